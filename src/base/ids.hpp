@@ -1,0 +1,69 @@
+// 128-bit random identifiers and secrets, written as 32 lower-case hex digits.
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "aqua/result.hpp"
+
+namespace aqua {
+
+// Tag makes ClientId, Secret … different types.
+template <typename Tag>
+struct Id128 {
+  std::array<std::uint8_t, 16> bytes{};
+  friend auto operator<=>(const Id128&, const Id128&) = default;
+  [[nodiscard]] bool is_nil() const noexcept { return *this == Id128{}; }
+};
+
+namespace detail {
+void fill_random(std::array<std::uint8_t, 16>& out);  // getrandom(2); aborts if the kernel has none
+[[nodiscard]] std::string hex(const std::array<std::uint8_t, 16>& bytes);
+[[nodiscard]] Result<std::array<std::uint8_t, 16>> parse_hex(std::string_view text);
+}  // namespace detail
+
+template <typename Tag>
+[[nodiscard]] Id128<Tag> random_id() {
+  Id128<Tag> id;
+  detail::fill_random(id.bytes);
+  return id;
+}
+template <typename Tag>
+[[nodiscard]] std::string to_string(const Id128<Tag>& id) {
+  return detail::hex(id.bytes);
+}
+// invalid_argument unless `text` is exactly 32 hex digits.
+template <typename Tag>
+[[nodiscard]] Result<Id128<Tag>> parse_id(std::string_view text) {
+  auto bytes = detail::parse_hex(text);
+  if (!bytes.ok()) return std::move(bytes).error();
+  return Id128<Tag>{*bytes};
+}
+// Compares in constant time.
+template <typename Tag>
+[[nodiscard]] bool same_secret(const Id128<Tag>& a, const Id128<Tag>& b) noexcept {
+  unsigned diff = 0;
+  for (std::size_t i = 0; i < a.bytes.size(); ++i) diff |= static_cast<unsigned>(a.bytes[i] ^ b.bytes[i]);
+  return diff == 0;
+}
+
+using ClientId = Id128<struct ClientTag>;     // one runtime of one process, chosen by it at random
+using DeviceUuid = Id128<struct DeviceTag>;   // stable for a device, the same in every process
+using LeaseSecret = Id128<struct LeaseTag>;   // proves a grant of one slab generation to its exporter
+using SessionSecret = Id128<struct SessionTag>;  // proves to the coordinator who is calling
+using Epoch = Id128<struct EpochTag>;         // one life of a coordinator
+
+}  // namespace aqua
+
+template <typename Tag>
+struct std::hash<aqua::Id128<Tag>> {
+  std::size_t operator()(const aqua::Id128<Tag>& id) const noexcept {
+    std::size_t h = 0;  // the bytes are random already
+    for (std::size_t i = 0; i < sizeof h; ++i) h = (h << 8) | id.bytes[i];
+    return h;
+  }
+};

@@ -1,0 +1,154 @@
+// The device contract: what the layers above need of a device's memory and streams.
+// CUDA's virtual-memory and stream calls fit it one to one; the emulated GPU and host
+// DRAM implement it over anonymous shared files and worker threads. One suite
+// (tests/device/contract_test.cpp) runs over every implementation.
+//
+// Threads: every method of every class here may be called concurrently, except that a
+//          single AddressRange, Slab or Event is the caller's to serialise.
+// Units:   bytes. Sizes of slabs and offsets of mappings are multiples of
+//          Info::granularity; all else may be any size.
+// Memory:  device addresses are not host addresses. On the emulated GPU in hostile mode,
+//          as on CUDA, a host thread that dereferences one dies.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "aqua/result.hpp"
+#include "aqua/types.hpp"
+#include "base/ids.hpp"
+#include "base/unique_fd.hpp"
+
+namespace aqua::device {
+
+enum class Kind : std::uint8_t { cuda, emulated, host };
+
+struct Info {
+  Kind kind = Kind::host;
+  std::string name;  // "cuda:0", "emu:3", "host"
+  DeviceUuid uuid;   // the same for this device in every process of this boot
+  std::size_t total_bytes = 0;
+  std::size_t granularity = 0;
+};
+
+// One physical allocation, or one import of another process's. Destroying the handle
+// frees nothing that is still mapped, here or anywhere (cuMemRelease's rule).
+class Slab {
+ public:
+  virtual ~Slab() = default;
+  Slab(const Slab&) = delete;
+  Slab& operator=(const Slab&) = delete;
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+
+ protected:
+  explicit Slab(std::size_t bytes) noexcept : bytes_(bytes) {}
+
+ private:
+  std::size_t bytes_;
+};
+
+// A reserved range of device addresses. Addresses stay reserved, mapped or not, until it
+// is destroyed; what is still mapped then is unmapped. No work may be in flight on it.
+class AddressRange {
+ public:
+  virtual ~AddressRange() = default;
+  AddressRange(const AddressRange&) = delete;
+  AddressRange& operator=(const AddressRange&) = delete;
+  [[nodiscard]] std::byte* base() const noexcept { return base_; }
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+
+ protected:
+  AddressRange(std::byte* base, std::size_t bytes) noexcept : base_(base), bytes_(bytes) {}
+
+ private:
+  std::byte* base_;
+  std::size_t bytes_;
+};
+
+// A point in a stream. Created unrecorded; an unrecorded event counts as complete.
+class Event {
+ public:
+  virtual ~Event() = default;
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+
+ protected:
+  Event() = default;
+};
+
+struct CopySegment {
+  std::byte* dst = nullptr;
+  const std::byte* src = nullptr;
+  std::size_t bytes = 0;
+};
+
+// A batch is immutable once posted and shared with the device until it has run.
+using CopyBatch = std::shared_ptr<const std::vector<CopySegment>>;
+
+// Set by the poster to skip the batches not yet started; a batch skipped so completes
+// without moving a byte. May be null.
+using CancelFlag = std::shared_ptr<std::atomic<bool>>;
+
+class Device {
+ public:
+  virtual ~Device() = default;
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  [[nodiscard]] virtual const Info& info() const noexcept = 0;
+  [[nodiscard]] virtual std::size_t free_bytes() const = 0;
+
+  // --- physical memory -----------------------------------------------------------------
+  // Shareable physical memory of this device, not mapped anywhere; content undefined.
+  // resource_exhausted when fewer than `bytes` are free.
+  [[nodiscard]] virtual Result<std::unique_ptr<Slab>> create_slab(std::size_t bytes) = 0;
+  // A new descriptor (close-on-exec) for a slab that this process created.
+  [[nodiscard]] virtual Result<UniqueFd> export_slab(const Slab& slab) = 0;
+  // Takes the descriptor of another process's slab of `bytes` on a device like this one.
+  // Checks type, size and seals first (invalid_argument): a hostile exporter cannot make
+  // us fault later.
+  [[nodiscard]] virtual Result<std::unique_ptr<Slab>> import_slab(UniqueFd fd, std::size_t bytes) = 0;
+
+  // --- addresses -----------------------------------------------------------------------
+  [[nodiscard]] virtual Result<std::unique_ptr<AddressRange>> reserve(std::size_t bytes) = 0;
+  // Maps a whole slab at base() + offset, read-write for this device. The place must be
+  // unmapped (failed_precondition). The mapping keeps the physical memory alive. Imported
+  // slabs are not inherited by forked children.
+  [[nodiscard]] virtual Result<void> map(AddressRange& range, std::size_t offset, const Slab& slab) = 0;
+  // Unmaps exactly one slab mapped before. The caller has seen every event of work that
+  // touches it complete: unmapping waits for nothing.
+  [[nodiscard]] virtual Result<void> unmap(AddressRange& range, std::size_t offset, std::size_t bytes) = 0;
+
+  // --- streams and events --------------------------------------------------------------
+  [[nodiscard]] virtual Result<Stream> create_stream() = 0;
+  // Waits for the stream's work. Stream{0} is not the caller's to destroy.
+  [[nodiscard]] virtual Result<void> destroy_stream(Stream stream) = 0;
+  [[nodiscard]] virtual Result<std::unique_ptr<Event>> create_event() = 0;
+  // Records all work posted to `stream` so far; recording again replaces.
+  [[nodiscard]] virtual Result<void> record(Event& event, Stream stream) = 0;
+  // Work posted to `stream` after this call runs after the event's last recorded point.
+  [[nodiscard]] virtual Result<void> wait_event(Stream stream, const Event& event) = 0;
+  // True once the recorded point was reached. data_loss when work before it failed
+  // because memory or the device died.
+  [[nodiscard]] virtual Result<bool> query(const Event& event) = 0;
+  // Blocks this host thread until query() would no longer be false.
+  [[nodiscard]] virtual Result<void> synchronize(const Event& event) = 0;
+
+  // --- work, all asynchronous and in stream order ---------------------------------------
+  // Runs `batch` as one piece of work. Segments do not overlap each other; any of them may
+  // lie on this device, on an imported slab or in this process's host memory. All or
+  // nothing: an error means that nothing was queued.
+  [[nodiscard]] virtual Result<void> copy(CopyBatch batch, Stream stream, CancelFlag cancel = nullptr) = 0;
+  // Fills with zeroes.
+  [[nodiscard]] virtual Result<void> scrub(std::byte* dst, std::size_t bytes, Stream stream) = 0;
+
+ protected:
+  Device() = default;
+};
+
+}  // namespace aqua::device
