@@ -1,0 +1,119 @@
+// AquaTensor: an elastic handle to N bytes. The bytes live in a neighbour's lent HBM while
+// it can spare it, and in host DRAM otherwise; they move between the two on their own, and
+// their address with them. A Pin holds the address still.
+//
+//   auto tensor = runtime->allocate({.bytes = 512_MiB, .name = "seq 42"});
+//   auto pin = tensor->pin(Access::write, stream);
+//   fill_kernel<<<..., stream>>>(pin->data());
+//   pin->release();                 // the work posted to `stream` so far was the last use
+//
+// Order: a tensor is an ordered resource. Pinning makes `stream` wait for earlier writes
+// of other streams (and a write pin also for earlier reads), so no event of yours is needed.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "aqua/result.hpp"
+#include "aqua/types.hpp"
+
+namespace aqua {
+
+enum class Access : std::uint8_t {
+  read,   // never waits for a migration
+  write,  // may wait for one that is about to end; marks what it covers as changed
+};
+
+struct TensorOptions {
+  std::size_t bytes = 0;  // at least 1
+  std::string name;       // for people; need not be unique
+  // A tensor has a range of host memory reserved as its exit, so that a reclaim always has
+  // somewhere to move it. A discardable one has none: when its slab is reclaimed and host
+  // memory is full its bytes are dropped, pins answer data_loss and the owner recomputes.
+  bool discardable = false;
+  // Keep to the host tier, for bytes that are not worth lent memory.
+  bool host_only = false;
+};
+
+// Part of a tensor; the default is all of it.
+struct ByteRange {
+  std::size_t offset = 0;
+  std::size_t bytes = SIZE_MAX;
+};
+
+class TensorEntry;  // src/tensor/entry.hpp
+class Placement;    // src/tensor/placement.hpp
+
+// A claim on a tensor's present address.
+//
+// Threads: one at a time; may be released on another thread than it was taken on.
+// Owns:    the claim. Keep it short: a reclaim waits for it, up to its deadline.
+class Pin {
+ public:
+  Pin() = default;
+  Pin(Pin&& other) noexcept;
+  Pin& operator=(Pin&& other) noexcept;
+  ~Pin();  // releases on the stream given at pin()
+
+  // Device address of the range pinned; a host thread must not follow it.
+  [[nodiscard]] std::byte* data() const noexcept { return data_; }
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+  [[nodiscard]] Tier tier() const noexcept;
+  [[nodiscard]] bool held() const noexcept { return entry_ != nullptr; }
+
+  // The work posted so far to the pin's stream was the last use. Never waits for it.
+  void release() noexcept;
+  // The same, when the last use was posted to another stream.
+  void release(Stream last_use) noexcept;
+
+ private:
+  friend class TensorEntry;
+  std::shared_ptr<TensorEntry> entry_;
+  std::shared_ptr<Placement> placement_;
+  std::byte* data_ = nullptr;
+  std::size_t bytes_ = 0;
+  std::size_t offset_ = 0;
+  Access access_ = Access::read;
+  Stream stream_;
+};
+
+// Move-only; frees the tensor when destroyed, once the work in flight on it is over
+// (without waiting for it). Must not outlive the runtime it came from.
+//
+// Threads: const methods and pin() may be called concurrently.
+class AquaTensor {
+ public:
+  AquaTensor() = default;
+  explicit AquaTensor(std::shared_ptr<TensorEntry> entry) noexcept;
+  AquaTensor(AquaTensor&& other) noexcept = default;
+  AquaTensor& operator=(AquaTensor&& other) noexcept;
+  ~AquaTensor();
+
+  [[nodiscard]] bool valid() const noexcept { return entry_ != nullptr; }
+  [[nodiscard]] std::size_t bytes() const noexcept;
+  [[nodiscard]] const std::string& name() const noexcept;
+  [[nodiscard]] std::uint64_t id() const noexcept;  // unique in this runtime; for logs and callbacks
+
+  // Where the bytes are now. May be out of date when it returns, unless pinned.
+  [[nodiscard]] Tier tier() const noexcept;
+  // True once the bytes are gone; pins answer data_loss from then on.
+  [[nodiscard]] bool lost() const noexcept;
+
+  //   invalid_argument  the range is empty or not inside the tensor
+  //   data_loss         the bytes are gone: free the tensor and recompute
+  //   unavailable       a write pin waited too long for readers of the old place to let go.
+  //                     (A thread that holds a read pin of a tensor must not ask for a write
+  //                     pin of it: it would wait for itself.)
+  [[nodiscard]] Result<Pin> pin(Access access, Stream stream, ByteRange range = {});
+
+  [[nodiscard]] const std::shared_ptr<TensorEntry>& entry() const noexcept { return entry_; }
+
+ private:
+  std::shared_ptr<TensorEntry> entry_;
+};
+
+}  // namespace aqua

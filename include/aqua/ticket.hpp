@@ -1,0 +1,54 @@
+// Ticket is how one posted transfer is watched: poll it, wait for it, or cancel it.
+//
+// "Still running" is a state, not an error. A transfer that failed or was cancelled stays
+// "still running" until none of its work can touch memory any more; only then is the error
+// reported, and from then on always the same one.
+//
+// Threads: every method may be called concurrently. Only wait() blocks.
+// Owns:    a share of the transfer's book-keeping. Dropping a ticket cancels nothing: the
+//          transfer runs on. A ticket may outlive the runtime; its transfer is over then.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "aqua/result.hpp"
+
+namespace aqua {
+
+class TicketState;  // src/transfer/ticket_state.hpp
+
+class Ticket {
+ public:
+  Ticket() noexcept;  // belongs to no transfer: every question is failed_precondition
+  explicit Ticket(std::shared_ptr<TicketState> state) noexcept;
+  Ticket(Ticket&&) noexcept;
+  Ticket& operator=(Ticket&&) noexcept;
+  ~Ticket();
+
+  // *done() is true once every byte has arrived, false while work is queued or running.
+  //   data_loss  source or destination memory died: recompute the blocks
+  //   cancelled  cancel() came first
+  //   any other code that is not repeated by the next call: the question failed, ask again
+  [[nodiscard]] Result<bool> done() const;
+
+  // Blocks this host thread until done() is true or an error.
+  [[nodiscard]] Result<void> wait();
+
+  // Skips what has not started. The bytes of the destination are undefined afterwards (the
+  // listed blocks for a fetch, the packed range for an offload); nothing else is touched.
+  // No effect once done() was true.
+  void cancel() noexcept;
+
+  // Whether this layer's bytes have all arrived. Layers arrive in order, several together
+  // when there are many or they are small. invalid_argument for a layer not in the layout.
+  [[nodiscard]] Result<bool> layer_done(unsigned layer) const;
+
+  // Bytes that the transfer moves in all.
+  [[nodiscard]] std::size_t bytes() const noexcept;
+
+ private:
+  std::shared_ptr<TicketState> state_;
+};
+
+}  // namespace aqua

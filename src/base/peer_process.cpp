@@ -1,0 +1,69 @@
+#include "base/peer_process.hpp"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+#include "base/concat.hpp"
+#include "base/errno_error.hpp"
+#include "base/try.hpp"
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77  // Linux 6.5
+#endif
+
+namespace aqua {
+namespace {
+
+// Field 22 of /proc/<pid>/stat; 0 when the process is gone.
+std::uint64_t start_time_of(std::int64_t pid) {
+  std::ifstream file(concat("/proc/", pid, "/stat"));
+  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const std::size_t end_of_name = text.rfind(')');  // the name itself may hold anything
+  if (end_of_name == std::string::npos) return 0;
+  std::istringstream fields(text.substr(end_of_name + 1));
+  std::string skipped;
+  for (int field = 3; field < 22; ++field) fields >> skipped;
+  std::uint64_t start = 0;
+  fields >> start;
+  return start;
+}
+
+Result<UniqueFd> pidfd_of(int socket, std::int64_t pid) {
+  int fd = -1;
+  socklen_t length = sizeof fd;
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERPIDFD, &fd, &length) == 0) return UniqueFd(fd);
+  UniqueFd opened(static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(pid), 0)));
+  if (opened.valid()) return opened;
+  if (errno == ESRCH) return Error{Code::unavailable, concat("pidfd_open: process ", pid, " is gone")};
+  return errno_error(concat("pidfd_open ", pid));
+}
+
+}  // namespace
+
+Result<PeerProcess> PeerProcess::of_socket(int fd) {
+  ucred credentials{};
+  socklen_t length = sizeof credentials;
+  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0) return errno_error("SO_PEERCRED");
+  PeerProcess peer;
+  peer.pid_ = credentials.pid;
+  peer.uid_ = credentials.uid;
+  const std::uint64_t before = start_time_of(peer.pid_);
+  AQUA_ASSIGN(peer.pidfd_, pidfd_of(fd, peer.pid_));
+  peer.start_time_ = start_time_of(peer.pid_);
+  if (before == 0 || peer.start_time_ != before || peer.proven_dead()) {
+    return Error{Code::unavailable, concat("peer process ", peer.pid_, " is gone")};
+  }
+  return peer;
+}
+
+bool PeerProcess::proven_dead() const {
+  pollfd poll_fd{pidfd_.get(), POLLIN, 0};
+  return ::poll(&poll_fd, 1, 0) == 1 && (poll_fd.revents & POLLIN) != 0;
+}
+
+}  // namespace aqua

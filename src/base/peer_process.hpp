@@ -1,0 +1,40 @@
+// The process at the other end of a Unix socket, held by a pidfd: its death can be awaited
+// and proven, and its pid cannot be mistaken for a later process's.
+//
+// Threads: immutable after opening; concurrent calls are fine.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "aqua/result.hpp"
+#include "base/unique_fd.hpp"
+
+namespace aqua {
+
+class PeerProcess {
+ public:
+  // From SO_PEERCRED of a connected socket; the pidfd by SO_PEERPIDFD, or where the kernel
+  // has none by pidfd_open, checked against the start time read before and after.
+  // unavailable when the process is gone already.
+  [[nodiscard]] static Result<PeerProcess> of_socket(int fd);
+
+  [[nodiscard]] std::int64_t pid() const noexcept { return pid_; }
+  [[nodiscard]] std::uint32_t uid() const noexcept { return uid_; }
+  [[nodiscard]] std::uint64_t start_time() const noexcept { return start_time_; }  // clock ticks since boot
+  // Readable (POLLIN) once the process has ended; its mappings are gone by then.
+  [[nodiscard]] int pidfd() const noexcept { return pidfd_.get(); }
+  [[nodiscard]] bool proven_dead() const;
+  [[nodiscard]] bool same_process(const PeerProcess& other) const noexcept {
+    return pid_ == other.pid_ && start_time_ == other.start_time_;
+  }
+
+ private:
+  PeerProcess() = default;
+  std::int64_t pid_ = 0;
+  std::uint32_t uid_ = 0;
+  std::uint64_t start_time_ = 0;
+  UniqueFd pidfd_;
+};
+
+}  // namespace aqua

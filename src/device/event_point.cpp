@@ -1,0 +1,37 @@
+#include "device/event_point.hpp"
+
+namespace aqua::device {
+
+std::uint64_t FailureLog::unreported() const {
+  const std::uint64_t failed = failed_.load(std::memory_order_relaxed);
+  return failed > reported_.load(std::memory_order_relaxed) ? failed : 0;
+}
+
+void FailureLog::report(std::uint64_t failure) {
+  std::uint64_t known = reported_.load(std::memory_order_relaxed);
+  while (known < failure &&
+         !reported_.compare_exchange_weak(known, failure, std::memory_order_relaxed)) {
+  }
+}
+
+void EventPoint::reach() {
+  const MutexLock lock(mu_);
+  failure_ = log_->unreported();
+  reached_ = true;
+  reached_cv_.notify_all();
+}
+
+void EventPoint::wait() {
+  const MutexLock lock(mu_);
+  while (!reached_) reached_cv_.wait(mu_);
+}
+
+Result<bool> EventPoint::query() {
+  const MutexLock lock(mu_);
+  if (!reached_) return false;
+  if (failure_ == 0) return true;
+  log_->report(failure_);
+  return Error{Code::data_loss, "event: work before it touched memory that has died"};
+}
+
+}  // namespace aqua::device

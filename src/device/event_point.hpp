@@ -1,0 +1,44 @@
+// A recorded point of one stream, shared by the stream that reaches it and whoever waits.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "aqua/result.hpp"
+#include "base/mutex.hpp"
+
+namespace aqua::device {
+
+// Counts the pieces of work of one stream that failed, and how many of these some event
+// has reported. Safe from any thread.
+class FailureLog {
+ public:
+  void note_failure() { failed_.fetch_add(1, std::memory_order_relaxed); }
+  // The number of the latest failure, or 0 when it has been reported.
+  [[nodiscard]] std::uint64_t unreported() const;
+  void report(std::uint64_t failure);
+
+ private:
+  std::atomic<std::uint64_t> failed_{0};
+  std::atomic<std::uint64_t> reported_{0};
+};
+
+class EventPoint {
+ public:
+  explicit EventPoint(std::shared_ptr<FailureLog> log) : log_(std::move(log)) {}
+
+  void reach();  // by the stream, once
+  void wait();   // until reached
+  // False until reached; data_loss when work before it failed, which counts as reporting it.
+  [[nodiscard]] Result<bool> query();
+
+ private:
+  const std::shared_ptr<FailureLog> log_;
+  Mutex mu_;
+  CondVar reached_cv_;
+  bool reached_ AQUA_GUARDED_BY(mu_) = false;
+  std::uint64_t failure_ AQUA_GUARDED_BY(mu_) = 0;  // 0: none
+};
+
+}  // namespace aqua::device

@@ -1,0 +1,44 @@
+// A reserved range of a memfd device and the slabs mapped in it.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+
+#include "device/address_arena.hpp"
+#include "device/memfd_slab.hpp"
+#include "device/region_set.hpp"
+
+namespace aqua::device {
+
+// What is known of a device's mapped addresses; shared by the device, its ranges and its
+// work in flight.
+struct MappedRegions {
+  RegionSet own;       // memory of this device: no link lies between
+  RegionSet poisoned;  // dead until it is unmapped
+};
+
+class MemfdRange final : public AddressRange {
+ public:
+  // `device` is the capacity of the device whose range this is: its identity.
+  MemfdRange(Reservation reservation, std::shared_ptr<const Capacity> device,
+             std::shared_ptr<MappedRegions> regions);
+  ~MemfdRange() override;
+
+  [[nodiscard]] const Capacity* device() const noexcept { return device_.get(); }
+  // Device::map and Device::unmap.
+  [[nodiscard]] Result<void> map(std::size_t offset, const MemfdSlab& slab);
+  [[nodiscard]] Result<void> unmap(std::size_t offset, std::size_t bytes);
+
+ private:
+  [[nodiscard]] Result<void> check_place(const char* what, std::size_t offset,
+                                         std::size_t bytes) const;
+  void forget(std::size_t offset, std::size_t bytes);
+
+  Reservation reservation_;
+  const std::shared_ptr<const Capacity> device_;
+  const std::shared_ptr<MappedRegions> regions_;
+  std::map<std::size_t, std::size_t> mapped_;  // offset -> bytes
+};
+
+}  // namespace aqua::device

@@ -1,0 +1,55 @@
+// Rows looked up by what they are: free at a producer, held by a holder. A function of the
+// rows alone: take a row out before changing it, put it in again after.
+#pragma once
+
+#include <map>
+#include <set>
+#include <utility>
+
+#include "ledger/types.hpp"
+
+namespace aqua::ledger {
+
+struct ProducerIndex {
+  std::set<std::pair<std::uint64_t, std::uint32_t>> free;  // offered: bytes, index
+  std::uint64_t free_bytes = 0;
+  std::size_t rows = 0;
+  std::size_t held = 0;  // of these, orphans included
+  friend bool operator==(const ProducerIndex&, const ProducerIndex&) = default;
+};
+
+struct HolderIndex {
+  std::set<SlabId> running;  // leased, revoking: a time to live runs
+  std::set<SlabId> suspect;
+  std::set<SlabId> orphans;
+  std::uint64_t bytes = 0;  // of running and suspect: what must find an exit
+  std::size_t late = 0;
+  friend bool operator==(const HolderIndex&, const HolderIndex&) = default;
+
+  [[nodiscard]] std::size_t count() const noexcept {
+    return running.size() + suspect.size() + orphans.size();
+  }
+  [[nodiscard]] bool holds_of(const ClientId& producer) const;
+};
+
+class SlabIndex {
+ public:
+  void add(const Slab& row);
+  void remove(const Slab& row);
+
+  // Empty ones where nothing is known.
+  [[nodiscard]] const ProducerIndex& producer(const ClientId& id) const;
+  [[nodiscard]] const HolderIndex& holder(const ClientId& id) const;
+  [[nodiscard]] std::uint64_t total_bytes() const noexcept { return total_bytes_; }
+  [[nodiscard]] const std::map<ClientId, HolderIndex>& holders() const noexcept {
+    return holders_;
+  }
+  friend bool operator==(const SlabIndex&, const SlabIndex&) = default;
+
+ private:
+  std::map<ClientId, ProducerIndex> producers_;
+  std::map<ClientId, HolderIndex> holders_;
+  std::uint64_t total_bytes_ = 0;  // of all rows; offer() keeps it, hence every sum, in range
+};
+
+}  // namespace aqua::ledger

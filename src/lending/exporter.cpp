@@ -1,0 +1,148 @@
+#include "lending/exporter.hpp"
+
+#include "base/step.hpp"
+#include "base/try.hpp"
+
+namespace aqua::lending {
+
+Result<std::unique_ptr<Exporter>> Exporter::open(device::Device& device, const ExporterOptions& options, Freed freed) {
+  std::unique_ptr<Exporter> exporter(new Exporter(device, options, std::move(freed)));
+  AQUA_ASSIGN(exporter->arena_, SlabArena::reserve(device, options.arena_bytes));
+  Exporter& self = *exporter;
+  AQUA_ASSIGN(exporter->scrubber_, Scrubber::start(device, [&self](const Scrubber::Job& job, const Result<void>& zeroed) {
+                self.on_scrubbed(job, zeroed);
+              }));
+  AQUA_ASSIGN(exporter->server_, ExchangeServer::open(options.socket_path, self));
+  return exporter;
+}
+
+Exporter::Exporter(device::Device& device, const ExporterOptions& options, Freed freed)
+    : device_(device), options_(options), freed_(std::move(freed)) {}
+
+Exporter::~Exporter() {
+  server_.reset();
+  scrubber_.reset();
+}
+
+Result<std::vector<SlabStatus>> Exporter::put_up(std::vector<std::unique_ptr<device::Slab>>& slabs) {
+  AQUA_ASSIGN(std::vector<Lent> lent, map_and_scrub(slabs));
+  std::vector<SlabStatus> offered;
+  const MutexLock lock(mu_);
+  for (Lent& one : lent) {
+    offered.push_back(book_.add(one.slab->bytes()));
+    lent_.emplace(offered.back().index, std::move(one));
+  }
+  slabs.clear();
+  return offered;
+}
+
+Result<std::vector<Exporter::Lent>> Exporter::map_and_scrub(std::vector<std::unique_ptr<device::Slab>>& slabs) {
+  std::vector<Lent> lent;
+  Result<void> outcome;
+  for (const auto& slab : slabs) {
+    auto offset = arena_->map(*slab);
+    if (!offset.ok()) {
+      outcome = std::move(offset).error();
+      break;
+    }
+    lent.push_back({nullptr, *offset});
+  }
+  for (std::size_t i = 0; i < lent.size(); ++i) lent[i].slab = std::move(slabs[i]);
+  if (outcome.ok()) outcome = zero(lent);
+  if (outcome.ok()) return lent;
+  for (std::size_t i = 0; i < lent.size(); ++i) {
+    (void)arena_->unmap(lent[i].arena_offset);  // mapped just above
+    slabs[i] = std::move(lent[i].slab);
+  }
+  return std::move(outcome).error();
+}
+
+Result<void> Exporter::zero(std::span<const Lent> lent) {
+  AQUA_ASSIGN(const auto event, device_.create_event());
+  for (const Lent& one : lent) {
+    AQUA_TRY(device_.scrub(arena_->base() + one.arena_offset, one.slab->bytes(), Stream{}));
+  }
+  AQUA_TRY(device_.record(*event, Stream{}));
+  return device_.synchronize(*event);
+}
+
+Result<std::vector<std::unique_ptr<device::Slab>>> Exporter::take_back(std::span<const std::uint32_t> indexes) {
+  std::vector<std::unique_ptr<device::Slab>> slabs;
+  const MutexLock lock(mu_);
+  AQUA_TRY(book_.remove(indexes));
+  for (const std::uint32_t index : indexes) {
+    const auto found = lent_.find(index);
+    AQUA_TRY(arena_->unmap(found->second.arena_offset));
+    slabs.push_back(std::move(found->second.slab));
+    lent_.erase(found);
+  }
+  return slabs;
+}
+
+void Exporter::grant_ended(std::uint32_t index, std::uint64_t generation, GrantEnd how) {
+  const MutexLock lock(mu_);
+  if (book_.grant_ended(index, generation, how)) submit_scrub(index);
+}
+
+std::vector<SlabStatus> Exporter::status() const {
+  const MutexLock lock(mu_);
+  return book_.all();
+}
+
+void Exporter::submit_scrub(std::uint32_t index) {
+  const Lent& lent = lent_.at(index);
+  scrubber_->submit({index, arena_->base() + lent.arena_offset, lent.slab->bytes()});
+}
+
+void Exporter::on_scrubbed(const Scrubber::Job& job, const Result<void>& zeroed) {
+  if (!zeroed.ok()) return;  // dead memory stays in `scrubbing` for good: never lent again
+  SlabStatus status;
+  {
+    const MutexLock lock(mu_);
+    status = book_.scrubbed(job.index);
+  }
+  freed_(status);
+}
+
+std::vector<ReplyEntry> Exporter::on_fetch(const ClientId& client, std::span<const FetchEntry> entries,
+                                           std::vector<UniqueFd>& fds) {
+  step("export");
+  const MutexLock lock(mu_);
+  // Descriptors first: a slab must not become held by a reply that cannot be sent.
+  Code failure = Code::internal;
+  for (const FetchEntry& entry : entries) {
+    const auto found = lent_.find(entry.index);
+    if (found == lent_.end()) break;
+    auto fd = device_.export_slab(*found->second.slab);
+    if (!fd.ok()) {
+      failure = fd.error().code;
+      break;
+    }
+    fds.push_back(std::move(fd).value());
+  }
+  if (fds.size() != entries.size() && lent_.contains(entries[fds.size()].index)) {
+    fds.clear();
+    return std::vector<ReplyEntry>(entries.size(), ReplyEntry{to_reply_code(failure), 0});
+  }
+  auto replies = book_.fetch(client, entries);
+  if (replies.front().code != 0) fds.clear();
+  return replies;
+}
+
+std::vector<ReplyEntry> Exporter::on_give_back(const ClientId& client, std::span<const GiveBackEntry> entries) {
+  std::vector<ReplyEntry> replies;
+  const MutexLock lock(mu_);
+  for (const GiveBackEntry& entry : entries) {
+    const auto outcome = book_.give_back(client, entry.index, entry.generation);
+    replies.push_back({outcome.ok() ? 0 : to_reply_code(outcome.error().code), 0});
+    if (outcome.ok()) submit_scrub(entry.index);
+  }
+  return replies;
+}
+
+void Exporter::on_dead(const ClientId& client) {
+  const MutexLock lock(mu_);
+  for (const std::uint32_t index : book_.holder_dead(client)) submit_scrub(index);
+}
+
+}  // namespace aqua::lending

@@ -1,0 +1,58 @@
+#include "lending/scrubber.hpp"
+
+#include "base/step.hpp"
+#include "base/try.hpp"
+
+namespace aqua::lending {
+
+Result<std::unique_ptr<Scrubber>> Scrubber::start(device::Device& device, Done done) {
+  AQUA_ASSIGN(auto event, device.create_event());
+  AQUA_ASSIGN(const Stream stream, device.create_stream());
+  return std::unique_ptr<Scrubber>(new Scrubber(device, stream, std::move(event), std::move(done)));
+}
+
+Scrubber::Scrubber(device::Device& device, Stream stream, std::unique_ptr<device::Event> event, Done done)
+    : device_(device), stream_(stream), event_(std::move(event)), done_(std::move(done)) {
+  thread_ = std::thread([this] { run(); });
+}
+
+Scrubber::~Scrubber() {
+  {
+    const MutexLock lock(mu_);
+    stopping_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+  (void)device_.destroy_stream(stream_);  // idle: every job was waited for
+}
+
+void Scrubber::submit(const Job& job) {
+  {
+    const MutexLock lock(mu_);
+    jobs_.push_back(job);
+  }
+  changed_.notify_all();
+}
+
+void Scrubber::run() {
+  for (;;) {
+    Job job;
+    {
+      const MutexLock lock(mu_);
+      while (jobs_.empty() && !stopping_) changed_.wait(mu_);
+      if (jobs_.empty()) return;
+      job = jobs_.front();
+      jobs_.pop_front();
+    }
+    step("scrub");
+    done_(job, scrub(job));
+  }
+}
+
+Result<void> Scrubber::scrub(const Job& job) {
+  AQUA_TRY(device_.scrub(job.address, job.bytes, stream_));
+  AQUA_TRY(device_.record(*event_, stream_));
+  return device_.synchronize(*event_);
+}
+
+}  // namespace aqua::lending

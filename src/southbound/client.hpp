@@ -1,0 +1,125 @@
+// Client keeps one process in touch with the coordinator: a lifeline, a joined session,
+// renewals, a watch for events, and the calls of the ledger.
+//
+// Threads: every method may be called from any thread, also from a Listener callback, except
+//          that close() and the destructor must not be (they wait for it). Two threads of
+//          its own: one connects and renews, and never runs foreign code; the other watches
+//          and makes every callback, one at a time.
+// Owns:    its threads and sockets. The Listener must outlive it.
+// Locks:   none is held across the network or a callback.
+// Fork:    a child has no session: descriptors close there, calls fail with
+//          failed_precondition, and the destructor leaves the parent's session alone.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "aqua/result.hpp"
+#include "base/ids.hpp"
+#include "ledger/ledger.hpp"
+#include "wire/events.hpp"
+#include "wire/slabs.hpp"
+#include "wire/state.hpp"
+
+namespace aqua::southbound {
+
+struct Options {
+  std::string coordinator;  // "unix:PATH" or "HOST:PORT"
+  // id must not be nil: a process keeps it for the life of its slabs. An empty server is
+  // filled with the coordinator's boot id; pid is ignored.
+  ledger::ClientInfo info;
+  std::chrono::milliseconds backoff_min{10};  // first wait before connecting again
+  std::chrono::milliseconds backoff_max{
+      2000};  // waits double up to this, each drawn at random below it
+  std::chrono::milliseconds call_timeout{5000};    // one call, connecting included
+  std::chrono::milliseconds watch_timeout{30000};  // one long poll
+};
+
+struct Session {
+  Epoch epoch;
+  std::string server;  // boot id of the coordinator's machine
+  ledger::Time client_ttl{};
+  ledger::Time lease_ttl{};
+  std::uint64_t number = 0;  // 1 for the first session of this Client, then 2 …
+  bool new_epoch = true;     // the coordinator knows nothing: declare everything again
+};
+
+// Times in events, grants, snapshots and reclaims are this process's steady_clock, in
+// milliseconds since its epoch.
+class Listener {
+ public:
+  virtual ~Listener() = default;
+  // A session is joined. Re-declare slabs and leases here, by calls; watching starts, and
+  // connected() turns true, when this returns.
+  virtual void on_connected(const Session& session) = 0;
+  // Everything the coordinator knows of this client. Comes once after each on_connected,
+  // after a gap in the events, and after a call whose reply was lost (so a grant that never
+  // arrived is found here).
+  virtual void on_snapshot(const wire::Snapshot& snapshot) = 0;
+  // In order, each at most once in a session. An event older than a snapshot never follows it.
+  virtual void on_events(std::span<const ledger::Event> events) = 0;
+  // The session is over; the client is connecting again. Not called by close().
+  virtual void on_disconnected(const Error& reason) = 0;
+};
+
+struct Status {
+  bool connected = false;
+  Epoch epoch;                 // of the newest session; nil before the first
+  std::uint64_t sessions = 0;  // joined so far
+  std::string last_error;      // why the newest attempt or session failed; "" when none did
+};
+
+class Client {
+ public:
+  // Returns at once, also while the coordinator is away. invalid_argument for a bad address
+  // or a nil id.
+  [[nodiscard]] static Result<std::unique_ptr<Client>> open(Options options, Listener& listener);
+  // Like close().
+  ~Client();
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  // Leaves (where nothing is held any more; else the coordinator sees a suspect until this
+  // process ends) and stops both threads. Prompt: waits for a callback in progress, and for
+  // the coordinator at most a second. Calls in progress and later ones fail with cancelled.
+  void close();
+
+  // A session is joined and on_connected has returned.
+  [[nodiscard]] bool connected() const;
+  [[nodiscard]] Status status() const;
+
+  // --- calls: block for at most call_timeout --------------------------------------------
+  // unavailable: no session just now, or the reply was lost (the call may have happened; a
+  // snapshot follows). Other codes are the ledger's, see ledger/ledger.hpp. Long lists are
+  // sent in batches of wire::kMaxBatch.
+
+  // All or nothing in each batch; repeating an offer that agrees does no harm.
+  [[nodiscard]] Result<void> offer(std::span<const ledger::OfferedSlab> slabs);
+  [[nodiscard]] Result<void> withdraw(std::span<const std::uint32_t> indexes);
+  // One result for each scrub, in order.
+  [[nodiscard]] Result<std::vector<Result<ledger::SlabState>>> scrubbed(
+      std::span<const wire::Scrub> slabs);
+  [[nodiscard]] Result<ledger::Ledger::ReclaimStart> reclaim(std::uint64_t bytes,
+                                                             std::chrono::milliseconds within);
+  [[nodiscard]] Result<ledger::Reclaim> reclaim_status(std::uint64_t reclaim);
+
+  [[nodiscard]] Result<std::vector<ledger::Grant>> lease(std::uint64_t bytes,
+                                                         std::uint64_t exit_bytes);
+  // One result for each return, in order.
+  [[nodiscard]] Result<std::vector<Result<void>>> give_back(std::span<const wire::Return> leases);
+
+  // This client's own slabs and leases; everybody's, without secrets.
+  [[nodiscard]] Result<wire::Snapshot> snapshot();
+  [[nodiscard]] Result<wire::State> state();
+
+ private:
+  class Impl;
+  explicit Client(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace aqua::southbound

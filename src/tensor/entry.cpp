@@ -1,0 +1,276 @@
+#include "tensor/entry.hpp"
+
+#include <algorithm>
+
+#include "base/concat.hpp"
+#include "base/step.hpp"
+#include "base/try.hpp"
+
+namespace aqua {
+
+TensorEntry::TensorEntry(Context& context, std::uint64_t id, TensorOptions options, std::shared_ptr<Placement> home,
+                         std::shared_ptr<Placement> away)
+    : context_(context), id_(id), options_(std::move(options)), home_(std::move(home)), away_(std::move(away)) {
+  const MutexLock lock(mu_);
+  here_ = away_ != nullptr ? away_ : home_;
+  tier_.store(here_->tier(), std::memory_order_relaxed);
+}
+
+TensorEntry::~TensorEntry() { free(); }
+
+Result<Pin> TensorEntry::pin(Access access, Stream stream, ByteRange range) {
+  if (range.offset >= options_.bytes || range.bytes == 0 ||
+      (range.bytes != SIZE_MAX && range.bytes > options_.bytes - range.offset)) {
+    return Error{Code::invalid_argument, concat("pin: [", range.offset, ", +", range.bytes, ") is not inside tensor ",
+                                                id_, " of ", options_.bytes, " bytes")};
+  }
+  const MutexLock lock(mu_);
+  if (access == Access::write && (phase_ == Phase::closing || phase_ == Phase::draining)) {
+    const auto deadline = std::chrono::steady_clock::now() + kWritePatience;
+    while (phase_ == Phase::closing || phase_ == Phase::draining) {
+      if (!changed_.wait_until(mu_, deadline)) {
+        return Error{Code::unavailable, concat("pin: tensor ", id_, " is moving, and pins on its old place have not "
+                                               "been released for ", kWritePatience.count(), " s")};
+      }
+    }
+  }
+  if (freed_) return Error{Code::not_found, concat("pin: tensor ", id_, " is freed")};
+  if (lost()) return Error{Code::data_loss, concat("pin: the bytes of tensor ", id_, " '", options_.name, "' are gone")};
+  AQUA_TRY(here_->wait_uses(context_.device, stream, access == Access::write));
+
+  unsigned& pins = access == Access::write ? here_->write_pins : here_->read_pins;
+  if (here_->read_pins + here_->write_pins == 0) pinned_since_ = std::chrono::steady_clock::now();
+  ++pins;
+  Pin pin;
+  pin.entry_ = shared_from_this();
+  pin.placement_ = here_;
+  pin.offset_ = range.offset;
+  pin.bytes_ = std::min(range.bytes, options_.bytes - range.offset);
+  pin.data_ = here_->address() + range.offset;
+  pin.access_ = access;
+  pin.stream_ = stream;
+  return pin;
+}
+
+void TensorEntry::unpin(const Pin& pin, Stream last_use) noexcept {
+  std::vector<std::shared_ptr<Placement>> leaving;
+  bool nudge = false;
+  {
+    const MutexLock lock(mu_);
+    Placement& place = *pin.placement_;
+    const bool wrote = pin.access_ == Access::write;
+    if (!place.record_use(context_.device, last_use, wrote).ok()) lost_.store(true);  // the device died
+    --(wrote ? place.write_pins : place.read_pins);
+    nudge = phase_ != Phase::stable || place.retired;
+    if (wrote && to_ != nullptr) mark_dirty(pin.offset_, pin.bytes_);
+    if (place.read_pins + place.write_pins == 0) {
+      if (place.retired) leaving_.push_back(pin.placement_);
+      if (draining_ == pin.placement_) {
+        draining_.reset();
+        phase_ = Phase::stable;
+        changed_.notify_all();
+      }
+    }
+    leaving = take_leaving();
+  }
+  send_to_limbo(std::move(leaving));
+  if (nudge) context_.nudge();
+}
+
+void TensorEntry::free() noexcept {
+  std::vector<std::shared_ptr<Placement>> leaving;
+  {
+    const MutexLock lock(mu_);
+    if (freed_) return;
+    freed_ = true;
+    // A move in progress sees it at its next step; its copy is among the recorded uses.
+    if (to_ != nullptr && to_ != home_) retire(to_);
+    to_.reset();
+    here_.reset();
+    draining_.reset();
+    phase_ = Phase::stable;
+    retire(away_);
+    retire(home_);
+    changed_.notify_all();
+    leaving = take_leaving();
+  }
+  send_to_limbo(std::move(leaving));
+  context_.on_free(*this);
+}
+
+Result<void> TensorEntry::begin_move(std::shared_ptr<Placement> to, Stream stream) {
+  const MutexLock lock(mu_);
+  if (freed_ || lost()) return Error{Code::not_found, concat("move: tensor ", id_, " is freed or lost")};
+  if (to == nullptr) to = home_;
+  if (to == nullptr || to == here_ || phase_ != Phase::stable) {
+    return Error{Code::failed_precondition, concat("move: tensor ", id_, " has no other place to go to now")};
+  }
+  if (round_done_ == nullptr) {
+    AQUA_ASSIGN(round_done_, context_.device.create_event());
+  }
+  to_ = std::move(to);
+  phase_ = Phase::copying;
+  rounds_ = 0;
+  dirty_.assign((options_.bytes + kChunkBytes - 1) / kChunkBytes, false);
+  any_dirty_ = false;
+  // Write pins held now may be changing bytes under the copy; they mark them when released.
+  auto posted = post_round({{to_->address(), here_->address(), options_.bytes}}, stream);
+  if (!posted.ok()) {
+    if (to_ == home_) to_.reset();  // a new place is the caller's to drop
+    to_.reset();
+    phase_ = Phase::stable;
+  }
+  return posted;
+}
+
+Result<void> TensorEntry::post_round(Segments segments, Stream stream) {
+  device::Device& device = context_.device;
+  AQUA_TRY(here_->wait_uses(device, stream, false));
+  AQUA_TRY(to_->wait_uses(device, stream, true));
+  AQUA_TRY(device.copy(std::make_shared<const Segments>(std::move(segments)), stream));
+  AQUA_TRY(device.record(*round_done_, stream));
+  AQUA_TRY(here_->record_use(device, stream, false));
+  return to_->record_use(device, stream, true);
+}
+
+TensorEntry::Round TensorEntry::step_move(Stream stream, bool pressing) {
+  std::vector<std::shared_ptr<Placement>> leaving;
+  Round outcome = Round::gone;
+  {
+    const MutexLock lock(mu_);
+    if (freed_ || to_ == nullptr) return Round::gone;
+    const bool evacuating = to_ == home_;
+    const auto done = context_.device.query(*round_done_);
+    if (!done.ok()) {
+      // Evacuating, the source has died. Promoting, the new place has: stay at home.
+      if (evacuating) lost_.store(true);
+      end_move();
+    } else if (!*done) {
+      return Round::running;
+    } else if (here_->write_pins > 0 || (!evacuating && here_->read_pins > 0)) {
+      if (evacuating && (pressing || rounds_ >= kFreeRounds)) phase_ = Phase::closing;
+      return Round::pinned;
+    } else if (any_dirty_) {
+      if (++rounds_ >= kFreeRounds || pressing) phase_ = Phase::closing;
+      if (post_round(take_dirty(), stream).ok()) return Round::again;
+      end_move();
+    } else {
+      flip();
+      outcome = Round::moved;
+    }
+    leaving = take_leaving();
+  }
+  send_to_limbo(std::move(leaving));
+  return outcome;
+}
+
+void TensorEntry::flip() {
+  step("flip");
+  const std::shared_ptr<Placement> old = std::move(here_);
+  here_ = std::move(to_);
+  to_.reset();
+  tier_.store(here_->tier(), std::memory_order_relaxed);
+  phase_ = Phase::stable;
+  if (old->read_pins > 0) {
+    phase_ = Phase::draining;
+    draining_ = old;
+  }
+  if (here_ != home_) away_ = here_;
+  if (old != home_) {
+    std::shared_ptr<Placement> leaver = old;
+    if (away_ == old) away_.reset();
+    retire(leaver);
+  }
+  changed_.notify_all();
+}
+
+// The move ends without a flip.
+void TensorEntry::end_move() {
+  if (to_ != nullptr && to_ != home_) retire(to_);
+  to_.reset();
+  phase_ = Phase::stable;
+  changed_.notify_all();
+}
+
+void TensorEntry::abandon_move() {
+  std::vector<std::shared_ptr<Placement>> leaving;
+  {
+    const MutexLock lock(mu_);
+    if (to_ != nullptr) end_move();
+    leaving = take_leaving();
+  }
+  send_to_limbo(std::move(leaving));
+}
+
+void TensorEntry::wait_round() {
+  device::Event* event = nullptr;
+  {
+    const MutexLock lock(mu_);
+    event = round_done_.get();  // kept for the life of the entry; recorded by this thread only
+  }
+  if (event != nullptr) (void)context_.device.synchronize(*event);  // step_move() reads the outcome
+}
+
+void TensorEntry::lose() {
+  const MutexLock lock(mu_);
+  lost_.store(true);
+  changed_.notify_all();
+}
+
+TensorEntry::Pins TensorEntry::pins() const {
+  const MutexLock lock(mu_);
+  Pins pins;
+  for (const auto& place : {here_, draining_}) {
+    if (place == nullptr) continue;
+    pins.readers += place->read_pins;
+    pins.writers += place->write_pins;
+  }
+  pins.since = pinned_since_;
+  return pins;
+}
+
+bool TensorEntry::has_home() const {
+  const MutexLock lock(mu_);
+  return home_ != nullptr;
+}
+
+void TensorEntry::mark_dirty(std::size_t offset, std::size_t bytes) {
+  for (std::size_t chunk = offset / kChunkBytes; chunk <= (offset + bytes - 1) / kChunkBytes; ++chunk) {
+    dirty_[chunk] = true;
+  }
+  any_dirty_ = true;
+}
+
+TensorEntry::Segments TensorEntry::take_dirty() {
+  Segments segments;
+  for (std::size_t chunk = 0; chunk < dirty_.size(); ++chunk) {
+    if (!dirty_[chunk]) continue;
+    const std::size_t offset = chunk * kChunkBytes;
+    const std::size_t bytes = std::min(kChunkBytes, options_.bytes - offset);
+    const bool joins = !segments.empty() && segments.back().src + segments.back().bytes == here_->address() + offset;
+    if (joins) {
+      segments.back().bytes += bytes;
+    } else {
+      segments.push_back({to_->address() + offset, here_->address() + offset, bytes});
+    }
+  }
+  dirty_.assign(dirty_.size(), false);
+  any_dirty_ = false;
+  return segments;
+}
+
+// The tensor leaves this place; it is freed after its last pin and its last work.
+void TensorEntry::retire(std::shared_ptr<Placement>& placement) {
+  if (placement == nullptr) return;
+  placement->retired = true;
+  if (placement->read_pins + placement->write_pins == 0) leaving_.push_back(placement);
+  placement.reset();
+}
+
+std::vector<std::shared_ptr<Placement>> TensorEntry::take_leaving() { return std::exchange(leaving_, {}); }
+
+void TensorEntry::send_to_limbo(std::vector<std::shared_ptr<Placement>> leaving) {
+  for (auto& placement : leaving) context_.limbo.take(std::move(placement));
+}
+
+}  // namespace aqua

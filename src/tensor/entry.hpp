@@ -1,0 +1,129 @@
+// TensorEntry: one tensor's row in the mapping table: where its bytes are, who pins them,
+// and how they move. A move has two phases (Pie, section 3.2): copy, and once the copy has
+// been seen complete, flip the mapping. Nobody waits for the copy.
+//
+//   stable -> copying -> (closing ->) stable            the flip found no pins on the old place
+//                                  -> draining -> stable  readers of the old place were left
+//
+//   copying   pins get the old place; a write marks its chunks dirty, which are copied again
+//   closing   two rounds were not enough, or the deadline is near: new write pins wait for
+//             the flip. Read pins never wait
+//   draining  flipped: pins get the new place; write pins wait until the readers of the old
+//             place are gone, so that these never read behind a write
+//
+// The home is the range of host memory reserved as the exit (design rule 7); `away` is a
+// place in local or peer memory, if it has one. The bytes are at `here`, one of the two.
+//
+// Threads: every method may be called concurrently, but only one Migrator moves a tensor.
+//          The lock is held over posting to streams, never over the work itself.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "aqua/tensor.hpp"
+#include "base/mutex.hpp"
+#include "tensor/limbo.hpp"
+#include "tensor/placement.hpp"
+
+namespace aqua {
+
+class TensorEntry : public std::enable_shared_from_this<TensorEntry> {
+ public:
+  static constexpr std::size_t kChunkBytes = std::size_t{256} << 10;  // what a write dirties at least
+  static constexpr unsigned kFreeRounds = 2;  // recopies before writers have to wait
+  static constexpr std::chrono::seconds kWritePatience{5};
+
+  // What all tensors of a runtime share; outlives them.
+  struct Context {
+    device::Device& device;
+    tensor::Limbo limbo;
+    std::function<void()> nudge;                     // something a migration waits for has changed
+    std::function<void(const TensorEntry&)> on_free;  // the handle has gone
+  };
+
+  // Either place may be null, not both; the tensor starts at `away` if there is one.
+  TensorEntry(Context& context, std::uint64_t id, TensorOptions options, std::shared_ptr<Placement> home,
+              std::shared_ptr<Placement> away);
+  ~TensorEntry();
+
+  // --- for the engine: see aqua/tensor.hpp ----------------------------------------------
+  [[nodiscard]] Result<Pin> pin(Access access, Stream stream, ByteRange range);
+  void unpin(const Pin& pin, Stream last_use) noexcept;
+  void free() noexcept;  // no new pins; places go once pins and work are over
+  [[nodiscard]] const TensorOptions& options() const noexcept { return options_; }
+  [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
+  [[nodiscard]] Tier tier() const noexcept { return tier_.load(std::memory_order_relaxed); }
+  [[nodiscard]] bool lost() const noexcept { return lost_.load(std::memory_order_relaxed); }
+
+  // --- for the Migrator -------------------------------------------------------------------
+  // Posts the first round of a move to `to` on `stream`. A null `to` means home.
+  //   failed_precondition  it is moving or draining already, is there, or has no home
+  //   not_found            freed or lost
+  [[nodiscard]] Result<void> begin_move(std::shared_ptr<Placement> to, Stream stream);
+  enum class Round : std::uint8_t {
+    running,  // the copy has not completed
+    again,    // dirty chunks were posted again
+    pinned,   // complete, but write pins (or, in a promotion, any pins) hold the old place
+    moved,    // flipped
+    gone,     // freed, lost or failed: the move is over
+  };
+  // Looks at the round posted last and takes the next step. `pressing`: writers must not
+  // delay it any longer.
+  [[nodiscard]] Round step_move(Stream stream, bool pressing);
+  // Blocks until the round posted last has completed.
+  void wait_round();
+  // Gives up a move that has not flipped; the tensor stays where it is.
+  void abandon_move();
+  // The bytes are gone, or are given up. Every later pin answers data_loss.
+  void lose();
+
+  struct Pins {
+    unsigned readers = 0;
+    unsigned writers = 0;
+    std::chrono::steady_clock::time_point since;  // when the oldest of them may have begun
+  };
+  [[nodiscard]] Pins pins() const;
+  [[nodiscard]] bool has_home() const;
+
+ private:
+  enum class Phase : std::uint8_t { stable, copying, closing, draining };
+  using Segments = std::vector<device::CopySegment>;
+
+  [[nodiscard]] Result<void> post_round(Segments segments, Stream stream) AQUA_REQUIRES(mu_);
+  [[nodiscard]] Segments take_dirty() AQUA_REQUIRES(mu_);
+  void mark_dirty(std::size_t offset, std::size_t bytes) AQUA_REQUIRES(mu_);
+  void flip() AQUA_REQUIRES(mu_);
+  void end_move() AQUA_REQUIRES(mu_);
+  void retire(std::shared_ptr<Placement>& placement) AQUA_REQUIRES(mu_);
+  [[nodiscard]] std::vector<std::shared_ptr<Placement>> take_leaving() AQUA_REQUIRES(mu_);
+  void send_to_limbo(std::vector<std::shared_ptr<Placement>> leaving);
+
+  Context& context_;
+  const std::uint64_t id_;
+  const TensorOptions options_;
+  std::atomic<Tier> tier_;
+  std::atomic<bool> lost_{false};
+
+  mutable Mutex mu_;
+  CondVar changed_;  // phase, freed, lost
+  Phase phase_ AQUA_GUARDED_BY(mu_) = Phase::stable;
+  bool freed_ AQUA_GUARDED_BY(mu_) = false;
+  std::shared_ptr<Placement> home_ AQUA_GUARDED_BY(mu_);
+  std::shared_ptr<Placement> away_ AQUA_GUARDED_BY(mu_);
+  std::shared_ptr<Placement> here_ AQUA_GUARDED_BY(mu_);
+  std::shared_ptr<Placement> to_ AQUA_GUARDED_BY(mu_);        // copying, closing
+  std::shared_ptr<Placement> draining_ AQUA_GUARDED_BY(mu_);  // draining
+  unsigned rounds_ AQUA_GUARDED_BY(mu_) = 0;
+  std::vector<bool> dirty_ AQUA_GUARDED_BY(mu_);
+  bool any_dirty_ AQUA_GUARDED_BY(mu_) = false;
+  std::unique_ptr<device::Event> round_done_ AQUA_GUARDED_BY(mu_);
+  std::vector<std::shared_ptr<Placement>> leaving_ AQUA_GUARDED_BY(mu_);  // unpinned, on their way to limbo
+  std::chrono::steady_clock::time_point pinned_since_ AQUA_GUARDED_BY(mu_){};
+};
+
+}  // namespace aqua

@@ -1,0 +1,73 @@
+#include "tensor/migrator.hpp"
+
+#include <algorithm>
+
+#include "base/step.hpp"
+#include "base/try.hpp"
+
+namespace aqua::tensor {
+
+Result<std::unique_ptr<Migrator>> Migrator::create(device::Device& device) {
+  AQUA_ASSIGN(const Stream stream, device.create_stream());
+  return std::unique_ptr<Migrator>(new Migrator(device, stream));
+}
+
+Migrator::~Migrator() {
+  for (const Move& move : moves_) {
+    move.entry->wait_round();
+    move.entry->abandon_move();
+  }
+  (void)device_.destroy_stream(stream_);  // idle by now
+}
+
+Result<void> Migrator::start(std::shared_ptr<TensorEntry> entry, std::shared_ptr<Placement> to) {
+  step("copy");
+  const bool promotion = to != nullptr;
+  AQUA_TRY(entry->begin_move(std::move(to), stream_));
+  in_flight_bytes_ += entry->options().bytes;
+  moves_.push_back({std::move(entry), promotion, false});
+  return {};
+}
+
+bool Migrator::poll(bool pressing) {
+  bool ended = false;
+  std::deque<Move> left;
+  for (Move& move : moves_) {
+    const auto round = move.entry->step_move(stream_, pressing && !move.promotion);
+    if (round == TensorEntry::Round::moved) account(move);
+    if (round == TensorEntry::Round::moved || round == TensorEntry::Round::gone) {
+      in_flight_bytes_ -= move.entry->options().bytes;
+      ended = true;
+      continue;
+    }
+    move.pinned = round == TensorEntry::Round::pinned;
+    left.push_back(std::move(move));
+  }
+  moves_ = std::move(left);
+  return ended;
+}
+
+void Migrator::account(const Move& move) {
+  (move.promotion ? stats_.promotions : stats_.evacuations) += 1;
+  (move.promotion ? stats_.promoted_bytes : stats_.evacuated_bytes) += move.entry->options().bytes;
+}
+
+void Migrator::wait_next() {
+  const auto running = std::find_if(moves_.begin(), moves_.end(), [](const Move& move) { return !move.pinned; });
+  if (running != moves_.end()) running->entry->wait_round();
+}
+
+void Migrator::abandon_promotions() {
+  std::erase_if(moves_, [this](const Move& move) {
+    if (!move.promotion) return false;
+    move.entry->abandon_move();
+    in_flight_bytes_ -= move.entry->options().bytes;
+    return true;
+  });
+}
+
+bool Migrator::copying() const noexcept {
+  return std::any_of(moves_.begin(), moves_.end(), [](const Move& move) { return !move.pinned; });
+}
+
+}  // namespace aqua::tensor

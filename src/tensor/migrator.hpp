@@ -1,0 +1,65 @@
+// Migrator drives moves of many tensors at once over one stream, a window of bytes at a
+// time, so that copies follow one another without a gap and an urgent one need not wait
+// long behind others.
+//
+// Threads: one (the control loop's). Only wait_next() blocks.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <memory>
+
+#include "tensor/entry.hpp"
+
+namespace aqua::tensor {
+
+struct MigratorStats {
+  std::size_t evacuated_bytes = 0;
+  std::size_t promoted_bytes = 0;
+  std::size_t evacuations = 0;
+  std::size_t promotions = 0;
+};
+
+class Migrator {
+ public:
+  static constexpr std::size_t kWindowBytes = std::size_t{64} << 20;
+
+  // Uses a stream of its own on `device`, which outlives it.
+  [[nodiscard]] static Result<std::unique_ptr<Migrator>> create(device::Device& device);
+  ~Migrator();  // abandons what has not flipped, after its copies are over
+  Migrator(const Migrator&) = delete;
+  Migrator& operator=(const Migrator&) = delete;
+
+  // Whether another move may be started now.
+  [[nodiscard]] bool has_room() const noexcept { return in_flight_bytes_ < kWindowBytes; }
+  // Starts a move; see TensorEntry::begin_move for errors. `to` null: home.
+  [[nodiscard]] Result<void> start(std::shared_ptr<TensorEntry> entry, std::shared_ptr<Placement> to);
+  // Takes every possible step. Returns true when something ended.
+  bool poll(bool pressing);
+  // Blocks until the oldest copy that is still running completes; at once when none runs.
+  void wait_next();
+  // Gives up promotions: their window is wanted for evacuations.
+  void abandon_promotions();
+
+  [[nodiscard]] bool idle() const noexcept { return moves_.empty(); }
+  [[nodiscard]] bool copying() const noexcept;  // false: all that is left waits for pins
+  [[nodiscard]] const MigratorStats& stats() const noexcept { return stats_; }
+
+ private:
+  struct Move {
+    std::shared_ptr<TensorEntry> entry;
+    bool promotion = false;
+    bool pinned = false;  // its last round is complete; it waits for pins
+  };
+
+  Migrator(device::Device& device, Stream stream) : device_(device), stream_(stream) {}
+  void account(const Move& move);
+
+  device::Device& device_;
+  const Stream stream_;
+  std::deque<Move> moves_;
+  std::size_t in_flight_bytes_ = 0;
+  MigratorStats stats_;
+};
+
+}  // namespace aqua::tensor

@@ -1,0 +1,56 @@
+// Placement: a range of one Space that a tensor occupies, with who pins it and the last use
+// by each stream. The range is freed when the Placement is destroyed, so whoever destroys
+// it has seen its uses complete (Limbo does).
+//
+// Threads: guarded by the lock of the TensorEntry it belongs to, then by Limbo's.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "aqua/types.hpp"
+#include "device/device.hpp"
+#include "tensor/space.hpp"
+
+namespace aqua {
+
+class Placement {
+ public:
+  Placement(tensor::Space& space, const lending::Allocation& allocation)
+      : space_(space), allocation_(allocation), address_(space.address(allocation)) {}
+  ~Placement() { space_.free(allocation_); }
+  Placement(const Placement&) = delete;
+  Placement& operator=(const Placement&) = delete;
+
+  [[nodiscard]] std::byte* address() const noexcept { return address_; }
+  [[nodiscard]] Tier tier() const noexcept { return space_.tier(); }
+  [[nodiscard]] tensor::Space& space() const noexcept { return space_; }
+  [[nodiscard]] const lending::Allocation& allocation() const noexcept { return allocation_; }
+
+  // Records that the work posted to `stream` so far uses this place.
+  [[nodiscard]] Result<void> record_use(device::Device& device, Stream stream, bool wrote);
+  // Makes `stream` wait for earlier uses by other streams: the writes, or all of them.
+  [[nodiscard]] Result<void> wait_uses(device::Device& device, Stream stream, bool also_reads) const;
+  // True once every recorded use has completed (or failed): the memory is quiet.
+  [[nodiscard]] bool quiet(device::Device& device) const;
+  // Blocks until quiet.
+  void wait_quiet(device::Device& device) const;
+
+  unsigned read_pins = 0;
+  unsigned write_pins = 0;
+  bool retired = false;  // its tensor has left; goes to Limbo with its last pin
+
+ private:
+  struct Use {
+    Stream stream;
+    bool wrote = false;
+    std::unique_ptr<device::Event> event;
+  };
+
+  tensor::Space& space_;
+  const lending::Allocation allocation_;
+  std::byte* const address_;
+  std::vector<Use> uses_;  // one a stream and kind; few
+};
+
+}  // namespace aqua

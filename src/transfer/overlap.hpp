@@ -1,0 +1,21 @@
+// Whether two blocks of a layout share a byte. Exact for any strides: planes may interleave
+// (blocks outermost, layers within) as long as no byte has two owners.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <utility>
+
+#include "aqua/layout.hpp"
+
+namespace aqua::transfer {
+
+// The most bytes between the first and the last byte of one plane.
+inline constexpr std::size_t kMaxExtent = std::size_t{1} << 59;
+
+// Two planes (perhaps the same one twice) with runs that share bytes. Sizes are checked
+// already; `extent` is at most 3 * kMaxExtent. Pure.
+[[nodiscard]] std::optional<std::pair<std::size_t, std::size_t>> find_overlap(
+    const LayoutSpec& spec, std::size_t extent);
+
+}  // namespace aqua::transfer

@@ -1,0 +1,146 @@
+#include "transfer/program.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/try.hpp"
+
+namespace aqua::transfer {
+namespace {
+
+using device::CopyBatch;
+using device::CopySegment;
+using device::Event;
+
+CopyBatch share(std::vector<CopySegment> copies) {
+  return std::make_shared<const std::vector<CopySegment>>(std::move(copies));
+}
+
+class Builder {
+ public:
+  explicit Builder(device::Device& device) : device_(device) {
+    program_.cancel = std::make_shared<std::atomic<bool>>(false);
+  }
+  [[nodiscard]] Result<Event*> event() {
+    AQUA_ASSIGN(auto fresh, device_.create_event());
+    program_.events.push_back(std::move(fresh));
+    return program_.events.back().get();
+  }
+  void copy(Lane lane, CopyBatch batch) {
+    program_.steps.push_back({Step::Kind::copy, lane, nullptr, std::move(batch)});
+  }
+  void record(Lane lane, Event* event) {
+    program_.steps.push_back({Step::Kind::record, lane, event, nullptr});
+  }
+  void wait(Lane lane, Event* event) {
+    program_.steps.push_back({Step::Kind::wait, lane, event, nullptr});
+  }
+  // The group's layers have arrived once the lanes reach here.
+  [[nodiscard]] Result<void> arrived(unsigned end_layer, bool both_lanes) {
+    LayerGroup group{end_layer, {}};
+    AQUA_ASSIGN(group.arrived[0], event());
+    record(Lane::caller, group.arrived[0]);
+    if (both_lanes) {
+      AQUA_ASSIGN(group.arrived[1], event());
+      record(Lane::side, group.arrived[1]);
+    }
+    program_.groups.push_back(group);
+    return {};
+  }
+  [[nodiscard]] Program take() { return std::move(program_); }
+
+ private:
+  device::Device& device_;
+  Program program_;
+};
+
+// The layers of group g when `layers` are dealt into `groups` as evenly as can be.
+unsigned end_layer(const ProgramInput& in, unsigned g) {
+  return static_cast<unsigned>(std::uint64_t{in.layout.layers()} * (g + 1) / in.groups);
+}
+std::size_t packed_end(const ProgramInput& in, unsigned g) {
+  return in.layout.packed_offset(end_layer(in, g), 0, 0, in.blocks.size());
+}
+
+}  // namespace
+
+Result<Program> build_direct(device::Device& device, const ProgramInput& in) {
+  Builder build(device);
+  std::size_t begin = 0;
+  for (unsigned g = 0; g < in.groups && !in.blocks.empty(); ++g) {
+    const std::size_t end = packed_end(in, g);
+    const PackedSlice slice{in.layout, in.blocks, begin, end, in.packed + begin};
+    build.copy(Lane::caller, share(plan(slice, in.direction, in.max_copy_bytes)));
+    AQUA_TRY(build.arrived(end_layer(in, g), false));
+    begin = end;
+  }
+  return build.take();
+}
+
+// One lane fills a buffer while the other drains the buffer before. For an offload the
+// caller's lane gathers and the side lane copies out in bulk; for a fetch the other way
+// round. A buffer is filled again only after the event that says it was drained.
+Result<Program> build_staged(device::Device& device, const ProgramInput& in,
+                             const StagingPair& pair) {
+  Builder build(device);
+  if (in.blocks.empty()) return build.take();
+  const bool offload = in.direction == Direction::offload;
+  const Lane fill = offload ? Lane::caller : Lane::side;
+  const Lane drain = offload ? Lane::side : Lane::caller;
+  AQUA_ASSIGN(Event* const entry, build.event());
+  build.record(Lane::caller, entry);
+  build.wait(Lane::side, entry);
+  build.wait(fill, pair.ready.get());
+
+  std::array<Event*, 2> filled{};
+  std::array<Event*, 2> drained{};
+  for (std::size_t b = 0; b < 2; ++b) {
+    AQUA_ASSIGN(filled[b], build.event());
+    AQUA_ASSIGN(drained[b], build.event());
+  }
+  std::size_t part = 0;
+  std::size_t begin = 0;
+  for (unsigned g = 0; g < in.groups; ++g) {
+    for (const std::size_t group_end = packed_end(in, g); begin < group_end; ++part) {
+      const std::size_t b = part % 2;
+      const std::size_t end = std::min(group_end, begin + pair.buffer_bytes);
+      std::byte* const buffer = pair.buffers[b];
+      std::byte* const packed = in.packed + begin;
+      const PackedSlice slice{in.layout, in.blocks, begin, end, buffer};
+      CopyBatch cache_side = share(plan(slice, in.direction, in.max_copy_bytes));
+      CopyBatch tensor_side = share(plan_bulk(offload ? packed : buffer, offload ? buffer : packed,
+                                              end - begin, in.max_copy_bytes));
+      if (part >= 2) build.wait(fill, drained[b]);
+      build.copy(fill, offload ? cache_side : tensor_side);
+      build.record(fill, filled[b]);
+      build.wait(drain, filled[b]);
+      build.copy(drain, offload ? tensor_side : cache_side);
+      build.record(drain, drained[b]);
+      begin = end;
+    }
+    AQUA_TRY(build.arrived(end_layer(in, g), true));
+  }
+  // Later work on the caller's stream sees the tensor filled (and may reuse or unpin it).
+  if (offload) build.wait(Lane::caller, drained[(part - 1) % 2]);
+  return build.take();
+}
+
+Result<void> run(device::Device& device, const Program& program, Stream caller, Stream side) {
+  for (const Step& step : program.steps) {
+    const Stream stream = step.lane == Lane::caller ? caller : side;
+    switch (step.kind) {
+      case Step::Kind::copy:
+        AQUA_TRY(device.copy(step.batch, stream, program.cancel));
+        break;
+      case Step::Kind::record:
+        AQUA_TRY(device.record(*step.event, stream));
+        break;
+      case Step::Kind::wait:
+        AQUA_TRY(device.wait_event(stream, *step.event));
+        break;
+    }
+  }
+  return {};
+}
+
+}  // namespace aqua::transfer

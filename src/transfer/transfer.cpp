@@ -1,0 +1,141 @@
+#include "transfer/transfer.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "base/concat.hpp"
+#include "base/try.hpp"
+#include "transfer/plan.hpp"
+#include "transfer/program.hpp"
+#include "transfer/transfer_state.hpp"
+
+namespace aqua::transfer {
+namespace {
+
+Error bad(const std::string& what) {
+  return Error{Code::invalid_argument, concat("prepare: ", what)};
+}
+
+Result<void> check(const Request& request) {
+  if (request.layout == nullptr) return bad("layout is null");
+  AQUA_TRY(request.layout->check(request.blocks));
+  const std::size_t packed = request.layout->packed_bytes(request.blocks.size());
+  if (packed != 0 && request.tensor == nullptr) return bad("tensor is null");
+  if (request.offset > request.tensor_bytes || packed > request.tensor_bytes - request.offset) {
+    return bad(concat(packed, " bytes at offset ", request.offset, " do not fit a tensor of ",
+                      request.tensor_bytes));
+  }
+  return {};
+}
+
+unsigned group_count(const MoverOptions& options, const Layout& layout, std::size_t bytes) {
+  const std::size_t by_size = bytes / std::max<std::size_t>(options.min_group_bytes, 1);
+  const unsigned most = std::clamp(options.max_layer_groups, 1U, layout.layers());
+  return static_cast<unsigned>(std::clamp<std::size_t>(by_size, 1, most));
+}
+
+}  // namespace
+
+Mover::Mover(device::Device& device, const MoverOptions& options)
+    : device_(device), options_(options), staging_(device, options.staging) {}
+
+Mover::~Mover() {
+  std::vector<std::shared_ptr<TransferState>> left;
+  {
+    const MutexLock lock(mu_);
+    left.swap(in_flight_);
+  }
+  for (const auto& state : left) {
+    while (!state->advance()) std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+}
+
+Result<Transfer> Mover::prepare(const Request& request) {
+  sweep();
+  AQUA_TRY(check(request));
+  const Layout& layout = *request.layout;
+  TransferState::Parts parts;
+  parts.keep = request.keep;
+  parts.layers = layout.layers();
+  parts.bytes = layout.packed_bytes(request.blocks.size());
+
+  const std::optional<Way> wanted = request.way ? request.way : options_.way;
+  const Way way = wanted.value_or(
+      choose_way(device_.info().kind, parts.bytes, count_copies(layout, request.blocks)));
+  if (way == Way::staged) {
+    auto lease = staging_.acquire();
+    if (lease.ok()) {
+      parts.staging = std::move(lease).value();
+    } else if (wanted || lease.error().code != Code::resource_exhausted) {
+      return std::move(lease).error();
+    }
+  }
+  const ProgramInput input{layout,
+                           request.blocks,
+                           request.tensor + request.offset,
+                           request.direction,
+                           group_count(options_, layout, parts.bytes),
+                           std::max<std::size_t>(options_.max_copy_bytes, 1)};
+  AQUA_ASSIGN(parts.program, parts.staging.held() ? build_staged(device_, input, *parts.staging)
+                                                  : build_direct(device_, input));
+  AQUA_ASSIGN(parts.end, device_.create_event());
+  AQUA_ASSIGN(parts.quiet[0], device_.create_event());
+  if (parts.staging.held()) {
+    AQUA_ASSIGN(parts.quiet[1], device_.create_event());
+  }
+  return Transfer(*this, std::make_shared<TransferState>(device_, std::move(parts)));
+}
+
+void Mover::adopt(std::shared_ptr<TransferState> state) {
+  const MutexLock lock(mu_);
+  in_flight_.push_back(std::move(state));
+}
+
+void Mover::sweep() {
+  std::vector<std::shared_ptr<TransferState>> some;
+  {
+    const MutexLock lock(mu_);
+    some = in_flight_;
+  }
+  bool any = false;
+  for (const auto& state : some) any |= state->advance();  // may drop a `keep`: no lock held
+  if (!any) return;
+  const MutexLock lock(mu_);
+  std::erase_if(in_flight_, [](const auto& state) { return state->is_over(); });
+}
+
+std::size_t Mover::in_flight() const {
+  const MutexLock lock(mu_);
+  return static_cast<std::size_t>(
+      std::ranges::count_if(in_flight_, [](const auto& state) { return !state->is_over(); }));
+}
+
+Transfer::Transfer(Mover& mover, std::shared_ptr<TransferState> state) noexcept
+    : mover_(&mover), state_(std::move(state)) {}
+Transfer::Transfer(Transfer&&) noexcept = default;
+Transfer& Transfer::operator=(Transfer&& other) noexcept {
+  std::swap(mover_, other.mover_);
+  std::swap(state_, other.state_);
+  std::swap(posted_, other.posted_);
+  return *this;
+}
+Transfer::~Transfer() {
+  if (state_) state_->abandon();
+}
+
+Result<void> Transfer::post(Stream stream) {
+  if (!posted_) mover_->adopt(state_);  // first, so that nothing can be queued and unwatched
+  posted_ = true;
+  return state_->post(stream);
+}
+
+Ticket Transfer::ticket() const {
+  return Ticket(state_);
+}
+Way Transfer::way() const noexcept {
+  return state_->way();
+}
+
+}  // namespace aqua::transfer

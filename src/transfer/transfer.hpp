@@ -1,0 +1,112 @@
+// Mover moves listed KV blocks between an engine's cache and a tensor, in stream order.
+//
+//   AQUA_ASSIGN(auto transfer, mover.prepare({.layout = &layout, .blocks = blocks, ...}));
+//   AQUA_TRY(transfer.post(stream));
+//   Ticket ticket = transfer.ticket();
+//
+// prepare() validates and allocates; post() only queues; the ticket checks; destructors
+// release and never wait, in flight or not.
+//
+// Order:   everything happens after the work posted to `stream` before post(), and before
+//          the work posted to it afterwards, whichever way is taken.
+// Threads: every method of Mover may be called concurrently; a Transfer is its caller's.
+// Owns:    staging memory on the device. Borrows the device, which must outlive it.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "aqua/layout.hpp"
+#include "aqua/result.hpp"
+#include "aqua/ticket.hpp"
+#include "aqua/types.hpp"
+#include "base/mutex.hpp"
+#include "device/device.hpp"
+#include "transfer/staging.hpp"
+#include "transfer/way.hpp"
+
+namespace aqua::transfer {
+
+struct MoverOptions {
+  std::optional<Way> way;  // unset: choose_way() decides for each transfer
+  // Layers are reported in at most this many groups of about min_group_bytes or more: each
+  // costs one batch and one event.
+  unsigned max_layer_groups = 16;
+  std::size_t min_group_bytes = std::size_t{4} << 20;
+  std::size_t max_copy_bytes = std::size_t{64} << 20;  // larger pieces are split
+  StagingOptions staging;
+};
+
+struct Request {
+  const Layout* layout = nullptr;  // borrowed until prepare() returns
+  BlockList blocks;                // borrowed until prepare() returns
+  std::byte* tensor = nullptr;     // where the tensor is now; must stay until the ticket is over
+  std::size_t tensor_bytes = 0;
+  std::size_t offset = 0;  // of the packed form within the tensor
+  Direction direction = Direction::offload;
+  std::optional<Way> way;  // overrides MoverOptions::way
+  // Dropped, on the thread that notices, once no work can touch memory any more: a pin, say.
+  std::shared_ptr<void> keep;
+};
+
+class TransferState;
+class Mover;
+
+class Transfer {
+ public:
+  Transfer(Transfer&&) noexcept;
+  Transfer& operator=(Transfer&&) noexcept;
+  ~Transfer();  // releases what was prepared if post() was never called
+
+  // Queues the work; once only (failed_precondition). An error means that nothing will
+  // move beyond what had already started when a later step was refused: the rest is
+  // cancelled, only the destination may have changed, and the ticket tells when it is
+  // quiet and then repeats the error.
+  [[nodiscard]] Result<void> post(Stream stream);
+
+  // Before post(): not done.
+  [[nodiscard]] Ticket ticket() const;
+  [[nodiscard]] Way way() const noexcept;
+
+ private:
+  friend class Mover;
+  Transfer(Mover& mover, std::shared_ptr<TransferState> state) noexcept;
+  Mover* mover_;
+  std::shared_ptr<TransferState> state_;
+  bool posted_ = false;
+};
+
+class Mover {
+ public:
+  explicit Mover(device::Device& device, const MoverOptions& options = {});
+  // Waits for the transfers in flight. Unposted ones must be gone already.
+  ~Mover();
+  Mover(const Mover&) = delete;
+  Mover& operator=(const Mover&) = delete;
+
+  //   invalid_argument    a null, a block list that Layout::check() refuses, or a packed
+  //                       form that does not fit the tensor
+  //   resource_exhausted  staging was asked for by name and none is free (when it was only
+  //                       chosen, the direct way is taken instead)
+  [[nodiscard]] Result<Transfer> prepare(const Request& request);
+
+  // Lets go of what finished transfers hold (staging, Request::keep). Never waits. Also
+  // done by every prepare(); call it now and then where no prepare comes.
+  void sweep();
+  // Transfers posted and not yet seen to be over.
+  [[nodiscard]] std::size_t in_flight() const;
+
+ private:
+  friend class Transfer;
+  void adopt(std::shared_ptr<TransferState> state);
+
+  device::Device& device_;
+  const MoverOptions options_;
+  StagingPool staging_;
+  mutable Mutex mu_;
+  std::vector<std::shared_ptr<TransferState>> in_flight_ AQUA_GUARDED_BY(mu_);
+};
+
+}  // namespace aqua::transfer

@@ -1,0 +1,179 @@
+#include "transfer/transfer_state.hpp"
+
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "base/concat.hpp"
+#include "base/try.hpp"
+
+namespace aqua::transfer {
+
+TransferState::TransferState(device::Device& device, Parts parts)
+    : device_(device),
+      way_(parts.staging.held() ? Way::staged : Way::direct),
+      layers_(parts.layers),
+      bytes_(parts.bytes),
+      cancel_(parts.program.cancel),
+      parts_(std::move(parts)) {}
+
+Result<void> TransferState::post(Stream stream) {
+  std::optional<Parts> spent;
+  const MutexLock lock(mu_);
+  if (phase_ != Phase::prepared) {
+    return Error{Code::failed_precondition, "post: this transfer was posted or abandoned before"};
+  }
+  if (cancelled_) {
+    finish(spent);
+    return *error_;
+  }
+  const Stream side = parts_.staging.held() ? parts_.staging->stream : stream;
+  auto queued = run(device_, parts_.program, stream, side);
+  if (queued.ok()) queued = device_.record(*parts_.end, stream);
+  phase_ = Phase::running;
+  if (!queued.ok()) {
+    refuse(std::move(queued).error(), stream);
+    return Error{error_->code, concat("post: ", error_->message)};
+  }
+  if (parts_.program.groups.empty()) finish(spent);
+  return {};
+}
+
+// What was queued before the refusal is skipped unless it has begun; these events tell
+// when it has ended.
+void TransferState::refuse(Error error, Stream stream) {
+  cancel_->store(true);
+  error_ = std::move(error);
+  refused_ = true;
+  quiet_recorded_ = device_.record(*parts_.quiet[0], stream).ok();
+  if (parts_.staging.held()) {
+    quiet_recorded_ &= device_.record(*parts_.quiet[1], parts_.staging->stream).ok();
+  }
+}
+
+void TransferState::abandon() {
+  std::optional<Parts> spent;
+  const MutexLock lock(mu_);
+  if (phase_ != Phase::prepared) return;
+  cancelled_ = true;
+  finish(spent);
+}
+
+void TransferState::finish(std::optional<Parts>& spent) {
+  phase_ = Phase::over;
+  if (!error_ && cancelled_) {
+    error_ = Error{Code::cancelled, concat("transfer of ", bytes_, " bytes was cancelled")};
+  }
+  if (!error_) arrived_layers_ = layers_;
+  spent.emplace(std::move(parts_));
+}
+
+Result<bool> TransferState::reached(const device::Event& event) {
+  auto answer = device_.query(event);
+  if (answer.ok() || answer.error().code != Code::data_loss) return answer;
+  if (!error_) error_ = std::move(answer).error();
+  cancel_->store(true);  // the rest is of no use any more
+  return true;
+}
+
+Result<bool> TransferState::groups_reached() {
+  const auto& groups = parts_.program.groups;
+  for (; arrived_groups_ < groups.size(); ++arrived_groups_) {
+    const LayerGroup& group = groups[arrived_groups_];
+    for (const device::Event* event : group.arrived) {
+      if (event == nullptr) continue;
+      AQUA_ASSIGN(const bool there, reached(*event));
+      if (!there) return false;
+    }
+    // Skipped batches reach their events as well, so a cancelled layer proves nothing.
+    if (!error_ && !cancelled_) arrived_layers_ = group.end_layer;
+  }
+  return true;
+}
+
+// Where even the quiet events were refused, the device's own hold on the batches tells:
+// it shares each until it has run.
+Result<bool> TransferState::quiet_after_refusal() {
+  if (!quiet_recorded_) {
+    for (const Step& step : parts_.program.steps) {
+      if (step.batch.use_count() > 1) return false;
+    }
+    return true;
+  }
+  for (const auto& event : parts_.quiet) {
+    if (!event) continue;
+    AQUA_ASSIGN(const bool there, reached(*event));
+    if (!there) return false;
+  }
+  return true;
+}
+
+Result<void> TransferState::ask(std::optional<Parts>& spent) {
+  if (phase_ != Phase::running) return {};
+  AQUA_ASSIGN(const bool quiet, refused_ ? quiet_after_refusal() : groups_reached());
+  if (quiet) finish(spent);
+  return {};
+}
+
+bool TransferState::advance() {
+  std::optional<Parts> spent;
+  const MutexLock lock(mu_);
+  const auto asked = ask(spent);  // an unanswered question: still running, as far as we know
+  return asked.ok() && phase_ == Phase::over;
+}
+
+bool TransferState::is_over() {
+  const MutexLock lock(mu_);
+  return phase_ == Phase::over;
+}
+
+Result<bool> TransferState::done() {
+  std::optional<Parts> spent;
+  const MutexLock lock(mu_);
+  AQUA_TRY(ask(spent));
+  if (phase_ != Phase::over) return false;
+  if (error_) return *error_;
+  return true;
+}
+
+Result<bool> TransferState::layer_done(unsigned layer) {
+  if (layer >= layers_) {
+    return Error{Code::invalid_argument, concat("layer_done: layer ", layer, " of ", layers_)};
+  }
+  std::optional<Parts> spent;
+  const MutexLock lock(mu_);
+  AQUA_TRY(ask(spent));
+  if (layer < arrived_layers_) return true;
+  if (phase_ == Phase::over) return *error_;
+  return false;
+}
+
+Result<void> TransferState::wait() {
+  std::shared_ptr<device::Event> end;
+  {
+    const MutexLock lock(mu_);
+    if (phase_ == Phase::prepared) {
+      return Error{Code::failed_precondition, "wait: the transfer was not posted"};
+    }
+    if (!refused_) end = parts_.end;  // null once it is over
+  }
+  if (end) {
+    const MutexLock lock(wait_mu_);
+    auto through = device_.synchronize(*end);
+    if (!through.ok() && through.error().code != Code::data_loss) return through;
+  }
+  for (;;) {  // more than once only after a refusal
+    AQUA_ASSIGN(const bool finished, done());
+    if (finished) return {};
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+}
+
+void TransferState::cancel() noexcept {
+  const MutexLock lock(mu_);
+  if (phase_ == Phase::over) return;
+  cancelled_ = true;
+  cancel_->store(true);
+}
+
+}  // namespace aqua::transfer

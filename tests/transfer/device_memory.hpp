@@ -1,0 +1,95 @@
+// Memory of a device under test, filled and read the only way a device allows: by work on
+// a stream. Failures of the device itself abort the test program; they are not the subject.
+#pragma once
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "device/memfd_device.hpp"
+
+namespace aqua::test {
+
+using Bytes = std::vector<std::byte>;
+
+template <typename T>
+T must(Result<T> result) {
+  if (!result.ok()) {
+    std::fprintf(stderr, "%s\n", result.error().message.c_str());
+    std::abort();
+  }
+  return std::move(result).value();
+}
+inline void must(const Result<void>& result) {
+  if (!result.ok()) {
+    std::fprintf(stderr, "%s\n", result.error().message.c_str());
+    std::abort();
+  }
+}
+
+inline Bytes random_bytes(std::size_t n, unsigned seed) {
+  std::minstd_rand random(seed);
+  Bytes bytes(n);
+  for (auto& b : bytes) b = static_cast<std::byte>(random() >> 8);
+  return bytes;
+}
+
+// Waits for what was posted to the stream so far.
+inline void drain(device::Device& device, Stream stream) {
+  auto event = must(device.create_event());
+  must(device.record(*event, stream));
+  (void)device.synchronize(*event);  // work that failed is over, too
+}
+
+class DeviceMemory {
+ public:
+  DeviceMemory(device::Device& device, std::size_t bytes) : device_(device), bytes_(bytes) {
+    const std::size_t unit = device.info().granularity;
+    const std::size_t whole = (bytes + unit - 1) / unit * unit;
+    slab_ = must(device.create_slab(whole));
+    range_ = must(device.reserve(whole));
+    must(device.map(*range_, 0, *slab_));
+    stream_ = must(device.create_stream());
+  }
+  ~DeviceMemory() { must(device_.destroy_stream(stream_)); }
+  DeviceMemory(const DeviceMemory&) = delete;
+  DeviceMemory& operator=(const DeviceMemory&) = delete;
+
+  [[nodiscard]] std::byte* base() const { return range_->base(); }
+  [[nodiscard]] std::size_t bytes() const { return bytes_; }
+
+  // Posts to `stream`: what an engine's kernel would do.
+  void post_write(std::size_t offset, Bytes bytes, Stream stream) {
+    must(device::launch(device_, stream, [to = base() + offset, bytes = std::move(bytes)] {
+      std::memcpy(device::kernel_view(to), bytes.data(), bytes.size());
+    }));
+  }
+  void write(const Bytes& bytes) {
+    post_write(0, bytes, stream_);
+    drain(device_, stream_);
+  }
+  // Reads on `stream`, then waits for that.
+  [[nodiscard]] Bytes read(std::size_t offset, std::size_t bytes, Stream stream) const {
+    Bytes out(bytes);
+    must(device::launch(device_, stream, [&out, from = base() + offset] {
+      std::memcpy(out.data(), device::kernel_view(from), out.size());
+    }));
+    drain(device_, stream);
+    return out;
+  }
+  [[nodiscard]] Bytes read() const { return read(0, bytes_, stream_); }
+
+ private:
+  device::Device& device_;
+  std::size_t bytes_;
+  std::unique_ptr<device::Slab> slab_;
+  std::unique_ptr<device::AddressRange> range_;
+  Stream stream_;
+};
+
+}  // namespace aqua::test
