@@ -37,8 +37,8 @@ struct LoadReport {
   // What it would be if memory were no limit: what is used, plus what is swapped out, preempted
   // or waits for memory. At least kv_bytes_used.
   std::size_t kv_bytes_wanted = 0;
-  Latency time_to_first_token;
-  Latency time_per_output_token;
+  Latency time_to_first_token{};
+  Latency time_per_output_token{};
   friend bool operator==(const LoadReport&, const LoadReport&) = default;
 };
 

@@ -30,7 +30,7 @@ enum class Access : std::uint8_t {
 
 struct TensorOptions {
   std::size_t bytes = 0;  // at least 1
-  std::string name;       // for people; need not be unique
+  std::string name{};       // for people; need not be unique
   // A tensor has a range of host memory reserved as its exit, so that a reclaim always has
   // somewhere to move it. A discardable one has none: when its slab is reclaimed and host
   // memory is full its bytes are dropped, pins answer data_loss and the owner recomputes.

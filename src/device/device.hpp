@@ -121,7 +121,8 @@ class Device {
   // slabs are not inherited by forked children.
   [[nodiscard]] virtual Result<void> map(AddressRange& range, std::size_t offset, const Slab& slab) = 0;
   // Unmaps exactly one slab mapped before. The caller has seen every event of work that
-  // touches it complete: unmapping waits for nothing.
+  // touches it complete: unmapping waits for nothing. failed_precondition when no slab
+  // starts there, invalid_argument when it is not of `bytes`. The addresses stay reserved.
   [[nodiscard]] virtual Result<void> unmap(AddressRange& range, std::size_t offset, std::size_t bytes) = 0;
 
   // --- streams and events --------------------------------------------------------------
@@ -133,8 +134,11 @@ class Device {
   [[nodiscard]] virtual Result<void> record(Event& event, Stream stream) = 0;
   // Work posted to `stream` after this call runs after the event's last recorded point.
   [[nodiscard]] virtual Result<void> wait_event(Stream stream, const Event& event) = 0;
-  // True once the recorded point was reached. data_loss when work before it failed
-  // because memory or the device died.
+  // True once the recorded point was reached. data_loss when work before it on its stream
+  // failed because memory or the device died. A failure marks every event recorded after
+  // it on that stream until query or synchronize has reported one of these; so a thread
+  // that shares a stream records right after it posts. wait_event passes no failure on:
+  // look at each event whose work you rely on.
   [[nodiscard]] virtual Result<bool> query(const Event& event) = 0;
   // Blocks this host thread until query() would no longer be false.
   [[nodiscard]] virtual Result<void> synchronize(const Event& event) = 0;
@@ -142,7 +146,8 @@ class Device {
   // --- work, all asynchronous and in stream order ---------------------------------------
   // Runs `batch` as one piece of work. Segments do not overlap each other; any of them may
   // lie on this device, on an imported slab or in this process's host memory. All or
-  // nothing: an error means that nothing was queued.
+  // nothing: an error means that nothing was queued. invalid_argument for an empty batch, a
+  // null address or one that wraps; segments of no bytes are fine.
   [[nodiscard]] virtual Result<void> copy(CopyBatch batch, Stream stream, CancelFlag cancel = nullptr) = 0;
   // Fills with zeroes.
   [[nodiscard]] virtual Result<void> scrub(std::byte* dst, std::size_t bytes, Stream stream) = 0;

@@ -1,5 +1,9 @@
 // The two devices that need no GPU, both over anonymous shared files (memfd) with worker
 // threads as streams: an emulated GPU and this server's DRAM.
+//
+// A slab of either can be mapped on either, and their events order each other's streams.
+// Slabs, ranges and events may outlive their device. Destroying a device first runs all that
+// is queued on its streams; nobody may post to it by then.
 #pragma once
 
 #include <cstddef>
@@ -19,18 +23,20 @@ struct EmulatedOptions {
   bool hostile = false;
   std::uint64_t seed = 1;
   // 0: as fast as the host copies. Otherwise copies to or from another device's memory
-  // are paced to this many bytes per second, to give a demo the shape of a real link.
+  // are paced to this many bytes per second, to give a demo the shape of a real link: those
+  // with an end outside the slabs that this device created itself. Each stream has its own.
   std::uint64_t link_bytes_per_second = 0;
 };
 
-// granularity 2 MiB, like CUDA's.
+// granularity 2 MiB, like CUDA's. Capacity counts the slabs that live here, not mappings:
+// destroying the handle gives the bytes back.
 [[nodiscard]] Result<std::unique_ptr<Device>> open_emulated(const EmulatedOptions& options);
 
 struct HostOptions {
   std::size_t total_bytes = 0;  // the most that slabs may take; 0: a quarter of this server's DRAM
 };
 // Slabs are touched when created, so that using them later cannot fail. Host addresses
-// are ordinary addresses.
+// are ordinary addresses. granularity 2 MiB.
 [[nodiscard]] Result<std::unique_ptr<Device>> open_host(const HostOptions& options);
 
 // A host-usable address for a device address, for code that runs *as* device work (kernels
@@ -42,8 +48,9 @@ struct HostOptions {
 // unimplemented on any other device.
 [[nodiscard]] Result<void> launch(Device& device, Stream stream, std::function<void()> kernel);
 
-// Test seam: from now on work that touches [address, address + bytes) fails with
-// data_loss, as if the memory had died.
+// Test seam: from now on copies and scrubs on `device` that touch [address, address + bytes)
+// move nothing and fail with data_loss, as if the memory had died; until the slab there is
+// unmapped. Nothing on any other kind of device.
 void poison_range(Device& device, const std::byte* address, std::size_t bytes);
 
 }  // namespace aqua::device

@@ -5,9 +5,9 @@
 #include <map>
 #include <memory>
 
-#include "device/address_arena.hpp"
 #include "device/memfd_slab.hpp"
 #include "device/region_set.hpp"
+#include "device/reservation.hpp"
 
 namespace aqua::device {
 

@@ -14,7 +14,9 @@ const std::set<ClientId>& PairBook::consumers_of(const ClientId& producer) const
   return found == consumers_of_.end() ? nobody : found->second;
 }
 
-bool PairBook::is_explicit(const ClientId& consumer) const { return explicit_.contains(consumer); }
+bool PairBook::is_explicit(const ClientId& consumer) const {
+  return explicit_.contains(consumer);
+}
 
 void PairBook::set(const ClientId& consumer, const ClientId& producer, bool is_explicit) {
   erase(consumer);

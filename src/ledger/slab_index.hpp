@@ -41,9 +41,7 @@ class SlabIndex {
   [[nodiscard]] const ProducerIndex& producer(const ClientId& id) const;
   [[nodiscard]] const HolderIndex& holder(const ClientId& id) const;
   [[nodiscard]] std::uint64_t total_bytes() const noexcept { return total_bytes_; }
-  [[nodiscard]] const std::map<ClientId, HolderIndex>& holders() const noexcept {
-    return holders_;
-  }
+  [[nodiscard]] const std::map<ClientId, HolderIndex>& holders() const noexcept { return holders_; }
   friend bool operator==(const SlabIndex&, const SlabIndex&) = default;
 
  private:

@@ -43,17 +43,28 @@ constexpr Cell kTable[kSlabEvents.size()][kSlabStates.size()] = {
 
 std::string_view to_string(SlabEvent event) noexcept {
   switch (event) {
-    case SlabEvent::offer: return "offer";
-    case SlabEvent::redeclare: return "redeclare";
-    case SlabEvent::withdraw: return "withdraw";
-    case SlabEvent::grant: return "grant";
-    case SlabEvent::renew: return "renew";
-    case SlabEvent::silence: return "silence";
-    case SlabEvent::reclaim: return "reclaim";
-    case SlabEvent::give_back: return "give_back";
-    case SlabEvent::holder_dead: return "holder_dead";
-    case SlabEvent::producer_dead: return "producer_dead";
-    case SlabEvent::scrub: return "scrub";
+    case SlabEvent::offer:
+      return "offer";
+    case SlabEvent::redeclare:
+      return "redeclare";
+    case SlabEvent::withdraw:
+      return "withdraw";
+    case SlabEvent::grant:
+      return "grant";
+    case SlabEvent::renew:
+      return "renew";
+    case SlabEvent::silence:
+      return "silence";
+    case SlabEvent::reclaim:
+      return "reclaim";
+    case SlabEvent::give_back:
+      return "give_back";
+    case SlabEvent::holder_dead:
+      return "holder_dead";
+    case SlabEvent::producer_dead:
+      return "producer_dead";
+    case SlabEvent::scrub:
+      return "scrub";
   }
   return "?";
 }

@@ -126,9 +126,9 @@ struct Limits {
   std::size_t max_clients = 1024;
   std::size_t max_slabs_per_client = 65536;
   std::uint64_t max_slab_bytes = std::uint64_t{1} << 40;
-  std::size_t event_window = 65536;      // older events are forgotten; readers get a snapshot
-  std::size_t finished_reclaims = 16;    // completed ones remembered per producer
-  bool share_producers = false;          // false: one producer to one consumer
+  std::size_t event_window = 65536;    // older events are forgotten; readers get a snapshot
+  std::size_t finished_reclaims = 16;  // completed ones remembered per producer
+  bool share_producers = false;        // false: one producer to one consumer
 };
 
 [[nodiscard]] std::string_view to_string(SlabState state) noexcept;

@@ -212,9 +212,24 @@ void TensorEntry::wait_round() {
 }
 
 void TensorEntry::lose() {
+  std::vector<std::shared_ptr<Placement>> leaving;
+  {
+    const MutexLock lock(mu_);
+    lost_.store(true);
+    if (freed_) return;
+    if (to_ != nullptr) end_move();
+    tier_.store(Tier::host, std::memory_order_relaxed);
+    here_.reset();
+    retire(away_);  // pins held now keep it until they are released
+    leaving = take_leaving();
+    changed_.notify_all();
+  }
+  send_to_limbo(std::move(leaving));
+}
+
+void TensorEntry::give_home(std::shared_ptr<Placement> home) {
   const MutexLock lock(mu_);
-  lost_.store(true);
-  changed_.notify_all();
+  if (home_ == nullptr && !freed_) home_ = std::move(home);
 }
 
 TensorEntry::Pins TensorEntry::pins() const {

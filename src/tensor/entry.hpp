@@ -79,8 +79,11 @@ class TensorEntry : public std::enable_shared_from_this<TensorEntry> {
   void wait_round();
   // Gives up a move that has not flipped; the tensor stays where it is.
   void abandon_move();
-  // The bytes are gone, or are given up. Every later pin answers data_loss.
+  // The bytes are gone, or are given up: every later pin answers data_loss, and the place in
+  // peer or local memory is left.
   void lose();
+  // A range of host memory for a tensor that had none.
+  void give_home(std::shared_ptr<Placement> home);
 
   struct Pins {
     unsigned readers = 0;

@@ -35,6 +35,7 @@ bool Migrator::poll(bool pressing) {
   for (Move& move : moves_) {
     const auto round = move.entry->step_move(stream_, pressing && !move.promotion);
     if (round == TensorEntry::Round::moved) account(move);
+    if (round == TensorEntry::Round::gone && move.entry->lost()) lost_.push_back(move.entry);
     if (round == TensorEntry::Round::moved || round == TensorEntry::Round::gone) {
       in_flight_bytes_ -= move.entry->options().bytes;
       ended = true;
@@ -64,6 +65,14 @@ void Migrator::abandon_promotions() {
     in_flight_bytes_ -= move.entry->options().bytes;
     return true;
   });
+}
+
+std::vector<std::shared_ptr<TensorEntry>> Migrator::pinned() const {
+  std::vector<std::shared_ptr<TensorEntry>> list;
+  for (const Move& move : moves_) {
+    if (move.pinned && !move.promotion) list.push_back(move.entry);
+  }
+  return list;
 }
 
 bool Migrator::copying() const noexcept {

@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <deque>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "tensor/entry.hpp"
 
@@ -36,6 +38,10 @@ class Migrator {
   [[nodiscard]] Result<void> start(std::shared_ptr<TensorEntry> entry, std::shared_ptr<Placement> to);
   // Takes every possible step. Returns true when something ended.
   bool poll(bool pressing);
+  // Tensors whose move found their bytes gone, since the last call.
+  [[nodiscard]] std::vector<std::shared_ptr<TensorEntry>> take_lost() { return std::exchange(lost_, {}); }
+  // Tensors whose copy is complete and whose pins are in the way.
+  [[nodiscard]] std::vector<std::shared_ptr<TensorEntry>> pinned() const;
   // Blocks until the oldest copy that is still running completes; at once when none runs.
   void wait_next();
   // Gives up promotions: their window is wanted for evacuations.
@@ -60,6 +66,7 @@ class Migrator {
   std::deque<Move> moves_;
   std::size_t in_flight_bytes_ = 0;
   MigratorStats stats_;
+  std::vector<std::shared_ptr<TensorEntry>> lost_;
 };
 
 }  // namespace aqua::tensor

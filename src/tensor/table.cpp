@@ -28,7 +28,10 @@ Result<AquaTensor> TensorTable::allocate(const TensorOptions& options) {
   std::shared_ptr<Placement> home;
   if (!options.discardable || away == nullptr) {
     home = try_place(spaces_.host, options.bytes);
-    if (home == nullptr && context_.limbo.collect() < SIZE_MAX) home = try_place(spaces_.host, options.bytes);
+    if (home == nullptr) {
+      context_.limbo.collect();
+      home = try_place(spaces_.host, options.bytes);
+    }
     if (home == nullptr) {
       const auto host = spaces_.host->stats();
       return Error{Code::resource_exhausted,
@@ -53,6 +56,14 @@ Result<std::shared_ptr<Placement>> TensorTable::place_away(const std::shared_ptr
     }
   }
   return Error{Code::resource_exhausted, concat("promote: no room for ", entry->options().bytes, " bytes")};
+}
+
+bool TensorTable::ensure_home(TensorEntry& entry) {
+  if (entry.has_home()) return true;
+  auto home = try_place(spaces_.host, entry.options().bytes);
+  if (home == nullptr) return false;
+  entry.give_home(std::move(home));
+  return true;
 }
 
 std::vector<std::shared_ptr<TensorEntry>> TensorTable::all() const {

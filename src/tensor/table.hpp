@@ -43,6 +43,9 @@ class TensorTable {
   // A place for one of them in the fastest tier with room; resource_exhausted if none.
   [[nodiscard]] Result<std::shared_ptr<Placement>> place_away(const std::shared_ptr<TensorEntry>& entry);
 
+  // Makes sure that a tensor has an exit; false when host memory is full.
+  [[nodiscard]] bool ensure_home(TensorEntry& entry);
+
   [[nodiscard]] std::vector<std::shared_ptr<TensorEntry>> all() const;
   [[nodiscard]] TableUse use() const;
   [[nodiscard]] Limbo& limbo() noexcept { return context_.limbo; }

@@ -30,25 +30,25 @@
 namespace aqua::transfer {
 
 struct MoverOptions {
-  std::optional<Way> way;  // unset: choose_way() decides for each transfer
+  std::optional<Way> way{};  // unset: choose_way() decides for each transfer
   // Layers are reported in at most this many groups of about min_group_bytes or more: each
   // costs one batch and one event.
   unsigned max_layer_groups = 16;
   std::size_t min_group_bytes = std::size_t{4} << 20;
   std::size_t max_copy_bytes = std::size_t{64} << 20;  // larger pieces are split
-  StagingOptions staging;
+  StagingOptions staging{};
 };
 
 struct Request {
   const Layout* layout = nullptr;  // borrowed until prepare() returns
-  BlockList blocks;                // borrowed until prepare() returns
+  BlockList blocks{};                // borrowed until prepare() returns
   std::byte* tensor = nullptr;     // where the tensor is now; must stay until the ticket is over
   std::size_t tensor_bytes = 0;
   std::size_t offset = 0;  // of the packed form within the tensor
   Direction direction = Direction::offload;
-  std::optional<Way> way;  // overrides MoverOptions::way
+  std::optional<Way> way{};  // overrides MoverOptions::way
   // Dropped, on the thread that notices, once no work can touch memory any more: a pin, say.
-  std::shared_ptr<void> keep;
+  std::shared_ptr<void> keep{};
 };
 
 class TransferState;

@@ -14,7 +14,9 @@ namespace {
 
 using testing::HasSubstr;
 
-std::byte* at(std::uintptr_t address) { return reinterpret_cast<std::byte*>(address); }
+std::byte* at(std::uintptr_t address) {
+  return reinterpret_cast<std::byte*>(address);
+}
 
 LayoutSpec good() {
   return {.layers = 2,
@@ -134,8 +136,8 @@ TEST(Layout, OverlapIsFoundExactlyWhenAByteHasTwoOwners) {
   const auto draw = [&](unsigned most) { return 1U + static_cast<unsigned>(random()) % most; };
   unsigned accepted = 0;
   for (int round = 0; round < 3000; ++round) {
-    LayoutSpec spec{1, 2, {at(5000), at(5000 + draw(60))}, draw(5), draw(20), draw(4), draw(5),
-                    draw(30)};
+    LayoutSpec spec{1,       2,       {at(5000), at(5000 + draw(60))}, draw(5), draw(20), draw(4),
+                    draw(5), draw(30)};
     const bool ok = Layout::make(spec).ok();
     ASSERT_EQ(ok, !paints_twice(spec))
         << "plane gap " << spec.planes[1] - spec.planes[0] << " blocks " << spec.block_count << "*"

@@ -13,7 +13,9 @@ namespace {
 using device::CopySegment;
 using test::Geometry;
 
-std::byte* at(std::uintptr_t address) { return reinterpret_cast<std::byte*>(address); }
+std::byte* at(std::uintptr_t address) {
+  return reinterpret_cast<std::byte*>(address);
+}
 std::byte* const kCache = at(0x1000000);
 std::byte* const kTensor = at(0x9000000);
 
@@ -74,14 +76,14 @@ TEST_P(Plan, MovesTheBytesOfTheNaiveReferenceForAnySlice) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Layouts, Plan, testing::ValuesIn(test::geometries()),
-                         [](const auto& info) { return info.param.name; });
+                         [](const auto& test) { return test.param.name; });
 
 TEST(PlanMerging, NeighbouringBlocksBecomeOneCopyPerPlane) {
   const Geometry g{"", 2, 2, 16, 256, 1, 256, 0, 16 * 256 + 64};
   const Layout layout = g.layout(kCache);
   const std::uint32_t blocks[] = {3, 4, 5, 9, 10, 2};
-  const auto copies = plan({layout, blocks, 0, layout.packed_bytes(6), kTensor},
-                           Direction::offload, std::size_t{1} << 20);
+  const auto copies = plan({layout, blocks, 0, layout.packed_bytes(6), kTensor}, Direction::offload,
+                           std::size_t{1} << 20);
   ASSERT_EQ(copies.size(), 4U * 3U);
   EXPECT_EQ(copies[0].bytes, 3U * 256U);
   EXPECT_EQ(copies[1].bytes, 2U * 256U);

@@ -30,8 +30,8 @@ struct Geometry {
     return (layers * planes_per_layer - 1) * plane_pitch + plane_bytes();
   }
   [[nodiscard]] Layout layout(std::byte* base) const {
-    LayoutSpec spec{layers, planes_per_layer, {},           block_count, block_stride,
-                    segments, segment_bytes,  segment_stride};
+    LayoutSpec spec{layers,        planes_per_layer, {}, block_count, block_stride, segments,
+                    segment_bytes, segment_stride};
     for (unsigned p = 0; p < layers * planes_per_layer; ++p) {
       spec.planes.push_back(base + p * plane_pitch);
     }
@@ -59,7 +59,8 @@ inline std::vector<std::uint32_t> some_blocks(const Geometry& g, std::size_t n, 
   std::iota(all.begin(), all.end(), 0U);
   std::shuffle(all.begin(), all.end(), std::minstd_rand(seed));
   all.resize(n);
-  if (n > 3) std::sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(n / 2));  // neighbours
+  if (n > 3)
+    std::sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(n / 2));  // neighbours
   return all;
 }
 

@@ -1,11 +1,7 @@
-// Ranges of addresses to map slabs into.
+// Ranges of addresses to map slabs into: open ones, whose addresses serve devices and host
+// alike, and closed ones (closed_arena.hpp), whose addresses only device work can use.
 //
-// An open reservation is an ordinary one: its addresses serve devices and host alike.
-// A closed one has two ranges at a constant distance: `base` is what the device hands out
-// and stays inaccessible for ever, `view` is where the slabs really are. Both lie in a pair
-// of arenas reserved once in the life of the process, so that translating needs no table.
-//
-// Threads: reserving and closed_view are safe anywhere; one Reservation is its owner's.
+// Threads: a Reservation is its owner's to serialise.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +23,7 @@ class Reservation {
   [[nodiscard]] std::byte* base() const noexcept { return base_; }
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
 
-  // Maps the first `bytes` of a file, shared and read-write, over view() + offset.
+  // Maps the first `bytes` of a file, shared and read-write, over the place at `offset`.
   [[nodiscard]] Result<void> map_file(std::size_t offset, int fd, std::size_t bytes,
                                       bool inherited_by_children);
   // Makes the place inaccessible again.
@@ -41,8 +37,5 @@ class Reservation {
   std::byte* view_;
   std::size_t bytes_;
 };
-
-// The view of an address in the closed arena; any other address comes back unchanged.
-[[nodiscard]] std::byte* closed_view(std::byte* address) noexcept;
 
 }  // namespace aqua::device

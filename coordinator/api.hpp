@@ -1,0 +1,66 @@
+// The HTTP API under /v1, as docs/http.md describes it. Handlers are thin: decode, ask the
+// ledger once, encode.
+//
+// Threads: handlers run concurrently; what they share has locks of its own.
+#pragma once
+
+#include <httplib.h>
+
+#include <string>
+
+#include "aqua/result.hpp"
+#include "coordinator/ledger_service.hpp"
+#include "coordinator/sessions.hpp"
+#include "wire/clients.hpp"
+#include "wire/events.hpp"
+#include "wire/slabs.hpp"
+#include "wire/state.hpp"
+
+namespace aqua::coordinator {
+
+// What every handler may use; all of it outlives the server.
+struct Api {
+  LedgerService& service;
+  Sessions& sessions;
+  std::string version;
+  std::string server;    // boot id
+  std::string lifeline;  // path
+  // Over a Unix socket, whose file mode has already chosen who may connect, state and pairs
+  // need no session.
+  bool operators_need_session = true;
+};
+
+// Sets every route, the checks before them, and the replies for errors.
+void install_api(httplib::Server& server, Api& api);
+
+// --- clients -------------------------------------------------------------------------------
+[[nodiscard]] Result<wire::RenewReply> join(Api& api, const Session& caller,
+                                            const wire::JoinRequest& request);
+[[nodiscard]] Result<wire::RenewReply> renew(Api& api, const Session& caller);
+[[nodiscard]] Result<wire::Ack> leave(Api& api, const Session& caller);
+[[nodiscard]] Result<wire::Snapshot> snapshot(Api& api, const Session& caller);
+
+// --- slabs ---------------------------------------------------------------------------------
+[[nodiscard]] Result<wire::Ack> offer(Api& api, const Session& caller,
+                                      const wire::OfferRequest& request);
+[[nodiscard]] Result<wire::Ack> withdraw(Api& api, const Session& caller,
+                                         const wire::WithdrawRequest& request);
+[[nodiscard]] Result<wire::ScrubbedReply> scrubbed(Api& api, const Session& caller,
+                                                   const wire::ScrubbedRequest& request);
+[[nodiscard]] Result<wire::ReclaimReply> reclaim(Api& api, const Session& caller,
+                                                 const wire::ReclaimRequest& request);
+[[nodiscard]] Result<wire::ReclaimReply> reclaim_status(Api& api, const Session& caller,
+                                                        std::uint64_t id);
+[[nodiscard]] Result<wire::LeaseReply> lease(Api& api, const Session& caller,
+                                             const wire::LeaseRequest& request);
+[[nodiscard]] Result<wire::ReturnReply> give_back(Api& api, const Session& caller,
+                                                  const wire::ReturnRequest& request);
+
+// --- for operators -------------------------------------------------------------------------
+[[nodiscard]] wire::Info info(Api& api);
+[[nodiscard]] wire::State state(Api& api);
+[[nodiscard]] wire::Pairs pairs(Api& api);
+[[nodiscard]] Result<wire::Ack> pair(Api& api, const wire::PairRequest& request);
+[[nodiscard]] Result<wire::Ack> unpair(Api& api, const ClientId& consumer);
+
+}  // namespace aqua::coordinator

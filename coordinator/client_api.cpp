@@ -1,0 +1,57 @@
+#include <spdlog/spdlog.h>
+
+#include "base/concat.hpp"
+#include "base/try.hpp"
+#include "coordinator/api.hpp"
+#include "coordinator/snapshot.hpp"
+
+namespace aqua::coordinator {
+namespace {
+
+wire::RenewReply alive(Api& api) {
+  const ledger::Limits& limits = api.service.limits();
+  return {
+      .epoch = api.service.epoch(), .client_ttl = limits.client_ttl, .lease_ttl = limits.lease_ttl};
+}
+
+}  // namespace
+
+Result<wire::RenewReply> join(Api& api, const Session& caller, const wire::JoinRequest& request) {
+  if (request.info.id != caller.client) {
+    return Error{Code::permission_denied,
+                 concat("join: the session is client ", to_string(caller.client), "'s, not ",
+                        to_string(request.info.id), "'s")};
+  }
+  ledger::ClientInfo info = request.info;
+  info.pid = caller.pid;
+  AQUA_TRY(api.service.with([&](ledger::Ledger& ledger, ledger::Time now) -> Result<void> {
+    // Looked for again while nothing can happen: a client that joined after its lifeline
+    // closed would have nobody to notice its death (see LifelineServer::lifeline_closed).
+    if (!api.sessions.find(caller.secret))
+      return Error{Code::permission_denied, "join: the session is over"};
+    return ledger.join(info, now);
+  }));
+  spdlog::info("client {} ({}, {}) joined", to_string(info.id), info.name, info.device_name);
+  return alive(api);
+}
+
+Result<wire::RenewReply> renew(Api& api, const Session& caller) {
+  AQUA_TRY(api.service.with(
+      [&](ledger::Ledger& ledger, ledger::Time now) { return ledger.renew(caller.client, now); }));
+  return alive(api);
+}
+
+Result<wire::Ack> leave(Api& api, const Session& caller) {
+  AQUA_TRY(api.service.with(
+      [&](ledger::Ledger& ledger, ledger::Time now) { return ledger.leave(caller.client, now); }));
+  spdlog::info("client {} left", to_string(caller.client));
+  return wire::Ack{api.service.epoch()};
+}
+
+Result<wire::Snapshot> snapshot(Api& api, const Session& caller) {
+  return api.service.with([&](ledger::Ledger& ledger, ledger::Time) {
+    return snapshot_of(ledger, caller.client, api.service.epoch());
+  });
+}
+
+}  // namespace aqua::coordinator

@@ -1,0 +1,62 @@
+#include "coordinator/data_dir.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <string_view>
+
+#include "base/concat.hpp"
+#include "base/errno_error.hpp"
+
+namespace aqua::coordinator {
+namespace {
+
+std::string read_owner(int fd) {
+  std::array<char, 32> text{};
+  const ssize_t n = ::pread(fd, text.data(), text.size() - 1, 0);
+  const std::string_view pid(text.data(), n > 0 ? static_cast<std::size_t>(n) : 0);
+  return std::string(pid.substr(0, pid.find_first_not_of("0123456789")));
+}
+
+}  // namespace
+
+std::string DataDir::default_path() {
+  if (const char* runtime = std::getenv("XDG_RUNTIME_DIR"); runtime != nullptr && *runtime == '/') {
+    return concat(runtime, "/aqua");
+  }
+  return concat("/tmp/aqua-", ::getuid());
+}
+
+Result<DataDir> DataDir::open(const std::string& path) {
+  if (::mkdir(path.c_str(), S_IRWXU) != 0 && errno != EEXIST)
+    return errno_error(concat("create data directory ", path));
+  // O_NOFOLLOW: in /tmp somebody else may have put a link there first.
+  const UniqueFd dir(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!dir.valid()) return errno_error(concat("open data directory ", path));
+  struct stat info {};
+  if (::fstat(dir.get(), &info) != 0) return errno_error(concat("stat ", path));
+  if (info.st_uid != ::geteuid() || (info.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    return Error{Code::permission_denied, concat("data directory ", path, " must belong to user ",
+                                                 ::geteuid(), " and be writable by nobody else")};
+  }
+  UniqueFd lock(
+      ::openat(dir.get(), "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR));
+  if (!lock.valid()) return errno_error(concat("open ", path, "/lock"));
+  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) return errno_error(concat("lock ", path, "/lock"));
+    return Error{Code::already_exists,
+                 concat("data directory ", path, " is in use by another coordinator, process ",
+                        read_owner(lock.get()))};
+  }
+  const std::string pid = concat(::getpid(), "\n");
+  if (::ftruncate(lock.get(), 0) != 0 || ::pwrite(lock.get(), pid.data(), pid.size(), 0) < 0) {
+    return errno_error(concat("write ", path, "/lock"));
+  }
+  return DataDir(path, std::move(lock));
+}
+
+}  // namespace aqua::coordinator

@@ -1,0 +1,129 @@
+#include "coordinator/ledger_service.hpp"
+
+#include "base/concat.hpp"
+#include "coordinator/snapshot.hpp"
+
+namespace aqua::coordinator {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+SteadyClock::time_point at(ledger::Time time) {
+  return SteadyClock::time_point(time);
+}
+
+Error stopping() {
+  return Error{Code::unavailable, "the coordinator is stopping"};
+}
+
+}  // namespace
+
+LedgerService::LedgerService(ledger::Limits limits, std::size_t max_watches)
+    : limits_(limits),
+      max_watches_(max_watches),
+      ledger_(limits),
+      timekeeper_([this] { keep_time(); }) {}
+
+LedgerService::~LedgerService() {
+  stop();
+}
+
+void LedgerService::stop() {
+  {
+    MutexLock lock(mu_);
+    stopping_ = true;
+    alarm_changed_.notify_all();
+    for (auto& [client, waiter] : waiters_) {
+      waiter->ended = stopping();
+      waiter->wake.notify_one();
+    }
+  }
+  if (timekeeper_.joinable()) timekeeper_.join();
+}
+
+ledger::Time LedgerService::now() {
+  return std::chrono::duration_cast<ledger::Time>(SteadyClock::now().time_since_epoch());
+}
+
+void LedgerService::after_change() {
+  if (const std::uint64_t last = ledger_.last_event(); last != seen_event_) {
+    seen_event_ = last;
+    for (auto& [client, waiter] : waiters_) {
+      const auto events = ledger_.events(client, waiter->after);
+      if (!events || !events->empty()) waiter->wake.notify_one();
+    }
+  }
+  const auto next = ledger_.next_deadline();
+  if (next && (!alarm_ || *next < *alarm_)) alarm_changed_.notify_all();
+}
+
+void LedgerService::keep_time() {
+  MutexLock lock(mu_);
+  while (!stopping_) {
+    ledger_.advance(now());
+    after_change();
+    alarm_ = ledger_.next_deadline();
+    if (!alarm_) {
+      alarm_changed_.wait(mu_);
+    } else if (*alarm_ > now()) {
+      alarm_changed_.wait_until(mu_, at(*alarm_));
+    } else {
+      // The deadline has come within this millisecond: let it pass, holding up nobody.
+      alarm_changed_.wait_until(mu_, SteadyClock::now() + std::chrono::milliseconds(1));
+    }
+  }
+}
+
+void LedgerService::wait_for_event(const ClientId& client, Waiter& waiter,
+                                   std::chrono::milliseconds timeout) {
+  const auto deadline = SteadyClock::now() + timeout;
+  while (!waiter.ended && !waiter.superseded) {
+    const auto events = ledger_.events(client, waiter.after);
+    if (!events || !events->empty()) return;
+    if (!waiter.wake.wait_until(mu_, deadline)) return;
+  }
+}
+
+Result<wire::WatchReply> LedgerService::watch(const ClientId& client,
+                                              std::optional<std::uint64_t> after,
+                                              std::chrono::milliseconds timeout) {
+  MutexLock lock(mu_);
+  ledger_.advance(now());
+  after_change();
+  wire::WatchReply reply{.epoch = epoch_, .last_event = 0, .events = {}, .snapshot = {}};
+  if (stopping_) return stopping();
+  if (after) {
+    auto& place = waiters_[client];
+    if (place != nullptr) {
+      place->superseded = true;
+      place->wake.notify_one();
+    } else if (waiters_.size() > max_watches_) {
+      waiters_.erase(client);
+      return Error{Code::unavailable, concat("watch: ", max_watches_, " watches wait already")};
+    }
+    Waiter waiter;
+    waiter.after = *after;
+    place = &waiter;
+    wait_for_event(client, waiter, timeout);
+    if (!waiter.superseded) waiters_.erase(client);
+    if (waiter.ended) return *waiter.ended;
+    if (auto events = ledger_.events(client, *after)) {
+      reply.events = *std::move(events);
+      reply.last_event = ledger_.last_event();
+      return reply;
+    }
+  }
+  reply.snapshot = snapshot_of(ledger_, client, epoch_);
+  reply.last_event = reply.snapshot->last_event;
+  return reply;
+}
+
+void LedgerService::end_watch(const ClientId& client) {
+  MutexLock lock(mu_);
+  const auto found = waiters_.find(client);
+  if (found == waiters_.end()) return;
+  found->second->ended = Error{Code::permission_denied, "watch: the session is over"};
+  found->second->wake.notify_one();
+}
+
+}  // namespace aqua::coordinator

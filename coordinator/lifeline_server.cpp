@@ -1,0 +1,240 @@
+#include "coordinator/lifeline_server.hpp"
+
+#include <poll.h>
+#include <spdlog/spdlog.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <iterator>
+#include <span>
+
+#include "base/concat.hpp"
+#include "base/errno_error.hpp"
+#include "base/try.hpp"
+#include "base/unix_socket.hpp"
+#include "wire/clients.hpp"
+#include "wire/error.hpp"
+#include "wire/limits.hpp"
+
+namespace aqua::coordinator {
+namespace {
+
+// A client that does not read its one answer is not waited for.
+Result<void> say(int fd, std::string_view text) {
+  return send_message(fd, std::as_bytes(std::span(text)), {}, std::chrono::milliseconds{0});
+}
+
+}  // namespace
+
+Result<std::unique_ptr<LifelineServer>> LifelineServer::start(UniqueFd listener,
+                                                              LifelineOptions options,
+                                                              LedgerService& service,
+                                                              Sessions& sessions) {
+  UniqueFd stop(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!stop.valid()) return errno_error("eventfd");
+  return std::unique_ptr<LifelineServer>(new LifelineServer(std::move(listener), std::move(stop),
+                                                            std::move(options), service, sessions));
+}
+
+LifelineServer::LifelineServer(UniqueFd listener, UniqueFd stop, LifelineOptions options,
+                               LedgerService& service, Sessions& sessions)
+    : listener_(std::move(listener)),
+      stop_(std::move(stop)),
+      options_(std::move(options)),
+      service_(service),
+      sessions_(sessions),
+      thread_([this] { run(); }) {}
+
+LifelineServer::~LifelineServer() {
+  const std::uint64_t one = 1;
+  // An eventfd that was never written before takes this.
+  [[maybe_unused]] const ssize_t n = ::write(stop_.get(), &one, sizeof one);
+  thread_.join();
+}
+
+void LifelineServer::run() {
+  for (;;) {
+    std::vector<pollfd> fds{{stop_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
+    for (const auto& [id, client] : clients_) fds.push_back({client.peer.pidfd(), POLLIN, 0});
+    const std::size_t first_connection = fds.size();
+    for (const Connection& connection : connections_)
+      fds.push_back({connection.fd.get(), POLLIN, 0});
+    if (::poll(fds.data(), fds.size(), wait_ms()) < 0 && errno != EINTR) {
+      spdlog::critical("lifeline: {}", errno_error("poll").message);
+      return;
+    }
+    if (fds[0].revents != 0) return;
+    // Deaths first, or a killed client would pass through suspect on its way.
+    bury_dead();
+    // Hearing one connection may close another, but only run() and hear() take the one at hand
+    // out of the list, so places still match `fds`.
+    std::size_t place = first_connection;
+    for (auto at = connections_.begin(); at != connections_.end();) {
+      const auto next = std::next(at);
+      const bool ready = fds[place++].revents != 0;
+      const bool late = at->client.is_nil() && Clock::now() >= at->hello_deadline;
+      if (!at->fd.valid()) {
+        connections_.erase(at);
+      } else if (ready) {
+        hear(at);
+      } else if (late) {
+        connections_.erase(at);
+      }
+      at = next;
+    }
+    if (fds[1].revents != 0) accept_one();
+  }
+}
+
+int LifelineServer::wait_ms() const {
+  std::optional<Clock::time_point> earliest;
+  for (const Connection& connection : connections_) {
+    if (connection.client.is_nil())
+      earliest = std::min(earliest.value_or(connection.hello_deadline), connection.hello_deadline);
+  }
+  if (!earliest) return -1;
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(*earliest - Clock::now());
+  return static_cast<int>(std::max<std::int64_t>(left.count(), 0));
+}
+
+void LifelineServer::accept_one() {
+  auto accepted = accept_seqpacket(listener_.get());
+  if (!accepted.ok()) {
+    if (accepted.error().code != Code::unavailable) {
+      spdlog::error("lifeline: {}", accepted.error().message);
+      std::this_thread::sleep_for(
+          std::chrono::milliseconds{10});  // out of descriptors: do not spin
+    }
+    return;
+  }
+  const auto strangers =
+      std::count_if(connections_.begin(), connections_.end(),
+                    [](const Connection& connection) { return connection.client.is_nil(); });
+  if (static_cast<std::size_t>(strangers) >= options_.max_strangers) return;  // closes it
+  UniqueFd fd = *std::move(accepted);
+  auto peer = PeerProcess::of_socket(fd.get());
+  if (!peer.ok()) {
+    spdlog::warn("lifeline: {}", peer.error().message);
+    return;
+  }
+  if (const auto uid = peer->uid();
+      uid != 0 && uid != ::geteuid() && !options_.allowed_uids.contains(uid)) {
+    const Error refusal{Code::permission_denied,
+                        concat("lifeline: user ", uid, " is not allowed here (--allow-uid)")};
+    spdlog::warn("{}", refusal.message);
+    (void)say(fd.get(),
+              wire::encode(wire::ErrorReply{.epoch = service_.epoch(), .error = refusal}));
+    return;
+  }
+  connections_.push_back(
+      {std::move(fd), *std::move(peer), Clock::now() + options_.hello_timeout, ClientId{}});
+}
+
+void LifelineServer::hear(Connections::iterator connection) {
+  // Readiness means a message or the end; only the first message is one we expect.
+  auto message =
+      receive_message(connection->fd.get(), wire::kMaxHelloBytes, std::chrono::milliseconds{0});
+  const bool end = message.ok() && message->bytes.empty();
+  if (!connection->client.is_nil()) {
+    if (!end && message.ok()) return;  // a client may say more one day; it changes nothing today
+    const ClientId client = connection->client;
+    connections_.erase(connection);
+    return lifeline_closed(client);
+  }
+  Result<void> outcome = Error{Code::unavailable, "closed before its hello"};
+  if (!message.ok()) {
+    outcome = std::move(message).error();
+  } else if (!end) {
+    const auto& bytes = message->bytes;
+    outcome = welcome(*connection, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  }
+  if (outcome.ok()) return;
+  spdlog::warn("lifeline: {}", outcome.error().message);
+  (void)say(connection->fd.get(),
+            wire::encode(wire::ErrorReply{.epoch = service_.epoch(), .error = outcome.error()}));
+  connections_.erase(connection);
+}
+
+Result<void> LifelineServer::welcome(Connection& connection, std::string_view hello_text) {
+  AQUA_ASSIGN(const wire::Hello hello, wire::decode<wire::Hello>(hello_text));
+  if (hello.version != wire::kLifelineVersion) {
+    return Error{Code::unimplemented, concat("hello: version ", hello.version,
+                                             ", this coordinator speaks ", wire::kLifelineVersion)};
+  }
+  if (const auto known = clients_.find(hello.client); known != clients_.end()) {
+    Client& former = known->second;
+    if (former.peer.same_process(*connection.peer)) {
+      // Its own former lifeline, broken or given up: replaced without a suspect in between.
+      if (former.connection != nullptr) former.connection->fd.reset();
+      former.connection = nullptr;
+    } else if (former.peer.proven_dead()) {
+      client_died(hello.client);
+    } else {
+      return Error{Code::permission_denied,
+                   concat("hello: client ", to_string(hello.client), " is process ",
+                          former.peer.pid(), ", which is alive")};
+    }
+  }
+  if (!clients_.contains(hello.client) && clients_.size() >= service_.limits().max_clients) {
+    return Error{Code::resource_exhausted,
+                 concat("hello: ", clients_.size(), " clients are connected already")};
+  }
+  const Session session = sessions_.open(hello.client, connection.peer->pid());
+  service_.end_watch(hello.client);  // of the former session
+  const auto sent = say(connection.fd.get(),
+                        wire::encode(wire::Welcome{.epoch = service_.epoch(),
+                                                   .secret = session.secret,
+                                                   .server = options_.server,
+                                                   .client_ttl = service_.limits().client_ttl}));
+  spdlog::info("lifeline: client {} is process {}", to_string(hello.client), session.pid);
+  connection.client = hello.client;
+  const auto [at, is_new] =
+      clients_.try_emplace(hello.client, Client{*std::move(connection.peer), nullptr});
+  at->second.connection = &connection;
+  connection.peer.reset();
+  // Where the welcome did not arrive the end of file will, and is handled there.
+  if (!sent.ok()) spdlog::warn("lifeline: welcome: {}", sent.error().message);
+  return {};
+}
+
+void LifelineServer::lifeline_closed(const ClientId& client) {
+  // The order matters: a join still under way looks for its session while it has the ledger,
+  // so it either comes before suspect() or is refused.
+  sessions_.close(client);
+  service_.end_watch(client);
+  const auto outcome = service_.with(
+      [&](ledger::Ledger& ledger, ledger::Time now) { return ledger.suspect(client, now); });
+  const auto at = clients_.find(client);
+  if (at == clients_.end()) return;
+  at->second.connection = nullptr;
+  if (outcome.ok()) {
+    spdlog::warn("lifeline: client {} (process {}) closed its lifeline: suspect", to_string(client),
+                 at->second.peer.pid());
+  } else {
+    clients_.erase(at);  // it had left, or never joined: nothing of it is left to watch over
+  }
+}
+
+void LifelineServer::bury_dead() {
+  std::vector<ClientId> dead;
+  for (const auto& [id, client] : clients_) {
+    if (client.peer.proven_dead()) dead.push_back(id);
+  }
+  for (const ClientId& id : dead) client_died(id);
+}
+
+void LifelineServer::client_died(const ClientId& client) {
+  sessions_.close(client);
+  service_.end_watch(client);
+  const auto outcome = service_.with(
+      [&](ledger::Ledger& ledger, ledger::Time now) { return ledger.dead(client, now); });
+  const auto at = clients_.find(client);
+  if (outcome.ok())
+    spdlog::warn("lifeline: client {} (process {}) is dead", to_string(client),
+                 at->second.peer.pid());
+  if (at->second.connection != nullptr) at->second.connection->fd.reset();  // swept by run()
+  clients_.erase(at);
+}
+
+}  // namespace aqua::coordinator

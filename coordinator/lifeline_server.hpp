@@ -1,0 +1,89 @@
+// LifelineServer tells idle from dead. Every client keeps one SOCK_SEQPACKET connection open;
+// its hello is answered with the session's secret, and its process is held by a pidfd.
+//
+//   end of file on the connection -> the session ends, the ledger has a suspect
+//   the pidfd becomes readable    -> proven dead
+//   silence                       -> nothing: time to live is the ledger's business
+//
+// A child forked by the client may hold the connection open; death still comes by the pidfd.
+// The messages are in docs/http.md.
+//
+// Threads: one of its own does everything.
+// Owns:    the listening socket and the connections; the file at the path is the caller's.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "aqua/result.hpp"
+#include "base/ids.hpp"
+#include "base/peer_process.hpp"
+#include "base/unique_fd.hpp"
+#include "coordinator/ledger_service.hpp"
+#include "coordinator/sessions.hpp"
+
+namespace aqua::coordinator {
+
+struct LifelineOptions {
+  std::set<std::uint32_t> allowed_uids;  // besides root and the daemon's own user
+  std::string server;                    // boot id, told in the welcome
+  std::chrono::milliseconds hello_timeout{2000};
+  std::size_t max_strangers = 64;  // connections that have not said hello; more are closed
+};
+
+class LifelineServer {
+ public:
+  // `listener` listens already; the service and the sessions must outlive this.
+  static Result<std::unique_ptr<LifelineServer>> start(UniqueFd listener, LifelineOptions options,
+                                                       LedgerService& service, Sessions& sessions);
+  ~LifelineServer();  // stops; says nothing to the ledger
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  struct Connection {
+    UniqueFd fd;
+    std::optional<PeerProcess> peer;  // until it has become a client
+    Clock::time_point hello_deadline;
+    ClientId client;  // nil until hello
+  };
+  struct Client {
+    PeerProcess peer;
+    Connection* connection = nullptr;  // nullptr: the lifeline is closed
+  };
+  using Connections = std::list<Connection>;
+
+  LifelineServer(UniqueFd listener, UniqueFd stop, LifelineOptions options, LedgerService& service,
+                 Sessions& sessions);
+  void run();
+  [[nodiscard]] int wait_ms() const;
+  void accept_one();
+  void bury_dead();
+  void hear(Connections::iterator connection);
+  [[nodiscard]] Result<void> welcome(Connection& connection, std::string_view hello);
+  void lifeline_closed(const ClientId& client);
+  void client_died(const ClientId& client);
+
+  const UniqueFd listener_;
+  const UniqueFd stop_;  // an eventfd
+  const LifelineOptions options_;
+  LedgerService& service_;
+  Sessions& sessions_;
+  // The thread's own.
+  Connections connections_;
+  std::map<ClientId, Client> clients_;
+
+  std::thread thread_;
+};
+
+}  // namespace aqua::coordinator

@@ -1,0 +1,26 @@
+// Listening sockets of the daemon.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+
+#include "aqua/result.hpp"
+#include "base/unique_fd.hpp"
+#include "wire/address.hpp"
+
+namespace aqua::coordinator {
+
+struct Listener {
+  UniqueFd fd;            // non-blocking, close-on-exec
+  wire::Address address;  // with the port that was given where 0 was asked for
+};
+
+// Listens for HTTP. A socket file that nobody listens on is replaced, and a new one gets
+// `mode`; already_exists when somebody listens, or when the path is no socket.
+[[nodiscard]] Result<Listener> listen_stream(const wire::Address& address, mode_t mode);
+
+// Listens for lifelines at `path`, in the same manner.
+[[nodiscard]] Result<UniqueFd> listen_lifeline(const std::string& path, mode_t mode);
+
+}  // namespace aqua::coordinator

@@ -1,0 +1,46 @@
+#include "base/try.hpp"
+#include "coordinator/api.hpp"
+#include "coordinator/snapshot.hpp"
+
+namespace aqua::coordinator {
+
+using ledger::Ledger;
+using ledger::Time;
+
+wire::Info info(Api& api) {
+  const ledger::Limits& limits = api.service.limits();
+  return {.epoch = api.service.epoch(),
+          .version = api.version,
+          .server = api.server,
+          .lifeline = api.lifeline,
+          .client_ttl = limits.client_ttl,
+          .lease_ttl = limits.lease_ttl};
+}
+
+wire::State state(Api& api) {
+  return api.service.with(
+      [&](Ledger& ledger, Time) { return state_of(ledger, api.service.epoch()); });
+}
+
+wire::Pairs pairs(Api& api) {
+  return api.service.with([&](Ledger& ledger, Time) {
+    wire::Pairs all{.epoch = api.service.epoch(), .pairs = {}};
+    for (const auto& [consumer, producer] : ledger.pairs())
+      all.pairs.push_back({producer, consumer});
+    return all;
+  });
+}
+
+Result<wire::Ack> pair(Api& api, const wire::PairRequest& request) {
+  AQUA_TRY(api.service.with([&](Ledger& ledger, Time) {
+    return ledger.pair(request.pair.producer, request.pair.consumer);
+  }));
+  return wire::Ack{api.service.epoch()};
+}
+
+Result<wire::Ack> unpair(Api& api, const ClientId& consumer) {
+  AQUA_TRY(api.service.with([&](Ledger& ledger, Time) { return ledger.unpair(consumer); }));
+  return wire::Ack{api.service.epoch()};
+}
+
+}  // namespace aqua::coordinator

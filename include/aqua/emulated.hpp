@@ -1,0 +1,49 @@
+// What an engine on an emulated GPU uses in place of the CUDA runtime: device memory,
+// streams, kernels. For tests, examples and machines without a GPU.
+//
+// Every function fails with unimplemented when the runtime's device is not emulated.
+// Threads: concurrent calls are fine.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+
+#include "aqua/result.hpp"
+#include "aqua/runtime.hpp"
+#include "aqua/types.hpp"
+
+namespace aqua::emulated {
+
+// Device memory, freed when destroyed: no work on it may be in flight then.
+class Memory {
+ public:
+  Memory() noexcept;
+  Memory(Memory&&) noexcept;
+  Memory& operator=(Memory&&) noexcept;
+  ~Memory();
+  [[nodiscard]] std::byte* data() const noexcept;  // a device address: not for host threads
+  [[nodiscard]] std::size_t bytes() const noexcept;
+
+ private:
+  friend Result<Memory> allocate(Runtime& runtime, std::size_t bytes);
+  struct Parts;
+  explicit Memory(std::unique_ptr<Parts> parts) noexcept;
+  std::unique_ptr<Parts> parts_;
+};
+
+// Rounded up to 2 MiB. resource_exhausted when the device has less free.
+[[nodiscard]] Result<Memory> allocate(Runtime& runtime, std::size_t bytes);
+
+[[nodiscard]] Result<Stream> create_stream(Runtime& runtime);
+[[nodiscard]] Result<void> destroy_stream(Runtime& runtime, Stream stream);  // waits for its work
+// Blocks this host thread until the work posted to `stream` so far is done.
+[[nodiscard]] Result<void> synchronize(Runtime& runtime, Stream stream);
+
+// Runs `kernel` on the stream, in order. Inside it, and only there, kernel_view() turns
+// device addresses into ones that can be followed.
+[[nodiscard]] Result<void> launch(Runtime& runtime, Stream stream, std::function<void()> kernel);
+[[nodiscard]] std::byte* kernel_view(std::byte* device_address) noexcept;
+[[nodiscard]] const std::byte* kernel_view(const std::byte* device_address) noexcept;
+
+}  // namespace aqua::emulated

@@ -1,0 +1,193 @@
+// Runtime: libaqua in one process, for one device. It lends the device's spare memory to
+// neighbours, borrows theirs, and keeps AquaTensors in the fastest memory there is.
+//
+//   auto rt = aqua::Runtime::open({.device = "cuda:0", .max_peer_bytes = 8_GiB});
+//   auto swap = (*rt)->allocate({.bytes = 512_MiB, .name = "seq 42"});
+//   auto out = (*rt)->offload(layout, blocks, *swap, stream);  // queued; returns a ticket
+//   auto back = (*rt)->fetch(*swap, layout, blocks, stream);
+//
+// Threads: every method may be called concurrently, except destruction. No method waits for
+//          a socket, a copy or another process unless its comment says so.
+// Fork:    a child must not use the parent's runtime: calls fail with failed_precondition.
+// Without a coordinator everything works on the host tier; what is leased stays leased.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "aqua/layout.hpp"
+#include "aqua/northbound.hpp"
+#include "aqua/producer_policy.hpp"
+#include "aqua/result.hpp"
+#include "aqua/tensor.hpp"
+#include "aqua/ticket.hpp"
+#include "aqua/types.hpp"
+
+namespace aqua {
+
+namespace device {
+class Device;
+}
+
+// How an emulated GPU ("emu:N") behaves. Ignored for other devices.
+struct EmulatedGpuOptions {
+  std::size_t total_bytes = std::size_t{1} << 30;
+  bool hostile = false;    // for tests: seeded delays, closed device memory, slow remapping
+  std::uint64_t seed = 1;
+  std::uint64_t link_bytes_per_second = 0;  // 0: as fast as the host copies
+};
+
+struct PinnedTensor {
+  std::uint64_t id = 0;
+  std::string name{};
+  unsigned read_pins = 0;
+  unsigned write_pins = 0;
+  std::chrono::milliseconds age{0};  // of the oldest pin, at most
+};
+
+enum class LogLevel : std::uint8_t { info, warning, error };
+
+// Called one at a time, on a thread of the runtime's that does nothing else; or from tick()
+// where RuntimeOptions::callbacks_in_tick says so. They may call the runtime. Any may be empty.
+struct Callbacks {
+  // The engine's share of memory has changed, or should: see BudgetReason. With `offered`
+  // the engine frees memory of its own until it uses at most engine_bytes, then calls lend().
+  std::function<void(const MemoryBudget&)> on_budget{};
+  // A tensor's bytes are gone: recompute.
+  std::function<void(std::uint64_t id, const std::string& name)> on_data_loss{};
+  // A lender wants a slab back by `deadline`, and these tensors' pins are in the way.
+  std::function<void(const std::vector<PinnedTensor>&, std::chrono::steady_clock::time_point deadline)> on_pins_wanted{};
+  // Without it, warnings and errors go to stderr. May come from any thread of the runtime's.
+  std::function<void(LogLevel, const std::string&)> on_log{};
+};
+
+struct RuntimeOptions {
+  std::string device{};       // "emu:N"; empty: $AQUA_DEVICE, else "emu:0"
+  std::string coordinator{};  // "unix:PATH", "HOST:PORT" or "none"; empty: $AQUA_COORDINATOR, else "none"
+  std::string name{};         // for people; empty: the program's name
+  std::string domain{};       // NVLink domain; pairs form inside one. Empty: the server's only one
+  // Host tier: taken and touched when opening. Bounds what all tensors take together, since
+  // each has its exit reserved here (discardable ones apart).
+  std::size_t host_bytes = std::size_t{256} << 20;
+  std::size_t max_peer_bytes = 0;  // the most to borrow; 0: nothing. Leased ahead of need
+  std::size_t local_bytes = 0;     // of this device's own memory, for tensors; taken when opening
+  std::size_t slab_bytes = std::size_t{64} << 20;  // of what we lend; a multiple of the granularity
+  // Where the exchange socket is made. Empty: $XDG_RUNTIME_DIR/aqua, else /tmp/aqua-UID.
+  std::string socket_directory{};
+  std::chrono::milliseconds reclaim_deadline{2000};  // for reclaims that report() decides
+  bool callbacks_in_tick = false;
+  EmulatedGpuOptions emulated{};
+  Callbacks callbacks{};
+};
+
+// What stands in the way of a reclaim that its deadline ended.
+struct Holder {
+  std::uint32_t slab = 0;
+  std::size_t bytes = 0;
+  std::string name{};  // the client's
+  std::int64_t pid = 0;
+};
+
+struct ReclaimProgress {
+  std::size_t bytes_wanted = 0;
+  std::size_t bytes_returned = 0;  // scrubbed, and the device's own again
+  std::size_t slabs_returned = 0;
+  bool done = false;               // all is back, or the deadline has passed
+  std::chrono::microseconds first_slab{0};  // from the call; 0 before
+  std::chrono::microseconds last_slab{0};
+  std::vector<Holder> holders{};  // when it ended partially; late returns still arrive
+};
+
+class ReclaimState;  // src/runtime/reclaim_state.hpp
+
+// Watches one reclaim. Copies watch the same; dropping it stops nothing.
+class Reclaim {
+ public:
+  Reclaim() = default;
+  explicit Reclaim(std::shared_ptr<ReclaimState> state) noexcept : state_(std::move(state)) {}
+  [[nodiscard]] ReclaimProgress progress() const;
+  // Blocks until it is done, at the latest shortly after its deadline.
+  // deadline_exceeded, naming the holders, when it ended partially.
+  [[nodiscard]] Result<ReclaimProgress> wait() const;
+
+ private:
+  std::shared_ptr<ReclaimState> state_;
+};
+
+struct TierStatus {
+  std::size_t tensors = 0;
+  std::size_t tensor_bytes = 0;
+  std::size_t capacity_bytes = 0;
+};
+
+struct RuntimeStatus {
+  std::string device{};
+  bool connected = false;      // to the coordinator
+  std::string last_error{};      // of the connection
+  TierStatus local, peer, host;
+  std::size_t lost_tensors = 0;
+  std::size_t lent_bytes = 0;  // slabs put up by us, held by others or not
+  std::size_t held_bytes = 0;  // of these, in others' hands
+  std::size_t promotions = 0;  // tensors moved up …
+  std::size_t evacuations = 0;  // … and off slabs being reclaimed
+  std::size_t promoted_bytes = 0;
+  std::size_t evacuated_bytes = 0;
+  double peer_fragmentation = 0;  // 0: all free leased memory is one piece
+};
+
+class Runtime {
+ public:
+  // Blocks until the host tier is touched (about 0.3 s a GiB); does not wait for the
+  // coordinator. invalid_argument, resource_exhausted or unimplemented (a device that this
+  // build or machine does not have) name the option.
+  [[nodiscard]] static Result<std::unique_ptr<Runtime>> open(const RuntimeOptions& options);
+  // Gives back what is leased, withdraws what is offered, leaves. Blocks for about a second
+  // at most. Every tensor, pool and pin must be gone; memory that others still hold lives
+  // on in their hands.
+  ~Runtime();
+  Runtime(const Runtime&) = delete;
+  Runtime& operator=(const Runtime&) = delete;
+
+  // --- tensors ----------------------------------------------------------------------------
+  // Local, well under a microsecond of work: see TensorOptions.
+  [[nodiscard]] Result<AquaTensor> allocate(const TensorOptions& options);
+  // Moves the listed blocks between the engine's cache and a tensor, from `offset` on, in
+  // the layout's packed form. In stream order; see aqua/layout.hpp and aqua/ticket.hpp.
+  // On an error nothing has changed but, for codes of the device, the destination.
+  [[nodiscard]] Result<Ticket> offload(const Layout& layout, BlockList blocks, AquaTensor& tensor, Stream stream,
+                                       std::size_t offset = 0);
+  [[nodiscard]] Result<Ticket> fetch(AquaTensor& tensor, const Layout& layout, BlockList blocks, Stream stream,
+                                     std::size_t offset = 0);
+
+  // --- lending ------------------------------------------------------------------------------
+  // Takes `bytes` of this device's free memory, rounded down to slabs, and offers it.
+  // resource_exhausted when the device has less free.
+  [[nodiscard]] Result<void> lend(std::size_t bytes);
+  // Wants `bytes` of lent memory back by `deadline` from now; more than is lent means all.
+  [[nodiscard]] Result<Reclaim> reclaim(std::size_t bytes, std::chrono::milliseconds deadline);
+
+  // --- northbound ---------------------------------------------------------------------------
+  // From now on report() decides when to lend and when to reclaim.
+  [[nodiscard]] Result<void> set_profile(const LoadProfile& profile, const ProducerOptions& options = {});
+  // The engine's load, about once a second.
+  [[nodiscard]] Result<void> report(const LoadReport& report);
+  [[nodiscard]] MemoryBudget budget() const;
+  // Call it once every few iterations. Runs callbacks that wait, where they are to run here;
+  // with nothing to do it costs nanoseconds.
+  void tick();
+
+  [[nodiscard]] RuntimeStatus status() const;
+  [[nodiscard]] device::Device& device() noexcept;  // for the library's own headers
+
+ private:
+  class Impl;
+  explicit Runtime(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace aqua

@@ -1,0 +1,142 @@
+// Joining, living, dying, leaving.
+#include <set>
+#include <utility>
+
+#include "base/concat.hpp"
+#include "base/try.hpp"
+#include "ledger/ledger.hpp"
+
+namespace aqua::ledger {
+namespace {
+
+Time later(Time now, Time ttl) {
+  return now > Time::max() - ttl ? Time::max() : now + ttl;
+}
+
+// What slabs, leases and pairs of a client rely on.
+bool same_identity(const ClientInfo& a, const ClientInfo& b) {
+  return a.device == b.device && a.server == b.server && a.domain == b.domain &&
+         a.producer == b.producer && a.consumer == b.consumer;
+}
+
+}  // namespace
+
+Result<void> Ledger::join(const ClientInfo& info, Time now) {
+  advance(now);
+  if (info.id.is_nil()) return Error{Code::invalid_argument, "join: the client id is nil"};
+  const auto found = clients_.find(info.id);
+  const std::size_t slabs = index_.producer(info.id).rows;
+  if (found == clients_.end()) {
+    if (slabs > 0) {
+      return Error{Code::failed_precondition,
+                   concat("join: client ", to_string(info.id), " was proven dead and ", slabs,
+                          " slabs of it are still held; take a new id")};
+    }
+    if (clients_.size() >= limits_.max_clients) {
+      return Error{Code::resource_exhausted,
+                   concat("join: ", clients_.size(), " clients of at most ", limits_.max_clients)};
+    }
+    sign_of_life(clients_.emplace(info.id, Client{.info = info}).first->second);
+    restore_pair(info.id);
+    return {};
+  }
+  const bool moved = !same_identity(found->second.info, info);
+  const std::size_t leases = index_.holder(info.id).count();
+  if (moved && slabs + leases > 0) {
+    return Error{Code::failed_precondition,
+                 concat("join: client ", to_string(info.id),
+                        " changes device, server, domain or roles while it has ", slabs,
+                        " slabs and ", leases, " leases")};
+  }
+  found->second.info = info;
+  sign_of_life(found->second);
+  if (moved) dissolve_pairs(info.id);
+  return {};
+}
+
+Result<void> Ledger::renew(const ClientId& id, Time now) {
+  advance(now);
+  AQUA_ASSIGN(Client * client, known(id, "renew"));
+  sign_of_life(*client);
+  return {};
+}
+
+Result<void> Ledger::suspect(const ClientId& id, Time now) {
+  advance(now);
+  AQUA_ASSIGN(Client * client, known(id, "suspect"));
+  client->state = ClientState::suspect;
+  timers_.disarm({TimerKind::client, id});
+  silence_leases(id);
+  return {};
+}
+
+Result<void> Ledger::dead(const ClientId& id, Time now) {
+  advance(now);
+  if (!clients_.contains(id) && index_.holder(id).count() == 0) {
+    return Error{Code::not_found, concat("dead: no client ", to_string(id))};
+  }
+  end_client(id);
+  return {};
+}
+
+Result<void> Ledger::leave(const ClientId& id, Time now) {
+  advance(now);
+  AQUA_TRY(known(id, "leave"));
+  const std::size_t leases = index_.holder(id).count();
+  const std::size_t lent = index_.producer(id).held;
+  if (leases + lent > 0) {
+    return Error{Code::failed_precondition,
+                 concat("leave: client ", to_string(id), " holds ", leases, " slabs and ", lent,
+                        " of its own are held")};
+  }
+  end_client(id);
+  return {};
+}
+
+// now_ is the time of the sign.
+void Ledger::sign_of_life(Client& client) {
+  const bool back = client.state != ClientState::live;
+  const ClientId& id = client.info.id;
+  client.state = ClientState::live;
+  client.expires = later(now_, limits_.client_ttl);
+  client.leases_expire = later(now_, limits_.lease_ttl);
+  timers_.arm({TimerKind::client, id}, client.expires);
+  const auto suspects = index_.holder(id).suspect;
+  for (const SlabId& slab : suspects) apply(slabs_.at(slab), SlabEvent::renew);
+  arm_lease_timer(id);
+  if (back) announce(id);
+}
+
+void Ledger::silence_leases(const ClientId& holder) {
+  const auto running = index_.holder(holder).running;
+  for (const SlabId& slab : running) apply(slabs_.at(slab), SlabEvent::silence);
+}
+
+// One timer for all leases of a holder, armed while one of them is running.
+void Ledger::arm_lease_timer(const ClientId& holder) {
+  const TimerKey key{TimerKind::leases, holder};
+  if (index_.holder(holder).running.empty()) return timers_.disarm(key);
+  timers_.arm(key, clients_.at(holder).leases_expire);
+}
+
+void Ledger::end_client(const ClientId& id) {
+  drop_reclaims(id);
+  for (const SlabId& slab : slabs_of(id)) {
+    Slab& row = slabs_.at(slab);
+    if (row.state == SlabState::orphaned) continue;  // of an id that never joined here
+    if (apply(row, SlabEvent::producer_dead) == SlabState::orphaned) {
+      emit(EventKind::producer_gone, *row.holder, &row);
+    }
+  }
+  for (const SlabId& slab : held_by(id)) {
+    Slab& row = slabs_.at(slab);
+    if (apply(row, SlabEvent::holder_dead) == SlabState::quarantined) {
+      emit(EventKind::holder_dead, slab.producer, &row);
+    }
+  }
+  timers_.disarm({TimerKind::client, id});
+  clients_.erase(id);
+  dissolve_pairs(id);
+}
+
+}  // namespace aqua::ledger

@@ -1,0 +1,100 @@
+#include "ledger/ledger.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+namespace aqua::ledger {
+
+Ledger::Ledger(Limits limits) : limits_(limits), events_(limits.event_window) {}
+
+Slab* Ledger::find(const SlabId& id) {
+  const auto found = slabs_.find(id);
+  return found == slabs_.end() ? nullptr : &found->second;
+}
+
+// The only place where a state changes. The caller has made sure that the table accepts.
+SlabState Ledger::apply(Slab& row, SlabEvent event) {
+  const Outcome outcome = transition(row.state, event, row.reclaim != 0);
+  assert(outcome.accepted);
+  const std::optional<ClientId> holder = row.holder;
+  index_.remove(row);
+  row.state = outcome.next;
+  if (row.state == SlabState::orphaned) row.reclaim = 0;
+  if (!is_held(row.state)) row.holder.reset();
+  if (!row.holder || row.reclaim == 0) row.late = false;
+  if (row.state == SlabState::returned) {
+    const Slab gone = row;
+    slabs_.erase(gone.id);
+    if (gone.reclaim != 0) settle(gone.reclaim, gone.id, gone.bytes);
+  } else {
+    index_.add(row);
+  }
+  if (holder) arm_lease_timer(*holder);
+  return outcome.next;
+}
+
+void Ledger::set_late(Slab& row, bool late) {
+  index_.remove(row);
+  row.late = late;
+  index_.add(row);
+}
+
+void Ledger::emit(EventKind kind, const ClientId& to, const Slab* about, Time deadline) {
+  Event event{.kind = kind, .to = to, .slab = {}, .deadline = deadline};
+  if (about != nullptr) {
+    event.slab = about->id;
+    event.generation = about->generation;
+    event.reclaim = about->reclaim;
+  }
+  events_.append(event);
+}
+
+std::vector<SlabId> Ledger::slabs_of(const ClientId& producer) const {
+  std::vector<SlabId> found;
+  for (auto row = slabs_.lower_bound(SlabId{producer, 0});
+       row != slabs_.end() && row->first.producer == producer; ++row) {
+    found.push_back(row->first);
+  }
+  return found;
+}
+
+std::vector<SlabId> Ledger::held_by(const ClientId& holder) const {
+  const HolderIndex& held = index_.holder(holder);
+  std::vector<SlabId> found(held.running.begin(), held.running.end());
+  found.insert(found.end(), held.suspect.begin(), held.suspect.end());
+  found.insert(found.end(), held.orphans.begin(), held.orphans.end());
+  return found;
+}
+
+void Ledger::advance(Time now) {
+  now_ = std::max(now_, now);
+  for (auto due = timers_.next(); due && due->first <= now_; due = timers_.next()) {
+    const TimerKey key = due->second;
+    timers_.disarm(key);
+    switch (key.kind) {
+      case TimerKind::client:
+        clients_.at(key.client).state = ClientState::suspect;
+        break;
+      case TimerKind::leases:
+        silence_leases(key.client);
+        break;
+      case TimerKind::reclaim:
+        finish(reclaims_.at(key.reclaim));
+        break;
+    }
+  }
+}
+
+std::optional<Time> Ledger::next_deadline() const {
+  const auto next = timers_.next();
+  if (!next) return std::nullopt;
+  return next->first;
+}
+
+std::optional<std::vector<Event>> Ledger::events(const ClientId& client,
+                                                 std::uint64_t after) const {
+  return events_.since(client, after);
+}
+
+}  // namespace aqua::ledger

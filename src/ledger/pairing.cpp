@@ -1,0 +1,137 @@
+// Who may borrow from whom, and telling those who could borrow more now.
+#include "base/concat.hpp"
+#include "base/try.hpp"
+#include "ledger/ledger.hpp"
+
+namespace aqua::ledger {
+namespace {
+
+// Memory is shared inside one server and NVLink domain, between two devices.
+bool can_share(const ClientInfo& producer, const ClientInfo& consumer) {
+  return producer.producer && consumer.consumer && producer.id != consumer.id &&
+         producer.server == consumer.server && producer.domain == consumer.domain &&
+         producer.device != consumer.device;
+}
+
+}  // namespace
+
+Result<void> Ledger::pair(const ClientId& producer, const ClientId& consumer) {
+  if (producer == consumer) {
+    return Error{Code::invalid_argument, concat("pair: ", to_string(consumer), " with itself")};
+  }
+  AQUA_ASSIGN(const Client* lender, known(producer, "pair"));
+  AQUA_ASSIGN(const Client* borrower, known(consumer, "pair"));
+  if (!can_share(lender->info, borrower->info)) {
+    return Error{
+        Code::failed_precondition,
+        concat("pair: producer ", to_string(producer), " and consumer ", to_string(consumer),
+               " need these roles, one server, one domain and two devices")};
+  }
+  const std::optional<ClientId> before = pairs_.producer_of(consumer);
+  std::vector<ClientId> displaced;
+  if (!limits_.share_producers) {
+    for (const ClientId& other : pairs_.consumers_of(producer)) {
+      if (other != consumer) displaced.push_back(other);
+    }
+  }
+  for (const ClientId& other : displaced) pairs_.erase(other);
+  pairs_.set(consumer, producer, true);
+  for (const ClientId& other : displaced) announce_to(other);
+  if (before == producer) return {};
+  if (before) announce(*before);
+  announce_to(consumer);
+  return {};
+}
+
+Result<void> Ledger::unpair(const ClientId& consumer) {
+  AQUA_TRY(known(consumer, "unpair"));
+  if (!pairs_.producer_of(consumer)) {
+    return Error{Code::not_found, concat("unpair: ", to_string(consumer), " has no pair")};
+  }
+  dissolve_pairs(consumer);
+  return {};
+}
+
+// Whoever still holds slabs after a coordinator restart is paired with their producer again.
+void Ledger::restore_pair(const ClientId& holder) {
+  const auto borrower = clients_.find(holder);
+  if (borrower == clients_.end() || pairs_.producer_of(holder)) return;
+  for (const SlabId& slab : held_by(holder)) {
+    const auto lender = clients_.find(slab.producer);
+    if (lender == clients_.end() || !may_pair(lender->second, borrower->second)) continue;
+    return pairs_.set(holder, slab.producer, false);
+  }
+}
+
+// Of either side; tells those who are free to pair again. `id` may be gone by now.
+void Ledger::dissolve_pairs(const ClientId& id) {
+  const std::optional<ClientId> producer = pairs_.producer_of(id);
+  const std::set<ClientId> consumers = pairs_.consumers_of(id);
+  pairs_.erase(id);
+  for (const ClientId& consumer : consumers) pairs_.erase(consumer);
+  for (const ClientId& consumer : consumers) announce_to(consumer);
+  if (producer && grantable(*producer)) {
+    announce(*producer);
+  } else if (producer && clients_.contains(id)) {
+    announce_to(id);
+  }
+}
+
+bool Ledger::grantable(const ClientId& producer) const {
+  const auto client = clients_.find(producer);
+  return client != clients_.end() && client->second.state == ClientState::live &&
+         !open_reclaims_.contains(producer) && !index_.producer(producer).free.empty();
+}
+
+// Free to be paired by lease(): without a pair, or in one that lease() made, that gives
+// nothing now, and from which nothing is held.
+bool Ledger::loose(const ClientId& consumer) const {
+  const std::optional<ClientId> producer = pairs_.producer_of(consumer);
+  if (!producer) return true;
+  return !pairs_.is_explicit(consumer) && !grantable(*producer) &&
+         !index_.holder(consumer).holds_of(*producer);
+}
+
+bool Ledger::may_pair(const Client& producer, const Client& consumer) const {
+  return can_share(producer.info, consumer.info) && loose(consumer.info.id) &&
+         (limits_.share_producers || pairs_.consumers_of(producer.info.id).empty());
+}
+
+// The consumer's own producer if it has something to grant; else, if the consumer is loose,
+// the unpaired one with the most bytes to grant, of equals the one with the lowest id.
+std::optional<ClientId> Ledger::producer_for(const Client& consumer) const {
+  const std::optional<ClientId> paired = pairs_.producer_of(consumer.info.id);
+  if (paired && grantable(*paired)) return paired;
+  if (!loose(consumer.info.id)) return std::nullopt;
+  std::optional<ClientId> best;
+  std::uint64_t best_bytes = 0;
+  for (const auto& [id, client] : clients_) {
+    const std::uint64_t bytes = index_.producer(id).free_bytes;
+    if (bytes <= best_bytes || !grantable(id) || !may_pair(client, consumer)) continue;
+    best = id;
+    best_bytes = bytes;
+  }
+  return best;
+}
+
+// To every consumer that lease() would now give something of this producer.
+void Ledger::announce(const ClientId& producer) {
+  if (!grantable(producer)) return;
+  const std::set<ClientId>& paired = pairs_.consumers_of(producer);
+  for (const ClientId& consumer : paired) emit(EventKind::offers_available, consumer);
+  if (!limits_.share_producers && !paired.empty()) return;
+  const Client& lender = clients_.at(producer);
+  for (const auto& [id, client] : clients_) {
+    if (!paired.contains(id) && may_pair(lender, client)) emit(EventKind::offers_available, id);
+  }
+}
+
+// To one consumer, if any producer would now give it something.
+void Ledger::announce_to(const ClientId& consumer) {
+  const auto client = clients_.find(consumer);
+  if (client != clients_.end() && producer_for(client->second)) {
+    emit(EventKind::offers_available, consumer);
+  }
+}
+
+}  // namespace aqua::ledger

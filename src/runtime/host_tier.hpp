@@ -1,0 +1,44 @@
+// HostTier is this server's DRAM as a place for tensors: taken and touched at once, so that
+// the exits that are promised in it are real.
+//
+// Threads: immutable after opening; its Space has locks of its own.
+#pragma once
+
+#include <memory>
+
+#include "device/device.hpp"
+#include "lending/slab_arena.hpp"
+#include "tensor/space.hpp"
+
+namespace aqua::runtime {
+
+class HostTier {
+ public:
+  // Takes `bytes`, rounded up to the granularity. resource_exhausted when the server has less.
+  [[nodiscard]] static Result<std::unique_ptr<HostTier>> open(std::size_t bytes);
+
+  [[nodiscard]] tensor::Space& space() noexcept { return *space_; }
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+
+ private:
+  HostTier() = default;
+  std::size_t bytes_ = 0;
+  std::unique_ptr<device::Device> device_;
+  std::unique_ptr<lending::SlabArena> arena_;
+  std::unique_ptr<tensor::Space> space_;
+};
+
+// The same for spare memory of the engine's own device.
+class LocalTier {
+ public:
+  [[nodiscard]] static Result<std::unique_ptr<LocalTier>> open(device::Device& device, std::size_t bytes);
+  [[nodiscard]] tensor::Space& space() noexcept { return *space_; }
+
+ private:
+  LocalTier() = default;
+  std::unique_ptr<device::Slab> slab_;  // counts as used on the device
+  std::unique_ptr<lending::SlabArena> arena_;
+  std::unique_ptr<tensor::Space> space_;
+};
+
+}  // namespace aqua::runtime

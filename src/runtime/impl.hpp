@@ -1,0 +1,80 @@
+// The runtime's parts and the order in which they live: each may use those above it.
+#pragma once
+
+#include <unistd.h>
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "aqua/runtime.hpp"
+#include "runtime/borrower.hpp"
+#include "runtime/host_tier.hpp"
+#include "runtime/lender.hpp"
+#include "transfer/transfer.hpp"
+
+namespace aqua {
+
+class Runtime::Impl final : private southbound::Listener {
+ public:
+  [[nodiscard]] static Result<std::unique_ptr<Impl>> open(const RuntimeOptions& options);
+  ~Impl() override;
+
+  [[nodiscard]] Result<void> check_process() const;
+  [[nodiscard]] Result<Ticket> move(const Layout& layout, BlockList blocks, AquaTensor& tensor, Stream stream,
+                                    std::size_t offset, transfer::Direction direction);
+  [[nodiscard]] Result<void> lend(std::size_t bytes);
+  [[nodiscard]] Result<void> report(const LoadReport& report);
+  [[nodiscard]] Result<void> set_profile(const LoadProfile& profile, const ProducerOptions& options);
+  [[nodiscard]] MemoryBudget budget(BudgetReason reason) const;
+  [[nodiscard]] RuntimeStatus status() const;
+
+  [[nodiscard]] device::Device& device() noexcept { return *device_; }
+  [[nodiscard]] tensor::TensorTable& table() noexcept { return *table_; }
+  [[nodiscard]] runtime::Lender& lender() noexcept { return lender_; }
+  [[nodiscard]] runtime::CallbackQueue& callbacks() noexcept { return callbacks_; }
+  [[nodiscard]] const RuntimeOptions& options() const noexcept { return options_; }
+
+ private:
+  Impl(RuntimeOptions options, std::unique_ptr<device::Device> device);
+  [[nodiscard]] Result<void> open_memory();
+  [[nodiscard]] Result<void> open_coordinator();
+  void log(LogLevel level, const std::string& text) const;
+  void budget_changed(BudgetReason reason);
+  [[nodiscard]] Decision decide(const LoadReport& report, Result<void>& outcome);
+
+  void on_connected(const southbound::Session& session) override;
+  void on_snapshot(const wire::Snapshot& snapshot) override;
+  void on_events(std::span<const ledger::Event> events) override;
+  void on_disconnected(const Error& reason) override;
+
+  const RuntimeOptions options_;
+  const pid_t process_ = ::getpid();
+  const ClientId id_ = random_id<ClientTag>();
+  std::unique_ptr<device::Device> device_;
+  std::unique_ptr<runtime::HostTier> host_;
+  std::unique_ptr<runtime::LocalTier> local_;     // null unless asked for
+  std::unique_ptr<lending::Importer> importer_;   // these two null unless we borrow
+  std::unique_ptr<tensor::Space> peer_;
+  std::unique_ptr<tensor::TensorTable> table_;
+  std::unique_ptr<tensor::Migrator> migrator_;
+  std::unique_ptr<transfer::Mover> mover_;
+
+  runtime::CallbackQueue callbacks_;
+  runtime::SerialQueue errands_;
+  runtime::ControlLoop loop_;
+  runtime::Office office_;
+  runtime::Lender lender_;
+  std::unique_ptr<lending::Exporter> exporter_;
+  std::unique_ptr<runtime::Borrower> borrower_;   // null unless we borrow
+  std::unique_ptr<southbound::Client> coordinator_;
+
+  mutable Mutex mu_;
+  std::optional<ProducerPolicy> policy_ AQUA_GUARDED_BY(mu_);
+  std::size_t engine_total_bytes_ AQUA_GUARDED_BY(mu_) = 0;    // of the profile
+  std::size_t promised_bytes_ AQUA_GUARDED_BY(mu_) = 0;        // decided to offer, not yet lent by the engine
+  runtime::Clock::time_point promised_until_ AQUA_GUARDED_BY(mu_){};
+};
+
+}  // namespace aqua

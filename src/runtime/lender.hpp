@@ -1,0 +1,80 @@
+// Lender is the producer's half of the runtime: it puts slabs up, tells the coordinator,
+// and brings them home when they are wanted.
+//
+// Threads: on_* and step() on the control loop only; the rest from any thread.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "lending/exporter.hpp"
+#include "runtime/office.hpp"
+#include "runtime/reclaim_state.hpp"
+
+namespace aqua::runtime {
+
+// Where a slab goes when it has come home: scrubbed, unmapped, the caller's.
+using Homecoming = std::function<void(std::unique_ptr<device::Slab>)>;
+
+class Lender {
+ public:
+  Lender(Office& office, device::Device& device) : office_(office), device_(device) {}
+  // `exporter` outlives the lender's last use of the office; once, before anything else.
+  void attach(lending::Exporter& exporter) { exporter_ = &exporter; }
+
+  // Puts slabs of this device up; each goes to `home` in the end.
+  void lend(std::vector<std::unique_ptr<device::Slab>> slabs, Homecoming home);
+  [[nodiscard]] std::shared_ptr<ReclaimState> reclaim(std::size_t bytes, std::chrono::milliseconds deadline);
+  // From the exporter's thread: scrubbed, and free to be lent again.
+  void on_freed(const lending::SlabStatus& slab);
+
+  // On the client's own thread: declares everything, as the exporter has it.
+  void declare();
+  void on_connected(const southbound::Session& session);
+  void on_snapshot(const wire::Snapshot& snapshot);
+  void on_event(const ledger::Event& event);
+  [[nodiscard]] Clock::time_point step(Clock::time_point now);
+  // Withdraws what nobody holds. After the loop and the errands have stopped.
+  void close();
+
+  [[nodiscard]] std::size_t lent_bytes() const noexcept { return lent_bytes_.load(std::memory_order_relaxed); }
+
+ private:
+  struct Pending {
+    std::shared_ptr<ReclaimState> state;
+    std::uint64_t ledger_id = 0;  // 0: the coordinator does not know of it
+    bool asking = false;
+    bool ending = false;          // its outcome is being asked for
+  };
+
+  void put_up(std::vector<std::unique_ptr<device::Slab>> slabs, const Homecoming& home);
+  void ask(std::size_t position);
+  void on_asked(const std::shared_ptr<ReclaimState>& state, Result<ledger::Ledger::ReclaimStart> started);
+  void take_free_ones();
+  void bring_home(std::span<const std::uint32_t> indexes);
+  void report_freed(const lending::SlabStatus& slab);
+  void end_partially(Pending& pending);
+  void forget_row(const ledger::Slab& row);
+  [[nodiscard]] std::size_t held_bytes_total() const;
+
+  Office& office_;
+  device::Device& device_;
+  lending::Exporter* exporter_ = nullptr;
+  std::atomic<std::size_t> lent_bytes_{0};
+
+  Mutex mu_;
+  std::map<std::uint32_t, Homecoming> homes_ AQUA_GUARDED_BY(mu_);
+
+  std::vector<Pending> reclaims_;  // the control loop's
+};
+
+// What the exporter knows of a slab, as the ledger wants to hear it. nullopt while it is
+// being scrubbed: that is reported when it is done.
+[[nodiscard]] std::optional<ledger::OfferedSlab> to_offer(const lending::SlabStatus& slab);
+
+}  // namespace aqua::runtime

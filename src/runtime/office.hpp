@@ -1,0 +1,31 @@
+// What the lender and the borrower need of the runtime around them.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "aqua/runtime.hpp"
+#include "runtime/callback_queue.hpp"
+#include "runtime/control_loop.hpp"
+#include "runtime/serial_queue.hpp"
+#include "southbound/client.hpp"
+
+namespace aqua::runtime {
+
+// Calls that block on a socket run as errands; what they bring back is posted to the loop,
+// which alone decides. Everything here outlives the lender and the borrower.
+struct Office {
+  ControlLoop& loop;
+  SerialQueue& errands;
+  CallbackQueue& callbacks;
+  southbound::Client* coordinator;  // null: none is configured
+  std::function<void(LogLevel, const std::string&)> log;
+  std::function<void(BudgetReason)> budget_changed;
+};
+
+// The ledger's times are milliseconds of this process's steady clock.
+[[nodiscard]] inline Clock::time_point to_clock(ledger::Time time) {
+  return Clock::time_point(std::chrono::duration_cast<Clock::duration>(time));
+}
+
+}  // namespace aqua::runtime

@@ -1,0 +1,19 @@
+// RuntimeOptions with every default filled in and every value checked.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "aqua/runtime.hpp"
+#include "device/device.hpp"
+
+namespace aqua::runtime {
+
+// Fills empty fields from the environment and the machine; makes the socket directory.
+// invalid_argument names the option.
+[[nodiscard]] Result<RuntimeOptions> resolve(RuntimeOptions options);
+
+// "emu:N". unimplemented for devices that this build cannot open.
+[[nodiscard]] Result<std::unique_ptr<device::Device>> open_device(const RuntimeOptions& options);
+
+}  // namespace aqua::runtime

@@ -1,0 +1,51 @@
+#include "aqua/runtime.hpp"
+
+#include "base/concat.hpp"
+#include "base/try.hpp"
+#include "runtime/impl.hpp"
+
+namespace aqua {
+
+Runtime::Runtime(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Runtime::~Runtime() = default;
+
+Result<std::unique_ptr<Runtime>> Runtime::open(const RuntimeOptions& options) {
+  AQUA_ASSIGN(auto impl, Impl::open(options));
+  return std::unique_ptr<Runtime>(new Runtime(std::move(impl)));
+}
+
+Result<AquaTensor> Runtime::allocate(const TensorOptions& options) {
+  AQUA_TRY(impl_->check_process());
+  return impl_->table().allocate(options);
+}
+
+Result<Ticket> Runtime::offload(const Layout& layout, BlockList blocks, AquaTensor& tensor, Stream stream,
+                                std::size_t offset) {
+  return impl_->move(layout, blocks, tensor, stream, offset, transfer::Direction::offload);
+}
+
+Result<Ticket> Runtime::fetch(AquaTensor& tensor, const Layout& layout, BlockList blocks, Stream stream,
+                              std::size_t offset) {
+  return impl_->move(layout, blocks, tensor, stream, offset, transfer::Direction::fetch);
+}
+
+Result<void> Runtime::lend(std::size_t bytes) { return impl_->lend(bytes); }
+
+Result<Reclaim> Runtime::reclaim(std::size_t bytes, std::chrono::milliseconds deadline) {
+  AQUA_TRY(impl_->check_process());
+  if (bytes == 0 || deadline.count() <= 0) {
+    return Error{Code::invalid_argument, concat("reclaim: ", bytes, " bytes within ", deadline.count(), " ms")};
+  }
+  return Reclaim(impl_->lender().reclaim(bytes, deadline));
+}
+
+Result<void> Runtime::set_profile(const LoadProfile& profile, const ProducerOptions& options) {
+  return impl_->set_profile(profile, options);
+}
+Result<void> Runtime::report(const LoadReport& report) { return impl_->report(report); }
+MemoryBudget Runtime::budget() const { return impl_->budget(BudgetReason::opened); }
+void Runtime::tick() { impl_->callbacks().tick(); }
+RuntimeStatus Runtime::status() const { return impl_->status(); }
+device::Device& Runtime::device() noexcept { return impl_->device(); }
+
+}  // namespace aqua

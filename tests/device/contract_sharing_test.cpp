@@ -1,0 +1,135 @@
+// The device contract, part three: slabs that cross to another process.
+#include <signal.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <chrono>
+#include <utility>
+
+#include "base/unix_socket.hpp"
+#include "device/contract.hpp"
+#include "device/peer.hpp"
+
+namespace aqua::device {
+namespace {
+
+constexpr std::chrono::seconds kPatience{60};
+
+// A device_peer process and our end of the socket to it; killed with the test.
+class Peer {
+ public:
+  Peer(const char* role, const std::string& kind) {
+    std::array<int, 2> ends{};
+    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) std::abort();
+    socket_ = UniqueFd(ends[0]);
+    const UniqueFd theirs(ends[1]);
+    posix_spawn_file_actions_t actions;
+    ::posix_spawn_file_actions_init(&actions);
+    ::posix_spawn_file_actions_adddup2(&actions, theirs.get(), kPeerSocket);
+    std::string program = AQUA_DEVICE_PEER;
+    std::string role_argument = role;
+    std::string kind_argument = kind;
+    const std::array<char*, 4> arguments{program.data(), role_argument.data(), kind_argument.data(),
+                                         nullptr};
+    if (::posix_spawn(&pid_, program.c_str(), &actions, nullptr, arguments.data(), environ) != 0) {
+      std::abort();
+    }
+    ::posix_spawn_file_actions_destroy(&actions);
+  }
+  ~Peer() {
+    if (pid_ > 0) (void)kill_and_wait();
+  }
+  Peer(const Peer&) = delete;
+  Peer& operator=(const Peer&) = delete;
+
+  [[nodiscard]] int socket() const { return socket_.get(); }
+  int wait() {  // the status, as of waitpid
+    int status = 0;
+    (void)::waitpid(std::exchange(pid_, -1), &status, 0);
+    return status;
+  }
+  int kill_and_wait() {
+    ::kill(pid_, SIGKILL);
+    return wait();
+  }
+
+ private:
+  UniqueFd socket_;
+  pid_t pid_ = -1;
+};
+
+class DeviceSharing : public Contract {};
+AQUA_CONTRACT_SUITE(DeviceSharing);
+
+TEST_P(DeviceSharing, AnImportSeesTheExportersBytesAndTakesNoCapacity) {
+  const Place lent = make_place(*device_, grain_);
+  const auto bytes = pattern(grain_, 1);
+  upload(*device_, lent.base(), bytes);
+  auto fd = device_->export_slab(*lent.slab);
+  ASSERT_TRUE(fd.ok());
+  const std::size_t before = device_->free_bytes();
+  auto slab = device_->import_slab(std::move(fd).value(), grain_);
+  ASSERT_TRUE(slab.ok());
+  const Place borrowed = place_slab(*device_, std::move(slab).value());
+  EXPECT_EQ(device_->free_bytes(), before);
+  EXPECT_TRUE(download(*device_, borrowed.base(), grain_) == bytes);
+  const auto reply = pattern(grain_, 2);
+  upload(*device_, borrowed.base(), reply);
+  EXPECT_TRUE(download(*device_, lent.base(), grain_) == reply);
+}
+
+TEST_P(DeviceSharing, OnlyTheCreatorExportsASlab) {
+  auto slab = device_->create_slab(grain_);
+  ASSERT_TRUE(slab.ok());
+  const auto imported = device_->import_slab(device_->export_slab(**slab).value(), grain_);
+  ASSERT_TRUE(imported.ok());
+  EXPECT_CODE(Code::invalid_argument, device_->export_slab(**imported));
+  EXPECT_CODE(Code::invalid_argument, open_kind(GetParam(), kTotal)->export_slab(**slab));
+}
+
+TEST_P(DeviceSharing, ImportingWithAnotherSizeIsRefused) {
+  const auto slab = device_->create_slab(2 * grain_);
+  ASSERT_TRUE(slab.ok());
+  for (const std::size_t bytes : {std::size_t{0}, grain_, 3 * grain_, 2 * grain_ + 1}) {
+    EXPECT_CODE(Code::invalid_argument,
+                device_->import_slab(device_->export_slab(**slab).value(), bytes));
+  }
+}
+
+TEST_P(DeviceSharing, BytesReachAnotherProcessAndComeBack) {
+  const Place lent = make_place(*device_, kPeerSlabBytes);
+  upload(*device_, lent.base(), pattern(kPeerSlabBytes, kLenderSeed));
+  const auto fd = device_->export_slab(*lent.slab);
+  ASSERT_TRUE(fd.ok());
+  Peer borrower("borrow", GetParam());
+  const std::array<std::byte, 1> greeting{};
+  const std::array<int, 1> fds{fd->get()};
+  ASSERT_TRUE(send_message(borrower.socket(), greeting, fds, kPatience).ok());
+  const int status = borrower.wait();
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  EXPECT_TRUE(download(*device_, lent.base(), kPeerSlabBytes) ==
+              pattern(kPeerSlabBytes, kBorrowerSeed));
+}
+
+TEST_P(DeviceSharing, BytesSurviveTheDeathOfTheirExporter) {
+  Peer lender("lend", GetParam());
+  auto message = receive_message(lender.socket(), 1, kPatience);
+  ASSERT_TRUE(message.ok());
+  ASSERT_EQ(message->fds.size(), 1U);
+  auto slab = device_->import_slab(std::move(message->fds[0]), kPeerSlabBytes);
+  ASSERT_TRUE(slab.ok());
+  Place borrowed = place_slab(*device_, std::move(slab).value());
+  borrowed.slab.reset();  // from here on only the mapping holds the memory
+  const int status = lender.kill_and_wait();
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) << status;
+  EXPECT_TRUE(download(*device_, borrowed.base(), kPeerSlabBytes) ==
+              pattern(kPeerSlabBytes, kLenderSeed));
+  const auto ours = pattern(kPeerSlabBytes, kBorrowerSeed);
+  upload(*device_, borrowed.base(), ours);
+  EXPECT_TRUE(download(*device_, borrowed.base(), kPeerSlabBytes) == ours);
+}
+
+}  // namespace
+}  // namespace aqua::device

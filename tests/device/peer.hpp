@@ -1,0 +1,14 @@
+// What the test and its peer process agree on.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace aqua::device {
+
+inline constexpr int kPeerSocket = 3;  // the peer's end of the socket pair
+inline constexpr std::size_t kPeerSlabBytes = std::size_t{4} << 20;
+inline constexpr std::uint32_t kLenderSeed = 11;    // what a lender leaves in its slab
+inline constexpr std::uint32_t kBorrowerSeed = 12;  // what a borrower does
+
+}  // namespace aqua::device

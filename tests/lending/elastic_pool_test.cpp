@@ -1,0 +1,374 @@
+#include "lending/elastic_pool.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <future>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "aqua/types.hpp"
+#include "device/memfd_device.hpp"
+#include "transfer/device_memory.hpp"
+#include "transfer/faulty_device.hpp"
+
+namespace aqua::lending {
+namespace {
+
+using namespace aqua::literals;
+using test::Bytes;
+using test::must;
+
+constexpr std::size_t kSlab = 2_MiB;
+constexpr std::size_t kPlanes = 3;
+constexpr std::size_t kQuanta = 5;
+
+template <typename T>
+void expect_code(const Result<T>& result, Code code) {
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().code, code) << result.error().message;
+}
+
+// On a device that delays work and closes its addresses to host threads.
+class PoolFixture : public ::testing::Test {
+ protected:
+  explicit PoolFixture(bool filler) : filler_(filler) {
+    pool_ = must(ElasticPool::create(faulty_, options()));
+    stream_ = must(device_->create_stream());
+    for (std::size_t plane = 0; plane < kPlanes; ++plane)
+      bases_.push_back(pool_->plane_base(plane));
+  }
+  ~PoolFixture() override { must(device_->destroy_stream(stream_)); }
+
+  [[nodiscard]] ElasticPoolOptions options() const {
+    return {.planes = kPlanes, .plane_bytes = kQuanta * kSlab, .filler = filler_};
+  }
+
+  // As an engine's kernels would, on its stream.
+  void write(std::byte* to, Bytes bytes) {
+    must(device::launch(*device_, stream_, [to, bytes = std::move(bytes)] {
+      std::memcpy(device::kernel_view(to), bytes.data(), bytes.size());
+    }));
+  }
+  [[nodiscard]] Bytes read(const std::byte* from, std::size_t bytes) {
+    Bytes out(bytes);
+    must(device::launch(*device_, stream_, [from, &out] {
+      std::memcpy(out.data(), device::kernel_view(from), out.size());
+    }));
+    test::drain(*device_, stream_);
+    return out;
+  }
+  [[nodiscard]] std::byte* place(std::size_t plane, std::size_t quantum) {
+    return bases_[plane] + quantum * kSlab;
+  }
+  // Different for every place.
+  static const Bytes& mark(std::size_t plane, std::size_t quantum) {
+    static std::map<std::size_t, Bytes> marks;  // made once: every test compares them all
+    const std::size_t key = 100 * plane + quantum + 1;
+    Bytes& bytes = marks[key];
+    if (bytes.empty()) bytes = test::random_bytes(kSlab, static_cast<unsigned>(key));
+    return bytes;
+  }
+  void mark_all() {
+    for (std::size_t plane = 0; plane < kPlanes; ++plane) {
+      for (std::size_t q = 0; q < kQuanta; ++q) write(place(plane, q), mark(plane, q));
+    }
+  }
+  // The addresses are as ever and the lowest `quanta` hold what was written.
+  void expect_kept(std::size_t quanta) {
+    EXPECT_EQ(pool_->usable_bytes_per_plane(), quanta * kSlab);
+    for (std::size_t plane = 0; plane < kPlanes; ++plane) {
+      ASSERT_EQ(pool_->plane_base(plane), bases_[plane]);
+      for (std::size_t q = 0; q < quanta; ++q) {
+        ASSERT_TRUE(read(place(plane, q), kSlab) == mark(plane, q)) << plane << ' ' << q;
+      }
+    }
+  }
+  ElasticPool::Slabs shrink(std::size_t quanta) {
+    must(pool_->begin_shrink(quanta, stream_));
+    test::drain(*device_, stream_);
+    return must(pool_->poll_shrink()).value();
+  }
+
+  const bool filler_;
+  std::unique_ptr<device::Device> device_ = must(
+      device::open_emulated({.ordinal = 0, .total_bytes = 64_MiB, .hostile = true, .seed = 7}));
+  test::FaultyDevice faulty_{*device_};
+  std::unique_ptr<ElasticPool> pool_;
+  Stream stream_;
+  std::vector<std::byte*> bases_;
+};
+
+// What holds with and without a filler.
+class ElasticPoolTest : public PoolFixture, public ::testing::WithParamInterface<bool> {
+ protected:
+  ElasticPoolTest() : PoolFixture(GetParam()) {}
+};
+
+class ElasticPoolWithFiller : public PoolFixture {
+ protected:
+  ElasticPoolWithFiller() : PoolFixture(true) {}
+};
+
+TEST_P(ElasticPoolTest, ReportsItsSizesAndTheQuantum) {
+  EXPECT_EQ(pool_->planes(), kPlanes);
+  EXPECT_EQ(pool_->quantum_bytes(), kPlanes * kSlab);
+  EXPECT_EQ(pool_->total_quanta(), kQuanta);
+  EXPECT_EQ(pool_->lent_quanta(), 0U);
+  EXPECT_EQ(pool_->usable_bytes_per_plane(), kQuanta * kSlab);
+  EXPECT_EQ(pool_->usable_blocks(3 * kSlab), 1U);  // whole ones
+  EXPECT_EQ(pool_->usable_blocks(16_KiB), kQuanta * 128);
+  EXPECT_EQ(pool_->usable_blocks(0), 0U);
+  EXPECT_EQ(device_->free_bytes(), 64_MiB - (kPlanes * kQuanta + (filler_ ? 1 : 0)) * kSlab);
+}
+
+TEST_P(ElasticPoolTest, WhatStaysKeepsItsBytesAndAddressesAcrossShrinkAndGrow) {
+  mark_all();
+  ElasticPool::Slabs lent = shrink(2);
+  ASSERT_EQ(lent.size(), 2 * kPlanes);
+  EXPECT_EQ(pool_->lent_quanta(), 2U);
+  expect_kept(3);
+  EXPECT_EQ(must(pool_->grow(lent)), 2U);
+  EXPECT_TRUE(lent.empty());
+  EXPECT_EQ(pool_->lent_quanta(), 0U);
+  expect_kept(5);  // nobody wrote to the slabs lent
+}
+
+TEST_P(ElasticPoolTest, TheTailStaysMappedUntilTheStreamHasReachedItsEnd) {
+  mark_all();
+  std::promise<void> gate;
+  must(device::launch(*device_, stream_, [open = gate.get_future().share()] { open.wait(); }));
+  write(place(1, 4), mark(9, 9));  // queued behind the gate, into the tail
+  must(pool_->begin_shrink(1, stream_));
+  EXPECT_EQ(pool_->usable_bytes_per_plane(), 4 * kSlab);  // at once
+  EXPECT_EQ(pool_->lent_quanta(), 0U);                    // but not yet
+  for (int i = 0; i < 100; ++i) ASSERT_FALSE(must(pool_->poll_shrink()).has_value());
+  gate.set_value();
+  test::drain(*device_, stream_);  // had the tail been unmapped, the write had died here
+  auto slabs = must(pool_->poll_shrink());
+  ASSERT_TRUE(slabs.has_value());
+  EXPECT_EQ(slabs->size(), kPlanes);
+  EXPECT_EQ(pool_->lent_quanta(), 1U);
+  expect_kept(4);
+}
+
+TEST_P(ElasticPoolTest, WorkOnOtherStreamsOrPostedLaterIsNotWaitedFor) {
+  const Stream other = must(device_->create_stream());
+  std::promise<void> gate;
+  must(device::launch(*device_, other, [open = gate.get_future().share()] { open.wait(); }));
+  EXPECT_EQ(shrink(1).size(), kPlanes);
+  gate.set_value();
+  must(device_->destroy_stream(other));
+}
+
+TEST_P(ElasticPoolTest, LentSlabsAreTheirBorrowersAndNoLongerThePools) {
+  mark_all();
+  ElasticPool::Slabs lent = shrink(1);
+  auto range = must(device_->reserve(kPlanes * kSlab));
+  for (std::size_t i = 0; i < lent.size(); ++i) {
+    ASSERT_EQ(lent[i]->bytes(), kSlab);
+    must(device_->map(*range, i * kSlab, *lent[i]));
+    write(range->base() + i * kSlab, Bytes(kSlab, std::byte{0xee}));
+  }
+  expect_kept(4);
+  for (std::size_t i = 0; i < lent.size(); ++i) must(device_->unmap(*range, i * kSlab, kSlab));
+  EXPECT_EQ(must(pool_->grow(lent)), 1U);
+  for (std::size_t plane = 0; plane < kPlanes; ++plane) {
+    EXPECT_TRUE(read(place(plane, 4), kSlab) == Bytes(kSlab, std::byte{0xee}));
+  }
+}
+
+TEST_P(ElasticPoolTest, EverythingMayBeLentAndComesBackQuantumByQuantum) {
+  ElasticPool::Slabs lent = shrink(kQuanta);
+  EXPECT_EQ(pool_->usable_blocks(1), 0U);
+  EXPECT_EQ(lent.size(), kQuanta * kPlanes);
+  // Slabs return one by one; the pool takes them whenever they make a quantum.
+  ElasticPool::Slabs back;
+  std::size_t grown = 0;
+  while (!lent.empty()) {
+    back.push_back(std::move(lent.back()));
+    lent.pop_back();
+    const std::size_t whole = back.size() / kPlanes;
+    EXPECT_EQ(must(pool_->grow(back)), whole);
+    EXPECT_EQ(back.size() % kPlanes, back.size());
+    grown += whole;
+    EXPECT_EQ(pool_->usable_bytes_per_plane(), grown * kSlab);
+  }
+  EXPECT_EQ(grown, kQuanta);
+  mark_all();
+  expect_kept(kQuanta);
+}
+
+TEST_P(ElasticPoolTest, ASlabThatNeverReturnsIsReplacedByAnyOther) {
+  ElasticPool::Slabs lent = shrink(1);
+  lent.front() = must(device_->create_slab(kSlab));
+  EXPECT_EQ(must(pool_->grow(lent)), 1U);
+  mark_all();
+  expect_kept(kQuanta);
+}
+
+TEST_P(ElasticPoolTest, ShrinksRefusedChangeNothing) {
+  mark_all();
+  expect_code(pool_->begin_shrink(0, stream_), Code::invalid_argument);
+  expect_code(pool_->begin_shrink(kQuanta + 1, stream_), Code::resource_exhausted);
+  expect_code(pool_->poll_shrink(), Code::failed_precondition);
+  expect_code(pool_->cancel_shrink(), Code::failed_precondition);
+  faulty_.refuse(1, 1);
+  expect_code(pool_->begin_shrink(1, stream_), test::FaultyDevice::kCode);  // no event, no shrink
+  faulty_.refuse_none();
+  expect_kept(kQuanta);
+}
+
+TEST_P(ElasticPoolTest, APendingShrinkExcludesOtherChangesAndCanBeCalledOff) {
+  mark_all();
+  ElasticPool::Slabs lent = shrink(1);
+  must(pool_->begin_shrink(2, stream_));
+  expect_code(pool_->begin_shrink(1, stream_), Code::failed_precondition);
+  expect_code(pool_->grow(lent), Code::failed_precondition);
+  EXPECT_EQ(lent.size(), kPlanes);
+  EXPECT_EQ(pool_->usable_bytes_per_plane(), 2 * kSlab);
+  must(pool_->cancel_shrink());
+  expect_code(pool_->poll_shrink(), Code::failed_precondition);
+  expect_kept(4);
+  EXPECT_EQ(must(pool_->grow(lent)), 1U);
+}
+
+TEST_P(ElasticPoolTest, GrowRefusesWrongSlabsAndTakesNothing) {
+  ElasticPool::Slabs lent = shrink(1);
+  auto good = std::exchange(lent[1], nullptr);
+  expect_code(pool_->grow(lent), Code::invalid_argument);
+  lent[1] = must(device_->create_slab(2 * kSlab));
+  expect_code(pool_->grow(lent), Code::invalid_argument);
+  EXPECT_EQ(lent.size(), kPlanes);
+  EXPECT_EQ(pool_->lent_quanta(), 1U);
+  lent[1] = std::move(good);
+  EXPECT_EQ(must(pool_->grow(lent)), 1U);
+  // Nothing is lent any more: one more quantum finds no place and stays the caller's.
+  ElasticPool::Slabs extra;
+  for (std::size_t i = 0; i < kPlanes; ++i) extra.push_back(must(device_->create_slab(kSlab)));
+  EXPECT_EQ(must(pool_->grow(extra)), 0U);
+  EXPECT_EQ(extra.size(), kPlanes);
+}
+
+TEST_P(ElasticPoolTest, AMapThatFailsHalfWayThroughAGrowIsUndone) {
+  mark_all();
+  ElasticPool::Slabs lent = shrink(2);
+  for (unsigned call = 1; call <= 2 * kPlanes; ++call) {
+    faulty_.refuse(call, call);
+    expect_code(pool_->grow(lent), test::FaultyDevice::kCode);
+    ASSERT_EQ(lent.size(), 2 * kPlanes);
+    EXPECT_EQ(pool_->lent_quanta(), 2U);
+    expect_kept(3);
+  }
+  faulty_.refuse_none();
+  EXPECT_EQ(must(pool_->grow(lent)), 2U);
+  expect_kept(5);
+}
+
+TEST_F(ElasticPoolWithFiller, AMapThatFailsHalfWayThroughAShrinkIsUndoneAndMayBeTriedAgain) {
+  mark_all();
+  must(pool_->begin_shrink(2, stream_));
+  test::drain(*device_, stream_);
+  for (unsigned call = 1; call <= 2 * kPlanes; ++call) {
+    faulty_.refuse(call, call);
+    expect_code(pool_->poll_shrink(), test::FaultyDevice::kCode);
+    EXPECT_EQ(pool_->lent_quanta(), 0U);
+  }
+  faulty_.refuse_none();
+  expect_kept(3);
+  must(pool_->cancel_shrink());
+  expect_kept(5);
+  EXPECT_EQ(shrink(2).size(), 2 * kPlanes);
+  expect_kept(3);
+}
+
+TEST_F(ElasticPoolWithFiller, WhatCannotEvenBeUndoneIsGivenUpAndNeverLent) {
+  mark_all();
+  must(pool_->begin_shrink(2, stream_));
+  test::drain(*device_, stream_);
+  faulty_.refuse(3, 1000);  // two places swapped, then neither forward nor back
+  expect_code(pool_->poll_shrink(), test::FaultyDevice::kCode);
+  faulty_.refuse_none();
+  ElasticPool::Slabs none;
+  expect_code(pool_->poll_shrink(), Code::failed_precondition);
+  expect_code(pool_->cancel_shrink(), Code::failed_precondition);
+  expect_code(pool_->begin_shrink(1, stream_), Code::failed_precondition);
+  expect_code(pool_->grow(none), Code::failed_precondition);
+  expect_kept(3);  // the engine works on with what is certain
+}
+
+TEST_P(ElasticPoolTest, AnEngineWhoseWorkDiedKeepsItsTail) {
+  must(pool_->begin_shrink(1, stream_));
+  must(pool_->cancel_shrink());
+  test::drain(*device_, stream_);
+  device::poison_range(*device_, place(0, 0), kSlab);
+  auto batch = std::make_shared<const std::vector<device::CopySegment>>(
+      std::vector<device::CopySegment>{{place(1, 0), place(0, 0), 4096}});
+  must(device_->copy(batch, stream_));
+  must(pool_->begin_shrink(1, stream_));
+  test::drain(*device_, stream_);
+  expect_code(pool_->poll_shrink(), Code::data_loss);
+  EXPECT_EQ(pool_->usable_bytes_per_plane(), kQuanta * kSlab);
+  expect_code(pool_->poll_shrink(), Code::failed_precondition);
+}
+
+TEST_F(ElasticPoolWithFiller, StrayReadsOfLentMemoryFindTheFiller) {
+  mark_all();
+  ElasticPool::Slabs lent = shrink(2);
+  for (std::size_t plane = 0; plane < kPlanes; ++plane) {
+    for (const std::size_t q : {std::size_t{3}, std::size_t{4}}) {
+      EXPECT_TRUE(read(place(plane, q), kSlab) == Bytes(kSlab, std::byte{0}));
+    }
+  }
+  write(place(0, 3), Bytes(kSlab, std::byte{0x55}));  // a stray write goes nowhere
+  expect_kept(3);
+  EXPECT_EQ(must(pool_->grow(lent)), 2U);
+  expect_kept(5);
+}
+
+TEST_P(ElasticPoolTest, CreationIsAllOrNothing) {
+  const std::size_t free = device_->free_bytes();
+  auto big = options();
+  big.plane_bytes = 64 * kSlab;
+  expect_code(ElasticPool::create(*device_, big), Code::resource_exhausted);
+  EXPECT_EQ(device_->free_bytes(), free);
+  for (unsigned call = 1;; ++call) {
+    faulty_.refuse(call, call);
+    auto small = options();
+    small.plane_bytes = kSlab;
+    const auto made = ElasticPool::create(faulty_, small);
+    if (!faulty_.refused_any()) {
+      EXPECT_TRUE(made.ok());
+      break;
+    }
+    expect_code(made, test::FaultyDevice::kCode);
+    EXPECT_EQ(device_->free_bytes(), free);
+  }
+  EXPECT_EQ(device_->free_bytes(), free);
+}
+
+TEST_P(ElasticPoolTest, RefusesShapesThatCannotBe) {
+  const auto refused = [&](ElasticPoolOptions o) {
+    expect_code(ElasticPool::create(*device_, o), Code::invalid_argument);
+  };
+  refused({.planes = 0, .plane_bytes = kSlab});
+  refused({.planes = 1, .plane_bytes = 0});
+  refused({.planes = 1, .plane_bytes = kSlab + 1});
+  refused({.planes = 1, .plane_bytes = kSlab, .slab_bytes = 0});
+  refused({.planes = 1, .plane_bytes = kSlab, .slab_bytes = kSlab / 2});
+  refused({.planes = std::size_t{1} << 60, .plane_bytes = kSlab});
+}
+
+TEST_P(ElasticPoolTest, ItsMemoryIsFreeAgainWhenItEnds) {
+  { const ElasticPool::Slabs lent = shrink(2); }
+  pool_.reset();
+  EXPECT_EQ(device_->free_bytes(), 64_MiB);
+}
+
+INSTANTIATE_TEST_SUITE_P(Filler, ElasticPoolTest, ::testing::Bool(),
+                         [](const auto& p) { return p.param ? "With" : "Without"; });
+
+}  // namespace
+}  // namespace aqua::lending

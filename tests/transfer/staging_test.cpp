@@ -1,0 +1,124 @@
+#include "transfer/staging.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "transfer/faulty_device.hpp"
+#include "transfer/mover_fixture.hpp"
+
+namespace aqua::test {
+namespace {
+
+using transfer::Direction;
+using transfer::Mover;
+using transfer::StagingPool;
+using transfer::Way;
+
+class Staging : public testing::TestWithParam<On> {
+ protected:
+  std::unique_ptr<device::Device> dev = open(GetParam());
+};
+
+TEST_P(Staging, AcquireWhenAllLentFailsAndAReturnedPairIsLentAgain) {
+  StagingPool pool(*dev, {.buffer_bytes = 1, .pairs = 2});
+  auto first = must(pool.acquire());
+  auto second = must(pool.acquire());
+  EXPECT_NE(first->buffers[0], second->buffers[0]);
+  EXPECT_EQ(first->buffer_bytes, dev->info().granularity);
+  EXPECT_EQ(pool.acquire().error().code, Code::resource_exhausted);
+  std::byte* const returned = second->buffers[0];
+  second.reset();
+  auto third = must(pool.acquire());
+  EXPECT_EQ(third->buffers[0], returned);
+}
+
+TEST_P(Staging, WithoutMemoryAcquireFailsAndCanBeTriedAgain) {
+  FaultyDevice faulty(*dev);
+  StagingPool pool(faulty, {.buffer_bytes = 1, .pairs = 1});
+  for (unsigned call = 1; call <= 5; ++call) {
+    faulty.refuse(call, call);
+    EXPECT_EQ(pool.acquire().error().code, FaultyDevice::kCode) << "call " << call;
+  }
+  faulty.refuse_none();
+  EXPECT_TRUE(pool.acquire().ok());
+}
+
+TEST_P(Staging, ReturnedBuffersArePoisoned) {
+  StagingPool pool(*dev, {.buffer_bytes = 1, .pairs = 1, .poison_on_release = true});
+  for (int round = 0; round < 2; ++round) {
+    auto lease = must(pool.acquire());
+    must(dev->wait_event(lease->stream, *lease->ready));
+    Bytes seen(2 * lease->buffer_bytes);
+    must(device::launch(*dev, lease->stream, [&, from = lease->buffers[0]] {
+      std::byte* const buffers = device::kernel_view(from);
+      std::copy_n(buffers, seen.size(), seen.begin());
+      std::fill_n(buffers, seen.size(), std::byte{1});
+    }));
+    drain(*dev, lease->stream);
+    EXPECT_TRUE(
+        std::ranges::all_of(seen, [](std::byte b) { return b == transfer::kStagingPoison; }));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, Staging, testing::Values(On::host, On::hostile),
+                         [](const auto& test) {
+                           return test.param == On::host ? "Host" : "HostileEmulated";
+                         });
+
+// One pair only, on a device that claims to be a real GPU.
+class StagingChoice : public testing::Test {
+ protected:
+  ~StagingChoice() override { must(dev->destroy_stream(stream)); }
+  [[nodiscard]] transfer::Request request() const {
+    transfer::Request r;
+    r.layout = &cache.layout;
+    r.blocks = blocks;
+    r.tensor = tensor.base();
+    r.tensor_bytes = tensor.bytes();
+    return r;
+  }
+  const Geometry geometry{"", 2, 2, 16, 1000, 1, 1000, 0, 16'000};
+  std::unique_ptr<device::Device> dev = open(On::hostile);
+  FaultyDevice gpu{*dev};
+  Stream stream = must(dev->create_stream());
+  TestCache cache{*dev, geometry, 1};
+  std::vector<std::uint32_t> blocks{1, 5, 9};
+  DeviceMemory tensor{*dev, cache.layout.packed_bytes(3)};
+};
+
+TEST_F(StagingChoice, FallsBackToDirectWhenNoBufferIsFree) {
+  gpu.pretend(device::Kind::cuda);
+  Mover mover(gpu);
+  auto staged = std::make_optional(must(mover.prepare(request())));
+  EXPECT_EQ(staged->way(), Way::staged);
+  EXPECT_EQ(must(mover.prepare(request())).way(), Way::direct);
+  staged.reset();
+  EXPECT_EQ(must(mover.prepare(request())).way(), Way::staged);
+}
+
+TEST_F(StagingChoice, StagedByNameFailsWhenNoBufferIsFree) {
+  Mover mover(gpu);
+  transfer::Request r = request();
+  EXPECT_EQ(must(mover.prepare(r)).way(), Way::direct) << "an emulated device has no link to spare";
+  r.way = Way::staged;
+  const auto first = must(mover.prepare(r));
+  EXPECT_EQ(first.way(), Way::staged);
+  EXPECT_EQ(mover.prepare(r).error().code, Code::resource_exhausted);
+}
+
+TEST_F(StagingChoice, BuffersStayLentUntilTheTransferIsOver) {
+  Mover mover(gpu);
+  transfer::Request r = request();
+  r.way = Way::staged;
+  Gate gate(*dev, stream);
+  auto transfer = must(mover.prepare(r));
+  must(transfer.post(stream));
+  EXPECT_EQ(mover.prepare(r).error().code, Code::resource_exhausted);
+  gate.open();
+  must(transfer.ticket().wait());
+  EXPECT_TRUE(mover.prepare(r).ok());
+}
+
+}  // namespace
+}  // namespace aqua::test
