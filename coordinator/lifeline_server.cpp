@@ -203,16 +203,20 @@ void LifelineServer::lifeline_closed(const ClientId& client) {
   // so it either comes before suspect() or is refused.
   sessions_.close(client);
   service_.end_watch(client);
-  const auto outcome = service_.with(
-      [&](ledger::Ledger& ledger, ledger::Time now) { return ledger.suspect(client, now); });
+  const bool matters = service_.with([&](ledger::Ledger& ledger, ledger::Time now) {
+    if (ledger.suspect(client, now).ok()) return true;
+    // Not joined; but a producer may have declared slabs that it still holds.
+    return std::any_of(ledger.slabs().begin(), ledger.slabs().end(),
+                       [&](const auto& row) { return row.second.holder == client; });
+  });
   const auto at = clients_.find(client);
   if (at == clients_.end()) return;
   at->second.connection = nullptr;
-  if (outcome.ok()) {
+  if (matters) {
     spdlog::warn("lifeline: client {} (process {}) closed its lifeline: suspect", to_string(client),
                  at->second.peer.pid());
   } else {
-    clients_.erase(at);  // it had left, or never joined: nothing of it is left to watch over
+    clients_.erase(at);  // it had left, or never came: nothing of it is left to watch over
   }
 }
 

@@ -7,7 +7,7 @@
 #include <sys/vfs.h>
 
 #include <cerrno>
-#include <cstring>
+#include <system_error>
 #include <utility>
 
 #include "base/concat.hpp"
@@ -24,11 +24,11 @@ Error os_error(const char* what, std::size_t bytes, int error) {
     return Error{Code::resource_exhausted,
                  concat(what, ": no file descriptor left for a slab of ", bytes,
                         " bytes; raise RLIMIT_NOFILE or lend fewer, larger slabs (",
-                        std::strerror(error), ")")};
+                        std::generic_category().message(error), ")")};
   }
   const bool full = error == ENOMEM || error == ENOSPC || error == EFBIG;
   return Error{full ? Code::resource_exhausted : Code::internal,
-               concat(what, ": ", bytes, " bytes: ", std::strerror(error))};
+               concat(what, ": ", bytes, " bytes: ", std::generic_category().message(error))};
 }
 
 Result<UniqueFd> create_file(std::size_t bytes, bool touch) {
@@ -50,7 +50,7 @@ Result<void> check_import(int fd, std::size_t bytes) {
   struct stat file {};
   struct statfs system {};
   if (::fstat(fd, &file) != 0 || ::fstatfs(fd, &system) != 0) {
-    return refuse("bad descriptor ", fd, ": ", std::strerror(errno));
+    return refuse("bad descriptor ", fd, ": ", std::generic_category().message(errno));
   }
   // Pages of a hugetlbfs file can run out, and then a load faults.
   if (!S_ISREG(file.st_mode) || system.f_type != TMPFS_MAGIC) return refuse("not a memfd");
@@ -58,7 +58,7 @@ Result<void> check_import(int fd, std::size_t bytes) {
     return refuse("expected ", bytes, " bytes, the file has ", file.st_size);
   }
   const int seals = ::fcntl(fd, F_GET_SEALS);
-  if (seals < 0) return refuse("not a memfd: ", std::strerror(errno));
+  if (seals < 0) return refuse("not a memfd: ", std::generic_category().message(errno));
   if (seals != kSeals) return refuse("seals ", seals, ", expected ", kSeals);
   if ((::fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDWR) return refuse("not opened read-write");
   return {};

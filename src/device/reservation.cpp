@@ -4,7 +4,7 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
+#include <system_error>
 #include <utility>
 
 #include "base/concat.hpp"
@@ -53,12 +53,13 @@ Result<void> Reservation::map_file(std::size_t offset, int fd, std::size_t bytes
     // A failed MAP_FIXED may have torn a gap where anything could be mapped next.
     if (!make_hole(place, bytes)) std::abort();
     return Error{error == ENOMEM ? Code::resource_exhausted : Code::internal,
-                 concat("map: ", bytes, " bytes: ", std::strerror(error))};
+                 concat("map: ", bytes, " bytes: ", std::generic_category().message(error))};
   }
   if (!inherited_by_children && ::madvise(place, bytes, MADV_DONTFORK) != 0) {
     const int error = errno;
     if (!make_hole(place, bytes)) std::abort();
-    return Error{Code::internal, concat("map: MADV_DONTFORK: ", std::strerror(error))};
+    return Error{Code::internal,
+                 concat("map: MADV_DONTFORK: ", std::generic_category().message(error))};
   }
   ::madvise(place, bytes, MADV_HUGEPAGE);  // faster where the server allows it; never required
   return {};
@@ -67,7 +68,7 @@ Result<void> Reservation::map_file(std::size_t offset, int fd, std::size_t bytes
 Result<void> Reservation::clear(std::size_t offset, std::size_t bytes) {
   if (make_hole(view_ + offset, bytes)) return {};
   return Error{Code::resource_exhausted,
-               concat("unmap: ", bytes, " bytes: ", std::strerror(errno))};
+               concat("unmap: ", bytes, " bytes: ", std::generic_category().message(errno))};
 }
 
 }  // namespace aqua::device

@@ -112,9 +112,8 @@ class World : public ::testing::Test {
   // Kinds of the events for `client` since read_all().
   std::vector<std::string> news(const ClientId& client) {
     std::vector<std::string> kinds;
-    for (const Event& e : ledger.events(client, seen).value()) {
-      kinds.emplace_back(to_string(e.kind));
-    }
+    const auto events = ledger.events(client, seen).value_or(std::vector<Event>{});
+    for (const Event& event : events) kinds.emplace_back(to_string(event.kind));
     return kinds;
   }
   void read_all() { seen = ledger.last_event(); }
