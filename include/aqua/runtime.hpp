@@ -183,9 +183,10 @@ class Runtime {
 
   [[nodiscard]] RuntimeStatus status() const;
   [[nodiscard]] device::Device& device() noexcept;  // for the library's own headers
+  class Impl;
+  [[nodiscard]] Impl& impl() noexcept { return *impl_; }  // likewise
 
  private:
-  class Impl;
   explicit Runtime(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

@@ -30,10 +30,7 @@ Result<std::unique_ptr<Runtime::Impl>> Runtime::Impl::open(const RuntimeOptions&
   AQUA_TRY(impl->open_memory());
   AQUA_TRY(impl->open_coordinator());
   Impl& self = *impl;
-  impl->loop_.start([&self](Clock::time_point now) {
-    const auto lender_next = self.lender_.step(now);
-    return self.borrower_ == nullptr ? lender_next : std::min(lender_next, self.borrower_->step(now));
-  });
+  impl->loop_.start([&self](Clock::time_point now) { return self.step(now); });
   impl->budget_changed(BudgetReason::opened);
   return impl;
 }
@@ -97,6 +94,29 @@ Runtime::Impl::~Impl() {
   if (borrower_ != nullptr) borrower_->close();
   if (exporter_ != nullptr) lender_.close();
   if (coordinator_ != nullptr) coordinator_->close();
+}
+
+Clock::time_point Runtime::Impl::step(Clock::time_point now) {
+  std::vector<std::shared_ptr<runtime::PoolShare>> pools;
+  {
+    const MutexLock lock(mu_);
+    std::erase_if(pools_, [](const auto& pool) { return pool.expired(); });
+    for (const auto& weak : pools_) {
+      if (auto pool = weak.lock()) pools.push_back(std::move(pool));
+    }
+  }
+  auto next = lender_.step(now);
+  for (const auto& pool : pools) {
+    if (pool->step()) next = std::min(next, now + std::chrono::milliseconds(1));  // device events wake nobody
+  }
+  return borrower_ == nullptr ? next : std::min(next, borrower_->step(now));
+}
+
+std::shared_ptr<runtime::PoolShare> Runtime::Impl::share(std::unique_ptr<lending::ElasticPool> pool) {
+  auto shared = std::make_shared<runtime::PoolShare>(std::move(pool), lender_, office_);
+  const MutexLock lock(mu_);
+  pools_.push_back(shared);
+  return shared;
 }
 
 Result<void> Runtime::Impl::check_process() const {

@@ -12,6 +12,7 @@
 #include "runtime/borrower.hpp"
 #include "runtime/host_tier.hpp"
 #include "runtime/lender.hpp"
+#include "runtime/pool_share.hpp"
 #include "transfer/transfer.hpp"
 
 namespace aqua {
@@ -30,6 +31,8 @@ class Runtime::Impl final : private southbound::Listener {
   [[nodiscard]] MemoryBudget budget(BudgetReason reason) const;
   [[nodiscard]] RuntimeStatus status() const;
 
+  [[nodiscard]] std::shared_ptr<runtime::PoolShare> share(std::unique_ptr<lending::ElasticPool> pool);
+
   [[nodiscard]] device::Device& device() noexcept { return *device_; }
   [[nodiscard]] tensor::TensorTable& table() noexcept { return *table_; }
   [[nodiscard]] runtime::Lender& lender() noexcept { return lender_; }
@@ -40,6 +43,7 @@ class Runtime::Impl final : private southbound::Listener {
   Impl(RuntimeOptions options, std::unique_ptr<device::Device> device);
   [[nodiscard]] Result<void> open_memory();
   [[nodiscard]] Result<void> open_coordinator();
+  [[nodiscard]] runtime::Clock::time_point step(runtime::Clock::time_point now);
   void log(LogLevel level, const std::string& text) const;
   void budget_changed(BudgetReason reason);
   [[nodiscard]] Decision decide(const LoadReport& report, Result<void>& outcome);
@@ -71,6 +75,7 @@ class Runtime::Impl final : private southbound::Listener {
   std::unique_ptr<southbound::Client> coordinator_;
 
   mutable Mutex mu_;
+  std::vector<std::weak_ptr<runtime::PoolShare>> pools_ AQUA_GUARDED_BY(mu_);
   std::optional<ProducerPolicy> policy_ AQUA_GUARDED_BY(mu_);
   std::size_t engine_total_bytes_ AQUA_GUARDED_BY(mu_) = 0;    // of the profile
   std::size_t promised_bytes_ AQUA_GUARDED_BY(mu_) = 0;        // decided to offer, not yet lent by the engine

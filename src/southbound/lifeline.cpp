@@ -1,5 +1,7 @@
 #include "southbound/lifeline.hpp"
 
+#include <poll.h>
+
 #include <span>
 #include <string_view>
 #include <utility>
@@ -13,13 +15,21 @@
 namespace aqua::southbound {
 
 Result<Lifeline> connect_lifeline(const std::string& path, const ClientId& client,
-                                  std::chrono::milliseconds patience) {
+                                  std::chrono::milliseconds patience, const Interrupt& interrupt) {
   AQUA_ASSIGN(UniqueFd fd, connect_seqpacket(path));
   Lifeline lifeline{ForkGuardedFd(std::move(fd)), {}};
+  const int socket = lifeline.fd.get();
   const std::string hello = wire::encode(wire::Hello{.client = client});
-  AQUA_TRY(send_message(lifeline.fd.get(), std::as_bytes(std::span(hello)), {}, patience));
-  AQUA_ASSIGN(const Message answer,
-              receive_message(lifeline.fd.get(), wire::kMaxHelloBytes, patience));
+  constexpr std::chrono::milliseconds kNone{0};  // the first message of a connection finds room
+  AQUA_TRY(send_message(socket, std::as_bytes(std::span(hello)), {}, kNone));
+  pollfd fds[] = {{socket, POLLIN, 0}, {interrupt.fd(), POLLIN, 0}};
+  const int ready = ::poll(fds, 2, static_cast<int>(patience.count()));
+  if (fds[1].revents != 0)
+    return Error{Code::cancelled, concat("lifeline ", path, ": interrupted")};
+  if (ready <= 0)
+    return Error{Code::unavailable,
+                 concat("lifeline ", path, ": no welcome in ", patience.count(), " ms")};
+  AQUA_ASSIGN(const Message answer, receive_message(socket, wire::kMaxHelloBytes, kNone));
   const std::string_view text(reinterpret_cast<const char*>(answer.bytes.data()),
                               answer.bytes.size());
   if (text.empty())

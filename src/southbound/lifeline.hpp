@@ -7,6 +7,7 @@
 #include "aqua/result.hpp"
 #include "base/fork_guard.hpp"
 #include "base/ids.hpp"
+#include "southbound/interrupt.hpp"
 #include "wire/clients.hpp"
 
 namespace aqua::southbound {
@@ -17,8 +18,9 @@ struct Lifeline {
 };
 
 // Says hello at `path` and waits at most `patience` for the welcome. unavailable when nobody
-// listens or nothing comes; otherwise what the coordinator answered.
+// listens or nothing comes; cancelled when interrupted; otherwise what the coordinator answered.
 [[nodiscard]] Result<Lifeline> connect_lifeline(const std::string& path, const ClientId& client,
-                                                std::chrono::milliseconds patience);
+                                                std::chrono::milliseconds patience,
+                                                const Interrupt& interrupt);
 
 }  // namespace aqua::southbound

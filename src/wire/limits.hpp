@@ -8,7 +8,7 @@ namespace aqua::wire {
 
 inline constexpr std::size_t kMaxRequestBytes = std::size_t{1} << 20;
 inline constexpr std::size_t kMaxReplyBytes = std::size_t{256} << 20;  // a whole state
-inline constexpr std::size_t kMaxHelloBytes = 4096;                    // either way on the lifeline
+inline constexpr std::size_t kMaxHelloBytes = 16384;                   // either way on the lifeline
 inline constexpr std::size_t kMaxDepth = 8;     // arrays and objects inside each other
 inline constexpr std::size_t kMaxBatch = 4096;  // elements of a request's array
 inline constexpr std::size_t kMaxRows = std::size_t{1} << 24;  // elements of a reply's array

@@ -233,7 +233,7 @@ TEST(ProducerPolicy, RefusesOptionsWithoutHysteresisAndProfilesThatCannotBe) {
   EXPECT_TRUE(refused(impossible, {}));
 }
 
-// Whatever the load does: an offer and its reclaim at most once per min_time_between_flips, never
+// Whatever the load does: no offer within min_time_between_flips of a reclaim, never
 // more lent than the profile allows, and never both at once.
 class NoisyLoad : public ::testing::TestWithParam<unsigned> {};
 

@@ -116,6 +116,10 @@ class Refusal : public MoverTest {
       if (transfer.ok()) posted = transfer->post(stream);
       const bool refused = faulty.refused_any();
       faulty.refuse_none();
+      if (gated && once && transfer.ok() && refused) {
+        const auto early = transfer->ticket().done();
+        EXPECT_TRUE(early.ok() && !*early) << "not over while its work is queued, call " << k;
+      }
       gate.reset();
       if (!refused) {
         must(posted);

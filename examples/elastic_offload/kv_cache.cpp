@@ -1,0 +1,64 @@
+#include "kv_cache.hpp"
+
+#include <numeric>
+
+#include "must.hpp"
+
+namespace aqua::example {
+namespace {
+
+std::vector<emulated::Memory> allocate_planes(Runtime& runtime, std::uint32_t blocks) {
+  const std::size_t plane_bytes = blocks * CacheShape::kBlockBytes / CacheShape::kPlanes;
+  std::vector<emulated::Memory> planes;
+  for (std::size_t i = 0; i < CacheShape::kPlanes; ++i) {
+    planes.push_back(must(emulated::allocate(runtime, plane_bytes), "KV cache"));
+  }
+  return planes;
+}
+
+CacheGeometry geometry_of(const std::vector<emulated::Memory>& planes) {
+  CacheGeometry geometry;
+  for (const emulated::Memory& plane : planes) geometry.planes.push_back(plane.data());
+  geometry.tokens_per_block = CacheShape::kTokensPerBlock;
+  geometry.slot_bytes = CacheShape::kSlotBytes;
+  return geometry;
+}
+
+// Planes alternate: the keys of layer 0, its values, the keys of layer 1, ...
+Layout layout_of(const CacheGeometry& geometry, std::uint32_t blocks) {
+  std::vector<std::byte*> keys, values;
+  for (std::size_t i = 0; i < geometry.planes.size(); i += 2) {
+    keys.push_back(geometry.planes[i]);
+    values.push_back(geometry.planes[i + 1]);
+  }
+  const PagedShape shape{.layers = CacheShape::kLayers,
+                         .block_count = blocks,
+                         .tokens_per_block = CacheShape::kTokensPerBlock,
+                         .element_bytes = CacheShape::kElementBytes};
+  return must(Layout::mha(shape, CacheShape::kHeads, CacheShape::kHeadDim, keys, values), "layout");
+}
+
+}  // namespace
+
+KvCache::KvCache(Runtime& runtime, std::uint32_t blocks)
+    : blocks_(blocks),
+      memory_(allocate_planes(runtime, blocks)),
+      geometry_(geometry_of(memory_)),
+      layout_(layout_of(geometry_, blocks)),
+      free_(blocks) {
+  std::iota(free_.begin(), free_.end(), 0U);
+}
+
+std::vector<std::uint32_t> KvCache::take(std::uint32_t count) {
+  const auto end = free_.begin() + static_cast<std::ptrdiff_t>(count);
+  std::vector<std::uint32_t> taken(free_.begin(), end);
+  free_.erase(free_.begin(), end);
+  return taken;
+}
+
+void KvCache::give_back(std::vector<std::uint32_t>& blocks) {
+  free_.insert(free_.end(), blocks.begin(), blocks.end());
+  blocks.clear();
+}
+
+}  // namespace aqua::example

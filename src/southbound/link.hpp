@@ -1,0 +1,108 @@
+// Link is what the client's threads and its callers share: the session of the moment, and
+// the calls made in it.
+//
+//   Keeper  begins sessions and ends them
+//   Watcher follows: connected, events, disconnected
+//   anybody calls, and tells the link when a call shows that the session is over
+//
+// Threads: every method may be called concurrently.
+// Locks:   one, never held across the network.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "aqua/result.hpp"
+#include "base/fork_guard.hpp"
+#include "base/ids.hpp"
+#include "base/mutex.hpp"
+#include "southbound/client.hpp"
+#include "southbound/exchange.hpp"
+#include "southbound/interrupt.hpp"
+#include "wire/address.hpp"
+#include "wire/codec.hpp"
+
+namespace aqua::southbound {
+
+struct Active {
+  Session session;
+  SessionSecret secret;
+};
+
+class Link {
+ public:
+  [[nodiscard]] static Result<std::unique_ptr<Link>> open(Options options);
+
+  const Options options;
+  const wire::Address address;
+
+  // --- calls ----------------------------------------------------------------------------
+  // In the session of the moment: unavailable where there is none.
+  template <typename Reply>
+  [[nodiscard]] Result<Reply> call(const char* method, std::string target, std::string body = {}) {
+    auto text = call_text(method, std::move(target), std::move(body));
+    if (!text.ok()) return std::move(text).error();
+    return decoded<Reply>(*text);
+  }
+  template <typename Reply, typename Request>
+  [[nodiscard]] Result<Reply> post(const char* target, const Request& request) {
+    return call<Reply>("POST", target, wire::encode(request));
+  }
+  // The body of a reply, or the error it tells. `in_session` is 0 outside any.
+  [[nodiscard]] Result<std::string> read(Outcome outcome, std::uint64_t in_session);
+  template <typename Reply>
+  [[nodiscard]] static Result<Reply> decoded(const std::string& text) {
+    auto reply = wire::decode<Reply>(text, steady_now());
+    if (!reply.ok())
+      return Error{Code::internal, "reply of the coordinator: " + reply.error().message};
+    return reply;
+  }
+  [[nodiscard]] static ledger::Time steady_now();
+
+  // --- the session ------------------------------------------------------------------------
+  void begin(const Active& active);  // Keeper
+  void end(const Error& reason);     // Keeper
+  void failed(const Error& reason);  // Keeper: an attempt to begin one
+  // Session `number` cannot go on; Keeper is woken to end it.
+  void give_up(std::uint64_t number, const Error& reason);
+  [[nodiscard]] std::optional<Error> given_up() const;  // reason, while Keeper has not ended it
+  [[nodiscard]] bool is_current(std::uint64_t number) const;
+  // Waits for a session newer than `number`; nullopt when closing.
+  [[nodiscard]] std::optional<Active> wait_newer(std::uint64_t number);
+  // True unless closing began within `duration`.
+  [[nodiscard]] bool pause(std::chrono::milliseconds duration);
+  [[nodiscard]] Error last_reason() const;
+
+  void announced(std::uint64_t number);  // Watcher: on_connected has returned
+  // Watcher: whether a snapshot was wished for since the last time.
+  [[nodiscard]] bool take_snapshot_wish();
+
+  void close();  // calls fail with cancelled from now on
+  [[nodiscard]] bool closing() const;
+  [[nodiscard]] bool forked() const { return fork_generation() != generation_; }
+  [[nodiscard]] Status status() const;
+
+  const Interrupt calls_end;     // raised by close()
+  const Interrupt watch_ends;    // raised when the watch must look around
+  const Interrupt keeper_wakes;  // raised when the keeper must
+
+ private:
+  Link(Options opts, wire::Address to, Interrupt calls, Interrupt watch, Interrupt keeper);
+  [[nodiscard]] Result<std::string> call_text(const char* method, std::string target,
+                                              std::string body);
+
+  const std::uint64_t generation_ = fork_generation();
+  mutable Mutex mu_;
+  CondVar changed_;
+  std::optional<Active> active_ AQUA_GUARDED_BY(mu_);
+  std::optional<Error> given_up_ AQUA_GUARDED_BY(mu_);
+  std::uint64_t announced_ AQUA_GUARDED_BY(mu_) = 0;
+  bool snapshot_wish_ AQUA_GUARDED_BY(mu_) = false;
+  bool closing_ AQUA_GUARDED_BY(mu_) = false;
+  Status status_ AQUA_GUARDED_BY(mu_);
+};
+
+}  // namespace aqua::southbound

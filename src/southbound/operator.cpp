@@ -1,0 +1,52 @@
+#include "southbound/operator.hpp"
+
+#include <string>
+
+#include "base/concat.hpp"
+#include "base/try.hpp"
+#include "southbound/exchange.hpp"
+#include "southbound/link.hpp"
+#include "wire/error.hpp"
+
+namespace aqua::southbound {
+namespace {
+
+template <typename Reply>
+Result<Reply> ask(std::string_view coordinator, const HttpRequest& request,
+                  std::chrono::milliseconds patience) {
+  AQUA_ASSIGN(const wire::Address address, wire::parse_address(coordinator));
+  Outcome outcome = exchange(address, request, Clock::now() + patience, nullptr);
+  if (!outcome.reply) {
+    if (outcome.error.code == Code::deadline_exceeded) outcome.error.code = Code::unavailable;
+    return std::move(outcome.error);
+  }
+  if (outcome.reply->status == 200) return Link::decoded<Reply>(outcome.reply->body);
+  AQUA_ASSIGN(wire::ErrorReply refusal, Link::decoded<wire::ErrorReply>(outcome.reply->body));
+  return std::move(refusal.error);
+}
+
+}  // namespace
+
+Result<wire::State> fetch_state(std::string_view coordinator, std::chrono::milliseconds patience) {
+  return ask<wire::State>(coordinator, {"GET", "/v1/state", {}, {}}, patience);
+}
+
+Result<wire::Info> fetch_info(std::string_view coordinator, std::chrono::milliseconds patience) {
+  return ask<wire::Info>(coordinator, {"GET", "/v1/info", {}, {}}, patience);
+}
+
+Result<void> set_pair(std::string_view coordinator, const wire::Pair& pair,
+                      std::chrono::milliseconds patience) {
+  const HttpRequest request{"PUT", "/v1/pairs", {}, wire::encode(wire::PairRequest{pair})};
+  AQUA_TRY(ask<wire::Ack>(coordinator, request, patience));
+  return {};
+}
+
+Result<void> remove_pair(std::string_view coordinator, const ClientId& consumer,
+                         std::chrono::milliseconds patience) {
+  AQUA_TRY(ask<wire::Ack>(coordinator,
+                          {"DELETE", concat("/v1/pairs/", to_string(consumer)), {}, {}}, patience));
+  return {};
+}
+
+}  // namespace aqua::southbound

@@ -1,0 +1,30 @@
+// What an operator (the `aqua` command, a placer) asks a coordinator over its Unix socket,
+// without being a client of it.
+//
+// Threads: free functions; each blocks for at most `patience`. unavailable when nobody
+// answers; permission_denied over TCP, where only clients may ask.
+#pragma once
+
+#include <chrono>
+#include <string_view>
+
+#include "aqua/result.hpp"
+#include "base/ids.hpp"
+#include "wire/clients.hpp"
+#include "wire/state.hpp"
+
+namespace aqua::southbound {
+
+inline constexpr std::chrono::milliseconds kOperatorPatience{5000};
+
+// Times in a state are this process's steady_clock.
+[[nodiscard]] Result<wire::State> fetch_state(
+    std::string_view coordinator, std::chrono::milliseconds patience = kOperatorPatience);
+[[nodiscard]] Result<wire::Info> fetch_info(std::string_view coordinator,
+                                            std::chrono::milliseconds patience = kOperatorPatience);
+[[nodiscard]] Result<void> set_pair(std::string_view coordinator, const wire::Pair& pair,
+                                    std::chrono::milliseconds patience = kOperatorPatience);
+[[nodiscard]] Result<void> remove_pair(std::string_view coordinator, const ClientId& consumer,
+                                       std::chrono::milliseconds patience = kOperatorPatience);
+
+}  // namespace aqua::southbound
