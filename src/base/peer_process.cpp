@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
+#include <cerrno>
 #include <fstream>
 #include <iterator>
 #include <sstream>
@@ -37,6 +38,9 @@ Result<UniqueFd> pidfd_of(int socket, std::int64_t pid) {
   int fd = -1;
   socklen_t length = sizeof fd;
   if (::getsockopt(socket, SOL_SOCKET, SO_PEERPIDFD, &fd, &length) == 0) return UniqueFd(fd);
+  // Where the kernel knows the process to be gone, its pid may be another's by now.
+  if (errno == ESRCH || errno == EINVAL) return Error{Code::unavailable, concat("process ", pid, " is gone")};
+  if (errno != ENOPROTOOPT) return errno_error("SO_PEERPIDFD");
   UniqueFd opened(static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(pid), 0)));
   if (opened.valid()) return opened;
   if (errno == ESRCH) return Error{Code::unavailable, concat("pidfd_open: process ", pid, " is gone")};

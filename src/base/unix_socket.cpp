@@ -38,9 +38,8 @@ const sockaddr* as_sockaddr(const sockaddr_un& address) {
   return reinterpret_cast<const sockaddr*>(&address);
 }
 
-// Waits until `fd` is ready for `events`; false when `patience` ran out.
-Result<bool> wait_ready(int fd, short events, std::chrono::milliseconds patience) {
-  const auto deadline = std::chrono::steady_clock::now() + patience;
+// Waits until `fd` is ready for `events`; false when `deadline` has passed.
+Result<bool> wait_ready(int fd, short events, std::chrono::steady_clock::time_point deadline) {
   for (;;) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
     pollfd poll_fd{fd, events, 0};
@@ -114,8 +113,9 @@ Result<void> send_message(int fd, std::span<const std::byte> bytes, std::span<co
     cmsg->cmsg_len = CMSG_LEN(fds.size_bytes());
     std::memcpy(CMSG_DATA(cmsg), fds.data(), fds.size_bytes());
   }
+  const auto deadline = std::chrono::steady_clock::now() + patience;
   for (;;) {
-    AQUA_ASSIGN(const bool ready, wait_ready(fd, POLLOUT, patience));
+    AQUA_ASSIGN(const bool ready, wait_ready(fd, POLLOUT, deadline));
     if (!ready) return Error{Code::unavailable, "send: the other side does not read"};
     const ssize_t n = ::sendmsg(fd, &header, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n >= 0) return {};
@@ -127,7 +127,7 @@ Result<void> send_message(int fd, std::span<const std::byte> bytes, std::span<co
 }
 
 Result<Message> receive_message(int fd, std::size_t max_bytes, std::chrono::milliseconds patience) {
-  AQUA_ASSIGN(const bool ready, wait_ready(fd, POLLIN, patience));
+  AQUA_ASSIGN(const bool ready, wait_ready(fd, POLLIN, std::chrono::steady_clock::now() + patience));
   if (!ready) return Error{Code::deadline_exceeded, concat("receive: nothing came in ", patience.count(), " ms")};
   Message message;
   message.bytes.resize(max_bytes);
@@ -141,8 +141,9 @@ Result<Message> receive_message(int fd, std::size_t max_bytes, std::chrono::mill
   ssize_t n = 0;
   do {
     n = ::recvmsg(fd, &header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-  } while (n < 0 && errno == EINTR);
-  if (n < 0 && errno == ECONNRESET) n = 0;
+    // ECONNRESET, reported once: the other side closed with our messages unread. What it had
+    // sent before can still be received.
+  } while (n < 0 && (errno == EINTR || errno == ECONNRESET));
   if (n < 0) return errno_error("recvmsg");
   // Take the descriptors before judging the message, so that a refused one leaks none.
   for (cmsghdr* cmsg = CMSG_FIRSTHDR(&header); cmsg != nullptr; cmsg = CMSG_NXTHDR(&header, cmsg)) {
@@ -162,6 +163,11 @@ Result<Message> receive_message(int fd, std::size_t max_bytes, std::chrono::mill
   }
   message.bytes.resize(static_cast<std::size_t>(n));
   return message;
+}
+
+bool peer_has_closed(int fd) {
+  pollfd poll_fd{fd, 0, 0};
+  return ::poll(&poll_fd, 1, 0) == 1 && (poll_fd.revents & POLLHUP) != 0;
 }
 
 }  // namespace aqua

@@ -39,5 +39,7 @@ struct Message {
 // invalid_argument when bytes were cut off; resource_exhausted when descriptors were
 // (MSG_CTRUNC: this process has none left).
 [[nodiscard]] Result<Message> receive_message(int fd, std::size_t max_bytes, std::chrono::milliseconds patience);
+// Whether the other side has closed; what it sent before can still be received.
+[[nodiscard]] bool peer_has_closed(int fd);
 
 }  // namespace aqua

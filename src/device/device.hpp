@@ -112,18 +112,21 @@ class Device {
   // Takes the descriptor of another process's slab of `bytes` on a device like this one.
   // Checks type, size and seals first (invalid_argument): a hostile exporter cannot make
   // us fault later.
-  [[nodiscard]] virtual Result<std::unique_ptr<Slab>> import_slab(UniqueFd fd, std::size_t bytes) = 0;
+  [[nodiscard]] virtual Result<std::unique_ptr<Slab>> import_slab(UniqueFd fd,
+                                                                  std::size_t bytes) = 0;
 
   // --- addresses -----------------------------------------------------------------------
   [[nodiscard]] virtual Result<std::unique_ptr<AddressRange>> reserve(std::size_t bytes) = 0;
   // Maps a whole slab at base() + offset, read-write for this device. The place must be
   // unmapped (failed_precondition). The mapping keeps the physical memory alive. Imported
   // slabs are not inherited by forked children.
-  [[nodiscard]] virtual Result<void> map(AddressRange& range, std::size_t offset, const Slab& slab) = 0;
+  [[nodiscard]] virtual Result<void> map(AddressRange& range, std::size_t offset,
+                                         const Slab& slab) = 0;
   // Unmaps exactly one slab mapped before. The caller has seen every event of work that
   // touches it complete: unmapping waits for nothing. failed_precondition when no slab
   // starts there, invalid_argument when it is not of `bytes`. The addresses stay reserved.
-  [[nodiscard]] virtual Result<void> unmap(AddressRange& range, std::size_t offset, std::size_t bytes) = 0;
+  [[nodiscard]] virtual Result<void> unmap(AddressRange& range, std::size_t offset,
+                                           std::size_t bytes) = 0;
 
   // --- streams and events --------------------------------------------------------------
   [[nodiscard]] virtual Result<Stream> create_stream() = 0;
@@ -148,7 +151,8 @@ class Device {
   // lie on this device, on an imported slab or in this process's host memory. All or
   // nothing: an error means that nothing was queued. invalid_argument for an empty batch, a
   // null address or one that wraps; segments of no bytes are fine.
-  [[nodiscard]] virtual Result<void> copy(CopyBatch batch, Stream stream, CancelFlag cancel = nullptr) = 0;
+  [[nodiscard]] virtual Result<void> copy(CopyBatch batch, Stream stream,
+                                          CancelFlag cancel = nullptr) = 0;
   // Fills with zeroes.
   [[nodiscard]] virtual Result<void> scrub(std::byte* dst, std::size_t bytes, Stream stream) = 0;
 

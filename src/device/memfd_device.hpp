@@ -16,7 +16,7 @@
 namespace aqua::device {
 
 struct EmulatedOptions {
-  unsigned ordinal = 0;                     // emu:N
+  unsigned ordinal = 0;  // emu:N
   std::size_t total_bytes = std::size_t{1} << 30;
   // Behave as badly as CUDA may: seeded delays before work of unordered streams, device
   // addresses closed to host threads, remapping that is never atomic. Off for demos.

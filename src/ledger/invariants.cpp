@@ -19,8 +19,8 @@ std::string Ledger::check_invariants() const {
 std::string Ledger::check_rows() const {
   SlabIndex index;
   for (const auto& [id, row] : slabs_) {
-    const auto broken = [&row](std::string_view what) {
-      return concat("slab ", to_string(row.id), " ", to_string(row.state), ": ", what);
+    const auto broken = [&slab = row](std::string_view what) {
+      return concat("slab ", to_string(slab.id), " ", to_string(slab.state), ": ", what);
     };
     if (row.id != id) return broken("filed under another id");
     if (row.state == SlabState::returned) return broken("still has a row");

@@ -18,14 +18,23 @@ Result<Reply> decode_reply(const Message& message, std::size_t count) {
   return std::move(*reply);
 }
 
+// A silent exporter and an absent one are the same to the caller.
+Error as_unavailable(Error error) {
+  if (error.code == Code::deadline_exceeded) error.code = Code::unavailable;
+  return error;
+}
+
+constexpr std::chrono::milliseconds kPostPatience{50};
+
 }  // namespace
 
 Result<void> ExchangeClient::ensure_connected() {
   if (fd_.valid()) return {};
   AQUA_ASSIGN(UniqueFd fd, connect_seqpacket(path_));
   AQUA_TRY(send_message(fd.get(), encode(Hello{self_}), {}, kPatience));
-  AQUA_ASSIGN(const Message message, receive_message(fd.get(), kMaxExchangeBytes, kPatience));
-  AQUA_ASSIGN(const Reply reply, decode_reply(message, 1));
+  auto message = receive_message(fd.get(), kMaxExchangeBytes, kPatience);
+  if (!message.ok()) return as_unavailable(std::move(message).error());
+  AQUA_ASSIGN(const Reply reply, decode_reply(*message, 1));
   if (reply.entries[0].code != 0) {
     return Error{from_reply_code(reply.entries[0].code), concat("exchange: ", path_, " refused our hello")};
   }
@@ -34,12 +43,13 @@ Result<void> ExchangeClient::ensure_connected() {
   return {};
 }
 
-// Reads the answers to earlier give_backs, whose content changes nothing for us.
+// Reads answers whose content changes nothing for us: to give_backs, and to a fetch that we
+// gave up (its descriptors are closed). deadline_exceeded when one has not come yet.
 Result<void> ExchangeClient::drain(std::chrono::milliseconds patience) {
   while (unread_replies_ > 0) {
     auto message = receive_message(fd_.get(), kMaxExchangeBytes, patience);
-    if (!message.ok()) return std::move(message).error();
-    if (message->bytes.empty()) return Error{Code::unavailable, "exchange: the exporter has closed"};
+    if (!message.ok() && message.error().code != Code::resource_exhausted) return std::move(message).error();
+    if (message.ok() && message->bytes.empty()) return Error{Code::unavailable, "exchange: the exporter has closed"};
     --unread_replies_;
   }
   return {};
@@ -51,21 +61,41 @@ Result<std::vector<ExchangeClient::Fetched>> ExchangeClient::fetch(std::span<con
   }
   const MutexLock lock(mu_);
   AQUA_TRY(ensure_connected());
-  auto fetched = fetch_locked(entries);
-  if (fetched.ok()) return fetched;
-  const Code code = fetched.error().code;
-  const bool answered = code == Code::aborted || code == Code::permission_denied || code == Code::not_found ||
-                        code == Code::failed_precondition;
-  if (!answered) fd_.reset();  // out of step or gone: begin anew next time
-  if (code == Code::deadline_exceeded) return Error{Code::unavailable, fetched.error().message};
-  return fetched;
+  if (auto drained = drain(kPatience); !drained.ok()) {
+    if (drained.error().code != Code::deadline_exceeded) fd_.reset();
+    return as_unavailable(std::move(drained).error());
+  }
+  if (auto sent = send_message(fd_.get(), encode(Fetch{{entries.begin(), entries.end()}}), {}, kPatience); !sent.ok()) {
+    fd_.reset();
+    return std::move(sent).error();
+  }
+  auto message = receive_message(fd_.get(), kMaxExchangeBytes, kPatience);
+  if (!message.ok()) return give_up(entries, std::move(message).error());
+  auto reply = decode_reply(*message, entries.size());
+  if (!reply.ok()) {
+    fd_.reset();  // out of step or gone: begin anew next time
+    return std::move(reply).error();
+  }
+  return take(*std::move(message), *reply, entries);
 }
 
-Result<std::vector<ExchangeClient::Fetched>> ExchangeClient::fetch_locked(std::span<const FetchEntry> entries) {
-  AQUA_TRY(drain(kPatience));
-  AQUA_TRY(send_message(fd_.get(), encode(Fetch{{entries.begin(), entries.end()}}), {}, kPatience));
-  AQUA_ASSIGN(Message message, receive_message(fd_.get(), kMaxExchangeBytes, kPatience));
-  AQUA_ASSIGN(const Reply reply, decode_reply(message, entries.size()));
+// The exporter may have granted, or may grant yet when it is only slow, what we cannot have:
+// a give_back behind the fetch undoes that, and is refused when there is nothing to undo.
+Error ExchangeClient::give_up(std::span<const FetchEntry> entries, Error why) {
+  const bool late = why.code == Code::deadline_exceeded;
+  if (!late && why.code != Code::resource_exhausted) {
+    fd_.reset();
+    return why;
+  }
+  if (late) ++unread_replies_;
+  GiveBack back;
+  for (const FetchEntry& entry : entries) back.entries.push_back({entry.index, entry.generation});
+  (void)post(back);  // when not even this can be sent, the coordinator is told
+  return as_unavailable(std::move(why));
+}
+
+Result<std::vector<ExchangeClient::Fetched>> ExchangeClient::take(Message message, const Reply& reply,
+                                                                  std::span<const FetchEntry> entries) {
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const std::uint32_t code = reply.entries[i].code;
     if (code == 0 || (from_reply_code(code) == Code::aborted && i + 1 < entries.size())) continue;
@@ -87,23 +117,33 @@ Result<std::vector<ExchangeClient::Fetched>> ExchangeClient::fetch_locked(std::s
 
 Result<void> ExchangeClient::give_back(std::span<const GiveBackEntry> entries) {
   const MutexLock lock(mu_);
-  AQUA_TRY(ensure_connected());
-  const auto drained = drain(std::chrono::milliseconds{0});
-  const bool alive = drained.ok() || drained.error().code == Code::deadline_exceeded;
-  if (!alive) {
-    fd_.reset();
-    AQUA_TRY(ensure_connected());
-  }
   for (std::size_t first = 0; first < entries.size(); first += kMaxExchangeEntries) {
     const auto part = entries.subspan(first, std::min(kMaxExchangeEntries, entries.size() - first));
-    auto sent = send_message(fd_.get(), encode(GiveBack{{part.begin(), part.end()}}), {}, std::chrono::milliseconds{50});
-    if (!sent.ok()) {
-      fd_.reset();
-      return sent;
+    const GiveBack message{{part.begin(), part.end()}};
+    AQUA_TRY(ensure_connected());
+    auto posted = post(message);
+    if (!posted.ok() && !fd_.valid()) {  // the exporter closed this connection, but may be there
+      AQUA_TRY(ensure_connected());
+      posted = post(message);
     }
-    ++unread_replies_;
+    AQUA_TRY(posted);
   }
   return {};
+}
+
+// Leaves a connection that is only full as it is: what was posted before will be read.
+Result<void> ExchangeClient::post(const GiveBack& message) {
+  auto outcome = drain(std::chrono::milliseconds{0});
+  if (outcome.ok() || outcome.error().code == Code::deadline_exceeded) {
+    outcome = send_message(fd_.get(), encode(message), {}, kPostPatience);
+    if (outcome.ok()) {
+      ++unread_replies_;
+      return {};
+    }
+    if (!peer_has_closed(fd_.get())) return outcome;
+  }
+  fd_.reset();
+  return outcome;
 }
 
 }  // namespace aqua::lending

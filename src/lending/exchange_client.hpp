@@ -28,6 +28,8 @@ class ExchangeClient {
   };
   // At most kMaxExchangeEntries. All or nothing; the error's code is the exporter's for the
   // first entry that it refused. unavailable: the exporter is away or silent.
+  // resource_exhausted: this process has no descriptors left. On failure what the exporter
+  // has granted, or grants when it wakes up, is given back.
   [[nodiscard]] Result<std::vector<Fetched>> fetch(std::span<const FetchEntry> entries);
   // Posts the message and does not wait for the answer: a stopped exporter reads it when it
   // resumes. unavailable when it could not be posted.
@@ -36,7 +38,10 @@ class ExchangeClient {
  private:
   [[nodiscard]] Result<void> ensure_connected() AQUA_REQUIRES(mu_);
   [[nodiscard]] Result<void> drain(std::chrono::milliseconds patience) AQUA_REQUIRES(mu_);
-  [[nodiscard]] Result<std::vector<Fetched>> fetch_locked(std::span<const FetchEntry> entries) AQUA_REQUIRES(mu_);
+  [[nodiscard]] Result<void> post(const GiveBack& message) AQUA_REQUIRES(mu_);
+  [[nodiscard]] Error give_up(std::span<const FetchEntry> entries, Error why) AQUA_REQUIRES(mu_);
+  [[nodiscard]] static Result<std::vector<Fetched>> take(Message message, const Reply& reply,
+                                                         std::span<const FetchEntry> entries);
 
   const std::string path_;
   const ClientId self_;

@@ -15,6 +15,7 @@ namespace aqua::lending {
 namespace {
 
 constexpr std::chrono::milliseconds kSendPatience{100};  // a reply fits the queue of a peer that reads
+constexpr int kAcceptAgainMs = 100;
 
 Reply refuse_all(std::size_t count, Code code) {
   return Reply{std::vector<ReplyEntry>(count, ReplyEntry{to_reply_code(code), 0})};
@@ -44,14 +45,16 @@ ExchangeServer::~ExchangeServer() {
 void ExchangeServer::run() {
   for (;;) {
     // Order in `polled`: wake, listener, connections, peers.
-    std::vector<pollfd> polled{{wake_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
+    const short accepting = accept_later_ ? 0 : POLLIN;
+    std::vector<pollfd> polled{{wake_.get(), POLLIN, 0}, {listener_.get(), accepting, 0}};
     for (const auto& connection : connections_) polled.push_back({connection->fd.get(), POLLIN, 0});
     std::vector<ClientId> peers;
     for (const auto& [client, peer] : peers_) {
       polled.push_back({peer.pidfd(), POLLIN, 0});
       peers.push_back(client);
     }
-    if (::poll(polled.data(), polled.size(), -1) < 0) continue;  // EINTR
+    if (::poll(polled.data(), polled.size(), accept_later_ ? kAcceptAgainMs : -1) < 0) continue;  // EINTR
+    accept_later_ = false;
     if (polled[0].revents != 0) return;
     const std::size_t served = connections_.size();
     for (std::size_t i = 0; i < served; ++i) {
@@ -78,7 +81,11 @@ void ExchangeServer::bury(const ClientId& client) {
 
 void ExchangeServer::accept_one() {
   auto accepted = accept_seqpacket(listener_.get());
-  if (!accepted.ok() || connections_.size() >= kMaxConnections) return;  // the latter closes it
+  if (!accepted.ok()) {
+    accept_later_ = accepted.error().code != Code::unavailable;
+    return;
+  }
+  if (connections_.size() >= kMaxConnections) return;  // closes it
   auto connection = std::make_unique<Connection>();
   connection->fd = std::move(accepted).value();
   connections_.push_back(std::move(connection));
@@ -93,7 +100,9 @@ bool ExchangeServer::serve(Connection& connection) {
   const Reply reply = answer(connection, *decoded, fds);
   std::vector<int> raw;
   for (const UniqueFd& fd : fds) raw.push_back(fd.get());
-  return send_message(connection.fd.get(), encode(reply), raw, kSendPatience).ok();
+  if (send_message(connection.fd.get(), encode(reply), raw, kSendPatience).ok()) return true;
+  // Who closes without awaiting our answer may have posted more: that is heard first.
+  return peer_has_closed(connection.fd.get());
 }
 
 Reply ExchangeServer::answer(Connection& connection, const ExchangeMessage& message, std::vector<UniqueFd>& fds) {

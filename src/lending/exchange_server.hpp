@@ -63,6 +63,7 @@ class ExchangeServer {
   // The rest belongs to the thread.
   std::vector<std::unique_ptr<Connection>> connections_;
   std::map<ClientId, PeerProcess> peers_;  // live processes that have said hello, connected or not
+  bool accept_later_ = false;              // no descriptors: a connection that waits must not make us spin
   std::thread thread_;
 };
 

@@ -57,12 +57,18 @@ Result<std::vector<Exporter::Lent>> Exporter::map_and_scrub(std::vector<std::uni
   return std::move(outcome).error();
 }
 
+// On a stream of its own: the default one is the engine's, and so are the failures there.
 Result<void> Exporter::zero(std::span<const Lent> lent) {
   AQUA_ASSIGN(const auto event, device_.create_event());
+  AQUA_ASSIGN(const Stream stream, device_.create_stream());
+  Result<void> posted;
   for (const Lent& one : lent) {
-    AQUA_TRY(device_.scrub(arena_->base() + one.arena_offset, one.slab->bytes(), Stream{}));
+    if (!posted.ok()) break;
+    posted = device_.scrub(arena_->base() + one.arena_offset, one.slab->bytes(), stream);
   }
-  AQUA_TRY(device_.record(*event, Stream{}));
+  if (posted.ok()) posted = device_.record(*event, stream);
+  AQUA_TRY(device_.destroy_stream(stream));  // waits, also for what a failure has left posted
+  AQUA_TRY(posted);
   return device_.synchronize(*event);
 }
 

@@ -1,5 +1,7 @@
 #include "lending/importer.hpp"
 
+#include <algorithm>
+
 #include "base/concat.hpp"
 #include "base/step.hpp"
 #include "base/try.hpp"
@@ -20,41 +22,47 @@ ExchangeClient& Importer::client_of(const std::string& exchange) {
 }
 
 Result<std::vector<ImportedSlab>> Importer::import(std::span<const LeasedSlab> slabs) {
-  std::vector<ImportedSlab> imported;
+  const MutexLock turn(importing_);
   std::vector<LeasedSlab> missing;
-  for (const LeasedSlab& lease : slabs) {
-    if (auto known = find(lease.key)) {
-      imported.push_back(*known);
-    } else {
+  {
+    const MutexLock lock(mu_);
+    for (const LeasedSlab& lease : slabs) {
+      if (leaving_.contains(lease.key)) {
+        return Error{Code::aborted, concat("import: slab ", lease.key.index, " is being given back")};
+      }
+      const auto same = [&](const LeasedSlab& other) { return other.key == lease.key; };
+      if (mapped_.contains(lease.key) || std::any_of(missing.begin(), missing.end(), same)) continue;
       missing.push_back(lease);
     }
   }
-  if (missing.empty()) return imported;
-
-  std::vector<FetchEntry> entries;
-  for (const LeasedSlab& lease : missing) entries.push_back({lease.key.index, lease.key.generation, lease.secret});
-  ExchangeClient& client = client_of(missing.front().exchange);
-  AQUA_ASSIGN(auto fetched, client.fetch(entries));
-  for (std::size_t i = 0; i < missing.size(); ++i) {
-    auto mapped = map_one(missing[i], std::move(fetched[i]));
-    if (mapped.ok()) {
-      imported.push_back(*mapped);
-      continue;
-    }
-    for (std::size_t j = 0; j < missing.size(); ++j) {
-      if (j < i) {
-        (void)give_back(missing[j].key);  // also tells the exporter
-      } else {
-        const GiveBackEntry entry{missing[j].key.index, missing[j].key.generation};
-        (void)client.give_back({&entry, 1});
-      }
-    }
-    return std::move(mapped).error();
+  if (!missing.empty()) AQUA_TRY(fetch_and_map(missing));
+  std::vector<ImportedSlab> imported;
+  for (const LeasedSlab& lease : slabs) {
+    const auto known = find(lease.key);
+    if (!known) return Error{Code::aborted, concat("import: slab ", lease.key.index, " was given back meanwhile")};
+    imported.push_back(*known);
   }
   return imported;
 }
 
-Result<ImportedSlab> Importer::map_one(const LeasedSlab& lease, ExchangeClient::Fetched fetched) {
+Result<void> Importer::fetch_and_map(std::span<const LeasedSlab> slabs) {
+  std::vector<FetchEntry> entries;
+  for (const LeasedSlab& lease : slabs) entries.push_back({lease.key.index, lease.key.generation, lease.secret});
+  ExchangeClient& client = client_of(slabs.front().exchange);
+  AQUA_ASSIGN(auto fetched, client.fetch(entries));
+  for (std::size_t i = 0; i < slabs.size(); ++i) {
+    auto mapped = map_one(slabs[i], std::move(fetched[i]));
+    if (mapped.ok()) continue;
+    for (std::size_t j = 0; j < i; ++j) (void)give_back(slabs[j].key);  // also tells the exporter
+    std::vector<GiveBackEntry> unmapped;
+    for (const LeasedSlab& lease : slabs.subspan(i)) unmapped.push_back({lease.key.index, lease.key.generation});
+    (void)client.give_back(unmapped);
+    return mapped;
+  }
+  return {};
+}
+
+Result<void> Importer::map_one(const LeasedSlab& lease, ExchangeClient::Fetched fetched) {
   step("import");
   if (fetched.bytes != lease.bytes) {
     return Error{Code::invalid_argument, concat("import: slab ", lease.key.index, " has ", fetched.bytes,
@@ -62,10 +70,9 @@ Result<ImportedSlab> Importer::map_one(const LeasedSlab& lease, ExchangeClient::
   }
   AQUA_ASSIGN(const auto slab, device_.import_slab(std::move(fetched.fd), lease.bytes));
   AQUA_ASSIGN(const std::size_t offset, arena_->map(*slab));
-  const ImportedSlab imported{lease.key, lease.bytes, offset};
   const MutexLock lock(mu_);
-  mapped_.emplace(lease.key, Mapped{imported, lease.exchange});
-  return imported;  // the handle goes, and its descriptor; the mapping stays
+  mapped_.emplace(lease.key, Mapped{{lease.key, lease.bytes, offset}, lease.exchange});
+  return {};  // the handle goes, and its descriptor; the mapping stays
 }
 
 Result<void> Importer::give_back(const SlabKey& key) {
@@ -77,16 +84,22 @@ Result<void> Importer::give_back(const SlabKey& key) {
       return Error{Code::not_found, concat("give_back: slab ", key.index, " generation ", key.generation,
                                            " is not mapped here")};
     }
-    mapped = found->second;
+    mapped = std::move(found->second);
+    mapped_.erase(found);
+    leaving_.insert(key);
   }
-  AQUA_TRY(arena_->unmap(mapped.slab.offset));
-  {
-    const MutexLock lock(mu_);
-    mapped_.erase(key);
+  const auto unmapped = arena_->unmap(mapped.slab.offset);
+  Result<void> told;
+  if (unmapped.ok()) {
+    step("return");
+    const GiveBackEntry entry{key.index, key.generation};
+    told = client_of(mapped.exchange).give_back({&entry, 1});
   }
-  step("return");
-  const GiveBackEntry entry{key.index, key.generation};
-  return client_of(mapped.exchange).give_back({&entry, 1});
+  const MutexLock lock(mu_);
+  leaving_.erase(key);
+  if (unmapped.ok()) return told;
+  mapped_.emplace(key, std::move(mapped));
+  return unmapped;
 }
 
 std::optional<ImportedSlab> Importer::find(const SlabKey& key) const {

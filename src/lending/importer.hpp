@@ -4,13 +4,14 @@
 // Threads: every method may be called concurrently, from control threads: they block on
 //          the exporter's socket.
 // Cache:   a mapping is named by (producer, index, generation). A slab that changed hands
-//          is another slab: stale bytes are never served.
+//          is another slab: stale bytes are never served. No slab is ever mapped twice.
 #pragma once
 
 #include <compare>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -49,7 +50,8 @@ class Importer {
 
   // Fetches and maps slabs of one exporter, at most kMaxExchangeEntries. All or nothing: on
   // failure nothing is mapped and whatever the exporter had granted is given back. A slab
-  // mapped already is answered from the cache.
+  // mapped already is answered from the cache; aborted for one being given back just now.
+  // The answer is in the order of `slabs`.
   [[nodiscard]] Result<std::vector<ImportedSlab>> import(std::span<const LeasedSlab> slabs);
 
   // Unmaps: the caller has seen all work on the slab complete. Then tells the exporter;
@@ -70,13 +72,16 @@ class Importer {
 
   Importer(device::Device& device, ClientId self) : device_(device), self_(self) {}
   [[nodiscard]] ExchangeClient& client_of(const std::string& exchange);
-  [[nodiscard]] Result<ImportedSlab> map_one(const LeasedSlab& lease, ExchangeClient::Fetched fetched);
+  [[nodiscard]] Result<void> fetch_and_map(std::span<const LeasedSlab> slabs) AQUA_REQUIRES(importing_);
+  [[nodiscard]] Result<void> map_one(const LeasedSlab& lease, ExchangeClient::Fetched fetched);
 
   device::Device& device_;
   const ClientId self_;
   std::unique_ptr<SlabArena> arena_;  // fixed after open
+  Mutex importing_;  // held across the socket: one import at a time, so that none maps what another does
   mutable Mutex mu_;
   std::map<SlabKey, Mapped> mapped_ AQUA_GUARDED_BY(mu_);
+  std::set<SlabKey> leaving_ AQUA_GUARDED_BY(mu_);  // unmapped or about to be, and the exporter not yet told
   std::map<std::string, std::unique_ptr<ExchangeClient>> clients_ AQUA_GUARDED_BY(mu_);
 };
 

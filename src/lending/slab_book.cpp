@@ -1,6 +1,7 @@
 #include "lending/slab_book.hpp"
 
 #include <cassert>
+#include <set>
 #include <string_view>
 
 #include "base/concat.hpp"
@@ -93,7 +94,11 @@ SlabStatus SlabBook::scrubbed(std::uint32_t index) {
 }
 
 Result<void> SlabBook::remove(std::span<const std::uint32_t> indexes) {
+  std::set<std::uint32_t> named;
   for (const std::uint32_t index : indexes) {
+    if (!named.insert(index).second) {
+      return Error{Code::invalid_argument, concat("take back: slab ", index, " is named twice")};
+    }
     const SlabStatus* slab = find(index);
     if (slab == nullptr) return Error{Code::not_found, concat("take back: no slab ", index)};
     if (slab->custody != Custody::free) {

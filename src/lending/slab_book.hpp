@@ -60,7 +60,7 @@ class SlabBook {
   SlabStatus scrubbed(std::uint32_t index);
 
   // Takes slabs out of the book for good. All or nothing: failed_precondition names the
-  // first that is not free.
+  // first that is not free; invalid_argument when one is named twice.
   [[nodiscard]] Result<void> remove(std::span<const std::uint32_t> indexes);
 
   [[nodiscard]] const SlabStatus* find(std::uint32_t index) const;

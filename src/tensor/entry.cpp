@@ -111,12 +111,12 @@ Result<void> TensorEntry::begin_move(std::shared_ptr<Placement> to, Stream strea
   to_ = std::move(to);
   phase_ = Phase::copying;
   rounds_ = 0;
+  alone_ = false;
   dirty_.assign((options_.bytes + kChunkBytes - 1) / kChunkBytes, false);
   any_dirty_ = false;
   // Write pins held now may be changing bytes under the copy; they mark them when released.
   auto posted = post_round({{to_->address(), here_->address(), options_.bytes}}, stream);
   if (!posted.ok()) {
-    if (to_ == home_) to_.reset();  // a new place is the caller's to drop
     to_.reset();
     phase_ = Phase::stable;
   }
@@ -143,14 +143,21 @@ TensorEntry::Round TensorEntry::step_move(Stream stream, bool pressing) {
     const auto done = context_.device.query(*round_done_);
     if (!done.ok()) {
       // Evacuating, the source has died. Promoting, the new place has: stay at home.
+      if (evacuating && !alone_) return Round::suspect;
       if (evacuating) lost_.store(true);
       end_move();
     } else if (!*done) {
       return Round::running;
     } else if (here_->write_pins > 0 || (!evacuating && here_->read_pins > 0)) {
-      if (evacuating && (pressing || rounds_ >= kFreeRounds)) phase_ = Phase::closing;
+      if (evacuating && (pressing || rounds_ >= kFreeRounds)) {
+        phase_ = Phase::closing;
+      } else if (!evacuating && phase_ == Phase::closing) {
+        phase_ = Phase::copying;  // a promotion must not make writers wait for readers
+        changed_.notify_all();
+      }
       return Round::pinned;
     } else if (any_dirty_) {
+      alone_ = false;
       if (++rounds_ >= kFreeRounds || pressing) phase_ = Phase::closing;
       if (post_round(take_dirty(), stream).ok()) return Round::again;
       end_move();
@@ -162,6 +169,15 @@ TensorEntry::Round TensorEntry::step_move(Stream stream, bool pressing) {
   }
   send_to_limbo(std::move(leaving));
   return outcome;
+}
+
+Result<void> TensorEntry::repeat_round(Stream alone) {
+  const MutexLock lock(mu_);
+  if (freed_ || to_ == nullptr) return Error{Code::not_found, concat("move: tensor ", id_, " does not move")};
+  alone_ = true;
+  dirty_.assign(dirty_.size(), false);  // all of it is copied, after every write released so far
+  any_dirty_ = false;
+  return post_round({{to_->address(), here_->address(), options_.bytes}}, alone);
 }
 
 void TensorEntry::flip() {

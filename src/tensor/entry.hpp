@@ -71,10 +71,14 @@ class TensorEntry : public std::enable_shared_from_this<TensorEntry> {
     pinned,   // complete, but write pins (or, in a promotion, any pins) hold the old place
     moved,    // flipped
     gone,     // freed, lost or failed: the move is over
+    suspect,  // an evacuating copy failed, or a neighbour's on its stream: repeat_round()
   };
   // Looks at the round posted last and takes the next step. `pressing`: writers must not
   // delay it any longer.
   [[nodiscard]] Round step_move(Stream stream, bool pressing);
+  // Copies all of it again on `alone`, a stream whose failures can be no other tensor's:
+  // should that fail as well, the bytes are lost. not_found when the move is over.
+  [[nodiscard]] Result<void> repeat_round(Stream alone);
   // Blocks until the round posted last has completed.
   void wait_round();
   // Gives up a move that has not flipped; the tensor stays where it is.
@@ -122,6 +126,7 @@ class TensorEntry : public std::enable_shared_from_this<TensorEntry> {
   std::shared_ptr<Placement> to_ AQUA_GUARDED_BY(mu_);        // copying, closing
   std::shared_ptr<Placement> draining_ AQUA_GUARDED_BY(mu_);  // draining
   unsigned rounds_ AQUA_GUARDED_BY(mu_) = 0;
+  bool alone_ AQUA_GUARDED_BY(mu_) = false;  // the round posted last has a stream of its own
   std::vector<bool> dirty_ AQUA_GUARDED_BY(mu_);
   bool any_dirty_ AQUA_GUARDED_BY(mu_) = false;
   std::unique_ptr<device::Event> round_done_ AQUA_GUARDED_BY(mu_);

@@ -8,8 +8,14 @@
 namespace aqua::tensor {
 
 Result<std::unique_ptr<Migrator>> Migrator::create(device::Device& device) {
+  AQUA_ASSIGN(auto alone_done, device.create_event());
   AQUA_ASSIGN(const Stream stream, device.create_stream());
-  return std::unique_ptr<Migrator>(new Migrator(device, stream));
+  auto alone = device.create_stream();
+  if (!alone.ok()) {
+    (void)device.destroy_stream(stream);
+    return std::move(alone).error();
+  }
+  return std::unique_ptr<Migrator>(new Migrator(device, stream, *alone, std::move(alone_done)));
 }
 
 Migrator::~Migrator() {
@@ -18,6 +24,7 @@ Migrator::~Migrator() {
     move.entry->abandon_move();
   }
   (void)device_.destroy_stream(stream_);  // idle by now
+  (void)device_.destroy_stream(alone_);
 }
 
 Result<void> Migrator::start(std::shared_ptr<TensorEntry> entry, std::shared_ptr<Placement> to) {
@@ -25,7 +32,7 @@ Result<void> Migrator::start(std::shared_ptr<TensorEntry> entry, std::shared_ptr
   const bool promotion = to != nullptr;
   AQUA_TRY(entry->begin_move(std::move(to), stream_));
   in_flight_bytes_ += entry->options().bytes;
-  moves_.push_back({std::move(entry), promotion, false});
+  moves_.push_back({.entry = std::move(entry), .promotion = promotion});
   return {};
 }
 
@@ -42,10 +49,21 @@ bool Migrator::poll(bool pressing) {
       continue;
     }
     move.pinned = round == TensorEntry::Round::pinned;
+    move.suspect = round == TensorEntry::Round::suspect && !copy_alone(*move.entry);
     left.push_back(std::move(move));
   }
   moves_ = std::move(left);
   return ended;
+}
+
+// False when another tensor's copy is still there. Asking about that reports its failure, so
+// that it does not show on ours.
+bool Migrator::copy_alone(TensorEntry& entry) {
+  const auto over = device_.query(*alone_done_);
+  if (over.ok() && !*over) return false;
+  (void)entry.repeat_round(alone_);  // an error shows in the next step
+  (void)device_.record(*alone_done_, alone_);
+  return true;
 }
 
 void Migrator::account(const Move& move) {
@@ -54,8 +72,12 @@ void Migrator::account(const Move& move) {
 }
 
 void Migrator::wait_next() {
-  const auto running = std::find_if(moves_.begin(), moves_.end(), [](const Move& move) { return !move.pinned; });
-  if (running != moves_.end()) running->entry->wait_round();
+  const auto running = std::find_if(moves_.begin(), moves_.end(), [](const Move& move) { return move.running(); });
+  if (running != moves_.end()) {
+    running->entry->wait_round();
+  } else if (copying()) {
+    (void)device_.synchronize(*alone_done_);  // what the suspects wait for
+  }
 }
 
 void Migrator::abandon_promotions() {

@@ -1,6 +1,7 @@
 // Migrator drives moves of many tensors at once over one stream, a window of bytes at a
 // time, so that copies follow one another without a gap and an urgent one need not wait
-// long behind others.
+// long behind others. A failure on that stream is not always of the tensor that it shows
+// on: who is suspect is copied once more, alone on a second stream.
 //
 // Threads: one (the control loop's). Only wait_next() blocks.
 #pragma once
@@ -26,7 +27,7 @@ class Migrator {
  public:
   static constexpr std::size_t kWindowBytes = std::size_t{64} << 20;
 
-  // Uses a stream of its own on `device`, which outlives it.
+  // Uses two streams of its own on `device`, which outlives it.
   [[nodiscard]] static Result<std::unique_ptr<Migrator>> create(device::Device& device);
   ~Migrator();  // abandons what has not flipped, after its copies are over
   Migrator(const Migrator&) = delete;
@@ -55,14 +56,20 @@ class Migrator {
   struct Move {
     std::shared_ptr<TensorEntry> entry;
     bool promotion = false;
-    bool pinned = false;  // its last round is complete; it waits for pins
+    bool pinned = false;   // its last round is complete; it waits for pins
+    bool suspect = false;  // its last round failed; it waits for its turn alone
+    [[nodiscard]] bool running() const noexcept { return !pinned && !suspect; }
   };
 
-  Migrator(device::Device& device, Stream stream) : device_(device), stream_(stream) {}
+  Migrator(device::Device& device, Stream stream, Stream alone, std::unique_ptr<device::Event> alone_done)
+      : device_(device), stream_(stream), alone_(alone), alone_done_(std::move(alone_done)) {}
+  [[nodiscard]] bool copy_alone(TensorEntry& entry);
   void account(const Move& move);
 
   device::Device& device_;
   const Stream stream_;
+  const Stream alone_;
+  const std::unique_ptr<device::Event> alone_done_;
   std::deque<Move> moves_;
   std::size_t in_flight_bytes_ = 0;
   MigratorStats stats_;

@@ -5,11 +5,21 @@
 #include "base/try.hpp"
 
 namespace aqua {
+namespace {
+constexpr std::size_t kManyUses = 16;
+}
 
 Result<void> Placement::record_use(device::Device& device, Stream stream, bool wrote) {
   auto use = std::find_if(uses_.begin(), uses_.end(),
                           [&](const Use& u) { return u.stream == stream && u.wrote == wrote; });
   if (use == uses_.end()) {
+    // An engine may use a new stream for each request: forget those that are done.
+    if (uses_.size() >= kManyUses) {
+      std::erase_if(uses_, [&](const Use& u) {
+        const auto done = device.query(*u.event);
+        return !done.ok() || *done;
+      });
+    }
     AQUA_ASSIGN(auto event, device.create_event());
     uses_.push_back({stream, wrote, std::move(event)});
     use = std::prev(uses_.end());

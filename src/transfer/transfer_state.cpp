@@ -1,5 +1,6 @@
 #include "transfer/transfer_state.hpp"
 
+#include <cassert>
 #include <chrono>
 #include <thread>
 #include <utility>
@@ -27,6 +28,7 @@ Result<void> TransferState::post(Stream stream) {
     finish(spent);
     return *error_;
   }
+  assert(parts_.end != nullptr && parts_.quiet[0] != nullptr);
   const Stream side = parts_.staging.held() ? parts_.staging->stream : stream;
   auto queued = run(device_, parts_.program, stream, side);
   if (queued.ok()) queued = device_.record(*parts_.end, stream);

@@ -1,11 +1,12 @@
 // What an importer of memfd slabs refuses, and what runs out.
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
 #include <cerrno>
+#include <filesystem>
+#include <iterator>
 #include <string>
 
 #include "device/contract.hpp"
@@ -24,12 +25,9 @@ UniqueFd memfd(std::size_t bytes, int seals) {
   return fd;
 }
 
-int open_descriptors() {
-  int count = 0;
-  DIR* directory = ::opendir("/proc/self/fd");
-  while (::readdir(directory) != nullptr) ++count;
-  ::closedir(directory);
-  return count;
+auto open_descriptors() {
+  const std::filesystem::directory_iterator directory("/proc/self/fd");
+  return std::distance(begin(directory), end(directory));
 }
 
 class MemfdSlabs : public Contract {};

@@ -153,7 +153,8 @@ class Chaos {
   // A process that is gone is followed by another one with a new id.
   std::string gone(const ClientId& id) {
     model_.died(id);
-    undeclared_.erase(id);
+    // A holder may die before it has told a new ledger what it exports itself.
+    if (undeclared_.erase(id) > 0) model_.forget(id);
     for (auto& process : processes_) {
       if (process == id) process = new_id();
     }

@@ -1,0 +1,70 @@
+// What the engines tell the orchestrator ten times a second: sums since they started, and
+// where things stand now.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "aqua/types.hpp"
+
+namespace aqua::example {
+
+// Bytes by where the tensor was.
+struct TierBytes {
+  std::uint64_t peer = 0;
+  std::uint64_t host = 0;
+
+  void add(Tier tier, std::uint64_t bytes) { (tier == Tier::peer ? peer : host) += bytes; }
+  [[nodiscard]] std::uint64_t sum() const { return peer + host; }
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TierBytes, peer, host)
+
+// What a tenant's preempted sequences did, and what checking their bytes found.
+struct SwapStats {
+  std::uint64_t preemptions = 0;
+  std::uint64_t refused_allocations = 0;  // no tensor memory for a victim; another was chosen
+  TierBytes offloaded, fetched;
+  TierBytes verified, mismatched;  // after each fetch
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SwapStats, preemptions, refused_allocations, offloaded, fetched,
+                                   verified, mismatched)
+
+struct ConsumerStats {
+  std::uint64_t submitted = 0, done = 0;                    // requests
+  std::uint64_t waiting = 0, resident = 0, preempted = 0;  // requests now
+  std::uint64_t tokens = 0, iterations = 0;
+  SwapStats swap;
+  std::uint64_t verified_in_cache = 0, mismatched_in_cache = 0;  // when a request completes
+  TierBytes tensors;  // now
+  std::uint64_t leased_bytes = 0;
+  std::uint64_t promotions = 0, promoted_bytes = 0;
+  std::uint64_t evacuations = 0, evacuated_bytes = 0;
+  std::uint64_t budgets = 0;  // callbacks
+  std::uint64_t lost_tensors = 0;
+
+  [[nodiscard]] std::uint64_t verified() const { return swap.verified.sum() + verified_in_cache; }
+  [[nodiscard]] std::uint64_t mismatched() const {
+    return swap.mismatched.sum() + mismatched_in_cache;
+  }
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ConsumerStats, submitted, done, waiting, resident, preempted,
+                                   tokens, iterations, swap, verified_in_cache,
+                                   mismatched_in_cache, tensors, leased_bytes, promotions,
+                                   promoted_bytes, evacuations, evacuated_bytes, budgets,
+                                   lost_tensors)
+
+struct ProducerStats {
+  std::uint64_t own_bytes = 0, lent_bytes = 0, held_bytes = 0;  // now; held: of lent, by others
+  std::uint64_t loans = 0, loaned_bytes = 0;
+  std::uint64_t surges = 0;
+  std::uint64_t reclaims = 0;     // after a surge, all that was lent came back
+  std::vector<double> slab_ms;    // from the report of a surge until each slab was back
+  std::uint64_t verified_bytes = 0, mismatched_bytes = 0;
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProducerStats, own_bytes, lent_bytes, held_bytes, loans,
+                                   loaned_bytes, surges, reclaims, slab_ms, verified_bytes,
+                                   mismatched_bytes)
+
+}  // namespace aqua::example

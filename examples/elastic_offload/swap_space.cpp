@@ -1,0 +1,66 @@
+#include "swap_space.hpp"
+
+#include "must.hpp"
+
+namespace aqua::example {
+
+SwapSpace::SwapSpace(Runtime& runtime, KvCache& cache, std::uint32_t tenant)
+    : runtime_(runtime),
+      cache_(cache),
+      tenant_(tenant),
+      stream_(must(emulated::create_stream(runtime), "swap stream")) {}
+
+SwapSpace::~SwapSpace() {
+  (void)emulated::destroy_stream(runtime_, stream_);  // waits for its work
+}
+
+bool SwapSpace::send_away(Sequence& sequence) {
+  const std::size_t bytes = sequence.blocks.size() * CacheShape::kBlockBytes;
+  auto tensor = runtime_.allocate({.bytes = bytes, .name = "seq " + std::to_string(sequence.id)});
+  if (!tensor.ok() && tensor.error().code == Code::resource_exhausted) {
+    ++stats_.refused_allocations;
+    return false;
+  }
+  sequence.tensor = must(std::move(tensor), "allocate");
+  stats_.offloaded.add(sequence.tensor.tier(), bytes);
+  ++stats_.preemptions;
+  sequence.ticket = must(
+      runtime_.offload(cache_.layout(), sequence.blocks, sequence.tensor, stream_), "offload");
+  sequence.phase = Sequence::Phase::leaving;
+  return true;
+}
+
+void SwapSpace::bring_back(Sequence& sequence) {
+  const auto count = static_cast<std::uint32_t>(sequence.tensor.bytes() / CacheShape::kBlockBytes);
+  sequence.blocks = cache_.take(count);
+  {
+    // While a pin is held the tensor stays, so that its bytes are booked to the right tier.
+    const Pin pin = must(sequence.tensor.pin(Access::read, stream_), "pin");
+    sequence.tier = pin.tier();
+    sequence.ticket = must(
+        runtime_.fetch(sequence.tensor, cache_.layout(), sequence.blocks, stream_), "fetch");
+  }
+  stats_.fetched.add(sequence.tier, sequence.tensor.bytes());
+  sequence.check = launch_check(runtime_, stream_, cache_.geometry(),
+                                {tenant_, sequence.id, sequence.tokens(), sequence.blocks});
+  sequence.phase = Sequence::Phase::returning;
+}
+
+bool SwapSpace::advance(Sequence& sequence) {
+  if (!must(sequence.ticket.done(), "ticket of seq " + std::to_string(sequence.id))) return false;
+  if (sequence.phase == Sequence::Phase::leaving) {
+    cache_.give_back(sequence.blocks);
+    sequence.phase = Sequence::Phase::away;
+    return true;
+  }
+  if (!sequence.check->done.load(std::memory_order_acquire)) return false;
+  stats_.verified.add(sequence.tier, sequence.check->bytes);
+  stats_.mismatched.add(sequence.tier, sequence.check->mismatched_bytes);
+  sequence.check.reset();
+  sequence.tensor = AquaTensor();
+  sequence.run = 0;
+  sequence.phase = Sequence::Phase::resident;
+  return true;
+}
+
+}  // namespace aqua::example

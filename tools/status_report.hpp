@@ -1,0 +1,18 @@
+// What `aqua status` shows: who lends what to whom, from the coordinator's state.
+#pragma once
+
+#include <string>
+
+#include "wire/state.hpp"
+
+namespace aqua::tool {
+
+// Tables for people: clients with their slabs by state, who lends to whom, open reclaims.
+[[nodiscard]] std::string render(const wire::State& state);
+
+// One line a client and pair would lose what scripts want: the same facts as one object.
+//   {"clients":[{id,name,device,pid,state,lent_bytes,held_bytes,borrowed_bytes}],
+//    "loans":[{producer,consumer,slabs,bytes,states}], "reclaims":[...]}
+[[nodiscard]] std::string render_json(const wire::State& state);
+
+}  // namespace aqua::tool
