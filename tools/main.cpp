@@ -40,13 +40,16 @@ Result<Command> parse(const std::vector<std::string_view>& arguments) {
     } else if (arguments[i] == "--coordinator" && i + 1 < arguments.size()) {
       command.coordinator = arguments[++i];
     } else {
-      return Error{Code::invalid_argument, aqua::concat("status: unknown argument '", arguments[i], "'")};
+      return Error{Code::invalid_argument,
+                   aqua::concat("status: unknown argument '", arguments[i], "'")};
     }
   }
-  const char* environment = std::getenv("AQUA_COORDINATOR");  // NOLINT(concurrency-mt-unsafe): one thread
+  const char* environment =
+      std::getenv("AQUA_COORDINATOR");  // NOLINT(concurrency-mt-unsafe): one thread
   if (command.coordinator.empty() && environment != nullptr) command.coordinator = environment;
   if (command.coordinator.empty()) {
-    return Error{Code::invalid_argument, "status: no coordinator: give --coordinator or set AQUA_COORDINATOR"};
+    return Error{Code::invalid_argument,
+                 "status: no coordinator: give --coordinator or set AQUA_COORDINATOR"};
   }
   return command;
 }
@@ -55,10 +58,12 @@ Result<std::string> status(const Command& command) {
   constexpr std::chrono::seconds kPatience{5};
   AQUA_ASSIGN(const auto address, aqua::wire::parse_address(command.coordinator));
   const aqua::southbound::HttpRequest request{"GET", "/v1/state", std::nullopt, ""};
-  auto outcome = aqua::southbound::exchange(address, request, aqua::southbound::Clock::now() + kPatience, nullptr);
+  auto outcome = aqua::southbound::exchange(address, request,
+                                            aqua::southbound::Clock::now() + kPatience, nullptr);
   if (!outcome.reply) return outcome.error;
   if (outcome.reply->status != 200) {
-    return Error{Code::unavailable, aqua::concat("HTTP ", outcome.reply->status, ": ", outcome.reply->body)};
+    return Error{Code::unavailable,
+                 aqua::concat("HTTP ", outcome.reply->status, ": ", outcome.reply->body)};
   }
   AQUA_ASSIGN(const auto state, aqua::wire::decode<aqua::wire::State>(outcome.reply->body));
   return command.json ? aqua::tool::render_json(state) : aqua::tool::render(state);
@@ -78,7 +83,8 @@ int main(int argc, char** argv) {
     return 0;
   }
   if (verb != "status") {
-    std::fprintf(stderr, "aqua: unknown command '%.*s'\n%s", static_cast<int>(verb.size()), verb.data(), kUsage.data());
+    std::fprintf(stderr, "aqua: unknown command '%.*s'\n%s", static_cast<int>(verb.size()),
+                 verb.data(), kUsage.data());
     return 2;
   }
   const auto command = parse({arguments.begin() + 1, arguments.end()});

@@ -58,30 +58,36 @@ std::string mib(std::uint64_t bytes) {
 std::string render(const wire::State& state) {
   const Summary summary = summarise(state);
   std::ostringstream out;
-  out << std::left << std::setw(28) << "CLIENT" << std::setw(10) << "DEVICE" << std::right << std::setw(8) << "PID"
-      << "  " << std::left << std::setw(8) << "STATE" << std::right << std::setw(12) << "LENDS MiB" << std::setw(12)
-      << "IN USE MiB" << std::setw(14) << "BORROWS MiB" << '\n';
+  out << std::left << std::setw(28) << "CLIENT" << std::setw(10) << "DEVICE" << std::right
+      << std::setw(8) << "PID"
+      << "  " << std::left << std::setw(8) << "STATE" << std::right << std::setw(12) << "LENDS MiB"
+      << std::setw(12) << "IN USE MiB" << std::setw(14) << "BORROWS MiB" << '\n';
   for (const ledger::Client& client : state.clients) {
     const Sums& sums = summary.clients.at(client.info.id);
-    out << std::left << std::setw(28) << label(state, client.info.id) << std::setw(10) << client.info.device_name
-        << std::right << std::setw(8) << client.info.pid << "  " << std::left << std::setw(8)
-        << ledger::to_string(client.state) << std::right << std::setw(12) << mib(sums.put_up) << std::setw(12)
-        << mib(sums.held) << std::setw(14) << mib(sums.borrowed) << '\n';
+    out << std::left << std::setw(28) << label(state, client.info.id) << std::setw(10)
+        << client.info.device_name << std::right << std::setw(8) << client.info.pid << "  "
+        << std::left << std::setw(8) << ledger::to_string(client.state) << std::right
+        << std::setw(12) << mib(sums.put_up) << std::setw(12) << mib(sums.held) << std::setw(14)
+        << mib(sums.borrowed) << '\n';
   }
   if (state.clients.empty()) out << "(no clients)\n";
-  out << '\n' << std::left << std::setw(28) << "LENDER" << std::setw(28) << "BORROWER" << std::right << std::setw(7)
-      << "SLABS" << std::setw(12) << "MiB" << "  STATES\n";
+  out << '\n'
+      << std::left << std::setw(28) << "LENDER" << std::setw(28) << "BORROWER" << std::right
+      << std::setw(7) << "SLABS" << std::setw(12) << "MiB"
+      << "  STATES\n";
   for (const auto& [pair, loan] : summary.loans) {
-    out << std::left << std::setw(28) << label(state, pair.first) << std::setw(28) << label(state, pair.second)
-        << std::right << std::setw(7) << loan.slabs << std::setw(12) << mib(loan.bytes) << ' ';
+    out << std::left << std::setw(28) << label(state, pair.first) << std::setw(28)
+        << label(state, pair.second) << std::right << std::setw(7) << loan.slabs << std::setw(12)
+        << mib(loan.bytes) << ' ';
     for (const auto& [name, count] : loan.states) out << ' ' << name << ' ' << count;
     out << '\n';
   }
   if (summary.loans.empty()) out << "(nothing is lent)\n";
   for (const ledger::Reclaim& reclaim : state.reclaims) {
     if (reclaim.done && reclaim.outstanding.empty()) continue;
-    out << "\nreclaim " << reclaim.id << " by " << label(state, reclaim.producer) << ": " << mib(reclaim.bytes_returned)
-        << " of " << mib(reclaim.bytes_wanted) << " MiB back, " << reclaim.outstanding.size() << " slabs outstanding"
+    out << "\nreclaim " << reclaim.id << " by " << label(state, reclaim.producer) << ": "
+        << mib(reclaim.bytes_returned) << " of " << mib(reclaim.bytes_wanted) << " MiB back, "
+        << reclaim.outstanding.size() << " slabs outstanding"
         << (reclaim.done ? ", past its deadline" : "") << '\n';
   }
   return std::move(out).str();

@@ -43,8 +43,8 @@ struct ElasticPoolOptions {
 class ElasticPool {
  public:
   // Takes and maps all of it. invalid_argument, or resource_exhausted when the device has less.
-  [[nodiscard]] static Result<std::unique_ptr<ElasticPool>> create(Runtime& runtime,
-                                                                   const ElasticPoolOptions& options);
+  [[nodiscard]] static Result<std::unique_ptr<ElasticPool>> create(
+      Runtime& runtime, const ElasticPoolOptions& options);
   ~ElasticPool();
   ElasticPool(const ElasticPool&) = delete;
   ElasticPool& operator=(const ElasticPool&) = delete;

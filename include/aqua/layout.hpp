@@ -27,10 +27,10 @@ namespace aqua {
 struct LayoutSpec {
   unsigned layers = 0;
   unsigned planes_per_layer = 0;
-  std::vector<std::byte*> planes{};   // layers * planes_per_layer base addresses, layer by layer
-  std::uint32_t block_count = 0;    // blocks in each plane, numbered from 0
-  std::size_t block_stride = 0;     // from a block to the next
-  unsigned segments_per_block = 1;  // runs of bytes that make up one block in one plane
+  std::vector<std::byte*> planes{};  // layers * planes_per_layer base addresses, layer by layer
+  std::uint32_t block_count = 0;     // blocks in each plane, numbered from 0
+  std::size_t block_stride = 0;      // from a block to the next
+  unsigned segments_per_block = 1;   // runs of bytes that make up one block in one plane
   std::size_t segment_bytes = 0;
   std::size_t segment_stride = 0;  // from a run to the next of the same block; unused for one run
 };

@@ -30,19 +30,32 @@ enum class Code : std::uint8_t {
 
 [[nodiscard]] constexpr std::string_view to_string(Code code) noexcept {
   switch (code) {
-    case Code::invalid_argument: return "invalid_argument";
-    case Code::not_found: return "not_found";
-    case Code::already_exists: return "already_exists";
-    case Code::failed_precondition: return "failed_precondition";
-    case Code::permission_denied: return "permission_denied";
-    case Code::resource_exhausted: return "resource_exhausted";
-    case Code::unavailable: return "unavailable";
-    case Code::aborted: return "aborted";
-    case Code::deadline_exceeded: return "deadline_exceeded";
-    case Code::cancelled: return "cancelled";
-    case Code::data_loss: return "data_loss";
-    case Code::unimplemented: return "unimplemented";
-    case Code::internal: return "internal";
+    case Code::invalid_argument:
+      return "invalid_argument";
+    case Code::not_found:
+      return "not_found";
+    case Code::already_exists:
+      return "already_exists";
+    case Code::failed_precondition:
+      return "failed_precondition";
+    case Code::permission_denied:
+      return "permission_denied";
+    case Code::resource_exhausted:
+      return "resource_exhausted";
+    case Code::unavailable:
+      return "unavailable";
+    case Code::aborted:
+      return "aborted";
+    case Code::deadline_exceeded:
+      return "deadline_exceeded";
+    case Code::cancelled:
+      return "cancelled";
+    case Code::data_loss:
+      return "data_loss";
+    case Code::unimplemented:
+      return "unimplemented";
+    case Code::internal:
+      return "internal";
   }
   return "internal";
 }

@@ -37,7 +37,7 @@ class Device;
 // How an emulated GPU ("emu:N") behaves. Ignored for other devices.
 struct EmulatedGpuOptions {
   std::size_t total_bytes = std::size_t{1} << 30;
-  bool hostile = false;    // for tests: seeded delays, closed device memory, slow remapping
+  bool hostile = false;  // for tests: seeded delays, closed device memory, slow remapping
   std::uint64_t seed = 1;
   std::uint64_t link_bytes_per_second = 0;  // 0: as fast as the host copies
 };
@@ -61,16 +61,19 @@ struct Callbacks {
   // A tensor's bytes are gone: recompute.
   std::function<void(std::uint64_t id, const std::string& name)> on_data_loss{};
   // A lender wants a slab back by `deadline`, and these tensors' pins are in the way.
-  std::function<void(const std::vector<PinnedTensor>&, std::chrono::steady_clock::time_point deadline)> on_pins_wanted{};
+  std::function<void(const std::vector<PinnedTensor>&,
+                     std::chrono::steady_clock::time_point deadline)>
+      on_pins_wanted{};
   // Without it, warnings and errors go to stderr. May come from any thread of the runtime's.
   std::function<void(LogLevel, const std::string&)> on_log{};
 };
 
 struct RuntimeOptions {
-  std::string device{};       // "emu:N"; empty: $AQUA_DEVICE, else "emu:0"
-  std::string coordinator{};  // "unix:PATH", "HOST:PORT" or "none"; empty: $AQUA_COORDINATOR, else "none"
-  std::string name{};         // for people; empty: the program's name
-  std::string domain{};       // NVLink domain; pairs form inside one. Empty: the server's only one
+  std::string device{};  // "emu:N"; empty: $AQUA_DEVICE, else "emu:0"
+  std::string
+      coordinator{};   // "unix:PATH", "HOST:PORT" or "none"; empty: $AQUA_COORDINATOR, else "none"
+  std::string name{};  // for people; empty: the program's name
+  std::string domain{};  // NVLink domain; pairs form inside one. Empty: the server's only one
   // Host tier: taken and touched when opening. Bounds what all tensors take together, since
   // each has its exit reserved here (discardable ones apart).
   std::size_t host_bytes = std::size_t{256} << 20;
@@ -97,7 +100,7 @@ struct ReclaimProgress {
   std::size_t bytes_wanted = 0;
   std::size_t bytes_returned = 0;  // scrubbed, and the device's own again
   std::size_t slabs_returned = 0;
-  bool done = false;               // all is back, or the deadline has passed
+  bool done = false;                        // all is back, or the deadline has passed
   std::chrono::microseconds first_slab{0};  // from the call; 0 before
   std::chrono::microseconds last_slab{0};
   std::vector<Holder> holders{};  // when it ended partially; late returns still arrive
@@ -127,13 +130,13 @@ struct TierStatus {
 
 struct RuntimeStatus {
   std::string device{};
-  bool connected = false;      // to the coordinator
-  std::string last_error{};      // of the connection
+  bool connected = false;    // to the coordinator
+  std::string last_error{};  // of the connection
   TierStatus local, peer, host;
   std::size_t lost_tensors = 0;
-  std::size_t lent_bytes = 0;  // slabs put up by us, held by others or not
-  std::size_t held_bytes = 0;  // of these, in others' hands
-  std::size_t promotions = 0;  // tensors moved up …
+  std::size_t lent_bytes = 0;   // slabs put up by us, held by others or not
+  std::size_t held_bytes = 0;   // of these, in others' hands
+  std::size_t promotions = 0;   // tensors moved up …
   std::size_t evacuations = 0;  // … and off slabs being reclaimed
   std::size_t promoted_bytes = 0;
   std::size_t evacuated_bytes = 0;
@@ -159,10 +162,10 @@ class Runtime {
   // Moves the listed blocks between the engine's cache and a tensor, from `offset` on, in
   // the layout's packed form. In stream order; see aqua/layout.hpp and aqua/ticket.hpp.
   // On an error nothing has changed but, for codes of the device, the destination.
-  [[nodiscard]] Result<Ticket> offload(const Layout& layout, BlockList blocks, AquaTensor& tensor, Stream stream,
-                                       std::size_t offset = 0);
-  [[nodiscard]] Result<Ticket> fetch(AquaTensor& tensor, const Layout& layout, BlockList blocks, Stream stream,
-                                     std::size_t offset = 0);
+  [[nodiscard]] Result<Ticket> offload(const Layout& layout, BlockList blocks, AquaTensor& tensor,
+                                       Stream stream, std::size_t offset = 0);
+  [[nodiscard]] Result<Ticket> fetch(AquaTensor& tensor, const Layout& layout, BlockList blocks,
+                                     Stream stream, std::size_t offset = 0);
 
   // --- lending ------------------------------------------------------------------------------
   // Takes `bytes` of this device's free memory, rounded down to slabs, and offers it.
@@ -173,7 +176,8 @@ class Runtime {
 
   // --- northbound ---------------------------------------------------------------------------
   // From now on report() decides when to lend and when to reclaim.
-  [[nodiscard]] Result<void> set_profile(const LoadProfile& profile, const ProducerOptions& options = {});
+  [[nodiscard]] Result<void> set_profile(const LoadProfile& profile,
+                                         const ProducerOptions& options = {});
   // The engine's load, about once a second.
   [[nodiscard]] Result<void> report(const LoadReport& report);
   [[nodiscard]] MemoryBudget budget() const;

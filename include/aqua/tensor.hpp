@@ -30,7 +30,7 @@ enum class Access : std::uint8_t {
 
 struct TensorOptions {
   std::size_t bytes = 0;  // at least 1
-  std::string name{};       // for people; need not be unique
+  std::string name{};     // for people; need not be unique
   // A tensor has a range of host memory reserved as its exit, so that a reclaim always has
   // somewhere to move it. A discardable one has none: when its slab is reclaimed and host
   // memory is full its bytes are dropped, pins answer data_loss and the owner recomputes.
@@ -96,7 +96,8 @@ class AquaTensor {
   [[nodiscard]] bool valid() const noexcept { return entry_ != nullptr; }
   [[nodiscard]] std::size_t bytes() const noexcept;
   [[nodiscard]] const std::string& name() const noexcept;
-  [[nodiscard]] std::uint64_t id() const noexcept;  // unique in this runtime; for logs and callbacks
+  [[nodiscard]] std::uint64_t id()
+      const noexcept;  // unique in this runtime; for logs and callbacks
 
   // Where the bytes are now. May be out of date when it returns, unless pinned.
   [[nodiscard]] Tier tier() const noexcept;

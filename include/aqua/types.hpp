@@ -28,17 +28,26 @@ enum class Tier : std::uint8_t {
 
 [[nodiscard]] constexpr std::string_view to_string(Tier tier) noexcept {
   switch (tier) {
-    case Tier::local: return "local";
-    case Tier::peer: return "peer";
-    case Tier::host: return "host";
+    case Tier::local:
+      return "local";
+    case Tier::peer:
+      return "peer";
+    case Tier::host:
+      return "host";
   }
   return "host";
 }
 
 namespace literals {
-constexpr std::size_t operator""_KiB(unsigned long long n) { return std::size_t{n} << 10; }
-constexpr std::size_t operator""_MiB(unsigned long long n) { return std::size_t{n} << 20; }
-constexpr std::size_t operator""_GiB(unsigned long long n) { return std::size_t{n} << 30; }
+constexpr std::size_t operator""_KiB(unsigned long long n) {
+  return std::size_t{n} << 10;
+}
+constexpr std::size_t operator""_MiB(unsigned long long n) {
+  return std::size_t{n} << 20;
+}
+constexpr std::size_t operator""_GiB(unsigned long long n) {
+  return std::size_t{n} << 30;
+}
 }  // namespace literals
 
 }  // namespace aqua

@@ -20,17 +20,30 @@ namespace aqua {
     case ENFILE:
     case ENOMEM:
     case ENOSPC:
-    case ENOBUFS: code = Code::resource_exhausted; break;
+    case ENOBUFS:
+      code = Code::resource_exhausted;
+      break;
     case EACCES:
-    case EPERM: code = Code::permission_denied; break;
-    case ENOENT: code = Code::not_found; break;
-    case EEXIST: code = Code::already_exists; break;
+    case EPERM:
+      code = Code::permission_denied;
+      break;
+    case ENOENT:
+      code = Code::not_found;
+      break;
+    case EEXIST:
+      code = Code::already_exists;
+      break;
     case EPIPE:
     case ECONNREFUSED:
     case ECONNRESET:
-    case EAGAIN: code = Code::unavailable; break;
-    case EINVAL: code = Code::invalid_argument; break;
-    default: break;
+    case EAGAIN:
+      code = Code::unavailable;
+      break;
+    case EINVAL:
+      code = Code::invalid_argument;
+      break;
+    default:
+      break;
   }
   return Error{code, concat(what, ": ", std::strerror(number), " (errno ", number, ")")};
 }

@@ -24,8 +24,12 @@ Registry& registry();
 
 // fork() runs these on the forking thread, so that the child finds the registry unlocked
 // and whole.
-void before_fork() AQUA_NO_THREAD_SAFETY_ANALYSIS { registry().mu.lock(); }
-void after_fork_in_parent() AQUA_NO_THREAD_SAFETY_ANALYSIS { registry().mu.unlock(); }
+void before_fork() AQUA_NO_THREAD_SAFETY_ANALYSIS {
+  registry().mu.lock();
+}
+void after_fork_in_parent() AQUA_NO_THREAD_SAFETY_ANALYSIS {
+  registry().mu.unlock();
+}
 void after_fork_in_child() AQUA_NO_THREAD_SAFETY_ANALYSIS {
   Registry& all = registry();
   for (const int fd : all.fds) ::close(fd);
@@ -44,7 +48,9 @@ Registry& registry() {
 
 }  // namespace
 
-std::uint64_t fork_generation() { return registry().generation.load(std::memory_order_relaxed); }
+std::uint64_t fork_generation() {
+  return registry().generation.load(std::memory_order_relaxed);
+}
 
 ForkGuardedFd::ForkGuardedFd(UniqueFd fd) : generation_(fork_generation()) {
   Registry& all = registry();

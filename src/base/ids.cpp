@@ -35,7 +35,8 @@ std::string hex(const std::array<std::uint8_t, 16>& bytes) {
 Result<std::array<std::uint8_t, 16>> parse_hex(std::string_view text) {
   std::array<std::uint8_t, 16> bytes{};
   if (text.size() != 2 * bytes.size()) {
-    return Error{Code::invalid_argument, concat("id: expected 32 hex digits, got ", text.size(), " characters")};
+    return Error{Code::invalid_argument,
+                 concat("id: expected 32 hex digits, got ", text.size(), " characters")};
   }
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
@@ -45,7 +46,8 @@ Result<std::array<std::uint8_t, 16>> parse_hex(std::string_view text) {
     } else if (c >= 'a' && c <= 'f') {
       digit = static_cast<unsigned>(c - 'a') + 10;
     } else {
-      return Error{Code::invalid_argument, concat("id: character ", i, " is not a lower-case hex digit")};
+      return Error{Code::invalid_argument,
+                   concat("id: character ", i, " is not a lower-case hex digit")};
     }
     bytes[i / 2] = static_cast<std::uint8_t>((unsigned{bytes[i / 2]} << 4) | digit);
   }

@@ -47,15 +47,17 @@ template <typename Tag>
 template <typename Tag>
 [[nodiscard]] bool same_secret(const Id128<Tag>& a, const Id128<Tag>& b) noexcept {
   unsigned diff = 0;
-  for (std::size_t i = 0; i < a.bytes.size(); ++i) diff |= static_cast<unsigned>(a.bytes[i] ^ b.bytes[i]);
+  for (std::size_t i = 0; i < a.bytes.size(); ++i)
+    diff |= static_cast<unsigned>(a.bytes[i] ^ b.bytes[i]);
   return diff == 0;
 }
 
-using ClientId = Id128<struct ClientTag>;     // one runtime of one process, chosen by it at random
-using DeviceUuid = Id128<struct DeviceTag>;   // stable for a device, the same in every process
-using LeaseSecret = Id128<struct LeaseTag>;   // proves a grant of one slab generation to its exporter
+using ClientId = Id128<struct ClientTag>;    // one runtime of one process, chosen by it at random
+using DeviceUuid = Id128<struct DeviceTag>;  // stable for a device, the same in every process
+using LeaseSecret =
+    Id128<struct LeaseTag>;  // proves a grant of one slab generation to its exporter
 using SessionSecret = Id128<struct SessionTag>;  // proves to the coordinator who is calling
-using Epoch = Id128<struct EpochTag>;         // one life of a coordinator
+using Epoch = Id128<struct EpochTag>;            // one life of a coordinator
 
 }  // namespace aqua
 

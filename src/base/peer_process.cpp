@@ -39,11 +39,13 @@ Result<UniqueFd> pidfd_of(int socket, std::int64_t pid) {
   socklen_t length = sizeof fd;
   if (::getsockopt(socket, SOL_SOCKET, SO_PEERPIDFD, &fd, &length) == 0) return UniqueFd(fd);
   // Where the kernel knows the process to be gone, its pid may be another's by now.
-  if (errno == ESRCH || errno == EINVAL) return Error{Code::unavailable, concat("process ", pid, " is gone")};
+  if (errno == ESRCH || errno == EINVAL)
+    return Error{Code::unavailable, concat("process ", pid, " is gone")};
   if (errno != ENOPROTOOPT) return errno_error("SO_PEERPIDFD");
   UniqueFd opened(static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(pid), 0)));
   if (opened.valid()) return opened;
-  if (errno == ESRCH) return Error{Code::unavailable, concat("pidfd_open: process ", pid, " is gone")};
+  if (errno == ESRCH)
+    return Error{Code::unavailable, concat("pidfd_open: process ", pid, " is gone")};
   return errno_error(concat("pidfd_open ", pid));
 }
 
@@ -52,7 +54,8 @@ Result<UniqueFd> pidfd_of(int socket, std::int64_t pid) {
 Result<PeerProcess> PeerProcess::of_socket(int fd) {
   ucred credentials{};
   socklen_t length = sizeof credentials;
-  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0) return errno_error("SO_PEERCRED");
+  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0)
+    return errno_error("SO_PEERCRED");
   PeerProcess peer;
   peer.pid_ = credentials.pid;
   peer.uid_ = credentials.uid;

@@ -21,7 +21,9 @@ class PeerProcess {
 
   [[nodiscard]] std::int64_t pid() const noexcept { return pid_; }
   [[nodiscard]] std::uint32_t uid() const noexcept { return uid_; }
-  [[nodiscard]] std::uint64_t start_time() const noexcept { return start_time_; }  // clock ticks since boot
+  [[nodiscard]] std::uint64_t start_time() const noexcept {
+    return start_time_;
+  }  // clock ticks since boot
   // Readable (POLLIN) once the process has ended; its mappings are gone by then.
   [[nodiscard]] int pidfd() const noexcept { return pidfd_.get(); }
   [[nodiscard]] bool proven_dead() const;

@@ -6,17 +6,17 @@
 
 #include "aqua/result.hpp"
 
-#define AQUA_TRY(expr)                                                 \
-  do {                                                                 \
-    if (auto aqua_try_result = (expr); !aqua_try_result.ok()) {        \
-      return std::move(aqua_try_result).error();                       \
-    }                                                                  \
+#define AQUA_TRY(expr)                                          \
+  do {                                                          \
+    if (auto aqua_try_result = (expr); !aqua_try_result.ok()) { \
+      return std::move(aqua_try_result).error();                \
+    }                                                           \
   } while (false)
 
 #define AQUA_CONCAT_INNER(a, b) a##b
 #define AQUA_CONCAT(a, b) AQUA_CONCAT_INNER(a, b)
-#define AQUA_ASSIGN_INNER(decl, expr, name)      \
-  auto name = (expr);                            \
+#define AQUA_ASSIGN_INNER(decl, expr, name)       \
+  auto name = (expr);                             \
   if (!name.ok()) return std::move(name).error(); \
   decl = std::move(name).value()
 #define AQUA_ASSIGN(decl, expr) AQUA_ASSIGN_INNER(decl, expr, AQUA_CONCAT(aqua_assign_, __LINE__))

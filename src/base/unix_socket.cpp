@@ -21,8 +21,9 @@ Result<sockaddr_un> address_of(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.empty() || path.size() >= sizeof address.sun_path) {
-    return Error{Code::invalid_argument, concat("socket path of ", path.size(), " characters: must be 1 to ",
-                                                sizeof address.sun_path - 1, ": ", path)};
+    return Error{Code::invalid_argument,
+                 concat("socket path of ", path.size(), " characters: must be 1 to ",
+                        sizeof address.sun_path - 1, ": ", path)};
   }
   std::memcpy(address.sun_path, path.data(), path.size());
   return address;
@@ -41,7 +42,8 @@ const sockaddr* as_sockaddr(const sockaddr_un& address) {
 // Waits until `fd` is ready for `events`; false when `deadline` has passed.
 Result<bool> wait_ready(int fd, short events, std::chrono::steady_clock::time_point deadline) {
   for (;;) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
     pollfd poll_fd{fd, events, 0};
     const int n = ::poll(&poll_fd, 1, static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
     if (n > 0) return true;
@@ -62,10 +64,12 @@ Result<UniqueFd> listen_seqpacket(const std::string& path) {
     }
     struct stat info {};
     if (::lstat(path.c_str(), &info) == 0 && !S_ISSOCK(info.st_mode)) {
-      return Error{Code::already_exists, concat("bind ", path, ": a file that is no socket is in the way")};
+      return Error{Code::already_exists,
+                   concat("bind ", path, ": a file that is no socket is in the way")};
     }
     ::unlink(path.c_str());
-    if (::bind(fd.get(), as_sockaddr(address), sizeof address) != 0) return errno_error(concat("bind ", path));
+    if (::bind(fd.get(), as_sockaddr(address), sizeof address) != 0)
+      return errno_error(concat("bind ", path));
   }
   if (::chmod(path.c_str(), S_IRUSR | S_IWUSR) != 0) return errno_error(concat("chmod ", path));
   if (::listen(fd.get(), SOMAXCONN) != 0) return errno_error(concat("listen ", path));
@@ -97,7 +101,8 @@ Result<UniqueFd> accept_seqpacket(int listener) {
 Result<void> send_message(int fd, std::span<const std::byte> bytes, std::span<const int> fds,
                           std::chrono::milliseconds patience) {
   if (fds.size() > kMaxMessageFds) {
-    return Error{Code::invalid_argument, concat("send: ", fds.size(), " descriptors, at most ", kMaxMessageFds)};
+    return Error{Code::invalid_argument,
+                 concat("send: ", fds.size(), " descriptors, at most ", kMaxMessageFds)};
   }
   iovec part{const_cast<std::byte*>(bytes.data()), bytes.size()};
   msghdr header{};
@@ -127,8 +132,11 @@ Result<void> send_message(int fd, std::span<const std::byte> bytes, std::span<co
 }
 
 Result<Message> receive_message(int fd, std::size_t max_bytes, std::chrono::milliseconds patience) {
-  AQUA_ASSIGN(const bool ready, wait_ready(fd, POLLIN, std::chrono::steady_clock::now() + patience));
-  if (!ready) return Error{Code::deadline_exceeded, concat("receive: nothing came in ", patience.count(), " ms")};
+  AQUA_ASSIGN(const bool ready,
+              wait_ready(fd, POLLIN, std::chrono::steady_clock::now() + patience));
+  if (!ready)
+    return Error{Code::deadline_exceeded,
+                 concat("receive: nothing came in ", patience.count(), " ms")};
   Message message;
   message.bytes.resize(max_bytes);
   alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(kMaxMessageFds * sizeof(int))> control{};
@@ -156,10 +164,12 @@ Result<Message> receive_message(int fd, std::size_t max_bytes, std::chrono::mill
     }
   }
   if ((header.msg_flags & MSG_CTRUNC) != 0) {
-    return Error{Code::resource_exhausted, "receive: descriptors were cut off: this process has no free ones"};
+    return Error{Code::resource_exhausted,
+                 "receive: descriptors were cut off: this process has no free ones"};
   }
   if ((header.msg_flags & MSG_TRUNC) != 0) {
-    return Error{Code::invalid_argument, concat("receive: a message longer than ", max_bytes, " bytes")};
+    return Error{Code::invalid_argument,
+                 concat("receive: a message longer than ", max_bytes, " bytes")};
   }
   message.bytes.resize(static_cast<std::size_t>(n));
   return message;

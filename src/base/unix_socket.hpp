@@ -33,12 +33,14 @@ struct Message {
 
 // Sends one message whole, or fails. unavailable when the other side is gone or its queue
 // stays full for `patience`.
-[[nodiscard]] Result<void> send_message(int fd, std::span<const std::byte> bytes, std::span<const int> fds,
+[[nodiscard]] Result<void> send_message(int fd, std::span<const std::byte> bytes,
+                                        std::span<const int> fds,
                                         std::chrono::milliseconds patience);
 // Receives one message of at most `max_bytes`. deadline_exceeded when none came in time;
 // invalid_argument when bytes were cut off; resource_exhausted when descriptors were
 // (MSG_CTRUNC: this process has none left).
-[[nodiscard]] Result<Message> receive_message(int fd, std::size_t max_bytes, std::chrono::milliseconds patience);
+[[nodiscard]] Result<Message> receive_message(int fd, std::size_t max_bytes,
+                                              std::chrono::milliseconds patience);
 // Whether the other side has closed; what it sent before can still be received.
 [[nodiscard]] bool peer_has_closed(int fd);
 

@@ -36,7 +36,8 @@ Result<void> ExchangeClient::ensure_connected() {
   if (!message.ok()) return as_unavailable(std::move(message).error());
   AQUA_ASSIGN(const Reply reply, decode_reply(*message, 1));
   if (reply.entries[0].code != 0) {
-    return Error{from_reply_code(reply.entries[0].code), concat("exchange: ", path_, " refused our hello")};
+    return Error{from_reply_code(reply.entries[0].code),
+                 concat("exchange: ", path_, " refused our hello")};
   }
   fd_ = std::move(fd);
   unread_replies_ = 0;
@@ -48,16 +49,20 @@ Result<void> ExchangeClient::ensure_connected() {
 Result<void> ExchangeClient::drain(std::chrono::milliseconds patience) {
   while (unread_replies_ > 0) {
     auto message = receive_message(fd_.get(), kMaxExchangeBytes, patience);
-    if (!message.ok() && message.error().code != Code::resource_exhausted) return std::move(message).error();
-    if (message.ok() && message->bytes.empty()) return Error{Code::unavailable, "exchange: the exporter has closed"};
+    if (!message.ok() && message.error().code != Code::resource_exhausted)
+      return std::move(message).error();
+    if (message.ok() && message->bytes.empty())
+      return Error{Code::unavailable, "exchange: the exporter has closed"};
     --unread_replies_;
   }
   return {};
 }
 
-Result<std::vector<ExchangeClient::Fetched>> ExchangeClient::fetch(std::span<const FetchEntry> entries) {
+Result<std::vector<ExchangeClient::Fetched>> ExchangeClient::fetch(
+    std::span<const FetchEntry> entries) {
   if (entries.empty() || entries.size() > kMaxExchangeEntries) {
-    return Error{Code::invalid_argument, concat("fetch: ", entries.size(), " slabs in one message")};
+    return Error{Code::invalid_argument,
+                 concat("fetch: ", entries.size(), " slabs in one message")};
   }
   const MutexLock lock(mu_);
   AQUA_TRY(ensure_connected());
@@ -65,7 +70,9 @@ Result<std::vector<ExchangeClient::Fetched>> ExchangeClient::fetch(std::span<con
     if (drained.error().code != Code::deadline_exceeded) fd_.reset();
     return as_unavailable(std::move(drained).error());
   }
-  if (auto sent = send_message(fd_.get(), encode(Fetch{{entries.begin(), entries.end()}}), {}, kPatience); !sent.ok()) {
+  if (auto sent =
+          send_message(fd_.get(), encode(Fetch{{entries.begin(), entries.end()}}), {}, kPatience);
+      !sent.ok()) {
     fd_.reset();
     return std::move(sent).error();
   }
@@ -94,19 +101,22 @@ Error ExchangeClient::give_up(std::span<const FetchEntry> entries, Error why) {
   return as_unavailable(std::move(why));
 }
 
-Result<std::vector<ExchangeClient::Fetched>> ExchangeClient::take(Message message, const Reply& reply,
-                                                                  std::span<const FetchEntry> entries) {
+Result<std::vector<ExchangeClient::Fetched>> ExchangeClient::take(
+    Message message, const Reply& reply, std::span<const FetchEntry> entries) {
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const std::uint32_t code = reply.entries[i].code;
     if (code == 0 || (from_reply_code(code) == Code::aborted && i + 1 < entries.size())) continue;
-    return Error{from_reply_code(code), concat("fetch: the exporter refused slab ", entries[i].index, " generation ",
-                                               entries[i].generation, ": ", to_string(from_reply_code(code)))};
+    return Error{from_reply_code(code),
+                 concat("fetch: the exporter refused slab ", entries[i].index, " generation ",
+                        entries[i].generation, ": ", to_string(from_reply_code(code)))};
   }
   if (reply.entries.front().code != 0) {
-    return Error{Code::aborted, concat("fetch: slab ", entries.front().index, " has another generation by now")};
+    return Error{Code::aborted,
+                 concat("fetch: slab ", entries.front().index, " has another generation by now")};
   }
   if (message.fds.size() != entries.size()) {
-    return Error{Code::internal, concat("fetch: ", message.fds.size(), " descriptors for ", entries.size(), " slabs")};
+    return Error{Code::internal, concat("fetch: ", message.fds.size(), " descriptors for ",
+                                        entries.size(), " slabs")};
   }
   std::vector<Fetched> fetched(entries.size());
   for (std::size_t i = 0; i < entries.size(); ++i) {

@@ -14,7 +14,8 @@
 namespace aqua::lending {
 namespace {
 
-constexpr std::chrono::milliseconds kSendPatience{100};  // a reply fits the queue of a peer that reads
+constexpr std::chrono::milliseconds kSendPatience{
+    100};  // a reply fits the queue of a peer that reads
 constexpr int kAcceptAgainMs = 100;
 
 Reply refuse_all(std::size_t count, Code code) {
@@ -23,15 +24,21 @@ Reply refuse_all(std::size_t count, Code code) {
 
 }  // namespace
 
-Result<std::unique_ptr<ExchangeServer>> ExchangeServer::open(const std::string& path, ExchangeHandler& handler) {
+Result<std::unique_ptr<ExchangeServer>> ExchangeServer::open(const std::string& path,
+                                                             ExchangeHandler& handler) {
   AQUA_ASSIGN(UniqueFd listener, listen_seqpacket(path));
   UniqueFd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake.valid()) return errno_error("eventfd");
-  return std::unique_ptr<ExchangeServer>(new ExchangeServer(path, std::move(listener), std::move(wake), handler));
+  return std::unique_ptr<ExchangeServer>(
+      new ExchangeServer(path, std::move(listener), std::move(wake), handler));
 }
 
-ExchangeServer::ExchangeServer(std::string path, UniqueFd listener, UniqueFd wake, ExchangeHandler& handler)
-    : path_(std::move(path)), listener_(std::move(listener)), wake_(std::move(wake)), handler_(handler) {
+ExchangeServer::ExchangeServer(std::string path, UniqueFd listener, UniqueFd wake,
+                               ExchangeHandler& handler)
+    : path_(std::move(path)),
+      listener_(std::move(listener)),
+      wake_(std::move(wake)),
+      handler_(handler) {
   thread_ = std::thread([this] { run(); });
 }
 
@@ -53,7 +60,8 @@ void ExchangeServer::run() {
       polled.push_back({peer.pidfd(), POLLIN, 0});
       peers.push_back(client);
     }
-    if (::poll(polled.data(), polled.size(), accept_later_ ? kAcceptAgainMs : -1) < 0) continue;  // EINTR
+    if (::poll(polled.data(), polled.size(), accept_later_ ? kAcceptAgainMs : -1) < 0)
+      continue;  // EINTR
     accept_later_ = false;
     if (polled[0].revents != 0) return;
     const std::size_t served = connections_.size();
@@ -92,7 +100,8 @@ void ExchangeServer::accept_one() {
 }
 
 bool ExchangeServer::serve(Connection& connection) {
-  auto message = receive_message(connection.fd.get(), kMaxExchangeBytes, std::chrono::milliseconds{0});
+  auto message =
+      receive_message(connection.fd.get(), kMaxExchangeBytes, std::chrono::milliseconds{0});
   if (!message.ok() || message->bytes.empty()) return false;
   auto decoded = decode(message->bytes);
   if (!decoded.ok()) return false;
@@ -105,7 +114,8 @@ bool ExchangeServer::serve(Connection& connection) {
   return peer_has_closed(connection.fd.get());
 }
 
-Reply ExchangeServer::answer(Connection& connection, const ExchangeMessage& message, std::vector<UniqueFd>& fds) {
+Reply ExchangeServer::answer(Connection& connection, const ExchangeMessage& message,
+                             std::vector<UniqueFd>& fds) {
   if (const auto* hello = std::get_if<Hello>(&message)) {
     const auto greeted = greet(connection, hello->client);
     return greeted.ok() ? Reply{{ReplyEntry{}}} : refuse_all(1, greeted.error().code);

@@ -23,10 +23,11 @@ class ExchangeHandler {
  public:
   virtual ~ExchangeHandler() = default;
   // Fills `fds` with one descriptor an entry when every entry is granted.
-  [[nodiscard]] virtual std::vector<ReplyEntry> on_fetch(const ClientId& client, std::span<const FetchEntry> entries,
+  [[nodiscard]] virtual std::vector<ReplyEntry> on_fetch(const ClientId& client,
+                                                         std::span<const FetchEntry> entries,
                                                          std::vector<UniqueFd>& fds) = 0;
-  [[nodiscard]] virtual std::vector<ReplyEntry> on_give_back(const ClientId& client,
-                                                             std::span<const GiveBackEntry> entries) = 0;
+  [[nodiscard]] virtual std::vector<ReplyEntry> on_give_back(
+      const ClientId& client, std::span<const GiveBackEntry> entries) = 0;
   virtual void on_dead(const ClientId& client) = 0;
 };
 
@@ -35,7 +36,8 @@ class ExchangeServer {
   static constexpr std::size_t kMaxConnections = 256;
 
   // Listens at `path`; `handler` must outlive the server.
-  [[nodiscard]] static Result<std::unique_ptr<ExchangeServer>> open(const std::string& path, ExchangeHandler& handler);
+  [[nodiscard]] static Result<std::unique_ptr<ExchangeServer>> open(const std::string& path,
+                                                                    ExchangeHandler& handler);
   // Stops the thread, closes every connection, removes the socket file.
   ~ExchangeServer();
   ExchangeServer(const ExchangeServer&) = delete;
@@ -53,7 +55,8 @@ class ExchangeServer {
   void bury(const ClientId& client);
   // False: close the connection.
   [[nodiscard]] bool serve(Connection& connection);
-  [[nodiscard]] Reply answer(Connection& connection, const ExchangeMessage& message, std::vector<UniqueFd>& fds);
+  [[nodiscard]] Reply answer(Connection& connection, const ExchangeMessage& message,
+                             std::vector<UniqueFd>& fds);
   [[nodiscard]] Result<void> greet(Connection& connection, const ClientId& client);
 
   const std::string path_;
@@ -63,7 +66,7 @@ class ExchangeServer {
   // The rest belongs to the thread.
   std::vector<std::unique_ptr<Connection>> connections_;
   std::map<ClientId, PeerProcess> peers_;  // live processes that have said hello, connected or not
-  bool accept_later_ = false;              // no descriptors: a connection that waits must not make us spin
+  bool accept_later_ = false;  // no descriptors: a connection that waits must not make us spin
   std::thread thread_;
 };
 

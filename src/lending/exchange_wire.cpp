@@ -22,9 +22,10 @@ class Writer {
     put(static_cast<std::uint16_t>(count));
   }
   template <typename T>
-    requires std::is_unsigned_v<T>
+  requires std::is_unsigned_v<T>
   void put(T value) {
-    for (std::size_t i = 0; i < sizeof value; ++i) bytes_.push_back(static_cast<std::byte>((value >> (8 * i)) & 0xff));
+    for (std::size_t i = 0; i < sizeof value; ++i)
+      bytes_.push_back(static_cast<std::byte>((value >> (8 * i)) & 0xff));
   }
   template <typename Tag>
   void put(const Id128<Tag>& id) {
@@ -63,11 +64,16 @@ class Reader {
 
 std::size_t entry_bytes(std::uint16_t type) {
   switch (type) {
-    case kHello: return 16;
-    case kFetch: return 32;
-    case kGiveBack: return 16;
-    case kReply: return 16;
-    default: return 0;
+    case kHello:
+      return 16;
+    case kFetch:
+      return 32;
+    case kGiveBack:
+      return 16;
+    case kReply:
+      return 16;
+    default:
+      return 0;
   }
 }
 
@@ -113,7 +119,8 @@ std::vector<std::byte> encode(const ExchangeMessage& message) {
 
 Result<ExchangeMessage> decode(std::span<const std::byte> bytes) {
   if (bytes.size() < kHeaderBytes) {
-    return Error{Code::invalid_argument, concat("exchange: message of ", bytes.size(), " bytes has no header")};
+    return Error{Code::invalid_argument,
+                 concat("exchange: message of ", bytes.size(), " bytes has no header")};
   }
   Reader in(bytes);
   const auto magic = in.get<std::uint32_t>();
@@ -121,12 +128,13 @@ Result<ExchangeMessage> decode(std::span<const std::byte> bytes) {
   const auto count = in.get<std::uint16_t>();
   const std::size_t each = entry_bytes(type);
   if (magic != kMagic || each == 0) {
-    return Error{Code::invalid_argument, concat("exchange: magic ", magic, " and type ", type, " are not known")};
+    return Error{Code::invalid_argument,
+                 concat("exchange: magic ", magic, " and type ", type, " are not known")};
   }
   if (count < 1 || count > kMaxExchangeEntries || (type == kHello && count != 1) ||
       bytes.size() != kHeaderBytes + count * each) {
-    return Error{Code::invalid_argument,
-                 concat("exchange: type ", type, " with ", count, " entries in ", bytes.size(), " bytes")};
+    return Error{Code::invalid_argument, concat("exchange: type ", type, " with ", count,
+                                                " entries in ", bytes.size(), " bytes")};
   }
   if (type == kHello) return ExchangeMessage(Hello{in.get_id<ClientTag>()});
   Fetch fetch;
@@ -136,7 +144,8 @@ Result<ExchangeMessage> decode(std::span<const std::byte> bytes) {
     const auto first = in.get<std::uint32_t>();
     const auto zero = in.get<std::uint32_t>();
     const auto second = in.get<std::uint64_t>();
-    if (zero != 0) return Error{Code::invalid_argument, concat("exchange: entry ", i, " has reserved bits set")};
+    if (zero != 0)
+      return Error{Code::invalid_argument, concat("exchange: entry ", i, " has reserved bits set")};
     if (type == kFetch) fetch.entries.push_back({first, second, in.get_id<LeaseTag>()});
     if (type == kGiveBack) give_back.entries.push_back({first, second});
     if (type == kReply) reply.entries.push_back({first, second});

@@ -53,8 +53,9 @@ using ExchangeMessage = std::variant<Hello, Fetch, GiveBack, Reply>;
 }
 // Unknown numbers, from a newer exporter, read as internal.
 [[nodiscard]] constexpr Code from_reply_code(std::uint32_t code) noexcept {
-  return code >= 1 && code <= 1 + static_cast<std::uint32_t>(Code::internal) ? static_cast<Code>(code - 1)
-                                                                             : Code::internal;
+  return code >= 1 && code <= 1 + static_cast<std::uint32_t>(Code::internal)
+             ? static_cast<Code>(code - 1)
+             : Code::internal;
 }
 
 }  // namespace aqua::lending

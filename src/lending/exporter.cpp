@@ -5,11 +5,13 @@
 
 namespace aqua::lending {
 
-Result<std::unique_ptr<Exporter>> Exporter::open(device::Device& device, const ExporterOptions& options, Freed freed) {
+Result<std::unique_ptr<Exporter>> Exporter::open(device::Device& device,
+                                                 const ExporterOptions& options, Freed freed) {
   std::unique_ptr<Exporter> exporter(new Exporter(device, options, std::move(freed)));
   AQUA_ASSIGN(exporter->arena_, SlabArena::reserve(device, options.arena_bytes));
   Exporter& self = *exporter;
-  AQUA_ASSIGN(exporter->scrubber_, Scrubber::start(device, [&self](const Scrubber::Job& job, const Result<void>& zeroed) {
+  AQUA_ASSIGN(exporter->scrubber_, Scrubber::start(device, [&self](const Scrubber::Job& job,
+                                                                   const Result<void>& zeroed) {
                 self.on_scrubbed(job, zeroed);
               }));
   AQUA_ASSIGN(exporter->server_, ExchangeServer::open(options.socket_path, self));
@@ -24,7 +26,8 @@ Exporter::~Exporter() {
   scrubber_.reset();
 }
 
-Result<std::vector<SlabStatus>> Exporter::put_up(std::vector<std::unique_ptr<device::Slab>>& slabs) {
+Result<std::vector<SlabStatus>> Exporter::put_up(
+    std::vector<std::unique_ptr<device::Slab>>& slabs) {
   AQUA_ASSIGN(std::vector<Lent> lent, map_and_scrub(slabs));
   std::vector<SlabStatus> offered;
   const MutexLock lock(mu_);
@@ -36,7 +39,8 @@ Result<std::vector<SlabStatus>> Exporter::put_up(std::vector<std::unique_ptr<dev
   return offered;
 }
 
-Result<std::vector<Exporter::Lent>> Exporter::map_and_scrub(std::vector<std::unique_ptr<device::Slab>>& slabs) {
+Result<std::vector<Exporter::Lent>> Exporter::map_and_scrub(
+    std::vector<std::unique_ptr<device::Slab>>& slabs) {
   std::vector<Lent> lent;
   Result<void> outcome;
   for (const auto& slab : slabs) {
@@ -72,7 +76,8 @@ Result<void> Exporter::zero(std::span<const Lent> lent) {
   return device_.synchronize(*event);
 }
 
-Result<std::vector<std::unique_ptr<device::Slab>>> Exporter::take_back(std::span<const std::uint32_t> indexes) {
+Result<std::vector<std::unique_ptr<device::Slab>>> Exporter::take_back(
+    std::span<const std::uint32_t> indexes) {
   std::vector<std::unique_ptr<device::Slab>> slabs;
   const MutexLock lock(mu_);
   AQUA_TRY(book_.remove(indexes));
@@ -110,7 +115,8 @@ void Exporter::on_scrubbed(const Scrubber::Job& job, const Result<void>& zeroed)
   freed_(status);
 }
 
-std::vector<ReplyEntry> Exporter::on_fetch(const ClientId& client, std::span<const FetchEntry> entries,
+std::vector<ReplyEntry> Exporter::on_fetch(const ClientId& client,
+                                           std::span<const FetchEntry> entries,
                                            std::vector<UniqueFd>& fds) {
   step("export");
   const MutexLock lock(mu_);
@@ -135,7 +141,8 @@ std::vector<ReplyEntry> Exporter::on_fetch(const ClientId& client, std::span<con
   return replies;
 }
 
-std::vector<ReplyEntry> Exporter::on_give_back(const ClientId& client, std::span<const GiveBackEntry> entries) {
+std::vector<ReplyEntry> Exporter::on_give_back(const ClientId& client,
+                                               std::span<const GiveBackEntry> entries) {
   std::vector<ReplyEntry> replies;
   const MutexLock lock(mu_);
   for (const GiveBackEntry& entry : entries) {

@@ -23,8 +23,9 @@
 namespace aqua::lending {
 
 struct ExporterOptions {
-  std::string socket_path;                      // where consumers fetch; created with mode 0600
-  std::size_t arena_bytes = std::size_t{1} << 38;  // addresses reserved for scrubbing: the most that can be lent
+  std::string socket_path;  // where consumers fetch; created with mode 0600
+  std::size_t arena_bytes = std::size_t{1}
+                            << 38;  // addresses reserved for scrubbing: the most that can be lent
 };
 
 class Exporter final : private ExchangeHandler {
@@ -33,17 +34,20 @@ class Exporter final : private ExchangeHandler {
   using Freed = std::function<void(const SlabStatus& slab)>;
 
   // `device` must outlive the exporter.
-  [[nodiscard]] static Result<std::unique_ptr<Exporter>> open(device::Device& device, const ExporterOptions& options,
+  [[nodiscard]] static Result<std::unique_ptr<Exporter>> open(device::Device& device,
+                                                              const ExporterOptions& options,
                                                               Freed freed);
   // Stops lending. Slabs still held stay alive in their holders' mappings.
   ~Exporter() override;
 
   // Scrubs slabs of this device and makes them fetchable by whoever shows their secret.
   // All or nothing: `slabs` is emptied on success and unchanged on failure.
-  [[nodiscard]] Result<std::vector<SlabStatus>> put_up(std::vector<std::unique_ptr<device::Slab>>& slabs);
+  [[nodiscard]] Result<std::vector<SlabStatus>> put_up(
+      std::vector<std::unique_ptr<device::Slab>>& slabs);
   // Slabs that nobody holds, unmapped, the caller's again. All or nothing;
   // failed_precondition names the first one held or being scrubbed.
-  [[nodiscard]] Result<std::vector<std::unique_ptr<device::Slab>>> take_back(std::span<const std::uint32_t> indexes);
+  [[nodiscard]] Result<std::vector<std::unique_ptr<device::Slab>>> take_back(
+      std::span<const std::uint32_t> indexes);
 
   // The coordinator tells that a grant has ended: the holder confirmed its return, or was
   // proven dead. Leads to a scrub and `freed`, unless that has happened already.
@@ -59,14 +63,16 @@ class Exporter final : private ExchangeHandler {
   };
 
   Exporter(device::Device& device, const ExporterOptions& options, Freed freed);
-  [[nodiscard]] Result<std::vector<Lent>> map_and_scrub(std::vector<std::unique_ptr<device::Slab>>& slabs);
+  [[nodiscard]] Result<std::vector<Lent>> map_and_scrub(
+      std::vector<std::unique_ptr<device::Slab>>& slabs);
   [[nodiscard]] Result<void> zero(std::span<const Lent> lent);
   void submit_scrub(std::uint32_t index) AQUA_REQUIRES(mu_);
   void on_scrubbed(const Scrubber::Job& job, const Result<void>& zeroed);
 
   std::vector<ReplyEntry> on_fetch(const ClientId& client, std::span<const FetchEntry> entries,
                                    std::vector<UniqueFd>& fds) override;
-  std::vector<ReplyEntry> on_give_back(const ClientId& client, std::span<const GiveBackEntry> entries) override;
+  std::vector<ReplyEntry> on_give_back(const ClientId& client,
+                                       std::span<const GiveBackEntry> entries) override;
   void on_dead(const ClientId& client) override;
 
   device::Device& device_;

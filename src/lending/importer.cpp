@@ -8,7 +8,8 @@
 
 namespace aqua::lending {
 
-Result<std::unique_ptr<Importer>> Importer::open(device::Device& device, ClientId self, std::size_t arena_bytes) {
+Result<std::unique_ptr<Importer>> Importer::open(device::Device& device, ClientId self,
+                                                 std::size_t arena_bytes) {
   std::unique_ptr<Importer> importer(new Importer(device, self));
   AQUA_ASSIGN(importer->arena_, SlabArena::reserve(device, arena_bytes));
   return importer;
@@ -28,10 +29,12 @@ Result<std::vector<ImportedSlab>> Importer::import(std::span<const LeasedSlab> s
     const MutexLock lock(mu_);
     for (const LeasedSlab& lease : slabs) {
       if (leaving_.contains(lease.key)) {
-        return Error{Code::aborted, concat("import: slab ", lease.key.index, " is being given back")};
+        return Error{Code::aborted,
+                     concat("import: slab ", lease.key.index, " is being given back")};
       }
       const auto same = [&](const LeasedSlab& other) { return other.key == lease.key; };
-      if (mapped_.contains(lease.key) || std::any_of(missing.begin(), missing.end(), same)) continue;
+      if (mapped_.contains(lease.key) || std::any_of(missing.begin(), missing.end(), same))
+        continue;
       missing.push_back(lease);
     }
   }
@@ -39,7 +42,9 @@ Result<std::vector<ImportedSlab>> Importer::import(std::span<const LeasedSlab> s
   std::vector<ImportedSlab> imported;
   for (const LeasedSlab& lease : slabs) {
     const auto known = find(lease.key);
-    if (!known) return Error{Code::aborted, concat("import: slab ", lease.key.index, " was given back meanwhile")};
+    if (!known)
+      return Error{Code::aborted,
+                   concat("import: slab ", lease.key.index, " was given back meanwhile")};
     imported.push_back(*known);
   }
   return imported;
@@ -47,7 +52,8 @@ Result<std::vector<ImportedSlab>> Importer::import(std::span<const LeasedSlab> s
 
 Result<void> Importer::fetch_and_map(std::span<const LeasedSlab> slabs) {
   std::vector<FetchEntry> entries;
-  for (const LeasedSlab& lease : slabs) entries.push_back({lease.key.index, lease.key.generation, lease.secret});
+  for (const LeasedSlab& lease : slabs)
+    entries.push_back({lease.key.index, lease.key.generation, lease.secret});
   ExchangeClient& client = client_of(slabs.front().exchange);
   AQUA_ASSIGN(auto fetched, client.fetch(entries));
   for (std::size_t i = 0; i < slabs.size(); ++i) {
@@ -55,7 +61,8 @@ Result<void> Importer::fetch_and_map(std::span<const LeasedSlab> slabs) {
     if (mapped.ok()) continue;
     for (std::size_t j = 0; j < i; ++j) (void)give_back(slabs[j].key);  // also tells the exporter
     std::vector<GiveBackEntry> unmapped;
-    for (const LeasedSlab& lease : slabs.subspan(i)) unmapped.push_back({lease.key.index, lease.key.generation});
+    for (const LeasedSlab& lease : slabs.subspan(i))
+      unmapped.push_back({lease.key.index, lease.key.generation});
     (void)client.give_back(unmapped);
     return mapped;
   }
@@ -65,8 +72,9 @@ Result<void> Importer::fetch_and_map(std::span<const LeasedSlab> slabs) {
 Result<void> Importer::map_one(const LeasedSlab& lease, ExchangeClient::Fetched fetched) {
   step("import");
   if (fetched.bytes != lease.bytes) {
-    return Error{Code::invalid_argument, concat("import: slab ", lease.key.index, " has ", fetched.bytes,
-                                                " bytes, the lease says ", lease.bytes)};
+    return Error{Code::invalid_argument,
+                 concat("import: slab ", lease.key.index, " has ", fetched.bytes,
+                        " bytes, the lease says ", lease.bytes)};
   }
   AQUA_ASSIGN(const auto slab, device_.import_slab(std::move(fetched.fd), lease.bytes));
   AQUA_ASSIGN(const std::size_t offset, arena_->map(*slab));
@@ -81,8 +89,8 @@ Result<void> Importer::give_back(const SlabKey& key) {
     const MutexLock lock(mu_);
     const auto found = mapped_.find(key);
     if (found == mapped_.end()) {
-      return Error{Code::not_found, concat("give_back: slab ", key.index, " generation ", key.generation,
-                                           " is not mapped here")};
+      return Error{Code::not_found, concat("give_back: slab ", key.index, " generation ",
+                                           key.generation, " is not mapped here")};
     }
     mapped = std::move(found->second);
     mapped_.erase(found);

@@ -72,16 +72,19 @@ class Importer {
 
   Importer(device::Device& device, ClientId self) : device_(device), self_(self) {}
   [[nodiscard]] ExchangeClient& client_of(const std::string& exchange);
-  [[nodiscard]] Result<void> fetch_and_map(std::span<const LeasedSlab> slabs) AQUA_REQUIRES(importing_);
+  [[nodiscard]] Result<void> fetch_and_map(std::span<const LeasedSlab> slabs)
+      AQUA_REQUIRES(importing_);
   [[nodiscard]] Result<void> map_one(const LeasedSlab& lease, ExchangeClient::Fetched fetched);
 
   device::Device& device_;
   const ClientId self_;
   std::unique_ptr<SlabArena> arena_;  // fixed after open
-  Mutex importing_;  // held across the socket: one import at a time, so that none maps what another does
+  Mutex importing_;  // held across the socket: one import at a time, so that none maps what another
+                     // does
   mutable Mutex mu_;
   std::map<SlabKey, Mapped> mapped_ AQUA_GUARDED_BY(mu_);
-  std::set<SlabKey> leaving_ AQUA_GUARDED_BY(mu_);  // unmapped or about to be, and the exporter not yet told
+  std::set<SlabKey> leaving_
+      AQUA_GUARDED_BY(mu_);  // unmapped or about to be, and the exporter not yet told
   std::map<std::string, std::unique_ptr<ExchangeClient>> clients_ AQUA_GUARDED_BY(mu_);
 };
 

@@ -11,7 +11,8 @@ Result<std::unique_ptr<Scrubber>> Scrubber::start(device::Device& device, Done d
   return std::unique_ptr<Scrubber>(new Scrubber(device, stream, std::move(event), std::move(done)));
 }
 
-Scrubber::Scrubber(device::Device& device, Stream stream, std::unique_ptr<device::Event> event, Done done)
+Scrubber::Scrubber(device::Device& device, Stream stream, std::unique_ptr<device::Event> event,
+                   Done done)
     : device_(device), stream_(stream), event_(std::move(event)), done_(std::move(done)) {
   thread_ = std::thread([this] { run(); });
 }

@@ -21,8 +21,9 @@ Result<std::size_t> SlabArena::map(const device::Slab& slab) {
     hole = offset + bytes;
   }
   if (slab.bytes() > range_->bytes() - hole) {
-    return Error{Code::resource_exhausted, concat("slab arena: no hole of ", slab.bytes(), " bytes among ",
-                                                  range_->bytes(), " with ", mapped_.size(), " slabs")};
+    return Error{Code::resource_exhausted,
+                 concat("slab arena: no hole of ", slab.bytes(), " bytes among ", range_->bytes(),
+                        " with ", mapped_.size(), " slabs")};
   }
   AQUA_TRY(device_.map(*range_, hole, slab));
   mapped_.emplace(hole, slab.bytes());

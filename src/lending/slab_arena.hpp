@@ -16,7 +16,8 @@ namespace aqua::lending {
 class SlabArena {
  public:
   // `device` must outlive the arena.
-  [[nodiscard]] static Result<std::unique_ptr<SlabArena>> reserve(device::Device& device, std::size_t bytes);
+  [[nodiscard]] static Result<std::unique_ptr<SlabArena>> reserve(device::Device& device,
+                                                                  std::size_t bytes);
 
   // Maps `slab` at the lowest hole that takes it and returns its offset.
   // resource_exhausted when no hole does.
@@ -33,7 +34,7 @@ class SlabArena {
 
   device::Device& device_;
   mutable Mutex mu_;
-  std::unique_ptr<device::AddressRange> range_;                    // the pointer is fixed; mapping under mu_
+  std::unique_ptr<device::AddressRange> range_;  // the pointer is fixed; mapping under mu_
   std::map<std::size_t, std::size_t> mapped_ AQUA_GUARDED_BY(mu_);  // offset -> bytes
 };
 

@@ -19,13 +19,15 @@ SlabStatus SlabBook::add(std::size_t bytes) {
 std::optional<Code> SlabBook::refusal(const ClientId& client, const FetchEntry& entry) const {
   const SlabStatus* slab = find(entry.index);
   if (slab == nullptr) return Code::not_found;
-  if (slab->generation != entry.generation || slab->custody == Custody::scrubbing) return Code::aborted;
+  if (slab->generation != entry.generation || slab->custody == Custody::scrubbing)
+    return Code::aborted;
   if (!same_secret(slab->secret, entry.secret)) return Code::permission_denied;
   if (slab->custody == Custody::held && slab->holder != client) return Code::failed_precondition;
   return std::nullopt;
 }
 
-std::vector<ReplyEntry> SlabBook::fetch(const ClientId& client, std::span<const FetchEntry> entries) {
+std::vector<ReplyEntry> SlabBook::fetch(const ClientId& client,
+                                        std::span<const FetchEntry> entries) {
   std::vector<ReplyEntry> replies(entries.size());
   bool all_granted = true;
   for (std::size_t i = 0; i < entries.size(); ++i) {
@@ -47,16 +49,19 @@ std::vector<ReplyEntry> SlabBook::fetch(const ClientId& client, std::span<const 
   return replies;
 }
 
-Result<void> SlabBook::give_back(const ClientId& client, std::uint32_t index, std::uint64_t generation) {
+Result<void> SlabBook::give_back(const ClientId& client, std::uint32_t index,
+                                 std::uint64_t generation) {
   const auto found = slabs_.find(index);
   if (found == slabs_.end()) return Error{Code::not_found, concat("give_back: no slab ", index)};
   SlabStatus& slab = found->second;
   if (slab.generation != generation || slab.custody == Custody::scrubbing) {
-    return Error{Code::aborted, concat("give_back: slab ", index, " generation ", generation, ", now ", slab.generation,
-                                       slab.custody == Custody::scrubbing ? " ending" : "")};
+    return Error{Code::aborted,
+                 concat("give_back: slab ", index, " generation ", generation, ", now ",
+                        slab.generation, slab.custody == Custody::scrubbing ? " ending" : "")};
   }
   if (slab.holder != client) {
-    return Error{Code::permission_denied, concat("give_back: slab ", index, " is not held by the caller")};
+    return Error{Code::permission_denied,
+                 concat("give_back: slab ", index, " is not held by the caller")};
   }
   slab.custody = Custody::scrubbing;
   slab.holder.reset();
@@ -102,9 +107,10 @@ Result<void> SlabBook::remove(std::span<const std::uint32_t> indexes) {
     const SlabStatus* slab = find(index);
     if (slab == nullptr) return Error{Code::not_found, concat("take back: no slab ", index)};
     if (slab->custody != Custody::free) {
-      return Error{Code::failed_precondition,
-                   concat("take back: slab ", index, slab->holder ? " is held by " : " is being scrubbed",
-                          slab->holder ? to_string(*slab->holder) : "")};
+      return Error{
+          Code::failed_precondition,
+          concat("take back: slab ", index, slab->holder ? " is held by " : " is being scrubbed",
+                 slab->holder ? to_string(*slab->holder) : "")};
     }
   }
   for (const std::uint32_t index : indexes) slabs_.erase(index);

@@ -43,11 +43,13 @@ class SlabBook {
   // What to answer to each entry: all are granted (and held by `client` from now on), or
   // none is. A slab that `client` holds already in that generation is granted again.
   //   not_found, aborted (generation), permission_denied (secret), failed_precondition (held)
-  [[nodiscard]] std::vector<ReplyEntry> fetch(const ClientId& client, std::span<const FetchEntry> entries);
+  [[nodiscard]] std::vector<ReplyEntry> fetch(const ClientId& client,
+                                              std::span<const FetchEntry> entries);
 
   // `client` has unmapped the slab: it goes to scrubbing. aborted when the generation is
   // stale, permission_denied when another holds it.
-  [[nodiscard]] Result<void> give_back(const ClientId& client, std::uint32_t index, std::uint64_t generation);
+  [[nodiscard]] Result<void> give_back(const ClientId& client, std::uint32_t index,
+                                       std::uint64_t generation);
   // The coordinator tells that a grant of this generation ended. A granted slab that was
   // never fetched is scrubbed too, since somebody knows its secret. Of a holder's death we
   // wait for our own proof. Stale generations are ignored. Returns whether the slab now

@@ -11,10 +11,11 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kAskAgain{1000};     // when nothing was granted and no event says otherwise
-constexpr milliseconds kPromotePeriod{50};  // room may have come from freed tensors, which make no event
+constexpr milliseconds kAskAgain{1000};  // when nothing was granted and no event says otherwise
+constexpr milliseconds kPromotePeriod{
+    50};  // room may have come from freed tensors, which make no event
 constexpr milliseconds kProbePeriod{1000};
-constexpr milliseconds kQuietPoll{1};       // device events cannot wake a host thread
+constexpr milliseconds kQuietPoll{1};  // device events cannot wake a host thread
 constexpr std::size_t kPromotionTries = 16;
 
 lending::SlabKey key_of(const ledger::SlabId& slab, ledger::Generation generation) {
@@ -30,7 +31,9 @@ lending::LeasedSlab to_lease(const ledger::Grant& grant) {
 Borrower::Borrower(Office& office, const Parts& parts, const BorrowerOptions& options)
     : office_(office), parts_(parts), options_(options) {}
 
-void Borrower::on_connected() { next_ask_ = {}; }
+void Borrower::on_connected() {
+  next_ask_ = {};
+}
 
 void Borrower::on_snapshot(const wire::Snapshot& snapshot) {
   for (const wire::Held& held : snapshot.held) {
@@ -55,10 +58,17 @@ void Borrower::on_snapshot(const wire::Snapshot& snapshot) {
 void Borrower::on_event(const ledger::Event& event) {
   const auto key = key_of(event.slab, event.generation);
   switch (event.kind) {
-    case ledger::EventKind::offers_available: next_ask_ = {}; break;
-    case ledger::EventKind::revoke: revoke(key, to_clock(event.deadline)); break;
-    case ledger::EventKind::producer_gone: producer_gone(event.slab.producer); break;
-    default: break;  // the producer's
+    case ledger::EventKind::offers_available:
+      next_ask_ = {};
+      break;
+    case ledger::EventKind::revoke:
+      revoke(key, to_clock(event.deadline));
+      break;
+    case ledger::EventKind::producer_gone:
+      producer_gone(event.slab.producer);
+      break;
+    default:
+      break;  // the producer's
   }
 }
 
@@ -112,7 +122,8 @@ Clock::time_point Borrower::next_time(Clock::time_point now) const {
 }
 
 bool Borrower::any_leaving() const {
-  return std::any_of(slabs_.begin(), slabs_.end(), [](const auto& slab) { return slab.second.leaving; });
+  return std::any_of(slabs_.begin(), slabs_.end(),
+                     [](const auto& slab) { return slab.second.leaving; });
 }
 
 // Writers may be made to wait once three quarters of the time are gone.
@@ -141,13 +152,15 @@ void Borrower::evacuate(const Leased& slab) {
     if (!parts_.table.ensure_home(*tensor)) {
       tensor->lose();  // discardable, and no room: its owner is told
       if (const auto& callback = parts_.callbacks.on_data_loss) {
-        office_.callbacks.post([callback, tensor] { callback(tensor->id(), tensor->options().name); });
+        office_.callbacks.post(
+            [callback, tensor] { callback(tensor->id(), tensor->options().name); });
       }
       continue;
     }
     const auto started = parts_.migrator.start(tensor, nullptr);
     // Moving already, just freed, or draining: it is looked at again in the next step.
-    if (!started.ok() && started.error().code != Code::failed_precondition && started.error().code != Code::not_found) {
+    if (!started.ok() && started.error().code != Code::failed_precondition &&
+        started.error().code != Code::not_found) {
       office_.log(LogLevel::error, started.error().message);
     }
   }
@@ -167,8 +180,10 @@ void Borrower::finish_leaving() {
       ++it;
       continue;
     }
-    const auto given = parts_.importer.give_back(key);  // unmaps in any case; the exporter may be gone
-    if (!given.ok() && given.error().code != Code::unavailable) office_.log(LogLevel::error, given.error().message);
+    const auto given =
+        parts_.importer.give_back(key);  // unmaps in any case; the exporter may be gone
+    if (!given.ok() && given.error().code != Code::unavailable)
+      office_.log(LogLevel::error, given.error().message);
     tell_returned(key);
     it = slabs_.erase(it);
     office_.budget_changed(BudgetReason::revoked);
@@ -198,18 +213,19 @@ void Borrower::tell_pin_owners(Clock::time_point now) {
     }
     if (pinned.empty()) continue;
     slab.told = true;
-    office_.callbacks.post([callback = parts_.callbacks.on_pins_wanted, pinned, deadline = slab.deadline] {
-      callback(pinned, deadline);
-    });
+    office_.callbacks.post([callback = parts_.callbacks.on_pins_wanted, pinned,
+                            deadline = slab.deadline] { callback(pinned, deadline); });
   }
 }
 
 void Borrower::report_lost() {
   for (const auto& tensor : parts_.migrator.take_lost()) {
     tensor->lose();
-    office_.log(LogLevel::error, concat("tensor ", tensor->id(), " '", tensor->options().name, "': data_loss"));
+    office_.log(LogLevel::error,
+                concat("tensor ", tensor->id(), " '", tensor->options().name, "': data_loss"));
     if (const auto& callback = parts_.callbacks.on_data_loss) {
-      office_.callbacks.post([callback, tensor] { callback(tensor->id(), tensor->options().name); });
+      office_.callbacks.post(
+          [callback, tensor] { callback(tensor->id(), tensor->options().name); });
     }
     office_.budget_changed(BudgetReason::lost);
   }
@@ -227,14 +243,16 @@ void Borrower::promote(Clock::time_point now) {
       ++failures;
       continue;
     }
-    (void)parts_.migrator.start(tensor, std::move(place).value());  // in use or gone: some other time
+    (void)parts_.migrator.start(tensor,
+                                std::move(place).value());  // in use or gone: some other time
   }
   // With more to move, go on as soon as the window has room.
   next_promotion_ = room ? now + kPromotePeriod : now;
 }
 
 void Borrower::ask_for_more(Clock::time_point now) {
-  if (office_.coordinator == nullptr || asking_ || now < next_ask_ || options_.max_bytes == 0) return;
+  if (office_.coordinator == nullptr || asking_ || now < next_ask_ || options_.max_bytes == 0)
+    return;
   next_ask_ = now + kAskAgain;
   std::size_t have = importing_bytes_;
   for (const auto& [key, slab] : slabs_) have += slab.bytes;
@@ -245,7 +263,8 @@ void Borrower::ask_for_more(Clock::time_point now) {
     office_.loop.post([this, grants = std::move(grants)] {
       asking_ = false;
       if (look_again_) look_again();
-      if (!grants.ok()) return settle_early();  // nothing to be had: an event or the timer asks again
+      if (!grants.ok())
+        return settle_early();  // nothing to be had: an event or the timer asks again
       std::map<std::string, std::vector<lending::LeasedSlab>> by_exporter;
       for (const ledger::Grant& grant : *grants) {
         const lending::LeasedSlab lease = to_lease(grant);
@@ -257,11 +276,13 @@ void Borrower::ask_for_more(Clock::time_point now) {
       for (const auto& [exchange, leases] : by_exporter) {
         for (std::size_t first = 0; first < leases.size(); first += lending::kMaxExchangeEntries) {
           const std::size_t last = std::min(leases.size(), first + lending::kMaxExchangeEntries);
-          std::vector<lending::LeasedSlab> batch(leases.begin() + static_cast<std::ptrdiff_t>(first),
-                                                 leases.begin() + static_cast<std::ptrdiff_t>(last));
+          std::vector<lending::LeasedSlab> batch(
+              leases.begin() + static_cast<std::ptrdiff_t>(first),
+              leases.begin() + static_cast<std::ptrdiff_t>(last));
           office_.errands.post([this, batch = std::move(batch)] {
             auto imported = parts_.importer.import(batch);
-            office_.loop.post([this, batch, imported = std::move(imported)] { take(batch, imported); });
+            office_.loop.post(
+                [this, batch, imported = std::move(imported)] { take(batch, imported); });
           });
         }
       }
@@ -287,7 +308,8 @@ void Borrower::look_again() {
   });
 }
 
-void Borrower::take(const std::vector<lending::LeasedSlab>& grants, Result<std::vector<lending::ImportedSlab>> imported) {
+void Borrower::take(const std::vector<lending::LeasedSlab>& grants,
+                    Result<std::vector<lending::ImportedSlab>> imported) {
   for (const lending::LeasedSlab& grant : grants) {
     importing_.erase(grant.key);
     importing_bytes_ -= grant.bytes;
@@ -306,7 +328,9 @@ void Borrower::take(const std::vector<lending::LeasedSlab>& grants, Result<std::
       tell_returned(slab.key);
       continue;
     }
-    slabs_.emplace(slab.key, Leased{.bytes = slab.bytes, .offset = slab.offset, .exchange = grants.front().exchange});
+    slabs_.emplace(
+        slab.key,
+        Leased{.bytes = slab.bytes, .offset = slab.offset, .exchange = grants.front().exchange});
     if (const auto early = revoked_early_.find(slab.key); early != revoked_early_.end()) {
       revoke(slab.key, early->second);
       revoked_early_.erase(early);
@@ -339,12 +363,14 @@ void Borrower::close() {
   parts_.table.limbo().drain();
   std::vector<wire::Return> returns;
   for (const auto& [key, slab] : slabs_) {
-    if (!parts_.space.slab_empty(slab.offset, slab.bytes)) continue;  // a tensor outlives the runtime: its bug
+    if (!parts_.space.slab_empty(slab.offset, slab.bytes))
+      continue;  // a tensor outlives the runtime: its bug
     (void)parts_.importer.give_back(key);
     returns.push_back({{key.producer, key.index}, key.generation});
   }
   slabs_.clear();
-  if (office_.coordinator != nullptr && !returns.empty()) (void)office_.coordinator->give_back(returns);
+  if (office_.coordinator != nullptr && !returns.empty())
+    (void)office_.coordinator->give_back(returns);
 }
 
 void Borrower::publish() {

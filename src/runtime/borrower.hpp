@@ -66,7 +66,8 @@ class Borrower {
   void report_lost();
   void promote(Clock::time_point now);
   void ask_for_more(Clock::time_point now);
-  void take(const std::vector<lending::LeasedSlab>& grants, Result<std::vector<lending::ImportedSlab>> imported);
+  void take(const std::vector<lending::LeasedSlab>& grants,
+            Result<std::vector<lending::ImportedSlab>> imported);
   void settle_early();
   void look_again();
   void probe_exporters(Clock::time_point now);
@@ -84,7 +85,8 @@ class Borrower {
   // The control loop's.
   std::map<lending::SlabKey, Leased> slabs_;
   std::set<lending::SlabKey> importing_;
-  std::map<lending::SlabKey, Clock::time_point> revoked_early_;  // the revocation overtook the import
+  std::map<lending::SlabKey, Clock::time_point>
+      revoked_early_;  // the revocation overtook the import
   std::size_t importing_bytes_ = 0;
   bool asking_ = false;      // a lease call is under way
   bool look_again_ = false;  // its reply may explain a snapshot that we did not understand

@@ -16,7 +16,8 @@ namespace aqua::runtime {
 
 class CallbackQueue {
  public:
-  explicit CallbackQueue(bool in_tick) : thread_(in_tick ? nullptr : std::make_unique<SerialQueue>()) {}
+  explicit CallbackQueue(bool in_tick)
+      : thread_(in_tick ? nullptr : std::make_unique<SerialQueue>()) {}
 
   void post(std::function<void()> callback) {
     if (thread_ != nullptr) return thread_->post(std::move(callback));

@@ -9,7 +9,8 @@ namespace {
 
 Result<void> check(Runtime& runtime) {
   if (runtime.device().info().kind == device::Kind::emulated) return {};
-  return Error{Code::unimplemented, concat("device ", runtime.device().info().name, " is not emulated")};
+  return Error{Code::unimplemented,
+               concat("device ", runtime.device().info().name, " is not emulated")};
 }
 
 }  // namespace
@@ -24,8 +25,12 @@ Memory::Memory(Memory&&) noexcept = default;
 Memory& Memory::operator=(Memory&&) noexcept = default;
 Memory::~Memory() = default;
 Memory::Memory(std::unique_ptr<Parts> parts) noexcept : parts_(std::move(parts)) {}
-std::byte* Memory::data() const noexcept { return parts_ != nullptr ? parts_->range->base() : nullptr; }
-std::size_t Memory::bytes() const noexcept { return parts_ != nullptr ? parts_->range->bytes() : 0; }
+std::byte* Memory::data() const noexcept {
+  return parts_ != nullptr ? parts_->range->base() : nullptr;
+}
+std::size_t Memory::bytes() const noexcept {
+  return parts_ != nullptr ? parts_->range->bytes() : 0;
+}
 
 Result<Memory> allocate(Runtime& runtime, std::size_t bytes) {
   AQUA_TRY(check(runtime));
@@ -64,7 +69,11 @@ Result<void> launch(Runtime& runtime, Stream stream, std::function<void()> kerne
   return device::launch(runtime.device(), stream, std::move(kernel));
 }
 
-std::byte* kernel_view(std::byte* device_address) noexcept { return device::kernel_view(device_address); }
-const std::byte* kernel_view(const std::byte* device_address) noexcept { return device::kernel_view(device_address); }
+std::byte* kernel_view(std::byte* device_address) noexcept {
+  return device::kernel_view(device_address);
+}
+const std::byte* kernel_view(const std::byte* device_address) noexcept {
+  return device::kernel_view(device_address);
+}
 
 }  // namespace aqua::emulated

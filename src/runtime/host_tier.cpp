@@ -8,9 +8,12 @@
 namespace aqua::runtime {
 namespace {
 
-constexpr std::size_t kHostSlabBytes = std::size_t{64} << 20;  // touched, and one day registered, a piece at a time
+constexpr std::size_t kHostSlabBytes = std::size_t{64}
+                                       << 20;  // touched, and one day registered, a piece at a time
 
-std::size_t round_up(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
+std::size_t round_up(std::size_t bytes, std::size_t unit) {
+  return (bytes + unit - 1) / unit * unit;
+}
 
 }  // namespace
 

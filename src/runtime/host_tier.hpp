@@ -31,7 +31,8 @@ class HostTier {
 // The same for spare memory of the engine's own device.
 class LocalTier {
  public:
-  [[nodiscard]] static Result<std::unique_ptr<LocalTier>> open(device::Device& device, std::size_t bytes);
+  [[nodiscard]] static Result<std::unique_ptr<LocalTier>> open(device::Device& device,
+                                                               std::size_t bytes);
   [[nodiscard]] tensor::Space& space() noexcept { return *space_; }
 
  private:

@@ -42,19 +42,25 @@ Result<void> Runtime::Impl::open_memory() {
   }
   if (options_.max_peer_bytes > 0) {
     // Twice the most that is leased, so that holes between slabs of several sizes do no harm.
-    AQUA_ASSIGN(importer_, lending::Importer::open(*device_, id_, 2 * options_.max_peer_bytes + options_.slab_bytes));
-    AQUA_ASSIGN(peer_, tensor::Space::create(Tier::peer, importer_->base(), importer_->arena_bytes()));
+    AQUA_ASSIGN(importer_, lending::Importer::open(
+                               *device_, id_, 2 * options_.max_peer_bytes + options_.slab_bytes));
+    AQUA_ASSIGN(peer_,
+                tensor::Space::create(Tier::peer, importer_->base(), importer_->arena_bytes()));
   }
   table_ = std::make_unique<tensor::TensorTable>(
-      *device_, tensor::TableSpaces{&host_->space(), peer_.get(), local_ != nullptr ? &local_->space() : nullptr},
+      *device_,
+      tensor::TableSpaces{&host_->space(), peer_.get(),
+                          local_ != nullptr ? &local_->space() : nullptr},
       [this] { loop_.nudge(); });
   AQUA_ASSIGN(migrator_, tensor::Migrator::create(*device_));
   mover_ = std::make_unique<transfer::Mover>(*device_);
   lending::ExporterOptions exporting;
   exporting.socket_path = concat(options_.socket_directory, "/x-", to_string(id_).substr(0, 16));
   exporting.arena_bytes = device_->info().total_bytes + options_.slab_bytes;
-  AQUA_ASSIGN(exporter_, lending::Exporter::open(*device_, exporting,
-                                                 [this](const lending::SlabStatus& slab) { lender_.on_freed(slab); }));
+  AQUA_ASSIGN(exporter_,
+              lending::Exporter::open(*device_, exporting, [this](const lending::SlabStatus& slab) {
+                lender_.on_freed(slab);
+              }));
   lender_.attach(*exporter_);
   return {};
 }
@@ -62,7 +68,8 @@ Result<void> Runtime::Impl::open_memory() {
 Result<void> Runtime::Impl::open_coordinator() {
   if (importer_ != nullptr) {
     borrower_ = std::make_unique<runtime::Borrower>(
-        office_, runtime::Borrower::Parts{*importer_, *peer_, *table_, *migrator_, options_.callbacks},
+        office_,
+        runtime::Borrower::Parts{*importer_, *peer_, *table_, *migrator_, options_.callbacks},
         runtime::BorrowerOptions{options_.max_peer_bytes, host_->bytes()});
   }
   if (options_.coordinator == "none") return {};
@@ -107,12 +114,14 @@ Clock::time_point Runtime::Impl::step(Clock::time_point now) {
   }
   auto next = lender_.step(now);
   for (const auto& pool : pools) {
-    if (pool->step()) next = std::min(next, now + std::chrono::milliseconds(1));  // device events wake nobody
+    if (pool->step())
+      next = std::min(next, now + std::chrono::milliseconds(1));  // device events wake nobody
   }
   return borrower_ == nullptr ? next : std::min(next, borrower_->step(now));
 }
 
-std::shared_ptr<runtime::PoolShare> Runtime::Impl::share(std::unique_ptr<lending::ElasticPool> pool) {
+std::shared_ptr<runtime::PoolShare> Runtime::Impl::share(
+    std::unique_ptr<lending::ElasticPool> pool) {
   auto shared = std::make_shared<runtime::PoolShare>(std::move(pool), lender_, office_);
   const MutexLock lock(mu_);
   pools_.push_back(shared);
@@ -121,11 +130,13 @@ std::shared_ptr<runtime::PoolShare> Runtime::Impl::share(std::unique_ptr<lending
 
 Result<void> Runtime::Impl::check_process() const {
   if (::getpid() == process_) return {};
-  return Error{Code::failed_precondition, "this runtime belongs to the parent process; open one after fork()"};
+  return Error{Code::failed_precondition,
+               "this runtime belongs to the parent process; open one after fork()"};
 }
 
-Result<Ticket> Runtime::Impl::move(const Layout& layout, BlockList blocks, AquaTensor& tensor, Stream stream,
-                                   std::size_t offset, transfer::Direction direction) {
+Result<Ticket> Runtime::Impl::move(const Layout& layout, BlockList blocks, AquaTensor& tensor,
+                                   Stream stream, std::size_t offset,
+                                   transfer::Direction direction) {
   AQUA_TRY(check_process());
   const std::size_t bytes = layout.packed_bytes(blocks.size());
   const Access access = direction == transfer::Direction::offload ? Access::write : Access::read;
@@ -148,13 +159,15 @@ Result<void> Runtime::Impl::lend(std::size_t bytes) {
     slabs.push_back(std::move(slab));
   }
   if (slabs.empty()) {
-    return Error{Code::invalid_argument, concat("lend: ", bytes, " bytes are less than a slab of ", options_.slab_bytes)};
+    return Error{Code::invalid_argument,
+                 concat("lend: ", bytes, " bytes are less than a slab of ", options_.slab_bytes)};
   }
   {
     const MutexLock lock(mu_);
     promised_bytes_ = 0;
   }
-  lender_.lend(std::move(slabs), [](std::unique_ptr<device::Slab>) {});  // destroyed: the device's own again
+  lender_.lend(std::move(slabs),
+               [](std::unique_ptr<device::Slab>) {});  // destroyed: the device's own again
   return {};
 }
 
@@ -165,7 +178,8 @@ MemoryBudget Runtime::Impl::budget(BudgetReason reason) const {
   budget.peer_bytes = borrower_ != nullptr ? borrower_->leased_bytes() : 0;
   budget.host_bytes = host_->bytes();
   const MutexLock lock(mu_);
-  const std::size_t total = engine_total_bytes_ > 0 ? engine_total_bytes_ : device_->info().total_bytes;
+  const std::size_t total =
+      engine_total_bytes_ > 0 ? engine_total_bytes_ : device_->info().total_bytes;
   budget.engine_bytes = total - std::min(total, budget.lent_bytes + promised_bytes_);
   return budget;
 }
@@ -175,7 +189,8 @@ void Runtime::Impl::budget_changed(BudgetReason reason) {
   callbacks_.post([this, reason] { options_.callbacks.on_budget(budget(reason)); });
 }
 
-Result<void> Runtime::Impl::set_profile(const LoadProfile& profile, const ProducerOptions& options) {
+Result<void> Runtime::Impl::set_profile(const LoadProfile& profile,
+                                        const ProducerOptions& options) {
   AQUA_ASSIGN(ProducerPolicy policy, ProducerPolicy::create(profile, options));
   const MutexLock lock(mu_);
   policy_ = std::move(policy);
@@ -211,13 +226,15 @@ Result<void> Runtime::Impl::report(const LoadReport& report) {
   if (!outcome.ok()) return outcome;
   const Decision decision = decide(report, outcome);
   if (decision.action == ProducerAction::offer) budget_changed(BudgetReason::offered);
-  if (decision.action == ProducerAction::reclaim) (void)lender_.reclaim(decision.bytes, options_.reclaim_deadline);
+  if (decision.action == ProducerAction::reclaim)
+    (void)lender_.reclaim(decision.bytes, options_.reclaim_deadline);
   return outcome;
 }
 
 void Runtime::Impl::log(LogLevel level, const std::string& text) const {
   if (options_.callbacks.on_log) return options_.callbacks.on_log(level, text);
-  if (level != LogLevel::info) std::fprintf(stderr, "aqua[%s]: %s\n", options_.name.c_str(), text.c_str());
+  if (level != LogLevel::info)
+    std::fprintf(stderr, "aqua[%s]: %s\n", options_.name.c_str(), text.c_str());
 }
 
 void Runtime::Impl::on_connected(const southbound::Session& session) {
@@ -259,7 +276,8 @@ RuntimeStatus Runtime::Impl::status() const {
   }
   const auto use = table_->use();
   status.local = {use.local.tensors, use.local.bytes, options_.local_bytes};
-  status.peer = {use.peer.tensors, use.peer.bytes, borrower_ != nullptr ? borrower_->leased_bytes() : 0};
+  status.peer = {use.peer.tensors, use.peer.bytes,
+                 borrower_ != nullptr ? borrower_->leased_bytes() : 0};
   status.host = {use.host.tensors, use.host.bytes, host_->bytes()};
   status.lost_tensors = use.lost.tensors;
   status.lent_bytes = lender_.lent_bytes();

@@ -23,15 +23,18 @@ class Runtime::Impl final : private southbound::Listener {
   ~Impl() override;
 
   [[nodiscard]] Result<void> check_process() const;
-  [[nodiscard]] Result<Ticket> move(const Layout& layout, BlockList blocks, AquaTensor& tensor, Stream stream,
-                                    std::size_t offset, transfer::Direction direction);
+  [[nodiscard]] Result<Ticket> move(const Layout& layout, BlockList blocks, AquaTensor& tensor,
+                                    Stream stream, std::size_t offset,
+                                    transfer::Direction direction);
   [[nodiscard]] Result<void> lend(std::size_t bytes);
   [[nodiscard]] Result<void> report(const LoadReport& report);
-  [[nodiscard]] Result<void> set_profile(const LoadProfile& profile, const ProducerOptions& options);
+  [[nodiscard]] Result<void> set_profile(const LoadProfile& profile,
+                                         const ProducerOptions& options);
   [[nodiscard]] MemoryBudget budget(BudgetReason reason) const;
   [[nodiscard]] RuntimeStatus status() const;
 
-  [[nodiscard]] std::shared_ptr<runtime::PoolShare> share(std::unique_ptr<lending::ElasticPool> pool);
+  [[nodiscard]] std::shared_ptr<runtime::PoolShare> share(
+      std::unique_ptr<lending::ElasticPool> pool);
 
   [[nodiscard]] device::Device& device() noexcept { return *device_; }
   [[nodiscard]] tensor::TensorTable& table() noexcept { return *table_; }
@@ -58,8 +61,8 @@ class Runtime::Impl final : private southbound::Listener {
   const ClientId id_ = random_id<ClientTag>();
   std::unique_ptr<device::Device> device_;
   std::unique_ptr<runtime::HostTier> host_;
-  std::unique_ptr<runtime::LocalTier> local_;     // null unless asked for
-  std::unique_ptr<lending::Importer> importer_;   // these two null unless we borrow
+  std::unique_ptr<runtime::LocalTier> local_;    // null unless asked for
+  std::unique_ptr<lending::Importer> importer_;  // these two null unless we borrow
   std::unique_ptr<tensor::Space> peer_;
   std::unique_ptr<tensor::TensorTable> table_;
   std::unique_ptr<tensor::Migrator> migrator_;
@@ -71,14 +74,15 @@ class Runtime::Impl final : private southbound::Listener {
   runtime::Office office_;
   runtime::Lender lender_;
   std::unique_ptr<lending::Exporter> exporter_;
-  std::unique_ptr<runtime::Borrower> borrower_;   // null unless we borrow
+  std::unique_ptr<runtime::Borrower> borrower_;  // null unless we borrow
   std::unique_ptr<southbound::Client> coordinator_;
 
   mutable Mutex mu_;
   std::vector<std::weak_ptr<runtime::PoolShare>> pools_ AQUA_GUARDED_BY(mu_);
   std::optional<ProducerPolicy> policy_ AQUA_GUARDED_BY(mu_);
-  std::size_t engine_total_bytes_ AQUA_GUARDED_BY(mu_) = 0;    // of the profile
-  std::size_t promised_bytes_ AQUA_GUARDED_BY(mu_) = 0;        // decided to offer, not yet lent by the engine
+  std::size_t engine_total_bytes_ AQUA_GUARDED_BY(mu_) = 0;  // of the profile
+  std::size_t promised_bytes_ AQUA_GUARDED_BY(mu_) =
+      0;  // decided to offer, not yet lent by the engine
   runtime::Clock::time_point promised_until_ AQUA_GUARDED_BY(mu_){};
 };
 

@@ -22,7 +22,8 @@ void Lender::lend(std::vector<std::unique_ptr<device::Slab>> slabs, Homecoming h
   for (const auto& slab : slabs) lent_bytes_ += slab->bytes();
   // std::function wants copyable captures.
   auto shared = std::make_shared<std::vector<std::unique_ptr<device::Slab>>>(std::move(slabs));
-  office_.errands.post([this, shared, home = std::move(home)] { put_up(std::move(*shared), home); });
+  office_.errands.post(
+      [this, shared, home = std::move(home)] { put_up(std::move(*shared), home); });
 }
 
 void Lender::put_up(std::vector<std::unique_ptr<device::Slab>> slabs, const Homecoming& home) {
@@ -93,7 +94,8 @@ Clock::time_point Lender::step(Clock::time_point now) {
     next = std::min(next, std::max(end, now + milliseconds(50)));
     if (pending.ledger_id == 0) next = std::min(next, now + milliseconds(50));
   }
-  std::erase_if(reclaims_, [](const Pending& pending) { return pending.state->missing_bytes() == 0; });
+  std::erase_if(reclaims_,
+                [](const Pending& pending) { return pending.state->missing_bytes() == 0; });
   return next;
 }
 
@@ -101,14 +103,16 @@ void Lender::ask(std::size_t position) {
   Pending& pending = reclaims_[position];
   if (office_.coordinator == nullptr || !office_.coordinator->connected()) return take_free_ones();
   pending.asking = true;
-  const auto left = std::chrono::duration_cast<milliseconds>(pending.state->deadline() - Clock::now());
+  const auto left =
+      std::chrono::duration_cast<milliseconds>(pending.state->deadline() - Clock::now());
   office_.errands.post([this, state = pending.state, left = std::max(left, milliseconds(1))] {
     auto started = office_.coordinator->reclaim(state->missing_bytes(), left);
     office_.loop.post([this, state, started = std::move(started)] { on_asked(state, started); });
   });
 }
 
-void Lender::on_asked(const std::shared_ptr<ReclaimState>& state, Result<ledger::Ledger::ReclaimStart> started) {
+void Lender::on_asked(const std::shared_ptr<ReclaimState>& state,
+                      Result<ledger::Ledger::ReclaimStart> started) {
   for (Pending& pending : reclaims_) {
     if (pending.state != state) continue;
     pending.asking = false;
@@ -196,12 +200,14 @@ void Lender::report_freed(const lending::SlabStatus& slab) {
 void Lender::on_event(const ledger::Event& event) {
   using Kind = ledger::EventKind;
   if (event.kind == Kind::returned || event.kind == Kind::holder_dead) {
-    exporter_->grant_ended(event.slab.index, event.generation,
-                           event.kind == Kind::returned ? lending::GrantEnd::returned : lending::GrantEnd::died);
+    exporter_->grant_ended(
+        event.slab.index, event.generation,
+        event.kind == Kind::returned ? lending::GrantEnd::returned : lending::GrantEnd::died);
   } else if (event.kind == Kind::reclaim_done) {
     for (Pending& pending : reclaims_) {
       if (pending.ledger_id != event.reclaim || pending.state->done()) continue;
-      if (Clock::now() >= pending.state->deadline()) end_partially(pending);  // else the last slabs are on their way
+      if (Clock::now() >= pending.state->deadline())
+        end_partially(pending);  // else the last slabs are on their way
     }
   }
 }
@@ -244,8 +250,9 @@ void Lender::end_partially(Pending& pending) {
 void Lender::on_snapshot(const wire::Snapshot& snapshot) {
   const auto ours = exporter_->status();
   for (const ledger::Slab& row : snapshot.own) {
-    const auto known = std::find_if(ours.begin(), ours.end(),
-                                    [&](const lending::SlabStatus& slab) { return slab.index == row.id.index; });
+    const auto known = std::find_if(ours.begin(), ours.end(), [&](const lending::SlabStatus& slab) {
+      return slab.index == row.id.index;
+    });
     if (known == ours.end()) {
       forget_row(row);
     } else if (row.state == ledger::SlabState::quarantined) {
@@ -264,7 +271,8 @@ void Lender::on_snapshot(const wire::Snapshot& snapshot) {
 void Lender::forget_row(const ledger::Slab& row) {
   office_.errands.post([this, row] {
     if (row.state != ledger::SlabState::offered) {
-      const std::array<wire::Scrub, 1> scrub{wire::Scrub{row.id.index, row.generation, random_id<LeaseTag>()}};
+      const std::array<wire::Scrub, 1> scrub{
+          wire::Scrub{row.id.index, row.generation, random_id<LeaseTag>()}};
       if (!office_.coordinator->scrubbed(scrub).ok()) return;
     }
     const std::array<std::uint32_t, 1> index{row.id.index};
@@ -280,7 +288,8 @@ void Lender::close() {
   if (office_.coordinator != nullptr && !free.empty()) {
     for (const std::uint32_t index : free) {
       const std::array<std::uint32_t, 1> one{index};
-      (void)office_.coordinator->withdraw(one);  // granted meanwhile, or away: the lifeline's end settles it
+      (void)office_.coordinator->withdraw(
+          one);  // granted meanwhile, or away: the lifeline's end settles it
     }
   }
 }

@@ -29,7 +29,8 @@ class Lender {
 
   // Puts slabs of this device up; each goes to `home` in the end.
   void lend(std::vector<std::unique_ptr<device::Slab>> slabs, Homecoming home);
-  [[nodiscard]] std::shared_ptr<ReclaimState> reclaim(std::size_t bytes, std::chrono::milliseconds deadline);
+  [[nodiscard]] std::shared_ptr<ReclaimState> reclaim(std::size_t bytes,
+                                                      std::chrono::milliseconds deadline);
   // From the exporter's thread: scrubbed, and free to be lent again.
   void on_freed(const lending::SlabStatus& slab);
 
@@ -42,19 +43,22 @@ class Lender {
   // Withdraws what nobody holds. After the loop and the errands have stopped.
   void close();
 
-  [[nodiscard]] std::size_t lent_bytes() const noexcept { return lent_bytes_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::size_t lent_bytes() const noexcept {
+    return lent_bytes_.load(std::memory_order_relaxed);
+  }
 
  private:
   struct Pending {
     std::shared_ptr<ReclaimState> state;
     std::uint64_t ledger_id = 0;  // 0: the coordinator does not know of it
     bool asking = false;
-    bool ending = false;          // its outcome is being asked for
+    bool ending = false;  // its outcome is being asked for
   };
 
   void put_up(std::vector<std::unique_ptr<device::Slab>> slabs, const Homecoming& home);
   void ask(std::size_t position);
-  void on_asked(const std::shared_ptr<ReclaimState>& state, Result<ledger::Ledger::ReclaimStart> started);
+  void on_asked(const std::shared_ptr<ReclaimState>& state,
+                Result<ledger::Ledger::ReclaimStart> started);
   void take_free_ones();
   void bring_home(std::span<const std::uint32_t> indexes);
   void report_freed(const lending::SlabStatus& slab);

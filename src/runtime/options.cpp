@@ -19,7 +19,8 @@ namespace {
 constexpr std::size_t kSmallestSlab = std::size_t{2} << 20;
 
 std::string environment(const char* name, std::string fallback) {
-  const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): nothing here calls setenv
+  const char* value =
+      std::getenv(name);  // NOLINT(concurrency-mt-unsafe): nothing here calls setenv
   return value != nullptr && *value != '\0' ? value : std::move(fallback);
 }
 
@@ -29,9 +30,11 @@ Result<void> make_directory(const std::string& path) {
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0) return errno_error(concat("socket_directory ", path));
   // In /tmp anybody could have made it first.
-  if (!S_ISDIR(info.st_mode) || (info.st_uid != ::getuid() && ::getuid() != 0) || (info.st_mode & S_IWOTH) != 0) {
+  if (!S_ISDIR(info.st_mode) || (info.st_uid != ::getuid() && ::getuid() != 0) ||
+      (info.st_mode & S_IWOTH) != 0) {
     return Error{Code::permission_denied,
-                 concat("socket_directory ", path, ": must be a directory of ours that others cannot write to")};
+                 concat("socket_directory ", path,
+                        ": must be a directory of ours that others cannot write to")};
   }
   return {};
 }
@@ -48,14 +51,16 @@ Result<RuntimeOptions> resolve(RuntimeOptions options) {
   if (options.coordinator.empty()) options.coordinator = environment("AQUA_COORDINATOR", "none");
   if (options.name.empty()) options.name = program_invocation_short_name;
   if (options.slab_bytes < kSmallestSlab || options.slab_bytes % kSmallestSlab != 0) {
-    return Error{Code::invalid_argument,
-                 concat("slab_bytes ", options.slab_bytes, ": must be a multiple of ", kSmallestSlab)};
+    return Error{Code::invalid_argument, concat("slab_bytes ", options.slab_bytes,
+                                                ": must be a multiple of ", kSmallestSlab)};
   }
   if (options.host_bytes == 0) {
-    return Error{Code::invalid_argument, "host_bytes 0: tensors need a place to go to when memory is reclaimed"};
+    return Error{Code::invalid_argument,
+                 "host_bytes 0: tensors need a place to go to when memory is reclaimed"};
   }
   if (options.reclaim_deadline.count() <= 0) {
-    return Error{Code::invalid_argument, concat("reclaim_deadline ", options.reclaim_deadline.count(), " ms")};
+    return Error{Code::invalid_argument,
+                 concat("reclaim_deadline ", options.reclaim_deadline.count(), " ms")};
   }
   if (options.socket_directory.empty()) options.socket_directory = default_directory();
   AQUA_TRY(make_directory(options.socket_directory));
@@ -67,7 +72,8 @@ Result<std::unique_ptr<device::Device>> open_device(const RuntimeOptions& option
   const std::string_view name = options.device;
   if (name.starts_with(kEmulated)) {
     unsigned ordinal = 0;
-    const auto [end, error] = std::from_chars(name.data() + kEmulated.size(), name.data() + name.size(), ordinal);
+    const auto [end, error] =
+        std::from_chars(name.data() + kEmulated.size(), name.data() + name.size(), ordinal);
     if (error == std::errc{} && end == name.data() + name.size()) {
       const EmulatedGpuOptions& emulated = options.emulated;
       return device::open_emulated({.ordinal = ordinal,
@@ -78,7 +84,8 @@ Result<std::unique_ptr<device::Device>> open_device(const RuntimeOptions& option
     }
   }
   if (name.starts_with("cuda:")) {
-    return Error{Code::unimplemented, concat("device ", name, ": this build has no CUDA device; use emu:N")};
+    return Error{Code::unimplemented,
+                 concat("device ", name, ": this build has no CUDA device; use emu:N")};
   }
   return Error{Code::invalid_argument, concat("device '", name, "': expected emu:N or cuda:N")};
 }

@@ -19,7 +19,8 @@ bool PoolShare::step() {
     if (slabs.ok() && !slabs->has_value()) return true;
     shrinking_.store(false, std::memory_order_release);
     if (slabs.ok()) {
-      lender_.lend(std::move(**slabs), [self = shared_from_this()](auto slab) { self->come_home(std::move(slab)); });
+      lender_.lend(std::move(**slabs),
+                   [self = shared_from_this()](auto slab) { self->come_home(std::move(slab)); });
     } else {
       office_.log(LogLevel::error, slabs.error().message);
     }
@@ -43,7 +44,8 @@ bool PoolShare::grow() {
     if (*grown > 0) office_.budget_changed(BudgetReason::reclaimed);
     return false;
   }
-  if (grown.error().code != Code::failed_precondition) office_.log(LogLevel::error, grown.error().message);
+  if (grown.error().code != Code::failed_precondition)
+    office_.log(LogLevel::error, grown.error().message);
   return true;  // a shrink is pending: when it is through
 }
 
@@ -54,23 +56,39 @@ namespace aqua {
 ElasticPool::ElasticPool(std::shared_ptr<runtime::PoolShare> share) : share_(std::move(share)) {}
 ElasticPool::~ElasticPool() = default;
 
-Result<std::unique_ptr<ElasticPool>> ElasticPool::create(Runtime& runtime, const ElasticPoolOptions& options) {
-  AQUA_ASSIGN(auto pool, lending::ElasticPool::create(runtime.device(), {.planes = options.planes,
-                                                                         .plane_bytes = options.plane_bytes,
-                                                                         .slab_bytes = options.slab_bytes,
-                                                                         .filler = options.filler}));
+Result<std::unique_ptr<ElasticPool>> ElasticPool::create(Runtime& runtime,
+                                                         const ElasticPoolOptions& options) {
+  AQUA_ASSIGN(auto pool,
+              lending::ElasticPool::create(runtime.device(), {.planes = options.planes,
+                                                              .plane_bytes = options.plane_bytes,
+                                                              .slab_bytes = options.slab_bytes,
+                                                              .filler = options.filler}));
   return std::unique_ptr<ElasticPool>(new ElasticPool(runtime.impl().share(std::move(pool))));
 }
 
-std::byte* ElasticPool::plane(std::size_t number) const { return share_->pool().plane_base(number); }
-std::size_t ElasticPool::planes() const noexcept { return share_->pool().planes(); }
-std::size_t ElasticPool::quantum_bytes() const noexcept { return share_->pool().quantum_bytes(); }
-std::size_t ElasticPool::total_quanta() const noexcept { return share_->pool().total_quanta(); }
-std::size_t ElasticPool::lent_quanta() const noexcept { return share_->pool().lent_quanta(); }
-std::size_t ElasticPool::usable_bytes_per_plane() const noexcept { return share_->pool().usable_bytes_per_plane(); }
+std::byte* ElasticPool::plane(std::size_t number) const {
+  return share_->pool().plane_base(number);
+}
+std::size_t ElasticPool::planes() const noexcept {
+  return share_->pool().planes();
+}
+std::size_t ElasticPool::quantum_bytes() const noexcept {
+  return share_->pool().quantum_bytes();
+}
+std::size_t ElasticPool::total_quanta() const noexcept {
+  return share_->pool().total_quanta();
+}
+std::size_t ElasticPool::lent_quanta() const noexcept {
+  return share_->pool().lent_quanta();
+}
+std::size_t ElasticPool::usable_bytes_per_plane() const noexcept {
+  return share_->pool().usable_bytes_per_plane();
+}
 std::size_t ElasticPool::usable_blocks(std::size_t block_bytes) const noexcept {
   return share_->pool().usable_blocks(block_bytes);
 }
-Result<void> ElasticPool::lend(std::size_t quanta, Stream stream) { return share_->lend(quanta, stream); }
+Result<void> ElasticPool::lend(std::size_t quanta, Stream stream) {
+  return share_->lend(quanta, stream);
+}
 
 }  // namespace aqua

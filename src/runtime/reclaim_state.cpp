@@ -52,16 +52,21 @@ Result<ReclaimProgress> ReclaimState::wait() const {
   if (progress_.bytes_returned >= progress_.bytes_wanted) return progress_;
   std::string holders;
   for (const Holder& holder : progress_.holders) {
-    holders += concat(holders.empty() ? "" : ", ", "slab ", holder.slab, " by ", holder.name, " (pid ", holder.pid, ")");
+    holders += concat(holders.empty() ? "" : ", ", "slab ", holder.slab, " by ", holder.name,
+                      " (pid ", holder.pid, ")");
   }
-  return Error{Code::deadline_exceeded, concat("reclaim: ", progress_.bytes_returned, " of ", progress_.bytes_wanted,
-                                               " bytes are back; still held: ", holders)};
+  return Error{Code::deadline_exceeded,
+               concat("reclaim: ", progress_.bytes_returned, " of ", progress_.bytes_wanted,
+                      " bytes are back; still held: ", holders)};
 }
 
-ReclaimProgress Reclaim::progress() const { return state_ != nullptr ? state_->progress() : ReclaimProgress{}; }
+ReclaimProgress Reclaim::progress() const {
+  return state_ != nullptr ? state_->progress() : ReclaimProgress{};
+}
 
 Result<ReclaimProgress> Reclaim::wait() const {
-  if (state_ == nullptr) return Error{Code::failed_precondition, "reclaim: this handle watches nothing"};
+  if (state_ == nullptr)
+    return Error{Code::failed_precondition, "reclaim: this handle watches nothing"};
   return state_->wait();
 }
 

@@ -19,22 +19,25 @@ Result<AquaTensor> Runtime::allocate(const TensorOptions& options) {
   return impl_->table().allocate(options);
 }
 
-Result<Ticket> Runtime::offload(const Layout& layout, BlockList blocks, AquaTensor& tensor, Stream stream,
-                                std::size_t offset) {
+Result<Ticket> Runtime::offload(const Layout& layout, BlockList blocks, AquaTensor& tensor,
+                                Stream stream, std::size_t offset) {
   return impl_->move(layout, blocks, tensor, stream, offset, transfer::Direction::offload);
 }
 
-Result<Ticket> Runtime::fetch(AquaTensor& tensor, const Layout& layout, BlockList blocks, Stream stream,
-                              std::size_t offset) {
+Result<Ticket> Runtime::fetch(AquaTensor& tensor, const Layout& layout, BlockList blocks,
+                              Stream stream, std::size_t offset) {
   return impl_->move(layout, blocks, tensor, stream, offset, transfer::Direction::fetch);
 }
 
-Result<void> Runtime::lend(std::size_t bytes) { return impl_->lend(bytes); }
+Result<void> Runtime::lend(std::size_t bytes) {
+  return impl_->lend(bytes);
+}
 
 Result<Reclaim> Runtime::reclaim(std::size_t bytes, std::chrono::milliseconds deadline) {
   AQUA_TRY(impl_->check_process());
   if (bytes == 0 || deadline.count() <= 0) {
-    return Error{Code::invalid_argument, concat("reclaim: ", bytes, " bytes within ", deadline.count(), " ms")};
+    return Error{Code::invalid_argument,
+                 concat("reclaim: ", bytes, " bytes within ", deadline.count(), " ms")};
   }
   return Reclaim(impl_->lender().reclaim(bytes, deadline));
 }
@@ -42,10 +45,20 @@ Result<Reclaim> Runtime::reclaim(std::size_t bytes, std::chrono::milliseconds de
 Result<void> Runtime::set_profile(const LoadProfile& profile, const ProducerOptions& options) {
   return impl_->set_profile(profile, options);
 }
-Result<void> Runtime::report(const LoadReport& report) { return impl_->report(report); }
-MemoryBudget Runtime::budget() const { return impl_->budget(BudgetReason::opened); }
-void Runtime::tick() { impl_->callbacks().tick(); }
-RuntimeStatus Runtime::status() const { return impl_->status(); }
-device::Device& Runtime::device() noexcept { return impl_->device(); }
+Result<void> Runtime::report(const LoadReport& report) {
+  return impl_->report(report);
+}
+MemoryBudget Runtime::budget() const {
+  return impl_->budget(BudgetReason::opened);
+}
+void Runtime::tick() {
+  impl_->callbacks().tick();
+}
+RuntimeStatus Runtime::status() const {
+  return impl_->status();
+}
+device::Device& Runtime::device() noexcept {
+  return impl_->device();
+}
 
 }  // namespace aqua

@@ -8,34 +8,45 @@
 
 namespace aqua {
 
-TensorEntry::TensorEntry(Context& context, std::uint64_t id, TensorOptions options, std::shared_ptr<Placement> home,
-                         std::shared_ptr<Placement> away)
-    : context_(context), id_(id), options_(std::move(options)), home_(std::move(home)), away_(std::move(away)) {
+TensorEntry::TensorEntry(Context& context, std::uint64_t id, TensorOptions options,
+                         std::shared_ptr<Placement> home, std::shared_ptr<Placement> away)
+    : context_(context),
+      id_(id),
+      options_(std::move(options)),
+      home_(std::move(home)),
+      away_(std::move(away)) {
   const MutexLock lock(mu_);
   here_ = away_ != nullptr ? away_ : home_;
   tier_.store(here_->tier(), std::memory_order_relaxed);
 }
 
-TensorEntry::~TensorEntry() { free(); }
+TensorEntry::~TensorEntry() {
+  free();
+}
 
 Result<Pin> TensorEntry::pin(Access access, Stream stream, ByteRange range) {
   if (range.offset >= options_.bytes || range.bytes == 0 ||
       (range.bytes != SIZE_MAX && range.bytes > options_.bytes - range.offset)) {
-    return Error{Code::invalid_argument, concat("pin: [", range.offset, ", +", range.bytes, ") is not inside tensor ",
-                                                id_, " of ", options_.bytes, " bytes")};
+    return Error{Code::invalid_argument,
+                 concat("pin: [", range.offset, ", +", range.bytes, ") is not inside tensor ", id_,
+                        " of ", options_.bytes, " bytes")};
   }
   const MutexLock lock(mu_);
   if (access == Access::write && (phase_ == Phase::closing || phase_ == Phase::draining)) {
     const auto deadline = std::chrono::steady_clock::now() + kWritePatience;
     while (phase_ == Phase::closing || phase_ == Phase::draining) {
       if (!changed_.wait_until(mu_, deadline)) {
-        return Error{Code::unavailable, concat("pin: tensor ", id_, " is moving, and pins on its old place have not "
-                                               "been released for ", kWritePatience.count(), " s")};
+        return Error{Code::unavailable, concat("pin: tensor ", id_,
+                                               " is moving, and pins on its old place have not "
+                                               "been released for ",
+                                               kWritePatience.count(), " s")};
       }
     }
   }
   if (freed_) return Error{Code::not_found, concat("pin: tensor ", id_, " is freed")};
-  if (lost()) return Error{Code::data_loss, concat("pin: the bytes of tensor ", id_, " '", options_.name, "' are gone")};
+  if (lost())
+    return Error{Code::data_loss,
+                 concat("pin: the bytes of tensor ", id_, " '", options_.name, "' are gone")};
   AQUA_TRY(here_->wait_uses(context_.device, stream, access == Access::write));
 
   unsigned& pins = access == Access::write ? here_->write_pins : here_->read_pins;
@@ -59,7 +70,8 @@ void TensorEntry::unpin(const Pin& pin, Stream last_use) noexcept {
     const MutexLock lock(mu_);
     Placement& place = *pin.placement_;
     const bool wrote = pin.access_ == Access::write;
-    if (!place.record_use(context_.device, last_use, wrote).ok()) lost_.store(true);  // the device died
+    if (!place.record_use(context_.device, last_use, wrote).ok())
+      lost_.store(true);  // the device died
     --(wrote ? place.write_pins : place.read_pins);
     nudge = phase_ != Phase::stable || place.retired;
     if (wrote && to_ != nullptr) mark_dirty(pin.offset_, pin.bytes_);
@@ -100,10 +112,12 @@ void TensorEntry::free() noexcept {
 
 Result<void> TensorEntry::begin_move(std::shared_ptr<Placement> to, Stream stream) {
   const MutexLock lock(mu_);
-  if (freed_ || lost()) return Error{Code::not_found, concat("move: tensor ", id_, " is freed or lost")};
+  if (freed_ || lost())
+    return Error{Code::not_found, concat("move: tensor ", id_, " is freed or lost")};
   if (to == nullptr) to = home_;
   if (to == nullptr || to == here_ || phase_ != Phase::stable) {
-    return Error{Code::failed_precondition, concat("move: tensor ", id_, " has no other place to go to now")};
+    return Error{Code::failed_precondition,
+                 concat("move: tensor ", id_, " has no other place to go to now")};
   }
   if (round_done_ == nullptr) {
     AQUA_ASSIGN(round_done_, context_.device.create_event());
@@ -173,7 +187,8 @@ TensorEntry::Round TensorEntry::step_move(Stream stream, bool pressing) {
 
 Result<void> TensorEntry::repeat_round(Stream alone) {
   const MutexLock lock(mu_);
-  if (freed_ || to_ == nullptr) return Error{Code::not_found, concat("move: tensor ", id_, " does not move")};
+  if (freed_ || to_ == nullptr)
+    return Error{Code::not_found, concat("move: tensor ", id_, " does not move")};
   alone_ = true;
   dirty_.assign(dirty_.size(), false);  // all of it is copied, after every write released so far
   any_dirty_ = false;
@@ -266,7 +281,8 @@ bool TensorEntry::has_home() const {
 }
 
 void TensorEntry::mark_dirty(std::size_t offset, std::size_t bytes) {
-  for (std::size_t chunk = offset / kChunkBytes; chunk <= (offset + bytes - 1) / kChunkBytes; ++chunk) {
+  for (std::size_t chunk = offset / kChunkBytes; chunk <= (offset + bytes - 1) / kChunkBytes;
+       ++chunk) {
     dirty_[chunk] = true;
   }
   any_dirty_ = true;
@@ -278,7 +294,8 @@ TensorEntry::Segments TensorEntry::take_dirty() {
     if (!dirty_[chunk]) continue;
     const std::size_t offset = chunk * kChunkBytes;
     const std::size_t bytes = std::min(kChunkBytes, options_.bytes - offset);
-    const bool joins = !segments.empty() && segments.back().src + segments.back().bytes == here_->address() + offset;
+    const bool joins = !segments.empty() &&
+                       segments.back().src + segments.back().bytes == here_->address() + offset;
     if (joins) {
       segments.back().bytes += bytes;
     } else {
@@ -298,7 +315,9 @@ void TensorEntry::retire(std::shared_ptr<Placement>& placement) {
   placement.reset();
 }
 
-std::vector<std::shared_ptr<Placement>> TensorEntry::take_leaving() { return std::exchange(leaving_, {}); }
+std::vector<std::shared_ptr<Placement>> TensorEntry::take_leaving() {
+  return std::exchange(leaving_, {});
+}
 
 void TensorEntry::send_to_limbo(std::vector<std::shared_ptr<Placement>> leaving) {
   for (auto& placement : leaving) context_.limbo.take(std::move(placement));

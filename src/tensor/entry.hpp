@@ -34,21 +34,22 @@ namespace aqua {
 
 class TensorEntry : public std::enable_shared_from_this<TensorEntry> {
  public:
-  static constexpr std::size_t kChunkBytes = std::size_t{256} << 10;  // what a write dirties at least
-  static constexpr unsigned kFreeRounds = 2;  // recopies before writers have to wait
+  static constexpr std::size_t kChunkBytes = std::size_t{256}
+                                             << 10;  // what a write dirties at least
+  static constexpr unsigned kFreeRounds = 2;         // recopies before writers have to wait
   static constexpr std::chrono::seconds kWritePatience{5};
 
   // What all tensors of a runtime share; outlives them.
   struct Context {
     device::Device& device;
     tensor::Limbo limbo;
-    std::function<void()> nudge;                     // something a migration waits for has changed
+    std::function<void()> nudge;                      // something a migration waits for has changed
     std::function<void(const TensorEntry&)> on_free;  // the handle has gone
   };
 
   // Either place may be null, not both; the tensor starts at `away` if there is one.
-  TensorEntry(Context& context, std::uint64_t id, TensorOptions options, std::shared_ptr<Placement> home,
-              std::shared_ptr<Placement> away);
+  TensorEntry(Context& context, std::uint64_t id, TensorOptions options,
+              std::shared_ptr<Placement> home, std::shared_ptr<Placement> away);
   ~TensorEntry();
 
   // --- for the engine: see aqua/tensor.hpp ----------------------------------------------
@@ -130,7 +131,8 @@ class TensorEntry : public std::enable_shared_from_this<TensorEntry> {
   std::vector<bool> dirty_ AQUA_GUARDED_BY(mu_);
   bool any_dirty_ AQUA_GUARDED_BY(mu_) = false;
   std::unique_ptr<device::Event> round_done_ AQUA_GUARDED_BY(mu_);
-  std::vector<std::shared_ptr<Placement>> leaving_ AQUA_GUARDED_BY(mu_);  // unpinned, on their way to limbo
+  std::vector<std::shared_ptr<Placement>> leaving_
+      AQUA_GUARDED_BY(mu_);  // unpinned, on their way to limbo
   std::chrono::steady_clock::time_point pinned_since_ AQUA_GUARDED_BY(mu_){};
 };
 

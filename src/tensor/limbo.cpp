@@ -14,7 +14,8 @@ std::size_t Limbo::collect() {
   std::vector<std::shared_ptr<Placement>> freed;  // destroyed outside the lock
   const MutexLock lock(mu_);
   std::vector<std::shared_ptr<Placement>> left;
-  for (auto& placement : waiting_) (placement->quiet(device_) ? freed : left).push_back(std::move(placement));
+  for (auto& placement : waiting_)
+    (placement->quiet(device_) ? freed : left).push_back(std::move(placement));
   waiting_ = std::move(left);
   return waiting_.size();
 }

@@ -72,7 +72,8 @@ void Migrator::account(const Move& move) {
 }
 
 void Migrator::wait_next() {
-  const auto running = std::find_if(moves_.begin(), moves_.end(), [](const Move& move) { return move.running(); });
+  const auto running =
+      std::find_if(moves_.begin(), moves_.end(), [](const Move& move) { return move.running(); });
   if (running != moves_.end()) {
     running->entry->wait_round();
   } else if (copying()) {

@@ -36,11 +36,14 @@ class Migrator {
   // Whether another move may be started now.
   [[nodiscard]] bool has_room() const noexcept { return in_flight_bytes_ < kWindowBytes; }
   // Starts a move; see TensorEntry::begin_move for errors. `to` null: home.
-  [[nodiscard]] Result<void> start(std::shared_ptr<TensorEntry> entry, std::shared_ptr<Placement> to);
+  [[nodiscard]] Result<void> start(std::shared_ptr<TensorEntry> entry,
+                                   std::shared_ptr<Placement> to);
   // Takes every possible step. Returns true when something ended.
   bool poll(bool pressing);
   // Tensors whose move found their bytes gone, since the last call.
-  [[nodiscard]] std::vector<std::shared_ptr<TensorEntry>> take_lost() { return std::exchange(lost_, {}); }
+  [[nodiscard]] std::vector<std::shared_ptr<TensorEntry>> take_lost() {
+    return std::exchange(lost_, {});
+  }
   // Tensors whose copy is complete and whose pins are in the way.
   [[nodiscard]] std::vector<std::shared_ptr<TensorEntry>> pinned() const;
   // Blocks until the oldest copy that is still running completes; at once when none runs.
@@ -61,7 +64,8 @@ class Migrator {
     [[nodiscard]] bool running() const noexcept { return !pinned && !suspect; }
   };
 
-  Migrator(device::Device& device, Stream stream, Stream alone, std::unique_ptr<device::Event> alone_done)
+  Migrator(device::Device& device, Stream stream, Stream alone,
+           std::unique_ptr<device::Event> alone_done)
       : device_(device), stream_(stream), alone_(alone), alone_done_(std::move(alone_done)) {}
   [[nodiscard]] bool copy_alone(TensorEntry& entry);
   void account(const Move& move);

@@ -30,7 +30,8 @@ class Placement {
   // Records that the work posted to `stream` so far uses this place.
   [[nodiscard]] Result<void> record_use(device::Device& device, Stream stream, bool wrote);
   // Makes `stream` wait for earlier uses by other streams: the writes, or all of them.
-  [[nodiscard]] Result<void> wait_uses(device::Device& device, Stream stream, bool also_reads) const;
+  [[nodiscard]] Result<void> wait_uses(device::Device& device, Stream stream,
+                                       bool also_reads) const;
   // True once every recorded use has completed (or failed): the memory is quiet.
   [[nodiscard]] bool quiet(device::Device& device) const;
   // Blocks until quiet.

@@ -50,7 +50,8 @@ bool Space::slab_empty(std::size_t offset, std::size_t bytes) const {
   return allocator_.region_empty(offset, bytes);
 }
 
-std::vector<std::shared_ptr<TensorEntry>> Space::tensors_in(std::size_t offset, std::size_t bytes) const {
+std::vector<std::shared_ptr<TensorEntry>> Space::tensors_in(std::size_t offset,
+                                                            std::size_t bytes) const {
   std::vector<std::shared_ptr<TensorEntry>> tensors;
   const MutexLock lock(mu_);
   for (const lending::Allocation& allocation : allocator_.allocations_in(offset, bytes)) {

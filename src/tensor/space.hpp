@@ -21,7 +21,8 @@ namespace aqua::tensor {
 class Space {
  public:
   // `base` is where offset 0 of the arena lies; mapping slabs there is the caller's.
-  [[nodiscard]] static Result<std::unique_ptr<Space>> create(Tier tier, std::byte* base, std::size_t arena_bytes);
+  [[nodiscard]] static Result<std::unique_ptr<Space>> create(Tier tier, std::byte* base,
+                                                             std::size_t arena_bytes);
 
   [[nodiscard]] Result<lending::Allocation> allocate(std::size_t bytes);
   void free(const lending::Allocation& allocation);
@@ -34,7 +35,8 @@ class Space {
   // Forgets a retired slab that nobody touches; failed_precondition otherwise.
   [[nodiscard]] Result<void> remove_slab(std::size_t offset, std::size_t bytes);
   [[nodiscard]] bool slab_empty(std::size_t offset, std::size_t bytes) const;
-  [[nodiscard]] std::vector<std::shared_ptr<TensorEntry>> tensors_in(std::size_t offset, std::size_t bytes) const;
+  [[nodiscard]] std::vector<std::shared_ptr<TensorEntry>> tensors_in(std::size_t offset,
+                                                                     std::size_t bytes) const;
 
   [[nodiscard]] Tier tier() const noexcept { return tier_; }
   [[nodiscard]] std::byte* address(const lending::Allocation& allocation) const noexcept {

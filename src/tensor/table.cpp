@@ -9,7 +9,8 @@ namespace aqua::tensor {
 
 TensorTable::TensorTable(device::Device& device, TableSpaces spaces, std::function<void()> nudge)
     : spaces_(spaces),
-      context_{device, Limbo(device), std::move(nudge), [this](const TensorEntry& entry) { forget(entry); }} {}
+      context_{device, Limbo(device), std::move(nudge),
+               [this](const TensorEntry& entry) { forget(entry); }} {}
 
 std::shared_ptr<Placement> TensorTable::try_place(Space* space, std::size_t bytes) {
   if (space == nullptr) return nullptr;
@@ -35,8 +36,9 @@ Result<AquaTensor> TensorTable::allocate(const TensorOptions& options) {
     if (home == nullptr) {
       const auto host = spaces_.host->stats();
       return Error{Code::resource_exhausted,
-                   concat("allocate: no room to reserve ", options.bytes, " bytes of host memory as the exit of '",
-                          options.name, "': ", host.free_bytes, " bytes free, largest piece ", host.largest_free_bytes)};
+                   concat("allocate: no room to reserve ", options.bytes,
+                          " bytes of host memory as the exit of '", options.name, "': ",
+                          host.free_bytes, " bytes free, largest piece ", host.largest_free_bytes)};
     }
   }
   auto entry = std::make_shared<TensorEntry>(context_, next_id_.fetch_add(1), options, home, away);
@@ -48,14 +50,16 @@ Result<AquaTensor> TensorTable::allocate(const TensorOptions& options) {
   return AquaTensor(std::move(entry));
 }
 
-Result<std::shared_ptr<Placement>> TensorTable::place_away(const std::shared_ptr<TensorEntry>& entry) {
+Result<std::shared_ptr<Placement>> TensorTable::place_away(
+    const std::shared_ptr<TensorEntry>& entry) {
   for (Space* space : {spaces_.local, spaces_.peer}) {
     if (auto place = try_place(space, entry->options().bytes)) {
       space->set_owner(place->allocation(), entry);
       return place;
     }
   }
-  return Error{Code::resource_exhausted, concat("promote: no room for ", entry->options().bytes, " bytes")};
+  return Error{Code::resource_exhausted,
+               concat("promote: no room for ", entry->options().bytes, " bytes")};
 }
 
 bool TensorTable::ensure_home(TensorEntry& entry) {
@@ -81,7 +85,8 @@ std::vector<std::shared_ptr<TensorEntry>> TensorTable::to_promote() const {
   std::erase_if(list, [](const auto& entry) {
     return entry->tier() != Tier::host || entry->options().host_only || entry->lost();
   });
-  std::sort(list.begin(), list.end(), [](const auto& a, const auto& b) { return a->id() < b->id(); });
+  std::sort(list.begin(), list.end(),
+            [](const auto& a, const auto& b) { return a->id() < b->id(); });
   return list;
 }
 

@@ -41,7 +41,8 @@ class TensorTable {
   // Tensors at home that would rather be away, longest here first.
   [[nodiscard]] std::vector<std::shared_ptr<TensorEntry>> to_promote() const;
   // A place for one of them in the fastest tier with room; resource_exhausted if none.
-  [[nodiscard]] Result<std::shared_ptr<Placement>> place_away(const std::shared_ptr<TensorEntry>& entry);
+  [[nodiscard]] Result<std::shared_ptr<Placement>> place_away(
+      const std::shared_ptr<TensorEntry>& entry);
 
   // Makes sure that a tensor has an exit; false when host memory is full.
   [[nodiscard]] bool ensure_home(TensorEntry& entry);

@@ -29,11 +29,17 @@ Pin& Pin::operator=(Pin&& other) noexcept {
   return *this;
 }
 
-Pin::~Pin() { release(); }
+Pin::~Pin() {
+  release();
+}
 
-Tier Pin::tier() const noexcept { return placement_ != nullptr ? placement_->tier() : Tier::host; }
+Tier Pin::tier() const noexcept {
+  return placement_ != nullptr ? placement_->tier() : Tier::host;
+}
 
-void Pin::release() noexcept { release(stream_); }
+void Pin::release() noexcept {
+  release(stream_);
+}
 
 void Pin::release(Stream last_use) noexcept {
   if (entry_ == nullptr) return;
@@ -61,14 +67,25 @@ namespace {
 const std::string kNoName;
 }
 
-std::size_t AquaTensor::bytes() const noexcept { return entry_ != nullptr ? entry_->options().bytes : 0; }
-const std::string& AquaTensor::name() const noexcept { return entry_ != nullptr ? entry_->options().name : kNoName; }
-std::uint64_t AquaTensor::id() const noexcept { return entry_ != nullptr ? entry_->id() : 0; }
-Tier AquaTensor::tier() const noexcept { return entry_ != nullptr ? entry_->tier() : Tier::host; }
-bool AquaTensor::lost() const noexcept { return entry_ != nullptr && entry_->lost(); }
+std::size_t AquaTensor::bytes() const noexcept {
+  return entry_ != nullptr ? entry_->options().bytes : 0;
+}
+const std::string& AquaTensor::name() const noexcept {
+  return entry_ != nullptr ? entry_->options().name : kNoName;
+}
+std::uint64_t AquaTensor::id() const noexcept {
+  return entry_ != nullptr ? entry_->id() : 0;
+}
+Tier AquaTensor::tier() const noexcept {
+  return entry_ != nullptr ? entry_->tier() : Tier::host;
+}
+bool AquaTensor::lost() const noexcept {
+  return entry_ != nullptr && entry_->lost();
+}
 
 Result<Pin> AquaTensor::pin(Access access, Stream stream, ByteRange range) {
-  if (entry_ == nullptr) return Error{Code::failed_precondition, "pin: this handle holds no tensor"};
+  if (entry_ == nullptr)
+    return Error{Code::failed_precondition, "pin: this handle holds no tensor"};
   return entry_->pin(access, stream, range);
 }
 

@@ -41,7 +41,7 @@ struct MoverOptions {
 
 struct Request {
   const Layout* layout = nullptr;  // borrowed until prepare() returns
-  BlockList blocks{};                // borrowed until prepare() returns
+  BlockList blocks{};              // borrowed until prepare() returns
   std::byte* tensor = nullptr;     // where the tensor is now; must stay until the ticket is over
   std::size_t tensor_bytes = 0;
   std::size_t offset = 0;  // of the packed form within the tensor

@@ -28,10 +28,11 @@ Result<void> TransferState::post(Stream stream) {
     finish(spent);
     return *error_;
   }
-  assert(parts_.end != nullptr && parts_.quiet[0] != nullptr);
+  assert(parts_.end != nullptr);
+  device::Event& end = *parts_.end;
   const Stream side = parts_.staging.held() ? parts_.staging->stream : stream;
   auto queued = run(device_, parts_.program, stream, side);
-  if (queued.ok()) queued = device_.record(*parts_.end, stream);
+  if (queued.ok()) queued = device_.record(end, stream);
   phase_ = Phase::running;
   if (!queued.ok()) {
     refuse(std::move(queued).error(), stream);

@@ -5,14 +5,26 @@
 
 namespace aqua::wire {
 
+namespace {
+
+// At most kMaxMessage bytes, cut between characters.
+std::string cut(const std::string& message) {
+  if (message.size() <= kMaxMessage) return message;
+  std::size_t end = kMaxMessage;
+  while (end > 0 && (static_cast<unsigned char>(message[end]) & 0xc0) == 0x80) --end;
+  return message.substr(0, end);
+}
+
+}  // namespace
+
 void write_error(Json& out, const Error& error) {
   out["code"] = to_string(error.code);
-  out["message"] = error.message.substr(0, kMaxMessage);
+  out["message"] = cut(error.message);
 }
 
 void read_error(Fields& in, Error& error) {
   in.named("code", error.code, parse_code);
-  in.prose("message", error.message, 2 * kMaxMessage);  // mended UTF-8 may have grown
+  in.prose("message", error.message, 3 * kMaxMessage);  // mended bytes take three
 }
 
 namespace {

@@ -27,6 +27,7 @@ Pipe open_pipe() {
 // In the child, between fork and exec: only calls that are safe there.
 [[noreturn]] void become(char* const* argv, int in, int out, int log, pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  ::signal(SIGPIPE, SIG_DFL);  // as an engine has it: the library may not rely on anything else
   if (::getppid() != parent || ::dup2(in, 0) < 0 || ::dup2(out, 1) < 0 || ::dup2(log, 2) < 0) ::_exit(126);
   ::execv(argv[0], argv);
   ::_exit(127);

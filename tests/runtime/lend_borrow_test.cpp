@@ -18,7 +18,8 @@ class LendBorrow : public test::RuntimeFixture {};
 
 TEST_F(LendBorrow, ATensorComesToLieInLentMemoryAndKeepsItsBytes) {
   auto lender = open({.device = "emu:0", .name = "lender"});
-  auto borrower = open({.device = "emu:1", .name = "borrower", .host_bytes = 64_MiB, .max_peer_bytes = 32_MiB});
+  auto borrower =
+      open({.device = "emu:1", .name = "borrower", .host_bytes = 64_MiB, .max_peer_bytes = 32_MiB});
   ASSERT_TRUE(lender->lend(32_MiB).ok());
   await([&] { return borrower->status().peer.capacity_bytes == 32_MiB; });
 
@@ -32,7 +33,8 @@ TEST_F(LendBorrow, ATensorComesToLieInLentMemoryAndKeepsItsBytes) {
 
 TEST_F(LendBorrow, AReclaimBringsEverySlabHomeAndNoByteChanges) {
   auto lender = open({.device = "emu:0", .name = "lender"});
-  auto borrower = open({.device = "emu:1", .name = "borrower", .host_bytes = 64_MiB, .max_peer_bytes = 32_MiB});
+  auto borrower =
+      open({.device = "emu:1", .name = "borrower", .host_bytes = 64_MiB, .max_peer_bytes = 32_MiB});
   ASSERT_TRUE(lender->lend(32_MiB).ok());
   await([&] { return borrower->status().peer.capacity_bytes == 32_MiB; });
   std::vector<AquaTensor> tensors;
@@ -71,7 +73,10 @@ TEST_F(LendBorrow, APinDelaysAReclaimToItsDeadlineWhichNamesTheHolder) {
   callbacks.on_pins_wanted = [&](const std::vector<PinnedTensor>& pinned, auto) {
     told += static_cast<unsigned>(pinned.size());
   };
-  auto borrower = open({.device = "emu:1", .name = "borrower", .host_bytes = 64_MiB, .max_peer_bytes = 8_MiB,
+  auto borrower = open({.device = "emu:1",
+                        .name = "borrower",
+                        .host_bytes = 64_MiB,
+                        .max_peer_bytes = 8_MiB,
                         .callbacks = callbacks});
   ASSERT_TRUE(lender->lend(8_MiB).ok());
   await([&] { return borrower->status().peer.capacity_bytes == 8_MiB; });
@@ -98,7 +103,11 @@ TEST_F(LendBorrow, APinDelaysAReclaimToItsDeadlineWhichNamesTheHolder) {
 }
 
 TEST_F(LendBorrow, WithoutACoordinatorTensorsLiveOnTheHostTier) {
-  auto alone = open({.device = "emu:0", .coordinator = "none", .name = "alone", .host_bytes = 8_MiB, .max_peer_bytes = 8_MiB});
+  auto alone = open({.device = "emu:0",
+                     .coordinator = "none",
+                     .name = "alone",
+                     .host_bytes = 8_MiB,
+                     .max_peer_bytes = 8_MiB});
   auto tensor = alone->allocate({.bytes = 2_MiB, .name = "t"});
   ASSERT_TRUE(tensor.ok());
   EXPECT_EQ(tensor->tier(), Tier::host);
@@ -123,7 +132,8 @@ TEST_F(LendBorrow, LentMemoryCanBeTakenBackWhileTheCoordinatorIsAway) {
 
 TEST_F(LendBorrow, AnElasticPoolLendsItsTailAndItsPointersStayValid) {
   auto lender = open({.device = "emu:0", .name = "lender"});
-  auto borrower = open({.device = "emu:1", .name = "borrower", .host_bytes = 64_MiB, .max_peer_bytes = 16_MiB});
+  auto borrower =
+      open({.device = "emu:1", .name = "borrower", .host_bytes = 64_MiB, .max_peer_bytes = 16_MiB});
   auto pool = ElasticPool::create(*lender, {.planes = 4, .plane_bytes = 8_MiB});
   ASSERT_TRUE(pool.ok()) << pool.error().message;
   std::byte* const plane = (*pool)->plane(3);

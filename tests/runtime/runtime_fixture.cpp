@@ -35,7 +35,9 @@ void RuntimeFixture::start_daemon() {
   daemon_ = std::make_unique<Daemon>(Daemon{std::move(daemon).value()});
 }
 
-void RuntimeFixture::stop_daemon() { daemon_.reset(); }
+void RuntimeFixture::stop_daemon() {
+  daemon_.reset();
+}
 
 std::unique_ptr<Runtime> RuntimeFixture::open(RuntimeOptions options) {
   if (options.coordinator.empty()) options.coordinator = "unix:" + directory_ + "/coordinator.sock";
@@ -53,13 +55,14 @@ std::unique_ptr<Runtime> RuntimeFixture::open(RuntimeOptions options) {
 void RuntimeFixture::stamp(Runtime& runtime, AquaTensor& tensor, std::uint64_t seed) {
   auto pin = tensor.pin(Access::write, Stream{});
   ASSERT_TRUE(pin.ok()) << pin.error().message;
-  ASSERT_TRUE(emulated::launch(runtime, Stream{}, [address = pin->data(), bytes = pin->bytes(), seed] {
-                std::byte* const view = emulated::kernel_view(address);
-                for (std::size_t i = 0; i + 8 <= bytes; i += 8) {
-                  const std::uint64_t word = seed * 0x9e3779b97f4a7c15u + i;
-                  std::memcpy(view + i, &word, sizeof word);
-                }
-              }).ok());
+  ASSERT_TRUE(
+      emulated::launch(runtime, Stream{}, [address = pin->data(), bytes = pin->bytes(), seed] {
+        std::byte* const view = emulated::kernel_view(address);
+        for (std::size_t i = 0; i + 8 <= bytes; i += 8) {
+          const std::uint64_t word = seed * 0x9e3779b97f4a7c15u + i;
+          std::memcpy(view + i, &word, sizeof word);
+        }
+      }).ok());
 }
 
 std::size_t RuntimeFixture::mismatches(Runtime& runtime, AquaTensor& tensor, std::uint64_t seed) {
@@ -69,14 +72,15 @@ std::size_t RuntimeFixture::mismatches(Runtime& runtime, AquaTensor& tensor, std
     return SIZE_MAX;
   }
   auto wrong = std::make_shared<std::size_t>(0);
-  auto launched = emulated::launch(runtime, Stream{}, [address = pin->data(), bytes = pin->bytes(), seed, wrong] {
-    const std::byte* const view = emulated::kernel_view(static_cast<const std::byte*>(address));
-    for (std::size_t i = 0; i + 8 <= bytes; i += 8) {
-      std::uint64_t word = 0;
-      std::memcpy(&word, view + i, sizeof word);
-      *wrong += word != seed * 0x9e3779b97f4a7c15u + i;
-    }
-  });
+  auto launched = emulated::launch(
+      runtime, Stream{}, [address = pin->data(), bytes = pin->bytes(), seed, wrong] {
+        const std::byte* const view = emulated::kernel_view(static_cast<const std::byte*>(address));
+        for (std::size_t i = 0; i + 8 <= bytes; i += 8) {
+          std::uint64_t word = 0;
+          std::memcpy(&word, view + i, sizeof word);
+          *wrong += word != seed * 0x9e3779b97f4a7c15u + i;
+        }
+      });
   pin->release();
   EXPECT_TRUE(launched.ok());
   EXPECT_TRUE(emulated::synchronize(runtime, Stream{}).ok());

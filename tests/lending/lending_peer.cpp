@@ -1,0 +1,127 @@
+// The second process of the lending tests. Commands come as text on descriptor 3:
+//   id HEX                                  be this client from now on
+//   import PATH PRODUCER INDEX GEN SECRET BYTES
+//   fill INDEX SEED, check INDEX SEED       write and compare the bytes of a mapped slab
+//   give_back INDEX
+//   drop                                    close every mapping and socket, give nothing back
+//   fork                                    a child that keeps all sockets, for ever; its pid
+//   export PATH SLABS                       lend; answers PRODUCER, then INDEX GEN SECRET of each
+//   custody INDEX                           "GEN free|held|scrubbing"
+#include <unistd.h>
+
+#include <cstdlib>
+#include <map>
+#include <span>
+#include <sstream>
+#include <string>
+
+#include "base/concat.hpp"
+#include "base/unix_socket.hpp"
+#include "lending/peer_process.hpp"
+#include "lending/support.hpp"
+
+namespace aqua::lending {
+namespace {
+
+template <typename T>
+std::string outcome(const Result<T>& result) {
+  return result.ok() ? "ok" : std::string(to_string(result.error().code));
+}
+
+class Role {
+ public:
+  std::string answer(const std::string& text) {
+    std::istringstream in(text);
+    std::string command;
+    in >> command;
+    if (command == "id") return be(in);
+    if (command == "import") return import(in);
+    if (command == "export") return lend(in);
+    if (command == "drop") return importer_.reset(), "ok";
+    if (command == "fork") return fork();
+    std::uint32_t index = 0;
+    std::uint32_t seed = 0;
+    in >> index >> seed;
+    if (command == "custody") return custody(index);
+    const auto found = keys_.find(index);
+    if (found == keys_.end()) return "unknown slab";
+    if (command == "give_back") return outcome(importer_->give_back(found->second));
+    std::byte* const at = importer_->base() + importer_->find(found->second).value().offset;
+    if (command == "fill") return device::upload(*gpu_, at, bytes_like(seed)), "ok";
+    if (command == "check") return device::download(*gpu_, at, kSlab) == bytes_like(seed) ? "ok" : "other bytes";
+    return "unknown command";
+  }
+
+ private:
+  std::string be(std::istream& in) {
+    std::string id;
+    in >> id;
+    importer_ = open_importer(*gpu_, 64_MiB, parse_id<ClientTag>(id).value());
+    return "ok";
+  }
+
+  std::string import(std::istream& in) {
+    LeasedSlab lease;
+    std::string producer;
+    std::string secret;
+    in >> lease.exchange >> producer >> lease.key.index >> lease.key.generation >> secret >> lease.bytes;
+    lease.key.producer = parse_id<ClientTag>(producer).value();
+    lease.secret = parse_id<LeaseTag>(secret).value();
+    if (importer_ == nullptr) importer_ = open_importer(*gpu_);
+    const auto imported = importer_->import({&lease, 1});
+    if (imported.ok()) keys_[lease.key.index] = lease.key;
+    return outcome(imported);
+  }
+
+  std::string lend(std::istream& in) {
+    std::string path;
+    std::size_t slabs = 0;
+    in >> path >> slabs;
+    lender_ = std::make_unique<Lender>(slabs, path);
+    std::string text = to_string(lender_->id);
+    for (std::size_t i = 0; i < slabs; ++i) {
+      const SlabStatus& slab = lender_->offered(i);
+      text += concat(" ", slab.index, " ", slab.generation, " ", to_string(slab.secret));
+    }
+    return text;
+  }
+
+  std::string custody(std::uint32_t index) {
+    for (const SlabStatus& slab : lender_->exporter().status()) {
+      if (slab.index != index) continue;
+      const char* const names[] = {"free", "held", "scrubbing"};
+      return concat(slab.generation, " ", names[static_cast<int>(slab.custody)]);
+    }
+    return "unknown slab";
+  }
+
+  static std::string fork() {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::close(kPeerSocket);
+      for (;;) ::pause();
+    }
+    return concat(child);
+  }
+
+  std::unique_ptr<device::Device> gpu_ = open_gpu(1);
+  std::unique_ptr<Lender> lender_;
+  std::unique_ptr<Importer> importer_;
+  std::map<std::uint32_t, SlabKey> keys_;
+};
+
+}  // namespace
+}  // namespace aqua::lending
+
+int main() {
+  aqua::lending::Role role;
+  for (;;) {
+    const auto message = aqua::receive_message(aqua::lending::kPeerSocket, 4096, std::chrono::hours(1));
+    if (!message.ok() || message->bytes.empty()) return 0;
+    const std::string text = role.answer({reinterpret_cast<const char*>(message->bytes.data()), message->bytes.size()});
+    if (!aqua::send_message(aqua::lending::kPeerSocket, std::as_bytes(std::span(text)), {}, std::chrono::seconds(10))
+             .ok()) {
+      return 1;
+    }
+  }
+}

@@ -1,0 +1,43 @@
+// A second process of the lending tests, played by lending_peer: asked by text, stopped and
+// killed by signal.
+#pragma once
+
+#include <csignal>
+#include <string>
+
+#include "base/unique_fd.hpp"
+#include "lending/importer.hpp"
+
+namespace aqua::lending {
+
+inline constexpr int kPeerSocket = 3;  // the peer's end
+
+class Peer {
+ public:
+  Peer();  // starts it
+  ~Peer();  // kills it
+  Peer(const Peer&) = delete;
+  Peer& operator=(const Peer&) = delete;
+
+  // One command, one answer: "ok", a Code's name, or what was asked for. lending_peer.cpp
+  // lists the commands.
+  [[nodiscard]] std::string ask(const std::string& command);
+  void tell(const std::string& command);
+  [[nodiscard]] std::string hear();
+
+  void signal(int number) const;
+  // SIGSTOP or SIGCONT, and waits until it has happened.
+  void stop() const;
+  void resume() const;
+  // SIGKILL, and waits for its end.
+  void kill();
+
+ private:
+  UniqueFd socket_;
+  int pid_ = -1;
+};
+
+// The command that makes a peer import a slab.
+[[nodiscard]] std::string import_command(const LeasedSlab& lease);
+
+}  // namespace aqua::lending

@@ -1,0 +1,98 @@
+// What the lending tests share: sockets with short lives, windows on lent memory, and a log
+// of freed slabs to wait on.
+#pragma once
+
+#include <chrono>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/mutex.hpp"
+#include "device/contract.hpp"
+#include "device/memfd_device.hpp"
+#include "lending/exporter.hpp"
+#include "lending/importer.hpp"
+
+namespace aqua::lending {
+
+using namespace aqua::literals;
+using device::fails_with;
+using device::succeeds;
+
+inline constexpr std::chrono::seconds kPatience{10};
+inline constexpr std::size_t kSlab = 2_MiB;
+
+// For what no event announces: polls until `condition` holds, 10 seconds at most.
+[[nodiscard]] bool wait_until(const std::function<bool()>& condition);
+
+// A path that nobody uses, in a directory of its own; both go with it.
+class SocketPath {
+ public:
+  SocketPath();
+  ~SocketPath();
+  SocketPath(const SocketPath&) = delete;
+  SocketPath& operator=(const SocketPath&) = delete;
+  [[nodiscard]] std::string str() const { return directory_ + "/exchange"; }
+
+ private:
+  std::string directory_;
+};
+
+[[nodiscard]] std::unique_ptr<device::Device> open_gpu(unsigned ordinal);
+
+// The exporter's callback, and its other end.
+class FreedLog {
+ public:
+  [[nodiscard]] Exporter::Freed callback();
+  // The next slab that became free; index 0 when none did in 10 seconds.
+  [[nodiscard]] SlabStatus next();
+  [[nodiscard]] std::size_t waiting() const;
+
+ private:
+  mutable Mutex mu_;
+  CondVar changed_;
+  std::deque<SlabStatus> slabs_ AQUA_GUARDED_BY(mu_);
+};
+
+// An exporter whose memory can be looked at: every slab is mapped a second time.
+class Lender {
+ public:
+  explicit Lender(std::size_t slabs, const std::string& path = {});
+
+  [[nodiscard]] Exporter& exporter() { return *exporter_; }
+  [[nodiscard]] std::string path() const { return path_; }
+  [[nodiscard]] device::Device& gpu() { return *gpu_; }
+  [[nodiscard]] FreedLog& freed() { return freed_; }
+  // As put_up() returned it, and as it is now.
+  [[nodiscard]] const SlabStatus& offered(std::size_t i) const { return offered_.at(i); }
+  [[nodiscard]] SlabStatus now(std::size_t i) const;
+  [[nodiscard]] LeasedSlab lease(std::size_t i) const { return to_lease(now(i)); }
+  [[nodiscard]] LeasedSlab to_lease(const SlabStatus& slab) const;
+  [[nodiscard]] std::vector<std::byte> bytes_of(std::size_t i);
+  void stop() { exporter_.reset(); }
+
+  const ClientId id = random_id<ClientTag>();
+
+ private:
+  SocketPath directory_;
+  const std::string path_;
+  FreedLog freed_;
+  std::unique_ptr<device::Device> gpu_;
+  std::vector<std::unique_ptr<device::AddressRange>> windows_;
+  std::vector<SlabStatus> offered_;
+  std::unique_ptr<Exporter> exporter_;
+};
+
+[[nodiscard]] std::unique_ptr<Importer> open_importer(device::Device& gpu, std::size_t arena = 64_MiB,
+                                                      ClientId id = random_id<ClientTag>());
+
+[[nodiscard]] inline std::vector<std::byte> zeroes() { return std::vector<std::byte>(kSlab); }
+[[nodiscard]] inline std::vector<std::byte> bytes_like(std::uint32_t seed) { return device::pattern(kSlab, seed); }
+
+// What this process holds: entries of /proc/self/fd, and mappings of slabs.
+[[nodiscard]] std::size_t open_descriptors();
+[[nodiscard]] std::size_t slab_mappings();
+
+}  // namespace aqua::lending

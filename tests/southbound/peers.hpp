@@ -1,0 +1,74 @@
+// Producers and consumers for tests, connected to a real coordinator.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "southbound/client.hpp"
+#include "southbound/recorder.hpp"
+
+namespace aqua::testing {
+
+inline constexpr std::uint64_t kSlabBytes = 2 << 20;
+
+inline southbound::Options options_of(const std::string& coordinator, const std::string& name, bool producer,
+                                      const ClientId& id = random_id<ClientTag>()) {
+  southbound::Options options;
+  options.coordinator = coordinator;
+  options.info.id = id;
+  options.info.name = name;
+  options.info.device = random_id<DeviceTag>();
+  options.info.device_name = producer ? "emu:0" : "emu:1";
+  options.info.domain = "test";
+  options.info.exchange = producer ? "/tmp/exchange.sock" : "";
+  options.info.producer = producer;
+  options.info.consumer = !producer;
+  options.backoff_max = std::chrono::milliseconds{200};
+  return options;
+}
+
+// A client and what it was told. Joined when constructed with wait = true.
+struct Peer {
+  Peer(const std::string& coordinator, const std::string& name, bool producer, bool wait = true)
+      : Peer(options_of(coordinator, name, producer), wait) {}
+  explicit Peer(southbound::Options options, bool wait = true) : id(options.info.id) {
+    auto opened = southbound::Client::open(std::move(options), heard);
+    EXPECT_TRUE(opened.ok());
+    client = std::move(opened).value();
+    if (wait) EXPECT_TRUE(heard.wait_snapshots(1)) << client->status().last_error;
+  }
+
+  const ClientId id;
+  Recorder heard;  // outlives the client
+  std::unique_ptr<southbound::Client> client;
+};
+
+inline std::vector<ledger::OfferedSlab> some_slabs(std::uint32_t count) {
+  std::vector<ledger::OfferedSlab> slabs(count);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    slabs[i].index = i;
+    slabs[i].bytes = kSlabBytes;
+    slabs[i].secret = random_id<LeaseTag>();
+  }
+  return slabs;
+}
+
+// Looks again and again until done() is true: for what only another process can tell.
+// False after 60 seconds.
+template <typename Done>
+bool eventually(Done done) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds{60};
+  while (!done()) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds{5});
+  }
+  return true;
+}
+
+}  // namespace aqua::testing
