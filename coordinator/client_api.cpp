@@ -1,6 +1,7 @@
 #include <spdlog/spdlog.h>
 
 #include "base/concat.hpp"
+#include "base/step.hpp"
 #include "base/try.hpp"
 #include "coordinator/api.hpp"
 #include "coordinator/snapshot.hpp"
@@ -24,13 +25,16 @@ Result<wire::RenewReply> join(Api& api, const Session& caller, const wire::JoinR
   }
   ledger::ClientInfo info = request.info;
   info.pid = caller.pid;
+  bool known = false;
   AQUA_TRY(api.service.with([&](ledger::Ledger& ledger, ledger::Time now) -> Result<void> {
     // Looked for again while nothing can happen: a client that joined after its lifeline
     // closed would have nobody to notice its death (see LifelineServer::lifeline_closed).
     if (!api.sessions.find(caller.secret))
       return Error{Code::permission_denied, "join: the session is over"};
+    known = ledger.clients().contains(info.id);
     return ledger.join(info, now);
   }));
+  step(known ? "reconnect" : "register");
   spdlog::info("client {} ({}, {}) joined", to_string(info.id), info.name, info.device_name);
   return alive(api);
 }

@@ -1,4 +1,7 @@
+#include <algorithm>
+
 #include "base/concat.hpp"
+#include "base/step.hpp"
 #include "base/try.hpp"
 #include "coordinator/api.hpp"
 
@@ -10,6 +13,9 @@ using ledger::Time;
 Result<wire::Ack> offer(Api& api, const Session& caller, const wire::OfferRequest& request) {
   AQUA_TRY(api.service.with(
       [&](Ledger& ledger, Time now) { return ledger.offer(caller.client, request.slabs, now); }));
+  // Only a ledger that has lost its memory is told who holds what.
+  if (std::ranges::any_of(request.slabs, [](const auto& slab) { return slab.holder.has_value(); }))
+    step("reconnect");
   return wire::Ack{api.service.epoch()};
 }
 
@@ -31,6 +37,7 @@ Result<wire::ScrubbedReply> scrubbed(Api& api, const Session& caller,
     }
     return results;
   });
+  step("scrub");
   return reply;
 }
 
@@ -58,6 +65,7 @@ Result<wire::LeaseReply> lease(Api& api, const Session& caller, const wire::Leas
   AQUA_ASSIGN(std::vector<ledger::Grant> grants, api.service.with([&](Ledger& ledger, Time now) {
     return ledger.lease(caller.client, request.bytes, request.exit_bytes, now);
   }));
+  step("export");
   return wire::LeaseReply{api.service.epoch(), std::move(grants)};
 }
 
@@ -71,6 +79,7 @@ Result<wire::ReturnReply> give_back(Api& api, const Session& caller,
     }
     return results;
   });
+  step("return");
   return reply;
 }
 

@@ -50,6 +50,7 @@ class StagingLease {
   ~StagingLease() { reset(); }
   void reset() noexcept;
   [[nodiscard]] bool held() const noexcept { return pair_ != nullptr; }
+  [[nodiscard]] const StagingPair* get() const noexcept { return pair_.get(); }  // null: not held
   [[nodiscard]] const StagingPair& operator*() const noexcept { return *pair_; }
   [[nodiscard]] const StagingPair* operator->() const noexcept { return pair_.get(); }
 

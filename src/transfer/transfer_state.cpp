@@ -1,6 +1,5 @@
 #include "transfer/transfer_state.hpp"
 
-#include <cassert>
 #include <chrono>
 #include <thread>
 #include <utility>
@@ -28,11 +27,10 @@ Result<void> TransferState::post(Stream stream) {
     finish(spent);
     return *error_;
   }
-  assert(parts_.end != nullptr);
-  device::Event& end = *parts_.end;
-  const Stream side = parts_.staging.held() ? parts_.staging->stream : stream;
+  const StagingPair* const pair = parts_.staging.get();
+  const Stream side = pair != nullptr ? pair->stream : stream;
   auto queued = run(device_, parts_.program, stream, side);
-  if (queued.ok()) queued = device_.record(end, stream);
+  if (queued.ok()) queued = device_.record(*parts_.end, stream);
   phase_ = Phase::running;
   if (!queued.ok()) {
     refuse(std::move(queued).error(), stream);
@@ -49,8 +47,8 @@ void TransferState::refuse(Error error, Stream stream) {
   error_ = std::move(error);
   refused_ = true;
   quiet_recorded_ = device_.record(*parts_.quiet[0], stream).ok();
-  if (parts_.staging.held()) {
-    quiet_recorded_ &= device_.record(*parts_.quiet[1], parts_.staging->stream).ok();
+  if (const StagingPair* const pair = parts_.staging.get()) {
+    quiet_recorded_ &= device_.record(*parts_.quiet[1], pair->stream).ok();
   }
 }
 

@@ -18,7 +18,8 @@ constexpr int kPatienceMs = 60'000;
 
 }  // namespace
 
-ChildProcess::ChildProcess(const std::vector<std::string>& arguments, const std::string& stderr_path) {
+ChildProcess::ChildProcess(const std::vector<std::string>& arguments,
+                           const std::string& stderr_path) {
   std::vector<char*> argv;
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);

@@ -15,7 +15,8 @@ namespace aqua::testing {
 class ChildProcess {
  public:
   // arguments[0] is the program. Its stderr goes to `stderr_path`, or stays where it is.
-  explicit ChildProcess(const std::vector<std::string>& arguments, const std::string& stderr_path = {});
+  explicit ChildProcess(const std::vector<std::string>& arguments,
+                        const std::string& stderr_path = {});
   ~ChildProcess();
   ChildProcess(ChildProcess&& other) noexcept;
   ChildProcess& operator=(ChildProcess&&) = delete;

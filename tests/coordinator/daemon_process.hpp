@@ -24,7 +24,9 @@ namespace aqua::testing {
 class DaemonProcess {
  public:
   // Ready when this returns. `extra` arguments come last, so --listen there wins.
-  explicit DaemonProcess(std::vector<std::string> extra = {}) : extra_(std::move(extra)) { start(); }
+  explicit DaemonProcess(std::vector<std::string> extra = {}) : extra_(std::move(extra)) {
+    start();
+  }
 
   // Starts again after stop() or kill(), on the same paths.
   void start() {

@@ -17,7 +17,8 @@ namespace aqua::testing {
 
 inline southbound::HttpReply ask(const std::string& coordinator, southbound::HttpRequest request) {
   const auto deadline = southbound::Clock::now() + std::chrono::seconds{60};
-  auto outcome = southbound::exchange(wire::parse_address(coordinator).value(), request, deadline, nullptr);
+  auto outcome =
+      southbound::exchange(wire::parse_address(coordinator).value(), request, deadline, nullptr);
   EXPECT_TRUE(outcome.reply) << outcome.error.message;
   return outcome.reply.value_or(southbound::HttpReply{});
 }
@@ -36,13 +37,15 @@ inline Result<southbound::Lifeline> connect_lifeline(const std::string& path, co
 }
 
 struct RawSession {
-  RawSession(std::string address, const std::string& lifeline_path, const ClientId& client_id = random_id<ClientTag>())
+  RawSession(std::string address, const std::string& lifeline_path,
+             const ClientId& client_id = random_id<ClientTag>())
       : coordinator(std::move(address)), id(client_id) {
     auto connected = connect_lifeline(lifeline_path, id);
     EXPECT_TRUE(connected.ok()) << connected.error().message;
     if (connected.ok()) lifeline = std::move(connected).value();
   }
-  southbound::HttpReply call(const std::string& method, const std::string& target, const std::string& body = {}) const {
+  southbound::HttpReply call(const std::string& method, const std::string& target,
+                             const std::string& body = {}) const {
     return ask(coordinator, {method, target, lifeline.welcome.secret, body});
   }
   southbound::HttpReply join(bool producer = false) const {

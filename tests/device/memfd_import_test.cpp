@@ -67,7 +67,7 @@ TEST_P(MemfdSlabs, WhatIsNotAMemfdIsRefused) {
 }
 
 TEST_P(MemfdSlabs, ARefusedImportLeaksNoDescriptor) {
-  const int before = open_descriptors();
+  const auto before = open_descriptors();
   EXPECT_CODE(Code::invalid_argument, device_->import_slab(memfd(kBytes, 0), kBytes));
   EXPECT_CODE(Code::invalid_argument, device_->import_slab(memfd(kBytes, kSeals), kBytes + 1));
   EXPECT_EQ(open_descriptors(), before);

@@ -42,13 +42,15 @@ Result<void> arm(std::string_view at) {
   const std::size_t second = at.find(':', first + 1);
   int count = 0;
   const char* const number = at.data() + first + 1;
-  const bool well_formed = second != std::string_view::npos &&
-                           std::from_chars(number, at.data() + second, count).ptr == at.data() + second;
+  const bool well_formed =
+      second != std::string_view::npos &&
+      std::from_chars(number, at.data() + second, count).ptr == at.data() + second;
   const std::string_view action = well_formed ? at.substr(second + 1) : std::string_view{};
   if (count < 1 || (action != "kill" && action != "stop")) {
     return Error{Code::invalid_argument, concat("arm: '", at, "': expected STEP:COUNT:kill|stop")};
   }
-  all.push_back(std::make_unique<Armed>(at.substr(0, first), count, action == "kill" ? SIGKILL : SIGSTOP));
+  all.push_back(
+      std::make_unique<Armed>(at.substr(0, first), count, action == "kill" ? SIGKILL : SIGSTOP));
   current.store(all.back().get());
   step_hook.store(&on_step);
   return {};

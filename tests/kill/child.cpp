@@ -28,7 +28,8 @@ Pipe open_pipe() {
 [[noreturn]] void become(char* const* argv, int in, int out, int log, pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ::signal(SIGPIPE, SIG_DFL);  // as an engine has it: the library may not rely on anything else
-  if (::getppid() != parent || ::dup2(in, 0) < 0 || ::dup2(out, 1) < 0 || ::dup2(log, 2) < 0) ::_exit(126);
+  if (::getppid() != parent || ::dup2(in, 0) < 0 || ::dup2(out, 1) < 0 || ::dup2(log, 2) < 0)
+    ::_exit(126);
   ::execv(argv[0], argv);
   ::_exit(127);
 }
@@ -74,7 +75,8 @@ std::optional<std::string> Child::read_line(std::chrono::milliseconds patience) 
     }
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
     pollfd poll_fd{from_.get(), POLLIN, 0};
-    if (left.count() <= 0 || ::poll(&poll_fd, 1, static_cast<int>(left.count())) != 1) return std::nullopt;
+    if (left.count() <= 0 || ::poll(&poll_fd, 1, static_cast<int>(left.count())) != 1)
+      return std::nullopt;
     std::array<char, 4096> buffer{};
     const ssize_t n = ::read(from_.get(), buffer.data(), buffer.size());
     if (n <= 0) return std::nullopt;
@@ -124,7 +126,8 @@ void Child::kill_and_reap() {
   if (dead_) return;
   ::kill(pid_, SIGKILL);
   int status = 0;
-  while (!dead_ && ::waitpid(pid_, &status, 0) == pid_) dead_ = WIFEXITED(status) || WIFSIGNALED(status);
+  while (!dead_ && ::waitpid(pid_, &status, 0) == pid_)
+    dead_ = WIFEXITED(status) || WIFSIGNALED(status);
   dead_ = true;
 }
 

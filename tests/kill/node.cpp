@@ -18,12 +18,12 @@
 #include "kill/node_options.hpp"
 #include "kill/tenant.hpp"
 
-
 namespace aqua::kill_test {
 namespace {
 
 Json to_json(const TierStatus& tier) {
-  return {{"tensors", tier.tensors}, {"bytes", tier.tensor_bytes}, {"capacity", tier.capacity_bytes}};
+  return {
+      {"tensors", tier.tensors}, {"bytes", tier.tensor_bytes}, {"capacity", tier.capacity_bytes}};
 }
 
 Json to_json(const Findings& findings) {
@@ -33,7 +33,9 @@ Json to_json(const Findings& findings) {
 }
 
 Json to_json(const ReclaimProgress& progress) {
-  Json json{{"done", progress.done}, {"wanted", progress.bytes_wanted}, {"returned", progress.bytes_returned}};
+  Json json{{"done", progress.done},
+            {"wanted", progress.bytes_wanted},
+            {"returned", progress.bytes_returned}};
   json["holders"] = Json::array();
   for (const Holder& holder : progress.holders) json["holders"].push_back(holder.pid);
   return json;
@@ -55,14 +57,19 @@ class Node {
     runtime.emulated.total_bytes = options_.device_bytes;
     runtime.callbacks.on_log = [name = options_.name](LogLevel level, const std::string& text) {
       const auto now = std::chrono::steady_clock::now().time_since_epoch();
-      std::fprintf(stderr, "%.6f %s%s %s\n", std::chrono::duration<double>(now).count(), name.c_str(),
-                   level == LogLevel::info ? "" : level == LogLevel::warning ? " W" : " E", text.c_str());
+      std::fprintf(stderr, "%.6f %s%s %s\n", std::chrono::duration<double>(now).count(),
+                   name.c_str(),
+                   level == LogLevel::info      ? ""
+                   : level == LogLevel::warning ? " W"
+                                                : " E",
+                   text.c_str());
     };
     AQUA_ASSIGN(runtime_, Runtime::open(runtime));
-    AQUA_ASSIGN(tenant_, Tenant::open(*runtime_, {.tenant = options_.tenant,
-                                                  .engine_bytes = options_.engine_bytes,
-                                                  .tensors = options_.consumer ? options_.tensors : 0,
-                                                  .tensor_bytes = options_.tensor_bytes}));
+    AQUA_ASSIGN(tenant_,
+                Tenant::open(*runtime_, {.tenant = options_.tenant,
+                                         .engine_bytes = options_.engine_bytes,
+                                         .tensors = options_.consumer ? options_.tensors : 0,
+                                         .tensor_bytes = options_.tensor_bytes}));
     tenant_->start();
     return {};
   }
@@ -98,8 +105,9 @@ class Node {
   }
 
   [[nodiscard]] Result<void> reclaim(const Json& command) {
-    AQUA_ASSIGN(reclaim_, runtime_->reclaim(command.at("bytes").get<std::size_t>(),
-                                            std::chrono::milliseconds(command.at("within_ms").get<int>())));
+    AQUA_ASSIGN(reclaim_,
+                runtime_->reclaim(command.at("bytes").get<std::size_t>(),
+                                  std::chrono::milliseconds(command.at("within_ms").get<int>())));
     return {};
   }
 
@@ -133,7 +141,8 @@ int run(const NodeOptions& options) {
 }  // namespace aqua::kill_test
 
 int main(int argc, char** argv) {
-  const auto options = aqua::kill_test::parse_node_options({argv + 1, argv + (argc > 0 ? argc : 1)});
+  const auto options =
+      aqua::kill_test::parse_node_options({argv + 1, argv + (argc > 0 ? argc : 1)});
   if (!options.ok()) {
     std::fprintf(stderr, "%s\n", options.error().message.c_str());
     return 2;

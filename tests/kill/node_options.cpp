@@ -25,7 +25,8 @@ Result<NodeOptions> parse_node_options(std::span<const char* const> arguments) {
     } else if (key == "--at") {
       options.at = value;
     } else if (key == "--tenant") {
-      if (std::from_chars(value.data(), value.data() + value.size(), options.tenant).ec != std::errc{}) {
+      if (std::from_chars(value.data(), value.data() + value.size(), options.tenant).ec !=
+          std::errc{}) {
         return Error{Code::invalid_argument, concat("--tenant ", value)};
       }
     } else {
@@ -33,19 +34,20 @@ Result<NodeOptions> parse_node_options(std::span<const char* const> arguments) {
     }
   }
   if (arguments.size() % 2 != 0 || options.tenant == 0) {
-    return Error{Code::invalid_argument, "usage: aqua_kill_node --role producer|consumer --tenant N ..."};
+    return Error{Code::invalid_argument,
+                 "usage: aqua_kill_node --role producer|consumer --tenant N ..."};
   }
   return options;
 }
 
 std::vector<std::string> to_arguments(const NodeOptions& options) {
-  return {"--role",    options.consumer ? "consumer" : "producer",
-          "--name",    options.name,
-          "--device",  options.device,
+  return {"--role",        options.consumer ? "consumer" : "producer",
+          "--name",        options.name,
+          "--device",      options.device,
           "--coordinator", options.coordinator,
-          "--sockets", options.sockets,
-          "--tenant",  concat(options.tenant),
-          "--at",      options.at};
+          "--sockets",     options.sockets,
+          "--tenant",      concat(options.tenant),
+          "--at",          options.at};
 }
 
 }  // namespace aqua::kill_test

@@ -20,21 +20,24 @@ std::string list(const std::vector<std::string>& words) {
   return text;
 }
 
-bool done(const Json& status) { return status.at("reclaim").at("done") || status.at("reclaim").at("wanted") == 0; }
+bool done(const Json& status) {
+  return status.at("reclaim").at("done") || status.at("reclaim").at("wanted") == 0;
+}
 
 }  // namespace
 
 const ledger::Client* Rig::find(const wire::State& state, const Actor& actor) const {
-  const auto found = std::ranges::find(state.clients, static_cast<std::int64_t>(pid(actor)),
-                                       [](const ledger::Client& client) { return client.info.pid; });
+  const auto found =
+      std::ranges::find(state.clients, static_cast<std::int64_t>(pid(actor)),
+                        [](const ledger::Client& client) { return client.info.pid; });
   return found == state.clients.end() ? nullptr : &*found;
 }
 
 std::size_t Rig::held_by(const wire::State& state, const Actor& actor) const {
   const ledger::Client* client = find(state, actor);
   if (client == nullptr) return 0;
-  return static_cast<std::size_t>(
-      std::ranges::count_if(state.slabs, [&](const ledger::Slab& slab) { return slab.holder == client->info.id; }));
+  return static_cast<std::size_t>(std::ranges::count_if(
+      state.slabs, [&](const ledger::Slab& slab) { return slab.holder == client->info.id; }));
 }
 
 std::string Rig::unsettled_clients(const wire::State& state) {
@@ -43,15 +46,19 @@ std::string Rig::unsettled_clients(const wire::State& state) {
     if (client == nullptr) return concat(to_string(node), " is no client");
     if (client->state != ledger::ClientState::live) return concat(to_string(node), " is suspect");
   }
-  if (state.clients.size() != nodes_.size()) return concat(state.clients.size(), " clients, some of them dead");
+  if (state.clients.size() != nodes_.size())
+    return concat(state.clients.size(), " clients, some of them dead");
   return {};
 }
 
 std::string Rig::unsettled_slabs(const wire::State& state) {
   for (const ledger::Slab& slab : state.slabs) {
-    const auto is = [](const ClientId& id) { return [id](const ledger::Client& client) { return client.info.id == id; }; };
+    const auto is = [](const ClientId& id) {
+      return [id](const ledger::Client& client) { return client.info.id == id; };
+    };
     if (std::ranges::none_of(state.clients, is(slab.id.producer))) return "a slab of nobody";
-    if (slab.state != ledger::SlabState::leased) return concat("slab ", to_string(slab.id), " is ", to_string(slab.state));
+    if (slab.state != ledger::SlabState::leased)
+      return concat("slab ", to_string(slab.id), " is ", to_string(slab.state));
     if (std::ranges::none_of(state.clients, is(*slab.holder))) return "a slab is leased by nobody";
   }
   return {};
@@ -60,7 +67,9 @@ std::string Rig::unsettled_slabs(const wire::State& state) {
 std::string Rig::unsettled_node(const wire::State& state, const Actor& actor) {
   const Json status = ask(actor, {{"do", "status"}});
   if (status.is_null()) return concat(to_string(actor), " does not answer");
-  const auto no = [&](const auto&... why) { return concat(to_string(actor), ": ", why..., ": ", status.dump()); };
+  const auto no = [&](const auto&... why) {
+    return concat(to_string(actor), ": ", why..., ": ", status.dump());
+  };
   const NodeOptions sizes;
   if (!status.at("connected")) return no("not connected");
   std::size_t foreign = 0;  // slabs mapped beyond its own
@@ -68,14 +77,17 @@ std::string Rig::unsettled_node(const wire::State& state, const Actor& actor) {
     const std::size_t lent = status.at("lent");
     if (lent != target_) return no("lends ", lent, " of ", target_);
     if (status.at("held") != lent) return no("not all that is lent is held");
-    if (status.at("free") != sizes.device_bytes - sizes.engine_bytes - lent) return no("device memory is missing");
+    if (status.at("free") != sizes.device_bytes - sizes.engine_bytes - lent)
+      return no("device memory is missing");
     foreign = lent / sizes.slab_bytes;
   } else {
     foreign = held_by(state, actor);
     const Json& peer = status.at("peer");
-    if (peer.at("capacity") != foreign * sizes.slab_bytes) return no("has not imported its ", foreign, " slabs");
+    if (peer.at("capacity") != foreign * sizes.slab_bytes)
+      return no("has not imported its ", foreign, " slabs");
     if (foreign != target_ / sizes.slab_bytes) return no("holds ", foreign, " slabs");
-    if (peer.at("tensors") != (target_ > 0 ? sizes.tensors : 0)) return no("not every tensor is where it should be");
+    if (peer.at("tensors") != (target_ > 0 ? sizes.tensors : 0))
+      return no("not every tensor is where it should be");
   }
   if (const std::size_t maps = mapped_slabs(pid(actor)).size(); maps != kOwnSlabs + foreign) {
     return no("maps ", maps, " slabs, not ", kOwnSlabs, " + ", foreign);
@@ -113,12 +125,14 @@ void Rig::settle(const std::string& when) {
   const bool settled = eventually(kPatience, [&] {
     for (const Actor& node : nodes_) {
       if (node.role != Role::producer || !running(node)) continue;
-      if (const Json status = ask(node, {{"do", "status"}}); !status.is_null() && done(status)) lend(node);
+      if (const Json status = ask(node, {{"do", "status"}}); !status.is_null() && done(status))
+        lend(node);
     }
     why = unsettled();
     return why.empty() || ::testing::Test::HasFailure();
   });
-  tell(concat(settled && why.empty() ? "settled " : "not settled ", when, why.empty() ? "" : ": ", why));
+  tell(concat(settled && why.empty() ? "settled " : "not settled ", when, why.empty() ? "" : ": ",
+              why));
   ASSERT_TRUE(settled) << when << ": " << why;
 }
 
@@ -128,7 +142,8 @@ void Rig::verify(const std::string& when) {
     const Json found = ask(node, {{"do", "verify"}});
     if (found.is_null()) continue;
     for (const char* fault : {"mismatches", "strangers", "lost", "errors"}) {
-      EXPECT_EQ(found.at(fault), 0) << to_string(node) << ", " << when << ": " << fault << ": " << found.at("first");
+      EXPECT_EQ(found.at(fault), 0)
+          << to_string(node) << ", " << when << ": " << fault << ": " << found.at("first");
     }
   }
 }
@@ -139,7 +154,8 @@ std::string Rig::sharers() {
     if (node.role != Role::consumer || slots_[node].child == nullptr) continue;
     for (const std::uint64_t inode : mapped_slabs(pid(node))) {
       const auto [other, first] = holders.emplace(inode, node);
-      if (!first && other->second != node) return concat(to_string(node), " and ", to_string(other->second), " map ", inode);
+      if (!first && other->second != node)
+        return concat(to_string(node), " and ", to_string(other->second), " map ", inode);
     }
   }
   return {};
@@ -148,7 +164,8 @@ std::string Rig::sharers() {
 void Rig::expect_one_holder(const std::string& when) {
   // The maps are not read at one moment: a slab may change hands in between, but not for long.
   std::string who;
-  EXPECT_TRUE(eventually(std::chrono::milliseconds(200), [&] { return (who = sharers()).empty(); })) << when << ": " << who;
+  EXPECT_TRUE(eventually(std::chrono::milliseconds(200), [&] { return (who = sharers()).empty(); }))
+      << when << ": " << who;
 }
 
 void Rig::sweep(const std::string& when) {

@@ -26,8 +26,8 @@ std::multiset<std::uint64_t> mapped_slabs(pid_t pid) {
 std::vector<std::string> descriptors(pid_t pid) {
   std::vector<std::string> kinds;
   std::error_code ended;  // descriptors may close while we look
-  for (std::filesystem::directory_iterator at(concat("/proc/", pid, "/fd"), ended), end; !ended && at != end;
-       at.increment(ended)) {
+  for (std::filesystem::directory_iterator at(concat("/proc/", pid, "/fd"), ended), end;
+       !ended && at != end; at.increment(ended)) {
     std::string target = std::filesystem::read_symlink(at->path(), ended).string();
     if (!ended) kinds.push_back(target.substr(0, target.find(":[")));
     ended.clear();

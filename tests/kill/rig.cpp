@@ -30,7 +30,8 @@ std::string to_string(const Actor& actor) {
   return concat(actor.role == Role::producer ? "producer" : "consumer", actor.index);
 }
 
-Rig::Rig(unsigned pairs) : directory_(make_directory()), coordinator_("unix:" + directory_ + "/c.sock") {
+Rig::Rig(unsigned pairs)
+    : directory_(make_directory()), coordinator_("unix:" + directory_ + "/c.sock") {
   target_ = full_target();
   for (unsigned i = 0; i < pairs; ++i) {
     nodes_.push_back({Role::producer, i});
@@ -82,8 +83,9 @@ std::vector<std::string> Rig::command_line(const Actor& actor, Slot& slot, const
   if (actor.role == Role::coordinator) {
     std::vector<std::string> line{AQUA_KILL_COORDINATOR};
     if (!at.empty()) line.insert(line.end(), {"--at", at});
-    line.insert(line.end(), {"--data", directory_ + "/data", "--listen", coordinator_, "--client-ttl",
-                             concat(kClientTtl.count()), "--lease-ttl", concat(kLeaseTtl.count())});
+    line.insert(line.end(),
+                {"--data", directory_ + "/data", "--listen", coordinator_, "--client-ttl",
+                 concat(kClientTtl.count()), "--lease-ttl", concat(kLeaseTtl.count())});
     return line;
   }
   NodeOptions options;
@@ -154,7 +156,9 @@ bool Rig::running(const Actor& actor) {
   return slot.child != nullptr && !slot.stopped && !slot.child->dead();
 }
 
-pid_t Rig::pid(const Actor& actor) const { return slots_.at(actor).child->pid(); }
+pid_t Rig::pid(const Actor& actor) const {
+  return slots_.at(actor).child->pid();
+}
 
 Json Rig::ask(const Actor& actor, const Json& command) {
   std::optional<Json> answer;
@@ -175,7 +179,8 @@ void Rig::lend(const Actor& producer) {
 }
 
 void Rig::reclaim(const Actor& producer, std::size_t bytes, std::chrono::milliseconds within) {
-  tell(concat(to_string(producer), " reclaims ", bytes >> 20, " MiB within ", within.count(), " ms"));
+  tell(concat(to_string(producer), " reclaims ", bytes >> 20, " MiB within ", within.count(),
+              " ms"));
   (void)ask(producer, {{"do", "reclaim"}, {"bytes", bytes}, {"within_ms", within.count()}});
 }
 

@@ -28,7 +28,8 @@ struct Actor {
 
 inline constexpr std::chrono::milliseconds kClientTtl{300};
 inline constexpr std::chrono::milliseconds kLeaseTtl{500};
-inline constexpr std::chrono::milliseconds kPatience{20000};  // until a test gives up; not a bound of ours
+inline constexpr std::chrono::milliseconds kPatience{
+    20000};  // until a test gives up; not a bound of ours
 
 class Rig {
  public:
@@ -87,7 +88,8 @@ class Rig {
     bool stopped = false;
     std::string log;
   };
-  [[nodiscard]] std::vector<std::string> command_line(const Actor& actor, Slot& slot, const std::string& at);
+  [[nodiscard]] std::vector<std::string> command_line(const Actor& actor, Slot& slot,
+                                                      const std::string& at);
   bool await_open(const Actor& actor);
   [[nodiscard]] std::string unsettled_clients(const wire::State& state);
   [[nodiscard]] std::string unsettled_slabs(const wire::State& state);
@@ -102,7 +104,8 @@ class Rig {
   std::vector<Actor> actors_;
   std::vector<Actor> nodes_;
   std::map<Actor, Slot> slots_;
-  std::map<Role, std::vector<std::string>> descriptors_;  // of each role, when settled for the first time
+  std::map<Role, std::vector<std::string>>
+      descriptors_;  // of each role, when settled for the first time
   std::uint16_t next_tenant_ = 1;
   std::size_t target_ = 0;
   std::vector<std::string> story_;

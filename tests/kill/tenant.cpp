@@ -12,7 +12,8 @@ constexpr std::chrono::milliseconds kBreath{2};  // between passes: several node
 constexpr std::uint16_t kObjects = 1 << 12;
 
 std::span<std::uint64_t> words_of(std::byte* address, std::size_t bytes) {
-  return {reinterpret_cast<std::uint64_t*>(emulated::kernel_view(address)), bytes / sizeof(std::uint64_t)};
+  return {reinterpret_cast<std::uint64_t*>(emulated::kernel_view(address)),
+          bytes / sizeof(std::uint64_t)};
 }
 
 }  // namespace
@@ -24,10 +25,11 @@ Result<std::unique_ptr<Tenant>> Tenant::open(Runtime& runtime, const Options& op
   const MutexLock lock(self.mu_);
   AQUA_ASSIGN(self.engine_, emulated::allocate(runtime, options.engine_bytes));
   self.engine_owner_ = {options.tenant, 0, 1};
-  AQUA_TRY(emulated::launch(runtime, stream,
-                            [data = self.engine_.data(), bytes = self.engine_.bytes(), owner = self.engine_owner_] {
-                              write_stamps(words_of(data, bytes), owner);
-                            }));
+  AQUA_TRY(emulated::launch(
+      runtime, stream,
+      [data = self.engine_.data(), bytes = self.engine_.bytes(), owner = self.engine_owner_] {
+        write_stamps(words_of(data, bytes), owner);
+      }));
   for (std::size_t i = 0; i < options.tensors; ++i) AQUA_TRY(self.add());
   return tenant;
 }
@@ -75,7 +77,8 @@ Findings Tenant::verify() {
 }
 
 Result<void> Tenant::add() {
-  AQUA_ASSIGN(AquaTensor tensor, runtime_.allocate({.bytes = options_.tensor_bytes, .name = concat(next_object_)}));
+  AQUA_ASSIGN(AquaTensor tensor,
+              runtime_.allocate({.bytes = options_.tensor_bytes, .name = concat(next_object_)}));
   Tier tier{};
   check_fresh(tensor, tier);
   kept_.push_back({std::move(tensor), {options_.tenant, next_object_, 0}});
@@ -94,9 +97,10 @@ void Tenant::rewrite(Kept& kept) {
   auto pin = kept.tensor.pin(Access::write, stream_);
   if (!pin.ok()) return failed(pin.error(), concat("write pin of ", kept.owner.object));
   ++kept.owner.version;
-  const auto launched = emulated::launch(runtime_, stream_, [data = pin->data(), bytes = pin->bytes(), owner = kept.owner] {
-    write_stamps(words_of(data, bytes), owner);
-  });
+  const auto launched = emulated::launch(
+      runtime_, stream_, [data = pin->data(), bytes = pin->bytes(), owner = kept.owner] {
+        write_stamps(words_of(data, bytes), owner);
+      });
   if (!launched.ok()) failed(launched.error(), "write");
 }
 
@@ -106,9 +110,10 @@ Result<Odd> Tenant::look_at(AquaTensor& tensor, Tier& tier, Look look) {
   {
     AQUA_ASSIGN(const Pin pin, tensor.pin(Access::read, stream_));
     tier = pin.tier();
-    AQUA_TRY(emulated::launch(runtime_, stream_, [&odd, look, data = pin.data(), bytes = pin.bytes()] {
-      odd = look(words_of(data, bytes));
-    }));
+    AQUA_TRY(
+        emulated::launch(runtime_, stream_, [&odd, look, data = pin.data(), bytes = pin.bytes()] {
+          odd = look(words_of(data, bytes));
+        }));
   }
   AQUA_TRY(emulated::synchronize(runtime_, stream_));
   return odd;
@@ -116,14 +121,17 @@ Result<Odd> Tenant::look_at(AquaTensor& tensor, Tier& tier, Look look) {
 
 void Tenant::check(Kept& kept) {
   Tier tier{};
-  const auto odd = look_at(kept.tensor, tier, [owner = kept.owner](auto words) { return mismatches(words, owner); });
+  const auto odd = look_at(kept.tensor, tier,
+                           [owner = kept.owner](auto words) { return mismatches(words, owner); });
   if (!odd.ok()) return failed(odd.error(), concat("read of ", kept.owner.object));
-  found(findings_.mismatches, *odd, concat("tensor ", kept.owner.object, " version ", kept.owner.version, " in tier ",
-                                           to_string(tier)));
+  found(findings_.mismatches, *odd,
+        concat("tensor ", kept.owner.object, " version ", kept.owner.version, " in tier ",
+               to_string(tier)));
 }
 
 void Tenant::check_fresh(AquaTensor& tensor, Tier& tier) {
-  const auto odd = look_at(tensor, tier, [us = options_.tenant](auto words) { return strangers(words, us); });
+  const auto odd =
+      look_at(tensor, tier, [us = options_.tenant](auto words) { return strangers(words, us); });
   if (!odd.ok()) return failed(odd.error(), "read of a new tensor");
   found(findings_.strangers, *odd, concat("new tensor in tier ", to_string(tier)));
 }
@@ -131,9 +139,9 @@ void Tenant::check_fresh(AquaTensor& tensor, Tier& tier) {
 void Tenant::check_engine() {
   Odd odd;
   const auto launched =
-      emulated::launch(runtime_, stream_, [&odd, data = engine_.data(), bytes = engine_.bytes(), owner = engine_owner_] {
-        odd = mismatches(words_of(data, bytes), owner);
-      });
+      emulated::launch(runtime_, stream_,
+                       [&odd, data = engine_.data(), bytes = engine_.bytes(),
+                        owner = engine_owner_] { odd = mismatches(words_of(data, bytes), owner); });
   const auto done = launched.ok() ? emulated::synchronize(runtime_, stream_) : launched;
   if (!done.ok()) return failed(done.error(), "engine memory");
   found(findings_.mismatches, odd, "engine memory");
@@ -158,15 +166,16 @@ std::size_t Tenant::sweep(std::size_t most_bytes) {
 
 void Tenant::failed(const Error& error, const std::string& what) {
   ++(error.code == Code::data_loss ? findings_.lost : findings_.errors);
-  if (findings_.first.empty()) findings_.first = concat(what, ": ", to_string(error.code), ": ", error.message);
+  if (findings_.first.empty())
+    findings_.first = concat(what, ": ", to_string(error.code), ": ", error.message);
 }
 
 void Tenant::found(std::size_t& counter, const Odd& odd, const std::string& what) {
   if (odd.count == 0) return;
   counter += odd.count;
   if (!findings_.first.empty()) return;
-  findings_.first = concat(what, ": ", odd.count, " words, the first at ", odd.first_index, " is tenant ",
-                           tenant_of(odd.first_word), "'s (", odd.first_word, ")");
+  findings_.first = concat(what, ": ", odd.count, " words, the first at ", odd.first_index,
+                           " is tenant ", tenant_of(odd.first_word), "'s (", odd.first_word, ")");
 }
 
 }  // namespace aqua::kill_test

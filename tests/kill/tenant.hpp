@@ -37,7 +37,8 @@ class Tenant {
     std::size_t tensors = 0;
     std::size_t tensor_bytes = 0;
   };
-  [[nodiscard]] static Result<std::unique_ptr<Tenant>> open(Runtime& runtime, const Options& options);
+  [[nodiscard]] static Result<std::unique_ptr<Tenant>> open(Runtime& runtime,
+                                                            const Options& options);
   ~Tenant();
   Tenant(const Tenant&) = delete;
   Tenant& operator=(const Tenant&) = delete;

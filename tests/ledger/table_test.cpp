@@ -126,7 +126,9 @@ class LedgerCell : public World, public ::testing::WithParamInterface<TableCase>
 };
 
 TEST_P(LedgerCell, DoesWhatTheTableSays) {
-  const auto [from, wanted, event] = GetParam();
+  const SlabState from = GetParam().state;
+  const bool wanted = GetParam().wanted;
+  const SlabEvent event = GetParam().event;
   bring(from, wanted);
   ASSERT_EQ(state(slab), to_string(from));
   const Outcome expected = transition(from, event, wanted);

@@ -109,7 +109,7 @@ std::size_t open_descriptors() {
 std::size_t slab_mappings() {
   std::ifstream maps("/proc/self/maps");
   std::size_t count = 0;
-  for (std::string line; std::getline(maps, line);) count += line.find("aqua-slab") != std::string::npos ? 1 : 0;
+  for (std::string line; std::getline(maps, line);) if (line.find("aqua-slab") != std::string::npos) ++count;
   return count;
 }
 

@@ -6,6 +6,7 @@
 
 #include "aqua/elastic_pool.hpp"
 #include "aqua/emulated.hpp"
+#include "device/device.hpp"
 #include "runtime/runtime_fixture.hpp"
 
 namespace aqua {

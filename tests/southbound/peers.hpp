@@ -17,8 +17,8 @@ namespace aqua::testing {
 
 inline constexpr std::uint64_t kSlabBytes = 2 << 20;
 
-inline southbound::Options options_of(const std::string& coordinator, const std::string& name, bool producer,
-                                      const ClientId& id = random_id<ClientTag>()) {
+inline southbound::Options options_of(const std::string& coordinator, const std::string& name,
+                                      bool producer, const ClientId& id = random_id<ClientTag>()) {
   southbound::Options options;
   options.coordinator = coordinator;
   options.info.id = id;

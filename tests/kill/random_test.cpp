@@ -1,0 +1,90 @@
+// Kills at random moments, under load, with reclaims going on. The seed is printed; set
+// AQUA_TEST_SEED to repeat it, and AQUA_KILL_ROUNDS for other than 25 rounds.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <iostream>
+#include <random>
+#include <string>
+#include <thread>
+
+#include "base/concat.hpp"
+#include "kill/rig.hpp"
+
+namespace aqua::kill_test {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+constexpr std::uint64_t kRounds = 25;
+constexpr std::uint64_t kSweepEvery = 5;
+constexpr microseconds kLongest{60000};  // until the next thing happens in a round
+constexpr milliseconds kReclaimDeadline{500};
+
+std::uint64_t number_from(const char* variable, std::uint64_t fallback) {
+  const char* text = std::getenv(variable);  // NOLINT(concurrency-mt-unsafe): one thread
+  return text != nullptr && *text != '\0' ? std::strtoull(text, nullptr, 10) : fallback;
+}
+
+class Dice {
+ public:
+  explicit Dice(std::uint64_t seed) : random_(seed) {}
+  [[nodiscard]] std::size_t below(std::size_t n) {
+    return std::uniform_int_distribution<std::size_t>(0, n - 1)(random_);
+  }
+  [[nodiscard]] bool one_in(std::size_t n) { return below(n) == 0; }
+  // The moment is the point of this test: it is drawn, not waited for.
+  void wait() {
+    std::this_thread::sleep_for(microseconds(below(static_cast<std::size_t>(kLongest.count()))));
+  }
+
+ private:
+  std::mt19937_64 random_;
+};
+
+void maybe_reclaim(Rig& rig, Dice& dice) {
+  const Actor producer{Role::producer, static_cast<unsigned>(dice.below(2))};
+  if (!rig.running(producer) || dice.one_in(3)) return;
+  const std::size_t slab = NodeOptions{}.slab_bytes;
+  rig.reclaim(producer, slab * (1 + dice.below(rig.full_target() / slab)), kReclaimDeadline);
+}
+
+void play_round(Rig& rig, Dice& dice) {
+  maybe_reclaim(rig, dice);
+  const std::size_t victims = dice.one_in(4) ? 2 : 1;  // one may die while another is away
+  for (std::size_t i = 0; i < victims; ++i) {
+    dice.wait();
+    const Actor& victim = rig.actors()[dice.below(rig.actors().size())];
+    if (rig.running(victim)) rig.kill(victim);
+  }
+  dice.wait();
+  rig.expect_one_holder("after a death");
+  maybe_reclaim(rig, dice);
+  for (const Actor& actor : rig.actors()) {
+    if (!rig.running(actor)) rig.start(actor);
+  }
+}
+
+TEST(RandomKills, LoseNothingShowNothingLeaveNothing) {
+  const std::uint64_t seed = number_from("AQUA_TEST_SEED", std::random_device{}());
+  const std::uint64_t rounds = number_from("AQUA_KILL_ROUNDS", kRounds);
+  std::cout << "AQUA_TEST_SEED=" << seed << " AQUA_KILL_ROUNDS=" << rounds << std::endl;
+  Dice dice(seed);
+  Rig rig(2);
+  for (std::uint64_t round = 1; round <= rounds && !::testing::Test::HasFailure(); ++round) {
+    SCOPED_TRACE(concat("round ", round, " of seed ", seed));
+    rig.tell(concat("--- round ", round));
+    play_round(rig, dice);
+    rig.verify("after the kills");
+    rig.settle("in the end");
+    if (::testing::Test::HasFatalFailure()) break;
+    rig.verify("in the end");
+    rig.expect_one_holder("in the end");
+    if (round % kSweepEvery == 0) rig.sweep("in the end");
+  }
+}
+
+}  // namespace
+}  // namespace aqua::kill_test

@@ -1,0 +1,132 @@
+// A process for tests to stop and kill: joins, leases, says so, and waits to be ended.
+//
+//   aqua_test_client lease ADDRESS ID BYTES   with southbound::Client
+//   aqua_test_client fork ADDRESS ID BYTES    by hand; then forks a child that keeps the
+//                                             lifeline open, and says its pid
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+
+#include "base/unix_socket.hpp"
+#include "southbound/client.hpp"
+#include "southbound/exchange.hpp"
+#include "wire/clients.hpp"
+#include "wire/limits.hpp"
+
+namespace {
+
+using namespace aqua;
+
+constexpr unsigned kLifetimeSeconds = 120;  // should the test be gone
+
+[[noreturn]] void fail(const std::string& message) {
+  std::fprintf(stderr, "aqua_test_client: %s\n", message.c_str());
+  std::exit(1);
+}
+
+void say(const char* format, long number) {
+  std::printf(format, number);
+  std::fflush(stdout);
+}
+
+ledger::ClientInfo info_of(const ClientId& id) {
+  ledger::ClientInfo info;
+  info.id = id;
+  info.name = "test client";
+  info.domain = "test";
+  info.consumer = true;
+  return info;
+}
+
+struct Ready : southbound::Listener {
+  void on_connected(const southbound::Session&) override {}
+  void on_snapshot(const wire::Snapshot&) override {
+    const std::lock_guard lock(mu);
+    ready = true;
+    changed.notify_all();
+  }
+  void on_events(std::span<const ledger::Event>) override {}
+  void on_disconnected(const Error&) override {}
+  std::mutex mu;
+  std::condition_variable changed;
+  bool ready = false;
+};
+
+void lease_as_client(const std::string& address, const ClientId& id, std::uint64_t bytes) {
+  Ready ready;
+  southbound::Options options;
+  options.coordinator = address;
+  options.info = info_of(id);
+  auto client = southbound::Client::open(options, ready);
+  if (!client.ok()) fail(client.error().message);
+  {
+    std::unique_lock lock(ready.mu);
+    ready.changed.wait(lock, [&] { return ready.ready; });
+  }
+  const auto grants = (*client)->lease(bytes, bytes);
+  if (!grants.ok()) fail(grants.error().message);
+  say("leased %ld\n", static_cast<long>(grants->size()));
+  for (;;) ::pause();
+}
+
+std::string ask(const std::string& address, const southbound::HttpRequest& request) {
+  const auto deadline = southbound::Clock::now() + std::chrono::seconds{60};
+  auto outcome =
+      southbound::exchange(wire::parse_address(address).value(), request, deadline, nullptr);
+  if (!outcome.reply) fail(outcome.error.message);
+  if (outcome.reply->status != 200) fail(outcome.reply->body);
+  return outcome.reply->body;
+}
+
+void lease_and_fork(const std::string& address, const ClientId& id, std::uint64_t bytes) {
+  const auto info = wire::decode<wire::Info>(ask(address, {"GET", "/v1/info", {}, {}})).value();
+  // A plain descriptor, which a child inherits.
+  const UniqueFd lifeline = connect_seqpacket(info.lifeline).value();
+  const std::string hello = wire::encode(wire::Hello{.client = id});
+  if (!send_message(lifeline.get(), std::as_bytes(std::span(hello)), {}, std::chrono::seconds{60})
+           .ok())
+    fail("hello");
+  const Message answer =
+      receive_message(lifeline.get(), wire::kMaxHelloBytes, std::chrono::seconds{60}).value();
+  const auto welcome =
+      wire::decode<wire::Welcome>(
+          {reinterpret_cast<const char*>(answer.bytes.data()), answer.bytes.size()})
+          .value();
+  wire::JoinRequest join{info_of(id)};
+  join.info.server = welcome.server;
+  ask(address, {"POST", "/v1/clients", welcome.secret, wire::encode(join)});
+  const std::string lease = wire::encode(wire::LeaseRequest{bytes, bytes});
+  const auto grants =
+      wire::decode<wire::LeaseReply>(ask(address, {"POST", "/v1/leases", welcome.secret, lease}))
+          .value();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::prctl(PR_SET_PDEATHSIG, 0);
+    ::alarm(kLifetimeSeconds);
+    for (;;) ::pause();
+  }
+  say("leased %ld\n", static_cast<long>(grants.grants.size()));
+  say("child %ld\n", child);
+  for (;;) ::pause();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 5) fail("usage: lease|fork ADDRESS ID BYTES");
+  ::alarm(kLifetimeSeconds);
+  const auto id = parse_id<ClientTag>(argv[3]);
+  if (!id.ok()) fail(id.error().message);
+  const std::uint64_t bytes = std::strtoull(argv[4], nullptr, 10);
+  if (std::string(argv[1]) == "lease") lease_as_client(argv[2], *id, bytes);
+  if (std::string(argv[1]) == "fork") lease_and_fork(argv[2], *id, bytes);
+  fail("unknown mode");
+}
