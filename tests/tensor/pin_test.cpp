@@ -1,0 +1,136 @@
+// Pins: claims on an address, and the order of work under them.
+#include "tensor/world.hpp"
+
+namespace aqua::tensor {
+namespace {
+
+class Pins : public World {
+ protected:
+  Pins() { add_slab(); }
+  AquaTensor tensor_;
+  void SetUp() override { tensor_ = allocate(1_MiB); }
+  void TearDown() override { tensor_ = AquaTensor(); }
+};
+
+TEST_F(Pins, CoverTheRangeAskedFor) {
+  const auto whole = tensor_.pin(Access::read, a_).value();
+  EXPECT_EQ(whole.bytes(), 1_MiB);
+  const auto part = tensor_.pin(Access::read, a_, {1000, 24}).value();
+  EXPECT_EQ(part.data(), whole.data() + 1000);
+  EXPECT_EQ(part.bytes(), 24U);
+  const auto rest = tensor_.pin(Access::read, a_, {.offset = 1000}).value();
+  EXPECT_EQ(rest.bytes(), 1_MiB - 1000);
+  EXPECT_EQ(rest.tier(), Tier::peer);
+}
+
+TEST_F(Pins, OfRangesOutsideTheTensorAreRefused) {
+  EXPECT_CODE(Code::invalid_argument, tensor_.pin(Access::read, a_, {.offset = 1_MiB}));
+  EXPECT_CODE(Code::invalid_argument, tensor_.pin(Access::read, a_, {0, 0}));
+  EXPECT_CODE(Code::invalid_argument, tensor_.pin(Access::read, a_, {1, 1_MiB}));
+  EXPECT_CODE(Code::invalid_argument, tensor_.pin(Access::write, a_, {1, SIZE_MAX - 1}));
+  EXPECT_CODE(Code::invalid_argument, tensor_.pin(Access::write, a_, {SIZE_MAX, 1}));
+}
+
+TEST_F(Pins, AreCountedUntilReleasedAndMoveWithTheirHandle) {
+  Pin one = tensor_.pin(Access::read, a_).value();
+  Pin two = tensor_.pin(Access::write, a_).value();
+  EXPECT_EQ(tensor_.entry()->pins().readers, 1U);
+  EXPECT_EQ(tensor_.entry()->pins().writers, 1U);
+  Pin moved = std::move(two);
+  EXPECT_FALSE(two.held());  // NOLINT: a moved-from pin holds nothing
+  EXPECT_EQ(tensor_.entry()->pins().writers, 1U);
+  moved = std::move(one);
+  EXPECT_EQ(tensor_.entry()->pins().writers, 0U);
+  moved.release();
+  moved.release();
+  EXPECT_EQ(tensor_.entry()->pins().readers, 0U);
+}
+
+TEST_F(Pins, MakeAReaderWaitForWritesOfOtherStreams) {
+  for (std::uint32_t round = 0; round < 50; ++round) {
+    const Bytes bytes = some_bytes(4096, round);
+    post_write(tensor_, round % 2 == 0 ? a_ : b_, bytes);
+    const auto pin = tensor_.pin(Access::read, round % 2 == 0 ? b_ : a_, {0, 4096}).value();
+    ASSERT_EQ(read(pin, round % 2 == 0 ? b_ : a_), bytes) << round;
+  }
+}
+
+TEST_F(Pins, MakeAWriterWaitForReadersOfOtherStreams) {
+  const Bytes before = some_bytes(1_MiB, 1);
+  post_write(tensor_, a_, before);
+  Gate gate(*gpu_, a_);
+  Bytes seen(1_MiB);
+  {
+    const auto pin = tensor_.pin(Access::read, a_).value();
+    EXPECT_OK(gpu_->copy(device::one(seen.data(), pin.data(), seen.size()), a_));
+  }
+  post_write(tensor_, b_, some_bytes(1_MiB, 2));
+  const auto written = mark(b_);
+  EXPECT_FALSE(reached(*written));
+  gate.open();
+  EXPECT_OK(finish(*gpu_, a_));
+  EXPECT_EQ(seen, before);
+  EXPECT_OK(finish(*gpu_, b_));
+  EXPECT_EQ(read(tensor_, a_), some_bytes(1_MiB, 2));
+}
+
+TEST_F(Pins, MakeAWriterWaitForWritersOfOtherStreams) {
+  Gate gate(*gpu_, a_);
+  post_write(tensor_, a_, some_bytes(1_MiB, 1));
+  post_write(tensor_, b_, some_bytes(1_MiB, 2));
+  const auto written = mark(b_);
+  EXPECT_FALSE(reached(*written));
+  gate.open();
+  EXPECT_EQ(read(tensor_, a_), some_bytes(1_MiB, 2));
+}
+
+TEST_F(Pins, LetReadersOverlap) {
+  post_write(tensor_, a_, some_bytes(1_MiB, 1));
+  EXPECT_OK(finish(*gpu_, a_));
+  Gate gate(*gpu_, a_);
+  { const auto pin = tensor_.pin(Access::read, a_).value(); }
+  EXPECT_EQ(read(tensor_, b_), some_bytes(1_MiB, 1)) << "while the other reader is held up";
+}
+
+TEST_F(Pins, MayNameAnotherStreamAsTheLastUse) {
+  Gate gate(*gpu_, b_);
+  auto pin = tensor_.pin(Access::write, a_).value();
+  post_write(pin, b_, some_bytes(1_MiB, 1));
+  pin.release(b_);
+  const auto reader = tensor_.pin(Access::read, a_).value();
+  const auto ready = mark(a_);
+  EXPECT_FALSE(reached(*ready));
+  gate.open();
+  EXPECT_EQ(read(reader, a_), some_bytes(1_MiB, 1));
+}
+
+TEST_F(Pins, OfManyShortLivedStreamsKeepTheirOrder) {
+  for (std::uint32_t round = 0; round < 40; ++round) {
+    const Stream stream = gpu_->create_stream().value();
+    post_write(tensor_, stream, some_bytes(4096, round), 4096 * std::size_t{round});
+    if (round % 3 == 0) EXPECT_OK(gpu_->destroy_stream(stream));
+  }
+  const Bytes bytes = read(tensor_, a_);
+  for (std::uint32_t round = 0; round < 40; ++round) {
+    const auto at = bytes.begin() + 4096 * static_cast<std::ptrdiff_t>(round);
+    EXPECT_EQ(Bytes(at, at + 4096), some_bytes(4096, round)) << round;
+  }
+}
+
+TEST_F(Pins, OfLostBytesAnswerDataLossAndOldOnesStayValid) {
+  post_write(tensor_, a_, some_bytes(1_MiB, 1));
+  auto pin = tensor_.pin(Access::read, a_).value();
+  tensor_.entry()->lose();
+  EXPECT_TRUE(tensor_.lost());
+  EXPECT_CODE(Code::data_loss, tensor_.pin(Access::read, a_));
+  EXPECT_CODE(Code::data_loss, tensor_.pin(Access::write, a_));
+  EXPECT_EQ(read(pin, a_), some_bytes(1_MiB, 1));
+  EXPECT_EQ(peer_->stats().allocations, 1U);
+  pin.release();
+  table_->limbo().drain();
+  EXPECT_EQ(peer_->stats().allocations, 0U);
+  tensor_.entry()->lose();
+}
+
+}  // namespace
+}  // namespace aqua::tensor
