@@ -57,7 +57,8 @@ class Preparations {
 
   pid_t spawn(const std::vector<std::string>& arguments) {
     std::vector<char*> argv;
-    for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+    for (const std::string& argument : arguments)
+      argv.push_back(const_cast<char*>(argument.c_str()));
     argv.push_back(nullptr);
     pid_t pid = -1;
     check(::posix_spawn(&pid, argv[0], &actions_, &attributes_, argv.data(), environ),

@@ -29,7 +29,7 @@ struct Sequence {
   std::uint32_t generated = 0;
   std::uint32_t run = 0;  // tokens generated since it last came into the cache
   std::vector<std::uint32_t> blocks{};
-  AquaTensor tensor{};  // valid from leaving to returning
+  AquaTensor tensor{};     // valid from leaving to returning
   Tier tier = Tier::host;  // the tensor's, when it was fetched
   Ticket ticket{};
   std::shared_ptr<Check> check{};
@@ -38,9 +38,7 @@ struct Sequence {
   [[nodiscard]] std::uint32_t final_blocks() const {
     return blocks_for(prompt_tokens + output_tokens);
   }
-  [[nodiscard]] std::size_t bytes() const {
-    return blocks_for(tokens()) * CacheShape::kBlockBytes;
-  }
+  [[nodiscard]] std::size_t bytes() const { return blocks_for(tokens()) * CacheShape::kBlockBytes; }
 };
 
 }  // namespace aqua::example

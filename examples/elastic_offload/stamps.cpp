@@ -47,8 +47,8 @@ void write_stamps(const CacheGeometry& cache, const SequenceView& sequence, std:
     std::byte* base = emulated::kernel_view(cache.planes[plane]);
     for (std::uint32_t position = first; position < last; ++position) {
       const std::size_t block = sequence.blocks[position / cache.tokens_per_block];
-      std::byte* slot = base + block * cache.block_bytes() +
-                        position % cache.tokens_per_block * cache.slot_bytes;
+      std::byte* slot =
+          base + block * cache.block_bytes() + position % cache.tokens_per_block * cache.slot_bytes;
       fill(slot, cache.slot_bytes / kWordBytes, first_word(sequence, plane, position));
     }
   }

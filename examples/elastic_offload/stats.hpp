@@ -3,9 +3,8 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
-
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "aqua/types.hpp"
 
@@ -32,12 +31,12 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SwapStats, preemptions, refused_allocations, 
                                    verified, mismatched)
 
 struct ConsumerStats {
-  std::uint64_t submitted = 0, done = 0;                    // requests
+  std::uint64_t submitted = 0, done = 0;                   // requests
   std::uint64_t waiting = 0, resident = 0, preempted = 0;  // requests now
   std::uint64_t tokens = 0, iterations = 0;
   SwapStats swap;
   std::uint64_t verified_in_cache = 0, mismatched_in_cache = 0;  // when a request completes
-  TierBytes tensors;  // now
+  TierBytes tensors;                                             // now
   std::uint64_t leased_bytes = 0;
   std::uint64_t promotions = 0, promoted_bytes = 0;
   std::uint64_t evacuations = 0, evacuated_bytes = 0;
@@ -50,17 +49,16 @@ struct ConsumerStats {
   }
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ConsumerStats, submitted, done, waiting, resident, preempted,
-                                   tokens, iterations, swap, verified_in_cache,
-                                   mismatched_in_cache, tensors, leased_bytes, promotions,
-                                   promoted_bytes, evacuations, evacuated_bytes, budgets,
-                                   lost_tensors)
+                                   tokens, iterations, swap, verified_in_cache, mismatched_in_cache,
+                                   tensors, leased_bytes, promotions, promoted_bytes, evacuations,
+                                   evacuated_bytes, budgets, lost_tensors)
 
 struct ProducerStats {
   std::uint64_t own_bytes = 0, lent_bytes = 0, held_bytes = 0;  // now; held: of lent, by others
   std::uint64_t loans = 0, loaned_bytes = 0;
   std::uint64_t surges = 0;
-  std::uint64_t reclaims = 0;     // after a surge, all that was lent came back
-  std::vector<double> slab_ms;    // from the report of a surge until each slab was back
+  std::uint64_t reclaims = 0;   // after a surge, all that was lent came back
+  std::vector<double> slab_ms;  // from the report of a surge until each slab was back
   std::uint64_t verified_bytes = 0, mismatched_bytes = 0;
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProducerStats, own_bytes, lent_bytes, held_bytes, loans,

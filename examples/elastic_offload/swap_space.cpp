@@ -24,8 +24,8 @@ bool SwapSpace::send_away(Sequence& sequence) {
   sequence.tensor = must(std::move(tensor), "allocate");
   stats_.offloaded.add(sequence.tensor.tier(), bytes);
   ++stats_.preemptions;
-  sequence.ticket = must(
-      runtime_.offload(cache_.layout(), sequence.blocks, sequence.tensor, stream_), "offload");
+  sequence.ticket =
+      must(runtime_.offload(cache_.layout(), sequence.blocks, sequence.tensor, stream_), "offload");
   sequence.phase = Sequence::Phase::leaving;
   return true;
 }
@@ -37,8 +37,8 @@ void SwapSpace::bring_back(Sequence& sequence) {
     // While a pin is held the tensor stays, so that its bytes are booked to the right tier.
     const Pin pin = must(sequence.tensor.pin(Access::read, stream_), "pin");
     sequence.tier = pin.tier();
-    sequence.ticket = must(
-        runtime_.fetch(sequence.tensor, cache_.layout(), sequence.blocks, stream_), "fetch");
+    sequence.ticket =
+        must(runtime_.fetch(sequence.tensor, cache_.layout(), sequence.blocks, stream_), "fetch");
   }
   stats_.fetched.add(sequence.tier, sequence.tensor.bytes());
   sequence.check = launch_check(runtime_, stream_, cache_.geometry(),

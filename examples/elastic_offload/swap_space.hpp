@@ -30,7 +30,6 @@ class SwapSpace {
   [[nodiscard]] const SwapStats& stats() const { return stats_; }
 
  private:
-
   Runtime& runtime_;
   KvCache& cache_;
   const std::uint32_t tenant_;

@@ -21,7 +21,9 @@ ToyEngine::ToyEngine(Runtime& runtime, std::uint32_t tenant)
       swap_(runtime, cache_, tenant),
       compute_(must(emulated::create_stream(runtime), "compute stream")) {}
 
-ToyEngine::~ToyEngine() { (void)emulated::destroy_stream(runtime_, compute_); }
+ToyEngine::~ToyEngine() {
+  (void)emulated::destroy_stream(runtime_, compute_);
+}
 
 void ToyEngine::submit(const WorkItem& item) {
   auto sequence = std::make_unique<Sequence>();
@@ -77,7 +79,9 @@ void ToyEngine::admit() {
   }
 }
 
+// Victims are chosen before anything is launched: the kernels of earlier iterations are over.
 void ToyEngine::schedule() {
+  if (std::exchange(starved_, false) && leaving_blocks() == 0) (void)preempt(0);
   while (!turn_.empty()) {
     const std::uint32_t need = blocks_for(turn_.front()->tokens()) + kGrowthBlocks;
     if (cache_.free_blocks() >= need) {
@@ -93,7 +97,8 @@ void ToyEngine::schedule() {
 void ToyEngine::start(Sequence& sequence) {
   if (sequence.phase == Phase::away) return swap_.bring_back(sequence);
   sequence.blocks = cache_.take(blocks_for(sequence.tokens()));
-  const auto slots = static_cast<std::uint32_t>(sequence.blocks.size()) * CacheShape::kTokensPerBlock;
+  const auto slots =
+      static_cast<std::uint32_t>(sequence.blocks.size()) * CacheShape::kTokensPerBlock;
   writings_.push_back({copy_of(sequence), 0, slots});
   sequence.phase = Phase::resident;
   sequence.run = 0;
@@ -104,11 +109,8 @@ void ToyEngine::start(Sequence& sequence) {
 bool ToyEngine::preempt(std::uint32_t min_run) {
   std::vector<Sequence*> victims;
   for (const auto& sequence : active_) {
-    // What was prefilled in this very iteration has kernels that are not over.
-    const bool settled = sequence->run > 0;
-    if (sequence->phase == Phase::resident && settled && sequence->run >= min_run) {
-      victims.push_back(sequence.get());
-    }
+    const bool old = sequence->phase == Phase::resident && sequence->run >= min_run;
+    if (old) victims.push_back(sequence.get());
   }
   std::stable_sort(victims.begin(), victims.end(),
                    [](const Sequence* a, const Sequence* b) { return a->run > b->run; });
@@ -117,12 +119,11 @@ bool ToyEngine::preempt(std::uint32_t min_run) {
 }
 
 void ToyEngine::decode() {
-  bool starved = false;
   for (const auto& sequence : active_) {
     if (sequence->phase != Phase::resident) continue;
     if (needs_block(*sequence)) {
       if (cache_.free_blocks() == 0) {
-        starved = true;
+        starved_ = true;  // skips a turn
         continue;
       }
       sequence->blocks.push_back(cache_.take(1).front());
@@ -136,7 +137,6 @@ void ToyEngine::decode() {
     const std::uint32_t slots = opens ? CacheShape::kTokensPerBlock : 1;
     writings_.push_back({copy_of(*sequence), position, position + slots});
   }
-  if (starved && leaving_blocks() == 0) (void)preempt(0);  // else: room is on its way
 }
 
 void ToyEngine::finish(Sequence& sequence) {
@@ -163,8 +163,7 @@ SequenceCopy ToyEngine::copy_of(const Sequence& sequence) const {
 LoadReport ToyEngine::load() const {
   LoadReport load;
   load.queue_length = static_cast<double>(waiting_.size() + turn_.size());
-  load.kv_bytes_used =
-      (cache_.blocks() - cache_.free_blocks()) * CacheShape::kBlockBytes;
+  load.kv_bytes_used = (cache_.blocks() - cache_.free_blocks()) * CacheShape::kBlockBytes;
   load.kv_bytes_wanted = load.kv_bytes_used;
   for (const auto& sequence : waiting_) load.kv_bytes_wanted += sequence->bytes();
   for (const Sequence* sequence : turn_) load.kv_bytes_wanted += sequence->bytes();
@@ -175,8 +174,7 @@ ConsumerStats ToyEngine::stats() const {
   ConsumerStats stats = stats_;
   stats.waiting = waiting_.size();
   for (const auto& sequence : active_) {
-    const bool in_cache =
-        sequence->phase == Phase::resident || sequence->phase == Phase::finishing;
+    const bool in_cache = sequence->phase == Phase::resident || sequence->phase == Phase::finishing;
     if (sequence->phase == Phase::waiting) {
       ++stats.waiting;
     } else {

@@ -53,8 +53,9 @@ class ToyEngine {
   Stream compute_;
   std::deque<std::unique_ptr<Sequence>> waiting_;  // not admitted
   std::vector<std::unique_ptr<Sequence>> active_;
-  std::deque<Sequence*> turn_;        // of active_: those that want to come into the cache
-  std::vector<Writing> writings_;     // of this iteration
+  std::deque<Sequence*> turn_;          // of active_: those that want to come into the cache
+  std::vector<Writing> writings_;       // of this iteration
+  bool starved_ = false;                // somebody found no block for its next token
   std::uint32_t committed_blocks_ = 0;  // that active_ will need in the end
   ConsumerStats stats_;
 };

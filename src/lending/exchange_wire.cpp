@@ -6,6 +6,11 @@
 
 #include "base/concat.hpp"
 
+#if defined(__SANITIZE_ADDRESS__) && !defined(__clang__)
+// GCC 12 under sanitizers takes a variant's other members for uninitialised when it is moved.
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
+
 namespace aqua::lending {
 namespace {
 

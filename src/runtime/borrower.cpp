@@ -180,14 +180,21 @@ void Borrower::finish_leaving() {
       ++it;
       continue;
     }
-    const auto given =
-        parts_.importer.give_back(key);  // unmaps in any case; the exporter may be gone
-    if (!given.ok() && given.error().code != Code::unavailable)
-      office_.log(LogLevel::error, given.error().message);
-    tell_returned(key);
+    hand_back(key);
     it = slabs_.erase(it);
     office_.budget_changed(BudgetReason::revoked);
   }
+}
+
+// Unmaps, tells the exporter (which may be gone), then the coordinator.
+void Borrower::hand_back(const lending::SlabKey& key) {
+  office_.returns.post([this, key] {
+    const auto given = parts_.importer.give_back(key);
+    if (!given.ok() && given.error().code != Code::unavailable) {
+      office_.log(LogLevel::error, given.error().message);
+    }
+    tell_returned(key);
+  });
 }
 
 // The exporter has been told already; the ledger then names the right holders, and rows of
@@ -362,15 +369,16 @@ void Borrower::close() {
   parts_.migrator.abandon_promotions();
   parts_.table.limbo().drain();
   std::vector<wire::Return> returns;
-  for (const auto& [key, slab] : slabs_) {
-    if (!parts_.space.slab_empty(slab.offset, slab.bytes))
-      continue;  // a tensor outlives the runtime: its bug
-    (void)parts_.importer.give_back(key);
-    returns.push_back({{key.producer, key.index}, key.generation});
+  for (const lending::ImportedSlab& slab : parts_.importer.all()) {
+    // In use still: a tensor outlives the runtime, which is its owner's bug.
+    if (slabs_.contains(slab.key) && !parts_.space.slab_empty(slab.offset, slab.bytes)) continue;
+    (void)parts_.importer.give_back(slab.key);
+    returns.push_back({{slab.key.producer, slab.key.index}, slab.key.generation});
   }
   slabs_.clear();
-  if (office_.coordinator != nullptr && !returns.empty())
+  if (office_.coordinator != nullptr && !returns.empty()) {
     (void)office_.coordinator->give_back(returns);
+  }
 }
 
 void Borrower::publish() {

@@ -72,6 +72,7 @@ class Borrower {
   void look_again();
   void probe_exporters(Clock::time_point now);
   void producer_gone(const ClientId& producer);
+  void hand_back(const lending::SlabKey& key);
   void tell_returned(const lending::SlabKey& key);
   [[nodiscard]] bool any_leaving() const;
   [[nodiscard]] bool pressing(Clock::time_point now) const;

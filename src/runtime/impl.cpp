@@ -17,6 +17,7 @@ Runtime::Impl::Impl(RuntimeOptions options, std::unique_ptr<device::Device> devi
       callbacks_(options_.callbacks_in_tick),
       office_{loop_,
               errands_,
+              returns_,
               callbacks_,
               nullptr,
               [this](LogLevel level, const std::string& text) { log(level, text); },
@@ -97,6 +98,7 @@ Runtime::Impl::~Impl() {
   }
   loop_.stop();
   errands_.stop();
+  returns_.stop();
   callbacks_.stop();
   if (borrower_ != nullptr) borrower_->close();
   if (exporter_ != nullptr) lender_.close();

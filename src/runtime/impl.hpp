@@ -70,6 +70,7 @@ class Runtime::Impl final : private southbound::Listener {
 
   runtime::CallbackQueue callbacks_;
   runtime::SerialQueue errands_;
+  runtime::SerialQueue returns_;
   runtime::ControlLoop loop_;
   runtime::Office office_;
   runtime::Lender lender_;

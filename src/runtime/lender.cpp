@@ -147,28 +147,42 @@ void Lender::take_free_ones() {
 
 void Lender::bring_home(std::span<const std::uint32_t> indexes) {
   for (const std::uint32_t index : indexes) {
-    const std::array<std::uint32_t, 1> one{index};
-    auto slabs = exporter_->take_back(one);
-    if (!slabs.ok()) {
-      // Held: fetched just before the coordinator withdrew it. Its holder's return brings it.
-      office_.log(LogLevel::warning, slabs.error().message);
-      continue;
-    }
-    Homecoming home;
-    {
-      const MutexLock lock(mu_);
-      home = std::move(homes_.at(index));
-      homes_.erase(index);
-    }
-    const std::size_t bytes = slabs->front()->bytes();
-    home(std::move(slabs->front()));
-    lent_bytes_ -= bytes;
-    for (Pending& pending : reclaims_) {
-      if (pending.state->missing_bytes() == 0) continue;
-      pending.state->credit(bytes, Clock::now());
-      break;
-    }
-    office_.budget_changed(BudgetReason::reclaimed);
+    office_.returns.post([this, index] { bring_home(index); });
+  }
+}
+
+// On the returns' thread: unmapping takes milliseconds.
+void Lender::bring_home(std::uint32_t index) {
+  Homecoming home;
+  {
+    const MutexLock lock(mu_);
+    const auto found = homes_.find(index);
+    if (found == homes_.end()) return;  // brought home already, or only now being put up
+    home = found->second;
+  }
+  const std::array<std::uint32_t, 1> one{index};
+  auto slabs = exporter_->take_back(one);
+  if (!slabs.ok()) {
+    // Held or being scrubbed: its return brings it, or the next look.
+    if (slabs.error().code != Code::not_found) office_.log(LogLevel::info, slabs.error().message);
+    return;
+  }
+  {
+    const MutexLock lock(mu_);
+    homes_.erase(index);
+  }
+  const std::size_t bytes = slabs->front()->bytes();
+  home(std::move(slabs->front()));
+  lent_bytes_ -= bytes;
+  office_.loop.post([this, bytes, now = Clock::now()] { credit(bytes, now); });
+  office_.budget_changed(BudgetReason::reclaimed);
+}
+
+void Lender::credit(std::size_t bytes, Clock::time_point now) {
+  for (Pending& pending : reclaims_) {
+    if (pending.state->missing_bytes() == 0) continue;
+    pending.state->credit(bytes, now);
+    break;
   }
 }
 
@@ -187,10 +201,7 @@ void Lender::report_freed(const lending::SlabStatus& slab) {
   if (!told.ok()) return;  // unavailable: declared anew with the next session
   const auto& state = told->front();
   if (state.ok() && *state == ledger::SlabState::returned) {
-    office_.loop.post([this, index = slab.index] {
-      const std::array<std::uint32_t, 1> one{index};
-      bring_home(one);
-    });
+    office_.returns.post([this, index = slab.index] { bring_home(index); });
   } else if (!state.ok() && state.error().code == Code::not_found) {
     const std::array<ledger::OfferedSlab, 1> offer{*to_offer(slab)};
     (void)office_.coordinator->offer(offer);  // unavailable: as above

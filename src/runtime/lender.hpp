@@ -61,6 +61,8 @@ class Lender {
                 Result<ledger::Ledger::ReclaimStart> started);
   void take_free_ones();
   void bring_home(std::span<const std::uint32_t> indexes);
+  void bring_home(std::uint32_t index);
+  void credit(std::size_t bytes, Clock::time_point now);
   void report_freed(const lending::SlabStatus& slab);
   void end_partially(Pending& pending);
   void forget_row(const ledger::Slab& row);

@@ -12,11 +12,13 @@
 
 namespace aqua::runtime {
 
-// Calls that block on a socket run as errands; what they bring back is posted to the loop,
-// which alone decides. Everything here outlives the lender and the borrower.
+// Calls that block on a socket run as errands, and what takes milliseconds of unmapping as
+// returns, so that neither delays the next copy; what they bring back is posted to the
+// loop, which alone decides. Everything here outlives the lender and the borrower.
 struct Office {
   ControlLoop& loop;
   SerialQueue& errands;
+  SerialQueue& returns;
   CallbackQueue& callbacks;
   southbound::Client* coordinator;  // null: none is configured
   std::function<void(LogLevel, const std::string&)> log;

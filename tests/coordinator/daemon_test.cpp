@@ -1,0 +1,158 @@
+// The daemon as a program: its command line, its files, its end.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "coordinator/daemon_process.hpp"
+#include "coordinator/raw_session.hpp"
+#include "southbound/operator.hpp"
+#include "southbound/peers.hpp"
+
+namespace aqua::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct Ended {
+  int status = 0;
+  std::string output;
+  std::string errors;
+};
+
+// Runs the daemon with arguments that make it end by itself.
+Ended run_daemon(std::vector<std::string> arguments) {
+  const TempDir dir;
+  arguments.insert(arguments.begin(), AQUA_COORDINATOR_PROGRAM);
+  ChildProcess process(arguments, dir / "errors");
+  Ended ended;
+  ended.output = process.read_line();
+  ended.status = process.wait();
+  std::ifstream file(dir / "errors");
+  ended.errors = {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  return ended;
+}
+
+TEST(Daemon, SecondOneOnTheSameDataDirectoryIsRefused) {
+  DaemonProcess daemon;
+  const auto second = run_daemon({"--data", daemon.data(), "--listen", "127.0.0.1:0"});
+  EXPECT_EQ(second.status, 1);
+  EXPECT_THAT(second.errors, HasSubstr("in use by another coordinator, process " +
+                                       std::to_string(daemon.process().pid())));
+  EXPECT_TRUE(southbound::fetch_info(daemon.address()).ok());
+}
+
+TEST(Daemon, SecondOneOnTheSameSocketIsRefused) {
+  DaemonProcess daemon;
+  const TempDir other;
+  const auto second = run_daemon({"--data", other.path(), "--listen", daemon.address()});
+  EXPECT_EQ(second.status, 1);
+  EXPECT_THAT(second.errors, HasSubstr("somebody listens on"));
+  EXPECT_TRUE(southbound::fetch_info(daemon.address()).ok());
+}
+
+TEST(Daemon, SocketPathTooLongIsRefusedWithBothLengths) {
+  const auto ended = run_daemon({"--listen", "unix:/" + std::string(120, 'p')});
+  EXPECT_EQ(ended.status, 2);
+  EXPECT_THAT(ended.errors, HasSubstr("121 bytes; a Unix socket's has at most 107"));
+}
+
+TEST(Daemon, HostBeyondThisMachineIsRefused) {
+  const auto ended = run_daemon({"--listen", "0.0.0.0:7070"});
+  EXPECT_EQ(ended.status, 2);
+  EXPECT_THAT(ended.errors, HasSubstr("host must be localhost"));
+}
+
+TEST(Daemon, DataDirectoryOthersMayWriteToIsRefused) {
+  const TempDir dir;
+  ::chmod(dir.path().c_str(), 0777);
+  const auto ended = run_daemon({"--data", dir.path()});
+  EXPECT_EQ(ended.status, 1);
+  EXPECT_THAT(ended.errors, HasSubstr("writable by nobody else"));
+}
+
+TEST(Daemon, DataDirectoryThatIsALinkIsRefused) {
+  const TempDir dir;
+  std::filesystem::create_directory(dir / "real");
+  std::filesystem::create_symlink(dir / "real", dir / "link");
+  EXPECT_EQ(run_daemon({"--data", dir / "link"}).status, 1);
+}
+
+TEST(Daemon, FileInTheWayOfTheSocketIsLeftAlone) {
+  const TempDir dir;
+  std::ofstream(dir / "file") << "precious";
+  const auto ended = run_daemon({"--data", dir / "data", "--listen", "unix:" + (dir / "file")});
+  EXPECT_EQ(ended.status, 1);
+  EXPECT_THAT(ended.errors, HasSubstr("is not a socket"));
+  EXPECT_EQ(std::filesystem::file_size(dir / "file"), 8U);
+}
+
+TEST(Daemon, StaleSocketsOfAKilledOneAreReplaced) {
+  DaemonProcess daemon;
+  daemon.kill();
+  EXPECT_TRUE(std::filesystem::exists(daemon.lifeline()));
+  daemon.start();
+  EXPECT_TRUE(southbound::fetch_info(daemon.address()).ok());
+}
+
+TEST(Daemon, SocketsAndDirectoryArePrivateUnlessTold) {
+  const auto mode_of = [](const std::string& path) {
+    struct stat info {};
+    EXPECT_EQ(::stat(path.c_str(), &info), 0) << path;
+    return info.st_mode & 0777U;
+  };
+  DaemonProcess private_one;
+  EXPECT_EQ(mode_of(private_one.data()), 0700U);
+  EXPECT_EQ(mode_of(private_one.lifeline()), 0600U);
+  EXPECT_EQ(mode_of(private_one.data() + "/coordinator.sock"), 0600U);
+  DaemonProcess group_one({"--socket-mode", "660"});
+  EXPECT_EQ(mode_of(group_one.lifeline()), 0660U);
+  EXPECT_EQ(mode_of(group_one.data() + "/coordinator.sock"), 0660U);
+}
+
+TEST(Daemon, TermEndsItWithWatchesWaitingAndRemovesItsSockets) {
+  DaemonProcess daemon;
+  Peer peer(daemon.address(), "peer", false);
+  EXPECT_EQ(daemon.stop(), 0);
+  EXPECT_FALSE(std::filesystem::exists(daemon.lifeline()));
+  EXPECT_FALSE(std::filesystem::exists(daemon.data() + "/coordinator.sock"));
+}
+
+TEST(Daemon, TermEndsItThoughAClientHangs) {
+  DaemonProcess daemon;
+  const wire::SocketAddress target =
+      wire::socket_address(wire::parse_address(daemon.address()).value());
+  const UniqueFd hanging(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  ASSERT_EQ(::connect(hanging.get(), target.get(), target.length), 0);
+  ASSERT_EQ(::send(hanging.get(), "GET /v1", 7, MSG_NOSIGNAL), 7);
+  EXPECT_EQ(daemon.stop(), 0);
+}
+
+TEST(Daemon, VersionAndHelpEndWithZeroAndUnknownOptionsWithTwo) {
+  EXPECT_THAT(run_daemon({"--version"}).output, HasSubstr("aqua-coordinator "));
+  EXPECT_THAT(run_daemon({"--help"}).output, HasSubstr("usage:"));
+  EXPECT_EQ(run_daemon({"--version"}).status, 0);
+  const auto ended = run_daemon({"--nonsense"});
+  EXPECT_EQ(ended.status, 2);
+  EXPECT_THAT(ended.errors, HasSubstr("unknown option --nonsense"));
+}
+
+TEST(Daemon, InfoTellsWhereTheLifelineIs) {
+  DaemonProcess daemon;
+  const auto info = southbound::fetch_info(daemon.address());
+  ASSERT_TRUE(info.ok());
+  EXPECT_EQ(info->lifeline, daemon.lifeline());
+  EXPECT_FALSE(info->server.empty());
+  for (const char* path : {"/healthz", "/readyz"}) {
+    EXPECT_EQ(ask(daemon.address(), {"GET", path, {}, {}}).status, 200) << path;
+  }
+}
+
+}  // namespace
+}  // namespace aqua::testing

@@ -1,0 +1,183 @@
+// Requests that no friend sends: each is refused with its own code, and the daemon goes on.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <chrono>
+#include <vector>
+
+#include "coordinator/daemon_process.hpp"
+#include "coordinator/raw_session.hpp"
+#include "southbound/operator.hpp"
+#include "southbound/peers.hpp"
+#include "wire/limits.hpp"
+
+namespace aqua::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+struct HostileHttp : ::testing::Test {
+  ~HostileHttp() override {
+    EXPECT_TRUE(southbound::fetch_info(daemon.address()).ok()) << daemon.log();
+  }
+
+  UniqueFd connect() const {
+    const wire::SocketAddress target =
+        wire::socket_address(wire::parse_address(daemon.address()).value());
+    UniqueFd fd(::socket(target.family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
+    EXPECT_EQ(::connect(fd.get(), target.get(), target.length), 0);
+    return fd;
+  }
+  static void send(const UniqueFd& fd, const std::string& text) {
+    std::size_t sent = 0;
+    while (sent < text.size()) {
+      const ssize_t n = ::send(fd.get(), text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
+      if (n <= 0) return;  // the daemon has heard enough
+      sent += static_cast<std::size_t>(n);
+    }
+  }
+  // Until the daemon closes.
+  static std::string receive(const UniqueFd& fd) {
+    std::string text;
+    char buffer[4096];
+    for (;;) {
+      const ssize_t n = ::recv(fd.get(), buffer, sizeof buffer, 0);
+      if (n <= 0) return text;
+      text.append(buffer, static_cast<std::size_t>(n));
+    }
+  }
+  std::string exchange(const std::string& text) const {
+    const UniqueFd fd = connect();
+    send(fd, text);
+    return receive(fd);
+  }
+  std::string post(const std::string& headers, const std::string& body) const {
+    return exchange("POST /v1/leases HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " +
+                    to_string(session.lifeline.welcome.secret) + "\r\n" + headers + "\r\n" + body);
+  }
+
+  DaemonProcess daemon;
+  RawSession session{daemon.address(), daemon.lifeline()};
+  const std::string json = "Content-Type: application/json\r\n";
+};
+
+TEST_F(HostileHttp, MalformedBodiesAreInvalidArguments) {
+  ASSERT_EQ(session.join().status, 200);
+  for (const char* body :
+       {"{", "[]", "null", "{\"bytes\":-1,\"exit_bytes\":0}", "{\"bytes\":1}", "\xff\xfe"}) {
+    const auto reply = session.call("POST", "/v1/leases", body);
+    EXPECT_EQ(reply.status, 400) << body;
+    EXPECT_EQ(code_of(reply), Code::invalid_argument) << body;
+  }
+}
+
+TEST_F(HostileHttp, DeepBodyIsRefusedBeforeItIsParsed) {
+  const auto reply = session.call("POST", "/v1/leases", std::string(wire::kMaxRequestBytes, '['));
+  EXPECT_EQ(reply.status, 400);
+  EXPECT_EQ(code_of(reply), Code::invalid_argument);
+}
+
+TEST_F(HostileHttp, BodyOverTheLimitIsRefusedUnread) {
+  const auto reply =
+      session.call("POST", "/v1/leases", std::string(wire::kMaxRequestBytes + 1, ' '));
+  EXPECT_EQ(reply.status, 413);
+  EXPECT_EQ(code_of(reply), Code::invalid_argument);
+  EXPECT_THAT(post(json + "Content-Length: 99999999999\r\n", ""), HasSubstr("HTTP/1.1 413"));
+}
+
+TEST_F(HostileHttp, ChunkedBodyIsRefusedWhateverItsSize) {
+  const std::string chunk = "100000\r\n" + std::string(0x100000, 'x') + "\r\n";
+  EXPECT_THAT(post(json + "Transfer-Encoding: chunked\r\n", chunk + chunk + chunk + "0\r\n\r\n"),
+              HasSubstr("HTTP/1.1 411"));
+  EXPECT_THAT(post(json + "Transfer-Encoding: chunked\r\nContent-Length: 2\r\n", "{}"),
+              HasSubstr("HTTP/1.1 411"));
+}
+
+TEST_F(HostileHttp, CompressedBodyIsRefused) {
+  for (const char* encoding : {"gzip", "br", "deflate"}) {
+    EXPECT_THAT(post(json + "Content-Length: 2\r\nContent-Encoding: " + encoding + "\r\n", "{}"),
+                HasSubstr("HTTP/1.1 415"));
+  }
+}
+
+TEST_F(HostileHttp, LengthThatIsNoLengthIsRefused) {
+  for (const char* length : {"-1", "0x10", "1 1", "18446744073709551616", "abc"}) {
+    EXPECT_THAT(post(json + "Content-Length: " + length + "\r\n", "{}"), HasSubstr("HTTP/1.1 400"))
+        << length;
+  }
+  EXPECT_THAT(post(json + "Content-Length: 2\r\nContent-Length: 3\r\n", "{}x"),
+              HasSubstr("HTTP/1.1 400"));
+  EXPECT_THAT(post(json, ""), HasSubstr("HTTP/1.1 411"));
+}
+
+TEST_F(HostileHttp, BodyThatIsNotJsonByTypeIsRefused) {
+  for (const char* type : {"text/plain", "application/x-www-form-urlencoded",
+                           "multipart/form-data; boundary=x", "application/jsonx"}) {
+    EXPECT_THAT(post(std::string("Content-Type: ") + type + "\r\nContent-Length: 2\r\n", "{}"),
+                HasSubstr("HTTP/1.1 415"))
+        << type;
+  }
+}
+
+TEST_F(HostileHttp, HeadersWithoutEndAreCutOff) {
+  std::string flood = "GET /v1/info HTTP/1.1\r\n";
+  for (int i = 0; i < 100'000; ++i) flood += "X-" + std::to_string(i) + ": y\r\n";
+  const std::string reply = exchange(flood);
+  EXPECT_TRUE(reply.empty() || reply.starts_with("HTTP/1.1 4")) << reply;
+}
+
+TEST_F(HostileHttp, LongTargetsAreRefused) {
+  EXPECT_THAT(
+      exchange("GET /v1/reclaims/" + std::string(7000, '1') + " HTTP/1.1\r\nHost: x\r\n\r\n"),
+      HasSubstr("HTTP/1.1 414"));
+  const std::string reply =
+      exchange("GET /" + std::string(100'000, 'a') + " HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_TRUE(reply.empty() || reply.starts_with("HTTP/1.1 4")) << reply;
+}
+
+TEST_F(HostileHttp, GarbageIsNotAnswered200) {
+  for (const std::string& text :
+       {std::string("\r\n\r\n"), std::string("GET\r\n\r\n"), std::string("GET / HTTP/9.9\r\n\r\n"),
+        std::string("\0\0\0\0\r\n\r\n", 8), std::string(5000, '\xff') + "\r\n\r\n",
+        std::string("GET http://x:1/ HTTP/1.1\r\nRange: bytes=0-\r\n\r\n")}) {
+    EXPECT_THAT(exchange(text), Not(HasSubstr(" 200 ")));
+  }
+}
+
+TEST_F(HostileHttp, HeaderCannotChangeWhoIsCalling) {
+  const std::string reply = exchange(
+      "GET /v1/clients/self HTTP/1.1\r\nREMOTE_ADDR: 127.0.0.1\r\nX-Forwarded-For: ::1\r\n\r\n");
+  EXPECT_THAT(reply, HasSubstr("HTTP/1.1 401"));
+}
+
+TEST_F(HostileHttp, SlowClientsHoldUpNobodyAndAreCutOff) {
+  std::vector<UniqueFd> slow;
+  for (int i = 0; i < 64; ++i) {
+    slow.push_back(connect());
+    send(slow.back(), "POST /v1/leases HTTP/1.1\r\nContent-Le");
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(session.join().status, 200);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds{4});  // they have five
+  // A byte now and then does not put the end off.
+  for (;;) {
+    if (::send(slow.back().get(), "x", 1, MSG_NOSIGNAL) < 0) break;
+    pollfd poll_fd{slow.back().get(), POLLIN, 0};
+    if (::poll(&poll_fd, 1, 100) > 0) break;
+    ASSERT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds{60});
+  }
+  for (const UniqueFd& fd : slow) EXPECT_THAT(receive(fd), Not(HasSubstr(" 200 ")));
+}
+
+TEST_F(HostileHttp, DeleteWithoutALengthIsAnsweredAtOnce) {
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_THAT(exchange("DELETE /v1/clients/self HTTP/1.1\r\nHost: x\r\n\r\n"),
+              HasSubstr("HTTP/1.1 401"));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds{4});
+}
+
+}  // namespace
+}  // namespace aqua::testing

@@ -1,0 +1,76 @@
+#include "coordinator/options.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace aqua::coordinator {
+namespace {
+
+using testing::HasSubstr;
+
+Result<Options> parse(const std::vector<const char*>& arguments) {
+  return parse_options(arguments);
+}
+
+TEST(Options, EverythingFollowsTheDataDirectory) {
+  const auto options = parse({"--data", "/run/aqua"});
+  ASSERT_TRUE(options.ok());
+  EXPECT_EQ(to_string(options->listen), "unix:/run/aqua/coordinator.sock");
+  EXPECT_EQ(options->lifeline, "/run/aqua/lifeline.sock");
+  EXPECT_EQ(options->socket_mode, 0600U);
+}
+
+TEST(Options, EveryOptionIsTaken) {
+  const auto options =
+      parse({"--data=/d", "--listen", "127.0.0.1:7070", "--lifeline", "/l", "--client-ttl", "100",
+             "--lease-ttl=200", "--share-producers", "--max-watches", "7", "--socket-mode", "660",
+             "--allow-uid", "1000", "--allow-uid", "1001", "--log-level", "debug"});
+  ASSERT_TRUE(options.ok()) << options.error().message;
+  EXPECT_EQ(to_string(options->listen), "127.0.0.1:7070");
+  EXPECT_EQ(options->lifeline, "/l");
+  EXPECT_EQ(options->limits.client_ttl, ledger::Time{100});
+  EXPECT_EQ(options->limits.lease_ttl, ledger::Time{200});
+  EXPECT_TRUE(options->limits.share_producers);
+  EXPECT_EQ(options->max_watches, 7U);
+  EXPECT_EQ(options->socket_mode, 0660U);
+  EXPECT_EQ(options->allowed_uids, (std::set<std::uint32_t>{1000, 1001}));
+  EXPECT_EQ(options->log_level, "debug");
+}
+
+TEST(Options, NonsenseIsRefusedAndNamed) {
+  const std::vector<std::vector<const char*>> cases{
+      {"--nonsense", "1"},      {"--nonsense"},         {"--data"},
+      {"--client-ttl", "0"},    {"--lease-ttl", "-1"},  {"--max-watches", "x"},
+      {"--socket-mode", "999"}, {"--log-level", "all"}, {"--allow-uid", ""},
+      {"--listen", "1.2.3.4:5"}};
+  for (const auto& arguments : cases) {
+    const auto options = parse(arguments);
+    ASSERT_FALSE(options.ok()) << arguments[0];
+    EXPECT_EQ(options.error().code, Code::invalid_argument);
+    if (arguments[0] != std::string("--listen"))
+      EXPECT_THAT(options.error().message, HasSubstr(arguments[0]));
+  }
+}
+
+TEST(Options, LifelinePathIsMadeAbsoluteForClientsElsewhere) {
+  EXPECT_EQ(parse({"--lifeline", "x.sock"})->lifeline.front(), '/');
+}
+
+TEST(Options, OneSocketCannotServeBoth) {
+  const auto options = parse({"--listen", "unix:/x", "--lifeline", "/x"});
+  ASSERT_FALSE(options.ok());
+  EXPECT_THAT(options.error().message, HasSubstr("must differ"));
+}
+
+TEST(Options, DataDirectoryTooDeepForSocketsIsRefusedWithTheLengths) {
+  const std::string deep = "/" + std::string(100, 'd');
+  const auto options = parse({"--data", deep.c_str()});
+  ASSERT_FALSE(options.ok());
+  EXPECT_EQ(options.error().code, Code::invalid_argument);
+  EXPECT_THAT(options.error().message, HasSubstr("at most 107"));
+}
+
+}  // namespace
+}  // namespace aqua::coordinator

@@ -1,0 +1,139 @@
+// Long polls: many of them hold up nobody, and none waits for what it should have heard.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <deque>
+#include <future>
+#include <memory>
+
+#include "coordinator/daemon_process.hpp"
+#include "coordinator/raw_session.hpp"
+#include "southbound/peers.hpp"
+
+namespace aqua::testing {
+namespace {
+
+using std::chrono::steady_clock;
+
+struct Waiting {
+  std::deque<RawSession> sessions;
+  std::vector<std::future<southbound::HttpReply>> watches;
+  std::uint64_t last_event = 0;
+};
+
+// `count` joined clients, each with a watch under way or about to be.
+Waiting start_watches(const DaemonProcess& daemon, std::size_t count) {
+  Waiting waiting;
+  for (std::size_t i = 0; i < count; ++i) {
+    RawSession& session = waiting.sessions.emplace_back(daemon.address(), daemon.lifeline());
+    EXPECT_EQ(session.join().status, 200);
+  }
+  const auto state =
+      wire::decode<wire::State>(ask(daemon.address(), {"GET", "/v1/state", {}, {}}).body);
+  waiting.last_event = state.value().last_event;
+  const std::string target =
+      "/v1/watch?timeout_ms=60000&after=" + std::to_string(waiting.last_event);
+  for (const RawSession& session : waiting.sessions) {
+    waiting.watches.push_back(
+        std::async(std::launch::async, [&session, target] { return session.call("GET", target); }));
+  }
+  return waiting;
+}
+
+TEST(Watch, SixtyFourOfThemDoNotHoldUpRenewals) {
+  DaemonProcess daemon({"--client-ttl", "60000", "--lease-ttl", "60000"});
+  Waiting waiting = start_watches(daemon, 64);
+  std::vector<double> milliseconds;
+  for (int round = 0; round < 4; ++round) {
+    for (const RawSession& session : waiting.sessions) {
+      const auto begin = steady_clock::now();
+      ASSERT_EQ(session.call("POST", "/v1/clients/self/renew").status, 200);
+      milliseconds.push_back(
+          std::chrono::duration<double, std::milli>(steady_clock::now() - begin).count());
+    }
+  }
+  std::sort(milliseconds.begin(), milliseconds.end());
+  const double p99 = milliseconds[milliseconds.size() * 99 / 100];
+  std::printf("renewal beside 64 watches: median %.2f ms, p99 %.2f ms, worst %.2f ms of %zu\n",
+              milliseconds[milliseconds.size() / 2], p99, milliseconds.back(), milliseconds.size());
+  EXPECT_LT(p99, 2000);
+  // An offer concerns every consumer: all watches end.
+  Peer producer(daemon.address(), "producer", true);
+  ASSERT_TRUE(producer.client->offer(some_slabs(1)).ok());
+  std::size_t told = 0;
+  for (auto& watch : waiting.watches) {
+    const auto reply = wire::decode<wire::WatchReply>(watch.get().body);
+    ASSERT_TRUE(reply.ok());
+    told += reply->events.empty() ? 0 : 1;
+  }
+  EXPECT_EQ(told, waiting.watches.size());
+}
+
+TEST(Watch, BeyondTheLimitIsUnavailableAndTheRestGoesOn) {
+  DaemonProcess daemon({"--max-watches", "2"});
+  Waiting waiting = start_watches(daemon, 3);
+  // One of the three is turned away at once; the others wait.
+  auto refused = waiting.watches.end();
+  ASSERT_TRUE(eventually([&] {
+    refused = std::find_if(waiting.watches.begin(), waiting.watches.end(), [](auto& watch) {
+      return watch.wait_for(std::chrono::seconds{0}) == std::future_status::ready;
+    });
+    return refused != waiting.watches.end();
+  }));
+  const auto reply = refused->get();
+  EXPECT_EQ(reply.status, 503);
+  EXPECT_EQ(code_of(reply), Code::unavailable);
+  EXPECT_EQ(waiting.sessions.front().call("POST", "/v1/clients/self/renew").status, 200);
+  EXPECT_EQ(daemon.stop(), 0);
+}
+
+TEST(Watch, EndsWhenTheSessionDoes) {
+  DaemonProcess daemon;
+  Waiting waiting = start_watches(daemon, 1);
+  const auto again = connect_lifeline(daemon.lifeline(), waiting.sessions.front().id);
+  ASSERT_TRUE(again.ok());
+  // Whether it waited already or came too late, the old secret gets nothing.
+  EXPECT_EQ(code_of(waiting.watches.front().get()), Code::permission_denied);
+}
+
+TEST(Watch, BadParametersAreNamed) {
+  DaemonProcess daemon;
+  const RawSession session(daemon.address(), daemon.lifeline());
+  ASSERT_EQ(session.join().status, 200);
+  for (const char* query :
+       {"after=-1", "after=x", "after=", "timeout_ms=60001", "timeout_ms=1e3"}) {
+    const auto reply = session.call("GET", std::string("/v1/watch?") + query);
+    EXPECT_EQ(reply.status, 400) << query;
+    EXPECT_EQ(code_of(reply), Code::invalid_argument) << query;
+  }
+}
+
+TEST(Watch, DeliversWithinMilliseconds) {
+  DaemonProcess daemon;
+  Peer producer(daemon.address(), "producer", true);
+  Peer consumer(daemon.address(), "consumer", false);
+  std::vector<double> milliseconds;
+  for (std::uint32_t i = 0; i < 50; ++i) {
+    ledger::OfferedSlab slab;
+    slab.index = i;
+    slab.bytes = kSlabBytes;
+    const auto begin = steady_clock::now();
+    ASSERT_TRUE(producer.client->offer({&slab, 1}).ok());
+    ASSERT_TRUE(eventually([&] { return consumer.heard.events().size() > i || i == 0; }));
+    milliseconds.push_back(
+        std::chrono::duration<double, std::milli>(steady_clock::now() - begin).count());
+    if (consumer.heard.events().empty())
+      ASSERT_TRUE(consumer.heard.wait_event(ledger::EventKind::offers_available));
+    ASSERT_TRUE(producer.client->withdraw({&i, 1}).ok());
+  }
+  std::sort(milliseconds.begin(), milliseconds.end());
+  // Reported, not asserted: it depends on the machine.
+  std::printf(
+      "offer to on_events, the test's own looking included: median %.2f ms, worst %.2f ms of %zu\n",
+      milliseconds[milliseconds.size() / 2], milliseconds.back(), milliseconds.size());
+}
+
+}  // namespace
+}  // namespace aqua::testing

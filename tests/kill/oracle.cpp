@@ -95,11 +95,25 @@ std::string Rig::unsettled_node(const wire::State& state, const Actor& actor) {
   return {};
 }
 
+// The fewest of some time: a call in progress has one more.
+void Rig::remember_descriptors() {
+  constexpr std::chrono::milliseconds kLooking{60};
+  eventually(kLooking, [&] {
+    for (const Actor& actor : actors_) {
+      const auto now = descriptors(pid(actor));
+      auto& fewest = descriptors_.try_emplace(actor.role, now).first->second;
+      if (now.size() < fewest.size()) fewest = now;
+    }
+    return false;
+  });
+}
+
 std::string Rig::unsettled_descriptors(const Actor& actor) {
-  if (target_ != full_target()) return {};  // each lent slab is a descriptor
+  const auto known = descriptors_.find(actor.role);
+  // Each lent slab is a descriptor, so only the full target compares.
+  if (known == descriptors_.end() || target_ != full_target()) return {};
   const auto now = descriptors(pid(actor));
-  const auto [known, first] = descriptors_.try_emplace(actor.role, now);
-  if (first || known->second == now) return {};
+  if (known->second == now) return {};
   return concat(to_string(actor), " has descriptors ", list(now), "and had ", list(known->second));
 }
 

@@ -42,6 +42,7 @@ Rig::Rig(unsigned pairs)
   start({Role::coordinator, 0});
   for (const Actor& node : nodes_) start(node);
   settle("at the beginning");
+  remember_descriptors();
 }
 
 Rig::~Rig() {
@@ -110,7 +111,9 @@ void Rig::start(const Actor& actor, const std::string& at) {
   slot.child = std::make_unique<Child>(command_line(actor, slot, at), slot.log);
   tell(concat("start ", to_string(actor), "#", slot.incarnation, " pid ", slot.child->pid(),
               at.empty() ? "" : " armed ", at));
-  if (at.empty()) ASSERT_TRUE(await_open(actor)) << to_string(actor) << " does not open";
+  if (at.empty()) {
+    ASSERT_TRUE(await_open(actor)) << to_string(actor) << " does not open";
+  }
 }
 
 bool Rig::await_open(const Actor& actor) {

@@ -91,6 +91,7 @@ class Rig {
   [[nodiscard]] std::vector<std::string> command_line(const Actor& actor, Slot& slot,
                                                       const std::string& at);
   bool await_open(const Actor& actor);
+  void remember_descriptors();
   [[nodiscard]] std::string unsettled_clients(const wire::State& state);
   [[nodiscard]] std::string unsettled_slabs(const wire::State& state);
   [[nodiscard]] std::string unsettled_node(const wire::State& state, const Actor& actor);
@@ -104,8 +105,7 @@ class Rig {
   std::vector<Actor> actors_;
   std::vector<Actor> nodes_;
   std::map<Actor, Slot> slots_;
-  std::map<Role, std::vector<std::string>>
-      descriptors_;  // of each role, when settled for the first time
+  std::map<Role, std::vector<std::string>> descriptors_;  // of each role, when all is well
   std::uint16_t next_tenant_ = 1;
   std::size_t target_ = 0;
   std::vector<std::string> story_;

@@ -240,7 +240,7 @@ TEST_P(Steps, StoppedTherePastTheTimeToLive) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kill, Steps, ::testing::ValuesIn(kCases),
-                         [](const auto& info) { return name_of(info.param); });
+                         [](const auto& one) { return name_of(one.param); });
 
 }  // namespace
 }  // namespace aqua::kill_test

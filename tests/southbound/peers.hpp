@@ -41,7 +41,8 @@ struct Peer {
     auto opened = southbound::Client::open(std::move(options), heard);
     EXPECT_TRUE(opened.ok());
     client = std::move(opened).value();
-    if (wait) EXPECT_TRUE(heard.wait_snapshots(1)) << client->status().last_error;
+    if (!wait) return;
+    EXPECT_TRUE(heard.wait_snapshots(1)) << client->status().last_error;
   }
 
   const ClientId id;

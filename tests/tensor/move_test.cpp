@@ -244,6 +244,7 @@ TEST_F(Moves, AnEvacuationEndsUnderAWriterThatNeverStops) {
 
 TEST_F(Moves, APromotionWaitsForReadersAndNoWriterWaitsForAPromotion) {
   evacuate(tensor_);
+  table_->limbo().drain();
   begin(table_->place_away(tensor_.entry()).value());
   for (unsigned round = 0; round < TensorEntry::kFreeRounds; ++round) {
     overwrite(1000 * round, 1000, round);

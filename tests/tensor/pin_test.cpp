@@ -108,7 +108,9 @@ TEST_F(Pins, OfManyShortLivedStreamsKeepTheirOrder) {
   for (std::uint32_t round = 0; round < 40; ++round) {
     const Stream stream = gpu_->create_stream().value();
     post_write(tensor_, stream, some_bytes(4096, round), 4096 * std::size_t{round});
-    if (round % 3 == 0) EXPECT_OK(gpu_->destroy_stream(stream));
+    if (round % 3 == 0) {
+      EXPECT_OK(gpu_->destroy_stream(stream));
+    }
   }
   const Bytes bytes = read(tensor_, a_);
   for (std::uint32_t round = 0; round < 40; ++round) {

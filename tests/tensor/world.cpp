@@ -91,6 +91,7 @@ void World::evacuate(AquaTensor& tensor) {
 }
 
 void World::promote(AquaTensor& tensor) {
+  table_->limbo().drain();  // the place that it left may be the only one
   EXPECT_OK(migrator_->start(tensor.entry(), table_->place_away(tensor.entry()).value()));
   pump();
 }

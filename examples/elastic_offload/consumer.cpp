@@ -1,0 +1,127 @@
+// The consumer's process: a toy engine under more load than its cache can hold.
+#include <unistd.h>
+
+#include <algorithm>
+#include <deque>
+#include <thread>
+
+#include "json_lines.hpp"
+#include "must.hpp"
+#include "roles.hpp"
+#include "toy_engine.hpp"
+
+namespace aqua::example {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Events {  // counted by callbacks, which tick() runs on the engine's thread
+  std::uint64_t budgets = 0;
+  std::uint64_t lost_tensors = 0;
+};
+
+std::unique_ptr<Runtime> open_runtime(const Options& options, Events& events) {
+  RuntimeOptions runtime;
+  runtime.device = "emu:" + std::to_string(kProducers + options.index);
+  runtime.coordinator = coordinator_address(options);
+  runtime.name = "consumer-" + std::to_string(options.index);
+  runtime.host_bytes = kHostBytes;
+  runtime.max_peer_bytes = kMaxPeerBytes;
+  runtime.slab_bytes = kSlabBytes;
+  runtime.socket_directory = options.directory;
+  runtime.callbacks_in_tick = true;
+  runtime.emulated.total_bytes = kConsumerBytes;
+  runtime.callbacks.on_budget = [&events](const MemoryBudget&) { ++events.budgets; };
+  runtime.callbacks.on_data_loss = [&events](std::uint64_t, const std::string&) {
+    ++events.lost_tensors;
+  };
+  return must(Runtime::open(runtime), runtime.name);
+}
+
+class Consumer {
+ public:
+  explicit Consumer(const Options& options)
+      : iteration_(options.iteration),
+        runtime_(open_runtime(options, events_)),
+        engine_(*runtime_, options.index),
+        commands_(STDIN_FILENO) {}
+
+  void run() {
+    (void)write_line(STDOUT_FILENO, {{"say", "ready"}});
+    auto next = Clock::now();
+    while (!finished_) {
+      obey();
+      submit_arrived();
+      engine_.iterate();
+      if (Clock::now() >= next_report_) report();
+      // The time that a model's forward pass would take.
+      next = std::max(next + iteration_, Clock::now());
+      std::this_thread::sleep_until(next);
+    }
+    say("final");
+  }
+
+ private:
+  void obey() {
+    for (const std::string& line : commands_.read(std::chrono::milliseconds(0))) {
+      const auto command = parse_line(line);
+      const std::string what = command.at("do");
+      if (what == "submit") {
+        for (const WorkItem item : command.at("items")) pending_.push_back(item);
+      } else if (what == "go") {
+        started_ = Clock::now();
+      } else {
+        finished_ = true;
+      }
+    }
+    if (commands_.ended() && !finished_) throw Failure("the orchestrator has gone");
+  }
+
+  void submit_arrived() {
+    if (!started_) return;
+    const auto now = Clock::now() - *started_;
+    while (!pending_.empty() && std::chrono::milliseconds(pending_.front().arrival_ms) <= now) {
+      engine_.submit(pending_.front());
+      pending_.pop_front();
+    }
+  }
+
+  void report() {
+    next_report_ = Clock::now() + kReportPeriod;
+    must(runtime_->report(engine_.load()), "report");
+    say("stats");
+  }
+
+  void say(const char* what) {
+    const RuntimeStatus status = runtime_->status();
+    ConsumerStats stats = engine_.stats();
+    stats.tensors = {status.peer.tensor_bytes, status.host.tensor_bytes};
+    stats.leased_bytes = status.peer.capacity_bytes;
+    stats.promotions = status.promotions;
+    stats.promoted_bytes = status.promoted_bytes;
+    stats.evacuations = status.evacuations;
+    stats.evacuated_bytes = status.evacuated_bytes;
+    stats.budgets = events_.budgets;
+    stats.lost_tensors = events_.lost_tensors;
+    (void)write_line(STDOUT_FILENO, {{"say", what}, {"stats", stats}});
+  }
+
+  const std::chrono::milliseconds iteration_;
+  Events events_;
+  std::unique_ptr<Runtime> runtime_;
+  ToyEngine engine_;
+  LineReader commands_;
+  std::deque<WorkItem> pending_;  // in order of arrival
+  std::optional<Clock::time_point> started_;
+  Clock::time_point next_report_{};
+  bool finished_ = false;
+};
+
+}  // namespace
+
+int run_consumer(const Options& options) {
+  Consumer(options).run();
+  return 0;
+}
+
+}  // namespace aqua::example

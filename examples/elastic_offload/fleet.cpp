@@ -1,0 +1,137 @@
+#include "fleet.hpp"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+
+#include "roles.hpp"
+
+namespace aqua::example {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr std::chrono::seconds kPatience{60};  // for a start or an end, on a busy machine
+
+std::vector<std::string> command_line(const Options& options, const char* role, unsigned index,
+                                      const std::filesystem::path& directory) {
+  return {std::filesystem::read_symlink("/proc/self/exe"),
+          "--role",
+          role,
+          "--index",
+          std::to_string(index),
+          "--directory",
+          directory,
+          "--parent",
+          std::to_string(::getpid()),
+          "--iteration-ms",
+          std::to_string(options.iteration.count()),
+          "--coordinator-binary",
+          options.coordinator};
+}
+
+[[noreturn]] void died(ChildProcess& process) {
+  const auto status = process.wait(kPatience);
+  throw Failure(process.name() + " " +
+                (status ? describe_status(*status) : "closed its output and hangs"));
+}
+
+}  // namespace
+
+Fleet::Fleet(const Options& options, const std::filesystem::path& directory,
+             const StopSignals& stop)
+    : stop_(stop) {
+  start_coordinator(options, directory);
+  for (unsigned i = 0; i < kProducers; ++i) {
+    producers_.push_back(
+        {{"producer " + std::to_string(i), command_line(options, "producer", i, directory)}});
+  }
+  for (unsigned i = 0; i < kConsumers; ++i) {
+    consumers_.push_back(
+        {{"consumer " + std::to_string(i), command_line(options, "consumer", i, directory)}});
+  }
+  listen_until(
+      [this] {
+        const auto ready = [](const auto& engine) { return engine.ready; };
+        return std::ranges::all_of(consumers_, ready) && std::ranges::all_of(producers_, ready);
+      },
+      "the engines to be ready");
+}
+
+void Fleet::start_coordinator(const Options& options, const std::filesystem::path& directory) {
+  coordinator_.emplace("coordinator", command_line(options, "coordinator", 0, directory));
+  const auto deadline = Clock::now() + kPatience;
+  while (Clock::now() < deadline) {
+    for (const std::string& line : coordinator_->lines().read(milliseconds(100))) {
+      if (line.starts_with("listening on")) return;
+    }
+    if (coordinator_->lines().ended()) died(*coordinator_);
+  }
+  throw Failure("the coordinator does not say that it listens");
+}
+
+void Fleet::listen(milliseconds patience) {
+  std::vector<pollfd> sources{{stop_.fd(), POLLIN, 0}, {coordinator_->output(), POLLIN, 0}};
+  for (const auto& engine : consumers_) sources.push_back({engine.process.output(), POLLIN, 0});
+  for (const auto& engine : producers_) sources.push_back({engine.process.output(), POLLIN, 0});
+  // The end of a source that is known to have ended would wake us at once, again and again.
+  if (finishing_) patience = std::min(patience, milliseconds(10));
+  (void)::poll(sources.data(), sources.size(), static_cast<int>(patience.count()));
+  if (sources.front().revents != 0) throw Interrupted();
+  (void)coordinator_->lines().read(milliseconds(0));
+  if (coordinator_->lines().ended()) died(*coordinator_);
+  for (auto& engine : consumers_) take_in(engine);
+  for (auto& engine : producers_) take_in(engine);
+}
+
+template <typename Stats>
+void Fleet::take_in(Engine<Stats>& engine) {
+  for (const std::string& line : engine.process.lines().read(milliseconds(0))) {
+    const auto message = parse_line(line);
+    const std::string what = message.at("say");
+    if (what == "ready") engine.ready = true;
+    if (what == "final") engine.final_stats = true;
+    if (what != "ready") engine.stats = message.at("stats").template get<Stats>();
+  }
+  if (engine.process.lines().ended() && !engine.final_stats) died(engine.process);
+}
+
+template <typename Enough>
+void Fleet::listen_until(Enough enough, const std::string& what) {
+  const auto deadline = Clock::now() + kPatience;
+  while (!enough()) {
+    if (Clock::now() > deadline) throw Failure("waited too long for " + what);
+    listen(milliseconds(100));
+  }
+}
+
+template <typename Stats>
+void Fleet::finish(std::vector<Engine<Stats>>& engines) {
+  for (auto& engine : engines) (void)engine.process.send({{"do", "finish"}});
+  for (auto& engine : engines) {
+    listen_until([&] { return engine.final_stats; }, "the last word of " + engine.process.name());
+  }
+  for (auto& engine : engines) {
+    if (engine.process.wait(kPatience) != 0) died(engine.process);
+  }
+}
+
+void Fleet::finish() {
+  finishing_ = true;
+  finish(consumers_);  // first: what they hold is the producers'
+  finish(producers_);
+  coordinator_->signal(SIGTERM);
+  if (coordinator_->wait(kPatience) != 0) died(*coordinator_);
+}
+
+std::uint64_t Fleet::memory_bytes() const {
+  std::uint64_t bytes = proportional_bytes(::getpid()) + proportional_bytes(coordinator_->pid());
+  for (const auto& engine : consumers_) bytes += proportional_bytes(engine.process.pid());
+  for (const auto& engine : producers_) bytes += proportional_bytes(engine.process.pid());
+  return bytes;
+}
+
+}  // namespace aqua::example

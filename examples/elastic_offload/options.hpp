@@ -1,0 +1,41 @@
+// The command line of elastic_offload: what people give, and what the orchestrator gives to
+// the processes that it starts.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "sizes.hpp"
+#include "workload.hpp"
+
+namespace aqua::example {
+
+struct Options {
+  enum class Role : std::uint8_t { orchestrator, coordinator, producer, consumer };
+
+  Role role = Role::orchestrator;
+  bool help = false;
+  // --- for people ---
+  WorkloadOptions workload{.requests = 240, .arrivals_in = std::chrono::milliseconds(10'000)};
+  std::size_t reclaim_at_bytes = 512_MiB;  // of tensors in lent memory …
+  double reclaim_after = 0.4;              // … and of requests done
+  std::chrono::milliseconds iteration{10};
+  std::chrono::seconds timeout{180};
+  std::filesystem::path json{};         // empty: none
+  std::filesystem::path coordinator{};  // the daemon's program; empty: looked for
+  // --- for the other roles ---
+  unsigned index = 0;
+  std::filesystem::path directory{};  // of sockets and data; private to the run
+  pid_t parent = 0;
+};
+
+// Throws Failure naming the argument and what it should be.
+[[nodiscard]] Options parse_options(std::span<const char* const> arguments);
+[[nodiscard]] std::string_view usage();
+
+}  // namespace aqua::example

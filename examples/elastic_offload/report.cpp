@@ -1,0 +1,185 @@
+#include "report.hpp"
+
+#include <cstdio>
+
+#include "kv_cache.hpp"
+#include "progress.hpp"
+
+namespace aqua::example {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::uint64_t kLeastVerified = 1'000'000'000;  // bytes fetched from tensors
+
+void add(TierBytes& sum, const TierBytes& more) {
+  sum.peer += more.peer;
+  sum.host += more.host;
+}
+
+json add_up(const Outcome& outcome) {
+  ConsumerStats sum;
+  std::uint64_t verified = 0, mismatched = 0, reclaims = 0;
+  std::vector<double> slab_ms;
+  for (const ConsumerStats& s : outcome.consumers) {
+    add(sum.swap.offloaded, s.swap.offloaded);
+    add(sum.swap.fetched, s.swap.fetched);
+    add(sum.swap.verified, s.swap.verified);
+    add(sum.swap.mismatched, s.swap.mismatched);
+    sum.swap.preemptions += s.swap.preemptions;
+    sum.tokens += s.tokens;
+    sum.verified_in_cache += s.verified_in_cache;
+    sum.evacuations += s.evacuations;
+    sum.evacuated_bytes += s.evacuated_bytes;
+    sum.promotions += s.promotions;
+    sum.promoted_bytes += s.promoted_bytes;
+    sum.lost_tensors += s.lost_tensors;
+    verified += s.verified();
+    mismatched += s.mismatched();
+  }
+  json by_producers = 0;
+  std::uint64_t verified_by_producers = 0;
+  for (const ProducerStats& s : outcome.producers) {
+    verified_by_producers += s.verified_bytes;
+    mismatched += s.mismatched_bytes;
+    reclaims += s.reclaims;
+    slab_ms.insert(slab_ms.end(), s.slab_ms.begin(), s.slab_ms.end());
+  }
+  return {
+      {"verified_bytes", verified + verified_by_producers},
+      {"mismatched_bytes", mismatched},
+      {"verified",
+       {{"fetched_from", sum.swap.verified},
+        {"in_cache", sum.verified_in_cache},
+        {"by_producers", verified_by_producers}}},
+      {"offloaded_bytes", sum.swap.offloaded},
+      {"fetched_bytes", sum.swap.fetched},
+      {"evacuations", sum.evacuations},
+      {"evacuated_bytes", sum.evacuated_bytes},
+      {"promotions", sum.promotions},
+      {"promoted_bytes", sum.promoted_bytes},
+      {"lost_tensors", sum.lost_tensors},
+      {"preemptions", sum.swap.preemptions},
+      {"tokens", sum.tokens},
+      {"reclaims", reclaims},
+      {"reclaim_ms",
+       {{"slabs", slab_ms.size()},
+        {"first", percentile(slab_ms, 0)},
+        {"p50", percentile(slab_ms, 50)},
+        {"p99", percentile(slab_ms, 99)},
+        {"max", percentile(slab_ms, 100)}}},
+  };
+}
+
+json scaling(const Options& options, const Workload& work) {
+  return {
+      {"arrivals_faster", work.arrivals_faster},
+      {"output_tokens_scale", work.output_scale},
+      {"prompts_cut", work.prompts_cut},
+      {"prompt_tokens_at_most", kMaxPromptTokens},
+      {"outputs_cut", work.outputs_cut},
+      {"output_tokens_at_most", kMaxOutputTokens},
+      {"iteration_ms", options.iteration.count()},
+      {"slice_tokens", kSliceTokens},
+      {"bytes_per_token", CacheShape::kBlockBytes / CacheShape::kTokensPerBlock},
+      {"bytes_per_block", CacheShape::kBlockBytes},
+      {"cache_bytes", kCacheBytes},
+      {"host_bytes", kHostBytes},
+      {"max_peer_bytes", kMaxPeerBytes},
+      {"producer_bytes", kProducerBytes},
+      {"slab_bytes", kSlabBytes},
+  };
+}
+
+}  // namespace
+
+json to_json(const Outcome& outcome) {
+  const AtReclaim& at = outcome.play.at_reclaim();
+  json report = add_up(outcome);
+  report["requests"] = outcome.work.items.size();
+  report["requests_repeated"] = outcome.play.requests_sent() - outcome.work.items.size();
+  report["requests_done"] = outcome.play.requests_done();
+  report["peer_bytes_at_reclaim"] = at.peer_bytes;
+  report["lent_bytes_at_reclaim"] = at.lent_bytes;
+  report["memory_bytes_at_reclaim"] = at.memory_bytes;
+  report["reclaim_at_seconds"] = at.seconds;
+  report["promotions_after_reclaim"] = outcome.play.promotions_after_reclaim();
+  report["wall_seconds"] = outcome.wall_seconds;
+  report["trace"] = outcome.work.source;
+  report["scaling"] = scaling(outcome.options, outcome.work);
+  report["consumers"] = outcome.consumers;
+  report["producers"] = outcome.producers;
+  return report;
+}
+
+std::vector<std::string> complaints(const json& report) {
+  std::vector<std::string> list;
+  const auto at_least = [&](const char* name, std::uint64_t bound) {
+    const auto value = report.at(name).get<std::uint64_t>();
+    if (value >= bound) return;
+    list.push_back(std::string(name) + " is " + std::to_string(value) + ", expected " +
+                   std::to_string(bound) + " or more");
+  };
+  const auto zero = [&](const char* name) {
+    const auto value = report.at(name).get<std::uint64_t>();
+    if (value != 0) list.push_back(std::string(name) + " is " + std::to_string(value));
+  };
+  zero("mismatched_bytes");
+  zero("lost_tensors");
+  at_least("reclaims", 1);
+  at_least("promotions_after_reclaim", 1);
+  const auto fetched = report.at("verified").at("fetched_from").get<TierBytes>();
+  if (fetched.sum() < kLeastVerified) {
+    list.push_back("only " + std::to_string(fetched.sum()) + " bytes came back from tensors");
+  }
+  return list;
+}
+
+void print_summary(const json& report) {
+  const auto gb = [&](const json& bytes) {
+    return static_cast<double>(bytes.get<std::uint64_t>()) / 1e9;
+  };
+  const auto count = [&](const char* name) { return report.at(name).get<std::uint64_t>(); };
+  const json& reclaim = report.at("reclaim_ms");
+  const json &out = report.at("offloaded_bytes"), &in = report.at("fetched_bytes");
+  std::printf("\n%lu requests (%lu of them repeated), %lu tokens, %lu preemptions in %.1f s\n",
+              count("requests_done"), count("requests_repeated"), count("tokens"),
+              count("preemptions"), report.at("wall_seconds").get<double>());
+  std::printf("  %-34s %8s %8s\n", "GB", "peer", "host");
+  std::printf("  %-34s %8.2f %8.2f\n", "offloaded to", gb(out.at("peer")), gb(out.at("host")));
+  std::printf("  %-34s %8.2f %8.2f\n", "fetched from, every word checked", gb(in.at("peer")),
+              gb(in.at("host")));
+  std::printf("  %-34s %8.2f\n", "evacuated", gb(report.at("evacuated_bytes")));
+  std::printf("  %-34s %8.2f\n", "promoted", gb(report.at("promoted_bytes")));
+  std::printf("in lent memory when reclaimed  %.2f GB; all processes used %.2f GB of memory\n",
+              gb(report.at("peer_bytes_at_reclaim")), gb(report.at("memory_bytes_at_reclaim")));
+  std::printf(
+      "reclaims %lu: from the load report to each of %lu slabs: first %.1f ms, p50 %.1f ms, "
+      "p99 %.1f ms, last %.1f ms\n",
+      count("reclaims"), reclaim.at("slabs").get<std::uint64_t>(),
+      reclaim.at("first").get<double>(), reclaim.at("p50").get<double>(),
+      reclaim.at("p99").get<double>(), reclaim.at("max").get<double>());
+  std::printf("evacuations %lu, promotions %lu, of these after the reclaim %lu\n",
+              count("evacuations"), count("promotions"), count("promotions_after_reclaim"));
+  std::printf("verified %.2f GB, mismatched %lu bytes\n", gb(report.at("verified_bytes")),
+              count("mismatched_bytes"));
+}
+
+std::string describe_scaling(const Options& options, const Workload& work) {
+  char text[640];
+  (void)std::snprintf(
+      text, sizeof text,
+      "trace     %s: %zu requests, %lu prompt and %lu output tokens\n"
+      "scaled    arrivals %.1fx faster, outputs x%.2g; prompts cut to %u tokens: %zu, outputs to "
+      "%u: %zu\n"
+      "          a decoding step takes %ld ms or more; a slice is %u tokens\n"
+      "          %zu KiB of KV a token (7B MHA: 512), blocks of %zu KiB, caches of %zu MiB\n",
+      work.source.c_str(), work.items.size(), work.prompt_tokens, work.output_tokens,
+      work.arrivals_faster, work.output_scale, kMaxPromptTokens, work.prompts_cut, kMaxOutputTokens,
+      work.outputs_cut, options.iteration.count(), kSliceTokens,
+      CacheShape::kBlockBytes / CacheShape::kTokensPerBlock >> 10, CacheShape::kBlockBytes >> 10,
+      kCacheBytes >> 20);
+  return text;
+}
+
+}  // namespace aqua::example

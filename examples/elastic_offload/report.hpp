@@ -1,0 +1,29 @@
+// What a run amounts to: a table for people, JSON for programs, and the verdict.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "play.hpp"
+
+namespace aqua::example {
+
+// Everything that the report needs, gathered once the processes have ended.
+struct Outcome {
+  const Options& options;
+  const Workload& work;
+  const Play& play;
+  std::vector<ConsumerStats> consumers{};
+  std::vector<ProducerStats> producers{};
+  double wall_seconds = 0;
+};
+
+[[nodiscard]] nlohmann::json to_json(const Outcome& outcome);
+void print_summary(const nlohmann::json& report);
+// What was asked of the run and is not so; empty when it went well.
+[[nodiscard]] std::vector<std::string> complaints(const nlohmann::json& report);
+
+// What was done to the trace and to the geometry, in words.
+[[nodiscard]] std::string describe_scaling(const Options& options, const Workload& work);
+
+}  // namespace aqua::example

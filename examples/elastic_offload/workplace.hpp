@@ -1,0 +1,40 @@
+// What the orchestrator borrows from the system: a private directory, and its signals.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <filesystem>
+
+#include "fd.hpp"
+
+namespace aqua::example {
+
+// A fresh directory that only this user can enter; removed, with all in it, by the destructor.
+class PrivateDirectory {
+ public:
+  PrivateDirectory();  // throws Failure
+  ~PrivateDirectory();
+  PrivateDirectory(const PrivateDirectory&) = delete;
+  PrivateDirectory& operator=(const PrivateDirectory&) = delete;
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// SIGINT, SIGTERM and SIGHUP as a descriptor that becomes readable. Blocks them in this
+// thread, for good; make it before any thread.
+class StopSignals {
+ public:
+  StopSignals();
+  [[nodiscard]] int fd() const { return fd_.get(); }
+
+ private:
+  Fd fd_;
+};
+
+// Memory of a process, what it shares counted in proportion (Pss); 0 when it is not to be had.
+[[nodiscard]] std::uint64_t proportional_bytes(pid_t pid);
+
+}  // namespace aqua::example
