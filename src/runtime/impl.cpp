@@ -149,8 +149,12 @@ Result<Ticket> Runtime::Impl::move(const Layout& layout, BlockList blocks, AquaT
                                               .tensor = pin.data(),
                                               .tensor_bytes = pin.bytes(),
                                               .direction = direction}));
-  AQUA_TRY(transfer.post(stream));
-  return transfer.ticket();  // and the pin is released: the posted work is its last use
+  Ticket ticket = transfer.ticket();
+  if (auto posted = transfer.post(stream); !posted.ok()) {
+    (void)ticket.wait();  // what was queued before the refusal is skipped; then the place is quiet
+    return std::move(posted).error();
+  }
+  return ticket;  // and the pin is released: the posted work is its last use
 }
 
 Result<void> Runtime::Impl::lend(std::size_t bytes) {

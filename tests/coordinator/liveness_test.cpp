@@ -65,16 +65,23 @@ TEST_F(Liveness, ForkedChildThatHoldsTheLifelineKeepsNobodyAlive) {
   ::kill(child, SIGKILL);
 }
 
-TEST_F(Liveness, KilledProducerIsDeadAndTheBorrowerIsTold) {
-  // The roles are turned round: the process that dies borrows from nobody, so its death
-  // shows as its row gone from the state.
-  ChildProcess borrower_process = borrower("lease");
-  ASSERT_EQ(borrower_process.read_line(), "leased 1");
-  borrower_process.signal(SIGKILL);
-  EXPECT_TRUE(eventually([&] {
-    const auto seen = southbound::fetch_state(daemon.address());
-    return seen.ok() && seen->clients.size() == 1 && seen->clients[0].info.id == producer.id;
-  }));
+TEST_F(Liveness, KilledProducerLeavesItsBorrowerAnOrphanThatMayStillReturn) {
+  Peer borrower_here(daemon.address(), "borrower", false);
+  ASSERT_TRUE(producer.client->withdraw(std::vector<std::uint32_t>{0}).ok());
+  const auto lender_id = random_id<ClientTag>();
+  ChildProcess lender(
+      {AQUA_TEST_CLIENT_PROGRAM, "offer", daemon.address(), to_string(lender_id), "1"});
+  ASSERT_EQ(lender.read_line(), "offered 1");
+  const auto pair = southbound::set_pair(daemon.address(), {lender_id, borrower_here.id});
+  ASSERT_TRUE(pair.ok()) << pair.error().message;
+  const auto grants = borrower_here.client->lease(1, 1);
+  ASSERT_TRUE(grants.ok()) << grants.error().message;
+  lender.signal(SIGKILL);
+  const auto event = borrower_here.heard.wait_event(EventKind::producer_gone);
+  ASSERT_TRUE(event);
+  EXPECT_EQ(event->slab, grants->at(0).slab);
+  const wire::Return back{event->slab, event->generation};
+  EXPECT_TRUE(borrower_here.client->give_back({&back, 1})->at(0).ok());
 }
 
 TEST_F(Liveness, ClosedLifelineOfALiveProcessIsSuspectOnly) {

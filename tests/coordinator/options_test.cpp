@@ -49,8 +49,8 @@ TEST(Options, NonsenseIsRefusedAndNamed) {
     const auto options = parse(arguments);
     ASSERT_FALSE(options.ok()) << arguments[0];
     EXPECT_EQ(options.error().code, Code::invalid_argument);
-    if (arguments[0] != std::string("--listen"))
-      EXPECT_THAT(options.error().message, HasSubstr(arguments[0]));
+    if (arguments[0] == std::string("--listen")) continue;  // the address is named instead
+    EXPECT_THAT(options.error().message, HasSubstr(arguments[0]));
   }
 }
 

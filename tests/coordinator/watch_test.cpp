@@ -66,7 +66,7 @@ TEST(Watch, SixtyFourOfThemDoNotHoldUpRenewals) {
   for (auto& watch : waiting.watches) {
     const auto reply = wire::decode<wire::WatchReply>(watch.get().body);
     ASSERT_TRUE(reply.ok());
-    told += reply->events.empty() ? 0 : 1;
+    if (!reply->events.empty()) ++told;
   }
   EXPECT_EQ(told, waiting.watches.size());
 }
@@ -115,24 +115,22 @@ TEST(Watch, DeliversWithinMilliseconds) {
   Peer producer(daemon.address(), "producer", true);
   Peer consumer(daemon.address(), "consumer", false);
   std::vector<double> milliseconds;
-  for (std::uint32_t i = 0; i < 50; ++i) {
+  for (std::uint32_t i = 0; i < 100; ++i) {
     ledger::OfferedSlab slab;
     slab.index = i;
     slab.bytes = kSlabBytes;
     const auto begin = steady_clock::now();
     ASSERT_TRUE(producer.client->offer({&slab, 1}).ok());
-    ASSERT_TRUE(eventually([&] { return consumer.heard.events().size() > i || i == 0; }));
+    ASSERT_TRUE(consumer.heard.wait_events(i + 1));
     milliseconds.push_back(
         std::chrono::duration<double, std::milli>(steady_clock::now() - begin).count());
-    if (consumer.heard.events().empty())
-      ASSERT_TRUE(consumer.heard.wait_event(ledger::EventKind::offers_available));
     ASSERT_TRUE(producer.client->withdraw({&i, 1}).ok());
   }
   std::sort(milliseconds.begin(), milliseconds.end());
   // Reported, not asserted: it depends on the machine.
-  std::printf(
-      "offer to on_events, the test's own looking included: median %.2f ms, worst %.2f ms of %zu\n",
-      milliseconds[milliseconds.size() / 2], milliseconds.back(), milliseconds.size());
+  std::printf("offer to on_events: median %.2f ms, p99 %.2f ms, worst %.2f ms of %zu\n",
+              milliseconds[milliseconds.size() / 2], milliseconds[milliseconds.size() * 99 / 100],
+              milliseconds.back(), milliseconds.size());
 }
 
 }  // namespace

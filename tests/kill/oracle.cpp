@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "base/concat.hpp"
 #include "kill/proc.hpp"
@@ -13,6 +14,7 @@ namespace {
 
 // Slabs that a node maps besides lent and borrowed ones: its host tier and its engine memory.
 constexpr std::size_t kOwnSlabs = 2;
+constexpr std::size_t kToldReasons = 40;  // in one story, of what is not settled yet
 
 std::string list(const std::vector<std::string>& words) {
   std::string text;
@@ -136,13 +138,15 @@ std::string Rig::unsettled() {
 
 void Rig::settle(const std::string& when) {
   std::string why;
+  std::size_t told = 0;
   const bool settled = eventually(kPatience, [&] {
     for (const Actor& node : nodes_) {
       if (node.role != Role::producer || !running(node)) continue;
       if (const Json status = ask(node, {{"do", "status"}}); !status.is_null() && done(status))
         lend(node);
     }
-    why = unsettled();
+    const std::string was = std::exchange(why, unsettled());
+    if (was != why && ++told < kToldReasons) tell("not yet: " + why);
     return why.empty() || ::testing::Test::HasFailure();
   });
   tell(concat(settled && why.empty() ? "settled " : "not settled ", when, why.empty() ? "" : ": ",

@@ -58,6 +58,9 @@ class Recorder : public southbound::Listener {
   bool wait_sessions(std::size_t n) {
     return wait([&]() AQUA_NO_THREAD_SAFETY_ANALYSIS { return sessions_.size() >= n; });
   }
+  bool wait_events(std::size_t n) {
+    return wait([&]() AQUA_NO_THREAD_SAFETY_ANALYSIS { return events_.size() >= n; });
+  }
   bool wait_snapshots(std::size_t n) {
     return wait([&]() AQUA_NO_THREAD_SAFETY_ANALYSIS { return snapshots_.size() >= n; });
   }

@@ -1,6 +1,7 @@
-// A process for tests to stop and kill: joins, leases, says so, and waits to be ended.
+// A process for tests to stop and kill: joins, leases or offers, says so, and waits to be ended.
 //
 //   aqua_test_client lease ADDRESS ID BYTES   with southbound::Client
+//   aqua_test_client offer ADDRESS ID COUNT   as a producer, slabs of one byte
 //   aqua_test_client fork ADDRESS ID BYTES    by hand; then forks a child that keeps the
 //                                             lifeline open, and says its pid
 #include <signal.h>
@@ -14,6 +15,8 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/unix_socket.hpp"
 #include "southbound/client.hpp"
@@ -37,12 +40,13 @@ void say(const char* format, long number) {
   std::fflush(stdout);
 }
 
-ledger::ClientInfo info_of(const ClientId& id) {
+ledger::ClientInfo info_of(const ClientId& id, bool producer = false) {
   ledger::ClientInfo info;
   info.id = id;
   info.name = "test client";
   info.domain = "test";
-  info.consumer = true;
+  info.producer = producer;
+  info.consumer = !producer;
   return info;
 }
 
@@ -60,20 +64,41 @@ struct Ready : southbound::Listener {
   bool ready = false;
 };
 
-void lease_as_client(const std::string& address, const ClientId& id, std::uint64_t bytes) {
-  Ready ready;
+std::unique_ptr<southbound::Client> connect(const std::string& address,
+                                            const ledger::ClientInfo& info, Ready& ready) {
   southbound::Options options;
   options.coordinator = address;
-  options.info = info_of(id);
+  options.info = info;
   auto client = southbound::Client::open(options, ready);
   if (!client.ok()) fail(client.error().message);
-  {
-    std::unique_lock lock(ready.mu);
-    ready.changed.wait(lock, [&] { return ready.ready; });
-  }
-  const auto grants = (*client)->lease(bytes, bytes);
+  std::unique_lock lock(ready.mu);
+  ready.changed.wait(lock, [&] { return ready.ready; });
+  return std::move(client).value();
+}
+
+[[noreturn]] void lease_as_client(const std::string& address, const ClientId& id,
+                                  std::uint64_t bytes) {
+  Ready ready;
+  const auto client = connect(address, info_of(id), ready);
+  const auto grants = client->lease(bytes, bytes);
   if (!grants.ok()) fail(grants.error().message);
   say("leased %ld\n", static_cast<long>(grants->size()));
+  for (;;) ::pause();
+}
+
+[[noreturn]] void offer_as_client(const std::string& address, const ClientId& id,
+                                  std::uint64_t count) {
+  Ready ready;
+  const auto client = connect(address, info_of(id, true), ready);
+  std::vector<ledger::OfferedSlab> slabs(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    slabs[i].index = static_cast<std::uint32_t>(i);
+    slabs[i].bytes = 1;
+    slabs[i].secret = random_id<LeaseTag>();
+  }
+  const auto offered = client->offer(slabs);
+  if (!offered.ok()) fail(offered.error().message);
+  say("offered %ld\n", static_cast<long>(count));
   for (;;) ::pause();
 }
 
@@ -86,7 +111,8 @@ std::string ask(const std::string& address, const southbound::HttpRequest& reque
   return outcome.reply->body;
 }
 
-void lease_and_fork(const std::string& address, const ClientId& id, std::uint64_t bytes) {
+[[noreturn]] void lease_and_fork(const std::string& address, const ClientId& id,
+                                 std::uint64_t bytes) {
   const auto info = wire::decode<wire::Info>(ask(address, {"GET", "/v1/info", {}, {}})).value();
   // A plain descriptor, which a child inherits.
   const UniqueFd lifeline = connect_seqpacket(info.lifeline).value();
@@ -121,12 +147,13 @@ void lease_and_fork(const std::string& address, const ClientId& id, std::uint64_
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 5) fail("usage: lease|fork ADDRESS ID BYTES");
+  if (argc != 5) fail("usage: lease|offer|fork ADDRESS ID NUMBER");
   ::alarm(kLifetimeSeconds);
   const auto id = parse_id<ClientTag>(argv[3]);
   if (!id.ok()) fail(id.error().message);
   const std::uint64_t bytes = std::strtoull(argv[4], nullptr, 10);
   if (std::string(argv[1]) == "lease") lease_as_client(argv[2], *id, bytes);
+  if (std::string(argv[1]) == "offer") offer_as_client(argv[2], *id, bytes);
   if (std::string(argv[1]) == "fork") lease_and_fork(argv[2], *id, bytes);
   fail("unknown mode");
 }

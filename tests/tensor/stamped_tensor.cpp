@@ -43,11 +43,11 @@ device::CopyBatch one(std::byte* dst, const std::byte* src, std::size_t bytes) {
 
 }  // namespace
 
-Result<void> post_write(device::Device& device, Slot& slot, Stream stream, std::size_t first,
-                        std::size_t count, bool by_copy) {
+Result<void> post_stamps(device::Device& device, Slot& slot, Stream stream, std::size_t first,
+                         std::size_t count, bool by_copy) {
   AQUA_ASSIGN(const Pin pin, slot.tensor.pin(Access::write, stream,
                                              {first * kBlockBytes, count * kBlockBytes}));
-  const std::uint64_t version = slot.versions[first] + 1;
+  const std::uint64_t version = ++slot.last_version;
   for (std::size_t i = 0; i < count; ++i) slot.versions[first + i] = version;
   const auto fill_all = [name = slot.name, version, first, count](std::byte* at) {
     for (std::size_t i = 0; i < count; ++i) {

@@ -23,16 +23,17 @@ struct Slot {
   AquaTensor tensor;
   std::uint64_t name = 0;
   bool discardable = false;
+  std::uint64_t last_version = 0;
   std::vector<std::uint64_t> versions;  // of each block
 };
 
 // Counts checks that failed.
 using Mismatches = std::atomic<std::uint64_t>;
 
-// Writes `count` blocks from `first` on, one version up; by a kernel, or by a copy from host
-// memory. The slot is locked for us alone. Errors are those of pin().
-[[nodiscard]] Result<void> post_write(device::Device& device, Slot& slot, Stream stream,
-                                      std::size_t first, std::size_t count, bool by_copy);
+// Writes `count` blocks from `first` on, as a new version; by a kernel, or by a copy from
+// host memory. The slot is locked for us alone. Errors are those of pin().
+[[nodiscard]] Result<void> post_stamps(device::Device& device, Slot& slot, Stream stream,
+                                       std::size_t first, std::size_t count, bool by_copy);
 // Checks every block; by a kernel, or by a copy to host memory that is checked there. The
 // slot is locked for reading.
 [[nodiscard]] Result<Pin> post_check(device::Device& device, Slot& slot, Stream stream,
