@@ -20,7 +20,6 @@ SlabState Ledger::apply(Slab& row, SlabEvent event) {
   const std::optional<ClientId> holder = row.holder;
   index_.remove(row);
   row.state = outcome.next;
-  if (row.state == SlabState::orphaned) row.reclaim = 0;
   if (!is_held(row.state)) row.holder.reset();
   if (!row.holder || row.reclaim == 0) row.late = false;
   if (row.state == SlabState::returned) {
@@ -34,9 +33,9 @@ SlabState Ledger::apply(Slab& row, SlabEvent event) {
   return outcome.next;
 }
 
-void Ledger::set_late(Slab& row, bool late) {
+void Ledger::mark_late(Slab& row) {
   index_.remove(row);
-  row.late = late;
+  row.late = true;
   index_.add(row);
 }
 

@@ -136,7 +136,7 @@ class Ledger {
   // ledger.cpp: rows
   Slab* find(const SlabId& id);
   SlabState apply(Slab& row, SlabEvent event);  // the row is gone when this is `returned`
-  void set_late(Slab& row, bool late);
+  void mark_late(Slab& row);
   void emit(EventKind kind, const ClientId& to, const Slab* about = nullptr, Time deadline = {});
   [[nodiscard]] std::vector<SlabId> slabs_of(const ClientId& producer) const;
   [[nodiscard]] std::vector<SlabId> held_by(const ClientId& holder) const;

@@ -119,7 +119,7 @@ void Ledger::finish(Reclaim& reclaim) {
   ended_reclaims_[reclaim.producer].insert(reclaim.id);
   for (const SlabId& slab : reclaim.outstanding) {
     Slab& row = slabs_.at(slab);
-    if (row.holder) set_late(row, true);
+    if (row.holder) mark_late(row);
   }
   Event event{.kind = EventKind::reclaim_done, .to = reclaim.producer, .slab = {}};
   event.reclaim = reclaim.id;
@@ -142,16 +142,14 @@ void Ledger::forget_finished(const ClientId& producer) {
   if (ended->second.empty()) ended_reclaims_.erase(ended);
 }
 
-// The producer is gone, so nobody wants anything back.
+// The producer is gone, so nobody wants anything back. The rows change state right after.
 void Ledger::drop_reclaims(const ClientId& producer) {
   for (auto* const side : {&open_reclaims_, &ended_reclaims_}) {
     const auto of = side->find(producer);
     if (of == side->end()) continue;
     for (const std::uint64_t id : of->second) {
       for (const SlabId& slab : reclaims_.at(id).outstanding) {
-        Slab& row = slabs_.at(slab);
-        if (row.late) set_late(row, false);
-        row.reclaim = 0;
+        slabs_.at(slab).reclaim = 0;
       }
       timers_.disarm({TimerKind::reclaim, producer, id});
       reclaims_.erase(id);

@@ -215,11 +215,8 @@ class Chaos {
     return scrub_one("scrub_held", any_slab([](const Slab& row) { return is_held(row.state); }));
   }
   std::string scrub_one(const char* what, const SlabId& slab) {
-    then_ = [this, slab] {
-      model_.scrubbed(slab);
-      return std::string();
-    };
     const Generation done = around(slab);
+    then_ = [=, this] { return model_.scrubbed(slab, done); };
     return attempt(what, [&] {
       return ledger_.scrubbed(slab.producer, slab.index, done, secret(pick(1000)), now_);
     });

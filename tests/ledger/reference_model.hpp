@@ -39,7 +39,12 @@ class ReferenceModel {
       if (slab.toucher == client) slab.toucher.reset();
     }
   }
-  void scrubbed(const SlabId& id) { slabs_[id].toucher.reset(); }
+  std::string scrubbed(const SlabId& id, Generation done) {
+    Physical& slab = slabs_[id];
+    if (slab.toucher && slab.last_granted != done) return "accepted a scrub of another generation";
+    slab.toucher.reset();
+    return "";
+  }
 
   [[nodiscard]] std::optional<ClientId> toucher(const SlabId& id) const {
     const auto found = slabs_.find(id);
