@@ -48,6 +48,7 @@ int run_orchestrator(const Options& options) {
   const Workload work = load_workload(options.workload);
   if (!options.json.empty()) write_json(options.json, nlohmann::json::object());  // fails early
   std::fputs(describe_scaling(options, work).c_str(), stdout);
+  std::puts("starting  a coordinator, two producers (emu:0, emu:1), two consumers (emu:2, emu:3)");
   std::fflush(stdout);
 
   const PrivateDirectory directory;

@@ -26,6 +26,8 @@ constexpr LoadProfile kProfile{.steady_requests_per_second = 5,
                                .steady_free_bytes = kSteadyFreeBytes,
                                .producer_threshold_bytes = kSteadyFreeBytes / 2};
 
+constexpr unsigned kReportsPerCheck = 5;  // a chunk each half a second
+
 // The synthetic load.
 LoadReport load(bool surge, std::size_t own_bytes) {
   LoadReport report;
@@ -96,7 +98,7 @@ class Producer {
     const auto now = Clock::now();
     next_report_ = now + kReportPeriod;
     must(runtime_->report(load(now < surge_end_, chunks_.bytes())), "report");
-    chunks_.check_next();
+    if (++reports_ % kReportsPerCheck == 0) chunks_.check_next();
     say("stats");
   }
 
@@ -129,6 +131,7 @@ class Producer {
   KvChunks chunks_;
   LineReader commands_;
   ProducerStats stats_;
+  unsigned reports_ = 0;
   Clock::time_point next_report_{};
   Clock::time_point surge_end_{};
   bool finished_ = false;

@@ -1,5 +1,7 @@
 #include "lending/exchange_client.hpp"
 
+#include <poll.h>
+
 #include <algorithm>
 
 #include "base/concat.hpp"
@@ -154,6 +156,15 @@ Result<void> ExchangeClient::post(const GiveBack& message) {
   }
   fd_.reset();
   return outcome;
+}
+
+bool ExchangeClient::disconnected() {
+  const MutexLock lock(mu_);
+  if (!fd_.valid()) return true;
+  pollfd poll_fd{fd_.get(), 0, 0};  // the end alone; answers may wait to be read
+  if (::poll(&poll_fd, 1, 0) != 1) return false;
+  fd_.reset();
+  return true;
 }
 
 }  // namespace aqua::lending

@@ -34,6 +34,8 @@ class ExchangeClient {
   // Posts the message and does not wait for the answer: a stopped exporter reads it when it
   // resumes. unavailable when it could not be posted.
   [[nodiscard]] Result<void> give_back(std::span<const GiveBackEntry> entries);
+  // Whether there is no connection (any more): one that the exporter has ended is closed here.
+  [[nodiscard]] bool disconnected();
 
  private:
   [[nodiscard]] Result<void> ensure_connected() AQUA_REQUIRES(mu_);

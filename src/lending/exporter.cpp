@@ -95,6 +95,11 @@ void Exporter::grant_ended(std::uint32_t index, std::uint64_t generation, GrantE
   if (book_.grant_ended(index, generation, how)) submit_scrub(index);
 }
 
+void Exporter::renew_free() {
+  const MutexLock lock(mu_);
+  book_.renew_free();
+}
+
 std::vector<SlabStatus> Exporter::status() const {
   const MutexLock lock(mu_);
   return book_.all();

@@ -53,6 +53,9 @@ class Exporter final : private ExchangeHandler {
   // proven dead. Leads to a scrub and `freed`, unless that has happened already.
   void grant_ended(std::uint32_t index, std::uint64_t generation, GrantEnd how);
 
+  // Before declaring everything to a coordinator that knows nothing: see SlabBook.
+  void renew_free();
+
   [[nodiscard]] std::vector<SlabStatus> status() const;
   [[nodiscard]] const std::string& socket_path() const noexcept { return options_.socket_path; }
 

@@ -15,11 +15,11 @@ Result<std::unique_ptr<Importer>> Importer::open(device::Device& device, ClientI
   return importer;
 }
 
-ExchangeClient& Importer::client_of(const std::string& exchange) {
+std::shared_ptr<ExchangeClient> Importer::client_of(const std::string& exchange) {
   const MutexLock lock(mu_);
   auto& client = clients_[exchange];
-  if (client == nullptr) client = std::make_unique<ExchangeClient>(exchange, self_);
-  return *client;
+  if (client == nullptr) client = std::make_shared<ExchangeClient>(exchange, self_);
+  return client;
 }
 
 Result<std::vector<ImportedSlab>> Importer::import(std::span<const LeasedSlab> slabs) {
@@ -54,8 +54,8 @@ Result<void> Importer::fetch_and_map(std::span<const LeasedSlab> slabs) {
   std::vector<FetchEntry> entries;
   for (const LeasedSlab& lease : slabs)
     entries.push_back({lease.key.index, lease.key.generation, lease.secret});
-  ExchangeClient& client = client_of(slabs.front().exchange);
-  AQUA_ASSIGN(auto fetched, client.fetch(entries));
+  const auto client = client_of(slabs.front().exchange);
+  AQUA_ASSIGN(auto fetched, client->fetch(entries));
   for (std::size_t i = 0; i < slabs.size(); ++i) {
     auto mapped = map_one(slabs[i], std::move(fetched[i]));
     if (mapped.ok()) continue;
@@ -63,7 +63,7 @@ Result<void> Importer::fetch_and_map(std::span<const LeasedSlab> slabs) {
     std::vector<GiveBackEntry> unmapped;
     for (const LeasedSlab& lease : slabs.subspan(i))
       unmapped.push_back({lease.key.index, lease.key.generation});
-    (void)client.give_back(unmapped);
+    (void)client->give_back(unmapped);
     return mapped;
   }
   return {};
@@ -101,7 +101,7 @@ Result<void> Importer::give_back(const SlabKey& key) {
   if (unmapped.ok()) {
     step("return");
     const GiveBackEntry entry{key.index, key.generation};
-    told = client_of(mapped.exchange).give_back({&entry, 1});
+    told = client_of(mapped.exchange)->give_back({&entry, 1});
   }
   const MutexLock lock(mu_);
   leaving_.erase(key);
@@ -122,6 +122,19 @@ std::vector<ImportedSlab> Importer::all() const {
   std::vector<ImportedSlab> list;
   for (const auto& [key, mapped] : mapped_) list.push_back(mapped.slab);
   return list;
+}
+
+void Importer::forget_ended() {
+  std::map<std::string, std::shared_ptr<ExchangeClient>> known;
+  {
+    const MutexLock lock(mu_);
+    known = clients_;
+  }
+  for (const auto& [exchange, client] : known) {
+    if (!client->disconnected()) continue;
+    const MutexLock lock(mu_);
+    clients_.erase(exchange);  // whoever has it in hand still may go on with it
+  }
 }
 
 }  // namespace aqua::lending

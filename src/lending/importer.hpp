@@ -64,6 +64,10 @@ class Importer {
   [[nodiscard]] std::optional<ImportedSlab> find(const SlabKey& key) const;
   [[nodiscard]] std::vector<ImportedSlab> all() const;
 
+  // Lets go of the sockets of exporters that have ended; to be called now and then. May wait
+  // for an import in progress.
+  void forget_ended();
+
  private:
   struct Mapped {
     ImportedSlab slab;
@@ -71,7 +75,7 @@ class Importer {
   };
 
   Importer(device::Device& device, ClientId self) : device_(device), self_(self) {}
-  [[nodiscard]] ExchangeClient& client_of(const std::string& exchange);
+  [[nodiscard]] std::shared_ptr<ExchangeClient> client_of(const std::string& exchange);
   [[nodiscard]] Result<void> fetch_and_map(std::span<const LeasedSlab> slabs)
       AQUA_REQUIRES(importing_);
   [[nodiscard]] Result<void> map_one(const LeasedSlab& lease, ExchangeClient::Fetched fetched);
@@ -85,7 +89,7 @@ class Importer {
   std::map<SlabKey, Mapped> mapped_ AQUA_GUARDED_BY(mu_);
   std::set<SlabKey> leaving_
       AQUA_GUARDED_BY(mu_);  // unmapped or about to be, and the exporter not yet told
-  std::map<std::string, std::unique_ptr<ExchangeClient>> clients_ AQUA_GUARDED_BY(mu_);
+  std::map<std::string, std::shared_ptr<ExchangeClient>> clients_ AQUA_GUARDED_BY(mu_);
 };
 
 }  // namespace aqua::lending

@@ -98,6 +98,14 @@ SlabStatus SlabBook::scrubbed(std::uint32_t index) {
   return slab;
 }
 
+void SlabBook::renew_free() {
+  for (auto& [index, slab] : slabs_) {
+    if (slab.custody != Custody::free) continue;
+    ++slab.generation;
+    slab.secret = random_id<LeaseTag>();
+  }
+}
+
 Result<void> SlabBook::remove(std::span<const std::uint32_t> indexes) {
   std::set<std::uint32_t> named;
   for (const std::uint32_t index : indexes) {

@@ -61,6 +61,10 @@ class SlabBook {
   // Scrubbed: free again under the next generation and a fresh secret.
   SlabStatus scrubbed(std::uint32_t index);
 
+  // Gives every free slab a new generation and secret: what another life of the coordinator
+  // granted and nobody fetched opens nothing any more. Nothing to scrub: nobody held them.
+  void renew_free();
+
   // Takes slabs out of the book for good. All or nothing: failed_precondition names the
   // first that is not free; invalid_argument when one is named twice.
   [[nodiscard]] Result<void> remove(std::span<const std::uint32_t> indexes);

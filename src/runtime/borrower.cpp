@@ -167,8 +167,8 @@ void Borrower::evacuate(const Leased& slab) {
 }
 
 void Borrower::finish_leaving() {
+  parts_.table.limbo().collect();  // always, or freed tensors would fill the lent memory
   if (!any_leaving()) return;
-  parts_.table.limbo().collect();
   for (auto it = slabs_.begin(); it != slabs_.end();) {
     const auto& [key, slab] = *it;
     if (!slab.leaving || !parts_.space.slab_empty(slab.offset, slab.bytes)) {
@@ -355,8 +355,8 @@ void Borrower::probe_exporters(Clock::time_point now) {
   for (const auto& [key, slab] : slabs_) {
     if (!slab.leaving) exporters.emplace(slab.exchange, key.producer);
   }
-  if (exporters.empty()) return;
   office_.errands.post([this, exporters = std::move(exporters)] {
+    parts_.importer.forget_ended();
     for (const auto& [exchange, producer] : exporters) {
       const auto socket = connect_seqpacket(exchange);
       if (socket.ok() || socket.error().code != Code::unavailable) continue;

@@ -211,7 +211,9 @@ Decision Runtime::Impl::decide(const LoadReport& report, Result<void>& outcome) 
   const MutexLock lock(mu_);
   if (!policy_) return {};
   if (now > promised_until_) promised_bytes_ = 0;
-  policy_->set_lent_bytes(lent + promised_bytes_);
+  const bool waiting = decided_reclaim_ != nullptr && !decided_reclaim_->done();
+  const std::size_t homeward = waiting ? decided_reclaim_->missing_bytes() : 0;
+  policy_->set_lent_bytes(lent - std::min(lent, homeward) + promised_bytes_);
   auto decision = policy_->observe(report, now);
   if (!decision.ok()) {
     outcome = std::move(decision).error();
@@ -232,8 +234,11 @@ Result<void> Runtime::Impl::report(const LoadReport& report) {
   if (!outcome.ok()) return outcome;
   const Decision decision = decide(report, outcome);
   if (decision.action == ProducerAction::offer) budget_changed(BudgetReason::offered);
-  if (decision.action == ProducerAction::reclaim)
-    (void)lender_.reclaim(decision.bytes, options_.reclaim_deadline);
+  if (decision.action == ProducerAction::reclaim) {
+    auto reclaim = lender_.reclaim(decision.bytes, options_.reclaim_deadline);
+    const MutexLock lock(mu_);
+    decided_reclaim_ = std::move(reclaim);
+  }
   return outcome;
 }
 
@@ -244,7 +249,7 @@ void Runtime::Impl::log(LogLevel level, const std::string& text) const {
 }
 
 void Runtime::Impl::on_connected(const southbound::Session& session) {
-  lender_.declare();
+  if (session.new_epoch) lender_.declare();
   loop_.post([this, session] {
     lender_.on_connected(session);
     if (borrower_ != nullptr) borrower_->on_connected();

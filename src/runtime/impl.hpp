@@ -85,6 +85,8 @@ class Runtime::Impl final : private southbound::Listener {
   std::size_t promised_bytes_ AQUA_GUARDED_BY(mu_) =
       0;  // decided to offer, not yet lent by the engine
   runtime::Clock::time_point promised_until_ AQUA_GUARDED_BY(mu_){};
+  // The last that report() decided; what it still waits for is not asked for again.
+  std::shared_ptr<ReclaimState> decided_reclaim_ AQUA_GUARDED_BY(mu_);
 };
 
 }  // namespace aqua

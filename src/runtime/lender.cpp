@@ -55,6 +55,7 @@ void Lender::put_up(std::vector<std::unique_ptr<device::Slab>> slabs, const Home
 }
 
 void Lender::declare() {
+  exporter_->renew_free();
   std::vector<ledger::OfferedSlab> offers;
   for (const lending::SlabStatus& slab : exporter_->status()) {
     if (auto offer = to_offer(slab)) offers.push_back(*offer);
@@ -67,7 +68,9 @@ void Lender::declare() {
 
 void Lender::on_connected(const southbound::Session& session) {
   for (Pending& pending : reclaims_) {
-    if (session.new_epoch) pending.ledger_id = 0;  // it knows of no reclaim of ours
+    if (!session.new_epoch) continue;
+    pending.ledger_id = 0;  // it knows of no reclaim of ours
+    pending.again = true;
   }
 }
 
@@ -116,7 +119,12 @@ void Lender::on_asked(const std::shared_ptr<ReclaimState>& state,
   for (Pending& pending : reclaims_) {
     if (pending.state != state) continue;
     pending.asking = false;
-    if (started.ok()) pending.ledger_id = started->reclaim.id;
+    if (!started.ok()) continue;
+    pending.ledger_id = started->reclaim.id;
+    // What an earlier reclaim wants already is credited to that one.
+    if (!pending.again) {
+      state->limit_wanted(state->progress().bytes_returned + started->reclaim.bytes_wanted);
+    }
   }
   if (!started.ok()) {
     if (started.error().code != Code::unavailable) {
@@ -178,11 +186,13 @@ void Lender::bring_home(std::uint32_t index) {
   office_.budget_changed(BudgetReason::reclaimed);
 }
 
+// To the oldest reclaim that still waits; else to one that ended without it.
 void Lender::credit(std::size_t bytes, Clock::time_point now) {
-  for (Pending& pending : reclaims_) {
-    if (pending.state->missing_bytes() == 0) continue;
-    pending.state->credit(bytes, now);
-    break;
+  for (const bool ended : {false, true}) {
+    for (Pending& pending : reclaims_) {
+      if (pending.state->done() != ended || pending.state->missing_bytes() == 0) continue;
+      return pending.state->credit(bytes, now);
+    }
   }
 }
 
@@ -260,6 +270,7 @@ void Lender::end_partially(Pending& pending) {
 
 void Lender::on_snapshot(const wire::Snapshot& snapshot) {
   const auto ours = exporter_->status();
+  offer_missing(snapshot, ours);
   for (const ledger::Slab& row : snapshot.own) {
     const auto known = std::find_if(ours.begin(), ours.end(), [&](const lending::SlabStatus& slab) {
       return slab.index == row.id.index;
@@ -276,6 +287,23 @@ void Lender::on_snapshot(const wire::Snapshot& snapshot) {
       office_.errands.post([this, slab = *known] { report_freed(slab); });
     }
   }
+}
+
+// Put up while the coordinator was away, or by a call whose reply was lost.
+void Lender::offer_missing(const wire::Snapshot& snapshot,
+                           const std::vector<lending::SlabStatus>& ours) {
+  std::vector<ledger::OfferedSlab> missing;
+  for (const lending::SlabStatus& slab : ours) {
+    const bool known =
+        std::any_of(snapshot.own.begin(), snapshot.own.end(),
+                    [&](const ledger::Slab& row) { return row.id.index == slab.index; });
+    const auto offer = to_offer(slab);
+    if (!known && offer) missing.push_back(*offer);
+  }
+  if (missing.empty()) return;
+  office_.errands.post([this, missing = std::move(missing)] {
+    (void)office_.coordinator->offer(missing);  // unavailable: the next session brings a snapshot
+  });
 }
 
 // A row of a slab that we took home while the coordinator was away.

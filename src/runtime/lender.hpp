@@ -34,7 +34,8 @@ class Lender {
   // From the exporter's thread: scrubbed, and free to be lent again.
   void on_freed(const lending::SlabStatus& slab);
 
-  // On the client's own thread: declares everything, as the exporter has it.
+  // On the client's own thread, to a coordinator that knows nothing: declares everything, as
+  // the exporter has it.
   void declare();
   void on_connected(const southbound::Session& session);
   void on_snapshot(const wire::Snapshot& snapshot);
@@ -52,6 +53,7 @@ class Lender {
     std::shared_ptr<ReclaimState> state;
     std::uint64_t ledger_id = 0;  // 0: the coordinator does not know of it
     bool asking = false;
+    bool again = false;   // asked of another coordinator before, which may have known more slabs
     bool ending = false;  // its outcome is being asked for
   };
 
@@ -65,6 +67,7 @@ class Lender {
   void credit(std::size_t bytes, Clock::time_point now);
   void report_freed(const lending::SlabStatus& slab);
   void end_partially(Pending& pending);
+  void offer_missing(const wire::Snapshot& snapshot, const std::vector<lending::SlabStatus>& ours);
   void forget_row(const ledger::Slab& row);
   [[nodiscard]] std::size_t held_bytes_total() const;
 

@@ -15,14 +15,22 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kLong{60'000};
 
+ledger::ClientInfo some_client(bool producer) {
+  ledger::ClientInfo info;
+  info.id = random_id<ClientTag>();
+  info.device = random_id<DeviceTag>();
+  info.server = "here";
+  info.domain = "here";
+  info.producer = producer;
+  info.consumer = !producer;
+  return info;
+}
+
 struct LedgerServiceTest : testing::Test {
   LedgerService service{ledger::Limits{}, 2};
 
   ClientId join(bool producer) {
-    ledger::ClientInfo info;
-    info.id = random_id<ClientTag>();
-    info.producer = producer;
-    info.consumer = !producer;
+    const ledger::ClientInfo info = some_client(producer);
     EXPECT_TRUE(
         service.with([&](Ledger& ledger, Time now) { return ledger.join(info, now); }).ok());
     return info.id;
@@ -104,20 +112,15 @@ TEST_F(LedgerServiceTest, StopEndsWatchesNowAndLater) {
   EXPECT_EQ(service.watch(consumer, last, kLong).error().code, Code::unavailable);
 }
 
-TEST(LedgerServiceTime, ClientTurnsSuspectWithoutAnybodyAsking) {
+TEST(LedgerServiceTime, WhatTimeAloneBringsAboutIsToldWithoutAnybodyAsking) {
   ledger::Limits limits;
   limits.client_ttl = Time{20};
   limits.lease_ttl = Time{20};
   LedgerService service(limits, 2);
-  ledger::ClientInfo producer;
-  producer.id = random_id<ClientTag>();
-  producer.producer = true;
+  const ledger::ClientInfo producer = some_client(true);
   ASSERT_TRUE(
       service.with([&](Ledger& ledger, Time now) { return ledger.join(producer, now); }).ok());
-  // A reclaim's end is an event that only time brings about.
-  ledger::ClientInfo consumer;
-  consumer.id = random_id<ClientTag>();
-  consumer.consumer = true;
+  const ledger::ClientInfo consumer = some_client(false);
   const std::vector<ledger::OfferedSlab> slabs{
       {.index = 0, .bytes = 1, .generation = 1, .secret = {}, .holder = {}}};
   const auto last = service.with([&](Ledger& ledger, Time now) {

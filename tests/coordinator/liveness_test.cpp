@@ -21,8 +21,8 @@ struct Liveness : ::testing::Test {
     EXPECT_TRUE(producer.client->offer(some_slabs(1)).ok());
   }
   ChildProcess borrower(const char* mode) const {
-    return ChildProcess(
-        {AQUA_TEST_CLIENT_PROGRAM, mode, daemon.address(), to_string(borrower_id), "1"});
+    return ChildProcess({AQUA_TEST_CLIENT_PROGRAM, mode, daemon.address(), to_string(borrower_id),
+                         std::to_string(kSlabBytes)});
   }
   bool becomes(SlabState state) {
     return eventually([&] {

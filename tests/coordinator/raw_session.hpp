@@ -52,7 +52,9 @@ struct RawSession {
     wire::JoinRequest request;
     request.info.id = id;
     request.info.name = "raw";
-    request.info.server = "test";
+    request.info.device = random_id<DeviceTag>();
+    request.info.server = lifeline.welcome.server;
+    request.info.domain = "test";
     request.info.producer = producer;
     request.info.consumer = !producer;
     return call("POST", "/v1/clients", wire::encode(request));

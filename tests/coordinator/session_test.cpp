@@ -67,7 +67,8 @@ TEST_F(SessionTest, AnotherLiveProcessCannotTakeTheId) {
   Peer producer(daemon.address(), "producer", true);
   ASSERT_TRUE(producer.client->offer(some_slabs(1)).ok());
   const auto id = random_id<ClientTag>();
-  ChildProcess owner({AQUA_TEST_CLIENT_PROGRAM, "lease", daemon.address(), to_string(id), "1"});
+  ChildProcess owner({AQUA_TEST_CLIENT_PROGRAM, "lease", daemon.address(), to_string(id),
+                      std::to_string(kSlabBytes)});
   ASSERT_EQ(owner.read_line(), "leased 1");
   const auto taken = connect_lifeline(daemon.lifeline(), id);
   ASSERT_FALSE(taken.ok());

@@ -116,7 +116,10 @@ std::string Rig::unsettled_descriptors(const Actor& actor) {
   if (known == descriptors_.end() || target_ != full_target()) return {};
   const auto now = descriptors(pid(actor));
   if (known->second == now) return {};
-  return concat(to_string(actor), " has descriptors ", list(now), "and had ", list(known->second));
+  std::vector<std::string> more, less;
+  std::ranges::set_difference(now, known->second, std::back_inserter(more));
+  std::ranges::set_difference(known->second, now, std::back_inserter(less));
+  return concat(to_string(actor), " has more descriptors: ", list(more), "and less: ", list(less));
 }
 
 std::string Rig::unsettled() {

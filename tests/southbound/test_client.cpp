@@ -44,6 +44,7 @@ ledger::ClientInfo info_of(const ClientId& id, bool producer = false) {
   ledger::ClientInfo info;
   info.id = id;
   info.name = "test client";
+  info.device = random_id<DeviceTag>();
   info.domain = "test";
   info.producer = producer;
   info.consumer = !producer;
