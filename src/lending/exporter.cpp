@@ -105,6 +105,11 @@ std::vector<SlabStatus> Exporter::status() const {
   return book_.all();
 }
 
+bool Exporter::knows(std::uint32_t index) const {
+  const MutexLock lock(mu_);
+  return book_.find(index) != nullptr;
+}
+
 void Exporter::submit_scrub(std::uint32_t index) {
   const Lent& lent = lent_.at(index);
   scrubber_->submit({index, arena_->base() + lent.arena_offset, lent.slab->bytes()});

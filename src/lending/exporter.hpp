@@ -57,6 +57,7 @@ class Exporter final : private ExchangeHandler {
   void renew_free();
 
   [[nodiscard]] std::vector<SlabStatus> status() const;
+  [[nodiscard]] bool knows(std::uint32_t index) const;  // put up and not taken back
   [[nodiscard]] const std::string& socket_path() const noexcept { return options_.socket_path; }
 
  private:

@@ -221,6 +221,13 @@ void Lender::report_freed(const lending::SlabStatus& slab) {
 void Lender::on_event(const ledger::Event& event) {
   using Kind = ledger::EventKind;
   if (event.kind == Kind::returned || event.kind == Kind::holder_dead) {
+    if (!exporter_->knows(event.slab.index)) {  // taken home while it was being offered
+      ledger::Slab row;
+      row.id = event.slab;
+      row.generation = event.generation;
+      row.state = ledger::SlabState::quarantined;
+      return forget_row(row);
+    }
     exporter_->grant_ended(
         event.slab.index, event.generation,
         event.kind == Kind::returned ? lending::GrantEnd::returned : lending::GrantEnd::died);

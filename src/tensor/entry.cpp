@@ -246,8 +246,8 @@ void TensorEntry::lose() {
   std::vector<std::shared_ptr<Placement>> leaving;
   {
     const MutexLock lock(mu_);
+    if (freed_) return;  // nobody misses them
     lost_.store(true);
-    if (freed_) return;
     if (to_ != nullptr) end_move();
     tier_.store(Tier::host, std::memory_order_relaxed);
     here_.reset();
@@ -277,7 +277,7 @@ TensorEntry::Pins TensorEntry::pins() const {
 
 bool TensorEntry::has_home() const {
   const MutexLock lock(mu_);
-  return home_ != nullptr;
+  return freed_ || home_ != nullptr;
 }
 
 void TensorEntry::mark_dirty(std::size_t offset, std::size_t bytes) {

@@ -96,7 +96,7 @@ class TensorEntry : public std::enable_shared_from_this<TensorEntry> {
     std::chrono::steady_clock::time_point since;  // when the oldest of them may have begun
   };
   [[nodiscard]] Pins pins() const;
-  [[nodiscard]] bool has_home() const;
+  [[nodiscard]] bool has_home() const;  // or needs none, because it is freed
 
  private:
   enum class Phase : std::uint8_t { stable, copying, closing, draining };

@@ -52,7 +52,7 @@ struct RawSession {
     wire::JoinRequest request;
     request.info.id = id;
     request.info.name = "raw";
-    request.info.device = random_id<DeviceTag>();
+    request.info.device = device;
     request.info.server = lifeline.welcome.server;
     request.info.domain = "test";
     request.info.producer = producer;
@@ -62,6 +62,7 @@ struct RawSession {
 
   std::string coordinator;
   ClientId id;
+  const DeviceUuid device = random_id<DeviceTag>();
   southbound::Lifeline lifeline;
 };
 

@@ -163,6 +163,19 @@ TEST_F(FailedMoves, AbandoningPromotionsLeavesEvacuationsAlone) {
   EXPECT_EQ(up.tier(), Tier::host);
 }
 
+TEST_F(FailedMoves, NobodyIsToldOfTheLossOfAFreedTensor) {
+  auto tensor = filled(1, {.discardable = true});
+  const auto entry = tensor.entry();
+  ASSERT_TRUE(table_->ensure_home(*entry));
+  EXPECT_OK(migrator_->start(entry, nullptr));
+  tensor = AquaTensor();
+  const auto filler = allocate(kHostBytes - kBytes, {.host_only = true});
+  EXPECT_TRUE(table_->ensure_home(*entry)) << "it needs none";
+  entry->lose();
+  pump();
+  EXPECT_TRUE(migrator_->take_lost().empty());
+}
+
 TEST_F(FailedMoves, AMigratorThatGoesLeavesItsTensorsWhereTheyWere) {
   auto tensor = filled(1);
   auto pin = tensor.pin(Access::write, a_).value();

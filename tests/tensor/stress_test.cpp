@@ -126,7 +126,7 @@ void Stress::control() {
   while (working_ || !leaving_.empty() || !migrator_->idle()) {
     if (working_) change_slabs(random);
     migrator_->poll(random() % 4 == 0);
-    for (const auto& entry : migrator_->take_lost()) ADD_FAILURE() << entry->id() << " is lost";
+    for (const auto& entry : migrator_->take_lost()) ADD_FAILURE() << entry->id() << " is lost, discardable: " << entry->options().discardable;
     evacuate_leaving();
     finish_leaving();
     if (leaving_.empty() && working_) promote_some();
