@@ -316,7 +316,7 @@ void Lender::offer_missing(const wire::Snapshot& snapshot,
 // A row of a slab that we took home while the coordinator was away.
 void Lender::forget_row(const ledger::Slab& row) {
   office_.errands.post([this, row] {
-    if (row.state != ledger::SlabState::offered) {
+    if (ledger::is_held(row.state)) {
       const std::array<wire::Scrub, 1> scrub{
           wire::Scrub{row.id.index, row.generation, random_id<LeaseTag>()}};
       if (!office_.coordinator->scrubbed(scrub).ok()) return;

@@ -119,6 +119,18 @@ std::string Rig::unsettled_descriptors(const Actor& actor) {
   std::vector<std::string> more, less;
   std::ranges::set_difference(now, known->second, std::back_inserter(more));
   std::ranges::set_difference(known->second, now, std::back_inserter(less));
+  // With several pairs a node may stay connected to a living one that it had dealings with, and
+  // a producer holds the pidfd of such a one. Those of the dead would add up.
+  const std::size_t others = nodes_.size() / 2 - 1;
+  const auto count = [&](const char* kind) {
+    return static_cast<std::size_t>(std::ranges::count(more, kind));
+  };
+  const std::size_t sockets = count("socket");
+  const std::size_t pidfds = count("anon_inode:[pidfd]");
+  if (less.empty() && actor.role != Role::coordinator && sockets <= others && pidfds <= others &&
+      more.size() == sockets + pidfds) {
+    return {};
+  }
   return concat(to_string(actor), " has more descriptors: ", list(more), "and less: ", list(less));
 }
 

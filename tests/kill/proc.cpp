@@ -30,7 +30,8 @@ std::vector<std::string> descriptors(pid_t pid) {
        !ended && at != end; at.increment(ended)) {
     std::string target = std::filesystem::read_symlink(at->path(), ended).string();
     // "socket:[9]" and "/tmp/producer0.log" to what they are; "anon_inode:[pidfd]" says it.
-    if (target.starts_with("socket:") || target.starts_with("pipe:")) target.erase(target.find(':'));
+    if (target.starts_with("socket:") || target.starts_with("pipe:"))
+      target.erase(target.find(':'));
     if (target.ends_with(".log")) target = "log";
     if (!ended) kinds.push_back(std::move(target));
     ended.clear();

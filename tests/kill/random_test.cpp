@@ -19,7 +19,6 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
 constexpr std::uint64_t kRounds = 25;
-constexpr std::uint64_t kSweepEvery = 5;
 constexpr microseconds kLongest{60000};  // until the next thing happens in a round
 constexpr milliseconds kReclaimDeadline{500};
 
@@ -82,7 +81,7 @@ TEST(RandomKills, LoseNothingShowNothingLeaveNothing) {
     if (::testing::Test::HasFatalFailure()) break;
     rig.verify("in the end");
     rig.expect_one_holder("in the end");
-    if (round % kSweepEvery == 0) rig.sweep("in the end");
+    rig.sweep("in the end");
   }
 }
 

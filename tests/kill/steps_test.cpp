@@ -102,6 +102,7 @@ void Steps::lose_slabs() {
 }
 
 void Steps::bring_to_step(const std::string& action) {
+  rig_.sweep("at the beginning");  // every lent byte is stamped
   const std::string at = concat(GetParam().step, ":1:", action);
   switch (GetParam().trigger) {
     case Trigger::start:

@@ -94,11 +94,15 @@ void Tenant::replace(Kept& kept) {
 }
 
 void Tenant::rewrite(Kept& kept) {
-  auto pin = kept.tensor.pin(Access::write, stream_);
-  if (!pin.ok()) return failed(pin.error(), concat("write pin of ", kept.owner.object));
   ++kept.owner.version;
-  const auto launched = emulated::launch(
-      runtime_, stream_, [data = pin->data(), bytes = pin->bytes(), owner = kept.owner] {
+  stamp_over(kept.tensor, kept.owner);
+}
+
+void Tenant::stamp_over(AquaTensor& tensor, const Owner& owner) {
+  auto pin = tensor.pin(Access::write, stream_);
+  if (!pin.ok()) return failed(pin.error(), concat("write pin of ", owner.object));
+  const auto launched =
+      emulated::launch(runtime_, stream_, [data = pin->data(), bytes = pin->bytes(), owner] {
         write_stamps(words_of(data, bytes), owner);
       });
   if (!launched.ok()) failed(launched.error(), "write");
@@ -160,6 +164,7 @@ std::size_t Tenant::sweep(std::size_t most_bytes) {
     if (tier != Tier::peer) break;  // no peer memory is left
     looked_at += kPiece;
     held.push_back(std::move(*tensor));
+    stamp_over(held.back(), {options_.tenant, kObjects - 1, 0});  // for the next tenant to not see
   }
   return looked_at;
 }

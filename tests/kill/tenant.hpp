@@ -47,7 +47,7 @@ class Tenant {
   // Reads back everything there is, now.
   [[nodiscard]] Findings verify();
   // Fills what is left of the borrowed memory with new tensors, checks that nobody else's
-  // bytes are in them, and frees them. Returns the bytes looked at that were a peer's.
+  // bytes are in them, stamps them and frees them. Returns the bytes looked at that were a peer's.
   [[nodiscard]] std::size_t sweep(std::size_t most_bytes);
 
  private:
@@ -61,6 +61,7 @@ class Tenant {
   [[nodiscard]] Result<void> add() AQUA_REQUIRES(mu_);
   void replace(Kept& kept) AQUA_REQUIRES(mu_);
   void rewrite(Kept& kept) AQUA_REQUIRES(mu_);
+  void stamp_over(AquaTensor& tensor, const Owner& owner) AQUA_REQUIRES(mu_);
   void check(Kept& kept) AQUA_REQUIRES(mu_);
   void check_engine() AQUA_REQUIRES(mu_);
   // Whether the memory of a new tensor is free of others' bytes; its tier goes to `tier`.

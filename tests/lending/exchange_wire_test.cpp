@@ -44,14 +44,14 @@ Fetch some_fetch(std::size_t count) {
 }
 
 TEST(ExchangeWire, AHelloHasTheBytesOfThePage) {
-  const Bytes expected = bytes_of({0x41, 0x51, 0x58, 0x31, 1, 0, 1, 0, 1, 2,  3,  4,
-                                   5,    6,    7,    8,    9, 10, 11, 12, 13, 14, 15, 16});
+  const Bytes expected = bytes_of(
+      {0x41, 0x51, 0x58, 0x31, 1, 0, 1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16});
   EXPECT_EQ(encode(Hello{counting_id<ClientTag>(1)}), expected);
 }
 
 TEST(ExchangeWire, AGiveBackIsLittleEndian) {
-  const Bytes expected = bytes_of({0x41, 0x51, 0x58, 0x31, 3, 0, 1, 0,                      //
-                                   4,    3,    2,    1,    0, 0, 0, 0,                      //
+  const Bytes expected = bytes_of({0x41, 0x51, 0x58, 0x31, 3, 0, 1, 0,  //
+                                   4,    3,    2,    1,    0, 0, 0, 0,  //
                                    8,    7,    6,    5,    4, 3, 2, 1});
   EXPECT_EQ(encode(GiveBack{{{0x01020304, 0x0102030405060708}}}), expected);
 }

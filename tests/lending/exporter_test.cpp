@@ -16,7 +16,9 @@ class Lending : public testing::Test {
   std::unique_ptr<device::Device> gpu_ = open_gpu(1);
   std::unique_ptr<Importer> importer_ = open_importer(*gpu_);
 
-  [[nodiscard]] Result<std::vector<ImportedSlab>> import(const LeasedSlab& lease) { return importer_->import({&lease, 1}); }
+  [[nodiscard]] Result<std::vector<ImportedSlab>> import(const LeasedSlab& lease) {
+    return importer_->import({&lease, 1});
+  }
   void write(const ImportedSlab& slab, std::uint32_t seed) {
     device::upload(*gpu_, importer_->base() + slab.offset, bytes_like(seed));
   }
@@ -95,7 +97,8 @@ TEST_F(Lending, ASlabThatAnotherHoldsIsRefused) {
 TEST_F(Lending, HeldSlabsAreNotTakenBackAndFreeOnesAre) {
   const LeasedSlab lease = lender_.lease(1);
   ASSERT_TRUE(succeeds(import(lease)));
-  const std::array all{lender_.offered(0).index, lender_.offered(1).index, lender_.offered(2).index};
+  const std::array all{lender_.offered(0).index, lender_.offered(1).index,
+                       lender_.offered(2).index};
   EXPECT_CODE(Code::failed_precondition, lender_.exporter().take_back(all));
   EXPECT_EQ(lender_.exporter().status().size(), 3U);
   ASSERT_TRUE(succeeds(importer_->give_back(lease.key)));
@@ -119,7 +122,8 @@ TEST_F(Lending, ASlabTakenBackCanBePutUpAgainUnderANewIndex) {
 
 TEST_F(Lending, TheCoordinatorsWordEndsAGrantAndIsHeardOnce) {
   const LeasedSlab lease = lender_.lease(0);
-  lender_.exporter().grant_ended(lease.key.index, lease.key.generation, GrantEnd::died);  // never fetched
+  lender_.exporter().grant_ended(lease.key.index, lease.key.generation,
+                                 GrantEnd::died);  // never fetched
   EXPECT_EQ(lender_.freed().next().generation, 2U);
   EXPECT_CODE(Code::aborted, import(lease));
   ASSERT_TRUE(succeeds(import(lender_.lease(0))));
@@ -134,7 +138,8 @@ TEST_F(Lending, TheCoordinatorsWordEndsAGrantAndIsHeardOnce) {
 TEST_F(Lending, PuttingUpMoreThanTheArenaHoldsFailsAndLeavesTheSlabsToTheCaller) {
   const SocketPath path;
   const auto opened =
-      Exporter::open(lender_.gpu(), {.socket_path = path.str(), .arena_bytes = 2 * kSlab}, [](const SlabStatus&) {});
+      Exporter::open(lender_.gpu(), {.socket_path = path.str(), .arena_bytes = 2 * kSlab},
+                     [](const SlabStatus&) {});
   ASSERT_TRUE(succeeds(opened));
   Exporter& small = **opened;
   std::vector<std::unique_ptr<device::Slab>> slabs;
@@ -153,7 +158,8 @@ TEST_F(Lending, MemoryStaysWithItsHolderWhenTheExporterStops) {
   ASSERT_TRUE(succeeds(slab));
   lender_.stop();
   write(slab->front(), 4);
-  EXPECT_EQ(device::download(*gpu_, importer_->base() + slab->front().offset, kSlab), bytes_like(4));
+  EXPECT_EQ(device::download(*gpu_, importer_->base() + slab->front().offset, kSlab),
+            bytes_like(4));
   EXPECT_CODE(Code::unavailable, importer_->give_back(lease.key));
   EXPECT_TRUE(importer_->all().empty());
 }

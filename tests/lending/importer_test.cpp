@@ -85,7 +85,8 @@ TEST_F(Importing, DescriptorsAreClosedOnceMapped) {
   ASSERT_TRUE(succeeds(importer->import(leases(1))));  // connects
   const std::size_t before = open_descriptors();
   ASSERT_TRUE(succeeds(importer->import(leases(4))));
-  EXPECT_TRUE(wait_until([&] { return open_descriptors() == before; }));  // the exporter's copies, too
+  EXPECT_TRUE(
+      wait_until([&] { return open_descriptors() == before; }));  // the exporter's copies, too
 }
 
 TEST_F(Importing, WithoutRoomForAllNoneIsMappedAndTheExporterHasThemBack) {

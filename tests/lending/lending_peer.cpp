@@ -48,7 +48,8 @@ class Role {
     if (command == "give_back") return outcome(importer_->give_back(found->second));
     std::byte* const at = importer_->base() + importer_->find(found->second).value().offset;
     if (command == "fill") return device::upload(*gpu_, at, bytes_like(seed)), "ok";
-    if (command == "check") return device::download(*gpu_, at, kSlab) == bytes_like(seed) ? "ok" : "other bytes";
+    if (command == "check")
+      return device::download(*gpu_, at, kSlab) == bytes_like(seed) ? "ok" : "other bytes";
     return "unknown command";
   }
 
@@ -64,7 +65,8 @@ class Role {
     LeasedSlab lease;
     std::string producer;
     std::string secret;
-    in >> lease.exchange >> producer >> lease.key.index >> lease.key.generation >> secret >> lease.bytes;
+    in >> lease.exchange >> producer >> lease.key.index >> lease.key.generation >> secret >>
+        lease.bytes;
     lease.key.producer = parse_id<ClientTag>(producer).value();
     lease.secret = parse_id<LeaseTag>(secret).value();
     if (importer_ == nullptr) importer_ = open_importer(*gpu_);
@@ -116,10 +118,13 @@ class Role {
 int main() {
   aqua::lending::Role role;
   for (;;) {
-    const auto message = aqua::receive_message(aqua::lending::kPeerSocket, 4096, std::chrono::hours(1));
+    const auto message =
+        aqua::receive_message(aqua::lending::kPeerSocket, 4096, std::chrono::hours(1));
     if (!message.ok() || message->bytes.empty()) return 0;
-    const std::string text = role.answer({reinterpret_cast<const char*>(message->bytes.data()), message->bytes.size()});
-    if (!aqua::send_message(aqua::lending::kPeerSocket, std::as_bytes(std::span(text)), {}, std::chrono::seconds(10))
+    const std::string text =
+        role.answer({reinterpret_cast<const char*>(message->bytes.data()), message->bytes.size()});
+    if (!aqua::send_message(aqua::lending::kPeerSocket, std::as_bytes(std::span(text)), {},
+                            std::chrono::seconds(10))
              .ok()) {
       return 1;
     }

@@ -25,15 +25,19 @@ Peer::Peer() {
   std::string program = AQUA_LENDING_PEER;
   std::array<char*, 2> argv{program.data(), nullptr};
   pid_t pid = -1;
-  if (::posix_spawn(&pid, program.c_str(), &actions, nullptr, argv.data(), environ) != 0) std::abort();
+  if (::posix_spawn(&pid, program.c_str(), &actions, nullptr, argv.data(), environ) != 0)
+    std::abort();
   ::posix_spawn_file_actions_destroy(&actions);
   pid_ = pid;
 }
 
-Peer::~Peer() { kill(); }
+Peer::~Peer() {
+  kill();
+}
 
 void Peer::tell(const std::string& command) {
-  const auto sent = send_message(socket_.get(), std::as_bytes(std::span(command)), {}, std::chrono::seconds(10));
+  const auto sent =
+      send_message(socket_.get(), std::as_bytes(std::span(command)), {}, std::chrono::seconds(10));
   if (!sent.ok()) std::abort();
 }
 
@@ -74,8 +78,8 @@ void Peer::kill() {
 }
 
 std::string import_command(const LeasedSlab& lease) {
-  return concat("import ", lease.exchange, " ", to_string(lease.key.producer), " ", lease.key.index, " ",
-                lease.key.generation, " ", to_string(lease.secret), " ", lease.bytes);
+  return concat("import ", lease.exchange, " ", to_string(lease.key.producer), " ", lease.key.index,
+                " ", lease.key.generation, " ", to_string(lease.secret), " ", lease.bytes);
 }
 
 }  // namespace aqua::lending

@@ -14,7 +14,7 @@ inline constexpr int kPeerSocket = 3;  // the peer's end
 
 class Peer {
  public:
-  Peer();  // starts it
+  Peer();   // starts it
   ~Peer();  // kills it
   Peer(const Peer&) = delete;
   Peer& operator=(const Peer&) = delete;

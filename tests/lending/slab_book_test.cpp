@@ -21,8 +21,12 @@ class Book : public testing::Test {
     for (const ReplyEntry& reply : book_.fetch(client, entries)) codes.push_back(reply.code);
     return codes;
   }
-  static FetchEntry ticket(const SlabStatus& slab) { return {slab.index, slab.generation, slab.secret}; }
-  [[nodiscard]] const SlabStatus& now(const SlabStatus& slab) const { return *book_.find(slab.index); }
+  static FetchEntry ticket(const SlabStatus& slab) {
+    return {slab.index, slab.generation, slab.secret};
+  }
+  [[nodiscard]] const SlabStatus& now(const SlabStatus& slab) const {
+    return *book_.find(slab.index);
+  }
   void expect_unchanged(const SlabStatus& slab) const {
     EXPECT_EQ(now(slab).generation, slab.generation);
     EXPECT_EQ(now(slab).secret, slab.secret);

@@ -41,7 +41,8 @@ SocketPath::~SocketPath() {
 }
 
 std::unique_ptr<device::Device> open_gpu(unsigned ordinal) {
-  return must(device::open_emulated({.ordinal = ordinal, .total_bytes = 64_MiB, .hostile = true, .seed = 7 + ordinal}));
+  return must(device::open_emulated(
+      {.ordinal = ordinal, .total_bytes = 64_MiB, .hostile = true, .seed = 7 + ordinal}));
 }
 
 Exporter::Freed FreedLog::callback() {
@@ -70,7 +71,8 @@ std::size_t FreedLog::waiting() const {
 
 Lender::Lender(std::size_t slabs, const std::string& path)
     : path_(path.empty() ? directory_.str() : path), gpu_(open_gpu(0)) {
-  exporter_ = must(Exporter::open(*gpu_, {.socket_path = path_, .arena_bytes = 64_MiB}, freed_.callback()));
+  exporter_ =
+      must(Exporter::open(*gpu_, {.socket_path = path_, .arena_bytes = 64_MiB}, freed_.callback()));
   std::vector<std::unique_ptr<device::Slab>> own;
   for (std::size_t i = 0; i < slabs; ++i) {
     own.push_back(must(gpu_->create_slab(kSlab)));
@@ -102,15 +104,28 @@ std::unique_ptr<Importer> open_importer(device::Device& gpu, std::size_t arena, 
 
 std::size_t open_descriptors() {
   std::size_t count = 0;
-  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) ++count;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/fd"))
+    ++count;
   return count;
 }
 
 std::size_t slab_mappings() {
   std::ifstream maps("/proc/self/maps");
   std::size_t count = 0;
-  for (std::string line; std::getline(maps, line);) if (line.find("aqua-slab") != std::string::npos) ++count;
+  for (std::string line; std::getline(maps, line);)
+    if (line.find("aqua-slab") != std::string::npos) ++count;
   return count;
+}
+
+FewDescriptors::FewDescriptors(rlim_t more) {
+  const UniqueFd next(::dup(STDERR_FILENO));
+  if (!next.valid() || ::getrlimit(RLIMIT_NOFILE, &saved_) != 0) std::abort();
+  const rlimit few{static_cast<rlim_t>(next.get()) + more, saved_.rlim_max};
+  if (::setrlimit(RLIMIT_NOFILE, &few) != 0) std::abort();
+}
+
+FewDescriptors::~FewDescriptors() {
+  ::setrlimit(RLIMIT_NOFILE, &saved_);
 }
 
 }  // namespace aqua::lending

@@ -2,6 +2,8 @@
 // of freed slabs to wait on.
 #pragma once
 
+#include <sys/resource.h>
+
 #include <chrono>
 #include <deque>
 #include <functional>
@@ -85,14 +87,31 @@ class Lender {
   std::unique_ptr<Exporter> exporter_;
 };
 
-[[nodiscard]] std::unique_ptr<Importer> open_importer(device::Device& gpu, std::size_t arena = 64_MiB,
+[[nodiscard]] std::unique_ptr<Importer> open_importer(device::Device& gpu,
+                                                      std::size_t arena = 64_MiB,
                                                       ClientId id = random_id<ClientTag>());
 
-[[nodiscard]] inline std::vector<std::byte> zeroes() { return std::vector<std::byte>(kSlab); }
-[[nodiscard]] inline std::vector<std::byte> bytes_like(std::uint32_t seed) { return device::pattern(kSlab, seed); }
+[[nodiscard]] inline std::vector<std::byte> zeroes() {
+  return std::vector<std::byte>(kSlab);
+}
+[[nodiscard]] inline std::vector<std::byte> bytes_like(std::uint32_t seed) {
+  return device::pattern(kSlab, seed);
+}
 
 // What this process holds: entries of /proc/self/fd, and mappings of slabs.
 [[nodiscard]] std::size_t open_descriptors();
 [[nodiscard]] std::size_t slab_mappings();
+
+// Leaves this process `more` descriptors at most.
+class FewDescriptors {
+ public:
+  explicit FewDescriptors(rlim_t more);
+  ~FewDescriptors();
+  FewDescriptors(const FewDescriptors&) = delete;
+  FewDescriptors& operator=(const FewDescriptors&) = delete;
+
+ private:
+  rlimit saved_{};
+};
 
 }  // namespace aqua::lending

@@ -169,7 +169,6 @@ TEST_F(FailedMoves, NobodyIsToldOfTheLossOfAFreedTensor) {
   ASSERT_TRUE(table_->ensure_home(*entry));
   EXPECT_OK(migrator_->start(entry, nullptr));
   tensor = AquaTensor();
-  const auto filler = allocate(kHostBytes - kBytes, {.host_only = true});
   EXPECT_TRUE(table_->ensure_home(*entry)) << "it needs none";
   entry->lose();
   pump();

@@ -45,8 +45,8 @@ device::CopyBatch one(std::byte* dst, const std::byte* src, std::size_t bytes) {
 
 Result<void> post_stamps(device::Device& device, Slot& slot, Stream stream, std::size_t first,
                          std::size_t count, bool by_copy) {
-  AQUA_ASSIGN(const Pin pin, slot.tensor.pin(Access::write, stream,
-                                             {first * kBlockBytes, count * kBlockBytes}));
+  AQUA_ASSIGN(const Pin pin,
+              slot.tensor.pin(Access::write, stream, {first * kBlockBytes, count * kBlockBytes}));
   const std::uint64_t version = ++slot.last_version;
   for (std::size_t i = 0; i < count; ++i) slot.versions[first + i] = version;
   const auto fill_all = [name = slot.name, version, first, count](std::byte* at) {
@@ -67,10 +67,8 @@ Result<void> post_stamps(device::Device& device, Slot& slot, Stream stream, std:
 Result<Pin> post_check(device::Device& device, Slot& slot, Stream stream, bool by_copy,
                        Mismatches& mismatches) {
   AQUA_ASSIGN(Pin pin, slot.tensor.pin(Access::read, stream));
-  const auto check = [name = slot.name, versions = slot.versions,
-                      &mismatches](const std::byte* at) {
-    mismatches += wrong_words(at, name, versions);
-  };
+  const auto check = [name = slot.name, versions = slot.versions, &mismatches](
+                         const std::byte* at) { mismatches += wrong_words(at, name, versions); };
   if (!by_copy) {
     AQUA_TRY(device::launch(device, stream,
                             [check, at = pin.data()] { check(device::kernel_view(at)); }));

@@ -50,8 +50,7 @@ class Stress : public World {
 
   const unsigned long seed_ = setting("AQUA_STRESS_SEED", 1);
   const std::chrono::steady_clock::time_point end_ =
-      std::chrono::steady_clock::now() +
-      std::chrono::seconds(setting("AQUA_STRESS_SECONDS", 5));
+      std::chrono::steady_clock::now() + std::chrono::seconds(setting("AQUA_STRESS_SECONDS", 5));
   std::vector<Slot> slots_ = std::vector<Slot>(kSlots);
   std::atomic<std::uint64_t> names_{0};
   std::atomic<std::uint64_t> checks_{0};
@@ -126,7 +125,8 @@ void Stress::control() {
   while (working_ || !leaving_.empty() || !migrator_->idle()) {
     if (working_) change_slabs(random);
     migrator_->poll(random() % 4 == 0);
-    for (const auto& entry : migrator_->take_lost()) ADD_FAILURE() << entry->id() << " is lost, discardable: " << entry->options().discardable;
+    for (const auto& entry : migrator_->take_lost())
+      ADD_FAILURE() << entry->id() << " is lost, discardable: " << entry->options().discardable;
     evacuate_leaving();
     finish_leaving();
     if (leaving_.empty() && working_) promote_some();
@@ -142,7 +142,8 @@ void Stress::control() {
 void Stress::change_slabs(std::mt19937_64& random) {
   if (slabs_.size() < kSlabs && random() % 8 == 0) slabs_.insert(add_slab());
   if (slabs_.empty() || random() % 16 != 0) return;
-  const auto victim = std::next(slabs_.begin(), static_cast<std::ptrdiff_t>(random() % slabs_.size()));
+  const auto victim =
+      std::next(slabs_.begin(), static_cast<std::ptrdiff_t>(random() % slabs_.size()));
   EXPECT_OK(peer_->retire_slab(*victim, kSlab));
   migrator_->abandon_promotions();
   leaving_.insert(*victim);
@@ -202,7 +203,8 @@ TEST_F(Stress, NoByteChangesWhileTensorsAndSlabsComeAndGo) {
   const MigratorStats& moved = migrator_->stats();
   RecordProperty("checks", std::to_string(checks_));
   std::printf("%lu checks, %zu evacuations, %zu promotions, %lu slabs removed, %lu discarded\n",
-              checks_.load(), moved.evacuations, moved.promotions, slabs_removed_, discarded_.load());
+              checks_.load(), moved.evacuations, moved.promotions, slabs_removed_,
+              discarded_.load());
   EXPECT_GT(moved.evacuations, 0U);
   EXPECT_GT(moved.promotions, 0U);
   EXPECT_GT(slabs_removed_, 0U);

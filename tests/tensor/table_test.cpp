@@ -50,7 +50,9 @@ TEST_F(Table, WithoutRoomForTheExitNothingIsAllocatedAndNothingChanges) {
   EXPECT_TRUE(succeeds(table_->allocate({.bytes = 512_KiB})));
 }
 
-TEST_F(Table, ZeroBytesAreRefused) { EXPECT_CODE(Code::invalid_argument, table_->allocate({})); }
+TEST_F(Table, ZeroBytesAreRefused) {
+  EXPECT_CODE(Code::invalid_argument, table_->allocate({}));
+}
 
 TEST_F(Table, ADiscardableTensorNeedsNoExit) {
   add_slab();

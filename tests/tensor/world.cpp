@@ -11,9 +11,8 @@ World::World()
       arena_(lending::SlabArena::reserve(*gpu_, 32_MiB).value()),
       host_(Space::create(Tier::host, home_.base(), kHostBytes).value()),
       peer_(Space::create(Tier::peer, arena_->base(), arena_->bytes()).value()),
-      table_(std::make_unique<TensorTable>(*gpu_,
-                                           TableSpaces{.host = host_.get(), .peer = peer_.get()},
-                                           [this] { ++nudges_; })),
+      table_(std::make_unique<TensorTable>(
+          *gpu_, TableSpaces{.host = host_.get(), .peer = peer_.get()}, [this] { ++nudges_; })),
       migrator_(Migrator::create(*gpu_).value()),
       a_(gpu_->create_stream().value()),
       b_(gpu_->create_stream().value()) {
