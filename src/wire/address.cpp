@@ -39,9 +39,11 @@ Result<Address> parse_address(std::string_view text) {
     address.path = text.substr(kUnix.size());
     if (address.path.empty()) return refused(text, "the path is empty");
     if (address.path.size() > kMaxPath) {
-      return refused(text, concat("the path has ", address.path.size(), " bytes; a Unix socket's has at most ", kMaxPath));
+      return refused(text, concat("the path has ", address.path.size(),
+                                  " bytes; a Unix socket's has at most ", kMaxPath));
     }
-    if (address.path.find('\0') != std::string::npos) return refused(text, "the path contains a zero byte");
+    if (address.path.find('\0') != std::string::npos)
+      return refused(text, "the path contains a zero byte");
     return address;
   }
   const std::size_t colon = text.rfind(':');
@@ -55,7 +57,9 @@ Result<Address> parse_address(std::string_view text) {
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
   address.host = host == "localhost" ? "127.0.0.1" : host;
   if (!is_loopback(address.host)) {
-    return refused(text, "the host must be localhost, 127.x.y.z or [::1]; others are not served without TLS and tokens");
+    return refused(text,
+                   "the host must be localhost, 127.x.y.z or [::1]; others are not served without "
+                   "TLS and tokens");
   }
   return address;
 }
@@ -65,7 +69,8 @@ SocketAddress socket_address(const Address& address) {
   if (address.is_unix()) {
     sockaddr_un named{};
     named.sun_family = AF_UNIX;
-    std::memcpy(named.sun_path, address.path.data(), std::min(address.path.size(), sizeof named.sun_path - 1));
+    std::memcpy(named.sun_path, address.path.data(),
+                std::min(address.path.size(), sizeof named.sun_path - 1));
     std::memcpy(&out.storage, &named, sizeof named);
     out.length = sizeof named;
     return out;

@@ -32,7 +32,9 @@ struct SocketAddress {
   sockaddr_storage storage{};
   socklen_t length = 0;
 
-  [[nodiscard]] const sockaddr* get() const noexcept { return reinterpret_cast<const sockaddr*>(&storage); }
+  [[nodiscard]] const sockaddr* get() const noexcept {
+    return reinterpret_cast<const sockaddr*>(&storage);
+  }
   [[nodiscard]] int family() const noexcept { return storage.ss_family; }
 };
 [[nodiscard]] SocketAddress socket_address(const Address& address);

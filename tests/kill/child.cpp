@@ -89,15 +89,6 @@ bool Child::write_line(const std::string& line) {
   return ::write(to_.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
 }
 
-std::optional<Json> Child::ask(const std::string& line, std::chrono::milliseconds patience) {
-  if (!write_line(line)) return std::nullopt;
-  const auto answer = read_line(patience);
-  if (!answer) return std::nullopt;
-  Json parsed = Json::parse(*answer, nullptr, false);
-  if (parsed.is_discarded()) return std::nullopt;
-  return parsed;
-}
-
 void Child::signal(int number) const {
   if (!dead_) ::kill(pid_, number);
 }

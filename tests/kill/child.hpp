@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "base/unique_fd.hpp"
-#include "kill/json.hpp"
 
 namespace aqua::kill_test {
 
@@ -34,8 +33,6 @@ class Child {
   std::optional<std::string> read_line(std::chrono::milliseconds patience);
   // False when it no longer reads.
   bool write_line(const std::string& line);
-  // Its answer to `line`, by the same rules.
-  std::optional<Json> ask(const std::string& line, std::chrono::milliseconds patience);
 
   void signal(int number) const;
   [[nodiscard]] bool stopped();  // by SIGSTOP, since the last SIGCONT

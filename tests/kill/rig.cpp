@@ -107,6 +107,7 @@ void Rig::start(const Actor& actor, const std::string& at) {
   ++slot.incarnation;
   slot.open = false;
   slot.stopped = false;
+  slot.unanswered.clear();
   slot.log = concat(directory_, "/", to_string(actor), ".log");
   slot.child = std::make_unique<Child>(command_line(actor, slot, at), slot.log);
   tell(concat("start ", to_string(actor), "#", slot.incarnation, " pid ", slot.child->pid(),
@@ -126,7 +127,8 @@ void Rig::arm(const Actor& actor, const std::string& at) {
   tell(concat("arm ", to_string(actor), ": ", at));
   if (actor.role != Role::coordinator) return (void)ask(actor, {{"do", "arm"}, {"at", at}});
   ASSERT_TRUE(await_open(actor));
-  ASSERT_TRUE(slots_.at(actor).child->ask(at, kPatience));
+  ASSERT_TRUE(slots_.at(actor).child->write_line(at));
+  ASSERT_TRUE(slots_.at(actor).child->read_line(kPatience));
 }
 
 void Rig::kill(const Actor& actor) {
@@ -163,13 +165,33 @@ pid_t Rig::pid(const Actor& actor) const {
   return slots_.at(actor).child->pid();
 }
 
+Json Rig::answer_of(const Actor& actor, const std::string& to) {
+  const auto line = slots_.at(actor).child->read_line(kPatience);
+  EXPECT_TRUE(line) << to_string(actor) << " does not answer " << to;
+  Json answer = line ? Json::parse(*line, nullptr, false) : Json();
+  if (!answer.is_object()) return nullptr;
+  if (!answer.contains("error")) return answer;
+  ADD_FAILURE() << to_string(actor) << ": " << to << ": " << answer;
+  return nullptr;
+}
+
 Json Rig::ask(const Actor& actor, const Json& command) {
-  std::optional<Json> answer;
-  if (await_open(actor)) answer = slots_.at(actor).child->ask(command.dump(), kPatience);
-  EXPECT_TRUE(answer) << to_string(actor) << " does not answer " << command;
-  if (!answer) return nullptr;
-  EXPECT_FALSE(answer->contains("error")) << to_string(actor) << ": " << command << ": " << *answer;
-  return *answer;
+  Slot& slot = slots_.at(actor);
+  if (!await_open(actor)) {
+    ADD_FAILURE() << to_string(actor) << " does not open";
+    return nullptr;
+  }
+  for (; !slot.unanswered.empty(); slot.unanswered.pop_front()) {
+    if (answer_of(actor, slot.unanswered.front()).is_null()) return nullptr;
+  }
+  slot.child->write_line(command.dump());  // an ended one does not answer
+  return answer_of(actor, command.dump());
+}
+
+void Rig::order(const Actor& actor, const Json& command) {
+  Slot& slot = slots_.at(actor);
+  slot.unanswered.push_back(command.dump());
+  slot.child->write_line(slot.unanswered.back());
 }
 
 void Rig::lend(const Actor& producer) {
@@ -178,13 +200,13 @@ void Rig::lend(const Actor& producer) {
   const std::size_t lent = status.at("lent");
   if (lent >= target_) return;
   tell(concat(to_string(producer), " lends ", (target_ - lent) >> 20, " MiB"));
-  (void)ask(producer, {{"do", "lend"}, {"bytes", target_ - lent}});
+  order(producer, {{"do", "lend"}, {"bytes", target_ - lent}});
 }
 
 void Rig::reclaim(const Actor& producer, std::size_t bytes, std::chrono::milliseconds within) {
   tell(concat(to_string(producer), " reclaims ", bytes >> 20, " MiB within ", within.count(),
               " ms"));
-  (void)ask(producer, {{"do", "reclaim"}, {"bytes", bytes}, {"within_ms", within.count()}});
+  order(producer, {{"do", "reclaim"}, {"bytes", bytes}, {"within_ms", within.count()}});
 }
 
 std::optional<wire::State> Rig::state() const {

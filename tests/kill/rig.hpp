@@ -5,6 +5,7 @@
 // Threads: one. Every failure prints the story: what was done and seen, and the logs.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "kill/child.hpp"
+#include "kill/json.hpp"
 #include "kill/node_options.hpp"
 #include "wire/state.hpp"
 
@@ -57,6 +59,8 @@ class Rig {
   // --- commands -----------------------------------------------------------------------------
   // The answer; a failure of the test and null when there is none.
   Json ask(const Actor& actor, const Json& command);
+  // The same for one that may end or stop before it answers; the next ask() takes the answer.
+  void order(const Actor& actor, const Json& command);
   void lend(const Actor& producer);  // what is missing to its target
   void reclaim(const Actor& producer, std::size_t bytes, std::chrono::milliseconds within);
   void set_target(std::size_t bytes) { target_ = bytes; }
@@ -86,10 +90,12 @@ class Rig {
     unsigned incarnation = 0;
     bool open = false;  // its first line was read
     bool stopped = false;
+    std::deque<std::string> unanswered;
     std::string log;
   };
   [[nodiscard]] std::vector<std::string> command_line(const Actor& actor, Slot& slot,
                                                       const std::string& at);
+  [[nodiscard]] Json answer_of(const Actor& actor, const std::string& to);
   bool await_open(const Actor& actor);
   void remember_descriptors();
   [[nodiscard]] std::string unsettled_clients(const wire::State& state);
