@@ -28,6 +28,14 @@ class DaemonProcess {
     start();
   }
 
+  ~DaemonProcess() {
+    // A sanitizer's complaint must not vanish with the daemon that is killed now.
+    EXPECT_EQ(log().find("Sanitizer"), std::string::npos) << log();
+    EXPECT_EQ(log().find("Assertion"), std::string::npos) << log();
+  }
+  DaemonProcess(const DaemonProcess&) = delete;
+  DaemonProcess& operator=(const DaemonProcess&) = delete;
+
   // Starts again after stop() or kill(), on the same paths.
   void start() {
     std::vector<std::string> arguments{AQUA_COORDINATOR_PROGRAM, "--data", data()};

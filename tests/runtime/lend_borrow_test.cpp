@@ -131,6 +131,23 @@ TEST_F(LendBorrow, LentMemoryCanBeTakenBackWhileTheCoordinatorIsAway) {
   EXPECT_EQ(lender->status().lent_bytes, 0u);
 }
 
+TEST_F(LendBorrow, AReclaimOfWhatAnotherBringsHomeWaitsForNothingElse) {
+  auto lender = open({.device = "emu:0", .name = "lender"});
+  await([&] { return lender->status().connected; });
+  for (int round = 0; round < 2; ++round) {  // the second finds nothing left of the first
+    ASSERT_TRUE(lender->lend(8_MiB).ok());
+    auto first = lender->reclaim(8_MiB, milliseconds(10'000));
+    auto second = lender->reclaim(8_MiB, milliseconds(10'000));
+    ASSERT_TRUE(first.ok() && second.ok());
+    for (const Reclaim& reclaim : {*first, *second}) {
+      const auto outcome = reclaim.wait();
+      EXPECT_TRUE(outcome.ok()) << outcome.error().message;
+    }
+    EXPECT_EQ(first->progress().bytes_returned, 8_MiB);
+    EXPECT_EQ(lender->status().lent_bytes, 0u);
+  }
+}
+
 TEST_F(LendBorrow, AnElasticPoolLendsItsTailAndItsPointersStayValid) {
   auto lender = open({.device = "emu:0", .name = "lender"});
   auto borrower =
