@@ -45,7 +45,7 @@ Result<Command> parse(const std::vector<std::string_view>& arguments) {
     }
   }
   const char* environment =
-      std::getenv("AQUA_COORDINATOR");  // NOLINT(concurrency-mt-unsafe): one thread
+      std::getenv("AQUA_COORDINATOR");
   if (command.coordinator.empty() && environment != nullptr) command.coordinator = environment;
   if (command.coordinator.empty()) {
     return Error{Code::invalid_argument,

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <cerrno>
-#include <cstring>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include "aqua/result.hpp"
 #include "base/concat.hpp"
@@ -45,7 +45,7 @@ namespace aqua {
     default:
       break;
   }
-  return Error{code, concat(what, ": ", std::strerror(number), " (errno ", number, ")")};
+  return Error{code, concat(what, ": ", std::generic_category().message(number), " (errno ", number, ")")};
 }
 
 }  // namespace aqua

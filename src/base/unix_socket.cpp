@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 #include <optional>
+#include <system_error>
 
 #include "base/concat.hpp"
 #include "base/errno_error.hpp"
@@ -82,7 +83,7 @@ Result<UniqueFd> connect_seqpacket(const std::string& path) {
   if (::connect(fd.get(), as_sockaddr(address), sizeof address) != 0) {
     const int error = errno;
     if (error == ENOENT || error == ECONNREFUSED || error == EAGAIN) {
-      return Error{Code::unavailable, concat("connect ", path, ": ", std::strerror(error))};
+      return Error{Code::unavailable, concat("connect ", path, ": ", std::generic_category().message(error))};
     }
     return errno_error(concat("connect ", path));
   }

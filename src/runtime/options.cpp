@@ -20,7 +20,7 @@ constexpr std::size_t kSmallestSlab = std::size_t{2} << 20;
 
 std::string environment(const char* name, std::string fallback) {
   const char* value =
-      std::getenv(name);  // NOLINT(concurrency-mt-unsafe): nothing here calls setenv
+      std::getenv(name);
   return value != nullptr && *value != '\0' ? value : std::move(fallback);
 }
 

@@ -72,7 +72,7 @@ class Rig {
   [[nodiscard]] const ledger::Client* find(const wire::State& state, const Actor& actor) const;
   [[nodiscard]] std::size_t held_by(const wire::State& state, const Actor& actor) const;
   // Why the server is not in the state it should come to; "" when it is: everybody is live and
-  // connected, the dead are forgotten, each producer lends its target, every slab is leased,
+  // connected, the dead are forgotten, each producer lends its target, what can be is leased,
   // every tensor is in the best memory there is, and nobody maps or opens anything more.
   [[nodiscard]] std::string unsettled();
   // Waits for that, lending what producers have got back.
@@ -98,6 +98,7 @@ class Rig {
   [[nodiscard]] Json answer_of(const Actor& actor, const std::string& to);
   bool await_open(const Actor& actor);
   void remember_descriptors();
+  [[nodiscard]] bool several_pairs() const;
   [[nodiscard]] std::string unsettled_clients(const wire::State& state);
   [[nodiscard]] std::string unsettled_slabs(const wire::State& state);
   [[nodiscard]] std::string unsettled_node(const wire::State& state, const Actor& actor);

@@ -132,9 +132,11 @@ TEST_F(Exchange, BeyondItsLimitConnectionsAreClosedAndTheOthersServed) {
 }
 
 TEST_F(Exchange, AConnectionWaitsUntilThereIsADescriptorForIt) {
+  const std::string path = lender_.path();
+  const auto hello = encode(Hello{me_});
   std::optional<FewDescriptors> few(1);
-  RawClient client(lender_.path());  // takes it
-  client.send(encode(Hello{me_}));
+  RawClient client(path);  // takes it
+  client.send(hello);
   few.reset();
   EXPECT_FALSE(client.receive().bytes.empty());
 }
