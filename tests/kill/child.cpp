@@ -93,13 +93,16 @@ void Child::signal(int number) const {
   if (!dead_) ::kill(pid_, number);
 }
 
+void Child::take(int status) {
+  if (WIFSTOPPED(status)) stopped_ = true;
+  if (WIFCONTINUED(status)) stopped_ = false;
+  dead_ = WIFEXITED(status) || WIFSIGNALED(status);
+  killed_ = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+}
+
 void Child::look() {
   int status = 0;
-  while (!dead_ && ::waitpid(pid_, &status, WNOHANG | WUNTRACED | WCONTINUED) == pid_) {
-    if (WIFSTOPPED(status)) stopped_ = true;
-    if (WIFCONTINUED(status)) stopped_ = false;
-    if (WIFEXITED(status) || WIFSIGNALED(status)) dead_ = true;
-  }
+  while (!dead_ && ::waitpid(pid_, &status, WNOHANG | WUNTRACED | WCONTINUED) == pid_) take(status);
 }
 
 bool Child::stopped() {
@@ -112,14 +115,17 @@ bool Child::dead() {
   return dead_;
 }
 
+bool Child::killed() {
+  look();
+  return killed_;
+}
+
 void Child::kill_and_reap() {
   look();
   if (dead_) return;
   ::kill(pid_, SIGKILL);
   int status = 0;
-  while (!dead_ && ::waitpid(pid_, &status, 0) == pid_)
-    dead_ = WIFEXITED(status) || WIFSIGNALED(status);
-  dead_ = true;
+  while (!dead_ && ::waitpid(pid_, &status, 0) == pid_) take(status);
 }
 
 }  // namespace aqua::kill_test

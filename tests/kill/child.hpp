@@ -37,10 +37,12 @@ class Child {
   void signal(int number) const;
   [[nodiscard]] bool stopped();  // by SIGSTOP, since the last SIGCONT
   [[nodiscard]] bool dead();
+  [[nodiscard]] bool killed();  // dead by SIGKILL, rather than by an end of its own
   void kill_and_reap();
 
  private:
   void look();  // takes what waitpid() tells
+  void take(int status);
 
   pid_t pid_ = -1;
   UniqueFd to_;
@@ -48,6 +50,7 @@ class Child {
   std::string unread_;
   bool stopped_ = false;
   bool dead_ = false;
+  bool killed_ = false;
 };
 
 }  // namespace aqua::kill_test

@@ -47,11 +47,27 @@ Rig::Rig(unsigned pairs)
 
 Rig::~Rig() {
   for (auto& [actor, slot] : slots_) {
-    if (slot.child != nullptr) slot.child->kill_and_reap();
+    if (slot.child == nullptr) continue;
+    slot.child->kill_and_reap();
+    expect_no_crash(actor);
   }
   if (::testing::Test::HasFailure()) print_story();
   std::error_code ignored;  // a directory in /tmp more or less
   std::filesystem::remove_all(directory_, ignored);
+}
+
+void Rig::expect_no_crash(const Actor& actor) {
+  Slot& slot = slots_.at(actor);
+  EXPECT_TRUE(slot.child->killed()) << to_string(actor) << " has ended by itself";
+  std::ifstream log(slot.log);
+  for (std::string line; std::getline(log, line);) {
+    const bool report = line.find("Sanitizer:") != std::string::npos ||
+                        line.find("runtime error:") != std::string::npos;
+    if (!report) continue;
+    std::cerr << log.rdbuf() << std::endl;
+    ADD_FAILURE() << to_string(actor) << ": " << line;
+    return;
+  }
 }
 
 void Rig::tell(const std::string& what) {
@@ -104,6 +120,7 @@ std::vector<std::string> Rig::command_line(const Actor& actor, Slot& slot, const
 
 void Rig::start(const Actor& actor, const std::string& at) {
   Slot& slot = slots_[actor];
+  if (slot.child != nullptr) expect_no_crash(actor);
   ++slot.incarnation;
   slot.open = false;
   slot.stopped = false;

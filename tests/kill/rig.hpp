@@ -104,6 +104,8 @@ class Rig {
   [[nodiscard]] std::string unsettled_node(const wire::State& state, const Actor& actor);
   [[nodiscard]] std::string unsettled_descriptors(const Actor& actor);
   [[nodiscard]] std::string sharers();
+  // Whoever ended was killed by us, and no sanitizer had anything to say.
+  void expect_no_crash(const Actor& actor);
   void print_story();
 
   const Clock::time_point began_ = Clock::now();
