@@ -190,7 +190,7 @@ void install_api(httplib::Server& server, Api& api) {
   });
   // The library would send the exception's text to the client.
   server.set_exception_handler(
-      [&api](const Request&, Response& response, std::exception_ptr thrown) {
+      [&api](const Request&, Response& response, const std::exception_ptr& thrown) {
         try {
           std::rethrow_exception(thrown);
         } catch (const std::exception& e) {

@@ -80,7 +80,7 @@ Result<void> Ledger::offer(const ClientId& producer, const std::vector<OfferedSl
     }
   }
   const std::size_t rows = index_.producer(producer).rows;
-  if (fresh.size() > 0 && rows + fresh.size() > limits_.max_slabs_per_client) {
+  if (!fresh.empty() && rows + fresh.size() > limits_.max_slabs_per_client) {
     return Error{Code::resource_exhausted,
                  concat("offer: ", fresh.size(), " slabs on top of ", rows, ", at most ",
                         limits_.max_slabs_per_client)};
