@@ -18,7 +18,9 @@
 // function-local statics, but not the guard that orders it. Only what the library itself
 // calls is left out; our handlers, which it calls, are not.
 extern "C" __attribute__((visibility("default"))) const char* __tsan_default_suppressions();
-const char* __tsan_default_suppressions() { return "called_from_lib:libcpp-httplib.so\n"; }
+const char* __tsan_default_suppressions() {
+  return "called_from_lib:libcpp-httplib.so\n";
+}
 #endif
 
 namespace aqua::coordinator {
