@@ -44,8 +44,7 @@ Result<Command> parse(const std::vector<std::string_view>& arguments) {
                    aqua::concat("status: unknown argument '", arguments[i], "'")};
     }
   }
-  const char* environment =
-      std::getenv("AQUA_COORDINATOR");
+  const char* environment = std::getenv("AQUA_COORDINATOR");
   if (command.coordinator.empty() && environment != nullptr) command.coordinator = environment;
   if (command.coordinator.empty()) {
     return Error{Code::invalid_argument,

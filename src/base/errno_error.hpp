@@ -45,7 +45,8 @@ namespace aqua {
     default:
       break;
   }
-  return Error{code, concat(what, ": ", std::generic_category().message(number), " (errno ", number, ")")};
+  return Error{
+      code, concat(what, ": ", std::generic_category().message(number), " (errno ", number, ")")};
 }
 
 }  // namespace aqua

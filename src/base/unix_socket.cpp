@@ -60,7 +60,9 @@ Result<UniqueFd> listen_seqpacket(const std::string& path) {
   AQUA_ASSIGN(UniqueFd fd, new_socket(SOCK_NONBLOCK));
   if (::bind(fd.get(), as_sockaddr(address), sizeof address) != 0) {
     if (errno != EADDRINUSE) return errno_error(concat("bind ", path));
-    if (connect_seqpacket(path).ok()) {
+    const auto probe = connect_seqpacket(path);
+    // Only a refusal proves that nobody listens: a socket of another type is refused otherwise.
+    if (probe.ok() || probe.error().code != Code::unavailable) {
       return Error{Code::already_exists, concat("bind ", path, ": somebody listens there")};
     }
     struct stat info {};
@@ -83,7 +85,8 @@ Result<UniqueFd> connect_seqpacket(const std::string& path) {
   if (::connect(fd.get(), as_sockaddr(address), sizeof address) != 0) {
     const int error = errno;
     if (error == ENOENT || error == ECONNREFUSED || error == EAGAIN) {
-      return Error{Code::unavailable, concat("connect ", path, ": ", std::generic_category().message(error))};
+      return Error{Code::unavailable,
+                   concat("connect ", path, ": ", std::generic_category().message(error))};
     }
     return errno_error(concat("connect ", path));
   }

@@ -19,8 +19,7 @@ namespace {
 constexpr std::size_t kSmallestSlab = std::size_t{2} << 20;
 
 std::string environment(const char* name, std::string fallback) {
-  const char* value =
-      std::getenv(name);
+  const char* value = std::getenv(name);
   return value != nullptr && *value != '\0' ? value : std::move(fallback);
 }
 
