@@ -67,13 +67,15 @@ Result<void> check_import(int fd, std::size_t bytes) {
 }  // namespace
 
 bool Capacity::take(std::size_t bytes) {
+  reaper_.catch_up();  // or two slabs could hold pages where one is accounted for
   const MutexLock lock(mu_);
   if (bytes > free_) return false;
   free_ -= bytes;
   return true;
 }
 
-void Capacity::give(std::size_t bytes) {
+void Capacity::give(std::size_t bytes, UniqueFd file) {
+  reaper_.close_later(std::move(file));
   const MutexLock lock(mu_);
   free_ += bytes;
 }
@@ -91,7 +93,7 @@ Result<std::unique_ptr<Slab>> MemfdSlab::create(std::shared_ptr<Capacity> capaci
   }
   auto fd = create_file(bytes, touch);
   if (!fd.ok()) {
-    capacity->give(bytes);
+    capacity->give(bytes, {});
     return std::move(fd).error();
   }
   return std::unique_ptr<Slab>(new MemfdSlab(std::move(fd).value(), bytes, std::move(capacity)));
@@ -107,7 +109,7 @@ MemfdSlab::MemfdSlab(UniqueFd fd, std::size_t bytes, std::shared_ptr<Capacity> c
     : Slab(bytes), fd_(std::move(fd)), capacity_(std::move(capacity)) {}
 
 MemfdSlab::~MemfdSlab() {
-  if (capacity_) capacity_->give(bytes());
+  if (capacity_) capacity_->give(bytes(), std::move(fd_));
 }
 
 Result<UniqueFd> MemfdSlab::duplicate() const {

@@ -7,6 +7,7 @@
 #include "base/mutex.hpp"
 #include "base/unique_fd.hpp"
 #include "device/device.hpp"
+#include "device/page_reaper.hpp"
 
 namespace aqua::device {
 
@@ -14,13 +15,15 @@ namespace aqua::device {
 class Capacity {
  public:
   explicit Capacity(std::size_t bytes) : free_(bytes) {}
-  [[nodiscard]] bool take(std::size_t bytes);  // false, and nothing taken, when fewer are free
-  void give(std::size_t bytes);
+  // False, and nothing taken, when fewer are free. Waits for the pages that give() is freeing.
+  [[nodiscard]] bool take(std::size_t bytes);
+  void give(std::size_t bytes, UniqueFd file);
   [[nodiscard]] std::size_t free_bytes() const;
 
  private:
   mutable Mutex mu_;
   std::size_t free_ AQUA_GUARDED_BY(mu_);
+  PageReaper reaper_;
 };
 
 class MemfdSlab final : public Slab {
