@@ -108,6 +108,7 @@ bool ExchangeServer::serve(Connection& connection) {
   std::vector<UniqueFd> fds;
   const Reply reply = answer(connection, *decoded, fds);
   std::vector<int> raw;
+  raw.reserve(fds.size());
   for (const UniqueFd& fd : fds) raw.push_back(fd.get());
   if (send_message(connection.fd.get(), encode(reply), raw, kSendPatience).ok()) return true;
   // Who closes without awaiting our answer may have posted more: that is heard first.

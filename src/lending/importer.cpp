@@ -96,7 +96,7 @@ Result<void> Importer::give_back(const SlabKey& key) {
     mapped_.erase(found);
     leaving_.insert(key);
   }
-  const auto unmapped = arena_->unmap(mapped.slab.offset);
+  auto unmapped = arena_->unmap(mapped.slab.offset);
   Result<void> told;
   if (unmapped.ok()) {
     step("return");

@@ -197,9 +197,9 @@ void Runtime::Impl::budget_changed(BudgetReason reason) {
 
 Result<void> Runtime::Impl::set_profile(const LoadProfile& profile,
                                         const ProducerOptions& options) {
-  AQUA_ASSIGN(ProducerPolicy policy, ProducerPolicy::create(profile, options));
+  AQUA_ASSIGN(const ProducerPolicy policy, ProducerPolicy::create(profile, options));
   const MutexLock lock(mu_);
-  policy_ = std::move(policy);
+  policy_ = policy;
   engine_total_bytes_ = profile.kv_bytes_total;
   return {};
 }

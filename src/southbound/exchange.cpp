@@ -151,6 +151,7 @@ Result<HttpReply> parse_reply(std::string_view text) {
   if (!text.starts_with(kVersion) || end == std::string_view::npos) return broken;
   HttpReply reply;
   if (!parse_number(text.substr(kVersion.size(), 3), reply.status)) return broken;
+  if (reply.status < 100 || reply.status > 599) return broken;
   const std::string_view body = text.substr(end + 4);
   std::optional<std::size_t> length;
   std::string_view headers = text.substr(0, end + 2);

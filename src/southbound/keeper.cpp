@@ -57,7 +57,7 @@ void Keeper::run() {
 
 Result<Keeper::Kept> Keeper::begin() {
   const auto deadline = Clock::now() + link_.options.call_timeout;
-  const auto ask = [&](HttpRequest request) {
+  const auto ask = [&](const HttpRequest& request) {
     return link_.read(exchange(link_.address, request, deadline, &link_.calls_end), 0);
   };
   AQUA_ASSIGN(const std::string info_text, ask({"GET", "/v1/info", {}, {}}));
