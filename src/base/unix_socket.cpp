@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/un.h>
 
 #include <array>
@@ -79,15 +80,20 @@ Result<UniqueFd> listen_seqpacket(const std::string& path) {
   return fd;
 }
 
-Result<UniqueFd> connect_seqpacket(const std::string& path) {
+Result<UniqueFd> connect_seqpacket(const std::string& path, std::chrono::milliseconds patience) {
   AQUA_ASSIGN(const sockaddr_un address, address_of(path));
   AQUA_ASSIGN(UniqueFd fd, new_socket(0));
+  const timeval limit{patience.count() / 1000, patience.count() % 1000 * 1000};
+  if (::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) != 0)
+    return errno_error("setsockopt");
   if (::connect(fd.get(), as_sockaddr(address), sizeof address) != 0) {
     const int error = errno;
-    if (error == ENOENT || error == ECONNREFUSED || error == EAGAIN) {
+    if (error == ENOENT || error == ECONNREFUSED) {
       return Error{Code::unavailable,
                    concat("connect ", path, ": ", std::generic_category().message(error))};
     }
+    if (error == EAGAIN)
+      return Error{Code::deadline_exceeded, concat("connect ", path, ": its queue stays full")};
     return errno_error(concat("connect ", path));
   }
   return fd;

@@ -26,8 +26,10 @@ struct Message {
 // replaced. invalid_argument when the path does not fit sockaddr_un (107 characters);
 // already_exists when somebody listens there.
 [[nodiscard]] Result<UniqueFd> listen_seqpacket(const std::string& path);
-// unavailable when nobody listens at `path`.
-[[nodiscard]] Result<UniqueFd> connect_seqpacket(const std::string& path);
+// unavailable when nobody listens at `path`; deadline_exceeded when somebody does, whose queue
+// stays full for `patience`.
+[[nodiscard]] Result<UniqueFd> connect_seqpacket(
+    const std::string& path, std::chrono::milliseconds patience = std::chrono::seconds(5));
 // An accepted connection; unavailable when none waits (the listener is non-blocking).
 [[nodiscard]] Result<UniqueFd> accept_seqpacket(int listener);
 

@@ -66,6 +66,8 @@ class Borrower {
   void report_lost();
   void promote(Clock::time_point now);
   void ask_for_more(Clock::time_point now);
+  void on_answered(const Result<std::vector<ledger::Grant>>& grants);
+  void import(std::vector<lending::LeasedSlab> batch);
   void take(const std::vector<lending::LeasedSlab>& grants,
             Result<std::vector<lending::ImportedSlab>> imported);
   void settle_early();

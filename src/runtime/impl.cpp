@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "base/concat.hpp"
+#include "base/stale_sockets.hpp"
 #include "base/try.hpp"
 #include "runtime/options.hpp"
 
@@ -56,6 +57,7 @@ Result<void> Runtime::Impl::open_memory() {
   AQUA_ASSIGN(migrator_, tensor::Migrator::create(*device_));
   mover_ = std::make_unique<transfer::Mover>(*device_);
   lending::ExporterOptions exporting;
+  remove_stale_sockets(options_.socket_directory, "x-");
   exporting.socket_path = concat(options_.socket_directory, "/x-", to_string(id_).substr(0, 16));
   exporting.arena_bytes = device_->info().total_bytes + options_.slab_bytes;
   AQUA_ASSIGN(exporter_,
@@ -115,6 +117,8 @@ Clock::time_point Runtime::Impl::step(Clock::time_point now) {
     }
   }
   auto next = lender_.step(now);
+  mover_->sweep();
+  if (mover_->in_flight() > 0) next = std::min(next, now + std::chrono::milliseconds(100));
   for (const auto& pool : pools) {
     if (pool->step())
       next = std::min(next, now + std::chrono::milliseconds(1));  // device events wake nobody

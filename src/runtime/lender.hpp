@@ -53,14 +53,16 @@ class Lender {
     std::shared_ptr<ReclaimState> state;
     std::uint64_t ledger_id = 0;  // 0: the coordinator does not know of it
     bool asking = false;
-    bool again = false;   // asked of another coordinator before, which may have known more slabs
-    bool ending = false;  // its outcome is being asked for
+    bool again = false;    // asked of another coordinator before, which may have known more slabs
+    bool limited = false;  // to what is lent beyond earlier reclaims, for want of a coordinator
+    bool ending = false;   // its outcome is being asked for
   };
 
   void put_up(std::vector<std::unique_ptr<device::Slab>> slabs, const Homecoming& home);
   void ask(std::size_t position);
   void on_asked(const std::shared_ptr<ReclaimState>& state,
                 Result<ledger::Ledger::ReclaimStart> started);
+  void limit_to_lent(std::size_t position);
   void take_free_ones();
   void bring_home(std::span<const std::uint32_t> indexes);
   void bring_home(std::uint32_t index);
@@ -69,7 +71,6 @@ class Lender {
   void end_partially(Pending& pending);
   void offer_missing(const wire::Snapshot& snapshot, const std::vector<lending::SlabStatus>& ours);
   void forget_row(const ledger::Slab& row);
-  [[nodiscard]] std::size_t held_bytes_total() const;
 
   Office& office_;
   device::Device& device_;

@@ -148,6 +148,18 @@ TEST_F(LendBorrow, AReclaimOfWhatAnotherBringsHomeWaitsForNothingElse) {
   }
 }
 
+TEST_F(LendBorrow, OverlappingReclaimsWithoutACoordinatorWantNoByteTwice) {
+  auto lender = open({.device = "emu:0", .coordinator = "none", .name = "lender"});
+  ASSERT_TRUE(lender->lend(8_MiB).ok());
+  auto first = lender->reclaim(4_MiB, milliseconds(60'000));
+  auto second = lender->reclaim(8_MiB, milliseconds(60'000));
+  ASSERT_TRUE(first.ok() && second.ok());
+  EXPECT_TRUE(first->wait().ok());
+  EXPECT_TRUE(second->wait().ok());  // long before its deadline
+  EXPECT_EQ(first->progress().bytes_returned + second->progress().bytes_returned, 8_MiB);
+  EXPECT_EQ(lender->status().lent_bytes, 0u);
+}
+
 TEST_F(LendBorrow, AnElasticPoolLendsItsTailAndItsPointersStayValid) {
   auto lender = open({.device = "emu:0", .name = "lender"});
   auto borrower =

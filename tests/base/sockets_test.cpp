@@ -1,0 +1,78 @@
+// Connecting to those who do not answer, and clearing up after those who never will.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/stale_sockets.hpp"
+#include "base/unix_socket.hpp"
+
+namespace aqua {
+namespace {
+
+class Sockets : public ::testing::Test {
+ protected:
+  Sockets() {
+    std::string name = "/tmp/aqua-sockets-XXXXXX";
+    directory_ = ::mkdtemp(name.data());
+  }
+  ~Sockets() override { std::filesystem::remove_all(directory_); }
+  std::string path(const std::string& name) const { return directory_ + "/" + name; }
+  void age(const std::string& name) const {
+    const std::array<timespec, 2> long_ago{timespec{1'000'000'000, 0}, timespec{1'000'000'000, 0}};
+    ASSERT_EQ(::utimensat(AT_FDCWD, path(name).c_str(), long_ago.data(), 0), 0);
+  }
+
+  std::string directory_;
+};
+
+TEST_F(Sockets, NobodyThereIsUnavailable) {
+  EXPECT_EQ(connect_seqpacket(path("none")).error().code, Code::unavailable);
+  { const auto gone = listen_seqpacket(path("gone")); }
+  EXPECT_EQ(connect_seqpacket(path("gone")).error().code, Code::unavailable);
+}
+
+TEST_F(Sockets, AFullQueueIsSomebodyThere) {
+  const auto listener = listen_seqpacket(path("busy"));
+  ASSERT_TRUE(listener.ok());
+  ASSERT_EQ(::listen(listener->get(), 0), 0);
+  std::vector<UniqueFd> waiting;
+  Code code = Code::internal;
+  for (int i = 0; i < 8; ++i) {
+    auto connection = connect_seqpacket(path("busy"), std::chrono::milliseconds(20));
+    if (!connection.ok()) {
+      code = connection.error().code;
+      break;
+    }
+    waiting.push_back(std::move(connection).value());
+  }
+  EXPECT_EQ(code, Code::deadline_exceeded);
+}
+
+TEST_F(Sockets, OnlyOldSocketsOfTheirNameThatNobodyListensOnAreRemoved) {
+  for (const char* name : {"x-dead", "x-young", "y-other"}) {
+    const auto left_behind = listen_seqpacket(path(name));
+    ASSERT_TRUE(left_behind.ok());
+  }
+  const auto live = listen_seqpacket(path("x-live"));
+  ASSERT_TRUE(live.ok());
+  const UniqueFd file(::open(path("x-file").c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600));
+  for (const char* name : {"x-dead", "y-other", "x-live", "x-file"}) age(name);
+
+  remove_stale_sockets(directory_, "x-");
+
+  EXPECT_FALSE(std::filesystem::exists(path("x-dead")));
+  for (const char* name : {"x-young", "y-other", "x-live", "x-file"})
+    EXPECT_TRUE(std::filesystem::exists(path(name))) << name;
+  remove_stale_sockets(path("no such directory"), "x-");
+}
+
+}  // namespace
+}  // namespace aqua
