@@ -91,8 +91,24 @@ struct CopySegment {
 using CopyBatch = std::shared_ptr<const std::vector<CopySegment>>;
 
 // Set by the poster to skip the batches not yet started; a batch skipped so completes
-// without moving a byte. May be null.
+// without moving a byte. May be null. A device whose queue cannot be called back (CUDA's
+// copy engines) looks at it only when the batch is posted.
 using CancelFlag = std::shared_ptr<std::atomic<bool>>;
+
+// How the bytes of a batch are to be moved. All have the same effect; a device that has
+// only one way (emulated, host) takes that.
+enum class CopyMethod : std::uint8_t {
+  automatic,  // the device's choice
+  each,       // one command to a copy engine for each segment
+  batched,    // one command for all of them, stream order kept
+  kernel,     // a kernel that reads and writes both sides, bounded in SMs
+};
+
+struct CopyOptions {
+  CopyMethod method = CopyMethod::automatic;
+  unsigned max_sms = 0;  // for `kernel`: 0 is the device's default, which leaves most to compute
+  CancelFlag cancel{};
+};
 
 class Device {
  public:
@@ -152,7 +168,7 @@ class Device {
   // nothing: an error means that nothing was queued. invalid_argument for an empty batch, a
   // null address or one that wraps; segments of no bytes are fine.
   [[nodiscard]] virtual Result<void> copy(CopyBatch batch, Stream stream,
-                                          CancelFlag cancel = nullptr) = 0;
+                                          const CopyOptions& options = {}) = 0;
   // Fills with zeroes.
   [[nodiscard]] virtual Result<void> scrub(std::byte* dst, std::size_t bytes, Stream stream) = 0;
 

@@ -130,7 +130,7 @@ Result<void> run(device::Device& device, const Program& program, Stream caller, 
     const Stream stream = step.lane == Lane::caller ? caller : side;
     switch (step.kind) {
       case Step::Kind::copy:
-        AQUA_TRY(device.copy(step.batch, stream, program.cancel));
+        AQUA_TRY(device.copy(step.batch, stream, {.cancel = program.cancel}));
         break;
       case Step::Kind::record:
         AQUA_TRY(device.record(*step.event, stream));

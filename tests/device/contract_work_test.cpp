@@ -131,7 +131,7 @@ TEST_P(DeviceWork, ABatchCancelledBeforeItStartsMovesNothingAndCompletes) {
   upload(*device_, place.base(), before);
   const auto other = pattern(1'000, 7);
   const auto cancel = std::make_shared<std::atomic<bool>>(true);
-  EXPECT_OK(device_->copy(one(place.base(), other.data(), other.size()), {}, cancel));
+  EXPECT_OK(device_->copy(one(place.base(), other.data(), other.size()), {}, {.cancel = cancel}));
   EXPECT_OK(finish(*device_, {}));
   EXPECT_TRUE(download(*device_, place.base(), before.size()) == before);
 }

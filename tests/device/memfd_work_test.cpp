@@ -80,7 +80,7 @@ TEST_P(MemfdWork, ABatchIsCancelledAsLongAsItHasNotStarted) {
   upload(*device_, place.base(), before);
   Gate gate(*device_, {});
   const auto cancel = std::make_shared<std::atomic<bool>>(false);
-  EXPECT_OK(device_->copy(one(place.base(), after.data(), 500), {}, cancel));
+  EXPECT_OK(device_->copy(one(place.base(), after.data(), 500), {}, {.cancel = cancel}));
   EXPECT_OK(device_->copy(one(place.base() + 500, after.data() + 500, 500), {}));
   cancel->store(true);
   gate.open();
