@@ -34,6 +34,7 @@ struct Info {
   DeviceUuid uuid;   // the same for this device in every process of this boot
   std::size_t total_bytes = 0;
   std::size_t granularity = 0;
+  std::string driver{};  // name and version of what stands below; empty where nothing does
 };
 
 // One physical allocation, or one import of another process's. Destroying the handle
@@ -162,6 +163,10 @@ class Device {
   // Blocks this host thread until query() would no longer be false.
   [[nodiscard]] virtual Result<void> synchronize(const Event& event) = 0;
 
+  // Whether work posted to `stream` now goes into a graph that is being captured instead of
+  // running. Events of such work cannot be queried, so most callers refuse such a stream.
+  [[nodiscard]] virtual bool capturing(Stream) const noexcept { return false; }
+
   // --- work, all asynchronous and in stream order ---------------------------------------
   // Runs `batch` as one piece of work. Segments do not overlap each other; any of them may
   // lie on this device, on an imported slab or in this process's host memory. All or
@@ -169,6 +174,12 @@ class Device {
   // null address or one that wraps; segments of no bytes are fine.
   [[nodiscard]] virtual Result<void> copy(CopyBatch batch, Stream stream,
                                           const CopyOptions& options = {}) = 0;
+  // Whether a copy on `stream` by this method would go a way of its own. Where it would not
+  // (no such call in the driver, a stream that does not take it), asking for the method is
+  // still no error: the device takes another one.
+  [[nodiscard]] virtual bool supports(CopyMethod method, Stream) const noexcept {
+    return method == CopyMethod::automatic || method == CopyMethod::each;
+  }
   // Fills with zeroes.
   [[nodiscard]] virtual Result<void> scrub(std::byte* dst, std::size_t bytes, Stream stream) = 0;
 
