@@ -21,26 +21,31 @@ struct alignas(8) Word8 {
   std::uint32_t x, y;
 };
 
-// Eight loads of a lane are in flight before the first store waits for its own.
+// kDepth loads of a lane are in flight before the first store waits for its own.
+template <unsigned kDepth, typename Word, typename Lane>
+AQUA_DEVICE void copy_pass(const Lane& lane, Word* dst, const Word* src) {
+  Word held[kDepth];
+  AQUA_UNROLL
+  for (unsigned k = 0; k < kDepth; ++k) held[k] = lane.load(src + k * kLanes);
+  AQUA_UNROLL
+  for (unsigned k = 0; k < kDepth; ++k) lane.store(dst + k * kLanes, held[k]);
+}
+
+// The rest of less than a full pass goes by halves: one pass where it is a power of two.
 template <typename Word, typename Lane>
 AQUA_DEVICE void copy_words(const Lane& lane, Word* dst, const Word* src, std::uint64_t words) {
-  constexpr unsigned kDepth = 8;
-  Word held[kDepth];
   std::uint64_t at = lane.index();
-  for (; at + (kDepth - 1) * kLanes < words; at += kDepth * kLanes) {
-    AQUA_UNROLL
-    for (unsigned k = 0; k < kDepth; ++k) held[k] = lane.load(src + at + k * kLanes);
-    AQUA_UNROLL
-    for (unsigned k = 0; k < kDepth; ++k) lane.store(dst + at + k * kLanes, held[k]);
+  AQUA_NO_UNROLL  // which would interleave passes and so shorten them
+      for (; at + 7 * kLanes < words; at += 8 * kLanes) copy_pass<8>(lane, dst + at, src + at);
+  if (at + 3 * kLanes < words) {
+    copy_pass<4>(lane, dst + at, src + at);
+    at += 4 * kLanes;
   }
-  AQUA_UNROLL
-  for (unsigned k = 0; k < kDepth; ++k) {
-    if (at + k * kLanes < words) held[k] = lane.load(src + at + k * kLanes);
+  if (at + kLanes < words) {
+    copy_pass<2>(lane, dst + at, src + at);
+    at += 2 * kLanes;
   }
-  AQUA_UNROLL
-  for (unsigned k = 0; k < kDepth; ++k) {
-    if (at + k * kLanes < words) lane.store(dst + at + k * kLanes, held[k]);
-  }
+  if (at < words) copy_pass<1>(lane, dst + at, src + at);
 }
 
 // At most 32 bytes, one for each lane.

@@ -6,8 +6,10 @@
 #define AQUA_HOST_DEVICE __host__ __device__
 #define AQUA_DEVICE __device__  // of templates: the host has them where CUDA is absent
 #define AQUA_UNROLL _Pragma("unroll")
+#define AQUA_NO_UNROLL _Pragma("unroll 1")
 #else
 #define AQUA_HOST_DEVICE
 #define AQUA_DEVICE
 #define AQUA_UNROLL
+#define AQUA_NO_UNROLL
 #endif
