@@ -7,11 +7,11 @@
 #include <memory>
 #include <optional>
 
-#include "base/concat.hpp"
 #include "device/device.hpp"
 #include "device/memfd_range.hpp"
 #include "device/memfd_slab.hpp"
 #include "device/stream_table.hpp"
+#include "device/work_checks.hpp"
 
 namespace aqua::device {
 
@@ -65,9 +65,5 @@ class MemfdDevice final : public Device {
   std::atomic<std::uint64_t> pauses_{0};
   StreamTable streams_;  // last: its threads end first
 };
-
-[[nodiscard]] inline Error not_ours(const char* what, const char* object) {
-  return Error{Code::invalid_argument, concat(what, ": the ", object, " is not this device's")};
-}
 
 }  // namespace aqua::device

@@ -1,6 +1,7 @@
 // MemfdDevice's streams, events and work.
 #include <utility>
 
+#include "base/concat.hpp"
 #include "base/try.hpp"
 #include "device/memfd_device_impl.hpp"
 #include "device/memfd_work.hpp"
