@@ -34,6 +34,7 @@ struct Info {
   DeviceUuid uuid;   // the same for this device in every process of this boot
   std::size_t total_bytes = 0;
   std::size_t granularity = 0;
+  int numa_node = -1;    // of this server, the nearest to the device; -1: not known, or no matter
   std::string driver{};  // name and version of what stands below; empty where nothing does
 };
 
@@ -144,6 +145,16 @@ class Device {
   // starts there, invalid_argument when it is not of `bytes`. The addresses stay reserved.
   [[nodiscard]] virtual Result<void> unmap(AddressRange& range, std::size_t offset,
                                            std::size_t bytes) = 0;
+
+  // --- host memory ---------------------------------------------------------------------
+  // Makes a piece of this process's host memory as fast for this device's copies as host memory
+  // can be (CUDA: page-locked and mapped). Blocks for about 0.1 s a GiB and may be called while
+  // the memory is in use: copies are correct before, during and after it. A device to which all
+  // host memory is alike does nothing.
+  [[nodiscard]] virtual Result<void> register_host(std::byte*, std::size_t) { return {}; }
+  // Takes exactly one piece registered before; no work may be in flight on it. It must be taken
+  // before the memory is unmapped.
+  [[nodiscard]] virtual Result<void> unregister_host(std::byte*, std::size_t) { return {}; }
 
   // --- streams and events --------------------------------------------------------------
   [[nodiscard]] virtual Result<Stream> create_stream() = 0;
