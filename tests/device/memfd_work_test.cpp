@@ -40,7 +40,7 @@ class MemfdWork : public Contract {
     return device_->scrub(place.base(), place.range->bytes(), stream);
   }
 };
-AQUA_CONTRACT_SUITE(MemfdWork);
+AQUA_MEMFD_SUITE(MemfdWork);
 
 TEST_P(MemfdWork, PostingDoesNotWaitForTheWork) {
   Gate gate(*device_, {});
