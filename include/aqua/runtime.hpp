@@ -69,13 +69,16 @@ struct Callbacks {
 };
 
 struct RuntimeOptions {
-  std::string device{};  // "emu:N"; empty: $AQUA_DEVICE, else "emu:0"
+  // "cuda:N" (as this process counts its GPUs), "GPU-UUID" (as nvidia-smi -L prints it) or
+  // "emu:N"; empty: $AQUA_DEVICE, else "emu:0"
+  std::string device{};
   std::string
       coordinator{};   // "unix:PATH", "HOST:PORT" or "none"; empty: $AQUA_COORDINATOR, else "none"
   std::string name{};  // for people; empty: the program's name
   std::string domain{};  // NVLink domain; pairs form inside one. Empty: the server's only one
   // Host tier: taken and touched when opening. Bounds what all tensors take together, since
-  // each has its exit reserved here (discardable ones apart).
+  // each has its exit reserved here (discardable ones apart). For a GPU it is also page-locked,
+  // in the background.
   std::size_t host_bytes = std::size_t{256} << 20;
   std::size_t max_peer_bytes = 0;  // the most to borrow; 0: nothing. Leased ahead of need
   std::size_t local_bytes = 0;     // of this device's own memory, for tensors; taken when opening
@@ -146,8 +149,9 @@ struct RuntimeStatus {
 class Runtime {
  public:
   // Blocks until the host tier is touched (about 0.3 s a GiB); does not wait for the
-  // coordinator. invalid_argument, resource_exhausted or unimplemented (a device that this
-  // build or machine does not have) name the option.
+  // coordinator. invalid_argument, resource_exhausted, unavailable (a GPU on a machine without
+  // one, or without a driver) or unimplemented (a device that this build does not have) name
+  // the option.
   [[nodiscard]] static Result<std::unique_ptr<Runtime>> open(const RuntimeOptions& options);
   // Gives back what is leased, withdraws what is offered, leaves. Blocks for about a second
   // at most. Every tensor, pool and pin must be gone; memory that others still hold lives

@@ -1,5 +1,6 @@
-// HostTier is this server's DRAM as a place for tensors: taken and touched at once, so that
-// the exits that are promised in it are real.
+// HostTier is this server's DRAM as a place for tensors: taken and touched at once, by several
+// threads, so that the exits that are promised in it are real. A device that copies faster from
+// registered memory gets it registered in the background (HostPinning).
 //
 // Threads: immutable after opening; its Space has locks of its own.
 #pragma once
@@ -14,11 +15,16 @@ namespace aqua::runtime {
 
 class HostTier {
  public:
-  // Takes `bytes`, rounded up to the granularity. resource_exhausted when the server has less.
-  [[nodiscard]] static Result<std::unique_ptr<HostTier>> open(std::size_t bytes);
+  // Takes `bytes`, rounded up to the granularity, near `numa_node` (-1: anywhere) as far as
+  // there is room. resource_exhausted when the server has less.
+  [[nodiscard]] static Result<std::unique_ptr<HostTier>> open(std::size_t bytes,
+                                                              int numa_node = -1);
 
   [[nodiscard]] tensor::Space& space() noexcept { return *space_; }
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+  [[nodiscard]] std::byte* base() const noexcept { return arena_->base(); }
+  // Its memory is made of pieces of this size: what is registered at once.
+  [[nodiscard]] static std::size_t piece_bytes() noexcept;
 
  private:
   HostTier() = default;

@@ -5,6 +5,7 @@
 
 #include "base/concat.hpp"
 #include "base/try.hpp"
+#include "device/probe.hpp"
 #include "runtime/options.hpp"
 
 namespace aqua {
@@ -37,7 +38,12 @@ Result<std::unique_ptr<Runtime::Impl>> Runtime::Impl::open(const RuntimeOptions&
 }
 
 Result<void> Runtime::Impl::open_memory() {
-  AQUA_ASSIGN(host_, runtime::HostTier::open(options_.host_bytes));
+  AQUA_ASSIGN(host_, runtime::HostTier::open(options_.host_bytes, device_->info().numa_node));
+  if (device_->info().kind == device::Kind::cuda) {
+    pinning_ = std::make_unique<runtime::HostPinning>(
+        *device_, host_->base(), host_->bytes(), runtime::HostTier::piece_bytes(),
+        [this](const std::string& why) { log(LogLevel::warning, why); });
+  }
   if (options_.local_bytes > 0) {
     AQUA_ASSIGN(local_, runtime::LocalTier::open(*device_, options_.local_bytes));
   }
@@ -74,6 +80,13 @@ Result<void> Runtime::Impl::open_coordinator() {
         runtime::BorrowerOptions{options_.max_peer_bytes, host_->bytes()});
   }
   if (options_.coordinator == "none") return {};
+  const auto shared = device::probe_sharing(*device_);
+  if (!shared.ok() && shared.error().code != Code::resource_exhausted) {
+    // A side that cannot share must not be paired with anybody; the host tier still serves.
+    log(LogLevel::error, concat(device_->info().name, ": nothing is lent or borrowed, since its ",
+                                "memory cannot be shared here: ", shared.error().message));
+    return {};
+  }
   southbound::Options options;
   options.coordinator = options_.coordinator;
   options.info.id = id_;

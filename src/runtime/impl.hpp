@@ -10,6 +10,7 @@
 
 #include "aqua/runtime.hpp"
 #include "runtime/borrower.hpp"
+#include "runtime/host_pinning.hpp"
 #include "runtime/host_tier.hpp"
 #include "runtime/lender.hpp"
 #include "runtime/pool_share.hpp"
@@ -61,6 +62,7 @@ class Runtime::Impl final : private southbound::Listener {
   const ClientId id_ = random_id<ClientTag>();
   std::unique_ptr<device::Device> device_;
   std::unique_ptr<runtime::HostTier> host_;
+  std::unique_ptr<runtime::HostPinning> pinning_;  // null but for a GPU
   std::unique_ptr<runtime::LocalTier> local_;    // null unless asked for
   std::unique_ptr<lending::Importer> importer_;  // these two null unless we borrow
   std::unique_ptr<tensor::Space> peer_;
