@@ -46,6 +46,12 @@ endif()
 if(AQUA_FUZZ)
   add_compile_options($<${AQUA_HOST_CODE}:-fsanitize=fuzzer-no-link>)  # coverage of every room, or the fuzzer is blind
 endif()
+if(AQUA_PORTABLE)
+  set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+  set(CMAKE_BUILD_RPATH "$ORIGIN")
+  # RPATH, not RUNPATH: what a library beside the program needs is looked for there as well.
+  add_link_options(-static-libstdc++ -static-libgcc -Wl,--disable-new-dtags)
+endif()
 find_package(Threads REQUIRED)
 
 # aqua_room(device SOURCES a.cpp ... DEPS base ...): one folder of src/, a static
@@ -63,4 +69,14 @@ function(aqua_program name)
   cmake_parse_arguments(PROG "" "" "SOURCES;LIBS" ${ARGN})
   add_executable(${name} ${PROG_SOURCES})
   target_link_libraries(${name} PRIVATE ${PROG_LIBS} aqua_flags)
+endfunction()
+
+# aqua_path_of(variable program): where another program finds this one. With AQUA_PORTABLE both
+# are started from the folder that they lie in.
+function(aqua_path_of variable program)
+  if(AQUA_PORTABLE)
+    set(${variable} "./${program}" PARENT_SCOPE)
+  else()
+    set(${variable} "$<TARGET_FILE:${program}>" PARENT_SCOPE)
+  endif()
 endfunction()
