@@ -19,14 +19,14 @@ __device__ std::uint64_t warp_of_grid() {
 }
 
 template <bool kStream>
-__global__ void __launch_bounds__(1024) vector_kernel(const __grid_constant__ CopyPlan plan) {
+__global__ void __launch_bounds__(512, 2) vector_kernel(const __grid_constant__ CopyPlan plan) {
   const DeviceLane<kStream> lane;
   Walk walk(lane, plan, warp_of_grid());
   for (Piece piece; walk.next(piece);) copy_piece(lane, piece);
 }
 
 // Dynamic shared memory: a RingMemory for each warp.
-__global__ void __launch_bounds__(128) bulk_kernel(const __grid_constant__ CopyPlan plan) {
+__global__ void __launch_bounds__(64) bulk_kernel(const __grid_constant__ CopyPlan plan) {
 #if __CUDA_ARCH__ >= 900
   extern __shared__ RingMemory rings[];
   RingMemory& memory = rings[threadIdx.x / kLanes];

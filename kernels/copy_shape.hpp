@@ -30,11 +30,12 @@ constexpr Shape even_shape(std::uint64_t total_bytes, unsigned ctas, unsigned wa
   return {static_cast<unsigned>(ceil_div(ceil_div(total_bytes, share), warps)), warps, share};
 }
 
-// Bounded: one CTA of 1024 threads on an SM, which then has 128 KiB in flight. Free: shares
-// small enough that the hardware evens out SMs of different speed, and small copies reach
-// every SM. total_bytes and sms are not 0.
+// Bounded: one CTA of 512 threads on an SM, which has 64 KiB in flight and takes half of its
+// registers: the engine's kernels still fit beside it. Free: shares small enough that the
+// hardware evens out SMs of different speed, and small copies reach every SM. total_bytes and
+// sms are not 0.
 constexpr Shape vector_shape(std::uint64_t total_bytes, unsigned sms, unsigned max_sms) {
-  if (max_sms != 0 && max_sms < sms) return even_shape(total_bytes, max_sms, 32, kPassBytes);
+  if (max_sms != 0 && max_sms < sms) return even_shape(total_bytes, max_sms, 16, kPassBytes);
   constexpr unsigned kWarps = 8;
   constexpr std::uint64_t kLargestShare = 32 * 1024;
   const std::uint64_t even = round_up(ceil_div(total_bytes, std::uint64_t{sms} * 32), kPassBytes);
@@ -42,15 +43,16 @@ constexpr Shape vector_shape(std::uint64_t total_bytes, unsigned sms, unsigned m
   return {static_cast<unsigned>(ceil_div(ceil_div(total_bytes, share), kWarps)), kWarps, share};
 }
 
-// `warps` rings of stages fill an SM's shared memory: one CTA on each.
+// One CTA of `warps` rings on an SM.
 constexpr Shape bulk_shape(std::uint64_t total_bytes, unsigned sms, unsigned max_sms,
                            unsigned warps) {
   return even_shape(total_bytes, max_sms != 0 ? std::min(sms, max_sms) : sms, warps, kStageBytes);
 }
 
-// How many rings fit, at most 4; 0: none.
+// How many rings a CTA has: two, less than half of an SM's shared memory where that is large,
+// with 64 KiB in flight. 0: not even one fits.
 constexpr unsigned bulk_warps(std::uint64_t shared_bytes) {
-  return static_cast<unsigned>(std::min<std::uint64_t>(4, shared_bytes / sizeof(RingMemory)));
+  return static_cast<unsigned>(std::min<std::uint64_t>(2, shared_bytes / sizeof(RingMemory)));
 }
 
 // Few SMs keep more in flight by bulk copies, unless segments are too small to fill a stage.

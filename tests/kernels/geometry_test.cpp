@@ -76,7 +76,7 @@ TEST(VectorShape, CoversTheLineAndKeepsToItsBudget) {
       SCOPED_TRACE(testing::Message() << bytes << " bytes, " << max_sms << " SMs");
       const Shape shape = vector_shape(bytes, 132, max_sms);
       expect_covers(shape, bytes);
-      EXPECT_LE(shape.warps * kLanes, 1024U);
+      EXPECT_LE(shape.warps * kLanes, 512U);
       if (max_sms != 0) {
         EXPECT_LE(shape.ctas, max_sms);
       }
@@ -104,10 +104,11 @@ TEST(BulkShape, CoversTheLineAndKeepsToItsBudget) {
   }
 }
 
-TEST(BulkWarps, AreAsManyAsSharedMemoryHolds) {
-  EXPECT_EQ(bulk_warps(227 * 1024), 4U);  // sm_90, sm_100
+TEST(BulkWarps, AreTwoWhereSharedMemoryHoldsThem) {
+  EXPECT_EQ(bulk_warps(227 * 1024), 2U);  // sm_90, sm_100
   EXPECT_EQ(bulk_warps(99 * 1024), 2U);   // sm_120
   EXPECT_EQ(bulk_warps(48 * 1024), 0U);
+  EXPECT_LT(2 * sizeof(RingMemory), 227 * 1024 / 2);
 }
 
 TEST(BulkSuits, FewSmsAndSegmentsThatFillAStage) {
