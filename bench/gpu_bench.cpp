@@ -1,7 +1,7 @@
 // gpu_bench [--mib N] [--repetitions N] [--only GROUP] [--json FILE]
 //
 // What copies of KV blocks cost on the first GPU, with our kernels and by the driver's means,
-// all in one run. Groups: hbm, host, sm_budget, launches; all of them by default. Streams are
+// all in one run. Groups: hbm, host, slab, sm_budget, launches; all of them by default. Streams are
 // held behind a gate kernel until all is queued, where the driver's queue is long enough (the
 // report says so); medians and quartiles; every destination is overwritten before and compared
 // after. Exits 77 when there is no GPU, 1 when a byte is wrong.
@@ -17,6 +17,7 @@
 #include <string_view>
 
 #include "gpu/groups.hpp"
+#include "gpu/lender_process.hpp"
 
 namespace {
 
@@ -30,7 +31,8 @@ struct Options {
 };
 
 constexpr const char* kUsage =
-    "gpu_bench [--mib N] [--repetitions N] [--only hbm|host|sm_budget|launches] [--json FILE]\n"
+    "gpu_bench [--mib N] [--repetitions N] [--only hbm|host|slab|sm_budget|launches] [--json "
+    "FILE]\n"
     "  --mib          MiB moved by each measurement, a power of two, at least 2 (1024)\n"
     "  --repetitions  measurements of each way (11)\n";
 
@@ -88,6 +90,9 @@ int main(int argc, char** argv) {
     std::printf("%s", kUsage);
     return 0;
   }
+  if (argc == 3 && std::string_view(argv[1]) == "--lend") {  // slab's other process
+    return bench::lend(std::strtoull(argv[2], nullptr, 10));
+  }
   if (!parse(argc, argv, options)) {
     std::fprintf(stderr, "%s", kUsage);
     return 2;
@@ -114,6 +119,7 @@ int main(int argc, char** argv) {
   };
   run("hbm", [&] { return bench::measure_hbm(areas, meter); });
   run("host", [&] { return bench::measure_host(areas, meter); });
+  run("slab", [&] { return bench::measure_slab(areas, meter); });
   run("sm_budget", [&] { return bench::measure_sm_budget(areas, meter); });
   run("launches", [&] { return bench::measure_launches(); });
   if (!options.json_path.empty()) {

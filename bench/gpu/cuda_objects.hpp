@@ -8,6 +8,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <source_location>
+#include <span>
+#include <utility>
+
+#include "aqua/result.hpp"
 
 namespace aqua::bench {
 
@@ -16,6 +20,15 @@ inline void must(int error, const std::source_location at = std::source_location
   std::fprintf(stderr, "gpu_bench: %s:%u: %s\n", at.file_name(), at.line(),
                cudaGetErrorString(static_cast<cudaError_t>(error)));
   std::exit(1);
+}
+
+template <typename T>
+T must(Result<T> result) {
+  if (!result.ok()) {
+    std::fprintf(stderr, "gpu_bench: %s\n", result.error().message.c_str());
+    std::exit(1);
+  }
+  if constexpr (!std::is_void_v<T>) return std::move(result).value();
 }
 
 class Stream {
@@ -62,6 +75,7 @@ class Buffer {
   Buffer& operator=(const Buffer&) = delete;
   [[nodiscard]] std::byte* data() const { return static_cast<std::byte*>(raw_); }
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
+  [[nodiscard]] std::span<std::byte> area() const { return {data(), bytes_}; }
 
  private:
   Where where_;

@@ -14,6 +14,10 @@ namespace aqua::bench {
 // against one bulk copy.
 [[nodiscard]] nlohmann::json measure_host(Areas& areas, Meter& meter);
 
+// Blocks of 16 KiB to 2 MiB to and from a slab of another process on this GPU, against one
+// bulk copy.
+[[nodiscard]] nlohmann::json measure_slab(Areas& areas, Meter& meter);
+
 // Bandwidth of the direct kernels by number of SMs, and what a matrix product on the same
 // GPU loses meanwhile.
 [[nodiscard]] nlohmann::json measure_sm_budget(Areas& areas, Meter& meter);

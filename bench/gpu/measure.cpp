@@ -64,8 +64,8 @@ double Meter::time(const Way& way, bool gated) {
 }
 
 void Meter::clear(const Way& way) {
-  for (const Buffer* area : way.cleared) {
-    must(fill(area->data(), area->bytes(), kClearSeed, stream_.get()));
+  for (const auto area : way.cleared) {
+    must(fill(area.data(), area.size(), kClearSeed, stream_.get()));
   }
   stream_.synchronize();
 }

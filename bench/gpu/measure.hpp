@@ -31,9 +31,9 @@ class Gate {
 struct Way {
   std::string name;
   std::function<void(cudaStream_t)> queue;
-  std::size_t commands = 1;               // that it queues
-  std::vector<const BlockList*> moves{};  // for the comparison
-  std::vector<const Buffer*> cleared{};   // what it writes to
+  std::size_t commands = 1;                     // that it queues
+  std::vector<const BlockList*> moves{};        // for the comparison
+  std::vector<std::span<std::byte>> cleared{};  // what it writes to
 };
 
 struct Samples {

@@ -77,8 +77,8 @@ nlohmann::json measure_sm_budget(Areas& a, Meter& meter) {
         ways.push_back(copy_kernel(offload ? out : in, kernel, sms));
       }
     }
-    for (Way& way : ways) way.cleared = {offload ? &a.host_out : &a.pool_out};
-    if (!offload) ways.front().cleared = {&a.tensor_out};
+    for (Way& way : ways) way.cleared = {offload ? a.host_out.area() : a.pool_out.area()};
+    if (!offload) ways.front().cleared = {a.tensor_out.area()};
     const auto samples = meter.compare(ways);
     auto some = rows(samples, {{"group", "sm_budget"},
                                {"direction", offload ? "offload" : "fetch"},
