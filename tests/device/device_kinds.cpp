@@ -27,7 +27,11 @@ void must(const Result<void>& result) {
 }  // namespace
 
 const std::vector<std::string>& device_kinds() {
+#if defined(AQUA_ONLY_CUDA)
+  static const std::vector<std::string> kinds{"cuda"};
+#else
   static const std::vector<std::string> kinds{"host", "emulated", "hostile", "cuda"};
+#endif
   return kinds;
 }
 
