@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
-#include <source_location>
 #include <span>
 #include <utility>
 
@@ -15,9 +14,9 @@
 
 namespace aqua::bench {
 
-inline void must(int error, const std::source_location at = std::source_location::current()) {
+inline void must(int error, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
   if (error == cudaSuccess) return;
-  std::fprintf(stderr, "gpu_bench: %s:%u: %s\n", at.file_name(), at.line(),
+  std::fprintf(stderr, "gpu_bench: %s:%d: %s\n", file, line,
                cudaGetErrorString(static_cast<cudaError_t>(error)));
   std::exit(1);
 }
