@@ -7,6 +7,8 @@
 namespace aqua::stand_in {
 namespace {
 
+constexpr int kDevices = 2;  // of one memory: enough to lend from one to the other
+
 CUresult Unsupported() {
   return CUDA_ERROR_NOT_SUPPORTED;
 }
@@ -23,14 +25,14 @@ CUresult DriverGetVersion(int* version) {
 }
 CUresult DeviceGet(CUdevice* device, int ordinal) {
   *device = ordinal;
-  return ordinal == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+  return ordinal < kDevices ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
 CUresult DeviceGetCount(int* count) {
-  *count = 1;
+  *count = kDevices;
   return CUDA_SUCCESS;
 }
-CUresult DeviceGetUuid(CUuuid* uuid, CUdevice) {
-  for (int i = 0; i < 16; ++i) uuid->bytes[i] = static_cast<char>(0xa0 + i);
+CUresult DeviceGetUuid(CUuuid* uuid, CUdevice device) {
+  for (int i = 0; i < 16; ++i) uuid->bytes[i] = static_cast<char>(0xa0 + i + 0x20 * device);
   return CUDA_SUCCESS;
 }
 CUresult DeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice) {
@@ -47,10 +49,14 @@ CUresult DeviceTotalMem(std::size_t* bytes, CUdevice) {
   return CUDA_SUCCESS;
 }
 
-CUresult Retain(CUcontext* context, CUdevice) {
+CUresult CanAccessPeer(int* can, CUdevice, CUdevice) {
+  *can = 1;
+  return CUDA_SUCCESS;
+}
+CUresult Retain(CUcontext* context, CUdevice device) {
   const std::lock_guard<std::mutex> lock(world().mu);
   ++world().contexts;
-  *context = reinterpret_cast<CUcontext>(0x77);
+  *context = reinterpret_cast<CUcontext>(static_cast<std::uintptr_t>(0x70 + device));
   return CUDA_SUCCESS;
 }
 CUresult Release(CUdevice) {
@@ -88,6 +94,7 @@ const std::map<std::string, void*>& device_functions() {
       {"cuDeviceGetAttribute", reinterpret_cast<void*>(DeviceGetAttribute)},
       {"cuDeviceGetPCIBusId", reinterpret_cast<void*>(DeviceGetPciBusId)},
       {"cuDeviceTotalMem", reinterpret_cast<void*>(DeviceTotalMem)},
+      {"cuDeviceCanAccessPeer", reinterpret_cast<void*>(CanAccessPeer)},
       {"cuDevicePrimaryCtxRetain", reinterpret_cast<void*>(Retain)},
       {"cuDevicePrimaryCtxRelease", reinterpret_cast<void*>(Release)},
       {"cuCtxGetCurrent", reinterpret_cast<void*>(GetCurrent)},

@@ -1,5 +1,5 @@
-// The stand-in's state: one GPU whose memory is anonymous shared files, and whose streams run
-// work the moment it is posted.
+// The stand-in's state: GPUs whose memory is anonymous shared files, and whose streams run work
+// the moment it is posted.
 #pragma once
 
 #include <cuda.h>
