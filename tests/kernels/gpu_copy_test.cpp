@@ -2,6 +2,7 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -199,6 +200,19 @@ TEST_F(GpuTest, ScrubClearsItsBytesAndNoOther) {
   ASSERT_CUDA(cudaStreamSynchronize(stream_));
   std::memset(content.data() + 13, 0, 77'777);
   EXPECT_TRUE(memory.get(content.size()) == content);
+}
+
+// In a process that sees no GPU, whatever the machine has.
+TEST(LaunchersDeathTest, FailWithCudasErrorWhereThereIsNoGpu) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto all_fail = [] {
+    ::setenv("CUDA_VISIBLE_DEVICES", "", 1);  // NOLINT(concurrency-mt-unsafe): one thread
+    std::byte bytes[2]{};
+    std::vector<Segment> list{{&bytes[0], &bytes[1], 1}};
+    return copy_segments(describe(list), nullptr) != cudaSuccess &&
+           scrub(bytes, 1, nullptr) != cudaSuccess && load_kernels() != cudaSuccess;
+  };
+  EXPECT_EXIT(std::exit(all_fail() ? 0 : 1), testing::ExitedWithCode(0), "");
 }
 
 }  // namespace
