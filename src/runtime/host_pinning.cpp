@@ -1,29 +1,27 @@
 #include "runtime/host_pinning.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include "base/concat.hpp"
 
 namespace aqua::runtime {
 
-HostPinning::HostPinning(device::Device& device, std::byte* memory, std::size_t bytes,
-                         std::size_t piece_bytes, Failed failed)
+HostPinning::HostPinning(device::Device& device, const std::vector<std::span<std::byte>>& pieces,
+                         Failed failed)
     : device_(device), failed_(std::move(failed)) {
-  for (std::size_t done = 0; done < bytes; done += piece_bytes) {
-    queue_.post(
-        [this, piece = Piece{memory + done, std::min(piece_bytes, bytes - done)}] { pin(piece); });
+  for (const std::span<std::byte> piece : pieces) {
+    queue_.post([this, piece] { pin(piece); });
   }
 }
 
 HostPinning::~HostPinning() {
   queue_.stop();
-  for (const Piece& piece : pinned_) (void)device_.unregister_host(piece.memory, piece.bytes);
+  for (const auto piece : pinned_) (void)device_.unregister_host(piece.data(), piece.size());
 }
 
-void HostPinning::pin(Piece piece) {
+void HostPinning::pin(std::span<std::byte> piece) {
   if (gave_up_) return;
-  const auto registered = device_.register_host(piece.memory, piece.bytes);
+  const auto registered = device_.register_host(piece.data(), piece.size());
   if (!registered.ok()) {
     gave_up_ = true;
     return failed_(concat(
@@ -31,7 +29,7 @@ void HostPinning::pin(Piece piece) {
         " bytes pinned, the others are not, and slower to copy: ", registered.error().message));
   }
   pinned_.push_back(piece);
-  pinned_bytes_ += piece.bytes;
+  pinned_bytes_ += piece.size();
 }
 
 }  // namespace aqua::runtime

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstddef>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,9 +24,8 @@ class HostPinning {
   // are then left as they are.
   using Failed = std::function<void(const std::string&)>;
 
-  // `memory` stays mapped and `device` open for as long as this lives. Pieces are of
-  // `piece_bytes`, the last one perhaps of fewer.
-  HostPinning(device::Device& device, std::byte* memory, std::size_t bytes, std::size_t piece_bytes,
+  // The pieces stay mapped and `device` open for as long as this lives.
+  HostPinning(device::Device& device, const std::vector<std::span<std::byte>>& pieces,
               Failed failed);
   // Waits for the piece in progress and unregisters all: no copy may be in flight.
   ~HostPinning();
@@ -35,17 +35,13 @@ class HostPinning {
   [[nodiscard]] std::size_t pinned_bytes() const noexcept { return pinned_bytes_; }
 
  private:
-  struct Piece {
-    std::byte* memory;
-    std::size_t bytes;
-  };
-  void pin(Piece piece);
+  void pin(std::span<std::byte> piece);
 
   device::Device& device_;
   const Failed failed_;
   std::atomic<std::size_t> pinned_bytes_{0};
   bool gave_up_ = false;  // these two belong to the queue's thread until it has stopped
-  std::vector<Piece> pinned_;
+  std::vector<std::span<std::byte>> pinned_;
   SerialQueue queue_;  // last: its thread ends first
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -19,49 +20,36 @@ namespace {
 constexpr std::size_t kHostSlabBytes = std::size_t{64} << 20;
 constexpr std::size_t kTouchers = 4;  // more do not make pages faster
 
-using Slabs = std::vector<std::unique_ptr<device::Slab>>;
-
 std::size_t round_up(std::size_t bytes, std::size_t unit) {
   return (bytes + unit - 1) / unit * unit;
 }
 
-// Slabs of kHostSlabBytes that make up `bytes`, touched. On threads that end with it: which
-// node pages come from is the thread's own setting.
-Result<Slabs> create_slabs(device::Device& device, std::size_t bytes, int numa_node) {
-  Slabs slabs((bytes + kHostSlabBytes - 1) / kHostSlabBytes);
-  Result<void> outcome;
-  Mutex mu;  // guards outcome
-  std::atomic<std::size_t> next{0};
-  const auto touch = [&] {
-    device::prefer_numa_node(numa_node);
-    for (std::size_t i = next++; i < slabs.size(); i = next++) {
-      auto slab = device.create_slab(std::min(kHostSlabBytes, bytes - i * kHostSlabBytes));
-      if (slab.ok()) {
-        slabs[i] = std::move(slab).value();
-        continue;
-      }
-      next = slabs.size();
-      const MutexLock lock(mu);
-      outcome = std::move(slab).error();
-    }
-  };
+// Runs `work` on a few threads of its own, which end with it: what node their pages come from is
+// a thread's own setting. The first error, if any.
+Result<void> on_touchers(std::size_t count, int numa_node,
+                         const std::function<Result<void>()>& work) {
+  Mutex mu;
+  Result<void> outcome;  // guarded by mu
   std::vector<std::thread> touchers;
+  const auto end = [&](Result<void> result) {
+    const MutexLock lock(mu);
+    if (outcome.ok()) outcome = std::move(result);
+  };
   try {
-    while (touchers.size() < std::min(kTouchers, slabs.size())) touchers.emplace_back(touch);
+    while (touchers.size() < count) {
+      touchers.emplace_back([&] {
+        device::prefer_numa_node(numa_node);
+        end(work());
+      });
+    }
   } catch (const std::system_error& error) {
-    next = slabs.size();
-    outcome = Error{Code::resource_exhausted, concat("host tier: no thread: ", error.what())};
+    end(Error{Code::resource_exhausted, concat("host tier: no thread: ", error.what())});
   }
   for (std::thread& thread : touchers) thread.join();
-  AQUA_TRY(std::move(outcome));
-  return slabs;
+  return outcome;
 }
 
 }  // namespace
-
-std::size_t HostTier::piece_bytes() noexcept {
-  return kHostSlabBytes;
-}
 
 Result<std::unique_ptr<HostTier>> HostTier::open(std::size_t bytes, int numa_node) {
   std::unique_ptr<HostTier> tier(new HostTier);
@@ -70,12 +58,27 @@ Result<std::unique_ptr<HostTier>> HostTier::open(std::size_t bytes, int numa_nod
   tier->bytes_ = round_up(std::max(bytes, unit), unit);
   AQUA_ASSIGN(tier->arena_, lending::SlabArena::reserve(*tier->device_, tier->bytes_));
   AQUA_ASSIGN(tier->space_, tensor::Space::create(Tier::host, tier->arena_->base(), tier->bytes_));
-  AQUA_ASSIGN(const Slabs slabs, create_slabs(*tier->device_, tier->bytes_, numa_node));
-  for (const auto& slab : slabs) {
-    AQUA_ASSIGN(const std::size_t offset, tier->arena_->map(*slab));
-    AQUA_TRY(tier->space_->add_slab(offset, slab->bytes()));
-  }
+  const std::size_t count = (tier->bytes_ + kHostSlabBytes - 1) / kHostSlabBytes;
+  tier->pieces_.resize(count);
+  std::atomic<std::size_t> next{0};
+  AQUA_TRY(on_touchers(std::min(kTouchers, count), numa_node, [&]() -> Result<void> {
+    for (std::size_t i = next++; i < count; i = next++) {
+      auto added = tier->add_piece(i, std::min(kHostSlabBytes, tier->bytes_ - i * kHostSlabBytes));
+      if (added.ok()) continue;
+      next = count;  // the others stop as well
+      return added;
+    }
+    return {};
+  }));
   return tier;
+}
+
+// The slab's handle, and its descriptor, go at once; the mapping stays.
+Result<void> HostTier::add_piece(std::size_t index, std::size_t bytes) {
+  AQUA_ASSIGN(const auto slab, device_->create_slab(bytes));
+  AQUA_ASSIGN(const std::size_t offset, arena_->map(*slab));
+  pieces_[index] = {arena_->base() + offset, bytes};
+  return space_->add_slab(offset, bytes);
 }
 
 Result<std::unique_ptr<LocalTier>> LocalTier::open(device::Device& device, std::size_t bytes) {

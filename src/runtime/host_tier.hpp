@@ -6,6 +6,8 @@
 #pragma once
 
 #include <memory>
+#include <span>
+#include <vector>
 
 #include "device/device.hpp"
 #include "lending/slab_arena.hpp"
@@ -22,16 +24,18 @@ class HostTier {
 
   [[nodiscard]] tensor::Space& space() noexcept { return *space_; }
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
-  [[nodiscard]] std::byte* base() const noexcept { return arena_->base(); }
-  // Its memory is made of pieces of this size: what is registered at once.
-  [[nodiscard]] static std::size_t piece_bytes() noexcept;
+  // What it is made of: each piece is one mapping, and is registered at once.
+  [[nodiscard]] const std::vector<std::span<std::byte>>& pieces() const noexcept { return pieces_; }
 
  private:
   HostTier() = default;
+  [[nodiscard]] Result<void> add_piece(std::size_t index, std::size_t bytes);
+
   std::size_t bytes_ = 0;
   std::unique_ptr<device::Device> device_;
   std::unique_ptr<lending::SlabArena> arena_;
   std::unique_ptr<tensor::Space> space_;
+  std::vector<std::span<std::byte>> pieces_;
 };
 
 // The same for spare memory of the engine's own device.

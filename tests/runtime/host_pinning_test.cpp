@@ -6,6 +6,7 @@
 #include <future>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -56,11 +57,14 @@ class Pinning : public ::testing::Test {
   std::unique_ptr<device::Device> inner_ = device::open_host({.total_bytes = 2 << 20}).value();
   PinningDevice device_{*inner_};
   std::vector<std::byte> memory_ = std::vector<std::byte>(1'000);
+  const std::span<std::byte> all_{memory_};
+  const std::vector<std::span<std::byte>> pieces_{all_.subspan(0, 300), all_.subspan(300, 300),
+                                                  all_.subspan(600, 300), all_.subspan(900)};
 };
 
 TEST_F(Pinning, EveryPieceIsRegisteredInTheBackgroundAndTakenBackAtTheEnd) {
   {
-    const HostPinning pinning(device_, memory_.data(), 1'000, 300,
+    const HostPinning pinning(device_, pieces_,
                               [](const std::string& why) { ADD_FAILURE() << why; });
     await(pinning, 1'000);
     const auto pieces = device_.registered();
@@ -74,7 +78,7 @@ TEST_F(Pinning, WhatIsRefusedIsSaidOnceAndTheRestIsLeftAsItIs) {
   device_.refused = memory_.data() + 300;
   std::promise<std::string> said;  // set twice, it would throw
   {
-    const HostPinning pinning(device_, memory_.data(), 1'000, 300,
+    const HostPinning pinning(device_, pieces_,
                               [&](const std::string& why) { said.set_value(why); });
     EXPECT_NE(said.get_future().get().find("no more"), std::string::npos);
     EXPECT_EQ(pinning.pinned_bytes(), 300U);

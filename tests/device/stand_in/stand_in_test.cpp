@@ -2,6 +2,8 @@
 #include "device/stand_in/stand_in.hpp"
 
 #include <cuda.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <memory>
@@ -164,6 +166,24 @@ TEST_F(StandIn, WhatTheDriverRefusesMergedIsTriedUnmerged) {
   EXPECT_OK(device_->copy(batch, {}, {.method = CopyMethod::each}));
   EXPECT_OK(finish(*device_, {}));
   EXPECT_TRUE(download(*device_, place.base() + 2_MiB, bytes.size()) == bytes);
+}
+
+TEST_F(StandIn, InAForkedChildCallsAreRefusedAndNothingOfTheParentsIsTouched) {
+  auto place = std::make_unique<Place>(make_place(*device_, 2_MiB));
+  auto event = device_->create_event().value();
+  const auto before = driver_->census();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const bool refused = device_->create_slab(2_MiB).error().code == Code::failed_precondition &&
+                         device_->record(*event, {}).error().code == Code::failed_precondition;
+    place.reset();
+    event.reset();
+    device_.reset();
+    ::_exit(refused && driver_->census() == before ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
 }
 
 TEST_F(StandIn, AStickyErrorIsDataLoss) {
