@@ -46,10 +46,8 @@ constexpr std::uint64_t kKeptBytes = std::uint64_t{16} << 20;
 template <typename Kernel>
 cudaError_t run(Kernel* kernel, const CopyLaunch& launch, const Shape& shape, std::size_t shared,
                 void* stream) {
-  const bool alike = launch.largest_bytes * launch.count == launch.total_bytes;
-  const CopyPlan plan{launch.segments, launch.count, launch.total_bytes,
-                      alike ? launch.largest_bytes : 0, shape.share_bytes};
-  kernel<<<shape.ctas, shape.warps * kLanes, shared, static_cast<cudaStream_t>(stream)>>>(plan);
+  kernel<<<shape.ctas, shape.warps * kLanes, shared, static_cast<cudaStream_t>(stream)>>>(
+      plan_of(launch, shape));
   return cudaGetLastError();
 }
 

@@ -1,4 +1,4 @@
-// How large a launch is, and which kernel suits it.
+// How large a launch is, which kernel suits it, and what that is given.
 #pragma once
 
 #include <algorithm>
@@ -47,6 +47,13 @@ constexpr Shape vector_shape(std::uint64_t total_bytes, unsigned sms, unsigned m
 constexpr Shape bulk_shape(std::uint64_t total_bytes, unsigned sms, unsigned max_sms,
                            unsigned warps) {
   return even_shape(total_bytes, max_sms != 0 ? std::min(sms, max_sms) : sms, warps, kStageBytes);
+}
+
+// What the kernels take. Sizes that add up to `count` times the largest are all alike.
+constexpr CopyPlan plan_of(const CopyLaunch& launch, const Shape& shape) {
+  const bool alike = launch.largest_bytes * launch.count == launch.total_bytes;
+  return {launch.segments, launch.count, launch.total_bytes, alike ? launch.largest_bytes : 0,
+          shape.share_bytes};
 }
 
 // How many rings a CTA has: two, less than half of an SM's shared memory where that is large,

@@ -123,12 +123,6 @@ class CpuEngine {
   std::deque<Store> stores_;
 };
 
-inline CopyPlan plan_of(const CopyLaunch& launch, const Shape& shape) {
-  const bool alike = launch.largest_bytes * launch.count == launch.total_bytes;
-  return {launch.segments, launch.count, launch.total_bytes, alike ? launch.largest_bytes : 0,
-          shape.share_bytes};
-}
-
 // As vector_kernel and bulk_kernel do, every lane of every warp in turn.
 inline void run_vector(const CopyPlan& plan, const Shape& shape, Target& target) {
   for (std::uint64_t warp = 0; warp < std::uint64_t{shape.ctas} * shape.warps; ++warp) {

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,10 @@ std::string name_of(const Route& route) {
                        : route.kernel == CopyKernel::bulk ? "Bulk"
                                                           : "Automatic";
   return place(route.src) + "To" + place(route.dst) + kernel + std::to_string(route.max_sms);
+}
+
+void PrintTo(const Route& route, std::ostream* out) {
+  *out << name_of(route);
 }
 
 class Memory {
