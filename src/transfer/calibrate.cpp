@@ -17,6 +17,7 @@ using Clock = Probe::Clock;
 constexpr double kSurprise = 0.02;
 // Rows are not added closer than this: noise would be taken for detail.
 constexpr double kClosest = 1.15;
+constexpr std::size_t kEnough = Curve::kMaxPoints - 32;
 
 // One way over one link in one direction.
 class Search {
@@ -33,31 +34,31 @@ class Search {
   [[nodiscard]] Result<Curve> run() {
     for (std::size_t piece = options_.smallest_piece;; piece *= 16) {
       const std::size_t capped = std::min(piece, options_.largest_piece);
-      AQUA_TRY(measure_row(capped));
+      if (late()) return Curve();
+      AQUA_TRY(measure_row(capped, true));
       if (capped == options_.largest_piece) break;
     }
-    for (std::size_t left = 0; next_gap(left) && !late();) {
+    for (std::size_t left = 0; points_.size() < kEnough && next_gap(left) && !late();) {
       AQUA_TRY(split(left));
     }
-    if (rows_.size() < 2) return Curve();
     return Curve::make(std::move(points_));
   }
 
  private:
   [[nodiscard]] bool late() const { return Clock::now() > deadline_; }
 
-  // From one piece to all of the link's memory. Rows whose transfers take long are cut
-  // short: the curve goes on as they end.
-  [[nodiscard]] Result<void> measure_row(std::size_t piece) {
+  // From one piece to all of the link's memory. A row whose transfers take long is cut short:
+  // the curve goes on as it ends. One that is still short when the time is up is dropped, as
+  // caches serve small transfers and the curve would go on like that.
+  [[nodiscard]] Result<void> measure_row(std::size_t piece, bool must_be) {
     constexpr std::uint64_t kLong = 4'000'000;  // ns
     std::vector<CurvePoint> row;
-    for (std::size_t bytes = piece; bytes <= far_.bytes; bytes *= 4) {
-      if (late() && row.size() != 1) break;  // a row of one point has no slope
+    for (std::size_t bytes = piece;; bytes = std::min(bytes * 4, far_.bytes)) {
+      if (late() && !must_be) return {};
       AQUA_ASSIGN(const CurvePoint point, probe_.measure(far_, direction_, way_, piece, bytes));
       if (row.empty() || point.bytes > row.back().bytes) row.push_back(point);
-      if (point.nanoseconds > kLong && row.size() > 1) break;
+      if (bytes == far_.bytes || (point.nanoseconds > kLong && row.size() > 1)) break;
     }
-    if (row.empty()) return {};
     points_.insert(points_.end(), row.begin(), row.end());
     rows_.emplace(piece, 1.0);
     return {};
@@ -85,7 +86,8 @@ class Search {
     const auto piece = static_cast<std::size_t>(middle) / 16 * 16;
     AQUA_ASSIGN(const Curve before, Curve::make(points_));
     const std::size_t old = points_.size();
-    AQUA_TRY(measure_row(piece));
+    AQUA_TRY(measure_row(piece, false));
+    if (points_.size() == old) return {};  // the time is up
     double surprise = 0;
     for (std::size_t i = old; i < points_.size(); ++i) {
       const CurvePoint& p = points_[i];
@@ -94,8 +96,7 @@ class Search {
       const double seen = static_cast<double>(p.nanoseconds) * 1e-9;
       surprise = std::max(surprise, std::abs(std::log(seen / expected)));
     }
-    rows_[left] = surprise;
-    if (rows_.contains(piece)) rows_[piece] = surprise;
+    rows_[left] = rows_[piece] = surprise;
     return {};
   }
 

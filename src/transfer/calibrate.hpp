@@ -40,7 +40,7 @@ struct CalibrationOptions {
 };
 
 // Takes about as much memory of `device` as the largest link's, and staging. Links that are
-// not given stay without curves; a way that had no time for two rows has none either.
+// not given stay without curves; a way that there was no time for has none either.
 //   invalid_argument    a link has less memory than the largest piece
 //   resource_exhausted  the device has no memory to spare
 //   cancelled           stop() said so

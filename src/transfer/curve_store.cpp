@@ -86,6 +86,7 @@ Result<CurveSet> load_curves(const std::string& directory, const CurveKey& key) 
 
 Result<void> save_curves(const std::string& directory, const CurveKey& key,
                          const CurveSet& curves) {
+  (void)::mkdir(directory.substr(0, directory.rfind('/')).c_str(), S_IRWXU);
   if (::mkdir(directory.c_str(), S_IRWXU) != 0 && errno != EEXIST) {
     return errno_error(concat("curves: directory ", directory));
   }

