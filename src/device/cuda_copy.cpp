@@ -133,12 +133,13 @@ bool CudaDevice::copy_batched(Runs runs, CUstream stream) {
                                    &attributes, &first, 1, &failed, stream) == CUDA_SUCCESS;
 }
 
-// A run may join allocations of the engine's that happen to be neighbours, which the driver
-// refuses; so what is refused at first is tried once more unmerged. Copying twice does no harm.
+// A run may join allocations of the engine's that happen to be neighbours, or reach across host
+// memory that has been registered meanwhile; the driver refuses both. So what is refused at first
+// is tried once more, unmerged and cut anew. Copying twice does no harm.
 Result<void> CudaDevice::copy_each(const CopyBatch& batch, Runs runs, CUstream stream) {
   auto [queued, refused] = queue(driver(), runs, stream);
   bool any = queued > 0;
-  if (refused == CUDA_ERROR_INVALID_VALUE && batch->size() > 1) {
+  if (refused == CUDA_ERROR_INVALID_VALUE) {
     make_runs(*batch, *cuts(), false, scratch.runs);  // `runs` is no more
     std::tie(queued, refused) = queue(driver(), scratch.runs, stream);
     any = any || queued > 0;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "device/contract.hpp"
@@ -132,6 +133,34 @@ TEST_F(StandIn, AFullRingOfListsMeansAnotherWay) {
   EXPECT_GT(kernels, 50U);
   driver_->stall(false);
   EXPECT_EQ(calls_of("cuMemcpyBatchAsync", batch, stream, CopyMethod::kernel), 0U);
+}
+
+TEST_F(StandIn, ThreadsShareTheRingOfLists) {
+  constexpr std::size_t kThreads = 4;
+  constexpr std::size_t kBytes = 256_KiB;
+  const Place from = make_place(*device_, 2_MiB);
+  const Place to = make_place(*device_, 2_MiB);
+  const auto bytes = pattern(2_MiB, 3);
+  upload(*device_, from.base(), bytes);
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&, i] {
+      const Stream stream = device_->create_stream().value();
+      const auto batch = scattered(to.base() + i * kBytes, from.base() + i * kBytes, 100 + 7 * i);
+      for (int round = 0; round < 100; ++round) {
+        EXPECT_OK(device_->copy(batch, stream, {.method = CopyMethod::kernel}));
+      }
+      EXPECT_OK(finish(*device_, stream));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  const auto moved = download(*device_, to.base(), 2_MiB);
+  for (std::size_t i = 0; i < kThreads; ++i) {
+    for (std::size_t block = 0; block < 100 + 7 * i; ++block) {
+      const auto at = static_cast<std::ptrdiff_t>(i * kBytes + 2'048 * block);
+      ASSERT_TRUE(std::equal(moved.begin() + at, moved.begin() + at + 1'024, bytes.begin() + at));
+    }
+  }
 }
 
 TEST_F(StandIn, ACopyRefusedAtItsFirstCommandHasQueuedNothing) {
