@@ -40,6 +40,7 @@ struct EmulatedGpuOptions {
   bool hostile = false;  // for tests: seeded delays, closed device memory, slow remapping
   std::uint64_t seed = 1;
   std::uint64_t link_bytes_per_second = 0;  // 0: as fast as the host copies
+  bool calibrate = false;  // measure copy times as on a GPU; otherwise built-in ones serve
 };
 
 struct PinnedTensor {
@@ -85,6 +86,11 @@ struct RuntimeOptions {
   std::size_t slab_bytes = std::size_t{64} << 20;  // of what we lend; a multiple of the granularity
   // Where the exchange socket is made. Empty: $XDG_RUNTIME_DIR/aqua, else /tmp/aqua-UID.
   std::string socket_directory{};
+  // Where the copy times measured on this machine are kept, in a file for each GPU. Where it has
+  // none that are good they are measured in the background: for about 3 s, with 200 MiB of the
+  // GPU's memory. Empty: $XDG_CACHE_HOME/aqua, else ~/.cache/aqua. "off": neither kept nor
+  // measured; the planner goes by built-in ones.
+  std::string curve_directory{};
   std::chrono::milliseconds reclaim_deadline{2000};  // for reclaims that report() decides
   bool callbacks_in_tick = false;
   EmulatedGpuOptions emulated{};

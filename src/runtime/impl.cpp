@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "base/concat.hpp"
+#include "base/trace_range.hpp"
 #include "base/try.hpp"
 #include "device/probe.hpp"
 #include "runtime/options.hpp"
@@ -61,6 +62,7 @@ Result<void> Runtime::Impl::open_memory() {
       [this] { loop_.nudge(); });
   AQUA_ASSIGN(migrator_, tensor::Migrator::create(*device_));
   mover_ = std::make_unique<transfer::Mover>(*device_);
+  open_curves();
   lending::ExporterOptions exporting;
   exporting.socket_path = concat(options_.socket_directory, "/x-", to_string(id_).substr(0, 16));
   exporting.arena_bytes = device_->info().total_bytes + options_.slab_bytes;
@@ -70,6 +72,15 @@ Result<void> Runtime::Impl::open_memory() {
               }));
   lender_.attach(*exporter_);
   return {};
+}
+
+void Runtime::Impl::open_curves() {
+  const bool emulated = device_->info().kind == device::Kind::emulated;
+  if (options_.curve_directory == "off" || (emulated && !options_.emulated.calibrate)) return;
+  curves_ = std::make_unique<runtime::CopyCurves>(
+      *device_, *mover_, options_.curve_directory,
+      [this](LogLevel level, const std::string& text) { log(level, text); });
+  curves_->measure();
 }
 
 Result<void> Runtime::Impl::open_coordinator() {
@@ -109,6 +120,7 @@ Runtime::Impl::~Impl() {
     (void)exporter_.release();
     return;
   }
+  if (curves_ != nullptr) curves_->stop();
   loop_.stop();
   errands_.stop();
   returns_.stop();
@@ -152,6 +164,7 @@ Result<void> Runtime::Impl::check_process() const {
 Result<Ticket> Runtime::Impl::move(const Layout& layout, BlockList blocks, AquaTensor& tensor,
                                    Stream stream, std::size_t offset,
                                    transfer::Direction direction) {
+  const TraceRange range(direction == transfer::Direction::offload ? "aqua offload" : "aqua fetch");
   AQUA_TRY(check_process());
   const std::size_t bytes = layout.packed_bytes(blocks.size());
   const Access access = direction == transfer::Direction::offload ? Access::write : Access::read;
@@ -161,7 +174,9 @@ Result<Ticket> Runtime::Impl::move(const Layout& layout, BlockList blocks, AquaT
                                               .blocks = blocks,
                                               .tensor = pin.data(),
                                               .tensor_bytes = pin.bytes(),
-                                              .direction = direction}));
+                                              .direction = direction,
+                                              .link = transfer::link_to(pin.tier()),
+                                              .stream = stream}));
   Ticket ticket = transfer.ticket();
   if (auto posted = transfer.post(stream); !posted.ok()) {
     (void)ticket.wait();  // what was queued before the refusal is skipped; then the place is quiet

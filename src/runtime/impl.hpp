@@ -10,6 +10,7 @@
 
 #include "aqua/runtime.hpp"
 #include "runtime/borrower.hpp"
+#include "runtime/copy_curves.hpp"
 #include "runtime/host_pinning.hpp"
 #include "runtime/host_tier.hpp"
 #include "runtime/lender.hpp"
@@ -47,6 +48,7 @@ class Runtime::Impl final : private southbound::Listener {
   Impl(RuntimeOptions options, std::unique_ptr<device::Device> device);
   [[nodiscard]] Result<void> open_memory();
   [[nodiscard]] Result<void> open_coordinator();
+  void open_curves();
   [[nodiscard]] runtime::Clock::time_point step(runtime::Clock::time_point now);
   void log(LogLevel level, const std::string& text) const;
   void budget_changed(BudgetReason reason);
@@ -69,6 +71,7 @@ class Runtime::Impl final : private southbound::Listener {
   std::unique_ptr<tensor::TensorTable> table_;
   std::unique_ptr<tensor::Migrator> migrator_;
   std::unique_ptr<transfer::Mover> mover_;
+  std::unique_ptr<runtime::CopyCurves> curves_;  // null where the built-in ones are to serve
 
   runtime::CallbackQueue callbacks_;
   runtime::SerialQueue errands_;

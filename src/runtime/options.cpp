@@ -14,6 +14,7 @@
 #include "device/cuda_device.hpp"
 #include "device/cuda_name.hpp"
 #include "device/memfd_device.hpp"
+#include "transfer/curve_store.hpp"
 
 namespace aqua::runtime {
 namespace {
@@ -65,6 +66,8 @@ Result<RuntimeOptions> resolve(RuntimeOptions options) {
   }
   if (options.socket_directory.empty()) options.socket_directory = default_directory();
   AQUA_TRY(make_directory(options.socket_directory));
+  if (options.curve_directory.empty())
+    options.curve_directory = transfer::default_curve_directory();
   return options;
 }
 
