@@ -20,30 +20,37 @@ if(AQUA_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${AQUA_CCACHE})
 endif()
 
+set(AQUA_HOST_CODE "$<COMPILE_LANGUAGE:C,CXX>")  # what nvcc does not compile
 add_library(aqua_flags INTERFACE)
-target_compile_options(aqua_flags INTERFACE
-  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor
-  -Woverloaded-virtual -Werror)
+target_compile_options(aqua_flags INTERFACE "$<${AQUA_HOST_CODE}:-Wall;-Wextra;-Wpedantic;-Wshadow;\
+-Wconversion;-Wsign-conversion;-Wnon-virtual-dtor;-Woverloaded-virtual;-Werror>"
+  $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings>)
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-  target_compile_options(aqua_flags INTERFACE -Wthread-safety -Wthread-safety-beta)
+  target_compile_options(aqua_flags INTERFACE "$<${AQUA_HOST_CODE}:-Wthread-safety;-Wthread-safety-beta>")
 endif()
 if(AQUA_ASSERTS)
   target_compile_options(aqua_flags INTERFACE -UNDEBUG)
 endif()
 if(AQUA_SANITIZE)
-  add_compile_options(-fsanitize=${AQUA_SANITIZE} -fno-omit-frame-pointer)
+  add_compile_options("$<${AQUA_HOST_CODE}:-fsanitize=${AQUA_SANITIZE};-fno-omit-frame-pointer>")
   if(AQUA_SANITIZE MATCHES "undefined")
     # vptr: it opens a pipe to look at an object, and a test leaves no descriptor.
-    add_compile_options(-fno-sanitize-recover=undefined -fno-sanitize=vptr)
+    add_compile_options("$<${AQUA_HOST_CODE}:-fno-sanitize-recover=undefined;-fno-sanitize=vptr>")
   endif()
   if(AQUA_SANITIZE MATCHES "thread" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # GCC's TSan does not model stand-alone fences and says so; we use none.
-    target_compile_options(aqua_flags INTERFACE -Wno-error=tsan)
+    target_compile_options(aqua_flags INTERFACE $<${AQUA_HOST_CODE}:-Wno-error=tsan>)
   endif()
   add_link_options(-fsanitize=${AQUA_SANITIZE})
 endif()
 if(AQUA_FUZZ)
-  add_compile_options(-fsanitize=fuzzer-no-link)  # coverage of every room, or the fuzzer is blind
+  add_compile_options($<${AQUA_HOST_CODE}:-fsanitize=fuzzer-no-link>)  # coverage of every room, or the fuzzer is blind
+endif()
+if(AQUA_PORTABLE)
+  set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+  set(CMAKE_BUILD_RPATH "$ORIGIN")
+  # RPATH, not RUNPATH: what a library beside the program needs is looked for there as well.
+  add_link_options(-static-libstdc++ -static-libgcc -Wl,--disable-new-dtags)
 endif()
 find_package(Threads REQUIRED)
 
@@ -62,4 +69,14 @@ function(aqua_program name)
   cmake_parse_arguments(PROG "" "" "SOURCES;LIBS" ${ARGN})
   add_executable(${name} ${PROG_SOURCES})
   target_link_libraries(${name} PRIVATE ${PROG_LIBS} aqua_flags)
+endfunction()
+
+# aqua_path_of(variable program): where another program finds this one. With AQUA_PORTABLE both
+# are started from the folder that they lie in.
+function(aqua_path_of variable program)
+  if(AQUA_PORTABLE)
+    set(${variable} "./${program}" PARENT_SCOPE)
+  else()
+    set(${variable} "$<TARGET_FILE:${program}>" PARENT_SCOPE)
+  endif()
 endfunction()

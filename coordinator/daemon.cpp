@@ -1,5 +1,6 @@
 #include "coordinator/daemon.hpp"
 
+#include <spdlog/spdlog.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -44,6 +45,7 @@ Daemon::Daemon(const Options& options, DataDir data)
 }
 
 Result<std::unique_ptr<Daemon>> Daemon::start(const Options& options) {
+  (void)spdlog::default_logger();  // made before there are threads that log
   AQUA_ASSIGN(DataDir data, DataDir::open(options.data));
   std::unique_ptr<Daemon> daemon(new Daemon(options, std::move(data)));
   AQUA_ASSIGN(UniqueFd lifeline, listen_lifeline(options.lifeline, options.socket_mode));

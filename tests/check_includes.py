@@ -35,7 +35,8 @@ def main() -> int:
     arrows = allowed_arrows((root / "docs/architecture.md").read_text())
     faults = []
     files = [(p, p.relative_to(root / "src").parts[0]) for p in (root / "src").rglob("*.[ch]pp")]
-    files += [(p, room) for room in ("coordinator", "tools", "examples") for p in (root / room).rglob("*.[ch]pp")]
+    files += [(p, room) for room in ("coordinator", "tools", "examples", "kernels") for p in (root / room).rglob("*.[ch]pp")]
+    files += [(p, "kernels") for p in (root / "kernels").rglob("*.cu*")]
     files += [(p, "include/aqua") for p in (root / "include").rglob("*.h*")]
     for path, room in files:
         if room != "include/aqua" and room not in arrows:
@@ -47,7 +48,7 @@ def main() -> int:
             if not match:
                 continue
             target = room_of_include(match.group(1))
-            known = target in ROOMS or target in ("include/aqua", "coordinator")
+            known = target in ROOMS or target in ("include/aqua", "coordinator", "kernels")
             if known and target not in may:
                 faults.append(f"{path}:{number}: {room} may not include {match.group(1)}")
     for room in ROOMS:

@@ -8,6 +8,7 @@
 #include "base/concat.hpp"
 #include "base/try.hpp"
 #include "southbound/exchange.hpp"
+#include "tools/calibrate_command.hpp"
 #include "tools/status_report.hpp"
 
 namespace {
@@ -18,14 +19,27 @@ using aqua::Result;
 
 constexpr std::string_view kUsage =
     "Usage: aqua status [--coordinator ADDRESS] [--json]\n"
+    "       aqua calibrate [--device DEVICE] [--peer DEVICE] [--directory DIR|off] [--cached]\n"
+    "                      [--mib N] [--json | --plot] [--explain BYTES,BLOCK]\n"
     "       aqua --help | --version\n"
     "\n"
-    "status   who lends what to whom on this server\n"
+    "status      who lends what to whom on this server\n"
     "\n"
     "  --coordinator ADDRESS   unix:PATH or HOST:PORT; default: $AQUA_COORDINATOR\n"
     "  --json                  for scripts\n"
     "\n"
-    "Exit status: 0, 1 when the coordinator could not be asked, 2 for a wrong command line.\n";
+    "calibrate   measures how fast a device copies, each way over each link, and keeps it\n"
+    "\n"
+    "  --device DEVICE         emu:N or cuda:N; default: $AQUA_DEVICE, else emu:0\n"
+    "  --peer DEVICE           measure the link to this neighbour as well\n"
+    "  --directory DIR         where measurements are kept; default: the user's cache. off: "
+    "nowhere\n"
+    "  --cached                show what is kept, if that is good, instead of measuring\n"
+    "  --mib N                 the largest transfer measured; default 64, more for large caches\n"
+    "  --json, --plot          for scripts; for the eye\n"
+    "  --explain BYTES,BLOCK   which way BYTES in scattered blocks would take, why, how long\n"
+    "\n"
+    "Exit status: 0, 1 when it could not be done, 2 for a wrong command line.\n";
 
 struct Command {
   std::string coordinator{};
@@ -68,6 +82,22 @@ Result<std::string> status(const Command& command) {
   return command.json ? aqua::tool::render_json(state) : aqua::tool::render(state);
 }
 
+int complain(const Error& error, int status) {
+  std::fprintf(stderr, "aqua: %s\n", error.message.c_str());
+  return status;
+}
+
+// Parses, runs, prints: 2 for a wrong command line, 1 for a failure.
+template <typename Parse, typename Run>
+int perform(Parse parse_arguments, Run run) {
+  const auto command = parse_arguments();
+  if (!command.ok()) return complain(command.error(), 2);
+  const auto text = run(*command);
+  if (!text.ok()) return complain(text.error(), 1);
+  std::fputs(text->c_str(), stdout);
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -81,21 +111,13 @@ int main(int argc, char** argv) {
     std::puts("aqua " AQUA_VERSION);
     return 0;
   }
-  if (verb != "status") {
-    std::fprintf(stderr, "aqua: unknown command '%.*s'\n%s", static_cast<int>(verb.size()),
-                 verb.data(), kUsage.data());
-    return 2;
+  const std::vector<std::string_view> rest(arguments.begin() + (arguments.empty() ? 0 : 1),
+                                           arguments.end());
+  if (verb == "status") return perform([&] { return parse(rest); }, status);
+  if (verb == "calibrate") {
+    return perform([&] { return aqua::tool::parse_calibrate(rest); }, aqua::tool::run_calibrate);
   }
-  const auto command = parse({arguments.begin() + 1, arguments.end()});
-  if (!command.ok()) {
-    std::fprintf(stderr, "aqua: %s\n", command.error().message.c_str());
-    return 2;
-  }
-  const auto text = status(*command);
-  if (!text.ok()) {
-    std::fprintf(stderr, "aqua: %s\n", text.error().message.c_str());
-    return 1;
-  }
-  std::fputs(text->c_str(), stdout);
-  return 0;
+  std::fprintf(stderr, "aqua: unknown command '%.*s'\n%s", static_cast<int>(verb.size()),
+               verb.data(), kUsage.data());
+  return 2;
 }

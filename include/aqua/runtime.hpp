@@ -40,6 +40,7 @@ struct EmulatedGpuOptions {
   bool hostile = false;  // for tests: seeded delays, closed device memory, slow remapping
   std::uint64_t seed = 1;
   std::uint64_t link_bytes_per_second = 0;  // 0: as fast as the host copies
+  bool calibrate = false;  // measure copy times as on a GPU; otherwise built-in ones serve
 };
 
 struct PinnedTensor {
@@ -69,19 +70,27 @@ struct Callbacks {
 };
 
 struct RuntimeOptions {
-  std::string device{};  // "emu:N"; empty: $AQUA_DEVICE, else "emu:0"
+  // "cuda:N" (as this process counts its GPUs), "GPU-UUID" (as nvidia-smi -L prints it) or
+  // "emu:N"; empty: $AQUA_DEVICE, else "emu:0"
+  std::string device{};
   std::string
       coordinator{};   // "unix:PATH", "HOST:PORT" or "none"; empty: $AQUA_COORDINATOR, else "none"
   std::string name{};  // for people; empty: the program's name
   std::string domain{};  // NVLink domain; pairs form inside one. Empty: the server's only one
   // Host tier: taken and touched when opening. Bounds what all tensors take together, since
-  // each has its exit reserved here (discardable ones apart).
+  // each has its exit reserved here (discardable ones apart). For a GPU it is also page-locked,
+  // in the background.
   std::size_t host_bytes = std::size_t{256} << 20;
   std::size_t max_peer_bytes = 0;  // the most to borrow; 0: nothing. Leased ahead of need
   std::size_t local_bytes = 0;     // of this device's own memory, for tensors; taken when opening
   std::size_t slab_bytes = std::size_t{64} << 20;  // of what we lend; a multiple of the granularity
   // Where the exchange socket is made. Empty: $XDG_RUNTIME_DIR/aqua, else /tmp/aqua-UID.
   std::string socket_directory{};
+  // Where the copy times measured on this machine are kept, in a file for each GPU. Where it has
+  // none that are good they are measured in the background: for about 3 s, with 200 MiB of the
+  // GPU's memory. Empty: $XDG_CACHE_HOME/aqua, else ~/.cache/aqua. "off": neither kept nor
+  // measured; the planner goes by built-in ones.
+  std::string curve_directory{};
   std::chrono::milliseconds reclaim_deadline{2000};  // for reclaims that report() decides
   bool callbacks_in_tick = false;
   EmulatedGpuOptions emulated{};
@@ -146,8 +155,9 @@ struct RuntimeStatus {
 class Runtime {
  public:
   // Blocks until the host tier is touched (about 0.3 s a GiB); does not wait for the
-  // coordinator. invalid_argument, resource_exhausted or unimplemented (a device that this
-  // build or machine does not have) name the option.
+  // coordinator. invalid_argument, resource_exhausted, unavailable (a GPU on a machine without
+  // one, or without a driver) or unimplemented (a device that this build does not have) name
+  // the option.
   [[nodiscard]] static Result<std::unique_ptr<Runtime>> open(const RuntimeOptions& options);
   // Gives back what is leased, withdraws what is offered, leaves. Blocks for about a second
   // at most. Every tensor, pool and pin must be gone; memory that others still hold lives

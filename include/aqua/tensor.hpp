@@ -105,6 +105,9 @@ class AquaTensor {
   [[nodiscard]] bool lost() const noexcept;
 
   //   invalid_argument  the range is empty or not inside the tensor
+  //   failed_precondition
+  //                     `stream` is being captured into a graph, whose launches could not know
+  //                     where the tensor is then (nor may a pin be released on such a stream)
   //   data_loss         the bytes are gone: free the tensor and recompute
   //   unavailable       a write pin waited too long for readers of the old place to let go.
   //                     (A thread that holds a read pin of a tensor must not ask for a write

@@ -34,6 +34,8 @@ struct Info {
   DeviceUuid uuid;   // the same for this device in every process of this boot
   std::size_t total_bytes = 0;
   std::size_t granularity = 0;
+  int numa_node = -1;    // of this server, the nearest to the device; -1: not known, or no matter
+  std::string driver{};  // name and version of what stands below; empty where nothing does
 };
 
 // One physical allocation, or one import of another process's. Destroying the handle
@@ -91,8 +93,24 @@ struct CopySegment {
 using CopyBatch = std::shared_ptr<const std::vector<CopySegment>>;
 
 // Set by the poster to skip the batches not yet started; a batch skipped so completes
-// without moving a byte. May be null.
+// without moving a byte. May be null. A device whose queue cannot be called back (CUDA's
+// copy engines) looks at it only when the batch is posted.
 using CancelFlag = std::shared_ptr<std::atomic<bool>>;
+
+// How the bytes of a batch are to be moved. All have the same effect; a device that has
+// only one way (emulated, host) takes that.
+enum class CopyMethod : std::uint8_t {
+  automatic,  // the device's choice
+  each,       // one command to a copy engine for each segment
+  batched,    // one command for all of them, stream order kept
+  kernel,     // a kernel that reads and writes both sides, bounded in SMs
+};
+
+struct CopyOptions {
+  CopyMethod method = CopyMethod::automatic;
+  unsigned max_sms = 0;  // for `kernel`: 0 is the device's default, which leaves most to compute
+  CancelFlag cancel{};
+};
 
 class Device {
  public:
@@ -128,6 +146,16 @@ class Device {
   [[nodiscard]] virtual Result<void> unmap(AddressRange& range, std::size_t offset,
                                            std::size_t bytes) = 0;
 
+  // --- host memory ---------------------------------------------------------------------
+  // Makes a piece of this process's host memory as fast for this device's copies as host memory
+  // can be (CUDA: page-locked and mapped). Blocks for about 0.1 s a GiB and may be called while
+  // the memory is in use: copies are correct before, during and after it. A device to which all
+  // host memory is alike does nothing.
+  [[nodiscard]] virtual Result<void> register_host(std::byte*, std::size_t) { return {}; }
+  // Takes exactly one piece registered before; no work may be in flight on it. It must be taken
+  // before the memory is unmapped.
+  [[nodiscard]] virtual Result<void> unregister_host(std::byte*, std::size_t) { return {}; }
+
   // --- streams and events --------------------------------------------------------------
   [[nodiscard]] virtual Result<Stream> create_stream() = 0;
   // Waits for the stream's work. Stream{0} is not the caller's to destroy.
@@ -146,13 +174,23 @@ class Device {
   // Blocks this host thread until query() would no longer be false.
   [[nodiscard]] virtual Result<void> synchronize(const Event& event) = 0;
 
+  // Whether work posted to `stream` now goes into a graph that is being captured instead of
+  // running. Events of such work cannot be queried, so most callers refuse such a stream.
+  [[nodiscard]] virtual bool capturing(Stream) const noexcept { return false; }
+
   // --- work, all asynchronous and in stream order ---------------------------------------
   // Runs `batch` as one piece of work. Segments do not overlap each other; any of them may
   // lie on this device, on an imported slab or in this process's host memory. All or
   // nothing: an error means that nothing was queued. invalid_argument for an empty batch, a
   // null address or one that wraps; segments of no bytes are fine.
   [[nodiscard]] virtual Result<void> copy(CopyBatch batch, Stream stream,
-                                          CancelFlag cancel = nullptr) = 0;
+                                          const CopyOptions& options = {}) = 0;
+  // Whether a copy on `stream` by this method would go a way of its own. Where it would not
+  // (no such call in the driver, a stream that does not take it), asking for the method is
+  // still no error: the device takes another one.
+  [[nodiscard]] virtual bool supports(CopyMethod method, Stream) const noexcept {
+    return method == CopyMethod::automatic || method == CopyMethod::each;
+  }
   // Fills with zeroes.
   [[nodiscard]] virtual Result<void> scrub(std::byte* dst, std::size_t bytes, Stream stream) = 0;
 

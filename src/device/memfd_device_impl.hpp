@@ -7,11 +7,11 @@
 #include <memory>
 #include <optional>
 
-#include "base/concat.hpp"
 #include "device/device.hpp"
 #include "device/memfd_range.hpp"
 #include "device/memfd_slab.hpp"
 #include "device/stream_table.hpp"
+#include "device/work_checks.hpp"
 
 namespace aqua::device {
 
@@ -50,7 +50,8 @@ class MemfdDevice final : public Device {
   [[nodiscard]] Result<void> wait_event(Stream stream, const Event& event) override;
   [[nodiscard]] Result<bool> query(const Event& event) override;
   [[nodiscard]] Result<void> synchronize(const Event& event) override;
-  [[nodiscard]] Result<void> copy(CopyBatch batch, Stream stream, CancelFlag cancel) override;
+  [[nodiscard]] Result<void> copy(CopyBatch batch, Stream stream,
+                                  const CopyOptions& options) override;
   [[nodiscard]] Result<void> scrub(std::byte* dst, std::size_t bytes, Stream stream) override;
   [[nodiscard]] Result<void> launch(Stream stream, std::function<void()> kernel);
 
@@ -64,9 +65,5 @@ class MemfdDevice final : public Device {
   std::atomic<std::uint64_t> pauses_{0};
   StreamTable streams_;  // last: its threads end first
 };
-
-[[nodiscard]] inline Error not_ours(const char* what, const char* object) {
-  return Error{Code::invalid_argument, concat(what, ": the ", object, " is not this device's")};
-}
 
 }  // namespace aqua::device

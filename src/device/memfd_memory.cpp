@@ -9,22 +9,13 @@
 #include "device/mix.hpp"
 
 namespace aqua::device {
-namespace {
-
-Result<void> check_size(const char* what, std::size_t bytes) {
-  if (bytes > 0 && bytes % kGranularity == 0) return {};
-  return Error{Code::invalid_argument,
-               concat(what, ": ", bytes, " bytes: not a positive multiple of ", kGranularity)};
-}
-
-}  // namespace
 
 std::size_t MemfdDevice::free_bytes() const {
   return capacity_->free_bytes();
 }
 
 Result<std::unique_ptr<Slab>> MemfdDevice::create_slab(std::size_t bytes) {
-  AQUA_TRY(check_size("create_slab", bytes));
+  AQUA_TRY(check_size("create_slab", bytes, kGranularity));
   return MemfdSlab::create(capacity_, bytes, options_.touch_slabs);
 }
 
@@ -35,12 +26,12 @@ Result<UniqueFd> MemfdDevice::export_slab(const Slab& slab) {
 }
 
 Result<std::unique_ptr<Slab>> MemfdDevice::import_slab(UniqueFd fd, std::size_t bytes) {
-  AQUA_TRY(check_size("import_slab", bytes));
+  AQUA_TRY(check_size("import_slab", bytes, kGranularity));
   return MemfdSlab::import(std::move(fd), bytes);
 }
 
 Result<std::unique_ptr<AddressRange>> MemfdDevice::reserve(std::size_t bytes) {
-  AQUA_TRY(check_size("reserve", bytes));
+  AQUA_TRY(check_size("reserve", bytes, kGranularity));
   auto reservation = options_.closed_addresses ? Reservation::closed(bytes, kGranularity)
                                                : Reservation::open(bytes, kGranularity);
   if (!reservation.ok()) return std::move(reservation).error();

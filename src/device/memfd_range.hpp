@@ -2,12 +2,12 @@
 #pragma once
 
 #include <cstddef>
-#include <map>
 #include <memory>
 
 #include "device/memfd_slab.hpp"
 #include "device/region_set.hpp"
 #include "device/reservation.hpp"
+#include "device/slab_places.hpp"
 
 namespace aqua::device {
 
@@ -31,14 +31,12 @@ class MemfdRange final : public AddressRange {
   [[nodiscard]] Result<void> unmap(std::size_t offset, std::size_t bytes);
 
  private:
-  [[nodiscard]] Result<void> check_place(const char* what, std::size_t offset,
-                                         std::size_t bytes) const;
   void forget(std::size_t offset, std::size_t bytes);
 
   Reservation reservation_;
+  SlabPlaces places_;
   const std::shared_ptr<const Capacity> device_;
   const std::shared_ptr<MappedRegions> regions_;
-  std::map<std::size_t, std::size_t> mapped_;  // offset -> bytes
 };
 
 }  // namespace aqua::device

@@ -1,6 +1,7 @@
 // MemfdDevice's streams, events and work.
 #include <utility>
 
+#include "base/concat.hpp"
 #include "base/try.hpp"
 #include "device/memfd_device_impl.hpp"
 #include "device/memfd_work.hpp"
@@ -69,11 +70,11 @@ Result<void> MemfdDevice::synchronize(const Event& event) {
   return {};
 }
 
-Result<void> MemfdDevice::copy(CopyBatch batch, Stream stream, CancelFlag cancel) {
+Result<void> MemfdDevice::copy(CopyBatch batch, Stream stream, const CopyOptions& options) {
   AQUA_TRY(check_batch(batch));
   AQUA_ASSIGN(const auto worker, streams_.find("copy", stream));
   return post("copy", *worker,
-              [batch = std::move(batch), cancel = std::move(cancel), regions = regions_,
+              [batch = std::move(batch), cancel = options.cancel, regions = regions_,
                rate = options_.link_bytes_per_second] {
                 if (cancel && cancel->load()) return true;
                 return run_copy(*batch, *regions, rate);

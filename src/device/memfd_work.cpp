@@ -1,10 +1,8 @@
 #include "device/memfd_work.hpp"
 
 #include <chrono>
-#include <limits>
 #include <thread>
 
-#include "base/concat.hpp"
 #include "device/bulk_copy.hpp"
 #include "device/memfd_device.hpp"
 
@@ -12,12 +10,6 @@ namespace aqua::device {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-bool valid_range(const std::byte* address, std::size_t bytes) {
-  if (bytes == 0) return true;
-  const auto begin = reinterpret_cast<std::uintptr_t>(address);
-  return begin != 0 && bytes <= std::numeric_limits<std::uintptr_t>::max() - begin;
-}
 
 std::uint64_t linked_bytes(const std::vector<CopySegment>& batch, const RegionSet& own) {
   std::uint64_t total = 0;
@@ -36,27 +28,6 @@ void copy_segments(const std::vector<CopySegment>& batch) {
 }
 
 }  // namespace
-
-Result<void> check_batch(const CopyBatch& batch) {
-  if (batch == nullptr || batch->empty()) {
-    return Error{Code::invalid_argument, "copy: the batch has no segment"};
-  }
-  for (std::size_t i = 0; i < batch->size(); ++i) {
-    const CopySegment& s = (*batch)[i];
-    if (!valid_range(s.dst, s.bytes) || !valid_range(s.src, s.bytes)) {
-      return Error{Code::invalid_argument,
-                   concat("copy: segment ", i, ": ", s.bytes,
-                          " bytes from or to a null address, or past the last one")};
-    }
-  }
-  return {};
-}
-
-Result<void> check_scrub(const std::byte* dst, std::size_t bytes) {
-  if (valid_range(dst, bytes)) return {};
-  return Error{Code::invalid_argument,
-               concat("scrub: ", bytes, " bytes at a null address, or past the last one")};
-}
 
 bool run_copy(const std::vector<CopySegment>& batch, const MappedRegions& regions,
               std::uint64_t link_bytes_per_second) {

@@ -12,10 +12,6 @@
 
 namespace aqua::device {
 
-// invalid_argument for an empty batch, a null address with bytes, or a range that wraps.
-[[nodiscard]] Result<void> check_batch(const CopyBatch& batch);
-[[nodiscard]] Result<void> check_scrub(const std::byte* dst, std::size_t bytes);
-
 // Both run on a stream's thread. False, and nothing moved, when a range is poisoned.
 // Copies with an end outside regions.own take at least bytes / link_bytes_per_second,
 // unless that is 0.

@@ -13,10 +13,20 @@ std::uintptr_t number(const std::byte* address) {
 
 void RegionSet::add(const std::byte* address, std::size_t bytes) {
   if (bytes == 0) return;
-  const std::uintptr_t begin = number(address);
+  std::uintptr_t begin = number(address);
+  std::uintptr_t end = begin + bytes;
   const MutexLock lock(mu_);
-  cut(begin, begin + bytes);
-  ends_.emplace(begin, begin + bytes);
+  cut(begin, end);
+  auto next = ends_.lower_bound(begin);  // neighbours become one
+  if (next != ends_.end() && next->first == end) {
+    end = next->second;
+    next = ends_.erase(next);
+  }
+  if (next != ends_.begin() && std::prev(next)->second == begin) {
+    begin = std::prev(next)->first;
+    ends_.erase(std::prev(next));
+  }
+  ends_.emplace(begin, end);
   empty_.store(false, std::memory_order_relaxed);
 }
 
@@ -48,15 +58,17 @@ bool RegionSet::touches(const std::byte* address, std::size_t bytes) const {
 
 bool RegionSet::covers(const std::byte* address, std::size_t bytes) const {
   if (bytes == 0) return true;
-  std::uintptr_t at = number(address);
-  const std::uintptr_t end = at + bytes;
+  const auto run = around(address);
+  return run && number(address) + bytes <= run->second;
+}
+
+std::optional<std::pair<std::uintptr_t, std::uintptr_t>> RegionSet::around(
+    const std::byte* address) const {
+  if (empty_.load(std::memory_order_relaxed)) return std::nullopt;
   const MutexLock lock(mu_);
-  while (at < end) {
-    const auto next = ends_.upper_bound(at);
-    if (next == ends_.begin() || std::prev(next)->second <= at) return false;
-    at = std::prev(next)->second;
-  }
-  return true;
+  const auto next = ends_.upper_bound(number(address));
+  if (next == ends_.begin() || std::prev(next)->second <= number(address)) return std::nullopt;
+  return *std::prev(next);
 }
 
 }  // namespace aqua::device

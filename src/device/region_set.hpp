@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
+#include <utility>
 
 #include "base/mutex.hpp"
 
@@ -22,13 +24,17 @@ class RegionSet {
   [[nodiscard]] bool touches(const std::byte* address, std::size_t bytes) const;
   // True when every byte is. An empty range is covered.
   [[nodiscard]] bool covers(const std::byte* address, std::size_t bytes) const;
+  // The widest run of bytes of the set around `address`, as [first, second); nothing when
+  // that byte is not in the set.
+  [[nodiscard]] std::optional<std::pair<std::uintptr_t, std::uintptr_t>> around(
+      const std::byte* address) const;
 
  private:
   void cut(std::uintptr_t begin, std::uintptr_t end) AQUA_REQUIRES(mu_);
 
   std::atomic<bool> empty_{true};
   mutable Mutex mu_;
-  std::map<std::uintptr_t, std::uintptr_t> ends_ AQUA_GUARDED_BY(mu_);  // begin -> end, disjoint
+  std::map<std::uintptr_t, std::uintptr_t> ends_ AQUA_GUARDED_BY(mu_);  // begin -> end, apart
 };
 
 }  // namespace aqua::device

@@ -5,7 +5,9 @@
 
 #include "base/concat.hpp"
 #include "base/stale_sockets.hpp"
+#include "base/trace_range.hpp"
 #include "base/try.hpp"
+#include "device/probe.hpp"
 #include "runtime/options.hpp"
 
 namespace aqua {
@@ -38,7 +40,12 @@ Result<std::unique_ptr<Runtime::Impl>> Runtime::Impl::open(const RuntimeOptions&
 }
 
 Result<void> Runtime::Impl::open_memory() {
-  AQUA_ASSIGN(host_, runtime::HostTier::open(options_.host_bytes));
+  AQUA_ASSIGN(host_, runtime::HostTier::open(options_.host_bytes, device_->info().numa_node));
+  if (device_->info().kind == device::Kind::cuda) {
+    pinning_ = std::make_unique<runtime::HostPinning>(
+        *device_, host_->pieces(),
+        [this](const std::string& why) { log(LogLevel::warning, why); });
+  }
   if (options_.local_bytes > 0) {
     AQUA_ASSIGN(local_, runtime::LocalTier::open(*device_, options_.local_bytes));
   }
@@ -56,6 +63,7 @@ Result<void> Runtime::Impl::open_memory() {
       [this] { loop_.nudge(); });
   AQUA_ASSIGN(migrator_, tensor::Migrator::create(*device_));
   mover_ = std::make_unique<transfer::Mover>(*device_);
+  open_curves();
   lending::ExporterOptions exporting;
   remove_stale_sockets(options_.socket_directory, "x-");
   exporting.socket_path = concat(options_.socket_directory, "/x-", to_string(id_).substr(0, 16));
@@ -68,6 +76,15 @@ Result<void> Runtime::Impl::open_memory() {
   return {};
 }
 
+void Runtime::Impl::open_curves() {
+  const bool emulated = device_->info().kind == device::Kind::emulated;
+  if (options_.curve_directory == "off" || (emulated && !options_.emulated.calibrate)) return;
+  curves_ = std::make_unique<runtime::CopyCurves>(
+      *device_, *mover_, options_.curve_directory,
+      [this](LogLevel level, const std::string& text) { log(level, text); });
+  curves_->measure();
+}
+
 Result<void> Runtime::Impl::open_coordinator() {
   if (importer_ != nullptr) {
     borrower_ = std::make_unique<runtime::Borrower>(
@@ -76,6 +93,13 @@ Result<void> Runtime::Impl::open_coordinator() {
         runtime::BorrowerOptions{options_.max_peer_bytes, host_->bytes()});
   }
   if (options_.coordinator == "none") return {};
+  const auto shared = device::probe_sharing(*device_);
+  if (!shared.ok() && shared.error().code != Code::resource_exhausted) {
+    // A side that cannot share must not be paired with anybody; the host tier still serves.
+    log(LogLevel::error, concat(device_->info().name, ": nothing is lent or borrowed, since its ",
+                                "memory cannot be shared here: ", shared.error().message));
+    return {};
+  }
   southbound::Options options;
   options.coordinator = options_.coordinator;
   options.info.id = id_;
@@ -98,6 +122,7 @@ Runtime::Impl::~Impl() {
     (void)exporter_.release();
     return;
   }
+  if (curves_ != nullptr) curves_->stop();
   loop_.stop();
   errands_.stop();
   returns_.stop();
@@ -143,6 +168,7 @@ Result<void> Runtime::Impl::check_process() const {
 Result<Ticket> Runtime::Impl::move(const Layout& layout, BlockList blocks, AquaTensor& tensor,
                                    Stream stream, std::size_t offset,
                                    transfer::Direction direction) {
+  const TraceRange range(direction == transfer::Direction::offload ? "aqua offload" : "aqua fetch");
   AQUA_TRY(check_process());
   const std::size_t bytes = layout.packed_bytes(blocks.size());
   const Access access = direction == transfer::Direction::offload ? Access::write : Access::read;
@@ -152,7 +178,9 @@ Result<Ticket> Runtime::Impl::move(const Layout& layout, BlockList blocks, AquaT
                                               .blocks = blocks,
                                               .tensor = pin.data(),
                                               .tensor_bytes = pin.bytes(),
-                                              .direction = direction}));
+                                              .direction = direction,
+                                              .link = transfer::link_to(pin.tier()),
+                                              .stream = stream}));
   Ticket ticket = transfer.ticket();
   if (auto posted = transfer.post(stream); !posted.ok()) {
     (void)ticket.wait();  // what was queued before the refusal is skipped; then the place is quiet

@@ -10,6 +10,8 @@
 
 #include "aqua/runtime.hpp"
 #include "runtime/borrower.hpp"
+#include "runtime/copy_curves.hpp"
+#include "runtime/host_pinning.hpp"
 #include "runtime/host_tier.hpp"
 #include "runtime/lender.hpp"
 #include "runtime/pool_share.hpp"
@@ -46,6 +48,7 @@ class Runtime::Impl final : private southbound::Listener {
   Impl(RuntimeOptions options, std::unique_ptr<device::Device> device);
   [[nodiscard]] Result<void> open_memory();
   [[nodiscard]] Result<void> open_coordinator();
+  void open_curves();
   [[nodiscard]] runtime::Clock::time_point step(runtime::Clock::time_point now);
   void log(LogLevel level, const std::string& text) const;
   void budget_changed(BudgetReason reason);
@@ -61,12 +64,14 @@ class Runtime::Impl final : private southbound::Listener {
   const ClientId id_ = random_id<ClientTag>();
   std::unique_ptr<device::Device> device_;
   std::unique_ptr<runtime::HostTier> host_;
+  std::unique_ptr<runtime::HostPinning> pinning_;  // null but for a GPU
   std::unique_ptr<runtime::LocalTier> local_;    // null unless asked for
   std::unique_ptr<lending::Importer> importer_;  // these two null unless we borrow
   std::unique_ptr<tensor::Space> peer_;
   std::unique_ptr<tensor::TensorTable> table_;
   std::unique_ptr<tensor::Migrator> migrator_;
   std::unique_ptr<transfer::Mover> mover_;
+  std::unique_ptr<runtime::CopyCurves> curves_;  // null where the built-in ones are to serve
 
   runtime::CallbackQueue callbacks_;
   runtime::SerialQueue errands_;

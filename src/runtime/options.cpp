@@ -11,7 +11,10 @@
 #include "base/concat.hpp"
 #include "base/errno_error.hpp"
 #include "base/try.hpp"
+#include "device/cuda_device.hpp"
+#include "device/cuda_name.hpp"
 #include "device/memfd_device.hpp"
+#include "transfer/curve_store.hpp"
 
 namespace aqua::runtime {
 namespace {
@@ -63,6 +66,8 @@ Result<RuntimeOptions> resolve(RuntimeOptions options) {
   }
   if (options.socket_directory.empty()) options.socket_directory = default_directory();
   AQUA_TRY(make_directory(options.socket_directory));
+  if (options.curve_directory.empty())
+    options.curve_directory = transfer::default_curve_directory();
   return options;
 }
 
@@ -82,11 +87,11 @@ Result<std::unique_ptr<device::Device>> open_device(const RuntimeOptions& option
                                     .link_bytes_per_second = emulated.link_bytes_per_second});
     }
   }
-  if (name.starts_with("cuda:")) {
-    return Error{Code::unimplemented,
-                 concat("device ", name, ": this build has no CUDA device; use emu:N")};
+  if (device::is_cuda_name(name)) {
+    return device::open_cuda({.device = options.device, .domain = options.domain});
   }
-  return Error{Code::invalid_argument, concat("device '", name, "': expected emu:N or cuda:N")};
+  return Error{Code::invalid_argument,
+               concat("device '", name, "': expected emu:N, cuda:N or GPU-UUID")};
 }
 
 }  // namespace aqua::runtime

@@ -13,7 +13,8 @@ namespace aqua::runtime {
 // invalid_argument names the option.
 [[nodiscard]] Result<RuntimeOptions> resolve(RuntimeOptions options);
 
-// "emu:N". unimplemented for devices that this build cannot open.
+// "emu:N", "cuda:N" or "GPU-UUID". unavailable on a machine without a driver or GPU,
+// unimplemented in a build without CUDA.
 [[nodiscard]] Result<std::unique_ptr<device::Device>> open_device(const RuntimeOptions& options);
 
 }  // namespace aqua::runtime

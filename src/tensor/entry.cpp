@@ -4,6 +4,7 @@
 
 #include "base/concat.hpp"
 #include "base/step.hpp"
+#include "base/trace_range.hpp"
 #include "base/try.hpp"
 
 namespace aqua {
@@ -30,6 +31,11 @@ Result<Pin> TensorEntry::pin(Access access, Stream stream, ByteRange range) {
     return Error{Code::invalid_argument,
                  concat("pin: [", range.offset, ", +", range.bytes, ") is not inside tensor ", id_,
                         " of ", options_.bytes, " bytes")};
+  }
+  if (context_.device.capturing(stream)) {
+    return Error{Code::failed_precondition,
+                 concat("pin: the stream is being captured into a graph; the tensor's address may "
+                        "be another one when the graph is launched")};
   }
   const MutexLock lock(mu_);
   if (access == Access::write && (phase_ == Phase::closing || phase_ == Phase::draining)) {
@@ -138,6 +144,7 @@ Result<void> TensorEntry::begin_move(std::shared_ptr<Placement> to, Stream strea
 }
 
 Result<void> TensorEntry::post_round(Segments segments, Stream stream) {
+  const TraceRange range("aqua migrate");
   device::Device& device = context_.device;
   AQUA_TRY(here_->wait_uses(device, stream, false));
   AQUA_TRY(to_->wait_uses(device, stream, true));

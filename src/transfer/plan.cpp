@@ -90,19 +90,23 @@ std::vector<CopySegment> plan(const PackedSlice& slice, Direction direction,
   return copies;
 }
 
-std::size_t count_copies(const Layout& layout, BlockList blocks) {
+Pieces pieces_of(const Layout& layout, BlockList blocks) {
   const LayoutSpec& spec = layout.spec();
-  std::size_t in_plane = 0;
-  if (spec.segment_stride != spec.segment_bytes) {
-    in_plane = blocks.size() * spec.segments_per_block;
-  } else {
-    const bool dense = spec.block_stride == layout.block_bytes();
-    for (std::size_t i = 0; i < blocks.size(); ++i) {
-      const bool continues = dense && i != 0 && blocks[i] == std::size_t{blocks[i - 1]} + 1;
-      if (!continues) ++in_plane;
-    }
+  const std::size_t planes = spec.planes.size();
+  Pieces pieces;
+  if (spec.segment_stride != spec.segment_bytes && spec.segments_per_block > 1) {
+    pieces.add(planes * blocks.size() * spec.segments_per_block, spec.segment_bytes);
+    return pieces;
   }
-  return in_plane * spec.planes.size();
+  const bool dense = spec.block_stride == layout.block_bytes();
+  std::size_t run = 0;  // blocks
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    const bool continues = dense && i != 0 && blocks[i] == std::size_t{blocks[i - 1]} + 1;
+    if (!continues) pieces.add(run == 0 ? 0 : planes, run * layout.block_bytes());
+    run = continues ? run + 1 : 1;
+  }
+  pieces.add(run == 0 ? 0 : planes, run * layout.block_bytes());
+  return pieces;
 }
 
 std::vector<CopySegment> plan_bulk(std::byte* dst, const std::byte* src, std::size_t bytes,

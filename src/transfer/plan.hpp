@@ -6,7 +6,8 @@
 
 #include "aqua/layout.hpp"
 #include "device/device.hpp"
-#include "transfer/way.hpp"
+#include "transfer/link.hpp"
+#include "transfer/pieces.hpp"
 
 namespace aqua::transfer {
 
@@ -26,9 +27,9 @@ struct PackedSlice {
 [[nodiscard]] std::vector<device::CopySegment> plan(const PackedSlice& slice, Direction direction,
                                                     std::size_t max_copy_bytes);
 
-// About how many copies the whole packed form takes: exact but for splitting, and for
+// The copies that the whole packed form takes, by size: exact but for splitting, and for
 // planes that happen to lie side by side.
-[[nodiscard]] std::size_t count_copies(const Layout& layout, BlockList blocks);
+[[nodiscard]] Pieces pieces_of(const Layout& layout, BlockList blocks);
 
 // One contiguous piece under the same limit.
 [[nodiscard]] std::vector<device::CopySegment> plan_bulk(std::byte* dst, const std::byte* src,

@@ -9,6 +9,7 @@ namespace aqua::transfer {
 namespace {
 
 using device::CopyBatch;
+using device::CopyMethod;
 using device::CopySegment;
 using device::Event;
 
@@ -26,14 +27,14 @@ class Builder {
     program_.events.push_back(std::move(fresh));
     return program_.events.back().get();
   }
-  void copy(Lane lane, CopyBatch batch) {
-    program_.steps.push_back({Step::Kind::copy, lane, nullptr, std::move(batch)});
+  void copy(Lane lane, CopyBatch batch, CopyMethod method) {
+    program_.steps.push_back({Step::Kind::copy, lane, nullptr, std::move(batch), method});
   }
   void record(Lane lane, Event* event) {
-    program_.steps.push_back({Step::Kind::record, lane, event, nullptr});
+    program_.steps.push_back({.kind = Step::Kind::record, .lane = lane, .event = event});
   }
   void wait(Lane lane, Event* event) {
-    program_.steps.push_back({Step::Kind::wait, lane, event, nullptr});
+    program_.steps.push_back({.kind = Step::Kind::wait, .lane = lane, .event = event});
   }
   // The group's layers have arrived once the lanes reach here.
   [[nodiscard]] Result<void> arrived(unsigned end_layer, bool both_lanes) {
@@ -62,6 +63,15 @@ std::size_t packed_end(const ProgramInput& in, unsigned g) {
   return in.layout.packed_offset(end_layer(in, g), 0, 0, in.blocks.size());
 }
 
+// Bytes that go through a buffer at a time: an eighth of all or less, so that filling the
+// first and draining the last, which overlap with nothing, are a small part; not so little
+// that the steps' own cost shows.
+std::size_t part_bytes(const ProgramInput& in, const StagingPair& pair) {
+  constexpr std::size_t kLeast = std::size_t{1} << 20;
+  const std::size_t eighth = in.layout.packed_bytes(in.blocks.size()) / 8;
+  return std::min(std::max(eighth, kLeast), pair.buffer_bytes);
+}
+
 }  // namespace
 
 Result<Program> build_direct(device::Device& device, const ProgramInput& in) {
@@ -70,7 +80,7 @@ Result<Program> build_direct(device::Device& device, const ProgramInput& in) {
   for (unsigned g = 0; g < in.groups && !in.blocks.empty(); ++g) {
     const std::size_t end = packed_end(in, g);
     const PackedSlice slice{in.layout, in.blocks, begin, end, in.packed + begin};
-    build.copy(Lane::caller, share(plan(slice, in.direction, in.max_copy_bytes)));
+    build.copy(Lane::caller, share(plan(slice, in.direction, in.max_copy_bytes)), in.method);
     AQUA_TRY(build.arrived(end_layer(in, g), false));
     begin = end;
   }
@@ -85,6 +95,7 @@ Result<Program> build_staged(device::Device& device, const ProgramInput& in,
   Builder build(device);
   if (in.blocks.empty()) return build.take();
   const bool offload = in.direction == Direction::offload;
+  constexpr CopyMethod bulk = CopyMethod::each;
   const Lane fill = offload ? Lane::caller : Lane::side;
   const Lane drain = offload ? Lane::side : Lane::caller;
   AQUA_ASSIGN(Event* const entry, build.event());
@@ -98,12 +109,13 @@ Result<Program> build_staged(device::Device& device, const ProgramInput& in,
     AQUA_ASSIGN(filled[b], build.event());
     AQUA_ASSIGN(drained[b], build.event());
   }
+  const std::size_t most = part_bytes(in, pair);
   std::size_t part = 0;
   std::size_t begin = 0;
   for (unsigned g = 0; g < in.groups; ++g) {
     for (const std::size_t group_end = packed_end(in, g); begin < group_end; ++part) {
       const std::size_t b = part % 2;
-      const std::size_t end = std::min(group_end, begin + pair.buffer_bytes);
+      const std::size_t end = std::min(group_end, begin + most);
       std::byte* const buffer = pair.buffers[b];
       std::byte* const packed = in.packed + begin;
       const PackedSlice slice{in.layout, in.blocks, begin, end, buffer};
@@ -111,10 +123,10 @@ Result<Program> build_staged(device::Device& device, const ProgramInput& in,
       CopyBatch tensor_side = share(plan_bulk(offload ? packed : buffer, offload ? buffer : packed,
                                               end - begin, in.max_copy_bytes));
       if (part >= 2) build.wait(fill, drained[b]);
-      build.copy(fill, offload ? cache_side : tensor_side);
+      build.copy(fill, offload ? cache_side : tensor_side, offload ? in.method : bulk);
       build.record(fill, filled[b]);
       build.wait(drain, filled[b]);
-      build.copy(drain, offload ? tensor_side : cache_side);
+      build.copy(drain, offload ? tensor_side : cache_side, offload ? bulk : in.method);
       build.record(drain, drained[b]);
       begin = end;
     }
@@ -125,12 +137,15 @@ Result<Program> build_staged(device::Device& device, const ProgramInput& in,
   return build.take();
 }
 
-Result<void> run(device::Device& device, const Program& program, Stream caller, Stream side) {
+Result<void> run(device::Device& device, const Program& program, Stream caller, Stream side,
+                 unsigned max_sms) {
   for (const Step& step : program.steps) {
     const Stream stream = step.lane == Lane::caller ? caller : side;
     switch (step.kind) {
       case Step::Kind::copy:
-        AQUA_TRY(device.copy(step.batch, stream, program.cancel));
+        AQUA_TRY(
+            device.copy(step.batch, stream,
+                        {.method = step.method, .max_sms = max_sms, .cancel = program.cancel}));
         break;
       case Step::Kind::record:
         AQUA_TRY(device.record(*step.event, stream));

@@ -13,9 +13,9 @@
 
 #include "aqua/result.hpp"
 #include "device/device.hpp"
+#include "transfer/link.hpp"
 #include "transfer/plan.hpp"
 #include "transfer/staging.hpp"
-#include "transfer/way.hpp"
 
 namespace aqua::transfer {
 
@@ -25,14 +25,15 @@ struct Step {
   enum class Kind : std::uint8_t { copy, record, wait };
   Kind kind = Kind::copy;
   Lane lane = Lane::caller;
-  device::Event* event = nullptr;  // record, wait
-  device::CopyBatch batch;         // copy
+  device::Event* event = nullptr;                             // record, wait
+  device::CopyBatch batch{};                                  // copy
+  device::CopyMethod method = device::CopyMethod::automatic;  // copy
 };
 
 // Layers that are reported together. They have arrived when all `arrived` are reached.
 struct LayerGroup {
   unsigned end_layer = 0;  // one past the last; the first is the previous group's end
-  std::array<device::Event*, 2> arrived{};  // the second is null on the direct way
+  std::array<device::Event*, 2> arrived{};  // the second is null where nothing is staged
 };
 
 struct Program {
@@ -49,6 +50,7 @@ struct ProgramInput {
   Direction direction = Direction::offload;
   unsigned groups = 1;  // at least 1, at most the layers
   std::size_t max_copy_bytes = 0;
+  device::CopyMethod method = device::CopyMethod::automatic;  // for the copies of the pieces
 };
 
 // An empty block list gives an empty program.
@@ -57,8 +59,8 @@ struct ProgramInput {
 [[nodiscard]] Result<Program> build_staged(device::Device& device, const ProgramInput& input,
                                            const StagingPair& pair);
 
-// Queues the steps in order and stops at the first one refused.
+// Queues the steps in order and stops at the first one refused. `max_sms` is for kernels.
 [[nodiscard]] Result<void> run(device::Device& device, const Program& program, Stream caller,
-                               Stream side);
+                               Stream side, unsigned max_sms);
 
 }  // namespace aqua::transfer

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/concat.hpp"
+#include "base/trace_range.hpp"
 #include "base/try.hpp"
 #include "transfer/plan.hpp"
 #include "transfer/program.hpp"
@@ -39,7 +40,12 @@ unsigned group_count(const MoverOptions& options, const Layout& layout, std::siz
 }  // namespace
 
 Mover::Mover(device::Device& device, const MoverOptions& options)
-    : device_(device), options_(options), staging_(device, options.staging) {}
+    : device_(device), options_(options), staging_(device, options.staging) {
+  const MutexLock lock(mu_);
+  curves_ = options.curves != nullptr
+                ? options.curves
+                : std::make_shared<const CurveSet>(builtin_curves(device.info().kind));
+}
 
 Mover::~Mover() {
   std::vector<std::shared_ptr<TransferState>> left;
@@ -52,7 +58,53 @@ Mover::~Mover() {
   }
 }
 
+void Mover::use(std::shared_ptr<const CurveSet> curves) {
+  const MutexLock lock(mu_);
+  curves_ = std::move(curves);
+}
+
+Job Mover::job_of(const Request& request) const {
+  Job job{request.link, request.direction, pieces_of(*request.layout, request.blocks), {Way::each}};
+  for (const Way way : {Way::batched, Way::kernel}) {
+    if (device_.supports(method_of(way), request.stream)) job.possible.add(way);
+  }
+  if (options_.staging.pairs > 0) job.possible.add(Way::staged);
+  return job;
+}
+
+Choice Mover::choice_of(const Job& job, std::optional<Way> wanted) const {
+  std::shared_ptr<const CurveSet> curves;
+  {
+    const MutexLock lock(mu_);
+    curves = curves_;
+  }
+  Choice choice = choose(*curves, job);
+  if (wanted) {
+    choice.way = *wanted;
+    choice.reason = Reason::asked_for;
+  }
+  return choice;
+}
+
+Choice Mover::choose_for(const Request& request) const {
+  return choice_of(job_of(request), request.way ? request.way : options_.way);
+}
+
+// Held if the choice is staging. When none is free, what was only chosen is chosen anew.
+Result<StagingLease> Mover::staging_for(Choice& choice, Job& job) {
+  if (choice.way != Way::staged) return StagingLease();
+  auto lease = staging_.acquire();
+  if (lease.ok() || choice.reason == Reason::asked_for ||
+      lease.error().code != Code::resource_exhausted) {
+    return lease;
+  }
+  job.possible.remove(Way::staged);
+  choice = choice_of(job, std::nullopt);
+  return StagingLease();
+}
+
 Result<Transfer> Mover::prepare(const Request& request) {
+  const TraceRange range("aqua prepare");
   sweep();
   AQUA_TRY(check(request));
   const Layout& layout = *request.layout;
@@ -61,23 +113,17 @@ Result<Transfer> Mover::prepare(const Request& request) {
   parts.layers = layout.layers();
   parts.bytes = layout.packed_bytes(request.blocks.size());
 
-  const std::optional<Way> wanted = request.way ? request.way : options_.way;
-  const Way way = wanted.value_or(
-      choose_way(device_.info().kind, parts.bytes, count_copies(layout, request.blocks)));
-  if (way == Way::staged) {
-    auto lease = staging_.acquire();
-    if (lease.ok()) {
-      parts.staging = std::move(lease).value();
-    } else if (wanted || lease.error().code != Code::resource_exhausted) {
-      return std::move(lease).error();
-    }
-  }
+  Job job = job_of(request);
+  parts.choice = choice_of(job, request.way ? request.way : options_.way);
+  parts.max_sms = options_.max_sms;
+  AQUA_ASSIGN(parts.staging, staging_for(parts.choice, job));
   const ProgramInput input{layout,
                            request.blocks,
                            request.tensor + request.offset,
                            request.direction,
                            group_count(options_, layout, parts.bytes),
-                           std::max<std::size_t>(options_.max_copy_bytes, 1)};
+                           std::max<std::size_t>(options_.max_copy_bytes, 1),
+                           method_of(parts.choice.way)};
   AQUA_ASSIGN(parts.program, parts.staging.held() ? build_staged(device_, input, *parts.staging)
                                                   : build_direct(device_, input));
   AQUA_ASSIGN(parts.end, device_.create_event());
@@ -126,6 +172,7 @@ Transfer::~Transfer() {
 }
 
 Result<void> Transfer::post(Stream stream) {
+  AQUA_TRY(state_->check_stream(stream));
   if (!posted_) mover_->adopt(state_);  // first, so that nothing can be queued and unwatched
   posted_ = true;
   return state_->post(stream);
@@ -134,8 +181,8 @@ Result<void> Transfer::post(Stream stream) {
 Ticket Transfer::ticket() const {
   return Ticket(state_);
 }
-Way Transfer::way() const noexcept {
-  return state_->way();
+const Choice& Transfer::choice() const noexcept {
+  return state_->choice();
 }
 
 }  // namespace aqua::transfer

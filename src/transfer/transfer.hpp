@@ -24,13 +24,16 @@
 #include "aqua/types.hpp"
 #include "base/mutex.hpp"
 #include "device/device.hpp"
+#include "transfer/planner.hpp"
 #include "transfer/staging.hpp"
-#include "transfer/way.hpp"
 
 namespace aqua::transfer {
 
 struct MoverOptions {
-  std::optional<Way> way{};  // unset: choose_way() decides for each transfer
+  std::optional<Way> way{};  // unset: the planner decides for each transfer
+  // What the planner goes by; null: the built-in ones for this kind of device.
+  std::shared_ptr<const CurveSet> curves{};
+  unsigned max_sms = 0;  // for kernels: 0 is the device's default
   // Layers are reported in at most this many groups of about min_group_bytes or more: each
   // costs one batch and one event.
   unsigned max_layer_groups = 16;
@@ -46,6 +49,10 @@ struct Request {
   std::size_t tensor_bytes = 0;
   std::size_t offset = 0;  // of the packed form within the tensor
   Direction direction = Direction::offload;
+  Link link = Link::host;  // where the tensor is now
+  // The stream that it will be posted to, for what that stream does not take. Posting to
+  // another one is correct, but perhaps not by the way that was chosen.
+  Stream stream{};
   std::optional<Way> way{};  // overrides MoverOptions::way
   // Dropped, on the thread that notices, once no work can touch memory any more: a pin, say.
   std::shared_ptr<void> keep{};
@@ -60,15 +67,18 @@ class Transfer {
   Transfer& operator=(Transfer&&) noexcept;
   ~Transfer();  // releases what was prepared if post() was never called
 
-  // Queues the work; once only (failed_precondition). An error means that nothing will
-  // move beyond what had already started when a later step was refused: the rest is
-  // cancelled, only the destination may have changed, and the ticket tells when it is
-  // quiet and then repeats the error.
+  // Queues the work; once only (failed_precondition). Refused with the same code, and still
+  // to be posted, where `stream` is being captured into a graph. Any other error means that nothing
+  // will move beyond what had already started when a later step was refused: the rest is cancelled,
+  // only the destination may have changed, and the ticket tells when it is quiet and then repeats
+  // the error.
   [[nodiscard]] Result<void> post(Stream stream);
 
   // Before post(): not done.
   [[nodiscard]] Ticket ticket() const;
-  [[nodiscard]] Way way() const noexcept;
+  [[nodiscard]] Way way() const noexcept { return choice().way; }
+  // The way, why, and what the others would have taken.
+  [[nodiscard]] const Choice& choice() const noexcept;
 
  private:
   friend class Mover;
@@ -89,8 +99,13 @@ class Mover {
   //   invalid_argument    a null, a block list that Layout::check() refuses, or a packed
   //                       form that does not fit the tensor
   //   resource_exhausted  staging was asked for by name and none is free (when it was only
-  //                       chosen, the direct way is taken instead)
+  //                       chosen, the next best way is taken instead)
   [[nodiscard]] Result<Transfer> prepare(const Request& request);
+
+  // What the planner goes by from now on; not null.
+  void use(std::shared_ptr<const CurveSet> curves);
+  // What prepare() would choose for this request, with staging free; moves nothing.
+  [[nodiscard]] Choice choose_for(const Request& request) const;
 
   // Lets go of what finished transfers hold (staging, Request::keep). Never waits. Also
   // done by every prepare(); call it now and then where no prepare comes.
@@ -101,11 +116,15 @@ class Mover {
  private:
   friend class Transfer;
   void adopt(std::shared_ptr<TransferState> state);
+  [[nodiscard]] Job job_of(const Request& request) const;
+  [[nodiscard]] Choice choice_of(const Job& job, std::optional<Way> wanted) const;
+  [[nodiscard]] Result<StagingLease> staging_for(Choice& choice, Job& job);
 
   device::Device& device_;
   const MoverOptions options_;
   StagingPool staging_;
   mutable Mutex mu_;
+  std::shared_ptr<const CurveSet> curves_ AQUA_GUARDED_BY(mu_);
   std::vector<std::shared_ptr<TransferState>> in_flight_ AQUA_GUARDED_BY(mu_);
 };
 

@@ -5,19 +5,29 @@
 #include <utility>
 
 #include "base/concat.hpp"
+#include "base/trace_range.hpp"
 #include "base/try.hpp"
 
 namespace aqua::transfer {
 
 TransferState::TransferState(device::Device& device, Parts parts)
     : device_(device),
-      way_(parts.staging.held() ? Way::staged : Way::direct),
+      choice_(parts.choice),
       layers_(parts.layers),
       bytes_(parts.bytes),
       cancel_(parts.program.cancel),
       parts_(std::move(parts)) {}
 
+// A ticket could never tell how far a graph's launches are, staging would have to stay lent
+// for as long as the graph lives, and the tensor would have to stay where it is.
+Result<void> TransferState::check_stream(Stream stream) const {
+  if (!device_.capturing(stream)) return {};
+  return Error{Code::failed_precondition,
+               "post: the stream is being captured into a graph; transfers cannot be captured"};
+}
+
 Result<void> TransferState::post(Stream stream) {
+  const TraceRange range("aqua post");
   std::optional<Parts> spent;
   const MutexLock lock(mu_);
   if (phase_ != Phase::prepared) {
@@ -29,7 +39,7 @@ Result<void> TransferState::post(Stream stream) {
   }
   const StagingPair* const pair = parts_.staging.get();
   const Stream side = pair != nullptr ? pair->stream : stream;
-  auto queued = run(device_, parts_.program, stream, side);
+  auto queued = run(device_, parts_.program, stream, side, parts_.max_sms);
   if (queued.ok()) queued = device_.record(*parts_.end, stream);
   phase_ = Phase::running;
   if (!queued.ok()) {

@@ -17,6 +17,7 @@
 #include <optional>
 
 #include "base/mutex.hpp"
+#include "transfer/planner.hpp"
 #include "transfer/program.hpp"
 #include "transfer/staging.hpp"
 #include "transfer/ticket_state.hpp"
@@ -27,7 +28,9 @@ class TransferState final : public TicketState {
  public:
   struct Parts {
     Program program;
-    StagingLease staging;  // not held on the direct way
+    StagingLease staging;  // held on the staged way only
+    Choice choice;
+    unsigned max_sms = 0;
     std::shared_ptr<void> keep;
     // The caller's lane is through. For wait() alone, so that polls need not queue behind it.
     std::shared_ptr<device::Event> end;
@@ -38,7 +41,9 @@ class TransferState final : public TicketState {
   };
   TransferState(device::Device& device, Parts parts);
 
-  [[nodiscard]] Way way() const noexcept { return way_; }
+  [[nodiscard]] const Choice& choice() const noexcept { return choice_; }
+  // failed_precondition where work of `stream` would go into a graph.
+  [[nodiscard]] Result<void> check_stream(Stream stream) const;
   [[nodiscard]] Result<void> post(Stream stream);
   // Ends a transfer that was never posted, as cancelled. No effect on any other.
   void abandon();
@@ -67,7 +72,7 @@ class TransferState final : public TicketState {
   void finish(std::optional<Parts>& spent) AQUA_REQUIRES(mu_);
 
   device::Device& device_;
-  const Way way_;
+  const Choice choice_;
   const unsigned layers_;
   const std::size_t bytes_;
   const device::CancelFlag cancel_;

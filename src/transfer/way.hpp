@@ -1,31 +1,58 @@
-// How bytes get from one place to the other, and which way suits a transfer.
+// The four ways to move the pieces of a transfer. All move the same bytes in the same order
+// of streams; they differ in time, and in what they take from the engine meanwhile.
 #pragma once
 
-#include <cstddef>
+#include <array>
 #include <cstdint>
+#include <initializer_list>
+#include <string_view>
 
 #include "device/device.hpp"
 
 namespace aqua::transfer {
 
-enum class Direction : std::uint8_t {
-  offload,  // gather: cache -> tensor
-  fetch,    // scatter: tensor -> cache
-};
-
+// In order of preference where times are equal: copy engines before a kernel, and no
+// staging memory before some.
 enum class Way : std::uint8_t {
-  direct,  // one batch of copies straight between cache and tensor
-  staged,  // through a buffer on this device, so that the link sees few large copies
+  each,     // a copy command for each piece, neighbours merged
+  batched,  // one command for all pieces of a group of layers
+  staged,   // gathered into a buffer on this device; the link sees few large copies
+  kernel,   // a kernel that reads and writes both sides, bounded in SMs
 };
+inline constexpr std::array kWays{Way::each, Way::batched, Way::staged, Way::kernel};
 
-// Pure. `copies` is how many pieces `bytes` falls into after merging neighbours. Only a
-// real link has a cost per copy; its threshold here is a published figure (batched copies
-// of H100 fall off below 28 KiB), not yet one measured on this machine.
-[[nodiscard]] constexpr Way choose_way(device::Kind kind, std::size_t bytes,
-                                       std::size_t copies) noexcept {
-  constexpr std::size_t kSmallCopy = std::size_t{28} << 10;
-  if (kind != device::Kind::cuda || copies < 2) return Way::direct;
-  return bytes / copies < kSmallCopy ? Way::staged : Way::direct;
+[[nodiscard]] constexpr std::string_view to_string(Way way) noexcept {
+  constexpr std::array<std::string_view, 4> kNames{"each", "batched", "staged", "kernel"};
+  return kNames[static_cast<std::size_t>(way)];
 }
+
+// How the copies that touch the cache's pieces are to be done.
+[[nodiscard]] constexpr device::CopyMethod method_of(Way way) noexcept {
+  switch (way) {
+    case Way::batched:
+      return device::CopyMethod::batched;
+    case Way::staged:
+    case Way::kernel:
+      return device::CopyMethod::kernel;
+    case Way::each:
+      break;
+  }
+  return device::CopyMethod::each;
+}
+
+class WaySet {
+ public:
+  constexpr WaySet() noexcept = default;
+  constexpr WaySet(std::initializer_list<Way> ways) noexcept {
+    for (const Way way : ways) add(way);
+  }
+  constexpr void add(Way way) noexcept { bits_ = static_cast<std::uint8_t>(bits_ | bit(way)); }
+  constexpr void remove(Way way) noexcept { bits_ = static_cast<std::uint8_t>(bits_ & ~bit(way)); }
+  [[nodiscard]] constexpr bool has(Way way) const noexcept { return (bits_ & bit(way)) != 0; }
+
+ private:
+  static constexpr unsigned bit(Way way) noexcept { return 1U << static_cast<unsigned>(way); }
+  std::uint8_t bits_ = 0;
+};
 
 }  // namespace aqua::transfer

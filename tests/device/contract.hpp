@@ -16,8 +16,13 @@ using namespace aqua::literals;
 class Contract : public ::testing::TestWithParam<std::string> {
  protected:
   static constexpr std::size_t kTotal = 16_MiB;
-  const std::unique_ptr<Device> device_ = open_kind(GetParam(), kTotal);
-  const std::size_t grain_ = device_->info().granularity;
+  const Result<void> available_ = kind_available(GetParam());
+  const std::unique_ptr<Device> device_ = available_.ok() ? open_kind(GetParam(), kTotal) : nullptr;
+  const std::size_t grain_ = device_ != nullptr ? device_->info().granularity : 0;
+
+  void SetUp() override {
+    if (!available_.ok()) GTEST_SKIP() << available_.error().message;
+  }
 };
 
 template <typename T>
@@ -39,6 +44,9 @@ template <typename T>
 
 #define AQUA_CONTRACT_SUITE(suite)                                                  \
   INSTANTIATE_TEST_SUITE_P(EveryDevice, suite, ::testing::ValuesIn(device_kinds()), \
+                           [](const auto& test) { return test.param; })
+#define AQUA_MEMFD_SUITE(suite)                                                    \
+  INSTANTIATE_TEST_SUITE_P(EveryDevice, suite, ::testing::ValuesIn(memfd_kinds()), \
                            [](const auto& test) { return test.param; })
 
 }  // namespace aqua::device

@@ -11,6 +11,7 @@
 #include "base/unix_socket.hpp"
 #include "device/contract.hpp"
 #include "device/peer.hpp"
+#include "device/probe.hpp"
 
 namespace aqua::device {
 namespace {
@@ -78,6 +79,18 @@ TEST_P(DeviceSharing, AnImportSeesTheExportersBytesAndTakesNoCapacity) {
   const auto reply = pattern(grain_, 2);
   upload(*device_, borrowed.base(), reply);
   EXPECT_TRUE(download(*device_, lent.base(), grain_) == reply);
+}
+
+TEST_P(DeviceSharing, AProbeFindsThatSlabsCanBeSharedAndLeavesNothingBehind) {
+  const std::size_t before = device_->free_bytes();
+  EXPECT_OK(probe_sharing(*device_));
+  EXPECT_EQ(device_->free_bytes(), before);
+}
+
+TEST_P(DeviceSharing, AProbeSaysThatThereIsNoRoomForIt) {
+  const auto all = device_->create_slab(device_->free_bytes());
+  ASSERT_TRUE(all.ok());
+  EXPECT_CODE(Code::resource_exhausted, probe_sharing(*device_));
 }
 
 TEST_P(DeviceSharing, OnlyTheCreatorExportsASlab) {

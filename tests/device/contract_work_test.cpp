@@ -61,6 +61,59 @@ TEST_P(DeviceWork, ABatchMovesEverySegment) {
   }
 }
 
+TEST_P(DeviceWork, EveryMethodMovesTheSameBytes) {
+  const Place from = make_place(*device_, grain_);
+  const Place to = make_place(*device_, grain_);
+  const auto source = pattern(grain_, 9);
+  upload(*device_, from.base(), source);
+  const Stream stream = new_stream();
+  for (const CopyMethod method :
+       {CopyMethod::automatic, CopyMethod::each, CopyMethod::batched, CopyMethod::kernel}) {
+    auto batch = std::make_shared<std::vector<CopySegment>>();
+    std::vector<std::byte> expected(grain_);
+    constexpr std::size_t kBlock = 4'099;  // unaligned, and neighbours in neither order
+    for (std::size_t i = 0; i < 100; ++i) {
+      const std::size_t there = (i * 37 % 100) * kBlock;
+      batch->push_back({to.base() + there, from.base() + i * kBlock, kBlock});
+      std::copy_n(source.begin() + static_cast<std::ptrdiff_t>(i * kBlock), kBlock,
+                  expected.begin() + static_cast<std::ptrdiff_t>(there));
+    }
+    EXPECT_OK(device_->scrub(to.base(), grain_, stream));
+    EXPECT_OK(device_->copy(batch, stream, {.method = method, .max_sms = 2}));
+    EXPECT_OK(finish(*device_, stream));
+    EXPECT_TRUE(download(*device_, to.base(), grain_) == expected) << static_cast<int>(method);
+  }
+  EXPECT_TRUE(device_->supports(CopyMethod::each, stream));
+  EXPECT_FALSE(device_->capturing(stream));
+}
+
+TEST_P(DeviceWork, RegisteredHostMemoryIsCopiedAcrossItsEnds) {
+  const Place place = make_place(*device_, grain_);
+  constexpr std::size_t kPiece = 64_KiB;
+  std::vector<std::byte> memory(5 * kPiece);
+  auto* first = reinterpret_cast<std::byte*>(
+      (reinterpret_cast<std::uintptr_t>(memory.data()) + kPiece - 1) / kPiece * kPiece);
+  EXPECT_OK(device_->register_host(first, kPiece));
+  EXPECT_OK(device_->register_host(first + kPiece, kPiece));
+  for (const CopyMethod method :
+       {CopyMethod::automatic, CopyMethod::each, CopyMethod::batched, CopyMethod::kernel}) {
+    // From registered memory through the next piece into memory that is not.
+    const auto bytes = pattern(3 * kPiece - 100, 10);
+    std::copy(bytes.begin(), bytes.end(), first + 50);
+    const auto up = one(place.base() + 3, first + 50, bytes.size());
+    EXPECT_OK(device_->copy(up, {}, {.method = method}));
+    EXPECT_OK(finish(*device_, {}));
+    EXPECT_TRUE(download(*device_, place.base() + 3, bytes.size()) == bytes);
+    std::fill_n(first, 3 * kPiece, std::byte{0});
+    const auto down = one(first + 50, place.base() + 3, bytes.size());
+    EXPECT_OK(device_->copy(down, {}, {.method = method}));
+    EXPECT_OK(finish(*device_, {}));
+    EXPECT_TRUE(std::equal(bytes.begin(), bytes.end(), first + 50)) << static_cast<int>(method);
+  }
+  EXPECT_OK(device_->unregister_host(first, kPiece));
+  EXPECT_OK(device_->unregister_host(first + kPiece, kPiece));
+}
+
 TEST_P(DeviceWork, ScrubZeroesExactlyItsBytes) {
   const Place place = make_place(*device_, grain_);
   auto expected = pattern(grain_, 4);
@@ -131,7 +184,7 @@ TEST_P(DeviceWork, ABatchCancelledBeforeItStartsMovesNothingAndCompletes) {
   upload(*device_, place.base(), before);
   const auto other = pattern(1'000, 7);
   const auto cancel = std::make_shared<std::atomic<bool>>(true);
-  EXPECT_OK(device_->copy(one(place.base(), other.data(), other.size()), {}, cancel));
+  EXPECT_OK(device_->copy(one(place.base(), other.data(), other.size()), {}, {.cancel = cancel}));
   EXPECT_OK(finish(*device_, {}));
   EXPECT_TRUE(download(*device_, place.base(), before.size()) == before);
 }

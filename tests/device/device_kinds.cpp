@@ -5,6 +5,7 @@
 #include <random>
 #include <utility>
 
+#include "device/cuda_device.hpp"
 #include "device/memfd_device.hpp"
 
 namespace aqua::device {
@@ -26,12 +27,26 @@ void must(const Result<void>& result) {
 }  // namespace
 
 const std::vector<std::string>& device_kinds() {
+#if defined(AQUA_ONLY_CUDA)
+  static const std::vector<std::string> kinds{"cuda"};
+#else
+  static const std::vector<std::string> kinds{"host", "emulated", "hostile", "cuda"};
+#endif
+  return kinds;
+}
+
+const std::vector<std::string>& memfd_kinds() {
   static const std::vector<std::string> kinds{"host", "emulated", "hostile"};
   return kinds;
 }
 
+Result<void> kind_available(const std::string& kind) {
+  return kind == "cuda" ? cuda_available() : Result<void>{};
+}
+
 std::unique_ptr<Device> open_kind(const std::string& kind, std::size_t total_bytes) {
   if (kind == "host") return must(open_host({.total_bytes = total_bytes}));
+  if (kind == "cuda") return must(open_cuda({.total_bytes = total_bytes}));
   if (kind != "emulated" && kind != "hostile") std::abort();
   EmulatedOptions options;
   options.total_bytes = total_bytes;

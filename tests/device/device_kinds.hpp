@@ -12,7 +12,11 @@
 namespace aqua::device {
 
 [[nodiscard]] const std::vector<std::string>& device_kinds();
-// Aborts for a name that is not one of these.
+// Those over memfd: what is tested of these alone.
+[[nodiscard]] const std::vector<std::string>& memfd_kinds();
+// Why `kind` cannot be opened here; success where it can.
+[[nodiscard]] Result<void> kind_available(const std::string& kind);
+// Aborts for a name that is not one of these, or cannot be opened.
 [[nodiscard]] std::unique_ptr<Device> open_kind(const std::string& kind, std::size_t total_bytes);
 
 // A range with one slab mapped over all of it.

@@ -31,7 +31,7 @@ auto open_descriptors() {
 }
 
 class MemfdSlabs : public Contract {};
-AQUA_CONTRACT_SUITE(MemfdSlabs);
+AQUA_MEMFD_SUITE(MemfdSlabs);
 
 TEST_P(MemfdSlabs, ASealedMemfdOfTheRightSizeIsImported) {
   EXPECT_OK(device_->import_slab(memfd(kBytes, kSeals), kBytes));

@@ -40,7 +40,7 @@ class MemfdWork : public Contract {
     return device_->scrub(place.base(), place.range->bytes(), stream);
   }
 };
-AQUA_CONTRACT_SUITE(MemfdWork);
+AQUA_MEMFD_SUITE(MemfdWork);
 
 TEST_P(MemfdWork, PostingDoesNotWaitForTheWork) {
   Gate gate(*device_, {});
@@ -80,7 +80,7 @@ TEST_P(MemfdWork, ABatchIsCancelledAsLongAsItHasNotStarted) {
   upload(*device_, place.base(), before);
   Gate gate(*device_, {});
   const auto cancel = std::make_shared<std::atomic<bool>>(false);
-  EXPECT_OK(device_->copy(one(place.base(), after.data(), 500), {}, cancel));
+  EXPECT_OK(device_->copy(one(place.base(), after.data(), 500), {}, {.cancel = cancel}));
   EXPECT_OK(device_->copy(one(place.base() + 500, after.data() + 500, 500), {}));
   cancel->store(true);
   gate.open();

@@ -31,6 +31,18 @@ TEST_F(Regions, NeighboursCoverWhatSpansThem) {
   EXPECT_FALSE(set_.touches(at(24), 8));
 }
 
+TEST_F(Regions, NeighboursAreOneRunWhicheverCameFirst) {
+  set_.add(at(16), 8);
+  set_.add(at(8), 8);
+  set_.add(at(24), 8);
+  const auto run = set_.around(at(20));
+  ASSERT_TRUE(run.has_value());
+  EXPECT_EQ(run->first, reinterpret_cast<std::uintptr_t>(at(8)));
+  EXPECT_EQ(run->second, reinterpret_cast<std::uintptr_t>(at(32)));
+  EXPECT_FALSE(set_.around(at(7)).has_value());
+  EXPECT_FALSE(set_.around(at(32)).has_value());
+}
+
 TEST_F(Regions, RemovingTheMiddleLeavesBothEnds) {
   set_.add(at(0), 30);
   set_.remove(at(10), 10);

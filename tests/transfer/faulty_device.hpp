@@ -10,7 +10,7 @@
 
 namespace aqua::test {
 
-class FaultyDevice final : public device::Device {
+class FaultyDevice : public device::Device {
  public:
   using Slab = device::Slab;
   using AddressRange = device::AddressRange;
@@ -71,9 +71,16 @@ class FaultyDevice final : public device::Device {
   }
   Result<bool> query(const Event& event) override { return inner_.query(event); }
   Result<void> synchronize(const Event& event) override { return inner_.synchronize(event); }
-  Result<void> copy(device::CopyBatch batch, Stream stream, device::CancelFlag cancel) override {
+  Result<void> copy(device::CopyBatch batch, Stream stream,
+                    const device::CopyOptions& options) override {
     if (refuse_now()) return refusal("copy");
-    return inner_.copy(std::move(batch), stream, std::move(cancel));
+    return inner_.copy(std::move(batch), stream, options);
+  }
+  [[nodiscard]] bool capturing(Stream stream) const noexcept override {
+    return inner_.capturing(stream);
+  }
+  [[nodiscard]] bool supports(device::CopyMethod method, Stream stream) const noexcept override {
+    return inner_.supports(method, stream);
   }
   Result<void> scrub(std::byte* dst, std::size_t bytes, Stream stream) override {
     return inner_.scrub(dst, bytes, stream);

@@ -53,15 +53,19 @@ class Gate {
 
 using OnAndWay = std::tuple<On, transfer::Way>;
 
+inline std::string name_of(transfer::Way way) {
+  std::string name(to_string(way));
+  name[0] = static_cast<char>(name[0] - 'a' + 'A');
+  return name;
+}
 inline std::string name_of(const OnAndWay& param) {
   return std::string(std::get<0>(param) == On::host ? "Host" : "HostileEmulated") +
-         (std::get<1>(param) == transfer::Way::direct ? "Direct" : "Staged");
+         name_of(std::get<1>(param));
 }
 
 inline auto every_device_and_way() {
-  using transfer::Way;
-  return testing::Values(OnAndWay{On::host, Way::direct}, OnAndWay{On::host, Way::staged},
-                         OnAndWay{On::hostile, Way::direct}, OnAndWay{On::hostile, Way::staged});
+  return testing::Combine(testing::Values(On::host, On::hostile),
+                          testing::ValuesIn(transfer::kWays));
 }
 
 // One device, one engine stream, one mover, a cache and a tensor to move it to.

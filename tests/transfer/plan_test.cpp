@@ -87,7 +87,7 @@ TEST(PlanMerging, NeighbouringBlocksBecomeOneCopyPerPlane) {
   ASSERT_EQ(copies.size(), 4U * 3U);
   EXPECT_EQ(copies[0].bytes, 3U * 256U);
   EXPECT_EQ(copies[1].bytes, 2U * 256U);
-  EXPECT_EQ(count_copies(layout, blocks), copies.size());
+  EXPECT_EQ(pieces_of(layout, blocks).count(), copies.size());
 }
 
 TEST(PlanMerging, GapsBetweenBlocksAreNotCopied) {
@@ -95,7 +95,7 @@ TEST(PlanMerging, GapsBetweenBlocksAreNotCopied) {
   const Layout layout = g.layout(kCache);
   const std::uint32_t blocks[] = {3, 4, 5};
   EXPECT_EQ(plan({layout, blocks, 0, 3 * 256, kTensor}, Direction::fetch, 1 << 20).size(), 3U);
-  EXPECT_EQ(count_copies(layout, blocks), 3U);
+  EXPECT_EQ(pieces_of(layout, blocks).count(), 3U);
 }
 
 TEST(PlanSpeed, AHundredThousandPiecesTakeMillisecondsNotMore) {
@@ -111,14 +111,16 @@ TEST(PlanSpeed, AHundredThousandPiecesTakeMillisecondsNotMore) {
   EXPECT_LT(took, std::chrono::seconds(1));
 }
 
-TEST(ChooseWay, StagesOnlySmallCopiesOfARealLink) {
-  using device::Kind;
-  EXPECT_EQ(choose_way(Kind::emulated, 1 << 20, 1000), Way::direct);
-  EXPECT_EQ(choose_way(Kind::host, 1 << 20, 1000), Way::direct);
-  EXPECT_EQ(choose_way(Kind::cuda, 1000 << 14, 1000), Way::staged);
-  EXPECT_EQ(choose_way(Kind::cuda, 1000 << 16, 1000), Way::direct);
-  EXPECT_EQ(choose_way(Kind::cuda, 1 << 14, 1), Way::direct);
-  EXPECT_EQ(choose_way(Kind::cuda, 0, 0), Way::direct);
+TEST(PiecesOf, TellsRunsOfSeveralSizesApart) {
+  const Geometry g{"", 2, 1, 64, 100, 1, 100, 0, 6400};
+  const std::uint32_t blocks[] = {1, 2, 3, 4, 5, 6, 7, 8, 20, 30, 40};
+  const Pieces pieces = pieces_of(g.layout(kCache), blocks);
+  EXPECT_EQ(pieces.count(), 8U);
+  EXPECT_EQ(pieces.bytes(), 2200U);
+  EXPECT_EQ(pieces.classes()[6].count, 6U) << "64 to 127 bytes";
+  EXPECT_EQ(pieces.classes()[6].bytes, 600U);
+  EXPECT_EQ(pieces.classes()[9].count, 2U) << "512 to 1023 bytes";
+  EXPECT_EQ(pieces_of(g.layout(kCache), {}).count(), 0U);
 }
 
 }  // namespace

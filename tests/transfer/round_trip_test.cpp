@@ -1,4 +1,4 @@
-// Every byte of every layout there and back, on every device, both ways.
+// Every byte of every layout there and back, on every device, by every way.
 #include <gtest/gtest.h>
 
 #include <thread>

@@ -87,12 +87,12 @@ class StagingChoice : public testing::Test {
   DeviceMemory tensor{*dev, cache.layout.packed_bytes(3)};
 };
 
-TEST_F(StagingChoice, FallsBackToDirectWhenNoBufferIsFree) {
+TEST_F(StagingChoice, FallsBackToTheNextBestWayWhenNoBufferIsFree) {
   gpu.pretend(device::Kind::cuda);
   Mover mover(gpu);
   auto staged = std::make_optional(must(mover.prepare(request())));
   EXPECT_EQ(staged->way(), Way::staged);
-  EXPECT_EQ(must(mover.prepare(request())).way(), Way::direct);
+  EXPECT_EQ(must(mover.prepare(request())).way(), Way::each);
   staged.reset();
   EXPECT_EQ(must(mover.prepare(request())).way(), Way::staged);
 }
@@ -100,7 +100,7 @@ TEST_F(StagingChoice, FallsBackToDirectWhenNoBufferIsFree) {
 TEST_F(StagingChoice, StagedByNameFailsWhenNoBufferIsFree) {
   Mover mover(gpu);
   transfer::Request r = request();
-  EXPECT_EQ(must(mover.prepare(r)).way(), Way::direct) << "an emulated device has no link to spare";
+  EXPECT_EQ(must(mover.prepare(r)).way(), Way::each) << "an emulated device has no link to spare";
   r.way = Way::staged;
   const auto first = must(mover.prepare(r));
   EXPECT_EQ(first.way(), Way::staged);

@@ -1,0 +1,102 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "gpu/groups.hpp"
+#include "gpu/ways.hpp"
+#include "samples.hpp"
+
+namespace aqua::bench {
+namespace {
+
+using kernels::CopyKernel;
+
+constexpr unsigned kMatrix = 8192;
+constexpr std::size_t kBlock = std::size_t{64} << 10;
+
+// The matrix product of another stream.
+class Load {
+ public:
+  Load() {
+    must(fill(a_.data(), a_.bytes(), 7, stream_.get()));
+    must(fill(b_.data(), b_.bytes(), 8, stream_.get()));
+    static_cast<void>(run());
+  }
+  // Seconds of one product.
+  double run() {
+    start_.record(stream_.get());
+    must(multiply(a_.data(), b_.data(), reinterpret_cast<float*>(c_.data()), kMatrix,
+                  stream_.get()));
+    stop_.record(stream_.get());
+    stream_.synchronize();
+    return stop_.seconds_since(start_);
+  }
+
+ private:
+  static constexpr std::size_t kElements = std::size_t{kMatrix} * kMatrix;
+  Stream stream_;
+  Event start_, stop_;
+  Buffer a_{Where::device, kElements * 2}, b_{Where::device, kElements * 2},
+      c_{Where::device, kElements * 4};
+};
+
+double alone(Load& load) {
+  std::vector<double> seconds;
+  for (int i = 0; i < 5; ++i) seconds.push_back(load.run());
+  return median(seconds);
+}
+
+// Seconds of products while copies run; enough copies are queued to outlast them.
+std::vector<double> during(Load& load, const Way& way, double copy_seconds, double load_seconds) {
+  const Stream copies;
+  const auto rounds = std::min<std::size_t>(
+      200, static_cast<std::size_t>(std::ceil(3 * load_seconds / copy_seconds)) + 2);
+  std::vector<double> seconds;
+  for (int i = 0; i < 5; ++i) {
+    for (std::size_t r = 0; r < rounds; ++r) way.queue(copies.get());
+    const double s = load.run();
+    if (cudaStreamQuery(copies.get()) == cudaErrorNotReady) seconds.push_back(s);
+    copies.synchronize();
+  }
+  return seconds;
+}
+
+}  // namespace
+
+nlohmann::json measure_sm_budget(Areas& a, Meter& meter) {
+  Load load;
+  const BlockList bulk_out({{a.host_out.data(), a.tensor_in.data(), a.bytes}});
+  const BlockList bulk_in({{a.tensor_out.data(), a.host_in.data(), a.bytes}});
+  const BlockList out = gather_list(a.host_out.data(), a.pool_in.data(), a.bytes, kBlock);
+  const BlockList in = scatter_list(a.pool_out.data(), a.host_in.data(), a.bytes, kBlock);
+  nlohmann::json all = nlohmann::json::array();
+  for (const bool offload : {true, false}) {
+    std::vector<Way> ways{bulk_copy(offload ? bulk_out : bulk_in)};
+    for (const unsigned sms : {1U, 2U, 4U, 8U, 16U, 32U, 64U}) {
+      for (const auto kernel : {CopyKernel::vector, CopyKernel::bulk}) {
+        ways.push_back(copy_kernel(offload ? out : in, kernel, sms));
+      }
+    }
+    for (Way& way : ways) way.cleared = {offload ? a.host_out.area() : a.pool_out.area()};
+    if (!offload) ways.front().cleared = {a.tensor_out.area()};
+    const auto samples = meter.compare(ways);
+    auto some = rows(samples, {{"group", "sm_budget"},
+                               {"direction", offload ? "offload" : "fetch"},
+                               {"block_bytes", kBlock}});
+    for (std::size_t w = 0; w < ways.size(); ++w) {
+      const double quiet = alone(load);
+      const auto busy = during(load, ways[w], median(samples[w].seconds), quiet);
+      some[w]["matrix_seconds_alone"] = quiet;
+      some[w]["matrix_samples"] = busy.size();
+      if (busy.empty()) continue;
+      const double loss = 1 - quiet / median(busy);
+      some[w]["matrix_seconds_meanwhile"] = median(busy);
+      some[w]["matrix_loss"] = loss;
+      std::printf("%-22s the matrix product loses %.3f\n", ways[w].name.c_str(), loss);
+    }
+    all.insert(all.end(), some.begin(), some.end());
+  }
+  return all;
+}
+
+}  // namespace aqua::bench

@@ -1,0 +1,19 @@
+// The ways to move a list of blocks that are compared.
+#pragma once
+
+#include "gpu/measure.hpp"
+
+namespace aqua::bench {
+
+// One copy by the driver of as many bytes: the baseline. `same` is a list of one segment.
+[[nodiscard]] Way bulk_copy(const BlockList& same);
+// cudaMemcpyAsync for each block.
+[[nodiscard]] Way copy_each(const BlockList& list);
+// One cudaMemcpyBatchAsync in stream order.
+[[nodiscard]] Way copy_batch(const BlockList& list);
+// Our kernel on both sides directly; 0 SMs: as many as help.
+[[nodiscard]] Way copy_kernel(const BlockList& list, kernels::CopyKernel kernel, unsigned sms);
+// Two ways that write to different places, at once on two streams.
+[[nodiscard]] Way at_once(const Way& a, const Way& b);
+
+}  // namespace aqua::bench

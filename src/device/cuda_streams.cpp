@@ -1,0 +1,110 @@
+// CudaDevice's streams and events.
+#include <memory>
+#include <utility>
+
+#include "base/concat.hpp"
+#include "base/try.hpp"
+#include "device/cuda_device_impl.hpp"
+#include "device/cuda_error.hpp"
+#include "device/cuda_event.hpp"
+
+namespace aqua::device {
+
+CudaDevice::~CudaDevice() {
+  const auto scope = parts_.context->try_enter();
+  if (!scope) return;
+  const MutexLock lock(mu_);
+  for (const std::uintptr_t raw : streams_) {
+    (void)driver().StreamSynchronize(native(Stream{raw}));
+    (void)driver().StreamDestroy(native(Stream{raw}));
+  }
+}
+
+Result<Stream> CudaDevice::create_stream() {
+  AQUA_ASSIGN(const auto scope, parts_.context->enter());
+  CUstream raw = nullptr;
+  // Non-blocking: the legacy default stream of an engine must not wait for ours, nor we for it.
+  AQUA_TRY(check(driver(), driver().StreamCreate(&raw, CU_STREAM_NON_BLOCKING), "create_stream",
+                 "cuStreamCreate"));
+  const Stream stream{reinterpret_cast<std::uintptr_t>(raw)};
+  const MutexLock lock(mu_);
+  streams_.insert(stream.native);
+  return stream;
+}
+
+Result<void> CudaDevice::destroy_stream(Stream stream) {
+  AQUA_ASSIGN(const auto scope, parts_.context->enter());
+  {
+    const MutexLock lock(mu_);
+    if (streams_.erase(stream.native) == 0) {
+      return Error{Code::invalid_argument,
+                   concat("destroy_stream: ", stream.native, " was not created by this device")};
+    }
+  }
+  const CUresult ended = driver().StreamSynchronize(native(stream));
+  const CUresult destroyed = driver().StreamDestroy(native(stream));
+  // A failure of its work is the events' to report; the stream is gone all the same.
+  if (ended == CUDA_SUCCESS || code_of(ended) == Code::data_loss) return {};
+  return check(driver(), destroyed, "destroy_stream", "cuStreamDestroy");
+}
+
+Result<std::unique_ptr<Event>> CudaDevice::create_event() {
+  AQUA_ASSIGN(const auto scope, parts_.context->enter());
+  CUevent raw = nullptr;
+  AQUA_TRY(check(driver(),
+                 driver().EventCreate(&raw, CU_EVENT_DISABLE_TIMING | CU_EVENT_BLOCKING_SYNC),
+                 "create_event", "cuEventCreate"));
+  return std::unique_ptr<Event>(new CudaEvent(parts_.context, raw));
+}
+
+Result<void> CudaDevice::record(Event& event, Stream stream) {
+  auto* cuda = dynamic_cast<CudaEvent*>(&event);
+  if (cuda == nullptr) return not_ours("record", "event");
+  AQUA_ASSIGN(const auto scope, parts_.context->enter());
+  AQUA_TRY(check(driver(), driver().EventRecord(cuda->raw(), native(stream)), "record",
+                 "cuEventRecord"));
+  cuda->mark = failures_.unreported(stream);
+  return {};
+}
+
+Result<void> CudaDevice::wait_event(Stream stream, const Event& event) {
+  const auto* cuda = dynamic_cast<const CudaEvent*>(&event);
+  if (cuda == nullptr) return not_ours("wait_event", "event");
+  AQUA_ASSIGN(const auto scope, parts_.context->enter());
+  return check(driver(),
+               driver().StreamWaitEvent(native(stream), cuda->raw(), CU_EVENT_WAIT_DEFAULT),
+               "wait_event", "cuStreamWaitEvent");
+}
+
+Result<bool> CudaDevice::query(const Event& event) {
+  const auto* cuda = dynamic_cast<const CudaEvent*>(&event);
+  if (cuda == nullptr) return not_ours("query", "event");
+  AQUA_ASSIGN(const auto scope, parts_.context->enter());
+  const CUresult reached = driver().EventQuery(cuda->raw());
+  if (reached == CUDA_ERROR_NOT_READY) return false;
+  AQUA_TRY(check(driver(), reached, "event", "cuEventQuery"));
+  if (cuda->mark.failure == 0) return true;
+  cuda->mark.log->report(cuda->mark.failure);
+  return Error{Code::data_loss, "event: a copy before it could not be queued to its end"};
+}
+
+Result<void> CudaDevice::synchronize(const Event& event) {
+  const auto* cuda = dynamic_cast<const CudaEvent*>(&event);
+  if (cuda == nullptr) return not_ours("synchronize", "event");
+  AQUA_ASSIGN(const auto scope, parts_.context->enter());
+  AQUA_TRY(check(driver(), driver().EventSynchronize(cuda->raw()), "event", "cuEventSynchronize"));
+  AQUA_TRY(query(event));
+  return {};
+}
+
+bool CudaDevice::capturing(Stream stream) const noexcept {
+  const auto scope = parts_.context->try_enter();
+  if (!scope) return false;
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  const CUresult asked = driver().StreamIsCapturing(native(stream), &status);
+  // The legacy stream while another one captures: what is posted there would spoil the graph.
+  if (asked == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) return true;
+  return asked == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+}  // namespace aqua::device

@@ -1,0 +1,131 @@
+#include <signal.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "base/concat.hpp"
+#include "base/errno_error.hpp"
+#include "base/try.hpp"
+#include "base/unix_socket.hpp"
+#include "exporter_death.hpp"
+
+namespace aqua::gpu {
+namespace {
+
+constexpr std::chrono::seconds kPatience{60};
+
+// The exporter: this program once more, in a process of its own.
+class Exporter {
+ public:
+  static Result<Exporter> spawn(const Question& question) {
+    std::array<int, 2> ends{};
+    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+      return errno_error("socketpair");
+    }
+    Exporter exporter;
+    exporter.socket_ = UniqueFd(ends[0]);
+    const UniqueFd theirs(ends[1]);
+    posix_spawn_file_actions_t actions;
+    ::posix_spawn_file_actions_init(&actions);
+    ::posix_spawn_file_actions_adddup2(&actions, theirs.get(), kPeerSocket);
+    std::string role = "--exporter";
+    std::string device_flag = "--device";
+    std::string device = question.device;
+    std::string bytes_flag = "--bytes";
+    std::string bytes = std::to_string(question.bytes);
+    std::string name = "exporter_death";
+    const std::array<char*, 7> arguments{name.data(),   role.data(),       device_flag.data(),
+                                         device.data(), bytes_flag.data(), bytes.data(),
+                                         nullptr};
+    const int failed = ::posix_spawn(&exporter.pid_, "/proc/self/exe", &actions, nullptr,
+                                     arguments.data(), environ);
+    ::posix_spawn_file_actions_destroy(&actions);
+    if (failed != 0) return Error{Code::internal, concat("posix_spawn: error ", failed)};
+    return exporter;
+  }
+  Exporter(Exporter&& other) noexcept
+      : socket_(std::move(other.socket_)), pid_(std::exchange(other.pid_, -1)) {}
+  Exporter& operator=(Exporter&&) = delete;
+  ~Exporter() { kill(); }
+
+  [[nodiscard]] Result<UniqueFd> receive() {
+    AQUA_ASSIGN(Message message, receive_message(socket_.get(), 1, kPatience));
+    if (message.fds.size() != 1) return Error{Code::not_found, "the exporter sent no slab"};
+    return std::move(message.fds[0]);
+  }
+  void kill() {
+    if (pid_ <= 0) return;
+    ::kill(pid_, SIGKILL);
+    (void)::waitpid(std::exchange(pid_, -1), nullptr, 0);
+  }
+
+ private:
+  Exporter() = default;
+  UniqueFd socket_;
+  pid_t pid_ = -1;
+};
+
+// Memory allocated and filled now must not be the dead exporter's.
+Result<bool> stays_apart(device::Device& device, const Mapped& borrowed,
+                         const std::vector<std::byte>& bytes) {
+  AQUA_ASSIGN(const auto slab, device.create_slab(bytes.size()));
+  AQUA_ASSIGN(Mapped fresh, Mapped::make(device, *slab));
+  AQUA_TRY(write(device, fresh, std::vector<std::byte>(bytes.size(), std::byte{0x5a})));
+  AQUA_ASSIGN(const auto seen, read(device, borrowed));
+  return seen == bytes;
+}
+
+Result<void> look(device::Device& device, Mapped& borrowed, std::size_t bytes, Answer& answer) {
+  AQUA_ASSIGN(const auto left, read(device, borrowed));
+  answer.readable = left == pattern(bytes, kExporterSeed);
+  const auto ours = pattern(bytes, kImporterSeed);
+  AQUA_TRY(write(device, borrowed, ours));
+  AQUA_ASSIGN(const auto seen, read(device, borrowed));
+  answer.writable = seen == ours;
+  AQUA_ASSIGN(answer.kept_apart, stays_apart(device, borrowed, ours));
+  return {};
+}
+
+// The GPU has at least half of the bytes back within a while.
+bool come_back(const device::Device& device, std::size_t before, std::size_t bytes) {
+  for (int tries = 0; tries < 50; ++tries) {
+    if (device.free_bytes() >= before + bytes / 2) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return false;
+}
+
+}  // namespace
+
+Result<Answer> ask(const Question& question) {
+  AQUA_ASSIGN(Exporter exporter, Exporter::spawn(question));
+  AQUA_ASSIGN(const auto device, open(question));
+  AQUA_ASSIGN(UniqueFd fd, exporter.receive());
+  AQUA_ASSIGN(auto slab, device->import_slab(std::move(fd), question.bytes));
+  AQUA_ASSIGN(Mapped borrowed, Mapped::make(*device, *slab));
+  slab.reset();  // from here on only the mapping holds the memory
+  AQUA_ASSIGN(const auto first, read(*device, borrowed));
+  if (first != pattern(question.bytes, kExporterSeed)) {
+    return Error{Code::internal, "the import does not read the exporter's bytes while it lives"};
+  }
+  exporter.kill();
+  Answer answer{.device = device->info().name, .driver = device->info().driver};
+  if (auto looked = look(*device, borrowed, question.bytes, answer); !looked.ok()) {
+    answer.error = looked.error().message;
+  }
+  const std::size_t before = device->free_bytes();
+  borrowed.range.reset();
+  answer.returned =
+      device->info().kind != device::Kind::cuda || come_back(*device, before, question.bytes);
+  return answer;
+}
+
+}  // namespace aqua::gpu

@@ -1,0 +1,120 @@
+// Two runtimes on two GPUs: what lend_borrow_test shows with emulated ones, and an ElasticPool.
+// (The coordinator pairs no GPU with itself.)
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "aqua/elastic_pool.hpp"
+#include "aqua/types.hpp"
+#include "device/cuda_device.hpp"
+#include "runtime/runtime_fixture.hpp"
+
+namespace aqua {
+namespace {
+
+using namespace aqua::literals;
+using std::chrono::milliseconds;
+using Bytes = std::vector<std::byte>;
+
+Bytes pattern(std::size_t bytes, unsigned seed) {
+  Bytes out(bytes);
+  for (std::size_t i = 0; i < bytes; ++i) out[i] = static_cast<std::byte>((i >> 3) * 31 + i + seed);
+  return out;
+}
+
+class GpuRuntime : public test::RuntimeFixture {
+ protected:
+  void SetUp() override {
+    if (const auto gpu = device::cuda_available(); !gpu.ok()) GTEST_SKIP() << gpu.error().message;
+    if (const auto second = device::open_cuda({.device = "cuda:1"}); !second.ok()) {
+      GTEST_SKIP() << "needs two GPUs: " << second.error().message;
+    }
+  }
+  std::unique_ptr<Runtime> open_gpu(const char* device, const char* name, std::size_t peer_bytes) {
+    RuntimeOptions options;
+    options.device = device;
+    options.name = name;
+    options.host_bytes = 64_MiB;
+    options.max_peer_bytes = peer_bytes;
+    options.curve_directory = "off";
+    return open(options);
+  }
+  static void copy(Runtime& runtime, std::byte* dst, const std::byte* src, std::size_t bytes) {
+    device::Device& device = runtime.device();
+    const auto done = device.create_event().value();
+    auto batch = std::make_shared<const std::vector<device::CopySegment>>(
+        std::vector<device::CopySegment>{{dst, src, bytes}});
+    ASSERT_TRUE(device.copy(std::move(batch), Stream{}).ok());
+    ASSERT_TRUE(device.record(*done, Stream{}).ok());
+    ASSERT_TRUE(device.synchronize(*done).ok());
+  }
+  static void fill(Runtime& runtime, AquaTensor& tensor, unsigned seed) {
+    auto pin = tensor.pin(Access::write, Stream{});
+    ASSERT_TRUE(pin.ok()) << pin.error().message;
+    const Bytes bytes = pattern(pin->bytes(), seed);
+    copy(runtime, pin->data(), bytes.data(), bytes.size());
+  }
+  static bool holds(Runtime& runtime, AquaTensor& tensor, unsigned seed) {
+    auto pin = tensor.pin(Access::read, Stream{});
+    if (!pin.ok()) return false;
+    Bytes bytes(pin->bytes());
+    copy(runtime, bytes.data(), pin->data(), bytes.size());
+    return bytes == pattern(bytes.size(), seed);
+  }
+};
+
+TEST_F(GpuRuntime, TensorsLieInLentMemoryAndComeHomeWhole) {
+  auto lender = open_gpu("cuda:0", "lender", 0);
+  auto borrower = open_gpu("cuda:1", "borrower", 32_MiB);
+  ASSERT_TRUE(lender->lend(32_MiB).ok());
+  await([&] { return borrower->status().peer.capacity_bytes == 32_MiB; });
+  std::vector<AquaTensor> tensors;
+  for (unsigned i = 0; i < 12; ++i) {
+    auto tensor = borrower->allocate({.bytes = 1_MiB + 4096 * i, .name = "t"});
+    ASSERT_TRUE(tensor.ok());
+    EXPECT_EQ(tensor->tier(), Tier::peer);
+    fill(*borrower, *tensor, i);
+    tensors.push_back(std::move(tensor).value());
+  }
+  auto reclaim = lender->reclaim(32_MiB, milliseconds(10'000));
+  ASSERT_TRUE(reclaim.ok());
+  const auto outcome = reclaim->wait();
+  ASSERT_TRUE(outcome.ok()) << outcome.error().message;
+  EXPECT_EQ(outcome->bytes_returned, 32_MiB);
+  for (unsigned i = 0; i < tensors.size(); ++i) {
+    EXPECT_EQ(tensors[i].tier(), Tier::host);
+    EXPECT_TRUE(holds(*borrower, tensors[i], i)) << i;
+  }
+}
+
+TEST_F(GpuRuntime, AnElasticPoolLendsItsTailAndKeepsTheRestAndItsAddresses) {
+  auto lender = open_gpu("cuda:0", "lender", 0);
+  auto borrower = open_gpu("cuda:1", "borrower", 32_MiB);
+  auto pool = ElasticPool::create(
+      *lender, {.planes = 2, .plane_bytes = 8_MiB, .slab_bytes = 2_MiB, .filler = true});
+  ASSERT_TRUE(pool.ok()) << pool.error().message;
+  const Bytes kept = pattern(4_MiB, 5);
+  std::byte* const plane = (*pool)->plane(1);
+  copy(*lender, plane, kept.data(), kept.size());
+  ASSERT_TRUE((*pool)->lend(2, Stream{}).ok());
+  await([&] { return borrower->status().peer.capacity_bytes == 8_MiB; });
+  Bytes seen(kept.size());
+  copy(*lender, seen.data(), plane, seen.size());
+  EXPECT_TRUE(seen == kept);
+  copy(*lender, seen.data(), plane + 4_MiB, seen.size());
+  EXPECT_TRUE(seen == Bytes(seen.size())) << "the filler stands in for what is lent";
+
+  auto reclaim = lender->reclaim(8_MiB, milliseconds(10'000));
+  ASSERT_TRUE(reclaim.ok());
+  ASSERT_TRUE(reclaim->wait().ok());
+  await([&] { return (*pool)->lent_quanta() == 0; });
+  EXPECT_EQ((*pool)->plane(1), plane);
+  copy(*lender, plane + 4_MiB, kept.data(), kept.size());
+  copy(*lender, seen.data(), plane + 4_MiB, seen.size());
+  EXPECT_TRUE(seen == kept) << "mapped again";
+}
+
+}  // namespace
+}  // namespace aqua

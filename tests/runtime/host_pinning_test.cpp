@@ -1,0 +1,90 @@
+#include "runtime/host_pinning.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <future>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/mutex.hpp"
+#include "device/memfd_device.hpp"
+#include "transfer/faulty_device.hpp"
+
+namespace aqua::runtime {
+namespace {
+
+// Keeps what is registered; refuses the piece at `refused_`.
+class PinningDevice final : public test::FaultyDevice {
+ public:
+  using FaultyDevice::FaultyDevice;
+  Result<void> register_host(std::byte* memory, std::size_t bytes) override {
+    const MutexLock lock(mu_);
+    if (memory == refused) return Error{Code::resource_exhausted, "no more"};
+    registered_[memory] = bytes;
+    return {};
+  }
+  Result<void> unregister_host(std::byte* memory, std::size_t bytes) override {
+    const MutexLock lock(mu_);
+    EXPECT_EQ(registered_[memory], bytes);
+    registered_.erase(memory);
+    return {};
+  }
+  std::map<std::byte*, std::size_t> registered() {
+    const MutexLock lock(mu_);
+    return registered_;
+  }
+  const std::byte* refused = nullptr;
+
+ private:
+  Mutex mu_;
+  std::map<std::byte*, std::size_t> registered_ AQUA_GUARDED_BY(mu_);
+};
+
+class Pinning : public ::testing::Test {
+ protected:
+  void await(const HostPinning& pinning, std::size_t bytes) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (pinning.pinned_bytes() < bytes && std::chrono::steady_clock::now() < end) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    ASSERT_EQ(pinning.pinned_bytes(), bytes);
+  }
+  std::unique_ptr<device::Device> inner_ = device::open_host({.total_bytes = 2 << 20}).value();
+  PinningDevice device_{*inner_};
+  std::vector<std::byte> memory_ = std::vector<std::byte>(1'000);
+  const std::span<std::byte> all_{memory_};
+  const std::vector<std::span<std::byte>> pieces_{all_.subspan(0, 300), all_.subspan(300, 300),
+                                                  all_.subspan(600, 300), all_.subspan(900)};
+};
+
+TEST_F(Pinning, EveryPieceIsRegisteredInTheBackgroundAndTakenBackAtTheEnd) {
+  {
+    const HostPinning pinning(device_, pieces_,
+                              [](const std::string& why) { ADD_FAILURE() << why; });
+    await(pinning, 1'000);
+    const auto pieces = device_.registered();
+    EXPECT_EQ(pieces.size(), 4U);
+    EXPECT_EQ(pieces.at(memory_.data() + 900), 100U);
+  }
+  EXPECT_TRUE(device_.registered().empty());
+}
+
+TEST_F(Pinning, WhatIsRefusedIsSaidOnceAndTheRestIsLeftAsItIs) {
+  device_.refused = memory_.data() + 300;
+  std::promise<std::string> said;  // set twice, it would throw
+  {
+    const HostPinning pinning(device_, pieces_,
+                              [&](const std::string& why) { said.set_value(why); });
+    EXPECT_NE(said.get_future().get().find("no more"), std::string::npos);
+    EXPECT_EQ(pinning.pinned_bytes(), 300U);
+  }
+  EXPECT_TRUE(device_.registered().empty());
+}
+
+}  // namespace
+}  // namespace aqua::runtime

@@ -1,0 +1,50 @@
+// Which device a name opens, and what is said where it does not.
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "device/cuda_device.hpp"
+#include "device/cuda_name.hpp"
+#include "runtime/options.hpp"
+
+namespace aqua::runtime {
+namespace {
+
+void expect_refused(const std::string& name, Code code) {
+  const auto opened = open_device({.device = name});
+  ASSERT_FALSE(opened.ok()) << name;
+  EXPECT_EQ(opened.error().code, code) << name << ": " << opened.error().message;
+}
+
+TEST(OpenDevice, EmulatedGpusAreOpenedByNumber) {
+  const auto opened = open_device({.device = "emu:7"});
+  ASSERT_TRUE(opened.ok());
+  EXPECT_EQ((*opened)->info().name, "emu:7");
+}
+
+TEST(OpenDevice, WhatIsNoDevicesNameIsRefused) {
+  for (const char* name : {"", "emu:", "emu:x", "gpu0", "host"}) {
+    expect_refused(name, Code::invalid_argument);
+  }
+}
+
+TEST(OpenDevice, WithoutADriverAGpuIsUnavailableAndTheReasonIsSaid) {
+  const auto gpu = device::cuda_available();
+  if (gpu.ok()) GTEST_SKIP() << "this machine has a GPU";
+  expect_refused("cuda:0", gpu.error().code);
+  expect_refused("GPU-01234567-89ab-cdef-0123-456789abcdef", gpu.error().code);
+}
+
+TEST(OpenDevice, AGpuHasOneUuidUnderBothItsNames) {
+  if (const auto gpu = device::cuda_available(); !gpu.ok()) GTEST_SKIP() << gpu.error().message;
+  const auto opened = open_device({.device = "cuda:0"});
+  ASSERT_TRUE(opened.ok()) << opened.error().message;
+  EXPECT_EQ((*opened)->info().kind, device::Kind::cuda);
+  EXPECT_FALSE((*opened)->info().driver.empty());
+  const auto again = open_device({.device = device::gpu_name((*opened)->info().uuid)});
+  ASSERT_TRUE(again.ok()) << again.error().message;
+  EXPECT_EQ((*again)->info().name, (*opened)->info().name);
+}
+
+}  // namespace
+}  // namespace aqua::runtime

@@ -1,0 +1,92 @@
+// Calibration on devices that every machine has: quick, bounded, and its curves tell the truth
+// about the device that they were measured on.
+#include "transfer/calibrate.hpp"
+
+#include <gtest/gtest.h>
+
+#include "transfer/mover_fixture.hpp"
+
+namespace aqua::test {
+namespace {
+
+using namespace transfer;
+using namespace std::chrono_literals;
+
+constexpr std::size_t kFarBytes = std::size_t{4} << 20;
+
+CalibrationOptions quick() {
+  CalibrationOptions options;
+  options.per_link = 200ms;
+  options.repetitions = 3;
+  options.largest_piece = std::size_t{1} << 20;
+  return options;
+}
+
+class Calibrate : public testing::Test {
+ protected:
+  std::unique_ptr<device::Device> dev = must(device::open_emulated({.total_bytes = 256 << 20}));
+  DeviceMemory far{*dev, kFarBytes};
+  const LinkMemory link{Link::local, far.base(), kFarBytes};
+};
+
+TEST_F(Calibrate, MeasuresEveryWayThatTheDeviceHasOfTheLinksGiven) {
+  auto options = quick();
+  options.per_link = 1s;
+  const CurveSet set = must(calibrate(*dev, std::span(&link, 1), options));
+  EXPECT_TRUE(set.measured(Link::local));
+  EXPECT_FALSE(set.measured(Link::host));
+  for (const Direction direction : kDirections) {
+    for (const Way way : {Way::each, Way::staged}) {
+      const Curve& curve = set.at(Link::local, direction, way);
+      ASSERT_FALSE(curve.empty()) << to_string(way);
+      EXPECT_EQ(curve.points().front().piece_bytes, 4096U);
+      EXPECT_EQ(curve.points().back().piece_bytes, std::size_t{1} << 20);
+      EXPECT_GT(curve.seconds(Pieces(64, 64 << 10)), 0);
+    }
+    EXPECT_TRUE(set.at(Link::local, direction, Way::batched).empty());
+    EXPECT_TRUE(set.at(Link::local, direction, Way::kernel).empty());
+  }
+  const Job job{Link::local, Direction::offload, Pieces(64, 64 << 10), {Way::each, Way::staged}};
+  EXPECT_EQ(choose(set, job).way, Way::each) << "staging only copies twice here";
+}
+
+TEST_F(Calibrate, KeepsRoughlyToItsTime) {
+  const auto start = std::chrono::steady_clock::now();
+  (void)must(calibrate(*dev, std::span(&link, 1), quick()));
+  // The three rows of each curve are measured whatever they take: on a busy machine, longer.
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 10s);
+}
+
+TEST_F(Calibrate, WithoutTimeKnowsNothingAndDoesNotFail) {
+  auto options = quick();
+  options.per_link = 0ms;
+  const CurveSet set = must(calibrate(*dev, std::span(&link, 1), options));
+  EXPECT_TRUE(set.at(Link::local, Direction::fetch, Way::staged).empty());
+}
+
+TEST_F(Calibrate, StopsWhenTold) {
+  auto options = quick();
+  int asked = 0;
+  options.stop = [&] { return ++asked > 20; };
+  EXPECT_EQ(calibrate(*dev, std::span(&link, 1), options).error().code, Code::cancelled);
+  EXPECT_EQ(asked, 21);
+}
+
+TEST_F(Calibrate, RefusesALinkWithoutMemory) {
+  const LinkMemory none{Link::host, nullptr, 0};
+  EXPECT_EQ(calibrate(*dev, std::span(&none, 1), quick()).error().code, Code::invalid_argument);
+}
+
+TEST_F(Calibrate, WithoutMemoryToSpareIsExhausted) {
+  const auto small = must(device::open_emulated({.ordinal = 1, .total_bytes = 2 << 20}));
+  EXPECT_EQ(calibrate(*small, std::span(&link, 1), quick()).error().code, Code::resource_exhausted);
+}
+
+TEST_F(Calibrate, LeavesNothingOnTheDevice) {
+  const std::size_t before = dev->free_bytes();
+  (void)must(calibrate(*dev, std::span(&link, 1), quick()));
+  EXPECT_EQ(dev->free_bytes(), before);
+}
+
+}  // namespace
+}  // namespace aqua::test

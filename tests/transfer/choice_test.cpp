@@ -1,0 +1,145 @@
+// The Mover takes the way that the planner names, of those that device and stream take, and
+// asks the device for it by name.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "transfer/faulty_device.hpp"
+#include "transfer/mover_fixture.hpp"
+#include "transfer/synthetic_link.hpp"
+
+namespace aqua::test {
+namespace {
+
+using namespace transfer;
+using device::CopyMethod;
+
+// Has every method on every stream but the default one, and notes what it is asked for.
+class ManyWays final : public FaultyDevice {
+ public:
+  using FaultyDevice::FaultyDevice;
+  [[nodiscard]] bool supports(CopyMethod method, Stream stream) const noexcept override {
+    return method != CopyMethod::batched || stream != Stream{};
+  }
+  [[nodiscard]] bool capturing(Stream) const noexcept override { return captured; }
+  Result<void> copy(device::CopyBatch batch, Stream stream,
+                    const device::CopyOptions& options) override {
+    asked.insert(options.method);
+    sms.insert(options.max_sms);
+    return FaultyDevice::copy(std::move(batch), stream, options);
+  }
+  std::set<CopyMethod> asked;
+  std::set<unsigned> sms;
+  bool captured = false;
+};
+
+// On which `fast` takes a tenth of the time of the others, over one link in one direction.
+CurveSet favouring(Link link, Direction direction, Way fast) {
+  std::minstd_rand random(1);
+  CurveSet set;
+  for (const Link l : kLinks) {
+    for (const Direction d : kDirections) {
+      for (const Way w : kWays) {
+        const bool here = l == link && d == direction && w == fast;
+        const double slow = here ? 1 : w == Way::each ? 10 : 20;
+        set.at(l, d, w) =
+            Curve::make(test::measure({slow * 1e-5, slow * 1e-7, 50e9 / slow}, 0, random)).value();
+      }
+    }
+  }
+  return set;
+}
+
+class ChoiceTest : public testing::Test {
+ protected:
+  ~ChoiceTest() override { must(inner->destroy_stream(stream)); }
+  [[nodiscard]] Request request(Link link, Direction direction) const {
+    Request r;
+    r.layout = &cache.layout;
+    r.blocks = blocks;
+    r.tensor = tensor.base();
+    r.tensor_bytes = tensor.bytes();
+    r.link = link;
+    r.direction = direction;
+    r.stream = stream;
+    return r;
+  }
+  const Geometry geometry{"", 2, 2, 16, 1000, 1, 1000, 0, 16'000};
+  std::unique_ptr<device::Device> inner = open(On::hostile);
+  ManyWays dev{*inner};
+  Stream stream = must(inner->create_stream());
+  TestCache cache{*inner, geometry, 1};
+  std::vector<std::uint32_t> blocks{1, 5, 9};
+  DeviceMemory tensor{*inner, cache.layout.packed_bytes(3)};
+};
+
+TEST_F(ChoiceTest, FollowsTheCurvesOfTheLinkAndTheDirection) {
+  for (const Link link : kLinks) {
+    for (const Direction direction : kDirections) {
+      for (const Way way : kWays) {
+        Mover mover(dev, {.curves = std::make_shared<CurveSet>(favouring(link, direction, way))});
+        auto transfer = must(mover.prepare(request(link, direction)));
+        EXPECT_EQ(transfer.way(), way);
+        EXPECT_EQ(transfer.choice().reason, Reason::fastest);
+        const Direction other =
+            direction == Direction::fetch ? Direction::offload : Direction::fetch;
+        EXPECT_EQ(must(mover.prepare(request(link, other))).way(), Way::each);
+        dev.asked.clear();
+        must(transfer.post(stream));
+        must(transfer.ticket().wait());
+        std::set<CopyMethod> expected{method_of(way)};
+        if (way == Way::staged) expected.insert(CopyMethod::each);
+        EXPECT_EQ(dev.asked, expected) << to_string(way);
+      }
+    }
+  }
+}
+
+TEST_F(ChoiceTest, NewCurvesServeFromTheNextTransferOn) {
+  Mover mover(dev);
+  mover.use(std::make_shared<CurveSet>(favouring(Link::host, Direction::fetch, Way::kernel)));
+  EXPECT_EQ(must(mover.prepare(request(Link::host, Direction::fetch))).way(), Way::kernel);
+  mover.use(std::make_shared<CurveSet>(favouring(Link::host, Direction::fetch, Way::batched)));
+  EXPECT_EQ(must(mover.prepare(request(Link::host, Direction::fetch))).way(), Way::batched);
+}
+
+TEST_F(ChoiceTest, TakesOnlyWhatTheStreamTakes) {
+  Mover mover(dev, {.curves = std::make_shared<CurveSet>(
+                        favouring(Link::peer, Direction::fetch, Way::batched))});
+  Request r = request(Link::peer, Direction::fetch);
+  EXPECT_EQ(mover.choose_for(r).way, Way::batched);
+  r.stream = Stream{};
+  EXPECT_EQ(mover.choose_for(r).way, Way::each) << "no batches on the default stream";
+}
+
+TEST_F(ChoiceTest, AWayAskedForIsTakenAndSaysSo) {
+  Mover mover(dev, {.max_sms = 7});
+  Request r = request(Link::peer, Direction::fetch);
+  r.way = Way::kernel;
+  auto transfer = must(mover.prepare(r));
+  EXPECT_EQ(transfer.way(), Way::kernel);
+  EXPECT_EQ(transfer.choice().reason, Reason::asked_for);
+  must(transfer.post(stream));
+  must(transfer.ticket().wait());
+  EXPECT_EQ(dev.sms, std::set<unsigned>{7});
+}
+
+TEST_F(ChoiceTest, ACapturingStreamIsRefusedAndTheTransferCanStillBePosted) {
+  Mover mover(dev);
+  for (const Way way : kWays) {
+    Request r = request(Link::host, Direction::offload);
+    r.way = way;
+    auto transfer = must(mover.prepare(r));
+    dev.captured = true;
+    dev.asked.clear();
+    EXPECT_EQ(transfer.post(stream).error().code, Code::failed_precondition);
+    EXPECT_TRUE(dev.asked.empty()) << "something was queued";
+    EXPECT_EQ(mover.in_flight(), 0U);
+    dev.captured = false;
+    must(transfer.post(stream));
+    must(transfer.ticket().wait());
+  }
+}
+
+}  // namespace
+}  // namespace aqua::test
