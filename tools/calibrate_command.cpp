@@ -121,8 +121,11 @@ Result<std::string> run_calibrate(const CalibrateCommand& command) {
   if (command.cached && !directory.empty()) {
     auto kept = transfer::load_curves(directory, transfer::key_of(device->info()));
     have = kept.ok();
-    if (have) report.curves = std::move(kept).value();
-    if (!have) std::fprintf(stderr, "aqua: %s; measuring\n", kept.error().message.c_str());
+    if (have) {
+      report.curves = std::move(kept).value();
+    } else {
+      std::fprintf(stderr, "aqua: %s; measuring\n", kept.error().message.c_str());
+    }
   }
   if (!have) {
     AQUA_ASSIGN(report.curves, measure(*device, command, directory));

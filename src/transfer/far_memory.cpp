@@ -73,6 +73,7 @@ Result<CurveSet> calibrate_links(device::Device& device, device::Device* neighbo
     AQUA_ASSIGN(far.emplace_back(), FarMemory::peer(device, *neighbour, bytes));
   }
   std::vector<LinkMemory> links;
+  links.reserve(far.size());
   for (const auto& memory : far) links.push_back(memory->link());
   return calibrate(device, links, options);
 }

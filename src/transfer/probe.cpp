@@ -38,7 +38,7 @@ struct Shape {
     spec.block_stride = stride_of(piece_bytes);
     spec.segment_bytes = piece_bytes;
     for (unsigned l = 0; l < layers; ++l) {
-      spec.planes.push_back(base + l * per_layer * spec.block_stride);
+      spec.planes.push_back(base + std::size_t{l} * per_layer * spec.block_stride);
     }
     return Layout::make(std::move(spec));
   }

@@ -1,5 +1,6 @@
 // Pins: claims on an address, and the order of work under them.
 #include "tensor/world.hpp"
+#include "transfer/faulty_device.hpp"
 
 namespace aqua::tensor {
 namespace {
@@ -29,6 +30,27 @@ TEST_F(Pins, OfRangesOutsideTheTensorAreRefused) {
   EXPECT_CODE(Code::invalid_argument, tensor_.pin(Access::read, a_, {1, 1_MiB}));
   EXPECT_CODE(Code::invalid_argument, tensor_.pin(Access::write, a_, {1, SIZE_MAX - 1}));
   EXPECT_CODE(Code::invalid_argument, tensor_.pin(Access::write, a_, {SIZE_MAX, 1}));
+}
+
+class CapturingDevice final : public test::FaultyDevice {
+ public:
+  using FaultyDevice::FaultyDevice;
+  [[nodiscard]] bool capturing(Stream stream) const noexcept override { return stream == captured; }
+  Stream captured{};
+};
+
+TEST_F(Pins, OnAStreamThatIsBeingCapturedAreRefusedAndNotCounted) {
+  CapturingDevice device(*gpu_);
+  device.captured = a_;
+  TensorTable table(device, {.host = host_.get(), .peer = peer_.get()}, [] {});
+  {
+    AquaTensor tensor = table.allocate({.bytes = 4096}).value();
+    EXPECT_CODE(Code::failed_precondition, tensor.pin(Access::read, a_));
+    EXPECT_CODE(Code::failed_precondition, tensor.pin(Access::write, a_));
+    EXPECT_EQ(tensor.entry()->pins().readers + tensor.entry()->pins().writers, 0U);
+    EXPECT_OK(tensor.pin(Access::read, b_));
+  }
+  table.limbo().drain();
 }
 
 TEST_F(Pins, AreCountedUntilReleasedAndMoveWithTheirHandle) {
