@@ -43,8 +43,7 @@ Result<void> Runtime::Impl::open_memory() {
   AQUA_ASSIGN(host_, runtime::HostTier::open(options_.host_bytes, device_->info().numa_node));
   if (device_->info().kind == device::Kind::cuda) {
     pinning_ = std::make_unique<runtime::HostPinning>(
-        *device_, host_->pieces(),
-        [this](const std::string& why) { log(LogLevel::warning, why); });
+        *device_, host_->pieces(), [this](const std::string& why) { log(LogLevel::warning, why); });
   }
   if (options_.local_bytes > 0) {
     AQUA_ASSIGN(local_, runtime::LocalTier::open(*device_, options_.local_bytes));

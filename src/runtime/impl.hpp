@@ -65,8 +65,8 @@ class Runtime::Impl final : private southbound::Listener {
   std::unique_ptr<device::Device> device_;
   std::unique_ptr<runtime::HostTier> host_;
   std::unique_ptr<runtime::HostPinning> pinning_;  // null but for a GPU
-  std::unique_ptr<runtime::LocalTier> local_;    // null unless asked for
-  std::unique_ptr<lending::Importer> importer_;  // these two null unless we borrow
+  std::unique_ptr<runtime::LocalTier> local_;      // null unless asked for
+  std::unique_ptr<lending::Importer> importer_;    // these two null unless we borrow
   std::unique_ptr<tensor::Space> peer_;
   std::unique_ptr<tensor::TensorTable> table_;
   std::unique_ptr<tensor::Migrator> migrator_;
