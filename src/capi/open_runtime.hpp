@@ -1,0 +1,16 @@
+// For objects that may outlive their runtime: while it is asked about, it stays open.
+#pragma once
+
+#include "capi/objects.hpp"
+
+namespace aqua::capi {
+
+struct OpenRuntime {
+  RuntimeTable::Use use;  // empty when closed
+  bool open = false;
+};
+
+// unavailable while it is being closed: what belongs to it is in motion.
+[[nodiscard]] Result<OpenRuntime> keep_open(const char* what, std::uint64_t runtime_id);
+
+}  // namespace aqua::capi
