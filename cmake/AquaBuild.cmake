@@ -23,7 +23,10 @@ endif()
 add_library(aqua_flags INTERFACE)
 target_compile_options(aqua_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor
-  -Woverloaded-virtual -Werror)
+  -Woverloaded-virtual)
+if(PROJECT_IS_TOP_LEVEL)  # another project's compiler may know warnings that ours do not
+  target_compile_options(aqua_flags INTERFACE -Werror)
+endif()
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   target_compile_options(aqua_flags INTERFACE -Wthread-safety -Wthread-safety-beta)
 endif()
