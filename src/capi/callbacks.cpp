@@ -15,12 +15,14 @@ static_assert(static_cast<aqua_log_level>(LogLevel::error) == AQUA_LOG_ERROR);
 void pins_wanted(const aqua_callbacks& c, const std::vector<PinnedTensor>& pinned,
                  std::chrono::steady_clock::time_point deadline) {
   std::vector<aqua_pinned_tensor> tensors;
+  tensors.reserve(pinned.size());
   for (const PinnedTensor& tensor : pinned) {
     tensors.push_back({sizeof(aqua_pinned_tensor), tensor.id, tensor.name.c_str(),
                        static_cast<std::uint64_t>(tensor.age.count()), tensor.read_pins,
                        tensor.write_pins});
   }
   std::vector<const aqua_pinned_tensor*> pointers;
+  pointers.reserve(tensors.size());
   for (const auto& tensor : tensors) pointers.push_back(&tensor);
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
       deadline - std::chrono::steady_clock::now());

@@ -1,5 +1,6 @@
 #include "aqua/emulated.hpp"
 
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <vector>
@@ -14,6 +15,15 @@
 using namespace aqua::capi;
 using aqua::Result;
 namespace emulated = aqua::emulated;
+
+namespace {
+
+Result<void> check_bytes(const char* what, std::size_t bytes) {
+  if (bytes <= PTRDIFF_MAX) return {};
+  return aqua::Error{aqua::Code::invalid_argument, aqua::concat(what, ": ", bytes, " bytes")};
+}
+
+}  // namespace
 
 extern "C" {
 
@@ -72,6 +82,7 @@ aqua_error* aqua_emulated_write(aqua_runtime runtime, aqua_stream stream, void* 
     AQUA_CAPI_NOT_NULL(what, to_device);
     AQUA_CAPI_NOT_NULL(what, from_host);
     AQUA_ASSIGN(const auto used, runtimes().use(what, runtime.id));
+    AQUA_TRY(check_bytes(what, bytes));
     const auto* const first = static_cast<const std::byte*>(from_host);
     auto copy = std::make_shared<const std::vector<std::byte>>(first, first + bytes);
     auto* const to = static_cast<std::byte*>(to_device);
@@ -88,6 +99,7 @@ aqua_error* aqua_emulated_read(aqua_runtime runtime, aqua_stream stream, const v
     AQUA_CAPI_NOT_NULL(what, from_device);
     AQUA_CAPI_NOT_NULL(what, to_host);
     AQUA_ASSIGN(const auto used, runtimes().use(what, runtime.id));
+    AQUA_TRY(check_bytes(what, bytes));
     const auto* const from = static_cast<const std::byte*>(from_device);
     return emulated::launch(**used, to_stream(stream), [from, to_host, bytes] {
       std::memcpy(to_host, emulated::kernel_view(from), bytes);

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <memory>
 #include <new>
+#include <optional>
 #include <utility>
 
 #include "base/fork_guard.hpp"
@@ -43,7 +44,6 @@ class HandleTable {
   template <std::uint64_t kUnit>
   class Claim {
    public:
-    Claim() = default;
     Claim(HandleTable* table, Slot* slot) noexcept : table_(table), slot_(slot) {}
     Claim(Claim&& other) noexcept
         : table_(other.table_), slot_(std::exchange(other.slot_, nullptr)) {}
@@ -63,8 +63,8 @@ class HandleTable {
     }
 
    private:
-    HandleTable* table_ = nullptr;
-    Slot* slot_ = nullptr;
+    HandleTable* table_;
+    Slot* slot_;  // null when moved from
   };
   using Use = Claim<HandleWord::kCall>;
   using Keep = Claim<HandleWord::kKeep>;
@@ -92,10 +92,11 @@ class HandleTable {
   }
   // How it stands with a handle that was good once, of this process: see HandleWord::take().
   // With `ok` the call claims it.
-  [[nodiscard]] std::pair<HandleWord::Take, Use> look(std::uint64_t id) {
+  [[nodiscard]] HandleWord::Take look(std::uint64_t id, std::optional<Use>& use) {
     Slot* const slot = find(id);
     const auto outcome = slot->word.take(Handle{id}.generation());
-    return {outcome, outcome == HandleWord::Take::ok ? Use(this, slot) : Use()};
+    if (outcome == HandleWord::Take::ok) use.emplace(this, slot);
+    return outcome;
   }
 
   // Objects that belong to a runtime; out of date when it returns.
@@ -152,7 +153,7 @@ class HandleTable {
         (*chunk)[i].index = index / kChunkSlots * kChunkSlots + i;
       Chunk* none = nullptr;
       if (place.compare_exchange_strong(none, chunk.get(), std::memory_order_acq_rel))
-        chunk.release();  // stays for the life of the process
+        (void)chunk.release();  // stays for the life of the process
     }
     return at(index);
   }

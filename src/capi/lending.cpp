@@ -47,7 +47,7 @@ Result<void> wait(aqua_reclaim reclaim, aqua_reclaim_progress* progress) {
   if (progress != nullptr) AQUA_TRY(check_size(what, progress));
   AQUA_ASSIGN(const auto asked, reclaims().use(what, reclaim.id));
   AQUA_ASSIGN(const auto open, keep_open(what, asked->runtime));
-  if (!open.open && !asked->reclaim.progress().done) {
+  if (!open && !asked->reclaim.progress().done) {
     return Error{Code::failed_precondition, concat(what,
                                                    ": its runtime was closed before it was "
                                                    "done")};

@@ -4,19 +4,15 @@
 
 namespace aqua::capi {
 
-Result<OpenRuntime> keep_open(const char* what, std::uint64_t runtime_id) {
-  auto [outcome, use] = runtimes().look(runtime_id);
-  switch (outcome) {
-    case HandleWord::Take::ok:
-      return OpenRuntime{std::move(use), true};
-    case HandleWord::Take::gone:
-      return OpenRuntime{};
-    case HandleWord::Take::crowded:
-      return bad_take(what, Kind::runtime, runtime_id, outcome);
-    case HandleWord::Take::ending:
-      break;
+Result<std::optional<RuntimeTable::Use>> keep_open(const char* what, std::uint64_t runtime_id) {
+  std::optional<RuntimeTable::Use> use;
+  const auto outcome = runtimes().look(runtime_id, use);
+  if (outcome == HandleWord::Take::ending) {
+    return Error{Code::unavailable, concat(what, ": its runtime is being closed; ask again")};
   }
-  return Error{Code::unavailable, concat(what, ": its runtime is being closed; ask again")};
+  if (outcome == HandleWord::Take::crowded)
+    return bad_take(what, Kind::runtime, runtime_id, outcome);
+  return use;
 }
 
 }  // namespace aqua::capi

@@ -5,12 +5,9 @@
 
 namespace aqua::capi {
 
-struct OpenRuntime {
-  RuntimeTable::Use use;  // empty when closed
-  bool open = false;
-};
-
-// unavailable while it is being closed: what belongs to it is in motion.
-[[nodiscard]] Result<OpenRuntime> keep_open(const char* what, std::uint64_t runtime_id);
+// Nothing when it is closed; unavailable while it is being closed: what belongs to it is in
+// motion.
+[[nodiscard]] Result<std::optional<RuntimeTable::Use>> keep_open(const char* what,
+                                                                 std::uint64_t runtime_id);
 
 }  // namespace aqua::capi

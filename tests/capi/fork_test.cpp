@@ -41,6 +41,9 @@ TEST_F(Fork, EveryHandleOfTheParentIsAFailedPrecondition) {
 }
 
 TEST_F(Fork, AChildOpensARuntimeOfItsOwn) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "TSan allows no threads in the child of a process with threads";
+#endif
   in_child([&] {
     aqua_runtime_options options = AQUA_RUNTIME_OPTIONS_INIT;
     options.device = "emu:10";
