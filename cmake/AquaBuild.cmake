@@ -23,8 +23,11 @@ endif()
 set(AQUA_HOST_CODE "$<COMPILE_LANGUAGE:C,CXX>")  # what nvcc does not compile
 add_library(aqua_flags INTERFACE)
 target_compile_options(aqua_flags INTERFACE "$<${AQUA_HOST_CODE}:-Wall;-Wextra;-Wpedantic;-Wshadow;\
--Wconversion;-Wsign-conversion;-Wnon-virtual-dtor;-Woverloaded-virtual;-Werror>"
-  $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings>)
+-Wconversion;-Wsign-conversion;-Wnon-virtual-dtor;-Woverloaded-virtual>")
+if(PROJECT_IS_TOP_LEVEL)  # another project's compiler may know warnings that ours do not
+  target_compile_options(aqua_flags INTERFACE "$<${AQUA_HOST_CODE}:-Werror>"
+    $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings>)
+endif()
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   target_compile_options(aqua_flags INTERFACE "$<${AQUA_HOST_CODE}:-Wthread-safety;-Wthread-safety-beta>")
 endif()

@@ -19,6 +19,7 @@
 #include <cstddef>
 #include <memory>
 
+#include "aqua/export.h"
 #include "aqua/result.hpp"
 #include "aqua/types.hpp"
 
@@ -40,7 +41,7 @@ struct ElasticPoolOptions {
   bool filler = false;
 };
 
-class ElasticPool {
+class AQUA_API ElasticPool {
  public:
   // Takes and maps all of it. invalid_argument, or resource_exhausted when the device has less.
   [[nodiscard]] static Result<std::unique_ptr<ElasticPool>> create(

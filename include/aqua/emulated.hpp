@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 
+#include "aqua/export.h"
 #include "aqua/result.hpp"
 #include "aqua/runtime.hpp"
 #include "aqua/types.hpp"
@@ -16,7 +17,7 @@
 namespace aqua::emulated {
 
 // Device memory, freed when destroyed: no work on it may be in flight then.
-class Memory {
+class AQUA_API Memory {
  public:
   Memory() noexcept;
   Memory(Memory&&) noexcept;
@@ -26,24 +27,26 @@ class Memory {
   [[nodiscard]] std::size_t bytes() const noexcept;
 
  private:
-  friend Result<Memory> allocate(Runtime& runtime, std::size_t bytes);
-  struct Parts;
+  AQUA_API friend Result<Memory> allocate(Runtime& runtime, std::size_t bytes);
+  struct AQUA_LOCAL Parts;
   explicit Memory(std::unique_ptr<Parts> parts) noexcept;
   std::unique_ptr<Parts> parts_;
 };
 
 // Rounded up to 2 MiB. resource_exhausted when the device has less free.
-[[nodiscard]] Result<Memory> allocate(Runtime& runtime, std::size_t bytes);
+[[nodiscard]] AQUA_API Result<Memory> allocate(Runtime& runtime, std::size_t bytes);
 
-[[nodiscard]] Result<Stream> create_stream(Runtime& runtime);
-[[nodiscard]] Result<void> destroy_stream(Runtime& runtime, Stream stream);  // waits for its work
+[[nodiscard]] AQUA_API Result<Stream> create_stream(Runtime& runtime);
+// Waits for its work.
+[[nodiscard]] AQUA_API Result<void> destroy_stream(Runtime& runtime, Stream stream);
 // Blocks this host thread until the work posted to `stream` so far is done.
-[[nodiscard]] Result<void> synchronize(Runtime& runtime, Stream stream);
+[[nodiscard]] AQUA_API Result<void> synchronize(Runtime& runtime, Stream stream);
 
 // Runs `kernel` on the stream, in order. Inside it, and only there, kernel_view() turns
 // device addresses into ones that can be followed.
-[[nodiscard]] Result<void> launch(Runtime& runtime, Stream stream, std::function<void()> kernel);
-[[nodiscard]] std::byte* kernel_view(std::byte* device_address) noexcept;
-[[nodiscard]] const std::byte* kernel_view(const std::byte* device_address) noexcept;
+[[nodiscard]] AQUA_API Result<void> launch(Runtime& runtime, Stream stream,
+                                           std::function<void()> kernel);
+[[nodiscard]] AQUA_API std::byte* kernel_view(std::byte* device_address) noexcept;
+[[nodiscard]] AQUA_API const std::byte* kernel_view(const std::byte* device_address) noexcept;
 
 }  // namespace aqua::emulated

@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "aqua/export.h"
 #include "aqua/result.hpp"
 
 namespace aqua {
@@ -47,7 +48,7 @@ struct PagedShape {
 // go out, but could not come back.
 using BlockList = std::span<const std::uint32_t>;
 
-class Layout {
+class AQUA_API Layout {
  public:
   // invalid_argument, naming the field, when a size is zero or overflows, a plane is null,
   // or two blocks would share a byte (in one plane or between planes).

@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "aqua/export.h"
 #include "aqua/layout.hpp"
 #include "aqua/northbound.hpp"
 #include "aqua/producer_policy.hpp"
@@ -118,7 +119,7 @@ struct ReclaimProgress {
 class ReclaimState;  // src/runtime/reclaim_state.hpp
 
 // Watches one reclaim. Copies watch the same; dropping it stops nothing.
-class Reclaim {
+class AQUA_API Reclaim {
  public:
   Reclaim() = default;
   explicit Reclaim(std::shared_ptr<ReclaimState> state) noexcept : state_(std::move(state)) {}
@@ -152,7 +153,7 @@ struct RuntimeStatus {
   double peer_fragmentation = 0;  // 0: all free leased memory is one piece
 };
 
-class Runtime {
+class AQUA_API Runtime {
  public:
   // Blocks until the host tier is touched (about 0.3 s a GiB); does not wait for the
   // coordinator. invalid_argument, resource_exhausted, unavailable (a GPU on a machine without
@@ -197,7 +198,7 @@ class Runtime {
 
   [[nodiscard]] RuntimeStatus status() const;
   [[nodiscard]] device::Device& device() noexcept;  // for the library's own headers
-  class Impl;
+  class AQUA_LOCAL Impl;
   [[nodiscard]] Impl& impl() noexcept { return *impl_; }  // likewise
 
  private:

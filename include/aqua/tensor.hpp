@@ -18,6 +18,7 @@
 #include <optional>
 #include <string>
 
+#include "aqua/export.h"
 #include "aqua/result.hpp"
 #include "aqua/types.hpp"
 
@@ -52,7 +53,7 @@ class Placement;    // src/tensor/placement.hpp
 //
 // Threads: one at a time; may be released on another thread than it was taken on.
 // Owns:    the claim. Keep it short: a reclaim waits for it, up to its deadline.
-class Pin {
+class AQUA_API Pin {
  public:
   Pin() = default;
   Pin(Pin&& other) noexcept;
@@ -85,7 +86,7 @@ class Pin {
 // (without waiting for it). Must not outlive the runtime it came from.
 //
 // Threads: const methods and pin() may be called concurrently.
-class AquaTensor {
+class AQUA_API AquaTensor {
  public:
   AquaTensor() = default;
   explicit AquaTensor(std::shared_ptr<TensorEntry> entry) noexcept;

@@ -12,13 +12,14 @@
 #include <cstddef>
 #include <memory>
 
+#include "aqua/export.h"
 #include "aqua/result.hpp"
 
 namespace aqua {
 
 class TicketState;  // src/transfer/ticket_state.hpp
 
-class Ticket {
+class AQUA_API Ticket {
  public:
   Ticket() noexcept;  // belongs to no transfer: every question is failed_precondition
   explicit Ticket(std::shared_ptr<TicketState> state) noexcept;

@@ -76,8 +76,9 @@ void TensorEntry::unpin(const Pin& pin, Stream last_use) noexcept {
     const MutexLock lock(mu_);
     Placement& place = *pin.placement_;
     const bool wrote = pin.access_ == Access::write;
-    if (!place.record_use(context_.device, last_use, wrote).ok())
-      lost_.store(true);  // the device died
+    const auto recorded = place.record_use(context_.device, last_use, wrote);
+    // A stream that is no more has no work left; any other refusal means that the device died.
+    if (!recorded.ok() && recorded.error().code != Code::invalid_argument) lost_.store(true);
     --(wrote ? place.write_pins : place.read_pins);
     nudge = phase_ != Phase::stable || place.retired;
     if (wrote && to_ != nullptr) mark_dirty(pin.offset_, pin.bytes_);

@@ -68,6 +68,17 @@ TEST_F(Pins, AreCountedUntilReleasedAndMoveWithTheirHandle) {
   EXPECT_EQ(tensor_.entry()->pins().readers, 0U);
 }
 
+TEST_F(Pins, ReleasedOnAStreamThatIsNoMoreLoseNothing) {
+  const Stream passing = gpu_->create_stream().value();
+  const Bytes bytes = some_bytes(1_MiB, 3);
+  Pin pin = tensor_.pin(Access::write, passing).value();
+  post_write(pin, passing, bytes);
+  ASSERT_TRUE(gpu_->destroy_stream(passing).ok());  // waits for its work
+  pin.release();
+  EXPECT_FALSE(tensor_.lost());
+  EXPECT_EQ(read(tensor_, a_), bytes);
+}
+
 TEST_F(Pins, MakeAReaderWaitForWritesOfOtherStreams) {
   for (std::uint32_t round = 0; round < 50; ++round) {
     const Bytes bytes = some_bytes(4096, round);

@@ -1,0 +1,63 @@
+/* The runtime: libaqua in one process, for one device. */
+#ifndef AQUA_C_RUNTIME_H
+#define AQUA_C_RUNTIME_H
+
+#include "aqua/c/options.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Part of other structs: never changes. */
+typedef struct aqua_tier_status {
+  size_t tensors;
+  size_t tensor_bytes;
+  size_t capacity_bytes;
+} aqua_tier_status;
+
+typedef struct aqua_runtime_status {
+  size_t struct_size;
+  aqua_tier_status local;
+  aqua_tier_status peer;
+  aqua_tier_status host;
+  size_t lost_tensors;
+  size_t lent_bytes;    /* slabs put up by us, held by others or not */
+  size_t held_bytes;    /* of these, in others' hands */
+  uint64_t promotions;  /* tensors moved up ... */
+  uint64_t evacuations; /* ... and off slabs being reclaimed */
+  uint64_t promoted_bytes;
+  uint64_t evacuated_bytes;
+  double peer_fragmentation; /* 0: all free leased memory is one piece */
+  uint32_t connected;        /* 1: to the coordinator */
+  uint32_t reserved;
+  char device[AQUA_NAME_BYTES];
+  char last_error[256]; /* of the connection */
+} aqua_runtime_status;
+#define AQUA_RUNTIME_STATUS_INIT                                                                \
+  {                                                                                             \
+    sizeof(aqua_runtime_status), {0, 0, 0}, {0, 0, 0}, {0, 0, 0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
+        {0}, {                                                                                  \
+      0                                                                                         \
+    }                                                                                           \
+  }
+
+/* Blocks until the host tier is touched (about 0.3 s a GiB); does not wait for the coordinator.
+ * `options` may be NULL. invalid_argument, resource_exhausted or unimplemented (a device that
+ * this build or machine does not have) name the option. */
+AQUA_CALL aqua_error* aqua_runtime_open(const aqua_runtime_options* options, aqua_runtime* runtime);
+/* Gives back what is leased, withdraws what is offered, leaves. Waits for calls of other
+ * threads that are under way, and for about a second at most beyond.
+ *   failed_precondition  tensors, pins, pools or emulated memory of it are still alive (the
+ *                        message counts them), or this is one of its callbacks. It stays open.
+ * Layouts belong to no runtime. Tickets and reclaims may be asked and freed afterwards. */
+AQUA_CALL aqua_error* aqua_runtime_close(aqua_runtime runtime);
+AQUA_CALL aqua_error* aqua_runtime_get_status(aqua_runtime runtime, aqua_runtime_status* status);
+/* Call it once every few iterations. Runs callbacks that wait, where they are to run here; with
+ * nothing to do it costs nanoseconds. */
+AQUA_CALL aqua_error* aqua_runtime_tick(aqua_runtime runtime);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

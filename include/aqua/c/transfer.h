@@ -1,0 +1,50 @@
+/* Moving KV blocks between an engine's cache and a tensor, and the tickets that tell how far
+ * it is. */
+#ifndef AQUA_C_TRANSFER_H
+#define AQUA_C_TRANSFER_H
+
+#include "aqua/c/error.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Queues the move of the listed blocks to (offload) or from (fetch) the tensor, from `offset`
+ * on, in the layout's packed form. In stream order: after the work posted to `stream` before,
+ * before the work posted afterwards. The list and the layout are not needed once it returns.
+ * `ticket` may be NULL where nobody will ask.
+ *   invalid_argument  a block number twice or too large, more bytes than the tensor has from
+ *                     `offset` on, a stream of another device
+ *   data_loss         the tensor's bytes are gone
+ * On an error nothing has changed but, for codes of the device, the destination. */
+AQUA_CALL aqua_error* aqua_offload(aqua_layout layout, const uint32_t* blocks, size_t block_count,
+                                   aqua_tensor tensor, size_t offset, aqua_stream stream,
+                                   aqua_ticket* ticket);
+AQUA_CALL aqua_error* aqua_fetch(aqua_layout layout, const uint32_t* blocks, size_t block_count,
+                                 aqua_tensor tensor, size_t offset, aqua_stream stream,
+                                 aqua_ticket* ticket);
+
+/* "Still running" is a state, not an error. *done is 1 once every byte has arrived, 0 while work
+ * is queued or running.
+ *   data_loss    source or destination memory died: recompute the blocks
+ *   cancelled    aqua_ticket_cancel() came first
+ *   unavailable  its runtime is just being closed; ask again
+ *   any other code that is not repeated by the next call: the question failed, ask again */
+AQUA_CALL aqua_error* aqua_ticket_done(aqua_ticket ticket, int* done);
+/* Blocks this host thread until it is over; the errors are those of aqua_ticket_done(). */
+AQUA_CALL aqua_error* aqua_ticket_wait(aqua_ticket ticket);
+/* Whether this layer's bytes have all arrived. Layers arrive in order. */
+AQUA_CALL aqua_error* aqua_ticket_layer_done(aqua_ticket ticket, uint32_t layer, int* done);
+/* Skips what has not started; the destination's bytes are undefined afterwards. No effect once
+ * it is done. */
+AQUA_CALL aqua_error* aqua_ticket_cancel(aqua_ticket ticket);
+/* Bytes that the transfer moves in all. */
+AQUA_CALL aqua_error* aqua_ticket_get_bytes(aqua_ticket ticket, size_t* bytes);
+/* Cancels nothing: the transfer runs on. */
+AQUA_CALL aqua_error* aqua_ticket_free(aqua_ticket ticket);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,47 @@
+/* The words that every C header shares; see aqua/aqua.h for the rules. */
+#ifndef AQUA_C_TYPES_H
+#define AQUA_C_TYPES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "aqua/export.h"
+
+/* A stream of the runtime's device: a cudaStream_t, or one of aqua_emulated_stream_create().
+ * Borrowed: it lives until the work it was named for is done. 0: the default stream. */
+typedef uintptr_t aqua_stream;
+
+typedef struct aqua_runtime {
+  uint64_t id;
+} aqua_runtime;
+typedef struct aqua_tensor {
+  uint64_t id;
+} aqua_tensor;
+typedef struct aqua_pin {
+  uint64_t id;
+} aqua_pin;
+typedef struct aqua_layout {
+  uint64_t id;
+} aqua_layout;
+typedef struct aqua_ticket {
+  uint64_t id;
+} aqua_ticket;
+typedef struct aqua_reclaim {
+  uint64_t id;
+} aqua_reclaim;
+typedef struct aqua_pool {
+  uint64_t id;
+} aqua_pool;
+
+/* Where a tensor's bytes are, fastest first. */
+typedef uint32_t aqua_tier;
+enum {
+  AQUA_TIER_LOCAL = 0, /* the device's own memory */
+  AQUA_TIER_PEER = 1,  /* memory that a neighbouring device's owner has lent */
+  AQUA_TIER_HOST = 2   /* this server's DRAM */
+};
+
+/* Names that come back in structs: cut off where they do not fit, always ended by a zero. */
+#define AQUA_NAME_BYTES 64
+
+#endif

@@ -1,0 +1,24 @@
+// The engine's C callbacks as the C++ ones that the runtime takes.
+#pragma once
+
+#include "aqua/c/options.h"
+#include "aqua/runtime.hpp"
+
+namespace aqua::capi {
+
+[[nodiscard]] Callbacks to_callbacks(const aqua_callbacks& callbacks);
+
+// Code of the engine's runs while one of these lives, called by us on this thread.
+class InCallback {
+ public:
+  InCallback() noexcept { ++depth(); }
+  ~InCallback() { --depth(); }
+  InCallback(const InCallback&) = delete;
+  InCallback& operator=(const InCallback&) = delete;
+  [[nodiscard]] static bool any() noexcept { return depth() > 0; }
+
+ private:
+  [[nodiscard]] static unsigned& depth() noexcept;
+};
+
+}  // namespace aqua::capi

@@ -1,0 +1,23 @@
+#include "capi/stream_check.hpp"
+
+#include "base/try.hpp"
+#include "capi/convert.hpp"
+#include "device/device.hpp"
+
+namespace aqua::capi {
+
+Result<void> check_stream(Runtime& runtime, std::uint64_t runtime_id, aqua_stream stream) {
+  struct Seen {
+    std::uint64_t runtime = 0;
+    aqua_stream stream = 0;
+  };
+  thread_local Seen last;
+  if (stream == 0 || (last.runtime == runtime_id && last.stream == stream)) [[likely]]
+    return {};
+  AQUA_ASSIGN(const auto probe, runtime.device().create_event());
+  AQUA_TRY(runtime.device().record(*probe, to_stream(stream)));
+  last = {runtime_id, stream};
+  return {};
+}
+
+}  // namespace aqua::capi

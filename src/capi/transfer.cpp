@@ -1,0 +1,152 @@
+#include "aqua/c/transfer.h"
+
+#include "capi/call.hpp"
+#include "capi/convert.hpp"
+#include "capi/objects.hpp"
+#include "capi/open_runtime.hpp"
+
+namespace aqua::capi {
+namespace {
+
+enum class Way : std::uint8_t { offload, fetch };
+
+struct Move {
+  aqua_layout layout;
+  const uint32_t* blocks;
+  std::size_t block_count;
+  aqua_tensor tensor;
+  std::size_t offset;
+  aqua_stream stream;
+};
+
+Result<BlockList> to_list(const char* what, const Layout& layout, const Move& move) {
+  if (move.block_count == 0) return BlockList{};
+  if (move.blocks == nullptr) return null_argument(what, "blocks");
+  // Before any of them is read: a longer list names a block twice, or is shorter than it says.
+  if (move.block_count > layout.spec().block_count) {
+    return Error{Code::invalid_argument,
+                 concat(what, ": block_count is ", move.block_count, ", the layout has ",
+                        layout.spec().block_count, " blocks")};
+  }
+  return BlockList(move.blocks, move.block_count);
+}
+
+Result<Ticket> post(const char* what, Way way, const Move& move, TensorObject& tensor) {
+  AQUA_ASSIGN(const auto layout, layouts().use(what, move.layout.id));
+  AQUA_ASSIGN(const BlockList list, to_list(what, *layout, move));
+  Runtime& runtime = **tensor.runtime;
+  const Stream stream = to_stream(move.stream);
+  return way == Way::offload ? runtime.offload(*layout, list, tensor.tensor, stream, move.offset)
+                             : runtime.fetch(tensor.tensor, *layout, list, stream, move.offset);
+}
+
+Result<void> start(const char* what, Way way, const Move& move, aqua_ticket* ticket) {
+  AQUA_ASSIGN(const auto tensor, tensors().use(what, move.tensor.id));
+  const std::uint64_t runtime = tensor->runtime.id();
+  if (ticket == nullptr) {
+    AQUA_TRY(post(what, way, move, *tensor));
+    return {};
+  }
+  // The handle first: once work is queued nothing may fail any more.
+  AQUA_ASSIGN(const std::uint64_t id, tickets().insert(runtime, TicketObject{runtime, Ticket()}));
+  AQUA_ASSIGN(const auto made, tickets().use(what, id));
+  auto posted = post(what, way, move, *tensor);
+  if (!posted.ok()) {
+    (void)tickets().end(what, id);
+    return std::move(posted).error();
+  }
+  made->ticket = std::move(posted).value();
+  ticket->id = id;
+  return {};
+}
+
+// Asks a ticket while its runtime, if there still is one, stays open.
+template <typename Question>
+Result<void> ask(const char* what, aqua_ticket ticket, Question&& question) {
+  AQUA_ASSIGN(const auto asked, tickets().use(what, ticket.id));
+  AQUA_ASSIGN(const auto open, keep_open(what, asked->runtime));
+  return question(asked->ticket);
+}
+
+}  // namespace
+}  // namespace aqua::capi
+
+using namespace aqua::capi;
+using aqua::Result;
+using aqua::Ticket;
+
+extern "C" {
+
+aqua_error* aqua_offload(aqua_layout layout, const uint32_t* blocks, size_t block_count,
+                         aqua_tensor tensor, size_t offset, aqua_stream stream,
+                         aqua_ticket* ticket) {
+  return call([&] {
+    return start("aqua_offload", Way::offload,
+                 {layout, blocks, block_count, tensor, offset, stream}, ticket);
+  });
+}
+
+aqua_error* aqua_fetch(aqua_layout layout, const uint32_t* blocks, size_t block_count,
+                       aqua_tensor tensor, size_t offset, aqua_stream stream, aqua_ticket* ticket) {
+  return call([&] {
+    return start("aqua_fetch", Way::fetch, {layout, blocks, block_count, tensor, offset, stream},
+                 ticket);
+  });
+}
+
+aqua_error* aqua_ticket_done(aqua_ticket ticket, int* done) {
+  return call([&]() -> Result<void> {
+    constexpr const char* what = "aqua_ticket_done";
+    AQUA_CAPI_NOT_NULL(what, done);
+    return ask(what, ticket, [&](const Ticket& asked) -> Result<void> {
+      AQUA_ASSIGN(const bool over, asked.done());
+      *done = over ? 1 : 0;
+      return {};
+    });
+  });
+}
+
+aqua_error* aqua_ticket_wait(aqua_ticket ticket) {
+  return call(
+      [&] { return ask("aqua_ticket_wait", ticket, [](Ticket& asked) { return asked.wait(); }); });
+}
+
+aqua_error* aqua_ticket_layer_done(aqua_ticket ticket, uint32_t layer, int* done) {
+  return call([&]() -> Result<void> {
+    constexpr const char* what = "aqua_ticket_layer_done";
+    AQUA_CAPI_NOT_NULL(what, done);
+    return ask(what, ticket, [&](const Ticket& asked) -> Result<void> {
+      AQUA_ASSIGN(const bool over, asked.layer_done(layer));
+      *done = over ? 1 : 0;
+      return {};
+    });
+  });
+}
+
+aqua_error* aqua_ticket_cancel(aqua_ticket ticket) {
+  return call([&] {
+    return ask("aqua_ticket_cancel", ticket, [](Ticket& asked) -> Result<void> {
+      asked.cancel();
+      return {};
+    });
+  });
+}
+
+aqua_error* aqua_ticket_get_bytes(aqua_ticket ticket, size_t* bytes) {
+  return call([&]() -> Result<void> {
+    constexpr const char* what = "aqua_ticket_get_bytes";
+    AQUA_CAPI_NOT_NULL(what, bytes);
+    AQUA_ASSIGN(const auto asked, tickets().use(what, ticket.id));
+    *bytes = asked->ticket.bytes();
+    return {};
+  });
+}
+
+aqua_error* aqua_ticket_free(aqua_ticket ticket) {
+  return call([&]() -> Result<void> {
+    AQUA_ASSIGN(const auto last, tickets().end("aqua_ticket_free", ticket.id));
+    return {};
+  });
+}
+
+}  // extern "C"

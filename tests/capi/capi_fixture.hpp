@@ -1,0 +1,60 @@
+// A runtime of the C ABI on an emulated GPU, and outcomes that compare as codes.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include "aqua/aqua.h"
+#include "aqua/aqua_emulated.h"
+
+namespace aqua::test {
+
+// The code of an outcome, which it frees. An error without a message is a failure.
+inline aqua_code code_of(aqua_error* error) {
+  const aqua_code code = aqua_error_code(error);
+  if (error != nullptr) {
+    EXPECT_STRNE(aqua_error_message(error), "");
+  }
+  aqua_error_free(error);
+  return code;
+}
+
+class CapiFixture : public ::testing::Test {
+ protected:
+  CapiFixture() {
+    char pattern[] = "/tmp/aqua-capi-XXXXXX";
+    directory_ = ::mkdtemp(pattern);
+    runtime_ = open();
+  }
+  ~CapiFixture() override {
+    const aqua_code code = code_of(aqua_runtime_close(runtime_));
+    EXPECT_TRUE(code == AQUA_OK || code == AQUA_NOT_FOUND) << aqua_code_name(code);
+    std::filesystem::remove_all(directory_);
+  }
+
+  aqua_runtime open() {
+    aqua_runtime_options options = AQUA_RUNTIME_OPTIONS_INIT;
+    options.device = "emu:9";
+    options.coordinator = "none";
+    options.socket_directory = directory_.c_str();
+    options.host_bytes = std::size_t{8} << 20;
+    aqua_runtime runtime{};
+    EXPECT_EQ(code_of(aqua_runtime_open(&options, &runtime)), AQUA_OK);
+    return runtime;
+  }
+  aqua_tensor tensor(std::size_t bytes = 4096) {
+    aqua_tensor_options options = AQUA_TENSOR_OPTIONS_INIT;
+    options.bytes = bytes;
+    aqua_tensor made{};
+    EXPECT_EQ(code_of(aqua_tensor_allocate(runtime_, &options, &made)), AQUA_OK);
+    return made;
+  }
+
+  std::string directory_;
+  aqua_runtime runtime_{};
+};
+
+}  // namespace aqua::test
