@@ -1,6 +1,7 @@
 #include "runtime/pool_share.hpp"
 
 #include "aqua/elastic_pool.hpp"
+#include "base/concat.hpp"
 #include "base/try.hpp"
 #include "runtime/impl.hpp"
 
@@ -58,6 +59,13 @@ ElasticPool::~ElasticPool() = default;
 
 Result<std::unique_ptr<ElasticPool>> ElasticPool::create(Runtime& runtime,
                                                          const ElasticPoolOptions& options) {
+  // Asked first: addresses for a million planes would be taken before the memory is missed.
+  const std::size_t total = runtime.device().info().total_bytes;
+  if (options.planes != 0 && options.plane_bytes > total / options.planes) {
+    return Error{Code::resource_exhausted,
+                 concat("elastic pool: ", options.planes, " planes of ", options.plane_bytes,
+                        " bytes on a device of ", total)};
+  }
   AQUA_ASSIGN(auto pool,
               lending::ElasticPool::create(runtime.device(), {.planes = options.planes,
                                                               .plane_bytes = options.plane_bytes,

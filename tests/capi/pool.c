@@ -60,5 +60,9 @@ void test_pool(const char* directory, const char* coordinator) {
   FAILS(AQUA_NOT_FOUND, aqua_pool_free(pool));
   wanted.plane_bytes = 1;
   FAILS(AQUA_INVALID_ARGUMENT, aqua_pool_create(runtime, &wanted, &pool));
+  wanted.plane_bytes = 512 * MIB; /* the device has 1 GiB */
+  FAILS(AQUA_RESOURCE_EXHAUSTED, aqua_pool_create(runtime, &wanted, &pool));
+  wanted.planes = SIZE_MAX;
+  FAILS(AQUA_RESOURCE_EXHAUSTED, aqua_pool_create(runtime, &wanted, &pool));
   OK(aqua_runtime_close(runtime));
 }

@@ -151,11 +151,16 @@ class Session {
   }
 
   void allocate() {
-    aqua_tensor_options options = AQUA_TENSOR_OPTIONS_INIT;
+    struct {
+      aqua_tensor_options known = AQUA_TENSOR_OPTIONS_INIT;
+      std::array<std::uint64_t, 8> newer{};
+    } given;
+    aqua_tensor_options& options = given.known;
     options.bytes = in_.number();
     options.discardable = in_.byte() & 1;
     options.host_only = in_.byte() & 1;
-    if (in_.byte() > 240) options.struct_size = in_.number() % 64;
+    if (in_.byte() > 240) options.struct_size = in_.number() % sizeof given;
+    if (in_.byte() > 240) given.newer[0] = in_.byte();
     const std::uint64_t runtime = pick();
     aqua_tensor tensor{};
     const bool well = ok(aqua_tensor_allocate({runtime}, &options, &tensor));
