@@ -91,6 +91,8 @@ Result<Options> parse_options(std::span<const char* const> arguments) {
       options.version = true;
     } else if (option == "--share-producers") {
       options.limits.share_producers = true;
+    } else if (option == "--share-device") {
+      options.limits.share_device = true;
     } else if (const std::size_t equals = option.find('='); equals != std::string_view::npos) {
       AQUA_TRY(set_value(options, option.substr(0, equals), option.substr(equals + 1)));
     } else if (std::find(std::begin(kValued), std::end(kValued), option) == std::end(kValued)) {
@@ -135,6 +137,7 @@ Matches lenders and borrowers of GPU memory on this machine.
   --client-ttl MS               silence after which a client is suspect (3000)
   --lease-ttl MS                silence after which its leases are (5000)
   --share-producers             let several consumers borrow from one producer
+  --share-device                let engines on one device borrow from each other
   --max-watches N               long polls at one time; more get 503 (512)
   --socket-mode OCTAL           mode of both sockets (600)
   --allow-uid UID               let this user connect too; may be repeated

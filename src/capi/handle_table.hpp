@@ -132,6 +132,12 @@ class HandleTable {
     Chunk* const chunk = chunks_[index / kChunkSlots].load(std::memory_order_acquire);
     return chunk == nullptr ? nullptr : &(*chunk)[index % kChunkSlots];
   }
+  // Of a slot that was given out before, so its chunk is there.
+  [[nodiscard]] std::atomic<std::uint32_t>& next_of(std::uint32_t index) noexcept {
+    Slot* const slot = at(index);
+    if (slot == nullptr) __builtin_unreachable();
+    return slot->next;
+  }
   [[nodiscard]] Slot* find(std::uint64_t id) noexcept {
     const Handle handle{id};
     if (handle.kind() != kKind || handle.index() >= kMost) return nullptr;
@@ -139,8 +145,8 @@ class HandleTable {
   }
 
   [[nodiscard]] Slot* take_free() {
-    const auto next = [this](std::uint32_t i) -> std::atomic<std::uint32_t>& {
-      return at(i)->next;
+    const auto next = [this](std::uint32_t i) -> auto& {
+      return next_of(i);
     };
     if (const std::uint32_t index = free_.pop(next); index != FreeList::kNone) return at(index);
     if (used_.load(std::memory_order_relaxed) >= kMost) return nullptr;
@@ -161,8 +167,8 @@ class HandleTable {
   void destroy(Slot& slot) noexcept {
     slot.object()->~T();
     if (!slot.word.retire()) return;  // 2^32 generations: the slot rests
-    free_.push(slot.index,
-               [this](std::uint32_t i) -> std::atomic<std::uint32_t>& { return at(i)->next; });
+    free_.push(
+        slot.index, [this](std::uint32_t i) -> auto& { return next_of(i); });
   }
 
   std::array<std::atomic<Chunk*>, kChunks> chunks_{};

@@ -105,7 +105,7 @@ std::string Ledger::check_pairs() const {
     const ClientInfo& from = lender->second.info;
     const ClientInfo& to = borrower->second.info;
     if (!from.producer || !to.consumer) return broken("roles");
-    if (from.device == to.device) return broken("one device");
+    if (!limits_.share_device && from.device == to.device) return broken("one device");
     if (from.server != to.server || from.domain != to.domain) return broken("cannot share");
     if (!limits_.share_producers && pairs_.consumers_of(producer).size() > 1) {
       return broken("its producer has another consumer");

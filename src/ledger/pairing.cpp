@@ -7,10 +7,10 @@ namespace aqua::ledger {
 namespace {
 
 // Memory is shared inside one server and NVLink domain, between two devices.
-bool can_share(const ClientInfo& producer, const ClientInfo& consumer) {
+bool can_share(const ClientInfo& producer, const ClientInfo& consumer, const Limits& limits) {
   return producer.producer && consumer.consumer && producer.id != consumer.id &&
          producer.server == consumer.server && producer.domain == consumer.domain &&
-         producer.device != consumer.device;
+         (limits.share_device || producer.device != consumer.device);
 }
 
 }  // namespace
@@ -21,11 +21,11 @@ Result<void> Ledger::pair(const ClientId& producer, const ClientId& consumer) {
   }
   AQUA_ASSIGN(const Client* lender, known(producer, "pair"));
   AQUA_ASSIGN(const Client* borrower, known(consumer, "pair"));
-  if (!can_share(lender->info, borrower->info)) {
+  if (!can_share(lender->info, borrower->info, limits_)) {
     return Error{
         Code::failed_precondition,
         concat("pair: producer ", to_string(producer), " and consumer ", to_string(consumer),
-               " need these roles, one server, one domain and two devices")};
+               " need these roles, one server, one domain and two devices (see --share-device)")};
   }
   const std::optional<ClientId> before = pairs_.producer_of(consumer);
   std::vector<ClientId> displaced;
@@ -93,7 +93,7 @@ bool Ledger::loose(const ClientId& consumer) const {
 }
 
 bool Ledger::may_pair(const Client& producer, const Client& consumer) const {
-  return can_share(producer.info, consumer.info) && loose(consumer.info.id) &&
+  return can_share(producer.info, consumer.info, limits_) && loose(consumer.info.id) &&
          (limits_.share_producers || pairs_.consumers_of(producer.info.id).empty());
 }
 

@@ -129,6 +129,7 @@ struct Limits {
   std::size_t event_window = 65536;    // older events are forgotten; readers get a snapshot
   std::size_t finished_reclaims = 16;  // completed ones remembered per producer
   bool share_producers = false;        // false: one producer to one consumer
+  bool share_device = false;           // true: also between two clients on one device
 };
 
 [[nodiscard]] std::string_view to_string(SlabState state) noexcept;

@@ -23,16 +23,33 @@ TEST(Options, EverythingFollowsTheDataDirectory) {
 }
 
 TEST(Options, EveryOptionIsTaken) {
-  const auto options =
-      parse({"--data=/d", "--listen", "127.0.0.1:7070", "--lifeline", "/l", "--client-ttl", "100",
-             "--lease-ttl=200", "--share-producers", "--max-watches", "7", "--socket-mode", "660",
-             "--allow-uid", "1000", "--allow-uid", "1001", "--log-level", "debug"});
+  const auto options = parse({"--data=/d",
+                              "--listen",
+                              "127.0.0.1:7070",
+                              "--lifeline",
+                              "/l",
+                              "--client-ttl",
+                              "100",
+                              "--lease-ttl=200",
+                              "--share-producers",
+                              "--share-device",
+                              "--max-watches",
+                              "7",
+                              "--socket-mode",
+                              "660",
+                              "--allow-uid",
+                              "1000",
+                              "--allow-uid",
+                              "1001",
+                              "--log-level",
+                              "debug"});
   ASSERT_TRUE(options.ok()) << options.error().message;
   EXPECT_EQ(to_string(options->listen), "127.0.0.1:7070");
   EXPECT_EQ(options->lifeline, "/l");
   EXPECT_EQ(options->limits.client_ttl, ledger::Time{100});
   EXPECT_EQ(options->limits.lease_ttl, ledger::Time{200});
   EXPECT_TRUE(options->limits.share_producers);
+  EXPECT_TRUE(options->limits.share_device);
   EXPECT_EQ(options->max_watches, 7U);
   EXPECT_EQ(options->socket_mode, 0660U);
   EXPECT_EQ(options->allowed_uids, (std::set<std::uint32_t>{1000, 1001}));

@@ -49,6 +49,22 @@ TEST_F(LedgerPairing, SharingLiftsThat) {
   EXPECT_EQ(ledger.pairs().size(), 2u);
 }
 
+TEST_F(LedgerPairing, EnginesOnOneDeviceLendToEachOtherOnlyWhereThatIsAllowed) {
+  for (const bool allowed : {false, true}) {
+    ledger = Ledger(Limits{.share_device = allowed});
+    join_producer(1);
+    offer(small, slabs(0, 1));
+    ClientInfo info = client_info(3, false, true);
+    info.device = client_info(1, true, false).device;
+    join(info);
+    if (allowed) {
+      EXPECT_EQ(lease(info.id, 1).at(0).slab.producer, small);
+    } else {
+      refused(Code::unavailable, [&] { return ledger.lease(info.id, 1, kPlenty, now); });
+    }
+  }
+}
+
 TEST_F(LedgerPairing, OnlyDevicesThatCanShareMemoryArePaired) {
   offer(large, slabs(0, 4));
   const auto never = [&](ClientInfo info) {

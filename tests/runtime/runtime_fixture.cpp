@@ -30,6 +30,7 @@ void RuntimeFixture::start_daemon() {
   options.listen.path = directory_ + "/coordinator.sock";
   options.lifeline = directory_ + "/lifeline.sock";
   options.log_level = "off";
+  options.limits.share_device = one_device_;
   auto daemon = coordinator::Daemon::start(options);
   if (!daemon.ok()) FAIL() << daemon.error().message;
   daemon_ = std::make_unique<Daemon>(Daemon{std::move(daemon).value()});

@@ -33,6 +33,7 @@ class RuntimeFixture : public ::testing::Test {
   static void await(const std::function<bool()>& condition);
 
   std::string directory_;
+  bool one_device_ = false;  // of the next daemon: engines on one device are paired too
 
  private:
   struct Daemon;
