@@ -46,9 +46,12 @@ constexpr std::uint64_t kKeptBytes = std::uint64_t{16} << 20;
 template <typename Kernel>
 cudaError_t run(Kernel* kernel, const CopyLaunch& launch, const Shape& shape, std::size_t shared,
                 void* stream) {
-  kernel<<<shape.ctas, shape.warps * kLanes, shared, static_cast<cudaStream_t>(stream)>>>(
-      plan_of(launch, shape));
-  return cudaGetLastError();
+  CopyPlan plan = plan_of(launch, shape);
+  void* arguments[] = {&plan};
+  // Its own result, not the thread's last error: that may be somebody else's.
+  return cudaLaunchKernel(reinterpret_cast<const void*>(kernel), dim3(shape.ctas),
+                          dim3(shape.warps * kLanes), arguments, shared,
+                          static_cast<cudaStream_t>(stream));
 }
 
 cudaError_t load(DeviceTraits& traits) {
@@ -56,6 +59,9 @@ cudaError_t load(DeviceTraits& traits) {
   if (const auto e = cudaFuncGetAttributes(&attributes, vector_kernel<true>)) return e;
   if (const auto e = cudaFuncGetAttributes(&attributes, vector_kernel<false>)) return e;
   if (traits.capability_major < 9) return cudaSuccess;
+  // Built for older GPUs alone, that kernel is empty whatever the GPU could do.
+  if (const auto e = cudaFuncGetAttributes(&attributes, bulk_kernel)) return e;
+  if (attributes.ptxVersion < 90) return cudaSuccess;
   traits.bulk_warps = bulk_warps(traits.shared_bytes);
   return cudaFuncSetAttribute(bulk_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                               static_cast<int>(traits.bulk_warps * sizeof(RingMemory)));

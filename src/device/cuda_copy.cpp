@@ -79,7 +79,7 @@ Result<void> CudaDevice::copy(CopyBatch batch, Stream stream, const CopyOptions&
     method = CopyMethod::batched;
   }
   if (method == CopyMethod::batched && supports(method, stream) &&
-      copy_batched(runs, native(stream))) {
+      CudaReach(driver(), *reachable_).covers(runs) && copy_batched(runs, native(stream))) {
     return {};
   }
   return copy_each(batch, runs, native(stream));
@@ -124,13 +124,20 @@ bool CudaDevice::copy_batched(Runs runs, CUstream stream) {
     s.src.push_back(address(run.src));
     s.bytes.push_back(run.bytes);
   }
+  constexpr std::size_t kMost = 4096;  // a call: drivers were seen to crash on tens of thousands
   CUmemcpyAttributes attributes{};
   // Any other order may read a source before earlier work of the stream has written it.
   attributes.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM;
   std::size_t first = 0;
   std::size_t failed = 0;
-  return driver().MemcpyBatchAsync(s.dst.data(), s.src.data(), s.bytes.data(), runs.size(),
-                                   &attributes, &first, 1, &failed, stream) == CUDA_SUCCESS;
+  for (std::size_t i = 0; i < runs.size(); i += kMost) {
+    const std::size_t count = std::min(kMost, runs.size() - i);
+    if (driver().MemcpyBatchAsync(&s.dst[i], &s.src[i], &s.bytes[i], count, &attributes, &first, 1,
+                                  &failed, stream) != CUDA_SUCCESS) {
+      return false;
+    }
+  }
+  return true;
 }
 
 // A run may join allocations of the engine's that happen to be neighbours, or reach across host

@@ -9,7 +9,8 @@
 namespace aqua::device {
 namespace {
 
-constexpr int kOldestDriver = 12000;
+// The kernels' runtime is the toolkit's; it runs on drivers of its major version and newer ones.
+constexpr int kOldestDriver = CUDA_VERSION / 1000 * 1000;
 
 Result<void*> find(PFN_cuGetProcAddress_v12000 get, const char* name, int version) {
   void* function = nullptr;
@@ -17,8 +18,9 @@ Result<void*> find(PFN_cuGetProcAddress_v12000 get, const char* name, int versio
   // Default: functions of stream 0 mean the legacy stream, as in every engine.
   const CUresult asked = get(name, &function, version, CU_GET_PROC_ADDRESS_DEFAULT, &found);
   if (asked == CUDA_SUCCESS && function != nullptr) return function;
-  return Error{Code::unavailable, concat("CUDA driver: no ", name, " of version ", version,
-                                         "; a driver of CUDA 12.0 or later is needed")};
+  return Error{Code::unavailable,
+               concat("CUDA driver: no ", name, " of version ", version, "; a driver of CUDA ",
+                      kOldestDriver / 1000, ".0 or later is needed")};
 }
 
 Result<CudaDriver> start() {
@@ -47,8 +49,8 @@ Result<CudaDriver> load_cuda_driver(const std::string& library) {
       reinterpret_cast<PFN_cuGetProcAddress_v12000>(::dlsym(handle, "cuGetProcAddress_v2"));
   if (get == nullptr) {
     return Error{Code::unavailable, concat("CUDA driver: ", library,
-                                           " has no cuGetProcAddress_v2: not a driver of CUDA "
-                                           "12.0 or later")};
+                                           " has no cuGetProcAddress_v2: not a driver of CUDA ",
+                                           kOldestDriver / 1000, ".0 or later")};
   }
   CudaDriver driver;
 #define AQUA_CUDA_LOAD(name, wanted)                                    \
@@ -60,7 +62,7 @@ Result<CudaDriver> load_cuda_driver(const std::string& library) {
 #undef AQUA_CUDA_LOAD
   if (driver.DriverGetVersion(&driver.version) != CUDA_SUCCESS || driver.version < kOldestDriver) {
     return Error{Code::unavailable, concat("CUDA driver: version ", driver.version, ", at least ",
-                                           kOldestDriver, " is needed")};
+                                           kOldestDriver, " is needed by this build")};
   }
   if (auto batch = find(get, "cuMemcpyBatchAsync", 12080); batch.ok()) {
     driver.MemcpyBatchAsync = reinterpret_cast<PFN_cuMemcpyBatchAsync_v12080>(*batch);

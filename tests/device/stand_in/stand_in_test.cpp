@@ -110,14 +110,18 @@ TEST_F(StandIn, UnderCaptureEveryMethodGoesCommandByCommand) {
   EXPECT_TRUE(device_->supports(CopyMethod::kernel, stream));
 }
 
-TEST_F(StandIn, AKernelNeverFollowsAPageableAddress) {
+TEST_F(StandIn, PageableAddressesGoToTheCopyEnginesOneByOne) {
   const Place place = make_place(*device_, 2_MiB);
   const Stream stream = device_->create_stream().value();
   std::vector<std::byte> memory(300'000);
   const auto batch = scattered(memory.data(), place.base(), 100);
-  EXPECT_EQ(calls_of("cuMemcpyBatchAsync", batch, stream, CopyMethod::kernel), 1U);
+  for (const CopyMethod method : {CopyMethod::kernel, CopyMethod::batched}) {
+    EXPECT_EQ(calls_of("cuMemcpyBatchAsync", batch, stream, method), 0U);
+    EXPECT_EQ(calls_of("cuMemcpyAsync", batch, stream, method), 100U);
+  }
   EXPECT_OK(device_->register_host(memory.data(), memory.size()));
-  EXPECT_EQ(calls_of("cuMemcpyBatchAsync", batch, stream, CopyMethod::kernel), 0U);
+  EXPECT_EQ(calls_of("cuMemcpyAsync", batch, stream, CopyMethod::kernel), 1U);  // the list
+  EXPECT_EQ(calls_of("cuMemcpyBatchAsync", batch, stream, CopyMethod::batched), 1U);
   EXPECT_OK(device_->unregister_host(memory.data(), memory.size()));
 }
 
