@@ -15,6 +15,8 @@ class TraceRange {
  public:
 #if defined(AQUA_NVTX)
   explicit TraceRange(const char* name) noexcept {
+    // NVTX would do it at its first call, where threads race.
+    [[maybe_unused]] static const bool started = (nvtxInitialize(nullptr), true);
     nvtxRangePushA(name);
   }
   ~TraceRange() {

@@ -119,6 +119,8 @@ Runtime::Impl::~Impl() {
     // A forked child has none of our threads, and must not end what is the parent's.
     (void)coordinator_.release();
     (void)exporter_.release();
+    (void)mover_.release();  // would wait for work that nothing here can finish
+    (void)migrator_.release();
     return;
   }
   if (curves_ != nullptr) curves_->stop();
