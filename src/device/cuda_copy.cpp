@@ -151,7 +151,7 @@ Result<void> CudaDevice::copy_each(const CopyBatch& batch, Runs runs, CUstream s
     std::tie(queued, refused) = queue(driver(), scratch.runs, stream);
     any = any || queued > 0;
   }
-  const auto outcome = check(driver(), refused, "copy", "cuMemcpyAsync");
+  auto outcome = check(driver(), refused, "copy", "cuMemcpyAsync");
   if (outcome.ok() || !any) return outcome;
   failures_.note(Stream{reinterpret_cast<std::uintptr_t>(stream)});
   return {};

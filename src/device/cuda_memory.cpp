@@ -115,7 +115,7 @@ Result<void> CudaDevice::register_host(std::byte* memory, std::size_t bytes) {
     }
     cuts_ = std::move(cuts);
   }
-  const auto registered =
+  auto registered =
       check(driver(),
             driver().MemHostRegister(memory, bytes,
                                      CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP),

@@ -30,7 +30,7 @@ Curve curve_of(const Physics& p) {
     const bool small = p.small_gbps > 0 && piece < kSmallPiece;
     const double piece_ns = std::max(p.piece_us * 1e3, static_cast<double>(piece) / p.gbps) +
                             (small ? static_cast<double>(piece) / p.small_gbps : 0);
-    for (const std::uint64_t count : {std::uint64_t{1}, 64 * 1024 * kKiB / piece}) {
+    for (const std::uint64_t count : {std::uint64_t{1}, (std::uint64_t{64} << 20) / piece}) {
       const double ns = p.fixed_us * 1e3 + static_cast<double>(count) * piece_ns;
       points.push_back({piece, count * piece, static_cast<std::uint64_t>(std::llround(ns))});
     }
