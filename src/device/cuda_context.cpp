@@ -13,12 +13,16 @@ CudaContext::Scope::Scope(const CudaDriver& driver, CUcontext context) noexcept 
   CUcontext current = nullptr;
   if (driver.CtxGetCurrent(&current) != CUDA_SUCCESS || current != context) {
     pushed_ = driver.CtxPushCurrent(context) == CUDA_SUCCESS;
+    entered_ = pushed_;
   }
   (void)driver.ThreadExchangeStreamCaptureMode(&mode_);
 }
 
 CudaContext::Scope::Scope(Scope&& other) noexcept
-    : driver_(std::exchange(other.driver_, nullptr)), pushed_(other.pushed_), mode_(other.mode_) {}
+    : driver_(std::exchange(other.driver_, nullptr)),
+      pushed_(other.pushed_),
+      entered_(other.entered_),
+      mode_(other.mode_) {}
 
 CudaContext::Scope::~Scope() {
   if (driver_ == nullptr) return;
@@ -54,16 +58,23 @@ CudaContext::~CudaContext() {
 }
 
 Result<CudaContext::Scope> CudaContext::enter() const {
-  if (fork_generation() == process_) return Scope(driver_, context_);
-  return Error{Code::failed_precondition,
-               concat("cuda:", ordinal_,
-                      " was opened by the parent process, and CUDA does not survive fork(); open "
-                      "it in the child, before anything else there uses CUDA")};
+  if (fork_generation() != process_) {
+    return Error{Code::failed_precondition,
+                 concat("cuda:", ordinal_,
+                        " was opened by the parent process, and CUDA does not survive fork(); open "
+                        "it in the child, before anything else there uses CUDA")};
+  }
+  Scope scope(driver_, context_);
+  if (scope.entered()) return scope;
+  return Error{Code::data_loss,
+               concat("cuda:", ordinal_, ": its context is gone, and all memory with it")};
 }
 
 std::optional<CudaContext::Scope> CudaContext::try_enter() const {
-  if (fork_generation() == process_) return Scope(driver_, context_);
-  return std::nullopt;
+  if (fork_generation() != process_) return std::nullopt;
+  std::optional<Scope> scope(std::in_place, driver_, context_);
+  if (!scope->entered()) scope.reset();
+  return scope;
 }
 
 int CudaContext::attribute(CUdevice_attribute attribute) const noexcept {

@@ -32,15 +32,19 @@ class CudaContext {
     Scope(Scope&& other) noexcept;
     Scope& operator=(Scope&&) = delete;
     ~Scope();
+    // False when the context could not be made current: it is gone.
+    [[nodiscard]] bool entered() const noexcept { return entered_; }
 
    private:
     const CudaDriver* driver_;
     bool pushed_ = false;
+    bool entered_ = true;
     CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;  // the thread's own, to restore
   };
-  // failed_precondition in a forked child.
+  // failed_precondition in a forked child; data_loss once the context is gone (the engine has
+  // called cudaDeviceReset, or the process is ending).
   [[nodiscard]] Result<Scope> enter() const;
-  // For destructors: nothing in a forked child.
+  // For destructors: nothing then.
   [[nodiscard]] std::optional<Scope> try_enter() const;
 
   [[nodiscard]] const CudaDriver& driver() const noexcept { return driver_; }

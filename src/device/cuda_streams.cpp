@@ -9,6 +9,23 @@
 #include "device/cuda_event.hpp"
 
 namespace aqua::device {
+namespace {
+
+// What a call says of an event. One whose context has been reset under it will never be
+// reached: that is the loss of what it stood for, not a wrong question to be asked again.
+Result<void> check_event(const CudaDriver& driver, CUresult result, const char* call) {
+  switch (result) {
+    case CUDA_ERROR_INVALID_HANDLE:
+    case CUDA_ERROR_INVALID_CONTEXT:
+    case CUDA_ERROR_NOT_INITIALIZED:
+    case CUDA_ERROR_DEINITIALIZED:
+      return Error{Code::data_loss, concat("event: ", describe(driver, call, result))};
+    default:
+      return check(driver, result, "event", call);
+  }
+}
+
+}  // namespace
 
 CudaDevice::~CudaDevice() {
   const auto scope = parts_.context->try_enter();
@@ -43,8 +60,10 @@ Result<void> CudaDevice::destroy_stream(Stream stream) {
   }
   const CUresult ended = driver().StreamSynchronize(native(stream));
   const CUresult destroyed = driver().StreamDestroy(native(stream));
+  failures_.forget(stream);  // the driver may give the next stream the same handle
   // A failure of its work is the events' to report; the stream is gone all the same.
-  if (ended == CUDA_SUCCESS || code_of(ended) == Code::data_loss) return {};
+  if (code_of(ended) == Code::data_loss) return {};
+  AQUA_TRY(check(driver(), ended, "destroy_stream", "cuStreamSynchronize"));
   return check(driver(), destroyed, "destroy_stream", "cuStreamDestroy");
 }
 
@@ -82,7 +101,7 @@ Result<bool> CudaDevice::query(const Event& event) {
   AQUA_ASSIGN(const auto scope, parts_.context->enter());
   const CUresult reached = driver().EventQuery(cuda->raw());
   if (reached == CUDA_ERROR_NOT_READY) return false;
-  AQUA_TRY(check(driver(), reached, "event", "cuEventQuery"));
+  AQUA_TRY(check_event(driver(), reached, "cuEventQuery"));
   if (cuda->mark.failure == 0) return true;
   cuda->mark.log->report(cuda->mark.failure);
   return Error{Code::data_loss, "event: a copy before it could not be queued to its end"};
@@ -92,7 +111,7 @@ Result<void> CudaDevice::synchronize(const Event& event) {
   const auto* cuda = dynamic_cast<const CudaEvent*>(&event);
   if (cuda == nullptr) return not_ours("synchronize", "event");
   AQUA_ASSIGN(const auto scope, parts_.context->enter());
-  AQUA_TRY(check(driver(), driver().EventSynchronize(cuda->raw()), "event", "cuEventSynchronize"));
+  AQUA_TRY(check_event(driver(), driver().EventSynchronize(cuda->raw()), "cuEventSynchronize"));
   AQUA_TRY(query(event));
   return {};
 }

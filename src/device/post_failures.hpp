@@ -30,6 +30,12 @@ class PostFailures {
     log->note_failure();
     any_.store(true);
   }
+  // The stream is no more. Events recorded on it keep what they have to report.
+  void forget(Stream stream) {
+    if (!any_.load()) return;
+    const MutexLock lock(mu_);
+    logs_.erase(stream);
+  }
   [[nodiscard]] FailureMark unreported(Stream stream) const {
     if (!any_.load()) return {};
     const MutexLock lock(mu_);
