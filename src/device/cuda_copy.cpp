@@ -100,13 +100,15 @@ Result<bool> CudaDevice::copy_by_kernel(Runs runs, CUstream stream, unsigned max
   kernels::CopyLaunch launch = kernels::describe({list, runs.size()});
   launch.segments = reinterpret_cast<const kernels::Segment*>(slot->device);
   launch.max_sms = max_sms != 0 ? max_sms : default_sms_;
-  auto posted =
+  auto listed =
       check(driver(), driver().MemcpyAsync(slot->device, address(slot->host), bytes, stream),
             "copy", "cuMemcpyAsync of the list");
-  if (posted.ok()) {
-    posted = check(driver(), static_cast<CUresult>(kernels::copy_segments(launch, stream)), "copy",
-                   "copy_segments");
+  if (!listed.ok()) {
+    parts_.uploads->unused(*slot);
+    return std::move(listed).error();
   }
+  auto posted = check(driver(), static_cast<CUresult>(kernels::copy_segments(launch, stream)),
+                      "copy", "copy_segments");
   parts_.uploads->posted(*slot, stream);
   AQUA_TRY(std::move(posted));
   return true;

@@ -69,10 +69,13 @@ Result<void> CudaRange::map(std::size_t offset, const CudaSlab& slab) {
 Result<void> CudaRange::unmap(std::size_t offset, std::size_t size) {
   AQUA_TRY(places_.check_taken(offset, size));
   const CudaDriver& driver = context_->driver();
-  AQUA_TRY(check(driver, driver.MemUnmap(first_ + offset, size), "unmap", "cuMemUnmap"));
-  mapped_->remove(base() + offset, size);
-  places_.release(offset);
-  return {};
+  mapped_->remove(base() + offset, size);  // first: no kernel may take it for reachable any more
+  auto unmapped = check(driver, driver.MemUnmap(first_ + offset, size), "unmap", "cuMemUnmap");
+  if (unmapped.ok())
+    places_.release(offset);
+  else
+    mapped_->add(base() + offset, size);
+  return unmapped;
 }
 
 }  // namespace aqua::device

@@ -88,12 +88,12 @@ Result<void> CudaSlab::check_import_size(std::size_t granularity) const {
     return Error{Code::resource_exhausted,
                  concat("import_slab: ", describe(driver, "cuMemAddressReserve", reserved))};
   }
-  const auto fits = [&](std::size_t size) {
-    if (driver.MemMap(base, size, 0, handle_, 0) != CUDA_SUCCESS) return false;
-    (void)driver.MemUnmap(base, size);
-    return true;
+  const auto map = [&](std::size_t size) {
+    const CUresult mapped = driver.MemMap(base, size, 0, handle_, 0);
+    if (mapped == CUDA_SUCCESS) (void)driver.MemUnmap(base, size);
+    return mapped;
   };
-  const bool exact = fits(bytes()) && !fits(room);
+  const bool exact = map(bytes()) == CUDA_SUCCESS && map(room) == CUDA_ERROR_INVALID_VALUE;
   (void)driver.MemAddressFree(base, room);
   if (exact) return {};
   return Error{Code::invalid_argument,

@@ -52,10 +52,18 @@ void UploadRing::posted(const Slot& slot, CUstream stream) {
   use.state = recorded ? State::posted : State::lost;
 }
 
+void UploadRing::unused(const Slot& slot) {
+  const MutexLock lock(mu_);
+  uses_[slot.number - first_].state = State::unused;
+}
+
 // In order only: a slow stream holds up the places behind its own, and a full ring is no error.
 void UploadRing::reclaim() {
-  while (!uses_.empty() && uses_.front().state == State::posted &&
-         context_->driver().EventQuery(uses_.front().event) == CUDA_SUCCESS) {
+  const auto over = [this](const Use& use) {
+    return use.state == State::unused ||
+           (use.state == State::posted && context_->driver().EventQuery(use.event) == CUDA_SUCCESS);
+  };
+  while (!uses_.empty() && over(uses_.front())) {
     idle_events_.push_back(uses_.front().event);
     uses_.pop_front();
     slots_.release_oldest();

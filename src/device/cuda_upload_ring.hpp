@@ -33,11 +33,13 @@ class UploadRing {
 
   // Nothing while the ring is full: the caller goes another way.
   [[nodiscard]] std::optional<Slot> take(std::size_t bytes);
-  // All work that uses the slot is queued on `stream` (or none is, and its order is idle).
+  // All work that uses the slot is queued on `stream`.
   void posted(const Slot& slot, CUstream stream);
+  // Nothing was queued: the slot is free again.
+  void unused(const Slot& slot);
 
  private:
-  enum class State : std::uint8_t { taken, posted, lost };
+  enum class State : std::uint8_t { taken, posted, unused, lost };
   struct Use {
     CUevent event = nullptr;
     State state = State::taken;  // lost: its end cannot be seen; never used again
