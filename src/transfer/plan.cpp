@@ -28,6 +28,8 @@ class RunCursor {
     return spec_.planes[plane_] + blocks_[entry_] * spec_.block_stride +
            segment_ * spec_.segment_stride + skip_;
   }
+  // At the beginning of a plane, which may be an allocation of its own.
+  [[nodiscard]] bool begins_plane() const { return entry_ == 0 && segment_ == 0 && skip_ == 0; }
   void next_run() {
     skip_ = 0;
     if (++segment_ < runs_) return;
@@ -48,9 +50,10 @@ class RunCursor {
   std::size_t skip_ = 0;  // bytes of the current run that lie before the slice
 };
 
-// Extends the last copy when the piece continues it on both sides.
-void append(std::vector<CopySegment>& copies, CopySegment piece, std::size_t max_copy_bytes) {
-  if (!copies.empty()) {
+// With `merge`, extends the last copy when the piece continues it on both sides.
+void append(std::vector<CopySegment>& copies, CopySegment piece, std::size_t max_copy_bytes,
+            bool merge) {
+  if (merge && !copies.empty()) {
     CopySegment& last = copies.back();
     if (last.dst + last.bytes == piece.dst && last.src + last.bytes == piece.src) {
       const std::size_t more = std::min(piece.bytes, max_copy_bytes - last.bytes);
@@ -83,7 +86,8 @@ std::vector<CopySegment> plan(const PackedSlice& slice, Direction direction,
     const std::size_t bytes = std::min(cursor.bytes_left(), left);
     std::byte* cache = cursor.address();
     const bool offload = direction == Direction::offload;
-    append(copies, {offload ? packed : cache, offload ? cache : packed, bytes}, max_copy_bytes);
+    append(copies, {offload ? packed : cache, offload ? cache : packed, bytes}, max_copy_bytes,
+           !cursor.begins_plane());
     packed += bytes;
     left -= bytes;
   }
@@ -112,7 +116,7 @@ Pieces pieces_of(const Layout& layout, BlockList blocks) {
 std::vector<CopySegment> plan_bulk(std::byte* dst, const std::byte* src, std::size_t bytes,
                                    std::size_t max_copy_bytes) {
   std::vector<CopySegment> copies;
-  append(copies, {dst, src, bytes}, max_copy_bytes);
+  append(copies, {dst, src, bytes}, max_copy_bytes, false);
   return copies;
 }
 

@@ -22,13 +22,13 @@ struct PackedSlice {
 };
 
 // The copies for the slice, in packed order: from the cache for an offload, to it for a
-// fetch. Pieces that are neighbours on both sides are one copy; no copy is larger than
-// max_copy_bytes (not zero). Linear in the number of runs.
+// fetch. Pieces of one plane that are neighbours on both sides are one copy. (Planes that lie
+// side by side may be two allocations, and a copy engine takes no copy across two.) No copy is
+// larger than max_copy_bytes (not zero). Linear in the number of runs.
 [[nodiscard]] std::vector<device::CopySegment> plan(const PackedSlice& slice, Direction direction,
                                                     std::size_t max_copy_bytes);
 
-// The copies that the whole packed form takes, by size: exact but for splitting, and for
-// planes that happen to lie side by side.
+// The copies that the whole packed form takes, by size: exact but for splitting.
 [[nodiscard]] Pieces pieces_of(const Layout& layout, BlockList blocks);
 
 // One contiguous piece under the same limit.
