@@ -69,6 +69,10 @@ CUresult GetCurrent(CUcontext* context) {
   return CUDA_SUCCESS;
 }
 CUresult PushCurrent(CUcontext context) {
+  {
+    const std::lock_guard<std::mutex> lock(world().mu);
+    if (const CUresult refused = enter("cuCtxPushCurrent", false)) return refused;
+  }
   thread().contexts.push_back(context);
   return CUDA_SUCCESS;
 }

@@ -228,6 +228,43 @@ TEST_F(StandIn, AStickyErrorIsDataLoss) {
   EXPECT_CODE(Code::data_loss, device_->synchronize(*event));
 }
 
+TEST_F(StandIn, AContextThatIsGoneIsDataLossAndNoQuestionToRepeat) {
+  const auto event = device_->create_event().value();
+  EXPECT_OK(device_->record(*event, {}));
+  for (const CUresult gone : {CUDA_ERROR_INVALID_HANDLE, CUDA_ERROR_INVALID_CONTEXT,
+                              CUDA_ERROR_DEINITIALIZED, CUDA_ERROR_NOT_INITIALIZED}) {
+    driver_->fail("cuEventQuery", 0, 1, gone);
+    EXPECT_CODE(Code::data_loss, device_->query(*event));
+  }
+  driver_->fail("cuCtxPushCurrent", 0, 1, CUDA_ERROR_INVALID_CONTEXT);
+  EXPECT_CODE(Code::data_loss, device_->create_slab(2_MiB));
+  EXPECT_OK(device_->create_slab(2_MiB));
+}
+
+TEST_F(StandIn, AListThatIsNotQueuedLeavesItsPlace) {
+  const Place place = make_place(*device_, 8_MiB);
+  const Stream stream = device_->create_stream().value();
+  const auto batch = scattered(place.base(), place.base() + 4_MiB, 2'000);
+  for (int i = 0; i < 200; ++i) {  // more than the ring holds
+    driver_->fail("cuMemcpyAsync", 0, 1, CUDA_ERROR_INVALID_HANDLE);
+    EXPECT_FALSE(device_->copy(batch, stream, {.method = CopyMethod::kernel}).ok());
+  }
+  EXPECT_EQ(calls_of("cuMemcpyAsync", batch, stream, CopyMethod::kernel), 1U) << "the list alone";
+  EXPECT_OK(finish(*device_, stream));
+}
+
+TEST_F(StandIn, AStreamOfAnEarlierHandleInheritsNoFailure) {
+  const Place place = make_place(*device_, 4_MiB);
+  const auto batch = scattered(place.base(), place.base() + 2_MiB, 10);
+  const Stream stream = device_->create_stream().value();
+  driver_->fail("cuMemcpyAsync", 4, 1, CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_OK(device_->copy(batch, stream, {.method = CopyMethod::each}));
+  EXPECT_OK(device_->destroy_stream(stream));
+  const auto event = device_->create_event().value();
+  EXPECT_OK(device_->record(*event, stream));  // the stand-in takes any handle, as a new one's
+  EXPECT_OK(device_->synchronize(*event));
+}
+
 TEST_F(StandIn, WithoutAFabricNoHandleIsGiven) {
   const auto offer = share_offer(*device_);
   ASSERT_TRUE(offer.ok());
