@@ -94,7 +94,8 @@ Result<void> look(device::Device& device, Mapped& borrowed, std::size_t bytes, A
   return {};
 }
 
-// The GPU has at least half of the bytes back within a while.
+// The GPU has at least half of the bytes back within a while. A driver tells nobody when memory
+// of a dead process is free again: asking now and then is all there is.
 bool come_back(const device::Device& device, std::size_t before, std::size_t bytes) {
   for (int tries = 0; tries < 50; ++tries) {
     if (device.free_bytes() >= before + bytes / 2) return true;

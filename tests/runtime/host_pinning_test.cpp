@@ -2,13 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <future>
 #include <map>
 #include <memory>
 #include <span>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "base/mutex.hpp"
@@ -26,6 +24,7 @@ class PinningDevice final : public test::FaultyDevice {
     const MutexLock lock(mu_);
     if (memory == refused) return Error{Code::resource_exhausted, "no more"};
     registered_[memory] = bytes;
+    changed_.notify_all();
     return {};
   }
   Result<void> unregister_host(std::byte* memory, std::size_t bytes) override {
@@ -34,26 +33,22 @@ class PinningDevice final : public test::FaultyDevice {
     registered_.erase(memory);
     return {};
   }
-  std::map<std::byte*, std::size_t> registered() {
+  // Once there are at least `pieces`.
+  std::map<std::byte*, std::size_t> registered(std::size_t pieces = 0) {
     const MutexLock lock(mu_);
+    while (registered_.size() < pieces) changed_.wait(mu_);
     return registered_;
   }
   const std::byte* refused = nullptr;
 
  private:
   Mutex mu_;
+  CondVar changed_;
   std::map<std::byte*, std::size_t> registered_ AQUA_GUARDED_BY(mu_);
 };
 
 class Pinning : public ::testing::Test {
  protected:
-  void await(const HostPinning& pinning, std::size_t bytes) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    while (pinning.pinned_bytes() < bytes && std::chrono::steady_clock::now() < end) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-    ASSERT_EQ(pinning.pinned_bytes(), bytes);
-  }
   std::unique_ptr<device::Device> inner_ = device::open_host({.total_bytes = 2 << 20}).value();
   PinningDevice device_{*inner_};
   std::vector<std::byte> memory_ = std::vector<std::byte>(1'000);
@@ -66,8 +61,7 @@ TEST_F(Pinning, EveryPieceIsRegisteredInTheBackgroundAndTakenBackAtTheEnd) {
   {
     const HostPinning pinning(device_, pieces_,
                               [](const std::string& why) { ADD_FAILURE() << why; });
-    await(pinning, 1'000);
-    const auto pieces = device_.registered();
+    const auto pieces = device_.registered(4);
     EXPECT_EQ(pieces.size(), 4U);
     EXPECT_EQ(pieces.at(memory_.data() + 900), 100U);
   }
