@@ -6,6 +6,7 @@
 #include "device/cuda_device.hpp"
 #include "device/cuda_name.hpp"
 #include "runtime/options.hpp"
+#include "without_gpus.hpp"
 
 namespace aqua::runtime {
 namespace {
@@ -29,10 +30,12 @@ TEST(OpenDevice, WhatIsNoDevicesNameIsRefused) {
 }
 
 TEST(OpenDevice, WithoutADriverAGpuIsUnavailableAndTheReasonIsSaid) {
-  const auto gpu = device::cuda_available();
-  if (gpu.ok()) GTEST_SKIP() << "this machine has a GPU";
-  expect_refused("cuda:0", gpu.error().code);
-  expect_refused("GPU-01234567-89ab-cdef-0123-456789abcdef", gpu.error().code);
+  test::without_gpus([] {
+    const auto gpu = device::cuda_available();
+    ASSERT_FALSE(gpu.ok());
+    expect_refused("cuda:0", gpu.error().code);
+    expect_refused("GPU-01234567-89ab-cdef-0123-456789abcdef", gpu.error().code);
+  });
 }
 
 TEST(OpenDevice, AGpuHasOneUuidUnderBothItsNames) {
