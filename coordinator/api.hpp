@@ -28,6 +28,7 @@ struct Api {
   // Over a Unix socket, whose file mode has already chosen who may connect, state and pairs
   // need no session.
   bool operators_need_session = true;
+  Survives leases_survive = Survives::process;  // a restart of the machine ends local leases anyway
 };
 
 // Sets every route, the checks before them, and the replies for errors.

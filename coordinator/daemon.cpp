@@ -1,14 +1,16 @@
 #include "coordinator/daemon.hpp"
 
 #include <spdlog/spdlog.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <fstream>
+#include <utility>
 
 #include "base/try.hpp"
+#include "coordinator/host.hpp"
 #include "coordinator/listener.hpp"
+#include "coordinator/revival.hpp"
+#include "coordinator/store/memory_store.hpp"
+#include "coordinator/store/sqlite_store.hpp"
 
 namespace aqua::coordinator {
 namespace {
@@ -19,46 +21,62 @@ constexpr std::size_t kThreadsBesideWatches = 128;
 HttpOptions http_options(const Options& options) {
   HttpOptions http;
   http.max_threads = options.max_watches + kThreadsBesideWatches;
+  http.stop_patience = options.drain_timeout;
   return http;
 }
 
-// Memory can be shared only within one boot of one machine.
-std::string boot_id() {
-  std::string id;
-  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), id);
-  return id.empty() ? "unknown" : id;
+Result<std::unique_ptr<Store>> open_store(const Options& options, const DataDir& data,
+                                          const Host& host) {
+  if (!options.durable) return std::unique_ptr<Store>(std::make_unique<MemoryStore>(host));
+  AQUA_ASSIGN(std::unique_ptr<Store> store, SqliteStore::open(data.path(), host));
+  return store;
 }
 
 }  // namespace
 
-Daemon::Daemon(const Options& options, DataDir data)
+Daemon::Daemon(const Options& options, DataDir data, const Host& host, std::unique_ptr<Store> store,
+               ledger::Ledger ledger, std::function<void(const Error&)> on_fatal)
     : data_(std::move(data)),
-      service_(options.limits, options.max_watches),
+      service_(std::move(store), std::move(ledger),
+               {.limits = options.limits,
+                .max_watches = options.max_watches,
+                .on_fatal = std::move(on_fatal)}),
       api_{.service = service_,
            .sessions = sessions_,
            .version = AQUA_VERSION,
-           .server = boot_id(),
+           .server = host.boot,
            .lifeline = options.lifeline,
-           .operators_need_session = !options.listen.is_unix()},
+           .operators_need_session = !options.listen.is_unix(),
+           .leases_survive = options.leases_survive},
       http_(http_options(options)) {
   install_api(http_.routes(), api_);
 }
 
-Result<std::unique_ptr<Daemon>> Daemon::start(const Options& options) {
+Result<std::unique_ptr<Daemon>> Daemon::start(const Options& options,
+                                              std::function<void(const Error&)> on_fatal) {
   (void)spdlog::default_logger();  // made before there are threads that log
   AQUA_ASSIGN(DataDir data, DataDir::open(options.data));
-  std::unique_ptr<Daemon> daemon(new Daemon(options, std::move(data)));
+  const Host host = this_host();
+  AQUA_ASSIGN(std::unique_ptr<Store> store, open_store(options, data, host));
+  AQUA_ASSIGN(Revival revival, revive(*store, host, options.limits, LedgerService::now()));
+  std::unique_ptr<Daemon> daemon(new Daemon(options, std::move(data), host, std::move(store),
+                                            std::move(revival.ledger), std::move(on_fatal)));
   AQUA_ASSIGN(UniqueFd lifeline, listen_lifeline(options.lifeline, options.socket_mode));
   LifelineOptions lifeline_options;
   lifeline_options.allowed_uids = options.allowed_uids;
   lifeline_options.server = daemon->api_.server;
-  AQUA_ASSIGN(daemon->lifeline_,
-              LifelineServer::start(std::move(lifeline), std::move(lifeline_options),
-                                    daemon->service_, daemon->sessions_));
+  AQUA_ASSIGN(
+      daemon->lifeline_,
+      LifelineServer::start(std::move(lifeline), std::move(lifeline_options), daemon->service_,
+                            daemon->sessions_, std::move(revival.processes)));
   AQUA_ASSIGN(Listener listener, listen_stream(options.listen, options.socket_mode));
   daemon->address_ = listener.address;
   AQUA_TRY(daemon->http_.start(std::move(listener.fd)));
   return daemon;
+}
+
+void Daemon::reload(const Options& options) {
+  lifeline_->allow(options.allowed_uids);
 }
 
 Daemon::~Daemon() {

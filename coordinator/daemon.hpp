@@ -1,9 +1,10 @@
-// Daemon is the coordinator of one machine: ledger, sessions, lifelines and HTTP, put
+// Daemon is the coordinator of one machine: store, ledger, sessions, lifelines and HTTP, put
 // together and taken apart in the right order.
 //
-// Threads: start() and stop() from one thread.
+// Threads: start(), reload() and the destructor from one thread.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -15,23 +16,31 @@
 #include "coordinator/lifeline_server.hpp"
 #include "coordinator/options.hpp"
 #include "coordinator/sessions.hpp"
+#include "coordinator/store/store.hpp"
 #include "wire/address.hpp"
 
 namespace aqua::coordinator {
 
 class Daemon {
  public:
-  // Serves when this returns.
-  [[nodiscard]] static Result<std::unique_ptr<Daemon>> start(const Options& options);
-  // Ends watches, cuts connections, removes the sockets, then gives up the data directory.
+  // Serves when this returns. `on_fatal` is called, from any thread, when the store can never be
+  // written again: end the process, the next one begins with what is written.
+  [[nodiscard]] static Result<std::unique_ptr<Daemon>> start(
+      const Options& options, std::function<void(const Error&)> on_fatal = [](const Error&) {});
+  // Ends watches, promises nothing more, lets replies under way end (for drain_timeout), cuts
+  // connections, removes the sockets, then gives up the data directory.
   ~Daemon();
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
 
+  // Takes over the options that OptionSpec::reloads names.
+  void reload(const Options& options);
+
   [[nodiscard]] const wire::Address& address() const noexcept { return address_; }
 
  private:
-  Daemon(const Options& options, DataDir data);
+  Daemon(const Options& options, DataDir data, const Host& host, std::unique_ptr<Store> store,
+         ledger::Ledger ledger, std::function<void(const Error&)> on_fatal);
 
   DataDir data_;
   wire::Address address_;

@@ -26,8 +26,6 @@ const char* __tsan_default_suppressions() {
 namespace aqua::coordinator {
 namespace {
 
-constexpr std::chrono::seconds kStopPatience{1};
-
 // The library would read a DELETE without a length until the client closes.
 void mend(httplib::Request& request) {
   if (request.method == "DELETE" && !request.has_header("Content-Length") &&
@@ -78,7 +76,7 @@ void HttpServer::stop() {
     stopping_ = true;
     // Requests end here; replies under way may finish, for a moment.
     for (const int fd : serving_) ::shutdown(fd, SHUT_RD);
-    const auto patience = std::chrono::steady_clock::now() + kStopPatience;
+    const auto patience = std::chrono::steady_clock::now() + options_.stop_patience;
     while (!serving_.empty() && served_.wait_until(mu_, patience)) continue;
     for (const int fd : serving_) ::shutdown(fd, SHUT_RDWR);
   }

@@ -25,6 +25,7 @@ struct HttpOptions {
   std::size_t max_threads = 640;   // requests served at one time, watches included
   std::size_t max_waiting = 1024;  // accepted connections that wait for a thread; more are closed
   ConnectionLimits connection;
+  std::chrono::milliseconds stop_patience{1000};  // for replies under way, when it stops
 };
 
 class HttpServer final : private httplib::Server {

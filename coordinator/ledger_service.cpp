@@ -2,6 +2,7 @@
 
 #include "base/concat.hpp"
 #include "coordinator/snapshot.hpp"
+#include "coordinator/store/memory_store.hpp"
 
 namespace aqua::coordinator {
 namespace {
@@ -16,12 +17,30 @@ Error stopping() {
   return Error{Code::unavailable, "the coordinator is stopping"};
 }
 
+ledger::Ledger recorded(const ledger::Limits& limits) {
+  ledger::Ledger ledger(limits);
+  ledger.keep_changes();
+  return ledger;
+}
+
+std::unique_ptr<Store> memory_store() {
+  auto store = std::make_unique<MemoryStore>(Host{});
+  (void)store->load();  // of nothing: cannot fail
+  return store;
+}
+
 }  // namespace
 
 LedgerService::LedgerService(ledger::Limits limits, std::size_t max_watches)
-    : limits_(limits),
-      max_watches_(max_watches),
-      ledger_(limits),
+    : LedgerService(memory_store(), recorded(limits),
+                    {.limits = limits, .max_watches = max_watches}) {}
+
+LedgerService::LedgerService(std::unique_ptr<Store> store, ledger::Ledger ledger, Options options)
+    : limits_(options.limits),
+      max_watches_(options.max_watches),
+      on_fatal_(std::move(options.on_fatal)),
+      recorder_(std::move(store)),
+      ledger_(std::move(ledger)),
       timekeeper_([this] { keep_time(); }) {}
 
 LedgerService::~LedgerService() {
@@ -39,6 +58,27 @@ void LedgerService::stop() {
     }
   }
   if (timekeeper_.joinable()) timekeeper_.join();
+}
+
+std::optional<Error> LedgerService::store_fault() const {
+  MutexLock lock(mu_);
+  return recorder_.fault();
+}
+
+Error LedgerService::unwritten(const Error& why) {
+  return Error{Code::unavailable, concat("the coordinator cannot write its ledger: ", why.message)};
+}
+
+Result<void> LedgerService::may_promise() {
+  if (stopping_) return stopping();
+  if (auto written = recorder_.catch_up(ledger_); !written.ok()) return unwritten(written.error());
+  return {};
+}
+
+Result<Revision> LedgerService::write_down() {
+  auto written = recorder_.record(ledger_);
+  if (!written.ok() && Recorder::fatal(written.error())) on_fatal_(written.error());
+  return written;
 }
 
 ledger::Time LedgerService::now() {
@@ -61,6 +101,7 @@ void LedgerService::keep_time() {
   MutexLock lock(mu_);
   while (!stopping_) {
     ledger_.advance(now());
+    (void)write_down();
     after_change();
     alarm_ = ledger_.next_deadline();
     if (!alarm_) {
@@ -89,6 +130,7 @@ Result<wire::WatchReply> LedgerService::watch(const ClientId& client,
                                               std::chrono::milliseconds timeout) {
   MutexLock lock(mu_);
   ledger_.advance(now());
+  (void)write_down();
   after_change();
   wire::WatchReply reply{.epoch = epoch_, .last_event = 0, .events = {}, .snapshot = {}};
   if (stopping_) return stopping();

@@ -1,12 +1,16 @@
-// LedgerService is the ledger with a lock, a clock and an alarm: it serialises the callers,
-// runs what time alone decides, and wakes the watches that have something to read.
+// LedgerService is the ledger with a lock, a clock, an alarm and a store: it serialises the
+// callers, runs what time alone decides, writes down what has changed before anybody hears of
+// it, and wakes the watches that have something to read.
 //
 // Threads: every method may be called concurrently; one thread of its own keeps time.
-// Locks:   one, never held across a socket.
+// Locks:   one, never held across a socket or a disk's write-through.
+// A store that cannot be written (a full disk): facts go on, kept in memory until they can be
+// written; promises (leases, pairs) are refused with unavailable.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <thread>
@@ -15,35 +19,66 @@
 #include "aqua/result.hpp"
 #include "base/ids.hpp"
 #include "base/mutex.hpp"
+#include "coordinator/recorder.hpp"
 #include "ledger/ledger.hpp"
 #include "wire/events.hpp"
 
 namespace aqua::coordinator {
 
+// What a promise must survive before it is given.
+enum class Survives : std::uint8_t { process, host };
+
 class LedgerService {
  public:
-  // `max_watches` bounds the watches that wait at one time.
+  struct Options {
+    ledger::Limits limits;
+    std::size_t max_watches = 512;  // that wait at one time
+    // The store can never be used again; called once or more, from any thread.
+    std::function<void(const Error&)> on_fatal = [](const Error&) {};
+  };
+  // `ledger` is what the store holds (revive()), with options.limits.
+  LedgerService(std::unique_ptr<Store> store, ledger::Ledger ledger, Options options);
+  // In memory, from nothing.
   LedgerService(ledger::Limits limits, std::size_t max_watches);
   ~LedgerService();  // stop()
   LedgerService(const LedgerService&) = delete;
   LedgerService& operator=(const LedgerService&) = delete;
 
-  // Ends every watch with unavailable, now and later.
+  // Ends every watch with unavailable, now and later, and promises nothing more.
   void stop();
+
+  // Why the store cannot be written now.
+  [[nodiscard]] std::optional<Error> store_fault() const;
 
   [[nodiscard]] const Epoch& epoch() const noexcept { return epoch_; }
   [[nodiscard]] const ledger::Limits& limits() const noexcept { return limits_; }
   [[nodiscard]] static ledger::Time now();
 
-  // work(ledger, now) alone with the ledger, which is as of `now`.
+  // work(ledger, now) alone with the ledger, which is as of `now`. For reading, and for facts.
   template <typename Work>
   auto with(Work&& work) {
     MutexLock lock(mu_);
     const ledger::Time time = now();
     ledger_.advance(time);
     auto result = std::forward<Work>(work)(ledger_, time);
+    (void)write_down();
     after_change();
     return result;
+  }
+
+  // The same for a promise, work() returning a Result: it is written before this returns, or
+  // undo(ledger, now, value) has taken it back and this is unavailable.
+  template <typename Work, typename Undo>
+  auto promise(Survives survives, Work&& work, Undo&& undo)
+      -> decltype(work(std::declval<ledger::Ledger&>(), ledger::Time{})) {
+    auto [result, revision] = promise_locked(work, undo);
+    if (result.ok() && survives == Survives::host) {
+      if (auto synced = recorder_.sync(revision); !synced.ok()) {
+        on_fatal_(synced.error());
+        return unwritten(synced.error());
+      }
+    }
+    return std::move(result);
   }
 
   // The client's events after `after`, waiting for one at most `timeout`; empty when none
@@ -63,6 +98,31 @@ class LedgerService {
     CondVar wake;
   };
 
+  template <typename Work, typename Undo>
+  auto promise_locked(Work& work, Undo& undo)
+      -> std::pair<decltype(work(std::declval<ledger::Ledger&>(), ledger::Time{})), Revision> {
+    MutexLock lock(mu_);
+    const ledger::Time time = now();
+    ledger_.advance(time);
+    if (auto refused = may_promise(); !refused.ok()) return {std::move(refused).error(), 0};
+    auto result = work(ledger_, time);
+    auto written = write_down();
+    if (result.ok() && !written.ok()) {
+      if constexpr (requires { undo(ledger_, time, *result); }) {
+        undo(ledger_, time, *result);
+      } else {
+        undo(ledger_, time);
+      }
+      (void)write_down();
+      after_change();
+      return {unwritten(written.error()), 0};
+    }
+    after_change();
+    return {std::move(result), written.ok() ? *written : 0};
+  }
+  [[nodiscard]] static Error unwritten(const Error& why);
+  [[nodiscard]] Result<void> may_promise() AQUA_REQUIRES(mu_);
+  Result<Revision> write_down() AQUA_REQUIRES(mu_);
   void after_change() AQUA_REQUIRES(mu_);
   void keep_time();
   void wait_for_event(const ClientId& client, Waiter& waiter, std::chrono::milliseconds timeout)
@@ -71,8 +131,10 @@ class LedgerService {
   const Epoch epoch_ = random_id<EpochTag>();
   const ledger::Limits limits_;
   const std::size_t max_watches_;
+  const std::function<void(const Error&)> on_fatal_;
 
-  Mutex mu_;
+  mutable Mutex mu_;
+  Recorder recorder_;  // record() and fault() under mu_
   ledger::Ledger ledger_ AQUA_GUARDED_BY(mu_);
   std::map<ClientId, Waiter*> waiters_ AQUA_GUARDED_BY(mu_);  // borrowed from the waiting stacks
   std::uint64_t seen_event_ AQUA_GUARDED_BY(mu_) = 0;         // waiters have been woken up to here

@@ -27,24 +27,39 @@ Result<void> say(int fd, std::string_view text) {
 
 }  // namespace
 
-Result<std::unique_ptr<LifelineServer>> LifelineServer::start(UniqueFd listener,
-                                                              LifelineOptions options,
-                                                              LedgerService& service,
-                                                              Sessions& sessions) {
+Result<std::unique_ptr<LifelineServer>> LifelineServer::start(
+    UniqueFd listener, LifelineOptions options, LedgerService& service, Sessions& sessions,
+    std::map<ClientId, PeerProcess> former) {
   UniqueFd stop(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!stop.valid()) return errno_error("eventfd");
   return std::unique_ptr<LifelineServer>(new LifelineServer(std::move(listener), std::move(stop),
-                                                            std::move(options), service, sessions));
+                                                            std::move(options), service, sessions,
+                                                            std::move(former)));
 }
 
 LifelineServer::LifelineServer(UniqueFd listener, UniqueFd stop, LifelineOptions options,
-                               LedgerService& service, Sessions& sessions)
+                               LedgerService& service, Sessions& sessions,
+                               std::map<ClientId, PeerProcess> former)
     : listener_(std::move(listener)),
       stop_(std::move(stop)),
       options_(std::move(options)),
       service_(service),
-      sessions_(sessions),
-      thread_([this] { run(); }) {}
+      sessions_(sessions) {
+  allow(options_.allowed_uids);
+  for (auto& [id, process] : former) clients_.try_emplace(id, Client{std::move(process), nullptr});
+  thread_ = std::thread([this] { run(); });
+}
+
+void LifelineServer::allow(std::set<std::uint32_t> uids) {
+  MutexLock lock(mu_);
+  allowed_ = std::move(uids);
+}
+
+bool LifelineServer::allowed(std::uint32_t uid) const {
+  if (uid == 0 || uid == ::geteuid()) return true;
+  MutexLock lock(mu_);
+  return allowed_.contains(uid);
+}
 
 LifelineServer::~LifelineServer() {
   const std::uint64_t one = 1;
@@ -118,8 +133,7 @@ void LifelineServer::accept_one() {
     spdlog::warn("lifeline: {}", peer.error().message);
     return;
   }
-  if (const auto uid = peer->uid();
-      uid != 0 && uid != ::geteuid() && !options_.allowed_uids.contains(uid)) {
+  if (const auto uid = peer->uid(); !allowed(uid)) {
     const Error refusal{Code::permission_denied,
                         concat("lifeline: user ", uid, " is not allowed here (--allow-uid)")};
     spdlog::warn("{}", refusal.message);
@@ -180,7 +194,8 @@ Result<void> LifelineServer::welcome(Connection& connection, std::string_view he
     return Error{Code::resource_exhausted,
                  concat("hello: ", clients_.size(), " clients are connected already")};
   }
-  const Session session = sessions_.open(hello.client, connection.peer->pid());
+  const Session session =
+      sessions_.open(hello.client, connection.peer->pid(), connection.peer->start_time());
   service_.end_watch(hello.client);  // of the former session
   const auto sent = say(connection.fd.get(),
                         wire::encode(wire::Welcome{.epoch = service_.epoch(),

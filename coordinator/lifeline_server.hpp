@@ -27,6 +27,7 @@
 
 #include "aqua/result.hpp"
 #include "base/ids.hpp"
+#include "base/mutex.hpp"
 #include "base/peer_process.hpp"
 #include "base/unique_fd.hpp"
 #include "coordinator/ledger_service.hpp"
@@ -43,9 +44,13 @@ struct LifelineOptions {
 
 class LifelineServer {
  public:
-  // `listener` listens already; the service and the sessions must outlive this.
+  // `listener` listens already; the service and the sessions must outlive this. `former` are
+  // the living processes of clients that an earlier daemon knew: their deaths are watched for.
   static Result<std::unique_ptr<LifelineServer>> start(UniqueFd listener, LifelineOptions options,
-                                                       LedgerService& service, Sessions& sessions);
+                                                       LedgerService& service, Sessions& sessions,
+                                                       std::map<ClientId, PeerProcess> former = {});
+  // For connections from now on.
+  void allow(std::set<std::uint32_t> uids);
   ~LifelineServer();  // stops; says nothing to the ledger
 
  private:
@@ -64,7 +69,8 @@ class LifelineServer {
   using Connections = std::list<Connection>;
 
   LifelineServer(UniqueFd listener, UniqueFd stop, LifelineOptions options, LedgerService& service,
-                 Sessions& sessions);
+                 Sessions& sessions, std::map<ClientId, PeerProcess> former);
+  [[nodiscard]] bool allowed(std::uint32_t uid) const;
   void run();
   [[nodiscard]] int wait_ms() const;
   void accept_one();
@@ -77,6 +83,8 @@ class LifelineServer {
   const UniqueFd listener_;
   const UniqueFd stop_;  // an eventfd
   const LifelineOptions options_;
+  mutable Mutex mu_;
+  std::set<std::uint32_t> allowed_ AQUA_GUARDED_BY(mu_);
   LedgerService& service_;
   Sessions& sessions_;
   // The thread's own.

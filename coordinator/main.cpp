@@ -5,17 +5,24 @@
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
+#include <span>
 #include <string>
 
 #include "coordinator/daemon.hpp"
+#include "coordinator/notify.hpp"
 #include "coordinator/options.hpp"
 
 namespace {
 
 using aqua::coordinator::Daemon;
+using aqua::coordinator::need_restart;
+using aqua::coordinator::notify;
 using aqua::coordinator::Options;
+using aqua::coordinator::parse_options;
 
 constexpr int kUsageError = 2;
 
@@ -27,47 +34,83 @@ void raise_descriptor_limit() {
   if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) spdlog::warn("cannot raise RLIMIT_NOFILE");
 }
 
-int run(const Options& options) {
+// Blocked before the first thread starts, so that only sigwait() below gets them.
+sigset_t block_signals() {
+  sigset_t signals;
+  ::sigemptyset(&signals);
+  for (const int number : {SIGTERM, SIGINT, SIGHUP}) ::sigaddset(&signals, number);
+  ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  return signals;
+}
+
+void reload(Daemon& daemon, Options& running, std::span<const char* const> arguments) {
+  notify("RELOADING=1");
+  const auto wanted = parse_options(arguments);
+  if (!wanted.ok()) {
+    spdlog::error("reload: nothing is changed: {}", wanted.error().message);
+  } else {
+    for (const std::string& name : need_restart(running, *wanted))
+      spdlog::warn("reload: {} takes effect with the next start only", name);
+    daemon.reload(*wanted);
+    spdlog::set_level(spdlog::level::from_str(wanted->log_level));
+    running.allowed_uids = wanted->allowed_uids;
+    running.log_level = wanted->log_level;
+    spdlog::info("reloaded");
+  }
+  notify("READY=1");
+}
+
+int run(Options options, std::span<const char* const> arguments) {
   spdlog::set_default_logger(spdlog::stderr_logger_mt("aqua-coordinator"));
   spdlog::set_level(spdlog::level::from_str(options.log_level));
   ::umask(S_IRWXG | S_IRWXO);  // sockets are born private; --socket-mode opens them
   ::signal(SIGPIPE, SIG_IGN);
-  // Blocked before the first thread starts, so that only sigwait() below gets them.
-  sigset_t stop_signals;
-  ::sigemptyset(&stop_signals);
-  ::sigaddset(&stop_signals, SIGTERM);
-  ::sigaddset(&stop_signals, SIGINT);
-  ::pthread_sigmask(SIG_BLOCK, &stop_signals, nullptr);
+  ::signal(SIGXFSZ, SIG_IGN);  // a file at its limit is an error to be told, not an end
+  const sigset_t signals = block_signals();
   raise_descriptor_limit();
 
-  auto daemon = Daemon::start(options);
+  std::atomic<bool> failed{false};
+  auto daemon = Daemon::start(options, [&](const aqua::Error& error) {
+    if (failed.exchange(true)) return;
+    spdlog::critical("{}: stopping; the next start begins with what is written", error.message);
+    ::kill(::getpid(), SIGTERM);
+  });
   if (!daemon.ok()) {
     std::fprintf(stderr, "aqua-coordinator: %s\n", daemon.error().message.c_str());
     return 1;
   }
   std::printf("listening on %s\n", to_string((*daemon)->address()).c_str());
   std::fflush(stdout);
+  notify("READY=1");
   int signal = 0;
-  ::sigwait(&stop_signals, &signal);
+  while (::sigwait(&signals, &signal) == 0 && signal == SIGHUP)
+    reload(**daemon, options, arguments);
   spdlog::info("signal {}: stopping", signal);
-  return 0;
+  notify("STOPPING=1");
+  daemon->reset();
+  return failed ? 1 : 0;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const auto options = aqua::coordinator::parse_options({argv + 1, argv + (argc > 0 ? argc : 1)});
+  const std::span<const char* const> arguments(argv + 1, argc > 0 ? argv + argc : argv + 1);
+  auto options = aqua::coordinator::parse_options(arguments);
   if (!options.ok()) {
     std::fprintf(stderr, "aqua-coordinator: %s\n", options.error().message.c_str());
     return kUsageError;
   }
   if (options->help) {
-    std::fputs(std::string(aqua::coordinator::usage()).c_str(), stdout);
+    std::fputs(aqua::coordinator::usage().c_str(), stdout);
     return 0;
   }
   if (options->version) {
     std::printf("aqua-coordinator %s\n", AQUA_VERSION);
     return 0;
   }
-  return run(*options);
+  if (options->check_config) {
+    std::fputs(aqua::coordinator::to_toml(*options).c_str(), stdout);
+    return 0;
+  }
+  return run(*std::move(options), arguments);
 }

@@ -7,6 +7,23 @@ namespace aqua::coordinator {
 using ledger::Ledger;
 using ledger::Time;
 
+namespace {
+
+// Written through to the disk, or undone.
+template <typename Change>
+Result<void> change_pairs(Api& api, Change&& change) {
+  ledger::PairBook before;
+  return api.service.promise(
+      Survives::host,
+      [&](Ledger& ledger, Time) {
+        before = ledger.pair_book();
+        return change(ledger);
+      },
+      [&](Ledger& ledger, Time) { ledger.restore_pairs(before); });
+}
+
+}  // namespace
+
 wire::Info info(Api& api) {
   const ledger::Limits& limits = api.service.limits();
   return {.epoch = api.service.epoch(),
@@ -32,14 +49,14 @@ wire::Pairs pairs(Api& api) {
 }
 
 Result<wire::Ack> pair(Api& api, const wire::PairRequest& request) {
-  AQUA_TRY(api.service.with([&](Ledger& ledger, Time) {
+  AQUA_TRY(change_pairs(api, [&](Ledger& ledger) {
     return ledger.pair(request.pair.producer, request.pair.consumer);
   }));
   return wire::Ack{api.service.epoch()};
 }
 
 Result<wire::Ack> unpair(Api& api, const ClientId& consumer) {
-  AQUA_TRY(api.service.with([&](Ledger& ledger, Time) { return ledger.unpair(consumer); }));
+  AQUA_TRY(change_pairs(api, [&](Ledger& ledger) { return ledger.unpair(consumer); }));
   return wire::Ack{api.service.epoch()};
 }
 

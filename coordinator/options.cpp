@@ -1,108 +1,128 @@
 #include "coordinator/options.hpp"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
+#include <cstdlib>
 #include <filesystem>
-#include <iterator>
-#include <limits>
 
 #include "base/concat.hpp"
 #include "base/try.hpp"
+#include "coordinator/config_file.hpp"
 #include "coordinator/data_dir.hpp"
+#include "coordinator/option_table.hpp"
 #include "wire/limits.hpp"
 
 namespace aqua::coordinator {
 namespace {
 
-constexpr std::string_view kValued[] = {"--data",        "--listen",    "--lifeline",
-                                        "--client-ttl",  "--lease-ttl", "--max-watches",
-                                        "--socket-mode", "--allow-uid", "--log-level"};
+// What stands on the command line, not looked at yet.
+struct CommandLine {
+  std::map<std::string, std::vector<std::string>> values;
+  std::string config;
+  bool check_config = false;
+  bool help = false;
+  bool version = false;
+};
 
-Error unknown(std::string_view option) {
-  return Error{Code::invalid_argument, concat("unknown option ", option, "; see --help")};
-}
-
-Error bad(std::string_view option, std::string_view value, std::string_view expected) {
-  return Error{Code::invalid_argument, concat(option, " ", value, ": expected ", expected)};
-}
-
-Result<std::uint64_t> number(std::string_view option, std::string_view value, std::uint64_t min,
-                             std::uint64_t max, int base = 10) {
-  std::uint64_t parsed = 0;
-  const auto [end, fault] =
-      std::from_chars(value.data(), value.data() + value.size(), parsed, base);
-  if (value.empty() || fault != std::errc{} || end != value.data() + value.size() || parsed < min ||
-      parsed > max) {
-    return bad(
-        option, value,
-        base == 8 ? "an octal mode from 0 to 777" : concat("an integer from ", min, " to ", max));
-  }
-  return parsed;
-}
-
-Result<ledger::Time> duration(std::string_view option, std::string_view value) {
-  AQUA_ASSIGN(const std::uint64_t count, number(option, value, 1, wire::kMaxDurationMs));
-  return ledger::Time{static_cast<ledger::Time::rep>(count)};
-}
-
-Result<void> set_value(Options& options, std::string_view option, std::string_view value) {
-  if (option == "--data") {
-    options.data = value;
-    if (value.empty()) return bad(option, value, "a directory");
-  } else if (option == "--listen") {
-    AQUA_ASSIGN(options.listen, wire::parse_address(value));
-  } else if (option == "--lifeline") {
-    options.lifeline = value;
-    if (value.empty()) return bad(option, value, "a path");
-  } else if (option == "--client-ttl") {
-    AQUA_ASSIGN(options.limits.client_ttl, duration(option, value));
-  } else if (option == "--lease-ttl") {
-    AQUA_ASSIGN(options.limits.lease_ttl, duration(option, value));
-  } else if (option == "--max-watches") {
-    AQUA_ASSIGN(options.max_watches, number(option, value, 1, 4096));
-  } else if (option == "--socket-mode") {
-    AQUA_ASSIGN(const std::uint64_t mode, number(option, value, 0, 0777, 8));
-    options.socket_mode = static_cast<mode_t>(mode);
-  } else if (option == "--allow-uid") {
-    AQUA_ASSIGN(const std::uint64_t uid,
-                number(option, value, 0, std::numeric_limits<std::uint32_t>::max()));
-    options.allowed_uids.insert(static_cast<std::uint32_t>(uid));
-  } else if (option == "--log-level") {
-    constexpr std::string_view kLevels[] = {"trace", "debug", "info", "warn", "error", "off"};
-    options.log_level = value;
-    if (std::find(std::begin(kLevels), std::end(kLevels), value) == std::end(kLevels)) {
-      return bad(option, value, "trace, debug, info, warn, error or off");
+std::unique_ptr<CLI::App> make_app(CommandLine& line) {
+  auto app = std::make_unique<CLI::App>(
+      "Matches lenders and borrowers of GPU memory on this machine.", "aqua-coordinator");
+  app->set_help_flag();  // ours, or it would throw
+  for (const OptionSpec& spec : option_table()) {
+    auto& values = line.values[spec.name];
+    const std::string name = concat("--", spec.name);
+    if (spec.kind == OptionKind::flag) {
+      app->add_flag(name, values, spec.help)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+      continue;
     }
-  } else {
-    return unknown(option);
+    app->add_option(name, values, spec.help)
+        ->type_name(spec.value)
+        ->expected(1)
+        ->multi_option_policy(spec.kind == OptionKind::list ? CLI::MultiOptionPolicy::TakeAll
+                                                            : CLI::MultiOptionPolicy::TakeLast);
+  }
+  app->add_option("--config", line.config, "read options from here, too: TOML, same names")
+      ->type_name("FILE");
+  app->add_flag("--check-config", line.check_config, "print what is set, as TOML, and end");
+  app->add_flag("--version", line.version, "print the version and end");
+  app->add_flag("-h,--help", line.help, "print this and end");
+  app->allow_extras();
+  app->footer(
+      "Options come from the command line, else from the environment (--client-ttl is\n"
+      "AQUA_COORDINATOR_CLIENT_TTL), else from the file. Prints \"listening on ADDRESS\" to "
+      "stdout\n"
+      "when ready. SIGTERM and SIGINT end it, SIGHUP reads the file again.\n"
+      "Full description: aqua-coordinator(8).");
+  return app;
+}
+
+Result<CommandLine> read_command_line(std::span<const char* const> arguments) {
+  CommandLine line;
+  const auto app = make_app(line);
+  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+  try {
+    app->parse(reversed);
+  } catch (const CLI::ParseError& fault) {
+    return Error{Code::invalid_argument, concat(fault.what(), "; see --help")};
+  }
+  if (const auto extras = app->remaining(); !extras.empty()) {
+    return Error{Code::invalid_argument, concat("unknown option ", extras.front(), "; see --help")};
+  }
+  return line;
+}
+
+std::vector<std::string> split(const std::string& text) {
+  std::vector<std::string> parts;
+  for (std::size_t from = 0; from <= text.size();) {
+    const std::size_t comma = std::min(text.find(',', from), text.size());
+    parts.push_back(text.substr(from, comma - from));
+    from = comma + 1;
+  }
+  return parts;
+}
+
+std::string environment(const std::string& name) {
+  const char* const value = std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): one thread
+  return value == nullptr ? "" : value;
+}
+
+// `source` says in a message where the values came from.
+Result<void> take(Options& options, const std::string& name, std::vector<std::string> values,
+                  const std::string& source) {
+  for (const std::string& value : values) {
+    if (auto set = set_option(options, name, value); !set.ok())
+      return Error{set.error().code, concat(source, ": ", set.error().message)};
+  }
+  options.settings[name] = std::move(values);
+  return {};
+}
+
+Result<void> take_all(Options& options, const CommandLine& line) {
+  std::vector<FileSetting> file;
+  if (!options.config.empty()) {
+    AQUA_ASSIGN(file, read_config(options.config));
+  }
+  for (const OptionSpec& spec : option_table()) {
+    const auto& flags = line.values.at(spec.name);
+    const std::string variable = environment_name(spec);
+    const std::string from_environment = environment(variable);
+    const auto in_file = std::ranges::find(file, spec.name, &FileSetting::name);
+    if (!flags.empty()) {
+      AQUA_TRY(take(options, spec.name, flags, concat("--", spec.name)));
+    } else if (!from_environment.empty()) {
+      AQUA_TRY(take(
+          options, spec.name,
+          spec.kind == OptionKind::list ? split(from_environment) : std::vector{from_environment},
+          variable));
+    } else if (in_file != file.end()) {
+      AQUA_TRY(take(options, spec.name, in_file->values,
+                    concat(options.config, ":", in_file->line, ": ", spec.name)));
+    }
   }
   return {};
 }
 
-}  // namespace
-
-Result<Options> parse_options(std::span<const char* const> arguments) {
-  Options options;
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    std::string_view option = arguments[i];
-    if (option == "--help" || option == "-h") {
-      options.help = true;
-    } else if (option == "--version") {
-      options.version = true;
-    } else if (option == "--share-producers") {
-      options.limits.share_producers = true;
-    } else if (option == "--share-device") {
-      options.limits.share_device = true;
-    } else if (const std::size_t equals = option.find('='); equals != std::string_view::npos) {
-      AQUA_TRY(set_value(options, option.substr(0, equals), option.substr(equals + 1)));
-    } else if (std::find(std::begin(kValued), std::end(kValued), option) == std::end(kValued)) {
-      return unknown(option);
-    } else if (i + 1 == arguments.size()) {
-      return Error{Code::invalid_argument, concat(option, " needs a value")};
-    } else {
-      AQUA_TRY(set_value(options, option, arguments[++i]));
-    }
-  }
+Result<void> fill_in_paths(Options& options) {
   if (options.data.empty()) options.data = DataDir::default_path();
   if (options.listen.path.empty() && options.listen.host.empty()) {
     AQUA_ASSIGN(options.listen,
@@ -120,32 +140,64 @@ Result<Options> parse_options(std::span<const char* const> arguments) {
     return Error{Code::invalid_argument,
                  concat("--lifeline and --listen must differ: ", options.lifeline)};
   }
+  return {};
+}
+
+std::string quoted(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + "\"";
+}
+
+}  // namespace
+
+Result<Options> parse_options(std::span<const char* const> arguments) {
+  AQUA_ASSIGN(const CommandLine line, read_command_line(arguments));
+  Options options;
+  options.help = line.help;
+  options.version = line.version;
+  options.check_config = line.check_config;
+  if (options.help || options.version) return options;
+  options.config = line.config.empty() ? environment("AQUA_COORDINATOR_CONFIG") : line.config;
+  AQUA_TRY(take_all(options, line));
+  AQUA_TRY(fill_in_paths(options));
   return options;
 }
 
-std::string_view usage() {
-  return R"(usage: aqua-coordinator [options]
+std::string usage() {
+  CommandLine line;
+  return make_app(line)->help();
+}
 
-Matches lenders and borrowers of GPU memory on this machine.
+std::string to_toml(const Options& options) {
+  std::string text;
+  for (const auto& [name, values] : options.settings) {
+    const OptionSpec& spec = *find_option(name);
+    std::string list;
+    for (const std::string& value : values) list += (list.empty() ? "" : ", ") + value;
+    text += concat(name, " = ",
+                   spec.kind == OptionKind::list   ? concat("[", list, "]")
+                   : spec.kind == OptionKind::text ? quoted(values.back())
+                                                   : values.back(),
+                   "\n");
+  }
+  return text;
+}
 
-  --listen unix:PATH|HOST:PORT  where HTTP is served; HOST must be loopback
-                                (default: unix:<data>/coordinator.sock)
-  --data DIR                    locked data directory, created where missing
-                                (default: $XDG_RUNTIME_DIR/aqua, else /tmp/aqua-UID)
-  --lifeline PATH               socket where clients prove who they are
-                                (default: <data>/lifeline.sock)
-  --client-ttl MS               silence after which a client is suspect (3000)
-  --lease-ttl MS                silence after which its leases are (5000)
-  --share-producers             let several consumers borrow from one producer
-  --share-device                let engines on one device borrow from each other
-  --max-watches N               long polls at one time; more get 503 (512)
-  --socket-mode OCTAL           mode of both sockets (600)
-  --allow-uid UID               let this user connect too; may be repeated
-  --log-level LEVEL             trace, debug, info, warn, error or off (info), to stderr
-  --version, --help
-
-Prints "listening on ADDRESS" to stdout when ready. SIGTERM and SIGINT end it.
-)";
+std::vector<std::string> need_restart(const Options& running, const Options& wanted) {
+  std::vector<std::string> names;
+  for (const OptionSpec& spec : option_table()) {
+    if (spec.reloads) continue;
+    const auto before = running.settings.find(spec.name);
+    const auto after = wanted.settings.find(spec.name);
+    const bool had = before != running.settings.end();
+    const bool has = after != wanted.settings.end();
+    if (had != has || (had && before->second != after->second)) names.emplace_back(spec.name);
+  }
+  return names;
 }
 
 }  // namespace aqua::coordinator

@@ -1,16 +1,19 @@
-// The command line of aqua-coordinator.
+// What the daemon is told: by its command line, its environment and its configuration file, in
+// this order of precedence. option_table.hpp lists the options.
 #pragma once
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
-#include <optional>
+#include <map>
 #include <set>
 #include <span>
 #include <string>
-#include <string_view>
+#include <vector>
 
 #include "aqua/result.hpp"
+#include "coordinator/ledger_service.hpp"
 #include "ledger/ledger.hpp"
 #include "wire/address.hpp"
 
@@ -20,17 +23,29 @@ struct Options {
   std::string data;      // directory; created where missing
   wire::Address listen;  // default: unix:<data>/coordinator.sock
   std::string lifeline;  // path of a socket; default: <data>/lifeline.sock
+  bool durable = true;   // SQLite in the data directory; else memory
+  Survives leases_survive = Survives::process;
   ledger::Limits limits;
   std::size_t max_watches = 512;         // long polls at one time
   mode_t socket_mode = 0600;             // of both sockets
   std::set<std::uint32_t> allowed_uids;  // may connect, besides root and our own user
-  std::string log_level = "info";        // trace, debug, info, warn, error, off
+  std::chrono::milliseconds drain_timeout{1000};
+  std::string log_level = "info";  // trace, debug, info, warn, error, off
+
+  std::string config;         // path of the file; "" for none
+  bool check_config = false;  // say what is in force, and end
   bool help = false;
   bool version = false;
+  // What was set, by name, and not left at its default.
+  std::map<std::string, std::vector<std::string>> settings;
 };
 
-// invalid_argument names the argument and what it should be.
+// invalid_argument names the argument, the variable or the line, and what it should be.
 [[nodiscard]] Result<Options> parse_options(std::span<const char* const> arguments);
-[[nodiscard]] std::string_view usage();
+[[nodiscard]] std::string usage();
+// The settings, as a configuration file.
+[[nodiscard]] std::string to_toml(const Options& options);
+// Names of options that differ and do not take effect by a reload.
+[[nodiscard]] std::vector<std::string> need_restart(const Options& running, const Options& wanted);
 
 }  // namespace aqua::coordinator

@@ -161,12 +161,16 @@ void install_operators(httplib::Server& server, Api& api) {
                               parse_id<ClientTag>(request.matches[1].str()));
                   return unpair(api, consumer);
                 }));
-  for (const char* path : {"/healthz", "/readyz"}) {
-    // The server starts once everything behind it has: to be reached is to be ready.
-    server.Get(path, [&api](const Request&, Response& response) {
-      write(response, api, Result(wire::Ack{api.service.epoch()}));
-    });
-  }
+  server.Get("/healthz", [&api](const Request&, Response& response) {
+    write(response, api, Result(wire::Ack{api.service.epoch()}));
+  });
+  // The server starts once everything behind it has; only the store may fail later.
+  server.Get("/readyz", [&api](const Request&, Response& response) {
+    Result<wire::Ack> outcome = wire::Ack{api.service.epoch()};
+    if (auto fault = api.service.store_fault())
+      outcome = Error{Code::unavailable, std::move(fault->message)};
+    write(response, api, outcome);
+  });
 }
 
 }  // namespace

@@ -2,8 +2,8 @@
 
 namespace aqua::coordinator {
 
-Session Sessions::open(const ClientId& client, std::int64_t pid) {
-  const Session session{client, pid, random_id<SessionTag>()};
+Session Sessions::open(const ClientId& client, std::int64_t pid, std::uint64_t started) {
+  const Session session{client, pid, started, random_id<SessionTag>()};
   MutexLock lock(mu_);
   sessions_[client] = session;
   return session;

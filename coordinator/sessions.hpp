@@ -15,14 +15,15 @@ namespace aqua::coordinator {
 
 struct Session {
   ClientId client;
-  std::int64_t pid = 0;  // as the kernel told, never as the client says
+  std::int64_t pid = 0;       // as the kernel told, never as the client says
+  std::uint64_t started = 0;  // likewise: clock ticks after boot
   SessionSecret secret;
 };
 
 class Sessions {
  public:
   // A new session; the client's former one, if any, is over.
-  Session open(const ClientId& client, std::int64_t pid);
+  Session open(const ClientId& client, std::int64_t pid, std::uint64_t started = 0);
   void close(const ClientId& client);
 
   // Compares with every secret in constant time, so that timing tells nothing of any.

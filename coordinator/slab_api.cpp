@@ -62,9 +62,17 @@ Result<wire::ReclaimReply> reclaim_status(Api& api, const Session& caller, std::
 }
 
 Result<wire::LeaseReply> lease(Api& api, const Session& caller, const wire::LeaseRequest& request) {
-  AQUA_ASSIGN(std::vector<ledger::Grant> grants, api.service.with([&](Ledger& ledger, Time now) {
-    return ledger.lease(caller.client, request.bytes, request.exit_bytes, now);
-  }));
+  AQUA_ASSIGN(std::vector<ledger::Grant> grants,
+              api.service.promise(
+                  api.leases_survive,
+                  [&](Ledger& ledger, Time now) {
+                    return ledger.lease(caller.client, request.bytes, request.exit_bytes, now);
+                  },
+                  // Nobody has heard of them, so nobody has mapped them.
+                  [&](Ledger& ledger, Time now, const std::vector<ledger::Grant>& made) {
+                    for (const ledger::Grant& grant : made)
+                      (void)ledger.give_back(caller.client, grant.slab, grant.generation, now);
+                  }));
   step("export");
   return wire::LeaseReply{api.service.epoch(), std::move(grants)};
 }

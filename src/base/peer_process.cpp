@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <sstream>
 
 #include "base/concat.hpp"
@@ -65,6 +66,25 @@ Result<PeerProcess> PeerProcess::of_socket(int fd) {
   if (before == 0 || peer.start_time_ != before || peer.proven_dead()) {
     return Error{Code::unavailable, concat("peer process ", peer.pid_, " is gone")};
   }
+  return peer;
+}
+
+Result<PeerProcess> PeerProcess::of_pid(std::int64_t pid, std::uint64_t start_time) {
+  const Error gone{Code::not_found, concat("process ", pid, " has ended")};
+  PeerProcess peer;
+  peer.pid_ = pid;
+  peer.uid_ = std::numeric_limits<std::uint32_t>::max();
+  peer.start_time_ = start_time;
+  peer.pidfd_ = UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(pid), 0)));
+  if (!peer.pidfd_.valid()) {
+    if (errno == ESRCH || errno == EINVAL) return gone;
+    return errno_error(concat("pidfd_open ", pid));
+  }
+  // Read after the descriptor was opened: it cannot be an earlier process's.
+  const std::uint64_t started = start_time_of(pid);
+  if (peer.proven_dead() || (started != 0 && started != start_time)) return gone;
+  if (started == 0)
+    return Error{Code::permission_denied, concat("the start time of process ", pid, " is hidden")};
   return peer;
 }
 

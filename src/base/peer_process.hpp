@@ -19,6 +19,10 @@ class PeerProcess {
   // unavailable when the process is gone already.
   [[nodiscard]] static Result<PeerProcess> of_socket(int fd);
 
+  // The process that had this pid and start time; its uid() is not known, and is the highest.
+  // not_found when it has ended, proven; permission_denied when its start time is hidden.
+  [[nodiscard]] static Result<PeerProcess> of_pid(std::int64_t pid, std::uint64_t start_time);
+
   [[nodiscard]] std::int64_t pid() const noexcept { return pid_; }
   [[nodiscard]] std::uint32_t uid() const noexcept { return uid_; }
   [[nodiscard]] std::uint64_t start_time() const noexcept {

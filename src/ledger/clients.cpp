@@ -25,7 +25,9 @@ Result<void> Ledger::join(const ClientInfo& info, Time now) {
   advance(now);
   if (info.id.is_nil()) return Error{Code::invalid_argument, "join: the client id is nil"};
   const auto found = clients_.find(info.id);
-  const std::size_t slabs = index_.producer(info.id).rows;
+  const bool restored = found != clients_.end() && found->second.restored;
+  // Of a former life these end here, and so are in nobody's way.
+  const std::size_t slabs = restored ? 0 : index_.producer(info.id).rows;
   if (found == clients_.end()) {
     if (slabs > 0) {
       return Error{Code::failed_precondition,
@@ -36,6 +38,7 @@ Result<void> Ledger::join(const ClientInfo& info, Time now) {
       return Error{Code::resource_exhausted,
                    concat("join: ", clients_.size(), " clients of at most ", limits_.max_clients)};
     }
+    changed_client(info.id);
     sign_of_life(clients_.emplace(info.id, Client{.info = info}).first->second);
     restore_pair(info.id);
     return {};
@@ -48,6 +51,9 @@ Result<void> Ledger::join(const ClientInfo& info, Time now) {
                         " changes device, server, domain or roles while it has ", slabs,
                         " slabs and ", leases, " leases")};
   }
+  if (restored) forget_exports(info.id);
+  found->second.restored = false;
+  if (found->second.info != info) changed_client(info.id);
   found->second.info = info;
   sign_of_life(found->second);
   if (moved) dissolve_pairs(info.id);
@@ -63,8 +69,10 @@ Result<void> Ledger::renew(const ClientId& id, Time now) {
 
 Result<void> Ledger::suspect(const ClientId& id, Time now) {
   advance(now);
-  AQUA_ASSIGN(Client * client, known(id, "suspect"));
-  client->state = ClientState::suspect;
+  const auto found = clients_.find(id);
+  if (found == clients_.end())
+    return Error{Code::not_found, concat("suspect: no client ", to_string(id))};
+  found->second.state = ClientState::suspect;
   timers_.disarm({TimerKind::client, id});
   silence_leases(id);
   return {};
@@ -135,7 +143,7 @@ void Ledger::end_client(const ClientId& id) {
     }
   }
   timers_.disarm({TimerKind::client, id});
-  clients_.erase(id);
+  if (clients_.erase(id) > 0) changed_client(id);
   dissolve_pairs(id);
 }
 

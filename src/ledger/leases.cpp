@@ -51,7 +51,7 @@ Result<std::vector<Grant>> Ledger::lease(const ClientId& consumer, std::uint64_t
                   held.bytes, "; the smallest slab offered has ", free.begin()->first);
   }
 
-  if (pairs_.producer_of(consumer) != producer) pairs_.set(consumer, *producer, false);
+  if (pairs_.producer_of(consumer) != producer) set_pair(consumer, *producer, false);
   sign_of_life(*client);
   std::vector<Grant> grants;
   for (std::uint64_t need = bytes; need > 0;) {

@@ -19,6 +19,8 @@ SlabState Ledger::apply(Slab& row, SlabEvent event) {
   assert(outcome.accepted);
   const std::optional<ClientId> holder = row.holder;
   index_.remove(row);
+  // Silence and its end are no change: whoever reads the row finds its holder silent anyway.
+  if (event != SlabEvent::renew && event != SlabEvent::silence) changed(row.id);
   row.state = outcome.next;
   if (!is_held(row.state)) row.holder.reset();
   if (!row.holder || row.reclaim == 0) row.late = false;
@@ -36,6 +38,7 @@ SlabState Ledger::apply(Slab& row, SlabEvent event) {
 void Ledger::mark_late(Slab& row) {
   index_.remove(row);
   row.late = true;
+  changed(row.id);
   index_.add(row);
 }
 

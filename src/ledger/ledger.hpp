@@ -26,6 +26,7 @@
 
 #include "aqua/result.hpp"
 #include "ledger/events.hpp"
+#include "ledger/image.hpp"
 #include "ledger/pair_book.hpp"
 #include "ledger/slab_index.hpp"
 #include "ledger/timers.hpp"
@@ -37,6 +38,11 @@ namespace aqua::ledger {
 class Ledger {
  public:
   explicit Ledger(Limits limits = {});
+  // A former life's rows. Its clients are suspect and, until they join again, unknown to every
+  // call but dead() and suspect(); who held slabs holds them, silently. When a producer joins,
+  // its rows end: the exporter is the authority and declares them anew. Keeps changes.
+  // data_loss when the rows contradict each other.
+  [[nodiscard]] static Result<Ledger> restore(Limits limits, const Image& image, Time now);
 
   // --- clients -------------------------------------------------------------------------
   // Joins, or joins again after a restart of either side: the same id replaces the info,
@@ -112,6 +118,15 @@ class Ledger {
 
   // Runs what time alone decides: time to live, reclaim deadlines. Call before reading.
   void advance(Time now);
+
+  // --- being written down ---------------------------------------------------------------
+  // From now on changes are kept until they are taken. Never taken, they hold every name.
+  void keep_changes();
+  [[nodiscard]] bool has_changes() const noexcept { return changes_ && !changes_->empty(); }
+  [[nodiscard]] Changes take_changes();
+  // Undoes pair() and unpair(): the pairs are what they were when `book` was pair_book(). Nothing
+  // else may have happened since.
+  void restore_pairs(const PairBook& book);
   // When advance() would next change something; nullopt: never.
   [[nodiscard]] std::optional<Time> next_deadline() const;
 
@@ -125,6 +140,7 @@ class Ledger {
   [[nodiscard]] const std::map<SlabId, Slab>& slabs() const noexcept { return slabs_; }
   // consumer -> producer
   [[nodiscard]] const std::map<ClientId, ClientId>& pairs() const noexcept { return pairs_.all(); }
+  [[nodiscard]] const PairBook& pair_book() const noexcept { return pairs_; }
   // Open ones, finished ones with slabs outstanding, and the last few others.
   [[nodiscard]] const std::map<std::uint64_t, Reclaim>& reclaims() const noexcept {
     return reclaims_;
@@ -140,6 +156,14 @@ class Ledger {
   void emit(EventKind kind, const ClientId& to, const Slab* about = nullptr, Time deadline = {});
   [[nodiscard]] std::vector<SlabId> slabs_of(const ClientId& producer) const;
   [[nodiscard]] std::vector<SlabId> held_by(const ClientId& holder) const;
+
+  // restore.cpp
+  void forget_exports(const ClientId& producer);
+  void changed(const SlabId& slab);
+  void changed_client(const ClientId& client);
+  void changed_reclaim(std::uint64_t reclaim);
+  void set_pair(const ClientId& consumer, const ClientId& producer, bool is_explicit);
+  void drop_pair(const ClientId& consumer);
 
   // clients.cpp
   void sign_of_life(Client& client);
@@ -163,6 +187,7 @@ class Ledger {
   void drop_reclaims(const ClientId& producer);
 
   // pairing.cpp
+  [[nodiscard]] bool can_share(const ClientInfo& producer, const ClientInfo& consumer) const;
   [[nodiscard]] bool grantable(const ClientId& producer) const;
   [[nodiscard]] bool loose(const ClientId& consumer) const;
   [[nodiscard]] bool may_pair(const Client& producer, const Client& consumer) const;
@@ -192,6 +217,7 @@ class Ledger {
   std::map<ClientId, std::set<std::uint64_t>> ended_reclaims_;  // of reclaims_
   std::uint64_t last_reclaim_ = 0;
   std::uint64_t last_grant_ = 0;
+  std::optional<Changes> changes_;  // nullopt: nobody wants to know
 };
 
 }  // namespace aqua::ledger

@@ -32,6 +32,10 @@ Result<Client*> Ledger::known(const ClientId& id, std::string_view operation) {
   if (found == clients_.end()) {
     return Error{Code::not_found, concat(operation, ": no client ", to_string(id))};
   }
+  if (found->second.restored) {
+    return Error{Code::not_found, concat(operation, ": client ", to_string(id),
+                                         " has not joined since the coordinator began anew")};
+  }
   return &found->second;
 }
 
@@ -99,6 +103,7 @@ Result<void> Ledger::offer(const ClientId& producer, const std::vector<OfferedSl
                                         .secret = slab.secret,
                                         .holder = slab.holder};
     index_.add(row);
+    changed(id);
     more = more || row.state == SlabState::offered;
     if (row.holder) holders.insert(*row.holder);
   }

@@ -4,16 +4,12 @@
 #include "ledger/ledger.hpp"
 
 namespace aqua::ledger {
-namespace {
-
 // Memory is shared inside one server and NVLink domain, between two devices.
-bool can_share(const ClientInfo& producer, const ClientInfo& consumer, const Limits& limits) {
+bool Ledger::can_share(const ClientInfo& producer, const ClientInfo& consumer) const {
   return producer.producer && consumer.consumer && producer.id != consumer.id &&
          producer.server == consumer.server && producer.domain == consumer.domain &&
-         (limits.share_device || producer.device != consumer.device);
+         (limits_.share_device || producer.device != consumer.device);
 }
-
-}  // namespace
 
 Result<void> Ledger::pair(const ClientId& producer, const ClientId& consumer) {
   if (producer == consumer) {
@@ -21,7 +17,7 @@ Result<void> Ledger::pair(const ClientId& producer, const ClientId& consumer) {
   }
   AQUA_ASSIGN(const Client* lender, known(producer, "pair"));
   AQUA_ASSIGN(const Client* borrower, known(consumer, "pair"));
-  if (!can_share(lender->info, borrower->info, limits_)) {
+  if (!can_share(lender->info, borrower->info)) {
     return Error{
         Code::failed_precondition,
         concat("pair: producer ", to_string(producer), " and consumer ", to_string(consumer),
@@ -34,8 +30,8 @@ Result<void> Ledger::pair(const ClientId& producer, const ClientId& consumer) {
       if (other != consumer) displaced.push_back(other);
     }
   }
-  for (const ClientId& other : displaced) pairs_.erase(other);
-  pairs_.set(consumer, producer, true);
+  for (const ClientId& other : displaced) drop_pair(other);
+  set_pair(consumer, producer, true);
   for (const ClientId& other : displaced) announce_to(other);
   if (before == producer) return {};
   if (before) announce(*before);
@@ -59,7 +55,7 @@ void Ledger::restore_pair(const ClientId& holder) {
   for (const SlabId& slab : held_by(holder)) {
     const auto lender = clients_.find(slab.producer);
     if (lender == clients_.end() || !may_pair(lender->second, borrower->second)) continue;
-    return pairs_.set(holder, slab.producer, false);
+    return set_pair(holder, slab.producer, false);
   }
 }
 
@@ -67,8 +63,8 @@ void Ledger::restore_pair(const ClientId& holder) {
 void Ledger::dissolve_pairs(const ClientId& id) {
   const std::optional<ClientId> producer = pairs_.producer_of(id);
   const std::set<ClientId> consumers = pairs_.consumers_of(id);
-  pairs_.erase(id);
-  for (const ClientId& consumer : consumers) pairs_.erase(consumer);
+  drop_pair(id);
+  for (const ClientId& consumer : consumers) drop_pair(consumer);
   for (const ClientId& consumer : consumers) announce_to(consumer);
   if (producer && grantable(*producer)) {
     announce(*producer);
@@ -93,7 +89,7 @@ bool Ledger::loose(const ClientId& consumer) const {
 }
 
 bool Ledger::may_pair(const Client& producer, const Client& consumer) const {
-  return can_share(producer.info, consumer.info, limits_) && loose(consumer.info.id) &&
+  return can_share(producer.info, consumer.info) && loose(consumer.info.id) &&
          (limits_.share_producers || pairs_.consumers_of(producer.info.id).empty());
 }
 

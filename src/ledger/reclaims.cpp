@@ -43,6 +43,7 @@ Result<Ledger::ReclaimStart> Ledger::reclaim(const ClientId& producer, std::uint
                                              .started = now_,
                                              .deadline = deadline,
                                              .outstanding = {chosen.begin(), chosen.end()}};
+  changed_reclaim(id);
   open_reclaims_[producer].insert(id);
   timers_.arm({TimerKind::reclaim, producer, id}, deadline);
   ReclaimStart start;
@@ -107,11 +108,13 @@ void Ledger::settle(std::uint64_t id, const SlabId& slab, std::uint64_t bytes) {
   Reclaim& reclaim = reclaims_.at(id);
   reclaim.outstanding.erase(slab);
   reclaim.bytes_returned += bytes;
+  changed_reclaim(id);
   if (reclaim.outstanding.empty() && !reclaim.done) finish(reclaim);
 }
 
 void Ledger::finish(Reclaim& reclaim) {
   reclaim.done = true;
+  changed_reclaim(reclaim.id);
   timers_.disarm({TimerKind::reclaim, reclaim.producer, reclaim.id});
   const auto open = open_reclaims_.find(reclaim.producer);
   open->second.erase(reclaim.id);
@@ -134,6 +137,7 @@ void Ledger::forget_finished(const ClientId& producer) {
   for (std::size_t left = ended->second.size(); left > limits_.finished_reclaims; --left) {
     if (reclaims_.at(*id).outstanding.empty()) {
       reclaims_.erase(*id);
+      changed_reclaim(*id);
       id = ended->second.erase(id);
     } else {
       ++id;
@@ -153,6 +157,7 @@ void Ledger::drop_reclaims(const ClientId& producer) {
       }
       timers_.disarm({TimerKind::reclaim, producer, id});
       reclaims_.erase(id);
+      changed_reclaim(id);
     }
     side->erase(of);
   }

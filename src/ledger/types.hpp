@@ -48,7 +48,8 @@ struct ClientInfo {
   std::string exchange;     // path of the socket where this client's slabs are fetched; "" if none
   bool producer = false;
   bool consumer = false;
-  std::int64_t pid = 0;
+  std::int64_t pid = 0;       // with `started` names a process for good; told by the kernel
+  std::uint64_t started = 0;  // clock ticks from boot to the process's start; 0: not known
   friend bool operator==(const ClientInfo&, const ClientInfo&) = default;
 };
 
@@ -105,8 +106,9 @@ struct Slab {
 struct Client {
   ClientInfo info;
   ClientState state = ClientState::live;
-  Time expires{};        // when the client turns suspect
-  Time leases_expire{};  // when its leases do, all together: every sign of life renews them all
+  Time expires{};         // when the client turns suspect
+  Time leases_expire{};   // when its leases do, all together: every sign of life renews them all
+  bool restored = false;  // known from a former life of the ledger, and has not joined in this one
 };
 
 struct Reclaim {

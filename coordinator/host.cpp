@@ -1,0 +1,20 @@
+#include "coordinator/host.hpp"
+
+#include <filesystem>
+#include <fstream>
+
+namespace aqua::coordinator {
+
+Host this_host() {
+  Host host;
+  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), host.boot);
+  if (host.boot.empty()) host.boot = "unknown";
+  for (const char* name : {"pid", "time"}) {
+    std::error_code none;  // a kernel without this namespace has but one
+    const std::filesystem::path link = std::string("/proc/self/ns/") + name;
+    host.namespaces += std::filesystem::read_symlink(link, none).string() + " ";
+  }
+  return host;
+}
+
+}  // namespace aqua::coordinator

@@ -1,0 +1,144 @@
+#include "coordinator/option_table.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <iterator>
+#include <limits>
+
+#include "base/concat.hpp"
+#include "base/try.hpp"
+#include "wire/limits.hpp"
+
+namespace aqua::coordinator {
+namespace {
+
+using Kind = OptionKind;
+
+constexpr OptionSpec kTable[] = {
+    {"listen", Kind::text, "unix:PATH|HOST:PORT",
+     "where HTTP is served; HOST must be loopback (default: unix:<data>/coordinator.sock)"},
+    {"data", Kind::text, "DIR",
+     "locked data directory, created where missing (default: $XDG_RUNTIME_DIR/aqua, else "
+     "/tmp/aqua-UID)"},
+    {"lifeline", Kind::text, "PATH",
+     "socket where clients prove who they are (default: <data>/lifeline.sock)"},
+    {"store", Kind::text, "sqlite|memory",
+     "where the ledger outlives the daemon: <data>/ledger.db, or nowhere (sqlite)"},
+    {"leases-survive", Kind::text, "process|host",
+     "what a granted lease is written through for: the daemon's death, or the machine's too "
+     "(process)"},
+    {"client-ttl", Kind::number, "MS", "silence after which a client is suspect (3000)"},
+    {"lease-ttl", Kind::number, "MS", "silence after which its leases are (5000)"},
+    {"share-producers", Kind::flag, "", "let several consumers borrow from one producer"},
+    {"share-device", Kind::flag, "", "let engines on one device borrow from each other"},
+    {"max-watches", Kind::number, "N", "long polls at one time; more get 503 (512)"},
+    {"socket-mode", Kind::text, "OCTAL", "mode of both sockets (600)"},
+    {"allow-uid", Kind::list, "UID", "let this user connect too; may be repeated", true},
+    {"drain-timeout", Kind::number, "MS", "how long SIGTERM waits for replies under way (1000)"},
+    {"log-level", Kind::text, "LEVEL", "trace, debug, info, warn, error or off (info), to stderr",
+     true},
+};
+
+Error expected(std::string_view value, std::string_view what) {
+  return Error{Code::invalid_argument, concat("'", value, "': expected ", what)};
+}
+
+Result<std::uint64_t> number(std::string_view value, std::uint64_t min, std::uint64_t max,
+                             int base = 10) {
+  std::uint64_t parsed = 0;
+  const auto [end, fault] =
+      std::from_chars(value.data(), value.data() + value.size(), parsed, base);
+  if (value.empty() || fault != std::errc{} || end != value.data() + value.size() || parsed < min ||
+      parsed > max) {
+    return expected(value, base == 8 ? "an octal mode from 0 to 777"
+                                     : concat("an integer from ", min, " to ", max));
+  }
+  return parsed;
+}
+
+Result<ledger::Time> duration(std::string_view value) {
+  AQUA_ASSIGN(const std::uint64_t count, number(value, 1, wire::kMaxDurationMs));
+  return ledger::Time{static_cast<ledger::Time::rep>(count)};
+}
+
+Result<bool> truth(std::string_view value) {
+  if (value == "true") return true;
+  if (value == "false") return false;
+  return expected(value, "true or false");
+}
+
+// One of two words; true for the first.
+Result<bool> either(std::string_view value, std::string_view first, std::string_view second) {
+  if (value == first) return true;
+  if (value == second) return false;
+  return expected(value, concat(first, " or ", second));
+}
+
+Result<void> set_path(std::string& path, std::string_view value, std::string_view what) {
+  if (value.empty()) return expected(value, what);
+  path = value;
+  return {};
+}
+
+}  // namespace
+
+std::span<const OptionSpec> option_table() {
+  return kTable;
+}
+
+const OptionSpec* find_option(std::string_view name) {
+  const auto* const found =
+      std::ranges::find_if(kTable, [&](const OptionSpec& spec) { return name == spec.name; });
+  return found == std::end(kTable) ? nullptr : found;
+}
+
+std::string environment_name(const OptionSpec& spec) {
+  std::string name = concat("AQUA_COORDINATOR_", spec.name);
+  std::ranges::transform(name, name.begin(), [](char c) {
+    if (c == '-') return '_';
+    return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  });
+  return name;
+}
+
+Result<void> set_option(Options& options, std::string_view name, std::string_view value) {
+  if (name == "data") return set_path(options.data, value, "a directory");
+  if (name == "lifeline") return set_path(options.lifeline, value, "a path");
+  if (name == "listen") {
+    AQUA_ASSIGN(options.listen, wire::parse_address(value));
+  } else if (name == "store") {
+    AQUA_ASSIGN(options.durable, either(value, "sqlite", "memory"));
+  } else if (name == "leases-survive") {
+    AQUA_ASSIGN(const bool process, either(value, "process", "host"));
+    options.leases_survive = process ? Survives::process : Survives::host;
+  } else if (name == "client-ttl") {
+    AQUA_ASSIGN(options.limits.client_ttl, duration(value));
+  } else if (name == "lease-ttl") {
+    AQUA_ASSIGN(options.limits.lease_ttl, duration(value));
+  } else if (name == "share-producers") {
+    AQUA_ASSIGN(options.limits.share_producers, truth(value));
+  } else if (name == "share-device") {
+    AQUA_ASSIGN(options.limits.share_device, truth(value));
+  } else if (name == "max-watches") {
+    AQUA_ASSIGN(options.max_watches, number(value, 1, 4096));
+  } else if (name == "drain-timeout") {
+    AQUA_ASSIGN(options.drain_timeout, duration(value));
+  } else if (name == "socket-mode") {
+    AQUA_ASSIGN(const std::uint64_t mode, number(value, 0, 0777, 8));
+    options.socket_mode = static_cast<mode_t>(mode);
+  } else if (name == "allow-uid") {
+    AQUA_ASSIGN(const std::uint64_t uid,
+                number(value, 0, std::numeric_limits<std::uint32_t>::max()));
+    options.allowed_uids.insert(static_cast<std::uint32_t>(uid));
+  } else if (name == "log-level") {
+    constexpr std::string_view kLevels[] = {"trace", "debug", "info", "warn", "error", "off"};
+    if (std::ranges::find(kLevels, value) == std::end(kLevels))
+      return expected(value, "trace, debug, info, warn, error or off");
+    options.log_level = value;
+  } else {
+    return Error{Code::internal, concat("option ", name, " is in the table only")};
+  }
+  return {};
+}
+
+}  // namespace aqua::coordinator

@@ -1,0 +1,25 @@
+// What a new life of the coordinator begins with: the ledger as it was written down, and the
+// processes that it knew, held again by pidfds.
+#pragma once
+
+#include <map>
+#include <memory>
+
+#include "aqua/result.hpp"
+#include "base/peer_process.hpp"
+#include "coordinator/store/store.hpp"
+#include "ledger/ledger.hpp"
+
+namespace aqua::coordinator {
+
+struct Revival {
+  ledger::Ledger ledger;
+  std::map<ClientId, PeerProcess> processes;  // clients that are alive
+};
+
+// Loads the store. Clients whose process has ended meanwhile are dead in the ledger; those that
+// cannot be looked at (other namespaces) are suspect and stay so.
+[[nodiscard]] Result<Revival> revive(Store& store, const Host& host, const ledger::Limits& limits,
+                                     ledger::Time now);
+
+}  // namespace aqua::coordinator

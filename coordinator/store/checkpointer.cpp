@@ -1,0 +1,58 @@
+#include "coordinator/store/checkpointer.hpp"
+
+#include <spdlog/spdlog.h>
+
+namespace aqua::coordinator {
+namespace {
+
+constexpr int kRestartPages = 16'000;  // 64 MiB: commits wait for once, or the log grows for ever
+
+}  // namespace
+
+Checkpointer::Checkpointer(std::unique_ptr<SqliteConnection> connection)
+    : connection_(std::move(connection)), thread_([this] { run(); }) {}
+
+Checkpointer::~Checkpointer() {
+  {
+    MutexLock lock(mu_);
+    stopping_ = true;
+    woken_.notify_one();
+  }
+  thread_.join();
+}
+
+void Checkpointer::grown(int pages) {
+  MutexLock lock(mu_);
+  if (pages < pages_) next_ = kPassivePages;  // the log has begun anew
+  pages_ = pages;
+  if (pages < next_) return;
+  next_ = pages + kPassivePages;
+  wanted_ = true;
+  woken_.notify_one();
+}
+
+void Checkpointer::run() {
+  MutexLock lock(mu_);
+  while (!stopping_) {
+    if (!wanted_) {
+      woken_.wait(mu_);
+      continue;
+    }
+    wanted_ = false;
+    // Most of it beside the commits; what came meanwhile, only when there is far too much, in
+    // their place. A log whose pages have all been copied starts anew with the next commit.
+    const bool much = pages_ >= kRestartPages;
+    mu_.unlock();
+    int code = sqlite3_wal_checkpoint_v2(connection_->raw(), nullptr, SQLITE_CHECKPOINT_PASSIVE,
+                                         nullptr, nullptr);
+    if (code == SQLITE_OK && much) {
+      code = sqlite3_wal_checkpoint_v2(connection_->raw(), nullptr, SQLITE_CHECKPOINT_RESTART,
+                                       nullptr, nullptr);
+    }
+    if (code != SQLITE_OK && code != SQLITE_BUSY)
+      spdlog::warn("{}", connection_->error("checkpoint", code).message);
+    mu_.lock();
+  }
+}
+
+}  // namespace aqua::coordinator

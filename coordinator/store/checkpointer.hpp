@@ -1,0 +1,41 @@
+// Checkpointer moves the write-ahead log back into the database file on a thread of its own, so
+// that no request waits for the two fsync() of it.
+//
+// Threads: grown() from the writer; one thread of its own with a connection of its own.
+#pragma once
+
+#include <memory>
+#include <thread>
+
+#include "base/mutex.hpp"
+#include "coordinator/store/sqlite.hpp"
+
+namespace aqua::coordinator {
+
+class Checkpointer {
+ public:
+  // Borrows nothing; `connection` is used by its thread alone.
+  explicit Checkpointer(std::unique_ptr<SqliteConnection> connection);
+  ~Checkpointer();
+  Checkpointer(const Checkpointer&) = delete;
+  Checkpointer& operator=(const Checkpointer&) = delete;
+
+  // The log has so many pages now.
+  void grown(int pages);
+
+ private:
+  static constexpr int kPassivePages = 1000;  // 4 MiB: copied while commits go on
+
+  void run();
+
+  const std::unique_ptr<SqliteConnection> connection_;
+  Mutex mu_;
+  CondVar woken_;
+  int pages_ AQUA_GUARDED_BY(mu_) = 0;
+  int next_ AQUA_GUARDED_BY(mu_) = kPassivePages;
+  bool wanted_ AQUA_GUARDED_BY(mu_) = false;
+  bool stopping_ AQUA_GUARDED_BY(mu_) = false;
+  std::thread thread_;
+};
+
+}  // namespace aqua::coordinator

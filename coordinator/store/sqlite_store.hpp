@@ -1,0 +1,59 @@
+// The store of one machine: <data>/ledger.db, SQLite in WAL mode.
+//
+//   commit()  one transaction with synchronous=NORMAL: in the log, not yet on the disk
+//   sync()    one fdatasync() of the log, shared by all who wait: what synchronous=FULL does at
+//             every commit, without keeping other commits waiting for the disk
+//
+// Threads: as Store says; one of its own for checkpoints.
+// Owns:    the connections. The directory is the caller's, locked (DataDir).
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "coordinator/store/checkpointer.hpp"
+#include "coordinator/store/group_sync.hpp"
+#include "coordinator/store/sqlite.hpp"
+#include "coordinator/store/store.hpp"
+
+namespace aqua::coordinator {
+
+class SqliteStore final : public Store {
+ public:
+  // Makes or migrates `directory`/ledger.db and checks every page of it. Errors as Store::load.
+  [[nodiscard]] static Result<std::unique_ptr<SqliteStore>> open(const std::string& directory,
+                                                                 Host host);
+  ~SqliteStore() override;
+
+  [[nodiscard]] Result<Stored> load() override;
+  [[nodiscard]] Result<Revision> commit(const WriteSet& rows) override;
+  [[nodiscard]] Result<void> sync(Revision revision) override;
+
+ private:
+  struct Statements {
+    SqliteStatement begin, commit, next_revision;
+    SqliteStatement put_client, put_slab, put_reclaim, put_pair;
+    SqliteStatement drop_client, drop_slab, drop_reclaim, drop_pair;
+  };
+  SqliteStore(Host host, std::unique_ptr<SqliteConnection> connection);
+
+  [[nodiscard]] Result<void> prepare();
+  [[nodiscard]] Result<void> open_log(const std::string& directory);
+  [[nodiscard]] Result<void> load_into(Stored& stored);
+  [[nodiscard]] Result<void> put(const ledger::Image& rows);
+  [[nodiscard]] Result<void> drop(const WriteSet& rows);
+  // One transaction around work(); rolled back where it fails.
+  template <typename Work>
+  [[nodiscard]] Result<void> transact(Work&& work);
+  // aborted unless nobody has committed since we did.
+  [[nodiscard]] Result<void> take_revision();
+
+  const Host host_;
+  std::unique_ptr<SqliteConnection> connection_;
+  Statements statements_;  // goes before the connection
+  std::unique_ptr<GroupSync> log_;
+  std::unique_ptr<Checkpointer> checkpointer_;
+  Revision last_ = 0;
+};
+
+}  // namespace aqua::coordinator

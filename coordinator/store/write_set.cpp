@@ -1,0 +1,64 @@
+#include "coordinator/store/write_set.hpp"
+
+namespace aqua::coordinator {
+namespace {
+
+ledger::Pair pair_of(const ledger::PairBook& book, const ClientId& consumer,
+                     const ClientId& producer) {
+  return {.producer = producer, .consumer = consumer, .is_explicit = book.is_explicit(consumer)};
+}
+
+ledger::Reclaim row_of(ledger::Reclaim reclaim) {
+  reclaim.outstanding.clear();
+  return reclaim;
+}
+
+}  // namespace
+
+WriteSet write_set(const ledger::Ledger& ledger, const ledger::Changes& changes) {
+  WriteSet set;
+  for (const ClientId& id : changes.clients) {
+    const auto row = ledger.clients().find(id);
+    if (row == ledger.clients().end()) {
+      set.clients_gone.push_back(id);
+    } else {
+      set.put.clients.push_back(row->second.info);
+    }
+  }
+  for (const ledger::SlabId& id : changes.slabs) {
+    const auto row = ledger.slabs().find(id);
+    if (row == ledger.slabs().end()) {
+      set.slabs_gone.push_back(id);
+    } else {
+      set.put.slabs.push_back(row->second);
+    }
+  }
+  for (const std::uint64_t id : changes.reclaims) {
+    const auto row = ledger.reclaims().find(id);
+    if (row == ledger.reclaims().end()) {
+      set.reclaims_gone.push_back(id);
+    } else {
+      set.put.reclaims.push_back(row_of(row->second));
+    }
+  }
+  for (const ClientId& consumer : changes.pairs) {
+    if (const auto producer = ledger.pair_book().producer_of(consumer)) {
+      set.put.pairs.push_back(pair_of(ledger.pair_book(), consumer, *producer));
+    } else {
+      set.pairs_gone.push_back(consumer);
+    }
+  }
+  return set;
+}
+
+ledger::Image image_of(const ledger::Ledger& ledger) {
+  ledger::Image image;
+  for (const auto& [id, client] : ledger.clients()) image.clients.push_back(client.info);
+  for (const auto& [id, slab] : ledger.slabs()) image.slabs.push_back(slab);
+  for (const auto& [id, reclaim] : ledger.reclaims()) image.reclaims.push_back(row_of(reclaim));
+  for (const auto& [consumer, producer] : ledger.pairs())
+    image.pairs.push_back(pair_of(ledger.pair_book(), consumer, producer));
+  return image;
+}
+
+}  // namespace aqua::coordinator

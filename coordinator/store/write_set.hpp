@@ -1,0 +1,27 @@
+// WriteSet is one change of the ledger as a store takes it: rows as they are now, and the names
+// of rows that are gone.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "ledger/image.hpp"
+#include "ledger/ledger.hpp"
+
+namespace aqua::coordinator {
+
+struct WriteSet {
+  ledger::Image put;  // new, or in place of the row of that name
+  std::vector<ClientId> clients_gone;
+  std::vector<ledger::SlabId> slabs_gone;
+  std::vector<std::uint64_t> reclaims_gone;
+  std::vector<ClientId> pairs_gone;  // by their consumer
+};
+
+// What has changed, looked up now.
+[[nodiscard]] WriteSet write_set(const ledger::Ledger& ledger, const ledger::Changes& changes);
+
+// Everything.
+[[nodiscard]] ledger::Image image_of(const ledger::Ledger& ledger);
+
+}  // namespace aqua::coordinator

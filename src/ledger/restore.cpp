@@ -1,0 +1,109 @@
+// A ledger read from what a former life wrote down.
+#include <algorithm>
+#include <initializer_list>
+#include <utility>
+
+#include "base/concat.hpp"
+#include "ledger/ledger.hpp"
+
+namespace aqua::ledger {
+
+Result<Ledger> Ledger::restore(Limits limits, const Image& image, Time now) {
+  Ledger ledger(limits);
+  const auto broken = [](const std::string& what) {
+    return Error{Code::data_loss, concat("restore: what was written down does not fit: ", what)};
+  };
+  for (const ClientInfo& info : image.clients) {
+    Client client{.info = info, .state = ClientState::suspect, .restored = true};
+    if (!ledger.clients_.emplace(info.id, std::move(client)).second)
+      return broken(concat("client ", to_string(info.id), " is there twice"));
+  }
+  for (const Reclaim& written : image.reclaims) {
+    Reclaim& reclaim = ledger.reclaims_[written.id] = written;
+    reclaim.outstanding.clear();
+    // A clock that stands before the one of the former life must not make a reclaim longer.
+    if (reclaim.deadline > reclaim.started)
+      reclaim.deadline = std::min(reclaim.deadline, now + (reclaim.deadline - reclaim.started));
+    ledger.last_reclaim_ = std::max(ledger.last_reclaim_, reclaim.id);
+    (reclaim.done ? ledger.ended_reclaims_ : ledger.open_reclaims_)[reclaim.producer].insert(
+        reclaim.id);
+    if (!reclaim.done) {
+      ledger.timers_.arm({TimerKind::reclaim, reclaim.producer, reclaim.id}, reclaim.deadline);
+    }
+  }
+  for (const Slab& written : image.slabs) {
+    Slab& row = ledger.slabs_[written.id] = written;
+    if (is_held(row.state) && row.state != SlabState::orphaned) row.state = SlabState::suspect;
+    if (const auto by = ledger.reclaims_.find(row.reclaim); by != ledger.reclaims_.end())
+      by->second.outstanding.insert(row.id);
+    ledger.last_grant_ = std::max(ledger.last_grant_, row.granted);
+    ledger.index_.add(row);
+  }
+  for (const Pair& pair : image.pairs) {
+    const auto lender = ledger.clients_.find(pair.producer);
+    const auto borrower = ledger.clients_.find(pair.consumer);
+    if (lender == ledger.clients_.end() || borrower == ledger.clients_.end()) continue;
+    // Rules may be stricter than they were.
+    if (!ledger.can_share(lender->second.info, borrower->second.info)) continue;
+    if (!limits.share_producers && !ledger.pairs_.consumers_of(pair.producer).empty()) continue;
+    ledger.pairs_.set(pair.consumer, pair.producer, pair.is_explicit);
+  }
+  ledger.keep_changes();
+  ledger.advance(now);
+  if (const std::string fault = ledger.check_invariants(); !fault.empty()) return broken(fault);
+  return ledger;
+}
+
+// The client of a former life is here: what it exports is what it declares from now on.
+void Ledger::forget_exports(const ClientId& producer) {
+  drop_reclaims(producer);
+  for (const SlabId& id : slabs_of(producer)) {
+    const auto row = slabs_.find(id);
+    const std::optional<ClientId> holder = row->second.holder;
+    index_.remove(row->second);
+    slabs_.erase(row);
+    changed(id);
+    if (holder) arm_lease_timer(*holder);
+  }
+}
+
+void Ledger::keep_changes() {
+  if (!changes_) changes_.emplace();
+}
+
+Changes Ledger::take_changes() {
+  return changes_ ? std::exchange(*changes_, Changes{}) : Changes{};
+}
+
+void Ledger::changed(const SlabId& slab) {
+  if (changes_) changes_->slabs.insert(slab);
+}
+
+void Ledger::changed_client(const ClientId& client) {
+  if (changes_) changes_->clients.insert(client);
+}
+
+void Ledger::changed_reclaim(std::uint64_t reclaim) {
+  if (changes_) changes_->reclaims.insert(reclaim);
+}
+
+void Ledger::set_pair(const ClientId& consumer, const ClientId& producer, bool is_explicit) {
+  pairs_.set(consumer, producer, is_explicit);
+  if (changes_) changes_->pairs.insert(consumer);
+}
+
+void Ledger::drop_pair(const ClientId& consumer) {
+  if (changes_ && pairs_.producer_of(consumer)) changes_->pairs.insert(consumer);
+  pairs_.erase(consumer);
+}
+
+void Ledger::restore_pairs(const PairBook& book) {
+  for (const PairBook* side : std::initializer_list<const PairBook*>{&pairs_, &book}) {
+    for (const auto& [consumer, producer] : side->all()) {
+      if (changes_) changes_->pairs.insert(consumer);
+    }
+  }
+  pairs_ = book;
+}
+
+}  // namespace aqua::ledger
