@@ -18,10 +18,13 @@
  * a watch with snapshots is; a call is a request, the commit, and a reply, three steps.
  *
  * Mutations (-DNAME), each a bug that was thought of: NO_GENERATION, FREE_AT_TTL, EOF_IS_DEATH,
- * NO_RENEW_FREE, NO_DEADLINE, TRUST_STALE_ROWS, RETURN_BEFORE_UNMAP, NO_SCRUB, FORGET_ORPHAN.
+ * NO_RENEW_FREE, NO_DEADLINE, TRUST_STALE_ROWS, RETURN_BEFORE_UNMAP, NO_SCRUB, ANYONE_FETCHES.
  */
 
 /* --- who, and the one fault ---------------------------------------------------------------- */
+#ifndef ASKS
+#define ASKS 1 /* leases that each consumer asks for */
+#endif
 #define C0 0
 #define C1 1
 #define PRODUCER 2
@@ -44,6 +47,7 @@ byte reclaims_asked = 0;
 bool wants_back = false;   /* the producer has asked for a reclaim and has not got the slab */
 bool declaring = false;
 bool reporting = false;    /* scrubbed, and the coordinator has not been told */
+byte forgetting = 0;       /* generation of a row that should not be there; 0: none */
 
 /* --- what the kernel knows ------------------------------------------------------------------ */
 bool descriptor[2]; /* fetched from the exporter */
@@ -62,7 +66,7 @@ bool down = false;         /* crashed, not yet started again */
 bool joined[5];            /* C0, C1, PRODUCER */
 
 /* --- messages --------------------------------------------------------------------------------- */
-mtype = { nothing, ask_lease, ask_return, ask_offer, ask_redeclare, ask_scrubbed, ask_reclaim };
+mtype = { nothing, ask_lease, ask_return, ask_offer, ask_redeclare, ask_scrubbed, ask_reclaim, ask_withdraw };
 mtype request[3] = nothing;
 byte request_gen[3];
 bool answering[2];         /* committed, not yet answered */
@@ -93,6 +97,11 @@ inline row_returned() {
 #else
 #define fits(g) (gen == g)
 #endif
+#ifdef ANYONE_FETCHES
+#define may_fetch (custody == free || custody == held)
+#else
+#define may_fetch (custody == free)
+#endif
 #ifdef EOF_IS_DEATH
 #define proven_dead(who) (crashed[who] || stopped[who])
 #else
@@ -116,6 +125,7 @@ inline unmap(i) {
 }
 
 proctype Consumer(byte i) {
+end:
   do
   /* Joins, or joins again: a sign of life, and a snapshot that tells of a grant never heard of. */
   :: atomic { up(i) && !joined[i] && !down && up(COORDINATOR) ->
@@ -126,14 +136,14 @@ proctype Consumer(byte i) {
        :: else -> skip
        fi }
   :: atomic { up(i) && joined[i] && !waiting[i] && knows[i] == 0 && returning[i] == 0 &&
-              asked[i] < 2 && request[i] == nothing ->
+              asked[i] < ASKS && request[i] == nothing ->
        asked[i]++; waiting[i] = true; request[i] = ask_lease }
   :: atomic { up(i) && answered[i] && waiting[i] ->
        answered[i] = false; waiting[i] = false; knows[i] = answer[i] }
   /* Fetches the descriptor: the exporter decides. */
   :: atomic { up(i) && knows[i] != 0 && !descriptor[i] && returning[i] == 0 && up(PRODUCER) ->
        if
-       :: custody == free && fits(knows[i]) -> custody = held; holder = i; descriptor[i] = true
+       :: may_fetch && fits(knows[i]) -> custody = held; holder = i; descriptor[i] = true
        :: custody == held && holder == i && gen == knows[i] -> descriptor[i] = true
        :: else -> returning[i] = 2 /* refused: not ours any more */
        fi }
@@ -176,12 +186,13 @@ inline take_home() {
 inline tell(what, of_gen) { request[PRODUCER] = what; request_gen[PRODUCER] = of_gen }
 
 proctype Producer() {
+end:
   do
   :: atomic { up(PRODUCER) && !joined[PRODUCER] && !down && up(COORDINATOR) ->
        joined[PRODUCER] = true;
        /* What a former life of the coordinator wrote down of this exporter ends here. */
        row = none; unhold(); wanted = false; end_reclaim();
-       event_returned = 0; event_dead = 0; event_home = false; reporting = false;
+       event_returned = 0; event_dead = 0; event_home = false; reporting = false; forgetting = 0;
 #ifndef NO_RENEW_FREE
        if :: custody == free -> gen++ :: else -> skip fi;
 #endif
@@ -194,16 +205,21 @@ proctype Producer() {
        :: else -> skip /* a slab in the scrubber is offered when it is clean */
        fi;
        if :: wants_back && custody == home -> wants_back = false :: else -> skip fi }
-  :: atomic { up(PRODUCER) && custody == home && lends < 2 && joined[PRODUCER] && !declaring &&
+  :: atomic { up(PRODUCER) && custody == home && lends == 0 && joined[PRODUCER] && !declaring &&
               !wants_back && request[PRODUCER] == nothing ->
        lends++; dirty = false; custody = free; tell(ask_offer, gen) }
   :: atomic { up(PRODUCER) && event_returned != 0 ->
        if
        :: event_returned == gen && (custody == held || custody == free) ->
           custody = scrubbing; holder = NOBODY
+       :: event_returned != gen -> forgetting = event_returned /* a row of a slab long home */
        :: else -> skip
        fi;
        event_returned = 0 }
+  :: atomic { up(PRODUCER) && forgetting != 0 && joined[PRODUCER] && !declaring &&
+              request[PRODUCER] == nothing ->
+       tell(ask_withdraw, forgetting); forgetting = 0;
+       if :: custody == free -> reporting = true :: else -> skip fi }
   :: atomic { up(PRODUCER) && event_dead != 0 ->
        /* Of a holder's death the exporter waits for its own proof. */
        if :: event_dead == gen && custody == free -> custody = scrubbing :: else -> skip fi;
@@ -259,7 +275,7 @@ inline hold_ends(by) {
 #define handles(i) (up(COORDINATOR) && !down && joined[i])
 
 active proctype Coordinator() {
-  byte c = 0;
+end:
   do
   :: atomic { down && up(COORDINATOR) -> down = false } /* started again, from the store */
 
@@ -288,7 +304,19 @@ active proctype Coordinator() {
 
   :: atomic { handles(PRODUCER) && request[PRODUCER] == ask_offer ->
        request[PRODUCER] = nothing;
-       if :: row == none -> row = offered; row_gen = request_gen[PRODUCER] :: else -> skip fi }
+       /* An offered row of an earlier generation is of another slab, long home. */
+       if
+       :: row == none || (row == offered && row_gen < request_gen[PRODUCER]) ->
+          row = offered; row_gen = request_gen[PRODUCER]
+       :: else -> skip
+       fi }
+  :: atomic { handles(PRODUCER) && request[PRODUCER] == ask_withdraw ->
+       request[PRODUCER] = nothing;
+       if
+       :: (row == offered || row == quarantined) && row_gen == request_gen[PRODUCER] ->
+          row_returned()
+       :: else -> skip
+       fi }
   :: atomic { handles(PRODUCER) && request[PRODUCER] == ask_redeclare ->
        request[PRODUCER] = nothing;
        /* The hold may have ended since it was said; what follows says so. */
@@ -338,12 +366,7 @@ active proctype Coordinator() {
        hold_ends(event_dead) }
   :: atomic { up(COORDINATOR) && !down && crashed[PRODUCER] &&
               (row == leased || row == suspect || row == revoking) ->
-#ifdef FORGET_ORPHAN
-       row = none; unhold();
-#else
-       row = orphaned;
-#endif
-       wanted = false; end_reclaim() }
+       row = orphaned; wanted = false; end_reclaim() }
   :: atomic { up(COORDINATOR) && !down && crashed[PRODUCER] &&
               (row == offered || row == quarantined) -> row = none; wanted = false; end_reclaim() }
   od
@@ -381,16 +404,17 @@ active proctype Fault() {
 
 /* Nothing is stuck: looked at where no process has a step left. */
 #define kept_by(i) (forever[i] && (mapped[i] || descriptor[i]))
+#define gone(i) (forever[i] || crashed[i])
 active proctype Watchdog() {
   timeout ->
   assert(!reclaim_open);
   assert(!down);
-  assert(forever[C0] || request[C0] == nothing);
-  assert(forever[C1] || request[C1] == nothing);
+  assert(gone(C0) || request[C0] == nothing);
+  assert(gone(C1) || request[C1] == nothing);
   assert(crashed[PRODUCER] || request[PRODUCER] == nothing);
   assert(crashed[PRODUCER] || custody != scrubbing);
-  assert(forever[C0] || crashed[C0] || (!mapped[C0] && !descriptor[C0] && knows[C0] == 0));
-  assert(forever[C1] || crashed[C1] || (!mapped[C1] && !descriptor[C1] && knows[C1] == 0));
+  assert(gone(C0) || (!mapped[C0] && !descriptor[C0] && knows[C0] == 0));
+  assert(gone(C1) || (!mapped[C1] && !descriptor[C1] && knows[C1] == 0));
   assert(crashed[PRODUCER] || !wants_back || custody == home || kept_by(C0) || kept_by(C1) ||
          forever[C0] || forever[C1]);
   /* The ledger knows what there is. */
