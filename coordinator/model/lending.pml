@@ -18,7 +18,7 @@
  * a watch with snapshots is; a call is a request, the commit, and a reply, three steps.
  *
  * Mutations (-DNAME), each a bug that was thought of: NO_GENERATION, FREE_AT_TTL, EOF_IS_DEATH,
- * NO_RENEW_FREE, NO_DEADLINE, TRUST_STALE_ROWS, RETURN_BEFORE_UNMAP, NO_SCRUB, ANYONE_FETCHES.
+ * NO_RENEW_FREE, NO_DEADLINE, TRUST_STALE_ROWS, RETURN_BEFORE_UNMAP, NO_SCRUB, STALE_EVENTS.
  */
 
 /* --- who, and the one fault ---------------------------------------------------------------- */
@@ -97,10 +97,10 @@ inline row_returned() {
 #else
 #define fits(g) (gen == g)
 #endif
-#ifdef ANYONE_FETCHES
-#define may_fetch (custody == free || custody == held)
+#ifdef STALE_EVENTS
+#define concerns(g) true
 #else
-#define may_fetch (custody == free)
+#define concerns(g) (g == gen)
 #endif
 #ifdef EOF_IS_DEATH
 #define proven_dead(who) (crashed[who] || stopped[who])
@@ -143,7 +143,7 @@ end:
   /* Fetches the descriptor: the exporter decides. */
   :: atomic { up(i) && knows[i] != 0 && !descriptor[i] && returning[i] == 0 && up(PRODUCER) ->
        if
-       :: may_fetch && fits(knows[i]) -> custody = held; holder = i; descriptor[i] = true
+       :: custody == free && fits(knows[i]) -> custody = held; holder = i; descriptor[i] = true
        :: custody == held && holder == i && gen == knows[i] -> descriptor[i] = true
        :: else -> returning[i] = 2 /* refused: not ours any more */
        fi }
@@ -210,9 +210,9 @@ end:
        lends++; dirty = false; custody = free; tell(ask_offer, gen) }
   :: atomic { up(PRODUCER) && event_returned != 0 ->
        if
-       :: event_returned == gen && (custody == held || custody == free) ->
+       :: concerns(event_returned) && (custody == held || custody == free) ->
           custody = scrubbing; holder = NOBODY
-       :: event_returned != gen -> forgetting = event_returned /* a row of a slab long home */
+       :: !concerns(event_returned) -> forgetting = event_returned /* a row of a slab long home */
        :: else -> skip
        fi;
        event_returned = 0 }
