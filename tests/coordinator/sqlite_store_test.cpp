@@ -1,0 +1,157 @@
+// The SQLite store's files: earlier versions, later versions, damage, and disks that refuse.
+#include "coordinator/store/sqlite_store.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "coordinator/store/schema.hpp"
+#include "coordinator/stored_rows.hpp"
+#include "coordinator/temp_dir.hpp"
+#include "crash/step_vfs.hpp"
+
+namespace aqua::coordinator {
+namespace {
+
+using ::testing::HasSubstr;
+
+const Host kHost{.boot = "boot 1", .namespaces = "here"};
+
+class SqliteFile : public ::testing::Test {
+ protected:
+  SqliteFile() {
+    static const bool once = (testing::install_step_vfs(), true);
+    (void)once;
+  }
+  ~SqliteFile() override { testing::refuse_writes(SQLITE_OK); }
+
+  Result<std::unique_ptr<SqliteStore>> open() { return SqliteStore::open(dir_.path(), kHost); }
+  std::unique_ptr<SqliteStore> loaded() {
+    auto store = open();
+    EXPECT_TRUE(store.ok()) << store.error().message;
+    EXPECT_TRUE((*store)->load().ok());
+    return std::move(store).value();
+  }
+  void refused(Code code, const std::string& what) {
+    const auto store = open();
+    ASSERT_FALSE(store.ok());
+    EXPECT_EQ(store.error().code, code) << store.error().message;
+    EXPECT_THAT(store.error().message, HasSubstr(what));
+    EXPECT_THAT(store.error().message, HasSubstr("ledger.db"));
+  }
+  void run(const std::string& sql) {
+    const auto connection = SqliteConnection::open(path());
+    ASSERT_TRUE(connection.ok());
+    const auto done = (*connection)->exec(sql.c_str());
+    ASSERT_TRUE(done.ok()) << done.error().message;
+  }
+  [[nodiscard]] std::string path() const { return dir_ / "ledger.db"; }
+
+  testing::TempDir dir_;
+};
+
+TEST_F(SqliteFile, OfVersion1IsBroughtUpToThisOneWithItsRows) {
+  std::ifstream file(AQUA_TEST_DATA "/ledger-v1.sql");
+  run({std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()});
+  auto store = open();
+  ASSERT_TRUE(store.ok()) << store.error().message;
+  const auto stored = (*store)->load();
+  ASSERT_TRUE(stored.ok()) << stored.error().message;
+  EXPECT_EQ(stored->revision, 42U) << "41 commits, and ours";
+  EXPECT_EQ(stored->namespaces, "") << "version 1 did not know";
+  ASSERT_EQ(stored->image.clients.size(), 2U);
+  EXPECT_EQ(stored->image.clients[0].started, 0U);
+  EXPECT_EQ(stored->image.clients[0].name, "lender");
+  ASSERT_EQ(stored->image.slabs.size(), 2U);
+  EXPECT_EQ(stored->image.slabs[1].generation, 5U);
+  EXPECT_EQ(stored->image.slabs[1].holder, stored->image.clients[1].id);
+  EXPECT_EQ(stored->image.reclaims.size(), 1U);
+  EXPECT_EQ(stored->image.pairs.size(), 1U);
+  EXPECT_TRUE((*store)->commit({}).ok());
+}
+
+TEST_F(SqliteFile, OfALaterVersionIsRefusedUntouched) {
+  loaded().reset();
+  run("PRAGMA user_version = 99");
+  refused(Code::failed_precondition, "has version 99, this program knows");
+}
+
+TEST_F(SqliteFile, OfAnotherProgramIsRefusedUntouched) {
+  run("CREATE TABLE precious(x); INSERT INTO precious VALUES(1)");
+  refused(Code::data_loss, "some other program");
+  const auto connection = SqliteConnection::open(path());
+  EXPECT_EQ((*connection)->ask("SELECT x FROM precious").value(), "1");
+}
+
+TEST_F(SqliteFile, ThatIsNoDatabaseIsRefused) {
+  std::ofstream(path()) << std::string(8192, 'x');
+  refused(Code::data_loss, "damaged");
+}
+
+TEST_F(SqliteFile, WithDamagedPagesIsRefusedBeforeItIsBelieved) {
+  {
+    auto store = loaded();
+    WriteSet rows;
+    for (int i = 0; i < 200; ++i) rows.put.slabs.push_back(one_of_each().slabs.front());
+    ASSERT_TRUE(store->commit(rows).ok());
+  }
+  ASSERT_GT(std::filesystem::file_size(path()), 16384U);
+  std::fstream file(path(), std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(8192 + 1);  // inside the third page
+  file << std::string(600, '\xff');
+  file.close();
+  refused(Code::data_loss, "damaged");
+}
+
+TEST_F(SqliteFile, WithRowsThatMakeNoSenseIsRefusedByTheLedger) {
+  auto store = loaded();
+  WriteSet rows;
+  rows.put = one_of_each();  // a reclaim of a slab that nobody exports
+  rows.put.clients.clear();
+  ASSERT_TRUE(store->commit(rows).ok());
+  const auto ledger =
+      ledger::Ledger::restore({}, loaded()->load().value().image, ledger::Time{1});
+  ASSERT_FALSE(ledger.ok());
+  EXPECT_EQ(ledger.error().code, Code::data_loss);
+}
+
+TEST_F(SqliteFile, OnADiskThatRefusesKeepsWhatItHadAndGoesOnAfterwards) {
+  auto store = loaded();
+  WriteSet first;
+  first.put = one_of_each();
+  ASSERT_TRUE(store->commit(first).ok());
+  WriteSet second;
+  second.slabs_gone = {first.put.slabs.front().id};
+  const std::pair<int, Code> cases[] = {{SQLITE_FULL, Code::resource_exhausted},
+                                        {SQLITE_IOERR_WRITE, Code::unavailable},
+                                        {SQLITE_READONLY, Code::unavailable}};
+  for (const auto& [sqlite, code] : cases) {
+    testing::refuse_writes(sqlite);
+    const auto refused = store->commit(second);
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.error().code, code) << refused.error().message;
+    EXPECT_THAT(refused.error().message, HasSubstr("ledger.db"));
+    testing::refuse_writes(SQLITE_OK);
+  }
+  WriteSet third;
+  third.pairs_gone = {first.put.pairs.front().consumer};
+  ASSERT_TRUE(store->commit(third).ok());
+  first.put.pairs.clear();
+  store.reset();
+  EXPECT_EQ(text_of(loaded()->load().value().image), text_of(first.put))
+      << "what was refused is not there, all else is";
+}
+
+TEST_F(SqliteFile, ReadOnlyAtTheStartIsAClearError) {
+  loaded().reset();
+  testing::refuse_writes(SQLITE_READONLY);
+  const auto store = open();
+  ASSERT_FALSE(store.ok());
+  EXPECT_EQ(store.error().code, Code::unavailable);
+  EXPECT_THAT(store.error().message, HasSubstr("writable"));
+}
+
+}  // namespace
+}  // namespace aqua::coordinator
