@@ -111,8 +111,7 @@ TEST_F(SqliteFile, WithRowsThatMakeNoSenseIsRefusedByTheLedger) {
   rows.put = one_of_each();  // a reclaim of a slab that nobody exports
   rows.put.clients.clear();
   ASSERT_TRUE(store->commit(rows).ok());
-  const auto ledger =
-      ledger::Ledger::restore({}, loaded()->load().value().image, ledger::Time{1});
+  const auto ledger = ledger::Ledger::restore({}, loaded()->load().value().image, ledger::Time{1});
   ASSERT_FALSE(ledger.ok());
   EXPECT_EQ(ledger.error().code, Code::data_loss);
 }

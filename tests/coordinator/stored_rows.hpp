@@ -53,9 +53,10 @@ inline std::string text_of(const ledger::Image& image) {
                    c.consumer, " ", c.pid, " ", c.started, "\n");
   }
   for (const auto& s : image.slabs) {
-    text += concat("slab ", ledger::to_string(s.id), " ", s.bytes, " ", to_string(s.state), " ",
-                   s.generation, " ", to_string(s.secret), " ", s.holder ? to_string(*s.holder) : "-",
-                   " ", s.reclaim, " ", s.granted, " ", s.late, "\n");
+    text +=
+        concat("slab ", ledger::to_string(s.id), " ", s.bytes, " ", to_string(s.state), " ",
+               s.generation, " ", to_string(s.secret), " ", s.holder ? to_string(*s.holder) : "-",
+               " ", s.reclaim, " ", s.granted, " ", s.late, "\n");
   }
   for (const auto& r : image.reclaims) {
     text += concat("reclaim ", r.id, " ", to_string(r.producer), " ", r.bytes_wanted, " ",

@@ -1,0 +1,167 @@
+// Options from the file and the environment, and which of them wins.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "coordinator/config_file.hpp"
+#include "coordinator/option_table.hpp"
+#include "coordinator/temp_dir.hpp"
+
+namespace aqua::coordinator {
+namespace {
+
+using ::testing::HasSubstr;
+
+class Config : public ::testing::Test {
+ protected:
+  // With the file, and these arguments.
+  Result<Options> parse(const std::string& text, std::vector<const char*> arguments = {}) {
+    std::ofstream(path_) << text;
+    arguments.insert(arguments.begin(), {"--config", path_.c_str()});
+    return parse_options(arguments);
+  }
+  void refused(const std::string& text, const std::string& why) {
+    const auto options = parse(text);
+    ASSERT_FALSE(options.ok()) << text;
+    EXPECT_EQ(options.error().code, Code::invalid_argument);
+    EXPECT_THAT(options.error().message, HasSubstr(why));
+  }
+  // A variable for the length of a test.
+  class Variable {
+   public:
+    Variable(const char* name, const char* value) : name_(name) { ::setenv(name, value, 1); }
+    ~Variable() { ::unsetenv(name_); }
+
+   private:
+    const char* const name_;
+  };
+
+  testing::TempDir dir_;
+  const std::string path_ = dir_ / "coordinator.toml";
+};
+
+TEST_F(Config, EveryOptionCanStandInTheFileUnderItsFlagsName) {
+  const auto options = parse(R"(# a comment
+listen = "127.0.0.1:7070"
+data = "/d"
+lifeline = "/l"
+store = "memory"
+leases-survive = "host"
+client-ttl = 100
+lease-ttl = 200
+share-producers = true
+share-device = true
+max-watches = 7
+socket-mode = "660"
+allow-uid = [1000, 1001]
+drain-timeout = 50
+log-level = "debug"
+)");
+  ASSERT_TRUE(options.ok()) << options.error().message;
+  EXPECT_EQ(options->settings.size(), option_table().size()) << "an option is missing above";
+  EXPECT_EQ(to_string(options->listen), "127.0.0.1:7070");
+  EXPECT_EQ(options->data, "/d");
+  EXPECT_FALSE(options->durable);
+  EXPECT_EQ(options->leases_survive, Survives::host);
+  EXPECT_EQ(options->limits.client_ttl, ledger::Time{100});
+  EXPECT_TRUE(options->limits.share_device);
+  EXPECT_EQ(options->socket_mode, 0660U);
+  EXPECT_EQ(options->allowed_uids, (std::set<std::uint32_t>{1000, 1001}));
+  EXPECT_EQ(options->drain_timeout.count(), 50);
+  EXPECT_EQ(options->log_level, "debug");
+}
+
+TEST_F(Config, FlagsWinOverTheEnvironmentAndThatOverTheFile) {
+  const std::string file = "client-ttl = 1\nlease-ttl = 1\nmax-watches = 1\nallow-uid = [1]\n";
+  const Variable lease("AQUA_COORDINATOR_LEASE_TTL", "2");
+  const Variable watches("AQUA_COORDINATOR_MAX_WATCHES", "2");
+  const Variable uids("AQUA_COORDINATOR_ALLOW_UID", "2,3");
+  const auto options = parse(file, {"--max-watches", "3"});
+  ASSERT_TRUE(options.ok()) << options.error().message;
+  EXPECT_EQ(options->limits.client_ttl, ledger::Time{1}) << "from the file";
+  EXPECT_EQ(options->limits.lease_ttl, ledger::Time{2}) << "from the environment";
+  EXPECT_EQ(options->max_watches, 3U) << "from the command line";
+  EXPECT_EQ(options->allowed_uids, (std::set<std::uint32_t>{2, 3})) << "whole, not added up";
+}
+
+TEST_F(Config, AFlagSetInTheFileCanBeTakenBackOnTheCommandLine) {
+  const auto options = parse("share-device = true\n", {"--share-device=false"});
+  ASSERT_TRUE(options.ok()) << options.error().message;
+  EXPECT_FALSE(options->limits.share_device);
+}
+
+TEST_F(Config, TheFileItselfCanBeNamedByTheEnvironment) {
+  std::ofstream(path_) << "max-watches = 5\n";
+  const Variable config("AQUA_COORDINATOR_CONFIG", path_.c_str());
+  EXPECT_EQ(parse_options({})->max_watches, 5U);
+}
+
+TEST_F(Config, MistakesAreNamedWithTheirLine) {
+  refused("max-watches = 5\nlisen = \"x\"\n", "coordinator.toml:2:1: unknown key 'lisen'");
+  refused("\n[server]\nlisten = \"x\"\n", "coordinator.toml:2:2: unknown key 'server'");
+  refused("client-ttl = \"3000\"\n", "coordinator.toml:1:14: client-ttl: expected an integer");
+  refused("share-device = 1\n", "expected true or false");
+  refused("allow-uid = [1, \"x\"]\n", "expected an array of integers");
+  refused("listen = 7070\n", "expected a string in quotes");
+  refused("a = 1\na = \n", "coordinator.toml:2:");
+  refused("client-ttl = 0\n", "coordinator.toml:1: client-ttl: '0': expected an integer from 1");
+  refused("client-ttl = 1\nclient-ttl = 2\n", "coordinator.toml:2:");
+  refused("log-level = \"loud\"\n", "coordinator.toml:1: log-level: 'loud': expected trace");
+}
+
+TEST_F(Config, MistakesInTheEnvironmentNameTheVariable) {
+  const Variable lease("AQUA_COORDINATOR_LEASE_TTL", "soon");
+  const auto options = parse_options({});
+  ASSERT_FALSE(options.ok());
+  EXPECT_THAT(options.error().message, HasSubstr("AQUA_COORDINATOR_LEASE_TTL: 'soon'"));
+}
+
+TEST_F(Config, AFileThatIsNotThereIsAnError) {
+  const auto options = parse_options(std::vector<const char*>{"--config", "/nowhere/at/all"});
+  ASSERT_FALSE(options.ok());
+  EXPECT_EQ(options.error().code, Code::not_found);
+  EXPECT_THAT(options.error().message, HasSubstr("/nowhere/at/all"));
+}
+
+TEST_F(Config, WhatIsPrintedCanBeReadAgain) {
+  const auto first = parse("listen = \"127.0.0.1:1\"\nallow-uid = [4, 5]\nshare-device = true\n",
+                           {"--max-watches", "9", "--data", "/a\"b\\c"});
+  ASSERT_TRUE(first.ok()) << first.error().message;
+  const auto second = parse(to_toml(*first));
+  ASSERT_TRUE(second.ok()) << second.error().message << to_toml(*first);
+  EXPECT_EQ(second->settings, first->settings);
+}
+
+TEST_F(Config, OptionsThatNeedARestartAreNamed) {
+  const auto running = parse("max-watches = 1\nlog-level = \"info\"\n");
+  const auto wanted = parse("max-watches = 2\nlog-level = \"debug\"\nlisten = \"127.0.0.1:1\"\n");
+  EXPECT_EQ(need_restart(*running, *wanted), (std::vector<std::string>{"listen", "max-watches"}));
+  EXPECT_TRUE(need_restart(*running, *running).empty());
+}
+
+TEST_F(Config, EveryOptionIsInTheManualAndInTheSample) {
+  for (const char* name :
+       {"/coordinator/system/aqua-coordinator.8.in", "/coordinator/system/coordinator.toml"}) {
+    std::ifstream file(AQUA_SOURCE_DIR + std::string(name));
+    const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    ASSERT_FALSE(text.empty()) << name;
+    for (const OptionSpec& spec : option_table()) {
+      std::string escaped = spec.name;
+      if (text.starts_with(".\\\"")) {  // a manual page writes hyphens as \-
+        for (std::size_t at = 0; (at = escaped.find('-', at)) != std::string::npos; at += 2)
+          escaped.replace(at, 1, "\\-");
+      }
+      EXPECT_THAT(text, HasSubstr(escaped)) << name;
+    }
+  }
+}
+
+TEST_F(Config, TheSampleIsSound) {
+  EXPECT_TRUE(read_config(AQUA_SOURCE_DIR "/coordinator/system/coordinator.toml").ok());
+}
+
+}  // namespace
+}  // namespace aqua::coordinator
