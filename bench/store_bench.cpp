@@ -28,6 +28,7 @@
 #include "base/mutex.hpp"
 #include "coordinator/store/sqlite_store.hpp"
 #include "harness.hpp"
+#include "samples.hpp"
 
 namespace {
 
@@ -87,10 +88,9 @@ Measured measure(std::size_t threads, std::size_t each, Work&& work) {
   const std::chrono::duration<double> took = Clock::now() - start;
   std::vector<double> all;
   for (const auto& mine : times) all.insert(all.end(), mine.begin(), mine.end());
-  std::ranges::sort(all);
   return {.per_second = static_cast<double>(all.size()) / took.count(),
-          .median_us = all[all.size() / 2],
-          .p99_us = all[all.size() * 99 / 100]};
+          .median_us = bench::median(all),
+          .p99_us = bench::quantile(all, 0.99)};
 }
 
 Measured disk(const Options& options) {

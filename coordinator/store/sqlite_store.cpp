@@ -59,9 +59,9 @@ SqliteStore::~SqliteStore() {
 
 // Takes a descriptor of the log beside SQLite's own; SQLite keeps no locks on that file that
 // closing ours could lose. The directory must know the files before the first sync() is worth
-// anything.
+// anything. Beginning to write makes the log, where there is none.
 Result<void> SqliteStore::open_log(const std::string& directory) {
-  AQUA_TRY(connection_->exec("BEGIN IMMEDIATE; UPDATE meta SET value = value; COMMIT"));
+  AQUA_TRY(connection_->exec("BEGIN IMMEDIATE; COMMIT"));
   const std::string path = connection_->path() + "-wal";
   UniqueFd log(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
   if (!log.valid()) return errno_error(concat("store: open ", path));
