@@ -286,7 +286,7 @@ TEST(Durable, WhoDiedMeanwhileIsDeadAtTheNextStart) {
   ASSERT_EQ(lender.join(true).status, 200);
   ASSERT_EQ(offer(lender, 1).status, 200);
   ChildProcess mortal({AQUA_TEST_CLIENT_PROGRAM, "lease", daemon.address(),
-                       to_string(random_id<ClientTag>()), "1"});
+                       to_string(random_id<ClientTag>()), std::to_string(kSlabBytes)});
   ASSERT_NE(mortal.read_line(), "") << "it holds a lease now";
   daemon.kill();
   mortal.signal(SIGKILL);

@@ -70,7 +70,8 @@ bool Exporter::fetch(const ClientId& consumer, const ledger::Grant& grant) {
 }
 
 void Exporter::give_back(const ClientId& consumer, const ledger::Grant& grant) {
-  records_.leaving(grant.slab);  // from now on its row changes without us being asked
+  records_.leaving(grant.slab,
+                   grant.generation);  // from now on its row changes without us being asked
   MutexLock lock(mu_);
   (void)book_.give_back(consumer, grant.slab.index, grant.generation);
 }
@@ -133,14 +134,17 @@ bool Exporter::put_up() {
 
 bool Exporter::take_back() {
   std::optional<std::uint32_t> index;
+  Generation generation = 0;
   {
     MutexLock lock(mu_);
     for (const auto& s : book_.all()) {
-      if (s.custody == lending::Custody::free && below(3) == 0) index = s.index;
+      if (s.custody != lending::Custody::free || below(3) != 0) continue;
+      index = s.index;
+      generation = s.generation;
     }
   }
   if (!index) return true;
-  records_.leaving(slab(*index));
+  records_.leaving(slab(*index), generation);
   const auto told =
       call<wire::Ack>("POST", "/v1/offers/withdraw", wire::encode(wire::WithdrawRequest{{*index}}));
   if (told && told->ok()) bring_home(*index);
@@ -154,7 +158,7 @@ void Exporter::bring_home(std::uint32_t index) {
 }
 
 bool Exporter::reclaim() {
-  for (const auto& s : book()) records_.leaving(slab(s.index));  // any of them may go
+  for (const auto& s : book()) records_.leaving(slab(s.index), s.generation);  // any of them may go
   const auto told = call<wire::ReclaimReply>(
       "POST", "/v1/reclaims",
       wire::encode(wire::ReclaimRequest{kSlabBytes * (1 + below(3)), ledger::Time{20}}));
@@ -176,7 +180,7 @@ bool Exporter::scrub() {
 }
 
 bool Exporter::report(const lending::SlabStatus& clean) {
-  records_.leaving(slab(clean.index));
+  records_.leaving(slab(clean.index), clean.generation - 1);
   const wire::ScrubbedRequest request{{{clean.index, clean.generation - 1, clean.secret}}};
   const auto told = call<wire::ScrubbedReply>("POST", "/v1/offers/scrubbed", wire::encode(request));
   if (!told) return false;
@@ -205,6 +209,7 @@ bool Exporter::reconcile() {
       if (const auto* found = book_.find(row.id.index)) known = *found;
       if (known && row.state == ledger::SlabState::quarantined &&
           known->generation == row.generation) {
+        records_.leaving(row.id, row.generation);
         (void)book_.grant_ended(row.id.index, row.generation, lending::GrantEnd::returned);
       }
     }

@@ -1,5 +1,7 @@
 #include "crash/records.hpp"
 
+#include <algorithm>
+
 #include "base/concat.hpp"
 
 namespace aqua::crash_test {
@@ -71,23 +73,23 @@ void Records::declared(const ClientId& producer) {
 
 void Records::offered(const SlabId& slab, Generation generation) {
   MutexLock lock(mu_);
-  own_[slab] = Own{.at_least = generation};
+  own_[slab].at_least = generation;
 }
 
-void Records::leaving(const SlabId& slab) {
+void Records::leaving(const SlabId& slab, Generation generation) {
   MutexLock lock(mu_);
-  own_[slab].leaving = true;
+  own_[slab].leaving = std::max(own_[slab].leaving, generation);
 }
 
 void Records::scrubbed(const SlabId& slab, Generation next) {
   MutexLock lock(mu_);
-  own_[slab] = Own{.at_least = next};
+  own_[slab].at_least = next;
   ++counts_.scrubs;
 }
 
 void Records::gone(const SlabId& slab) {
   MutexLock lock(mu_);
-  own_[slab] = Own{.gone = true};
+  own_[slab] = Own{.leaving = 0, .gone = true};
 }
 
 void Records::check(const coordinator::Stored& stored) {
@@ -107,7 +109,7 @@ void Records::check(const coordinator::Stored& stored) {
     ++counts_.leases_checked;
   }
   for (const auto& [slab, own] : own_) {
-    if (own.leaving || declaring_.contains(slab.producer)) continue;
+    if (own.leaving >= own.at_least || declaring_.contains(slab.producer)) continue;
     const auto row = rows.find(slab);
     if (own.gone && row != rows.end())
       violation(concat("slab ", ledger::to_string(slab), " was taken back and is there again"));

@@ -37,7 +37,9 @@ class Records {
   void declaring(const ClientId& producer, const std::set<std::pair<SlabId, Generation>>& held);
   void declared(const ClientId& producer);  // answered: they are all there again
   void offered(const SlabId& slab, Generation generation);
-  void leaving(const SlabId& slab);  // about to withdraw, reclaim or report it as scrubbed
+  // About to withdraw or reclaim it, or to report it as scrubbed: its row may go, or not be
+  // declared, as long as it has this generation.
+  void leaving(const SlabId& slab, Generation generation);
   void scrubbed(const SlabId& slab, Generation next);  // answered: offered again
   void gone(const SlabId& slab);                       // answered
 
@@ -58,7 +60,7 @@ class Records {
   };
   struct Own {
     Generation at_least = 1;
-    bool leaving = false;
+    Generation leaving = 0;  // at this generation it may be gone
     bool gone = false;
   };
   void violation(const std::string& what) AQUA_REQUIRES(mu_);

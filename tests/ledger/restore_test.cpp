@@ -185,7 +185,8 @@ TEST_F(LedgerRestored, ChangesNameEverythingThatIsDifferent) {
     keep(written.reclaims, now_rows.reclaims, changes.reclaims, [](const auto& r) { return r.id; });
     keep(written.pairs, now_rows.pairs, changes.pairs, [](const auto& r) { return r.consumer; });
     for (const Slab& row : now_rows.slabs) {
-      const auto old = find(written.slabs, [](const auto& r) { return r.id; }, row.id);
+      const auto old = find(
+          written.slabs, [](const auto& r) { return r.id; }, row.id);
       if (old == written.slabs.end() || changes.slabs.contains(row.id)) continue;
       EXPECT_EQ(old->generation, row.generation) << when;
       EXPECT_EQ(old->holder, row.holder) << when;
@@ -193,7 +194,8 @@ TEST_F(LedgerRestored, ChangesNameEverythingThatIsDifferent) {
       EXPECT_EQ(old->late, row.late) << when;
     }
     for (const Reclaim& row : now_rows.reclaims) {
-      const auto old = find(written.reclaims, [](const auto& r) { return r.id; }, row.id);
+      const auto old = find(
+          written.reclaims, [](const auto& r) { return r.id; }, row.id);
       if (old == written.reclaims.end() || changes.reclaims.contains(row.id)) continue;
       EXPECT_EQ(old->done, row.done) << when;
       EXPECT_EQ(old->bytes_returned, row.bytes_returned) << when;
