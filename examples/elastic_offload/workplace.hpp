@@ -11,6 +11,7 @@
 namespace aqua::example {
 
 // A fresh directory that only this user can enter; removed, with all in it, by the destructor.
+// It is locked as long as it lives: what a killed process left beside it is removed, too.
 class PrivateDirectory {
  public:
   PrivateDirectory();  // throws Failure
@@ -21,6 +22,7 @@ class PrivateDirectory {
 
  private:
   std::filesystem::path path_;
+  Fd lock_;
 };
 
 // SIGINT, SIGTERM and SIGHUP as a descriptor that becomes readable. Blocks them in this

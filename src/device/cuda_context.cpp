@@ -72,8 +72,8 @@ Result<CudaContext::Scope> CudaContext::enter() const {
 
 std::optional<CudaContext::Scope> CudaContext::try_enter() const {
   if (fork_generation() != process_) return std::nullopt;
-  std::optional<Scope> scope(std::in_place, driver_, context_);
-  if (!scope->entered()) scope.reset();
+  Scope scope(driver_, context_);
+  if (!scope.entered()) return std::nullopt;
   return scope;
 }
 

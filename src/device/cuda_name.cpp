@@ -12,18 +12,19 @@ namespace {
 
 constexpr std::string_view kOrdinal = "cuda:";
 constexpr std::string_view kUuid = "GPU-";
+constexpr std::string_view kInstance = "MIG-";  // of a partitioned GPU; of the same length
 constexpr std::array<std::size_t, 4> kHyphens{8, 13, 18, 23};  // of a UUID's 36 characters
 
 Error malformed(std::string_view name) {
   return Error{Code::invalid_argument,
-               concat("device '", name, "': expected cuda:N or GPU-xxxxxxxx-xxxx-xxxx-xxxx-",
-                      "xxxxxxxxxxxx, as nvidia-smi -L prints it")};
+               concat("device '", name, "': expected cuda:N, or GPU- or MIG-xxxxxxxx-",
+                      "xxxx-xxxx-xxxx-xxxxxxxxxxxx, as nvidia-smi -L prints it")};
 }
 
 }  // namespace
 
 bool is_cuda_name(std::string_view name) noexcept {
-  return name.starts_with(kOrdinal) || name.starts_with(kUuid);
+  return name.starts_with(kOrdinal) || name.starts_with(kUuid) || name.starts_with(kInstance);
 }
 
 Result<CudaName> parse_cuda_name(std::string_view name) {
@@ -34,7 +35,7 @@ Result<CudaName> parse_cuda_name(std::string_view name) {
     if (error != std::errc{} || end != last || ordinal < 0) return malformed(name);
     return CudaName(ordinal);
   }
-  if (!name.starts_with(kUuid) || name.size() != kUuid.size() + 36) return malformed(name);
+  if (!is_cuda_name(name) || name.size() != kUuid.size() + 36) return malformed(name);
   std::string digits;
   for (std::size_t i = 0; i < 36; ++i) {
     const char c = name[kUuid.size() + i];

@@ -29,18 +29,23 @@ bool CudaReach::covers(const std::byte* address, std::size_t bytes) {
 
 CudaReach::Range CudaReach::ask(const std::byte* address) const {
   if (const auto run = ours_.around(address)) return *run;
-  std::array<CUpointer_attribute, 3> names{CU_POINTER_ATTRIBUTE_ACCESS_FLAGS,
-                                           CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
-                                           CU_POINTER_ATTRIBUTE_RANGE_SIZE};
+  // The range is the whole reservation, mapped or not (engines' expandable segments); the mapping,
+  // where the driver names one, is what is memory.
+  std::array<CUpointer_attribute, 5> names{
+      CU_POINTER_ATTRIBUTE_ACCESS_FLAGS, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
+      CU_POINTER_ATTRIBUTE_RANGE_SIZE, CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR,
+      CU_POINTER_ATTRIBUTE_MAPPING_SIZE};
   unsigned access = CU_POINTER_ATTRIBUTE_ACCESS_FLAG_NONE;
   CUdeviceptr start = 0;
   std::size_t size = 0;
-  std::array<void*, 3> values{&access, &start, &size};
+  CUdeviceptr mapping = 0;
+  std::size_t mapping_size = 0;
+  std::array<void*, 5> values{&access, &start, &size, &mapping, &mapping_size};
   const CUresult asked =
       driver_.PointerGetAttributes(static_cast<unsigned>(names.size()), names.data(), values.data(),
                                    reinterpret_cast<CUdeviceptr>(address));
   if (asked != CUDA_SUCCESS || access != CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE) return {};
-  return {start, start + size};
+  return mapping_size != 0 ? Range{mapping, mapping + mapping_size} : Range{start, start + size};
 }
 
 }  // namespace aqua::device

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 
@@ -15,6 +14,7 @@
 #include "runtime/host_tier.hpp"
 #include "runtime/lender.hpp"
 #include "runtime/pool_share.hpp"
+#include "runtime/producer_role.hpp"
 #include "transfer/transfer.hpp"
 
 namespace aqua {
@@ -52,7 +52,6 @@ class Runtime::Impl final : private southbound::Listener {
   [[nodiscard]] runtime::Clock::time_point step(runtime::Clock::time_point now);
   void log(LogLevel level, const std::string& text) const;
   void budget_changed(BudgetReason reason);
-  [[nodiscard]] Decision decide(const LoadReport& report, Result<void>& outcome);
 
   void on_connected(const southbound::Session& session) override;
   void on_snapshot(const wire::Snapshot& snapshot) override;
@@ -79,19 +78,13 @@ class Runtime::Impl final : private southbound::Listener {
   runtime::ControlLoop loop_;
   runtime::Office office_;
   runtime::Lender lender_;
+  runtime::ProducerRole producer_;
   std::unique_ptr<lending::Exporter> exporter_;
   std::unique_ptr<runtime::Borrower> borrower_;  // null unless we borrow
   std::unique_ptr<southbound::Client> coordinator_;
 
   mutable Mutex mu_;
   std::vector<std::weak_ptr<runtime::PoolShare>> pools_ AQUA_GUARDED_BY(mu_);
-  std::optional<ProducerPolicy> policy_ AQUA_GUARDED_BY(mu_);
-  std::size_t engine_total_bytes_ AQUA_GUARDED_BY(mu_) = 0;  // of the profile
-  std::size_t promised_bytes_ AQUA_GUARDED_BY(mu_) =
-      0;  // decided to offer, not yet lent by the engine
-  runtime::Clock::time_point promised_until_ AQUA_GUARDED_BY(mu_){};
-  // The last that report() decided; what it still waits for is not asked for again.
-  std::shared_ptr<ReclaimState> decided_reclaim_ AQUA_GUARDED_BY(mu_);
 };
 
 }  // namespace aqua

@@ -27,6 +27,7 @@
 
 #include "aqua/tensor.hpp"
 #include "base/mutex.hpp"
+#include "tensor/dirty_chunks.hpp"
 #include "tensor/limbo.hpp"
 #include "tensor/placement.hpp"
 
@@ -34,9 +35,7 @@ namespace aqua {
 
 class TensorEntry : public std::enable_shared_from_this<TensorEntry> {
  public:
-  static constexpr std::size_t kChunkBytes = std::size_t{256}
-                                             << 10;  // what a write dirties at least
-  static constexpr unsigned kFreeRounds = 2;         // recopies before writers have to wait
+  static constexpr unsigned kFreeRounds = 2;  // recopies before writers have to wait
   static constexpr std::chrono::seconds kWritePatience{5};
 
   // What all tensors of a runtime share; outlives them.
@@ -100,11 +99,9 @@ class TensorEntry : public std::enable_shared_from_this<TensorEntry> {
 
  private:
   enum class Phase : std::uint8_t { stable, copying, closing, draining };
-  using Segments = std::vector<device::CopySegment>;
 
-  [[nodiscard]] Result<void> post_round(Segments segments, Stream stream) AQUA_REQUIRES(mu_);
-  [[nodiscard]] Segments take_dirty() AQUA_REQUIRES(mu_);
-  void mark_dirty(std::size_t offset, std::size_t bytes) AQUA_REQUIRES(mu_);
+  [[nodiscard]] Result<void> post_round(std::vector<device::CopySegment> segments, Stream stream)
+      AQUA_REQUIRES(mu_);
   void flip() AQUA_REQUIRES(mu_);
   void end_move() AQUA_REQUIRES(mu_);
   void retire(std::shared_ptr<Placement>& placement) AQUA_REQUIRES(mu_);
@@ -128,8 +125,7 @@ class TensorEntry : public std::enable_shared_from_this<TensorEntry> {
   std::shared_ptr<Placement> draining_ AQUA_GUARDED_BY(mu_);  // draining
   unsigned rounds_ AQUA_GUARDED_BY(mu_) = 0;
   bool alone_ AQUA_GUARDED_BY(mu_) = false;  // the round posted last has a stream of its own
-  std::vector<bool> dirty_ AQUA_GUARDED_BY(mu_);
-  bool any_dirty_ AQUA_GUARDED_BY(mu_) = false;
+  tensor::DirtyChunks dirty_ AQUA_GUARDED_BY(mu_);
   std::unique_ptr<device::Event> round_done_ AQUA_GUARDED_BY(mu_);
   std::vector<std::shared_ptr<Placement>> leaving_
       AQUA_GUARDED_BY(mu_);  // unpinned, on their way to limbo

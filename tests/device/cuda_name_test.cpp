@@ -28,11 +28,18 @@ TEST(CudaName, AUuidIsReadAsNvidiaSmiPrintsIt) {
   EXPECT_EQ(parse_cuda_name("GPU-0123ABCD-4567-89AB-CDEF-0123456789AB").value(), CudaName(uuid));
 }
 
+TEST(CudaName, AnInstanceOfAPartitionedGpuHasAUuidOfItsOwn) {
+  const auto parsed = parse_cuda_name("MIG-0123abcd-4567-89ab-cdef-0123456789ab");
+  ASSERT_TRUE(parsed.ok());
+  EXPECT_EQ(gpu_name(std::get<DeviceUuid>(*parsed)), kUuid);
+}
+
 TEST(CudaName, WhatIsNoUuidIsRefused) {
   for (const char* name :
        {"GPU-", "GPU-0123abcd", "GPU-0123abcd-4567-89ab-cdef-0123456789a",
         "GPU-0123abcd-4567-89ab-cdef-0123456789abc", "GPU-0123abcd4567-89ab-cdef-0123-456789ab",
-        "GPU-0123abcg-4567-89ab-cdef-0123456789ab", "MIG-0123abcd-4567-89ab-cdef-0123456789ab"}) {
+        "GPU-0123abcg-4567-89ab-cdef-0123456789ab", "MIG-0123abcd-4567-89ab-cdef",
+        "cuda-0123abcd-4567-89ab-cdef-0123456789ab"}) {
     const auto parsed = parse_cuda_name(name);
     ASSERT_FALSE(parsed.ok()) << name;
     EXPECT_EQ(parsed.error().code, Code::invalid_argument) << name;

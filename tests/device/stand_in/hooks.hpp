@@ -26,6 +26,8 @@ struct Hooks {
   bool (*reachable)(const void* address, std::size_t bytes) = nullptr;
   // Events recorded from now on are not reached, or are again, with all those before.
   void (*stall)(bool stalled) = nullptr;
+  // The engine's own reservation, of which only the first `mapped` bytes are memory.
+  void (*engine_maps)(void* base, std::size_t reserved, std::size_t mapped) = nullptr;
 };
 
 inline constexpr const char* kHooks = "aqua_stand_in_hooks";

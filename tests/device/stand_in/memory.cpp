@@ -174,21 +174,31 @@ CUresult Unregister(void* base) {
              ? CUDA_SUCCESS
              : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
 }
-// Of cuMemAlloc's memory alone: what is mapped and registered the device must know itself.
+// Of memory that is the engine's alone: what the device itself has mapped and registered it must
+// know. Within a reservation the range is the whole of it, mapped or not, as with the driver.
 CUresult Attributes(unsigned count, CUpointer_attribute* names, void** values, CUdeviceptr at) {
   AQUA_ENTER("cuPointerGetAttributes");
-  const auto found = around(world().linear, at);
-  if (found == world().linear.end()) return CUDA_SUCCESS;
-  for (unsigned i = 0; i < count; ++i) {
-    const std::size_t size = found->second - found->first;
-    const unsigned access = CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE;
-    if (names[i] == CU_POINTER_ATTRIBUTE_ACCESS_FLAGS)
-      std::memcpy(values[i], &access, sizeof access);
-    if (names[i] == CU_POINTER_ATTRIBUTE_RANGE_START_ADDR) {
-      std::memcpy(values[i], &found->first, sizeof found->first);
-    }
-    if (names[i] == CU_POINTER_ATTRIBUTE_RANGE_SIZE) std::memcpy(values[i], &size, sizeof size);
+  const World& w = world();
+  auto range = around(w.linear, at);
+  auto mapping = range;
+  if (range == w.linear.end()) {
+    range = around(w.engines, at);
+    mapping = around(w.accessible, at);
+    if (range == w.engines.end() || mapping == w.accessible.end()) return CUDA_SUCCESS;
   }
+  const unsigned access = CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE;
+  const std::size_t range_size = range->second - range->first;
+  const std::size_t mapping_size = mapping->second - mapping->first;
+  const auto answer = [&](CUpointer_attribute name, const auto& value) {
+    for (unsigned i = 0; i < count; ++i) {
+      if (names[i] == name) std::memcpy(values[i], &value, sizeof value);
+    }
+  };
+  answer(CU_POINTER_ATTRIBUTE_ACCESS_FLAGS, access);
+  answer(CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, range->first);
+  answer(CU_POINTER_ATTRIBUTE_RANGE_SIZE, range_size);
+  answer(CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR, mapping->first);
+  answer(CU_POINTER_ATTRIBUTE_MAPPING_SIZE, mapping_size);
   return CUDA_SUCCESS;
 }
 

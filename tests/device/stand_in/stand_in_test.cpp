@@ -241,6 +241,20 @@ TEST_F(StandIn, AContextThatIsGoneIsDataLossAndNoQuestionToRepeat) {
   EXPECT_OK(device_->create_slab(2_MiB));
 }
 
+TEST_F(StandIn, WhatAnEngineHasReservedButNotMappedIsOutOfReach) {
+  const Place place = make_place(*device_, 4_MiB);
+  const Stream stream = device_->create_stream().value();
+  std::vector<std::byte> engines(4_MiB);
+  driver_->engine_maps(engines.data(), engines.size(), 1_MiB);
+  const auto launches = [&](std::size_t offset) {
+    const auto batch = scattered(place.base(), engines.data() + offset, 100);
+    return calls_of("cuMemcpyAsync", batch, stream, CopyMethod::kernel);
+  };
+  EXPECT_EQ(launches(0), 1U) << "the kernel's list alone";
+  EXPECT_EQ(launches(1_MiB - 4'096), 100U) << "the copy engines, which know what is mapped";
+  EXPECT_OK(finish(*device_, stream));
+}
+
 TEST_F(StandIn, AListThatIsNotQueuedLeavesItsPlace) {
   const Place place = make_place(*device_, 8_MiB);
   const Stream stream = device_->create_stream().value();

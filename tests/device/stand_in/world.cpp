@@ -94,10 +94,17 @@ void stall(bool stalled) {
   for (auto& [event, reached] : world().events) reached = reached || !stalled;
 }
 
+void engine_maps(void* base, std::size_t reserved, std::size_t mapped) {
+  const std::lock_guard<std::mutex> lock(world().mu);
+  const auto begin = reinterpret_cast<Address>(base);
+  world().engines[begin] = begin + reserved;
+  world().accessible[begin] = begin + mapped;
+}
+
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) const Hooks* aqua_stand_in_hooks() {
-  static const Hooks hooks{census, fail, capture, calls, ask_reachable, stall};
+  static const Hooks hooks{census, fail, capture, calls, ask_reachable, stall, engine_maps};
   return &hooks;
 }
 

@@ -31,7 +31,8 @@ struct World {
   std::map<CUmemGenericAllocationHandle, int> allocations;  // -> memfd
   CUmemGenericAllocationHandle last_handle = 0;
   Ranges reservations, mappings, accessible, registrations,
-      linear;  // linear: cuMemAlloc, cuMemHostAlloc
+      linear,   // cuMemAlloc, cuMemHostAlloc
+      engines;  // reservations of the engine's own
   std::set<CUstream> streams, capturing;
   std::map<CUevent, bool> events;  // -> reached
   std::uintptr_t last_object = 0x1000;

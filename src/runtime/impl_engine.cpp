@@ -1,0 +1,120 @@
+// What the engine asks of its runtime: moves, lending, load and budget, status.
+#include <algorithm>
+
+#include "base/concat.hpp"
+#include "base/trace_range.hpp"
+#include "base/try.hpp"
+#include "runtime/impl.hpp"
+
+namespace aqua {
+
+using runtime::Clock;
+
+Result<void> Runtime::Impl::check_process() const {
+  if (::getpid() == process_) return {};
+  return Error{Code::failed_precondition,
+               "this runtime belongs to the parent process; open one after fork()"};
+}
+
+Result<Ticket> Runtime::Impl::move(const Layout& layout, BlockList blocks, AquaTensor& tensor,
+                                   Stream stream, std::size_t offset,
+                                   transfer::Direction direction) {
+  const TraceRange range(direction == transfer::Direction::offload ? "aqua offload" : "aqua fetch");
+  AQUA_TRY(check_process());
+  const std::size_t bytes = layout.packed_bytes(blocks.size());
+  const Access access = direction == transfer::Direction::offload ? Access::write : Access::read;
+  // An empty list moves nothing; the pin then only checks the offset.
+  AQUA_ASSIGN(Pin pin, tensor.pin(access, stream, {offset, std::max<std::size_t>(bytes, 1)}));
+  AQUA_ASSIGN(auto transfer, mover_->prepare({.layout = &layout,
+                                              .blocks = blocks,
+                                              .tensor = pin.data(),
+                                              .tensor_bytes = pin.bytes(),
+                                              .direction = direction,
+                                              .link = transfer::link_to(pin.tier()),
+                                              .stream = stream}));
+  Ticket ticket = transfer.ticket();
+  if (auto posted = transfer.post(stream); !posted.ok()) {
+    (void)ticket.wait();  // what was queued before the refusal is skipped; then the place is quiet
+    return std::move(posted).error();
+  }
+  return ticket;  // and the pin is released: the posted work is its last use
+}
+
+Result<void> Runtime::Impl::lend(std::size_t bytes) {
+  AQUA_TRY(check_process());
+  std::vector<std::unique_ptr<device::Slab>> slabs;
+  for (std::size_t done = 0; done + options_.slab_bytes <= bytes; done += options_.slab_bytes) {
+    AQUA_ASSIGN(auto slab, device_->create_slab(options_.slab_bytes));
+    slabs.push_back(std::move(slab));
+  }
+  if (slabs.empty()) {
+    return Error{Code::invalid_argument,
+                 concat("lend: ", bytes, " bytes are less than a slab of ", options_.slab_bytes)};
+  }
+  producer_.kept_promise();
+  lender_.lend(std::move(slabs),
+               [](std::unique_ptr<device::Slab>) {});  // destroyed: the device's own again
+  return {};
+}
+
+MemoryBudget Runtime::Impl::budget(BudgetReason reason) const {
+  MemoryBudget budget;
+  budget.reason = reason;
+  budget.lent_bytes = lender_.lent_bytes();
+  budget.peer_bytes = borrower_ != nullptr ? borrower_->leased_bytes() : 0;
+  budget.host_bytes = host_->bytes();
+  budget.engine_bytes = producer_.engine_bytes(device_->info().total_bytes, budget.lent_bytes);
+  return budget;
+}
+
+void Runtime::Impl::budget_changed(BudgetReason reason) {
+  if (!options_.callbacks.on_budget) return;
+  callbacks_.post([this, reason] { options_.callbacks.on_budget(budget(reason)); });
+}
+
+Result<void> Runtime::Impl::set_profile(const LoadProfile& profile,
+                                        const ProducerOptions& options) {
+  return producer_.set_profile(profile, options);
+}
+
+Result<void> Runtime::Impl::report(const LoadReport& report) {
+  AQUA_TRY(check_process());
+  AQUA_ASSIGN(const Decision decision,
+              producer_.observe(report, lender_.lent_bytes(), Clock::now()));
+  if (decision.action == ProducerAction::offer) budget_changed(BudgetReason::offered);
+  if (decision.action == ProducerAction::reclaim) {
+    producer_.reclaiming(lender_.reclaim(decision.bytes, options_.reclaim_deadline));
+  }
+  return {};
+}
+
+RuntimeStatus Runtime::Impl::status() const {
+  RuntimeStatus status;
+  status.device = device_->info().name;
+  if (coordinator_ != nullptr) {
+    const auto connection = coordinator_->status();
+    status.connected = connection.connected;
+    status.last_error = connection.last_error;
+  }
+  const auto use = table_->use();
+  status.local = {use.local.tensors, use.local.bytes, options_.local_bytes};
+  status.peer = {use.peer.tensors, use.peer.bytes,
+                 borrower_ != nullptr ? borrower_->leased_bytes() : 0};
+  status.host = {use.host.tensors, use.host.bytes, host_->bytes()};
+  status.lost_tensors = use.lost.tensors;
+  status.lent_bytes = lender_.lent_bytes();
+  for (const lending::SlabStatus& slab : exporter_->status()) {
+    if (slab.custody == lending::Custody::held) status.held_bytes += slab.bytes;
+  }
+  if (borrower_ != nullptr) {
+    const auto moved = borrower_->migrated();
+    status.promotions = moved.promotions;
+    status.evacuations = moved.evacuations;
+    status.promoted_bytes = moved.promoted_bytes;
+    status.evacuated_bytes = moved.evacuated_bytes;
+    status.peer_fragmentation = peer_->stats().external_fragmentation();
+  }
+  return status;
+}
+
+}  // namespace aqua

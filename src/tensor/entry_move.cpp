@@ -1,0 +1,164 @@
+// The Migrator's half of TensorEntry: how it moves, and how a move ends.
+#include "base/concat.hpp"
+#include "base/step.hpp"
+#include "base/trace_range.hpp"
+#include "base/try.hpp"
+#include "tensor/entry.hpp"
+
+namespace aqua {
+
+Result<void> TensorEntry::begin_move(std::shared_ptr<Placement> to, Stream stream) {
+  const MutexLock lock(mu_);
+  if (freed_ || lost())
+    return Error{Code::not_found, concat("move: tensor ", id_, " is freed or lost")};
+  if (to == nullptr) to = home_;
+  if (to == nullptr || to == here_ || phase_ != Phase::stable) {
+    return Error{Code::failed_precondition,
+                 concat("move: tensor ", id_, " has no other place to go to now")};
+  }
+  if (round_done_ == nullptr) {
+    AQUA_ASSIGN(round_done_, context_.device.create_event());
+  }
+  to_ = std::move(to);
+  phase_ = Phase::copying;
+  rounds_ = 0;
+  alone_ = false;
+  dirty_.clear();
+  // Write pins held now may be changing bytes under the copy; they mark them when released.
+  auto posted = post_round({{to_->address(), here_->address(), options_.bytes}}, stream);
+  if (!posted.ok()) {
+    to_.reset();
+    phase_ = Phase::stable;
+  }
+  return posted;
+}
+
+Result<void> TensorEntry::post_round(std::vector<device::CopySegment> segments, Stream stream) {
+  const TraceRange range("aqua migrate");
+  device::Device& device = context_.device;
+  AQUA_TRY(here_->wait_uses(device, stream, false));
+  AQUA_TRY(to_->wait_uses(device, stream, true));
+  AQUA_TRY(device.copy(
+      std::make_shared<const std::vector<device::CopySegment>>(std::move(segments)), stream));
+  AQUA_TRY(device.record(*round_done_, stream));
+  AQUA_TRY(here_->record_use(device, stream, false));
+  return to_->record_use(device, stream, true);
+}
+
+TensorEntry::Round TensorEntry::step_move(Stream stream, bool pressing) {
+  std::vector<std::shared_ptr<Placement>> leaving;
+  Round outcome = Round::gone;
+  {
+    const MutexLock lock(mu_);
+    if (freed_ || to_ == nullptr) return Round::gone;
+    const bool evacuating = to_ == home_;
+    const auto done = context_.device.query(*round_done_);
+    if (!done.ok()) {
+      // Evacuating, the source has died. Promoting, the new place has: stay at home.
+      if (evacuating && !alone_) return Round::suspect;
+      if (evacuating) lost_.store(true);
+      end_move();
+    } else if (!*done) {
+      return Round::running;
+    } else if (here_->write_pins > 0 || (!evacuating && here_->read_pins > 0)) {
+      if (evacuating && (pressing || rounds_ >= kFreeRounds)) {
+        phase_ = Phase::closing;
+      } else if (!evacuating && phase_ == Phase::closing) {
+        phase_ = Phase::copying;  // a promotion must not make writers wait for readers
+        changed_.notify_all();
+      }
+      return Round::pinned;
+    } else if (dirty_.any()) {
+      alone_ = false;
+      if (++rounds_ >= kFreeRounds || pressing) phase_ = Phase::closing;
+      if (post_round(dirty_.take(to_->address(), here_->address()), stream).ok())
+        return Round::again;
+      end_move();
+    } else {
+      flip();
+      outcome = Round::moved;
+    }
+    leaving = take_leaving();
+  }
+  send_to_limbo(std::move(leaving));
+  return outcome;
+}
+
+Result<void> TensorEntry::repeat_round(Stream alone) {
+  const MutexLock lock(mu_);
+  if (freed_ || to_ == nullptr)
+    return Error{Code::not_found, concat("move: tensor ", id_, " does not move")};
+  alone_ = true;
+  dirty_.clear();  // all of it is copied, after every write released so far
+  return post_round({{to_->address(), here_->address(), options_.bytes}}, alone);
+}
+
+void TensorEntry::flip() {
+  step("flip");
+  const std::shared_ptr<Placement> old = std::move(here_);
+  here_ = std::move(to_);
+  to_.reset();
+  tier_.store(here_->tier(), std::memory_order_relaxed);
+  phase_ = Phase::stable;
+  if (old->read_pins > 0) {
+    phase_ = Phase::draining;
+    draining_ = old;
+  }
+  if (here_ != home_) away_ = here_;
+  if (old != home_) {
+    std::shared_ptr<Placement> leaver = old;
+    if (away_ == old) away_.reset();
+    retire(leaver);
+  }
+  changed_.notify_all();
+}
+
+// The move ends without a flip.
+void TensorEntry::end_move() {
+  if (to_ != nullptr && to_ != home_) retire(to_);
+  to_.reset();
+  phase_ = Phase::stable;
+  changed_.notify_all();
+}
+
+void TensorEntry::abandon_move() {
+  std::vector<std::shared_ptr<Placement>> leaving;
+  {
+    const MutexLock lock(mu_);
+    if (to_ != nullptr) end_move();
+    leaving = take_leaving();
+  }
+  send_to_limbo(std::move(leaving));
+}
+
+void TensorEntry::wait_round() {
+  device::Event* event = nullptr;
+  {
+    const MutexLock lock(mu_);
+    event = round_done_.get();  // kept for the life of the entry; recorded by this thread only
+  }
+  if (event != nullptr) (void)context_.device.synchronize(*event);  // step_move() reads the outcome
+}
+
+void TensorEntry::lose() {
+  std::vector<std::shared_ptr<Placement>> leaving;
+  {
+    const MutexLock lock(mu_);
+    if (freed_) return;  // nobody misses them
+    lost_.store(true);
+    if (to_ != nullptr) end_move();
+    tier_.store(Tier::host, std::memory_order_relaxed);
+    here_.reset();
+    retire(away_);  // pins held now keep it until they are released
+    leaving = take_leaving();
+    changed_.notify_all();
+  }
+  send_to_limbo(std::move(leaving));
+}
+
+void TensorEntry::give_home(std::shared_ptr<Placement> home) {
+  const MutexLock lock(mu_);
+  if (home_ == nullptr && !freed_) home_ = std::move(home);
+}
+
+}  // namespace aqua
