@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <fstream>
 
+#include "base/concat.hpp"
 #include "base/try.hpp"
+#include "coordinator/http_library.hpp"
 #include "coordinator/listener.hpp"
 
 namespace aqua::coordinator {
@@ -18,6 +20,9 @@ constexpr std::size_t kThreadsBesideWatches = 128;
 
 HttpOptions http_options(const Options& options) {
   HttpOptions http;
+  http.local = options.listen.is_unix();
+  http.peers = options.peers;
+  http.max_connections = options.max_connections;
   http.max_threads = options.max_watches + kThreadsBesideWatches;
   return http;
 }
@@ -29,33 +34,47 @@ std::string boot_id() {
   return id.empty() ? "unknown" : id;
 }
 
+// Over TCP everybody on this machine can send to the HTTP library. What is known to be wrong
+// in an old one is guarded against; a proxy that reads requests first is wanted all the same.
+Result<void> check_listen(const Options& options) {
+  if (options.listen.is_unix() || options.behind_proxy || is_sound_http_library()) return {};
+  return Error{Code::failed_precondition,
+               concat("--listen ", to_string(options.listen), ": this build has cpp-httplib ",
+                      CPPHTTPLIB_VERSION, ", older than ", kSoundHttpLibrary,
+                      ", with known holes: listen on a Unix socket, or put a proxy in front and "
+                      "say --behind-proxy")};
+}
+
 }  // namespace
 
 Daemon::Daemon(const Options& options, DataDir data)
     : data_(std::move(data)),
       service_(options.limits, options.max_watches),
+      tokens_(options.tokens),
       api_{.service = service_,
            .sessions = sessions_,
            .version = AQUA_VERSION,
            .server = boot_id(),
-           .lifeline = options.lifeline,
-           .operators_need_session = !options.listen.is_unix()},
-      http_(http_options(options)) {
-  install_api(http_.routes(), api_);
+           .lifeline = options.lifeline},
+      gate_(router_, sessions_, tokens_, options.gate),
+      http_(http_options(options), gate_, service_.epoch()) {
+  install_api(router_, api_);
 }
 
 Result<std::unique_ptr<Daemon>> Daemon::start(const Options& options) {
   (void)spdlog::default_logger();  // made before there are threads that log
+  AQUA_TRY(check_listen(options));
   AQUA_ASSIGN(DataDir data, DataDir::open(options.data));
   std::unique_ptr<Daemon> daemon(new Daemon(options, std::move(data)));
-  AQUA_ASSIGN(UniqueFd lifeline, listen_lifeline(options.lifeline, options.socket_mode));
+  const SocketAccess access{options.socket_mode, options.peers.group};
+  AQUA_ASSIGN(UniqueFd lifeline, listen_lifeline(options.lifeline, access));
   LifelineOptions lifeline_options;
-  lifeline_options.allowed_uids = options.allowed_uids;
+  lifeline_options.peers = options.peers;
   lifeline_options.server = daemon->api_.server;
   AQUA_ASSIGN(daemon->lifeline_,
               LifelineServer::start(std::move(lifeline), std::move(lifeline_options),
                                     daemon->service_, daemon->sessions_));
-  AQUA_ASSIGN(Listener listener, listen_stream(options.listen, options.socket_mode));
+  AQUA_ASSIGN(Listener listener, listen_stream(options.listen, access));
   daemon->address_ = listener.address;
   AQUA_TRY(daemon->http_.start(std::move(listener.fd)));
   return daemon;

@@ -118,11 +118,9 @@ void LifelineServer::accept_one() {
     spdlog::warn("lifeline: {}", peer.error().message);
     return;
   }
-  if (const auto uid = peer->uid();
-      uid != 0 && uid != ::geteuid() && !options_.allowed_uids.contains(uid)) {
-    const Error refusal{Code::permission_denied,
-                        concat("lifeline: user ", uid, " is not allowed here (--allow-uid)")};
-    spdlog::warn("{}", refusal.message);
+  if (auto admitted = options_.peers.admit(fd.get()); !admitted.ok()) {
+    const Error refusal = std::move(admitted).error();
+    spdlog::warn("lifeline: {}", refusal.message);
     (void)say(fd.get(),
               wire::encode(wire::ErrorReply{.epoch = service_.epoch(), .error = refusal}));
     return;
@@ -180,7 +178,8 @@ Result<void> LifelineServer::welcome(Connection& connection, std::string_view he
     return Error{Code::resource_exhausted,
                  concat("hello: ", clients_.size(), " clients are connected already")};
   }
-  const Session session = sessions_.open(hello.client, connection.peer->pid());
+  const Session session =
+      sessions_.open(hello.client, connection.peer->pid(), connection.peer->uid());
   service_.end_watch(hello.client);  // of the former session
   const auto sent = say(connection.fd.get(),
                         wire::encode(wire::Welcome{.epoch = service_.epoch(),

@@ -19,7 +19,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -30,13 +29,14 @@
 #include "base/peer_process.hpp"
 #include "base/unique_fd.hpp"
 #include "coordinator/ledger_service.hpp"
+#include "coordinator/peer.hpp"
 #include "coordinator/sessions.hpp"
 
 namespace aqua::coordinator {
 
 struct LifelineOptions {
-  std::set<std::uint32_t> allowed_uids;  // besides root and the daemon's own user
-  std::string server;                    // boot id, told in the welcome
+  PeerPolicy peers;    // who may connect
+  std::string server;  // boot id, told in the welcome
   std::chrono::milliseconds hello_timeout{2000};
   std::size_t max_strangers = 64;  // connections that have not said hello; more are closed
 };

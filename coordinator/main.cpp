@@ -7,10 +7,13 @@
 #include <sys/stat.h>
 
 #include <cstdio>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "coordinator/daemon.hpp"
 #include "coordinator/options.hpp"
+#include "coordinator/token_command.hpp"
 
 namespace {
 
@@ -53,9 +56,17 @@ int run(const Options& options) {
   return 0;
 }
 
+int tokens(std::span<const char* const> arguments) {
+  const auto text = aqua::coordinator::token_command(arguments);
+  if (text.ok()) return std::fputs(text->c_str(), stdout) < 0 || std::fflush(stdout) != 0 ? 1 : 0;
+  std::fprintf(stderr, "aqua-coordinator: %s\n", text.error().message.c_str());
+  return text.error().code == aqua::Code::invalid_argument ? kUsageError : 1;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "token") return tokens({argv + 2, argv + argc});
   const auto options = aqua::coordinator::parse_options({argv + 1, argv + (argc > 0 ? argc : 1)});
   if (!options.ok()) {
     std::fprintf(stderr, "aqua-coordinator: %s\n", options.error().message.c_str());

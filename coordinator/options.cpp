@@ -1,5 +1,7 @@
 #include "coordinator/options.hpp"
 
+#include <grp.h>
+
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
@@ -14,9 +16,11 @@
 namespace aqua::coordinator {
 namespace {
 
-constexpr std::string_view kValued[] = {"--data",        "--listen",    "--lifeline",
-                                        "--client-ttl",  "--lease-ttl", "--max-watches",
-                                        "--socket-mode", "--allow-uid", "--log-level"};
+constexpr std::string_view kValued[] = {
+    "--data",           "--listen",          "--lifeline",    "--client-ttl",  "--lease-ttl",
+    "--max-watches",    "--socket-mode",     "--allow-uid",   "--log-level",   "--socket-group",
+    "--tokens",         "--max-body",        "--max-head",    "--max-headers", "--max-rate",
+    "--max-concurrent", "--max-connections", "--max-clients", "--max-slabs"};
 
 Error unknown(std::string_view option) {
   return Error{Code::invalid_argument, concat("unknown option ", option, "; see --help")};
@@ -45,6 +49,43 @@ Result<ledger::Time> duration(std::string_view option, std::string_view value) {
   return ledger::Time{static_cast<ledger::Time::rep>(count)};
 }
 
+// By name or number.
+Result<gid_t> group(std::string_view option, std::string_view value) {
+  constexpr std::string_view kDigits = "0123456789";
+  if (!value.empty() && value.find_first_not_of(kDigits) == std::string_view::npos) {
+    AQUA_ASSIGN(const std::uint64_t gid,
+                number(option, value, 0, std::numeric_limits<gid_t>::max() - 1));
+    return static_cast<gid_t>(gid);
+  }
+  const ::group* found = ::getgrnam(std::string(value).c_str());
+  if (found == nullptr) return bad(option, value, "a group's name or number");
+  return found->gr_gid;
+}
+
+Result<void> set_limit(Options& options, std::string_view option, std::string_view value) {
+  struct Limit {
+    std::string_view option;
+    std::size_t& place;
+    std::uint64_t min;
+    std::uint64_t max;
+  };
+  const Limit limits[] = {{"--max-watches", options.max_watches, 1, 4096},
+                          {"--max-body", options.gate.body_bytes, 1024, wire::kMaxRequestBytes},
+                          {"--max-head", options.gate.head.bytes, 1024, std::size_t{1} << 20},
+                          {"--max-headers", options.gate.head.headers, 8, 1024},
+                          {"--max-rate", options.gate.quota.rate, 1, 1'000'000},
+                          {"--max-concurrent", options.gate.quota.concurrent, 2, 4096},
+                          {"--max-connections", options.max_connections, 16, 1'000'000},
+                          {"--max-clients", options.limits.max_clients, 1, 65536},
+                          {"--max-slabs", options.limits.max_slabs_per_client, 1, 1 << 20}};
+  for (const Limit& limit : limits) {
+    if (limit.option != option) continue;
+    AQUA_ASSIGN(limit.place, number(option, value, limit.min, limit.max));
+    return {};
+  }
+  return unknown(option);
+}
+
 Result<void> set_value(Options& options, std::string_view option, std::string_view value) {
   if (option == "--data") {
     options.data = value;
@@ -58,15 +99,20 @@ Result<void> set_value(Options& options, std::string_view option, std::string_vi
     AQUA_ASSIGN(options.limits.client_ttl, duration(option, value));
   } else if (option == "--lease-ttl") {
     AQUA_ASSIGN(options.limits.lease_ttl, duration(option, value));
-  } else if (option == "--max-watches") {
-    AQUA_ASSIGN(options.max_watches, number(option, value, 1, 4096));
   } else if (option == "--socket-mode") {
     AQUA_ASSIGN(const std::uint64_t mode, number(option, value, 0, 0777, 8));
     options.socket_mode = static_cast<mode_t>(mode);
   } else if (option == "--allow-uid") {
     AQUA_ASSIGN(const std::uint64_t uid,
                 number(option, value, 0, std::numeric_limits<std::uint32_t>::max()));
-    options.allowed_uids.insert(static_cast<std::uint32_t>(uid));
+    options.peers.allowed_uids.insert(static_cast<std::uint32_t>(uid));
+  } else if (option == "--socket-group") {
+    AQUA_ASSIGN(options.peers.group, group(option, value));
+  } else if (option == "--tokens") {
+    options.tokens = value;
+    if (value.empty()) return bad(option, value, "a file");
+  } else if (option.starts_with("--max-")) {
+    return set_limit(options, option, value);
   } else if (option == "--log-level") {
     constexpr std::string_view kLevels[] = {"trace", "debug", "info", "warn", "error", "off"};
     options.log_level = value;
@@ -83,14 +129,18 @@ Result<void> set_value(Options& options, std::string_view option, std::string_vi
 
 Result<Options> parse_options(std::span<const char* const> arguments) {
   Options options;
+  bool mode_given = false;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     std::string_view option = arguments[i];
+    mode_given = mode_given || option.starts_with("--socket-mode");
     if (option == "--help" || option == "-h") {
       options.help = true;
     } else if (option == "--version") {
       options.version = true;
     } else if (option == "--share-producers") {
       options.limits.share_producers = true;
+    } else if (option == "--behind-proxy") {
+      options.behind_proxy = true;
     } else if (option == "--share-device") {
       options.limits.share_device = true;
     } else if (const std::size_t equals = option.find('='); equals != std::string_view::npos) {
@@ -108,6 +158,9 @@ Result<Options> parse_options(std::span<const char* const> arguments) {
     AQUA_ASSIGN(options.listen,
                 wire::parse_address(concat("unix:", options.data, "/coordinator.sock")));
   }
+  if (options.tokens.empty()) options.tokens = concat(options.data, "/tokens");
+  // A group that may connect must be able to open the file.
+  if (options.peers.group && !mode_given) options.socket_mode = 0660;
   if (options.lifeline.empty()) options.lifeline = concat(options.data, "/lifeline.sock");
   // Clients in other directories are told this path.
   options.lifeline = std::filesystem::absolute(options.lifeline).lexically_normal();
@@ -125,6 +178,7 @@ Result<Options> parse_options(std::span<const char* const> arguments) {
 
 std::string_view usage() {
   return R"(usage: aqua-coordinator [options]
+       aqua-coordinator token issue|revoke|list, see token --help
 
 Matches lenders and borrowers of GPU memory on this machine.
 
@@ -138,9 +192,21 @@ Matches lenders and borrowers of GPU memory on this machine.
   --lease-ttl MS                silence after which its leases are (5000)
   --share-producers             let several consumers borrow from one producer
   --share-device                let engines on one device borrow from each other
+  --socket-mode OCTAL           mode of both sockets (600; 660 with --socket-group)
+  --socket-group GROUP          group of both sockets; its members may connect, as engines
+  --allow-uid UID               let this user connect too, as an engine; may be repeated
+  --tokens FILE                 bearer tokens, hashed (default: <data>/tokens); made by
+                                aqua-coordinator token issue
+  --behind-proxy                a proxy stands between TCP and this daemon
   --max-watches N               long polls at one time; more get 503 (512)
-  --socket-mode OCTAL           mode of both sockets (600)
-  --allow-uid UID               let this user connect too; may be repeated
+  --max-rate N                  requests a second of one caller; more get 429 (5000)
+  --max-concurrent N            requests at one time of one caller; more get 429 (64)
+  --max-body BYTES              of a request; more get 413 (1048576, which is also the most)
+  --max-head BYTES              of request line and headers; more get 431 (32768)
+  --max-headers N               in a request; more get 431 (64)
+  --max-connections N           that have not said what they want; more end the oldest (10000)
+  --max-clients N               known at one time; more get 429 (1024)
+  --max-slabs N                 put up by one client; more get 429 (65536)
   --log-level LEVEL             trace, debug, info, warn, error or off (info), to stderr
   --version, --help
 

@@ -4,7 +4,7 @@
 
 #include "base/concat.hpp"
 #include "base/try.hpp"
-#include "wire/error.hpp"
+#include "wire/problem.hpp"
 
 namespace aqua::southbound {
 namespace {
@@ -69,7 +69,7 @@ Result<std::string> Link::read(Outcome outcome, std::uint64_t in_session) {
     return std::move(outcome.error);
   }
   if (outcome.reply->status == 200) return std::move(outcome.reply->body);
-  auto refusal = wire::decode<wire::ErrorReply>(outcome.reply->body);
+  auto refusal = wire::decode<wire::Problem>(outcome.reply->body);
   if (!refusal.ok()) {
     return Error{Code::internal,
                  concat("status ", outcome.reply->status, " without a readable error")};
