@@ -57,11 +57,11 @@ ssize_t Connection::write(const char* bytes, std::size_t size) {
   }
 }
 
-void Connection::finish() {
+void Connection::finish(bool all_read) {
   ::shutdown(fd_, SHUT_WR);
   const auto deadline = Clock::now() + kLinger;
   std::array<char, 4096> buffer;
-  // A client that has sent all waits for nothing: the first recv() finds nothing and ends it.
+  if (!all_read && !wait(POLLIN, deadline)) return;
   std::size_t thrown_away = 0;
   ssize_t n = ::recv(fd_, buffer.data(), buffer.size(), 0);
   while (n > 0 && thrown_away < kMaxThrownAway) {

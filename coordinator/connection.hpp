@@ -22,8 +22,9 @@ class Connection final : public httplib::Stream {
   Connection(int fd, Clock::time_point read_deadline, std::chrono::milliseconds write_timeout);
 
   // Ends the reply. Where the client is still sending, what comes is thrown away for a
-  // moment, or closing would make the kernel discard the reply too.
-  void finish();
+  // moment, or closing would make the kernel discard the reply too. `all_read`: the request was
+  // read to its end, so that nothing is waited for.
+  void finish(bool all_read);
   // The last read() ended at the deadline.
   [[nodiscard]] bool late() const noexcept { return late_; }
 

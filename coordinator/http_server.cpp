@@ -150,8 +150,7 @@ void HttpServer::serve(Lobby::Arrival arrival) {
   {
     Connection connection(fd, arrival.accepted + options_.read_timeout, options_.write_timeout);
     std::string text = std::move(arrival.text);
-    reply_to(connection, arrival, std::move(text));
-    connection.finish();
+    connection.finish(reply_to(connection, arrival, std::move(text)));
   }
   MutexLock lock(mu_);
   serving_.erase(fd);
@@ -159,18 +158,18 @@ void HttpServer::serve(Lobby::Arrival arrival) {
   served_.notify_all();
 }
 
-void HttpServer::reply_to(httplib::Stream& stream, const Lobby::Arrival& arrival,
+bool HttpServer::reply_to(httplib::Stream& stream, const Lobby::Arrival& arrival,
                           std::string text) {
   if (arrival.late) {
     send_all(stream, problem_text(epoch_, refuse(408, "the request did not come in time")));
-    return;
+    return false;
   }
   if (arrival.head_bytes == 0) {
     const std::size_t limit = gate_.limits().head.bytes;
     send_all(
         stream,
         problem_text(epoch_, refuse(431, concat("the headers are longer than ", limit, " bytes"))));
-    return;
+    return false;
   }
   Peer peer;
   if (options_.local) {
@@ -178,14 +177,14 @@ void HttpServer::reply_to(httplib::Stream& stream, const Lobby::Arrival& arrival
     if (!admitted.ok()) {
       spdlog::warn("http: {}", admitted.error().message);
       send_all(stream, problem_text(epoch_, {403, std::move(admitted).error()}));
-      return;
+      return false;
     }
     peer = *admitted;
   }
-  answer(stream, std::move(text), peer);
+  return answer(stream, std::move(text), peer);
 }
 
-void HttpServer::answer(httplib::Stream& stream, std::string text, const Peer& peer) {
+bool HttpServer::answer(httplib::Stream& stream, std::string text, const Peer& peer) {
   const std::size_t end = end_of_head(text).value_or(text.size());
   RequestHead head;
   auto refusal = parse_head(std::string_view(text).substr(0, end), gate_.limits().head, head);
@@ -194,12 +193,18 @@ void HttpServer::answer(httplib::Stream& stream, std::string text, const Peer& p
     if (auto* admitted = std::get_if<Admitted>(&decision)) {
       text.erase(0, end);
       refusal = read_body(stream, head, admitted->body_bytes, text);
-      if (!refusal) return dispatch(stream, head, *admitted, text);
+      if (!refusal) {
+        dispatch(stream, head, *admitted, text);
+        return true;
+      }
     } else {
       refusal = std::move(std::get<Refusal>(decision));
     }
   }
   send_all(stream, problem_text(epoch_, *refusal));
+  // Where no body is announced, none is on its way.
+  return head.method == "GET" ||
+         (head.count("content-length") == 1 && head.value("content-length") == "0");
 }
 
 std::optional<Refusal> HttpServer::read_body(httplib::Stream& stream, const RequestHead& head,

@@ -49,12 +49,13 @@ class HttpServer final : private httplib::Server {
   void stop();
 
   // Answers one request: `text` is its head and perhaps some of its body, the rest is read from
-  // `stream`. For serving, and for tests and fuzzers without a socket.
-  void answer(httplib::Stream& stream, std::string text, const Peer& peer);
+  // `stream`. False: refused before its end was read, so that more may be on its way. For
+  // serving, and for tests and fuzzers without a socket.
+  bool answer(httplib::Stream& stream, std::string text, const Peer& peer);
 
  private:
   void serve(Lobby::Arrival arrival);
-  void reply_to(httplib::Stream& stream, const Lobby::Arrival& arrival, std::string text);
+  bool reply_to(httplib::Stream& stream, const Lobby::Arrival& arrival, std::string text);
   [[nodiscard]] std::optional<Refusal> read_body(httplib::Stream& stream, const RequestHead& head,
                                                  std::size_t length, std::string& body) const;
   void dispatch(httplib::Stream& stream, const RequestHead& head, const Admitted& admitted,

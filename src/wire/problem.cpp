@@ -1,5 +1,7 @@
 #include "wire/problem.hpp"
 
+#include <string>
+
 #include "wire/error.hpp"
 #include "wire/limits.hpp"
 #include "wire/message.hpp"
@@ -56,6 +58,8 @@ void write(Json& out, const Problem& problem, ledger::Time) {
   out["epoch"] = to_string(problem.epoch);
 }
 void read(Fields& in, Problem& problem, ledger::Time) {
+  std::string said;  // follows from the code, and is there for people
+  for (const char* name : {"type", "title", "next"}) in.prose(name, said);
   in.number("status", problem.status, 100, 599);
   in.named("code", problem.error.code, parse_code);
   in.prose("detail", problem.error.message, 3 * kMaxMessage);  // mended bytes take three
