@@ -15,9 +15,12 @@ if(AQUA_PROGRAMS)
     FetchContent_MakeAvailable(spdlog)
   endif()
 
-  # Debian's cpp-httplib is a compiled library known to pkg-config only; newer releases
-  # have a CMake config.
-  find_package(httplib QUIET)
+  find_package(OpenSSL 3.0 REQUIRED COMPONENTS Crypto)
+
+  # Newer releases of cpp-httplib have a CMake config, and the first without known holes is
+  # taken wherever it is (coordinator/http_library.hpp). Debian's older one is a compiled
+  # library known to pkg-config only; its holes are out of reach (docs/http.md).
+  find_package(httplib 0.53.1 QUIET CONFIG)
   if(NOT httplib_FOUND)
     find_package(PkgConfig QUIET)
     if(PkgConfig_FOUND)
@@ -28,7 +31,7 @@ if(AQUA_PROGRAMS)
       target_link_libraries(aqua_httplib INTERFACE PkgConfig::httplib_pc Threads::Threads)
       add_library(httplib::httplib ALIAS aqua_httplib)
     else()
-      FetchContent_Declare(httplib URL https://github.com/yhirose/cpp-httplib/archive/refs/tags/v0.18.3.tar.gz)
+      FetchContent_Declare(httplib URL https://github.com/yhirose/cpp-httplib/archive/refs/tags/v0.53.1.tar.gz)
       FetchContent_MakeAvailable(httplib)
     endif()
   endif()

@@ -1,21 +1,17 @@
-// Which requests are turned away by their headers alone, before a body is read: those that
-// would slip past a limit of the HTTP library, and those that are no request of this API.
+// Which requests are turned away by their headers alone, before a byte of body is read.
 #pragma once
 
-#include <httplib.h>
-
+#include <cstddef>
 #include <optional>
 
-#include "aqua/result.hpp"
+#include "coordinator/refusal.hpp"
+#include "coordinator/request_head.hpp"
 
 namespace aqua::coordinator {
 
-struct Refusal {
-  int status = 400;
-  Error error;
-};
-
-// nullopt: go on.
-[[nodiscard]] std::optional<Refusal> refusal_of(const httplib::Request& request);
+// The bytes of body that follow `head`, in `length`; or the refusal: 400, 411, 413, 415.
+// Only a plain length is taken: no transfer coding, no compression, no ranges.
+[[nodiscard]] std::optional<Refusal> refusal_of(const RequestHead& head, std::size_t max_body,
+                                                std::size_t& length);
 
 }  // namespace aqua::coordinator

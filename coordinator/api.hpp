@@ -4,12 +4,12 @@
 // Threads: handlers run concurrently; what they share has locks of its own.
 #pragma once
 
-#include <httplib.h>
-
 #include <string>
 
 #include "aqua/result.hpp"
 #include "coordinator/ledger_service.hpp"
+#include "coordinator/replay_book.hpp"
+#include "coordinator/router.hpp"
 #include "coordinator/sessions.hpp"
 #include "wire/clients.hpp"
 #include "wire/events.hpp"
@@ -23,16 +23,14 @@ struct Api {
   LedgerService& service;
   Sessions& sessions;
   std::string version;
-  std::string server;    // boot id
-  std::string lifeline;  // path
-  // Over a Unix socket, whose file mode has already chosen who may connect, state and pairs
-  // need no session.
-  bool operators_need_session = true;
+  std::string server;                           // boot id
+  std::string lifeline;                         // path
   Survives leases_survive = Survives::process;  // a restart of the machine ends local leases anyway
+  ReplayBook replays{};
 };
 
-// Sets every route, the checks before them, and the replies for errors.
-void install_api(httplib::Server& server, Api& api);
+// Adds every route; `api` is borrowed.
+void install_api(Router& router, Api& api);
 
 // --- clients -------------------------------------------------------------------------------
 [[nodiscard]] Result<wire::RenewReply> join(Api& api, const Session& caller,

@@ -4,18 +4,20 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
-#include <cstring>
 
 namespace aqua::coordinator {
 namespace {
 
 constexpr std::chrono::milliseconds kLinger{200};
+constexpr std::size_t kMaxThrownAway = std::size_t{2} << 20;
 
 }  // namespace
 
-Connection::Connection(int fd, const ConnectionLimits& limits)
-    : fd_(fd), limits_(limits), read_deadline_(Clock::now() + limits.read_timeout) {}
+Connection::Connection(int fd, Clock::time_point read_deadline,
+                       std::chrono::milliseconds write_timeout)
+    : fd_(fd), read_deadline_(read_deadline), write_timeout_(write_timeout) {}
 
 bool Connection::wait(short events, Clock::time_point deadline) const {
   for (;;) {
@@ -28,49 +30,25 @@ bool Connection::wait(short events, Clock::time_point deadline) const {
 }
 
 bool Connection::is_readable() const {
-  return begin_ < end_ || wait(POLLIN, Clock::now());
-}
-
-ssize_t Connection::fill() {
-  for (;;) {
-    const ssize_t n = ::recv(fd_, buffer_.data(), buffer_.size(), 0);
-    if (n >= 0) return n;
-    if (errno == EINTR) continue;
-    if (errno != EAGAIN || !wait(POLLIN, read_deadline_)) return -1;
-  }
-}
-
-bool Connection::within_limits(const char* bytes, std::size_t size) {
-  for (std::size_t i = 0; in_headers_ && i < size; ++i) {
-    if (bytes[i] == '\n') {
-      in_headers_ = ++newlines_ < 2;
-    } else if (bytes[i] != '\r') {
-      newlines_ = 0;
-    }
-  }
-  read_bytes_ += size;
-  return read_bytes_ <= (in_headers_ ? limits_.header_bytes : limits_.request_bytes);
+  return wait(POLLIN, Clock::now());
 }
 
 ssize_t Connection::read(char* out, std::size_t size) {
-  if (begin_ == end_) {
+  for (;;) {
     // A dribbling client reaches the deadline even though every recv() succeeds.
-    if (Clock::now() >= read_deadline_) return -1;
-    const ssize_t n = fill();
-    if (n <= 0) return n;
-    begin_ = 0;
-    end_ = static_cast<std::size_t>(n);
-    if (!within_limits(buffer_.data(), end_)) return -1;
+    late_ = Clock::now() >= read_deadline_;
+    if (late_) return -1;
+    const ssize_t n = ::recv(fd_, out, size, 0);
+    if (n >= 0) return n;
+    if (errno == EINTR) continue;
+    if (errno != EAGAIN) return -1;
+    late_ = !wait(POLLIN, read_deadline_);
+    if (late_) return -1;
   }
-  const std::size_t taken = std::min(size, end_ - begin_);
-  std::memcpy(out, buffer_.data() + begin_, taken);
-  begin_ += taken;
-  return static_cast<ssize_t>(taken);
 }
 
 ssize_t Connection::write(const char* bytes, std::size_t size) {
-  if (write_deadline_ == Clock::time_point{})
-    write_deadline_ = Clock::now() + limits_.write_timeout;
+  if (write_deadline_ == Clock::time_point{}) write_deadline_ = Clock::now() + write_timeout_;
   for (;;) {
     const ssize_t n = ::send(fd_, bytes, size, MSG_NOSIGNAL);
     if (n >= 0) return n;
@@ -79,16 +57,17 @@ ssize_t Connection::write(const char* bytes, std::size_t size) {
   }
 }
 
-void Connection::finish() {
+void Connection::finish(bool all_read) {
   ::shutdown(fd_, SHUT_WR);
   const auto deadline = Clock::now() + kLinger;
-  // A client that has sent all waits for nothing: the first recv() finds nothing and ends it.
+  std::array<char, 4096> buffer;
+  if (!all_read && !wait(POLLIN, deadline)) return;
   std::size_t thrown_away = 0;
-  ssize_t n = ::recv(fd_, buffer_.data(), buffer_.size(), 0);
-  while (n > 0 && thrown_away < 2 * limits_.request_bytes) {
+  ssize_t n = ::recv(fd_, buffer.data(), buffer.size(), 0);
+  while (n > 0 && thrown_away < kMaxThrownAway) {
     thrown_away += static_cast<std::size_t>(n);
     if (!wait(POLLIN, deadline)) return;
-    n = ::recv(fd_, buffer_.data(), buffer_.size(), 0);
+    n = ::recv(fd_, buffer.data(), buffer.size(), 0);
   }
 }
 

@@ -5,8 +5,10 @@
 
 #include <utility>
 
+#include "base/concat.hpp"
 #include "base/try.hpp"
 #include "coordinator/host.hpp"
+#include "coordinator/http_library.hpp"
 #include "coordinator/listener.hpp"
 #include "coordinator/revival.hpp"
 #include "coordinator/store/memory_store.hpp"
@@ -18,8 +20,10 @@ namespace {
 // Watches hold a thread each; this many are left for everything else.
 constexpr std::size_t kThreadsBesideWatches = 128;
 
-HttpOptions http_options(const Options& options) {
+HttpOptions http_options(const Options& options, const Doorkeeper& door) {
   HttpOptions http;
+  if (options.listen.is_unix()) http.door = &door;
+  http.max_connections = options.max_connections;
   http.max_threads = options.max_watches + kThreadsBesideWatches;
   http.stop_patience = options.drain_timeout;
   return http;
@@ -32,6 +36,17 @@ Result<std::unique_ptr<Store>> open_store(const Options& options, const DataDir&
   return store;
 }
 
+// Over TCP everybody on this machine can send to the HTTP library. What is known to be wrong
+// in an old one is guarded against; a proxy that reads requests first is wanted all the same.
+Result<void> check_listen(const Options& options) {
+  if (options.listen.is_unix() || options.behind_proxy || is_sound_http_library()) return {};
+  return Error{Code::failed_precondition,
+               concat("--listen ", to_string(options.listen), ": this build has cpp-httplib ",
+                      CPPHTTPLIB_VERSION, ", older than ", kSoundHttpLibrary,
+                      ", with known holes: listen on a Unix socket, or put a proxy in front and "
+                      "say --behind-proxy")};
+}
+
 }  // namespace
 
 Daemon::Daemon(const Options& options, DataDir data, const Host& host, std::unique_ptr<Store> store,
@@ -41,42 +56,45 @@ Daemon::Daemon(const Options& options, DataDir data, const Host& host, std::uniq
                {.limits = options.limits,
                 .max_watches = options.max_watches,
                 .on_fatal = std::move(on_fatal)}),
+      tokens_(options.tokens),
+      door_(options.peers),
       api_{.service = service_,
            .sessions = sessions_,
            .version = AQUA_VERSION,
            .server = host.boot,
            .lifeline = options.lifeline,
-           .operators_need_session = !options.listen.is_unix(),
            .leases_survive = options.leases_survive},
-      http_(http_options(options)) {
-  install_api(http_.routes(), api_);
+      gate_(router_, sessions_, tokens_, options.gate),
+      http_(http_options(options, door_), gate_, service_.epoch()) {
+  install_api(router_, api_);
 }
 
 Result<std::unique_ptr<Daemon>> Daemon::start(const Options& options,
                                               std::function<void(const Error&)> on_fatal) {
   (void)spdlog::default_logger();  // made before there are threads that log
+  AQUA_TRY(check_listen(options));
   AQUA_ASSIGN(DataDir data, DataDir::open(options.data));
   const Host host = this_host();
   AQUA_ASSIGN(std::unique_ptr<Store> store, open_store(options, data, host));
   AQUA_ASSIGN(Revival revival, revive(*store, host, options.limits, LedgerService::now()));
   std::unique_ptr<Daemon> daemon(new Daemon(options, std::move(data), host, std::move(store),
                                             std::move(revival.ledger), std::move(on_fatal)));
-  AQUA_ASSIGN(UniqueFd lifeline, listen_lifeline(options.lifeline, options.socket_mode));
+  const SocketAccess access{options.socket_mode, options.peers.group};
+  AQUA_ASSIGN(UniqueFd lifeline, listen_lifeline(options.lifeline, access));
   LifelineOptions lifeline_options;
-  lifeline_options.allowed_uids = options.allowed_uids;
   lifeline_options.server = daemon->api_.server;
   AQUA_ASSIGN(
       daemon->lifeline_,
-      LifelineServer::start(std::move(lifeline), std::move(lifeline_options), daemon->service_,
-                            daemon->sessions_, std::move(revival.processes)));
-  AQUA_ASSIGN(Listener listener, listen_stream(options.listen, options.socket_mode));
+      LifelineServer::start(std::move(lifeline), std::move(lifeline_options), daemon->door_,
+                            daemon->service_, daemon->sessions_, std::move(revival.processes)));
+  AQUA_ASSIGN(Listener listener, listen_stream(options.listen, access));
   daemon->address_ = listener.address;
   AQUA_TRY(daemon->http_.start(std::move(listener.fd)));
   return daemon;
 }
 
 void Daemon::reload(const Options& options) {
-  lifeline_->allow(options.allowed_uids);
+  door_.change(options.peers);
 }
 
 Daemon::~Daemon() {

@@ -11,12 +11,16 @@
 #include "aqua/result.hpp"
 #include "coordinator/api.hpp"
 #include "coordinator/data_dir.hpp"
+#include "coordinator/doorkeeper.hpp"
+#include "coordinator/gate.hpp"
 #include "coordinator/http_server.hpp"
 #include "coordinator/ledger_service.hpp"
 #include "coordinator/lifeline_server.hpp"
 #include "coordinator/options.hpp"
+#include "coordinator/router.hpp"
 #include "coordinator/sessions.hpp"
 #include "coordinator/store/store.hpp"
+#include "coordinator/tokens.hpp"
 #include "wire/address.hpp"
 
 namespace aqua::coordinator {
@@ -46,7 +50,11 @@ class Daemon {
   wire::Address address_;
   LedgerService service_;
   Sessions sessions_;
+  TokenBook tokens_;
+  Doorkeeper door_;
   Api api_;
+  Router router_;
+  Gate gate_;
   HttpServer http_;
   std::unique_ptr<LifelineServer> lifeline_;
 };

@@ -2,16 +2,16 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
 #include <spdlog/spdlog.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
-#include <cerrno>
+#include <cstring>
 #include <utility>
 
-#include "base/errno_error.hpp"
+#include "base/concat.hpp"
+#include "base/try.hpp"
+#include "coordinator/connection.hpp"
+#include "coordinator/reply.hpp"
 
 #if defined(__SANITIZE_THREAD__)
 // A system's cpp-httplib is not instrumented: ThreadSanitizer sees the memcmp() on its
@@ -26,19 +26,51 @@ const char* __tsan_default_suppressions() {
 namespace aqua::coordinator {
 namespace {
 
-// The library would read a DELETE without a length until the client closes.
-void mend(httplib::Request& request) {
-  if (request.method == "DELETE" && !request.has_header("Content-Length") &&
-      !request.has_header("Transfer-Encoding")) {
-    request.set_header("Content-Length", "0");
+constexpr std::chrono::seconds kIdleThread{10};
+
+// What the handler of the request at hand is given. The library calls it on the thread that
+// gave it the request, and tells it nothing but what was in that.
+struct AtHand {
+  const Admitted& admitted;
+  std::string_view body;
+};
+thread_local const AtHand* at_hand = nullptr;
+
+// A request line to be read, and the real stream for the reply.
+class Retold final : public httplib::Stream {
+ public:
+  Retold(std::string text, httplib::Stream& to) : text_(std::move(text)), to_(to) {}
+
+  bool is_readable() const override { return read_ < text_.size(); }
+  bool is_writable() const override { return true; }
+  ssize_t read(char* out, std::size_t size) override {
+    const std::size_t taken = std::min(size, text_.size() - read_);
+    std::memcpy(out, text_.data() + read_, taken);
+    read_ += taken;
+    return static_cast<ssize_t>(taken);
   }
-}
+  ssize_t write(const char* bytes, std::size_t size) override { return to_.write(bytes, size); }
+  void get_remote_ip_and_port(std::string& ip, int& port) const override {
+    ip.clear();
+    port = 0;
+  }
+  void get_local_ip_and_port(std::string& ip, int& port) const override {
+    ip.clear();
+    port = 0;
+  }
+  socket_t socket() const override { return to_.socket(); }
+
+ private:
+  const std::string text_;
+  httplib::Stream& to_;
+  std::size_t read_ = 0;
+};
 
 // process_request() got the addresses as arguments in later versions of the library.
 template <typename Process>
 void process_one(Process process, httplib::Stream& stream) {
   bool closed = false;
-  const std::function<void(httplib::Request&)> setup = mend;
+  const std::function<void(httplib::Request&)> setup;
   if constexpr (requires { process(stream, true, closed, setup); }) {
     process(stream, true, closed, setup);
   } else {
@@ -47,30 +79,51 @@ void process_one(Process process, httplib::Stream& stream) {
   }
 }
 
+bool send_all(httplib::Stream& stream, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t n = stream.write(text.data(), text.size());
+    if (n <= 0) return false;  // whoever asked is gone
+    text.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return true;
+}
+
+Refusal refuse(int status, std::string message) {
+  return {status, Error{Code::invalid_argument, std::move(message)}};
+}
+
 }  // namespace
 
-HttpServer::HttpServer(HttpOptions options) : options_(options) {}
+HttpServer::HttpServer(HttpOptions options, Gate& gate, const Epoch& epoch)
+    : options_(std::move(options)), gate_(gate), epoch_(epoch) {
+  // Before the library would look for a handler or read a body.
+  set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
+    handle(request, response);
+    return HandlerResponse::Handled;
+  });
+}
 
 HttpServer::~HttpServer() {
   HttpServer::stop();
 }
 
 Result<void> HttpServer::start(UniqueFd listener) {
-  stop_ = UniqueFd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!stop_.valid()) return errno_error("eventfd");
-  listener_ = std::move(listener);
-  pool_ = std::make_unique<ThreadPool>(options_.max_threads, options_.max_waiting,
-                                       std::chrono::seconds{10});
-  acceptor_ = std::thread([this] { accept_until_stopped(); });
+  pool_ = std::make_unique<ThreadPool>(options_.max_threads, options_.max_waiting, kIdleThread);
+  const LobbyLimits limits{.connections = options_.max_connections,
+                           .head_bytes = gate_.limits().head.bytes,
+                           .patience = options_.read_timeout};
+  AQUA_ASSIGN(lobby_, Lobby::start(std::move(listener), limits, [this](Lobby::Arrival arrival) {
+                // std::function wants to be copied, an arrival must not be.
+                auto shared = std::make_shared<Lobby::Arrival>(std::move(arrival));
+                if (!pool_->run([this, shared] { serve(std::move(*shared)); }))
+                  spdlog::warn("http: too many requests wait; a connection is closed");
+              }));
   return {};
 }
 
 void HttpServer::stop() {
-  if (!acceptor_.joinable()) return;
-  const std::uint64_t one = 1;
-  [[maybe_unused]] const ssize_t n = ::write(stop_.get(), &one, sizeof one);
-  acceptor_.join();
-  listener_.reset();
+  if (lobby_ == nullptr) return;
+  lobby_.reset();
   {
     MutexLock lock(mu_);
     stopping_ = true;
@@ -83,51 +136,123 @@ void HttpServer::stop() {
   pool_.reset();
 }
 
-void HttpServer::accept_until_stopped() {
-  for (;;) {
-    pollfd fds[] = {{stop_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
-    if (::poll(fds, 2, -1) < 0 && errno != EINTR) {
-      spdlog::critical("http: {}", errno_error("poll").message);
-      return;
-    }
-    if (fds[0].revents != 0) return;
-    UniqueFd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (!fd.valid()) {
-      if (errno == EMFILE || errno == ENFILE) {
-        spdlog::error("http: {}", errno_error("accept").message);
-        ::poll(fds, 1, 50);  // the connection stays queued: do not spin on it
-      }
-      continue;
-    }
-    // std::function wants to be copied, a UniqueFd must not be: the number travels.
-    const int number = fd.release();
-    if (!pool_->run([this, number] { serve(UniqueFd(number)); })) {
-      spdlog::warn("http: too many requests wait; a connection is closed");
-      ::close(number);
-    }
-  }
-}
-
-void HttpServer::serve(UniqueFd fd) {
+void HttpServer::serve(Lobby::Arrival arrival) {
+  const int fd = arrival.fd.get();
   {
     MutexLock lock(mu_);
     if (stopping_) return;
-    serving_.insert(fd.get());
+    serving_.insert(fd);
   }
   const int on = 1;
   // Fails on a Unix socket, which needs it not.
-  ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   {
-    Connection connection(fd.get(), options_.connection);
-    process_one([this](auto&&... args) -> decltype(this->process_request(
-                                           args...)) { return process_request(args...); },
-                connection);
-    connection.finish();
+    Connection connection(fd, arrival.accepted + options_.read_timeout, options_.write_timeout);
+    std::string text = std::move(arrival.text);
+    connection.finish(reply_to(connection, arrival, std::move(text)));
   }
   MutexLock lock(mu_);
-  serving_.erase(fd.get());
-  fd.reset();  // under the lock: stop() must not meet the number again
+  serving_.erase(fd);
+  arrival.fd.reset();  // under the lock: stop() must not meet the number again
   served_.notify_all();
+}
+
+bool HttpServer::reply_to(httplib::Stream& stream, const Lobby::Arrival& arrival,
+                          std::string text) {
+  if (arrival.late) {
+    send_all(stream, problem_text(epoch_, refuse(408, "the request did not come in time")));
+    return false;
+  }
+  if (arrival.head_bytes == 0) {
+    const std::size_t limit = gate_.limits().head.bytes;
+    send_all(
+        stream,
+        problem_text(epoch_, refuse(431, concat("the headers are longer than ", limit, " bytes"))));
+    return false;
+  }
+  Peer peer;
+  if (options_.door != nullptr) {
+    auto admitted = options_.door->admit(arrival.fd.get());
+    if (!admitted.ok()) {
+      spdlog::warn("http: {}", admitted.error().message);
+      send_all(stream, problem_text(epoch_, {403, std::move(admitted).error()}));
+      return false;
+    }
+    peer = *admitted;
+  }
+  return answer(stream, std::move(text), peer);
+}
+
+bool HttpServer::answer(httplib::Stream& stream, std::string text, const Peer& peer) {
+  const std::size_t end = end_of_head(text).value_or(text.size());
+  RequestHead head;
+  auto refusal = parse_head(std::string_view(text).substr(0, end), gate_.limits().head, head);
+  if (!refusal) {
+    auto decision = gate_.decide(head, peer);
+    if (auto* admitted = std::get_if<Admitted>(&decision)) {
+      text.erase(0, end);
+      refusal = read_body(stream, head, admitted->body_bytes, text);
+      if (!refusal) {
+        dispatch(stream, head, *admitted, text);
+        return true;
+      }
+    } else {
+      refusal = std::move(std::get<Refusal>(decision));
+    }
+  }
+  send_all(stream, problem_text(epoch_, *refusal));
+  // Where no body is announced, none is on its way.
+  return head.method == "GET" ||
+         (head.count("content-length") == 1 && head.value("content-length") == "0");
+}
+
+std::optional<Refusal> HttpServer::read_body(httplib::Stream& stream, const RequestHead& head,
+                                             std::size_t length, std::string& body) const {
+  if (body.size() < length && head.value("expect") == "100-continue")
+    send_all(stream, "HTTP/1.1 100 Continue\r\n\r\n");
+  std::size_t have = body.size();
+  body.resize(length);
+  while (have < length) {
+    const ssize_t n = stream.read(body.data() + have, length - have);
+    if (n < 0) return refuse(408, "the body did not come in time");
+    if (n == 0) return refuse(400, concat("the body ended after ", have, " of ", length, " bytes"));
+    have += static_cast<std::size_t>(n);
+  }
+  return std::nullopt;
+}
+
+void HttpServer::dispatch(httplib::Stream& stream, const RequestHead& head,
+                          const Admitted& admitted, std::string_view body) {
+  const AtHand current{admitted, body};
+  at_hand = &current;
+  Retold retold(concat(head.method, " ", head.path, head.query.empty() ? "" : "?", head.query,
+                       " HTTP/1.1\r\nConnection: close\r\n\r\n"),
+                stream);
+  process_one([this](auto&&... args) -> decltype(this->process_request(
+                                         args...)) { return process_request(args...); },
+              retold);
+  at_hand = nullptr;
+}
+
+void HttpServer::handle(const httplib::Request& request, httplib::Response& response) {
+  const Admitted& admitted = at_hand->admitted;
+  // What is thrown stays here: the library would send its text to the client.
+  try {
+    admitted.route->handler({.request = request,
+                             .caller = admitted.caller,
+                             .parameter = admitted.parameter,
+                             .body = at_hand->body,
+                             .idempotency_key = admitted.idempotency_key},
+                            response);
+    return;
+  } catch (const std::exception& e) {
+    spdlog::error("http: {} {} threw: {}", admitted.route->method, admitted.route->path, e.what());
+  } catch (...) {
+    spdlog::error("http: {} {} threw", admitted.route->method, admitted.route->path);
+  }
+  response = {};
+  write_problem(response, epoch_,
+                Error{Code::internal, "a bug of the coordinator's; its log says more"}, 500);
 }
 
 }  // namespace aqua::coordinator

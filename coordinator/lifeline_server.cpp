@@ -28,37 +28,26 @@ Result<void> say(int fd, std::string_view text) {
 }  // namespace
 
 Result<std::unique_ptr<LifelineServer>> LifelineServer::start(
-    UniqueFd listener, LifelineOptions options, LedgerService& service, Sessions& sessions,
-    std::map<ClientId, PeerProcess> former) {
+    UniqueFd listener, LifelineOptions options, const Doorkeeper& door, LedgerService& service,
+    Sessions& sessions, std::map<ClientId, PeerProcess> former) {
   UniqueFd stop(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!stop.valid()) return errno_error("eventfd");
   return std::unique_ptr<LifelineServer>(new LifelineServer(std::move(listener), std::move(stop),
-                                                            std::move(options), service, sessions,
-                                                            std::move(former)));
+                                                            std::move(options), door, service,
+                                                            sessions, std::move(former)));
 }
 
 LifelineServer::LifelineServer(UniqueFd listener, UniqueFd stop, LifelineOptions options,
-                               LedgerService& service, Sessions& sessions,
+                               const Doorkeeper& door, LedgerService& service, Sessions& sessions,
                                std::map<ClientId, PeerProcess> former)
     : listener_(std::move(listener)),
       stop_(std::move(stop)),
       options_(std::move(options)),
+      door_(door),
       service_(service),
       sessions_(sessions) {
-  allow(options_.allowed_uids);
   for (auto& [id, process] : former) clients_.try_emplace(id, Client{std::move(process), nullptr});
   thread_ = std::thread([this] { run(); });
-}
-
-void LifelineServer::allow(std::set<std::uint32_t> uids) {
-  MutexLock lock(mu_);
-  allowed_ = std::move(uids);
-}
-
-bool LifelineServer::allowed(std::uint32_t uid) const {
-  if (uid == 0 || uid == ::geteuid()) return true;
-  MutexLock lock(mu_);
-  return allowed_.contains(uid);
 }
 
 LifelineServer::~LifelineServer() {
@@ -133,10 +122,9 @@ void LifelineServer::accept_one() {
     spdlog::warn("lifeline: {}", peer.error().message);
     return;
   }
-  if (const auto uid = peer->uid(); !allowed(uid)) {
-    const Error refusal{Code::permission_denied,
-                        concat("lifeline: user ", uid, " is not allowed here (--allow-uid)")};
-    spdlog::warn("{}", refusal.message);
+  if (auto admitted = door_.admit(fd.get()); !admitted.ok()) {
+    const Error refusal = std::move(admitted).error();
+    spdlog::warn("lifeline: {}", refusal.message);
     (void)say(fd.get(),
               wire::encode(wire::ErrorReply{.epoch = service_.epoch(), .error = refusal}));
     return;
@@ -194,8 +182,8 @@ Result<void> LifelineServer::welcome(Connection& connection, std::string_view he
     return Error{Code::resource_exhausted,
                  concat("hello: ", clients_.size(), " clients are connected already")};
   }
-  const Session session =
-      sessions_.open(hello.client, connection.peer->pid(), connection.peer->start_time());
+  const Session session = sessions_.open(hello.client, connection.peer->pid(),
+                                         connection.peer->start_time(), connection.peer->uid());
   service_.end_watch(hello.client);  // of the former session
   const auto sent = say(connection.fd.get(),
                         wire::encode(wire::Welcome{.epoch = service_.epoch(),

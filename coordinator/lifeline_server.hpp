@@ -19,7 +19,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -27,30 +26,28 @@
 
 #include "aqua/result.hpp"
 #include "base/ids.hpp"
-#include "base/mutex.hpp"
 #include "base/peer_process.hpp"
 #include "base/unique_fd.hpp"
+#include "coordinator/doorkeeper.hpp"
 #include "coordinator/ledger_service.hpp"
 #include "coordinator/sessions.hpp"
 
 namespace aqua::coordinator {
 
 struct LifelineOptions {
-  std::set<std::uint32_t> allowed_uids;  // besides root and the daemon's own user
-  std::string server;                    // boot id, told in the welcome
+  std::string server;  // boot id, told in the welcome
   std::chrono::milliseconds hello_timeout{2000};
   std::size_t max_strangers = 64;  // connections that have not said hello; more are closed
 };
 
 class LifelineServer {
  public:
-  // `listener` listens already; the service and the sessions must outlive this. `former` are
+  // `listener` listens already; door, service and sessions must outlive this. `former` are
   // the living processes of clients that an earlier daemon knew: their deaths are watched for.
   static Result<std::unique_ptr<LifelineServer>> start(UniqueFd listener, LifelineOptions options,
+                                                       const Doorkeeper& door,
                                                        LedgerService& service, Sessions& sessions,
                                                        std::map<ClientId, PeerProcess> former = {});
-  // For connections from now on.
-  void allow(std::set<std::uint32_t> uids);
   ~LifelineServer();  // stops; says nothing to the ledger
 
  private:
@@ -68,9 +65,9 @@ class LifelineServer {
   };
   using Connections = std::list<Connection>;
 
-  LifelineServer(UniqueFd listener, UniqueFd stop, LifelineOptions options, LedgerService& service,
-                 Sessions& sessions, std::map<ClientId, PeerProcess> former);
-  [[nodiscard]] bool allowed(std::uint32_t uid) const;
+  LifelineServer(UniqueFd listener, UniqueFd stop, LifelineOptions options, const Doorkeeper& door,
+                 LedgerService& service, Sessions& sessions,
+                 std::map<ClientId, PeerProcess> former);
   void run();
   [[nodiscard]] int wait_ms() const;
   void accept_one();
@@ -83,8 +80,7 @@ class LifelineServer {
   const UniqueFd listener_;
   const UniqueFd stop_;  // an eventfd
   const LifelineOptions options_;
-  mutable Mutex mu_;
-  std::set<std::uint32_t> allowed_ AQUA_GUARDED_BY(mu_);
+  const Doorkeeper& door_;
   LedgerService& service_;
   Sessions& sessions_;
   // The thread's own.

@@ -50,9 +50,17 @@ Result<std::uint16_t> port_of(int fd) {
   return ntohs(storage.ss_family == AF_INET6 ? v6->sin6_port : v4->sin_port);
 }
 
+// The group first: the file is private until it has the right one.
+Result<void> open_to(const std::string& path, const SocketAccess& access) {
+  if (access.group && ::chown(path.c_str(), static_cast<uid_t>(-1), *access.group) != 0)
+    return errno_error(concat("chown ", path, " to group ", *access.group));
+  if (::chmod(path.c_str(), access.mode) != 0) return errno_error(concat("chmod ", path));
+  return {};
+}
+
 }  // namespace
 
-Result<Listener> listen_stream(const wire::Address& address, mode_t mode) {
+Result<Listener> listen_stream(const wire::Address& address, const SocketAccess& access) {
   if (address.is_unix()) AQUA_TRY(remove_stale(address));
   const wire::SocketAddress target = wire::socket_address(address);
   Listener listener{
@@ -72,8 +80,7 @@ Result<Listener> listen_stream(const wire::Address& address, mode_t mode) {
     return errno_error(concat("bind ", to_string(address)));
   }
   if (address.is_unix()) {
-    if (::chmod(address.path.c_str(), mode) != 0)
-      return errno_error(concat("chmod ", address.path));
+    AQUA_TRY(open_to(address.path, access));
   } else {
     AQUA_ASSIGN(listener.address.port, port_of(fd));
   }
@@ -81,10 +88,10 @@ Result<Listener> listen_stream(const wire::Address& address, mode_t mode) {
   return listener;
 }
 
-Result<UniqueFd> listen_lifeline(const std::string& path, mode_t mode) {
+Result<UniqueFd> listen_lifeline(const std::string& path, const SocketAccess& access) {
   AQUA_TRY(remove_stale({.path = path, .host = {}, .port = 0}));
   AQUA_ASSIGN(UniqueFd fd, listen_seqpacket(path));
-  if (::chmod(path.c_str(), mode) != 0) return errno_error(concat("chmod ", path));
+  AQUA_TRY(open_to(path, access));
   return fd;
 }
 

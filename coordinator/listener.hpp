@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
 
 #include "aqua/result.hpp"
@@ -16,11 +17,18 @@ struct Listener {
   wire::Address address;  // with the port that was given where 0 was asked for
 };
 
+// Who may open a Unix socket's file.
+struct SocketAccess {
+  mode_t mode = 0600;
+  std::optional<gid_t> group;  // nullopt: the daemon's
+};
+
 // Listens for HTTP. A socket file that nobody listens on is replaced, and a new one gets
-// `mode`; already_exists when somebody listens, or when the path is no socket.
-[[nodiscard]] Result<Listener> listen_stream(const wire::Address& address, mode_t mode);
+// `access`; already_exists when somebody listens, or when the path is no socket.
+[[nodiscard]] Result<Listener> listen_stream(const wire::Address& address,
+                                             const SocketAccess& access);
 
 // Listens for lifelines at `path`, in the same manner.
-[[nodiscard]] Result<UniqueFd> listen_lifeline(const std::string& path, mode_t mode);
+[[nodiscard]] Result<UniqueFd> listen_lifeline(const std::string& path, const SocketAccess& access);
 
 }  // namespace aqua::coordinator

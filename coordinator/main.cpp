@@ -11,10 +11,12 @@
 #include <cstdio>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "coordinator/daemon.hpp"
 #include "coordinator/notify.hpp"
 #include "coordinator/options.hpp"
+#include "coordinator/token_command.hpp"
 
 namespace {
 
@@ -53,7 +55,7 @@ void reload(Daemon& daemon, Options& running, std::span<const char* const> argum
       spdlog::warn("reload: {} takes effect with the next start only", name);
     daemon.reload(*wanted);
     spdlog::set_level(spdlog::level::from_str(wanted->log_level));
-    running.allowed_uids = wanted->allowed_uids;
+    running.peers = wanted->peers;
     running.log_level = wanted->log_level;
     spdlog::info("reloaded");
   }
@@ -91,10 +93,19 @@ int run(Options options, std::span<const char* const> arguments) {
   return failed ? 1 : 0;
 }
 
+int tokens(std::span<const char* const> arguments) {
+  const auto text = aqua::coordinator::token_command(arguments);
+  if (text.ok()) return std::fputs(text->c_str(), stdout) < 0 || std::fflush(stdout) != 0 ? 1 : 0;
+  std::fprintf(stderr, "aqua-coordinator: %s\n", text.error().message.c_str());
+  return text.error().code == aqua::Code::invalid_argument ? kUsageError : 1;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::span<const char* const> arguments(argv + 1, argc > 0 ? argv + argc : argv + 1);
+  if (!arguments.empty() && std::string_view(arguments[0]) == "token")
+    return tokens(arguments.subspan(1));
   auto options = aqua::coordinator::parse_options(arguments);
   if (!options.ok()) {
     std::fprintf(stderr, "aqua-coordinator: %s\n", options.error().message.c_str());

@@ -1,5 +1,7 @@
 #include "coordinator/option_table.hpp"
 
+#include <grp.h>
+
 #include <algorithm>
 #include <charconv>
 #include <iterator>
@@ -31,9 +33,25 @@ constexpr OptionSpec kTable[] = {
     {"lease-ttl", Kind::number, "MS", "silence after which its leases are (5000)"},
     {"share-producers", Kind::flag, "", "let several consumers borrow from one producer"},
     {"share-device", Kind::flag, "", "let engines on one device borrow from each other"},
+    {"socket-mode", Kind::text, "OCTAL", "mode of both sockets (600; 660 with --socket-group)"},
+    {"socket-group", Kind::text, "GROUP",
+     "group of both sockets; its members may connect, as engines"},
+    {"allow-uid", Kind::list, "UID", "let this user connect too, as an engine; may be repeated",
+     true},
+    {"tokens", Kind::text, "FILE",
+     "bearer tokens, hashed (default: <data>/tokens); made by aqua-coordinator token issue"},
+    {"behind-proxy", Kind::flag, "", "a proxy stands between TCP and this daemon"},
     {"max-watches", Kind::number, "N", "long polls at one time; more get 503 (512)"},
-    {"socket-mode", Kind::text, "OCTAL", "mode of both sockets (600)"},
-    {"allow-uid", Kind::list, "UID", "let this user connect too; may be repeated", true},
+    {"max-rate", Kind::number, "N", "requests a second of one caller; more get 429 (5000)"},
+    {"max-concurrent", Kind::number, "N", "requests at one time of one caller; more get 429 (64)"},
+    {"max-body", Kind::number, "BYTES",
+     "of a request; more get 413 (1048576, which is also the most)"},
+    {"max-head", Kind::number, "BYTES", "of request line and headers; more get 431 (32768)"},
+    {"max-headers", Kind::number, "N", "in a request; more get 431 (64)"},
+    {"max-connections", Kind::number, "N",
+     "that have not said what they want; more end the oldest (10000)"},
+    {"max-clients", Kind::number, "N", "known at one time; more get 429 (1024)"},
+    {"max-slabs", Kind::number, "N", "put up by one client; more get 429 (65536)"},
     {"drain-timeout", Kind::number, "MS", "how long SIGTERM waits for replies under way (1000)"},
     {"log-level", Kind::text, "LEVEL", "trace, debug, info, warn, error or off (info), to stderr",
      true},
@@ -74,6 +92,43 @@ Result<bool> either(std::string_view value, std::string_view first, std::string_
   return expected(value, concat(first, " or ", second));
 }
 
+// By name or number.
+Result<gid_t> group(std::string_view value) {
+  constexpr std::string_view kDigits = "0123456789";
+  if (!value.empty() && value.find_first_not_of(kDigits) == std::string_view::npos) {
+    AQUA_ASSIGN(const std::uint64_t gid, number(value, 0, std::numeric_limits<gid_t>::max() - 1));
+    return static_cast<gid_t>(gid);
+  }
+  const ::group* found = ::getgrnam(std::string(value).c_str());
+  if (found == nullptr) return expected(value, "a group's name or number");
+  return found->gr_gid;
+}
+
+// True when `name` is a limit's.
+Result<bool> set_limit(Options& options, std::string_view name, std::string_view value) {
+  struct Limit {
+    std::string_view name;
+    std::size_t& place;
+    std::uint64_t min;
+    std::uint64_t max;
+  };
+  const Limit limits[] = {{"max-watches", options.max_watches, 1, 4096},
+                          {"max-body", options.gate.body_bytes, 1024, wire::kMaxRequestBytes},
+                          {"max-head", options.gate.head.bytes, 1024, std::size_t{1} << 20},
+                          {"max-headers", options.gate.head.headers, 8, 1024},
+                          {"max-rate", options.gate.quota.rate, 1, 1'000'000},
+                          {"max-concurrent", options.gate.quota.concurrent, 2, 4096},
+                          {"max-connections", options.max_connections, 16, 1'000'000},
+                          {"max-clients", options.limits.max_clients, 1, 65536},
+                          {"max-slabs", options.limits.max_slabs_per_client, 1, 1 << 20}};
+  for (const Limit& limit : limits) {
+    if (limit.name != name) continue;
+    AQUA_ASSIGN(limit.place, number(value, limit.min, limit.max));
+    return true;
+  }
+  return false;
+}
+
 Result<void> set_path(std::string& path, std::string_view value, std::string_view what) {
   if (value.empty()) return expected(value, what);
   path = value;
@@ -104,6 +159,9 @@ std::string environment_name(const OptionSpec& spec) {
 Result<void> set_option(Options& options, std::string_view name, std::string_view value) {
   if (name == "data") return set_path(options.data, value, "a directory");
   if (name == "lifeline") return set_path(options.lifeline, value, "a path");
+  if (name == "tokens") return set_path(options.tokens, value, "a file");
+  AQUA_ASSIGN(const bool is_limit, set_limit(options, name, value));
+  if (is_limit) return {};
   if (name == "listen") {
     AQUA_ASSIGN(options.listen, wire::parse_address(value));
   } else if (name == "store") {
@@ -119,8 +177,10 @@ Result<void> set_option(Options& options, std::string_view name, std::string_vie
     AQUA_ASSIGN(options.limits.share_producers, truth(value));
   } else if (name == "share-device") {
     AQUA_ASSIGN(options.limits.share_device, truth(value));
-  } else if (name == "max-watches") {
-    AQUA_ASSIGN(options.max_watches, number(value, 1, 4096));
+  } else if (name == "behind-proxy") {
+    AQUA_ASSIGN(options.behind_proxy, truth(value));
+  } else if (name == "socket-group") {
+    AQUA_ASSIGN(options.peers.group, group(value));
   } else if (name == "drain-timeout") {
     AQUA_ASSIGN(options.drain_timeout, duration(value));
   } else if (name == "socket-mode") {
@@ -129,7 +189,7 @@ Result<void> set_option(Options& options, std::string_view name, std::string_vie
   } else if (name == "allow-uid") {
     AQUA_ASSIGN(const std::uint64_t uid,
                 number(value, 0, std::numeric_limits<std::uint32_t>::max()));
-    options.allowed_uids.insert(static_cast<std::uint32_t>(uid));
+    options.peers.allowed_uids.insert(static_cast<std::uint32_t>(uid));
   } else if (name == "log-level") {
     constexpr std::string_view kLevels[] = {"trace", "debug", "info", "warn", "error", "off"};
     if (std::ranges::find(kLevels, value) == std::end(kLevels))

@@ -26,7 +26,9 @@ struct CommandLine {
 
 std::unique_ptr<CLI::App> make_app(CommandLine& line) {
   auto app = std::make_unique<CLI::App>(
-      "Matches lenders and borrowers of GPU memory on this machine.", "aqua-coordinator");
+      "Matches lenders and borrowers of GPU memory on this machine.\n"
+      "Tokens are issued by: aqua-coordinator token issue|revoke|list (see token --help).",
+      "aqua-coordinator");
   app->set_help_flag();  // ours, or it would throw
   for (const OptionSpec& spec : option_table()) {
     auto& values = line.values[spec.name];
@@ -128,6 +130,9 @@ Result<void> fill_in_paths(Options& options) {
     AQUA_ASSIGN(options.listen,
                 wire::parse_address(concat("unix:", options.data, "/coordinator.sock")));
   }
+  if (options.tokens.empty()) options.tokens = concat(options.data, "/tokens");
+  // A group that may connect must be able to open the file.
+  if (options.peers.group && !options.settings.contains("socket-mode")) options.socket_mode = 0660;
   if (options.lifeline.empty()) options.lifeline = concat(options.data, "/lifeline.sock");
   // Clients in other directories are told this path.
   options.lifeline = std::filesystem::absolute(options.lifeline).lexically_normal();

@@ -7,13 +7,14 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
-#include <set>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "aqua/result.hpp"
+#include "coordinator/gate.hpp"
 #include "coordinator/ledger_service.hpp"
+#include "coordinator/peer.hpp"
 #include "ledger/ledger.hpp"
 #include "wire/address.hpp"
 
@@ -28,7 +29,11 @@ struct Options {
   ledger::Limits limits;
   std::size_t max_watches = 512;         // long polls at one time
   mode_t socket_mode = 0600;             // of both sockets
-  std::set<std::uint32_t> allowed_uids;  // may connect, besides root and our own user
+  PeerPolicy peers;                      // may connect, besides root and our own user
+  std::string tokens;                    // file of bearer tokens; default: <data>/tokens
+  bool behind_proxy = false;             // a proxy reads what comes over TCP before we do
+  GateLimits gate;                       // of requests and callers
+  std::size_t max_connections = 10'000;  // that have not sent a request's head yet
   std::chrono::milliseconds drain_timeout{1000};
   std::string log_level = "info";  // trace, debug, info, warn, error, off
 

@@ -1,6 +1,4 @@
 // Which path leads to which handler, who may call it, and how its outcome is written.
-#include <spdlog/spdlog.h>
-
 #include <charconv>
 #include <optional>
 #include <string>
@@ -8,87 +6,77 @@
 
 #include "base/concat.hpp"
 #include "base/try.hpp"
-#include "coordinator/admission.hpp"
 #include "coordinator/api.hpp"
+#include "coordinator/digest.hpp"
 #include "coordinator/http_status.hpp"
-#include "wire/error.hpp"
+#include "coordinator/openapi.hpp"
+#include "coordinator/reply.hpp"
 #include "wire/limits.hpp"
 
 namespace aqua::coordinator {
 namespace {
 
-using httplib::Request;
 using httplib::Response;
 
-constexpr const char* kJson = "application/json";
 constexpr std::uint64_t kMaxWatchMs = 60'000;
 constexpr std::uint64_t kDefaultWatchMs = 30'000;
 
-void write_error(Response& response, const Api& api, const Error& error, int status) {
-  response.status = status;
-  response.set_content(wire::encode(wire::ErrorReply{.epoch = api.service.epoch(), .error = error}),
-                       kJson);
-}
-
 template <typename Reply>
 void write(Response& response, const Api& api, const Result<Reply>& outcome) {
-  if (!outcome.ok())
-    return write_error(response, api, outcome.error(), status_of(outcome.error().code));
-  response.status = 200;
-  response.set_content(wire::encode(*outcome, LedgerService::now()), kJson);
-}
-
-std::optional<Session> session_of(const Api& api, const Request& request) {
-  constexpr std::string_view kBearer = "Bearer ";
-  const std::string header = request.get_header_value("Authorization");
-  if (!std::string_view(header).starts_with(kBearer)) return std::nullopt;
-  const auto secret = parse_id<SessionTag>(std::string_view(header).substr(kBearer.size()));
-  if (!secret.ok()) return std::nullopt;
-  return api.sessions.find(*secret);
-}
-
-// handler(caller, request) -> Result<Reply>, for callers with a session only.
-template <typename Handler>
-httplib::Server::Handler for_clients(Api& api, Handler handler) {
-  return [&api, handler](const Request& request, Response& response) {
-    const auto caller = session_of(api, request);
-    if (!caller) {
-      return write_error(
-          response, api,
-          Error{Code::permission_denied, "no session has this secret; connect a lifeline"},
-          kUnauthenticated);
-    }
-    write(response, api, handler(*caller, request));
-  };
-}
-
-// handler(request) -> Result<Reply>, for whoever may operate this coordinator.
-template <typename Handler>
-httplib::Server::Handler for_operators(Api& api, Handler handler) {
-  if (api.operators_need_session) {
-    return for_clients(
-        api, [handler](const Session&, const Request& request) { return handler(request); });
+  if (!outcome.ok()) {
+    return write_problem(response, api.service.epoch(), outcome.error(),
+                         status_of(outcome.error().code));
   }
-  return [&api, handler](const Request& request, Response& response) {
-    write(response, api, handler(request));
-  };
+  response.status = 200;
+  response.set_content(wire::encode(*outcome, LedgerService::now()), kJsonType);
 }
 
-// As for_clients(), with the decoded body.
+// handler(call) -> Result<Reply>
+template <typename Work>
+Handler answering(Api& api, Work work) {
+  return [&api, work](const Call& call, Response& response) { write(response, api, work(call)); };
+}
+
+// As answering(), with the decoded body and the session.
 template <typename Body, typename Reply>
-httplib::Server::Handler with_body(Api& api,
-                                   Result<Reply> (*handler)(Api&, const Session&, const Body&)) {
-  return for_clients(
-      api, [&api, handler](const Session& caller, const Request& request) -> Result<Reply> {
-        AQUA_ASSIGN(const Body body, wire::decode<Body>(request.body));
-        return handler(api, caller, body);
-      });
+Handler with_body(Api& api, Result<Reply> (*handler)(Api&, const Session&, const Body&)) {
+  return answering(api, [&api, handler](const Call& call) -> Result<Reply> {
+    AQUA_ASSIGN(const Body body, wire::decode<Body>(call.body));
+    return handler(api, *call.caller.session, body);
+  });
 }
 
 template <typename Reply>
-httplib::Server::Handler without_body(Api& api, Result<Reply> (*handler)(Api&, const Session&)) {
-  return for_clients(
-      api, [&api, handler](const Session& caller, const Request&) { return handler(api, caller); });
+Handler without_body(Api& api, Result<Reply> (*handler)(Api&, const Session&)) {
+  return answering(
+      api, [&api, handler](const Call& call) { return handler(api, *call.caller.session); });
+}
+
+// Done once for each idempotency key, where one was sent: sent again, the first reply comes
+// again. What failed changed nothing, and may be tried again.
+Handler once(Api& api, Handler handler) {
+  return [&api, handler](const Call& call, Response& response) {
+    if (call.idempotency_key.empty()) return handler(call, response);
+    const ClientId client = call.caller.session->client;
+    const std::string key(call.idempotency_key);
+    const Digest asked = digest_of(concat(call.request.path, "\n", call.body));
+    auto former = api.replays.begin(client, key, asked);
+    if (!former.ok()) {
+      return write_problem(response, api.service.epoch(), former.error(),
+                           status_of(former.error().code));
+    }
+    if (former->has_value()) {
+      response.status = 200;
+      response.set_header("Idempotency-Replayed", "true");
+      return response.set_content(**former, kJsonType);
+    }
+    handler(call, response);
+    if (response.status == 200) {
+      api.replays.finish(client, key, asked, response.body);
+    } else {
+      api.replays.abandon(client, key);
+    }
+  };
 }
 
 // A decimal number; `name` is for the message.
@@ -102,112 +90,86 @@ Result<std::uint64_t> parse_number(std::string_view name, std::string_view text,
   return value;
 }
 
-Result<wire::WatchReply> watch(Api& api, const Session& caller, const Request& request) {
+Result<wire::WatchReply> watch(Api& api, const Call& call) {
   std::optional<std::uint64_t> after;
-  if (request.has_param("after")) {
-    AQUA_ASSIGN(after, parse_number("after", request.get_param_value("after"), UINT64_MAX));
+  if (call.request.has_param("after")) {
+    AQUA_ASSIGN(after, parse_number("after", call.request.get_param_value("after"), UINT64_MAX));
   }
   std::uint64_t timeout_ms = kDefaultWatchMs;
-  if (request.has_param("timeout_ms")) {
-    AQUA_ASSIGN(timeout_ms,
-                parse_number("timeout_ms", request.get_param_value("timeout_ms"), kMaxWatchMs));
+  if (call.request.has_param("timeout_ms")) {
+    AQUA_ASSIGN(timeout_ms, parse_number("timeout_ms", call.request.get_param_value("timeout_ms"),
+                                         kMaxWatchMs));
   }
-  return api.service.watch(caller.client, after, std::chrono::milliseconds{timeout_ms});
+  return api.service.watch(call.caller.session->client, after,
+                           std::chrono::milliseconds{timeout_ms});
 }
 
-void install_clients(httplib::Server& server, Api& api) {
-  server.Post("/v1/clients", with_body(api, join));
-  server.Post("/v1/clients/self/renew", without_body(api, renew));
-  server.Get("/v1/clients/self", without_body(api, snapshot));
-  server.Delete("/v1/clients/self", without_body(api, leave));
-  server.Get("/v1/watch", for_clients(api, [&api](const Session& caller, const Request& request) {
-               return watch(api, caller, request);
-             }));
+void install_clients(Router& router, Api& api) {
+  const Access session = Access::session;
+  router.add({"POST", "/v1/clients", session, with_body(api, join)});
+  router.add({"POST", "/v1/clients/self/renew", session, without_body(api, renew)});
+  router.add({"GET", "/v1/clients/self", session, without_body(api, snapshot)});
+  router.add({"DELETE", "/v1/clients/self", session, without_body(api, leave)});
+  router.add({"GET", "/v1/watch", session,
+              answering(api, [&api](const Call& call) { return watch(api, call); })});
 }
 
-void install_slabs(httplib::Server& server, Api& api) {
-  server.Post("/v1/offers", with_body(api, offer));
-  server.Post("/v1/offers/withdraw", with_body(api, withdraw));
-  server.Post("/v1/offers/scrubbed", with_body(api, scrubbed));
-  server.Post("/v1/reclaims", with_body(api, reclaim));
-  server.Get(
-      R"(/v1/reclaims/([0-9]+))",
-      for_clients(
-          api, [&api](const Session& caller, const Request& request) -> Result<wire::ReclaimReply> {
-            AQUA_ASSIGN(const std::uint64_t id,
-                        parse_number("reclaim", request.matches[1].str(), UINT64_MAX));
-            return reclaim_status(api, caller, id);
-          }));
-  server.Post("/v1/leases", with_body(api, lease));
-  server.Post("/v1/leases/return", with_body(api, give_back));
+void install_slabs(Router& router, Api& api) {
+  const Access session = Access::session;
+  router.add({"POST", "/v1/offers", session, with_body(api, offer)});
+  router.add({"POST", "/v1/offers/withdraw", session, with_body(api, withdraw)});
+  router.add({"POST", "/v1/offers/scrubbed", session, with_body(api, scrubbed)});
+  router.add({"POST", "/v1/reclaims", session, once(api, with_body(api, reclaim))});
+  router.add({"GET", "/v1/reclaims/{id}", session,
+              answering(api, [&api](const Call& call) -> Result<wire::ReclaimReply> {
+                AQUA_ASSIGN(const std::uint64_t id,
+                            parse_number("reclaim", call.parameter, UINT64_MAX));
+                return reclaim_status(api, *call.caller.session, id);
+              })});
+  router.add({"POST", "/v1/leases", session, once(api, with_body(api, lease))});
+  router.add({"POST", "/v1/leases/return", session, with_body(api, give_back)});
 }
 
-void install_operators(httplib::Server& server, Api& api) {
-  server.Get("/v1/info", [&api](const Request&, Response& response) {
-    write(response, api, Result(info(api)));
-  });
-  server.Get("/v1/state",
-             for_operators(api, [&api](const Request&) { return Result(state(api)); }));
-  server.Get("/v1/pairs",
-             for_operators(api, [&api](const Request&) { return Result(pairs(api)); }));
-  server.Put("/v1/pairs", for_operators(api, [&api](const Request& request) -> Result<wire::Ack> {
-               AQUA_ASSIGN(const wire::PairRequest body,
-                           wire::decode<wire::PairRequest>(request.body));
-               return pair(api, body);
-             }));
-  server.Delete(R"(/v1/pairs/([0-9a-fA-F]+))",
-                for_operators(api, [&api](const Request& request) -> Result<wire::Ack> {
-                  AQUA_ASSIGN(const ClientId consumer,
-                              parse_id<ClientTag>(request.matches[1].str()));
-                  return unpair(api, consumer);
-                }));
-  server.Get("/healthz", [&api](const Request&, Response& response) {
-    write(response, api, Result(wire::Ack{api.service.epoch()}));
-  });
+void install_operators(Router& router, Api& api) {
+  router.add({"GET", "/v1/info", Access::reader,
+              answering(api, [&api](const Call&) { return Result(info(api)); })});
+  router.add({"GET", "/v1/state", Access::reader,
+              answering(api, [&api](const Call&) { return Result(state(api)); })});
+  router.add({"GET", "/v1/pairs", Access::reader,
+              answering(api, [&api](const Call&) { return Result(pairs(api)); })});
+  router.add({"PUT", "/v1/pairs", Access::operators,
+              answering(api, [&api](const Call& call) -> Result<wire::Ack> {
+                AQUA_ASSIGN(const wire::PairRequest body,
+                            wire::decode<wire::PairRequest>(call.body));
+                return pair(api, body);
+              })});
+  router.add({"DELETE", "/v1/pairs/{consumer}", Access::operators,
+              answering(api, [&api](const Call& call) -> Result<wire::Ack> {
+                AQUA_ASSIGN(const ClientId consumer, parse_id<ClientTag>(call.parameter));
+                return unpair(api, consumer);
+              })});
+  router.add({"GET", "/openapi.json", Access::reader, [](const Call&, Response& response) {
+                response.status = 200;
+                response.set_content(std::string(openapi_document()), kJsonType);
+              }});
+  router.add({"GET", "/healthz", Access::anybody, answering(api, [&api](const Call&) {
+                return Result(wire::Ack{api.service.epoch()});
+              })});
   // The server starts once everything behind it has; only the store may fail later.
-  server.Get("/readyz", [&api](const Request&, Response& response) {
-    Result<wire::Ack> outcome = wire::Ack{api.service.epoch()};
-    if (auto fault = api.service.store_fault())
-      outcome = Error{Code::unavailable, std::move(fault->message)};
-    write(response, api, outcome);
-  });
+  router.add(
+      {"GET", "/readyz", Access::anybody, answering(api, [&api](const Call&) -> Result<wire::Ack> {
+         if (auto fault = api.service.store_fault())
+           return Error{Code::unavailable, std::move(fault->message)};
+         return wire::Ack{api.service.epoch()};
+       })});
 }
 
 }  // namespace
 
-void install_api(httplib::Server& server, Api& api) {
-  server.set_payload_max_length(wire::kMaxRequestBytes);
-  server.set_pre_routing_handler([&api](const Request& request, Response& response) {
-    const auto refusal = refusal_of(request);
-    if (!refusal) return httplib::Server::HandlerResponse::Unhandled;
-    write_error(response, api, refusal->error, refusal->status);
-    return httplib::Server::HandlerResponse::Handled;
-  });
-  // What the library itself refuses: no such path, or a request it cannot read.
-  server.set_error_handler([&api](const Request&, Response& response) {
-    if (!response.body.empty()) return;
-    const int status = response.status;
-    const Error error = status == 404 ? Error{Code::not_found, "no such path"}
-                                      : Error{Code::invalid_argument,
-                                              concat("not a request of this API (", status, ")")};
-    write_error(response, api, error, status);
-  });
-  // The library would send the exception's text to the client.
-  server.set_exception_handler(
-      [&api](const Request&, Response& response, const std::exception_ptr& thrown) {
-        try {
-          std::rethrow_exception(thrown);
-        } catch (const std::exception& e) {
-          spdlog::error("http: a handler threw: {}", e.what());
-        } catch (...) {
-          spdlog::error("http: a handler threw");
-        }
-        write_error(response, api,
-                    Error{Code::internal, "a bug of the coordinator's; its log says more"}, 500);
-      });
-  install_clients(server, api);
-  install_slabs(server, api);
-  install_operators(server, api);
+void install_api(Router& router, Api& api) {
+  install_clients(router, api);
+  install_slabs(router, api);
+  install_operators(router, api);
 }
 
 }  // namespace aqua::coordinator

@@ -1,26 +1,42 @@
 #include "coordinator/sessions.hpp"
 
-namespace aqua::coordinator {
+#include <string_view>
 
-Session Sessions::open(const ClientId& client, std::int64_t pid, std::uint64_t started) {
-  const Session session{client, pid, started, random_id<SessionTag>()};
+namespace aqua::coordinator {
+namespace {
+
+Digest digest_of_secret(const SessionSecret& secret) {
+  return digest_of({reinterpret_cast<const char*>(secret.bytes.data()), secret.bytes.size()});
+}
+
+}  // namespace
+
+Session Sessions::open(const ClientId& client, std::int64_t pid, std::uint64_t started,
+                       std::uint32_t uid) {
+  const Session session{client, pid, started, uid, random_id<SessionTag>()};
+  close(client);
   MutexLock lock(mu_);
   sessions_[client] = session;
+  by_digest_[digest_of_secret(session.secret)] = client;
   return session;
 }
 
 void Sessions::close(const ClientId& client) {
   MutexLock lock(mu_);
-  sessions_.erase(client);
+  const auto found = sessions_.find(client);
+  if (found == sessions_.end()) return;
+  by_digest_.erase(digest_of_secret(found->second.secret));
+  sessions_.erase(found);
 }
 
 std::optional<Session> Sessions::find(const SessionSecret& secret) const {
+  const Digest digest = digest_of_secret(secret);
   MutexLock lock(mu_);
-  std::optional<Session> found;
-  for (const auto& [client, session] : sessions_) {
-    if (same_secret(session.secret, secret)) found = session;
-  }
-  return found;
+  const auto found = by_digest_.find(digest);
+  if (found == by_digest_.end()) return std::nullopt;
+  const Session& session = sessions_.at(found->second);
+  if (!same_secret(session.secret, secret)) return std::nullopt;
+  return session;
 }
 
 }  // namespace aqua::coordinator

@@ -10,6 +10,7 @@
 
 #include "base/ids.hpp"
 #include "base/mutex.hpp"
+#include "coordinator/digest.hpp"
 
 namespace aqua::coordinator {
 
@@ -17,21 +18,24 @@ struct Session {
   ClientId client;
   std::int64_t pid = 0;       // as the kernel told, never as the client says
   std::uint64_t started = 0;  // likewise: clock ticks after boot
+  std::uint32_t uid = 0;      // likewise
   SessionSecret secret;
 };
 
 class Sessions {
  public:
   // A new session; the client's former one, if any, is over.
-  Session open(const ClientId& client, std::int64_t pid, std::uint64_t started = 0);
+  Session open(const ClientId& client, std::int64_t pid, std::uint64_t started, std::uint32_t uid);
   void close(const ClientId& client);
 
-  // Compares with every secret in constant time, so that timing tells nothing of any.
+  // Looks by the secret's SHA-256 and then compares in constant time: what timing tells is of
+  // the hash, from which no secret follows. Logarithmic in the sessions.
   [[nodiscard]] std::optional<Session> find(const SessionSecret& secret) const;
 
  private:
   mutable Mutex mu_;
   std::map<ClientId, Session> sessions_ AQUA_GUARDED_BY(mu_);
+  std::map<Digest, ClientId> by_digest_ AQUA_GUARDED_BY(mu_);
 };
 
 }  // namespace aqua::coordinator

@@ -1,7 +1,7 @@
 #include "coordinator/thread_pool.hpp"
 
-#include <system_error>
-#include <thread>
+#include <pthread.h>
+
 #include <utility>
 
 namespace aqua::coordinator {
@@ -22,18 +22,31 @@ bool ThreadPool::run(std::function<void()> job) {
   // Jobs that already wait have a claim on the idle threads.
   const bool must_grow = idle_threads_ <= jobs_.size();
   if (must_grow && threads_ < max_threads_) {
-    // Only starting a thread can fail here, and it says so by an exception.
-    try {
-      std::thread([this] { work(); }).detach();
+    if (start_thread()) {
       ++threads_;
-    } catch (const std::system_error&) {
-      if (threads_ == 0) return false;
+    } else if (threads_ == 0) {
+      return false;
     }
   }
   if (jobs_.size() >= max_waiting_ + idle_threads_ + 1) return false;
   jobs_.push_back(std::move(job));
   job_came_.notify_one();
   return true;
+}
+
+bool ThreadPool::start_thread() {
+  pthread_attr_t attributes;
+  if (::pthread_attr_init(&attributes) != 0) return false;
+  ::pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  ::pthread_attr_setstacksize(&attributes, kStackBytes);
+  pthread_t thread{};
+  const auto run = [](void* pool) -> void* {
+    static_cast<ThreadPool*>(pool)->work();
+    return nullptr;
+  };
+  const bool started = ::pthread_create(&thread, &attributes, run, this) == 0;
+  ::pthread_attr_destroy(&attributes);
+  return started;
 }
 
 void ThreadPool::work() {

@@ -16,6 +16,9 @@ namespace aqua::coordinator {
 
 class ThreadPool {
  public:
+  // Of each thread: a handler needs far less, and hundreds of the default would be gigabytes.
+  static constexpr std::size_t kStackBytes = std::size_t{1} << 20;
+
   // Idle threads end after `idle`. At most `max_waiting` jobs wait for a thread.
   ThreadPool(std::size_t max_threads, std::size_t max_waiting, std::chrono::milliseconds idle);
   // Waits for every job. Jobs must not throw.
@@ -27,6 +30,7 @@ class ThreadPool {
   [[nodiscard]] bool run(std::function<void()> job);
 
  private:
+  [[nodiscard]] bool start_thread();
   void work();
 
   const std::size_t max_threads_;

@@ -9,6 +9,8 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <cstdlib>
+#include <fstream>
 
 #include "base/concat.hpp"
 #include "base/errno_error.hpp"
@@ -80,10 +82,13 @@ Result<void> connect_to(const wire::Address& to, const Wire& wire) {
   return {};
 }
 
-std::string text_of(const HttpRequest& request) {
+std::string text_of(const HttpRequest& request, const std::string& token) {
   std::string text = concat(request.method, " ", request.target,
                             " HTTP/1.1\r\nHost: aqua\r\nConnection: close\r\n");
-  if (request.secret) text += concat("Authorization: Bearer ", to_string(*request.secret), "\r\n");
+  if (!token.empty()) text += concat("Authorization: Bearer ", token, "\r\n");
+  if (request.secret) text += concat("Aqua-Session: ", to_string(*request.secret), "\r\n");
+  if (!request.idempotency_key.empty())
+    text += concat("Idempotency-Key: ", request.idempotency_key, "\r\n");
   if (!request.body.empty()) text += "Content-Type: application/json\r\n";
   text += concat("Content-Length: ", request.body.size(), "\r\n\r\n", request.body);
   return text;
@@ -169,6 +174,16 @@ Result<HttpReply> parse_reply(std::string_view text) {
   return reply;
 }
 
+std::string bearer_token() {
+  const char* path = std::getenv("AQUA_TOKEN_FILE");
+  std::string line;
+  if (path != nullptr) std::getline(std::ifstream(path), line);
+  // What is no token must not become a header of its own.
+  const bool plain =
+      std::all_of(line.begin(), line.end(), [](char c) { return c > ' ' && c < 127; });
+  return plain ? line : std::string();
+}
+
 Outcome exchange(const wire::Address& to, const HttpRequest& request, Clock::time_point deadline,
                  const Interrupt* interrupt) {
   Outcome outcome;
@@ -180,7 +195,7 @@ Outcome exchange(const wire::Address& to, const HttpRequest& request, Clock::tim
     const Wire wire{fd.get(), deadline, interrupt};
     AQUA_TRY(connect_to(to, wire));
     outcome.sent = true;
-    AQUA_TRY(send_all(wire, text_of(request)));
+    AQUA_TRY(send_all(wire, text_of(request, to.is_unix() ? std::string() : bearer_token())));
     AQUA_ASSIGN(const std::string text, receive_all(wire));
     if (text.empty())
       return Error{Code::unavailable, "the coordinator closed the connection without an answer"};

@@ -24,6 +24,7 @@ struct HttpRequest {
   std::string target;
   std::optional<SessionSecret> secret;
   std::string body;
+  std::string idempotency_key{};  // "" sends none
 };
 
 struct HttpReply {
@@ -36,6 +37,11 @@ struct Outcome {
   Error error;        // unavailable, deadline_exceeded, cancelled (interrupted) or internal
   bool sent = false;  // the coordinator may have acted on it
 };
+
+// The bearer token that requests over TCP carry: the first line of the file that
+// AQUA_TOKEN_FILE names; "" where there is none. Read for each request, so that a new one is
+// taken up.
+[[nodiscard]] std::string bearer_token();
 
 // `interrupt` may be nullptr.
 [[nodiscard]] Outcome exchange(const wire::Address& to, const HttpRequest& request,

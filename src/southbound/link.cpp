@@ -4,7 +4,7 @@
 
 #include "base/concat.hpp"
 #include "base/try.hpp"
-#include "wire/error.hpp"
+#include "wire/problem.hpp"
 
 namespace aqua::southbound {
 namespace {
@@ -34,7 +34,8 @@ ledger::Time Link::steady_now() {
   return std::chrono::duration_cast<ledger::Time>(Clock::now().time_since_epoch());
 }
 
-Result<std::string> Link::call_text(const char* method, std::string target, std::string body) {
+Result<std::string> Link::call_text(const char* method, std::string target, std::string body,
+                                    std::string key) {
   if (forked()) {
     return Error{
         Code::failed_precondition,
@@ -52,8 +53,15 @@ Result<std::string> Link::call_text(const char* method, std::string target, std:
     }
     active = active_;
   }
-  const HttpRequest request{method, std::move(target), active->secret, std::move(body)};
-  Outcome outcome = exchange(address, request, Clock::now() + options.call_timeout, &calls_end);
+  const HttpRequest request{method, std::move(target), active->secret, std::move(body),
+                            std::move(key)};
+  const auto deadline = Clock::now() + options.call_timeout;
+  Outcome outcome = exchange(address, request, deadline, &calls_end);
+  const bool lost = !outcome.reply && outcome.sent && outcome.error.code == Code::unavailable;
+  if (lost && !request.idempotency_key.empty() && is_current(active->session.number)) {
+    outcome = exchange(address, request, deadline, &calls_end);
+    outcome.sent = true;  // the first time, at least
+  }
   if (!outcome.reply && outcome.sent) {
     MutexLock lock(mu_);
     snapshot_wish_ = true;
@@ -69,7 +77,7 @@ Result<std::string> Link::read(Outcome outcome, std::uint64_t in_session) {
     return std::move(outcome.error);
   }
   if (outcome.reply->status == 200) return std::move(outcome.reply->body);
-  auto refusal = wire::decode<wire::ErrorReply>(outcome.reply->body);
+  auto refusal = wire::decode<wire::Problem>(outcome.reply->body);
   if (!refusal.ok()) {
     return Error{Code::internal,
                  concat("status ", outcome.reply->status, " without a readable error")};

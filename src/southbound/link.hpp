@@ -51,6 +51,15 @@ class Link {
   [[nodiscard]] Result<Reply> post(const char* target, const Request& request) {
     return call<Reply>("POST", target, wire::encode(request));
   }
+  // As post(), with an idempotency key: where the reply is lost the request is sent once more,
+  // and the coordinator, which does it once, answers as it did.
+  template <typename Reply, typename Request>
+  [[nodiscard]] Result<Reply> post_once(const char* target, const Request& request) {
+    auto text =
+        call_text("POST", target, wire::encode(request), to_string(random_id<struct Key>()));
+    if (!text.ok()) return std::move(text).error();
+    return decoded<Reply>(*text);
+  }
   // The body of a reply, or the error it tells. `in_session` is 0 outside any.
   [[nodiscard]] Result<std::string> read(Outcome outcome, std::uint64_t in_session);
   template <typename Reply>
@@ -92,7 +101,7 @@ class Link {
  private:
   Link(Options opts, wire::Address to, Interrupt calls, Interrupt watch, Interrupt keeper);
   [[nodiscard]] Result<std::string> call_text(const char* method, std::string target,
-                                              std::string body);
+                                              std::string body, std::string key = {});
 
   const std::uint64_t generation_ = fork_generation();
   mutable Mutex mu_;

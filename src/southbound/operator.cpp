@@ -6,7 +6,7 @@
 #include "base/try.hpp"
 #include "southbound/exchange.hpp"
 #include "southbound/link.hpp"
-#include "wire/error.hpp"
+#include "wire/problem.hpp"
 
 namespace aqua::southbound {
 namespace {
@@ -21,7 +21,7 @@ Result<Reply> ask(std::string_view coordinator, const HttpRequest& request,
     return std::move(outcome.error);
   }
   if (outcome.reply->status == 200) return Link::decoded<Reply>(outcome.reply->body);
-  AQUA_ASSIGN(wire::ErrorReply refusal, Link::decoded<wire::ErrorReply>(outcome.reply->body));
+  AQUA_ASSIGN(wire::Problem refusal, Link::decoded<wire::Problem>(outcome.reply->body));
   return std::move(refusal.error);
 }
 

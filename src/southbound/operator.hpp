@@ -2,7 +2,8 @@
 // without being a client of it.
 //
 // Threads: free functions; each blocks for at most `patience`. unavailable when nobody
-// answers; permission_denied over TCP, where only clients may ask.
+// answers; permission_denied where the caller is no operator:
+// over TCP without a token (bearer_token()), or as another user.
 #pragma once
 
 #include <chrono>

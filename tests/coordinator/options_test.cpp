@@ -52,7 +52,7 @@ TEST(Options, EveryOptionIsTaken) {
   EXPECT_TRUE(options->limits.share_device);
   EXPECT_EQ(options->max_watches, 7U);
   EXPECT_EQ(options->socket_mode, 0660U);
-  EXPECT_EQ(options->allowed_uids, (std::set<std::uint32_t>{1000, 1001}));
+  EXPECT_EQ(options->peers.allowed_uids, (std::set<std::uint32_t>{1000, 1001}));
   EXPECT_EQ(options->log_level, "debug");
 }
 

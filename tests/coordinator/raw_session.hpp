@@ -11,7 +11,7 @@
 #include "southbound/exchange.hpp"
 #include "southbound/lifeline.hpp"
 #include "wire/clients.hpp"
-#include "wire/error.hpp"
+#include "wire/problem.hpp"
 
 namespace aqua::testing {
 
@@ -25,7 +25,7 @@ inline southbound::HttpReply ask(const std::string& coordinator, southbound::Htt
 
 // The code that an error reply tells.
 inline Code code_of(const southbound::HttpReply& reply) {
-  const auto error = wire::decode<wire::ErrorReply>(reply.body);
+  const auto error = wire::decode<wire::Problem>(reply.body);
   EXPECT_TRUE(error.ok()) << reply.status << " " << reply.body;
   return error.ok() ? error->error.code : Code::internal;
 }

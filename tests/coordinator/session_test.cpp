@@ -9,6 +9,7 @@
 #include "coordinator/daemon_process.hpp"
 #include "coordinator/raw_session.hpp"
 #include "southbound/peers.hpp"
+#include "wire/error.hpp"
 #include "wire/limits.hpp"
 
 namespace aqua::testing {

@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "coordinator/daemon_process.hpp"
+#include "coordinator/token_file.hpp"
 #include "southbound/operator.hpp"
 #include "southbound/peers.hpp"
 #include "wire/limits.hpp"
@@ -178,14 +179,20 @@ TEST_F(Calls, LedgersRefusalArrivesWithItsCode) {
   EXPECT_EQ(producer.client->reclaim(0, milliseconds{1000}).error().code, Code::invalid_argument);
 }
 
-TEST(CallsOverTcp, EverythingWorksAndOperatorsNeedASession) {
-  DaemonProcess daemon({"--listen", "127.0.0.1:0"});
+TEST(CallsOverTcp, EverythingWorksWithATokenAndNothingWithout) {
+  DaemonProcess daemon({"--listen", "127.0.0.1:0", "--behind-proxy"});
+  EXPECT_EQ(southbound::fetch_info(daemon.address()).error().code, Code::permission_denied);
+  const TokenFile token(daemon, "engine");
   Peer producer(daemon.address(), "producer", true);
   Peer consumer(daemon.address(), "consumer", false);
   ASSERT_TRUE(producer.client->offer(some_slabs(1)).ok());
   EXPECT_TRUE(consumer.client->lease(kSlabBytes, kSlabBytes).ok());
-  EXPECT_EQ(southbound::fetch_state(daemon.address()).error().code, Code::permission_denied);
   EXPECT_TRUE(consumer.client->state().ok());
+  // An engine is no operator.
+  EXPECT_EQ(southbound::set_pair(daemon.address(), {producer.id, consumer.id}).error().code,
+            Code::permission_denied);
+  const TokenFile stronger(daemon, "operator");
+  EXPECT_TRUE(southbound::set_pair(daemon.address(), {producer.id, consumer.id}).ok());
 }
 
 }  // namespace

@@ -1,0 +1,38 @@
+// Who is at the other end of a connection, as the kernel knows it, and who may be there.
+//
+// Threads: free functions and plain data.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string_view>
+
+#include "aqua/result.hpp"
+
+namespace aqua::coordinator {
+
+// What somebody may do; each may also do what the ones before it may.
+enum class Role : std::uint8_t { none, read_only, engine, operator_ };
+[[nodiscard]] std::string_view to_string(Role role) noexcept;  // "read-only", "engine", "operator"
+[[nodiscard]] std::optional<Role> parse_role(std::string_view name);
+
+struct Peer {
+  bool local = false;      // over a Unix socket
+  std::uint32_t uid = 0;   // where local
+  Role role = Role::none;  // by who it is alone; over TCP: none
+};
+
+// Root and the daemon's own user are operators; the users and the group named here are engines.
+struct PeerPolicy {
+  std::set<std::uint32_t> allowed_uids;
+  std::optional<gid_t> group;
+
+  // The peer of a connected Unix socket (SO_PEERCRED, SO_PEERGROUPS); permission_denied when
+  // it is nobody named here.
+  [[nodiscard]] Result<Peer> admit(int socket) const;
+};
+
+}  // namespace aqua::coordinator

@@ -1,0 +1,150 @@
+// The parts of the gate by themselves: heads, quotas, tokens on disk.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "coordinator/quota.hpp"
+#include "coordinator/request_head.hpp"
+#include "coordinator/temp_dir.hpp"
+#include "coordinator/token_command.hpp"
+#include "coordinator/tokens.hpp"
+
+namespace aqua::coordinator {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using testing::TempDir;
+
+int refused(const std::string& text, const HeadLimits& limits = {}) {
+  RequestHead head;
+  const auto refusal = parse_head(text, limits, head);
+  return refusal ? refusal->status : 0;
+}
+
+TEST(RequestHead, IsTakenApart) {
+  RequestHead head;
+  ASSERT_FALSE(parse_head(
+      "GET /v1/watch?after=1 HTTP/1.1\r\nHost: a\r\nX-Y:  b c \r\nhost: d\r\n\r\n", {}, head));
+  EXPECT_EQ(head.method, "GET");
+  EXPECT_EQ(head.path, "/v1/watch");
+  EXPECT_EQ(head.query, "after=1");
+  EXPECT_EQ(head.count("host"), 2U);
+  EXPECT_EQ(head.value("x-y"), "b c");
+  EXPECT_EQ(head.value("none"), "");
+}
+
+TEST(RequestHead, WhatIsNotStrictlyOneIsRefused) {
+  for (const std::string& text :
+       {std::string("GET / HTTP/1.1\nA: b\n\n"),
+        std::string("GET / HTTP/1.1\r\nA: b\rC: d\r\n\r\n"),
+        std::string("GET / HTTP/1.1\r\nA: b\nC: d\r\n\r\n"),
+        std::string("GET / HTTP/1.1\r\nA : b\r\n\r\n"),
+        std::string("GET / HTTP/1.1\r\nA: b\r\n folded\r\n\r\n"),
+        std::string("GET / HTTP/1.1\r\n: b\r\n\r\n"), std::string("GET / HTTP/1.1\r\nA\r\n\r\n"),
+        std::string("GET / HTTP/1.1\r\nA: \0\r\n\r\n", 24), std::string("GET  / HTTP/1.1\r\n\r\n"),
+        std::string("GET /\r\n\r\n"), std::string("\r\n\r\n"),
+        std::string("GET / x HTTP/1.1\r\n\r\n"), std::string("G(T / HTTP/1.1\r\n\r\n"),
+        std::string("GET / HTTQ/1.1\r\n\r\n"), std::string("GET / HTTP/1.1\r\nA: b\r\n")}) {
+    EXPECT_EQ(refused(text), 400) << text;
+  }
+  EXPECT_EQ(refused("GET / HTTP/2.0\r\n\r\n"), 505);
+  EXPECT_EQ(refused("GET /" + std::string(512, 'a') + " HTTP/1.1\r\n\r\n"), 414);
+}
+
+TEST(RequestHead, EndIsFoundWhereverTheReadsSplitIt) {
+  const std::string text = "GET / HTTP/1.1\r\nA: b\r\n\r\nbody";
+  EXPECT_EQ(end_of_head(text), text.size() - 4);
+  for (std::size_t size = 0; size < text.size() - 4; ++size)
+    EXPECT_FALSE(end_of_head(text.substr(0, size))) << size;
+  EXPECT_EQ(end_of_head("a\n\nb"), 3U);
+}
+
+TEST(Quota, RateIsASecondsWorthAndComesBack) {
+  Quota quota({.rate = 10, .concurrent = 100});
+  Quota::Time now{};
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(quota.enter("a", now).ok());
+  EXPECT_EQ(quota.enter("a", now).error().code, Code::resource_exhausted);
+  EXPECT_TRUE(quota.enter("b", now).ok());
+  now += std::chrono::milliseconds{100};
+  EXPECT_TRUE(quota.enter("a", now).ok());
+  EXPECT_FALSE(quota.enter("a", now).ok());
+}
+
+TEST(Quota, ConcurrencyEndsWithThePass) {
+  Quota quota({.rate = 1000, .concurrent = 2});
+  const auto first = quota.enter("a", {});
+  {
+    const auto second = quota.enter("a", {});
+    EXPECT_THAT(quota.enter("a", {}).error().message, HasSubstr("2 requests under way"));
+  }
+  EXPECT_TRUE(quota.enter("a", {}).ok());
+}
+
+TEST(Quota, RemembersABoundedNumber) {
+  Quota quota({.rate = 10, .concurrent = 10});
+  Quota::Time now{};
+  for (int i = 0; i < 20'000; ++i) {
+    now += std::chrono::milliseconds{1};
+    ASSERT_TRUE(quota.enter(std::to_string(i), now).ok());
+  }
+  EXPECT_LE(quota.callers(), 4096U + 1);
+}
+
+TEST(Tokens, AreHashedOnDiskAndPrivate) {
+  TempDir dir;
+  const std::string path = dir / "tokens";
+  const std::string text = issue_token(path, Role::operator_, "the placer").value();
+  std::ifstream file(path);
+  const std::string kept((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  EXPECT_THAT(kept, Not(HasSubstr(text.substr(5))));
+  EXPECT_THAT(kept, HasSubstr("the placer"));
+  struct stat info {};
+  ASSERT_EQ(::stat(path.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777U, 0600U);
+  TokenBook book(path);
+  ASSERT_TRUE(book.find(text));
+  EXPECT_EQ(book.find(text)->role, Role::operator_);
+  ASSERT_EQ(::chmod(path.c_str(), 0644), 0);
+  EXPECT_EQ(load_tokens(path).error().code, Code::permission_denied);
+  EXPECT_FALSE(book.find(text));
+}
+
+TEST(Tokens, BrokenFileLetsNobodyInAndIsNamed) {
+  TempDir dir;
+  const std::string path = dir / "tokens";
+  const std::string text = issue_token(path, Role::engine, "").value();
+  std::ofstream(path, std::ios::app) << "nonsense\n";
+  EXPECT_THAT(load_tokens(path).error().message, HasSubstr("line 3"));
+  EXPECT_FALSE(TokenBook(path).find(text));
+  EXPECT_FALSE(issue_token(path, Role::engine, "").ok());
+  EXPECT_EQ(issue_token(dir / "other", Role::engine, "two\nlines").error().code,
+            Code::invalid_argument);
+}
+
+TEST(Tokens, CommandIssuesListsAndRevokes) {
+  TempDir dir;
+  const std::string path = dir / "tokens";
+  const auto run = [&](std::vector<const char*> words) {
+    words.insert(words.end(), {"--tokens", path.c_str()});
+    return token_command(words);
+  };
+  const std::string text = run({"issue", "engine", "node 7"}).value();
+  EXPECT_TRUE(text.starts_with("aqua_"));
+  const std::string listed = run({"list"}).value();
+  EXPECT_THAT(listed, HasSubstr(" engine "));
+  EXPECT_THAT(listed, HasSubstr(" node 7\n"));
+  const std::string id = listed.substr(0, 16);
+  EXPECT_EQ(run({"revoke", id.c_str()}).value(), "revoked " + id + "\n");
+  EXPECT_EQ(run({"revoke", id.c_str()}).error().code, Code::not_found);
+  EXPECT_EQ(run({"list"}).value(), "");
+  for (const std::vector<const char*>& bad :
+       {std::vector<const char*>{}, {"issue"}, {"issue", "king"}, {"list", "x"}, {"--what"}})
+    EXPECT_EQ(run(bad).error().code, Code::invalid_argument);
+}
+
+}  // namespace
+}  // namespace aqua::coordinator
