@@ -2,7 +2,8 @@
 //
 // What it costs to write one grant down, against bare SQLite and the disk itself, in one run and
 // one directory:
-//   fdatasync      one page appended and written through, by one thread
+//   fdatasync      one page written through, by one thread: appended (the file grows, as a fresh
+//                  log does), and in place (as a log does that has been begun anew)
 //   bare normal    SQLite, WAL, synchronous=NORMAL: one row of a table replaced, one transaction
 //   bare full      the same with synchronous=FULL
 //   store process  Store::commit() of one slab: survives the daemon
@@ -93,11 +94,12 @@ Measured measure(std::size_t threads, std::size_t each, Work&& work) {
           .p99_us = bench::quantile(all, 0.99)};
 }
 
-Measured disk(const Options& options) {
+Measured disk(const Options& options, bool in_place) {
   const Place place(options.directory);
   const UniqueFd file(::open((place.path() + "/file").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   const std::vector<char> page(4096, 'x');
   return measure(1, options.commits / 10, [&] {
+    if (in_place) ::lseek(file.get(), 0, SEEK_SET);
     if (::write(file.get(), page.data(), page.size()) < 0 || ::fdatasync(file.get()) != 0)
       std::exit((std::perror("fdatasync"), 1));
   });
@@ -164,13 +166,15 @@ Options parse(int argc, char** argv) {
 int main(int argc, char** argv) {
   const Options options = parse(argc, argv);
   const std::size_t waiting = options.commits / 10;
-  const Measured raw = disk(options);
+  const Measured raw = disk(options, false);
+  const Measured in_place = disk(options, true);
   const Measured bare_normal = bare(options, "PRAGMA synchronous = NORMAL", options.commits);
   const Measured bare_full = bare(options, "PRAGMA synchronous = FULL", waiting);
   const Measured process = store(options, false, 1, options.commits);
   json result{{"commits", options.commits},
               {"directory", options.directory},
               {"fdatasync", to_json(raw)},
+              {"fdatasync_in_place", to_json(in_place)},
               {"bare_normal", to_json(bare_normal)},
               {"bare_full", to_json(bare_full)},
               {"store_process", to_json(process)},

@@ -32,7 +32,8 @@ Result<wire::RenewReply> join(Api& api, const Session& caller, const wire::JoinR
     // closed would have nobody to notice its death (see LifelineServer::lifeline_closed).
     if (!api.sessions.find(caller.secret))
       return Error{Code::permission_denied, "join: the session is over"};
-    known = ledger.clients().contains(info.id);
+    const auto before = ledger.clients().find(info.id);
+    known = before != ledger.clients().end() && !before->second.restored;
     return ledger.join(info, now);
   }));
   step(known ? "reconnect" : "register");

@@ -13,7 +13,7 @@ using ledger::Time;
 Result<wire::Ack> offer(Api& api, const Session& caller, const wire::OfferRequest& request) {
   AQUA_TRY(api.service.with(
       [&](Ledger& ledger, Time now) { return ledger.offer(caller.client, request.slabs, now); }));
-  // Only a ledger that has lost its memory is told who holds what.
+  // Only a new life of the ledger is told who holds what.
   if (std::ranges::any_of(request.slabs, [](const auto& slab) { return slab.holder.has_value(); }))
     step("reconnect");
   return wire::Ack{api.service.epoch()};

@@ -141,7 +141,8 @@ void SqliteStatement::put(int place, std::string_view text) {
 
 void SqliteStatement::copy(int column, std::array<std::uint8_t, 16>& out) const {
   const auto* bytes = static_cast<const std::uint8_t*>(sqlite3_column_blob(raw_.get(), column));
-  if (bytes == nullptr || sqlite3_column_bytes(raw_.get(), column) != static_cast<int>(out.size())) return;
+  if (bytes == nullptr || sqlite3_column_bytes(raw_.get(), column) != static_cast<int>(out.size()))
+    return;
   std::copy_n(bytes, out.size(), out.begin());
 }
 

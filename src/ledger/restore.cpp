@@ -32,6 +32,9 @@ Result<Ledger> Ledger::restore(Limits limits, const Image& image, Time now) {
     }
   }
   for (const Slab& written : image.slabs) {
+    // The index relies on this; all else is looked at below.
+    if (is_held(written.state) != written.holder.has_value())
+      return broken(concat("slab ", to_string(written.id), ": holder does not fit state"));
     Slab& row = ledger.slabs_[written.id] = written;
     if (is_held(row.state) && row.state != SlabState::orphaned) row.state = SlabState::suspect;
     if (const auto by = ledger.reclaims_.find(row.reclaim); by != ledger.reclaims_.end())
@@ -49,8 +52,8 @@ Result<Ledger> Ledger::restore(Limits limits, const Image& image, Time now) {
     ledger.pairs_.set(pair.consumer, pair.producer, pair.is_explicit);
   }
   ledger.keep_changes();
-  ledger.advance(now);
   if (const std::string fault = ledger.check_invariants(); !fault.empty()) return broken(fault);
+  ledger.advance(now);
   return ledger;
 }
 
