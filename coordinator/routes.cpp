@@ -70,7 +70,12 @@ Handler once(Api& api, Handler handler) {
       response.set_header("Idempotency-Replayed", "true");
       return response.set_content(**former, kJsonType);
     }
-    handler(call, response);
+    try {
+      handler(call, response);
+    } catch (...) {
+      api.replays.abandon(client, key);  // or it would be under way for ever
+      throw;
+    }
     if (response.status == 200) {
       api.replays.finish(client, key, asked, response.body);
     } else {

@@ -136,8 +136,7 @@ void for_each(Check check) {
       .epoch = kEpoch, .client_ttl = ledger::Time{3000}, .lease_ttl = ledger::Time{5000}});
   check(Ack{kEpoch});
   check(ErrorReply{.epoch = kEpoch, .error = {Code::unavailable, "away\nfor a while"}});
-  check(Problem{
-      .epoch = kEpoch, .status = 503, .error = {Code::unavailable, "away\nfor a while"}});
+  check(Problem{.epoch = kEpoch, .status = 503, .error = {Code::unavailable, "away\nfor a while"}});
   check(offer_request());
   check(WithdrawRequest{{0, 1, 4'294'967'295}});
   check(ScrubbedRequest{{{.index = 7, .done = 3, .next_secret = id<LeaseSecret>(0x5f)}}});
