@@ -10,7 +10,7 @@ import tempfile
 import urllib.request
 
 LENDER = {
-    "id": "0a" * 16, "name": "fuzz", "device": "d1" * 16, "device_name": "emu:0", "server": "any",
+    "id": "5f00000000000000000000000000e2a1", "name": "fuzz", "device": "d1" * 16, "device_name": "emu:0", "server": "any",
     "domain": "local", "exchange": "/x", "producer": True, "consumer": True,
 }
 
