@@ -40,6 +40,10 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::open(const std::string& direct
                        "PRAGMA trusted_schema = OFF; PRAGMA temp_store = MEMORY"));
   AQUA_TRY(check_pages(*connection));
   AQUA_TRY(migrate(*connection));
+  // The log of a killed daemon goes into the file now, or daemons that die young would read an
+  // ever longer one. Where that fails (no space) the log stays, and what is in it counts.
+  sqlite3_wal_checkpoint_v2(connection->raw(), nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr,
+                            nullptr);
   std::unique_ptr<SqliteStore> store(new SqliteStore(std::move(host), std::move(connection)));
   AQUA_TRY(store->prepare());
   AQUA_TRY(store->open_log(directory));
