@@ -50,8 +50,8 @@ using Token = std::uint32_t;
 
 template <>
 struct std::hash<aqua::policy::BlockHash> {
-  std::size_t operator()(const aqua::policy::BlockHash& hash) const noexcept {
+  std::size_t operator()(const aqua::policy::BlockHash& block) const noexcept {
     // Callers' own hashes may be poor (small numbers): mix them.
-    return static_cast<std::size_t>((hash.low ^ (hash.high >> 31)) * 0x9E3779B97F4A7C15U);
+    return static_cast<std::size_t>((block.low ^ (block.high >> 31)) * 0x9E3779B97F4A7C15U);
   }
 };
