@@ -88,18 +88,20 @@ _thread = threading.local()
 
 
 @contextmanager
-def being_called() -> Iterator[None]:
-    """Code of the engine's runs, called by the library on this thread."""
+def being_called(by: str = "callback") -> Iterator[None]:
+    """Code of the engine's runs, called by the library on this thread: as a callback, or as the
+    kernel of an emulated GPU."""
     before = inside()
-    _thread.inside = True
+    _thread.inside = by
     try:
         yield
     finally:
         _thread.inside = before
 
 
-def inside() -> bool:
-    return getattr(_thread, "inside", False)
+def inside() -> str:
+    """What this thread runs: "callback", "kernel", or empty."""
+    return getattr(_thread, "inside", "")
 
 
 def _text(c_text: Optional[bytes]) -> str:

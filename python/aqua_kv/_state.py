@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import atexit
 import os
-from typing import Dict
+from typing import Dict, Set
 
 from . import _callbacks
 from ._errors import Error
@@ -23,6 +23,7 @@ class State:
         self.tensors = Belongings(lib.aqua_tensor_free)
         self.pools = Belongings(lib.aqua_pool_free)
         self.memories = Belongings(lib.aqua_emulated_free)
+        self.emulated_streams: Set[int] = {0}
         self._callbacks_key = callbacks_key
         self._pid = os.getpid()
         _open[id(self)] = self
@@ -36,6 +37,7 @@ class State:
         if not self.open:
             return
         if not _callbacks.inside():
+            self.quiesce()
             for kind in (self.pins, self.tensors, self.pools, self.memories):
                 kind.free_all()
         error = lib.aqua_runtime_close(self.handle)
@@ -43,6 +45,15 @@ class State:
             ignore_not_found(error)
         _open.pop(id(self), None)
         _callbacks.forget(self._callbacks_key)
+
+    def quiesce(self) -> None:
+        """Waits for the work posted to an emulated GPU. Before its memory goes: whatever is
+        collected when, a kernel never meets memory that is gone. Does nothing for a real GPU,
+        whose streams and memory are the engine's."""
+        for stream in list(self.emulated_streams):
+            error = lib.aqua_emulated_synchronize(self.handle, stream)
+            if error:
+                lib.aqua_error_free(error)
 
     def drop(self) -> None:
         """Nobody refers to it any more. Where it cannot be closed now it is closed at exit."""

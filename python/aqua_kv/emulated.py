@@ -9,7 +9,7 @@ import itertools
 from typing import Any, Callable, Dict, Union
 
 from . import _structs as s
-from ._callbacks import being_called
+from ._callbacks import being_called, inside
 from ._errors import raise_error
 from ._library import lib
 from ._numbers import Stream as AnyStream
@@ -23,7 +23,7 @@ Device = Union[int, DeviceBytes, DeviceArray, Any]
 
 
 class Memory(Owned, DeviceBytes):
-    """Device memory. No work on it may be in flight when it is closed."""
+    """Device memory. Closing it waits for the work posted so far; in a kernel it does nothing."""
 
     __slots__ = ("_runtime", "_data", "_bytes")
     _free = lib.aqua_emulated_free
@@ -33,6 +33,18 @@ class Memory(Owned, DeviceBytes):
         self._runtime = runtime
         self._data = data
         self._bytes = length
+
+    def close(self) -> None:
+        # A kernel that waited for its own stream would wait for ever: there it stays its
+        # runtime's, which frees it when it is closed.
+        if self._open and inside() != "kernel":
+            self._runtime._state.quiesce()
+            super().close()
+
+    def __del__(self) -> None:
+        if getattr(self, "_open", False) and inside() != "kernel":
+            self._runtime._state.quiesce()
+            super().__del__()
 
     @property
     def data(self) -> int:
@@ -54,6 +66,7 @@ class Stream:
     def close(self) -> None:
         if self._open:
             self._open = False
+            self._runtime._state.emulated_streams.discard(self.native)
             error = lib.aqua_emulated_stream_destroy(self._runtime._handle, self.native)
             if error:
                 ignore_not_found(error)
@@ -80,6 +93,7 @@ def create_stream(runtime: Runtime) -> Stream:
     error = lib.aqua_emulated_stream_create(runtime._handle, native)
     if error:
         raise_error(error)
+    runtime._state.emulated_streams.add(native.value)
     return Stream(runtime, native.value)
 
 
@@ -152,7 +166,7 @@ _kernels: Dict[int, Callable[[], None]] = {}
 def _run(key: int) -> None:
     kernel = _kernels.pop(key, None)
     if kernel is not None:
-        with being_called():
+        with being_called("kernel"):
             kernel()
 
 

@@ -53,7 +53,7 @@ class Pin(Owned, DeviceBytes):
         error = lib.aqua_pin_get_info(self._handle, info)
         if error:
             raise_error(error)
-        return TIERS[info.tier]
+        return TIERS[int(info.tier)]
 
     def release(self, last_use: Optional[Stream] = None) -> None:
         """Ends the pin. The work posted so far to its stream, or to `last_use`, was the last use.
