@@ -5,11 +5,13 @@ AQUA_LIBRARY names the libaqua.so under test, AQUA_COORDINATOR_BINARY the daemon
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
-from typing import Iterator, List
+from typing import Any, Callable, Iterator
 
 import pytest
 
@@ -40,32 +42,80 @@ def runtime(tmp_path: Path) -> Iterator[aqua_kv.Runtime]:
         yield opened
 
 
+class Coordinator:
+    def __init__(self, program: str, directory: Path) -> None:
+        self.address = f"unix:{directory}/coordinator.sock"
+        self.process = subprocess.Popen(
+            [program, "--listen", self.address, "--data", str(directory), "--log-level", "off"],
+            stdout=subprocess.PIPE, text=True,
+        )
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        assert line.startswith("listening on"), line
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+
 @pytest.fixture
-def coordinator(tmp_path: Path) -> Iterator[str]:
-    """Address of a coordinator of this test's own."""
+def coordinator(tmp_path: Path) -> Iterator[Coordinator]:
+    """One of this test's own."""
     program = os.environ.get("AQUA_COORDINATOR_BINARY")
     if not program:
         pytest.skip("AQUA_COORDINATOR_BINARY names no aqua-coordinator")
-    address = f"unix:{tmp_path}/coordinator.sock"
-    daemon = subprocess.Popen(
-        [program, "--listen", address, "--data", str(tmp_path / "data"), "--log-level", "off"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+    directory = tmp_path / "coordinator"
+    directory.mkdir()
+    started = Coordinator(program, directory)
     try:
-        assert daemon.stdout is not None
-        said: List[str] = []
-        for line in daemon.stdout:  # ends when the daemon does
-            said.append(line)
-            if "listening" in line:
-                break
-        else:
-            pytest.fail("the coordinator did not start: " + "".join(said))
-        yield address
+        yield started
     finally:
-        daemon.terminate()
-        daemon.wait(timeout=30)
+        started.kill()
+
+
+class Lender:
+    """A process that lends: tests/lender.py, told what to do line by line."""
+
+    def __init__(self, coordinator: str, directory: Path, lent_bytes: int) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, str(HERE / "lender.py"), coordinator, str(directory), str(lent_bytes)],
+            env=dict(os.environ, PYTHONPATH=str(PACKAGE)), text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        )
+        assert self.answer() == {"lent": lent_bytes}
+
+    def tell(self, command: str) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(command + "\n")
+        self.process.stdin.flush()
+
+    def answer(self) -> "dict[str, Any]":
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        assert line, "the lender died"
+        return dict(json.loads(line))
+
+    def stop(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+
+@pytest.fixture
+def lender(coordinator: Coordinator, tmp_path: Path) -> Iterator[Lender]:
+    """32 MiB lent, in slabs of 4 MiB."""
+    started = Lender(coordinator.address, tmp_path, 32 * MIB)
+    try:
+        yield started
+    finally:
+        started.stop()
+
+
+def until(holds: Callable[[], bool], what: str) -> None:
+    """Asks until it holds; what it waits for is another process's doing."""
+    end = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < end, f"never: {what}"
+        time.sleep(0.001)
 
 
 def run_python(code: str, *arguments: str, timeout: float = 60) -> "subprocess.CompletedProcess[str]":

@@ -7,7 +7,7 @@ import sys
 import threading
 
 import pytest
-from conftest import MIB
+from conftest import MIB, until
 
 import aqua_kv
 from aqua_kv import BudgetReason, Callbacks, Code, Error
@@ -83,7 +83,7 @@ def test_an_exception_in_a_callback_is_reported_and_ends_there(tmp_path, monkeyp
     assert seen[0] is ZeroDivisionError
 
 
-def test_a_log_line_reaches_python(tmp_path):
+def test_a_log_line_reaches_python(tmp_path, coordinator):
     lines, told = [], threading.Event()
 
     def on_log(level, text):
@@ -91,11 +91,15 @@ def test_a_log_line_reaches_python(tmp_path):
         told.set()
 
     with aqua_kv.Runtime.open(
-        device="emu:0", coordinator=f"unix:{tmp_path}/nobody", host_bytes=4 * MIB,
+        device="emu:0", coordinator=coordinator.address, host_bytes=4 * MIB,
         socket_directory=str(tmp_path), callbacks=Callbacks(on_log=on_log),
-    ):
+    ) as runtime:
+        until(lambda: runtime.status().connected, "connected")
+        coordinator.kill()
         assert told.wait(60)
-    assert "nobody" in lines[0][1] or "coordinator" in lines[0][1]
+        until(lambda: not runtime.status().connected, "no longer connected")
+        assert runtime.status().last_error
+    assert lines[0][0] is aqua_kv.LogLevel.WARNING and "coordinator" in lines[0][1]
 
 
 def test_reports_and_profiles_are_checked(tmp_path):
