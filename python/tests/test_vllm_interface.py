@@ -1,6 +1,6 @@
 """aqua_kv.vllm and the stand-in against the files of the pinned vLLM, which are read, not run:
 classes, methods, parameters, fields and members by name. AQUA_VLLM names a folder that
-scripts/vllm-interface made, or the wheel itself."""
+scripts/vllm-interface made, or the wheel itself; without it build/vllm is looked for."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class Theirs:
 
 @pytest.fixture(scope="module")
 def theirs() -> Theirs:
-    named = os.environ.get("AQUA_VLLM")
-    if not named:
+    named = os.environ.get("AQUA_VLLM") or str(PACKAGE.parent / "build/vllm")
+    if not os.path.exists(named):
         pytest.skip(f"AQUA_VLLM names no files of vLLM {VLLM_VERSION} (scripts/vllm-interface)")
     return Theirs(Path(named))
 
