@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import array
-from typing import Any, Sequence, Tuple, Union
-
-from .arrays import host_span
+import ctypes
+from typing import Any, Sequence, Tuple, Union, cast
 
 # Block numbers: a sequence of int, or an array of integers (NumPy, array.array).
 BlockList = Union[Sequence[int], Any]
@@ -16,25 +15,30 @@ _UINT32 = "I" if array.array("I").itemsize == 4 else "L"
 def to_uint32(blocks: BlockList) -> Tuple[object, int, int]:
     """What keeps the numbers alive, their address, how many.
 
-    Arrays of 32 bits are passed on as they lie; a negative int32 is then a number that no layout
-    has, which the library refuses."""
-    interface = getattr(blocks, "__array_interface__", None)
-    if interface is None:
+    Writable arrays of 32 bits are passed on as they lie; a negative int32 is then a number that no
+    layout has, which the library refuses."""
+    if isinstance(blocks, (list, tuple, range)):
         return _copied(blocks)
-    typestr: str = interface["typestr"]
-    if typestr[1] not in "iu":
-        raise TypeError(f"blocks: an array of integers is wanted, this one is {typestr}")
-    if len(interface["shape"]) != 1:
-        raise ValueError(f"blocks: one dimension is wanted, the shape is {interface['shape']}")
-    if typestr[2:] != "4" or typestr[0] == ">" or interface.get("strides") is not None:
+    try:
+        # Not __array_interface__, which takes NumPy four times as long.
+        view = memoryview(cast(Any, blocks))
+    except (TypeError, ValueError):
         return _copied(blocks)
-    span = host_span(blocks, "blocks", writable=False)
-    return blocks, span.address, span.shape[0]
+    if view.ndim != 1:
+        raise ValueError(f"blocks: one dimension is wanted, the shape is {view.shape}")
+    if view.format not in _INTEGERS or isinstance(blocks, (bytes, bytearray)):
+        raise TypeError(f"blocks: integers are wanted, the format is {view.format!r}")
+    count = len(view)
+    if view.format in "iI" and view.itemsize == 4 and view.contiguous and not view.readonly:
+        address = ctypes.addressof(ctypes.c_char.from_buffer(view)) if count else 0
+        return view, address, count
+    return _copied(blocks)
+
+
+_INTEGERS = frozenset(order + kind for order in ("", "@", "=", "<", ">") for kind in "bBhHiIlLqQ")
 
 
 def _copied(blocks: BlockList) -> Tuple[object, int, int]:
-    if isinstance(blocks, (bytes, bytearray, memoryview)):
-        raise TypeError("blocks: a sequence of integers is wanted, not bytes")
     try:
         numbers = array.array(_UINT32, blocks)
     except OverflowError:

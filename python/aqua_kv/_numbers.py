@@ -11,6 +11,8 @@ Stream = Union[int, Any]
 
 
 def size(value: Any, what: str, most: int = 2**63 - 1) -> int:
+    if type(value) is int and 0 <= value <= most:  # nearly always
+        return value
     number = operator.index(value)
     if not 0 <= number <= most:
         raise ValueError(f"{what} is {number}; 0 to {most} is possible")
@@ -23,7 +25,7 @@ def uint32(value: Any, what: str) -> int:
 
 def native_stream(stream: Stream) -> int:
     if type(stream) is int:
-        return size(stream, "stream", 2**64 - 1)
+        return stream if stream == 0 else size(stream, "stream", 2**64 - 1)
     if stream is None:
         raise TypeError("stream: 0 is the default stream, None is none")
     for name in ("native", "cuda_stream", "ptr"):
