@@ -51,6 +51,8 @@ class Owned:
 
     __slots__ = ("_handle", "_among", "_open", "__weakref__")
     _free: ClassVar[Callable[[Any], Optional[int]]]  # the library's call
+    # Memory that device work may be using: _settle() comes before it is freed.
+    _settles: ClassVar[bool] = False
 
     def __init__(self, handle: Any, among: Optional[Belongings]) -> None:
         self._handle = handle
@@ -61,7 +63,7 @@ class Owned:
 
     def close(self) -> None:
         """Frees it. Does nothing when that was done before, or its runtime is closed."""
-        if not self._open:
+        if not self._open or (self._settles and not self._settle()):
             return
         self._open = False
         if self._among is not None:
@@ -69,6 +71,11 @@ class Owned:
         error = type(self)._free(self._handle)
         if error:
             ignore_not_found(error)
+
+    def _settle(self) -> bool:
+        """Waits for what must be over first. False: it cannot be freed here; its runtime does it
+        when it is closed."""
+        return True
 
     @property
     def closed(self) -> bool:
@@ -87,6 +94,8 @@ class Owned:
 
     def __del__(self) -> None:
         if not getattr(self, "_open", False):  # closed, or never made
+            return
+        if self._settles and not self._settle():
             return
         self._open = False
         if self._among is not None:

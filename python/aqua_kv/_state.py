@@ -14,6 +14,9 @@ from ._owned import Belongings, ignore_not_found
 from ._structs import RuntimeHandle
 
 
+_TRIES = 100
+
+
 class State:
     """One open runtime: its handle, what belongs to it, and whose callbacks it calls."""
 
@@ -37,7 +40,7 @@ class State:
         if not self.open:
             return
         if not _callbacks.inside():
-            self.quiesce()
+            self.settle()
             for kind in (self.pins, self.tensors, self.pools, self.memories):
                 kind.free_all()
         error = lib.aqua_runtime_close(self.handle)
@@ -46,24 +49,29 @@ class State:
         _open.pop(id(self), None)
         _callbacks.forget(self._callbacks_key)
 
-    def quiesce(self) -> None:
-        """Waits for the work posted to an emulated GPU. Before its memory goes: whatever is
-        collected when, a kernel never meets memory that is gone. Does nothing for a real GPU,
-        whose streams and memory are the engine's."""
+    def settle(self) -> bool:
+        """Waits for the work posted to an emulated GPU, before its memory goes: whatever is
+        collected when, a kernel never meets memory that is gone. False in a kernel, which would
+        wait for itself. Does nothing for a real GPU, whose streams are the engine's."""
+        if _callbacks.inside() == "kernel":
+            return False
         for stream in list(self.emulated_streams):
             error = lib.aqua_emulated_synchronize(self.handle, stream)
             if error:
                 lib.aqua_error_free(error)
+        return True
 
     def drop(self) -> None:
         """Nobody refers to it any more. Where it cannot be closed now it is closed at exit."""
         if os.getpid() != self._pid:  # a parent's, in a forked child
             _open.pop(id(self), None)
             return
-        try:
-            self.close()
-        except Error:
-            pass
+        for _ in range(_TRIES):
+            try:
+                self.close()
+                return
+            except Error:  # in a callback; or another thread has just made something
+                pass
 
 
 _open: Dict[int, State] = {}

@@ -9,7 +9,7 @@ import itertools
 from typing import Any, Callable, Dict, Union
 
 from . import _structs as s
-from ._callbacks import being_called, inside
+from ._callbacks import being_called
 from ._errors import raise_error
 from ._library import lib
 from ._numbers import Stream as AnyStream
@@ -27,6 +27,7 @@ class Memory(Owned, DeviceBytes):
 
     __slots__ = ("_runtime", "_data", "_bytes")
     _free = lib.aqua_emulated_free
+    _settles = True
 
     def __init__(self, runtime: Runtime, handle: s.MemoryHandle, data: int, length: int) -> None:
         super().__init__(handle, runtime._state.memories)
@@ -34,17 +35,8 @@ class Memory(Owned, DeviceBytes):
         self._data = data
         self._bytes = length
 
-    def close(self) -> None:
-        # A kernel that waited for its own stream would wait for ever: there it stays its
-        # runtime's, which frees it when it is closed.
-        if self._open and inside() != "kernel":
-            self._runtime._state.quiesce()
-            super().close()
-
-    def __del__(self) -> None:
-        if getattr(self, "_open", False) and inside() != "kernel":
-            self._runtime._state.quiesce()
-            super().__del__()
+    def _settle(self) -> bool:
+        return self._runtime._state.settle()
 
     @property
     def data(self) -> int:

@@ -92,11 +92,12 @@ class Layout(Owned):
                 )
             if _block_shape(span) != _block_shape(first):
                 raise ValueError(f"arrays[{i}] is not like arrays[0]: {span.shape}, {first.shape}")
+        block_bytes = first.bytes // first.shape[0]
         return cls.make(
             arrays,
             block_count=first.shape[0],
-            block_stride=first.strides[0],
-            segment_bytes=first.bytes // first.shape[0],
+            block_stride=first.strides[0] if first.shape[0] > 1 else block_bytes,
+            segment_bytes=block_bytes,
             planes_per_layer=planes_per_layer,
         )
 

@@ -36,15 +36,20 @@ class PoolPlane(DeviceBytes):
 
 
 class ElasticPool(Owned):
-    """No work may be in flight on it when it is closed; reclaim first what is lent of it."""
+    """No work of a GPU may be in flight on it when it is closed (an emulated GPU's is waited for);
+    reclaim first what is lent of it."""
 
     __slots__ = ("_runtime", "_plane_bytes")
     _free = lib.aqua_pool_free
+    _settles = True
 
     def __init__(self, runtime: "Runtime", handle: PoolHandle, plane_bytes: int) -> None:
         super().__init__(handle, runtime._state.pools)
         self._runtime = runtime
         self._plane_bytes = plane_bytes
+
+    def _settle(self) -> bool:
+        return self._runtime._state.settle()
 
     @classmethod
     def create(

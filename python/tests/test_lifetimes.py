@@ -218,3 +218,23 @@ if how == "thread":
 def test_the_interpreter_ends_with_everything_open(how, tmp_path):
     ended = run_python(EXIT, str(tmp_path), how)
     assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_a_kernel_that_drops_memory_does_not_wait_for_itself(runtime):
+    memory = [emulated.allocate(runtime, 1 << 20), emulated.allocate(runtime, 1 << 20)]
+    emulated.launch(runtime, lambda: memory.pop().close())
+    emulated.launch(runtime, memory.clear)
+    emulated.synchronize(runtime)
+    assert memory == []  # its runtime frees both
+
+
+def test_a_pool_is_freed_after_the_work_on_it(runtime):
+    pool = aqua_kv.ElasticPool.create(runtime, planes=1, plane_bytes=2 * MIB)
+    layout = aqua_kv.Layout.from_arrays([pool.plane(0).array((64, 4096))])
+    tensor = runtime.allocate(layout.packed_bytes(64))
+    opened = threading.Event()
+    emulated.launch(runtime, lambda: opened.wait(60) and None)
+    ticket = runtime.offload(layout, range(64), tensor)
+    threading.Thread(target=opened.set).start()
+    pool.close()
+    assert ticket.done()
