@@ -13,7 +13,7 @@ from ._callbacks import Callbacks, LogLevel, PinnedTensor
 from ._errors import Code, Error
 from ._types import Access, Tier
 from ._version import __version__, has_feature, library_path, library_version
-from .arrays import DeviceArray, DeviceBytes
+from .device import DeviceArray, DeviceBytes
 from .layout import Layout
 from .lending import Holder, Reclaim, ReclaimProgress
 from .northbound import (
@@ -25,7 +25,8 @@ from .northbound import (
     ProducerOptions,
 )
 from .pool import ElasticPool
-from .runtime import EmulatedGpu, Runtime, RuntimeStatus, TierStatus
+from .runtime import EmulatedGpu, Runtime
+from .status import RuntimeStatus, TierStatus
 from .tensor import AquaTensor, Pin
 from .transfer import Ticket
 

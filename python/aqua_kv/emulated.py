@@ -15,7 +15,8 @@ from ._library import lib
 from ._numbers import Stream as AnyStream
 from ._numbers import native_stream, size
 from ._owned import Owned, ignore_not_found
-from .arrays import DeviceArray, DeviceBytes, device_span, host_span
+from .arrays import device_span, host_span
+from .device import DeviceArray, DeviceBytes
 from .runtime import Runtime
 
 # A device address, or an array in device memory.

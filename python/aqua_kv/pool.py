@@ -12,7 +12,7 @@ from ._library import lib
 from ._numbers import Stream, native_stream, size
 from ._owned import Owned
 from ._structs import CPoolInfo, CPoolOptions, PoolHandle
-from .arrays import DeviceBytes
+from .device import DeviceBytes
 
 if TYPE_CHECKING:
     from .runtime import Runtime

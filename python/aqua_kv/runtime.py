@@ -18,6 +18,7 @@ from ._state import State
 from .layout import Layout
 from .lending import Reclaim
 from .northbound import LoadProfile, LoadReport, MemoryBudget, ProducerOptions
+from .status import RuntimeStatus
 from .tensor import AquaTensor
 from .transfer import Ticket
 
@@ -30,31 +31,6 @@ class EmulatedGpu:
     seed: int = 0  # 0: 1
     link_bytes_per_second: int = 0  # 0: as fast as the host copies
     hostile: bool = False  # for tests: seeded delays, closed memory, slow remapping
-
-
-@dataclass(frozen=True)
-class TierStatus:
-    tensors: int
-    tensor_bytes: int
-    capacity_bytes: int
-
-
-@dataclass(frozen=True)
-class RuntimeStatus:
-    device: str
-    connected: bool  # to the coordinator
-    last_error: str  # of the connection
-    local: TierStatus
-    peer: TierStatus
-    host: TierStatus
-    lost_tensors: int
-    lent_bytes: int  # slabs put up by us, held by others or not
-    held_bytes: int  # of these, in others' hands
-    promotions: int  # tensors moved up ...
-    evacuations: int  # ... and off slabs being reclaimed
-    promoted_bytes: int
-    evacuated_bytes: int
-    peer_fragmentation: float  # 0: all free leased memory is one piece
 
 
 class Runtime:
@@ -258,26 +234,11 @@ class Runtime:
             raise_error(error)
 
     def status(self) -> RuntimeStatus:
-        told: Any = s.CRuntimeStatus()
+        told = s.CRuntimeStatus()
         error = lib.aqua_runtime_get_status(self._handle, told)
         if error:
             raise_error(error)
-        return RuntimeStatus(
-            told.device.decode("utf-8", "replace"),
-            told.connected != 0,
-            told.last_error.decode("utf-8", "replace"),
-            _tier(told.local),
-            _tier(told.peer),
-            _tier(told.host),
-            told.lost_tensors,
-            told.lent_bytes,
-            told.held_bytes,
-            told.promotions,
-            told.evacuations,
-            told.promoted_bytes,
-            told.evacuated_bytes,
-            told.peer_fragmentation,
-        )
+        return RuntimeStatus.from_c(told)
 
     def __enter__(self) -> "Runtime":
         return self
@@ -294,7 +255,3 @@ class Runtime:
         state = getattr(self, "_state", None)
         if state is not None:
             state.drop()
-
-
-def _tier(told: Any) -> TierStatus:
-    return TierStatus(told.tensors, told.tensor_bytes, told.capacity_bytes)

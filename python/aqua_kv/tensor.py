@@ -12,7 +12,7 @@ from ._numbers import Stream, native_stream, size
 from ._owned import Belongings, Owned
 from ._structs import WHOLE_TENSOR, CPinInfo, CTensorInfo, PinHandle, TensorHandle
 from ._types import TIERS, Access, Tier
-from .arrays import DeviceBytes
+from .device import DeviceBytes
 
 if TYPE_CHECKING:
     from .runtime import Runtime

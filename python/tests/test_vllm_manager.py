@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 from vllm.v1.kv_offload.base import LookupResult, Medium, ReqContext, make_offload_key
 
-from aqua_kv.vllm import AquaOffloadingManager
+from aqua_kv.vllm import AquaLoadStoreSpec, AquaOffloadingManager
 
 CONTEXT = ReqContext("request")
 
@@ -125,3 +127,8 @@ def test_without_events_none_are_kept():
     stored(manager, 1)
     stored(manager, 2)
     assert list(manager.take_events()) == []
+
+
+def test_a_store_spec_travels_to_the_workers(manager):
+    spec = pickle.loads(pickle.dumps(stored(manager, 1, 2).store_spec))
+    assert type(spec) is AquaLoadStoreSpec and list(spec.block_ids) == [0, 1]
