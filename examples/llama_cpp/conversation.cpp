@@ -17,20 +17,28 @@ constexpr std::array kWhen{"before dawn", "in the rain",    "every winter",     
                            "at noon",     "without a word", "for the second time", "by mistake"};
 
 template <std::size_t kSize>
-std::string pick(const std::array<const char*, kSize>& words, std::minstd_rand& random) {
-  return words[random() % kSize];
+void pick(std::string& text, const std::array<const char*, kSize>& words,
+          std::minstd_rand& random) {
+  text += words[random() % kSize];
+  text += ' ';
 }
 
 }  // namespace
 
 std::vector<Token> make_prompt(const Model& model, unsigned tokens, unsigned seed) {
   std::minstd_rand random(seed + 1);
-  std::string text = "A story in " + std::to_string(seed + 3) + " chapters:";
+  std::string text = "A story in ";
+  text += std::to_string(seed + 3);
+  text += " chapters: ";
   std::vector<Token> prompt;
   while (prompt.size() < tokens) {
     for (int sentence = 0; sentence < 8; ++sentence) {
-      text += " " + pick(kWho, random) + " " + pick(kDoes, random) + " " + pick(kWhat, random) +
-              " " + pick(kWhen, random) + ".";
+      pick(text, kWho, random);
+      pick(text, kDoes, random);
+      pick(text, kWhat, random);
+      pick(text, kWhen, random);
+      text.back() = '.';
+      text += ' ';
     }
     prompt = model.tokenize(text);
   }
