@@ -70,7 +70,7 @@ Result<Pin> TensorEntry::pin(Access access, Stream stream, ByteRange range) {
 }
 
 void TensorEntry::unpin(const Pin& pin, Stream last_use) noexcept {
-  std::vector<std::shared_ptr<Placement>> leaving;
+  PlacementList leaving;
   bool nudge = false;
   {
     const MutexLock lock(mu_);
@@ -83,21 +83,21 @@ void TensorEntry::unpin(const Pin& pin, Stream last_use) noexcept {
     nudge = phase_ != Phase::stable || place.retired;
     if (wrote && to_ != nullptr) mark_dirty(pin.offset_, pin.bytes_);
     if (place.read_pins + place.write_pins == 0) {
-      if (place.retired) leaving_.push_back(pin.placement_);
+      if (place.retired) leaving_.push(pin.placement_);
       if (draining_ == pin.placement_) {
         draining_.reset();
         phase_ = Phase::stable;
         changed_.notify_all();
       }
     }
-    leaving = take_leaving();
+    leaving = std::move(leaving_);
   }
   send_to_limbo(std::move(leaving));
   if (nudge) context_.nudge();
 }
 
 void TensorEntry::free() noexcept {
-  std::vector<std::shared_ptr<Placement>> leaving;
+  PlacementList leaving;
   {
     const MutexLock lock(mu_);
     if (freed_) return;
@@ -111,7 +111,7 @@ void TensorEntry::free() noexcept {
     retire(away_);
     retire(home_);
     changed_.notify_all();
-    leaving = take_leaving();
+    leaving = std::move(leaving_);
   }
   send_to_limbo(std::move(leaving));
   context_.on_free(*this);
@@ -156,7 +156,7 @@ Result<void> TensorEntry::post_round(Segments segments, Stream stream) {
 }
 
 TensorEntry::Round TensorEntry::step_move(Stream stream, bool pressing) {
-  std::vector<std::shared_ptr<Placement>> leaving;
+  PlacementList leaving;
   Round outcome = Round::gone;
   {
     const MutexLock lock(mu_);
@@ -187,7 +187,7 @@ TensorEntry::Round TensorEntry::step_move(Stream stream, bool pressing) {
       flip();
       outcome = Round::moved;
     }
-    leaving = take_leaving();
+    leaving = std::move(leaving_);
   }
   send_to_limbo(std::move(leaving));
   return outcome;
@@ -232,11 +232,11 @@ void TensorEntry::end_move() {
 }
 
 void TensorEntry::abandon_move() {
-  std::vector<std::shared_ptr<Placement>> leaving;
+  PlacementList leaving;
   {
     const MutexLock lock(mu_);
     if (to_ != nullptr) end_move();
-    leaving = take_leaving();
+    leaving = std::move(leaving_);
   }
   send_to_limbo(std::move(leaving));
 }
@@ -251,7 +251,7 @@ void TensorEntry::wait_round() {
 }
 
 void TensorEntry::lose() {
-  std::vector<std::shared_ptr<Placement>> leaving;
+  PlacementList leaving;
   {
     const MutexLock lock(mu_);
     if (freed_) return;  // nobody misses them
@@ -260,7 +260,7 @@ void TensorEntry::lose() {
     tier_.store(Tier::host, std::memory_order_relaxed);
     here_.reset();
     retire(away_);  // pins held now keep it until they are released
-    leaving = take_leaving();
+    leaving = std::move(leaving_);
     changed_.notify_all();
   }
   send_to_limbo(std::move(leaving));
@@ -319,16 +319,12 @@ TensorEntry::Segments TensorEntry::take_dirty() {
 void TensorEntry::retire(std::shared_ptr<Placement>& placement) {
   if (placement == nullptr) return;
   placement->retired = true;
-  if (placement->read_pins + placement->write_pins == 0) leaving_.push_back(placement);
+  if (placement->read_pins + placement->write_pins == 0) leaving_.push(placement);
   placement.reset();
 }
 
-std::vector<std::shared_ptr<Placement>> TensorEntry::take_leaving() {
-  return std::exchange(leaving_, {});
-}
-
-void TensorEntry::send_to_limbo(std::vector<std::shared_ptr<Placement>> leaving) {
-  for (auto& placement : leaving) context_.limbo.take(std::move(placement));
+void TensorEntry::send_to_limbo(PlacementList leaving) {
+  while (auto placement = leaving.pop()) context_.limbo.take(std::move(placement));
 }
 
 }  // namespace aqua

@@ -28,7 +28,7 @@
 #include "aqua/tensor.hpp"
 #include "base/mutex.hpp"
 #include "tensor/limbo.hpp"
-#include "tensor/placement.hpp"
+#include "tensor/placement_list.hpp"
 
 namespace aqua {
 
@@ -108,8 +108,7 @@ class TensorEntry : public std::enable_shared_from_this<TensorEntry> {
   void flip() AQUA_REQUIRES(mu_);
   void end_move() AQUA_REQUIRES(mu_);
   void retire(std::shared_ptr<Placement>& placement) AQUA_REQUIRES(mu_);
-  [[nodiscard]] std::vector<std::shared_ptr<Placement>> take_leaving() AQUA_REQUIRES(mu_);
-  void send_to_limbo(std::vector<std::shared_ptr<Placement>> leaving);
+  void send_to_limbo(PlacementList leaving);
 
   Context& context_;
   const std::uint64_t id_;
@@ -131,8 +130,7 @@ class TensorEntry : public std::enable_shared_from_this<TensorEntry> {
   std::vector<bool> dirty_ AQUA_GUARDED_BY(mu_);
   bool any_dirty_ AQUA_GUARDED_BY(mu_) = false;
   std::unique_ptr<device::Event> round_done_ AQUA_GUARDED_BY(mu_);
-  std::vector<std::shared_ptr<Placement>> leaving_
-      AQUA_GUARDED_BY(mu_);  // unpinned, on their way to limbo
+  PlacementList leaving_ AQUA_GUARDED_BY(mu_);  // unpinned, on their way to limbo
   std::chrono::steady_clock::time_point pinned_since_ AQUA_GUARDED_BY(mu_){};
 };
 

@@ -61,20 +61,6 @@ class NoMemory : public CapiFixture {
   aqua_layout layout_{};
 };
 
-TEST_F(NoMemory, RuntimesOpenAndCloseOrStayClosed) {
-  aqua_runtime made{};
-  aqua_runtime_options options = AQUA_RUNTIME_OPTIONS_INIT;
-  options.device = "emu:3";
-  options.coordinator = "none";
-  options.socket_directory = directory_.c_str();
-  options.host_bytes = std::size_t{2} << 20;
-  fail_each(
-      "aqua_runtime_open", [&] { return aqua_runtime_open(&options, &made); }, {},
-      [&](bool ok) {
-        if (ok) freed(aqua_runtime_close(made));
-      });
-}
-
 TEST_F(NoMemory, Tensors) {
   aqua_tensor_options options = AQUA_TENSOR_OPTIONS_INIT;
   options.bytes = 4096;
@@ -218,33 +204,6 @@ TEST_F(NoMemory, LendingAndLoad) {
       [&](bool ok) {
         if (ok) freed(aqua_pool_free(pool));
       });
-}
-
-TEST_F(NoMemory, NothingIsLeftBehind) {
-  const auto round = [&] {
-    aqua_tensor_options options = AQUA_TENSOR_OPTIONS_INIT;
-    options.bytes = 4096;
-    for (std::size_t n = 0; n < 40; ++n) {
-      aqua_tensor made{};
-      aqua_pin pin{};
-      aqua_error *allocated = nullptr, *pinned = nullptr;
-      {
-        const FailingNew failing(n);
-        allocated = aqua_tensor_allocate(runtime_, &options, &made);
-        if (allocated == nullptr)
-          pinned = aqua_tensor_pin(made, AQUA_ACCESS_READ, 0, 0, 16, &pin, nullptr);
-      }
-      if (allocated == nullptr && pinned == nullptr) freed(aqua_pin_release(pin));
-      if (allocated == nullptr) freed(aqua_tensor_free(made));
-      aqua_error_free(allocated);
-      aqua_error_free(pinned);
-    }
-    freed(aqua_emulated_synchronize(runtime_, 0));
-  };
-  for (int i = 0; i < 20; ++i) round();  // tables have grown
-  const std::ptrdiff_t before = live_allocations();
-  for (int i = 0; i < 100; ++i) round();
-  EXPECT_LT(live_allocations() - before, 100);  // one leak a round would be that
 }
 
 }  // namespace
