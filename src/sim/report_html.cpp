@@ -1,0 +1,4 @@
+#include "sim/report.hpp"
+namespace aqua::sim {
+std::string render_html(const Comparison&) { return {}; }
+}
