@@ -4,6 +4,8 @@
 #include "aqua/policy/scheduler.hpp"
 #include "base/concat.hpp"
 #include "policy/queue_scheduler.hpp"
+#include "policy/slice_scheduler.hpp"
+#include "policy/vtc_scheduler.hpp"
 
 namespace aqua::policy {
 namespace {
@@ -14,6 +16,10 @@ constexpr std::pair<std::string_view, Maker> makers[] = {
     {"fcfs",
      [](const SchedulerOptions& options) -> std::unique_ptr<Scheduler> {
        return std::make_unique<FcfsScheduler>(options);
+     }},
+    {"vtc",
+     [](const SchedulerOptions& options) -> std::unique_ptr<Scheduler> {
+       return std::make_unique<VtcScheduler>(options);
      }},
 };
 

@@ -210,7 +210,7 @@ void SchedulerBase::commit_one(Slot slot, std::uint32_t tokens, std::uint32_t ge
   // Finished or lost since, or another sequence of the same number: not of this plan.
   if (table_.at(slot).plan != plans_) return;
   table_.compute(slot, tokens, generated);
-  on_computed(slot, tokens, times);
+  on_computed(slot, tokens, generated, times);
 }
 
 void SchedulerBase::add_decode(Slot slot) {
@@ -253,7 +253,7 @@ void SchedulerBase::order_out(Slot slot, Preemption::How how) {
 }
 
 void SchedulerBase::order_in(Slot slot) {
-  on_leave(slot);
+  on_paging_in(slot);
   table_.begin_in(slot);
   const Sequence& s = table_.at(slot);
   batch_.page_ins.push_back({s.id, s.tier, s.device_blocks});

@@ -43,12 +43,16 @@ class SchedulerBase : public Scheduler {
   virtual void on_outside(Slot) {}
   // It is about to change state or to go: forget what is kept of it by state.
   virtual void on_leave(Slot) {}
+  // It is about to be paged in.
+  virtual void on_paging_in(Slot slot) { on_leave(slot); }
   // It is resident now without having been computed: paged in, or a page-out failed.
   virtual void on_resident(Slot) {}
-  // `tokens` were computed for it; `iterations` of the batch it was in are over.
-  virtual void on_computed(Slot, std::uint32_t /*tokens*/, std::uint32_t /*iterations*/) {}
+  // In `iterations` iterations `tokens` were computed for it and `generated` came of them.
+  virtual void on_computed(Slot, std::uint32_t /*tokens*/, std::uint32_t /*generated*/,
+                           std::uint32_t /*iterations*/) {}
   virtual void on_committed(std::uint32_t /*iterations*/) {}
   virtual void on_capacity() {}
+  // After on_leave(), when it goes for good.
   virtual void on_finished(Slot) {}
 
   // --- what plan() may use -----------------------------------------------------------------------
