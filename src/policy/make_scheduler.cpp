@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -13,6 +14,14 @@ namespace {
 using Maker = std::unique_ptr<Scheduler> (*)(const SchedulerOptions&);
 
 constexpr std::pair<std::string_view, Maker> makers[] = {
+    {"las",
+     [](const SchedulerOptions& options) -> std::unique_ptr<Scheduler> {
+       return std::make_unique<SliceScheduler>(SliceScheduler::Rule::las, options);
+     }},
+    {"cfs",
+     [](const SchedulerOptions& options) -> std::unique_ptr<Scheduler> {
+       return std::make_unique<SliceScheduler>(SliceScheduler::Rule::cfs, options);
+     }},
     {"fcfs",
      [](const SchedulerOptions& options) -> std::unique_ptr<Scheduler> {
        return std::make_unique<FcfsScheduler>(options);
@@ -30,10 +39,7 @@ Result<void> check(const SchedulerOptions& options) {
   const auto cost = [](double x) { return std::isfinite(x) && x >= 0; };
   if (options.budget_tokens < 2) return wrong("budget_tokens is ", options.budget_tokens);
   if (options.slice_iterations == 0) return wrong("slice_iterations is 0");
-  if (options.min_prefill_tokens == 0 || options.min_prefill_tokens >= options.budget_tokens) {
-    return wrong("min_prefill_tokens ", options.min_prefill_tokens,
-                 " is not between 1 and budget_tokens ", options.budget_tokens);
-  }
+  if (options.min_prefill_tokens == 0) return wrong("min_prefill_tokens is 0");
   if (options.block_tokens == 0) return wrong("block_tokens is 0");
   if (options.device_blocks == 0) return wrong("device_blocks is 0");
   if (std::uint64_t{options.device_blocks} * options.block_tokens > UINT32_MAX) {
@@ -62,8 +68,13 @@ Result<std::unique_ptr<Scheduler>> make_scheduler(std::string_view name,
   if (auto checked = check(options); !checked.ok()) return std::move(checked).error();
   std::string known;
   for (const auto& [key, make] : makers) {
-    if (key == name) return make(options);
-    known.append(known.empty() ? "" : ", ").append(key);
+    if (key != name) {
+      known.append(known.empty() ? "" : ", ").append(key);
+      continue;
+    }
+    SchedulerOptions mine = options;
+    mine.min_prefill_tokens = std::min(mine.min_prefill_tokens, mine.budget_tokens / 2);
+    return make(mine);
   }
   return Error{Code::invalid_argument,
                concat("make_scheduler: no policy '", name, "'; there are ", known)};

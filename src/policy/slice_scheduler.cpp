@@ -144,7 +144,7 @@ void SliceScheduler::end_members() {
 
 void SliceScheduler::begin_slice() {
   end_members();
-  slices_ += 1;
+  if (done_ > 0) slices_ += 1;  // one that never ran does not count
   done_ = 0;
   over_ = open_ = false;
   if (rule_ == Rule::cfs) clock_ = std::max(clock_, queues_.least_rank(clock_));

@@ -81,7 +81,7 @@ void play(const Case& what, std::uint64_t seed) {
 }
 
 TEST_P(Policies, KeepMemoryAndBudgetAndLoseNobody) {
-  for (std::uint64_t seed = 1; seed <= 60 && !HasFailure(); ++seed) play(GetParam(), seed);
+  for (std::uint64_t seed = 1; seed <= 150 && !HasFailure(); ++seed) play(GetParam(), seed);
 }
 
 // commit(k) is k times next() and commit().
@@ -132,7 +132,10 @@ TEST_P(Policies, SameCallsSameAnswers) {
     std::mt19937_64 random(7);
     Engine engine(GetParam().policy, small(GetParam().preempt_by));
     for (int i = 0; i < 300; ++i) {
-      if (i % 3 == 0) engine.arrive(1 + random() % 40, 1 + random() % 30, true, 1, random() % 3);
+      if (i % 3 == 0) {
+        engine.arrive(1 + static_cast<std::uint32_t>(random() % 40),
+                      1 + static_cast<std::uint32_t>(random() % 30), true, 1, random() % 3);
+      }
       for (const auto id : engine.copies()) engine.end_copy(id);
       batches.push_back(engine.plan());
       if (batches.back().computes()) engine.run();
@@ -141,15 +144,20 @@ TEST_P(Policies, SameCallsSameAnswers) {
   EXPECT_EQ(runs[0], runs[1]);
 }
 
-INSTANTIATE_TEST_SUITE_P(, Policies,
-                         ::testing::Values(Case{"las"}, Case{"cfs"}, Case{"fcfs"}, Case{"vtc"},
-                                           Case{"cfs", PreemptBy::cheaper},
-                                           Case{"fcfs", PreemptBy::recompute},
-                                           Case{"fcfs", PreemptBy::cheaper}),
-                         [](const auto& info) {
-                           const char* by[] = {"_swap", "_recompute", "_cheaper"};
-                           return info.param.policy + by[static_cast<int>(info.param.preempt_by)];
-                         });
+const Case cases[] = {Case{"las"},
+                      Case{"cfs"},
+                      Case{"fcfs"},
+                      Case{"vtc"},
+                      Case{"cfs", PreemptBy::cheaper},
+                      Case{"fcfs", PreemptBy::recompute},
+                      Case{"fcfs", PreemptBy::cheaper}};
+
+std::string name_of(const ::testing::TestParamInfo<Case>& which) {
+  const std::string by[] = {"_swap", "_recompute", "_cheaper"};
+  return which.param.policy + by[static_cast<int>(which.param.preempt_by)];
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, Policies, ::testing::ValuesIn(cases), name_of);
 
 }  // namespace
 }  // namespace aqua::policy::test

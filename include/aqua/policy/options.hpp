@@ -25,7 +25,7 @@ struct SchedulerOptions {
   std::uint32_t slice_iterations = 64;
   // Of B, what decodes may not take while a prefill is runnable (las, cfs): d stays below
   // B - min_prefill_tokens + 1. The paper's "below B" is 1, which lets a prompt trickle in by the
-  // token; with a share no prompt's first token waits for decodes.
+  // token; with a share no prompt's first token waits for decodes. Taken as B / 2 at most.
   std::uint32_t min_prefill_tokens = 64;
 
   std::uint32_t block_tokens = 16;         // tokens in a block
