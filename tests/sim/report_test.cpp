@@ -50,7 +50,7 @@ TEST(Report, CsvHasARowPerRequestAndPolicy) {
 // One file, nothing from outside, both themes, all policies, and no markup from names.
 TEST(Report, HtmlNeedsNothingElse) {
   const std::string html = render_html(small_comparison());
-  EXPECT_EQ(html.find("http://"), html.find("http://www.w3.org"));
+  EXPECT_EQ(html.find("http://"), std::string::npos);
   EXPECT_EQ(html.find("https://"), std::string::npos);
   EXPECT_EQ(html.find("src="), std::string::npos);
   EXPECT_EQ(html.find("<test>"), std::string::npos);
