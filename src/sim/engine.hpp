@@ -54,6 +54,9 @@ class Engine final : public Actor {
   [[nodiscard]] policy::Scheduler& scheduler() noexcept { return scheduler_; }
   [[nodiscard]] std::size_t arrived() const noexcept { return arrived_; }
   [[nodiscard]] double kv_bytes_used() const;
+  // The same, and what is swapped out or waits for its first token.
+  [[nodiscard]] double kv_bytes_wanted() const;
+  void set_device_blocks(std::uint32_t blocks);
   [[nodiscard]] const std::vector<MemorySample>& memory() const { return series_.samples(); }
 
   // Once done.
