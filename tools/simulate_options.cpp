@@ -36,6 +36,8 @@ const std::string_view kSimulateUsage =
     "                      Default: fcfs,cfs+dram,cfs+aqua,cfs+free\n"
     "  --model M           a preset or a JSON file; default llama-3-8b\n"
     "  --server S          a preset or a JSON file; default a100\n"
+    "  --borrower M        elastic: whose long context lies with --model's engine (opt-30b)\n"
+    "  --prompt N          long-prompt, elastic: tokens of that context (8192)\n"
     "  --show-preset NAME  print one and stop\n"
     "  --tensor-parallel N GPUs of the engine (1)\n"
     "  --profiles DIR|off  measured times; default: profiles in $AQUA_DATA. off: roofline alone\n"
@@ -127,6 +129,7 @@ Result<void> set_number(SimulateOptions& o, std::string_view name, std::string_v
   if (name == "after") return whole(o.after, name, value, 0, 1e6);
   if (name == "chunk") return whole(o.chunk, name, value, 2, 65536);
   if (name == "slice") return whole(o.slice, name, value, 1, 1e6);
+  if (name == "prompt") return whole(o.prompt, name, value, 1, 1e7);
   if (name == "seeds") return whole(o.seeds, name, value, 1, 1000);
   const auto set = [&](auto& field, double least, double most) -> Result<void> {
     AQUA_ASSIGN(field, number(name, value, least, most));
@@ -146,6 +149,7 @@ std::string* text_option(SimulateOptions& o, std::string_view name) {
   if (name == "compare") return &o.compare;
   if (name == "model") return &o.model;
   if (name == "server") return &o.server;
+  if (name == "borrower") return &o.borrower;
   if (name == "profiles") return &o.profiles;
   if (name == "csv") return &o.csv;
   if (name == "html") return &o.html;
@@ -171,6 +175,10 @@ Result<void> check(const SimulateOptions& options) {
   const bool own_prompts = options.workload == WorkloadKind::long_prompt;
   if (options.trace.empty() && !own_prompts && options.preset.empty()) {
     return bad("no requests: give --trace FILE");
+  }
+  const bool lending = own_prompts || options.workload == WorkloadKind::elastic;
+  if (lending && (options.sweep || !options.csv.empty() || !options.html.empty())) {
+    return bad("--workload long-prompt and elastic have a table and --json, nothing else");
   }
   if (options.sweep && (!options.csv.empty() || !options.html.empty())) {
     return bad("--sweep has a table and --json; --csv and --html are of one run");

@@ -20,7 +20,9 @@ struct SimulateOptions {
   std::string compare = "fcfs,cfs+dram,cfs+aqua,cfs+free";
   std::string model = "llama-3-8b";
   std::string server = "a100";
-  std::string profiles{};  // "off": the roofline alone
+  std::string borrower = "opt-30b";  // elastic
+  std::uint32_t prompt = 8192;       // long-prompt, elastic: tokens of the context
+  std::string profiles{};            // "off": the roofline alone
   unsigned tensor_parallel = 1;
   std::uint64_t requests = 0;    // 0: as many as the trace has, or 300 that are drawn
   std::optional<double> rate{};  // none: the stable rate is looked for
