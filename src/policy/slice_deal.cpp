@@ -124,23 +124,28 @@ void SliceScheduler::deal_las(Hand& hand) {
   }
 }
 
-// In rounds of four: the prefill and the decode that wait longest, the prefill and the decode of
-// least virtual service. Which of the two classes begins, alternates from slice to slice.
+// In rounds of four: the prefill and the decode that are overdue longest, the prefill and the
+// decode of least virtual service. Which of the two classes begins, alternates from slice to slice.
 void SliceScheduler::deal_cfs(Hand& hand) {
   const auto& p_rank = queues_.by_rank(SliceQueues::prefill);
   const auto& d_rank = queues_.by_rank(SliceQueues::decode);
-  const auto& p_wait = queues_.by_wait(SliceQueues::prefill);
-  const auto& d_wait = queues_.by_wait(SliceQueues::decode);
+  const auto& p_due = queues_.by_due(SliceQueues::prefill);
+  const auto& d_due = queues_.by_due(SliceQueues::decode);
   auto p_by_rank = p_rank.begin();
   auto d_by_rank = d_rank.begin();
-  auto p_by_wait = p_wait.begin();
-  auto d_by_wait = d_wait.begin();
+  auto p_by_due = p_due.begin();
+  auto d_by_due = d_due.begin();
+  const auto overdue = [&](const SliceQueues::DueQueue& queue,
+                           SliceQueues::DueQueue::const_iterator& at) {
+    while (at != queue.end() && shares_[at->slot].member) ++at;
+    return at != queue.end() && at->due <= iterations_;
+  };
   const auto one = [&](std::size_t queue) {
     switch (queue) {
       case 0:
-        return pick(p_wait, p_by_wait, hand);
+        return overdue(p_due, p_by_due) && pick(p_due, p_by_due, hand);
       case 1:
-        return pick(d_wait, d_by_wait, hand);
+        return overdue(d_due, d_by_due) && pick(d_due, d_by_due, hand);
       case 2:
         return pick(p_rank, p_by_rank, hand);
       default:

@@ -1,5 +1,6 @@
 // SliceQueues: who may be dealt a place in a slice, in two classes (prefill, decode), each in two
-// orders: by rank, least first, and by who waits longest. Members of the running slice are in none.
+// orders: by rank, least first, and by who is due first (cfs). Members of the running slice are in
+// none.
 //
 // Threads: not thread-safe.
 #pragma once
@@ -25,6 +26,7 @@ class SliceQueues {
     double rank = 0;            // least first …
     std::uint64_t since = 0;    // … then who waits longest: iteration of its last service …
     std::uint64_t arrival = 0;  // … then who came first
+    std::uint64_t due = 0;      // iteration from which it is overdue
     Slot slot = no_slot;
   };
   struct ByRank {
@@ -32,26 +34,26 @@ class SliceQueues {
       return std::tie(a.rank, a.since, a.arrival) < std::tie(b.rank, b.since, b.arrival);
     }
   };
-  struct ByWait {
+  struct ByDue {
     bool operator()(const Key& a, const Key& b) const noexcept {
-      return std::tie(a.since, a.arrival) < std::tie(b.since, b.arrival);
+      return std::tie(a.due, a.arrival) < std::tie(b.due, b.arrival);
     }
   };
   using RankQueue = std::set<Key, ByRank>;
-  using WaitQueue = std::set<Key, ByWait>;
+  using DueQueue = std::set<Key, ByDue>;
 
   void file(Class kind, const Key& key) {
     if (filed_.size() <= key.slot) filed_.resize(key.slot + std::size_t{1});
     filed_[key.slot] = {kind, key};
     by_rank_[kind].insert(key);
-    by_wait_[kind].insert(key);
+    by_due_[kind].insert(key);
   }
   // Nothing happens to who is not filed.
   void take(Slot slot) {
     if (!filed(slot)) return;
     const auto& [kind, key] = *filed_[slot];
     by_rank_[kind].erase(key);
-    by_wait_[kind].erase(key);
+    by_due_[kind].erase(key);
     filed_[slot].reset();
   }
   [[nodiscard]] bool filed(Slot slot) const noexcept {
@@ -59,7 +61,7 @@ class SliceQueues {
   }
   [[nodiscard]] const Key& key(Slot slot) const noexcept { return filed_[slot]->second; }
   [[nodiscard]] const RankQueue& by_rank(Class kind) const noexcept { return by_rank_[kind]; }
-  [[nodiscard]] const WaitQueue& by_wait(Class kind) const noexcept { return by_wait_[kind]; }
+  [[nodiscard]] const DueQueue& by_due(Class kind) const noexcept { return by_due_[kind]; }
   // Of both classes; `none` when nobody is filed.
   [[nodiscard]] double least_rank(double none) const noexcept {
     double least = std::numeric_limits<double>::infinity();
@@ -74,7 +76,7 @@ class SliceQueues {
 
  private:
   std::array<RankQueue, 2> by_rank_;
-  std::array<WaitQueue, 2> by_wait_;
+  std::array<DueQueue, 2> by_due_;
   std::vector<std::optional<std::pair<Class, Key>>> filed_;  // by slot
 };
 

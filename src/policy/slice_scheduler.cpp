@@ -25,8 +25,24 @@ bool SliceScheduler::falling_back() const noexcept {
 }
 
 void SliceScheduler::file(Slot slot) {
-  const Share& its = shares_[slot];
-  queues_.file(class_of(slot), {rank_of(slot), its.since, table_.at(slot).arrival, slot});
+  Share& its = shares_[slot];
+  if (!its.due_set) set_due(its);
+  queues_.file(class_of(slot), {rank_of(slot), its.since, table_.at(slot).arrival, its.due, slot});
+}
+
+// Twice the time in which all who are here would have had a turn each. Whoever waits longer goes
+// before rank: neither newcomers nor heavy weights can keep it out. Never earlier than one who was
+// filed before.
+void SliceScheduler::set_due(Share& its) {
+  std::size_t runnable = 0;
+  for (const auto state : {SequenceState::waiting, SequenceState::resident, SequenceState::swapped,
+                           SequenceState::paging_in, SequenceState::paging_out}) {
+    runnable += table_.count(state);
+  }
+  const std::size_t places = std::max<std::size_t>({1, places_, options_.device_blocks / largest_});
+  const std::uint64_t rounds = 2 * ((runnable + places - 1) / places);
+  its.due = last_due_ = std::max(last_due_, its.since + rounds * options_.slice_iterations);
+  its.due_set = true;
 }
 
 // --- what happens ------------------------------------------------------------------------------
@@ -67,6 +83,7 @@ void SliceScheduler::join(Slot slot, std::uint32_t promised) {
   its.member = true;
   its.granted = false;
   its.promised = promised;
+  largest_ = std::max(largest_, promised);
   members_.push_back(slot);
 }
 
@@ -81,6 +98,7 @@ void SliceScheduler::on_computed(Slot slot, std::uint32_t tokens, std::uint32_t 
   Share& its = shares_[slot];
   its.service += iterations / table_.at(slot).weight;
   its.since = iterations_ + iterations;
+  its.due_set = false;
   // The end of a prompt: another may have its part of the budget.
   if (tokens > generated && generated > 0) open_ = true;
 }
@@ -153,6 +171,7 @@ void SliceScheduler::begin_slice() {
   }
   Hand cards = hand(false);
   deal(cards);
+  if (!queues_.empty() && !members_.empty()) places_ = members_.size();
   preempt_idle();
 }
 

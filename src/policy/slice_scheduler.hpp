@@ -44,6 +44,8 @@ class SliceScheduler final : public QueueScheduler {
   struct Share {
     double service = 0;          // cfs: virtual, iterations computed / weight
     std::uint64_t since = 0;     // iteration of the last service, or of the arrival
+    std::uint64_t due = 0;       // cfs: from then on it goes before rank
+    bool due_set = false;        // for the wait since `since`
     std::uint32_t promised = 0;  // device blocks in all, while a member
     bool member = false;
     bool granted = false;  // the promise is backed by free blocks
@@ -70,6 +72,7 @@ class SliceScheduler final : public QueueScheduler {
   void fill_batch();
   bool force_progress();
   void file(Slot slot);
+  void set_due(Share& its);
   [[nodiscard]] double rank_of(Slot slot) const;
   [[nodiscard]] Class class_of(Slot slot) const {
     return table_.at(slot).decodes() ? SliceQueues::decode : SliceQueues::prefill;
@@ -94,10 +97,13 @@ class SliceScheduler final : public QueueScheduler {
   const Rule rule_;
   SliceQueues queues_;
   std::vector<Share> shares_;
-  std::vector<Slot> members_;     // in the order dealt; who left is no member any more
-  std::vector<Slot> picked_;      // members that are filed still, while dealing
-  std::vector<Slot> idle_;        // residents who are no members
-  std::vector<Slot> too_large_;   // met while dealing
+  std::vector<Slot> members_;    // in the order dealt; who left is no member any more
+  std::vector<Slot> picked_;     // members that are filed still, while dealing
+  std::vector<Slot> idle_;       // residents who are no members
+  std::vector<Slot> too_large_;  // met while dealing
+  std::uint64_t last_due_ = 0;
+  std::size_t places_ = 1;        // members of the last slice that left somebody out …
+  std::uint32_t largest_ = 1;     // … and the most blocks ever promised to one
   double clock_ = 0;              // cfs: the least virtual service of the runnable, never falling
   std::uint64_t iterations_ = 0;  // computed in all
   std::uint64_t slices_ = 0;

@@ -95,7 +95,7 @@ class AQUA_API PrefixIndex {
   [[nodiscard]] PrefixMatch match(const Prefix& prefix) const;
   // The same, counts as use, and holds each of its blocks once more until release().
   [[nodiscard]] PrefixMatch acquire(const Prefix& prefix);
-  // failed_precondition when one of them is not held.
+  // failed_precondition when one of them is not held (anybody's hold is as good as another's).
   [[nodiscard]] Result<void> release(std::span<const BlockHash> blocks);
   // Puts in what is missing, as far as there is room after evicting; what is there counts as used.
   // `tier` is where new blocks' bytes go. invalid_argument when tokens do not fit the chain.
@@ -119,7 +119,8 @@ class AQUA_API PrefixIndex {
   // The bytes went to another tier. not_found.
   [[nodiscard]] Result<void> moved(const BlockHash& block, Tier to);
   // The bytes are gone. Returns all that goes with them, this block and those that continue it,
-  // held or not (release() and unpin() of these are then not_found, and do no harm). not_found.
+  // held or not: their bytes are to be freed, and are there again when inserted again. Whoever
+  // holds them still releases them. not_found.
   [[nodiscard]] Result<std::vector<BlockHash>> lost(const BlockHash& block);
 
   // --- questions -----------------------------------------------------------------------------
