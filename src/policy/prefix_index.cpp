@@ -37,6 +37,7 @@ PrefixMatch PrefixIndex::match(const Prefix& prefix) const {
 }
 
 PrefixMatch PrefixIndex::acquire(const Prefix& prefix) {
+  impl_->observe(prefix);
   const PrefixMatch found = impl_->match(prefix);
   impl_->use(prefix.chain.first(found.blocks));
   for (const BlockHash& hash : prefix.chain.first(found.blocks)) {
@@ -101,9 +102,8 @@ Result<void> PrefixIndex::unname(std::string_view id) {
 }
 
 std::vector<BlockHash> PrefixIndex::set_capacity(std::size_t blocks) {
-  impl_->options.capacity_blocks = blocks;
   std::vector<BlockHash> evicted;
-  (void)impl_->make_room(0, evicted);
+  impl_->set_capacity(blocks, evicted);
   return evicted;
 }
 

@@ -1,10 +1,43 @@
 #include "policy/prefix_index_impl.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/concat.hpp"
 
 namespace aqua::policy {
+namespace {
+
+// By cost is followed once it leads by this much: a prompt's luck is not a lead.
+constexpr double clear_lead = 1.01;
+// A block that was hit before is likelier to be hit again. On the Mooncake conversation trace about
+// this much (docs/scheduling.md).
+constexpr double reuse_factor = 4;
+// Means over so many blocks.
+constexpr double slowly = 1.0 / 1024;
+
+}  // namespace
+
+PrefixIndex::Impl::Impl(const PrefixOptions& wanted) : options(wanted) {
+  const PrefixCosts& costs = wanted.costs;
+  if (wanted.eviction == Eviction::lru) return;
+  if (costs.compute_per_token <= 0 && costs.attention_per_token_pair <= 0) return;
+  for (const Rule rule : {by_age, by_cost}) ghosts_[rule] = std::make_unique<Impl>(wanted, rule);
+}
+
+PrefixIndex::Impl::Rule PrefixIndex::Impl::leader() const {
+  if (!ghosts_[by_cost]) return rule_;
+  return saved_[by_cost] > saved_[by_age] * clear_lead ? by_cost : by_age;
+}
+
+void PrefixIndex::Impl::observe(const Prefix& prefix) {
+  for (const Rule rule : {by_age, by_cost}) {
+    if (!ghosts_[rule]) return;
+    const PrefixMatch found = ghosts_[rule]->match(prefix);
+    saved_[rule] += std::max(0.0, found.recompute_seconds - found.fetch_seconds);
+    ghosts_[rule]->use(prefix.chain.first(found.blocks));
+  }
+}
 
 double PrefixIndex::Impl::recompute(std::uint64_t before, std::uint64_t tokens) const {
   // Each token attends to those before it in other blocks, and to half of its own block's.
@@ -36,7 +69,9 @@ PrefixMatch PrefixIndex::Impl::match(const Prefix& prefix) const {
 
 void PrefixIndex::Impl::unrank(Node node) {
   PrefixBlock& block = tree.at(node);
-  if (block.ranked) order_.erase({block.rank, block.last_use, node});
+  if (!block.ranked) return;
+  oldest_.erase({block.last_use, node});
+  cheapest_.erase({block.rank, block.last_use, node});
   block.ranked = false;
 }
 
@@ -44,22 +79,37 @@ void PrefixIndex::Impl::rank(Node node) {
   if (node == no_node) return;
   PrefixBlock& block = tree.at(node);
   if (block.ranked || !block.present || block.children > 0 || block.held()) return;
-  order_.emplace(block.rank, block.last_use, node);
+  oldest_.emplace(block.last_use, node);
+  cheapest_.emplace(block.rank, block.last_use, node);
   block.ranked = true;
 }
 
+double PrefixIndex::Impl::worth(const PrefixBlock& block) const {
+  const double saves = recompute(block.before, block.tokens) - fetch(block.tier);
+  return std::max(0.0, saves) * (block.reused ? reuse_factor : 1);
+}
+
+// How long a block may stay without a hit: longer the more a hit is worth. That the chance of a hit
+// falls with about the square of the time since the last one makes it the root.
 void PrefixIndex::Impl::touch(Node node) {
   unrank(node);
   PrefixBlock& block = tree.at(node);
-  const double saves = recompute(block.before, block.tokens) - fetch(block.tier);
-  block.rank = options.eviction == Eviction::lru ? 0 : clock_ + std::max(0.0, saves);
+  const double value = worth(block);
+  usual_worth_ += (value - usual_worth_) * (usual_worth_ > 0 ? slowly : 1);
+  if (!evicts_) life_ = static_cast<double>(uses_);
+  const double longer = usual_worth_ > 0 ? std::sqrt(value / usual_worth_) : 0;
+  block.rank = static_cast<double>(uses_) + life_ * longer;
   block.last_use = uses_;
   rank(node);
 }
 
 void PrefixIndex::Impl::use(std::span<const BlockHash> blocks) {
   uses_ += 1;
-  for (const BlockHash& hash : blocks) touch(tree.find(hash));
+  for (const BlockHash& hash : blocks) {
+    const Node node = tree.find(hash);
+    tree.at(node).reused = true;
+    touch(node);
+  }
 }
 
 void PrefixIndex::Impl::count_holder(Node node, Count count, bool up) {
@@ -101,12 +151,28 @@ Result<void> PrefixIndex::Impl::let_go(std::span<const BlockHash> blocks, Count 
   return {};
 }
 
+Node PrefixIndex::Impl::victim() const {
+  if (oldest_.empty()) return no_node;
+  return leader() == by_age ? oldest_.begin()->second : std::get<Node>(*cheapest_.begin());
+}
+
+void PrefixIndex::Impl::set_capacity(std::size_t blocks, std::vector<BlockHash>& evicted) {
+  options.capacity_blocks = blocks;
+  (void)make_room(0, evicted);
+  std::vector<BlockHash> nothing;
+  for (auto& ghost : ghosts_) {
+    if (ghost) ghost->set_capacity(blocks, nothing);
+  }
+}
+
 bool PrefixIndex::Impl::make_room(std::size_t blocks, std::vector<BlockHash>& evicted) {
   while (tree.present() > options.capacity_blocks ||
          options.capacity_blocks - tree.present() < blocks) {
-    if (order_.empty()) return false;
-    const auto [rank_of, last_use, node] = *order_.begin();
-    clock_ = std::max(clock_, rank_of);
+    const Node node = victim();
+    if (node == no_node) return false;
+    evicts_ = true;
+    const auto age = static_cast<double>(uses_ - tree.at(node).last_use);
+    life_ += (age - life_) * slowly;
     unrank(node);
     evicted.push_back(tree.at(node).hash);
     const Node parent = tree.at(node).parent;
@@ -119,6 +185,9 @@ bool PrefixIndex::Impl::make_room(std::size_t blocks, std::vector<BlockHash>& ev
 
 PrefixInsertion PrefixIndex::Impl::insert(const Prefix& prefix, Tier tier) {
   PrefixInsertion added;
+  for (auto& ghost : ghosts_) {
+    if (ghost) (void)ghost->insert(prefix, tier);
+  }
   const std::size_t size = options.block_tokens;
   uses_ += 1;
   Node parent = no_node;
@@ -145,6 +214,7 @@ PrefixInsertion PrefixIndex::Impl::insert(const Prefix& prefix, Tier tier) {
     block.tokens = static_cast<std::uint32_t>(std::min(prefix.tokens - i * size, size));
     block.tier = tier;
     if (!block.present) {
+      block.reused = false;
       tree.set_present(node, true);
       if (block.held()) held += 1;
     }
@@ -164,16 +234,11 @@ Result<void> PrefixIndex::Impl::moved(const BlockHash& hash, Tier to) {
   if (node == no_node || !tree.at(node).present) {
     return Error{Code::not_found, "moved: no such block in the prefix index"};
   }
-  // Its worth has changed, not the time of its last use.
-  unrank(node);
-  PrefixBlock& block = tree.at(node);
-  const auto saves = [&] {
-    return std::max(0.0, recompute(block.before, block.tokens) - fetch(block.tier));
-  };
-  const double before = saves();
-  block.tier = to;
-  if (options.eviction != Eviction::lru) block.rank += saves() - before;
-  rank(node);
+  // Its worth has changed, not the time of its last use; its rank follows at the next.
+  tree.at(node).tier = to;
+  for (auto& ghost : ghosts_) {
+    if (ghost) (void)ghost->moved(hash, to);
+  }
   return {};
 }
 

@@ -1,11 +1,15 @@
-// What PrefixIndex is made of: the tree, the order of eviction over its unheld leaves, the names.
+// What PrefixIndex is made of: the tree, the orders of eviction over its unheld leaves, the names;
+// and for cost_aware two ghosts, indexes without bytes that see the same prompts and evict by
+// one rule each, so that it is known which rule does better here.
 #pragma once
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "aqua/policy/prefix_index.hpp"
@@ -21,11 +25,18 @@ class PrefixIndex::Impl {
     std::size_t tokens = 0;
   };
 
-  explicit Impl(const PrefixOptions& wanted) : options(wanted) {}
+  enum Rule : std::uint8_t { by_age, by_cost };
+
+  // Adapts with ghosts where the options say cost_aware.
+  explicit Impl(const PrefixOptions& wanted);
+  Impl(const PrefixOptions& wanted, Rule rule) : options(wanted), rule_(rule) {}
 
   [[nodiscard]] bool present(const BlockHash& hash) const;
   [[nodiscard]] PrefixMatch match(const Prefix& prefix) const;
   void use(std::span<const BlockHash> blocks);
+  // A prompt came: what would the ghosts have saved?
+  void observe(const Prefix& prefix);
+  void set_capacity(std::size_t blocks, std::vector<BlockHash>& evicted);
   void hold(const BlockHash& hash, Count count);
   [[nodiscard]] Result<void> let_go(std::span<const BlockHash> blocks, Count count,
                                     const char* call);
@@ -52,9 +63,19 @@ class PrefixIndex::Impl {
   void unrank(Node node);
   void count_holder(Node node, Count count, bool up);
 
-  std::set<std::tuple<double, std::uint64_t, Node>> order_;
-  double clock_ = 0;  // GreedyDual's inflation: the rank last evicted
-  std::uint64_t uses_ = 0;
+  [[nodiscard]] Rule leader() const;
+  [[nodiscard]] Node victim() const;
+  [[nodiscard]] double worth(const PrefixBlock& block) const;
+
+  std::set<std::pair<std::uint64_t, Node>> oldest_;
+  std::set<std::tuple<double, std::uint64_t, Node>> cheapest_;
+  std::uint64_t uses_ = 0;  // the clock: prompts seen
+  double life_ = 0;         // how many of them a block lives here without a hit, about
+  bool evicts_ = false;
+  double usual_worth_ = 0;
+  Rule rule_ = by_age;
+  std::unique_ptr<Impl> ghosts_[2];
+  double saved_[2] = {};  // seconds, by the ghosts
 };
 
 }  // namespace aqua::policy

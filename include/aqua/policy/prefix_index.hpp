@@ -10,18 +10,21 @@
 // is evicted only after all blocks that continue it, since nothing reaches those without it, and
 // never while it is held or pinned.
 //
-// Eviction, cost_aware: GreedyDual (Young 1994; Cao and Irani, USITS 1997) over equal sizes. A
-// block is worth what its hit saves, seconds to recompute it (more the further back it is, by
-// attention) minus seconds to fetch it from the tier it is on. Its rank is the clock at its last
-// use plus this worth; the least rank goes first and sets the clock. lru: the least recently used
-// goes first, whatever it costs. docs/scheduling.md has both, compared.
+// Eviction, lru: the least recently used goes first, whatever it costs. cost_aware: a block is
+// worth what its hit saves, seconds to recompute it (more the further back it is, by attention)
+// minus seconds to fetch it from its tier, and more if it was hit before; it may stay without a hit
+// the longer the more it is worth (as in GreedyDual, Cao and Irani, USITS 1997, with the life of a
+// block here in place of its inflation). Two ghosts without bytes watch the same prompts, one with
+// each rule, and this rule is followed only while it has saved clearly more than lru would have:
+// some capacities favour lru. docs/scheduling.md has both, compared, and where it falls short.
 //
 // Order: bytes are not ready when insert() returns; the caller sees to it that a fetch of a block
 // comes after the store of it. AquaTensors do so by themselves.
 // Shared swap space: set_capacity() with what preemption leaves; held_blocks() is what
 // preemption cannot have.
 // Threads: not thread-safe; pure and deterministic.
-// Cost: O(log n) a block touched, n blocks in the index.
+// Cost: O(log n) a block touched, n blocks in the index; cost_aware three times that, and three
+// times the memory (about 0.2 KiB a block each).
 // Errors: a call that fails changes nothing.
 #pragma once
 
@@ -43,7 +46,7 @@ namespace aqua::policy {
 
 enum class Eviction : std::uint8_t { cost_aware, lru };
 
-// What cost_aware eviction weighs; seconds. Only ratios matter to it. All zero: as lru.
+// What cost_aware eviction weighs; seconds. Only ratios matter to it. No cost to compute: as lru.
 struct PrefixCosts {
   double compute_per_token = 0;         // the linear part of a token's prefill
   double attention_per_token_pair = 0;  // more of it for each token before
