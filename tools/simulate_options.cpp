@@ -45,6 +45,7 @@ const std::string_view kSimulateUsage =
     "  --lent-gb G         a neighbour's memory lent to each GPU (40)\n"
     "  --chunk N           tokens an iteration computes at most (512)\n"
     "  --slice N           iterations of a time slice (64)\n"
+    "  --prefix-cache      of traces with block hashes (Mooncake) and --workload prefix\n"
     "  --no-fallback       cfs+aqua stays fair also when it must page to the host\n"
     "\n"
     "what is shown\n"
@@ -164,6 +165,8 @@ bool set_flag(SimulateOptions& o, std::string_view argument) {
     o.skip = false;
   else if (argument == "--no-fallback")
     o.fallback = false;
+  else if (argument == "--prefix-cache")
+    o.prefix_cache = true;
   else if (argument == "--no-progress")
     o.progress = false;
   else

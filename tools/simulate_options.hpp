@@ -38,6 +38,7 @@ struct SimulateOptions {
   sim::Sla sla{};
   bool skip = true;
   bool fallback = true;
+  bool prefix_cache = false;  // always on with --workload prefix
   bool json = false;
   bool progress = true;
   std::string csv{};
