@@ -12,52 +12,6 @@
 
 namespace aqua::tool {
 
-const std::string_view kSimulateUsage =
-    "Usage: aqua simulate --trace FILE [options]\n"
-    "\n"
-    "Plays requests through a simulated engine once per policy and shows what users would feel.\n"
-    "Virtual time; the scheduler and the ledger are the library's own. docs/simulation.md says\n"
-    "what is measured, scaled, quoted.\n"
-    "\n"
-    "what is asked\n"
-    "  --trace FILE        Azure, BurstGPT or lengths CSV, Mooncake JSON lines\n"
-    "  --workload W        trace: as it came; poisson: its lengths at --rate; burst: the paper's\n"
-    "                      burst; prefix: its long cached prompt; long-prompt: a context larger\n"
-    "                      than the device; elastic: a lender whose load doubles. Default: trace\n"
-    "  --requests N        so many: a trace is repeated; default: all of it, or 300 drawn\n"
-    "  --rate R            requests a second; default: the stable rate, looked for with fcfs\n"
-    "  --burst F           times the rate in the burst, for --burst-seconds S (2, 60)\n"
-    "  --quiet N, --after N  requests before the burst and after it (25, 100)\n"
-    "  --seeds N           so many runs with other arrivals; means and 95 % confidence\n"
-    "\n"
-    "who serves\n"
-    "  --compare P,P...    fcfs, vtc, las, cfs, each alone or with +dram, +aqua, +free;\n"
-    "                      +aqua+blocks copies block by block.\n"
-    "                      Default: fcfs,cfs+dram,cfs+aqua,cfs+free\n"
-    "  --model M           a preset or a JSON file; default llama-3-8b\n"
-    "  --server S          a preset or a JSON file; default a100\n"
-    "  --borrower M        elastic: whose long context lies with --model's engine (opt-30b)\n"
-    "  --prompt N          long-prompt, elastic: tokens of that context (8192)\n"
-    "  --show-preset NAME  print one and stop\n"
-    "  --tensor-parallel N GPUs of the engine (1)\n"
-    "  --profiles DIR|off  measured times; default: profiles in $AQUA_DATA. off: roofline alone\n"
-    "  --kv-tokens N       KV cache; default: what the weights leave\n"
-    "  --lent-gb G         a neighbour's memory lent to each GPU (40)\n"
-    "  --chunk N           tokens an iteration computes at most (512)\n"
-    "  --slice N           iterations of a time slice (64)\n"
-    "  --prefix-cache      of traces with block hashes (Mooncake) and --workload prefix\n"
-    "  --no-fallback       cfs+aqua stays fair also when it must page to the host\n"
-    "\n"
-    "what is shown\n"
-    "  --sla TTFT,TPOT     seconds, for goodput (1,0.1)\n"
-    "  --sweep NAME=V,V... again for each value of kv-tokens, burst, rate, lent-gb, slice, chunk,\n"
-    "                      seeds\n"
-    "  --json              for scripts\n"
-    "  --csv FILE          a row per request\n"
-    "  --html FILE         one page with plots\n"
-    "  --no-progress       no bar (there is none either where stderr is no terminal)\n"
-    "  --no-skip           iteration by iteration; the same figures, slower\n";
-
 namespace {
 
 Error bad(const std::string& what) {
@@ -141,6 +95,7 @@ Result<void> set_number(SimulateOptions& o, std::string_view name, std::string_v
   if (name == "burst-seconds") return set(o.burst_seconds, 0, 1e6);
   if (name == "kv-tokens") return set(o.kv_tokens, 32, 1e10);
   if (name == "lent-gb") return set(o.lent_gb, 0, 1e6);
+  if (name == "prefix-gb") return set(o.prefix_gb, 0, 1e6);
   known = false;
   return {};
 }

@@ -17,6 +17,7 @@ Result<sim::Ground> ground_of(const SimulateOptions& options) {
   scenario.scheduler.slice_iterations = options.slice;
   scenario.scheduler.fcfs_on_slow_tier = options.fallback;
   scenario.prefix_cache = options.prefix_cache || options.workload == WorkloadKind::prefix;
+  scenario.prefix_bytes = options.prefix_gb * 1e9;
   scenario.skip = options.skip;
   return sim::resolve(scenario, options.profiles);
 }

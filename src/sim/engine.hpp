@@ -81,12 +81,14 @@ class Engine final : public Actor {
   // engine.cpp
   void arrivals(Picos now);
   void begin(Picos now, Picos horizon);
+  void emit(std::uint32_t request, std::uint32_t tokens, Picos first_at, Picos now, Picos longest);
+  void finish(std::uint32_t request, Picos now);
+  // engine_iteration.cpp
   void compute(const policy::Batch& batch, Picos now, Picos horizon);
   void end_iteration(Picos now);
   [[nodiscard]] double memory_traffic(Picos now) const;
   [[nodiscard]] Picos memory_stretch(Picos now);
-  void emit(std::uint32_t request, std::uint32_t tokens, Picos first_at, Picos now, Picos longest);
-  void finish(std::uint32_t request, Picos now);
+  // engine_report.cpp
   void sample(Picos now);
   // engine_paging.cpp
   void page(const policy::Batch& batch, Picos now);

@@ -86,8 +86,7 @@ Paging paging_of(const Ground& ground, CopyMethod method, const PortLinks& own,
 
 namespace {
 
-Result<std::unique_ptr<PrefixStore>> prefix_store(const Ground& ground, const PolicyName& policy,
-                                                  const Workload& workload) {
+Result<std::unique_ptr<PrefixStore>> prefix_store(const Ground& ground, const Workload& workload) {
   if (!ground.scenario.prefix_cache) return std::unique_ptr<PrefixStore>();
   const CostModel& cost = ground.cost;
   const std::uint32_t block = workload.hash_block_tokens;
@@ -99,10 +98,7 @@ Result<std::unique_ptr<PrefixStore>> prefix_store(const Ground& ground, const Po
       .attention_per_token_pair = pair / 1e6,
       .fetch_per_block = {0, bytes / ground.nvlink.bytes_per_second,
                           bytes / ground.pcie.bytes_per_second}};
-  // To the peer what it lends, to the host as much as the index likes.
-  if (policy.tier == Tier::peer) {
-    options.capacity_blocks = static_cast<std::size_t>(ground.scenario.lent_bytes / bytes);
-  }
+  options.capacity_blocks = static_cast<std::size_t>(ground.scenario.prefix_bytes / bytes);
   AQUA_ASSIGN(policy::PrefixIndex index, policy::PrefixIndex::create(options));
   return std::make_unique<PrefixStore>(std::move(index), ground.kv_bytes_per_token);
 }
@@ -113,7 +109,7 @@ Result<Outcome> simulate(const Ground& ground, const PolicyName& policy, const W
                          const std::function<void(std::size_t)>& observe) {
   AQUA_ASSIGN(const auto scheduler,
               policy::make_scheduler(policy.scheduler, scheduler_options(ground, policy)));
-  AQUA_ASSIGN(const auto prefixes, prefix_store(ground, policy, workload));
+  AQUA_ASSIGN(const auto prefixes, prefix_store(ground, workload));
   Network network;
   const PortLinks own = add_gpu(network, "engine", ground);
   const PortLinks lender = add_gpu(network, "lender", ground);

@@ -26,6 +26,7 @@ struct Scenario {
   double lent_bytes = 40e9;  // by the neighbour, per GPU of the engine
   std::uint64_t slab_bytes = 64 << 20;
   bool prefix_cache = false;
+  double prefix_bytes = 1e12;  // of cached prefixes at most, wherever they lie, per GPU
   policy::Eviction eviction = policy::Eviction::cost_aware;
   bool skip = true;
 };
