@@ -10,8 +10,8 @@ namespace {
 
 // By cost is followed once it leads by this much: a prompt's luck is not a lead.
 constexpr double clear_lead = 1.01;
-// A block that was hit before is likelier to be hit again. On the Mooncake conversation trace about
-// this much (docs/scheduling.md).
+// A block that was hit before is likelier to be hit again. Of the factors tried on the Mooncake
+// conversation trace (1, 2, 4, 8, 16) one of the two best.
 constexpr double reuse_factor = 4;
 // Means over so many blocks.
 constexpr double slowly = 1.0 / 1024;

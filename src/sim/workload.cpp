@@ -69,8 +69,10 @@ Workload burst(const Trace& trace, const BurstShape& shape, std::uint64_t seed) 
   }
   const Picos end = now + picos(shape.seconds);
   std::uint64_t in_burst = 0;
-  for (; now < end; ++in_burst, wait(shape.per_second * shape.factor)) {
+  while (now < end) {
     work.requests.push_back(lengths.next(now));
+    ++in_burst;
+    wait(shape.per_second * shape.factor);
   }
   const double stable = static_cast<double>(in_burst) / shape.factor;
   const auto added = static_cast<std::uint64_t>(static_cast<double>(in_burst) - stable);

