@@ -8,6 +8,14 @@ if(NOT nlohmann_json_FOUND)
   FetchContent_MakeAvailable(nlohmann_json)
 endif()
 
+# A header is all that is used of it (XXH_INLINE_ALL).
+find_path(AQUA_XXHASH_INCLUDE xxhash.h)
+if(NOT AQUA_XXHASH_INCLUDE)
+  FetchContent_Declare(xxhash URL https://github.com/Cyan4973/xxHash/archive/refs/tags/v0.8.2.tar.gz SOURCE_SUBDIR none)
+  FetchContent_MakeAvailable(xxhash)
+  set(AQUA_XXHASH_INCLUDE ${xxhash_SOURCE_DIR})
+endif()
+
 if(AQUA_PROGRAMS)
   find_package(spdlog 1.9 QUIET)
   if(NOT spdlog_FOUND)

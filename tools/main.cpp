@@ -9,6 +9,7 @@
 #include "base/try.hpp"
 #include "southbound/exchange.hpp"
 #include "tools/calibrate_command.hpp"
+#include "tools/simulate_command.hpp"
 #include "tools/status_report.hpp"
 
 namespace {
@@ -21,6 +22,7 @@ constexpr std::string_view kUsage =
     "Usage: aqua status [--coordinator ADDRESS] [--json]\n"
     "       aqua calibrate [--device DEVICE] [--peer DEVICE] [--directory DIR|off] [--cached]\n"
     "                      [--mib N] [--json | --plot] [--explain BYTES,BLOCK]\n"
+    "       aqua simulate --trace FILE [options]     (aqua simulate --help)\n"
     "       aqua --help | --version\n"
     "\n"
     "status      who lends what to whom on this server\n"
@@ -38,6 +40,8 @@ constexpr std::string_view kUsage =
     "  --mib N                 the largest transfer measured; default 64, more for large caches\n"
     "  --json, --plot          for scripts; for the eye\n"
     "  --explain BYTES,BLOCK   which way BYTES in scattered blocks would take, why, how long\n"
+    "\n"
+    "simulate    what an engine's users would feel under each scheduling policy, on a trace\n"
     "\n"
     "Exit status: 0, 1 when it could not be done, 2 for a wrong command line.\n";
 
@@ -116,6 +120,13 @@ int main(int argc, char** argv) {
   if (verb == "status") return perform([&] { return parse(rest); }, status);
   if (verb == "calibrate") {
     return perform([&] { return aqua::tool::parse_calibrate(rest); }, aqua::tool::run_calibrate);
+  }
+  if (verb == "simulate") {
+    if (!rest.empty() && (rest.front() == "--help" || rest.front() == "-h")) {
+      std::fputs(aqua::tool::kSimulateUsage.data(), stdout);
+      return 0;
+    }
+    return perform([&] { return aqua::tool::parse_simulate(rest); }, aqua::tool::run_simulate);
   }
   std::fprintf(stderr, "aqua: unknown command '%.*s'\n%s", static_cast<int>(verb.size()),
                verb.data(), kUsage.data());

@@ -123,7 +123,7 @@ void Borrower::report_lost() {
       office_.callbacks.post(
           [callback, tensor] { callback(tensor->id(), tensor->options().name); });
     }
-    office_.budget_changed(BudgetReason::lost);
+    tell_budget(BudgetReason::lost);
   }
 }
 
@@ -168,6 +168,12 @@ void Borrower::publish() {
   const MutexLock lock(mu_);
   published_bytes_ = bytes;
   published_stats_ = parts_.migrator.stats();
+}
+
+// What the callback reads is what has changed, not what the step before left.
+void Borrower::tell_budget(BudgetReason reason) {
+  publish();
+  office_.budget_changed(reason);
 }
 
 std::size_t Borrower::leased_bytes() const {

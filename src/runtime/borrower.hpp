@@ -80,6 +80,7 @@ class Borrower {
   [[nodiscard]] bool pressing(Clock::time_point now) const;
   [[nodiscard]] Clock::time_point next_time(Clock::time_point now) const;
   void publish();
+  void tell_budget(BudgetReason reason);
 
   Office& office_;
   Parts parts_;

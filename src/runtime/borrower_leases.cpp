@@ -112,7 +112,7 @@ void Borrower::take(const std::vector<lending::LeasedSlab>& grants,
     }
   }
   next_promotion_ = {};
-  office_.budget_changed(BudgetReason::granted);
+  tell_budget(BudgetReason::granted);
 }
 
 // A producer may die while there is no coordinator to tell: nobody listens at its socket then.

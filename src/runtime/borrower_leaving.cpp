@@ -68,7 +68,7 @@ void Borrower::finish_leaving() {
     }
     hand_back(key);
     it = slabs_.erase(it);
-    office_.budget_changed(BudgetReason::revoked);
+    tell_budget(BudgetReason::revoked);
   }
 }
 

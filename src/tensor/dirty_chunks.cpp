@@ -4,15 +4,14 @@
 
 namespace aqua::tensor {
 
-void DirtyChunks::mark(std::size_t offset, std::size_t bytes) {
-  if (dirty_.empty()) dirty_.resize((bytes_ + kChunkBytes - 1) / kChunkBytes);
+void DirtyChunks::mark(std::size_t offset, std::size_t bytes) noexcept {
   const std::size_t end = (offset + bytes - 1) / kChunkBytes + 1;
   for (std::size_t chunk = offset / kChunkBytes; chunk < end; ++chunk) dirty_[chunk] = true;
   any_ = true;
 }
 
 void DirtyChunks::clear() {
-  dirty_.clear();
+  dirty_.assign((bytes_ + kChunkBytes - 1) / kChunkBytes, false);
   any_ = false;
 }
 

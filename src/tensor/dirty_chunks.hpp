@@ -14,12 +14,13 @@ class DirtyChunks {
   static constexpr std::size_t kChunkBytes = std::size_t{256}
                                              << 10;  // what a write dirties at least
 
-  // Of a tensor of `bytes`, all clean. Allocates nothing until something is marked.
+  // Of a tensor of `bytes`. clear() comes before the first mark().
   explicit DirtyChunks(std::size_t bytes) : bytes_(bytes) {}
 
-  // [offset, offset + bytes), not empty and inside the tensor, was written.
-  void mark(std::size_t offset, std::size_t bytes);
+  // All is clean. The only call that allocates here, and only the first time.
   void clear();
+  // [offset, offset + bytes), not empty and inside the tensor, was written.
+  void mark(std::size_t offset, std::size_t bytes) noexcept;
   [[nodiscard]] bool any() const noexcept { return any_; }
 
   // The copies from `source` to `destination`, the tensor's two places, that carry the dirty
@@ -29,7 +30,7 @@ class DirtyChunks {
 
  private:
   std::size_t bytes_;
-  std::vector<bool> dirty_;  // empty while none is
+  std::vector<bool> dirty_;
   bool any_ = false;
 };
 

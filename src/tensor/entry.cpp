@@ -70,7 +70,7 @@ Result<Pin> TensorEntry::pin(Access access, Stream stream, ByteRange range) {
 }
 
 void TensorEntry::unpin(const Pin& pin, Stream last_use) noexcept {
-  std::vector<std::shared_ptr<Placement>> leaving;
+  PlacementList leaving;
   bool nudge = false;
   {
     const MutexLock lock(mu_);
@@ -83,21 +83,21 @@ void TensorEntry::unpin(const Pin& pin, Stream last_use) noexcept {
     nudge = phase_ != Phase::stable || place.retired;
     if (wrote && to_ != nullptr) dirty_.mark(pin.offset_, pin.bytes_);
     if (place.read_pins + place.write_pins == 0) {
-      if (place.retired) leaving_.push_back(pin.placement_);
+      if (place.retired) leaving_.push(pin.placement_);
       if (draining_ == pin.placement_) {
         draining_.reset();
         phase_ = Phase::stable;
         changed_.notify_all();
       }
     }
-    leaving = take_leaving();
+    leaving = std::move(leaving_);
   }
   send_to_limbo(std::move(leaving));
   if (nudge) context_.nudge();
 }
 
 void TensorEntry::free() noexcept {
-  std::vector<std::shared_ptr<Placement>> leaving;
+  PlacementList leaving;
   {
     const MutexLock lock(mu_);
     if (freed_) return;
@@ -111,7 +111,7 @@ void TensorEntry::free() noexcept {
     retire(away_);
     retire(home_);
     changed_.notify_all();
-    leaving = take_leaving();
+    leaving = std::move(leaving_);
   }
   send_to_limbo(std::move(leaving));
   context_.on_free(*this);
@@ -138,16 +138,12 @@ bool TensorEntry::has_home() const {
 void TensorEntry::retire(std::shared_ptr<Placement>& placement) {
   if (placement == nullptr) return;
   placement->retired = true;
-  if (placement->read_pins + placement->write_pins == 0) leaving_.push_back(placement);
+  if (placement->read_pins + placement->write_pins == 0) leaving_.push(placement);
   placement.reset();
 }
 
-std::vector<std::shared_ptr<Placement>> TensorEntry::take_leaving() {
-  return std::exchange(leaving_, {});
-}
-
-void TensorEntry::send_to_limbo(std::vector<std::shared_ptr<Placement>> leaving) {
-  for (auto& placement : leaving) context_.limbo.take(std::move(placement));
+void TensorEntry::send_to_limbo(PlacementList leaving) {
+  while (auto placement = leaving.pop()) context_.limbo.take(std::move(placement));
 }
 
 }  // namespace aqua

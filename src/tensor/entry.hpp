@@ -29,7 +29,7 @@
 #include "base/mutex.hpp"
 #include "tensor/dirty_chunks.hpp"
 #include "tensor/limbo.hpp"
-#include "tensor/placement.hpp"
+#include "tensor/placement_list.hpp"
 
 namespace aqua {
 
@@ -105,8 +105,7 @@ class TensorEntry : public std::enable_shared_from_this<TensorEntry> {
   void flip() AQUA_REQUIRES(mu_);
   void end_move() AQUA_REQUIRES(mu_);
   void retire(std::shared_ptr<Placement>& placement) AQUA_REQUIRES(mu_);
-  [[nodiscard]] std::vector<std::shared_ptr<Placement>> take_leaving() AQUA_REQUIRES(mu_);
-  void send_to_limbo(std::vector<std::shared_ptr<Placement>> leaving);
+  void send_to_limbo(PlacementList leaving);
 
   Context& context_;
   const std::uint64_t id_;
@@ -127,8 +126,7 @@ class TensorEntry : public std::enable_shared_from_this<TensorEntry> {
   bool alone_ AQUA_GUARDED_BY(mu_) = false;  // the round posted last has a stream of its own
   tensor::DirtyChunks dirty_ AQUA_GUARDED_BY(mu_);
   std::unique_ptr<device::Event> round_done_ AQUA_GUARDED_BY(mu_);
-  std::vector<std::shared_ptr<Placement>> leaving_
-      AQUA_GUARDED_BY(mu_);  // unpinned, on their way to limbo
+  PlacementList leaving_ AQUA_GUARDED_BY(mu_);  // unpinned, on their way to limbo
   std::chrono::steady_clock::time_point pinned_since_ AQUA_GUARDED_BY(mu_){};
 };
 

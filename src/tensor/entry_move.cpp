@@ -46,7 +46,7 @@ Result<void> TensorEntry::post_round(std::vector<device::CopySegment> segments, 
 }
 
 TensorEntry::Round TensorEntry::step_move(Stream stream, bool pressing) {
-  std::vector<std::shared_ptr<Placement>> leaving;
+  PlacementList leaving;
   Round outcome = Round::gone;
   {
     const MutexLock lock(mu_);
@@ -78,7 +78,7 @@ TensorEntry::Round TensorEntry::step_move(Stream stream, bool pressing) {
       flip();
       outcome = Round::moved;
     }
-    leaving = take_leaving();
+    leaving = std::move(leaving_);
   }
   send_to_limbo(std::move(leaving));
   return outcome;
@@ -122,11 +122,11 @@ void TensorEntry::end_move() {
 }
 
 void TensorEntry::abandon_move() {
-  std::vector<std::shared_ptr<Placement>> leaving;
+  PlacementList leaving;
   {
     const MutexLock lock(mu_);
     if (to_ != nullptr) end_move();
-    leaving = take_leaving();
+    leaving = std::move(leaving_);
   }
   send_to_limbo(std::move(leaving));
 }
@@ -141,7 +141,7 @@ void TensorEntry::wait_round() {
 }
 
 void TensorEntry::lose() {
-  std::vector<std::shared_ptr<Placement>> leaving;
+  PlacementList leaving;
   {
     const MutexLock lock(mu_);
     if (freed_) return;  // nobody misses them
@@ -150,7 +150,7 @@ void TensorEntry::lose() {
     tier_.store(Tier::host, std::memory_order_relaxed);
     here_.reset();
     retire(away_);  // pins held now keep it until they are released
-    leaving = take_leaving();
+    leaving = std::move(leaving_);
     changed_.notify_all();
   }
   send_to_limbo(std::move(leaving));

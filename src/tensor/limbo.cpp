@@ -1,32 +1,48 @@
 #include "tensor/limbo.hpp"
 
-#include <iterator>
+#include <exception>
 
 namespace aqua::tensor {
+namespace {
 
-void Limbo::take(std::shared_ptr<Placement> placement) {
-  if (placement->quiet(device_)) return;
+// Without memory for the answer it is asked again another time.
+bool is_quiet(const Placement& placement, device::Device& device) noexcept {
+  try {
+    return placement.quiet(device);
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+void Limbo::take(std::shared_ptr<Placement> placement) noexcept {
+  if (is_quiet(*placement, device_)) return;
   const MutexLock lock(mu_);
-  waiting_.push_back(std::move(placement));
+  waiting_.push(std::move(placement));
 }
 
 std::size_t Limbo::collect() {
-  std::vector<std::shared_ptr<Placement>> freed;  // destroyed outside the lock
+  PlacementList freed;  // destroyed outside the lock
+  std::size_t count = 0;
   const MutexLock lock(mu_);
-  std::vector<std::shared_ptr<Placement>> left;
-  for (auto& placement : waiting_)
-    (placement->quiet(device_) ? freed : left).push_back(std::move(placement));
+  PlacementList left;
+  while (auto placement = waiting_.pop()) {
+    const bool quiet = is_quiet(*placement, device_);
+    count += quiet ? 0U : 1U;
+    (quiet ? freed : left).push(std::move(placement));
+  }
   waiting_ = std::move(left);
-  return waiting_.size();
+  return count;
 }
 
 void Limbo::drain() {
-  std::vector<std::shared_ptr<Placement>> taken;
+  PlacementList taken;
   {
     const MutexLock lock(mu_);
-    taken.swap(waiting_);
+    taken = std::move(waiting_);
   }
-  for (const auto& placement : taken) placement->wait_quiet(device_);
+  while (const auto placement = taken.pop()) placement->wait_quiet(device_);
 }
 
 }  // namespace aqua::tensor

@@ -5,10 +5,9 @@
 #pragma once
 
 #include <memory>
-#include <vector>
 
 #include "base/mutex.hpp"
-#include "tensor/placement.hpp"
+#include "tensor/placement_list.hpp"
 
 namespace aqua::tensor {
 
@@ -16,8 +15,8 @@ class Limbo {
  public:
   explicit Limbo(device::Device& device) : device_(device) {}
 
-  // Frees it at once when it is quiet.
-  void take(std::shared_ptr<Placement> placement);
+  // Frees it at once when it is quiet. Needs no memory.
+  void take(std::shared_ptr<Placement> placement) noexcept;
   // Frees what has become quiet; returns how many are left.
   std::size_t collect();
   // Blocks until everything taken so far is quiet, and frees it.
@@ -26,7 +25,7 @@ class Limbo {
  private:
   device::Device& device_;
   Mutex mu_;
-  std::vector<std::shared_ptr<Placement>> waiting_ AQUA_GUARDED_BY(mu_);
+  PlacementList waiting_ AQUA_GUARDED_BY(mu_);
 };
 
 }  // namespace aqua::tensor

@@ -1,6 +1,9 @@
 #include "tensor/placement.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <new>
+#include <thread>
 
 #include "base/try.hpp"
 
@@ -9,7 +12,20 @@ namespace {
 constexpr std::size_t kManyUses = 16;
 }
 
-Result<void> Placement::record_use(device::Device& device, Stream stream, bool wrote) {
+Result<void> Placement::record_use(device::Device& device, Stream stream, bool wrote) noexcept {
+  // Releases come here, which cannot fail: memory that is short now is there again in a moment.
+  constexpr int kTries = 200;
+  for (int i = 0; i < kTries; ++i) {
+    try {
+      return record(device, stream, wrote);
+    } catch (const std::bad_alloc&) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(i == 0 ? 0 : 5));
+    }
+  }
+  return Error{Code::resource_exhausted, std::string()};  // a message would need memory as well
+}
+
+Result<void> Placement::record(device::Device& device, Stream stream, bool wrote) {
   auto use = std::find_if(uses_.begin(), uses_.end(),
                           [&](const Use& u) { return u.stream == stream && u.wrote == wrote; });
   if (use == uses_.end()) {

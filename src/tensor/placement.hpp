@@ -27,8 +27,9 @@ class Placement {
   [[nodiscard]] tensor::Space& space() const noexcept { return space_; }
   [[nodiscard]] const lending::Allocation& allocation() const noexcept { return allocation_; }
 
-  // Records that the work posted to `stream` so far uses this place.
-  [[nodiscard]] Result<void> record_use(device::Device& device, Stream stream, bool wrote);
+  // Records that the work posted to `stream` so far uses this place. resource_exhausted without
+  // memory for that; nothing is thrown.
+  [[nodiscard]] Result<void> record_use(device::Device& device, Stream stream, bool wrote) noexcept;
   // Makes `stream` wait for earlier uses by other streams: the writes, or all of them.
   [[nodiscard]] Result<void> wait_uses(device::Device& device, Stream stream,
                                        bool also_reads) const;
@@ -40,8 +41,13 @@ class Placement {
   unsigned read_pins = 0;
   unsigned write_pins = 0;
   bool retired = false;  // its tensor has left; goes to Limbo with its last pin
+  // Of PlacementList.
+  bool listed = false;
+  std::shared_ptr<Placement> next_listed;
 
  private:
+  [[nodiscard]] Result<void> record(device::Device& device, Stream stream, bool wrote);
+
   struct Use {
     Stream stream;
     bool wrote = false;

@@ -16,7 +16,12 @@ std::shared_ptr<Placement> TensorTable::try_place(Space* space, std::size_t byte
   if (space == nullptr) return nullptr;
   auto allocation = space->allocate(bytes);
   if (!allocation.ok()) return nullptr;
-  return std::make_shared<Placement>(*space, *allocation);
+  try {
+    return std::make_shared<Placement>(*space, *allocation);
+  } catch (...) {
+    space->free(*allocation);
+    throw;
+  }
 }
 
 Result<AquaTensor> TensorTable::allocate(const TensorOptions& options) {

@@ -2,7 +2,9 @@
 // threads and sockets. What real processes add (deaths, stops) is in tests/kill.
 #include <gtest/gtest.h>
 
+#include <condition_variable>
 #include <cstring>
+#include <mutex>
 
 #include "aqua/elastic_pool.hpp"
 #include "aqua/emulated.hpp"
@@ -158,6 +160,37 @@ TEST_F(LendBorrow, OverlappingReclaimsWithoutACoordinatorWantNoByteTwice) {
   EXPECT_TRUE(second->wait().ok());  // long before its deadline
   EXPECT_EQ(first->progress().bytes_returned + second->progress().bytes_returned, 8_MiB);
   EXPECT_EQ(lender->status().lent_bytes, 0u);
+}
+
+TEST_F(LendBorrow, TheLastBudgetToldIsTheOneThatHolds) {
+  std::mutex mutex;
+  std::condition_variable told;
+  std::size_t peer_bytes = 0;
+  Callbacks callbacks;
+  callbacks.on_budget = [&](const MemoryBudget& budget) {
+    const std::scoped_lock lock(mutex);
+    peer_bytes = budget.peer_bytes;
+    told.notify_all();
+  };
+  const auto await_told = [&](std::size_t bytes) {
+    std::unique_lock lock(mutex);
+    return told.wait_for(lock, std::chrono::seconds(20), [&] { return peer_bytes == bytes; });
+  };
+  auto lender = open({.device = "emu:0", .name = "lender"});
+  auto borrower = open({.device = "emu:1",
+                        .name = "borrower",
+                        .host_bytes = 64_MiB,
+                        .max_peer_bytes = 8_MiB,
+                        .callbacks = callbacks});
+  for (int round = 0; round < 20; ++round) {
+    ASSERT_TRUE(lender->lend(8_MiB).ok());
+    ASSERT_TRUE(await_told(8_MiB)) << "round " << round;
+    auto reclaim = lender->reclaim(8_MiB, milliseconds(10'000));
+    ASSERT_TRUE(reclaim.ok());
+    ASSERT_TRUE(await_told(0)) << "round " << round;
+    ASSERT_TRUE(reclaim->wait().ok());
+  }
+  borrower.reset();  // its callbacks use what is above
 }
 
 TEST_F(LendBorrow, AnElasticPoolLendsItsTailAndItsPointersStayValid) {

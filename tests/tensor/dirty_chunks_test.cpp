@@ -11,6 +11,7 @@ constexpr std::size_t kChunk = DirtyChunks::kChunkBytes;
 
 class DirtyChunksTest : public testing::Test {
  protected:
+  void SetUp() override { dirty_.clear(); }
   // What take() copies, as (offset, bytes); each copy keeps its offset on both sides.
   std::vector<std::pair<std::size_t, std::size_t>> taken() {
     std::vector<std::pair<std::size_t, std::size_t>> copies;

@@ -1,0 +1,142 @@
+// How fast the simulator is: requests a second over a long trace, with and without skipping, and
+// what an event costs against the requests that wait.
+//
+//   sim_bench [--requests N] [--json FILE]     AQUA_DATA: the Azure trace, else lengths made up
+//
+// One core, one run of each; processor time. Ratios are between runs of the same process.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "harness.hpp"
+#include "sim/scenario.hpp"
+#include "sim/spec_json.hpp"
+#include "sim/trace.hpp"
+
+namespace aqua::bench {
+namespace {
+
+using namespace aqua::sim;
+using nlohmann::json;
+
+double cpu_seconds() {
+  timespec now{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+Trace load_trace(bool& real) {
+  const char* root = std::getenv("AQUA_DATA");
+  real = root != nullptr && *root != '\0';
+  if (real) {
+    return must(read_trace_file(std::string(root) + "/traces/azure_llm_inference_conv_2023.csv"),
+                "trace");
+  }
+  // Lengths around the Azure trace's means; arrivals at its rate.
+  Trace trace;
+  for (std::uint32_t i = 0; i < 20'000; ++i) {
+    trace.requests.push_back({.arrival = picos(i / 5.5),
+                              .prompt_tokens = 1 + i * 7919 % 2310,
+                              .output_tokens = 1 + i * 104'729 % 422});
+  }
+  return trace;
+}
+
+struct Run {
+  double cpu_s = 0;
+  Outcome outcome;
+};
+
+Run play(const Scenario& scenario, const char* policy, const Workload& workload) {
+  const Ground ground = must(resolve(scenario, {}), "ground");
+  const PolicyName name = must(parse_policy(policy), "policy");
+  const double start = cpu_seconds();
+  Outcome outcome = must(simulate(ground, name, workload), policy);
+  return {.cpu_s = cpu_seconds() - start, .outcome = std::move(outcome)};
+}
+
+Scenario scenario_with(double kv_tokens) {
+  Scenario scenario;
+  scenario.model = must(load_model("llama-3-8b"), "model");
+  scenario.server = must(load_server("h100"), "server");
+  if (kv_tokens > 0) scenario.kv_tokens = kv_tokens;
+  return scenario;
+}
+
+json long_trace(const Trace& trace, std::uint64_t requests) {
+  json rows;
+  const Workload work = tiled(trace, requests);
+  for (const double kv_tokens : {0.0, 40'000.0}) {  // 0: all that the GPU has
+    for (const char* policy : {"fcfs", "cfs+aqua", "cfs+dram", "las+aqua", "vtc"}) {
+      const Run run = play(scenario_with(kv_tokens), policy, work);
+      const double minute = static_cast<double>(requests) / run.cpu_s * 60;
+      std::printf("%-10s %8.0f KV tokens %10.0f requests/min %12llu iterations %8.2f s\n", policy,
+                  kv_tokens, minute, static_cast<unsigned long long>(run.outcome.totals.iterations),
+                  run.cpu_s);
+      rows.push_back({{"policy", policy},
+                      {"kv_tokens", kv_tokens},
+                      {"requests", requests},
+                      {"cpu_s", run.cpu_s},
+                      {"requests_per_minute", minute},
+                      {"iterations", run.outcome.totals.iterations},
+                      {"decisions", run.outcome.totals.decisions}});
+    }
+  }
+  return rows;
+}
+
+json skipping(const Trace& trace, std::uint64_t requests) {
+  Scenario scenario = scenario_with(0);
+  const Workload work = tiled(trace, requests);
+  const Run with = play(scenario, "cfs+aqua", work);
+  scenario.skip = false;
+  const Run without = play(scenario, "cfs+aqua", work);
+  std::printf("skipping: %.2f times as fast\n", without.cpu_s / with.cpu_s);
+  return {{"requests", requests}, {"speedup", without.cpu_s / with.cpu_s}};
+}
+
+// All come at once; the device holds some thirty of them. Processor time for each decision of the
+// scheduler and what follows from it.
+json queue_lengths() {
+  json rows;
+  for (const std::uint64_t queued : {1'000u, 10'000u, 100'000u}) {
+    Trace trace;
+    trace.requests.push_back({.prompt_tokens = 500, .output_tokens = 20});
+    Workload work = tiled(trace, queued);
+    for (Request& request : work.requests) request.arrival = 0;
+    for (const char* policy : {"fcfs", "cfs+aqua"}) {
+      const Run run = play(scenario_with(16'000), policy, work);
+      const double each = run.cpu_s / static_cast<double>(run.outcome.totals.decisions) * 1e9;
+      std::printf("%-10s %7llu queued: %7.0f ns a decision\n", policy,
+                  static_cast<unsigned long long>(queued), each);
+      rows.push_back({{"policy", policy}, {"queued", queued}, {"ns_per_decision", each}});
+    }
+  }
+  return rows;
+}
+
+}  // namespace
+}  // namespace aqua::bench
+
+int main(int argc, char** argv) {
+  std::uint64_t requests = 1'000'000;
+  std::string file;
+  for (int i = 1; i + 1 < argc; i += 2) {
+    if (std::string_view(argv[i]) == "--requests")
+      requests = std::strtoull(argv[i + 1], nullptr, 10);
+    if (std::string_view(argv[i]) == "--json") file = argv[i + 1];
+  }
+  bool real = false;
+  const auto trace = aqua::bench::load_trace(real);
+  nlohmann::json all{{"trace", real ? "azure_llm_inference_conv_2023, tiled" : "made up"}};
+  all["long_trace"] = aqua::bench::long_trace(trace, requests);
+  all["skipping"] = aqua::bench::skipping(trace, std::min<std::uint64_t>(requests, 100'000));
+  all["queue_lengths"] = aqua::bench::queue_lengths();
+  if (!file.empty()) std::ofstream(file) << all.dump(2) << '\n';
+  return 0;
+}

@@ -1,0 +1,84 @@
+// Model and Engine: llama.cpp behind what this example needs of an engine. Nothing here knows
+// of libaqua.
+//
+// Every llama_decode() holds tokens of one sequence, prompts go in chunks of kChunkTokens, and
+// each sequence has a stream of its own (kv_unified = false): a sequence's logits then depend on
+// its own tokens alone, to the last bit, whatever happens between two calls.
+//
+// Threads: one at a time; save() and restore() may be called from another thread while no other
+//          call is under way. Errors: every call throws Failure.
+#pragma once
+
+#include <llama.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace aqua::llama_example {
+
+using Token = llama_token;
+
+class Model {
+ public:
+  explicit Model(const std::filesystem::path& file);
+  [[nodiscard]] llama_model* get() const { return model_.get(); }
+  [[nodiscard]] std::string description() const;
+  [[nodiscard]] std::vector<Token> tokenize(const std::string& text) const;
+  [[nodiscard]] std::string text_of(std::span<const Token> tokens) const;
+  // Of keys and values together, in 16-bit floats.
+  [[nodiscard]] std::size_t kv_bytes_per_token() const;
+  [[nodiscard]] unsigned layers() const;
+
+ private:
+  struct Free {
+    void operator()(llama_model* m) const { llama_model_free(m); }
+  };
+  std::unique_ptr<llama_model, Free> model_;
+};
+
+struct Prediction {
+  Token token = 0;                // the most likely one
+  std::uint64_t logits_hash = 0;  // of every bit of all of them
+};
+
+class Engine {
+ public:
+  static constexpr unsigned kChunkTokens = 256;
+
+  Engine(const Model& model, unsigned slots, unsigned tokens_per_slot, unsigned threads);
+  [[nodiscard]] unsigned slots() const { return slots_; }
+
+  // Appends tokens to the sequence in `slot`, the first of them at position `past`.
+  [[nodiscard]] Prediction decode(unsigned slot, unsigned past, std::span<const Token> tokens);
+  // What save() will write.
+  [[nodiscard]] std::size_t state_bytes(unsigned slot);
+  void save(unsigned slot, std::span<std::byte> to);
+  // Into a slot that is empty; it need not be the one that was saved.
+  void restore(unsigned slot, std::span<const std::byte> from);
+  // Forgets the tokens from position `from` on.
+  void drop(unsigned slot, unsigned from = 0);
+
+ private:
+  struct Free {
+    void operator()(llama_context* c) const { llama_free(c); }
+  };
+  [[nodiscard]] Prediction predict();
+
+  const unsigned slots_;
+  const std::size_t vocabulary_;
+  std::unique_ptr<llama_context, Free> context_;
+  llama_batch batch_;  // borrows the vectors below
+  std::vector<llama_pos> positions_;
+  std::vector<std::int32_t> counts_;
+  std::vector<llama_seq_id*> sequence_of_;
+  std::vector<std::int8_t> wanted_;
+  std::vector<Token> tokens_;
+  llama_seq_id sequence_ = 0;
+};
+
+}  // namespace aqua::llama_example

@@ -1,0 +1,46 @@
+// The command line of llama_cpp: what people give, and what the main process gives to the
+// processes that it starts.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string_view>
+
+namespace aqua::llama_example {
+
+struct Options {
+  enum class Role : std::uint8_t { engine, coordinator, lender };
+
+  Role role = Role::engine;
+  bool help = false;
+  // --- for people ---
+  std::filesystem::path model{};  // empty: $AQUA_LLAMA_MODEL
+  unsigned conversations = 40;
+  unsigned slots = 6;            // sequences that the KV cache holds
+  unsigned prompt_tokens = 160;  // the mean; they lie between half and three halves of it
+  unsigned output_tokens = 48;   // of each conversation
+  unsigned slice = 12;           // tokens between two preemptions
+  unsigned context = 2000;       // tokens at which resuming is timed
+  unsigned rounds = 15;          // of that; 0: leave it out
+  unsigned recomputations = 3;   // of that
+  unsigned threads = 1;          // of llama.cpp
+  bool recompute = true;         // also the run that drops and recomputes
+  bool flip = false;             // damage one byte, to see that it is noticed
+  std::filesystem::path json{};
+  std::filesystem::path coordinator{};  // the daemon's program; empty: looked for
+  // --- for the other roles ---
+  std::filesystem::path directory{};  // of sockets and data; private to the run
+  std::size_t lend_bytes = 0;
+  pid_t parent = 0;
+};
+
+inline constexpr std::size_t kSlabBytes = std::size_t{8} << 20;
+
+// Throws Failure naming the argument and what it should be.
+[[nodiscard]] Options parse_options(std::span<const char* const> arguments);
+[[nodiscard]] std::string_view usage();
+
+}  // namespace aqua::llama_example

@@ -1,0 +1,30 @@
+// What a run amounts to: a table for people, JSON for programs, and the verdict.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "options.hpp"
+#include "schedule.hpp"
+#include "tensor_parking.hpp"
+
+namespace aqua::llama_example {
+
+struct Outcome {
+  const Options& options;
+  const Model& model;
+  const std::vector<Request>& requests;
+  Served unpreempted{}, tensors{}, memory{};
+  std::optional<Served> recomputed{};
+  TensorParking::Stats parking{};
+  nlohmann::json reclaim{}, blocks{}, resuming{};  // null where there was none
+};
+
+[[nodiscard]] nlohmann::json to_json(const Outcome& outcome);
+void print_summary(const nlohmann::json& report);
+// What was asked of the run and is not so; empty when it went well.
+[[nodiscard]] std::vector<std::string> complaints(const nlohmann::json& report);
+
+}  // namespace aqua::llama_example

@@ -1,0 +1,24 @@
+// Sets of measurements as JSON.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "samples.hpp"
+
+namespace aqua::llama_example {
+
+[[nodiscard]] inline nlohmann::json summary(const std::vector<double>& samples) {
+  if (samples.empty()) return nullptr;
+  return {{"median", bench::median(samples)},      {"p10", bench::quantile(samples, 0.1)},
+          {"p99", bench::quantile(samples, 0.99)}, {"min", bench::quantile(samples, 0)},
+          {"max", bench::quantile(samples, 1)},    {"samples", samples.size()}};
+}
+
+// Of sets measured in alternation.
+[[nodiscard]] inline double median_ratio(const std::vector<double>& over,
+                                         const std::vector<double>& under) {
+  return bench::median(bench::ratios(over, under));
+}
+
+}  // namespace aqua::llama_example

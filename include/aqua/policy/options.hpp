@@ -1,0 +1,49 @@
+// What a scheduler is made with. The same options serve every policy, so that policies are
+// compared on equal terms.
+#pragma once
+
+#include <cstdint>
+
+#include "aqua/types.hpp"
+
+namespace aqua::policy {
+
+// How a preempted sequence gets its KV back.
+enum class PreemptBy : std::uint8_t {
+  swap,       // copied out and in; by recomputation only where the swap space is full
+  recompute,  // dropped and computed again
+  cheaper,    // whichever the two costs below call cheaper for the sequence at hand
+};
+
+struct SchedulerOptions {
+  // B: tokens that one iteration computes at most, prefill and decode together. The chunk of
+  // chunked prefill. At least 2.
+  std::uint32_t budget_tokens = 512;
+  // Sequences in one iteration at most (buffers, CUDA graphs of the engine). 0: no limit but B.
+  std::uint32_t max_sequences = 0;
+  // n: iterations in a time slice of las and cfs. Longer: fewer page-outs, longer waits.
+  std::uint32_t slice_iterations = 64;
+  // Of B, what decodes may not take while a prefill is runnable (las, cfs): d stays below
+  // B - min_prefill_tokens + 1. The paper's "below B" is 1, which lets a prompt trickle in by the
+  // token; with a share no prompt's first token waits for decodes. Taken as B / 2 at most.
+  std::uint32_t min_prefill_tokens = 64;
+
+  std::uint32_t block_tokens = 16;         // tokens in a block
+  std::uint32_t device_blocks = 0;         // KV blocks of the device; must be given
+  std::uint32_t swap_blocks = UINT32_MAX;  // the swap space's; shared with no one that we know of
+
+  // swap for las, cfs and vtc is what the paper does; vLLM's default is recompute.
+  PreemptBy preempt_by = PreemptBy::swap;
+  // For `cheaper`: time to compute one token again, to copy one block one way.
+  double recompute_seconds_per_token = 0;
+  double swap_seconds_per_block = 0;
+
+  // las and cfs schedule as fcfs does (nobody is preempted for fairness) while swapped state is on
+  // `slow_tier`, or would go there (Aqua, section 7: paging over PCIe costs more than it gives).
+  bool fcfs_on_slow_tier = true;
+  Tier slow_tier = Tier::host;
+  // Where a page-out would land, until set_swap_tier() says otherwise.
+  Tier swap_tier = Tier::peer;
+};
+
+}  // namespace aqua::policy

@@ -1,0 +1,39 @@
+"""libaqua for Python: KV-cache offload into neighbouring GPUs' spare memory.
+
+    with aqua_kv.Runtime.open(device="cuda:0", max_peer_bytes=8 << 30) as rt:
+        layout = aqua_kv.Layout.from_arrays(kv_planes)   # anything with __cuda_array_interface__
+        swap = rt.allocate(layout.packed_bytes(len(blocks)), "seq 42")
+        rt.offload(layout, blocks, swap, stream)         # one call for all layers
+        rt.fetch(swap, layout, other_blocks, stream).wait()
+
+Names and meanings are those of the C++ headers; the KV bytes never pass through Python.
+"""
+
+from ._callbacks import Callbacks, LogLevel, PinnedTensor
+from ._errors import Code, Error
+from ._types import Access, Tier
+from ._version import __version__, has_feature, library_path, library_version
+from .device import DeviceArray, DeviceBytes
+from .layout import Layout
+from .lending import Holder, Reclaim, ReclaimProgress
+from .northbound import (
+    BudgetReason,
+    LoadBand,
+    LoadProfile,
+    LoadReport,
+    MemoryBudget,
+    ProducerOptions,
+)
+from .pool import ElasticPool
+from .runtime import EmulatedGpu, Runtime
+from .status import RuntimeStatus, TierStatus
+from .tensor import AquaTensor, Pin
+from .transfer import Ticket
+
+__all__ = [
+    "Access", "AquaTensor", "BudgetReason", "Callbacks", "Code", "DeviceArray", "DeviceBytes",
+    "ElasticPool", "EmulatedGpu", "Error", "Holder", "Layout", "LoadBand", "LoadProfile",
+    "LoadReport", "LogLevel", "MemoryBudget", "Pin", "PinnedTensor", "ProducerOptions", "Reclaim",
+    "ReclaimProgress", "Runtime", "RuntimeStatus", "Ticket", "Tier", "TierStatus", "__version__",
+    "has_feature", "library_path", "library_version",
+]

@@ -1,0 +1,147 @@
+"""Finds libaqua.so and declares its calls.
+
+Looked for in this order; the first that is there is taken, and what is wrong with it is told
+instead of another being tried:
+  1. the path in AQUA_LIBRARY
+  2. the one bundled in the wheel (aqua_kv/lib)
+  3. the system's libaqua.so.0
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from ctypes import POINTER, c_char_p, c_int, c_size_t, c_uint32, c_void_p
+from pathlib import Path
+from typing import Any
+
+from . import _structs as s
+
+SONAME = "libaqua.so.0"
+
+
+def find() -> str:
+    """Path or soname of the library to load."""
+    named = os.environ.get("AQUA_LIBRARY")
+    if named:
+        return named
+    bundled = Path(__file__).parent / "lib" / SONAME
+    return str(bundled) if bundled.exists() else SONAME
+
+
+def load() -> ctypes.CDLL:
+    path = find()
+    try:
+        # CDLL, not PyDLL: every call lets go of the GIL, so that one that waits stops nobody and
+        # a callback never waits for a thread that is inside a call.
+        library = ctypes.CDLL(path)
+    except OSError as error:
+        raise ImportError(
+            f"libaqua cannot be loaded: {error}. Set AQUA_LIBRARY to a libaqua.so, install the "
+            "Debian package libaqua0, or use a wheel built with AQUA_LIBRARY set"
+        ) from None
+    if not hasattr(library, "aqua_version"):
+        raise ImportError(f"{path} is no libaqua: it has no aqua_version")
+    return library
+
+
+_OUT_SIZE = POINTER(c_size_t)
+_OUT_INT = POINTER(c_int)
+_OUT_POINTER = POINTER(c_void_p)
+_PLANES = POINTER(c_void_p)
+
+# What returns an error object, and its parameters. c_void_p stands for memory of the caller's.
+CALLS: "dict[str, list[Any]]" = {
+    "aqua_runtime_open": [POINTER(s.CRuntimeOptions), POINTER(s.RuntimeHandle)],
+    "aqua_runtime_close": [s.RuntimeHandle],
+    "aqua_runtime_get_status": [s.RuntimeHandle, POINTER(s.CRuntimeStatus)],
+    "aqua_runtime_tick": [s.RuntimeHandle],
+    "aqua_runtime_lend": [s.RuntimeHandle, c_size_t],
+    "aqua_runtime_reclaim": [s.RuntimeHandle, c_size_t, c_uint32, POINTER(s.ReclaimHandle)],
+    "aqua_runtime_set_profile": [
+        s.RuntimeHandle, POINTER(s.CLoadProfile), POINTER(s.CProducerOptions),
+    ],
+    "aqua_runtime_report": [s.RuntimeHandle, POINTER(s.CLoadReport)],
+    "aqua_runtime_budget": [s.RuntimeHandle, POINTER(s.CMemoryBudget)],
+    "aqua_tensor_allocate": [s.RuntimeHandle, POINTER(s.CTensorOptions), POINTER(s.TensorHandle)],
+    "aqua_tensor_free": [s.TensorHandle],
+    "aqua_tensor_get_tier": [s.TensorHandle, POINTER(c_uint32)],
+    "aqua_tensor_get_info": [s.TensorHandle, POINTER(s.CTensorInfo)],
+    "aqua_tensor_pin": [
+        s.TensorHandle, c_uint32, c_size_t, c_size_t, c_size_t, POINTER(s.PinHandle), _OUT_POINTER,
+    ],
+    "aqua_pin_get_info": [s.PinHandle, POINTER(s.CPinInfo)],
+    "aqua_pin_release": [s.PinHandle],
+    "aqua_pin_release_on": [s.PinHandle, c_size_t],
+    "aqua_layout_create": [POINTER(s.CLayoutSpec), POINTER(s.LayoutHandle)],
+    "aqua_layout_create_mha": [
+        POINTER(s.CPagedShape), c_uint32, c_uint32, _PLANES, _PLANES, POINTER(s.LayoutHandle),
+    ],
+    "aqua_layout_create_mla": [POINTER(s.CPagedShape), c_uint32, _PLANES, POINTER(s.LayoutHandle)],
+    "aqua_layout_free": [s.LayoutHandle],
+    "aqua_layout_get_info": [s.LayoutHandle, POINTER(s.CLayoutInfo)],
+    "aqua_layout_packed_bytes": [s.LayoutHandle, c_size_t, _OUT_SIZE],
+    "aqua_layout_packed_offset": [
+        s.LayoutHandle, c_uint32, c_uint32, c_size_t, c_size_t, _OUT_SIZE,
+    ],
+    "aqua_offload": [
+        s.LayoutHandle, c_void_p, c_size_t, s.TensorHandle, c_size_t, c_size_t,
+        POINTER(s.TicketHandle),
+    ],
+    "aqua_fetch": [
+        s.LayoutHandle, c_void_p, c_size_t, s.TensorHandle, c_size_t, c_size_t,
+        POINTER(s.TicketHandle),
+    ],
+    "aqua_ticket_done": [s.TicketHandle, _OUT_INT],
+    "aqua_ticket_wait": [s.TicketHandle],
+    "aqua_ticket_layer_done": [s.TicketHandle, c_uint32, _OUT_INT],
+    "aqua_ticket_cancel": [s.TicketHandle],
+    "aqua_ticket_get_bytes": [s.TicketHandle, _OUT_SIZE],
+    "aqua_ticket_free": [s.TicketHandle],
+    "aqua_reclaim_get_progress": [s.ReclaimHandle, POINTER(s.CReclaimProgress)],
+    "aqua_reclaim_get_holder": [s.ReclaimHandle, c_size_t, POINTER(s.CHolder)],
+    "aqua_reclaim_wait": [s.ReclaimHandle, POINTER(s.CReclaimProgress)],
+    "aqua_reclaim_free": [s.ReclaimHandle],
+    "aqua_pool_create": [s.RuntimeHandle, POINTER(s.CPoolOptions), POINTER(s.PoolHandle)],
+    "aqua_pool_free": [s.PoolHandle],
+    "aqua_pool_get_plane": [s.PoolHandle, c_size_t, _OUT_POINTER],
+    "aqua_pool_get_info": [s.PoolHandle, POINTER(s.CPoolInfo)],
+    "aqua_pool_lend": [s.PoolHandle, c_size_t, c_size_t],
+    "aqua_emulated_allocate": [
+        s.RuntimeHandle, c_size_t, POINTER(s.MemoryHandle), _OUT_POINTER,
+    ],
+    "aqua_emulated_free": [s.MemoryHandle],
+    "aqua_emulated_stream_create": [s.RuntimeHandle, _OUT_SIZE],
+    "aqua_emulated_stream_destroy": [s.RuntimeHandle, c_size_t],
+    "aqua_emulated_synchronize": [s.RuntimeHandle, c_size_t],
+    "aqua_emulated_write": [s.RuntimeHandle, c_size_t, c_void_p, c_void_p, c_size_t],
+    "aqua_emulated_read": [s.RuntimeHandle, c_size_t, c_void_p, c_void_p, c_size_t],
+    "aqua_emulated_launch": [s.RuntimeHandle, c_size_t, s.KernelFunction, c_void_p],
+}
+
+# What returns something else.
+QUERIES: "dict[str, tuple[Any, list[Any]]]" = {
+    "aqua_error_code": (c_uint32, [c_void_p]),
+    "aqua_error_message": (c_char_p, [c_void_p]),
+    "aqua_error_free": (None, [c_void_p]),
+    "aqua_code_name": (c_char_p, [c_uint32]),
+    "aqua_version": (c_uint32, []),
+    "aqua_version_string": (c_char_p, []),
+    "aqua_has_feature": (c_int, [c_char_p]),
+    "aqua_emulated_view": (c_void_p, [c_void_p]),
+}
+
+
+def declare(library: ctypes.CDLL) -> ctypes.CDLL:
+    for name, parameters in CALLS.items():
+        function = getattr(library, name)
+        function.argtypes = parameters
+        function.restype = c_void_p
+    for name, (result, parameters) in QUERIES.items():
+        function = getattr(library, name)
+        function.argtypes = parameters
+        function.restype = result
+    return library
+
+
+lib: Any = declare(load())

@@ -1,0 +1,257 @@
+"""The runtime: libaqua in one process, for one device."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Optional, Type
+
+from . import _callbacks
+from . import _structs as s
+from ._blocks import BlockList, to_uint32
+from ._callbacks import Callbacks
+from ._errors import raise_error
+from ._library import lib
+from ._numbers import Stream, native_stream, size, text, uint32
+from ._state import State
+from .layout import Layout
+from .lending import Reclaim
+from .northbound import LoadProfile, LoadReport, MemoryBudget, ProducerOptions
+from .status import RuntimeStatus
+from .tensor import AquaTensor
+from .transfer import Ticket
+
+
+@dataclass(frozen=True)
+class EmulatedGpu:
+    """How an emulated GPU ("emu:N") behaves. Ignored for other devices."""
+
+    total_bytes: int = 0  # 0: 1 GiB
+    seed: int = 0  # 0: 1
+    link_bytes_per_second: int = 0  # 0: as fast as the host copies
+    hostile: bool = False  # for tests: seeded delays, closed memory, slow remapping
+
+
+class Runtime:
+    """Lends the device's spare memory to neighbours, borrows theirs, and keeps AquaTensors in the
+    fastest memory there is.
+
+    Threads: every method may be called concurrently; those that wait say so, and let go of the
+             GIL as every call does.
+    Fork:    in a forked child every object of the parent raises FAILED_PRECONDITION; the child
+             opens a runtime of its own.
+    """
+
+    def __init__(self, state: State) -> None:
+        """Runtime.open() makes one."""
+        self._state = state
+        self._handle = state.handle
+
+    @classmethod
+    def open(
+        cls,
+        *,
+        device: str = "",
+        coordinator: str = "",
+        name: str = "",
+        domain: str = "",
+        socket_directory: str = "",
+        host_bytes: int = 0,
+        max_peer_bytes: int = 0,
+        local_bytes: int = 0,
+        slab_bytes: int = 0,
+        reclaim_deadline_ms: int = 0,
+        callbacks_in_tick: bool = False,
+        callbacks: Optional[Callbacks] = None,
+        emulated: Optional[EmulatedGpu] = None,
+    ) -> "Runtime":
+        """Blocks until the host tier is touched (about 0.3 s a GiB), not for the coordinator.
+
+        device            "emu:N" or "cuda:N"; empty: $AQUA_DEVICE, else "emu:0"
+        coordinator       "unix:PATH", "HOST:PORT" or "none"; empty: $AQUA_COORDINATOR, else "none"
+        name              for people; empty: the program's name
+        domain            NVLink domain; empty: the server's only one
+        socket_directory  empty: $XDG_RUNTIME_DIR/aqua, else /tmp/aqua-UID
+        host_bytes        host tier, taken and touched now. 0: 256 MiB
+        max_peer_bytes    the most to borrow; 0: nothing
+        local_bytes       of this device's own memory, for tensors
+        slab_bytes        of what is lent. 0: 64 MiB
+        reclaim_deadline_ms  for reclaims that reports decide. 0: 2000
+        callbacks_in_tick    callbacks run in tick()
+        """
+        options = s.CRuntimeOptions(
+            device=text(device),
+            coordinator=text(coordinator),
+            name=text(name),
+            domain=text(domain),
+            socket_directory=text(socket_directory),
+            host_bytes=size(host_bytes, "host_bytes"),
+            max_peer_bytes=size(max_peer_bytes, "max_peer_bytes"),
+            local_bytes=size(local_bytes, "local_bytes"),
+            slab_bytes=size(slab_bytes, "slab_bytes"),
+            reclaim_deadline_ms=uint32(reclaim_deadline_ms, "reclaim_deadline_ms"),
+            callbacks_in_tick=int(callbacks_in_tick),
+        )
+        given: Any = options
+        if emulated is not None:
+            given.emulated = ctypes.pointer(
+                s.CEmulatedGpu(
+                    total_bytes=size(emulated.total_bytes, "total_bytes"),
+                    seed=size(emulated.seed, "seed"),
+                    link_bytes_per_second=size(emulated.link_bytes_per_second, "link"),
+                    hostile=int(emulated.hostile),
+                )
+            )
+        key = 0
+        if callbacks is not None:
+            key = _callbacks.register(callbacks)
+            given.callbacks = ctypes.pointer(_callbacks.to_c(callbacks, key))
+        handle = s.RuntimeHandle()
+        error = lib.aqua_runtime_open(options, handle)
+        if error:
+            _callbacks.forget(key)
+            raise_error(error)
+        return cls(State(handle, key))
+
+    def close(self) -> None:
+        """Releases its pins, frees its tensors, pools and emulated memory, gives back what is
+        leased, withdraws what is offered, leaves. No work may be in flight on its pools and its
+        emulated memory. Waits for calls of other threads, and for about a second at most beyond.
+        Does nothing when it is closed; FAILED_PRECONDITION in one of its callbacks."""
+        self._state.close()
+
+    @property
+    def closed(self) -> bool:
+        return not self._state.open
+
+    def allocate(
+        self, bytes: int, name: str = "", *, discardable: bool = False, host_only: bool = False
+    ) -> AquaTensor:
+        """A tensor. `discardable`: no exit reserved; may be dropped (DATA_LOSS) when memory is
+        reclaimed. `host_only`: keep to the host tier. RESOURCE_EXHAUSTED says what is free where."""
+        length = size(bytes, "bytes")
+        options = s.CTensorOptions(
+            bytes=length, name=text(name), discardable=int(discardable), host_only=int(host_only)
+        )
+        handle = s.TensorHandle()
+        error = lib.aqua_tensor_allocate(self._handle, options, handle)
+        if error:
+            raise_error(error)
+        return AquaTensor(self, handle, length)
+
+    def offload(
+        self,
+        layout: Layout,
+        blocks: BlockList,
+        tensor: AquaTensor,
+        stream: Stream = 0,
+        offset: int = 0,
+    ) -> Ticket:
+        """Queues the move of the listed blocks to the tensor, from `offset` on, in the layout's
+        packed form: after the work posted to `stream` before, before what is posted afterwards.
+        INVALID_ARGUMENT: a block number twice or too large, more bytes than the tensor has from
+        `offset` on, a stream of another device. DATA_LOSS: the tensor's bytes are gone."""
+        return self._move(lib.aqua_offload, layout, blocks, tensor, stream, offset)
+
+    def fetch(
+        self,
+        tensor: AquaTensor,
+        layout: Layout,
+        blocks: BlockList,
+        stream: Stream = 0,
+        offset: int = 0,
+    ) -> Ticket:
+        """The other way: from the tensor to the listed blocks."""
+        if layout.read_only:
+            raise ValueError("fetch: an array of the layout is read-only")
+        return self._move(lib.aqua_fetch, layout, blocks, tensor, stream, offset)
+
+    def _move(
+        self,
+        call: Any,
+        layout: Layout,
+        blocks: BlockList,
+        tensor: AquaTensor,
+        stream: Stream,
+        offset: int,
+    ) -> Ticket:
+        if tensor._runtime is not self:
+            raise ValueError("the tensor belongs to another runtime")
+        keep, address, count = to_uint32(blocks)
+        start = size(offset, "offset")
+        handle = s.TicketHandle()
+        error = call(
+            layout._handle, address, count, tensor._handle, start, native_stream(stream), handle
+        )
+        del keep  # the list is not needed once the call returns
+        if error:
+            raise_error(error)
+        return Ticket(handle, layout)
+
+    def lend(self, bytes: int) -> None:
+        """Takes `bytes` of the device's free memory, rounded down to slabs, and offers it.
+        RESOURCE_EXHAUSTED when the device has less free."""
+        error = lib.aqua_runtime_lend(self._handle, size(bytes, "bytes"))
+        if error:
+            raise_error(error)
+
+    def reclaim(self, bytes: int, deadline_ms: int) -> Reclaim:
+        """Wants `bytes` of lent memory back within deadline_ms; more than is lent means all."""
+        handle = s.ReclaimHandle()
+        error = lib.aqua_runtime_reclaim(
+            self._handle, size(bytes, "bytes"), uint32(deadline_ms, "deadline_ms"), handle
+        )
+        if error:
+            raise_error(error)
+        return Reclaim(handle, None)
+
+    def set_profile(self, profile: LoadProfile, options: Optional[ProducerOptions] = None) -> None:
+        """From now on report() decides when to lend and when to reclaim."""
+        producer = options.to_c() if options is not None else None
+        error = lib.aqua_runtime_set_profile(self._handle, profile.to_c(), producer)
+        if error:
+            raise_error(error)
+
+    def report(self, report: LoadReport) -> None:
+        """The engine's load, about once a second. INVALID_ARGUMENT when it cannot be true."""
+        error = lib.aqua_runtime_report(self._handle, report.to_c())
+        if error:
+            raise_error(error)
+
+    def budget(self) -> MemoryBudget:
+        budget = s.CMemoryBudget()
+        error = lib.aqua_runtime_budget(self._handle, budget)
+        if error:
+            raise_error(error)
+        return MemoryBudget.from_c(budget)
+
+    def tick(self) -> None:
+        """Call it once every few iterations. Runs callbacks that wait, where they are to run
+        here."""
+        error = lib.aqua_runtime_tick(self._handle)
+        if error:
+            raise_error(error)
+
+    def status(self) -> RuntimeStatus:
+        told = s.CRuntimeStatus()
+        error = lib.aqua_runtime_get_status(self._handle, told)
+        if error:
+            raise_error(error)
+        return RuntimeStatus.from_c(told)
+
+    def __enter__(self) -> "Runtime":
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        trace: Optional[TracebackType],
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        state = getattr(self, "_state", None)
+        if state is not None:
+            state.drop()

@@ -1,0 +1,151 @@
+"""Structs and calls as Python has them against the headers: by the C compiler, and by reading."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from aqua_kv import Code, Tier, _errors, _library, _structs, northbound
+from aqua_kv._library import lib
+
+INCLUDE = Path(os.environ.get("AQUA_INCLUDE", Path(__file__).parents[2] / "include"))
+HEADERS = [*sorted((INCLUDE / "aqua/c").glob("*.h")), INCLUDE / "aqua/aqua_emulated.h"]
+
+STRUCTS = {
+    "aqua_memory_budget": _structs.CMemoryBudget, "aqua_load_report": _structs.CLoadReport,
+    "aqua_load_profile": _structs.CLoadProfile, "aqua_load_band": _structs.CLoadBand,
+    "aqua_producer_options": _structs.CProducerOptions,
+    "aqua_emulated_gpu": _structs.CEmulatedGpu, "aqua_pinned_tensor": _structs.CPinnedTensor,
+    "aqua_callbacks": _structs.CCallbacks, "aqua_runtime_options": _structs.CRuntimeOptions,
+    "aqua_tier_status": _structs.CTierStatus, "aqua_runtime_status": _structs.CRuntimeStatus,
+    "aqua_tensor_options": _structs.CTensorOptions, "aqua_tensor_info": _structs.CTensorInfo,
+    "aqua_pin_info": _structs.CPinInfo, "aqua_layout_spec": _structs.CLayoutSpec,
+    "aqua_paged_shape": _structs.CPagedShape, "aqua_layout_info": _structs.CLayoutInfo,
+    "aqua_reclaim_progress": _structs.CReclaimProgress, "aqua_holder": _structs.CHolder,
+    "aqua_pool_options": _structs.CPoolOptions, "aqua_pool_info": _structs.CPoolInfo,
+    "aqua_runtime": _structs.RuntimeHandle, "aqua_tensor": _structs.TensorHandle,
+    "aqua_pin": _structs.PinHandle, "aqua_layout": _structs.LayoutHandle,
+    "aqua_ticket": _structs.TicketHandle, "aqua_reclaim": _structs.ReclaimHandle,
+    "aqua_pool": _structs.PoolHandle, "aqua_emulated_memory": _structs.MemoryHandle,
+}
+
+
+def headers() -> str:
+    text = "\n".join(header.read_text() for header in HEADERS)
+    return re.sub(r"/\*.*?\*/", "", text, flags=re.S)
+
+
+def prototypes() -> "dict[str, list[str]]":
+    """Each function of the headers, with its parameters as written."""
+    found = {}
+    for match in re.finditer(r"AQUA_(?:API|CALL)\s[^;{]*?\b(aqua_\w+)\(([^;]*)\);", headers()):
+        parameters, depth, word = [], 0, ""
+        for c in match.group(2) + ",":
+            depth += (c == "(") - (c == ")")
+            if c == "," and depth == 0:
+                parameters.append(" ".join(word.split()))
+                word = ""
+            else:
+                word += c
+        found[match.group(1)] = [] if parameters == ["void"] else parameters
+    return found
+
+
+def test_every_function_of_the_headers_is_declared_and_no_other():
+    assert sorted(prototypes()) == sorted([*_library.CALLS, *_library.QUERIES])
+
+
+def test_every_struct_of_the_headers_is_known():
+    assert set(re.findall(r"typedef struct (aqua_\w+) \{", headers())) == set(STRUCTS)
+
+
+@pytest.mark.parametrize("name", sorted([*_library.CALLS, *_library.QUERIES]))
+def test_parameters_are_of_the_same_kind(name):
+    ours = _library.CALLS.get(name) or _library.QUERIES.get(name, (None, []))[1]
+    theirs = prototypes()[name]
+    assert len(ours) == len(theirs)
+    for declared, written in zip(ours, theirs):
+        assert kind_of_ctype(declared) == kind_of_c(written), written
+
+
+def kind_of_c(written: str) -> str:
+    if "(*" in written:
+        return "function"
+    pointer = re.match(r"(?:const )?(?:struct )?(\w+)(?: const)?\s*\*", written)
+    if pointer:
+        base = pointer.group(1)
+        if written.count("*") == 2 or base in ("void", "uint32_t", "size_t", "int", "aqua_error",
+                                              "aqua_tier", "aqua_stream", "char"):
+            return "pointer"
+        return "pointer to " + base
+    base = written.rsplit(" ", 1)[0].replace("const ", "")
+    return {"aqua_stream": "size_t", "aqua_access": "uint32_t", "aqua_code": "uint32_t"}.get(base, base)
+
+
+def kind_of_ctype(declared) -> str:
+    names = {struct: name for name, struct in STRUCTS.items()}
+    if declared in names:
+        return names[declared]
+    if declared in (ctypes.c_void_p, ctypes.c_char_p):
+        return "pointer"
+    if declared is _structs.KernelFunction:
+        return "function"
+    if hasattr(declared, "contents"):
+        base = declared._type_
+        return "pointer to " + names[base] if base in names else "pointer"
+    return {ctypes.c_size_t: "size_t", ctypes.c_uint32: "uint32_t", ctypes.c_int: "int"}[declared]
+
+
+def test_the_compiler_finds_every_field_where_python_has_it(tmp_path):
+    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    if compiler is None:
+        pytest.skip("no C compiler")
+    lines = ['#include "aqua/aqua_emulated.h"']
+    for name, struct in STRUCTS.items():
+        # A newer header may have more at the end; what is there stays where it is.
+        lines.append(f"_Static_assert(sizeof({name}) >= {ctypes.sizeof(struct)}, \"{name}\");")
+        if not hasattr(struct, "struct_size"):
+            lines.append(f"_Static_assert(sizeof({name}) == {ctypes.sizeof(struct)}, \"{name}\");")
+        for field, _ in struct._fields_:
+            place = getattr(struct, field)
+            lines.append(
+                f"_Static_assert(offsetof({name}, {field}) == {place.offset} && "
+                f"sizeof((({name}*)0)->{field}) == {place.size}, \"{name}.{field}\");"
+            )
+    for code in Code:
+        lines.append(f'_Static_assert(AQUA_{code.name} == {code.value}, "{code.name}");')
+    for tier in Tier:
+        lines.append(f'_Static_assert(AQUA_TIER_{tier.name} == {tier.value}, "{tier.name}");')
+    for reason in northbound.BudgetReason:
+        lines.append(f'_Static_assert(AQUA_BUDGET_{reason.name} == {reason.value}, "reason");')
+    source = tmp_path / "check.c"
+    source.write_text("\n".join(lines) + "\n")
+    told = subprocess.run(
+        [compiler, "-std=c11", "-fsyntax-only", f"-I{INCLUDE}", str(source)],
+        capture_output=True, text=True,
+    )
+    assert told.returncode == 0, told.stderr
+
+
+def test_every_code_has_the_librarys_name():
+    for code in Code:
+        assert lib.aqua_code_name(code).decode() == code.name.lower()
+    assert lib.aqua_code_name(len(Code)) == b"unknown"
+
+
+def test_a_code_of_a_newer_library_is_still_an_error(monkeypatch):
+    class Newer:
+        aqua_error_code = staticmethod(lambda error: 99)
+        aqua_error_message = staticmethod(lambda error: b"later")
+        aqua_error_free = staticmethod(lambda error: None)
+
+    monkeypatch.setattr(_errors, "lib", Newer)
+    with pytest.raises(_errors.Error) as raised:
+        _errors.raise_error(1)
+    assert raised.value.code is Code.INTERNAL and raised.value.message == "later"

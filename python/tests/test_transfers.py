@@ -1,0 +1,194 @@
+"""Blocks go out and come back, and every byte is compared."""
+
+from __future__ import annotations
+
+import array
+import threading
+
+import numpy as np
+import pytest
+from kv_cache import KvCache, order, same
+
+import aqua_kv
+from aqua_kv import Code, Error, emulated
+
+
+@pytest.mark.parametrize(
+    "as_list",
+    [
+        list,
+        tuple,
+        lambda b: np.array(b, np.int32),
+        lambda b: np.array(b, np.uint32),
+        lambda b: np.array(b, np.int64),
+        lambda b: np.repeat(np.array(b, np.int32), 2)[::2],
+        lambda b: np.array(b, ">u4"),
+        lambda b: array.array("H", b),
+        lambda b: np.array(b, np.uint32).newbyteorder("=").copy(),
+    ],
+)
+def test_blocks_named_in_any_way_come_back_elsewhere(runtime, as_list):
+    cache = KvCache(runtime)
+    before = cache.read()
+    out, back = order(20, 64, 1), order(20, 64, 2)
+    with cache.layout() as layout, runtime.allocate(layout.packed_bytes(20), "seq") as tensor:
+        sent = runtime.offload(layout, as_list(out), tensor)
+        assert sent.bytes == layout.packed_bytes(20)
+        sent.wait()
+        cache.write(np.zeros(cache.shape, np.uint8))
+        runtime.fetch(tensor, layout, as_list(back)).wait()
+    assert same(cache.read(), back, before, out)
+
+
+def test_only_the_listed_blocks_are_written(runtime):
+    cache = KvCache(runtime)
+    before = cache.read()
+    layout = cache.layout()
+    tensor = runtime.allocate(layout.packed_bytes(2))
+    runtime.offload(layout, [1, 2], tensor)
+    runtime.fetch(tensor, layout, [3, 4]).wait()
+    after = cache.read()
+    others = [b for b in range(64) if b not in (3, 4)]
+    assert same(after, others, before, others) and same(after, [3, 4], before, [1, 2])
+
+
+def test_the_packed_form_is_what_packed_offset_says(runtime):
+    cache = KvCache(runtime)
+    before = cache.read()
+    layout = cache.layout(planes_per_layer=2)
+    assert (layout.layers, layout.planes_per_layer, layout.block_count) == (2, 2, 64)
+    assert (layout.block_bytes, layout.bytes_per_block) == (4096, 4 * 4096)
+    tensor = runtime.allocate(100 + layout.packed_bytes(3))
+    runtime.offload(layout, [9, 4, 7], tensor, offset=100).wait()
+    packed = np.empty(tensor.bytes, np.uint8)
+    with tensor.pin() as pin:
+        emulated.read(runtime, pin, packed)
+    for layer in range(2):
+        for plane in range(2):
+            for index, block in enumerate((9, 4, 7)):
+                at = 100 + layout.packed_offset(layer, plane, index, 3)
+                assert (packed[at : at + 4096] == before[2 * layer + plane, block]).all()
+
+
+def test_strided_planes_and_segments(runtime):
+    """Heads outermost: a block of a plane is two runs; planes interleave in one array."""
+    memory = emulated.allocate(runtime, 1 << 20)
+    before = np.random.default_rng(3).integers(0, 256, (2, 16, 2, 4096), dtype=np.uint8)
+    emulated.write(runtime, memory, before)
+    # [segment][block][plane][4096]
+    layout = aqua_kv.Layout.make(
+        [memory.data, memory.data + 4096], planes_per_layer=2, block_count=16, block_stride=8192,
+        segments_per_block=2, segment_bytes=4096, segment_stride=16 * 8192,
+    )
+    tensor = runtime.allocate(layout.packed_bytes(4))
+    runtime.offload(layout, [3, 1, 15, 8], tensor)
+    runtime.fetch(tensor, layout, [0, 2, 4, 6]).wait()
+    after = np.empty_like(before)
+    emulated.read(runtime, memory, after)
+    assert (after[:, [0, 2, 4, 6]] == before[:, [3, 1, 15, 8]]).all()
+
+
+def test_mha_and_mla_describe_the_same_bytes_as_make(runtime):
+    cache = KvCache(runtime)
+    mha = aqua_kv.Layout.mha(
+        cache.arrays[0::2], cache.arrays[1::2], block_count=64, tokens_per_block=16, kv_heads=2,
+        head_dim=64, element_bytes=2,
+    )
+    assert (mha.layers, mha.planes_per_layer, mha.bytes_per_block) == (2, 2, 4 * 4096)
+    mla = aqua_kv.Layout.mla(
+        cache.arrays, block_count=64, tokens_per_block=16, latent_dim=128, element_bytes=2
+    )
+    assert (mla.layers, mla.planes_per_layer, mla.bytes_per_block) == (4, 1, 4 * 4096)
+    before = cache.read()
+    tensor = runtime.allocate(mla.packed_bytes(5))
+    runtime.offload(mla, range(5), tensor)
+    runtime.fetch(tensor, mha, range(10, 15)).wait()  # the same planes in the same order
+    assert same(cache.read(), range(10, 15), before, range(5))
+
+
+def test_a_ticket_tells_how_far_it_is_and_waiting_lets_other_threads_run(runtime):
+    cache = KvCache(runtime)
+    layout = cache.layout()
+    tensor = runtime.allocate(layout.packed_bytes(8))
+    opened = threading.Event()
+    emulated.launch(runtime, lambda: assert_true(opened.wait(60)))
+    ticket = runtime.offload(layout, range(8), tensor)
+    assert not ticket.done() and not ticket.layer_done(0)
+    waiting = threading.Event()
+
+    def open_once_waited_for() -> None:
+        waiting.wait()
+        opened.set()
+
+    helper = threading.Thread(target=open_once_waited_for)
+    helper.start()
+    waiting.set()
+    ticket.wait()  # would never end if this thread kept the GIL
+    helper.join()
+    assert ticket.done() and ticket.layer_done(1)
+    with pytest.raises(Error) as raised:
+        ticket.layer_done(2)
+    assert raised.value.code is Code.INVALID_ARGUMENT
+
+
+def assert_true(value: bool) -> None:
+    assert value
+
+
+def test_a_cancelled_ticket_says_so(runtime):
+    cache = KvCache(runtime)
+    layout = cache.layout()
+    tensor = runtime.allocate(layout.packed_bytes(8))
+    opened = threading.Event()
+    emulated.launch(runtime, lambda: assert_true(opened.wait(60)))
+    ticket = runtime.offload(layout, range(8), tensor)
+    ticket.cancel()
+    opened.set()
+    with pytest.raises(Error) as raised:
+        ticket.wait()
+    assert raised.value.code is Code.CANCELLED
+
+
+def test_streams_order_what_is_posted_to_them(runtime):
+    cache = KvCache(runtime)
+    before = cache.read()
+    layout = cache.layout()
+    tensor = runtime.allocate(layout.packed_bytes(4))
+    with emulated.create_stream(runtime) as one, emulated.create_stream(runtime) as two:
+        sent = runtime.offload(layout, [0, 1, 2, 3], tensor, one)
+        # The tensor orders it after the write of the other stream.
+        back = runtime.fetch(tensor, layout, [4, 5, 6, 7], two)
+        back.wait()
+        assert sent.done()
+    assert same(cache.read(), [4, 5, 6, 7], before, [0, 1, 2, 3])
+
+
+def test_a_pin_is_an_array_of_the_device(runtime):
+    tensor = runtime.allocate(8192)
+    with tensor.pin(aqua_kv.Access.WRITE, offset=4096) as pin:
+        assert pin.bytes == 4096 and pin.tier is aqua_kv.Tier.HOST
+        interface = pin.__cuda_array_interface__
+        assert interface["data"] == (pin.data, False) and interface["shape"] == (4096,)
+        emulated.write(runtime, pin, np.arange(1024, dtype=np.uint32))
+    with tensor.pin(aqua_kv.Access.READ, offset=4096 + 4 * 1000, bytes=96) as pin:
+        assert pin.__cuda_array_interface__["data"][1]
+        got = np.empty(24, np.uint32)
+        emulated.read(runtime, pin, got)
+        assert (got == np.arange(1000, 1024)).all()
+        with pytest.raises(ValueError, match="read-only"):
+            emulated.write(runtime, pin, got)
+
+
+def test_kernels_run_in_order_and_see_device_memory(runtime):
+    memory = emulated.allocate(runtime, 4096)
+    data = memory.data
+    emulated.write(runtime, memory, bytes(range(256)))
+
+    def kernel() -> None:
+        view = emulated.view(data, 256)
+        view[:] = bytes(reversed(view))
+
+    emulated.launch(runtime, kernel)
+    got = bytearray(256)
+    emulated.read(runtime, memory, got)
+    assert got == bytes(reversed(range(256)))

@@ -1,0 +1,67 @@
+// What is simulated: a model and the server it runs on. Plain data, written as JSON
+// (examples/sim); spec_json.hpp reads it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+namespace aqua::sim {
+
+struct ModelSpec {
+  std::string name;
+  std::uint32_t layers = 0;
+  std::uint32_t heads = 0;
+  std::uint32_t kv_heads = 0;
+  std::uint32_t head_dim = 0;
+  std::uint32_t hidden = 0;
+  std::uint32_t ffn = 0;
+  bool gated_ffn = true;  // three matrices instead of two
+  std::uint32_t vocab = 0;
+  std::uint32_t bytes_per_value = 2;
+  // GPU name -> stem of compute/<stem>_mlp.csv with this model's own layer times.
+  std::map<std::string, std::string> measured{};
+  // The same of another model, and its shape, whose times are scaled by the roofline.
+  struct Donor {
+    std::string stem;
+  };
+  std::map<std::string, Donor> scaled{};
+
+  // Of one layer's four linear parts, in values.
+  [[nodiscard]] double layer_weights() const;
+  [[nodiscard]] double weight_bytes() const;  // all layers, embedding and head
+  // Of one token in all layers, in bytes.
+  [[nodiscard]] double kv_bytes_per_token() const;
+};
+
+struct GpuSpec {
+  std::string name;
+  double memory_bytes = 0;
+  double memory_bytes_per_second = 0;  // peak
+  double flops = 0;                    // peak, dense, of the model's type
+  // Of the peaks, where no measurement says better.
+  double memory_efficiency = 0.8;
+  double compute_efficiency = 0.7;
+};
+
+// latency + bytes / bandwidth, each way.
+struct LinkSpec {
+  double latency_s = 0;
+  double bytes_per_second = 0;
+  std::string source;  // "quoted: ...", "assumed: ..."; "measured: ..." once fitted
+  // network/<fit> under the profiles gives both where it is there.
+  std::string fit{};
+  unsigned devices_per_node = 2;
+};
+
+struct ServerSpec {
+  std::string name;
+  GpuSpec gpu;
+  LinkSpec nvlink;              // GPU to GPU
+  LinkSpec pcie;                // GPU to host
+  double staging_bytes = 64e6;  // window of gathered copies; two of them
+  double usable_memory = 0.9;   // of a GPU, by weights and KV cache
+  std::uint32_t kv_block_tokens = 16;
+};
+
+}  // namespace aqua::sim

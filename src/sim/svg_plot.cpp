@@ -1,0 +1,125 @@
+#include "sim/svg_plot.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iomanip>
+#include <sstream>
+
+#include "base/concat.hpp"
+
+namespace aqua::sim {
+namespace {
+
+constexpr double kWidth = 1060, kHeight = 300, kLeft = 60, kRight = 10, kTop = 10, kBottom = 40;
+
+struct Frame {
+  double x_min = 0, x_max = 1, y_max = 1;
+  [[nodiscard]] double x(double value) const {
+    return kLeft + (value - x_min) / (x_max - x_min) * (kWidth - kLeft - kRight);
+  }
+  [[nodiscard]] double y(double value) const {
+    return kHeight - kBottom - value / y_max * (kHeight - kTop - kBottom);
+  }
+};
+
+Frame frame_of(const Plot& plot) {
+  Frame frame;
+  bool any = false;
+  double least = 0, most = 0, high = 0;
+  for (const Series& series : plot.series) {
+    for (const auto& [x, y] : series.points) {
+      least = any ? std::min(least, x) : x;
+      most = any ? std::max(most, x) : x;
+      high = std::max(high, y);
+      any = true;
+    }
+  }
+  frame.x_min = least;
+  frame.x_max = most > least ? most : least + 1;
+  frame.y_max = high > 0 ? high * 1.05 : 1;
+  return frame;
+}
+
+void axes(std::ostringstream& out, const Frame& frame, const Plot& plot) {
+  const double y_step = tick_step(frame.y_max), x_step = tick_step(frame.x_max - frame.x_min);
+  for (double y = 0; y <= frame.y_max; y += y_step) {
+    out << "<line class=\"grid\" x1=\"" << kLeft << "\" x2=\"" << kWidth - kRight << "\" y1=\""
+        << frame.y(y) << "\" y2=\"" << frame.y(y) << "\"/><text x=\"" << kLeft - 6 << "\" y=\""
+        << frame.y(y) + 4 << "\" text-anchor=\"end\">" << concat(y) << "</text>";
+  }
+  for (double x = std::ceil(frame.x_min / x_step) * x_step; x <= frame.x_max; x += x_step) {
+    out << "<text x=\"" << frame.x(x) << "\" y=\"" << kHeight - kBottom + 18
+        << "\" text-anchor=\"middle\">" << concat(x) << "</text>";
+  }
+  out << "<text x=\"" << kWidth / 2 << "\" y=\"" << kHeight - 4 << "\" text-anchor=\"middle\">"
+      << escape_html(plot.x_label) << "</text>";
+}
+
+void polyline(std::ostringstream& out, const Frame& frame, const Series& series,
+              std::size_t index) {
+  out << "<polyline class=\"line s" << index << "\" stroke=\"" << series_colour(index)
+      << "\" points=\"";
+  for (std::size_t i = 0; i < series.points.size();) {
+    const double column = std::floor(frame.x(series.points[i].first));
+    double low = series.points[i].second, high = low;
+    for (; i < series.points.size() && std::floor(frame.x(series.points[i].first)) <= column; ++i) {
+      low = std::min(low, series.points[i].second);
+      high = std::max(high, series.points[i].second);
+    }
+    out << column << ',' << frame.y(low) << ' ';
+    if (high > low) out << column << ',' << frame.y(high) << ' ';
+  }
+  out << "\"><title>" << escape_html(series.name) << "</title></polyline>";
+}
+
+}  // namespace
+
+std::string series_colour(std::size_t index) {
+  return concat("var(--c", index % 8, ")");
+}
+
+std::string escape_html(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    switch (c) {
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '&':
+        out += "&amp;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      default:
+        out += c;
+    }
+  }
+  return out;
+}
+
+double tick_step(double range) {
+  const double rough = range / 5;
+  const double power = std::pow(10.0, std::floor(std::log10(rough)));
+  for (const double factor : {1.0, 2.0, 5.0}) {
+    if (factor * power >= rough) return factor * power;
+  }
+  return 10 * power;
+}
+
+std::string render_svg(const Plot& plot) {
+  const Frame frame = frame_of(plot);
+  std::ostringstream out;
+  out << std::fixed << std::setprecision(1);
+  out << "<h2>" << escape_html(plot.title) << " <small>(" << escape_html(plot.y_label)
+      << ")</small></h2>\n<svg viewBox=\"0 0 " << kWidth << ' ' << kHeight << "\" role=\"img\">";
+  axes(out, frame, plot);
+  for (std::size_t i = 0; i < plot.series.size(); ++i) polyline(out, frame, plot.series[i], i);
+  out << "</svg>\n";
+  return std::move(out).str();
+}
+
+}  // namespace aqua::sim

@@ -1,0 +1,29 @@
+// Line plots as inline SVG, coloured by the page's own variables (--c0 to --c7).
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace aqua::sim {
+
+struct Series {
+  std::string name;
+  std::vector<std::pair<double, double>> points;  // x ascending
+};
+struct Plot {
+  std::string title;
+  std::string x_label;
+  std::string y_label;
+  std::vector<Series> series;
+};
+
+// Lines of more points than the plot has columns keep each column's least and greatest value.
+[[nodiscard]] std::string render_svg(const Plot& plot);
+// "var(--c1)"
+[[nodiscard]] std::string series_colour(std::size_t index);
+[[nodiscard]] std::string escape_html(const std::string& text);
+// A round step that divides `range` into some five parts: 1, 2 or 5 times a power of ten.
+[[nodiscard]] double tick_step(double range);
+
+}  // namespace aqua::sim

@@ -1,0 +1,49 @@
+// Lines, columns and numbers of the text files that the simulator reads.
+#pragma once
+
+#include <charconv>
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "aqua/result.hpp"
+
+namespace aqua::sim {
+
+// One line after another without LF or CRLF; an empty last one is none.
+class Lines {
+ public:
+  explicit Lines(std::string_view text) : rest_(text) {}
+  // False at the end.
+  [[nodiscard]] bool next(std::string_view& line);
+  // Of the line last returned, from 1.
+  [[nodiscard]] std::size_t number() const noexcept { return number_; }
+
+ private:
+  std::string_view rest_;
+  std::size_t number_ = 0;
+};
+
+// invalid_argument "<file> line <n>: <what>".
+[[nodiscard]] Error line_error(std::string_view file, std::size_t line, std::string_view what);
+// In quotes, at most 40 characters, none that a terminal would obey.
+[[nodiscard]] std::string shown(std::string_view text);
+// The columns between the commas (no quoting), replacing what `columns` had.
+void split_columns(std::string_view line, std::vector<std::string_view>& columns);
+
+// Nothing unless all of `text` is such a number.
+template <typename Number>
+[[nodiscard]] std::optional<Number> parse_number(std::string_view text) {
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+// not_found when it cannot be opened, resource_exhausted over 4 GiB, data_loss when reading fails.
+[[nodiscard]] Result<std::string> read_file(const std::filesystem::path& path);
+
+}  // namespace aqua::sim

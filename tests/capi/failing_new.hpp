@@ -1,0 +1,22 @@
+// operator new that fails when it is told to, in the thread that says so; and a count of what is
+// alive. Link failing_new.cpp into a program to replace its operators.
+#pragma once
+
+#include <cstddef>
+
+namespace aqua::test {
+
+// While it lives, the allocation after `successes` others fails, once, in this thread.
+class FailingNew {
+ public:
+  explicit FailingNew(std::size_t successes);
+  ~FailingNew();
+  FailingNew(const FailingNew&) = delete;
+  FailingNew& operator=(const FailingNew&) = delete;
+  [[nodiscard]] bool failed() const;
+};
+
+// Of all threads.
+[[nodiscard]] std::ptrdiff_t live_allocations();
+
+}  // namespace aqua::test
