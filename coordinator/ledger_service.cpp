@@ -19,7 +19,7 @@ Error stopping() {
 
 ledger::Ledger recorded(const ledger::Limits& limits) {
   ledger::Ledger ledger(limits);
-  ledger.keep_changes();
+  ledger.track_rows();
   return ledger;
 }
 

@@ -7,7 +7,7 @@
 namespace aqua::coordinator {
 
 Result<Revision> Recorder::record(ledger::Ledger& ledger) {
-  if (!ledger.has_changes() && unwritten_.empty()) return revision_;
+  if (!ledger.has_dirty_rows() && unwritten_.empty()) return revision_;
   return write(ledger);
 }
 
@@ -18,11 +18,11 @@ Result<void> Recorder::catch_up(ledger::Ledger& ledger) {
 }
 
 Result<Revision> Recorder::write(ledger::Ledger& ledger) {
-  ledger::Changes changes = ledger.take_changes();
-  unwritten_.clients.merge(changes.clients);
-  unwritten_.slabs.merge(changes.slabs);
-  unwritten_.reclaims.merge(changes.reclaims);
-  unwritten_.pairs.merge(changes.pairs);
+  ledger::DirtyRows dirty = ledger.take_dirty_rows();
+  unwritten_.clients.merge(dirty.clients);
+  unwritten_.slabs.merge(dirty.slabs);
+  unwritten_.reclaims.merge(dirty.reclaims);
+  unwritten_.pairs.merge(dirty.pairs);
   Result<Revision> done = store_->commit(write_set(ledger, unwritten_));
   if (!done.ok()) {
     if (!fault_)

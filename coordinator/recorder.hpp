@@ -34,7 +34,7 @@ class Recorder {
   Result<Revision> write(ledger::Ledger& ledger);
 
   const std::unique_ptr<Store> store_;
-  ledger::Changes unwritten_;
+  ledger::DirtyRows unwritten_;
   std::optional<Error> fault_;
   Revision revision_ = 0;
 };

@@ -15,9 +15,9 @@ ledger::Reclaim row_of(ledger::Reclaim reclaim) {
 
 }  // namespace
 
-WriteSet write_set(const ledger::Ledger& ledger, const ledger::Changes& changes) {
+WriteSet write_set(const ledger::Ledger& ledger, const ledger::DirtyRows& dirty) {
   WriteSet set;
-  for (const ClientId& id : changes.clients) {
+  for (const ClientId& id : dirty.clients) {
     const auto row = ledger.clients().find(id);
     if (row == ledger.clients().end()) {
       set.clients_gone.push_back(id);
@@ -25,7 +25,7 @@ WriteSet write_set(const ledger::Ledger& ledger, const ledger::Changes& changes)
       set.put.clients.push_back(row->second.info);
     }
   }
-  for (const ledger::SlabId& id : changes.slabs) {
+  for (const ledger::SlabId& id : dirty.slabs) {
     const auto row = ledger.slabs().find(id);
     if (row == ledger.slabs().end()) {
       set.slabs_gone.push_back(id);
@@ -33,7 +33,7 @@ WriteSet write_set(const ledger::Ledger& ledger, const ledger::Changes& changes)
       set.put.slabs.push_back(row->second);
     }
   }
-  for (const std::uint64_t id : changes.reclaims) {
+  for (const std::uint64_t id : dirty.reclaims) {
     const auto row = ledger.reclaims().find(id);
     if (row == ledger.reclaims().end()) {
       set.reclaims_gone.push_back(id);
@@ -41,7 +41,7 @@ WriteSet write_set(const ledger::Ledger& ledger, const ledger::Changes& changes)
       set.put.reclaims.push_back(row_of(row->second));
     }
   }
-  for (const ClientId& consumer : changes.pairs) {
+  for (const ClientId& consumer : dirty.pairs) {
     if (const auto producer = ledger.pair_book().producer_of(consumer)) {
       set.put.pairs.push_back(pair_of(ledger.pair_book(), consumer, *producer));
     } else {

@@ -27,7 +27,7 @@ struct Image {
 
 // Names of rows that are new, other than before, or gone. Times to live are no change: a
 // renewal writes nothing.
-struct Changes {
+struct DirtyRows {
   std::set<ClientId> clients;
   std::set<SlabId> slabs;
   std::set<std::uint64_t> reclaims;

@@ -120,10 +120,13 @@ class Ledger {
   void advance(Time now);
 
   // --- being written down ---------------------------------------------------------------
-  // From now on changes are kept until they are taken. Never taken, they hold every name.
-  void keep_changes();
-  [[nodiscard]] bool has_changes() const noexcept { return changes_ && !changes_->empty(); }
-  [[nodiscard]] Changes take_changes();
+  // From now on names of rows that change are kept until they are taken. Never taken, they hold
+  // every name.
+  void track_rows();
+  [[nodiscard]] bool has_dirty_rows() const noexcept {
+    return dirty_rows_ && !dirty_rows_->empty();
+  }
+  [[nodiscard]] DirtyRows take_dirty_rows();
   // Undoes pair() and unpair(): the pairs are what they were when `book` was pair_book(). Nothing
   // else may have happened since.
   void restore_pairs(const PairBook& book);
@@ -217,7 +220,7 @@ class Ledger {
   std::map<ClientId, std::set<std::uint64_t>> ended_reclaims_;  // of reclaims_
   std::uint64_t last_reclaim_ = 0;
   std::uint64_t last_grant_ = 0;
-  std::optional<Changes> changes_;  // nullopt: nobody wants to know
+  std::optional<DirtyRows> dirty_rows_;  // nullopt: nobody wants to know
 };
 
 }  // namespace aqua::ledger

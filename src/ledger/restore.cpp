@@ -51,7 +51,7 @@ Result<Ledger> Ledger::restore(Limits limits, const Image& image, Time now) {
     if (!limits.share_producers && !ledger.pairs_.consumers_of(pair.producer).empty()) continue;
     ledger.pairs_.set(pair.consumer, pair.producer, pair.is_explicit);
   }
-  ledger.keep_changes();
+  ledger.track_rows();
   if (const std::string fault = ledger.check_invariants(); !fault.empty()) return broken(fault);
   ledger.advance(now);
   return ledger;
@@ -70,40 +70,40 @@ void Ledger::forget_exports(const ClientId& producer) {
   }
 }
 
-void Ledger::keep_changes() {
-  if (!changes_) changes_.emplace();
+void Ledger::track_rows() {
+  if (!dirty_rows_) dirty_rows_.emplace();
 }
 
-Changes Ledger::take_changes() {
-  return changes_ ? std::exchange(*changes_, Changes{}) : Changes{};
+DirtyRows Ledger::take_dirty_rows() {
+  return dirty_rows_ ? std::exchange(*dirty_rows_, DirtyRows{}) : DirtyRows{};
 }
 
 void Ledger::changed(const SlabId& slab) {
-  if (changes_) changes_->slabs.insert(slab);
+  if (dirty_rows_) dirty_rows_->slabs.insert(slab);
 }
 
 void Ledger::changed_client(const ClientId& client) {
-  if (changes_) changes_->clients.insert(client);
+  if (dirty_rows_) dirty_rows_->clients.insert(client);
 }
 
 void Ledger::changed_reclaim(std::uint64_t reclaim) {
-  if (changes_) changes_->reclaims.insert(reclaim);
+  if (dirty_rows_) dirty_rows_->reclaims.insert(reclaim);
 }
 
 void Ledger::set_pair(const ClientId& consumer, const ClientId& producer, bool is_explicit) {
   pairs_.set(consumer, producer, is_explicit);
-  if (changes_) changes_->pairs.insert(consumer);
+  if (dirty_rows_) dirty_rows_->pairs.insert(consumer);
 }
 
 void Ledger::drop_pair(const ClientId& consumer) {
-  if (changes_ && pairs_.producer_of(consumer)) changes_->pairs.insert(consumer);
+  if (dirty_rows_ && pairs_.producer_of(consumer)) dirty_rows_->pairs.insert(consumer);
   pairs_.erase(consumer);
 }
 
 void Ledger::restore_pairs(const PairBook& book) {
   for (const PairBook* side : std::initializer_list<const PairBook*>{&pairs_, &book}) {
     for (const auto& [consumer, producer] : side->all()) {
-      if (changes_) changes_->pairs.insert(consumer);
+      if (dirty_rows_) dirty_rows_->pairs.insert(consumer);
     }
   }
   pairs_ = book;

@@ -159,12 +159,12 @@ TEST_F(LedgerRestored, RowsThatContradictEachOtherAreRefused) {
   refuse([](Image& image) { image.clients.erase(image.clients.begin()); });
 }
 
-// Applying what take_changes() names, call by call, yields the ledger's rows.
-TEST_F(LedgerRestored, ChangesNameEverythingThatIsDifferent) {
+// Applying what take_dirty_rows() names, call by call, yields the ledger's rows.
+TEST_F(LedgerRestored, DirtyRowsNameEverythingThatIsDifferent) {
   restart();
   Image written = image_of(ledger);
   const auto same = [&](const char* when) {
-    const Changes changes = ledger.take_changes();
+    const DirtyRows changes = ledger.take_dirty_rows();
     Image now_rows = image_of(ledger);
     const auto find = [](auto& rows, auto name_of, const auto& name) {
       return std::find_if(rows.begin(), rows.end(),
@@ -226,7 +226,7 @@ TEST_F(LedgerRestored, ChangesNameEverythingThatIsDifferent) {
   accepted(ledger.dead(producer, now));
   same("dying");
   accepted(ledger.renew(consumer, now));
-  EXPECT_FALSE(ledger.has_changes()) << "a renewal is no change";
+  EXPECT_FALSE(ledger.has_dirty_rows()) << "a renewal is no change";
 }
 
 }  // namespace
