@@ -11,8 +11,8 @@ Digest digest_of_secret(const SessionSecret& secret) {
 
 }  // namespace
 
-Session Sessions::open(const ClientId& client, std::int64_t pid, std::uint64_t started,
-                       std::uint32_t uid) {
+Session Sessions::open(const ClientId& client, std::int64_t pid, std::uint32_t uid,
+                       std::uint64_t started) {
   const Session session{client, pid, started, uid, random_id<SessionTag>()};
   close(client);
   MutexLock lock(mu_);

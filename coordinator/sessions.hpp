@@ -25,7 +25,8 @@ struct Session {
 class Sessions {
  public:
   // A new session; the client's former one, if any, is over.
-  Session open(const ClientId& client, std::int64_t pid, std::uint64_t started, std::uint32_t uid);
+  Session open(const ClientId& client, std::int64_t pid, std::uint32_t uid,
+               std::uint64_t started = 0);
   void close(const ClientId& client);
 
   // Looks by the secret's SHA-256 and then compares in constant time: what timing tells is of

@@ -69,7 +69,7 @@ log-level = "debug"
   EXPECT_EQ(options->limits.client_ttl, ledger::Time{100});
   EXPECT_TRUE(options->limits.share_device);
   EXPECT_EQ(options->socket_mode, 0660U);
-  EXPECT_EQ(options->allowed_uids, (std::set<std::uint32_t>{1000, 1001}));
+  EXPECT_EQ(options->peers.allowed_uids, (std::set<std::uint32_t>{1000, 1001}));
   EXPECT_EQ(options->drain_timeout.count(), 50);
   EXPECT_EQ(options->log_level, "debug");
 }
@@ -84,7 +84,7 @@ TEST_F(Config, FlagsWinOverTheEnvironmentAndThatOverTheFile) {
   EXPECT_EQ(options->limits.client_ttl, ledger::Time{1}) << "from the file";
   EXPECT_EQ(options->limits.lease_ttl, ledger::Time{2}) << "from the environment";
   EXPECT_EQ(options->max_watches, 3U) << "from the command line";
-  EXPECT_EQ(options->allowed_uids, (std::set<std::uint32_t>{2, 3})) << "whole, not added up";
+  EXPECT_EQ(options->peers.allowed_uids, (std::set<std::uint32_t>{2, 3})) << "whole, not added up";
 }
 
 TEST_F(Config, AFlagSetInTheFileCanBeTakenBackOnTheCommandLine) {
