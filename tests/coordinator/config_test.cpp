@@ -55,7 +55,18 @@ lease-ttl = 200
 share-producers = true
 share-device = true
 max-watches = 7
+max-rate = 100
+max-concurrent = 5
+max-body = 2048
+max-head = 4096
+max-headers = 16
+max-connections = 20
+max-clients = 3
+max-slabs = 11
 socket-mode = "660"
+socket-group = "0"
+tokens = "/t"
+behind-proxy = true
 allow-uid = [1000, 1001]
 drain-timeout = 50
 log-level = "debug"
@@ -69,6 +80,12 @@ log-level = "debug"
   EXPECT_EQ(options->limits.client_ttl, ledger::Time{100});
   EXPECT_TRUE(options->limits.share_device);
   EXPECT_EQ(options->socket_mode, 0660U);
+  EXPECT_EQ(options->peers.group, gid_t{0});
+  EXPECT_EQ(options->tokens, "/t");
+  EXPECT_TRUE(options->behind_proxy);
+  EXPECT_EQ(options->gate.quota.rate, 100U);
+  EXPECT_EQ(options->gate.head.headers, 16U);
+  EXPECT_EQ(options->limits.max_slabs_per_client, 11U);
   EXPECT_EQ(options->peers.allowed_uids, (std::set<std::uint32_t>{1000, 1001}));
   EXPECT_EQ(options->drain_timeout.count(), 50);
   EXPECT_EQ(options->log_level, "debug");
