@@ -8,7 +8,7 @@ import pathlib
 import re
 import sys
 
-ROOMS = ("base", "policy", "ledger", "wire", "device", "lending", "transfer", "tensor", "southbound", "runtime", "capi")
+ROOMS = ("base", "policy", "ledger", "wire", "device", "lending", "transfer", "tensor", "southbound", "runtime", "capi", "place")
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 
 
