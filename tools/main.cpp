@@ -9,6 +9,7 @@
 #include "base/try.hpp"
 #include "southbound/exchange.hpp"
 #include "tools/calibrate_command.hpp"
+#include "tools/place_command.hpp"
 #include "tools/status_report.hpp"
 
 namespace {
@@ -21,6 +22,8 @@ constexpr std::string_view kUsage =
     "Usage: aqua status [--coordinator ADDRESS] [--json]\n"
     "       aqua calibrate [--device DEVICE] [--peer DEVICE] [--directory DIR|off] [--cached]\n"
     "                      [--mib N] [--json | --plot] [--explain BYTES,BLOCK]\n"
+    "       aqua place --input FILE [--json FILE] [--svg FILE] [--explain] [--dry-run]\n"
+    "                  [--time-limit S] [--solver NAME] [--post ADDRESS]...\n"
     "       aqua --help | --version\n"
     "\n"
     "status      who lends what to whom on this server\n"
@@ -38,6 +41,17 @@ constexpr std::string_view kUsage =
     "  --mib N                 the largest transfer measured; default 64, more for large caches\n"
     "  --json, --plot          for scripts; for the eye\n"
     "  --explain BYTES,BLOCK   which way BYTES in scattered blocks would take, why, how long\n"
+    "\n"
+    "place       which model on which server, and who lends to whom (docs/placement.md)\n"
+    "\n"
+    "  --input FILE            servers and models, as JSON; -: standard input\n"
+    "  --json FILE             where the placement goes; -: standard output\n"
+    "  --svg FILE              a picture of it\n"
+    "  --explain               every server with its models, balance and pairs\n"
+    "  --dry-run               show it, write and post nothing\n"
+    "  --time-limit S          seconds; default 10\n"
+    "  --solver NAME           auto, cbc, heuristic, or naive (for comparison); default auto\n"
+    "  --post ADDRESS          tell this coordinator its pairs; may be repeated\n"
     "\n"
     "Exit status: 0, 1 when it could not be done, 2 for a wrong command line.\n";
 
@@ -107,6 +121,11 @@ int main(int argc, char** argv) {
     std::fputs(kUsage.data(), stdout);
     return 0;
   }
+  for (const std::string_view argument : arguments) {
+    if (argument != "--help" || verb != "place") continue;
+    std::fputs(kUsage.data(), stdout);
+    return 0;
+  }
   if (verb == "--version") {
     std::puts("aqua " AQUA_VERSION);
     return 0;
@@ -116,6 +135,9 @@ int main(int argc, char** argv) {
   if (verb == "status") return perform([&] { return parse(rest); }, status);
   if (verb == "calibrate") {
     return perform([&] { return aqua::tool::parse_calibrate(rest); }, aqua::tool::run_calibrate);
+  }
+  if (verb == "place") {
+    return perform([&] { return aqua::tool::parse_place(rest); }, aqua::tool::run_place);
   }
   std::fprintf(stderr, "aqua: unknown command '%.*s'\n%s", static_cast<int>(verb.size()),
                verb.data(), kUsage.data());
