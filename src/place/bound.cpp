@@ -7,6 +7,7 @@
 
 #include "place/patterns.hpp"
 #include "place/program.hpp"
+#include "place/score.hpp"
 
 namespace aqua::place {
 namespace {
@@ -64,12 +65,12 @@ Bytes simple_bound(const Cluster& cluster) {
   return std::max(mean, whole);
 }
 
-Bytes count_bound(const Cluster& cluster, MipSolver& solver, const Deadline& deadline) {
-  const Bytes simple = simple_bound(cluster);
+CountBound count_bound(const Cluster& cluster, MipSolver& solver, const Deadline& deadline) {
+  CountBound result{.bound = simple_bound(cluster)};
   const Kinds kinds = by_counts(Kinds::of(cluster));
   const Patterns patterns =
       enumerate(kinds, std::numeric_limits<Bytes>::max(), kMostPatterns, kMostSteps);
-  if (!patterns.complete) return simple;
+  if (!patterns.complete) return result;
   std::vector<Bytes> part;
   std::set<Bytes> levels;
   for (const Pattern& pattern : patterns.all) {
@@ -87,12 +88,20 @@ Bytes count_bound(const Cluster& cluster, MipSolver& solver, const Deadline& dea
         [&](std::size_t p) { return static_cast<double>(part[p]) / scale; });
     const MipOutcome outcome = solver.solve(program, deadline.left() / 2);
     if (outcome.status == MipStatus::infeasible) continue;
-    if (outcome.bound <= -kInfinity || deadline.over()) return simple;
+    if (outcome.bound <= -kInfinity || deadline.over()) return result;
     // A solver's bound is right to a millionth or so of its cost.
     const double least = std::max(0.0, outcome.bound * (1 - 1e-9) - 1e-6) * scale;
-    best = std::min(best, std::max(level, divided_up(bytes + static_cast<Bytes>(least), units)));
+    const Bytes bound = std::max(level, divided_up(bytes + static_cast<Bytes>(least), units));
+    if (bound >= best) continue;
+    best = bound;
+    result.start.reset();
+    if (outcome.solved()) {
+      Assignment start = assign(cluster, kinds, patterns.all, rounded(outcome.values));
+      if (allowed(cluster, start)) result.start = std::move(start);
+    }
   }
-  return best == std::numeric_limits<Bytes>::max() ? simple : std::max(simple, best);
+  if (best != std::numeric_limits<Bytes>::max()) result.bound = std::max(result.bound, best);
+  return result;
 }
 
 }  // namespace aqua::place

@@ -3,6 +3,8 @@
 // Threads: pure functions.
 #pragma once
 
+#include <optional>
+
 #include "place/cluster.hpp"
 #include "place/deadline.hpp"
 #include "place/mip.hpp"
@@ -16,7 +18,12 @@ namespace aqua::place {
 // many producers, consumers, neutral models of each size), while bytes may flow between units as
 // they like. With K the largest H|N| allowed and C(K) the least sum of H|N| over such patterns,
 // the bound is the least over K of max(K, (|M| + C(K)) / units). At least simple_bound().
-[[nodiscard]] Bytes count_bound(const Cluster& cluster, MipSolver& solver,
-                                const Deadline& deadline);
+struct CountBound {
+  Bytes bound = 0;
+  // A placement with those counts, its bytes not balanced yet: what a local search starts from.
+  std::optional<Assignment> start{};
+};
+[[nodiscard]] CountBound count_bound(const Cluster& cluster, MipSolver& solver,
+                                     const Deadline& deadline);
 
 }  // namespace aqua::place

@@ -116,13 +116,19 @@ Result<Placement> solve(const Cluster& cluster, const SolveOptions& options) {
   }
   Placement placement{.largest_hbm = cluster.largest_hbm()};
   placement.solver = solver ? solver->name() : "none";
-  placement.bound =
-      solver ? count_bound(cluster, *solver, Deadline(deadline.left() / 3)) : simple_bound(cluster);
+  CountBound counted{.bound = simple_bound(cluster)};
+  if (solver) counted = count_bound(cluster, *solver, Deadline(deadline.left() / 3));
+  placement.bound = counted.bound;
   Choice choice(cluster);
-  if (const auto start = construct(cluster)) {
-    const Deadline part(deadline.left() * (solver ? 0.5 : 1.0));
+  const auto climb = [&](const std::optional<Assignment>& start, double share, const char* name) {
+    if (!start) return;
+    const Deadline part(deadline.left() * share);
     const Assignment better = improve(cluster, *start, placement.bound, part);
-    choice.offer(settle(cluster, better), "heuristic");
+    choice.offer(settle(cluster, better), name);
+  };
+  climb(counted.start, 0.5, "counts, improved");
+  if (!choice.best() || choice.score().objective > placement.bound) {
+    climb(construct(cluster), solver ? 0.5 : 1.0, "heuristic");
   }
   if (solver) {
     const auto incumbent = choice.best() ? std::optional(choice.score()) : std::nullopt;

@@ -139,7 +139,10 @@ TEST(Bound, CountsShardsThatHaveToFit) {
   EXPECT_EQ(simple_bound(cluster), 0);
   const auto solver = open_mip_solver("auto");
   ASSERT_TRUE(solver.ok());
-  EXPECT_EQ(count_bound(cluster, **solver, Deadline(10)), 160 * kGB);
+  const CountBound counted = count_bound(cluster, **solver, Deadline(10));
+  EXPECT_EQ(counted.bound, 160 * kGB);
+  ASSERT_TRUE(counted.start.has_value());
+  EXPECT_TRUE(allowed(cluster, *counted.start));
 }
 
 }  // namespace
