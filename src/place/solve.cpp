@@ -8,12 +8,16 @@
 #include "base/try.hpp"
 #include "place/bottleneck.hpp"
 #include "place/bound.hpp"
+#include "place/buckets.hpp"
 #include "place/conflict.hpp"
 #include "place/heuristic.hpp"
+#include "place/patterns.hpp"
 #include "place/program.hpp"
 
 namespace aqua::place {
 namespace {
+
+constexpr std::size_t kManyClasses = 20;  // too many patterns to write down
 
 // The best placement so far, and what found it.
 class Choice {
@@ -129,6 +133,13 @@ Result<Placement> solve(const Cluster& cluster, const SolveOptions& options) {
   climb(counted.start, 0.5, "counts, improved");
   if (!choice.best() || choice.score().objective > placement.bound) {
     climb(construct(cluster), solver ? 0.5 : 1.0, "heuristic");
+  }
+  if (solver && choice.best() && choice.score().objective > placement.bound &&
+      Kinds::of(cluster).classes.size() > kManyClasses) {
+    const CountBound closer = bucket_bound(cluster, *solver, placement.bound,
+                                           choice.score().objective, Deadline(deadline.left() / 2));
+    placement.bound = closer.bound;
+    climb(closer.start, 0.7, "buckets, improved");
   }
   if (solver) {
     const auto incumbent = choice.best() ? std::optional(choice.score()) : std::nullopt;

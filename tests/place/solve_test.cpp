@@ -6,8 +6,10 @@
 #include <random>
 
 #include "place/bound.hpp"
+#include "place/buckets.hpp"
 #include "place/heuristic.hpp"
 #include "place/instances.hpp"
+#include "place/mip.hpp"
 
 namespace aqua::place {
 namespace {
@@ -143,6 +145,27 @@ TEST(Bound, CountsShardsThatHaveToFit) {
   EXPECT_EQ(counted.bound, 160 * kGB);
   ASSERT_TRUE(counted.start.has_value());
   EXPECT_TRUE(allowed(cluster, *counted.start));
+}
+
+TEST(Bound, BucketsNeverPromiseMoreThanThereIs) {
+  if (mip_solvers().empty()) GTEST_SKIP() << "this build has no solver";
+  const auto solver = open_mip_solver("auto");
+  ASSERT_TRUE(solver.ok());
+  std::mt19937_64 random(10);
+  int raised = 0;
+  for (int round = 0; round < 60; ++round) {
+    const Cluster cluster = made(test::random_problem(random, {.mixed_servers = true}));
+    const auto truth = test::best_of_all(cluster);
+    if (!truth) continue;
+    const CountBound bound =
+        bucket_bound(cluster, **solver, 0, 2 * truth->objective + kGB, Deadline(10));
+    EXPECT_LE(bound.bound, truth->objective) << round;
+    raised += bound.bound > 0 ? 1 : 0;
+    if (bound.start) {
+      EXPECT_TRUE(allowed(cluster, *bound.start));
+    }
+  }
+  EXPECT_GT(raised, 20);
 }
 
 }  // namespace
