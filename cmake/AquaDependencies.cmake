@@ -64,6 +64,14 @@ if(AQUA_PROGRAMS)
   endif()
 endif()
 
+# The placer's solver. Without it `aqua place` has its heuristic.
+if(AQUA_PROGRAMS)
+  find_package(PkgConfig QUIET)
+  if(PkgConfig_FOUND)
+    pkg_check_modules(cbc QUIET IMPORTED_TARGET cbc)
+  endif()
+endif()
+
 if(AQUA_TESTS)
   find_package(GTest 1.11 QUIET)
   if(NOT GTest_FOUND)

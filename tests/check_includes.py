@@ -8,7 +8,8 @@ import pathlib
 import re
 import sys
 
-ROOMS = ("base", "policy", "ledger", "sim", "wire", "device", "lending", "transfer", "tensor", "southbound", "runtime", "cache", "capi")
+ROOMS = ("base", "policy", "ledger", "sim", "place", "wire", "device", "lending", "transfer", "tensor", "southbound", "runtime",
+         "cache", "capi")
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 
 

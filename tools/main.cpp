@@ -9,6 +9,7 @@
 #include "base/try.hpp"
 #include "southbound/exchange.hpp"
 #include "tools/calibrate_command.hpp"
+#include "tools/place_command.hpp"
 #include "tools/simulate_command.hpp"
 #include "tools/status_report.hpp"
 
@@ -23,6 +24,8 @@ constexpr std::string_view kUsage =
     "       aqua calibrate [--device DEVICE] [--peer DEVICE] [--directory DIR|off] [--cached]\n"
     "                      [--mib N] [--json | --plot] [--explain BYTES,BLOCK]\n"
     "       aqua simulate --trace FILE [options]     (aqua simulate --help)\n"
+    "       aqua place --input FILE [--json FILE] [--svg FILE] [--explain] [--dry-run]\n"
+    "                  [--time-limit S] [--solver NAME] [--post ADDRESS]...\n"
     "       aqua --help | --version\n"
     "\n"
     "status      who lends what to whom on this server\n"
@@ -42,6 +45,16 @@ constexpr std::string_view kUsage =
     "  --explain BYTES,BLOCK   which way BYTES in scattered blocks would take, why, how long\n"
     "\n"
     "simulate    what an engine's users would feel under each scheduling policy, on a trace\n"
+    "place       which model on which server, and who lends to whom (docs/placement.md)\n"
+    "\n"
+    "  --input FILE            servers and models, as JSON; -: standard input\n"
+    "  --json FILE             where the placement goes; -: standard output\n"
+    "  --svg FILE              a picture of it\n"
+    "  --explain               every server with its models, balance and pairs\n"
+    "  --dry-run               show it, write and post nothing\n"
+    "  --time-limit S          seconds; default 10\n"
+    "  --solver NAME           auto, cbc, heuristic, or naive (for comparison); default auto\n"
+    "  --post ADDRESS          tell this coordinator its pairs; may be repeated\n"
     "\n"
     "Exit status: 0, 1 when it could not be done, 2 for a wrong command line.\n";
 
@@ -111,6 +124,11 @@ int main(int argc, char** argv) {
     std::fputs(kUsage.data(), stdout);
     return 0;
   }
+  for (const std::string_view argument : arguments) {
+    if (argument != "--help" || verb != "place") continue;
+    std::fputs(kUsage.data(), stdout);
+    return 0;
+  }
   if (verb == "--version") {
     std::puts("aqua " AQUA_VERSION);
     return 0;
@@ -120,6 +138,9 @@ int main(int argc, char** argv) {
   if (verb == "status") return perform([&] { return parse(rest); }, status);
   if (verb == "calibrate") {
     return perform([&] { return aqua::tool::parse_calibrate(rest); }, aqua::tool::run_calibrate);
+  }
+  if (verb == "place") {
+    return perform([&] { return aqua::tool::parse_place(rest); }, aqua::tool::run_place);
   }
   if (verb == "simulate") {
     if (!rest.empty() && (rest.front() == "--help" || rest.front() == "-h")) {

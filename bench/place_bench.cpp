@@ -1,0 +1,163 @@
+// The placer: gap and time by cluster size, for two families of models; the naive formulation
+// beside; and against placements that do not look at memory.
+//
+//   place_bench [--json FILE] [--seeds N] [--largest GPUS] [--no-naive] [--input-of GPUS]
+//
+// Times are of the wall, with the process's CPU seconds beside: on a busy machine they differ.
+// --input-of prints such a cluster as an input of `aqua place` and ends.
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "harness.hpp"
+#include "place/baselines.hpp"
+#include "place/solve.hpp"
+#include "place_models.hpp"
+#include "samples.hpp"
+
+namespace {
+
+using namespace aqua;
+using Json = nlohmann::json;
+using Clock = std::chrono::steady_clock;
+
+place::Cluster cluster_of(int gpus, bool own, unsigned seed) {
+  return bench::must(place::Cluster::make(bench::paper_mix(gpus, own, seed)), "cluster");
+}
+
+std::size_t peers(const place::Cluster& cluster, const place::Assignment& assignment) {
+  return place::match(cluster, assignment).size();
+}
+
+Json run_once(int gpus, bool own, unsigned seed, const char* solver, double limit_s) {
+  const place::Cluster cluster = cluster_of(gpus, own, seed);
+  const auto start = Clock::now();
+  const std::clock_t cpu = std::clock();
+  const auto placed = place::solve(cluster, {.time_limit_s = limit_s, .solver = solver});
+  const double wall_s = std::chrono::duration<double>(Clock::now() - start).count();
+  const double cpu_s = static_cast<double>(std::clock() - cpu) / CLOCKS_PER_SEC;
+  Json row{{"gpus", gpus},        {"family", own ? "own" : "table1"},
+           {"seed", seed},        {"formulation", solver},
+           {"limit_s", limit_s},  {"models", cluster.models().size()},
+           {"wall_s", wall_s},    {"cpu_s", cpu_s},
+           {"found", placed.ok()}};
+  if (placed.ok()) {
+    row.update({{"objective", placed->score.objective},
+                {"bound", placed->bound},
+                {"gap", placed->gap()},
+                {"optimal", placed->optimal()},
+                {"method", placed->method},
+                {"solver", placed->solver}});
+  }
+  std::printf("%6d GPUs %-7s seed %u %-9s gap %7.3f %% %-8s %6.2f s wall %6.2f s CPU  %s\n", gpus,
+              own ? "own" : "table1", seed, solver, placed.ok() ? placed->gap() * 100 : -1,
+              placed.ok() && placed->optimal() ? "optimal" : "", wall_s, cpu_s,
+              placed.ok() ? placed->method.c_str() : placed.error().message.c_str());
+  std::fflush(stdout);
+  return row;
+}
+
+Json against(int gpus, unsigned seed) {
+  const place::Cluster cluster = cluster_of(gpus, false, seed);
+  const auto placed = bench::must(place::solve(cluster, {.time_limit_s = 5}), "solve");
+  const auto first = place::first_fit(cluster);
+  std::vector<double> random_pairs;
+  std::vector<double> random_served;
+  std::vector<double> random_objective;
+  for (unsigned draw = 0; draw < 100; ++draw) {
+    const auto one = place::at_random(cluster, draw);
+    if (!one) continue;
+    const auto score = place::score_of(cluster, *one);
+    random_pairs.push_back(static_cast<double>(peers(cluster, *one)));
+    random_served.push_back(static_cast<double>(score.served));
+    random_objective.push_back(static_cast<double>(score.objective));
+  }
+  long consumers = 0;
+  place::Bytes needed = 0;
+  for (const place::Model& model : cluster.models()) {
+    if (model.bytes >= 0) continue;
+    consumers += model.shards;
+    needed -= model.bytes * model.shards;
+  }
+  Json row{
+      {"gpus", gpus}, {"seed", seed}, {"consumer_shards", consumers}, {"needed_bytes", needed}};
+  row["placer"] = {{"with_peer", placed.pairs.size()},
+                   {"served_bytes", placed.score.served},
+                   {"objective", placed.score.objective}};
+  if (first) {
+    const auto score = place::score_of(cluster, *first);
+    row["first_fit"] = {{"with_peer", peers(cluster, *first)},
+                        {"served_bytes", score.served},
+                        {"objective", score.objective}};
+  }
+  row["random_median_of_100"] = {{"with_peer", bench::median(random_pairs)},
+                                 {"served_bytes", bench::median(random_served)},
+                                 {"objective", bench::median(random_objective)}};
+  std::printf("%s\n", row.dump().c_str());
+  return row;
+}
+
+void print_input(int gpus) {
+  const place::Problem problem = bench::paper_mix(gpus, false, 1);
+  Json out{{"servers", Json::array()}, {"models", Json::array()}};
+  for (const auto& s : problem.servers) {
+    out["servers"].push_back({{"id", s.id}, {"gpus", s.gpus}, {"hbm_bytes", s.hbm_bytes}});
+  }
+  for (const auto& m : problem.models) {
+    out["models"].push_back({{"id", m.id}, {"shards", m.shards}, {"bytes", m.bytes}});
+  }
+  std::printf("%s\n", out.dump(1).c_str());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::string path;
+  unsigned seeds = 5;
+  int largest = 10'000;
+  bool naive = true;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view name = argv[i];
+    const bool more = i + 1 < argc;
+    if (name == "--no-naive") {
+      naive = false;
+    } else if (name == "--json" && more) {
+      path = argv[++i];
+    } else if (name == "--seeds" && more) {
+      seeds = static_cast<unsigned>(std::atoi(argv[++i]));
+    } else if (name == "--largest" && more) {
+      largest = std::atoi(argv[++i]);
+    } else if (name == "--input-of" && more) {
+      print_input(std::atoi(argv[++i]));
+      return 0;
+    } else {
+      std::fprintf(stderr,
+                   "Usage: place_bench [--json FILE] [--seeds N] [--largest GPUS] [--no-naive]\n"
+                   "                   [--input-of GPUS]\n");
+      return name == "--help" ? 0 : 2;
+    }
+  }
+  Json rows = Json::array();
+  for (const int gpus : {16, 32, 64, 128, 1000, 10'000}) {
+    if (gpus > largest) break;
+    const bool small = gpus <= 128;
+    for (const bool own : {false, true}) {
+      for (unsigned seed = 1; seed <= (small ? seeds : std::min(seeds, 2U)); ++seed) {
+        rows.push_back(run_once(gpus, own, seed, "auto", small ? 5 : 30));
+      }
+      if (small && naive) rows.push_back(run_once(gpus, own, 1, "naive", 5));
+    }
+  }
+  Json others = Json::array();
+  for (unsigned seed = 1; seed <= seeds; ++seed) others.push_back(against(16, seed));
+  others.push_back(against(128, 1));
+  double load = 0;
+  if (::getloadavg(&load, 1) < 1) load = -1;
+  if (path.empty()) return 0;
+  std::ofstream(path)
+      << Json{{"load_average", load}, {"placements", rows}, {"against", others}}.dump(1) << '\n';
+  return 0;
+}
