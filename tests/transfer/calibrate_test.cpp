@@ -46,8 +46,6 @@ TEST_F(Calibrate, MeasuresEveryWayThatTheDeviceHasOfTheLinksGiven) {
     EXPECT_TRUE(set.at(Link::local, direction, Way::batched).empty());
     EXPECT_TRUE(set.at(Link::local, direction, Way::kernel).empty());
   }
-  const Job job{Link::local, Direction::offload, Pieces(64, 64 << 10), {Way::each, Way::staged}};
-  EXPECT_EQ(choose(set, job).way, Way::each) << "staging only copies twice here";
 }
 
 TEST_F(Calibrate, KeepsRoughlyToItsTime) {
