@@ -15,6 +15,17 @@ if(AQUA_PROGRAMS)
     FetchContent_MakeAvailable(spdlog)
   endif()
 
+  find_package(prometheus-cpp QUIET COMPONENTS core)
+  if(NOT TARGET prometheus-cpp::core)
+    set(ENABLE_PUSH OFF)
+    set(ENABLE_PULL OFF)
+    set(ENABLE_COMPRESSION OFF)
+    set(ENABLE_TESTING OFF)
+    set(GENERATE_PKGCONFIG OFF)
+    FetchContent_Declare(prometheus_cpp URL https://github.com/jupp0r/prometheus-cpp/releases/download/v1.3.0/prometheus-cpp-with-submodules.tar.gz)
+    FetchContent_MakeAvailable(prometheus_cpp)
+  endif()
+
   # Debian's cpp-httplib is a compiled library known to pkg-config only; newer releases
   # have a CMake config.
   find_package(httplib QUIET)

@@ -33,9 +33,16 @@ std::string boot_id() {
 
 Daemon::Daemon(const Options& options, DataDir data)
     : data_(std::move(data)),
-      service_(options.limits, options.max_watches),
+      metrics_(AQUA_VERSION),
+      journal_(metrics_),
+      observer_(metrics_),
+      service_(options.limits, options.max_watches, &journal_),
       api_{.service = service_,
            .sessions = sessions_,
+           .journal = journal_,
+           .metrics = metrics_,
+           .observer = observer_,
+           .readiness = readiness_,
            .version = AQUA_VERSION,
            .server = boot_id(),
            .lifeline = options.lifeline,
@@ -58,10 +65,12 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const Options& options) {
   AQUA_ASSIGN(Listener listener, listen_stream(options.listen, options.socket_mode));
   daemon->address_ = listener.address;
   AQUA_TRY(daemon->http_.start(std::move(listener.fd)));
+  daemon->readiness_.set(Readiness::State::ready);
   return daemon;
 }
 
 Daemon::~Daemon() {
+  readiness_.set(Readiness::State::draining);
   // Only what this daemon made: each is set once it listens.
   if (address_.is_unix()) ::unlink(address_.path.c_str());
   if (lifeline_) ::unlink(api_.lifeline.c_str());

@@ -15,6 +15,7 @@
 #include "aqua/result.hpp"
 #include "base/ids.hpp"
 #include "base/mutex.hpp"
+#include "coordinator/journal.hpp"
 #include "ledger/ledger.hpp"
 #include "wire/events.hpp"
 
@@ -22,8 +23,9 @@ namespace aqua::coordinator {
 
 class LedgerService {
  public:
-  // `max_watches` bounds the watches that wait at one time.
-  LedgerService(ledger::Limits limits, std::size_t max_watches);
+  // `max_watches` bounds the watches that wait at one time. `journal`, unless nullptr, is told
+  // every change and outlives this.
+  LedgerService(ledger::Limits limits, std::size_t max_watches, Journal* journal = nullptr);
   ~LedgerService();  // stop()
   LedgerService(const LedgerService&) = delete;
   LedgerService& operator=(const LedgerService&) = delete;
@@ -38,11 +40,9 @@ class LedgerService {
   // work(ledger, now) alone with the ledger, which is as of `now`.
   template <typename Work>
   auto with(Work&& work) {
-    MutexLock lock(mu_);
-    const ledger::Time time = now();
-    ledger_.advance(time);
-    auto result = std::forward<Work>(work)(ledger_, time);
-    after_change();
+    ledger::Changes changes;
+    auto result = alone(std::forward<Work>(work), changes);
+    Journal::log(changes);
     return result;
   }
 
@@ -52,6 +52,7 @@ class LedgerService {
   [[nodiscard]] Result<wire::WatchReply> watch(const ClientId& client,
                                                std::optional<std::uint64_t> after,
                                                std::chrono::milliseconds timeout);
+  [[nodiscard]] std::size_t watches() const;
   // The client's session is over: its watch returns permission_denied.
   void end_watch(const ClientId& client);
 
@@ -63,7 +64,17 @@ class LedgerService {
     CondVar wake;
   };
 
-  void after_change() AQUA_REQUIRES(mu_);
+  template <typename Work>
+  auto alone(Work&& work, ledger::Changes& changes) {
+    MutexLock lock(mu_);
+    const ledger::Time time = now();
+    ledger_.advance(time);
+    auto result = std::forward<Work>(work)(ledger_, time);
+    after_change(changes);
+    return result;
+  }
+  // Wakes who waits for what has changed. `changes` are left to be logged without the lock.
+  void after_change(ledger::Changes& changes) AQUA_REQUIRES(mu_);
   void keep_time();
   void wait_for_event(const ClientId& client, Waiter& waiter, std::chrono::milliseconds timeout)
       AQUA_REQUIRES(mu_);
@@ -71,8 +82,9 @@ class LedgerService {
   const Epoch epoch_ = random_id<EpochTag>();
   const ledger::Limits limits_;
   const std::size_t max_watches_;
+  Journal* const journal_;
 
-  Mutex mu_;
+  mutable Mutex mu_;
   ledger::Ledger ledger_ AQUA_GUARDED_BY(mu_);
   std::map<ClientId, Waiter*> waiters_ AQUA_GUARDED_BY(mu_);  // borrowed from the waiting stacks
   std::uint64_t seen_event_ AQUA_GUARDED_BY(mu_) = 0;         // waiters have been woken up to here

@@ -1,7 +1,6 @@
 // aqua-coordinator: options in, a daemon until a signal, an exit status out.
 #include <pthread.h>
 #include <signal.h>
-#include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -28,8 +27,7 @@ void raise_descriptor_limit() {
 }
 
 int run(const Options& options) {
-  spdlog::set_default_logger(spdlog::stderr_logger_mt("aqua-coordinator"));
-  spdlog::set_level(spdlog::level::from_str(options.log_level));
+  aqua::coordinator::start_logging(options.log_format, options.log_level);
   ::umask(S_IRWXG | S_IRWXO);  // sockets are born private; --socket-mode opens them
   ::signal(SIGPIPE, SIG_IGN);
   // Blocked before the first thread starts, so that only sigwait() below gets them.

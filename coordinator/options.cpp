@@ -14,9 +14,9 @@
 namespace aqua::coordinator {
 namespace {
 
-constexpr std::string_view kValued[] = {"--data",        "--listen",    "--lifeline",
-                                        "--client-ttl",  "--lease-ttl", "--max-watches",
-                                        "--socket-mode", "--allow-uid", "--log-level"};
+constexpr std::string_view kValued[] = {
+    "--data",        "--listen",      "--lifeline",  "--client-ttl", "--lease-ttl",
+    "--max-watches", "--socket-mode", "--allow-uid", "--log-level",  "--log-format"};
 
 Error unknown(std::string_view option) {
   return Error{Code::invalid_argument, concat("unknown option ", option, "; see --help")};
@@ -67,6 +67,9 @@ Result<void> set_value(Options& options, std::string_view option, std::string_vi
     AQUA_ASSIGN(const std::uint64_t uid,
                 number(option, value, 0, std::numeric_limits<std::uint32_t>::max()));
     options.allowed_uids.insert(static_cast<std::uint32_t>(uid));
+  } else if (option == "--log-format") {
+    if (value != "text" && value != "json") return bad(option, value, "text or json");
+    options.log_format = value == "json" ? LogFormat::json : LogFormat::text;
   } else if (option == "--log-level") {
     constexpr std::string_view kLevels[] = {"trace", "debug", "info", "warn", "error", "off"};
     options.log_level = value;
@@ -141,7 +144,8 @@ Matches lenders and borrowers of GPU memory on this machine.
   --max-watches N               long polls at one time; more get 503 (512)
   --socket-mode OCTAL           mode of both sockets (600)
   --allow-uid UID               let this user connect too; may be repeated
-  --log-level LEVEL             trace, debug, info, warn, error or off (info), to stderr
+  --log-format FORMAT           text or json (text), to stderr
+  --log-level LEVEL             trace, debug, info, warn, error or off (info)
   --version, --help
 
 Prints "listening on ADDRESS" to stdout when ready. SIGTERM and SIGINT end it.

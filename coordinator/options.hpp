@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "aqua/result.hpp"
+#include "coordinator/log.hpp"
 #include "ledger/ledger.hpp"
 #include "wire/address.hpp"
 
@@ -24,7 +25,8 @@ struct Options {
   std::size_t max_watches = 512;         // long polls at one time
   mode_t socket_mode = 0600;             // of both sockets
   std::set<std::uint32_t> allowed_uids;  // may connect, besides root and our own user
-  std::string log_level = "info";        // trace, debug, info, warn, error, off
+  LogFormat log_format = LogFormat::text;
+  std::string log_level = "info";  // trace, debug, info, warn, error, off
   bool help = false;
   bool version = false;
 };

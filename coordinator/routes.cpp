@@ -25,9 +25,23 @@ constexpr std::uint64_t kMaxWatchMs = 60'000;
 constexpr std::uint64_t kDefaultWatchMs = 30'000;
 
 void write_error(Response& response, const Api& api, const Error& error, int status) {
+  api.metrics.refused(error.code);
   response.status = status;
   response.set_content(wire::encode(wire::ErrorReply{.epoch = api.service.epoch(), .error = error}),
                        kJson);
+}
+
+// A reply that is not JSON.
+struct Text {
+  std::string body;
+  const char* type;
+};
+
+void write(Response& response, const Api& api, const Result<Text>& outcome) {
+  if (!outcome.ok())
+    return write_error(response, api, outcome.error(), status_of(outcome.error().code));
+  response.status = 200;
+  response.set_content(outcome->body, outcome->type);
 }
 
 template <typename Reply>
@@ -161,12 +175,43 @@ void install_operators(httplib::Server& server, Api& api) {
                               parse_id<ClientTag>(request.matches[1].str()));
                   return unpair(api, consumer);
                 }));
-  for (const char* path : {"/healthz", "/readyz"}) {
-    // The server starts once everything behind it has: to be reached is to be ready.
-    server.Get(path, [&api](const Request&, Response& response) {
-      write(response, api, Result(wire::Ack{api.service.epoch()}));
-    });
-  }
+}
+
+void install_observation(httplib::Server& server, Api& api) {
+  server.Get("/healthz", [&api](const Request&, Response& response) {
+    write(response, api, Result(wire::Ack{api.service.epoch()}));
+  });
+  server.Get("/readyz",
+             [&api](const Request&, Response& response) { write(response, api, readiness(api)); });
+  server.Get("/metrics", for_operators(api, [&api](const Request&) -> Result<Text> {
+               return Text{metrics_text(api), kMetricsType};
+             }));
+  server.Get("/v1/history",
+             for_operators(api, [&api](const Request&) { return Result(history(api)); }));
+  server.Get(R"(/v1/slabs/([0-9a-fA-F]+)/([0-9]+)/events)",
+             for_operators(api, [&api](const Request& request) -> Result<wire::SlabStory> {
+               AQUA_ASSIGN(const ClientId producer, parse_id<ClientTag>(request.matches[1].str()));
+               AQUA_ASSIGN(const std::uint64_t index,
+                           parse_number("index", request.matches[2].str(), UINT32_MAX));
+               return slab_story(api, {producer, static_cast<std::uint32_t>(index)});
+             }));
+}
+
+void install_orders(httplib::Server& server, Api& api) {
+  server.Post("/v1/recalls",
+              for_operators(api, [&api](const Request& request) -> Result<wire::ReclaimReply> {
+                AQUA_ASSIGN(const auto body, wire::decode<wire::RecallRequest>(request.body));
+                return recall(api, body);
+              }));
+  server.Post("/v1/drains", for_operators(api, [&api](const Request& request) -> Result<wire::Ack> {
+                AQUA_ASSIGN(const auto body, wire::decode<wire::DrainRequest>(request.body));
+                return drain(api, body);
+              }));
+  server.Delete(R"(/v1/drains/([0-9a-fA-F]+))",
+                for_operators(api, [&api](const Request& request) -> Result<wire::Ack> {
+                  AQUA_ASSIGN(const ClientId client, parse_id<ClientTag>(request.matches[1].str()));
+                  return end_drain(api, client);
+                }));
 }
 
 }  // namespace
@@ -174,10 +219,14 @@ void install_operators(httplib::Server& server, Api& api) {
 void install_api(httplib::Server& server, Api& api) {
   server.set_payload_max_length(wire::kMaxRequestBytes);
   server.set_pre_routing_handler([&api](const Request& request, Response& response) {
+    api.observer.began(request);
     const auto refusal = refusal_of(request);
     if (!refusal) return httplib::Server::HandlerResponse::Unhandled;
     write_error(response, api, refusal->error, refusal->status);
     return httplib::Server::HandlerResponse::Handled;
+  });
+  server.set_logger([&api](const Request& request, const Response& response) {
+    api.observer.ended(request, response);
   });
   // What the library itself refuses: no such path, or a request it cannot read.
   server.set_error_handler([&api](const Request&, Response& response) {
@@ -204,6 +253,8 @@ void install_api(httplib::Server& server, Api& api) {
   install_clients(server, api);
   install_slabs(server, api);
   install_operators(server, api);
+  install_observation(server, api);
+  install_orders(server, api);
 }
 
 }  // namespace aqua::coordinator

@@ -14,6 +14,11 @@ void Sessions::close(const ClientId& client) {
   sessions_.erase(client);
 }
 
+std::size_t Sessions::size() const {
+  MutexLock lock(mu_);
+  return sessions_.size();
+}
+
 std::optional<Session> Sessions::find(const SessionSecret& secret) const {
   MutexLock lock(mu_);
   std::optional<Session> found;

@@ -25,6 +25,7 @@ class Sessions {
   Session open(const ClientId& client, std::int64_t pid);
   void close(const ClientId& client);
 
+  [[nodiscard]] std::size_t size() const;
   // Compares with every secret in constant time, so that timing tells nothing of any.
   [[nodiscard]] std::optional<Session> find(const SessionSecret& secret) const;
 

@@ -99,6 +99,7 @@ Result<void> Ledger::offer(const ClientId& producer, const std::vector<OfferedSl
                                         .secret = slab.secret,
                                         .holder = slab.holder};
     index_.add(row);
+    note(row, kind_of(slab), SlabState::returned, row.holder);
     more = more || row.state == SlabState::offered;
     if (row.holder) holders.insert(*row.holder);
   }
