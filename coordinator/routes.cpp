@@ -10,6 +10,7 @@
 #include "base/try.hpp"
 #include "coordinator/admission.hpp"
 #include "coordinator/api.hpp"
+#include "coordinator/dashboard.hpp"
 #include "coordinator/http_status.hpp"
 #include "wire/error.hpp"
 #include "wire/limits.hpp"
@@ -255,6 +256,7 @@ void install_api(httplib::Server& server, Api& api) {
   install_operators(server, api);
   install_observation(server, api);
   install_orders(server, api);
+  install_dashboard(server);
 }
 
 }  // namespace aqua::coordinator
