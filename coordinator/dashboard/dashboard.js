@@ -173,8 +173,12 @@ function drawCard(card, client, lender) {
 }
 function drawMap(summary) {
   const all = [...summary.clients.values()];
+  // A client that may do both stands where it is busy; while idle, on both sides.
+  const idle = (client) => client.own.length === 0 && client.held === 0;
+  const stands = (client, lender) => (lender ? client.producer && (client.own.length > 0 || idle(client))
+    : client.consumer && (client.held > 0 || idle(client)));
   for (const [id, lender] of [["lenders", true], ["borrowers", false]]) {
-    sync(byId(id), all.filter((client) => (lender ? client.producer : client.consumer)),
+    sync(byId(id), all.filter((client) => stands(client, lender)),
       (client) => client.id, () => clientCard(lender), (card, client) => drawCard(card, client, lender));
   }
   drawBands(summary.loans);
@@ -235,7 +239,7 @@ function drawReclaims(reclaims) {
     const [bar, text] = made.children[2].children;
     bar.value = reclaim.bytes_wanted ? reclaim.bytes_returned / reclaim.bytes_wanted : 1;
     set(bar, "aria-label", `Reclaim ${reclaim.id}`);
-    say(text, ` ${bytes(reclaim.bytes_returned)}`);
+    say(text, bytes(reclaim.bytes_returned));
     say(made.children[3], bytes(reclaim.bytes_wanted));
     say(made.children[4], told);
     say(made.children[5], open ? `${duration(reclaim.age_ms)} so far` : duration(reclaim.took_ms));
