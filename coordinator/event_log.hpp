@@ -21,7 +21,7 @@ class EventLog {
  public:
   struct Limits {
     std::size_t per_slab = 64;
-    std::size_t in_all = 32768;  // about 200 bytes each
+    std::size_t in_all = 32768;
   };
   EventLog() : EventLog(Limits{}) {}
   explicit EventLog(Limits limits) : limits_(limits) {}

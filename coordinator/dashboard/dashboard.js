@@ -172,7 +172,7 @@ function drawCard(card, client, lender) {
   }
 }
 function drawMap(summary) {
-  const all = [...summary.clients.values()];
+  const all = [...summary.clients.values()].sort((a, b) => label(a.id).localeCompare(label(b.id)));
   // A client that may do both stands where it is busy; while idle, on both sides.
   const idle = (client) => client.own.length === 0 && client.held === 0;
   const stands = (client, lender) => (lender ? client.producer && (client.own.length > 0 || idle(client))
@@ -424,6 +424,8 @@ byId("token-form").addEventListener("submit", async (event) => {
   try {
     await ask("GET", "v1/state", undefined, given);
     operate(given);
+    byId("access").open = false;
+    byId("access").firstElementChild.focus();
     tell("Orders are possible now.");
   } catch (fault) {
     operate(null);

@@ -69,14 +69,14 @@ class Dashboard(unittest.TestCase):
     def visit(self, token=None):
         self.browser.get(f"http://{self.rig.address}/")
         if token is not None:
-            if not self.find("#access").get_attribute("open"):
-                self.find("#access summary").click()
+            self.browser.execute_script("document.querySelector('#access').open = true")
             self.find("#token").send_keys(token)
             self.find("#token-form button[type=submit]").click()
 
     def operate(self):
         self.visit(self.rig.operator_token)
         self.until(lambda: self.find("#connection").get_attribute("data-state") == "live")
+        self.until(lambda: "operating" in (self.find("body").get_attribute("class") or ""))
 
     def find(self, css):
         return self.browser.find_element(By.CSS_SELECTOR, css)
@@ -249,7 +249,7 @@ class Dashboard(unittest.TestCase):
         self.assertNotEqual(focused().value_of_css_property("outline-style"), "none")
         press(Keys.ENTER)
         self.until(lambda: focused().get_attribute("id") == "order-mib")
-        press(Keys.CONTROL, "a")
+        webdriver.ActionChains(self.browser).key_down(Keys.CONTROL).send_keys("a").key_up(Keys.CONTROL).perform()
         press("2", Keys.ENTER)
         self.until(lambda: producer.do("status")["lent"] == 30 * MIB)
         self.assertEqual(focused().get_attribute("aria-label"), "Reclaim lender", "focus comes back")
@@ -327,7 +327,7 @@ class Dashboard(unittest.TestCase):
         folder = pathlib.Path(options.screenshots)
         folder.mkdir(parents=True, exist_ok=True)
         for name, scheme, width, height in (("light", "light", 1000, 1120), ("dark", "dark", 1000, 1120),
-                                            ("phone", "light", 390, 1240)):
+                                            ("phone", "light", 390, 1000)):
             self.media(scheme, width=width, height=height)
             self.browser.execute_script("scrollTo(0, 0)")
             path = folder / f"dashboard-{name}.png"
