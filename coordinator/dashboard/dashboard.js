@@ -28,6 +28,7 @@ function duration(ms) {
 }
 const plural = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
 const label = (id) => names.get(id) ?? `gone (${id.slice(0, 8)})`;
+const byLabel = (key) => (a, b) => label(a[key]).localeCompare(label(b[key]));
 
 // --- elements -------------------------------------------------------------------------------
 function make(tag, className, text) {
@@ -92,7 +93,7 @@ function summarise(now) {
     lent.states[slab.state] = (lent.states[slab.state] ?? 0) + 1;
   }
   for (const pair of now.pairs) loan(pair.producer, pair.consumer).paired = true;
-  return { clients, loans: [...loans.values()] };
+  return { clients, loans: [...loans.values()].sort(byLabel("producer")) };
 }
 function alertsOf(now, summary) {
   const found = [];
@@ -172,7 +173,7 @@ function drawCard(card, client, lender) {
   }
 }
 function drawMap(summary) {
-  const all = [...summary.clients.values()].sort((a, b) => label(a.id).localeCompare(label(b.id)));
+  const all = [...summary.clients.values()].sort(byLabel("id"));
   // A client that may do both stands where it is busy; while idle, on both sides.
   const idle = (client) => client.own.length === 0 && client.held === 0;
   const stands = (client, lender) => (lender ? client.producer && (client.own.length > 0 || idle(client))
@@ -279,16 +280,17 @@ function drawChart() {
     (STATES.filter((name) => last[name]).map((name) => `${name} ${bytes(last[name])}`).join(", ") || "nothing") + ".");
 }
 function drawPairForm(summary) {
-  const options = (id, role) => sync(byId(id), [...summary.clients.values()].filter((client) => client[role]),
+  const options = (id, role) => sync(byId(id), [...summary.clients.values()].filter((client) => client[role]).sort(byLabel("id")),
     (client) => client.id, (client) => new Option("", client.id), (option, client) => say(option, label(client.id)));
   options("pair-producer", "producer");
   options("pair-consumer", "consumer");
 }
 function draw(now) {
   state = now;
+  const bearers = new Map();
+  for (const client of now.clients) bearers.set(client.name, (bearers.get(client.name) ?? 0) + 1);
   for (const client of now.clients) {
-    const others = now.clients.some((other) => other.name === client.name && other.id !== client.id);
-    names.set(client.id, others || !client.name ? `${client.name} (${client.id.slice(0, 8)})` : client.name);
+    names.set(client.id, bearers.get(client.name) > 1 || !client.name ? `${client.name} (${client.id.slice(0, 8)})` : client.name);
   }
   const summary = summarise(now);
   samples.push({ time: Date.now(), ...total(now.slabs) });

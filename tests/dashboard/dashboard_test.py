@@ -324,9 +324,10 @@ class Dashboard(unittest.TestCase):
         consumer.child.send_signal(signal.SIGSTOP)
         producer.do("reclaim", bytes=12 * MIB, within_ms=60_000)
         self.until(lambda: self.browser.find_elements(By.CSS_SELECTOR, '#reclaims tr[data-state="open"]'))
+        self.until(lambda: self.texts("#alerts li"))
         folder = pathlib.Path(options.screenshots)
         folder.mkdir(parents=True, exist_ok=True)
-        for name, scheme, width, height in (("light", "light", 1000, 1120), ("dark", "dark", 1000, 1120),
+        for name, scheme, width, height in (("light", "light", 1000, 1440), ("dark", "dark", 1000, 1440),
                                             ("phone", "light", 390, 1000)):
             self.media(scheme, width=width, height=height)
             self.browser.execute_script("scrollTo(0, 0)")
