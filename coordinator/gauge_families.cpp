@@ -65,6 +65,7 @@ void append_loans(std::vector<MetricFamily>& families, const Tally& tally) {
   for (const auto& [pair, loan] : tally.loans())
     by_names[{loan.producer, loan.consumer}] += loan.bytes;
   std::vector<std::pair<std::uint64_t, std::pair<std::string, std::string>>> largest;
+  largest.reserve(by_names.size());
   for (const auto& [names, bytes] : by_names) largest.emplace_back(bytes, names);
   std::ranges::sort(largest, std::greater{});
   auto loans = family("aqua_loan_bytes", "Bytes that a consumer holds of a producer.");
