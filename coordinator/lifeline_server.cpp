@@ -183,7 +183,7 @@ Result<void> LifelineServer::welcome(Connection& connection, std::string_view he
                  concat("hello: ", clients_.size(), " clients are connected already")};
   }
   const Session session = sessions_.open(hello.client, connection.peer->pid(),
-                                         connection.peer->start_time(), connection.peer->uid());
+                                         connection.peer->uid(), connection.peer->start_time());
   service_.end_watch(hello.client);  // of the former session
   const auto sent = say(connection.fd.get(),
                         wire::encode(wire::Welcome{.epoch = service_.epoch(),
