@@ -31,9 +31,9 @@ std::unique_ptr<Store> memory_store() {
 
 }  // namespace
 
-LedgerService::LedgerService(ledger::Limits limits, std::size_t max_watches)
+LedgerService::LedgerService(ledger::Limits limits, std::size_t max_watches, Journal* journal)
     : LedgerService(memory_store(), recorded(limits),
-                    {.limits = limits, .max_watches = max_watches}) {}
+                    {.limits = limits, .max_watches = max_watches, .journal = journal}) {}
 
 LedgerService::LedgerService(std::unique_ptr<Store> store, ledger::Ledger ledger, Options options)
     : limits_(options.limits),

@@ -41,7 +41,7 @@ class LedgerService {
   // `ledger` is what the store holds (revive()), with options.limits.
   LedgerService(std::unique_ptr<Store> store, ledger::Ledger ledger, Options options);
   // In memory, from nothing.
-  LedgerService(ledger::Limits limits, std::size_t max_watches);
+  LedgerService(ledger::Limits limits, std::size_t max_watches, Journal* journal = nullptr);
   ~LedgerService();  // stop()
   LedgerService(const LedgerService&) = delete;
   LedgerService& operator=(const LedgerService&) = delete;

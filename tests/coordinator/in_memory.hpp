@@ -81,18 +81,18 @@ class InMemory {
   static constexpr coordinator::Peer kOverTcp{};
 
   coordinator::Metrics metrics{"test"};
-  coordinator::LedgerService service{{}, 16};
+  coordinator::Journal journal{metrics};
+  coordinator::LedgerService service{{}, 16, &journal};
   coordinator::Sessions sessions;
   coordinator::Router router;
 
  private:
   coordinator::TokenBook tokens_;
-  coordinator::Journal journal_{metrics};
   coordinator::HttpObserver observer_{metrics};
   coordinator::Readiness readiness_;
   coordinator::Api api_{.service = service,
                         .sessions = sessions,
-                        .journal = journal_,
+                        .journal = journal,
                         .metrics = metrics,
                         .readiness = readiness_,
                         .version = "test",
