@@ -25,6 +25,17 @@ if(AQUA_PROGRAMS)
 
   find_package(OpenSSL 3.0 REQUIRED COMPONENTS Crypto)
 
+  find_package(prometheus-cpp QUIET COMPONENTS core)
+  if(NOT TARGET prometheus-cpp::core)
+    set(ENABLE_PUSH OFF)
+    set(ENABLE_PULL OFF)
+    set(ENABLE_COMPRESSION OFF)
+    set(ENABLE_TESTING OFF)
+    set(GENERATE_PKGCONFIG OFF)
+    FetchContent_Declare(prometheus_cpp URL https://github.com/jupp0r/prometheus-cpp/releases/download/v1.3.0/prometheus-cpp-with-submodules.tar.gz)
+    FetchContent_MakeAvailable(prometheus_cpp)
+  endif()
+
   # Newer releases of cpp-httplib have a CMake config, and the first without known holes is
   # taken wherever it is (coordinator/http_library.hpp). Debian's older one is a compiled
   # library known to pkg-config only; its holes are out of reach (docs/http.md).

@@ -7,12 +7,16 @@
 #include <string>
 
 #include "aqua/result.hpp"
+#include "coordinator/journal.hpp"
 #include "coordinator/ledger_service.hpp"
+#include "coordinator/metrics.hpp"
+#include "coordinator/readiness.hpp"
 #include "coordinator/replay_book.hpp"
 #include "coordinator/router.hpp"
 #include "coordinator/sessions.hpp"
 #include "wire/clients.hpp"
 #include "wire/events.hpp"
+#include "wire/observation.hpp"
 #include "wire/slabs.hpp"
 #include "wire/state.hpp"
 
@@ -22,6 +26,9 @@ namespace aqua::coordinator {
 struct Api {
   LedgerService& service;
   Sessions& sessions;
+  Journal& journal;
+  Metrics& metrics;
+  Readiness& readiness;
   std::string version;
   std::string server;                           // boot id
   std::string lifeline;                         // path
@@ -61,5 +68,17 @@ void install_api(Router& router, Api& api);
 [[nodiscard]] wire::Pairs pairs(Api& api);
 [[nodiscard]] Result<wire::Ack> pair(Api& api, const wire::PairRequest& request);
 [[nodiscard]] Result<wire::Ack> unpair(Api& api, const ClientId& consumer);
+
+// --- to look at ----------------------------------------------------------------------------
+// The text of GET /metrics. Holds the ledger's lock for a pass over clients and reclaims.
+[[nodiscard]] std::string metrics_text(Api& api);
+[[nodiscard]] Result<wire::SlabStory> slab_story(Api& api, const ledger::SlabId& slab);
+[[nodiscard]] wire::History history(Api& api);
+[[nodiscard]] Result<wire::Ack> readiness(Api& api);
+
+// --- an operator's orders ------------------------------------------------------------------
+[[nodiscard]] Result<wire::ReclaimReply> recall(Api& api, const wire::RecallRequest& request);
+[[nodiscard]] Result<wire::Ack> drain(Api& api, const wire::DrainRequest& request);
+[[nodiscard]] Result<wire::Ack> end_drain(Api& api, const ClientId& client);
 
 }  // namespace aqua::coordinator

@@ -1,9 +1,8 @@
-#include <spdlog/spdlog.h>
-
 #include "base/concat.hpp"
 #include "base/step.hpp"
 #include "base/try.hpp"
 #include "coordinator/api.hpp"
+#include "coordinator/log.hpp"
 #include "coordinator/snapshot.hpp"
 
 namespace aqua::coordinator {
@@ -37,7 +36,11 @@ Result<wire::RenewReply> join(Api& api, const Session& caller, const wire::JoinR
     return ledger.join(info, now);
   }));
   step(known ? "reconnect" : "register");
-  spdlog::info("client {} ({}, {}) joined", to_string(info.id), info.name, info.device_name);
+  log(spdlog::level::info, known ? "client joined again" : "client joined",
+      {{"client", to_string(info.id)},
+       {"name", info.name},
+       {"device", info.device_name},
+       {"pid", static_cast<std::uint64_t>(info.pid)}});
   return alive(api);
 }
 
@@ -50,7 +53,7 @@ Result<wire::RenewReply> renew(Api& api, const Session& caller) {
 Result<wire::Ack> leave(Api& api, const Session& caller) {
   AQUA_TRY(api.service.with(
       [&](ledger::Ledger& ledger, ledger::Time now) { return ledger.leave(caller.client, now); }));
-  spdlog::info("client {} left", to_string(caller.client));
+  log(spdlog::level::info, "client left", {{"client", to_string(caller.client)}});
   return wire::Ack{api.service.epoch()};
 }
 

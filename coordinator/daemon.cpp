@@ -52,21 +52,30 @@ Result<void> check_listen(const Options& options) {
 Daemon::Daemon(const Options& options, DataDir data, const Host& host, std::unique_ptr<Store> store,
                ledger::Ledger ledger, std::function<void(const Error&)> on_fatal)
     : data_(std::move(data)),
+      metrics_(AQUA_VERSION),
+      journal_(metrics_),
+      observer_(metrics_),
       service_(std::move(store), std::move(ledger),
                {.limits = options.limits,
                 .max_watches = options.max_watches,
+                .journal = &journal_,
                 .on_fatal = std::move(on_fatal)}),
       tokens_(options.tokens),
       door_(options.peers),
       api_{.service = service_,
            .sessions = sessions_,
+           .journal = journal_,
+           .metrics = metrics_,
+           .readiness = readiness_,
            .version = AQUA_VERSION,
            .server = host.boot,
            .lifeline = options.lifeline,
            .leases_survive = options.leases_survive},
       gate_(router_, sessions_, tokens_, options.gate),
-      http_(http_options(options, door_), gate_, service_.epoch()) {
+      http_(http_options(options, door_), gate_, observer_, service_.epoch()) {
   install_api(router_, api_);
+  for (const Route& route : router_.routes()) metrics_.add_route(route.path);
+  metrics_.add_route(kOtherPath);
 }
 
 Result<std::unique_ptr<Daemon>> Daemon::start(const Options& options,
@@ -90,6 +99,7 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const Options& options,
   AQUA_ASSIGN(Listener listener, listen_stream(options.listen, access));
   daemon->address_ = listener.address;
   AQUA_TRY(daemon->http_.start(std::move(listener.fd)));
+  daemon->readiness_.set(Readiness::State::ready);
   return daemon;
 }
 
@@ -98,6 +108,7 @@ void Daemon::reload(const Options& options) {
 }
 
 Daemon::~Daemon() {
+  readiness_.set(Readiness::State::draining);
   // Only what this daemon made: each is set once it listens.
   if (address_.is_unix()) ::unlink(address_.path.c_str());
   if (lifeline_) ::unlink(api_.lifeline.c_str());

@@ -48,6 +48,10 @@ class Daemon {
 
   DataDir data_;
   wire::Address address_;
+  Metrics metrics_;
+  Journal journal_;
+  HttpObserver observer_;
+  Readiness readiness_;
   LedgerService service_;
   Sessions sessions_;
   TokenBook tokens_;

@@ -94,8 +94,8 @@ std::variant<Admitted, Refusal> Gate::decide(const RequestHead& head, const Peer
   }
   auto pass = quota_.enter(caller.name, std::chrono::steady_clock::now());
   if (!pass.ok()) return Refusal{429, std::move(pass).error(), "Retry-After: 1\r\n"};
-  return Admitted{match.route, std::move(match.parameter), std::string(key),
-                  length,      std::move(caller),          std::move(pass).value()};
+  return Admitted{match.route, std::move(match.parameters), std::string(key),
+                  length,      std::move(caller),           std::move(pass).value()};
 }
 
 }  // namespace aqua::coordinator

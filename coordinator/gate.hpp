@@ -7,7 +7,9 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <variant>
+#include <vector>
 
 #include "coordinator/caller.hpp"
 #include "coordinator/peer.hpp"
@@ -30,7 +32,7 @@ struct GateLimits {
 // A request that goes on.
 struct Admitted {
   const Route* route = nullptr;
-  std::string parameter;
+  std::vector<std::string> parameters;
   std::string idempotency_key;
   std::size_t body_bytes = 0;
   Caller caller;
@@ -49,6 +51,10 @@ class Gate {
 
   [[nodiscard]] std::variant<Admitted, Refusal> decide(const RequestHead& head, const Peer& peer);
   [[nodiscard]] const GateLimits& limits() const noexcept { return limits_; }
+  // As Router::label_of.
+  [[nodiscard]] std::string_view label_of(std::string_view path) const {
+    return router_.label_of(path);
+  }
 
  private:
   [[nodiscard]] std::variant<Caller, Refusal> identify(const RequestHead& head, const Peer& peer);

@@ -33,8 +33,9 @@ constexpr std::chrono::seconds kIdleThread{10};
 struct AtHand {
   const Admitted& admitted;
   std::string_view body;
+  HttpObserver::Reply reply;  // what became of it
 };
-thread_local const AtHand* at_hand = nullptr;
+thread_local AtHand* at_hand = nullptr;
 
 // A request line to be read, and the real stream for the reply.
 class Retold final : public httplib::Stream {
@@ -94,8 +95,8 @@ Refusal refuse(int status, std::string message) {
 
 }  // namespace
 
-HttpServer::HttpServer(HttpOptions options, Gate& gate, const Epoch& epoch)
-    : options_(std::move(options)), gate_(gate), epoch_(epoch) {
+HttpServer::HttpServer(HttpOptions options, Gate& gate, HttpObserver& observer, const Epoch& epoch)
+    : options_(std::move(options)), gate_(gate), observer_(observer), epoch_(epoch) {
   // Before the library would look for a handler or read a body.
   set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
     handle(request, response);
@@ -157,17 +158,27 @@ void HttpServer::serve(Lobby::Arrival arrival) {
   served_.notify_all();
 }
 
+HttpObserver::Reply HttpServer::turn_away(httplib::Stream& stream, const Refusal& refusal) {
+  observer_.refused(refusal.error.code);
+  const std::string text = problem_text(epoch_, refusal);
+  send_all(stream, text);
+  return {refusal.status, text.size() - end_of_head(text).value_or(text.size())};
+}
+
+void HttpServer::turn_away_unread(httplib::Stream& stream, const Refusal& refusal) {
+  const HttpObserver::Request request = observer_.began(kOtherPath);
+  observer_.ended(request, {}, turn_away(stream, refusal));
+}
+
 bool HttpServer::reply_to(httplib::Stream& stream, const Lobby::Arrival& arrival,
                           std::string text) {
   if (arrival.late) {
-    send_all(stream, problem_text(epoch_, refuse(408, "the request did not come in time")));
+    turn_away_unread(stream, refuse(408, "the request did not come in time"));
     return false;
   }
   if (arrival.head_bytes == 0) {
     const std::size_t limit = gate_.limits().head.bytes;
-    send_all(
-        stream,
-        problem_text(epoch_, refuse(431, concat("the headers are longer than ", limit, " bytes"))));
+    turn_away_unread(stream, refuse(431, concat("the headers are longer than ", limit, " bytes")));
     return false;
   }
   Peer peer;
@@ -175,7 +186,7 @@ bool HttpServer::reply_to(httplib::Stream& stream, const Lobby::Arrival& arrival
     auto admitted = options_.door->admit(arrival.fd.get());
     if (!admitted.ok()) {
       spdlog::warn("http: {}", admitted.error().message);
-      send_all(stream, problem_text(epoch_, {403, std::move(admitted).error()}));
+      turn_away_unread(stream, {403, std::move(admitted).error()});
       return false;
     }
     peer = *admitted;
@@ -187,20 +198,22 @@ bool HttpServer::answer(httplib::Stream& stream, std::string text, const Peer& p
   const std::size_t end = end_of_head(text).value_or(text.size());
   RequestHead head;
   auto refusal = parse_head(std::string_view(text).substr(0, end), gate_.limits().head, head);
+  const HttpObserver::Request request =
+      observer_.began(refusal ? kOtherPath : gate_.label_of(head.path));
   if (!refusal) {
     auto decision = gate_.decide(head, peer);
     if (auto* admitted = std::get_if<Admitted>(&decision)) {
       text.erase(0, end);
       refusal = read_body(stream, head, admitted->body_bytes, text);
       if (!refusal) {
-        dispatch(stream, head, *admitted, text);
+        observer_.ended(request, head, dispatch(stream, head, *admitted, text));
         return true;
       }
     } else {
       refusal = std::move(std::get<Refusal>(decision));
     }
   }
-  send_all(stream, problem_text(epoch_, *refusal));
+  observer_.ended(request, head, turn_away(stream, *refusal));
   // Where no body is announced, none is on its way.
   return head.method == "GET" ||
          (head.count("content-length") == 1 && head.value("content-length") == "0");
@@ -221,9 +234,9 @@ std::optional<Refusal> HttpServer::read_body(httplib::Stream& stream, const Requ
   return std::nullopt;
 }
 
-void HttpServer::dispatch(httplib::Stream& stream, const RequestHead& head,
-                          const Admitted& admitted, std::string_view body) {
-  const AtHand current{admitted, body};
+HttpObserver::Reply HttpServer::dispatch(httplib::Stream& stream, const RequestHead& head,
+                                         const Admitted& admitted, std::string_view body) {
+  AtHand current{admitted, body, {}};
   at_hand = &current;
   Retold retold(concat(head.method, " ", head.path, head.query.empty() ? "" : "?", head.query,
                        " HTTP/1.1\r\nConnection: close\r\n\r\n"),
@@ -232,6 +245,7 @@ void HttpServer::dispatch(httplib::Stream& stream, const RequestHead& head,
                                          args...)) { return process_request(args...); },
               retold);
   at_hand = nullptr;
+  return current.reply;
 }
 
 void HttpServer::handle(const httplib::Request& request, httplib::Response& response) {
@@ -240,10 +254,11 @@ void HttpServer::handle(const httplib::Request& request, httplib::Response& resp
   try {
     admitted.route->handler({.request = request,
                              .caller = admitted.caller,
-                             .parameter = admitted.parameter,
+                             .parameters = admitted.parameters,
                              .body = at_hand->body,
                              .idempotency_key = admitted.idempotency_key},
                             response);
+    at_hand->reply = {response.status, response.body.size()};
     return;
   } catch (const std::exception& e) {
     spdlog::error("http: {} {} threw: {}", admitted.route->method, admitted.route->path, e.what());
@@ -251,8 +266,10 @@ void HttpServer::handle(const httplib::Request& request, httplib::Response& resp
     spdlog::error("http: {} {} threw", admitted.route->method, admitted.route->path);
   }
   response = {};
-  write_problem(response, epoch_,
-                Error{Code::internal, "a bug of the coordinator's; its log says more"}, 500);
+  const Error bug{Code::internal, "a bug of the coordinator's; its log says more"};
+  observer_.refused(bug.code);
+  write_problem(response, epoch_, bug, 500);
+  at_hand->reply = {response.status, response.body.size()};
 }
 
 }  // namespace aqua::coordinator

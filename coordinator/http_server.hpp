@@ -22,6 +22,7 @@
 #include "base/unique_fd.hpp"
 #include "coordinator/doorkeeper.hpp"
 #include "coordinator/gate.hpp"
+#include "coordinator/http_observer.hpp"
 #include "coordinator/lobby.hpp"
 #include "coordinator/peer.hpp"
 #include "coordinator/thread_pool.hpp"
@@ -40,8 +41,8 @@ struct HttpOptions {
 
 class HttpServer final : private httplib::Server {
  public:
-  // Borrows the gate.
-  HttpServer(HttpOptions options, Gate& gate, const Epoch& epoch);
+  // Borrows the gate and the observer.
+  HttpServer(HttpOptions options, Gate& gate, HttpObserver& observer, const Epoch& epoch);
   ~HttpServer() override;  // stop()
 
   // Serves connections of `listener`, a listening non-blocking socket, until stop().
@@ -56,15 +57,20 @@ class HttpServer final : private httplib::Server {
 
  private:
   void serve(Lobby::Arrival arrival);
+  // Writes the refusal; how it is counted.
+  HttpObserver::Reply turn_away(httplib::Stream& stream, const Refusal& refusal);
+  // A connection that brought no request to be read.
+  void turn_away_unread(httplib::Stream& stream, const Refusal& refusal);
   bool reply_to(httplib::Stream& stream, const Lobby::Arrival& arrival, std::string text);
   [[nodiscard]] std::optional<Refusal> read_body(httplib::Stream& stream, const RequestHead& head,
                                                  std::size_t length, std::string& body) const;
-  void dispatch(httplib::Stream& stream, const RequestHead& head, const Admitted& admitted,
-                std::string_view body);
+  HttpObserver::Reply dispatch(httplib::Stream& stream, const RequestHead& head,
+                               const Admitted& admitted, std::string_view body);
   void handle(const httplib::Request& request, httplib::Response& response);
 
   const HttpOptions options_;
   Gate& gate_;
+  HttpObserver& observer_;
   const Epoch epoch_;
   Mutex mu_;
   std::set<int> serving_ AQUA_GUARDED_BY(mu_);

@@ -31,17 +31,24 @@ std::unique_ptr<Store> memory_store() {
 
 }  // namespace
 
-LedgerService::LedgerService(ledger::Limits limits, std::size_t max_watches)
+LedgerService::LedgerService(ledger::Limits limits, std::size_t max_watches, Journal* journal)
     : LedgerService(memory_store(), recorded(limits),
-                    {.limits = limits, .max_watches = max_watches}) {}
+                    {.limits = limits, .max_watches = max_watches, .journal = journal}) {}
 
 LedgerService::LedgerService(std::unique_ptr<Store> store, ledger::Ledger ledger, Options options)
     : limits_(options.limits),
       max_watches_(options.max_watches),
+      journal_(options.journal),
       on_fatal_(std::move(options.on_fatal)),
       recorder_(std::move(store)),
-      ledger_(std::move(ledger)),
-      timekeeper_([this] { keep_time(); }) {}
+      ledger_(std::move(ledger)) {
+  if (journal_ != nullptr) {
+    MutexLock lock(mu_);
+    ledger_.keep_changes();
+    journal_->begin(ledger_, now());
+  }
+  timekeeper_ = std::thread([this] { keep_time(); });
+}
 
 LedgerService::~LedgerService() {
   stop();
@@ -85,7 +92,9 @@ ledger::Time LedgerService::now() {
   return std::chrono::duration_cast<ledger::Time>(SteadyClock::now().time_since_epoch());
 }
 
-void LedgerService::after_change() {
+void LedgerService::after_change(ledger::Changes& changes) {
+  ledger_.take_changes(changes);
+  if (journal_ != nullptr && !changes.empty()) journal_->note(changes, ledger_);
   if (const std::uint64_t last = ledger_.last_event(); last != seen_event_) {
     seen_event_ = last;
     for (auto& [client, waiter] : waiters_) {
@@ -98,11 +107,18 @@ void LedgerService::after_change() {
 }
 
 void LedgerService::keep_time() {
+  ledger::Changes changes;
   MutexLock lock(mu_);
   while (!stopping_) {
     ledger_.advance(now());
     (void)write_down();
-    after_change();
+    after_change(changes);
+    if (!changes.empty()) {
+      mu_.unlock();
+      Journal::log(changes);
+      mu_.lock();
+      if (stopping_) return;
+    }
     alarm_ = ledger_.next_deadline();
     if (!alarm_) {
       alarm_changed_.wait(mu_);
@@ -128,10 +144,8 @@ void LedgerService::wait_for_event(const ClientId& client, Waiter& waiter,
 Result<wire::WatchReply> LedgerService::watch(const ClientId& client,
                                               std::optional<std::uint64_t> after,
                                               std::chrono::milliseconds timeout) {
+  (void)with([](ledger::Ledger&, ledger::Time) { return true; });  // up to now
   MutexLock lock(mu_);
-  ledger_.advance(now());
-  (void)write_down();
-  after_change();
   wire::WatchReply reply{.epoch = epoch_, .last_event = 0, .events = {}, .snapshot = {}};
   if (stopping_) return stopping();
   if (after) {
@@ -158,6 +172,11 @@ Result<wire::WatchReply> LedgerService::watch(const ClientId& client,
   reply.snapshot = snapshot_of(ledger_, client, epoch_);
   reply.last_event = reply.snapshot->last_event;
   return reply;
+}
+
+std::size_t LedgerService::watches() const {
+  MutexLock lock(mu_);
+  return waiters_.size();
 }
 
 void LedgerService::end_watch(const ClientId& client) {

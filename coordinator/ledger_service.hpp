@@ -1,6 +1,6 @@
 // LedgerService is the ledger with a lock, a clock, an alarm and a store: it serialises the
 // callers, runs what time alone decides, writes down what has changed before anybody hears of
-// it, and wakes the watches that have something to read.
+// it, wakes the watches that have something to read, and tells the journal.
 //
 // Threads: every method may be called concurrently; one thread of its own keeps time.
 // Locks:   one, never held across a socket or a disk's write-through.
@@ -19,6 +19,7 @@
 #include "aqua/result.hpp"
 #include "base/ids.hpp"
 #include "base/mutex.hpp"
+#include "coordinator/journal.hpp"
 #include "coordinator/recorder.hpp"
 #include "ledger/ledger.hpp"
 #include "wire/events.hpp"
@@ -33,13 +34,14 @@ class LedgerService {
   struct Options {
     ledger::Limits limits;
     std::size_t max_watches = 512;  // that wait at one time
+    Journal* journal = nullptr;     // outlives the service; told of every change
     // The store can never be used again; called once or more, from any thread.
     std::function<void(const Error&)> on_fatal = [](const Error&) {};
   };
   // `ledger` is what the store holds (revive()), with options.limits.
   LedgerService(std::unique_ptr<Store> store, ledger::Ledger ledger, Options options);
   // In memory, from nothing.
-  LedgerService(ledger::Limits limits, std::size_t max_watches);
+  LedgerService(ledger::Limits limits, std::size_t max_watches, Journal* journal = nullptr);
   ~LedgerService();  // stop()
   LedgerService(const LedgerService&) = delete;
   LedgerService& operator=(const LedgerService&) = delete;
@@ -57,12 +59,9 @@ class LedgerService {
   // work(ledger, now) alone with the ledger, which is as of `now`. For reading, and for facts.
   template <typename Work>
   auto with(Work&& work) {
-    MutexLock lock(mu_);
-    const ledger::Time time = now();
-    ledger_.advance(time);
-    auto result = std::forward<Work>(work)(ledger_, time);
-    (void)write_down();
-    after_change();
+    ledger::Changes changes;
+    auto result = alone(std::forward<Work>(work), changes);
+    Journal::log(changes);
     return result;
   }
 
@@ -71,7 +70,9 @@ class LedgerService {
   template <typename Work, typename Undo>
   auto promise(Survives survives, Work&& work, Undo&& undo)
       -> decltype(work(std::declval<ledger::Ledger&>(), ledger::Time{})) {
-    auto [result, revision] = promise_locked(work, undo);
+    ledger::Changes changes;
+    auto [result, revision] = promise_locked(work, undo, changes);
+    Journal::log(changes);
     if (result.ok() && survives == Survives::host) {
       if (auto synced = recorder_.sync(revision); !synced.ok()) {
         on_fatal_(synced.error());
@@ -87,6 +88,7 @@ class LedgerService {
   [[nodiscard]] Result<wire::WatchReply> watch(const ClientId& client,
                                                std::optional<std::uint64_t> after,
                                                std::chrono::milliseconds timeout);
+  [[nodiscard]] std::size_t watches() const;
   // The client's session is over: its watch returns permission_denied.
   void end_watch(const ClientId& client);
 
@@ -98,8 +100,18 @@ class LedgerService {
     CondVar wake;
   };
 
+  template <typename Work>
+  auto alone(Work&& work, ledger::Changes& changes) {
+    MutexLock lock(mu_);
+    const ledger::Time time = now();
+    ledger_.advance(time);
+    auto result = std::forward<Work>(work)(ledger_, time);
+    (void)write_down();
+    after_change(changes);
+    return result;
+  }
   template <typename Work, typename Undo>
-  auto promise_locked(Work& work, Undo& undo)
+  auto promise_locked(Work& work, Undo& undo, ledger::Changes& changes)
       -> std::pair<decltype(work(std::declval<ledger::Ledger&>(), ledger::Time{})), Revision> {
     MutexLock lock(mu_);
     const ledger::Time time = now();
@@ -114,16 +126,17 @@ class LedgerService {
         undo(ledger_, time);
       }
       (void)write_down();
-      after_change();
+      after_change(changes);
       return {unwritten(written.error()), 0};
     }
-    after_change();
+    after_change(changes);
     return {std::move(result), written.ok() ? *written : 0};
   }
   [[nodiscard]] static Error unwritten(const Error& why);
   [[nodiscard]] Result<void> may_promise() AQUA_REQUIRES(mu_);
   Result<Revision> write_down() AQUA_REQUIRES(mu_);
-  void after_change() AQUA_REQUIRES(mu_);
+  // Wakes who waits for what has changed. `changes` are left to be logged without the lock.
+  void after_change(ledger::Changes& changes) AQUA_REQUIRES(mu_);
   void keep_time();
   void wait_for_event(const ClientId& client, Waiter& waiter, std::chrono::milliseconds timeout)
       AQUA_REQUIRES(mu_);
@@ -131,6 +144,7 @@ class LedgerService {
   const Epoch epoch_ = random_id<EpochTag>();
   const ledger::Limits limits_;
   const std::size_t max_watches_;
+  Journal* const journal_;
   const std::function<void(const Error&)> on_fatal_;
 
   mutable Mutex mu_;

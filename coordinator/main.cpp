@@ -1,7 +1,6 @@
 // aqua-coordinator: options in, a daemon until a signal, an exit status out.
 #include <pthread.h>
 #include <signal.h>
-#include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -14,6 +13,7 @@
 #include <string_view>
 
 #include "coordinator/daemon.hpp"
+#include "coordinator/log.hpp"
 #include "coordinator/notify.hpp"
 #include "coordinator/options.hpp"
 #include "coordinator/token_command.hpp"
@@ -63,8 +63,7 @@ void reload(Daemon& daemon, Options& running, std::span<const char* const> argum
 }
 
 int run(Options options, std::span<const char* const> arguments) {
-  spdlog::set_default_logger(spdlog::stderr_logger_mt("aqua-coordinator"));
-  spdlog::set_level(spdlog::level::from_str(options.log_level));
+  aqua::coordinator::start_logging(options.log_format, options.log_level);
   ::umask(S_IRWXG | S_IRWXO);  // sockets are born private; --socket-mode opens them
   ::signal(SIGPIPE, SIG_IGN);
   ::signal(SIGXFSZ, SIG_IGN);  // a file at its limit is an error to be told, not an end

@@ -53,8 +53,8 @@ constexpr OptionSpec kTable[] = {
     {"max-clients", Kind::number, "N", "known at one time; more get 429 (1024)"},
     {"max-slabs", Kind::number, "N", "put up by one client; more get 429 (65536)"},
     {"drain-timeout", Kind::number, "MS", "how long SIGTERM waits for replies under way (1000)"},
-    {"log-level", Kind::text, "LEVEL", "trace, debug, info, warn, error or off (info), to stderr",
-     true},
+    {"log-format", Kind::text, "FORMAT", "text or json (text), to stderr"},
+    {"log-level", Kind::text, "LEVEL", "trace, debug, info, warn, error or off (info)", true},
 };
 
 Error expected(std::string_view value, std::string_view what) {
@@ -190,6 +190,9 @@ Result<void> set_option(Options& options, std::string_view name, std::string_vie
     AQUA_ASSIGN(const std::uint64_t uid,
                 number(value, 0, std::numeric_limits<std::uint32_t>::max()));
     options.peers.allowed_uids.insert(static_cast<std::uint32_t>(uid));
+  } else if (name == "log-format") {
+    AQUA_ASSIGN(const bool text, either(value, "text", "json"));
+    options.log_format = text ? LogFormat::text : LogFormat::json;
   } else if (name == "log-level") {
     constexpr std::string_view kLevels[] = {"trace", "debug", "info", "warn", "error", "off"};
     if (std::ranges::find(kLevels, value) == std::end(kLevels))

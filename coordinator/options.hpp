@@ -14,6 +14,7 @@
 #include "aqua/result.hpp"
 #include "coordinator/gate.hpp"
 #include "coordinator/ledger_service.hpp"
+#include "coordinator/log.hpp"
 #include "coordinator/peer.hpp"
 #include "ledger/ledger.hpp"
 #include "wire/address.hpp"
@@ -35,6 +36,7 @@ struct Options {
   GateLimits gate;                       // of requests and callers
   std::size_t max_connections = 10'000;  // that have not sent a request's head yet
   std::chrono::milliseconds drain_timeout{1000};
+  LogFormat log_format = LogFormat::text;
   std::string log_level = "info";  // trace, debug, info, warn, error, off
 
   std::string config;         // path of the file; "" for none

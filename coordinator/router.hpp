@@ -7,7 +7,7 @@
 
 #include <cstdint>
 #include <functional>
-#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,7 +27,7 @@ enum class Access : std::uint8_t {
 struct Call {
   const httplib::Request& request;  // target and query; no header and no body
   const Caller& caller;
-  std::string_view parameter;  // what stands for {…} in the route's path
+  std::span<const std::string> parameters;  // what stands for each {…} of the route's path
   std::string_view body;
   std::string_view idempotency_key;  // "" where none was sent
 };
@@ -35,10 +35,12 @@ using Handler = std::function<void(const Call& call, httplib::Response& response
 
 struct Route {
   std::string method;
-  std::string path;  // "/v1/reclaims/{id}": at most one {…}, for one whole segment
+  std::string path;  // "/v1/reclaims/{id}": each {…} stands for one whole segment
   Access access = Access::operators;
   Handler handler;
 };
+
+inline constexpr std::string_view kOtherPath = "other";
 
 class Router {
  public:
@@ -47,11 +49,14 @@ class Router {
 
   struct Match {
     const Route* route = nullptr;  // nullptr: none
-    std::string parameter;
+    std::vector<std::string> parameters;
     std::string allowed;  // other methods that this path has, "GET, PUT"; "": no such path
   };
   // Paths are compared byte by byte: nothing is decoded, joined or tidied. HEAD is GET.
   [[nodiscard]] Match match(std::string_view method, std::string_view path) const;
+  // How metrics and logs name the path, whatever the method: the route's, or "other". From a
+  // fixed set, whatever paths people try.
+  [[nodiscard]] std::string_view label_of(std::string_view path) const;
 
  private:
   std::vector<Route> routes_;

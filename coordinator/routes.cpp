@@ -7,6 +7,7 @@
 #include "base/concat.hpp"
 #include "base/try.hpp"
 #include "coordinator/api.hpp"
+#include "coordinator/dashboard.hpp"
 #include "coordinator/digest.hpp"
 #include "coordinator/http_status.hpp"
 #include "coordinator/openapi.hpp"
@@ -21,12 +22,26 @@ using httplib::Response;
 constexpr std::uint64_t kMaxWatchMs = 60'000;
 constexpr std::uint64_t kDefaultWatchMs = 30'000;
 
+void refuse(Response& response, const Api& api, const Error& error) {
+  api.metrics.refused(error.code);
+  write_problem(response, api.service.epoch(), error, status_of(error.code));
+}
+
+// A reply that is not JSON.
+struct Text {
+  std::string body;
+  const char* type;
+};
+
+void write(Response& response, const Api& api, const Result<Text>& outcome) {
+  if (!outcome.ok()) return refuse(response, api, outcome.error());
+  response.status = 200;
+  response.set_content(outcome->body, outcome->type);
+}
+
 template <typename Reply>
 void write(Response& response, const Api& api, const Result<Reply>& outcome) {
-  if (!outcome.ok()) {
-    return write_problem(response, api.service.epoch(), outcome.error(),
-                         status_of(outcome.error().code));
-  }
+  if (!outcome.ok()) return refuse(response, api, outcome.error());
   response.status = 200;
   response.set_content(wire::encode(*outcome, LedgerService::now()), kJsonType);
 }
@@ -61,10 +76,7 @@ Handler once(Api& api, Handler handler) {
     const std::string key(call.idempotency_key);
     const Digest asked = digest_of(concat(call.request.path, "\n", call.body));
     auto former = api.replays.begin(client, key, asked);
-    if (!former.ok()) {
-      return write_problem(response, api.service.epoch(), former.error(),
-                           status_of(former.error().code));
-    }
+    if (!former.ok()) return refuse(response, api, former.error());
     if (former->has_value()) {
       response.status = 200;
       response.set_header("Idempotency-Replayed", "true");
@@ -128,7 +140,7 @@ void install_slabs(Router& router, Api& api) {
   router.add({"GET", "/v1/reclaims/{id}", session,
               answering(api, [&api](const Call& call) -> Result<wire::ReclaimReply> {
                 AQUA_ASSIGN(const std::uint64_t id,
-                            parse_number("reclaim", call.parameter, UINT64_MAX));
+                            parse_number("reclaim", call.parameters[0], UINT64_MAX));
                 return reclaim_status(api, *call.caller.session, id);
               })});
   router.add({"POST", "/v1/leases", session, once(api, with_body(api, lease))});
@@ -150,23 +162,51 @@ void install_operators(Router& router, Api& api) {
               })});
   router.add({"DELETE", "/v1/pairs/{consumer}", Access::operators,
               answering(api, [&api](const Call& call) -> Result<wire::Ack> {
-                AQUA_ASSIGN(const ClientId consumer, parse_id<ClientTag>(call.parameter));
+                AQUA_ASSIGN(const ClientId consumer, parse_id<ClientTag>(call.parameters[0]));
                 return unpair(api, consumer);
               })});
   router.add({"GET", "/openapi.json", Access::reader, [](const Call&, Response& response) {
                 response.status = 200;
                 response.set_content(std::string(openapi_document()), kJsonType);
               }});
+}
+
+void install_observation(Router& router, Api& api) {
   router.add({"GET", "/healthz", Access::anybody, answering(api, [&api](const Call&) {
                 return Result(wire::Ack{api.service.epoch()});
               })});
-  // The server starts once everything behind it has; only the store may fail later.
-  router.add(
-      {"GET", "/readyz", Access::anybody, answering(api, [&api](const Call&) -> Result<wire::Ack> {
-         if (auto fault = api.service.store_fault())
-           return Error{Code::unavailable, std::move(fault->message)};
-         return wire::Ack{api.service.epoch()};
-       })});
+  router.add({"GET", "/readyz", Access::anybody,
+              answering(api, [&api](const Call&) { return readiness(api); })});
+  router.add({"GET", "/metrics", Access::reader, answering(api, [&api](const Call&) {
+                return Result(Text{metrics_text(api), kMetricsType});
+              })});
+  router.add({"GET", "/v1/history", Access::reader,
+              answering(api, [&api](const Call&) { return Result(history(api)); })});
+  router.add({"GET", "/v1/slabs/{producer}/{index}/events", Access::reader,
+              answering(api, [&api](const Call& call) -> Result<wire::SlabStory> {
+                AQUA_ASSIGN(const ClientId producer, parse_id<ClientTag>(call.parameters[0]));
+                AQUA_ASSIGN(const std::uint64_t index,
+                            parse_number("index", call.parameters[1], UINT32_MAX));
+                return slab_story(api, {producer, static_cast<std::uint32_t>(index)});
+              })});
+}
+
+void install_orders(Router& router, Api& api) {
+  router.add({"POST", "/v1/recalls", Access::operators,
+              answering(api, [&api](const Call& call) -> Result<wire::ReclaimReply> {
+                AQUA_ASSIGN(const auto body, wire::decode<wire::RecallRequest>(call.body));
+                return recall(api, body);
+              })});
+  router.add({"POST", "/v1/drains", Access::operators,
+              answering(api, [&api](const Call& call) -> Result<wire::Ack> {
+                AQUA_ASSIGN(const auto body, wire::decode<wire::DrainRequest>(call.body));
+                return drain(api, body);
+              })});
+  router.add({"DELETE", "/v1/drains/{client}", Access::operators,
+              answering(api, [&api](const Call& call) -> Result<wire::Ack> {
+                AQUA_ASSIGN(const ClientId client, parse_id<ClientTag>(call.parameters[0]));
+                return end_drain(api, client);
+              })});
 }
 
 }  // namespace
@@ -175,6 +215,9 @@ void install_api(Router& router, Api& api) {
   install_clients(router, api);
   install_slabs(router, api);
   install_operators(router, api);
+  install_observation(router, api);
+  install_orders(router, api);
+  install_dashboard(router);
 }
 
 }  // namespace aqua::coordinator

@@ -29,6 +29,11 @@ void Sessions::close(const ClientId& client) {
   sessions_.erase(found);
 }
 
+std::size_t Sessions::size() const {
+  MutexLock lock(mu_);
+  return sessions_.size();
+}
+
 std::optional<Session> Sessions::find(const SessionSecret& secret) const {
   const Digest digest = digest_of_secret(secret);
   MutexLock lock(mu_);

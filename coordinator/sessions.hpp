@@ -29,6 +29,7 @@ class Sessions {
                std::uint64_t started = 0);
   void close(const ClientId& client);
 
+  [[nodiscard]] std::size_t size() const;
   // Looks by the secret's SHA-256 and then compares in constant time: what timing tells is of
   // the hash, from which no secret follows. Logarithmic in the sessions.
   [[nodiscard]] std::optional<Session> find(const SessionSecret& secret) const;

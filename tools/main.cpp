@@ -1,4 +1,6 @@
 // The `aqua` command.
+#include <charconv>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -7,11 +9,13 @@
 
 #include "base/concat.hpp"
 #include "base/try.hpp"
-#include "southbound/exchange.hpp"
+#include "southbound/operator.hpp"
 #include "tools/calibrate_command.hpp"
 #include "tools/place_command.hpp"
 #include "tools/simulate_command.hpp"
+#include "tools/slab_story.hpp"
 #include "tools/status_report.hpp"
+#include "tools/watch.hpp"
 
 namespace {
 
@@ -20,7 +24,8 @@ using aqua::Error;
 using aqua::Result;
 
 constexpr std::string_view kUsage =
-    "Usage: aqua status [--coordinator ADDRESS] [--json]\n"
+    "Usage: aqua status [--coordinator ADDRESS] [--json] [--watch [--interval MS]]\n"
+    "       aqua slab PRODUCER/INDEX [--coordinator ADDRESS] [--json]\n"
     "       aqua calibrate [--device DEVICE] [--peer DEVICE] [--directory DIR|off] [--cached]\n"
     "                      [--mib N] [--json | --plot] [--explain BYTES,BLOCK]\n"
     "       aqua simulate --trace FILE [options]     (aqua simulate --help)\n"
@@ -31,7 +36,10 @@ constexpr std::string_view kUsage =
     "status      who lends what to whom on this server\n"
     "\n"
     "  --coordinator ADDRESS   unix:PATH or HOST:PORT; default: $AQUA_COORDINATOR\n"
-    "  --json                  for scripts\n"
+    "  --json                  for scripts; with --watch an object a line\n"
+    "  --watch                 again and again until Ctrl-C, every second or --interval MS\n"
+    "\n"
+    "slab        what happened to a slab: PRODUCER is an id, its beginning, or a name\n"
     "\n"
     "calibrate   measures how fast a device copies, each way over each link, and keeps it\n"
     "\n"
@@ -60,43 +68,72 @@ constexpr std::string_view kUsage =
 
 struct Command {
   std::string coordinator{};
+  std::string slab{};  // of `aqua slab`
   bool json = false;
+  bool watch = false;
+  std::chrono::milliseconds interval{1000};
 };
 
-Result<Command> parse(const std::vector<std::string_view>& arguments) {
+Result<std::chrono::milliseconds> parse_interval(std::string_view text) {
+  constexpr int kLongest = 3'600'000;
+  int ms = 0;
+  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), ms);
+  if (fault != std::errc{} || end != text.data() + text.size() || ms < 10 || ms > kLongest) {
+    return Error{Code::invalid_argument,
+                 aqua::concat("--interval ", text, ": expected 10 to ", kLongest, " ms")};
+  }
+  return std::chrono::milliseconds{ms};
+}
+
+// Of `verb`: status or slab.
+Result<Command> parse(std::string_view verb, const std::vector<std::string_view>& arguments) {
   Command command;
+  const bool status = verb == "status";
   for (std::size_t i = 0; i < arguments.size(); ++i) {
-    if (arguments[i] == "--json") {
+    const std::string_view argument = arguments[i];
+    if (argument == "--json") {
       command.json = true;
-    } else if (arguments[i] == "--coordinator" && i + 1 < arguments.size()) {
+    } else if (argument == "--coordinator" && i + 1 < arguments.size()) {
       command.coordinator = arguments[++i];
+    } else if (status && argument == "--watch") {
+      command.watch = true;
+    } else if (status && argument == "--interval" && i + 1 < arguments.size()) {
+      AQUA_ASSIGN(command.interval, parse_interval(arguments[++i]));
+    } else if (!status && command.slab.empty() && !argument.starts_with("-")) {
+      command.slab = argument;
     } else {
       return Error{Code::invalid_argument,
-                   aqua::concat("status: unknown argument '", arguments[i], "'")};
+                   aqua::concat(verb, ": unknown argument '", argument, "'")};
     }
   }
+  if (!status && command.slab.empty())
+    return Error{Code::invalid_argument, "slab: which one? Give PRODUCER/INDEX"};
   const char* environment = std::getenv("AQUA_COORDINATOR");
   if (command.coordinator.empty() && environment != nullptr) command.coordinator = environment;
   if (command.coordinator.empty()) {
-    return Error{Code::invalid_argument,
-                 "status: no coordinator: give --coordinator or set AQUA_COORDINATOR"};
+    return Error{
+        Code::invalid_argument,
+        aqua::concat(verb, ": no coordinator: give --coordinator or set AQUA_COORDINATOR")};
   }
   return command;
 }
 
 Result<std::string> status(const Command& command) {
-  constexpr std::chrono::seconds kPatience{5};
-  AQUA_ASSIGN(const auto address, aqua::wire::parse_address(command.coordinator));
-  const aqua::southbound::HttpRequest request{"GET", "/v1/state", std::nullopt, ""};
-  auto outcome = aqua::southbound::exchange(address, request,
-                                            aqua::southbound::Clock::now() + kPatience, nullptr);
-  if (!outcome.reply) return outcome.error;
-  if (outcome.reply->status != 200) {
-    return Error{Code::unavailable,
-                 aqua::concat("HTTP ", outcome.reply->status, ": ", outcome.reply->body)};
-  }
-  AQUA_ASSIGN(const auto state, aqua::wire::decode<aqua::wire::State>(outcome.reply->body));
-  return command.json ? aqua::tool::render_json(state) : aqua::tool::render(state);
+  AQUA_ASSIGN(const auto state, aqua::southbound::fetch_state(command.coordinator));
+  return command.json ? aqua::tool::render_json(state, command.watch) : aqua::tool::render(state);
+}
+
+Result<std::string> slab(const Command& command) {
+  AQUA_ASSIGN(const auto state, aqua::southbound::fetch_state(command.coordinator));
+  AQUA_ASSIGN(const auto id, aqua::tool::find_slab(state, command.slab));
+  AQUA_ASSIGN(const auto story, aqua::southbound::fetch_story(command.coordinator, id));
+  // Times in a story are this process's steady clock.
+  using std::chrono::duration_cast;
+  const auto now =
+      duration_cast<aqua::ledger::Time>(std::chrono::steady_clock::now().time_since_epoch());
+  if (command.json) return aqua::wire::encode(story, now) + "\n";
+  const std::chrono::duration<double> wall = std::chrono::system_clock::now().time_since_epoch();
+  return aqua::tool::render(story, now, wall.count());
 }
 
 int complain(const Error& error, int status) {
@@ -135,7 +172,13 @@ int main(int argc, char** argv) {
   }
   const std::vector<std::string_view> rest(arguments.begin() + (arguments.empty() ? 0 : 1),
                                            arguments.end());
-  if (verb == "status") return perform([&] { return parse(rest); }, status);
+  if (verb == "status") {
+    const auto command = parse(verb, rest);
+    if (command.ok() && command->watch)
+      return aqua::tool::watch([&] { return status(*command); }, command->interval);
+    return perform([&] { return command; }, status);
+  }
+  if (verb == "slab") return perform([&] { return parse(verb, rest); }, slab);
   if (verb == "calibrate") {
     return perform([&] { return aqua::tool::parse_calibrate(rest); }, aqua::tool::run_calibrate);
   }

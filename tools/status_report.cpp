@@ -93,7 +93,7 @@ std::string render(const wire::State& state) {
   return std::move(out).str();
 }
 
-std::string render_json(const wire::State& state) {
+std::string render_json(const wire::State& state, bool one_line) {
   using Json = nlohmann::json;
   const Summary summary = summarise(state);
   Json clients = Json::array();
@@ -130,7 +130,7 @@ std::string render_json(const wire::State& state) {
                  {"clients", clients},
                  {"loans", loans},
                  {"reclaims", reclaims}};
-  return all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return all.dump(one_line ? -1 : 2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace aqua::tool

@@ -40,6 +40,11 @@ CREATE TABLE pair(
     R"(
 ALTER TABLE client ADD COLUMN started INTEGER NOT NULL DEFAULT 0;
 INSERT INTO meta VALUES('namespaces', '');
+)",
+    // When a reclaim ended; of former ones only the deadline is known.
+    R"(
+ALTER TABLE reclaim ADD COLUMN ended_ms INTEGER NOT NULL DEFAULT 0;
+UPDATE reclaim SET ended_ms = deadline_ms WHERE done = 1;
 )"};
 
 Result<void> take_step(const SqliteConnection& connection, int version) {

@@ -22,7 +22,7 @@ const char* const kPutSlab =
     " reclaim, granted, late) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
 const char* const kPutReclaim =
     "INSERT OR REPLACE INTO reclaim(id, boot, producer, wanted, returned, started_ms, deadline_ms,"
-    " done) VALUES(?, ?, ?, ?, ?, ?, ?, ?)";
+    " done, ended_ms) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)";
 const char* const kPutPair =
     "INSERT OR REPLACE INTO pair(consumer, boot, producer, explicit) VALUES(?, ?, ?, ?)";
 
@@ -43,7 +43,8 @@ SqliteStatement& bind(SqliteStatement& put, const Slab& row, const std::string& 
 
 SqliteStatement& bind(SqliteStatement& put, const Reclaim& row, const std::string& boot) {
   return put.bind(row.id, boot, row.producer, row.bytes_wanted, row.bytes_returned,
-                  std::int64_t{row.started.count()}, std::int64_t{row.deadline.count()}, row.done);
+                  std::int64_t{row.started.count()}, std::int64_t{row.deadline.count()}, row.done,
+                  std::int64_t{row.ended.count()});
 }
 
 SqliteStatement& bind(SqliteStatement& put, const Pair& row, const std::string& boot) {
@@ -117,6 +118,7 @@ Reclaim reclaim_of(const SqliteStatement& row) {
                  .bytes_returned = row.count(3),
                  .started = ledger::Time{row.number(4)},
                  .deadline = ledger::Time{row.number(5)},
+                 .ended = ledger::Time{row.number(7)},
                  .done = row.number(6) != 0,
                  .outstanding = {}};
 }
@@ -142,7 +144,7 @@ Result<ledger::Image> read_all(const SqliteConnection& connection) {
                                       slab_of));
   AQUA_ASSIGN(image.reclaims, read<Reclaim>(connection,
                                             "SELECT id, producer, wanted, returned, started_ms,"
-                                            " deadline_ms, done FROM reclaim",
+                                            " deadline_ms, done, ended_ms FROM reclaim",
                                             reclaim_of));
   AQUA_ASSIGN(image.pairs,
               read<Pair>(connection, "SELECT consumer, producer, explicit FROM pair", pair_of));

@@ -36,6 +36,7 @@ Result<std::vector<Grant>> Ledger::lease(const ClientId& consumer, std::uint64_t
   if (client->state != ClientState::live) {
     return refuse(Code::failed_precondition, "is suspect; renew first");
   }
+  if (client->draining) return refuse(Code::failed_precondition, "is being drained by an operator");
   const HolderIndex& held = index_.holder(consumer);
   if (held.late > 0) {
     return refuse(Code::failed_precondition, "holds ", held.late,

@@ -18,12 +18,14 @@ SlabState Ledger::apply(Slab& row, SlabEvent event) {
   const Outcome outcome = transition(row.state, event, row.reclaim != 0);
   assert(outcome.accepted);
   const std::optional<ClientId> holder = row.holder;
+  const SlabState from = row.state;
   index_.remove(row);
   // Silence and its end are no change: whoever reads the row finds its holder silent anyway.
   if (event != SlabEvent::renew && event != SlabEvent::silence) changed(row.id);
   row.state = outcome.next;
   if (!is_held(row.state)) row.holder.reset();
   if (!row.holder || row.reclaim == 0) row.late = false;
+  note(row, event, from, holder);
   if (row.state == SlabState::returned) {
     const Slab gone = row;
     slabs_.erase(gone.id);
@@ -33,6 +35,25 @@ SlabState Ledger::apply(Slab& row, SlabEvent event) {
   }
   if (holder) arm_lease_timer(*holder);
   return outcome.next;
+}
+
+void Ledger::note(const Slab& row, SlabEvent event, SlabState from,
+                  const std::optional<ClientId>& holder) {
+  if (!keeps_changes_) return;
+  changes_.slabs.push_back({.at = now_,
+                            .slab = row.id,
+                            .bytes = row.bytes,
+                            .event = event,
+                            .from = from,
+                            .to = row.state,
+                            .generation = row.generation,
+                            .holder = holder,
+                            .reclaim = row.reclaim});
+}
+
+void Ledger::take_changes(Changes& into) noexcept {
+  into.clear();
+  std::swap(into, changes_);
 }
 
 void Ledger::mark_late(Slab& row) {

@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "aqua/result.hpp"
+#include "ledger/changes.hpp"
 #include "ledger/events.hpp"
 #include "ledger/image.hpp"
 #include "ledger/pair_book.hpp"
@@ -86,6 +87,10 @@ class Ledger {
   };
   [[nodiscard]] Result<ReclaimStart> reclaim(const ClientId& producer, std::uint64_t bytes,
                                              Time deadline, Time now);
+  // An operator's reclaim: as reclaim(), but the producer is not the caller, so each slab of
+  // `withdrawn` is told to it by a `withdrawn` event.
+  [[nodiscard]] Result<ReclaimStart> recall(const ClientId& producer, std::uint64_t bytes,
+                                            Time deadline, Time now);
   // The exporter has scrubbed a slab that is quarantined, or that is leased, suspect or
   // revoking and whose holder it knows to be dead or to have returned it directly. `done` is
   // the generation that ended (aborted unless it is the row's); the next one, exactly one
@@ -115,6 +120,10 @@ class Ledger {
   [[nodiscard]] Result<void> pair(const ClientId& producer, const ClientId& consumer);
   // not_found when there is no pair.
   [[nodiscard]] Result<void> unpair(const ClientId& consumer);
+
+  // An operator's wish: while it stands nothing of this client's is granted and it is granted
+  // nothing. What is held stays held. Ends by drain(client, false) or with the client.
+  [[nodiscard]] Result<void> drain(const ClientId& client, bool draining);
 
   // Runs what time alone decides: time to live, reclaim deadlines. Call before reading.
   void advance(Time now);
@@ -148,6 +157,11 @@ class Ledger {
   [[nodiscard]] const std::map<std::uint64_t, Reclaim>& reclaims() const noexcept {
     return reclaims_;
   }
+  // From now on changes are kept until they are taken. A ledger starts without: nobody who does
+  // not take them pays for them.
+  void keep_changes() noexcept { keeps_changes_ = true; }
+  // Replaces what is in `into`, whose memory is used again.
+  void take_changes(Changes& into) noexcept;
   // Empty when every invariant holds; otherwise what is broken. For tests and fuzzers.
   [[nodiscard]] std::string check_invariants() const;
 
@@ -156,6 +170,8 @@ class Ledger {
   Slab* find(const SlabId& id);
   SlabState apply(Slab& row, SlabEvent event);  // the row is gone when this is `returned`
   void mark_late(Slab& row);
+  void note(const Slab& row, SlabEvent event, SlabState from,
+            const std::optional<ClientId>& holder);
   void emit(EventKind kind, const ClientId& to, const Slab* about = nullptr, Time deadline = {});
   [[nodiscard]] std::vector<SlabId> slabs_of(const ClientId& producer) const;
   [[nodiscard]] std::vector<SlabId> held_by(const ClientId& holder) const;
@@ -213,6 +229,8 @@ class Ledger {
   std::map<std::uint64_t, Reclaim> reclaims_;
   PairBook pairs_;
   EventWindow events_;
+  Changes changes_;
+  bool keeps_changes_ = false;
 
   SlabIndex index_;                                             // a function of slabs_
   Timers timers_;                                               // of all of the above

@@ -104,6 +104,7 @@ Result<void> Ledger::offer(const ClientId& producer, const std::vector<OfferedSl
                                         .holder = slab.holder};
     index_.add(row);
     changed(id);
+    note(row, kind_of(slab), SlabState::returned, row.holder);
     more = more || row.state == SlabState::offered;
     if (row.holder) holders.insert(*row.holder);
   }

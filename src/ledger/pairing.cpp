@@ -48,6 +48,16 @@ Result<void> Ledger::unpair(const ClientId& consumer) {
   return {};
 }
 
+Result<void> Ledger::drain(const ClientId& id, bool draining) {
+  AQUA_ASSIGN(Client * client, known(id, "drain"));
+  if (client->draining == draining) return {};
+  client->draining = draining;
+  if (draining) return {};
+  announce(id);
+  announce_to(id);
+  return {};
+}
+
 // Whoever still holds slabs after a coordinator restart is paired with their producer again.
 void Ledger::restore_pair(const ClientId& holder) {
   const auto borrower = clients_.find(holder);
@@ -76,7 +86,8 @@ void Ledger::dissolve_pairs(const ClientId& id) {
 bool Ledger::grantable(const ClientId& producer) const {
   const auto client = clients_.find(producer);
   return client != clients_.end() && client->second.state == ClientState::live &&
-         !open_reclaims_.contains(producer) && !index_.producer(producer).free.empty();
+         !client->second.draining && !open_reclaims_.contains(producer) &&
+         !index_.producer(producer).free.empty();
 }
 
 // Free to be paired by lease(): without a pair, or in one that lease() made, that gives
@@ -96,6 +107,7 @@ bool Ledger::may_pair(const Client& producer, const Client& consumer) const {
 // The consumer's own producer if it has something to grant; else, if the consumer is loose,
 // the unpaired one with the most bytes to grant, of equals the one with the lowest id.
 std::optional<ClientId> Ledger::producer_for(const Client& consumer) const {
+  if (consumer.draining) return std::nullopt;
   const std::optional<ClientId> paired = pairs_.producer_of(consumer.info.id);
   if (paired && grantable(*paired)) return paired;
   if (!loose(consumer.info.id)) return std::nullopt;

@@ -57,6 +57,17 @@ Result<Ledger::ReclaimStart> Ledger::reclaim(const ClientId& producer, std::uint
   return start;
 }
 
+Result<Ledger::ReclaimStart> Ledger::recall(const ClientId& producer, std::uint64_t bytes,
+                                            Time deadline, Time now) {
+  AQUA_ASSIGN(ReclaimStart start, reclaim(producer, bytes, deadline, now));
+  for (const SlabId& slab : start.withdrawn) {
+    Event event{.kind = EventKind::withdrawn, .to = producer, .slab = slab};
+    event.reclaim = start.reclaim.id;
+    events_.append(event);
+  }
+  return start;
+}
+
 // Marks the row for the reclaim, taking it over from a finished one.
 void Ledger::want(Slab& row, Reclaim& reclaim) {
   if (row.reclaim != 0) reclaims_.at(row.reclaim).outstanding.erase(row.id);
@@ -115,6 +126,7 @@ void Ledger::settle(std::uint64_t id, const SlabId& slab, std::uint64_t bytes) {
 void Ledger::finish(Reclaim& reclaim) {
   reclaim.done = true;
   changed_reclaim(reclaim.id);
+  reclaim.ended = now_;
   timers_.disarm({TimerKind::reclaim, reclaim.producer, reclaim.id});
   const auto open = open_reclaims_.find(reclaim.producer);
   open->second.erase(reclaim.id);
@@ -127,6 +139,7 @@ void Ledger::finish(Reclaim& reclaim) {
   Event event{.kind = EventKind::reclaim_done, .to = reclaim.producer, .slab = {}};
   event.reclaim = reclaim.id;
   events_.append(event);
+  if (keeps_changes_) changes_.ended.push_back({.reclaim = reclaim});
   announce(reclaim.producer);
 }
 
@@ -156,6 +169,10 @@ void Ledger::drop_reclaims(const ClientId& producer) {
         slabs_.at(slab).reclaim = 0;
       }
       timers_.disarm({TimerKind::reclaim, producer, id});
+      if (Reclaim& reclaim = reclaims_.at(id); keeps_changes_ && !reclaim.done) {
+        reclaim.ended = now_;
+        changes_.ended.push_back({.reclaim = reclaim, .dropped = true});
+      }
       reclaims_.erase(id);
       changed_reclaim(id);
     }

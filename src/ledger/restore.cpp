@@ -63,7 +63,10 @@ void Ledger::forget_exports(const ClientId& producer) {
   for (const SlabId& id : slabs_of(producer)) {
     const auto row = slabs_.find(id);
     const std::optional<ClientId> holder = row->second.holder;
+    const SlabState from = row->second.state;
     index_.remove(row->second);
+    row->second.state = SlabState::returned;
+    note(row->second, SlabEvent::withdraw, from, holder);  // accounts must not count it twice
     slabs_.erase(row);
     changed(id);
     if (holder) arm_lease_timer(*holder);

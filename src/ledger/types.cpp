@@ -44,6 +44,8 @@ std::string_view to_string(EventKind kind) noexcept {
       return "producer_gone";
     case EventKind::reclaim_done:
       return "reclaim_done";
+    case EventKind::withdrawn:
+      return "withdrawn";
   }
   return "?";
 }

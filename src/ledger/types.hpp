@@ -79,6 +79,7 @@ enum class EventKind : std::uint8_t {
   holder_dead,       // to the producer: proven dead; scrub it
   producer_gone,     // to the holder: your mapping lives on, move off it
   reclaim_done,      // to the producer: a reclaim ended, perhaps partially
+  withdrawn,         // to the producer: an operator's reclaim took this free slab; take it home
 };
 
 struct Event {
@@ -88,7 +89,8 @@ struct Event {
   SlabId slab;  // where it concerns one
   Generation generation = 0;
   Time deadline{};            // revoke
-  std::uint64_t reclaim = 0;  // revoke, reclaim_done; returned and holder_dead when one wants it
+  std::uint64_t reclaim = 0;  // revoke, reclaim_done, withdrawn; returned and holder_dead when
+                              // one wants it
 };
 
 struct Slab {
@@ -109,6 +111,7 @@ struct Client {
   Time expires{};         // when the client turns suspect
   Time leases_expire{};   // when its leases do, all together: every sign of life renews them all
   bool restored = false;  // known from a former life of the ledger, and has not joined in this one
+  bool draining = false;  // an operator's wish: nothing is granted of it or to it
 };
 
 struct Reclaim {
@@ -118,6 +121,7 @@ struct Reclaim {
   std::uint64_t bytes_returned = 0;  // scrubbed and back with the producer
   Time started{};
   Time deadline{};
+  Time ended{};                  // when it was done
   bool done = false;             // all back, or the deadline passed
   std::set<SlabId> outstanding;  // not back yet; late returns still arrive
 };

@@ -105,6 +105,9 @@ void Lender::on_event(const ledger::Event& event) {
     exporter_->grant_ended(
         event.slab.index, event.generation,
         event.kind == Kind::returned ? lending::GrantEnd::returned : lending::GrantEnd::died);
+  } else if (event.kind == Kind::withdrawn) {  // by an operator; nobody holds it
+    const std::array<std::uint32_t, 1> index{event.slab.index};
+    bring_home(index);
   } else if (event.kind == Kind::reclaim_done) {
     for (Pending& pending : reclaims_) {
       if (pending.ledger_id != event.reclaim || pending.state->done()) continue;

@@ -31,6 +31,12 @@ Result<wire::State> fetch_state(std::string_view coordinator, std::chrono::milli
   return ask<wire::State>(coordinator, {"GET", "/v1/state", {}, {}}, patience);
 }
 
+Result<wire::SlabStory> fetch_story(std::string_view coordinator, const ledger::SlabId& slab,
+                                    std::chrono::milliseconds patience) {
+  return ask<wire::SlabStory>(
+      coordinator, {"GET", concat("/v1/slabs/", to_string(slab), "/events"), {}, {}}, patience);
+}
+
 Result<wire::Info> fetch_info(std::string_view coordinator, std::chrono::milliseconds patience) {
   return ask<wire::Info>(coordinator, {"GET", "/v1/info", {}, {}}, patience);
 }

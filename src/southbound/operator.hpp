@@ -12,6 +12,7 @@
 #include "aqua/result.hpp"
 #include "base/ids.hpp"
 #include "wire/clients.hpp"
+#include "wire/observation.hpp"
 #include "wire/state.hpp"
 
 namespace aqua::southbound {
@@ -21,6 +22,9 @@ inline constexpr std::chrono::milliseconds kOperatorPatience{5000};
 // Times in a state are this process's steady_clock.
 [[nodiscard]] Result<wire::State> fetch_state(
     std::string_view coordinator, std::chrono::milliseconds patience = kOperatorPatience);
+[[nodiscard]] Result<wire::SlabStory> fetch_story(
+    std::string_view coordinator, const ledger::SlabId& slab,
+    std::chrono::milliseconds patience = kOperatorPatience);
 [[nodiscard]] Result<wire::Info> fetch_info(std::string_view coordinator,
                                             std::chrono::milliseconds patience = kOperatorPatience);
 [[nodiscard]] Result<void> set_pair(std::string_view coordinator, const wire::Pair& pair,

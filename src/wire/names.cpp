@@ -24,7 +24,7 @@ std::optional<ledger::ClientState> parse_client_state(std::string_view name) {
   return find_named(name, ledger::ClientState::suspect);
 }
 std::optional<ledger::EventKind> parse_event_kind(std::string_view name) {
-  return find_named(name, ledger::EventKind::reclaim_done);
+  return find_named(name, ledger::EventKind::withdrawn);
 }
 std::optional<Code> parse_code(std::string_view name) {
   return find_named(name, Code::internal);

@@ -122,12 +122,14 @@ void write_row(Json& out, const ledger::Client& client, Time now) {
   out["state"] = to_string(client.state);
   write_time(out, "expires_in_ms", client.expires, now);
   write_time(out, "leases_expire_in_ms", client.leases_expire, now);
+  out["draining"] = client.draining;
 }
 void read_row(Fields& in, ledger::Client& client, Time now) {
   read_row(in, client.info, now);
   in.named("state", client.state, parse_client_state);
   read_time(in, "expires_in_ms", client.expires, now);
   read_time(in, "leases_expire_in_ms", client.leases_expire, now);
+  in.flag("draining", client.draining);
 }
 
 void write_row(Json& out, const ledger::Reclaim& reclaim, Time now) {
@@ -138,6 +140,7 @@ void write_row(Json& out, const ledger::Reclaim& reclaim, Time now) {
   write_time(out, "deadline_in_ms", reclaim.deadline, now);
   write_duration(out, "age_ms", now - reclaim.started);
   out["done"] = reclaim.done;
+  write_duration(out, "took_ms", reclaim.done ? reclaim.ended - reclaim.started : Time{0});
   write_rows(out, "outstanding", reclaim.outstanding, now);
 }
 void read_row(Fields& in, ledger::Reclaim& reclaim, Time now) {
@@ -150,6 +153,9 @@ void read_row(Fields& in, ledger::Reclaim& reclaim, Time now) {
   in.number("age_ms", age, 0, kMaxDistanceMs);
   reclaim.started = now - Time{static_cast<Time::rep>(age)};
   in.flag("done", reclaim.done);
+  std::uint64_t took = 0;
+  in.number("took_ms", took, 0, kMaxDistanceMs);
+  reclaim.ended = reclaim.started + Time{static_cast<Time::rep>(took)};
   std::vector<ledger::SlabId> outstanding;
   read_rows(in, "outstanding", outstanding, kMaxRows, now);
   reclaim.outstanding = {outstanding.begin(), outstanding.end()};

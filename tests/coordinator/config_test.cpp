@@ -55,20 +55,21 @@ lease-ttl = 200
 share-producers = true
 share-device = true
 max-watches = 7
-max-rate = 100
-max-concurrent = 5
-max-body = 2048
-max-head = 4096
-max-headers = 16
-max-connections = 20
-max-clients = 3
-max-slabs = 11
 socket-mode = "660"
-socket-group = "0"
+socket-group = "4711"
+allow-uid = [1000, 1001]
 tokens = "/t"
 behind-proxy = true
-allow-uid = [1000, 1001]
+max-rate = 11
+max-concurrent = 12
+max-body = 2048
+max-head = 4096
+max-headers = 13
+max-connections = 14000
+max-clients = 15
+max-slabs = 16
 drain-timeout = 50
+log-format = "json"
 log-level = "debug"
 )");
   ASSERT_TRUE(options.ok()) << options.error().message;
@@ -80,14 +81,20 @@ log-level = "debug"
   EXPECT_EQ(options->limits.client_ttl, ledger::Time{100});
   EXPECT_TRUE(options->limits.share_device);
   EXPECT_EQ(options->socket_mode, 0660U);
-  EXPECT_EQ(options->peers.group, gid_t{0});
+  EXPECT_EQ(options->peers.allowed_uids, (std::set<std::uint32_t>{1000, 1001}));
+  EXPECT_EQ(options->peers.group, 4711U);
   EXPECT_EQ(options->tokens, "/t");
   EXPECT_TRUE(options->behind_proxy);
-  EXPECT_EQ(options->gate.quota.rate, 100U);
-  EXPECT_EQ(options->gate.head.headers, 16U);
-  EXPECT_EQ(options->limits.max_slabs_per_client, 11U);
-  EXPECT_EQ(options->peers.allowed_uids, (std::set<std::uint32_t>{1000, 1001}));
+  EXPECT_EQ(options->gate.quota.rate, 11U);
+  EXPECT_EQ(options->gate.quota.concurrent, 12U);
+  EXPECT_EQ(options->gate.body_bytes, 2048U);
+  EXPECT_EQ(options->gate.head.bytes, 4096U);
+  EXPECT_EQ(options->gate.head.headers, 13U);
+  EXPECT_EQ(options->max_connections, 14000U);
+  EXPECT_EQ(options->limits.max_clients, 15U);
+  EXPECT_EQ(options->limits.max_slabs_per_client, 16U);
   EXPECT_EQ(options->drain_timeout.count(), 50);
+  EXPECT_EQ(options->log_format, LogFormat::json);
   EXPECT_EQ(options->log_level, "debug");
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/concat.hpp"
 #include "coordinator/daemon_process.hpp"
+#include "coordinator/exposition.hpp"
 #include "coordinator/raw_session.hpp"
 #include "southbound/operator.hpp"
 #include "southbound/peers.hpp"
@@ -81,6 +82,49 @@ TEST(Durable, LeasesOffersAndPairsSurviveTheDaemonBeforeAnybodyReturns) {
   EXPECT_EQ(row->generation, lent.grant.generation);
 }
 
+// A session of `former`'s client joins as what that was.
+southbound::HttpReply rejoin(const RawSession& session, const RawSession& former, bool producer) {
+  wire::JoinRequest request;
+  request.info.id = session.id;
+  request.info.device = former.device;
+  request.info.server = session.lifeline.welcome.server;
+  request.info.domain = "test";
+  request.info.producer = producer;
+  request.info.consumer = !producer;
+  return session.call("POST", "/v1/clients", wire::encode(request));
+}
+
+// As the metrics tell it.
+Exposition scrape(const DaemonProcess& daemon) {
+  const auto reply = ask(daemon.address(), {"GET", "/metrics", {}, {}});
+  EXPECT_EQ(reply.status, 200) << reply.body;
+  return Exposition(reply.body);
+}
+
+TEST(Durable, TheAccountsGoOnWithWhatTheFormerLifeLeft) {
+  DaemonProcess daemon;
+  const Lent lent(daemon);
+  daemon.kill();
+  daemon.start();
+  const auto restored = scrape(daemon);
+  EXPECT_EQ(restored["aqua_slabs{state=\"offered\"}"], 2);
+  EXPECT_EQ(restored["aqua_slabs{state=\"suspect\"}"], 1) << "its holder is not back";
+  EXPECT_EQ(restored["aqua_slab_bytes{state=\"suspect\"}"], kSlabBytes);
+  const RawSession back(daemon.address(), daemon.lifeline(), lent.borrower.id);
+  EXPECT_EQ(rejoin(back, lent.borrower, false).status, 200);
+  const auto rejoined = scrape(daemon);
+  EXPECT_EQ(rejoined["aqua_slabs{state=\"suspect\"}"], 0);
+  EXPECT_EQ(rejoined["aqua_slabs{state=\"leased\"}"], 1);
+  EXPECT_EQ(rejoined["aqua_slab_bytes{state=\"leased\"}"], kSlabBytes);
+  // What the exporter declares takes the place of what was written down.
+  const RawSession exporter(daemon.address(), daemon.lifeline(), lent.lender.id);
+  EXPECT_EQ(rejoin(exporter, lent.lender, true).status, 200);
+  EXPECT_EQ(scrape(daemon)["aqua_slab_bytes{state=\"leased\"}"], 0);
+  EXPECT_EQ(offer(exporter, 3).status, 200);
+  EXPECT_EQ(scrape(daemon)["aqua_slabs{state=\"offered\"}"], 3);
+  EXPECT_EQ(scrape(daemon)["aqua_slabs{state=\"leased\"}"], 0);
+}
+
 TEST(Durable, TheHolderFindsItsLeaseThoughItsExporterIsNotBack) {
   DaemonProcess daemon;
   const Lent lent(daemon);
@@ -88,15 +132,7 @@ TEST(Durable, TheHolderFindsItsLeaseThoughItsExporterIsNotBack) {
   daemon.start();
   const RawSession back(daemon.address(), daemon.lifeline(), lent.borrower.id);
   EXPECT_EQ(back.call("POST", "/v1/clients/self/renew").status, 404) << "it has to join first";
-  const auto joined = [&] {
-    wire::JoinRequest request;
-    request.info.id = back.id;
-    request.info.device = lent.borrower.device;
-    request.info.server = back.lifeline.welcome.server;
-    request.info.domain = "test";
-    request.info.consumer = true;
-    return back.call("POST", "/v1/clients", wire::encode(request));
-  }();
+  const auto joined = rejoin(back, lent.borrower, false);
   ASSERT_EQ(joined.status, 200) << joined.body;
   EXPECT_EQ(row_of(state_of(daemon), lent.grant.slab)->state, ledger::SlabState::leased);
   EXPECT_EQ(code_of(lease(back)), Code::unavailable)

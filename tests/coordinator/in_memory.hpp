@@ -50,8 +50,9 @@ class InMemory {
   explicit InMemory(const coordinator::GateLimits& limits = {}, const std::string& tokens = "")
       : tokens_(tokens),
         gate_(router, sessions, tokens_, limits),
-        server_({}, gate_, service.epoch()) {
+        server_({}, gate_, observer_, service.epoch()) {
     coordinator::install_api(router, api_);
+    readiness_.set(coordinator::Readiness::State::ready);
   }
 
   // The reply to `text`, a whole request.
@@ -79,14 +80,21 @@ class InMemory {
   static constexpr coordinator::Peer kEngine{true, 1000, coordinator::Role::engine};
   static constexpr coordinator::Peer kOverTcp{};
 
-  coordinator::LedgerService service{{}, 16};
+  coordinator::Metrics metrics{"test"};
+  coordinator::Journal journal{metrics};
+  coordinator::LedgerService service{{}, 16, &journal};
   coordinator::Sessions sessions;
   coordinator::Router router;
 
  private:
   coordinator::TokenBook tokens_;
+  coordinator::HttpObserver observer_{metrics};
+  coordinator::Readiness readiness_;
   coordinator::Api api_{.service = service,
                         .sessions = sessions,
+                        .journal = journal,
+                        .metrics = metrics,
+                        .readiness = readiness_,
                         .version = "test",
                         .server = "boot",
                         .lifeline = "/lifeline"};

@@ -94,7 +94,7 @@ class Checker:
             response = self.document["components"]["responses"][response["$ref"].split("/")[-1]]
         media = headers["Content-Type"]
         assert media in response["content"], f"{where} came as {media}"
-        value = json.loads(body)
+        value = json.loads(body) if "json" in media else body.decode()
         schema = response["content"][media]["schema"]
         self.validate(closed(schema), value)
         if status >= 400:
@@ -134,7 +134,7 @@ def main(program):
         a["consumer"] = False
         line_a, lender = daemon.session(a["id"])
         line_b, borrower = daemon.session(b["id"])
-        for path in ("/healthz", "/readyz", "/v1/info", "/openapi.json"):
+        for path in ("/", "/dashboard.css", "/dashboard.js", "/healthz", "/readyz", "/v1/info", "/openapi.json"):
             call(None, "GET", path)
         call(lender, "POST", "/v1/clients", a)
         call(borrower, "POST", "/v1/clients", b)
@@ -171,11 +171,29 @@ def main(program):
         assert results[0] == {"state": "returned"} and results[1]["code"] == "not_found", results
         call(None, "DELETE", "/v1/pairs/{consumer}", target=f"/v1/pairs/{b['id']}")
         call(None, "DELETE", "/v1/pairs/{consumer}", target=f"/v1/pairs/{b['id']}", expect=404)
+        story = call(None, "GET", "/v1/slabs/{producer}/{index}/events", target=f"/v1/slabs/{a['id']}/{index}/events")
+        assert [event["event"] for event in story["events"]] == ["offer", "grant", "reclaim", "give_back", "scrub"], story
+        assert call(None, "GET", "/v1/history")["samples"]
+        assert "aqua_slabs{" in call(None, "GET", "/metrics")
+
+        # An operator takes memory home, and has a lender lend no more.
+        offer = example("POST", "/v1/offers")
+        call(lender, "POST", "/v1/offers", {"slabs": [{**offer["slabs"][0], "index": 5}]})
+        recall = call(None, "POST", "/v1/recalls", example("POST", "/v1/recalls"))
+        assert [slab["index"] for slab in recall["withdrawn"]] == [5], recall
+        events = call(lender, "GET", "/v1/watch", target="/v1/watch?after=0&timeout_ms=0")["events"]
+        assert events[-1]["kind"] in ("withdrawn", "reclaim_done"), events
+        call(None, "POST", "/v1/drains", example("POST", "/v1/drains"))
+        draining = {row["id"]: row["draining"] for row in call(None, "GET", "/v1/state")["clients"]}
+        assert draining == {a["id"]: True, b["id"]: False}, draining
+        call(None, "DELETE", "/v1/drains/{client}", target=f"/v1/drains/{a['id']}")
         call(borrower, "DELETE", "/v1/clients/self")
 
         # Faults, on every operation that can have them.
         for path, operations in document["paths"].items():
-            target = path.replace("{id}", "999").replace("{consumer}", KNOWN_BAD)
+            target = path.replace("{id}", "999").replace("{index}", "1")
+            for of in ("{consumer}", "{client}", "{producer}"):
+                target = target.replace(of, KNOWN_BAD)
             for method, operation in operations.items():
                 method = method.upper()
                 if any("session" in way for way in operation["security"]):
@@ -191,6 +209,10 @@ def main(program):
                 call(lender, method, path, expect=431, target=target, headers={f"X-{i}": "y" for i in range(80)})
         call(lender, "GET", "/v1/reclaims/{id}", target="/v1/reclaims/999", expect=404)
         call(lender, "GET", "/v1/reclaims/{id}", target="/v1/reclaims/x", expect=400)
+        story = "/v1/slabs/{producer}/{index}/events"
+        call(None, "GET", story, target=f"/v1/slabs/{KNOWN_BAD}/1/events", expect=404)
+        call(None, "GET", story, target=f"/v1/slabs/{KNOWN_BAD}/x/events", expect=400)
+        call(None, "DELETE", "/v1/drains/{client}", target=f"/v1/drains/{KNOWN_BAD}", expect=404)
 
         every = {(m.upper(), p) for p, ops in document["paths"].items() for m in ops}
         never = every - {(m, p) for m, p, status in checker.checked if status == 200}

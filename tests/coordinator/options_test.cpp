@@ -42,7 +42,9 @@ TEST(Options, EveryOptionIsTaken) {
                               "--allow-uid",
                               "1001",
                               "--log-level",
-                              "debug"});
+                              "debug",
+                              "--log-format",
+                              "json"});
   ASSERT_TRUE(options.ok()) << options.error().message;
   EXPECT_EQ(to_string(options->listen), "127.0.0.1:7070");
   EXPECT_EQ(options->lifeline, "/l");
@@ -54,14 +56,15 @@ TEST(Options, EveryOptionIsTaken) {
   EXPECT_EQ(options->socket_mode, 0660U);
   EXPECT_EQ(options->peers.allowed_uids, (std::set<std::uint32_t>{1000, 1001}));
   EXPECT_EQ(options->log_level, "debug");
+  EXPECT_EQ(options->log_format, LogFormat::json);
 }
 
 TEST(Options, NonsenseIsRefusedAndNamed) {
   const std::vector<std::vector<const char*>> cases{
-      {"--nonsense", "1"},      {"--nonsense"},         {"--data"},
-      {"--client-ttl", "0"},    {"--lease-ttl", "-1"},  {"--max-watches", "x"},
-      {"--socket-mode", "999"}, {"--log-level", "all"}, {"--allow-uid", ""},
-      {"--listen", "1.2.3.4:5"}};
+      {"--nonsense", "1"},      {"--nonsense"},           {"--data"},
+      {"--client-ttl", "0"},    {"--lease-ttl", "-1"},    {"--max-watches", "x"},
+      {"--socket-mode", "999"}, {"--log-level", "all"},   {"--log-format", "xml"},
+      {"--allow-uid", ""},      {"--listen", "1.2.3.4:5"}};
   for (const auto& arguments : cases) {
     const auto options = parse(arguments);
     ASSERT_FALSE(options.ok()) << arguments[0];

@@ -20,8 +20,10 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 std::string target_of(const coordinator::Route& route) {
-  const std::size_t open = route.path.find('{');
-  return open == std::string::npos ? route.path : route.path.substr(0, open) + std::string(32, '1');
+  std::string target = route.path;
+  for (std::size_t open = 0; (open = target.find('{')) != std::string::npos;)
+    target.replace(open, target.find('}') - open + 1, std::string(32, '1'));
+  return target;
 }
 
 TEST(Routes, EveryOneIsInTheDocumentAndNoOther) {
@@ -56,7 +58,7 @@ TEST(Routes, WithoutASessionNoneThatWantsOneAnswers) {
   EXPECT_GT(checked, 30U);
 }
 
-TEST(Routes, OverTcpNothingButHealthAnswersWithoutAToken) {
+TEST(Routes, OverTcpNothingButHealthAndTheEmptyPageAnswersWithoutAToken) {
   InMemory http;
   const std::string session = http.session(random_id<ClientTag>());
   for (const auto& route : http.router.routes()) {
@@ -98,7 +100,8 @@ TEST(Routes, TricksWithPathsLeadNowhere) {
   for (const char* path :
        {"/v1/../v1/state", "/v1//state", "//v1/state", "/v1/state/", "/v1%2fstate", "/v1/%73tate",
         "/V1/state", "/v1/state;x=1", "/v1/state%00", "/./v1/state", "/v1/pairs/a/b", "/v1/pairs/",
-        "/v1/reclaims/1/2", "/..", "/healthz/../v1/state"}) {
+        "/v1/reclaims/1/2", "/v1/slabs/1/events", "/v1/slabs//1/events", "/v1/slabs/1/2/3/events",
+        "/v1/slabs/1/2/events/", "/..", "/healthz/../v1/state"}) {
     EXPECT_EQ(status_of_reply(http.ask("GET", path)), 404) << path;
   }
   for (const char* target : {"http://x/v1/state", "*", "v1/state", "/v1/state#x", "/v1/st\tate"})
@@ -107,6 +110,36 @@ TEST(Routes, TricksWithPathsLeadNowhere) {
   const std::string reply = http.ask("PATCH", "/v1/pairs", "", "{}");
   EXPECT_EQ(status_of_reply(reply), 405);
   EXPECT_THAT(reply, HasSubstr("Allow: GET, PUT\r\n"));
+}
+
+TEST(Routes, ManyPathsHaveOneNameEach) {
+  InMemory http;
+  EXPECT_EQ(http.router.label_of("/"), "/");
+  EXPECT_EQ(http.router.label_of("/v1/slabs/ab/7/events"), "/v1/slabs/{producer}/{index}/events");
+  EXPECT_EQ(http.router.label_of("/v1/drains/ab"), "/v1/drains/{client}");
+  for (const char* path : {"", "//", "/v1", "/v1/drains/", "/v1/drains/a/b", "/wp-admin", "*"})
+    EXPECT_EQ(http.router.label_of(path), "other") << path;
+  const auto match = http.router.match("GET", "/v1/slabs/ab/7/events");
+  EXPECT_EQ(match.parameters, (std::vector<std::string>{"ab", "7"}));
+}
+
+TEST(Routes, EachRequestIsCountedUnderItsRouteAndEachRefusalUnderItsCode) {
+  InMemory http;
+  http.ask("GET", "/healthz");
+  http.ask("GET", "/v1/drains/" + std::string(32, 'a'));  // 405, of a route all the same
+  http.ask("GET", "/some/where");
+  http.answer("nonsense\r\n\r\n");
+  const std::string text = http.metrics.render({});
+  for (const char* line :
+       {"aqua_http_requests_total{method=\"GET\",route=\"/healthz\",status=\"200\"} 1\n",
+        "aqua_http_requests_total{method=\"GET\",route=\"/v1/drains/{client}\",status=\"405\"} 1\n",
+        "aqua_http_requests_total{method=\"GET\",route=\"other\",status=\"404\"} 1\n",
+        "aqua_http_requests_total{method=\"other\",route=\"other\",status=\"400\"} 1\n",
+        "aqua_http_requests_in_flight{route=\"/healthz\"} 0\n",
+        "aqua_errors_total{code=\"not_found\"} 1\n",
+        "aqua_errors_total{code=\"invalid_argument\"} 2\n"}) {
+    EXPECT_THAT(text, HasSubstr(line));
+  }
 }
 
 TEST(Routes, HeadIsGetWithoutABody) {

@@ -67,7 +67,8 @@ TEST_F(SqliteFile, OfVersion1IsBroughtUpToThisOneWithItsRows) {
   ASSERT_EQ(stored->image.slabs.size(), 2U);
   EXPECT_EQ(stored->image.slabs[1].generation, 5U);
   EXPECT_EQ(stored->image.slabs[1].holder, stored->image.clients[1].id);
-  EXPECT_EQ(stored->image.reclaims.size(), 1U);
+  ASSERT_EQ(stored->image.reclaims.size(), 1U);
+  EXPECT_EQ(stored->image.reclaims[0].ended, ledger::Time{0}) << "it is open";
   EXPECT_EQ(stored->image.pairs.size(), 1U);
   EXPECT_TRUE((*store)->commit({}).ok());
 }

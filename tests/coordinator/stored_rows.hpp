@@ -39,6 +39,7 @@ inline ledger::Image one_of_each() {
                             .bytes_returned = 3,
                             .started = ledger::Time{1000},
                             .deadline = ledger::Time{2000},
+                            .ended = ledger::Time{1500},
                             .done = true,
                             .outstanding = {}});
   image.pairs.push_back({client.id, *slab.holder, true});
@@ -61,7 +62,7 @@ inline std::string text_of(const ledger::Image& image) {
   for (const auto& r : image.reclaims) {
     text += concat("reclaim ", r.id, " ", to_string(r.producer), " ", r.bytes_wanted, " ",
                    r.bytes_returned, " ", r.started.count(), " ", r.deadline.count(), " ", r.done,
-                   "\n");
+                   " ", r.ended.count(), "\n");
   }
   for (const auto& p : image.pairs) {
     text += concat("pair ", to_string(p.producer), " ", to_string(p.consumer), " ", p.is_explicit,

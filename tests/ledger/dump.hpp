@@ -13,7 +13,7 @@ inline std::string dump(const Ledger& ledger) {
                            ledger.next_deadline().value_or(Time{-1}).count(), "\n");
   for (const auto& [id, c] : ledger.clients()) {
     out += concat("client ", to_string(id), " ", c.info.name, " ", to_string(c.state), " ",
-                  c.expires.count(), " ", c.leases_expire.count(), "\n");
+                  c.expires.count(), " ", c.leases_expire.count(), " ", c.draining, "\n");
   }
   for (const auto& [id, s] : ledger.slabs()) {
     out += concat("slab ", to_string(id), " ", s.bytes, " ", to_string(s.state), " ", s.generation,

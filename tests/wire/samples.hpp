@@ -4,6 +4,7 @@
 #include "wire/clients.hpp"
 #include "wire/error.hpp"
 #include "wire/events.hpp"
+#include "wire/observation.hpp"
 #include "wire/problem.hpp"
 #include "wire/slabs.hpp"
 #include "wire/state.hpp"
@@ -62,6 +63,8 @@ inline ledger::Reclaim reclaim() {
   out.bytes_returned = 2 << 20;
   out.started = kNow - ledger::Time{100};
   out.deadline = kNow + ledger::Time{900};
+  out.ended = kNow - ledger::Time{40};
+  out.done = true;
   out.outstanding = {kSlab};
   return out;
 }
@@ -91,7 +94,8 @@ inline State state() {
   out.clients = {{.info = client_info(),
                   .state = ledger::ClientState::suspect,
                   .expires = kNow + ledger::Time{1},
-                  .leases_expire = kNow + ledger::Time{2}}};
+                  .leases_expire = kNow + ledger::Time{2},
+                  .draining = true}};
   out.slabs = {slab()};
   out.pairs = {{kProducer, kConsumer}};
   out.reclaims = {reclaim()};
@@ -152,6 +156,29 @@ void for_each(Check check) {
   check(PairRequest{{kProducer, kConsumer}});
   check(Pairs{.epoch = kEpoch, .pairs = {{kProducer, kConsumer}}});
   check(state());
+  check(SlabStory{.epoch = kEpoch,
+                  .slab = kSlab,
+                  .bytes = 2 << 20,
+                  .forgotten = 1,
+                  .entries = {{.at = kNow - ledger::Time{40},
+                               .event = "grant",
+                               .from = ledger::SlabState::offered,
+                               .to = ledger::SlabState::leased,
+                               .generation = 3,
+                               .holder = kConsumer,
+                               .holder_name = "engine",
+                               .holder_pid = 4711,
+                               .reclaim = 9}}});
+  check(History{.epoch = kEpoch,
+                .samples = {{.at = kNow - ledger::Time{40},
+                             .offered = 1,
+                             .leased = 2,
+                             .suspect = 3,
+                             .revoking = 4,
+                             .orphaned = 5,
+                             .quarantined = 6}}});
+  check(RecallRequest{.producer = kProducer, .bytes = 1 << 20, .within = ledger::Time{1000}});
+  check(DrainRequest{.client = kProducer, .within = ledger::Time{1000}});
 }
 
 }  // namespace aqua::wire::samples

@@ -1,9 +1,11 @@
 #include "coordinator/openapi.hpp"
 
+#include "openapi_file.hpp"
+
 namespace aqua::coordinator {
 
 std::string_view openapi_document() {
-  return R"openapi(@AQUA_OPENAPI@)openapi";
+  return document::openapi_json;
 }
 
 }  // namespace aqua::coordinator

@@ -1,0 +1,44 @@
+// What happened to slabs and reclaims, for whoever keeps accounts of a ledger: metrics, a log,
+// the story of a slab. Events (events.hpp) tell clients what to do; changes tell what was done.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "ledger/transition.hpp"
+#include "ledger/types.hpp"
+
+namespace aqua::ledger {
+
+// One row went through one cell of the table. `returned` is "no row" on both sides.
+struct SlabChange {
+  Time at{};
+  SlabId slab;
+  std::uint64_t bytes = 0;
+  SlabEvent event{};
+  SlabState from{};
+  SlabState to{};
+  Generation generation = 0;       // after the change
+  std::optional<ClientId> holder;  // who holds it, or held it until now
+  std::uint64_t reclaim = 0;       // the reclaim that wants it, if any
+};
+
+// A reclaim is over. `dropped`: its producer is gone, nobody wants anything back.
+struct ReclaimEnd {
+  Reclaim reclaim;
+  bool dropped = false;
+};
+
+struct Changes {
+  std::vector<SlabChange> slabs;  // in order
+  std::vector<ReclaimEnd> ended;
+
+  [[nodiscard]] bool empty() const noexcept { return slabs.empty() && ended.empty(); }
+  void clear() noexcept {
+    slabs.clear();
+    ended.clear();
+  }
+};
+
+}  // namespace aqua::ledger

@@ -1,0 +1,74 @@
+"""A real coordinator on loopback TCP and real engines on emulated GPUs, for the browser's tests."""
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import urllib.request
+
+MIB = 1 << 20
+
+
+class Rig:
+    """Everything lives in a directory of its own and ends with close()."""
+
+    def __init__(self, coordinator: str, node: str):
+        self._programs = (coordinator, node)
+        self._folder = tempfile.TemporaryDirectory(prefix="aqua-dashboard-")
+        self.path = pathlib.Path(self._folder.name)
+        self._children: list[subprocess.Popen] = []
+        self.operator_token = self._issue("operator")
+        engine = self._issue("engine")
+        (self.path / "token").write_text(engine + "\n")
+        self._environment = dict(os.environ, AQUA_TOKEN_FILE=str(self.path / "token"))
+        self.daemon = self._start([coordinator, "--data", str(self.path / "data"), "--listen", "127.0.0.1:0",
+                                   "--behind-proxy"], log="coordinator.log")
+        line = self.daemon.stdout.readline()
+        assert line.startswith("listening on "), line + (self.path / "coordinator.log").read_text()
+        self.address = line.split()[-1]
+
+    def _issue(self, role: str) -> str:
+        """A bearer token of the coordinator's own making."""
+        made = subprocess.run([self._programs[0], "token", "issue", role, "--data", str(self.path / "data")],
+                              capture_output=True, text=True, check=True)
+        return made.stdout.strip()
+
+    def _start(self, arguments: list[str], log: str) -> subprocess.Popen:
+        with (self.path / log).open("w") as errors:
+            child = subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1,
+                                     stderr=errors, env=self._environment)
+        self._children.append(child)
+        return child
+
+    def engine(self, name: str, consumer: bool, number: int) -> "Engine":
+        child = self._start([self._programs[1], "--role", "consumer" if consumer else "producer", "--name", name,
+                             "--device", f"emu:{number}", "--coordinator", self.address, "--sockets", str(self.path),
+                             "--tenant", str(number + 1), "--at", ""], log=f"{name}.log")
+        ready = child.stdout.readline()
+        assert ready, (self.path / f"{name}.log").read_text()
+        return Engine(child)
+
+    def ask(self, target: str, token: str | None = None) -> dict:
+        request = urllib.request.Request(f"http://{self.address}{target}")
+        request.add_header("Authorization", f"Bearer {self.operator_token if token is None else token}")
+        with urllib.request.urlopen(request, timeout=30) as reply:
+            return json.load(reply)
+
+    def close(self):
+        for child in reversed(self._children):
+            child.kill()
+            child.wait()
+            child.stdin.close()
+            child.stdout.close()
+        self._folder.cleanup()
+
+
+class Engine:
+    def __init__(self, child: subprocess.Popen):
+        self.child = child
+
+    def do(self, what: str, **arguments) -> dict:
+        self.child.stdin.write(json.dumps({"do": what, **arguments}) + "\n")
+        answer = json.loads(self.child.stdout.readline())
+        assert "error" not in answer, answer
+        return answer

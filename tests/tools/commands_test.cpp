@@ -1,0 +1,75 @@
+// The aqua command before a real coordinator.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "coordinator/daemon_process.hpp"
+#include "southbound/peers.hpp"
+
+namespace aqua::testing {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+struct Commands : ::testing::Test {
+  ChildProcess aqua(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), AQUA_PROGRAM);
+    arguments.insert(arguments.end(), {"--coordinator", daemon.address()});
+    return ChildProcess(arguments, dir / "stderr");
+  }
+  DaemonProcess daemon;
+  TempDir dir;
+};
+
+TEST_F(Commands, WatchGivesAnObjectALineAndEndsCleanlyOnCtrlC) {
+  const Peer producer(daemon.address(), "lender", true);
+  ChildProcess watch = aqua({"status", "--watch", "--json", "--interval", "10"});
+  EXPECT_EQ(json::parse(watch.read_line()).at("clients").at(0).at("lent_bytes"), 0);
+  ASSERT_TRUE(producer.client->offer(some_slabs(2)).ok());
+  const std::uint64_t expected = 2 * kSlabBytes;
+  json seen;
+  do {
+    const std::string line = watch.read_line();
+    ASSERT_FALSE(line.empty()) << "it ended";
+    seen = json::parse(line);
+  } while (seen.at("clients").at(0).at("lent_bytes") != expected);
+  watch.signal(SIGINT);
+  EXPECT_EQ(watch.wait(), 0);
+}
+
+TEST_F(Commands, WatchGoesOnWhenTheCoordinatorComesBack) {
+  ChildProcess watch = aqua({"status", "--watch", "--json", "--interval", "10"});
+  const std::string before = json::parse(watch.read_line()).at("epoch");
+  daemon.kill();
+  daemon.start();
+  std::string epoch = before;
+  while (epoch == before) {
+    const std::string line = watch.read_line();
+    ASSERT_FALSE(line.empty()) << "it ended";
+    epoch = json::parse(line).at("epoch");
+  }
+  watch.signal(SIGTERM);
+  EXPECT_EQ(watch.wait(), 0);
+}
+
+TEST_F(Commands, SlabTellsItsStory) {
+  const Peer producer(daemon.address(), "lender", true);
+  const Peer consumer(daemon.address(), "borrower", false);
+  ASSERT_TRUE(producer.client->offer(some_slabs(1)).ok());
+  ASSERT_TRUE(consumer.client->lease(kSlabBytes, kSlabBytes).ok());
+  ChildProcess slab = aqua({"slab", "lender/0"});
+  EXPECT_THAT(slab.read_line(), HasSubstr(to_string(producer.id) + "/0, 2097152 bytes"));
+  EXPECT_THAT(slab.read_line(), HasSubstr("offered"));
+  EXPECT_THAT(slab.read_line(), HasSubstr("leased by borrower (process"));
+  EXPECT_EQ(slab.wait(), 0);
+  ChildProcess as_json = aqua({"slab", "lender/0", "--json"});
+  EXPECT_EQ(json::parse(as_json.read_line()).at("events").size(), 2U);
+  EXPECT_EQ(aqua({"slab", "lender/9"}).wait(), 1);
+  EXPECT_EQ(aqua({"slab"}).wait(), 2);
+  EXPECT_EQ(aqua({"status", "--interval", "x"}).wait(), 2);
+}
+
+}  // namespace
+}  // namespace aqua::testing
