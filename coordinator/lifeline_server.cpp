@@ -39,7 +39,7 @@ Result<std::unique_ptr<LifelineServer>> LifelineServer::start(
 
 LifelineServer::LifelineServer(UniqueFd listener, UniqueFd stop, LifelineOptions options,
                                const Doorkeeper& door, LedgerService& service, Sessions& sessions,
-                               std::map<ClientId, PeerProcess> former)
+                               std::map<ClientId, PeerProcess>&& former)
     : listener_(std::move(listener)),
       stop_(std::move(stop)),
       options_(std::move(options)),

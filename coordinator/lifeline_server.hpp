@@ -67,7 +67,7 @@ class LifelineServer {
 
   LifelineServer(UniqueFd listener, UniqueFd stop, LifelineOptions options, const Doorkeeper& door,
                  LedgerService& service, Sessions& sessions,
-                 std::map<ClientId, PeerProcess> former);
+                 std::map<ClientId, PeerProcess>&& former);
   void run();
   [[nodiscard]] int wait_ms() const;
   void accept_one();

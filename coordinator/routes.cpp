@@ -69,8 +69,8 @@ Handler without_body(Api& api, Result<Reply> (*handler)(Api&, const Session&)) {
 
 // Done once for each idempotency key, where one was sent: sent again, the first reply comes
 // again. What failed changed nothing, and may be tried again.
-Handler once(Api& api, Handler handler) {
-  return [&api, handler](const Call& call, Response& response) {
+Handler once(Api& api, Handler once_only) {
+  return [&api, handler = std::move(once_only)](const Call& call, Response& response) {
     if (call.idempotency_key.empty()) return handler(call, response);
     const ClientId client = call.caller.session->client;
     const std::string key(call.idempotency_key);

@@ -173,10 +173,10 @@ int main(int argc, char** argv) {
   const std::vector<std::string_view> rest(arguments.begin() + (arguments.empty() ? 0 : 1),
                                            arguments.end());
   if (verb == "status") {
-    const auto command = parse(verb, rest);
+    auto command = parse(verb, rest);
     if (command.ok() && command->watch)
       return aqua::tool::watch([&] { return status(*command); }, command->interval);
-    return perform([&] { return command; }, status);
+    return perform([&] { return std::move(command); }, status);
   }
   if (verb == "slab") return perform([&] { return parse(verb, rest); }, slab);
   if (verb == "calibrate") {

@@ -11,7 +11,7 @@
 namespace aqua::place {
 namespace {
 
-Error conflict(std::string what) {
+Error conflict(const std::string& what) {
   return Error{Code::failed_precondition, concat("no placement: ", what)};
 }
 

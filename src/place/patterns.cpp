@@ -50,7 +50,7 @@ class Enumeration {
     for (int n = 0; n <= room; ++n) {
       if (n > 0) {
         with.bytes += kind.bytes * kind.shards;
-        with.net += kind.sign() * kind.shards;
+        with.net += static_cast<std::int64_t>(kind.sign()) * kind.shards;
         counts_.emplace_back(static_cast<int>(c), n);
       }
       visit(c + 1, free - n * kind.shards, with);

@@ -31,6 +31,7 @@ Program pattern_program(const Kinds& kinds, const std::vector<Pattern>& patterns
 
 std::vector<int> rounded(const std::vector<double>& values) {
   std::vector<int> whole;
+  whole.reserve(values.size());
   for (const double value : values) whole.push_back(static_cast<int>(std::lround(value)));
   return whole;
 }
