@@ -1,23 +1,39 @@
 #include "base/stale_sockets.hpp"
 
+#include <dirent.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <chrono>
-#include <filesystem>
+#include <ctime>
+#include <memory>
 
 #include "base/unix_socket.hpp"
 
 namespace aqua {
+namespace {
 
+constexpr std::time_t kOldSeconds = 60;
+
+// A socket that has stood for a while.
+bool is_old_socket(const std::string& path) {
+  struct stat status {};
+  return ::lstat(path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode) &&
+         status.st_mtime < std::time(nullptr) - kOldSeconds;
+}
+
+}  // namespace
+
+// With readdir(): std::filesystem's iterators end the process where there is no memory.
 void remove_stale_sockets(const std::string& directory, std::string_view prefix) {
-  namespace fs = std::filesystem;
-  const auto old = fs::file_time_type::clock::now() - std::chrono::minutes(1);
-  std::error_code error;
-  for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
-    std::error_code ignored;
-    const std::string path = it->path().string();
-    if (!it->path().filename().string().starts_with(prefix)) continue;
-    if (!it->is_socket(ignored) || it->last_write_time(ignored) > old || ignored) continue;
+  const std::unique_ptr<DIR, int (*)(DIR*)> open(::opendir(directory.c_str()), ::closedir);
+  if (open == nullptr) return;
+  while (const dirent* entry = ::readdir(open.get())) {  // NOLINT(concurrency-mt-unsafe): our own
+    if (!std::string_view(entry->d_name).starts_with(prefix)) continue;
+    const std::string path = directory + "/" + entry->d_name;
+    if (!is_old_socket(path)) continue;
     const auto probe = connect_seqpacket(path, std::chrono::milliseconds(100));
-    if (!probe.ok() && probe.error().code == Code::unavailable) fs::remove(path, ignored);
+    if (!probe.ok() && probe.error().code == Code::unavailable) (void)::unlink(path.c_str());
   }
 }
 
