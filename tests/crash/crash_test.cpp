@@ -5,9 +5,11 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <condition_variable>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
+#include <mutex>
 #include <thread>
 
 #include "base/concat.hpp"
@@ -69,12 +71,16 @@ class World {
     ChildProcess daemon = start(at);
     Life life;
     if (read_address(daemon, life)) {
-      std::atomic<int> working = 4;
+      std::mutex mu;
+      std::condition_variable stopped;
+      int working = 4;
       std::vector<std::thread> threads;
       const auto work = [&](CrashClient& client) {
         threads.emplace_back([&] {
           client.live(life);
+          const std::lock_guard<std::mutex> lock(mu);
           --working;
+          stopped.notify_one();
         });
       };
       for (auto& exporter : exporters_) work(*exporter);
@@ -84,9 +90,8 @@ class World {
         std::this_thread::sleep_for(
             microseconds(std::uniform_int_distribution<std::size_t>(0, kLongestUs)(random_)));
       } else {
-        const auto until = std::chrono::steady_clock::now() + kArmedPatience;
-        while (working > 0 && std::chrono::steady_clock::now() < until)
-          std::this_thread::sleep_for(milliseconds(1));
+        std::unique_lock<std::mutex> lock(mu);
+        (void)stopped.wait_for(lock, kArmedPatience, [&] { return working == 0; });
       }
       daemon.signal(SIGKILL);
       life.over = true;
