@@ -3,9 +3,22 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <sstream>
+#include <stdexcept>
 
-#define TOML_EXCEPTIONS 0
+namespace aqua::coordinator {
+constexpr void assert_toml(bool sound) {
+  if (!sound) throw std::logic_error("not TOML");
+}
+}  // namespace aqua::coordinator
+
+// What toml++ asserts of a document ("[=]") is refused, too, in builds without assertions as well.
+#pragma push_macro("NDEBUG")
+#undef NDEBUG
+#define TOML_EXCEPTIONS 1
+#define TOML_ASSERT(expr) ::aqua::coordinator::assert_toml(static_cast<bool>(expr))
 #include <toml++/toml.h>
+#pragma pop_macro("NDEBUG")
 
 #include "base/concat.hpp"
 #include "base/errno_error.hpp"
@@ -20,6 +33,42 @@ constexpr std::size_t kMaxBytes = std::size_t{1} << 20;
 Error at(const std::string& path, const toml::source_region& where, std::string_view what) {
   return Error{Code::invalid_argument,
                concat(path, ":", where.begin.line, ":", where.begin.column, ": ", what)};
+}
+
+bool is_ascii(std::string_view text) {
+  return std::ranges::all_of(text, [](unsigned char c) { return c < 0x80; });
+}
+
+// toml++ to 3.3.0 has undefined behaviour where a letter like U+00E9 stands for a space or a key.
+// Text beyond ASCII is therefore for comment lines only, and as no string has several lines, a
+// line that begins with # is one.
+Result<void> check_characters(std::string_view text, const std::string& path) {
+  std::size_t number = 0;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    const auto refused = [&](std::string_view what) {
+      return Error{Code::invalid_argument, concat(path, ":", number, ": ", what)};
+    };
+    ++number;
+    if (line.find(R"(""")") != line.npos || line.find("'''") != line.npos)
+      return refused("a string of several lines, which no option takes");
+    const std::size_t first = line.find_first_not_of(" \t");
+    const bool comment = first != line.npos && line[first] == '#';
+    if (!comment && !is_ascii(line))
+      return refused(R"(not ASCII; within quotes write \u00E9, or a comment on its own line)");
+  }
+  return {};
+}
+
+Result<toml::table> parse_toml(std::string_view text, const std::string& path) {
+  try {
+    return toml::parse(text, path);
+  } catch (const toml::parse_error& error) {
+    return at(path, error.source(), error.description());
+  } catch (const std::logic_error&) {
+    return Error{Code::invalid_argument, concat(path, ": not TOML")};
+  }
 }
 
 // "" when the node is not of the type.
@@ -74,10 +123,10 @@ Result<FileSetting> setting_of(const OptionSpec& spec, const toml::node& node,
 }  // namespace
 
 Result<std::vector<FileSetting>> parse_config(std::string_view text, const std::string& path) {
-  const toml::parse_result parsed = toml::parse(text, path);
-  if (!parsed) return at(path, parsed.error().source(), parsed.error().description());
+  AQUA_TRY(check_characters(text, path));
+  AQUA_ASSIGN(const toml::table table, parse_toml(text, path));
   std::vector<FileSetting> settings;
-  for (const auto& [key, node] : parsed.table()) {
+  for (const auto& [key, node] : table) {
     const OptionSpec* const spec = find_option(key.str());
     if (spec == nullptr) {
       return at(path, key.source(),
@@ -100,6 +149,12 @@ Result<std::vector<FileSetting>> read_config(const std::string& path) {
   if (text.size() > kMaxBytes)
     return Error{Code::invalid_argument, concat("--config ", path, ": more than 1 MiB")};
   return parse_config(text, path);
+}
+
+std::string config_string(const std::string& text) {
+  std::ostringstream out;
+  out << toml::toml_formatter(toml::value<std::string>(text), toml::format_flags::none);
+  return out.str();
 }
 
 }  // namespace aqua::coordinator

@@ -20,10 +20,15 @@ struct FileSetting {
 };
 
 // `path` is for messages. invalid_argument names file, line and column: not TOML, a key that
-// nobody knows, a value of the wrong type. Values are not looked at beyond their type.
+// nobody knows, a value of the wrong type, text beyond ASCII outside of comment lines (in strings
+// it is written with escapes, "\u00E9"), strings of several lines. Values are not looked at beyond
+// their type.
 [[nodiscard]] Result<std::vector<FileSetting>> parse_config(std::string_view text,
                                                             const std::string& path);
 // Of at most 1 MiB. not_found and permission_denied as the system says.
 [[nodiscard]] Result<std::vector<FileSetting>> read_config(const std::string& path);
+
+// `text` as such a file has it: in quotes, with escapes.
+[[nodiscard]] std::string config_string(const std::string& text);
 
 }  // namespace aqua::coordinator

@@ -148,15 +148,6 @@ Result<void> fill_in_paths(Options& options) {
   return {};
 }
 
-std::string quoted(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += c;
-  }
-  return out + "\"";
-}
-
 }  // namespace
 
 Result<Options> parse_options(std::span<const char* const> arguments) {
@@ -185,7 +176,7 @@ std::string to_toml(const Options& options) {
     for (const std::string& value : values) list += (list.empty() ? "" : ", ") + value;
     text += concat(name, " = ",
                    spec.kind == OptionKind::list   ? concat("[", list, "]")
-                   : spec.kind == OptionKind::text ? quoted(values.back())
+                   : spec.kind == OptionKind::text ? config_string(values.back())
                                                    : values.back(),
                    "\n");
   }

@@ -131,9 +131,29 @@ TEST_F(Config, MistakesAreNamedWithTheirLine) {
   refused("allow-uid = [1, \"x\"]\n", "expected an array of integers");
   refused("listen = 7070\n", "expected a string in quotes");
   refused("a = 1\na = \n", "coordinator.toml:2:");
+  refused("[=]\n", "coordinator.toml: not TOML");
   refused("client-ttl = 0\n", "coordinator.toml:1: client-ttl: '0': expected an integer from 1");
   refused("client-ttl = 1\nclient-ttl = 2\n", "coordinator.toml:2:");
   refused("log-level = \"loud\"\n", "coordinator.toml:1: log-level: 'loud': expected trace");
+}
+
+// toml++ has undefined behaviour for some of these.
+TEST_F(Config, LettersBeyondAsciiAreForComments) {
+  EXPECT_EQ(parse("# größer\n  # \xC3\xA9\nmax-watches = 5\n")->max_watches, 5U);
+  EXPECT_EQ(parse("data = \"/srv/\\u00E9\"\n")->data, "/srv/é");
+  refused("data = \"/srv/é\"\n", "coordinator.toml:1: not ASCII");
+  refused("\né = 1\n", "coordinator.toml:2: not ASCII");
+  refused("max-watches = 5 # é\n", "coordinator.toml:1: not ASCII");
+  refused("data = \"\"\"\n# é\"\"\"\n", "coordinator.toml:1: a string of several lines");
+}
+
+TEST_F(Config, WhatItPrintsItReads) {
+  const std::string odd = "/srv/é \"\\ \t'#\x01";
+  const auto first = parse("", {"--data", odd.c_str()});
+  ASSERT_TRUE(first.ok()) << first.error().message;
+  const auto second = parse(to_toml(*first));
+  ASSERT_TRUE(second.ok()) << second.error().message << to_toml(*first);
+  EXPECT_EQ(second->data, odd);
 }
 
 TEST_F(Config, MistakesInTheEnvironmentNameTheVariable) {
