@@ -10,8 +10,8 @@ class AdmissionOrder {
   virtual ~AdmissionOrder() = default;
   // The next to be let in, or no_slot. The same again until pass().
   [[nodiscard]] virtual Slot head() = 0;
-  // The head was let in, or set aside.
-  virtual void pass() = 0;
+  // The head was let in, or set aside and not.
+  virtual void pass(bool let_in) = 0;
 };
 
 // By arrival. The table's queue may change behind it, by leaving of heads alone.
@@ -24,7 +24,7 @@ class ArrivalOrder final : public AdmissionOrder {
     head_ = at->first;
     return at->second;
   }
-  void pass() override { passed_ = head_; }
+  void pass(bool) override { passed_ = head_; }
 
  private:
   const SequenceTable& table_;

@@ -56,7 +56,7 @@ void QueueScheduler::admit(AdmissionOrder& order, Room& room) {
   std::size_t inside = running_.size() + table_.count(SequenceState::paging_in);
   for (Slot slot = order.head(); slot != no_slot; slot = order.head()) {
     if (set_aside_if_stuck(slot)) {
-      order.pass();
+      order.pass(false);
       continue;
     }
     const Sequence& s = table_.at(slot);
@@ -72,7 +72,7 @@ void QueueScheduler::admit(AdmissionOrder& order, Room& room) {
       room.tokens -= chunk;
       room.places -= 1;
     }
-    order.pass();
+    order.pass(true);
     left -= need;
     inside += 1;
   }

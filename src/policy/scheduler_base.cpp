@@ -174,6 +174,8 @@ const Batch& SchedulerBase::next() {
   plans_ += 1;
   evict_stuck();
   plan();
+  // An order changes what the next plan starts from, were it by a block.
+  if (batch_.moves()) batch_.repeat = 1;
   for (const auto& [arrival, slot] : table_.stuck()) batch_.too_large.push_back(table_.at(slot).id);
   planned_ = true;
   stale_ = false;

@@ -97,11 +97,13 @@ bool SliceScheduler::offer(Slot slot, Hand& hand) {
   return true;
 }
 
-// The next of a queue that is no member yet gets a place; false closes the queue.
+// The next of a queue that is no member yet, and due by then, gets a place; false closes the queue.
 template <typename Queue>
-bool SliceScheduler::pick(const Queue& queue, typename Queue::const_iterator& at, Hand& hand) {
+bool SliceScheduler::pick(const Queue& queue, typename Queue::const_iterator& at, Hand& hand,
+                          std::uint64_t due) {
   for (; at != queue.end(); ++at) {
     if (shares_[at->slot].member) continue;
+    if (at->due > due) return false;
     if (table_.blocks_for(table_.at(at->slot).known()) <= options_.device_blocks) break;
     too_large_.push_back(at->slot);  // set aside when no iterator can be hurt
   }
@@ -135,17 +137,12 @@ void SliceScheduler::deal_cfs(Hand& hand) {
   auto d_by_rank = d_rank.begin();
   auto p_by_due = p_due.begin();
   auto d_by_due = d_due.begin();
-  const auto overdue = [&](const SliceQueues::DueQueue& queue,
-                           SliceQueues::DueQueue::const_iterator& at) {
-    while (at != queue.end() && shares_[at->slot].member) ++at;
-    return at != queue.end() && at->due <= iterations_;
-  };
   const auto one = [&](std::size_t queue) {
     switch (queue) {
       case 0:
-        return overdue(p_due, p_by_due) && pick(p_due, p_by_due, hand);
+        return pick(p_due, p_by_due, hand, iterations_);
       case 1:
-        return overdue(d_due, d_by_due) && pick(d_due, d_by_due, hand);
+        return pick(d_due, d_by_due, hand, iterations_);
       case 2:
         return pick(p_rank, p_by_rank, hand);
       default:

@@ -31,8 +31,8 @@ void SliceScheduler::file(Slot slot) {
 }
 
 // Twice the time in which all who are here would have had a turn each. Whoever waits longer goes
-// before rank: neither newcomers nor heavy weights can keep it out. Never earlier than one who was
-// filed before.
+// before rank: neither newcomers nor heavy weights can keep it out. Never earlier than one who
+// began to wait before.
 void SliceScheduler::set_due(Share& its) {
   std::size_t runnable = 0;
   for (const auto state : {SequenceState::waiting, SequenceState::resident, SequenceState::swapped,
@@ -148,15 +148,21 @@ void SliceScheduler::plan_slice() {
   }
 }
 
+// They begin to wait all at once: none of their dates holds off another's.
 void SliceScheduler::end_members() {
+  const std::uint64_t earlier = last_due_;
+  std::uint64_t latest = last_due_;
   for (const Slot slot : members_) {
     Share& its = shares_[slot];
     its.granted = false;
     if (!its.member || table_.at(slot).state == SequenceState::paging_in) continue;
     its.member = false;
     its.promised = 0;
+    last_due_ = earlier;
     file(slot);
+    latest = std::max(latest, last_due_);
   }
+  last_due_ = latest;
   std::erase_if(members_, [&](Slot slot) { return !shares_[slot].member; });
 }
 

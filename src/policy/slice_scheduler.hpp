@@ -85,9 +85,9 @@ class SliceScheduler final : public QueueScheduler {
   void deal(Hand& hand);
   void deal_las(Hand& hand);
   void deal_cfs(Hand& hand);
-  // The next of a queue that is no member yet; false closes the queue.
   template <typename Queue>
-  bool pick(const Queue& queue, typename Queue::const_iterator& at, Hand& hand);
+  bool pick(const Queue& queue, typename Queue::const_iterator& at, Hand& hand,
+            std::uint64_t due = UINT64_MAX);
   bool offer(Slot slot, Hand& hand);
   [[nodiscard]] std::size_t decodes_that_fit(std::int64_t blocks) const;
   [[nodiscard]] std::uint32_t blocks_wanted(Slot slot, std::uint64_t prefill_tokens) const;

@@ -1,7 +1,9 @@
 #include "policy/vtc_scheduler.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
+#include <iterator>
 #include <queue>
 #include <tuple>
 
@@ -43,14 +45,14 @@ class TenantOrder final : public AdmissionOrder {
     }
   }
 
-  void pass() override {
+  void pass(bool let_in) override {
     if (first_visit_) {
       visited_ = now_.key;
       any_visited_ = true;
     } else {
       again_.pop();
     }
-    again_.push({{now_.key.first + charge_, now_.key.second}, arrival_});
+    again_.push({{now_.key.first + (let_in ? charge_ : 0), now_.key.second}, arrival_});
   }
 
  private:
@@ -76,6 +78,21 @@ class TenantOrder final : public AdmissionOrder {
 void VtcScheduler::plan() {
   TenantOrder order(*this);
   plan_queue(order);
+  set_repeat(std::min(batch().repeat, iterations_until_overtaken()));
+}
+
+// Decodes are charged to the tenant that is first in line: once its counter is beyond the next
+// one's, somebody else is first, who may fit.
+std::uint32_t VtcScheduler::iterations_until_overtaken() const {
+  if (waiting_.size() < 2) return UINT32_MAX;
+  const auto& [counter, number] = *waiting_.begin();
+  double charged = 0;  // an iteration
+  for (const Slot slot : decode_slots()) {
+    if (tenant_of(slot) == number) charged += 2.0 / table_.at(slot).weight;
+  }
+  if (charged <= 0) return UINT32_MAX;
+  const double iterations = std::floor((std::next(waiting_.begin())->first - counter) / charged);
+  return static_cast<std::uint32_t>(std::clamp(iterations, 1.0, 1e9));
 }
 
 double VtcScheduler::service_of(Slot slot) const {

@@ -55,6 +55,8 @@ class VtcScheduler final : public QueueScheduler {
   [[nodiscard]] double floor() const {
     return waiting_.empty() ? last_left_ : waiting_.begin()->first;
   }
+  // How often the same batch can be committed before the order of the line changes.
+  [[nodiscard]] std::uint32_t iterations_until_overtaken() const;
   void charge(std::uint64_t number, double amount);
   void take_out(Slot slot);
 

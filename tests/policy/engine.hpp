@@ -31,7 +31,9 @@ struct EngineSequence {
 class Engine {
  public:
   Engine(std::string_view policy, const SchedulerOptions& options)
-      : options_(options), scheduler_(std::move(*make_scheduler(policy, options))) {}
+      : Engine(std::move(*make_scheduler(policy, options)), options) {}
+  Engine(std::unique_ptr<Scheduler> scheduler, const SchedulerOptions& options)
+      : options_(options), scheduler_(std::move(scheduler)) {}
 
   Scheduler& scheduler() { return *scheduler_; }
   const std::map<std::uint64_t, EngineSequence>& sequences() const { return sequences_; }
