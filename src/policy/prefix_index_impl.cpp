@@ -8,13 +8,12 @@
 namespace aqua::policy {
 namespace {
 
-// By cost is followed once it leads by this much: a prompt's luck is not a lead.
-constexpr double clear_lead = 1.01;
-// A block that was hit before is likelier to be hit again. Of the factors tried on the Mooncake
-// conversation trace (1, 2, 4, 8, 16) one of the two best.
-constexpr double reuse_factor = 4;
-// Means over so many blocks.
-constexpr double slowly = 1.0 / 1024;
+// The reuse table remembers so many blocks for each that there is room for: what was evicted too
+// early is noticed when it is asked for again.
+constexpr std::size_t remembered = 4;
+std::size_t memory_of(std::size_t capacity) {
+  return capacity > SIZE_MAX / remembered ? SIZE_MAX : capacity * remembered;
+}
 
 }  // namespace
 
@@ -22,21 +21,33 @@ PrefixIndex::Impl::Impl(const PrefixOptions& wanted) : options(wanted) {
   const PrefixCosts& costs = wanted.costs;
   if (wanted.eviction == Eviction::lru) return;
   if (costs.compute_per_token <= 0 && costs.attention_per_token_pair <= 0) return;
-  for (const Rule rule : {by_age, by_cost}) ghosts_[rule] = std::make_unique<Impl>(wanted, rule);
-}
-
-PrefixIndex::Impl::Rule PrefixIndex::Impl::leader() const {
-  if (!ghosts_[by_cost]) return rule_;
-  return saved_[by_cost] > saved_[by_age] * clear_lead ? by_cost : by_age;
+  table_ = std::make_unique<ReuseTable>(memory_of(wanted.capacity_blocks));
+  reuse_ = table_.get();
+  for (const Rule rule : {by_age, by_cost}) {
+    ghosts_[rule] = std::make_unique<Impl>(wanted, rule, reuse_);
+  }
 }
 
 void PrefixIndex::Impl::observe(const Prefix& prefix) {
+  if (!table_) return;
+  table_->begin_prompt();
+  for (const BlockHash& hash : prefix.chain) table_->seen(hash);
+  double saved[2] = {};
   for (const Rule rule : {by_age, by_cost}) {
-    if (!ghosts_[rule]) return;
     const PrefixMatch found = ghosts_[rule]->match(prefix);
-    saved_[rule] += std::max(0.0, found.recompute_seconds - found.fetch_seconds);
+    saved[rule] = std::max(0.0, found.recompute_seconds - found.fetch_seconds);
     ghosts_[rule]->use(prefix.chain.first(found.blocks));
   }
+  follow(saved[by_cost] - saved[by_age]);
+}
+
+// By cost, once it leads by more than the standard error of the lead; by age, once the lead is
+// gone. In between as before: a change of rule costs what the other would have kept.
+void PrefixIndex::Impl::follow(double lead) {
+  lead_ += lead;
+  lead_variance_ += lead * lead;
+  if (lead_ > std::sqrt(lead_variance_)) rule_ = by_cost;
+  if (lead_ <= 0) rule_ = by_age;
 }
 
 double PrefixIndex::Impl::recompute(std::uint64_t before, std::uint64_t tokens) const {
@@ -71,7 +82,11 @@ void PrefixIndex::Impl::unrank(Node node) {
   PrefixBlock& block = tree.at(node);
   if (!block.ranked) return;
   oldest_.erase({block.last_use, node});
-  cheapest_.erase({block.rank, block.last_use, node});
+  if (reuse_ != nullptr) {
+    const auto shelf = shelves_.find(block.shelf);
+    shelf->second.erase({block.last_use, node});
+    if (shelf->second.empty()) shelves_.erase(shelf);
+  }
   block.ranked = false;
 }
 
@@ -80,36 +95,55 @@ void PrefixIndex::Impl::rank(Node node) {
   PrefixBlock& block = tree.at(node);
   if (block.ranked || !block.present || block.children > 0 || block.held()) return;
   oldest_.emplace(block.last_use, node);
-  cheapest_.emplace(block.rank, block.last_use, node);
+  if (reuse_ != nullptr) {
+    block.shelf = shelf_of(block);
+    shelves_[block.shelf].emplace(block.last_use, node);
+  }
   block.ranked = true;
 }
 
 double PrefixIndex::Impl::worth(const PrefixBlock& block) const {
-  const double saves = recompute(block.before, block.tokens) - fetch(block.tier);
-  return std::max(0.0, saves) * (block.reused ? reuse_factor : 1);
+  return std::max(0.0, recompute(block.before, block.tokens) - fetch(block.tier));
 }
 
-// How long a block may stay without a hit: longer the more a hit is worth. That the chance of a hit
-// falls with about the square of the time since the last one makes it the root.
+int PrefixIndex::Impl::shelf_of(const PrefixBlock& block) const {
+  constexpr int spread = 8192;  // more half octaves than doubles have
+  const double value = worth(block);
+  const int size = value > 0 ? static_cast<int>(std::floor(2 * std::log2(value))) : -spread / 2;
+  return block.kind * spread + size;
+}
+
+// Seconds that keeping it until the next prompt is expected to save: the least of them. On each
+// shelf that is the oldest, as the rate never rises with age.
+Node PrefixIndex::Impl::least_worth() const {
+  Node least = no_node;
+  std::pair<double, std::uint64_t> lowest;
+  for (const auto& [shelf, queue] : shelves_) {
+    const Node node = queue.begin()->second;
+    const PrefixBlock& block = tree.at(node);
+    const double rate = reuse_->rate(block.kind, reuse_->now() - block.prompt);
+    const std::pair expected{worth(block) * rate, block.last_use};
+    if (least != no_node && expected >= lowest) continue;
+    least = node;
+    lowest = expected;
+  }
+  return least;
+}
+
 void PrefixIndex::Impl::touch(Node node) {
   unrank(node);
   PrefixBlock& block = tree.at(node);
-  const double value = worth(block);
-  usual_worth_ += (value - usual_worth_) * (usual_worth_ > 0 ? slowly : 1);
-  if (!evicts_) life_ = static_cast<double>(uses_);
-  const double longer = usual_worth_ > 0 ? std::sqrt(value / usual_worth_) : 0;
-  block.rank = static_cast<double>(uses_) + life_ * longer;
   block.last_use = uses_;
+  if (reuse_ != nullptr) {
+    block.prompt = reuse_->now();
+    block.kind = reuse_->kind_of(block.hash, block.kind);
+  }
   rank(node);
 }
 
 void PrefixIndex::Impl::use(std::span<const BlockHash> blocks) {
   uses_ += 1;
-  for (const BlockHash& hash : blocks) {
-    const Node node = tree.find(hash);
-    tree.at(node).reused = true;
-    touch(node);
-  }
+  for (const BlockHash& hash : blocks) touch(tree.find(hash));
 }
 
 void PrefixIndex::Impl::count_holder(Node node, Count count, bool up) {
@@ -153,11 +187,12 @@ Result<void> PrefixIndex::Impl::let_go(std::span<const BlockHash> blocks, Count 
 
 Node PrefixIndex::Impl::victim() const {
   if (oldest_.empty()) return no_node;
-  return leader() == by_age ? oldest_.begin()->second : std::get<Node>(*cheapest_.begin());
+  return rule_ == by_age ? oldest_.begin()->second : least_worth();
 }
 
 void PrefixIndex::Impl::set_capacity(std::size_t blocks, std::vector<BlockHash>& evicted) {
   options.capacity_blocks = blocks;
+  if (table_) table_->set_limit(memory_of(blocks));
   (void)make_room(0, evicted);
   std::vector<BlockHash> nothing;
   for (auto& ghost : ghosts_) {
@@ -170,9 +205,6 @@ bool PrefixIndex::Impl::make_room(std::size_t blocks, std::vector<BlockHash>& ev
          options.capacity_blocks - tree.present() < blocks) {
     const Node node = victim();
     if (node == no_node) return false;
-    evicts_ = true;
-    const auto age = static_cast<double>(uses_ - tree.at(node).last_use);
-    life_ += (age - life_) * slowly;
     unrank(node);
     evicted.push_back(tree.at(node).hash);
     const Node parent = tree.at(node).parent;
@@ -185,6 +217,9 @@ bool PrefixIndex::Impl::make_room(std::size_t blocks, std::vector<BlockHash>& ev
 
 PrefixInsertion PrefixIndex::Impl::insert(const Prefix& prefix, Tier tier) {
   PrefixInsertion added;
+  if (table_) {
+    for (const BlockHash& hash : prefix.chain) table_->entered(hash);
+  }
   for (auto& ghost : ghosts_) {
     if (ghost) (void)ghost->insert(prefix, tier);
   }
@@ -214,7 +249,7 @@ PrefixInsertion PrefixIndex::Impl::insert(const Prefix& prefix, Tier tier) {
     block.tokens = static_cast<std::uint32_t>(std::min(prefix.tokens - i * size, size));
     block.tier = tier;
     if (!block.present) {
-      block.reused = false;
+      block.kind = 0;
       tree.set_present(node, true);
       if (block.held()) held += 1;
     }
@@ -234,8 +269,10 @@ Result<void> PrefixIndex::Impl::moved(const BlockHash& hash, Tier to) {
   if (node == no_node || !tree.at(node).present) {
     return Error{Code::not_found, "moved: no such block in the prefix index"};
   }
-  // Its worth has changed, not the time of its last use; its rank follows at the next.
-  tree.at(node).tier = to;
+  const bool ranked = tree.at(node).ranked;
+  unrank(node);
+  tree.at(node).tier = to;  // and with it its worth
+  if (ranked) rank(node);
   for (auto& ghost : ghosts_) {
     if (ghost) (void)ghost->moved(hash, to);
   }

@@ -1,6 +1,6 @@
 // What PrefixIndex is made of: the tree, the orders of eviction over its unheld leaves, the names;
-// and for cost_aware two ghosts, indexes without bytes that see the same prompts and evict by
-// one rule each, so that it is known which rule does better here.
+// and for cost_aware what is known of reuse, and two ghosts, indexes without bytes that see the
+// same prompts and evict by one rule each, so that it is known which rule does better here.
 #pragma once
 
 #include <functional>
@@ -14,6 +14,7 @@
 
 #include "aqua/policy/prefix_index.hpp"
 #include "policy/prefix_tree.hpp"
+#include "policy/reuse_table.hpp"
 
 namespace aqua::policy {
 
@@ -29,7 +30,9 @@ class PrefixIndex::Impl {
 
   // Adapts with ghosts where the options say cost_aware.
   explicit Impl(const PrefixOptions& wanted);
-  Impl(const PrefixOptions& wanted, Rule rule) : options(wanted), rule_(rule) {}
+  // A ghost: always by this rule. The table outlives it.
+  Impl(const PrefixOptions& wanted, Rule rule, const ReuseTable* reuse)
+      : options(wanted), rule_(rule), reuse_(reuse) {}
 
   [[nodiscard]] bool present(const BlockHash& hash) const;
   [[nodiscard]] PrefixMatch match(const Prefix& prefix) const;
@@ -63,19 +66,22 @@ class PrefixIndex::Impl {
   void unrank(Node node);
   void count_holder(Node node, Count count, bool up);
 
-  [[nodiscard]] Rule leader() const;
   [[nodiscard]] Node victim() const;
+  [[nodiscard]] Node least_worth() const;
   [[nodiscard]] double worth(const PrefixBlock& block) const;
+  [[nodiscard]] int shelf_of(const PrefixBlock& block) const;
+  void follow(double lead);
 
-  std::set<std::pair<std::uint64_t, Node>> oldest_;
-  std::set<std::tuple<double, std::uint64_t, Node>> cheapest_;
-  std::uint64_t uses_ = 0;  // the clock: prompts seen
-  double life_ = 0;         // how many of them a block lives here without a hit, about
-  bool evicts_ = false;
-  double usual_worth_ = 0;
+  using Queue = std::set<std::pair<std::uint64_t, Node>>;  // least recently used first
+  Queue oldest_;
+  // The same by what is equal but for age: kind of reuse, and worth within half an octave.
+  std::map<int, Queue> shelves_;
+  std::uint64_t uses_ = 0;
   Rule rule_ = by_age;
+  std::unique_ptr<ReuseTable> table_;  // of the index; its ghosts read it
+  const ReuseTable* reuse_ = nullptr;
   std::unique_ptr<Impl> ghosts_[2];
-  double saved_[2] = {};  // seconds, by the ghosts
+  double lead_ = 0, lead_variance_ = 0;  // of cost over age, in seconds saved by the ghosts
 };
 
 }  // namespace aqua::policy

@@ -27,9 +27,10 @@ struct PrefixBlock {
   Tier tier = Tier::peer;
   bool present = false;
   std::uint32_t holds = 0, pins = 0;
-  double rank = 0;             // for eviction by cost
   std::uint64_t last_use = 0;  // for eviction by age
-  bool reused = false;         // it was hit since it is here
+  std::uint64_t prompt = 0;    // that used it last, as the reuse table counts
+  std::uint8_t kind = 0;       // of its reuse, then
+  int shelf = 0;               // for eviction by cost
   bool ranked = false;         // is in the orders of eviction
 
   [[nodiscard]] bool held() const noexcept { return holds + pins > 0; }

@@ -10,21 +10,22 @@
 // is evicted only after all blocks that continue it, since nothing reaches those without it, and
 // never while it is held or pinned.
 //
-// Eviction, lru: the least recently used goes first, whatever it costs. cost_aware: a block is
-// worth what its hit saves, seconds to recompute it (more the further back it is, by attention)
-// minus seconds to fetch it from its tier, and more if it was hit before; it may stay without a hit
-// the longer the more it is worth (as in GreedyDual, Cao and Irani, USITS 1997, with the life of a
-// block here in place of its inflation). Two ghosts without bytes watch the same prompts, one with
-// each rule, and this rule is followed only while it has saved clearly more than lru would have:
-// some capacities favour lru. docs/scheduling.md has both, compared, and where it falls short.
+// Eviction, lru: the least recently used goes first, whatever it costs. cost_aware: what keeping a
+// block until the next prompt is expected to save is least: the seconds that a hit saves, to
+// recompute it (more the further back it is, by attention) less to fetch it from its tier, times
+// how likely the next prompt is to ask for it. That is learnt from the prompts that acquire()
+// sees, by the time since a block was last asked for and by how often it was (a hit density, as in
+// LHD, Beckmann, Chen and Cidon, NSDI 2018). Two ghosts without bytes watch the same prompts, one
+// with each rule, and this rule is followed only while it has saved more than lru would have.
+// docs/scheduling.md has both, compared.
 //
 // Order: bytes are not ready when insert() returns; the caller sees to it that a fetch of a block
 // comes after the store of it. AquaTensors do so by themselves.
 // Shared swap space: set_capacity() with what preemption leaves; held_blocks() is what
 // preemption cannot have.
 // Threads: not thread-safe; pure and deterministic.
-// Cost: O(log n) a block touched, n blocks in the index; cost_aware three times that, and three
-// times the memory (about 0.2 KiB a block each).
+// Cost: O(log n) a block touched, n blocks in the index; cost_aware three times that, and about
+// 1 KiB of memory a block, a quarter of it to remember four evicted ones.
 // Errors: a call that fails changes nothing.
 #pragma once
 
