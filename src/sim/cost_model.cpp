@@ -96,7 +96,23 @@ Result<CostModel> CostModel::build(const ModelSpec& model, const ServerSpec& ser
   return cost;
 }
 
+CostModel CostModel::fitted(const CostFit& fit, std::uint32_t max_batch_tokens) {
+  CostModel cost;
+  for (std::uint32_t n = 0; n <= max_batch_tokens; ++n) {
+    cost.linear_.push_back(picos(fit.linear(std::max(n, 1U))));
+    cost.head_.push_back(picos(fit.per_row_s * n));
+  }
+  cost.decode_per_token_ = picos(fit.per_kv_token_s);
+  cost.per_pair_s_ = fit.per_pair_s;
+  cost.sources_.push_back({"iterations", "measured", "least squares over a recorded run"});
+  return cost;
+}
+
 Picos CostModel::prefill_attention(std::uint32_t tokens, std::uint64_t past) const {
+  if (per_pair_s_) {
+    const double pairs = tokens * (static_cast<double>(past) + (tokens + 1.0) / 2);
+    return picos(pairs * *per_pair_s_);
+  }
   return picos(
       attention_seconds(model_, roof_, tokens, static_cast<double>(past), tensor_parallel_));
 }

@@ -10,10 +10,12 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "aqua/result.hpp"
+#include "sim/cost_fit.hpp"
 #include "sim/link_fit.hpp"
 #include "sim/roofline.hpp"
 #include "sim/spec.hpp"
@@ -42,6 +44,8 @@ class CostModel {
   // readers of the profiles say.
   [[nodiscard]] static Result<CostModel> build(const ModelSpec& model, const ServerSpec& server,
                                                const CostOptions& options);
+  // As fitted to a recording of an engine. No model, no roofline: only what is asked below counts.
+  [[nodiscard]] static CostModel fitted(const CostFit& fit, std::uint32_t max_batch_tokens);
 
   // 1 to max_batch_tokens.
   [[nodiscard]] Picos linear(std::uint32_t tokens) const { return linear_[tokens]; }
@@ -66,6 +70,7 @@ class CostModel {
   std::vector<Picos> linear_;
   std::vector<Picos> head_;
   Picos decode_per_token_ = 0;
+  std::optional<double> per_pair_s_{};  // of prefill attention; without it the roofline says
   std::vector<Source> sources_;
 };
 

@@ -93,7 +93,7 @@ void Engine::begin(Picos now, Picos horizon) {
     const policy::Batch& batch = scheduler_.next();
     ++totals_.decisions;
     const bool moves = batch.moves();
-    if (moves && options_.paging.method == CopyMethod::free) {
+    if (moves && options_.paging.at_once()) {
       page(policy::Batch(batch), now);  // tells the scheduler at once, which ends `batch`
       continue;
     }

@@ -121,6 +121,7 @@ class Engine final : public Actor {
   bool computing_ = false;
   std::uint32_t repeat_ = 0;
   Picos first_end_ = 0, last_start_ = 0, end_ = kNever, longest_ = 0;
+  Picos stopped_ = 0;          // by copies, before the next one may begin
   Picos stretched_ = 0;        // already added to end_
   double traffic_before_ = 0;  // on HBM when the last one began
   std::vector<policy::PrefillChunk> prefills_;

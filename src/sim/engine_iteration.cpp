@@ -1,6 +1,7 @@
 // Engine: how long an iteration takes, and what it has done at its end.
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 #include "sim/engine.hpp"
 
@@ -40,6 +41,7 @@ void Engine::compute(const policy::Batch& batch, Picos now, Picos horizon) {
     return fixed + cost_.decode_attention_per_token() * static_cast<Picos>(kv_tokens);
   };
   Picos length = iteration();
+  now += std::exchange(stopped_, 0);
   last_start_ = now;
   first_end_ = end_ = now + length;
   longest_ = length;

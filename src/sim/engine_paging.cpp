@@ -17,12 +17,14 @@ FlowId Engine::start_copy(std::uint32_t request, Direction direction, Tier tier,
                           Picos now) {
   const Paging& paging = options_.paging;
   Copy copy{.request = request, .direction = direction, .tier = tier};
-  if (paging.method == CopyMethod::free) {
+  const bool out = direction != Direction::in;
+  if (paging.at_once()) {
+    const CopyCost& cost = out ? paging.stop_out : paging.stop_in;
+    if (paging.method == CopyMethod::stopping) stopped_ += picos(cost.seconds(bytes));
     arrived_copies_.push_back(copy);  // the caller tells at once
     return 0;
   }
   const bool move = direction == Direction::evacuate || direction == Direction::promote;
-  const bool out = direction != Direction::in;
   copy.flow =
       network_.start(move ? paging.move(tier, bytes) : paging.transfer(tier, out, bytes), now);
   copies_.push_back(copy);
@@ -32,7 +34,7 @@ FlowId Engine::start_copy(std::uint32_t request, Direction direction, Tier tier,
 void Engine::page(const policy::Batch& batch, Picos now) {
   for (const policy::Preemption& order : batch.preemptions) page_out(order, now);
   for (const policy::PageIn& order : batch.page_ins) page_in(order, now);
-  if (options_.paging.method == CopyMethod::free) tell_finished_copies(now);
+  if (options_.paging.at_once()) tell_finished_copies(now);
 }
 
 void Engine::page_out(const policy::Preemption& order, Picos now) {
@@ -68,7 +70,7 @@ void Engine::store_prefix(std::uint32_t request, Picos now) {
   totals_.bytes_stored += stored.bytes;
   totals_.peak_peer_bytes = std::max(totals_.peak_peer_bytes, swap_.peer_bytes());
   totals_.peak_host_bytes = std::max(totals_.peak_host_bytes, swap_.host_bytes());
-  if (options_.paging.method == CopyMethod::free) return;
+  if (options_.paging.at_once()) return;
   (void)start_copy(request, Direction::store, stored.tier, stored.bytes, now);
 }
 
@@ -130,7 +132,7 @@ void Engine::start_move(std::uint32_t request, Tier to, Picos now) {
 }
 
 void Engine::rebalance(Picos now) {
-  if (options_.paging.method == CopyMethod::free) return;
+  if (options_.paging.at_once()) return;
   const auto busy = [&](std::uint64_t key) {
     return key >= sequences_.size() || sequences_[key].in != 0 || sequences_[key].out != 0;
   };

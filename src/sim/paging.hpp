@@ -5,6 +5,8 @@
 //            link's latency, the first one its gather as well. Host and peer alike.
 // per_block: one copy for each block of each K and V plane of each layer, one after another; each
 //            pays the link's latency. What engines do that call a copy per block.
+// stopping:  the engine stops until its copies are over, one after another, at the cost of each
+//            that was measured of an engine (cost_fit.hpp).
 // free:      pages at no cost: the limit.
 #pragma once
 
@@ -17,7 +19,14 @@
 
 namespace aqua::sim {
 
-enum class CopyMethod : std::uint8_t { gathered, per_block, free };
+enum class CopyMethod : std::uint8_t { gathered, per_block, stopping, free };
+
+// seconds = latency + bytes * per_byte
+struct CopyCost {
+  double latency_s = 0;
+  double per_byte_s = 0;
+  [[nodiscard]] double seconds(double bytes) const { return latency_s + bytes * per_byte_s; }
+};
 
 struct PagingPath {
   double latency_s = 0;
@@ -34,6 +43,12 @@ struct Paging {
   double hbm_bytes_per_second = 1e12;
   double copies_per_kv_block = 64;  // per_block: planes
   double kv_block_bytes = 1;        // all planes of a block, one GPU's share
+  CopyCost stop_out{}, stop_in{};   // stopping
+
+  // Over before the next iteration begins: nothing travels meanwhile.
+  [[nodiscard]] bool at_once() const noexcept {
+    return method == CopyMethod::free || method == CopyMethod::stopping;
+  }
 
   [[nodiscard]] const PagingPath& path(Tier tier) const { return tier == Tier::peer ? peer : host; }
   // `bytes` out to or in from a tier.

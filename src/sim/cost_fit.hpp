@@ -1,0 +1,44 @@
+// Costs of an engine's iterations and copies, fitted to a recording of it by least squares of the
+// relative error:
+//
+//   seconds = linear(tokens) + rows * per_row + KV tokens * per_kv_token + pairs * per_pair
+//
+// linear() goes through points at powers of two and is straight between them; what an engine does
+// besides (its own host time) is in it.
+//
+// Threads: plain values and functions.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "aqua/result.hpp"
+#include "sim/paging.hpp"
+#include "sim/recording.hpp"
+
+namespace aqua::sim {
+
+struct CostFit {
+  std::vector<std::uint32_t> points;  // tokens: 1, 2, 4 … …, and the budget
+  std::vector<double> seconds{};      // at each
+  double per_row_s = 0;
+  double per_kv_token_s = 0;
+  double per_pair_s = 0;
+  CopyCost out{}, in{};
+
+  [[nodiscard]] double linear(double tokens) const;
+  [[nodiscard]] double iteration(const RecordedIteration& what) const;
+};
+
+struct CostFitReport {
+  CostFit fit;  // to all iterations
+  // A fit to every second iteration alone, held against the others.
+  std::size_t fitted = 0, checked = 0;
+  double mean_error = 0, p90_error = 0;  // relative, of single iterations
+  double sum_error = 0;                  // of the sum of their times, with its sign
+};
+
+// failed_precondition with fewer iterations than there is to fit.
+[[nodiscard]] Result<CostFitReport> fit_costs(const Recording& recording);
+
+}  // namespace aqua::sim

@@ -1,0 +1,20 @@
+// What the simulator, with costs fitted to one recording, says of the requests of another one, and
+// what that one measured.
+#pragma once
+
+#include "aqua/result.hpp"
+#include "sim/cost_fit.hpp"
+#include "sim/metrics.hpp"
+#include "sim/recording.hpp"
+
+namespace aqua::sim {
+
+struct Prediction {
+  Metrics measured, predicted;
+};
+
+// The same requests at the same times, scheduled by the same policy with the same options; an
+// engine that stops while it copies. invalid_argument for a policy or options that cannot be.
+[[nodiscard]] Result<Prediction> predict(const CostFit& costs, const Recording& recording);
+
+}  // namespace aqua::sim
