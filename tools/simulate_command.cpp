@@ -9,6 +9,7 @@
 #include "sim/spec_json.hpp"
 #include "sim/text.hpp"
 #include "tools/progress_bar.hpp"
+#include "tools/simulate_calibration.hpp"
 #include "tools/simulate_lending.hpp"
 #include "tools/simulate_setup.hpp"
 
@@ -77,6 +78,7 @@ Result<std::string> run_sweep(const SimulateOptions& options, const sim::Trace& 
 
 Result<std::string> run_simulate(const SimulateOptions& options) {
   if (!options.preset.empty()) return show_preset(options.preset);
+  if (!options.calibrate.empty()) return run_calibration(options);
   if (options.workload == WorkloadKind::long_prompt) return run_long_prompt(options);
   AQUA_ASSIGN(const sim::Trace trace, sim::read_trace_file(options.trace));
   if (options.workload == WorkloadKind::elastic) return run_elastic(options, trace);

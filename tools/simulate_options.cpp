@@ -110,6 +110,8 @@ std::string* text_option(SimulateOptions& o, std::string_view name) {
   if (name == "csv") return &o.csv;
   if (name == "html") return &o.html;
   if (name == "show-preset") return &o.preset;
+  if (name == "calibrate") return &o.calibrate;
+  if (name == "predict") return &o.predict;
   return nullptr;
 }
 
@@ -130,6 +132,10 @@ bool set_flag(SimulateOptions& o, std::string_view argument) {
 }
 
 Result<void> check(const SimulateOptions& options) {
+  if (!options.predict.empty() && options.calibrate.empty()) {
+    return bad("--predict wants the recording that costs are fitted to: --calibrate FILE");
+  }
+  if (!options.calibrate.empty()) return {};
   const bool own_prompts = options.workload == WorkloadKind::long_prompt;
   if (options.trace.empty() && !own_prompts && options.preset.empty()) {
     return bad("no requests: give --trace FILE");

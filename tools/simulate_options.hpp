@@ -50,6 +50,9 @@ struct SimulateOptions {
   };
   std::optional<Sweep> sweep{};
   std::string preset{};  // only print it
+  // Recordings of an engine: what costs are fitted to, and others, by commas, to be predicted.
+  std::string calibrate{};
+  std::string predict{};
 };
 
 extern const std::string_view kSimulateUsage;

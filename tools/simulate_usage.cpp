@@ -5,6 +5,7 @@ namespace aqua::tool {
 
 const std::string_view kSimulateUsage =
     "Usage: aqua simulate --trace FILE [options]\n"
+    "       aqua simulate --calibrate FILE [--predict FILE,...] [--json]\n"
     "\n"
     "Plays requests through a simulated engine once per policy and shows what users would feel.\n"
     "Virtual time; the scheduler and the ledger are the library's own. docs/simulation.md says\n"
@@ -39,6 +40,11 @@ const std::string_view kSimulateUsage =
     "  --prefix-cache      of traces with block hashes (Mooncake) and --workload prefix\n"
     "  --prefix-gb G       what cached prefixes take at most, wherever they lie (1000)\n"
     "  --no-fallback       cfs+aqua stays fair also when it must page to the host\n"
+    "\n"
+    "how close it comes to an engine (examples/llama_cpp: llama_serve records)\n"
+    "  --calibrate FILE    fit costs to this recording and show them, and how far they are off\n"
+    "  --predict FILE,...  predict other recordings with them, and show measured beside predicted;\n"
+    "                      of all other options only --json counts then\n"
     "\n"
     "what is shown\n"
     "  --sla TTFT,TPOT     seconds, for goodput (1,0.1)\n"

@@ -1,0 +1,61 @@
+// OpenLoop: requests come when they come, a scheduler of aqua/policy decides every iteration,
+// llama.cpp computes it, and preempted sequences wait in process memory. As the simulator has it:
+// who has come is noticed at the boundary of iterations, and copies stop the engine.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "aqua/policy/scheduler.hpp"
+#include "batch_engine.hpp"
+#include "run_log.hpp"
+
+namespace aqua::llama_example {
+
+struct Asked {
+  double arrival = 0;  // seconds
+  std::vector<Token> prompt{};
+  std::uint32_t output_tokens = 1;
+};
+
+class OpenLoop {
+ public:
+  // `log` names policy, options and engine; the rest is filled in. All outlive this.
+  OpenLoop(BatchEngine& engine, unsigned slots, const std::vector<Asked>& requests, RunLog& log);
+  // Until all have their tokens. Throws Failure.
+  void run();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Sequence {
+    std::vector<Token> tokens{};  // known: prompt and answer
+    std::uint32_t generated = 0;
+    std::optional<unsigned> slot{};
+    std::vector<std::byte> parked{};
+  };
+
+  [[nodiscard]] double now() const {
+    return std::chrono::duration<double>(Clock::now() - start_).count();
+  }
+  void admit();
+  [[nodiscard]] bool page(const policy::Batch& batch);
+  void page_out(const policy::Preemption& order);
+  void page_in(const policy::PageIn& order);
+  void compute(const policy::Batch& batch, double since);
+  void take(std::uint64_t id, Token token, double at);
+  [[nodiscard]] unsigned slot_of(Sequence& sequence);
+  void leave(Sequence& sequence);
+
+  BatchEngine& engine_;
+  const std::vector<Asked>& requests_;
+  RunLog& log_;
+  std::unique_ptr<policy::Scheduler> scheduler_;
+  std::vector<unsigned> free_slots_;
+  std::map<std::uint64_t, Sequence> sequences_;  // by their place in requests_
+  std::size_t arrived_ = 0;
+  Clock::time_point start_{};
+};
+
+}  // namespace aqua::llama_example

@@ -1,0 +1,67 @@
+// What a run of llama_serve did, as `aqua simulate --calibrate` reads it (docs/simulation.md).
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "aqua/policy/options.hpp"
+
+namespace aqua::llama_example {
+
+// Seconds are since the run began.
+struct LoggedRequest {
+  double arrival = 0;
+  std::uint32_t prompt_tokens = 0, output_tokens = 0;
+  double first_token = 0, end = 0;
+};
+struct LoggedIteration {
+  double seconds = 0;
+  std::uint64_t tokens = 0, rows = 0, kv_tokens = 0;
+  double pairs = 0;
+};
+struct LoggedCopy {
+  double seconds = 0, bytes = 0;
+  bool out = false;
+};
+
+struct RunLog {
+  std::string engine;
+  std::string policy;
+  policy::SchedulerOptions scheduler{};
+  double kv_bytes_per_token = 0;
+  std::vector<LoggedRequest> requests{};  // by arrival
+  std::vector<LoggedIteration> iterations{};
+  std::vector<LoggedCopy> copies{};
+};
+
+[[nodiscard]] inline nlohmann::json to_json(const RunLog& log) {
+  using nlohmann::json;
+  const policy::SchedulerOptions& o = log.scheduler;
+  json all{{"format", "aqua-recording-1"},
+           {"engine", log.engine},
+           {"policy", log.policy},
+           {"kv_bytes_per_token", log.kv_bytes_per_token},
+           {"scheduler",
+            {{"budget_tokens", o.budget_tokens},
+             {"slice_iterations", o.slice_iterations},
+             {"min_prefill_tokens", o.min_prefill_tokens},
+             {"block_tokens", o.block_tokens},
+             {"device_blocks", o.device_blocks},
+             {"max_sequences", o.max_sequences}}},
+           {"requests", json::array()},
+           {"iterations", json::array()},
+           {"copies", json::array()}};
+  for (const LoggedRequest& r : log.requests) {
+    all["requests"].push_back({r.arrival, r.prompt_tokens, r.output_tokens, r.first_token, r.end});
+  }
+  for (const LoggedIteration& i : log.iterations) {
+    all["iterations"].push_back({i.seconds, i.tokens, i.rows, i.kv_tokens, i.pairs});
+  }
+  for (const LoggedCopy& c : log.copies) {
+    all["copies"].push_back({c.seconds, c.bytes, c.out ? 1 : 0});
+  }
+  return all;
+}
+
+}  // namespace aqua::llama_example
