@@ -6,19 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "aqua/types.hpp"
+#include "tier_bytes.hpp"
 
 namespace aqua::example {
-
-// Bytes by where the tensor was.
-struct TierBytes {
-  std::uint64_t peer = 0;
-  std::uint64_t host = 0;
-
-  void add(Tier tier, std::uint64_t bytes) { (tier == Tier::peer ? peer : host) += bytes; }
-  [[nodiscard]] std::uint64_t sum() const { return peer + host; }
-};
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TierBytes, peer, host)
 
 // What a tenant's preempted sequences did, and what checking their bytes found.
 struct SwapStats {
