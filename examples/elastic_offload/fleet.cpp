@@ -18,19 +18,23 @@ constexpr std::chrono::seconds kPatience{60};  // for a start or an end, on a bu
 
 std::vector<std::string> command_line(const Options& options, const char* role, unsigned index,
                                       const std::filesystem::path& directory) {
-  return {std::filesystem::read_symlink("/proc/self/exe"),
-          "--role",
-          role,
-          "--index",
-          std::to_string(index),
-          "--directory",
-          directory,
-          "--parent",
-          std::to_string(::getpid()),
-          "--iteration-ms",
-          std::to_string(options.iteration.count()),
-          "--coordinator-binary",
-          options.coordinator};
+  std::vector<std::string> line{std::filesystem::read_symlink("/proc/self/exe"),
+                                "--role",
+                                role,
+                                "--index",
+                                std::to_string(index),
+                                "--directory",
+                                directory,
+                                "--parent",
+                                std::to_string(::getpid()),
+                                "--iteration-ms",
+                                std::to_string(options.iteration.count()),
+                                "--policy",
+                                options.policy,
+                                "--coordinator-binary",
+                                options.coordinator};
+  if (options.fallback) line.emplace_back("--fallback");
+  return line;
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "options.hpp"
 
+#include "aqua/policy/scheduler.hpp"
 #include "option_table.hpp"
 
 namespace aqua::example {
@@ -10,6 +11,15 @@ Options::Role role_of(std::string_view text) {
   if (text == "producer") return Options::Role::producer;
   if (text == "consumer") return Options::Role::consumer;
   throw Failure("--role " + std::string(text) + ": expected coordinator, producer or consumer");
+}
+
+std::string policy_of(std::string_view text) {
+  std::string known;
+  for (const std::string& name : policy::scheduler_names()) {
+    if (name == text) return name;
+    known += (known.empty() ? "" : ", ") + name;
+  }
+  throw Failure("--policy " + std::string(text) + ": expected one of " + known);
 }
 
 void add_workload(OptionTable<Options>& table) {
@@ -31,7 +41,8 @@ void add_workload(OptionTable<Options>& table) {
 }
 
 void add_play(OptionTable<Options>& table) {
-  table
+  table.value("--policy", [](auto& o, auto&, auto v) { o.policy = policy_of(v); })
+      .flag("--fallback", &Options::fallback)
       .value("--iteration-ms",
              [](auto& o, auto& n, auto v) {
                o.iteration = std::chrono::milliseconds(number(n, v, 0, 1000));
@@ -81,6 +92,10 @@ back, gets it, and later lends it again. Every byte that moves is checked.
   --seed N                 of the made-up trace (1)
   --arrivals-in SECONDS    make them arrive in this time if they took longer (10)
   --output-scale X         multiply the number of output tokens (1)
+  --policy NAME            who is computed, preempted and brought back: cfs, las, fcfs or vtc (cfs).
+                           fcfs and vtc preempt for memory only; use --reclaim-at-mib 1 with them
+  --fallback               cfs and las serve first come, first served while preempted KV is in host
+                           memory, as the paper does (off: both are as fast on emulated GPUs)
   --iteration-ms MS        least time of a decoding step (10)
   --reclaim-after FRACTION of the requests that are done before memory is reclaimed (0.4) …
   --reclaim-at-mib MIB     … and how much of it must be in use, over both consumers (512)
