@@ -20,6 +20,10 @@ Error stopping() {
   return Error{Code::unavailable, "the coordinator is stopping"};
 }
 
+Error session_over() {
+  return Error{Code::permission_denied, "watch: the session is over"};
+}
+
 ledger::Ledger recorded(const ledger::Limits& limits) {
   ledger::Ledger ledger(limits);
   ledger.track_rows();
@@ -154,12 +158,14 @@ wire::WatchReply LedgerService::watched(const ClientId& client,
 
 Result<wire::WatchReply> LedgerService::watch(const ClientId& client,
                                               std::optional<std::uint64_t> after,
-                                              std::chrono::milliseconds timeout) {
+                                              std::chrono::milliseconds timeout,
+                                              const std::function<bool()>& in_session) {
   (void)with([](ledger::Ledger&, ledger::Time) { return true; });  // up to now
   WatchHub::Entry watch;
   {
     MutexLock lock(mu_);
     if (stopping_) return stopping();
+    if (!in_session()) return session_over();
     if (!after) return watched(client, after);
     if (const auto older = watches_.remove(client)) older->answer(watched(client, older->after));
     const auto events = ledger_.events(client, *after);
@@ -186,8 +192,7 @@ std::size_t LedgerService::watches() const {
 
 void LedgerService::end_watch(const ClientId& client) {
   MutexLock lock(mu_);
-  if (const auto watch = watches_.remove(client))
-    watch->answer(Error{Code::permission_denied, "watch: the session is over"});
+  if (const auto watch = watches_.remove(client)) watch->answer(session_over());
 }
 
 }  // namespace aqua::coordinator

@@ -88,11 +88,14 @@ class LedgerService {
   // The client's events after `after`, waiting for one at most `timeout`; empty when none
   // came. A snapshot when `after` is nullopt or forgotten. A client has one watch: a newer
   // one ends the older, which returns empty. unavailable beyond max_watches.
+  // permission_denied once `in_session` is false, which is asked while nothing can happen: a
+  // session that ended before its watch was there would have nobody to end it.
   [[nodiscard]] Result<wire::WatchReply> watch(const ClientId& client,
                                                std::optional<std::uint64_t> after,
-                                               std::chrono::milliseconds timeout);
+                                               std::chrono::milliseconds timeout,
+                                               const std::function<bool()>& in_session);
   [[nodiscard]] std::size_t watches() const;
-  // The client's session is over: its watch returns permission_denied.
+  // The client's session is over, and in_session says so: its watch returns permission_denied.
   void end_watch(const ClientId& client);
 
  private:
