@@ -31,7 +31,7 @@ struct ProfileOptions {
   std::string trace{};
   profiler::RateRange range{};
   profiler::Sla sla{};
-  std::uint64_t requests = 300;
+  std::uint64_t requests = 1000;
   std::uint64_t seed = 1;
   std::uint64_t context = 0;  // tokens; 0: as the engine tells
   std::uint64_t chunk = 512;  // of the engine: noted, not set

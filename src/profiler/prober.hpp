@@ -13,7 +13,7 @@ namespace aqua::profiler {
 
 struct ProberOptions {
   Sla sla{};
-  std::uint64_t requests = 300;  // of a load
+  std::uint64_t requests = 1000;  // of a load
   LengthLimits limits{};
   double burst_seconds = 60;  // of the engine's clock
   MemoryOptions memory{};     // with a source that is not `automatic`

@@ -6,16 +6,20 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "profile/sim_server.hpp"
 #include "profile/truth.hpp"
+#include "sim/text.hpp"
 #include "tools/profile_command.hpp"
 
 namespace aqua::profiler {
 namespace {
 
+using test::SimServer;
+
 constexpr double kSpeed = 20;
-constexpr std::uint64_t kRequests = 200;
+constexpr std::uint64_t kRequests = 1000;
 
 class LiveTruth : public testing::Test {
  protected:
@@ -36,13 +40,12 @@ class LiveTruth : public testing::Test {
     options.html = directory_ / "profile.html";
     options.trace = directory_ / "lengths.csv";
     options.speed = kSpeed;
-    options.requests = kRequests;
+    options.requests = 200;
     options.memory.bytes_per_token = ground_.kv_bytes_per_token;
     options.progress = false;
     options.sla = {.ttft_s = 60, .tbt_s = 20};  // a busy machine meets it, at kSpeed
     return options;
   }
-  using SimServer = test::SimServer;
 
   const sim::Ground ground_ = test::truth_ground();
   const sim::Trace trace_ = test::truth_trace();
@@ -65,6 +68,7 @@ TEST_F(LiveTruth, IsFoundWithinAStepInNineteenOfTwentyRuns) {
     tool::ProfileOptions wanted = options(server);
     wanted.seed = static_cast<std::uint64_t>(run);
     wanted.sla = {};
+    wanted.requests = kRequests;
     const auto said = tool::run_profile(wanted, {});
     ASSERT_TRUE(said.ok()) << said.error().message;
     const auto profile = read_profile(wanted.json);

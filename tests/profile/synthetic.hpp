@@ -1,7 +1,7 @@
 // An engine that is a function: what it sustains is known.
 #pragma once
 
-#include <functional>
+#include <algorithm>
 #include <vector>
 
 #include "profiler/make_profile.hpp"
