@@ -61,6 +61,8 @@ void MemoryWatch::watch() {
     } else if (peak_.fault.empty()) {
       peak_.fault = reading.error().message;
     }
+    any_ = true;
+    asked_.notify_all();
     while (!over_ && ends_.wait_until(mu_, next + interval_)) {
     }
     if (over_) return;
@@ -69,6 +71,7 @@ void MemoryWatch::watch() {
 
 MemoryPeak MemoryWatch::peak() {
   const MutexLock lock(mu_);
+  while (!any_) asked_.wait(mu_);
   return peak_;
 }
 

@@ -36,6 +36,7 @@ class MemoryWatch {
   MemoryWatch(const MemoryWatch&) = delete;
   MemoryWatch& operator=(const MemoryWatch&) = delete;
 
+  // Waits for the first answer, however short the load was.
   [[nodiscard]] MemoryPeak peak() AQUA_EXCLUDES(mu_);
 
  private:
@@ -46,7 +47,9 @@ class MemoryWatch {
   const std::chrono::milliseconds interval_;
   Mutex mu_;
   CondVar ends_;
+  CondVar asked_;
   bool over_ AQUA_GUARDED_BY(mu_) = false;
+  bool any_ AQUA_GUARDED_BY(mu_) = false;  // it has answered, well or not
   MemoryPeak peak_ AQUA_GUARDED_BY(mu_);
   std::thread thread_;
 };
