@@ -7,6 +7,7 @@
 
 #include "base/concat.hpp"
 #include "base/try.hpp"
+#include "device/own_stream.hpp"
 #include "runtime/options.hpp"
 #include "tools/curve_report.hpp"
 #include "transfer/curve_store.hpp"
@@ -67,13 +68,13 @@ Result<transfer::CurveSet> measure(device::Device& device, const CalibrateComman
 }
 
 Result<transfer::WaySet> possible_ways(device::Device& device) {
-  AQUA_ASSIGN(const Stream stream, device.create_stream());
+  AQUA_ASSIGN(auto stream, device::OwnStream::create(device));
   transfer::WaySet ways{transfer::Way::staged};
   for (const transfer::Way way :
        {transfer::Way::each, transfer::Way::batched, transfer::Way::kernel}) {
-    if (device.supports(transfer::method_of(way), stream)) ways.add(way);
+    if (device.supports(transfer::method_of(way), *stream)) ways.add(way);
   }
-  AQUA_TRY(device.destroy_stream(stream));
+  AQUA_TRY(stream.end());
   return ways;
 }
 

@@ -1,4 +1,4 @@
-// The consumer's process: a toy engine under more load than its cache can hold.
+// The consumer's process: a paged engine under more load than its cache can hold.
 #include <unistd.h>
 
 #include <algorithm>
@@ -43,7 +43,8 @@ class Consumer {
   explicit Consumer(const Options& options)
       : iteration_(options.iteration),
         runtime_(open_runtime(options, events_)),
-        engine_(*runtime_, options.index),
+        engine_(*runtime_,
+                {.tenant = options.index, .policy = options.policy, .fallback = options.fallback}),
         commands_(STDIN_FILENO) {}
 
   void run() {

@@ -18,25 +18,23 @@ constexpr std::chrono::seconds kPatience{60};  // for a start or an end, on a bu
 
 std::vector<std::string> command_line(const Options& options, const char* role, unsigned index,
                                       const std::filesystem::path& directory) {
-  return {std::filesystem::read_symlink("/proc/self/exe"),
-          "--role",
-          role,
-          "--index",
-          std::to_string(index),
-          "--directory",
-          directory,
-          "--parent",
-          std::to_string(::getpid()),
-          "--iteration-ms",
-          std::to_string(options.iteration.count()),
-          "--coordinator-binary",
-          options.coordinator};
-}
-
-[[noreturn]] void died(ChildProcess& process) {
-  const auto status = process.wait(kPatience);
-  throw Failure(process.name() + " " +
-                (status ? describe_status(*status) : "closed its output and hangs"));
+  std::vector<std::string> line{std::filesystem::read_symlink("/proc/self/exe"),
+                                "--role",
+                                role,
+                                "--index",
+                                std::to_string(index),
+                                "--directory",
+                                directory,
+                                "--parent",
+                                std::to_string(::getpid()),
+                                "--iteration-ms",
+                                std::to_string(options.iteration.count()),
+                                "--policy",
+                                options.policy,
+                                "--coordinator-binary",
+                                options.coordinator};
+  if (options.fallback) line.emplace_back("--fallback");
+  return line;
 }
 
 }  // namespace
@@ -63,14 +61,7 @@ Fleet::Fleet(const Options& options, const std::filesystem::path& directory,
 
 void Fleet::start_coordinator(const Options& options, const std::filesystem::path& directory) {
   coordinator_.emplace("coordinator", command_line(options, "coordinator", 0, directory));
-  const auto deadline = Clock::now() + kPatience;
-  while (Clock::now() < deadline) {
-    for (const std::string& line : coordinator_->lines().read(milliseconds(100))) {
-      if (line.starts_with("listening on")) return;
-    }
-    if (coordinator_->lines().ended()) died(*coordinator_);
-  }
-  throw Failure("the coordinator does not say that it listens");
+  await_line(*coordinator_, "listening on", kPatience);
 }
 
 void Fleet::listen(milliseconds patience) {
@@ -82,7 +73,7 @@ void Fleet::listen(milliseconds patience) {
   (void)::poll(sources.data(), sources.size(), static_cast<int>(patience.count()));
   if (sources.front().revents != 0) throw Interrupted();
   (void)coordinator_->lines().read(milliseconds(0));
-  if (coordinator_->lines().ended()) died(*coordinator_);
+  if (coordinator_->lines().ended()) throw_ended(*coordinator_);
   for (auto& engine : consumers_) take_in(engine);
   for (auto& engine : producers_) take_in(engine);
 }
@@ -96,7 +87,7 @@ void Fleet::take_in(Engine<Stats>& engine) {
     if (what == "final") engine.final_stats = true;
     if (what != "ready") engine.stats = message.at("stats").template get<Stats>();
   }
-  if (engine.process.lines().ended() && !engine.final_stats) died(engine.process);
+  if (engine.process.lines().ended() && !engine.final_stats) throw_ended(engine.process);
 }
 
 template <typename Enough>
@@ -115,7 +106,7 @@ void Fleet::finish(std::vector<Engine<Stats>>& engines) {
     listen_until([&] { return engine.final_stats; }, "the last word of " + engine.process.name());
   }
   for (auto& engine : engines) {
-    if (engine.process.wait(kPatience) != 0) died(engine.process);
+    if (engine.process.wait(kPatience) != 0) throw_ended(engine.process);
   }
 }
 
@@ -124,7 +115,7 @@ void Fleet::finish() {
   finish(consumers_);  // first: what they hold is the producers'
   finish(producers_);
   coordinator_->signal(SIGTERM);
-  if (coordinator_->wait(kPatience) != 0) died(*coordinator_);
+  if (coordinator_->wait(kPatience) != 0) throw_ended(*coordinator_);
 }
 
 std::uint64_t Fleet::memory_bytes() const {

@@ -18,10 +18,6 @@
 
 namespace aqua::example {
 
-struct Interrupted : Failure {
-  Interrupted() : Failure("interrupted") {}
-};
-
 template <typename Stats>
 struct Engine {
   ChildProcess process;

@@ -25,6 +25,8 @@ struct Options {
   std::size_t reclaim_at_bytes = 512_MiB;  // of tensors in lent memory …
   double reclaim_after = 0.4;              // … and of requests done
   std::chrono::milliseconds iteration{10};
+  std::string policy = "cfs";  // of policy::scheduler_names(), for the consumers
+  bool fallback = false;       // of las and cfs to fcfs; see EngineOptions
   std::chrono::seconds timeout{180};
   std::filesystem::path json{};         // empty: none
   std::filesystem::path coordinator{};  // the daemon's program; empty: looked for

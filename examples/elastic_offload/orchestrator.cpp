@@ -1,11 +1,11 @@
 // The orchestrator's process: it starts the others, watches the play and reports.
 #include <cstdio>
-#include <fstream>
 
 #include "must.hpp"
 #include "progress.hpp"
 #include "report.hpp"
 #include "roles.hpp"
+#include "verdict.hpp"
 
 namespace aqua::example {
 namespace {
@@ -33,13 +33,6 @@ void watch(Play& play, Fleet& fleet, const Options& options) {
   }
 }
 
-void write_json(const std::filesystem::path& path, const nlohmann::json& report) {
-  std::ofstream file(path);
-  file << report.dump(2) << "\n";
-  file.close();
-  if (!file) throw Failure("cannot write " + path.string());
-}
-
 }  // namespace
 
 int run_orchestrator(const Options& options) {
@@ -64,11 +57,7 @@ int run_orchestrator(const Options& options) {
   const nlohmann::json report = to_json(outcome);
   print_summary(report);
   if (!options.json.empty()) write_json(options.json, report);
-  const auto wrong = complaints(report);
-  for (const std::string& complaint : wrong)
-    std::fprintf(stderr, "FAILED: %s\n", complaint.c_str());
-  if (wrong.empty()) std::puts("OK");
-  return wrong.empty() ? 0 : 1;
+  return verdict(complaints(report));
 }
 
 }  // namespace aqua::example

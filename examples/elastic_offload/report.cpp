@@ -25,6 +25,7 @@ json add_up(const Outcome& outcome) {
     add(sum.swap.verified, s.swap.verified);
     add(sum.swap.mismatched, s.swap.mismatched);
     sum.swap.preemptions += s.swap.preemptions;
+    sum.recomputations += s.recomputations;
     sum.tokens += s.tokens;
     sum.verified_in_cache += s.verified_in_cache;
     sum.evacuations += s.evacuations;
@@ -57,6 +58,7 @@ json add_up(const Outcome& outcome) {
       {"promoted_bytes", sum.promoted_bytes},
       {"lost_tensors", sum.lost_tensors},
       {"preemptions", sum.swap.preemptions},
+      {"recomputations", sum.recomputations},
       {"tokens", sum.tokens},
       {"reclaims", reclaims},
       {"reclaim_ms",
@@ -77,7 +79,8 @@ json scaling(const Options& options, const Workload& work) {
       {"outputs_cut", work.outputs_cut},
       {"output_tokens_at_most", kMaxOutputTokens},
       {"iteration_ms", options.iteration.count()},
-      {"slice_tokens", kSliceTokens},
+      {"slice_iterations", kSliceIterations},
+      {"batch_tokens", kBatchTokens},
       {"bytes_per_token", CacheShape::kBlockBytes / CacheShape::kTokensPerBlock},
       {"bytes_per_block", CacheShape::kBlockBytes},
       {"cache_bytes", kCacheBytes},
@@ -102,6 +105,8 @@ json to_json(const Outcome& outcome) {
   report["reclaim_at_seconds"] = at.seconds;
   report["promotions_after_reclaim"] = outcome.play.promotions_after_reclaim();
   report["wall_seconds"] = outcome.wall_seconds;
+  report["policy"] = outcome.options.policy;
+  report["fallback_on_host"] = outcome.options.fallback;
   report["trace"] = outcome.work.source;
   report["scaling"] = scaling(outcome.options, outcome.work);
   report["consumers"] = outcome.consumers;

@@ -1,4 +1,4 @@
-// Sequence: one request on its way through the toy engine.
+// Sequence: one request on its way through the paged engine.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace aqua::example {
 
 struct Sequence {
   enum class Phase : std::uint8_t {
-    waiting,    // has no memory yet
-    resident,   // in the cache, generating
+    waiting,    // has no memory
+    resident,   // in the cache
     leaving,    // an offload is under way; its blocks are still taken
     away,       // in its tensor
     returning,  // a fetch is under way, into new blocks
@@ -26,19 +26,18 @@ struct Sequence {
   std::uint32_t prompt_tokens = 0;
   std::uint32_t output_tokens = 0;
   Phase phase = Phase::waiting;
-  std::uint32_t generated = 0;
-  std::uint32_t run = 0;  // tokens generated since it last came into the cache
+  std::uint32_t computed = 0;   // tokens that have their KV: what is in blocks, or in the tensor
+  std::uint32_t generated = 0;  // the last one has no KV yet
   std::vector<std::uint32_t> blocks{};
   AquaTensor tensor{};     // valid from leaving to returning
-  Tier tier = Tier::host;  // the tensor's, when it was fetched
+  Tier tier = Tier::host;  // the tensor's, as the scheduler was last told, or when it was fetched
   Ticket ticket{};
   std::shared_ptr<Check> check{};
 
-  [[nodiscard]] std::uint32_t tokens() const { return prompt_tokens + generated; }
-  [[nodiscard]] std::uint32_t final_blocks() const {
-    return blocks_for(prompt_tokens + output_tokens);
+  // All that it would hold now, were memory no limit.
+  [[nodiscard]] std::size_t bytes_wanted() const {
+    return blocks_for(prompt_tokens + generated) * CacheShape::kBlockBytes;
   }
-  [[nodiscard]] std::size_t bytes() const { return blocks_for(tokens()) * CacheShape::kBlockBytes; }
 };
 
 }  // namespace aqua::example

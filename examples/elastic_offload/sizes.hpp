@@ -24,13 +24,14 @@ inline constexpr std::size_t kCacheBytes = 192_MiB;
 inline constexpr std::size_t kConsumerBytes = kCacheBytes + 128_MiB;  // and staging buffers
 inline constexpr std::size_t kMaxPeerBytes = 512_MiB;
 inline constexpr std::size_t kHostBytes = 768_MiB;
-// Of these, planned with when requests are admitted; the rest is for fragmentation.
+// Of these, what the scheduler may fill; the rest is for fragmentation.
 inline constexpr std::size_t kTensorBudgetBytes = 640_MiB;
 
 inline constexpr std::uint32_t kMaxPromptTokens = 3072;  // longer prompts are cut
 inline constexpr std::uint32_t kMaxOutputTokens = 1000;
-// Tokens that a sequence may generate, while others wait, before it makes room for them.
-inline constexpr std::uint32_t kSliceTokens = 48;
+// The scheduler's: iterations in a slice, tokens in an iteration (aqua/policy/options.hpp).
+inline constexpr std::uint32_t kSliceIterations = 48;
+inline constexpr std::uint32_t kBatchTokens = 512;
 
 inline constexpr std::chrono::milliseconds kReportPeriod{100};
 inline constexpr std::chrono::milliseconds kSurge{2000};

@@ -6,24 +6,14 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "aqua/types.hpp"
+#include "tier_bytes.hpp"
 
 namespace aqua::example {
-
-// Bytes by where the tensor was.
-struct TierBytes {
-  std::uint64_t peer = 0;
-  std::uint64_t host = 0;
-
-  void add(Tier tier, std::uint64_t bytes) { (tier == Tier::peer ? peer : host) += bytes; }
-  [[nodiscard]] std::uint64_t sum() const { return peer + host; }
-};
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TierBytes, peer, host)
 
 // What a tenant's preempted sequences did, and what checking their bytes found.
 struct SwapStats {
   std::uint64_t preemptions = 0;
-  std::uint64_t refused_allocations = 0;  // no tensor memory for a victim; another was chosen
+  std::uint64_t refused_allocations = 0;  // no tensor memory for a victim; it stayed
   TierBytes offloaded, fetched;
   TierBytes verified, mismatched;  // after each fetch
 };
@@ -33,7 +23,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SwapStats, preemptions, refused_allocations, 
 struct ConsumerStats {
   std::uint64_t submitted = 0, done = 0;                   // requests
   std::uint64_t waiting = 0, resident = 0, preempted = 0;  // requests now
-  std::uint64_t tokens = 0, iterations = 0;
+  std::uint64_t tokens = 0, iterations = 0;                // tokens generated
+  std::uint64_t recomputations = 0;  // preempted without a copy: the swap space was full
   SwapStats swap;
   std::uint64_t verified_in_cache = 0, mismatched_in_cache = 0;  // when a request completes
   TierBytes tensors;                                             // now
@@ -49,9 +40,10 @@ struct ConsumerStats {
   }
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ConsumerStats, submitted, done, waiting, resident, preempted,
-                                   tokens, iterations, swap, verified_in_cache, mismatched_in_cache,
-                                   tensors, leased_bytes, promotions, promoted_bytes, evacuations,
-                                   evacuated_bytes, budgets, lost_tensors)
+                                   tokens, iterations, recomputations, swap, verified_in_cache,
+                                   mismatched_in_cache, tensors, leased_bytes, promotions,
+                                   promoted_bytes, evacuations, evacuated_bytes, budgets,
+                                   lost_tensors)
 
 struct ProducerStats {
   std::uint64_t own_bytes = 0, lent_bytes = 0, held_bytes = 0;  // now; held: of lent, by others

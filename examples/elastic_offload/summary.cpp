@@ -15,9 +15,13 @@ void print_summary(const json& report) {
   const auto count = [&](const char* name) { return report.at(name).get<std::uint64_t>(); };
   const json& reclaim = report.at("reclaim_ms");
   const json &out = report.at("offloaded_bytes"), &in = report.at("fetched_bytes");
-  std::printf("\n%lu requests (%lu of them repeated), %lu tokens, %lu preemptions in %.1f s\n",
-              count("requests_done"), count("requests_repeated"), count("tokens"),
-              count("preemptions"), report.at("wall_seconds").get<double>());
+  std::printf(
+      "\n%lu requests (%lu of them repeated), %lu tokens, %lu preemptions by %s, %lu of them by "
+      "recomputation, in %.1f s\n",
+      count("requests_done"), count("requests_repeated"), count("tokens"),
+      count("preemptions") + count("recomputations"),
+      report.at("policy").get<std::string>().c_str(), count("recomputations"),
+      report.at("wall_seconds").get<double>());
   std::printf("  %-34s %8s %8s\n", "GB", "peer", "host");
   std::printf("  %-34s %8.2f %8.2f\n", "offloaded to", gb(out.at("peer")), gb(out.at("host")));
   std::printf("  %-34s %8.2f %8.2f\n", "fetched from, every word checked", gb(in.at("peer")),
@@ -45,13 +49,14 @@ std::string describe_scaling(const Options& options, const Workload& work) {
       "trace     %s: %zu requests, %lu prompt and %lu output tokens\n"
       "scaled    arrivals %.1fx faster, outputs x%.2g; prompts cut to %u tokens: %zu, outputs to "
       "%u: %zu\n"
-      "          a decoding step takes %ld ms or more; a slice is %u tokens\n"
+      "          scheduled by %s%s, in slices of %u steps; a step takes %ld ms or more\n"
       "          %zu KiB of KV a token (7B MHA: 512), blocks of %zu KiB, caches of %zu MiB\n",
       work.source.c_str(), work.items.size(), work.prompt_tokens, work.output_tokens,
       work.arrivals_faster, work.output_scale, kMaxPromptTokens, work.prompts_cut, kMaxOutputTokens,
-      work.outputs_cut, options.iteration.count(), kSliceTokens,
-      CacheShape::kBlockBytes / CacheShape::kTokensPerBlock >> 10, CacheShape::kBlockBytes >> 10,
-      kCacheBytes >> 20);
+      work.outputs_cut, options.policy.c_str(),
+      options.fallback ? " (fcfs while KV is in host memory)" : "", kSliceIterations,
+      options.iteration.count(), CacheShape::kBlockBytes / CacheShape::kTokensPerBlock >> 10,
+      CacheShape::kBlockBytes >> 10, kCacheBytes >> 20);
   return text;
 }
 

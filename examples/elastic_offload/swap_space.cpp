@@ -42,7 +42,7 @@ void SwapSpace::bring_back(Sequence& sequence) {
   }
   stats_.fetched.add(sequence.tier, sequence.tensor.bytes());
   sequence.check = launch_check(runtime_, stream_, cache_.geometry(),
-                                {tenant_, sequence.id, sequence.tokens(), sequence.blocks});
+                                {tenant_, sequence.id, sequence.computed, sequence.blocks});
   sequence.phase = Sequence::Phase::returning;
 }
 
@@ -50,6 +50,7 @@ bool SwapSpace::advance(Sequence& sequence) {
   if (!must(sequence.ticket.done(), "ticket of seq " + std::to_string(sequence.id))) return false;
   if (sequence.phase == Sequence::Phase::leaving) {
     cache_.give_back(sequence.blocks);
+    sequence.tier = sequence.tensor.tier();
     sequence.phase = Sequence::Phase::away;
     return true;
   }
@@ -58,7 +59,6 @@ bool SwapSpace::advance(Sequence& sequence) {
   stats_.mismatched.add(sequence.tier, sequence.check->mismatched_bytes);
   sequence.check.reset();
   sequence.tensor = AquaTensor();
-  sequence.run = 0;
   sequence.phase = Sequence::Phase::resident;
   return true;
 }

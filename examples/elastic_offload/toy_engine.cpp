@@ -3,22 +3,33 @@
 #include <algorithm>
 
 #include "must.hpp"
-#include "sizes.hpp"
 
 namespace aqua::example {
 namespace {
 
-constexpr std::uint32_t kCacheBlocks = kCacheBytes / CacheShape::kBlockBytes;
-constexpr std::uint32_t kBudgetBlocks = kTensorBudgetBytes / CacheShape::kBlockBytes;
-constexpr std::uint32_t kGrowthBlocks = 16;  // kept free when a sequence comes in
+policy::SequenceId policy_id(std::uint64_t id) {
+  return policy::SequenceId{id};
+}
+
+std::unique_ptr<policy::Scheduler> make_scheduler(const EngineOptions& options) {
+  const policy::SchedulerOptions wanted{.budget_tokens = kBatchTokens,
+                                        .slice_iterations = options.slice_iterations,
+                                        .block_tokens = CacheShape::kTokensPerBlock,
+                                        .device_blocks = options.cache_blocks,
+                                        .swap_blocks = options.swap_blocks,
+                                        .fcfs_on_slow_tier = options.fallback,
+                                        .swap_tier = Tier::host};
+  return must(policy::make_scheduler(options.policy, wanted), "scheduler");
+}
 
 }  // namespace
 
-ToyEngine::ToyEngine(Runtime& runtime, std::uint32_t tenant)
+ToyEngine::ToyEngine(Runtime& runtime, EngineOptions options)
     : runtime_(runtime),
-      tenant_(tenant),
-      cache_(runtime, kCacheBlocks),
-      swap_(runtime, cache_, tenant),
+      options_(std::move(options)),
+      scheduler_(make_scheduler(options_)),
+      cache_(runtime, options_.cache_blocks),
+      swap_(runtime, cache_, options_.tenant),
       compute_(must(emulated::create_stream(runtime), "compute stream")) {}
 
 ToyEngine::~ToyEngine() {
@@ -26,160 +37,143 @@ ToyEngine::~ToyEngine() {
 }
 
 void ToyEngine::submit(const WorkItem& item) {
-  auto sequence = std::make_unique<Sequence>();
-  sequence->id = item.id;
-  sequence->prompt_tokens = item.prompt_tokens;
-  sequence->output_tokens = item.output_tokens;
-  waiting_.push_back(std::move(sequence));
+  // How much it will generate, nobody knows beforehand but the limit.
+  must(scheduler_->arrive({.id = policy_id(item.id),
+                           .prompt_tokens = item.prompt_tokens,
+                           .max_new_tokens = kMaxOutputTokens}),
+       "request " + std::to_string(item.id));
+  sequences_[item.id] = {
+      .id = item.id, .prompt_tokens = item.prompt_tokens, .output_tokens = item.output_tokens};
   ++stats_.submitted;
 }
 
 void ToyEngine::iterate() {
   runtime_.tick();
   collect();
-  admit();
-  schedule();
-  decode();
+  tell_tiers();
+  const policy::Batch batch = scheduler_->next();
+  carry_out(batch);
+  if (batch.computes()) must(scheduler_->commit(), "commit");
+  for (const policy::SequenceId id : refused_) must(scheduler_->copy_failed(id), "copy_failed");
+  refused_.clear();
   launch_writes(runtime_, compute_, cache_.geometry(), std::exchange(writings_, {}));
-  for (const auto& sequence : active_) {
-    if (sequence->phase == Phase::resident && sequence->generated == sequence->output_tokens) {
-      finish(*sequence);
-    }
+  for (auto& [id, sequence] : sequences_) {
+    if (sequence.phase != Phase::resident || sequence.generated < sequence.output_tokens) continue;
+    sequence.check = launch_check(runtime_, compute_, cache_.geometry(), copy_of(sequence));
+    sequence.phase = Phase::finishing;
   }
   must(emulated::synchronize(runtime_, compute_), "compute");
   ++stats_.iterations;
 }
 
 void ToyEngine::collect() {
-  for (auto& sequence : active_) {
-    if (sequence->phase == Phase::leaving && swap_.advance(*sequence)) {
-      turn_.push_back(sequence.get());
-    } else if (sequence->phase == Phase::returning) {
-      (void)swap_.advance(*sequence);
-    } else if (sequence->phase == Phase::finishing) {  // its check ran before iterate() returned
-      stats_.verified_in_cache += sequence->check->bytes;
-      stats_.mismatched_in_cache += sequence->check->mismatched_bytes;
-      committed_blocks_ -= sequence->final_blocks();
-      cache_.give_back(sequence->blocks);
+  for (auto at = sequences_.begin(); at != sequences_.end();) {
+    Sequence& sequence = (at++)->second;  // it may go
+    const policy::SequenceId id = policy_id(sequence.id);
+    if (sequence.phase == Phase::leaving && swap_.advance(sequence)) {
+      must(scheduler_->paged_out(id, sequence.tier), "paged_out");
+    } else if (sequence.phase == Phase::returning && swap_.advance(sequence)) {
+      must(scheduler_->paged_in(id), "paged_in");
+    } else if (sequence.phase == Phase::finishing) {  // its check ran before iterate() returned
+      stats_.verified_in_cache += sequence.check->bytes;
+      stats_.mismatched_in_cache += sequence.check->mismatched_bytes;
+      cache_.give_back(sequence.blocks);
       ++stats_.done;
-      sequence.reset();
-    }
-  }
-  std::erase(active_, nullptr);
-}
-
-void ToyEngine::admit() {
-  while (!waiting_.empty()) {
-    const std::uint32_t blocks = waiting_.front()->final_blocks();
-    if (committed_blocks_ + blocks > kCacheBlocks + kBudgetBlocks) return;
-    committed_blocks_ += blocks;
-    turn_.push_back(waiting_.front().get());
-    active_.push_back(std::move(waiting_.front()));
-    waiting_.pop_front();
-  }
-}
-
-// Victims are chosen before anything is launched: the kernels of earlier iterations are over.
-void ToyEngine::schedule() {
-  if (std::exchange(starved_, false) && leaving_blocks() == 0) (void)preempt(0);
-  while (!turn_.empty()) {
-    const std::uint32_t need = blocks_for(turn_.front()->tokens()) + kGrowthBlocks;
-    if (cache_.free_blocks() >= need) {
-      start(*turn_.front());
-      turn_.pop_front();
-    } else if (cache_.free_blocks() + leaving_blocks() >= need || !preempt(kSliceTokens)) {
-      return;  // room is on its way, or nobody has had its slice
+      must(scheduler_->finish(id), "finish");
+      sequences_.erase(sequence.id);
     }
   }
 }
 
-// A new sequence is prefilled: all its prompt's tokens in one kernel.
-void ToyEngine::start(Sequence& sequence) {
-  if (sequence.phase == Phase::away) return swap_.bring_back(sequence);
-  sequence.blocks = cache_.take(blocks_for(sequence.tokens()));
-  const auto slots =
-      static_cast<std::uint32_t>(sequence.blocks.size()) * CacheShape::kTokensPerBlock;
-  writings_.push_back({copy_of(sequence), 0, slots});
-  sequence.phase = Phase::resident;
-  sequence.run = 0;
-}
-
-// Of the sequences that have run for at least `min_run` tokens, the one that ran longest and
-// for which there is tensor memory.
-bool ToyEngine::preempt(std::uint32_t min_run) {
-  std::vector<Sequence*> victims;
-  for (const auto& sequence : active_) {
-    const bool old = sequence->phase == Phase::resident && sequence->run >= min_run;
-    if (old) victims.push_back(sequence.get());
+void ToyEngine::tell_tiers() {
+  for (auto& [id, sequence] : sequences_) {
+    if (sequence.phase != Phase::away || sequence.tensor.tier() == sequence.tier) continue;
+    sequence.tier = sequence.tensor.tier();
+    must(scheduler_->moved(policy_id(id), sequence.tier), "moved");
   }
-  std::stable_sort(victims.begin(), victims.end(),
-                   [](const Sequence* a, const Sequence* b) { return a->run > b->run; });
-  return std::any_of(victims.begin(), victims.end(),
-                     [this](Sequence* victim) { return swap_.send_away(*victim); });
+  constexpr std::size_t kLongest =
+      std::size_t{blocks_for(kMaxPromptTokens + kMaxOutputTokens)} * CacheShape::kBlockBytes;
+  const TierStatus peer = runtime_.status().peer;
+  const bool room = peer.capacity_bytes >= peer.tensor_bytes + kLongest;
+  const Tier tier = room ? Tier::peer : Tier::host;
+  if (tier != std::exchange(swap_tier_, tier)) scheduler_->set_swap_tier(tier);
 }
 
-void ToyEngine::decode() {
-  for (const auto& sequence : active_) {
-    if (sequence->phase != Phase::resident) continue;
-    if (needs_block(*sequence)) {
-      if (cache_.free_blocks() == 0) {
-        starved_ = true;  // skips a turn
-        continue;
-      }
-      sequence->blocks.push_back(cache_.take(1).front());
-    }
-    const std::uint32_t position = sequence->tokens();
-    ++sequence->generated;
-    ++sequence->run;
-    ++stats_.tokens;
-    // A block's first token brings the stamps of its empty slots with it.
-    const bool opens = position % CacheShape::kTokensPerBlock == 0;
-    const std::uint32_t slots = opens ? CacheShape::kTokensPerBlock : 1;
-    writings_.push_back({copy_of(*sequence), position, position + slots});
+// Victims are sent away before anything is launched: the kernels of earlier iterations are over.
+void ToyEngine::carry_out(const policy::Batch& batch) {
+  for (const policy::Preemption& order : batch.preemptions) preempt(order);
+  for (const policy::PageIn& order : batch.page_ins) swap_.bring_back(find(order.id));
+  for (const policy::PrefillChunk& chunk : batch.prefills) {
+    Sequence& sequence = find(chunk.id);
+    sequence.phase = Phase::resident;
+    compute(sequence, chunk.tokens);
+    if (chunk.last) generate(sequence);
   }
-}
-
-void ToyEngine::finish(Sequence& sequence) {
-  sequence.check = launch_check(runtime_, compute_, cache_.geometry(), copy_of(sequence));
-  sequence.phase = Phase::finishing;
-}
-
-bool ToyEngine::needs_block(const Sequence& sequence) const {
-  return sequence.tokens() == sequence.blocks.size() * CacheShape::kTokensPerBlock;
-}
-
-std::uint32_t ToyEngine::leaving_blocks() const {
-  std::size_t blocks = 0;
-  for (const auto& sequence : active_) {
-    if (sequence->phase == Phase::leaving) blocks += sequence->blocks.size();
+  for (const policy::SequenceId id : batch.decodes) {
+    compute(find(id), 1);
+    generate(find(id));
   }
-  return static_cast<std::uint32_t>(blocks);
+  if (!batch.too_large.empty()) throw Failure("a sequence has outgrown the cache");
+}
+
+void ToyEngine::preempt(const policy::Preemption& order) {
+  Sequence& sequence = find(order.id);
+  if (order.how == policy::Preemption::How::recompute) {
+    cache_.give_back(sequence.blocks);
+    sequence.computed = 0;
+    sequence.phase = Phase::waiting;
+    ++stats_.recomputations;
+  } else if (!swap_.send_away(sequence)) {
+    refused_.push_back(order.id);
+    return;
+  }
+  if (options_.on_preemption) options_.on_preemption(sequence.id);
+}
+
+// Writes the next tokens' keys and values. A block's first token brings the stamps of its empty
+// slots with it.
+void ToyEngine::compute(Sequence& sequence, std::uint32_t tokens) {
+  const std::uint32_t first = sequence.computed, last = first + tokens;
+  const auto held = static_cast<std::uint32_t>(sequence.blocks.size());
+  std::ranges::copy(cache_.take(blocks_for(last) - held), std::back_inserter(sequence.blocks));
+  sequence.computed = last;
+  const bool opens = blocks_for(last) > held;
+  const std::uint32_t end = opens ? blocks_for(last) * CacheShape::kTokensPerBlock : last;
+  writings_.push_back({copy_of(sequence), first, end});
+}
+
+void ToyEngine::generate(Sequence& sequence) {
+  ++sequence.generated;
+  ++stats_.tokens;
+}
+
+Sequence& ToyEngine::find(policy::SequenceId id) {
+  return sequences_.at(static_cast<std::uint64_t>(id));
 }
 
 SequenceCopy ToyEngine::copy_of(const Sequence& sequence) const {
-  return {tenant_, sequence.id, sequence.tokens(), sequence.blocks};
+  return {options_.tenant, sequence.id, sequence.computed, sequence.blocks};
 }
 
 LoadReport ToyEngine::load() const {
   LoadReport load;
-  load.queue_length = static_cast<double>(waiting_.size() + turn_.size());
+  const policy::SchedulerStatus status = scheduler_->status();
+  load.queue_length = static_cast<double>(status.waiting + status.paging_out + status.swapped);
   load.kv_bytes_used = (cache_.blocks() - cache_.free_blocks()) * CacheShape::kBlockBytes;
   load.kv_bytes_wanted = load.kv_bytes_used;
-  for (const auto& sequence : waiting_) load.kv_bytes_wanted += sequence->bytes();
-  for (const Sequence* sequence : turn_) load.kv_bytes_wanted += sequence->bytes();
+  for (const auto& [id, sequence] : sequences_) {
+    if (sequence.blocks.empty()) load.kv_bytes_wanted += sequence.bytes_wanted();
+  }
   return load;
 }
 
 ConsumerStats ToyEngine::stats() const {
   ConsumerStats stats = stats_;
-  stats.waiting = waiting_.size();
-  for (const auto& sequence : active_) {
-    const bool in_cache = sequence->phase == Phase::resident || sequence->phase == Phase::finishing;
-    if (sequence->phase == Phase::waiting) {
-      ++stats.waiting;
-    } else {
-      ++(in_cache ? stats.resident : stats.preempted);
-    }
+  for (const auto& [id, sequence] : sequences_) {
+    const bool in_cache = sequence.phase == Phase::resident || sequence.phase == Phase::finishing;
+    ++(sequence.phase == Phase::waiting ? stats.waiting
+       : in_cache                       ? stats.resident
+                                        : stats.preempted);
   }
   stats.swap = swap_.stats();
   return stats;

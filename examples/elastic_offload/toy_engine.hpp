@@ -1,33 +1,52 @@
-// ToyEngine: a small serving engine with a paged KV cache that is too small for its load. It
-// shares the cache fairly: while others wait, a sequence that has generated a slice of tokens
-// is preempted, whole, into an AquaTensor, and its turn comes again.
+// ToyEngine: a small serving engine with a paged KV cache that is too small for its load. What to
+// compute, who is preempted into an AquaTensor and who comes back is decided by a scheduler of
+// aqua/policy, asked once an iteration; the engine carries its batches out and says what came of
+// it.
 //
-// One iterate() is one decoding step: every resident sequence generates one token. Its
-// compute is awaited, as an engine does that samples tokens; transfers run beside it on a
+// One iterate() is one forward pass: chunks of prompts, and a token for each sequence that decodes.
+// Its compute is awaited, as an engine does that samples tokens; transfers run beside it on a
 // stream of their own and are only looked at.
 //
 // Threads: one. The runtime outlives it; destroy it when idle() or not at all.
+// Errors:  throws Failure.
 #pragma once
 
-#include <deque>
+#include <functional>
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
+#include "aqua/policy/scheduler.hpp"
+#include "sizes.hpp"
 #include "swap_space.hpp"
 #include "workload.hpp"
 
 namespace aqua::example {
 
+struct EngineOptions {
+  std::uint32_t tenant = 0;
+  std::string policy = "cfs";  // of policy::scheduler_names()
+  // las and cfs schedule as fcfs while preempted KV is in host memory (Aqua, section 7). On an
+  // emulated GPU both tiers are as fast.
+  bool fallback = false;
+  std::uint32_t cache_blocks = kCacheBytes / CacheShape::kBlockBytes;
+  std::uint32_t swap_blocks = kTensorBudgetBytes / CacheShape::kBlockBytes;
+  std::uint32_t slice_iterations = kSliceIterations;
+  // For who wants to know: each preemption, when it is carried out.
+  std::function<void(std::uint64_t id)> on_preemption{};
+};
+
 class ToyEngine {
  public:
-  ToyEngine(Runtime& runtime, std::uint32_t tenant);
+  ToyEngine(Runtime& runtime, EngineOptions options);
   ~ToyEngine();
   ToyEngine(const ToyEngine&) = delete;
   ToyEngine& operator=(const ToyEngine&) = delete;
 
   void submit(const WorkItem& item);
   void iterate();
-  [[nodiscard]] bool idle() const { return waiting_.empty() && active_.empty(); }
+  [[nodiscard]] bool idle() const { return sequences_.empty(); }
 
   [[nodiscard]] LoadReport load() const;
   [[nodiscard]] ConsumerStats stats() const;
@@ -35,28 +54,25 @@ class ToyEngine {
  private:
   using Phase = Sequence::Phase;
 
-  void collect();   // what transfers and checks have completed
-  void admit();     // waiting requests, while tensors could hold all that does not fit the cache
-  void schedule();  // brings the next sequences in, and makes room for them
-  void decode();    // one token for each resident sequence
-  void finish(Sequence& sequence);
-  void start(Sequence& sequence);
-  [[nodiscard]] bool preempt(std::uint32_t min_run);
-  [[nodiscard]] bool needs_block(const Sequence& sequence) const;
-  [[nodiscard]] std::uint32_t leaving_blocks() const;
+  void collect();     // what transfers and checks have completed
+  void tell_tiers();  // where preempted bytes are, and where the next ones would go
+  void carry_out(const policy::Batch& batch);
+  void preempt(const policy::Preemption& order);
+  void compute(Sequence& sequence, std::uint32_t tokens);
+  void generate(Sequence& sequence);
+  [[nodiscard]] Sequence& find(policy::SequenceId id);
   [[nodiscard]] SequenceCopy copy_of(const Sequence& sequence) const;
 
   Runtime& runtime_;
-  const std::uint32_t tenant_;
+  const EngineOptions options_;
+  std::unique_ptr<policy::Scheduler> scheduler_;
   KvCache cache_;
   SwapSpace swap_;
   Stream compute_;
-  std::deque<std::unique_ptr<Sequence>> waiting_;  // not admitted
-  std::vector<std::unique_ptr<Sequence>> active_;
-  std::deque<Sequence*> turn_;          // of active_: those that want to come into the cache
-  std::vector<Writing> writings_;       // of this iteration
-  bool starved_ = false;                // somebody found no block for its next token
-  std::uint32_t committed_blocks_ = 0;  // that active_ will need in the end
+  std::map<std::uint64_t, Sequence> sequences_;  // by id
+  std::vector<policy::SequenceId> refused_;      // copies that could not begin
+  std::vector<Writing> writings_;                // of this iteration
+  Tier swap_tier_ = Tier::host;                  // as the scheduler was last told
   ConsumerStats stats_;
 };
 

@@ -2,19 +2,16 @@
 // processes that it starts.
 #pragma once
 
-#include <sys/types.h>
-
 #include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string_view>
 
+#include "neighbour_role.hpp"
+
 namespace aqua::llama_example {
 
 struct Options {
-  enum class Role : std::uint8_t { engine, coordinator, lender };
-
-  Role role = Role::engine;
   bool help = false;
   // --- for people ---
   std::filesystem::path model{};  // empty: $AQUA_LLAMA_MODEL
@@ -30,14 +27,8 @@ struct Options {
   bool recompute = true;         // also the run that drops and recomputes
   bool flip = false;             // damage one byte, to see that it is noticed
   std::filesystem::path json{};
-  std::filesystem::path coordinator{};  // the daemon's program; empty: looked for
-  // --- for the other roles ---
-  std::filesystem::path directory{};  // of sockets and data; private to the run
-  std::size_t lend_bytes = 0;
-  pid_t parent = 0;
+  example::NeighbourRole role{};
 };
-
-inline constexpr std::size_t kSlabBytes = std::size_t{8} << 20;
 
 // Throws Failure naming the argument and what it should be.
 [[nodiscard]] Options parse_options(std::span<const char* const> arguments);

@@ -1,19 +1,18 @@
 #include "play.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 
 #include "block_path.hpp"
 #include "must.hpp"
+#include "neighbours.hpp"
+#include "progress_line.hpp"
 #include "reclaim_plot.hpp"
 #include "report.hpp"
 #include "resume_bench.hpp"
 #include "tensor_parking.hpp"
+#include "verdict.hpp"
 
 namespace aqua::llama_example {
 
@@ -23,40 +22,25 @@ namespace {
 
 constexpr unsigned kBlocksPrompt = 333;  // not a whole number of blocks
 
-// A line that is rewritten in place on a terminal, and one every few seconds elsewhere.
-class Line {
- public:
-  explicit Line(std::string name)
-      : name_(std::move(name)), terminal_(::isatty(STDOUT_FILENO) == 1) {}
-  void show(const Progress& p) {
-    const auto now = std::chrono::steady_clock::now();
-    if (now < next_) return;
-    next_ = now + std::chrono::milliseconds(terminal_ ? 200 : 5000);
-    std::printf("%s%-13s %zu of %zu tokens, %zu waiting, %zu preemptions%s",
-                terminal_ ? "\r\033[K" : "", name_.c_str(), p.tokens, p.all_tokens, p.waiting,
-                p.preemptions, terminal_ ? "" : "\n");
-    std::fflush(stdout);
-  }
-  void end(const Served& served) const {
-    std::printf("%s%-13s %zu tokens in %.1f s, %zu preemptions\n", terminal_ ? "\r\033[K" : "",
-                name_.c_str(), served.tokens, served.seconds, served.preemptions);
-    std::fflush(stdout);
-  }
-
- private:
-  std::string name_;
-  bool terminal_;
-  std::chrono::steady_clock::time_point next_ = std::chrono::steady_clock::now();
-};
+std::string describe(const Progress& p) {
+  return std::to_string(p.tokens) + " of " + std::to_string(p.all_tokens) + " tokens, " +
+         std::to_string(p.waiting) + " waiting, " + std::to_string(p.preemptions) + " preemptions";
+}
+std::string describe(const Served& served) {
+  char text[96];
+  (void)std::snprintf(text, sizeof text, "%zu tokens in %.1f s, %zu preemptions", served.tokens,
+                      served.seconds, served.preemptions);
+  return text;
+}
 
 Served run(const std::string& name, Engine& engine, const std::vector<Request>& requests,
            unsigned slice, Parking* parking, ReclaimPlot* plot = nullptr) {
-  Line line(name);
+  example::ProgressLine line(name);
   Served served = serve(engine, requests, slice, parking, [&](const Progress& progress) {
     if (plot != nullptr) plot->follow(progress);
-    line.show(progress);
+    if (line.due()) line.show(describe(progress));
   });
-  line.end(served);
+  line.end(describe(served));
   return served;
 }
 
@@ -78,18 +62,24 @@ std::size_t tensor_bytes(const Model& model, const Options& options,
   return tokens * (model.kv_bytes_per_token() + kCellBytes) + requests.size() * 4096;
 }
 
-void write_json(const std::filesystem::path& path, const nlohmann::json& report) {
-  std::ofstream file(path);
-  // The sample of a model of random weights is no UTF-8.
-  file << report.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
-  file.close();
-  if (!file) throw Failure("cannot write " + path.string());
+// What is parked at once at most, as the lender and the borrower have to be set up for it.
+std::unique_ptr<example::Neighbours> start_neighbours(const Options& options, std::size_t parked) {
+  // A sixteenth more, and two slabs: a tensor does not fit into what smaller ones leave over.
+  const std::size_t lent =
+      example::whole_slabs(parked + parked / 16 + 2 * example::kNeighbourSlabBytes);
+  RuntimeOptions borrower;
+  borrower.name = "llama.cpp";
+  borrower.host_bytes = example::whole_slabs(lent + parked / 8);  // an exit for every tensor
+  // What is outside tensors: the paged cache of the blocks' test.
+  borrower.emulated.total_bytes = example::whole_slabs(2 * parked + (std::size_t{64} << 20));
+  return std::make_unique<example::Neighbours>(options.role.coordinator, lent, borrower);
 }
 
 }  // namespace
 
 int run_engine(const Options& options) {
-  if (!options.json.empty()) write_json(options.json, nlohmann::json::object());  // fails early
+  if (!options.json.empty())
+    example::write_json(options.json, nlohmann::json::object());  // fails early
   const Model model(model_of(options));
   const std::vector<Request> requests = make_requests(model, options);
   const unsigned longest = options.prompt_tokens * 3 / 2 + options.output_tokens + 1;
@@ -102,7 +92,8 @@ int run_engine(const Options& options) {
   Outcome outcome{.options = options, .model = model, .requests = requests};
   outcome.unpreempted = run("unpreempted", engine, requests, options.slice, nullptr);
 
-  Neighbours neighbours(options, tensor_bytes(model, options, requests));
+  const auto started = start_neighbours(options, tensor_bytes(model, options, requests));
+  example::Neighbours& neighbours = *started;
   std::printf("lender    process %d lends %zu MiB\n", static_cast<int>(neighbours.lender_pid()),
               neighbours.lent_bytes() >> 20);
   {
@@ -132,12 +123,8 @@ int run_engine(const Options& options) {
   }
   const nlohmann::json report = to_json(outcome);
   print_summary(report);
-  if (!options.json.empty()) write_json(options.json, report);
-  const auto wrong = complaints(report);
-  for (const std::string& complaint : wrong)
-    std::fprintf(stderr, "FAILED: %s\n", complaint.c_str());
-  if (wrong.empty()) std::puts("OK");
-  return wrong.empty() ? 0 : 1;
+  if (!options.json.empty()) example::write_json(options.json, report);
+  return example::verdict(complaints(report));
 }
 
 }  // namespace aqua::llama_example

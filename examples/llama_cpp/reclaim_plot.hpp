@@ -13,7 +13,7 @@ namespace aqua::llama_example {
 
 class ReclaimPlot {
  public:
-  explicit ReclaimPlot(Neighbours& neighbours) : neighbours_(neighbours) {}
+  explicit ReclaimPlot(example::Neighbours& neighbours) : neighbours_(neighbours) {}
   // After every round of tokens.
   void follow(const Progress& progress);
   // Waits for what has not been answered yet. What came of it.
@@ -23,7 +23,7 @@ class ReclaimPlot {
   enum class Act { before, asked, home, lent_again };
   void take_answer(const Progress& progress);
 
-  Neighbours& neighbours_;
+  example::Neighbours& neighbours_;
   Act act_ = Act::before;
   Progress last_;
   nlohmann::json report_;

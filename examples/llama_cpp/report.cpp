@@ -7,6 +7,7 @@
 namespace aqua::llama_example {
 namespace {
 
+using example::summary;
 using nlohmann::json;
 
 // How a run stands against the unpreempted one.

@@ -11,6 +11,8 @@
 namespace aqua::llama_example {
 
 using bench::median;
+using example::median_ratio;
+using example::summary;
 
 namespace {
 

@@ -42,6 +42,10 @@ class AQUA_API Memory {
 // Blocks this host thread until the work posted to `stream` so far is done.
 [[nodiscard]] AQUA_API Result<void> synchronize(Runtime& runtime, Stream stream);
 
+// Work posted to `stream` from now on runs after the work posted to `earlier` so far: CUDA's
+// cudaEventRecord() and cudaStreamWaitEvent(). Waits for nothing itself.
+[[nodiscard]] AQUA_API Result<void> run_after(Runtime& runtime, Stream stream, Stream earlier);
+
 // Runs `kernel` on the stream, in order. Inside it, and only there, kernel_view() turns
 // device addresses into ones that can be followed.
 [[nodiscard]] AQUA_API Result<void> launch(Runtime& runtime, Stream stream,

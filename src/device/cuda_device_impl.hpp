@@ -61,6 +61,7 @@ class CudaDevice final : public Device {
   [[nodiscard]] Result<void> wait_event(Stream stream, const Event& event) override;
   [[nodiscard]] Result<bool> query(const Event& event) override;
   [[nodiscard]] Result<void> synchronize(const Event& event) override;
+  [[nodiscard]] Result<void> synchronize(Stream stream) override;
   [[nodiscard]] bool capturing(Stream stream) const noexcept override;
 
   // cuda_copy.cpp

@@ -116,6 +116,12 @@ Result<void> CudaDevice::synchronize(const Event& event) {
   return {};
 }
 
+Result<void> CudaDevice::synchronize(Stream stream) {
+  AQUA_ASSIGN(const auto scope, parts_.context->enter());
+  return check(driver(), driver().StreamSynchronize(native(stream)), "synchronize",
+               "cuStreamSynchronize");
+}
+
 bool CudaDevice::capturing(Stream stream) const noexcept {
   const auto scope = parts_.context->try_enter();
   if (!scope) return false;

@@ -173,6 +173,9 @@ class Device {
   [[nodiscard]] virtual Result<bool> query(const Event& event) = 0;
   // Blocks this host thread until query() would no longer be false.
   [[nodiscard]] virtual Result<void> synchronize(const Event& event) = 0;
+  // Blocks this host thread until the work posted to `stream` so far has ended, well or not.
+  // For where there is no memory for an event: allocates nothing but an error's message.
+  [[nodiscard]] virtual Result<void> synchronize(Stream stream) = 0;
 
   // Whether work posted to `stream` now goes into a graph that is being captured instead of
   // running. Events of such work cannot be queried, so most callers refuse such a stream.

@@ -50,6 +50,7 @@ class MemfdDevice final : public Device {
   [[nodiscard]] Result<void> wait_event(Stream stream, const Event& event) override;
   [[nodiscard]] Result<bool> query(const Event& event) override;
   [[nodiscard]] Result<void> synchronize(const Event& event) override;
+  [[nodiscard]] Result<void> synchronize(Stream stream) override;
   [[nodiscard]] Result<void> copy(CopyBatch batch, Stream stream,
                                   const CopyOptions& options) override;
   [[nodiscard]] Result<void> scrub(std::byte* dst, std::size_t bytes, Stream stream) override;

@@ -70,6 +70,12 @@ Result<void> MemfdDevice::synchronize(const Event& event) {
   return {};
 }
 
+Result<void> MemfdDevice::synchronize(Stream stream) {
+  AQUA_ASSIGN(const auto worker, streams_.find("synchronize", stream));
+  worker->wait();
+  return {};
+}
+
 Result<void> MemfdDevice::copy(CopyBatch batch, Stream stream, const CopyOptions& options) {
   AQUA_TRY(check_batch(batch));
   AQUA_ASSIGN(const auto worker, streams_.find("copy", stream));

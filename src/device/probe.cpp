@@ -6,6 +6,7 @@
 
 #include "base/concat.hpp"
 #include "base/try.hpp"
+#include "device/own_stream.hpp"
 
 namespace aqua::device {
 namespace {
@@ -25,10 +26,10 @@ Result<void> round_trip(Device& device, std::byte* lent, std::byte* borrowed) {
   Word written{};
   Word read{};
   for (std::size_t i = 0; i < written.size(); ++i) written[i] = static_cast<std::byte>(0xa0 + i);
-  AQUA_ASSIGN(const Stream stream, device.create_stream());
-  auto moved = copy_and_wait(device, stream, lent, written.data());
-  if (moved.ok()) moved = copy_and_wait(device, stream, read.data(), borrowed);
-  AQUA_TRY(device.destroy_stream(stream));
+  AQUA_ASSIGN(auto stream, OwnStream::create(device));
+  auto moved = copy_and_wait(device, *stream, lent, written.data());
+  if (moved.ok()) moved = copy_and_wait(device, *stream, read.data(), borrowed);
+  AQUA_TRY(stream.end());
   AQUA_TRY(std::move(moved));
   if (read == written) return {};
   return Error{Code::internal,

@@ -21,8 +21,15 @@ bool StreamWorker::post(Work work) {
   const MutexLock lock(mu_);
   if (stopping_) return false;
   queue_.push_back(std::move(work));
+  ++posted_count_;
   changed_.notify_one();
   return true;
+}
+
+void StreamWorker::wait() {
+  const MutexLock lock(mu_);
+  const std::uint64_t all = posted_count_;
+  while (ran_count_ < all) ran_.wait(mu_);
 }
 
 void StreamWorker::stop() {
@@ -47,6 +54,9 @@ void StreamWorker::run() {
     }
     delay();
     if (!work()) failures_->note_failure();
+    const MutexLock lock(mu_);
+    ++ran_count_;
+    ran_.notify_all();
   }
 }
 

@@ -30,6 +30,8 @@ class StreamWorker {
 
   // False, and nothing queued, once stop() was called.
   [[nodiscard]] bool post(Work work);
+  // Blocks until what has been posted by now has run. Allocates nothing.
+  void wait();
   // Refuses new work, runs what is queued and ends the thread. Again: waits for the same.
   void stop();
 
@@ -43,7 +45,10 @@ class StreamWorker {
   std::optional<std::minstd_rand> delays_;  // the worker's own
   Mutex mu_;
   CondVar changed_;
+  CondVar ran_;
   std::deque<Work> queue_ AQUA_GUARDED_BY(mu_);
+  std::uint64_t posted_count_ AQUA_GUARDED_BY(mu_) = 0;
+  std::uint64_t ran_count_ AQUA_GUARDED_BY(mu_) = 0;
   bool stopping_ AQUA_GUARDED_BY(mu_) = false;
   Mutex join_mu_;
   std::thread thread_ AQUA_GUARDED_BY(join_mu_);  // last: starts when all else exists

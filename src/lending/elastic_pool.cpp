@@ -7,6 +7,7 @@
 
 #include "base/concat.hpp"
 #include "base/try.hpp"
+#include "device/own_stream.hpp"
 
 namespace aqua::lending {
 
@@ -55,15 +56,15 @@ Result<void> ElasticPool::make_filler() {
   AQUA_ASSIGN(filler_, device_.create_slab(options_.slab_bytes));
   device::AddressRange& range = *ranges_.front();
   AQUA_TRY(device_.map(range, 0, *filler_));
-  AQUA_ASSIGN(const Stream stream, device_.create_stream());
+  AQUA_ASSIGN(auto stream, device::OwnStream::create(device_));
   const auto scrub = [&]() -> Result<void> {
     AQUA_ASSIGN(auto scrubbed, device_.create_event());
-    AQUA_TRY(device_.scrub(range.base(), options_.slab_bytes, stream));
-    AQUA_TRY(device_.record(*scrubbed, stream));
+    AQUA_TRY(device_.scrub(range.base(), options_.slab_bytes, *stream));
+    AQUA_TRY(device_.record(*scrubbed, *stream));
     return device_.synchronize(*scrubbed);
   };
   auto scrubbed = scrub();
-  AQUA_TRY(device_.destroy_stream(stream));
+  AQUA_TRY(stream.end());
   AQUA_TRY(std::move(scrubbed));
   return device_.unmap(range, 0, options_.slab_bytes);
 }

@@ -26,16 +26,18 @@ Reply refuse_all(std::size_t count, Code code) {
 
 Result<std::unique_ptr<ExchangeServer>> ExchangeServer::open(const std::string& path,
                                                              ExchangeHandler& handler) {
+  SocketFile file(path);
   AQUA_ASSIGN(UniqueFd listener, listen_seqpacket(path));
+  file.own();
   UniqueFd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake.valid()) return errno_error("eventfd");
   return std::unique_ptr<ExchangeServer>(
-      new ExchangeServer(path, std::move(listener), std::move(wake), handler));
+      new ExchangeServer(std::move(file), std::move(listener), std::move(wake), handler));
 }
 
-ExchangeServer::ExchangeServer(std::string path, UniqueFd listener, UniqueFd wake,
+ExchangeServer::ExchangeServer(SocketFile file, UniqueFd listener, UniqueFd wake,
                                ExchangeHandler& handler)
-    : path_(std::move(path)),
+    : file_(std::move(file)),
       listener_(std::move(listener)),
       wake_(std::move(wake)),
       handler_(handler) {
@@ -46,7 +48,6 @@ ExchangeServer::~ExchangeServer() {
   const std::uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = ::write(wake_.get(), &one, sizeof one);
   thread_.join();
-  ::unlink(path_.c_str());
 }
 
 void ExchangeServer::run() {

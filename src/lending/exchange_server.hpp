@@ -13,6 +13,7 @@
 
 #include "base/ids.hpp"
 #include "base/peer_process.hpp"
+#include "base/socket_file.hpp"
 #include "base/unique_fd.hpp"
 #include "lending/exchange_wire.hpp"
 
@@ -49,7 +50,7 @@ class ExchangeServer {
     std::optional<ClientId> client;
   };
 
-  ExchangeServer(std::string path, UniqueFd listener, UniqueFd wake, ExchangeHandler& handler);
+  ExchangeServer(SocketFile file, UniqueFd listener, UniqueFd wake, ExchangeHandler& handler);
   void run();
   void accept_one();
   void bury(const ClientId& client);
@@ -59,7 +60,7 @@ class ExchangeServer {
                              std::vector<UniqueFd>& fds);
   [[nodiscard]] Result<void> greet(Connection& connection, const ClientId& client);
 
-  const std::string path_;
+  const SocketFile file_;
   const UniqueFd listener_;
   const UniqueFd wake_;  // eventfd: written once, to stop
   ExchangeHandler& handler_;

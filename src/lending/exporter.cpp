@@ -2,6 +2,7 @@
 
 #include "base/step.hpp"
 #include "base/try.hpp"
+#include "device/own_stream.hpp"
 
 namespace aqua::lending {
 
@@ -64,14 +65,14 @@ Result<std::vector<Exporter::Lent>> Exporter::map_and_scrub(
 // On a stream of its own: the default one is the engine's, and so are the failures there.
 Result<void> Exporter::zero(std::span<const Lent> lent) {
   AQUA_ASSIGN(const auto event, device_.create_event());
-  AQUA_ASSIGN(const Stream stream, device_.create_stream());
+  AQUA_ASSIGN(auto stream, device::OwnStream::create(device_));
   Result<void> posted;
   for (const Lent& one : lent) {
     if (!posted.ok()) break;
-    posted = device_.scrub(arena_->base() + one.arena_offset, one.slab->bytes(), stream);
+    posted = device_.scrub(arena_->base() + one.arena_offset, one.slab->bytes(), *stream);
   }
-  if (posted.ok()) posted = device_.record(*event, stream);
-  AQUA_TRY(device_.destroy_stream(stream));  // waits, also for what a failure has left posted
+  if (posted.ok()) posted = device_.record(*event, *stream);
+  AQUA_TRY(stream.end());  // waits, also for what a failure has left posted
   AQUA_TRY(posted);
   return device_.synchronize(*event);
 }

@@ -7,13 +7,17 @@ namespace aqua::lending {
 
 Result<std::unique_ptr<Scrubber>> Scrubber::start(device::Device& device, Done done) {
   AQUA_ASSIGN(auto event, device.create_event());
-  AQUA_ASSIGN(const Stream stream, device.create_stream());
-  return std::unique_ptr<Scrubber>(new Scrubber(device, stream, std::move(event), std::move(done)));
+  AQUA_ASSIGN(auto stream, device::OwnStream::create(device));
+  return std::unique_ptr<Scrubber>(
+      new Scrubber(device, std::move(stream), std::move(event), std::move(done)));
 }
 
-Scrubber::Scrubber(device::Device& device, Stream stream, std::unique_ptr<device::Event> event,
-                   Done done)
-    : device_(device), stream_(stream), event_(std::move(event)), done_(std::move(done)) {
+Scrubber::Scrubber(device::Device& device, device::OwnStream stream,
+                   std::unique_ptr<device::Event> event, Done done)
+    : device_(device),
+      stream_(std::move(stream)),
+      event_(std::move(event)),
+      done_(std::move(done)) {
   thread_ = std::thread([this] { run(); });
 }
 
@@ -24,7 +28,6 @@ Scrubber::~Scrubber() {
   }
   changed_.notify_all();
   thread_.join();
-  (void)device_.destroy_stream(stream_);  // idle: every job was waited for
 }
 
 void Scrubber::submit(const Job& job) {
@@ -51,8 +54,8 @@ void Scrubber::run() {
 }
 
 Result<void> Scrubber::scrub(const Job& job) {
-  AQUA_TRY(device_.scrub(job.address, job.bytes, stream_));
-  AQUA_TRY(device_.record(*event_, stream_));
+  AQUA_TRY(device_.scrub(job.address, job.bytes, *stream_));
+  AQUA_TRY(device_.record(*event_, *stream_));
   return device_.synchronize(*event_);
 }
 

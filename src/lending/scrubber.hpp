@@ -12,6 +12,7 @@
 
 #include "base/mutex.hpp"
 #include "device/device.hpp"
+#include "device/own_stream.hpp"
 
 namespace aqua::lending {
 
@@ -34,12 +35,13 @@ class Scrubber {
   void submit(const Job& job);
 
  private:
-  Scrubber(device::Device& device, Stream stream, std::unique_ptr<device::Event> event, Done done);
+  Scrubber(device::Device& device, device::OwnStream stream, std::unique_ptr<device::Event> event,
+           Done done);
   void run();
   [[nodiscard]] Result<void> scrub(const Job& job);
 
   device::Device& device_;
-  const Stream stream_;
+  const device::OwnStream stream_;
   const std::unique_ptr<device::Event> event_;  // used by the thread only
   const Done done_;
   Mutex mu_;

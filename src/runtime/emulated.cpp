@@ -64,6 +64,13 @@ Result<void> synchronize(Runtime& runtime, Stream stream) {
   return runtime.device().synchronize(*event);
 }
 
+Result<void> run_after(Runtime& runtime, Stream stream, Stream earlier) {
+  AQUA_TRY(check(runtime));
+  AQUA_ASSIGN(const auto event, runtime.device().create_event());
+  AQUA_TRY(runtime.device().record(*event, earlier));
+  return runtime.device().wait_event(stream, *event);
+}
+
 Result<void> launch(Runtime& runtime, Stream stream, std::function<void()> kernel) {
   AQUA_TRY(check(runtime));
   return device::launch(runtime.device(), stream, std::move(kernel));

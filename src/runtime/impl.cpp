@@ -93,7 +93,7 @@ void Runtime::Impl::log(LogLevel level, const std::string& text) const {
 }
 
 void Runtime::Impl::on_connected(const southbound::Session& session) {
-  if (session.new_epoch) lender_.declare();
+  lender_.declare(session);
   loop_.post([this, session] {
     lender_.on_connected(session);
     if (borrower_ != nullptr) borrower_->on_connected();

@@ -32,17 +32,16 @@ void Lender::put_up(std::vector<std::unique_ptr<device::Slab>> slabs, const Home
     }
     return office_.budget_changed(BudgetReason::reclaimed);
   }
-  std::vector<ledger::OfferedSlab> offers;
+  std::vector<std::uint32_t> indexes;
   {
     const MutexLock lock(mu_);
     for (const lending::SlabStatus& slab : *offered) {
       homes_.emplace(slab.index, home);
-      offers.push_back(*to_offer(slab));
+      indexes.push_back(slab.index);
     }
   }
-  // Unavailable: declare() tells it when there is a coordinator.
   if (office_.coordinator != nullptr) {
-    const auto told = office_.coordinator->offer(offers);
+    const auto told = tell(indexes);
     if (!told.ok() && told.error().code != Code::unavailable) {
       office_.log(LogLevel::warning, concat("offer: ", told.error().message));
     }
@@ -50,14 +49,27 @@ void Lender::put_up(std::vector<std::unique_ptr<device::Slab>> slabs, const Home
   office_.budget_changed(BudgetReason::offered);
 }
 
-void Lender::declare() {
+Result<void> Lender::tell(std::span<const std::uint32_t> indexes) {
+  const MutexLock lock(telling_);
+  std::vector<ledger::OfferedSlab> offers;
+  for (const lending::SlabStatus& slab : exporter_->status()) {
+    if (std::ranges::find(indexes, slab.index) == indexes.end()) continue;
+    if (auto offer = to_offer(slab)) offers.push_back(*offer);
+  }
+  return office_.coordinator->offer(offers, session_);
+}
+
+void Lender::declare(const southbound::Session& session) {
+  const MutexLock lock(telling_);
+  session_ = session.number;
+  if (!session.new_epoch) return;
   exporter_->renew_free();
   std::vector<ledger::OfferedSlab> offers;
   for (const lending::SlabStatus& slab : exporter_->status()) {
     if (auto offer = to_offer(slab)) offers.push_back(*offer);
   }
   if (offers.empty()) return;
-  if (auto told = office_.coordinator->offer(offers); !told.ok()) {
+  if (auto told = office_.coordinator->offer(offers, session_); !told.ok()) {
     office_.log(LogLevel::warning, concat("declare: ", told.error().message));
   }
 }
@@ -87,8 +99,8 @@ void Lender::report_freed(const lending::SlabStatus& slab) {
   if (state.ok() && *state == ledger::SlabState::returned) {
     office_.returns.post([this, index = slab.index] { bring_home(index); });
   } else if (!state.ok() && state.error().code == Code::not_found) {
-    const std::array<ledger::OfferedSlab, 1> offer{*to_offer(slab)};
-    (void)office_.coordinator->offer(offer);  // unavailable: as above
+    const std::array<std::uint32_t, 1> index{slab.index};
+    (void)tell(index);  // unavailable: as above
   }
 }
 
@@ -140,18 +152,17 @@ void Lender::on_snapshot(const wire::Snapshot& snapshot) {
 
 // Put up while the coordinator was away, or by a call whose reply was lost.
 void Lender::offer_missing(const wire::Snapshot& snapshot,
-                           const std::vector<lending::SlabStatus>& ours) {
-  std::vector<ledger::OfferedSlab> missing;
+                           std::span<const lending::SlabStatus> ours) {
+  std::vector<std::uint32_t> missing;
   for (const lending::SlabStatus& slab : ours) {
     const bool known =
         std::any_of(snapshot.own.begin(), snapshot.own.end(),
                     [&](const ledger::Slab& row) { return row.id.index == slab.index; });
-    const auto offer = to_offer(slab);
-    if (!known && offer) missing.push_back(*offer);
+    if (!known) missing.push_back(slab.index);
   }
   if (missing.empty()) return;
   office_.errands.post([this, missing = std::move(missing)] {
-    (void)office_.coordinator->offer(missing);  // unavailable: the next session brings a snapshot
+    (void)tell(missing);  // unavailable: the next session brings a snapshot
   });
 }
 

@@ -34,9 +34,9 @@ class Lender {
   // From the exporter's thread: scrubbed, and free to be lent again.
   void on_freed(const lending::SlabStatus& slab);
 
-  // On the client's own thread, to a coordinator that knows nothing: declares everything, as
-  // the exporter has it.
-  void declare();
+  // On the client's own thread. To a coordinator that knows nothing everything is declared as
+  // the exporter has it, under new generations: what another one granted is void.
+  void declare(const southbound::Session& session);
   void on_connected(const southbound::Session& session);
   void on_snapshot(const wire::Snapshot& snapshot);
   void on_event(const ledger::Event& event);
@@ -69,13 +69,20 @@ class Lender {
   void credit(std::size_t bytes, Clock::time_point now);
   void report_freed(const lending::SlabStatus& slab);
   void end_partially(Pending& pending);
-  void offer_missing(const wire::Snapshot& snapshot, const std::vector<lending::SlabStatus>& ours);
+  void offer_missing(const wire::Snapshot& snapshot, std::span<const lending::SlabStatus> ours);
   void forget_row(const ledger::Slab& row);
+  // Offers these slabs as the exporter has them now, in the session that has been declared to:
+  // an offer that overtook the declaration would be of a generation that it makes void.
+  // unavailable without that session; the next one's declaration or snapshot brings them.
+  [[nodiscard]] Result<void> tell(std::span<const std::uint32_t> indexes);
 
   Office& office_;
   device::Device& device_;
   lending::Exporter* exporter_ = nullptr;
   std::atomic<std::size_t> lent_bytes_{0};
+
+  Mutex telling_;  // held during the call; before mu_ and the exporter's
+  std::uint64_t session_ AQUA_GUARDED_BY(telling_) = 0;  // the newest that is declared to
 
   Mutex mu_;
   std::map<std::uint32_t, Homecoming> homes_ AQUA_GUARDED_BY(mu_);

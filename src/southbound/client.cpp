@@ -98,6 +98,14 @@ Result<void> Client::offer(std::span<const ledger::OfferedSlab> slabs) {
   });
 }
 
+Result<void> Client::offer(std::span<const ledger::OfferedSlab> slabs, std::uint64_t session) {
+  return in_batches(slabs, [&](std::vector<ledger::OfferedSlab> batch) -> Result<void> {
+    AQUA_TRY((impl_->link->post_in<wire::Ack>(session, "/v1/offers",
+                                              wire::OfferRequest{std::move(batch)})));
+    return {};
+  });
+}
+
 Result<void> Client::withdraw(std::span<const std::uint32_t> indexes) {
   return in_batches(indexes, [&](std::vector<std::uint32_t> batch) -> Result<void> {
     AQUA_TRY((impl_->link->post<wire::Ack>("/v1/offers/withdraw",

@@ -97,8 +97,11 @@ class Client {
   // snapshot follows). Other codes are the ledger's, see ledger/ledger.hpp. Long lists are
   // sent in batches of wire::kMaxBatch.
 
-  // All or nothing in each batch; repeating an offer that agrees does no harm.
+  // All or nothing in each batch; repeating an offer that agrees does no harm. With `session`:
+  // in the session of this number, unavailable in any other.
   [[nodiscard]] Result<void> offer(std::span<const ledger::OfferedSlab> slabs);
+  [[nodiscard]] Result<void> offer(std::span<const ledger::OfferedSlab> slabs,
+                                   std::uint64_t session);
   [[nodiscard]] Result<void> withdraw(std::span<const std::uint32_t> indexes);
   // One result for each scrub, in order.
   [[nodiscard]] Result<std::vector<Result<ledger::SlabState>>> scrubbed(

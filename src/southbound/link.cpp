@@ -35,7 +35,7 @@ ledger::Time Link::steady_now() {
 }
 
 Result<std::string> Link::call_text(const char* method, std::string target, std::string body,
-                                    std::string key) {
+                                    std::string key, std::optional<std::uint64_t> number) {
   if (forked()) {
     return Error{
         Code::failed_precondition,
@@ -53,6 +53,8 @@ Result<std::string> Link::call_text(const char* method, std::string target, std:
     }
     active = active_;
   }
+  if (number && active->session.number != *number)
+    return Error{Code::unavailable, concat(method, " ", target, ": session ", *number, " is over")};
   const HttpRequest request{method, std::move(target), active->secret, std::move(body),
                             std::move(key)};
   const auto deadline = Clock::now() + options.call_timeout;

@@ -51,6 +51,14 @@ class Link {
   [[nodiscard]] Result<Reply> post(const char* target, const Request& request) {
     return call<Reply>("POST", target, wire::encode(request));
   }
+  // As post(), in session `number` only: unavailable in any other.
+  template <typename Reply, typename Request>
+  [[nodiscard]] Result<Reply> post_in(std::uint64_t number, const char* target,
+                                      const Request& request) {
+    auto text = call_text("POST", target, wire::encode(request), {}, number);
+    if (!text.ok()) return std::move(text).error();
+    return decoded<Reply>(*text);
+  }
   // As post(), with an idempotency key: where the reply is lost the request is sent once more,
   // and the coordinator, which does it once, answers as it did.
   template <typename Reply, typename Request>
@@ -101,7 +109,8 @@ class Link {
  private:
   Link(Options opts, wire::Address to, Interrupt calls, Interrupt watch, Interrupt keeper);
   [[nodiscard]] Result<std::string> call_text(const char* method, std::string target,
-                                              std::string body, std::string key = {});
+                                              std::string body, std::string key = {},
+                                              std::optional<std::uint64_t> number = {});
 
   const std::uint64_t generation_ = fork_generation();
   mutable Mutex mu_;

@@ -9,13 +9,10 @@ namespace aqua::tensor {
 
 Result<std::unique_ptr<Migrator>> Migrator::create(device::Device& device) {
   AQUA_ASSIGN(auto alone_done, device.create_event());
-  AQUA_ASSIGN(const Stream stream, device.create_stream());
-  auto alone = device.create_stream();
-  if (!alone.ok()) {
-    (void)device.destroy_stream(stream);
-    return std::move(alone).error();
-  }
-  return std::unique_ptr<Migrator>(new Migrator(device, stream, *alone, std::move(alone_done)));
+  AQUA_ASSIGN(auto stream, device::OwnStream::create(device));
+  AQUA_ASSIGN(auto alone, device::OwnStream::create(device));
+  return std::unique_ptr<Migrator>(
+      new Migrator(device, std::move(stream), std::move(alone), std::move(alone_done)));
 }
 
 Migrator::~Migrator() {
@@ -23,14 +20,12 @@ Migrator::~Migrator() {
     move.entry->wait_round();
     move.entry->abandon_move();
   }
-  (void)device_.destroy_stream(stream_);  // idle by now
-  (void)device_.destroy_stream(alone_);
 }
 
 Result<void> Migrator::start(std::shared_ptr<TensorEntry> entry, std::shared_ptr<Placement> to) {
   step("copy");
   const bool promotion = to != nullptr;
-  AQUA_TRY(entry->begin_move(std::move(to), stream_));
+  AQUA_TRY(entry->begin_move(std::move(to), *stream_));
   in_flight_bytes_ += entry->options().bytes;
   moves_.push_back({.entry = std::move(entry), .promotion = promotion});
   return {};
@@ -40,7 +35,7 @@ bool Migrator::poll(bool pressing) {
   bool ended = false;
   std::deque<Move> left;
   for (Move& move : moves_) {
-    const auto round = move.entry->step_move(stream_, pressing && !move.promotion);
+    const auto round = move.entry->step_move(*stream_, pressing && !move.promotion);
     if (round == TensorEntry::Round::moved) account(move);
     if (round == TensorEntry::Round::gone && move.entry->lost()) lost_.push_back(move.entry);
     if (round == TensorEntry::Round::moved || round == TensorEntry::Round::gone) {
@@ -61,8 +56,8 @@ bool Migrator::poll(bool pressing) {
 bool Migrator::copy_alone(TensorEntry& entry) {
   const auto over = device_.query(*alone_done_);
   if (over.ok() && !*over) return false;
-  (void)entry.repeat_round(alone_);  // an error shows in the next step
-  (void)device_.record(*alone_done_, alone_);
+  (void)entry.repeat_round(*alone_);  // an error shows in the next step
+  (void)device_.record(*alone_done_, *alone_);
   return true;
 }
 

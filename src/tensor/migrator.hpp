@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "device/own_stream.hpp"
 #include "tensor/entry.hpp"
 
 namespace aqua::tensor {
@@ -64,15 +65,18 @@ class Migrator {
     [[nodiscard]] bool running() const noexcept { return !pinned && !suspect; }
   };
 
-  Migrator(device::Device& device, Stream stream, Stream alone,
+  Migrator(device::Device& device, device::OwnStream stream, device::OwnStream alone,
            std::unique_ptr<device::Event> alone_done)
-      : device_(device), stream_(stream), alone_(alone), alone_done_(std::move(alone_done)) {}
+      : device_(device),
+        stream_(std::move(stream)),
+        alone_(std::move(alone)),
+        alone_done_(std::move(alone_done)) {}
   [[nodiscard]] bool copy_alone(TensorEntry& entry);
   void account(const Move& move);
 
   device::Device& device_;
-  const Stream stream_;
-  const Stream alone_;
+  const device::OwnStream stream_;
+  const device::OwnStream alone_;
   const std::unique_ptr<device::Event> alone_done_;
   std::deque<Move> moves_;
   std::size_t in_flight_bytes_ = 0;

@@ -1,9 +1,7 @@
 #include "tensor/placement.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <new>
-#include <thread>
 
 #include "base/try.hpp"
 
@@ -13,16 +11,17 @@ constexpr std::size_t kManyUses = 16;
 }
 
 Result<void> Placement::record_use(device::Device& device, Stream stream, bool wrote) noexcept {
-  // Releases come here, which cannot fail: memory that is short now is there again in a moment.
-  constexpr int kTries = 200;
-  for (int i = 0; i < kTries; ++i) {
+  try {
     try {
-      return record(device, stream, wrote);
+      auto recorded = record(device, stream, wrote);
+      if (recorded.ok() || recorded.error().code != Code::resource_exhausted) return recorded;
     } catch (const std::bad_alloc&) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(i == 0 ? 0 : 5));
     }
+    // No memory to remember the work by: once it has ended, there is nothing to remember.
+    return device.synchronize(stream);
+  } catch (const std::bad_alloc&) {
+    return Error{Code::resource_exhausted, std::string()};  // a message would need memory as well
   }
-  return Error{Code::resource_exhausted, std::string()};  // a message would need memory as well
 }
 
 Result<void> Placement::record(device::Device& device, Stream stream, bool wrote) {

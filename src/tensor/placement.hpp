@@ -27,8 +27,8 @@ class Placement {
   [[nodiscard]] tensor::Space& space() const noexcept { return space_; }
   [[nodiscard]] const lending::Allocation& allocation() const noexcept { return allocation_; }
 
-  // Records that the work posted to `stream` so far uses this place. resource_exhausted without
-  // memory for that; nothing is thrown.
+  // Records that the work posted to `stream` so far uses this place; without memory for that,
+  // awaits it. Nothing is thrown.
   [[nodiscard]] Result<void> record_use(device::Device& device, Stream stream, bool wrote) noexcept;
   // Makes `stream` wait for earlier uses by other streams: the writes, or all of them.
   [[nodiscard]] Result<void> wait_uses(device::Device& device, Stream stream,

@@ -55,11 +55,6 @@ struct Shape {
 Probe::Probe(device::Device& device, const CalibrationOptions& options)
     : device_(device), options_(options) {}
 
-Probe::~Probe() {
-  mover_.reset();
-  if (has_stream_) (void)device_.destroy_stream(stream_);
-}
-
 Result<std::unique_ptr<Probe>> Probe::create(device::Device& device, std::size_t bytes,
                                              const CalibrationOptions& options) {
   std::unique_ptr<Probe> probe(new Probe(device, options));
@@ -69,8 +64,7 @@ Result<std::unique_ptr<Probe>> Probe::create(device::Device& device, std::size_t
   AQUA_ASSIGN(probe->cache_, device.reserve(probe->slab_->bytes()));
   AQUA_TRY(device.map(*probe->cache_, 0, *probe->slab_));
   AQUA_ASSIGN(probe->event_, device.create_event());
-  AQUA_ASSIGN(probe->stream_, device.create_stream());
-  probe->has_stream_ = true;
+  AQUA_ASSIGN(probe->stream_, device::OwnStream::create(device));
   probe->mover_ = std::make_unique<Mover>(device);
   std::vector<Clock::duration> idle;
   for (unsigned i = 0; i < 2 * options.repetitions + 1; ++i) {
@@ -83,12 +77,12 @@ Result<std::unique_ptr<Probe>> Probe::create(device::Device& device, std::size_t
 }
 
 bool Probe::offers(Way way) const {
-  return way == Way::staged || device_.supports(method_of(way), stream_);
+  return way == Way::staged || device_.supports(method_of(way), *stream_);
 }
 
 Result<Probe::Clock::duration> Probe::nothing() {
   const auto start = Clock::now();
-  AQUA_TRY(device_.record(*event_, stream_));
+  AQUA_TRY(device_.record(*event_, *stream_));
   AQUA_TRY(device_.synchronize(*event_));
   return Clock::now() - start;
 }
@@ -96,7 +90,7 @@ Result<Probe::Clock::duration> Probe::nothing() {
 Result<Probe::Clock::duration> Probe::once(const Request& request) {
   AQUA_ASSIGN(auto transfer, mover_->prepare(request));
   const auto start = Clock::now();
-  AQUA_TRY(transfer.post(stream_));
+  AQUA_TRY(transfer.post(*stream_));
   AQUA_TRY(transfer.ticket().wait());
   return Clock::now() - start;
 }
@@ -113,7 +107,7 @@ Result<CurvePoint> Probe::measure(const LinkMemory& far, Direction direction, Wa
   request.tensor_bytes = far.bytes;
   request.direction = direction;
   request.link = far.link;
-  request.stream = stream_;
+  request.stream = *stream_;
   request.way = way;
   std::vector<Clock::duration> times;
   for (unsigned i = 0; i <= options_.repetitions; ++i) {

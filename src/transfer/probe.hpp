@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 
+#include "device/own_stream.hpp"
 #include "transfer/calibrate.hpp"
 #include "transfer/transfer.hpp"
 
@@ -21,7 +22,6 @@ class Probe {
   [[nodiscard]] static Result<std::unique_ptr<Probe>> create(device::Device& device,
                                                              std::size_t bytes,
                                                              const CalibrationOptions& options);
-  ~Probe();
   Probe(const Probe&) = delete;
   Probe& operator=(const Probe&) = delete;
 
@@ -41,8 +41,7 @@ class Probe {
   std::unique_ptr<device::Slab> slab_;
   std::unique_ptr<device::AddressRange> cache_;
   std::unique_ptr<device::Event> event_;
-  Stream stream_;
-  bool has_stream_ = false;
+  device::OwnStream stream_;
   std::unique_ptr<Mover> mover_;
   Clock::duration idle_{};  // the time of posting and seeing nothing
 };

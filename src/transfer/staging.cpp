@@ -28,16 +28,6 @@ void StagingLease::reset() noexcept {
 StagingPool::StagingPool(device::Device& device, const StagingOptions& options)
     : device_(device), options_(options) {}
 
-StagingPool::~StagingPool() {
-  const MutexLock lock(mu_);
-  for (const auto& pair : idle_) {
-    if (auto destroyed = device_.destroy_stream(pair->stream); !destroyed.ok()) {
-      std::fprintf(stderr, "aqua: staging: destroy_stream: %s\n",
-                   destroyed.error().message.c_str());
-    }
-  }
-}
-
 Result<StagingLease> StagingPool::acquire() {
   {
     const MutexLock lock(mu_);
@@ -70,7 +60,7 @@ Result<std::unique_ptr<StagingPair>> StagingPool::create_pair() {
   AQUA_ASSIGN(pair->range, device_.reserve(2 * bytes));
   AQUA_TRY(device_.map(*pair->range, 0, *pair->slab));
   AQUA_ASSIGN(pair->ready, device_.create_event());
-  AQUA_ASSIGN(pair->stream, device_.create_stream());
+  AQUA_ASSIGN(pair->stream, device::OwnStream::create(device_));
   pair->buffers = {pair->range->base(), pair->range->base() + bytes};
   pair->buffer_bytes = bytes;
   if (options_.poison_on_release) poison(*pair);
@@ -85,8 +75,8 @@ void StagingPool::poison(StagingPair& pair) {
     copies.push_back({pair.buffers[0] + at, pattern.data(), std::min(pattern.size(), all - at)});
   }
   auto batch = std::make_shared<const std::vector<device::CopySegment>>(std::move(copies));
-  auto posted = device_.copy(std::move(batch), pair.stream);
-  if (posted.ok()) posted = device_.record(*pair.ready, pair.stream);
+  auto posted = device_.copy(std::move(batch), *pair.stream);
+  if (posted.ok()) posted = device_.record(*pair.ready, *pair.stream);
   if (!posted.ok()) {
     std::fprintf(stderr, "aqua: staging: poisoning: %s\n", posted.error().message.c_str());
   }

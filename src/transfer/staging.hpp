@@ -15,6 +15,7 @@
 #include "aqua/types.hpp"
 #include "base/mutex.hpp"
 #include "device/device.hpp"
+#include "device/own_stream.hpp"
 
 namespace aqua::transfer {
 
@@ -34,7 +35,7 @@ struct StagingPair {
   std::unique_ptr<device::AddressRange> range;
   std::array<std::byte*, 2> buffers{};
   std::size_t buffer_bytes = 0;
-  Stream stream;
+  device::OwnStream stream;  // goes first, when its work is over
   // The buffers may be written after this point (the poisoning of the last release).
   std::unique_ptr<device::Event> ready;
 };
@@ -64,7 +65,6 @@ class StagingLease {
 class StagingPool {
  public:
   StagingPool(device::Device& device, const StagingOptions& options);
-  ~StagingPool();
   StagingPool(const StagingPool&) = delete;
   StagingPool& operator=(const StagingPool&) = delete;
 

@@ -38,7 +38,7 @@ Result<void> TransferState::post(Stream stream) {
     return *error_;
   }
   const StagingPair* const pair = parts_.staging.get();
-  const Stream side = pair != nullptr ? pair->stream : stream;
+  const Stream side = pair != nullptr ? *pair->stream : stream;
   auto queued = run(device_, parts_.program, stream, side, parts_.max_sms);
   if (queued.ok()) queued = device_.record(*parts_.end, stream);
   phase_ = Phase::running;
@@ -58,7 +58,7 @@ void TransferState::refuse(Error error, Stream stream) {
   refused_ = true;
   quiet_recorded_ = device_.record(*parts_.quiet[0], stream).ok();
   if (const StagingPair* const pair = parts_.staging.get()) {
-    quiet_recorded_ &= device_.record(*parts_.quiet[1], pair->stream).ok();
+    quiet_recorded_ &= device_.record(*parts_.quiet[1], *pair->stream).ok();
   }
 }
 

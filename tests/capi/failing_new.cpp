@@ -11,12 +11,13 @@ namespace {
 constexpr std::size_t kNever = std::numeric_limits<std::size_t>::max();
 thread_local std::size_t left = kNever;
 thread_local bool has_failed = false;
+thread_local bool stays_failed = false;
 std::atomic<std::ptrdiff_t> live{0};
 
 // Null when it is to fail.
 void* take(std::size_t bytes, std::size_t alignment) {
   if (left != kNever && left-- == 0) {
-    left = kNever;
+    left = stays_failed ? 0 : kNever;
     has_failed = true;
     return nullptr;
   }
@@ -40,8 +41,9 @@ constexpr std::size_t kPlain = alignof(std::max_align_t);
 
 }  // namespace
 
-FailingNew::FailingNew(std::size_t successes) {
+FailingNew::FailingNew(std::size_t successes, Failing failing) {
   has_failed = false;
+  stays_failed = failing == Failing::from_then_on;
   left = successes;
 }
 FailingNew::~FailingNew() {

@@ -6,10 +6,12 @@
 
 namespace aqua::test {
 
-// While it lives, the allocation after `successes` others fails, once, in this thread.
+enum class Failing { once, from_then_on };
+
+// While it lives, the allocation after `successes` others fails in this thread.
 class FailingNew {
  public:
-  explicit FailingNew(std::size_t successes);
+  explicit FailingNew(std::size_t successes, Failing failing = Failing::once);
   ~FailingNew();
   FailingNew(const FailingNew&) = delete;
   FailingNew& operator=(const FailingNew&) = delete;

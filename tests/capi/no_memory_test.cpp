@@ -119,6 +119,49 @@ TEST_F(NoMemory, Pins) {
   freed(aqua_tensor_free(held));
 }
 
+// The work of a pin is awaited where there is no memory to remember it by.
+TEST_F(NoMemory, AReleaseWithoutAnyLosesNothing) {
+  const aqua_tensor held = tensor();
+  constexpr std::size_t kRounds = 40;
+  for (std::size_t n = 0; n < kRounds; ++n) {
+    aqua_pin pin{};
+    void* data = nullptr;
+    freed(aqua_tensor_pin(held, AQUA_ACCESS_WRITE, 0, 0, AQUA_WHOLE_TENSOR, &pin, &data));
+    aqua_error* error = nullptr;
+    {
+      const FailingNew failing(n, Failing::from_then_on);
+      error = aqua_pin_release(pin);
+    }
+    if (code_of(error) != AQUA_OK) freed(aqua_pin_release(pin));
+    ASSERT_EQ(
+        code_of(aqua_tensor_pin(held, AQUA_ACCESS_READ, 0, 0, AQUA_WHOLE_TENSOR, &pin, &data)),
+        AQUA_OK)
+        << "after a release with " << n << " allocations";
+    freed(aqua_pin_release(pin));
+  }
+  freed(aqua_tensor_free(held));
+}
+
+TEST_F(NoMemory, OpeningARuntime) {
+  aqua_runtime_options options = AQUA_RUNTIME_OPTIONS_INIT;
+  options.device = "emu:8";
+  options.coordinator = "none";
+  options.socket_directory = directory_.c_str();
+  options.host_bytes = std::size_t{8} << 20;
+  aqua_runtime made{};
+  const auto sockets = [&] {
+    const std::filesystem::directory_iterator files(directory_);
+    return std::distance(begin(files), end(files));
+  };
+  const auto before = sockets();
+  fail_each(
+      "aqua_runtime_open", [&] { return aqua_runtime_open(&options, &made); }, {},
+      [&](bool ok) {
+        if (ok) freed(aqua_runtime_close(made));
+        ASSERT_EQ(sockets(), before) << "a socket is left behind";
+      });
+}
+
 TEST_F(NoMemory, LayoutsAndTransfers) {
   aqua_layout made{};
   void* planes[] = {base_};

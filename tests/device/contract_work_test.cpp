@@ -164,6 +164,21 @@ TEST_P(DeviceWork, AnEventOrdersTwoStreams) {
   }
 }
 
+TEST_P(DeviceWork, AStreamIsAwaitedWithoutAnEvent) {
+  const Place place = make_place(*device_, grain_);
+  const Stream stream = new_stream();
+  EXPECT_OK(device_->synchronize(stream));  // which has had no work
+  for (std::uint32_t round = 0; round < 20; ++round) {
+    const auto bytes = pattern(5'000, round);
+    std::vector<std::byte> out(bytes.size());
+    EXPECT_OK(device_->copy(one(place.base(), bytes.data(), bytes.size()), stream));
+    EXPECT_OK(device_->copy(one(out.data(), place.base(), out.size()), stream));
+    EXPECT_OK(device_->synchronize(stream));
+    ASSERT_TRUE(out == bytes) << round;
+  }
+  EXPECT_OK(device_->destroy_stream(stream));
+}
+
 TEST_P(DeviceWork, AnUnrecordedEventIsComplete) {
   const auto event = device_->create_event().value();
   EXPECT_TRUE(device_->query(*event).value());

@@ -34,6 +34,19 @@ TEST_F(LendBorrow, ATensorComesToLieInLentMemoryAndKeepsItsBytes) {
   EXPECT_EQ(lender->status().held_bytes, 32_MiB);
 }
 
+// What is put up while a session begins is offered before, by or after its declaration.
+TEST_F(LendBorrow, SlabsPutUpWhileASessionBeginsAreAllLent) {
+  auto borrower =
+      open({.device = "emu:1", .name = "borrower", .host_bytes = 64_MiB, .max_peer_bytes = 32_MiB});
+  for (int round = 0; round < 10; ++round) {
+    auto lender = open({.device = "emu:0", .name = "lender"});
+    for (int i = 0; i < 8; ++i) ASSERT_TRUE(lender->lend(4_MiB).ok());
+    await([&] { return borrower->status().peer.capacity_bytes == 32_MiB; });
+    auto home = lender->reclaim(32_MiB, milliseconds(20'000));
+    ASSERT_TRUE(home.ok() && home->wait().ok());
+  }
+}
+
 TEST_F(LendBorrow, AReclaimBringsEverySlabHomeAndNoByteChanges) {
   auto lender = open({.device = "emu:0", .name = "lender"});
   auto borrower =

@@ -51,6 +51,14 @@ TEST_F(Calls, LeaseCarriesWhatTheProducerOffered) {
   EXPECT_EQ(granted->slab.producer, producer.id);
 }
 
+TEST_F(Calls, AnOfferMayBeForOneSessionOnly) {
+  const std::uint64_t now = producer.heard.sessions().back().number;
+  EXPECT_EQ(producer.client->offer(slabs, now + 1).error().code, Code::unavailable);
+  EXPECT_TRUE(producer.client->snapshot()->own.empty());
+  EXPECT_TRUE(producer.client->offer(slabs, now).ok());
+  EXPECT_EQ(producer.client->snapshot()->own.size(), slabs.size());
+}
+
 TEST_F(Calls, OfferIsHeardByConsumersThatWait) {
   EXPECT_EQ(consumer.client->lease(kSlabBytes, kSlabBytes).error().code, Code::unavailable);
   ASSERT_TRUE(producer.client->offer(slabs).ok());

@@ -31,6 +31,7 @@ class Swallower {
     const wire::SocketAddress own = wire::socket_address({.path = path, .host = {}, .port = 0});
     EXPECT_EQ(::bind(listener_.get(), own.get(), own.length), 0);
     EXPECT_EQ(::listen(listener_.get(), 64), 0);
+    threads_.reserve(1024);
     threads_.emplace_back([this] { accept_all(); });
   }
   ~Swallower() {
@@ -45,7 +46,6 @@ class Swallower {
 
  private:
   void accept_all() {
-    threads_.reserve(1024);
     for (;;) {
       UniqueFd client(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
       if (!client.valid()) return;

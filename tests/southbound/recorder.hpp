@@ -16,6 +16,8 @@ namespace aqua::testing {
 
 class Recorder : public southbound::Listener {
  public:
+  static constexpr std::chrono::milliseconds kPatience{60'000};
+
   // Called first in on_connected; set it before opening the client.
   std::function<void(const southbound::Session&)> connected_hook;
   // Called first in on_events.
@@ -55,8 +57,8 @@ class Recorder : public southbound::Listener {
     return found;
   }
   // True once the n-th session (from 1) is announced, or its snapshot has come.
-  bool wait_sessions(std::size_t n) {
-    return wait([&]() AQUA_NO_THREAD_SAFETY_ANALYSIS { return sessions_.size() >= n; });
+  bool wait_sessions(std::size_t n, std::chrono::milliseconds patience = kPatience) {
+    return wait([&]() AQUA_NO_THREAD_SAFETY_ANALYSIS { return sessions_.size() >= n; }, patience);
   }
   bool wait_events(std::size_t n) {
     return wait([&]() AQUA_NO_THREAD_SAFETY_ANALYSIS { return events_.size() >= n; });
@@ -88,8 +90,8 @@ class Recorder : public southbound::Listener {
     changed_.notify_all();
   }
   template <typename Done>
-  bool wait(Done done) {
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds{60};
+  bool wait(Done done, std::chrono::milliseconds patience = kPatience) {
+    const auto deadline = std::chrono::steady_clock::now() + patience;
     MutexLock lock(mu_);
     while (!done()) {
       if (!changed_.wait_until(mu_, deadline)) return done();

@@ -71,6 +71,7 @@ class FaultyDevice : public device::Device {
   }
   Result<bool> query(const Event& event) override { return inner_.query(event); }
   Result<void> synchronize(const Event& event) override { return inner_.synchronize(event); }
+  Result<void> synchronize(Stream stream) override { return inner_.synchronize(stream); }
   Result<void> copy(device::CopyBatch batch, Stream stream,
                     const device::CopyOptions& options) override {
     if (refuse_now()) return refusal("copy");

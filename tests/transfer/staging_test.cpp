@@ -48,14 +48,14 @@ TEST_P(Staging, ReturnedBuffersArePoisoned) {
   StagingPool pool(*dev, {.buffer_bytes = 1, .pairs = 1, .poison_on_release = true});
   for (int round = 0; round < 2; ++round) {
     auto lease = must(pool.acquire());
-    must(dev->wait_event(lease->stream, *lease->ready));
+    must(dev->wait_event(*lease->stream, *lease->ready));
     Bytes seen(2 * lease->buffer_bytes);
-    must(device::launch(*dev, lease->stream, [&, from = lease->buffers[0]] {
+    must(device::launch(*dev, *lease->stream, [&, from = lease->buffers[0]] {
       std::byte* const buffers = device::kernel_view(from);
       std::copy_n(buffers, seen.size(), seen.begin());
       std::fill_n(buffers, seen.size(), std::byte{1});
     }));
-    drain(*dev, lease->stream);
+    drain(*dev, *lease->stream);
     EXPECT_TRUE(
         std::ranges::all_of(seen, [](std::byte b) { return b == transfer::kStagingPoison; }));
   }

@@ -1,6 +1,7 @@
 #include "workplace.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/file.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
@@ -12,8 +13,6 @@
 #include <cstring>
 #include <fstream>
 #include <string>
-
-#include "must.hpp"
 
 namespace aqua::example {
 
@@ -68,6 +67,11 @@ StopSignals::StopSignals() {
   (void)::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   fd_ = Fd(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!fd_.valid()) throw Failure("signalfd: " + std::string(std::strerror(errno)));
+}
+
+void StopSignals::check() const {
+  pollfd source{fd_.get(), POLLIN, 0};
+  if (::poll(&source, 1, 0) > 0) throw Interrupted();
 }
 
 std::uint64_t proportional_bytes(pid_t pid) {

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "fd.hpp"
+#include "must.hpp"
 
 namespace aqua::example {
 
@@ -25,12 +26,17 @@ class PrivateDirectory {
   Fd lock_;
 };
 
+struct Interrupted : Failure {
+  Interrupted() : Failure("interrupted") {}
+};
+
 // SIGINT, SIGTERM and SIGHUP as a descriptor that becomes readable. Blocks them in this
 // thread, for good; make it before any thread.
 class StopSignals {
  public:
   StopSignals();
   [[nodiscard]] int fd() const { return fd_.get(); }
+  void check() const;  // throws Interrupted once one has come
 
  private:
   Fd fd_;

@@ -6,7 +6,7 @@
 
 #include "samples.hpp"
 
-namespace aqua::llama_example {
+namespace aqua::example {
 
 [[nodiscard]] inline nlohmann::json summary(const std::vector<double>& samples) {
   if (samples.empty()) return nullptr;
@@ -21,4 +21,4 @@ namespace aqua::llama_example {
   return bench::median(bench::ratios(over, under));
 }
 
-}  // namespace aqua::llama_example
+}  // namespace aqua::example

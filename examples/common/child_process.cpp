@@ -118,6 +118,23 @@ std::string describe_status(int wait_status) {
   return "exited with status " + std::to_string(WEXITSTATUS(wait_status));
 }
 
+void throw_ended(ChildProcess& process) {
+  const auto status = process.wait(std::chrono::seconds(60));
+  throw Failure(process.name() + " " +
+                (status ? describe_status(*status) : "closed its output and hangs"));
+}
+
+void await_line(ChildProcess& process, const std::string& text, std::chrono::seconds patience) {
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  while (std::chrono::steady_clock::now() < deadline) {
+    for (const std::string& line : process.lines().read(std::chrono::milliseconds(100))) {
+      if (line.find(text) != std::string::npos) return;
+    }
+    if (process.lines().ended()) throw_ended(process);
+  }
+  throw Failure(process.name() + " does not say '" + text + "'");
+}
+
 void die_with_parent(pid_t parent) {
   (void)::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) (void)std::raise(SIGKILL);  // it had ended before we asked

@@ -1,0 +1,42 @@
+#include "measure.hpp"
+
+#include <string>
+
+#include "progress_line.hpp"
+
+namespace aqua::long_context {
+
+StepTimes measure(Pipeline& pipeline, unsigned steps, unsigned rounds,
+                  const example::StopSignals& stop) {
+  struct Measurement {
+    Way way;
+    const char* name;
+    std::vector<double> StepTimes::*samples;
+  };
+  constexpr Measurement kAll[] = {{Way::transfer, "copies alone", &StepTimes::transfer},
+                                  {Way::compute, "kernels alone", &StepTimes::compute},
+                                  {Way::overlapped, "overlapped", &StepTimes::overlapped},
+                                  {Way::serial, "no prefetch", &StepTimes::serial}};
+  example::ProgressLine line("measuring");
+  StepTimes times;
+  for (unsigned round = 0; round <= rounds; ++round) {
+    for (const Measurement& measurement : kAll) {
+      unsigned step = 0;
+      const double seconds = pipeline.run(measurement.way, steps, [&] {
+        stop.check();
+        ++step;
+        if (line.due()) {
+          line.show("round " + std::to_string(round) + " of " + std::to_string(rounds) + ", " +
+                    measurement.name + ", step " + std::to_string(step) + " of " +
+                    std::to_string(steps));
+        }
+        return true;
+      });
+      if (round > 0) (times.*measurement.samples).push_back(seconds / steps);
+    }
+  }
+  line.end(std::to_string(rounds) + " rounds of " + std::to_string(steps) + " steps, four ways");
+  return times;
+}
+
+}  // namespace aqua::long_context

@@ -1,0 +1,34 @@
+// Measures generation against its parts: in each round all four ways, one after the other, so that
+// what else the machine does touches all of them.
+#pragma once
+
+#include <vector>
+
+#include "pipeline.hpp"
+#include "workplace.hpp"
+
+namespace aqua::long_context {
+
+// Seconds a step, a sample for each round.
+struct StepTimes {
+  std::vector<double> overlapped{}, serial{}, transfer{}, compute{};
+};
+
+// Of one round. `longer` is what no overlap can beat.
+[[nodiscard]] constexpr double total_over_longer(double total, double transfer, double compute) {
+  return total / (transfer > compute ? transfer : compute);
+}
+// Of the shorter part, how much was hidden behind the longer: 1 is all, 0 nothing; below 0 they
+// were in each other's way.
+[[nodiscard]] constexpr double hidden_share(double total, double transfer, double compute) {
+  return (transfer + compute - total) / (transfer < compute ? transfer : compute);
+}
+static_assert(total_over_longer(5, 4, 2) == 1.25);
+static_assert(hidden_share(4, 4, 2) == 1 && hidden_share(6, 4, 2) == 0 &&
+              hidden_share(5, 2, 4) == 0.5);
+
+// A round that is not counted goes before. Throws Interrupted after a stop signal.
+[[nodiscard]] StepTimes measure(Pipeline& pipeline, unsigned steps, unsigned rounds,
+                                const example::StopSignals& stop);
+
+}  // namespace aqua::long_context

@@ -1,0 +1,41 @@
+// The command line of long_context: what people give, and what the main process gives to the
+// processes that it starts.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string_view>
+
+#include "neighbour_role.hpp"
+#include "shape.hpp"
+
+namespace aqua::long_context {
+
+struct Options {
+  bool help = false;
+  unsigned layers = 32;
+  unsigned prompt_tokens = 8192;  // the paper's
+  unsigned output_tokens = 64;
+  double times = 4;               // the context is so many times the device's memory
+  unsigned lent_percent = 75;     // of the context, the neighbour lends; the rest is in host memory
+  unsigned link_mb_per_s = 2000;  // of the emulated link; 0: as fast as the host copies
+  unsigned queries = 8;
+  unsigned steps = 8;    // in each measurement
+  unsigned rounds = 5;   // of measurements
+  double at_most = 0;    // total time over the longer of the two; 0: nothing is demanded
+  bool reclaim = false;  // also show a reclaim
+  bool flip = false;     // damage one byte, to see that it is noticed
+  std::filesystem::path json{};
+  example::NeighbourRole role{};
+
+  [[nodiscard]] Shape shape() const { return {layers, prompt_tokens, output_tokens}; }
+  // 2 MiB, the device's granularity, at a time.
+  [[nodiscard]] std::size_t device_bytes() const;
+};
+
+// Throws Failure naming the argument and what it should be; also where the parts do not fit.
+[[nodiscard]] Options parse_options(std::span<const char* const> arguments);
+[[nodiscard]] std::string_view usage();
+
+}  // namespace aqua::long_context
