@@ -13,6 +13,8 @@
 #include <filesystem>
 #include <string>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "aqua/result.hpp"
 
@@ -30,18 +32,25 @@ T must(Result<T> result, const char* what) {
 // aqua-coordinator in a directory of its own, both gone with this object.
 class Coordinator {
  public:
-  // Returns once it listens. Before this process has threads: it forks.
-  explicit Coordinator(const std::string& binary) {
-    char pattern[] = "/tmp/aqua-bench-XXXXXX";
-    directory_ = ::mkdtemp(pattern);
+  // Returns once it listens, with `extra` arguments and its directory in `parent`. Before this
+  // process has threads: it forks.
+  explicit Coordinator(const std::string& binary, const std::vector<std::string>& extra = {},
+                       const std::string& parent = "/tmp")
+      : directory_(parent + "/aqua-bench-XXXXXX") {
+    if (::mkdtemp(directory_.data()) == nullptr) std::exit((std::perror(parent.c_str()), 1));
+    std::vector<std::string> words{"aqua-coordinator",   "--listen",    address(), "--data",
+                                   directory_ + "/data", "--log-level", "warn"};
+    words.insert(words.end(), extra.begin(), extra.end());
+    std::vector<char*> arguments;
+    for (std::string& word : words) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
     int out[2];
     if (::pipe2(out, O_CLOEXEC) != 0) std::exit(1);
     pid_ = ::fork();
     if (pid_ == 0) {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
       ::dup2(out[1], 1);
-      ::execl(binary.c_str(), "aqua-coordinator", "--listen", address().c_str(), "--data",
-              (directory_ + "/data").c_str(), "--log-level", "warn", nullptr);
+      ::execv(binary.c_str(), arguments.data());
       std::perror(binary.c_str());
       std::_Exit(1);
     }
@@ -60,6 +69,7 @@ class Coordinator {
 
   [[nodiscard]] std::string address() const { return "unix:" + directory_ + "/c.sock"; }
   [[nodiscard]] const std::string& directory() const { return directory_; }
+  [[nodiscard]] pid_t pid() const { return pid_; }
 
  private:
   std::string directory_;

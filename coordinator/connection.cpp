@@ -7,6 +7,8 @@
 #include <array>
 #include <cerrno>
 
+#include "coordinator/thread_pool.hpp"
+
 namespace aqua::coordinator {
 namespace {
 
@@ -20,6 +22,7 @@ Connection::Connection(int fd, Clock::time_point read_deadline,
     : fd_(fd), read_deadline_(read_deadline), write_timeout_(write_timeout) {}
 
 bool Connection::wait(short events, Clock::time_point deadline) const {
+  const ThreadPool::Blocking blocking;
   for (;;) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
     pollfd poll_fd{fd_, events, 0};
@@ -30,7 +33,8 @@ bool Connection::wait(short events, Clock::time_point deadline) const {
 }
 
 bool Connection::is_readable() const {
-  return wait(POLLIN, Clock::now());
+  char first = 0;
+  return ::recv(fd_, &first, 1, MSG_PEEK) >= 0;
 }
 
 ssize_t Connection::read(char* out, std::size_t size) {
@@ -58,12 +62,15 @@ ssize_t Connection::write(const char* bytes, std::size_t size) {
 }
 
 void Connection::finish(bool all_read) {
+  std::array<char, 4096> buffer;
+  // Nothing more has come: closing says all that there is to say.
+  ssize_t n = ::recv(fd_, buffer.data(), buffer.size(), 0);
+  if (all_read && n <= 0) return;
   ::shutdown(fd_, SHUT_WR);
   const auto deadline = Clock::now() + kLinger;
-  std::array<char, 4096> buffer;
-  if (!all_read && !wait(POLLIN, deadline)) return;
+  if (n < 0 && errno == EAGAIN && wait(POLLIN, deadline))
+    n = ::recv(fd_, buffer.data(), buffer.size(), 0);
   std::size_t thrown_away = 0;
-  ssize_t n = ::recv(fd_, buffer.data(), buffer.size(), 0);
   while (n > 0 && thrown_away < kMaxThrownAway) {
     thrown_away += static_cast<std::size_t>(n);
     if (!wait(POLLIN, deadline)) return;

@@ -5,7 +5,9 @@
 #include <spdlog/spdlog.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 #include "base/concat.hpp"
@@ -27,6 +29,12 @@ namespace aqua::coordinator {
 namespace {
 
 constexpr std::chrono::seconds kIdleThread{10};
+constexpr std::size_t kReplyAtOnce = std::size_t{64} << 10;  // bytes sent by one call
+
+// More would contend for the ledger and gain nothing; fewer might leave a core idle.
+std::size_t threads_that_work() {
+  return std::max<std::size_t>(8, std::size_t{2} * std::thread::hardware_concurrency());
+}
 
 // What the handler of the request at hand is given. The library calls it on the thread that
 // gave it the request, and tells it nothing but what was in that.
@@ -37,7 +45,17 @@ struct AtHand {
 };
 thread_local AtHand* at_hand = nullptr;
 
-// A request line to be read, and the real stream for the reply.
+bool send_all(httplib::Stream& stream, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t n = stream.write(text.data(), text.size());
+    if (n <= 0) return false;  // whoever asked is gone
+    text.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return true;
+}
+
+// A request line to be read, and the real stream for the reply, which goes out in as few pieces
+// as can be: each wakes the client.
 class Retold final : public httplib::Stream {
  public:
   Retold(std::string text, httplib::Stream& to) : text_(std::move(text)), to_(to) {}
@@ -50,7 +68,17 @@ class Retold final : public httplib::Stream {
     read_ += taken;
     return static_cast<ssize_t>(taken);
   }
-  ssize_t write(const char* bytes, std::size_t size) override { return to_.write(bytes, size); }
+  ssize_t write(const char* bytes, std::size_t size) override {
+    reply_.append(bytes, size);
+    if (reply_.size() >= kReplyAtOnce && !flush()) return -1;
+    return static_cast<ssize_t>(size);
+  }
+  // False when nobody is there to read it.
+  bool flush() {
+    const bool sent = send_all(to_, reply_);
+    reply_.clear();
+    return sent;
+  }
   void get_remote_ip_and_port(std::string& ip, int& port) const override {
     ip.clear();
     port = 0;
@@ -65,6 +93,7 @@ class Retold final : public httplib::Stream {
   const std::string text_;
   httplib::Stream& to_;
   std::size_t read_ = 0;
+  std::string reply_;  // not sent yet
 };
 
 // process_request() got the addresses as arguments in later versions of the library.
@@ -78,15 +107,6 @@ void process_one(Process process, httplib::Stream& stream) {
     const std::string no_address;
     process(stream, no_address, 0, no_address, 0, true, closed, setup);
   }
-}
-
-bool send_all(httplib::Stream& stream, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t n = stream.write(text.data(), text.size());
-    if (n <= 0) return false;  // whoever asked is gone
-    text.remove_prefix(static_cast<std::size_t>(n));
-  }
-  return true;
 }
 
 Refusal refuse(int status, std::string message) {
@@ -109,7 +129,10 @@ HttpServer::~HttpServer() {
 }
 
 Result<void> HttpServer::start(UniqueFd listener) {
-  pool_ = std::make_unique<ThreadPool>(options_.max_threads, options_.max_waiting, kIdleThread);
+  pool_ = std::make_unique<ThreadPool>(PoolLimits{.threads = options_.max_threads,
+                                                  .working = threads_that_work(),
+                                                  .waiting = options_.max_waiting,
+                                                  .idle = kIdleThread});
   const LobbyLimits limits{.connections = options_.max_connections,
                            .head_bytes = gate_.limits().head.bytes,
                            .patience = options_.read_timeout};
@@ -144,9 +167,8 @@ void HttpServer::serve(Lobby::Arrival arrival) {
     if (stopping_) return;
     serving_.insert(fd);
   }
-  const int on = 1;
-  // Fails on a Unix socket, which needs it not.
-  ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  if (const int on = 1; options_.door == nullptr)  // TCP
+    ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   {
     Connection connection(fd, arrival.accepted + options_.read_timeout, options_.write_timeout);
     std::string text = std::move(arrival.text);
@@ -155,7 +177,7 @@ void HttpServer::serve(Lobby::Arrival arrival) {
   MutexLock lock(mu_);
   serving_.erase(fd);
   arrival.fd.reset();  // under the lock: stop() must not meet the number again
-  served_.notify_all();
+  if (stopping_) served_.notify_all();
 }
 
 HttpObserver::Reply HttpServer::turn_away(httplib::Stream& stream, const Refusal& refusal) {
@@ -244,6 +266,7 @@ HttpObserver::Reply HttpServer::dispatch(httplib::Stream& stream, const RequestH
   process_one([this](auto&&... args) -> decltype(this->process_request(
                                          args...)) { return process_request(args...); },
               retold);
+  retold.flush();
   at_hand = nullptr;
   return current.reply;
 }

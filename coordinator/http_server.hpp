@@ -30,10 +30,10 @@
 namespace aqua::coordinator {
 
 struct HttpOptions {
-  const Doorkeeper* door = nullptr;      // of a Unix socket, whose peers the kernel knows
-  std::size_t max_threads = 640;         // requests served at one time, watches included
-  std::size_t max_waiting = 1024;        // whole heads that wait for a thread; more are closed
-  std::size_t max_connections = 10'000;  // that have not said all of their head
+  const Doorkeeper* door = nullptr;                // of a Unix socket, whose peers the kernel knows
+  std::size_t max_threads = 640;                   // requests served at one time, watches included
+  std::size_t max_waiting = 1024;                  // heads that wait beyond those; more are closed
+  std::size_t max_connections = 10'000;            // that have not said all of their head
   std::chrono::milliseconds read_timeout{5000};    // from accept to the request's last byte
   std::chrono::milliseconds write_timeout{10000};  // from the reply's first byte to its last
   std::chrono::milliseconds stop_patience{1000};   // for replies under way, when it stops

@@ -1,5 +1,8 @@
 #include "coordinator/ledger_service.hpp"
 
+#include <utility>
+#include <vector>
+
 #include "base/concat.hpp"
 #include "coordinator/snapshot.hpp"
 #include "coordinator/store/memory_store.hpp"
@@ -15,6 +18,10 @@ SteadyClock::time_point at(ledger::Time time) {
 
 Error stopping() {
   return Error{Code::unavailable, "the coordinator is stopping"};
+}
+
+Error session_over() {
+  return Error{Code::permission_denied, "watch: the session is over"};
 }
 
 ledger::Ledger recorded(const ledger::Limits& limits) {
@@ -59,10 +66,8 @@ void LedgerService::stop() {
     MutexLock lock(mu_);
     stopping_ = true;
     alarm_changed_.notify_all();
-    for (auto& [client, waiter] : waiters_) {
-      waiter->ended = stopping();
-      waiter->wake.notify_one();
-    }
+    for (const auto& [client, watch] : watches_.all()) watch->answer(stopping());
+    watches_ = {};
   }
   if (timekeeper_.joinable()) timekeeper_.join();
 }
@@ -95,13 +100,7 @@ ledger::Time LedgerService::now() {
 void LedgerService::after_change(ledger::Changes& changes) {
   ledger_.take_changes(changes);
   if (journal_ != nullptr && !changes.empty()) journal_->note(changes, ledger_);
-  if (const std::uint64_t last = ledger_.last_event(); last != seen_event_) {
-    seen_event_ = last;
-    for (auto& [client, waiter] : waiters_) {
-      const auto events = ledger_.events(client, waiter->after);
-      if (!events || !events->empty()) waiter->wake.notify_one();
-    }
-  }
+  if (ledger_.last_event() != seen_event_) answer_watches();
   const auto next = ledger_.next_deadline();
   if (next && (!alarm_ || *next < *alarm_)) alarm_changed_.notify_all();
 }
@@ -131,60 +130,69 @@ void LedgerService::keep_time() {
   }
 }
 
-void LedgerService::wait_for_event(const ClientId& client, Waiter& waiter,
-                                   std::chrono::milliseconds timeout) {
-  const auto deadline = SteadyClock::now() + timeout;
-  while (!waiter.ended && !waiter.superseded) {
-    const auto events = ledger_.events(client, waiter.after);
-    if (!events || !events->empty()) return;
-    if (!waiter.wake.wait_until(mu_, deadline)) return;
+void LedgerService::answer_watches() {
+  const auto told = ledger_.recipients_since(std::exchange(seen_event_, ledger_.last_event()));
+  std::vector<ClientId> clients;
+  if (told) {
+    clients.assign(told->begin(), told->end());
+  } else {  // so much has happened that nobody knows to whom
+    for (const auto& [client, watch] : watches_.all()) clients.push_back(client);
   }
+  for (const ClientId& client : clients) {
+    if (const auto watch = watches_.remove(client)) watch->answer(watched(client, watch->after));
+  }
+}
+
+wire::WatchReply LedgerService::watched(const ClientId& client,
+                                        std::optional<std::uint64_t> after) const {
+  wire::WatchReply reply{
+      .epoch = epoch_, .last_event = ledger_.last_event(), .events = {}, .snapshot = {}};
+  if (auto events = after ? ledger_.events(client, *after) : std::nullopt) {
+    reply.events = *std::move(events);
+  } else {
+    reply.snapshot = snapshot_of(ledger_, client, epoch_);
+    reply.last_event = reply.snapshot->last_event;
+  }
+  return reply;
 }
 
 Result<wire::WatchReply> LedgerService::watch(const ClientId& client,
                                               std::optional<std::uint64_t> after,
-                                              std::chrono::milliseconds timeout) {
+                                              std::chrono::milliseconds timeout,
+                                              const std::function<bool()>& in_session) {
   (void)with([](ledger::Ledger&, ledger::Time) { return true; });  // up to now
-  MutexLock lock(mu_);
-  wire::WatchReply reply{.epoch = epoch_, .last_event = 0, .events = {}, .snapshot = {}};
-  if (stopping_) return stopping();
-  if (after) {
-    auto& place = waiters_[client];
-    if (place != nullptr) {
-      place->superseded = true;
-      place->wake.notify_one();
-    } else if (waiters_.size() > max_watches_) {
-      waiters_.erase(client);
+  WatchHub::Entry watch;
+  {
+    MutexLock lock(mu_);
+    if (stopping_) return stopping();
+    if (!in_session()) return session_over();
+    if (!after) return watched(client, after);
+    if (const auto older = watches_.remove(client)) older->answer(watched(client, older->after));
+    const auto events = ledger_.events(client, *after);
+    if (!events || !events->empty()) return watched(client, after);
+    if (watches_.size() >= max_watches_)
       return Error{Code::unavailable, concat("watch: ", max_watches_, " watches wait already")};
-    }
-    Waiter waiter;
-    waiter.after = *after;
-    place = &waiter;
-    wait_for_event(client, waiter, timeout);
-    if (!waiter.superseded) waiters_.erase(client);
-    if (waiter.ended) return *waiter.ended;
-    if (auto events = ledger_.events(client, *after)) {
-      reply.events = *std::move(events);
-      reply.last_event = ledger_.last_event();
-      return reply;
-    }
+    watch = watches_.add(client, *after);
   }
-  reply.snapshot = snapshot_of(ledger_, client, epoch_);
-  reply.last_event = reply.snapshot->last_event;
-  return reply;
+  {
+    const ThreadPool::Blocking blocking;
+    if (auto answer = watch->wait(timeout)) return *std::move(answer);
+  }
+  MutexLock lock(mu_);
+  // In the last moment; or else it is there still.
+  if (auto answer = watch->take()) return *std::move(answer);
+  (void)watches_.remove(client);
+  return watched(client, after);
 }
 
 std::size_t LedgerService::watches() const {
   MutexLock lock(mu_);
-  return waiters_.size();
+  return watches_.size();
 }
 
 void LedgerService::end_watch(const ClientId& client) {
   MutexLock lock(mu_);
-  const auto found = waiters_.find(client);
-  if (found == waiters_.end()) return;
-  found->second->ended = Error{Code::permission_denied, "watch: the session is over"};
-  found->second->wake.notify_one();
+  if (const auto watch = watches_.remove(client)) watch->answer(session_over());
 }
 
 }  // namespace aqua::coordinator

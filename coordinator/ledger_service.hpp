@@ -21,6 +21,8 @@
 #include "base/mutex.hpp"
 #include "coordinator/journal.hpp"
 #include "coordinator/recorder.hpp"
+#include "coordinator/thread_pool.hpp"
+#include "coordinator/watch_hub.hpp"
 #include "ledger/ledger.hpp"
 #include "wire/events.hpp"
 
@@ -74,6 +76,7 @@ class LedgerService {
     auto [result, revision] = promise_locked(work, undo, changes);
     Journal::log(changes);
     if (result.ok() && survives == Survives::host) {
+      const ThreadPool::Blocking blocking;
       if (auto synced = recorder_.sync(revision); !synced.ok()) {
         on_fatal_(synced.error());
         return unwritten(synced.error());
@@ -85,21 +88,17 @@ class LedgerService {
   // The client's events after `after`, waiting for one at most `timeout`; empty when none
   // came. A snapshot when `after` is nullopt or forgotten. A client has one watch: a newer
   // one ends the older, which returns empty. unavailable beyond max_watches.
+  // permission_denied once `in_session` is false, which is asked while nothing can happen: a
+  // session that ended before its watch was there would have nobody to end it.
   [[nodiscard]] Result<wire::WatchReply> watch(const ClientId& client,
                                                std::optional<std::uint64_t> after,
-                                               std::chrono::milliseconds timeout);
+                                               std::chrono::milliseconds timeout,
+                                               const std::function<bool()>& in_session);
   [[nodiscard]] std::size_t watches() const;
-  // The client's session is over: its watch returns permission_denied.
+  // The client's session is over, and in_session says so: its watch returns permission_denied.
   void end_watch(const ClientId& client);
 
  private:
-  struct Waiter {
-    std::uint64_t after = 0;
-    std::optional<Error> ended;
-    bool superseded = false;
-    CondVar wake;
-  };
-
   template <typename Work>
   auto alone(Work&& work, ledger::Changes& changes) {
     MutexLock lock(mu_);
@@ -138,8 +137,11 @@ class LedgerService {
   // Wakes who waits for what has changed. `changes` are left to be logged without the lock.
   void after_change(ledger::Changes& changes) AQUA_REQUIRES(mu_);
   void keep_time();
-  void wait_for_event(const ClientId& client, Waiter& waiter, std::chrono::milliseconds timeout)
+  // What a watch after `after` is answered now; a snapshot for nullopt.
+  [[nodiscard]] wire::WatchReply watched(const ClientId& client,
+                                         std::optional<std::uint64_t> after) const
       AQUA_REQUIRES(mu_);
+  void answer_watches() AQUA_REQUIRES(mu_);
 
   const Epoch epoch_ = random_id<EpochTag>();
   const ledger::Limits limits_;
@@ -150,9 +152,9 @@ class LedgerService {
   mutable Mutex mu_;
   Recorder recorder_;  // record() and fault() under mu_
   ledger::Ledger ledger_ AQUA_GUARDED_BY(mu_);
-  std::map<ClientId, Waiter*> waiters_ AQUA_GUARDED_BY(mu_);  // borrowed from the waiting stacks
-  std::uint64_t seen_event_ AQUA_GUARDED_BY(mu_) = 0;         // waiters have been woken up to here
-  std::optional<ledger::Time> alarm_ AQUA_GUARDED_BY(mu_);    // what the timekeeper waits for
+  WatchHub watches_ AQUA_GUARDED_BY(mu_);
+  std::uint64_t seen_event_ AQUA_GUARDED_BY(mu_) = 0;       // watches are answered up to here
+  std::optional<ledger::Time> alarm_ AQUA_GUARDED_BY(mu_);  // what the timekeeper waits for
   CondVar alarm_changed_;
   bool stopping_ AQUA_GUARDED_BY(mu_) = false;
   std::thread timekeeper_;

@@ -123,27 +123,34 @@ void Metrics::reclaim_ended(const ledger::ReclaimEnd& end) {
   if (!end.dropped) reclaim_duration_.Observe(seconds(end.reclaim.ended - end.reclaim.started));
 }
 
-// Add() gives what is there already.
 void Metrics::add_route(std::string_view route) {
   const prometheus::Labels labels{{"route", std::string(route)}};
-  in_flight_.Add(labels);
-  durations_.Add(labels, kRequestSeconds);
+  RouteNumbers& numbers = routes_[std::string(route)];
+  numbers.in_flight = &in_flight_.Add(labels);
+  numbers.durations = &durations_.Add(labels, kRequestSeconds);
 }
 
 void Metrics::request_began(std::string_view route) {
-  in_flight_.Add({{"route", std::string(route)}}).Increment();
+  if (const auto numbers = routes_.find(route); numbers != routes_.end())
+    numbers->second.in_flight->Increment();
 }
 
 void Metrics::request_ended(std::string_view route, std::string_view method, int status,
                             std::chrono::duration<double> took) {
-  const std::string label(route);
-  in_flight_.Add({{"route", label}}).Decrement();
-  durations_.Add({{"route", label}}, kRequestSeconds).Observe(took.count());
-  requests_
-      .Add({{"route", label},
-            {"method", std::string(known_method(method))},
-            {"status", std::to_string(status)}})
-      .Increment();
+  const auto found = routes_.find(route);
+  if (found == routes_.end()) return;
+  RouteNumbers& numbers = found->second;
+  numbers.in_flight->Decrement();
+  numbers.durations->Observe(took.count());
+  const std::string_view known = known_method(method);
+  const MutexLock lock(numbers.mu);
+  prometheus::Counter*& requests = numbers.requests[{known, status}];
+  if (requests == nullptr) {
+    requests = &requests_.Add({{"route", std::string(route)},
+                               {"method", std::string(known)},
+                               {"status", std::to_string(status)}});
+  }
+  requests->Increment();
 }
 
 void Metrics::refused(Code code) {

@@ -17,11 +17,15 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "aqua/result.hpp"
+#include "base/mutex.hpp"
 #include "coordinator/tally.hpp"
 #include "ledger/changes.hpp"
 
@@ -53,8 +57,9 @@ class Metrics {
   void reclaim_ended(const ledger::ReclaimEnd& end);
 
   // --- HTTP ------------------------------------------------------------------------------
-  // Has the route's numbers there from the beginning, at 0. `route` comes from a fixed set.
+  // Before the first request. Has the route's numbers there from the beginning, at 0.
   void add_route(std::string_view route);
+  // `route` has been added.
   void request_began(std::string_view route);
   void request_ended(std::string_view route, std::string_view method, int status,
                      std::chrono::duration<double> took);
@@ -65,6 +70,14 @@ class Metrics {
 
  private:
   using Counters = prometheus::Family<prometheus::Counter>;
+  // Looked up here: finding them by their labels takes longer than many a request.
+  struct RouteNumbers {
+    prometheus::Gauge* in_flight = nullptr;
+    prometheus::Histogram* durations = nullptr;
+    Mutex mu;
+    std::map<std::pair<std::string_view, int>, prometheus::Counter*> requests
+        AQUA_GUARDED_BY(mu);  // by method and status
+  };
 
   mutable prometheus::Registry registry_;  // Collect() is not const
   std::array<prometheus::Counter*, ledger::kSlabEvents.size()> changes_{};
@@ -78,6 +91,7 @@ class Metrics {
   Counters& requests_;
   prometheus::Family<prometheus::Gauge>& in_flight_;
   prometheus::Family<prometheus::Histogram>& durations_;
+  std::map<std::string, RouteNumbers, std::less<>> routes_;
 };
 
 inline constexpr const char* kMetricsType = "text/plain; version=0.0.4; charset=utf-8";

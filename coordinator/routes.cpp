@@ -117,8 +117,9 @@ Result<wire::WatchReply> watch(Api& api, const Call& call) {
     AQUA_ASSIGN(timeout_ms, parse_number("timeout_ms", call.request.get_param_value("timeout_ms"),
                                          kMaxWatchMs));
   }
-  return api.service.watch(call.caller.session->client, after,
-                           std::chrono::milliseconds{timeout_ms});
+  const Session& session = *call.caller.session;
+  return api.service.watch(session.client, after, std::chrono::milliseconds{timeout_ms},
+                           [&] { return api.sessions.find(session.secret).has_value(); });
 }
 
 void install_clients(Router& router, Api& api) {

@@ -2,13 +2,29 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace aqua::coordinator {
+namespace {
 
-ThreadPool::ThreadPool(std::size_t max_threads, std::size_t max_waiting,
-                       std::chrono::milliseconds idle)
-    : max_threads_(max_threads), max_waiting_(max_waiting), idle_(idle) {}
+thread_local ThreadPool* pool_of_thread = nullptr;
+
+}  // namespace
+
+ThreadPool::Blocking::Blocking() : pool_(pool_of_thread) {
+  if (pool_ == nullptr) return;
+  MutexLock lock(pool_->mu_);
+  --pool_->working_;
+  pool_->staff();
+}
+
+// For a moment more may work than should: better than that this one waits once more.
+ThreadPool::Blocking::~Blocking() {
+  if (pool_ == nullptr) return;
+  MutexLock lock(pool_->mu_);
+  ++pool_->working_;
+}
 
 ThreadPool::~ThreadPool() {
   MutexLock lock(mu_);
@@ -19,19 +35,28 @@ ThreadPool::~ThreadPool() {
 
 bool ThreadPool::run(std::function<void()> job) {
   MutexLock lock(mu_);
-  // Jobs that already wait have a claim on the idle threads.
-  const bool must_grow = idle_threads_ <= jobs_.size();
-  if (must_grow && threads_ < max_threads_) {
-    if (start_thread()) {
-      ++threads_;
-    } else if (threads_ == 0) {
-      return false;
-    }
-  }
-  if (jobs_.size() >= max_waiting_ + idle_threads_ + 1) return false;
+  const std::size_t begun = threads_ - idle_ - starting_;
+  if (jobs_.size() >= limits_.waiting + (limits_.threads - begun)) return false;
   jobs_.push_back(std::move(job));
-  job_came_.notify_one();
-  return true;
+  staff();
+  if (threads_ > 0) return true;
+  jobs_.pop_back();
+  return false;
+}
+
+bool ThreadPool::may_work() const {
+  return !jobs_.empty() && (working_ < limits_.working || stopping_);
+}
+
+void ThreadPool::staff() {
+  if (!may_work()) return;
+  const std::size_t wanted =
+      std::min(jobs_.size(), limits_.working - std::min(limits_.working, working_));
+  if (idle_ + starting_ < wanted && threads_ < limits_.threads && start_thread()) {
+    ++threads_;
+    ++starting_;
+  }
+  if (idle_ > 0) job_came_.notify_one();
 }
 
 bool ThreadPool::start_thread() {
@@ -50,21 +75,25 @@ bool ThreadPool::start_thread() {
 }
 
 void ThreadPool::work() {
+  pool_of_thread = this;
   MutexLock lock(mu_);
+  --starting_;
   for (;;) {
-    const auto patience = std::chrono::steady_clock::now() + idle_;
-    ++idle_threads_;
-    while (jobs_.empty() && !stopping_) {
+    const auto patience = std::chrono::steady_clock::now() + limits_.idle;
+    ++idle_;
+    while (!may_work() && !stopping_) {
       if (!job_came_.wait_until(mu_, patience)) break;
     }
-    --idle_threads_;
-    if (jobs_.empty()) break;
+    --idle_;
+    if (!may_work()) break;
     std::function<void()> job = std::move(jobs_.front());
     jobs_.pop_front();
+    ++working_;
     mu_.unlock();
     job();
     job = nullptr;
     mu_.lock();
+    --working_;
   }
   // The destructor may go on as soon as the lock is free; nothing of *this is touched after.
   --threads_;

@@ -1,6 +1,7 @@
-// ThreadPool runs each job at once on a thread of its own kind: idle ones are reused, new
-// ones are started up to `max_threads`, and jobs wait only beyond that. Long polls may so
-// hold hundreds of threads and still starve nobody.
+// ThreadPool works on a few jobs at one time, which is quickest, however many there are: a job
+// that waits for something else says so (Blocking), and meanwhile another one has its turn, on a
+// thread that is started where none is idle. Long polls may so hold hundreds of threads and still
+// starve nobody.
 //
 // Threads: every method may be called concurrently.
 #pragma once
@@ -14,13 +15,32 @@
 
 namespace aqua::coordinator {
 
+struct PoolLimits {
+  std::size_t threads = 640;   // jobs begun and not done, those that wait included
+  std::size_t working = 8;     // of these, worked on at one time
+  std::size_t waiting = 1024;  // jobs that wait for a thread, beyond those that may have one
+  std::chrono::milliseconds idle{10'000};  // after which an idle thread ends
+};
+
 class ThreadPool {
  public:
   // Of each thread: a handler needs far less, and hundreds of the default would be gigabytes.
   static constexpr std::size_t kStackBytes = std::size_t{1} << 20;
 
-  // Idle threads end after `idle`. At most `max_waiting` jobs wait for a thread.
-  ThreadPool(std::size_t max_threads, std::size_t max_waiting, std::chrono::milliseconds idle);
+  // While it lives the job at hand waits: for a socket, a disk, an event. No more than a moment's
+  // work may be done meanwhile. Elsewhere than in a job it does nothing.
+  class Blocking {
+   public:
+    Blocking();
+    ~Blocking();
+    Blocking(const Blocking&) = delete;
+    Blocking& operator=(const Blocking&) = delete;
+
+   private:
+    ThreadPool* const pool_;
+  };
+
+  explicit ThreadPool(const PoolLimits& limits) : limits_(limits) {}
   // Waits for every job. Jobs must not throw.
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -32,17 +52,20 @@ class ThreadPool {
  private:
   [[nodiscard]] bool start_thread();
   void work();
+  [[nodiscard]] bool may_work() const AQUA_REQUIRES(mu_);
+  // Sees to it that somebody takes what may be worked on now.
+  void staff() AQUA_REQUIRES(mu_);
 
-  const std::size_t max_threads_;
-  const std::size_t max_waiting_;
-  const std::chrono::milliseconds idle_;
+  const PoolLimits limits_;
 
   Mutex mu_;
   CondVar job_came_;
   CondVar thread_ended_;
   std::deque<std::function<void()>> jobs_ AQUA_GUARDED_BY(mu_);
   std::size_t threads_ AQUA_GUARDED_BY(mu_) = 0;
-  std::size_t idle_threads_ AQUA_GUARDED_BY(mu_) = 0;
+  std::size_t starting_ AQUA_GUARDED_BY(mu_) = 0;  // of these, not in work() yet
+  std::size_t idle_ AQUA_GUARDED_BY(mu_) = 0;
+  std::size_t working_ AQUA_GUARDED_BY(mu_) = 0;  // the others have a job that waits
   bool stopping_ AQUA_GUARDED_BY(mu_) = false;
 };
 

@@ -30,6 +30,14 @@ std::optional<std::vector<Event>> EventWindow::since(const ClientId& client,
   return found;
 }
 
+std::optional<std::set<ClientId>> EventWindow::recipients_since(std::uint64_t after) const {
+  if (after > last_ || after + 1 < first()) return std::nullopt;
+  std::set<ClientId> recipients;
+  for (std::uint64_t n = after + 1; n <= last_; ++n)
+    recipients.insert(window_[static_cast<std::size_t>(n - first())].to);
+  return recipients;
+}
+
 std::string EventWindow::check() const {
   if (window_.size() > capacity_) return "events: window over capacity";
   if (window_.size() > last_) return "events: more than were numbered";

@@ -4,6 +4,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,8 @@ class EventWindow {
   // As Ledger::events: costs as much as it returns, however full the window is.
   [[nodiscard]] std::optional<std::vector<Event>> since(const ClientId& client,
                                                         std::uint64_t after) const;
+  // Whom the events after `after` are for; nullopt when some of these are forgotten.
+  [[nodiscard]] std::optional<std::set<ClientId>> recipients_since(std::uint64_t after) const;
   [[nodiscard]] std::uint64_t last() const noexcept { return last_; }
   // Empty when consistent.
   [[nodiscard]] std::string check() const;

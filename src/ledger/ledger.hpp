@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -147,6 +148,10 @@ class Ledger {
   // the window (or from another life), so read a snapshot and continue from last_event().
   [[nodiscard]] std::optional<std::vector<Event>> events(const ClientId& client,
                                                          std::uint64_t after) const;
+  // Whom the events with number > after are for; nullopt as above.
+  [[nodiscard]] std::optional<std::set<ClientId>> recipients_since(std::uint64_t after) const {
+    return events_.recipients_since(after);
+  }
   [[nodiscard]] std::uint64_t last_event() const noexcept { return events_.last(); }
   [[nodiscard]] const std::map<ClientId, Client>& clients() const noexcept { return clients_; }
   [[nodiscard]] const std::map<SlabId, Slab>& slabs() const noexcept { return slabs_; }

@@ -26,6 +26,10 @@ ledger::ClientInfo some_client(bool producer) {
   return info;
 }
 
+bool in_session() {
+  return true;
+}
+
 struct LedgerServiceTest : testing::Test {
   LedgerService service{ledger::Limits{}, 2};
 
@@ -44,14 +48,14 @@ struct LedgerServiceTest : testing::Test {
   }
   std::future<Result<wire::WatchReply>> watch(const ClientId& client, std::uint64_t after) {
     return std::async(std::launch::async,
-                      [=, this] { return service.watch(client, after, kLong); });
+                      [=, this] { return service.watch(client, after, kLong, in_session); });
   }
 };
 
 TEST_F(LedgerServiceTest, WatchWithoutAStartIsASnapshotAtOnce) {
   const auto producer = join(true);
   offer(producer, 0);
-  const auto reply = service.watch(producer, std::nullopt, kLong);
+  const auto reply = service.watch(producer, std::nullopt, kLong, in_session);
   ASSERT_TRUE(reply.ok());
   ASSERT_TRUE(reply->snapshot);
   EXPECT_EQ(reply->snapshot->own.size(), 1U);
@@ -60,7 +64,7 @@ TEST_F(LedgerServiceTest, WatchWithoutAStartIsASnapshotAtOnce) {
 
 TEST_F(LedgerServiceTest, WatchFromAForgottenOrFutureEventIsASnapshot) {
   const auto consumer = join(false);
-  const auto reply = service.watch(consumer, 1'000'000, kLong);
+  const auto reply = service.watch(consumer, 1'000'000, kLong, in_session);
   ASSERT_TRUE(reply.ok());
   EXPECT_TRUE(reply->snapshot);
 }
@@ -80,7 +84,7 @@ TEST_F(LedgerServiceTest, EventEndsTheWatchThatItConcerns) {
 TEST_F(LedgerServiceTest, TimeoutIsAnEmptyReply) {
   const auto consumer = join(false);
   const auto last = service.with([](Ledger& ledger, Time) { return ledger.last_event(); });
-  const auto reply = service.watch(consumer, last, milliseconds{1});
+  const auto reply = service.watch(consumer, last, milliseconds{1}, in_session);
   ASSERT_TRUE(reply.ok());
   EXPECT_TRUE(reply->events.empty());
   EXPECT_FALSE(reply->snapshot);
@@ -103,13 +107,22 @@ TEST_F(LedgerServiceTest, NewerWatchOfAClientEndsTheOlder) {
   EXPECT_EQ((one.ok() ? other : one).error().code, Code::permission_denied);
 }
 
+TEST_F(LedgerServiceTest, AWatchThatComesAfterItsSessionsEndDoesNotWait) {
+  const auto consumer = join(false);
+  const auto last = service.with([](Ledger& ledger, Time) { return ledger.last_event(); });
+  service.end_watch(consumer);  // nothing waits yet
+  const auto late = service.watch(consumer, last, kLong, [] { return false; });
+  ASSERT_FALSE(late.ok());
+  EXPECT_EQ(late.error().code, Code::permission_denied);
+}
+
 TEST_F(LedgerServiceTest, StopEndsWatchesNowAndLater) {
   const auto consumer = join(false);
   const auto last = service.with([](Ledger& ledger, Time) { return ledger.last_event(); });
   auto waiting = watch(consumer, last);
   service.stop();
   EXPECT_EQ(waiting.get().error().code, Code::unavailable);
-  EXPECT_EQ(service.watch(consumer, last, kLong).error().code, Code::unavailable);
+  EXPECT_EQ(service.watch(consumer, last, kLong, in_session).error().code, Code::unavailable);
 }
 
 TEST(LedgerServiceTime, WhatTimeAloneBringsAboutIsToldWithoutAnybodyAsking) {
@@ -130,7 +143,7 @@ TEST(LedgerServiceTime, WhatTimeAloneBringsAboutIsToldWithoutAnybodyAsking) {
     EXPECT_TRUE(ledger.reclaim(producer.id, 1, now + Time{30}, now).ok());
     return ledger.last_event();
   });
-  const auto reply = service.watch(producer.id, last, kLong);
+  const auto reply = service.watch(producer.id, last, kLong, in_session);
   ASSERT_TRUE(reply.ok());
   ASSERT_FALSE(reply->events.empty());
   EXPECT_EQ(reply->events[0].kind, ledger::EventKind::reclaim_done);

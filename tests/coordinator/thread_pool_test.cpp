@@ -18,9 +18,10 @@ TEST(ThreadPool, JobsThatWaitDoNotHoldUpOthers) {
   std::promise<void> release;
   const auto released = release.get_future().share();
   std::latch all_wait(kWaiting);
-  ThreadPool pool(kWaiting + 1, 100, kIdle);
+  ThreadPool pool({.threads = kWaiting + 1, .working = 1, .waiting = 100, .idle = kIdle});
   for (int i = 0; i < kWaiting; ++i) {
     ASSERT_TRUE(pool.run([&] {
+      const ThreadPool::Blocking blocking;
       all_wait.count_down();
       released.wait();
     }));
@@ -32,13 +33,47 @@ TEST(ThreadPool, JobsThatWaitDoNotHoldUpOthers) {
   release.set_value();
 }
 
+TEST(ThreadPool, NoMoreAreWorkedOnAtOneTimeThanMayBe) {
+  constexpr int kJobs = 200;
+  constexpr int kWorking = 3;
+  std::atomic<int> now{0};
+  std::atomic<int> most{0};
+  std::latch done(kJobs);
+  ThreadPool pool({.threads = 100, .working = kWorking, .waiting = kJobs, .idle = kIdle});
+  for (int i = 0; i < kJobs; ++i) {
+    ASSERT_TRUE(pool.run([&] {
+      const int working = ++now;
+      int seen = most;
+      while (working > seen && !most.compare_exchange_weak(seen, working)) continue;
+      std::this_thread::yield();
+      --now;
+      done.count_down();
+    }));
+  }
+  done.wait();
+  EXPECT_LE(most, kWorking);
+}
+
+TEST(ThreadPool, AJobThatBeginsToWaitLetsTheNextOneWork) {
+  std::promise<void> second;
+  std::promise<void> first;
+  ThreadPool pool({.threads = 2, .working = 1, .waiting = 10, .idle = kIdle});
+  ASSERT_TRUE(pool.run([&] {
+    const ThreadPool::Blocking blocking;
+    second.get_future().wait();  // which needs this one out of its way
+    first.set_value();
+  }));
+  ASSERT_TRUE(pool.run([&] { second.set_value(); }));
+  first.get_future().wait();
+}
+
 TEST(ThreadPool, BeyondTheThreadsJobsWaitAndBeyondThatTheyAreRefused) {
   std::promise<void> release;
   std::promise<void> busy;
   const auto released = release.get_future().share();
   std::atomic<int> done{0};
   {
-    ThreadPool pool(1, 2, kIdle);
+    ThreadPool pool({.threads = 1, .working = 1, .waiting = 2, .idle = kIdle});
     ASSERT_TRUE(pool.run([&] {
       busy.set_value();
       released.wait();
@@ -56,7 +91,8 @@ TEST(ThreadPool, BeyondTheThreadsJobsWaitAndBeyondThatTheyAreRefused) {
 }
 
 TEST(ThreadPool, IdleThreadsEndAndOthersTakeTheirPlace) {
-  ThreadPool pool(2, 10, std::chrono::milliseconds{1});
+  ThreadPool pool(
+      {.threads = 2, .working = 2, .waiting = 10, .idle = std::chrono::milliseconds{1}});
   for (int i = 0; i < 20; ++i) {
     std::promise<std::thread::id> ran;
     ASSERT_TRUE(pool.run([&] { ran.set_value(std::this_thread::get_id()); }));
