@@ -8,7 +8,7 @@ import pathlib
 import re
 import sys
 
-ROOMS = ("base", "policy", "ledger", "sim", "place", "wire", "device", "lending", "transfer", "tensor", "southbound", "runtime",
+ROOMS = ("base", "policy", "ledger", "profile", "sim", "profiler", "place", "wire", "device", "lending", "transfer", "tensor", "southbound", "runtime",
          "cache", "capi")
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 

@@ -12,6 +12,7 @@
 #include "southbound/operator.hpp"
 #include "tools/calibrate_command.hpp"
 #include "tools/place_command.hpp"
+#include "tools/profile_command.hpp"
 #include "tools/simulate_command.hpp"
 #include "tools/slab_story.hpp"
 #include "tools/status_report.hpp"
@@ -29,6 +30,7 @@ constexpr std::string_view kUsage =
     "       aqua calibrate [--device DEVICE] [--peer DEVICE] [--directory DIR|off] [--cached]\n"
     "                      [--mib N] [--json | --plot] [--explain BYTES,BLOCK]\n"
     "       aqua simulate --trace FILE [options]     (aqua simulate --help)\n"
+    "       aqua profile --url URL --trace FILE --json FILE [options]     (aqua profile --help)\n"
     "       aqua place --input FILE [--json FILE] [--svg FILE] [--explain] [--dry-run]\n"
     "                  [--time-limit S] [--solver NAME] [--post ADDRESS]...\n"
     "       aqua --help | --version\n"
@@ -53,6 +55,7 @@ constexpr std::string_view kUsage =
     "  --explain BYTES,BLOCK   which way BYTES in scattered blocks would take, why, how long\n"
     "\n"
     "simulate    what an engine's users would feel under each scheduling policy, on a trace\n"
+    "profile     the load that an engine sustains, and the memory that leaves (docs/profiling.md)\n"
     "place       which model on which server, and who lends to whom (docs/placement.md)\n"
     "\n"
     "  --input FILE            servers and models, as JSON; -: standard input\n"
@@ -185,8 +188,17 @@ int main(int argc, char** argv) {
   if (verb == "place") {
     return perform([&] { return aqua::tool::parse_place(rest); }, aqua::tool::run_place);
   }
+  const bool helpless = rest.empty() || (rest.front() != "--help" && rest.front() != "-h");
+  if (verb == "profile") {
+    if (helpless) {
+      return perform([&] { return aqua::tool::parse_profile_options(rest); },
+                     [](const auto& options) { return aqua::tool::run_profile(options); });
+    }
+    std::fputs(aqua::tool::kProfileUsage.data(), stdout);
+    return 0;
+  }
   if (verb == "simulate") {
-    if (!rest.empty() && (rest.front() == "--help" || rest.front() == "-h")) {
+    if (!helpless) {
       std::fputs(aqua::tool::kSimulateUsage.data(), stdout);
       return 0;
     }

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/concat.hpp"
+#include "base/shallow_json.hpp"
 
 namespace aqua::place {
 namespace {
@@ -13,19 +14,6 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr int kDeepest = 8;
-
-// Refuses deep nesting while parsing, before the recursion of anything else meets it.
-Json parse_shallow(std::string_view text) {
-  bool deep = false;
-  const Json value = Json::parse(
-      text,
-      [&](int depth, Json::parse_event_t, Json&) {
-        deep = deep || depth > kDeepest;
-        return !deep;
-      },
-      /*allow_exceptions=*/false);
-  return deep ? Json(Json::value_t::discarded) : value;
-}
 
 // Reads one object; keeps the first fault, after which all is default.
 class Object {
@@ -110,7 +98,7 @@ Result<Problem> parse_problem(std::string_view text) {
     return Error{Code::invalid_argument,
                  concat("input: ", text.size(), " bytes, at most ", kMaxInput)};
   }
-  const Json value = parse_shallow(text);
+  const Json value = parse_shallow(text, kDeepest);
   if (value.is_discarded()) {
     return Error{Code::invalid_argument, "input: not JSON in UTF-8, or nested too deep"};
   }

@@ -26,8 +26,12 @@ Runtime::Impl::Impl(RuntimeOptions options, std::unique_ptr<device::Device> devi
 
 Result<std::unique_ptr<Runtime::Impl>> Runtime::Impl::open(const RuntimeOptions& requested) {
   AQUA_ASSIGN(RuntimeOptions options, runtime::resolve(requested));
+  AQUA_ASSIGN(const auto profile, runtime::profile_of(options));
+  if (profile) runtime::apply(*profile, options);
   AQUA_ASSIGN(auto device, runtime::open_device(options));
   std::unique_ptr<Impl> impl(new Impl(std::move(options), std::move(device)));
+  if (profile && profile->role == ProfileRole::producer)
+    AQUA_TRY(impl->set_profile(load_profile(*profile), {}));
   AQUA_TRY(impl->open_memory());
   AQUA_TRY(impl->open_coordinator());
   Impl& self = *impl;

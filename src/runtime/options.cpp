@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
@@ -69,6 +70,18 @@ Result<RuntimeOptions> resolve(RuntimeOptions options) {
   if (options.curve_directory.empty())
     options.curve_directory = transfer::default_curve_directory();
   return options;
+}
+
+Result<std::optional<Profile>> profile_of(const RuntimeOptions& options) {
+  if (options.profile.empty()) return std::optional<Profile>{};
+  AQUA_ASSIGN(const Profile profile, read_profile(options.profile));
+  return std::optional(profile);
+}
+
+void apply(const Profile& profile, RuntimeOptions& options) {
+  if (profile.role != ProfileRole::consumer || options.max_peer_bytes != 0) return;
+  options.max_peer_bytes = profile.swap_bytes;
+  options.host_bytes = std::max(options.host_bytes, profile.swap_bytes);
 }
 
 Result<std::unique_ptr<device::Device>> open_device(const RuntimeOptions& options) {

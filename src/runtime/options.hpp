@@ -2,8 +2,10 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
+#include "aqua/profile.hpp"
 #include "aqua/runtime.hpp"
 #include "device/device.hpp"
 
@@ -12,6 +14,11 @@ namespace aqua::runtime {
 // Fills empty fields from the environment and the machine; makes the socket directory.
 // invalid_argument names the option.
 [[nodiscard]] Result<RuntimeOptions> resolve(RuntimeOptions options);
+
+// The profile that the options name, none where they name none.
+[[nodiscard]] Result<std::optional<Profile>> profile_of(const RuntimeOptions& options);
+// What it wants of the options (RuntimeOptions::profile).
+void apply(const Profile& profile, RuntimeOptions& options);
 
 // "emu:N", "cuda:N" or "GPU-UUID". unavailable on a machine without a driver or GPU,
 // unimplemented in a build without CUDA.

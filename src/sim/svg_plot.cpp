@@ -10,6 +10,21 @@
 namespace aqua::sim {
 namespace {
 
+// Colours that keep apart on light and dark and for most colour-blind readers (Okabe and Ito).
+constexpr std::string_view kStyle = R"(
+:root{--ink:#1b1f24;--dim:#5b6470;--paper:#fff;--grid:#e3e6ea;
+--c0:#0072b2;--c1:#d55e00;--c2:#009e73;--c3:#cc79a7;--c4:#b58900;--c5:#56b4e9;--c6:#7a4fbf;--c7:#444}
+@media (prefers-color-scheme: dark){:root{--ink:#e6e8eb;--dim:#9aa4b0;--paper:#14171b;--grid:#2b3138;
+--c0:#4aa8e0;--c1:#ff8c42;--c2:#2fd0a0;--c3:#e8a5cb;--c4:#f0c94a;--c5:#8fd3ff;--c6:#b394f0;--c7:#bbb}}
+body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper);margin:2rem auto;
+max-width:1100px;padding:0 1rem}
+h1{font-size:1.4rem}h2{font-size:1.1rem;margin:2rem 0 .3rem}p{color:var(--dim);margin:.2rem 0}
+table{border-collapse:collapse;display:block;overflow-x:auto}td,th{padding:.25rem .7rem;text-align:right;
+border-bottom:1px solid var(--grid);white-space:nowrap}td:first-child,th:first-child{text-align:left}
+svg{width:100%;height:auto}svg text{fill:var(--dim);font-size:12px}.grid{stroke:var(--grid)}
+.line{fill:none;stroke-width:1.6}label{margin-right:1.2rem;cursor:pointer}
+)";
+
 constexpr double kWidth = 1060, kHeight = 300, kLeft = 60, kRight = 10, kTop = 10, kBottom = 40;
 
 struct Frame {
@@ -73,6 +88,10 @@ void polyline(std::ostringstream& out, const Frame& frame, const Series& series,
 }
 
 }  // namespace
+
+std::string_view page_style() {
+  return kStyle;
+}
 
 std::string series_colour(std::size_t index) {
   return concat("var(--c", index % 8, ")");

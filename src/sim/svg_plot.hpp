@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -23,6 +24,8 @@ struct Plot {
 // "var(--c1)"
 [[nodiscard]] std::string series_colour(std::size_t index);
 [[nodiscard]] std::string escape_html(const std::string& text);
+// CSS of a page that shows such plots, light or dark.
+[[nodiscard]] std::string_view page_style();
 // A round step that divides `range` into some five parts: 1, 2 or 5 times a power of ten.
 [[nodiscard]] double tick_step(double range);
 

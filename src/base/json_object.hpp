@@ -11,7 +11,7 @@
 #include "aqua/result.hpp"
 #include "base/concat.hpp"
 
-namespace aqua::sim {
+namespace aqua {
 
 class JsonObject {
  public:
@@ -93,4 +93,4 @@ class JsonObject {
   std::string error_;
 };
 
-}  // namespace aqua::sim
+}  // namespace aqua

@@ -1,0 +1,50 @@
+// What is asked of an OpenAI-compatible /v1/completions, and what one event of its stream says.
+// Threads: plain functions.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "aqua/result.hpp"
+
+namespace aqua::profiler {
+
+struct Ask {
+  double at_s = 0;  // since the beginning of the load, on the engine's clock
+  std::uint32_t prompt_tokens = 1;
+  std::uint32_t output_tokens = 1;
+};
+
+struct Usage {
+  std::uint64_t prompt_tokens = 0;
+  std::uint64_t completion_tokens = 0;
+};
+
+struct StreamEvent {
+  bool done = false;   // "[DONE]"
+  bool token = false;  // carries at least one token
+  std::optional<Usage> usage{};
+};
+
+// The prompt is a list of token ids that every vocabulary has, drawn from `seed`, so that its
+// length is exact and no two of them share a prefix. Asks for all of the output, whatever the
+// model would like to end with, and for usage.
+[[nodiscard]] std::string completion_body(const std::string& model, const Ask& ask,
+                                          std::uint64_t seed);
+
+// data_loss when it is not an event of such a stream, or says that the engine failed.
+[[nodiscard]] Result<StreamEvent> parse_event(std::string_view data);
+
+// What a person can read of an answer that is an error: its message, else its beginning.
+[[nodiscard]] std::string error_text(std::string_view body);
+
+// The first model of /v1/models, and its longest sequence where that is told (vLLM).
+struct ModelInfo {
+  std::string id{};
+  std::uint64_t max_tokens = 0;  // 0: not told
+};
+[[nodiscard]] Result<ModelInfo> parse_models(std::string_view body);
+
+}  // namespace aqua::profiler

@@ -1,0 +1,60 @@
+// Door: an engine's HTTP, over TCP. Nothing here knows what is asked.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "aqua/result.hpp"
+
+namespace aqua::profiler {
+
+struct DoorOptions {
+  std::string url{};                 // "http://HOST[:PORT][/PREFIX]"
+  std::string api_key{};             // sent as a bearer token; empty: none
+  std::chrono::seconds timeout{60};  // without a byte; for connecting, a tenth of it
+};
+
+struct Place {
+  std::string host{};
+  int port = 80;
+  std::string prefix{};  // without a slash at its end
+};
+
+// invalid_argument says what was expected; https is refused with what to do instead.
+[[nodiscard]] Result<Place> parse_url(std::string_view url);
+
+// What came back on a POST or GET, whatever its status.
+struct Reply {
+  int status = 0;
+  std::string body{};  // of a status that is not 200: its beginning
+};
+
+// One connection, kept between calls. Threads: one at a time, but stop().
+class Caller {
+ public:
+  using OnData = std::function<bool(std::string_view, std::chrono::steady_clock::time_point)>;
+
+  Caller(const Place& place, const DoorOptions& options);
+  ~Caller();
+  Caller(const Caller&) = delete;
+  Caller& operator=(const Caller&) = delete;
+
+  // Blocks until the answer has ended. unavailable when the engine cannot be reached or broke
+  // off, deadline_exceeded when it said nothing for the time limit.
+  [[nodiscard]] Result<Reply> get(const std::string& path);
+  // Gives the body's bytes of a status 200 to `data` as they come; false from it ends the call
+  // with cancelled, as stop() does.
+  [[nodiscard]] Result<Reply> post(const std::string& path, const std::string& body,
+                                   const OnData& data);
+  // From any thread: ends the call under way.
+  void stop();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace aqua::profiler

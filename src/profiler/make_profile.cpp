@@ -1,0 +1,134 @@
+#include "profiler/make_profile.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/concat.hpp"
+#include "base/try.hpp"
+#include "profiler/batch_search.hpp"
+
+namespace aqua::profiler {
+namespace {
+
+// Each probe has arrivals of its own, the same whenever it is made again.
+std::uint64_t seed_of(const LlmOptions& options, std::size_t probe) {
+  return options.seed * 1000 + probe;
+}
+
+void note(Record& record, const std::string& text) {
+  auto& all = record.evidence.warnings;
+  if (std::find(all.begin(), all.end(), text) == all.end()) all.push_back(text);
+}
+
+Result<void> keep(Record& record, const Hooks& hooks) {
+  conclude(record);
+  return hooks.save ? hooks.save(record) : Result<void>{};
+}
+
+// What was found stays; the error says what ended it.
+Error end(Record& record, const Hooks& hooks, Error error) {
+  record.evidence.reason = error.message;
+  if (const auto saved = keep(record, hooks); !saved.ok())
+    error.message += concat("; and ", saved.error().message);
+  return error;
+}
+
+Result<RateSearch> resumed(const Record& record, const LlmOptions& options) {
+  AQUA_ASSIGN(RateSearch search, RateSearch::create(options.range));
+  for (const Probe& probe : record.evidence.probes) {
+    const auto asked = search.next();
+    if (!asked || std::abs(*asked - probe.rate) > 1e-9) {
+      return Error{Code::invalid_argument,
+                   concat("the file has a probe of ", probe.rate,
+                          " requests/s that this search would not have made: start it afresh")};
+    }
+    search.told(probe.met);
+  }
+  return search;
+}
+
+Result<void> search_rates(RateSearch& search, Record& record, Probing& probing,
+                          const LlmOptions& options, const Hooks& hooks) {
+  for (auto rate = search.next(); rate; rate = search.next()) {
+    if (hooks.progress)
+      hooks.progress(concat(*rate, " requests/s"), search.probes(), search.most_probes());
+    auto probe = probing.probe(*rate, seed_of(options, search.probes()), search.confirming());
+    if (!probe.ok()) return end(record, hooks, std::move(probe).error());
+    record.evidence.probes.push_back(*probe);
+    search.told(probe->met);
+    record.profile.max_rps = search.best().value_or(0);
+    AQUA_TRY(keep(record, hooks));
+  }
+  return {};
+}
+
+Error no_rate(const Record& record, const LlmOptions& options) {
+  const auto& probes = record.evidence.probes;
+  const auto lowest = std::min_element(
+      probes.begin(), probes.end(), [](const Probe& a, const Probe& b) { return a.rate < b.rate; });
+  const Quantiles& found = lowest->quantiles;
+  return {Code::failed_precondition,
+          concat("no rate from ", options.range.from, " to ", options.range.to,
+                 " requests/s meets the SLA: at ", lowest->rate, " the first token took ",
+                 found.ttft_s, " s and tokens were ", found.tbt_s, " s apart, ", lowest->failures,
+                 " requests failed; give a lower --from or a looser --sla")};
+}
+
+bool has_burst(const Record& record, double factor) {
+  const auto& bursts = record.evidence.bursts;
+  return std::any_of(bursts.begin(), bursts.end(),
+                     [&](const Burst& burst) { return burst.factor == factor; });
+}
+
+}  // namespace
+
+Result<void> profile_llm(Record& record, Probing& probing, const LlmOptions& options,
+                         const Hooks& hooks) {
+  record.profile.complete = false;
+  record.evidence.reason.clear();
+  auto search = resumed(record, options);
+  if (!search.ok()) return std::move(search).error();
+  record.profile.max_rps = search->best().value_or(0);
+  AQUA_TRY(search_rates(*search, record, probing, options, hooks));
+  if (!search->best()) return end(record, hooks, no_rate(record, options));
+  if (search->at_top()) {
+    note(record, concat("the highest rate asked for, ", *search->best(),
+                        " requests/s, meets the SLA: more may; give a higher --to"));
+  }
+  conclude(record);
+  for (const double factor : options.bursts) {
+    if (record.profile.role == ProfileRole::producer || has_burst(record, factor)) continue;
+    if (hooks.progress)
+      hooks.progress(concat("burst of ", factor, " times"), search->probes(), search->probes() + 1);
+    auto burst = probing.burst(*search->best(), factor, options.seed);
+    if (!burst.ok()) return end(record, hooks, std::move(burst).error());
+    record.evidence.bursts.push_back(*burst);
+    AQUA_TRY(keep(record, hooks));
+  }
+  record.profile.complete = true;
+  return keep(record, hooks);
+}
+
+Result<void> profile_batches(Record& record, Probing& probing, std::size_t most,
+                             const Hooks& hooks) {
+  record.profile.complete = false;
+  record.evidence.reason.clear();
+  BatchSearch search(most);
+  for (const Batch& batch : record.evidence.batches) search.told(batch.throughput);
+  for (auto size = search.next(); size; size = search.next()) {
+    if (hooks.progress) hooks.progress(concat("batches of ", *size), *size, most);
+    auto batch = probing.batch(*size);
+    if (!batch.ok()) return end(record, hooks, std::move(batch).error());
+    record.evidence.batches.push_back(*batch);
+    search.told(batch->throughput);
+    record.profile.max_rps = search.throughput();
+    AQUA_TRY(keep(record, hooks));
+  }
+  if (!search.saturated()) {
+    note(record, concat("the largest batch asked for, ", search.best(), ", did not saturate it"));
+  }
+  record.profile.complete = true;
+  return keep(record, hooks);
+}
+
+}  // namespace aqua::profiler

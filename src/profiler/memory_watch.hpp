@@ -1,0 +1,57 @@
+// MemoryWatch: asks the engine for its KV memory again and again while a load runs.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <thread>
+
+#include "base/mutex.hpp"
+#include "profiler/engine_link.hpp"
+#include "profiler/memory_reading.hpp"
+
+namespace aqua::profiler {
+
+// Asks the engine once. Of MemorySource::client nothing is asked: 0 of kv_bytes are used.
+[[nodiscard]] Result<MemoryReading> read_memory(const EngineLink& engine,
+                                                const MemoryOptions& options);
+// What `automatic` stands for with this engine: vllm or llama where it answers like these, else
+// client. Other sources are themselves.
+[[nodiscard]] MemorySource detect_memory(const EngineLink& engine, const MemoryOptions& options);
+
+struct MemoryPeak {
+  double used_bytes = 0;
+  double total_bytes = 0;
+  std::size_t readings = 0;
+  std::string fault{};  // the first; readings without one count all the same
+};
+
+class MemoryWatch {
+ public:
+  // Reads at once and then at each `interval`, on a thread of its own, until it is destroyed.
+  MemoryWatch(const EngineLink& engine, const MemoryOptions& options,
+              std::chrono::milliseconds interval);
+  ~MemoryWatch();
+  MemoryWatch(const MemoryWatch&) = delete;
+  MemoryWatch& operator=(const MemoryWatch&) = delete;
+
+  // Waits for the first answer, however short the load was.
+  [[nodiscard]] MemoryPeak peak() AQUA_EXCLUDES(mu_);
+
+ private:
+  void watch() AQUA_EXCLUDES(mu_);
+
+  const EngineLink& engine_;
+  const MemoryOptions options_;
+  const std::chrono::milliseconds interval_;
+  Mutex mu_;
+  CondVar ends_;
+  CondVar asked_;
+  bool over_ AQUA_GUARDED_BY(mu_) = false;
+  bool any_ AQUA_GUARDED_BY(mu_) = false;  // it has answered, well or not
+  MemoryPeak peak_ AQUA_GUARDED_BY(mu_);
+  std::thread thread_;
+};
+
+}  // namespace aqua::profiler

@@ -1,0 +1,77 @@
+// Record: a profile with everything it was concluded from, as it lies in its file: enough to judge
+// it, to draw it, and to go on where a run was stopped.
+// Threads: plain values and functions.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "aqua/profile.hpp"
+#include "profiler/verdict.hpp"
+
+namespace aqua::profiler {
+
+// A load at one rate. Seconds are the engine's.
+struct Probe {
+  double rate = 0;
+  std::uint64_t seed = 0;
+  bool met = false;
+  std::size_t requests = 0;  // planned
+  std::size_t answered = 0;  // had a first token before the outcome was clear
+  std::size_t failures = 0;
+  Quantiles quantiles{};
+  double peak_bytes = 0;    // of KV, as the engine told
+  double client_bytes = 0;  // the same, as the client counts it; 0: bytes of a token not known
+  double pool_bytes = 0;
+  double queue_length = 0;
+  double seconds = 0;
+  double lateness_s = 0;
+};
+
+// A burst of `factor` times the stable rate.
+struct Burst {
+  double factor = 0;
+  double rate = 0;
+  double wanted_bytes = 0;
+  double swap_bytes = 0;
+};
+
+// A batch of an image or audio model.
+struct Batch {
+  std::size_t batch = 0;
+  double throughput = 0;  // items a second
+  double peak_bytes = 0;
+  double pool_bytes = 0;
+};
+
+struct Evidence {
+  std::string engine{};  // its URL
+  std::string model{};
+  std::string memory{};                           // where its figures of memory come from
+  std::map<std::string, std::string> settings{};  // a run goes on only with the same
+  std::vector<Probe> probes{};
+  std::vector<Burst> bursts{};
+  std::vector<Batch> batches{};
+  double prefix_swap_bytes = 0;
+  double long_prompt_swap_bytes = 0;
+  std::vector<std::string> warnings{};
+  std::string reason{};  // why it ended before its time; empty: it did not
+};
+
+struct Record {
+  Profile profile{};
+  Evidence evidence{};
+};
+
+[[nodiscard]] std::string render_record(const Record& record);
+// invalid_argument names the field.
+[[nodiscard]] Result<Record> parse_record(std::string_view text);
+
+// Sets role and bytes from the evidence and profile.max_rps (or the batches), leaving `complete`.
+// Of the engine's and the client's figures the larger counts; a warning is noted where the engine
+// told less than half of what the client knows to be there.
+void conclude(Record& record);
+
+}  // namespace aqua::profiler

@@ -1,0 +1,62 @@
+#include "profiler/verdict.hpp"
+
+#include <algorithm>
+
+#include "sim/metrics.hpp"
+
+namespace aqua::profiler {
+
+Verdict::Verdict(const Sla& sla, std::size_t requests, std::size_t gaps, bool whole)
+    : sla_(sla), requests_(requests), gaps_(gaps), whole_(whole) {
+  ttft_.reserve(requests);
+  tbt_.reserve(gaps);
+}
+
+void Verdict::first_token(double ttft_s) {
+  ttft_.push_back(ttft_s);
+  late_ += ttft_s >= sla_.ttft_s ? 1 : 0;
+  half_late_ += ttft_s >= sla_.ttft_s / 2 ? 1 : 0;
+}
+
+void Verdict::gap(double seconds) {
+  tbt_.push_back(seconds);
+  slow_ += seconds >= sla_.tbt_s ? 1 : 0;
+  half_slow_ += seconds >= sla_.tbt_s / 2 ? 1 : 0;
+}
+
+void Verdict::failed() {
+  ++failures_;
+  ++late_;
+  ++half_late_;
+}
+
+Standing Verdict::standing(std::size_t overdue) const {
+  if (late_ + overdue > allowed_over(requests_, sla_.quantile)) return Standing::missed;
+  if (slow_ > allowed_over(std::max(gaps_, tbt_.size()), sla_.quantile)) return Standing::missed;
+  if (ttft_.size() + failures_ == requests_ && tbt_.size() >= gaps_) return final();
+  return !whole_ && overdue == 0 && easily() ? Standing::met : Standing::open;
+}
+
+bool Verdict::easily() const {
+  const std::size_t known = ttft_.size() + failures_;
+  return 2 * known >= requests_ && 2 * tbt_.size() >= gaps_ &&
+         half_late_ <= allowed_over(known, sla_.quantile) &&
+         half_slow_ <= allowed_over(tbt_.size(), sla_.quantile);
+}
+
+Standing Verdict::final() const {
+  const std::size_t known = ttft_.size() + failures_;
+  const bool met = !ttft_.empty() && late_ <= allowed_over(known, sla_.quantile) &&
+                   slow_ <= allowed_over(tbt_.size(), sla_.quantile);
+  return met ? Standing::met : Standing::missed;
+}
+
+Quantiles Verdict::quantiles() const {
+  std::vector<double> ttft = ttft_, tbt = tbt_;
+  return {.ttft_p50_s = sim::quantile(ttft, 0.5),
+          .ttft_s = sim::quantile(ttft, sla_.quantile),
+          .tbt_p50_s = sim::quantile(tbt, 0.5),
+          .tbt_s = sim::quantile(tbt, sla_.quantile)};
+}
+
+}  // namespace aqua::profiler

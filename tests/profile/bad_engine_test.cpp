@@ -1,0 +1,195 @@
+// Engines that hang, die, answer 500 or lie: a clear message, what was found is kept.
+#include <gtest/gtest.h>
+#include <httplib.h>
+#include <sys/socket.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "base/concat.hpp"
+#include "profiler/record.hpp"
+#include "sim/text.hpp"
+#include "tools/profile_command.hpp"
+
+namespace aqua::profiler {
+namespace {
+
+const char* const kAnswer =
+    "data: {\"choices\":[{\"text\":\"x\",\"finish_reason\":null}]}\n\n"
+    "data: {\"choices\":[{\"text\":\"x\",\"finish_reason\":\"length\"}]}\n\n"
+    "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":16,\"completion_tokens\":2}}\n\n"
+    "data: [DONE]\n\n";
+
+struct WideServer : httplib::Server {
+  void widen() { (void)::listen(svr_sock_, 1024); }
+};
+
+// Answers at once, until told to be bad.
+class BadEngine : public testing::Test {
+ protected:
+  BadEngine() {
+    char pattern[] = "/tmp/aqua-profile-XXXXXX";
+    directory_ = ::mkdtemp(pattern);
+    std::ofstream(directory_ / "lengths.csv")
+        << "num_prefill_tokens,num_decode_tokens\n10,2\n20,2\n";
+    server_.new_task_queue = [] { return new httplib::ThreadPool(64); };
+    server_.set_keep_alive_max_count(1'000'000);
+    server_.Get("/v1/models", [](const auto&, auto& reply) {
+      reply.set_content(R"({"data":[{"id":"bad"}]})", "application/json");
+    });
+    server_.Get("/metrics", [this](const auto&, auto& reply) {
+      reply.set_content(
+          concat("vllm:cache_config_info{block_size=\"16\",num_gpu_blocks=\"1000\"} 1\n",
+                 "vllm:kv_cache_usage_perc ", usage_.load(), "\n"),
+          "text/plain");
+    });
+    server_.Post("/v1/completions", [this](const auto& request, auto& reply) {
+      if (asked_++ < good_) return reply.set_content(kAnswer, "text/event-stream");
+      misbehave_(request, reply);
+    });
+    port_ = server_.bind_to_any_port("127.0.0.1");
+    thread_ = std::thread([this] { server_.listen_after_bind(); });
+    server_.widen();
+    (void)httplib::Client("127.0.0.1", port_).Get("/v1/models");
+  }
+  ~BadEngine() override {
+    released_ = true;
+    released_.notify_all();
+    server_.stop();
+    thread_.join();
+    std::filesystem::remove_all(directory_);
+  }
+
+  Result<std::string> profile() {
+    tool::ProfileOptions options;
+    options.url = concat("http://127.0.0.1:", port_);
+    options.json = directory_ / "profile.json";
+    options.trace = directory_ / "lengths.csv";
+    options.requests = 20;
+    options.speed = 1;
+    options.range = {.from = 200, .to = 800, .step = 200};
+    options.timeout = std::chrono::seconds(1);
+    options.memory.bytes_per_token = 1000;
+    options.bursts.clear();  // of sixty seconds
+    options.progress = false;
+    return tool::run_profile(options, {});
+  }
+  // The profile fails with this, and says so in what it leaves.
+  void fails(Code code, const std::string& part) {
+    const auto said = profile();
+    ASSERT_FALSE(said.ok());
+    EXPECT_EQ(to_string(said.error().code), to_string(code)) << said.error().message;
+    EXPECT_NE(said.error().message.find(part), std::string::npos) << said.error().message;
+  }
+  Record kept() {
+    auto record = parse_record(sim::read_file(directory_ / "profile.json").value());
+    EXPECT_TRUE(record.ok());
+    return record.ok() ? *record : Record{};
+  }
+
+  using Handler = std::function<void(const httplib::Request&, httplib::Response&)>;
+  static void answer_500(const httplib::Request&, httplib::Response& reply) {
+    reply.status = 500;
+    reply.set_content(R"({"error":{"message":"CUDA out of memory"}})", "application/json");
+  }
+
+  std::filesystem::path directory_;
+  std::atomic<std::size_t> asked_{0};
+  std::size_t good_ = SIZE_MAX;  // requests that are answered well
+  std::atomic<double> usage_{0.5};
+  std::atomic<bool> released_{false};
+  Handler misbehave_ = answer_500;
+  WideServer server_;
+  int port_ = 0;
+  std::thread thread_;
+};
+
+TEST_F(BadEngine, ThatIsGoodIsProfiled) {
+  const auto said = profile();
+  ASSERT_TRUE(said.ok()) << said.error().message;
+  EXPECT_DOUBLE_EQ(kept().profile.max_rps, 800);
+}
+
+TEST_F(BadEngine, Answering500FromTheStartIsQuoted) {
+  good_ = 0;
+  fails(Code::unavailable, "answers 500: CUDA out of memory");
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "profile.json")) << "nothing was found";
+}
+
+TEST_F(BadEngine, Answering500LaterKeepsWhatWasFound) {
+  good_ = 35;
+  fails(Code::unavailable, "requests failed; the engine answers 500: CUDA out of memory");
+  const Record record = kept();
+  EXPECT_FALSE(record.profile.complete);
+  EXPECT_GE(record.evidence.probes.size(), 1u);
+  EXPECT_GT(record.profile.max_rps, 0);
+  EXPECT_NE(record.evidence.reason.find("500"), std::string::npos);
+}
+
+TEST_F(BadEngine, HangingIsSaidToHang) {
+  good_ = 35;
+  misbehave_ = [this](const auto&, auto& reply) {
+    released_.wait(false);
+    reply.status = 503;
+  };
+  fails(Code::unavailable, "said nothing for 1 s: does it hang?");
+  EXPECT_GE(kept().evidence.probes.size(), 1u);
+}
+
+TEST_F(BadEngine, DyingInTheMiddleOfAnAnswerIsSaid) {
+  good_ = 35;
+  misbehave_ = [](const auto&, auto& reply) {
+    reply.set_chunked_content_provider("text/event-stream",
+                                       [](std::size_t, httplib::DataSink& sink) {
+                                         const std::string part(kAnswer, 30);
+                                         sink.write(part.data(), part.size());
+                                         return false;
+                                       });
+  };
+  fails(Code::unavailable, "broke off");
+}
+
+TEST_F(BadEngine, ThatIsNotThereIsSaid) {
+  server_.stop();
+  fails(Code::unavailable, "cannot be reached: is it running?");
+}
+
+TEST_F(BadEngine, LyingInItsMetricsIsSaid) {
+  usage_ = 1.7;
+  fails(Code::data_loss, "cannot be true: vllm:kv_cache_usage_perc is 1.7");
+}
+
+TEST_F(BadEngine, LyingInItsUsageIsSaid) {
+  good_ = 35;
+  misbehave_ = [](const auto&, auto& reply) {
+    std::string text = kAnswer;
+    text.replace(text.find("\"completion_tokens\":2"), 21, "\"completion_tokens\":0");
+    reply.set_content(text, "text/event-stream");
+  };
+  fails(Code::unavailable, "its usage says 0 tokens, 2 came");
+}
+
+TEST_F(BadEngine, SendingNoStreamIsSaid) {
+  good_ = 0;
+  misbehave_ = [](const auto&, auto& reply) {
+    reply.set_content(R"({"choices":[{"text":"all at once"}]})", "application/json");
+  };
+  fails(Code::unavailable, "an answer without a token");
+}
+
+TEST_F(BadEngine, RefusingEveryLoadMeetsTheSlaAtNoRate) {
+  std::ofstream(directory_ / "lengths.csv") << "num_prefill_tokens,num_decode_tokens\n10,3\n";
+  good_ = 0;
+  misbehave_ = [](const auto& request, auto& reply) {
+    const bool load = request.body.find("\"max_tokens\":3") != std::string::npos;
+    if (!load) return reply.set_content(kAnswer, "text/event-stream");
+    reply.status = 429;
+  };
+  fails(Code::failed_precondition, "no rate from 200 to 800 requests/s meets the SLA");
+  EXPECT_EQ(kept().profile.role, ProfileRole::neutral);
+}
+
+}  // namespace
+}  // namespace aqua::profiler

@@ -1,0 +1,69 @@
+// LiveEngine: a serving engine that computes nothing and takes as long as the simulator's cost
+// model says, in real time, `speed` times as fast. The scheduler is the library's, first come
+// first served; whom it preempts is computed again.
+//
+// Threads: one of its own; every method from any.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "aqua/policy/scheduler.hpp"
+#include "sim/scenario.hpp"
+
+namespace aqua::profiler::test {
+
+class LiveEngine {
+ public:
+  // What one request gets. Guarded by the engine's mutex.
+  struct Job {
+    std::uint32_t prompt = 0, output = 0;
+    std::uint32_t produced = 0;
+    bool refused = false;  // larger than the device
+    bool aborted = false;
+    std::condition_variable changed;
+  };
+  struct Memory {
+    std::uint32_t blocks = 0, held = 0;
+  };
+
+  // `ground` outlives it.
+  LiveEngine(const sim::Ground& ground, double speed);
+  ~LiveEngine();
+  LiveEngine(const LiveEngine&) = delete;
+  LiveEngine& operator=(const LiveEngine&) = delete;
+
+  [[nodiscard]] std::shared_ptr<Job> submit(std::uint32_t prompt, std::uint32_t output);
+  void abort(const std::shared_ptr<Job>& job);
+  // Until more than `had` tokens are there, it is refused, or `patience` has passed: how many.
+  [[nodiscard]] std::uint32_t await(Job& job, std::uint32_t had,
+                                    std::chrono::milliseconds patience);
+  [[nodiscard]] Memory memory() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void run();
+  void take_news();
+  [[nodiscard]] sim::Picos length_of(const policy::Batch& batch) const;
+  void give_token(policy::SequenceId id);
+
+  const sim::Ground& ground_;
+  const double speed_;
+  std::unique_ptr<policy::Scheduler> scheduler_;
+  mutable std::mutex mu_;
+  std::condition_variable news_;
+  std::map<policy::SequenceId, std::shared_ptr<Job>> jobs_;  // that the scheduler knows
+  std::vector<std::shared_ptr<Job>> arrivals_;
+  std::uint64_t next_id_ = 0;
+  bool over_ = false;
+  std::thread thread_;
+};
+
+}  // namespace aqua::profiler::test

@@ -1,0 +1,35 @@
+// The search and the verdict against the simulator, in virtual time: nothing is late by chance.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "profile/truth.hpp"
+#include "profiler/make_profile.hpp"
+
+namespace aqua::profiler {
+namespace {
+
+// As by default. With 300, of which three may be late, the outcome is too much a matter of chance.
+constexpr std::uint64_t kRequests = 1000;
+
+TEST(OfflineTruth, IsFoundWithinAStepInNineteenOfTwentyRuns) {
+  const sim::Ground ground = test::truth_ground();
+  const sim::Trace trace = test::truth_trace();
+  const RateRange range{};
+  const double truth = test::truth(ground, trace, range, kRequests);
+  ASSERT_GT(truth, range.from);
+  ASSERT_LT(truth, range.to);
+  int within = 0;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    test::Offline engine(ground, trace, kRequests);
+    Record record;
+    ASSERT_TRUE(
+        profile_llm(record, engine, {.range = range, .seed = 100 + seed, .bursts = {}}, {}).ok());
+    EXPECT_LE(record.evidence.probes.size(), 10u) << "2 * ceil(log2(19))";
+    within += std::abs(record.profile.max_rps - truth) <= range.step + 1e-9 ? 1 : 0;
+  }
+  EXPECT_GE(within, 19) << "the truth is " << truth;
+}
+
+}  // namespace
+}  // namespace aqua::profiler

@@ -1,0 +1,79 @@
+#include "profiler/rate_search.hpp"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+
+#include "sim/random.hpp"
+
+namespace aqua::profiler {
+namespace {
+
+RateSearch search_of(const RateRange& range) {
+  return RateSearch::create(range).value();
+}
+
+TEST(RateSearch, FindsEveryTruthOfEveryRange) {
+  for (int rates = 1; rates <= 70; ++rates) {
+    const RateRange range{.from = 1, .to = 1 + 0.5 * (rates - 1), .step = 0.5};
+    for (int truth = 0; truth <= rates; ++truth) {
+      RateSearch search = search_of(range);
+      ASSERT_EQ(search.rates(), static_cast<std::size_t>(rates));
+      const double last_good = 0.5 + 0.5 * truth;  // below `from`: none
+      while (const auto rate = search.next()) search.told(*rate <= last_good);
+      EXPECT_EQ(search.best().has_value(), truth > 0);
+      EXPECT_DOUBLE_EQ(search.best().value_or(0.5), last_good) << rates << " rates";
+      EXPECT_EQ(search.at_top(), truth == rates);
+    }
+  }
+}
+
+TEST(RateSearch, MakesAtMostTwiceTheProbesOfHalving) {
+  sim::Random random(7);
+  for (std::size_t rates = 3; rates <= 300; ++rates) {
+    RateSearch search = search_of({.from = 1, .to = static_cast<double>(rates), .step = 1});
+    std::size_t probes = 0;
+    for (; search.next(); ++probes) search.told(random.uniform() < 0.5);
+    EXPECT_LE(probes, 2 * static_cast<std::size_t>(std::ceil(std::log2(rates))));
+  }
+}
+
+TEST(RateSearch, WalksToWhereMostProbesSayYes) {
+  // Halving is misled: 5 is the truth, and missed by chance.
+  RateSearch search = search_of({.from = 1, .to = 19, .step = 1});
+  std::size_t asked = 0;
+  while (const auto rate = search.next()) {
+    const bool by_chance = asked == 1 && *rate == 5;  // missed, once
+    search.told(*rate <= 5 && !by_chance);
+    ++asked;
+  }
+  EXPECT_DOUBLE_EQ(search.best().value(), 5);
+}
+
+TEST(RateSearch, ToldTheSameAsksTheSame) {
+  RateSearch first = search_of({});
+  std::vector<std::pair<double, bool>> said;
+  for (int i = 0; i < 4; ++i) {
+    said.emplace_back(*first.next(), *first.next() < 4);
+    first.told(said.back().second);
+  }
+  RateSearch again = search_of({});
+  for (const auto& [rate, met] : said) {
+    ASSERT_EQ(again.next(), rate);
+    again.told(met);
+  }
+  EXPECT_EQ(again.next(), first.next());
+}
+
+TEST(RateSearch, RefusesWhatIsNoRange) {
+  for (const RateRange& range : {RateRange{0, 1, 1}, RateRange{2, 1, 1}, RateRange{1, 2, 0},
+                                 RateRange{1, INFINITY, 1}, RateRange{1, 1e9, 1e-3}}) {
+    const auto search = RateSearch::create(range);
+    ASSERT_FALSE(search.ok());
+    EXPECT_EQ(search.error().code, Code::invalid_argument);
+  }
+}
+
+}  // namespace
+}  // namespace aqua::profiler

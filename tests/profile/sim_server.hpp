@@ -1,0 +1,26 @@
+// SimServer: LiveEngine behind an OpenAI-compatible endpoint on loopback, with the metrics that
+// vLLM has of its KV cache.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "sim/scenario.hpp"
+
+namespace aqua::profiler::test {
+
+class SimServer {
+ public:
+  // `ground` outlives it. `port` 0: any that is free.
+  SimServer(const sim::Ground& ground, double speed, int port = 0);
+  ~SimServer();
+
+  [[nodiscard]] std::string url() const;
+  void wait();  // until somebody ends it
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace aqua::profiler::test

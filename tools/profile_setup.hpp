@@ -1,0 +1,27 @@
+// From the options of `aqua profile` to what src/profiler runs.
+#pragma once
+
+#include "profiler/engine_link.hpp"
+#include "profiler/prober.hpp"
+#include "profiler/record.hpp"
+#include "sim/trace.hpp"
+#include "tools/profile_options.hpp"
+
+namespace aqua::tool {
+
+// Asks the engine for its model where none is given; sets what --context leaves open.
+[[nodiscard]] Result<profiler::EngineLink> link_of(ProfileOptions& options);
+[[nodiscard]] Result<profiler::ProberOptions> prober_of(const ProfileOptions& options,
+                                                        const profiler::EngineLink& engine);
+// A new one, or with --resume the file's: not_found when there is none, failed_precondition when
+// it was made with other settings.
+[[nodiscard]] Result<profiler::Record> record_of(const ProfileOptions& options,
+                                                 const profiler::EngineLink& engine,
+                                                 const profiler::ProberOptions& prober);
+// What --prefix-prompts and --long-prompt ask for.
+void size_swap(profiler::Record& record, const ProfileOptions& options, const sim::Trace& trace,
+               double pool_bytes);
+// For people.
+[[nodiscard]] std::string summary(const profiler::Record& record, const ProfileOptions& options);
+
+}  // namespace aqua::tool
