@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/json_object.hpp"
 #include "base/try.hpp"
-#include "sim/json_object.hpp"
 #include "sim/text.hpp"
 
 namespace aqua::sim {
