@@ -36,7 +36,7 @@ struct Api {
   ReplayBook replays{};
 };
 
-// Adds every route; `api` is borrowed.
+// Adds every route, and to the metrics; `api` is borrowed.
 void install_api(Router& router, Api& api);
 
 // --- clients -------------------------------------------------------------------------------

@@ -74,8 +74,6 @@ Daemon::Daemon(const Options& options, DataDir data, const Host& host, std::uniq
       gate_(router_, sessions_, tokens_, options.gate),
       http_(http_options(options, door_), gate_, observer_, service_.epoch()) {
   install_api(router_, api_);
-  for (const Route& route : router_.routes()) metrics_.add_route(route.path);
-  metrics_.add_route(kOtherPath);
 }
 
 Result<std::unique_ptr<Daemon>> Daemon::start(const Options& options,

@@ -219,6 +219,8 @@ void install_api(Router& router, Api& api) {
   install_observation(router, api);
   install_orders(router, api);
   install_dashboard(router);
+  for (const Route& route : router.routes()) api.metrics.add_route(route.path);
+  api.metrics.add_route(kOtherPath);
 }
 
 }  // namespace aqua::coordinator
