@@ -57,12 +57,15 @@ Frame frame_of(const Plot& plot) {
 
 void axes(std::ostringstream& out, const Frame& frame, const Plot& plot) {
   const double y_step = tick_step(frame.y_max), x_step = tick_step(frame.x_max - frame.x_min);
-  for (double y = 0; y <= frame.y_max; y += y_step) {
+  for (int i = 0; i * y_step <= frame.y_max; ++i) {
+    const double y = i * y_step;
     out << "<line class=\"grid\" x1=\"" << kLeft << "\" x2=\"" << kWidth - kRight << "\" y1=\""
         << frame.y(y) << "\" y2=\"" << frame.y(y) << "\"/><text x=\"" << kLeft - 6 << "\" y=\""
         << frame.y(y) + 4 << "\" text-anchor=\"end\">" << concat(y) << "</text>";
   }
-  for (double x = std::ceil(frame.x_min / x_step) * x_step; x <= frame.x_max; x += x_step) {
+  const double x_first = std::ceil(frame.x_min / x_step) * x_step;
+  for (int i = 0; x_first + i * x_step <= frame.x_max; ++i) {
+    const double x = x_first + i * x_step;
     out << "<text x=\"" << frame.x(x) << "\" y=\"" << kHeight - kBottom + 18
         << "\" text-anchor=\"middle\">" << concat(x) << "</text>";
   }
