@@ -37,7 +37,7 @@ Result<RateSearch> resumed(const Record& record, const LlmOptions& options) {
   AQUA_ASSIGN(RateSearch search, RateSearch::create(options.range));
   for (const Probe& probe : record.evidence.probes) {
     const auto asked = search.next();
-    if (!asked || std::abs(*asked - probe.rate) > 1e-9) {
+    if (!asked || !same_rate(*asked, probe.rate)) {
       return Error{Code::invalid_argument,
                    concat("the file has a probe of ", probe.rate,
                           " requests/s that this search would not have made: start it afresh")};
@@ -62,6 +62,15 @@ Result<void> search_rates(RateSearch& search, Record& record, Probing& probing,
   return {};
 }
 
+// The probes were too few to be sure of a rate.
+Error unsure(const RateSearch& search) {
+  return {
+      Code::failed_precondition,
+      concat("after ", search.probes(),
+             " probes it is not clear which rate meets the SLA: they contradict each other; give "
+             "more --requests, a narrower range, or a machine that does nothing else")};
+}
+
 Error no_rate(const Record& record, const LlmOptions& options) {
   const auto& probes = record.evidence.probes;
   const auto lowest = std::min_element(
@@ -77,7 +86,7 @@ Error no_rate(const Record& record, const LlmOptions& options) {
 bool has_burst(const Record& record, double factor) {
   const auto& bursts = record.evidence.bursts;
   return std::any_of(bursts.begin(), bursts.end(),
-                     [&](const Burst& burst) { return burst.factor == factor; });
+                     [&](const Burst& burst) { return same_rate(burst.factor, factor); });
 }
 
 }  // namespace
@@ -90,7 +99,8 @@ Result<void> profile_llm(Record& record, Probing& probing, const LlmOptions& opt
   if (!search.ok()) return std::move(search).error();
   record.profile.max_rps = search->best().value_or(0);
   AQUA_TRY(search_rates(*search, record, probing, options, hooks));
-  if (!search->best()) return end(record, hooks, no_rate(record, options));
+  if (search->none_holds() && !search->best()) return end(record, hooks, no_rate(record, options));
+  if (!search->confirmed()) return end(record, hooks, unsure(*search));
   if (search->at_top()) {
     note(record, concat("the highest rate asked for, ", *search->best(),
                         " requests/s, meets the SLA: more may; give a higher --to"));

@@ -95,6 +95,7 @@ Result<Probe> Prober::probe(double rate, std::uint64_t seed, bool whole) {
   return Probe{.rate = rate,
                .seed = seed,
                .met = load.standing == Standing::met,
+               .whole = whole,
                .requests = work.requests.size(),
                .answered = load.answered,
                .failures = load.failures,

@@ -44,6 +44,7 @@ Ordered write(const Probe& probe) {
   for (const auto& [name, field] : kCountFields) json[name] = probe.*field;
   json["seed"] = probe.seed;
   json["met"] = probe.met;
+  json["whole"] = probe.whole;
   return json;
 }
 
@@ -54,6 +55,7 @@ void read(JsonObject& object, Probe& probe) {
   for (const auto& [name, field] : kCountFields) probe.*field = object.count(name, 0, UINT32_MAX);
   probe.seed = object.count("seed", 0, UINT32_MAX);
   probe.met = object.flag_or("met", false);
+  probe.whole = object.flag_or("whole", false);
 }
 
 Ordered write(const Burst& burst) {

@@ -90,6 +90,28 @@ TEST(MakeProfile, StoppedAnywhereAndResumedIsTheSame) {
   }
 }
 
+TEST(MakeProfile, IsOnlyCompleteWithAWholeProbeOfItsRate) {
+  for (double truth = 1; truth <= 10; truth += 0.5) {
+    Synthetic engine(truth);
+    Record record = fresh();
+    ASSERT_TRUE(profile_llm(record, engine, {.bursts = {}}, {}).ok());
+    const auto used = static_cast<std::size_t>(truth * 4e9);
+    EXPECT_EQ(record.profile.free_bytes, 40'000'000'000u - used) << truth;
+  }
+}
+
+TEST(MakeProfile, ThatIsNotClearIsNotComplete) {
+  Synthetic engine(5);
+  engine.changes_at = 4;  // once the range is halved, nothing holds any more
+  Record record = fresh();
+  const auto made = profile_llm(record, engine, {}, {});
+  ASSERT_FALSE(made.ok());
+  EXPECT_EQ(made.error().code, Code::failed_precondition);
+  EXPECT_NE(made.error().message.find("contradict"), std::string::npos) << made.error().message;
+  EXPECT_FALSE(record.profile.complete);
+  EXPECT_EQ(record.profile.free_bytes, 0u);
+}
+
 TEST(MakeProfile, DoesNotGoOnWithAnotherSearch) {
   Synthetic engine(6);
   Record record = fresh();
