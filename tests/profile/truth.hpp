@@ -68,7 +68,7 @@ class Offline final : public Probing {
       : ground_(ground), trace_(trace), requests_(requests) {}
 
   Result<Probe> probe(double rate, std::uint64_t seed, bool whole) override {
-    const Verdict verdict = judged(ground_, trace_, rate, requests_, seed);
+    Verdict verdict = judged(ground_, trace_, rate, requests_, seed);
     return Probe{.rate = rate,
                  .seed = seed,
                  .met = verdict.final() == Standing::met,
