@@ -64,15 +64,15 @@ Result<void> run_llm(Record& record, const profiler::EngineLink& engine,
   size_swap(record, options, trace, memory.total_bytes);
   profiler::Prober prober(engine, &trace, probing, stop);
   AQUA_TRY(prober.greet());
-  if (!prober.tells_usage() && record.evidence.warnings.empty())
-    record.evidence.warnings.push_back("the engine tells no usage: tokens are counted by events");
+  profiler::warn(
+      record.evidence, "usage",
+      prober.tells_usage() ? "" : "the engine tells no usage: tokens are counted by events");
   profiler::LlmOptions wanted{
       .range = options.range, .seed = options.seed, .bursts = options.bursts};
-  if (probing.memory.bytes_per_token <= 0 && !wanted.bursts.empty()) {
-    wanted.bursts.clear();
-    record.evidence.warnings.push_back(
-        "swap space for bursts was not looked at: give --bytes-per-token");
-  }
+  const bool blind = probing.memory.bytes_per_token <= 0 && !wanted.bursts.empty();
+  if (blind) wanted.bursts.clear();
+  profiler::warn(record.evidence, "bursts",
+                 blind ? "swap space for bursts was not looked at: give --bytes-per-token" : "");
   return profiler::profile_llm(record, prober, wanted, hooks);
 }
 
@@ -128,7 +128,7 @@ Result<std::string> run_profile(const ProfileOptions& given, const std::stop_tok
     }
   }
   if (done.ok()) return summary(record, options);
-  if (record.evidence.reason.empty()) return std::move(done).error();  // nothing was begun
+  if (record.evidence.reason.empty() || !record.evidence.measured()) return std::move(done).error();  // nothing was begun
   return Error{done.error().code,
                concat("profile: ", done.error().message, "\n", summary(record, options),
                       "  not complete; --resume goes on with it")};

@@ -160,7 +160,7 @@ std::string summary(const profiler::Record& record, const ProfileOptions& option
       << "  memory      " << gigabytes(profile.free_bytes) << " of " << gigabytes(profile.kv_bytes)
       << " GB free then (a producer has " << gigabytes(profile.threshold_bytes) << ")\n"
       << "  swap space  " << gigabytes(profile.swap_bytes) << " GB wanted\n";
-  for (const std::string& warning : record.evidence.warnings) out << "  note: " << warning << "\n";
+  for (const auto& [about, warning] : record.evidence.warnings) out << "  note: " << warning << "\n";
   out << "  written to " << options.json << "\n";
   return std::move(out).str();
 }

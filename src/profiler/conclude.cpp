@@ -2,18 +2,14 @@
 #include <algorithm>
 
 #include "base/concat.hpp"
+#include "profile/fields.hpp"
 #include "profiler/record.hpp"
 
 namespace aqua::profiler {
 namespace {
 
 std::size_t whole(double bytes) {
-  return static_cast<std::size_t>(std::max(0.0, bytes));
-}
-
-void warn(Evidence& evidence, const std::string& text) {
-  auto& all = evidence.warnings;
-  if (std::find(all.begin(), all.end(), text) == all.end()) all.push_back(text);
+  return static_cast<std::size_t>(std::clamp(bytes, 0.0, profile::kMostBytes));
 }
 
 struct Use {
@@ -32,12 +28,12 @@ Use of_rate(Record& record) {
     client = std::max(client, probe.client_bytes);
     queue = std::max(queue, probe.queue_length);
   }
-  if (record.evidence.memory != "client" && engine < client / 2) {
-    warn(
-        record.evidence,
-        concat("the engine told of ", engine, " bytes of KV at most, while the requests in flight ",
-               "had ", client, ": its figures are not believed; is --bytes-per-token right?"));
-  }
+  const bool told = record.evidence.memory == "client" || engine >= client / 2;
+  warn(record.evidence, "memory",
+       told ? ""
+            : concat("the engine told of ", engine, " bytes of KV at most, while the requests in ",
+                     "flight had ", client,
+                     ": its figures are not believed; is --bytes-per-token right?"));
   record.profile.queue_length = queue;
   use.peak = std::max(engine, client);
   return use;

@@ -15,12 +15,9 @@ std::uint64_t seed_of(const LlmOptions& options, std::size_t probe) {
   return options.seed * 1000 + probe;
 }
 
-void note(Record& record, const std::string& text) {
-  auto& all = record.evidence.warnings;
-  if (std::find(all.begin(), all.end(), text) == all.end()) all.push_back(text);
-}
-
+// Nothing measured is nothing to keep: a file of an earlier run is worth more.
 Result<void> keep(Record& record, const Hooks& hooks) {
+  if (!record.evidence.measured()) return {};
   conclude(record);
   return hooks.save ? hooks.save(record) : Result<void>{};
 }
@@ -101,10 +98,10 @@ Result<void> profile_llm(Record& record, Probing& probing, const LlmOptions& opt
   AQUA_TRY(search_rates(*search, record, probing, options, hooks));
   if (search->none_holds() && !search->best()) return end(record, hooks, no_rate(record, options));
   if (!search->confirmed()) return end(record, hooks, unsure(*search));
-  if (search->at_top()) {
-    note(record, concat("the highest rate asked for, ", *search->best(),
-                        " requests/s, meets the SLA: more may; give a higher --to"));
-  }
+  warn(record.evidence, "range",
+       !search->at_top() ? ""
+                         : concat("the highest rate asked for, ", *search->best(),
+                                  " requests/s, meets the SLA: more may; give a higher --to"));
   conclude(record);
   for (const double factor : options.bursts) {
     if (record.profile.role == ProfileRole::producer || has_burst(record, factor)) continue;
@@ -134,9 +131,10 @@ Result<void> profile_batches(Record& record, Probing& probing, std::size_t most,
     record.profile.max_rps = search.throughput();
     AQUA_TRY(keep(record, hooks));
   }
-  if (!search.saturated()) {
-    note(record, concat("the largest batch asked for, ", search.best(), ", did not saturate it"));
-  }
+  warn(record.evidence, "range",
+       search.saturated()
+           ? ""
+           : concat("the largest batch asked for, ", search.best(), ", did not saturate it"));
   record.profile.complete = true;
   return keep(record, hooks);
 }

@@ -19,7 +19,7 @@ struct LlmOptions {
 };
 
 struct Hooks {
-  // The record has changed: keep it.
+  // The record has changed: keep it. Not called while nothing has been measured.
   std::function<Result<void>(const Record&)> save{};
   // What is done now, steps done, steps at most.
   std::function<void(const std::string&, std::size_t, std::size_t)> progress{};

@@ -59,14 +59,22 @@ struct Evidence {
   std::vector<Batch> batches{};
   double prefix_swap_bytes = 0;
   double long_prompt_swap_bytes = 0;
-  std::vector<std::string> warnings{};
-  std::string reason{};  // why it ended before its time; empty: it did not
+  std::map<std::string, std::string> warnings{};  // by what they are about
+  std::string reason{};                           // why it ended before its time; empty: it did not
+
+  // Anything at all.
+  [[nodiscard]] bool measured() const {
+    return !probes.empty() || !bursts.empty() || !batches.empty();
+  }
 };
 
 struct Record {
   Profile profile{};
   Evidence evidence{};
 };
+
+// In place of what it said of this before; of an empty text nothing is left.
+void warn(Evidence& evidence, const std::string& about, std::string text);
 
 [[nodiscard]] std::string render_record(const Record& record);
 // invalid_argument names the field.
