@@ -71,10 +71,10 @@ class Borrower {
     if (commands_.ended() && !finished_) throw Failure("whoever started this has gone");
   }
 
-  // As many at once as fill nine tenths of all the memory that there is.
+  // As many at once as fill seven tenths of all the memory that there is.
   void submit() {
     constexpr double kMeanTokens = kShape.prompt.mean + kShape.output.mean;
-    const double tokens = 0.9 * CacheShape::kTokensPerBlock * (cache_blocks_ + swap_blocks_);
+    const double tokens = 0.7 * CacheShape::kTokensPerBlock * (cache_blocks_ + swap_blocks_);
     const auto wanted = static_cast<std::uint64_t>(tokens / kMeanTokens);
     while (submitted_ - engine_.stats().done < wanted) {
       const Request& request = trace_[submitted_ % trace_.size()];

@@ -17,11 +17,11 @@ import json
 import os
 import pathlib
 import random
-import shlex
 import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 SPEED = 20  # the simulated engines' clock; rates and limits below are theirs
@@ -40,8 +40,16 @@ SERVERS = ("left", "right")
 SLA = "60,20"
 
 
+START = time.monotonic()
+
+
 class Failure(Exception):
     pass
+
+
+def show(*words):
+    """What is done now, and when since the start."""
+    print(f"[{time.monotonic() - START:5.1f} s]", *words, flush=True)
 
 
 class Child:
@@ -90,7 +98,7 @@ class Play:
 
     def run(self, *command):
         words = [str(word) for word in command]
-        print("$", shlex.join(["aqua"] + words).replace(str(self.at) + "/", ""), flush=True)
+        show("aqua", *words)
         done = subprocess.run([str(self.aqua), *words], stdout=subprocess.PIPE, text=True, check=False)
         if done.returncode != 0:
             raise Failure(f"aqua {words[0]}: exit status {done.returncode}")
@@ -114,7 +122,7 @@ class Play:
             words = ["profile", "--url", url, *told, "--model", model, "--json", self.at / f"{model}.json",
                      "--trace", self.at / "lengths.csv", "--from", least, "--to", most, "--step", 0.5, "--sla", SLA,
                      "--requests", self.requests, "--burst-seconds", 10, "--threshold-gb", 0.1, "--no-progress"]
-            print("$", shlex.join(["aqua", *map(str, words)]).replace(str(self.at) + "/", ""), flush=True)
+            show("aqua", *words)
             running.append((server, self.start(f"aqua profile of {model}", self.aqua, *words)))
         for server, profiler in running:
             print(profiler.process.stdout.read(), end="", flush=True)
@@ -146,6 +154,7 @@ class Play:
         engines = {}
         for server in SERVERS:
             (self.at / server).mkdir(mode=0o700)
+            show("aqua-coordinator", "--listen", self.address(server), "--data", self.at / server / "data")
             coordinator = self.start(f"coordinator of {server}", self.coordinator, "--listen", self.address(server),
                                      "--data", self.at / server / "data", "--log-level", "error")
             while "listening on" not in coordinator.line():
@@ -156,6 +165,7 @@ class Play:
                 "--profile", self.at / f"{name.rpartition('-')[0]}.json", "--directory", self.at / server)
         for engine in engines.values():
             engine.await_word("ready")
+        show(len(engines), "engines have joined")
         return engines
 
     # --- 4, 5: pairs, and what came of them ----------------------------------------------------
@@ -211,14 +221,17 @@ def play(options, directory, children):
         engine.tell("go")
     for pair in pairs:
         engines[pair["consumer"]].await_word("borrowing")
+    show("every borrower has bytes that came back from a lender")
     loans = it.loans()
-    borrowers_first = sorted(engines, key=lambda name: name not in loans)
     finals = {}
-    for name in borrowers_first:  # what they hold is the lenders'
-        engines[name].tell("finish")
-        finals[name] = engines[name].await_word("final")
-        if engines[name].process.wait() != 0:
-            raise Failure(f"{name}: exit status {engines[name].process.returncode}")
+    for role in (set(loans), set(engines) - set(loans)):  # borrowers first: what they hold is the lenders'
+        for name in role:
+            engines[name].tell("finish")
+        for name in role:
+            finals[name] = engines[name].await_word("final")
+            if engines[name].process.wait() != 0:
+                raise Failure(f"{name}: exit status {engines[name].process.returncode}")
+    show("every engine has finished")
     mib = 1 << 20
     print(f"\n{'borrower':<12}{'paired with':<14}{'borrows MiB from it':>20}{'came back and checked MiB':>28}")
     for pair in pairs:
