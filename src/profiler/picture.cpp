@@ -72,8 +72,8 @@ std::string render_page(const Record& record, const Sla& sla) {
   std::ostringstream out;
   out << "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
          "content=\"width=device-width\"><title>aqua profile</title><style>"
-      << sim::page_style() << "</style></head><body>\n<h1>" << escape_html(evidence.model)
-      << ": " << to_string(profile.role) << "</h1>\n<p>" << profile.max_rps
+      << sim::page_style() << "</style></head><body>\n<h1>" << escape_html(evidence.model) << ": "
+      << to_string(profile.role) << "</h1>\n<p>" << profile.max_rps
       << (evidence.batches.empty() ? " requests/s; " : " items/s; ")
       << gigabytes(profile.free_bytes) << " of " << gigabytes(profile.kv_bytes) << " GB free, "
       << gigabytes(profile.swap_bytes) << " GB of swap space wanted"
