@@ -53,7 +53,8 @@ struct Taken {
 };
 
 CostFit fit_iterations(const Recording& recording, Taken taken) {
-  constexpr double hardly = 1e-4;  // of the weight that an iteration has
+  constexpr double hardly = 1e-4;    // of the weight that an iteration has
+  constexpr double shortest = 1e-6;  // that a clock tells: what is shorter weighs no more
   CostFit fit{.points = points_up_to(recording.scheduler.budget_tokens)};
   const std::size_t points = fit.points.size(), unknowns = points + 3;
   LeastSquares equations(unknowns);
@@ -62,9 +63,10 @@ CostFit fit_iterations(const Recording& recording, Taken taken) {
   for (std::size_t i = taken.first; i < recording.iterations.size(); i += taken.step) {
     const RecordedIteration& one = recording.iterations[i];
     if (one.seconds <= 0) continue;
+    const double seconds = std::max(one.seconds, shortest);
     std::vector<double> row = shares(fit.points, one.tokens);
     row.insert(row.end(), {one.rows, one.kv_tokens, one.pairs});
-    const double weight = 1 / (one.seconds * one.seconds);
+    const double weight = 1 / (seconds * seconds);
     equations.add(row, one.seconds, weight);
     weights += weight;
     count += 1;
@@ -113,6 +115,8 @@ Result<CostFitReport> fit_costs(const Recording& recording) {
   CostFitReport report{.fit = fit_iterations(recording, {})};
   report.fit.out = fit_copies(recording.copies, true);
   report.fit.in = fit_copies(recording.copies, false);
+  for (const RecordedCopy& copy : recording.copies)
+    (copy.out ? report.copies_out : report.copies_in) += 1;
   const CostFit half = fit_iterations(recording, {.first = 0, .step = 2});
   report.fitted = (count + 1) / 2;
   std::vector<double> errors;
