@@ -123,6 +123,15 @@ TEST(CostFit, SaysHowFarItIsOffOnIterationsThatItWasNotFittedTo) {
   EXPECT_EQ(fit_costs(few).error().code, Code::failed_precondition);
 }
 
+// An engine that is held up now and then is as slow as it is in the mean.
+TEST(CostFit, NoiseDoesNotMakeItTooLow) {
+  Recording noisy = recording("cfs", 1, 1, truth());
+  noisy.iterations = iterations(6000, 0.6);
+  const CostFitReport report = must(fit_costs(noisy));
+  EXPECT_GT(report.mean_error, 0.2);
+  EXPECT_LT(std::abs(report.sum_error), 0.03);
+}
+
 TEST(CostFit, StaysFiniteWhateverTheClockSaid) {
   Recording made = recording("cfs", 1, 1, truth());
   for (std::size_t i = 0; i < made.iterations.size(); i += 3) {
