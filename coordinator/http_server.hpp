@@ -42,7 +42,7 @@ struct HttpOptions {
 class HttpServer final : private httplib::Server {
  public:
   // Borrows the gate and the observer.
-  HttpServer(HttpOptions options, Gate& gate, HttpObserver& observer, const Epoch& epoch);
+  HttpServer(const HttpOptions& options, Gate& gate, HttpObserver& observer, const Epoch& epoch);
   ~HttpServer() override;  // stop()
 
   // Serves connections of `listener`, a listening non-blocking socket, until stop().

@@ -60,7 +60,13 @@ Result<void> Runtime::Impl::open_coordinator() {
         runtime::Borrower::Parts{*importer_, *peer_, *table_, *migrator_, options_.callbacks},
         runtime::BorrowerOptions{options_.max_peer_bytes, host_->bytes()});
   }
-  if (options_.coordinator == "none") return {};
+  if (options_.coordinator == "none") {
+    if (options_.max_peer_bytes > 0) {
+      log(LogLevel::warning, concat("max_peer_bytes ", options_.max_peer_bytes,
+                                    ", but nothing is borrowed: ", runtime::kNoCoordinator));
+    }
+    return {};
+  }
   const auto shared = device::probe_sharing(*device_);
   if (!shared.ok() && shared.error().code != Code::resource_exhausted) {
     // A side that cannot share must not be paired with anybody; the host tier still serves.

@@ -35,7 +35,7 @@ class EngineBlocks {
     for (std::size_t p = 0; p < planes; ++p) {
       spec.planes.push_back(memory_.data() + p * block_count * plane_bytes);
     }
-    layout_ = std::make_unique<Layout>(std::move(*Layout::make(spec)));
+    layout_ = std::make_unique<Layout>(*Layout::make(spec));
   }
   ~EngineBlocks() { EXPECT_TRUE(emulated::destroy_stream(runtime_, stream_).ok()); }
   EngineBlocks(const EngineBlocks&) = delete;

@@ -41,9 +41,9 @@ class PrefixAtAPeer : public test::RuntimeFixture {
     EXPECT_EQ(lender_->status().lent_bytes, 0U);
   }
   void open_cache(std::size_t capacity) {
-    cache_ = std::move(*PrefixCache::create(
+    cache_ = *PrefixCache::create(
         *borrower_, engine_->layout(),
-        {.index = {.block_tokens = 8, .capacity_blocks = capacity}, .engine_block_tokens = 4}));
+        {.index = {.block_tokens = 8, .capacity_blocks = capacity}, .engine_block_tokens = 4});
   }
   // The KV that `seed` says, of prompt `number` of a tenant.
   void store(unsigned seed, unsigned number, const char* tenant = "tenant") {
