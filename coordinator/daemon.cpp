@@ -20,9 +20,10 @@ namespace {
 // Watches hold a thread each; this many are left for everything else.
 constexpr std::size_t kThreadsBesideWatches = 128;
 
-HttpOptions http_options(const Options& options, const Doorkeeper& door) {
+HttpOptions http_options(const Options& options, const Doorkeeper& door, const TlsIdentity* tls) {
   HttpOptions http;
   if (options.listen.is_unix()) http.door = &door;
+  http.tls = tls;
   http.max_connections = options.max_connections;
   http.max_threads = options.max_watches + kThreadsBesideWatches;
   http.stop_patience = options.drain_timeout;
@@ -50,7 +51,8 @@ Result<void> check_listen(const Options& options) {
 }  // namespace
 
 Daemon::Daemon(const Options& options, DataDir data, const Host& host, std::unique_ptr<Store> store,
-               ledger::Ledger ledger, std::function<void(const Error&)> on_fatal)
+               ledger::Ledger ledger, std::unique_ptr<TlsIdentity> tls,
+               std::function<void(const Error&)> on_fatal)
     : data_(std::move(data)),
       metrics_(AQUA_VERSION),
       journal_(metrics_),
@@ -62,6 +64,7 @@ Daemon::Daemon(const Options& options, DataDir data, const Host& host, std::uniq
                 .on_fatal = std::move(on_fatal)}),
       tokens_(options.tokens),
       door_(options.peers),
+      tls_(std::move(tls)),
       api_{.service = service_,
            .sessions = sessions_,
            .journal = journal_,
@@ -72,7 +75,7 @@ Daemon::Daemon(const Options& options, DataDir data, const Host& host, std::uniq
            .lifeline = options.lifeline,
            .leases_survive = options.leases_survive},
       gate_(router_, sessions_, tokens_, options.gate),
-      http_(http_options(options, door_), gate_, observer_, service_.epoch()) {
+      http_(http_options(options, door_, tls_.get()), gate_, observer_, service_.epoch()) {
   install_api(router_, api_);
 }
 
@@ -80,12 +83,17 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const Options& options,
                                               std::function<void(const Error&)> on_fatal) {
   (void)spdlog::default_logger();  // made before there are threads that log
   AQUA_TRY(check_listen(options));
+  std::unique_ptr<TlsIdentity> tls;
+  if (options.tls.given()) {
+    AQUA_ASSIGN(tls, TlsIdentity::load(options.tls));
+  }
   AQUA_ASSIGN(DataDir data, DataDir::open(options.data));
   const Host host = this_host();
   AQUA_ASSIGN(std::unique_ptr<Store> store, open_store(options, data, host));
   AQUA_ASSIGN(Revival revival, revive(*store, host, options.limits, LedgerService::now()));
   std::unique_ptr<Daemon> daemon(new Daemon(options, std::move(data), host, std::move(store),
-                                            std::move(revival.ledger), std::move(on_fatal)));
+                                            std::move(revival.ledger), std::move(tls),
+                                            std::move(on_fatal)));
   const SocketAccess access{options.socket_mode, options.peers.group};
   AQUA_ASSIGN(UniqueFd lifeline, listen_lifeline(options.lifeline, access));
   LifelineOptions lifeline_options;
@@ -103,6 +111,9 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const Options& options,
 
 void Daemon::reload(const Options& options) {
   door_.change(options.peers);
+  if (tls_ == nullptr) return;
+  if (auto read = tls_->reload(); !read.ok())
+    spdlog::error("reload: the certificate in use stays: {}", read.error().message);
 }
 
 Daemon::~Daemon() {

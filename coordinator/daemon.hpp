@@ -20,6 +20,7 @@
 #include "coordinator/router.hpp"
 #include "coordinator/sessions.hpp"
 #include "coordinator/store/store.hpp"
+#include "coordinator/tls_identity.hpp"
 #include "coordinator/tokens.hpp"
 #include "wire/address.hpp"
 
@@ -37,14 +38,15 @@ class Daemon {
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
 
-  // Takes over the options that OptionSpec::reloads names.
+  // Takes over the options that OptionSpec::reloads names, and reads certificate and key again.
   void reload(const Options& options);
 
   [[nodiscard]] const wire::Address& address() const noexcept { return address_; }
 
  private:
   Daemon(const Options& options, DataDir data, const Host& host, std::unique_ptr<Store> store,
-         ledger::Ledger ledger, std::function<void(const Error&)> on_fatal);
+         ledger::Ledger ledger, std::unique_ptr<TlsIdentity> tls,
+         std::function<void(const Error&)> on_fatal);
 
   DataDir data_;
   wire::Address address_;
@@ -56,6 +58,7 @@ class Daemon {
   Sessions sessions_;
   TokenBook tokens_;
   Doorkeeper door_;
+  std::unique_ptr<TlsIdentity> tls_;  // nullptr: none
   Api api_;
   Router router_;
   Gate gate_;

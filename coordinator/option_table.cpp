@@ -18,7 +18,8 @@ using Kind = OptionKind;
 
 constexpr OptionSpec kTable[] = {
     {"listen", Kind::text, "unix:PATH|HOST:PORT",
-     "where HTTP is served; HOST must be loopback (default: unix:<data>/coordinator.sock)"},
+     "where HTTP is served; without TLS HOST must be loopback (default: "
+     "unix:<data>/coordinator.sock)"},
     {"data", Kind::text, "DIR",
      "locked data directory, created where missing (default: $XDG_RUNTIME_DIR/aqua, else "
      "/tmp/aqua-UID)"},
@@ -40,6 +41,9 @@ constexpr OptionSpec kTable[] = {
      true},
     {"tokens", Kind::text, "FILE",
      "bearer tokens, hashed (default: <data>/tokens); made by aqua-coordinator token issue"},
+    {"tls-cert", Kind::text, "FILE",
+     "TLS on TCP: the certificate and those that lead to its authority, PEM; read again by SIGHUP"},
+    {"tls-key", Kind::text, "FILE", "its key, PEM, mode 600; read again by SIGHUP"},
     {"behind-proxy", Kind::flag, "", "a proxy stands between TCP and this daemon"},
     {"max-watches", Kind::number, "N", "long polls at one time; more get 503 (512)"},
     {"max-rate", Kind::number, "N", "requests a second of one caller; more get 429 (5000)"},
@@ -160,10 +164,12 @@ Result<void> set_option(Options& options, std::string_view name, std::string_vie
   if (name == "data") return set_path(options.data, value, "a directory");
   if (name == "lifeline") return set_path(options.lifeline, value, "a path");
   if (name == "tokens") return set_path(options.tokens, value, "a file");
+  if (name == "tls-cert") return set_path(options.tls.certificate, value, "a file");
+  if (name == "tls-key") return set_path(options.tls.key, value, "a file");
   AQUA_ASSIGN(const bool is_limit, set_limit(options, name, value));
   if (is_limit) return {};
   if (name == "listen") {
-    AQUA_ASSIGN(options.listen, wire::parse_address(value));
+    AQUA_ASSIGN(options.listen, wire::parse_address(value, wire::Hosts::any));
   } else if (name == "store") {
     AQUA_ASSIGN(options.durable, either(value, "sqlite", "memory"));
   } else if (name == "leases-survive") {

@@ -148,6 +148,19 @@ Result<void> fill_in_paths(Options& options) {
   return {};
 }
 
+// What goes over a network is encrypted; a certificate that would not be shown is a mistake.
+Result<void> check_tls(const Options& options) {
+  const auto mistake = [](std::string_view text) {
+    return Error{Code::invalid_argument, std::string(text)};
+  };
+  if (options.tls.certificate.empty() != options.tls.key.empty())
+    return mistake("--tls-cert and --tls-key go together: give both");
+  if (options.tls.given() && options.listen.is_unix())
+    return mistake("--tls-cert: TLS is for TCP: --listen HOST:PORT");
+  if (!options.tls.given()) AQUA_TRY(wire::parse_address(to_string(options.listen)));
+  return {};
+}
+
 }  // namespace
 
 Result<Options> parse_options(std::span<const char* const> arguments) {
@@ -160,6 +173,7 @@ Result<Options> parse_options(std::span<const char* const> arguments) {
   options.config = line.config.empty() ? environment("AQUA_COORDINATOR_CONFIG") : line.config;
   AQUA_TRY(take_all(options, line));
   AQUA_TRY(fill_in_paths(options));
+  AQUA_TRY(check_tls(options));
   return options;
 }
 

@@ -16,6 +16,7 @@
 #include "coordinator/ledger_service.hpp"
 #include "coordinator/log.hpp"
 #include "coordinator/peer.hpp"
+#include "coordinator/tls_identity.hpp"
 #include "ledger/ledger.hpp"
 #include "wire/address.hpp"
 
@@ -32,6 +33,7 @@ struct Options {
   mode_t socket_mode = 0600;             // of both sockets
   PeerPolicy peers;                      // may connect, besides root and our own user
   std::string tokens;                    // file of bearer tokens; default: <data>/tokens
+  TlsFiles tls;                          // of TLS over TCP; none: plain
   bool behind_proxy = false;             // a proxy reads what comes over TCP before we do
   GateLimits gate;                       // of requests and callers
   std::size_t max_connections = 10'000;  // that have not sent a request's head yet
