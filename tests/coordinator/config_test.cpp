@@ -59,6 +59,8 @@ socket-mode = "660"
 socket-group = "4711"
 allow-uid = [1000, 1001]
 tokens = "/t"
+tls-cert = "/c"
+tls-key = "/k"
 behind-proxy = true
 max-rate = 11
 max-concurrent = 12
@@ -84,6 +86,8 @@ log-level = "debug"
   EXPECT_EQ(options->peers.allowed_uids, (std::set<std::uint32_t>{1000, 1001}));
   EXPECT_EQ(options->peers.group, 4711U);
   EXPECT_EQ(options->tokens, "/t");
+  EXPECT_EQ(options->tls.certificate, "/c");
+  EXPECT_EQ(options->tls.key, "/k");
   EXPECT_TRUE(options->behind_proxy);
   EXPECT_EQ(options->gate.quota.rate, 11U);
   EXPECT_EQ(options->gate.quota.concurrent, 12U);
