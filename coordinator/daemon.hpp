@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "aqua/result.hpp"
@@ -42,14 +43,20 @@ class Daemon {
   void reload(const Options& options);
 
   [[nodiscard]] const wire::Address& address() const noexcept { return address_; }
+  // Where TLS is spoken; nullopt: nowhere.
+  [[nodiscard]] const std::optional<wire::Address>& tls_address() const noexcept {
+    return tls_address_;
+  }
 
  private:
+  [[nodiscard]] Result<void> listen(const Options& options);
   Daemon(const Options& options, DataDir data, const Host& host, std::unique_ptr<Store> store,
          ledger::Ledger ledger, std::unique_ptr<TlsIdentity> tls,
          std::function<void(const Error&)> on_fatal);
 
   DataDir data_;
   wire::Address address_;
+  std::optional<wire::Address> tls_address_;
   Metrics metrics_;
   Journal journal_;
   HttpObserver observer_;
@@ -63,6 +70,7 @@ class Daemon {
   Router router_;
   Gate gate_;
   HttpServer http_;
+  std::unique_ptr<HttpServer> https_;  // where there is a tls_
   std::unique_ptr<LifelineServer> lifeline_;
 };
 

@@ -32,7 +32,7 @@ namespace aqua::coordinator {
 
 struct HttpOptions {
   const Doorkeeper* door = nullptr;                // of a Unix socket, whose peers the kernel knows
-  const TlsIdentity* tls = nullptr;                // of TLS over TCP; else plain
+  const TlsIdentity* tls = nullptr;                // shown over TLS; nullptr: plain
   std::size_t max_threads = 640;                   // requests served at one time, watches included
   std::size_t max_waiting = 1024;                  // heads that wait beyond those; more are closed
   std::size_t max_connections = 10'000;            // that have not said all of their head

@@ -18,8 +18,7 @@ using Kind = OptionKind;
 
 constexpr OptionSpec kTable[] = {
     {"listen", Kind::text, "unix:PATH|HOST:PORT",
-     "where HTTP is served; without TLS HOST must be loopback (default: "
-     "unix:<data>/coordinator.sock)"},
+     "where HTTP is served; HOST must be loopback (default: unix:<data>/coordinator.sock)"},
     {"data", Kind::text, "DIR",
      "locked data directory, created where missing (default: $XDG_RUNTIME_DIR/aqua, else "
      "/tmp/aqua-UID)"},
@@ -41,9 +40,11 @@ constexpr OptionSpec kTable[] = {
      true},
     {"tokens", Kind::text, "FILE",
      "bearer tokens, hashed (default: <data>/tokens); made by aqua-coordinator token issue"},
+    {"tls-listen", Kind::text, "HOST:PORT",
+     "where HTTP is served over TLS as well; HOST in numbers (default: nowhere)"},
     {"tls-cert", Kind::text, "FILE",
-     "TLS on TCP: the certificate and those that lead to its authority, PEM; read again by SIGHUP"},
-    {"tls-key", Kind::text, "FILE", "its key, PEM, mode 600; read again by SIGHUP"},
+     "its certificate and those that lead to the authority, PEM; read again by SIGHUP"},
+    {"tls-key", Kind::text, "FILE", "the certificate's key, PEM, mode 600; read again by SIGHUP"},
     {"behind-proxy", Kind::flag, "", "a proxy stands between TCP and this daemon"},
     {"max-watches", Kind::number, "N", "long polls at one time; more get 503 (512)"},
     {"max-rate", Kind::number, "N", "requests a second of one caller; more get 429 (5000)"},
@@ -169,7 +170,10 @@ Result<void> set_option(Options& options, std::string_view name, std::string_vie
   AQUA_ASSIGN(const bool is_limit, set_limit(options, name, value));
   if (is_limit) return {};
   if (name == "listen") {
-    AQUA_ASSIGN(options.listen, wire::parse_address(value, wire::Hosts::any));
+    AQUA_ASSIGN(options.listen, wire::parse_address(value));
+  } else if (name == "tls-listen") {
+    AQUA_ASSIGN(options.tls_listen, wire::parse_address(value, wire::Hosts::any));
+    if (options.tls_listen->is_unix()) return expected(value, "HOST:PORT");
   } else if (name == "store") {
     AQUA_ASSIGN(options.durable, either(value, "sqlite", "memory"));
   } else if (name == "leases-survive") {

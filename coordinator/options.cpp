@@ -148,17 +148,13 @@ Result<void> fill_in_paths(Options& options) {
   return {};
 }
 
-// What goes over a network is encrypted; a certificate that would not be shown is a mistake.
+// All of them or none: what was meant to be encrypted is, and a certificate is shown somewhere.
 Result<void> check_tls(const Options& options) {
-  const auto mistake = [](std::string_view text) {
-    return Error{Code::invalid_argument, std::string(text)};
-  };
-  if (options.tls.certificate.empty() != options.tls.key.empty())
-    return mistake("--tls-cert and --tls-key go together: give both");
-  if (options.tls.given() && options.listen.is_unix())
-    return mistake("--tls-cert: TLS is for TCP: --listen HOST:PORT");
-  if (!options.tls.given()) AQUA_TRY(wire::parse_address(to_string(options.listen)));
-  return {};
+  const bool listens = options.tls_listen.has_value();
+  const bool certified = !options.tls.certificate.empty();
+  if (listens == certified && certified == !options.tls.key.empty()) return {};
+  return Error{Code::invalid_argument,
+               "--tls-listen, --tls-cert and --tls-key go together: give all three or none"};
 }
 
 }  // namespace

@@ -18,8 +18,6 @@ namespace aqua::coordinator {
 struct TlsFiles {
   std::string certificate;  // PEM: the server's own, then those that lead to the authority's
   std::string key;          // PEM, without a passphrase, for its owner's eyes only
-
-  [[nodiscard]] bool given() const noexcept { return !certificate.empty(); }
 };
 
 class TlsIdentity {

@@ -7,10 +7,8 @@
 #include <fstream>
 #include <vector>
 
-#include "coordinator/certificate.hpp"
 #include "coordinator/ended_daemon.hpp"
-#include "coordinator/raw_http.hpp"
-#include "coordinator/tls_client.hpp"
+#include "coordinator/tls_daemon.hpp"
 #include "southbound/peers.hpp"
 
 namespace aqua::testing {
@@ -18,12 +16,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-struct TlsFilesOf : ::testing::Test {
-  void SetUp() override { make_certificate(certificate, key); }
-  [[nodiscard]] std::vector<std::string> arguments() const {
-    return {"--listen", "127.0.0.1:0", "--behind-proxy", "--tls-cert", certificate, "--tls-key",
-            key};
-  }
+struct TlsFilesOf : Certificate, ::testing::Test {
   // What a daemon with these files says, which does not start.
   [[nodiscard]] std::string complaint() const {
     std::vector<std::string> all = arguments();
@@ -33,9 +26,7 @@ struct TlsFilesOf : ::testing::Test {
     EXPECT_EQ(ended.output, "");
     return ended.errors;
   }
-  TempDir dir;
-  const std::string certificate = dir / "cert.pem";
-  const std::string key = dir / "key.pem";
+  const std::string& certificate = path;
 };
 
 TEST_F(TlsFilesOf, AKeyThatOthersMayReadIsRefused) {
@@ -62,9 +53,9 @@ TEST_F(TlsFilesOf, WhatIsMissingOrWrongIsNamed) {
 
 TEST_F(TlsFilesOf, AnExpiredCertificateIsTalkedAboutAndClientsRefuseIt) {
   make_certificate(certificate, key, -1);
-  const RawHttp http(arguments());
-  EXPECT_THAT(http.daemon.log(), HasSubstr("has expired"));
-  TlsClient tls(http.connect(), certificate);
+  const TlsDaemon https(arguments());
+  EXPECT_THAT(https.unix_socket.daemon.log(), HasSubstr("has expired"));
+  TlsClient tls(https.connect(), certificate);
   EXPECT_FALSE(tls.shake_hands());
   EXPECT_EQ(tls.verdict(), X509_V_ERR_CERT_HAS_EXPIRED);
 }
@@ -72,26 +63,28 @@ TEST_F(TlsFilesOf, AnExpiredCertificateIsTalkedAboutAndClientsRefuseIt) {
 TEST_F(TlsFilesOf, RenewedOnesAreTakenUpByAReloadAndWrongOnesAreNot) {
   const std::string former = dir / "former.pem";
   std::filesystem::copy(certificate, former);
-  RawHttp http(arguments());
+  TlsDaemon https(arguments());
   const auto trusted_by = [&](const std::string& file) {
-    return TlsClient(http.connect(), file).shake_hands();
+    return TlsClient(https.connect(), file).shake_hands();
   };
   EXPECT_TRUE(trusted_by(former));
   make_certificate(certificate, key);
   EXPECT_FALSE(trusted_by(certificate));
-  TlsClient waiting(http.connect(), former);  // lives through the change
+  TlsClient waiting(https.connect(), former);  // lives through the change
   ASSERT_TRUE(waiting.shake_hands());
-  http.daemon.process().signal(SIGHUP);
-  EXPECT_TRUE(eventually([&] { return http.daemon.log().find("reloaded") != std::string::npos; }));
+  https.unix_socket.daemon.process().signal(SIGHUP);
+  EXPECT_TRUE(eventually(
+      [&] { return https.unix_socket.daemon.log().find("reloaded") != std::string::npos; }));
   EXPECT_TRUE(trusted_by(certificate));
   EXPECT_FALSE(trusted_by(former));
   waiting.send("GET /healthz HTTP/1.1\r\n\r\n");
   EXPECT_THAT(waiting.receive(), HasSubstr("HTTP/1.1 200"));
 
   ASSERT_EQ(::chmod(key.c_str(), 0644), 0);
-  http.daemon.process().signal(SIGHUP);
-  EXPECT_TRUE(eventually(
-      [&] { return http.daemon.log().find("the certificate in use stays") != std::string::npos; }));
+  https.unix_socket.daemon.process().signal(SIGHUP);
+  EXPECT_TRUE(eventually([&] {
+    return https.unix_socket.daemon.log().find("the certificate in use stays") != std::string::npos;
+  }));
   EXPECT_TRUE(trusted_by(certificate));
 }
 
