@@ -21,8 +21,8 @@ using namespace aqua::policy;
 class Load {
  public:
   Load(const std::string& policy, std::uint32_t sequences)
-      : scheduler_(std::move(*make_scheduler(
-            policy, {.budget_tokens = 512, .slice_iterations = 16, .device_blocks = 2048}))) {
+      : scheduler_(*make_scheduler(
+            policy, {.budget_tokens = 512, .slice_iterations = 16, .device_blocks = 2048})) {
     for (std::uint32_t i = 0; i < sequences; ++i) arrive();
   }
 

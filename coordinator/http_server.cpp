@@ -113,8 +113,9 @@ Refusal refuse(int status, std::string message) {
 
 }  // namespace
 
-HttpServer::HttpServer(HttpOptions options, Gate& gate, HttpObserver& observer, const Epoch& epoch)
-    : options_(std::move(options)), gate_(gate), observer_(observer), epoch_(epoch) {
+HttpServer::HttpServer(const HttpOptions& options, Gate& gate, HttpObserver& observer,
+                       const Epoch& epoch)
+    : options_(options), gate_(gate), observer_(observer), epoch_(epoch) {
   // Before the library would look for a handler or read a body.
   set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
     handle(request, response);

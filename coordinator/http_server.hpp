@@ -44,7 +44,7 @@ struct HttpOptions {
 class HttpServer final : private httplib::Server {
  public:
   // Borrows the gate, the observer, and what the options point to.
-  HttpServer(HttpOptions options, Gate& gate, HttpObserver& observer, const Epoch& epoch);
+  HttpServer(const HttpOptions& options, Gate& gate, HttpObserver& observer, const Epoch& epoch);
   ~HttpServer() override;  // stop()
 
   // Serves connections of `listener`, a listening non-blocking socket, until stop().

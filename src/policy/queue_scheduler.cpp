@@ -80,7 +80,8 @@ void QueueScheduler::admit(AdmissionOrder& order, Room& room) {
 
 // While all that happens is decodes taking free blocks: until the free ones do not suffice.
 std::uint32_t QueueScheduler::iterations_without_change(const Room& room) {
-  if (!batch().prefills.empty() || decode_slots().empty() || room.pressed) return 1;
+  const std::size_t count = decode_slots().size();
+  if (!batch().prefills.empty() || count == 0 || room.pressed) return 1;
   slack_.clear();
   std::uint32_t longest = UINT32_MAX;
   for (const Slot slot : decode_slots()) {
@@ -90,7 +91,6 @@ std::uint32_t QueueScheduler::iterations_without_change(const Room& room) {
     longest = std::min(longest, static_cast<std::uint32_t>(most - s.known()) + 1);
   }
   const auto free = static_cast<std::size_t>(std::max<std::int64_t>(0, free_blocks()));
-  const std::size_t count = slack_.size();
   if (free >= count) {
     const std::size_t blocks_each = free / count;
     return static_cast<std::uint32_t>(

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "base/concat.hpp"
+#include "base/escape_html.hpp"
 
 namespace aqua::sim {
 namespace {
@@ -57,12 +58,15 @@ Frame frame_of(const Plot& plot) {
 
 void axes(std::ostringstream& out, const Frame& frame, const Plot& plot) {
   const double y_step = tick_step(frame.y_max), x_step = tick_step(frame.x_max - frame.x_min);
-  for (double y = 0; y <= frame.y_max; y += y_step) {
+  for (int i = 0; i * y_step <= frame.y_max; ++i) {
+    const double y = i * y_step;
     out << "<line class=\"grid\" x1=\"" << kLeft << "\" x2=\"" << kWidth - kRight << "\" y1=\""
         << frame.y(y) << "\" y2=\"" << frame.y(y) << "\"/><text x=\"" << kLeft - 6 << "\" y=\""
         << frame.y(y) + 4 << "\" text-anchor=\"end\">" << concat(y) << "</text>";
   }
-  for (double x = std::ceil(frame.x_min / x_step) * x_step; x <= frame.x_max; x += x_step) {
+  const double x_first = std::ceil(frame.x_min / x_step) * x_step;
+  for (int i = 0; x_first + i * x_step <= frame.x_max; ++i) {
+    const double x = x_first + i * x_step;
     out << "<text x=\"" << frame.x(x) << "\" y=\"" << kHeight - kBottom + 18
         << "\" text-anchor=\"middle\">" << concat(x) << "</text>";
   }
@@ -95,29 +99,6 @@ std::string_view page_style() {
 
 std::string series_colour(std::size_t index) {
   return concat("var(--c", index % 8, ")");
-}
-
-std::string escape_html(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '&':
-        out += "&amp;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
 }
 
 double tick_step(double range) {

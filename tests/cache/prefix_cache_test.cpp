@@ -27,7 +27,7 @@ class PrefixCacheTest : public ::testing::Test {
                                   .emulated = {.total_bytes = std::size_t{64} << 20}});
     ASSERT_TRUE(runtime.ok()) << runtime.error().message;
     runtime_ = std::move(*runtime);
-    memory_ = std::move(*emulated::allocate(*runtime_, 4 * engine_blocks * plane_block));
+    memory_ = *emulated::allocate(*runtime_, 4 * engine_blocks * plane_block);
     stream_ = *emulated::create_stream(*runtime_);
     LayoutSpec spec{.layers = 2,
                     .planes_per_layer = 2,
@@ -37,7 +37,7 @@ class PrefixCacheTest : public ::testing::Test {
     for (std::size_t p = 0; p < 4; ++p) {
       spec.planes.push_back(memory_.data() + p * engine_blocks * plane_block);
     }
-    layout_ = std::make_unique<Layout>(std::move(*Layout::make(spec)));
+    layout_ = std::make_unique<Layout>(*Layout::make(spec));
   }
   void TearDown() override {
     cache_.reset();

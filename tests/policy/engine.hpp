@@ -31,7 +31,7 @@ struct EngineSequence {
 class Engine {
  public:
   Engine(std::string_view policy, const SchedulerOptions& options)
-      : Engine(std::move(*make_scheduler(policy, options)), options) {}
+      : Engine(*make_scheduler(policy, options), options) {}
   Engine(std::unique_ptr<Scheduler> scheduler, const SchedulerOptions& options)
       : options_(options), scheduler_(std::move(scheduler)) {}
 

@@ -43,7 +43,7 @@ struct Savings {
 // Each prompt looks itself up, then is put in.
 inline Savings replay(const std::vector<TracePrompt>& prompts, const PrefixOptions& options) {
   Savings sum;
-  PrefixIndex index = std::move(*PrefixIndex::create(options));
+  PrefixIndex index = *PrefixIndex::create(options);
   for (const TracePrompt& prompt : prompts) {
     const PrefixMatch hit = index.acquire(prompt.prefix());
     sum.blocks += prompt.chain.size();

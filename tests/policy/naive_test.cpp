@@ -46,8 +46,8 @@ void play(const Case& what, std::uint64_t seed, Seen& seen) {
                            .preempt_by = what.preempt_by,
                            .recompute_seconds_per_token = 1,
                            .swap_seconds_per_block = 2.5};
-  auto twin = std::make_unique<Twin>(std::move(*make_scheduler(what.policy, options)),
-                                     naive_of(what.policy, options));
+  auto twin =
+      std::make_unique<Twin>(*make_scheduler(what.policy, options), naive_of(what.policy, options));
   Twin& both = *twin;
   Engine engine(std::move(twin), options);
   const std::uint32_t busy = 1 + up_to(4);  // arrivals: one in so many rounds

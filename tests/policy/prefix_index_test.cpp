@@ -20,12 +20,12 @@ std::vector<Token> tokens(std::size_t count, Token first = 0) {
 }
 
 PrefixIndex make(std::size_t capacity, Eviction eviction = Eviction::lru) {
-  return std::move(*PrefixIndex::create({.block_tokens = 4,
-                                         .capacity_blocks = capacity,
-                                         .eviction = eviction,
-                                         .costs = {.compute_per_token = 1,
-                                                   .attention_per_token_pair = 0.01,
-                                                   .fetch_per_block = {0, 0.5, 1}}}));
+  return *PrefixIndex::create({.block_tokens = 4,
+                               .capacity_blocks = capacity,
+                               .eviction = eviction,
+                               .costs = {.compute_per_token = 1,
+                                         .attention_per_token_pair = 0.01,
+                                         .fetch_per_block = {0, 0.5, 1}}});
 }
 
 TEST(BlockHash, EqualPrefixesHaveEqualHashesAndNothingElseHas) {
@@ -160,8 +160,9 @@ TEST(PrefixIndex, LruIsWhatANaiveModelSays) {
         if (!there.contains(ids[i]) && there.size() == 12) {
           int oldest = 0;
           for (const auto& [id, block] : there) {
-            const bool leaf = std::none_of(there.begin(), there.end(),
-                                           [&](const auto& b) { return b.second.parent == id; });
+            const bool leaf =
+                std::none_of(there.begin(), there.end(),
+                             [parent = id](const auto& b) { return b.second.parent == parent; });
             const bool mine = std::find(ids.begin(), ids.end(), id) != ids.end();
             if (leaf && !mine && (oldest == 0 || block.used < there.at(oldest).used)) oldest = id;
           }
