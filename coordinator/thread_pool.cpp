@@ -15,7 +15,7 @@ thread_local ThreadPool* pool_of_thread = nullptr;
 ThreadPool::Blocking::Blocking() : pool_(pool_of_thread) {
   if (pool_ == nullptr) return;
   MutexLock lock(pool_->mu_);
-  --pool_->working_;
+  pool_->came_on();
   pool_->staff();
 }
 
@@ -44,14 +44,24 @@ bool ThreadPool::run(std::function<void()> job) {
   return false;
 }
 
+void ThreadPool::came_on() {
+  --working_;
+  came_on_ = std::chrono::steady_clock::now();
+}
+
+std::size_t ThreadPool::room() const {
+  if (working_ < limits_.working) return limits_.working - working_;
+  const bool stuck = std::chrono::steady_clock::now() - came_on_ >= limits_.stuck;
+  return stuck || stopping_ ? limits_.threads : 0;
+}
+
 bool ThreadPool::may_work() const {
-  return !jobs_.empty() && (working_ < limits_.working || stopping_);
+  return !jobs_.empty() && room() > 0;
 }
 
 void ThreadPool::staff() {
   if (!may_work()) return;
-  const std::size_t wanted =
-      std::min(jobs_.size(), limits_.working - std::min(limits_.working, working_));
+  const std::size_t wanted = std::min(jobs_.size(), room());
   if (idle_ + starting_ < wanted && threads_ < limits_.threads && start_thread()) {
     ++threads_;
     ++starting_;
@@ -88,12 +98,13 @@ void ThreadPool::work() {
     if (!may_work()) break;
     std::function<void()> job = std::move(jobs_.front());
     jobs_.pop_front();
-    ++working_;
+    if (working_++ == 0) came_on_ = std::chrono::steady_clock::now();
+    staff();  // where many may work at once, each sees to the next
     mu_.unlock();
     job();
     job = nullptr;
     mu_.lock();
-    --working_;
+    came_on();
   }
   // The destructor may go on as soon as the lock is free; nothing of *this is touched after.
   --threads_;

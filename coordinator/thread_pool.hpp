@@ -1,7 +1,8 @@
 // ThreadPool works on a few jobs at one time, which is quickest, however many there are: a job
 // that waits for something else says so (Blocking), and meanwhile another one has its turn, on a
 // thread that is started where none is idle. Long polls may so hold hundreds of threads and still
-// starve nobody.
+// starve nobody. Nor does a job that is stuck without saying so (behind a lock whose owner waits
+// for a disk): while none of those at work comes on, newly arriving jobs have theirs beside them.
 //
 // Threads: every method may be called concurrently.
 #pragma once
@@ -20,6 +21,7 @@ struct PoolLimits {
   std::size_t working = 8;     // of these, worked on at one time
   std::size_t waiting = 1024;  // jobs that wait for a thread, beyond those that may have one
   std::chrono::milliseconds idle{10'000};  // after which an idle thread ends
+  std::chrono::milliseconds stuck{50};  // without a job's end or wait, after which `working` is off
 };
 
 class ThreadPool {
@@ -53,6 +55,10 @@ class ThreadPool {
   [[nodiscard]] bool start_thread();
   void work();
   [[nodiscard]] bool may_work() const AQUA_REQUIRES(mu_);
+  // How many may be worked on at this moment.
+  [[nodiscard]] std::size_t room() const AQUA_REQUIRES(mu_);
+  // One fewer is worked on.
+  void came_on() AQUA_REQUIRES(mu_);
   // Sees to it that somebody takes what may be worked on now.
   void staff() AQUA_REQUIRES(mu_);
 
@@ -66,6 +72,7 @@ class ThreadPool {
   std::size_t starting_ AQUA_GUARDED_BY(mu_) = 0;  // of these, not in work() yet
   std::size_t idle_ AQUA_GUARDED_BY(mu_) = 0;
   std::size_t working_ AQUA_GUARDED_BY(mu_) = 0;  // the others have a job that waits
+  std::chrono::steady_clock::time_point came_on_ AQUA_GUARDED_BY(mu_){};  // the last of them
   bool stopping_ AQUA_GUARDED_BY(mu_) = false;
 };
 

@@ -5,7 +5,8 @@
 namespace aqua::coordinator {
 namespace {
 
-constexpr int kRestartPages = 16'000;  // 64 MiB: commits wait for once, or the log grows for ever
+// Commits wait for once, or the log grows for ever.
+constexpr std::int64_t kRestart = std::int64_t{64} << 20;
 
 }  // namespace
 
@@ -21,12 +22,12 @@ Checkpointer::~Checkpointer() {
   thread_.join();
 }
 
-void Checkpointer::grown(int pages) {
+void Checkpointer::grown(std::int64_t bytes) {
   MutexLock lock(mu_);
-  if (pages < pages_) next_ = kPassivePages;  // the log has begun anew
-  pages_ = pages;
-  if (pages < next_) return;
-  next_ = pages + kPassivePages;
+  if (bytes < bytes_) next_ = kPassive;  // the log has begun anew
+  bytes_ = bytes;
+  if (bytes < next_) return;
+  next_ = bytes + kPassive;
   wanted_ = true;
   woken_.notify_one();
 }
@@ -41,7 +42,7 @@ void Checkpointer::run() {
     wanted_ = false;
     // Most of it beside the commits; what came meanwhile, only when there is far too much, in
     // their place. A log whose pages have all been copied starts anew with the next commit.
-    const bool much = pages_ >= kRestartPages;
+    const bool much = bytes_ >= kRestart;
     mu_.unlock();
     int code = sqlite3_wal_checkpoint_v2(connection_->raw(), nullptr, SQLITE_CHECKPOINT_PASSIVE,
                                          nullptr, nullptr);

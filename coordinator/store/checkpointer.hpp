@@ -4,6 +4,7 @@
 // Threads: grown() from the writer; one thread of its own with a connection of its own.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <thread>
 
@@ -20,19 +21,19 @@ class Checkpointer {
   Checkpointer(const Checkpointer&) = delete;
   Checkpointer& operator=(const Checkpointer&) = delete;
 
-  // The log has so many pages now.
-  void grown(int pages);
+  // The log has so many bytes now.
+  void grown(std::int64_t bytes);
 
  private:
-  static constexpr int kPassivePages = 1000;  // 4 MiB: copied while commits go on
+  static constexpr std::int64_t kPassive = std::int64_t{4} << 20;  // copied while commits go on
 
   void run();
 
   const std::unique_ptr<SqliteConnection> connection_;
   Mutex mu_;
   CondVar woken_;
-  int pages_ AQUA_GUARDED_BY(mu_) = 0;
-  int next_ AQUA_GUARDED_BY(mu_) = kPassivePages;
+  std::int64_t bytes_ AQUA_GUARDED_BY(mu_) = 0;
+  std::int64_t next_ AQUA_GUARDED_BY(mu_) = kPassive;
   bool wanted_ AQUA_GUARDED_BY(mu_) = false;
   bool stopping_ AQUA_GUARDED_BY(mu_) = false;
   std::thread thread_;

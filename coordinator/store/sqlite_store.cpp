@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <charconv>
+
 #include "base/concat.hpp"
 #include "base/errno_error.hpp"
 #include "base/try.hpp"
@@ -17,11 +19,6 @@ Result<void> check_pages(const SqliteConnection& connection) {
   AQUA_ASSIGN(const std::string verdict, connection.ask("PRAGMA quick_check(1)"));
   if (verdict == "ok") return {};
   return connection.error(concat("check (", verdict, ")"), SQLITE_CORRUPT);
-}
-
-int log_grown(void* checkpointer, sqlite3*, const char*, int pages) {
-  static_cast<Checkpointer*>(checkpointer)->grown(pages);
-  return SQLITE_OK;
 }
 
 }  // namespace
@@ -48,16 +45,24 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::open(const std::string& direct
   sqlite3_wal_checkpoint_v2(connection->raw(), nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr,
                             nullptr);
   std::unique_ptr<SqliteStore> store(new SqliteStore(std::move(host), std::move(connection)));
+  AQUA_ASSIGN(const std::string page, store->connection_->ask("PRAGMA page_size"));
+  (void)std::from_chars(page.data(), page.data() + page.size(), store->page_bytes_);
   AQUA_TRY(store->prepare());
   AQUA_TRY(store->open_log(directory));
   AQUA_ASSIGN(auto second, SqliteConnection::open(path));
   store->checkpointer_ = std::make_unique<Checkpointer>(std::move(second));
-  sqlite3_wal_hook(store->connection_->raw(), log_grown, store->checkpointer_.get());
+  sqlite3_wal_hook(store->connection_->raw(), log_grown, store.get());
   return store;
 }
 
 SqliteStore::SqliteStore(Host host, std::unique_ptr<SqliteConnection> connection)
     : host_(std::move(host)), connection_(std::move(connection)) {}
+
+int SqliteStore::log_grown(void* store, sqlite3*, const char*, int pages) {
+  const auto* self = static_cast<const SqliteStore*>(store);
+  self->checkpointer_->grown(pages * self->page_bytes_);
+  return SQLITE_OK;
+}
 
 // Closing the last connection moves the log into the file.
 SqliteStore::~SqliteStore() {

@@ -37,6 +37,8 @@ class SqliteStore final : public Store {
   };
   SqliteStore(Host host, std::unique_ptr<SqliteConnection> connection);
 
+  // SQLite's hook after each commit; `store` is this.
+  static int log_grown(void* store, sqlite3* connection, const char* database, int pages);
   [[nodiscard]] Result<void> prepare();
   [[nodiscard]] Result<void> open_log(const std::string& directory);
   [[nodiscard]] Result<void> load_into(Stored& stored);
@@ -50,6 +52,7 @@ class SqliteStore final : public Store {
 
   const Host host_;
   std::unique_ptr<SqliteConnection> connection_;
+  std::int64_t page_bytes_ = 4096;
   Statements statements_;  // goes before the connection
   std::unique_ptr<GroupSync> log_;
   std::unique_ptr<Checkpointer> checkpointer_;

@@ -3,6 +3,7 @@
 #include <map>
 #include <sstream>
 
+#include "base/escape_html.hpp"
 #include "place/report.hpp"
 
 namespace aqua::place {
@@ -12,29 +13,6 @@ constexpr int kBox = 92;
 constexpr int kGap = 8;
 constexpr int kLeft = 110;
 constexpr int kRow = 128;
-
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '&':
-        out += "&amp;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
 
 const char* colour_of(Bytes bytes) {
   return bytes > 0 ? "#b7e1b0" : bytes < 0 ? "#f2b8b0" : "#dddddd";
@@ -69,8 +47,8 @@ std::string render_svg(const Cluster& cluster, const Placement& placement) {
   for (std::size_t s = 0; s < cluster.servers().size(); ++s) {
     const Server& server = cluster.servers()[s];
     const int y = 60 + row[s] * kRow;
-    out << "<text x=\"10\" y=\"" << y + 24 << "\" font-weight=\"bold\">" << escaped(server.id)
-        << "</text>\n<text x=\"10\" y=\"" << y + 40 << "\">" << escaped(server.domain)
+    out << "<text x=\"10\" y=\"" << y + 24 << "\" font-weight=\"bold\">" << escape_html(server.id)
+        << "</text>\n<text x=\"10\" y=\"" << y + 40 << "\">" << escape_html(server.domain)
         << "</text>\n";
     for (int g = 0; g < server.gpus; ++g) {
       out << "<rect x=\"" << kLeft + g * (kBox + kGap) << "\" y=\"" << y << "\" width=\"" << kBox
@@ -88,8 +66,8 @@ std::string render_svg(const Cluster& cluster, const Placement& placement) {
       const std::string name = shard_name(cluster, ref);
       out << "<rect x=\"" << x << "\" y=\"" << y << "\" width=\"" << kBox
           << "\" height=\"48\" fill=\"" << colour_of(model.bytes) << "\" stroke=\"#444\"><title>"
-          << escaped(name) << "</title></rect>\n<text x=\"" << x + 4 << "\" y=\"" << y + 20 << "\">"
-          << escaped(name.size() > 14 ? name.substr(name.size() - 14) : name)
+          << escape_html(name) << "</title></rect>\n<text x=\"" << x + 4 << "\" y=\"" << y + 20
+          << "\">" << escape_html(name.size() > 14 ? name.substr(name.size() - 14) : name)
           << "</text>\n<text x=\"" << x + 4 << "\" y=\"" << y + 38 << "\">" << gib(model.bytes)
           << " GiB</text>\n";
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "base/escape_html.hpp"
 #include "sim/svg_plot.hpp"
 
 namespace aqua::profiler {
@@ -71,14 +72,14 @@ std::string render_page(const Record& record, const Sla& sla) {
   std::ostringstream out;
   out << "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
          "content=\"width=device-width\"><title>aqua profile</title><style>"
-      << sim::page_style() << "</style></head><body>\n<h1>" << sim::escape_html(evidence.model)
-      << ": " << to_string(profile.role) << "</h1>\n<p>" << profile.max_rps
+      << sim::page_style() << "</style></head><body>\n<h1>" << escape_html(evidence.model) << ": "
+      << to_string(profile.role) << "</h1>\n<p>" << profile.max_rps
       << (evidence.batches.empty() ? " requests/s; " : " items/s; ")
       << gigabytes(profile.free_bytes) << " of " << gigabytes(profile.kv_bytes) << " GB free, "
       << gigabytes(profile.swap_bytes) << " GB of swap space wanted"
       << (profile.complete ? "" : "; not complete") << "</p>\n";
   for (const auto& [about, warning] : evidence.warnings)
-    out << "<p>" << sim::escape_html(warning) << "</p>\n";
+    out << "<p>" << escape_html(warning) << "</p>\n";
   if (!evidence.probes.empty()) of_rates(out, evidence.probes, sla);
   if (!evidence.bursts.empty()) of_bursts(out, evidence.bursts);
   if (!evidence.batches.empty()) of_batches(out, evidence.batches);

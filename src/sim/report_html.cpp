@@ -2,6 +2,7 @@
 #include <iomanip>
 #include <sstream>
 
+#include "base/escape_html.hpp"
 #include "sim/metric_fields.hpp"
 #include "sim/report.hpp"
 #include "sim/svg_plot.hpp"

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "base/concat.hpp"
+#include "base/escape_html.hpp"
 
 namespace aqua::sim {
 namespace {
@@ -98,29 +99,6 @@ std::string_view page_style() {
 
 std::string series_colour(std::size_t index) {
   return concat("var(--c", index % 8, ")");
-}
-
-std::string escape_html(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '&':
-        out += "&amp;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
 }
 
 double tick_step(double range) {

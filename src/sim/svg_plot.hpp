@@ -23,7 +23,6 @@ struct Plot {
 [[nodiscard]] std::string render_svg(const Plot& plot);
 // "var(--c1)"
 [[nodiscard]] std::string series_colour(std::size_t index);
-[[nodiscard]] std::string escape_html(const std::string& text);
 // CSS of a page that shows such plots, light or dark.
 [[nodiscard]] std::string_view page_style();
 // A round step that divides `range` into some five parts: 1, 2 or 5 times a power of ten.

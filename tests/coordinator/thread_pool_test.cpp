@@ -12,6 +12,7 @@ namespace aqua::coordinator {
 namespace {
 
 constexpr std::chrono::milliseconds kIdle{10000};
+constexpr std::chrono::hours kNever{1};
 
 TEST(ThreadPool, JobsThatWaitDoNotHoldUpOthers) {
   constexpr int kWaiting = 50;
@@ -39,7 +40,8 @@ TEST(ThreadPool, NoMoreAreWorkedOnAtOneTimeThanMayBe) {
   std::atomic<int> now{0};
   std::atomic<int> most{0};
   std::latch done(kJobs);
-  ThreadPool pool({.threads = 100, .working = kWorking, .waiting = kJobs, .idle = kIdle});
+  ThreadPool pool(
+      {.threads = 100, .working = kWorking, .waiting = kJobs, .idle = kIdle, .stuck = kNever});
   for (int i = 0; i < kJobs; ++i) {
     ASSERT_TRUE(pool.run([&] {
       const int working = ++now;
@@ -52,6 +54,31 @@ TEST(ThreadPool, NoMoreAreWorkedOnAtOneTimeThanMayBe) {
   }
   done.wait();
   EXPECT_LE(most, kWorking);
+}
+
+TEST(ThreadPool, AStuckJobHoldsUpOthersForAMomentOnly) {
+  constexpr int kStuck = 3;
+  std::promise<void> release;
+  const auto released = release.get_future().share();
+  std::latch all_stuck(kStuck);
+  std::atomic<bool> other{false};
+  ThreadPool pool({.threads = kStuck + 1,
+                   .working = 1,
+                   .waiting = 100'000,
+                   .idle = kIdle,
+                   .stuck = std::chrono::milliseconds{1}});
+  for (int i = 0; i < kStuck; ++i) {
+    ASSERT_TRUE(pool.run([&] {
+      all_stuck.count_down();
+      released.wait();
+    }));
+  }
+  while (!other) {  // each that arrives looks whether anything moves
+    ASSERT_TRUE(pool.run([&] { other = true; }));
+    std::this_thread::yield();
+  }
+  all_stuck.wait();
+  release.set_value();
 }
 
 TEST(ThreadPool, AJobThatBeginsToWaitLetsTheNextOneWork) {
@@ -73,7 +100,7 @@ TEST(ThreadPool, BeyondTheThreadsJobsWaitAndBeyondThatTheyAreRefused) {
   const auto released = release.get_future().share();
   std::atomic<int> done{0};
   {
-    ThreadPool pool({.threads = 1, .working = 1, .waiting = 2, .idle = kIdle});
+    ThreadPool pool({.threads = 1, .working = 1, .waiting = 2, .idle = kIdle, .stuck = kNever});
     ASSERT_TRUE(pool.run([&] {
       busy.set_value();
       released.wait();
