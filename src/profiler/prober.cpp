@@ -143,8 +143,11 @@ Result<void> Prober::items(std::size_t size, std::size_t rounds) {
   Result<void> shortage{};
   for (std::size_t i = 0; i < size && shortage.ok(); ++i) {
     auto thread = start_thread(one);
-    if (thread.ok()) threads.push_back(std::move(thread).value());
-    if (!thread.ok()) shortage = thread.error();
+    if (thread.ok()) {
+      threads.push_back(std::move(thread).value());
+    } else {
+      shortage = thread.error();
+    }
   }
   for (std::thread& thread : threads) thread.join();
   if (stop_.stop_requested()) return stopped();
