@@ -35,6 +35,17 @@ TEST(Address, HostBeyondThisMachineIsRefusedWithTheReason) {
   EXPECT_THAT(parse_address("0.0.0.0:80").error().message, HasSubstr("host must be localhost"));
 }
 
+TEST(Address, AnyNumericHostIsTakenWhereAskedFor) {
+  for (const char* text :
+       {"0.0.0.0:80", "10.0.0.1:80", "[::]:80", "[2001:db8::1]:80", "127.0.0.1:80", "unix:/x"}) {
+    const auto address = parse_address(text, Hosts::any);
+    ASSERT_TRUE(address.ok()) << text << ": " << address.error().message;
+    EXPECT_EQ(to_string(*address), text);
+  }
+  for (const char* text : {"example.com:80", ":80", "10.0.0.256:80", "[::1:80", "10.0.0.1"})
+    EXPECT_FALSE(parse_address(text, Hosts::any).ok()) << text;
+}
+
 TEST(Address, PathThatNoSocketCanHaveIsRefusedWithBothLengths) {
   EXPECT_TRUE(parse_address("unix:/" + std::string(kMaxPath - 1, 'p')).ok());
   const auto address = parse_address("unix:/" + std::string(kMaxPath, 'p'));
