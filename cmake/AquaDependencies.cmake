@@ -23,7 +23,7 @@ if(AQUA_PROGRAMS)
     FetchContent_MakeAvailable(spdlog)
   endif()
 
-  find_package(OpenSSL 3.0 REQUIRED COMPONENTS Crypto)
+  find_package(OpenSSL 3.0 REQUIRED COMPONENTS Crypto SSL)
 
   find_package(prometheus-cpp QUIET COMPONENTS core)
   if(NOT TARGET prometheus-cpp::core)

@@ -11,15 +11,18 @@
 #include <cstddef>
 #include <string>
 
+#include "coordinator/channel.hpp"
+
 namespace aqua::coordinator {
 
 class Connection final : public httplib::Stream {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // Borrows `fd`, a connected non-blocking socket. The request must have come by
+  // Borrows `channel`. The request must have come by
   // `read_deadline`; the reply has `write_timeout` from its first byte to its last.
-  Connection(int fd, Clock::time_point read_deadline, std::chrono::milliseconds write_timeout);
+  Connection(Channel& channel, Clock::time_point read_deadline,
+             std::chrono::milliseconds write_timeout);
 
   // Ends the reply. Where the client is still sending, what comes is thrown away for a
   // moment, or closing would make the kernel discard the reply too. `all_read`: the request was
@@ -36,12 +39,12 @@ class Connection final : public httplib::Stream {
   // Never used to decide anything: over a Unix socket there is no address.
   void get_remote_ip_and_port(std::string& ip, int& port) const override;
   void get_local_ip_and_port(std::string& ip, int& port) const override;
-  socket_t socket() const override { return fd_; }
+  socket_t socket() const override { return channel_.fd(); }
 
  private:
   [[nodiscard]] bool wait(short events, Clock::time_point deadline) const;
 
-  const int fd_;
+  Channel& channel_;
   const Clock::time_point read_deadline_;
   const std::chrono::milliseconds write_timeout_;
   Clock::time_point write_deadline_{};  // set by the first write

@@ -20,12 +20,23 @@ namespace {
 // Watches hold a thread each; this many are left for everything else.
 constexpr std::size_t kThreadsBesideWatches = 128;
 
-HttpOptions http_options(const Options& options, const Doorkeeper& door) {
+HttpOptions http_options(const Options& options) {
   HttpOptions http;
-  if (options.listen.is_unix()) http.door = &door;
   http.max_connections = options.max_connections;
   http.max_threads = options.max_watches + kThreadsBesideWatches;
   http.stop_patience = options.drain_timeout;
+  return http;
+}
+
+HttpOptions plain_options(const Options& options, const Doorkeeper& door) {
+  HttpOptions http = http_options(options);
+  if (options.listen.is_unix()) http.door = &door;
+  return http;
+}
+
+HttpOptions tls_options(const Options& options, const TlsIdentity& tls) {
+  HttpOptions http = http_options(options);
+  http.tls = &tls;
   return http;
 }
 
@@ -39,18 +50,23 @@ Result<std::unique_ptr<Store>> open_store(const Options& options, const DataDir&
 // Over TCP everybody on this machine can send to the HTTP library. What is known to be wrong
 // in an old one is guarded against; a proxy that reads requests first is wanted all the same.
 Result<void> check_listen(const Options& options) {
-  if (options.listen.is_unix() || options.behind_proxy || is_sound_http_library()) return {};
-  return Error{Code::failed_precondition,
-               concat("--listen ", to_string(options.listen), ": this build has cpp-httplib ",
-                      CPPHTTPLIB_VERSION, ", older than ", kSoundHttpLibrary,
-                      ", with known holes: listen on a Unix socket, or put a proxy in front and "
-                      "say --behind-proxy")};
+  if (options.behind_proxy || is_sound_http_library()) return {};
+  if (options.listen.is_unix() && !options.tls_listen) return {};
+  const bool tls = options.tls_listen.has_value();
+  return Error{
+      Code::failed_precondition,
+      concat(tls ? "--tls-listen " : "--listen ",
+             to_string(tls ? *options.tls_listen : options.listen), ": this build has cpp-httplib ",
+             CPPHTTPLIB_VERSION, ", older than ", kSoundHttpLibrary,
+             ", with known holes: listen on a Unix socket, or put a proxy in front and "
+             "say --behind-proxy")};
 }
 
 }  // namespace
 
 Daemon::Daemon(const Options& options, DataDir data, const Host& host, std::unique_ptr<Store> store,
-               ledger::Ledger ledger, std::function<void(const Error&)> on_fatal)
+               ledger::Ledger ledger, std::unique_ptr<TlsIdentity> tls,
+               std::function<void(const Error&)> on_fatal)
     : data_(std::move(data)),
       metrics_(AQUA_VERSION),
       journal_(metrics_),
@@ -62,6 +78,7 @@ Daemon::Daemon(const Options& options, DataDir data, const Host& host, std::uniq
                 .on_fatal = std::move(on_fatal)}),
       tokens_(options.tokens),
       door_(options.peers),
+      tls_(std::move(tls)),
       api_{.service = service_,
            .sessions = sessions_,
            .journal = journal_,
@@ -72,20 +89,29 @@ Daemon::Daemon(const Options& options, DataDir data, const Host& host, std::uniq
            .lifeline = options.lifeline,
            .leases_survive = options.leases_survive},
       gate_(router_, sessions_, tokens_, options.gate),
-      http_(http_options(options, door_), gate_, observer_, service_.epoch()) {
+      http_(plain_options(options, door_), gate_, observer_, service_.epoch()) {
   install_api(router_, api_);
+  if (tls_ != nullptr) {
+    https_ = std::make_unique<HttpServer>(tls_options(options, *tls_), gate_, observer_,
+                                          service_.epoch());
+  }
 }
 
 Result<std::unique_ptr<Daemon>> Daemon::start(const Options& options,
                                               std::function<void(const Error&)> on_fatal) {
   (void)spdlog::default_logger();  // made before there are threads that log
   AQUA_TRY(check_listen(options));
+  std::unique_ptr<TlsIdentity> tls;
+  if (options.tls_listen) {
+    AQUA_ASSIGN(tls, TlsIdentity::load(options.tls));
+  }
   AQUA_ASSIGN(DataDir data, DataDir::open(options.data));
   const Host host = this_host();
   AQUA_ASSIGN(std::unique_ptr<Store> store, open_store(options, data, host));
   AQUA_ASSIGN(Revival revival, revive(*store, host, options.limits, LedgerService::now()));
   std::unique_ptr<Daemon> daemon(new Daemon(options, std::move(data), host, std::move(store),
-                                            std::move(revival.ledger), std::move(on_fatal)));
+                                            std::move(revival.ledger), std::move(tls),
+                                            std::move(on_fatal)));
   const SocketAccess access{options.socket_mode, options.peers.group};
   AQUA_ASSIGN(UniqueFd lifeline, listen_lifeline(options.lifeline, access));
   LifelineOptions lifeline_options;
@@ -94,15 +120,27 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const Options& options,
       daemon->lifeline_,
       LifelineServer::start(std::move(lifeline), std::move(lifeline_options), daemon->door_,
                             daemon->service_, daemon->sessions_, std::move(revival.processes)));
-  AQUA_ASSIGN(Listener listener, listen_stream(options.listen, access));
-  daemon->address_ = listener.address;
-  AQUA_TRY(daemon->http_.start(std::move(listener.fd)));
+  AQUA_TRY(daemon->listen(options));
   daemon->readiness_.set(Readiness::State::ready);
   return daemon;
 }
 
+Result<void> Daemon::listen(const Options& options) {
+  const SocketAccess access{options.socket_mode, options.peers.group};
+  AQUA_ASSIGN(Listener listener, listen_stream(options.listen, access));
+  address_ = listener.address;
+  AQUA_TRY(http_.start(std::move(listener.fd)));
+  if (https_ == nullptr) return {};
+  AQUA_ASSIGN(Listener secure, listen_stream(*options.tls_listen, access));
+  tls_address_ = secure.address;
+  return https_->start(std::move(secure.fd));
+}
+
 void Daemon::reload(const Options& options) {
   door_.change(options.peers);
+  if (tls_ == nullptr) return;
+  if (auto read = tls_->reload(); !read.ok())
+    spdlog::error("reload: the certificate in use stays: {}", read.error().message);
 }
 
 Daemon::~Daemon() {
@@ -111,6 +149,7 @@ Daemon::~Daemon() {
   if (address_.is_unix()) ::unlink(address_.path.c_str());
   if (lifeline_) ::unlink(api_.lifeline.c_str());
   service_.stop();
+  if (https_) https_->stop();
   http_.stop();
   lifeline_.reset();
 }

@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "aqua/result.hpp"
@@ -20,6 +21,7 @@
 #include "coordinator/router.hpp"
 #include "coordinator/sessions.hpp"
 #include "coordinator/store/store.hpp"
+#include "coordinator/tls_identity.hpp"
 #include "coordinator/tokens.hpp"
 #include "wire/address.hpp"
 
@@ -37,17 +39,24 @@ class Daemon {
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
 
-  // Takes over the options that OptionSpec::reloads names.
+  // Takes over the options that OptionSpec::reloads names, and reads certificate and key again.
   void reload(const Options& options);
 
   [[nodiscard]] const wire::Address& address() const noexcept { return address_; }
+  // Where TLS is spoken; nullopt: nowhere.
+  [[nodiscard]] const std::optional<wire::Address>& tls_address() const noexcept {
+    return tls_address_;
+  }
 
  private:
+  [[nodiscard]] Result<void> listen(const Options& options);
   Daemon(const Options& options, DataDir data, const Host& host, std::unique_ptr<Store> store,
-         ledger::Ledger ledger, std::function<void(const Error&)> on_fatal);
+         ledger::Ledger ledger, std::unique_ptr<TlsIdentity> tls,
+         std::function<void(const Error&)> on_fatal);
 
   DataDir data_;
   wire::Address address_;
+  std::optional<wire::Address> tls_address_;
   Metrics metrics_;
   Journal journal_;
   HttpObserver observer_;
@@ -56,10 +65,12 @@ class Daemon {
   Sessions sessions_;
   TokenBook tokens_;
   Doorkeeper door_;
+  std::unique_ptr<TlsIdentity> tls_;  // nullptr: none
   Api api_;
   Router router_;
   Gate gate_;
   HttpServer http_;
+  std::unique_ptr<HttpServer> https_;  // where there is a tls_
   std::unique_ptr<LifelineServer> lifeline_;
 };
 

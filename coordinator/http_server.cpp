@@ -1,7 +1,5 @@
 #include "coordinator/http_server.hpp"
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <spdlog/spdlog.h>
 #include <sys/socket.h>
 
@@ -137,12 +135,14 @@ Result<void> HttpServer::start(UniqueFd listener) {
   const LobbyLimits limits{.connections = options_.max_connections,
                            .head_bytes = gate_.limits().head.bytes,
                            .patience = options_.read_timeout};
-  AQUA_ASSIGN(lobby_, Lobby::start(std::move(listener), limits, [this](Lobby::Arrival arrival) {
-                // std::function wants to be copied, an arrival must not be.
-                auto shared = std::make_shared<Lobby::Arrival>(std::move(arrival));
-                if (!pool_->run([this, shared] { serve(std::move(*shared)); }))
-                  spdlog::warn("http: too many requests wait; a connection is closed");
-              }));
+  AQUA_ASSIGN(
+      lobby_,
+      Lobby::start(std::move(listener), limits, options_.tls, [this](Lobby::Arrival arrival) {
+        // std::function wants to be copied, an arrival must not be.
+        auto shared = std::make_shared<Lobby::Arrival>(std::move(arrival));
+        if (!pool_->run([this, shared] { serve(std::move(*shared)); }))
+          spdlog::warn("http: too many requests wait; a connection is closed");
+      }));
   return {};
 }
 
@@ -162,22 +162,21 @@ void HttpServer::stop() {
 }
 
 void HttpServer::serve(Lobby::Arrival arrival) {
-  const int fd = arrival.fd.get();
+  const int fd = arrival.channel.fd();
   {
     MutexLock lock(mu_);
     if (stopping_) return;
     serving_.insert(fd);
   }
-  if (const int on = 1; options_.door == nullptr)  // TCP
-    ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   {
-    Connection connection(fd, arrival.accepted + options_.read_timeout, options_.write_timeout);
+    Connection connection(arrival.channel, arrival.accepted + options_.read_timeout,
+                          options_.write_timeout);
     std::string text = std::move(arrival.text);
     connection.finish(reply_to(connection, arrival, std::move(text)));
   }
   MutexLock lock(mu_);
   serving_.erase(fd);
-  arrival.fd.reset();  // under the lock: stop() must not meet the number again
+  arrival.channel.close();  // under the lock: stop() must not meet the number again
   if (stopping_) served_.notify_all();
 }
 
@@ -195,18 +194,22 @@ void HttpServer::turn_away_unread(httplib::Stream& stream, const Refusal& refusa
 
 bool HttpServer::reply_to(httplib::Stream& stream, const Lobby::Arrival& arrival,
                           std::string text) {
-  if (arrival.late) {
+  if (arrival.said == Lobby::Said::no_tls) {
+    turn_away_unread(stream, refuse(400, "TLS is spoken here: ask https://"));
+    return false;
+  }
+  if (arrival.said == Lobby::Said::too_late) {
     turn_away_unread(stream, refuse(408, "the request did not come in time"));
     return false;
   }
-  if (arrival.head_bytes == 0) {
+  if (arrival.said == Lobby::Said::too_much) {
     const std::size_t limit = gate_.limits().head.bytes;
     turn_away_unread(stream, refuse(431, concat("the headers are longer than ", limit, " bytes")));
     return false;
   }
   Peer peer;
   if (options_.door != nullptr) {
-    auto admitted = options_.door->admit(arrival.fd.get());
+    auto admitted = options_.door->admit(arrival.channel.fd());
     if (!admitted.ok()) {
       spdlog::warn("http: {}", admitted.error().message);
       turn_away_unread(stream, {403, std::move(admitted).error()});

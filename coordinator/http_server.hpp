@@ -26,11 +26,13 @@
 #include "coordinator/lobby.hpp"
 #include "coordinator/peer.hpp"
 #include "coordinator/thread_pool.hpp"
+#include "coordinator/tls_identity.hpp"
 
 namespace aqua::coordinator {
 
 struct HttpOptions {
   const Doorkeeper* door = nullptr;                // of a Unix socket, whose peers the kernel knows
+  const TlsIdentity* tls = nullptr;                // shown over TLS; nullptr: plain
   std::size_t max_threads = 640;                   // requests served at one time, watches included
   std::size_t max_waiting = 1024;                  // heads that wait beyond those; more are closed
   std::size_t max_connections = 10'000;            // that have not said all of their head
@@ -41,7 +43,7 @@ struct HttpOptions {
 
 class HttpServer final : private httplib::Server {
  public:
-  // Borrows the gate and the observer.
+  // Borrows the gate, the observer, and what the options point to.
   HttpServer(const HttpOptions& options, Gate& gate, HttpObserver& observer, const Epoch& epoch);
   ~HttpServer() override;  // stop()
 

@@ -1,6 +1,7 @@
 #include "coordinator/listener.hpp"
 
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -68,9 +69,13 @@ Result<Listener> listen_stream(const wire::Address& address, const SocketAccess&
   const int fd = listener.fd.get();
   if (fd < 0) return errno_error("socket");
   const int on = 1;
-  // Not SO_REUSEPORT: two daemons would share a port in silence.
-  if (!address.is_unix() && ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0) {
-    return errno_error("SO_REUSEADDR");
+  if (!address.is_unix()) {
+    // Not SO_REUSEPORT: two daemons would share a port in silence.
+    if (::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0)
+      return errno_error("SO_REUSEADDR");
+    // Linux hands it on to what is accepted: replies and handshakes wait for no acknowledgement.
+    if (::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) != 0)
+      return errno_error("TCP_NODELAY");
   }
   if (::bind(fd, target.get(), target.length) != 0) {
     if (errno == EADDRINUSE) {

@@ -13,7 +13,7 @@
 namespace aqua::coordinator {
 
 struct Listener {
-  UniqueFd fd;            // non-blocking, close-on-exec
+  UniqueFd fd;            // non-blocking, close-on-exec; TCP: accepted ones have TCP_NODELAY
   wire::Address address;  // with the port that was given where 0 was asked for
 };
 

@@ -11,9 +11,12 @@
 #include <array>
 #include <bit>
 #include <cerrno>
+#include <utility>
 
 #include "base/errno_error.hpp"
+#include "coordinator/client_hello.hpp"
 #include "coordinator/request_head.hpp"
+#include "coordinator/socket_bio.hpp"
 
 namespace aqua::coordinator {
 namespace {
@@ -21,36 +24,43 @@ namespace {
 constexpr int kAcceptsAtOnce = 64;  // before those that wait are heard
 constexpr std::size_t kReadBytes = 16384;
 
-Result<void> watch(int epoll, int fd, std::uint32_t events) {
+// `events` of poll(), which are epoll's too.
+Result<void> watch(int epoll, int operation, int fd, short events) {
+  static_assert(EPOLLIN == POLLIN && EPOLLOUT == POLLOUT);
   epoll_event event{};
-  event.events = events;
+  event.events = static_cast<std::uint32_t>(events);
   event.data.fd = fd;
-  if (::epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) != 0) return errno_error("epoll_ctl");
+  if (::epoll_ctl(epoll, operation, fd, &event) != 0) return errno_error("epoll_ctl");
   return {};
+}
+
+bool try_again() {
+  return errno == EAGAIN || errno == EINTR;
 }
 
 }  // namespace
 
 Result<std::unique_ptr<Lobby>> Lobby::start(UniqueFd listener, const LobbyLimits& limits,
-                                            Arrived arrived) {
+                                            const TlsIdentity* tls, Arrived arrived) {
   UniqueFd stop(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!stop.valid()) return errno_error("eventfd");
   UniqueFd epoll(::epoll_create1(EPOLL_CLOEXEC));
   if (!epoll.valid()) return errno_error("epoll_create1");
   for (const int fd : {stop.get(), listener.get()}) {
-    if (auto watched = watch(epoll.get(), fd, EPOLLIN); !watched.ok())
+    if (auto watched = watch(epoll.get(), EPOLL_CTL_ADD, fd, POLLIN); !watched.ok())
       return std::move(watched).error();
   }
   return std::unique_ptr<Lobby>(new Lobby(std::move(listener), std::move(stop), std::move(epoll),
-                                          limits, std::move(arrived)));
+                                          limits, tls, std::move(arrived)));
 }
 
 Lobby::Lobby(UniqueFd listener, UniqueFd stop, UniqueFd epoll, const LobbyLimits& limits,
-             Arrived arrived)
+             const TlsIdentity* tls, Arrived arrived)
     : listener_(std::move(listener)),
       stop_(std::move(stop)),
       epoll_(std::move(epoll)),
       limits_(limits),
+      tls_(tls),
       arrived_(std::move(arrived)),
       thread_([this] { run(); }) {}
 
@@ -76,6 +86,7 @@ void Lobby::run() {
         came = true;
       } else if (const auto found = by_fd_.find(fd); found != by_fd_.end()) {
         hear(found->second);
+        attend(fd);
       }
     }
     end_late();
@@ -109,16 +120,27 @@ void Lobby::accept_all() {
     }
     if (line_.size() >= limits_.connections) make_room("too many connections wait");
     const int number = fd.get();
-    const auto at = line_.insert(line_.end(), {std::move(fd), {}, Clock::now()});
+    const auto at = line_.insert(
+        line_.end(), {Channel(std::move(fd)), {}, Clock::now(), /*greeted=*/tls_ == nullptr});
     by_fd_[number] = at;
     // Most have said all by now, and need not be watched.
     hear(at);
-    if (!by_fd_.contains(number)) continue;
-    if (auto watched = watch(epoll_.get(), number, EPOLLIN); !watched.ok()) {
-      spdlog::error("http: {}", watched.error().message);
-      leave(at);
-    }
+    attend(number);
   }
+}
+
+void Lobby::attend(int fd) {
+  const auto found = by_fd_.find(fd);
+  if (found == by_fd_.end()) return;
+  Waiting& waiting = *found->second;
+  const short wants = waiting.channel.wants();
+  if (waiting.watched == wants) return;
+  const int operation = waiting.watched == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
+  if (auto watched = watch(epoll_.get(), operation, fd, wants); !watched.ok()) {
+    spdlog::error("http: {}", watched.error().message);
+    return leave(found->second);
+  }
+  waiting.watched = wants;
 }
 
 void Lobby::make_room(const char* why) {
@@ -130,36 +152,70 @@ void Lobby::make_room(const char* why) {
 }
 
 void Lobby::hear(Line::iterator at) {
+  if (!at->greeted && !greet(at)) return;
+  // A TLS record fits: none of it stays behind where the set would not see it.
   std::array<char, kReadBytes> buffer;
-  const ssize_t n = ::recv(at->fd.get(), buffer.data(), buffer.size(), 0);
-  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  const ssize_t n = at->channel.receive(buffer.data(), buffer.size());
+  if (n < 0 && try_again()) return;
   if (n <= 0) return leave(at);  // no request will come of it
   const std::size_t before = at->text.size();
   at->text.append(buffer.data(), static_cast<std::size_t>(n));
   // The end may straddle what came before.
   const auto end = end_of_head(at->text, before < 3 ? 0 : before - 3);
-  if (end && *end <= limits_.head_bytes) return hand_over(at, *end, false);
-  if (end || at->text.size() > limits_.head_bytes) hand_over(at, 0, false);
+  if (end && *end <= limits_.head_bytes) return hand_over(at, Said::head);
+  if (end || at->text.size() > limits_.head_bytes) hand_over(at, Said::too_much);
 }
 
-void Lobby::hand_over(Line::iterator at, std::size_t head_bytes, bool late) {
+bool Lobby::greet(Line::iterator at) {
+  std::array<char, kHelloHeadBytes> buffer;
+  const ssize_t n = ::recv(at->channel.fd(), buffer.data(), buffer.size() - at->text.size(), 0);
+  if (n < 0 && try_again()) return false;
+  if (n <= 0) {
+    leave(at);
+    return false;
+  }
+  at->text.append(buffer.data(), static_cast<std::size_t>(n));
+  const Greeting greeting = greeting_of(at->text);
+  if (greeting == Greeting::unfinished) return false;
+  if (greeting == Greeting::other) {
+    hand_over(at, Said::no_tls);
+    return false;
+  }
+  UniqueSsl ssl = tls_->accept(socket_bio(at->channel.fd(), std::exchange(at->text, {})));
+  if (ssl == nullptr) {
+    spdlog::error("http: {}", tls_error("a TLS connection").message);
+    leave(at);
+    return false;
+  }
+  at->channel.secure(std::move(ssl));
+  at->greeted = true;
+  return true;
+}
+
+void Lobby::hand_over(Line::iterator at, Said said) {
   // Not in the set when it has just been accepted.
-  (void)::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, at->fd.get(), nullptr);
-  by_fd_.erase(at->fd.get());
-  Arrival arrival{std::move(at->fd), std::move(at->text), head_bytes, late, at->accepted};
+  (void)::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, at->channel.fd(), nullptr);
+  by_fd_.erase(at->channel.fd());
+  Arrival arrival{std::move(at->channel), std::move(at->text), said, at->accepted};
   line_.erase(at);
   arrived_(std::move(arrival));
 }
 
 void Lobby::leave(Line::iterator at) {
-  by_fd_.erase(at->fd.get());
+  by_fd_.erase(at->channel.fd());
   line_.erase(at);  // closing takes it out of the set
 }
 
 void Lobby::end_late() {
   const auto now = Clock::now();
-  while (!line_.empty() && line_.front().accepted + limits_.patience <= now)
-    hand_over(line_.begin(), 0, true);
+  while (!line_.empty() && line_.front().accepted + limits_.patience <= now) {
+    // A refusal would have to shake hands first.
+    if (line_.front().greeted && line_.front().channel.is_open()) {
+      hand_over(line_.begin(), Said::too_late);
+    } else {
+      leave(line_.begin());
+    }
+  }
 }
 
 }  // namespace aqua::coordinator

@@ -1,9 +1,10 @@
 // Lobby is where connections wait until they have said what they want: one thread accepts
-// them and collects the head of their request. So a client that is idle, slow or one of ten
-// thousand costs a descriptor and what it has sent, and no thread.
+// them, shakes hands where TLS is spoken, and collects the head of their request. So a client that
+// is idle, slow or one of ten thousand costs a descriptor and what it has sent (with TLS: what
+// OpenSSL needs for a handshake), and no thread.
 //
 // Threads: one of its own, which also calls `arrived`; stop() from any.
-// Owns:    the listening socket and the connections that wait.
+// Owns:    the listening socket and the connections that wait; borrows the identity.
 #pragma once
 
 #include <chrono>
@@ -18,6 +19,8 @@
 
 #include "aqua/result.hpp"
 #include "base/unique_fd.hpp"
+#include "coordinator/channel.hpp"
+#include "coordinator/tls_identity.hpp"
 
 namespace aqua::coordinator {
 
@@ -31,18 +34,25 @@ class Lobby {
  public:
   using Clock = std::chrono::steady_clock;
 
+  enum class Said : std::uint8_t {
+    head,      // a request's, and perhaps what follows it
+    too_much,  // no head within the limit
+    too_late,  // none within the time
+    no_tls,    // something else than TLS begins with, where TLS is spoken: answer plainly
+  };
   struct Arrival {
-    UniqueFd fd;             // non-blocking
-    std::string text;        // what came so far: a head, and perhaps what follows it
-    std::size_t head_bytes;  // 0: no head within the limit, or within the time
-    bool late = false;       // the time is over
+    Channel channel;
+    std::string text;  // what came so far
+    Said said;
     Clock::time_point accepted;
   };
   using Arrived = std::function<void(Arrival)>;
 
-  // `listener` listens and is non-blocking.
+  // `listener` listens and is non-blocking. `tls`: what is shown of us; nullptr: plain. Who does
+  // not end the handshake in time is left without a word.
   [[nodiscard]] static Result<std::unique_ptr<Lobby>> start(UniqueFd listener,
                                                             const LobbyLimits& limits,
+                                                            const TlsIdentity* tls,
                                                             Arrived arrived);
   // Accepts no more and closes what waits.
   ~Lobby();
@@ -51,20 +61,26 @@ class Lobby {
 
  private:
   struct Waiting {
-    UniqueFd fd;
+    Channel channel;
     std::string text;
     Clock::time_point accepted;
+    bool greeted;       // plain, or a TLS handshake has begun
+    short watched = 0;  // for what the set watches it; 0: not in it
   };
   using Line = std::list<Waiting>;  // in order of acceptance, so of deadlines too
 
   Lobby(UniqueFd listener, UniqueFd stop, UniqueFd epoll, const LobbyLimits& limits,
-        Arrived arrived);
+        const TlsIdentity* tls, Arrived arrived);
   void run();
   [[nodiscard]] int wait_ms() const;
   void accept_all();
   void make_room(const char* why);
   void hear(Line::iterator at);
-  void hand_over(Line::iterator at, std::size_t head_bytes, bool late);
+  // True: there is more to hear, plainly or within TLS.
+  [[nodiscard]] bool greet(Line::iterator at);
+  // Where it still waits: until it is ready for what it wants.
+  void attend(int fd);
+  void hand_over(Line::iterator at, Said said);
   void leave(Line::iterator at);
   void end_late();
 
@@ -72,6 +88,7 @@ class Lobby {
   const UniqueFd stop_;  // an eventfd
   const UniqueFd epoll_;
   const LobbyLimits limits_;
+  const TlsIdentity* const tls_;
   const Arrived arrived_;
   // The thread's own.
   Line line_;

@@ -81,6 +81,8 @@ int run(Options options, std::span<const char* const> arguments) {
     return 1;
   }
   std::printf("listening on %s\n", to_string((*daemon)->address()).c_str());
+  if (const auto& tls = (*daemon)->tls_address())
+    std::printf("listening on https://%s\n", to_string(*tls).c_str());
   std::fflush(stdout);
   notify("READY=1");
   int signal = 0;

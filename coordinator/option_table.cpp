@@ -40,6 +40,11 @@ constexpr OptionSpec kTable[] = {
      true},
     {"tokens", Kind::text, "FILE",
      "bearer tokens, hashed (default: <data>/tokens); made by aqua-coordinator token issue"},
+    {"tls-listen", Kind::text, "HOST:PORT",
+     "where HTTP is served over TLS as well; HOST in numbers (default: nowhere)"},
+    {"tls-cert", Kind::text, "FILE",
+     "its certificate and those that lead to the authority, PEM; read again by SIGHUP"},
+    {"tls-key", Kind::text, "FILE", "the certificate's key, PEM, mode 600; read again by SIGHUP"},
     {"behind-proxy", Kind::flag, "", "a proxy stands between TCP and this daemon"},
     {"max-watches", Kind::number, "N", "long polls at one time; more get 503 (512)"},
     {"max-rate", Kind::number, "N", "requests a second of one caller; more get 429 (5000)"},
@@ -160,10 +165,15 @@ Result<void> set_option(Options& options, std::string_view name, std::string_vie
   if (name == "data") return set_path(options.data, value, "a directory");
   if (name == "lifeline") return set_path(options.lifeline, value, "a path");
   if (name == "tokens") return set_path(options.tokens, value, "a file");
+  if (name == "tls-cert") return set_path(options.tls.certificate, value, "a file");
+  if (name == "tls-key") return set_path(options.tls.key, value, "a file");
   AQUA_ASSIGN(const bool is_limit, set_limit(options, name, value));
   if (is_limit) return {};
   if (name == "listen") {
     AQUA_ASSIGN(options.listen, wire::parse_address(value));
+  } else if (name == "tls-listen") {
+    AQUA_ASSIGN(options.tls_listen, wire::parse_address(value, wire::Hosts::any));
+    if (options.tls_listen->is_unix()) return expected(value, "HOST:PORT");
   } else if (name == "store") {
     AQUA_ASSIGN(options.durable, either(value, "sqlite", "memory"));
   } else if (name == "leases-survive") {

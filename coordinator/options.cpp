@@ -148,6 +148,15 @@ Result<void> fill_in_paths(Options& options) {
   return {};
 }
 
+// All of them or none: what was meant to be encrypted is, and a certificate is shown somewhere.
+Result<void> check_tls(const Options& options) {
+  const bool listens = options.tls_listen.has_value();
+  const bool certified = !options.tls.certificate.empty();
+  if (listens == certified && certified == !options.tls.key.empty()) return {};
+  return Error{Code::invalid_argument,
+               "--tls-listen, --tls-cert and --tls-key go together: give all three or none"};
+}
+
 }  // namespace
 
 Result<Options> parse_options(std::span<const char* const> arguments) {
@@ -160,6 +169,7 @@ Result<Options> parse_options(std::span<const char* const> arguments) {
   options.config = line.config.empty() ? environment("AQUA_COORDINATOR_CONFIG") : line.config;
   AQUA_TRY(take_all(options, line));
   AQUA_TRY(fill_in_paths(options));
+  AQUA_TRY(check_tls(options));
   return options;
 }
 

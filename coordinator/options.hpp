@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "coordinator/ledger_service.hpp"
 #include "coordinator/log.hpp"
 #include "coordinator/peer.hpp"
+#include "coordinator/tls_identity.hpp"
 #include "ledger/ledger.hpp"
 #include "wire/address.hpp"
 
@@ -28,13 +30,15 @@ struct Options {
   bool durable = true;   // SQLite in the data directory; else memory
   Survives leases_survive = Survives::process;
   ledger::Limits limits;
-  std::size_t max_watches = 512;         // long polls at one time
-  mode_t socket_mode = 0600;             // of both sockets
-  PeerPolicy peers;                      // may connect, besides root and our own user
-  std::string tokens;                    // file of bearer tokens; default: <data>/tokens
-  bool behind_proxy = false;             // a proxy reads what comes over TCP before we do
-  GateLimits gate;                       // of requests and callers
-  std::size_t max_connections = 10'000;  // that have not sent a request's head yet
+  std::size_t max_watches = 512;            // long polls at one time
+  mode_t socket_mode = 0600;                // of both sockets
+  PeerPolicy peers;                         // may connect, besides root and our own user
+  std::string tokens;                       // file of bearer tokens; default: <data>/tokens
+  std::optional<wire::Address> tls_listen;  // TCP, with TLS; nullopt: none
+  TlsFiles tls;                             // given when that is
+  bool behind_proxy = false;                // a proxy reads what comes over TCP before we do
+  GateLimits gate;                          // of requests and callers
+  std::size_t max_connections = 10'000;     // that have not sent a request's head yet
   std::chrono::milliseconds drain_timeout{1000};
   LogFormat log_format = LogFormat::text;
   std::string log_level = "info";  // trace, debug, info, warn, error, off

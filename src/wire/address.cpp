@@ -14,6 +14,12 @@ namespace {
 
 constexpr std::string_view kUnix = "unix:";
 
+bool is_numeric(const std::string& host) {
+  in6_addr any{};
+  return ::inet_pton(AF_INET, host.c_str(), &any) == 1 ||
+         ::inet_pton(AF_INET6, host.c_str(), &any) == 1;
+}
+
 bool is_loopback(const std::string& host) {
   in_addr v4{};
   in6_addr v6{};
@@ -33,7 +39,7 @@ std::string to_string(const Address& address) {
   return concat(v6 ? "[" : "", address.host, v6 ? "]:" : ":", address.port);
 }
 
-Result<Address> parse_address(std::string_view text) {
+Result<Address> parse_address(std::string_view text, Hosts hosts) {
   Address address;
   if (text.starts_with(kUnix)) {
     address.path = text.substr(kUnix.size());
@@ -42,6 +48,7 @@ Result<Address> parse_address(std::string_view text) {
       return refused(text, concat("the path has ", address.path.size(),
                                   " bytes; a Unix socket's has at most ", kMaxPath));
     }
+    if (address.path.front() != '/') return refused(text, "the path must begin with /");
     if (address.path.find('\0') != std::string::npos)
       return refused(text, "the path contains a zero byte");
     return address;
@@ -56,7 +63,9 @@ Result<Address> parse_address(std::string_view text) {
   std::string_view host = text.substr(0, colon);
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
   address.host = host == "localhost" ? "127.0.0.1" : host;
-  if (!is_loopback(address.host)) {
+  if (hosts == Hosts::any && !is_numeric(address.host))
+    return refused(text, "the host must be localhost or an address in numbers");
+  if (hosts == Hosts::loopback && !is_loopback(address.host)) {
     return refused(text,
                    "the host must be localhost, 127.x.y.z or [::1]; others are not served without "
                    "TLS and tokens");

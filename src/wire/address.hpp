@@ -14,7 +14,7 @@ namespace aqua::wire {
 
 struct Address {
   std::string path;  // "" for TCP
-  std::string host;  // a loopback address as text, "" for a Unix socket
+  std::string host;  // a numeric address as text, "" for a Unix socket
   std::uint16_t port = 0;
 
   [[nodiscard]] bool is_unix() const noexcept { return !path.empty(); }
@@ -22,10 +22,14 @@ struct Address {
 
 [[nodiscard]] std::string to_string(const Address& address);
 
-// invalid_argument for anything else, for a path longer than kMaxPath, and for a host that
-// is not this machine's loopback ("localhost", 127.0.0.0/8 or "[::1]"): a session is proven
-// over a Unix socket, so a coordinator serves one machine.
-[[nodiscard]] Result<Address> parse_address(std::string_view text);
+enum class Hosts : std::uint8_t {
+  loopback,  // "localhost", 127.0.0.0/8 or "[::1]"
+  any,       // every numeric address: for who speaks TLS there
+};
+
+// invalid_argument for anything else, for a path longer than kMaxPath, and for a host beyond
+// `hosts`: a session is proven over a Unix socket, so a coordinator serves one machine.
+[[nodiscard]] Result<Address> parse_address(std::string_view text, Hosts hosts = Hosts::loopback);
 
 // The same for the kernel.
 struct SocketAddress {

@@ -59,6 +59,9 @@ socket-mode = "660"
 socket-group = "4711"
 allow-uid = [1000, 1001]
 tokens = "/t"
+tls-listen = "0.0.0.0:7071"
+tls-cert = "/c"
+tls-key = "/k"
 behind-proxy = true
 max-rate = 11
 max-concurrent = 12
@@ -84,6 +87,9 @@ log-level = "debug"
   EXPECT_EQ(options->peers.allowed_uids, (std::set<std::uint32_t>{1000, 1001}));
   EXPECT_EQ(options->peers.group, 4711U);
   EXPECT_EQ(options->tokens, "/t");
+  EXPECT_EQ(to_string(options->tls_listen.value()), "0.0.0.0:7071");
+  EXPECT_EQ(options->tls.certificate, "/c");
+  EXPECT_EQ(options->tls.key, "/k");
   EXPECT_TRUE(options->behind_proxy);
   EXPECT_EQ(options->gate.quota.rate, 11U);
   EXPECT_EQ(options->gate.quota.concurrent, 12U);

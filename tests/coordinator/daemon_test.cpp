@@ -11,6 +11,7 @@
 #include <iterator>
 
 #include "coordinator/daemon_process.hpp"
+#include "coordinator/ended_daemon.hpp"
 #include "coordinator/raw_session.hpp"
 #include "southbound/operator.hpp"
 #include "southbound/peers.hpp"
@@ -19,25 +20,6 @@ namespace aqua::testing {
 namespace {
 
 using ::testing::HasSubstr;
-
-struct Ended {
-  int status = 0;
-  std::string output;
-  std::string errors;
-};
-
-// Runs the daemon with arguments that make it end by itself.
-Ended run_daemon(std::vector<std::string> arguments) {
-  const TempDir dir;
-  arguments.insert(arguments.begin(), AQUA_COORDINATOR_PROGRAM);
-  ChildProcess process(arguments, dir / "errors");
-  Ended ended;
-  ended.output = process.read_line();
-  ended.status = process.wait();
-  std::ifstream file(dir / "errors");
-  ended.errors = {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  return ended;
-}
 
 TEST(Daemon, SecondOneOnTheSameDataDirectoryIsRefused) {
   DaemonProcess daemon;

@@ -74,6 +74,34 @@ TEST(Options, NonsenseIsRefusedAndNamed) {
   }
 }
 
+TEST(Options, TlsIsServedOnAnyAddressBesideTheUnixSocket) {
+  for (const char* listen : {"127.0.0.1:0", "0.0.0.0:7070", "[::]:7070", "10.1.2.3:1"}) {
+    const auto options = parse({"--tls-listen", listen, "--tls-cert=/c", "--tls-key=/k"});
+    ASSERT_TRUE(options.ok()) << options.error().message;
+    EXPECT_EQ(to_string(options->tls_listen.value()), listen);
+    EXPECT_TRUE(options->listen.is_unix());
+    EXPECT_EQ(options->tls.certificate, "/c");
+    EXPECT_EQ(options->tls.key, "/k");
+  }
+}
+
+TEST(Options, TlsWantsAllThreeAndTcp) {
+  const char* const listen = "--tls-listen=127.0.0.1:7070";
+  const std::vector<std::vector<const char*>> cases{{listen},
+                                                    {listen, "--tls-cert=/c"},
+                                                    {listen, "--tls-key=/k"},
+                                                    {"--tls-cert=/c", "--tls-key=/k"},
+                                                    {"--tls-cert=", "--tls-key=/k", listen},
+                                                    {"--tls-listen=unix:/x"},
+                                                    {"--tls-listen=example.com:80"}};
+  for (const auto& arguments : cases) {
+    const auto refused = parse(arguments);
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.error().code, Code::invalid_argument);
+    EXPECT_THAT(refused.error().message, HasSubstr("--tls-"));
+  }
+}
+
 TEST(Options, LifelinePathIsMadeAbsoluteForClientsElsewhere) {
   EXPECT_EQ(parse({"--lifeline", "x.sock"})->lifeline.front(), '/');
 }
