@@ -29,7 +29,8 @@ def test_the_lender_is_told_and_has_its_memory_back():
     example = re.search(r"^```python lending\n(.*?)^```$", PAGE, re.M | re.S).group(1)
     ended = run_python(example)
     lines = ended.stdout.splitlines()
-    assert "returned: 64 MiB in 1 slab" in lines and ended.stderr == ""
+    assert ended.returncode == 0 and "returned: 64 MiB in 1 slab" in lines, ended.stderr
+    assert "nobody can borrow it" in ended.stderr and len(ended.stderr.splitlines()) == 1
     assert any(line.startswith("OPENED lent: ") for line in lines)
 
 
