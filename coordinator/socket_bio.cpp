@@ -2,9 +2,7 @@
 
 #include <sys/socket.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 namespace aqua::coordinator {
@@ -28,8 +26,8 @@ int read(BIO* bio, char* out, int size) {
   BIO_clear_retry_flags(bio);
   Wire& wire = wire_of(bio);
   const auto room = static_cast<std::size_t>(size);
-  if (const std::size_t n = std::min(room, wire.first.size() - wire.told); n > 0) {
-    std::memcpy(out, wire.first.data() + wire.told, n);
+  if (wire.told < wire.first.size()) {
+    const std::size_t n = wire.first.copy(out, room, wire.told);
     wire.told += n;
     return static_cast<int>(n);
   }
