@@ -1,15 +1,19 @@
 // Time that a finite prefix cache saves on the Mooncake conversation trace, by cost_aware eviction
-// and by lru, over a sweep of capacities. Blocks of 512 tokens; costs as in mooncake.hpp. JSON on
-// standard output. Needs AQUA_DATA.
+// and by lru, over a sweep of capacities. Blocks of 512 tokens; costs as in mooncake.hpp.
+//
+//   AQUA_DATA=FOLDER prefix_sweep [--json FILE]     a table; figures are of the trace, not of time
 #include <cstdio>
+#include <fstream>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "policy/mooncake.hpp"
 
-int main(int argc, char**) {
+int main(int argc, char** argv) {
   using namespace aqua::policy;
-  if (argc > 1) {
-    std::fputs("usage: AQUA_DATA=FOLDER prefix_sweep\n", stderr);
+  const bool to_file = argc == 3 && std::string_view(argv[1]) == "--json";
+  if (argc != 1 && !to_file) {
+    std::fputs("usage: AQUA_DATA=FOLDER prefix_sweep [--json FILE]\n", stderr);
     return 2;
   }
   const auto prompts = test::mooncake_conversation();
@@ -28,6 +32,9 @@ int main(int argc, char**) {
       return test::replay(prompts, test::conversation_options(capacity, eviction));
     };
     const test::Savings cost = run(Eviction::cost_aware), lru = run(Eviction::lru);
+    std::printf("%7zu blocks: lru %7.1f s, cost_aware %7.1f s, ratio %.3f\n", capacity, lru.seconds,
+                cost.seconds, cost.seconds / lru.seconds);
+    std::fflush(stdout);
     rows.push_back({{"capacity_blocks", capacity},
                     {"cost_aware_seconds", cost.seconds},
                     {"lru_seconds", lru.seconds},
@@ -35,5 +42,8 @@ int main(int argc, char**) {
                     {"cost_aware_hit_blocks", cost.hit_blocks},
                     {"lru_hit_blocks", lru.hit_blocks}});
   }
-  std::printf("%s\n", nlohmann::json{{"sweep", rows}}.dump(1).c_str());
+  if (!to_file) return 0;
+  std::ofstream file(argv[2]);
+  file << nlohmann::json{{"sweep", rows}}.dump(1) << '\n';
+  return file.flush() ? 0 : 1;
 }

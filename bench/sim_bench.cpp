@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <ctime>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -120,6 +121,24 @@ json queue_lengths() {
   return rows;
 }
 
+// A million requests a minute with every policy; an event's cost with a hundred times as many
+// queued over that with few.
+json goals(const json& all) {
+  double slowest = 1e300;
+  for (const json& row : all.at("long_trace")) {
+    slowest = std::min(slowest, row.at("requests_per_minute").get<double>());
+  }
+  json reached{{"slowest_requests_per_minute", slowest}};
+  std::map<std::string, double> few;
+  for (const json& row : all.at("queue_lengths")) {
+    const auto cost = row.at("ns_per_decision").get<double>();
+    const auto policy = row.at("policy").get<std::string>();
+    few.try_emplace(policy, cost);  // the first row has the fewest
+    reached["cost_of_100000_queued_over_1000"][policy] = cost / few[policy];
+  }
+  return reached;
+}
+
 }  // namespace
 }  // namespace aqua::bench
 
@@ -137,6 +156,8 @@ int main(int argc, char** argv) {
   all["long_trace"] = aqua::bench::long_trace(trace, requests);
   all["skipping"] = aqua::bench::skipping(trace, std::min<std::uint64_t>(requests, 100'000));
   all["queue_lengths"] = aqua::bench::queue_lengths();
+  all["goals"] = aqua::bench::goals(all);
+  std::printf("goals: %s\n", all["goals"].dump().c_str());
   if (!file.empty()) std::ofstream(file) << all.dump(2) << '\n';
   return 0;
 }

@@ -2,6 +2,7 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -26,8 +27,8 @@ int read(BIO* bio, char* out, int size) {
   BIO_clear_retry_flags(bio);
   Wire& wire = wire_of(bio);
   const auto room = static_cast<std::size_t>(size);
-  if (wire.told < wire.first.size()) {
-    const std::size_t n = wire.first.copy(out, room, wire.told);
+  if (const std::size_t n = std::min(room, wire.first.size() - wire.told); n > 0) {
+    wire.first.copy(out, n, wire.told);
     wire.told += n;
     return static_cast<int>(n);
   }

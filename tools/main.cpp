@@ -33,6 +33,7 @@ constexpr std::string_view kUsage =
     "       aqua profile --url URL --trace FILE --json FILE [options]     (aqua profile --help)\n"
     "       aqua place --input FILE [--json FILE] [--svg FILE] [--explain] [--dry-run]\n"
     "                  [--time-limit S] [--solver NAME] [--post ADDRESS]...\n"
+    "       aqua place --placed FILE --post ADDRESS...\n"
     "       aqua --help | --version\n"
     "\n"
     "status      who lends what to whom on this server\n"
@@ -66,6 +67,7 @@ constexpr std::string_view kUsage =
     "  --time-limit S          seconds; default 10\n"
     "  --solver NAME           auto, cbc, heuristic, or naive (for comparison); default auto\n"
     "  --post ADDRESS          tell this coordinator its pairs; may be repeated\n"
+    "  --placed FILE           post what --json has written, without placing anew\n"
     "\n"
     "Exit status: 0, 1 when it could not be done, 2 for a wrong command line.\n";
 

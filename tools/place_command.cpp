@@ -47,6 +47,33 @@ Result<void> write_all(const std::string& path, const std::string& text) {
   return {};
 }
 
+Result<void> one_source(const PlaceCommand& command) {
+  if (command.placed.empty()) {
+    if (!command.input.empty()) return {};
+    return bad("--input FILE is missing ('-': standard input)");
+  }
+  const bool makes_one = !command.input.empty() || !command.json.empty() || !command.svg.empty();
+  if (makes_one)
+    return bad("--placed is of a placement made before: --post is all that goes with it");
+  if (command.post.empty()) return bad("--placed FILE is to be posted where? Give --post ADDRESS");
+  return {};
+}
+
+Result<std::string> post_placed(const PlaceCommand& command) {
+  AQUA_ASSIGN(const std::string text, read_all(command.placed));
+  const auto pairs = place::parse_pairs(text);
+  if (!pairs.ok())
+    return Error{pairs.error().code,
+                 concat("place: ", command.placed, ": ", pairs.error().message)};
+  if (command.dry_run) return concat("dry run: ", pairs->size(), " pairs, nothing posted\n");
+  std::string shown;
+  for (const std::string& coordinator : command.post) {
+    AQUA_ASSIGN(const std::string posted, post_pairs(coordinator, *pairs));
+    shown += posted;
+  }
+  return shown;
+}
+
 }  // namespace
 
 Result<PlaceCommand> parse_place(std::span<const std::string_view> arguments) {
@@ -57,12 +84,14 @@ Result<PlaceCommand> parse_place(std::span<const std::string_view> arguments) {
     if (name == "--dry-run") command.dry_run = true;
     if (name == "--explain" || name == "--dry-run") continue;
     const bool known = name == "--input" || name == "--json" || name == "--svg" ||
-                       name == "--time-limit" || name == "--solver" || name == "--post";
+                       name == "--time-limit" || name == "--solver" || name == "--post" ||
+                       name == "--placed";
     if (!known) return bad(concat("unknown argument '", name, "'"));
     if (++i == arguments.size() || arguments[i].empty()) {
       return bad(concat(name, " needs a value"));
     }
     if (name == "--input") command.input = arguments[i];
+    if (name == "--placed") command.placed = arguments[i];
     if (name == "--json") command.json = arguments[i];
     if (name == "--svg") command.svg = arguments[i];
     if (name == "--solver") command.solve.solver = arguments[i];
@@ -71,11 +100,12 @@ Result<PlaceCommand> parse_place(std::span<const std::string_view> arguments) {
       AQUA_ASSIGN(command.solve.time_limit_s, parse_seconds(arguments[i]));
     }
   }
-  if (command.input.empty()) return bad("--input FILE is missing ('-': standard input)");
+  AQUA_TRY(one_source(command));
   return command;
 }
 
 Result<std::string> run_place(const PlaceCommand& command) {
+  if (!command.placed.empty()) return post_placed(command);
   AQUA_ASSIGN(const std::string text, read_all(command.input));
   AQUA_ASSIGN(place::Problem problem, place::parse_problem(text));
   AQUA_ASSIGN(const place::Cluster cluster, place::Cluster::make(std::move(problem)));
@@ -91,7 +121,7 @@ Result<std::string> run_place(const PlaceCommand& command) {
     AQUA_TRY(write_all(command.svg, place::render_svg(cluster, placement)));
   }
   for (const std::string& coordinator : command.post) {
-    const auto posted = post_pairs(coordinator, cluster, placement);
+    const auto posted = post_pairs(coordinator, place::named_pairs(cluster, placement));
     if (!posted.ok()) {
       std::fputs(shown.c_str(), stdout);  // the placement is not lost with the coordinator
       return posted.error();

@@ -4,28 +4,38 @@
 
 #include "base/concat.hpp"
 #include "base/try.hpp"
-#include "place/report.hpp"
 #include "southbound/operator.hpp"
 
 namespace aqua::tool {
+namespace {
 
-Result<std::string> post_pairs(std::string_view coordinator, const place::Cluster& cluster,
-                               const place::Placement& placement) {
+using Names = std::multimap<std::string, ClientId>;
+
+// already_exists where nobody could say which of several clients is meant.
+Result<void> unambiguous(std::string_view coordinator, const Names& clients,
+                         std::span<const place::NamedPair> pairs) {
+  for (const place::NamedPair& pair : pairs) {
+    for (const std::string& name : {pair.producer, pair.consumer}) {
+      if (clients.count(name) <= 1) continue;
+      return Error{Code::already_exists,
+                   concat(coordinator, ": ", clients.count(name), " clients are named '", name,
+                          "'; nothing was posted")};
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::string> post_pairs(std::string_view coordinator,
+                               std::span<const place::NamedPair> pairs) {
   AQUA_ASSIGN(const wire::State state, southbound::fetch_state(coordinator));
-  std::multimap<std::string, ClientId> clients;
+  Names clients;
   for (const auto& client : state.clients) clients.emplace(client.info.name, client.info.id);
+  AQUA_TRY(unambiguous(coordinator, clients, pairs));
   std::vector<wire::Pair> wanted;
   std::string missing;
-  for (const place::Pair& pair : placement.pairs) {
-    const std::string producer = place::shard_name(cluster, pair.producer);
-    const std::string consumer = place::shard_name(cluster, pair.consumer);
-    for (const std::string& name : {producer, consumer}) {
-      if (clients.count(name) > 1) {
-        return Error{Code::already_exists,
-                     concat(coordinator, ": ", clients.count(name), " clients are named '", name,
-                            "'; nothing was posted")};
-      }
-    }
+  for (const auto& [producer, consumer] : pairs) {
     const auto p = clients.find(producer);
     const auto c = clients.find(consumer);
     if (p != clients.end() && c != clients.end()) {

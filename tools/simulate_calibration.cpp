@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/concat.hpp"
 #include "base/try.hpp"
 #include "sim/prediction.hpp"
 #include "sim/text.hpp"
@@ -51,6 +52,8 @@ json fit_json(const sim::CostFitReport& report) {
           {"per_pair_s", fit.per_pair_s},
           {"copy_out", copy(fit.out)},
           {"copy_in", copy(fit.in)},
+          {"copies_out", report.copies_out},
+          {"copies_in", report.copies_in},
           {"fitted_iterations", report.fitted},
           {"checked_iterations", report.checked},
           {"error_mean", report.mean_error},
@@ -66,9 +69,9 @@ std::string fit_table(const sim::CostFitReport& report) {
   }
   text += line("and %.4f ms a row, %.5f us a KV token of a decode, %.5f us a pair of a prompt\n",
                fit.per_row_s * 1e3, fit.per_kv_token_s * 1e6, fit.per_pair_s * 1e6);
-  text +=
-      line("copies: out %.3f ms + %.3f ms/MB, in %.3f ms + %.3f ms/MB\n", fit.out.latency_s * 1e3,
-           fit.out.per_byte_s * 1e9, fit.in.latency_s * 1e3, fit.in.per_byte_s * 1e9);
+  text += line("copies: %zu out, %.3f ms + %.3f ms/MB; %zu in, %.3f ms + %.3f ms/MB\n",
+               report.copies_out, fit.out.latency_s * 1e3, fit.out.per_byte_s * 1e9,
+               report.copies_in, fit.in.latency_s * 1e3, fit.in.per_byte_s * 1e9);
   text += line(
       "fitted to %zu iterations, the other %zu are off by %.1f %% in the mean, %.1f %% at "
       "the 90th percentile, their sum by %+.1f %%\n",
@@ -99,6 +102,18 @@ std::string prediction_table(const std::string& path, const sim::Recording& reco
   return text;
 }
 
+// A cost that was never seen would be predicted as none.
+Result<void> covers(const sim::CostFitReport& fit, const SimulateOptions& options,
+                    std::string_view path, const sim::Recording& other) {
+  for (const sim::RecordedCopy& copy : other.copies) {
+    if ((copy.out ? fit.copies_out : fit.copies_in) > 0) continue;
+    return Error{Code::failed_precondition,
+                 concat(path, ": has copies ", copy.out ? "out" : "in", " and ", options.calibrate,
+                        " has none to fit their cost to; record that with less memory")};
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<std::string> run_calibration(const SimulateOptions& options) {
@@ -110,6 +125,7 @@ Result<std::string> run_calibration(const SimulateOptions& options) {
   if (!options.predict.empty()) sim::split_columns(options.predict, paths);
   for (const std::string_view path : paths) {
     AQUA_ASSIGN(const sim::Recording other, sim::load_recording(std::string(path)));
+    AQUA_TRY(covers(fit, options, path, other));
     AQUA_ASSIGN(const sim::Prediction prediction, sim::predict(fit.fit, other));
     text += prediction_table(std::string(path), other, prediction);
     json row = prediction_json(prediction);

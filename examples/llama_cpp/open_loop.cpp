@@ -137,7 +137,7 @@ void OpenLoop::take(std::uint64_t id, Token token, double at) {
 
 unsigned OpenLoop::slot_of(Sequence& sequence) {
   if (!sequence.slot) {
-    if (free_slots_.empty()) throw Failure("more sequences at once than --slots");
+    if (free_slots_.empty()) throw Failure("more sequences at once than llama.cpp was opened for");
     sequence.slot = free_slots_.back();
     free_slots_.pop_back();
   }

@@ -2,6 +2,7 @@
 // each request, iteration and copy took. `aqua simulate --calibrate` fits its costs to one record
 // and predicts another with them.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <exception>
@@ -75,8 +76,10 @@ void serve(const ServeOptions& options) {
   file << to_json(log).dump() << "\n";
   file.close();
   if (!file) throw example::Failure("cannot write " + options.json);
-  std::printf("%zu requests in %.1f s, %zu iterations, %zu copies\n", log.requests.size(),
-              log.requests.back().end, log.iterations.size(), log.copies.size());
+  double end = 0;
+  for (const LoggedRequest& request : log.requests) end = std::max(end, request.end);
+  std::printf("%zu requests in %.1f s, %zu iterations, %zu copies\n", log.requests.size(), end,
+              log.iterations.size(), log.copies.size());
 }
 
 }  // namespace
@@ -90,7 +93,7 @@ int main(int argc, char** argv) {
   app.add_option("--model", o.model, "GGUF file")->required()->check(CLI::ExistingFile);
   app.add_option("--json", o.json, "the record")->required();
   app.add_option("--policy", o.policy, "fcfs, vtc, las or cfs");
-  app.add_option("--requests", o.requests, "")->check(CLI::Range(1, 100'000));
+  app.add_option("--requests", o.requests, "that come in all")->check(CLI::Range(1, 100'000));
   app.add_option("--rate", o.rate, "requests a second, Poisson")->check(CLI::Range(1e-3, 1e6));
   app.add_option("--prompt-tokens", o.prompt, "mean")->check(CLI::Range(2, 10'000));
   app.add_option("--output-tokens", o.output, "mean")->check(CLI::Range(2, 10'000));

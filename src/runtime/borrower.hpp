@@ -48,6 +48,9 @@ class Borrower {
   [[nodiscard]] tensor::MigratorStats migrated() const;
 
  private:
+  // Says once why there is nothing, where that will not pass by itself.
+  void tell_refusal(const Error& refusal);
+
   struct Leased {
     std::size_t bytes = 0;
     std::size_t offset = 0;
@@ -93,6 +96,7 @@ class Borrower {
       revoked_early_;  // the revocation overtook the import
   std::size_t importing_bytes_ = 0;
   bool asking_ = false;      // a lease call is under way
+  std::string refusal_;      // the last that was told
   bool look_again_ = false;  // its reply may explain a snapshot that we did not understand
   Clock::time_point next_ask_{};
   Clock::time_point next_promotion_{};

@@ -41,7 +41,10 @@ void Borrower::ask_for_more(Clock::time_point now) {
 void Borrower::on_answered(const Result<std::vector<ledger::Grant>>& grants) {
   asking_ = false;
   if (look_again_) look_again();
-  if (!grants.ok()) return settle_early();  // nothing to be had: an event or the timer asks again
+  if (!grants.ok()) {  // nothing to be had: an event or the timer asks again
+    tell_refusal(grants.error());
+    return settle_early();
+  }
   std::map<std::string, std::vector<lending::LeasedSlab>> by_exporter;
   for (const ledger::Grant& grant : *grants) {
     const lending::LeasedSlab lease = to_lease(grant);
@@ -55,6 +58,14 @@ void Borrower::on_answered(const Result<std::vector<ledger::Grant>>& grants) {
   for (auto& [exchange, batch] : by_exporter) {
     if (!batch.empty()) import(std::move(batch));
   }
+}
+
+void Borrower::tell_refusal(const Error& refusal) {
+  if (refusal.code != Code::failed_precondition || !slabs_.empty() || refusal.message == refusal_)
+    return;
+  refusal_ = refusal.message;
+  office_.log(LogLevel::warning,
+              concat("nothing borrowed: ", refusal_, " (host_bytes is ", options_.exit_bytes, ")"));
 }
 
 // All from one exporter.

@@ -49,6 +49,7 @@ Runtime::Impl::~Impl() {
     (void)migrator_.release();
     return;
   }
+  tell_survivors();
   if (curves_ != nullptr) curves_->stop();
   loop_.stop();
   errands_.stop();
@@ -57,6 +58,15 @@ Runtime::Impl::~Impl() {
   if (borrower_ != nullptr) borrower_->close();
   if (exporter_ != nullptr) lender_.close();
   if (coordinator_ != nullptr) coordinator_->close();
+}
+
+void Runtime::Impl::tell_survivors() const {
+  if (table_ == nullptr) return;
+  const auto alive = table_->all();
+  if (alive.empty()) return;
+  log(LogLevel::error,
+      concat(alive.size(), " tensors outlive this runtime, and will crash (one is '",
+             alive.front()->options().name, "'): declare the runtime before whatever holds them"));
 }
 
 Clock::time_point Runtime::Impl::step(Clock::time_point now) {
@@ -119,6 +129,12 @@ void Runtime::Impl::on_events(std::span<const ledger::Event> events) {
 void Runtime::Impl::on_disconnected(const Error& reason) {
   log(LogLevel::warning, concat("coordinator: ", reason.message, "; what is leased stays leased"));
   loop_.nudge();
+}
+
+void Runtime::Impl::on_unreachable(const Error& reason) {
+  log(LogLevel::warning, concat("coordinator: ", reason.message,
+                                "; nothing is borrowed or lent until it answers (it is asked "
+                                "again and again)"));
 }
 
 }  // namespace aqua

@@ -50,6 +50,8 @@ class Runtime::Impl final : private southbound::Listener {
   [[nodiscard]] Result<void> open_coordinator();
   void open_curves();
   [[nodiscard]] runtime::Clock::time_point step(runtime::Clock::time_point now);
+  // Tensors that should have gone before.
+  void tell_survivors() const;
   void log(LogLevel level, const std::string& text) const;
   void budget_changed(BudgetReason reason);
 
@@ -57,6 +59,7 @@ class Runtime::Impl final : private southbound::Listener {
   void on_snapshot(const wire::Snapshot& snapshot) override;
   void on_events(std::span<const ledger::Event> events) override;
   void on_disconnected(const Error& reason) override;
+  void on_unreachable(const Error& reason) override;
 
   const RuntimeOptions options_;
   const pid_t process_ = ::getpid();

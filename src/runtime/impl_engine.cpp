@@ -5,6 +5,7 @@
 #include "base/trace_range.hpp"
 #include "base/try.hpp"
 #include "runtime/impl.hpp"
+#include "runtime/options.hpp"
 
 namespace aqua {
 
@@ -50,6 +51,9 @@ Result<void> Runtime::Impl::lend(std::size_t bytes) {
   if (slabs.empty()) {
     return Error{Code::invalid_argument,
                  concat("lend: ", bytes, " bytes are less than a slab of ", options_.slab_bytes)};
+  }
+  if (options_.coordinator == "none") {
+    log(LogLevel::warning, concat("lend: nobody can borrow it: ", runtime::kNoCoordinator));
   }
   producer_.kept_promise();
   lender_.lend(std::move(slabs),

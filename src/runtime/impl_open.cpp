@@ -18,9 +18,10 @@ Result<void> Runtime::Impl::open_memory() {
     AQUA_ASSIGN(local_, runtime::LocalTier::open(*device_, options_.local_bytes));
   }
   if (options_.max_peer_bytes > 0) {
-    // Twice the most that is leased, so that holes between slabs of several sizes do no harm.
-    AQUA_ASSIGN(importer_, lending::Importer::open(
-                               *device_, id_, 2 * options_.max_peer_bytes + options_.slab_bytes));
+    // Twice the most that is leased, so that holes between slabs of several sizes do no harm; whole
+    // slabs, whatever bytes a profile or an engine asks for.
+    const std::size_t slabs = 2 * options_.max_peer_bytes / options_.slab_bytes + 2;
+    AQUA_ASSIGN(importer_, lending::Importer::open(*device_, id_, slabs * options_.slab_bytes));
     AQUA_ASSIGN(peer_,
                 tensor::Space::create(Tier::peer, importer_->base(), importer_->arena_bytes()));
   }
@@ -60,7 +61,13 @@ Result<void> Runtime::Impl::open_coordinator() {
         runtime::Borrower::Parts{*importer_, *peer_, *table_, *migrator_, options_.callbacks},
         runtime::BorrowerOptions{options_.max_peer_bytes, host_->bytes()});
   }
-  if (options_.coordinator == "none") return {};
+  if (options_.coordinator == "none") {
+    if (options_.max_peer_bytes > 0) {
+      log(LogLevel::warning, concat("max_peer_bytes ", options_.max_peer_bytes,
+                                    ", but nothing is borrowed: ", runtime::kNoCoordinator));
+    }
+    return {};
+  }
   const auto shared = device::probe_sharing(*device_);
   if (!shared.ok() && shared.error().code != Code::resource_exhausted) {
     // A side that cannot share must not be paired with anybody; the host tier still serves.

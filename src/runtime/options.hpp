@@ -20,6 +20,10 @@ namespace aqua::runtime {
 // What it wants of the options (RuntimeOptions::profile).
 void apply(const Profile& profile, RuntimeOptions& options);
 
+// For messages: why nothing is borrowed or lent where RuntimeOptions::coordinator is "none".
+inline constexpr const char* kNoCoordinator =
+    "no coordinator is named (RuntimeOptions::coordinator, $AQUA_COORDINATOR)";
+
 // "emu:N", "cuda:N" or "GPU-UUID". unavailable on a machine without a driver or GPU,
 // unimplemented in a build without CUDA.
 [[nodiscard]] Result<std::unique_ptr<device::Device>> open_device(const RuntimeOptions& options);

@@ -36,6 +36,8 @@ struct CostFitReport {
   std::size_t fitted = 0, checked = 0;
   double mean_error = 0, p90_error = 0;  // relative, of single iterations
   double sum_error = 0;                  // of the sum of their times, with its sign
+  // Copies fitted to. Of a direction without any the cost is 0.
+  std::size_t copies_out = 0, copies_in = 0;
 };
 
 // failed_precondition with fewer iterations than there is to fit.

@@ -13,12 +13,12 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t most_rows = 10'000'000;
-constexpr double most_seconds = 1e6;
-constexpr double most_tokens = 1e7;
+constexpr double most_of_a_request = 1e6;  // seconds, and tokens
+constexpr double most = 1e12;
 
 // Calls `take` with each row of `count` numbers, none negative.
 template <std::size_t count, typename Take>
-void rows(JsonObject& object, const char* key, double most, Take take) {
+void rows(JsonObject& object, const char* key, double limit, Take take) {
   const json* all = object.take(key);
   if (all == nullptr) return;
   if (!all->is_array() || all->size() > most_rows) return object.fail(concat(key, " is no list"));
@@ -29,10 +29,10 @@ void rows(JsonObject& object, const char* key, double most, Take take) {
     for (std::size_t k = 0; good && k < count; ++k) {
       good = row[k].is_number();
       if (good) values[k] = row[k].get<double>();
-      good = good && values[k] >= 0 && values[k] <= most;
+      good = good && values[k] >= 0 && values[k] <= limit;
     }
     if (!good) {
-      return object.fail(concat(key, " row ", i, " is not ", count, " numbers from 0 to ", most));
+      return object.fail(concat(key, " row ", i, " is not ", count, " numbers from 0 to ", limit));
     }
     take(values);
   }
@@ -55,18 +55,18 @@ policy::SchedulerOptions scheduler_of(JsonObject& all) {
 }
 
 void read_requests(JsonObject& object, Recording& recording) {
-  rows<5>(object, "requests", most_tokens, [&](const std::array<double, 5>& row) {
-    RequestOutcome request{.arrival = picos(std::min(row[0], most_seconds)),
-                           .first_token = picos(std::min(row[3], most_seconds)),
-                           .finish = picos(std::min(row[4], most_seconds))};
+  rows<5>(object, "requests", most_of_a_request, [&](const std::array<double, 5>& row) {
+    RequestOutcome request{
+        .arrival = picos(row[0]), .first_token = picos(row[3]), .finish = picos(row[4])};
     request.prompt_tokens = static_cast<std::uint32_t>(row[1]);
     request.output_tokens = static_cast<std::uint32_t>(row[2]);
     const bool ordered =
         recording.requests.empty() || recording.requests.back().arrival <= request.arrival;
-    if (request.prompt_tokens == 0 || request.output_tokens == 0 || !ordered ||
+    const bool whole = row[1] == request.prompt_tokens && row[2] == request.output_tokens;
+    if (request.prompt_tokens == 0 || request.output_tokens == 0 || !whole || !ordered ||
         request.first_token < request.arrival || request.finish < request.first_token) {
       object.fail(concat("requests row ", recording.requests.size(),
-                         " has no tokens, or is not in order of time"));
+                         " has no whole tokens, or is not in order of time"));
     }
     recording.requests.push_back(request);
   });
@@ -86,10 +86,10 @@ Result<Recording> parse_recording(std::string_view text) {
   recording.scheduler = scheduler_of(object);
   recording.kv_bytes_per_token = object.number("kv_bytes_per_token", 1, 1e9);
   read_requests(object, recording);
-  rows<5>(object, "iterations", 1e12, [&](const std::array<double, 5>& row) {
+  rows<5>(object, "iterations", most, [&](const std::array<double, 5>& row) {
     recording.iterations.push_back({row[0], row[1], row[2], row[3], row[4]});
   });
-  rows<3>(object, "copies", 1e12, [&](const std::array<double, 3>& row) {
+  rows<3>(object, "copies", most, [&](const std::array<double, 3>& row) {
     recording.copies.push_back({.seconds = row[0], .bytes = row[1], .out = row[2] > 0});
   });
   AQUA_TRY(object.finish());

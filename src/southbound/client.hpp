@@ -64,6 +64,8 @@ class Listener {
   virtual void on_events(std::span<const ledger::Event> events) = 0;
   // The session is over; the client is connecting again. Not called by close().
   virtual void on_disconnected(const Error& reason) = 0;
+  // The first attempt to begin the first session failed; others follow until one succeeds. Once.
+  virtual void on_unreachable(const Error& reason) = 0;
 };
 
 struct Status {

@@ -114,6 +114,9 @@ void Link::end(const Error& reason) {
 void Link::failed(const Error& reason) {
   MutexLock lock(mu_);
   status_.last_error = reason.message;
+  if (status_.sessions > 0 || first_failure_) return;
+  first_failure_ = reason;
+  changed_.notify_all();
 }
 
 void Link::give_up(std::uint64_t number, const Error& reason) {
@@ -133,10 +136,14 @@ bool Link::is_current(std::uint64_t number) const {
   return active_ && !given_up_ && active_->session.number == number && !closing_;
 }
 
-std::optional<Active> Link::wait_newer(std::uint64_t number) {
+std::optional<Link::News> Link::wait_news(std::uint64_t number) {
   MutexLock lock(mu_);
-  while (!closing_ && (!active_ || active_->session.number <= number)) changed_.wait(mu_);
-  return closing_ ? std::nullopt : active_;
+  while (!closing_) {
+    if (first_failure_ && !std::exchange(first_failure_told_, true)) return *first_failure_;
+    if (active_ && active_->session.number > number) return *active_;
+    changed_.wait(mu_);
+  }
+  return std::nullopt;
 }
 
 bool Link::pause(std::chrono::milliseconds duration) {

@@ -14,6 +14,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <variant>
 
 #include "aqua/result.hpp"
 #include "base/fork_guard.hpp"
@@ -87,8 +88,10 @@ class Link {
   void give_up(std::uint64_t number, const Error& reason);
   [[nodiscard]] std::optional<Error> given_up() const;  // reason, while Keeper has not ended it
   [[nodiscard]] bool is_current(std::uint64_t number) const;
-  // Waits for a session newer than `number`; nullopt when closing.
-  [[nodiscard]] std::optional<Active> wait_newer(std::uint64_t number);
+  // Waits for a session newer than `number`, or the failure of the very first attempt (told
+  // once); nullopt when closing.
+  using News = std::variant<Active, Error>;
+  [[nodiscard]] std::optional<News> wait_news(std::uint64_t number);
   // True unless closing began within `duration`.
   [[nodiscard]] bool pause(std::chrono::milliseconds duration);
   [[nodiscard]] Error last_reason() const;
@@ -117,6 +120,8 @@ class Link {
   CondVar changed_;
   std::optional<Active> active_ AQUA_GUARDED_BY(mu_);
   std::optional<Error> given_up_ AQUA_GUARDED_BY(mu_);
+  std::optional<Error> first_failure_ AQUA_GUARDED_BY(mu_);
+  bool first_failure_told_ AQUA_GUARDED_BY(mu_) = false;
   std::uint64_t announced_ AQUA_GUARDED_BY(mu_) = 0;
   bool snapshot_wish_ AQUA_GUARDED_BY(mu_) = false;
   bool closing_ AQUA_GUARDED_BY(mu_) = false;

@@ -18,7 +18,12 @@ Watcher::~Watcher() {
 
 void Watcher::run() {
   std::uint64_t number = 0;
-  while (auto active = link_.wait_newer(number)) {
+  while (auto news = link_.wait_news(number)) {
+    if (const auto* failure = std::get_if<Error>(&*news)) {
+      listener_.on_unreachable(*failure);
+      continue;
+    }
+    auto* active = std::get_if<Active>(&*news);
     number = active->session.number;
     active->session.new_epoch = active->session.epoch != last_epoch_;
     last_epoch_ = active->session.epoch;

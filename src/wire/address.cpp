@@ -48,6 +48,7 @@ Result<Address> parse_address(std::string_view text, Hosts hosts) {
       return refused(text, concat("the path has ", address.path.size(),
                                   " bytes; a Unix socket's has at most ", kMaxPath));
     }
+    if (address.path.front() != '/') return refused(text, "the path must begin with /");
     if (address.path.find('\0') != std::string::npos)
       return refused(text, "the path contains a zero byte");
     return address;

@@ -1,21 +1,16 @@
 // Prefixes through real tensors on the emulated device: every byte that comes back is compared.
 #include "aqua/prefix_cache.hpp"
 
-#include <gtest/gtest.h>
-
-#include <functional>
-#include <numeric>
-
-#include "aqua/emulated.hpp"
+#include "cache/engine_blocks.hpp"
 
 namespace aqua {
 namespace {
 
 using policy::hash_chain;
 using policy::Token;
+using test::chain;
 
-constexpr std::size_t plane_block = 256;  // bytes of an engine block of 4 tokens in one plane
-constexpr std::uint32_t engine_blocks = 64;
+constexpr std::size_t plane_block = 256;  // bytes of an engine block in one plane
 
 class PrefixCacheTest : public ::testing::Test {
  protected:
@@ -27,75 +22,28 @@ class PrefixCacheTest : public ::testing::Test {
                                   .emulated = {.total_bytes = std::size_t{64} << 20}});
     ASSERT_TRUE(runtime.ok()) << runtime.error().message;
     runtime_ = std::move(*runtime);
-    memory_ = *emulated::allocate(*runtime_, 4 * engine_blocks * plane_block);
-    stream_ = *emulated::create_stream(*runtime_);
-    LayoutSpec spec{.layers = 2,
-                    .planes_per_layer = 2,
-                    .block_count = engine_blocks,
-                    .block_stride = plane_block,
-                    .segment_bytes = plane_block};
-    for (std::size_t p = 0; p < 4; ++p) {
-      spec.planes.push_back(memory_.data() + p * engine_blocks * plane_block);
-    }
-    layout_ = std::make_unique<Layout>(*Layout::make(spec));
+    engine_ = std::make_unique<test::EngineBlocks>(*runtime_, plane_block);
+    stream_ = engine_->stream();
   }
   void TearDown() override {
     cache_.reset();
-    ASSERT_TRUE(emulated::destroy_stream(*runtime_, stream_).ok());
-    memory_ = {};
+    engine_.reset();
     runtime_.reset();
   }
 
   void open(std::size_t capacity) {
     auto cache = PrefixCache::create(
-        *runtime_, *layout_,
+        *runtime_, engine_->layout(),
         {.index = {.block_tokens = 8, .capacity_blocks = capacity}, .engine_block_tokens = 4});
     ASSERT_TRUE(cache.ok()) << cache.error().message;
     cache_ = std::move(*cache);
   }
 
-  // What the KV of engine block `i` of prompt `seed` has in plane p.
-  static std::byte stamp(unsigned seed, std::size_t i, std::size_t plane, std::size_t at) {
-    return static_cast<std::byte>(seed * 131 + i * 31 + plane * 7 + at);
-  }
-  void for_each_byte(
-      BlockList blocks,
-      const std::function<void(std::byte&, std::size_t, std::size_t, std::size_t)>& act) {
-    std::byte* base = memory_.data();
-    const std::vector<std::uint32_t> list(blocks.begin(), blocks.end());
-    ASSERT_TRUE(emulated::launch(*runtime_, stream_, [base, list, &act] {
-                  for (std::size_t p = 0; p < 4; ++p) {
-                    for (std::size_t i = 0; i < list.size(); ++i) {
-                      std::byte* at =
-                          emulated::kernel_view(base + (p * engine_blocks + list[i]) * plane_block);
-                      for (std::size_t b = 0; b < plane_block; ++b) act(at[b], i, p, b);
-                    }
-                  }
-                }).ok());
-    ASSERT_TRUE(emulated::synchronize(*runtime_, stream_).ok());
-  }
-  void fill(BlockList blocks, unsigned seed) {
-    for_each_byte(blocks, [seed](std::byte& byte, std::size_t i, std::size_t p, std::size_t b) {
-      byte = stamp(seed, i, p, b);
-    });
-  }
-  std::size_t wrong(BlockList blocks, unsigned seed) {
-    std::size_t count = 0;
-    for_each_byte(blocks, [&](std::byte& byte, std::size_t i, std::size_t p, std::size_t b) {
-      count += byte != stamp(seed, i, p, b);
-    });
-    return count;
-  }
-  static std::vector<policy::BlockHash> chain(unsigned seed, std::size_t tokens) {
-    std::vector<Token> all(tokens);
-    std::iota(all.begin(), all.end(), seed * 1000);
-    return hash_chain("tenant", all, 8, true);
-  }
   static std::vector<std::uint32_t> list(std::uint32_t first, std::uint32_t count) {
-    std::vector<std::uint32_t> blocks(count);
-    for (std::uint32_t i = 0; i < count; ++i) blocks[i] = (first + 5 * i) % engine_blocks;
-    return blocks;
+    return test::EngineBlocks::list(first, count);
   }
+  void fill(BlockList blocks, unsigned seed) { engine_->fill(blocks, seed); }
+  std::size_t wrong(BlockList blocks, unsigned seed) { return engine_->wrong(blocks, seed); }
   void store(unsigned seed, std::size_t tokens, BlockList blocks) {
     fill(blocks, seed);
     const auto mine = chain(seed, tokens);
@@ -105,9 +53,8 @@ class PrefixCacheTest : public ::testing::Test {
   }
 
   std::unique_ptr<Runtime> runtime_;
-  emulated::Memory memory_;
+  std::unique_ptr<test::EngineBlocks> engine_;
   Stream stream_;
-  std::unique_ptr<Layout> layout_;
   std::unique_ptr<PrefixCache> cache_;
 };
 
@@ -195,7 +142,9 @@ TEST_F(PrefixCacheTest, TooFewBlocksAndWrongOptionsAreRefused) {
   const auto mine = chain(1, 16);
   EXPECT_EQ(cache_->fetch({mine, 16}, list(1, 3), stream_).error().code, Code::invalid_argument);
   EXPECT_EQ(cache_->store({mine, 16}, list(1, 3), stream_).error().code, Code::invalid_argument);
-  EXPECT_EQ(PrefixCache::create(*runtime_, *layout_, {.index = {.block_tokens = 10}}).error().code,
+  EXPECT_EQ(PrefixCache::create(*runtime_, engine_->layout(), {.index = {.block_tokens = 10}})
+                .error()
+                .code,
             Code::invalid_argument);
   cache_->forget({mine, 16});
   EXPECT_EQ(cache_->bytes(), 0U);

@@ -51,6 +51,12 @@ TEST_F(OpenProfile, AConsumerHasExitsForWhatItBorrows) {
   EXPECT_GE((*runtime)->status().host.capacity_bytes, std::size_t{24} << 20);
 }
 
+TEST_F(OpenProfile, BytesAsTheyWereMeasuredAreNoWholePages) {
+  const auto runtime = open("consumer", 0, 29'957'123);
+  ASSERT_TRUE(runtime.ok()) << runtime.error().message;
+  EXPECT_GE((*runtime)->status().host.capacity_bytes, 29'957'123U);
+}
+
 TEST_F(OpenProfile, ANeutralOneChangesNothing) {
   const auto runtime = open("neutral", 0, 0);
   ASSERT_TRUE(runtime.ok()) << runtime.error().message;

@@ -1,23 +1,24 @@
-// What the simulator says an engine sustains, and the simulator as an engine to be probed.
+// What the simulator says an engine sustains, and the simulator as an engine to be probed. Without
+// GoogleTest: bench/profile_bench.cpp asks the same of a live engine.
 #pragma once
-
-#include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "profiler/load.hpp"
 #include "profiler/probing.hpp"
 #include "profiler/rate_search.hpp"
-#include "sim/ground.hpp"
+#include "sim/scenario.hpp"
+#include "sim/spec_json.hpp"
+#include "sim/traces.hpp"
 
 namespace aqua::profiler::test {
 
 // The roofline alone: the same on every machine.
 inline sim::Ground truth_ground() {
   sim::Scenario scenario;
-  scenario.model = sim::test::must(sim::load_model("llama-3-8b"));
-  scenario.server = sim::test::must(sim::load_server("a100"));
-  return sim::test::must(sim::resolve(scenario, {}));
+  scenario.model = sim::load_model("llama-3-8b").value();
+  scenario.server = sim::load_server("a100").value();
+  return sim::resolve(scenario, {}).value();
 }
 
 // Prompts of 16 to 4,000 tokens, answers of 1 to 50: few events a second, and a rate to be found
@@ -37,7 +38,7 @@ inline Verdict judged(const sim::Ground& ground, const sim::Trace& trace, double
                       std::uint64_t requests, std::uint64_t seed) {
   const sim::Workload work = sim::poisson(trace, {.requests = requests, .per_second = rate}, seed);
   const sim::Outcome outcome =
-      sim::test::must(sim::simulate(ground, sim::test::must(sim::parse_policy("fcfs")), work));
+      sim::simulate(ground, sim::parse_policy("fcfs").value(), work).value();
   Verdict verdict({}, requests, requests, true);
   std::vector<sim::RequestOutcome> order = outcome.requests;
   std::sort(order.begin(), order.end(),

@@ -110,6 +110,7 @@ TEST(CostFit, FindsTheCostsThatMadeTheTimes) {
   EXPECT_NEAR(report.fit.per_pair_s / costs.per_pair_s, 1, 0.05);
   EXPECT_NEAR(report.fit.out.seconds(1e6), costs.out.seconds(1e6), 1e-6);
   EXPECT_NEAR(report.fit.in.seconds(1e6), costs.in.seconds(1e6), 1e-6);
+  EXPECT_EQ(report.copies_out + report.copies_in, made.copies.size());
 }
 
 TEST(CostFit, SaysHowFarItIsOffOnIterationsThatItWasNotFittedTo) {
@@ -120,6 +121,25 @@ TEST(CostFit, SaysHowFarItIsOffOnIterationsThatItWasNotFittedTo) {
   Recording few = recording("cfs", 1, 1, truth());
   few.iterations.resize(50);
   EXPECT_EQ(fit_costs(few).error().code, Code::failed_precondition);
+}
+
+// An engine that is held up now and then is as slow as it is in the mean.
+TEST(CostFit, NoiseDoesNotMakeItTooLow) {
+  Recording noisy = recording("cfs", 1, 1, truth());
+  noisy.iterations = iterations(6000, 0.6);
+  const CostFitReport report = must(fit_costs(noisy));
+  EXPECT_GT(report.mean_error, 0.2);
+  EXPECT_LT(std::abs(report.sum_error), 0.03);
+}
+
+TEST(CostFit, StaysFiniteWhateverTheClockSaid) {
+  Recording made = recording("cfs", 1, 1, truth());
+  for (std::size_t i = 0; i < made.iterations.size(); i += 3) {
+    made.iterations[i].seconds = i % 2 == 0 ? 0 : 1e-300;
+  }
+  const CostFit fit = must(fit_costs(made)).fit;
+  for (const double seconds : fit.seconds) EXPECT_TRUE(std::isfinite(seconds) && seconds >= 0);
+  EXPECT_TRUE(std::isfinite(fit.per_row_s + fit.per_kv_token_s + fit.per_pair_s));
 }
 
 // Another policy, another rate, other lengths in another order; times were recorded with 10 %
@@ -173,6 +193,8 @@ TEST(Recording, IsReadAndWhatCannotBeIsNamed) {
   };
   EXPECT_NE(refused(small, "recording-1", "recording-2").find("format"), std::string::npos);
   EXPECT_NE(refused(small, "1.5, 2.5", "1.5, 1.0").find("order"), std::string::npos);
+  EXPECT_NE(refused(small, "0.5, 3, 2", "0.5, 3.5, 2").find("whole"), std::string::npos);
+  EXPECT_NE(refused(small, "2.5]", "2e6]").find("requests row 0"), std::string::npos);
   EXPECT_NE(refused(small, "[0.01, 3", "[\"x\", 3").find("iterations row 0"), std::string::npos);
   EXPECT_NE(refused(small, "\"block_tokens\": 4", "\"block_tokens\": 0").find("block_tokens"),
             std::string::npos);

@@ -52,8 +52,10 @@ TEST(Reconnecting, ClientOpenedFirstFindsTheCoordinatorLater) {
   Peer peer(daemon.address(), "early", false, /*wait=*/false);
   EXPECT_FALSE(peer.client->connected());
   EXPECT_EQ(peer.client->lease(kSlabBytes, kSlabBytes).error().code, Code::unavailable);
+  EXPECT_TRUE(peer.heard.wait_unreachable());
   daemon.start();
   EXPECT_TRUE(peer.heard.wait_snapshots(1));
+  EXPECT_THAT(peer.heard.calls(), ElementsAre("unreachable", "connected", "snapshot"));
   EXPECT_TRUE(peer.client->snapshot().ok());
 }
 

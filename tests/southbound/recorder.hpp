@@ -3,6 +3,7 @@
 // Threads: every method may be called concurrently.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <optional>
@@ -44,6 +45,10 @@ class Recorder : public southbound::Listener {
     MutexLock lock(mu_);
     told("disconnected");
   }
+  void on_unreachable(const Error&) override {
+    MutexLock lock(mu_);
+    told("unreachable");
+  }
 
   // The first event of that kind, waited for; nullopt after 60 seconds.
   std::optional<ledger::Event> wait_event(ledger::EventKind kind) {
@@ -59,6 +64,11 @@ class Recorder : public southbound::Listener {
   // True once the n-th session (from 1) is announced, or its snapshot has come.
   bool wait_sessions(std::size_t n, std::chrono::milliseconds patience = kPatience) {
     return wait([&]() AQUA_NO_THREAD_SAFETY_ANALYSIS { return sessions_.size() >= n; }, patience);
+  }
+  bool wait_unreachable() {
+    return wait([&]() AQUA_NO_THREAD_SAFETY_ANALYSIS {
+      return std::find(calls_.begin(), calls_.end(), "unreachable") != calls_.end();
+    });
   }
   bool wait_events(std::size_t n) {
     return wait([&]() AQUA_NO_THREAD_SAFETY_ANALYSIS { return events_.size() >= n; });

@@ -60,6 +60,7 @@ struct Ready : southbound::Listener {
   }
   void on_events(std::span<const ledger::Event>) override {}
   void on_disconnected(const Error&) override {}
+  void on_unreachable(const Error&) override {}
   std::mutex mu;
   std::condition_variable changed;
   bool ready = false;

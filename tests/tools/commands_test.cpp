@@ -2,9 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "coordinator/daemon_process.hpp"
+#include "southbound/operator.hpp"
 #include "southbound/peers.hpp"
 
 namespace aqua::testing {
@@ -52,6 +54,25 @@ TEST_F(Commands, WatchGoesOnWhenTheCoordinatorComesBack) {
   }
   watch.signal(SIGTERM);
   EXPECT_EQ(watch.wait(), 0);
+}
+
+TEST_F(Commands, PlacePostsThePairsOfAPlacement) {
+  const Peer big(daemon.address(), "big", true), small(daemon.address(), "small", true);
+  const Peer consumer(daemon.address(), "model/1", false);
+  std::ofstream(dir / "placed.json") << R"({"version": 1, "assignment": {}, "pairs": [
+    {"producer": "small", "consumer": "model/1", "bytes": 1},
+    {"producer": "big", "consumer": "model/0", "bytes": 2},
+    {"producer": "elsewhere", "consumer": "elsewhere too", "bytes": 1}]})";
+  ChildProcess place(
+      {AQUA_PROGRAM, "place", "--placed", dir / "placed.json", "--post", daemon.address()},
+      dir / "stderr");
+  EXPECT_THAT(place.read_line(), HasSubstr("1 pairs made"));
+  EXPECT_EQ(place.read_line(), "  not there: 'model/0', to be paired with 'big'");
+  EXPECT_EQ(place.wait(), 0);
+  const auto state = southbound::fetch_state(daemon.address());
+  ASSERT_TRUE(state.ok()) << state.error().message;
+  ASSERT_EQ(state->pairs.size(), 1u);
+  EXPECT_EQ(state->pairs[0], (wire::Pair{small.id, consumer.id}));
 }
 
 TEST_F(Commands, SlabTellsItsStory) {

@@ -58,6 +58,20 @@ TEST_F(Place, WithoutACoordinatorThePlacementIsKept) {
   EXPECT_TRUE(std::filesystem::exists(posting.json));
 }
 
+TEST_F(Place, WhatIsNoPlacementIsNotPosted) {
+  for (const char* text : {"", "{}", R"({"version": 2, "pairs": []})", R"({"version": 1})",
+                           R"({"version": 1, "pairs": [{"producer": "p"}]})",
+                           R"({"version": 1, "pairs": [{"producer": "p", "consumer": "p"}]})"}) {
+    std::ofstream(dir_ / "placed.json") << text;
+    PlaceCommand posting;
+    posting.placed = dir_ / "placed.json";
+    posting.post = {"unix:" + std::string(dir_ / "absent.sock")};
+    const auto said = run_place(posting);
+    ASSERT_FALSE(said.ok()) << text;
+    EXPECT_EQ(said.error().code, Code::invalid_argument) << text;
+  }
+}
+
 TEST(PlaceArguments, AreReadOrRefused) {
   const std::vector<std::string_view> good{
       "--input", "a", "--time-limit", "2.5", "--post", "unix:x", "--post", "unix:y", "--explain"};
@@ -67,7 +81,12 @@ TEST(PlaceArguments, AreReadOrRefused) {
   EXPECT_EQ(command->post.size(), 2U);
   EXPECT_TRUE(command->explain);
   for (const std::vector<std::string_view>& bad : std::vector<std::vector<std::string_view>>{
-           {}, {"--input"}, {"--input", "a", "--what"}, {"--input", "a", "--time-limit", "0"}}) {
+           {},
+           {"--input"},
+           {"--input", "a", "--what"},
+           {"--input", "a", "--time-limit", "0"},
+           {"--placed", "a"},
+           {"--placed", "a", "--post", "unix:x", "--input", "b"}}) {
     const auto refused = parse_place(bad);
     ASSERT_FALSE(refused.ok());
     EXPECT_EQ(refused.error().code, Code::invalid_argument);

@@ -11,8 +11,8 @@ namespace {
 using testing::HasSubstr;
 
 TEST(Address, UnixPathsAndLoopbackHostsAreTaken) {
-  for (const char* text : {"unix:/run/aqua/coordinator.sock", "unix:relative", "127.0.0.1:7070",
-                           "127.1.2.3:0", "[::1]:65535"}) {
+  for (const char* text :
+       {"unix:/run/aqua/coordinator.sock", "127.0.0.1:7070", "127.1.2.3:0", "[::1]:65535"}) {
     const auto address = parse_address(text);
     ASSERT_TRUE(address.ok()) << text << ": " << address.error().message;
     EXPECT_EQ(to_string(*address), text);
@@ -21,9 +21,10 @@ TEST(Address, UnixPathsAndLoopbackHostsAreTaken) {
 }
 
 TEST(Address, EverythingElseIsRefused) {
-  for (const char* text : {"", "unix:", "127.0.0.1", "127.0.0.1:", "127.0.0.1:65536",
-                           "127.0.0.1:-1", "127.0.0.1:1x", ":80", "0.0.0.0:80", "10.0.0.1:80",
-                           "[::]:80", "example.com:80", "http://127.0.0.1:80", "/run/x"}) {
+  for (const char* text :
+       {"", "unix:", "unix:relative", "127.0.0.1", "127.0.0.1:", "127.0.0.1:65536", "127.0.0.1:-1",
+        "127.0.0.1:1x", ":80", "0.0.0.0:80", "10.0.0.1:80", "[::]:80", "example.com:80",
+        "http://127.0.0.1:80", "/run/x"}) {
     const auto address = parse_address(text);
     ASSERT_FALSE(address.ok()) << text;
     EXPECT_EQ(address.error().code, Code::invalid_argument);
@@ -46,8 +47,8 @@ TEST(Address, AnyNumericHostIsTakenWhereAskedFor) {
 }
 
 TEST(Address, PathThatNoSocketCanHaveIsRefusedWithBothLengths) {
-  EXPECT_TRUE(parse_address("unix:" + std::string(kMaxPath, 'p')).ok());
-  const auto address = parse_address("unix:" + std::string(kMaxPath + 1, 'p'));
+  EXPECT_TRUE(parse_address("unix:/" + std::string(kMaxPath - 1, 'p')).ok());
+  const auto address = parse_address("unix:/" + std::string(kMaxPath, 'p'));
   ASSERT_FALSE(address.ok());
   EXPECT_EQ(address.error().code, Code::invalid_argument);
   EXPECT_THAT(address.error().message, HasSubstr("108 bytes; a Unix socket's has at most 107"));

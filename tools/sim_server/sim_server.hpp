@@ -7,7 +7,7 @@
 
 #include "sim/scenario.hpp"
 
-namespace aqua::profiler::test {
+namespace aqua::tool {
 
 class SimServer {
  public:
@@ -23,4 +23,4 @@ class SimServer {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace aqua::profiler::test
+}  // namespace aqua::tool

@@ -1,8 +1,8 @@
-#include "profile/live_engine.hpp"
+#include "tools/sim_server/live_engine.hpp"
 
 #include <cstdlib>
 
-namespace aqua::profiler::test {
+namespace aqua::tool {
 namespace {
 
 std::unique_ptr<policy::Scheduler> scheduler_of(const sim::Ground& ground) {
@@ -129,4 +129,4 @@ void LiveEngine::run() {
   }
 }
 
-}  // namespace aqua::profiler::test
+}  // namespace aqua::tool

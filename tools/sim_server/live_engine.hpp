@@ -17,7 +17,7 @@
 #include "aqua/policy/scheduler.hpp"
 #include "sim/scenario.hpp"
 
-namespace aqua::profiler::test {
+namespace aqua::tool {
 
 class LiveEngine {
  public:
@@ -66,4 +66,4 @@ class LiveEngine {
   std::thread thread_;
 };
 
-}  // namespace aqua::profiler::test
+}  // namespace aqua::tool

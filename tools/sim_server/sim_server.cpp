@@ -1,4 +1,4 @@
-#include "profile/sim_server.hpp"
+#include "tools/sim_server/sim_server.hpp"
 
 #include <httplib.h>
 #include <sys/socket.h>
@@ -7,9 +7,9 @@
 #include <thread>
 
 #include "base/concat.hpp"
-#include "profile/live_engine.hpp"
+#include "tools/sim_server/live_engine.hpp"
 
-namespace aqua::profiler::test {
+namespace aqua::tool {
 namespace {
 
 using Json = nlohmann::json;
@@ -123,4 +123,4 @@ void SimServer::wait() {
   impl_->thread.join();
 }
 
-}  // namespace aqua::profiler::test
+}  // namespace aqua::tool

@@ -1,0 +1,173 @@
+// Does `aqua profile` find the truth? Profiles a live engine again and again, each time with other
+// arrivals, and compares with the rate that 20 seeds of an offline simulation of it sustain.
+//
+//   profile_bench [--runs N] [--requests N] [--speed X] [--json FILE]
+//
+// The engine is simulated, in real time: latencies are measured at X (20) times their pace, so the
+// machine must have nothing else to do. A run takes one to two minutes with 1,000 requests a load;
+// the 20 runs by default about half an hour. The goals: within one step in 19 of 20 runs, with at
+// most 2 ceil(log2(rates)) probes; "goals_met" in the JSON says.
+#include <unistd.h>
+
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "harness.hpp"
+#include "profile/truth.hpp"
+#include "profiler/record.hpp"
+#include "sim/text.hpp"
+#include "tools/profile_command.hpp"
+#include "tools/sim_server/sim_server.hpp"
+
+namespace {
+
+using namespace aqua;
+using bench::must;
+using nlohmann::json;
+using Clock = std::chrono::steady_clock;
+
+constexpr profiler::RateRange kRange{};
+
+struct Wanted {
+  int runs = 20;
+  std::uint64_t requests = 1000;
+  double speed = 20;
+  std::string json{};
+};
+
+struct Ground {
+  sim::Ground engine = profiler::test::truth_ground();
+  sim::Trace trace = profiler::test::truth_trace();
+};
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+int rates() {
+  return static_cast<int>(std::lround((kRange.to - kRange.from) / kRange.step)) + 1;
+}
+
+int probes_allowed() {
+  return 2 * static_cast<int>(std::ceil(std::log2(rates())));
+}
+
+void write_lengths(const sim::Trace& trace, const std::filesystem::path& path) {
+  std::ofstream out(path);
+  out << "num_prefill_tokens,num_decode_tokens\n";
+  for (const sim::Request& request : trace.requests)
+    out << request.prompt_tokens << ',' << request.output_tokens << '\n';
+}
+
+// One profile of an engine of its own, kept at the end of `directory`.
+json run_once(const Ground& ground, const Wanted& wanted, int run, double truth,
+              const std::filesystem::path& directory) {
+  const tool::SimServer server(ground.engine, wanted.speed);
+  tool::ProfileOptions options;
+  options.url = server.url();
+  options.trace = directory / "lengths.csv";
+  options.json = directory / "profile.json";
+  options.range = kRange;
+  options.seed = static_cast<std::uint64_t>(run);
+  options.requests = wanted.requests;
+  options.speed = wanted.speed;
+  options.memory.bytes_per_token = ground.engine.kv_bytes_per_token;
+  options.progress = false;
+  const auto start = Clock::now();
+  const auto said = tool::run_profile(options, {});
+  const auto record =
+      must(profiler::parse_record(must(sim::read_file(options.json), "read")), "profile");
+  double lateness_s = 0;
+  for (const auto& probe : record.evidence.probes)
+    lateness_s = std::max(lateness_s, probe.lateness_s);
+  const double found = record.profile.max_rps;
+  json row{{"seed", run},
+           {"found_rps", found},
+           {"within_a_step", std::abs(found - truth) <= kRange.step + 1e-9},
+           {"probes", record.evidence.probes.size()},
+           {"complete", record.profile.complete},
+           {"role", to_string(record.profile.role)},
+           {"client_lateness_s", lateness_s},
+           {"seconds", seconds_since(start)}};
+  if (!said.ok()) row["reason"] = said.error().message;
+  std::printf("run %2d: %4.1f requests/s, the truth is %4.1f; %2zu probes, %5.1f s%s%s\n", run,
+              found, truth, record.evidence.probes.size(), row["seconds"].get<double>(),
+              said.ok() ? "" : ": ", said.ok() ? "" : said.error().message.c_str());
+  std::fflush(stdout);
+  return row;
+}
+
+json measure(const Wanted& wanted) {
+  const Ground ground;
+  const auto start = Clock::now();
+  const double truth = profiler::test::truth(ground.engine, ground.trace, kRange, wanted.requests);
+  std::printf("the truth, by 20 seeds offline: %g requests/s (%.1f s)\n", truth,
+              seconds_since(start));
+  std::string directory = "/tmp/aqua-profile-bench-XXXXXX";
+  if (::mkdtemp(directory.data()) == nullptr) std::exit((std::perror("/tmp"), 1));
+  write_lengths(ground.trace, std::filesystem::path(directory) / "lengths.csv");
+  json rows = json::array();
+  int within = 0;
+  std::size_t most_probes = 0;
+  for (int run = 1; run <= wanted.runs; ++run) {
+    rows.push_back(run_once(ground, wanted, run, truth, directory));
+    within += rows.back()["within_a_step"].get<bool>() ? 1 : 0;
+    most_probes = std::max(most_probes, rows.back()["probes"].get<std::size_t>());
+  }
+  std::filesystem::remove_all(directory);
+  const bool met =
+      within * 20 >= wanted.runs * 19 && most_probes <= static_cast<std::size_t>(probes_allowed());
+  return {{"truth_rps", truth},
+          {"step_rps", kRange.step},
+          {"rates", rates()},
+          {"requests", wanted.requests},
+          {"speed", wanted.speed},
+          {"runs", wanted.runs},
+          {"within_a_step", within},
+          {"most_probes", most_probes},
+          {"probes_allowed", probes_allowed()},
+          {"goals_met", met},
+          {"seconds", seconds_since(start)},
+          {"each", rows}};
+}
+
+// False for a command line that is wrong.
+bool parse(int argc, char** argv, Wanted& wanted) {
+  for (int i = 1; i < argc; i += 2) {
+    const std::string_view name = argv[i];
+    if (i + 1 == argc) return false;
+    const std::string value = argv[i + 1];
+    if (name == "--json") {
+      wanted.json = value;
+    } else if (name == "--runs") {
+      wanted.runs = std::atoi(value.c_str());
+    } else if (name == "--requests") {
+      wanted.requests = static_cast<std::uint64_t>(std::atol(value.c_str()));
+    } else if (name == "--speed") {
+      wanted.speed = std::atof(value.c_str());
+    } else {
+      return false;
+    }
+  }
+  return wanted.runs > 0 && wanted.requests > 0 && wanted.speed > 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Wanted wanted;
+  if (!parse(argc, argv, wanted)) {
+    std::fprintf(stderr,
+                 "Usage: profile_bench [--runs N] [--requests N] [--speed X] [--json FILE]\n");
+    return 2;
+  }
+  const json report = measure(wanted);
+  std::printf("%d of %d within a step; at most %zu probes, %d are allowed: %s\n",
+              report["within_a_step"].get<int>(), wanted.runs,
+              report["most_probes"].get<std::size_t>(), probes_allowed(),
+              report["goals_met"].get<bool>() ? "as promised" : "MISSED");
+  if (!wanted.json.empty()) std::ofstream(wanted.json) << report.dump(1) << '\n';
+  return 0;
+}

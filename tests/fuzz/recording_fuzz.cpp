@@ -1,0 +1,65 @@
+// Any bytes as a recording of an engine: never a crash, and costs fitted to what is accepted are
+// times.
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "sim/cost_fit.hpp"
+
+namespace {
+
+using namespace aqua::sim;
+
+void require(bool good) {
+  if (!good) std::abort();
+}
+
+void require_time(double seconds) {
+  require(std::isfinite(seconds) && seconds >= 0);
+}
+
+void check_requests(const Recording& recording) {
+  Picos last = 0;
+  require(!recording.requests.empty());
+  for (const RequestOutcome& request : recording.requests) {
+    require(request.arrival >= last);
+    require(request.first_token >= request.arrival && request.finish >= request.first_token);
+    require(request.prompt_tokens >= 1 && request.output_tokens >= 1);
+    last = request.arrival;
+  }
+  require(recording.workload().requests.size() == recording.requests.size());
+  require(recording.outcome().makespan >= 0);
+}
+
+void check_fit(Recording recording) {
+  // What there is, over again: a fit wants a hundred iterations.
+  const std::size_t there = recording.iterations.size();
+  for (std::size_t i = 0; there > 0 && recording.iterations.size() < 100; ++i) {
+    recording.iterations.push_back(recording.iterations[i]);
+  }
+  const auto report = fit_costs(recording);
+  if (!report.ok()) return;
+  for (const double seconds : report->fit.seconds) require_time(seconds);
+  require_time(report->fit.per_row_s);
+  require_time(report->fit.per_kv_token_s);
+  require_time(report->fit.per_pair_s);
+  for (const CopyCost& cost : {report->fit.out, report->fit.in}) {
+    require_time(cost.latency_s);
+    require_time(cost.per_byte_s);
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const auto parsed = parse_recording({reinterpret_cast<const char*>(data), size});
+  if (!parsed.ok()) {
+    require(parsed.error().code == aqua::Code::invalid_argument);
+    return 0;
+  }
+  check_requests(*parsed);
+  check_fit(*parsed);
+  return 0;
+}

@@ -1,0 +1,91 @@
+// What would otherwise pass in silence, as memory that is never borrowed, is told: once.
+#include <gmock/gmock.h>
+
+#include <mutex>
+#include <vector>
+
+#include "runtime/runtime_fixture.hpp"
+
+namespace aqua {
+namespace {
+
+using namespace aqua::literals;
+using ::testing::HasSubstr;
+
+class Told : public test::RuntimeFixture {
+ protected:
+  // What was logged with these words in it.
+  std::vector<std::string> heard(const std::string& words) {
+    const std::lock_guard lock(mu_);
+    std::vector<std::string> found;
+    for (const std::string& line : lines_) {
+      if (line.find(words) != std::string::npos) found.push_back(line);
+    }
+    return found;
+  }
+  Callbacks listening() {
+    Callbacks callbacks;
+    callbacks.on_log = [this](LogLevel level, const std::string& text) {
+      if (level == LogLevel::info) return;
+      const std::lock_guard lock(mu_);
+      lines_.push_back(text);
+    };
+    return callbacks;
+  }
+
+ private:
+  std::mutex mu_;
+  std::vector<std::string> lines_;
+};
+
+TEST_F(Told, ACoordinatorThatCannotBeReachedOnce) {
+  stop_daemon();
+  auto runtime = open({.device = "emu:0", .callbacks = listening()});
+  await([&] { return !heard("coordinator.sock").empty(); });
+  EXPECT_THAT(heard("coordinator.sock").front(), HasSubstr("nothing is borrowed or lent until"));
+  start_daemon();
+  await([&] { return runtime->status().connected; });
+  EXPECT_EQ(heard("until it answers").size(), 1u);
+}
+
+TEST_F(Told, HostMemoryThatHoldsNoSlabOnce) {
+  auto lender = open({.device = "emu:0", .name = "lender"});
+  auto borrower = open({.device = "emu:1",
+                        .name = "borrower",
+                        .host_bytes = 2_MiB,
+                        .max_peer_bytes = 8_MiB,
+                        .callbacks = listening()});
+  ASSERT_TRUE(lender->lend(4_MiB).ok());
+  await([&] { return !heard("nothing borrowed").empty(); });
+  EXPECT_THAT(heard("nothing borrowed").front(),
+              HasSubstr("has exits for 2097152 bytes and leases of 0; the smallest slab offered "
+                        "has 4194304 (host_bytes is 2097152)"));
+  EXPECT_EQ(heard("nothing borrowed").size(), 1u);
+}
+
+TEST_F(Told, NoCoordinatorWhereMemoryIsWantedOrLent) {
+  auto quiet = open({.device = "emu:0", .coordinator = "none", .callbacks = listening()});
+  EXPECT_TRUE(heard("no coordinator is named").empty());
+  ASSERT_TRUE(quiet->lend(4_MiB).ok());
+  EXPECT_EQ(heard("lend: nobody can borrow it: no coordinator is named").size(), 1u);
+  auto wants = open({.device = "emu:1",
+                     .coordinator = "none",
+                     .max_peer_bytes = 8_MiB,
+                     .callbacks = listening()});
+  EXPECT_EQ(heard("max_peer_bytes 8388608, but nothing is borrowed").size(), 1u);
+}
+
+TEST_F(Told, ATensorThatOutlivesItsRuntime) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        auto runtime = open({.device = "emu:0", .coordinator = "none"});
+        auto tensor = runtime->allocate({.bytes = 4096, .name = "seq 42"});
+        runtime.reset();
+        std::_Exit(0);  // before the tensor goes
+      },
+      ::testing::ExitedWithCode(0), "1 tensors outlive this runtime.*'seq 42'");
+}
+
+}  // namespace
+}  // namespace aqua
