@@ -96,7 +96,7 @@ struct RuntimeOptions {
   std::string curve_directory{};
   // A file of `aqua profile` (aqua/profile.hpp). A producer's is set_profile() with its defaults; a
   // consumer's sets max_peer_bytes where that is 0, and raises host_bytes to it, since what is
-  // borrowed needs an exit. Empty: none.
+  // borrowed needs an exit. One that is not complete is refused. Empty: none.
   std::string profile{};
   std::chrono::milliseconds reclaim_deadline{2000};  // for reclaims that report() decides
   bool callbacks_in_tick = false;
@@ -164,7 +164,7 @@ class AQUA_API Runtime {
   // Blocks until the host tier is touched (about 0.3 s a GiB); does not wait for the
   // coordinator. invalid_argument, resource_exhausted, unavailable (a GPU on a machine without
   // one, or without a driver) or unimplemented (a device that this build does not have) name
-  // the option; not_found or invalid_argument the profile.
+  // the option; not_found, invalid_argument or failed_precondition (not complete) the profile.
   [[nodiscard]] static Result<std::unique_ptr<Runtime>> open(const RuntimeOptions& options);
   // Gives back what is leased, withdraws what is offered, leaves. Blocks for about a second
   // at most. Every tensor, pool and pin must be gone; memory that others still hold lives
