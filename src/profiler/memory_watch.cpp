@@ -85,13 +85,15 @@ void MemoryWatch::note(const Result<MemoryReading>& reading) {
   asked_.notify_all();
 }
 
+// Once at least, since peak() waits for that; where it is over by then, it says so at once.
 void MemoryWatch::watch() {
-  for (Clock::time_point next = Clock::now(); !over_.stop_requested();) {
+  for (Clock::time_point next = Clock::now();;) {
     note(read_memory(engine_, options_));
     next = std::max(next + interval_, Clock::now());
     const MutexLock lock(mu_);
     while (!over_.stop_requested() && ends_.wait_until(mu_, next)) {
     }
+    if (over_.stop_requested()) return;
   }
 }
 

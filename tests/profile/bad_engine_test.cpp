@@ -122,7 +122,7 @@ TEST_F(BadEngine, Answering500FromTheStartIsQuoted) {
 
 TEST_F(BadEngine, Answering500LaterKeepsWhatWasFound) {
   good_ = 35;
-  fails(Code::unavailable, "requests failed; the engine answers 500: CUDA out of memory");
+  fails(Code::unavailable, "the engine answers 500: CUDA out of memory");
   const Record record = kept();
   EXPECT_FALSE(record.profile.complete);
   EXPECT_GE(record.evidence.probes.size(), 1u);

@@ -77,6 +77,15 @@ TEST_F(Door, AStopEndsACallThatHangs) {
   EXPECT_EQ(fetch(engine, "/metrics").error().code, Code::cancelled);
 }
 
+TEST_F(Door, MemoryThatIsStoppedBeforeItIsReadIsNotWaitedFor) {
+  std::stop_source stop;
+  const EngineLink engine{.place = place_, .door = {.stop = stop.get_token()}};
+  stop.request_stop();
+  MemoryWatch watch(engine, {.source = MemorySource::prometheus, .used_metric = "used"}, 1ms);
+  EXPECT_EQ(watch.peak().readings, 0u);
+  EXPECT_EQ(watch.peak().fault, "stopped");
+}
+
 TEST_F(Door, AnAnswerWithoutEndIsRefused) {
   const EngineLink engine{.place = place_};
   for (const char* path : {"/endless", "/endless?failed=1"}) {
