@@ -2,7 +2,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <spdlog/spdlog.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/descriptor_limit.hpp"
 #include "coordinator/daemon.hpp"
 #include "coordinator/log.hpp"
 #include "coordinator/notify.hpp"
@@ -27,14 +27,6 @@ using aqua::coordinator::Options;
 using aqua::coordinator::parse_options;
 
 constexpr int kUsageError = 2;
-
-// A client costs two descriptors, a request one.
-void raise_descriptor_limit() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) spdlog::warn("cannot raise RLIMIT_NOFILE");
-}
 
 // Blocked before the first thread starts, so that only sigwait() below gets them.
 sigset_t block_signals() {
@@ -68,7 +60,8 @@ int run(Options options, std::span<const char* const> arguments) {
   ::signal(SIGPIPE, SIG_IGN);
   ::signal(SIGXFSZ, SIG_IGN);  // a file at its limit is an error to be told, not an end
   const sigset_t signals = block_signals();
-  raise_descriptor_limit();
+  // A client costs two descriptors, a request one.
+  if (!aqua::raise_descriptor_limit()) spdlog::warn("cannot raise RLIMIT_NOFILE");
 
   std::atomic<bool> failed{false};
   auto daemon = Daemon::start(options, [&](const aqua::Error& error) {

@@ -50,7 +50,7 @@ std::uint64_t* count_option(ProfileOptions& o, std::string_view name, double& le
     std::uint64_t* field;
     double least, most;
   };
-  const Known known[]{{"requests", &o.requests, 10, 1e6},
+  const Known known[]{{"requests", &o.requests, 10, 50'000},
                       {"seed", &o.seed, 0, 4e6},
                       {"context", &o.context, 2, 1e9},
                       {"chunk", &o.chunk, 1, 1e6},

@@ -24,6 +24,9 @@ std::map<std::string, std::string> settings_of(const ProfileOptions& o,
             {"path", o.path},
             {"body", o.body},
             {"most-batch", shown(o.most_batch)},
+            {"speed", shown(o.speed)},
+            {"used-metric", memory.used_metric},
+            {"total-metric", memory.total_metric},
             {"memory", std::string(to_string(memory.source))},
             {"kv-bytes", shown(memory.kv_bytes)}};
   }
@@ -40,6 +43,8 @@ std::map<std::string, std::string> settings_of(const ProfileOptions& o,
           {"speed", shown(o.speed)},
           {"bursts", bursts},
           {"burst-seconds", shown(o.burst_seconds)},
+          {"used-metric", memory.used_metric},
+          {"total-metric", memory.total_metric},
           {"memory", std::string(to_string(memory.source))},
           {"kv-bytes", shown(memory.kv_bytes)},
           {"bytes-per-token", shown(memory.bytes_per_token)}};
@@ -70,11 +75,12 @@ Result<void> same_settings(const profiler::Record& record,
 
 }  // namespace
 
-Result<profiler::EngineLink> link_of(ProfileOptions& options) {
+Result<profiler::EngineLink> link_of(ProfileOptions& options, const std::stop_token& stop) {
   profiler::EngineLink engine{.model = options.model, .speed = options.speed};
   AQUA_ASSIGN(engine.place, profiler::parse_url(options.url));
   engine.door.url = options.url;
   engine.door.timeout = options.timeout;
+  engine.door.stop = stop;
   if (const char* key = std::getenv("OPENAI_API_KEY"); key != nullptr) engine.door.api_key = key;
   if (!engine.model.empty() && options.context > 0) return engine;
   const auto models = profiler::fetch(engine, "/v1/models");
@@ -160,7 +166,8 @@ std::string summary(const profiler::Record& record, const ProfileOptions& option
       << "  memory      " << gigabytes(profile.free_bytes) << " of " << gigabytes(profile.kv_bytes)
       << " GB free then (a producer has " << gigabytes(profile.threshold_bytes) << ")\n"
       << "  swap space  " << gigabytes(profile.swap_bytes) << " GB wanted\n";
-  for (const std::string& warning : record.evidence.warnings) out << "  note: " << warning << "\n";
+  for (const auto& [about, warning] : record.evidence.warnings)
+    out << "  note: " << warning << "\n";
   out << "  written to " << options.json << "\n";
   return std::move(out).str();
 }

@@ -10,7 +10,9 @@
 namespace aqua::tool {
 
 // Asks the engine for its model where none is given; sets what --context leaves open.
-[[nodiscard]] Result<profiler::EngineLink> link_of(ProfileOptions& options);
+// `stop` ends whatever is asked over the link.
+[[nodiscard]] Result<profiler::EngineLink> link_of(ProfileOptions& options,
+                                                   const std::stop_token& stop);
 [[nodiscard]] Result<profiler::ProberOptions> prober_of(const ProfileOptions& options,
                                                         const profiler::EngineLink& engine);
 // A new one, or with --resume the file's: not_found when there is none, failed_precondition when

@@ -27,7 +27,7 @@ const std::string_view kProfileUsage =
     "  --from R, --to R    requests a second (1, 10)\n"
     "  --step R            (0.5)\n"
     "  --sla TTFT,TBT      seconds: 99 of 100 first tokens, of 100 times between tokens (1,0.1)\n"
-    "  --requests N        of a load, at most; it ends when the outcome is clear (1000)\n"
+    "  --requests N        of a load, 10 to 50000; it ends when the outcome is clear (1000)\n"
     "  --context N         tokens of the longest request; default: what the engine says\n"
     "  --chunk N           what the engine computes at a time; only noted in the profile (512)\n"
     "  --seed N            of arrivals and lengths (1)\n"

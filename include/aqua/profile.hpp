@@ -43,7 +43,7 @@ struct Profile {
   std::size_t free_bytes = 0;  // of it, never used at max_rps
   std::size_t swap_bytes = 0;  // what it wants beyond kv_bytes for bursts, prefixes, long prompts
   std::size_t threshold_bytes = 10'000'000'000;  // a producer has at least so much free
-  bool complete = true;  // false: the profiler was stopped; what is here was measured
+  bool complete = true;  // false: the profiler was stopped; Runtime::open() refuses it
   friend bool operator==(const Profile&, const Profile&) = default;
 };
 

@@ -82,8 +82,10 @@ struct RuntimeOptions {
   // each has its exit reserved here (discardable ones apart). For a GPU it is also page-locked,
   // in the background.
   std::size_t host_bytes = std::size_t{256} << 20;
-  std::size_t max_peer_bytes = 0;  // the most to borrow; 0: nothing. Leased ahead of need
-  std::size_t local_bytes = 0;     // of this device's own memory, for tensors; taken when opening
+  // The most to borrow; 0: nothing. Leased ahead of need. Never more than host_bytes, in whole
+  // slabs of the lender's (64 MiB): with host_bytes below one slab nothing is ever borrowed.
+  std::size_t max_peer_bytes = 0;
+  std::size_t local_bytes = 0;  // of this device's own memory, for tensors; taken when opening
   std::size_t slab_bytes = std::size_t{64} << 20;  // of what we lend; a multiple of the granularity
   // Where the exchange socket is made. Empty: $XDG_RUNTIME_DIR/aqua, else /tmp/aqua-UID.
   std::string socket_directory{};
@@ -94,7 +96,7 @@ struct RuntimeOptions {
   std::string curve_directory{};
   // A file of `aqua profile` (aqua/profile.hpp). A producer's is set_profile() with its defaults; a
   // consumer's sets max_peer_bytes where that is 0, and raises host_bytes to it, since what is
-  // borrowed needs an exit. Empty: none.
+  // borrowed needs an exit. One that is not complete is refused. Empty: none.
   std::string profile{};
   std::chrono::milliseconds reclaim_deadline{2000};  // for reclaims that report() decides
   bool callbacks_in_tick = false;
@@ -162,7 +164,7 @@ class AQUA_API Runtime {
   // Blocks until the host tier is touched (about 0.3 s a GiB); does not wait for the
   // coordinator. invalid_argument, resource_exhausted, unavailable (a GPU on a machine without
   // one, or without a driver) or unimplemented (a device that this build does not have) name
-  // the option; not_found or invalid_argument the profile.
+  // the option; not_found, invalid_argument or failed_precondition (not complete) the profile.
   [[nodiscard]] static Result<std::unique_ptr<Runtime>> open(const RuntimeOptions& options);
   // Gives back what is leased, withdraws what is offered, leaves. Blocks for about a second
   // at most. Every tensor, pool and pin must be gone; memory that others still hold lives

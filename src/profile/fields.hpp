@@ -9,6 +9,8 @@
 namespace aqua::profile {
 
 inline constexpr int kVersion = 1;
+// JSON's numbers are exact up to here in every reader.
+inline constexpr double kMostBytes = 9'007'199'254'740'992.0;
 
 // invalid_argument when it is no JSON, nested deeper than 16, or no object.
 [[nodiscard]] Result<nlohmann::json> parse_json(std::string_view text);

@@ -15,8 +15,6 @@ namespace profile {
 namespace {
 
 constexpr int kDeepest = 16;
-// JSON's numbers are exact up to here in every reader.
-constexpr double kMostBytes = 9'007'199'254'740'992.0;
 constexpr double kMostRequests = 1e9;
 
 Error bad(std::string_view what) {

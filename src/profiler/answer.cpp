@@ -6,6 +6,8 @@
 namespace aqua::profiler {
 namespace {
 
+constexpr std::uint64_t kMostTokens = 1'000'000'000;
+
 // What the events of one stream add up to.
 class Stream {
  public:
@@ -27,6 +29,14 @@ class Stream {
     }
     if (!fault_.empty()) answer.fault = fault_;
     if (answer.fault.empty() && tokens_ == 0) answer.fault = "an answer without a token";
+    if (answer.fault.empty() && !done_)
+      answer.fault = "broke off: its answer ended without finish_reason and [DONE]";
+    // Nobody computes so many; they would be taken for memory.
+    if (answer.fault.empty() && usage_ &&
+        (usage_->prompt_tokens > kMostTokens || usage_->completion_tokens > kMostTokens)) {
+      answer.fault = concat("its usage says ", usage_->prompt_tokens, " and ",
+                            usage_->completion_tokens, " tokens");
+    }
     // A usage of fewer tokens than came, each in an event of its own, was made up.
     if (answer.fault.empty() && usage_ && usage_->completion_tokens + 1 < tokens_) {
       answer.fault =
@@ -43,6 +53,7 @@ class Stream {
       return;
     }
     if (event->usage) usage_ = event->usage;
+    done_ = done_ || event->done;
     if (!event->token) return;
     ++tokens_;
     stopped_ = !token_(at);
@@ -53,6 +64,7 @@ class Stream {
   std::optional<Usage> usage_{};
   std::uint64_t tokens_ = 0;
   std::string fault_{};
+  bool done_ = false;
   bool stopped_ = false;
 };
 
@@ -66,6 +78,7 @@ Answer ask_engine(Caller& caller, const EngineLink& engine, const Ask& ask, std:
       "/v1/completions", completion_body(engine.model, ask, seed),
       [&](std::string_view bytes, Clock::time_point at) { return stream.feed(bytes, at); });
   if (!reply.ok()) {
+    answer.ours = reply.error().code == Code::resource_exhausted;
     answer.fault = reply.error().message;
   } else if (reply->status != 200) {
     answer.refused = reply->status == 429 || reply->status == 503;

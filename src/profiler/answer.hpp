@@ -16,6 +16,7 @@ struct Answer {
   std::uint64_t output_tokens = 0;  // by its usage; else events that carried a token
   bool usage = false;
   bool refused = false;  // 429 or 503: the engine has too much to do
+  bool ours = false;     // the fault is this machine's, not the engine's
   // Empty: it was answered to its end.
   std::string fault{};
 };

@@ -26,16 +26,17 @@ std::optional<Usage> usage_of(const Json& event) {
 }
 
 // A token may be no text yet (part of a character); a last event may be no token.
-bool has_token(const Json& event) {
+StreamEvent choice_of(const Json& event) {
   const auto choices = event.find("choices");
-  if (choices == event.end() || !choices->is_array() || choices->empty()) return false;
+  if (choices == event.end() || !choices->is_array() || choices->empty()) return {};
   const Json& choice = choices->front();
-  if (!choice.is_object()) return false;
+  if (!choice.is_object()) return {};
   const auto text = choice.find("text");
-  if (text != choice.end() && text->is_string() && !text->get_ref<const std::string&>().empty())
-    return true;
+  const bool any =
+      text != choice.end() && text->is_string() && !text->get_ref<const std::string&>().empty();
   const auto reason = choice.find("finish_reason");
-  return reason == choice.end() || reason->is_null();
+  const bool done = reason != choice.end() && !reason->is_null();
+  return {.done = done, .token = any || !done};
 }
 
 }  // namespace
@@ -65,7 +66,9 @@ Result<StreamEvent> parse_event(std::string_view data) {
   }
   if (event.contains("error") && !event.at("error").is_null())
     return Error{Code::data_loss, concat("the engine failed: ", error_text(data))};
-  return StreamEvent{.token = has_token(event), .usage = usage_of(event)};
+  StreamEvent found = choice_of(event);
+  found.usage = usage_of(event);
+  return found;
 }
 
 std::string error_text(std::string_view body) {

@@ -23,7 +23,7 @@ struct Usage {
 };
 
 struct StreamEvent {
-  bool done = false;   // "[DONE]"
+  bool done = false;   // "[DONE]", or a finish_reason: the answer is whole
   bool token = false;  // carries at least one token
   std::optional<Usage> usage{};
 };

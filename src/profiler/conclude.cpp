@@ -2,22 +2,19 @@
 #include <algorithm>
 
 #include "base/concat.hpp"
+#include "profile/fields.hpp"
 #include "profiler/record.hpp"
 
 namespace aqua::profiler {
 namespace {
 
 std::size_t whole(double bytes) {
-  return static_cast<std::size_t>(std::max(0.0, bytes));
-}
-
-void warn(Evidence& evidence, const std::string& text) {
-  auto& all = evidence.warnings;
-  if (std::find(all.begin(), all.end(), text) == all.end()) all.push_back(text);
+  return static_cast<std::size_t>(std::clamp(bytes, 0.0, profile::kMostBytes));
 }
 
 struct Use {
   double pool = 0, peak = 0;
+  bool known = false;  // the peak
 };
 
 Use of_rate(Record& record) {
@@ -25,17 +22,18 @@ Use of_rate(Record& record) {
   double engine = 0, client = 0, queue = 0;
   for (const Probe& probe : record.evidence.probes) {
     use.pool = std::max(use.pool, probe.pool_bytes);
-    if (probe.rate != record.profile.max_rps || !probe.met) continue;
+    if (!same_rate(probe.rate, record.profile.max_rps) || !probe.met || !probe.whole) continue;
+    use.known = true;
     engine = std::max(engine, probe.peak_bytes);
     client = std::max(client, probe.client_bytes);
     queue = std::max(queue, probe.queue_length);
   }
-  if (record.evidence.memory != "client" && engine < client / 2) {
-    warn(
-        record.evidence,
-        concat("the engine told of ", engine, " bytes of KV at most, while the requests in flight ",
-               "had ", client, ": its figures are not believed; is --bytes-per-token right?"));
-  }
+  const bool told = record.evidence.memory == "client" || engine >= client / 2;
+  warn(record.evidence, "memory",
+       told ? ""
+            : concat("the engine told of ", engine, " bytes of KV at most, while the requests in ",
+                     "flight had ", client,
+                     ": its figures are not believed; is --bytes-per-token right?"));
   record.profile.queue_length = queue;
   use.peak = std::max(engine, client);
   return use;
@@ -50,6 +48,7 @@ Use of_batch(const Evidence& evidence) {
     if (batch.throughput <= best) continue;
     best = batch.throughput;
     use.peak = batch.peak_bytes;
+    use.known = true;
   }
   return use;
 }
@@ -67,8 +66,8 @@ void conclude(Record& record) {
   const bool batches = !record.evidence.batches.empty();
   const Use use = batches ? of_batch(record.evidence) : of_rate(record);
   profile.kv_bytes = whole(use.pool);
-  // Nothing is known to be free where no load was served as it should be.
-  const bool served = batches || profile.max_rps > 0;
+  // Nothing is known to be free where no whole load was served as it should be.
+  const bool served = use.known && profile.max_rps > 0;
   profile.free_bytes = served ? whole(use.pool - use.peak) : 0;
   profile.swap_bytes = whole(swap_needed(record.evidence));
   profile.role = ProfileRole::neutral;

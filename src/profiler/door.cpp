@@ -1,10 +1,13 @@
 #include "profiler/door.hpp"
 
 #include <httplib.h>
+#include <sys/socket.h>
 
 #include <algorithm>
+#include <atomic>
 
 #include "base/concat.hpp"
+#include "base/descriptor_limit.hpp"
 #include "sim/text.hpp"
 
 namespace aqua::profiler {
@@ -56,21 +59,37 @@ struct Caller::Impl {
       : name(concat(place.host, ":", place.port)),
         prefix(place.prefix),
         timeout(options.timeout),
-        client(place.host, place.port) {
+        client(place.host, place.port),
+        ends(options.stop, [this] { end(); }) {
     client.set_keep_alive(true);
     client.set_tcp_nodelay(true);
     client.set_read_timeout(timeout.count(), 0);
     client.set_write_timeout(timeout.count(), 0);
     client.set_connection_timeout(std::max<std::int64_t>(1, timeout.count() / 10), 0);
     if (!options.api_key.empty()) client.set_bearer_token_auth(options.api_key);
+    // A stop that came before there was a connection to be cut: shut down like this, the socket
+    // connects and then neither sends nor receives.
+    client.set_socket_options([this](socket_t socket) {
+      if (stopped) (void)::shutdown(socket, SHUT_RDWR);
+    });
+  }
+
+  void end() {
+    stopped = true;
+    client.stop();
   }
 
   [[nodiscard]] Error fault(httplib::Error error, Clock::time_point started) const {
-    if (error == httplib::Error::Canceled) return {Code::cancelled, "stopped"};
+    if (stopped || error == httplib::Error::Canceled) return {Code::cancelled, "stopped"};
     // Its own word for a time limit is the same as for an end of the connection.
     if (error == httplib::Error::Read && Clock::now() - started >= timeout) {
       return {Code::deadline_exceeded,
               concat(name, ": said nothing for ", timeout.count(), " s: does it hang?")};
+    }
+    if (error == httplib::Error::Connection && no_descriptor_left()) {
+      return {Code::resource_exhausted,
+              "this machine, not the engine, is at its limit: no file descriptor is left; raise "
+              "ulimit -n"};
     }
     if (error == httplib::Error::Connection || error == httplib::Error::ConnectionTimeout)
       return {Code::unavailable, concat(name, ": cannot be reached: is it running?")};
@@ -78,7 +97,9 @@ struct Caller::Impl {
   }
 
   Result<Reply> send(httplib::Request& request, const OnData* data) {
+    if (stopped) return Error{Code::cancelled, "stopped"};
     Reply reply;
+    std::size_t kept = 0;
     Clock::time_point heard = Clock::now();
     request.response_handler = [&](const httplib::Response& head) {
       heard = Clock::now();
@@ -88,11 +109,16 @@ struct Caller::Impl {
     request.content_receiver = [&](const char* bytes, std::size_t n, std::uint64_t, std::uint64_t) {
       heard = Clock::now();
       if (reply.status == 200 && data != nullptr) return (*data)({bytes, n}, heard);
+      kept += n;
       const std::size_t most = reply.status == 200 ? kMostBody : kMostErrorText;
       reply.body.append(bytes, std::min(n, most - reply.body.size()));
-      return true;
+      return kept <= kMostBody;
     };
     const auto result = client.send(request);
+    if (kept > kMostBody) {
+      return Error{Code::data_loss,
+                   concat(name, request.path, ": answers with more than ", kMostBody, " bytes")};
+    }
     if (!result) return fault(result.error(), heard);
     return reply;
   }
@@ -100,7 +126,9 @@ struct Caller::Impl {
   const std::string name;
   const std::string prefix;
   const std::chrono::seconds timeout;
+  std::atomic<bool> stopped{false};
   httplib::Client client;
+  const std::stop_callback<std::function<void()>> ends;  // last: it uses the others
 };
 
 Caller::Caller(const Place& place, const DoorOptions& options)
@@ -124,7 +152,7 @@ Result<Reply> Caller::post(const std::string& path, const std::string& body, con
 }
 
 void Caller::stop() {
-  impl_->client.stop();
+  impl_->end();
 }
 
 }  // namespace aqua::profiler

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <string_view>
 
@@ -15,6 +16,7 @@ struct DoorOptions {
   std::string url{};                 // "http://HOST[:PORT][/PREFIX]"
   std::string api_key{};             // sent as a bearer token; empty: none
   std::chrono::seconds timeout{60};  // without a byte; for connecting, a tenth of it
+  std::stop_token stop{};            // ends what is under way, and all that would follow
 };
 
 struct Place {
@@ -33,6 +35,10 @@ struct Reply {
 };
 
 // One connection, kept between calls. Threads: one at a time, but stop().
+//
+// Every call fails with cancelled once stopped, unavailable when the engine cannot be reached or
+// broke off, deadline_exceeded when it said nothing for the time limit, data_loss when an answer
+// that is kept has more than 16 MiB, resource_exhausted when this process has no descriptor left.
 class Caller {
  public:
   using OnData = std::function<bool(std::string_view, std::chrono::steady_clock::time_point)>;
@@ -42,14 +48,13 @@ class Caller {
   Caller(const Caller&) = delete;
   Caller& operator=(const Caller&) = delete;
 
-  // Blocks until the answer has ended. unavailable when the engine cannot be reached or broke
-  // off, deadline_exceeded when it said nothing for the time limit.
+  // Blocks until the answer has ended.
   [[nodiscard]] Result<Reply> get(const std::string& path);
   // Gives the body's bytes of a status 200 to `data` as they come; false from it ends the call
   // with cancelled, as stop() does.
   [[nodiscard]] Result<Reply> post(const std::string& path, const std::string& body,
                                    const OnData& data);
-  // From any thread: ends the call under way.
+  // From any thread: ends the call under way, and all that follow. May block while it connects.
   void stop();
 
  private:

@@ -38,6 +38,7 @@ struct LoadResult {
   std::size_t answered = 0;
   std::size_t failures = 0;   // refusals and faults
   std::size_t estimated = 0;  // answers without usage: tokens counted by events
+  std::string shortage{};     // what this machine lacked: then nothing is known of the engine
   std::string fault{};        // the first one that was no refusal
   std::size_t faults = 0;
   double seconds = 0;     // of the engine's clock

@@ -1,7 +1,9 @@
 #include "profiler/load_run.hpp"
 
 #include <algorithm>
+#include <optional>
 
+#include "profiler/start_thread.hpp"
 #include "sim/metrics.hpp"
 
 namespace aqua::profiler {
@@ -51,17 +53,25 @@ void LoadRun::send(std::size_t index) {
   result_.trips[index].at_s = asks_[index].at_s;
   unanswered_.insert(index);
   queue_.insert(queue_.begin(), index);
-  if (idle_ < queue_.size() && members_.size() < options_.most_in_flight) {
-    Member& member = *members_.emplace_back(std::make_unique<Member>(engine_));
-    ++living_;
-    member.thread = std::thread([this, &member] {
-      serve(member);
-      const MutexLock ended(mu_);
-      --living_;
-      changed_.notify_all();
-    });
-  }
+  if (idle_ < queue_.size() && members_.size() < options_.most_in_flight) hire();
   work_.notify_one();
+}
+
+void LoadRun::hire() {
+  Member& member = *members_.emplace_back(std::make_unique<Member>(engine_));
+  auto thread = start_thread([this, &member] { serve(member); });
+  if (!thread.ok()) {
+    members_.pop_back();
+    return end_for(thread.error().message);
+  }
+  member.thread = std::move(thread).value();
+}
+
+// A load that this machine cannot play says nothing of the engine.
+void LoadRun::end_for(const std::string& shortage) {
+  result_.shortage = shortage;
+  over_ = true;
+  changed_.notify_all();
 }
 
 // Until then, or until it is over: clear, or all answered.
@@ -108,7 +118,7 @@ bool LoadRun::token(std::size_t index, Clock::time_point at, Clock::time_point& 
   if (trip.first_s < 0) {
     trip.first_s = engine_.theirs(at - start_);
     unanswered_.erase(index);
-    verdict_.first_token(engine_.theirs(at - due(index)));
+    verdict_.first_token(trip.first_s - trip.at_s);
   } else {
     verdict_.gap(engine_.theirs(at - last));
   }
@@ -120,6 +130,7 @@ bool LoadRun::token(std::size_t index, Clock::time_point at, Clock::time_point& 
 void LoadRun::ended(std::size_t index, const Answer& answer) {
   const MutexLock lock(mu_);
   if (over_) return;
+  if (answer.ours) return end_for(answer.fault);
   Trip& trip = result_.trips[index];
   ++ended_;
   if (answer.fault.empty()) {
@@ -130,7 +141,7 @@ void LoadRun::ended(std::size_t index, const Answer& answer) {
   } else {
     // One that broke off has met nothing, though its first token came.
     unanswered_.erase(index);
-    verdict_.failed();
+    verdict_.failed(trip.first_s < 0 ? std::nullopt : std::optional(trip.first_s - trip.at_s));
     if (!answer.refused) {
       if (result_.faults++ == 0) result_.fault = answer.fault;
     }
@@ -172,14 +183,7 @@ void LoadRun::cut_off() {
     members.swap(members_);
     work_.notify_all();
   }
-  // Again and again: one that was about to send has nothing yet that could be stopped.
-  constexpr std::chrono::milliseconds kAgain{10};
-  for (bool all = members.empty(); !all;) {
-    for (const auto& member : members) member->caller.stop();
-    const MutexLock lock(mu_);
-    if (living_ > 0) (void)changed_.wait_until(mu_, Clock::now() + kAgain);
-    all = living_ == 0;
-  }
+  for (const auto& member : members) member->caller.stop();
   for (const auto& member : members) member->thread.join();
 }
 

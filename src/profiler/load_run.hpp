@@ -45,6 +45,8 @@ class LoadRun {
   };
 
   void send(std::size_t index) AQUA_EXCLUDES(mu_);
+  void hire() AQUA_REQUIRES(mu_);
+  void end_for(const std::string& shortage) AQUA_REQUIRES(mu_);
   void wait_until(Clock::time_point until) AQUA_EXCLUDES(mu_);
   void serve(Member& member) AQUA_EXCLUDES(mu_);
   [[nodiscard]] bool token(std::size_t index, Clock::time_point at, Clock::time_point& last)
@@ -73,7 +75,6 @@ class LoadRun {
   std::vector<std::size_t> queue_ AQUA_GUARDED_BY(mu_);    // sent, taken by nobody: newest last
   std::set<std::size_t> unanswered_ AQUA_GUARDED_BY(mu_);  // sent, without a first token
   std::size_t idle_ AQUA_GUARDED_BY(mu_) = 0;
-  std::size_t living_ AQUA_GUARDED_BY(mu_) = 0;  // members whose thread has not ended
   std::size_t ended_ AQUA_GUARDED_BY(mu_) = 0;
   bool over_ AQUA_GUARDED_BY(mu_) = false;
 };

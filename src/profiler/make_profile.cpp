@@ -15,12 +15,9 @@ std::uint64_t seed_of(const LlmOptions& options, std::size_t probe) {
   return options.seed * 1000 + probe;
 }
 
-void note(Record& record, const std::string& text) {
-  auto& all = record.evidence.warnings;
-  if (std::find(all.begin(), all.end(), text) == all.end()) all.push_back(text);
-}
-
+// Nothing measured is nothing to keep: a file of an earlier run is worth more.
 Result<void> keep(Record& record, const Hooks& hooks) {
+  if (!record.evidence.measured()) return {};
   conclude(record);
   return hooks.save ? hooks.save(record) : Result<void>{};
 }
@@ -37,7 +34,7 @@ Result<RateSearch> resumed(const Record& record, const LlmOptions& options) {
   AQUA_ASSIGN(RateSearch search, RateSearch::create(options.range));
   for (const Probe& probe : record.evidence.probes) {
     const auto asked = search.next();
-    if (!asked || std::abs(*asked - probe.rate) > 1e-9) {
+    if (!asked || !same_rate(*asked, probe.rate)) {
       return Error{Code::invalid_argument,
                    concat("the file has a probe of ", probe.rate,
                           " requests/s that this search would not have made: start it afresh")};
@@ -62,6 +59,15 @@ Result<void> search_rates(RateSearch& search, Record& record, Probing& probing,
   return {};
 }
 
+// The probes were too few to be sure of a rate.
+Error unsure(const RateSearch& search) {
+  return {
+      Code::failed_precondition,
+      concat("after ", search.probes(),
+             " probes it is not clear which rate meets the SLA: they contradict each other; give "
+             "more --requests, a narrower range, or a machine that does nothing else")};
+}
+
 Error no_rate(const Record& record, const LlmOptions& options) {
   const auto& probes = record.evidence.probes;
   const auto lowest = std::min_element(
@@ -77,7 +83,7 @@ Error no_rate(const Record& record, const LlmOptions& options) {
 bool has_burst(const Record& record, double factor) {
   const auto& bursts = record.evidence.bursts;
   return std::any_of(bursts.begin(), bursts.end(),
-                     [&](const Burst& burst) { return burst.factor == factor; });
+                     [&](const Burst& burst) { return same_rate(burst.factor, factor); });
 }
 
 }  // namespace
@@ -90,11 +96,12 @@ Result<void> profile_llm(Record& record, Probing& probing, const LlmOptions& opt
   if (!search.ok()) return std::move(search).error();
   record.profile.max_rps = search->best().value_or(0);
   AQUA_TRY(search_rates(*search, record, probing, options, hooks));
-  if (!search->best()) return end(record, hooks, no_rate(record, options));
-  if (search->at_top()) {
-    note(record, concat("the highest rate asked for, ", *search->best(),
-                        " requests/s, meets the SLA: more may; give a higher --to"));
-  }
+  if (search->none_holds() && !search->best()) return end(record, hooks, no_rate(record, options));
+  if (!search->confirmed()) return end(record, hooks, unsure(*search));
+  warn(record.evidence, "range",
+       !search->at_top() ? ""
+                         : concat("the highest rate asked for, ", *search->best(),
+                                  " requests/s, meets the SLA: more may; give a higher --to"));
   conclude(record);
   for (const double factor : options.bursts) {
     if (record.profile.role == ProfileRole::producer || has_burst(record, factor)) continue;
@@ -124,9 +131,10 @@ Result<void> profile_batches(Record& record, Probing& probing, std::size_t most,
     record.profile.max_rps = search.throughput();
     AQUA_TRY(keep(record, hooks));
   }
-  if (!search.saturated()) {
-    note(record, concat("the largest batch asked for, ", search.best(), ", did not saturate it"));
-  }
+  warn(record.evidence, "range",
+       search.saturated()
+           ? ""
+           : concat("the largest batch asked for, ", search.best(), ", did not saturate it"));
   record.profile.complete = true;
   return keep(record, hooks);
 }

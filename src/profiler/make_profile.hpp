@@ -19,7 +19,7 @@ struct LlmOptions {
 };
 
 struct Hooks {
-  // The record has changed: keep it.
+  // The record has changed: keep it. Not called while nothing has been measured.
   std::function<Result<void>(const Record&)> save{};
   // What is done now, steps done, steps at most.
   std::function<void(const std::string&, std::size_t, std::size_t)> progress{};
@@ -27,8 +27,8 @@ struct Hooks {
 
 // Goes on from what `record` has already been told, and ends with a complete one. Whatever stops
 // it is in record.evidence.reason, and what was found before is kept: errors as Probing has them;
-// failed_precondition when no rate of the range meets the SLA; invalid_argument when the record is
-// of another search.
+// failed_precondition when no rate of the range meets the SLA, or the probes leave open which does;
+// invalid_argument when the record is of another search.
 [[nodiscard]] Result<void> profile_llm(Record& record, Probing& probing, const LlmOptions& options,
                                        const Hooks& hooks);
 // Likewise, of an image or audio model, with batches of at most `most` items.

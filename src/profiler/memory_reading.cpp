@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
+#include <map>
 #include <optional>
 
 #include "base/concat.hpp"
 #include "base/shallow_json.hpp"
 #include "base/try.hpp"
+#include "profile/fields.hpp"
 #include "profiler/metrics_text.hpp"
 #include "sim/text.hpp"
 
@@ -32,7 +33,7 @@ constexpr std::array<std::pair<MemorySource, std::string_view>, 5> kNames{
      {MemorySource::client, "client"}}};
 
 Result<MemoryReading> checked(double used, double total) {
-  if (!(used >= 0) || !std::isfinite(used) || !(total > 0) || used > total) {
+  if (!(used >= 0 && used <= total && total > 0 && total <= profile::kMostBytes)) {
     return untrue(concat(used, " bytes used of ", total));
   }
   return MemoryReading{used, total};
@@ -44,18 +45,48 @@ std::optional<double> label(const MetricSample& sample, const std::string& name)
   return found == sample.labels.end() ? std::nullopt : sim::parse_number<double>(found->second);
 }
 
-Result<double> vllm_pool(std::string_view metrics, const MemoryOptions& options) {
-  if (options.kv_bytes > 0) return options.kv_bytes;
-  const auto config = find_metric(metrics, "vllm:cache_config_info");
-  if (config.empty()) return missing("/metrics has no vllm:cache_config_info: give --kv-bytes");
-  const auto blocks = label(config.front(), "num_gpu_blocks");
-  const auto tokens = label(config.front(), "block_size");
-  if (!blocks || !tokens || !(*blocks > 0) || !(*tokens > 0)) {
-    return untrue("vllm:cache_config_info has no num_gpu_blocks and block_size above 0");
-  }
+std::string engine_of(const MetricSample& sample) {
+  const auto found = sample.labels.find("engine");
+  return found == sample.labels.end() ? "" : found->second;
+}
+
+// Bytes of the pools that --kv-bytes does not tell, by engine: a data-parallel vLLM has several.
+Result<std::map<std::string, double>> vllm_pools(std::string_view metrics,
+                                                 const MemoryOptions& options) {
+  const auto configs = find_metric(metrics, "vllm:cache_config_info");
+  if (configs.empty()) return missing("/metrics has no vllm:cache_config_info: give --kv-bytes");
   if (options.bytes_per_token <= 0)
     return missing("vLLM does not tell how large a block is: give --bytes-per-token or --kv-bytes");
-  return *blocks * *tokens * options.bytes_per_token;
+  std::map<std::string, double> pools;
+  for (const MetricSample& config : configs) {
+    const auto blocks = label(config, "num_gpu_blocks");
+    const auto tokens = label(config, "block_size");
+    if (!blocks || !tokens || !(*blocks > 0) || !(*tokens > 0)) {
+      return untrue("vllm:cache_config_info has no num_gpu_blocks and block_size above 0");
+    }
+    pools[engine_of(config)] = *blocks * *tokens * options.bytes_per_token;
+  }
+  return pools;
+}
+
+// By each engine's share of its own pool; one engine needs no name.
+Result<MemoryReading> vllm_sum(const std::vector<MetricSample>& shares,
+                               const std::map<std::string, double>& pools) {
+  if (shares.size() != pools.size()) {
+    return missing(concat("/metrics has the KV usage of ", shares.size(),
+                          " engines and the pools of ", pools.size(),
+                          ": give --kv-bytes, of all of them together"));
+  }
+  double used = 0, total = 0;
+  for (const MetricSample& share : shares) {
+    const auto named = pools.find(engine_of(share));
+    if (named == pools.end() && pools.size() > 1)
+      return missing("/metrics names its engines differently: give --kv-bytes, of all together");
+    const double pool = named == pools.end() ? pools.begin()->second : named->second;
+    used += share.value * pool;
+    total += pool;
+  }
+  return checked(std::min(used, total), total);
 }
 
 double count(const Json& object, const char* name) {
@@ -94,13 +125,21 @@ Result<MemorySource> parse_memory_source(std::string_view name) {
 }
 
 Result<MemoryReading> read_vllm(std::string_view metrics, const MemoryOptions& options) {
-  AQUA_ASSIGN(const double pool, vllm_pool(metrics, options));
+  std::map<std::string, double> pools;
+  if (options.kv_bytes <= 0) {
+    AQUA_ASSIGN(pools, vllm_pools(metrics, options));
+  }
   for (const char* name : {"vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc"}) {
-    const auto samples = find_metric(metrics, name);
-    if (samples.empty()) continue;
-    const double share = samples.front().value;  // 1 is all of it, whatever the name says
-    if (!(share >= 0 && share <= 1)) return untrue(concat(name, " is ", share));
-    return checked(share * pool, pool);
+    const auto shares = find_metric(metrics, name);
+    if (shares.empty()) continue;
+    double sum = 0;
+    for (const MetricSample& share : shares) {  // 1 is all of it, whatever the name says
+      if (!(share.value >= 0 && share.value <= 1)) return untrue(concat(name, " is ", share.value));
+      sum += share.value;
+    }
+    if (options.kv_bytes <= 0) return vllm_sum(shares, pools);
+    const double mean = sum / static_cast<double>(shares.size());
+    return checked(mean * options.kv_bytes, options.kv_bytes);
   }
   return missing("/metrics has no vllm:kv_cache_usage_perc");
 }

@@ -1,7 +1,7 @@
 // How much of its KV memory an engine uses now, as it tells it.
 //
 //   vllm        kv_cache_usage_perc (older: gpu_cache_usage_perc) of the blocks that
-//               cache_config_info names
+//               cache_config_info names; of a data-parallel one all engines together
 //   llama       /props and /slots: tokens in the slots that compute, of those that all could hold
 //   prometheus  two metrics by name, in bytes
 //   client      nothing is told: counted from the requests in flight (load_memory.hpp)
@@ -31,6 +31,7 @@ struct MemoryOptions {
   std::string total_metric{};  // prometheus; empty: kv_bytes
 };
 
+// At most 2^53 bytes, used at most total.
 struct MemoryReading {
   double used_bytes = 0;
   double total_bytes = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/try.hpp"
+#include "profiler/start_thread.hpp"
 
 namespace aqua::profiler {
 
@@ -37,35 +38,62 @@ MemorySource detect_memory(const EngineLink& engine, const MemoryOptions& option
   return slots.ok() ? MemorySource::llama : MemorySource::client;
 }
 
-MemoryWatch::MemoryWatch(const EngineLink& engine, const MemoryOptions& options,
-                         std::chrono::milliseconds interval)
-    : engine_(engine), options_(options), interval_(interval), thread_([this] { watch(); }) {}
+namespace {
 
-MemoryWatch::~MemoryWatch() {
-  {
-    const MutexLock lock(mu_);
-    over_ = true;
-    ends_.notify_all();
-  }
-  thread_.join();
+EngineLink stopped_by(EngineLink engine, std::stop_token stop) {
+  engine.door.stop = std::move(stop);
+  return engine;
 }
 
+}  // namespace
+
+MemoryWatch::MemoryWatch(const EngineLink& engine, const MemoryOptions& options,
+                         std::chrono::milliseconds interval)
+    : engine_(stopped_by(engine, over_.get_token())),
+      options_(options),
+      interval_(interval),
+      stopped_(engine.door.stop, [this] { end(); }) {
+  auto thread = start_thread([this] { watch(); });
+  if (thread.ok()) {
+    thread_ = std::move(thread).value();
+  } else {
+    note(thread.error());
+  }
+}
+
+MemoryWatch::~MemoryWatch() {
+  end();
+  if (thread_.joinable()) thread_.join();
+}
+
+void MemoryWatch::end() {
+  over_.request_stop();
+  const MutexLock lock(mu_);
+  ends_.notify_all();
+}
+
+void MemoryWatch::note(const Result<MemoryReading>& reading) {
+  const MutexLock lock(mu_);
+  if (reading.ok()) {
+    ++peak_.readings;
+    peak_.used_bytes = std::max(peak_.used_bytes, reading->used_bytes);
+    peak_.total_bytes = std::max(peak_.total_bytes, reading->total_bytes);
+  } else if (peak_.fault.empty()) {
+    peak_.fault = reading.error().message;
+  }
+  any_ = true;
+  asked_.notify_all();
+}
+
+// Once at least, since peak() waits for that; where it is over by then, it says so at once.
 void MemoryWatch::watch() {
-  for (Clock::time_point next = Clock::now();; next = std::max(next, Clock::now()) + interval_) {
-    const auto reading = read_memory(engine_, options_);
+  for (Clock::time_point next = Clock::now();;) {
+    note(read_memory(engine_, options_));
+    next = std::max(next + interval_, Clock::now());
     const MutexLock lock(mu_);
-    if (reading.ok()) {
-      ++peak_.readings;
-      peak_.used_bytes = std::max(peak_.used_bytes, reading->used_bytes);
-      peak_.total_bytes = std::max(peak_.total_bytes, reading->total_bytes);
-    } else if (peak_.fault.empty()) {
-      peak_.fault = reading.error().message;
+    while (!over_.stop_requested() && ends_.wait_until(mu_, next)) {
     }
-    any_ = true;
-    asked_.notify_all();
-    while (!over_ && ends_.wait_until(mu_, next + interval_)) {
-    }
-    if (over_) return;
+    if (over_.stop_requested()) return;
   }
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -29,7 +30,8 @@ struct MemoryPeak {
 
 class MemoryWatch {
  public:
-  // Reads at once and then at each `interval`, on a thread of its own, until it is destroyed.
+  // Reads at once and then at each `interval`, on a thread of its own, until it is destroyed or
+  // the engine's door is stopped; either ends a reading under way.
   MemoryWatch(const EngineLink& engine, const MemoryOptions& options,
               std::chrono::milliseconds interval);
   ~MemoryWatch();
@@ -41,17 +43,20 @@ class MemoryWatch {
 
  private:
   void watch() AQUA_EXCLUDES(mu_);
+  void note(const Result<MemoryReading>& reading) AQUA_EXCLUDES(mu_);
+  void end() AQUA_EXCLUDES(mu_);
 
-  const EngineLink& engine_;
+  std::stop_source over_;
+  const EngineLink engine_;  // with a stop of its own
   const MemoryOptions options_;
   const std::chrono::milliseconds interval_;
   Mutex mu_;
   CondVar ends_;
   CondVar asked_;
-  bool over_ AQUA_GUARDED_BY(mu_) = false;
   bool any_ AQUA_GUARDED_BY(mu_) = false;  // it has answered, well or not
   MemoryPeak peak_ AQUA_GUARDED_BY(mu_);
   std::thread thread_;
+  const std::stop_callback<std::function<void()>> stopped_;
 };
 
 }  // namespace aqua::profiler

@@ -78,7 +78,7 @@ std::string render_page(const Record& record, const Sla& sla) {
       << gigabytes(profile.free_bytes) << " of " << gigabytes(profile.kv_bytes) << " GB free, "
       << gigabytes(profile.swap_bytes) << " GB of swap space wanted"
       << (profile.complete ? "" : "; not complete") << "</p>\n";
-  for (const std::string& warning : evidence.warnings)
+  for (const auto& [about, warning] : evidence.warnings)
     out << "<p>" << escape_html(warning) << "</p>\n";
   if (!evidence.probes.empty()) of_rates(out, evidence.probes, sla);
   if (!evidence.bursts.empty()) of_bursts(out, evidence.bursts);

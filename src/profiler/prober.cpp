@@ -5,6 +5,7 @@
 #include "base/concat.hpp"
 #include "base/try.hpp"
 #include "profiler/load_memory.hpp"
+#include "profiler/start_thread.hpp"
 #include "profiler/swap_needs.hpp"
 
 namespace aqua::profiler {
@@ -19,13 +20,11 @@ Error stopped() {
 
 }  // namespace
 
-Prober::Prober(const EngineLink& engine, const sim::Trace* trace, ProberOptions options,
-               std::stop_token stop)
-    : engine_(engine), trace_(trace), options_(std::move(options)), stop_(std::move(stop)) {}
+Prober::Prober(const EngineLink& engine, const sim::Trace* trace, ProberOptions options)
+    : engine_(engine), trace_(trace), options_(std::move(options)), stop_(engine.door.stop) {}
 
 Result<double> Prober::knock() {
   Caller caller(engine_.place, engine_.door);
-  const std::stop_callback ends(stop_, [&] { caller.stop(); });
   const Clock::time_point sent = Clock::now();
   std::optional<Clock::time_point> first;
   const Answer answer = ask_engine(caller, engine_, {.prompt_tokens = 16, .output_tokens = 2},
@@ -34,6 +33,7 @@ Result<double> Prober::knock() {
                                      return !stop_.stop_requested();
                                    });
   if (stop_.stop_requested()) return stopped();
+  if (answer.ours) return Error{Code::resource_exhausted, answer.fault};
   if (!answer.fault.empty() || !first)
     return Error{Code::unavailable, concat("the engine ", answer.fault)};
   usage_ = usage_ && answer.usage;
@@ -73,6 +73,7 @@ Result<Prober::Seen> Prober::play(const sim::Workload& work, const LoadOptions& 
     seen.memory = watch.peak();
   }
   if (stop_.stop_requested()) return stopped();
+  if (!seen.load.shortage.empty()) return Error{Code::resource_exhausted, seen.load.shortage};
   const std::size_t most = allowed_over(work.requests.size(), options_.sla.quantile);
   if (seen.load.faults > most) {
     return Error{Code::unavailable, concat(seen.load.faults, " of ", work.requests.size(),
@@ -95,12 +96,13 @@ Result<Probe> Prober::probe(double rate, std::uint64_t seed, bool whole) {
   return Probe{.rate = rate,
                .seed = seed,
                .met = load.standing == Standing::met,
+               .whole = whole,
                .requests = work.requests.size(),
                .answered = load.answered,
                .failures = load.failures,
                .quantiles = load.quantiles,
                .peak_bytes = seen->memory.used_bytes,
-               .client_bytes = tokens.peak_served * options_.memory.bytes_per_token,
+               .client_bytes = kv_bytes(tokens.peak_served, options_.memory.bytes_per_token),
                .pool_bytes = seen->memory.total_bytes,
                .queue_length = tokens.mean_waiting,
                .seconds = load.seconds,
@@ -112,8 +114,9 @@ Result<Burst> Prober::burst(double rate, double factor, std::uint64_t seed) {
       *trace_,
       {.per_second = rate, .factor = factor, .seconds = options_.burst_seconds, .after = 1}, seed);
   AQUA_ASSIGN(const Seen seen, play(work, {.sla = options_.sla, .judge = false, .seed = seed}));
-  const double wanted = std::max(seen.memory.used_bytes, load_tokens(seen.load.trips).peak_wanted *
-                                                             options_.memory.bytes_per_token);
+  const double wanted =
+      std::max(seen.memory.used_bytes,
+               kv_bytes(load_tokens(seen.load.trips).peak_wanted, options_.memory.bytes_per_token));
   return Burst{.factor = factor,
                .rate = rate,
                .wanted_bytes = wanted,
@@ -125,7 +128,6 @@ Result<void> Prober::items(std::size_t size, std::size_t rounds) {
   std::optional<Error> fault;
   const auto one = [&] {
     Caller caller(engine_.place, engine_.door);
-    const std::stop_callback ends(stop_, [&] { caller.stop(); });
     for (std::size_t i = 0; i < rounds && !stop_.stop_requested(); ++i) {
       const auto reply = caller.post(options_.item_path, options_.item_body,
                                      [&](std::string_view, Clock::time_point) { return true; });
@@ -137,10 +139,16 @@ Result<void> Prober::items(std::size_t size, std::size_t rounds) {
       return;
     }
   };
-  std::vector<std::jthread> threads;
-  for (std::size_t i = 0; i < size; ++i) threads.emplace_back(one);
-  threads.clear();
+  std::vector<std::thread> threads;
+  Result<void> shortage{};
+  for (std::size_t i = 0; i < size && shortage.ok(); ++i) {
+    auto thread = start_thread(one);
+    if (thread.ok()) threads.push_back(std::move(thread).value());
+    if (!thread.ok()) shortage = thread.error();
+  }
+  for (std::thread& thread : threads) thread.join();
   if (stop_.stop_requested()) return stopped();
+  AQUA_TRY(shortage);
   if (fault) return *std::move(fault);
   return {};
 }
@@ -152,6 +160,7 @@ Result<Batch> Prober::batch(std::size_t size) {
   AQUA_TRY(items(size, kRounds));
   const double seconds = engine_.theirs(Clock::now() - start);
   const MemoryPeak memory = watch.peak();
+  if (stop_.stop_requested()) return stopped();
   if (memory.readings == 0) return Error{Code::data_loss, memory.fault};
   return Batch{.batch = size,
                .throughput = static_cast<double>(size * kRounds) / seconds,

@@ -23,9 +23,8 @@ struct ProberOptions {
 
 class Prober final : public Probing {
  public:
-  // Both outlive it; `trace` may be null for batches.
-  Prober(const EngineLink& engine, const sim::Trace* trace, ProberOptions options,
-         std::stop_token stop);
+  // Both outlive it; `trace` may be null for batches. The stop of the engine's door stops it.
+  Prober(const EngineLink& engine, const sim::Trace* trace, ProberOptions options);
 
   // Asks for a few tokens, so that a wrong address, an engine that does not stream or figures of
   // memory that cannot be had are known before anything long begins. Errors as of probes.

@@ -14,7 +14,8 @@ class Probing {
   virtual ~Probing() = default;
 
   // Each blocks for as long as it takes. cancelled when it was stopped; unavailable,
-  // deadline_exceeded or data_loss when the engine died, hangs, or fails, with what it said.
+  // deadline_exceeded or data_loss when the engine died, hangs, or fails, with what it said;
+  // resource_exhausted when this machine, not the engine, is at a limit.
   //
   // A load of this rate. `whole`: to its end even when it is clear that the SLA is met.
   [[nodiscard]] virtual Result<Probe> probe(double rate, std::uint64_t seed, bool whole) = 0;

@@ -35,26 +35,25 @@ RateSearch::RateSearch(const RateRange& range, std::size_t rates)
     : range_(range),
       tally_(rates),
       high_(rates),
-      most_(std::max<std::size_t>(2, 2 * static_cast<std::size_t>(std::bit_width(rates - 1)))) {}
+      most_(std::max<std::size_t>(4, 2 * static_cast<std::size_t>(std::bit_width(rates - 1)))) {}
 
 double RateSearch::rate(std::size_t index) const {
   return range_.from + static_cast<double>(index) * range_.step;
 }
 
-std::size_t RateSearch::highest() const {
-  for (std::size_t i = tally_.size(); i > 0; --i) {
-    if (tally_[i - 1].holds()) return i;
-  }
-  return 0;
+// A last probe never puts in doubt what is confirmed: nothing could confirm what then is the
+// answer.
+std::optional<std::size_t> RateSearch::unsettled() const {
+  if (low_ > 0 && !tally_[low_ - 1].whole) return low_ - 1;
+  if (low_ < tally_.size() && !tally_[low_].settled()) return low_;
+  const bool last = probes_ + 1 == most_;
+  if (low_ > 0 && !tally_[low_ - 1].settled() && !last) return low_ - 1;
+  return std::nullopt;
 }
 
 std::optional<std::size_t> RateSearch::wanted() const {
   if (probes_ >= most_) return std::nullopt;
-  if (low_ < high_) return low_ + (high_ - low_) / 2;
-  const std::size_t above = highest();
-  if (above < tally_.size() && !tally_[above].settled()) return above;
-  if (above > 0 && !tally_[above - 1].settled()) return above - 1;
-  return std::nullopt;
+  return confirming() ? unsettled() : std::optional(low_ + (high_ - low_) / 2);
 }
 
 std::optional<double> RateSearch::next() const {
@@ -62,18 +61,35 @@ std::optional<double> RateSearch::next() const {
   return index ? std::optional(rate(*index)) : std::nullopt;
 }
 
+// To where the answer holds and the rate above it does not, as far as either was asked.
+void RateSearch::walk() {
+  while (low_ < tally_.size() && tally_[low_].holds()) ++low_;
+  while (low_ > 0 && tally_[low_ - 1].denies()) --low_;
+  high_ = low_;
+}
+
 void RateSearch::told(bool met) {
   const auto index = wanted();
   if (!index) return;
   ++probes_;
-  (met ? tally_[*index].met : tally_[*index].missed)++;
-  if (low_ >= high_) return;
+  Tally& tally = tally_[*index];
+  (met ? tally.met : tally.missed)++;
+  if (confirming()) {
+    tally.whole = tally.whole || met;
+    return walk();
+  }
   (met ? low_ : high_) = met ? *index + 1 : *index;
 }
 
 std::optional<double> RateSearch::best() const {
-  const std::size_t above = highest();
-  return above > 0 ? std::optional(rate(above - 1)) : std::nullopt;
+  for (std::size_t above = low_; above > 0; --above) {
+    if (tally_[above - 1].holds()) return rate(above - 1);
+  }
+  return std::nullopt;
+}
+
+bool RateSearch::confirmed() const {
+  return confirming() && low_ > 0 && tally_[low_ - 1].holds() && tally_[low_ - 1].whole;
 }
 
 bool RateSearch::at_top() const {

@@ -1,9 +1,11 @@
 // RateSearch: the highest rate of a grid that meets the SLA (Aqua, section 4.1): by halving the
 // range, then one step at a time around what that found, since each probe is a matter of chance.
 //
-// In the second part every rate beside the answer is asked again, with other arrivals, until two
-// more probes say one thing than the other, or three are made. The answer is the highest rate that
-// more probes met than missed. With g rates there are at most 2 * ceil(log2(g)) probes, but 2.
+// The second part confirms, by whole probes with other arrivals: first the answer itself, since its
+// memory is what counts, then the rate above it, then the answer again, each until two more probes
+// say one thing than the other, or three are made. A rate holds when more probes met than missed
+// it. Where the answer no longer holds, the rate below it is asked: what was never asked is
+// unknown, not missed. With g rates there are at most 2 * ceil(log2(g)) probes, but 4.
 //
 // Threads: not thread-safe. Pure: the same outcomes give the same questions, so a search is
 //          resumed by telling it what was found.
@@ -35,8 +37,12 @@ class RateSearch {
   // Of the rate that next() names.
   void told(bool met);
 
-  // The answer, or what it is so far; none when no rate has met the SLA.
+  // The answer, or what it is so far; none when no rate holds.
   [[nodiscard]] std::optional<double> best() const;
+  // A whole probe met the answer, and nothing below it is unknown that would have to be asked.
+  [[nodiscard]] bool confirmed() const;
+  // The lowest rate was asked, and does not hold.
+  [[nodiscard]] bool none_holds() const { return tally_.front().denies(); }
   [[nodiscard]] bool at_top() const;  // the range ends at the answer: it may be too low
   [[nodiscard]] std::size_t rates() const noexcept { return tally_.size(); }
   [[nodiscard]] std::size_t probes() const noexcept { return probes_; }
@@ -45,7 +51,9 @@ class RateSearch {
  private:
   struct Tally {
     int met = 0, missed = 0;
+    bool whole = false;  // met, to the load's end
     [[nodiscard]] bool holds() const noexcept { return met > missed; }
+    [[nodiscard]] bool denies() const noexcept { return missed > 0 && !holds(); }
     [[nodiscard]] bool settled() const noexcept {
       return met - missed > 1 || missed - met > 1 || met + missed > 2;
     }
@@ -53,12 +61,14 @@ class RateSearch {
 
   RateSearch(const RateRange& range, std::size_t rates);
   [[nodiscard]] double rate(std::size_t index) const;
-  [[nodiscard]] std::size_t highest() const;  // one more than its index; 0: none holds
   [[nodiscard]] std::optional<std::size_t> wanted() const;
+  [[nodiscard]] std::optional<std::size_t> unsettled() const;
+  void walk();
 
   RateRange range_;
   std::vector<Tally> tally_;
-  std::size_t low_ = 0, high_;  // halving: all below low_ are met, all from high_ on missed
+  // Halving: all below low_ are met, all from high_ on missed. Then both are one above the answer.
+  std::size_t low_ = 0, high_;
   std::size_t probes_ = 0, most_;
 };
 

@@ -44,6 +44,7 @@ Ordered write(const Probe& probe) {
   for (const auto& [name, field] : kCountFields) json[name] = probe.*field;
   json["seed"] = probe.seed;
   json["met"] = probe.met;
+  json["whole"] = probe.whole;
   return json;
 }
 
@@ -54,6 +55,7 @@ void read(JsonObject& object, Probe& probe) {
   for (const auto& [name, field] : kCountFields) probe.*field = object.count(name, 0, UINT32_MAX);
   probe.seed = object.count("seed", 0, UINT32_MAX);
   probe.met = object.flag_or("met", false);
+  probe.whole = object.flag_or("whole", false);
 }
 
 Ordered write(const Burst& burst) {
@@ -106,21 +108,12 @@ Result<void> read_all(JsonObject& object, const char* key, std::vector<T>& list)
   return {};
 }
 
-void read_settings(JsonObject& object, std::map<std::string, std::string>& settings) {
-  const Json* found = object.take("settings");
-  if (found == nullptr || !found->is_object()) return object.fail("settings is not an object");
-  for (const auto& [key, value] : found->items()) {
-    if (!value.is_string()) return object.fail("settings has what is not text");
-    settings[key] = value.get<std::string>();
-  }
-}
-
-void read_warnings(JsonObject& object, std::vector<std::string>& warnings) {
-  const Json* found = object.take("warnings");
-  if (found == nullptr || !found->is_array()) return object.fail("warnings is not an array");
-  for (const Json& value : *found) {
-    if (!value.is_string()) return object.fail("warnings has what is not text");
-    warnings.push_back(value.get<std::string>());
+void read_texts(JsonObject& object, const char* key, std::map<std::string, std::string>& texts) {
+  const Json* found = object.take(key);
+  if (found == nullptr || !found->is_object()) return object.fail(concat(key, " is not an object"));
+  for (const auto& [name, value] : found->items()) {
+    if (!value.is_string()) return object.fail(concat(key, " has what is not text"));
+    texts[name] = value.get<std::string>();
   }
 }
 
@@ -146,19 +139,27 @@ Result<Evidence> read_evidence(const Json& value) {
   evidence.engine = object.text("engine");
   evidence.model = object.text("model");
   evidence.memory = object.text("memory");
-  read_settings(object, evidence.settings);
+  read_texts(object, "settings", evidence.settings);
   AQUA_TRY(read_all(object, "probes", evidence.probes));
   AQUA_TRY(read_all(object, "bursts", evidence.bursts));
   AQUA_TRY(read_all(object, "batches", evidence.batches));
   evidence.prefix_swap_bytes = object.number("prefix_swap_bytes", 0, kMost);
   evidence.long_prompt_swap_bytes = object.number("long_prompt_swap_bytes", 0, kMost);
-  read_warnings(object, evidence.warnings);
+  read_texts(object, "warnings", evidence.warnings);
   evidence.reason = object.text("reason");
   AQUA_TRY(object.finish());
   return evidence;
 }
 
 }  // namespace
+
+void warn(Evidence& evidence, const std::string& about, std::string text) {
+  if (text.empty()) {
+    evidence.warnings.erase(about);
+  } else {
+    evidence.warnings[about] = std::move(text);
+  }
+}
 
 std::string render_record(const Record& record) {
   Ordered json;

@@ -3,6 +3,8 @@
 // Threads: plain values and functions.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <map>
 #include <string>
 #include <string_view>
@@ -18,6 +20,7 @@ struct Probe {
   double rate = 0;
   std::uint64_t seed = 0;
   bool met = false;
+  bool whole = false;        // played to its end where it was met: its memory is all there was
   std::size_t requests = 0;  // planned
   std::size_t answered = 0;  // had a first token before the outcome was clear
   std::size_t failures = 0;
@@ -56,8 +59,13 @@ struct Evidence {
   std::vector<Batch> batches{};
   double prefix_swap_bytes = 0;
   double long_prompt_swap_bytes = 0;
-  std::vector<std::string> warnings{};
-  std::string reason{};  // why it ended before its time; empty: it did not
+  std::map<std::string, std::string> warnings{};  // by what they are about
+  std::string reason{};                           // why it ended before its time; empty: it did not
+
+  // Anything at all.
+  [[nodiscard]] bool measured() const {
+    return !probes.empty() || !bursts.empty() || !batches.empty();
+  }
 };
 
 struct Record {
@@ -65,11 +73,20 @@ struct Record {
   Evidence evidence{};
 };
 
+// In place of what it said of this before; of an empty text nothing is left.
+void warn(Evidence& evidence, const std::string& about, std::string text);
+
 [[nodiscard]] std::string render_record(const Record& record);
 // invalid_argument names the field.
 [[nodiscard]] Result<Record> parse_record(std::string_view text);
 
+// Rates, factors: the same but for what is lost between a sum and a product.
+[[nodiscard]] inline bool same_rate(double a, double b) {
+  return std::abs(a - b) <= 1e-9 * std::max(1.0, std::abs(a));
+}
+
 // Sets role and bytes from the evidence and profile.max_rps (or the batches), leaving `complete`.
+// Memory is that of whole probes which met the SLA at that rate; without one nothing is free.
 // Of the engine's and the client's figures the larger counts; a warning is noted where the engine
 // told less than half of what the client knows to be there.
 void conclude(Record& record);

@@ -24,39 +24,37 @@ void Verdict::gap(double seconds) {
   half_slow_ += seconds >= sla_.tbt_s / 2 ? 1 : 0;
 }
 
-void Verdict::failed() {
+void Verdict::failed(std::optional<double> ttft_s) {
   ++failures_;
-  ++late_;
-  ++half_late_;
+  broken_ += ttft_s ? 1U : 0U;
+  late_ += ttft_s && *ttft_s >= sla_.ttft_s ? 0U : 1U;
+  half_late_ += ttft_s && *ttft_s >= sla_.ttft_s / 2 ? 0U : 1U;
 }
 
 Standing Verdict::standing(std::size_t overdue) const {
   if (late_ + overdue > allowed_over(requests_, sla_.quantile)) return Standing::missed;
   if (slow_ > allowed_over(std::max(gaps_, tbt_.size()), sla_.quantile)) return Standing::missed;
-  if (ttft_.size() + failures_ == requests_ && tbt_.size() >= gaps_) return final();
+  if (known() == requests_ && tbt_.size() >= gaps_) return final();
   return !whole_ && overdue == 0 && easily() ? Standing::met : Standing::open;
 }
 
 bool Verdict::easily() const {
-  const std::size_t known = ttft_.size() + failures_;
-  return 2 * known >= requests_ && 2 * tbt_.size() >= gaps_ &&
-         half_late_ <= allowed_over(known, sla_.quantile) &&
+  return 2 * known() >= requests_ && 2 * tbt_.size() >= gaps_ &&
+         half_late_ <= allowed_over(known(), sla_.quantile) &&
          half_slow_ <= allowed_over(tbt_.size(), sla_.quantile);
 }
 
 Standing Verdict::final() const {
-  const std::size_t known = ttft_.size() + failures_;
-  const bool met = !ttft_.empty() && late_ <= allowed_over(known, sla_.quantile) &&
+  const bool met = !ttft_.empty() && late_ <= allowed_over(known(), sla_.quantile) &&
                    slow_ <= allowed_over(tbt_.size(), sla_.quantile);
   return met ? Standing::met : Standing::missed;
 }
 
-Quantiles Verdict::quantiles() const {
-  std::vector<double> ttft = ttft_, tbt = tbt_;
-  return {.ttft_p50_s = sim::quantile(ttft, 0.5),
-          .ttft_s = sim::quantile(ttft, sla_.quantile),
-          .tbt_p50_s = sim::quantile(tbt, 0.5),
-          .tbt_s = sim::quantile(tbt, sla_.quantile)};
+Quantiles Verdict::quantiles() {
+  return {.ttft_p50_s = sim::quantile(ttft_, 0.5),
+          .ttft_s = sim::quantile(ttft_, sla_.quantile),
+          .tbt_p50_s = sim::quantile(tbt_, 0.5),
+          .tbt_s = sim::quantile(tbt_, sla_.quantile)};
 }
 
 }  // namespace aqua::profiler

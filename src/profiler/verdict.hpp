@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "profiler/sla.hpp"
@@ -30,8 +31,9 @@ class Verdict {
 
   void first_token(double ttft_s);
   void gap(double seconds);
-  // Refused, or its answer broke off: as one that never got its first token.
-  void failed();
+  // Refused, or its answer broke off: as one that never got its first token. `ttft_s`: of one whose
+  // first token has been told.
+  void failed(std::optional<double> ttft_s = std::nullopt);
 
   // `overdue`: requests that have waited longer than the limit and still wait.
   [[nodiscard]] Standing standing(std::size_t overdue) const;
@@ -40,10 +42,13 @@ class Verdict {
 
   [[nodiscard]] std::size_t answered() const noexcept { return ttft_.size(); }
   [[nodiscard]] std::size_t failures() const noexcept { return failures_; }
-  [[nodiscard]] Quantiles quantiles() const;
+  // Reorders what it has, which may be millions, rather than to copy it.
+  [[nodiscard]] Quantiles quantiles();
 
  private:
   [[nodiscard]] bool easily() const;
+  // Requests whose fate is known, each once.
+  [[nodiscard]] std::size_t known() const noexcept { return ttft_.size() + failures_ - broken_; }
 
   Sla sla_;
   std::size_t requests_;
@@ -54,6 +59,7 @@ class Verdict {
   std::size_t late_ = 0;  // over the limit, failures too
   std::size_t slow_ = 0;
   std::size_t failures_ = 0;
+  std::size_t broken_ = 0;  // of these, after their first token
   // At or over half of the limit.
   std::size_t half_late_ = 0;
   std::size_t half_slow_ = 0;

@@ -75,6 +75,12 @@ Result<RuntimeOptions> resolve(RuntimeOptions options) {
 Result<std::optional<Profile>> profile_of(const RuntimeOptions& options) {
   if (options.profile.empty()) return std::optional<Profile>{};
   AQUA_ASSIGN(const Profile profile, read_profile(options.profile));
+  if (!profile.complete) {
+    return Error{Code::failed_precondition,
+                 concat("profile ", options.profile,
+                        ": its run was stopped before its end; finish it with `aqua profile "
+                        "--resume`, or make it again")};
+  }
   return std::optional(profile);
 }
 

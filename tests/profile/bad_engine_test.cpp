@@ -62,7 +62,8 @@ class BadEngine : public testing::Test {
     std::filesystem::remove_all(directory_);
   }
 
-  Result<std::string> profile() {
+  Result<std::string> profile() { return tool::run_profile(options(), stop_.get_token()); }
+  tool::ProfileOptions options() const {
     tool::ProfileOptions options;
     options.url = concat("http://127.0.0.1:", port_);
     options.json = directory_ / "profile.json";
@@ -74,7 +75,7 @@ class BadEngine : public testing::Test {
     options.memory.bytes_per_token = 1000;
     options.bursts.clear();  // of sixty seconds
     options.progress = false;
-    return tool::run_profile(options, {});
+    return options;
   }
   // The profile fails with this, and says so in what it leaves.
   void fails(Code code, const std::string& part) {
@@ -100,6 +101,7 @@ class BadEngine : public testing::Test {
   std::size_t good_ = SIZE_MAX;  // requests that are answered well
   std::atomic<double> usage_{0.5};
   std::atomic<bool> released_{false};
+  std::stop_source stop_;
   Handler misbehave_ = answer_500;
   WideServer server_;
   int port_ = 0;
@@ -120,7 +122,7 @@ TEST_F(BadEngine, Answering500FromTheStartIsQuoted) {
 
 TEST_F(BadEngine, Answering500LaterKeepsWhatWasFound) {
   good_ = 35;
-  fails(Code::unavailable, "requests failed; the engine answers 500: CUDA out of memory");
+  fails(Code::unavailable, "the engine answers 500: CUDA out of memory");
   const Record record = kept();
   EXPECT_FALSE(record.profile.complete);
   EXPECT_GE(record.evidence.probes.size(), 1u);
@@ -149,6 +151,75 @@ TEST_F(BadEngine, DyingInTheMiddleOfAnAnswerIsSaid) {
                                        });
   };
   fails(Code::unavailable, "broke off");
+}
+
+TEST_F(BadEngine, EndingAnAnswerTooEarlyIsSaid) {
+  good_ = 35;
+  misbehave_ = [](const auto&, auto& reply) {
+    const std::string text = kAnswer;
+    reply.set_content(text.substr(0, text.find("data: ", 1)), "text/event-stream");
+  };
+  fails(Code::unavailable, "without finish_reason and [DONE]");
+}
+
+TEST_F(BadEngine, StoppedWhileItHangsIsLeftAtOnce) {
+  good_ = 0;
+  misbehave_ = [this](const auto&, auto&) {
+    stop_.request_stop();
+    released_.wait(false);
+  };
+  fails(Code::cancelled, "stopped");
+}
+
+TEST_F(BadEngine, AFileThatCannotBeWrittenIsSaidBeforeAnythingIsAsked) {
+  for (const bool page : {false, true}) {
+    auto wanted = options();
+    (page ? wanted.html : wanted.json) = directory_ / "nowhere" / "file";
+    const auto said = tool::run_profile(wanted, {});
+    ASSERT_FALSE(said.ok());
+    EXPECT_EQ(said.error().code, Code::permission_denied);
+    EXPECT_NE(said.error().message.find("No such file"), std::string::npos);
+  }
+  EXPECT_EQ(asked_, 0u);
+}
+
+TEST_F(BadEngine, APageThatFailsDoesNotCostTheProfile) {
+  auto wanted = options();
+  wanted.html = directory_ / "page.html";
+  good_ = 5;
+  misbehave_ = [&](const auto&, auto& reply) {
+    std::filesystem::create_directory(wanted.html);  // what was writable is no longer
+    reply.set_content(kAnswer, "text/event-stream");
+  };
+  const auto said = tool::run_profile(wanted, {});
+  ASSERT_TRUE(said.ok()) << said.error().message;
+  EXPECT_NE(said->find("no page: "), std::string::npos) << *said;
+  EXPECT_TRUE(kept().profile.complete);
+}
+
+TEST_F(BadEngine, ARunThatMeasuredNothingLeavesTheFileOfAnEarlierOne) {
+  ASSERT_TRUE(profile().ok());
+  const Record before = kept();
+  good_ = asked_ + 3;  // the greeting, and hardly more
+  const auto said = profile();
+  ASSERT_FALSE(said.ok());
+  EXPECT_EQ(said.error().message.find("--resume"), std::string::npos) << "there is nothing to";
+  EXPECT_EQ(render_record(kept()), render_record(before));
+}
+
+TEST_F(BadEngine, AnotherSpeedIsNotResumed) {
+  auto wanted = options();
+  wanted.kind = tool::ProfileKind::image;
+  wanted.path = "/v1/completions";
+  wanted.most_batch = 2;
+  wanted.memory.source = MemorySource::vllm;
+  ASSERT_TRUE(tool::run_profile(wanted, {}).ok());
+  wanted.resume = true;
+  wanted.speed = 2;
+  const auto said = tool::run_profile(wanted, {});
+  ASSERT_FALSE(said.ok());
+  EXPECT_EQ(said.error().code, Code::failed_precondition);
+  EXPECT_NE(said.error().message.find("--speed"), std::string::npos) << said.error().message;
 }
 
 TEST_F(BadEngine, ThatIsNotThereIsSaid) {

@@ -9,10 +9,14 @@ Record with_probe(double peak) {
   Record record;
   record.profile.max_rps = 3;
   record.evidence.memory = "vllm";
-  record.evidence.probes = {
-      {.rate = 3, .met = true, .peak_bytes = peak, .pool_bytes = 30e9, .queue_length = 0.5},
-      {.rate = 4, .met = false, .peak_bytes = 29e9, .pool_bytes = 30e9},
-      {.rate = 3, .met = false, .peak_bytes = 28e9, .pool_bytes = 30e9}};
+  record.evidence.probes = {{.rate = 3,
+                             .met = true,
+                             .whole = true,
+                             .peak_bytes = peak,
+                             .pool_bytes = 30e9,
+                             .queue_length = 0.5},
+                            {.rate = 4, .met = false, .peak_bytes = 29e9, .pool_bytes = 30e9},
+                            {.rate = 3, .met = false, .peak_bytes = 28e9, .pool_bytes = 30e9}};
   return record;
 }
 
@@ -22,6 +26,24 @@ TEST(Conclude, FreeIsThePoolLessThePeakAtThatRate) {
   EXPECT_EQ(record.profile.free_bytes, 10'000'000'000u);
   EXPECT_EQ(record.profile.role, ProfileRole::producer) << "from the threshold on";
   EXPECT_DOUBLE_EQ(record.profile.queue_length, 0.5);
+}
+
+TEST(Conclude, NothingIsFreeWithoutAWholeProbe) {
+  Record record = with_probe(20e9);
+  record.evidence.probes.front().whole = false;  // its memory is that of half a load
+  conclude(record);
+  EXPECT_EQ(record.profile.free_bytes, 0u);
+  EXPECT_EQ(record.profile.role, ProfileRole::neutral);
+}
+
+TEST(Conclude, RatesAreTheSameWhateverTheirLastBit) {
+  Record record = with_probe(20e9);
+  record.profile.max_rps = 3 + 1e-12;
+  conclude(record);
+  EXPECT_EQ(record.profile.free_bytes, 10'000'000'000u);
+  record.profile.max_rps = 3.1;
+  conclude(record);
+  EXPECT_EQ(record.profile.free_bytes, 0u) << "no probe was made there";
 }
 
 TEST(Conclude, TheThresholdIsAMatterOfTheUser) {

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "profiler/swap_needs.hpp"
+#include "sim/random.hpp"
 
 namespace aqua::profiler {
 namespace {
@@ -33,6 +36,50 @@ TEST(LoadTokens, WantedCountsThoseWhoWait) {
 TEST(LoadTokens, PassesOverWhatWasNeverAnswered) {
   const LoadTokens tokens = load_tokens({trip(0, -1, -1, 100, 4), trip(0, 1, -1, 100, 4)});
   EXPECT_DOUBLE_EQ(tokens.peak_wanted, 0);
+}
+
+// As defined, however long it takes: at each end, who is there?
+LoadTokens one_by_one(const std::vector<Trip>& trips) {
+  LoadTokens tokens;
+  for (const Trip& end : trips) {
+    double served = 0, waiting = 0;
+    for (const Trip& one : trips) {
+      if (one.at_s > end.end_s || one.end_s < end.end_s) continue;
+      const double share = (end.end_s - one.first_s) / (one.end_s - one.first_s);
+      const auto prompt = static_cast<double>(one.prompt_tokens);
+      if (one.first_s <= end.end_s)
+        served += prompt + share * static_cast<double>(one.output_tokens);
+      else
+        waiting += prompt;
+    }
+    tokens.peak_served = std::max(tokens.peak_served, served);
+    tokens.peak_wanted = std::max(tokens.peak_wanted, served + waiting);
+  }
+  return tokens;
+}
+
+std::vector<Trip> random_trips(std::size_t count) {
+  sim::Random random(3);
+  std::vector<Trip> trips;
+  for (std::size_t i = 0; i < count; ++i) {
+    const double at = std::floor(1000 * random.uniform()) / 4;
+    const double first = at + std::floor(20 * random.uniform()) / 4;
+    const double end = first + 0.25 + std::floor(200 * random.uniform()) / 4;
+    trips.push_back(trip(at, first, end, random.below(4000), 1 + random.below(500)));
+  }
+  return trips;
+}
+
+TEST(LoadTokens, OfManyIsTheSameAsOneByOne) {
+  const auto trips = random_trips(400);
+  const LoadTokens tokens = load_tokens(trips), expected = one_by_one(trips);
+  EXPECT_NEAR(tokens.peak_served, expected.peak_served, 1e-6 * expected.peak_served);
+  EXPECT_NEAR(tokens.peak_wanted, expected.peak_wanted, 1e-6 * expected.peak_wanted);
+}
+
+TEST(LoadTokens, OfAsManyAsMayBeAskedIsQuick) {
+  const auto trips = random_trips(50'000);  // two and a half thousand million pairs
+  EXPECT_GT(load_tokens(trips).peak_served, 0);
 }
 
 TEST(SwapNeeds, AreWhatThePoolCannotHold) {

@@ -66,7 +66,7 @@ TEST(MakeProfile, SaysThatMoreMayBePossible) {
   Record record = fresh();
   ASSERT_TRUE(profile_llm(record, engine, {.bursts = {}}, {}).ok());
   ASSERT_EQ(record.evidence.warnings.size(), 1u);
-  EXPECT_NE(record.evidence.warnings.front().find("--to"), std::string::npos);
+  EXPECT_NE(record.evidence.warnings.at("range").find("--to"), std::string::npos);
 }
 
 TEST(MakeProfile, StoppedAnywhereAndResumedIsTheSame) {
@@ -90,6 +90,39 @@ TEST(MakeProfile, StoppedAnywhereAndResumedIsTheSame) {
   }
 }
 
+TEST(MakeProfile, KeepsNothingBeforeAnythingIsMeasured) {
+  Synthetic engine(5);
+  engine.dies_at = 1;
+  Record record = fresh();
+  const Hooks hooks{.save = [](const Record&) -> Result<void> {
+    ADD_FAILURE() << "a good profile would be overwritten";
+    return {};
+  }};
+  EXPECT_EQ(profile_llm(record, engine, {}, hooks).error().code, Code::unavailable);
+}
+
+TEST(MakeProfile, IsOnlyCompleteWithAWholeProbeOfItsRate) {
+  for (double truth = 1; truth <= 10; truth += 0.5) {
+    Synthetic engine(truth);
+    Record record = fresh();
+    ASSERT_TRUE(profile_llm(record, engine, {.bursts = {}}, {}).ok());
+    const auto used = static_cast<std::size_t>(truth * 4e9);
+    EXPECT_EQ(record.profile.free_bytes, 40'000'000'000u - used) << truth;
+  }
+}
+
+TEST(MakeProfile, ThatIsNotClearIsNotComplete) {
+  Synthetic engine(5);
+  engine.changes_at = 4;  // once the range is halved, nothing holds any more
+  Record record = fresh();
+  const auto made = profile_llm(record, engine, {}, {});
+  ASSERT_FALSE(made.ok());
+  EXPECT_EQ(made.error().code, Code::failed_precondition);
+  EXPECT_NE(made.error().message.find("contradict"), std::string::npos) << made.error().message;
+  EXPECT_FALSE(record.profile.complete);
+  EXPECT_EQ(record.profile.free_bytes, 0u);
+}
+
 TEST(MakeProfile, DoesNotGoOnWithAnotherSearch) {
   Synthetic engine(6);
   Record record = fresh();
@@ -106,8 +139,13 @@ TEST(MakeProfile, DoesNotBelieveFarTooLittleMemory) {
   ASSERT_TRUE(profile_llm(record, engine, {.bursts = {}}, {}).ok());
   EXPECT_EQ(record.profile.free_bytes, 0u) << "what the client knows to be there counts";
   EXPECT_EQ(record.profile.role, ProfileRole::neutral);
-  ASSERT_FALSE(record.evidence.warnings.empty());
-  EXPECT_NE(record.evidence.warnings.front().find("not believed"), std::string::npos);
+  ASSERT_EQ(record.evidence.warnings.size(), 1u) << "said once, of the answer";
+  const std::string& said = record.evidence.warnings.at("memory");
+  EXPECT_NE(said.find("not believed"), std::string::npos);
+  EXPECT_NE(said.find("6e+10"), std::string::npos) << said;
+  for (Probe& probe : record.evidence.probes) probe.peak_bytes = 3 * probe.client_bytes;
+  conclude(record);
+  EXPECT_TRUE(record.evidence.warnings.empty()) << "what is no longer so is no longer said";
 }
 
 TEST(MakeProfile, OfImagesGoesByThroughput) {

@@ -40,6 +40,32 @@ TEST(Memory, OfAnOlderVllmHasAnotherName) {
   EXPECT_DOUBLE_EQ(reading->used_bytes, 500);
 }
 
+TEST(Memory, OfADataParallelVllmIsAllEnginesTogether) {
+  const std::string two =
+      "vllm:kv_cache_usage_perc{engine=\"0\"} 0.5\nvllm:kv_cache_usage_perc{engine=\"1\"} 0.25\n";
+  const std::string pools =
+      "vllm:cache_config_info{engine=\"1\",block_size=\"10\",num_gpu_blocks=\"200\"} 1\n"
+      "vllm:cache_config_info{engine=\"0\",block_size=\"10\",num_gpu_blocks=\"100\"} 1\n";
+  const auto reading = read_vllm(two + pools, {.bytes_per_token = 1});
+  ASSERT_TRUE(reading.ok()) << reading.error().message;
+  EXPECT_DOUBLE_EQ(reading->used_bytes, 1000);
+  EXPECT_DOUBLE_EQ(reading->total_bytes, 3000);
+  EXPECT_DOUBLE_EQ(read_vllm(two, {.kv_bytes = 1000}).value().used_bytes, 375);
+  refuses(read_vllm(two + pools.substr(0, pools.find('\n') + 1), {.bytes_per_token = 1}),
+          Code::failed_precondition, "2 engines");
+}
+
+TEST(Memory, BeyondAllMemoryIsRefused) {
+  const MemoryOptions named{
+      .source = MemorySource::prometheus, .used_metric = "used", .total_metric = "total"};
+  refuses(read_prometheus("used 1\ntotal 1e300\n", named), Code::data_loss, "cannot be true");
+  refuses(read_prometheus("used 1\ntotal 9007199254740994\n", named), Code::data_loss, "1 bytes");
+  refuses(read_vllm("vllm:kv_cache_usage_perc 0.5\nvllm:cache_config_info{block_size=\"1e200\","
+                    "num_gpu_blocks=\"1e200\"} 1\n",
+                    {.bytes_per_token = 1}),
+          Code::data_loss, "cannot be true");
+}
+
 TEST(Memory, OfVllmThatCannotBeTrueIsRefused) {
   const MemoryOptions sized{.kv_bytes = 1000};
   for (const char* share : {"1.5", "-0.1", "NaN"})

@@ -18,13 +18,14 @@ class OpenProfile : public testing::Test {
   }
   ~OpenProfile() override { std::filesystem::remove_all(directory_); }
 
-  Result<std::unique_ptr<Runtime>> open(const std::string& role, std::size_t free,
-                                        std::size_t swap) {
+  Result<std::unique_ptr<Runtime>> open(const std::string& role, std::size_t free, std::size_t swap,
+                                        bool complete = true) {
     const std::string path = directory_ / "profile.json";
     std::ofstream(path) << R"({"version": 1, "kind": "aqua-profile", "role": ")" << role
                         << R"(", "max_rps": 2, "queue_length": 0, "kv_bytes": 67108864,)"
                         << R"( "free_bytes": )" << free << R"(, "swap_bytes": )" << swap
-                        << R"(, "threshold_bytes": 16777216, "complete": true})";
+                        << R"(, "threshold_bytes": 16777216, "complete": )"
+                        << (complete ? "true" : "false") << '}';
     RuntimeOptions options;
     options.device = "emu:0";
     options.coordinator = "none";
@@ -61,6 +62,15 @@ TEST_F(OpenProfile, ANeutralOneChangesNothing) {
   const auto runtime = open("neutral", 0, 0);
   ASSERT_TRUE(runtime.ok()) << runtime.error().message;
   EXPECT_EQ((*runtime)->status().host.capacity_bytes, std::size_t{8} << 20);
+}
+
+TEST_F(OpenProfile, OneThatIsNotCompleteIsRefused) {
+  for (const char* role : {"producer", "consumer", "neutral"}) {
+    const auto runtime = open(role, std::size_t{32} << 20, 1, false);
+    ASSERT_FALSE(runtime.ok()) << role;
+    EXPECT_EQ(runtime.error().code, Code::failed_precondition);
+    EXPECT_NE(runtime.error().message.find("aqua profile --resume"), std::string::npos);
+  }
 }
 
 TEST_F(OpenProfile, AWrongOneIsRefused) {

@@ -35,11 +35,20 @@ TEST(ProfileOptions, AreAllSettable) {
 }
 
 TEST(ProfileOptions, ThatAreWrongAreNamed) {
-  const std::vector<std::vector<std::string_view>> wrong{
-      {"--from", "x"},       {"--from", "20"},  {"--step", "0"},     {"--sla", "1"},
-      {"--bursts", "0"},     {"--memory", "x"}, {"--requests", "1"}, {"--kind", "video"},
-      {"--surprise", "1"},   {"stray"},         {"--seed"},          {"--url", "https://a"},
-      {"--long-prompt", "5"}};
+  const std::vector<std::vector<std::string_view>> wrong{{"--from", "x"},
+                                                         {"--from", "20"},
+                                                         {"--step", "0"},
+                                                         {"--sla", "1"},
+                                                         {"--bursts", "0"},
+                                                         {"--memory", "x"},
+                                                         {"--requests", "1"},
+                                                         {"--kind", "video"},
+                                                         {"--surprise", "1"},
+                                                         {"stray"},
+                                                         {"--seed"},
+                                                         {"--url", "https://a"},
+                                                         {"--long-prompt", "5"},
+                                                         {"--requests", "50001"}};
   for (const auto& arguments : wrong) {
     const auto options = parse(arguments);
     ASSERT_FALSE(options.ok()) << arguments.front();

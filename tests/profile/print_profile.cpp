@@ -11,6 +11,6 @@ int main() {
   record.evidence.probes.push_back({.rate = 2.5, .seed = 1000, .met = true});
   record.evidence.bursts.push_back({.factor = 2});
   record.evidence.batches.push_back({.batch = 1});
-  record.evidence.warnings.push_back("a warning");
+  record.evidence.warnings["usage"] = "a warning";
   std::fputs(aqua::profiler::render_record(record).c_str(), stdout);
 }

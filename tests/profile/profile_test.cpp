@@ -32,7 +32,7 @@ profiler::Record some_record() {
   record.evidence.bursts.push_back(
       {.factor = 2, .rate = 5, .wanted_bytes = 50e9, .swap_bytes = 10e9});
   record.evidence.batches.push_back({.batch = 1, .throughput = 2});
-  record.evidence.warnings = {"careful"};
+  record.evidence.warnings = {{"usage", "careful"}};
   return record;
 }
 
@@ -82,8 +82,9 @@ TEST(Profile, NamesTheFieldThatIsWrong) {
 
 TEST(Profile, EvidenceThatIsDamagedIsNotResumed) {
   const Json good = Json::parse(profiler::render_record(some_record()));
-  for (const char* path : {"/evidence/probes/0/rate", "/evidence/settings", "/evidence/warnings/0",
-                           "/evidence/bursts", "/evidence/batches/0/batch"}) {
+  for (const char* path :
+       {"/evidence/probes/0/rate", "/evidence/settings", "/evidence/warnings/usage",
+        "/evidence/bursts", "/evidence/batches/0/batch"}) {
     Json bad = good;
     bad[Json::json_pointer(path)] = nullptr;
     EXPECT_FALSE(profiler::parse_record(bad.dump()).ok()) << path;

@@ -50,6 +50,8 @@ TEST(Completion, AsksForExactlySoManyTokens) {
 
 TEST(Completion, EventsTellTokensUsageAndTheEnd) {
   EXPECT_TRUE(parse_event("[DONE]").value().done);
+  EXPECT_TRUE(parse_event(R"({"choices":[{"text":"a","finish_reason":"length"}]})").value().done);
+  EXPECT_FALSE(parse_event(R"({"choices":[{"text":"a","finish_reason":null}]})").value().done);
   EXPECT_TRUE(parse_event(R"({"choices":[{"text":"a","finish_reason":"length"}]})").value().token);
   EXPECT_TRUE(parse_event(R"({"choices":[{"text":"","finish_reason":null}]})").value().token);
   EXPECT_FALSE(parse_event(R"({"choices":[{"text":"","finish_reason":"stop"}]})").value().token);

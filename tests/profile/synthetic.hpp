@@ -15,13 +15,13 @@ class Synthetic final : public Probing {
   Result<Probe> probe(double rate, std::uint64_t seed, bool whole) override {
     rates.push_back(rate);
     if (rates.size() == dies_at) return Error{Code::unavailable, "cannot be reached"};
-    (void)whole;
     return Probe{.rate = rate,
                  .seed = seed,
-                 .met = rate <= truth_,
+                 .met = rate <= truth_ && (changes_at == 0 || rates.size() <= changes_at),
+                 .whole = whole,
                  .requests = 300,
                  .answered = 300,
-                 .peak_bytes = rate * 4e9,
+                 .peak_bytes = rate * (whole ? 4e9 : 1e9),  // of half a load, less
                  .client_bytes = client_share * rate * 4e9,
                  .pool_bytes = 40e9};
   }
@@ -42,7 +42,8 @@ class Synthetic final : public Probing {
   }
 
   std::vector<double> rates, bursts;
-  std::size_t dies_at = 0;  // this probe fails; 0: none
+  std::size_t dies_at = 0;     // this probe fails; 0: none
+  std::size_t changes_at = 0;  // after so many probes it meets nothing; 0: never
   double client_share = 0.9;
 
  private:

@@ -68,11 +68,12 @@ class Offline final : public Probing {
   Offline(const sim::Ground& ground, const sim::Trace& trace, std::uint64_t requests)
       : ground_(ground), trace_(trace), requests_(requests) {}
 
-  Result<Probe> probe(double rate, std::uint64_t seed, bool) override {
-    const Verdict verdict = judged(ground_, trace_, rate, requests_, seed);
+  Result<Probe> probe(double rate, std::uint64_t seed, bool whole) override {
+    Verdict verdict = judged(ground_, trace_, rate, requests_, seed);
     return Probe{.rate = rate,
                  .seed = seed,
                  .met = verdict.final() == Standing::met,
+                 .whole = whole,
                  .quantiles = verdict.quantiles(),
                  .pool_bytes = ground_.kv_tokens * ground_.kv_bytes_per_token};
   }

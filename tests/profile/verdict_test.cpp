@@ -67,6 +67,24 @@ TEST(Verdict, CountsAFailureAsNeverAnswered) {
   EXPECT_EQ(verdict.standing(0), Standing::missed);
 }
 
+TEST(Verdict, CountsOneThatWasLateAndThenFailedOnce) {
+  Verdict verdict(kSla, 100, 0, true);
+  verdict.first_token(1.5);
+  verdict.failed(1.5);
+  EXPECT_EQ(verdict.standing(0), Standing::open) << "one of a hundred may";
+  for (int i = 0; i < 98; ++i) verdict.first_token(0.1);
+  EXPECT_EQ(verdict.standing(0), Standing::open) << "ninety-nine are known";
+  verdict.first_token(0.1);
+  EXPECT_EQ(verdict.standing(0), Standing::met);
+}
+
+TEST(Verdict, CountsOneThatWasInTimeAndThenFailedAsLate) {
+  Verdict verdict(kSla, 10, 0, true);
+  verdict.first_token(0.1);
+  verdict.failed(0.1);
+  EXPECT_EQ(verdict.standing(0), Standing::missed);
+}
+
 TEST(Verdict, OfNothingIsMissed) {
   EXPECT_EQ(Verdict(kSla, 10, 10, true).final(), Standing::missed);
 }

@@ -1,0 +1,29 @@
+// How many file descriptors this process may have, for programs that talk to many at once.
+// Threads: plain functions.
+#pragma once
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace aqua {
+
+// To the hard limit. False when that was refused.
+[[nodiscard]] inline bool raise_descriptor_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return false;
+  limit.rlim_cur = limit.rlim_max;
+  return ::setrlimit(RLIMIT_NOFILE, &limit) == 0;
+}
+
+// What just failed for want of a descriptor would fail again.
+[[nodiscard]] inline bool no_descriptor_left() {
+  const int one = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (one < 0) return errno == EMFILE || errno == ENFILE;
+  ::close(one);
+  return false;
+}
+
+}  // namespace aqua
