@@ -6,7 +6,7 @@ Usage: llama_calibration.py --serve PROGRAM --aqua PROGRAM --model GGUF [--threa
 
 Records four workloads with llama_serve, each at 0.7 times the rate at which the engine keeps up (a
 short run with all requests at once tells it), fits the simulator's costs to the first and predicts
-the others. Ten minutes of a machine that does nothing else: an engine that shares its cores is
+the others. Some twenty minutes of a machine that does nothing else: an engine that shares its cores is
 another engine.
 """
 

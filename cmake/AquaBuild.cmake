@@ -19,12 +19,13 @@ set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O1 -g1")
 find_program(AQUA_CCACHE ccache)
 if(AQUA_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${AQUA_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${AQUA_CCACHE})
 endif()
 
 set(AQUA_HOST_CODE "$<COMPILE_LANGUAGE:C,CXX>")  # what nvcc does not compile
 add_library(aqua_flags INTERFACE)
 target_compile_options(aqua_flags INTERFACE "$<${AQUA_HOST_CODE}:-Wall;-Wextra;-Wpedantic;-Wshadow;\
--Wconversion;-Wsign-conversion;-Wnon-virtual-dtor;-Woverloaded-virtual>")
+-Wconversion;-Wsign-conversion>" "$<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor;-Woverloaded-virtual>")
 if(PROJECT_IS_TOP_LEVEL)  # another project's compiler may know warnings that ours do not
   target_compile_options(aqua_flags INTERFACE "$<${AQUA_HOST_CODE}:-Werror>"
     $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings>)

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 namespace aqua::coordinator {
@@ -29,7 +28,7 @@ int read(BIO* bio, char* out, int size) {
   Wire& wire = wire_of(bio);
   const auto room = static_cast<std::size_t>(size);
   if (const std::size_t n = std::min(room, wire.first.size() - wire.told); n > 0) {
-    std::memcpy(out, wire.first.data() + wire.told, n);
+    wire.first.copy(out, n, wire.told);
     wire.told += n;
     return static_cast<int>(n);
   }

@@ -4,6 +4,7 @@ in pyproject.toml."""
 
 import os
 import shutil
+import sys
 from pathlib import Path
 
 from setuptools import Distribution, setup
@@ -15,6 +16,8 @@ except ImportError:  # before setuptools 70
     from wheel.bdist_wheel import bdist_wheel
 
 LIBRARY = os.environ.get("AQUA_LIBRARY", "")
+if LIBRARY and not Path(LIBRARY).is_file():  # pip builds in another directory
+    sys.exit(f"AQUA_LIBRARY={LIBRARY}: no such file; give an absolute path")
 
 
 class BuildWithLibrary(build_py):

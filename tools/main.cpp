@@ -1,4 +1,5 @@
 // The `aqua` command.
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <cstdio>
@@ -141,6 +142,16 @@ Result<std::string> slab(const Command& command) {
   return aqua::tool::render(story, now, wall.count());
 }
 
+bool asks_for_help(std::string_view argument) {
+  return argument == "--help" || argument == "-h";
+}
+
+std::string_view usage_of(std::string_view verb) {
+  if (verb == "profile") return aqua::tool::kProfileUsage;
+  if (verb == "simulate") return aqua::tool::kSimulateUsage;
+  return kUsage;
+}
+
 int complain(const Error& error, int status) {
   std::fprintf(stderr, "aqua: %s\n", error.message.c_str());
   return status;
@@ -161,22 +172,20 @@ int perform(Parse parse_arguments, Run run) {
 
 int main(int argc, char** argv) {
   const std::vector<std::string_view> arguments(argv + 1, argv + argc);
-  const std::string_view verb = arguments.empty() ? "" : arguments.front();
-  if (verb == "--help" || verb == "-h" || verb == "help") {
-    std::fputs(kUsage.data(), stdout);
-    return 0;
+  if (arguments.empty()) {
+    std::fprintf(stderr, "aqua: no command\n%s", kUsage.data());
+    return 2;
   }
-  for (const std::string_view argument : arguments) {
-    if (argument != "--help" || verb != "place") continue;
-    std::fputs(kUsage.data(), stdout);
+  const std::string_view verb = arguments.front();
+  if (verb == "help" || std::ranges::any_of(arguments, asks_for_help)) {
+    std::fputs(usage_of(verb).data(), stdout);
     return 0;
   }
   if (verb == "--version") {
     std::puts("aqua " AQUA_VERSION);
     return 0;
   }
-  const std::vector<std::string_view> rest(arguments.begin() + (arguments.empty() ? 0 : 1),
-                                           arguments.end());
+  const std::vector<std::string_view> rest(arguments.begin() + 1, arguments.end());
   if (verb == "status") {
     auto command = parse(verb, rest);
     if (command.ok() && command->watch)
@@ -190,20 +199,11 @@ int main(int argc, char** argv) {
   if (verb == "place") {
     return perform([&] { return aqua::tool::parse_place(rest); }, aqua::tool::run_place);
   }
-  const bool helpless = rest.empty() || (rest.front() != "--help" && rest.front() != "-h");
   if (verb == "profile") {
-    if (helpless) {
-      return perform([&] { return aqua::tool::parse_profile_options(rest); },
-                     [](const auto& options) { return aqua::tool::run_profile(options); });
-    }
-    std::fputs(aqua::tool::kProfileUsage.data(), stdout);
-    return 0;
+    return perform([&] { return aqua::tool::parse_profile_options(rest); },
+                   [](const auto& options) { return aqua::tool::run_profile(options); });
   }
   if (verb == "simulate") {
-    if (!helpless) {
-      std::fputs(aqua::tool::kSimulateUsage.data(), stdout);
-      return 0;
-    }
     return perform([&] { return aqua::tool::parse_simulate(rest); }, aqua::tool::run_simulate);
   }
   std::fprintf(stderr, "aqua: unknown command '%.*s'\n%s", static_cast<int>(verb.size()),

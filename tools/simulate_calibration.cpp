@@ -134,7 +134,7 @@ Result<std::string> run_calibration(const SimulateOptions& options) {
     row["requests"] = other.requests.size();
     all["predictions"].push_back(std::move(row));
   }
-  return options.json ? all.dump(2) + "\n" : text;
+  return options.json ? all.dump(2, ' ', false, json::error_handler_t::replace) + "\n" : text;
 }
 
 }  // namespace aqua::tool

@@ -73,7 +73,7 @@ void serve(const ServeOptions& options) {
   warm_up(engine, load.front().prompt, options.chunk);
   OpenLoop(engine, slots, load, log).run();
   std::ofstream file(options.json);
-  file << to_json(log).dump() << "\n";
+  file << to_json(log).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
   file.close();
   if (!file) throw example::Failure("cannot write " + options.json);
   double end = 0;

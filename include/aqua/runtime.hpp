@@ -82,8 +82,10 @@ struct RuntimeOptions {
   // each has its exit reserved here (discardable ones apart). For a GPU it is also page-locked,
   // in the background.
   std::size_t host_bytes = std::size_t{256} << 20;
-  std::size_t max_peer_bytes = 0;  // the most to borrow; 0: nothing. Leased ahead of need
-  std::size_t local_bytes = 0;     // of this device's own memory, for tensors; taken when opening
+  // The most to borrow; 0: nothing. Leased ahead of need. Never more than host_bytes, in whole
+  // slabs of the lender's (64 MiB): with host_bytes below one slab nothing is ever borrowed.
+  std::size_t max_peer_bytes = 0;
+  std::size_t local_bytes = 0;  // of this device's own memory, for tensors; taken when opening
   std::size_t slab_bytes = std::size_t{64} << 20;  // of what we lend; a multiple of the granularity
   // Where the exchange socket is made. Empty: $XDG_RUNTIME_DIR/aqua, else /tmp/aqua-UID.
   std::string socket_directory{};

@@ -125,6 +125,8 @@ QUERIES: "dict[str, tuple[Any, list[Any]]]" = {
     "aqua_error_message": (c_char_p, [c_void_p]),
     "aqua_error_free": (None, [c_void_p]),
     "aqua_code_name": (c_char_p, [c_uint32]),
+    "aqua_tier_name": (c_char_p, [c_uint32]),
+    "aqua_budget_reason_name": (c_char_p, [c_uint32]),
     "aqua_version": (c_uint32, []),
     "aqua_version_string": (c_char_p, []),
     "aqua_has_feature": (c_int, [c_char_p]),

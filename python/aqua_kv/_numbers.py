@@ -10,17 +10,20 @@ from typing import Any, Optional, Union
 Stream = Union[int, Any]
 
 
-def size(value: Any, what: str, most: int = 2**63 - 1) -> int:
+def size(value: Any, what: str, most: int = 2**63 - 1, wanted: str = "an int") -> int:
     if type(value) is int and 0 <= value <= most:  # nearly always
         return value
-    number = operator.index(value)
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{what}: {wanted}, not {type(value).__name__}") from None
     if not 0 <= number <= most:
         raise ValueError(f"{what} is {number}; 0 to {most} is possible")
     return number
 
 
-def uint32(value: Any, what: str) -> int:
-    return size(value, what, 2**32 - 1)
+def uint32(value: Any, what: str, wanted: str = "an int") -> int:
+    return size(value, what, 2**32 - 1, wanted)
 
 
 def native_stream(stream: Stream) -> int:

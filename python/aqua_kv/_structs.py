@@ -126,6 +126,8 @@ class CEmulatedGpu(Sized):
         ("link_bytes_per_second", c_uint64),
         ("hostile", c_uint32),
         ("reserved", c_uint32),
+        ("calibrate", c_uint32),
+        ("reserved2", c_uint32),
     ]
 
 
@@ -176,6 +178,8 @@ class CRuntimeOptions(Sized):
         ("callbacks_in_tick", c_uint32),
         ("callbacks", ctypes.POINTER(CCallbacks)),
         ("emulated", ctypes.POINTER(CEmulatedGpu)),
+        ("curve_directory", c_char_p),
+        ("profile", c_char_p),
     ]
 
 

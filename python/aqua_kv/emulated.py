@@ -19,6 +19,10 @@ from .arrays import device_span, host_span
 from .device import DeviceArray, DeviceBytes
 from .runtime import Runtime
 
+__all__ = [
+    "Memory", "Stream", "allocate", "create_stream", "launch", "read", "synchronize", "view", "write",
+]
+
 # A device address, or an array in device memory.
 Device = Union[int, DeviceBytes, DeviceArray, Any]
 

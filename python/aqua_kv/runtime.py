@@ -31,6 +31,7 @@ class EmulatedGpu:
     seed: int = 0  # 0: 1
     link_bytes_per_second: int = 0  # 0: as fast as the host copies
     hostile: bool = False  # for tests: seeded delays, closed memory, slow remapping
+    calibrate: bool = False  # measure copy times as on a GPU; otherwise built-in ones serve
 
 
 class Runtime:
@@ -65,20 +66,29 @@ class Runtime:
         callbacks_in_tick: bool = False,
         callbacks: Optional[Callbacks] = None,
         emulated: Optional[EmulatedGpu] = None,
+        curve_directory: str = "",
+        profile: str = "",
     ) -> "Runtime":
         """Blocks until the host tier is touched (about 0.3 s a GiB), not for the coordinator.
 
-        device            "emu:N" or "cuda:N"; empty: $AQUA_DEVICE, else "emu:0"
+        device            "cuda:N" (as this process counts its GPUs), "GPU-UUID" (as nvidia-smi -L
+                          prints it) or "emu:N"; empty: $AQUA_DEVICE, else "emu:0"
         coordinator       "unix:PATH", "HOST:PORT" or "none"; empty: $AQUA_COORDINATOR, else "none"
         name              for people; empty: the program's name
         domain            NVLink domain; empty: the server's only one
         socket_directory  empty: $XDG_RUNTIME_DIR/aqua, else /tmp/aqua-UID
         host_bytes        host tier, taken and touched now. 0: 256 MiB
-        max_peer_bytes    the most to borrow; 0: nothing
+        max_peer_bytes    the most to borrow; 0: nothing. Never more than host_bytes, in whole slabs
+                          of the lender's (64 MiB): with host_bytes below one slab nothing is ever
+                          borrowed
         local_bytes       of this device's own memory, for tensors
         slab_bytes        of what is lent. 0: 64 MiB
         reclaim_deadline_ms  for reclaims that reports decide. 0: 2000
         callbacks_in_tick    callbacks run in tick()
+        curve_directory   copy times measured on this machine; empty: $XDG_CACHE_HOME/aqua, else
+                          ~/.cache/aqua. "off": neither kept nor measured
+        profile           a file of `aqua profile`: a producer's is as by set_profile(); a consumer's
+                          sets max_peer_bytes where that is 0, and raises host_bytes to it
         """
         options = s.CRuntimeOptions(
             device=text(device),
@@ -92,6 +102,8 @@ class Runtime:
             slab_bytes=size(slab_bytes, "slab_bytes"),
             reclaim_deadline_ms=uint32(reclaim_deadline_ms, "reclaim_deadline_ms"),
             callbacks_in_tick=int(callbacks_in_tick),
+            curve_directory=text(curve_directory),
+            profile=text(profile),
         )
         given: Any = options
         if emulated is not None:
@@ -101,6 +113,7 @@ class Runtime:
                     seed=size(emulated.seed, "seed"),
                     link_bytes_per_second=size(emulated.link_bytes_per_second, "link"),
                     hostile=int(emulated.hostile),
+                    calibrate=int(emulated.calibrate),
                 )
             )
         key = 0
@@ -198,10 +211,10 @@ class Runtime:
 
     def reclaim(self, bytes: int, deadline_ms: int) -> Reclaim:
         """Wants `bytes` of lent memory back within deadline_ms; more than is lent means all."""
+        wanted = size(bytes, "reclaim: bytes")
+        within = uint32(deadline_ms, "reclaim: deadline_ms", "an int of milliseconds")
         handle = s.ReclaimHandle()
-        error = lib.aqua_runtime_reclaim(
-            self._handle, size(bytes, "bytes"), uint32(deadline_ms, "deadline_ms"), handle
-        )
+        error = lib.aqua_runtime_reclaim(self._handle, wanted, within, handle)
         if error:
             raise_error(error)
         return Reclaim(handle, None)

@@ -85,7 +85,9 @@ def kind_of_c(written: str) -> str:
             return "pointer"
         return "pointer to " + base
     base = written.rsplit(" ", 1)[0].replace("const ", "")
-    return {"aqua_stream": "size_t", "aqua_access": "uint32_t", "aqua_code": "uint32_t"}.get(base, base)
+    same = {"aqua_stream": "size_t", "aqua_access": "uint32_t", "aqua_code": "uint32_t",
+            "aqua_tier": "uint32_t", "aqua_budget_reason": "uint32_t"}
+    return same.get(base, base)
 
 
 def kind_of_ctype(declared) -> str:
@@ -137,6 +139,15 @@ def test_every_code_has_the_librarys_name():
     for code in Code:
         assert lib.aqua_code_name(code).decode() == code.name.lower()
     assert lib.aqua_code_name(len(Code)) == b"unknown"
+
+
+def test_every_tier_and_reason_has_the_librarys_name():
+    for tier in Tier:
+        assert lib.aqua_tier_name(tier).decode() == tier.name.lower()
+    assert lib.aqua_tier_name(len(Tier)) == b"unknown"
+    for reason in northbound.BudgetReason:
+        assert lib.aqua_budget_reason_name(reason).decode() == reason.name.lower()
+    assert lib.aqua_budget_reason_name(len(northbound.BudgetReason)) == b"unknown"
 
 
 def test_a_code_of_a_newer_library_is_still_an_error(monkeypatch):

@@ -19,6 +19,21 @@ def cache(runtime):
     return KvCache(runtime)
 
 
+def test_a_number_of_the_wrong_kind_is_named(runtime):
+    with pytest.raises(TypeError) as raised:
+        runtime.reclaim(1, 0.5)
+    assert str(raised.value) == "reclaim: deadline_ms: an int of milliseconds, not float"
+    with pytest.raises(TypeError, match="reclaim: bytes: an int, not str"):
+        runtime.reclaim("1", 5)
+
+
+def test_a_profile_that_is_missing_is_named(tmp_path):
+    with pytest.raises(Error) as raised:
+        aqua_kv.Runtime.open(device="emu:1", coordinator="none", host_bytes=1 << 21,
+                             socket_directory=str(tmp_path), profile=str(tmp_path / "none.json"))
+    assert raised.value.code is Code.NOT_FOUND and "none.json" in raised.value.message
+
+
 def test_an_error_carries_code_and_message(runtime):
     with pytest.raises(Error) as raised:
         runtime.allocate(1 << 40, "huge")

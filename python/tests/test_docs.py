@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
+import os
 import re
+import shlex
+import shutil
+import subprocess
+import sys
 
+import pytest
 from conftest import PACKAGE, run_python
 from vllm.v1.kv_offload.factory import OffloadingSpecFactory
 from vllm_engine import Engine
@@ -16,6 +23,43 @@ def test_the_example_runs():
     example = re.search(r"^```python\n(.*?)^```$", PAGE, re.M | re.S).group(1)
     ended = run_python(example)
     assert (ended.stdout, ended.stderr) == ("seq 42 is in HOST\n", "")
+
+
+def test_the_lender_is_told_and_has_its_memory_back():
+    example = re.search(r"^```python lending\n(.*?)^```$", PAGE, re.M | re.S).group(1)
+    ended = run_python(example)
+    lines = ended.stdout.splitlines()
+    assert ended.returncode == 0 and "returned: 64 MiB in 1 slab" in lines, ended.stderr
+    assert "nobody can borrow it" in ended.stderr and len(ended.stderr.splitlines()) == 1
+    assert any(line.startswith("OPENED lent: ") for line in lines)
+
+
+@pytest.mark.skipif("AQUA_LIBRARY" not in os.environ, reason="AQUA_LIBRARY names no library")
+def test_the_commands_install_it(tmp_path):
+    """In a tree like the checkout, by a pip that keeps to itself and asks no network."""
+    commands = re.search(r"^```sh\n(AQUA_LIBRARY=.*?)^```$", PAGE, re.M | re.S).group(1)
+    for module in ("pip", "setuptools", "wheel"):
+        if importlib.util.find_spec(module) is None:
+            pytest.skip(f"no {module}")
+    (tmp_path / "build/release/src").mkdir(parents=True)
+    shutil.copyfile(os.environ["AQUA_LIBRARY"], tmp_path / "build/release/src/libaqua.so")
+    kept = shutil.ignore_patterns("tests", "build", "__pycache__", "*.egg-info")
+    shutil.copytree(PACKAGE, tmp_path / "python", ignore=kept)
+    target = tmp_path / "installed"
+    here = shlex.quote(sys.executable)
+    given = (
+        f'python() {{ {here} "$@"; }}; pip() {{ case $1 in '
+        f'wheel) shift; {here} -m pip wheel --no-build-isolation --no-index "$@";; '
+        f'install) {here} -m pip install --no-index --no-deps --target {shlex.quote(str(target))} "$2";; '
+        "esac; }\n"
+    )
+    clean = {k: v for k, v in os.environ.items() if k != "AQUA_LIBRARY"}
+    ended = subprocess.run(
+        ["bash", "-euc", given + commands], cwd=tmp_path, capture_output=True, text=True,
+        env={**clean, "PYTHONPATH": str(target)}, timeout=250,
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert f"{target}/aqua_kv/lib" in ended.stdout
 
 
 def test_the_vllm_line_is_taken():

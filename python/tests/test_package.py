@@ -17,6 +17,7 @@ import pytest
 from conftest import PACKAGE
 
 import aqua_kv
+from aqua_kv import emulated
 
 
 def run(*command: str, cwd: Path, **environment: str) -> str:
@@ -64,6 +65,15 @@ def test_a_wheel_with_the_library_inside_needs_nothing_else(build, tmp_path):
     assert "emulated" in said
 
 
+def test_a_library_that_is_not_there_is_told_when_the_wheel_is_built(tmp_path):
+    said = subprocess.run(
+        [sys.executable, "setup.py", "--version"], cwd=PACKAGE, capture_output=True, text=True,
+        env={**os.environ, "AQUA_LIBRARY": "build/no.so"},
+    )
+    assert said.returncode != 0
+    assert "AQUA_LIBRARY=build/no.so: no such file; give an absolute path" in said.stderr
+
+
 def test_a_wheel_without_it_is_for_every_machine_and_says_what_is_missing(build, tmp_path):
     wheel = build()
     assert wheel.name == "aqua_kv-0.1.0-py3-none-any.whl"
@@ -99,6 +109,11 @@ def test_what_is_public_is_listed_and_there():
     }
     assert set(aqua_kv.__all__) == imported
     assert all(hasattr(aqua_kv, name) for name in aqua_kv.__all__)
+    own = {
+        name for name, value in vars(emulated).items()
+        if getattr(value, "__module__", "") == emulated.__name__ and not name.startswith("_")
+    }
+    assert set(emulated.__all__) == own
 
 
 def test_vllm_missing_is_told(tmp_path):

@@ -19,6 +19,8 @@ Result<RuntimeOptions> to_options(const aqua_runtime_options& c) {
   options.name = string_or_empty(c.name);
   options.domain = string_or_empty(c.domain);
   options.socket_directory = string_or_empty(c.socket_directory);
+  options.curve_directory = string_or_empty(c.curve_directory);
+  options.profile = string_or_empty(c.profile);
   if (c.host_bytes != 0) options.host_bytes = c.host_bytes;
   if (c.slab_bytes != 0) options.slab_bytes = c.slab_bytes;
   options.max_peer_bytes = c.max_peer_bytes;
@@ -35,6 +37,7 @@ Result<RuntimeOptions> to_options(const aqua_runtime_options& c) {
     if (emulated.total_bytes != 0) options.emulated.total_bytes = emulated.total_bytes;
     if (emulated.seed != 0) options.emulated.seed = emulated.seed;
     options.emulated.hostile = emulated.hostile != 0;
+    options.emulated.calibrate = emulated.calibrate != 0;
     options.emulated.link_bytes_per_second = emulated.link_bytes_per_second;
   }
   return options;

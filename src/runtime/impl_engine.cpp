@@ -4,6 +4,7 @@
 #include "base/concat.hpp"
 #include "base/trace_range.hpp"
 #include "base/try.hpp"
+#include "lending/take_slabs.hpp"
 #include "runtime/impl.hpp"
 #include "runtime/options.hpp"
 
@@ -43,15 +44,7 @@ Result<Ticket> Runtime::Impl::move(const Layout& layout, BlockList blocks, AquaT
 
 Result<void> Runtime::Impl::lend(std::size_t bytes) {
   AQUA_TRY(check_process());
-  std::vector<std::unique_ptr<device::Slab>> slabs;
-  for (std::size_t done = 0; done + options_.slab_bytes <= bytes; done += options_.slab_bytes) {
-    AQUA_ASSIGN(auto slab, device_->create_slab(options_.slab_bytes));
-    slabs.push_back(std::move(slab));
-  }
-  if (slabs.empty()) {
-    return Error{Code::invalid_argument,
-                 concat("lend: ", bytes, " bytes are less than a slab of ", options_.slab_bytes)};
-  }
+  AQUA_ASSIGN(auto slabs, lending::take_slabs(*device_, bytes, options_.slab_bytes));
   if (options_.coordinator == "none") {
     log(LogLevel::warning, concat("lend: nobody can borrow it: ", runtime::kNoCoordinator));
   }

@@ -23,13 +23,17 @@ std::vector<double> LeastSquares::solve() const {
   for (std::size_t i = 0; i < count; ++i) {
     scale[i] = matrix_[i][i] > 0 ? 1 / std::sqrt(matrix_[i][i]) : 0;
   }
+  std::vector<double> scaled(count * count);
+  for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t k = 0; k < count; ++k) {
+      if (k != i) scaled[i * count + k] = matrix_[i][k] * scale[i] * scale[k];
+    }
+  }
   for (int round = 0; round < most_rounds; ++round) {
     double moved = 0, largest = 0;
     for (std::size_t i = 0; i < count; ++i) {
       double rest = right_[i] * scale[i];
-      for (std::size_t k = 0; k < count; ++k) {
-        if (k != i) rest -= matrix_[i][k] * scale[i] * scale[k] * x[k];
-      }
+      for (std::size_t k = 0; k < count; ++k) rest -= scaled[i * count + k] * x[k];
       const double best = scale[i] > 0 ? std::max(0.0, rest) : 0;
       moved = std::max(moved, std::abs(best - x[i]));
       largest = std::max(largest, best);

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/json_object.hpp"
+#include "base/shallow_json.hpp"
 #include "base/try.hpp"
 #include "sim/text.hpp"
 
@@ -14,6 +15,7 @@ using nlohmann::json;
 
 constexpr std::size_t most_rows = 10'000'000;
 constexpr double most_of_a_request = 1e6;  // seconds, and tokens
+constexpr double most_of_a_run = 1e6;      // seconds
 constexpr double most = 1e12;
 
 // Calls `take` with each row of `count` numbers, none negative.
@@ -76,7 +78,7 @@ void read_requests(JsonObject& object, Recording& recording) {
 }  // namespace
 
 Result<Recording> parse_recording(std::string_view text) {
-  const json value = json::parse(text, nullptr, false);
+  const json value = parse_shallow(text);
   if (value.is_discarded()) return Error{Code::invalid_argument, "recording: not JSON"};
   JsonObject object(value, "recording");
   Recording recording;
@@ -86,12 +88,16 @@ Result<Recording> parse_recording(std::string_view text) {
   recording.scheduler = scheduler_of(object);
   recording.kv_bytes_per_token = object.number("kv_bytes_per_token", 1, 1e9);
   read_requests(object, recording);
+  double seconds = 0;
   rows<5>(object, "iterations", most, [&](const std::array<double, 5>& row) {
+    seconds += row[0];
     recording.iterations.push_back({row[0], row[1], row[2], row[3], row[4]});
   });
   rows<3>(object, "copies", most, [&](const std::array<double, 3>& row) {
+    seconds += row[0];
     recording.copies.push_back({.seconds = row[0], .bytes = row[1], .out = row[2] > 0});
   });
+  if (seconds > most_of_a_run) object.fail(concat("all in all it lasts ", seconds, " s"));
   AQUA_TRY(object.finish());
   return recording;
 }

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "base/json_object.hpp"
+#include "base/shallow_json.hpp"
 #include "base/try.hpp"
 #include "sim/text.hpp"
 
@@ -13,7 +14,7 @@ namespace {
 using nlohmann::json;
 
 Result<json> parse(std::string_view text, std::string_view what) {
-  json value = json::parse(text, nullptr, false);
+  json value = parse_shallow(text);
   if (value.is_discarded()) {
     return Error{Code::invalid_argument, concat(what, ": not JSON")};
   }

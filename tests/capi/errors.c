@@ -19,6 +19,12 @@ void test_errors_and_version(void) {
   CHECK(strcmp(aqua_code_name(AQUA_NOT_FOUND), "not_found") == 0);
   CHECK(strcmp(aqua_code_name(AQUA_INTERNAL), "internal") == 0);
   CHECK(strcmp(aqua_code_name(99), "unknown") == 0);
+  CHECK(strcmp(aqua_tier_name(AQUA_TIER_LOCAL), "local") == 0);
+  CHECK(strcmp(aqua_tier_name(AQUA_TIER_HOST), "host") == 0);
+  CHECK(strcmp(aqua_tier_name(3), "unknown") == 0);
+  CHECK(strcmp(aqua_budget_reason_name(AQUA_BUDGET_OPENED), "opened") == 0);
+  CHECK(strcmp(aqua_budget_reason_name(AQUA_BUDGET_LOST), "lost") == 0);
+  CHECK(strcmp(aqua_budget_reason_name(6), "unknown") == 0);
 
   const aqua_runtime none = {0};
   aqua_error* error = aqua_runtime_tick(none);

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <filesystem>
 #include <functional>
+#include <future>
 #include <string>
 #include <thread>
 #include <vector>
@@ -19,6 +20,7 @@
 #include "elastic.hpp"
 #include "pinned.hpp"
 #include "producer.hpp"
+#include "streams.hpp"
 #include "swap_space.hpp"
 
 extern "C" aqua_error* guide_preempt(aqua_runtime, aqua_layout, const std::uint32_t*, std::size_t,
@@ -99,6 +101,34 @@ TEST_F(Guide, ASequenceIsPreemptedAndResumedInOtherBlocks) {
   ASSERT_TRUE(space.resume(sequence, {20, 21}).ok());
   ASSERT_TRUE(sequence.ticket.wait().ok());
   EXPECT_TRUE(holds(20, 1) && holds(21, 2) && holds(7, 9));
+}
+
+TEST_F(Guide, MovesHaveAStreamOfTheirOwnAndKeepTheOrder) {
+  const Streams streams{.compute = stream_, .moves = *aqua::emulated::create_stream(*runtime_)};
+  const std::uint32_t from[] = {7}, to[] = {20};
+  auto tensor = *runtime_->allocate({.bytes = layout_->packed_bytes(1)});
+  std::byte* plane = layout_->spec().planes[0];
+  const std::size_t bytes = layout_->block_bytes();
+  int seen = 0;
+  std::promise<void> go;
+  auto gone = go.get_future().share();
+  ASSERT_TRUE(aqua::emulated::launch(*runtime_, streams.compute, [=] {
+                gone.wait();  // so that a copy that does not wait for it is too early
+                std::memset(aqua::emulated::kernel_view(plane) + 7 * bytes, 5, bytes);
+              }).ok());
+  auto out = offload_beside(*runtime_, *layout_, from, tensor, streams);
+  ASSERT_TRUE(out.ok());
+  EXPECT_FALSE(*out->done());
+  auto back = fetch_beside(*runtime_, tensor, *layout_, to, streams);
+  ASSERT_TRUE(back.ok());
+  ASSERT_TRUE(aqua::emulated::launch(*runtime_, streams.compute, [=, &seen] {
+                seen = static_cast<int>(aqua::emulated::kernel_view(plane)[21 * bytes - 1]);
+              }).ok());
+  go.set_value();
+  ASSERT_TRUE(aqua::emulated::synchronize(*runtime_, streams.compute).ok());
+  EXPECT_EQ(seen, 5);
+  EXPECT_TRUE(back->wait().ok());
+  EXPECT_TRUE(aqua::emulated::destroy_stream(*runtime_, streams.moves).ok());
 }
 
 TEST_F(Guide, NoRoomIsResourceExhaustedAndTheSequenceStays) {

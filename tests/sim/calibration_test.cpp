@@ -196,6 +196,7 @@ TEST(Recording, IsReadAndWhatCannotBeIsNamed) {
   EXPECT_NE(refused(small, "0.5, 3, 2", "0.5, 3.5, 2").find("whole"), std::string::npos);
   EXPECT_NE(refused(small, "2.5]", "2e6]").find("requests row 0"), std::string::npos);
   EXPECT_NE(refused(small, "[0.01, 3", "[\"x\", 3").find("iterations row 0"), std::string::npos);
+  EXPECT_NE(refused(small, "[0.01, 3", "[2e6, 3").find("lasts"), std::string::npos);
   EXPECT_NE(refused(small, "\"block_tokens\": 4", "\"block_tokens\": 0").find("block_tokens"),
             std::string::npos);
   EXPECT_NE(refused(small, "\"engine\"", "\"engin\"").find("engine"), std::string::npos);

@@ -92,5 +92,25 @@ TEST_F(Commands, SlabTellsItsStory) {
   EXPECT_EQ(aqua({"status", "--interval", "x"}).wait(), 2);
 }
 
+TEST(CommandLine, EveryCommandTellsItsUse) {
+  TempDir dir;
+  for (const char* verb : {"status", "slab", "calibrate", "simulate", "profile", "place"}) {
+    ChildProcess asked({AQUA_PROGRAM, verb, "--json", "--help"}, dir / "stderr");
+    EXPECT_THAT(asked.read_line(), HasSubstr("Usage: aqua")) << verb;
+    EXPECT_EQ(asked.wait(), 0) << verb;
+  }
+}
+
+TEST(CommandLine, NoCommandIsToldSo) {
+  TempDir dir;
+  EXPECT_EQ(ChildProcess({AQUA_PROGRAM}, dir / "stderr").wait(), 2);
+  std::ifstream told(dir / "stderr");
+  std::string line;
+  std::getline(told, line);
+  EXPECT_EQ(line, "aqua: no command");
+  std::getline(told, line);
+  EXPECT_THAT(line, HasSubstr("Usage: aqua status"));
+}
+
 }  // namespace
 }  // namespace aqua::testing

@@ -18,6 +18,8 @@ enum {
   AQUA_BUDGET_REVOKED = 4,   /* a neighbour took its memory back; no byte was lost */
   AQUA_BUDGET_LOST = 5       /* memory died; its tensors report data loss */
 };
+/* "opened", "offered", ...; "unknown" for a number that is no reason. Never NULL. */
+AQUA_API const char* aqua_budget_reason_name(aqua_budget_reason reason);
 
 typedef struct aqua_memory_budget {
   size_t struct_size;

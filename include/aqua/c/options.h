@@ -16,9 +16,11 @@ typedef struct aqua_emulated_gpu {
   uint64_t link_bytes_per_second; /* 0: as fast as the host copies */
   uint32_t hostile;               /* for tests: seeded delays, closed memory, slow remapping */
   uint32_t reserved;              /* 0 */
+  uint32_t calibrate;             /* not 0: measure copy times as on a GPU; else built-in ones */
+  uint32_t reserved2;             /* 0 */
 } aqua_emulated_gpu;
 #define AQUA_EMULATED_GPU_INIT \
-  { sizeof(aqua_emulated_gpu), 0, 0, 0, 0, 0 }
+  { sizeof(aqua_emulated_gpu), 0, 0, 0, 0, 0, 0, 0 }
 
 /* A tensor whose pins are in the way of a reclaim. */
 typedef struct aqua_pinned_tensor {
@@ -55,23 +57,36 @@ typedef struct aqua_callbacks {
 
 typedef struct aqua_runtime_options {
   size_t struct_size;
-  const char* device;              /* "emu:N" or "cuda:N"; empty: $AQUA_DEVICE, else "emu:0" */
+  const char* device;              /* "cuda:N" (as this process counts its GPUs), "GPU-UUID" (as
+                                      nvidia-smi -L prints it) or "emu:N"; empty: $AQUA_DEVICE,
+                                      else "emu:0" */
   const char* coordinator;         /* "unix:PATH", "HOST:PORT" or "none"; empty: $AQUA_COORDINATOR,
                                       else "none" */
   const char* name;                /* for people; empty: the program's name */
   const char* domain;              /* NVLink domain; empty: the server's only one */
   const char* socket_directory;    /* empty: $XDG_RUNTIME_DIR/aqua, else /tmp/aqua-UID */
   size_t host_bytes;               /* host tier, taken and touched when opening. 0: 256 MiB */
-  size_t max_peer_bytes;           /* the most to borrow; 0: nothing */
+  size_t max_peer_bytes;           /* the most to borrow; 0: nothing. Never more than host_bytes,
+                                      in whole slabs of the lender's (64 MiB): with host_bytes
+                                      below one slab nothing is ever borrowed */
   size_t local_bytes;              /* of this device's own memory, for tensors */
   size_t slab_bytes;               /* of what is lent. 0: 64 MiB */
   uint32_t reclaim_deadline_ms;    /* for reclaims that reports decide. 0: 2000 */
   uint32_t callbacks_in_tick;      /* not 0: callbacks run in aqua_runtime_tick() */
   const aqua_callbacks* callbacks; /* copied; NULL: none */
   const aqua_emulated_gpu* emulated; /* copied; NULL: defaults */
+  const char* curve_directory;       /* copy times measured on this machine; empty:
+                                        $XDG_CACHE_HOME/aqua, else ~/.cache/aqua. "off": neither
+                                        kept nor measured */
+  const char* profile;               /* a file of `aqua profile`: a producer's is as by
+                                        aqua_runtime_set_profile(); a consumer's sets max_peer_bytes
+                                        where that is 0, and raises host_bytes to it. Empty: none */
 } aqua_runtime_options;
-#define AQUA_RUNTIME_OPTIONS_INIT \
-  { sizeof(aqua_runtime_options), NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, NULL, NULL }
+#define AQUA_RUNTIME_OPTIONS_INIT                                                             \
+  {                                                                                           \
+    sizeof(aqua_runtime_options), NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, NULL, NULL, \
+        NULL, NULL                                                                            \
+  }
 
 #ifdef __cplusplus
 }

@@ -7,6 +7,10 @@
 
 #include "aqua/export.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* A stream of the runtime's device: a cudaStream_t, or one of aqua_emulated_stream_create().
  * Borrowed: it lives until the work it was named for is done. 0: the default stream. */
 typedef uintptr_t aqua_stream;
@@ -40,8 +44,14 @@ enum {
   AQUA_TIER_PEER = 1,  /* memory that a neighbouring device's owner has lent */
   AQUA_TIER_HOST = 2   /* this server's DRAM */
 };
+/* "local", "peer", "host"; "unknown" for a number that is no tier. Never NULL. */
+AQUA_API const char* aqua_tier_name(aqua_tier tier);
 
 /* Names that come back in structs: cut off where they do not fit, always ended by a zero. */
 #define AQUA_NAME_BYTES 64
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif
