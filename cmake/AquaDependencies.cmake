@@ -37,7 +37,7 @@ if(AQUA_PROGRAMS)
   endif()
 
   # Newer releases of cpp-httplib have a CMake config, and the first without known holes is
-  # taken wherever it is (coordinator/http_library.hpp). Debian's older one is a compiled
+  # taken wherever it is (coordinator/http/http_library.hpp). Debian's older one is a compiled
   # library known to pkg-config only; its holes are out of reach (docs/http.md).
   find_package(httplib 0.53.1 QUIET CONFIG)
   if(NOT httplib_FOUND)

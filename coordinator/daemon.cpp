@@ -8,9 +8,9 @@
 #include "base/concat.hpp"
 #include "base/try.hpp"
 #include "coordinator/host.hpp"
-#include "coordinator/http_library.hpp"
-#include "coordinator/listener.hpp"
-#include "coordinator/revival.hpp"
+#include "coordinator/http/http_library.hpp"
+#include "coordinator/http/listener.hpp"
+#include "coordinator/service/revival.hpp"
 #include "coordinator/store/memory_store.hpp"
 #include "coordinator/store/sqlite_store.hpp"
 

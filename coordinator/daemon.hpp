@@ -10,19 +10,19 @@
 #include <string>
 
 #include "aqua/result.hpp"
-#include "coordinator/api.hpp"
+#include "coordinator/access/doorkeeper.hpp"
+#include "coordinator/access/sessions.hpp"
+#include "coordinator/access/tokens.hpp"
+#include "coordinator/api/api.hpp"
 #include "coordinator/data_dir.hpp"
-#include "coordinator/doorkeeper.hpp"
-#include "coordinator/gate.hpp"
-#include "coordinator/http_server.hpp"
-#include "coordinator/ledger_service.hpp"
+#include "coordinator/http/gate.hpp"
+#include "coordinator/http/http_server.hpp"
+#include "coordinator/http/router.hpp"
+#include "coordinator/http/tls_identity.hpp"
 #include "coordinator/lifeline_server.hpp"
 #include "coordinator/options.hpp"
-#include "coordinator/router.hpp"
-#include "coordinator/sessions.hpp"
+#include "coordinator/service/ledger_service.hpp"
 #include "coordinator/store/store.hpp"
-#include "coordinator/tls_identity.hpp"
-#include "coordinator/tokens.hpp"
 #include "wire/address.hpp"
 
 namespace aqua::coordinator {

@@ -28,9 +28,9 @@
 #include "base/ids.hpp"
 #include "base/peer_process.hpp"
 #include "base/unique_fd.hpp"
-#include "coordinator/doorkeeper.hpp"
-#include "coordinator/ledger_service.hpp"
-#include "coordinator/sessions.hpp"
+#include "coordinator/access/doorkeeper.hpp"
+#include "coordinator/access/sessions.hpp"
+#include "coordinator/service/ledger_service.hpp"
 
 namespace aqua::coordinator {
 

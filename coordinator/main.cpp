@@ -12,8 +12,8 @@
 #include <string_view>
 
 #include "base/descriptor_limit.hpp"
+#include "coordinator/common/log.hpp"
 #include "coordinator/daemon.hpp"
-#include "coordinator/log.hpp"
 #include "coordinator/notify.hpp"
 #include "coordinator/options.hpp"
 #include "coordinator/token_command.hpp"

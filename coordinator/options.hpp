@@ -13,11 +13,11 @@
 #include <vector>
 
 #include "aqua/result.hpp"
-#include "coordinator/gate.hpp"
-#include "coordinator/ledger_service.hpp"
-#include "coordinator/log.hpp"
-#include "coordinator/peer.hpp"
-#include "coordinator/tls_identity.hpp"
+#include "coordinator/access/peer.hpp"
+#include "coordinator/common/log.hpp"
+#include "coordinator/http/gate.hpp"
+#include "coordinator/http/tls_identity.hpp"
+#include "coordinator/service/ledger_service.hpp"
 #include "ledger/ledger.hpp"
 #include "wire/address.hpp"
 

@@ -9,8 +9,8 @@
 #include "base/concat.hpp"
 #include "base/errno_error.hpp"
 #include "base/try.hpp"
+#include "coordinator/access/tokens.hpp"
 #include "coordinator/data_dir.hpp"
-#include "coordinator/tokens.hpp"
 
 namespace aqua::coordinator {
 namespace {

@@ -14,13 +14,16 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 
 
 def allowed_arrows(architecture: str) -> dict[str, set[str]]:
-    """Reads rows like: | `src/tensor` | what it is | base, device |"""
+    """Reads rows like: | `src/tensor` | what it is | base, device |, and of rooms inside the
+    coordinator: | `coordinator/http` | what it is | access, common |"""
     arrows = {}
     for line in architecture.splitlines():
-        row = re.match(r"^\| `(?:src/)?(\w+)`(?:, `(\w+)`)? \|.*\|\s*([^|]*?)\s*\|$", line)
+        row = re.match(r"^\| `(?:src/)?([\w/]+)`(?:, `(\w+)`)? \|.*\|\s*([^|]*?)\s*\|$", line)
         if not row:
             continue
         targets = {word.strip(" `") for word in row.group(3).split(",") if word.strip()}
+        if row.group(1).startswith("coordinator/"):
+            targets = {f"coordinator/{target}" for target in targets}
         for room in filter(None, row.groups()[:2]):
             arrows[room] = targets
     return arrows
@@ -29,6 +32,24 @@ def allowed_arrows(architecture: str) -> dict[str, set[str]]:
 def room_of_include(path: str) -> str:
     first = path.split("/")[0]
     return "include/aqua" if first == "aqua" else first
+
+
+def inside_the_coordinator(root: pathlib.Path, arrows: dict[str, set[str]]) -> list[str]:
+    """The rooms of the daemon among themselves; what stands in none of them may include all."""
+    faults = []
+    for path in (root / "coordinator").glob("*/*.[ch]pp"):
+        room = "/".join(path.relative_to(root).parts[:2])
+        if room not in arrows:
+            faults.append(f"{path}: room '{room}' is not in docs/architecture.md")
+            continue
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            match = INCLUDE.match(line)
+            if not match or not match.group(1).startswith("coordinator/"):
+                continue
+            target = match.group(1).rpartition("/")[0]
+            if target not in {room} | arrows[room]:
+                faults.append(f"{path}:{number}: {room} may not include {match.group(1)}")
+    return faults
 
 
 def main() -> int:
@@ -52,6 +73,7 @@ def main() -> int:
             known = target in ROOMS or target in ("include/aqua", "coordinator", "kernels")
             if known and target not in may:
                 faults.append(f"{path}:{number}: {room} may not include {match.group(1)}")
+    faults += inside_the_coordinator(root, arrows)
     for room in ROOMS:
         if room not in arrows and any((root / "src" / room).glob("*.hpp")):
             faults.append(f"docs/architecture.md: no row for src/{room}")

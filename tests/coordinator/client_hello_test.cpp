@@ -1,4 +1,4 @@
-#include "coordinator/client_hello.hpp"
+#include "coordinator/http/client_hello.hpp"
 
 #include <gtest/gtest.h>
 

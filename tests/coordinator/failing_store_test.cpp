@@ -5,7 +5,7 @@
 
 #include <atomic>
 
-#include "coordinator/ledger_service.hpp"
+#include "coordinator/service/ledger_service.hpp"
 #include "coordinator/store/memory_store.hpp"
 #include "coordinator/stored_rows.hpp"
 

@@ -6,11 +6,11 @@
 #include <fstream>
 #include <iterator>
 
-#include "coordinator/quota.hpp"
-#include "coordinator/request_head.hpp"
+#include "coordinator/access/quota.hpp"
+#include "coordinator/access/tokens.hpp"
+#include "coordinator/http/request_head.hpp"
 #include "coordinator/temp_dir.hpp"
 #include "coordinator/token_command.hpp"
-#include "coordinator/tokens.hpp"
 
 namespace aqua::coordinator {
 namespace {

@@ -10,9 +10,9 @@
 #include <string_view>
 #include <utility>
 
-#include "coordinator/api.hpp"
-#include "coordinator/gate.hpp"
-#include "coordinator/http_server.hpp"
+#include "coordinator/api/api.hpp"
+#include "coordinator/http/gate.hpp"
+#include "coordinator/http/http_server.hpp"
 #include "wire/clients.hpp"
 #include "wire/problem.hpp"
 

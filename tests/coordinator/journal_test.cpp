@@ -1,5 +1,5 @@
 // The accounts agree with the ledger whatever happened, and stay within their bounds.
-#include "coordinator/journal.hpp"
+#include "coordinator/observe/journal.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

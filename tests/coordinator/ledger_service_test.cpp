@@ -1,4 +1,4 @@
-#include "coordinator/ledger_service.hpp"
+#include "coordinator/service/ledger_service.hpp"
 
 #include <gtest/gtest.h>
 

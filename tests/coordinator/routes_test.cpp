@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "coordinator/http_library.hpp"
+#include "coordinator/api/openapi.hpp"
+#include "coordinator/http/http_library.hpp"
 #include "coordinator/in_memory.hpp"
-#include "coordinator/openapi.hpp"
 #include "coordinator/temp_dir.hpp"
 
 namespace aqua::testing {

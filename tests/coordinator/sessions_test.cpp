@@ -1,4 +1,4 @@
-#include "coordinator/sessions.hpp"
+#include "coordinator/access/sessions.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "coordinator/thread_pool.hpp"
+#include "coordinator/common/thread_pool.hpp"
 
 #include <gtest/gtest.h>
 

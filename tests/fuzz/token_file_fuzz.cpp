@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "coordinator/tokens.hpp"
+#include "coordinator/access/tokens.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto tokens = aqua::coordinator::parse_tokens({reinterpret_cast<const char*>(data), size});

@@ -1,0 +1,18 @@
+// Who sent a request, once that is proven.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "coordinator/access/peer.hpp"
+#include "coordinator/access/sessions.hpp"
+
+namespace aqua::coordinator {
+
+struct Caller {
+  Role role = Role::none;          // of the token where there is one, else of the peer
+  std::optional<Session> session;  // only where the route wants one
+  std::string name;  // "client 5f…", "token 91…", "user 1000": for quotas and the log
+};
+
+}  // namespace aqua::coordinator

@@ -1,0 +1,118 @@
+// What people and their tools look at, and the two orders that only an operator gives.
+#include <algorithm>
+
+#include "base/concat.hpp"
+#include "base/try.hpp"
+#include "coordinator/api/api.hpp"
+#include "coordinator/common/log.hpp"
+
+namespace aqua::coordinator {
+namespace {
+
+using ledger::Ledger;
+using ledger::Time;
+
+// One pass over clients and reclaims, none over slabs: these are counted as they change.
+void count(const Ledger& ledger, Gauges& gauges) {
+  for (const auto& [id, client] : ledger.clients()) {
+    const std::size_t role = client.info.producer && client.info.consumer ? 2
+                             : client.info.consumer                       ? 1
+                                                                          : 0;
+    ++gauges.clients[role][static_cast<std::size_t>(client.state)];
+    if (client.draining) ++gauges.draining;
+  }
+  for (const auto& [id, reclaim] : ledger.reclaims()) {
+    if (reclaim.done) {
+      gauges.overdue_slabs += reclaim.outstanding.size();
+    } else {
+      ++gauges.open_reclaims;
+      gauges.missing_bytes +=
+          reclaim.bytes_wanted - std::min(reclaim.bytes_wanted, reclaim.bytes_returned);
+    }
+  }
+  gauges.pairs = ledger.pairs().size();
+  gauges.last_event = ledger.last_event();
+}
+
+std::uint64_t bytes_of(const Ledger& ledger, const ClientId& producer) {
+  std::uint64_t bytes = 0;
+  for (auto row = ledger.slabs().lower_bound({producer, 0});
+       row != ledger.slabs().end() && row->first.producer == producer; ++row) {
+    bytes += row->second.bytes;
+  }
+  return bytes;
+}
+
+}  // namespace
+
+std::string metrics_text(Api& api) {
+  Gauges gauges;
+  api.service.with([&](Ledger& ledger, Time) {
+    count(ledger, gauges);
+    return true;
+  });
+  gauges.tally = api.journal.tally();
+  gauges.watches = api.service.watches();
+  gauges.sessions = api.sessions.size();
+  gauges.ready = readiness(api).ok();
+  return api.metrics.render(gauges);
+}
+
+Result<wire::SlabStory> slab_story(Api& api, const ledger::SlabId& slab) {
+  auto story = api.journal.story(slab);
+  if (!story) {
+    return Error{Code::not_found,
+                 concat("slab ", to_string(slab), ": nothing is remembered of it")};
+  }
+  story->epoch = api.service.epoch();
+  return *std::move(story);
+}
+
+wire::History history(Api& api) {
+  return {.epoch = api.service.epoch(), .samples = api.journal.samples()};
+}
+
+Result<wire::Ack> readiness(Api& api) {
+  switch (api.readiness.state()) {
+    case Readiness::State::ready:
+      if (const auto fault = api.service.store_fault())
+        return Error{Code::unavailable, concat("not ready: ", fault->message)};
+      return wire::Ack{api.service.epoch()};
+    case Readiness::State::starting:
+      return Error{Code::unavailable, "not ready: starting"};
+    case Readiness::State::draining:
+      break;
+  }
+  return Error{Code::unavailable, "not ready: stopping"};
+}
+
+Result<wire::ReclaimReply> recall(Api& api, const wire::RecallRequest& request) {
+  AQUA_ASSIGN(Ledger::ReclaimStart start, api.service.with([&](Ledger& ledger, Time now) {
+    return ledger.recall(request.producer, request.bytes, now + request.within, now);
+  }));
+  log(spdlog::level::info, "recall by an operator",
+      {{"producer", to_string(request.producer)},
+       {"bytes", request.bytes},
+       {"reclaim", start.reclaim.id}});
+  return wire::ReclaimReply{api.service.epoch(), std::move(start.reclaim),
+                            std::move(start.withdrawn)};
+}
+
+Result<wire::Ack> drain(Api& api, const wire::DrainRequest& request) {
+  const auto order = [&](Ledger& ledger, Time now) -> Result<void> {
+    const std::uint64_t lent = bytes_of(ledger, request.client);
+    if (lent > 0) AQUA_TRY(ledger.recall(request.client, lent, now + request.within, now));
+    return ledger.drain(request.client, true);
+  };
+  AQUA_TRY(api.service.with(order));
+  log(spdlog::level::info, "drain by an operator", {{"client", to_string(request.client)}});
+  return wire::Ack{api.service.epoch()};
+}
+
+Result<wire::Ack> end_drain(Api& api, const ClientId& client) {
+  AQUA_TRY(api.service.with([&](Ledger& ledger, Time) { return ledger.drain(client, false); }));
+  log(spdlog::level::info, "drain ended by an operator", {{"client", to_string(client)}});
+  return wire::Ack{api.service.epoch()};
+}
+
+}  // namespace aqua::coordinator

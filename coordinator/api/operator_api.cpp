@@ -1,0 +1,63 @@
+#include "base/try.hpp"
+#include "coordinator/api/api.hpp"
+#include "coordinator/service/snapshot.hpp"
+
+namespace aqua::coordinator {
+
+using ledger::Ledger;
+using ledger::Time;
+
+namespace {
+
+// Written through to the disk, or undone.
+template <typename Change>
+Result<void> change_pairs(Api& api, Change&& change) {
+  ledger::PairBook before;
+  return api.service.promise(
+      Survives::host,
+      [&](Ledger& ledger, Time) {
+        before = ledger.pair_book();
+        return change(ledger);
+      },
+      [&](Ledger& ledger, Time) { ledger.restore_pairs(before); });
+}
+
+}  // namespace
+
+wire::Info info(Api& api) {
+  const ledger::Limits& limits = api.service.limits();
+  return {.epoch = api.service.epoch(),
+          .version = api.version,
+          .server = api.server,
+          .lifeline = api.lifeline,
+          .client_ttl = limits.client_ttl,
+          .lease_ttl = limits.lease_ttl};
+}
+
+wire::State state(Api& api) {
+  return api.service.with(
+      [&](Ledger& ledger, Time) { return state_of(ledger, api.service.epoch()); });
+}
+
+wire::Pairs pairs(Api& api) {
+  return api.service.with([&](Ledger& ledger, Time) {
+    wire::Pairs all{.epoch = api.service.epoch(), .pairs = {}};
+    for (const auto& [consumer, producer] : ledger.pairs())
+      all.pairs.push_back({producer, consumer});
+    return all;
+  });
+}
+
+Result<wire::Ack> pair(Api& api, const wire::PairRequest& request) {
+  AQUA_TRY(change_pairs(api, [&](Ledger& ledger) {
+    return ledger.pair(request.pair.producer, request.pair.consumer);
+  }));
+  return wire::Ack{api.service.epoch()};
+}
+
+Result<wire::Ack> unpair(Api& api, const ClientId& consumer) {
+  AQUA_TRY(change_pairs(api, [&](Ledger& ledger) { return ledger.unpair(consumer); }));
+  return wire::Ack{api.service.epoch()};
+}
+
+}  // namespace aqua::coordinator

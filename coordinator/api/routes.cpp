@@ -1,0 +1,226 @@
+// Which path leads to which handler, who may call it, and how its outcome is written.
+#include <charconv>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/concat.hpp"
+#include "base/try.hpp"
+#include "coordinator/api/api.hpp"
+#include "coordinator/api/dashboard.hpp"
+#include "coordinator/api/openapi.hpp"
+#include "coordinator/common/digest.hpp"
+#include "coordinator/http/http_status.hpp"
+#include "coordinator/http/reply.hpp"
+#include "wire/limits.hpp"
+
+namespace aqua::coordinator {
+namespace {
+
+using httplib::Response;
+
+constexpr std::uint64_t kMaxWatchMs = 60'000;
+constexpr std::uint64_t kDefaultWatchMs = 30'000;
+
+void refuse(Response& response, const Api& api, const Error& error) {
+  api.metrics.refused(error.code);
+  write_problem(response, api.service.epoch(), error, status_of(error.code));
+}
+
+// A reply that is not JSON.
+struct Text {
+  std::string body;
+  const char* type;
+};
+
+void write(Response& response, const Api& api, const Result<Text>& outcome) {
+  if (!outcome.ok()) return refuse(response, api, outcome.error());
+  response.status = 200;
+  response.set_content(outcome->body, outcome->type);
+}
+
+template <typename Reply>
+void write(Response& response, const Api& api, const Result<Reply>& outcome) {
+  if (!outcome.ok()) return refuse(response, api, outcome.error());
+  response.status = 200;
+  response.set_content(wire::encode(*outcome, LedgerService::now()), kJsonType);
+}
+
+// handler(call) -> Result<Reply>
+template <typename Work>
+Handler answering(Api& api, Work work) {
+  return [&api, work](const Call& call, Response& response) { write(response, api, work(call)); };
+}
+
+// As answering(), with the decoded body and the session.
+template <typename Body, typename Reply>
+Handler with_body(Api& api, Result<Reply> (*handler)(Api&, const Session&, const Body&)) {
+  return answering(api, [&api, handler](const Call& call) -> Result<Reply> {
+    AQUA_ASSIGN(const Body body, wire::decode<Body>(call.body));
+    return handler(api, *call.caller.session, body);
+  });
+}
+
+template <typename Reply>
+Handler without_body(Api& api, Result<Reply> (*handler)(Api&, const Session&)) {
+  return answering(
+      api, [&api, handler](const Call& call) { return handler(api, *call.caller.session); });
+}
+
+// Done once for each idempotency key, where one was sent: sent again, the first reply comes
+// again. What failed changed nothing, and may be tried again.
+Handler once(Api& api, Handler once_only) {
+  return [&api, handler = std::move(once_only)](const Call& call, Response& response) {
+    if (call.idempotency_key.empty()) return handler(call, response);
+    const ClientId client = call.caller.session->client;
+    const std::string key(call.idempotency_key);
+    const Digest asked = digest_of(concat(call.request.path, "\n", call.body));
+    auto former = api.replays.begin(client, key, asked);
+    if (!former.ok()) return refuse(response, api, former.error());
+    if (former->has_value()) {
+      response.status = 200;
+      response.set_header("Idempotency-Replayed", "true");
+      return response.set_content(**former, kJsonType);
+    }
+    try {
+      handler(call, response);
+    } catch (...) {
+      api.replays.abandon(client, key);  // or it would be under way for ever
+      throw;
+    }
+    if (response.status == 200) {
+      api.replays.finish(client, key, asked, response.body);
+    } else {
+      api.replays.abandon(client, key);
+    }
+  };
+}
+
+// A decimal number; `name` is for the message.
+Result<std::uint64_t> parse_number(std::string_view name, std::string_view text,
+                                   std::uint64_t max) {
+  std::uint64_t value = 0;
+  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (text.empty() || fault != std::errc{} || end != text.data() + text.size() || value > max) {
+    return Error{Code::invalid_argument, concat(name, ": is not an integer from 0 to ", max)};
+  }
+  return value;
+}
+
+Result<wire::WatchReply> watch(Api& api, const Call& call) {
+  std::optional<std::uint64_t> after;
+  if (call.request.has_param("after")) {
+    AQUA_ASSIGN(after, parse_number("after", call.request.get_param_value("after"), UINT64_MAX));
+  }
+  std::uint64_t timeout_ms = kDefaultWatchMs;
+  if (call.request.has_param("timeout_ms")) {
+    AQUA_ASSIGN(timeout_ms, parse_number("timeout_ms", call.request.get_param_value("timeout_ms"),
+                                         kMaxWatchMs));
+  }
+  const Session& session = *call.caller.session;
+  return api.service.watch(session.client, after, std::chrono::milliseconds{timeout_ms},
+                           [&] { return api.sessions.find(session.secret).has_value(); });
+}
+
+void install_clients(Router& router, Api& api) {
+  const Access session = Access::session;
+  router.add({"POST", "/v1/clients", session, with_body(api, join)});
+  router.add({"POST", "/v1/clients/self/renew", session, without_body(api, renew)});
+  router.add({"GET", "/v1/clients/self", session, without_body(api, snapshot)});
+  router.add({"DELETE", "/v1/clients/self", session, without_body(api, leave)});
+  router.add({"GET", "/v1/watch", session,
+              answering(api, [&api](const Call& call) { return watch(api, call); })});
+}
+
+void install_slabs(Router& router, Api& api) {
+  const Access session = Access::session;
+  router.add({"POST", "/v1/offers", session, with_body(api, offer)});
+  router.add({"POST", "/v1/offers/withdraw", session, with_body(api, withdraw)});
+  router.add({"POST", "/v1/offers/scrubbed", session, with_body(api, scrubbed)});
+  router.add({"POST", "/v1/reclaims", session, once(api, with_body(api, reclaim))});
+  router.add({"GET", "/v1/reclaims/{id}", session,
+              answering(api, [&api](const Call& call) -> Result<wire::ReclaimReply> {
+                AQUA_ASSIGN(const std::uint64_t id,
+                            parse_number("reclaim", call.parameters[0], UINT64_MAX));
+                return reclaim_status(api, *call.caller.session, id);
+              })});
+  router.add({"POST", "/v1/leases", session, once(api, with_body(api, lease))});
+  router.add({"POST", "/v1/leases/return", session, with_body(api, give_back)});
+}
+
+void install_operators(Router& router, Api& api) {
+  router.add({"GET", "/v1/info", Access::reader,
+              answering(api, [&api](const Call&) { return Result(info(api)); })});
+  router.add({"GET", "/v1/state", Access::reader,
+              answering(api, [&api](const Call&) { return Result(state(api)); })});
+  router.add({"GET", "/v1/pairs", Access::reader,
+              answering(api, [&api](const Call&) { return Result(pairs(api)); })});
+  router.add({"PUT", "/v1/pairs", Access::operators,
+              answering(api, [&api](const Call& call) -> Result<wire::Ack> {
+                AQUA_ASSIGN(const wire::PairRequest body,
+                            wire::decode<wire::PairRequest>(call.body));
+                return pair(api, body);
+              })});
+  router.add({"DELETE", "/v1/pairs/{consumer}", Access::operators,
+              answering(api, [&api](const Call& call) -> Result<wire::Ack> {
+                AQUA_ASSIGN(const ClientId consumer, parse_id<ClientTag>(call.parameters[0]));
+                return unpair(api, consumer);
+              })});
+  router.add({"GET", "/openapi.json", Access::reader, [](const Call&, Response& response) {
+                response.status = 200;
+                response.set_content(std::string(openapi_document()), kJsonType);
+              }});
+}
+
+void install_observation(Router& router, Api& api) {
+  router.add({"GET", "/healthz", Access::anybody, answering(api, [&api](const Call&) {
+                return Result(wire::Ack{api.service.epoch()});
+              })});
+  router.add({"GET", "/readyz", Access::anybody,
+              answering(api, [&api](const Call&) { return readiness(api); })});
+  router.add({"GET", "/metrics", Access::reader, answering(api, [&api](const Call&) {
+                return Result(Text{metrics_text(api), kMetricsType});
+              })});
+  router.add({"GET", "/v1/history", Access::reader,
+              answering(api, [&api](const Call&) { return Result(history(api)); })});
+  router.add({"GET", "/v1/slabs/{producer}/{index}/events", Access::reader,
+              answering(api, [&api](const Call& call) -> Result<wire::SlabStory> {
+                AQUA_ASSIGN(const ClientId producer, parse_id<ClientTag>(call.parameters[0]));
+                AQUA_ASSIGN(const std::uint64_t index,
+                            parse_number("index", call.parameters[1], UINT32_MAX));
+                return slab_story(api, {producer, static_cast<std::uint32_t>(index)});
+              })});
+}
+
+void install_orders(Router& router, Api& api) {
+  router.add({"POST", "/v1/recalls", Access::operators,
+              answering(api, [&api](const Call& call) -> Result<wire::ReclaimReply> {
+                AQUA_ASSIGN(const auto body, wire::decode<wire::RecallRequest>(call.body));
+                return recall(api, body);
+              })});
+  router.add({"POST", "/v1/drains", Access::operators,
+              answering(api, [&api](const Call& call) -> Result<wire::Ack> {
+                AQUA_ASSIGN(const auto body, wire::decode<wire::DrainRequest>(call.body));
+                return drain(api, body);
+              })});
+  router.add({"DELETE", "/v1/drains/{client}", Access::operators,
+              answering(api, [&api](const Call& call) -> Result<wire::Ack> {
+                AQUA_ASSIGN(const ClientId client, parse_id<ClientTag>(call.parameters[0]));
+                return end_drain(api, client);
+              })});
+}
+
+}  // namespace
+
+void install_api(Router& router, Api& api) {
+  install_clients(router, api);
+  install_slabs(router, api);
+  install_operators(router, api);
+  install_observation(router, api);
+  install_orders(router, api);
+  install_dashboard(router);
+  for (const Route& route : router.routes()) api.metrics.add_route(route.path);
+  api.metrics.add_route(kOtherPath);
+}
+
+}  // namespace aqua::coordinator

@@ -1,0 +1,122 @@
+#include "coordinator/common/log.hpp"
+
+#include <spdlog/sinks/stdout_sinks.h>
+
+#include <chrono>
+#include <ctime>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/concat.hpp"
+
+namespace aqua::coordinator {
+namespace {
+
+// The sinks format on the caller's thread before log() returns.
+thread_local const Fields* fields_of_this_line = nullptr;
+
+std::string escaped(std::string_view text) {
+  constexpr char kHex[] = "0123456789abcdef";
+  std::string out;
+  out.reserve(text.size());
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (byte < 0x20 || byte == 0x7f) {
+      out += "\\u00";
+      out += kHex[byte >> 4];
+      out += kHex[byte & 15];
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+std::string timestamp(std::chrono::system_clock::time_point time) {
+  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch());
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(time);
+  std::tm utc{};
+  ::gmtime_r(&seconds, &utc);
+  char text[32];
+  const std::size_t length = std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &utc);
+  const std::string millis = std::to_string(1000 + ms.count() % 1000).substr(1);
+  return concat(std::string_view(text, length), ".", millis, "Z");
+}
+
+std::string as_text(const Field& field) {
+  if (const auto* number = std::get_if<std::uint64_t>(&field.value)) return concat(*number);
+  if (const auto* number = std::get_if<double>(&field.value)) return concat(*number);
+  return std::get<std::string>(field.value);
+}
+
+bool needs_quotes(std::string_view text) {
+  return text.empty() || text.find_first_of(" =\"") != std::string_view::npos;
+}
+
+std::string text_line(const spdlog::details::log_msg& line) {
+  const auto level = spdlog::level::to_string_view(line.level);
+  std::string out = concat(timestamp(line.time), " ", std::string_view(level.data(), level.size()),
+                           " ", escaped({line.payload.data(), line.payload.size()}));
+  if (fields_of_this_line != nullptr) {
+    for (const Field& field : *fields_of_this_line) {
+      const std::string text = as_text(field);
+      const std::string_view quote = needs_quotes(text) ? "\"" : "";
+      out += concat(" ", field.name, "=", quote, escaped(text), quote);
+    }
+  }
+  return out;
+}
+
+std::string json_line(const spdlog::details::log_msg& line) {
+  nlohmann::ordered_json out;
+  const auto level = spdlog::level::to_string_view(line.level);
+  out["time"] = timestamp(line.time);
+  out["level"] = std::string_view(level.data(), level.size());
+  out["message"] = std::string_view(line.payload.data(), line.payload.size());
+  if (fields_of_this_line != nullptr) {
+    for (const Field& field : *fields_of_this_line) {
+      std::visit([&](const auto& value) { out[std::string(field.name)] = value; }, field.value);
+    }
+  }
+  // Bytes that are not UTF-8 are replaced.
+  return out.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+class Formatter final : public spdlog::formatter {
+ public:
+  explicit Formatter(LogFormat format) : format_(format) {}
+  void format(const spdlog::details::log_msg& line, spdlog::memory_buf_t& out) override {
+    const std::string text = format_ == LogFormat::json ? json_line(line) : text_line(line);
+    out.append(text.data(), text.data() + text.size());
+    out.push_back('\n');
+  }
+  [[nodiscard]] std::unique_ptr<spdlog::formatter> clone() const override {
+    return std::make_unique<Formatter>(format_);
+  }
+
+ private:
+  const LogFormat format_;
+};
+
+}  // namespace
+
+void start_logging(LogFormat format, const std::string& level) {
+  spdlog::drop("aqua-coordinator");  // of an earlier start, in a test
+  auto logger = spdlog::stderr_logger_mt("aqua-coordinator");
+  logger->set_formatter(std::make_unique<Formatter>(format));
+  spdlog::set_default_logger(std::move(logger));
+  spdlog::set_level(spdlog::level::from_str(level));
+}
+
+void log(spdlog::level::level_enum level, std::string_view message, const Fields& fields) {
+  if (!spdlog::should_log(level)) return;
+  fields_of_this_line = &fields;
+  // Never a format string: the message may hold braces.
+  spdlog::log(level, "{}", message);
+  fields_of_this_line = nullptr;
+}
+
+}  // namespace aqua::coordinator

@@ -1,0 +1,114 @@
+#include "coordinator/common/thread_pool.hpp"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace aqua::coordinator {
+namespace {
+
+thread_local ThreadPool* pool_of_thread = nullptr;
+
+}  // namespace
+
+ThreadPool::Blocking::Blocking() : pool_(pool_of_thread) {
+  if (pool_ == nullptr) return;
+  MutexLock lock(pool_->mu_);
+  pool_->came_on();
+  pool_->staff();
+}
+
+// For a moment more may work than should: better than that this one waits once more.
+ThreadPool::Blocking::~Blocking() {
+  if (pool_ == nullptr) return;
+  MutexLock lock(pool_->mu_);
+  ++pool_->working_;
+}
+
+ThreadPool::~ThreadPool() {
+  MutexLock lock(mu_);
+  stopping_ = true;
+  job_came_.notify_all();
+  while (threads_ > 0) thread_ended_.wait(mu_);
+}
+
+bool ThreadPool::run(std::function<void()> job) {
+  MutexLock lock(mu_);
+  const std::size_t begun = threads_ - idle_ - starting_;
+  if (jobs_.size() >= limits_.waiting + (limits_.threads - begun)) return false;
+  jobs_.push_back(std::move(job));
+  staff();
+  if (threads_ > 0) return true;
+  jobs_.pop_back();
+  return false;
+}
+
+void ThreadPool::came_on() {
+  --working_;
+  came_on_ = std::chrono::steady_clock::now();
+}
+
+std::size_t ThreadPool::room() const {
+  if (working_ < limits_.working) return limits_.working - working_;
+  const bool stuck = std::chrono::steady_clock::now() - came_on_ >= limits_.stuck;
+  return stuck || stopping_ ? limits_.threads : 0;
+}
+
+bool ThreadPool::may_work() const {
+  return !jobs_.empty() && room() > 0;
+}
+
+void ThreadPool::staff() {
+  if (!may_work()) return;
+  const std::size_t wanted = std::min(jobs_.size(), room());
+  if (idle_ + starting_ < wanted && threads_ < limits_.threads && start_thread()) {
+    ++threads_;
+    ++starting_;
+  }
+  if (idle_ > 0) job_came_.notify_one();
+}
+
+bool ThreadPool::start_thread() {
+  pthread_attr_t attributes;
+  if (::pthread_attr_init(&attributes) != 0) return false;
+  ::pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  ::pthread_attr_setstacksize(&attributes, kStackBytes);
+  pthread_t thread{};
+  const auto run = [](void* pool) -> void* {
+    static_cast<ThreadPool*>(pool)->work();
+    return nullptr;
+  };
+  const bool started = ::pthread_create(&thread, &attributes, run, this) == 0;
+  ::pthread_attr_destroy(&attributes);
+  return started;
+}
+
+void ThreadPool::work() {
+  pool_of_thread = this;
+  MutexLock lock(mu_);
+  --starting_;
+  for (;;) {
+    const auto patience = std::chrono::steady_clock::now() + limits_.idle;
+    ++idle_;
+    while (!may_work() && !stopping_) {
+      if (!job_came_.wait_until(mu_, patience)) break;
+    }
+    --idle_;
+    if (!may_work()) break;
+    std::function<void()> job = std::move(jobs_.front());
+    jobs_.pop_front();
+    if (working_++ == 0) came_on_ = std::chrono::steady_clock::now();
+    staff();  // where many may work at once, each sees to the next
+    mu_.unlock();
+    job();
+    job = nullptr;
+    mu_.lock();
+    came_on();
+  }
+  // The destructor may go on as soon as the lock is free; nothing of *this is touched after.
+  --threads_;
+  thread_ended_.notify_all();
+}
+
+}  // namespace aqua::coordinator

@@ -1,0 +1,50 @@
+// Channel is one accepted connection's bytes: as they are, or within TLS. It never waits; the
+// handshake happens within the first calls of receive().
+//
+// Threads: one at a time.
+// Owns:    the socket.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <utility>
+
+#include "base/unique_fd.hpp"
+#include "coordinator/http/tls_types.hpp"
+
+namespace aqua::coordinator {
+
+class Channel {
+ public:
+  explicit Channel(UniqueFd fd);  // non-blocking
+
+  // From here on within TLS. `ssl` reads and writes this socket.
+  void secure(UniqueSsl ssl) { ssl_ = std::move(ssl); }
+
+  [[nodiscard]] int fd() const noexcept { return fd_.get(); }
+  // What is sent now would go out: plain, or after the handshake.
+  [[nodiscard]] bool is_open() const;
+
+  // As recv() and send(): after -1 with EAGAIN, wait until the socket is ready for wants() and
+  // call again with the same bytes. Other errors of TLS are ECONNRESET and EPROTO; end of file
+  // without TLS's own is one of them.
+  [[nodiscard]] ssize_t receive(char* out, std::size_t size);
+  [[nodiscard]] ssize_t send(const char* bytes, std::size_t size);
+  [[nodiscard]] short wants() const noexcept { return wants_; }  // POLLIN or POLLOUT
+  // Tells the other side that no more comes, where TLS has a way; false: again after wants().
+  [[nodiscard]] bool end();
+
+  // Closes the socket, without another word.
+  void close() { fd_.reset(); }
+
+ private:
+  [[nodiscard]] ssize_t outcome(int result);
+
+  UniqueFd fd_;
+  UniqueSsl ssl_;  // nullptr: plain
+  short wants_;
+  bool broken_ = false;
+};
+
+}  // namespace aqua::coordinator

@@ -1,0 +1,93 @@
+#include "coordinator/http/connection.hpp"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "coordinator/common/thread_pool.hpp"
+
+namespace aqua::coordinator {
+namespace {
+
+constexpr std::chrono::milliseconds kLinger{200};
+constexpr std::size_t kMaxThrownAway = std::size_t{2} << 20;
+
+}  // namespace
+
+Connection::Connection(Channel& channel, Clock::time_point read_deadline,
+                       std::chrono::milliseconds write_timeout)
+    : channel_(channel), read_deadline_(read_deadline), write_timeout_(write_timeout) {}
+
+bool Connection::wait(short events, Clock::time_point deadline) const {
+  const ThreadPool::Blocking blocking;
+  for (;;) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+    pollfd poll_fd{channel_.fd(), events, 0};
+    const int n = ::poll(&poll_fd, 1, static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
+    if (n >= 0) return n > 0;
+    if (errno != EINTR) return false;
+  }
+}
+
+bool Connection::is_readable() const {
+  char first = 0;
+  return ::recv(channel_.fd(), &first, 1, MSG_PEEK) >= 0;
+}
+
+ssize_t Connection::read(char* out, std::size_t size) {
+  for (;;) {
+    // A dribbling client reaches the deadline even though every recv() succeeds.
+    late_ = Clock::now() >= read_deadline_;
+    if (late_) return -1;
+    const ssize_t n = channel_.receive(out, size);
+    if (n >= 0) return n;
+    if (errno == EINTR) continue;
+    if (errno != EAGAIN) return -1;
+    late_ = !wait(channel_.wants(), read_deadline_);
+    if (late_) return -1;
+  }
+}
+
+ssize_t Connection::write(const char* bytes, std::size_t size) {
+  if (write_deadline_ == Clock::time_point{}) write_deadline_ = Clock::now() + write_timeout_;
+  for (;;) {
+    const ssize_t n = channel_.send(bytes, size);
+    if (n >= 0) return n;
+    if (errno == EINTR) continue;
+    if (errno != EAGAIN || !wait(channel_.wants(), write_deadline_)) return -1;
+  }
+}
+
+void Connection::finish(bool all_read) {
+  while (!channel_.end() && wait(channel_.wants(), write_deadline_)) continue;
+  // What comes is thrown away, so that TLS need not look at it.
+  const int fd = channel_.fd();
+  std::array<char, 4096> buffer;
+  // Nothing more has come: closing says all that there is to say.
+  ssize_t n = ::recv(fd, buffer.data(), buffer.size(), 0);
+  if (all_read && n <= 0) return;
+  ::shutdown(fd, SHUT_WR);
+  const auto deadline = Clock::now() + kLinger;
+  if (n < 0 && errno == EAGAIN && wait(POLLIN, deadline))
+    n = ::recv(fd, buffer.data(), buffer.size(), 0);
+  std::size_t thrown_away = 0;
+  while (n > 0 && thrown_away < kMaxThrownAway) {
+    thrown_away += static_cast<std::size_t>(n);
+    if (!wait(POLLIN, deadline)) return;
+    n = ::recv(fd, buffer.data(), buffer.size(), 0);
+  }
+}
+
+void Connection::get_remote_ip_and_port(std::string& ip, int& port) const {
+  ip.clear();
+  port = 0;
+}
+void Connection::get_local_ip_and_port(std::string& ip, int& port) const {
+  ip.clear();
+  port = 0;
+}
+
+}  // namespace aqua::coordinator

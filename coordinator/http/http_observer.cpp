@@ -1,0 +1,24 @@
+#include "coordinator/http/http_observer.hpp"
+
+#include "coordinator/common/log.hpp"
+
+namespace aqua::coordinator {
+
+HttpObserver::Request HttpObserver::began(std::string_view route) {
+  metrics_.request_began(route);
+  return {route, std::chrono::steady_clock::now()};
+}
+
+void HttpObserver::ended(const Request& request, const RequestHead& head, const Reply& reply) {
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - request.began;
+  metrics_.request_ended(request.route, head.method, reply.status, took);
+  if (!spdlog::should_log(spdlog::level::debug)) return;
+  log(spdlog::level::debug, "request",
+      {{"method", head.method},
+       {"path", head.path},
+       {"status", static_cast<std::uint64_t>(reply.status)},
+       {"seconds", took.count()},
+       {"bytes", std::uint64_t{reply.bytes}}});
+}
+
+}  // namespace aqua::coordinator

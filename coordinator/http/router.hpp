@@ -1,0 +1,65 @@
+// Router knows every path of the API, who may call it, and what answers.
+//
+// Threads: add() before serving; the rest is constant.
+#pragma once
+
+#include <httplib.h>
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "coordinator/access/caller.hpp"
+
+namespace aqua::coordinator {
+
+enum class Access : std::uint8_t {
+  anybody,    // also without a token over TCP
+  reader,     // read-only and above
+  session,    // an engine with a session
+  operators,  // operators
+};
+
+// One request on its way to a handler; everything is borrowed for the call.
+struct Call {
+  const httplib::Request& request;  // target and query; no header and no body
+  const Caller& caller;
+  std::span<const std::string> parameters;  // what stands for each {…} of the route's path
+  std::string_view body;
+  std::string_view idempotency_key;  // "" where none was sent
+};
+using Handler = std::function<void(const Call& call, httplib::Response& response)>;
+
+struct Route {
+  std::string method;
+  std::string path;  // "/v1/reclaims/{id}": each {…} stands for one whole segment
+  Access access = Access::operators;
+  Handler handler;
+};
+
+inline constexpr std::string_view kOtherPath = "other";
+
+class Router {
+ public:
+  void add(Route route) { routes_.push_back(std::move(route)); }
+  [[nodiscard]] const std::vector<Route>& routes() const noexcept { return routes_; }
+
+  struct Match {
+    const Route* route = nullptr;  // nullptr: none
+    std::vector<std::string> parameters;
+    std::string allowed;  // other methods that this path has, "GET, PUT"; "": no such path
+  };
+  // Paths are compared byte by byte: nothing is decoded, joined or tidied. HEAD is GET.
+  [[nodiscard]] Match match(std::string_view method, std::string_view path) const;
+  // How metrics and logs name the path, whatever the method: the route's, or "other". From a
+  // fixed set, whatever paths people try.
+  [[nodiscard]] std::string_view label_of(std::string_view path) const;
+
+ private:
+  std::vector<Route> routes_;
+};
+
+}  // namespace aqua::coordinator
