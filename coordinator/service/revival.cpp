@@ -12,7 +12,7 @@ Result<Revival> revive(Store& store, const Host& host, const ledger::Limits& lim
   AQUA_ASSIGN(ledger::Ledger ledger, ledger::Ledger::restore(limits, stored.image, now));
   Revival revival{std::move(ledger), {}};
   std::size_t dead = 0;
-  for (const ledger::ClientInfo& client : stored.image.clients) {
+  for (const auto& [client, draining] : stored.image.clients) {
     if (client.started == 0 || stored.namespaces != host.namespaces) continue;
     auto process = PeerProcess::of_pid(client.pid, client.started);
     if (process.ok()) {

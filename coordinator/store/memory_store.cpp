@@ -43,7 +43,7 @@ Result<Revision> MemoryStore::commit(const WriteSet& rows) {
     return Error{Code::aborted, concat("store: revision ", memory_->revision, " is not ours, ",
                                        last_, ": another coordinator writes here")};
   }
-  for (const auto& row : rows.put.clients) memory_->clients[row.id] = row;
+  for (const auto& row : rows.put.clients) memory_->clients[row.info.id] = row;
   for (const auto& row : rows.put.slabs) memory_->slabs[row.id] = row;
   for (const auto& row : rows.put.reclaims) memory_->reclaims[row.id] = row;
   for (const auto& row : rows.put.pairs) memory_->pairs[row.consumer] = row;

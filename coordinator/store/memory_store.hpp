@@ -18,7 +18,7 @@ class MemoryStore final : public Store {
     Mutex mu;
     Revision revision AQUA_GUARDED_BY(mu) = 0;
     Host host AQUA_GUARDED_BY(mu);
-    std::map<ClientId, ledger::ClientInfo> clients AQUA_GUARDED_BY(mu);
+    std::map<ClientId, ledger::ClientRow> clients AQUA_GUARDED_BY(mu);
     std::map<ledger::SlabId, ledger::Slab> slabs AQUA_GUARDED_BY(mu);
     std::map<std::uint64_t, ledger::Reclaim> reclaims AQUA_GUARDED_BY(mu);
     std::map<ClientId, ledger::Pair> pairs AQUA_GUARDED_BY(mu);

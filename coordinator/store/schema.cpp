@@ -45,6 +45,10 @@ INSERT INTO meta VALUES('namespaces', '');
     R"(
 ALTER TABLE reclaim ADD COLUMN ended_ms INTEGER NOT NULL DEFAULT 0;
 UPDATE reclaim SET ended_ms = deadline_ms WHERE done = 1;
+)",
+    // An operator's drain outlives the daemon.
+    R"(
+ALTER TABLE client ADD COLUMN draining INTEGER NOT NULL DEFAULT 0;
 )"};
 
 Result<void> take_step(const SqliteConnection& connection, int version) {

@@ -1,6 +1,7 @@
 #include "coordinator/store/sqlite_rows.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/concat.hpp"
 #include "base/try.hpp"
@@ -9,6 +10,7 @@
 namespace aqua::coordinator::rows {
 
 using ledger::ClientInfo;
+using ledger::ClientRow;
 using ledger::Pair;
 using ledger::Reclaim;
 using ledger::Slab;
@@ -16,7 +18,7 @@ using ledger::SlabState;
 
 const char* const kPutClient =
     "INSERT OR REPLACE INTO client(id, boot, name, device, device_name, server, domain, exchange,"
-    " producer, consumer, pid, started) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+    " producer, consumer, pid, started, draining) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
 const char* const kPutSlab =
     "INSERT OR REPLACE INTO slab(producer, number, boot, bytes, state, generation, secret, holder,"
     " reclaim, granted, late) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
@@ -26,9 +28,11 @@ const char* const kPutReclaim =
 const char* const kPutPair =
     "INSERT OR REPLACE INTO pair(consumer, boot, producer, explicit) VALUES(?, ?, ?, ?)";
 
-SqliteStatement& bind(SqliteStatement& put, const ClientInfo& row, const std::string& boot) {
-  return put.bind(row.id, boot, row.name, row.device, row.device_name, row.server, row.domain,
-                  row.exchange, row.producer, row.consumer, row.pid, row.started);
+SqliteStatement& bind(SqliteStatement& put, const ClientRow& row, const std::string& boot) {
+  const ClientInfo& info = row.info;
+  return put.bind(info.id, boot, info.name, info.device, info.device_name, info.server, info.domain,
+                  info.exchange, info.producer, info.consumer, info.pid, info.started,
+                  row.draining);
 }
 
 SqliteStatement& bind(SqliteStatement& put, const Slab& row, const std::string& boot) {
@@ -77,7 +81,7 @@ Result<std::vector<Row>> read(const SqliteConnection& connection, const char* sq
   }
 }
 
-ClientInfo client_of(const SqliteStatement& row) {
+ClientRow client_of(const SqliteStatement& row) {
   ClientInfo info;
   info.id = row.id<ClientId>(0);
   info.name = row.text(1);
@@ -90,7 +94,7 @@ ClientInfo client_of(const SqliteStatement& row) {
   info.consumer = row.number(8) != 0;
   info.pid = row.number(9);
   info.started = row.count(10);
-  return info;
+  return {std::move(info), row.number(11) != 0};
 }
 
 Slab slab_of(const SqliteStatement& row) {
@@ -134,10 +138,10 @@ Pair pair_of(const SqliteStatement& row) {
 Result<ledger::Image> read_all(const SqliteConnection& connection) {
   ledger::Image image;
   AQUA_ASSIGN(image.clients,
-              read<ClientInfo>(connection,
-                               "SELECT id, name, device, device_name, server, domain, exchange,"
-                               " producer, consumer, pid, started FROM client",
-                               client_of));
+              read<ClientRow>(connection,
+                              "SELECT id, name, device, device_name, server, domain, exchange,"
+                              " producer, consumer, pid, started, draining FROM client",
+                              client_of));
   AQUA_ASSIGN(image.slabs, read<Slab>(connection,
                                       "SELECT producer, number, bytes, state, generation, secret,"
                                       " holder, reclaim, granted, late FROM slab",

@@ -15,7 +15,7 @@ extern const char* const kPutReclaim;
 extern const char* const kPutPair;
 
 // Binds a row to the statement above; both arguments must live until it has run.
-SqliteStatement& bind(SqliteStatement& put, const ledger::ClientInfo& row, const std::string& boot);
+SqliteStatement& bind(SqliteStatement& put, const ledger::ClientRow& row, const std::string& boot);
 SqliteStatement& bind(SqliteStatement& put, const ledger::Slab& row, const std::string& boot);
 SqliteStatement& bind(SqliteStatement& put, const ledger::Reclaim& row, const std::string& boot);
 SqliteStatement& bind(SqliteStatement& put, const ledger::Pair& row, const std::string& boot);

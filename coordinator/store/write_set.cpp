@@ -22,7 +22,7 @@ WriteSet write_set(const ledger::Ledger& ledger, const ledger::DirtyRows& dirty)
     if (row == ledger.clients().end()) {
       set.clients_gone.push_back(id);
     } else {
-      set.put.clients.push_back(row->second.info);
+      set.put.clients.push_back({row->second.info, row->second.draining});
     }
   }
   for (const ledger::SlabId& id : dirty.slabs) {
@@ -53,7 +53,8 @@ WriteSet write_set(const ledger::Ledger& ledger, const ledger::DirtyRows& dirty)
 
 ledger::Image image_of(const ledger::Ledger& ledger) {
   ledger::Image image;
-  for (const auto& [id, client] : ledger.clients()) image.clients.push_back(client.info);
+  for (const auto& [id, client] : ledger.clients())
+    image.clients.push_back({client.info, client.draining});
   for (const auto& [id, slab] : ledger.slabs()) image.slabs.push_back(slab);
   for (const auto& [id, reclaim] : ledger.reclaims()) image.reclaims.push_back(row_of(reclaim));
   for (const auto& [consumer, producer] : ledger.pairs())

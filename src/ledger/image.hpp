@@ -18,8 +18,13 @@ struct Pair {
 
 // Rows without what only a life knows: times to live and who is silent. Reclaim::outstanding
 // is left empty: it follows from Slab::reclaim.
+struct ClientRow {
+  ClientInfo info;
+  bool draining = false;
+};
+
 struct Image {
-  std::vector<ClientInfo> clients;
+  std::vector<ClientRow> clients;
   std::vector<Slab> slabs;
   std::vector<Reclaim> reclaims;
   std::vector<Pair> pairs;

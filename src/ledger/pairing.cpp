@@ -52,6 +52,7 @@ Result<void> Ledger::drain(const ClientId& id, bool draining) {
   AQUA_ASSIGN(Client * client, known(id, "drain"));
   if (client->draining == draining) return {};
   client->draining = draining;
+  changed_client(id);
   if (draining) return {};
   announce(id);
   announce_to(id);

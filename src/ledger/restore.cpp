@@ -13,8 +13,9 @@ Result<Ledger> Ledger::restore(Limits limits, const Image& image, Time now) {
   const auto broken = [](const std::string& what) {
     return Error{Code::data_loss, concat("restore: what was written down does not fit: ", what)};
   };
-  for (const ClientInfo& info : image.clients) {
-    Client client{.info = info, .state = ClientState::suspect, .restored = true};
+  for (const auto& [info, draining] : image.clients) {
+    Client client{
+        .info = info, .state = ClientState::suspect, .restored = true, .draining = draining};
     if (!ledger.clients_.emplace(info.id, std::move(client)).second)
       return broken(concat("client ", to_string(info.id), " is there twice"));
   }

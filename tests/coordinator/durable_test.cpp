@@ -16,6 +16,7 @@
 #include "coordinator/raw_session.hpp"
 #include "southbound/operator.hpp"
 #include "southbound/peers.hpp"
+#include "wire/observation.hpp"
 #include "wire/slabs.hpp"
 #include "wire/state.hpp"
 
@@ -140,6 +141,23 @@ TEST(Durable, TheHolderFindsItsLeaseThoughItsExporterIsNotBack) {
   const wire::ReturnRequest request{{{lent.grant.slab, lent.grant.generation}}};
   EXPECT_EQ(back.call("POST", "/v1/leases/return", wire::encode(request)).status, 200);
   EXPECT_EQ(row_of(state_of(daemon), lent.grant.slab)->state, ledger::SlabState::quarantined);
+}
+
+TEST(Durable, ADrainGoesOnUntilAnOperatorEndsIt) {
+  DaemonProcess daemon;
+  const Lent lent(daemon);
+  const wire::DrainRequest request{.client = lent.borrower.id, .within = ledger::Time{60'000}};
+  ASSERT_EQ(ask(daemon.address(), {"POST", "/v1/drains", {}, wire::encode(request)}).status, 200);
+  daemon.kill();
+  daemon.start();
+  const RawSession back(daemon.address(), daemon.lifeline(), lent.borrower.id);
+  ASSERT_EQ(rejoin(back, lent.borrower, false).status, 200);
+  EXPECT_EQ(scrape(daemon)["aqua_clients_draining"], 1);
+  EXPECT_EQ(code_of(lease(back)), Code::failed_precondition);
+  const std::string target = "/v1/drains/" + to_string(lent.borrower.id);
+  ASSERT_EQ(ask(daemon.address(), {"DELETE", target, {}, {}}).status, 200);
+  EXPECT_EQ(scrape(daemon)["aqua_clients_draining"], 0);
+  EXPECT_NE(code_of(lease(back)), Code::failed_precondition);
 }
 
 TEST(Durable, InMemoryNothingSurvives) {

@@ -62,11 +62,12 @@ TEST_F(SqliteFile, OfVersion1IsBroughtUpToThisOneWithItsRows) {
   EXPECT_EQ(stored->revision, 42U) << "41 commits, and ours";
   EXPECT_EQ(stored->namespaces, "") << "version 1 did not know";
   ASSERT_EQ(stored->image.clients.size(), 2U);
-  EXPECT_EQ(stored->image.clients[0].started, 0U);
-  EXPECT_EQ(stored->image.clients[0].name, "lender");
+  EXPECT_EQ(stored->image.clients[0].info.started, 0U);
+  EXPECT_EQ(stored->image.clients[0].info.name, "lender");
+  EXPECT_FALSE(stored->image.clients[0].draining);
   ASSERT_EQ(stored->image.slabs.size(), 2U);
   EXPECT_EQ(stored->image.slabs[1].generation, 5U);
-  EXPECT_EQ(stored->image.slabs[1].holder, stored->image.clients[1].id);
+  EXPECT_EQ(stored->image.slabs[1].holder, stored->image.clients[1].info.id);
   ASSERT_EQ(stored->image.reclaims.size(), 1U);
   EXPECT_EQ(stored->image.reclaims[0].ended, ledger::Time{0}) << "it is open";
   EXPECT_EQ(stored->image.pairs.size(), 1U);

@@ -97,7 +97,7 @@ TEST_P(StoreContract, RowsAreReplacedByNameAndDeletedByName) {
     const auto next = medium_->open(host_);
     EXPECT_EQ(text_of(load(*next).image), text_of(rows.put));
     WriteSet gone;
-    gone.clients_gone = {rows.put.clients.front().id};
+    gone.clients_gone = {rows.put.clients.front().info.id};
     gone.slabs_gone = {rows.put.slabs.front().id};
     gone.reclaims_gone = {rows.put.reclaims.front().id};
     gone.pairs_gone = {rows.put.pairs.front().consumer};

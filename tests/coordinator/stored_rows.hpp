@@ -21,7 +21,7 @@ inline ledger::Image one_of_each() {
   client.producer = true;
   client.pid = 4711;
   client.started = 123456789;
-  image.clients.push_back(client);
+  image.clients.push_back({client, true});
   ledger::Slab slab;
   slab.id = {client.id, 4294967295U};
   slab.bytes = std::uint64_t{1} << 40;
@@ -48,10 +48,10 @@ inline ledger::Image one_of_each() {
 
 inline std::string text_of(const ledger::Image& image) {
   std::string text;
-  for (const auto& c : image.clients) {
+  for (const auto& [c, draining] : image.clients) {
     text += concat("client ", to_string(c.id), " ", c.name, " ", to_string(c.device), " ",
                    c.device_name, " ", c.server, " ", c.domain, " ", c.exchange, " ", c.producer,
-                   c.consumer, " ", c.pid, " ", c.started, "\n");
+                   c.consumer, " ", c.pid, " ", c.started, draining ? " draining" : "", "\n");
   }
   for (const auto& s : image.slabs) {
     text +=

@@ -7,7 +7,8 @@ namespace {
 // What a store would hold: rows as they are, times to live and silence aside.
 Image image_of(const Ledger& ledger) {
   Image image;
-  for (const auto& [id, client] : ledger.clients()) image.clients.push_back(client.info);
+  for (const auto& [id, client] : ledger.clients())
+    image.clients.push_back({client.info, client.draining});
   for (const auto& [id, slab] : ledger.slabs()) image.slabs.push_back(slab);
   for (const auto& [id, reclaim] : ledger.reclaims()) image.reclaims.push_back(reclaim);
   for (const auto& [consumer, producer] : ledger.pairs())
@@ -43,6 +44,17 @@ TEST_F(LedgerRestored, WhoHeldHoldsInSilence) {
   EXPECT_EQ(ledger.slabs().size(), 3U);
   EXPECT_EQ(ledger.pairs().at(consumer), producer);
   for (const auto& [id, client] : ledger.clients()) EXPECT_EQ(client.state, ClientState::suspect);
+}
+
+TEST_F(LedgerRestored, WhoWasDrainedStillIs) {
+  accepted(ledger.drain(consumer, true));
+  restart();
+  join_producer(1);
+  offer(producer, slabs(0, 3));
+  join_consumer(2);
+  refused(Code::failed_precondition, [&] { return ledger.lease(consumer, kSlab, kPlenty, now); });
+  accepted(ledger.drain(consumer, false));
+  EXPECT_TRUE(ledger.lease(consumer, kSlab, kPlenty, now).ok());
 }
 
 TEST_F(LedgerRestored, UntilItJoinsAClientIsUnknown) {
@@ -136,7 +148,7 @@ TEST_F(LedgerRestored, OrphansOfAFormerLifeStayHeld) {
 
 TEST_F(LedgerRestored, PairsThatAreNotAllowedAnyMoreAreDropped) {
   Image image = image_of(ledger);
-  image.clients[1].device = image.clients[0].device;
+  image.clients[1].info.device = image.clients[0].info.device;
   const auto next = Ledger::restore({}, image, now);
   ASSERT_TRUE(next.ok()) << next.error().message;
   EXPECT_TRUE(next->pairs().empty());
@@ -180,7 +192,14 @@ TEST_F(LedgerRestored, DirtyRowsNameEverythingThatIsDifferent) {
         EXPECT_NE(find(new_rows, name_of, name_of(row)), new_rows.end()) << when << ": a lost row";
       }
     };
-    keep(written.clients, now_rows.clients, changes.clients, [](const auto& r) { return r.id; });
+    keep(written.clients, now_rows.clients, changes.clients,
+         [](const auto& r) { return r.info.id; });
+    for (const ClientRow& row : now_rows.clients) {
+      const auto old = find(
+          written.clients, [](const auto& r) { return r.info.id; }, row.info.id);
+      if (old == written.clients.end() || changes.clients.contains(row.info.id)) continue;
+      EXPECT_EQ(old->draining, row.draining) << when;
+    }
     keep(written.slabs, now_rows.slabs, changes.slabs, [](const auto& r) { return r.id; });
     keep(written.reclaims, now_rows.reclaims, changes.reclaims, [](const auto& r) { return r.id; });
     keep(written.pairs, now_rows.pairs, changes.pairs, [](const auto& r) { return r.consumer; });
@@ -223,6 +242,10 @@ TEST_F(LedgerRestored, DirtyRowsNameEverythingThatIsDifferent) {
   same("scrubbing");
   accepted(ledger.unpair(consumer));
   same("unpairing");
+  accepted(ledger.drain(consumer, true));
+  same("draining");
+  accepted(ledger.drain(consumer, false));
+  same("ending a drain");
   accepted(ledger.dead(producer, now));
   same("dying");
   accepted(ledger.renew(consumer, now));
