@@ -15,13 +15,13 @@ Verdict::Verdict(const Sla& sla, std::size_t requests, std::size_t gaps, bool wh
 void Verdict::first_token(double ttft_s) {
   ttft_.push_back(ttft_s);
   late_ += ttft_s >= sla_.ttft_s ? 1 : 0;
-  half_late_ += ttft_s >= sla_.ttft_s / 2 ? 1 : 0;
+  if (ttft_s >= sla_.ttft_s / 2) ++half_late_;
 }
 
 void Verdict::gap(double seconds) {
   tbt_.push_back(seconds);
   slow_ += seconds >= sla_.tbt_s ? 1 : 0;
-  half_slow_ += seconds >= sla_.tbt_s / 2 ? 1 : 0;
+  if (seconds >= sla_.tbt_s / 2) ++half_slow_;
 }
 
 void Verdict::failed(std::optional<double> ttft_s) {
