@@ -14,13 +14,13 @@ Verdict::Verdict(const Sla& sla, std::size_t requests, std::size_t gaps, bool wh
 
 void Verdict::first_token(double ttft_s) {
   ttft_.push_back(ttft_s);
-  late_ += ttft_s >= sla_.ttft_s ? 1 : 0;
+  if (ttft_s >= sla_.ttft_s) ++late_;
   if (ttft_s >= sla_.ttft_s / 2) ++half_late_;
 }
 
 void Verdict::gap(double seconds) {
   tbt_.push_back(seconds);
-  slow_ += seconds >= sla_.tbt_s ? 1 : 0;
+  if (seconds >= sla_.tbt_s) ++slow_;
   if (seconds >= sla_.tbt_s / 2) ++half_slow_;
 }
 
