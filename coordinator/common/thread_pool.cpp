@@ -99,7 +99,7 @@ void ThreadPool::work() {
     std::function<void()> job = std::move(jobs_.front());
     jobs_.pop_front();
     if (working_++ == 0) came_on_ = std::chrono::steady_clock::now();
-    staff();  // where many may work at once, each sees to the next
+    if (working_ > limits_.working) staff();  // all are stuck: each sees to the next
     mu_.unlock();
     job();
     job = nullptr;

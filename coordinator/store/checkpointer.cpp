@@ -2,13 +2,23 @@
 
 #include <spdlog/spdlog.h>
 
+#include "base/try.hpp"
+
 namespace aqua::coordinator {
 namespace {
 
 // Commits wait for once, or the log grows for ever.
-constexpr std::int64_t kRestart = std::int64_t{64} << 20;
+constexpr std::int64_t kRestart = std::int64_t{16} << 20;
 
 }  // namespace
+
+// A connection that has read nothing does not know that there is a log: its checkpoints succeed and
+// do nothing.
+Result<std::unique_ptr<Checkpointer>> Checkpointer::open(const std::string& path) {
+  AQUA_ASSIGN(auto connection, SqliteConnection::open(path));
+  AQUA_TRY(connection->ask("PRAGMA schema_version"));
+  return std::unique_ptr<Checkpointer>(new Checkpointer(std::move(connection)));
+}
 
 Checkpointer::Checkpointer(std::unique_ptr<SqliteConnection> connection)
     : connection_(std::move(connection)), thread_([this] { run(); }) {}

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <thread>
 
 #include "base/mutex.hpp"
@@ -15,8 +16,8 @@ namespace aqua::coordinator {
 
 class Checkpointer {
  public:
-  // Borrows nothing; `connection` is used by its thread alone.
-  explicit Checkpointer(std::unique_ptr<SqliteConnection> connection);
+  // Of the database at `path`, which has a write-ahead log. Errors as SqliteConnection::open.
+  [[nodiscard]] static Result<std::unique_ptr<Checkpointer>> open(const std::string& path);
   ~Checkpointer();
   Checkpointer(const Checkpointer&) = delete;
   Checkpointer& operator=(const Checkpointer&) = delete;
@@ -27,6 +28,7 @@ class Checkpointer {
  private:
   static constexpr std::int64_t kPassive = std::int64_t{4} << 20;  // copied while commits go on
 
+  explicit Checkpointer(std::unique_ptr<SqliteConnection> connection);
   void run();
 
   const std::unique_ptr<SqliteConnection> connection_;

@@ -98,6 +98,12 @@ Result<std::string> SqliteConnection::ask(const char* sql) const {
   return row ? statement.text(0) : std::string();
 }
 
+std::uint32_t SqliteConnection::data_version() const {
+  std::uint32_t version = 0;
+  sqlite3_file_control(raw_.get(), "main", SQLITE_FCNTL_DATA_VERSION, &version);
+  return version;
+}
+
 void SqliteConnection::roll_back() const {
   if (sqlite3_get_autocommit(raw_.get()) == 0)
     sqlite3_exec(raw_.get(), "ROLLBACK", nullptr, nullptr, nullptr);

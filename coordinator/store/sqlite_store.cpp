@@ -49,8 +49,7 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::open(const std::string& direct
   (void)std::from_chars(page.data(), page.data() + page.size(), store->page_bytes_);
   AQUA_TRY(store->prepare());
   AQUA_TRY(store->open_log(directory));
-  AQUA_ASSIGN(auto second, SqliteConnection::open(path));
-  store->checkpointer_ = std::make_unique<Checkpointer>(std::move(second));
+  AQUA_ASSIGN(store->checkpointer_, Checkpointer::open(path));
   sqlite3_wal_hook(store->connection_->raw(), log_grown, store.get());
   return store;
 }
@@ -92,8 +91,7 @@ Result<void> SqliteStore::prepare() {
   Statements& s = statements_;
   AQUA_TRY(make(s.begin, "BEGIN IMMEDIATE"));
   AQUA_TRY(make(s.commit, "COMMIT"));
-  AQUA_TRY(make(s.next_revision,
-                "UPDATE meta SET value = value + 1 WHERE key = 'revision' AND value = ?"));
+  AQUA_TRY(make(s.put_revision, "UPDATE meta SET value = ? WHERE key = 'revision' AND value = ?"));
   AQUA_TRY(make(s.put_client, rows::kPutClient));
   AQUA_TRY(make(s.put_slab, rows::kPutSlab));
   AQUA_TRY(make(s.put_reclaim, rows::kPutReclaim));
@@ -113,11 +111,15 @@ Result<void> SqliteStore::transact(Work&& work) {
   return done;
 }
 
-Result<void> SqliteStore::take_revision() {
-  AQUA_TRY(statements_.next_revision.bind(last_).run());
-  if (connection_->changed() == 1) return {};
+// Whoever loads raises the revision in the file: it is compared where SQLite has seen anything but
+// our own commits (a log begun anew counts), and not at each of these, of which it would be half.
+Result<SqliteStore::Seen> SqliteStore::be_alone(bool write) {
+  const std::uint32_t version = connection_->data_version();
+  if (version == seen_.version && !write) return seen_;
+  AQUA_TRY(statements_.put_revision.bind(last_ + 1, seen_.revision).run());
+  if (connection_->changed() == 1) return Seen{last_ + 1, version};
   return Error{Code::aborted, concat("store: ", connection_->path(), " is beyond our revision ",
-                                     last_, ": another coordinator writes here")};
+                                     seen_.revision, ": another coordinator writes here")};
 }
 
 Result<Stored> SqliteStore::load() {
@@ -134,22 +136,25 @@ Result<void> SqliteStore::load_into(Stored& stored) {
   AQUA_ASSIGN(stored.image, rows::read_all(*connection_));
   AQUA_ASSIGN(const std::string revision,
               connection_->ask("SELECT value FROM meta WHERE key = 'revision'"));
-  last_ = std::strtoull(revision.c_str(), nullptr, 10);
+  last_ = seen_.revision = std::strtoull(revision.c_str(), nullptr, 10);
   AQUA_ASSIGN(stored.namespaces,
               connection_->ask("SELECT value FROM meta WHERE key = 'namespaces'"));
   AQUA_ASSIGN(SqliteStatement names,
               connection_->prepare("UPDATE meta SET value = ? WHERE key = 'namespaces'"));
   AQUA_TRY(names.bind(host_.namespaces).run());
-  return take_revision();  // whoever loaded before must not write any more
+  AQUA_ASSIGN(seen_, be_alone(true));  // whoever loaded before must not write any more
+  return {};
 }
 
 Result<Revision> SqliteStore::commit(const WriteSet& rows) {
+  Seen seen;
   auto done = transact([&]() -> Result<void> {
-    AQUA_TRY(take_revision());
+    AQUA_ASSIGN(seen, be_alone(rows.empty()));
     AQUA_TRY(drop(rows));
     return put(rows.put);
   });
   if (!done.ok()) return std::move(done).error();
+  seen_ = seen;
   log_->wrote(++last_);
   return last_;
 }

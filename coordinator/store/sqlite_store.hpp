@@ -31,7 +31,7 @@ class SqliteStore final : public Store {
 
  private:
   struct Statements {
-    SqliteStatement begin, commit, next_revision;
+    SqliteStatement begin, commit, put_revision;
     SqliteStatement put_client, put_slab, put_reclaim, put_pair;
     SqliteStatement drop_client, drop_slab, drop_reclaim, drop_pair;
   };
@@ -47,8 +47,13 @@ class SqliteStore final : public Store {
   // One transaction around work(); rolled back where it fails.
   template <typename Work>
   [[nodiscard]] Result<void> transact(Work&& work);
-  // aborted unless nobody has committed since we did.
-  [[nodiscard]] Result<void> take_revision();
+  // What the file said when we looked last.
+  struct Seen {
+    Revision revision = 0;
+    std::uint32_t version = 0;  // SQLite's, which our own commits leave alone
+  };
+  // aborted unless nobody has loaded since we did. With `write` it writes in any case.
+  [[nodiscard]] Result<Seen> be_alone(bool write);
 
   const Host host_;
   std::unique_ptr<SqliteConnection> connection_;
@@ -57,6 +62,7 @@ class SqliteStore final : public Store {
   std::unique_ptr<GroupSync> log_;
   std::unique_ptr<Checkpointer> checkpointer_;
   Revision last_ = 0;
+  Seen seen_;
 };
 
 }  // namespace aqua::coordinator

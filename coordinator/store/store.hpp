@@ -3,7 +3,7 @@
 //
 // A store has one writer. Every commit names the revision that it builds on, in silence: the
 // store remembers the last one it loaded or committed, and refuses to go on (aborted) when
-// somebody else has committed since.
+// somebody else has loaded since.
 //
 // Threads: load() and commit() from one at a time; sync() from any, concurrently with these.
 #pragma once
@@ -17,7 +17,7 @@
 
 namespace aqua::coordinator {
 
-using Revision = std::uint64_t;  // grows by one with each commit; 0: nothing was ever written
+using Revision = std::uint64_t;  // grows by one with each commit of one that has loaded
 
 // What the rows are true for. Rows of another boot are of clients that no longer exist.
 struct Host {

@@ -16,6 +16,12 @@ struct WriteSet {
   std::vector<ledger::SlabId> slabs_gone;
   std::vector<std::uint64_t> reclaims_gone;
   std::vector<ClientId> pairs_gone;  // by their consumer
+
+  [[nodiscard]] bool empty() const noexcept {
+    return put.clients.empty() && put.slabs.empty() && put.reclaims.empty() && put.pairs.empty() &&
+           clients_gone.empty() && slabs_gone.empty() && reclaims_gone.empty() &&
+           pairs_gone.empty();
+  }
 };
 
 // What has changed, looked up now.

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <filesystem>
 #include <fstream>
 
@@ -116,6 +117,36 @@ TEST_F(SqliteFile, WithRowsThatMakeNoSenseIsRefusedByTheLedger) {
   const auto ledger = ledger::Ledger::restore({}, loaded()->load().value().image, ledger::Time{1});
   ASSERT_FALSE(ledger.ok());
   EXPECT_EQ(ledger.error().code, Code::data_loss);
+}
+
+// How often the log has begun anew: in its header (SQLite's file format, 4.1).
+std::uint32_t log_beginnings(const std::string& log) {
+  std::ifstream file(log, std::ios::binary);
+  std::array<unsigned char, 16> header{};
+  file.read(reinterpret_cast<char*>(header.data()), header.size());
+  std::uint32_t count = 0;
+  for (std::size_t i = 12; i < header.size(); ++i) count = count << 8 | header[i];
+  return count;
+}
+
+TEST_F(SqliteFile, UnderUnbrokenLoadTheLogBeginsAnew) {
+  constexpr std::uintmax_t kFarTooMuch = std::uintmax_t{256} << 20;
+  auto store = loaded();
+  WriteSet rows;
+  for (std::uint32_t i = 0; i < 1000; ++i) {
+    rows.put.slabs.push_back(one_of_each().slabs.front());
+    rows.put.slabs.back().id.index = i;
+  }
+  ASSERT_TRUE(store->commit(rows).ok());
+  const std::string log = path() + "-wal";
+  const std::uint32_t before = log_beginnings(log);
+  while (log_beginnings(log) == before) {
+    ASSERT_TRUE(store->commit(rows).ok());
+    ASSERT_LT(std::filesystem::file_size(log), kFarTooMuch) << "nobody moves it into the file";
+  }
+  EXPECT_GT(std::filesystem::file_size(path()), 100'000U) << "there they are";
+  ASSERT_TRUE(store->commit(rows).ok()) << "the new log is nobody else's commit";
+  EXPECT_EQ(loaded()->load().value().image.slabs.size(), 1000U);
 }
 
 TEST_F(SqliteFile, OnADiskThatRefusesKeepsWhatItHadAndGoesOnAfterwards) {
