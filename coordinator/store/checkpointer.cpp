@@ -32,6 +32,11 @@ Checkpointer::~Checkpointer() {
   thread_.join();
 }
 
+void Checkpointer::make_way() {
+  MutexLock lock(mu_);
+  while (restarting_) restarted_.wait(mu_);
+}
+
 void Checkpointer::grown(std::int64_t bytes) {
   MutexLock lock(mu_);
   if (bytes < bytes_) next_ = kPassive;  // the log has begun anew
@@ -53,17 +58,21 @@ void Checkpointer::run() {
     // Most of it beside the commits; what came meanwhile, only when there is far too much, in
     // their place. A log whose pages have all been copied starts anew with the next commit.
     const bool much = bytes_ >= kRestart;
-    mu_.unlock();
-    int code = sqlite3_wal_checkpoint_v2(connection_->raw(), nullptr, SQLITE_CHECKPOINT_PASSIVE,
-                                         nullptr, nullptr);
-    if (code == SQLITE_OK && much) {
-      code = sqlite3_wal_checkpoint_v2(connection_->raw(), nullptr, SQLITE_CHECKPOINT_RESTART,
-                                       nullptr, nullptr);
-    }
-    if (code != SQLITE_OK && code != SQLITE_BUSY)
-      spdlog::warn("{}", connection_->error("checkpoint", code).message);
-    mu_.lock();
+    checkpoint(SQLITE_CHECKPOINT_PASSIVE);
+    if (!much) continue;
+    restarting_ = true;
+    checkpoint(SQLITE_CHECKPOINT_RESTART);
+    restarting_ = false;
+    restarted_.notify_all();
   }
+}
+
+void Checkpointer::checkpoint(int mode) {
+  mu_.unlock();
+  const int code = sqlite3_wal_checkpoint_v2(connection_->raw(), nullptr, mode, nullptr, nullptr);
+  if (code != SQLITE_OK && code != SQLITE_BUSY)
+    spdlog::warn("{}", connection_->error("checkpoint", code).message);
+  mu_.lock();
 }
 
 }  // namespace aqua::coordinator

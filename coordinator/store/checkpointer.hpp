@@ -1,7 +1,8 @@
 // Checkpointer moves the write-ahead log back into the database file on a thread of its own, so
 // that no request waits for the two fsync() of it.
 //
-// Threads: grown() from the writer; one thread of its own with a connection of its own.
+// Threads: make_way() and grown() from the writer; one thread of its own with a connection of its
+// own.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +23,9 @@ class Checkpointer {
   Checkpointer(const Checkpointer&) = delete;
   Checkpointer& operator=(const Checkpointer&) = delete;
 
+  // Before each commit: waits while the log is begun anew, which commits that follow each other
+  // without a gap would never let happen.
+  void make_way();
   // The log has so many bytes now.
   void grown(std::int64_t bytes);
 
@@ -30,13 +34,16 @@ class Checkpointer {
 
   explicit Checkpointer(std::unique_ptr<SqliteConnection> connection);
   void run();
+  void checkpoint(int mode) AQUA_REQUIRES(mu_);  // which is not held meanwhile
 
   const std::unique_ptr<SqliteConnection> connection_;
   Mutex mu_;
   CondVar woken_;
+  CondVar restarted_;
   std::int64_t bytes_ AQUA_GUARDED_BY(mu_) = 0;
   std::int64_t next_ AQUA_GUARDED_BY(mu_) = kPassive;
   bool wanted_ AQUA_GUARDED_BY(mu_) = false;
+  bool restarting_ AQUA_GUARDED_BY(mu_) = false;
   bool stopping_ AQUA_GUARDED_BY(mu_) = false;
   std::thread thread_;
 };

@@ -147,6 +147,7 @@ Result<void> SqliteStore::load_into(Stored& stored) {
 }
 
 Result<Revision> SqliteStore::commit(const WriteSet& rows) {
+  checkpointer_->make_way();
   Seen seen;
   auto done = transact([&]() -> Result<void> {
     AQUA_ASSIGN(seen, be_alone(rows.empty()));

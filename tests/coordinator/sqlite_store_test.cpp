@@ -1,8 +1,12 @@
 // The SQLite store's files: earlier versions, later versions, damage, and disks that refuse.
 #include "coordinator/store/sqlite_store.hpp"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <array>
 #include <filesystem>
@@ -106,6 +110,30 @@ TEST_F(SqliteFile, WithDamagedPagesIsRefusedBeforeItIsBelieved) {
   file << std::string(600, '\xff');
   file.close();
   refused(Code::data_loss, "damaged");
+}
+
+TEST_F(SqliteFile, ThatAnotherProgramHasOpenIsRefused) {
+  loaded().reset();
+  int ready[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  const pid_t reader = ::fork();
+  if (reader == 0) {  // as SQLite's own shell in the middle of a transaction
+    const int file = ::open(path().c_str(), O_RDWR);
+    struct ::flock lock {};
+    lock.l_type = F_WRLCK;
+    const bool locked = ::fcntl(file, F_SETLK, &lock) == 0;
+    (void)!::write(ready[1], locked ? "y" : "n", 1);
+    for (;;) ::pause();
+  }
+  char answer = 0;
+  ASSERT_EQ(::read(ready[0], &answer, 1), 1);
+  ASSERT_EQ(answer, 'y');
+  refused(Code::unavailable, "another program has it open");
+  ::kill(reader, SIGKILL);
+  ::waitpid(reader, nullptr, 0);
+  EXPECT_TRUE(open().ok()) << "it is gone";
+  ::close(ready[0]);
+  ::close(ready[1]);
 }
 
 TEST_F(SqliteFile, WithRowsThatMakeNoSenseIsRefusedByTheLedger) {

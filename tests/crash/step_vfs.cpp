@@ -114,9 +114,10 @@ int open_file(sqlite3_vfs* vfs, const char* name, sqlite3_file* file, int flags,
 
 void install_step_vfs() {
   static sqlite3_vfs vfs;
-  sqlite3_vfs* const below = sqlite3_vfs_find("unix");
-  vfs = *below;  // its other methods do not look at the object they are called on
-  vfs.zName = "aqua-steps";
+  sqlite3_vfs* const below = sqlite3_vfs_find("unix-excl");
+  // In front of it under the same name, which is the one that the store asks for; its other methods
+  // do not look at the object they are called on.
+  vfs = *below;
   vfs.szOsFile = static_cast<int>(sizeof(File)) + below->szOsFile;
   vfs.pAppData = below;
   vfs.xOpen = open_file;
