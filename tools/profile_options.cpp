@@ -1,7 +1,9 @@
 #include "tools/profile_options.hpp"
 
 #include <cmath>
+#include <initializer_list>
 #include <map>
+#include <optional>
 
 #include "base/concat.hpp"
 #include "base/try.hpp"
@@ -21,49 +23,45 @@ Result<double> number(std::string_view name, std::string_view text, double least
   return bad(concat("--", name, " ", sim::shown(text), ": expected ", least, " to ", most));
 }
 
-double* number_option(ProfileOptions& o, std::string_view name, double& least, double& most) {
-  struct Known {
-    std::string_view name;
-    double* field;
-    double least, most;
-  };
-  const Known known[]{{"from", &o.range.from, 1e-6, 1e6},
-                      {"to", &o.range.to, 1e-6, 1e6},
-                      {"step", &o.range.step, 1e-6, 1e6},
-                      {"speed", &o.speed, 1e-3, 1e4},
-                      {"threshold-gb", &o.threshold_gb, 0, 1e6},
-                      {"burst-seconds", &o.burst_seconds, 1, 1e5},
-                      {"kv-bytes", &o.memory.kv_bytes, 1, 1e15},
-                      {"bytes-per-token", &o.memory.bytes_per_token, 1, 1e9}};
-  for (const Known& one : known) {
-    if (one.name != name) continue;
-    least = one.least;
-    most = one.most;
-    return one.field;
+template <typename Number>
+struct NumberOption {
+  std::string_view name;
+  Number* field;
+  double least, most;
+};
+
+template <typename Number>
+std::optional<NumberOption<Number>> named(std::initializer_list<NumberOption<Number>> known,
+                                          std::string_view name) {
+  for (const NumberOption<Number>& one : known) {
+    if (one.name == name) return one;
   }
-  return nullptr;
+  return std::nullopt;
 }
 
-std::uint64_t* count_option(ProfileOptions& o, std::string_view name, double& least, double& most) {
-  struct Known {
-    std::string_view name;
-    std::uint64_t* field;
-    double least, most;
-  };
-  const Known known[]{{"requests", &o.requests, 10, 50'000},
-                      {"seed", &o.seed, 0, 4e6},
-                      {"context", &o.context, 2, 1e9},
-                      {"chunk", &o.chunk, 1, 1e6},
-                      {"prefix-prompts", &o.prefix_prompts, 0, 1e9},
-                      {"long-prompt", &o.long_prompt, 0, 1e9},
-                      {"most-batch", &o.most_batch, 1, 1024}};
-  for (const Known& one : known) {
-    if (one.name != name) continue;
-    least = one.least;
-    most = one.most;
-    return one.field;
-  }
-  return nullptr;
+std::optional<NumberOption<double>> number_option(ProfileOptions& o, std::string_view name) {
+  const std::initializer_list<NumberOption<double>> known{
+      {"from", &o.range.from, 1e-6, 1e6},
+      {"to", &o.range.to, 1e-6, 1e6},
+      {"step", &o.range.step, 1e-6, 1e6},
+      {"speed", &o.speed, 1e-3, 1e4},
+      {"threshold-gb", &o.threshold_gb, 0, 1e6},
+      {"burst-seconds", &o.burst_seconds, 1, 1e5},
+      {"kv-bytes", &o.memory.kv_bytes, 1, 1e15},
+      {"bytes-per-token", &o.memory.bytes_per_token, 1, 1e9}};
+  return named(known, name);
+}
+
+std::optional<NumberOption<std::uint64_t>> count_option(ProfileOptions& o, std::string_view name) {
+  const std::initializer_list<NumberOption<std::uint64_t>> known{
+      {"requests", &o.requests, 10, 50'000},
+      {"seed", &o.seed, 0, 4e6},
+      {"context", &o.context, 2, 1e9},
+      {"chunk", &o.chunk, 1, 1e6},
+      {"prefix-prompts", &o.prefix_prompts, 0, 1e9},
+      {"long-prompt", &o.long_prompt, 0, 1e9},
+      {"most-batch", &o.most_batch, 1, 1024}};
+  return named(known, name);
 }
 
 std::string* text_option(ProfileOptions& o, std::string_view name) {
@@ -111,15 +109,14 @@ Result<void> set_bursts(ProfileOptions& options, std::string_view value) {
 }
 
 Result<void> set_option(ProfileOptions& options, std::string_view name, std::string_view value) {
-  double least = 0, most = 0;
-  if (double* field = number_option(options, name, least, most); field != nullptr) {
-    AQUA_ASSIGN(*field, number(name, value, least, most));
+  if (const auto known = number_option(options, name)) {
+    AQUA_ASSIGN(*known->field, number(name, value, known->least, known->most));
     return {};
   }
-  if (std::uint64_t* field = count_option(options, name, least, most); field != nullptr) {
-    AQUA_ASSIGN(const double count, number(name, value, least, most));
+  if (const auto known = count_option(options, name)) {
+    AQUA_ASSIGN(const double count, number(name, value, known->least, known->most));
     if (count != std::floor(count)) return bad(concat("--", name, ": not whole"));
-    *field = static_cast<std::uint64_t>(count);
+    *known->field = static_cast<std::uint64_t>(count);
     return {};
   }
   if (std::string* text = text_option(options, name); text != nullptr) {

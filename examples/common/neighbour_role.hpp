@@ -44,4 +44,11 @@ void add_role_options(OptionTable<Options>& table, NeighbourRole Options::*role)
 // Runs a role other than none. Returns the exit status, or throws Failure.
 [[nodiscard]] int run_neighbour(const NeighbourRole& role);
 
+// The run() of an example whose Options have a `role`: what people start is the engine.
+template <typename Options, int (*run_engine)(const Options&)>
+int run_role(const Options& options) {
+  if (options.role.kind != NeighbourRole::Kind::none) return run_neighbour(options.role);
+  return run_engine(options);
+}
+
 }  // namespace aqua::example

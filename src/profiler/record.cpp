@@ -11,37 +11,47 @@ using Ordered = nlohmann::ordered_json;
 
 constexpr double kMost = 1e18;
 
-struct ProbeField {
+// A row's numbers, under their names.
+template <typename Row, typename Number>
+struct Named {
   const char* name;
-  double Probe::*field;
+  Number Row::*field;
 };
-constexpr ProbeField kProbeFields[]{{"rate", &Probe::rate},
-                                    {"peak_bytes", &Probe::peak_bytes},
-                                    {"client_bytes", &Probe::client_bytes},
-                                    {"pool_bytes", &Probe::pool_bytes},
-                                    {"queue_length", &Probe::queue_length},
-                                    {"seconds", &Probe::seconds},
-                                    {"lateness_s", &Probe::lateness_s}};
-struct QuantileField {
-  const char* name;
-  double Quantiles::*field;
-};
-constexpr QuantileField kQuantileFields[]{{"ttft_p50_s", &Quantiles::ttft_p50_s},
-                                          {"ttft_s", &Quantiles::ttft_s},
-                                          {"tbt_p50_s", &Quantiles::tbt_p50_s},
-                                          {"tbt_s", &Quantiles::tbt_s}};
-struct CountField {
-  const char* name;
-  std::size_t Probe::*field;
-};
-constexpr CountField kCountFields[]{
+constexpr Named<Probe, double> kProbeNumbers[]{{"rate", &Probe::rate},
+                                               {"peak_bytes", &Probe::peak_bytes},
+                                               {"client_bytes", &Probe::client_bytes},
+                                               {"pool_bytes", &Probe::pool_bytes},
+                                               {"queue_length", &Probe::queue_length},
+                                               {"seconds", &Probe::seconds},
+                                               {"lateness_s", &Probe::lateness_s}};
+constexpr Named<Probe, std::size_t> kProbeCounts[]{
     {"requests", &Probe::requests}, {"answered", &Probe::answered}, {"failures", &Probe::failures}};
+constexpr Named<Quantiles, double> kQuantileNumbers[]{{"ttft_p50_s", &Quantiles::ttft_p50_s},
+                                                      {"ttft_s", &Quantiles::ttft_s},
+                                                      {"tbt_p50_s", &Quantiles::tbt_p50_s},
+                                                      {"tbt_s", &Quantiles::tbt_s}};
+constexpr Named<Burst, double> kBurstNumbers[]{{"factor", &Burst::factor},
+                                               {"rate", &Burst::rate},
+                                               {"wanted_bytes", &Burst::wanted_bytes},
+                                               {"swap_bytes", &Burst::swap_bytes}};
+constexpr Named<Batch, double> kBatchNumbers[]{{"throughput", &Batch::throughput},
+                                               {"peak_bytes", &Batch::peak_bytes},
+                                               {"pool_bytes", &Batch::pool_bytes}};
+
+template <typename Row, typename Number, std::size_t N>
+void write_numbers(Ordered& json, const Row& row, const Named<Row, Number> (&table)[N]) {
+  for (const auto& [name, field] : table) json[name] = row.*field;
+}
+template <typename Row, std::size_t N>
+void read_numbers(JsonObject& object, Row& row, const Named<Row, double> (&table)[N]) {
+  for (const auto& [name, field] : table) row.*field = object.number(name, 0, kMost);
+}
 
 Ordered write(const Probe& probe) {
   Ordered json;
-  for (const auto& [name, field] : kProbeFields) json[name] = probe.*field;
-  for (const auto& [name, field] : kQuantileFields) json[name] = probe.quantiles.*field;
-  for (const auto& [name, field] : kCountFields) json[name] = probe.*field;
+  write_numbers(json, probe, kProbeNumbers);
+  write_numbers(json, probe.quantiles, kQuantileNumbers);
+  write_numbers(json, probe, kProbeCounts);
   json["seed"] = probe.seed;
   json["met"] = probe.met;
   json["whole"] = probe.whole;
@@ -49,41 +59,33 @@ Ordered write(const Probe& probe) {
 }
 
 void read(JsonObject& object, Probe& probe) {
-  for (const auto& [name, field] : kProbeFields) probe.*field = object.number(name, 0, kMost);
-  for (const auto& [name, field] : kQuantileFields)
-    probe.quantiles.*field = object.number(name, 0, kMost);
-  for (const auto& [name, field] : kCountFields) probe.*field = object.count(name, 0, UINT32_MAX);
+  read_numbers(object, probe, kProbeNumbers);
+  read_numbers(object, probe.quantiles, kQuantileNumbers);
+  for (const auto& [name, field] : kProbeCounts) probe.*field = object.count(name, 0, UINT32_MAX);
   probe.seed = object.count("seed", 0, UINT32_MAX);
   probe.met = object.flag_or("met", false);
   probe.whole = object.flag_or("whole", false);
 }
 
 Ordered write(const Burst& burst) {
-  return {{"factor", burst.factor},
-          {"rate", burst.rate},
-          {"wanted_bytes", burst.wanted_bytes},
-          {"swap_bytes", burst.swap_bytes}};
+  Ordered json;
+  write_numbers(json, burst, kBurstNumbers);
+  return json;
 }
 
 void read(JsonObject& object, Burst& burst) {
-  burst.factor = object.number("factor", 0, kMost);
-  burst.rate = object.number("rate", 0, kMost);
-  burst.wanted_bytes = object.number("wanted_bytes", 0, kMost);
-  burst.swap_bytes = object.number("swap_bytes", 0, kMost);
+  read_numbers(object, burst, kBurstNumbers);
 }
 
 Ordered write(const Batch& batch) {
-  return {{"batch", batch.batch},
-          {"throughput", batch.throughput},
-          {"peak_bytes", batch.peak_bytes},
-          {"pool_bytes", batch.pool_bytes}};
+  Ordered json{{"batch", batch.batch}};
+  write_numbers(json, batch, kBatchNumbers);
+  return json;
 }
 
 void read(JsonObject& object, Batch& batch) {
   batch.batch = object.count("batch", 1, UINT32_MAX);
-  batch.throughput = object.number("throughput", 0, kMost);
-  batch.peak_bytes = object.number("peak_bytes", 0, kMost);
-  batch.pool_bytes = object.number("pool_bytes", 0, kMost);
+  read_numbers(object, batch, kBatchNumbers);
 }
 
 template <typename T>

@@ -2,6 +2,7 @@
 // copies, losses, tiers and memory.
 #include <algorithm>
 
+#include "policy/case.hpp"
 #include "policy/engine.hpp"
 #include "policy/naive_slice.hpp"
 #include "policy/naive_vtc.hpp"
@@ -9,11 +10,6 @@
 
 namespace aqua::policy::test {
 namespace {
-
-struct Case {
-  std::string policy;
-  PreemptBy preempt_by = PreemptBy::swap;
-};
 
 class Naive : public ::testing::TestWithParam<Case> {};
 
@@ -106,11 +102,6 @@ const Case cases[] = {Case{"las"},
                       Case{"cfs", PreemptBy::cheaper},
                       Case{"vtc", PreemptBy::cheaper},
                       Case{"fcfs", PreemptBy::recompute}};
-
-std::string name_of(const ::testing::TestParamInfo<Case>& which) {
-  const std::string by[] = {"_swap", "_recompute", "_cheaper"};
-  return which.param.policy + by[static_cast<int>(which.param.preempt_by)];
-}
 
 INSTANTIATE_TEST_SUITE_P(Each, Naive, ::testing::ValuesIn(cases), name_of);
 

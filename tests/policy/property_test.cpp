@@ -1,15 +1,11 @@
 // What holds for every policy under random arrivals, completions, copies, tiers and capacities.
 #include <algorithm>
 
+#include "policy/case.hpp"
 #include "policy/engine.hpp"
 
 namespace aqua::policy::test {
 namespace {
-
-struct Case {
-  std::string policy;
-  PreemptBy preempt_by = PreemptBy::swap;
-};
 
 class Policies : public ::testing::TestWithParam<Case> {};
 
@@ -151,11 +147,6 @@ const Case cases[] = {Case{"las"},
                       Case{"cfs", PreemptBy::cheaper},
                       Case{"fcfs", PreemptBy::recompute},
                       Case{"fcfs", PreemptBy::cheaper}};
-
-std::string name_of(const ::testing::TestParamInfo<Case>& which) {
-  const std::string by[] = {"_swap", "_recompute", "_cheaper"};
-  return which.param.policy + by[static_cast<int>(which.param.preempt_by)];
-}
 
 INSTANTIATE_TEST_SUITE_P(Each, Policies, ::testing::ValuesIn(cases), name_of);
 
