@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <climits>
 
+#include "coordinator/http/socket_bio.hpp"
+
 namespace aqua::coordinator {
 namespace {
 
@@ -27,6 +29,9 @@ ssize_t Channel::receive(char* out, std::size_t size) {
   wants_ = POLLIN;
   if (ssl_ == nullptr) return ::recv(fd_.get(), out, size, 0);
   ::ERR_clear_error();  // or an older error would be taken for this call's
+  constexpr std::size_t kAtOnce = std::size_t{8}
+                                  << 10;  // half of a largest record, 300 of the smallest
+  allow_reading(::SSL_get_rbio(ssl_.get()), kAtOnce);
   return outcome(::SSL_read(ssl_.get(), out, as_int(size)));
 }
 
