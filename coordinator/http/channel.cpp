@@ -29,8 +29,7 @@ ssize_t Channel::receive(char* out, std::size_t size) {
   wants_ = POLLIN;
   if (ssl_ == nullptr) return ::recv(fd_.get(), out, size, 0);
   ::ERR_clear_error();  // or an older error would be taken for this call's
-  constexpr std::size_t kAtOnce = std::size_t{8}
-                                  << 10;  // half of a largest record, 300 of the smallest
+  constexpr std::size_t kAtOnce = 8192;  // half of the largest record, 300 of the smallest
   allow_reading(::SSL_get_rbio(ssl_.get()), kAtOnce);
   return outcome(::SSL_read(ssl_.get(), out, as_int(size)));
 }
