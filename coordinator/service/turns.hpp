@@ -29,6 +29,7 @@ class Turns {
     busy_ = true;
     mu_.unlock();
     std::vector<Work*> all;
+    all.reserve(turns.size());
     for (const Turn* each : turns) all.push_back(each->work);
     std::forward<DoAll>(do_all)(std::span<Work* const>(all));
     mu_.lock();
