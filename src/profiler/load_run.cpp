@@ -137,7 +137,9 @@ void LoadRun::ended(std::size_t index, const Answer& answer) {
     trip.end_s = engine_.theirs(Clock::now() - start_);
     trip.prompt_tokens = answer.prompt_tokens;
     trip.output_tokens = answer.output_tokens;
-    result_.estimated += answer.usage ? 0 : 1;
+    std::string difference = unlike(asks_[index], answer);
+    if (!difference.empty() && result_.differences++ == 0)
+      result_.difference = std::move(difference);
   } else {
     // One that broke off has met nothing, though its first token came.
     unanswered_.erase(index);

@@ -1,8 +1,8 @@
 // Prober: probes a live engine (probing.hpp).
 #pragma once
 
-#include <optional>
 #include <stop_token>
+#include <string>
 
 #include "profiler/load_run.hpp"
 #include "profiler/memory_watch.hpp"
@@ -42,8 +42,12 @@ class Prober final : public Probing {
     MemoryPeak memory{};
   };
   [[nodiscard]] Result<Seen> play(const sim::Workload& work, const LoadOptions& options);
-  // A request of a few tokens: seconds to its first one.
-  [[nodiscard]] Result<double> knock();
+  // A request of a few tokens.
+  struct Knock {
+    double ttft_s = 0;
+    std::string refusal{};  // the engine's words with 429 or 503; empty: it answered
+  };
+  [[nodiscard]] Result<Knock> knock();
   [[nodiscard]] Result<void> recover();
   [[nodiscard]] Result<void> items(std::size_t size, std::size_t rounds);
 
