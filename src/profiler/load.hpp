@@ -19,6 +19,9 @@ struct LengthLimits {
 
 // Of a workload; prompts that are too long for the engine are cut, at least to one token each.
 [[nodiscard]] std::vector<Ask> asks_of(const sim::Workload& workload, const LengthLimits& limits);
+// invalid_argument when the answers have more than 100,000,000 tokens together: the time of each
+// is kept.
+[[nodiscard]] Result<void> playable(const std::vector<Ask>& asks);
 // Between the tokens of all answers.
 [[nodiscard]] std::size_t gaps_of(const std::vector<Ask>& asks);
 

@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <limits>
 #include <mutex>
+#include <random>
 
 #include "base/concat.hpp"
 #include "base/try.hpp"
@@ -18,6 +19,12 @@ constexpr std::chrono::milliseconds kMemoryInterval{100};
 constexpr std::chrono::milliseconds kRest{50};
 constexpr std::size_t kRounds = 3;                         // of a batch
 constexpr std::size_t kMostItem = std::size_t{256} << 20;  // bytes of an image, a song
+
+// Of this process, so that no engine has its prompts in a cache from an earlier run.
+std::uint64_t nonce() {
+  std::random_device device;
+  return (std::uint64_t{device()} << 32U) | device();
+}
 
 Error stopped() {
   return {Code::cancelled, "stopped"};
@@ -34,14 +41,18 @@ void rest(const std::stop_token& stop) {
 }  // namespace
 
 Prober::Prober(const EngineLink& engine, const sim::Trace* trace, ProberOptions options)
-    : engine_(engine), trace_(trace), options_(std::move(options)), stop_(engine.door.stop) {}
+    : engine_(engine),
+      trace_(trace),
+      options_(std::move(options)),
+      stop_(engine.door.stop),
+      next_prompt_(nonce()) {}
 
 Result<Prober::Knock> Prober::knock() {
   Caller caller(engine_.place, engine_.door);
   const Clock::time_point sent = Clock::now();
   std::optional<Clock::time_point> first;
   const Answer answer = ask_engine(caller, engine_, {.prompt_tokens = 16, .output_tokens = 2},
-                                   ~++knocks_, [&](Clock::time_point at) {
+                                   next_prompt_++, [&](Clock::time_point at) {
                                      if (!first) first = at;
                                      return !stop_.stop_requested();
                                    });
@@ -84,11 +95,15 @@ Result<void> Prober::recover() {
                       "has gone?")};
 }
 
-Result<Prober::Seen> Prober::play(const sim::Workload& work, const LoadOptions& options) {
+Result<Prober::Seen> Prober::play(const sim::Workload& work, LoadOptions options) {
+  std::vector<Ask> asks = asks_of(work, options_.limits);
+  AQUA_TRY(playable(asks));
+  options.first_prompt = next_prompt_;
+  next_prompt_ += asks.size();
   Seen seen;
   {
     MemoryWatch watch(engine_, options_.memory, kMemoryInterval);
-    LoadRun run(engine_, asks_of(work, options_.limits), options);
+    LoadRun run(engine_, std::move(asks), options);
     seen.load = run.run(stop_);
     seen.memory = watch.peak();
   }
@@ -105,14 +120,16 @@ Result<Prober::Seen> Prober::play(const sim::Workload& work, const LoadOptions& 
                                          " answers of ", work.requests.size(), ")")};
   }
   AQUA_TRY(recover());
-  if (seen.memory.readings == 0) return Error{Code::data_loss, seen.memory.fault};
+  // Of other loads the peak is asked of nobody, but the pool is.
+  const bool counts = !options.judge || (options.whole && seen.load.standing == Standing::met);
+  if (counts || seen.memory.readings == 0) AQUA_TRY(believable(seen.memory));
   return seen;
 }
 
 Result<Probe> Prober::probe(double rate, std::uint64_t seed, bool whole) {
   const sim::Workload work =
       sim::poisson(*trace_, {.requests = options_.requests, .per_second = rate}, seed);
-  auto seen = play(work, {.sla = options_.sla, .whole = whole, .seed = seed});
+  auto seen = play(work, {.sla = options_.sla, .whole = whole});
   if (!seen.ok()) {
     return Error{seen.error().code, concat("at ", rate, " requests/s: ", seen.error().message)};
   }
@@ -125,6 +142,7 @@ Result<Probe> Prober::probe(double rate, std::uint64_t seed, bool whole) {
                .requests = work.requests.size(),
                .answered = load.answered,
                .failures = load.failures,
+               .memory_faults = seen->memory.faults,
                .quantiles = load.quantiles,
                .peak_bytes = seen->memory.used_bytes,
                .client_bytes = kv_bytes(tokens.peak_served, options_.memory.bytes_per_token),
@@ -138,7 +156,7 @@ Result<Burst> Prober::burst(double rate, double factor, std::uint64_t seed) {
   const sim::Workload work = sim::burst(
       *trace_,
       {.per_second = rate, .factor = factor, .seconds = options_.burst_seconds, .after = 1}, seed);
-  AQUA_ASSIGN(const Seen seen, play(work, {.sla = options_.sla, .judge = false, .seed = seed}));
+  AQUA_ASSIGN(const Seen seen, play(work, {.sla = options_.sla, .judge = false}));
   const double wanted =
       std::max(seen.memory.used_bytes,
                kv_bytes(load_tokens(seen.load.trips).peak_wanted, options_.memory.bytes_per_token));
@@ -198,11 +216,12 @@ Result<Batch> Prober::batch(std::size_t size) {
   const double seconds = engine_.theirs(Clock::now() - start);
   const MemoryPeak memory = watch.peak();
   if (stop_.stop_requested()) return stopped();
-  if (memory.readings == 0) return Error{Code::data_loss, memory.fault};
+  AQUA_TRY(believable(memory));
   return Batch{.batch = size,
                .throughput = static_cast<double>(size * kRounds) / seconds,
                .peak_bytes = memory.used_bytes,
-               .pool_bytes = memory.total_bytes};
+               .pool_bytes = memory.total_bytes,
+               .memory_faults = memory.faults};
 }
 
 }  // namespace aqua::profiler

@@ -41,7 +41,7 @@ class Prober final : public Probing {
     LoadResult load{};
     MemoryPeak memory{};
   };
-  [[nodiscard]] Result<Seen> play(const sim::Workload& work, const LoadOptions& options);
+  [[nodiscard]] Result<Seen> play(const sim::Workload& work, LoadOptions options);
   // A request of a few tokens.
   struct Knock {
     double ttft_s = 0;
@@ -57,7 +57,7 @@ class Prober final : public Probing {
   const std::stop_token stop_;
   double calm_ttft_s_ = 0;  // of knock(), when nothing else is asked
   bool usage_ = true;
-  std::uint64_t knocks_ = 0;
+  std::uint64_t next_prompt_;  // no prompt is asked twice
 };
 
 }  // namespace aqua::profiler

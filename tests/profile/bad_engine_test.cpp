@@ -7,9 +7,11 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <thread>
 
 #include "base/concat.hpp"
+#include "base/mutex.hpp"
 #include "profiler/record.hpp"
 #include "sim/text.hpp"
 #include "tools/profile_command.hpp"
@@ -64,13 +66,15 @@ class BadEngine : public testing::Test {
     server_.Get("/v1/models", [](const auto&, auto& reply) {
       reply.set_content(R"({"data":[{"id":"bad"}]})", "application/json");
     });
-    server_.Get("/metrics", [this](const auto&, auto& reply) {
+    server_.Get("/metrics", [this](const auto& request, auto& reply) {
+      if (metrics_fail_ && loaded_ && !calm_.exchange(false)) return answer_500(request, reply);
       reply.set_content(
           concat("vllm:cache_config_info{block_size=\"16\",num_gpu_blocks=\"1000\"} 1\n",
                  "vllm:kv_cache_usage_perc ", usage_.load(), "\n"),
           "text/plain");
     });
     server_.Post("/v1/completions", [this](const auto& request, auto& reply) {
+      (of_load(request) ? loaded_ : calm_) = true;
       if (asked_++ < good_) return answer_well(request, reply);
       misbehave_(request, reply);
     });
@@ -141,6 +145,8 @@ class BadEngine : public testing::Test {
   std::atomic<std::size_t> asked_{0};
   std::size_t good_ = SIZE_MAX;  // requests that are answered well
   std::atomic<double> usage_{0.5};
+  bool metrics_fail_ = false;  // under load, but for the first reading after a knock
+  std::atomic<bool> loaded_{false}, calm_{false};
   std::atomic<bool> released_{false};
   std::stop_source stop_;
   Handler misbehave_ = answer_500;
@@ -148,6 +154,30 @@ class BadEngine : public testing::Test {
   int port_ = 0;
   std::thread thread_;
 };
+
+TEST_F(BadEngine, IsNeverAskedAPromptTwice) {
+  Mutex mu;
+  std::multiset<std::string> prompts;
+  good_ = 0;
+  misbehave_ = [&](const auto& request, auto& reply) {
+    {
+      const MutexLock lock(mu);
+      prompts.insert(nlohmann::json::parse(request.body)["prompt"].dump());
+    }
+    answer_well(request, reply);
+  };
+  ASSERT_TRUE(profile().ok());
+  const std::size_t once = prompts.size();
+  ASSERT_TRUE(profile().ok());
+  EXPECT_GT(prompts.size(), once);
+  const std::set<std::string> different(prompts.begin(), prompts.end());
+  EXPECT_EQ(different.size(), prompts.size());
+}
+
+TEST_F(BadEngine, IsNotGivenMoreThanCanBeKeptInMind) {
+  ask_for("10,10000000");
+  fails(Code::invalid_argument, "20 requests has answers of 200000000 tokens");
+}
 
 TEST_F(BadEngine, ThatIsGoodIsProfiled) {
   const auto said = profile();
@@ -268,6 +298,21 @@ TEST_F(BadEngine, ThatIsNotThereIsSaid) {
 TEST_F(BadEngine, LyingInItsMetricsIsSaid) {
   usage_ = 1.7;
   fails(Code::data_loss, "cannot be true: vllm:kv_cache_usage_perc is 1.7");
+}
+
+TEST_F(BadEngine, TellingItsMemoryOnlyBeforeALoadIsSaid) {
+  ask_for("10,3");
+  metrics_fail_ = true;
+  auto wanted = options();
+  wanted.memory.source = MemorySource::vllm;
+  wanted.requests = 100;
+  wanted.range = {.from = 100, .to = 100, .step = 1};  // a second: ten readings
+  const auto said = tool::run_profile(wanted, {});
+  ASSERT_FALSE(said.ok());
+  EXPECT_EQ(said.error().code, Code::data_loss);
+  EXPECT_NE(said.error().message.find("s: GET /metrics: the engine answers 500"), std::string::npos)
+      << said.error().message;
+  EXPECT_EQ(kept().profile.free_bytes, 0u);
 }
 
 TEST_F(BadEngine, LyingInItsUsageIsSaid) {
