@@ -20,15 +20,31 @@ TEST(OfflineTruth, IsFoundWithinAStepInNineteenOfTwentyRuns) {
   ASSERT_GT(truth, range.from);
   ASSERT_LT(truth, range.to);
   int within = 0;
+  std::size_t early = 0;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     test::Offline engine(ground, trace, kRequests);
     Record record;
     ASSERT_TRUE(
         profile_llm(record, engine, {.range = range, .seed = 100 + seed, .bursts = {}}, {}).ok());
+    early += engine.early;
     EXPECT_LE(record.evidence.probes.size(), 10u) << "2 * ceil(log2(19))";
     within += std::abs(record.profile.max_rps - truth) <= range.step + 1e-9 ? 1 : 0;
   }
   EXPECT_GE(within, 19) << "the truth is " << truth;
+  EXPECT_GT(early, 20u) << "halving ends its loads early, met or missed";
+}
+
+TEST(OfflineTruth, OfAWholeLoadIsWhatTheVerdictSays) {
+  const sim::Ground ground = test::truth_ground();
+  const sim::Trace trace = test::truth_trace();
+  bool met = false, missed = false;
+  for (double rate = 1; rate <= 10; rate += 0.5) {
+    const test::Played played = test::play(ground, trace, rate, 300, 7);
+    const bool is = test::sustained(played);
+    EXPECT_EQ(test::Replay(played, true).met(), is) << rate;
+    (is ? met : missed) = true;
+  }
+  EXPECT_TRUE(met && missed) << "the range has both";
 }
 
 }  // namespace
