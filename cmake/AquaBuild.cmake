@@ -26,7 +26,7 @@ set(AQUA_HOST_CODE "$<COMPILE_LANGUAGE:C,CXX>")  # what nvcc does not compile
 add_library(aqua_flags INTERFACE)
 target_compile_options(aqua_flags INTERFACE "$<${AQUA_HOST_CODE}:-Wall;-Wextra;-Wpedantic;-Wshadow;\
 -Wconversion;-Wsign-conversion>" "$<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor;-Woverloaded-virtual>")
-if(PROJECT_IS_TOP_LEVEL)  # another project's compiler may know warnings that ours do not
+if(AQUA_WERROR)
   target_compile_options(aqua_flags INTERFACE "$<${AQUA_HOST_CODE}:-Werror>"
     $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings>)
 endif()

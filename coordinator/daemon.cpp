@@ -24,7 +24,6 @@ HttpOptions http_options(const Options& options) {
   HttpOptions http;
   http.max_connections = options.max_connections;
   http.max_threads = options.max_watches + kThreadsBesideWatches;
-  http.stop_patience = options.drain_timeout;
   return http;
 }
 
@@ -43,7 +42,8 @@ HttpOptions tls_options(const Options& options, const TlsIdentity& tls) {
 Result<std::unique_ptr<Store>> open_store(const Options& options, const DataDir& data,
                                           const Host& host) {
   if (!options.durable) return std::unique_ptr<Store>(std::make_unique<MemoryStore>(host));
-  AQUA_ASSIGN(std::unique_ptr<Store> store, SqliteStore::open(data.path(), host));
+  AQUA_ASSIGN(std::unique_ptr<Store> store,
+              SqliteStore::open(data.path(), host, options.store_log));
   return store;
 }
 
@@ -67,7 +67,8 @@ Result<void> check_listen(const Options& options) {
 Daemon::Daemon(const Options& options, DataDir data, const Host& host, std::unique_ptr<Store> store,
                ledger::Ledger ledger, std::unique_ptr<TlsIdentity> tls,
                std::function<void(const Error&)> on_fatal)
-    : data_(std::move(data)),
+    : drain_timeout_(options.drain_timeout),
+      data_(std::move(data)),
       metrics_(AQUA_VERSION),
       journal_(metrics_),
       observer_(metrics_),
@@ -149,8 +150,12 @@ Daemon::~Daemon() {
   if (address_.is_unix()) ::unlink(address_.path.c_str());
   if (lifeline_) ::unlink(api_.lifeline.c_str());
   service_.stop();
-  if (https_) https_->stop();
-  http_.stop();
+  // Neither hears anybody while the other waits, and both together wait no longer than one.
+  if (https_) https_->close();
+  http_.close();
+  const auto until = std::chrono::steady_clock::now() + drain_timeout_;
+  if (https_) https_->stop(until);
+  http_.stop(until);
   lifeline_.reset();
 }
 

@@ -4,6 +4,7 @@
 // Threads: start(), reload() and the destructor from one thread.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -54,6 +55,7 @@ class Daemon {
          ledger::Ledger ledger, std::unique_ptr<TlsIdentity> tls,
          std::function<void(const Error&)> on_fatal);
 
+  const std::chrono::milliseconds drain_timeout_;
   DataDir data_;
   wire::Address address_;
   std::optional<wire::Address> tls_address_;

@@ -18,6 +18,7 @@
 #include "coordinator/http/gate.hpp"
 #include "coordinator/http/tls_identity.hpp"
 #include "coordinator/service/ledger_service.hpp"
+#include "coordinator/store/checkpointer.hpp"
 #include "ledger/ledger.hpp"
 #include "wire/address.hpp"
 
@@ -28,6 +29,7 @@ struct Options {
   wire::Address listen;  // default: unix:<data>/coordinator.sock
   std::string lifeline;  // path of a socket; default: <data>/lifeline.sock
   bool durable = true;   // SQLite in the data directory; else memory
+  LogLimits store_log;   // its; for tests, no option sets it
   Survives leases_survive = Survives::process;
   ledger::Limits limits;
   std::size_t max_watches = 512;            // long polls at one time

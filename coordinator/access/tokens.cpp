@@ -84,15 +84,38 @@ Result<void> write_all(int fd, std::string_view text, const std::string& path) {
   return {};
 }
 
+std::string folder_of(const std::string& path) {
+  return std::filesystem::absolute(path).parent_path();
+}
+
+// What root makes goes to the folder's owner: the daemon has no rights over root's files.
+Result<void> hand_over(int fd, const std::string& path) {
+  if (::geteuid() != 0) return {};
+  struct stat folder {};
+  struct stat file {};
+  if (::stat(folder_of(path).c_str(), &folder) != 0 || ::fstat(fd, &file) != 0)
+    return errno_error(concat("stat ", path));
+  if (file.st_uid == folder.st_uid) return {};
+  if (file.st_nlink != 1) {  // the folder's owner must not be given a file of elsewhere
+    return Error{Code::permission_denied,
+                 concat(path, " has another name too; remove it and repeat the command")};
+  }
+  if (::fchown(fd, folder.st_uid, folder.st_gid) != 0) return errno_error(concat("chown ", path));
+  return {};
+}
+
+// Under the lock, so a file of that name is what a command left that was killed.
 Result<void> replace(const std::string& path, const std::vector<Token>& tokens) {
   const std::string temporary = concat(path, ".new");
-  const UniqueFd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
-                           S_IRUSR | S_IWUSR));
+  (void)::unlink(temporary.c_str());  // never written through: it could be a link
+  const UniqueFd fd(
+      ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR));
   if (!fd.valid()) return errno_error(concat("open ", temporary));
+  AQUA_TRY(hand_over(fd.get(), temporary));
   AQUA_TRY(write_all(fd.get(), text_of(tokens), temporary));
   if (::rename(temporary.c_str(), path.c_str()) != 0)
     return errno_error(concat("rename ", temporary));
-  const std::string folder = std::filesystem::absolute(path).parent_path();
+  const std::string folder = folder_of(path);
   const UniqueFd dir(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!dir.valid() || ::fsync(dir.get()) != 0) return errno_error(concat("fsync ", folder));
   return {};
@@ -102,6 +125,7 @@ Result<UniqueFd> lock(const std::string& path) {
   const std::string name = concat(path, ".lock");
   UniqueFd fd(::open(name.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR));
   if (!fd.valid()) return errno_error(concat("open ", name));
+  AQUA_TRY(hand_over(fd.get(), name));
   while (::flock(fd.get(), LOCK_EX) != 0) {
     if (errno != EINTR) return errno_error(concat("lock ", name));
   }

@@ -32,7 +32,8 @@ struct Token {
 [[nodiscard]] Result<std::vector<Token>> load_tokens(const std::string& path);
 
 // The new token's text, which is told here and never again. The file is replaced as a whole
-// and synced before this returns; commands that run at one time wait for each other.
+// and synced before this returns; commands that run at one time wait for each other. Made by
+// root, the file belongs to its folder's owner, so that the daemon can read it.
 [[nodiscard]] Result<std::string> issue_token(const std::string& path, Role role,
                                               const std::string& name);
 // not_found when no token has this id.

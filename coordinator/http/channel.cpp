@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <climits>
 
+#include "coordinator/http/socket_bio.hpp"
+
 namespace aqua::coordinator {
 namespace {
 
@@ -26,7 +28,9 @@ bool Channel::is_open() const {
 ssize_t Channel::receive(char* out, std::size_t size) {
   wants_ = POLLIN;
   if (ssl_ == nullptr) return ::recv(fd_.get(), out, size, 0);
-  ::ERR_clear_error();  // or an older error would be taken for this call's
+  ::ERR_clear_error();                   // or an older error would be taken for this call's
+  constexpr std::size_t kAtOnce = 8192;  // half of the largest record, 300 of the smallest
+  allow_reading(::SSL_get_rbio(ssl_.get()), kAtOnce);
   return outcome(::SSL_read(ssl_.get(), out, as_int(size)));
 }
 

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <bit>
 #include <thread>
 #include <utility>
 
@@ -72,7 +73,7 @@ HttpServer::HttpServer(const HttpOptions& options, Gate& gate, HttpObserver& obs
 }
 
 HttpServer::~HttpServer() {
-  HttpServer::stop();
+  HttpServer::stop(std::chrono::steady_clock::now());
 }
 
 Result<void> HttpServer::start(UniqueFd listener) {
@@ -88,22 +89,26 @@ Result<void> HttpServer::start(UniqueFd listener) {
       Lobby::start(std::move(listener), limits, options_.tls, [this](Lobby::Arrival arrival) {
         // std::function wants to be copied, an arrival must not be.
         auto shared = std::make_shared<Lobby::Arrival>(std::move(arrival));
-        if (!pool_->run([this, shared] { serve(std::move(*shared)); }))
-          spdlog::warn("http: too many requests wait; a connection is closed");
+        if (pool_->run([this, shared] { serve(std::move(*shared)); })) return;
+        // Once for each doubling: a flood must not fill the log as well. On the lobby's thread.
+        if (std::has_single_bit(++shed_))
+          spdlog::warn("http: too many requests wait; a connection is closed ({} so far)", shed_);
       }));
   return {};
 }
 
-void HttpServer::stop() {
-  if (lobby_ == nullptr) return;
+void HttpServer::close() {
   lobby_.reset();
+}
+
+void HttpServer::stop(std::chrono::steady_clock::time_point until) {
+  close();
   {
     MutexLock lock(mu_);
     stopping_ = true;
     // Requests end here; replies under way may finish, for a moment.
     for (const int fd : serving_) ::shutdown(fd, SHUT_RD);
-    const auto patience = std::chrono::steady_clock::now() + options_.stop_patience;
-    while (!serving_.empty() && served_.wait_until(mu_, patience)) continue;
+    while (!serving_.empty() && served_.wait_until(mu_, until)) continue;
     for (const int fd : serving_) ::shutdown(fd, SHUT_RDWR);
   }
   pool_.reset();

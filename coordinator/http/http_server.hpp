@@ -12,6 +12,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <set>
 #include <string>
@@ -38,19 +39,21 @@ struct HttpOptions {
   std::size_t max_connections = 10'000;            // that have not said all of their head
   std::chrono::milliseconds read_timeout{5000};    // from accept to the request's last byte
   std::chrono::milliseconds write_timeout{10000};  // from the reply's first byte to its last
-  std::chrono::milliseconds stop_patience{1000};   // for replies under way, when it stops
 };
 
 class HttpServer final : private httplib::Server {
  public:
   // Borrows the gate, the observer, and what the options point to.
   HttpServer(const HttpOptions& options, Gate& gate, HttpObserver& observer, const Epoch& epoch);
-  ~HttpServer() override;  // stop()
+  ~HttpServer() override;  // close(), and stop() at once
 
   // Serves connections of `listener`, a listening non-blocking socket, until stop().
   [[nodiscard]] Result<void> start(UniqueFd listener);
-  // Accepts no more, cuts every connection, and waits for handlers: end what they wait for first.
-  void stop();
+  // Accepts no more; what has come goes on.
+  void close();
+  // close(), lets replies under way finish until then, cuts every connection, and waits for
+  // handlers: end what they wait for first.
+  void stop(std::chrono::steady_clock::time_point until);
 
   // Answers one request: `text` is its head and perhaps some of its body, the rest is read from
   // `stream`. False: refused before its end was read, so that more may be on its way. For
@@ -78,6 +81,7 @@ class HttpServer final : private httplib::Server {
   std::set<int> serving_ AQUA_GUARDED_BY(mu_);
   CondVar served_;
   bool stopping_ AQUA_GUARDED_BY(mu_) = false;
+  std::uint64_t shed_ = 0;  // the lobby's thread
   std::unique_ptr<ThreadPool> pool_;
   std::unique_ptr<Lobby> lobby_;
 };

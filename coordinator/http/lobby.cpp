@@ -106,8 +106,9 @@ void Lobby::accept_all() {
   for (int i = 0; i < kAcceptsAtOnce; ++i) {
     UniqueFd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!fd.valid()) {
-      if (errno == EINTR || errno == ECONNABORTED) continue;
       if (errno == EAGAIN) return;
+      // Others are the new connection's own, which ended in the queue (accept(2)).
+      if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM) continue;
       if (line_.empty()) {
         // Descriptors are short and none of them is ours to give up: do not spin on it.
         spdlog::error("http: {}", errno_error("accept").message);

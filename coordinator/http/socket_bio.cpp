@@ -11,8 +11,9 @@ namespace {
 
 struct Wire {
   int fd;
-  std::string first;     // read before
-  std::size_t told = 0;  // bytes of it
+  std::string first;          // read before
+  std::size_t told = 0;       // bytes of it
+  std::size_t allowance = 0;  // to read
 };
 
 Wire& wire_of(BIO* bio) {
@@ -26,14 +27,20 @@ bool again() {
 int read(BIO* bio, char* out, int size) {
   BIO_clear_retry_flags(bio);
   Wire& wire = wire_of(bio);
-  const auto room = static_cast<std::size_t>(size);
+  const std::size_t room = std::min(static_cast<std::size_t>(size), wire.allowance);
+  if (room == 0) {
+    BIO_set_retry_read(bio);
+    return -1;
+  }
   if (const std::size_t n = std::min(room, wire.first.size() - wire.told); n > 0) {
     wire.first.copy(out, n, wire.told);
     wire.told += n;
+    wire.allowance -= n;
     return static_cast<int>(n);
   }
   const ssize_t n = ::recv(wire.fd, out, room, 0);
   if (n < 0 && again()) BIO_set_retry_read(bio);
+  if (n > 0) wire.allowance -= static_cast<std::size_t>(n);
   return static_cast<int>(n);
 }
 
@@ -74,6 +81,10 @@ UniqueBio socket_bio(int fd, std::string first) {
   ::BIO_set_data(bio.get(), new Wire{fd, std::move(first)});
   ::BIO_set_init(bio.get(), 1);
   return bio;
+}
+
+void allow_reading(BIO* bio, std::size_t bytes) {
+  wire_of(bio).allowance = bytes;
 }
 
 }  // namespace aqua::coordinator

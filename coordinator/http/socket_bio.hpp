@@ -4,6 +4,7 @@
 // Threads: one at a time.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "coordinator/http/tls_types.hpp"
@@ -12,5 +13,10 @@ namespace aqua::coordinator {
 
 // Borrows `fd`, a connected non-blocking socket. nullptr: no memory.
 [[nodiscard]] UniqueBio socket_bio(int fd, std::string first);
+
+// How many bytes may be read until the next call; then it is as if no more had come. OpenSSL goes
+// on within one call for as long as records come that hold nothing for us (key updates, refused
+// renegotiations), and a peer can send these for ever. At first: none.
+void allow_reading(BIO* bio, std::size_t bytes);
 
 }  // namespace aqua::coordinator

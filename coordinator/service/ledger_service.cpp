@@ -1,5 +1,6 @@
 #include "coordinator/service/ledger_service.hpp"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -91,6 +92,46 @@ Result<Revision> LedgerService::write_down() {
   auto written = recorder_.record(ledger_);
   if (!written.ok() && Recorder::fatal(written.error())) on_fatal_(written.error());
   return written;
+}
+
+void LedgerService::carry_out(Errand& errand) {
+  ledger::Changes changes;
+  turns_.take(errand, [&](std::span<Errand* const> all) { carry_out_all(all, changes); });
+  Journal::log(changes);
+}
+
+// Facts first: a promise that cannot be written is then taken back with nothing done since.
+void LedgerService::carry_out_all(std::span<Errand* const> errands, ledger::Changes& changes) {
+  MutexLock lock(mu_);
+  const ledger::Time time = now();
+  ledger_.advance(time);
+  for (Errand* fact : errands) {
+    if (!fact->promise) fact->run(ledger_, time);
+  }
+  if (std::ranges::any_of(errands, &Errand::promise)) promise_all(errands, time);
+  const auto written = write_down();
+  std::for_each(errands.rbegin(), errands.rend(), [&](Errand* each) {
+    if (!each->promise) return;
+    if (written.ok()) {
+      each->revision = *written;
+    } else {
+      each->take_back(ledger_, time, unwritten(written.error()));
+    }
+  });
+  if (!written.ok()) (void)write_down();
+  after_change(changes);
+}
+
+void LedgerService::promise_all(std::span<Errand* const> errands, ledger::Time now) {
+  const auto may = may_promise();
+  for (Errand* each : errands) {
+    if (!each->promise) continue;
+    if (may.ok()) {
+      each->run(ledger_, now);
+    } else {
+      each->refuse(may.error());
+    }
+  }
 }
 
 ledger::Time LedgerService::now() {

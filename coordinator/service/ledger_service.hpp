@@ -3,7 +3,10 @@
 // it, wakes the watches that have something to read, and tells the journal.
 //
 // Threads: every method may be called concurrently; one thread of its own keeps time.
-// Locks:   one, never held across a socket or a disk's write-through.
+// Locks:   one, never held across a socket, and across a disk's write-through only where the
+// store's
+//          log is begun anew (docs/store.md). Callers that wait for it are
+//          served together, with one commit (Turns).
 // A store that cannot be written (a full disk): facts go on, kept in memory until they can be
 // written; promises (leases, pairs) are refused with unavailable.
 #pragma once
@@ -13,6 +16,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <thread>
 #include <utility>
 
@@ -21,7 +25,9 @@
 #include "base/mutex.hpp"
 #include "coordinator/common/thread_pool.hpp"
 #include "coordinator/observe/journal.hpp"
+#include "coordinator/service/errand.hpp"
 #include "coordinator/service/recorder.hpp"
+#include "coordinator/service/turns.hpp"
 #include "coordinator/service/watch_hub.hpp"
 #include "ledger/ledger.hpp"
 #include "wire/events.hpp"
@@ -61,28 +67,25 @@ class LedgerService {
   // work(ledger, now) alone with the ledger, which is as of `now`. For reading, and for facts.
   template <typename Work>
   auto with(Work&& work) {
-    ledger::Changes changes;
-    auto result = alone(std::forward<Work>(work), changes);
-    Journal::log(changes);
-    return result;
+    Fact fact(work);
+    carry_out(fact);
+    return *std::move(fact.value);
   }
 
   // The same for a promise, work() returning a Result: it is written before this returns, or
   // undo(ledger, now, value) has taken it back and this is unavailable.
   template <typename Work, typename Undo>
-  auto promise(Survives survives, Work&& work, Undo&& undo)
-      -> decltype(work(std::declval<ledger::Ledger&>(), ledger::Time{})) {
-    ledger::Changes changes;
-    auto [result, revision] = promise_locked(work, undo, changes);
-    Journal::log(changes);
-    if (result.ok() && survives == Survives::host) {
+  auto promise(Survives survives, Work&& work, Undo&& undo) {
+    Promise given(work, undo);
+    carry_out(given);
+    if (given.value->ok() && survives == Survives::host) {
       const ThreadPool::Blocking blocking;
-      if (auto synced = recorder_.sync(revision); !synced.ok()) {
+      if (auto synced = recorder_.sync(given.revision); !synced.ok()) {
         on_fatal_(synced.error());
-        return unwritten(synced.error());
+        given.refuse(unwritten(synced.error()));
       }
     }
-    return std::move(result);
+    return *std::move(given.value);
   }
 
   // The client's events after `after`, waiting for one at most `timeout`; empty when none
@@ -99,38 +102,10 @@ class LedgerService {
   void end_watch(const ClientId& client);
 
  private:
-  template <typename Work>
-  auto alone(Work&& work, ledger::Changes& changes) {
-    MutexLock lock(mu_);
-    const ledger::Time time = now();
-    ledger_.advance(time);
-    auto result = std::forward<Work>(work)(ledger_, time);
-    (void)write_down();
-    after_change(changes);
-    return result;
-  }
-  template <typename Work, typename Undo>
-  auto promise_locked(Work& work, Undo& undo, ledger::Changes& changes)
-      -> std::pair<decltype(work(std::declval<ledger::Ledger&>(), ledger::Time{})), Revision> {
-    MutexLock lock(mu_);
-    const ledger::Time time = now();
-    ledger_.advance(time);
-    if (auto refused = may_promise(); !refused.ok()) return {std::move(refused).error(), 0};
-    auto result = work(ledger_, time);
-    auto written = write_down();
-    if (result.ok() && !written.ok()) {
-      if constexpr (requires { undo(ledger_, time, *result); }) {
-        undo(ledger_, time, *result);
-      } else {
-        undo(ledger_, time);
-      }
-      (void)write_down();
-      after_change(changes);
-      return {unwritten(written.error()), 0};
-    }
-    after_change(changes);
-    return {std::move(result), written.ok() ? *written : 0};
-  }
+  // Alone with the ledger, together with those of other callers; then logs what changed.
+  void carry_out(Errand& errand);
+  void carry_out_all(std::span<Errand* const> errands, ledger::Changes& changes);
+  void promise_all(std::span<Errand* const> errands, ledger::Time now) AQUA_REQUIRES(mu_);
   [[nodiscard]] static Error unwritten(const Error& why);
   [[nodiscard]] Result<void> may_promise() AQUA_REQUIRES(mu_);
   Result<Revision> write_down() AQUA_REQUIRES(mu_);
@@ -149,6 +124,7 @@ class LedgerService {
   Journal* const journal_;
   const std::function<void(const Error&)> on_fatal_;
 
+  Turns<Errand> turns_;
   mutable Mutex mu_;
   Recorder recorder_;  // record() and fault() under mu_
   ledger::Ledger ledger_ AQUA_GUARDED_BY(mu_);

@@ -12,7 +12,7 @@ namespace {
 // Of SQLite's ways to lock a file: no other process may have it open, so that our connections need
 // no system calls to agree with each other. That is a sixth of what a commit costs.
 constexpr const char* kOneProcess = "unix-excl";
-constexpr int kBusyMs = 5000;  // for the checkpointer, or whoever reads the file, to let go
+constexpr int kBusyMs = 5000;  // for whoever has the file to let go
 
 Code code_of(int sqlite) {
   switch (sqlite & 0xff) {
@@ -102,9 +102,10 @@ Result<std::string> SqliteConnection::ask(const char* sql) const {
   return row ? statement.text(0) : std::string();
 }
 
-std::uint32_t SqliteConnection::data_version() const {
+Result<std::uint32_t> SqliteConnection::data_version() const {
   std::uint32_t version = 0;
-  sqlite3_file_control(raw_.get(), "main", SQLITE_FCNTL_DATA_VERSION, &version);
+  const int code = sqlite3_file_control(raw_.get(), "main", SQLITE_FCNTL_DATA_VERSION, &version);
+  if (code != SQLITE_OK) return error("look at", code);
   return version;
 }
 

@@ -81,9 +81,8 @@ class SqliteConnection {
   [[nodiscard]] Result<std::string> ask(const char* sql) const;
   // Rows that the last statement changed.
   [[nodiscard]] int changed() const { return sqlite3_changes(raw_.get()); }
-  // In a transaction: another than before when another connection has committed, or has begun the
-  // log anew; never because of this one.
-  [[nodiscard]] std::uint32_t data_version() const;
+  // In a transaction another than after this connection's last commit: another one has committed.
+  [[nodiscard]] Result<std::uint32_t> data_version() const;
   // Ends a transaction that failed, if it has not ended by itself.
   void roll_back() const;
 

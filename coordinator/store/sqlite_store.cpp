@@ -23,7 +23,8 @@ Result<void> check_pages(const SqliteConnection& connection) {
 
 }  // namespace
 
-Result<std::unique_ptr<SqliteStore>> SqliteStore::open(const std::string& directory, Host host) {
+Result<std::unique_ptr<SqliteStore>> SqliteStore::open(const std::string& directory, Host host,
+                                                       const LogLimits& limits) {
   const std::string path = directory + "/ledger.db";
   AQUA_ASSIGN(auto connection, SqliteConnection::open(path));
   // Of a new file; one that is there keeps its own. A commit writes whole pages, of rows that are
@@ -32,8 +33,7 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::open(const std::string& direct
   AQUA_ASSIGN(const std::string mode, connection->ask("PRAGMA journal_mode = WAL"));
   if (mode != "wal") {
     return Error{Code::unavailable,
-                 concat("store: ", path, " cannot have a write-ahead log (", mode,
-                        "): its file system must know shared memory maps")};
+                 concat("store: ", path, " cannot have a write-ahead log (", mode, ")")};
   }
   AQUA_TRY(
       connection->exec("PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0;"
@@ -49,7 +49,7 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::open(const std::string& direct
   (void)std::from_chars(page.data(), page.data() + page.size(), store->page_bytes_);
   AQUA_TRY(store->prepare());
   AQUA_TRY(store->open_log(directory));
-  AQUA_ASSIGN(store->checkpointer_, Checkpointer::open(path));
+  AQUA_ASSIGN(store->checkpointer_, Checkpointer::open(path, limits));
   sqlite3_wal_hook(store->connection_->raw(), log_grown, store.get());
   return store;
 }
@@ -104,6 +104,7 @@ Result<void> SqliteStore::prepare() {
 
 template <typename Work>
 Result<void> SqliteStore::transact(Work&& work) {
+  const Checkpointer::Commit turn(*checkpointer_);
   AQUA_TRY(statements_.begin.run());
   Result<void> done = std::forward<Work>(work)();
   if (done.ok()) done = statements_.commit.run();
@@ -112,12 +113,12 @@ Result<void> SqliteStore::transact(Work&& work) {
 }
 
 // Whoever loads raises the revision in the file: it is compared where SQLite has seen anything but
-// our own commits (a log begun anew counts), and not at each of these, of which it would be half.
-Result<SqliteStore::Seen> SqliteStore::be_alone(bool write) {
-  const std::uint32_t version = connection_->data_version();
-  if (version == seen_.version && !write) return seen_;
+// our own commits, and not at each of these, of which it would be half.
+Result<Revision> SqliteStore::be_alone(bool write) {
+  AQUA_ASSIGN(const std::uint32_t version, connection_->data_version());
+  if (version == seen_.version && !write) return seen_.revision;
   AQUA_TRY(statements_.put_revision.bind(last_ + 1, seen_.revision).run());
-  if (connection_->changed() == 1) return Seen{last_ + 1, version};
+  if (connection_->changed() == 1) return last_ + 1;
   return Error{Code::aborted, concat("store: ", connection_->path(), " is beyond our revision ",
                                      seen_.revision, ": another coordinator writes here")};
 }
@@ -126,6 +127,7 @@ Result<Stored> SqliteStore::load() {
   Stored stored;
   auto loaded = transact([&] { return load_into(stored); });
   if (!loaded.ok()) return std::move(loaded).error();
+  AQUA_ASSIGN(seen_.version, connection_->data_version());
   stored.revision = ++last_;
   log_->wrote(last_);
   return stored;
@@ -142,20 +144,20 @@ Result<void> SqliteStore::load_into(Stored& stored) {
   AQUA_ASSIGN(SqliteStatement names,
               connection_->prepare("UPDATE meta SET value = ? WHERE key = 'namespaces'"));
   AQUA_TRY(names.bind(host_.namespaces).run());
-  AQUA_ASSIGN(seen_, be_alone(true));  // whoever loaded before must not write any more
+  AQUA_ASSIGN(seen_.revision, be_alone(true));  // whoever loaded before must not write any more
   return {};
 }
 
 Result<Revision> SqliteStore::commit(const WriteSet& rows) {
-  checkpointer_->make_way();
-  Seen seen;
+  Revision in_file = 0;
   auto done = transact([&]() -> Result<void> {
-    AQUA_ASSIGN(seen, be_alone(rows.empty()));
+    AQUA_ASSIGN(in_file, be_alone(rows.empty()));
     AQUA_TRY(drop(rows));
     return put(rows.put);
   });
   if (!done.ok()) return std::move(done).error();
-  seen_ = seen;
+  AQUA_ASSIGN(const std::uint32_t version, connection_->data_version());
+  seen_ = {in_file, version};
   log_->wrote(++last_);
   return last_;
 }

@@ -22,7 +22,8 @@ class SqliteStore final : public Store {
  public:
   // Makes or migrates `directory`/ledger.db and checks every page of it. Errors as Store::load.
   [[nodiscard]] static Result<std::unique_ptr<SqliteStore>> open(const std::string& directory,
-                                                                 Host host);
+                                                                 Host host,
+                                                                 const LogLimits& limits = {});
   ~SqliteStore() override;
 
   [[nodiscard]] Result<Stored> load() override;
@@ -47,13 +48,14 @@ class SqliteStore final : public Store {
   // One transaction around work(); rolled back where it fails.
   template <typename Work>
   [[nodiscard]] Result<void> transact(Work&& work);
-  // What the file said when we looked last.
+  // What we left in the file.
   struct Seen {
     Revision revision = 0;
-    std::uint32_t version = 0;  // SQLite's, which our own commits leave alone
+    std::uint32_t version = 0;  // SQLite's, after our own commit
   };
-  // aborted unless nobody has loaded since we did. With `write` it writes in any case.
-  [[nodiscard]] Result<Seen> be_alone(bool write);
+  // In a transaction: the revision in the file. aborted unless nobody has loaded since we did. With
+  // `write` it is raised in any case.
+  [[nodiscard]] Result<Revision> be_alone(bool write);
 
   const Host host_;
   std::unique_ptr<SqliteConnection> connection_;

@@ -3,6 +3,7 @@
 // Threads: one at a time.
 #pragma once
 
+#include <cstdio>
 #include <optional>
 #include <utility>
 
@@ -19,9 +20,11 @@ class OwnStream {
     AQUA_ASSIGN(const Stream stream, device.create_stream());
     return OwnStream(device, stream);
   }
-  // Waits for the stream's work.
+  // Waits for the stream's work; says on stderr what went wrong.
   ~OwnStream() {
-    if (stream_) (void)device_->destroy_stream(*stream_);
+    if (!stream_) return;
+    if (const auto gone = end(); !gone.ok())
+      std::fprintf(stderr, "aqua: stream: %s\n", gone.error().message.c_str());
   }
   OwnStream(OwnStream&& other) noexcept
       : device_(other.device_), stream_(std::exchange(other.stream_, std::nullopt)) {}

@@ -91,17 +91,11 @@ Status Client::status() const {
   return status;
 }
 
-Result<void> Client::offer(std::span<const ledger::OfferedSlab> slabs) {
+Result<void> Client::offer(std::span<const ledger::OfferedSlab> slabs,
+                           std::optional<std::uint64_t> session) {
   return in_batches(slabs, [&](std::vector<ledger::OfferedSlab> batch) -> Result<void> {
-    AQUA_TRY((impl_->link->post<wire::Ack>("/v1/offers", wire::OfferRequest{std::move(batch)})));
-    return {};
-  });
-}
-
-Result<void> Client::offer(std::span<const ledger::OfferedSlab> slabs, std::uint64_t session) {
-  return in_batches(slabs, [&](std::vector<ledger::OfferedSlab> batch) -> Result<void> {
-    AQUA_TRY((impl_->link->post_in<wire::Ack>(session, "/v1/offers",
-                                              wire::OfferRequest{std::move(batch)})));
+    AQUA_TRY((
+        impl_->link->post<wire::Ack>("/v1/offers", wire::OfferRequest{std::move(batch)}, session)));
     return {};
   });
 }

@@ -14,6 +14,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -101,9 +102,8 @@ class Client {
 
   // All or nothing in each batch; repeating an offer that agrees does no harm. With `session`:
   // in the session of this number, unavailable in any other.
-  [[nodiscard]] Result<void> offer(std::span<const ledger::OfferedSlab> slabs);
   [[nodiscard]] Result<void> offer(std::span<const ledger::OfferedSlab> slabs,
-                                   std::uint64_t session);
+                                   std::optional<std::uint64_t> session = {});
   [[nodiscard]] Result<void> withdraw(std::span<const std::uint32_t> indexes);
   // One result for each scrub, in order.
   [[nodiscard]] Result<std::vector<Result<ledger::SlabState>>> scrubbed(

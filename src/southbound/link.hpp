@@ -20,6 +20,7 @@
 #include "base/fork_guard.hpp"
 #include "base/ids.hpp"
 #include "base/mutex.hpp"
+#include "base/try.hpp"
 #include "southbound/client.hpp"
 #include "southbound/exchange.hpp"
 #include "southbound/interrupt.hpp"
@@ -43,31 +44,21 @@ class Link {
   // --- calls ----------------------------------------------------------------------------
   // In the session of the moment: unavailable where there is none.
   template <typename Reply>
-  [[nodiscard]] Result<Reply> call(const char* method, std::string target, std::string body = {}) {
-    auto text = call_text(method, std::move(target), std::move(body));
-    if (!text.ok()) return std::move(text).error();
-    return decoded<Reply>(*text);
+  [[nodiscard]] Result<Reply> call(const char* method, std::string target) {
+    return send<Reply>(method, std::move(target), {}, {}, {});
   }
+  // With `number`: in the session of this number, unavailable in any other.
   template <typename Reply, typename Request>
-  [[nodiscard]] Result<Reply> post(const char* target, const Request& request) {
-    return call<Reply>("POST", target, wire::encode(request));
-  }
-  // As post(), in session `number` only: unavailable in any other.
-  template <typename Reply, typename Request>
-  [[nodiscard]] Result<Reply> post_in(std::uint64_t number, const char* target,
-                                      const Request& request) {
-    auto text = call_text("POST", target, wire::encode(request), {}, number);
-    if (!text.ok()) return std::move(text).error();
-    return decoded<Reply>(*text);
+  [[nodiscard]] Result<Reply> post(const char* target, const Request& request,
+                                   std::optional<std::uint64_t> number = {}) {
+    return send<Reply>("POST", target, wire::encode(request), {}, number);
   }
   // As post(), with an idempotency key: where the reply is lost the request is sent once more,
   // and the coordinator, which does it once, answers as it did.
   template <typename Reply, typename Request>
   [[nodiscard]] Result<Reply> post_once(const char* target, const Request& request) {
-    auto text =
-        call_text("POST", target, wire::encode(request), to_string(random_id<struct Key>()));
-    if (!text.ok()) return std::move(text).error();
-    return decoded<Reply>(*text);
+    return send<Reply>("POST", target, wire::encode(request), to_string(random_id<struct Key>()),
+                       {});
   }
   // The body of a reply, or the error it tells. `in_session` is 0 outside any.
   [[nodiscard]] Result<std::string> read(Outcome outcome, std::uint64_t in_session);
@@ -112,8 +103,15 @@ class Link {
  private:
   Link(Options opts, wire::Address to, Interrupt calls, Interrupt watch, Interrupt keeper);
   [[nodiscard]] Result<std::string> call_text(const char* method, std::string target,
-                                              std::string body, std::string key = {},
-                                              std::optional<std::uint64_t> number = {});
+                                              std::string body, std::string key,
+                                              std::optional<std::uint64_t> number);
+  template <typename Reply>
+  [[nodiscard]] Result<Reply> send(const char* method, std::string target, std::string body,
+                                   std::string key, std::optional<std::uint64_t> number) {
+    AQUA_ASSIGN(const std::string text,
+                call_text(method, std::move(target), std::move(body), std::move(key), number));
+    return decoded<Reply>(text);
+  }
 
   const std::uint64_t generation_ = fork_generation();
   mutable Mutex mu_;

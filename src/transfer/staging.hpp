@@ -35,9 +35,9 @@ struct StagingPair {
   std::unique_ptr<device::AddressRange> range;
   std::array<std::byte*, 2> buffers{};
   std::size_t buffer_bytes = 0;
-  device::OwnStream stream;  // goes first, when its work is over
   // The buffers may be written after this point (the poisoning of the last release).
   std::unique_ptr<device::Event> ready;
+  device::OwnStream stream;  // goes first, when its work is over
 };
 
 class StagingPool;

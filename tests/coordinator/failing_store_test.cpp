@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <thread>
 
 #include "coordinator/service/ledger_service.hpp"
 #include "coordinator/store/memory_store.hpp"
@@ -115,6 +117,35 @@ TEST_F(FailingStoreTest, ALeaseThatCannotBeWrittenIsNotGranted) {
   EXPECT_THAT(refused.error().message, HasSubstr("disk full"));
   EXPECT_EQ(state(1), ledger::SlabState::quarantined) << "its secret was drawn: scrubbed first";
   EXPECT_TRUE(service->store_fault().has_value());
+}
+
+// Callers that wait are served together: what cannot be written is taken back of each, the last
+// first.
+TEST_F(FailingStoreTest, LeasesThatCannotBeWrittenAreTakenBackTogether) {
+  for (std::uint32_t index = 2; index <= 8; ++index) offer(index);
+  std::atomic<bool> go{false};
+  std::atomic<int> refused{0};
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 4; ++i) {
+    callers.emplace_back([&] {
+      while (!go) std::this_thread::yield();
+      const auto leased = lease();
+      if (!leased.ok() && leased.error().code == Code::unavailable) ++refused;
+    });
+  }
+  fail.commits = true;
+  go = true;
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(refused, 4);
+  fail.commits = false;
+  offer(9);
+  const auto [now, written] = both();
+  EXPECT_EQ(now, written);
+  const bool held = service->with([](Ledger& ledger, Time) {
+    return std::ranges::any_of(ledger.slabs(),
+                               [](const auto& row) { return row.second.holder.has_value(); });
+  });
+  EXPECT_FALSE(held);
 }
 
 TEST_F(FailingStoreTest, WhileItFailsNothingIsPromisedAndNothingMoves) {

@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -111,6 +113,54 @@ TEST(Tokens, AreHashedOnDiskAndPrivate) {
   ASSERT_EQ(::chmod(path.c_str(), 0644), 0);
   EXPECT_EQ(load_tokens(path).error().code, Code::permission_denied);
   EXPECT_FALSE(book.find(text));
+}
+
+TEST(Tokens, MadeByRootTheyAreTheFoldersOwners) {
+  if (::geteuid() != 0) GTEST_SKIP() << "not root, who alone makes files for others";
+  constexpr uid_t kDaemon = 12'345;
+  TempDir dir;
+  ASSERT_EQ(::chown(dir.path().c_str(), kDaemon, kDaemon), 0);
+  const std::string path = dir / "tokens";
+  const auto all_are_the_daemons = [&] {
+    std::size_t files = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(dir.path())) {
+      struct stat info {};
+      ASSERT_EQ(::stat(entry.path().c_str(), &info), 0);
+      EXPECT_EQ(info.st_uid, kDaemon) << entry.path();
+      EXPECT_EQ(info.st_gid, kDaemon) << entry.path();
+      EXPECT_EQ(info.st_mode & 0777U, 0600U) << entry.path();
+      ++files;
+    }
+    EXPECT_EQ(files, 2U);  // the tokens and their lock
+  };
+  ASSERT_TRUE(issue_token(path, Role::engine, "").ok());
+  all_are_the_daemons();
+  ASSERT_TRUE(revoke_token(path, load_tokens(path).value().at(0).id()).ok());
+  all_are_the_daemons();
+}
+
+TEST(Tokens, RootGivesNobodyAFileOfElsewhere) {
+  if (::geteuid() != 0) GTEST_SKIP() << "not root, who alone makes files for others";
+  TempDir dir;
+  const std::string folder = dir / "data";
+  const std::string secret = dir / "secret";
+  std::ofstream(secret) << "of root's\n";
+  ASSERT_TRUE(std::filesystem::create_directory(folder));
+  ASSERT_EQ(::chown(folder.c_str(), 12'345, 12'345), 0);
+  const auto is_as_it_was = [&] {
+    struct stat info {};
+    EXPECT_EQ(::stat(secret.c_str(), &info), 0);
+    EXPECT_EQ(info.st_uid, 0U);
+    EXPECT_EQ(info.st_size, 10);
+  };
+  std::filesystem::create_hard_link(secret, folder + "/tokens.new");
+  EXPECT_TRUE(issue_token(folder + "/tokens", Role::engine, "").ok());
+  is_as_it_was();
+  std::filesystem::remove(folder + "/tokens.lock");
+  std::filesystem::create_hard_link(secret, folder + "/tokens.lock");
+  EXPECT_EQ(issue_token(folder + "/tokens", Role::engine, "").error().code,
+            Code::permission_denied);
+  is_as_it_was();
 }
 
 TEST(Tokens, BrokenFileLetsNobodyInAndIsNamed) {

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -117,10 +118,14 @@ TEST_F(SqliteFile, ThatAnotherProgramHasOpenIsRefused) {
   int ready[2];
   ASSERT_EQ(::pipe(ready), 0);
   const pid_t reader = ::fork();
-  if (reader == 0) {  // as SQLite's own shell in the middle of a transaction
+  if (reader == 0) {  // as SQLite's own shell
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     const int file = ::open(path().c_str(), O_RDWR);
+    // The bytes that its readers share, in no transaction (SQLite's pager, SHARED_FIRST).
     struct ::flock lock {};
-    lock.l_type = F_WRLCK;
+    lock.l_type = F_RDLCK;
+    lock.l_start = 0x40000002;
+    lock.l_len = 510;
     const bool locked = ::fcntl(file, F_SETLK, &lock) == 0;
     (void)!::write(ready[1], locked ? "y" : "n", 1);
     for (;;) ::pause();
@@ -147,6 +152,22 @@ TEST_F(SqliteFile, WithRowsThatMakeNoSenseIsRefusedByTheLedger) {
   EXPECT_EQ(ledger.error().code, Code::data_loss);
 }
 
+TEST_F(SqliteFile, ItsRevisionIsNotWrittenByEachCommitAndIsComparedAllTheSame) {
+  auto store = loaded();
+  const auto in_file = [&] {
+    const auto connection = SqliteConnection::open(path());
+    return (*connection)->ask("SELECT value FROM meta WHERE key = 'revision'").value();
+  };
+  const std::string before = in_file();
+  WriteSet rows;
+  rows.put = one_of_each();
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(store->commit(rows).ok());
+  EXPECT_EQ(in_file(), before);
+  const auto next = loaded();
+  EXPECT_EQ(store->commit(rows).error().code, Code::aborted);
+  EXPECT_TRUE(next->commit(rows).ok());
+}
+
 // How often the log has begun anew: in its header (SQLite's file format, 4.1).
 std::uint32_t log_beginnings(const std::string& log) {
   std::ifstream file(log, std::ios::binary);
@@ -158,7 +179,7 @@ std::uint32_t log_beginnings(const std::string& log) {
 }
 
 TEST_F(SqliteFile, UnderUnbrokenLoadTheLogBeginsAnew) {
-  constexpr std::uintmax_t kFarTooMuch = std::uintmax_t{256} << 20;
+  constexpr std::uintmax_t kFarTooMuch = std::uintmax_t{48} << 20;
   auto store = loaded();
   WriteSet rows;
   for (std::uint32_t i = 0; i < 1000; ++i) {
@@ -174,6 +195,7 @@ TEST_F(SqliteFile, UnderUnbrokenLoadTheLogBeginsAnew) {
   }
   EXPECT_GT(std::filesystem::file_size(path()), 100'000U) << "there they are";
   ASSERT_TRUE(store->commit(rows).ok()) << "the new log is nobody else's commit";
+  store.reset();
   EXPECT_EQ(loaded()->load().value().image.slabs.size(), 1000U);
 }
 

@@ -63,6 +63,11 @@ class TlsClient {
       return text;
     }
   }
+  // A record that holds nothing but a new key; false: the daemon has ended it.
+  [[nodiscard]] bool update_key() {
+    return ::SSL_key_update(ssl_.get(), SSL_KEY_UPDATE_NOT_REQUESTED) == 1 &&
+           ::SSL_do_handshake(ssl_.get()) == 1;
+  }
   [[nodiscard]] const UniqueFd& fd() const { return fd_; }
 
  private:

@@ -4,6 +4,8 @@
 #include <poll.h>
 
 #include <atomic>
+#include <csignal>
+#include <deque>
 #include <thread>
 #include <vector>
 
@@ -164,6 +166,25 @@ TEST_F(Tls, WhoGoesAwayAmidTheReplyHarmsNobody) {
     ::setsockopt(tls.fd().get(), SOL_SOCKET, SO_LINGER, &now, sizeof now);
   }
   EXPECT_THAT(ask("GET /healthz"), StartsWith("HTTP/1.1 200"));
+}
+
+TEST_F(Tls, KeyUpdatesWithoutEndHoldUpNobody) {
+  (void)std::signal(SIGPIPE, SIG_IGN);  // the daemon ends them
+  std::deque<TlsClient> clients;
+  std::vector<std::thread> endless;
+  std::atomic<int> updates{0};
+  for (int i = 0; i < 4; ++i) {
+    TlsClient& one = clients.emplace_back(client());
+    ASSERT_TRUE(one.shake_hands());
+    endless.emplace_back([&] {
+      while (one.update_key()) ++updates;
+    });
+  }
+  while (updates < 4000) std::this_thread::yield();
+  for (int i = 0; i < 5; ++i) EXPECT_THAT(ask("GET /healthz"), StartsWith("HTTP/1.1 200"));
+  EXPECT_EQ(http.daemon.stop(), 0);
+  for (const TlsClient& one : clients) ::shutdown(one.fd().get(), SHUT_RDWR);
+  for (std::thread& one : endless) one.join();
 }
 
 TEST_F(Tls, StopsWhileConnectionsAreOpen) {

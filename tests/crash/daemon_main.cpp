@@ -21,11 +21,13 @@ int main(int argc, char** argv) {
   spdlog::set_level(spdlog::level::warn);
   std::signal(SIGPIPE, SIG_IGN);
   const std::span<const char* const> arguments(argv + 2, argv + argc);
-  const auto options = aqua::coordinator::parse_options(arguments);
+  auto options = aqua::coordinator::parse_options(arguments);
   if (!options.ok()) {
     std::fprintf(stderr, "%s\n", options.error().message.c_str());
     return 2;
   }
+  // So small that even a short life copies its log and begins it anew.
+  options->store_log = {.copy = 16 << 10, .restart = 64 << 10};
   auto daemon = aqua::coordinator::Daemon::start(*options);
   if (!daemon.ok()) {
     std::fprintf(stderr, "%s\n", daemon.error().message.c_str());

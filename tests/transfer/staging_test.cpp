@@ -44,6 +44,16 @@ TEST_P(Staging, WithoutMemoryAcquireFailsAndCanBeTriedAgain) {
   EXPECT_TRUE(pool.acquire().ok());
 }
 
+TEST_P(Staging, AStreamThatDoesNotEndWellSaysSo) {
+  testing::internal::CaptureStderr();
+  {
+    const auto own = must(device::OwnStream::create(*dev));
+    must(dev->destroy_stream(*own));
+  }
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(said.rfind("aqua: stream: destroy_stream: ", 0), 0U) << said;
+}
+
 TEST_P(Staging, ReturnedBuffersArePoisoned) {
   StagingPool pool(*dev, {.buffer_bytes = 1, .pairs = 1, .poison_on_release = true});
   for (int round = 0; round < 2; ++round) {

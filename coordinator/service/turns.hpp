@@ -1,0 +1,55 @@
+// Turns: callers that want the same thing alone do each other's work. Whoever comes while somebody
+// is at it waits; the first of those who waited then does the work of all of them in one go: one
+// lock and one commit for many, and the fewer threads woken for nothing, the more there are.
+//
+// Threads: take() may be called concurrently, from anywhere but inside of a take().
+#pragma once
+
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/mutex.hpp"
+
+namespace aqua::coordinator {
+
+template <typename Work>
+class Turns {
+ public:
+  // Returns when `work` is done: by `do_all`, a void(std::span<Work* const>) that must not throw,
+  // called here with it and others, or by another caller's.
+  template <typename DoAll>
+  void take(Work& work, DoAll&& do_all) {
+    Turn turn{&work};
+    MutexLock lock(mu_);
+    waiting_.push_back(&turn);
+    while (!turn.done && (busy_ || waiting_.front() != &turn)) turn.came.wait(mu_);
+    if (turn.done) return;
+    const std::vector<Turn*> turns = std::exchange(waiting_, {});
+    busy_ = true;
+    mu_.unlock();
+    std::vector<Work*> all;
+    for (const Turn* each : turns) all.push_back(each->work);
+    std::forward<DoAll>(do_all)(std::span<Work* const>(all));
+    mu_.lock();
+    busy_ = false;
+    for (Turn* each : turns) {
+      each->done = true;
+      if (each != &turn) each->came.notify_one();
+    }
+    if (!waiting_.empty()) waiting_.front()->came.notify_one();
+  }
+
+ private:
+  struct Turn {
+    Work* work;
+    CondVar came{};  // it is done, or the first that waits
+    bool done = false;
+  };
+
+  Mutex mu_;
+  std::vector<Turn*> waiting_ AQUA_GUARDED_BY(mu_);
+  bool busy_ AQUA_GUARDED_BY(mu_) = false;
+};
+
+}  // namespace aqua::coordinator
