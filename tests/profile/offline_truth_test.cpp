@@ -34,6 +34,22 @@ TEST(OfflineTruth, IsFoundWithinAStepInNineteenOfTwentyRuns) {
   EXPECT_GT(early, 20u) << "halving ends its loads early, met or missed";
 }
 
+TEST(OfflineTruth, ALoadCalledMetEarlyWouldHaveMetAtItsEnd) {
+  const sim::Ground ground = test::truth_ground();
+  const sim::Trace trace = test::truth_trace();
+  int called = 0, wrong = 0;
+  for (double rate = 1; rate <= 10; rate += 0.5) {
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+      const test::Played played = test::play(ground, trace, rate, kRequests, seed);
+      if (!test::Replay(played, false).met()) continue;
+      ++called;
+      wrong += test::sustained(played) ? 0 : 1;
+    }
+  }
+  EXPECT_GT(called, 50);
+  EXPECT_EQ(wrong, 0) << "of " << called;
+}
+
 TEST(OfflineTruth, OfAWholeLoadIsWhatTheVerdictSays) {
   const sim::Ground ground = test::truth_ground();
   const sim::Trace trace = test::truth_trace();
