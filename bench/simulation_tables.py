@@ -151,7 +151,8 @@ def main() -> int:
     if arguments.markdown:
         Path(arguments.markdown).write_text(markdown(tables["whole"]) + "\n" + markdown(tables["by_capacity"]))
     met = (reached["makespan_worst"] <= 0.05 and reached["quiet_worst"] <= 0.05
-           and reached["long_prompt_serial_least"] >= 4 and reached["best_fcfs_over_aqua"] >= 4)
+           and reached["long_prompt_serial_least"] >= 4 and reached["best_fcfs_over_aqua"] >= 4
+           and reached["rows_within_10_percent_of_free"] == reached["rows"])
     return 0 if met else 1
 
 

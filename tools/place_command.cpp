@@ -59,6 +59,24 @@ Result<void> one_source(const PlaceCommand& command) {
   return {};
 }
 
+// To one coordinator after the other. `shown` and what was posted are not lost with one that fails.
+Result<std::string> post_all(const PlaceCommand& command,
+                             const std::vector<place::NamedPair>& pairs, std::string shown) {
+  for (const std::string& coordinator : command.post) {
+    const auto posted = post_pairs(coordinator, pairs);
+    if (!posted.ok()) {
+      std::fputs(shown.c_str(), stdout);
+      return posted.error();
+    }
+    if (command.json == "-") {
+      std::fputs(posted->c_str(), stderr);
+    } else {
+      shown += *posted;
+    }
+  }
+  return shown;
+}
+
 Result<std::string> post_placed(const PlaceCommand& command) {
   AQUA_ASSIGN(const std::string text, read_all(command.placed));
   const auto pairs = place::parse_pairs(text);
@@ -66,12 +84,7 @@ Result<std::string> post_placed(const PlaceCommand& command) {
     return Error{pairs.error().code,
                  concat("place: ", command.placed, ": ", pairs.error().message)};
   if (command.dry_run) return concat("dry run: ", pairs->size(), " pairs, nothing posted\n");
-  std::string shown;
-  for (const std::string& coordinator : command.post) {
-    AQUA_ASSIGN(const std::string posted, post_pairs(coordinator, *pairs));
-    shown += posted;
-  }
-  return shown;
+  return post_all(command, *pairs, "");
 }
 
 }  // namespace
@@ -120,19 +133,7 @@ Result<std::string> run_place(const PlaceCommand& command) {
   if (!command.svg.empty()) {
     AQUA_TRY(write_all(command.svg, place::render_svg(cluster, placement)));
   }
-  for (const std::string& coordinator : command.post) {
-    const auto posted = post_pairs(coordinator, place::named_pairs(cluster, placement));
-    if (!posted.ok()) {
-      std::fputs(shown.c_str(), stdout);  // the placement is not lost with the coordinator
-      return posted.error();
-    }
-    if (command.json == "-") {
-      std::fputs(posted->c_str(), stderr);
-    } else {
-      shown += *posted;
-    }
-  }
-  return shown;
+  return post_all(command, place::named_pairs(cluster, placement), std::move(shown));
 }
 
 }  // namespace aqua::tool

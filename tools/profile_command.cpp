@@ -90,7 +90,7 @@ Result<void> run_llm(Record& record, const profiler::EngineLink& engine,
       record.evidence, "usage",
       prober.tells_usage() ? "" : "the engine tells no usage: tokens are counted by events");
   profiler::LlmOptions wanted{
-      .range = options.range, .seed = options.seed, .bursts = options.bursts};
+      .range = options.range, .sla = options.sla, .seed = options.seed, .bursts = options.bursts};
   const bool blind = probing.memory.bytes_per_token <= 0 && !wanted.bursts.empty();
   if (blind) wanted.bursts.clear();
   profiler::warn(record.evidence, "bursts",

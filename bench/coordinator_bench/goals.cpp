@@ -23,6 +23,11 @@ json below(std::string what, double measured, double goal) {
       {"what", std::move(what)}, {"measured", measured}, {"below", goal}, {"met", measured < goal}};
 }
 
+// One that was not made cannot be late.
+json none(std::string what, std::size_t measured) {
+  return {{"what", std::move(what)}, {"measured", measured}, {"below", 1}, {"met", measured == 0}};
+}
+
 double share_of_bare(const std::string& what) {
   if (what == "renewals") return 0.7;
   return what == "lease_return" ? 0.5 : 0.3;
@@ -35,6 +40,7 @@ void of_open_loop(const json& open, json& goals) {
                         2 * disk + kGrantMs));
   goals.push_back(
       below("open loop: p99 of revocations, ms", open["revocations"]["p99_ms"], kRevocationMs));
+  goals.push_back(none("open loop: revocations not made in time", open["revocations_not_ready"]));
 }
 
 void of_scale(const json& scale, json& goals) {

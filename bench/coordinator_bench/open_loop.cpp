@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -93,6 +94,14 @@ class OpenLoop {
         revoke(revocation_due);
       http_.turn(std::min(due, revocation_due));
     }
+    // What came is answered, however late: what is slowest would else be left out.
+    while (!settled()) http_.turn(Clock::now() + kBetweenRevocations);
+  }
+  [[nodiscard]] bool settled() const {
+    return renewals_due_.empty() && borrowings_due_.empty() &&
+           renewers_.size() == renewer_room_.size() && borrowers_.size() == borrower_room_.size() &&
+           std::all_of(revocations_.begin(), revocations_.end(),
+                       [](const Revocation& one) { return one.ready(); });
   }
   // Poisson arrivals.
   Clock::duration gap() {

@@ -11,12 +11,16 @@ constexpr std::uint64_t kMostTokens = 1'000'000'000;
 // What the events of one stream add up to.
 class Stream {
  public:
-  explicit Stream(const std::function<bool(Clock::time_point)>& token) : token_(token) {}
+  Stream(const Ask& ask, const std::function<bool(Clock::time_point)>& token)
+      : most_(std::uint64_t{ask.output_tokens} + 1), token_(token) {}
 
-  bool feed(std::string_view bytes, Clock::time_point at) {
+  // Only tokens are something: of all else there may be no end.
+  Heard feed(std::string_view bytes, Clock::time_point at) {
+    const std::uint64_t before = tokens_;
     const auto read = reader_.feed(bytes, [&](std::string_view data) { take(data, at); });
     if (!read.ok()) fault_ = read.error().message;
-    return fault_.empty() && !stopped_;
+    if (!fault_.empty() || stopped_) return Heard::enough;
+    return tokens_ > before ? Heard::something : Heard::nothing;
   }
 
   void conclude(Answer& answer) const {
@@ -55,10 +59,15 @@ class Stream {
     if (event->usage) usage_ = event->usage;
     done_ = done_ || event->done;
     if (!event->token) return;
-    ++tokens_;
+    if (++tokens_ > most_) {
+      fault_ = concat("does not end its answers: ", tokens_, " tokens came of the ", most_ - 1,
+                      " asked for");
+      return;
+    }
     stopped_ = !token_(at);
   }
 
+  const std::uint64_t most_;  // one event may be more than a token that was asked for
   const std::function<bool(Clock::time_point)>& token_;
   SseReader reader_;
   std::optional<Usage> usage_{};
@@ -73,7 +82,7 @@ class Stream {
 Answer ask_engine(Caller& caller, const EngineLink& engine, const Ask& ask, std::uint64_t seed,
                   const std::function<bool(Clock::time_point)>& token) {
   Answer answer{.prompt_tokens = ask.prompt_tokens};
-  Stream stream(token);
+  Stream stream(ask, token);
   const auto reply = caller.post(
       "/v1/completions", completion_body(engine.model, ask, seed),
       [&](std::string_view bytes, Clock::time_point at) { return stream.feed(bytes, at); });
@@ -87,6 +96,21 @@ Answer ask_engine(Caller& caller, const EngineLink& engine, const Ask& ask, std:
   }
   stream.conclude(answer);
   return answer;
+}
+
+std::string unlike(const Ask& ask, const Answer& answer) {
+  constexpr std::uint64_t kAdded = 2;  // to a prompt, by some engines: where it begins and ends
+  if (!answer.usage) return {};
+  if (answer.output_tokens < ask.output_tokens) {
+    return concat("ends answers before their length: after ", answer.output_tokens, " of ",
+                  ask.output_tokens, " tokens; does it know ignore_eos and min_tokens?");
+  }
+  if (answer.prompt_tokens + kAdded < ask.prompt_tokens ||
+      answer.prompt_tokens > ask.prompt_tokens + kAdded) {
+    return concat("takes prompts for other ones: of ", answer.prompt_tokens,
+                  " tokens where they have ", ask.prompt_tokens);
+  }
+  return {};
 }
 
 }  // namespace aqua::profiler

@@ -27,4 +27,8 @@ struct Answer {
                                 std::uint64_t seed,
                                 const std::function<bool(Clock::time_point)>& token);
 
+// In what an answer without fault was another load than the one asked for, by its usage: it ended
+// early, or its prompt had another length. Empty: in nothing, or there is no usage.
+[[nodiscard]] std::string unlike(const Ask& ask, const Answer& answer);
+
 }  // namespace aqua::profiler

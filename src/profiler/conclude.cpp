@@ -3,6 +3,7 @@
 
 #include "base/concat.hpp"
 #include "profile/fields.hpp"
+#include "profiler/batch_search.hpp"
 #include "profiler/record.hpp"
 
 namespace aqua::profiler {
@@ -14,7 +15,8 @@ std::size_t whole(double bytes) {
 
 struct Use {
   double pool = 0, peak = 0;
-  bool known = false;  // the peak
+  bool known = false;      // the peak
+  std::size_t faults = 0;  // of its readings
 };
 
 Use of_rate(Record& record) {
@@ -27,6 +29,7 @@ Use of_rate(Record& record) {
     engine = std::max(engine, probe.peak_bytes);
     client = std::max(client, probe.client_bytes);
     queue = std::max(queue, probe.queue_length);
+    use.faults += probe.memory_faults;
   }
   const bool told = record.evidence.memory == "client" || engine >= client / 2;
   warn(record.evidence, "memory",
@@ -39,15 +42,16 @@ Use of_rate(Record& record) {
   return use;
 }
 
-// Of the batch with the best throughput.
+// Of the batch that max_rps comes from, by the same rule.
 Use of_batch(const Evidence& evidence) {
   Use use;
-  double best = 0;
+  BatchSearch search(evidence.batches.back().batch);
   for (const Batch& batch : evidence.batches) {
     use.pool = std::max(use.pool, batch.pool_bytes);
-    if (batch.throughput <= best) continue;
-    best = batch.throughput;
+    search.told(batch.throughput);
+    if (search.best() != batch.batch) continue;
     use.peak = batch.peak_bytes;
+    use.faults = batch.memory_faults;
     use.known = true;
   }
   return use;
@@ -65,6 +69,11 @@ void conclude(Record& record) {
   Profile& profile = record.profile;
   const bool batches = !record.evidence.batches.empty();
   const Use use = batches ? of_batch(record.evidence) : of_rate(record);
+  warn(record.evidence, "readings",
+       use.faults == 0
+           ? ""
+           : concat(use.faults, " readings of the engine's memory failed at that load: ",
+                    "the peak may have been higher"));
   profile.kv_bytes = whole(use.pool);
   // Nothing is known to be free where no whole load was served as it should be.
   const bool served = use.known && profile.max_rps > 0;

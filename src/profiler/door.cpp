@@ -79,13 +79,15 @@ struct Caller::Impl {
     client.stop();
   }
 
+  [[nodiscard]] Error silent() const {
+    return {Code::deadline_exceeded,
+            concat(name, ": said nothing for ", timeout.count(), " s: does it hang?")};
+  }
+
   [[nodiscard]] Error fault(httplib::Error error, Clock::time_point started) const {
     if (stopped || error == httplib::Error::Canceled) return {Code::cancelled, "stopped"};
     // Its own word for a time limit is the same as for an end of the connection.
-    if (error == httplib::Error::Read && Clock::now() - started >= timeout) {
-      return {Code::deadline_exceeded,
-              concat(name, ": said nothing for ", timeout.count(), " s: does it hang?")};
-    }
+    if (error == httplib::Error::Read && Clock::now() - started >= timeout) return silent();
     if (error == httplib::Error::Connection && no_descriptor_left()) {
       return {Code::resource_exhausted,
               "this machine, not the engine, is at its limit: no file descriptor is left; raise "
@@ -100,6 +102,7 @@ struct Caller::Impl {
     if (stopped) return Error{Code::cancelled, "stopped"};
     Reply reply;
     std::size_t kept = 0;
+    bool lapsed = false;
     Clock::time_point heard = Clock::now();
     request.response_handler = [&](const httplib::Response& head) {
       heard = Clock::now();
@@ -107,8 +110,12 @@ struct Caller::Impl {
       return true;
     };
     request.content_receiver = [&](const char* bytes, std::size_t n, std::uint64_t, std::uint64_t) {
-      heard = Clock::now();
-      if (reply.status == 200 && data != nullptr) return (*data)({bytes, n}, heard);
+      const Clock::time_point now = Clock::now();
+      const bool stream = reply.status == 200 && data != nullptr;
+      const Heard found = stream ? (*data)({bytes, n}, now) : Heard::something;
+      if (found == Heard::something) heard = now;
+      lapsed = found == Heard::nothing && now - heard >= timeout;
+      if (stream) return found != Heard::enough && !lapsed;
       kept += n;
       const std::size_t most = reply.status == 200 ? kMostBody : kMostErrorText;
       reply.body.append(bytes, std::min(n, most - reply.body.size()));
@@ -119,6 +126,7 @@ struct Caller::Impl {
       return Error{Code::data_loss,
                    concat(name, request.path, ": answers with more than ", kMostBody, " bytes")};
     }
+    if (lapsed) return silent();
     if (!result) return fault(result.error(), heard);
     return reply;
   }

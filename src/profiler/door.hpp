@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <stop_token>
@@ -15,7 +16,7 @@ namespace aqua::profiler {
 struct DoorOptions {
   std::string url{};                 // "http://HOST[:PORT][/PREFIX]"
   std::string api_key{};             // sent as a bearer token; empty: none
-  std::chrono::seconds timeout{60};  // without a byte; for connecting, a tenth of it
+  std::chrono::seconds timeout{60};  // in which nothing is heard; for connecting, a tenth of it
   std::stop_token stop{};            // ends what is under way, and all that would follow
 };
 
@@ -34,6 +35,13 @@ struct Reply {
   std::string body{};  // of a status that is not 200: its beginning
 };
 
+// What bytes of an answer had in them.
+enum class Heard : std::uint8_t {
+  nothing,    // a keep-alive: the time limit runs on
+  something,  // it begins anew
+  enough,     // no more is wanted
+};
+
 // One connection, kept between calls. Threads: one at a time, but stop().
 //
 // Every call fails with cancelled once stopped, unavailable when the engine cannot be reached or
@@ -41,7 +49,7 @@ struct Reply {
 // that is kept has more than 16 MiB, resource_exhausted when this process has no descriptor left.
 class Caller {
  public:
-  using OnData = std::function<bool(std::string_view, std::chrono::steady_clock::time_point)>;
+  using OnData = std::function<Heard(std::string_view, std::chrono::steady_clock::time_point)>;
 
   Caller(const Place& place, const DoorOptions& options);
   ~Caller();
@@ -50,7 +58,7 @@ class Caller {
 
   // Blocks until the answer has ended.
   [[nodiscard]] Result<Reply> get(const std::string& path);
-  // Gives the body's bytes of a status 200 to `data` as they come; false from it ends the call
+  // Gives the body's bytes of a status 200 to `data` as they come; `enough` from it ends the call
   // with cancelled, as stop() does.
   [[nodiscard]] Result<Reply> post(const std::string& path, const std::string& body,
                                    const OnData& data);

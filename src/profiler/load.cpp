@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/concat.hpp"
+
 namespace aqua::profiler {
 
 std::vector<Ask> asks_of(const sim::Workload& workload, const LengthLimits& limits) {
@@ -16,6 +18,16 @@ std::vector<Ask> asks_of(const sim::Workload& workload, const LengthLimits& limi
                     .output_tokens = static_cast<std::uint32_t>(output)});
   }
   return asks;
+}
+
+Result<void> playable(const std::vector<Ask>& asks) {
+  constexpr std::size_t most = 100'000'000;
+  const std::size_t tokens = gaps_of(asks) + asks.size();
+  if (tokens <= most) return {};
+  return Error{
+      Code::invalid_argument,
+      concat("a load of ", asks.size(), " requests has answers of ", tokens, " tokens, at most ",
+             most, " are kept in mind: give fewer --requests, or a trace of shorter answers")};
 }
 
 std::size_t gaps_of(const std::vector<Ask>& asks) {

@@ -19,6 +19,9 @@ struct LengthLimits {
 
 // Of a workload; prompts that are too long for the engine are cut, at least to one token each.
 [[nodiscard]] std::vector<Ask> asks_of(const sim::Workload& workload, const LengthLimits& limits);
+// invalid_argument when the answers have more than 100,000,000 tokens together: the time of each
+// is kept.
+[[nodiscard]] Result<void> playable(const std::vector<Ask>& asks);
 // Between the tokens of all answers.
 [[nodiscard]] std::size_t gaps_of(const std::vector<Ask>& asks);
 
@@ -36,13 +39,14 @@ struct LoadResult {
   Standing standing = Standing::open;  // open: stopped before its end
   Quantiles quantiles{};
   std::size_t answered = 0;
-  std::size_t failures = 0;   // refusals and faults
-  std::size_t estimated = 0;  // answers without usage: tokens counted by events
-  std::string shortage{};     // what this machine lacked: then nothing is known of the engine
-  std::string fault{};        // the first one that was no refusal
+  std::size_t failures = 0;  // refusals and faults
+  std::string shortage{};    // what this machine lacked: then nothing is known of the engine
+  std::string fault{};       // the first one that was no refusal
   std::size_t faults = 0;
-  double seconds = 0;     // of the engine's clock
-  double lateness_s = 0;  // sent after its time, the 99th percentile: the client's own delay
+  std::string difference{};     // of the first answer that was another load than asked for
+  std::size_t differences = 0;  // answers that were
+  double seconds = 0;           // of the engine's clock
+  double lateness_s = 0;        // sent after its time, the 99th percentile: the client's own delay
   std::vector<Trip> trips{};
 };
 

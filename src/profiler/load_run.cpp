@@ -105,7 +105,7 @@ void LoadRun::serve(Member& member) {
     }
     Clock::time_point last{};
     const Answer answer =
-        ask_engine(member.caller, engine_, asks_[index], options_.seed * 1'000'003 + index,
+        ask_engine(member.caller, engine_, asks_[index], options_.first_prompt + index,
                    [&](Clock::time_point at) { return token(index, at, last); });
     ended(index, answer);
   }
@@ -137,7 +137,9 @@ void LoadRun::ended(std::size_t index, const Answer& answer) {
     trip.end_s = engine_.theirs(Clock::now() - start_);
     trip.prompt_tokens = answer.prompt_tokens;
     trip.output_tokens = answer.output_tokens;
-    result_.estimated += answer.usage ? 0 : 1;
+    std::string difference = unlike(asks_[index], answer);
+    if (!difference.empty() && result_.differences++ == 0)
+      result_.difference = std::move(difference);
   } else {
     // One that broke off has met nothing, though its first token came.
     unanswered_.erase(index);
@@ -151,12 +153,14 @@ void LoadRun::ended(std::size_t index, const Answer& answer) {
 
 void LoadRun::judge(Clock::time_point now) {
   if (!options_.judge || over_) return;
-  std::size_t overdue = 0;
+  const Clock::duration limit = engine_.ours(options_.sla.ttft_s);
+  Waiting waiting;
   for (const std::size_t index : unanswered_) {
-    if (now - due(index) < engine_.ours(options_.sla.ttft_s)) break;
-    ++overdue;
+    if (now - due(index) < limit / 2) break;
+    ++waiting.half;
+    waiting.overdue += now - due(index) < limit ? 0U : 1U;
   }
-  const Standing standing = verdict_.standing(overdue);
+  const Standing standing = verdict_.standing(waiting);
   // A whole load ends with its last answer, not with that one's last token.
   if (standing == Standing::open || (options_.whole && standing == Standing::met)) return;
   result_.standing = standing;

@@ -19,9 +19,9 @@ namespace aqua::profiler {
 
 struct LoadOptions {
   Sla sla{};
-  bool judge = true;   // stop as soon as it is clear that the SLA is missed …
-  bool whole = false;  // … or, unless this is set, that it is met
-  std::uint64_t seed = 1;
+  bool judge = true;                  // stop as soon as it is clear that the SLA is missed …
+  bool whole = false;                 // … or, unless this is set, that it is met
+  std::uint64_t first_prompt = 1;     // each request's prompt is drawn from one number more
   std::size_t most_in_flight = 2048;  // a request that finds more waits, and its latency counts
 };
 

@@ -44,6 +44,19 @@ Result<RateSearch> resumed(const Record& record, const LlmOptions& options) {
   return search;
 }
 
+// A client that sends late makes an engine look slow.
+void warn_of_lateness(Record& record, const LlmOptions& options) {
+  double most = 0;
+  for (const Probe& probe : record.evidence.probes)
+    most = std::max(most, probe.whole ? probe.lateness_s : 0);
+  warn(record.evidence, "lateness",
+       most <= options.sla.ttft_s / 10
+           ? ""
+           : concat("this machine sent requests up to ", most, " s late, of the ",
+                    options.sla.ttft_s, " s for a first token: the engine may do better; use a ",
+                    "machine that does nothing else"));
+}
+
 Result<void> search_rates(RateSearch& search, Record& record, Probing& probing,
                           const LlmOptions& options, const Hooks& hooks) {
   for (auto rate = search.next(); rate; rate = search.next()) {
@@ -54,6 +67,7 @@ Result<void> search_rates(RateSearch& search, Record& record, Probing& probing,
     record.evidence.probes.push_back(*probe);
     search.told(probe->met);
     record.profile.max_rps = search.best().value_or(0);
+    warn_of_lateness(record, options);
     AQUA_TRY(keep(record, hooks));
   }
   return {};

@@ -14,6 +14,7 @@ namespace aqua::profiler {
 
 struct LlmOptions {
   RateRange range{};
+  Sla sla{};  // what a client that is late is held against
   std::uint64_t seed = 1;
   std::vector<double> bursts{2, 3};  // times the stable rate; looked at unless it is a producer
 };

@@ -38,6 +38,18 @@ MemorySource detect_memory(const EngineLink& engine, const MemoryOptions& option
   return slots.ok() ? MemorySource::llama : MemorySource::client;
 }
 
+Result<void> believable(const MemoryPeak& peak) {
+  constexpr Clock::duration kShort = std::chrono::seconds(1);
+  const bool often = peak.readings > 0 && peak.readings >= peak.faults;
+  if (often && peak.unseen <= std::max(peak.watched / 4, kShort)) return {};
+  const std::chrono::duration<double> unseen = peak.unseen, watched = peak.watched;
+  return Error{
+      Code::data_loss,
+      concat("the engine's memory is not known under load: ", peak.readings,
+             " readings went well, ", peak.faults, " failed, there was none for ", unseen.count(),
+             " of ", watched.count(), " s", peak.fault.empty() ? "" : ": ", peak.fault)};
+}
+
 namespace {
 
 EngineLink stopped_by(EngineLink engine, std::stop_token stop) {
@@ -76,9 +88,11 @@ void MemoryWatch::note(const Result<MemoryReading>& reading) {
   const MutexLock lock(mu_);
   if (reading.ok()) {
     ++peak_.readings;
+    peak_.unseen = std::max(peak_.unseen, Clock::now() - seen_);
+    seen_ = Clock::now();
     peak_.used_bytes = std::max(peak_.used_bytes, reading->used_bytes);
     peak_.total_bytes = std::max(peak_.total_bytes, reading->total_bytes);
-  } else if (peak_.fault.empty()) {
+  } else if (++peak_.faults == 1) {
     peak_.fault = reading.error().message;
   }
   any_ = true;
@@ -100,7 +114,10 @@ void MemoryWatch::watch() {
 MemoryPeak MemoryWatch::peak() {
   const MutexLock lock(mu_);
   while (!any_) asked_.wait(mu_);
-  return peak_;
+  MemoryPeak peak = peak_;
+  peak.watched = Clock::now() - start_;
+  peak.unseen = std::max(peak.unseen, Clock::now() - seen_);
+  return peak;
 }
 
 }  // namespace aqua::profiler

@@ -24,9 +24,15 @@ namespace aqua::profiler {
 struct MemoryPeak {
   double used_bytes = 0;
   double total_bytes = 0;
-  std::size_t readings = 0;
-  std::string fault{};  // the first; readings without one count all the same
+  std::size_t readings = 0, faults = 0;
+  std::string fault{};        // the first
+  Clock::duration watched{};  // so far
+  Clock::duration unseen{};   // of it, the longest without a reading that went well
 };
+
+// Whether a load's peak was seen. data_loss, with the first fault, when more readings failed than
+// went well, or there was none for a quarter of the load (and a second).
+[[nodiscard]] Result<void> believable(const MemoryPeak& peak);
 
 class MemoryWatch {
  public:
@@ -53,7 +59,9 @@ class MemoryWatch {
   Mutex mu_;
   CondVar ends_;
   CondVar asked_;
-  bool any_ AQUA_GUARDED_BY(mu_) = false;  // it has answered, well or not
+  const Clock::time_point start_ = Clock::now();
+  Clock::time_point seen_ AQUA_GUARDED_BY(mu_) = start_;  // when a reading last went well
+  bool any_ AQUA_GUARDED_BY(mu_) = false;                 // it has answered, well or not
   MemoryPeak peak_ AQUA_GUARDED_BY(mu_);
   std::thread thread_;
   const std::stop_callback<std::function<void()>> stopped_;

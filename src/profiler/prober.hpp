@@ -1,8 +1,8 @@
 // Prober: probes a live engine (probing.hpp).
 #pragma once
 
-#include <optional>
 #include <stop_token>
+#include <string>
 
 #include "profiler/load_run.hpp"
 #include "profiler/memory_watch.hpp"
@@ -41,9 +41,13 @@ class Prober final : public Probing {
     LoadResult load{};
     MemoryPeak memory{};
   };
-  [[nodiscard]] Result<Seen> play(const sim::Workload& work, const LoadOptions& options);
-  // A request of a few tokens: seconds to its first one.
-  [[nodiscard]] Result<double> knock();
+  [[nodiscard]] Result<Seen> play(const sim::Workload& work, LoadOptions options);
+  // A request of a few tokens.
+  struct Knock {
+    double ttft_s = 0;
+    std::string refusal{};  // the engine's words with 429 or 503; empty: it answered
+  };
+  [[nodiscard]] Result<Knock> knock();
   [[nodiscard]] Result<void> recover();
   [[nodiscard]] Result<void> items(std::size_t size, std::size_t rounds);
 
@@ -53,7 +57,7 @@ class Prober final : public Probing {
   const std::stop_token stop_;
   double calm_ttft_s_ = 0;  // of knock(), when nothing else is asked
   bool usage_ = true;
-  std::uint64_t knocks_ = 0;
+  std::uint64_t next_prompt_;  // no prompt is asked twice
 };
 
 }  // namespace aqua::profiler

@@ -15,7 +15,8 @@ class Probing {
 
   // Each blocks for as long as it takes. cancelled when it was stopped; unavailable,
   // deadline_exceeded or data_loss when the engine died, hangs, or fails, with what it said;
-  // resource_exhausted when this machine, not the engine, is at a limit.
+  // resource_exhausted when this machine, not the engine, is at a limit; invalid_argument when the
+  // load would be too large for it.
   //
   // A load of this rate. `whole`: to its end even when it is clear that the SLA is met.
   [[nodiscard]] virtual Result<Probe> probe(double rate, std::uint64_t seed, bool whole) = 0;

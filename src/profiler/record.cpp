@@ -47,11 +47,17 @@ void read_numbers(JsonObject& object, Row& row, const Named<Row, double> (&table
   for (const auto& [name, field] : table) row.*field = object.number(name, 0, kMost);
 }
 
+// Files of before have none.
+std::size_t read_faults(JsonObject& object) {
+  return static_cast<std::size_t>(object.number_or("memory_faults", 0, 0, UINT32_MAX));
+}
+
 Ordered write(const Probe& probe) {
   Ordered json;
   write_numbers(json, probe, kProbeNumbers);
   write_numbers(json, probe.quantiles, kQuantileNumbers);
   write_numbers(json, probe, kProbeCounts);
+  json["memory_faults"] = probe.memory_faults;
   json["seed"] = probe.seed;
   json["met"] = probe.met;
   json["whole"] = probe.whole;
@@ -63,6 +69,7 @@ void read(JsonObject& object, Probe& probe) {
   read_numbers(object, probe.quantiles, kQuantileNumbers);
   for (const auto& [name, field] : kProbeCounts) probe.*field = object.count(name, 0, UINT32_MAX);
   probe.seed = object.count("seed", 0, UINT32_MAX);
+  probe.memory_faults = read_faults(object);
   probe.met = object.flag_or("met", false);
   probe.whole = object.flag_or("whole", false);
 }
@@ -80,11 +87,13 @@ void read(JsonObject& object, Burst& burst) {
 Ordered write(const Batch& batch) {
   Ordered json{{"batch", batch.batch}};
   write_numbers(json, batch, kBatchNumbers);
+  json["memory_faults"] = batch.memory_faults;
   return json;
 }
 
 void read(JsonObject& object, Batch& batch) {
   batch.batch = object.count("batch", 1, UINT32_MAX);
+  batch.memory_faults = read_faults(object);
   read_numbers(object, batch, kBatchNumbers);
 }
 

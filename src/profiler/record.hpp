@@ -24,6 +24,7 @@ struct Probe {
   std::size_t requests = 0;  // planned
   std::size_t answered = 0;  // had a first token before the outcome was clear
   std::size_t failures = 0;
+  std::size_t memory_faults = 0;  // readings of the engine's memory that failed
   Quantiles quantiles{};
   double peak_bytes = 0;    // of KV, as the engine told
   double client_bytes = 0;  // the same, as the client counts it; 0: bytes of a token not known
@@ -47,6 +48,7 @@ struct Batch {
   double throughput = 0;  // items a second
   double peak_bytes = 0;
   double pool_bytes = 0;
+  std::size_t memory_faults = 0;  // as above
 };
 
 struct Evidence {
@@ -87,8 +89,9 @@ void warn(Evidence& evidence, const std::string& about, std::string text);
 
 // Sets role and bytes from the evidence and profile.max_rps (or the batches), leaving `complete`.
 // Memory is that of whole probes which met the SLA at that rate; without one nothing is free.
-// Of the engine's and the client's figures the larger counts; a warning is noted where the engine
-// told less than half of what the client knows to be there.
+// Of the engine's and the client's figures the larger counts; warnings are noted where the engine
+// told less than half of what the client knows to be there, and where readings failed. Of batches
+// that one counts which BatchSearch takes.
 void conclude(Record& record);
 
 }  // namespace aqua::profiler

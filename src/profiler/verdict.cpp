@@ -5,11 +5,16 @@
 #include "sim/metrics.hpp"
 
 namespace aqua::profiler {
+namespace {
+
+constexpr std::size_t kReserved = std::size_t{1} << 20;  // times; more grow as they come
+
+}  // namespace
 
 Verdict::Verdict(const Sla& sla, std::size_t requests, std::size_t gaps, bool whole)
     : sla_(sla), requests_(requests), gaps_(gaps), whole_(whole) {
   ttft_.reserve(requests);
-  tbt_.reserve(gaps);
+  tbt_.reserve(std::min(gaps, kReserved));
 }
 
 void Verdict::first_token(double ttft_s) {
@@ -31,16 +36,16 @@ void Verdict::failed(std::optional<double> ttft_s) {
   half_late_ += ttft_s && *ttft_s >= sla_.ttft_s / 2 ? 0U : 1U;
 }
 
-Standing Verdict::standing(std::size_t overdue) const {
-  if (late_ + overdue > allowed_over(requests_, sla_.quantile)) return Standing::missed;
+Standing Verdict::standing(const Waiting& waiting) const {
+  if (late_ + waiting.overdue > allowed_over(requests_, sla_.quantile)) return Standing::missed;
   if (slow_ > allowed_over(std::max(gaps_, tbt_.size()), sla_.quantile)) return Standing::missed;
   if (known() == requests_ && tbt_.size() >= gaps_) return final();
-  return !whole_ && overdue == 0 && easily() ? Standing::met : Standing::open;
+  return !whole_ && waiting.overdue == 0 && easily(waiting) ? Standing::met : Standing::open;
 }
 
-bool Verdict::easily() const {
+bool Verdict::easily(const Waiting& waiting) const {
   return 2 * known() >= requests_ && 2 * tbt_.size() >= gaps_ &&
-         half_late_ <= allowed_over(known(), sla_.quantile) &&
+         half_late_ + waiting.half <= allowed_over(known() + waiting.half, sla_.quantile) &&
          half_slow_ <= allowed_over(tbt_.size(), sla_.quantile);
 }
 

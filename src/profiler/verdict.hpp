@@ -2,8 +2,8 @@
 //
 //   missed  once so many values are over a limit that the rest of the plan cannot mend it;
 //   met     when all of the plan is known; or, unless the whole load is wanted (for its memory),
-//           when half of it is and both quantiles lie under half their limits: a queue that grows
-//           steadily would only reach the limit at the end.
+//           when half of it is and both quantiles lie under half their limits, those that still
+//           wait counted: a queue that grows steadily would only reach the limit at the end.
 //
 // Threads: not thread-safe. Pure: no clock; seconds of the engine's clock come as arguments.
 #pragma once
@@ -24,6 +24,12 @@ struct Quantiles {
   double tbt_p50_s = 0, tbt_s = 0;
 };
 
+// Requests that still wait for their first token.
+struct Waiting {
+  std::size_t overdue = 0;  // longer than the limit
+  std::size_t half = 0;     // longer than half of it, these too
+};
+
 class Verdict {
  public:
   // `requests` will be sent, with `gaps` between the tokens of all their answers.
@@ -35,8 +41,7 @@ class Verdict {
   // first token has been told.
   void failed(std::optional<double> ttft_s = std::nullopt);
 
-  // `overdue`: requests that have waited longer than the limit and still wait.
-  [[nodiscard]] Standing standing(std::size_t overdue) const;
+  [[nodiscard]] Standing standing(const Waiting& waiting) const;
   // Nothing more will come: judged by what is there; missed when that is nothing.
   [[nodiscard]] Standing final() const;
 
@@ -46,7 +51,7 @@ class Verdict {
   [[nodiscard]] Quantiles quantiles();
 
  private:
-  [[nodiscard]] bool easily() const;
+  [[nodiscard]] bool easily(const Waiting& waiting) const;
   // Requests whose fate is known, each once.
   [[nodiscard]] std::size_t known() const noexcept { return ttft_.size() + failures_ - broken_; }
 

@@ -1,5 +1,6 @@
-// Costs of an engine's iterations and copies, fitted to a recording of it by least squares of the
-// relative error:
+// Costs of an engine's iterations and copies, fitted to a recording of it by least squares: of
+// iterations the relative error, of copies the absolute one, so that large copies, whose time
+// counts, decide.
 //
 //   seconds = linear(tokens) + rows * per_row + KV tokens * per_kv_token + pairs * per_pair
 //

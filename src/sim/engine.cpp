@@ -114,6 +114,7 @@ void Engine::emit(std::uint32_t request, std::uint32_t tokens, Picos first_at, P
   }
   if (tokens > 1) outcome.longest_gap = std::max(outcome.longest_gap, longest);
   sequence.last_token = now;
+  if (options_.token) options_.token(request, now);
   sequence.generated += tokens;
   totals_.output_tokens += tokens;
   assert(sequence.generated <= outcome.output_tokens);

@@ -34,6 +34,8 @@ struct EngineOptions {
   // Links over which others reach this GPU's memory: their traffic lengthens iterations.
   std::vector<LinkId> visitors{};
   bool skip = true;
+  // Told of each token, a request's index and when it came, in time order. Wants `skip` false.
+  std::function<void(std::uint32_t, Picos)> token{};
   Picos sample_interval = kPicosPerSecond;
 };
 

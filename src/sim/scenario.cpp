@@ -106,7 +106,8 @@ Result<std::unique_ptr<PrefixStore>> prefix_store(const Ground& ground, const Wo
 }  // namespace
 
 Result<Outcome> simulate(const Ground& ground, const PolicyName& policy, const Workload& workload,
-                         const std::function<void(std::size_t)>& observe) {
+                         const std::function<void(std::size_t)>& observe,
+                         const std::function<void(std::uint32_t, Picos)>& token) {
   AQUA_ASSIGN(const auto scheduler,
               policy::make_scheduler(policy.scheduler, scheduler_options(ground, policy)));
   AQUA_ASSIGN(const auto prefixes, prefix_store(ground, workload));
@@ -122,7 +123,8 @@ Result<Outcome> simulate(const Ground& ground, const PolicyName& policy, const W
   EngineOptions options{.paging = paging_of(ground, policy.method, own, lender),
                         .kv_bytes_per_token = ground.kv_bytes_per_token,
                         .block_tokens = ground.scenario.server.kv_block_tokens,
-                        .skip = ground.scenario.skip};
+                        .skip = ground.scenario.skip && !token,
+                        .token = token};
   Engine engine(workload, ground.cost, *scheduler, swap, network, prefixes.get(), options);
   const auto progress = [&](Picos) {
     if (observe) observe(engine.ended());

@@ -62,6 +62,16 @@ TEST(Conclude, SwapIsTheMostThatAnyNeedHas) {
   EXPECT_EQ(record.profile.role, ProfileRole::consumer);
 }
 
+TEST(Conclude, ReadingsThatFailedAreSaidOfTheAnswerAlone) {
+  Record record = with_probe(20e9);
+  record.evidence.probes[1].memory_faults = 5;
+  conclude(record);
+  EXPECT_TRUE(record.evidence.warnings.empty()) << "another rate";
+  record.evidence.probes[0].memory_faults = 2;
+  conclude(record);
+  EXPECT_EQ(record.evidence.warnings.at("readings").find("2 readings"), 0u);
+}
+
 TEST(Conclude, WithoutARateNothingIsFree) {
   Record record = with_probe(20e9);
   record.profile.max_rps = 0;

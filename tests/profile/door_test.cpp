@@ -86,6 +86,18 @@ TEST_F(Door, MemoryThatIsStoppedBeforeItIsReadIsNotWaitedFor) {
   EXPECT_EQ(watch.peak().fault, "stopped");
 }
 
+TEST(Memory, IsBelievedWhereItWasSeenOften) {
+  const MemoryPeak seen{.readings = 3, .faults = 3, .watched = 40s, .unseen = 10s};
+  EXPECT_TRUE(believable(seen).ok());
+  EXPECT_TRUE(believable({.readings = 1, .watched = 900ms, .unseen = 900ms}).ok()) << "so short";
+  for (const MemoryPeak& blind :
+       {MemoryPeak{.fault = "why"}, MemoryPeak{.readings = 3, .faults = 4, .fault = "why"},
+        MemoryPeak{.readings = 3, .fault = "why", .watched = 40s, .unseen = 11s}}) {
+    EXPECT_EQ(believable(blind).error().code, Code::data_loss);
+    EXPECT_TRUE(believable(blind).error().message.ends_with("s: why"));
+  }
+}
+
 TEST_F(Door, AnAnswerWithoutEndIsRefused) {
   const EngineLink engine{.place = place_};
   for (const char* path : {"/endless", "/endless?failed=1"}) {

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "profile/truth.hpp"
+#include "profiler/answer.hpp"
 #include "sim/ground.hpp"
 #include "sim/text.hpp"
 #include "tools/profile_command.hpp"
@@ -64,6 +65,16 @@ TEST_F(LiveProfile, MemoryIsWhatTheRequestsInFlightTake) {
   EXPECT_GT(probe.peak_bytes, 0);
   // Blocks, and prompts of which only a part is computed, are more than the client counts.
   EXPECT_LT(probe.client_bytes, 3 * probe.peak_bytes);
+}
+
+TEST_F(LiveProfile, ARequestThatNeverFitsIsRefusedAtOnce) {
+  const SimServer server(ground_, kSpeed);
+  const EngineLink engine{.place = parse_url(server.url()).value(), .model = "simulated"};
+  Caller caller(engine.place, engine.door);
+  const Answer answer =
+      ask_engine(caller, engine, {.prompt_tokens = 1, .output_tokens = 2'000'000'000}, 1,
+                 [](Clock::time_point) { return true; });
+  EXPECT_EQ(answer.fault, "the engine failed: larger than all of the KV memory");
 }
 
 TEST_F(LiveProfile, StoppedLeavesWhatItHasAndIsResumed) {

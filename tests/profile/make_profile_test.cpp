@@ -148,6 +148,16 @@ TEST(MakeProfile, DoesNotBelieveFarTooLittleMemory) {
   EXPECT_TRUE(record.evidence.warnings.empty()) << "what is no longer so is no longer said";
 }
 
+TEST(MakeProfile, SaysThatTheClientWasLate) {
+  for (const double lateness_s : {0.09, 0.11}) {
+    Synthetic engine(5);
+    engine.lateness_s = lateness_s;
+    Record record = fresh();
+    ASSERT_TRUE(profile_llm(record, engine, {}, {}).ok());
+    EXPECT_EQ(record.evidence.warnings.count("lateness"), lateness_s > 0.1 ? 1u : 0u);
+  }
+}
+
 TEST(MakeProfile, OfImagesGoesByThroughput) {
   Synthetic engine(0);
   Record record = fresh();

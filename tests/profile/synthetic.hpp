@@ -23,7 +23,8 @@ class Synthetic final : public Probing {
                  .answered = 300,
                  .peak_bytes = rate * (whole ? 4e9 : 1e9),  // of half a load, less
                  .client_bytes = client_share * rate * 4e9,
-                 .pool_bytes = 40e9};
+                 .pool_bytes = 40e9,
+                 .lateness_s = whole ? lateness_s : 10 * lateness_s};
   }
   Result<Burst> burst(double rate, double factor, std::uint64_t) override {
     bursts.push_back(factor);
@@ -34,7 +35,8 @@ class Synthetic final : public Probing {
                  .swap_bytes = std::max(0.0, wanted - 40e9)};
   }
   Result<Batch> batch(std::size_t size) override {
-    const auto items = static_cast<double>(std::min<std::size_t>(size, 8));
+    // The last doubling gains a little, and not enough.
+    const double items = size > 8 ? 8.4 : static_cast<double>(size);
     return Batch{.batch = size,
                  .throughput = items,
                  .peak_bytes = 1e9 * static_cast<double>(size),
@@ -45,6 +47,7 @@ class Synthetic final : public Probing {
   std::size_t dies_at = 0;     // this probe fails; 0: none
   std::size_t changes_at = 0;  // after so many probes it meets nothing; 0: never
   double client_share = 0.9;
+  double lateness_s = 0;  // of whole loads; of others ten times as much
 
  private:
   double truth_;

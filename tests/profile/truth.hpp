@@ -3,8 +3,10 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
+#include <vector>
 
-#include "profiler/load.hpp"
+#include "profile/replay.hpp"
 #include "profiler/probing.hpp"
 #include "profiler/rate_search.hpp"
 #include "sim/scenario.hpp"
@@ -32,22 +34,24 @@ inline sim::Trace truth_trace() {
   return trace;
 }
 
-// All that a client sees of a load, played through the simulator. Of the gaps between an answer's
-// tokens the longest counts; the others are not longer.
-inline Verdict judged(const sim::Ground& ground, const sim::Trace& trace, double rate,
-                      std::uint64_t requests, std::uint64_t seed) {
-  const sim::Workload work = sim::poisson(trace, {.requests = requests, .per_second = rate}, seed);
-  const sim::Outcome outcome =
-      sim::simulate(ground, sim::parse_policy("fcfs").value(), work).value();
-  Verdict verdict({}, requests, requests, true);
-  std::vector<sim::RequestOutcome> order = outcome.requests;
-  std::sort(order.begin(), order.end(),
-            [](const auto& a, const auto& b) { return a.first_token < b.first_token; });
-  for (const sim::RequestOutcome& request : order) {
-    verdict.first_token(request.ttft());
-    verdict.gap(sim::seconds(request.longest_gap));
+// Whether the quantile (nearest rank) lies under the limit: by sorting, and nothing of Verdict's.
+inline bool under(std::vector<double> values, double limit, double quantile) {
+  std::sort(values.begin(), values.end());
+  const double rank = std::ceil(quantile * static_cast<double>(values.size()) - 1e-9);
+  return values.empty() || values[static_cast<std::size_t>(rank) - 1] < limit;
+}
+
+inline bool sustained(const Played& played) {
+  const Sla sla;
+  std::vector<double> first, gaps, last(played.work.requests.size(), -1);
+  for (const Played::Token& token : played.tokens) {
+    double& before = last[token.request];
+    (before < 0 ? first : gaps)
+        .push_back(token.at_s - (before < 0 ? played.arrival_s(token.request) : before));
+    before = token.at_s;
   }
-  return verdict;
+  return first.size() == last.size() && under(first, sla.ttft_s, sla.quantile) &&
+         under(gaps, sla.tbt_s, sla.quantile);
 }
 
 // The highest rate that more than half of twenty seeds meet.
@@ -57,7 +61,7 @@ inline double truth(const sim::Ground& ground, const sim::Trace& trace, const Ra
   for (double rate = range.from; rate <= range.to + 1e-9; rate += range.step) {
     int met = 0;
     for (std::uint64_t seed = 1; seed <= 20; ++seed)
-      met += judged(ground, trace, rate, requests, seed).final() == Standing::met ? 1 : 0;
+      met += sustained(play(ground, trace, rate, requests, seed)) ? 1 : 0;
     if (met > 10) best = rate;
   }
   return best;
@@ -69,18 +73,24 @@ class Offline final : public Probing {
       : ground_(ground), trace_(trace), requests_(requests) {}
 
   Result<Probe> probe(double rate, std::uint64_t seed, bool whole) override {
-    Verdict verdict = judged(ground_, trace_, rate, requests_, seed);
+    const Played played = play(ground_, trace_, rate, requests_, seed);
+    Replay replay(played, whole);
+    const bool met = replay.met();
+    early += replay.answered() < requests_ ? 1U : 0U;
     return Probe{.rate = rate,
                  .seed = seed,
-                 .met = verdict.final() == Standing::met,
+                 .met = met,
                  .whole = whole,
-                 .quantiles = verdict.quantiles(),
+                 .answered = replay.answered(),
+                 .quantiles = replay.quantiles(),
                  .pool_bytes = ground_.kv_tokens * ground_.kv_bytes_per_token};
   }
   Result<Burst> burst(double, double, std::uint64_t) override {
     return Error{Code::unimplemented, ""};
   }
   Result<Batch> batch(std::size_t) override { return Error{Code::unimplemented, ""}; }
+
+  std::size_t early = 0;  // probes that ended before their last first token
 
  private:
   const sim::Ground& ground_;

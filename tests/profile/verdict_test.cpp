@@ -18,71 +18,84 @@ TEST(Verdict, IsMissedAsSoonAsTheRestCannotMendIt) {
   Verdict verdict(kSla, 300, 0, true);
   for (int late = 0; late < 3; ++late) {
     verdict.first_token(1.5);
-    EXPECT_EQ(verdict.standing(0), Standing::open);
+    EXPECT_EQ(verdict.standing({}), Standing::open);
   }
-  EXPECT_EQ(verdict.standing(1), Standing::missed) << "one that still waits counts";
+  EXPECT_EQ(verdict.standing({.overdue = 1, .half = 1}), Standing::missed)
+      << "one that still waits counts";
   verdict.first_token(1);
-  EXPECT_EQ(verdict.standing(0), Standing::missed) << "under a second, not a second";
+  EXPECT_EQ(verdict.standing({}), Standing::missed) << "under a second, not a second";
 }
 
 TEST(Verdict, IsMissedForTheTimeBetweenTokensToo) {
   Verdict verdict(kSla, 10, 200, true);
   verdict.gap(0.2);
   verdict.gap(0.2);
-  EXPECT_EQ(verdict.standing(0), Standing::open);
+  EXPECT_EQ(verdict.standing({}), Standing::open);
   verdict.gap(0.2);
-  EXPECT_EQ(verdict.standing(0), Standing::missed);
+  EXPECT_EQ(verdict.standing({}), Standing::missed);
 }
 
 TEST(Verdict, OfAWholeLoadIsMetOnlyAtItsEnd) {
   Verdict verdict(kSla, 10, 10, true);
   for (int i = 0; i < 10; ++i) {
-    EXPECT_EQ(verdict.standing(0), Standing::open);
+    EXPECT_EQ(verdict.standing({}), Standing::open);
     verdict.first_token(0.1);
     verdict.gap(0.01);
   }
-  EXPECT_EQ(verdict.standing(0), Standing::met);
+  EXPECT_EQ(verdict.standing({}), Standing::met);
 }
 
 TEST(Verdict, IsMetHalfwayWhereBothAreUnderHalfTheirLimits) {
   Verdict verdict(kSla, 10, 10, false);
   for (int i = 0; i < 4; ++i) verdict.first_token(0.4);
   for (int i = 0; i < 5; ++i) verdict.gap(0.04);
-  EXPECT_EQ(verdict.standing(0), Standing::open);
+  EXPECT_EQ(verdict.standing({}), Standing::open);
   verdict.first_token(0.4);
-  EXPECT_EQ(verdict.standing(1), Standing::missed) << "of ten none may be late";
-  EXPECT_EQ(verdict.standing(0), Standing::met);
+  EXPECT_EQ(verdict.standing({.overdue = 1, .half = 1}), Standing::missed)
+      << "of ten none may be late";
+  EXPECT_EQ(verdict.standing({}), Standing::met);
 }
 
 TEST(Verdict, IsNotMetHalfwayOverHalfALimit) {
   Verdict verdict(kSla, 10, 10, false);
   for (int i = 0; i < 8; ++i) verdict.first_token(0.4);
   for (int i = 0; i < 8; ++i) verdict.gap(0.06);
-  EXPECT_EQ(verdict.standing(0), Standing::open);
+  EXPECT_EQ(verdict.standing({}), Standing::open);
+}
+
+TEST(Verdict, IsNotMetHalfwayWhileRequestsWaitOverHalfTheLimit) {
+  Verdict verdict(kSla, 10, 0, false);
+  for (int i = 0; i < 5; ++i) verdict.first_token(0.1);
+  EXPECT_EQ(verdict.standing({.half = 1}), Standing::open);
+  EXPECT_EQ(verdict.standing({}), Standing::met);
+}
+
+TEST(Verdict, OfAHundredThousandMillionTokensTakesNoRoomBeforeTheyCome) {
+  EXPECT_EQ(Verdict(kSla, 10, 500'000'000'000, true).standing({}), Standing::open);
 }
 
 TEST(Verdict, CountsAFailureAsNeverAnswered) {
   Verdict verdict(kSla, 10, 0, true);
   verdict.failed();
-  EXPECT_EQ(verdict.standing(0), Standing::missed);
+  EXPECT_EQ(verdict.standing({}), Standing::missed);
 }
 
 TEST(Verdict, CountsOneThatWasLateAndThenFailedOnce) {
   Verdict verdict(kSla, 100, 0, true);
   verdict.first_token(1.5);
   verdict.failed(1.5);
-  EXPECT_EQ(verdict.standing(0), Standing::open) << "one of a hundred may";
+  EXPECT_EQ(verdict.standing({}), Standing::open) << "one of a hundred may";
   for (int i = 0; i < 98; ++i) verdict.first_token(0.1);
-  EXPECT_EQ(verdict.standing(0), Standing::open) << "ninety-nine are known";
+  EXPECT_EQ(verdict.standing({}), Standing::open) << "ninety-nine are known";
   verdict.first_token(0.1);
-  EXPECT_EQ(verdict.standing(0), Standing::met);
+  EXPECT_EQ(verdict.standing({}), Standing::met);
 }
 
 TEST(Verdict, CountsOneThatWasInTimeAndThenFailedAsLate) {
   Verdict verdict(kSla, 10, 0, true);
   verdict.first_token(0.1);
   verdict.failed(0.1);
-  EXPECT_EQ(verdict.standing(0), Standing::missed);
+  EXPECT_EQ(verdict.standing({}), Standing::missed);
 }
 
 TEST(Verdict, OfNothingIsMissed) {

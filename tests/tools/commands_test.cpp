@@ -75,6 +75,17 @@ TEST_F(Commands, PlacePostsThePairsOfAPlacement) {
   EXPECT_EQ(state->pairs[0], (wire::Pair{small.id, consumer.id}));
 }
 
+TEST_F(Commands, PlaceTellsWhatItPostedBeforeACoordinatorThatIsNotThere) {
+  const Peer producer(daemon.address(), "big", true), consumer(daemon.address(), "model/0", false);
+  std::ofstream(dir / "placed.json") << R"({"version": 1, "assignment": {}, "pairs": [
+    {"producer": "big", "consumer": "model/0", "bytes": 2}]})";
+  ChildProcess place({AQUA_PROGRAM, "place", "--placed", dir / "placed.json", "--post",
+                      daemon.address(), "--post", "unix:" + (dir / "absent.sock")},
+                     dir / "stderr");
+  EXPECT_THAT(place.read_line(), HasSubstr("1 pairs made"));
+  EXPECT_EQ(place.wait(), 1);
+}
+
 TEST_F(Commands, SlabTellsItsStory) {
   const Peer producer(daemon.address(), "lender", true);
   const Peer consumer(daemon.address(), "borrower", false);

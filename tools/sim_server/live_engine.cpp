@@ -45,10 +45,11 @@ void LiveEngine::abort(const std::shared_ptr<Job>& job) {
   job->aborted = true;
 }
 
-std::uint32_t LiveEngine::await(Job& job, std::uint32_t had, std::chrono::milliseconds patience) {
+LiveEngine::Progress LiveEngine::await(Job& job, std::uint32_t had,
+                                       std::chrono::milliseconds patience) {
   std::unique_lock lock(mu_);
   job.changed.wait_for(lock, patience, [&] { return job.produced > had || job.refused; });
-  return job.produced;
+  return {job.produced, job.refused};
 }
 
 LiveEngine::Memory LiveEngine::memory() const {

@@ -29,6 +29,10 @@ class LiveEngine {
     bool aborted = false;
     std::condition_variable changed;
   };
+  struct Progress {
+    std::uint32_t produced = 0;
+    bool refused = false;
+  };
   struct Memory {
     std::uint32_t blocks = 0, held = 0;
   };
@@ -41,9 +45,8 @@ class LiveEngine {
 
   [[nodiscard]] std::shared_ptr<Job> submit(std::uint32_t prompt, std::uint32_t output);
   void abort(const std::shared_ptr<Job>& job);
-  // Until more than `had` tokens are there, it is refused, or `patience` has passed: how many.
-  [[nodiscard]] std::uint32_t await(Job& job, std::uint32_t had,
-                                    std::chrono::milliseconds patience);
+  // Until more than `had` tokens are there, it is refused, or `patience` has passed.
+  [[nodiscard]] Progress await(Job& job, std::uint32_t had, std::chrono::milliseconds patience);
   [[nodiscard]] Memory memory() const;
 
  private:

@@ -29,7 +29,9 @@ class Stream {
       : engine_(engine), job_(std::move(job)) {}
 
   bool next(httplib::DataSink& sink) {
-    const std::uint32_t produced = engine_.await(*job_, sent_, kHeartbeat);
+    const auto [produced, refused] = engine_.await(*job_, sent_, kHeartbeat);
+    if (refused)
+      return end(sink, Json{{"error", {{"message", "larger than all of the KV memory"}}}}, "");
     if (produced == sent_) return write(sink, ": busy\n\n");  // finds out who has gone
     for (; sent_ < produced; ++sent_) {
       const Json reason = sent_ + 1 == job_->output ? Json("length") : Json(nullptr);
@@ -40,12 +42,15 @@ class Stream {
     if (sent_ < job_->output) return true;
     const Json last{{"choices", Json::array()},
                     {"usage", {{"prompt_tokens", job_->prompt}, {"completion_tokens", sent_}}}};
-    if (!write(sink, concat("data: ", last.dump(), "\n\ndata: [DONE]\n\n"))) return false;
-    sink.done();
-    return true;
+    return end(sink, last, "data: [DONE]\n\n");
   }
 
  private:
+  static bool end(httplib::DataSink& sink, const Json& event, const char* after) {
+    if (!write(sink, concat("data: ", event.dump(), "\n\n", after))) return false;
+    sink.done();
+    return true;
+  }
   static bool write(httplib::DataSink& sink, const std::string& text) {
     return sink.write(text.data(), text.size());
   }
