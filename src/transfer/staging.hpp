@@ -35,9 +35,10 @@ struct StagingPair {
   std::unique_ptr<device::AddressRange> range;
   std::array<std::byte*, 2> buffers{};
   std::size_t buffer_bytes = 0;
-  // The buffers may be written after this point (the poisoning of the last release).
+  device::OwnStream stream;  // waits for its work when it goes
+  // The buffers may be written after this point (the poisoning of the last release). Goes before
+  // its stream.
   std::unique_ptr<device::Event> ready;
-  device::OwnStream stream;  // goes first, when its work is over
 };
 
 class StagingPool;
