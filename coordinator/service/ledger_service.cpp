@@ -108,17 +108,19 @@ void LedgerService::carry_out_all(std::span<Errand* const> errands, ledger::Chan
   for (Errand* fact : errands) {
     if (!fact->promise) fact->run(ledger_, time);
   }
-  if (std::ranges::any_of(errands, &Errand::promise)) promise_all(errands, time);
+  const bool promises = std::ranges::any_of(errands, &Errand::promise);
+  if (promises) promise_all(errands, time);
   const auto written = write_down();
-  std::for_each(errands.rbegin(), errands.rend(), [&](Errand* each) {
-    if (!each->promise) return;
+  for (auto last = errands.rbegin(); last != errands.rend(); ++last) {
+    Errand& each = **last;
+    if (!each.promise) continue;
     if (written.ok()) {
-      each->revision = *written;
+      each.revision = *written;
     } else {
-      each->take_back(ledger_, time, unwritten(written.error()));
+      each.take_back(ledger_, time, unwritten(written.error()));
     }
-  });
-  if (!written.ok()) (void)write_down();
+  }
+  if (promises && !written.ok()) (void)write_down();  // what was taken back
   after_change(changes);
 }
 

@@ -1,6 +1,6 @@
 // Turns: callers that want the same thing alone do each other's work. Whoever comes while somebody
 // is at it waits; the first of those who waited then does the work of all of them in one go: one
-// lock and one commit for many, and the fewer threads woken for nothing, the more there are.
+// lock and one commit for many.
 //
 // Threads: take() may be called concurrently, from anywhere but inside of a take().
 #pragma once
