@@ -5,9 +5,11 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <array>
 #include <condition_variable>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <mutex>
 #include <thread>
@@ -54,6 +56,17 @@ coordinator::Stored stored_in(const std::string& data) {
   return stored.ok() ? *std::move(stored) : coordinator::Stored{};
 }
 
+// How often the log in `data` was begun anew: its header's count, the fourth word (SQLite's file
+// format, section 4.1); 0 where there is no log yet.
+std::uint32_t logs_begun(const std::string& data) {
+  std::ifstream log(data + "/ledger.db-wal", std::ios::binary);
+  std::array<unsigned char, 16> header{};
+  if (!log.read(reinterpret_cast<char*>(header.data()), header.size())) return 0;
+  std::uint32_t count = 0;
+  for (std::size_t i = 12; i < header.size(); ++i) count = count << 8 | header[i];
+  return count;
+}
+
 class World {
  public:
   explicit World(std::uint64_t seed) : random_(seed) {
@@ -68,6 +81,7 @@ class World {
 
   // One life of the coordinator, ended at the step `at` ("-": at a random moment).
   void live_and_die(const std::string& at) {
+    const std::uint32_t logs_before = logs_begun(data());
     ChildProcess daemon = start(at);
     Life life;
     if (read_address(daemon, life)) {
@@ -99,6 +113,9 @@ class World {
     }
     daemon.signal(SIGKILL);
     if (daemon.wait() == 128 + SIGKILL && at != "-") ++deaths_at_steps_;
+    // Each start begins one, too.
+    if (const std::uint32_t logs = logs_begun(data()); logs > logs_before + 1)
+      logs_begun_ += logs - logs_before - 1;
     records_.check(stored_in(data()));
   }
 
@@ -135,6 +152,7 @@ class World {
   }
   [[nodiscard]] Records& records() { return records_; }
   [[nodiscard]] std::size_t deaths_at_steps() const { return deaths_at_steps_; }
+  [[nodiscard]] std::uint32_t logs_begun_anew() const { return logs_begun_; }
   [[nodiscard]] std::mt19937_64& random() { return random_; }
   [[nodiscard]] std::string data() const { return dir_ / "data"; }
 
@@ -169,6 +187,7 @@ class World {
   std::vector<std::unique_ptr<Exporter>> exporters_;
   std::vector<std::unique_ptr<Importer>> importers_;
   std::size_t deaths_at_steps_ = 0;
+  std::uint32_t logs_begun_ = 0;
 };
 
 void report(World& world) {
@@ -176,7 +195,8 @@ void report(World& world) {
   std::cout << "[ MEASURED ] " << counts.grants << " grants, " << counts.returns << " returns, "
             << counts.scrubs << " scrubs answered; " << counts.leases_checked << " leases and "
             << counts.offers_checked << " offers looked for after a death; "
-            << world.deaths_at_steps() << " deaths at a step" << std::endl;
+            << world.deaths_at_steps() << " deaths at a step; the log begun anew "
+            << world.logs_begun_anew() << " times" << std::endl;
 }
 
 // The first start too: the file is made, and its tables.
@@ -226,6 +246,7 @@ TEST(Crash, AtRandomMomentsUnderLoadNothingIsForgottenOrGivenTwice) {
   // A life is 40 ms at most: on a machine that is busy, under a sanitizer, few get to a grant.
   EXPECT_GT(world.records().counts().grants, rounds / 10) << "there was no load";
   EXPECT_GT(world.records().counts().leases_checked, rounds);
+  EXPECT_GT(world.logs_begun_anew(), 0U) << "no death could meet it";
 }
 
 // The judge itself can judge.
