@@ -59,6 +59,13 @@ void ChildProcess::signal(int number) const {
   if (pid_ > 0) ::kill(pid_, number);
 }
 
+void ChildProcess::stop() const {
+  signal(SIGSTOP);
+  int status = 0;
+  while (::waitpid(pid_, &status, WUNTRACED) < 0 && errno == EINTR) {
+  }
+}
+
 std::string ChildProcess::read_line() {
   for (;;) {
     if (const std::size_t end = buffer_.find('\n'); end != std::string::npos) {

@@ -101,7 +101,7 @@ TEST_F(Liveness, ClosedLifelineOfALiveProcessIsSuspectOnly) {
 TEST_F(ShortLiveness, StoppedPastItsTimeToLiveIsSuspectAndLiveAgainWhenItGoesOn) {
   ChildProcess borrower_process = borrower("lease");
   ASSERT_EQ(borrower_process.read_line(), "leased 1");
-  borrower_process.signal(SIGSTOP);
+  borrower_process.stop();
   EXPECT_TRUE(becomes(SlabState::suspect));
   borrower_process.signal(SIGCONT);
   EXPECT_TRUE(becomes(SlabState::leased));

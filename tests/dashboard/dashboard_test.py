@@ -117,7 +117,7 @@ class Dashboard(unittest.TestCase):
         producer, consumer = self.lend()
         self.operate()
         self.until(lambda: self.texts("#loans tr"))
-        consumer.child.send_signal(signal.SIGSTOP)  # it cannot move off yet
+        consumer.stop()  # it cannot move off yet
         producer.do("reclaim", bytes=4 * MIB, within_ms=600_000)
         self.until(lambda: self.browser.find_elements(By.CSS_SELECTOR, '#reclaims tr[data-state="open"]'))
         self.assertIn("2", self.texts("#loans td")[4])
@@ -134,7 +134,7 @@ class Dashboard(unittest.TestCase):
         _, consumer = self.lend()
         self.operate()
         self.until(lambda: self.texts("#loans tr"))
-        consumer.child.send_signal(signal.SIGSTOP)
+        consumer.stop()
         self.reclaim_by_page("lender", 2, 1)
         self.until(lambda: any("past its deadline: 1 slab missing, held by borrower" in text
                                for text in self.texts("#alerts li")))
@@ -219,7 +219,7 @@ class Dashboard(unittest.TestCase):
     def test_contrast_is_at_least_4_5_in_light_and_dark(self):
         _, consumer = self.lend()
         self.operate()
-        consumer.child.send_signal(signal.SIGSTOP)
+        consumer.stop()
         self.until(lambda: self.texts("#alerts li"))  # it is silent: alerts have a colour of their own
         for scheme in ("light", "dark"):
             self.media(scheme)
@@ -277,7 +277,7 @@ class Dashboard(unittest.TestCase):
         self.media(motion="reduce")
         self.operate()
         self.until(lambda: self.texts("#loans tr"))
-        consumer.child.send_signal(signal.SIGSTOP)
+        consumer.stop()
         producer.do("reclaim", bytes=4 * MIB, within_ms=600_000)
         self.until(lambda: self.browser.find_elements(By.CSS_SELECTOR, "#bands path.moving"))
         self.assertEqual(self.browser.execute_script("return document.getAnimations().length"), 0)
@@ -321,7 +321,7 @@ class Dashboard(unittest.TestCase):
         self.until(lambda: len(self.texts("#loans tr")) == 2)
         second.do("reclaim", bytes=8 * MIB, within_ms=60_000)
         self.until(lambda: self.browser.find_elements(By.CSS_SELECTOR, '#reclaims tr[data-state="complete"]'))
-        consumer.child.send_signal(signal.SIGSTOP)
+        consumer.stop()
         producer.do("reclaim", bytes=12 * MIB, within_ms=60_000)
         self.until(lambda: self.browser.find_elements(By.CSS_SELECTOR, '#reclaims tr[data-state="open"]'))
         self.until(lambda: self.texts("#alerts li"))

@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import tempfile
 import urllib.request
@@ -66,6 +67,11 @@ class Rig:
 class Engine:
     def __init__(self, child: subprocess.Popen):
         self.child = child
+
+    def stop(self):
+        """All of its threads have stopped when this returns; a signal alone is only on its way."""
+        self.child.send_signal(signal.SIGSTOP)
+        os.waitpid(self.child.pid, os.WUNTRACED)
 
     def do(self, what: str, **arguments) -> dict:
         self.child.stdin.write(json.dumps({"do": what, **arguments}) + "\n")

@@ -58,7 +58,7 @@ TEST(Closing, CallsAfterwardsAreCancelledAndASecondCloseDoesNothing) {
 TEST(Closing, DoesNotWaitForACoordinatorThatIsStopped) {
   DaemonProcess daemon;
   Peer peer(daemon.address(), "peer", false);
-  daemon.process().signal(SIGSTOP);
+  daemon.process().stop();
   const auto begin = steady_clock::now();
   peer.client->close();
   EXPECT_LT(steady_clock::now() - begin, std::chrono::seconds{10});
@@ -75,7 +75,7 @@ TEST(Closing, WhileTheCoordinatorIsAway) {
 TEST(Closing, EndsACallThatWaits) {
   DaemonProcess daemon;
   Peer peer(daemon.address(), "peer", false);
-  daemon.process().signal(SIGSTOP);
+  daemon.process().stop();
   auto call = std::async(std::launch::async, [&] { return peer.client->snapshot(); });
   peer.client->close();
   const auto outcome = call.get();
