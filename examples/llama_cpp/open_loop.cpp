@@ -1,7 +1,5 @@
 #include "open_loop.hpp"
 
-#include <thread>
-
 #include "must.hpp"
 
 namespace aqua::llama_example {
@@ -34,8 +32,8 @@ OpenLoop::OpenLoop(BatchEngine& engine, unsigned slots, const std::vector<Asked>
   }
 }
 
-void OpenLoop::run() {
-  start_ = Clock::now();
+void OpenLoop::run(EngineClock::Kind clock) {
+  clock_.emplace(clock);
   while (arrived_ < requests_.size() || !sequences_.empty()) {
     admit();
     double since = now();
@@ -47,9 +45,7 @@ void OpenLoop::run() {
     if (batch->computes()) {
       compute(*batch, since);
     } else if (arrived_ < requests_.size()) {
-      std::this_thread::sleep_until(
-          start_ + std::chrono::duration_cast<Clock::duration>(
-                       std::chrono::duration<double>(requests_[arrived_].arrival)));
+      clock_->idle_until(requests_[arrived_].arrival);
     } else {
       throw Failure("the scheduler has nothing for the engine to do");
     }

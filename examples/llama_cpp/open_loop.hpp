@@ -3,13 +3,13 @@
 // who has come is noticed at the boundary of iterations, and copies stop the engine.
 #pragma once
 
-#include <chrono>
 #include <map>
 #include <memory>
 #include <optional>
 
 #include "aqua/policy/scheduler.hpp"
 #include "batch_engine.hpp"
+#include "engine_clock.hpp"
 #include "run_log.hpp"
 
 namespace aqua::llama_example {
@@ -24,11 +24,10 @@ class OpenLoop {
  public:
   // `log` names policy, options and engine; the rest is filled in. All outlive this.
   OpenLoop(BatchEngine& engine, unsigned slots, const std::vector<Asked>& requests, RunLog& log);
-  // Until all have their tokens. Throws Failure.
-  void run();
+  // Until all have their tokens, by a clock that starts now. Throws Failure.
+  void run(EngineClock::Kind clock);
 
  private:
-  using Clock = std::chrono::steady_clock;
   struct Sequence {
     std::vector<Token> tokens{};  // known: prompt and answer
     std::uint32_t generated = 0;
@@ -36,9 +35,7 @@ class OpenLoop {
     std::vector<std::byte> parked{};
   };
 
-  [[nodiscard]] double now() const {
-    return std::chrono::duration<double>(Clock::now() - start_).count();
-  }
+  [[nodiscard]] double now() const { return clock_->now(); }
   void admit();
   [[nodiscard]] bool page(const policy::Batch& batch);
   void page_out(const policy::Preemption& order);
@@ -55,7 +52,7 @@ class OpenLoop {
   std::vector<unsigned> free_slots_;
   std::map<std::uint64_t, Sequence> sequences_;  // by their place in requests_
   std::size_t arrived_ = 0;
-  Clock::time_point start_{};
+  std::optional<EngineClock> clock_{};  // while it runs
 };
 
 }  // namespace aqua::llama_example

@@ -17,7 +17,7 @@ namespace aqua::llama_example {
 namespace {
 
 struct ServeOptions {
-  std::string model, policy = "cfs", json;
+  std::string model, policy = "cfs", clock = "wall", json;
   unsigned requests = 60, prompt = 200, output = 40, seed = 1, threads = 1;
   double rate = 0.5;
   unsigned kv_tokens = 2048, chunk = 128, slice = 16;
@@ -56,7 +56,7 @@ void warm_up(BatchEngine& engine, const std::vector<Token>& prompt, unsigned chu
 void serve(const ServeOptions& options) {
   const Model model(options.model);
   RunLog log{.engine = "llama.cpp, " + model.description() + ", " +
-                       std::to_string(options.threads) + " threads",
+                       std::to_string(options.threads) + " threads, " + options.clock + " time",
              .policy = options.policy};
   log.scheduler.budget_tokens = options.chunk;
   log.scheduler.slice_iterations = options.slice;
@@ -71,7 +71,8 @@ void serve(const ServeOptions& options) {
                      options.threads);
   const std::vector<Asked> load = make_load(model, options);
   warm_up(engine, load.front().prompt, options.chunk);
-  OpenLoop(engine, slots, load, log).run();
+  OpenLoop(engine, slots, load, log)
+      .run(options.clock == "cpu" ? EngineClock::Kind::cpu : EngineClock::Kind::wall);
   std::ofstream file(options.json);
   file << to_json(log).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
   file.close();
@@ -102,7 +103,14 @@ int main(int argc, char** argv) {
   app.add_option("--slice", o.slice, "iterations of a time slice")->check(CLI::Range(1, 100'000));
   app.add_option("--seed", o.seed, "of lengths and arrivals");
   app.add_option("--threads", o.threads, "of llama.cpp")->check(CLI::Range(1, 256));
+  app.add_option("--clock", o.clock,
+                 "wall, or cpu: the time that the one thread computes, whatever else runs")
+      ->check(CLI::IsMember({"wall", "cpu"}));
   CLI11_PARSE(app, argc, argv);
+  if (o.clock == "cpu" && o.threads != 1) {
+    std::fprintf(stderr, "llama_serve: --clock cpu is of one thread; --threads is %u\n", o.threads);
+    return 2;
+  }
   try {
     serve(o);
     return 0;
