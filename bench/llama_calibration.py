@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 """How well `aqua simulate` predicts llama.cpp on this machine.
 
-Usage: llama_calibration.py --serve PROGRAM --aqua PROGRAM --model GGUF [--threads N]
-                            [--requests N] [--at-most PERCENT] [--json FILE]
+Usage: llama_calibration.py --serve PROGRAM --aqua PROGRAM --model GGUF [--seconds S]
+                            [--clock cpu|wall] [--threads N] [--at-most PERCENT] [--json FILE]
 
 Records four workloads with llama_serve, each at 0.7 times the rate at which the engine keeps up (a
 short run with all requests at once tells it), fits the simulator's costs to the first and predicts
-the others. Some twenty minutes of a machine that does nothing else: an engine that shares its cores is
-another engine.
+the others. Each keeps its engine busy for S seconds.
+
+By the cpu's clock (the default) an engine's time is what its one thread computes, and the four run
+beside each other: a machine that is slower for a while is so for all of them. By the wall's clock
+they run one after the other, on a machine that does nothing else.
 """
 
 from __future__ import annotations
@@ -17,8 +20,9 @@ import json
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Tuple
 
 # The first is fitted to; the others differ from it in lengths, in policy or in memory.
 WORKLOADS: Dict[str, Dict[str, str]] = {
@@ -40,17 +44,28 @@ def record(serve: List[str], requests: int, rate: float, seed: int, to: Path) ->
 
 
 def record_all(arguments: argparse.Namespace, directory: Path) -> Dict[str, Dict[str, float]]:
-    loads = {}
-    for name, workload in WORKLOADS.items():
-        serve = [arguments.serve, "--model", arguments.model, "--threads", str(arguments.threads)]
-        for key, value in workload.items():
-            serve += [f"--{key}", value]
-        probe = record(serve, 16, ALL_AT_ONCE, 1, directory / "probe.json")
-        rate = LOAD * len(probe["requests"]) / max(end for *_, end in probe["requests"])
-        print(f"{name}: {arguments.requests} requests, {rate:.3f} a second", flush=True)
-        made = record(serve, arguments.requests, rate, 7, directory / f"{name}.json")
-        loads[name] = {"rate": rate, "iterations": len(made["iterations"]), "copies": len(made["copies"])}
-    return loads
+    def serve(name: str) -> List[str]:
+        command = [arguments.serve, "--model", arguments.model]
+        command += ["--threads", str(arguments.threads), "--clock", arguments.clock]
+        for key, value in WORKLOADS[name].items():
+            command += [f"--{key}", value]
+        return command
+
+    def keeps_up(name: str) -> float:
+        probe = record(serve(name), 16, ALL_AT_ONCE, 1, directory / f"probe-{name}.json")
+        return len(probe["requests"]) / max(end for *_, end in probe["requests"])
+
+    def load(named: Tuple[str, float]) -> Dict[str, float]:
+        name, most = named
+        requests = max(1, round(arguments.seconds * most))
+        print(f"{name}: {requests} requests, {LOAD * most:.3f} a second", flush=True)
+        made = record(serve(name), requests, LOAD * most, 7, directory / f"{name}.json")
+        counts = {key: len(made[key]) for key in ("requests", "iterations", "copies")}
+        return {"rate": LOAD * most, **counts}
+
+    with ThreadPoolExecutor(len(WORKLOADS) if arguments.clock == "cpu" else 1) as pool:
+        rates = list(pool.map(keeps_up, WORKLOADS))
+        return dict(zip(WORKLOADS, pool.map(load, zip(WORKLOADS, rates))))
 
 
 def predict(aqua: str, directory: Path) -> Dict[str, Any]:
@@ -69,8 +84,9 @@ def main() -> int:
     parser.add_argument("--serve", required=True, help="llama_serve")
     parser.add_argument("--aqua", required=True, help="the aqua command")
     parser.add_argument("--model", required=True, help="GGUF file")
-    parser.add_argument("--threads", type=int, default=1, help="of llama.cpp")
-    parser.add_argument("--requests", type=int, default=100, help="in each recording")
+    parser.add_argument("--seconds", type=float, default=240, help="that each engine computes")
+    parser.add_argument("--clock", choices=("cpu", "wall"), default="cpu")
+    parser.add_argument("--threads", type=int, default=1, help="of llama.cpp; by the wall's clock")
     parser.add_argument("--at-most", type=float, help="fail if a prediction is further off (percent)")
     parser.add_argument("--json", help="write the result")
     arguments = parser.parse_args()
@@ -78,7 +94,7 @@ def main() -> int:
         loads = record_all(arguments, Path(directory))
         result = predict(arguments.aqua, Path(directory))
     off = [abs(row[key]["off_percent"]) for row in result["predictions"] for key in HELD_TO_THE_GOAL]
-    result.update(requests=arguments.requests, load=LOAD, workloads=loads, worst_off_percent=max(off))
+    result.update(seconds=arguments.seconds, clock=arguments.clock, load=LOAD, workloads=loads, worst_off_percent=max(off))
     print(f"mean and p99 TTFT and mean TPOT are off by {max(off):.1f} % at most (goal: 15 %)")
     if arguments.json:
         Path(arguments.json).write_text(json.dumps(result, indent=1))
