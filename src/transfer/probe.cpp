@@ -1,54 +1,15 @@
 #include "transfer/probe.hpp"
 
 #include <algorithm>
-#include <numeric>
-#include <random>
 #include <vector>
 
 #include "base/try.hpp"
+#include "transfer/piece_shape.hpp"
 
 namespace aqua::transfer {
 namespace {
 
-// Between pieces, so that no two are neighbours, and each begins where vector accesses may.
-constexpr std::size_t kGap = 256;
 constexpr unsigned kLayers = 16;
-
-std::size_t stride_of(std::size_t piece) {
-  return (piece + kGap - 1) / kGap * kGap + kGap;
-}
-
-// What an engine's transfer would look like: pieces in random order, dealt over layers.
-struct Shape {
-  unsigned layers = 1;
-  std::uint32_t per_layer = 1;
-  std::size_t piece_bytes = 0;
-
-  Shape(std::size_t piece, std::size_t bytes) : piece_bytes(piece) {
-    const std::size_t count = std::max<std::size_t>(bytes / piece, 1);
-    layers = static_cast<unsigned>(std::min<std::size_t>(kLayers, count));
-    per_layer = static_cast<std::uint32_t>(count / layers);
-  }
-  [[nodiscard]] std::size_t bytes() const { return std::size_t{layers} * per_layer * piece_bytes; }
-  [[nodiscard]] Result<Layout> layout(std::byte* base) const {
-    LayoutSpec spec;
-    spec.layers = layers;
-    spec.planes_per_layer = 1;
-    spec.block_count = per_layer;
-    spec.block_stride = stride_of(piece_bytes);
-    spec.segment_bytes = piece_bytes;
-    for (unsigned l = 0; l < layers; ++l) {
-      spec.planes.push_back(base + std::size_t{l} * per_layer * spec.block_stride);
-    }
-    return Layout::make(std::move(spec));
-  }
-  [[nodiscard]] std::vector<std::uint32_t> blocks() const {
-    std::vector<std::uint32_t> list(per_layer);
-    std::iota(list.begin(), list.end(), 0U);
-    std::shuffle(list.begin(), list.end(), std::minstd_rand(per_layer));
-    return list;
-  }
-};
 
 }  // namespace
 
@@ -59,7 +20,7 @@ Result<std::unique_ptr<Probe>> Probe::create(device::Device& device, std::size_t
                                              const CalibrationOptions& options) {
   std::unique_ptr<Probe> probe(new Probe(device, options));
   const std::size_t unit = device.info().granularity;
-  const std::size_t cache = bytes + (bytes / options.smallest_piece + 1) * 2 * kGap;
+  const std::size_t cache = bytes + (bytes / options.smallest_piece + 1) * 2 * PieceShape::kGap;
   AQUA_ASSIGN(probe->slab_, device.create_slab((cache + unit - 1) / unit * unit));
   AQUA_ASSIGN(probe->cache_, device.reserve(probe->slab_->bytes()));
   AQUA_TRY(device.map(*probe->cache_, 0, *probe->slab_));
@@ -97,7 +58,7 @@ Result<Probe::Clock::duration> Probe::once(const Request& request) {
 
 Result<CurvePoint> Probe::measure(const LinkMemory& far, Direction direction, Way way,
                                   std::size_t piece_bytes, std::size_t bytes) {
-  const Shape shape(piece_bytes, bytes);
+  const PieceShape shape(piece_bytes, bytes, kLayers);
   AQUA_ASSIGN(const Layout layout, shape.layout(cache_->base()));
   const std::vector<std::uint32_t> blocks = shape.blocks();
   Request request;

@@ -1,0 +1,115 @@
+#include "reclaim_bench/consumer.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+#include "aqua/runtime.hpp"
+#include "device/device.hpp"
+
+namespace aqua::bench {
+namespace {
+
+constexpr std::size_t kTensorBytes = 4_MiB;
+
+std::vector<std::uint64_t> words_of(std::size_t tensor, std::size_t bytes) {
+  std::vector<std::uint64_t> words(bytes / sizeof(std::uint64_t));
+  for (std::size_t i = 0; i < words.size(); ++i)
+    words[i] = tensor * 0x9e3779b97f4a7c15u + i * sizeof(std::uint64_t);
+  return words;
+}
+
+// In stream order, and waited for: host memory is one of the ends.
+void copy(Runtime& runtime, void* dst, const void* src, std::size_t bytes) {
+  using Segments = std::vector<device::CopySegment>;
+  auto one = std::make_shared<const Segments>(
+      Segments{{static_cast<std::byte*>(dst), static_cast<const std::byte*>(src), bytes}});
+  must(runtime.device().copy(std::move(one), Stream{}), "copy");
+  must(runtime.device().synchronize(Stream{}), "synchronize");
+}
+
+void stamp(Runtime& runtime, AquaTensor& tensor, std::size_t number) {
+  auto pin = must(tensor.pin(Access::write, Stream{}), "pin");
+  copy(runtime, pin.data(), words_of(number, pin.bytes()).data(), pin.bytes());
+}
+
+// Whether every byte is as it was stamped.
+bool whole(Runtime& runtime, AquaTensor& tensor, std::size_t number) {
+  auto pin = must(tensor.pin(Access::read, Stream{}), "pin");
+  std::vector<std::uint64_t> seen(pin.bytes() / sizeof(std::uint64_t));
+  copy(runtime, seen.data(), pin.data(), pin.bytes());
+  return seen == words_of(number, pin.bytes());
+}
+
+// One letter in, one out.
+void serve(const ReclaimOptions& options, const Coordinator& coordinator, int in, int out) {
+  auto runtime = must(Runtime::open({.device = options.consumer,
+                                     .coordinator = coordinator.address(),
+                                     .name = "consumer",
+                                     .host_bytes = options.bytes() + 64_MiB,
+                                     .max_peer_bytes = options.bytes(),
+                                     .slab_bytes = kSlabBytes,
+                                     .socket_directory = coordinator.directory()}),
+                      "open consumer");
+  const auto peer = [&] { return runtime->status().peer; };
+  std::vector<AquaTensor> tensors;
+  for (char command = 0; ::read(in, &command, 1) == 1;) {
+    if (command == 'f') {  // fill what is leased, once all of it is
+      while (peer().capacity_bytes < options.bytes()) ::poll(nullptr, 0, 1);
+      for (std::size_t i = tensors.size(); i < options.bytes() / kTensorBytes; ++i) {
+        tensors.push_back(
+            must(runtime->allocate({.bytes = kTensorBytes, .name = "t"}), "allocate"));
+        stamp(*runtime, tensors.back(), i);
+      }
+      while (peer().tensor_bytes < options.bytes()) ::poll(nullptr, 0, 1);  // promoted again
+    } else {
+      for (std::size_t i = 0; i < tensors.size(); ++i)
+        if (!whole(*runtime, tensors[i], i)) command = '!';
+    }
+    if (::write(out, &command, 1) != 1) break;
+  }
+}
+
+}  // namespace
+
+ConsumerProcess::ConsumerProcess(const ReclaimOptions& options, const Coordinator& coordinator) {
+  int to[2], from[2];
+  if (::pipe2(to, O_CLOEXEC) != 0 || ::pipe2(from, O_CLOEXEC) != 0)
+    std::exit((std::perror("pipe"), 1));
+  pid_ = ::fork();
+  if (pid_ == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    ::close(to[1]);
+    ::close(from[0]);
+    serve(options, coordinator, to[0], from[1]);
+    std::_Exit(0);
+  }
+  ::close(to[0]);
+  ::close(from[1]);
+  to_ = to[1];
+  from_ = from[0];
+}
+
+ConsumerProcess::~ConsumerProcess() {
+  ::close(to_);  // it leaves
+  ::waitpid(pid_, nullptr, 0);
+  ::close(from_);
+}
+
+void ConsumerProcess::ask(char command) {
+  char answer = 0;
+  if (::write(to_, &command, 1) == 1 && ::read(from_, &answer, 1) == 1 && answer == command) return;
+  std::fprintf(stderr, "reclaim_bench: the consumer %s\n",
+               answer == '!' ? "found changed bytes" : "has failed");
+  std::exit(1);
+}
+
+}  // namespace aqua::bench

@@ -1,0 +1,108 @@
+// reclaim_bench: reclaims N MiB from a live consumer in another process, from the call to the last
+// slab scrubbed and usable, and to the first. The consumer's slabs are full of stamped tensors,
+// which it checks afterwards. Beside it, in the same run, each part alone: copying as many bytes
+// from device to host memory, unmapping as many slabs, scrubbing them. Reported: medians, spread,
+// and
+//
+//   ratio = (reclaim - 20 ms) / (copy + unmap + scrub)
+//
+// Goal: at most 1.2 on emulated GPUs (the default, emu:0 and emu:1), 1.1 on real ones (cuda:0, and
+// cuda:0 again for the consumer where there is no other). Exits 77 where there is no such device.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "aqua/runtime.hpp"
+#include "reclaim_bench/consumer.hpp"
+#include "reclaim_bench/parts.hpp"
+#include "samples.hpp"
+
+namespace {
+
+using namespace aqua::bench;
+
+struct Times {
+  std::vector<double> first, last;  // slab home, milliseconds after the call
+};
+
+Times reclaim(const ReclaimOptions& options, const Coordinator& coordinator,
+              ConsumerProcess& consumer) {
+  const std::size_t bytes = options.bytes();
+  auto producer = must(aqua::Runtime::open({.device = options.device,
+                                            .coordinator = coordinator.address(),
+                                            .name = "producer",
+                                            .host_bytes = 2_MiB,
+                                            .slab_bytes = kSlabBytes,
+                                            .socket_directory = coordinator.directory(),
+                                            .emulated = {.total_bytes = bytes}}),
+                       "open producer");
+  Times times;
+  for (unsigned round = 0; round <= options.rounds; ++round) {
+    must(producer->lend(bytes), "lend");
+    consumer.fill();
+    const auto reclaim = must(producer->reclaim(bytes, std::chrono::seconds(60)), "reclaim");
+    const auto outcome = must(reclaim.wait(), "wait");
+    consumer.check();
+    if (round == 0) continue;  // warms up
+    times.first.push_back(static_cast<double>(outcome.first_slab.count()) / 1000);
+    times.last.push_back(static_cast<double>(outcome.last_slab.count()) / 1000);
+    std::printf("round %u: first slab %.1f ms, all %.1f ms\n", round, times.first.back(),
+                times.last.back());
+  }
+  return times;
+}
+
+nlohmann::json summary(const std::vector<double>& ms) {
+  return {{"median_ms", median(ms)},
+          {"min_ms", quantile(ms, 0)},
+          {"max_ms", quantile(ms, 1)},
+          {"samples", ms.size()}};
+}
+
+nlohmann::json report(const ReclaimOptions& options, const Parts& parts, const Times& times) {
+  const double alone = median(parts.copy) + median(parts.unmap) + median(parts.scrub);
+  return {{"benchmark", "reclaim"},
+          {"device", options.emulated() ? "emulated" : options.device},
+          {"one_gpu_for_both", options.one_gpu()},
+          {"mib", options.mib},
+          {"slab_mib", kSlabBytes >> 20},
+          {"verified", true},
+          {"reclaim", summary(times.last)},
+          {"first_slab", summary(times.first)},
+          {"copy_alone", summary(parts.copy)},
+          {"unmap_alone", summary(parts.unmap)},
+          {"scrub_alone", summary(parts.scrub)},
+          {"ratio", (median(times.last) - 20) / alone},
+          {"goal_ratio", options.emulated() ? 1.2 : 1.1},
+          {"goal_first_slab_ms", 30}};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  ReclaimOptions options;
+  CLI::App app{"Reclaims memory from a live consumer in another process, beside each part alone."};
+  app.option_defaults()->always_capture_default();
+  app.add_option("--mib", options.mib, "reclaimed, a multiple of 64")
+      ->check(CLI::Range(64, 1 << 20))
+      ->check([](const std::string& text) {
+        return std::strtoull(text.c_str(), nullptr, 10) % 64 == 0 ? "" : "not a multiple of 64";
+      });
+  app.add_option("--rounds", options.rounds, "after one that does not count")
+      ->check(CLI::Range(1, 1000));
+  app.add_option("--device", options.device, "the producer's: emu:N, cuda:N or GPU-UUID");
+  app.add_option("--consumer-device", options.consumer, "may be the same");
+  app.add_option("--coordinator-binary", options.coordinator, "aqua-coordinator");
+  app.add_option("--json", options.json, "write the report");
+  CLI11_PARSE(app, argc, argv);
+  const Coordinator coordinator(
+      options.coordinator,
+      options.one_gpu() ? std::vector<std::string>{"--share-device"} : std::vector<std::string>{});
+  ConsumerProcess consumer(options, coordinator);
+  const Parts parts = measure_parts(options);
+  const nlohmann::json all = report(options, parts, reclaim(options, coordinator, consumer));
+  std::printf("%s\n", all.dump(2).c_str());
+  if (!options.json.empty()) std::ofstream(options.json) << all.dump(2) << '\n';
+  return 0;
+}

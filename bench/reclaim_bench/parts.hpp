@@ -1,0 +1,19 @@
+// What a reclaim consists of, each part alone: the limit that it is held against.
+#pragma once
+
+#include <vector>
+
+#include "reclaim_bench/options.hpp"
+
+namespace aqua::bench {
+
+// Milliseconds, by round: copying the bytes from the device to host memory, unmapping as many
+// slabs, scrubbing them.
+struct Parts {
+  std::vector<double> copy, unmap, scrub;
+};
+
+// On a device of its own. Ends the program with 77 where there is no such GPU.
+[[nodiscard]] Parts measure_parts(const ReclaimOptions& options);
+
+}  // namespace aqua::bench
