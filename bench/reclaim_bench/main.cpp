@@ -100,8 +100,12 @@ int main(int argc, char** argv) {
       options.coordinator,
       options.one_gpu() ? std::vector<std::string>{"--share-device"} : std::vector<std::string>{});
   ConsumerProcess consumer(options, coordinator);
-  const Parts parts = measure_parts(options);
-  const nlohmann::json all = report(options, parts, reclaim(options, coordinator, consumer));
+  const auto parts = measure_parts(options);
+  if (!parts.ok()) {
+    std::fprintf(stderr, "reclaim_bench: skipped: %s\n", parts.error().message.c_str());
+    return 77;
+  }
+  const nlohmann::json all = report(options, *parts, reclaim(options, coordinator, consumer));
   std::printf("%s\n", all.dump(2).c_str());
   if (!options.json.empty()) std::ofstream(options.json) << all.dump(2) << '\n';
   return 0;

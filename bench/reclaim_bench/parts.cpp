@@ -3,6 +3,7 @@
 #include <chrono>
 #include <memory>
 
+#include "base/try.hpp"
 #include "harness.hpp"
 #include "runtime/options.hpp"
 #include "transfer/far_memory.hpp"
@@ -16,22 +17,13 @@ double ms_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
-std::unique_ptr<device::Device> open(const ReclaimOptions& options) {
-  const std::string name = options.emulated() ? "emu:9" : options.device;
-  auto opened =
-      runtime::open_device({.device = name, .emulated = {.total_bytes = options.bytes()}});
-  if (!opened.ok() && !options.emulated()) {
-    std::fprintf(stderr, "reclaim_bench: skipped: %s\n", opened.error().message.c_str());
-    std::exit(77);
-  }
-  return must(std::move(opened), "device");
-}
-
 }  // namespace
 
-Parts measure_parts(const ReclaimOptions& options) {
+Result<Parts> measure_parts(const ReclaimOptions& options) {
   const std::size_t bytes = options.bytes();
-  const auto gpu = open(options);
+  AQUA_ASSIGN(const auto gpu,
+              runtime::open_device({.device = options.emulated() ? "emu:9" : options.device,
+                                    .emulated = {.total_bytes = bytes}}));
   const auto host = must(transfer::FarMemory::host(*gpu, bytes), "host");
   const auto range = must(gpu->reserve(bytes), "reserve");
   std::vector<std::unique_ptr<device::Slab>> slabs;

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "aqua/result.hpp"
 #include "reclaim_bench/options.hpp"
 
 namespace aqua::bench {
@@ -13,7 +14,7 @@ struct Parts {
   std::vector<double> copy, unmap, scrub;
 };
 
-// On a device of its own. Ends the program with 77 where there is no such GPU.
-[[nodiscard]] Parts measure_parts(const ReclaimOptions& options);
+// On a device of its own. unavailable or unimplemented: there is no such GPU here.
+[[nodiscard]] Result<Parts> measure_parts(const ReclaimOptions& options);
 
 }  // namespace aqua::bench
