@@ -21,6 +21,12 @@ namespace aqua::place {
 [[nodiscard]] Assignment improve(const Cluster& cluster, Assignment assignment, Bytes enough,
                                  const Deadline& deadline);
 
+// Where a climb ends: `steps` random exchanges of sets of models between servers, which whatever
+// lies below a target may pay for; the target follows what was reached. The best placement on the
+// way.
+[[nodiscard]] Assignment anneal(const Cluster& cluster, Assignment start, Bytes enough, long steps,
+                                const Deadline& deadline);
+
 // From what runs now: only steps that lower the objective by more than they cost in moves.
 [[nodiscard]] Assignment improve_frugally(const Cluster& cluster, Assignment assignment,
                                           const Deadline& deadline);

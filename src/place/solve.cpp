@@ -9,6 +9,7 @@
 #include "place/bottleneck.hpp"
 #include "place/bound.hpp"
 #include "place/buckets.hpp"
+#include "place/columns.hpp"
 #include "place/conflict.hpp"
 #include "place/heuristic.hpp"
 #include "place/patterns.hpp"
@@ -18,6 +19,9 @@ namespace aqua::place {
 namespace {
 
 constexpr std::size_t kManyClasses = 20;  // too many patterns to write down
+// Beyond, annealing does less than the climb did; and so long it takes a second or two.
+constexpr std::size_t kAnnealedModels = 500;
+constexpr long kAnnealingSteps = 2'000'000;
 
 // The best placement so far, and what found it.
 class Choice {
@@ -130,16 +134,25 @@ Result<Placement> solve(const Cluster& cluster, const SolveOptions& options) {
     const Assignment better = improve(cluster, *start, placement.bound, part);
     choice.offer(settle(cluster, better), name);
   };
+  const auto open = [&] { return choice.best() && choice.score().objective > placement.bound; };
   climb(counted.start, 0.5, "counts, improved");
-  if (!choice.best() || choice.score().objective > placement.bound) {
+  if (!choice.best() || open()) {
     climb(construct(cluster), solver ? 0.5 : 1.0, "heuristic");
   }
-  if (solver && choice.best() && choice.score().objective > placement.bound &&
-      Kinds::of(cluster).classes.size() > kManyClasses) {
+  if (solver && open() && Kinds::of(cluster).classes.size() > kManyClasses) {
     const CountBound closer = bucket_bound(cluster, *solver, placement.bound,
                                            choice.score().objective, Deadline(deadline.left() / 2));
     placement.bound = closer.bound;
     climb(closer.start, 0.7, "buckets, improved");
+    if (open() && cluster.models().size() <= kAnnealedModels) {
+      const Deadline part(deadline.left() / 2);
+      climb(anneal(cluster, *choice.best(), placement.bound, kAnnealingSteps, part), 0.2,
+            "annealed");
+    }
+    if (open()) {
+      placement.bound = column_bound(cluster, *solver, placement.bound, *choice.best(),
+                                     Deadline(deadline.left() * 0.8));
+    }
   }
   if (solver) {
     const auto incumbent = choice.best() ? std::optional(choice.score()) : std::nullopt;
