@@ -2,7 +2,7 @@
 """How well `aqua simulate` predicts llama.cpp on this machine.
 
 Usage: llama_calibration.py --serve PROGRAM --aqua PROGRAM --model GGUF [--seconds S]
-                            [--clock cpu|wall] [--threads N] [--at-most PERCENT] [--json FILE]
+                            [--clock cpu|wall] [--threads N] [--keep DIR] [--at-most PERCENT] [--json FILE]
 
 Records four workloads with llama_serve, each at 0.7 times the rate at which the engine keeps up (a
 short run with all requests at once tells it), fits the simulator's costs to the first and predicts
@@ -87,12 +87,15 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=240, help="that each engine computes")
     parser.add_argument("--clock", choices=("cpu", "wall"), default="cpu")
     parser.add_argument("--threads", type=int, default=1, help="of llama.cpp; by the wall's clock")
+    parser.add_argument("--keep", type=Path, help="where recordings stay; aqua simulate --calibrate reads them")
     parser.add_argument("--at-most", type=float, help="fail if a prediction is further off (percent)")
     parser.add_argument("--json", help="write the result")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
-        loads = record_all(arguments, Path(directory))
-        result = predict(arguments.aqua, Path(directory))
+        recordings = arguments.keep or Path(directory)
+        recordings.mkdir(parents=True, exist_ok=True)
+        loads = record_all(arguments, recordings)
+        result = predict(arguments.aqua, recordings)
     off = [abs(row[key]["off_percent"]) for row in result["predictions"] for key in HELD_TO_THE_GOAL]
     result.update(seconds=arguments.seconds, clock=arguments.clock, load=LOAD, workloads=loads, worst_off_percent=max(off))
     print(f"mean and p99 TTFT and mean TPOT are off by {max(off):.1f} % at most (goal: 15 %)")

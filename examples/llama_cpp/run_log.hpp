@@ -18,7 +18,7 @@ struct LoggedRequest {
 struct LoggedIteration {
   double seconds = 0;
   std::uint64_t tokens = 0, rows = 0, kv_tokens = 0;
-  double pairs = 0;
+  double pairs = 0, all_pairs = 0;
 };
 struct LoggedCopy {
   double seconds = 0, bytes = 0;
@@ -56,7 +56,7 @@ struct RunLog {
     all["requests"].push_back({r.arrival, r.prompt_tokens, r.output_tokens, r.first_token, r.end});
   }
   for (const LoggedIteration& i : log.iterations) {
-    all["iterations"].push_back({i.seconds, i.tokens, i.rows, i.kv_tokens, i.pairs});
+    all["iterations"].push_back({i.seconds, i.tokens, i.rows, i.kv_tokens, i.pairs, i.all_pairs});
   }
   for (const LoggedCopy& c : log.copies) {
     all["copies"].push_back({c.seconds, c.bytes, c.out ? 1 : 0});

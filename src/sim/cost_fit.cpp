@@ -63,7 +63,7 @@ double scale_of(const RecordedIteration& one, const CostFit* before) {
 CostFit fit_once(const Recording& recording, Taken taken, const CostFit* before) {
   constexpr double hardly = 1e-4;  // of the weight that an iteration has
   CostFit fit{.points = points_up_to(recording.scheduler.budget_tokens)};
-  const std::size_t points = fit.points.size(), unknowns = points + 3;
+  const std::size_t points = fit.points.size(), unknowns = points + 4;
   LeastSquares equations(unknowns);
   double weights = 0;
   std::size_t count = 0;
@@ -72,7 +72,7 @@ CostFit fit_once(const Recording& recording, Taken taken, const CostFit* before)
     if (one.seconds <= 0) continue;
     const double scale = scale_of(one, before);
     std::vector<double> row = shares(fit.points, one.tokens);
-    row.insert(row.end(), {one.rows, one.kv_tokens, one.pairs});
+    row.insert(row.end(), {one.rows, one.kv_tokens, one.pairs, one.all_pairs});
     const double weight = 1 / (scale * scale);
     equations.add(row, one.seconds, weight);
     weights += weight;
@@ -86,6 +86,7 @@ CostFit fit_once(const Recording& recording, Taken taken, const CostFit* before)
   fit.per_row_s = x[points];
   fit.per_kv_token_s = x[points + 1];
   fit.per_pair_s = x[points + 2];
+  fit.per_any_pair_s = x[points + 3];
   return fit;
 }
 
@@ -118,7 +119,7 @@ double CostFit::linear(double tokens) const {
 
 double CostFit::iteration(const RecordedIteration& what) const {
   return linear(what.tokens) + what.rows * per_row_s + what.kv_tokens * per_kv_token_s +
-         what.pairs * per_pair_s;
+         what.pairs * per_pair_s + what.all_pairs * per_any_pair_s;
 }
 
 Result<CostFitReport> fit_costs(const Recording& recording) {

@@ -3,6 +3,7 @@
 // counts, decide.
 //
 //   seconds = linear(tokens) + rows * per_row + KV tokens * per_kv_token + pairs * per_pair
+//             + all pairs * per_any_pair
 //
 // linear() goes through points at powers of two and is straight between them; what an engine does
 // besides (its own host time) is in it.
@@ -25,6 +26,7 @@ struct CostFit {
   double per_row_s = 0;
   double per_kv_token_s = 0;
   double per_pair_s = 0;
+  double per_any_pair_s = 0;
   CopyCost out{}, in{};
 
   [[nodiscard]] double linear(double tokens) const;

@@ -5,6 +5,9 @@
 //   compute = linear[tokens in the batch] + head[sequences that get a token]
 //             + decode attention: picoseconds per KV token in the decoding sequences
 //             + prefill attention of each chunk
+//             + of an engine with one cache for all sequences, as fitted: each token in the batch
+//             with
+//               each KV token of the batch
 //
 // Threads: immutable after build(); share it freely.
 #pragma once
@@ -52,6 +55,7 @@ class CostModel {
   // 0 to max_batch_tokens.
   [[nodiscard]] Picos head(std::uint32_t rows) const { return head_[rows]; }
   [[nodiscard]] Picos decode_attention_per_token() const noexcept { return decode_per_token_; }
+  [[nodiscard]] Picos per_any_pair() const noexcept { return per_any_pair_; }
   [[nodiscard]] Picos prefill_attention(std::uint32_t tokens, std::uint64_t past) const;
 
   // A single prompt by itself: its chunks one after another, then `output` - 1 decodes.
@@ -70,6 +74,7 @@ class CostModel {
   std::vector<Picos> linear_;
   std::vector<Picos> head_;
   Picos decode_per_token_ = 0;
+  Picos per_any_pair_ = 0;
   std::optional<double> per_pair_s_{};  // of prefill attention; without it the roofline says
   std::vector<Source> sources_;
 };

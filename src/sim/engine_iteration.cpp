@@ -17,7 +17,7 @@ std::uint32_t request_of(policy::SequenceId id) {
 void Engine::compute(const policy::Batch& batch, Picos now, Picos horizon) {
   prefills_ = batch.prefills;
   decodes_.clear();
-  std::uint64_t kv_tokens = 0;
+  std::uint64_t kv_tokens = 0, prompts_kv = 0;
   std::uint32_t repeat = options_.skip && network_.idle() ? batch.repeat : 1;
   for (const policy::SequenceId id : batch.decodes) {
     const std::uint32_t request = request_of(id);
@@ -30,6 +30,7 @@ void Engine::compute(const policy::Batch& batch, Picos now, Picos horizon) {
   auto rows = static_cast<std::uint32_t>(decodes_.size());
   for (const policy::PrefillChunk& chunk : prefills_) {
     fixed += cost_.prefill_attention(chunk.tokens, chunk.first);
+    prompts_kv += chunk.first + chunk.tokens;
     rows += chunk.last ? 1 : 0;
   }
   fixed += cost_.head(rows);
@@ -37,8 +38,10 @@ void Engine::compute(const policy::Batch& batch, Picos now, Picos horizon) {
   if (arrived_ < requests_.size()) horizon = std::min(horizon, requests_[arrived_].arrival);
   horizon = std::min(horizon, series_.next());
 
+  const Picos any_pair = cost_.per_any_pair() * static_cast<Picos>(batch.tokens());
   const auto iteration = [&] {
-    return fixed + cost_.decode_attention_per_token() * static_cast<Picos>(kv_tokens);
+    return fixed + cost_.decode_attention_per_token() * static_cast<Picos>(kv_tokens) +
+           any_pair * static_cast<Picos>(kv_tokens + prompts_kv);
   };
   Picos length = iteration();
   now += std::exchange(stopped_, 0);

@@ -89,9 +89,9 @@ Result<Recording> parse_recording(std::string_view text) {
   recording.kv_bytes_per_token = object.number("kv_bytes_per_token", 1, 1e9);
   read_requests(object, recording);
   double seconds = 0;
-  rows<5>(object, "iterations", most, [&](const std::array<double, 5>& row) {
+  rows<6>(object, "iterations", most, [&](const std::array<double, 6>& row) {
     seconds += row[0];
-    recording.iterations.push_back({row[0], row[1], row[2], row[3], row[4]});
+    recording.iterations.push_back({row[0], row[1], row[2], row[3], row[4], row[5]});
   });
   rows<3>(object, "copies", most, [&](const std::array<double, 3>& row) {
     seconds += row[0];

@@ -6,7 +6,7 @@
 //                  "block_tokens": 16, "device_blocks": 128, "max_sequences": 0},
 //    "kv_bytes_per_token": 23040,
 //    "requests": [[arrival, prompt tokens, output tokens, first token, end], ...],
-//    "iterations": [[seconds, tokens, rows, KV tokens, pairs], ...],
+//    "iterations": [[seconds, tokens, rows, KV tokens, pairs, all pairs], ...],
 //    "copies": [[seconds, bytes, 1 out or 0 in], ...]}
 //
 // Units: seconds since the run began, bytes. Threads: plain values.
@@ -29,6 +29,9 @@ struct RecordedIteration {
   double rows = 0;       // sequences that got a token
   double kv_tokens = 0;  // that its decodes attended to
   double pairs = 0;      // of a prompt's token with one that it attended to
+  // Of any token computed with any in the KV of the batch's sequences, its own or another's: an
+  // engine with one cache for all looks at each, if only to pass over it.
+  double all_pairs = 0;
 };
 
 struct RecordedCopy {

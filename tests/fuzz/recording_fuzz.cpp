@@ -47,6 +47,7 @@ void check_fit(Recording recording) {
   require_time(report->fit.per_row_s);
   require_time(report->fit.per_kv_token_s);
   require_time(report->fit.per_pair_s);
+  require_time(report->fit.per_any_pair_s);
   for (const CopyCost& cost : {report->fit.out, report->fit.in}) {
     require_time(cost.latency_s);
     require_time(cost.per_byte_s);

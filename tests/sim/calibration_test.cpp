@@ -12,12 +12,14 @@
 namespace aqua::sim::test {
 namespace {
 
-// 8 ms an iteration, 2 ms a token, 1 ms a row, 3 us a KV token, 2 us a pair.
+// 8 ms an iteration, 2 ms a token, 1 ms a row, 3 us a KV token, 2 us a pair, 0.3 us a pair of any
+// two.
 CostFit truth() {
   CostFit fit{.points = {1, 128}, .seconds = {0.010, 0.008 + 128 * 0.002}};
   fit.per_row_s = 1e-3;
   fit.per_kv_token_s = 3e-6;
   fit.per_pair_s = 2e-6;
+  fit.per_any_pair_s = 3e-7;
   fit.out = {.latency_s = 1e-3, .per_byte_s = 1e-9};
   fit.in = {.latency_s = 5e-4, .per_byte_s = 5e-10};
   return fit;
@@ -46,6 +48,7 @@ std::vector<RecordedIteration> iterations(std::size_t count, double noise) {
                           .rows = decodes + (i % 2 == 0 && chunk > 0 ? 1 : 0),
                           .kv_tokens = decodes * (50 + static_cast<double>(random.below(400))),
                           .pairs = chunk * (past + (chunk + 1) / 2)};
+    one.all_pairs = one.tokens * (one.kv_tokens + (chunk > 0 ? past + chunk : 0));
     const double off = static_cast<double>(random.below(2001)) / 1000 - 1;
     one.seconds = costs.iteration(one) * (1 + noise * off);
     all.push_back(one);
@@ -108,6 +111,7 @@ TEST(CostFit, FindsTheCostsThatMadeTheTimes) {
   EXPECT_NEAR(report.fit.per_row_s / costs.per_row_s, 1, 0.1);
   EXPECT_NEAR(report.fit.per_kv_token_s / costs.per_kv_token_s, 1, 0.05);
   EXPECT_NEAR(report.fit.per_pair_s / costs.per_pair_s, 1, 0.05);
+  EXPECT_NEAR(report.fit.per_any_pair_s / costs.per_any_pair_s, 1, 0.05);
   EXPECT_NEAR(report.fit.out.seconds(1e6), costs.out.seconds(1e6), 1e-6);
   EXPECT_NEAR(report.fit.in.seconds(1e6), costs.in.seconds(1e6), 1e-6);
   EXPECT_EQ(report.copies_out + report.copies_in, made.copies.size());
@@ -139,7 +143,8 @@ TEST(CostFit, StaysFiniteWhateverTheClockSaid) {
   }
   const CostFit fit = must(fit_costs(made)).fit;
   for (const double seconds : fit.seconds) EXPECT_TRUE(std::isfinite(seconds) && seconds >= 0);
-  EXPECT_TRUE(std::isfinite(fit.per_row_s + fit.per_kv_token_s + fit.per_pair_s));
+  EXPECT_TRUE(
+      std::isfinite(fit.per_row_s + fit.per_kv_token_s + fit.per_pair_s + fit.per_any_pair_s));
 }
 
 // Another policy, another rate, other lengths in another order; times were recorded with 10 %
@@ -177,13 +182,14 @@ const char* const small = R"({"format": "aqua-recording-1", "engine": "e", "poli
   "scheduler": {"budget_tokens": 8, "slice_iterations": 4, "min_prefill_tokens": 2,
                 "block_tokens": 4, "device_blocks": 10, "max_sequences": 0},
   "kv_bytes_per_token": 100, "requests": [[0.5, 3, 2, 1.5, 2.5]],
-  "iterations": [[0.01, 3, 1, 0, 6]], "copies": [[0.001, 400, 1]]})";
+  "iterations": [[0.01, 3, 1, 0, 6, 9]], "copies": [[0.001, 400, 1]]})";
 
 TEST(Recording, IsReadAndWhatCannotBeIsNamed) {
   const Recording read = must(parse_recording(small));
   EXPECT_EQ(read.scheduler.device_blocks, 10U);
   EXPECT_EQ(read.requests.at(0).first_token, picos(1.5));
   EXPECT_EQ(read.iterations.at(0).pairs, 6);
+  EXPECT_EQ(read.iterations.at(0).all_pairs, 9);
   EXPECT_TRUE(read.copies.at(0).out);
   const auto refused = [](std::string from, const std::string& part, const std::string& by) {
     from.replace(from.find(part), part.size(), by);
