@@ -8,8 +8,8 @@ Starts llama-server with one thread, measures its capacity (requests a second wh
 and the time to first token when it is asked one thing at a time; the SLA is eight times that for first
 tokens, and four times that between tokens, since others' prompts are computed there. Then loads every
 rate from a tenth of the capacity to twelve tenths, in steps of a tenth, with a client of its own, the
-two about the answer three times each, and lets `aqua profile` search the same rates. Some twenty
-minutes of a machine that does nothing else. Exits with 1 where the two differ.
+two about the answer three times each, and lets `aqua profile` search the same rates. A quarter of an hour of
+a machine that does nothing else. Exits with 1 where the two differ.
 """
 
 from __future__ import annotations
@@ -204,7 +204,7 @@ def main() -> int:
     parser.add_argument("--server", required=True, help="llama-server (scripts/llama --server)")
     parser.add_argument("--aqua", required=True, help="the aqua command")
     parser.add_argument("--model", required=True, help="GGUF file")
-    parser.add_argument("--requests", type=int, default=200, help="of a load")
+    parser.add_argument("--requests", type=int, default=100, help="of a load")
     parser.add_argument("--parallel", type=int, default=8, help="sequences that llama-server computes at a time")
     parser.add_argument("--json", help="write the result")
     arguments = parser.parse_args()

@@ -9,8 +9,9 @@ namespace aqua::place {
 namespace {
 
 constexpr int kCellsOfALevel = 2000;
+constexpr int kMostCells = 12'000;  // of all that a unit could hold
 constexpr int kMostGpus = 16;
-constexpr double kMostWork = 1e8;  // items times states
+constexpr double kMostWork = 1.5e8;  // items times states
 constexpr double kNone = -std::numeric_limits<double>::infinity();
 constexpr int kMostUses = 4;  // of a class in the patterns of one call
 
@@ -35,7 +36,7 @@ bool Pricing::possible(const Kinds& kinds, const UnitType& type) {
   if (type.free > kMostGpus) return false;
   std::size_t items = 0;
   for (const ModelClass& c : kinds.classes) items += copies(c, type.free);
-  const double states = (type.free + 1.0) * (2.0 * type.free + 1) * kCellsOfALevel * 4;
+  const double states = (type.free + 1.0) * (2.0 * type.free + 1) * kMostCells;
   return static_cast<double>(items) * states < kMostWork;
 }
 
@@ -43,8 +44,9 @@ Pricing::Pricing(const Kinds& kinds, int type, Bytes level)
     : kinds_(kinds), type_(type), level_(level) {
   const UnitType& unit = kinds.types[static_cast<std::size_t>(type)];
   gpus_ = unit.free;
-  cell_bytes_ = std::max(1.0, static_cast<double>(level) / kCellsOfALevel);
   const auto [least, most] = extremes(kinds, gpus_);
+  cell_bytes_ =
+      std::max({1.0, static_cast<double>(level) / kCellsOfALevel, (most - least) / kMostCells});
   low_ = static_cast<int>(std::floor(least / cell_bytes_)) - gpus_ - 1;
   cells_ = static_cast<int>(std::ceil(most / cell_bytes_)) + gpus_ + 2 - low_;
   for (std::size_t k = 0; k < kinds.classes.size(); ++k) {

@@ -47,6 +47,25 @@ TEST(Columns, NoPlacementIsBelowTheirBound) {
   EXPECT_GT(tight, placed / 2);
 }
 
+// Levels far below what a unit could hold: tables of a bounded size.
+TEST(Columns, NearlyBalancedClustersTakeNoMoreMemory) {
+  if (mip_solvers().empty()) GTEST_SKIP() << "this build has no solver";
+  const auto solver = open_mip_solver("auto").value();
+  Problem problem;
+  for (int s = 0; s < 2; ++s)
+    problem.servers.push_back({"s" + std::to_string(s), 8, 80 * test::kGB});
+  for (int m = 0; m < 16; ++m) {
+    const Bytes bytes = 60 * test::kGB + m / 2;
+    problem.models.push_back({"m" + std::to_string(m), 1, m % 2 == 0 ? bytes : -bytes - 1});
+  }
+  const Cluster cluster = Cluster::make(problem).value();
+  const Assignment found = construct(cluster).value();
+  const Bytes objective = score_of(cluster, found).objective;
+  ASSERT_LT(objective, 100);
+  const Bytes bound = column_bound(cluster, *solver, 0, found, Deadline(kPatience));
+  EXPECT_LE(bound, objective);
+}
+
 TEST(Annealing, KeepsToTheRulesAndOnlyGetsBetter) {
   std::mt19937_64 random(6);
   int placed = 0, better = 0, best = 0;
