@@ -36,7 +36,7 @@ bool Pricing::possible(const Kinds& kinds, const UnitType& type) {
   if (type.free > kMostGpus) return false;
   std::size_t items = 0;
   for (const ModelClass& c : kinds.classes) items += copies(c, type.free);
-  const double states = (type.free + 1.0) * (2.0 * type.free + 1) * kMostCells;
+  const double states = (type.free + 1.0) * (type.free + 1) * kMostCells;  // that can be reached
   return static_cast<double>(items) * states < kMostWork;
 }
 

@@ -122,12 +122,13 @@ Picos CostModel::prompt_alone(std::uint32_t prompt, std::uint32_t output) const 
   Picos total = 0;
   for (std::uint32_t done = 0; done < prompt;) {
     const std::uint32_t chunk = std::min(prompt - done, max_batch_tokens());
-    total += linear(chunk) + prefill_attention(chunk, done);
+    total += linear(chunk) + prefill_attention(chunk, done) + any_pairs(chunk, done + chunk);
     done += chunk;
   }
   total += head(1);
   for (std::uint32_t i = 1; i < output; ++i) {
-    total += linear(1) + head(1) + decode_per_token_ * static_cast<Picos>(prompt + i);
+    total += linear(1) + head(1) + decode_per_token_ * static_cast<Picos>(prompt + i) +
+             any_pairs(1, prompt + i);
   }
   return total;
 }

@@ -5,9 +5,8 @@
 //   compute = linear[tokens in the batch] + head[sequences that get a token]
 //             + decode attention: picoseconds per KV token in the decoding sequences
 //             + prefill attention of each chunk
-//             + of an engine with one cache for all sequences, as fitted: each token in the batch
-//             with
-//               each KV token of the batch
+//             + each token of the batch with each of its KV tokens, where that was fitted: of an
+//               engine with one cache for all sequences
 //
 // Threads: immutable after build(); share it freely.
 #pragma once
@@ -55,7 +54,10 @@ class CostModel {
   // 0 to max_batch_tokens.
   [[nodiscard]] Picos head(std::uint32_t rows) const { return head_[rows]; }
   [[nodiscard]] Picos decode_attention_per_token() const noexcept { return decode_per_token_; }
-  [[nodiscard]] Picos per_any_pair() const noexcept { return per_any_pair_; }
+  // Of every token computed with every KV token of the batch.
+  [[nodiscard]] Picos any_pairs(std::uint64_t tokens, std::uint64_t kv_tokens) const noexcept {
+    return per_any_pair_ * static_cast<Picos>(tokens * kv_tokens);
+  }
   [[nodiscard]] Picos prefill_attention(std::uint32_t tokens, std::uint64_t past) const;
 
   // A single prompt by itself: its chunks one after another, then `output` - 1 decodes.

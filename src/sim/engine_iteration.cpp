@@ -26,7 +26,8 @@ void Engine::compute(const policy::Batch& batch, Picos now, Picos horizon) {
     kv_tokens += requests_[request].prompt_tokens + generated;
     repeat = std::min(repeat, requests_[request].output_tokens - generated);
   }
-  Picos fixed = cost_.linear(batch.tokens());
+  const std::uint32_t tokens = batch.tokens();
+  Picos fixed = cost_.linear(tokens);
   auto rows = static_cast<std::uint32_t>(decodes_.size());
   for (const policy::PrefillChunk& chunk : prefills_) {
     fixed += cost_.prefill_attention(chunk.tokens, chunk.first);
@@ -38,10 +39,9 @@ void Engine::compute(const policy::Batch& batch, Picos now, Picos horizon) {
   if (arrived_ < requests_.size()) horizon = std::min(horizon, requests_[arrived_].arrival);
   horizon = std::min(horizon, series_.next());
 
-  const Picos any_pair = cost_.per_any_pair() * static_cast<Picos>(batch.tokens());
   const auto iteration = [&] {
     return fixed + cost_.decode_attention_per_token() * static_cast<Picos>(kv_tokens) +
-           any_pair * static_cast<Picos>(kv_tokens + prompts_kv);
+           cost_.any_pairs(tokens, kv_tokens + prompts_kv);
   };
   Picos length = iteration();
   now += std::exchange(stopped_, 0);

@@ -117,6 +117,24 @@ TEST(CostFit, FindsTheCostsThatMadeTheTimes) {
   EXPECT_EQ(report.copies_out + report.copies_in, made.copies.size());
 }
 
+// By hand: prompts of 4 and 6 tokens come at once and get two tokens each. Ten tokens are computed
+// with ten, then two with (4 + 1) + (6 + 1).
+TEST(CostFit, PairsOfAnyTwoAreOfTheWholeBatch) {
+  CostFit only{.points = {1, 128}, .seconds = {0.001, 0.001}};
+  only.per_any_pair_s = 1e-5;
+  Recording made{.engine = "", .policy = "fcfs", .scheduler = options(), .kv_bytes_per_token = 1};
+  for (const std::uint32_t prompt : {4U, 6U})
+    made.requests.push_back({.prompt_tokens = prompt, .output_tokens = 2});
+  const Metrics said = must(predict(only, made)).predicted;
+  EXPECT_NEAR(said.ttft_mean_s, 0.001 + 100e-5, 1e-9);
+  EXPECT_NEAR(said.makespan_s, 0.002 + 124e-5, 1e-9);
+  // One by itself, as prompt_alone() says.
+  made.requests.pop_back();
+  EXPECT_NEAR(must(predict(only, made)).predicted.makespan_s,
+              seconds(CostModel::fitted(only, 128).prompt_alone(4, 2)), 1e-12);
+  EXPECT_NEAR(seconds(CostModel::fitted(only, 128).prompt_alone(4, 2)), 0.002 + 21e-5, 1e-9);
+}
+
 TEST(CostFit, SaysHowFarItIsOffOnIterationsThatItWasNotFittedTo) {
   const CostFitReport report = must(fit_costs(recording("cfs", 1, 1, truth())));
   EXPECT_NEAR(report.mean_error, 0.05, 0.01) << "10 % evenly spread are 5 % in the mean";
