@@ -157,8 +157,8 @@ class Bench {
   transfer::Mover mover_;
 };
 
-// Evenly over the logarithms; pieces of whole 16 bytes, never a power of two times another size of
-// the calibration but by chance.
+// Evenly over the logarithms; pieces of whole 16 bytes, of no size that calibration measures but by
+// chance.
 std::vector<PieceShape> draw(const Wanted& wanted) {
   std::mt19937_64 random(wanted.seed);
   const auto between = [&](double low, double high) {
