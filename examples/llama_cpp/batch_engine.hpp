@@ -14,6 +14,9 @@ namespace aqua::llama_example {
 
 class BatchEngine {
  public:
+  // The cache is gone through in steps of so many cells (llama_kv_cache::get_n_kv()).
+  static constexpr unsigned kKvStepTokens = 256;
+
   // `cache_tokens` in all sequences together, of which there are at most `slots`.
   BatchEngine(const Model& model, unsigned slots, unsigned cache_tokens, unsigned batch_tokens,
               unsigned threads);

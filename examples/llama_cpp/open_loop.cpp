@@ -95,28 +95,26 @@ void OpenLoop::compute(const policy::Batch& proposed, double since) {
   const policy::Batch batch = proposed;
   LoggedIteration log{.tokens = batch.tokens()};
   std::vector<std::uint64_t> answered;
-  double batch_kv = 0;
   engine_.begin();
   for (const policy::SequenceId id : batch.decodes) {
     Sequence& s = sequences_.at(number(id));
     const auto past = static_cast<unsigned>(s.tokens.size() - 1);
     engine_.add(slot_of(s), past, std::span(s.tokens).last(1), true);
     log.kv_tokens += s.tokens.size();
-    batch_kv += static_cast<double>(s.tokens.size());
+    log.batch_kv += static_cast<double>(s.tokens.size());
     answered.push_back(number(id));
   }
   for (const policy::PrefillChunk& chunk : batch.prefills) {
     Sequence& s = sequences_.at(number(chunk.id));
     engine_.add(slot_of(s), chunk.first, std::span(s.tokens).subspan(chunk.first, chunk.tokens),
                 chunk.last);
-    batch_kv += chunk.first + chunk.tokens;
+    log.batch_kv += chunk.first + chunk.tokens;
     log.pairs += chunk.tokens * (chunk.first + (chunk.tokens + 1.0) / 2);
     if (chunk.last) answered.push_back(number(chunk.id));
   }
   const std::vector<Token> next = engine_.run();
   told(scheduler_->commit());
   log.rows = next.size();
-  log.all_pairs = static_cast<double>(log.tokens) * batch_kv;
   const double end = now();
   for (std::size_t i = 0; i < next.size(); ++i) take(answered[i], next[i], end);
   log.seconds = now() - since;

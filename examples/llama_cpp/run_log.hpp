@@ -18,7 +18,7 @@ struct LoggedRequest {
 struct LoggedIteration {
   double seconds = 0;
   std::uint64_t tokens = 0, rows = 0, kv_tokens = 0;
-  double pairs = 0, all_pairs = 0;
+  double pairs = 0, batch_kv = 0;
 };
 struct LoggedCopy {
   double seconds = 0, bytes = 0;
@@ -30,6 +30,7 @@ struct RunLog {
   std::string policy;
   policy::SchedulerOptions scheduler{};
   double kv_bytes_per_token = 0;
+  std::uint32_t kv_step_tokens = 1;
   std::vector<LoggedRequest> requests{};  // by arrival
   std::vector<LoggedIteration> iterations{};
   std::vector<LoggedCopy> copies{};
@@ -42,6 +43,7 @@ struct RunLog {
            {"engine", log.engine},
            {"policy", log.policy},
            {"kv_bytes_per_token", log.kv_bytes_per_token},
+           {"kv_step_tokens", log.kv_step_tokens},
            {"scheduler",
             {{"budget_tokens", o.budget_tokens},
              {"slice_iterations", o.slice_iterations},
@@ -56,7 +58,7 @@ struct RunLog {
     all["requests"].push_back({r.arrival, r.prompt_tokens, r.output_tokens, r.first_token, r.end});
   }
   for (const LoggedIteration& i : log.iterations) {
-    all["iterations"].push_back({i.seconds, i.tokens, i.rows, i.kv_tokens, i.pairs, i.all_pairs});
+    all["iterations"].push_back({i.seconds, i.tokens, i.rows, i.kv_tokens, i.pairs, i.batch_kv});
   }
   for (const LoggedCopy& c : log.copies) {
     all["copies"].push_back({c.seconds, c.bytes, c.out ? 1 : 0});

@@ -66,6 +66,7 @@ void serve(const ServeOptions& options) {
   log.scheduler.fcfs_on_slow_tier = false;
   log.scheduler.swap_tier = Tier::host;
   log.kv_bytes_per_token = static_cast<double>(model.kv_bytes_per_token());
+  log.kv_step_tokens = BatchEngine::kKvStepTokens;
   const unsigned slots = log.scheduler.device_blocks;  // each resident has a block at least
   BatchEngine engine(model, slots, options.kv_tokens + options.chunk, options.chunk,
                      options.threads);

@@ -62,7 +62,8 @@ double scale_of(const RecordedIteration& one, const CostFit* before) {
 
 CostFit fit_once(const Recording& recording, Taken taken, const CostFit* before) {
   constexpr double hardly = 1e-4;  // of the weight that an iteration has
-  CostFit fit{.points = points_up_to(recording.scheduler.budget_tokens)};
+  CostFit fit{.points = points_up_to(recording.scheduler.budget_tokens),
+              .kv_step_tokens = recording.kv_step_tokens};
   const std::size_t points = fit.points.size(), unknowns = points + 4;
   LeastSquares equations(unknowns);
   double weights = 0;
@@ -72,7 +73,8 @@ CostFit fit_once(const Recording& recording, Taken taken, const CostFit* before)
     if (one.seconds <= 0) continue;
     const double scale = scale_of(one, before);
     std::vector<double> row = shares(fit.points, one.tokens);
-    row.insert(row.end(), {one.rows, one.kv_tokens, one.pairs, one.all_pairs});
+    row.insert(row.end(),
+               {one.rows, one.kv_tokens, one.pairs, fit.any_pairs(one.tokens, one.batch_kv)});
     const double weight = 1 / (scale * scale);
     equations.add(row, one.seconds, weight);
     weights += weight;
@@ -117,9 +119,13 @@ double CostFit::linear(double tokens) const {
   return sum;
 }
 
+double CostFit::any_pairs(double tokens, double batch_kv) const {
+  return tokens * std::ceil(batch_kv / kv_step_tokens) * kv_step_tokens;
+}
+
 double CostFit::iteration(const RecordedIteration& what) const {
   return linear(what.tokens) + what.rows * per_row_s + what.kv_tokens * per_kv_token_s +
-         what.pairs * per_pair_s + what.all_pairs * per_any_pair_s;
+         what.pairs * per_pair_s + any_pairs(what.tokens, what.batch_kv) * per_any_pair_s;
 }
 
 Result<CostFitReport> fit_costs(const Recording& recording) {

@@ -3,7 +3,7 @@
 // counts, decide.
 //
 //   seconds = linear(tokens) + rows * per_row + KV tokens * per_kv_token + pairs * per_pair
-//             + all pairs * per_any_pair
+//             + tokens * KV of the batch, in whole steps * per_any_pair
 //
 // linear() goes through points at powers of two and is straight between them; what an engine does
 // besides (its own host time) is in it.
@@ -27,9 +27,12 @@ struct CostFit {
   double per_kv_token_s = 0;
   double per_pair_s = 0;
   double per_any_pair_s = 0;
+  std::uint32_t kv_step_tokens = 1;
   CopyCost out{}, in{};
 
   [[nodiscard]] double linear(double tokens) const;
+  // Pairs of any two, in whole steps of KV tokens.
+  [[nodiscard]] double any_pairs(double tokens, double batch_kv) const;
   [[nodiscard]] double iteration(const RecordedIteration& what) const;
 };
 

@@ -105,6 +105,7 @@ CostModel CostModel::fitted(const CostFit& fit, std::uint32_t max_batch_tokens) 
   cost.decode_per_token_ = picos(fit.per_kv_token_s);
   cost.per_pair_s_ = fit.per_pair_s;
   cost.per_any_pair_ = picos(fit.per_any_pair_s);
+  cost.kv_step_ = fit.kv_step_tokens;
   cost.sources_.push_back({"iterations", "measured", "least squares over a recorded run"});
   return cost;
 }

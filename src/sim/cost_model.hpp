@@ -5,8 +5,8 @@
 //   compute = linear[tokens in the batch] + head[sequences that get a token]
 //             + decode attention: picoseconds per KV token in the decoding sequences
 //             + prefill attention of each chunk
-//             + each token of the batch with each of its KV tokens, where that was fitted: of an
-//               engine with one cache for all sequences
+//             + each token of the batch with each of its KV tokens, in whole steps, where that was
+//               fitted: of an engine with one cache for all sequences
 //
 // Threads: immutable after build(); share it freely.
 #pragma once
@@ -54,9 +54,10 @@ class CostModel {
   // 0 to max_batch_tokens.
   [[nodiscard]] Picos head(std::uint32_t rows) const { return head_[rows]; }
   [[nodiscard]] Picos decode_attention_per_token() const noexcept { return decode_per_token_; }
-  // Of every token computed with every KV token of the batch.
+  // Of every token computed with every KV token of the batch, the last step of them whole.
   [[nodiscard]] Picos any_pairs(std::uint64_t tokens, std::uint64_t kv_tokens) const noexcept {
-    return per_any_pair_ * static_cast<Picos>(tokens * kv_tokens);
+    const std::uint64_t steps = (kv_tokens + kv_step_ - 1) / kv_step_;
+    return per_any_pair_ * static_cast<Picos>(tokens * steps * kv_step_);
   }
   [[nodiscard]] Picos prefill_attention(std::uint32_t tokens, std::uint64_t past) const;
 
@@ -77,6 +78,7 @@ class CostModel {
   std::vector<Picos> head_;
   Picos decode_per_token_ = 0;
   Picos per_any_pair_ = 0;
+  std::uint32_t kv_step_ = 1;
   std::optional<double> per_pair_s_{};  // of prefill attention; without it the roofline says
   std::vector<Source> sources_;
 };

@@ -87,6 +87,7 @@ Result<Recording> parse_recording(std::string_view text) {
   recording.policy = object.text("policy");
   recording.scheduler = scheduler_of(object);
   recording.kv_bytes_per_token = object.number("kv_bytes_per_token", 1, 1e9);
+  recording.kv_step_tokens = object.count("kv_step_tokens", 1, 65'536);
   read_requests(object, recording);
   double seconds = 0;
   rows<6>(object, "iterations", most, [&](const std::array<double, 6>& row) {

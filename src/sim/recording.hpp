@@ -4,9 +4,9 @@
 //   {"format": "aqua-recording-1", "engine": "llama.cpp ...", "policy": "cfs",
 //    "scheduler": {"budget_tokens": 128, "slice_iterations": 16, "min_prefill_tokens": 32,
 //                  "block_tokens": 16, "device_blocks": 128, "max_sequences": 0},
-//    "kv_bytes_per_token": 23040,
+//    "kv_bytes_per_token": 23040, "kv_step_tokens": 256,
 //    "requests": [[arrival, prompt tokens, output tokens, first token, end], ...],
-//    "iterations": [[seconds, tokens, rows, KV tokens, pairs, all pairs], ...],
+//    "iterations": [[seconds, tokens, rows, KV tokens, pairs, batch KV], ...],
 //    "copies": [[seconds, bytes, 1 out or 0 in], ...]}
 //
 // Units: seconds since the run began, bytes. Threads: plain values.
@@ -29,9 +29,9 @@ struct RecordedIteration {
   double rows = 0;       // sequences that got a token
   double kv_tokens = 0;  // that its decodes attended to
   double pairs = 0;      // of a prompt's token with one that it attended to
-  // Of any token computed with any in the KV of the batch's sequences, its own or another's: an
-  // engine with one cache for all looks at each, if only to pass over it.
-  double all_pairs = 0;
+  // KV tokens of all the batch's sequences. An engine with one cache for all goes through them for
+  // each token that it computes, if only to pass over another's.
+  double batch_kv = 0;
 };
 
 struct RecordedCopy {
@@ -46,6 +46,7 @@ struct Recording {
   // Nobody falls back: there is one tier, and its copies stop the engine.
   policy::SchedulerOptions scheduler{};
   double kv_bytes_per_token = 0;
+  std::uint32_t kv_step_tokens = 1;  // that such a cache is gone through in, the last one whole
   std::vector<RequestOutcome> requests{};  // by arrival
   std::vector<RecordedIteration> iterations{};
   std::vector<RecordedCopy> copies{};

@@ -13,13 +13,14 @@ namespace aqua::sim::test {
 namespace {
 
 // 8 ms an iteration, 2 ms a token, 1 ms a row, 3 us a KV token, 2 us a pair, 0.3 us a pair of any
-// two.
+// two, in steps of 64 KV tokens.
 CostFit truth() {
   CostFit fit{.points = {1, 128}, .seconds = {0.010, 0.008 + 128 * 0.002}};
   fit.per_row_s = 1e-3;
   fit.per_kv_token_s = 3e-6;
   fit.per_pair_s = 2e-6;
   fit.per_any_pair_s = 3e-7;
+  fit.kv_step_tokens = 64;
   fit.out = {.latency_s = 1e-3, .per_byte_s = 1e-9};
   fit.in = {.latency_s = 5e-4, .per_byte_s = 5e-10};
   return fit;
@@ -48,7 +49,7 @@ std::vector<RecordedIteration> iterations(std::size_t count, double noise) {
                           .rows = decodes + (i % 2 == 0 && chunk > 0 ? 1 : 0),
                           .kv_tokens = decodes * (50 + static_cast<double>(random.below(400))),
                           .pairs = chunk * (past + (chunk + 1) / 2)};
-    one.all_pairs = one.tokens * (one.kv_tokens + (chunk > 0 ? past + chunk : 0));
+    one.batch_kv = one.kv_tokens + (chunk > 0 ? past + chunk : 0);
     const double off = static_cast<double>(random.below(2001)) / 1000 - 1;
     one.seconds = costs.iteration(one) * (1 + noise * off);
     all.push_back(one);
@@ -58,8 +59,11 @@ std::vector<RecordedIteration> iterations(std::size_t count, double noise) {
 
 Recording recording(const std::string& policy, double per_second, std::uint64_t seed,
                     const CostFit& costs) {
-  Recording made{
-      .engine = "made up", .policy = policy, .scheduler = options(), .kv_bytes_per_token = 20'000};
+  Recording made{.engine = "made up",
+                 .policy = policy,
+                 .scheduler = options(),
+                 .kv_bytes_per_token = 20'000,
+                 .kv_step_tokens = 64};
   const Workload work = poisson(mixed_trace(60), {.requests = 60, .per_second = per_second}, seed);
   for (const Request& request : work.requests) {
     made.requests.push_back({.arrival = request.arrival,
@@ -133,6 +137,9 @@ TEST(CostFit, PairsOfAnyTwoAreOfTheWholeBatch) {
   EXPECT_NEAR(must(predict(only, made)).predicted.makespan_s,
               seconds(CostModel::fitted(only, 128).prompt_alone(4, 2)), 1e-12);
   EXPECT_NEAR(seconds(CostModel::fitted(only, 128).prompt_alone(4, 2)), 0.002 + 21e-5, 1e-9);
+  // In steps of 3 KV tokens, 4 are 6 and so are 5.
+  only.kv_step_tokens = 3;
+  EXPECT_NEAR(must(predict(only, made)).predicted.makespan_s, 0.002 + 30e-5, 1e-9);
 }
 
 TEST(CostFit, SaysHowFarItIsOffOnIterationsThatItWasNotFittedTo) {
@@ -199,15 +206,16 @@ TEST(Prediction, CopiesOfAnEngineThatStopsForThemCostTime) {
 const char* const small = R"({"format": "aqua-recording-1", "engine": "e", "policy": "cfs",
   "scheduler": {"budget_tokens": 8, "slice_iterations": 4, "min_prefill_tokens": 2,
                 "block_tokens": 4, "device_blocks": 10, "max_sequences": 0},
-  "kv_bytes_per_token": 100, "requests": [[0.5, 3, 2, 1.5, 2.5]],
-  "iterations": [[0.01, 3, 1, 0, 6, 9]], "copies": [[0.001, 400, 1]]})";
+  "kv_bytes_per_token": 100, "kv_step_tokens": 8, "requests": [[0.5, 3, 2, 1.5, 2.5]],
+  "iterations": [[0.01, 3, 1, 0, 6, 3]], "copies": [[0.001, 400, 1]]})";
 
 TEST(Recording, IsReadAndWhatCannotBeIsNamed) {
   const Recording read = must(parse_recording(small));
   EXPECT_EQ(read.scheduler.device_blocks, 10U);
   EXPECT_EQ(read.requests.at(0).first_token, picos(1.5));
   EXPECT_EQ(read.iterations.at(0).pairs, 6);
-  EXPECT_EQ(read.iterations.at(0).all_pairs, 9);
+  EXPECT_EQ(read.iterations.at(0).batch_kv, 3);
+  EXPECT_EQ(read.kv_step_tokens, 8U);
   EXPECT_TRUE(read.copies.at(0).out);
   const auto refused = [](std::string from, const std::string& part, const std::string& by) {
     from.replace(from.find(part), part.size(), by);

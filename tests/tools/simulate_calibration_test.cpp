@@ -30,6 +30,7 @@ class Calibration : public ::testing::Test {
               {"engine", "made up"},
               {"policy", "fcfs"},
               {"kv_bytes_per_token", 1000},
+              {"kv_step_tokens", 1},
               {"scheduler",
                {{"budget_tokens", 16},
                 {"slice_iterations", 4},
@@ -42,7 +43,7 @@ class Calibration : public ::testing::Test {
               {"copies", json::array()}};
     for (int i = 0; i < 10; ++i) {
       made["requests"].push_back({i, 5, 11, i + 0.015, i + 0.125});
-      made["iterations"].push_back({0.015, 5, 1, 0, 15, 25});
+      made["iterations"].push_back({0.015, 5, 1, 0, 15, 5});
       for (int k = 0; k < 10; ++k) made["iterations"].push_back({0.011, 1, 1, 6 + k, 0, 6 + k});
     }
     return made;
