@@ -1,7 +1,7 @@
 // How fast the simulator is: requests a second over a long trace, with and without skipping, and
 // what an event costs against the requests that wait.
 //
-//   sim_bench [--requests N] [--json FILE]     AQUA_DATA: the Azure trace, else lengths made up
+//   sim_bench [--requests N] [--json FILE]     AQUA_DATA names the folder with the Azure trace
 //
 // One core, one run of each; processor time. Ratios are between runs of the same process.
 #include <algorithm>
@@ -31,22 +31,17 @@ double cpu_seconds() {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-Trace load_trace(bool& real) {
+Trace load_trace() {
   const char* root = std::getenv("AQUA_DATA");
-  real = root != nullptr && *root != '\0';
-  if (real) {
-    return must(read_trace_file(std::string(root) + "/traces/azure_llm_inference_conv_2023.csv"),
-                "trace");
+  if (root == nullptr || *root == '\0') {
+    std::fprintf(stderr, "sim_bench: AQUA_DATA names no folder with traces/\n");
+    std::exit(2);
   }
-  // Lengths around the Azure trace's means; arrivals at its rate.
-  Trace trace;
-  for (std::uint32_t i = 0; i < 20'000; ++i) {
-    trace.requests.push_back({.arrival = picos(i / 5.5),
-                              .prompt_tokens = 1 + i * 7919 % 2310,
-                              .output_tokens = 1 + i * 104'729 % 422});
-  }
-  return trace;
+  return must(read_trace_file(std::string(root) + "/traces/azure_llm_inference_conv_2023.csv"),
+              "trace");
 }
+
+constexpr double kContended = 16'000;  // KV tokens
 
 struct Run {
   double cpu_s = 0;
@@ -72,20 +67,25 @@ Scenario scenario_with(double kv_tokens) {
 json long_trace(const Trace& trace, std::uint64_t requests) {
   json rows;
   const Workload work = tiled(trace, requests);
-  for (const double kv_tokens : {0.0, 40'000.0}) {  // 0: all that the GPU has
+  // All that the GPU has; and so little that the fair ones page all the time.
+  for (const double kv_tokens : {0.0, kContended}) {
     for (const char* policy : {"fcfs", "cfs+aqua", "cfs+dram", "las+aqua", "vtc"}) {
       const Run run = play(scenario_with(kv_tokens), policy, work);
       const double minute = static_cast<double>(requests) / run.cpu_s * 60;
-      std::printf("%-10s %8.0f KV tokens %10.0f requests/min %12llu iterations %8.2f s\n", policy,
-                  kv_tokens, minute, static_cast<unsigned long long>(run.outcome.totals.iterations),
-                  run.cpu_s);
+      const Totals& totals = run.outcome.totals;
+      std::printf(
+          "%-10s %8.0f KV tokens %10.0f requests/min %12llu iterations %10llu swaps %8.2f s\n",
+          policy, kv_tokens, minute, static_cast<unsigned long long>(totals.iterations),
+          static_cast<unsigned long long>(totals.swaps_out), run.cpu_s);
       rows.push_back({{"policy", policy},
                       {"kv_tokens", kv_tokens},
                       {"requests", requests},
                       {"cpu_s", run.cpu_s},
                       {"requests_per_minute", minute},
                       {"iterations", run.outcome.totals.iterations},
-                      {"decisions", run.outcome.totals.decisions}});
+                      {"decisions", run.outcome.totals.decisions},
+                      {"swaps_out", run.outcome.totals.swaps_out},
+                      {"recomputes", run.outcome.totals.recomputes}});
     }
   }
   return rows;
@@ -101,13 +101,13 @@ json skipping(const Trace& trace, std::uint64_t requests) {
   return {{"requests", requests}, {"speedup", without.cpu_s / with.cpu_s}};
 }
 
-// All come at once; the device holds some thirty of them. Processor time for each decision of the
+// All come at once; the device holds some thirty of them, for longer than a slice. Processor time for each decision of the
 // scheduler and what follows from it.
 json queue_lengths() {
   json rows;
   for (const std::uint64_t queued : {1'000u, 10'000u, 100'000u}) {
     Trace trace;
-    trace.requests.push_back({.prompt_tokens = 500, .output_tokens = 20});
+    trace.requests.push_back({.prompt_tokens = 500, .output_tokens = 100});
     Workload work = tiled(trace, queued);
     for (Request& request : work.requests) request.arrival = 0;
     for (const char* policy : {"fcfs", "cfs+aqua"}) {
@@ -150,9 +150,8 @@ int main(int argc, char** argv) {
       requests = std::strtoull(argv[i + 1], nullptr, 10);
     if (std::string_view(argv[i]) == "--json") file = argv[i + 1];
   }
-  bool real = false;
-  const auto trace = aqua::bench::load_trace(real);
-  nlohmann::json all{{"trace", real ? "azure_llm_inference_conv_2023, tiled" : "made up"}};
+  const auto trace = aqua::bench::load_trace();
+  nlohmann::json all{{"trace", "azure_llm_inference_conv_2023, tiled"}};
   all["long_trace"] = aqua::bench::long_trace(trace, requests);
   all["skipping"] = aqua::bench::skipping(trace, std::min<std::uint64_t>(requests, 100'000));
   all["queue_lengths"] = aqua::bench::queue_lengths();

@@ -72,8 +72,8 @@ std::string fit_table(const sim::CostFitReport& report) {
   text += line(
       "and %.4f ms a row, %.5f us a KV token of a decode, %.5f us a pair of a prompt, "
       "%.5f us a pair of any two (KV in steps of %u)\n",
-      fit.per_row_s * 1e3, fit.per_kv_token_s * 1e6, fit.per_pair_s * 1e6,
-      fit.per_any_pair_s * 1e6, fit.kv_step_tokens);
+      fit.per_row_s * 1e3, fit.per_kv_token_s * 1e6, fit.per_pair_s * 1e6, fit.per_any_pair_s * 1e6,
+      fit.kv_step_tokens);
   text += line("copies: %zu out, %.3f ms + %.3f ms/MB; %zu in, %.3f ms + %.3f ms/MB\n",
                report.copies_out, fit.out.latency_s * 1e3, fit.out.per_byte_s * 1e9,
                report.copies_in, fit.in.latency_s * 1e3, fit.in.per_byte_s * 1e9);

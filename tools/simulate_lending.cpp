@@ -46,7 +46,22 @@ json metrics_json(const sim::Metrics& metrics) {
   return row;
 }
 
-std::string elastic_json(const sim::ElasticShape& shape, const sim::ElasticOutcome& outcome) {
+json sources_json(const sim::Ground& ground) {
+  json rows = json::array();
+  for (const sim::Source& source : ground.sources)
+    rows.push_back({{"what", source.what}, {"label", source.label}, {"from", source.from}});
+  return rows;
+}
+
+std::string sources_text(const sim::Ground& ground) {
+  std::string text =
+      "\n" + ground.scenario.model.name + " on " + ground.scenario.server.gpu.name + "\n";
+  for (const sim::Source& source : ground.sources)
+    text += source.what + ": " + source.label + " (" + source.from + ")\n";
+  return text;
+}
+
+json elastic_json(const sim::ElasticShape& shape, const sim::ElasticOutcome& outcome) {
   json all{{"rate", shape.per_second},
            {"surge_factor", shape.factor},
            {"borrower_tokens_per_second", outcome.tokens_per_second},
@@ -60,7 +75,7 @@ std::string elastic_json(const sim::ElasticShape& shape, const sim::ElasticOutco
     all["lender_requests_per_second"].push_back(sample.requests_per_second);
     all["lender_queue"].push_back(sample.queue);
   }
-  return all.dump(2) + "\n";
+  return all;
 }
 
 std::string elastic_table(const sim::ElasticShape& shape, const sim::ElasticOutcome& outcome) {
@@ -114,11 +129,8 @@ Result<std::string> run_long_prompt(const SimulateOptions& options) {
                      {"layer_fetch_s", outcome.layer_fetch_s},
                      {"layer_compute_s", outcome.layer_compute_s}};
   }
-  out << '\n';
-  for (const sim::Source& source : ground.sources) {
-    out << source.what << ": " << source.label << " (" << source.from << ")\n";
-  }
-  return options.json ? json{{"ways", all}}.dump(2) + "\n" : std::move(out).str();
+  if (!options.json) return std::move(out).str() + sources_text(ground);
+  return json{{"ways", all}, {"sources", sources_json(ground)}}.dump(2) + "\n";
 }
 
 Result<std::string> run_elastic(const SimulateOptions& options, const sim::Trace& trace) {
@@ -138,7 +150,11 @@ Result<std::string> run_elastic(const SimulateOptions& options, const sim::Trace
     AQUA_ASSIGN(shape.per_second, stable_rate(lender, trace, options.sla));
   }
   AQUA_ASSIGN(const sim::ElasticOutcome outcome, sim::elastic(lender, borrower, trace, shape, 1));
-  return options.json ? elastic_json(shape, outcome) : elastic_table(shape, outcome);
+  if (!options.json)
+    return elastic_table(shape, outcome) + sources_text(lender) + sources_text(borrower);
+  json all = elastic_json(shape, outcome);
+  all["sources"] = {{"lender", sources_json(lender)}, {"borrower", sources_json(borrower)}};
+  return all.dump(2) + "\n";
 }
 
 }  // namespace aqua::tool

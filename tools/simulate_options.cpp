@@ -51,6 +51,22 @@ Result<void> set_workload(SimulateOptions& options, std::string_view value) {
   return {};
 }
 
+// SECONDS:GB,SECONDS:GB...
+Result<void> set_lent_at(SimulateOptions& options, std::string_view value) {
+  std::vector<std::string_view> changes;
+  sim::split_columns(value, changes);
+  options.lent_changes.clear();
+  for (const std::string_view change : changes) {
+    const std::size_t colon = change.find(':');
+    if (colon == change.npos)
+      return bad(concat("--lent-at ", sim::shown(change), ": expected SECONDS:GB"));
+    AQUA_ASSIGN(const double at, number("lent-at", change.substr(0, colon), 0, 1e6));
+    AQUA_ASSIGN(const double gb, number("lent-at", change.substr(colon + 1), 0, 1e6));
+    options.lent_changes.push_back({.at = sim::picos(at), .bytes = gb * 1e9});
+  }
+  return {};
+}
+
 Result<void> set_sla(SimulateOptions& options, std::string_view value) {
   const std::size_t comma = value.find(',');
   if (comma == value.npos) return bad(concat("--sla ", sim::shown(value), ": expected TTFT,TPOT"));
@@ -144,6 +160,13 @@ Result<void> check(const SimulateOptions& options) {
   if (lending && (options.sweep || !options.csv.empty() || !options.html.empty())) {
     return bad("--workload long-prompt and elastic have a table and --json, nothing else");
   }
+  const SimulateOptions fresh;
+  if (lending &&
+      (options.compare != fresh.compare || options.seeds != 1 || !options.lent_changes.empty())) {
+    return bad(
+        "--workload long-prompt and elastic compare ways of their own, once: without --compare, "
+        "--seeds and --lent-at");
+  }
   if (options.sweep && (!options.csv.empty() || !options.html.empty())) {
     return bad("--sweep has a table and --json; --csv and --html are of one run");
   }
@@ -160,6 +183,7 @@ Result<void> set_option(SimulateOptions& options, std::string_view name, std::st
   if (known) return {};
   if (name == "workload") return set_workload(options, value);
   if (name == "sla") return set_sla(options, value);
+  if (name == "lent-at") return set_lent_at(options, value);
   if (name == "sweep") return set_sweep(options, value);
   if (std::string* text = text_option(options, name); text != nullptr) {
     *text = value;

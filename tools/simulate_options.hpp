@@ -32,6 +32,7 @@ struct SimulateOptions {
   std::uint64_t after = 100;
   std::optional<double> kv_tokens{};
   double lent_gb = 40;
+  std::vector<sim::LentChange> lent_changes{};
   double prefix_gb = 1000;
   std::uint32_t chunk = 512;
   std::uint32_t slice = policy::SchedulerOptions{}.slice_iterations;

@@ -13,6 +13,7 @@ Result<sim::Ground> ground_of(const SimulateOptions& options) {
   scenario.tensor_parallel = options.tensor_parallel;
   scenario.kv_tokens = options.kv_tokens;
   scenario.lent_bytes = options.lent_gb * 1e9;
+  scenario.lent_changes = options.lent_changes;
   scenario.scheduler.budget_tokens = options.chunk;
   scenario.scheduler.slice_iterations = options.slice;
   scenario.scheduler.fcfs_on_slow_tier = options.fallback;

@@ -35,6 +35,8 @@ const std::string_view kSimulateUsage =
     "  --profiles DIR|off  measured times; default: profiles in $AQUA_DATA. off: roofline alone\n"
     "  --kv-tokens N       KV cache; default: what the weights leave\n"
     "  --lent-gb G         a neighbour's memory lent to each GPU (40)\n"
+    "  --lent-at S:G,...   from second S on it lends G instead: it takes the rest back, or offers\n"
+    "                      more; sequences move off and back. Not with --prefix-cache\n"
     "  --chunk N           tokens an iteration computes at most (512)\n"
     "  --slice N           iterations of a time slice (64)\n"
     "  --prefix-cache      of traces with block hashes (Mooncake) and --workload prefix\n"

@@ -67,7 +67,8 @@ void Engine::arrivals(Picos now) {
     const Request& request = workload_.requests[arrived_];
     policy::Request asked{.id = id_of(index),
                           .prompt_tokens = request.prompt_tokens,
-                          .max_new_tokens = request.output_tokens};
+                          .max_new_tokens = request.output_tokens,
+                          .tenant = policy::TenantId{index}};  // each is a user of its own
     if (prefixes_ != nullptr) {
       const PrefixStore::Hit hit = prefixes_->acquire(workload_, request);
       asked.cached_tokens = hit.tokens;

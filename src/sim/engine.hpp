@@ -51,7 +51,8 @@ class Engine final : public Actor {
   [[nodiscard]] bool done() const override { return ended_ == workload_.requests.size(); }
   [[nodiscard]] std::size_t ended() const noexcept { return ended_; }
 
-  // The market changed (slabs revoked, offered): sequences move between tiers.
+  // The market changed (slabs revoked, offered): sequences move between tiers, revoked slabs that
+  // nobody needs go back.
   void rebalance(Picos now);
   [[nodiscard]] policy::Scheduler& scheduler() noexcept { return scheduler_; }
   [[nodiscard]] std::size_t arrived() const noexcept { return arrived_; }
@@ -59,7 +60,6 @@ class Engine final : public Actor {
   // The same, and what is swapped out or waits for its first token.
   [[nodiscard]] double kv_bytes_wanted() const;
   void set_device_blocks(std::uint32_t blocks);
-  [[nodiscard]] const std::vector<MemorySample>& memory() const { return series_.samples(); }
 
   // Once done.
   [[nodiscard]] Outcome outcome() &&;
@@ -122,7 +122,7 @@ class Engine final : public Actor {
   // The iterations being computed.
   bool computing_ = false;
   std::uint32_t repeat_ = 0;
-  Picos first_end_ = 0, last_start_ = 0, end_ = kNever, longest_ = 0;
+  Picos first_end_ = 0, end_ = kNever, longest_ = 0;
   Picos stopped_ = 0;          // by copies, before the next one may begin
   Picos stretched_ = 0;        // already added to end_
   double traffic_before_ = 0;  // on HBM when the last one began

@@ -45,14 +45,12 @@ void Engine::compute(const policy::Batch& batch, Picos now, Picos horizon) {
   };
   Picos length = iteration();
   now += std::exchange(stopped_, 0);
-  last_start_ = now;
   first_end_ = end_ = now + length;
   longest_ = length;
   for (repeat_ = 1; repeat_ < repeat && end_ < horizon; ++repeat_) {
     kv_tokens += decodes_.size();
     length = iteration();
     longest_ = std::max(longest_, length);
-    last_start_ = end_;
     end_ += length;
   }
   [[maybe_unused]] const Result<void> committed = scheduler_.commit(repeat_);

@@ -90,6 +90,8 @@ void Engine::tell_finished_copies(Picos now) {
     changed_ = true;
     copied(copy, now);
   }
+  // Some were under way when their slabs were revoked.
+  if (!over.empty() && swap_.over()) rebalance(now);
 }
 
 void Engine::copied(const Copy& copy, Picos now) {
@@ -102,7 +104,7 @@ void Engine::copied(const Copy& copy, Picos now) {
       told(scheduler_.paged_out(id, copy.tier));
       return;
     case Direction::in:
-      sequence.in = 0;
+      sequence.in = sequence.move = 0;
       if (swap_.holds(request)) {
         swap_.release(request, now);
       } else if (prefixes_ != nullptr && sequence.cached > 0) {
@@ -133,6 +135,7 @@ void Engine::start_move(std::uint32_t request, Tier to, Picos now) {
 
 void Engine::rebalance(Picos now) {
   if (options_.paging.at_once()) return;
+  swap_.settle(now);
   const auto busy = [&](std::uint64_t key) {
     return key >= sequences_.size() || sequences_[key].in != 0 || sequences_[key].out != 0;
   };

@@ -30,7 +30,6 @@ std::string median_of(const char* part) {
   return concat("time_stats.", part, ".median");
 }
 
-// The file says True or False.
 Result<ModelSpec> shape_of(const CsvTable& table) {
   const auto whole = [&](const char* name) -> Result<std::uint32_t> {
     AQUA_ASSIGN(const std::size_t column, table.column(name));

@@ -50,12 +50,16 @@ json policy_json(const PolicyRun& run) {
 std::string render_json(const Comparison& comparison) {
   const Ground& ground = comparison.ground;
   const Scenario& scenario = ground.scenario;
+  json changes = json::array();
+  for (const LentChange& change : scenario.lent_changes)
+    changes.push_back({{"at_s", seconds(change.at)}, {"lent_bytes", change.bytes}});
   json all{{"model", scenario.model.name},
            {"server", scenario.server.name},
            {"tensor_parallel", scenario.tensor_parallel},
            {"kv_tokens", ground.kv_tokens},
            {"kv_bytes_per_token", ground.kv_bytes_per_token},
            {"lent_bytes", scenario.lent_bytes},
+           {"lent_changes", std::move(changes)},
            {"chunk_tokens", scenario.scheduler.budget_tokens},
            {"slice_iterations", scenario.scheduler.slice_iterations},
            {"sla", {{"ttft_s", comparison.sla.ttft_s}, {"tpot_s", comparison.sla.tpot_s}}},

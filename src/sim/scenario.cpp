@@ -92,7 +92,7 @@ Result<std::unique_ptr<PrefixStore>> prefix_store(const Ground& ground, const Wo
   const std::uint32_t block = workload.hash_block_tokens;
   const double bytes = ground.kv_bytes_per_token * block;
   const double pair = seconds(cost.prefill_attention(1, 1'000'000) - cost.prefill_attention(1, 0));
-  policy::PrefixOptions options{.block_tokens = block, .eviction = ground.scenario.eviction};
+  policy::PrefixOptions options{.block_tokens = block};
   options.costs = {
       .compute_per_token = seconds(cost.linear(cost.max_batch_tokens())) / cost.max_batch_tokens(),
       .attention_per_token_pair = pair / 1e6,
@@ -103,6 +103,17 @@ Result<std::unique_ptr<PrefixStore>> prefix_store(const Ground& ground, const Wo
   return std::make_unique<PrefixStore>(std::move(index), ground.kv_bytes_per_token);
 }
 
+Result<void> can_change(const Scenario& scenario) {
+  const std::vector<LentChange>& changes = scenario.lent_changes;
+  const auto earlier = [](const LentChange& a, const LentChange& b) { return a.at < b.at; };
+  if (!std::is_sorted(changes.begin(), changes.end(), earlier))
+    return Error{Code::invalid_argument, "changes of what is lent are not in order of time"};
+  if (!changes.empty() && scenario.prefix_cache)
+    return Error{Code::invalid_argument,
+                 "what is lent cannot change beside a prefix cache: its blocks do not move"};
+  return {};
+}
+
 }  // namespace
 
 Result<Outcome> simulate(const Ground& ground, const PolicyName& policy, const Workload& workload,
@@ -111,6 +122,7 @@ Result<Outcome> simulate(const Ground& ground, const PolicyName& policy, const W
   AQUA_ASSIGN(const auto scheduler,
               policy::make_scheduler(policy.scheduler, scheduler_options(ground, policy)));
   AQUA_ASSIGN(const auto prefixes, prefix_store(ground, workload));
+  AQUA_TRY(can_change(ground.scenario));
   Network network;
   const PortLinks own = add_gpu(network, "engine", ground);
   const PortLinks lender = add_gpu(network, "lender", ground);
@@ -129,7 +141,10 @@ Result<Outcome> simulate(const Ground& ground, const PolicyName& policy, const W
   const auto progress = [&](Picos) {
     if (observe) observe(engine.ended());
   };
-  if (!run_world(network, {&engine}, progress)) {
+  LentSchedule schedule(ground.scenario.lent_changes, market, engine);
+  std::vector<Actor*> actors{&engine};
+  if (peer && policy.method != CopyMethod::free) actors.push_back(&schedule);
+  if (!run_world(network, actors, progress)) {
     return Error{Code::internal,
                  concat(policy.name, ": ", workload.requests.size() - engine.ended(),
                         " requests wait for ever")};

@@ -8,6 +8,7 @@
 #include "aqua/policy/options.hpp"
 #include "aqua/policy/prefix_index.hpp"
 #include "sim/cost_model.hpp"
+#include "sim/lent_schedule.hpp"
 #include "sim/outcome.hpp"
 #include "sim/policy_name.hpp"
 #include "sim/spec.hpp"
@@ -24,10 +25,11 @@ struct Scenario {
   // KV tokens that fit on the device; none: what the GPU has after the weights.
   std::optional<double> kv_tokens{};
   double lent_bytes = 40e9;  // by the neighbour, per GPU of the engine
+  // Later it lends another amount. By time; not with a prefix cache, whose blocks do not move.
+  std::vector<LentChange> lent_changes{};
   std::uint64_t slab_bytes = 64 << 20;
   bool prefix_cache = false;
   double prefix_bytes = 1e12;  // of cached prefixes at most, wherever they lie, per GPU
-  policy::Eviction eviction = policy::Eviction::cost_aware;
   bool skip = true;
 };
 
@@ -45,7 +47,8 @@ struct Ground {
 [[nodiscard]] Result<Ground> resolve(const Scenario& scenario,
                                      const std::filesystem::path& profiles);
 
-// Plays the workload under one policy. internal when the run cannot end (a policy that lets
+// Plays the workload under one policy. invalid_argument for changes of what is lent that cannot be;
+// internal when the run cannot end (a policy that lets
 // somebody wait for ever). `observe` gets the requests that have ended; `token`, of each token in
 // time order, its request's index and its time (then no iterations are skipped).
 [[nodiscard]] Result<Outcome> simulate(const Ground& ground, const PolicyName& policy,

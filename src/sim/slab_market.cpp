@@ -77,8 +77,9 @@ double SlabMarket::reclaim(double bytes, Picos deadline, Picos now) {
   return static_cast<double>(start->withdrawn.size() * slab_bytes_);
 }
 
-double SlabMarket::take_returned() noexcept {
-  return std::exchange(returned_, 0.0);
+bool SlabMarket::reclaiming() const {
+  return std::any_of(ledger_.reclaims().begin(), ledger_.reclaims().end(),
+                     [](const auto& entry) { return !entry.second.done; });
 }
 
 double SlabMarket::lent_bytes() const {
@@ -96,13 +97,10 @@ void SlabMarket::use(double bytes, Picos now) {
 }
 
 double SlabMarket::reachable_bytes() const {
-  double offered = 0;
-  const bool reclaiming = std::any_of(ledger_.reclaims().begin(), ledger_.reclaims().end(),
-                                      [](const auto& entry) { return !entry.second.done; });
-  const double all = static_cast<double>(
-      (ledger_.slabs().size() - held_.size() - revoked_.size() - scrubs_.size()) * slab_bytes_);
-  if (!reclaiming) offered = all;
-  return usable_ + offered;
+  if (reclaiming()) return usable_;
+  const std::size_t offered =
+      ledger_.slabs().size() - held_.size() - revoked_.size() - scrubs_.size();
+  return usable_ + static_cast<double>(offered * slab_bytes_);
 }
 
 void SlabMarket::settle(double bytes, Picos now) {
@@ -129,10 +127,8 @@ void SlabMarket::advance(Picos now) {
   while (!scrubs_.empty() && scrubs_.begin()->done <= now) {
     const Scrub scrub = *scrubs_.begin();
     scrubs_.erase(scrubs_.begin());
-    const auto state =
-        accepted(ledger_.scrubbed(lender_, scrub.slab.index, scrub.generation,
-                                  numbered<LeaseSecret>(3, ++next_secret_), ledger_time(now)));
-    if (state == ledger::SlabState::returned) returned_ += static_cast<double>(slab_bytes_);
+    (void)accepted(ledger_.scrubbed(lender_, scrub.slab.index, scrub.generation,
+                                    numbered<LeaseSecret>(3, ++next_secret_), ledger_time(now)));
   }
   ledger_.advance(ledger_time(now));
   read_events();

@@ -22,11 +22,12 @@ class SlabMarket {
   // --- the lender --------------------------------------------------------------------------
   // Puts up as many whole slabs as fit into `bytes`; returns what that is.
   double offer(double bytes, Picos now);
-  // Wants `bytes` back. What comes back at once is returned; the rest comes by returned_bytes().
+  // Wants `bytes` back. What comes back at once is returned; the rest when the borrower has given
+  // it back and it is scrubbed.
   double reclaim(double bytes, Picos deadline, Picos now);
-  // Came back since the last call, after a reclaim.
-  [[nodiscard]] double take_returned() noexcept;
-  // Out with the borrower or offered to it.
+  // Some of it has not come back yet.
+  [[nodiscard]] bool reclaiming() const;
+  // Offered, with the borrower, or being scrubbed.
   [[nodiscard]] double lent_bytes() const;
 
   // --- the borrower ------------------------------------------------------------------------
@@ -36,7 +37,7 @@ class SlabMarket {
   [[nodiscard]] double usable_bytes() const noexcept { return usable_; }
   // The same plus what is offered.
   [[nodiscard]] double reachable_bytes() const;
-  // Slabs held beyond what `bytes` need go back: revoked ones first, which is all that goes.
+  // Revoked slabs go back once the others have room for `bytes`, all there is.
   void settle(double bytes, Picos now);
 
   // --- time --------------------------------------------------------------------------------
@@ -68,7 +69,6 @@ class SlabMarket {
   std::set<Scrub> scrubs_;
   Picos scrubber_free_ = 0;
   double usable_ = 0;
-  double returned_ = 0;
 };
 
 }  // namespace aqua::sim

@@ -21,7 +21,7 @@ struct ModelSpec {
   std::uint32_t bytes_per_value = 2;
   // GPU name -> stem of compute/<stem>_mlp.csv with this model's own layer times.
   std::map<std::string, std::string> measured{};
-  // The same of another model, and its shape, whose times are scaled by the roofline.
+  // The same of another model, whose times are scaled by the roofline.
   struct Donor {
     std::string stem;
   };

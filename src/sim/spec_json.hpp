@@ -22,7 +22,7 @@ namespace aqua::sim {
 [[nodiscard]] Result<ModelSpec> parse_model(std::string_view json);
 [[nodiscard]] Result<ServerSpec> parse_server(std::string_view json);
 
-// The files of examples/sim, built in under their names ("llama-3-8b", "2xa100").
+// The files of examples/sim, built in under their names ("llama-3-8b", "a100").
 struct Preset {
   std::string_view name;
   std::string_view kind;  // "model" or "server"

@@ -46,7 +46,6 @@ void Streamer::proceed(Picos now) {
   if (fetch_ != 0 || fetched_ - computed_ >= ahead) return;
   const Tier tier = swap_.tier_of(fetched_ % shape_.layers);
   fetch_ = network_.start(paging_.transfer(tier, false, shape_.layer_bytes), now);
-  bytes_fetched_ += shape_.layer_bytes;
 }
 
 void Streamer::rebalance(Picos now) {

@@ -43,7 +43,6 @@ class Streamer final : public Actor {
   void rebalance(Picos now);
   // When each token was there.
   [[nodiscard]] const std::vector<Picos>& tokens() const noexcept { return tokens_; }
-  [[nodiscard]] double bytes_fetched() const noexcept { return bytes_fetched_; }
   [[nodiscard]] double bytes_moved() const noexcept { return bytes_moved_; }
 
  private:
@@ -62,7 +61,7 @@ class Streamer final : public Actor {
   Picos compute_end_ = kNever;
   std::map<FlowId, std::uint64_t> moves_;  // to layers
   std::vector<Picos> tokens_;
-  double bytes_fetched_ = 0, bytes_moved_ = 0;
+  double bytes_moved_ = 0;
 };
 
 // Seconds a token, once the pipeline is full: fetch and compute of each layer one after the other,

@@ -34,6 +34,8 @@ class SwapSpace {
   [[nodiscard]] double bytes_of(std::uint64_t key) const;
   [[nodiscard]] bool holds(std::uint64_t key) const { return rows_.contains(key); }
 
+  // There is more with the peer than it lends.
+  [[nodiscard]] bool over() const { return market_ != nullptr && peer_ > market_->usable_bytes(); }
   // Who has to leave the peer so that revoked slabs can go back, and may: `busy` ones (a copy of
   // them is under way) stay for now. Oldest keys first.
   template <typename Busy>
@@ -41,11 +43,14 @@ class SwapSpace {
   // Who can move up from the host now that there is room.
   template <typename Busy>
   [[nodiscard]] std::vector<std::uint64_t> to_promote(Busy busy) const;
+  // Revoked slabs that nobody needs go back.
+  void settle(Picos now) {
+    if (market_ != nullptr) market_->settle(peer_, now);
+  }
   // Its bytes are on the way to `tier`: it takes room there as well until moved().
   void moving(std::uint64_t key, Tier tier, Picos now);
   void moved(std::uint64_t key, Picos now);
 
-  [[nodiscard]] SlabMarket* market() noexcept { return market_; }
   [[nodiscard]] double peer_bytes() const noexcept { return peer_; }
   [[nodiscard]] double host_bytes() const noexcept { return host_; }
 

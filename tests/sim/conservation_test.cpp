@@ -25,7 +25,6 @@ TEST_P(Conservation, EveryTokenIsAccountedFor) {
   EXPECT_EQ(totals.swaps_in, totals.swaps_out);
   EXPECT_DOUBLE_EQ(totals.bytes_in, totals.bytes_out);
   EXPECT_EQ(totals.recomputed_tokens > 0, totals.recomputes > 0);
-  // Nothing is left anywhere.
   EXPECT_LE(totals.busy, outcome.makespan);
 }
 

@@ -75,6 +75,24 @@ TEST_F(Simulate, SweepsAndTakesWorkloadsAndSeeds) {
   EXPECT_TRUE(sweep["points"][0]["policies"]["fcfs"].contains("confidence_95"));
 }
 
+TEST_F(Simulate, ALenderTakesItsMemoryBack) {
+  const auto moved = [](const Result<std::string>& printed) {
+    const auto json = nlohmann::json::parse(printed.value());
+    return json.at("policies").at("cfs+aqua").at("totals").at("bytes_evacuated").get<double>();
+  };
+  const std::vector<std::string> load{"--workload",  "burst", "--rate", "20",
+                                      "--kv-tokens", "3000",  "--json"};
+  EXPECT_EQ(moved(run(load)), 0);
+  std::vector<std::string> back = load;
+  back.insert(back.end(), {"--lent-at", "2:0,3:1,4.5:0"});
+  EXPECT_GT(moved(run(back)), 0);
+  EXPECT_NE(fails({"--lent-at", "5"}, Code::invalid_argument).find("SECONDS:GB"),
+            std::string::npos);
+  EXPECT_NE(fails({"--lent-at", "5:1,3:2"}, Code::invalid_argument).find("order"),
+            std::string::npos);
+  (void)fails({"--lent-at", "5:1", "--prefix-cache"}, Code::invalid_argument);
+}
+
 TEST_F(Simulate, FindsAStableRateWhenNoneIsGiven) {
   const auto table = run({"--workload", "poisson", "--requests", "50"});
   ASSERT_TRUE(table.ok()) << table.error().message;
@@ -88,6 +106,8 @@ TEST_F(Simulate, LongPromptsAndLendersHaveTheirOwnTables) {
   const auto lending = run({"--workload", "elastic", "--rate", "2"});
   ASSERT_TRUE(lending.ok()) << lending.error().message;
   EXPECT_NE(lending->find("reclaims"), std::string::npos);
+  EXPECT_NE(lending->find("linear parts: "), std::string::npos);
+  (void)fails({"--workload", "elastic", "--seeds", "3"}, Code::invalid_argument);
 }
 
 TEST_F(Simulate, ErrorsSayWhatToDo) {

@@ -1,0 +1,38 @@
+// What a neighbour lends, changed at given times: it takes back what lies above the new amount,
+// and offers anew what is missing. The borrowing engine moves its sequences off revoked slabs and
+// back when there is room again.
+#pragma once
+
+#include <vector>
+
+#include "sim/actor.hpp"
+#include "sim/engine.hpp"
+#include "sim/slab_market.hpp"
+
+namespace aqua::sim {
+
+// From `at` on the neighbour lends `bytes` of each GPU.
+struct LentChange {
+  Picos at = 0;
+  double bytes = 0;
+};
+
+class LentSchedule final : public Actor {
+ public:
+  // `changes` by time. A change waits for a reclaim before it to end. All must outlive it.
+  LentSchedule(const std::vector<LentChange>& changes, SlabMarket& market, Engine& engine)
+      : changes_(changes), market_(market), engine_(engine) {}
+
+  [[nodiscard]] Picos next() const override;
+  void act(Picos now, Picos horizon) override;
+  void flow_ended(FlowId /*flow*/, Picos /*now*/) override {}
+  [[nodiscard]] bool done() const override { return true; }  // ends with the engine
+
+ private:
+  const std::vector<LentChange>& changes_;
+  std::size_t done_ = 0;
+  SlabMarket& market_;
+  Engine& engine_;
+};
+
+}  // namespace aqua::sim
