@@ -89,20 +89,24 @@ json prediction_json(const sim::Prediction& prediction) {
   json all;
   for (const Row& row : kRows) {
     const double was = prediction.measured.*row.field, said = prediction.predicted.*row.field;
-    all[row.key] = {
-        {"measured", was}, {"predicted", said}, {"off_percent", percent_off(said, was)}};
+    all[row.key] = {{"measured", was},
+                    {"predicted", said},
+                    {"off_percent", percent_off(said, was)},
+                    {"percent_if_1_percent_slower", sim::sensitivity(prediction, row.field)}};
   }
   return all;
 }
 
 std::string prediction_table(const std::string& path, const sim::Recording& recording,
                              const sim::Prediction& prediction) {
-  std::string text = "\n" + path + ": " + recording.policy + ", " +
-                     std::to_string(recording.requests.size()) + " requests, " + recording.engine +
-                     "\n                  measured s  predicted s     off\n";
+  std::string text =
+      "\n" + path + ": " + recording.policy + ", " + std::to_string(recording.requests.size()) +
+      " requests, " + recording.engine +
+      "\n                  measured s  predicted s     off   if it were 1 % slower\n";
   for (const Row& row : kRows) {
     const double was = prediction.measured.*row.field, said = prediction.predicted.*row.field;
-    text += line("%-16s %11.4f %12.4f %+6.1f %%\n", row.name, was, said, percent_off(said, was));
+    text += line("%-16s %11.4f %12.4f %+6.1f %% %+8.1f %%\n", row.name, was, said,
+                 percent_off(said, was), sim::sensitivity(prediction, row.field));
   }
   return text;
 }

@@ -112,6 +112,16 @@ CopyCost fit_copies(const std::vector<RecordedCopy>& copies, bool out) {
 
 }  // namespace
 
+CostFit CostFit::slower(double times) const {
+  CostFit all = *this;
+  for (double& one : all.seconds) one *= times;
+  for (double* one :
+       {&all.per_row_s, &all.per_kv_token_s, &all.per_pair_s, &all.per_any_pair_s,
+        &all.out.latency_s, &all.out.per_byte_s, &all.in.latency_s, &all.in.per_byte_s})
+    *one *= times;
+  return all;
+}
+
 double CostFit::linear(double tokens) const {
   const std::vector<double> row = shares(points, tokens);
   double sum = 0;

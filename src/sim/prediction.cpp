@@ -7,8 +7,9 @@
 #include "sim/world.hpp"
 
 namespace aqua::sim {
+namespace {
 
-Result<Prediction> predict(const CostFit& costs, const Recording& recording) {
+Result<Metrics> play(const CostFit& costs, const Recording& recording) {
   AQUA_ASSIGN(const auto scheduler, policy::make_scheduler(recording.policy, recording.scheduler));
   const CostModel cost = CostModel::fitted(costs, recording.scheduler.budget_tokens);
   const Workload workload = recording.workload();
@@ -24,8 +25,23 @@ Result<Prediction> predict(const CostFit& costs, const Recording& recording) {
                  concat(recording.policy, ": ", workload.requests.size() - engine.ended(),
                         " requests wait for ever")};
   }
-  return Prediction{.measured = measure(recording.outcome(), {}),
-                    .predicted = measure(std::move(engine).outcome(), {})};
+  return measure(std::move(engine).outcome(), {});
+}
+
+}  // namespace
+
+double sensitivity(const Prediction& prediction, double Metrics::*figure) {
+  const double said = prediction.predicted.*figure;
+  const double change = prediction.slower.*figure - prediction.faster.*figure;
+  return said > 0 ? change / said / (2 * kNudge) : 0;
+}
+
+Result<Prediction> predict(const CostFit& costs, const Recording& recording) {
+  Prediction all{.measured = measure(recording.outcome(), {})};
+  AQUA_ASSIGN(all.predicted, play(costs, recording));
+  AQUA_ASSIGN(all.slower, play(costs.slower(1 + kNudge), recording));
+  AQUA_ASSIGN(all.faster, play(costs.slower(1 - kNudge), recording));
+  return all;
 }
 
 }  // namespace aqua::sim

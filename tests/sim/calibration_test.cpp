@@ -194,6 +194,16 @@ TEST(Prediction, IsOffWhereTheCostsAre) {
   EXPECT_GT(prediction.predicted.tpot_mean_s, 1.2 * prediction.measured.tpot_mean_s);
 }
 
+// One prompt after another: what an iteration takes is what its requests take. With a queue a wait
+// changes by more.
+TEST(Prediction, SaysHowMuchHangsOnTheEnginesSpeed) {
+  const Prediction alone = must(predict(truth(), recording("fcfs", 0.01, 1, truth())));
+  EXPECT_NEAR(sensitivity(alone, &Metrics::tpot_mean_s), 1, 0.05);
+  EXPECT_NEAR(sensitivity(alone, &Metrics::makespan_s), 0, 0.05);
+  const Prediction queued = must(predict(truth(), recording("fcfs", 1.4, 2, truth())));
+  EXPECT_GT(sensitivity(queued, &Metrics::ttft_mean_s), 1.5);
+}
+
 // Copies stop the engine: the same requests take as much longer.
 TEST(Prediction, CopiesOfAnEngineThatStopsForThemCostTime) {
   CostFit costs = truth();
