@@ -58,11 +58,11 @@ class SchedulerBase : public Scheduler {
   // --- what plan() may use -----------------------------------------------------------------------
   void add_decode(Slot slot);
   void add_prefill(Slot slot, std::uint32_t tokens);
-  // By swap where the options say so and there is room; true if so, or if recomputed.
+  // Preempts this resident: its KV is copied out, or dropped to be computed again.
   void order_out(Slot slot, Preemption::How how);
   void order_in(Slot slot);
   void set_repeat(std::uint32_t repeat) noexcept { batch_.repeat = repeat; }
-  // How this resident would be preempted.
+  // How this resident would be preempted: by swap where the options say so and there is room.
   [[nodiscard]] Preemption::How how_out(Slot slot) const noexcept;
   // Larger than the device, now: if so it is set aside.
   [[nodiscard]] bool set_aside_if_stuck(Slot slot);

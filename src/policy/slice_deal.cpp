@@ -41,40 +41,46 @@ std::size_t SliceScheduler::decodes_that_fit(std::int64_t blocks) const {
   return count;
 }
 
+SliceScheduler::Taken SliceScheduler::taken() const {
+  Taken sum;
+  for (const Slot slot : members_) {
+    if (!shares_[slot].member) continue;
+    sum.blocks += shares_[slot].promised;
+    sum.places += 1;
+    if (table_.at(slot).decodes()) {
+      sum.decodes += 1;
+    } else {
+      sum.prefill_tokens += prefill_planned(slot);
+    }
+  }
+  return sum;
+}
+
+std::uint64_t SliceScheduler::prefill_left(std::size_t decodes, std::uint64_t planned) const {
+  const std::uint64_t iterations = options_.slice_iterations - done_;
+  const std::uint64_t budget = options_.budget_tokens;
+  const std::uint64_t tokens = (budget - std::min<std::uint64_t>(budget, decodes)) * iterations;
+  return tokens - std::min(tokens, planned);
+}
+
 // What its members leave of the slice; what idle residents hold is left too, if they can be made
 // to go.
 SliceScheduler::Hand SliceScheduler::hand(bool idle_taken) const {
-  const std::uint64_t iterations = options_.slice_iterations - done_;
-  std::uint64_t planned = 0;
-  std::size_t decodes = 0;
-  std::size_t places = 0;
-  std::int64_t blocks = options_.device_blocks;
-  for (const auto& [arrival, slot] : table_.stuck()) blocks -= table_.at(slot).device_blocks;
-  for (const auto& [arrival, slot] : table_.residents()) {
-    if (idle_taken && !shares_[slot].member) blocks -= table_.at(slot).device_blocks;
-  }
-  for (const Slot slot : members_) {
-    if (!shares_[slot].member) continue;
-    const Sequence& s = table_.at(slot);
-    blocks -= shares_[slot].promised;
-    places += 1;
-    if (s.decodes()) {
-      decodes += 1;
-    } else {
-      planned += prefill_planned(slot);
-    }
-  }
+  const Taken members = taken();
   Hand hand;
-  hand.blocks = blocks;
   hand.idle_taken = idle_taken;
-  hand.places = max_sequences() - std::min<std::size_t>(max_sequences(), places);
-  const std::size_t most = queues_.by_rank(SliceQueues::prefill).empty() && planned == 0
-                               ? options_.budget_tokens
-                               : options_.budget_tokens - options_.min_prefill_tokens;
-  hand.decodes = most - std::min(most, decodes);
-  const std::size_t d = std::min(most, decodes + decodes_that_fit(blocks));
-  const std::uint64_t p = (options_.budget_tokens - d) * iterations;
-  hand.prefill_tokens = p - std::min(p, planned);
+  hand.blocks = options_.device_blocks - members.blocks;
+  for (const auto& [arrival, slot] : table_.stuck()) hand.blocks -= table_.at(slot).device_blocks;
+  for (const auto& [arrival, slot] : table_.residents()) {
+    if (idle_taken && !shares_[slot].member) hand.blocks -= table_.at(slot).device_blocks;
+  }
+  hand.places = max_sequences() - std::min<std::size_t>(max_sequences(), members.places);
+  const bool prefills =
+      members.prefill_tokens > 0 || !queues_.by_rank(SliceQueues::prefill).empty();
+  const std::size_t most = options_.budget_tokens - (prefills ? options_.min_prefill_tokens : 0);
+  hand.decodes = most - std::min(most, members.decodes);
+  const std::size_t d = std::min(most, members.decodes + decodes_that_fit(hand.blocks));
+  hand.prefill_tokens = prefill_left(d, members.prefill_tokens);
   return hand;
 }
 
@@ -165,22 +171,8 @@ void SliceScheduler::deal_cfs(Hand& hand) {
 
 // Unused d goes to prefill.
 void SliceScheduler::give_back(Hand& hand) {
-  std::size_t decodes = 0;
-  std::uint64_t planned = 0;
-  for (const Slot slot : members_) {
-    if (!shares_[slot].member) continue;
-    const Sequence& s = table_.at(slot);
-    if (s.decodes()) {
-      decodes += 1;
-    } else {
-      planned += prefill_planned(slot);
-    }
-  }
-  const std::uint64_t iterations = options_.slice_iterations - done_;
-  const std::uint64_t tokens =
-      (options_.budget_tokens - std::min<std::uint64_t>(decodes, options_.budget_tokens)) *
-      iterations;
-  hand.prefill_tokens = tokens - std::min(tokens, planned);
+  const Taken members = taken();
+  hand.prefill_tokens = prefill_left(members.decodes, members.prefill_tokens);
 }
 
 void SliceScheduler::deal(Hand& hand) {

@@ -141,8 +141,7 @@ void SliceScheduler::plan_slice() {
   } else if (open_) {
     top_up();
   }
-  grant();
-  fill_batch();
+  run_slice();
   while (!batch().computes() && !batch().moves() && !table_.copies_under_way()) {
     if (!force_progress()) return;
   }
@@ -221,6 +220,11 @@ void SliceScheduler::preempt_idle() {
   }
 }
 
+void SliceScheduler::run_slice() {
+  grant();
+  fill_batch();
+}
+
 // Backs promises with free blocks: residents first, who want few, then the others as dealt.
 void SliceScheduler::grant() {
   std::int64_t free = free_blocks();
@@ -289,19 +293,12 @@ void SliceScheduler::fill_batch() {
 // Nothing runs, nothing moves, and no event will come. A new slice may help; if not, the swap space
 // is full of the wrong ones, and a resident is computed again later.
 bool SliceScheduler::force_progress() {
-  if (done_ > 0) {
-    begin_slice();
-    grant();
-    fill_batch();
-    return true;
+  if (done_ == 0) {
+    if (table_.residents().empty()) return false;
+    order_out(table_.residents().rbegin()->second, Preemption::How::recompute);
   }
-  Slot last = no_slot;
-  for (const auto& [arrival, slot] : table_.residents()) last = slot;
-  if (last == no_slot) return false;
-  order_out(last, Preemption::How::recompute);
   begin_slice();
-  grant();
-  fill_batch();
+  run_slice();
   return true;
 }
 

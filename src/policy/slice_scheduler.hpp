@@ -51,6 +51,13 @@ class SliceScheduler final : public QueueScheduler {
     bool granted = false;  // the promise is backed by free blocks
     bool known = false;
   };
+  // What the members take of the slice.
+  struct Taken {
+    std::int64_t blocks = 0;
+    std::size_t places = 0;
+    std::size_t decodes = 0;           // of the places
+    std::uint64_t prefill_tokens = 0;  // still to be computed in it
+  };
   // What is left to deal.
   struct Hand {
     std::int64_t blocks = 0;
@@ -68,6 +75,7 @@ class SliceScheduler final : public QueueScheduler {
   void end_members();
   void join(Slot slot, std::uint32_t promised);
   void preempt_idle();
+  void run_slice();
   void grant();
   void fill_batch();
   bool force_progress();
@@ -79,8 +87,10 @@ class SliceScheduler final : public QueueScheduler {
   }
   Share& share(Slot slot);
 
-  // --- the dealing (slice_deal.cpp)
-  // ----------------------------------------------------------------
+  // --- the dealing (slice_deal.cpp) --------------------------------------------------------------
+  [[nodiscard]] Taken taken() const;
+  // The prompts' part of the rest of the slice, beside `decodes` decodes, less what is planned.
+  [[nodiscard]] std::uint64_t prefill_left(std::size_t decodes, std::uint64_t planned) const;
   [[nodiscard]] Hand hand(bool idle_taken) const;
   void deal(Hand& hand);
   void deal_las(Hand& hand);

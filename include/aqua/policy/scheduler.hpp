@@ -2,13 +2,17 @@
 // out to the swap space and come back, so that every prompt gets its turn. docs/scheduling.md
 // describes the policies and has an engine loop to copy.
 //
-//   auto scheduler = policy::make_scheduler("cfs", {.device_blocks = 4096});
+//   auto made = policy::make_scheduler("cfs", {.device_blocks = 4096});  // errors: left out here
+//   policy::Scheduler& scheduler = **made;
 //   for (;;) {
-//     for (request that came) (*scheduler)->arrive(request);
-//     const policy::Batch& batch = (*scheduler)->next();
-//     start batch.preemptions, then batch.page_ins     // paged_out(), paged_in() when they are
-//     over if (batch.computes()) { run it; (*scheduler)->commit(); } for (sequence that ended)
-//     (*scheduler)->finish(id);
+//     for (const policy::Request& request : came) scheduler.arrive(request);
+//     const policy::Batch& batch = scheduler.next();
+//     copy(batch.preemptions);  // then paged_out() for each that was swapped,
+//     copy(batch.page_ins);     // and paged_in() for each, when it is over
+//     if (!batch.computes()) continue;  // until a copy is over, or a request comes
+//     compute(batch);
+//     scheduler.commit();
+//     for (const SequenceId id : ended) scheduler.finish(id);
 //   }
 //
 // Time: none. The scheduler counts iterations. Copies take as long as they take: what is under way
