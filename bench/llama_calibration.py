@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """How well `aqua simulate` predicts llama.cpp on this machine.
 
-Usage: llama_calibration.py --serve PROGRAM --aqua PROGRAM --model GGUF [--seconds S]
+Usage: llama_calibration.py --serve PROGRAM --aqua PROGRAM --model GGUF [--seconds S] [--load SHARE]
                             [--clock cpu|wall] [--threads N] [--keep DIR] [--at-most PERCENT] [--json FILE]
 
-Records four workloads with llama_serve, each at 0.7 times the rate at which the engine keeps up (a
-short run with all requests at once tells it), fits the simulator's costs to the first and predicts
-the others. Each keeps its engine busy for S seconds.
+Records four workloads with llama_serve, each at SHARE (0.5) times the rate at which the engine keeps
+up (a short run with all requests at once tells it), fits the simulator's costs to the first and
+predicts the others. Each keeps its engine busy for S seconds. The nearer to 1 the share, the more a
+wait hangs on the engine's speed: the JSON says how much (`percent_if_1_percent_slower`).
 
 By the cpu's clock (the default) an engine's time is what its one thread computes, and the four run
 beside each other: a machine that is slower for a while is so for all of them. By the wall's clock
@@ -31,7 +32,6 @@ WORKLOADS: Dict[str, Dict[str, str]] = {
     "chat-cfs": {"policy": "cfs", "prompt-tokens": "100", "output-tokens": "80", "kv-tokens": "1024"},
     "tight-las": {"policy": "las", "prompt-tokens": "150", "output-tokens": "60", "kv-tokens": "768"},
 }
-LOAD = 0.7
 ALL_AT_ONCE = 100_000  # requests a second
 HELD_TO_THE_GOAL = ("ttft_mean_s", "ttft_p99_s", "tpot_mean_s")
 
@@ -58,10 +58,11 @@ def record_all(arguments: argparse.Namespace, directory: Path) -> Dict[str, Dict
     def load(named: Tuple[str, float]) -> Dict[str, float]:
         name, most = named
         requests = max(1, round(arguments.seconds * most))
-        print(f"{name}: {requests} requests, {LOAD * most:.3f} a second", flush=True)
-        made = record(serve(name), requests, LOAD * most, 7, directory / f"{name}.json")
+        rate = arguments.load * most
+        print(f"{name}: {requests} requests, {rate:.3f} a second", flush=True)
+        made = record(serve(name), requests, rate, 7, directory / f"{name}.json")
         counts = {key: len(made[key]) for key in ("requests", "iterations", "copies")}
-        return {"rate": LOAD * most, **counts}
+        return {"rate": rate, **counts}
 
     with ThreadPoolExecutor(len(WORKLOADS) if arguments.clock == "cpu" else 1) as pool:
         rates = list(pool.map(keeps_up, WORKLOADS))
@@ -85,6 +86,7 @@ def main() -> int:
     parser.add_argument("--aqua", required=True, help="the aqua command")
     parser.add_argument("--model", required=True, help="GGUF file")
     parser.add_argument("--seconds", type=float, default=240, help="that each engine computes")
+    parser.add_argument("--load", type=float, default=0.5, help="of the rate at which the engine keeps up")
     parser.add_argument("--clock", choices=("cpu", "wall"), default="cpu")
     parser.add_argument("--threads", type=int, default=1, help="of llama.cpp; by the wall's clock")
     parser.add_argument("--keep", type=Path, help="where recordings stay; aqua simulate --calibrate reads them")
@@ -97,7 +99,7 @@ def main() -> int:
         loads = record_all(arguments, recordings)
         result = predict(arguments.aqua, recordings)
     off = [abs(row[key]["off_percent"]) for row in result["predictions"] for key in HELD_TO_THE_GOAL]
-    result.update(seconds=arguments.seconds, clock=arguments.clock, load=LOAD, workloads=loads, worst_off_percent=max(off))
+    result.update(seconds=arguments.seconds, clock=arguments.clock, load=arguments.load, workloads=loads, worst_off_percent=max(off))
     print(f"mean and p99 TTFT and mean TPOT are off by {max(off):.1f} % at most (goal: 15 %)")
     if arguments.json:
         Path(arguments.json).write_text(json.dumps(result, indent=1))

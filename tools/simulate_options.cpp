@@ -14,6 +14,8 @@ namespace aqua::tool {
 
 namespace {
 
+constexpr double kMostLentGb = 4000;  // 65,536 slabs of 64 MiB: what a ledger takes of a client
+
 Error bad(const std::string& what) {
   return Error{Code::invalid_argument, concat("simulate: ", what)};
 }
@@ -61,7 +63,7 @@ Result<void> set_lent_at(SimulateOptions& options, std::string_view value) {
     if (colon == change.npos)
       return bad(concat("--lent-at ", sim::shown(change), ": expected SECONDS:GB"));
     AQUA_ASSIGN(const double at, number("lent-at", change.substr(0, colon), 0, 1e6));
-    AQUA_ASSIGN(const double gb, number("lent-at", change.substr(colon + 1), 0, 1e6));
+    AQUA_ASSIGN(const double gb, number("lent-at", change.substr(colon + 1), 0, kMostLentGb));
     options.lent_changes.push_back({.at = sim::picos(at), .bytes = gb * 1e9});
   }
   return {};
@@ -110,7 +112,7 @@ Result<void> set_number(SimulateOptions& o, std::string_view name, std::string_v
   if (name == "burst") return set(o.burst, 1, 1000);
   if (name == "burst-seconds") return set(o.burst_seconds, 0, 1e6);
   if (name == "kv-tokens") return set(o.kv_tokens, 32, 1e10);
-  if (name == "lent-gb") return set(o.lent_gb, 0, 1e6);
+  if (name == "lent-gb") return set(o.lent_gb, 0, kMostLentGb);
   if (name == "prefix-gb") return set(o.prefix_gb, 0, 1e6);
   known = false;
   return {};

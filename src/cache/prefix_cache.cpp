@@ -38,7 +38,7 @@ class PrefixCache::Impl {
   [[nodiscard]] Result<PrefixTransfer> fetch(const Prefix& prefix, BlockList blocks, Stream stream);
   [[nodiscard]] Result<PrefixTransfer> store(const Prefix& prefix, BlockList blocks, Stream stream);
   [[nodiscard]] Result<AquaTensor> allocate(std::size_t bytes);
-  void free(const std::vector<BlockHash>& blocks) {
+  void discard(const std::vector<BlockHash>& blocks) {
     for (const BlockHash& block : blocks) {
       const auto found = tensors_.find(block);
       if (found == tensors_.end()) continue;
@@ -47,7 +47,7 @@ class PrefixCache::Impl {
     }
   }
   void lose(const BlockHash& block) {
-    if (auto gone = index_.lost(block); gone.ok()) free(*gone);
+    if (auto gone = index_.lost(block); gone.ok()) discard(*gone);
   }
   // Ends the pin of a name; what was lost since it was pinned is not there to be unpinned.
   void unpin(std::string_view id) {
@@ -113,7 +113,7 @@ Result<AquaTensor> PrefixCache::Impl::allocate(std::size_t bytes) {
     const auto evicted = index_.set_capacity(there > 0 ? there - 1 : 0);
     (void)index_.set_capacity(capacity);
     if (evicted.empty()) return tensor;
-    free(evicted);
+    discard(evicted);
   }
 }
 
@@ -123,7 +123,7 @@ Result<PrefixTransfer> PrefixCache::Impl::store(const Prefix& prefix, BlockList 
   PrefixTransfer transfer;
   transfer.match = index_.match(prefix);
   AQUA_ASSIGN(const policy::PrefixInsertion added, index_.insert(prefix, Tier::peer));
-  free(added.evicted);
+  discard(added.evicted);
   // Held, so that making room for one does not evict another of them.
   const auto mine = prefix.chain.first(added.first + added.blocks);
   AQUA_TRY(index_.pin(mine));
@@ -214,7 +214,7 @@ Result<void> PrefixCache::drop(std::string_view id) {
 }
 
 void PrefixCache::set_capacity(std::size_t blocks) {
-  impl_->free(impl_->index_.set_capacity(blocks));
+  impl_->discard(impl_->index_.set_capacity(blocks));
 }
 
 const policy::PrefixIndex& PrefixCache::index() const noexcept {

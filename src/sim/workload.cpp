@@ -1,5 +1,7 @@
 #include "sim/workload.hpp"
 
+#include <numeric>
+
 #include "sim/random.hpp"
 
 namespace aqua::sim {
@@ -86,8 +88,10 @@ Workload burst(const Trace& trace, const BurstShape& shape, std::uint64_t seed) 
 Workload prefix_caching(const Trace& trace, const PrefixShape& shape, std::uint64_t seed) {
   Random random(seed);
   Lengths lengths(trace, random);
-  Workload work{.requests = {}, .hashes = {}, .hash_block_tokens = shape.suffix_tokens};
-  const std::uint32_t shared = (shape.prompt_tokens - shape.suffix_tokens) / shape.suffix_tokens;
+  // In whole blocks: all but the suffix is shared.
+  const std::uint32_t alike = shape.prompt_tokens - shape.suffix_tokens;
+  Workload work{.requests = {}, .hashes = {}, .hash_block_tokens = std::gcd(alike, kMooncakeBlock)};
+  const std::uint32_t shared = alike / work.hash_block_tokens;
   for (std::uint32_t i = 0; i < shared; ++i) work.hashes.push_back({.high = 1, .low = i});
   Picos now = 0;
   for (std::uint64_t i = 0; i < shape.requests; ++i) {

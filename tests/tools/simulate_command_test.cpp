@@ -86,6 +86,7 @@ TEST_F(Simulate, ALenderTakesItsMemoryBack) {
   std::vector<std::string> back = load;
   back.insert(back.end(), {"--lent-at", "2:0,3:1,4.5:0"});
   EXPECT_GT(moved(run(back)), 0);
+  EXPECT_NE(fails({"--lent-gb", "5000"}, Code::invalid_argument).find("4000"), std::string::npos);
   EXPECT_NE(fails({"--lent-at", "5"}, Code::invalid_argument).find("SECONDS:GB"),
             std::string::npos);
   EXPECT_NE(fails({"--lent-at", "5:1,3:2"}, Code::invalid_argument).find("order"),
