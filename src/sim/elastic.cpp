@@ -108,8 +108,7 @@ Result<ElasticOutcome> elastic(const Ground& lender, const Ground& borrower, con
                                         .steady_free_bytes = static_cast<std::size_t>(
                                             std::min(kv, shape.lend_bytes))}));
     const double block = lender.kv_bytes_per_token * lender.scenario.server.kv_block_tokens;
-    Lender lending(engine, market, std::move(policy), block,
-                   [&](Picos now) { streamer.rebalance(now); });
+    Lender lending(engine, market, policy, block, [&](Picos now) { streamer.rebalance(now); });
     const std::vector<Actor*> actors =
         lends ? std::vector<Actor*>{&engine, &lending, &streamer} : std::vector<Actor*>{&engine};
     if (!run_world(network, actors))

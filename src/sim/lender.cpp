@@ -11,11 +11,11 @@ constexpr Picos kPatience = 10 * kPicosPerSecond;  // until a reclaim's deadline
 
 }  // namespace
 
-Lender::Lender(Engine& engine, SlabMarket& market, ProducerPolicy policy, double block_bytes,
+Lender::Lender(Engine& engine, SlabMarket& market, const ProducerPolicy& policy, double block_bytes,
                std::function<void(Picos)> changed)
     : engine_(engine),
       market_(market),
-      policy_(std::move(policy)),
+      policy_(policy),
       block_bytes_(block_bytes),
       all_blocks_(engine.scheduler().status().device_blocks),
       changed_(std::move(changed)) {}

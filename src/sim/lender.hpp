@@ -15,7 +15,7 @@ namespace aqua::sim {
 class Lender final : public Actor {
  public:
   // `changed` is called when slabs were offered, revoked or came back. All must outlive it.
-  Lender(Engine& engine, SlabMarket& market, ProducerPolicy policy, double block_bytes,
+  Lender(Engine& engine, SlabMarket& market, const ProducerPolicy& policy, double block_bytes,
          std::function<void(Picos)> changed);
 
   [[nodiscard]] Picos next() const override;

@@ -1,6 +1,7 @@
 #include "sim/streamer.hpp"
 
 #include <algorithm>
+#include <cassert>
 
 namespace aqua::sim {
 
@@ -10,6 +11,7 @@ Picos Streamer::next() const {
 }
 
 void Streamer::act(Picos now, Picos /*horizon*/) {
+  assert(shape_.layers > 0);
   if (!started_) {
     started_ = true;
     for (std::uint64_t layer = 0; layer < shape_.layers; ++layer) {
