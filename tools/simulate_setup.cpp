@@ -78,10 +78,11 @@ Result<double> stable_rate(const sim::Ground& ground, const sim::Trace& trace,
                  "no stable rate: even a request by itself misses the SLA; give --rate or --sla"};
   }
   double high = 2 * low;
-  for (; high < 1e4; high *= 2) {
+  while (high < 1e4) {
     AQUA_ASSIGN(const bool more, holds(high));
     if (!more) break;
     low = high;
+    high *= 2;
   }
   while (high / low > 1.02) {
     const double middle = (low + high) / 2;
