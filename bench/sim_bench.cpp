@@ -101,8 +101,8 @@ json skipping(const Trace& trace, std::uint64_t requests) {
   return {{"requests", requests}, {"speedup", without.cpu_s / with.cpu_s}};
 }
 
-// All come at once; the device holds some thirty of them, for longer than a slice. Processor time for each decision of the
-// scheduler and what follows from it.
+// All come at once; the device holds some thirty of them, for longer than a slice. Processor time
+// for each decision of the scheduler and what follows from it.
 json queue_lengths() {
   json rows;
   for (const std::uint64_t queued : {1'000u, 10'000u, 100'000u}) {
