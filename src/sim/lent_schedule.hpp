@@ -7,15 +7,10 @@
 
 #include "sim/actor.hpp"
 #include "sim/engine.hpp"
+#include "sim/lent_change.hpp"
 #include "sim/slab_market.hpp"
 
 namespace aqua::sim {
-
-// From `at` on the neighbour lends `bytes` of each GPU.
-struct LentChange {
-  Picos at = 0;
-  double bytes = 0;
-};
 
 class LentSchedule final : public Actor {
  public:

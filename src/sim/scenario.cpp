@@ -6,6 +6,7 @@
 #include "base/concat.hpp"
 #include "base/try.hpp"
 #include "sim/engine.hpp"
+#include "sim/lent_schedule.hpp"
 #include "sim/world.hpp"
 
 namespace aqua::sim {

@@ -8,7 +8,7 @@
 #include "aqua/policy/options.hpp"
 #include "aqua/policy/prefix_index.hpp"
 #include "sim/cost_model.hpp"
-#include "sim/lent_schedule.hpp"
+#include "sim/lent_change.hpp"
 #include "sim/outcome.hpp"
 #include "sim/policy_name.hpp"
 #include "sim/spec.hpp"

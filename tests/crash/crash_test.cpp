@@ -68,8 +68,7 @@ TEST(Crash, AtRandomMomentsUnderLoadNothingIsForgottenOrGivenTwice) {
   }
   world.settle();
   world.report();
-  // A life is 40 ms at most: on a machine that is busy, under a sanitizer, few get to a grant.
-  EXPECT_GT(world.counts().grants, rounds / 10) << "there was no load";
+  EXPECT_GT(world.counts().grants, rounds) << "there was no load";
   EXPECT_GT(world.counts().leases_checked, rounds);
 }
 

@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/eventfd.h>
 #include <sys/inotify.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <condition_variable>
 #include <filesystem>
@@ -24,12 +26,11 @@ namespace aqua::crash_test {
 namespace {
 
 using coordinator::SqliteStore;
-using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using testing::ChildProcess;
 using testing::TempDir;
 
-constexpr std::size_t kLongestUs = 40'000;    // of work in one life
+constexpr std::size_t kMostWrites = 200;      // to the log, in a life that ends at random
 constexpr milliseconds kArmedPatience{60};    // for a step that may never come
 constexpr milliseconds kLogPatience{20'000};  // between two writes to the log
 
@@ -65,12 +66,15 @@ class FileWatch {
   explicit FileWatch(const std::string& path) : events_(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)) {
     EXPECT_GE(::inotify_add_watch(events_.get(), path.c_str(), IN_MODIFY), 0) << path;
   }
-  // False when it was not for so long.
-  [[nodiscard]] bool wait_for(milliseconds patience) {
-    pollfd ready{.fd = events_.get(), .events = POLLIN, .revents = 0};
-    if (::poll(&ready, 1, static_cast<int>(patience.count())) <= 0) return false;
+  // How often, at least once; 0 when `ended` can be read, or it was not for so long.
+  [[nodiscard]] std::size_t wait_for(milliseconds patience, int ended) {
+    std::array<pollfd, 2> ready{{{.fd = events_.get(), .events = POLLIN, .revents = 0},
+                                 {.fd = ended, .events = POLLIN, .revents = 0}}};
+    if (::poll(ready.data(), ready.size(), static_cast<int>(patience.count())) <= 0) return 0;
+    if (ready[0].revents == 0) return 0;
     std::array<char, 4096> said;
-    return ::read(events_.get(), said.data(), said.size()) > 0;
+    const ssize_t bytes = ::read(events_.get(), said.data(), said.size());
+    return bytes < 0 ? 0 : static_cast<std::size_t>(bytes) / sizeof(inotify_event);
   }
 
  private:
@@ -102,10 +106,12 @@ std::map<SlabId, ledger::Slab> slabs_now(const Life& life) {
 
 class World::Workers {
  public:
-  explicit Workers(int count) : working_(count) {}
+  explicit Workers(int count) : ended_(::eventfd(0, EFD_CLOEXEC)), working_(count) {}
+  // Can be read once all are done.
+  [[nodiscard]] int ended() const { return ended_.get(); }
   void done() {
     const std::lock_guard<std::mutex> lock(mu_);
-    --working_;
+    if (--working_ == 0) (void)::eventfd_write(ended_.get(), 1);
     stopped_.notify_one();
   }
   // Until all are done, or it takes too long.
@@ -115,6 +121,7 @@ class World::Workers {
   }
 
  private:
+  UniqueFd ended_;
   std::mutex mu_;
   std::condition_variable stopped_;
   int working_;
@@ -135,17 +142,22 @@ void World::die_at(const std::string& step) {
     ++deaths_at_steps_;
 }
 void World::die_at_a_random_moment() {
-  (void)live("-", [&](Workers&) {
-    // The moment is the point of this test: it is drawn, not waited for.
-    std::this_thread::sleep_for(
-        microseconds(std::uniform_int_distribution<std::size_t>(0, kLongestUs)(random_)));
+  (void)live("-", [&](Workers& workers) {
+    FileWatch log(data() + "/ledger.db-wal");
+    auto writes = std::uniform_int_distribution<std::size_t>(0, kMostWrites)(random_);
+    while (writes > 0) {
+      const std::size_t seen = log.wait_for(kLogPatience, workers.ended());
+      if (seen == 0) break;
+      writes -= std::min(writes, seen);
+    }
   });
 }
 void World::die_behind_a_new_log() {
   const std::uint32_t before = logs_begun(data());
-  (void)live("-", [&](Workers&) {
+  (void)live("-", [&](Workers& workers) {
     FileWatch log(data() + "/ledger.db-wal");
-    while (logs_begun(data()) <= before + 1 && log.wait_for(kLogPatience)) continue;
+    while (logs_begun(data()) <= before + 1 && log.wait_for(kLogPatience, workers.ended()) > 0)
+      continue;
   });
 }
 

@@ -26,6 +26,7 @@ class World {
   // --- lives of the coordinator; after each, what it left is looked at ---
   // It dies at this step of its file system, unless it is killed before it is reached.
   void die_at(const std::string& step);
+  // After so many writes to the log as chance says, and what else it did until the signal came.
   void die_at_a_random_moment();
   // As soon as the log was begun anew within this life.
   void die_behind_a_new_log();
