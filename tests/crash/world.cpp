@@ -152,13 +152,14 @@ void World::die_at_a_random_moment() {
     }
   });
 }
-void World::die_behind_a_new_log() {
+bool World::die_behind_a_new_log() {
   const std::uint32_t before = logs_begun(data());
   (void)live("-", [&](Workers& workers) {
     FileWatch log(data() + "/ledger.db-wal");
     while (logs_begun(data()) <= before + 1 && log.wait_for(kLogPatience, workers.ended()) > 0)
       continue;
   });
+  return logs_begun(data()) > before + 1;
 }
 
 int World::live(const std::string& at, const std::function<void(Workers&)>& until) {

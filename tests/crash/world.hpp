@@ -28,8 +28,8 @@ class World {
   void die_at(const std::string& step);
   // After so many writes to the log as chance says, and what else it did until the signal came.
   void die_at_a_random_moment();
-  // As soon as the log was begun anew within this life.
-  void die_behind_a_new_log();
+  // As soon as the log was begun anew within this life. False when its clients ended before.
+  [[nodiscard]] bool die_behind_a_new_log();
   // A life in peace: everybody reconciles, and all records agree.
   void settle();
 
