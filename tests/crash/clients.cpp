@@ -42,14 +42,16 @@ bool CrashClient::connect(Life& life) {
   request.info.producer = producer_;
   request.info.consumer = !producer_;
   const auto joined = call<wire::RenewReply>("POST", "/v1/clients", wire::encode(request));
+  if (joined && !joined->ok())
+    records_.broken(concat("could not join again: ", joined->error().message));
   return joined && joined->ok() && begin();
 }
 
 void CrashClient::live(Life& life) {
-  if (!connect(life)) return;
-  while (!life.over) {
-    if (!act()) return;
-  }
+  bool answered = connect(life);
+  while (answered && !life.over) answered = act();
+  if (!answered && !life.ending)
+    records_.broken(concat("the coordinator lives and does not answer ", to_string(id_)));
 }
 
 bool CrashClient::settle(Life& life) {

@@ -11,22 +11,24 @@
 #include <string>
 #include <vector>
 
+#include "base/concat.hpp"
 #include "base/mutex.hpp"
 #include "crash/records.hpp"
 #include "lending/slab_book.hpp"
 #include "southbound/exchange.hpp"
 #include "southbound/lifeline.hpp"
 #include "wire/clients.hpp"
-#include "wire/error.hpp"
 #include "wire/events.hpp"
+#include "wire/problem.hpp"
 #include "wire/slabs.hpp"
 
 namespace aqua::crash_test {
 
-// Where the coordinator of this life is, and whether the round is over.
+// Where the coordinator of this life is, and how far the life is.
 struct Life {
   std::string address;
   std::string lifeline;
+  std::atomic<bool> ending{false};  // it may be dead by now: no answer is no wonder
   std::atomic<bool> over{false};
 };
 
@@ -37,7 +39,8 @@ class CrashClient {
   CrashClient(const CrashClient&) = delete;
   CrashClient& operator=(const CrashClient&) = delete;
 
-  // Returns when the coordinator does not answer any more, or life.over.
+  // Returns when the coordinator does not answer any more, or life.over; a violation when that
+  // is before life.ending.
   void live(Life& life);
   // Connects, joins and reconciles; then nothing more. False when there was no answer.
   [[nodiscard]] bool settle(Life& life);
@@ -47,20 +50,21 @@ class CrashClient {
   virtual bool begin() = 0;  // after joining; false: no answer
   virtual bool act() = 0;    // one thing, drawn at random; false: no answer
 
-  // nullopt: no answer. An error reply is an answer.
+  // nullopt: no answer. An error reply is an answer, one that cannot be read a violation.
   template <typename Reply>
   std::optional<Result<Reply>> call(const char* method, const std::string& target,
                                     const std::string& body = {}) {
     const auto text = send(method, target, body);
     if (!text) return std::nullopt;
-    if (text->status != 200) {
-      auto refusal = wire::decode<wire::ErrorReply>(text->body);
-      if (!refusal.ok()) return std::nullopt;  // cut off in the middle
-      return Result<Reply>(std::move(refusal->error));
+    if (text->status == 200) {
+      auto reply = wire::decode<Reply>(text->body, ledger::Time{0});
+      if (reply.ok()) return reply;
+    } else {
+      auto refusal = wire::decode<wire::Problem>(text->body);
+      if (refusal.ok()) return Result<Reply>(std::move(refusal->error));
     }
-    auto reply = wire::decode<Reply>(text->body, ledger::Time{0});
-    if (!reply.ok()) return std::nullopt;
-    return reply;
+    records_.broken(concat(method, " ", target, " was answered ", text->status, " ", text->body));
+    return std::nullopt;
   }
   [[nodiscard]] std::size_t below(std::size_t n) {
     return std::uniform_int_distribution<std::size_t>(0, n - 1)(random_);

@@ -17,6 +17,11 @@ void Records::violation(const std::string& what) {
   violations_.push_back(what);
 }
 
+void Records::broken(const std::string& what) {
+  MutexLock lock(mu_);
+  violation(what);
+}
+
 void Records::granted(const ClientId& consumer, const SlabId& slab, Generation generation) {
   MutexLock lock(mu_);
   const auto [at, fresh] = leases_.try_emplace({slab, generation}, Lease{consumer});

@@ -43,6 +43,10 @@ class Records {
   void scrubbed(const SlabId& slab, Generation next);  // answered: offered again
   void gone(const SlabId& slab);                       // answered
 
+  // --- both ---------------------------------------------------------------------------------
+  // A coordinator that lives said, or failed to say, what it never may: `what`.
+  void broken(const std::string& what);
+
   // --- judgement ----------------------------------------------------------------------------
   // After a death, with nobody running: what the store holds against what was answered.
   void check(const coordinator::Stored& stored);

@@ -167,6 +167,7 @@ int World::live(const std::string& at, const std::function<void(Workers&)>& unti
   ChildProcess daemon = start(at);
   Life life;
   if (read_address(daemon, life)) {
+    life.ending = at != "-";
     Workers workers(static_cast<int>(exporters_.size() + importers_.size()));
     std::vector<std::thread> threads;
     const auto work = [&](CrashClient& client) {
@@ -178,6 +179,7 @@ int World::live(const std::string& at, const std::function<void(Workers&)>& unti
     for (auto& exporter : exporters_) work(*exporter);
     for (auto& importer : importers_) work(*importer);
     until(workers);
+    life.ending = true;
     daemon.signal(SIGKILL);
     life.over = true;
     for (std::thread& thread : threads) thread.join();
