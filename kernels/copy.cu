@@ -71,7 +71,7 @@ cudaError_t load(DeviceTraits& traits) {
 
 int load_kernels() {
   DeviceTraits traits;
-  return traits_of_current(traits, load);
+  return traits_of_current(traits, load, true);
 }
 
 int copy_segments(const CopyLaunch& launch, void* stream) {

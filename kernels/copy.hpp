@@ -61,8 +61,8 @@ struct CopyLaunch {
 // Fills with zeroes.
 [[nodiscard]] int scrub(std::byte* dst, std::size_t bytes, void* stream);
 
-// Brings the kernels onto the current device, which the first launch does otherwise, and
-// then may wait for work that runs. Call it once per device, when that is opened.
+// Brings the kernels into the current context, which the first launch on a device does otherwise,
+// and then may wait for work that runs. Call it for each context, when the device is opened.
 [[nodiscard]] int load_kernels();
 
 }  // namespace aqua::kernels

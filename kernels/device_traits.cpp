@@ -35,11 +35,11 @@ cudaError_t ask(int device, DeviceTraits& traits) {
 
 }  // namespace
 
-cudaError_t traits_of_current(DeviceTraits& traits, cudaError_t (*load)(DeviceTraits&)) {
+cudaError_t traits_of_current(DeviceTraits& traits, cudaError_t (*load)(DeviceTraits&), bool anew) {
   int device = 0;
   if (const auto error = cudaGetDevice(&device); error != cudaSuccess) return error;
   const auto place = static_cast<std::size_t>(device);
-  if (place < kDevices && entries[place].known.load(std::memory_order_acquire)) {
+  if (!anew && place < kDevices && entries[place].known.load(std::memory_order_acquire)) {
     traits = entries[place].traits;
     return cudaSuccess;
   }

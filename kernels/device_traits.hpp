@@ -17,7 +17,9 @@ struct DeviceTraits {
 };
 
 // The first call for a device also runs `load`, which may fill in more. A failure is not kept:
-// the next call tries again.
-cudaError_t traits_of_current(DeviceTraits& traits, cudaError_t (*load)(DeviceTraits&));
+// the next call tries again. `anew` runs it in any case: what it sets belongs to the current
+// context, and a device that was reset, or let go and taken again, has another one.
+cudaError_t traits_of_current(DeviceTraits& traits, cudaError_t (*load)(DeviceTraits&),
+                              bool anew = false);
 
 }  // namespace aqua::kernels

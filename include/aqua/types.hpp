@@ -12,7 +12,8 @@ namespace aqua {
 // A stream of the device that the runtime was opened on: work on one stream runs in
 // order, work on two streams in any order. Borrowed: the engine keeps it alive until
 // the work it named it for has completed.
-//   CUDA: native is the cudaStream_t.  Emulated: from emulated::create_stream().
+//   CUDA: native is the cudaStream_t, other than cudaStreamPerThread (it is another stream on
+//   every thread, and is refused).  Emulated: from emulated::create_stream().
 // The value 0 is the device's default stream.
 struct Stream {
   std::uintptr_t native = 0;

@@ -24,6 +24,8 @@ struct Scratch {
 };
 thread_local Scratch scratch;
 
+constexpr std::size_t kRunsOfLaunch = 32768;  // a quarter of the ring of lists
+
 CUdeviceptr address(const std::byte* pointer) {
   return reinterpret_cast<CUdeviceptr>(pointer);
 }
@@ -53,7 +55,8 @@ bool CudaDevice::supports(CopyMethod method, Stream stream) const noexcept {
     case CopyMethod::batched:
       return driver().MemcpyBatchAsync != nullptr && !is_legacy(stream) && !capturing(stream);
     case CopyMethod::kernel:
-      return !capturing(stream);  // a graph would read its list long after the list is gone
+      // A graph would read its list long after the list is gone.
+      return kernels_.load() && !capturing(stream);
   }
   return false;
 }
@@ -73,22 +76,39 @@ Result<void> CudaDevice::copy(CopyBatch batch, Stream stream, const CopyOptions&
                             .batched = supports(CopyMethod::batched, stream),
                             .kernel = supports(CopyMethod::kernel, stream)});
   }
+  bool any = false;
   if (method == CopyMethod::kernel && supports(method, stream)) {
-    AQUA_ASSIGN(const bool posted, copy_by_kernel(runs, native(stream), options.max_sms));
-    if (posted) return {};
+    AQUA_ASSIGN(const std::size_t posted, copy_by_kernel(runs, native(stream), sms_for(options)));
+    if (posted == runs.size()) return {};
+    any = posted > 0;
     method = CopyMethod::batched;
   }
   if (method == CopyMethod::batched && supports(method, stream) &&
-      CudaReach(driver(), *reachable_).covers(runs) && copy_batched(runs, native(stream))) {
+      CudaReach(driver(), *reachable_).covers(runs) && copy_batched(runs, native(stream), any)) {
     return {};
   }
-  return copy_each(batch, runs, native(stream));
+  return copy_each(batch, runs, native(stream), any);
 }
 
-// Not when an address is out of a kernel's reach or the ring of lists is full.
-Result<bool> CudaDevice::copy_by_kernel(Runs runs, CUstream stream, unsigned max_sms) {
+unsigned CudaDevice::sms_for(const CopyOptions& options) const noexcept {
+  if (options.max_sms != 0) return options.max_sms;
+  return options.within_device ? memory_sms_ : link_sms_;
+}
+
+// None when an address is out of a kernel's reach; fewer than all when the ring of lists is full.
+Result<std::size_t> CudaDevice::copy_by_kernel(Runs runs, CUstream stream, unsigned max_sms) {
   CudaReach reach(driver(), *reachable_);
-  if (!reach.covers(runs)) return false;
+  if (!reach.covers(runs)) return std::size_t{0};
+  for (std::size_t first = 0; first < runs.size(); first += kRunsOfLaunch) {
+    const Runs part = runs.subspan(first, std::min(kRunsOfLaunch, runs.size() - first));
+    auto posted = launch_copy(part, stream, max_sms);
+    if (!posted.ok() && first == 0) return std::move(posted).error();
+    if (!posted.ok() || !*posted) return first;
+  }
+  return runs.size();
+}
+
+Result<bool> CudaDevice::launch_copy(Runs runs, CUstream stream, unsigned max_sms) {
   const std::size_t bytes = runs.size() * sizeof(kernels::Segment);
   const auto slot = parts_.uploads->take(bytes);
   if (!slot) return false;
@@ -99,7 +119,7 @@ Result<bool> CudaDevice::copy_by_kernel(Runs runs, CUstream stream, unsigned max
   }
   kernels::CopyLaunch launch = kernels::describe({list, runs.size()});
   launch.segments = reinterpret_cast<const kernels::Segment*>(slot->device);
-  launch.max_sms = max_sms != 0 ? max_sms : default_sms_;
+  launch.max_sms = max_sms;
   auto listed =
       check(driver(), driver().MemcpyAsync(slot->device, address(slot->host), bytes, stream),
             "copy", "cuMemcpyAsync of the list");
@@ -107,16 +127,19 @@ Result<bool> CudaDevice::copy_by_kernel(Runs runs, CUstream stream, unsigned max
     parts_.uploads->unused(*slot);
     return std::move(listed).error();
   }
-  auto posted = check(driver(), static_cast<CUresult>(kernels::copy_segments(launch, stream)),
-                      "copy", "copy_segments");
+  const auto launched = static_cast<CUresult>(kernels::copy_segments(launch, stream));
   parts_.uploads->posted(*slot, stream);
-  AQUA_TRY(std::move(posted));
-  return true;
+  if (launched == CUDA_SUCCESS) return true;
+  if (code_of(launched) == Code::data_loss)
+    return check(driver(), launched, "copy", "copy_segments").error();
+  // What cannot be launched now is not tried again, unless only this stream was in the way.
+  if (code_of(launched) != Code::failed_precondition) kernels_.store(false);
+  return false;
 }
 
-// A refusal is no error: the same bytes then go each by itself, and those that the driver may
-// have queued before it refused move twice.
-bool CudaDevice::copy_batched(Runs runs, CUstream stream) {
+// A refusal is no error: the same bytes then go each by itself, and those that the driver queued
+// before it refused (`any`) move twice.
+bool CudaDevice::copy_batched(Runs runs, CUstream stream, bool& any) {
   Scratch& s = scratch;
   s.dst.clear();
   s.src.clear();
@@ -138,6 +161,7 @@ bool CudaDevice::copy_batched(Runs runs, CUstream stream) {
                                   &failed, stream) != CUDA_SUCCESS) {
       return false;
     }
+    any = true;
   }
   return true;
 }
@@ -145,9 +169,10 @@ bool CudaDevice::copy_batched(Runs runs, CUstream stream) {
 // A run may join allocations of the engine's that happen to be neighbours, or reach across host
 // memory that has been registered meanwhile; the driver refuses both. So what is refused at first
 // is tried once more, unmerged and cut anew. Copying twice does no harm.
-Result<void> CudaDevice::copy_each(const CopyBatch& batch, Runs runs, CUstream stream) {
+// `any`: some of the batch is queued already, so that a refusal can only be told by the events.
+Result<void> CudaDevice::copy_each(const CopyBatch& batch, Runs runs, CUstream stream, bool any) {
   auto [queued, refused] = queue(driver(), runs, stream);
-  bool any = queued > 0;
+  any = any || queued > 0;
   if (refused == CUDA_ERROR_INVALID_VALUE) {
     make_runs(*batch, *cuts(), false, scratch.runs);  // `runs` is no more
     std::tie(queued, refused) = queue(driver(), scratch.runs, stream);

@@ -1,6 +1,7 @@
 // The class behind open_cuda; only its files include it.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <set>
@@ -28,6 +29,7 @@ class CudaDevice final : public Device {
     ShareOffer offer;
     unsigned handle_types = 0;  // CUmemAllocationHandleType bits of its slabs
     std::unique_ptr<UploadRing> uploads;
+    bool kernels = false;  // there are some for this GPU
   };
   explicit CudaDevice(Parts parts);
   ~CudaDevice() override;  // runs what is queued on the streams that it created
@@ -63,6 +65,7 @@ class CudaDevice final : public Device {
   [[nodiscard]] Result<void> synchronize(const Event& event) override;
   [[nodiscard]] Result<void> synchronize(Stream stream) override;
   [[nodiscard]] bool capturing(Stream stream) const noexcept override;
+  [[nodiscard]] Result<void> check_stream(Stream stream) const override;
 
   // cuda_copy.cpp
   [[nodiscard]] Result<void> copy(CopyBatch batch, Stream stream,
@@ -79,15 +82,23 @@ class CudaDevice final : public Device {
   [[nodiscard]] Result<std::unique_ptr<Slab>> import_native(void* shareable,
                                                             CUmemAllocationHandleType type,
                                                             std::size_t bytes);
-  // The three ways. False: not this way, and nothing is queued.
-  [[nodiscard]] Result<bool> copy_by_kernel(Runs runs, CUstream stream, unsigned max_sms);
-  [[nodiscard]] bool copy_batched(Runs runs, CUstream stream);
-  [[nodiscard]] Result<void> copy_each(const CopyBatch& batch, Runs runs, CUstream stream);
+  // The three ways. The first tells how many of the first runs are queued; the second whether all
+  // are, and whether any; an error of the third means that none is, of it or of `any` before it.
+  [[nodiscard]] Result<std::size_t> copy_by_kernel(Runs runs, CUstream stream, unsigned max_sms);
+  [[nodiscard]] bool copy_batched(Runs runs, CUstream stream, bool& any);
+  [[nodiscard]] Result<void> copy_each(const CopyBatch& batch, Runs runs, CUstream stream,
+                                       bool any);
+  [[nodiscard]] unsigned sms_for(const CopyOptions& options) const noexcept;
+  [[nodiscard]] Result<bool> launch_copy(Runs runs, CUstream stream, unsigned max_sms);
 
   const Parts parts_;
   const std::shared_ptr<SlabBudget> budget_;
-  const unsigned default_sms_;  // of a copying kernel: an eighth of the GPU, at least 4
+  // Of a copying kernel: over a link an eighth of the GPU, at least 4; within its memory half,
+  // since 64 KiB in flight on each of fewer do not fill it.
+  const unsigned link_sms_;
+  const unsigned memory_sms_;
   const std::shared_ptr<RegionSet> reachable_ = std::make_shared<RegionSet>();
+  std::atomic<bool> kernels_;  // until a launch is refused
   PostFailures failures_;
   mutable Mutex mu_;
   std::set<std::uintptr_t> streams_ AQUA_GUARDED_BY(mu_);  // created here

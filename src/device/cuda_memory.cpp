@@ -11,9 +11,9 @@
 namespace aqua::device {
 namespace {
 
-unsigned default_sms(const CudaContext& context) {
+unsigned part_of_sms(const CudaContext& context, int part) {
   const int sms = context.attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
-  return static_cast<unsigned>(std::max(4, sms / 8));
+  return static_cast<unsigned>(std::max(4, sms / part));
 }
 
 }  // namespace
@@ -21,7 +21,9 @@ unsigned default_sms(const CudaContext& context) {
 CudaDevice::CudaDevice(Parts parts)
     : parts_(std::move(parts)),
       budget_(std::make_shared<SlabBudget>(parts_.info.total_bytes)),
-      default_sms_(default_sms(*parts_.context)) {}
+      link_sms_(part_of_sms(*parts_.context, 8)),
+      memory_sms_(part_of_sms(*parts_.context, 2)),
+      kernels_(parts_.kernels) {}
 
 std::size_t CudaDevice::free_bytes() const {
   const std::size_t ours = budget_->free_bytes();

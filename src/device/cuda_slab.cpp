@@ -60,13 +60,17 @@ Result<void> CudaSlab::check_import(std::size_t granularity) const {
   CUmemAllocationProp properties{};
   AQUA_TRY(check(driver, driver.MemGetAllocationPropertiesFromHandle(&properties, handle_),
                  "import_slab", "cuMemGetAllocationPropertiesFromHandle"));
-  if (properties.location.type != CU_MEM_LOCATION_TYPE_DEVICE) {
+  const CUmemLocationType where = properties.location.type;
+  if (where == CU_MEM_LOCATION_TYPE_HOST || where == CU_MEM_LOCATION_TYPE_HOST_NUMA ||
+      where == CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT) {
     return Error{Code::invalid_argument,
                  concat("import_slab: memory of location type ",
                         static_cast<int>(properties.location.type), ", not a GPU's")};
   }
+  // Of a GPU that this process does not see, newer drivers tell no more than that; whether it is
+  // in reach shows when it is mapped.
   int reaches = 1;
-  if (properties.location.id != context_->device()) {
+  if (where == CU_MEM_LOCATION_TYPE_DEVICE && properties.location.id != context_->device()) {
     (void)driver.DeviceCanAccessPeer(&reaches, context_->device(), properties.location.id);
   }
   if (reaches == 0) {
@@ -93,7 +97,7 @@ Result<void> CudaSlab::check_import_size(std::size_t granularity) const {
     if (mapped == CUDA_SUCCESS) (void)driver.MemUnmap(base, size);
     return mapped;
   };
-  const bool exact = map(bytes()) == CUDA_SUCCESS && map(room) == CUDA_ERROR_INVALID_VALUE;
+  const bool exact = map(bytes()) == CUDA_SUCCESS && map(room) != CUDA_SUCCESS;
   (void)driver.MemAddressFree(base, room);
   if (exact) return {};
   return Error{Code::invalid_argument,

@@ -122,6 +122,14 @@ Result<void> CudaDevice::synchronize(Stream stream) {
                "cuStreamSynchronize");
 }
 
+Result<void> CudaDevice::check_stream(Stream stream) const {
+  if (native(stream) == CU_STREAM_PER_THREAD) {
+    return Error{Code::invalid_argument,
+                 "cudaStreamPerThread is another stream on every thread; create one and name that"};
+  }
+  return Device::check_stream(stream);
+}
+
 bool CudaDevice::capturing(Stream stream) const noexcept {
   const auto scope = parts_.context->try_enter();
   if (!scope) return false;

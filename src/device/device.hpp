@@ -109,6 +109,9 @@ enum class CopyMethod : std::uint8_t {
 struct CopyOptions {
   CopyMethod method = CopyMethod::automatic;
   unsigned max_sms = 0;  // for `kernel`: 0 is the device's default, which leaves most to compute
+  // Both sides are this device's own memory: its default for `kernel` is then as many SMs as such
+  // a copy needs to go at the memory's speed, for that much shorter a time.
+  bool within_device = false;
   CancelFlag cancel{};
 };
 
@@ -180,6 +183,11 @@ class Device {
   // Whether work posted to `stream` now goes into a graph that is being captured instead of
   // running. Events of such work cannot be queried, so most callers refuse such a stream.
   [[nodiscard]] virtual bool capturing(Stream) const noexcept { return false; }
+
+  // Whether an event recorded on `stream` now stands for the work posted to it:
+  // failed_precondition while it is capturing(), invalid_argument for a handle that is another
+  // stream on every thread (CUDA's per-thread default stream).
+  [[nodiscard]] virtual Result<void> check_stream(Stream stream) const;
 
   // --- work, all asynchronous and in stream order ---------------------------------------
   // Runs `batch` as one piece of work. Segments do not overlap each other; any of them may

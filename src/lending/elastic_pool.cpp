@@ -82,6 +82,8 @@ Result<void> ElasticPool::begin_shrink(std::size_t quanta, Stream stream) {
     return Error{Code::resource_exhausted,
                  concat("begin_shrink: ", quanta, " quanta of ", usable_quanta_.load(), " usable")};
   }
+  if (auto named = device_.check_stream(stream); !named.ok())
+    return Error{named.error().code, concat("begin_shrink: ", named.error().message)};
   AQUA_TRY(device_.record(*tail_free_, stream));
   usable_quanta_ -= quanta;
   return {};

@@ -79,7 +79,7 @@ class ElasticPool {
   // The engine starts nothing more in the highest `quanta` usable ones; what it started is
   // done when `stream` reaches this point. Does not wait. invalid_argument for 0,
   // resource_exhausted for more than are usable, failed_precondition while another shrink is
-  // pending.
+  // pending; as Device::check_stream() for the stream.
   [[nodiscard]] Result<void> begin_shrink(std::size_t quanta, Stream stream);
   // Nothing while the stream is not there yet; then quanta * planes slabs, once, by quantum and
   // plane from the lowest on: grown back in this order, they lie where they did.

@@ -32,6 +32,12 @@ Result<void> Runtime::Impl::open_memory() {
       [this] { loop_.nudge(); });
   AQUA_ASSIGN(migrator_, tensor::Migrator::create(*device_));
   mover_ = std::make_unique<transfer::Mover>(*device_);
+  if (device_->info().kind == device::Kind::cuda &&
+      !device_->supports(device::CopyMethod::kernel, {})) {
+    log(LogLevel::warning,
+        concat(device_->info().name, ": this build has no kernels for this GPU; ",
+               "small blocks go by its copy engines, slower"));
+  }
   open_curves();
   lending::ExporterOptions exporting;
   remove_stale_sockets(options_.socket_directory, "x-");

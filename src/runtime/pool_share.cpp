@@ -23,7 +23,10 @@ bool PoolShare::step() {
       lender_.lend(std::move(**slabs),
                    [self = shared_from_this()](auto slab) { self->come_home(std::move(slab)); });
     } else {
-      office_.log(LogLevel::error, slabs.error().message);
+      // Nothing was unmapped: the tail is the engine's again, who may lend anew.
+      (void)pool_->cancel_shrink();  // unless the pool has done so, or is broken
+      office_.log(LogLevel::error, concat("elastic pool: not lent: ", slabs.error().message));
+      office_.budget_changed(BudgetReason::reclaimed);
     }
   }
   return grow();

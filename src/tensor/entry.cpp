@@ -32,10 +32,9 @@ Result<Pin> TensorEntry::pin(Access access, Stream stream, ByteRange range) {
                  concat("pin: [", range.offset, ", +", range.bytes, ") is not inside tensor ", id_,
                         " of ", options_.bytes, " bytes")};
   }
-  if (context_.device.capturing(stream)) {
-    return Error{Code::failed_precondition,
-                 concat("pin: the stream is being captured into a graph; the tensor's address may "
-                        "be another one when the graph is launched")};
+  if (auto named = context_.device.check_stream(stream); !named.ok()) {
+    // Of a graph: when it is launched, the tensor's address may be another one.
+    return Error{named.error().code, concat("pin: ", named.error().message)};
   }
   const MutexLock lock(mu_);
   if (access == Access::write && (phase_ == Phase::closing || phase_ == Phase::draining)) {
@@ -77,8 +76,7 @@ void TensorEntry::unpin(const Pin& pin, Stream last_use) noexcept {
     Placement& place = *pin.placement_;
     const bool wrote = pin.access_ == Access::write;
     const auto recorded = place.record_use(context_.device, last_use, wrote);
-    // A stream that is no more has no work left; any other refusal means that the device died.
-    if (!recorded.ok() && recorded.error().code != Code::invalid_argument) lost_.store(true);
+    if (!recorded.ok() && recorded.error().code == Code::data_loss) lost_.store(true);
     --(wrote ? place.write_pins : place.read_pins);
     nudge = phase_ != Phase::stable || place.retired;
     if (wrote && to_ != nullptr) dirty_.mark(pin.offset_, pin.bytes_);

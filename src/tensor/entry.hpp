@@ -100,6 +100,9 @@ class TensorEntry : public std::enable_shared_from_this<TensorEntry> {
  private:
   enum class Phase : std::uint8_t { stable, copying, closing, draining };
 
+  // begin_move() under the lock; `leaving` is for the limbo afterwards.
+  [[nodiscard]] Result<void> try_begin_move(std::shared_ptr<Placement> to, Stream stream,
+                                            PlacementList& leaving);
   [[nodiscard]] Result<void> post_round(std::vector<device::CopySegment> segments, Stream stream)
       AQUA_REQUIRES(mu_);
   void flip() AQUA_REQUIRES(mu_);

@@ -8,6 +8,14 @@
 namespace aqua {
 
 Result<void> TensorEntry::begin_move(std::shared_ptr<Placement> to, Stream stream) {
+  PlacementList leaving;
+  auto begun = try_begin_move(std::move(to), stream, leaving);
+  send_to_limbo(std::move(leaving));
+  return begun;
+}
+
+Result<void> TensorEntry::try_begin_move(std::shared_ptr<Placement> to, Stream stream,
+                                         PlacementList& leaving) {
   const MutexLock lock(mu_);
   if (freed_ || lost())
     return Error{Code::not_found, concat("move: tensor ", id_, " is freed or lost")};
@@ -26,10 +34,8 @@ Result<void> TensorEntry::begin_move(std::shared_ptr<Placement> to, Stream strea
   dirty_.clear();
   // Write pins held now may be changing bytes under the copy; they mark them when released.
   auto posted = post_round({{to_->address(), here_->address(), options_.bytes}}, stream);
-  if (!posted.ok()) {
-    to_.reset();
-    phase_ = Phase::stable;
-  }
+  if (!posted.ok()) end_move();  // the copy itself may have been posted
+  leaving = std::move(leaving_);
   return posted;
 }
 
@@ -40,9 +46,12 @@ Result<void> TensorEntry::post_round(std::vector<device::CopySegment> segments, 
   AQUA_TRY(to_->wait_uses(device, stream, true));
   AQUA_TRY(device.copy(
       std::make_shared<const std::vector<device::CopySegment>>(std::move(segments)), stream));
+  // First what keeps the places from being used anew: the rest may be refused.
+  auto read = here_->record_use(device, stream, false);
+  auto written = to_->record_use(device, stream, true);
   AQUA_TRY(device.record(*round_done_, stream));
-  AQUA_TRY(here_->record_use(device, stream, false));
-  return to_->record_use(device, stream, true);
+  AQUA_TRY(std::move(read));
+  return written;
 }
 
 TensorEntry::Round TensorEntry::step_move(Stream stream, bool pressing) {

@@ -6,7 +6,7 @@ namespace aqua::tensor {
 namespace {
 
 // Without memory for the answer it is asked again another time.
-bool is_quiet(const Placement& placement, device::Device& device) noexcept {
+bool is_quiet(Placement& placement, device::Device& device) noexcept {
   try {
     return placement.quiet(device);
   } catch (const std::exception&) {

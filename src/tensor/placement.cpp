@@ -8,7 +8,14 @@
 namespace aqua {
 namespace {
 constexpr std::size_t kManyUses = 16;
+
+// Whether a refusal means that there is no work to wait for: the device has died, or the stream
+// is no more.
+bool is_final(Code code) {
+  return code == Code::data_loss || code == Code::invalid_argument;
 }
+
+}  // namespace
 
 Result<void> Placement::record_use(device::Device& device, Stream stream, bool wrote) noexcept {
   try {
@@ -25,40 +32,68 @@ Result<void> Placement::record_use(device::Device& device, Stream stream, bool w
 }
 
 Result<void> Placement::record(device::Device& device, Stream stream, bool wrote) {
+  const auto named = device.check_stream(stream);
+  // No event could stand for the handle's stream on every thread.
+  if (!named.ok() && named.error().code == Code::invalid_argument)
+    return device.synchronize(stream);
   auto use = std::find_if(uses_.begin(), uses_.end(),
                           [&](const Use& u) { return u.stream == stream && u.wrote == wrote; });
   if (use == uses_.end()) {
     // An engine may use a new stream for each request: forget those that are done.
     if (uses_.size() >= kManyUses) {
-      std::erase_if(uses_, [&](const Use& u) {
-        const auto done = device.query(*u.event);
-        return !done.ok() || *done;
-      });
+      std::erase_if(uses_, [&](Use& u) { return is_over(device, u); });
     }
     AQUA_ASSIGN(auto event, device.create_event());
     uses_.push_back({stream, wrote, std::move(event)});
     use = std::prev(uses_.end());
   }
-  return device.record(*use->event, stream);
+  // What a graph under capture took for its own would never be reached.
+  use->late = !named.ok();
+  if (use->late) return {};
+  auto recorded = device.record(*use->event, stream);
+  use->late = !recorded.ok() && !is_final(recorded.error().code);
+  if (use->late && recorded.error().code != Code::resource_exhausted) return {};
+  return recorded;
 }
 
-Result<void> Placement::wait_uses(device::Device& device, Stream stream, bool also_reads) const {
-  for (const Use& use : uses_) {
+bool Placement::settle(device::Device& device, Use& use) {
+  if (!use.late) return true;
+  if (device.capturing(use.stream)) return false;
+  const auto recorded = device.record(*use.event, use.stream);
+  use.late = !recorded.ok() && !is_final(recorded.error().code);
+  return !use.late;
+}
+
+bool Placement::is_over(device::Device& device, Use& use) {
+  if (!settle(device, use)) return false;
+  const auto done = device.query(*use.event);
+  if (done.ok()) return *done;
+  if (is_final(done.error().code)) return true;  // failed work touches nothing any more
+  use.late = true;                               // a capture that began in between has the event
+  return false;
+}
+
+Result<void> Placement::wait_uses(device::Device& device, Stream stream, bool also_reads) {
+  for (Use& use : uses_) {
     if (use.stream == stream || (!use.wrote && !also_reads)) continue;
+    if (!settle(device, use)) {
+      return Error{Code::failed_precondition,
+                   "a pin was released on a stream while that was being captured into a graph; "
+                   "until the capture has ended, nobody can wait for the work before it"};
+    }
     AQUA_TRY(device.wait_event(stream, *use.event));
   }
   return {};
 }
 
-bool Placement::quiet(device::Device& device) const {
-  return std::all_of(uses_.begin(), uses_.end(), [&](const Use& use) {
-    const auto done = device.query(*use.event);
-    return !done.ok() || *done;  // failed work touches nothing any more
-  });
+bool Placement::quiet(device::Device& device) {
+  return std::all_of(uses_.begin(), uses_.end(), [&](Use& use) { return is_over(device, use); });
 }
 
-void Placement::wait_quiet(device::Device& device) const {
-  for (const Use& use : uses_) (void)device.synchronize(*use.event);  // an error is an end as well
+void Placement::wait_quiet(device::Device& device) {
+  for (Use& use : uses_) {
+    if (settle(device, use)) (void)device.synchronize(*use.event);  // an error is an end as well
+  }
 }
 
 }  // namespace aqua

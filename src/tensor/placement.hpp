@@ -28,15 +28,18 @@ class Placement {
   [[nodiscard]] const lending::Allocation& allocation() const noexcept { return allocation_; }
 
   // Records that the work posted to `stream` so far uses this place; without memory for that,
-  // awaits it. Nothing is thrown.
+  // awaits it. Where the device refuses for now, as on a stream that is being captured, it is
+  // recorded when it is next asked for, and until then the place is not quiet. data_loss when
+  // the device has died, invalid_argument when the stream is no more: that has no work left.
+  // Nothing is thrown.
   [[nodiscard]] Result<void> record_use(device::Device& device, Stream stream, bool wrote) noexcept;
   // Makes `stream` wait for earlier uses by other streams: the writes, or all of them.
-  [[nodiscard]] Result<void> wait_uses(device::Device& device, Stream stream,
-                                       bool also_reads) const;
-  // True once every recorded use has completed (or failed): the memory is quiet.
-  [[nodiscard]] bool quiet(device::Device& device) const;
-  // Blocks until quiet.
-  void wait_quiet(device::Device& device) const;
+  // failed_precondition while one of these could not be recorded.
+  [[nodiscard]] Result<void> wait_uses(device::Device& device, Stream stream, bool also_reads);
+  // True once every use has completed (or failed): the memory is quiet.
+  [[nodiscard]] bool quiet(device::Device& device);
+  // Blocks until every use that can be recorded has completed.
+  void wait_quiet(device::Device& device);
 
   unsigned read_pins = 0;
   unsigned write_pins = 0;
@@ -52,7 +55,11 @@ class Placement {
     Stream stream;
     bool wrote = false;
     std::unique_ptr<device::Event> event;
+    bool late = false;  // its last work is not recorded yet
   };
+  // Records what could not be when it was released. False while it still cannot.
+  [[nodiscard]] static bool settle(device::Device& device, Use& use);
+  [[nodiscard]] static bool is_over(device::Device& device, Use& use);
 
   tensor::Space& space_;
   const lending::Allocation allocation_;

@@ -33,8 +33,8 @@ class Search {
 
   [[nodiscard]] Result<Curve> run() {
     for (std::size_t piece = options_.smallest_piece;; piece *= 16) {
+      // However late it is: without these rows there is no curve.
       const std::size_t capped = std::min(piece, options_.largest_piece);
-      if (late()) return Curve();
       AQUA_TRY(measure_row(capped, true));
       if (capped == options_.largest_piece) break;
     }

@@ -27,8 +27,9 @@ class Builder {
     program_.events.push_back(std::move(fresh));
     return program_.events.back().get();
   }
-  void copy(Lane lane, CopyBatch batch, CopyMethod method) {
-    program_.steps.push_back({Step::Kind::copy, lane, nullptr, std::move(batch), method});
+  void copy(Lane lane, CopyBatch batch, CopyMethod method, bool within_device) {
+    program_.steps.push_back(
+        {Step::Kind::copy, lane, nullptr, std::move(batch), method, within_device});
   }
   void record(Lane lane, Event* event) {
     program_.steps.push_back({.kind = Step::Kind::record, .lane = lane, .event = event});
@@ -48,6 +49,8 @@ class Builder {
     program_.groups.push_back(group);
     return {};
   }
+  // Of the side lane, in the group reported last.
+  [[nodiscard]] Event* last_arrived() const { return program_.groups.back().arrived[1]; }
   [[nodiscard]] Program take() { return std::move(program_); }
 
  private:
@@ -80,7 +83,8 @@ Result<Program> build_direct(device::Device& device, const ProgramInput& in) {
   for (unsigned g = 0; g < in.groups && !in.blocks.empty(); ++g) {
     const std::size_t end = packed_end(in, g);
     const PackedSlice slice{in.layout, in.blocks, begin, end, in.packed + begin};
-    build.copy(Lane::caller, share(plan(slice, in.direction, in.max_copy_bytes)), in.method);
+    build.copy(Lane::caller, share(plan(slice, in.direction, in.max_copy_bytes)), in.method,
+               in.within_device);
     AQUA_TRY(build.arrived(end_layer(in, g), false));
     begin = end;
   }
@@ -123,17 +127,18 @@ Result<Program> build_staged(device::Device& device, const ProgramInput& in,
       CopyBatch tensor_side = share(plan_bulk(offload ? packed : buffer, offload ? buffer : packed,
                                               end - begin, in.max_copy_bytes));
       if (part >= 2) build.wait(fill, drained[b]);
-      build.copy(fill, offload ? cache_side : tensor_side, offload ? in.method : bulk);
+      build.copy(fill, offload ? cache_side : tensor_side, offload ? in.method : bulk, offload);
       build.record(fill, filled[b]);
       build.wait(drain, filled[b]);
-      build.copy(drain, offload ? tensor_side : cache_side, offload ? bulk : in.method);
+      build.copy(drain, offload ? tensor_side : cache_side, offload ? bulk : in.method, !offload);
       build.record(drain, drained[b]);
       begin = end;
     }
     AQUA_TRY(build.arrived(end_layer(in, g), true));
   }
-  // Later work on the caller's stream sees the tensor filled (and may reuse or unpin it).
-  if (offload) build.wait(Lane::caller, drained[(part - 1) % 2]);
+  // Later work on the caller's stream sees the tensor filled (and may reuse or unpin it), and its
+  // end is the end of both lanes.
+  if (offload) build.wait(Lane::caller, build.last_arrived());
   return build.take();
 }
 
@@ -143,9 +148,11 @@ Result<void> run(device::Device& device, const Program& program, Stream caller, 
     const Stream stream = step.lane == Lane::caller ? caller : side;
     switch (step.kind) {
       case Step::Kind::copy:
-        AQUA_TRY(
-            device.copy(step.batch, stream,
-                        {.method = step.method, .max_sms = max_sms, .cancel = program.cancel}));
+        AQUA_TRY(device.copy(step.batch, stream,
+                             {.method = step.method,
+                              .max_sms = max_sms,
+                              .within_device = step.within_device,
+                              .cancel = program.cancel}));
         break;
       case Step::Kind::record:
         AQUA_TRY(device.record(*step.event, stream));

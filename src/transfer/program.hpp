@@ -28,6 +28,7 @@ struct Step {
   device::Event* event = nullptr;                             // record, wait
   device::CopyBatch batch{};                                  // copy
   device::CopyMethod method = device::CopyMethod::automatic;  // copy
+  bool within_device = false;                                 // copy: no link is crossed
 };
 
 // Layers that are reported together. They have arrived when all `arrived` are reached.
@@ -51,6 +52,7 @@ struct ProgramInput {
   unsigned groups = 1;  // at least 1, at most the layers
   std::size_t max_copy_bytes = 0;
   device::CopyMethod method = device::CopyMethod::automatic;  // for the copies of the pieces
+  bool within_device = false;  // the packed form is in this device's memory as well
 };
 
 // An empty block list gives an empty program.

@@ -123,7 +123,8 @@ Result<Transfer> Mover::prepare(const Request& request) {
                            request.direction,
                            group_count(options_, layout, parts.bytes),
                            std::max<std::size_t>(options_.max_copy_bytes, 1),
-                           method_of(parts.choice.way)};
+                           method_of(parts.choice.way),
+                           request.link == Link::local};
   AQUA_ASSIGN(parts.program, parts.staging.held() ? build_staged(device_, input, *parts.staging)
                                                   : build_direct(device_, input));
   AQUA_ASSIGN(parts.end, device_.create_event());

@@ -33,7 +33,7 @@ struct MoverOptions {
   std::optional<Way> way{};  // unset: the planner decides for each transfer
   // What the planner goes by; null: the built-in ones for this kind of device.
   std::shared_ptr<const CurveSet> curves{};
-  unsigned max_sms = 0;  // for kernels: 0 is the device's default
+  unsigned max_sms = 0;  // for kernels: 0 is the device's default, over a link or within its memory
   // Layers are reported in at most this many groups of about min_group_bytes or more: each
   // costs one batch and one event.
   unsigned max_layer_groups = 16;

@@ -21,9 +21,9 @@ TransferState::TransferState(device::Device& device, Parts parts)
 // A ticket could never tell how far a graph's launches are, staging would have to stay lent
 // for as long as the graph lives, and the tensor would have to stay where it is.
 Result<void> TransferState::check_stream(Stream stream) const {
-  if (!device_.capturing(stream)) return {};
-  return Error{Code::failed_precondition,
-               "post: the stream is being captured into a graph; transfers cannot be captured"};
+  auto named = device_.check_stream(stream);
+  if (named.ok()) return {};
+  return Error{named.error().code, concat("post: ", named.error().message)};
 }
 
 Result<void> TransferState::post(Stream stream) {
@@ -56,10 +56,23 @@ void TransferState::refuse(Error error, Stream stream) {
   cancel_->store(true);
   error_ = std::move(error);
   refused_ = true;
-  quiet_recorded_ = device_.record(*parts_.quiet[0], stream).ok();
-  if (const StagingPair* const pair = parts_.staging.get()) {
-    quiet_recorded_ &= device_.record(*parts_.quiet[1], *pair->stream).ok();
-  }
+  stream_ = stream;
+  record_quiet();
+}
+
+// What is refused for now is recorded later, and then stands for more work. There is none where the
+// device has died or the stream is no more.
+void TransferState::record_quiet() {
+  const auto recorded = [this](device::Event& event, Stream stream) {
+    const auto outcome = device_.record(event, stream);
+    if (outcome.ok()) return true;
+    const Code code = outcome.error().code;
+    return code != Code::resource_exhausted && code != Code::failed_precondition &&
+           code != Code::unavailable;
+  };
+  quiet_recorded_ = recorded(*parts_.quiet[0], stream_);
+  if (const StagingPair* const pair = parts_.staging.get())
+    quiet_recorded_ &= recorded(*parts_.quiet[1], *pair->stream);
 }
 
 void TransferState::abandon() {
@@ -102,15 +115,9 @@ Result<bool> TransferState::groups_reached() {
   return true;
 }
 
-// Where even the quiet events were refused, the device's own hold on the batches tells:
-// it shares each until it has run.
 Result<bool> TransferState::quiet_after_refusal() {
-  if (!quiet_recorded_) {
-    for (const Step& step : parts_.program.steps) {
-      if (step.batch.use_count() > 1) return false;
-    }
-    return true;
-  }
+  if (!quiet_recorded_) record_quiet();
+  if (!quiet_recorded_) return false;
   for (const auto& event : parts_.quiet) {
     if (!event) continue;
     AQUA_ASSIGN(const bool there, reached(*event));

@@ -69,6 +69,7 @@ class TransferState final : public TicketState {
   [[nodiscard]] Result<bool> groups_reached() AQUA_REQUIRES(mu_);
   [[nodiscard]] Result<bool> quiet_after_refusal() AQUA_REQUIRES(mu_);
   void refuse(Error error, Stream stream) AQUA_REQUIRES(mu_);
+  void record_quiet() AQUA_REQUIRES(mu_);
   void finish(std::optional<Parts>& spent) AQUA_REQUIRES(mu_);
 
   device::Device& device_;
@@ -82,6 +83,7 @@ class TransferState final : public TicketState {
   Parts parts_ AQUA_GUARDED_BY(mu_);
   bool cancelled_ AQUA_GUARDED_BY(mu_) = false;
   bool refused_ AQUA_GUARDED_BY(mu_) = false;
+  Stream stream_ AQUA_GUARDED_BY(mu_);  // it was refused on
   bool quiet_recorded_ AQUA_GUARDED_BY(mu_) = false;
   std::size_t arrived_groups_ AQUA_GUARDED_BY(mu_) = 0;
   unsigned arrived_layers_ AQUA_GUARDED_BY(mu_) = 0;

@@ -314,6 +314,15 @@ TEST_P(ElasticPoolTest, AnEngineWhoseWorkDiedKeepsItsTail) {
   expect_code(pool_->poll_shrink(), Code::failed_precondition);
 }
 
+TEST_P(ElasticPoolTest, LendsNothingOnAStreamThatIsBeingCaptured) {
+  faulty_.capture(stream_);
+  expect_code(pool_->begin_shrink(1, stream_), Code::failed_precondition);
+  EXPECT_EQ(pool_->usable_bytes_per_plane(), kQuanta * kSlab);
+  faulty_.capture({});
+  must(pool_->begin_shrink(1, stream_));
+  must(pool_->cancel_shrink());
+}
+
 TEST_F(ElasticPoolWithFiller, StrayReadsOfLentMemoryFindTheFiller) {
   mark_all();
   ElasticPool::Slabs lent = shrink(2);

@@ -32,16 +32,9 @@ TEST_F(Pins, OfRangesOutsideTheTensorAreRefused) {
   EXPECT_CODE(Code::invalid_argument, tensor_.pin(Access::write, a_, {SIZE_MAX, 1}));
 }
 
-class CapturingDevice final : public test::FaultyDevice {
- public:
-  using FaultyDevice::FaultyDevice;
-  [[nodiscard]] bool capturing(Stream stream) const noexcept override { return stream == captured; }
-  Stream captured{};
-};
-
 TEST_F(Pins, OnAStreamThatIsBeingCapturedAreRefusedAndNotCounted) {
-  CapturingDevice device(*gpu_);
-  device.captured = a_;
+  test::FaultyDevice device(*gpu_);
+  device.capture(a_);
   TensorTable table(device, {.host = host_.get(), .peer = peer_.get()}, [] {});
   {
     AquaTensor tensor = table.allocate({.bytes = 4096}).value();
@@ -51,6 +44,67 @@ TEST_F(Pins, OnAStreamThatIsBeingCapturedAreRefusedAndNotCounted) {
     EXPECT_OK(tensor.pin(Access::read, b_));
   }
   table.limbo().drain();
+}
+
+// A graph under capture takes what is recorded on its stream; such an event is never reached.
+TEST_F(Pins, ReleasedOnAStreamThatIsBeingCapturedKeepTheirPlaceUntilItIsNot) {
+  test::FaultyDevice device(*gpu_);
+  TensorTable table(device, {.host = host_.get(), .peer = peer_.get()}, [] {});
+  AquaTensor tensor = table.allocate({.bytes = 4096}).value();
+  Gate gate(*gpu_, a_);
+  Pin pin = tensor.pin(Access::write, a_).value();
+  const Bytes bytes = some_bytes(4096, 5);
+  EXPECT_OK(device.copy(device::one(pin.data(), bytes.data(), bytes.size()), a_, {}));
+  device.capture(a_);
+  pin.release();
+  EXPECT_FALSE(tensor.lost());
+  EXPECT_CODE(Code::failed_precondition, tensor.pin(Access::read, b_)) << "nobody can wait for it";
+  device.capture({});
+  {
+    const Pin reader = tensor.pin(Access::read, b_).value();
+    const auto ready = mark(b_);
+    EXPECT_FALSE(reached(*ready)) << "now it waits for the work before the capture";
+    gate.open();
+    EXPECT_EQ(read(reader, b_), bytes);
+  }
+  EXPECT_OK(finish(*gpu_, b_));
+  device.capture(a_);
+  tensor = {};
+  EXPECT_EQ(table.limbo().collect(), 0U) << "all of it was recorded before";
+}
+
+TEST_F(Pins, ReleasedOnAStreamThatIsBeingCapturedKeepAFreedTensorsPlace) {
+  test::FaultyDevice device(*gpu_);
+  TensorTable table(device, {.host = host_.get(), .peer = peer_.get()}, [] {});
+  AquaTensor tensor = table.allocate({.bytes = 4096}).value();
+  Gate gate(*gpu_, a_);
+  Pin pin = tensor.pin(Access::read, a_).value();
+  device.capture(a_);
+  pin.release();
+  tensor = {};
+  EXPECT_EQ(table.limbo().collect(), 1U) << "what runs on the stream is not known";
+  device.capture({});
+  EXPECT_EQ(table.limbo().collect(), 1U) << "now it is, and it runs";
+  gate.open();
+  EXPECT_OK(finish(*gpu_, a_));
+  EXPECT_EQ(table.limbo().collect(), 0U);
+}
+
+TEST_F(Pins, WhoseLastUseCannotBeRecordedAtFirstLoseNothing) {
+  test::FaultyDevice device(*gpu_);
+  TensorTable table(device, {.host = host_.get(), .peer = peer_.get()}, [] {});
+  AquaTensor tensor = table.allocate({.bytes = 4096}).value();
+  Gate gate(*gpu_, a_);
+  Pin pin = tensor.pin(Access::write, a_).value();
+  device.refuse(2, 2);  // after create_event()
+  pin.release();
+  EXPECT_TRUE(device.refused_any());
+  EXPECT_FALSE(tensor.lost());
+  tensor = {};
+  EXPECT_EQ(table.limbo().collect(), 1U);
+  gate.open();
+  EXPECT_OK(finish(*gpu_, a_));
+  EXPECT_EQ(table.limbo().collect(), 0U);
 }
 
 TEST_F(Pins, AreCountedUntilReleasedAndMoveWithTheirHandle) {

@@ -4,8 +4,10 @@
 #include <atomic>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <utility>
 
+#include "base/try.hpp"
 #include "device/device.hpp"
 
 namespace aqua::test {
@@ -27,6 +29,8 @@ class FaultyDevice : public device::Device {
   }
   void refuse_none() { refuse(0, 0); }
   [[nodiscard]] bool refused_any() const { return first_ != 0 && calls_ >= first_; }
+  // Says that this stream is being captured into a graph; nothing for none.
+  void capture(std::optional<Stream> stream) { captured_ = stream; }
   // What info() says, so that another kind's choices can be tried.
   void pretend(device::Kind kind) { info_.kind = kind; }
 
@@ -78,7 +82,11 @@ class FaultyDevice : public device::Device {
     return inner_.copy(std::move(batch), stream, options);
   }
   [[nodiscard]] bool capturing(Stream stream) const noexcept override {
-    return inner_.capturing(stream);
+    return captured_ == stream || inner_.capturing(stream);
+  }
+  [[nodiscard]] Result<void> check_stream(Stream stream) const override {
+    AQUA_TRY(inner_.check_stream(stream));
+    return Device::check_stream(stream);
   }
   [[nodiscard]] bool supports(device::CopyMethod method, Stream stream) const noexcept override {
     return inner_.supports(method, stream);
@@ -96,6 +104,7 @@ class FaultyDevice : public device::Device {
 
   device::Device& inner_;
   device::Info info_;
+  std::optional<Stream> captured_;
   std::atomic<unsigned> calls_{0};
   unsigned first_ = 0;
   unsigned last_ = 0;

@@ -99,7 +99,7 @@ class StagingChoice : public testing::Test {
 
 TEST_F(StagingChoice, FallsBackToTheNextBestWayWhenNoBufferIsFree) {
   gpu.pretend(device::Kind::cuda);
-  Mover mover(gpu);
+  Mover mover(gpu, {.staging = {.pairs = 1}});
   auto staged = std::make_optional(must(mover.prepare(request())));
   EXPECT_EQ(staged->way(), Way::staged);
   EXPECT_EQ(must(mover.prepare(request())).way(), Way::each);
@@ -108,7 +108,7 @@ TEST_F(StagingChoice, FallsBackToTheNextBestWayWhenNoBufferIsFree) {
 }
 
 TEST_F(StagingChoice, StagedByNameFailsWhenNoBufferIsFree) {
-  Mover mover(gpu);
+  Mover mover(gpu, {.staging = {.pairs = 1}});
   transfer::Request r = request();
   EXPECT_EQ(must(mover.prepare(r)).way(), Way::each) << "an emulated device has no link to spare";
   r.way = Way::staged;
@@ -118,7 +118,7 @@ TEST_F(StagingChoice, StagedByNameFailsWhenNoBufferIsFree) {
 }
 
 TEST_F(StagingChoice, BuffersStayLentUntilTheTransferIsOver) {
-  Mover mover(gpu);
+  Mover mover(gpu, {.staging = {.pairs = 1}});
   transfer::Request r = request();
   r.way = Way::staged;
   Gate gate(*dev, stream);
