@@ -1,0 +1,345 @@
+#!/usr/bin/env python3
+"""scripts/gpu-check and scripts/gpu-build with shell scripts in place of programs and compilers.
+
+Usage: gpu_check_test.py SCRIPTS [unittest options]: SCRIPTS is the folder with both.
+"""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+SCRIPTS = pathlib.Path()
+PATIENCE = 60  # seconds, for what takes a moment
+
+PASSES = "echo '[  PASSED  ] 3 tests.'"
+SKIPS = r"""printf 'a_test.cpp:7: Skipped\nno second GPU\n\n[  PASSED  ] 2 tests.\n[  SKIPPED ] 1 test, listed below:\n'"""
+FAILS = r"""printf '[  PASSED  ] 2 tests.\n[  FAILED  ] 1 test, listed below:\n'; exit 1"""
+HANGS = "sleep 600"
+HEEDS_NO_SIGTERM = "trap '' TERM; while true; do sleep 0.2; done"
+JSON_OPTION = 'until [ "$1" = --json ]; do shift; done'
+MET = '{"goal": "half of the link", "limit": 0.5, "measured": 0.75, "met": true}'
+MISSED = r'{"goal": "a \"third\" [of {it}]", "limit": 0.3, "measured": 1e-3, "met": false}'
+
+
+def measures(*goals, text="", status=0):
+    """A benchmark that writes these goals, one a line."""
+    lines = ",\n  ".join(goals)
+    return (f"{JSON_OPTION}\ncat >\"$2\" <<'END'\n{{\n \"bytes\": 7,\n \"goals\": [\n  {lines}\n ],\n \"ways\": []\n}}\nEND\n"
+            f"echo '{text}'; exit {status}")
+
+
+class WithPrograms(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="aqua-gpu-check-"))
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.out = self.folder / "out"
+        self.path = self.folder / "bin"
+        self.path.mkdir()
+
+    def script(self, name, body):
+        path = self.folder / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"#!/usr/bin/env bash\n{body}\n", encoding="utf-8")
+        path.chmod(0o755)
+
+    def environment(self):
+        return os.environ | {"PATH": f"{self.path}:{os.environ['PATH']}"}
+
+
+class GpuCheck(WithPrograms):
+    def setUp(self):
+        super().setUp()
+        shutil.copy(SCRIPTS / "gpu-check", self.folder)
+        (self.folder / "commit").write_text("abc1234\n", encoding="utf-8")
+        self.script("bin/nvidia-smi", "echo 'NVIDIA H200, 580.1'")
+
+    def start(self, *arguments):
+        return subprocess.Popen([self.folder / "gpu-check", *arguments, self.out], env=self.environment(),
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def check(self, *arguments, status):
+        process = self.start(*arguments)
+        output, errors = process.communicate(timeout=PATIENCE)
+        self.assertEqual(process.returncode, status, output + errors)
+        self.assertEqual(errors, "")
+        return output
+
+    def report(self):
+        return json.loads((self.out / "gpu-check.json").read_text(encoding="utf-8"))
+
+    def steps(self):
+        return {step["name"]: step for step in self.report()["steps"]}
+
+    def log(self):
+        return (self.out / "gpu-check.log").read_text(encoding="utf-8")
+
+    def wait_for(self, condition):
+        end = time.monotonic() + PATIENCE
+        while not condition():
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.05)
+
+    def running(self, name):
+        return (self.out / "gpu-check.json").exists() and self.steps().get(name, {}).get("status") == "running"
+
+    def assert_step(self, name, status, reason):
+        step = self.steps()[name]
+        self.assertEqual((step["status"], step["reason"]), (status, reason))
+
+    def test_each_outcome_is_told_from_the_others(self):
+        self.script("kernels_cpu_test", PASSES)
+        self.script("kernels_gpu_test", SKIPS)
+        self.script("cuda_device_test", FAILS)
+        self.script("device_contract_test", "echo '[==========] Running 0 tests'; echo '[  PASSED  ] 0 tests.'")
+        self.script("lending_process_test", "kill -SEGV $$")
+        output = self.check("--only", "tests", status=1)
+        self.assert_step("kernels_cpu_test", "passed", "3 passed")
+        self.assert_step("kernels_gpu_test", "skipped", "1 skipped, 2 passed: no second GPU")
+        self.assert_step("cuda_device_test", "failed", "exit status 1, 1 failed")
+        self.assert_step("device_contract_test", "failed", "ran no test")
+        self.assert_step("lending_process_test", "failed", "ended by SIGSEGV")
+        self.assert_step("gpu_runtime_test", "skipped", "not built")
+        self.assertEqual(output.splitlines()[-1], f"1 passed, 3 failed, 0 missed, 2 skipped; {self.out}/gpu-check.json")
+        report = self.report()
+        self.assertEqual([report[key] for key in ("device", "driver", "commit", "failed", "missed", "skipped", "running")],
+                         ["NVIDIA H200", "580.1", "abc1234", 3, 0, 2, 0])
+
+    def test_exit_status_0_is_for_all_passed_and_77_for_skipped(self):
+        self.script("exporter_death", "echo readable")
+        self.check("--only", "death", status=0)
+        self.assert_step("exporter_death", "passed", "readable")
+        self.script("exporter_death", r"printf 'no GPU: \xff\t\"\\ \n'; exit 77")
+        self.check("--only", "death", status=77)
+        self.assert_step("exporter_death", "skipped", 'no GPU:  "\\ ')
+
+    def test_what_hangs_is_stopped_at_its_limit(self):
+        self.script("kernels_cpu_test", HANGS)
+        self.script("kernels_gpu_test", HEEDS_NO_SIGTERM)
+        self.script("cuda_device_test", PASSES)
+        self.check("--limit", "1", "--only", "kernels_cpu_test", "--only", "kernels_gpu_test", "--only", "cuda_device_test",
+                   status=1)
+        self.assert_step("kernels_cpu_test", "failed", "still ran after 1 s")
+        self.assert_step("kernels_gpu_test", "failed", "still ran after 1 s")
+        self.assert_step("cuda_device_test", "passed", "3 passed")
+
+    def test_what_a_step_leaves_behind_is_ended_and_holds_nothing_up(self):
+        self.script("kernels_cpu_test", f"(trap '' TERM; sleep 600) &\necho $! >left; {PASSES}")
+        before = time.monotonic()
+        self.check("--only", "kernels_cpu_test", status=0)
+        self.assertLess(time.monotonic() - before, 30)
+        left = int((self.folder / "left").read_text(encoding="utf-8"))
+        self.wait_for(lambda: not pathlib.Path(f"/proc/{left}").exists()
+                      or "State:\tZ" in pathlib.Path(f"/proc/{left}/status").read_text(encoding="utf-8"))
+
+    def test_a_hanging_nvidia_smi_is_no_hindrance(self):
+        self.script("bin/nvidia-smi", HANGS)
+        self.script("exporter_death", "true")
+        self.check("--limit", "1", "--only", "death", status=0)
+        self.assertEqual(self.report()["device"], "unknown")
+
+    def test_a_missed_goal_is_neither_passed_nor_failed(self):
+        self.script("planner_bench", measures(MET, MISSED))
+        self.check("--only", "planner", status=3)
+        self.assert_step("planner", "missed", '1 of 2 goals missed, the first: a "third" [of {it}]')
+        self.assertEqual(self.steps()["planner"]["goals"], [json.loads(MET), json.loads(MISSED)])
+        self.assertEqual(self.report()["missed"], 1)
+        self.script("exporter_death", "exit 1")
+        self.check("--only", "planner", "--only", "death", status=1)
+
+    def test_a_benchmark_passes_by_its_goals_and_file(self):
+        self.script("planner_bench", measures(MET))
+        self.script("gpu_bench", measures())
+        self.script("reclaim_bench", "echo measured")
+        self.check("--only", "planner", "--only", "hbm", status=0)
+        self.assert_step("planner", "passed", "all goals met: 1")
+        self.assertEqual(self.steps()["planner"]["goals"], [json.loads(MET)])
+        self.assert_step("hbm", "passed", "measured; it has no goals")
+        self.assertTrue((self.out / "gpu-bench-hbm.json").exists())
+        self.check("--only", "reclaim", status=1)
+        self.assert_step("reclaim", "failed", "wrote no gpu-reclaim.json")
+        self.script("planner_bench", measures(MET.replace(", ", ",\n")))
+        self.check("--only", "planner", status=1)
+        self.assert_step("planner", "failed", "gpu-planner.json has goals that are not one a line")
+        self.script("planner_bench", measures(MISSED, text="a byte is wrong", status=1))
+        self.check("--only", "planner", status=1)
+        self.assert_step("planner", "failed", "exit status 1: a byte is wrong")
+
+    def test_a_benchmark_is_not_judged_by_the_file_of_an_earlier_call(self):
+        self.script("planner_bench", measures(MISSED))
+        self.check("--only", "planner", status=3)
+        self.script("planner_bench", "true")
+        self.check("--only", "planner", status=1)
+        self.assert_step("planner", "failed", "wrote no gpu-planner.json")
+
+    def test_benchmarks_are_told_what_to_measure(self):
+        for program in ("gpu_bench", "planner_bench", "reclaim_bench"):
+            self.script(program, f'echo "$0 $*"; {measures()}')
+        self.check("--only", "bench", "--repetitions", "5", "--mib", "64", status=0)
+        self.assertIn("gpu_bench --only sm_budget --repetitions 5 --mib 64 --json", self.log())
+        self.assertIn("planner_bench --device cuda:0 --peer cuda:0 --mib 64 --json", self.log())
+        self.assertIn("reclaim_bench --device cuda:0 --consumer-device cuda:0 --mib 256 --rounds 5", self.log())
+        self.assertEqual(len(list(self.out.iterdir())), 9)
+
+    def test_the_sanitizer_runs_each_of_its_tools(self):
+        self.script("kernels_gpu_test", PASSES)
+        self.script("compute-sanitizer/compute-sanitizer",
+                    'case $2 in memcheck) "$5" ;; racecheck) echo Device not supported; exit 1 ;; *) "$5"; exit 9 ;; esac')
+        self.check("--only", "sanitizer", status=1)
+        self.assert_step("memcheck", "passed", "3 passed")
+        self.assert_step("racecheck", "skipped", "compute-sanitizer: device not supported")
+        self.assert_step("initcheck", "failed", "exit status 9, 0 failed")
+
+    def test_killed_it_has_written_what_ended_and_where_it_was(self):
+        self.script("kernels_cpu_test", PASSES)
+        self.script("kernels_gpu_test", "echo at work; echo $$ >hanging; sleep 600")
+        process = self.start("--only", "tests")
+        self.wait_for(lambda: self.running("kernels_gpu_test") and "\nat work\n" in self.log())
+        process.send_signal(signal.SIGKILL)
+        process.communicate(timeout=PATIENCE)
+        os.kill(int((self.folder / "hanging").read_text(encoding="utf-8")), signal.SIGKILL)
+        self.assert_step("kernels_cpu_test", "passed", "3 passed")
+        self.assertTrue(self.running("kernels_gpu_test"))
+        self.assertEqual(len(self.steps()), 2)
+        self.assertEqual(self.report()["running"], 1)
+
+        # A later call says that it did not end.
+        self.script("exporter_death", "true")
+        self.check("--only", "death", status=0)
+        self.assert_step("kernels_gpu_test", "failed", "gpu-check was ended while this ran")
+        self.assert_step("kernels_cpu_test", "passed", "3 passed")
+
+    def test_told_to_end_it_ends_the_step_and_keeps_it_as_running(self):
+        self.script("exporter_death", "echo $$ >hanging; sleep 600")
+        process = self.start("--only", "death")
+        self.wait_for(lambda: self.running("exporter_death") and (self.folder / "hanging").exists())
+        process.terminate()
+        process.communicate(timeout=PATIENCE)
+        self.assertEqual(process.returncode, 143)
+        self.assertTrue(self.running("exporter_death"))
+        hanging = (self.folder / "hanging").read_text(encoding="utf-8").strip()
+        self.wait_for(lambda: not pathlib.Path(f"/proc/{hanging}").exists()
+                      or "State:\tZ" in pathlib.Path(f"/proc/{hanging}/status").read_text(encoding="utf-8"))
+
+    def test_a_second_call_replaces_its_steps_and_keeps_the_others(self):
+        self.script("kernels_cpu_test", PASSES)
+        self.script("exporter_death", "echo dead; exit 1")
+        self.script("planner_bench", measures(MISSED))
+        self.check("--only", "death", "--only", "kernels_cpu_test", "--only", "planner", status=1)
+        first = self.steps()
+        self.script("exporter_death", "true")
+        (self.folder / "commit").write_text("def5678\n", encoding="utf-8")
+        self.check("--only", "exporter_death", "--mib", "2", status=0)
+        second = self.steps()
+        self.assertEqual(list(second), ["exporter_death", "kernels_cpu_test", "planner"])
+        self.assertEqual(second["kernels_cpu_test"], first["kernels_cpu_test"])
+        self.assertEqual(second["planner"], first["planner"])
+        self.assertEqual(second["exporter_death"]["status"], "passed")
+        self.assertEqual(second["exporter_death"]["commit"], "def5678")
+        self.assertEqual(second["exporter_death"]["command"], f"gpu-check --only exporter_death --mib 2 {self.out}")
+        self.assertRegex(second["exporter_death"]["date"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
+        self.assertEqual(first["planner"]["commit"], "abc1234")
+        self.assertEqual([self.report()[key] for key in ("failed", "missed")], [0, 1])
+        self.assertEqual(self.log().count("\n==== ") + 1, 2)
+        self.assertIn("\ndead\n", self.log())
+
+    def test_a_file_of_another_make_is_left_alone(self):
+        self.script("exporter_death", "true")
+        self.check("--only", "death", status=0)
+        report = json.dumps(self.report(), indent=2)
+        (self.out / "gpu-check.json").write_text(report, encoding="utf-8")
+        process = self.start("--only", "death")
+        _, errors = process.communicate(timeout=PATIENCE)
+        self.assertEqual(process.returncode, 2)
+        self.assertIn("move it away", errors)
+        self.assertEqual((self.out / "gpu-check.json").read_text(encoding="utf-8"), report)
+
+    def test_without_time_left_a_step_is_not_started(self):
+        self.script("exporter_death", "true")
+        self.script("kernels_cpu_test", PASSES)
+        self.check("--only", "kernels_cpu_test", status=0)
+        self.check("--seconds", "19", "--only", "death", "--only", "kernels_cpu_test", status=77)
+        self.assert_step("exporter_death", "skipped", "no time left")
+        self.assert_step("kernels_cpu_test", "passed", "3 passed")  # it did run once
+
+    def test_limits_are_cut_to_what_is_left(self):
+        self.script("exporter_death", HANGS)
+        output = self.check("--seconds", "25", "--only", "death", status=1)
+        step = self.steps()["exporter_death"]
+        self.assertRegex(step["reason"], r"^still ran after 1[0-5] s, which is what --seconds had left$", output)
+        self.assertLessEqual(step["limit"], 15)
+
+    def test_a_wrong_command_line_says_how(self):
+        for arguments in (["--only", "nothing"], ["--only", "s"], ["--only", ""], ["--only"], ["--limit", "0"],
+                          ["--seconds", "soon"], ["--mib"], ["--unknown"], ["elsewhere"]):
+            with self.subTest(arguments=arguments):
+                process = self.start(*arguments)
+                output, errors = process.communicate(timeout=PATIENCE)
+                self.assertEqual((process.returncode, output), (2, ""))
+                self.assertIn("Usage: gpu-check", errors)
+        self.assertFalse(self.out.exists())
+
+    def test_list_prints_every_name_and_each_is_taken(self):
+        listed = subprocess.run([self.folder / "gpu-check", "--list"], check=True, capture_output=True, text=True).stdout
+        rows = [line.split() for line in listed.splitlines()]
+        self.assertEqual(len(rows), 17)
+        self.assertEqual({row[1] for row in rows}, {"death", "tests", "bench", "sanitizer"})
+        names = [row[0] for row in rows]
+        self.check(*(word for name in reversed(names) for word in ("--only", name)), status=77)
+        self.assertEqual(list(self.steps()), names)
+
+
+class GpuBuild(WithPrograms):
+    """A checkout in which cmake and ninja pretend."""
+
+    def setUp(self):
+        super().setUp()
+        (self.folder / "scripts").mkdir()
+        for name in ("gpu-build", "gpu-check"):
+            shutil.copy(SCRIPTS / name, self.folder / "scripts")
+        self.script("bin/nvcc", "true")
+        self.script("bin/cmake", "true")
+        self.script("bin/ninja", """if [ "$3" = -t ]; then echo 'exporter_death: phony'; exit; fi
+          mkdir -p build/gpu-tree/bin; head -c "${PROGRAM_BYTES:-1000}" /dev/zero >build/gpu-tree/bin/exporter_death""")
+        self.script("bin/strip", 'cp "$3" "$2"')
+        self.script("bin/ldd", "true")
+
+    def build(self, *arguments, **environment):
+        return subprocess.run([self.folder / "scripts/gpu-build", *arguments], env=self.environment() | environment,
+                              check=True, capture_output=True, text=True, timeout=PATIENCE)
+
+    def sanitizer(self):
+        folder = self.folder / "compute-sanitizer"
+        for name in ("include/sanitizer.h", "docs/index.html", "libsanitizer-collection.so"):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text("x" * 100, encoding="utf-8")
+        self.script("compute-sanitizer/compute-sanitizer", "true")
+
+    def test_prints_the_size_of_each_part_and_of_all(self):
+        done = self.build()
+        self.assertRegex(done.stdout, r"(?m)^ +0\.0 MiB  exporter_death$")
+        self.assertRegex(done.stdout, r"(?m)^gpu-build: build/gpu is 0\.0 MiB, 0\.0 MiB as tar\.gz$")
+        self.assertNotIn("warning", done.stderr)
+        self.assertEqual({path.name for path in (self.folder / "build/gpu").iterdir()}, {"exporter_death", "gpu-check", "commit"})
+
+    def test_warns_above_64_mib_and_names_the_biggest(self):
+        done = self.build(PROGRAM_BYTES=str(65 << 20))
+        self.assertIn("warning: more than 64 MiB; the biggest files:\n    65.0 MiB  build/gpu/exporter_death\n", done.stderr)
+
+    def test_takes_of_the_sanitizer_what_runs(self):
+        self.sanitizer()
+        self.build()
+        copied = self.folder / "build/gpu/compute-sanitizer"
+        self.assertEqual({path.name for path in copied.iterdir()}, {"compute-sanitizer", "libsanitizer-collection.so"})
+        self.build("--without-sanitizer")
+        self.assertFalse(copied.exists())
+
+
+if __name__ == "__main__":
+    SCRIPTS = pathlib.Path(sys.argv[1]).resolve()
+    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
