@@ -14,6 +14,7 @@
 
 #include "aqua/export.h"
 #include "aqua/result.hpp"
+#include "aqua/types.hpp"
 
 namespace aqua {
 
@@ -44,6 +45,15 @@ class AQUA_API Ticket {
   // Whether this layer's bytes have all arrived. Layers arrive in order, several together
   // when there are many or they are small. invalid_argument for a layer not in the layout.
   [[nodiscard]] Result<bool> layer_done(unsigned layer) const;
+
+  // Work posted to `stream` after this call runs after this layer's bytes have arrived: a fetch's
+  // attention kernel of layer 0 need not wait for layer 1, and no host thread waits at all. Of a
+  // transfer that fails or is cancelled meanwhile the stream goes on all the same: ask done() before
+  // what the work made of the bytes is used.
+  //   invalid_argument     a layer not in the layout, or a stream that is none
+  //   failed_precondition  the stream is being captured into a graph
+  //   as done()            the transfer is over, and ended badly before this layer
+  [[nodiscard]] Result<void> stream_wait(Stream stream, unsigned layer) const;
 
   // Bytes that the transfer moves in all.
   [[nodiscard]] std::size_t bytes() const noexcept;

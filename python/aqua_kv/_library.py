@@ -95,6 +95,7 @@ CALLS: "dict[str, list[Any]]" = {
     "aqua_ticket_done": [s.TicketHandle, _OUT_INT],
     "aqua_ticket_wait": [s.TicketHandle],
     "aqua_ticket_layer_done": [s.TicketHandle, c_uint32, _OUT_INT],
+    "aqua_ticket_stream_wait": [s.TicketHandle, c_size_t, c_uint32],
     "aqua_ticket_cancel": [s.TicketHandle],
     "aqua_ticket_get_bytes": [s.TicketHandle, _OUT_SIZE],
     "aqua_ticket_free": [s.TicketHandle],

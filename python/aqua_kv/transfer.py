@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ._errors import raise_error
 from ._library import lib
-from ._numbers import uint32
+from ._numbers import Stream, native_stream, uint32
 from ._owned import Owned
 from ._structs import TicketHandle
 
@@ -50,6 +50,16 @@ class Ticket(Owned):
         if error:
             raise_error(error)
         return done.value != 0
+
+    def stream_wait(self, stream: Stream, layer: int) -> None:
+        """Work posted to `stream` after this call runs after this layer's bytes have arrived; no
+        host thread waits. Of a transfer that fails or is cancelled meanwhile the stream goes on all
+        the same: ask done() before what the work made of the bytes is used. Raises INVALID_ARGUMENT
+        for a layer not in the layout, FAILED_PRECONDITION while the stream is being captured."""
+        error = lib.aqua_ticket_stream_wait(
+            self._handle, native_stream(stream), uint32(layer, "layer"))
+        if error:
+            raise_error(error)
 
     def cancel(self) -> None:
         """Skips what has not started; the destination's bytes are undefined afterwards."""

@@ -126,6 +126,7 @@ def test_a_ticket_tells_how_far_it_is_and_waiting_lets_other_threads_run(runtime
     ticket.wait()  # would never end if this thread kept the GIL
     helper.join()
     assert ticket.done() and ticket.layer_done(1)
+    ticket.stream_wait(0, 1)
     with pytest.raises(Error) as raised:
         ticket.layer_done(2)
     assert raised.value.code is Code.INVALID_ARGUMENT

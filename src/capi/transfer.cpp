@@ -111,6 +111,13 @@ aqua_error* aqua_ticket_wait(aqua_ticket ticket) {
       [&] { return ask("aqua_ticket_wait", ticket, [](Ticket& asked) { return asked.wait(); }); });
 }
 
+aqua_error* aqua_ticket_stream_wait(aqua_ticket ticket, aqua_stream stream, uint32_t layer) {
+  return call([&] {
+    return ask("aqua_ticket_stream_wait", ticket,
+               [&](const Ticket& asked) { return asked.stream_wait(to_stream(stream), layer); });
+  });
+}
+
 aqua_error* aqua_ticket_layer_done(aqua_ticket ticket, uint32_t layer, int* done) {
   return call([&]() -> Result<void> {
     constexpr const char* what = "aqua_ticket_layer_done";

@@ -111,7 +111,7 @@ Clock::time_point Borrower::next_time(Clock::time_point now) const {
     return now;
   }
   if (any_leaving()) return now + kQuietPoll;
-  return std::min({next_promotion_, next_ask_, next_probe_});
+  return std::min({next_promotion_, std::max(next_ask_, refusals_.until()), next_probe_});
 }
 
 void Borrower::report_lost() {

@@ -14,6 +14,7 @@
 
 #include "lending/importer.hpp"
 #include "runtime/office.hpp"
+#include "runtime/refused_imports.hpp"
 #include "tensor/migrator.hpp"
 #include "tensor/table.hpp"
 
@@ -73,6 +74,7 @@ class Borrower {
   void import(std::vector<lending::LeasedSlab> batch);
   void take(const std::vector<lending::LeasedSlab>& grants,
             Result<std::vector<lending::ImportedSlab>> imported);
+  void tell_unusable(const Error& refusal);
   void settle_early();
   void look_again();
   void probe_exporters(Clock::time_point now);
@@ -99,6 +101,7 @@ class Borrower {
   std::string refusal_;      // the last that was told
   bool look_again_ = false;  // its reply may explain a snapshot that we did not understand
   Clock::time_point next_ask_{};
+  RefusedImports refusals_;
   Clock::time_point next_promotion_{};
   Clock::time_point next_probe_{};
 

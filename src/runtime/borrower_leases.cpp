@@ -1,4 +1,5 @@
 // Borrower: how it comes by slabs: asks, imports, and what was revoked meanwhile.
+#include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
@@ -25,7 +26,8 @@ lending::LeasedSlab to_lease(const ledger::Grant& grant) {
 }  // namespace
 
 void Borrower::ask_for_more(Clock::time_point now) {
-  if (office_.coordinator == nullptr || asking_ || now < next_ask_ || options_.max_bytes == 0)
+  if (office_.coordinator == nullptr || asking_ || now < std::max(next_ask_, refusals_.until()) ||
+      options_.max_bytes == 0)
     return;
   next_ask_ = now + kAskAgain;
   std::size_t have = importing_bytes_;
@@ -104,9 +106,9 @@ void Borrower::take(const std::vector<lending::LeasedSlab>& grants,
     tell_returned(grant.key);
   }
   if (!imported.ok()) {
-    office_.log(LogLevel::warning, concat("import: ", imported.error().message));
-    return;
+    return tell_unusable(imported.error());
   }
+  refusals_.imported();
   for (const lending::ImportedSlab& slab : *imported) {
     if (auto added = parts_.space.add_slab(slab.offset, slab.bytes); !added.ok()) {
       office_.log(LogLevel::error, added.error().message);
@@ -124,6 +126,13 @@ void Borrower::take(const std::vector<lending::LeasedSlab>& grants,
   }
   next_promotion_ = {};
   tell_budget(BudgetReason::granted);
+}
+
+void Borrower::tell_unusable(const Error& refusal) {
+  const auto wait = refusals_.refused(refusal.code, Clock::now());
+  if (wait.count() == 0) return office_.log(LogLevel::warning, concat("import: ", refusal.message));
+  office_.log(LogLevel::error, concat("import: ", refusal.message,
+                                      "; nothing more is borrowed for ", wait.count(), " s"));
 }
 
 // A producer may die while there is no coordinator to tell: nobody listens at its socket then.

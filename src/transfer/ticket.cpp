@@ -31,6 +31,9 @@ void Ticket::cancel() noexcept {
 Result<bool> Ticket::layer_done(unsigned layer) const {
   return state_ ? state_->layer_done(layer) : no_transfer();
 }
+Result<void> Ticket::stream_wait(Stream stream, unsigned layer) const {
+  return state_ ? state_->stream_wait(stream, layer) : no_transfer();
+}
 std::size_t Ticket::bytes() const noexcept {
   return state_ ? state_->bytes() : 0;
 }

@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "aqua/result.hpp"
+#include "aqua/types.hpp"
 
 namespace aqua {
 
@@ -18,6 +19,7 @@ class TicketState {
   [[nodiscard]] virtual Result<void> wait() = 0;
   virtual void cancel() noexcept = 0;
   [[nodiscard]] virtual Result<bool> layer_done(unsigned layer) = 0;
+  [[nodiscard]] virtual Result<void> stream_wait(Stream stream, unsigned layer) = 0;
   [[nodiscard]] virtual std::size_t bytes() const noexcept = 0;
 
  protected:

@@ -166,6 +166,31 @@ Result<bool> TransferState::layer_done(unsigned layer) {
   return false;
 }
 
+Result<void> TransferState::stream_wait(Stream stream, unsigned layer) {
+  if (layer >= layers_) {
+    return Error{Code::invalid_argument, concat("stream_wait: layer ", layer, " of ", layers_)};
+  }
+  std::optional<Parts> spent;
+  const MutexLock lock(mu_);
+  if (phase_ == Phase::prepared) {
+    return Error{Code::failed_precondition, "stream_wait: the transfer was not posted"};
+  }
+  AQUA_TRY(ask(spent));
+  if (layer < arrived_layers_) return {};
+  if (error_) return *error_;
+  if (auto named = device_.check_stream(stream); !named.ok())
+    return Error{named.error().code, concat("stream_wait: ", named.error().message)};
+  // The group that reports the layer; groups before it are behind it on the same lanes.
+  for (const LayerGroup& group : parts_.program.groups) {
+    if (layer >= group.end_layer) continue;
+    for (const device::Event* event : group.arrived) {
+      if (event != nullptr) AQUA_TRY(device_.wait_event(stream, *event));
+    }
+    return {};
+  }
+  return {};
+}
+
 Result<void> TransferState::wait() {
   std::shared_ptr<device::Event> end;
   {

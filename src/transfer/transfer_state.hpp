@@ -56,6 +56,7 @@ class TransferState final : public TicketState {
   [[nodiscard]] Result<void> wait() override;
   void cancel() noexcept override;
   [[nodiscard]] Result<bool> layer_done(unsigned layer) override;
+  [[nodiscard]] Result<void> stream_wait(Stream stream, unsigned layer) override;
   [[nodiscard]] std::size_t bytes() const noexcept override { return bytes_; }
 
  private:

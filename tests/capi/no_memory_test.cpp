@@ -206,6 +206,7 @@ TEST_F(NoMemory, LayoutsAndTransfers) {
   int done = 0;
   fail_each("aqua_ticket_wait", [&] { return aqua_ticket_wait(ticket); });
   fail_each("aqua_ticket_done", [&] { return aqua_ticket_done(ticket, &done); });
+  fail_each("aqua_ticket_stream_wait", [&] { return aqua_ticket_stream_wait(ticket, 0, 0); });
   fail_each("aqua_ticket_layer_done", [&] { return aqua_ticket_layer_done(ticket, 0, &done); });
   fail_each("aqua_ticket_cancel", [&] { return aqua_ticket_cancel(ticket); });
   freed(aqua_ticket_free(ticket));

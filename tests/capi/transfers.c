@@ -110,6 +110,8 @@ static void test_round_trip(aqua_runtime runtime, aqua_stream stream) {
   OK(aqua_ticket_layer_done(back, 1, &done));
   CHECK(done == 1);
   FAILS(AQUA_INVALID_ARGUMENT, aqua_ticket_layer_done(back, kLayers, &done));
+  OK(aqua_ticket_stream_wait(back, 0, 1));
+  FAILS(AQUA_INVALID_ARGUMENT, aqua_ticket_stream_wait(back, 0, kLayers));
   OK(aqua_ticket_get_bytes(back, &bytes));
   CHECK(bytes == options.bytes);
   OK(aqua_ticket_cancel(back)); /* too late: no effect */

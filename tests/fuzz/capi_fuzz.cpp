@@ -229,6 +229,7 @@ class Session {
     if ((in_.byte() & 1) != 0) used(ticket.id, ok(aqua_ticket_cancel(ticket)));
     used(ticket.id, ok(aqua_ticket_done(ticket, &done)));
     used(ticket.id, ok(aqua_ticket_layer_done(ticket, in_.byte(), &done)));
+    used(ticket.id, ok(aqua_ticket_stream_wait(ticket, 0, in_.byte())));
     used(ticket.id, ok(aqua_ticket_wait(ticket)));
   }
   void look(std::uint64_t id) {

@@ -49,6 +49,7 @@ TEST_P(Failure, NoBlocksAreDoneAtOnce) {
 
 TEST_P(Failure, TheVerbsOutOfOrderAreRefused) {
   EXPECT_EQ(Ticket().done().error().code, Code::failed_precondition);
+  EXPECT_EQ(Ticket().stream_wait({}, 0).error().code, Code::failed_precondition);
   auto transfer = must(mover->prepare(request(Direction::offload)));
   Ticket early = transfer.ticket();
   EXPECT_FALSE(*early.done());

@@ -45,9 +45,16 @@ class Layers : public MoverTest {
     holding.hold_copy(std::get<1>(GetParam()) == Way::staged ? 3 : 2);
     must(transfer.post(stream));
     Ticket ticket = transfer.ticket();
-    while (!must(ticket.layer_done(0))) std::this_thread::yield();
+    // One stream waits for each layer, none of them on the host.
     const Stream reader = must(dev->create_stream());
-    expect_layer_0(direction, reader);
+    const Stream last = must(dev->create_stream());
+    must(ticket.stream_wait(reader, 0));
+    must(ticket.stream_wait(last, geometry.layers - 1));
+    const auto at_last = must(dev->create_event());
+    must(dev->record(*at_last, last));
+    expect_layer_0(direction, reader);  // reads on its stream, which waits for layer 0 alone
+    while (!must(ticket.layer_done(0))) std::this_thread::yield();
+    EXPECT_FALSE(must(dev->query(*at_last)));
     for (unsigned layer = 1; layer < geometry.layers; ++layer) {
       EXPECT_FALSE(must(ticket.layer_done(layer))) << layer;
     }
@@ -55,6 +62,10 @@ class Layers : public MoverTest {
     holding.let_go();
     must(ticket.wait());
     EXPECT_TRUE(must(ticket.layer_done(geometry.layers - 1)));
+    must(dev->synchronize(*at_last));
+    EXPECT_EQ(ticket.stream_wait(reader, geometry.layers).error().code, Code::invalid_argument);
+    must(ticket.stream_wait(reader, 0));  // nothing to wait for any more
+    must(dev->destroy_stream(last));
     must(dev->destroy_stream(reader));
   }
   void expect_layer_0(Direction direction, Stream reader) {

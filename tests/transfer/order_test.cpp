@@ -90,6 +90,7 @@ TEST_P(Order, CancelBeforeTheStartMovesNothing) {
   EXPECT_EQ(ticket.wait().error().code, Code::cancelled);
   EXPECT_EQ(ticket.done().error().code, Code::cancelled);
   EXPECT_EQ(ticket.layer_done(0).error().code, Code::cancelled);
+  EXPECT_EQ(ticket.stream_wait(stream, 0).error().code, Code::cancelled);
   EXPECT_TRUE(tensor.read() == before);
 }
 

@@ -1,0 +1,37 @@
+// How long a consumer asks for nothing after imports that will fail again: a pair that cannot share
+// memory would be granted it anew at once, and each time the lender scrubs what nobody has used.
+//
+// Threads: not thread-safe; the control loop's.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+
+#include "aqua/result.hpp"
+
+namespace aqua::runtime {
+
+class RefusedImports {
+ public:
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::chrono::seconds kLeast{1};
+  static constexpr std::chrono::seconds kMost{64};
+
+  // The wait that begins now: twice the one before. None for a refusal that may pass by itself.
+  std::chrono::seconds refused(Code code, Clock::time_point now) {
+    const bool lasts = code == Code::invalid_argument || code == Code::failed_precondition ||
+                       code == Code::permission_denied || code == Code::unimplemented;
+    if (!lasts) return {};
+    wait_ = std::clamp(2 * wait_, kLeast, kMost);
+    until_ = now + wait_;
+    return wait_;
+  }
+  void imported() { wait_ = {}; }
+  [[nodiscard]] Clock::time_point until() const { return until_; }
+
+ private:
+  std::chrono::seconds wait_{0};
+  Clock::time_point until_{};
+};
+
+}  // namespace aqua::runtime

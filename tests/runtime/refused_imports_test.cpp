@@ -1,0 +1,40 @@
+#include "runtime/refused_imports.hpp"
+
+#include <gtest/gtest.h>
+
+namespace aqua::runtime {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(RefusedImports, AreAskedForEverMoreRarelyAndNeverLessThanOnceInSixtyFourSeconds) {
+  RefusedImports refusals;
+  const RefusedImports::Clock::time_point now{100s};
+  EXPECT_LT(refusals.until(), now);
+  for (const auto wait : {1s, 2s, 4s, 8s, 16s, 32s, 64s, 64s}) {
+    EXPECT_EQ(refusals.refused(Code::invalid_argument, now), wait);
+    EXPECT_EQ(refusals.until(), now + wait);
+  }
+}
+
+TEST(RefusedImports, ThatMayPassCostNoWait) {
+  RefusedImports refusals;
+  const RefusedImports::Clock::time_point now{100s};
+  for (const Code code : {Code::unavailable, Code::aborted, Code::resource_exhausted,
+                          Code::not_found, Code::data_loss}) {
+    EXPECT_EQ(refusals.refused(code, now), 0s);
+    EXPECT_LT(refusals.until(), now);
+  }
+}
+
+TEST(RefusedImports, BeginAnewAfterOneThatWentWell) {
+  RefusedImports refusals;
+  const RefusedImports::Clock::time_point now{100s};
+  EXPECT_EQ(refusals.refused(Code::failed_precondition, now), 1s);
+  EXPECT_EQ(refusals.refused(Code::failed_precondition, now), 2s);
+  refusals.imported();
+  EXPECT_EQ(refusals.refused(Code::failed_precondition, now), 1s);
+}
+
+}  // namespace
+}  // namespace aqua::runtime
