@@ -7,7 +7,17 @@
 namespace aqua::lending {
 namespace {
 
-class KilledBorrower : public Borrowers {};
+class KilledBorrower : public Borrowers {
+ protected:
+  // The next borrower of slab 0, who waits already, writes and looks for a while.
+  void expect_undisturbed(Peer& next) {
+    borrow(next, 0, 6);
+    for (int look = 0; look < 10; ++look) {
+      ASSERT_EQ(next.ask(concat("check ", index(0), " 6")), "ok") << look;
+    }
+    EXPECT_TRUE(lender_->bytes_of(0) == like(6));
+  }
+};
 AQUA_CONTRACT_SUITE(KilledBorrower);
 
 TEST_P(KilledBorrower, GivesAllBackScrubbed) {
@@ -29,18 +39,26 @@ TEST_P(KilledBorrower, LeavesItsSlabsToTheNext) {
   expect_freed_clean(0, 3);
 }
 
-// No copy that the dead had queued lands after the scrub.
+// No copy that the dead had queued lands after the scrub, or in what the next one has written.
 TEST_P(KilledBorrower, InTheMiddleOfWritingDirtiesNothingAfterIt) {
   const auto next = another();
   borrow(*peer_, 0, 5);
   ASSERT_EQ(peer_->ask("churn " + index(0)), "ok");
   peer_->kill();
   expect_freed_clean(0, 2);
-  borrow(*next, 0, 6);
-  for (int look = 0; look < 20; ++look) {
-    ASSERT_EQ(next->ask(concat("check ", index(0), " 6")), "ok") << look;
-  }
-  EXPECT_TRUE(lender_->bytes_of(0) == like(6));
+  expect_undisturbed(*next);
+}
+
+// The child inherits what the dead one's driver had open.
+TEST_P(KilledBorrower, InTheMiddleOfWritingWithAForkedChildDirtiesNothingEither) {
+  const auto next = another();
+  borrow(*peer_, 0, 5);
+  const int child = std::stoi(peer_->ask("fork"));
+  ASSERT_EQ(peer_->ask("churn " + index(0)), "ok");
+  peer_->kill();
+  expect_freed_clean(0, 2);
+  expect_undisturbed(*next);
+  EXPECT_EQ(::kill(child, SIGKILL), 0) << "the child has lived on";
 }
 
 TEST_P(KilledBorrower, FreesNothingOfOthers) {

@@ -4,7 +4,7 @@
 //   import PATH PRODUCER INDEX GEN SECRET BYTES
 //   fill INDEX SEED, check INDEX SEED       write and compare the bytes of a mapped slab
 //   clean INDEX                             "ok" when they are all zero
-//   churn INDEX                             write it again and again, for ever
+//   churn INDEX                             write it again and again until killed
 //   give_back INDEX
 //   drop                                    close every mapping and socket, give nothing back
 //   fork                                    a child that keeps all sockets, for ever; its pid
@@ -17,10 +17,10 @@
 #include <span>
 #include <sstream>
 #include <string>
-#include <thread>
 
 #include "base/concat.hpp"
 #include "base/unix_socket.hpp"
+#include "lending/churn.hpp"
 #include "lending/peer_process.hpp"
 #include "lending/support.hpp"
 
@@ -60,7 +60,7 @@ class Role {
     if (command == "fill") return device::upload(*gpu_, at, bytes_like(seed, slab.bytes)), "ok";
     if (command == "check") return holds(bytes_like(seed, slab.bytes));
     if (command == "clean") return holds(zeroes(slab.bytes));
-    if (command == "churn") return churn(at, slab.bytes);
+    if (command == "churn") return churn_ = std::make_unique<Churn>(*gpu_, at, slab.bytes), "ok";
     return "unknown command";
   }
 
@@ -108,19 +108,6 @@ class Role {
     return "unknown slab";
   }
 
-  // Copies are always queued on the device, also when this process is killed.
-  std::string churn(std::byte* at, std::size_t bytes) {
-    device::upload(*gpu_, at, bytes_like(1, bytes));
-    std::thread([this, at, source = bytes_like(2, bytes)] {
-      for (;;) {
-        for (int i = 0; i < 16; ++i)
-          if (!gpu_->copy(device::one(at, source.data(), source.size()), Stream{}).ok()) return;
-        if (!device::finish(*gpu_, Stream{}).ok()) return;
-      }
-    }).detach();
-    return "ok";
-  }
-
   static std::string fork() {
     const pid_t child = ::fork();
     if (child == 0) {
@@ -135,6 +122,7 @@ class Role {
   std::unique_ptr<Lender> lender_;
   std::unique_ptr<Importer> importer_;
   std::map<std::uint32_t, SlabKey> keys_;
+  std::unique_ptr<Churn> churn_;
 };
 
 }  // namespace
