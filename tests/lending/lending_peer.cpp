@@ -7,7 +7,7 @@
 //   churn INDEX                             write it again and again until killed
 //   give_back INDEX
 //   drop                                    close every mapping and socket, give nothing back
-//   fork                                    a child that keeps all sockets, for ever; its pid
+//   fork                                    a child that keeps all files, for two minutes; its pid
 //   export PATH SLABS                       lend; answers PRODUCER BYTES, INDEX GEN SECRET of each
 //   custody INDEX                           "GEN free|held|scrubbing"
 #include <unistd.h>
@@ -112,6 +112,7 @@ class Role {
     const pid_t child = ::fork();
     if (child == 0) {
       ::close(kPeerSocket);
+      ::alarm(120);  // should the test not come to kill it
       for (;;) ::pause();
     }
     return concat(child);
