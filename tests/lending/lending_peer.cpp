@@ -1,11 +1,14 @@
-// The second process of the lending tests. Commands come as text on descriptor 3:
+// The second process of the lending tests: lending_peer KIND, of device_kinds(). Commands come as
+// text on descriptor 3:
 //   id HEX                                  be this client from now on
 //   import PATH PRODUCER INDEX GEN SECRET BYTES
 //   fill INDEX SEED, check INDEX SEED       write and compare the bytes of a mapped slab
+//   clean INDEX                             "ok" when they are all zero
+//   churn INDEX                             write it again and again until killed
 //   give_back INDEX
 //   drop                                    close every mapping and socket, give nothing back
-//   fork                                    a child that keeps all sockets, for ever; its pid
-//   export PATH SLABS                       lend; answers PRODUCER, then INDEX GEN SECRET of each
+//   fork                                    a child that keeps all files, for two minutes; its pid
+//   export PATH SLABS                       lend; answers PRODUCER BYTES, INDEX GEN SECRET of each
 //   custody INDEX                           "GEN free|held|scrubbing"
 #include <unistd.h>
 
@@ -17,6 +20,7 @@
 
 #include "base/concat.hpp"
 #include "base/unix_socket.hpp"
+#include "lending/churn.hpp"
 #include "lending/peer_process.hpp"
 #include "lending/support.hpp"
 
@@ -30,6 +34,8 @@ std::string outcome(const Result<T>& result) {
 
 class Role {
  public:
+  explicit Role(const std::string& kind) : kind_(kind), gpu_(open_gpu(1, kind)) {}
+
   std::string answer(const std::string& text) {
     std::istringstream in(text);
     std::string command;
@@ -46,10 +52,15 @@ class Role {
     const auto found = keys_.find(index);
     if (found == keys_.end()) return "unknown slab";
     if (command == "give_back") return outcome(importer_->give_back(found->second));
-    std::byte* const at = importer_->base() + importer_->find(found->second).value().offset;
-    if (command == "fill") return device::upload(*gpu_, at, bytes_like(seed)), "ok";
-    if (command == "check")
-      return device::download(*gpu_, at, kSlab) == bytes_like(seed) ? "ok" : "other bytes";
+    const ImportedSlab slab = importer_->find(found->second).value();
+    std::byte* const at = importer_->base() + slab.offset;
+    const auto holds = [&](const std::vector<std::byte>& bytes) {
+      return device::download(*gpu_, at, slab.bytes) == bytes ? "ok" : "other bytes";
+    };
+    if (command == "fill") return device::upload(*gpu_, at, bytes_like(seed, slab.bytes)), "ok";
+    if (command == "check") return holds(bytes_like(seed, slab.bytes));
+    if (command == "clean") return holds(zeroes(slab.bytes));
+    if (command == "churn") return churn_ = std::make_unique<Churn>(*gpu_, at, slab.bytes), "ok";
     return "unknown command";
   }
 
@@ -79,8 +90,8 @@ class Role {
     std::string path;
     std::size_t slabs = 0;
     in >> path >> slabs;
-    lender_ = std::make_unique<Lender>(slabs, path);
-    std::string text = to_string(lender_->id);
+    lender_ = std::make_unique<Lender>(slabs, kind_, path);
+    std::string text = concat(to_string(lender_->id), " ", lender_->slab_bytes());
     for (std::size_t i = 0; i < slabs; ++i) {
       const SlabStatus& slab = lender_->offered(i);
       text += concat(" ", slab.index, " ", slab.generation, " ", to_string(slab.secret));
@@ -101,22 +112,26 @@ class Role {
     const pid_t child = ::fork();
     if (child == 0) {
       ::close(kPeerSocket);
+      ::alarm(120);  // should the test not come to kill it
       for (;;) ::pause();
     }
     return concat(child);
   }
 
-  std::unique_ptr<device::Device> gpu_ = open_gpu(1);
+  const std::string kind_;
+  std::unique_ptr<device::Device> gpu_;
   std::unique_ptr<Lender> lender_;
   std::unique_ptr<Importer> importer_;
   std::map<std::uint32_t, SlabKey> keys_;
+  std::unique_ptr<Churn> churn_;
 };
 
 }  // namespace
 }  // namespace aqua::lending
 
-int main() {
-  aqua::lending::Role role;
+int main(int argc, char** argv) {
+  if (argc != 2) return 2;
+  aqua::lending::Role role(argv[1]);
   for (;;) {
     const auto message =
         aqua::receive_message(aqua::lending::kPeerSocket, 4096, std::chrono::hours(1));

@@ -14,7 +14,7 @@
 
 namespace aqua::lending {
 
-Peer::Peer() {
+Peer::Peer(const std::string& kind) {
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) std::abort();
   socket_ = UniqueFd(ends[0]);
@@ -23,7 +23,8 @@ Peer::Peer() {
   ::posix_spawn_file_actions_init(&actions);
   ::posix_spawn_file_actions_adddup2(&actions, theirs.get(), kPeerSocket);
   std::string program = AQUA_LENDING_PEER;
-  std::array<char*, 2> argv{program.data(), nullptr};
+  std::string device = kind;
+  std::array<char*, 3> argv{program.data(), device.data(), nullptr};
   pid_t pid = -1;
   if (::posix_spawn(&pid, program.c_str(), &actions, nullptr, argv.data(), environ) != 0)
     std::abort();

@@ -14,7 +14,8 @@ inline constexpr int kPeerSocket = 3;  // the peer's end
 
 class Peer {
  public:
-  Peer();   // starts it
+  // Starts it, with a device of that kind (device_kinds.hpp).
+  explicit Peer(const std::string& kind);
   ~Peer();  // kills it
   Peer(const Peer&) = delete;
   Peer& operator=(const Peer&) = delete;

@@ -40,7 +40,8 @@ SocketPath::~SocketPath() {
   std::filesystem::remove_all(directory_, ignored);
 }
 
-std::unique_ptr<device::Device> open_gpu(unsigned ordinal) {
+std::unique_ptr<device::Device> open_gpu(unsigned ordinal, const std::string& kind) {
+  if (kind != "hostile") return device::open_kind(kind, 64_MiB);
   return must(device::open_emulated(
       {.ordinal = ordinal, .total_bytes = 64_MiB, .hostile = true, .seed = 7 + ordinal}));
 }
@@ -69,16 +70,16 @@ std::size_t FreedLog::waiting() const {
   return slabs_.size();
 }
 
-Lender::Lender(std::size_t slabs, const std::string& path)
-    : path_(path.empty() ? directory_.str() : path), gpu_(open_gpu(0)) {
+Lender::Lender(std::size_t slabs, const std::string& kind, const std::string& path)
+    : path_(path.empty() ? directory_.str() : path), gpu_(open_gpu(0, kind)) {
   exporter_ =
       must(Exporter::open(*gpu_, {.socket_path = path_, .arena_bytes = 64_MiB}, freed_.callback()));
   std::vector<std::unique_ptr<device::Slab>> own;
   for (std::size_t i = 0; i < slabs; ++i) {
-    own.push_back(must(gpu_->create_slab(kSlab)));
-    windows_.push_back(must(gpu_->reserve(kSlab)));
+    own.push_back(must(gpu_->create_slab(slab_bytes())));
+    windows_.push_back(must(gpu_->reserve(slab_bytes())));
     if (!gpu_->map(*windows_.back(), 0, *own.back()).ok()) std::abort();
-    device::upload(*gpu_, windows_.back()->base(), bytes_like(99));  // not for strangers' eyes
+    fill(i, 99);  // not for strangers' eyes
   }
   if (!own.empty()) offered_ = must(exporter_->put_up(own));
 }
@@ -95,7 +96,11 @@ LeasedSlab Lender::to_lease(const SlabStatus& slab) const {
 }
 
 std::vector<std::byte> Lender::bytes_of(std::size_t i) {
-  return device::download(*gpu_, windows_.at(i)->base(), kSlab);
+  return device::download(*gpu_, windows_.at(i)->base(), slab_bytes());
+}
+
+void Lender::fill(std::size_t i, std::uint32_t seed) {
+  device::upload(*gpu_, windows_.at(i)->base(), bytes_like(seed, slab_bytes()));
 }
 
 std::unique_ptr<Importer> open_importer(device::Device& gpu, std::size_t arena, ClientId id) {

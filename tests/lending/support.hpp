@@ -24,7 +24,7 @@ using device::fails_with;
 using device::succeeds;
 
 inline constexpr std::chrono::seconds kPatience{10};
-inline constexpr std::size_t kSlab = 2_MiB;
+inline constexpr std::size_t kSlab = 2_MiB;  // of the emulated devices
 
 // For what no event announces: polls until `condition` holds, 10 seconds at most.
 [[nodiscard]] bool wait_until(const std::function<bool()>& condition);
@@ -42,7 +42,9 @@ class SocketPath {
   std::string directory_;
 };
 
-[[nodiscard]] std::unique_ptr<device::Device> open_gpu(unsigned ordinal);
+// Of 64 MiB and one of device_kinds(); emulated ones are emu:`ordinal`, where that is told apart.
+[[nodiscard]] std::unique_ptr<device::Device> open_gpu(unsigned ordinal,
+                                                       const std::string& kind = "hostile");
 
 // The exporter's callback, and its other end.
 class FreedLog {
@@ -61,18 +63,23 @@ class FreedLog {
 // An exporter whose memory can be looked at: every slab is mapped a second time.
 class Lender {
  public:
-  explicit Lender(std::size_t slabs, const std::string& path = {});
+  // Of slabs as small as the device has them. Its exchange is at `path`, or where nobody is.
+  explicit Lender(std::size_t slabs, const std::string& kind = "hostile",
+                  const std::string& path = {});
 
   [[nodiscard]] Exporter& exporter() { return *exporter_; }
   [[nodiscard]] std::string path() const { return path_; }
   [[nodiscard]] device::Device& gpu() { return *gpu_; }
+  [[nodiscard]] std::size_t slab_bytes() const { return gpu_->info().granularity; }
   [[nodiscard]] FreedLog& freed() { return freed_; }
   // As put_up() returned it, and as it is now.
   [[nodiscard]] const SlabStatus& offered(std::size_t i) const { return offered_.at(i); }
   [[nodiscard]] SlabStatus now(std::size_t i) const;
   [[nodiscard]] LeasedSlab lease(std::size_t i) const { return to_lease(now(i)); }
   [[nodiscard]] LeasedSlab to_lease(const SlabStatus& slab) const;
+  // Through a mapping of its own, which outlives that of the exporter.
   [[nodiscard]] std::vector<std::byte> bytes_of(std::size_t i);
+  void fill(std::size_t i, std::uint32_t seed);
   void stop() { exporter_.reset(); }
 
   const ClientId id = random_id<ClientTag>();
@@ -91,14 +98,15 @@ class Lender {
                                                       std::size_t arena = 64_MiB,
                                                       ClientId id = random_id<ClientTag>());
 
-[[nodiscard]] inline std::vector<std::byte> zeroes() {
-  return std::vector<std::byte>(kSlab);
+[[nodiscard]] inline std::vector<std::byte> zeroes(std::size_t bytes = kSlab) {
+  return std::vector<std::byte>(bytes);
 }
-[[nodiscard]] inline std::vector<std::byte> bytes_like(std::uint32_t seed) {
-  return device::pattern(kSlab, seed);
+[[nodiscard]] inline std::vector<std::byte> bytes_like(std::uint32_t seed,
+                                                       std::size_t bytes = kSlab) {
+  return device::pattern(bytes, seed);
 }
 
-// What this process holds: entries of /proc/self/fd, and mappings of slabs.
+// What this process holds: entries of /proc/self/fd, and mappings of slabs over memfd.
 [[nodiscard]] std::size_t open_descriptors();
 [[nodiscard]] std::size_t slab_mappings();
 
