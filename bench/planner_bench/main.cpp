@@ -100,6 +100,8 @@ json compare(const transfer::LinkMemory& far, Direction direction, const PieceSh
           {"piece_bytes", shape.piece_bytes},
           {"bytes", shape.bytes()},
           {"transfers", times.transfers},
+          {"idle_s", times.idle},
+          {"resolved", times.resolved},
           {"chosen", to_string(choice.way)},
           {"expected_s", choice.seconds()},
           {"seconds", by_way},

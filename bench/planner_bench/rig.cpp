@@ -22,6 +22,26 @@ constexpr std::size_t kFewest = 5, kMost = 2000;  // transfers of a measurement
 // Places are multiples of 16 on both sides, so that words taken from here never are the right ones.
 constexpr std::size_t kWrong = 8;
 
+using Seconds = std::chrono::duration<double>;
+
+std::chrono::nanoseconds whole(double seconds) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(Seconds(seconds));
+}
+
+// Of each way's transfers; a way that was not possible has none.
+Rig::Times net(const std::vector<std::vector<double>>& of_ways, double idle, std::size_t times) {
+  Rig::Times result{.idle = idle, .transfers = times};
+  for (const auto& seconds : of_ways) {
+    result.seconds.push_back(0);
+    if (seconds.empty()) continue;
+    const double middle = median(seconds);
+    const double left = Seconds(transfer::net_time(whole(middle), whole(idle))).count();
+    result.seconds.back() = left;
+    result.resolved = result.resolved && middle - idle > middle / 10;
+  }
+  return result;
+}
+
 }  // namespace
 
 Rig::Rig(device::Device& device, std::size_t ring)
@@ -31,8 +51,7 @@ Rig::Rig(device::Device& device, std::size_t ring)
       words_(must(FarMemory::host(device, ring + kWrong), "words")),
       seen_(must(FarMemory::host(device, ring), "results")),
       stream_(must(device::OwnStream::create(device), "stream")),
-      mover_(device),
-      idle_(must(transfer::idle_time(device, *stream_, 101), "idle time")) {
+      mover_(device) {
   std::mt19937_64 random(1);
   auto* words = reinterpret_cast<std::uint64_t*>(words_->link().base);
   for (std::size_t i = 0; i < (ring + kWrong) / sizeof *words; ++i) words[i] = random();
@@ -60,9 +79,12 @@ Rig::Times Rig::measure(const transfer::LinkMemory& far, Direction direction,
   copy(offload ? cache_->link().base : far.base, words_->link().base,
        places * (offload ? shape.cache_bytes() : shape.bytes()));
   std::vector<std::vector<double>> seconds(transfer::kWays.size());
+  std::vector<double> idle;
   const std::size_t times = std::clamp(bytes_in_all / shape.bytes(), kFewest, kMost);
   std::size_t turn = 0;
   for (std::size_t i = 0; i <= times; ++i) {
+    // Taken in turn like the ways: it changes with what else runs.
+    idle.push_back(Seconds(must(transfer::idle_time(device_, *stream_, 1), "idle time")).count());
     for (const Way way : transfer::kWays) {
       if (!ways.has(way)) continue;
       request.way = way;
@@ -72,14 +94,7 @@ Rig::Times Rig::measure(const transfer::LinkMemory& far, Direction direction,
       if (i > 0) seconds[static_cast<std::size_t>(way)].push_back(Seconds(took).count());
     }
   }
-  Times result{.seconds = {}, .transfers = times};
-  for (const auto& each : seconds) {
-    const auto middle = std::chrono::duration_cast<std::chrono::nanoseconds>(
-        Seconds(each.empty() ? 0 : median(each)));
-    result.seconds.push_back(Seconds(transfer::net_time(middle, idle_)).count());
-    if (each.empty()) result.seconds.back() = 0;
-  }
-  return result;
+  return net(seconds, median(idle), times);
 }
 
 std::chrono::nanoseconds Rig::move(const transfer::Request& wanted, const Place& place) {

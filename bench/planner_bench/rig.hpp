@@ -25,9 +25,10 @@ class Rig {
   [[nodiscard]] transfer::WaySet ways() const;
 
   struct Times {
-    std::vector<double>
-        seconds;            // medians in the order of Way, net of idle_time(); 0: not possible
-    std::size_t transfers;  // that each is the median of
+    std::vector<double> seconds{};  // medians in the order of Way, less `idle`; 0: not possible
+    double idle = 0;                // what posting and seeing nothing took, between the transfers
+    bool resolved = true;  // false: of some way hardly more than `idle` was measured (net_time())
+    std::size_t transfers = 0;  // that each is the median of
   };
   // Transfers of `shape`, each way in turn, until each has moved `bytes_in_all`, but 5 at least and
   // 2000 at most. The bytes of each way's first and last are compared; a wrong one ends the
@@ -37,7 +38,6 @@ class Rig {
                               std::size_t bytes_in_all);
 
  private:
-  using Seconds = std::chrono::duration<double>;
   // One transfer's place in both rings.
   struct Place {
     const transfer::PieceShape& shape;
@@ -53,7 +53,6 @@ class Rig {
   std::unique_ptr<transfer::FarMemory> cache_, words_, seen_;
   device::OwnStream stream_;
   transfer::Mover mover_;
-  std::chrono::nanoseconds idle_;
 };
 
 }  // namespace aqua::bench

@@ -17,7 +17,10 @@ std::string report_text(const json& report) {
     text += ": ";
     comma = ",\n ";
     if (key != "goals") {
-      text += value.dump(1);
+      for (const char c : value.dump(1)) {
+        text += c;
+        if (c == '\n') text += ' ';  // within strings they are escaped
+      }
       continue;
     }
     text += "[";

@@ -1,6 +1,7 @@
 // Rows in, goals out: met at the limit, missed below it, unmeasured where a row is missing.
 #include <gmock/gmock.h>
 
+#include <stdexcept>
 #include <string>
 
 #include "report/goal.hpp"
@@ -57,7 +58,7 @@ json everything(double ratio) {
 
 std::size_t met(const json& goals) {
   std::size_t n = 0;
-  for (const json& goal : goals) n += goal["met"].get<bool>() ? 1 : 0;
+  for (const json& goal : goals) n += goal["met"].get<bool>() ? 1U : 0U;
   return n;
 }
 
