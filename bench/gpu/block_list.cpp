@@ -9,16 +9,29 @@
 namespace aqua::bench {
 namespace {
 
-// Where in the pool the tensor's blocks lie: half of its blocks, shuffled.
+constexpr std::size_t kMostLayers = 16;  // as calibration has
+
+// Where in the pool the tensor's blocks lie, in the tensor's order.
 std::vector<std::size_t> places(std::size_t bytes, std::size_t block_bytes) {
-  std::vector<std::size_t> order(2 * bytes / block_bytes);
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::shuffle(order.begin(), order.end(), std::mt19937_64(1));
-  order.resize(bytes / block_bytes);
-  return order;
+  const BlockPlaces of(bytes, block_bytes);
+  std::vector<std::size_t> all;
+  for (unsigned layer = 0; layer < of.layers; ++layer) {
+    for (const std::uint32_t block : of.blocks)
+      all.push_back(std::size_t{layer} * of.per_layer + block);
+  }
+  return all;
 }
 
 }  // namespace
+
+BlockPlaces::BlockPlaces(std::size_t bytes, std::size_t block_bytes)
+    : layers(static_cast<unsigned>(std::min(kMostLayers, bytes / block_bytes))),
+      per_layer(static_cast<std::uint32_t>(2 * bytes / block_bytes / layers)),
+      blocks(per_layer) {
+  std::iota(blocks.begin(), blocks.end(), 0U);
+  std::shuffle(blocks.begin(), blocks.end(), std::mt19937_64(1));
+  blocks.resize(per_layer / 2);
+}
 
 BlockList::BlockList(std::vector<kernels::Segment> segments)
     : segments_(std::move(segments)),

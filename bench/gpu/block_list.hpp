@@ -1,14 +1,25 @@
 // The bytes that the copies of a benchmark move: blocks scattered over a pool in random
-// order, and a tensor that holds them one after the other.
+// order, and a tensor that holds them one after the other. The pool is an engine's cache of up to
+// 16 layers, of each of which the same half is moved, in the same order.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "gpu/cuda_objects.hpp"
 #include "kernels/copy.hpp"
 
 namespace aqua::bench {
+
+// Which of a pool's blocks: those named, in each of its layers. The same for the same sizes.
+struct BlockPlaces {
+  // `bytes`, of a pool of twice as many; powers of two.
+  BlockPlaces(std::size_t bytes, std::size_t block_bytes);
+  unsigned layers = 1;
+  std::uint32_t per_layer = 1;          // that there are, twice those named
+  std::vector<std::uint32_t> blocks{};  // named
+};
 
 // A list on the host, for the driver's copies, and on the device, for kernels.
 class BlockList {
@@ -25,7 +36,7 @@ class BlockList {
   kernels::CopyLaunch launch_;
 };
 
-// pool: twice the tensor's bytes. The same order for the same sizes.
+// pool: twice the tensor's bytes. In the order of BlockPlaces, layer by layer.
 [[nodiscard]] BlockList gather_list(std::byte* tensor, const std::byte* pool, std::size_t bytes,
                                     std::size_t block_bytes);
 [[nodiscard]] BlockList scatter_list(std::byte* pool, const std::byte* tensor, std::size_t bytes,

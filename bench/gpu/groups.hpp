@@ -1,28 +1,33 @@
-// What gpu_bench measures. Each returns its rows.
+// What gpu_bench measures. Each gives its rows to `sink` as they come, the last when it returns.
 #pragma once
 
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "gpu/measure.hpp"
 
 namespace aqua::bench {
 
-// Gather and scatter within device memory, blocks of 4 KiB to 1 MiB, against one copy.
-[[nodiscard]] nlohmann::json measure_hbm(Areas& areas, Meter& meter);
+using Sink = std::function<void(const nlohmann::json& rows)>;  // an array
 
-// Blocks of 16 KiB to 2 MiB to and from page-locked host memory and both at once, each way
-// against one bulk copy.
-[[nodiscard]] nlohmann::json measure_host(Areas& areas, Meter& meter);
+// The first three measure the driver's ways, our kernels alone and what the library makes of them
+// ("library", gpu/library.hpp), each against one bulk copy of as many bytes.
 
-// Blocks of 16 KiB to 2 MiB to and from a slab of another process on this GPU, against one
-// bulk copy.
-[[nodiscard]] nlohmann::json measure_slab(Areas& areas, Meter& meter);
+// Gather and scatter within device memory, blocks of 4 KiB to 1 MiB.
+void measure_hbm(Areas& areas, Meter& meter, const Sink& sink);
+
+// Blocks of 16 KiB to 2 MiB to and from page-locked host memory and both at once.
+void measure_host(Areas& areas, Meter& meter, const Sink& sink);
+
+// Blocks of 16 KiB to 2 MiB to and from a slab of another process on this GPU, and
+// both at once.
+void measure_slab(Areas& areas, Meter& meter, const Sink& sink);
 
 // Bandwidth of the direct kernels by number of SMs, and what a matrix product on the same
 // GPU loses meanwhile.
-[[nodiscard]] nlohmann::json measure_sm_budget(Areas& areas, Meter& meter);
+void measure_sm_budget(Areas& areas, Meter& meter, const Sink& sink);
 
 // Launch of an empty kernel, quiet and while slabs are mapped and unmapped.
-[[nodiscard]] nlohmann::json measure_launches();
+void measure_launches(const Sink& sink);
 
 }  // namespace aqua::bench

@@ -53,17 +53,15 @@ nlohmann::json measure(const char* name, const SlabChurn* churn) {
 
 }  // namespace
 
-nlohmann::json measure_launches() {
-  nlohmann::json all = nlohmann::json::array();
-  all.push_back(measure("none", nullptr));
+void measure_launches(const Sink& sink) {
+  sink(nlohmann::json::array({measure("none", nullptr)}));
   for (const auto& [name, interval] :
        {std::pair{"unthrottled", std::chrono::microseconds{0}},
         std::pair{"every 1 ms", std::chrono::microseconds{1000}},
         std::pair{"every 10 ms", std::chrono::microseconds{10'000}}}) {
     const SlabChurn churn(interval);
-    all.push_back(measure(name, &churn));
+    sink(nlohmann::json::array({measure(name, &churn)}));
   }
-  return all;
 }
 
 }  // namespace aqua::bench

@@ -1,16 +1,45 @@
 #include "gpu/measure.hpp"
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 
 #include "samples.hpp"
 
 namespace aqua::bench {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 constexpr std::uint64_t kPatience = 2'000'000'000;  // nanoseconds
 constexpr std::size_t kQueueDepth = 900;            // commands that surely fit a stream's queue
 constexpr std::uint64_t kClearSeed = 99;
+
+// Rates of `s` and, of those that took turns, their ratios to `base`; keys begin with `prefix`.
+void add_rates(nlohmann::json& row, const std::string& prefix, const Samples& s,
+               const std::vector<double>& seconds, const Samples& base,
+               const std::vector<double>& base_seconds) {
+  auto pairs = ratios(base_seconds, seconds);
+  for (double& pair : pairs) pair *= s.bytes / base.bytes;
+  for (const auto& [name, q] : {std::pair{"median", 0.5}, {"p25", 0.25}, {"p75", 0.75}}) {
+    row[prefix + "gbps_" + name] = s.bytes / quantile(seconds, 1 - q) / 1e9;
+    row[prefix + "ratio_to_baseline_" + name] = quantile(pairs, q);
+  }
+  row[prefix + "seconds"] = seconds;
+}
+
+void print(const nlohmann::json& row, const std::string& way) {
+  const auto number = [&](const char* key) { return row.value(key, 0.0); };
+  std::printf(
+      "%-10s %-8s %9zu  %-22s %8.2f GB/s (%8.2f to %8.2f)  %5.3f of %s%s; posted %8.2f GB/s, "
+      "%5.3f\n",
+      row.value("group", "").c_str(), row.value("direction", "").c_str(),
+      row.value("block_bytes", std::size_t{0}), way.c_str(), number("gbps_median"),
+      number("gbps_p25"), number("gbps_p75"), number("ratio_to_baseline_median"),
+      row.value("baseline", "").c_str(), row.value("gated", true) ? "" : " (not gated)",
+      number("posted_gbps_median"), number("posted_ratio_to_baseline_median"));
+}
 
 }  // namespace
 
@@ -31,36 +60,45 @@ std::vector<Samples> Meter::compare(const std::vector<Way>& ways) {
   for (const Way& way : ways) {
     double bytes = 0;
     for (const BlockList* list : way.moves) bytes += static_cast<double>(list->bytes());
-    all.push_back({way.name, bytes, way.commands <= kQueueDepth, {}});
-    clear(way);
-    static_cast<void>(time(way, false));  // kernels are loaded while nothing waits
-    verify(way);
-    if (all.back().gated) all.back().gated = time(way, true) >= 0;
+    all.push_back({.name = way.name, .bytes = bytes, .gated = way.commands <= kQueueDepth});
+    static_cast<void>(verified(way, false));  // kernels are loaded while nothing waits
+    if (all.back().gated) all.back().gated = time(way, true).held;
   }
   for (unsigned r = 0; r < repetitions_; ++r) {
     for (std::size_t w = 0; w < ways.size(); ++w) {
-      clear(ways[w]);
-      double seconds = time(ways[w], all[w].gated);
-      if (seconds < 0) {
-        all[w].gated = false;
-        seconds = time(ways[w], false);
+      const Times idle = verified(ways[w], false);
+      all[w].posted.push_back(idle.posted);
+      if (all[w].gated) {
+        const Times behind = verified(ways[w], true);
+        all[w].gated = behind.held;
+        if (behind.held) all[w].seconds.push_back(behind.events);
       }
-      verify(ways[w]);
-      all[w].seconds.push_back(seconds);
+      if (!all[w].gated) all[w].seconds.push_back(idle.events);
+      if (ways[w].chosen) all[w].chosen = ways[w].chosen();
     }
   }
   return all;
 }
 
-double Meter::time(const Way& way, bool gated) {
+Meter::Times Meter::time(const Way& way, bool gated) {
+  if (way.prepare) way.prepare();
   if (gated) gate_.close(stream_.get());
+  const auto begin = Clock::now();
   start_.record(stream_.get());
   way.queue(stream_.get());
   stop_.record(stream_.get());
   if (gated) gate_.open();
   stream_.synchronize();
-  if (gated && !gate_.held()) return -1;
-  return stop_.seconds_since(start_);
+  const double posted = std::chrono::duration<double>(Clock::now() - begin).count();
+  if (way.finish) way.finish();
+  return {stop_.seconds_since(start_), posted, !gated || gate_.held()};
+}
+
+Meter::Times Meter::verified(const Way& way, bool gated) {
+  clear(way);
+  const Times times = time(way, gated);
+  verify(way);
+  return times;
 }
 
 void Meter::clear(const Way& way) {
@@ -85,29 +123,18 @@ void Meter::verify(const Way& way) {
 
 nlohmann::json rows(const std::vector<Samples>& all, const nlohmann::json& labels) {
   nlohmann::json result = nlohmann::json::array();
+  const Samples& base = all.front();
   for (const Samples& s : all) {
-    const auto gbps = [&](double q) { return s.bytes / quantile(s.seconds, 1 - q) / 1e9; };
     nlohmann::json row = labels;
     row["way"] = s.name;
+    if (!s.chosen.empty()) row["chosen"] = s.chosen;
     row["bytes"] = s.bytes;
     row["gated"] = s.gated;
     row["repetitions"] = s.seconds.size();
-    row["gbps_median"] = gbps(0.5);
-    row["gbps_p25"] = gbps(0.25);
-    row["gbps_p75"] = gbps(0.75);
-    // Of rates, of those that took turns.
-    const Samples& base = all.front();
-    auto pairs = ratios(base.seconds, s.seconds);
-    for (double& pair : pairs) pair *= s.bytes / base.bytes;
     row["baseline"] = base.name;
-    row["ratio_to_baseline_median"] = median(pairs);
-    row["ratio_to_baseline_p25"] = quantile(pairs, 0.25);
-    row["ratio_to_baseline_p75"] = quantile(pairs, 0.75);
-    row["seconds"] = s.seconds;
-    std::printf("%-10s %-8s %9zu  %-22s %8.2f GB/s (%8.2f to %8.2f)  %5.3f of %s%s\n",
-                labels.value("group", "").c_str(), labels.value("direction", "").c_str(),
-                labels.value("block_bytes", std::size_t{0}), s.name.c_str(), gbps(0.5), gbps(0.25),
-                gbps(0.75), median(pairs), base.name.c_str(), s.gated ? "" : "  (not gated)");
+    add_rates(row, "", s, s.seconds, base, base.seconds);
+    add_rates(row, "posted_", s, s.posted, base, base.posted);
+    print(row, s.chosen.empty() ? s.name : s.name + ": " + s.chosen);
     result.push_back(std::move(row));
   }
   std::fflush(stdout);

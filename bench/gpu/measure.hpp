@@ -1,5 +1,9 @@
-// How a copy is timed: a gate kernel holds the stream until all is queued; destination
-// overwritten before, compared after; ways that are compared take turns.
+// How a copy is timed, twice by turns: the stream held behind a gate kernel until all is queued, by
+// events of the GPU's; and on an idle stream, by the host's clock from before the first command is
+// posted until the stream is seen idle. The first is what copies take behind an engine's work, the
+// second what they take with the host's posting, which holds for all ways alike: those with more
+// commands than a queue holds cannot be gated. Destination overwritten before, compared after; ways
+// that are compared take turns.
 #pragma once
 
 #include <functional>
@@ -27,20 +31,25 @@ class Gate {
   Buffer memory_;
 };
 
-// One way to move bytes.
+// One way to move bytes. Times are of `queue` alone, until its work is done.
 struct Way {
   std::string name;
   std::function<void(cudaStream_t)> queue;
   std::size_t commands = 1;                     // that it queues
   std::vector<const BlockList*> moves{};        // for the comparison
   std::vector<std::span<std::byte>> cleared{};  // what it writes to
+  std::function<void()> prepare{};              // before each time, if any
+  std::function<void()> finish{};               // once the stream is idle, if any
+  std::function<std::string()> chosen{};        // of ways that choose: what the last time took
 };
 
 struct Samples {
   std::string name;
   double bytes = 0;
-  bool gated = true;  // false: the driver's queue is too short; the time contains submission
-  std::vector<double> seconds;
+  bool gated = true;  // false: the driver's queue is too short; `seconds` contain submission
+  std::vector<double> seconds{};  // by events, behind the gate where gated
+  std::vector<double> posted{};   // by the host's clock, posting included
+  std::string chosen{};           // empty: nothing to choose
 };
 
 class Meter {
@@ -51,8 +60,13 @@ class Meter {
   [[nodiscard]] std::vector<Samples> compare(const std::vector<Way>& ways);
 
  private:
-  // Seconds; negative when the gate gave up.
-  double time(const Way& way, bool gated);
+  struct Times {
+    double events, posted;  // seconds
+    bool held;              // false: the gate gave up
+  };
+  Times time(const Way& way, bool gated);
+  // Overwritten before and compared after.
+  Times verified(const Way& way, bool gated);
   void clear(const Way& way);
   void verify(const Way& way);
 
@@ -62,7 +76,8 @@ class Meter {
   Event start_, stop_;
 };
 
-// Rates with quartiles, and the ratio to the first of `all`, which is the baseline.
+// Rates with quartiles, and the ratio to the first of `all`, which is the baseline; those with
+// posting begin with "posted_". Also printed.
 [[nodiscard]] nlohmann::json rows(const std::vector<Samples>& all, const nlohmann::json& labels);
 
 }  // namespace aqua::bench

@@ -63,13 +63,12 @@ std::vector<double> during(Load& load, const Way& way, double copy_seconds, doub
 
 }  // namespace
 
-nlohmann::json measure_sm_budget(Areas& a, Meter& meter) {
+void measure_sm_budget(Areas& a, Meter& meter, const Sink& sink) {
   Load load;
   const BlockList bulk_out({{a.host_out.data(), a.tensor_in.data(), a.bytes}});
   const BlockList bulk_in({{a.tensor_out.data(), a.host_in.data(), a.bytes}});
   const BlockList out = gather_list(a.host_out.data(), a.pool_in.data(), a.bytes, kBlock);
   const BlockList in = scatter_list(a.pool_out.data(), a.host_in.data(), a.bytes, kBlock);
-  nlohmann::json all = nlohmann::json::array();
   for (const bool offload : {true, false}) {
     std::vector<Way> ways{bulk_copy(offload ? bulk_out : bulk_in)};
     for (const unsigned sms : {1U, 2U, 4U, 8U, 16U, 32U, 64U}) {
@@ -94,9 +93,8 @@ nlohmann::json measure_sm_budget(Areas& a, Meter& meter) {
       some[w]["matrix_loss"] = loss;
       std::printf("%-22s the matrix product loses %.3f\n", ways[w].name.c_str(), loss);
     }
-    all.insert(all.end(), some.begin(), some.end());
+    sink(some);
   }
-  return all;
 }
 
 }  // namespace aqua::bench

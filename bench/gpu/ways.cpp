@@ -1,10 +1,14 @@
 #include "gpu/ways.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 
 namespace aqua::bench {
 namespace {
+
+// A call, as src/device/cuda_copy.cpp has it: drivers were seen to crash on tens of thousands.
+constexpr std::size_t kMostAtOnce = 4096;
 
 struct Batch {
   std::vector<void*> dsts;
@@ -44,18 +48,20 @@ Way copy_batch(const BlockList& list) {
     batch->sizes.push_back(s.bytes);
   }
   // The driver makes commands of it, how many is its secret: counted like single copies.
-  return {
-      .name = "batch",
-      .queue =
-          [batch](cudaStream_t stream) {
-            cudaMemcpyAttributes attributes{};
-            attributes.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
-            std::size_t first = 0;
-            must(cudaMemcpyBatchAsync(batch->dsts.data(), batch->srcs.data(), batch->sizes.data(),
-                                      batch->sizes.size(), &attributes, &first, 1, stream));
-          },
-      .commands = list.segments().size(),
-      .moves = {&list}};
+  return {.name = "batch",
+          .queue =
+              [batch](cudaStream_t stream) {
+                cudaMemcpyAttributes attributes{};
+                attributes.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
+                std::size_t first = 0;
+                for (std::size_t i = 0; i < batch->sizes.size(); i += kMostAtOnce) {
+                  const std::size_t count = std::min(kMostAtOnce, batch->sizes.size() - i);
+                  must(cudaMemcpyBatchAsync(&batch->dsts[i], &batch->srcs[i], &batch->sizes[i],
+                                            count, &attributes, &first, 1, stream));
+                }
+              },
+          .commands = list.segments().size(),
+          .moves = {&list}};
 }
 
 Way copy_kernel(const BlockList& list, kernels::CopyKernel kernel, unsigned sms) {
@@ -74,6 +80,12 @@ Way at_once(const Way& a, const Way& b) {
     Event fork, join;
   };
   auto second = std::make_shared<Second>();
+  const auto both = [](const std::function<void()>& one, const std::function<void()>& other) {
+    return [one, other] {
+      if (one) one();
+      if (other) other();
+    };
+  };
   Way way{.name = a.name,
           .queue =
               [a, b, second](cudaStream_t stream) {
@@ -86,7 +98,10 @@ Way at_once(const Way& a, const Way& b) {
               },
           .commands = a.commands + b.commands,
           .moves = a.moves,
-          .cleared = a.cleared};
+          .cleared = a.cleared,
+          .prepare = both(a.prepare, b.prepare),
+          .finish = both(a.finish, b.finish)};
+  if (a.chosen && b.chosen) way.chosen = [a, b] { return a.chosen() + "+" + b.chosen(); };
   way.moves.insert(way.moves.end(), b.moves.begin(), b.moves.end());
   way.cleared.insert(way.cleared.end(), b.cleared.begin(), b.cleared.end());
   return way;

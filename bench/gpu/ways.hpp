@@ -9,7 +9,7 @@ namespace aqua::bench {
 [[nodiscard]] Way bulk_copy(const BlockList& same);
 // cudaMemcpyAsync for each block.
 [[nodiscard]] Way copy_each(const BlockList& list);
-// One cudaMemcpyBatchAsync in stream order.
+// cudaMemcpyBatchAsync in stream order, 4096 blocks a call.
 [[nodiscard]] Way copy_batch(const BlockList& list);
 // Our kernel on both sides directly; 0 SMs: as many as help.
 [[nodiscard]] Way copy_kernel(const BlockList& list, kernels::CopyKernel kernel, unsigned sms);

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -49,6 +50,24 @@ bool whole(Runtime& runtime, AquaTensor& tensor, std::size_t number) {
   return seen == words_of(number, pin.bytes());
 }
 
+// Until `reached()`, or the program ends after a minute with what the runtime last said of it.
+template <typename Reached>
+void wait_for(const char* what, const Runtime& runtime, Reached reached) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (!reached()) {
+    if (std::chrono::steady_clock::now() > deadline) {
+      const RuntimeStatus status = runtime.status();
+      std::fprintf(stderr,
+                   "reclaim_bench: the consumer waited 60 s %s: %zu bytes leased, %zu of "
+                   "them in use; last error: %s\n",
+                   what, status.peer.capacity_bytes, status.peer.tensor_bytes,
+                   status.last_error.empty() ? "none" : status.last_error.c_str());
+      std::_Exit(1);  // with threads of the runtime's still there
+    }
+    ::poll(nullptr, 0, 1);
+  }
+}
+
 // One letter in, one out.
 void serve(const ReclaimOptions& options, const Coordinator& coordinator, int in, int out) {
   auto runtime = must(Runtime::open({.device = options.consumer,
@@ -63,13 +82,14 @@ void serve(const ReclaimOptions& options, const Coordinator& coordinator, int in
   std::vector<AquaTensor> tensors;
   for (char command = 0; ::read(in, &command, 1) == 1;) {
     if (command == 'f') {  // fill what is leased, once all of it is
-      while (peer().capacity_bytes < options.bytes()) ::poll(nullptr, 0, 1);
+      wait_for("for leases", *runtime, [&] { return peer().capacity_bytes >= options.bytes(); });
       for (std::size_t i = tensors.size(); i < options.bytes() / kTensorBytes; ++i) {
         tensors.push_back(
             must(runtime->allocate({.bytes = kTensorBytes, .name = "t"}), "allocate"));
         stamp(*runtime, tensors.back(), i);
       }
-      while (peer().tensor_bytes < options.bytes()) ::poll(nullptr, 0, 1);  // promoted again
+      wait_for("for tensors to be promoted again", *runtime,
+               [&] { return peer().tensor_bytes >= options.bytes(); });
     } else {
       for (std::size_t i = 0; i < tensors.size(); ++i)
         if (!whole(*runtime, tensors[i], i)) command = '!';

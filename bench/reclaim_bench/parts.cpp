@@ -41,6 +41,8 @@ Result<Parts> measure_parts(const ReclaimOptions& options) {
     return ms_since(start);
   };
   Parts parts;
+  parts.device = gpu->info().name;
+  parts.driver = gpu->info().driver;
   for (unsigned round = 0; round <= options.rounds; ++round) {  // the first one warms up
     const double scrub = timed([&] { must(gpu->scrub(range->base(), bytes, Stream{}), "scrub"); });
     const double copy = timed([&] { must(gpu->copy(all, Stream{}), "copy"); });

@@ -1,6 +1,7 @@
 // What a reclaim consists of, each part alone: the limit that it is held against.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "aqua/result.hpp"
@@ -12,6 +13,7 @@ namespace aqua::bench {
 // slabs, scrubbing them.
 struct Parts {
   std::vector<double> copy, unmap, scrub;
+  std::string device, driver;  // that they were measured on; no driver below an emulated one
 };
 
 // On a device of its own. unavailable or unimplemented: there is no such GPU here.

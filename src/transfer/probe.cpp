@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/try.hpp"
+#include "transfer/idle_time.hpp"
 #include "transfer/piece_shape.hpp"
 
 namespace aqua::transfer {
@@ -24,28 +25,14 @@ Result<std::unique_ptr<Probe>> Probe::create(device::Device& device, std::size_t
   AQUA_ASSIGN(probe->slab_, device.create_slab((cache + unit - 1) / unit * unit));
   AQUA_ASSIGN(probe->cache_, device.reserve(probe->slab_->bytes()));
   AQUA_TRY(device.map(*probe->cache_, 0, *probe->slab_));
-  AQUA_ASSIGN(probe->event_, device.create_event());
   AQUA_ASSIGN(probe->stream_, device::OwnStream::create(device));
   probe->mover_ = std::make_unique<Mover>(device);
-  std::vector<Clock::duration> idle;
-  for (unsigned i = 0; i < 2 * options.repetitions + 1; ++i) {
-    AQUA_ASSIGN(const Clock::duration took, probe->nothing());
-    idle.push_back(took);
-  }
-  std::ranges::nth_element(idle, idle.begin() + options.repetitions);
-  probe->idle_ = idle[options.repetitions];
+  AQUA_ASSIGN(probe->idle_, idle_time(device, *probe->stream_, 2 * options.repetitions + 1));
   return probe;
 }
 
 bool Probe::offers(Way way) const {
   return way == Way::staged || device_.supports(method_of(way), *stream_);
-}
-
-Result<Probe::Clock::duration> Probe::nothing() {
-  const auto start = Clock::now();
-  AQUA_TRY(device_.record(*event_, *stream_));
-  AQUA_TRY(device_.synchronize(*event_));
-  return Clock::now() - start;
 }
 
 Result<Probe::Clock::duration> Probe::once(const Request& request) {
@@ -80,8 +67,7 @@ Result<CurvePoint> Probe::measure(const LinkMemory& far, Direction direction, Wa
   }
   const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
   std::ranges::nth_element(times, middle);
-  const auto net = std::max(*middle - idle_, *middle / 10);
-  const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(net).count();
+  const auto ns = net_time(*middle, idle_).count();
   return CurvePoint{piece_bytes, shape.bytes(), static_cast<std::uint64_t>(std::max<long>(ns, 1))};
 }
 

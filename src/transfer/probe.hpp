@@ -34,16 +34,14 @@ class Probe {
  private:
   Probe(device::Device& device, const CalibrationOptions& options);
   [[nodiscard]] Result<Clock::duration> once(const Request& request);
-  [[nodiscard]] Result<Clock::duration> nothing();
 
   device::Device& device_;
   const CalibrationOptions& options_;
   std::unique_ptr<device::Slab> slab_;
   std::unique_ptr<device::AddressRange> cache_;
-  std::unique_ptr<device::Event> event_;
   device::OwnStream stream_;
   std::unique_ptr<Mover> mover_;
-  Clock::duration idle_{};  // the time of posting and seeing nothing
+  std::chrono::nanoseconds idle_{};  // the time of posting and seeing nothing
 };
 
 }  // namespace aqua::transfer

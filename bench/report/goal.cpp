@@ -1,0 +1,32 @@
+#include "report/goal.hpp"
+
+#include <cstdio>
+#include <utility>
+
+namespace aqua::bench {
+
+using nlohmann::json;
+
+json judge(std::string goal, Bound bound, double limit, std::optional<double> measured) {
+  const bool met = measured && (bound == Bound::at_least ? *measured >= limit : *measured <= limit);
+  return {{"goal", std::move(goal)},
+          {"limit", limit},
+          {"measured", measured ? json(*measured) : json()},
+          {"met", met}};
+}
+
+void print_goals(const json& goals) {
+  std::size_t met = 0;
+  for (const json& goal : goals) {
+    if (goal["met"].get<bool>()) {
+      ++met;
+      continue;
+    }
+    std::printf("missed: %s: measured %s, limit %s\n", goal["goal"].get<std::string>().c_str(),
+                goal["measured"].dump().c_str(), goal["limit"].dump().c_str());
+  }
+  std::printf("goals: %zu of %zu met\n", met, goals.size());
+  std::fflush(stdout);
+}
+
+}  // namespace aqua::bench

@@ -1,0 +1,14 @@
+// From planner_bench's rows to its goals: for each link that was measured, the median and the worst
+// of the chosen way's time over the best way's. Unmeasured where the rows name fewer than 30 sizes.
+// Pure.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+namespace aqua::bench {
+
+inline constexpr std::size_t kLeastSizes = 30;
+
+[[nodiscard]] nlohmann::json planner_goals(const nlohmann::json& rows);
+
+}  // namespace aqua::bench
