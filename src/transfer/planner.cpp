@@ -26,7 +26,7 @@ Choice choose(const CurveSet& curves, const Job& job) noexcept {
   for (const Way way : kWays) {
     Estimate& e = choice.estimates[static_cast<std::size_t>(way)];
     e.way = way;
-    e.possible = job.possible.has(way) || way == Way::each;
+    e.possible = job.possible.has(way);
     if (way == Way::staged && job.pieces.count() < 2) e.possible = false;
     e.seconds = curves.at(job.link, job.direction, way).seconds(job.pieces);
     if (!e.possible || e.seconds <= 0) continue;
@@ -34,7 +34,14 @@ Choice choose(const CurveSet& curves, const Job& job) noexcept {
   }
   if (job.pieces.bytes() == 0) return choice;
   choice.reason = Reason::only_one;
-  if (fastest == nullptr) return choice;
+  if (fastest == nullptr) {
+    for (const Estimate& e : choice.estimates) {
+      if (!e.possible) continue;
+      choice.way = e.way;
+      break;
+    }
+    return choice;
+  }
   choice.way = fastest->way;
   if (count_possible(choice) == 1) return choice;
   choice.reason = Reason::fastest;

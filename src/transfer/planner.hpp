@@ -47,7 +47,7 @@ struct Choice {
 // Ways whose times differ by less than this share are equally fast.
 inline constexpr double kTie = 0.01;
 
-// A way without a curve is taken only where no possible way has one.
+// A way without a curve is taken only where no possible way has one. At least one is possible.
 [[nodiscard]] Choice choose(const CurveSet& curves, const Job& job) noexcept;
 
 [[nodiscard]] std::string_view to_string(Reason reason) noexcept;

@@ -37,6 +37,10 @@ unsigned group_count(const MoverOptions& options, const Layout& layout, std::siz
   return static_cast<unsigned>(std::clamp<std::size_t>(by_size, 1, most));
 }
 
+// A stream's queue holds about a thousand commands; posting more blocks the engine's thread until
+// earlier work of the GPU is done.
+constexpr std::size_t kMostCommands = 512;
+
 }  // namespace
 
 Mover::Mover(device::Device& device, const MoverOptions& options)
@@ -68,6 +72,8 @@ Job Mover::job_of(const Request& request) const {
   for (const Way way : {Way::batched, Way::kernel}) {
     if (device_.supports(method_of(way), request.stream)) job.possible.add(way);
   }
+  const bool other = job.possible.has(Way::batched) || job.possible.has(Way::kernel);
+  if (other && job.pieces.count() > kMostCommands) job.possible.remove(Way::each);
   if (options_.staging.pairs > 0) job.possible.add(Way::staged);
   return job;
 }

@@ -95,6 +95,30 @@ TEST_F(ChoiceTest, FollowsTheCurvesOfTheLinkAndTheDirection) {
   }
 }
 
+// Posting them would wait for the GPU: a stream's queue holds about a thousand commands.
+TEST_F(ChoiceTest, ThousandsOfPiecesAreNotPostedEachByItself) {
+  const Geometry large{"", 2, 2, 1024, 1000, 1, 1000, 0, 1'024'000};
+  const TestCache other(*inner, large, 1);
+  const DeviceMemory far(*inner, other.layout.packed_bytes(256));
+  Mover mover(
+      dev,
+      {.curves = std::make_shared<CurveSet>(favouring(Link::host, Direction::offload, Way::each))});
+  Request r = request(Link::host, Direction::offload);
+  r.layout = &other.layout;
+  r.tensor = far.base();
+  r.tensor_bytes = far.bytes();
+  for (const std::size_t many : {128U, 129U}) {  // four pieces each
+    blocks.clear();
+    for (std::uint32_t i = 0; i < many; ++i) blocks.push_back(2 * i);
+    r.blocks = blocks;
+    const Choice choice = mover.choose_for(r);
+    EXPECT_EQ(choice.way == Way::each, many == 128) << many;
+    EXPECT_EQ(choice.estimates[0].possible, many == 128);
+  }
+  r.way = Way::each;
+  EXPECT_EQ(must(mover.prepare(r)).way(), Way::each) << "who asks for it gets it";
+}
+
 TEST_F(ChoiceTest, NewCurvesServeFromTheNextTransferOn) {
   Mover mover(dev);
   mover.use(std::make_shared<CurveSet>(favouring(Link::host, Direction::fetch, Way::kernel)));
