@@ -27,12 +27,17 @@ Result<std::unique_ptr<Probe>> Probe::create(device::Device& device, std::size_t
   AQUA_TRY(device.map(*probe->cache_, 0, *probe->slab_));
   AQUA_ASSIGN(probe->stream_, device::OwnStream::create(device));
   probe->mover_ = std::make_unique<Mover>(device);
-  AQUA_ASSIGN(probe->idle_, idle_time(device, *probe->stream_, 2 * options.repetitions + 1));
   return probe;
 }
 
 bool Probe::offers(Way way) const {
   return way == Way::staged || device_.supports(method_of(way), *stream_);
+}
+
+Probe::Clock::duration Probe::middle_of(std::vector<Clock::duration>& times) {
+  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+  std::ranges::nth_element(times, middle);
+  return *middle;
 }
 
 Result<Probe::Clock::duration> Probe::once(const Request& request) {
@@ -58,16 +63,18 @@ Result<CurvePoint> Probe::measure(const LinkMemory& far, Direction direction, Wa
   request.stream = *stream_;
   request.way = way;
   std::vector<Clock::duration> times;
+  std::vector<Clock::duration> idle;  // sampled in between: on a busy machine it changes
   for (unsigned i = 0; i <= options_.repetitions; ++i) {
     if (options_.stop && options_.stop()) {
       return Error{Code::cancelled, "calibrate: told to stop"};
     }
+    AQUA_ASSIGN(const Clock::duration nothing, idle_time(device_, *stream_, 1));
     AQUA_ASSIGN(const Clock::duration took, once(request));
-    if (i > 0) times.push_back(took);  // the first one warms up
+    if (i == 0) continue;  // warms up
+    idle.push_back(nothing);
+    times.push_back(took);
   }
-  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
-  std::ranges::nth_element(times, middle);
-  const auto ns = net_time(*middle, idle_).count();
+  const auto ns = net_time(middle_of(times), middle_of(idle)).count();
   return CurvePoint{piece_bytes, shape.bytes(), static_cast<std::uint64_t>(std::max<long>(ns, 1))};
 }
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "device/own_stream.hpp"
 #include "transfer/calibrate.hpp"
@@ -34,6 +35,7 @@ class Probe {
  private:
   Probe(device::Device& device, const CalibrationOptions& options);
   [[nodiscard]] Result<Clock::duration> once(const Request& request);
+  [[nodiscard]] static Clock::duration middle_of(std::vector<Clock::duration>& times);
 
   device::Device& device_;
   const CalibrationOptions& options_;
@@ -41,7 +43,6 @@ class Probe {
   std::unique_ptr<device::AddressRange> cache_;
   device::OwnStream stream_;
   std::unique_ptr<Mover> mover_;
-  std::chrono::nanoseconds idle_{};  // the time of posting and seeing nothing
 };
 
 }  // namespace aqua::transfer
