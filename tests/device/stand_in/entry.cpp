@@ -56,7 +56,7 @@ CUresult CanAccessPeer(int* can, CUdevice, CUdevice) {
 CUresult Retain(CUcontext* context, CUdevice device) {
   const Lock lock(world().mu);
   ++world().contexts;
-  *context = reinterpret_cast<CUcontext>(static_cast<std::uintptr_t>(0x70 + device));
+  *context = context_of(device);
   return CUDA_SUCCESS;
 }
 CUresult Release(CUdevice) {

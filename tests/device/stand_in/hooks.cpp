@@ -38,14 +38,16 @@ void engine_maps(void* base, std::size_t reserved, std::size_t mapped) {
   world().accessible[begin] = begin + mapped;
 }
 
-void capture(void* stream, bool capturing) {
+bool capture(void* stream, bool capturing) {
   const Lock lock(world().mu);
   world().capturing = capturing;
-  if (capturing) {
-    world().streams.at(static_cast<CUstream>(stream))->capture = Capture::active;
-  } else {  // with all that joined
+  Queue& captured = *world().streams.at(static_cast<CUstream>(stream));
+  if (capturing) captured.capture = Capture::active;
+  const bool good = captured.capture == Capture::active;
+  if (!capturing) {  // with all that joined
     for (const auto& queue : world().queues) queue->capture = Capture::none;
   }
+  return good;
 }
 void capture_blocking(bool capturing) {
   const Lock lock(world().mu);

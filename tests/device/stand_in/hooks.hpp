@@ -31,8 +31,9 @@ struct Hooks {
   // The engine's own reservation, of which only the first `mapped` bytes are memory.
   void (*engine_maps)(void* base, std::size_t reserved, std::size_t mapped) = nullptr;
 
-  // An engine captures the stream from now on, or ends the capture; one at a time.
-  void (*capture)(void* stream, bool capturing) = nullptr;
+  // An engine captures the stream from now on, or ends the capture; one at a time. False: it has
+  // been spoilt.
+  bool (*capture)(void* stream, bool capturing) = nullptr;
   // The same for a blocking stream, which puts the legacy stream out of bounds.
   void (*capture_blocking)(bool capturing) = nullptr;
 

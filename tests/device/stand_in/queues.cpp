@@ -90,7 +90,8 @@ CUresult run_until(Lock& lock, const std::shared_ptr<Queue>& queue, Done done) {
 
 std::shared_ptr<Queue>& legacy_queue() {
   World& w = world();
-  auto& queue = w.legacy[thread().contexts.empty() ? nullptr : thread().contexts.back()];
+  const auto& contexts = thread().contexts;  // none: a test's own thread, which means the first
+  auto& queue = w.legacy[contexts.empty() ? context_of(0) : contexts.back()];
   if (queue == nullptr) w.queues.push_back(queue = std::make_shared<Queue>());
   return queue;
 }

@@ -46,7 +46,7 @@ struct World {
   std::uintptr_t last_object = 0x1000;
   std::size_t contexts = 0;
   bool capturing = false, blocking_capture = false;
-  std::minstd_rand random{1};
+  std::mt19937 random{1};
   bool tolerant = false;
   std::size_t complaints = 0;
   std::map<std::string, Fault> faults;
@@ -59,6 +59,10 @@ struct Thread {
   CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
 };
 Thread& thread();
+
+inline CUcontext context_of(CUdevice device) {
+  return reinterpret_cast<CUcontext>(static_cast<std::uintptr_t>(0x70 + device));
+}
 
 using Lock = std::unique_lock<std::recursive_mutex>;
 
