@@ -30,9 +30,10 @@ class LateWork : public MoverTest {
     const bool offload = direction == Direction::offload;
     DeviceMemory& source = offload ? cache.memory : tensor;
     const Bytes before = random_bytes(source.bytes(), 100 + seed);
-    const Bytes form = offload ? packed_form(before)
-                               : Bytes(before.begin() + kOffset,
-                                       before.begin() + static_cast<std::ptrdiff_t>(kOffset + packed()));
+    const Bytes form =
+        offload ? packed_form(before)
+                : Bytes(before.begin() + kOffset,
+                        before.begin() + static_cast<std::ptrdiff_t>(kOffset + packed()));
     auto transfer = must(mover->prepare(request(direction)));
     source.post_write(0, before, stream);
     must(transfer.post(stream));
@@ -69,6 +70,20 @@ TEST_P(LateWork, ATransferThatIsOverIsThereAndNothingOfItIsStillQueued) {
     must(transfer.ticket().wait());
     ASSERT_TRUE(arrived(Direction::offload) == packed_form(before)) << "seed " << seed;
     must(dev->synchronize(stream));
+  }
+}
+
+TEST_P(LateWork, TheStreamsLaterWorkSeesTheTensorFilled) {
+  for (unsigned seed = 1; seed <= kSeeds; ++seed) {
+    driver->seed(seed);
+    const Bytes before = random_bytes(cache.memory.bytes(), seed);
+    cache.memory.post_write(0, before, stream);
+    auto transfer = must(mover->prepare(request(Direction::offload)));
+    must(transfer.post(stream));
+    cache.memory.post_write(0, random_bytes(cache.memory.bytes(), 1), stream);
+    const Bytes seen = tensor.read(kOffset, packed(), stream);
+    ASSERT_TRUE(seen == packed_form(before)) << "seed " << seed;
+    must(transfer.ticket().wait());
   }
 }
 

@@ -100,7 +100,8 @@ TEST_P(Concurrent, ThreadsWithStreamsOfTheirOwnShareOneMover) {
       engines.emplace_back([&, t] {
         const Stream stream = must(dev->create_stream());
         for (unsigned round = 0; round < 3; ++round) {
-          round_trip(std::get<0>(GetParam()), *dev, mover, geometries()[t], stream, 100 * t + 10 * round);
+          round_trip(std::get<0>(GetParam()), *dev, mover, geometries()[t], stream,
+                     100 * t + 10 * round);
           mover.sweep();
         }
         must(dev->destroy_stream(stream));

@@ -67,8 +67,7 @@ const void* source_of(const void* device) {
   const void* source = nullptr;
   for (const auto& queue : world().queues) {
     for (const Task& task : queue->tasks) {
-      if (task.touches.size() == 2 &&
-          task.touches[0].first == reinterpret_cast<Address>(device)) {
+      if (task.touches.size() == 2 && task.touches[0].first == reinterpret_cast<Address>(device)) {
         source = reinterpret_cast<const void*>(task.touches[1].first);
       }
     }

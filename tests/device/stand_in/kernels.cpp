@@ -31,8 +31,7 @@ void run(const CopyLaunch& launch) {
 // What it will touch by the list that is on its way.
 stand_in::Extents touches(const CopyLaunch& launch) {
   stand_in::Extents all{{number(launch.segments), number(launch.segments + launch.count)}};
-  const auto* list =
-      static_cast<const Segment*>(stand_in::hooks()->source_of(launch.segments));
+  const auto* list = static_cast<const Segment*>(stand_in::hooks()->source_of(launch.segments));
   for (std::size_t i = 0; list != nullptr && i < launch.count; ++i) {
     all.emplace_back(number(list[i].dst), number(list[i].dst + list[i].bytes));
     all.emplace_back(number(list[i].src), number(list[i].src + list[i].bytes));
@@ -44,12 +43,13 @@ stand_in::Extents touches(const CopyLaunch& launch) {
 
 int copy_segments(const CopyLaunch& launch, void* stream) {
   if (launch.max_sms == 0) stand_in::hooks()->complain("a kernel on all SMs");
-  return stand_in::hooks()->launch(stream, [launch] { run(launch); }, touches(launch));
+  return stand_in::hooks()->launch(
+      stream, [launch] { run(launch); }, touches(launch));
 }
 
 int scrub(std::byte* dst, std::size_t bytes, void* stream) {
-  return stand_in::hooks()->launch(
-      stream, [dst, bytes] { std::memset(dst, 0, bytes); }, {{number(dst), number(dst + bytes)}});
+  return stand_in::hooks()->launch(stream, [dst, bytes] { std::memset(dst, 0, bytes); },
+                                   {{number(dst), number(dst + bytes)}});
 }
 
 int load_kernels() {

@@ -83,8 +83,8 @@ TEST_F(UploadRingOnStandIn, PlacesThatComeFreeAreTakenByOthers) {
     for (std::size_t at = 0; at < moved.size(); at += 32) {
       const auto here = static_cast<std::ptrdiff_t>(at);
       const auto there = static_cast<std::ptrdiff_t>(at % kRound);
-      ASSERT_TRUE(std::equal(source.begin() + there, source.begin() + there + 16,
-                             moved.begin() + here))
+      ASSERT_TRUE(
+          std::equal(source.begin() + there, source.begin() + there + 16, moved.begin() + here))
           << "seed " << seed << ", byte " << at;
     }
   }

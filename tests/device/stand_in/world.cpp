@@ -21,9 +21,9 @@ namespace {
 
 // What a thread may not call while any thread captures, unless its mode is relaxed.
 bool spoils_captures(const char* name) {
-  static const std::set<std::string> unsafe{"cuMemAlloc",       "cuMemFree",          "cuMemHostAlloc",
-                                            "cuMemFreeHost",    "cuEventQuery",
-                                            "cuEventSynchronize", "cuStreamSynchronize"};
+  static const std::set<std::string> unsafe{
+      "cuMemAlloc",   "cuMemFree",          "cuMemHostAlloc",     "cuMemFreeHost",
+      "cuEventQuery", "cuEventSynchronize", "cuStreamSynchronize"};
   return thread().mode != CU_STREAM_CAPTURE_MODE_RELAXED && unsafe.count(name) == 1;
 }
 

@@ -82,7 +82,7 @@ void* memory_function(const std::string& name);
 void* stream_function(const std::string& name);
 void* work_function(const std::string& name);
 
-#define AQUA_ENTER(name)  \
+#define AQUA_ENTER(name) \
   Lock lock(world().mu); \
   if (const CUresult entered = enter(name); entered != CUDA_SUCCESS) return entered
 
