@@ -51,9 +51,9 @@ class ManyPieces : public testing::TestWithParam<On> {
     return {now.single - so_far.single, now.batched - so_far.batched};
   }
 
-  const stand_in::Hooks* const driver = stand_in::hooks();
   const Geometry geometry{"", 1, 1, kPieces, 32, 1, 16, 0, 32 * kPieces};
   std::unique_ptr<device::Device> dev = open(GetParam());
+  const stand_in::Hooks* const driver = stand_in::hooks();  // which `dev` has loaded
   Stream stream = must(dev->create_stream());
   TestCache cache{*dev, geometry, 1};
   std::vector<std::uint32_t> blocks = some_blocks(geometry, kPieces, 2);
