@@ -24,7 +24,7 @@ struct Scratch {
 };
 thread_local Scratch scratch;
 
-constexpr std::size_t kRunsOfLaunch = 32768;  // a quarter of the ring of lists
+constexpr std::size_t kRunsOfLaunch = 32768;  // an eighth of the ring of lists
 
 CUdeviceptr address(const std::byte* pointer) {
   return reinterpret_cast<CUdeviceptr>(pointer);
@@ -66,7 +66,7 @@ Result<void> CudaDevice::copy(CopyBatch batch, Stream stream, const CopyOptions&
   AQUA_ASSIGN(const auto scope, parts_.context->enter());
   if (options.cancel && options.cancel->load()) return {};
   make_runs(*batch, *cuts(), true, scratch.runs);
-  const Runs runs = scratch.runs;
+  Runs runs = scratch.runs;
   if (runs.empty()) return {};
 
   CopyMethod method = options.method;
@@ -79,7 +79,8 @@ Result<void> CudaDevice::copy(CopyBatch batch, Stream stream, const CopyOptions&
   bool any = false;
   if (method == CopyMethod::kernel && supports(method, stream)) {
     AQUA_ASSIGN(const std::size_t posted, copy_by_kernel(runs, native(stream), sms_for(options)));
-    if (posted == runs.size()) return {};
+    runs = runs.subspan(posted);
+    if (runs.empty()) return {};
     any = posted > 0;
     method = CopyMethod::batched;
   }

@@ -18,7 +18,7 @@ namespace aqua::device {
 namespace {
 
 constexpr std::size_t kLeastGranularity = std::size_t{2} << 20;
-constexpr std::size_t kUploadBytes = std::size_t{4} << 20;  // lists of 131,072 pieces
+constexpr std::size_t kUploadBytes = std::size_t{8} << 20;  // lists of 262,144 pieces
 
 DeviceUuid uuid_of(const CudaDriver& driver, CUdevice device) {
   CUuuid native{};

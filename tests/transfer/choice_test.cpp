@@ -65,7 +65,7 @@ class ChoiceTest : public testing::Test {
     return r;
   }
   const Geometry geometry{"", 2, 2, 16, 1000, 1, 1000, 0, 16'000};
-  std::unique_ptr<device::Device> inner = open(On::hostile);
+  std::unique_ptr<device::Device> inner = open(kAnyDevice);
   ManyWays dev{*inner};
   Stream stream = must(inner->create_stream());
   TestCache cache{*inner, geometry, 1};

@@ -1,5 +1,6 @@
-// Memory of a device under test, filled and read the only way a device allows: by work on
-// a stream. Failures of the device itself abort the test program; they are not the subject.
+// Memory of a device under test, or of the host for its use, filled and read the only way a device
+// allows: by work on a stream. Failures of the device itself abort the test program; they are not
+// the subject.
 #pragma once
 
 #include <cstdio>
@@ -11,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "device/memfd_device.hpp"
+#include "transfer/engine_work.hpp"
 
 namespace aqua::test {
 
@@ -46,28 +47,42 @@ inline void drain(device::Device& device, Stream stream) {
   (void)device.synchronize(*event);  // work that failed is over, too
 }
 
+enum class Where { device, registered_host, pageable_host };
+
 class DeviceMemory {
  public:
-  DeviceMemory(device::Device& device, std::size_t bytes) : device_(device), bytes_(bytes) {
+  DeviceMemory(device::Device& device, std::size_t bytes, Where where = Where::device)
+      : device_(device), bytes_(bytes), where_(where) {
+    stream_ = must(device.create_stream());
+    if (where != Where::device) {
+      host_.resize(bytes);
+      base_ = host_.data();
+      if (where == Where::registered_host) must(device.register_host(base_, bytes));
+      return;
+    }
     const std::size_t unit = device.info().granularity;
     const std::size_t whole = (bytes + unit - 1) / unit * unit;
     slab_ = must(device.create_slab(whole));
     range_ = must(device.reserve(whole));
     must(device.map(*range_, 0, *slab_));
-    stream_ = must(device.create_stream());
+    base_ = range_->base();
   }
-  ~DeviceMemory() { must(device_.destroy_stream(stream_)); }
+  ~DeviceMemory() {
+    must(device_.destroy_stream(stream_));
+    if (where_ == Where::registered_host) must(device_.unregister_host(base_, bytes_));
+  }
   DeviceMemory(const DeviceMemory&) = delete;
   DeviceMemory& operator=(const DeviceMemory&) = delete;
 
-  [[nodiscard]] std::byte* base() const { return range_->base(); }
+  [[nodiscard]] std::byte* base() const { return base_; }
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
 
   // Posts to `stream`: what an engine's kernel would do.
   void post_write(std::size_t offset, Bytes bytes, Stream stream) {
-    must(device::launch(device_, stream, [to = base() + offset, bytes = std::move(bytes)] {
+    const auto write = [to = base() + offset, bytes = std::move(bytes)] {
       std::memcpy(device::kernel_view(to), bytes.data(), bytes.size());
-    }));
+    };
+    must(launch(device_, stream, write, base_, bytes_));
   }
   void write(const Bytes& bytes) {
     post_write(0, bytes, stream_);
@@ -76,9 +91,10 @@ class DeviceMemory {
   // Reads on `stream`, then waits for that.
   [[nodiscard]] Bytes read(std::size_t offset, std::size_t bytes, Stream stream) const {
     Bytes out(bytes);
-    must(device::launch(device_, stream, [&out, from = base() + offset] {
+    const auto copy = [&out, from = base() + offset] {
       std::memcpy(out.data(), device::kernel_view(from), out.size());
-    }));
+    };
+    must(launch(device_, stream, copy, base_, bytes_));
     drain(device_, stream);
     return out;
   }
@@ -86,7 +102,10 @@ class DeviceMemory {
 
  private:
   device::Device& device_;
-  std::size_t bytes_;
+  const std::size_t bytes_;
+  const Where where_;
+  std::byte* base_ = nullptr;
+  Bytes host_;
   std::unique_ptr<device::Slab> slab_;
   std::unique_ptr<device::AddressRange> range_;
   Stream stream_;

@@ -3,21 +3,46 @@
 
 #include <gtest/gtest.h>
 
-#include <future>
+#include <array>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <tuple>
 #include <vector>
 
+#include "device/cuda_device.hpp"
 #include "transfer/test_cache.hpp"
 #include "transfer/transfer.hpp"
 
 namespace aqua::test {
 
-enum class On { host, hostile };
+// With AQUA_STAND_IN the suites are a program over the stand-in for the CUDA driver, with the
+// tensor in memory of the device, in registered and in pageable host memory.
+enum class On { host, hostile, cuda, cuda_host, cuda_pageable };
+
+#if defined(AQUA_STAND_IN)
+inline constexpr std::initializer_list<On> kDevices{On::cuda, On::cuda_host};
+inline constexpr std::initializer_list<On> kPlaces{On::cuda, On::cuda_host, On::cuda_pageable};
+inline constexpr On kAnyDevice = On::cuda;
+#else
+inline constexpr std::initializer_list<On> kDevices{On::host, On::hostile};
+inline constexpr std::initializer_list<On> kPlaces = kDevices;
+inline constexpr On kAnyDevice = On::hostile;
+#endif
+
+// Whether work that is queued can be called back.
+inline bool takes_back(On on) {
+  return on == On::host || on == On::hostile;
+}
+inline Where tensor_on(On on) {
+  return on == On::cuda_host       ? Where::registered_host
+         : on == On::cuda_pageable ? Where::pageable_host
+                                   : Where::device;
+}
 
 inline std::unique_ptr<device::Device> open(On on) {
   constexpr std::size_t kBytes = std::size_t{256} << 20;
+  if (!takes_back(on)) return must(device::open_cuda({.total_bytes = kBytes}));
   if (on == On::host) return must(device::open_host({.total_bytes = kBytes}));
   return must(device::open_emulated({.total_bytes = kBytes, .hostile = true, .seed = 5}));
 }
@@ -32,25 +57,6 @@ inline transfer::MoverOptions mover_options(transfer::Way way) {
   return options;
 }
 
-// Holds a stream until open(): what is posted behind it has surely not started.
-class Gate {
- public:
-  Gate(device::Device& device, Stream stream) {
-    must(
-        device::launch(device, stream, [opened = opened_.get_future().share()] { opened.wait(); }));
-  }
-  ~Gate() { open(); }
-  Gate(const Gate&) = delete;
-  Gate& operator=(const Gate&) = delete;
-  void open() {
-    if (!std::exchange(open_, true)) opened_.set_value();
-  }
-
- private:
-  std::promise<void> opened_;
-  bool open_ = false;
-};
-
 using OnAndWay = std::tuple<On, transfer::Way>;
 
 inline std::string name_of(transfer::Way way) {
@@ -58,14 +64,17 @@ inline std::string name_of(transfer::Way way) {
   name[0] = static_cast<char>(name[0] - 'a' + 'A');
   return name;
 }
+inline std::string name_of(On on) {
+  constexpr std::array kNames{"Host", "HostileEmulated", "Cuda", "CudaHostTensor",
+                              "CudaPageableTensor"};
+  return kNames[static_cast<std::size_t>(on)];
+}
 inline std::string name_of(const OnAndWay& param) {
-  return std::string(std::get<0>(param) == On::host ? "Host" : "HostileEmulated") +
-         name_of(std::get<1>(param));
+  return name_of(std::get<0>(param)) + name_of(std::get<1>(param));
 }
 
 inline auto every_device_and_way() {
-  return testing::Combine(testing::Values(On::host, On::hostile),
-                          testing::ValuesIn(transfer::kWays));
+  return testing::Combine(testing::ValuesIn(kDevices), testing::ValuesIn(transfer::kWays));
 }
 
 // One device, one engine stream, one mover, a cache and a tensor to move it to.
@@ -103,7 +112,8 @@ class MoverTest : public testing::TestWithParam<OnAndWay> {
   Stream stream = must(dev->create_stream());
   TestCache cache{*dev, geometry, 1};
   std::vector<std::uint32_t> blocks = some_blocks(geometry, kBlocks, 2);
-  DeviceMemory tensor{*dev, kOffset + cache.layout.packed_bytes(kBlocks) + 100};
+  DeviceMemory tensor{*dev, kOffset + cache.layout.packed_bytes(kBlocks) + 100,
+                      tensor_on(std::get<0>(GetParam()))};
   std::unique_ptr<transfer::Mover> mover =
       std::make_unique<transfer::Mover>(*dev, mover_options(std::get<1>(GetParam())));
 };

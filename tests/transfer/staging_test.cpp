@@ -60,25 +60,25 @@ TEST_P(Staging, ReturnedBuffersArePoisoned) {
     auto lease = must(pool.acquire());
     must(dev->wait_event(*lease->stream, *lease->ready));
     Bytes seen(2 * lease->buffer_bytes);
-    must(device::launch(*dev, *lease->stream, [&, from = lease->buffers[0]] {
+    const auto see = [&, from = lease->buffers[0]] {
       std::byte* const buffers = device::kernel_view(from);
       std::copy_n(buffers, seen.size(), seen.begin());
       std::fill_n(buffers, seen.size(), std::byte{1});
-    }));
+    };
+    must(launch(*dev, *lease->stream, see, lease->buffers[0], seen.size()));
     drain(*dev, *lease->stream);
     EXPECT_TRUE(
         std::ranges::all_of(seen, [](std::byte b) { return b == transfer::kStagingPoison; }));
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, Staging, testing::Values(On::host, On::hostile),
-                         [](const auto& test) {
-                           return test.param == On::host ? "Host" : "HostileEmulated";
-                         });
+INSTANTIATE_TEST_SUITE_P(Devices, Staging, testing::ValuesIn(kDevices),
+                         [](const auto& test) { return name_of(test.param); });
 
 // One pair only, on a device that claims to be a real GPU.
 class StagingChoice : public testing::Test {
  protected:
+  explicit StagingChoice(On on = On::hostile) : dev(open(on)) {}
   ~StagingChoice() override { must(dev->destroy_stream(stream)); }
   [[nodiscard]] transfer::Request request() const {
     transfer::Request r;
@@ -89,7 +89,7 @@ class StagingChoice : public testing::Test {
     return r;
   }
   const Geometry geometry{"", 2, 2, 16, 1000, 1, 1000, 0, 16'000};
-  std::unique_ptr<device::Device> dev = open(On::hostile);
+  std::unique_ptr<device::Device> dev;
   FaultyDevice gpu{*dev};
   Stream stream = must(dev->create_stream());
   TestCache cache{*dev, geometry, 1};
@@ -117,7 +117,12 @@ TEST_F(StagingChoice, StagedByNameFailsWhenNoBufferIsFree) {
   EXPECT_EQ(mover.prepare(r).error().code, Code::resource_exhausted);
 }
 
-TEST_F(StagingChoice, BuffersStayLentUntilTheTransferIsOver) {
+class StagingLent : public StagingChoice {
+ protected:
+  StagingLent() : StagingChoice(kAnyDevice) {}
+};
+
+TEST_F(StagingLent, BuffersStayLentUntilTheTransferIsOver) {
   Mover mover(gpu, {.staging = {.pairs = 1}});
   transfer::Request r = request();
   r.way = Way::staged;

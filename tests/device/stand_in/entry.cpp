@@ -54,13 +54,13 @@ CUresult CanAccessPeer(int* can, CUdevice, CUdevice) {
   return CUDA_SUCCESS;
 }
 CUresult Retain(CUcontext* context, CUdevice device) {
-  const std::lock_guard<std::mutex> lock(world().mu);
+  const Lock lock(world().mu);
   ++world().contexts;
-  *context = reinterpret_cast<CUcontext>(static_cast<std::uintptr_t>(0x70 + device));
+  *context = context_of(device);
   return CUDA_SUCCESS;
 }
 CUresult Release(CUdevice) {
-  const std::lock_guard<std::mutex> lock(world().mu);
+  const Lock lock(world().mu);
   --world().contexts;
   return CUDA_SUCCESS;
 }
@@ -70,7 +70,7 @@ CUresult GetCurrent(CUcontext* context) {
 }
 CUresult PushCurrent(CUcontext context) {
   {
-    const std::lock_guard<std::mutex> lock(world().mu);
+    const Lock lock(world().mu);
     if (const CUresult refused = enter("cuCtxPushCurrent", false)) return refused;
   }
   thread().contexts.push_back(context);
@@ -120,6 +120,7 @@ CUresult aqua_stand_in_get(const char* symbol, void** function, int, cuuint64_t,
   using namespace aqua::stand_in;
   *function = memory_function(symbol);
   if (*function == nullptr) *function = stream_function(symbol);
+  if (*function == nullptr) *function = work_function(symbol);
   if (*function == nullptr) {
     const auto device = device_functions().find(symbol);
     // What the stand-in does not know it has, and refuses.

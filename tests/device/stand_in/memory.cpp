@@ -116,6 +116,7 @@ CUresult Unmap(CUdeviceptr base, std::size_t bytes) {
   if (found == world().mappings.end() || found->second != base + bytes) {
     return CUDA_ERROR_INVALID_VALUE;
   }
+  (void)in_use("cuMemUnmap", base, bytes);
   (void)::mmap(reinterpret_cast<void*>(base), bytes, PROT_NONE,
                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
   world().mappings.erase(found);
@@ -136,9 +137,12 @@ CUresult take(Address* out, std::size_t bytes) {
   world().linear[*out] = *out + bytes;
   return CUDA_SUCCESS;
 }
-CUresult give(Address base) {
-  if (world().linear.erase(base) == 0) return CUDA_ERROR_INVALID_VALUE;
-  delete[] reinterpret_cast<unsigned char*>(base);
+CUresult give(const char* call, Address base) {
+  const auto found = world().linear.find(base);
+  if (found == world().linear.end()) return CUDA_ERROR_INVALID_VALUE;
+  const bool used = in_use(call, base, found->second - base);
+  world().linear.erase(found);
+  if (!used) delete[] reinterpret_cast<unsigned char*>(base);
   return CUDA_SUCCESS;
 }
 CUresult Alloc(CUdeviceptr* out, std::size_t bytes) {
@@ -150,7 +154,7 @@ CUresult Alloc(CUdeviceptr* out, std::size_t bytes) {
 }
 CUresult FreeLinear(CUdeviceptr base) {
   AQUA_ENTER("cuMemFree");
-  return give(base);
+  return give("cuMemFree", base);
 }
 CUresult HostAlloc(void** out, std::size_t bytes, unsigned) {
   AQUA_ENTER("cuMemHostAlloc");
@@ -161,7 +165,7 @@ CUresult HostAlloc(void** out, std::size_t bytes, unsigned) {
 }
 CUresult FreeHost(void* base) {
   AQUA_ENTER("cuMemFreeHost");
-  return give(reinterpret_cast<Address>(base));
+  return give("cuMemFreeHost", reinterpret_cast<Address>(base));
 }
 CUresult Register(void* base, std::size_t bytes, unsigned) {
   AQUA_ENTER("cuMemHostRegister");
@@ -170,9 +174,11 @@ CUresult Register(void* base, std::size_t bytes, unsigned) {
 }
 CUresult Unregister(void* base) {
   AQUA_ENTER("cuMemHostUnregister");
-  return world().registrations.erase(reinterpret_cast<Address>(base)) == 1
-             ? CUDA_SUCCESS
-             : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+  const auto found = world().registrations.find(reinterpret_cast<Address>(base));
+  if (found == world().registrations.end()) return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+  (void)in_use("cuMemHostUnregister", found->first, found->second - found->first);
+  world().registrations.erase(found);
+  return CUDA_SUCCESS;
 }
 // Of memory that is the engine's alone: what the device itself has mapped and registered it must
 // know. Within a reservation the range is the whole of it, mapped or not, as with the driver.

@@ -87,6 +87,7 @@ TEST_F(StandIn, EachMethodMakesItsOwnCalls) {
   EXPECT_EQ(calls_of("cuMemcpyAsync", batch, stream, CopyMethod::batched), 0U);
   EXPECT_EQ(calls_of("cuMemcpyAsync", batch, stream, CopyMethod::kernel), 1U) << "the list";
   EXPECT_EQ(calls_of("cuMemcpyAsync", batch, stream, CopyMethod::automatic), 1U) << "a kernel";
+  EXPECT_OK(finish(*device_, stream));
 }
 
 TEST_F(StandIn, NoBatchGoesToTheLegacyStream) {
@@ -94,6 +95,7 @@ TEST_F(StandIn, NoBatchGoesToTheLegacyStream) {
   const auto batch = scattered(place.base(), place.base() + 2_MiB, 100);
   EXPECT_FALSE(device_->supports(CopyMethod::batched, {}));
   EXPECT_EQ(calls_of("cuMemcpyBatchAsync", batch, {}, CopyMethod::batched), 0U);
+  EXPECT_OK(finish(*device_, {}));
 }
 
 TEST_F(StandIn, UnderCaptureEveryMethodGoesCommandByCommand) {
@@ -119,9 +121,11 @@ TEST_F(StandIn, PageableAddressesGoToTheCopyEnginesOneByOne) {
     EXPECT_EQ(calls_of("cuMemcpyBatchAsync", batch, stream, method), 0U);
     EXPECT_EQ(calls_of("cuMemcpyAsync", batch, stream, method), 100U);
   }
+  EXPECT_OK(finish(*device_, stream));
   EXPECT_OK(device_->register_host(memory.data(), memory.size()));
   EXPECT_EQ(calls_of("cuMemcpyAsync", batch, stream, CopyMethod::kernel), 1U);  // the list
   EXPECT_EQ(calls_of("cuMemcpyBatchAsync", batch, stream, CopyMethod::batched), 1U);
+  EXPECT_OK(finish(*device_, stream));
   EXPECT_OK(device_->unregister_host(memory.data(), memory.size()));
 }
 
@@ -129,14 +133,16 @@ TEST_F(StandIn, AFullRingOfListsMeansAnotherWay) {
   const Place place = make_place(*device_, 8_MiB);
   const Stream stream = device_->create_stream().value();
   const auto batch = scattered(place.base(), place.base() + 4_MiB, 2'000);
-  driver_->stall(true);
+  const std::uint64_t gate = driver_->gate(reinterpret_cast<void*>(stream.native));
   std::size_t kernels = 0;
   while (calls_of("cuMemcpyBatchAsync", batch, stream, CopyMethod::kernel) == 0) {
     ASSERT_LT(++kernels, 1'000U) << "the ring never fills";
   }
   EXPECT_GT(kernels, 50U);
-  driver_->stall(false);
+  driver_->open(gate);
+  EXPECT_OK(finish(*device_, stream));
   EXPECT_EQ(calls_of("cuMemcpyBatchAsync", batch, stream, CopyMethod::kernel), 0U);
+  EXPECT_OK(finish(*device_, stream));
 }
 
 TEST_F(StandIn, ThreadsShareTheRingOfLists) {
@@ -274,8 +280,9 @@ TEST_F(StandIn, AStreamOfAnEarlierHandleInheritsNoFailure) {
   driver_->fail("cuMemcpyAsync", 4, 1, CUDA_ERROR_OUT_OF_MEMORY);
   EXPECT_OK(device_->copy(batch, stream, {.method = CopyMethod::each}));
   EXPECT_OK(device_->destroy_stream(stream));
+  ASSERT_EQ(device_->create_stream().value(), stream);
   const auto event = device_->create_event().value();
-  EXPECT_OK(device_->record(*event, stream));  // the stand-in takes any handle, as a new one's
+  EXPECT_OK(device_->record(*event, stream));
   EXPECT_OK(device_->synchronize(*event));
 }
 

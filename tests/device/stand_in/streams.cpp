@@ -1,6 +1,4 @@
-// The driver's calls for streams, events and work, which runs at once.
-#include <cstring>
-
+// The driver's calls for streams and events.
 #include "device/stand_in/world.hpp"
 
 namespace aqua::stand_in {
@@ -8,96 +6,115 @@ namespace {
 
 CUresult StreamCreate(CUstream* stream, unsigned flags) {
   AQUA_ENTER("cuStreamCreate");
-  if (flags != CU_STREAM_NON_BLOCKING) return CUDA_ERROR_INVALID_VALUE;
-  *stream = reinterpret_cast<CUstream>(world().last_object += 16);
-  world().streams.insert(*stream);
+  World& w = world();
+  if (flags != CU_STREAM_NON_BLOCKING) {
+    complain("cuStreamCreate: blocking streams, which the legacy stream waits for, are not here");
+    return CUDA_ERROR_NOT_SUPPORTED;
+  }
+  if (w.freed.empty()) {
+    *stream = reinterpret_cast<CUstream>(w.last_object += 16);
+  } else {
+    *stream = w.freed.back();
+    w.freed.pop_back();
+  }
+  w.queues.push_back(w.streams[*stream] = std::make_shared<Queue>());
   return CUDA_SUCCESS;
 }
 CUresult StreamDestroy(CUstream stream) {
   AQUA_ENTER("cuStreamDestroy");
-  return world().streams.erase(stream) == 1 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
-}
-CUresult StreamSynchronize(CUstream) {
-  AQUA_ENTER("cuStreamSynchronize");
+  World& w = world();
+  const auto found = w.streams.find(stream);
+  if (found == w.streams.end()) return CUDA_ERROR_INVALID_HANDLE;
+  found->second->destroyed = true;  // its work runs all the same
+  if (found->second->tasks.empty()) std::erase(w.queues, found->second);
+  w.streams.erase(found);
+  w.freed.push_back(stream);
   return CUDA_SUCCESS;
+}
+CUresult StreamSynchronize(CUstream stream) {
+  AQUA_ENTER("cuStreamSynchronize");
+  std::shared_ptr<Queue> queue;
+  if (const CUresult refused = find_queue(stream, &queue)) return refused;
+  if (queue->capture == Capture::active) {
+    queue->capture = Capture::invalid;
+    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  }
+  return finish(lock, queue);
 }
 CUresult IsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
   AQUA_ENTER("cuStreamIsCapturing");
-  *status = world().capturing.count(stream) == 1 ? CU_STREAM_CAPTURE_STATUS_ACTIVE
-                                                 : CU_STREAM_CAPTURE_STATUS_NONE;
+  std::shared_ptr<Queue> queue;
+  const CUresult refused = find_queue(stream, &queue);
+  if (refused != CUDA_SUCCESS && refused != CUDA_ERROR_STREAM_CAPTURE_INVALIDATED) return refused;
+  *status = queue->capture == Capture::none     ? CU_STREAM_CAPTURE_STATUS_NONE
+            : queue->capture == Capture::active ? CU_STREAM_CAPTURE_STATUS_ACTIVE
+                                                : CU_STREAM_CAPTURE_STATUS_INVALIDATED;
   return CUDA_SUCCESS;
 }
-CUresult WaitEvent(CUstream, CUevent event, unsigned) {
+CUresult WaitEvent(CUstream stream, CUevent event, unsigned) {
   AQUA_ENTER("cuStreamWaitEvent");
-  return world().events.count(event) == 1 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+  std::shared_ptr<Queue> queue;
+  if (const CUresult refused = find_queue(stream, &queue)) return refused;
+  const auto found = world().events.find(event);
+  if (found == world().events.end()) return CUDA_ERROR_INVALID_HANDLE;
+  const EventState& state = found->second;
+  if (state.captured) {
+    if (!world().capturing) return CUDA_ERROR_CAPTURED_EVENT;
+    if (stream == nullptr) return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+    queue->capture = Capture::active;  // it joins
+    return CUDA_SUCCESS;
+  }
+  if (state.point == nullptr) return CUDA_SUCCESS;  // never recorded: nothing to wait for
+  if (queue->capture == Capture::active) {
+    queue->capture = Capture::invalid;
+    return CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
+  }
+  post(*queue, {.wait = state.point});
+  return CUDA_SUCCESS;
 }
+
 CUresult EventCreate(CUevent* event, unsigned flags) {
   AQUA_ENTER("cuEventCreate");
   if ((flags & CU_EVENT_DISABLE_TIMING) == 0) return CUDA_ERROR_INVALID_VALUE;
   *event = reinterpret_cast<CUevent>(world().last_object += 16);
-  world().events[*event] = true;
+  world().events[*event] = {};
   return CUDA_SUCCESS;
 }
 CUresult EventDestroy(CUevent event) {
-  AQUA_ENTER("cuEventDestroy");
+  AQUA_ENTER("cuEventDestroy");  // waits for it hold its point
   return world().events.erase(event) == 1 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
-CUresult EventRecord(CUevent event, CUstream) {
+CUresult EventRecord(CUevent event, CUstream stream) {
   AQUA_ENTER("cuEventRecord");
-  world().events.at(event) = !world().stalled;
+  std::shared_ptr<Queue> queue;
+  if (const CUresult refused = find_queue(stream, &queue)) return refused;
+  const auto found = world().events.find(event);
+  if (found == world().events.end()) return CUDA_ERROR_INVALID_HANDLE;
+  if (queue->capture == Capture::active) {
+    found->second = {.captured = true};
+    return CUDA_SUCCESS;
+  }
+  found->second = {.point = std::make_shared<Point>(Point{.queue = queue})};
+  post(*queue, {.record = found->second.point});
   return CUDA_SUCCESS;
 }
 CUresult EventQuery(CUevent event) {
   AQUA_ENTER("cuEventQuery");
-  return world().events.at(event) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+  const auto found = world().events.find(event);
+  if (found == world().events.end()) return CUDA_ERROR_INVALID_HANDLE;
+  if (found->second.captured) return CUDA_ERROR_CAPTURED_EVENT;
+  const auto point = found->second.point;
+  if (point == nullptr) return CUDA_SUCCESS;
+  tick(*point);
+  return point->reached ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 CUresult EventSynchronize(CUevent event) {
   AQUA_ENTER("cuEventSynchronize");
-  return world().events.at(event) ? CUDA_SUCCESS : CUDA_ERROR_TIMEOUT;  // it would never end
-}
-
-// Pitfall 11: a command may not reach across the end of a registration.
-bool straddles(Address address, std::size_t bytes) {
-  for (const auto& [begin, end] : world().registrations) {
-    if ((address < begin && begin < address + bytes) || (address < end && end < address + bytes)) {
-      return true;
-    }
-  }
-  return false;
-}
-CUresult copy(CUdeviceptr dst, CUdeviceptr src, std::size_t bytes) {
-  if (bytes == 0 || straddles(dst, bytes) || straddles(src, bytes)) return CUDA_ERROR_INVALID_VALUE;
-  std::memcpy(reinterpret_cast<void*>(dst), reinterpret_cast<const void*>(src), bytes);
-  return CUDA_SUCCESS;
-}
-CUresult MemcpyAsync(CUdeviceptr dst, CUdeviceptr src, std::size_t bytes, CUstream) {
-  AQUA_ENTER("cuMemcpyAsync");
-  return copy(dst, src, bytes);
-}
-CUresult MemcpyBatch(CUdeviceptr* dst, CUdeviceptr* src, std::size_t* bytes, std::size_t count,
-                     CUmemcpyAttributes* attributes, std::size_t* first, std::size_t kinds,
-                     std::size_t* failed, CUstream stream) {
-  AQUA_ENTER("cuMemcpyBatchAsync");
-  const bool ordered =
-      kinds == 1 && *first == 0 && attributes->srcAccessOrder == CU_MEMCPY_SRC_ACCESS_ORDER_STREAM;
-  if (stream == nullptr || !ordered) return CUDA_ERROR_INVALID_VALUE;
-  if (world().capturing.count(stream) == 1) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-  for (*failed = 0; *failed < count; ++*failed) {
-    const CUresult copied = copy(dst[*failed], src[*failed], bytes[*failed]);
-    if (copied != CUDA_SUCCESS) return copied;
-  }
-  return CUDA_SUCCESS;
-}
-CUresult MemsetD8(CUdeviceptr dst, unsigned char value, std::size_t bytes, CUstream) {
-  AQUA_ENTER("cuMemsetD8Async");
-  std::memset(reinterpret_cast<void*>(dst), value, bytes);
-  return CUDA_SUCCESS;
-}
-CUresult MemsetD32(CUdeviceptr dst, unsigned, std::size_t words, CUstream) {
-  AQUA_ENTER("cuMemsetD32Async");
-  if (dst % 4 != 0) return CUDA_ERROR_INVALID_VALUE;
-  std::memset(reinterpret_cast<void*>(dst), 0, 4 * words);
-  return CUDA_SUCCESS;
+  const auto found = world().events.find(event);
+  if (found == world().events.end()) return CUDA_ERROR_INVALID_HANDLE;
+  if (found->second.captured) return CUDA_ERROR_CAPTURED_EVENT;
+  const auto point = found->second.point;
+  return point == nullptr ? CUDA_SUCCESS : reach(lock, point);
 }
 
 }  // namespace
@@ -113,11 +130,7 @@ void* stream_function(const std::string& name) {
       {"cuEventDestroy", reinterpret_cast<void*>(EventDestroy)},
       {"cuEventRecord", reinterpret_cast<void*>(EventRecord)},
       {"cuEventQuery", reinterpret_cast<void*>(EventQuery)},
-      {"cuEventSynchronize", reinterpret_cast<void*>(EventSynchronize)},
-      {"cuMemcpyAsync", reinterpret_cast<void*>(MemcpyAsync)},
-      {"cuMemcpyBatchAsync", reinterpret_cast<void*>(MemcpyBatch)},
-      {"cuMemsetD8Async", reinterpret_cast<void*>(MemsetD8)},
-      {"cuMemsetD32Async", reinterpret_cast<void*>(MemsetD32)}};
+      {"cuEventSynchronize", reinterpret_cast<void*>(EventSynchronize)}};
   const auto found = functions.find(name);
   return found == functions.end() ? nullptr : found->second;
 }

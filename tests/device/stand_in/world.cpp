@@ -1,7 +1,9 @@
 #include "device/stand_in/world.hpp"
 
-#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <iterator>
+#include <set>
 
 namespace aqua::stand_in {
 
@@ -15,10 +17,28 @@ Thread& thread() {
   return mine;
 }
 
+namespace {
+
+// What a thread may not call while any thread captures, unless its mode is relaxed.
+bool spoils_captures(const char* name) {
+  static const std::set<std::string> unsafe{
+      "cuMemAlloc",   "cuMemFree",          "cuMemHostAlloc",     "cuMemFreeHost",
+      "cuEventQuery", "cuEventSynchronize", "cuStreamSynchronize"};
+  return thread().mode != CU_STREAM_CAPTURE_MODE_RELAXED && unsafe.count(name) == 1;
+}
+
+}  // namespace
+
 CUresult enter(const char* name, bool in_context) {
   World& w = world();
   ++w.calls[name];
   if (in_context && thread().contexts.empty()) return CUDA_ERROR_INVALID_CONTEXT;
+  if (w.capturing && spoils_captures(name)) {
+    for (const auto& queue : w.queues) {
+      if (queue->capture == Capture::active) queue->capture = Capture::invalid;
+    }
+    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  }
   Fault& fault = w.faults[name];
   if (fault.times == 0) return CUDA_SUCCESS;
   if (fault.good > 0) {
@@ -50,62 +70,18 @@ bool reachable(Address address, std::size_t bytes) {
   return true;
 }
 
-namespace {
-
-Census census() {
-  World& w = world();
-  const std::lock_guard<std::mutex> lock(w.mu);
-  return {.allocations = w.allocations.size() + w.linear.size(),
-          .reservations = w.reservations.size(),
-          .mappings = w.mappings.size(),
-          .registrations = w.registrations.size(),
-          .streams = w.streams.size(),
-          .events = w.events.size(),
-          .contexts = w.contexts,
-          .current_contexts = thread().contexts.size(),
-          .relaxed = thread().mode == CU_STREAM_CAPTURE_MODE_RELAXED};
+bool pageable(Address address) {
+  const World& w = world();
+  for (const Ranges* ranges : {&w.reservations, &w.registrations, &w.linear, &w.engines}) {
+    if (around(*ranges, address) != ranges->end()) return false;
+  }
+  return true;
 }
 
-void fail(const char* name, unsigned good, unsigned times, int result) {
-  const std::lock_guard<std::mutex> lock(world().mu);
-  world().faults[name] = {good, times, static_cast<CUresult>(result)};
-}
-
-void capture(void* stream, bool capturing) {
-  const std::lock_guard<std::mutex> lock(world().mu);
-  auto& set = world().capturing;
-  capturing ? (void)set.insert(static_cast<CUstream>(stream))
-            : (void)set.erase(static_cast<CUstream>(stream));
-}
-
-std::size_t calls(const char* name) {
-  const std::lock_guard<std::mutex> lock(world().mu);
-  return world().calls[name];
-}
-
-bool ask_reachable(const void* address, std::size_t bytes) {
-  const std::lock_guard<std::mutex> lock(world().mu);
-  return reachable(reinterpret_cast<Address>(address), bytes);
-}
-
-void stall(bool stalled) {
-  const std::lock_guard<std::mutex> lock(world().mu);
-  world().stalled = stalled;
-  for (auto& [event, reached] : world().events) reached = reached || !stalled;
-}
-
-void engine_maps(void* base, std::size_t reserved, std::size_t mapped) {
-  const std::lock_guard<std::mutex> lock(world().mu);
-  const auto begin = reinterpret_cast<Address>(base);
-  world().engines[begin] = begin + reserved;
-  world().accessible[begin] = begin + mapped;
-}
-
-}  // namespace
-
-extern "C" __attribute__((visibility("default"))) const Hooks* aqua_stand_in_hooks() {
-  static const Hooks hooks{census, fail, capture, calls, ask_reachable, stall, engine_maps};
-  return &hooks;
+void complain(const std::string& what) {
+  std::fprintf(stderr, "stand-in for the CUDA driver: %s\n", what.c_str());
+  ++world().complaints;
+  if (!world().tolerant) std::abort();
 }
 
 }  // namespace aqua::stand_in
