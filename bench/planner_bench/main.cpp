@@ -79,13 +79,7 @@ std::vector<PieceShape> draw(const Wanted& wanted) {
 }
 
 json compare(const transfer::LinkMemory& far, Direction direction, const PieceShape& shape,
-             const transfer::CurveSet& curves, const transfer::WaySet& ways,
-             const bench::Rig::Times& times) {
-  const transfer::Job job{.link = far.link,
-                          .direction = direction,
-                          .pieces = {shape.count(), shape.piece_bytes},
-                          .possible = ways};
-  const transfer::Choice choice = choose(curves, job);
+             const transfer::Choice& choice, const bench::Rig::Times& times) {
   double best = 0;
   json by_way;
   for (const Way way : transfer::kWays) {
@@ -99,6 +93,7 @@ json compare(const transfer::LinkMemory& far, Direction direction, const PieceSh
           {"direction", to_string(direction)},
           {"piece_bytes", shape.piece_bytes},
           {"bytes", shape.bytes()},
+          {"pieces", shape.count()},
           {"transfers", times.transfers},
           {"idle_s", times.idle},
           {"resolved", times.resolved},
@@ -113,8 +108,7 @@ json summary(const std::vector<double>& ratios) {
 }
 
 // Adds rows to the report, and writes it after each.
-void measure(const Wanted& wanted, bench::Rig& rig, const transfer::CurveSet& curves,
-             const transfer::LinkMemory& far, json& report) {
+void measure(const Wanted& wanted, bench::Rig& rig, const transfer::LinkMemory& far, json& report) {
   const transfer::WaySet ways = rig.ways();
   const std::vector<PieceShape> shapes = draw(wanted);
   const std::string name(to_string(far.link));
@@ -122,7 +116,8 @@ void measure(const Wanted& wanted, bench::Rig& rig, const transfer::CurveSet& cu
   for (const PieceShape& shape : shapes) {
     for (const Direction direction : transfer::kDirections) {
       const auto times = rig.measure(far, direction, shape, ways, wanted.bytes());
-      report["rows"].push_back(compare(far, direction, shape, curves, ways, times));
+      const auto choice = rig.choose(far, direction, shape);
+      report["rows"].push_back(compare(far, direction, shape, choice, times));
       ratios.push_back(report["rows"].back()["ratio"]);
       report["links"][name] = summary(ratios);
       report["goals"] = bench::planner_goals(report["rows"]);
@@ -152,13 +147,17 @@ json run(const Wanted& wanted, json report) {
                  {"goals", json::array()},
                  {"rows", json::array()}});
   bench::write_report(wanted.json, report);
-  const auto curves = must(transfer::calibrate_links(*device, neighbour.get()), "calibrate");
+  const auto curves = std::make_shared<const transfer::CurveSet>(
+      must(transfer::calibrate_links(*device, neighbour.get()), "calibrate"));
+  // As the cache file has them, for planners of another day to be tried on.
+  report["curves"] = print_curves(transfer::key_of(device->info()), *curves);
   std::vector<std::unique_ptr<FarMemory>> far;
   far.push_back(must(FarMemory::local(*device, ring), "local"));
   far.push_back(must(FarMemory::host(*device, ring), "host"));
   if (neighbour) far.push_back(must(FarMemory::peer(*device, *neighbour, ring), "peer"));
   bench::Rig rig(*device, ring);
-  for (const auto& memory : far) measure(wanted, rig, curves, memory->link(), report);
+  rig.use(curves);
+  for (const auto& memory : far) measure(wanted, rig, memory->link(), report);
   report["complete"] = true;
   bench::write_report(wanted.json, report);
   return report;

@@ -64,6 +64,19 @@ transfer::WaySet Rig::ways() const {
   return all;
 }
 
+transfer::Choice Rig::choose(const transfer::LinkMemory& far, Direction direction,
+                             const PieceShape& shape) const {
+  const auto blocks = shape.blocks();
+  const Layout layout = must(shape.layout(cache_->link().base), "layout");
+  return mover_.choose_for({.layout = &layout,
+                            .blocks = blocks,
+                            .tensor = far.base,
+                            .tensor_bytes = far.bytes,
+                            .direction = direction,
+                            .link = far.link,
+                            .stream = *stream_});
+}
+
 Rig::Times Rig::measure(const transfer::LinkMemory& far, Direction direction,
                         const PieceShape& shape, const transfer::WaySet& ways,
                         std::size_t bytes_in_all) {

@@ -23,6 +23,11 @@ class Rig {
   Rig(device::Device& device, std::size_t ring);
 
   [[nodiscard]] transfer::WaySet ways() const;
+  // What the library would do, by these curves.
+  void use(std::shared_ptr<const transfer::CurveSet> curves) { mover_.use(std::move(curves)); }
+  [[nodiscard]] transfer::Choice choose(const transfer::LinkMemory& far,
+                                        transfer::Direction direction,
+                                        const transfer::PieceShape& shape) const;
 
   struct Times {
     std::vector<double> seconds{};  // medians in the order of Way, less `idle`; 0: not possible

@@ -11,6 +11,7 @@
 #include "device/cuda_device_impl.hpp"
 #include "device/cuda_error.hpp"
 #include "device/cuda_reach.hpp"
+#include "device/without_kernel.hpp"
 #include "kernels/copy.hpp"
 
 namespace aqua::device {
@@ -77,11 +78,13 @@ Result<void> CudaDevice::copy(CopyBatch batch, Stream stream, const CopyOptions&
                             .kernel = supports(CopyMethod::kernel, stream)});
   }
   bool any = false;
-  if (method == CopyMethod::kernel && supports(method, stream)) {
-    AQUA_ASSIGN(const std::size_t posted, copy_by_kernel(runs, native(stream), sms_for(options)));
-    runs = runs.subspan(posted);
-    if (runs.empty()) return {};
-    any = posted > 0;
+  if (method == CopyMethod::kernel) {
+    if (supports(method, stream)) {
+      AQUA_ASSIGN(const std::size_t posted, copy_by_kernel(runs, native(stream), sms_for(options)));
+      runs = runs.subspan(posted);
+      if (runs.empty()) return {};
+      any = posted > 0;
+    }
     method = CopyMethod::batched;
   }
   if (method == CopyMethod::batched && supports(method, stream) &&
@@ -133,8 +136,7 @@ Result<bool> CudaDevice::launch_copy(Runs runs, CUstream stream, unsigned max_sm
   if (launched == CUDA_SUCCESS) return true;
   if (code_of(launched) == Code::data_loss)
     return check(driver(), launched, "copy", "copy_segments").error();
-  // What cannot be launched now is not tried again, unless only this stream was in the way.
-  if (code_of(launched) != Code::failed_precondition) kernels_.store(false);
+  if (without_kernel(static_cast<int>(launched))) kernels_.store(false);
   return false;
 }
 

@@ -12,6 +12,7 @@
 #include "device/cuda_error.hpp"
 #include "device/cuda_name.hpp"
 #include "device/numa.hpp"
+#include "device/without_kernel.hpp"
 #include "kernels/copy.hpp"
 
 namespace aqua::device {
@@ -129,8 +130,10 @@ Result<std::unique_ptr<Device>> open_cuda(const CudaOptions& options) {
     parts.handle_types |= CU_MEM_HANDLE_TYPE_FABRIC;
   }
   AQUA_ASSIGN(parts.uploads, UploadRing::open(parts.context, kUploadBytes));
-  // None for this GPU in this build: the copy engines do without.
-  parts.kernels = kernels::load_kernels() == 0;
+  const int loaded = kernels::load_kernels();
+  parts.kernels = !without_kernel(loaded);  // the copy engines do without
+  if (parts.kernels)
+    AQUA_TRY(check(*driver, static_cast<CUresult>(loaded), "open_cuda", "load_kernels"));
   return std::unique_ptr<Device>(new CudaDevice(std::move(parts)));
 }
 

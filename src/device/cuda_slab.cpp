@@ -97,9 +97,12 @@ Result<void> CudaSlab::check_import_size(std::size_t granularity) const {
     if (mapped == CUDA_SUCCESS) (void)driver.MemUnmap(base, size);
     return mapped;
   };
-  const bool exact = map(bytes()) == CUDA_SUCCESS && map(room) != CUDA_SUCCESS;
+  const CUresult fits = map(bytes());
+  const bool exact = fits == CUDA_SUCCESS && map(room) != CUDA_SUCCESS;
   (void)driver.MemAddressFree(base, room);
   if (exact) return {};
+  if (code_of(fits) == Code::resource_exhausted || code_of(fits) == Code::data_loss)
+    return check(driver, fits, "import_slab", "cuMemMap");
   return Error{Code::invalid_argument,
                concat("import_slab: expected ", bytes(), " bytes, the slab has another size")};
 }

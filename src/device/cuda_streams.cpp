@@ -25,6 +25,16 @@ Result<void> check_event(const CudaDriver& driver, CUresult result, const char* 
   }
 }
 
+// A context that was reset has taken all work with it.
+Result<void> check_stream_call(const CudaDriver& driver, CUresult result, const char* what,
+                               const char* call) {
+  if (result == CUDA_ERROR_INVALID_CONTEXT || result == CUDA_ERROR_NOT_INITIALIZED ||
+      result == CUDA_ERROR_DEINITIALIZED) {
+    return Error{Code::data_loss, concat(what, ": ", describe(driver, call, result))};
+  }
+  return check(driver, result, what, call);
+}
+
 }  // namespace
 
 CudaDevice::~CudaDevice() {
@@ -80,8 +90,8 @@ Result<void> CudaDevice::record(Event& event, Stream stream) {
   auto* cuda = dynamic_cast<CudaEvent*>(&event);
   if (cuda == nullptr) return not_ours("record", "event");
   AQUA_ASSIGN(const auto scope, parts_.context->enter());
-  AQUA_TRY(check(driver(), driver().EventRecord(cuda->raw(), native(stream)), "record",
-                 "cuEventRecord"));
+  AQUA_TRY(check_stream_call(driver(), driver().EventRecord(cuda->raw(), native(stream)), "record",
+                             "cuEventRecord"));
   cuda->mark = failures_.unreported(stream);
   return {};
 }
@@ -118,8 +128,8 @@ Result<void> CudaDevice::synchronize(const Event& event) {
 
 Result<void> CudaDevice::synchronize(Stream stream) {
   AQUA_ASSIGN(const auto scope, parts_.context->enter());
-  return check(driver(), driver().StreamSynchronize(native(stream)), "synchronize",
-               "cuStreamSynchronize");
+  return check_stream_call(driver(), driver().StreamSynchronize(native(stream)), "synchronize",
+                           "cuStreamSynchronize");
 }
 
 Result<void> CudaDevice::check_stream(Stream stream) const {

@@ -46,17 +46,20 @@ std::optional<UploadRing::Slot> UploadRing::take(std::size_t bytes) {
 }
 
 void UploadRing::posted(const Slot& slot, CUstream stream) {
-  const MutexLock lock(mu_);
-  Use& use = uses_[slot.number - first_];
   const CudaDriver& driver = context_->driver();
-  if (driver.EventRecord(use.event, stream) == CUDA_SUCCESS) {
-    use.state = State::posted;
-    return;
+  {
+    const MutexLock lock(mu_);
+    Use& use = uses_[slot.number - first_];
+    if (driver.EventRecord(use.event, stream) == CUDA_SUCCESS) {
+      use.state = State::posted;
+      return;
+    }
   }
   // Rare, so it may wait here: where the stream's end can be seen, the slot is free again.
   const CUresult ended = driver.StreamSynchronize(stream);
   const bool seen = ended == CUDA_SUCCESS || code_of(ended) == Code::data_loss;
-  use.state = seen ? State::unused : State::lost;
+  const MutexLock lock(mu_);
+  uses_[slot.number - first_].state = seen ? State::unused : State::lost;
 }
 
 void UploadRing::unused(const Slot& slot) {

@@ -115,6 +115,12 @@ struct CopyOptions {
   CancelFlag cancel{};
 };
 
+// Of a refused record(): whether there is no work to wait for, because the device has died or the
+// stream is no more. After any other refusal there may be, and it can be tried again.
+[[nodiscard]] constexpr bool nothing_left(Code code) noexcept {
+  return code == Code::data_loss || code == Code::invalid_argument;
+}
+
 class Device {
  public:
   virtual ~Device() = default;

@@ -25,6 +25,7 @@ Borrower::Borrower(Office& office, const Parts& parts, const BorrowerOptions& op
     : office_(office), parts_(parts), options_(options) {}
 
 void Borrower::on_connected() {
+  refusals_.reset();
   next_ask_ = {};
 }
 

@@ -108,7 +108,6 @@ void Borrower::take(const std::vector<lending::LeasedSlab>& grants,
   if (!imported.ok()) {
     return tell_unusable(imported.error());
   }
-  refusals_.imported();
   for (const lending::ImportedSlab& slab : *imported) {
     if (auto added = parts_.space.add_slab(slab.offset, slab.bytes); !added.ok()) {
       office_.log(LogLevel::error, added.error().message);

@@ -48,6 +48,7 @@ class Runtime::Impl final : private southbound::Listener {
   Impl(RuntimeOptions options, std::unique_ptr<device::Device> device);
   [[nodiscard]] Result<void> open_memory();
   [[nodiscard]] Result<void> open_coordinator();
+  [[nodiscard]] Result<void> tell_missing_kernels();
   void open_curves();
   [[nodiscard]] runtime::Clock::time_point step(runtime::Clock::time_point now);
   // Tensors that should have gone before.

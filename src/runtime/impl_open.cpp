@@ -32,12 +32,7 @@ Result<void> Runtime::Impl::open_memory() {
       [this] { loop_.nudge(); });
   AQUA_ASSIGN(migrator_, tensor::Migrator::create(*device_));
   mover_ = std::make_unique<transfer::Mover>(*device_);
-  if (device_->info().kind == device::Kind::cuda &&
-      !device_->supports(device::CopyMethod::kernel, {})) {
-    log(LogLevel::warning,
-        concat(device_->info().name, ": this build has no kernels for this GPU; ",
-               "small blocks go by its copy engines, slower"));
-  }
+  AQUA_TRY(tell_missing_kernels());
   open_curves();
   lending::ExporterOptions exporting;
   remove_stale_sockets(options_.socket_directory, "x-");
@@ -49,6 +44,18 @@ Result<void> Runtime::Impl::open_memory() {
               }));
   lender_.attach(*exporter_);
   return {};
+}
+
+Result<void> Runtime::Impl::tell_missing_kernels() {
+  if (device_->info().kind != device::Kind::cuda) return {};
+  // Of a stream of its own: others may be in the engine's graphs.
+  AQUA_ASSIGN(auto stream, device::OwnStream::create(*device_));
+  if (!device_->supports(device::CopyMethod::kernel, *stream)) {
+    log(LogLevel::warning,
+        concat(device_->info().name, ": this build has no kernels for this GPU; ",
+               "small blocks go by its copy engines, slower"));
+  }
+  return stream.end();
 }
 
 void Runtime::Impl::open_curves() {

@@ -15,16 +15,20 @@ Result<void> PoolShare::lend(std::size_t quanta, Stream stream) {
 }
 
 bool PoolShare::step() {
-  if (shrinking_.load(std::memory_order_acquire)) {
+  // Taken back before the pool is asked: the engine may lend again as soon as it has answered.
+  if (shrinking_.exchange(false, std::memory_order_acq_rel)) {
     auto slabs = pool_->poll_shrink();
-    if (slabs.ok() && !slabs->has_value()) return true;
-    shrinking_.store(false, std::memory_order_release);
+    if (slabs.ok() && !slabs->has_value()) {
+      shrinking_.store(true, std::memory_order_release);
+      return true;
+    }
     if (slabs.ok()) {
       lender_.lend(std::move(**slabs),
                    [self = shared_from_this()](auto slab) { self->come_home(std::move(slab)); });
     } else {
-      // Nothing was unmapped: the tail is the engine's again, who may lend anew.
-      (void)pool_->cancel_shrink();  // unless the pool has done so, or is broken
+      // Nothing was unmapped: the tail is the engine's again, who may lend anew. After data_loss
+      // the pool has seen to that; else no other shrink can have begun.
+      if (slabs.error().code != Code::data_loss) (void)pool_->cancel_shrink();
       office_.log(LogLevel::error, concat("elastic pool: not lent: ", slabs.error().message));
       office_.budget_changed(BudgetReason::reclaimed);
     }

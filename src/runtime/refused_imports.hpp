@@ -17,16 +17,19 @@ class RefusedImports {
   static constexpr std::chrono::seconds kLeast{1};
   static constexpr std::chrono::seconds kMost{64};
 
-  // The wait that begins now: twice the one before. None for a refusal that may pass by itself.
+  // The wait that begins now: twice the one before, unless none was refused for as long again since
+  // that was over. None for a refusal that may pass by itself, or while one waits already.
   std::chrono::seconds refused(Code code, Clock::time_point now) {
     const bool lasts = code == Code::invalid_argument || code == Code::failed_precondition ||
                        code == Code::permission_denied || code == Code::unimplemented;
-    if (!lasts) return {};
-    wait_ = std::clamp(2 * wait_, kLeast, kMost);
+    if (!lasts || now < until_) return {};
+    const bool anew = now > until_ + wait_;
+    wait_ = anew ? kLeast : std::min(2 * wait_, kMost);
     until_ = now + wait_;
     return wait_;
   }
-  void imported() { wait_ = {}; }
+  // Other producers may be there.
+  void reset() { *this = {}; }
   [[nodiscard]] Clock::time_point until() const { return until_; }
 
  private:

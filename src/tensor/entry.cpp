@@ -2,11 +2,25 @@
 #include "tensor/entry.hpp"
 
 #include <algorithm>
+#include <new>
 
 #include "base/concat.hpp"
 #include "base/try.hpp"
 
 namespace aqua {
+namespace {
+
+// A handle that is another stream on every thread: no event can stand for its work.
+bool is_nameless(const device::Device& device, Stream stream) noexcept {
+  try {
+    const auto named = device.check_stream(stream);
+    return !named.ok() && named.error().code == Code::invalid_argument;
+  } catch (const std::bad_alloc&) {
+    return false;  // for a message
+  }
+}
+
+}  // namespace
 
 TensorEntry::TensorEntry(Context& context, std::uint64_t id, TensorOptions options,
                          std::shared_ptr<Placement> home, std::shared_ptr<Placement> away)
@@ -71,11 +85,14 @@ Result<Pin> TensorEntry::pin(Access access, Stream stream, ByteRange range) {
 void TensorEntry::unpin(const Pin& pin, Stream last_use) noexcept {
   PlacementList leaving;
   bool nudge = false;
+  const bool nameless = is_nameless(context_.device, last_use);
+  if (nameless) (void)context_.device.synchronize(last_use);
   {
     const MutexLock lock(mu_);
     Placement& place = *pin.placement_;
     const bool wrote = pin.access_ == Access::write;
-    const auto recorded = place.record_use(context_.device, last_use, wrote);
+    const auto recorded =
+        nameless ? Result<void>() : place.record_use(context_.device, last_use, wrote);
     if (!recorded.ok() && recorded.error().code == Code::data_loss) lost_.store(true);
     --(wrote ? place.write_pins : place.read_pins);
     nudge = phase_ != Phase::stable || place.retired;

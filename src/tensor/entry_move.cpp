@@ -97,9 +97,11 @@ Result<void> TensorEntry::repeat_round(Stream alone) {
   const MutexLock lock(mu_);
   if (freed_ || to_ == nullptr)
     return Error{Code::not_found, concat("move: tensor ", id_, " does not move")};
-  alone_ = true;
   dirty_.clear();  // all of it is copied, after every write released so far
-  return post_round({{to_->address(), here_->address(), options_.bytes}}, alone);
+  auto posted = post_round({{to_->address(), here_->address(), options_.bytes}}, alone);
+  // Refused for now: the bytes stay suspect, and it is tried again.
+  alone_ = posted.ok() || posted.error().code == Code::data_loss;
+  return posted;
 }
 
 void TensorEntry::flip() {

@@ -3,85 +3,80 @@
 #include <algorithm>
 #include <new>
 
+#include "base/concat.hpp"
 #include "base/try.hpp"
 
 namespace aqua {
 namespace {
 constexpr std::size_t kManyUses = 16;
 
-// Whether a refusal means that there is no work to wait for: the device has died, or the stream
-// is no more.
-bool is_final(Code code) {
-  return code == Code::data_loss || code == Code::invalid_argument;
-}
-
 }  // namespace
 
 Result<void> Placement::record_use(device::Device& device, Stream stream, bool wrote) noexcept {
   try {
+    Use* use = nullptr;
     try {
-      auto recorded = record(device, stream, wrote);
-      if (recorded.ok() || recorded.error().code != Code::resource_exhausted) return recorded;
+      use = &use_of(device, stream, wrote);
     } catch (const std::bad_alloc&) {
+      // No memory to remember the work by: once it has ended, there is nothing to remember.
+      return device.synchronize(stream);
     }
-    // No memory to remember the work by: once it has ended, there is nothing to remember.
-    return device.synchronize(stream);
+    use->late = true;
+    auto settled = settle(device, *use);
+    if (use->late) return {};  // it is asked again
+    return settled;
   } catch (const std::bad_alloc&) {
-    return Error{Code::resource_exhausted, std::string()};  // a message would need memory as well
+    return {};  // for a message; the use is there, and late
   }
 }
 
-Result<void> Placement::record(device::Device& device, Stream stream, bool wrote) {
-  const auto named = device.check_stream(stream);
-  // No event could stand for the handle's stream on every thread.
-  if (!named.ok() && named.error().code == Code::invalid_argument)
-    return device.synchronize(stream);
-  auto use = std::find_if(uses_.begin(), uses_.end(),
-                          [&](const Use& u) { return u.stream == stream && u.wrote == wrote; });
-  if (use == uses_.end()) {
-    // An engine may use a new stream for each request: forget those that are done.
-    if (uses_.size() >= kManyUses) {
-      std::erase_if(uses_, [&](Use& u) { return is_over(device, u); });
-    }
-    AQUA_ASSIGN(auto event, device.create_event());
-    uses_.push_back({stream, wrote, std::move(event)});
-    use = std::prev(uses_.end());
+Placement::Use& Placement::use_of(device::Device& device, Stream stream, bool wrote) {
+  const auto use = std::find_if(uses_.begin(), uses_.end(), [&](const Use& u) {
+    return u.stream == stream && u.wrote == wrote;
+  });
+  if (use != uses_.end()) return *use;
+  // An engine may use a new stream for each request: forget those that are done.
+  if (uses_.size() >= kManyUses) {
+    std::erase_if(uses_, [&](Use& u) { return is_over(device, u); });
   }
-  // What a graph under capture took for its own would never be reached.
-  use->late = !named.ok();
-  if (use->late) return {};
-  auto recorded = device.record(*use->event, stream);
-  use->late = !recorded.ok() && !is_final(recorded.error().code);
-  if (use->late && recorded.error().code != Code::resource_exhausted) return {};
+  return uses_.emplace_back(Use{stream, wrote, nullptr});
+}
+
+// What a graph under capture took for its own would never be reached, so it is not recorded there.
+Result<void> Placement::settle(device::Device& device, Use& use) {
+  if (!use.late) return {};
+  const auto record = [&]() -> Result<void> {
+    AQUA_TRY(device.check_stream(use.stream));
+    if (use.event == nullptr) {
+      AQUA_ASSIGN(use.event, device.create_event());
+    }
+    return device.record(*use.event, use.stream);
+  };
+  auto recorded = record();
+  use.late = !recorded.ok() && !device::nothing_left(recorded.error().code);
   return recorded;
 }
 
-bool Placement::settle(device::Device& device, Use& use) {
-  if (!use.late) return true;
-  if (device.capturing(use.stream)) return false;
-  const auto recorded = device.record(*use.event, use.stream);
-  use.late = !recorded.ok() && !is_final(recorded.error().code);
-  return !use.late;
-}
-
 bool Placement::is_over(device::Device& device, Use& use) {
-  if (!settle(device, use)) return false;
+  (void)settle(device, use);
+  if (use.late) return false;
+  if (use.event == nullptr) return true;  // its stream is no more, or the device has died
   const auto done = device.query(*use.event);
   if (done.ok()) return *done;
-  if (is_final(done.error().code)) return true;  // failed work touches nothing any more
-  use.late = true;                               // a capture that began in between has the event
+  if (device::nothing_left(done.error().code)) return true;  // failed work touches nothing any more
+  use.late = true;  // a capture that began in between has the event
   return false;
 }
 
 Result<void> Placement::wait_uses(device::Device& device, Stream stream, bool also_reads) {
   for (Use& use : uses_) {
     if (use.stream == stream || (!use.wrote && !also_reads)) continue;
-    if (!settle(device, use)) {
-      return Error{Code::failed_precondition,
-                   "a pin was released on a stream while that was being captured into a graph; "
-                   "until the capture has ended, nobody can wait for the work before it"};
+    if (auto settled = settle(device, use); use.late) {
+      return Error{
+          settled.error().code,
+          concat("earlier work of another stream cannot be waited for: ", settled.error().message)};
     }
-    AQUA_TRY(device.wait_event(stream, *use.event));
+    if (use.event != nullptr) AQUA_TRY(device.wait_event(stream, *use.event));
   }
   return {};
 }
@@ -92,7 +87,10 @@ bool Placement::quiet(device::Device& device) {
 
 void Placement::wait_quiet(device::Device& device) {
   for (Use& use : uses_) {
-    if (settle(device, use)) (void)device.synchronize(*use.event);  // an error is an end as well
+    (void)settle(device, use);
+    // An error is an end as well.
+    if (use.late && device.check_stream(use.stream).ok()) (void)device.synchronize(use.stream);
+    if (!use.late && use.event != nullptr) (void)device.synchronize(*use.event);
   }
 }
 

@@ -29,16 +29,16 @@ class Placement {
 
   // Records that the work posted to `stream` so far uses this place; without memory for that,
   // awaits it. Where the device refuses for now, as on a stream that is being captured, it is
-  // recorded when it is next asked for, and until then the place is not quiet. data_loss when
-  // the device has died, invalid_argument when the stream is no more: that has no work left.
-  // Nothing is thrown.
+  // recorded when it is next asked for, and until then the place is not quiet: the stream must live
+  // as long. data_loss when the device has died, invalid_argument when the stream is no more: that
+  // has no work left. Nothing is thrown.
   [[nodiscard]] Result<void> record_use(device::Device& device, Stream stream, bool wrote) noexcept;
   // Makes `stream` wait for earlier uses by other streams: the writes, or all of them.
-  // failed_precondition while one of these could not be recorded.
+  // While one of these cannot be recorded: the error with which it is refused.
   [[nodiscard]] Result<void> wait_uses(device::Device& device, Stream stream, bool also_reads);
   // True once every use has completed (or failed): the memory is quiet.
   [[nodiscard]] bool quiet(device::Device& device);
-  // Blocks until every use that can be recorded has completed.
+  // Blocks until quiet, but for work on a stream that is being captured.
   void wait_quiet(device::Device& device);
 
   unsigned read_pins = 0;
@@ -49,16 +49,15 @@ class Placement {
   std::shared_ptr<Placement> next_listed;
 
  private:
-  [[nodiscard]] Result<void> record(device::Device& device, Stream stream, bool wrote);
-
   struct Use {
     Stream stream;
     bool wrote = false;
     std::unique_ptr<device::Event> event;
     bool late = false;  // its last work is not recorded yet
   };
-  // Records what could not be when it was released. False while it still cannot.
-  [[nodiscard]] static bool settle(device::Device& device, Use& use);
+  [[nodiscard]] Use& use_of(device::Device& device, Stream stream, bool wrote);
+  // Records what could not be when it was released; still late: the error says why.
+  [[nodiscard]] static Result<void> settle(device::Device& device, Use& use);
   [[nodiscard]] static bool is_over(device::Device& device, Use& use);
 
   tensor::Space& space_;

@@ -40,7 +40,7 @@ struct CalibrationOptions {
 };
 
 // Takes about as much memory of `device` as the largest link's, and staging. Links that are
-// not given stay without curves; a way that there was no time for has none either.
+// not given stay without curves, as do ways that the device does not offer.
 //   invalid_argument    a link has less memory than the largest piece
 //   resource_exhausted  the device has no memory to spare
 //   cancelled           stop() said so

@@ -58,7 +58,10 @@ Mover::~Mover() {
     left.swap(in_flight_);
   }
   for (const auto& state : left) {
-    while (!state->advance()) std::this_thread::sleep_for(std::chrono::microseconds(100));
+    while (!state->advance()) {
+      (void)state->wait();  // an error may be the question's own
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+    }
   }
 }
 

@@ -60,15 +60,12 @@ void TransferState::refuse(Error error, Stream stream) {
   record_quiet();
 }
 
-// What is refused for now is recorded later, and then stands for more work. There is none where the
-// device has died or the stream is no more.
+// What is refused for now is recorded later, and then stands for more work.
 void TransferState::record_quiet() {
   const auto recorded = [this](device::Event& event, Stream stream) {
-    const auto outcome = device_.record(event, stream);
-    if (outcome.ok()) return true;
-    const Code code = outcome.error().code;
-    return code != Code::resource_exhausted && code != Code::failed_precondition &&
-           code != Code::unavailable;
+    auto outcome = device_.check_stream(stream);
+    if (outcome.ok()) outcome = device_.record(event, stream);
+    return outcome.ok() || device::nothing_left(outcome.error().code);
   };
   quiet_recorded_ = recorded(*parts_.quiet[0], stream_);
   if (const StagingPair* const pair = parts_.staging.get())
@@ -116,14 +113,36 @@ Result<bool> TransferState::groups_reached() {
 }
 
 Result<bool> TransferState::quiet_after_refusal() {
+  if (waited_out_) return true;
   if (!quiet_recorded_) record_quiet();
   if (!quiet_recorded_) return false;
   for (const auto& event : parts_.quiet) {
     if (!event) continue;
-    AQUA_ASSIGN(const bool there, reached(*event));
-    if (!there) return false;
+    auto there = reached(*event);
+    if (!there.ok()) quiet_recorded_ = false;  // a capture has the event: it is recorded anew
+    if (!there.ok() || !*there) return there;
   }
   return true;
+}
+
+// For whoever may block: where no event can be had, the streams themselves are waited for.
+void TransferState::wait_after_refusal() {
+  Stream caller;
+  std::optional<Stream> side;
+  {
+    const MutexLock lock(mu_);
+    if (phase_ != Phase::running || !refused_ || quiet_recorded_) return;
+    caller = stream_;
+    if (const StagingPair* const pair = parts_.staging.get()) side = *pair->stream;
+  }
+  const auto ended = [this](Stream stream) {
+    if (!device_.check_stream(stream).ok()) return false;
+    const auto through = device_.synchronize(stream);
+    return through.ok() || device::nothing_left(through.error().code);
+  };
+  if (!ended(caller) || (side && !ended(*side))) return;
+  const MutexLock lock(mu_);
+  waited_out_ = true;
 }
 
 Result<void> TransferState::ask(std::optional<Parts>& spent) {
@@ -176,10 +195,12 @@ Result<void> TransferState::stream_wait(Stream stream, unsigned layer) {
     return Error{Code::failed_precondition, "stream_wait: the transfer was not posted"};
   }
   AQUA_TRY(ask(spent));
+  if (phase_ == Phase::running) {  // the device may be gone afterwards
+    if (auto named = device_.check_stream(stream); !named.ok())
+      return Error{named.error().code, concat("stream_wait: ", named.error().message)};
+  }
   if (layer < arrived_layers_) return {};
   if (error_) return *error_;
-  if (auto named = device_.check_stream(stream); !named.ok())
-    return Error{named.error().code, concat("stream_wait: ", named.error().message)};
   // The group that reports the layer; groups before it are behind it on the same lanes.
   for (const LayerGroup& group : parts_.program.groups) {
     if (layer >= group.end_layer) continue;
@@ -208,6 +229,7 @@ Result<void> TransferState::wait() {
   for (;;) {  // more than once only after a refusal
     AQUA_ASSIGN(const bool finished, done());
     if (finished) return {};
+    wait_after_refusal();
     std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
 }

@@ -42,7 +42,7 @@ class TransferState final : public TicketState {
   TransferState(device::Device& device, Parts parts);
 
   [[nodiscard]] const Choice& choice() const noexcept { return choice_; }
-  // failed_precondition where work of `stream` would go into a graph.
+  // As Device::check_stream().
   [[nodiscard]] Result<void> check_stream(Stream stream) const;
   [[nodiscard]] Result<void> post(Stream stream);
   // Ends a transfer that was never posted, as cancelled. No effect on any other.
@@ -71,6 +71,7 @@ class TransferState final : public TicketState {
   [[nodiscard]] Result<bool> quiet_after_refusal() AQUA_REQUIRES(mu_);
   void refuse(Error error, Stream stream) AQUA_REQUIRES(mu_);
   void record_quiet() AQUA_REQUIRES(mu_);
+  void wait_after_refusal();
   void finish(std::optional<Parts>& spent) AQUA_REQUIRES(mu_);
 
   device::Device& device_;
@@ -84,7 +85,8 @@ class TransferState final : public TicketState {
   Parts parts_ AQUA_GUARDED_BY(mu_);
   bool cancelled_ AQUA_GUARDED_BY(mu_) = false;
   bool refused_ AQUA_GUARDED_BY(mu_) = false;
-  Stream stream_ AQUA_GUARDED_BY(mu_);  // it was refused on
+  Stream stream_ AQUA_GUARDED_BY(mu_);            // it was refused on
+  bool waited_out_ AQUA_GUARDED_BY(mu_) = false;  // its streams have ended
   bool quiet_recorded_ AQUA_GUARDED_BY(mu_) = false;
   std::size_t arrived_groups_ AQUA_GUARDED_BY(mu_) = 0;
   unsigned arrived_layers_ AQUA_GUARDED_BY(mu_) = 0;

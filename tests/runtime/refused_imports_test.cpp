@@ -9,12 +9,21 @@ using namespace std::chrono_literals;
 
 TEST(RefusedImports, AreAskedForEverMoreRarelyAndNeverLessThanOnceInSixtyFourSeconds) {
   RefusedImports refusals;
-  const RefusedImports::Clock::time_point now{100s};
+  RefusedImports::Clock::time_point now{100s};
   EXPECT_LT(refusals.until(), now);
   for (const auto wait : {1s, 2s, 4s, 8s, 16s, 32s, 64s, 64s}) {
     EXPECT_EQ(refusals.refused(Code::invalid_argument, now), wait);
     EXPECT_EQ(refusals.until(), now + wait);
+    now = refusals.until();
   }
+}
+
+TEST(RefusedImports, OfOneRoundCountOnce) {
+  RefusedImports refusals;
+  const RefusedImports::Clock::time_point now{100s};
+  EXPECT_EQ(refusals.refused(Code::invalid_argument, now), 1s);
+  EXPECT_EQ(refusals.refused(Code::invalid_argument, now + 500ms), 0s);
+  EXPECT_EQ(refusals.until(), now + 1s);
 }
 
 TEST(RefusedImports, ThatMayPassCostNoWait) {
@@ -27,13 +36,14 @@ TEST(RefusedImports, ThatMayPassCostNoWait) {
   }
 }
 
-TEST(RefusedImports, BeginAnewAfterOneThatWentWell) {
+TEST(RefusedImports, BeginAnewAfterAsLongWithoutOneAndWithOtherProducers) {
   RefusedImports refusals;
   const RefusedImports::Clock::time_point now{100s};
   EXPECT_EQ(refusals.refused(Code::failed_precondition, now), 1s);
-  EXPECT_EQ(refusals.refused(Code::failed_precondition, now), 2s);
-  refusals.imported();
-  EXPECT_EQ(refusals.refused(Code::failed_precondition, now), 1s);
+  EXPECT_EQ(refusals.refused(Code::failed_precondition, now + 1s), 2s);
+  EXPECT_EQ(refusals.refused(Code::failed_precondition, now + 5s + 1ms), 1s);
+  refusals.reset();
+  EXPECT_LT(refusals.until(), now);
 }
 
 }  // namespace

@@ -1,4 +1,7 @@
 // Pins: claims on an address, and the order of work under them.
+#include <limits>
+#include <thread>
+
 #include "tensor/world.hpp"
 #include "transfer/faulty_device.hpp"
 
@@ -91,20 +94,42 @@ TEST_F(Pins, ReleasedOnAStreamThatIsBeingCapturedKeepAFreedTensorsPlace) {
 }
 
 TEST_F(Pins, WhoseLastUseCannotBeRecordedAtFirstLoseNothing) {
+  for (const unsigned call : {1U, 2U}) {  // creating the event, recording it
+    test::FaultyDevice device(*gpu_);
+    TensorTable table(device, {.host = host_.get(), .peer = peer_.get()}, [] {});
+    AquaTensor tensor = table.allocate({.bytes = 4096}).value();
+    Gate gate(*gpu_, a_);
+    Pin pin = tensor.pin(Access::write, a_).value();
+    device.refuse(call, call);
+    pin.release();
+    EXPECT_TRUE(device.refused_any());
+    device.refuse_none();
+    EXPECT_FALSE(tensor.lost());
+    tensor = {};
+    EXPECT_EQ(table.limbo().collect(), 1U) << call;
+    gate.open();
+    EXPECT_OK(finish(*gpu_, a_));
+    EXPECT_EQ(table.limbo().collect(), 0U) << call;
+  }
+}
+
+TEST_F(Pins, WhoseLastUseCanNeverBeRecordedAreWaitedForWhenTheTableGoes) {
   test::FaultyDevice device(*gpu_);
   TensorTable table(device, {.host = host_.get(), .peer = peer_.get()}, [] {});
   AquaTensor tensor = table.allocate({.bytes = 4096}).value();
   Gate gate(*gpu_, a_);
+  const Bytes bytes = some_bytes(4096, 5);
   Pin pin = tensor.pin(Access::write, a_).value();
-  device.refuse(2, 2);  // after create_event()
+  EXPECT_OK(device.copy(device::one(pin.data(), bytes.data(), bytes.size()), a_, {}));
+  const auto done = mark(a_);
+  device.refuse(1, std::numeric_limits<unsigned>::max());
   pin.release();
-  EXPECT_TRUE(device.refused_any());
-  EXPECT_FALSE(tensor.lost());
   tensor = {};
   EXPECT_EQ(table.limbo().collect(), 1U);
-  gate.open();
-  EXPECT_OK(finish(*gpu_, a_));
-  EXPECT_EQ(table.limbo().collect(), 0U);
+  std::thread opener([&] { gate.open(); });
+  table.limbo().drain();
+  opener.join();
+  EXPECT_TRUE(reached(*done));
 }
 
 TEST_F(Pins, AreCountedUntilReleasedAndMoveWithTheirHandle) {
