@@ -72,7 +72,9 @@ std::vector<Samples> Meter::compare(const std::vector<Way>& ways) {
         const Times behind = verified(ways[w], true);
         all[w].gated = behind.held;
         if (behind.held) all[w].seconds.push_back(behind.events);
+        if (!behind.held) all[w].seconds = all[w].ungated;  // one kind in a row
       }
+      all[w].ungated.push_back(idle.events);
       if (!all[w].gated) all[w].seconds.push_back(idle.events);
       if (ways[w].chosen) all[w].chosen = ways[w].chosen();
     }
@@ -81,9 +83,9 @@ std::vector<Samples> Meter::compare(const std::vector<Way>& ways) {
 }
 
 Meter::Times Meter::time(const Way& way, bool gated) {
+  const auto begin = Clock::now();  // what is prepared is waited for as well
   if (way.prepare) way.prepare();
   if (gated) gate_.close(stream_.get());
-  const auto begin = Clock::now();
   start_.record(stream_.get());
   way.queue(stream_.get());
   stop_.record(stream_.get());

@@ -48,6 +48,7 @@ struct Samples {
   double bytes = 0;
   bool gated = true;  // false: the driver's queue is too short; `seconds` contain submission
   std::vector<double> seconds{};  // by events, behind the gate where gated
+  std::vector<double> ungated{};  // by events, without the gate
   std::vector<double> posted{};   // by the host's clock, posting included
   std::string chosen{};           // empty: nothing to choose
 };

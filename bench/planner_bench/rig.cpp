@@ -37,7 +37,7 @@ Rig::Times net(const std::vector<std::vector<double>>& of_ways, double idle, std
     const double middle = median(seconds);
     const double left = Seconds(transfer::net_time(whole(middle), whole(idle))).count();
     result.seconds.back() = left;
-    result.resolved = result.resolved && middle - idle > middle / 10;
+    result.resolved = result.resolved && middle - idle > middle / 2;
   }
   return result;
 }

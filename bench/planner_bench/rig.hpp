@@ -32,8 +32,8 @@ class Rig {
   struct Times {
     std::vector<double> seconds{};  // medians in the order of Way, less `idle`; 0: not possible
     double idle = 0;                // what posting and seeing nothing took, between the transfers
-    bool resolved = true;  // false: of some way hardly more than `idle` was measured (net_time())
-    std::size_t transfers = 0;  // that each is the median of
+    bool resolved = true;           // false: of some way less than twice `idle` was measured
+    std::size_t transfers = 0;      // that each is the median of
   };
   // Transfers of `shape`, each way in turn, until each has moved `bytes_in_all`, but 5 at least and
   // 2000 at most. The bytes of each way's first and last are compared; a wrong one ends the

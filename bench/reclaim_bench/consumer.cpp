@@ -76,7 +76,8 @@ void serve(const ReclaimOptions& options, const Coordinator& coordinator, int in
                                      .host_bytes = options.bytes() + 64_MiB,
                                      .max_peer_bytes = options.bytes(),
                                      .slab_bytes = kSlabBytes,
-                                     .socket_directory = coordinator.directory()}),
+                                     .socket_directory = coordinator.directory(),
+                                     .curve_directory = "off"}),
                       "open consumer");
   const auto peer = [&] { return runtime->status().peer; };
   std::vector<AquaTensor> tensors;

@@ -11,6 +11,7 @@
 // is written anew after each round. Exits 0 whether they are met or not, 77 where there is no such
 // device.
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -42,6 +43,7 @@ void reclaim(const ReclaimOptions& options, const Coordinator& coordinator,
                                             .host_bytes = 2_MiB,
                                             .slab_bytes = kSlabBytes,
                                             .socket_directory = coordinator.directory(),
+                                            .curve_directory = "off",
                                             .emulated = {.total_bytes = bytes}}),
                        "open producer");
   Times times;
@@ -110,10 +112,12 @@ int main(int argc, char** argv) {
   app.add_option("--coordinator-binary", options.coordinator, "aqua-coordinator");
   app.add_option("--json", options.json, "write the report");
   CLI11_PARSE(app, argc, argv);
+  std::signal(SIGPIPE, SIG_IGN);  // a consumer that has died is told by ask()
   const Coordinator coordinator(
       options.coordinator,
       options.one_gpu() ? std::vector<std::string>{"--share-device"} : std::vector<std::string>{});
   ConsumerProcess consumer(options, coordinator);
+  consumer.ask('r');  // it has opened, and page-locked its memory: the parts are measured alone
   const auto parts = measure_parts(options);
   if (!parts.ok()) {
     std::fprintf(stderr, "reclaim_bench: skipped: %s\n", parts.error().message.c_str());

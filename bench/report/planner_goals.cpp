@@ -1,5 +1,6 @@
 #include "report/planner_goals.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <set>
 #include <string>
@@ -19,11 +20,12 @@ json planner_goals(const json& rows) {
     std::vector<double> ratios;
     std::set<std::pair<std::size_t, std::size_t>> sizes;
     for (const json& row : rows) {
-      if (row.value("link", "") != link) continue;
+      if (row.value("link", "") != link || !row.value("resolved", true)) continue;
       ratios.push_back(row["ratio"]);
       sizes.emplace(row["piece_bytes"], row["bytes"]);
     }
-    if (ratios.empty()) continue;
+    if (std::ranges::none_of(rows, [&](const json& row) { return row.value("link", "") == link; }))
+      continue;
     std::optional<double> middle, worst;
     if (sizes.size() >= kLeastSizes) {
       middle = median(ratios);

@@ -65,7 +65,8 @@ class AQUA_API ElasticPool {
   // Runtime::reclaim(quanta * quantum_bytes(), deadline).
   //   invalid_argument     0 quanta
   //   resource_exhausted   more than are usable
-  //   failed_precondition  the loan before this one has not been unmapped yet: call again
+  //   failed_precondition  the loan before this one has not been unmapped yet: call again; or
+  //                        `stream` is being captured into a graph
   [[nodiscard]] Result<void> lend(std::size_t quanta, Stream stream);
 
  private:

@@ -66,9 +66,13 @@ class AQUA_API Pin {
   [[nodiscard]] Tier tier() const noexcept;
   [[nodiscard]] bool held() const noexcept { return entry_ != nullptr; }
 
-  // The work posted so far to the pin's stream was the last use. Never waits for it.
+  // The work posted so far to the pin's stream was the last use. Never waits for it. Of a stream
+  // that is being captured into a graph, only the work before the capture can be waited for, and
+  // not before its end: until then nobody else may pin the tensor, and the stream must live until
+  // the tensor has been pinned anew or freed after that.
   void release() noexcept;
-  // The same, when the last use was posted to another stream.
+  // The same, when the last use was posted to another stream. (On cudaStreamPerThread it does
+  // wait.)
   void release(Stream last_use) noexcept;
 
  private:
@@ -105,10 +109,12 @@ class AQUA_API AquaTensor {
   // True once the bytes are gone; pins answer data_loss from then on.
   [[nodiscard]] bool lost() const noexcept;
 
-  //   invalid_argument  the range is empty or not inside the tensor
+  //   invalid_argument  the range is empty or not inside the tensor, or `stream` is another one on
+  //                     every thread (cudaStreamPerThread)
   //   failed_precondition
   //                     `stream` is being captured into a graph, whose launches could not know
-  //                     where the tensor is then (nor may a pin be released on such a stream)
+  //                     where the tensor is then (nor may a pin be released on such a stream);
+  //                     or an earlier pin was, and that capture has not ended
   //   data_loss         the bytes are gone: free the tensor and recompute
   //   unavailable       a write pin waited too long for readers of the old place to let go.
   //                     (A thread that holds a read pin of a tensor must not ask for a write

@@ -31,8 +31,9 @@ struct LinkMemory {
 };
 
 struct CalibrationOptions {
-  std::chrono::milliseconds per_link{1600};  // divided among directions and ways
-  unsigned repetitions = 5;                  // of each point, after one that does not count
+  std::chrono::milliseconds per_link{
+      1600};                 // divided among directions and ways; four rows of each at least
+  unsigned repetitions = 5;  // of each point, after one that does not count
   std::size_t smallest_piece = std::size_t{4} << 10;
   std::size_t largest_piece = std::size_t{4} << 20;
   // Asked between transfers; true ends the calibration with `cancelled`.

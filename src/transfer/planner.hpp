@@ -15,8 +15,8 @@ struct Job {
   Link link = Link::host;
   Direction direction = Direction::offload;
   Pieces pieces{};
-  // What the device, the stream and free staging allow. at least one way is. The
-  // planner itself rules out staging for less than two pieces: they are one copy already.
+  // What the device, the stream and free staging allow; not empty. The planner itself rules out
+  // staging for less than two pieces: they are one copy already.
   WaySet possible{Way::each};
 };
 

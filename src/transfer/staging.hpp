@@ -21,7 +21,8 @@ namespace aqua::transfer {
 
 struct StagingOptions {
   std::size_t buffer_bytes = std::size_t{32} << 20;  // rounded up to the device's granularity
-  // Transfers that can be staged at the same time, two buffers each: one in each direction.
+  // Transfers that can be staged at the same time, two buffers each: enough for one in each
+  // direction.
   unsigned pairs = 2;
   // Overwrite buffers with kStagingPoison when they come back, so that a read of bytes
   // that were never filled shows. For tests.

@@ -68,7 +68,8 @@ class Transfer {
   ~Transfer();  // releases what was prepared if post() was never called
 
   // Queues the work; once only (failed_precondition). Refused with the same code, and still
-  // to be posted, where `stream` is being captured into a graph. Any other error means that nothing
+  // to be posted, where `stream` is being captured into a graph; with invalid_argument where it is
+  // another one on every thread. Any other error means that nothing
   // will move beyond what had already started when a later step was refused: the rest is cancelled,
   // only the destination may have changed, and the ticket tells when it is quiet and then repeats
   // the error.

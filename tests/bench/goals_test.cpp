@@ -154,6 +154,14 @@ TEST(PlannerGoals, AreMetAtTheirLimitsAndMissedBeyond) {
   EXPECT_EQ(met(planner_goals(drawn(30, 1.03, 1.11))), 1U);
 }
 
+TEST(PlannerGoals, CountNothingThatTheClockCannotTell) {
+  json rows = drawn(31, 1.03, 1.11);
+  for (json& row : rows) row["resolved"] = row["ratio"] < 1.11;
+  EXPECT_EQ(met(planner_goals(rows)), 2U);
+  for (json& row : rows) row["resolved"] = false;
+  EXPECT_EQ(met(planner_goals(rows)), 0U);
+}
+
 TEST(PlannerGoals, WantThirtySizes) {
   const json goals = planner_goals(drawn(29, 1, 1));
   ASSERT_EQ(goals.size(), 2U);

@@ -54,11 +54,12 @@ TEST_P(KilledBorrower, InTheMiddleOfWritingWithAForkedChildDirtiesNothingEither)
   const auto next = another();
   borrow(*peer_, 0, 5);
   const int child = std::stoi(peer_->ask("fork"));
+  ASSERT_GT(child, 0);
   ASSERT_EQ(peer_->ask("churn " + index(0)), "ok");
   peer_->kill();
   expect_freed_clean(0, 2);
   expect_undisturbed(*next);
-  EXPECT_EQ(::kill(child, SIGKILL), 0) << "the child has lived on";
+  EXPECT_EQ(::kill(child, SIGKILL), 0) << "the child is no more";
 }
 
 TEST_P(KilledBorrower, FreesNothingOfOthers) {
@@ -74,9 +75,10 @@ TEST_P(KilledBorrower, FreesNothingOfOthers) {
 TEST_P(KilledBorrower, WhoseForkedChildKeepsTheSocketsIsProvenDeadAllTheSame) {
   borrow(*peer_, 0, 5);
   const int child = std::stoi(peer_->ask("fork"));
+  ASSERT_GT(child, 0);
   peer_->kill();
   expect_freed_clean(0, 2);
-  EXPECT_EQ(::kill(child, SIGKILL), 0) << "the child has lived on";
+  EXPECT_EQ(::kill(child, SIGKILL), 0) << "the child is no more";
 }
 
 TEST_P(KilledBorrower, LeavesSecretsThatOpenNothing) {

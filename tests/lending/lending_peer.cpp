@@ -115,7 +115,7 @@ class Role {
       ::alarm(120);  // should the test not come to kill it
       for (;;) ::pause();
     }
-    return concat(child);
+    return child > 0 ? concat(child) : "fork failed";
   }
 
   const std::string kind_;

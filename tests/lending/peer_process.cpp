@@ -54,7 +54,7 @@ std::string Peer::ask(const std::string& command) {
 }
 
 void Peer::signal(int number) const {
-  if (::kill(pid_, number) != 0) std::abort();
+  if (pid_ <= 0 || ::kill(pid_, number) != 0) std::abort();
 }
 
 void Peer::stop() const {

@@ -56,6 +56,8 @@ void capture_blocking(bool capturing) {
 
 int launch(void* stream, std::function<void()> work, Extents touches) {
   const Lock lock(world().mu);
+  if (const CUresult refused = enter("cuLaunchKernel", false); refused != CUDA_SUCCESS)
+    return refused;
   std::shared_ptr<Queue> queue;
   if (const CUresult refused = find_queue(static_cast<CUstream>(stream), &queue)) return refused;
   post(*queue, {.run = std::move(work), .touches = std::move(touches)});

@@ -123,17 +123,25 @@ TEST_F(Queues, TakingMemoryAwayUnderQueuedWorkIsNoticed) {
 }
 
 TEST_F(Queues, TheKernelsMemoryIsKnownFromItsListAlone) {
-  Place place = make_place(*device_, 4_MiB);
-  const Stream stream = device_->create_stream().value();
-  const auto batch = one(place.base(), place.base() + 2_MiB, 100);
-  EXPECT_OK(device_->copy(batch, stream, {.method = CopyMethod::kernel}));
-  EXPECT_OK(finish(*device_, {}));
-  (void)driver_->tolerate(true);
-  const std::size_t queued = driver_->pending();
-  EXPECT_OK(device_->unmap(*place.range, 0, 4_MiB));
-  EXPECT_EQ(driver_->tolerate(true), queued == 0 ? 0U : 1U);
-  EXPECT_OK(device_->synchronize(stream));
-  (void)driver_->tolerate(false);
+  std::size_t late = 0;  // draws in which the kernel was still queued
+  for (unsigned seed = 1; seed <= 20; ++seed) {
+    driver_->seed(seed);
+    Place place = make_place(*device_, 4_MiB);
+    const Stream stream = device_->create_stream().value();
+    const auto batch = one(place.base(), place.base() + 2_MiB, 100);
+    EXPECT_OK(device_->copy(batch, stream, {.method = CopyMethod::kernel}));
+    EXPECT_OK(finish(*device_, {}));
+    (void)driver_->tolerate(true);
+    const std::size_t queued = driver_->pending();  // the kernel, and the event behind it
+    EXPECT_OK(device_->unmap(*place.range, 0, 4_MiB));
+    const bool complained = driver_->tolerate(true) == 1;
+    EXPECT_EQ(complained, queued >= 2) << "seed " << seed;
+    EXPECT_OK(device_->synchronize(stream));
+    (void)driver_->tolerate(false);
+    EXPECT_OK(device_->destroy_stream(stream));
+    late += complained ? 1U : 0U;
+  }
+  EXPECT_GT(late, 0U);
 }
 
 TEST_F(Queues, UnderCaptureTheDriversAnswersAreGiven) {

@@ -90,6 +90,21 @@ TEST_F(StandIn, EachMethodMakesItsOwnCalls) {
   EXPECT_OK(finish(*device_, stream));
 }
 
+TEST_F(StandIn, WhatAKernelIsRefusedGoesInABatch) {
+  const Place place = make_place(*device_, 4_MiB);
+  const Stream stream = device_->create_stream().value();
+  const auto batch = scattered(place.base(), place.base() + 2_MiB, 100);
+  driver_->fail("cuLaunchKernel", 0, 1, CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(calls_of("cuMemcpyBatchAsync", batch, stream, CopyMethod::kernel), 1U);
+  EXPECT_TRUE(device_->supports(CopyMethod::kernel, stream)) << "that may pass";
+  driver_->fail("cuLaunchKernel", 0, 1, CUDA_ERROR_NO_BINARY_FOR_GPU);
+  EXPECT_EQ(calls_of("cuMemcpyBatchAsync", batch, stream, CopyMethod::kernel), 1U);
+  EXPECT_FALSE(device_->supports(CopyMethod::kernel, stream));
+  EXPECT_EQ(calls_of("cuLaunchKernel", batch, stream, CopyMethod::kernel), 0U);
+  EXPECT_EQ(calls_of("cuMemcpyBatchAsync", batch, stream, CopyMethod::kernel), 1U);
+  EXPECT_OK(finish(*device_, stream));
+}
+
 TEST_F(StandIn, NoBatchGoesToTheLegacyStream) {
   const Place place = make_place(*device_, 4_MiB);
   const auto batch = scattered(place.base(), place.base() + 2_MiB, 100);
