@@ -21,6 +21,9 @@ class ConsumerProcess {
   // Ends the program where a byte has changed.
   void check() { ask('c'); }
 
+  // Until it has opened its device and has its host memory.
+  void wait_open() { ask('o'); }
+
  private:
   void ask(char command);
 

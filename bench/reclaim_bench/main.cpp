@@ -117,7 +117,7 @@ int main(int argc, char** argv) {
       options.coordinator,
       options.one_gpu() ? std::vector<std::string>{"--share-device"} : std::vector<std::string>{});
   ConsumerProcess consumer(options, coordinator);
-  consumer.ask('r');  // it has opened, and page-locked its memory: the parts are measured alone
+  consumer.wait_open();  // the parts are measured alone
   const auto parts = measure_parts(options);
   if (!parts.ok()) {
     std::fprintf(stderr, "reclaim_bench: skipped: %s\n", parts.error().message.c_str());
