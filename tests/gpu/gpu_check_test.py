@@ -23,15 +23,48 @@ FAILS = r"""printf '[  PASSED  ] 2 tests.\n[  FAILED  ] 1 test, listed below:\n'
 HANGS = "sleep 600"
 HEEDS_NO_SIGTERM = "trap '' TERM; while true; do sleep 0.2; done"
 JSON_OPTION = 'until [ "$1" = --json ]; do shift; done'
-MET = '{"goal": "half of the link", "limit": 0.5, "measured": 0.75, "met": true}'
-MISSED = r'{"goal": "a \"third\" [of {it}]", "limit": 0.3, "measured": 1e-3, "met": false}'
+# Says who it is before it says anything else.
+AT_WORK = "echo $$ >hanging.new; mv hanging.new hanging; echo at work; sleep 600"
+MET = {"goal": "half of the link", "limit": 0.5, "measured": 0.75, "met": True}
+MISSED = {"goal": 'a "third" [of {it}]', "limit": 0.3, "measured": 0.001, "met": False}
+UNMEASURED = {"goal": "blocks of 16 KiB", "limit": 5.0, "measured": None, "met": False}
 
 
-def measures(*goals, text="", status=0):
-    """A benchmark that writes these goals, one a line."""
-    lines = ",\n  ".join(goals)
-    return (f"{JSON_OPTION}\ncat >\"$2\" <<'END'\n{{\n \"bytes\": 7,\n \"goals\": [\n  {lines}\n ],\n \"ways\": []\n}}\nEND\n"
-            f"echo '{text}'; exit {status}")
+def report_text(*goals, complete=True, goal_separators=(",", ":")):
+    """A report as bench/report/report_file.cpp writes it: sorted, indented, each goal on a line of its own."""
+    report = {"benchmark": "gpu", "command": "gpu_bench --only hbm", "commit": None, "complete": complete, "goals": goals,
+              "results": [{"bytes": 1 << 30, "way": "library"}]}
+
+    def value(key):
+        if key != "goals":
+            return json.dumps(report[key], indent=1, sort_keys=True).replace("\n", "\n ")
+        lines = ",\n  ".join(json.dumps(goal, separators=goal_separators, sort_keys=True) for goal in goals)
+        return f"[\n  {lines}\n ]" if goals else "[]"
+
+    return "{\n " + ",\n ".join(f'"{key}": {value(key)}' for key in sorted(report)) + "\n}\n"
+
+
+def writes(report, text="", status=0):
+    """A benchmark that writes this report."""
+    return f"{JSON_OPTION}\ncat >\"$2\" <<'END'\n{report}END\necho '{text}'; exit {status}"
+
+
+def measures(*goals, **outcome):
+    """A benchmark that has these goals and comes to its end."""
+    return writes(report_text(*goals), **outcome)
+
+
+def gone(pid):
+    try:
+        return "State:\tZ" in pathlib.Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+def end_group(pid):
+    """Ends the process, unless it is gone, and all that it started."""
+    if not gone(pid):
+        os.killpg(os.getpgid(pid), signal.SIGKILL)
 
 
 class WithPrograms(unittest.TestCase):
@@ -60,8 +93,16 @@ class GpuCheck(WithPrograms):
         self.script("bin/nvidia-smi", "echo 'NVIDIA H200, 580.1'")
 
     def start(self, *arguments):
-        return subprocess.Popen([self.folder / "gpu-check", *arguments, self.out], env=self.environment(),
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen([self.folder / "gpu-check", *arguments, self.out], env=self.environment(),
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(self.stop, process)
+        return process
+
+    @staticmethod
+    def stop(process):
+        if process.poll() is None:  # after a failure
+            process.terminate()
+            process.communicate(timeout=PATIENCE)
 
     def check(self, *arguments, status):
         process = self.start(*arguments)
@@ -84,6 +125,12 @@ class GpuCheck(WithPrograms):
         while not condition():
             self.assertLess(time.monotonic(), end)
             time.sleep(0.05)
+
+    def pid(self, name):
+        """What a program has written into that file; it and its group end with the test."""
+        pid = int((self.folder / name).read_text(encoding="utf-8"))
+        self.addCleanup(end_group, pid)
+        return pid
 
     def running(self, name):
         return (self.out / "gpu-check.json").exists() and self.steps().get(name, {}).get("status") == "running"
@@ -121,54 +168,86 @@ class GpuCheck(WithPrograms):
     def test_what_hangs_is_stopped_at_its_limit(self):
         self.script("kernels_cpu_test", HANGS)
         self.script("kernels_gpu_test", HEEDS_NO_SIGTERM)
-        self.script("cuda_device_test", PASSES)
-        self.check("--limit", "1", "--only", "kernels_cpu_test", "--only", "kernels_gpu_test", "--only", "cuda_device_test",
-                   status=1)
+        self.check("--limit", "1", "--only", "tests", status=1)
         self.assert_step("kernels_cpu_test", "failed", "still ran after 1 s")
         self.assert_step("kernels_gpu_test", "failed", "still ran after 1 s")
-        self.assert_step("cuda_device_test", "passed", "3 passed")
+        self.assert_step("cuda_device_test", "skipped", "not built")  # and so on
 
     def test_what_a_step_leaves_behind_is_ended_and_holds_nothing_up(self):
         self.script("kernels_cpu_test", f"(trap '' TERM; sleep 600) &\necho $! >left; {PASSES}")
         before = time.monotonic()
         self.check("--only", "kernels_cpu_test", status=0)
         self.assertLess(time.monotonic() - before, 30)
-        left = int((self.folder / "left").read_text(encoding="utf-8"))
-        self.wait_for(lambda: not pathlib.Path(f"/proc/{left}").exists()
-                      or "State:\tZ" in pathlib.Path(f"/proc/{left}/status").read_text(encoding="utf-8"))
+        left = self.pid("left")
+        self.wait_for(lambda: gone(left))
+
+    def test_an_env_that_knows_no_signals_will_do(self):
+        self.script("bin/env", 'case $1 in --default-signal*) echo unknown option >&2; exit 125 ;; esac; exec /usr/bin/env "$@"')
+        self.script("exporter_death", "echo readable")
+        self.check("--only", "death", status=0)
+        self.assert_step("exporter_death", "passed", "readable")
 
     def test_a_hanging_nvidia_smi_is_no_hindrance(self):
         self.script("bin/nvidia-smi", HANGS)
-        self.script("exporter_death", "true")
-        self.check("--limit", "1", "--only", "death", status=0)
+        self.check("--limit", "1", "--only", "death", status=77)
+        self.assert_step("exporter_death", "skipped", "not built")
         self.assertEqual(self.report()["device"], "unknown")
 
     def test_a_missed_goal_is_neither_passed_nor_failed(self):
         self.script("planner_bench", measures(MET, MISSED))
         self.check("--only", "planner", status=3)
         self.assert_step("planner", "missed", '1 of 2 goals missed, the first: a "third" [of {it}]')
-        self.assertEqual(self.steps()["planner"]["goals"], [json.loads(MET), json.loads(MISSED)])
+        self.assertEqual(self.steps()["planner"]["goals"], [MET, MISSED])
         self.assertEqual(self.report()["missed"], 1)
+        self.script("planner_bench", writes(report_text(MET, MISSED, goal_separators=(", ", ": "))))
+        self.check("--only", "planner", status=3)
+        self.assert_step("planner", "missed", '1 of 2 goals missed, the first: a "third" [of {it}]')
+        self.assertEqual(self.steps()["planner"]["goals"], [MET, MISSED])
         self.script("exporter_death", "exit 1")
         self.check("--only", "planner", "--only", "death", status=1)
 
+    def test_a_goal_that_was_not_measured_is_missed_and_counted(self):
+        self.script("gpu_bench", measures(MET, UNMEASURED, MISSED))
+        self.check("--only", "hbm", status=3)
+        self.assert_step("hbm", "missed", "2 of 3 goals missed, 1 of them unmeasured, the first: blocks of 16 KiB")
+        self.assertEqual(self.steps()["hbm"]["goals"], [MET, UNMEASURED, MISSED])
+
     def test_a_benchmark_passes_by_its_goals_and_file(self):
         self.script("planner_bench", measures(MET))
-        self.script("gpu_bench", measures())
+        self.script("gpu_bench", measures(MET, MET))
         self.script("reclaim_bench", "echo measured")
         self.check("--only", "planner", "--only", "hbm", status=0)
         self.assert_step("planner", "passed", "all goals met: 1")
-        self.assertEqual(self.steps()["planner"]["goals"], [json.loads(MET)])
-        self.assert_step("hbm", "passed", "measured; it has no goals")
+        self.assertEqual(self.steps()["planner"]["goals"], [MET])
+        self.assert_step("hbm", "passed", "all goals met: 2")
         self.assertTrue((self.out / "gpu-bench-hbm.json").exists())
         self.check("--only", "reclaim", status=1)
         self.assert_step("reclaim", "failed", "wrote no gpu-reclaim.json")
-        self.script("planner_bench", measures(MET.replace(", ", ",\n")))
+        self.script("planner_bench", writes(report_text(MET, goal_separators=(",\n", ":"))))
         self.check("--only", "planner", status=1)
         self.assert_step("planner", "failed", "gpu-planner.json has goals that are not one a line")
         self.script("planner_bench", measures(MISSED, text="a byte is wrong", status=1))
         self.check("--only", "planner", status=1)
         self.assert_step("planner", "failed", "exit status 1: a byte is wrong")
+
+    def test_only_some_benchmarks_may_have_no_goals(self):
+        for program in ("gpu_bench", "planner_bench", "reclaim_bench"):
+            self.script(program, measures())
+        self.check("--only", "bench", status=1)
+        for name, file in (("hbm", "gpu-bench-hbm"), ("host", "gpu-bench-host"), ("slab", "gpu-bench-slab"),
+                           ("planner", "gpu-planner"), ("reclaim", "gpu-reclaim")):
+            self.assert_step(name, "failed", f"{file}.json has no goals")
+        for name in ("sm_budget", "launches"):
+            self.assert_step(name, "passed", "measured; it has no goals")
+
+    def test_a_benchmark_that_did_not_come_to_its_end_has_failed(self):
+        self.script("gpu_bench", writes(report_text(complete=False)))
+        self.script("planner_bench", writes(report_text(MET, complete=False)))
+        self.script("reclaim_bench", writes(report_text(MET).replace('"complete": true', '"complete":true')))
+        self.check("--only", "launches", "--only", "planner", "--only", "reclaim", status=1)
+        self.assert_step("launches", "failed", "gpu-bench-launches.json is not complete")
+        self.assert_step("planner", "failed", "gpu-planner.json is not complete")
+        self.assert_step("reclaim", "passed", "all goals met: 1")
 
     def test_a_benchmark_is_not_judged_by_the_file_of_an_earlier_call(self):
         self.script("planner_bench", measures(MISSED))
@@ -179,7 +258,7 @@ class GpuCheck(WithPrograms):
 
     def test_benchmarks_are_told_what_to_measure(self):
         for program in ("gpu_bench", "planner_bench", "reclaim_bench"):
-            self.script(program, f'echo "$0 $*"; {measures()}')
+            self.script(program, f'echo "$0 $*"; {measures(MET)}')
         self.check("--only", "bench", "--repetitions", "5", "--mib", "64", status=0)
         self.assertIn("gpu_bench --only sm_budget --repetitions 5 --mib 64 --json", self.log())
         self.assertIn("planner_bench --device cuda:0 --peer cuda:0 --mib 64 --json", self.log())
@@ -197,12 +276,13 @@ class GpuCheck(WithPrograms):
 
     def test_killed_it_has_written_what_ended_and_where_it_was(self):
         self.script("kernels_cpu_test", PASSES)
-        self.script("kernels_gpu_test", "echo at work; echo $$ >hanging; sleep 600")
+        self.script("kernels_gpu_test", AT_WORK)
         process = self.start("--only", "tests")
         self.wait_for(lambda: self.running("kernels_gpu_test") and "\nat work\n" in self.log())
+        hanging = self.pid("hanging")
         process.send_signal(signal.SIGKILL)
         process.communicate(timeout=PATIENCE)
-        os.kill(int((self.folder / "hanging").read_text(encoding="utf-8")), signal.SIGKILL)
+        end_group(hanging)
         self.assert_step("kernels_cpu_test", "passed", "3 passed")
         self.assertTrue(self.running("kernels_gpu_test"))
         self.assertEqual(len(self.steps()), 2)
@@ -215,16 +295,15 @@ class GpuCheck(WithPrograms):
         self.assert_step("kernels_cpu_test", "passed", "3 passed")
 
     def test_told_to_end_it_ends_the_step_and_keeps_it_as_running(self):
-        self.script("exporter_death", "echo $$ >hanging; sleep 600")
+        self.script("exporter_death", AT_WORK)
         process = self.start("--only", "death")
         self.wait_for(lambda: self.running("exporter_death") and (self.folder / "hanging").exists())
+        hanging = self.pid("hanging")
         process.terminate()
         process.communicate(timeout=PATIENCE)
         self.assertEqual(process.returncode, 143)
         self.assertTrue(self.running("exporter_death"))
-        hanging = (self.folder / "hanging").read_text(encoding="utf-8").strip()
-        self.wait_for(lambda: not pathlib.Path(f"/proc/{hanging}").exists()
-                      or "State:\tZ" in pathlib.Path(f"/proc/{hanging}/status").read_text(encoding="utf-8"))
+        self.wait_for(lambda: gone(hanging))
 
     def test_a_second_call_replaces_its_steps_and_keeps_the_others(self):
         self.script("kernels_cpu_test", PASSES)
@@ -234,14 +313,15 @@ class GpuCheck(WithPrograms):
         first = self.steps()
         self.script("exporter_death", "true")
         (self.folder / "commit").write_text("def5678\n", encoding="utf-8")
-        self.check("--only", "exporter_death", "--mib", "2", status=0)
+        self.check("--only", "exporter_death", "--mib", "64", status=0)
         second = self.steps()
         self.assertEqual(list(second), ["exporter_death", "kernels_cpu_test", "planner"])
         self.assertEqual(second["kernels_cpu_test"], first["kernels_cpu_test"])
         self.assertEqual(second["planner"], first["planner"])
         self.assertEqual(second["exporter_death"]["status"], "passed")
         self.assertEqual(second["exporter_death"]["commit"], "def5678")
-        self.assertEqual(second["exporter_death"]["command"], f"gpu-check --only exporter_death --mib 2 {self.out}")
+        self.assertEqual(second["exporter_death"]["command"], "gpu-check --only exporter_death --mib 64 out")
+        self.assertNotIn(str(self.folder), (self.out / "gpu-check.json").read_text(encoding="utf-8"))
         self.assertRegex(second["exporter_death"]["date"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
         self.assertEqual(first["planner"]["commit"], "abc1234")
         self.assertEqual([self.report()[key] for key in ("failed", "missed")], [0, 1])
@@ -268,15 +348,20 @@ class GpuCheck(WithPrograms):
         self.assert_step("kernels_cpu_test", "passed", "3 passed")  # it did run once
 
     def test_limits_are_cut_to_what_is_left(self):
-        self.script("exporter_death", HANGS)
-        output = self.check("--seconds", "25", "--only", "death", status=1)
-        step = self.steps()["exporter_death"]
-        self.assertRegex(step["reason"], r"^still ran after 1[0-5] s, which is what --seconds had left$", output)
-        self.assertLessEqual(step["limit"], 15)
+        # Its parent is timeout; the exit status is that of timeout when the limit has passed.
+        self.script("exporter_death", "tr '\\0' ' ' </proc/$PPID/cmdline; exit 124")
+        for arguments, least, most, cut in ((["--limit", "1000"], 60, 60, ""), (["--limit", "40"], 40, 40, ""),
+                                            (["--seconds", "40", "--limit", "1000"], 10, 30, ", which is what --seconds had left")):
+            with self.subTest(arguments=arguments):
+                self.check(*arguments, "--only", "death", status=1)
+                limit = self.steps()["exporter_death"]["limit"]
+                self.assertTrue(least <= limit <= most, limit)
+                self.assert_step("exporter_death", "failed", f"still ran after {limit} s{cut}")
+                self.assertIn(f"timeout -k 10 {limit} ./exporter_death", self.log())
 
     def test_a_wrong_command_line_says_how(self):
         for arguments in (["--only", "nothing"], ["--only", "s"], ["--only", ""], ["--only"], ["--limit", "0"],
-                          ["--seconds", "soon"], ["--mib"], ["--unknown"], ["elsewhere"]):
+                          ["--seconds", "soon"], ["--mib"], ["--mib", "32"], ["--mib", "1000"], ["--unknown"], ["elsewhere"]):
             with self.subTest(arguments=arguments):
                 process = self.start(*arguments)
                 output, errors = process.communicate(timeout=PATIENCE)
