@@ -170,6 +170,56 @@ TEST(Planner, ExplainsWhatWhyAndHowLong) {
   }
 }
 
+// Where one way takes over from another, as the sizes or the numbers of pieces rise.
+constexpr std::size_t kKi = 1024;
+using Crossings = std::vector<std::pair<Way, std::size_t>>;
+template <typename ToPieces, typename Next>
+Crossings crossings(Link link, Direction direction, std::size_t first, std::size_t last,
+                    ToPieces pieces, Next next) {
+  static const CurveSet curves = builtin_curves(device::Kind::cuda);
+  Crossings found;
+  for (std::size_t at = first; at <= last; at = next(at)) {
+    const Way way = choose(curves, {link, direction, pieces(at), kAll}).way;
+    if (found.empty() || found.back().first != way) found.emplace_back(way, at);
+  }
+  return found;
+}
+Crossings by_count(Link link, Direction direction) {
+  return crossings(
+      link, direction, 1, 20'000, [](std::size_t n) { return Pieces(n, 16 * kKi); },
+      [](std::size_t n) { return n + 1 + n / 50; });
+}
+// In KiB.
+Crossings by_size(Link link, Direction direction) {
+  constexpr std::size_t kAllBytes = std::size_t{64} << 20;
+  Crossings found = crossings(
+      link, direction, 4 * kKi, 4096 * kKi,
+      [](std::size_t piece) { return Pieces(kAllBytes / piece, piece); },
+      [](std::size_t piece) { return piece + piece / 40 / 16 * 16 + 16; });
+  for (auto& [way, bytes] : found) bytes /= kKi;
+  return found;
+}
+
+TEST(BuiltinCurves, CrossWhereThePageSays) {
+  for (const Direction direction : kDirections) {
+    EXPECT_EQ(by_count(Link::local, direction), (Crossings{{Way::each, 1}, {Way::kernel, 2}}));
+    EXPECT_EQ(by_size(Link::local, direction),
+              (Crossings{{Way::kernel, 4}, {Way::batched, 590}, {Way::each, 1931}}));
+    EXPECT_EQ(by_count(Link::peer, direction),
+              (Crossings{{Way::each, 1}, {Way::kernel, 3}, {Way::staged, 727}}));
+    EXPECT_EQ(by_size(Link::host, direction),
+              (Crossings{{Way::staged, 4}, {Way::batched, 28}, {Way::each, 85}}));
+  }
+  EXPECT_EQ(by_size(Link::peer, Direction::offload),
+            (Crossings{{Way::staged, 4}, {Way::batched, 167}, {Way::each, 619}}));
+  EXPECT_EQ(by_size(Link::peer, Direction::fetch),
+            (Crossings{{Way::staged, 4}, {Way::batched, 167}, {Way::each, 604}}));
+  EXPECT_EQ(by_count(Link::host, Direction::offload),
+            (Crossings{{Way::each, 1}, {Way::kernel, 3}, {Way::staged, 967}}));
+  EXPECT_EQ(by_count(Link::host, Direction::fetch),
+            (Crossings{{Way::each, 1}, {Way::kernel, 3}, {Way::staged, 43}}));
+}
+
 TEST(BuiltinCurves, StageSmallPiecesOfAGpuAndNeverElsewhere) {
   const CurveSet gpu = builtin_curves(device::Kind::cuda);
   const CurveSet emulated = builtin_curves(device::Kind::emulated);
