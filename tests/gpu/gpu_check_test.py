@@ -1,21 +1,13 @@
 #!/usr/bin/env python3
-"""scripts/gpu-check and scripts/gpu-build with shell scripts in place of programs and compilers.
-
-Usage: gpu_check_test.py SCRIPTS [unittest options]: SCRIPTS is the folder with both.
-"""
+"""scripts/gpu-check with shell scripts in place of programs. Usage: see scripts_fixture.py."""
 import json
 import os
-import pathlib
 import shutil
 import signal
 import subprocess
-import sys
-import tempfile
 import time
-import unittest
 
-SCRIPTS = pathlib.Path()
-PATIENCE = 60  # seconds, for what takes a moment
+from scripts_fixture import PATIENCE, WithPrograms, end_group, has_ended, readable, run, scripts
 
 PASSES = "echo '[  PASSED  ] 3 tests.'"
 SKIPS = r"""printf 'a_test.cpp:7: Skipped\nno second GPU\n\n[  PASSED  ] 2 tests.\n[  SKIPPED ] 1 test, listed below:\n'"""
@@ -23,8 +15,8 @@ FAILS = r"""printf '[  PASSED  ] 2 tests.\n[  FAILED  ] 1 test, listed below:\n'
 HANGS = "sleep 600"
 HEEDS_NO_SIGTERM = "trap '' TERM; while true; do sleep 0.2; done"
 JSON_OPTION = 'until [ "$1" = --json ]; do shift; done'
-# Says who it is before it says anything else.
-AT_WORK = "echo $$ >hanging.new; mv hanging.new hanging; echo at work; sleep 600"
+# Tells the test who it is once it is at work: see pid_at_work().
+AT_WORK = "echo at work; echo $$ >at_work; sleep 600"
 MET = {"goal": "half of the link", "limit": 0.5, "measured": 0.75, "met": True}
 MISSED = {"goal": 'a "third" [of {it}]', "limit": 0.3, "measured": 0.001, "met": False}
 UNMEASURED = {"goal": "blocks of 16 KiB", "limit": 5.0, "measured": None, "met": False}
@@ -54,43 +46,14 @@ def measures(*goals, **outcome):
     return writes(report_text(*goals), **outcome)
 
 
-def gone(pid):
-    try:
-        return "State:\tZ" in pathlib.Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
-    except (FileNotFoundError, ProcessLookupError):
-        return True
-
-
-def end_group(pid):
-    """Ends the process, unless it is gone, and all that it started."""
-    if not gone(pid):
-        os.killpg(os.getpgid(pid), signal.SIGKILL)
-
-
-class WithPrograms(unittest.TestCase):
-    def setUp(self):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="aqua-gpu-check-"))
-        self.addCleanup(shutil.rmtree, self.folder)
-        self.out = self.folder / "out"
-        self.path = self.folder / "bin"
-        self.path.mkdir()
-
-    def script(self, name, body):
-        path = self.folder / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(f"#!/usr/bin/env bash\n{body}\n", encoding="utf-8")
-        path.chmod(0o755)
-
-    def environment(self):
-        return os.environ | {"PATH": f"{self.path}:{os.environ['PATH']}"}
-
-
 class GpuCheck(WithPrograms):
     def setUp(self):
         super().setUp()
-        shutil.copy(SCRIPTS / "gpu-check", self.folder)
+        shutil.copy(scripts() / "gpu-check", self.folder)
         (self.folder / "commit").write_text("abc1234\n", encoding="utf-8")
         self.script("bin/nvidia-smi", "echo 'NVIDIA H200, 580.1'")
+        self.at_work = self.folder / "at_work"
+        os.mkfifo(self.at_work)
 
     def start(self, *arguments):
         process = subprocess.Popen([self.folder / "gpu-check", *arguments, self.out], env=self.environment(),
@@ -120,20 +83,17 @@ class GpuCheck(WithPrograms):
     def log(self):
         return (self.out / "gpu-check.log").read_text(encoding="utf-8")
 
-    def wait_for(self, condition):
-        end = time.monotonic() + PATIENCE
-        while not condition():
-            self.assertLess(time.monotonic(), end)
-            time.sleep(0.05)
-
-    def pid(self, name):
-        """What a program has written into that file; it and its group end with the test."""
-        pid = int((self.folder / name).read_text(encoding="utf-8"))
+    def pid_at_work(self, process):
+        """Waits until a step is, and answers its number; it and its group end with the test."""
+        fd = os.open(self.at_work, os.O_RDONLY | os.O_NONBLOCK)
+        self.addCleanup(os.close, fd)
+        self.assertTrue(readable(fd), process.poll())
+        pid = int(os.read(fd, 20))
         self.addCleanup(end_group, pid)
         return pid
 
     def running(self, name):
-        return (self.out / "gpu-check.json").exists() and self.steps().get(name, {}).get("status") == "running"
+        return self.steps()[name]["status"] == "running"
 
     def assert_step(self, name, status, reason):
         step = self.steps()[name]
@@ -178,8 +138,9 @@ class GpuCheck(WithPrograms):
         before = time.monotonic()
         self.check("--only", "kernels_cpu_test", status=0)
         self.assertLess(time.monotonic() - before, 30)
-        left = self.pid("left")
-        self.wait_for(lambda: gone(left))
+        left = int((self.folder / "left").read_text(encoding="utf-8"))
+        self.addCleanup(end_group, left)
+        self.assertTrue(has_ended(left))
 
     def test_an_env_that_knows_no_signals_will_do(self):
         self.script("bin/env", 'case $1 in --default-signal*) echo unknown option >&2; exit 125 ;; esac; exec /usr/bin/env "$@"')
@@ -278,8 +239,9 @@ class GpuCheck(WithPrograms):
         self.script("kernels_cpu_test", PASSES)
         self.script("kernels_gpu_test", AT_WORK)
         process = self.start("--only", "tests")
-        self.wait_for(lambda: self.running("kernels_gpu_test") and "\nat work\n" in self.log())
-        hanging = self.pid("hanging")
+        hanging = self.pid_at_work(process)
+        self.assertTrue(self.running("kernels_gpu_test"))
+        self.assertIn("\nat work\n", self.log())
         process.send_signal(signal.SIGKILL)
         process.communicate(timeout=PATIENCE)
         end_group(hanging)
@@ -297,13 +259,12 @@ class GpuCheck(WithPrograms):
     def test_told_to_end_it_ends_the_step_and_keeps_it_as_running(self):
         self.script("exporter_death", AT_WORK)
         process = self.start("--only", "death")
-        self.wait_for(lambda: self.running("exporter_death") and (self.folder / "hanging").exists())
-        hanging = self.pid("hanging")
+        hanging = self.pid_at_work(process)
         process.terminate()
         process.communicate(timeout=PATIENCE)
         self.assertEqual(process.returncode, 143)
         self.assertTrue(self.running("exporter_death"))
-        self.wait_for(lambda: gone(hanging))
+        self.assertTrue(has_ended(hanging))
 
     def test_a_second_call_replaces_its_steps_and_keeps_the_others(self):
         self.script("kernels_cpu_test", PASSES)
@@ -379,52 +340,5 @@ class GpuCheck(WithPrograms):
         self.assertEqual(list(self.steps()), names)
 
 
-class GpuBuild(WithPrograms):
-    """A checkout in which cmake and ninja pretend."""
-
-    def setUp(self):
-        super().setUp()
-        (self.folder / "scripts").mkdir()
-        for name in ("gpu-build", "gpu-check"):
-            shutil.copy(SCRIPTS / name, self.folder / "scripts")
-        self.script("bin/nvcc", "true")
-        self.script("bin/cmake", "true")
-        self.script("bin/ninja", """if [ "$3" = -t ]; then echo 'exporter_death: phony'; exit; fi
-          mkdir -p build/gpu-tree/bin; head -c "${PROGRAM_BYTES:-1000}" /dev/zero >build/gpu-tree/bin/exporter_death""")
-        self.script("bin/strip", 'cp "$3" "$2"')
-        self.script("bin/ldd", "true")
-
-    def build(self, *arguments, **environment):
-        return subprocess.run([self.folder / "scripts/gpu-build", *arguments], env=self.environment() | environment,
-                              check=True, capture_output=True, text=True, timeout=PATIENCE)
-
-    def sanitizer(self):
-        folder = self.folder / "compute-sanitizer"
-        for name in ("include/sanitizer.h", "docs/index.html", "libsanitizer-collection.so"):
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_text("x" * 100, encoding="utf-8")
-        self.script("compute-sanitizer/compute-sanitizer", "true")
-
-    def test_prints_the_size_of_each_part_and_of_all(self):
-        done = self.build()
-        self.assertRegex(done.stdout, r"(?m)^ +0\.0 MiB  exporter_death$")
-        self.assertRegex(done.stdout, r"(?m)^gpu-build: build/gpu is 0\.0 MiB, 0\.0 MiB as tar\.gz$")
-        self.assertNotIn("warning", done.stderr)
-        self.assertEqual({path.name for path in (self.folder / "build/gpu").iterdir()}, {"exporter_death", "gpu-check", "commit"})
-
-    def test_warns_above_64_mib_and_names_the_biggest(self):
-        done = self.build(PROGRAM_BYTES=str(65 << 20))
-        self.assertIn("warning: more than 64 MiB; the biggest files:\n    65.0 MiB  build/gpu/exporter_death\n", done.stderr)
-
-    def test_takes_of_the_sanitizer_what_runs(self):
-        self.sanitizer()
-        self.build()
-        copied = self.folder / "build/gpu/compute-sanitizer"
-        self.assertEqual({path.name for path in copied.iterdir()}, {"compute-sanitizer", "libsanitizer-collection.so"})
-        self.build("--without-sanitizer")
-        self.assertFalse(copied.exists())
-
-
 if __name__ == "__main__":
-    SCRIPTS = pathlib.Path(sys.argv[1]).resolve()
-    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
+    run()
