@@ -203,6 +203,23 @@ TEST_P(Refusal, WhatATransferHoldsIsHeldUntilWhatWasQueuedHasRun) {
   }
 }
 
+// Where no event is ever to be had, the streams themselves are waited for.
+TEST_P(Refusal, OfEveryCallForGoodIsWaitedOut) {
+  FaultyDevice faulty(*dev);
+  Mover faulty_mover(faulty, mover_options(std::get<1>(GetParam())));
+  auto transfer = must(faulty_mover.prepare(request(Direction::offload)));
+  Gate gate(*dev, stream);
+  const auto behind = must(dev->create_event());
+  faulty.refuse(7, std::numeric_limits<unsigned>::max());
+  EXPECT_EQ(transfer.post(stream).error().code, FaultyDevice::kCode);
+  must(dev->record(*behind, stream));
+  faulty_mover.sweep();
+  EXPECT_FALSE(must(transfer.ticket().done())) << "held up";
+  gate.open();
+  EXPECT_EQ(transfer.ticket().wait().error().code, FaultyDevice::kCode);
+  EXPECT_TRUE(must(dev->query(*behind)));
+}
+
 INSTANTIATE_TEST_SUITE_P(Devices, Failure, every_device_and_way(),
                          [](const auto& test) { return name_of(test.param); });
 INSTANTIATE_TEST_SUITE_P(Devices, Refusal, every_device_and_way(),

@@ -3,21 +3,13 @@
 
 #include <vector>
 
-#include "device/contract.hpp"
-#include "device/cuda_device.hpp"
-#include "device/stand_in/stand_in.hpp"
+#include "device/stand_in/on_stand_in.hpp"
 
 namespace aqua::device {
 namespace {
 
-class Queues : public ::testing::Test {
+class Queues : public OnStandIn {
  protected:
-  void SetUp() override {
-    if (const auto gpu = cuda_available(); !gpu.ok()) GTEST_SKIP() << gpu.error().message;
-    driver_ = stand_in::hooks();
-    if (driver_ == nullptr) GTEST_SKIP() << "the driver here is a real one";
-    device_ = open_kind("cuda", 16_MiB);
-  }
   static void* raw(Stream stream) { return reinterpret_cast<void*>(stream.native); }
   void note(Stream stream, int what) {
     ASSERT_EQ(driver_->launch(raw(stream), [this, what] { ran_.push_back(what); }, {}), 0);
@@ -28,8 +20,6 @@ class Queues : public ::testing::Test {
     return event;
   }
 
-  std::unique_ptr<Device> device_;
-  const stand_in::Hooks* driver_ = nullptr;
   std::vector<int> ran_;
 };
 

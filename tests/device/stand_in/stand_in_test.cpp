@@ -1,6 +1,4 @@
 // How the CUDA device uses its driver: what no contract can see from outside.
-#include "device/stand_in/stand_in.hpp"
-
 #include <cuda.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,20 +8,13 @@
 #include <thread>
 #include <vector>
 
-#include "device/contract.hpp"
-#include "device/cuda_device.hpp"
+#include "device/stand_in/on_stand_in.hpp"
 
 namespace aqua::device {
 namespace {
 
-class StandIn : public ::testing::Test {
+class StandIn : public OnStandIn {
  protected:
-  void SetUp() override {
-    if (const auto gpu = cuda_available(); !gpu.ok()) GTEST_SKIP() << gpu.error().message;
-    driver_ = stand_in::hooks();
-    if (driver_ == nullptr) GTEST_SKIP() << "the driver here is a real one";
-    device_ = open_kind("cuda", 16_MiB);
-  }
   // `count` blocks of 1 KiB that are nobody's neighbours.
   CopyBatch scattered(std::byte* dst, const std::byte* src, std::size_t count) {
     auto batch = std::make_shared<std::vector<CopySegment>>();
@@ -36,9 +27,6 @@ class StandIn : public ::testing::Test {
     EXPECT_OK(device_->copy(batch, stream, {.method = method}));
     return driver_->calls(name) - before;
   }
-
-  const stand_in::Hooks* driver_ = nullptr;
-  std::unique_ptr<Device> device_;
 };
 
 TEST_F(StandIn, ADeviceLeavesNothingBehind) {

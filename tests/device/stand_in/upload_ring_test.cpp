@@ -5,32 +5,21 @@
 #include <array>
 #include <vector>
 
-#include "device/contract.hpp"
-#include "device/cuda_device.hpp"
-#include "device/stand_in/stand_in.hpp"
+#include "device/stand_in/on_stand_in.hpp"
 
 namespace aqua::device {
 namespace {
 
-class UploadRingOnStandIn : public ::testing::Test {
+class UploadRingOnStandIn : public OnStandIn {
  protected:
   static constexpr std::size_t kPieces = 2'000;
   static constexpr std::size_t kRound = kPieces * 32;  // bytes, every second 16 of which move
 
-  void SetUp() override {
-    if (const auto gpu = cuda_available(); !gpu.ok()) GTEST_SKIP() << gpu.error().message;
-    driver_ = stand_in::hooks();
-    if (driver_ == nullptr) GTEST_SKIP() << "the driver here is a real one";
-    device_ = open_kind("cuda", 16_MiB);
-  }
   static CopyBatch pieces(std::byte* dst, const std::byte* src) {
     auto batch = std::make_shared<std::vector<CopySegment>>();
     for (std::size_t i = 0; i < kPieces; ++i) batch->push_back({dst + 32 * i, src + 32 * i, 16});
     return batch;
   }
-
-  std::unique_ptr<Device> device_;
-  const stand_in::Hooks* driver_ = nullptr;
 };
 
 TEST_F(UploadRingOnStandIn, AListIsNotOverwrittenBeforeItsKernelHasRun) {
