@@ -13,8 +13,8 @@
 #include <string_view>
 
 #include "harness.hpp"
-#include "place/baselines.hpp"
-#include "place/solve.hpp"
+#include "tools/place/search/baselines.hpp"
+#include "tools/place/solve.hpp"
 #include "place_models.hpp"
 #include "samples.hpp"
 

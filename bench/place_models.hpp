@@ -8,7 +8,7 @@
 #include <random>
 #include <string>
 
-#include "place/problem.hpp"
+#include "tools/place/model/problem.hpp"
 
 namespace aqua::bench {
 

@@ -12,7 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "aqua/policy/scheduler.hpp"
+#include "aqua/schedule/scheduler.hpp"
 
 namespace {
 

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "policy/mooncake.hpp"
+#include "tests/systems/prefix/mooncake.hpp"
 
 int main(int argc, char** argv) {
   using namespace aqua::policy;

@@ -16,10 +16,10 @@
 #include <string_view>
 
 #include "harness.hpp"
-#include "profile/truth.hpp"
-#include "profiler/record.hpp"
-#include "sim/text.hpp"
-#include "tools/profile_command.hpp"
+#include "tests/tools/profiler/truth.hpp"
+#include "tools/profiler/search/record.hpp"
+#include "tools/report/text.hpp"
+#include "tools/cli/profile/profile_command.hpp"
 #include "tools/sim_server/sim_server.hpp"
 
 namespace {

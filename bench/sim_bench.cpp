@@ -15,9 +15,9 @@
 #include <string_view>
 
 #include "harness.hpp"
-#include "sim/scenario.hpp"
-#include "sim/spec_json.hpp"
-#include "sim/trace.hpp"
+#include "tools/sim/report/scenario.hpp"
+#include "tools/sim/input/spec_json.hpp"
+#include "tools/sim/input/trace.hpp"
 
 namespace aqua::bench {
 namespace {

@@ -22,7 +22,7 @@
 #include <string>
 #include <string_view>
 
-#include "device/memfd_device.hpp"
+#include "device/memfd/device.hpp"
 #include "samples.hpp"
 #include "transfer/transfer.hpp"
 

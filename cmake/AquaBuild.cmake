@@ -16,10 +16,20 @@ endif()
 # Developers' builds: quick to compile, quick enough to run.
 set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O1 -g1")
 
+# ccache, so that a second clone of the same sources compiles nothing: paths inside the source tree
+# are taken relative to it, and precompiled headers are told apart by their content.
 find_program(AQUA_CCACHE ccache)
 if(AQUA_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${AQUA_CCACHE})
-  set(CMAKE_C_COMPILER_LAUNCHER ${AQUA_CCACHE})
+  set(launcher env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
+      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${AQUA_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
+  set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
+  set(CMAKE_CUDA_COMPILER_LAUNCHER ${launcher})
+  if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>")
+  else()
+    add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)
+  endif()
 endif()
 
 set(AQUA_HOST_CODE "$<COMPILE_LANGUAGE:C,CXX>")  # what nvcc does not compile
@@ -59,13 +69,29 @@ if(AQUA_PORTABLE)
 endif()
 find_package(Threads REQUIRED)
 
-# aqua_room(device SOURCES a.cpp ... DEPS base ...): one folder of src/, a static
-# library aqua_<name> whose objects also go into the library proper. DEPS are other
-# rooms; includes may only follow them (tests/check_includes.py).
+# aqua_sources(variable EXCEPT ...): every .cpp of this folder and of those below it, but for these.
+function(aqua_sources variable)
+  cmake_parse_arguments(S "" "" "EXCEPT" ${ARGN})
+  file(GLOB_RECURSE found CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} *.cpp)
+  foreach(pattern ${S_EXCEPT})
+    list(FILTER found EXCLUDE REGEX "^${pattern}")
+  endforeach()
+  set(${variable} ${found} PARENT_SCOPE)
+endfunction()
+
+# aqua_room(device DEPS base ...): this folder as a static library aqua_<name>, made of SOURCES or
+# else of every source in it but EXCEPT. DEPS are other rooms; includes may only follow them
+# (tests/check_includes.py). Rooms of src/ also go into the library proper (src/CMakeLists.txt).
 function(aqua_room name)
-  cmake_parse_arguments(ROOM "" "" "SOURCES;DEPS;LIBS" ${ARGN})
+  cmake_parse_arguments(ROOM "" "" "SOURCES;EXCEPT;DEPS;LIBS" ${ARGN})
+  if(NOT ROOM_SOURCES)
+    aqua_sources(ROOM_SOURCES EXCEPT ${ROOM_EXCEPT})
+  endif()
   add_library(aqua_${name} STATIC ${ROOM_SOURCES})
   target_include_directories(aqua_${name} PUBLIC ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
+  if(NOT CMAKE_CURRENT_SOURCE_DIR MATCHES "^${PROJECT_SOURCE_DIR}/src/")
+    target_include_directories(aqua_${name} PUBLIC ${PROJECT_SOURCE_DIR})  # "tools/…", "coordinator/…"
+  endif()
   list(TRANSFORM ROOM_DEPS PREPEND aqua_)
   target_link_libraries(aqua_${name} PUBLIC ${ROOM_DEPS} ${ROOM_LIBS} Threads::Threads PRIVATE aqua_flags)
 endfunction()

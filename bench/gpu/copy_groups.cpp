@@ -1,4 +1,4 @@
-#include "device/cuda_device.hpp"
+#include "device/cuda/device.hpp"
 #include "gpu/groups.hpp"
 #include "gpu/lender_process.hpp"
 #include "gpu/library.hpp"

@@ -14,7 +14,7 @@
 #include <string>
 
 #include "base/unix_socket.hpp"
-#include "device/cuda_device.hpp"
+#include "device/cuda/device.hpp"
 #include "gpu/cuda_objects.hpp"
 
 namespace aqua::bench {

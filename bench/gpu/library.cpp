@@ -6,8 +6,8 @@
 #include <string>
 #include <utility>
 
-#include "transfer/calibrate.hpp"
-#include "transfer/far_memory.hpp"
+#include "transfer/calibration/calibrate.hpp"
+#include "transfer/calibration/far_memory.hpp"
 
 namespace aqua::bench {
 namespace {

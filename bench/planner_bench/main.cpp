@@ -27,7 +27,7 @@
 #include "report/report_file.hpp"
 #include "runtime/options.hpp"
 #include "samples.hpp"
-#include "transfer/curve_file.hpp"
+#include "transfer/calibration/curve_file.hpp"
 
 namespace {
 

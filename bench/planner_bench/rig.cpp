@@ -6,7 +6,7 @@
 
 #include "harness.hpp"
 #include "samples.hpp"
-#include "transfer/idle_time.hpp"
+#include "transfer/calibration/idle_time.hpp"
 
 namespace aqua::bench {
 

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "device/own_stream.hpp"
-#include "transfer/far_memory.hpp"
-#include "transfer/piece_shape.hpp"
+#include "transfer/calibration/far_memory.hpp"
+#include "transfer/calibration/piece_shape.hpp"
 #include "transfer/transfer.hpp"
 
 namespace aqua::bench {

@@ -6,7 +6,7 @@
 #include "base/try.hpp"
 #include "harness.hpp"
 #include "runtime/options.hpp"
-#include "transfer/far_memory.hpp"
+#include "transfer/calibration/far_memory.hpp"
 
 namespace aqua::bench {
 namespace {

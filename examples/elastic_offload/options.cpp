@@ -1,6 +1,6 @@
 #include "options.hpp"
 
-#include "aqua/policy/scheduler.hpp"
+#include "aqua/schedule/scheduler.hpp"
 #include "option_table.hpp"
 
 namespace aqua::example {

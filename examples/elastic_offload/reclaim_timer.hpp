@@ -9,7 +9,7 @@
 #include <mutex>
 #include <vector>
 
-#include "aqua/northbound.hpp"
+#include "aqua/northbound/load.hpp"
 
 namespace aqua::example {
 

@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "aqua/policy/scheduler.hpp"
+#include "aqua/schedule/scheduler.hpp"
 #include "sizes.hpp"
 #include "swap_space.hpp"
 #include "workload.hpp"

@@ -7,7 +7,7 @@
 #include <memory>
 #include <optional>
 
-#include "aqua/policy/scheduler.hpp"
+#include "aqua/schedule/scheduler.hpp"
 #include "batch_engine.hpp"
 #include "engine_clock.hpp"
 #include "run_log.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "aqua/policy/options.hpp"
+#include "aqua/schedule/options.hpp"
 
 namespace aqua::llama_example {
 

@@ -83,7 +83,7 @@ class Child:
 
 class Play:
     def __init__(self, build, directory, requests, children):
-        self.aqua = build / "tools/aqua"
+        self.aqua = build / "tools/cli/aqua"
         self.sim_server = build / "tools/sim_server/aqua-sim-server"
         self.coordinator = build / "coordinator/aqua-coordinator"
         self.engine = build / "examples/profile_to_pairs/placed_engine"

@@ -2,7 +2,7 @@
 // Failure.
 #pragma once
 
-#include "aqua/profile.hpp"
+#include "aqua/northbound/profile.hpp"
 #include "options.hpp"
 
 namespace aqua::example {

@@ -22,8 +22,8 @@
 
 #include "aqua/export.h"
 #include "aqua/layout.hpp"
-#include "aqua/northbound.hpp"
-#include "aqua/producer_policy.hpp"
+#include "aqua/northbound/load.hpp"
+#include "aqua/northbound/producer_policy.hpp"
 #include "aqua/result.hpp"
 #include "aqua/tensor.hpp"
 #include "aqua/ticket.hpp"
@@ -94,7 +94,7 @@ struct RuntimeOptions {
   // GPU's memory. Empty: $XDG_CACHE_HOME/aqua, else ~/.cache/aqua. "off": neither kept nor
   // measured; the planner goes by built-in ones.
   std::string curve_directory{};
-  // A file of `aqua profile` (aqua/profile.hpp). A producer's is set_profile() with its defaults; a
+  // A file of `aqua profile` (aqua/northbound/profile.hpp). A producer's is set_profile() with its defaults; a
   // consumer's sets max_peer_bytes where that is 0, and raises host_bytes to it, since what is
   // borrowed needs an exit. One that is not complete is refused. Empty: none.
   std::string profile{};

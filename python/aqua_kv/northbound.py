@@ -1,4 +1,4 @@
-"""What a serving engine and libaqua tell each other (aqua/northbound.hpp). Units: bytes; times
+"""What a serving engine and libaqua tell each other (aqua/northbound/load.hpp). Units: bytes; times
 say theirs."""
 
 from __future__ import annotations

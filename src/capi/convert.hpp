@@ -3,7 +3,7 @@
 
 #include "aqua/c/northbound.h"
 #include "aqua/c/types.h"
-#include "aqua/northbound.hpp"
+#include "aqua/northbound/load.hpp"
 #include "aqua/types.hpp"
 
 namespace aqua::capi {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/concat.hpp"
-#include "device/mix.hpp"
+#include "device/memfd/mix.hpp"
 
 namespace aqua::device {
 namespace {

@@ -1,6 +1,6 @@
 // Which memory legacy cudaIpc can share: the part that needs no driver.
 #include "base/concat.hpp"
-#include "device/cuda_ipc.hpp"
+#include "device/cuda/ipc.hpp"
 
 namespace aqua::device {
 

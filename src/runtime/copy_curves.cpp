@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "base/concat.hpp"
-#include "transfer/curve_store.hpp"
-#include "transfer/far_memory.hpp"
+#include "transfer/calibration/curve_store.hpp"
+#include "transfer/calibration/far_memory.hpp"
 
 namespace aqua::runtime {
 

@@ -2,7 +2,7 @@
 
 #include "base/concat.hpp"
 #include "base/try.hpp"
-#include "device/memfd_device.hpp"
+#include "device/memfd/device.hpp"
 
 namespace aqua::emulated {
 namespace {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "device/device.hpp"
-#include "runtime/serial_queue.hpp"
+#include "runtime/queues/serial_queue.hpp"
 
 namespace aqua::runtime {
 

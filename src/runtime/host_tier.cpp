@@ -11,7 +11,7 @@
 #include "base/concat.hpp"
 #include "base/mutex.hpp"
 #include "base/try.hpp"
-#include "device/memfd_device.hpp"
+#include "device/memfd/device.hpp"
 #include "device/numa.hpp"
 
 namespace aqua::runtime {

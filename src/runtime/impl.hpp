@@ -8,13 +8,13 @@
 #include <string>
 
 #include "aqua/runtime.hpp"
-#include "runtime/borrower.hpp"
+#include "runtime/borrow/borrower.hpp"
 #include "runtime/copy_curves.hpp"
 #include "runtime/host_pinning.hpp"
 #include "runtime/host_tier.hpp"
-#include "runtime/lender.hpp"
-#include "runtime/pool_share.hpp"
-#include "runtime/producer_role.hpp"
+#include "runtime/lend/lender.hpp"
+#include "runtime/lend/pool_share.hpp"
+#include "runtime/lend/producer_role.hpp"
 #include "transfer/transfer.hpp"
 
 namespace aqua {

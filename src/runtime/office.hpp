@@ -5,9 +5,9 @@
 #include <string>
 
 #include "aqua/runtime.hpp"
-#include "runtime/callback_queue.hpp"
-#include "runtime/control_loop.hpp"
-#include "runtime/serial_queue.hpp"
+#include "runtime/queues/callback_queue.hpp"
+#include "runtime/queues/control_loop.hpp"
+#include "runtime/queues/serial_queue.hpp"
 #include "southbound/client.hpp"
 
 namespace aqua::runtime {

@@ -12,10 +12,10 @@
 #include "base/concat.hpp"
 #include "base/errno_error.hpp"
 #include "base/try.hpp"
-#include "device/cuda_device.hpp"
-#include "device/cuda_name.hpp"
-#include "device/memfd_device.hpp"
-#include "transfer/curve_store.hpp"
+#include "device/cuda/device.hpp"
+#include "device/cuda/name.hpp"
+#include "device/memfd/device.hpp"
+#include "transfer/calibration/curve_store.hpp"
 
 namespace aqua::runtime {
 namespace {

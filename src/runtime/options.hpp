@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "aqua/profile.hpp"
+#include "aqua/northbound/profile.hpp"
 #include "aqua/runtime.hpp"
 #include "device/device.hpp"
 

@@ -4,7 +4,7 @@
 
 #include "base/concat.hpp"
 #include "base/try.hpp"
-#include "transfer/overlap.hpp"
+#include "transfer/calibration/overlap.hpp"
 
 namespace aqua {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "transfer/curve_set.hpp"
+#include "transfer/calibration/curve_set.hpp"
 
 namespace aqua::transfer {
 

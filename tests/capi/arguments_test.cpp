@@ -2,7 +2,7 @@
 #include <array>
 #include <cstring>
 
-#include "capi/capi_fixture.hpp"
+#include "tests/capi/capi_fixture.hpp"
 
 namespace aqua::test {
 namespace {

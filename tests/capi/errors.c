@@ -1,5 +1,5 @@
-#include "check.h"
-#include "parts.h"
+#include "tests/capi/check.h"
+#include "tests/capi/parts.h"
 
 void test_errors_and_version(void) {
   char expected[32];

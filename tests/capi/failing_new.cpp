@@ -1,4 +1,4 @@
-#include "capi/failing_new.hpp"
+#include "tests/capi/failing_new.hpp"
 
 #include <atomic>
 #include <cstdlib>

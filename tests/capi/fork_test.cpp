@@ -2,7 +2,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "capi/capi_fixture.hpp"
+#include "tests/capi/capi_fixture.hpp"
 
 namespace aqua::test {
 namespace {

@@ -3,7 +3,7 @@
 #include <set>
 #include <vector>
 
-#include "capi/capi_fixture.hpp"
+#include "tests/capi/capi_fixture.hpp"
 
 namespace aqua::test {
 namespace {

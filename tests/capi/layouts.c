@@ -1,5 +1,5 @@
-#include "check.h"
-#include "parts.h"
+#include "tests/capi/check.h"
+#include "tests/capi/parts.h"
 
 static void* address(size_t n) {
   return (void*)(uintptr_t)(n * MIB);

@@ -2,8 +2,8 @@
 #include <poll.h>
 
 #include "aqua/aqua_emulated.h"
-#include "check.h"
-#include "parts.h"
+#include "tests/capi/check.h"
+#include "tests/capi/parts.h"
 
 /* Written by callbacks in tick(), so by this thread. */
 struct told {

@@ -7,8 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "check.h"
-#include "parts.h"
+#include "tests/capi/check.h"
+#include "tests/capi/parts.h"
 
 /* Returns once it listens. Before this process has threads: it forks. */
 static pid_t start_coordinator(const char* binary, const char* address, const char* data) {

@@ -3,8 +3,8 @@
 #include <cstdio>
 #include <functional>
 
-#include "capi/capi_fixture.hpp"
-#include "capi/failing_new.hpp"
+#include "tests/capi/capi_fixture.hpp"
+#include "tests/capi/failing_new.hpp"
 
 namespace aqua::test {
 namespace {

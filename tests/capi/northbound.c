@@ -1,7 +1,7 @@
 #include <math.h>
 
-#include "check.h"
-#include "parts.h"
+#include "tests/capi/check.h"
+#include "tests/capi/parts.h"
 
 struct told {
   int budgets;

@@ -4,7 +4,7 @@
 #include <fstream>
 #include <future>
 
-#include "capi/capi_fixture.hpp"
+#include "tests/capi/capi_fixture.hpp"
 
 namespace {
 

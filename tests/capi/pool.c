@@ -2,8 +2,8 @@
 #include <poll.h>
 
 #include "aqua/aqua_emulated.h"
-#include "check.h"
-#include "parts.h"
+#include "tests/capi/check.h"
+#include "tests/capi/parts.h"
 
 void test_pool(const char* directory, const char* coordinator) {
   aqua_runtime_options options = AQUA_RUNTIME_OPTIONS_INIT;

@@ -3,7 +3,7 @@
 #include <thread>
 #include <vector>
 
-#include "capi/capi_fixture.hpp"
+#include "tests/capi/capi_fixture.hpp"
 #include "capi/handle_table.hpp"
 
 namespace aqua::test {

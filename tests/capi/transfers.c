@@ -1,6 +1,6 @@
 #include "aqua/aqua_emulated.h"
-#include "check.h"
-#include "parts.h"
+#include "tests/capi/check.h"
+#include "tests/capi/parts.h"
 
 enum { kLayers = 2, kBlocks = 32, kBlockBytes = 16 * 4 * 16 * 2 };
 

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "aqua/aqua_emulated.h"
-#include "check.h"
-#include "parts.h"
+#include "tests/capi/check.h"
+#include "tests/capi/parts.h"
 
 #define TENSOR_BYTES (6 * MIB + 4096) /* over two slabs */
 #define LENT_BYTES (16 * MIB)

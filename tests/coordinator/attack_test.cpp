@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "base/unix_socket.hpp"
-#include "coordinator/raw_http.hpp"
-#include "coordinator/raw_session.hpp"
-#include "southbound/peers.hpp"
+#include "tests/coordinator/raw_http.hpp"
+#include "tests/coordinator/raw_session.hpp"
+#include "tests/southbound/peers.hpp"
 
 namespace aqua::testing {
 namespace {

@@ -1,4 +1,4 @@
-#include "coordinator/child_process.hpp"
+#include "tests/coordinator/child_process.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

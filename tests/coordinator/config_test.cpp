@@ -8,7 +8,7 @@
 
 #include "coordinator/config_file.hpp"
 #include "coordinator/option_table.hpp"
-#include "coordinator/temp_dir.hpp"
+#include "tests/coordinator/temp_dir.hpp"
 
 namespace aqua::coordinator {
 namespace {

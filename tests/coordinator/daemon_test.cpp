@@ -10,11 +10,11 @@
 #include <fstream>
 #include <iterator>
 
-#include "coordinator/daemon_process.hpp"
-#include "coordinator/ended_daemon.hpp"
-#include "coordinator/raw_session.hpp"
+#include "tests/coordinator/daemon_process.hpp"
+#include "tests/coordinator/ended_daemon.hpp"
+#include "tests/coordinator/raw_session.hpp"
 #include "southbound/operator.hpp"
-#include "southbound/peers.hpp"
+#include "tests/southbound/peers.hpp"
 
 namespace aqua::testing {
 namespace {

@@ -11,11 +11,11 @@
 #include <fstream>
 
 #include "base/concat.hpp"
-#include "coordinator/daemon_process.hpp"
-#include "coordinator/exposition.hpp"
-#include "coordinator/raw_session.hpp"
+#include "tests/coordinator/daemon_process.hpp"
+#include "tests/coordinator/exposition.hpp"
+#include "tests/coordinator/raw_session.hpp"
 #include "southbound/operator.hpp"
-#include "southbound/peers.hpp"
+#include "tests/southbound/peers.hpp"
 #include "wire/observation.hpp"
 #include "wire/slabs.hpp"
 #include "wire/state.hpp"

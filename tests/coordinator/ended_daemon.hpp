@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "coordinator/child_process.hpp"
-#include "coordinator/temp_dir.hpp"
+#include "tests/coordinator/child_process.hpp"
+#include "tests/coordinator/temp_dir.hpp"
 
 namespace aqua::testing {
 

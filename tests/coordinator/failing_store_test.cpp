@@ -9,7 +9,7 @@
 
 #include "coordinator/service/ledger_service.hpp"
 #include "coordinator/store/memory_store.hpp"
-#include "coordinator/stored_rows.hpp"
+#include "tests/coordinator/stored_rows.hpp"
 
 namespace aqua::coordinator {
 namespace {

@@ -11,7 +11,7 @@
 #include "coordinator/access/quota.hpp"
 #include "coordinator/access/tokens.hpp"
 #include "coordinator/http/request_head.hpp"
-#include "coordinator/temp_dir.hpp"
+#include "tests/coordinator/temp_dir.hpp"
 #include "coordinator/token_command.hpp"
 
 namespace aqua::coordinator {

@@ -7,11 +7,11 @@
 #include <chrono>
 #include <vector>
 
-#include "coordinator/daemon_process.hpp"
-#include "coordinator/raw_http.hpp"
-#include "coordinator/raw_session.hpp"
+#include "tests/coordinator/daemon_process.hpp"
+#include "tests/coordinator/raw_http.hpp"
+#include "tests/coordinator/raw_session.hpp"
 #include "southbound/operator.hpp"
-#include "southbound/peers.hpp"
+#include "tests/southbound/peers.hpp"
 #include "wire/limits.hpp"
 
 namespace aqua::testing {

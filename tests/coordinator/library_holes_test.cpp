@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "coordinator/raw_http.hpp"
-#include "coordinator/raw_session.hpp"
+#include "tests/coordinator/raw_http.hpp"
+#include "tests/coordinator/raw_session.hpp"
 
 namespace aqua::testing {
 namespace {

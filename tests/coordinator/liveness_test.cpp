@@ -4,10 +4,10 @@
 
 #include <cstdlib>
 
-#include "coordinator/daemon_process.hpp"
-#include "coordinator/raw_session.hpp"
+#include "tests/coordinator/daemon_process.hpp"
+#include "tests/coordinator/raw_session.hpp"
 #include "southbound/operator.hpp"
-#include "southbound/peers.hpp"
+#include "tests/southbound/peers.hpp"
 
 namespace aqua::testing {
 namespace {

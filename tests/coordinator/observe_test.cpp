@@ -5,10 +5,10 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "coordinator/daemon_process.hpp"
-#include "coordinator/exposition.hpp"
-#include "coordinator/raw_session.hpp"
-#include "southbound/peers.hpp"
+#include "tests/coordinator/daemon_process.hpp"
+#include "tests/coordinator/exposition.hpp"
+#include "tests/coordinator/raw_session.hpp"
+#include "tests/southbound/peers.hpp"
 #include "wire/observation.hpp"
 
 namespace aqua::testing {

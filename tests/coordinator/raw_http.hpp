@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "base/unique_fd.hpp"
-#include "coordinator/daemon_process.hpp"
+#include "tests/coordinator/daemon_process.hpp"
 #include "wire/address.hpp"
 
 namespace aqua::testing {

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "coordinator/in_memory.hpp"
+#include "tests/coordinator/in_memory.hpp"
 #include "wire/slabs.hpp"
 
 namespace aqua::testing {

@@ -7,8 +7,8 @@
 
 #include "coordinator/api/openapi.hpp"
 #include "coordinator/http/http_library.hpp"
-#include "coordinator/in_memory.hpp"
-#include "coordinator/temp_dir.hpp"
+#include "tests/coordinator/in_memory.hpp"
+#include "tests/coordinator/temp_dir.hpp"
 
 namespace aqua::testing {
 namespace {

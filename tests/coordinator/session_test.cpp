@@ -6,9 +6,9 @@
 #include <span>
 
 #include "base/unix_socket.hpp"
-#include "coordinator/daemon_process.hpp"
-#include "coordinator/raw_session.hpp"
-#include "southbound/peers.hpp"
+#include "tests/coordinator/daemon_process.hpp"
+#include "tests/coordinator/raw_session.hpp"
+#include "tests/southbound/peers.hpp"
 #include "wire/error.hpp"
 #include "wire/limits.hpp"
 

@@ -14,9 +14,9 @@
 #include <fstream>
 
 #include "coordinator/store/schema.hpp"
-#include "coordinator/stored_rows.hpp"
-#include "coordinator/temp_dir.hpp"
-#include "crash/step_vfs.hpp"
+#include "tests/coordinator/stored_rows.hpp"
+#include "tests/coordinator/temp_dir.hpp"
+#include "tests/crash/step_vfs.hpp"
 
 namespace aqua::coordinator {
 namespace {

@@ -2,9 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "coordinator/daemon_process.hpp"
-#include "coordinator/raw_session.hpp"
-#include "southbound/peers.hpp"
+#include "tests/coordinator/daemon_process.hpp"
+#include "tests/coordinator/raw_session.hpp"
+#include "tests/southbound/peers.hpp"
 
 namespace aqua::testing {
 namespace {

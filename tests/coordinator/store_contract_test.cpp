@@ -6,8 +6,8 @@
 
 #include "coordinator/store/memory_store.hpp"
 #include "coordinator/store/sqlite_store.hpp"
-#include "coordinator/stored_rows.hpp"
-#include "coordinator/temp_dir.hpp"
+#include "tests/coordinator/stored_rows.hpp"
+#include "tests/coordinator/temp_dir.hpp"
 
 namespace aqua::coordinator {
 namespace {

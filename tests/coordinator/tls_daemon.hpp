@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "coordinator/certificate.hpp"
-#include "coordinator/raw_http.hpp"
-#include "coordinator/tls_client.hpp"
+#include "tests/coordinator/certificate.hpp"
+#include "tests/coordinator/raw_http.hpp"
+#include "tests/coordinator/tls_client.hpp"
 
 namespace aqua::testing {
 

@@ -7,9 +7,9 @@
 #include <fstream>
 #include <vector>
 
-#include "coordinator/ended_daemon.hpp"
-#include "coordinator/tls_daemon.hpp"
-#include "southbound/peers.hpp"
+#include "tests/coordinator/ended_daemon.hpp"
+#include "tests/coordinator/tls_daemon.hpp"
+#include "tests/southbound/peers.hpp"
 
 namespace aqua::testing {
 namespace {

@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
-#include "coordinator/tls_daemon.hpp"
-#include "coordinator/token_file.hpp"
+#include "tests/coordinator/tls_daemon.hpp"
+#include "tests/coordinator/token_file.hpp"
 
 namespace aqua::testing {
 namespace {

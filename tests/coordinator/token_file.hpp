@@ -10,7 +10,7 @@
 #include <fstream>
 #include <string>
 
-#include "coordinator/daemon_process.hpp"
+#include "tests/coordinator/daemon_process.hpp"
 
 namespace aqua::testing {
 

@@ -1,4 +1,4 @@
-#include "crash/clients.hpp"
+#include "tests/crash/clients.hpp"
 
 #include <algorithm>
 

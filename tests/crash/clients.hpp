@@ -13,7 +13,7 @@
 
 #include "base/concat.hpp"
 #include "base/mutex.hpp"
-#include "crash/records.hpp"
+#include "tests/crash/records.hpp"
 #include "lending/slab_book.hpp"
 #include "southbound/exchange.hpp"
 #include "southbound/lifeline.hpp"

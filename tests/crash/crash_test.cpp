@@ -9,7 +9,7 @@
 #include <iostream>
 
 #include "base/concat.hpp"
-#include "crash/world.hpp"
+#include "tests/crash/world.hpp"
 
 namespace aqua::crash_test {
 namespace {

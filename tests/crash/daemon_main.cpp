@@ -9,8 +9,8 @@
 #include <string_view>
 
 #include "coordinator/daemon.hpp"
-#include "crash/step_vfs.hpp"
-#include "kill/arming.hpp"
+#include "tests/crash/step_vfs.hpp"
+#include "tests/kill/arming.hpp"
 
 int main(int argc, char** argv) {
   if (argc < 2) return 2;

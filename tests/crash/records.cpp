@@ -1,4 +1,4 @@
-#include "crash/records.hpp"
+#include "tests/crash/records.hpp"
 
 #include <algorithm>
 

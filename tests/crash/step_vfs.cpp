@@ -1,4 +1,4 @@
-#include "crash/step_vfs.hpp"
+#include "tests/crash/step_vfs.hpp"
 
 #include <sqlite3.h>
 

@@ -1,4 +1,4 @@
-#include "crash/world.hpp"
+#include "tests/crash/world.hpp"
 
 #include <gtest/gtest.h>
 #include <poll.h>

@@ -12,10 +12,10 @@
 #include <string>
 #include <vector>
 
-#include "coordinator/child_process.hpp"
-#include "coordinator/temp_dir.hpp"
-#include "crash/clients.hpp"
-#include "crash/records.hpp"
+#include "tests/coordinator/child_process.hpp"
+#include "tests/coordinator/temp_dir.hpp"
+#include "tests/crash/clients.hpp"
+#include "tests/crash/records.hpp"
 
 namespace aqua::crash_test {
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "aqua/types.hpp"
-#include "device/device_kinds.hpp"
+#include "tests/device/device_kinds.hpp"
 
 namespace aqua::device {
 

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "base/unix_socket.hpp"
-#include "device/contract.hpp"
-#include "device/peer.hpp"
+#include "tests/device/contract.hpp"
+#include "tests/device/peer.hpp"
 #include "device/probe.hpp"
 
 namespace aqua::device {

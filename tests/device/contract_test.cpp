@@ -1,10 +1,10 @@
 // The device contract, part one: physical memory and addresses.
-#include "device/contract.hpp"
+#include "tests/device/contract.hpp"
 
 #include <limits>
 #include <type_traits>
 
-#include "device/memfd_device.hpp"
+#include "device/memfd/device.hpp"
 
 namespace aqua::device {
 namespace {

@@ -3,7 +3,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "device/contract.hpp"
+#include "tests/device/contract.hpp"
 
 namespace aqua::device {
 namespace {

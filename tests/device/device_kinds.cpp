@@ -1,12 +1,12 @@
-#include "device/device_kinds.hpp"
+#include "tests/device/device_kinds.hpp"
 
 #include <cstdio>
 #include <cstdlib>
 #include <random>
 #include <utility>
 
-#include "device/cuda_device.hpp"
-#include "device/memfd_device.hpp"
+#include "device/cuda/device.hpp"
+#include "device/memfd/device.hpp"
 
 namespace aqua::device {
 namespace {

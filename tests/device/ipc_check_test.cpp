@@ -1,7 +1,7 @@
 #include <string>
 
-#include "device/contract.hpp"
-#include "device/cuda_ipc.hpp"
+#include "tests/device/contract.hpp"
+#include "device/cuda/ipc.hpp"
 
 namespace aqua::device {
 namespace {

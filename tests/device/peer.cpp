@@ -1,7 +1,7 @@
 // The process at the other end of the sharing tests: device_peer lend|borrow KIND.
 //   lend    fills a slab, sends its descriptor and stays until it is killed.
 //   borrow  receives a slab, checks the lender's bytes, leaves its own and exits with 0.
-#include "peer.hpp"
+#include "tests/device/peer.hpp"
 
 #include <unistd.h>
 
@@ -13,7 +13,7 @@
 
 #include "base/try.hpp"
 #include "base/unix_socket.hpp"
-#include "device_kinds.hpp"
+#include "tests/device/device_kinds.hpp"
 
 namespace aqua::device {
 namespace {

@@ -1,6 +1,6 @@
 #include "device/share_handle.hpp"
 
-#include "device/contract.hpp"
+#include "tests/device/contract.hpp"
 
 namespace aqua::device {
 namespace {

@@ -1,6 +1,6 @@
 #include "device/slab_places.hpp"
 
-#include "device/contract.hpp"
+#include "tests/device/contract.hpp"
 
 namespace aqua::device {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "transfer/curve_file.hpp"
+#include "transfer/calibration/curve_file.hpp"
 
 namespace {
 

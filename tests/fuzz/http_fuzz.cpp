@@ -10,7 +10,7 @@
 #include <memory>
 #include <string>
 
-#include "coordinator/in_memory.hpp"
+#include "tests/coordinator/in_memory.hpp"
 
 namespace {
 

@@ -6,9 +6,9 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "place/input.hpp"
-#include "place/placed.hpp"
-#include "place/report.hpp"
+#include "tools/place/model/input.hpp"
+#include "tools/place/placed.hpp"
+#include "tools/place/report.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace aqua::place;

@@ -5,11 +5,11 @@
 #include <cstdlib>
 #include <string>
 
-#include "profiler/completion.hpp"
-#include "profiler/door.hpp"
-#include "profiler/memory_reading.hpp"
-#include "profiler/record.hpp"
-#include "profiler/sse.hpp"
+#include "tools/profiler/load/completion.hpp"
+#include "tools/profiler/load/door.hpp"
+#include "tools/profiler/memory/memory_reading.hpp"
+#include "tools/profiler/search/record.hpp"
+#include "tools/profiler/load/sse.hpp"
 
 namespace {
 

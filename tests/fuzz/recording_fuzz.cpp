@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "sim/cost_fit.hpp"
+#include "tools/sim/cost/cost_fit.hpp"
 
 namespace {
 

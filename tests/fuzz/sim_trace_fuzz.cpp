@@ -5,10 +5,10 @@
 #include <cstdlib>
 #include <string>
 
-#include "sim/layer_profile.hpp"
-#include "sim/link_fit.hpp"
-#include "sim/spec_json.hpp"
-#include "sim/trace.hpp"
+#include "tools/sim/input/layer_profile.hpp"
+#include "tools/sim/cost/link_fit.hpp"
+#include "tools/sim/input/spec_json.hpp"
+#include "tools/sim/input/trace.hpp"
 
 namespace {
 

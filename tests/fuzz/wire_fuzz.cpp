@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "wire/samples.hpp"
+#include "tests/wire/samples.hpp"
 
 namespace {
 

@@ -3,7 +3,7 @@
 
 #include "base/try.hpp"
 #include "base/unix_socket.hpp"
-#include "exporter_death.hpp"
+#include "tests/gpu/exporter_death.hpp"
 
 namespace aqua::gpu {
 

@@ -15,7 +15,7 @@
 #include "base/errno_error.hpp"
 #include "base/try.hpp"
 #include "base/unix_socket.hpp"
-#include "exporter_death.hpp"
+#include "tests/gpu/exporter_death.hpp"
 
 namespace aqua::gpu {
 namespace {

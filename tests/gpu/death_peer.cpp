@@ -3,10 +3,10 @@
 #include <utility>
 
 #include "base/try.hpp"
-#include "device/cuda_device.hpp"
-#include "device/cuda_name.hpp"
-#include "device/memfd_device.hpp"
-#include "exporter_death.hpp"
+#include "device/cuda/device.hpp"
+#include "device/cuda/name.hpp"
+#include "device/memfd/device.hpp"
+#include "tests/gpu/exporter_death.hpp"
 
 namespace aqua::gpu {
 namespace {

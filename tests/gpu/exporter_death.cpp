@@ -5,7 +5,7 @@
 //   exporter_death [--device cuda:0] [--bytes N] [--json]
 //
 // Prints one line. Exit status: 0 yes, 1 no or could not be tried, 77 no GPU here.
-#include "exporter_death.hpp"
+#include "tests/gpu/exporter_death.hpp"
 
 #include <cstdio>
 #include <cstdlib>
@@ -13,8 +13,8 @@
 #include <string>
 #include <string_view>
 
-#include "device/cuda_device.hpp"
-#include "device/cuda_name.hpp"
+#include "device/cuda/device.hpp"
+#include "device/cuda/name.hpp"
 
 namespace aqua::gpu {
 namespace {

@@ -6,8 +6,8 @@
 #include <random>
 #include <vector>
 
-#include "kernels/cpu_machine.hpp"
-#include "kernels/segment_lists.hpp"
+#include "tests/kernels/cpu_machine.hpp"
+#include "tests/kernels/segment_lists.hpp"
 
 namespace aqua::kernels {
 namespace {

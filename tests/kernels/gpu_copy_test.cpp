@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "kernels/copy.hpp"
-#include "kernels/segment_lists.hpp"
+#include "tests/kernels/segment_lists.hpp"
 
 namespace aqua::kernels {
 namespace {

@@ -1,4 +1,4 @@
-#include "kernels/segment_lists.hpp"
+#include "tests/kernels/segment_lists.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "kill/arming.hpp"
+#include "tests/kill/arming.hpp"
 
 #include <signal.h>
 

@@ -1,4 +1,4 @@
-#include "kill/child.hpp"
+#include "tests/kill/child.hpp"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "base/concat.hpp"
-#include "kill/rig.hpp"
+#include "tests/kill/rig.hpp"
 
 namespace aqua::kill_test {
 

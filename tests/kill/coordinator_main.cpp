@@ -12,7 +12,7 @@
 
 #include "coordinator/daemon.hpp"
 #include "coordinator/options.hpp"
-#include "kill/arming.hpp"
+#include "tests/kill/arming.hpp"
 
 int main(int argc, char** argv) {
   std::vector<const char*> arguments(argv + 1, argv + argc);

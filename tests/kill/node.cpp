@@ -13,10 +13,10 @@
 #include "base/concat.hpp"
 #include "base/try.hpp"
 #include "device/device.hpp"
-#include "kill/arming.hpp"
-#include "kill/json.hpp"
-#include "kill/node_options.hpp"
-#include "kill/tenant.hpp"
+#include "tests/kill/arming.hpp"
+#include "tests/kill/json.hpp"
+#include "tests/kill/node_options.hpp"
+#include "tests/kill/tenant.hpp"
 
 namespace aqua::kill_test {
 namespace {

@@ -1,4 +1,4 @@
-#include "kill/node_options.hpp"
+#include "tests/kill/node_options.hpp"
 
 #include <charconv>
 #include <string_view>

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "base/concat.hpp"
-#include "kill/proc.hpp"
-#include "kill/rig.hpp"
+#include "tests/kill/proc.hpp"
+#include "tests/kill/rig.hpp"
 
 namespace aqua::kill_test {
 

@@ -1,4 +1,4 @@
-#include "kill/proc.hpp"
+#include "tests/kill/proc.hpp"
 
 #include <algorithm>
 #include <filesystem>

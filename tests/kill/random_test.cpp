@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "base/concat.hpp"
-#include "kill/rig.hpp"
+#include "tests/kill/rig.hpp"
 
 namespace aqua::kill_test {
 namespace {

@@ -1,4 +1,4 @@
-#include "kill/rig.hpp"
+#include "tests/kill/rig.hpp"
 
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "kill/child.hpp"
-#include "kill/json.hpp"
-#include "kill/node_options.hpp"
+#include "tests/kill/child.hpp"
+#include "tests/kill/json.hpp"
+#include "tests/kill/node_options.hpp"
 #include "wire/state.hpp"
 
 namespace aqua::kill_test {

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "base/concat.hpp"
-#include "kill/proc.hpp"
-#include "kill/rig.hpp"
+#include "tests/kill/proc.hpp"
+#include "tests/kill/rig.hpp"
 
 namespace aqua::kill_test {
 namespace {

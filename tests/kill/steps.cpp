@@ -1,10 +1,10 @@
-#include "kill/steps.hpp"
+#include "tests/kill/steps.hpp"
 
 #include <algorithm>
 #include <iostream>
 
 #include "base/concat.hpp"
-#include "kill/proc.hpp"
+#include "tests/kill/proc.hpp"
 
 namespace aqua::kill_test {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "kill/rig.hpp"
+#include "tests/kill/rig.hpp"
 
 namespace aqua::kill_test {
 

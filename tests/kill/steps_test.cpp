@@ -15,7 +15,7 @@
 // |           | after a death           |                         |                          |
 // | reconnect | joins a new coordinator | joins a new coordinator | has been told who holds  |
 // |           |                         |                         | what                     |
-#include "kill/steps.hpp"
+#include "tests/kill/steps.hpp"
 
 #include <string>
 

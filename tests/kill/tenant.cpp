@@ -1,4 +1,4 @@
-#include "kill/tenant.hpp"
+#include "tests/kill/tenant.hpp"
 
 #include <chrono>
 

@@ -16,7 +16,7 @@
 #include "aqua/emulated.hpp"
 #include "aqua/runtime.hpp"
 #include "base/mutex.hpp"
-#include "kill/stamp.hpp"
+#include "tests/kill/stamp.hpp"
 
 namespace aqua::kill_test {
 

@@ -1,6 +1,6 @@
 // What accounts are made of: every change is told once, in order, and sums up to the rows.
 
-#include "ledger/world.hpp"
+#include "tests/ledger/world.hpp"
 
 namespace aqua::ledger::test {
 namespace {

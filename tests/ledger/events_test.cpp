@@ -1,6 +1,6 @@
 #include "ledger/events.hpp"
 
-#include "ledger/world.hpp"
+#include "tests/ledger/world.hpp"
 
 namespace aqua::ledger::test {
 namespace {

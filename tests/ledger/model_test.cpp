@@ -8,8 +8,8 @@
 #include <functional>
 #include <random>
 
-#include "ledger/reference_model.hpp"
-#include "ledger/world.hpp"
+#include "tests/ledger/reference_model.hpp"
+#include "tests/ledger/world.hpp"
 
 namespace aqua::ledger::test {
 namespace {

@@ -1,4 +1,4 @@
-#include "ledger/world.hpp"
+#include "tests/ledger/world.hpp"
 
 namespace aqua::ledger::test {
 namespace {

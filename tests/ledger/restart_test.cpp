@@ -1,5 +1,5 @@
 // A coordinator that starts empty learns from exporters who holds what.
-#include "ledger/world.hpp"
+#include "tests/ledger/world.hpp"
 
 namespace aqua::ledger::test {
 namespace {

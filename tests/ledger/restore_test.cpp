@@ -1,5 +1,5 @@
 // A ledger that begins with what a former life wrote down.
-#include "ledger/world.hpp"
+#include "tests/ledger/world.hpp"
 
 namespace aqua::ledger::test {
 namespace {

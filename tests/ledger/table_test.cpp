@@ -3,7 +3,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "ledger/world.hpp"
+#include "tests/ledger/world.hpp"
 
 namespace aqua::ledger::test {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "ledger/dump.hpp"
+#include "tests/ledger/dump.hpp"
 #include "ledger/ledger.hpp"
 
 namespace aqua::ledger::test {

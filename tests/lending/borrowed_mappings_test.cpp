@@ -1,5 +1,5 @@
 // A borrower's mappings and descriptors, counted: only memfd's appear in /proc/self, a GPU's not.
-#include "lending/lenders.hpp"
+#include "tests/lending/lenders.hpp"
 
 namespace aqua::lending {
 namespace {

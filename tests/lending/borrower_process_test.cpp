@@ -1,5 +1,5 @@
 // Lender and borrower as two processes: the borrower lives, is silent, stops, or is another one.
-#include "lending/borrowers.hpp"
+#include "tests/lending/borrowers.hpp"
 
 namespace aqua::lending {
 namespace {

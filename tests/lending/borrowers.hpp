@@ -6,9 +6,9 @@
 #include <string>
 
 #include "base/concat.hpp"
-#include "lending/peer_process.hpp"
-#include "lending/support.hpp"
-#include "lending/two_processes.hpp"
+#include "tests/lending/peer_process.hpp"
+#include "tests/lending/support.hpp"
+#include "tests/lending/two_processes.hpp"
 
 namespace aqua::lending {
 

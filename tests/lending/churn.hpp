@@ -7,7 +7,7 @@
 #include <thread>
 #include <utility>
 
-#include "device/device_kinds.hpp"
+#include "tests/device/device_kinds.hpp"
 
 namespace aqua::lending {
 

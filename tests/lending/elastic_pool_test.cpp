@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "aqua/types.hpp"
-#include "device/memfd_device.hpp"
-#include "transfer/device_memory.hpp"
-#include "transfer/faulty_device.hpp"
+#include "device/memfd/device.hpp"
+#include "tests/transfer/device_memory.hpp"
+#include "tests/transfer/faulty_device.hpp"
 
 namespace aqua::lending {
 namespace {

@@ -6,8 +6,8 @@
 
 #include <optional>
 
-#include "lending/raw_client.hpp"
-#include "lending/support.hpp"
+#include "tests/lending/raw_client.hpp"
+#include "tests/lending/support.hpp"
 
 namespace aqua::lending {
 namespace {

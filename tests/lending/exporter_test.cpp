@@ -5,7 +5,7 @@
 
 #include <array>
 
-#include "lending/support.hpp"
+#include "tests/lending/support.hpp"
 
 namespace aqua::lending {
 namespace {

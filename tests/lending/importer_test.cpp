@@ -5,7 +5,7 @@
 
 #include <thread>
 
-#include "lending/support.hpp"
+#include "tests/lending/support.hpp"
 
 namespace aqua::lending {
 namespace {

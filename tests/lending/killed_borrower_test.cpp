@@ -2,7 +2,7 @@
 // and good for the next one, while the lender lives.
 #include <signal.h>
 
-#include "lending/borrowers.hpp"
+#include "tests/lending/borrowers.hpp"
 
 namespace aqua::lending {
 namespace {

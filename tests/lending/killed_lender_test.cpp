@@ -2,7 +2,7 @@
 #include <atomic>
 #include <thread>
 
-#include "lending/lenders.hpp"
+#include "tests/lending/lenders.hpp"
 
 namespace aqua::lending {
 namespace {

@@ -20,9 +20,9 @@
 
 #include "base/concat.hpp"
 #include "base/unix_socket.hpp"
-#include "lending/churn.hpp"
-#include "lending/peer_process.hpp"
-#include "lending/support.hpp"
+#include "tests/lending/churn.hpp"
+#include "tests/lending/peer_process.hpp"
+#include "tests/lending/support.hpp"
 
 namespace aqua::lending {
 namespace {

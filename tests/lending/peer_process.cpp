@@ -1,4 +1,4 @@
-#include "lending/peer_process.hpp"
+#include "tests/lending/peer_process.hpp"
 
 #include <spawn.h>
 #include <sys/socket.h>

@@ -1,7 +1,7 @@
 // Lender and borrower as two processes: the lender takes its memory back for itself.
 #include <array>
 
-#include "lending/borrowers.hpp"
+#include "tests/lending/borrowers.hpp"
 
 namespace aqua::lending {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <array>
 
-#include "device/contract.hpp"
+#include "tests/device/contract.hpp"
 
 namespace aqua::lending {
 namespace {

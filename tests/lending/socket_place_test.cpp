@@ -4,8 +4,8 @@
 #include <fstream>
 
 #include "lending/exchange_server.hpp"
-#include "lending/raw_client.hpp"
-#include "lending/support.hpp"
+#include "tests/lending/raw_client.hpp"
+#include "tests/lending/support.hpp"
 
 namespace aqua::lending {
 namespace {

@@ -1,5 +1,5 @@
 // Lender and borrower as two processes: the lender may stop at any moment.
-#include "lending/lenders.hpp"
+#include "tests/lending/lenders.hpp"
 
 namespace aqua::lending {
 namespace {

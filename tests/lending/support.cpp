@@ -1,4 +1,4 @@
-#include "lending/support.hpp"
+#include "tests/lending/support.hpp"
 
 #include <stdlib.h>
 #include <unistd.h>

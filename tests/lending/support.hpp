@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/mutex.hpp"
-#include "device/contract.hpp"
-#include "device/memfd_device.hpp"
+#include "tests/device/contract.hpp"
+#include "device/memfd/device.hpp"
 #include "lending/exporter.hpp"
 #include "lending/importer.hpp"
 

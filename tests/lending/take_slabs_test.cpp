@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "aqua/types.hpp"
-#include "device/memfd_device.hpp"
+#include "device/memfd/device.hpp"
 
 namespace aqua::lending {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "device/contract.hpp"
+#include "tests/device/contract.hpp"
 
 namespace aqua::lending {
 

@@ -1,5 +1,5 @@
 // The runtime's one thread of decisions: when it steps, and what it runs before.
-#include "runtime/control_loop.hpp"
+#include "runtime/queues/control_loop.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <atomic>
 #include <vector>
 
-#include "runtime/signal.hpp"
+#include "tests/runtime/signal.hpp"
 
 namespace aqua::runtime {
 namespace {

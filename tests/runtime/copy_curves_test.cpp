@@ -8,9 +8,9 @@
 #include <fstream>
 #include <string>
 
-#include "device/memfd_device.hpp"
-#include "runtime/signal.hpp"
-#include "transfer/curve_store.hpp"
+#include "device/memfd/device.hpp"
+#include "tests/runtime/signal.hpp"
+#include "transfer/calibration/curve_store.hpp"
 
 namespace aqua::runtime {
 namespace {

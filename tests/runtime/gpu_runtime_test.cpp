@@ -8,8 +8,8 @@
 
 #include "aqua/elastic_pool.hpp"
 #include "aqua/types.hpp"
-#include "device/cuda_device.hpp"
-#include "runtime/runtime_fixture.hpp"
+#include "device/cuda/device.hpp"
+#include "tests/runtime/runtime_fixture.hpp"
 
 namespace aqua {
 namespace {

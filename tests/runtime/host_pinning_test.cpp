@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/mutex.hpp"
-#include "device/memfd_device.hpp"
-#include "transfer/faulty_device.hpp"
+#include "device/memfd/device.hpp"
+#include "tests/transfer/faulty_device.hpp"
 
 namespace aqua::runtime {
 namespace {

@@ -9,7 +9,7 @@
 #include "aqua/elastic_pool.hpp"
 #include "aqua/emulated.hpp"
 #include "device/device.hpp"
-#include "runtime/runtime_fixture.hpp"
+#include "tests/runtime/runtime_fixture.hpp"
 
 namespace aqua {
 namespace {

@@ -3,10 +3,10 @@
 
 #include <memory>
 
-#include "device/cuda_device.hpp"
-#include "device/cuda_name.hpp"
+#include "device/cuda/device.hpp"
+#include "device/cuda/name.hpp"
 #include "runtime/options.hpp"
-#include "without_gpus.hpp"
+#include "tests/without_gpus.hpp"
 
 namespace aqua::runtime {
 namespace {

@@ -1,4 +1,4 @@
-#include "runtime/producer_role.hpp"
+#include "runtime/lend/producer_role.hpp"
 
 #include <gtest/gtest.h>
 

@@ -6,9 +6,9 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/callback_queue.hpp"
-#include "runtime/serial_queue.hpp"
-#include "runtime/signal.hpp"
+#include "runtime/queues/callback_queue.hpp"
+#include "runtime/queues/serial_queue.hpp"
+#include "tests/runtime/signal.hpp"
 
 namespace aqua::runtime {
 namespace {

@@ -1,11 +1,11 @@
 // What stands behind a Reclaim: progress, the deadline, and late returns.
-#include "runtime/reclaim_state.hpp"
+#include "runtime/lend/reclaim_state.hpp"
 
 #include <gtest/gtest.h>
 
 #include <future>
 
-#include "device/contract.hpp"
+#include "tests/device/contract.hpp"
 
 namespace aqua {
 namespace {

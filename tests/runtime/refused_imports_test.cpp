@@ -1,4 +1,4 @@
-#include "runtime/refused_imports.hpp"
+#include "runtime/borrow/refused_imports.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "runtime/runtime_fixture.hpp"
+#include "tests/runtime/runtime_fixture.hpp"
 
 #include <poll.h>
 

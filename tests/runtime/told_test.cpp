@@ -4,7 +4,7 @@
 #include <mutex>
 #include <vector>
 
-#include "runtime/runtime_fixture.hpp"
+#include "tests/runtime/runtime_fixture.hpp"
 
 namespace aqua {
 namespace {

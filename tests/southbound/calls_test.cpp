@@ -4,10 +4,10 @@
 
 #include <chrono>
 
-#include "coordinator/daemon_process.hpp"
-#include "coordinator/token_file.hpp"
+#include "tests/coordinator/daemon_process.hpp"
+#include "tests/coordinator/token_file.hpp"
 #include "southbound/operator.hpp"
-#include "southbound/peers.hpp"
+#include "tests/southbound/peers.hpp"
 #include "wire/limits.hpp"
 
 namespace aqua::testing {

@@ -7,9 +7,9 @@
 #include <future>
 #include <thread>
 
-#include "coordinator/daemon_process.hpp"
+#include "tests/coordinator/daemon_process.hpp"
 #include "southbound/operator.hpp"
-#include "southbound/peers.hpp"
+#include "tests/southbound/peers.hpp"
 
 namespace aqua::testing {
 namespace {

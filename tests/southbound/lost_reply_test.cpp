@@ -11,9 +11,9 @@
 #include <thread>
 #include <vector>
 
-#include "coordinator/daemon_process.hpp"
+#include "tests/coordinator/daemon_process.hpp"
 #include "southbound/operator.hpp"
-#include "southbound/peers.hpp"
+#include "tests/southbound/peers.hpp"
 #include "wire/address.hpp"
 
 namespace aqua::testing {

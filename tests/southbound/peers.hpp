@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "southbound/client.hpp"
-#include "southbound/recorder.hpp"
+#include "tests/southbound/recorder.hpp"
 
 namespace aqua::testing {
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/step.hpp"
-#include "coordinator/daemon_process.hpp"
-#include "southbound/peers.hpp"
+#include "tests/coordinator/daemon_process.hpp"
+#include "tests/southbound/peers.hpp"
 
 namespace aqua::testing {
 namespace {

@@ -1,5 +1,5 @@
 // Moves that come to nothing, and memory that dies: nobody else pays, and nothing leaks.
-#include "tensor/world.hpp"
+#include "tests/tensor/world.hpp"
 
 namespace aqua::tensor {
 namespace {

@@ -1,5 +1,5 @@
 // Moves that go well: what pins see, who waits for whom, and that every byte arrives.
-#include "tensor/world.hpp"
+#include "tests/tensor/world.hpp"
 
 namespace aqua::tensor {
 namespace {

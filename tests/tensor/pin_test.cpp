@@ -2,8 +2,8 @@
 #include <limits>
 #include <thread>
 
-#include "tensor/world.hpp"
-#include "transfer/faulty_device.hpp"
+#include "tests/tensor/world.hpp"
+#include "tests/transfer/faulty_device.hpp"
 
 namespace aqua::tensor {
 namespace {

@@ -1,4 +1,4 @@
-#include "tensor/stamped_tensor.hpp"
+#include "tests/tensor/stamped_tensor.hpp"
 
 #include "base/try.hpp"
 

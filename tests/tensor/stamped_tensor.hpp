@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "aqua/tensor.hpp"
-#include "device/memfd_device.hpp"
+#include "device/memfd/device.hpp"
 
 namespace aqua::tensor {
 

@@ -8,8 +8,8 @@
 #include <set>
 #include <thread>
 
-#include "tensor/stamped_tensor.hpp"
-#include "tensor/world.hpp"
+#include "tests/tensor/stamped_tensor.hpp"
+#include "tests/tensor/world.hpp"
 
 namespace aqua::tensor {
 namespace {

@@ -1,5 +1,5 @@
 // Where tensors are placed, and what becomes of places that they leave.
-#include "tensor/world.hpp"
+#include "tests/tensor/world.hpp"
 
 namespace aqua::tensor {
 namespace {

@@ -1,4 +1,4 @@
-#include "tensor/world.hpp"
+#include "tests/tensor/world.hpp"
 
 #include <cstring>
 

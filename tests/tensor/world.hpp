@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "device/contract.hpp"
-#include "device/memfd_device.hpp"
+#include "tests/device/contract.hpp"
+#include "device/memfd/device.hpp"
 #include "lending/slab_arena.hpp"
 #include "tensor/migrator.hpp"
 #include "tensor/table.hpp"

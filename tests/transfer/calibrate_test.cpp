@@ -1,10 +1,10 @@
 // Calibration on devices that every machine has: quick, bounded, and its curves tell the truth
 // about the device that they were measured on.
-#include "transfer/calibrate.hpp"
+#include "transfer/calibration/calibrate.hpp"
 
 #include <gtest/gtest.h>
 
-#include "transfer/mover_fixture.hpp"
+#include "tests/transfer/mover_fixture.hpp"
 
 namespace aqua::test {
 namespace {

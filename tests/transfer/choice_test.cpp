@@ -4,9 +4,9 @@
 
 #include <set>
 
-#include "transfer/faulty_device.hpp"
-#include "transfer/mover_fixture.hpp"
-#include "transfer/synthetic_link.hpp"
+#include "tests/transfer/faulty_device.hpp"
+#include "tests/transfer/mover_fixture.hpp"
+#include "tests/transfer/synthetic_link.hpp"
 
 namespace aqua::test {
 namespace {

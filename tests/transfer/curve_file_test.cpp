@@ -1,5 +1,5 @@
 // The text of curves and the file that keeps them: what is written is read; nothing else is.
-#include "transfer/curve_file.hpp"
+#include "transfer/calibration/curve_file.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -12,8 +12,8 @@
 #include <random>
 #include <sstream>
 
-#include "transfer/curve_store.hpp"
-#include "transfer/synthetic_link.hpp"
+#include "transfer/calibration/curve_store.hpp"
+#include "tests/transfer/synthetic_link.hpp"
 
 namespace aqua::transfer {
 namespace {

@@ -1,11 +1,11 @@
 // Curves keep their promises on links whose times are known by arithmetic.
-#include "transfer/curve.hpp"
+#include "transfer/calibration/curve.hpp"
 
 #include <gtest/gtest.h>
 
 #include <random>
 
-#include "transfer/synthetic_link.hpp"
+#include "tests/transfer/synthetic_link.hpp"
 
 namespace aqua::transfer {
 namespace {

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "transfer/engine_work.hpp"
+#include "tests/transfer/engine_work.hpp"
 
 namespace aqua::test {
 

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "base/concat.hpp"
-#include "device/memfd_device.hpp"
-#include "device/stand_in/stand_in.hpp"
+#include "device/memfd/device.hpp"
+#include "tests/device/cuda/stand_in/stand_in.hpp"
 
 namespace aqua::test {
 

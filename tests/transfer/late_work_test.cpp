@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "transfer/mover_fixture.hpp"
+#include "tests/transfer/mover_fixture.hpp"
 
 namespace aqua::test {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <future>
 
-#include "transfer/faulty_device.hpp"
-#include "transfer/mover_fixture.hpp"
+#include "tests/transfer/faulty_device.hpp"
+#include "tests/transfer/mover_fixture.hpp"
 
 namespace aqua::test {
 namespace {

@@ -2,7 +2,7 @@
 // way was asked for, and it is known which one was taken.
 #include <gtest/gtest.h>
 
-#include "transfer/mover_fixture.hpp"
+#include "tests/transfer/mover_fixture.hpp"
 
 namespace aqua::test {
 namespace {

@@ -10,8 +10,8 @@
 #include <tuple>
 #include <vector>
 
-#include "device/cuda_device.hpp"
-#include "transfer/test_cache.hpp"
+#include "device/cuda/device.hpp"
+#include "tests/transfer/test_cache.hpp"
 #include "transfer/transfer.hpp"
 
 namespace aqua::test {

@@ -2,7 +2,7 @@
 // after it, and what a ticket says meanwhile.
 #include <gtest/gtest.h>
 
-#include "transfer/mover_fixture.hpp"
+#include "tests/transfer/mover_fixture.hpp"
 
 namespace aqua::test {
 namespace {

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <map>
 
-#include "transfer/test_cache.hpp"
+#include "tests/transfer/test_cache.hpp"
 
 namespace aqua::transfer {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <random>
 
-#include "transfer/synthetic_link.hpp"
+#include "tests/transfer/synthetic_link.hpp"
 
 namespace aqua::transfer {
 namespace {

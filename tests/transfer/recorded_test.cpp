@@ -10,7 +10,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "transfer/curve_file.hpp"
+#include "transfer/calibration/curve_file.hpp"
 #include "transfer/planner.hpp"
 
 namespace aqua::transfer {

@@ -3,7 +3,7 @@
 
 #include <thread>
 
-#include "transfer/mover_fixture.hpp"
+#include "tests/transfer/mover_fixture.hpp"
 
 namespace aqua::test {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "transfer/faulty_device.hpp"
-#include "transfer/mover_fixture.hpp"
+#include "tests/transfer/faulty_device.hpp"
+#include "tests/transfer/mover_fixture.hpp"
 
 namespace aqua::test {
 namespace {

@@ -1,7 +1,7 @@
 // Transfers beside graphs that the engine captures, with the answers of a driver.
 #include <gtest/gtest.h>
 
-#include "transfer/mover_fixture.hpp"
+#include "tests/transfer/mover_fixture.hpp"
 
 namespace aqua::test {
 namespace {

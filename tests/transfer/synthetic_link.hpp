@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "transfer/curve_set.hpp"
+#include "transfer/calibration/curve_set.hpp"
 
 namespace aqua::test {
 

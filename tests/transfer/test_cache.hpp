@@ -8,7 +8,7 @@
 #include <string>
 
 #include "aqua/layout.hpp"
-#include "transfer/device_memory.hpp"
+#include "tests/transfer/device_memory.hpp"
 
 namespace aqua::test {
 

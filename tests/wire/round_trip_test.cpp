@@ -4,7 +4,7 @@
 #include <typeinfo>
 
 #include "wire/limits.hpp"
-#include "wire/samples.hpp"
+#include "tests/wire/samples.hpp"
 
 namespace aqua::wire {
 namespace {

@@ -14,8 +14,8 @@
 #include <thread>
 #include <vector>
 
-#include "aqua/policy/scheduler.hpp"
-#include "sim/scenario.hpp"
+#include "aqua/schedule/scheduler.hpp"
+#include "tools/sim/report/scenario.hpp"
 
 namespace aqua::tool {
 

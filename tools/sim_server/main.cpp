@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "sim/spec_json.hpp"
+#include "tools/sim/input/spec_json.hpp"
 #include "tools/sim_server/sim_server.hpp"
 
 int main(int argc, char** argv) {

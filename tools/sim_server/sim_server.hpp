@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "sim/scenario.hpp"
+#include "tools/sim/report/scenario.hpp"
 
 namespace aqua::tool {
 

@@ -1,0 +1,67 @@
+// Profile: what `aqua profile` found for one model on one device (Aqua, section 4), and what
+// Runtime::open() makes of it. A JSON file; docs/profiling.md has every field, and
+// docs/profile.schema.json the schema.
+//
+// Threads: plain values and functions.
+// Units:   bytes; requests per second of the engine's clock.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "aqua/export.h"
+#include "aqua/northbound/load.hpp"
+#include "aqua/result.hpp"
+
+namespace aqua {
+
+enum class ProfileRole : std::uint8_t {
+  producer,  // has memory to spare at the highest load it can serve
+  consumer,  // wants a neighbour's
+  neutral,   // neither
+};
+
+[[nodiscard]] constexpr std::string_view to_string(ProfileRole role) noexcept {
+  switch (role) {
+    case ProfileRole::producer:
+      return "producer";
+    case ProfileRole::consumer:
+      return "consumer";
+    case ProfileRole::neutral:
+      return "neutral";
+  }
+  return "neutral";
+}
+
+struct Profile {
+  ProfileRole role = ProfileRole::neutral;
+  double max_rps = 0;        // the highest rate that met the SLA; 0: none did, or not one was tried
+  double queue_length = 0;   // requests that waited for their first token at that rate, mean
+  std::size_t kv_bytes = 0;  // all KV memory of the engine; 0: unknown
+  std::size_t free_bytes = 0;  // of it, never used at max_rps
+  std::size_t swap_bytes = 0;  // what it wants beyond kv_bytes for bursts, prefixes, long prompts
+  std::size_t threshold_bytes = 10'000'000'000;  // a producer has at least so much free
+  bool complete = true;  // false: the profiler was stopped; Runtime::open() refuses it
+  friend bool operator==(const Profile&, const Profile&) = default;
+};
+
+inline constexpr std::size_t kMaxProfileText = std::size_t{16} << 20;
+
+// Reads all but the evidence. invalid_argument names the field, a version that is not known here,
+// or more than kMaxProfileText.
+[[nodiscard]] AQUA_API Result<Profile> parse_profile(std::string_view json);
+// Likewise of a file; not_found when it cannot be read.
+[[nodiscard]] AQUA_API Result<Profile> read_profile(const std::string& path);
+
+// For Runtime::set_profile(): only a producer's free bytes are ever lent.
+[[nodiscard]] inline LoadProfile load_profile(const Profile& profile) {
+  return {.steady_requests_per_second = profile.max_rps,
+          .steady_queue_length = profile.queue_length,
+          .kv_bytes_total = profile.kv_bytes,
+          .steady_free_bytes = profile.role == ProfileRole::producer ? profile.free_bytes : 0,
+          .producer_threshold_bytes = profile.threshold_bytes};
+}
+
+}  // namespace aqua

@@ -1,0 +1,98 @@
+// PrefixCache keeps the KV blocks of prompts' beginnings in AquaTensors, so that the next prompt
+// that begins alike fetches them instead of computing them: from a neighbour's memory while it is
+// lent, from host DRAM otherwise. policy::PrefixIndex decides what is there and what goes; this
+// moves the bytes.
+//
+//   auto cache = PrefixCache::create(*runtime, layout, {.engine_block_tokens = 16});
+//   auto got = (*cache)->fetch(prefix, my_blocks, stream);   // copies what is cached into
+//   my_blocks
+//   ... compute the tokens after got->match.tokens, on the same stream ...
+//   (*cache)->store(prefix, my_blocks, stream);              // for the next one
+//
+// One tensor for each index block, all layers packed, so that a block moves in one copy: choose
+// index blocks of a few MiB at least.
+// Order: copies are queued on `stream`; nothing waits for them. A fetch of a block comes after the
+// store of it, and a block evicted while a copy of it is queued is freed after that copy.
+// Threads: one at a time. Owns: the tensors; must not outlive the runtime.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "aqua/export.h"
+#include "aqua/layout.hpp"
+#include "aqua/prefix/prefix_index.hpp"
+#include "aqua/result.hpp"
+#include "aqua/runtime.hpp"
+#include "aqua/ticket.hpp"
+
+namespace aqua {
+
+struct PrefixCacheOptions {
+  // index.block_tokens is a multiple of the engine's block; capacity_blocks bounds the memory.
+  policy::PrefixOptions index{};
+  std::uint32_t engine_block_tokens = 16;  // tokens in a block of the Layout
+};
+
+// What fetch() or store() has queued.
+struct PrefixTransfer {
+  policy::PrefixMatch match{};    // fetch: what is on its way in. store: what was there before
+  std::size_t blocks = 0;         // index blocks being copied
+  std::vector<Ticket> tickets{};  // one for each, in order
+  // Blocks this host thread until all have arrived. data_loss: recompute, and forget() the prefix.
+  [[nodiscard]] AQUA_API Result<void> wait();
+};
+
+class AQUA_API PrefixCache {
+ public:
+  // invalid_argument names the option. The layout describes the engine's cache and stays in place
+  // as long as work is queued.
+  [[nodiscard]] static Result<std::unique_ptr<PrefixCache>> create(
+      Runtime& runtime, const Layout& layout, const PrefixCacheOptions& options);
+  ~PrefixCache();
+  PrefixCache(const PrefixCache&) = delete;
+  PrefixCache& operator=(const PrefixCache&) = delete;
+
+  // What fetch() would find, and what it costs. Changes nothing.
+  [[nodiscard]] policy::PrefixMatch match(const policy::Prefix& prefix) const;
+  // Copies the longest cached beginning into the first of `blocks`, the engine's blocks of this
+  // prompt in order. A block whose bytes are lost ends the match there. Keep at least one token of
+  // the prompt out of the prefix when its logits are wanted.
+  //   invalid_argument  fewer blocks than the match needs; nothing was queued
+  [[nodiscard]] Result<PrefixTransfer> fetch(const policy::Prefix& prefix, BlockList blocks,
+                                             Stream stream);
+  // Copies what is not cached yet of the prefix out of `blocks`, evicting others as needed; less
+  // where there is no room. Errors: as fetch(); codes of the device.
+  [[nodiscard]] Result<PrefixTransfer> store(const policy::Prefix& prefix, BlockList blocks,
+                                             Stream stream);
+  // Drops it and what continues it, after data_loss.
+  void forget(const policy::Prefix& prefix);
+
+  // --- by the caller's own id (Aqua, section 8) ------------------------------------------------
+  // store() that remembers the prefix under `id` and pins what is stored of it; a name that is
+  // taken is replaced.
+  [[nodiscard]] Result<PrefixTransfer> store_as(const std::string& id, const policy::Prefix& prefix,
+                                                BlockList blocks, Stream stream);
+  // not_found: no such name. Nothing cached under it is a match of 0 blocks.
+  [[nodiscard]] Result<PrefixTransfer> fetch_by(std::string_view id, BlockList blocks,
+                                                Stream stream);
+  // Ends the name and its pin; the blocks stay until they are evicted.
+  [[nodiscard]] Result<void> drop(std::string_view id);
+
+  // --- swap space shared with preemption -------------------------------------------------------
+  // In index blocks; evicts down to it.
+  void set_capacity(std::size_t blocks);
+  [[nodiscard]] const policy::PrefixIndex& index() const noexcept;
+  [[nodiscard]] std::size_t bytes() const noexcept;  // of all tensors
+
+ private:
+  class AQUA_LOCAL Impl;
+  explicit PrefixCache(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace aqua

@@ -1,0 +1,107 @@
+// Scheduler decides, iteration by iteration, which sequences an engine computes, and which go
+// out to the swap space and come back, so that every prompt gets its turn. docs/scheduling.md
+// describes the policies and has an engine loop to copy.
+//
+//   auto made = policy::make_scheduler("cfs", {.device_blocks = 4096});  // errors: left out here
+//   policy::Scheduler& scheduler = **made;
+//   for (;;) {
+//     for (const policy::Request& request : came) scheduler.arrive(request);
+//     const policy::Batch& batch = scheduler.next();
+//     copy(batch.preemptions);  // then paged_out() for each that was swapped,
+//     copy(batch.page_ins);     // and paged_in() for each, when it is over
+//     if (!batch.computes()) continue;  // until a copy is over, or a request comes
+//     compute(batch);
+//     scheduler.commit();
+//     for (const SequenceId id : ended) scheduler.finish(id);
+//   }
+//
+// Time: none. The scheduler counts iterations. Copies take as long as they take: what is under way
+// is not computed and holds its blocks until the caller says that it is over. An engine that copies
+// while nothing runs calls next() again after them, and commits the batch without moves.
+// Threads: not thread-safe; pure and deterministic: the same calls give the same answers.
+// Owns: numbers only. The caller keeps the bytes, and the block tables.
+// Errors: a call that fails changes nothing. not_found: no such sequence.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "aqua/export.h"
+#include "aqua/schedule/batch.hpp"
+#include "aqua/schedule/options.hpp"
+#include "aqua/schedule/sequence.hpp"
+#include "aqua/result.hpp"
+
+namespace aqua::policy {
+
+struct SchedulerStatus {
+  std::size_t waiting = 0, resident = 0, paging_out = 0, swapped = 0, paging_in = 0;
+  std::uint32_t device_blocks = 0;       // capacity
+  std::uint32_t device_blocks_held = 0;  // by residents and by copies under way
+  std::uint32_t swap_blocks = 0;         // capacity
+  std::uint32_t swap_blocks_held = 0;    // prefix hits not yet fetched are not in it
+  bool falling_back = false;             // to fcfs, for the slow tier (SchedulerOptions)
+  friend bool operator==(const SchedulerStatus&, const SchedulerStatus&) = default;
+};
+
+class AQUA_API Scheduler {
+ public:
+  Scheduler() = default;
+  Scheduler(const Scheduler&) = delete;
+  Scheduler& operator=(const Scheduler&) = delete;
+  virtual ~Scheduler();
+
+  [[nodiscard]] virtual std::string_view name() const noexcept = 0;
+
+  // --- what happens --------------------------------------------------------------------------
+  // already_exists; invalid_argument names the field; resource_exhausted when prompt and
+  // max_new_tokens would not fit into the whole device.
+  [[nodiscard]] virtual Result<void> arrive(const Request& request) = 0;
+  // It ended or was aborted, in whatever state: its blocks are free. A copy of it under way is no
+  // longer the scheduler's business; report nothing more about this id.
+  [[nodiscard]] virtual Result<void> finish(SequenceId id) = 0;
+
+  // The copies ordered are over. failed_precondition when none of that kind is under way.
+  [[nodiscard]] virtual Result<void> paged_out(SequenceId id, Tier to) = 0;
+  [[nodiscard]] virtual Result<void> paged_in(SequenceId id) = 0;
+  // The copy under way failed and did nothing: the sequence is as before it.
+  [[nodiscard]] virtual Result<void> copy_failed(SequenceId id) = 0;
+  // A swapped sequence's bytes went to another tier (evacuation, promotion).
+  [[nodiscard]] virtual Result<void> moved(SequenceId id, Tier to) = 0;
+  // Its KV is gone, wherever it was: it waits and is computed again.
+  [[nodiscard]] virtual Result<void> lost(SequenceId id) = 0;
+
+  // The device's or the swap space's capacity changed (memory lent, reclaimed; a prefix cache's
+  // share). May be below what is held: the next decisions then preempt until it fits, and order
+  // nothing new out or in, respectively.
+  virtual void set_device_blocks(std::uint32_t blocks) = 0;
+  virtual void set_swap_blocks(std::uint32_t blocks) = 0;
+  virtual void set_swap_tier(Tier tier) = 0;  // where page-outs land from now on
+
+  // --- decisions -----------------------------------------------------------------------------
+  // The next iteration. Valid until the next call of any method but const ones. Without moves and
+  // without calls in between it returns the same again. O(log n) in the number of sequences for
+  // each entry that changes; memory for n sequences is only touched when they move.
+  [[nodiscard]] virtual const Batch& next() = 0;
+  // The last batch is being computed, `iterations` times (1..repeat): counts its tokens and takes
+  // its blocks. Sequences that finished or were lost since are skipped. failed_precondition when
+  // next() was not called since the last commit; invalid_argument for more than repeat.
+  [[nodiscard]] virtual Result<void> commit(std::uint32_t iterations = 1) = 0;
+
+  // --- questions -----------------------------------------------------------------------------
+  [[nodiscard]] virtual Result<SequenceStatus> sequence(SequenceId id) const = 0;
+  [[nodiscard]] virtual SchedulerStatus status() const noexcept = 0;
+};
+
+// las | cfs | fcfs | vtc, in this order.
+[[nodiscard]] AQUA_API std::vector<std::string> scheduler_names();
+
+// invalid_argument names the field that cannot be, or lists the names there are.
+[[nodiscard]] AQUA_API Result<std::unique_ptr<Scheduler>> make_scheduler(
+    std::string_view name, const SchedulerOptions& options);
+
+}  // namespace aqua::policy

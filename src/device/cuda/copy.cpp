@@ -1,0 +1,203 @@
+// CudaDevice's work: copies by copy engine or kernel, and scrubs.
+#include <algorithm>
+#include <new>
+#include <tuple>
+#include <utility>
+
+#include "base/concat.hpp"
+#include "base/try.hpp"
+#include "device/cuda/copy_choice.hpp"
+#include "device/cuda/copy_runs.hpp"
+#include "device/cuda/device_impl.hpp"
+#include "device/cuda/error.hpp"
+#include "device/cuda/reach.hpp"
+#include "device/cuda/without_kernel.hpp"
+#include "kernels/copy.hpp"
+
+namespace aqua::device {
+namespace {
+
+// Lists of a thread's copies: posting allocates only until they have grown.
+struct Scratch {
+  std::vector<CopySegment> runs;
+  std::vector<CUdeviceptr> dst, src;
+  std::vector<std::size_t> bytes;
+};
+thread_local Scratch scratch;
+
+constexpr std::size_t kRunsOfLaunch = 32768;  // an eighth of the ring of lists
+
+CUdeviceptr address(const std::byte* pointer) {
+  return reinterpret_cast<CUdeviceptr>(pointer);
+}
+
+bool is_legacy(Stream stream) {
+  return stream.native == 0 || native(stream) == CU_STREAM_LEGACY;
+}
+
+// Queues runs until one is refused. The number queued, and the refusal.
+std::pair<std::size_t, CUresult> queue(const CudaDriver& driver, std::span<const CopySegment> runs,
+                                       CUstream stream) {
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const CUresult queued =
+        driver.MemcpyAsync(address(runs[i].dst), address(runs[i].src), runs[i].bytes, stream);
+    if (queued != CUDA_SUCCESS) return {i, queued};
+  }
+  return {runs.size(), CUDA_SUCCESS};
+}
+
+}  // namespace
+
+bool CudaDevice::supports(CopyMethod method, Stream stream) const noexcept {
+  switch (method) {
+    case CopyMethod::automatic:
+    case CopyMethod::each:
+      return true;
+    case CopyMethod::batched:
+      return driver().MemcpyBatchAsync != nullptr && !is_legacy(stream) && !capturing(stream);
+    case CopyMethod::kernel:
+      // A graph would read its list long after the list is gone.
+      return kernels_.load() && !capturing(stream);
+  }
+  return false;
+}
+
+Result<void> CudaDevice::copy(CopyBatch batch, Stream stream, const CopyOptions& options) {
+  AQUA_TRY(check_batch(batch));
+  AQUA_ASSIGN(const auto scope, parts_.context->enter());
+  if (options.cancel && options.cancel->load()) return {};
+  make_runs(*batch, *cuts(), true, scratch.runs);
+  Runs runs = scratch.runs;
+  if (runs.empty()) return {};
+
+  CopyMethod method = options.method;
+  if (method == CopyMethod::automatic) {
+    method = choose_method({.runs = runs.size(),
+                            .bytes = total_bytes(runs),
+                            .batched = supports(CopyMethod::batched, stream),
+                            .kernel = supports(CopyMethod::kernel, stream)});
+  }
+  bool any = false;
+  if (method == CopyMethod::kernel) {
+    if (supports(method, stream)) {
+      AQUA_ASSIGN(const std::size_t posted, copy_by_kernel(runs, native(stream), sms_for(options)));
+      runs = runs.subspan(posted);
+      if (runs.empty()) return {};
+      any = posted > 0;
+    }
+    method = CopyMethod::batched;
+  }
+  if (method == CopyMethod::batched && supports(method, stream) &&
+      CudaReach(driver(), *reachable_).covers(runs) && copy_batched(runs, native(stream), any)) {
+    return {};
+  }
+  return copy_each(batch, runs, native(stream), any);
+}
+
+unsigned CudaDevice::sms_for(const CopyOptions& options) const noexcept {
+  if (options.max_sms != 0) return options.max_sms;
+  return options.within_device ? memory_sms_ : link_sms_;
+}
+
+// None when an address is out of a kernel's reach; fewer than all when the ring of lists is full.
+Result<std::size_t> CudaDevice::copy_by_kernel(Runs runs, CUstream stream, unsigned max_sms) {
+  CudaReach reach(driver(), *reachable_);
+  if (!reach.covers(runs)) return std::size_t{0};
+  for (std::size_t first = 0; first < runs.size(); first += kRunsOfLaunch) {
+    const Runs part = runs.subspan(first, std::min(kRunsOfLaunch, runs.size() - first));
+    auto posted = launch_copy(part, stream, max_sms);
+    if (!posted.ok() && first == 0) return std::move(posted).error();
+    if (!posted.ok() || !*posted) return first;
+  }
+  return runs.size();
+}
+
+Result<bool> CudaDevice::launch_copy(Runs runs, CUstream stream, unsigned max_sms) {
+  const std::size_t bytes = runs.size() * sizeof(kernels::Segment);
+  const auto slot = parts_.uploads->take(bytes);
+  if (!slot) return false;
+
+  auto* list = new (slot->host) kernels::Segment[runs.size()];
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    list[i] = {.dst = runs[i].dst, .src = runs[i].src, .bytes = runs[i].bytes};
+  }
+  kernels::CopyLaunch launch = kernels::describe({list, runs.size()});
+  launch.segments = reinterpret_cast<const kernels::Segment*>(slot->device);
+  launch.max_sms = max_sms;
+  auto listed =
+      check(driver(), driver().MemcpyAsync(slot->device, address(slot->host), bytes, stream),
+            "copy", "cuMemcpyAsync of the list");
+  if (!listed.ok()) {
+    parts_.uploads->unused(*slot);
+    return std::move(listed).error();
+  }
+  const auto launched = static_cast<CUresult>(kernels::copy_segments(launch, stream));
+  parts_.uploads->posted(*slot, stream);
+  if (launched == CUDA_SUCCESS) return true;
+  if (code_of(launched) == Code::data_loss)
+    return check(driver(), launched, "copy", "copy_segments").error();
+  if (without_kernel(static_cast<int>(launched))) kernels_.store(false);
+  return false;
+}
+
+// A refusal is no error: the same bytes then go each by itself, and those that the driver queued
+// before it refused (`any`) move twice.
+bool CudaDevice::copy_batched(Runs runs, CUstream stream, bool& any) {
+  Scratch& s = scratch;
+  s.dst.clear();
+  s.src.clear();
+  s.bytes.clear();
+  for (const CopySegment& run : runs) {
+    s.dst.push_back(address(run.dst));
+    s.src.push_back(address(run.src));
+    s.bytes.push_back(run.bytes);
+  }
+  constexpr std::size_t kMost = 4096;  // a call: drivers were seen to crash on tens of thousands
+  CUmemcpyAttributes attributes{};
+  // Any other order may read a source before earlier work of the stream has written it.
+  attributes.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM;
+  std::size_t first = 0;
+  std::size_t failed = 0;
+  for (std::size_t i = 0; i < runs.size(); i += kMost) {
+    const std::size_t count = std::min(kMost, runs.size() - i);
+    if (driver().MemcpyBatchAsync(&s.dst[i], &s.src[i], &s.bytes[i], count, &attributes, &first, 1,
+                                  &failed, stream) != CUDA_SUCCESS) {
+      return false;
+    }
+    any = true;
+  }
+  return true;
+}
+
+// A run may join allocations of the engine's that happen to be neighbours, or reach across host
+// memory that has been registered meanwhile; the driver refuses both. So what is refused at first
+// is tried once more, unmerged and cut anew. Copying twice does no harm.
+// `any`: some of the batch is queued already, so that a refusal can only be told by the events.
+Result<void> CudaDevice::copy_each(const CopyBatch& batch, Runs runs, CUstream stream, bool any) {
+  auto [queued, refused] = queue(driver(), runs, stream);
+  any = any || queued > 0;
+  if (refused == CUDA_ERROR_INVALID_VALUE) {
+    make_runs(*batch, *cuts(), false, scratch.runs);  // `runs` is no more
+    std::tie(queued, refused) = queue(driver(), scratch.runs, stream);
+    any = any || queued > 0;
+  }
+  auto outcome = check(driver(), refused, "copy", "cuMemcpyAsync");
+  if (outcome.ok() || !any) return outcome;
+  failures_.note(Stream{reinterpret_cast<std::uintptr_t>(stream)});
+  return {};
+}
+
+Result<void> CudaDevice::scrub(std::byte* dst, std::size_t bytes, Stream stream) {
+  AQUA_TRY(check_scrub(dst, bytes));
+  if (bytes == 0) return {};
+  AQUA_ASSIGN(const auto scope, parts_.context->enter());
+  constexpr std::size_t kWord = 4;
+  if (reinterpret_cast<std::uintptr_t>(dst) % kWord == 0 && bytes % kWord == 0) {
+    return check(driver(), driver().MemsetD32Async(address(dst), 0, bytes / kWord, native(stream)),
+                 "scrub", "cuMemsetD32Async");
+  }
+  return check(driver(), driver().MemsetD8Async(address(dst), 0, bytes, native(stream)), "scrub",
+               "cuMemsetD8Async");
+}
+
+}  // namespace aqua::device

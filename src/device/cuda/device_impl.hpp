@@ -1,0 +1,113 @@
+// The class behind open_cuda; only its files include it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/mutex.hpp"
+#include "device/cuda/context.hpp"
+#include "device/cuda/device.hpp"
+#include "device/cuda/range.hpp"
+#include "device/cuda/upload_ring.hpp"
+#include "device/cuda/post_failures.hpp"
+#include "device/region_set.hpp"
+#include "device/cuda/slab_budget.hpp"
+#include "device/work_checks.hpp"
+
+namespace aqua::device {
+
+class CudaDevice final : public Device {
+ public:
+  struct Parts {
+    std::shared_ptr<const CudaContext> context;
+    Info info;
+    ShareOffer offer;
+    unsigned handle_types = 0;  // CUmemAllocationHandleType bits of its slabs
+    std::unique_ptr<UploadRing> uploads;
+    bool kernels = false;  // there are some for this GPU
+  };
+  explicit CudaDevice(Parts parts);
+  ~CudaDevice() override;  // runs what is queued on the streams that it created
+
+  // cuda_memory.cpp
+  [[nodiscard]] const Info& info() const noexcept override { return parts_.info; }
+  [[nodiscard]] std::size_t free_bytes() const override;
+  [[nodiscard]] Result<std::unique_ptr<Slab>> create_slab(std::size_t bytes) override;
+  [[nodiscard]] Result<UniqueFd> export_slab(const Slab& slab) override;
+  [[nodiscard]] Result<std::unique_ptr<Slab>> import_slab(UniqueFd fd, std::size_t bytes) override;
+  [[nodiscard]] Result<std::unique_ptr<AddressRange>> reserve(std::size_t bytes) override;
+  [[nodiscard]] Result<void> map(AddressRange& range, std::size_t offset,
+                                 const Slab& slab) override;
+  [[nodiscard]] Result<void> unmap(AddressRange& range, std::size_t offset,
+                                   std::size_t bytes) override;
+  [[nodiscard]] Result<void> register_host(std::byte* memory, std::size_t bytes) override;
+  [[nodiscard]] Result<void> unregister_host(std::byte* memory, std::size_t bytes) override;
+  [[nodiscard]] Result<FabricHandle> export_fabric(const Slab& slab);
+  [[nodiscard]] Result<std::unique_ptr<Slab>> import_fabric(const FabricHandle& handle,
+                                                            std::size_t bytes);
+  [[nodiscard]] const ShareOffer& offer() const noexcept { return parts_.offer; }
+  [[nodiscard]] const std::shared_ptr<const CudaContext>& context() const noexcept {
+    return parts_.context;
+  }
+
+  // cuda_streams.cpp
+  [[nodiscard]] Result<Stream> create_stream() override;
+  [[nodiscard]] Result<void> destroy_stream(Stream stream) override;
+  [[nodiscard]] Result<std::unique_ptr<Event>> create_event() override;
+  [[nodiscard]] Result<void> record(Event& event, Stream stream) override;
+  [[nodiscard]] Result<void> wait_event(Stream stream, const Event& event) override;
+  [[nodiscard]] Result<bool> query(const Event& event) override;
+  [[nodiscard]] Result<void> synchronize(const Event& event) override;
+  [[nodiscard]] Result<void> synchronize(Stream stream) override;
+  [[nodiscard]] bool capturing(Stream stream) const noexcept override;
+  [[nodiscard]] Result<void> check_stream(Stream stream) const override;
+
+  // cuda_copy.cpp
+  [[nodiscard]] Result<void> copy(CopyBatch batch, Stream stream,
+                                  const CopyOptions& options) override;
+  [[nodiscard]] bool supports(CopyMethod method, Stream stream) const noexcept override;
+  [[nodiscard]] Result<void> scrub(std::byte* dst, std::size_t bytes, Stream stream) override;
+
+ private:
+  using Runs = std::span<const CopySegment>;
+  using Cuts = std::vector<std::uintptr_t>;
+  [[nodiscard]] const CudaDriver& driver() const noexcept { return parts_.context->driver(); }
+  [[nodiscard]] CudaRange* own_range(AddressRange& range) const;
+  [[nodiscard]] std::shared_ptr<const Cuts> cuts() const;
+  [[nodiscard]] Result<std::unique_ptr<Slab>> import_native(void* shareable,
+                                                            CUmemAllocationHandleType type,
+                                                            std::size_t bytes);
+  // The three ways. The first tells how many of the first runs are queued; the second whether all
+  // are, and whether any; an error of the third means that none is, of it or of `any` before it.
+  [[nodiscard]] Result<std::size_t> copy_by_kernel(Runs runs, CUstream stream, unsigned max_sms);
+  [[nodiscard]] bool copy_batched(Runs runs, CUstream stream, bool& any);
+  [[nodiscard]] Result<void> copy_each(const CopyBatch& batch, Runs runs, CUstream stream,
+                                       bool any);
+  [[nodiscard]] unsigned sms_for(const CopyOptions& options) const noexcept;
+  [[nodiscard]] Result<bool> launch_copy(Runs runs, CUstream stream, unsigned max_sms);
+
+  const Parts parts_;
+  const std::shared_ptr<SlabBudget> budget_;
+  // Of a copying kernel: over a link an eighth of the GPU, at least 4; within its memory half,
+  // since 64 KiB in flight on each of fewer do not fill it.
+  const unsigned link_sms_;
+  const unsigned memory_sms_;
+  const std::shared_ptr<RegionSet> reachable_ = std::make_shared<RegionSet>();
+  std::atomic<bool> kernels_;  // until a launch is refused
+  PostFailures failures_;
+  mutable Mutex mu_;
+  std::set<std::uintptr_t> streams_ AQUA_GUARDED_BY(mu_);  // created here
+  // Where registrations of host memory begin and end, ascending. Replaced, never changed.
+  std::shared_ptr<const Cuts> cuts_ AQUA_GUARDED_BY(mu_) = std::make_shared<const Cuts>();
+};
+
+[[nodiscard]] inline CUstream native(Stream stream) noexcept {
+  return reinterpret_cast<CUstream>(stream.native);
+}
+
+}  // namespace aqua::device

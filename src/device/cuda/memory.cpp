@@ -1,0 +1,155 @@
+// CudaDevice's physical memory, addresses and registered host memory.
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/concat.hpp"
+#include "base/try.hpp"
+#include "device/cuda/device_impl.hpp"
+#include "device/cuda/error.hpp"
+
+namespace aqua::device {
+namespace {
+
+unsigned part_of_sms(const CudaContext& context, int part) {
+  const int sms = context.attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+  return static_cast<unsigned>(std::max(4, sms / part));
+}
+
+}  // namespace
+
+CudaDevice::CudaDevice(Parts parts)
+    : parts_(std::move(parts)),
+      budget_(std::make_shared<SlabBudget>(parts_.info.total_bytes)),
+      link_sms_(part_of_sms(*parts_.context, 8)),
+      memory_sms_(part_of_sms(*parts_.context, 2)),
+      kernels_(parts_.kernels) {}
+
+std::size_t CudaDevice::free_bytes() const {
+  const std::size_t ours = budget_->free_bytes();
+  const auto scope = parts_.context->try_enter();
+  std::size_t free = 0;
+  std::size_t total = 0;
+  if (!scope || driver().MemGetInfo(&free, &total) != CUDA_SUCCESS) return 0;
+  return std::min(ours, free);  // other users of the GPU count as well
+}
+
+Result<std::unique_ptr<Slab>> CudaDevice::create_slab(std::size_t bytes) {
+  AQUA_TRY(check_size("create_slab", bytes, parts_.info.granularity));
+  AQUA_ASSIGN(const auto scope, parts_.context->enter());
+  return CudaSlab::create(parts_.context, budget_, bytes, parts_.handle_types);
+}
+
+Result<UniqueFd> CudaDevice::export_slab(const Slab& slab) {
+  const auto* own = dynamic_cast<const CudaSlab*>(&slab);
+  if (own == nullptr || own->owner() != budget_.get()) return not_ours("export_slab", "slab");
+  AQUA_ASSIGN(const auto scope, parts_.context->enter());
+  return own->export_fd();
+}
+
+Result<std::unique_ptr<Slab>> CudaDevice::import_slab(UniqueFd fd, std::size_t bytes) {
+  if (!fd.valid()) return Error{Code::invalid_argument, "import_slab: no descriptor"};
+  // The driver takes a reference of its own; ours is closed on every way out.
+  void* shareable = reinterpret_cast<void*>(static_cast<std::uintptr_t>(fd.get()));
+  return import_native(shareable, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, bytes);
+}
+
+Result<FabricHandle> CudaDevice::export_fabric(const Slab& slab) {
+  const auto* own = dynamic_cast<const CudaSlab*>(&slab);
+  if (own == nullptr || own->owner() != budget_.get()) return not_ours("export_fabric", "slab");
+  if (!parts_.offer.fabric) {
+    return Error{Code::failed_precondition,
+                 concat("export_fabric: ", parts_.info.name,
+                        " was not opened for it, or has no fabric (IMEX) channel")};
+  }
+  AQUA_ASSIGN(const auto scope, parts_.context->enter());
+  return own->export_fabric();
+}
+
+Result<std::unique_ptr<Slab>> CudaDevice::import_fabric(const FabricHandle& handle,
+                                                        std::size_t bytes) {
+  CUmemFabricHandle native{};
+  std::memcpy(&native, handle.data(), sizeof native);
+  return import_native(&native, CU_MEM_HANDLE_TYPE_FABRIC, bytes);
+}
+
+Result<std::unique_ptr<Slab>> CudaDevice::import_native(void* shareable,
+                                                        CUmemAllocationHandleType type,
+                                                        std::size_t bytes) {
+  AQUA_TRY(check_size("import_slab", bytes, parts_.info.granularity));
+  AQUA_ASSIGN(const auto scope, parts_.context->enter());
+  return CudaSlab::import(parts_.context, shareable, type, bytes, parts_.info.granularity);
+}
+
+Result<std::unique_ptr<AddressRange>> CudaDevice::reserve(std::size_t bytes) {
+  AQUA_TRY(check_size("reserve", bytes, parts_.info.granularity));
+  AQUA_ASSIGN(const auto scope, parts_.context->enter());
+  return CudaRange::reserve(parts_.context, budget_, reachable_, bytes, parts_.info.granularity);
+}
+
+Result<void> CudaDevice::map(AddressRange& range, std::size_t offset, const Slab& slab) {
+  auto* own = own_range(range);
+  if (own == nullptr) return not_ours("map", "range");
+  const auto* cuda = dynamic_cast<const CudaSlab*>(&slab);
+  if (cuda == nullptr) return not_ours("map", "slab");
+  AQUA_ASSIGN(const auto scope, parts_.context->enter());
+  return own->map(offset, *cuda);
+}
+
+Result<void> CudaDevice::unmap(AddressRange& range, std::size_t offset, std::size_t bytes) {
+  auto* own = own_range(range);
+  if (own == nullptr) return not_ours("unmap", "range");
+  AQUA_ASSIGN(const auto scope, parts_.context->enter());
+  return own->unmap(offset, bytes);
+}
+
+// Copies are cut at the new ends before the driver knows of the registration, and until after it
+// has forgotten it: a command that reaches across one is refused.
+Result<void> CudaDevice::register_host(std::byte* memory, std::size_t bytes) {
+  AQUA_TRY(check_scrub(memory, bytes));
+  AQUA_ASSIGN(const auto scope, parts_.context->enter());
+  const auto begin = reinterpret_cast<std::uintptr_t>(memory);
+  {
+    const MutexLock lock(mu_);
+    auto cuts = std::make_shared<Cuts>(*cuts_);
+    for (const std::uintptr_t end : {begin, begin + bytes}) {
+      cuts->insert(std::upper_bound(cuts->begin(), cuts->end(), end), end);
+    }
+    cuts_ = std::move(cuts);
+  }
+  auto registered =
+      check(driver(),
+            driver().MemHostRegister(memory, bytes,
+                                     CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP),
+            concat("register_host: ", bytes, " bytes").c_str(), "cuMemHostRegister");
+  if (registered.ok()) reachable_->add(memory, bytes);
+  return registered;  // cuts too many do no harm
+}
+
+Result<void> CudaDevice::unregister_host(std::byte* memory, std::size_t bytes) {
+  AQUA_ASSIGN(const auto scope, parts_.context->enter());
+  reachable_->remove(memory, bytes);
+  AQUA_TRY(check(driver(), driver().MemHostUnregister(memory), "unregister_host",
+                 "cuMemHostUnregister"));
+  const auto begin = reinterpret_cast<std::uintptr_t>(memory);
+  const MutexLock lock(mu_);
+  auto cuts = std::make_shared<Cuts>(*cuts_);
+  for (const std::uintptr_t end : {begin, begin + bytes}) {
+    const auto found = std::find(cuts->begin(), cuts->end(), end);
+    if (found != cuts->end()) cuts->erase(found);
+  }
+  cuts_ = std::move(cuts);
+  return {};
+}
+
+std::shared_ptr<const CudaDevice::Cuts> CudaDevice::cuts() const {
+  const MutexLock lock(mu_);
+  return cuts_;
+}
+
+CudaRange* CudaDevice::own_range(AddressRange& range) const {
+  auto* cuda = dynamic_cast<CudaRange*>(&range);
+  return cuda != nullptr && cuda->device() == budget_.get() ? cuda : nullptr;
+}
+
+}  // namespace aqua::device

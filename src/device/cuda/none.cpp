@@ -1,0 +1,38 @@
+// The CUDA device of a build without CUDA.
+#include "device/cuda/device.hpp"
+#include "device/cuda/ipc.hpp"
+
+namespace aqua::device {
+namespace {
+
+Error none() {
+  return Error{Code::unimplemented,
+               "this libaqua was built without CUDA (AQUA_CUDA=OFF); use emu:N, or build with "
+               "AQUA_CUDA=ON"};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Device>> open_cuda(const CudaOptions&) {
+  return none();
+}
+Result<void> cuda_available() {
+  return none();
+}
+Result<ShareOffer> share_offer(const Device&) {
+  return none();
+}
+Result<FabricHandle> export_fabric(Device&, const Slab&) {
+  return none();
+}
+Result<std::unique_ptr<Slab>> import_fabric(Device&, const FabricHandle&, std::size_t) {
+  return none();
+}
+Result<IpcHandle> export_ipc(Device&, const std::byte*, std::size_t) {
+  return none();
+}
+Result<std::unique_ptr<IpcMemory>> import_ipc(Device&, const IpcHandle&) {
+  return none();
+}
+
+}  // namespace aqua::device

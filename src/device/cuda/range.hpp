@@ -1,0 +1,40 @@
+// A reserved range of a GPU's addresses and the slabs mapped in it.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "device/cuda/context.hpp"
+#include "device/cuda/slab.hpp"
+#include "device/region_set.hpp"
+#include "device/slab_places.hpp"
+
+namespace aqua::device {
+
+class CudaRange final : public AddressRange {
+ public:
+  // `device` is the budget of the device whose range this is: its identity. `mapped` learns
+  // what is mapped here, for kernels must touch nothing else.
+  [[nodiscard]] static Result<std::unique_ptr<AddressRange>> reserve(
+      std::shared_ptr<const CudaContext> context, std::shared_ptr<const SlabBudget> device,
+      std::shared_ptr<RegionSet> mapped, std::size_t bytes, std::size_t granularity);
+  ~CudaRange() override;
+
+  [[nodiscard]] const SlabBudget* device() const noexcept { return device_.get(); }
+  // Device::map and Device::unmap.
+  [[nodiscard]] Result<void> map(std::size_t offset, const CudaSlab& slab);
+  [[nodiscard]] Result<void> unmap(std::size_t offset, std::size_t bytes);
+
+ private:
+  CudaRange(std::shared_ptr<const CudaContext> context, std::shared_ptr<const SlabBudget> device,
+            std::shared_ptr<RegionSet> mapped, CUdeviceptr base, std::size_t bytes,
+            std::size_t granularity);
+
+  const std::shared_ptr<const CudaContext> context_;
+  const std::shared_ptr<const SlabBudget> device_;
+  const std::shared_ptr<RegionSet> mapped_;
+  const CUdeviceptr first_;
+  SlabPlaces places_;
+};
+
+}  // namespace aqua::device

@@ -1,0 +1,39 @@
+// Which addresses a kernel of ours may touch. A kernel that follows an address of pageable host
+// memory kills the context, and the engine's work with it; so every one is looked up first.
+//
+// One object serves one batch on one thread, inside a CudaContext::Scope: it remembers the
+// allocations that it has met, so that thousands of blocks in a few hundred allocations cost
+// little.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "device/cuda/driver.hpp"
+#include "device/device.hpp"
+#include "device/region_set.hpp"
+
+namespace aqua::device {
+
+class CudaReach {
+ public:
+  // `ours`: what this device has mapped or registered itself.
+  CudaReach(const CudaDriver& driver, const RegionSet& ours) : driver_(driver), ours_(ours) {}
+
+  // True when the current context's GPU can read and write all of it.
+  [[nodiscard]] bool covers(const std::byte* address, std::size_t bytes);
+  [[nodiscard]] bool covers(std::span<const CopySegment> runs);
+
+ private:
+  using Range = std::pair<std::uintptr_t, std::uintptr_t>;  // [first, second)
+  [[nodiscard]] Range ask(const std::byte* address) const;  // empty when it is out of reach
+
+  const CudaDriver& driver_;
+  const RegionSet& ours_;
+  std::vector<Range> known_;  // ascending
+};
+
+}  // namespace aqua::device

@@ -1,0 +1,148 @@
+#include "device/cuda/slab.hpp"
+
+#include <fcntl.h>
+
+#include <cstring>
+#include <utility>
+
+#include "base/concat.hpp"
+#include "base/errno_error.hpp"
+#include "base/try.hpp"
+#include "device/cuda/error.hpp"
+
+namespace aqua::device {
+
+Result<std::unique_ptr<Slab>> CudaSlab::create(std::shared_ptr<const CudaContext> context,
+                                               std::shared_ptr<SlabBudget> budget,
+                                               std::size_t bytes, unsigned handle_types) {
+  if (!budget->take(bytes)) {
+    return Error{Code::resource_exhausted,
+                 concat("create_slab: ", bytes, " bytes wanted, ", budget->free_bytes(), " free")};
+  }
+  const CudaDriver& driver = context->driver();
+  CUmemAllocationProp properties{};
+  properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.requestedHandleTypes = static_cast<CUmemAllocationHandleType>(handle_types);
+  properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  properties.location.id = context->device();
+  CUmemGenericAllocationHandle handle = 0;
+  auto created = check(driver, driver.MemCreate(&handle, bytes, &properties, 0),
+                       concat("create_slab: ", bytes, " bytes").c_str(), "cuMemCreate");
+  if (!created.ok()) {
+    budget->give(bytes);
+    return std::move(created).error();
+  }
+  return std::unique_ptr<Slab>(new CudaSlab(std::move(context), handle, bytes, std::move(budget)));
+}
+
+Result<std::unique_ptr<Slab>> CudaSlab::import(std::shared_ptr<const CudaContext> context,
+                                               void* shareable, CUmemAllocationHandleType type,
+                                               std::size_t bytes, std::size_t granularity) {
+  const CudaDriver& driver = context->driver();
+  CUmemGenericAllocationHandle handle = 0;
+  const CUresult imported = driver.MemImportFromShareableHandle(&handle, shareable, type);
+  if (imported != CUDA_SUCCESS) {
+    const Code code = code_of(imported);
+    const bool ours = code == Code::resource_exhausted || code == Code::data_loss ||
+                      code == Code::failed_precondition;
+    return Error{
+        ours ? code : Code::invalid_argument,
+        concat("import_slab: ", describe(driver, "cuMemImportFromShareableHandle", imported),
+               "; not a slab of a GPU that this process sees (CUDA_VISIBLE_DEVICES)?")};
+  }
+  std::unique_ptr<CudaSlab> slab(new CudaSlab(std::move(context), handle, bytes, nullptr));
+  AQUA_TRY(slab->check_import(granularity));
+  return std::unique_ptr<Slab>(std::move(slab));
+}
+
+Result<void> CudaSlab::check_import(std::size_t granularity) const {
+  const CudaDriver& driver = context_->driver();
+  CUmemAllocationProp properties{};
+  AQUA_TRY(check(driver, driver.MemGetAllocationPropertiesFromHandle(&properties, handle_),
+                 "import_slab", "cuMemGetAllocationPropertiesFromHandle"));
+  const CUmemLocationType where = properties.location.type;
+  if (where == CU_MEM_LOCATION_TYPE_HOST || where == CU_MEM_LOCATION_TYPE_HOST_NUMA ||
+      where == CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT) {
+    return Error{Code::invalid_argument,
+                 concat("import_slab: memory of location type ",
+                        static_cast<int>(properties.location.type), ", not a GPU's")};
+  }
+  // Of a GPU that this process does not see, newer drivers tell no more than that; whether it is
+  // in reach shows when it is mapped.
+  int reaches = 1;
+  if (where == CU_MEM_LOCATION_TYPE_DEVICE && properties.location.id != context_->device()) {
+    (void)driver.DeviceCanAccessPeer(&reaches, context_->device(), properties.location.id);
+  }
+  if (reaches == 0) {
+    return Error{Code::failed_precondition,
+                 concat("import_slab: cuda:", context_->ordinal(), " has no peer access to cuda:",
+                        properties.location.id, "; this pair must not be matched")};
+  }
+  return check_import_size(granularity);
+}
+
+// The driver tells no size, but maps no more than there is: `bytes` must fit where a granule
+// more does not.
+Result<void> CudaSlab::check_import_size(std::size_t granularity) const {
+  const CudaDriver& driver = context_->driver();
+  const std::size_t room = bytes() + granularity;
+  CUdeviceptr base = 0;
+  const CUresult reserved = driver.MemAddressReserve(&base, room, granularity, 0, 0);
+  if (reserved != CUDA_SUCCESS) {
+    return Error{Code::resource_exhausted,
+                 concat("import_slab: ", describe(driver, "cuMemAddressReserve", reserved))};
+  }
+  const auto map = [&](std::size_t size) {
+    const CUresult mapped = driver.MemMap(base, size, 0, handle_, 0);
+    if (mapped == CUDA_SUCCESS) (void)driver.MemUnmap(base, size);
+    return mapped;
+  };
+  const CUresult fits = map(bytes());
+  const bool exact = fits == CUDA_SUCCESS && map(room) != CUDA_SUCCESS;
+  (void)driver.MemAddressFree(base, room);
+  if (exact) return {};
+  if (code_of(fits) == Code::resource_exhausted || code_of(fits) == Code::data_loss)
+    return check(driver, fits, "import_slab", "cuMemMap");
+  return Error{Code::invalid_argument,
+               concat("import_slab: expected ", bytes(), " bytes, the slab has another size")};
+}
+
+CudaSlab::CudaSlab(std::shared_ptr<const CudaContext> context, CUmemGenericAllocationHandle handle,
+                   std::size_t bytes, std::shared_ptr<SlabBudget> budget)
+    : Slab(bytes), context_(std::move(context)), handle_(handle), budget_(std::move(budget)) {}
+
+CudaSlab::~CudaSlab() {
+  if (const auto scope = context_->try_enter()) (void)context_->driver().MemRelease(handle_);
+  if (budget_) budget_->give(bytes());
+}
+
+Result<UniqueFd> CudaSlab::export_fd() const {
+  const CudaDriver& driver = context_->driver();
+  int raw = -1;
+  const CUresult exported =
+      driver.MemExportToShareableHandle(&raw, handle_, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
+  if (exported == CUDA_ERROR_OPERATING_SYSTEM) {
+    return Error{Code::resource_exhausted,
+                 "export_slab: no file descriptor left; raise RLIMIT_NOFILE or lend fewer, larger "
+                 "slabs"};
+  }
+  AQUA_TRY(check(driver, exported, "export_slab", "cuMemExportToShareableHandle"));
+  UniqueFd fd(raw);
+  // The driver takes no such flag: a fork and exec between these two calls inherits it.
+  if (::fcntl(fd.get(), F_SETFD, FD_CLOEXEC) != 0) return errno_error("export_slab: FD_CLOEXEC");
+  return fd;
+}
+
+Result<FabricHandle> CudaSlab::export_fabric() const {
+  const CudaDriver& driver = context_->driver();
+  CUmemFabricHandle native{};
+  FabricHandle handle{};
+  static_assert(sizeof native == sizeof handle);
+  AQUA_TRY(check(driver,
+                 driver.MemExportToShareableHandle(&native, handle_, CU_MEM_HANDLE_TYPE_FABRIC, 0),
+                 "export_fabric", "cuMemExportToShareableHandle"));
+  std::memcpy(handle.data(), &native, sizeof native);
+  return handle;
+}
+
+}  // namespace aqua::device

@@ -1,0 +1,70 @@
+// The class behind open_emulated and open_host; only their files include it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "device/device.hpp"
+#include "device/memfd/range.hpp"
+#include "device/memfd/slab.hpp"
+#include "device/memfd/stream_table.hpp"
+#include "device/work_checks.hpp"
+
+namespace aqua::device {
+
+struct MemfdOptions {
+  Info info;
+  bool touch_slabs = false;
+  bool closed_addresses = false;
+  std::optional<std::uint64_t> hostile_seed;
+  std::uint64_t link_bytes_per_second = 0;  // 0: not paced
+};
+
+// Work in flight refers to regions_, never to the device; slabs and ranges share what they
+// need. So these may outlive it.
+class MemfdDevice final : public Device {
+ public:
+  explicit MemfdDevice(MemfdOptions options);
+
+  // memfd_memory.cpp
+  [[nodiscard]] const Info& info() const noexcept override { return options_.info; }
+  [[nodiscard]] std::size_t free_bytes() const override;
+  [[nodiscard]] Result<std::unique_ptr<Slab>> create_slab(std::size_t bytes) override;
+  [[nodiscard]] Result<UniqueFd> export_slab(const Slab& slab) override;
+  [[nodiscard]] Result<std::unique_ptr<Slab>> import_slab(UniqueFd fd, std::size_t bytes) override;
+  [[nodiscard]] Result<std::unique_ptr<AddressRange>> reserve(std::size_t bytes) override;
+  [[nodiscard]] Result<void> map(AddressRange& range, std::size_t offset,
+                                 const Slab& slab) override;
+  [[nodiscard]] Result<void> unmap(AddressRange& range, std::size_t offset,
+                                   std::size_t bytes) override;
+  void poison(const std::byte* address, std::size_t bytes);
+
+  // memfd_streams.cpp
+  [[nodiscard]] Result<Stream> create_stream() override;
+  [[nodiscard]] Result<void> destroy_stream(Stream stream) override;
+  [[nodiscard]] Result<std::unique_ptr<Event>> create_event() override;
+  [[nodiscard]] Result<void> record(Event& event, Stream stream) override;
+  [[nodiscard]] Result<void> wait_event(Stream stream, const Event& event) override;
+  [[nodiscard]] Result<bool> query(const Event& event) override;
+  [[nodiscard]] Result<void> synchronize(const Event& event) override;
+  [[nodiscard]] Result<void> synchronize(Stream stream) override;
+  [[nodiscard]] Result<void> copy(CopyBatch batch, Stream stream,
+                                  const CopyOptions& options) override;
+  [[nodiscard]] Result<void> scrub(std::byte* dst, std::size_t bytes, Stream stream) override;
+  [[nodiscard]] Result<void> launch(Stream stream, std::function<void()> kernel);
+
+ private:
+  [[nodiscard]] MemfdRange* own_range(AddressRange& range) const;
+  void pause();
+
+  const MemfdOptions options_;
+  const std::shared_ptr<Capacity> capacity_;
+  const std::shared_ptr<MappedRegions> regions_ = std::make_shared<MappedRegions>();
+  std::atomic<std::uint64_t> pauses_{0};
+  StreamTable streams_;  // last: its threads end first
+};
+
+}  // namespace aqua::device

@@ -1,0 +1,22 @@
+// The work that memfd devices run on their streams: copies and scrubs.
+//
+// Addresses are device addresses; they are translated (kernel_view) when the work runs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "device/device.hpp"
+#include "device/memfd/range.hpp"
+
+namespace aqua::device {
+
+// Both run on a stream's thread. False, and nothing moved, when a range is poisoned.
+// Copies with an end outside regions.own take at least bytes / link_bytes_per_second,
+// unless that is 0.
+[[nodiscard]] bool run_copy(const std::vector<CopySegment>& batch, const MappedRegions& regions,
+                            std::uint64_t link_bytes_per_second);
+[[nodiscard]] bool run_scrub(std::byte* dst, std::size_t bytes, const MappedRegions& regions);
+
+}  // namespace aqua::device

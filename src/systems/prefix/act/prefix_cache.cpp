@@ -1,0 +1,227 @@
+#include "aqua/prefix/prefix_cache.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+
+#include "base/concat.hpp"
+#include "base/try.hpp"
+
+namespace aqua {
+
+using policy::BlockHash;
+using policy::Prefix;
+using policy::PrefixMatch;
+
+class PrefixCache::Impl {
+ public:
+  Impl(Runtime& runtime, const Layout& layout, const PrefixCacheOptions& options,
+       policy::PrefixIndex index)
+      : runtime_(runtime), layout_(layout), options_(options), index_(std::move(index)) {}
+
+  // The engine's blocks of index block i.
+  [[nodiscard]] BlockList part(BlockList blocks, std::size_t i, std::size_t tokens) const {
+    const std::size_t ratio = options_.index.block_tokens / options_.engine_block_tokens;
+    const std::size_t all = engine_blocks(tokens);
+    return blocks.subspan(i * ratio, std::min(ratio, all - i * ratio));
+  }
+  [[nodiscard]] std::size_t engine_blocks(std::size_t tokens) const {
+    return (tokens + options_.engine_block_tokens - 1) / options_.engine_block_tokens;
+  }
+  [[nodiscard]] Result<void> check(const char* call, std::size_t tokens, BlockList blocks) const {
+    if (blocks.size() >= engine_blocks(tokens)) return {};
+    return Error{Code::invalid_argument,
+                 concat(call, ": ", tokens, " tokens need ", engine_blocks(tokens), " blocks, not ",
+                        blocks.size())};
+  }
+
+  [[nodiscard]] Result<PrefixTransfer> fetch(const Prefix& prefix, BlockList blocks, Stream stream);
+  [[nodiscard]] Result<PrefixTransfer> store(const Prefix& prefix, BlockList blocks, Stream stream);
+  [[nodiscard]] Result<AquaTensor> allocate(std::size_t bytes);
+  void discard(const std::vector<BlockHash>& blocks) {
+    for (const BlockHash& block : blocks) {
+      const auto found = tensors_.find(block);
+      if (found == tensors_.end()) continue;
+      bytes_ -= found->second.bytes();
+      tensors_.erase(found);
+    }
+  }
+  void lose(const BlockHash& block) {
+    if (auto gone = index_.lost(block); gone.ok()) discard(*gone);
+  }
+  // Ends the pin of a name; what was lost since it was pinned is not there to be unpinned.
+  void unpin(std::string_view id) {
+    const auto found = pinned_.find(std::string(id));
+    if (found == pinned_.end()) return;
+    (void)index_.unpin(found->second);
+    pinned_.erase(found);
+  }
+
+  Runtime& runtime_;
+  const Layout layout_;
+  const PrefixCacheOptions options_;
+  policy::PrefixIndex index_;
+  std::unordered_map<BlockHash, AquaTensor> tensors_;
+  std::unordered_map<std::string, std::vector<BlockHash>> pinned_;  // by name
+  std::size_t bytes_ = 0;
+};
+
+Result<PrefixTransfer> PrefixCache::Impl::fetch(const Prefix& prefix, BlockList blocks,
+                                                Stream stream) {
+  // Tensors move on their own: the index hears of it when somebody asks for them.
+  const PrefixMatch before = index_.match(prefix);
+  for (const BlockHash& block : prefix.chain.first(before.blocks)) {
+    const AquaTensor& tensor = tensors_.at(block);
+    if (tensor.lost()) {
+      lose(block);
+      break;
+    }
+    AQUA_TRY(index_.moved(block, tensor.tier()));
+  }
+  AQUA_TRY(check("prefix cache: fetch", index_.match(prefix).tokens, blocks));
+  PrefixTransfer transfer;
+  transfer.match = index_.acquire(prefix);
+  const auto held = prefix.chain.first(transfer.match.blocks);
+  Result<void> posted;
+  for (std::size_t i = 0; i < held.size() && posted.ok(); ++i) {
+    auto ticket = runtime_.fetch(tensors_.at(held[i]), layout_,
+                                 part(blocks, i, transfer.match.tokens), stream);
+    if (ticket.ok()) {
+      transfer.tickets.push_back(std::move(*ticket));
+    } else {
+      posted = std::move(ticket).error();
+    }
+  }
+  // A tensor outlives the copies queued on it, so nothing need be held until they are over.
+  AQUA_TRY(index_.release(held));
+  transfer.blocks = transfer.tickets.size();
+  if (posted.ok()) return transfer;
+  if (posted.error().code != Code::data_loss) return std::move(posted).error();
+  lose(held[transfer.blocks]);
+  transfer.match = index_.match(
+      {held.first(transfer.blocks), transfer.blocks * std::size_t{options_.index.block_tokens}});
+  return transfer;
+}
+
+// Host memory can be short although the index has room: older blocks make way.
+Result<AquaTensor> PrefixCache::Impl::allocate(std::size_t bytes) {
+  for (;;) {
+    auto tensor = runtime_.allocate({.bytes = bytes, .name = "prefix"});
+    if (tensor.ok() || tensor.error().code != Code::resource_exhausted) return tensor;
+    const std::size_t capacity = index_.capacity();
+    const std::size_t there = index_.blocks();
+    const auto evicted = index_.set_capacity(there > 0 ? there - 1 : 0);
+    (void)index_.set_capacity(capacity);
+    if (evicted.empty()) return tensor;
+    discard(evicted);
+  }
+}
+
+Result<PrefixTransfer> PrefixCache::Impl::store(const Prefix& prefix, BlockList blocks,
+                                                Stream stream) {
+  AQUA_TRY(check("prefix cache: store", prefix.tokens, blocks));
+  PrefixTransfer transfer;
+  transfer.match = index_.match(prefix);
+  AQUA_ASSIGN(const policy::PrefixInsertion added, index_.insert(prefix, Tier::peer));
+  discard(added.evicted);
+  // Held, so that making room for one does not evict another of them.
+  const auto mine = prefix.chain.first(added.first + added.blocks);
+  AQUA_TRY(index_.pin(mine));
+  Result<void> stored;
+  for (std::size_t i = added.first; i < mine.size(); ++i) {
+    const BlockList list = part(blocks, i, prefix.tokens);
+    auto tensor = allocate(layout_.packed_bytes(list.size()));
+    if (!tensor.ok()) {
+      stored = std::move(tensor).error();
+    } else if (auto ticket = runtime_.offload(layout_, list, *tensor, stream); !ticket.ok()) {
+      stored = std::move(ticket).error();
+    } else {
+      transfer.tickets.push_back(std::move(*ticket));
+      bytes_ += tensor->bytes();
+      const Tier tier = tensor->tier();
+      tensors_.insert_or_assign(mine[i], std::move(*tensor));
+      stored = index_.moved(mine[i], tier);
+    }
+    if (stored.ok()) continue;
+    lose(mine[i]);  // and those after it, which have no bytes
+    break;
+  }
+  transfer.blocks = transfer.tickets.size();
+  AQUA_TRY(index_.unpin(mine));
+  if (!stored.ok() && stored.error().code != Code::resource_exhausted) {
+    return std::move(stored).error();
+  }
+  return transfer;
+}
+
+Result<void> PrefixTransfer::wait() {
+  for (Ticket& ticket : tickets) AQUA_TRY(ticket.wait());
+  return {};
+}
+
+Result<std::unique_ptr<PrefixCache>> PrefixCache::create(Runtime& runtime, const Layout& layout,
+                                                         const PrefixCacheOptions& options) {
+  if (options.engine_block_tokens == 0 ||
+      options.index.block_tokens % options.engine_block_tokens != 0) {
+    return Error{Code::invalid_argument,
+                 concat("prefix cache: index.block_tokens ", options.index.block_tokens,
+                        " is no multiple of engine_block_tokens ", options.engine_block_tokens)};
+  }
+  AQUA_ASSIGN(policy::PrefixIndex index, policy::PrefixIndex::create(options.index));
+  return std::unique_ptr<PrefixCache>(
+      new PrefixCache(std::make_unique<Impl>(runtime, layout, options, std::move(index))));
+}
+
+PrefixCache::PrefixCache(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+PrefixCache::~PrefixCache() = default;
+
+PrefixMatch PrefixCache::match(const Prefix& prefix) const {
+  return impl_->index_.match(prefix);
+}
+
+Result<PrefixTransfer> PrefixCache::fetch(const Prefix& prefix, BlockList blocks, Stream stream) {
+  return impl_->fetch(prefix, blocks, stream);
+}
+
+Result<PrefixTransfer> PrefixCache::store(const Prefix& prefix, BlockList blocks, Stream stream) {
+  return impl_->store(prefix, blocks, stream);
+}
+
+void PrefixCache::forget(const Prefix& prefix) {
+  if (!prefix.chain.empty()) impl_->lose(prefix.chain.front());
+}
+
+Result<PrefixTransfer> PrefixCache::store_as(const std::string& id, const Prefix& prefix,
+                                             BlockList blocks, Stream stream) {
+  AQUA_ASSIGN(PrefixTransfer stored, impl_->store(prefix, blocks, stream));
+  impl_->unpin(id);
+  impl_->index_.name(id, prefix);
+  const auto there = prefix.chain.first(impl_->index_.match(prefix).blocks);
+  AQUA_TRY(impl_->index_.pin(there));
+  impl_->pinned_[id].assign(there.begin(), there.end());
+  return stored;
+}
+
+Result<PrefixTransfer> PrefixCache::fetch_by(std::string_view id, BlockList blocks, Stream stream) {
+  AQUA_ASSIGN(const Prefix prefix, impl_->index_.find(id));
+  return impl_->fetch(prefix, blocks, stream);
+}
+
+Result<void> PrefixCache::drop(std::string_view id) {
+  AQUA_TRY(impl_->index_.unname(id));
+  impl_->unpin(id);
+  return {};
+}
+
+void PrefixCache::set_capacity(std::size_t blocks) {
+  impl_->discard(impl_->index_.set_capacity(blocks));
+}
+
+const policy::PrefixIndex& PrefixCache::index() const noexcept {
+  return impl_->index_;
+}
+std::size_t PrefixCache::bytes() const noexcept {
+  return impl_->bytes_;
+}
+
+}  // namespace aqua

@@ -1,0 +1,87 @@
+// What PrefixIndex is made of: the tree, the orders of eviction over its unheld leaves, the names;
+// and for cost_aware what is known of reuse, and two ghosts, indexes without bytes that see the
+// same prompts and evict by one rule each, so that it is known which rule does better here.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "aqua/prefix/prefix_index.hpp"
+#include "systems/prefix/decide/prefix_tree.hpp"
+#include "systems/prefix/decide/reuse_table.hpp"
+
+namespace aqua::policy {
+
+class PrefixIndex::Impl {
+ public:
+  using Count = std::uint32_t PrefixBlock::*;  // holds or pins
+  struct Named {
+    std::vector<BlockHash> chain;
+    std::size_t tokens = 0;
+  };
+
+  enum Rule : std::uint8_t { by_age, by_cost };
+
+  // Adapts with ghosts where the options say cost_aware.
+  explicit Impl(const PrefixOptions& wanted);
+  // A ghost: always by this rule. The table outlives it.
+  Impl(const PrefixOptions& wanted, Rule rule, const ReuseTable* reuse)
+      : options(wanted), rule_(rule), reuse_(reuse) {}
+
+  [[nodiscard]] bool present(const BlockHash& hash) const;
+  [[nodiscard]] PrefixMatch match(const Prefix& prefix) const;
+  void use(std::span<const BlockHash> blocks);
+  // A prompt came: what would the ghosts have saved?
+  void observe(const Prefix& prefix);
+  void set_capacity(std::size_t blocks, std::vector<BlockHash>& evicted);
+  void hold(const BlockHash& hash, Count count);
+  [[nodiscard]] Result<void> let_go(std::span<const BlockHash> blocks, Count count,
+                                    const char* call);
+  [[nodiscard]] PrefixInsertion insert(const Prefix& prefix, Tier tier);
+  // Evicts until `blocks` more fit; false when that cannot be.
+  [[nodiscard]] bool make_room(std::size_t blocks, std::vector<BlockHash>& evicted);
+  [[nodiscard]] Result<void> moved(const BlockHash& hash, Tier to);
+  [[nodiscard]] Result<std::vector<BlockHash>> lost(const BlockHash& hash);
+
+  PrefixOptions options;
+  PrefixTree tree;
+  std::map<std::string, Named, std::less<>> names;
+  std::size_t held = 0;  // present blocks held or pinned
+
+ private:
+  // Seconds that a hit of this block saves; what recomputing it costs.
+  [[nodiscard]] double recompute(std::uint64_t before, std::uint64_t tokens) const;
+  [[nodiscard]] double fetch(Tier tier) const {
+    return options.costs.fetch_per_block[static_cast<std::size_t>(tier)];
+  }
+  void touch(Node node);
+  // In the order of eviction are present blocks that nothing continues and nobody holds.
+  void rank(Node node);
+  void unrank(Node node);
+  void count_holder(Node node, Count count, bool up);
+
+  [[nodiscard]] Node victim() const;
+  [[nodiscard]] Node least_worth() const;
+  [[nodiscard]] double worth(const PrefixBlock& block) const;
+  [[nodiscard]] int shelf_of(const PrefixBlock& block) const;
+  void follow(double lead);
+
+  using Queue = std::set<std::pair<std::uint64_t, Node>>;  // least recently used first
+  Queue oldest_;
+  // The same by what is equal but for age: kind of reuse, and worth within half an octave.
+  std::map<int, Queue> shelves_;
+  std::uint64_t uses_ = 0;
+  Rule rule_ = by_age;
+  std::unique_ptr<ReuseTable> table_;  // of the index; its ghosts read it
+  const ReuseTable* reuse_ = nullptr;
+  std::unique_ptr<Impl> ghosts_[2];
+  double lead_ = 0, lead_variance_ = 0;  // of cost over age, in seconds saved by the ghosts
+};
+
+}  // namespace aqua::policy

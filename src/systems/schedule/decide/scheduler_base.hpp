@@ -1,0 +1,99 @@
+// SchedulerBase: what all policies do alike. It checks calls, keeps the table, and turns a plan
+// into a batch and a commit into tokens. A policy overrides plan(), and the hooks where it keeps
+// queues of its own.
+//
+// Threads: not thread-safe.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "aqua/schedule/scheduler.hpp"
+#include "systems/schedule/decide/sequence_table.hpp"
+
+namespace aqua::policy {
+
+class SchedulerBase : public Scheduler {
+ public:
+  explicit SchedulerBase(const SchedulerOptions& options)
+      : options_(options), table_(options.block_tokens) {}
+
+  [[nodiscard]] Result<void> arrive(const Request& request) final;
+  [[nodiscard]] Result<void> finish(SequenceId id) final;
+  [[nodiscard]] Result<void> paged_out(SequenceId id, Tier to) final;
+  [[nodiscard]] Result<void> paged_in(SequenceId id) final;
+  [[nodiscard]] Result<void> copy_failed(SequenceId id) final;
+  [[nodiscard]] Result<void> moved(SequenceId id, Tier to) final;
+  [[nodiscard]] Result<void> lost(SequenceId id) final;
+  void set_device_blocks(std::uint32_t blocks) final;
+  void set_swap_blocks(std::uint32_t blocks) final;
+  void set_swap_tier(Tier tier) final;
+  [[nodiscard]] const Batch& next() final;
+  [[nodiscard]] Result<void> commit(std::uint32_t iterations) final;
+  [[nodiscard]] Result<SequenceStatus> sequence(SequenceId id) const final;
+  [[nodiscard]] SchedulerStatus status() const noexcept final;
+
+ protected:
+  // --- what a policy overrides -----------------------------------------------------------------
+  // Fills the batch: add_decode(), add_prefill(), order_out(), order_in(), set_repeat().
+  virtual void plan() = 0;
+  [[nodiscard]] virtual double service_of(Slot slot) const = 0;
+  [[nodiscard]] virtual bool falling_back() const noexcept { return false; }
+  // It wants in from now on: it arrived, or its state is that of one who waits or is swapped.
+  virtual void on_outside(Slot) {}
+  // It is about to change state or to go: forget what is kept of it by state.
+  virtual void on_leave(Slot) {}
+  // It is about to be paged in.
+  virtual void on_paging_in(Slot slot) { on_leave(slot); }
+  // It is resident now without having been computed: paged in, or a page-out failed.
+  virtual void on_resident(Slot) {}
+  // In `iterations` iterations `tokens` were computed for it and `generated` came of them.
+  virtual void on_computed(Slot, std::uint32_t /*tokens*/, std::uint32_t /*generated*/,
+                           std::uint32_t /*iterations*/) {}
+  virtual void on_committed(std::uint32_t /*iterations*/) {}
+  virtual void on_capacity() {}
+  // After on_leave(), when it goes for good.
+  virtual void on_finished(Slot) {}
+
+  // --- what plan() may use -----------------------------------------------------------------------
+  void add_decode(Slot slot);
+  void add_prefill(Slot slot, std::uint32_t tokens);
+  // Preempts this resident: its KV is copied out, or dropped to be computed again.
+  void order_out(Slot slot, Preemption::How how);
+  void order_in(Slot slot);
+  void set_repeat(std::uint32_t repeat) noexcept { batch_.repeat = repeat; }
+  // How this resident would be preempted: by swap where the options say so and there is room.
+  [[nodiscard]] Preemption::How how_out(Slot slot) const noexcept;
+  // Larger than the device, now: if so it is set aside.
+  [[nodiscard]] bool set_aside_if_stuck(Slot slot);
+  [[nodiscard]] std::uint32_t blocks_after(const Sequence& s, std::uint64_t tokens) const noexcept {
+    return table_.blocks_for(s.computed + tokens);
+  }
+  // Negative when the device was shrunk below what is held.
+  [[nodiscard]] std::int64_t free_blocks() const noexcept {
+    return std::int64_t{options_.device_blocks} - table_.device_held();
+  }
+  [[nodiscard]] std::uint32_t max_sequences() const noexcept {
+    return options_.max_sequences > 0 ? options_.max_sequences : options_.budget_tokens;
+  }
+  [[nodiscard]] std::span<const Slot> decode_slots() const noexcept { return decode_slots_; }
+  [[nodiscard]] std::span<const Slot> prefill_slots() const noexcept { return prefill_slots_; }
+  [[nodiscard]] const Batch& batch() const noexcept { return batch_; }
+
+  SchedulerOptions options_;
+  SequenceTable table_;
+
+ private:
+  [[nodiscard]] Result<Slot> slot_of(SequenceId id, const char* call) const;
+  void commit_one(Slot slot, std::uint32_t tokens, std::uint32_t generated, std::uint32_t times);
+  void evict_stuck();
+  void stale() noexcept { stale_ = true; }
+
+  Batch batch_;
+  std::vector<Slot> decode_slots_, prefill_slots_;  // of the batch's entries
+  std::uint64_t plans_ = 0;
+  bool planned_ = false;  // a batch can be committed
+  bool stale_ = true;     // something was said since
+};
+
+}  // namespace aqua::policy

@@ -1,0 +1,169 @@
+#include "systems/schedule/decide/sequence_table.hpp"
+
+#include <cassert>
+
+namespace aqua::policy {
+
+Slot SequenceTable::find(SequenceId id) const noexcept {
+  const auto found = by_id_.find(static_cast<std::uint64_t>(id));
+  return found == by_id_.end() ? no_slot : found->second;
+}
+
+Slot SequenceTable::add(const Request& request) {
+  Slot slot = static_cast<Slot>(sequences_.size());
+  if (free_.empty()) {
+    sequences_.emplace_back();
+  } else {
+    slot = free_.back();
+    free_.pop_back();
+  }
+  Sequence& sequence = sequences_[slot];
+  sequence = {};
+  sequence.id = request.id;
+  sequence.tenant = request.tenant;
+  sequence.weight = request.weight;
+  sequence.prompt = request.prompt_tokens;
+  sequence.max_new = request.max_new_tokens;
+  sequence.arrival = ++arrivals_;
+  if (request.cached_tokens > 0) {
+    // The cache's copy is the cache's own: it takes none of our swap space.
+    sequence.computed = request.cached_tokens;
+    sequence.state = SequenceState::swapped;
+    sequence.tier = request.cached_in;
+  }
+  by_id_.emplace(static_cast<std::uint64_t>(request.id), slot);
+  list(slot);
+  return slot;
+}
+
+void SequenceTable::remove(Slot slot) {
+  unlist(slot);
+  by_id_.erase(static_cast<std::uint64_t>(sequences_[slot].id));
+  sequences_[slot] = {};
+  free_.push_back(slot);
+}
+
+SequenceTable::ByArrival* SequenceTable::queue_of(const Sequence& sequence) noexcept {
+  if (sequence.stuck) return &stuck_;
+  if (sequence.state == SequenceState::resident) return &residents_;
+  if (sequence.state == SequenceState::waiting || sequence.state == SequenceState::swapped) {
+    return &outside_;
+  }
+  return nullptr;
+}
+
+void SequenceTable::unlist(Slot slot) {
+  const Sequence& s = sequences_[slot];
+  if (ByArrival* queue = queue_of(s)) queue->erase({s.arrival, slot});
+  counts_[static_cast<std::size_t>(s.state)] -= 1;
+  device_held_ -= s.device_blocks;
+  swap_held_ -= s.swap_blocks;
+  if (s.state == SequenceState::paging_out) leaving_ -= s.device_blocks;
+  if (s.state == SequenceState::swapped) swapped_on_[static_cast<std::size_t>(s.tier)] -= 1;
+}
+
+void SequenceTable::list(Slot slot) {
+  const Sequence& s = sequences_[slot];
+  if (ByArrival* queue = queue_of(s)) queue->emplace(s.arrival, slot);
+  counts_[static_cast<std::size_t>(s.state)] += 1;
+  device_held_ += s.device_blocks;
+  swap_held_ += s.swap_blocks;
+  if (s.state == SequenceState::paging_out) leaving_ += s.device_blocks;
+  if (s.state == SequenceState::swapped) swapped_on_[static_cast<std::size_t>(s.tier)] += 1;
+}
+
+void SequenceTable::begin_out(Slot slot) {
+  Sequence& s = sequences_[slot];
+  assert(s.state == SequenceState::resident);
+  unlist(slot);
+  s.state = SequenceState::paging_out;
+  s.swap_blocks = s.device_blocks;
+  list(slot);
+}
+
+void SequenceTable::end_out(Slot slot, Tier to) {
+  Sequence& s = sequences_[slot];
+  assert(s.state == SequenceState::paging_out);
+  unlist(slot);
+  s.state = SequenceState::swapped;
+  s.tier = to;
+  s.device_blocks = 0;
+  list(slot);
+}
+
+void SequenceTable::abort_out(Slot slot) {
+  Sequence& s = sequences_[slot];
+  assert(s.state == SequenceState::paging_out);
+  unlist(slot);
+  s.state = SequenceState::resident;
+  s.swap_blocks = 0;
+  list(slot);
+}
+
+void SequenceTable::begin_in(Slot slot) {
+  Sequence& s = sequences_[slot];
+  assert(s.state == SequenceState::swapped);
+  unlist(slot);
+  s.state = SequenceState::paging_in;
+  s.device_blocks = blocks_for(s.computed);
+  list(slot);
+}
+
+void SequenceTable::end_in(Slot slot) {
+  Sequence& s = sequences_[slot];
+  assert(s.state == SequenceState::paging_in);
+  unlist(slot);
+  s.state = SequenceState::resident;
+  s.tier = Tier::local;
+  s.swap_blocks = 0;
+  list(slot);
+}
+
+void SequenceTable::abort_in(Slot slot) {
+  Sequence& s = sequences_[slot];
+  assert(s.state == SequenceState::paging_in);
+  unlist(slot);
+  s.state = SequenceState::swapped;
+  s.device_blocks = 0;
+  list(slot);
+}
+
+void SequenceTable::move_swapped(Slot slot, Tier to) {
+  unlist(slot);
+  sequences_[slot].tier = to;
+  list(slot);
+}
+
+void SequenceTable::forget_kv(Slot slot) {
+  Sequence& s = sequences_[slot];
+  unlist(slot);
+  s.state = SequenceState::waiting;
+  s.tier = Tier::local;
+  s.computed = 0;
+  s.device_blocks = 0;
+  s.swap_blocks = 0;
+  list(slot);
+}
+
+void SequenceTable::set_stuck(Slot slot, bool stuck) {
+  unlist(slot);
+  sequences_[slot].stuck = stuck;
+  list(slot);
+}
+
+void SequenceTable::compute(Slot slot, std::uint32_t tokens, std::uint32_t generated) {
+  Sequence& s = sequences_[slot];
+  if (s.state != SequenceState::resident) {
+    assert(s.state == SequenceState::waiting);
+    unlist(slot);
+    s.state = SequenceState::resident;
+    list(slot);
+  }
+  s.computed += tokens;
+  s.generated += generated;
+  const std::uint32_t blocks = blocks_for(s.computed);
+  device_held_ += blocks - s.device_blocks;
+  s.device_blocks = blocks;
+}
+
+}  // namespace aqua::policy

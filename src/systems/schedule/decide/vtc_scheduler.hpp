@@ -1,0 +1,69 @@
+// vtc: token fairness between tenants by virtual token counters (Sheng et al., Fairness in Serving
+// Large Language Models, OSDI 2024, algorithm 2). A counter grows with what its tenant is served,
+// prompts at 1 a token when they are let in, answers at 2 a token, divided by the tenant's weight.
+// The tenant with the least is let in next, its own requests by arrival. One who comes back after a
+// pause is lifted to the least of those who wait, so that idling earns no credit. Nobody who is in
+// is preempted for fairness: as in the paper, and as Aqua's paper says of it.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "systems/schedule/decide/queue_scheduler.hpp"
+
+namespace aqua::policy {
+
+class VtcScheduler final : public QueueScheduler {
+ public:
+  using QueueScheduler::QueueScheduler;
+  [[nodiscard]] std::string_view name() const noexcept override { return "vtc"; }
+
+ protected:
+  void plan() override;
+  [[nodiscard]] double service_of(Slot slot) const override;
+  void on_outside(Slot slot) override;
+  void on_leave(Slot slot) override;
+  void on_computed(Slot slot, std::uint32_t tokens, std::uint32_t generated,
+                   std::uint32_t iterations) override;
+  void on_finished(Slot slot) override;
+
+ private:
+  friend class TenantOrder;
+  struct Tenant {
+    double counter = 0;
+    SequenceTable::ByArrival outside{};
+    std::size_t requests = 0;  // alive, outside or in
+  };
+  struct Share {  // of a sequence, by slot
+    bool known = false;
+    bool queued = false;   // outside
+    bool charged = false;  // its prompt is paid for
+  };
+  using ByCounter = std::set<std::pair<double, std::uint64_t>>;
+
+  [[nodiscard]] std::uint64_t tenant_of(Slot slot) const {
+    return static_cast<std::uint64_t>(table_.at(slot).tenant);
+  }
+  // What letting it in costs its tenant.
+  [[nodiscard]] double admission_charge(Slot slot) const {
+    return shares_[slot].charged ? 0 : table_.at(slot).prompt / table_.at(slot).weight;
+  }
+  // The least counter of those who wait, or of the last who did. Never falls.
+  [[nodiscard]] double floor() const {
+    return waiting_.empty() ? last_left_ : waiting_.begin()->first;
+  }
+  // How often the same batch can be committed before the order of the line changes.
+  [[nodiscard]] std::uint32_t iterations_until_overtaken() const;
+  void charge(std::uint64_t number, double amount);
+  void take_out(Slot slot);
+
+  std::unordered_map<std::uint64_t, Tenant> tenants_;
+  ByCounter waiting_;          // tenants with somebody outside
+  std::vector<Share> shares_;  // by slot
+  double last_left_ = 0;       // counter of the last tenant whose last left the queue
+};
+
+}  // namespace aqua::policy

@@ -1,0 +1,28 @@
+// A CUDA device over the stand-in, and what tests ask of that. Skipped, with the reason, where
+// there is no driver or a real one.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "tests/device/contract.hpp"
+#include "device/cuda/device.hpp"
+#include "tests/device/cuda/stand_in/stand_in.hpp"
+
+namespace aqua::device {
+
+class OnStandIn : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (const auto gpu = cuda_available(); !gpu.ok()) GTEST_SKIP() << gpu.error().message;
+    driver_ = stand_in::hooks();
+    if (driver_ == nullptr) GTEST_SKIP() << "the driver here is a real one";
+    device_ = open_kind("cuda", 16_MiB);
+  }
+
+  std::unique_ptr<Device> device_;
+  const stand_in::Hooks* driver_ = nullptr;
+};
+
+}  // namespace aqua::device

@@ -1,0 +1,66 @@
+// Streams as queues. Work runs only while somebody queries or waits, on that thread, and as
+// badly as CUDA allows: only the order of each stream and the events waited for are kept. Of
+// all that may run next it is drawn what does; see Mood.
+//
+// Threads: everything under World::mu.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+
+#include "tests/device/cuda/stand_in/hooks.hpp"
+
+namespace aqua::stand_in {
+
+struct Queue;
+
+// The tail of a stream when an event was recorded there.
+struct Point {
+  std::weak_ptr<Queue> queue{};
+  bool reached = false;
+};
+// What an event stands for: its last record. Without a point it was never recorded.
+struct EventState {
+  std::shared_ptr<Point> point{};
+  bool captured = false;  // recorded into a graph
+};
+
+struct Task {
+  std::function<void()> run{};
+  Extents touches{};
+  std::shared_ptr<Point> wait{};    // not before it is reached
+  std::shared_ptr<Point> record{};  // is reached then
+  std::shared_ptr<bool> gate{};     // not before it is true
+};
+
+enum class Capture : std::uint8_t { none, active, invalid };
+
+struct Queue {
+  std::deque<Task> tasks;
+  std::uint64_t posted = 0, ran = 0;
+  Capture capture = Capture::none;
+  bool destroyed = false;  // goes when all has run
+};
+
+// The queue behind a handle. IMPLICIT for the legacy stream while a blocking one is captured,
+// INVALIDATED where a capture has been spoilt.
+CUresult find_queue(CUstream stream, std::shared_ptr<Queue>* queue);
+// Queues, or makes a node of a graph that nobody launches.
+void post(Queue& queue, Task task);
+
+// Runs work until the point is reached, or all that the queue holds now has run. Fails after
+// half a minute in which nothing could run: it would never end.
+CUresult reach(std::unique_lock<std::recursive_mutex>& lock, const std::shared_ptr<Point>& point);
+CUresult finish(std::unique_lock<std::recursive_mutex>& lock, const std::shared_ptr<Queue>& queue);
+// A little time goes by, in which some work may run.
+void tick(const Point& point);
+
+// Complains where queued work may still touch the memory that `call` is about to take away.
+bool in_use(const char* call, std::uintptr_t base, std::size_t bytes);
+
+}  // namespace aqua::stand_in

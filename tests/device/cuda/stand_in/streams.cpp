@@ -1,0 +1,138 @@
+// The driver's calls for streams and events.
+#include "tests/device/cuda/stand_in/world.hpp"
+
+namespace aqua::stand_in {
+namespace {
+
+CUresult StreamCreate(CUstream* stream, unsigned flags) {
+  AQUA_ENTER("cuStreamCreate");
+  World& w = world();
+  if (flags != CU_STREAM_NON_BLOCKING) {
+    complain("cuStreamCreate: blocking streams, which the legacy stream waits for, are not here");
+    return CUDA_ERROR_NOT_SUPPORTED;
+  }
+  if (w.freed.empty()) {
+    *stream = reinterpret_cast<CUstream>(w.last_object += 16);
+  } else {
+    *stream = w.freed.back();
+    w.freed.pop_back();
+  }
+  w.queues.push_back(w.streams[*stream] = std::make_shared<Queue>());
+  return CUDA_SUCCESS;
+}
+CUresult StreamDestroy(CUstream stream) {
+  AQUA_ENTER("cuStreamDestroy");
+  World& w = world();
+  const auto found = w.streams.find(stream);
+  if (found == w.streams.end()) return CUDA_ERROR_INVALID_HANDLE;
+  found->second->destroyed = true;  // its work runs all the same
+  if (found->second->tasks.empty()) std::erase(w.queues, found->second);
+  w.streams.erase(found);
+  w.freed.push_back(stream);
+  return CUDA_SUCCESS;
+}
+CUresult StreamSynchronize(CUstream stream) {
+  AQUA_ENTER("cuStreamSynchronize");
+  std::shared_ptr<Queue> queue;
+  if (const CUresult refused = find_queue(stream, &queue)) return refused;
+  if (queue->capture == Capture::active) {
+    queue->capture = Capture::invalid;
+    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  }
+  return finish(lock, queue);
+}
+CUresult IsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
+  AQUA_ENTER("cuStreamIsCapturing");
+  std::shared_ptr<Queue> queue;
+  const CUresult refused = find_queue(stream, &queue);
+  if (refused != CUDA_SUCCESS && refused != CUDA_ERROR_STREAM_CAPTURE_INVALIDATED) return refused;
+  *status = queue->capture == Capture::none     ? CU_STREAM_CAPTURE_STATUS_NONE
+            : queue->capture == Capture::active ? CU_STREAM_CAPTURE_STATUS_ACTIVE
+                                                : CU_STREAM_CAPTURE_STATUS_INVALIDATED;
+  return CUDA_SUCCESS;
+}
+CUresult WaitEvent(CUstream stream, CUevent event, unsigned) {
+  AQUA_ENTER("cuStreamWaitEvent");
+  std::shared_ptr<Queue> queue;
+  if (const CUresult refused = find_queue(stream, &queue)) return refused;
+  const auto found = world().events.find(event);
+  if (found == world().events.end()) return CUDA_ERROR_INVALID_HANDLE;
+  const EventState& state = found->second;
+  if (state.captured) {
+    if (!world().capturing) return CUDA_ERROR_CAPTURED_EVENT;
+    if (stream == nullptr) return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+    queue->capture = Capture::active;  // it joins
+    return CUDA_SUCCESS;
+  }
+  if (state.point == nullptr) return CUDA_SUCCESS;  // never recorded: nothing to wait for
+  if (queue->capture == Capture::active) {
+    queue->capture = Capture::invalid;
+    return CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
+  }
+  post(*queue, {.wait = state.point});
+  return CUDA_SUCCESS;
+}
+
+CUresult EventCreate(CUevent* event, unsigned flags) {
+  AQUA_ENTER("cuEventCreate");
+  if ((flags & CU_EVENT_DISABLE_TIMING) == 0) return CUDA_ERROR_INVALID_VALUE;
+  *event = reinterpret_cast<CUevent>(world().last_object += 16);
+  world().events[*event] = {};
+  return CUDA_SUCCESS;
+}
+CUresult EventDestroy(CUevent event) {
+  AQUA_ENTER("cuEventDestroy");  // waits for it hold its point
+  return world().events.erase(event) == 1 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+CUresult EventRecord(CUevent event, CUstream stream) {
+  AQUA_ENTER("cuEventRecord");
+  std::shared_ptr<Queue> queue;
+  if (const CUresult refused = find_queue(stream, &queue)) return refused;
+  const auto found = world().events.find(event);
+  if (found == world().events.end()) return CUDA_ERROR_INVALID_HANDLE;
+  if (queue->capture == Capture::active) {
+    found->second = {.captured = true};
+    return CUDA_SUCCESS;
+  }
+  found->second = {.point = std::make_shared<Point>(Point{.queue = queue})};
+  post(*queue, {.record = found->second.point});
+  return CUDA_SUCCESS;
+}
+CUresult EventQuery(CUevent event) {
+  AQUA_ENTER("cuEventQuery");
+  const auto found = world().events.find(event);
+  if (found == world().events.end()) return CUDA_ERROR_INVALID_HANDLE;
+  if (found->second.captured) return CUDA_ERROR_CAPTURED_EVENT;
+  const auto point = found->second.point;
+  if (point == nullptr) return CUDA_SUCCESS;
+  tick(*point);
+  return point->reached ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+}
+CUresult EventSynchronize(CUevent event) {
+  AQUA_ENTER("cuEventSynchronize");
+  const auto found = world().events.find(event);
+  if (found == world().events.end()) return CUDA_ERROR_INVALID_HANDLE;
+  if (found->second.captured) return CUDA_ERROR_CAPTURED_EVENT;
+  const auto point = found->second.point;
+  return point == nullptr ? CUDA_SUCCESS : reach(lock, point);
+}
+
+}  // namespace
+
+void* stream_function(const std::string& name) {
+  static const std::map<std::string, void*> functions{
+      {"cuStreamCreate", reinterpret_cast<void*>(StreamCreate)},
+      {"cuStreamDestroy", reinterpret_cast<void*>(StreamDestroy)},
+      {"cuStreamSynchronize", reinterpret_cast<void*>(StreamSynchronize)},
+      {"cuStreamIsCapturing", reinterpret_cast<void*>(IsCapturing)},
+      {"cuStreamWaitEvent", reinterpret_cast<void*>(WaitEvent)},
+      {"cuEventCreate", reinterpret_cast<void*>(EventCreate)},
+      {"cuEventDestroy", reinterpret_cast<void*>(EventDestroy)},
+      {"cuEventRecord", reinterpret_cast<void*>(EventRecord)},
+      {"cuEventQuery", reinterpret_cast<void*>(EventQuery)},
+      {"cuEventSynchronize", reinterpret_cast<void*>(EventSynchronize)}};
+  const auto found = functions.find(name);
+  return found == functions.end() ? nullptr : found->second;
+}
+
+}  // namespace aqua::stand_in

@@ -1,0 +1,169 @@
+// Prefixes in memory that a neighbour lends and takes back: they are hit wherever they lie, and
+// every byte that comes back is compared.
+#include <future>
+
+#include "tests/systems/prefix/engine_blocks.hpp"
+#include "tests/runtime/runtime_fixture.hpp"
+
+namespace aqua {
+namespace {
+
+using namespace aqua::literals;
+using std::chrono::milliseconds;
+using test::chain;
+using test::EngineBlocks;
+
+constexpr std::size_t lent = 16_MiB;  // four slabs
+constexpr std::size_t prompt = 32;    // tokens: eight engine blocks, four of the index, 512 KiB
+constexpr std::size_t prompt_blocks = 4;
+
+class PrefixAtAPeer : public test::RuntimeFixture {
+ protected:
+  void SetUp() override {
+    lender_ = open({.device = "emu:0", .name = "lender"});
+    borrower_ =
+        open({.device = "emu:1", .name = "borrower", .host_bytes = 64_MiB, .max_peer_bytes = lent});
+    engine_ = std::make_unique<EngineBlocks>(*borrower_, 16_KiB);
+    lend();
+  }
+  void TearDown() override {
+    cache_.reset();
+    engine_.reset();
+  }
+  void lend() {
+    ASSERT_TRUE(lender_->lend(lent).ok());
+    await([&] { return borrower_->status().peer.capacity_bytes == lent; });
+  }
+  // All of it, which takes until the last slab is home.
+  void take_back() {
+    auto reclaim = lender_->reclaim(lent, milliseconds(20'000));
+    ASSERT_TRUE(reclaim.ok() && reclaim->wait().ok());
+    EXPECT_EQ(lender_->status().lent_bytes, 0U);
+  }
+  void open_cache(std::size_t capacity) {
+    cache_ = *PrefixCache::create(
+        *borrower_, engine_->layout(),
+        {.index = {.block_tokens = 8, .capacity_blocks = capacity}, .engine_block_tokens = 4});
+  }
+  // The KV that `seed` says, of prompt `number` of a tenant.
+  void store(unsigned seed, unsigned number, const char* tenant = "tenant") {
+    const auto from = EngineBlocks::list(seed, 8);
+    engine_->fill(from, seed);
+    const auto hashes = chain(number, prompt, tenant);
+    auto stored = cache_->store({hashes, prompt}, from, engine_->stream());
+    ASSERT_TRUE(stored.ok()) << stored.error().message;
+    ASSERT_TRUE(stored->wait().ok());
+  }
+  // Fetches it into other blocks. Whole and as it was stored, or nothing.
+  policy::PrefixMatch hit(unsigned seed, unsigned number, const char* tenant = "tenant") {
+    const auto hashes = chain(number, prompt, tenant);
+    engine_->fill(into_, seed + 1);
+    return arrived(cache_->fetch({hashes, prompt}, into_, engine_->stream()), seed);
+  }
+  policy::PrefixMatch arrived(Result<PrefixTransfer> got, unsigned seed) {
+    EXPECT_TRUE(got.ok()) << (got.ok() ? "" : got.error().message);
+    if (!got.ok()) return {};
+    EXPECT_TRUE(got->wait().ok());
+    EXPECT_EQ(engine_->wrong(into_, got->match.blocks == 0 ? seed + 1 : seed), 0U);
+    return got->match;
+  }
+
+  std::unique_ptr<Runtime> lender_, borrower_;
+  std::unique_ptr<EngineBlocks> engine_;
+  std::unique_ptr<PrefixCache> cache_;
+  const std::vector<std::uint32_t> into_ = EngineBlocks::list(33, 8);
+};
+
+TEST_F(PrefixAtAPeer, WhatIsStoredLiesInLentMemoryAndComesBack) {
+  open_cache(100);
+  for (unsigned i = 0; i < 12; ++i) store(i, i);
+  EXPECT_EQ(borrower_->status().peer.tensors, 12 * prompt_blocks);
+  for (unsigned i = 0; i < 12; ++i) {
+    const policy::PrefixMatch match = hit(i, i);
+    EXPECT_EQ(match.tokens, prompt);
+    EXPECT_EQ(match.slowest, Tier::peer);
+  }
+}
+
+TEST_F(PrefixAtAPeer, AReclaimInTheMiddleOfHitsChangesNoByteAndEndsNone) {
+  open_cache(100);
+  for (unsigned i = 0; i < 12; ++i) store(i, i);
+  auto reclaim = lender_->reclaim(lent, milliseconds(20'000));
+  ASSERT_TRUE(reclaim.ok());
+  bool done = false;
+  for (unsigned i = 0; !done || i < 12; ++i) {
+    done = reclaim->progress().done;
+    EXPECT_EQ(hit(i % 12, i % 12).tokens, prompt);
+  }
+  EXPECT_TRUE(reclaim->wait().ok());
+  EXPECT_EQ(lender_->status().lent_bytes, 0U);
+  for (unsigned i = 0; i < 12; ++i) EXPECT_EQ(hit(i, i).slowest, Tier::host);
+  // Lent again, they move back up, and the index hears of it.
+  lend();
+  await([&] { return borrower_->status().peer.tensors == 12 * prompt_blocks; });
+  for (unsigned i = 0; i < 12; ++i) EXPECT_EQ(hit(i, i).slowest, Tier::peer);
+}
+
+// The lender wants its slabs while the copy out of them is queued and has not begun.
+TEST_F(PrefixAtAPeer, AFetchThatIsQueuedWhenTheReclaimComesBringsItsBytes) {
+  open_cache(100);
+  store(3, 3);
+  const auto hashes = chain(3, prompt);
+  engine_->fill(into_, 4);
+  std::promise<void> gate;
+  ASSERT_TRUE(emulated::launch(*borrower_, engine_->stream(), [open = gate.get_future().share()] {
+                open.wait();
+              }).ok());
+  auto got = cache_->fetch({hashes, prompt}, into_, engine_->stream());
+  auto reclaim = lender_->reclaim(lent, milliseconds(20'000));
+  gate.set_value();
+  EXPECT_EQ(arrived(std::move(got), 3).tokens, prompt);
+  ASSERT_TRUE(reclaim.ok() && reclaim->wait().ok());
+  EXPECT_EQ(hit(3, 3).slowest, Tier::host);
+}
+
+TEST_F(PrefixAtAPeer, TenantsWithTheSamePromptHaveEachTheirOwn) {
+  open_cache(100);
+  store(1, 7, "red");
+  EXPECT_EQ(hit(2, 7, "blue").blocks, 0U) << "the same tokens, another salt";
+  store(2, 7, "blue");
+  EXPECT_EQ(borrower_->status().peer.tensors, 2 * prompt_blocks);
+  for (int round = 0; round < 2; ++round) {  // in lent memory, and out of it
+    EXPECT_EQ(hit(1, 7, "red").tokens, prompt);
+    EXPECT_EQ(hit(2, 7, "blue").tokens, prompt);
+    if (round == 0) take_back();
+  }
+  const auto red = chain(7, prompt, "red");
+  cache_->forget({red, prompt});
+  EXPECT_EQ(hit(1, 7, "red").blocks, 0U);
+  EXPECT_EQ(hit(2, 7, "blue").tokens, prompt);
+}
+
+TEST_F(PrefixAtAPeer, APinnedPrefixOutlivesEvictionAndReclaimUntilItIsDropped) {
+  open_cache(3 * prompt_blocks);
+  const auto from = EngineBlocks::list(2, 8);
+  engine_->fill(from, 50);
+  const auto hashes = chain(50, prompt);
+  auto stored = cache_->store_as("system", {hashes, prompt}, from, engine_->stream());
+  ASSERT_TRUE(stored.ok()) << stored.error().message;
+  for (unsigned i = 0; i < 10; ++i) {
+    store(i, i);
+    if (i == 4) take_back();
+    engine_->fill(into_, 51);
+    EXPECT_EQ(arrived(cache_->fetch_by("system", into_, engine_->stream()), 50).tokens, prompt);
+    EXPECT_LE(cache_->index().blocks(), 3 * prompt_blocks);
+  }
+  EXPECT_EQ(hit(0, 0).blocks, 0U) << "what nobody pinned made way";
+  // Preemption wants all of the swap space.
+  cache_->set_capacity(0);
+  EXPECT_EQ(cache_->bytes(), prompt_blocks * 2 * engine_->block_bytes());
+  engine_->fill(into_, 51);
+  EXPECT_EQ(arrived(cache_->fetch_by("system", into_, engine_->stream()), 50).tokens, prompt);
+  ASSERT_TRUE(cache_->drop("system").ok());
+  cache_->set_capacity(0);
+  EXPECT_EQ(cache_->bytes(), 0U);
+  EXPECT_EQ(borrower_->status().peer.tensors + borrower_->status().host.tensors, 0U);
+}
+
+}  // namespace
+}  // namespace aqua

@@ -1,0 +1,311 @@
+// cfs: nobody waits longer than the bound of docs/scheduling.md. las: somebody does.
+#include <algorithm>
+#include <functional>
+#include <iostream>
+
+#include "tests/systems/schedule/engine.hpp"
+
+namespace aqua::policy::test {
+namespace {
+
+SchedulerOptions options() {
+  return {.budget_tokens = 64,
+          .slice_iterations = 8,
+          .min_prefill_tokens = 16,
+          .block_tokens = 4,
+          .device_blocks = 160};
+}
+
+std::uint64_t up(std::uint64_t value, std::uint64_t by) {
+  return (value + by - 1) / by;
+}
+
+// What the bound of docs/scheduling.md, "How long anybody waits", is made of.
+struct Load {
+  SchedulerOptions options;
+  std::uint32_t longest_prompt = 1;
+  std::uint32_t longest_output = 1;
+  bool tell_output = true;  // to the scheduler, as max_new_tokens
+
+  // m: the most blocks promised to one. The last token of an answer is never computed; where nobody
+  // knows which is the last, the one before it has a whole slice ahead of it.
+  [[nodiscard]] std::uint64_t m() const {
+    const std::uint64_t ahead = tell_output
+                                    ? longest_output - 1
+                                    : std::max(longest_output, 2U) - 2 + options.slice_iterations;
+    return std::min<std::uint64_t>(up(longest_prompt + ahead, options.block_tokens),
+                                   options.device_blocks);
+  }
+  [[nodiscard]] std::uint64_t k() const {
+    const std::uint32_t decodes = options.budget_tokens - options.min_prefill_tokens;
+    return std::min<std::uint64_t>(options.device_blocks / m(), decodes);
+  }
+  // g, of which memory has places; and of which a slice has tokens for prompts.
+  [[nodiscard]] std::uint64_t g_of_memory() const {
+    return std::max<std::uint64_t>(1, (k() + 2) / 4);
+  }
+  [[nodiscard]] std::uint64_t g_of_tokens() const {
+    const std::uint64_t tokens = options.slice_iterations * options.min_prefill_tokens;
+    return up(tokens, 2 * std::uint64_t{longest_prompt});
+  }
+  // Iterations between two services, at most, where there are N.
+  [[nodiscard]] std::uint64_t bound(std::uint64_t there, std::uint64_t g) const {
+    const std::uint64_t c = k() == 1 ? 2 : 1;
+    return options.slice_iterations * (2 * up(there, k()) + c * up(there, g) + 2);
+  }
+  [[nodiscard]] std::uint64_t bound(std::uint64_t there) const {
+    return bound(there, std::min(g_of_memory(), g_of_tokens()));
+  }
+};
+
+struct Ask {
+  std::uint32_t prompt = 1;
+  std::uint32_t output = 1;
+  double weight = 1;
+};
+
+// A closed population: a sequence on each seat, and whoever ends is followed at once by the next.
+// Calm and storm take turns. Between them the last seats, the restless, are cleared: their requests
+// are aborted and followed by others.
+struct Crowd {
+  std::string name;
+  Load load;
+  std::size_t seats = 0;
+  std::size_t restless = 0;
+  std::function<Ask(std::size_t seat, bool storm, std::mt19937_64& random)> ask;
+
+  [[nodiscard]] std::uint64_t bound() const { return load.bound(seats); }
+};
+
+// Prompts and answers of any length up to the load's.
+Crowd of_all_sizes(std::string name, const Load& load, bool weights, std::uint32_t least_prompt) {
+  const auto ask = [=](std::size_t, bool, std::mt19937_64& random) -> Ask {
+    const auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };
+    return {least_prompt + below(load.longest_prompt - least_prompt + 1),
+            1 + below(load.longest_output), weights ? 0.25 * (1 + below(16)) : 1};
+  };
+  return {std::move(name) + (weights ? ", weights" : ""), load, 24, 0, ask};
+}
+
+// Long answers in k places, of one size: a block each. In a storm newcomers, who end within the
+// slice and come again, and some of great weight go before everybody's rank.
+Crowd stormy(std::uint32_t k, bool tell_output) {
+  const Load load = {.options = {.budget_tokens = 64,
+                                 .slice_iterations = 4,
+                                 .min_prefill_tokens = 16,
+                                 .block_tokens = 8192,
+                                 .device_blocks = k},
+                     .longest_prompt = 8,
+                     .longest_output = 4000,
+                     .tell_output = tell_output};
+  const std::size_t seats = 24;
+  const std::size_t restless = 2 * std::size_t{k};
+  const auto ask = [=](std::size_t seat, bool storm, std::mt19937_64&) -> Ask {
+    if (!storm || seat < seats - restless) return {8, 4000, 1};
+    return seat % 2 == 0 ? Ask{8, 4, 1} : Ask{8, 4000, 1000};
+  };
+  return {"storms, k = " + std::to_string(k) + (tell_output ? "" : ", lengths unknown"), load,
+          seats, restless, ask};
+}
+
+std::vector<Crowd> crowds() {
+  const Load mixed = {.options = options(), .longest_prompt = 48, .longest_output = 160};
+  Load unknown = {
+      .options = options(), .longest_prompt = 12, .longest_output = 12, .tell_output = false};
+  unknown.options.device_blocks = 24;
+  std::vector<Crowd> all;
+  for (const std::uint32_t k : {1U, 2U, 3U, 6U}) all.push_back(stormy(k, true));
+  all.push_back(stormy(2, false));
+  for (const bool weights : {false, true}) {
+    all.push_back(of_all_sizes("all sizes", mixed, weights, 1));
+    all.push_back(of_all_sizes("all sizes, lengths unknown", unknown, weights, 1));
+  }
+  return all;
+}
+
+// Prompts so long that a slice has tokens for one of them, where memory has places for fourteen. In
+// a storm short ones go before everybody's rank.
+Crowd long_prompts(bool weights) {
+  const Load load = {.options = {.budget_tokens = 16,
+                                 .slice_iterations = 4,
+                                 .min_prefill_tokens = 2,
+                                 .block_tokens = 1024,
+                                 .device_blocks = 14},
+                     .longest_prompt = 400,
+                     .longest_output = 8};
+  Crowd crowd = of_all_sizes("long prompts", load, weights, 300);
+  crowd.restless = 6;
+  crowd.ask = [crowd](std::size_t seat, bool storm, std::mt19937_64& random) -> Ask {
+    if (!storm || seat < crowd.seats - crowd.restless) return crowd.ask(seat, storm, random);
+    return {16, 1, 1};
+  };
+  return crowd;
+}
+
+// The longest wait of anybody in a run of `bounds` times the crowd's bound; copies take no time.
+std::uint64_t longest_wait(const std::string& policy, const Crowd& crowd, std::uint64_t seed,
+                           std::uint64_t bounds) {
+  std::mt19937_64 random(seed);
+  Engine engine(policy, crowd.load.options);
+  std::map<std::uint64_t, std::size_t> seat_of;
+  std::vector<std::uint64_t> sits(crowd.seats);
+  bool storm = false;
+  const auto seat_one = [&](std::size_t seat) {
+    const Ask ask = crowd.ask(seat, storm, random);
+    sits[seat] = engine.arrive(ask.prompt, ask.output, crowd.load.tell_output, ask.weight);
+    seat_of[sits[seat]] = seat;
+  };
+  for (std::size_t seat = 0; seat < crowd.seats; ++seat) seat_one(seat);
+  std::uint64_t longest = 0;
+  const std::uint64_t iterations = bounds * crowd.bound();
+  for (std::uint64_t i = 0; i < iterations && !::testing::Test::HasFailure(); ++i) {
+    // Calm for half a bound, then a storm for a whole one.
+    if (storm != (2 * i / crowd.bound() % 3 != 0)) {
+      storm = !storm;
+      for (std::size_t seat = crowd.seats - crowd.restless; seat < crowd.seats; ++seat) {
+        engine.finish(sits[seat]);
+        seat_one(seat);
+      }
+    }
+    for (const std::uint64_t id : engine.step()) seat_one(seat_of.at(id));
+    for (const auto& [id, s] : engine.sequences()) {
+      longest = std::max(longest, engine.iterations() - s.waits_since);
+    }
+  }
+  EXPECT_EQ(engine.iterations(), iterations) << "somebody was always there, and nobody computed";
+  return longest;
+}
+
+// Of cfs in three runs and of las in one, as a share of the bound; says so.
+struct Shares {
+  double cfs = 0, las = 0;
+};
+Shares measure(const Crowd& crowd) {
+  const auto share = [&](const char* policy, std::uint64_t seed) {
+    return static_cast<double>(longest_wait(policy, crowd, seed, 6)) /
+           static_cast<double>(crowd.bound());
+  };
+  Shares shares;
+  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+    shares.cfs = std::max(shares.cfs, share("cfs", seed));
+  }
+  shares.las = share("las", 1);
+  std::cout << "[ MEASURED ] " << crowd.name << ": the longest wait is " << shares.cfs
+            << " of the bound of " << crowd.bound() << " iterations under cfs, " << shares.las
+            << " under las" << std::endl;
+  return shares;
+}
+
+TEST(Fairness, CfsServesEverybodyWithinTheBoundUnderSustainedOverload) {
+  double closest = 0;
+  for (const Crowd& crowd : crowds()) {
+    const Shares shares = measure(crowd);
+    EXPECT_LE(shares.cfs, 1.0) << crowd.name;
+    EXPECT_GT(shares.las, 1.0) << crowd.name << ": a run that las passes shows nothing";
+    closest = std::max(closest, shares.cfs);
+  }
+  EXPECT_GT(closest, 0.6) << "the bound, or these crowds, have become too easy";
+}
+
+TEST(Fairness, LongPromptsTakeTurnsAsTheSliceHasTokensForThem) {
+  for (const bool weights : {false, true}) {
+    const Crowd crowd = long_prompts(weights);
+    ASSERT_LT(crowd.load.g_of_tokens(), crowd.load.g_of_memory());
+    const Shares shares = measure(crowd);
+    EXPECT_LE(shares.cfs, 1.0);
+    EXPECT_GT(shares.las, 1.0);
+    const std::uint64_t of_memory = crowd.load.bound(crowd.seats, crowd.load.g_of_memory());
+    EXPECT_GT(shares.cfs * static_cast<double>(crowd.bound()), static_cast<double>(of_memory))
+        << "memory limited their turns, not tokens";
+  }
+}
+
+// An open crowd that grows all the time. N counts until the slice is over in which a wait begins.
+TEST(Fairness, CfsKeepsTheBoundWhileTheCrowdGrows) {
+  const Load load = {.options = options(), .longest_prompt = 48, .longest_output = 160};
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    std::mt19937_64 random(seed);
+    const auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };
+    Engine engine("cfs", load.options);
+    std::map<std::uint64_t, std::pair<std::uint64_t, std::size_t>> begun;  // a wait, and N then
+    std::size_t most = 0;
+    for (int i = 0; i < 500 && !HasFailure(); ++i) {
+      if (seed % 2 == 0 || i % 3 == 0) {
+        engine.arrive(1 + below(48), 1 + below(160), true, 0.25 * (1 + below(16)));
+      }
+      engine.step();
+      most = std::max(most, engine.sequences().size());
+      for (const auto& [id, s] : engine.sequences()) {
+        const std::uint64_t wait = engine.iterations() - s.waits_since;
+        auto& [since, there] = begun[id];
+        if (since != s.waits_since || wait <= load.options.slice_iterations) {
+          since = s.waits_since;
+          there = most;
+        }
+        EXPECT_LE(wait, load.bound(there)) << "seed " << seed;
+      }
+    }
+    EXPECT_GT(most, 100U) << "this was no overload";
+  }
+}
+
+// The paper's rule is least attained service: whoever has generated most stands still for as long
+// as others come.
+TEST(Fairness, LasStarvesUnderOverload) {
+  const auto stands_still = [](const std::string& policy) {
+    Engine engine(policy, options());
+    const std::uint64_t old = engine.arrive(20, 400);
+    for (int i = 0; i < 100; ++i) engine.step();  // alone: it generates
+    std::uint64_t longest = 0;
+    for (int i = 0; i < 1200; ++i) {
+      if (i % 6 == 0) engine.arrive(40, 60);  // twice of what memory can serve
+      engine.step();
+      const auto& s = engine.sequences().find(old);
+      if (s == engine.sequences().end()) break;
+      longest = std::max(longest, engine.iterations() - s->second.waits_since);
+    }
+    return longest;
+  };
+  EXPECT_GT(stands_still("las"), 1000U);  // of 1200
+  EXPECT_LT(stands_still("cfs"), 250U);
+}
+
+// Shares follow weights among those who run for long.
+TEST(Fairness, CfsGivesServiceInProportionToWeights) {
+  SchedulerOptions small = options();
+  small.device_blocks = 40;
+  small.slice_iterations = 4;
+  Engine engine("cfs", small);
+  std::map<std::uint64_t, double> weight_of;
+  for (int i = 0; i < 16; ++i) {
+    const double weight = i % 2 == 0 ? 1.0 : 1.5;
+    weight_of[engine.arrive(8, 60, false, weight)] = weight;
+  }
+  for (int i = 0; i < 140; ++i) engine.step();
+  double served[2] = {};
+  for (const auto& [id, s] : engine.sequences()) served[weight_of[id] > 1] += s.generated;
+  EXPECT_EQ(engine.sequences().size(), 16U) << "somebody finished: the shares are not comparable";
+  EXPECT_NEAR(served[1] / served[0], 1.5, 0.2);
+}
+
+// Tenants with the same weight get the same tokens, however many requests one of them sends.
+TEST(Fairness, VtcIsFairBetweenTenants) {
+  Engine engine("vtc", options());
+  std::map<std::uint64_t, std::uint64_t> tenant_of, served;
+  const auto come = [&](std::uint64_t tenant, int count) {
+    for (int i = 0; i < count; ++i) tenant_of[engine.arrive(30, 30, true, 1, tenant)] = tenant;
+  };
+  come(1, 300);
+  come(2, 60);
+  for (int i = 0; i < 400; ++i) {
+    for (const std::uint64_t id : engine.step()) served[tenant_of[id]] += 1;
+    std::size_t left = 0;
+    for (const auto& [id, s] : engine.sequences()) left += tenant_of[id] == 2;
+    if (left < 20) break;
+  }
+  ASSERT_GT(served[2], 20U);
+  EXPECT_NEAR(static_cast<double>(served[1]) / static_cast<double>(served[2]), 1.0, 0.15);
+}
+
+}  // namespace
+}  // namespace aqua::policy::test

@@ -1,0 +1,109 @@
+// Each policy decides as its naive second does, under random arrivals, priorities, completions,
+// copies, losses, tiers and memory.
+#include <algorithm>
+
+#include "tests/systems/schedule/case.hpp"
+#include "tests/systems/schedule/engine.hpp"
+#include "tests/systems/schedule/naive_slice.hpp"
+#include "tests/systems/schedule/naive_vtc.hpp"
+#include "tests/systems/schedule/twin.hpp"
+
+namespace aqua::policy::test {
+namespace {
+
+class Naive : public ::testing::TestWithParam<Case> {};
+
+std::unique_ptr<Scheduler> naive_of(const std::string& policy, const SchedulerOptions& options) {
+  if (policy == "fcfs") return std::make_unique<NaiveScheduler>(options);
+  if (policy == "vtc") return std::make_unique<NaiveVtc>(options);
+  return std::make_unique<NaiveSlice>(policy == "cfs", options);
+}
+
+// Sums of these weights are exact in binary, whichever way they are added up.
+constexpr double weights[] = {0.25, 0.5, 1, 2, 4};
+
+struct Seen {
+  std::size_t decisions = 0, preemptions = 0, fallbacks = 0;
+};
+
+void play(const Case& what, std::uint64_t seed, Seen& seen) {
+  SCOPED_TRACE(what.policy + " seed " + std::to_string(seed));
+  std::mt19937_64 random(seed);
+  const auto up_to = [&](std::uint64_t n) {
+    return static_cast<std::uint32_t>(random() % (n + 1));
+  };
+  SchedulerOptions options{.budget_tokens = 16 + up_to(32),
+                           .max_sequences = seed % 5 == 0 ? 6U : 0U,
+                           .slice_iterations = 1 + up_to(11),
+                           .min_prefill_tokens = 1 + up_to(12),
+                           .block_tokens = 4,
+                           .device_blocks = 40,
+                           .swap_blocks = seed % 3 == 0 ? 30 + up_to(60) : UINT32_MAX,
+                           .preempt_by = what.preempt_by,
+                           .recompute_seconds_per_token = 1,
+                           .swap_seconds_per_block = 2.5};
+  auto twin =
+      std::make_unique<Twin>(*make_scheduler(what.policy, options), naive_of(what.policy, options));
+  Twin& both = *twin;
+  Engine engine(std::move(twin), options);
+  const std::uint32_t busy = 1 + up_to(4);  // arrivals: one in so many rounds
+  for (int round = 0; round < 400 && !::testing::Test::HasFailure(); ++round) {
+    SCOPED_TRACE("round " + std::to_string(round));
+    if (up_to(busy) == 0) {
+      const std::uint32_t prompt = 1 + up_to(60);
+      const std::uint32_t cached = up_to(4) == 0 ? up_to(prompt - 1) : 0;
+      const std::uint32_t output = 1 + up_to(40);
+      // Who says more than the device has would be refused; who says nothing grows too large.
+      const std::uint32_t device = engine.options().device_blocks * options.block_tokens;
+      if (prompt <= device) {
+        engine.arrive(prompt, output, up_to(1) == 0 && prompt + output <= device, weights[up_to(4)],
+                      up_to(4), cached);
+      }
+    }
+    // Below what the largest sequence needs, now and then: it is set aside.
+    if (up_to(99) == 0) engine.set_device_blocks(seed % 7 == 0 ? 15 + up_to(33) : 28 + up_to(20));
+    if (up_to(99) == 0 && seed % 3 == 0) engine.set_swap_blocks(up_to(80));
+    if (up_to(49) == 0) both.set_swap_tier(up_to(2) == 0 ? Tier::host : Tier::peer);
+    for (const std::uint64_t id : engine.copies()) {
+      if (up_to(2) == 0) {
+        engine.end_copy(id, up_to(9) == 0, up_to(9) == 0 ? Tier::host : Tier::peer);
+      }
+    }
+    if (up_to(59) == 0 && !engine.sequences().empty()) {
+      engine.lose(engine.sequences().begin()->first);
+    }
+    if (up_to(59) == 0 && !engine.sequences().empty()) {
+      engine.finish(engine.sequences().rbegin()->first);
+    }
+    const Batch& batch = engine.plan();
+    seen.fallbacks += both.status().falling_back;
+    if (up_to(9) == 0) continue;  // planned again before it runs
+    if (batch.computes()) engine.run(1 + up_to(batch.repeat - 1));
+  }
+  seen.decisions += both.decisions();
+  seen.preemptions += engine.preemptions();
+}
+
+TEST_P(Naive, SaysTheSame) {
+  Seen seen;
+  for (std::uint64_t seed = 1; seed <= 100 && !HasFailure(); ++seed) play(GetParam(), seed, seen);
+  EXPECT_GT(seen.decisions, 50'000U);
+  EXPECT_GT(seen.preemptions, 500U) << "memory was never short";
+  if (GetParam().policy == "las" || GetParam().policy == "cfs") {
+    EXPECT_GT(seen.fallbacks, 1000U) << "nothing was ever on the slow tier";
+  }
+}
+
+const Case cases[] = {Case{"las"},
+                      Case{"cfs"},
+                      Case{"fcfs"},
+                      Case{"vtc"},
+                      Case{"las", PreemptBy::recompute},
+                      Case{"cfs", PreemptBy::cheaper},
+                      Case{"vtc", PreemptBy::cheaper},
+                      Case{"fcfs", PreemptBy::recompute}};
+
+INSTANTIATE_TEST_SUITE_P(Each, Naive, ::testing::ValuesIn(cases), name_of);
+
+}  // namespace
+}  // namespace aqua::policy::test

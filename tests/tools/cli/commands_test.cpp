@@ -1,0 +1,127 @@
+// The aqua command before a real coordinator.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "tests/coordinator/daemon_process.hpp"
+#include "southbound/operator.hpp"
+#include "tests/southbound/peers.hpp"
+
+namespace aqua::testing {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+struct Commands : ::testing::Test {
+  ChildProcess aqua(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), AQUA_PROGRAM);
+    arguments.insert(arguments.end(), {"--coordinator", daemon.address()});
+    return ChildProcess(arguments, dir / "stderr");
+  }
+  DaemonProcess daemon;
+  TempDir dir;
+};
+
+TEST_F(Commands, WatchGivesAnObjectALineAndEndsCleanlyOnCtrlC) {
+  const Peer producer(daemon.address(), "lender", true);
+  ChildProcess watch = aqua({"status", "--watch", "--json", "--interval", "10"});
+  EXPECT_EQ(json::parse(watch.read_line()).at("clients").at(0).at("lent_bytes"), 0);
+  ASSERT_TRUE(producer.client->offer(some_slabs(2)).ok());
+  const std::uint64_t expected = 2 * kSlabBytes;
+  json seen;
+  do {
+    const std::string line = watch.read_line();
+    ASSERT_FALSE(line.empty()) << "it ended";
+    seen = json::parse(line);
+  } while (seen.at("clients").at(0).at("lent_bytes") != expected);
+  watch.signal(SIGINT);
+  EXPECT_EQ(watch.wait(), 0);
+}
+
+TEST_F(Commands, WatchGoesOnWhenTheCoordinatorComesBack) {
+  ChildProcess watch = aqua({"status", "--watch", "--json", "--interval", "10"});
+  const std::string before = json::parse(watch.read_line()).at("epoch");
+  daemon.kill();
+  daemon.start();
+  std::string epoch = before;
+  while (epoch == before) {
+    const std::string line = watch.read_line();
+    ASSERT_FALSE(line.empty()) << "it ended";
+    epoch = json::parse(line).at("epoch");
+  }
+  watch.signal(SIGTERM);
+  EXPECT_EQ(watch.wait(), 0);
+}
+
+TEST_F(Commands, PlacePostsThePairsOfAPlacement) {
+  const Peer big(daemon.address(), "big", true), small(daemon.address(), "small", true);
+  const Peer consumer(daemon.address(), "model/1", false);
+  std::ofstream(dir / "placed.json") << R"({"version": 1, "assignment": {}, "pairs": [
+    {"producer": "small", "consumer": "model/1", "bytes": 1},
+    {"producer": "big", "consumer": "model/0", "bytes": 2},
+    {"producer": "elsewhere", "consumer": "elsewhere too", "bytes": 1}]})";
+  ChildProcess place(
+      {AQUA_PROGRAM, "place", "--placed", dir / "placed.json", "--post", daemon.address()},
+      dir / "stderr");
+  EXPECT_THAT(place.read_line(), HasSubstr("1 pairs made"));
+  EXPECT_EQ(place.read_line(), "  not there: 'model/0', to be paired with 'big'");
+  EXPECT_EQ(place.wait(), 0);
+  const auto state = southbound::fetch_state(daemon.address());
+  ASSERT_TRUE(state.ok()) << state.error().message;
+  ASSERT_EQ(state->pairs.size(), 1u);
+  EXPECT_EQ(state->pairs[0], (wire::Pair{small.id, consumer.id}));
+}
+
+TEST_F(Commands, PlaceTellsWhatItPostedBeforeACoordinatorThatIsNotThere) {
+  const Peer producer(daemon.address(), "big", true), consumer(daemon.address(), "model/0", false);
+  std::ofstream(dir / "placed.json") << R"({"version": 1, "assignment": {}, "pairs": [
+    {"producer": "big", "consumer": "model/0", "bytes": 2}]})";
+  ChildProcess place({AQUA_PROGRAM, "place", "--placed", dir / "placed.json", "--post",
+                      daemon.address(), "--post", "unix:" + (dir / "absent.sock")},
+                     dir / "stderr");
+  EXPECT_THAT(place.read_line(), HasSubstr("1 pairs made"));
+  EXPECT_EQ(place.wait(), 1);
+}
+
+TEST_F(Commands, SlabTellsItsStory) {
+  const Peer producer(daemon.address(), "lender", true);
+  const Peer consumer(daemon.address(), "borrower", false);
+  ASSERT_TRUE(producer.client->offer(some_slabs(1)).ok());
+  ASSERT_TRUE(consumer.client->lease(kSlabBytes, kSlabBytes).ok());
+  ChildProcess slab = aqua({"slab", "lender/0"});
+  EXPECT_THAT(slab.read_line(), HasSubstr(to_string(producer.id) + "/0, 2097152 bytes"));
+  EXPECT_THAT(slab.read_line(), HasSubstr("offered"));
+  EXPECT_THAT(slab.read_line(), HasSubstr("leased by borrower (process"));
+  EXPECT_EQ(slab.wait(), 0);
+  ChildProcess as_json = aqua({"slab", "lender/0", "--json"});
+  EXPECT_EQ(json::parse(as_json.read_line()).at("events").size(), 2U);
+  EXPECT_EQ(aqua({"slab", "lender/9"}).wait(), 1);
+  EXPECT_EQ(aqua({"slab"}).wait(), 2);
+  EXPECT_EQ(aqua({"status", "--interval", "x"}).wait(), 2);
+}
+
+TEST(CommandLine, EveryCommandTellsItsUse) {
+  TempDir dir;
+  for (const char* verb : {"status", "slab", "calibrate", "simulate", "profile", "place"}) {
+    ChildProcess asked({AQUA_PROGRAM, verb, "--json", "--help"}, dir / "stderr");
+    EXPECT_THAT(asked.read_line(), HasSubstr("Usage: aqua")) << verb;
+    EXPECT_EQ(asked.wait(), 0) << verb;
+  }
+}
+
+TEST(CommandLine, NoCommandIsToldSo) {
+  TempDir dir;
+  EXPECT_EQ(ChildProcess({AQUA_PROGRAM}, dir / "stderr").wait(), 2);
+  std::ifstream told(dir / "stderr");
+  std::string line;
+  std::getline(told, line);
+  EXPECT_EQ(line, "aqua: no command");
+  std::getline(told, line);
+  EXPECT_THAT(line, HasSubstr("Usage: aqua status"));
+}
+
+}  // namespace
+}  // namespace aqua::testing

@@ -1,0 +1,97 @@
+// aqua place: its command line, the files it writes, and what it does without a coordinator.
+#include "tools/cli/place/place_command.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "tests/coordinator/temp_dir.hpp"
+
+namespace aqua::tool {
+namespace {
+
+constexpr const char* kInput = R"({"servers": [{"id": "s", "gpus": 2, "hbm_bytes": 80}],
+  "models": [{"id": "p", "shards": 1, "bytes": 30}, {"id": "c", "shards": 1, "bytes": -20}]})";
+
+class Place : public ::testing::Test {
+ protected:
+  Place() { std::ofstream(dir_ / "in.json") << kInput; }
+  PlaceCommand command() {
+    PlaceCommand command;
+    command.input = dir_ / "in.json";
+    command.json = dir_ / "out.json";
+    command.svg = dir_ / "out.svg";
+    return command;
+  }
+  testing::TempDir dir_;
+};
+
+TEST_F(Place, WritesThePlacementAndItsPicture) {
+  const auto text = run_place(command());
+  ASSERT_TRUE(text.ok()) << text.error().message;
+  std::ifstream file(dir_ / "out.json");
+  const auto json = nlohmann::json::parse(file);
+  EXPECT_EQ(json["objective"], 10);
+  EXPECT_EQ(json["assignment"]["p"], "s");
+  EXPECT_EQ(json["pairs"][0]["consumer"], "c");
+  EXPECT_GT(std::filesystem::file_size(command().svg), 100U);
+}
+
+TEST_F(Place, ADryRunWritesNothing) {
+  auto dry = command();
+  dry.dry_run = true;
+  dry.post = {"unix:/nowhere/at/all.sock"};
+  ASSERT_TRUE(run_place(dry).ok());
+  EXPECT_FALSE(std::filesystem::exists(dry.json));
+  EXPECT_FALSE(std::filesystem::exists(dry.svg));
+}
+
+TEST_F(Place, WithoutACoordinatorThePlacementIsKept) {
+  auto posting = command();
+  posting.post = {"unix:" + std::string(dir_ / "absent.sock")};
+  const auto text = run_place(posting);
+  ASSERT_FALSE(text.ok());
+  EXPECT_EQ(text.error().code, Code::unavailable);
+  EXPECT_TRUE(std::filesystem::exists(posting.json));
+}
+
+TEST_F(Place, WhatIsNoPlacementIsNotPosted) {
+  for (const char* text : {"", "{}", R"({"version": 2, "pairs": []})", R"({"version": 1})",
+                           R"({"version": 1, "pairs": [{"producer": "p"}]})",
+                           R"({"version": 1, "pairs": [{"producer": "p", "consumer": "p"}]})"}) {
+    std::ofstream(dir_ / "placed.json") << text;
+    PlaceCommand posting;
+    posting.placed = dir_ / "placed.json";
+    posting.post = {"unix:" + std::string(dir_ / "absent.sock")};
+    const auto said = run_place(posting);
+    ASSERT_FALSE(said.ok()) << text;
+    EXPECT_EQ(said.error().code, Code::invalid_argument) << text;
+  }
+}
+
+TEST(PlaceArguments, AreReadOrRefused) {
+  const std::vector<std::string_view> good{
+      "--input", "a", "--time-limit", "2.5", "--post", "unix:x", "--post", "unix:y", "--explain"};
+  const auto command = parse_place(good);
+  ASSERT_TRUE(command.ok());
+  EXPECT_EQ(command->solve.time_limit_s, 2.5);
+  EXPECT_EQ(command->post.size(), 2U);
+  EXPECT_TRUE(command->explain);
+  for (const std::vector<std::string_view>& bad : std::vector<std::vector<std::string_view>>{
+           {},
+           {"--input"},
+           {"--input", "a", "--what"},
+           {"--input", "a", "--time-limit", "0"},
+           {"--placed", "a"},
+           {"--placed", "a", "--post", "unix:x", "--input", "b"}}) {
+    const auto refused = parse_place(bad);
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.error().code, Code::invalid_argument);
+  }
+}
+
+}  // namespace
+}  // namespace aqua::tool

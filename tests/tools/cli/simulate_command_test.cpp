@@ -1,0 +1,141 @@
+// `aqua simulate` as its users call it: options, errors, files.
+#include "tools/cli/simulate/simulate_command.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+namespace aqua::tool {
+namespace {
+
+class Simulate : public ::testing::Test {
+ protected:
+  Simulate() {
+    ::unsetenv("AQUA_DATA");
+    char pattern[] = "/tmp/aqua-simulate-XXXXXX";
+    directory_ = ::mkdtemp(pattern);
+    std::ofstream out(path("trace.csv"));
+    out << "TIMESTAMP,ContextTokens,GeneratedTokens\n";
+    for (int i = 10; i < 50; ++i) out << "2023-11-16 18:15:" << i << ".0," << i * 40 << ",20\n";
+  }
+  ~Simulate() override { std::filesystem::remove_all(directory_); }
+
+  std::string path(const std::string& name) const { return (directory_ / name).string(); }
+  Result<std::string> run(const std::vector<std::string>& arguments) {
+    const std::string trace = path("trace.csv");
+    std::vector<std::string_view> all{"--trace", trace};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    auto options = parse_simulate(all);
+    if (!options.ok()) return std::move(options).error();
+    return run_simulate(*options);
+  }
+  std::string fails(const std::vector<std::string>& arguments, Code code) {
+    const auto result = run(arguments);
+    EXPECT_FALSE(result.ok());
+    if (result.ok()) return "";
+    EXPECT_EQ(to_string(result.error().code), to_string(code)) << result.error().message;
+    return result.error().message;
+  }
+  static std::string content(const std::string& file) {
+    std::ostringstream out;
+    out << std::ifstream(file).rdbuf();
+    return out.str();
+  }
+
+  std::filesystem::path directory_;
+};
+
+TEST_F(Simulate, ComparesTheFourByDefault) {
+  const auto json = nlohmann::json::parse(run({"--json"}).value());
+  for (const char* policy : {"fcfs", "cfs+dram", "cfs+aqua", "cfs+free"}) {
+    EXPECT_GT(json.at("policies").at(policy).at("goodput_rps").get<double>(), 0) << policy;
+  }
+  EXPECT_EQ(json.at("workload").at("requests"), 40);
+}
+
+TEST_F(Simulate, WritesTheFilesThatAreAskedFor) {
+  const auto table =
+      run({"--csv", path("r.csv"), "--html", path("r.html"), "--compare", "fcfs,las+aqua"});
+  ASSERT_TRUE(table.ok()) << table.error().message;
+  EXPECT_NE(table->find("las+aqua"), std::string::npos);
+  EXPECT_NE(content(path("r.csv")).find("las+aqua,39,"), std::string::npos);
+  EXPECT_NE(content(path("r.html")).find("</html>"), std::string::npos);
+  (void)fails({"--csv", path("no/such/folder.csv")}, Code::permission_denied);
+}
+
+TEST_F(Simulate, SweepsAndTakesWorkloadsAndSeeds) {
+  const auto sweep = nlohmann::json::parse(run({"--sweep", "kv-tokens=4000,8000", "--workload",
+                                                "burst", "--rate", "5", "--seeds", "2", "--json"})
+                                               .value());
+  ASSERT_EQ(sweep.at("points").size(), 2u);
+  EXPECT_EQ(sweep["points"][1]["kv-tokens"], 8000);
+  EXPECT_TRUE(sweep["points"][0]["policies"]["fcfs"].contains("confidence_95"));
+}
+
+TEST_F(Simulate, ALenderTakesItsMemoryBack) {
+  const auto moved = [](const Result<std::string>& printed) {
+    const auto json = nlohmann::json::parse(printed.value());
+    return json.at("policies").at("cfs+aqua").at("totals").at("bytes_evacuated").get<double>();
+  };
+  const std::vector<std::string> load{"--workload",  "burst", "--rate", "20",
+                                      "--kv-tokens", "3000",  "--json"};
+  EXPECT_EQ(moved(run(load)), 0);
+  std::vector<std::string> back = load;
+  back.insert(back.end(), {"--lent-at", "2:0,3:1,4.5:0"});
+  EXPECT_GT(moved(run(back)), 0);
+  EXPECT_NE(fails({"--lent-gb", "5000"}, Code::invalid_argument).find("4000"), std::string::npos);
+  EXPECT_NE(fails({"--lent-at", "5"}, Code::invalid_argument).find("SECONDS:GB"),
+            std::string::npos);
+  EXPECT_NE(fails({"--lent-at", "5:1,3:2"}, Code::invalid_argument).find("order"),
+            std::string::npos);
+  (void)fails({"--lent-at", "5:1", "--prefix-cache"}, Code::invalid_argument);
+}
+
+TEST_F(Simulate, FindsAStableRateWhenNoneIsGiven) {
+  const auto table = run({"--workload", "poisson", "--requests", "50"});
+  ASSERT_TRUE(table.ok()) << table.error().message;
+  EXPECT_NE(table->find("Poisson arrivals at "), std::string::npos);
+}
+
+TEST_F(Simulate, LongPromptsAndLendersHaveTheirOwnTables) {
+  const auto prompt = run({"--workload", "long-prompt", "--model", "opt-30b", "--prompt", "512"});
+  ASSERT_TRUE(prompt.ok()) << prompt.error().message;
+  EXPECT_NE(prompt->find("closed form"), std::string::npos);
+  const auto lending = run({"--workload", "elastic", "--rate", "2"});
+  ASSERT_TRUE(lending.ok()) << lending.error().message;
+  EXPECT_NE(lending->find("reclaims"), std::string::npos);
+  EXPECT_NE(lending->find("linear parts: "), std::string::npos);
+  (void)fails({"--workload", "elastic", "--seeds", "3"}, Code::invalid_argument);
+}
+
+TEST_F(Simulate, ErrorsSayWhatToDo) {
+  EXPECT_NE(fails({"--compare", "fcfs,lifo"}, Code::invalid_argument).find("expected"),
+            std::string::npos);
+  EXPECT_NE(fails({"--speed", "3"}, Code::invalid_argument).find("--help"), std::string::npos);
+  EXPECT_NE(fails({"--rate"}, Code::invalid_argument).find("needs a value"), std::string::npos);
+  EXPECT_NE(fails({"--rate", "fast"}, Code::invalid_argument).find("expected"), std::string::npos);
+  EXPECT_NE(fails({"--model", "gpt"}, Code::not_found).find("llama-3-8b"), std::string::npos);
+  EXPECT_NE(fails({"--sweep", "nonsense=1"}, Code::invalid_argument).find("nonsense"),
+            std::string::npos);
+  EXPECT_NE(fails({"--kv-tokens", "5"}, Code::invalid_argument).find("32"), std::string::npos);
+  EXPECT_NE(fails({"--profiles", "/nonexistent"}, Code::not_found).find("a100_llama-3-8b"),
+            std::string::npos);
+  EXPECT_NE(fails({"--tensor-parallel", "1", "--model", "llama-2-70b"}, Code::failed_precondition)
+                .find("more GPUs"),
+            std::string::npos);
+  (void)fails({"--trace", path("none")}, Code::not_found);
+}
+
+TEST_F(Simulate, PresetsCanBeShownAndUsedAsFiles) {
+  const auto shown = run({"--show-preset", "yi-34b"});
+  ASSERT_TRUE(shown.ok());
+  std::ofstream(path("model.json")) << *shown;
+  EXPECT_NE(run({"--model", path("model.json"), "--server", "h100"}).value().find("Yi-34B"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace aqua::tool

@@ -1,0 +1,172 @@
+// Placements as a whole: deterministic, within bounds, calm about what runs already.
+#include "tools/place/solve.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "tools/place/exact/bound.hpp"
+#include "tools/place/exact/buckets.hpp"
+#include "tools/place/search/heuristic.hpp"
+#include "tests/tools/place/instances.hpp"
+#include "tools/place/exact/mip.hpp"
+
+namespace aqua::place {
+namespace {
+
+using test::kGB;
+
+Cluster made(Problem problem) {
+  auto cluster = Cluster::make(std::move(problem));
+  EXPECT_TRUE(cluster.ok()) << cluster.error().message;
+  return std::move(cluster).value();
+}
+
+Problem pairs_of_servers(int servers) {
+  Problem problem;
+  for (int s = 0; s < servers; ++s) {
+    problem.servers.push_back({"s" + std::to_string(s), 2, 80 * kGB});
+    problem.models.push_back({"p" + std::to_string(s), 1, 30 * kGB});
+    problem.models.push_back({"c" + std::to_string(s), 1, -30 * kGB});
+  }
+  return problem;
+}
+
+TEST(Solve, PutsEachConsumerBesideAProducer) {
+  for (const char* solver : {"auto", "heuristic"}) {
+    const Cluster cluster = made(pairs_of_servers(6));
+    const auto placed = solve(cluster, {.solver = solver});
+    ASSERT_TRUE(placed.ok());
+    EXPECT_EQ(placed->score.objective, 0);
+    EXPECT_TRUE(placed->optimal());
+    EXPECT_EQ(placed->score.served, 180 * kGB);
+    EXPECT_EQ(placed->pairs.size(), 6U);
+    EXPECT_EQ(placed->gap(), 0);
+  }
+}
+
+TEST(Solve, TwiceTheSame) {
+  std::mt19937_64 random(8);
+  for (int round = 0; round < 10; ++round) {
+    const Cluster cluster = made(test::random_problem(random, {.running = true}));
+    const auto first = solve(cluster, {});
+    const auto second = solve(cluster, {});
+    ASSERT_EQ(first.ok(), second.ok());
+    if (!first.ok()) continue;
+    EXPECT_EQ(first->assignment, second->assignment);
+  }
+}
+
+TEST(Solve, TheHeuristicNeverGoesBelowTheBoundAndKeepsTheRules) {
+  std::mt19937_64 random(9);
+  int placed = 0;
+  for (int round = 0; round < 100; ++round) {
+    const Cluster cluster =
+        made(test::random_problem(random, {.mixed_servers = true, .fixed = true, .apart = true}));
+    const auto truth = test::best_of_all(cluster);
+    const auto found = solve(cluster, {.solver = "heuristic"});
+    if (!found.ok()) continue;
+    ++placed;
+    EXPECT_TRUE(allowed(cluster, found->assignment));
+    EXPECT_GE(found->score.objective, truth->objective);
+    EXPECT_LE(found->bound, truth->objective);
+  }
+  EXPECT_GT(placed, 40);
+}
+
+// c1 runs beside its producer, c0 does not: one swap mends both, in any server's name.
+TEST(Solve, MovesNoMoreThanItMust) {
+  Problem problem = pairs_of_servers(4);
+  for (std::size_t m = 0; m < problem.models.size(); ++m) {
+    problem.models[m].current = "s" + std::to_string((m / 2 + 2) % 4);
+  }
+  std::swap(problem.models[0].current, problem.models[3].current);  // p0 with c1
+  for (const char* solver : {"auto", "heuristic"}) {
+    const auto placed = solve(made(problem), {.solver = solver});
+    ASSERT_TRUE(placed.ok());
+    EXPECT_EQ(placed->score.objective, 0) << solver;
+    EXPECT_EQ(placed->score.moves, 2) << solver;
+  }
+}
+
+TEST(Solve, StaysWhereMovingDoesNotPay) {
+  Problem problem = pairs_of_servers(2);
+  problem.models[0].bytes = 31 * kGB;  // swapping c0 and c1 could gain 1 GB at most
+  problem.models[3].bytes = -31 * kGB;
+  for (std::size_t m = 0; m < 4; ++m) problem.models[m].current = "s" + std::to_string(m / 2);
+  const auto eager = solve(made(problem), {});
+  ASSERT_TRUE(eager.ok());
+  EXPECT_EQ(eager->score.objective, 0);
+  EXPECT_EQ(eager->score.moves, 2);
+  problem.move_cost_bytes = kGB;
+  const auto calm = solve(made(problem), {});
+  ASSERT_TRUE(calm.ok());
+  EXPECT_EQ(calm->score.moves, 0);
+  EXPECT_EQ(calm->score.objective, kGB);
+}
+
+TEST(Solve, ARackIsOneDomain) {
+  Problem problem;
+  for (int s = 0; s < 36; ++s) {
+    problem.servers.push_back({"s" + std::to_string(s), 4, 80 * kGB, s < 18 ? "rack0" : "rack1"});
+  }
+  for (int m = 0; m < 36; ++m) {
+    problem.models.push_back({"c" + std::to_string(m), 2, -20 * kGB});
+    problem.models.push_back({"p" + std::to_string(m), 1, 20 * kGB});
+    problem.models.push_back({"q" + std::to_string(m), 1, 20 * kGB});
+  }
+  const Cluster cluster = made(problem);
+  EXPECT_EQ(cluster.units().size(), 2U);
+  const auto placed = solve(cluster, {});
+  ASSERT_TRUE(placed.ok());
+  EXPECT_TRUE(allowed(cluster, placed->assignment));
+  EXPECT_EQ(placed->score.objective, 0);
+  EXPECT_EQ(placed->pairs.size(), 72U);
+}
+
+TEST(Solve, AnUnknownSolverIsNamed) {
+  const auto placed = solve(made(pairs_of_servers(1)), {.solver = "gurobi"});
+  ASSERT_FALSE(placed.ok());
+  EXPECT_EQ(placed.error().code, Code::unimplemented);
+  EXPECT_NE(placed.error().message.find("'gurobi'"), std::string::npos);
+}
+
+TEST(Bound, CountsShardsThatHaveToFit) {
+  if (mip_solvers().empty()) GTEST_SKIP() << "this build has no solver";
+  // Full servers of 2: one holds the model of 2 consumers, so another holds 2 producers.
+  Problem problem;
+  problem.servers = {{"a", 2, 80 * kGB}, {"b", 2, 80 * kGB}};
+  problem.models = {{"c", 2, -kGB}, {"p", 1, kGB}, {"q", 1, kGB}};
+  const Cluster cluster = made(problem);
+  EXPECT_EQ(simple_bound(cluster), 0);
+  const auto solver = open_mip_solver("auto");
+  ASSERT_TRUE(solver.ok());
+  const CountBound counted = count_bound(cluster, **solver, Deadline(10));
+  EXPECT_EQ(counted.bound, 160 * kGB);
+  ASSERT_TRUE(counted.start.has_value());
+  EXPECT_TRUE(allowed(cluster, *counted.start));
+}
+
+TEST(Bound, BucketsNeverPromiseMoreThanThereIs) {
+  if (mip_solvers().empty()) GTEST_SKIP() << "this build has no solver";
+  const auto solver = open_mip_solver("auto");
+  ASSERT_TRUE(solver.ok());
+  std::mt19937_64 random(10);
+  int raised = 0;
+  for (int round = 0; round < 60; ++round) {
+    const Cluster cluster = made(test::random_problem(random, {.mixed_servers = true}));
+    const auto truth = test::best_of_all(cluster);
+    if (!truth) continue;
+    const CountBound bound =
+        bucket_bound(cluster, **solver, 0, 2 * truth->objective + kGB, Deadline(10));
+    EXPECT_LE(bound.bound, truth->objective) << round;
+    raised += bound.bound > 0 ? 1 : 0;
+    if (bound.start) {
+      EXPECT_TRUE(allowed(cluster, *bound.start));
+    }
+  }
+  EXPECT_GT(raised, 20);
+}
+
+}  // namespace
+}  // namespace aqua::place

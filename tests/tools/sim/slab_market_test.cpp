@@ -1,0 +1,63 @@
+#include "tools/sim/engine/slab_market.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tools/sim/engine/swap_space.hpp"
+
+namespace aqua::sim {
+namespace {
+
+constexpr std::uint64_t kSlab = 1 << 20;
+constexpr double kMiB = 1 << 20;
+
+TEST(SlabMarket, LeasesAsMuchAsIsUsedAndNoMoreThanIsOffered) {
+  SlabMarket market(kSlab, 1e12);
+  EXPECT_EQ(market.offer(10.5 * kMiB, 0), 10 * kMiB);
+  EXPECT_EQ(market.usable_bytes(), 0);
+  EXPECT_EQ(market.reachable_bytes(), 10 * kMiB);
+  market.use(2.5 * kMiB, 0);
+  EXPECT_EQ(market.usable_bytes(), 3 * kMiB);
+  market.use(50 * kMiB, 0);
+  EXPECT_EQ(market.usable_bytes(), 10 * kMiB);
+  EXPECT_EQ(market.ledger().check_invariants(), "");
+}
+
+TEST(SlabMarket, WhatIsReclaimedComesBackAfterItIsEmptyAndScrubbed) {
+  SlabMarket market(kSlab, kMiB);  // scrubs a slab a second
+  market.offer(4 * kMiB, 0);
+  market.use(4 * kMiB, 0);
+  EXPECT_EQ(market.reclaim(2 * kMiB, 10 * kPicosPerSecond, kPicosPerSecond), 0);
+  EXPECT_EQ(market.usable_bytes(), 2 * kMiB);
+  market.settle(3 * kMiB, kPicosPerSecond);  // too much is still there
+  EXPECT_EQ(market.next_change(), kNever);
+  market.settle(2 * kMiB, kPicosPerSecond);
+  EXPECT_EQ(market.next_change(), 2 * kPicosPerSecond);
+  market.advance(2 * kPicosPerSecond);
+  EXPECT_EQ(market.lent_bytes(), 3 * kMiB);
+  EXPECT_TRUE(market.reclaiming());
+  market.advance(3 * kPicosPerSecond);
+  EXPECT_EQ(market.lent_bytes(), 2 * kMiB);
+  EXPECT_FALSE(market.reclaiming());
+  EXPECT_EQ(market.ledger().check_invariants(), "");
+}
+
+TEST(SwapSpace, FillsThePeerThenTheHostAndMovesOffRevokedSlabs) {
+  SlabMarket market(kSlab, 1e12);
+  market.offer(2 * kMiB, 0);
+  SwapSpace swap(&market);
+  EXPECT_EQ(swap.reserve(1, kMiB, 0), Tier::peer);
+  EXPECT_EQ(swap.reserve(2, kMiB, 0), Tier::peer);
+  EXPECT_EQ(swap.reserve(3, kMiB, 0), Tier::host);
+  market.reclaim(kMiB, 10 * kPicosPerSecond, kPicosPerSecond);
+  const auto nobody = [](std::uint64_t) { return false; };
+  EXPECT_EQ(swap.to_evacuate(nobody), (std::vector<std::uint64_t>{1}));
+  swap.moving(1, Tier::host, kPicosPerSecond);
+  EXPECT_TRUE(swap.to_evacuate(nobody).empty());
+  swap.moved(1, kPicosPerSecond);
+  EXPECT_EQ(swap.tier_of(1), Tier::host);
+  EXPECT_EQ(swap.peer_bytes(), kMiB);
+  EXPECT_NE(market.next_change(), kNever);  // the slab is on its way back
+}
+
+}  // namespace
+}  // namespace aqua::sim

@@ -1,0 +1,30 @@
+// aqua place: which model on which server, and who lends to whom.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "aqua/result.hpp"
+#include "tools/place/solve.hpp"
+
+namespace aqua::tool {
+
+struct PlaceCommand {
+  std::string placed{};  // path of a placement made before, to be posted; instead of `input`
+  std::string input{};   // path; "-": standard input
+  std::string json{};    // where the placement goes; empty: only shown; "-": standard output
+  std::string svg{};     // where the picture goes; empty: none
+  bool explain = false;
+  bool dry_run = false;             // show it all, write nothing, post nothing
+  std::vector<std::string> post{};  // coordinators that are told their pairs
+  place::SolveOptions solve{};
+};
+
+// invalid_argument names the argument.
+[[nodiscard]] Result<PlaceCommand> parse_place(std::span<const std::string_view> arguments);
+// Blocks for about the time limit at most. The text to print.
+[[nodiscard]] Result<std::string> run_place(const PlaceCommand& command);
+
+}  // namespace aqua::tool

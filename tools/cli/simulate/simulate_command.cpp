@@ -1,0 +1,97 @@
+#include "tools/cli/simulate/simulate_command.hpp"
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "base/concat.hpp"
+#include "base/try.hpp"
+#include "tools/sim/report/report.hpp"
+#include "tools/sim/input/spec_json.hpp"
+#include "tools/report/text.hpp"
+#include "tools/report/progress_bar.hpp"
+#include "tools/cli/simulate/simulate_calibration.hpp"
+#include "tools/cli/simulate/simulate_lending.hpp"
+#include "tools/cli/simulate/simulate_setup.hpp"
+
+namespace aqua::tool {
+namespace {
+
+Result<void> write_file(const std::string& path, const std::string& text) {
+  std::ofstream out(path, std::ios::binary | std::ios::trunc);
+  out << text;
+  out.flush();
+  if (!out) return Error{Code::permission_denied, concat("cannot write ", path)};
+  return {};
+}
+
+Result<std::string> show_preset(const std::string& name) {
+  std::string known;
+  for (const sim::Preset& preset : sim::presets()) {
+    if (preset.name == name) return std::string(preset.json);
+    known += concat(known.empty() ? "" : ", ", preset.name);
+  }
+  return Error{Code::not_found, concat("no preset '", name, "': there are ", known)};
+}
+
+Result<sim::Comparison> run_one(const SimulateOptions& options, const sim::Trace& trace,
+                                ProgressBar& bar) {
+  AQUA_ASSIGN(const sim::Ground ground, ground_of(options));
+  AQUA_ASSIGN(const auto policies, sim::parse_policies(options.compare));
+  double rate = options.rate.value_or(0);
+  if (!options.rate && options.workload != WorkloadKind::trace) {
+    bar.show("looking for the stable rate", 0, 1);
+    AQUA_ASSIGN(rate, stable_rate(ground, trace, options.sla));
+  }
+  std::vector<std::uint64_t> seeds;
+  for (std::uint64_t seed = 1; seed <= options.seeds; ++seed) seeds.push_back(seed);
+  const auto progress = [&](const std::string& policy, std::uint64_t seed, std::size_t done,
+                            std::size_t of) {
+    bar.show(seeds.size() > 1 ? concat(policy, ", seed ", seed) : policy, done, of);
+  };
+  AQUA_ASSIGN(sim::Comparison comparison,
+              sim::compare(ground, policies, seeds, options.sla, workload_of(options, trace, rate),
+                           progress));
+  comparison.workload = describe(options, rate);
+  comparison.lifted = trace.lifted;
+  return comparison;
+}
+
+Result<std::string> run_sweep(const SimulateOptions& options, const sim::Trace& trace,
+                              ProgressBar& bar) {
+  nlohmann::json points;
+  std::string text;
+  for (const std::string& value : options.sweep->values) {
+    SimulateOptions one = options;
+    AQUA_TRY(set_option(one, options.sweep->parameter, value));
+    AQUA_ASSIGN(const sim::Comparison comparison, run_one(one, trace, bar));
+    text += concat("--", options.sweep->parameter, " ", value, "\n", sim::render_table(comparison),
+                   "\n");
+    auto point = nlohmann::json::parse(sim::render_json(comparison));
+    point[options.sweep->parameter] = sim::parse_number<double>(value).value_or(0);
+    points.push_back(std::move(point));
+  }
+  if (!options.json) return text;
+  return nlohmann::json{{"sweep", options.sweep->parameter}, {"points", points}}.dump(2) + "\n";
+}
+
+}  // namespace
+
+Result<std::string> run_simulate(const SimulateOptions& options) {
+  if (!options.preset.empty()) return show_preset(options.preset);
+  if (!options.calibrate.empty()) return run_calibration(options);
+  if (options.workload == WorkloadKind::long_prompt) return run_long_prompt(options);
+  AQUA_ASSIGN(const sim::Trace trace, sim::read_trace_file(options.trace));
+  if (options.workload == WorkloadKind::elastic) return run_elastic(options, trace);
+  if (trace.format == sim::TraceFormat::lengths && options.workload == WorkloadKind::trace) {
+    return Error{Code::invalid_argument,
+                 "this trace has lengths only: give --workload poisson or burst"};
+  }
+  ProgressBar bar(options.progress);
+  if (options.sweep) return run_sweep(options, trace, bar);
+  AQUA_ASSIGN(const sim::Comparison comparison, run_one(options, trace, bar));
+  if (!options.csv.empty()) AQUA_TRY(write_file(options.csv, sim::render_csv(comparison)));
+  if (!options.html.empty()) AQUA_TRY(write_file(options.html, sim::render_html(comparison)));
+  return options.json ? sim::render_json(comparison) : sim::render_table(comparison);
+}
+
+}  // namespace aqua::tool

@@ -1,0 +1,104 @@
+#include "tools/profiler/load/completion.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "base/concat.hpp"
+#include "base/shallow_json.hpp"
+#include "tools/sim/engine/random.hpp"
+#include "tools/report/text.hpp"
+
+namespace aqua::profiler {
+namespace {
+
+using Json = nlohmann::json;
+
+// Single bytes in byte-level vocabularies, byte tokens in others: in every vocabulary.
+constexpr std::uint64_t kFirstId = 10, kIds = 240;
+
+std::optional<Usage> usage_of(const Json& event) {
+  const auto found = event.find("usage");
+  if (found == event.end() || !found->is_object()) return std::nullopt;
+  const auto count = [&](const char* name) -> std::uint64_t {
+    const auto field = found->find(name);
+    return field != found->end() && field->is_number_unsigned() ? field->get<std::uint64_t>() : 0;
+  };
+  return Usage{count("prompt_tokens"), count("completion_tokens")};
+}
+
+// A token may be no text yet (part of a character); a last event may be no token.
+StreamEvent choice_of(const Json& event) {
+  const auto choices = event.find("choices");
+  if (choices == event.end() || !choices->is_array() || choices->empty()) return {};
+  const Json& choice = choices->front();
+  if (!choice.is_object()) return {};
+  const auto text = choice.find("text");
+  const bool any =
+      text != choice.end() && text->is_string() && !text->get_ref<const std::string&>().empty();
+  const auto reason = choice.find("finish_reason");
+  const bool done = reason != choice.end() && !reason->is_null();
+  return {.done = done, .token = any || !done};
+}
+
+}  // namespace
+
+std::string completion_body(const std::string& model, const Ask& ask, std::uint64_t seed) {
+  sim::Random random(seed);
+  Json prompt = Json::array();
+  for (std::uint32_t i = 0; i < ask.prompt_tokens; ++i)
+    prompt.push_back(kFirstId + random.below(kIds));
+  const Json body{{"model", model},
+                  {"prompt", std::move(prompt)},
+                  {"max_tokens", ask.output_tokens},
+                  {"min_tokens", ask.output_tokens},
+                  {"ignore_eos", true},
+                  {"cache_prompt", false},
+                  {"temperature", 0},
+                  {"stream", true},
+                  {"stream_options", {{"include_usage", true}}}};
+  return body.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Result<StreamEvent> parse_event(std::string_view data) {
+  if (data == "[DONE]") return StreamEvent{.done = true};
+  const Json event = parse_shallow(data);
+  if (!event.is_object()) {
+    return Error{Code::data_loss, concat("not an event of a completion: ", sim::shown(data))};
+  }
+  if (event.contains("error") && !event.at("error").is_null())
+    return Error{Code::data_loss, concat("the engine failed: ", error_text(data))};
+  StreamEvent found = choice_of(event);
+  found.usage = usage_of(event);
+  return found;
+}
+
+std::string error_text(std::string_view body) {
+  const Json answer = parse_shallow(body);
+  const Json* found = &answer;
+  for (const char* key : {"error", "message"}) {
+    if (found->is_object() && found->contains(key)) found = &found->at(key);
+  }
+  if (!found->is_string()) return sim::shown(body);
+  const auto& text = found->get_ref<const std::string&>();
+  // sim::shown() keeps forty characters; messages say what to do at their ends.
+  std::string out;
+  for (const char c : text.substr(0, 300)) out += c >= ' ' && c <= '~' ? c : '?';
+  return out;
+}
+
+Result<ModelInfo> parse_models(std::string_view body) {
+  const Json answer = parse_shallow(body);
+  const Json* list = answer.is_object() && answer.contains("data") ? &answer.at("data") : nullptr;
+  const bool any =
+      list != nullptr && list->is_array() && !list->empty() && list->front().is_object();
+  if (!any || !list->front().contains("id") || !list->front().at("id").is_string()) {
+    return Error{Code::data_loss, concat("/v1/models lists no model: ", sim::shown(body))};
+  }
+  const Json& model = list->front();
+  ModelInfo info{.id = model.at("id").get<std::string>()};
+  const auto most = model.find("max_model_len");
+  if (most != model.end() && most->is_number_unsigned())
+    info.max_tokens = most->get<std::uint64_t>();
+  return info;
+}
+
+}  // namespace aqua::profiler

@@ -1,0 +1,166 @@
+#include "tools/profiler/load/door.hpp"
+
+#include <httplib.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <atomic>
+
+#include "base/concat.hpp"
+#include "base/descriptor_limit.hpp"
+#include "tools/report/text.hpp"
+
+namespace aqua::profiler {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kMostErrorText = 2000;
+constexpr std::size_t kMostBody = std::size_t{16} << 20;
+
+Error bad_url(std::string_view url, std::string_view what) {
+  return Error{Code::invalid_argument, concat("--url ", sim::shown(url), ": ", what)};
+}
+
+}  // namespace
+
+Result<Place> parse_url(std::string_view url) {
+  constexpr std::string_view kScheme = "http://";
+  if (url.starts_with("https://"))
+    return bad_url(url, "https is not spoken here: profile the engine where it runs, over http");
+  if (!url.starts_with(kScheme)) return bad_url(url, "expected http://HOST[:PORT][/PREFIX]");
+  std::string_view rest = url.substr(kScheme.size());
+  Place place;
+  if (const std::size_t slash = rest.find('/'); slash != rest.npos) {
+    place.prefix = rest.substr(slash);
+    rest = rest.substr(0, slash);
+  }
+  while (place.prefix.ends_with('/')) place.prefix.pop_back();
+  // Users give the base as OpenAI's clients want it.
+  if (place.prefix.ends_with("/v1")) place.prefix.resize(place.prefix.size() - 3);
+  const std::size_t bracket = rest.rfind(']');
+  if (const std::size_t colon = rest.rfind(':');
+      colon != rest.npos && (bracket == rest.npos || colon > bracket)) {
+    const auto port = sim::parse_number<int>(rest.substr(colon + 1));
+    if (!port || *port < 1 || *port > 65535) return bad_url(url, "a port is 1 to 65535");
+    place.port = *port;
+    rest = rest.substr(0, colon);
+  }
+  if (rest.starts_with('[') && rest.ends_with(']')) rest = rest.substr(1, rest.size() - 2);
+  const bool clean =
+      std::all_of(url.begin(), url.end(), [](char c) { return c > ' ' && c <= '~'; });
+  if (rest.empty() || !clean) return bad_url(url, "expected http://HOST[:PORT][/PREFIX]");
+  place.host = rest;
+  return place;
+}
+
+struct Caller::Impl {
+  Impl(const Place& place, const DoorOptions& options)
+      : name(concat(place.host, ":", place.port)),
+        prefix(place.prefix),
+        timeout(options.timeout),
+        client(place.host, place.port),
+        ends(options.stop, [this] { end(); }) {
+    client.set_keep_alive(true);
+    client.set_tcp_nodelay(true);
+    client.set_read_timeout(timeout.count(), 0);
+    client.set_write_timeout(timeout.count(), 0);
+    client.set_connection_timeout(std::max<std::int64_t>(1, timeout.count() / 10), 0);
+    if (!options.api_key.empty()) client.set_bearer_token_auth(options.api_key);
+    // A stop that came before there was a connection to be cut: shut down like this, the socket
+    // connects and then neither sends nor receives.
+    client.set_socket_options([this](socket_t socket) {
+      if (stopped) (void)::shutdown(socket, SHUT_RDWR);
+    });
+  }
+
+  void end() {
+    stopped = true;
+    client.stop();
+  }
+
+  [[nodiscard]] Error silent() const {
+    return {Code::deadline_exceeded,
+            concat(name, ": said nothing for ", timeout.count(), " s: does it hang?")};
+  }
+
+  [[nodiscard]] Error fault(httplib::Error error, Clock::time_point started) const {
+    if (stopped || error == httplib::Error::Canceled) return {Code::cancelled, "stopped"};
+    // Its own word for a time limit is the same as for an end of the connection.
+    if (error == httplib::Error::Read && Clock::now() - started >= timeout) return silent();
+    if (error == httplib::Error::Connection && no_descriptor_left()) {
+      return {Code::resource_exhausted,
+              "this machine, not the engine, is at its limit: no file descriptor is left; raise "
+              "ulimit -n"};
+    }
+    if (error == httplib::Error::Connection || error == httplib::Error::ConnectionTimeout)
+      return {Code::unavailable, concat(name, ": cannot be reached: is it running?")};
+    return {Code::unavailable, concat(name, ": broke off (", httplib::to_string(error), ")")};
+  }
+
+  Result<Reply> send(httplib::Request& request, const OnData* data) {
+    if (stopped) return Error{Code::cancelled, "stopped"};
+    Reply reply;
+    std::size_t kept = 0;
+    bool lapsed = false;
+    Clock::time_point heard = Clock::now();
+    request.response_handler = [&](const httplib::Response& head) {
+      heard = Clock::now();
+      reply.status = head.status;
+      return true;
+    };
+    request.content_receiver = [&](const char* bytes, std::size_t n, std::uint64_t, std::uint64_t) {
+      const Clock::time_point now = Clock::now();
+      const bool stream = reply.status == 200 && data != nullptr;
+      const Heard found = stream ? (*data)({bytes, n}, now) : Heard::something;
+      if (found == Heard::something) heard = now;
+      lapsed = found == Heard::nothing && now - heard >= timeout;
+      if (stream) return found != Heard::enough && !lapsed;
+      kept += n;
+      const std::size_t most = reply.status == 200 ? kMostBody : kMostErrorText;
+      reply.body.append(bytes, std::min(n, most - reply.body.size()));
+      return kept <= kMostBody;
+    };
+    const auto result = client.send(request);
+    if (kept > kMostBody) {
+      return Error{Code::data_loss,
+                   concat(name, request.path, ": answers with more than ", kMostBody, " bytes")};
+    }
+    if (lapsed) return silent();
+    if (!result) return fault(result.error(), heard);
+    return reply;
+  }
+
+  const std::string name;
+  const std::string prefix;
+  const std::chrono::seconds timeout;
+  std::atomic<bool> stopped{false};
+  httplib::Client client;
+  const std::stop_callback<std::function<void()>> ends;  // last: it uses the others
+};
+
+Caller::Caller(const Place& place, const DoorOptions& options)
+    : impl_(std::make_unique<Impl>(place, options)) {}
+Caller::~Caller() = default;
+
+Result<Reply> Caller::get(const std::string& path) {
+  httplib::Request request;
+  request.method = "GET";
+  request.path = impl_->prefix + path;
+  return impl_->send(request, nullptr);
+}
+
+Result<Reply> Caller::post(const std::string& path, const std::string& body, const OnData& data) {
+  httplib::Request request;
+  request.method = "POST";
+  request.path = impl_->prefix + path;
+  request.body = body;
+  request.set_header("Content-Type", "application/json");
+  return impl_->send(request, &data);
+}
+
+void Caller::stop() {
+  impl_->end();
+}
+
+}  // namespace aqua::profiler

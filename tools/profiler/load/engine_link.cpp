@@ -1,0 +1,17 @@
+#include "tools/profiler/load/engine_link.hpp"
+
+#include "base/concat.hpp"
+#include "base/try.hpp"
+
+namespace aqua::profiler {
+
+Result<std::string> fetch(const EngineLink& engine, const std::string& path) {
+  Caller caller(engine.place, engine.door);
+  AQUA_ASSIGN(Reply reply, caller.get(path));
+  if (reply.status == 200) return std::move(reply.body);
+  return Error{
+      reply.status == 404 ? Code::not_found : Code::unavailable,
+      concat("GET ", path, ": the engine answers ", reply.status, ": ", error_text(reply.body))};
+}
+
+}  // namespace aqua::profiler

@@ -1,0 +1,90 @@
+#include "tools/profiler/search/picture.hpp"
+
+#include <algorithm>
+#include <sstream>
+
+#include "base/escape_html.hpp"
+#include "tools/report/svg_plot.hpp"
+
+namespace aqua::profiler {
+namespace {
+
+double gigabytes(std::size_t bytes) {
+  return static_cast<double>(bytes) / 1e9;
+}
+
+// A figure of each probe or batch, by its x; of several at one x, all.
+template <typename Row, typename X, typename Y>
+sim::Series series(const char* name, const std::vector<Row>& rows, X x, Y y) {
+  sim::Series line{.name = name, .points = {}};
+  for (const Row& row : rows) line.points.emplace_back(x(row), y(row));
+  std::sort(line.points.begin(), line.points.end());
+  return line;
+}
+
+sim::Series limit(const sim::Series& like, double value) {
+  sim::Series line{.name = "SLA", .points = {}};
+  if (like.points.empty()) return line;
+  line.points = {{like.points.front().first, value}, {like.points.back().first, value}};
+  return line;
+}
+
+void plot(std::ostringstream& out, const char* title, const char* x, const char* unit,
+          std::vector<sim::Series> lines) {
+  out << sim::render_svg(
+      {.title = title, .x_label = x, .y_label = unit, .series = std::move(lines)});
+}
+
+void of_rates(std::ostringstream& out, const std::vector<Probe>& probes, const Sla& sla) {
+  const auto rate = [](const Probe& probe) { return probe.rate; };
+  const auto ttft = series("TTFT", probes, rate, [](const Probe& p) { return p.quantiles.ttft_s; });
+  const auto tbt =
+      series("TBT", probes, rate, [](const Probe& p) { return p.quantiles.tbt_s * 1000; });
+  const auto peak = series("peak", probes, rate, [](const Probe& p) {
+    return std::max(p.peak_bytes, p.client_bytes) / 1e9;
+  });
+  const auto pool = series("pool", probes, rate, [](const Probe& p) { return p.pool_bytes / 1e9; });
+  plot(out, "Time to first token", "requests/s", "s", {ttft, limit(ttft, sla.ttft_s)});
+  plot(out, "Time between tokens", "requests/s", "ms", {tbt, limit(tbt, sla.tbt_s * 1000)});
+  plot(out, "KV memory: peak, and all there is", "requests/s", "GB", {peak, pool});
+}
+
+void of_batches(std::ostringstream& out, const std::vector<Batch>& batches) {
+  const auto size = [](const Batch& batch) { return static_cast<double>(batch.batch); };
+  plot(out, "Throughput", "batch", "items/s",
+       {series("throughput", batches, size, [](const Batch& b) { return b.throughput; })});
+  plot(out, "Memory: peak, and all there is", "batch", "GB",
+       {series("peak", batches, size, [](const Batch& b) { return b.peak_bytes / 1e9; }),
+        series("pool", batches, size, [](const Batch& b) { return b.pool_bytes / 1e9; })});
+}
+
+void of_bursts(std::ostringstream& out, const std::vector<Burst>& bursts) {
+  const auto factor = [](const Burst& burst) { return burst.factor; };
+  plot(out, "Swap space for bursts", "times the stable rate", "GB",
+       {series("swap", bursts, factor, [](const Burst& b) { return b.swap_bytes / 1e9; })});
+}
+
+}  // namespace
+
+std::string render_page(const Record& record, const Sla& sla) {
+  const Profile& profile = record.profile;
+  const Evidence& evidence = record.evidence;
+  std::ostringstream out;
+  out << "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
+         "content=\"width=device-width\"><title>aqua profile</title><style>"
+      << sim::page_style() << "</style></head><body>\n<h1>" << escape_html(evidence.model) << ": "
+      << to_string(profile.role) << "</h1>\n<p>" << profile.max_rps
+      << (evidence.batches.empty() ? " requests/s; " : " items/s; ")
+      << gigabytes(profile.free_bytes) << " of " << gigabytes(profile.kv_bytes) << " GB free, "
+      << gigabytes(profile.swap_bytes) << " GB of swap space wanted"
+      << (profile.complete ? "" : "; not complete") << "</p>\n";
+  for (const auto& [about, warning] : evidence.warnings)
+    out << "<p>" << escape_html(warning) << "</p>\n";
+  if (!evidence.probes.empty()) of_rates(out, evidence.probes, sla);
+  if (!evidence.bursts.empty()) of_bursts(out, evidence.bursts);
+  if (!evidence.batches.empty()) of_batches(out, evidence.batches);
+  out << "</body></html>\n";
+  return std::move(out).str();
+}
+
+}  // namespace aqua::profiler

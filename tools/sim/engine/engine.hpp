@@ -1,0 +1,136 @@
+// One serving engine in virtual time: requests arrive, the real scheduler (aqua/policy) decides
+// every iteration, the cost model says how long it computes, the network how long pages travel.
+//
+// Copies overlap with computing: the scheduler goes on with who is resident; what travels joins at
+// the next iteration boundary after it has arrived. Iterations follow each other without a gap
+// (no host overhead is modelled). Memory traffic of copies lengthens iterations: each byte takes
+// its turn on this GPU's HBM.
+//
+// Tensor-parallel GPUs are alike; one of them is simulated, with its share of bytes.
+// Skipping: where the scheduler says that the next iterations are the same, and nothing else
+// happens before they end, they are computed in one step; every figure is the same as without.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "aqua/schedule/scheduler.hpp"
+#include "tools/sim/engine/actor.hpp"
+#include "tools/sim/cost/cost_model.hpp"
+#include "tools/sim/engine/outcome.hpp"
+#include "tools/sim/engine/paging.hpp"
+#include "tools/sim/engine/prefix_store.hpp"
+#include "tools/sim/engine/swap_space.hpp"
+#include "tools/sim/input/workload.hpp"
+
+namespace aqua::sim {
+
+struct EngineOptions {
+  Paging paging{};
+  double kv_bytes_per_token = 0;  // one GPU's share
+  std::uint32_t block_tokens = 16;
+  // Links over which others reach this GPU's memory: their traffic lengthens iterations.
+  std::vector<LinkId> visitors{};
+  bool skip = true;
+  // Told of each token, a request's index and when it came, in time order. Wants `skip` false.
+  std::function<void(std::uint32_t, Picos)> token{};
+  Picos sample_interval = kPicosPerSecond;
+};
+
+class Engine final : public Actor {
+ public:
+  // All must outlive it. `prefixes` may be null.
+  Engine(const Workload& workload, const CostModel& cost, policy::Scheduler& scheduler,
+         SwapSpace& swap, Network& network, PrefixStore* prefixes, const EngineOptions& options);
+
+  [[nodiscard]] Picos next() const override;
+  void act(Picos now, Picos horizon) override;
+  void flow_ended(FlowId flow, Picos now) override;
+  [[nodiscard]] bool done() const override { return ended_ == workload_.requests.size(); }
+  [[nodiscard]] std::size_t ended() const noexcept { return ended_; }
+
+  // The market changed (slabs revoked, offered): sequences move between tiers, revoked slabs that
+  // nobody needs go back.
+  void rebalance(Picos now);
+  [[nodiscard]] policy::Scheduler& scheduler() noexcept { return scheduler_; }
+  [[nodiscard]] std::size_t arrived() const noexcept { return arrived_; }
+  [[nodiscard]] double kv_bytes_used() const;
+  // The same, and what is swapped out or waits for its first token.
+  [[nodiscard]] double kv_bytes_wanted() const;
+  void set_device_blocks(std::uint32_t blocks);
+
+  // Once done.
+  [[nodiscard]] Outcome outcome() &&;
+
+ private:
+  struct Sequence {
+    std::uint32_t generated = 0;
+    std::uint32_t computed_once = 0;  // most tokens that had KV at a time
+    Picos last_token = kNever;
+    FlowId out = 0, in = 0, move = 0;  // under way
+    std::uint32_t cached = 0;          // prefix tokens that its first page-in fetches
+  };
+  enum class Direction : std::uint8_t { out, in, evacuate, promote, store };
+  struct Copy {
+    FlowId flow = 0;
+    std::uint32_t request = 0;
+    Direction direction{};
+    Tier tier = Tier::host;
+  };
+
+  // engine.cpp
+  void arrivals(Picos now);
+  void begin(Picos now, Picos horizon);
+  void emit(std::uint32_t request, std::uint32_t tokens, Picos first_at, Picos now, Picos longest);
+  void finish(std::uint32_t request, Picos now);
+  // engine_iteration.cpp
+  void compute(const policy::Batch& batch, Picos now, Picos horizon);
+  void end_iteration(Picos now);
+  [[nodiscard]] double memory_traffic(Picos now) const;
+  [[nodiscard]] Picos memory_stretch(Picos now);
+  // engine_report.cpp
+  void sample(Picos now);
+  // engine_paging.cpp
+  void page(const policy::Batch& batch, Picos now);
+  void page_out(const policy::Preemption& order, Picos now);
+  void page_in(const policy::PageIn& order, Picos now);
+  void copied(const Copy& copy, Picos now);
+  void store_prefix(std::uint32_t request, Picos now);
+  void tell_finished_copies(Picos now);
+  void start_move(std::uint32_t request, Tier to, Picos now);
+  [[nodiscard]] FlowId start_copy(std::uint32_t request, Direction direction, Tier tier,
+                                  double bytes, Picos now);
+
+  const Workload& workload_;
+  const CostModel& cost_;
+  policy::Scheduler& scheduler_;
+  SwapSpace& swap_;
+  Network& network_;
+  PrefixStore* prefixes_;
+  EngineOptions options_;
+
+  std::vector<Sequence> sequences_;
+  std::vector<RequestOutcome> requests_;
+  std::vector<Copy> copies_;          // under way
+  std::vector<Copy> arrived_copies_;  // over, the scheduler is told at the next boundary
+  std::size_t arrived_ = 0;
+  std::size_t ended_ = 0;
+  bool changed_ = true;  // since the scheduler said that there is nothing to do
+
+  // The iterations being computed.
+  bool computing_ = false;
+  std::uint32_t repeat_ = 0;
+  Picos first_end_ = 0, end_ = kNever, longest_ = 0;
+  Picos stopped_ = 0;          // by copies, before the next one may begin
+  Picos stretched_ = 0;        // already added to end_
+  double traffic_before_ = 0;  // on HBM when the last one began
+  std::vector<policy::PrefillChunk> prefills_;
+  std::vector<std::uint32_t> decodes_;
+
+  Totals totals_;
+  MemorySeries series_;
+};
+
+}  // namespace aqua::sim

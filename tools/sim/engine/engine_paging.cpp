@@ -1,0 +1,151 @@
+// Engine: what the scheduler orders out and in, and what a market moves.
+#include <algorithm>
+#include <cassert>
+
+#include "tools/sim/engine/engine.hpp"
+
+namespace aqua::sim {
+namespace {
+
+void told([[maybe_unused]] const Result<void>& result) {
+  assert(result.ok());
+}
+
+}  // namespace
+
+FlowId Engine::start_copy(std::uint32_t request, Direction direction, Tier tier, double bytes,
+                          Picos now) {
+  const Paging& paging = options_.paging;
+  Copy copy{.request = request, .direction = direction, .tier = tier};
+  const bool out = direction != Direction::in;
+  if (paging.at_once()) {
+    const CopyCost& cost = out ? paging.stop_out : paging.stop_in;
+    if (paging.method == CopyMethod::stopping) stopped_ += picos(cost.seconds(bytes));
+    arrived_copies_.push_back(copy);  // the caller tells at once
+    return 0;
+  }
+  const bool move = direction == Direction::evacuate || direction == Direction::promote;
+  copy.flow =
+      network_.start(move ? paging.move(tier, bytes) : paging.transfer(tier, out, bytes), now);
+  copies_.push_back(copy);
+  return copy.flow;
+}
+
+void Engine::page(const policy::Batch& batch, Picos now) {
+  for (const policy::Preemption& order : batch.preemptions) page_out(order, now);
+  for (const policy::PageIn& order : batch.page_ins) page_in(order, now);
+  if (options_.paging.at_once()) tell_finished_copies(now);
+}
+
+void Engine::page_out(const policy::Preemption& order, Picos now) {
+  const auto request = static_cast<std::uint32_t>(order.id);
+  ++requests_[request].preemptions;
+  if (order.how == policy::Preemption::How::recompute) {
+    ++totals_.recomputes;
+    return;
+  }
+  const double bytes = order.blocks * options_.kv_bytes_per_token * options_.block_tokens;
+  const Tier tier = swap_.reserve(request, bytes, now);
+  ++totals_.swaps_out;
+  totals_.bytes_out += bytes;
+  if (tier == Tier::peer) totals_.bytes_out_peer += bytes;
+  totals_.peak_peer_bytes = std::max(totals_.peak_peer_bytes, swap_.peer_bytes());
+  totals_.peak_host_bytes = std::max(totals_.peak_host_bytes, swap_.host_bytes());
+  sequences_[request].out = start_copy(request, Direction::out, tier, bytes, now);
+}
+
+void Engine::page_in(const policy::PageIn& order, Picos now) {
+  const auto request = static_cast<std::uint32_t>(order.id);
+  const double bytes = order.blocks * options_.kv_bytes_per_token * options_.block_tokens;
+  const Tier tier = swap_.holds(request) ? swap_.tier_of(request) : order.from;
+  ++totals_.swaps_in;
+  totals_.bytes_in += bytes;
+  if (!swap_.holds(request)) totals_.bytes_fetched += bytes;
+  sequences_[request].in = start_copy(request, Direction::in, tier, bytes, now);
+}
+
+void Engine::store_prefix(std::uint32_t request, Picos now) {
+  const auto stored = prefixes_->store(workload_, workload_.requests[request], swap_, now);
+  if (stored.bytes <= 0) return;
+  totals_.bytes_stored += stored.bytes;
+  totals_.peak_peer_bytes = std::max(totals_.peak_peer_bytes, swap_.peer_bytes());
+  totals_.peak_host_bytes = std::max(totals_.peak_host_bytes, swap_.host_bytes());
+  if (options_.paging.at_once()) return;
+  (void)start_copy(request, Direction::store, stored.tier, stored.bytes, now);
+}
+
+void Engine::flow_ended(FlowId flow, Picos /*now*/) {
+  const auto found = std::find_if(copies_.begin(), copies_.end(),
+                                  [&](const Copy& copy) { return copy.flow == flow; });
+  if (found == copies_.end()) return;
+  arrived_copies_.push_back(*found);
+  copies_.erase(found);
+  if (!computing_) changed_ = true;
+}
+
+void Engine::tell_finished_copies(Picos now) {
+  // Telling may start further moves, never further arrivals.
+  const std::vector<Copy> over = std::exchange(arrived_copies_, {});
+  for (const Copy& copy : over) {
+    changed_ = true;
+    copied(copy, now);
+  }
+  // Some were under way when their slabs were revoked.
+  if (!over.empty() && swap_.over()) rebalance(now);
+}
+
+void Engine::copied(const Copy& copy, Picos now) {
+  const std::uint32_t request = copy.request;
+  const policy::SequenceId id{request};
+  Sequence& sequence = sequences_[request];
+  switch (copy.direction) {
+    case Direction::out:
+      sequence.out = 0;
+      told(scheduler_.paged_out(id, copy.tier));
+      return;
+    case Direction::in:
+      sequence.in = sequence.move = 0;
+      if (swap_.holds(request)) {
+        swap_.release(request, now);
+      } else if (prefixes_ != nullptr && sequence.cached > 0) {
+        prefixes_->release(workload_, workload_.requests[request], sequence.cached);
+      }
+      told(scheduler_.paged_in(id));
+      return;
+    case Direction::evacuate:
+    case Direction::promote:
+      // It may have been paged in meanwhile; another move of it has another flow.
+      if (sequence.move != copy.flow || !swap_.holds(request)) return;
+      sequence.move = 0;
+      swap_.moved(request, now);
+      if (sequence.in == 0) told(scheduler_.moved(id, copy.tier));
+      return;
+    case Direction::store:
+      return;
+  }
+}
+
+void Engine::start_move(std::uint32_t request, Tier to, Picos now) {
+  const double bytes = swap_.bytes_of(request);
+  swap_.moving(request, to, now);
+  (to == Tier::host ? totals_.bytes_evacuated : totals_.bytes_promoted) += bytes;
+  const Direction direction = to == Tier::host ? Direction::evacuate : Direction::promote;
+  sequences_[request].move = start_copy(request, direction, to, bytes, now);
+}
+
+void Engine::rebalance(Picos now) {
+  if (options_.paging.at_once()) return;
+  swap_.settle(now);
+  const auto busy = [&](std::uint64_t key) {
+    return key >= sequences_.size() || sequences_[key].in != 0 || sequences_[key].out != 0;
+  };
+  for (const auto key : swap_.to_evacuate(busy)) {
+    start_move(static_cast<std::uint32_t>(key), Tier::host, now);
+  }
+  for (const auto key : swap_.to_promote(busy)) {
+    start_move(static_cast<std::uint32_t>(key), Tier::peer, now);
+  }
+  changed_ = true;
+}
+
+}  // namespace aqua::sim

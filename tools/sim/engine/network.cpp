@@ -1,0 +1,104 @@
+#include "tools/sim/engine/network.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <limits>
+
+namespace aqua::sim {
+
+LinkId Network::add_link(std::string name, double bytes_per_second) {
+  assert(bytes_per_second > 0);
+  links_.push_back({.name = std::move(name), .capacity = bytes_per_second});
+  return links_.size() - 1;
+}
+
+FlowId Network::start(const Transfer& transfer, Picos now) {
+  assert(!transfer.links.empty() && now >= settled_);
+  settle(now);
+  flows_.push_back({.id = ++last_,
+                    .left = transfer.bytes,
+                    .begins = now + transfer.delay,
+                    .links = transfer.links});
+  share(now);
+  return last_;
+}
+
+std::vector<FlowId> Network::advance(Picos now) {
+  assert(now <= next_change_);
+  std::vector<FlowId> ended;
+  if (now < next_change_) return ended;
+  settle(now);
+  std::erase_if(flows_, [&](const Flow& flow) {
+    if (flow.ends > now) return false;
+    ended.push_back(flow.id);
+    return true;
+  });
+  share(now);
+  return ended;
+}
+
+double Network::bytes_moved(LinkId link, Picos now) const {
+  return links_[link].moved + links_[link].rate * seconds(now - settled_);
+}
+
+void Network::settle(Picos now) {
+  const double passed = seconds(now - settled_);
+  for (Link& link : links_) link.moved += link.rate * passed;
+  for (Flow& flow : flows_) flow.left = std::max(0.0, flow.left - flow.rate * passed);
+  settled_ = now;
+}
+
+// Progressive filling: the link that would give its flows least fixes their rates, and so on.
+void Network::share(Picos now) {
+  std::vector<double> free(links_.size());
+  std::vector<std::size_t> waiting(links_.size(), 0);
+  for (LinkId link = 0; link < links_.size(); ++link) {
+    free[link] = links_[link].capacity;
+    links_[link].rate = 0;
+  }
+  std::vector<Flow*> open;
+  for (Flow& flow : flows_) {
+    flow.rate = 0;
+    if (flow.begins > now) continue;
+    open.push_back(&flow);
+    for (const LinkId link : flow.links) ++waiting[link];
+  }
+  while (!open.empty()) {
+    double least = std::numeric_limits<double>::infinity();
+    LinkId narrow = 0;
+    for (LinkId link = 0; link < links_.size(); ++link) {
+      if (waiting[link] == 0) continue;
+      const double part = free[link] / static_cast<double>(waiting[link]);
+      if (part < least) {
+        least = part;
+        narrow = link;
+      }
+    }
+    std::erase_if(open, [&](Flow* flow) {
+      if (std::find(flow->links.begin(), flow->links.end(), narrow) == flow->links.end()) {
+        return false;
+      }
+      flow->rate = least;
+      for (const LinkId link : flow->links) {
+        free[link] = std::max(0.0, free[link] - least);
+        --waiting[link];
+        links_[link].rate += least;
+      }
+      return true;
+    });
+  }
+  next_change_ = kNever;
+  for (Flow& flow : flows_) {
+    flow.ends = kNever;
+    if (flow.begins > now) {
+      next_change_ = std::min(next_change_, flow.begins);
+    } else {
+      const double left = std::ceil(flow.left / flow.rate * static_cast<double>(kPicosPerSecond));
+      flow.ends = now + static_cast<Picos>(left);
+      next_change_ = std::min(next_change_, flow.ends);
+    }
+  }
+}
+
+}  // namespace aqua::sim

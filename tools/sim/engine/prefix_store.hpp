@@ -1,0 +1,49 @@
+// The prefix cache of a simulated engine: the library's own PrefixIndex, its bytes in the swap
+// space beside preempted sequences.
+//
+// Threads: none.
+#pragma once
+
+#include <cstdint>
+#include <map>
+
+#include "aqua/prefix/prefix_index.hpp"
+#include "tools/sim/engine/swap_space.hpp"
+#include "tools/sim/input/workload.hpp"
+
+namespace aqua::sim {
+
+class PrefixStore {
+ public:
+  PrefixStore(policy::PrefixIndex index, double bytes_per_token)
+      : index_(std::move(index)), bytes_per_token_(bytes_per_token) {}
+
+  struct Hit {
+    std::uint32_t tokens = 0;
+    Tier tier = Tier::host;
+  };
+  // What of the prompt is cached; it is held until released. At least one token is computed.
+  [[nodiscard]] Hit acquire(const Workload& workload, const Request& request);
+  void release(const Workload& workload, const Request& request, std::uint32_t tokens);
+  // The prompt's KV is there: keeps what is missing, as far as there is room. What is to be
+  // copied out, in bytes, and where.
+  struct Stored {
+    double bytes = 0;
+    Tier tier = Tier::host;
+  };
+  [[nodiscard]] Stored store(const Workload& workload, const Request& request, SwapSpace& swap,
+                             Picos now);
+
+ private:
+  [[nodiscard]] static policy::Prefix prefix_of(const Workload& workload, const Request& request);
+
+  // In the swap space, apart from sequences.
+  static constexpr std::uint64_t kFirstKey = std::uint64_t{1} << 63;
+
+  policy::PrefixIndex index_;
+  double bytes_per_token_;
+  std::map<policy::BlockHash, std::uint64_t> keys_;
+  std::uint64_t next_key_ = kFirstKey;
+};
+
+}  // namespace aqua::sim

@@ -1,0 +1,33 @@
+// The names of what is compared: a scheduler of aqua/policy, and how it pages.
+//
+//   fcfs, vtc, las, cfs        page to the host, as +dram, where they must
+//   cfs+dram                   gathered copies to host DRAM over PCIe
+//   cfs+aqua                   gathered copies to a neighbour's memory over NVLink; host DRAM,
+//                              and first come first served, when that is full
+//   cfs+free                   pages at no cost: the limit
+//   cfs+aqua+blocks            as cfs+aqua, one copy per block and plane instead of gathering
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "aqua/result.hpp"
+#include "aqua/types.hpp"
+#include "tools/sim/engine/paging.hpp"
+
+namespace aqua::sim {
+
+struct PolicyName {
+  std::string name;
+  std::string scheduler;
+  CopyMethod method = CopyMethod::gathered;
+  Tier tier = Tier::host;
+};
+
+// invalid_argument lists what there is.
+[[nodiscard]] Result<PolicyName> parse_policy(std::string_view name);
+// Separated by commas; each once, at least one.
+[[nodiscard]] Result<std::vector<PolicyName>> parse_policies(std::string_view list);
+
+}  // namespace aqua::sim

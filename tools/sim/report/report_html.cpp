@@ -1,0 +1,136 @@
+#include <algorithm>
+#include <iomanip>
+#include <sstream>
+
+#include "base/escape_html.hpp"
+#include "tools/sim/report/metric_fields.hpp"
+#include "tools/sim/report/report.hpp"
+#include "tools/report/svg_plot.hpp"
+
+namespace aqua::sim {
+namespace {
+
+constexpr const char* kScript = R"(
+document.querySelectorAll('input[data-series]').forEach(box=>box.addEventListener('change',()=>{
+document.querySelectorAll('.'+box.dataset.series).forEach(e=>e.style.display=box.checked?'':'none')}));
+)";
+
+std::string number(double value) {
+  std::ostringstream out;
+  out << std::setprecision(4) << value;
+  return out.str();
+}
+
+void legend(std::ostringstream& out, const Comparison& comparison) {
+  out << "<p>";
+  for (std::size_t i = 0; i < comparison.runs.size(); ++i) {
+    out << "<label style=\"color:" << series_colour(i) << "\"><input type=\"checkbox\" checked "
+        << "data-series=\"s" << i << "\"> " << escape_html(comparison.runs[i].policy.name)
+        << "</label>";
+  }
+  out << "</p>\n";
+}
+
+void table(std::ostringstream& out, const Comparison& comparison) {
+  out << "<table><tr><th>policy</th>";
+  for (const MetricField& metric : kMetricFields) out << "<th>" << metric.name << "</th>";
+  out << "</tr>\n";
+  for (const PolicyRun& run : comparison.runs) {
+    out << "<tr><td>" << escape_html(run.policy.name) << "</td>";
+    for (const MetricField& metric : kMetricFields) {
+      const Interval value = confidence(column(run, metric.field));
+      out << "<td>" << number(value.mean);
+      if (run.metrics.size() > 1) out << " ± " << number(value.half_width);
+      out << "</td>";
+    }
+    out << "</tr>\n";
+  }
+  out << "</table>\n";
+}
+
+// A figure of each request, in the order of arrival.
+template <typename Figure>
+void per_request(std::ostringstream& out, const Comparison& comparison, const char* title,
+                 const char* unit, Figure figure) {
+  Plot plot{.title = title, .x_label = "request, by arrival", .y_label = unit, .series = {}};
+  for (const PolicyRun& run : comparison.runs) {
+    Series series{.name = run.policy.name, .points = {}};
+    for (std::size_t i = 0; i < run.outcome.requests.size(); ++i) {
+      const RequestOutcome& request = run.outcome.requests[i];
+      if (!request.refused()) series.points.emplace_back(static_cast<double>(i), figure(request));
+    }
+    plot.series.push_back(std::move(series));
+  }
+  out << render_svg(plot);
+}
+
+template <typename Figure>
+void percentiles(std::ostringstream& out, const Comparison& comparison, const char* title,
+                 const char* unit, Figure figure) {
+  Plot plot{.title = title, .x_label = "percentile of requests", .y_label = unit, .series = {}};
+  for (const PolicyRun& run : comparison.runs) {
+    std::vector<double> values;
+    for (const RequestOutcome& request : run.outcome.requests) {
+      if (!request.refused()) values.push_back(figure(request));
+    }
+    std::sort(values.begin(), values.end());
+    Series series{.name = run.policy.name, .points = {}};
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const double share = static_cast<double>(i + 1) / static_cast<double>(values.size());
+      series.points.emplace_back(100 * share, values[i]);
+    }
+    plot.series.push_back(std::move(series));
+  }
+  out << render_svg(plot);
+}
+
+void memory(std::ostringstream& out, const Comparison& comparison, const char* title,
+            double MemorySample::*field) {
+  Plot plot{.title = title, .x_label = "seconds", .y_label = "GB", .series = {}};
+  for (const PolicyRun& run : comparison.runs) {
+    Series series{.name = run.policy.name, .points = {}};
+    for (const MemorySample& sample : run.outcome.memory) {
+      series.points.emplace_back(seconds(sample.at), sample.*field / 1e9);
+    }
+    plot.series.push_back(std::move(series));
+  }
+  out << render_svg(plot);
+}
+
+}  // namespace
+
+std::string render_html(const Comparison& comparison) {
+  const Ground& ground = comparison.ground;
+  std::ostringstream out;
+  out << "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
+         "content=\"width=device-width\"><title>aqua simulate</title><style>"
+      << page_style() << "</style></head><body>\n<h1>" << escape_html(ground.scenario.model.name)
+      << " on " << ground.scenario.tensor_parallel << " of "
+      << escape_html(ground.scenario.server.name) << "</h1>\n<p>"
+      << escape_html(comparison.workload) << ": " << comparison.requests << " requests; "
+      << static_cast<std::uint64_t>(ground.kv_tokens) << " KV tokens, "
+      << ground.scenario.lent_bytes / 1e9 << " GB lent; plots of seed " << comparison.seeds.front()
+      << ". Simulated, not measured.</p>\n";
+  table(out, comparison);
+  legend(out, comparison);
+  const auto ttft = [](const RequestOutcome& request) { return request.ttft(); };
+  const auto tpot = [](const RequestOutcome& request) { return request.tpot() * 1000; };
+  const auto latency = [](const RequestOutcome& request) { return request.latency(); };
+  per_request(out, comparison, "TTFT per request", "s", ttft);
+  per_request(out, comparison, "TPOT per request", "ms", tpot);
+  percentiles(out, comparison, "TTFT percentiles", "s", ttft);
+  percentiles(out, comparison, "TPOT percentiles", "ms", tpot);
+  percentiles(out, comparison, "Latency percentiles", "s", latency);
+  memory(out, comparison, "KV on the device", &MemorySample::device_bytes);
+  memory(out, comparison, "KV with the neighbour (peer)", &MemorySample::peer_bytes);
+  memory(out, comparison, "KV in host DRAM", &MemorySample::host_bytes);
+  out << "<h2>Where the figures come from</h2>\n<table>";
+  for (const Source& source : ground.sources) {
+    out << "<tr><td>" << escape_html(source.what) << "</td><td>" << escape_html(source.label)
+        << "</td><td>" << escape_html(source.from) << "</td></tr>";
+  }
+  out << "</table>\n<script>" << kScript << "</script></body></html>\n";
+  return std::move(out).str();
+}
+
+}  // namespace aqua::sim

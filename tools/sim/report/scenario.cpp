@@ -1,0 +1,156 @@
+#include "tools/sim/report/scenario.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/concat.hpp"
+#include "base/try.hpp"
+#include "tools/sim/engine/engine.hpp"
+#include "tools/sim/engine/lent_schedule.hpp"
+#include "tools/sim/engine/world.hpp"
+
+namespace aqua::sim {
+
+Result<Ground> resolve(const Scenario& scenario, const std::filesystem::path& profiles) {
+  const unsigned tp = scenario.tensor_parallel;
+  AQUA_ASSIGN(CostModel cost,
+              CostModel::build(scenario.model, scenario.server,
+                               {.profiles = profiles,
+                                .tensor_parallel = tp,
+                                .max_batch_tokens = scenario.scheduler.budget_tokens}));
+  Ground ground{
+      .scenario = scenario, .cost = std::move(cost), .nvlink = {}, .pcie = {}, .sources = {}};
+  ground.sources = ground.cost.sources();
+  std::vector<Source> again;
+  AQUA_ASSIGN(ground.nvlink, resolve_link(scenario.server.nvlink, "NVLink", profiles, again));
+  AQUA_ASSIGN(ground.pcie, resolve_link(scenario.server.pcie, "PCIe", profiles, ground.sources));
+  ground.kv_bytes_per_token = scenario.model.kv_bytes_per_token() / tp;
+  const double room = scenario.server.gpu.memory_bytes * scenario.server.usable_memory -
+                      scenario.model.weight_bytes() / tp;
+  ground.kv_tokens = scenario.kv_tokens.value_or(room / ground.kv_bytes_per_token);
+  if (ground.kv_tokens < 2.0 * scenario.server.kv_block_tokens) {
+    return Error{Code::failed_precondition,
+                 concat(scenario.model.name, " on ", tp, " x ", scenario.server.gpu.name,
+                        " leaves room for ", std::max(0.0, std::floor(ground.kv_tokens)),
+                        " tokens of KV cache: use more GPUs or give the capacity")};
+  }
+  return ground;
+}
+
+policy::SchedulerOptions scheduler_options(const Ground& ground, const PolicyName& policy) {
+  const std::uint32_t block = ground.scenario.server.kv_block_tokens;
+  policy::SchedulerOptions options = ground.scenario.scheduler;
+  options.block_tokens = block;
+  options.device_blocks = static_cast<std::uint32_t>(ground.kv_tokens / block);
+  const bool admission_only = policy.scheduler == "fcfs" || policy.scheduler == "vtc";
+  // vLLM's choice for those that preempt only for want of memory; fair ones swap (section 7).
+  options.preempt_by = admission_only ? policy::PreemptBy::cheaper : policy::PreemptBy::swap;
+  const std::uint32_t chunk = options.budget_tokens;
+  options.recompute_seconds_per_token = seconds(ground.cost.linear(chunk)) / chunk;
+  const LinkSpec& link = policy.tier == Tier::peer ? ground.nvlink : ground.pcie;
+  options.swap_seconds_per_block = policy.method == CopyMethod::free
+                                       ? 0
+                                       : ground.kv_bytes_per_token * block / link.bytes_per_second;
+  options.swap_tier = policy.tier;
+  // Compared with what it pages to; only the peer has something better to fall back from.
+  options.fcfs_on_slow_tier =
+      ground.scenario.scheduler.fcfs_on_slow_tier && policy.tier == Tier::peer;
+  return options;
+}
+
+PortLinks add_gpu(Network& network, const std::string& name, const Ground& ground) {
+  const double nvlink = ground.nvlink.bytes_per_second, pcie = ground.pcie.bytes_per_second;
+  return {.nvlink_out = network.add_link(name + " NVLink out", nvlink),
+          .nvlink_in = network.add_link(name + " NVLink in", nvlink),
+          .pcie_out = network.add_link(name + " PCIe out", pcie),
+          .pcie_in = network.add_link(name + " PCIe in", pcie)};
+}
+
+Paging paging_of(const Ground& ground, CopyMethod method, const PortLinks& own,
+                 const PortLinks& lender) {
+  const ServerSpec& server = ground.scenario.server;
+  Paging paging{
+      .method = method,
+      .peer = {.latency_s = ground.nvlink.latency_s,
+               .out = {own.nvlink_out, lender.nvlink_in},
+               .in = {own.nvlink_in, lender.nvlink_out}},
+      .host = {.latency_s = ground.pcie.latency_s, .out = {own.pcie_out}, .in = {own.pcie_in}},
+      .lender_host = {.latency_s = ground.pcie.latency_s,
+                      .out = {lender.pcie_out},
+                      .in = {lender.pcie_in}},
+      .window_bytes = server.staging_bytes,
+      .hbm_bytes_per_second = ground.cost.roof().bytes_per_second};
+  paging.copies_per_kv_block = 2.0 * ground.scenario.model.layers;
+  paging.kv_block_bytes = ground.kv_bytes_per_token * server.kv_block_tokens;
+  return paging;
+}
+
+namespace {
+
+Result<std::unique_ptr<PrefixStore>> prefix_store(const Ground& ground, const Workload& workload) {
+  if (!ground.scenario.prefix_cache) return std::unique_ptr<PrefixStore>();
+  const CostModel& cost = ground.cost;
+  const std::uint32_t block = workload.hash_block_tokens;
+  const double bytes = ground.kv_bytes_per_token * block;
+  const double pair = seconds(cost.prefill_attention(1, 1'000'000) - cost.prefill_attention(1, 0));
+  policy::PrefixOptions options{.block_tokens = block};
+  options.costs = {
+      .compute_per_token = seconds(cost.linear(cost.max_batch_tokens())) / cost.max_batch_tokens(),
+      .attention_per_token_pair = pair / 1e6,
+      .fetch_per_block = {0, bytes / ground.nvlink.bytes_per_second,
+                          bytes / ground.pcie.bytes_per_second}};
+  options.capacity_blocks = static_cast<std::size_t>(ground.scenario.prefix_bytes / bytes);
+  AQUA_ASSIGN(policy::PrefixIndex index, policy::PrefixIndex::create(options));
+  return std::make_unique<PrefixStore>(std::move(index), ground.kv_bytes_per_token);
+}
+
+Result<void> can_change(const Scenario& scenario) {
+  const std::vector<LentChange>& changes = scenario.lent_changes;
+  const auto earlier = [](const LentChange& a, const LentChange& b) { return a.at < b.at; };
+  if (!std::is_sorted(changes.begin(), changes.end(), earlier))
+    return Error{Code::invalid_argument, "changes of what is lent are not in order of time"};
+  if (!changes.empty() && scenario.prefix_cache)
+    return Error{Code::invalid_argument,
+                 "what is lent cannot change beside a prefix cache: its blocks do not move"};
+  return {};
+}
+
+}  // namespace
+
+Result<Outcome> simulate(const Ground& ground, const PolicyName& policy, const Workload& workload,
+                         const std::function<void(std::size_t)>& observe,
+                         const std::function<void(std::uint32_t, Picos)>& token) {
+  AQUA_ASSIGN(const auto scheduler,
+              policy::make_scheduler(policy.scheduler, scheduler_options(ground, policy)));
+  AQUA_ASSIGN(const auto prefixes, prefix_store(ground, workload));
+  AQUA_TRY(can_change(ground.scenario));
+  Network network;
+  const PortLinks own = add_gpu(network, "engine", ground);
+  const PortLinks lender = add_gpu(network, "lender", ground);
+  SlabMarket market(ground.scenario.slab_bytes, ground.cost.roof().bytes_per_second);
+  const bool peer = policy.tier == Tier::peer;
+  // Free pages go wherever there is no end of room.
+  const double lent = policy.method == CopyMethod::free ? 4e12 : ground.scenario.lent_bytes;
+  if (peer) (void)market.offer(lent, 0);
+  SwapSpace swap(peer ? &market : nullptr);
+  EngineOptions options{.paging = paging_of(ground, policy.method, own, lender),
+                        .kv_bytes_per_token = ground.kv_bytes_per_token,
+                        .block_tokens = ground.scenario.server.kv_block_tokens,
+                        .skip = ground.scenario.skip && !token,
+                        .token = token};
+  Engine engine(workload, ground.cost, *scheduler, swap, network, prefixes.get(), options);
+  const auto progress = [&](Picos) {
+    if (observe) observe(engine.ended());
+  };
+  LentSchedule schedule(ground.scenario.lent_changes, market, engine);
+  std::vector<Actor*> actors{&engine};
+  if (peer && policy.method != CopyMethod::free) actors.push_back(&schedule);
+  if (!run_world(network, actors, progress)) {
+    return Error{Code::internal,
+                 concat(policy.name, ": ", workload.requests.size() - engine.ended(),
+                        " requests wait for ever")};
+  }
+  return std::move(engine).outcome();
+}
+
+}  // namespace aqua::sim
