@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // alloc_bench [--allocations N] [--slabs N] [--threads N]... [--json FILE]
 //
 // What allocating inside leased slabs costs: the Suballocator behind one mutex, as the tensor

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // capi_bench [--json FILE]
 //
 // What the C ABI costs over the C++ one, for the calls that an engine makes all the time: a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // gpu_bench [--mib N] [--repetitions N] [--only GROUP] [--json FILE]
 //
 // What copies of KV blocks cost on the first GPU: by the driver's means, by our kernels alone, and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the benchmarks with real processes share: a coordinator of their own, and giving up.
 #pragma once
 

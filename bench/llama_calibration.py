@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """How well `aqua simulate` predicts llama.cpp on this machine.
 
 Usage: llama_calibration.py --serve PROGRAM --aqua PROGRAM --model GGUF [--seconds S] [--load SHARE]

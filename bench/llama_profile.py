@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Does `aqua profile` find of llama.cpp's own server what brute force finds?
 
 Usage: llama_profile.py --server PROGRAM --aqua PROGRAM --model GGUF [--requests N] [--parallel N]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The placer: gap and time by cluster size, for two families of models; the naive formulation
 // beside; and against placements that do not look at memory.
 //
@@ -13,10 +14,10 @@
 #include <string_view>
 
 #include "harness.hpp"
-#include "tools/place/search/baselines.hpp"
-#include "tools/place/solve.hpp"
 #include "place_models.hpp"
 #include "samples.hpp"
+#include "tools/place/search/baselines.hpp"
+#include "tools/place/solve.hpp"
 
 namespace {
 

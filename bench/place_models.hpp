@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Clusters to place: the models of Aqua's Table 1 in the mix of its section 9.3.
 //
 // Bytes per shard of an 80 GB GPU. From the paper: Llama 8B (40 GB free), Llama 70B on 4 GPUs

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a scheduling decision costs as the number of sequences grows: memory holds about sixty
 // of them, all others wait or are swapped. One step is what an engine with instant copies does in
 // an iteration: plan, move, plan again, commit, replace who finished.

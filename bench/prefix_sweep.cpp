@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Time that a finite prefix cache saves on the Mooncake conversation trace, by cost_aware eviction
 // and by lru, over a sweep of capacities. Blocks of 512 tokens; costs as in mooncake.hpp.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Does `aqua profile` find the truth? Profiles a live engine again and again, each time with other
 // arrivals, and compares with the rate that 20 seeds of an offline simulation of it sustain.
 //
@@ -17,9 +18,9 @@
 
 #include "harness.hpp"
 #include "tests/tools/profiler/truth.hpp"
+#include "tools/cli/profile/profile_command.hpp"
 #include "tools/profiler/search/record.hpp"
 #include "tools/report/text.hpp"
-#include "tools/cli/profile/profile_command.hpp"
 #include "tools/sim_server/sim_server.hpp"
 
 namespace {

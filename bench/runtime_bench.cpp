@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // runtime_bench [--coordinator-binary PATH] [--json FILE]
 //
 // What the engine's thread pays: tick() with nothing to do (goal: under 2 us), and a tensor

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sets of measurements and what is reported of them. The arithmetic is checked as it is
 // compiled.
 #pragma once

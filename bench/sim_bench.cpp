@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How fast the simulator is: requests a second over a long trace, with and without skipping, and
 // what an event costs against the requests that wait.
 //
@@ -15,9 +16,9 @@
 #include <string_view>
 
 #include "harness.hpp"
-#include "tools/sim/report/scenario.hpp"
 #include "tools/sim/input/spec_json.hpp"
 #include "tools/sim/input/trace.hpp"
+#include "tools/sim/report/scenario.hpp"
 
 namespace aqua::bench {
 namespace {

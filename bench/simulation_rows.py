@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs `aqua simulate` and makes rows of what it says: for simulation_tables.py."""
 
 from __future__ import annotations

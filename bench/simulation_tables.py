@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The tables and figures of docs/simulation.md, and what they are held to, by `aqua simulate`.
 
 Usage: simulation_tables.py --aqua PROGRAM [--seeds N] [--only KEY]... [--page FILE] [--json FILE]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // store_bench [--directory DIR] [--commits N] [--json FILE]
 //
 // What it costs to write one grant down, against bare SQLite and the disk itself, in one run and

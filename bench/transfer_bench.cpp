@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // transfer_bench [--mib N] [--repetitions N] [--json FILE]
 //
 // Gather and scatter of 16 KiB blocks, 32 layers of K and V planes, in random order, against

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The configuration file: TOML, one key for each option, of the same name.
 //
 //   listen = "unix:/run/aqua/coordinator.sock"

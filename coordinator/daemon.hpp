@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Daemon is the coordinator of one machine: store, ledger, sessions, lifelines and HTTP, put
 // together and taken apart in the right order.
 //

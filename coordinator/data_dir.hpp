@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The daemon's data directory, locked for as long as this lives: one directory, one daemon.
 //
 // Threads: immutable after opening.

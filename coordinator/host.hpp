@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The machine and the life of it that this process runs in.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // LifelineServer tells idle from dead. Every client keeps one SOCK_SEQPACKET connection open;
 // its hello is answered with the session's secret, and its process is held by a pidfd.
 //

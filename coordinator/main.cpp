@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // aqua-coordinator: options in, a daemon until a signal, an exit status out.
 #include <pthread.h>
 #include <signal.h>

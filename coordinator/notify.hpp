@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tells systemd how the daemon is, where it was started by systemd (sd_notify(3)).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "coordinator/option_table.hpp"
 
 #include <grp.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every option of the daemon, once: its name on the command line (--name), in the environment
 // (AQUA_COORDINATOR_NAME) and in the configuration file (name), and what it does to Options.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the daemon is told: by its command line, its environment and its configuration file, in
 // this order of precedence. option_table.hpp lists the options.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // aqua-coordinator token issue|revoke|list: who may come over TCP, or do more than who they
 // are lets them do.
 #pragma once

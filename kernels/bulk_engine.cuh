@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The engine of a Ring on sm_90 and later: the bulk copies (TMA) of one warp's lane 0, one
 // mbarrier for each stage. Threads other than lane 0 call nothing here.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kernels and their launchers.
 
 #include <cuda_runtime.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Host launchers of the copy and scrub kernels. The kernels themselves are in copy.cu; what
 // they compute with (copy_geometry.hpp, copy_piece.hpp, copy_ring.hpp) is plain C++ that the
 // CPU's tests compile as well.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who copies what. The bytes of all segments in list order are one line; every warp gets an
 // equal share of it, so that work is even whatever the segments' sizes: a large segment is
 // split, small ones are grouped. A warp finds its first segment by division where all are of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a warp copies one piece with loads and stores: the widest word that both addresses
 // allow, bytes for what is left at either end.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How one warp keeps bulk copies in flight: through a ring of stages in shared memory, loads
 // kAhead stages ahead of the stores. The engine is the copy hardware, or the CPU tests' model
 // of it that completes as late as it may:

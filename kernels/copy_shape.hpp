@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How large a launch is, which kernel suits it, and what that is given.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A Lane on the GPU: how a thread reads the list, loads and stores (copy_piece.hpp).
 #pragma once
 

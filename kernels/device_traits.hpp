@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What launchers need to know of the current device, asked once per device.
 //
 // Threads: may be called concurrently.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lets one function be compiled for the host and for the device. Files that only a C++
 // compiler sees (the CPU's tests) get plain functions.
 #pragma once

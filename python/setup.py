@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A wheel with the libaqua.so that AQUA_LIBRARY names inside, for this kind of machine; without
 AQUA_LIBRARY a wheel for every machine, which finds the library when it is imported. The rest is
 in pyproject.toml."""

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Holds every #include against the table in docs/architecture.md: includes run one way.
 
 Usage: check_includes.py [ROOT]. Prints each include that the table does not allow, and each

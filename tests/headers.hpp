@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The headers that tests spend most of their compile time on; precompiled (tests/CMakeLists.txt).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A test's body in a process that CUDA shows no GPU, so that it runs on every machine.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Actors say what a client asks next, one request at a time.
 //
 // Threads: one.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // BareServer is what the coordinator is measured against: cpp-httplib as it comes, in a process
 // of its own, whose handlers read the request and answer with fixed bytes.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A closed loop: each of a number of actors asks again as soon as it is answered, which shows
 // how much a server can do.
 //

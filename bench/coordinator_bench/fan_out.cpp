@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One reclaim that takes a slab from every client at once: how long until each has read of it.
 #include <cstdio>
 #include <deque>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the coordinator is held to, beside what was measured.
 //
 // Threads: free functions.

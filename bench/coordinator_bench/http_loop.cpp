@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "coordinator_bench/http_loop.hpp"
 
 #include <sys/epoll.h>

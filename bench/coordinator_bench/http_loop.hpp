@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // HttpLoop is the load generator's end of many connections at once: one request each, on one
 // thread, so that the generator takes little of the machine that it measures.
 //

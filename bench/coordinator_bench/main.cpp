@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // coordinator_bench: what the coordinator costs. See --help, docs/benchmarks.md.
 #include <sys/resource.h>
 

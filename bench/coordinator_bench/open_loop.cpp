@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // 1,000 requests a second that come when they are due, whether or not the ones before are
 // answered: renewals and durable grants mixed, and revocations meanwhile. Times count from when
 // a request was due.

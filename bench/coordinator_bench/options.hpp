@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What coordinator_bench is told.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The parts of the benchmark. Each starts the servers that it needs, tells on stderr what it
 // does, and returns what it found.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Revocation is a couple that goes round: a slab offered, leased, watched; reclaimed when the
 // schedule says so; given back, scrubbed, and the next one offered.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Requests a second that the daemon answers when all clients ask without a pause, over what a
 // bare server answers with the same bytes.
 #include <cstdio>

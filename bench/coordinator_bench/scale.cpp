@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What leases cost in memory, and whether a request costs the same whatever the number of
 // clients and of leases: the daemon's processor time for each.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A server under load, the coordinator or the bare one: where it listens, and what it uses.
 //
 // Threads: free functions.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Session is one client of the coordinator as the load generator plays it: a lifeline, joined,
 // and the text of its requests.
 //

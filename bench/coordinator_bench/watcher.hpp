@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Watcher is a client's long poll: it waits for a revocation, over as many replies as it takes.
 //
 // Threads: one.

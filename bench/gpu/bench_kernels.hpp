@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels that the benchmarks need besides what they measure. All only queue; errors are
 // CUDA's.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The bytes that the copies of a benchmark move: blocks scattered over a pool in random
 // order, and a tensor that holds them one after the other. The pool is an engine's cache of up to
 // 16 layers, of each of which the same half is moved, in the same order.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "device/cuda/device.hpp"
 #include "gpu/groups.hpp"
 #include "gpu/lender_process.hpp"

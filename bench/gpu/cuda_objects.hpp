@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the GPU benchmarks hold of CUDA. They measure what the hardware and our kernels do, so
 // they call the runtime directly; any failure ends the program.
 #pragma once

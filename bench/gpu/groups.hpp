@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What gpu_bench measures. Each gives its rows to `sink` as they come, the last when it returns.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Another process that lends a slab of this GPU, for the length of this object's life.
 #pragma once
 

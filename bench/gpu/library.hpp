@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What aqua itself does with the blocks: transfers of a Mover on an opened device, by curves
 // measured in this run.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a copy is timed, twice by turns: the stream held behind a gate kernel until all is queued, by
 // events of the GPU's; and on an idle stream, by the host's clock from before the first command is
 // posted until the stream is seen idle. The first is what copies take behind an engine's work, the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Maps and unmaps slabs on a thread of its own, as lending and reclaim do, until destroyed.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gather into a staging buffer and copy that in bulk, or copy and scatter: two buffers, so
 // that kernel and copy engine work at once.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The ways to move a list of blocks that are compared.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // planner_bench [--device D] [--peer D] [--mib N] [--sizes N] [--seed N] [--json FILE]
 //
 // Does the planner choose well where calibration did not look? Calibrates the device's links, then

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What planner_bench moves and how it is timed: a ring of places in a cache and at the far end, so
 // that no transfer finds in the GPU's L2 cache what the one before has left there.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The process that borrows: fills what it is leased with stamped tensors, and checks them later.
 #pragma once
 

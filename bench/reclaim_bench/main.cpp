@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // reclaim_bench: reclaims N MiB from a live consumer in another process, from the call to the last
 // slab scrubbed and usable, and to the first. The consumer's slabs are full of stamped tensors,
 // which it checks afterwards. Beside it, in the same run, each part alone: copying as many bytes

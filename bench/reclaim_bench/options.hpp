@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What reclaim_bench is asked.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a reclaim consists of, each part alone: the limit that it is held against.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a benchmark is held to, as its report tells it:
 //
 //   {"goal": "text", "limit": X, "measured": Y, "met": true|false}

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From gpu_bench's rows to its goals. Pure.
 //
 // A ratio is the worst over the sizes that the goal names, judged four times: by the fastest of the

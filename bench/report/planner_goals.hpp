@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From planner_bench's rows to its goals: for each link that was measured, the median and the worst
 // of the chosen way's time over the best way's. Unmeasured where the rows name fewer than 30 sizes.
 // Pure.

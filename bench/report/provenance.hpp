@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where figures come from: what every report says of its run.
 //
 // Threads: free functions.

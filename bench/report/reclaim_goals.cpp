@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "report/reclaim_goals.hpp"
 
 #include <optional>

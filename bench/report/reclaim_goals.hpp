@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From reclaim_bench's medians to its goals. Pure.
 //
 // A GPU's reclaim is judged by 4 GiB or more; of less, its ratio is left unmeasured.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A benchmark's JSON, written anew whenever a measurement is done, so that a kill keeps the rest.
 // While "complete" is false more is to come.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who sent a request, once that is proven.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Doorkeeper applies the rules in force to whoever connects; a reload changes them.
 //
 // Threads: every method may be called concurrently.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "coordinator/access/peer.hpp"
 
 #include <sys/socket.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who is at the other end of a connection, as the kernel knows it, and who may be there.
 //
 // Threads: free functions and plain data.

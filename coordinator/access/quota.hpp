@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Quota bounds what one caller may ask: requests a second (a token bucket that holds one
 // second's worth) and requests at one time.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sessions remembers which secret proves which client. A client has one session at a time;
 // it begins when the lifeline is welcomed and ends with the lifeline.
 //

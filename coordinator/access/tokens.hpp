@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bearer tokens: "aqua_" and 64 hex digits, drawn at random. The file keeps their SHA-256
 // only (a random secret of 256 bits needs no slow hash), one token a line:
 //   <64 hex digits of the hash> <role> <issued, seconds since 1970> <name, may have spaces>

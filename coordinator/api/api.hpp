@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The HTTP API under /v1, as docs/http.md describes it. Handlers are thin: decode, ask the
 // ledger once, encode.
 //

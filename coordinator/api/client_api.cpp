@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "base/concat.hpp"
 #include "base/step.hpp"
 #include "base/try.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What people and their tools look at, and the two orders that only an operator gives.
 #include <algorithm>
 

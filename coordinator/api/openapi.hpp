@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The API's own description, OpenAPI 3.1: coordinator/api/openapi.json, built in.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "base/try.hpp"
 #include "coordinator/api/api.hpp"
 #include "coordinator/service/snapshot.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which path leads to which handler, who may call it, and how its outcome is written.
 #include <charconv>
 #include <optional>

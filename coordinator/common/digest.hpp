@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SHA-256, so that secrets are looked for by what tells nothing of them, and tokens are kept
 // as what cannot be turned back.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The daemon's log on stderr: a message and named values, as text for people or as one JSON
 // object a line for machines. spdlog's own calls work too; they have no named values.
 //

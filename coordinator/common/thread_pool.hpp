@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ThreadPool works on a few jobs at one time, which is quickest, however many there are: a job
 // that waits for something else says so (Blocking), and meanwhile another one has its turn, on a
 // thread that is started where none is idle. Long polls may so hold hundreds of threads and still

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // The dashboard: polls GET /v1/state, draws it, and passes an operator's orders on. Nothing that
 // the coordinator says is ever taken as markup. Elements are kept and changed in place, so that
 // focus and screen readers stay where they are.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which requests are turned away by their headers alone, before a byte of body is read.
 #pragma once
 

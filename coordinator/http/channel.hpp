@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Channel is one accepted connection's bytes: as they are, or within TLS. It never waits; the
 // handshake happens within the first calls of receive().
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a connection to a TLS port begins with, told by its first bytes: before anything is
 // spent on it, and so that whoever speaks plain HTTP here can be told.
 //

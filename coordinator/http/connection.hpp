@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Connection is one accepted HTTP connection behind cpp-httplib's Stream, with the bounds
 // that the library lacks: a deadline for the whole request and another for the whole reply
 // (not for each byte).

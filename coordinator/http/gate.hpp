@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gate decides from a request's head and the kernel's word on the peer whether the request
 // goes on: limits, path, who is calling, whether they may, and how often. Nothing of a body is
 // read before.

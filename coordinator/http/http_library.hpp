@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which version of cpp-httplib this is, and whether it is one without known holes.
 #pragma once
 

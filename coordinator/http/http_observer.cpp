@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "coordinator/http/http_observer.hpp"
 
 #include "coordinator/common/log.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // HttpObserver sees each request begin and end: metrics, and a line of the log at debug. Never
 // a header, a body or a query.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // HttpServer serves one request a connection: the lobby collects the head, the gate decides on
 // it, the body is read by its length, and only then cpp-httplib sees the request line alone (no
 // header of the client's ever reaches it), takes the query apart and writes the reply. What is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The one place where an error's code becomes an HTTP status.
 #pragma once
 

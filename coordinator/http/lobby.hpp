@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lobby is where connections wait until they have said what they want: one thread accepts
 // them, shakes hands where TLS is spoken, and collects the head of their request. So a client that
 // is idle, slow or one of ten thousand costs a descriptor and what it has sent (with TLS: what

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ReplayBook remembers what was answered under an idempotency key, so that a request that is
 // sent again, because its reply was lost, is answered with the same bytes and done once.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How an outcome becomes a reply: JSON, or problem details.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The head of an HTTP/1.1 request, read strictly and before the HTTP library sees a byte of
 // it (RFC 9112, sections 3 and 5, without what servers may tolerate): what the library makes
 // of odd heads is then of no matter.

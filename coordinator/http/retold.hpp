@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Retold: a request that has been read is told to cpp-httplib once more, as a line of ours, and its
 // reply goes out in as few pieces as can be: each wakes the client.
 //

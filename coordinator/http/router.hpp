@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Router knows every path of the API, who may call it, and what answers.
 //
 // Threads: add() before serving; the rest is constant.

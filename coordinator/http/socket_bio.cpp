@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "coordinator/http/socket_bio.hpp"
 
 #include <sys/socket.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A socket as OpenSSL reads and writes it: like the library's own, but no write raises SIGPIPE,
 // and bytes that were read before TLS began come first.
 //

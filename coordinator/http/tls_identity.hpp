@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // TlsIdentity is what the daemon shows of itself to whoever connects over TLS: a certificate
 // and the key to it, read from files and, when these are renewed, read again.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "coordinator/http/tls_types.hpp"
 
 #include <openssl/err.h>

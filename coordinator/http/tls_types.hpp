@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // OpenSSL's objects that have one owner, and its complaints as our errors.
 //
 // Threads: plain data and free functions.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "coordinator/observe/event_log.hpp"
 
 #include <string>

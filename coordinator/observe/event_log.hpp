@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // EventLog remembers what happened to each slab, for people who ask why it is where it is.
 // Bounded: the last entries of a slab, and of all slabs together; the slab that nothing has
 // happened to for longest forgets first. A slab that went home keeps its story until then.

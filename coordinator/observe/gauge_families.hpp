@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is true at the moment of a scrape, as families of prometheus-cpp.
 //
 // Threads: free functions.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // History keeps bytes by state over the last while, for the dashboard's first look: a sample
 // when something changed, at most one a second. What changes again within the second of a
 // sample replaces it, so the last one is always how things are.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Journal makes the coordinator's accounts out of the ledger's changes: metrics, the story of
 // each slab, bytes over time, and the lines of the log.
 //

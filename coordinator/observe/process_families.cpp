@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The process metrics that every Prometheus client library has, under the same names.
 #include <sys/resource.h>
 #include <unistd.h>

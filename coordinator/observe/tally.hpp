@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tally counts slabs by state, and what each pair of clients lends, change by change: a reader
 // never walks the ledger, however many slabs there are.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Errand is what one caller of the LedgerService wants done alone with the ledger.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // LedgerService is the ledger with a lock, a clock, an alarm and a store: it serialises the
 // callers, runs what time alone decides, writes down what has changed before anybody hears of
 // it, wakes the watches that have something to read, and tells the journal.

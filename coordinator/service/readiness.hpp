@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Readiness says whether this daemon should be sent requests: GET /readyz and aqua_ready.
 //
 // Threads: any.

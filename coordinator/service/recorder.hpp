@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Recorder writes a ledger's changes to a store, and remembers what it could not write: facts
 // (a return, a death) happen whether or not there is room on the disk.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a new life of the coordinator begins with: the ledger as it was written down, and the
 // processes that it knew, held again by pidfds.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Turns: callers that want the same thing alone do each other's work. Whoever comes while somebody
 // is at it waits; the first of those who waited then does the work of all of them in one go: one
 // lock and one commit for many.

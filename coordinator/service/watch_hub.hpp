@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // WatchHub has the watches that wait. Whoever has news for one leaves the whole answer there, so
 // that hundreds that are woken at once need nothing of what they were waiting for any more, least
 // of all its lock.

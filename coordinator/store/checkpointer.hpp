@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checkpointer moves the write-ahead log back into the database file on a thread of its own.
 // Commits go on beside it; only while a log that has grown far under unbroken load is begun anew do
 // they wait, for an fsync of each file.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // GroupSync writes one file through to the disk for many callers at once: whoever comes while
 // an fdatasync() runs waits for the next one, which then serves all of them.
 //

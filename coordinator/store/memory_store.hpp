@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A store that lives as long as its memory: for embedding, for tests, and for --store memory.
 //
 // Threads: as Store says; Memory may be shared by stores that follow each other.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tables of ledger.db, and how a file of an earlier version becomes one of this version.
 // PRAGMA user_version names the version. docs/store.md describes the rows.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SQLite's handles as types: a connection, a prepared statement, and its errors as ours.
 //
 // Threads: a connection and its statements belong to one thread at a time.

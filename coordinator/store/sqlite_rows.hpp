@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The ledger's rows as rows of SQLite, both ways.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The store of one machine: <data>/ledger.db, SQLite in WAL mode.
 //
 //   commit()  one transaction with synchronous=NORMAL: in the log, not yet on the disk

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Store is where the ledger's rows outlive the daemon. One contract, several stores: memory
 // (tests, embedding), SQLite (one machine); docs/store.md says how etcd fits it.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "coordinator/store/write_set.hpp"
 
 namespace aqua::coordinator {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // WriteSet is one change of the ledger as a store takes it: rows as they are now, and the names
 // of rows that are gone.
 #pragma once

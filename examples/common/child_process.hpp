@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ChildProcess: one process started by the orchestrator, with pipes to its stdin and stdout.
 //
 // Threads: not thread-safe; spawn on a thread that lives as long as the children shall, since

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The coordinator of a demonstration: a child process that becomes aqua-coordinator.
 #pragma once
 

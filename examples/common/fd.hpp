@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fd owns one file descriptor. Threads: not thread-safe.
 #pragma once
 

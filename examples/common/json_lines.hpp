@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How the processes of the demonstration talk: one JSON object a line, over pipes.
 #pragma once
 

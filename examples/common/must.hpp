@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // must(): a demonstration gives up at the first error. Each role's main() catches Failure,
 // prints it and exits with status 1; a real engine would look at Error::code instead.
 #pragma once

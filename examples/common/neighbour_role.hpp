@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a process is to be that an example starts of its own program, and the command line by which
 // it learns of it (neighbours.cpp writes it).
 #pragma once

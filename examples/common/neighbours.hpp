@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Neighbours: a coordinator and a lender as processes of one's own, started from this program
 // (run_neighbour() is their main), and the runtime that borrows from the lender.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // OptionTable: the command line of an example. Options are `--name VALUE` or `--name=VALUE`, flags
 // are `--name`; a table says which there are and where their values go.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // run_program(): the main() of an example. Exit status: what `run` returns, 1 after a Failure,
 // 2 for a wrong command line.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ProgressLine: a line that is rewritten in place on a terminal, and printed every few seconds
 // elsewhere. Threads: one.
 #pragma once

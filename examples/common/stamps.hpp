@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Stamps: what the toy engine writes in place of keys and values, so that every byte of the
 // cache can be checked. Each token's slot in each plane is filled with 64-bit words that
 // depend on tenant, sequence, plane, position of the token, and place in the slot. The slots

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bytes by the tier that the tensor was in.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a run ends: a report for programs, and whether it is what was promised.
 #pragma once
 

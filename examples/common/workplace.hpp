@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the orchestrator borrows from the system: a private directory, and its signals.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels that write and check sequences' stamps. A launch copies what it needs to know of
 // the sequence; the cache must outlive the stream's work.
 #pragma once

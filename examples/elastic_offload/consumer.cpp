@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The consumer's process: a paged engine under more load than its cache can hold.
 #include <unistd.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fleet: the processes of the demonstration, seen from the orchestrator: a coordinator, and an
 // engine for each GPU.
 //

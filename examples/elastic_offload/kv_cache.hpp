@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // KvCache: the toy engine's paged KV cache on its emulated GPU: one plane of keys and one of
 // values per layer, and the list of blocks that no sequence uses.
 //

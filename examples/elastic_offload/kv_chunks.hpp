@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // KvChunks: a producer engine's own KV memory, in chunks that it takes from its emulated GPU
 // and frees again. A chunk's bytes are stamped when it is taken and never change, so that
 // each check of them shows whether lending disturbs what was not lent. Memory that comes home

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // elastic_offload: one program, four roles. People start the orchestrator; it starts the rest.
 #include "child_process.hpp"
 #include "options.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The command line of elastic_offload: what people give, and what the orchestrator gives to
 // the processes that it starts.
 #pragma once

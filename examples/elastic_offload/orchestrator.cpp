@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The orchestrator's process: it starts the others, watches the play and reports.
 #include <cstdio>
 

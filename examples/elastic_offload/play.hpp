@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Play: what happens in the demonstration, and when.
 //
 //   filling    requests arrive; preempted sequences fill the lent memory

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The producer's process: an engine with memory to spare, and a load that can be made to rise.
 #include <unistd.h>
 

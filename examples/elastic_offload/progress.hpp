@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Progress shows a run while it goes on: a block of lines that is rewritten in place on a
 // terminal, and a line every second elsewhere.
 #pragma once

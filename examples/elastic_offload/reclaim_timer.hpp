@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ReclaimTimer measures a reclaim as the engine sees it: from the report() whose load makes
 // the policy take memory back, until each slab is the device's own again.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What each process of the demonstration runs. Each returns the exit status, or throws.
 //
 // Engines read commands from stdin and write what happens to stdout, one JSON object a line:

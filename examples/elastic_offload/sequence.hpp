@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sequence: one request on its way through the paged engine.
 #pragma once
 

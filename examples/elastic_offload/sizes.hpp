@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The demonstration's sizes: a server of four GPUs, scaled down so that it fits a laptop.
 // In all about 4 GiB: two producers of 1 GiB, two consumers of 192 MiB and a host tier each.
 #pragma once

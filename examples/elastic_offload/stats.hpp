@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the engines tell the orchestrator ten times a second: sums since they started, and
 // where things stand now.
 #pragma once

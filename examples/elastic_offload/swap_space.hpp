@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SwapSpace moves preempted sequences between the cache and AquaTensors: a tensor each, from
 // the moment a sequence is preempted until it is back and checked. It posts and looks; it
 // never waits.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ToyEngine: a small serving engine with a paged KV cache that is too small for its load. What to
 // compute, who is preempted into an AquaTensor and who comes back is decided by a scheduler of
 // aqua/policy, asked once an iteration; the engine carries its batches out and says what came of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Request traces for the demonstration: read in the format of the Azure LLM inference traces
 // (Azure/AzurePublicDataset), or made up with the same shape.
 //

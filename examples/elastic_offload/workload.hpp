@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Workload: the requests of a trace, scaled to the demonstration and dealt out to consumers.
 #pragma once
 

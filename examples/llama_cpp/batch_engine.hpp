@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // BatchEngine: llama.cpp with tokens of several sequences in one llama_decode(), as a scheduler's
 // batches want it. All sequences share one KV cache (kv_unified), so that a batch is computed in
 // one go whatever its sequences are; engine.hpp's Engine is bitwise repeatable instead.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The model's keys and values as a paged engine would hold them: a plane of blocks for each
 // layer's keys and one for its values. Blocks go out by offload() and come back by fetch() into
 // other blocks, are compared byte by byte, and llama.cpp goes on from what came back.

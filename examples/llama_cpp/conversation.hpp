@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What people ask of the model, and what came of it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Model and Engine: llama.cpp behind what this example needs of an engine. Nothing here knows
 // of libaqua.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // EngineClock: what llama_serve measures by. The wall's time, or the processor time of the one
 // thread that computes, going on from arrival to arrival while there is nothing to compute. By the
 // second, whatever else the machine does takes none of the engine's time: several engines that run

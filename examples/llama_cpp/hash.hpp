@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A hash that sees every bit and costs a small part of a copy: eight multiplications in flight.
 #pragma once
 

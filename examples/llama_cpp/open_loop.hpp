@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // OpenLoop: requests come when they come, a scheduler of aqua/policy decides every iteration,
 // llama.cpp computes it, and preempted sequences wait in process memory. As the simulator has it:
 // who has come is noticed at the boundary of iterations, and copies stop the engine.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The command line of llama_cpp: what people give, and what the main process gives to the
 // processes that it starts.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parking: where a preempted conversation waits. Three ways, so that they can be compared:
 // AquaTensors (tensor_parking.hpp), process memory, and nowhere, which is recomputation.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The main process's work: the same conversations in four ways, with a reclaim in the middle of
 // the one that uses tensors, and what is to be said about it.
 #pragma once

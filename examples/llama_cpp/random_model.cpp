@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // llama_random_model FILE.gguf [SEED]: writes a small model of random weights, in the shape of
 // Llama with grouped queries and a vocabulary of bytes. It says nothing sensible, but what it says
 // depends on every bit of its KV cache, which is all that tests need.

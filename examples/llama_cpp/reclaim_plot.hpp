@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the lender does while conversations are served: takes everything back in the middle, and
 // lends it again when that is over. The engine never waits for it.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How long it takes to bring one long conversation back: from an AquaTensor in lent memory, from
 // process memory, and by computing it again. Rounds of the first two alternate, so that a busy
 // machine disturbs both.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a run of llama_serve did, as `aqua simulate --calibrate` reads it (docs/simulation.md).
 #pragma once
 

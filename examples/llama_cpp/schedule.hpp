@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // serve(): a small scheduler around the engine. Conversations take turns: each resident one gets
 // a token in turn, and one that has produced a slice of them makes room while others wait.
 #pragma once

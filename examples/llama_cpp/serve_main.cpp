@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // llama_serve: llama.cpp as a server under a load that comes by the clock, and a record of what
 // each request, iteration and copy took. `aqua simulate --calibrate` fits its costs to one record
 // and predicts another with them.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // StateView finds the keys and values in what llama_state_seq_get_data() wrote. The form is
 // llama.cpp's own and may change with its version: what does not read as expected is an error,
 // never a guess.

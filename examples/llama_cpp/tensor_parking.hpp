@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // TensorParking: a preempted conversation waits in an AquaTensor, where there is lent memory in
 // that, else on the host tier. llama.cpp writes its state straight to the tensor's pinned
 // address and reads it from there: no buffer in between.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kernel in place of a layer's forward pass. It reads every key and value of the layer: once to
 // compare each word with what was written, and once for each query, as attention does (a score from
 // the key, and the value added with the score as its weight; integers, no softmax). Then it writes

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // LayerBuffers: the device's memory for the context: two buffers, a layer's keys and values each.
 // While one is computed with, the other is fetched into.
 //

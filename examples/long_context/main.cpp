@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // long_context: one program, three roles. People start the engine; it starts the rest.
 #include "neighbour_role.hpp"
 #include "options.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measures generation against its parts: in each round all four ways, one after the other, so that
 // what else the machine does touches all of them.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The command line of long_context: what people give, and what the main process gives to the
 // processes that it starts.
 #pragma once

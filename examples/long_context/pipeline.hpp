@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pipeline generates tokens from a context that the device cannot hold: layer by layer, the next
 // layer's keys and values are fetched while one is computed with, and the new token's block goes
 // back (FlexGen's loop, on AquaTensors: Aqua, sections 7 and 9).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the main process does: prefill, measure, show a reclaim, report.
 #pragma once
 

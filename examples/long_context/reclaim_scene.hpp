@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The lender takes all its memory back while tokens are generated, and lends it again (the paper's
 // figure 12): generation goes on, from host memory meanwhile.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a run amounts to: a table for people, JSON for programs, and the verdict.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shape: how large the context is, and what it is made of.
 //
 // Units: bytes; tokens; blocks of kTokensPerBlock tokens of one layer, keys and values together.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // StoredContext: where the context lives: an AquaTensor for each layer, in lent memory as far as
 // there is any and in the host tier beyond.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A consumer: the demonstration's paged engine, with the cache that its profile tells of and as
 // many requests at once as fill cache and swap space.
 #include <unistd.h>

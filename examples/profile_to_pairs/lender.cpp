@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A producer at the steady load that its profile was made of: once that has lasted, report()
 // decides to lend what the profile says is free.
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // placed_engine: an engine where `aqua place` has put it.
 #include "must.hpp"
 #include "program.hpp"

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """From engines that run to engines that lend to each other, with the commands a cluster's operator gives.
 
 1. `aqua profile` loads one simulated engine of each of four models and finds who can lend.
@@ -83,7 +84,7 @@ class Child:
 
 class Play:
     def __init__(self, build, directory, requests, children):
-        self.aqua = build / "tools/cli/aqua"
+        self.aqua = build / "tools/aqua"
         self.sim_server = build / "tools/sim_server/aqua-sim-server"
         self.coordinator = build / "coordinator/aqua-coordinator"
         self.engine = build / "examples/profile_to_pairs/placed_engine"

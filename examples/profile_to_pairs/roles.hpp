@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The two kinds of engine. Each runs until told to finish and returns the exit status, or throws
 // Failure.
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* libaqua for C, and for every language that can call C. The rules hold for all of it:
  *
  * Errors:   a call that can fail returns aqua_error*: NULL when it succeeded, otherwise an

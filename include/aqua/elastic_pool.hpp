@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ElasticPool holds an engine's KV cache in memory whose tail can be lent and taken back,
 // while every pointer of the engine stays valid.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What an engine on an emulated GPU uses in place of the CUDA runtime: device memory,
 // streams, kernels. For tests, examples and machines without a GPU.
 //

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the shared library shows. Everything else of it is hidden. For C and C++. */
 #ifndef AQUA_EXPORT_H
 #define AQUA_EXPORT_H

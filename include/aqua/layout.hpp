@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Layout describes an engine's paged KV cache once, so that a list of block numbers is
 // enough to move those blocks, in every layer, with one call.
 //

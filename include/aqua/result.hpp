@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Errors are values. A function that can fail returns Result<T>; the caller
 // chooses the next step by Error::code and shows Error::message to a person.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runtime: libaqua in one process, for one device. It lends the device's spare memory to
 // neighbours, borrows theirs, and keeps AquaTensors in the fastest memory there is.
 //
@@ -94,9 +95,9 @@ struct RuntimeOptions {
   // GPU's memory. Empty: $XDG_CACHE_HOME/aqua, else ~/.cache/aqua. "off": neither kept nor
   // measured; the planner goes by built-in ones.
   std::string curve_directory{};
-  // A file of `aqua profile` (aqua/northbound/profile.hpp). A producer's is set_profile() with its defaults; a
-  // consumer's sets max_peer_bytes where that is 0, and raises host_bytes to it, since what is
-  // borrowed needs an exit. One that is not complete is refused. Empty: none.
+  // A file of `aqua profile` (aqua/northbound/profile.hpp). A producer's is set_profile() with its
+  // defaults; a consumer's sets max_peer_bytes where that is 0, and raises host_bytes to it, since
+  // what is borrowed needs an exit. One that is not complete is refused. Empty: none.
   std::string profile{};
   std::chrono::milliseconds reclaim_deadline{2000};  // for reclaims that report() decides
   bool callbacks_in_tick = false;

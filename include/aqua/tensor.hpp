@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // AquaTensor: an elastic handle to N bytes. The bytes live in a neighbour's lent HBM while
 // it can spare it, and in host DRAM otherwise; they move between the two on their own, and
 // their address with them. A Pin holds the address still.

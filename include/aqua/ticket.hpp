@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ticket is how one posted transfer is watched: poll it, wait for it, or cancel it.
 //
 // "Still running" is a state, not an error. A transfer that failed or was cancelled stays

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """libaqua for Python: KV-cache offload into neighbouring GPUs' spare memory.
 
     with aqua_kv.Runtime.open(device="cuda:0", max_peer_bytes=8 << 30) as rt:

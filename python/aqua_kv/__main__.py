@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """python -m aqua_kv [--json]: versions, and what the library can do."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Block lists as the library wants them: uint32, one after another."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The engine's callbacks: one C function of each kind for all runtimes, which never goes away, and
 a table that says whose Python functions to call."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads where the memory of a DLPack capsule lies, without taking it over: the capsule stays the
 producer's, and its own destructor frees it (struct layouts: dlpack.h, versions 0.x and 1.x)."""
 

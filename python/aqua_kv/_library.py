@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds libaqua.so and declares its calls.
 
 Looked for in this order; the first that is there is taken, and what is wrong with it is told

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Numbers on their way into the library: ctypes would cut off what does not fit."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Objects that own a handle of the library.
 
 A handle is a number that the library looks up, so one that is stale is an error of it

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is open, apart from the Python objects that show it: closed when asked, when a Runtime is
 collected, or before the interpreter goes, whatever still refers to what."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The structs of include/aqua/c, field by field.
 
 Those that begin with struct_size set it when they are made. tests/test_abi.py holds every offset

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The words that every part shares."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which package this is, which library is loaded, and what that can do."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What libaqua takes as memory: any array that says where it lies. Bytes are never copied here.
 
 On the device: objects with __cuda_array_interface__ (PyTorch, CuPy, Numba, what this package

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Device memory that this package hands out, as arrays that others take."""
 
 from __future__ import annotations

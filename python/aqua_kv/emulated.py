@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What stands in for the CUDA runtime on an emulated GPU ("emu:N"): device memory, streams,
 kernels. For tests and machines without a GPU. Every call raises UNIMPLEMENTED when the runtime's
 device is not emulated."""

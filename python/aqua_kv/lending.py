@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The producer's side: how far a reclaim of lent memory is."""
 
 from __future__ import annotations

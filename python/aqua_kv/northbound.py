@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a serving engine and libaqua tell each other (aqua/northbound/load.hpp). Units: bytes; times
 say theirs."""
 

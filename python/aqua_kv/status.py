@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a runtime tells about itself. Units: bytes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tickets tell how far a move of KV blocks is."""
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What a call from Python costs, on an emulated GPU, and the same call from C in the same run.
 
 Usage: call_cost.py [--json FILE] [--batches N]

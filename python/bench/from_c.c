@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The calls of call_cost.py, made `count` times from C: what is left when Python is taken away.
  * Compiled by call_cost.py. Each returns 0, or 1 when a call failed. */
 #include "aqua/aqua.h"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fixtures: an emulated GPU, a real coordinator, processes of their own.
 
 AQUA_LIBRARY names the libaqua.so under test, AQUA_COORDINATOR_BINARY the daemon.

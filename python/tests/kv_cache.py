@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A KV cache on an emulated GPU, and what must be in it."""
 
 from __future__ import annotations

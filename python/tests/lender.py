@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A process that lends memory of its emulated GPU: lender.py COORDINATOR DIRECTORY BYTES.
 
 Answers in JSON, a line each. Commands, a line each: "reclaim MS" (all of it, within MS), "lend".

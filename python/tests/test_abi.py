@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Structs and calls as Python has them against the headers: by the C compiler, and by reading."""
 
 from __future__ import annotations

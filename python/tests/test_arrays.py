@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arrays of other libraries: DLPack of both versions, on the host and on the device."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is refused, and how: TypeError and ValueError before the library is asked, Error after."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The arithmetic of python/bench/call_cost.py, and that it runs."""
 
 from __future__ import annotations

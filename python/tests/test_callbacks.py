@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Callbacks reach Python, from the runtime's thread or from tick(), and what they raise does no
 harm."""
 

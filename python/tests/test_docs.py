@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What docs/python.md shows works as it stands there."""
 
 from __future__ import annotations

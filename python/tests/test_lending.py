@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two processes and a real coordinator: a consumer here, a lender elsewhere, and the bytes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Use after close, collection in any order, threads, forks, the end of the interpreter."""
 
 from __future__ import annotations

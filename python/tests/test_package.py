@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The wheel: built by pip, installed elsewhere, run without this checkout."""
 
 from __future__ import annotations

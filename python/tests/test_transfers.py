@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Blocks go out and come back, and every byte is compared."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """aqua_kv.vllm and the stand-in against the files of the pinned vLLM, which are read, not run:
 classes, methods, parameters, fields and members by name. AQUA_VLLM names a folder that
 scripts/vllm-interface made, or the wheel itself; without it build/vllm is looked for."""

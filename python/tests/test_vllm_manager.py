@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which chunk holds what: the manager alone."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The offloading spec moves real bytes of an emulated GPU, as vLLM's connector would have it."""
 
 from __future__ import annotations

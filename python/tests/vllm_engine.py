@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What vLLM's OffloadingConnector does with a spec, in one process: its scheduler's side with the
 manager, its worker's side with the worker, over a KV cache on an emulated GPU. Blocks are named by
 (group, block); their bytes are compared after every load."""

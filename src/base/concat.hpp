@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // concat("lease ", 7, " of ", name): one string from streamable parts. (GCC 12 has no <format>.)
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How many file descriptors this process may have, for programs that talk to many at once.
 // Threads: plain functions.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The Error for a failed system call, read from errno.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Text in a page or a picture: it cannot end an element or an attribute.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a fork()ed child must not inherit: descriptors that stand for the parent's identity.
 // A child that kept a lifeline open would keep a dead parent looking alive.
 //

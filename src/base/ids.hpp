@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // 128-bit random identifiers and secrets, written as 32 lower-case hex digits.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A JSON object that is read key by key and then must have been read whole: a key that is
 // misspelt is an error, not a default.
 #pragma once

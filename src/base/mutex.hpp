@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Locks that name what they guard, checked by clang's -Wthread-safety.
 //
 //   mutable Mutex mu_;

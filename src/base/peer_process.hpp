@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The process at the other end of a Unix socket, held by a pidfd: its death can be awaited
 // and proven, and its pid cannot be mistaken for a later process's.
 //

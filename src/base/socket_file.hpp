@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The file of a socket that listens; removed with this object once it is ours.
 #pragma once
 

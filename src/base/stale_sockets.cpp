@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "base/stale_sockets.hpp"
 
 #include <dirent.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What killed processes leave behind in a directory of sockets.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Named steps of the lending protocol, so that a test can stop or kill a process exactly
 // there. Without a hook a step costs one relaxed atomic load.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // TraceRange: a named range on the calling thread, for profilers that show NVTX. Nothing at
 // all in builds without the CUDA toolkit's header, and next to nothing where no profiler is
 // attached.

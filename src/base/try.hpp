@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // AQUA_TRY(expr): return the error of a Result<...> from the enclosing function, or go on.
 // AQUA_ASSIGN(decl, expr): the same, and bind the value.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Unix SOCK_SEQPACKET sockets: one send is one message, descriptors may ride along.
 //
 // Threads: free functions; a descriptor is the caller's to serialise.

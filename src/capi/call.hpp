@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The edge itself: a body that returns Result<void> becomes a call that returns an error object
 // and lets no exception out.
 //

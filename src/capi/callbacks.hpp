@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The engine's C callbacks as the C++ ones that the runtime takes.
 #pragma once
 

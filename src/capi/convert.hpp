@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Small values, from C to C++ and back. Both sides give them the same numbers.
 #pragma once
 

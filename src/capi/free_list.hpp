@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // FreeList: numbers of free slots, last in, first out, without a lock: a child forked at any
 // moment can go on with it (at worst a slot is lost).
 //

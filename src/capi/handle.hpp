@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the 64 bits of a handle say: kind (8) | index of its slot (24) | generation (32). Zero is
 // no handle. And the errors for handles that are of no use.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // HandleTable holds the objects of one kind and finds them by handle. A handle that has no
 // object any more is an error, never a wrong object, whatever other threads do meanwhile.
 //

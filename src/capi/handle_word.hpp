@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // HandleWord: the life of one slot of a handle table, in one atomic word.
 //
 //   generation (32 bits) | live (1) | keeps (20) | calls (11)

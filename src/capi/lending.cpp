@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "aqua/c/lending.h"
 
 #include "capi/call.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Numbers as words. Those of errors are beside the errors.
 #include "capi/convert.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What stands behind each kind of handle, and the tables they are in. Members go in reverse
 // order: what keeps a runtime open goes last.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For objects that may outlive their runtime: while it is asked about, it stays open.
 #pragma once
 

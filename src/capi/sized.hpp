@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Structs that begin with their size: how they come in and go out, whatever their ages.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether a stream is one of a runtime's device, asked before it is remembered anywhere.
 #pragma once
 

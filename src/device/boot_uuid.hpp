@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An identifier for a device that has none: the same in every process until the next boot.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The device contract: what the layers above need of a device's memory and streams.
 // CUDA's virtual-memory and stream calls fit it one to one; the emulated GPU and host
 // DRAM implement it over anonymous shared files and worker threads. One suite

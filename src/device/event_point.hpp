@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A recorded point of one stream, shared by the stream that reaches it and whoever waits.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which memory legacy cudaIpc can share: the part that needs no driver.
 #include "base/concat.hpp"
 #include "device/cuda/ipc.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory near a GPU: which node of this server that is, and how a thread asks for pages there.
 #pragma once
 

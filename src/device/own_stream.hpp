@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A stream that its holder has made for itself, and that goes with it.
 //
 // Threads: one at a time.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether memory of a device can really be lent and borrowed here: a small slab goes the way
 // that every slab goes, inside this process.
 //

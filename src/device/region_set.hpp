@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A set of device address ranges: which memory is poisoned, which is a device's own.
 //
 // Threads: every method may be called concurrently. Asking an empty set costs one atomic load.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "device/share_handle.hpp"
 
 #include "base/concat.hpp"

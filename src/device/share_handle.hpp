@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How two devices share memory: descriptors inside a server, fabric handles inside an NVLink
 // domain that spans servers. Pure; no driver is asked.
 #pragma once

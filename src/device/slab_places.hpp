@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where in a reserved range slabs are mapped: the bookkeeping that every device's ranges share.
 //
 // Threads: its owner's to serialise.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What every device refuses before it queues anything.
 #pragma once
 

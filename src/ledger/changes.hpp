@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What happened to slabs and reclaims, for whoever keeps accounts of a ledger: metrics, a log,
 // the story of a slab. Events (events.hpp) tell clients what to do; changes tell what was done.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Joining, living, dying, leaving.
 #include <set>
 #include <utility>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The last events of a ledger, numbered from 1 without gaps. The oldest are forgotten.
 #pragma once
 

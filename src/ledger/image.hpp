@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What of a ledger may be written down and read again, and which of it has changed.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is true after every call. Each check says which of the duplicated facts disagree.
 #include "base/concat.hpp"
 #include "ledger/ledger.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What consumers ask for and bring back.
 #include <algorithm>
 #include <limits>

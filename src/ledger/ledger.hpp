@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who holds which slab: a pure state machine. No I/O, no clock (time is an argument), no
 // thread (the caller serialises). The coordinator's truth and the simulator's model.
 //

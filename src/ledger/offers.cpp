@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What exporters say of their slabs: offer, withdraw, scrubbed.
 #include <set>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ledger/pair_book.hpp"
 
 namespace aqua::ledger {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which consumer borrows from which producer, looked up from both sides.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who may borrow from whom, and telling those who could borrow more now.
 #include "base/concat.hpp"
 #include "base/try.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A producer wants bytes back by a deadline.
 #include <algorithm>
 #include <tuple>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A ledger read from what a former life wrote down.
 #include <algorithm>
 #include <initializer_list>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rows looked up by what they are: free at a producer, held by a holder. A function of the
 // rows alone: take a row out before changing it, put it in again after.
 #pragma once

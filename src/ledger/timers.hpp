@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Deadlines in order. Arming a key again moves its deadline.
 #pragma once
 

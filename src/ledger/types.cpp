@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ledger/types.hpp"
 
 #include "base/concat.hpp"

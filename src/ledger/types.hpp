@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The ledger's rows, messages and limits: plain data. What they mean is in docs/ledger.md.
 #pragma once
 

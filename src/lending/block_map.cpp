@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "lending/block_map.hpp"
 
 #include <algorithm>

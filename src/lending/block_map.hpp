@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // BlockMap: the headers that tile an arena from end to end with blocks, each free, used or
 // absent (no memory to hand out there), and the free lists through them. Suballocator is its
 // only user and says what the blocks mean.

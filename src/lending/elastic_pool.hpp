@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ElasticPool is an engine's own KV memory, of which it can lend the tail and never move a
 // pointer.
 //

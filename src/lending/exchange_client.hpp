@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The consumer's side of one exporter's exchange socket.
 //
 // Threads: concurrent calls are fine and are serialised; a fetch blocks the others for at

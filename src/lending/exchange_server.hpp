@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The exporter's side of the exchange socket: accepts consumers, ties each to a process,
 // and learns of that process's death by its pidfd. One thread, one poll loop.
 #pragma once

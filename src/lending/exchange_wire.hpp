@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The messages of the exchange socket as bytes and back: docs/exchange.md.
 #pragma once
 

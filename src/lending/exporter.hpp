@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Exporter lends slabs of one device to other processes, and is the authority on who holds
 // each: design rule 2. It works with or without a coordinator.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Importer fetches slabs that others have lent to this process and maps them into its
 // device's addresses, and gives them back.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scrubber zeroes slabs that are between two tenants, one after the other on a stream of
 // its own, and says so for each.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SizeClasses: the two-level index of TLSF. It maps a size to a free list and finds, with two
 // bit scans, the first list that is not empty and whose every block is large enough.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SlabArena maps slabs whole and side by side into one reserved range of addresses, so that
 // an allocation may span neighbours. A hole left by an unmapped slab is filled by the next.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "lending/slab_book.hpp"
 
 #include <cassert>

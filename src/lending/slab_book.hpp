@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The exporter's own record of its slabs: generation, secret and holder of each. It is the
 // authority that the coordinator's ledger is reconciled with: it hands out a newer
 // generation only once the last holder is gone.

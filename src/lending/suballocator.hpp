@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Suballocator hands out ranges of an arena whose memory comes and goes a slab at a time.
 //
 // The arena is a reserved address range of `capacity_bytes`; a *region* is the part of it

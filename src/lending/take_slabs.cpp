@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "lending/take_slabs.hpp"
 
 #include "base/concat.hpp"

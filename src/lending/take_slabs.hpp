@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a lender puts up: slabs of its device's free memory, all or none.
 #pragma once
 

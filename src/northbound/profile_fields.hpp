@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The profile's own fields in its JSON: read and written in one place each.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CopyCurves sees to it that the Mover goes by curves of this machine: those of the cache
 // file where it is good; else the built-in ones, until a background thread has measured.
 //

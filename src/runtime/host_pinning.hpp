@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // HostPinning registers the host tier with the runtime's device, a piece at a time on a thread of
 // its own: page-locking takes about as long as touching, and start-up must not wait for it.
 // Until a piece is registered copies from and to it are correct, only slower.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // HostTier is this server's DRAM as a place for tensors: taken and touched at once, by several
 // threads, so that the exits that are promised in it are real. A device that copies faster from
 // registered memory gets it registered in the background (HostPinning).

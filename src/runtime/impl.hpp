@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The runtime's parts and the order in which they live: each may use those above it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the engine asks of its runtime: moves, lending, load and budget, status.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a runtime comes up: its memory, its copy curves, its coordinator.
 #include "base/concat.hpp"
 #include "base/stale_sockets.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the lender and the borrower need of the runtime around them.
 #pragma once
 

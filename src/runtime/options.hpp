@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // RuntimeOptions with every default filled in and every value checked.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Waits between attempts: the bound doubles from `min` to `max`, and each wait is drawn
 // evenly below it, so that many clients of a restarted coordinator do not come back at once.
 //

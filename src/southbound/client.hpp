@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Client keeps one process in touch with the coordinator: a lifeline, a joined session,
 // renewals, a watch for events, and the calls of the ledger.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "southbound/exchange.hpp"
 
 #include <netinet/in.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One HTTP/1.1 request and its reply on a connection of their own, as the coordinator serves
 // them: Content-Length both ways, closed afterwards. Small enough to link into an engine
 // without a TLS library, and every wait has one deadline and can be interrupted.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Interrupt ends a wait in poll() from another thread; it stays raised until cleared.
 //
 // Threads: every method may be called concurrently.

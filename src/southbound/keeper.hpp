@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Keeper is the liveness thread: it begins sessions, renews them, ends them, and begins
 // again. It runs no foreign code, so nothing that an engine does can keep it from renewing.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The client's end of a lifeline: an open connection that proves the process alive.
 #pragma once
 

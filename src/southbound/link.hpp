@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Link is what the client's threads and its callers share: the session of the moment, and
 // the calls made in it.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What an operator (the `aqua` command, a placer) asks a coordinator over its Unix socket,
 // without being a client of it.
 //

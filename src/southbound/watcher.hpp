@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Watcher is the thread of the listener: it announces sessions, polls for events, and makes
 // every callback.
 //

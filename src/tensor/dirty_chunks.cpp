@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tensor/dirty_chunks.hpp"
 
 #include <algorithm>

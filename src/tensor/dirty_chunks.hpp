@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // DirtyChunks: which parts of a tensor were written while it was being copied.
 // Threads: none of its own; its owner's lock.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The engine's half of TensorEntry: pins, and the end. entry_move.cpp has the Migrator's.
 #include "tensor/entry.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // TensorEntry: one tensor's row in the mapping table: where its bytes are, who pins them,
 // and how they move. A move has two phases (Pie, section 3.2): copy, and once the copy has
 // been seen complete, flip the mapping. Nobody waits for the copy.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The Migrator's half of TensorEntry: how it moves, and how a move ends.
 #include "base/concat.hpp"
 #include "base/step.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Limbo keeps placements that nobody pins any more until the streams that used them are
 // done, then frees them. Host calls only: nothing here waits unless it is asked to.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Migrator drives moves of many tensors at once over one stream, a window of bytes at a
 // time, so that copies follow one another without a gap and an urgent one need not wait
 // long behind others. A failure on that stream is not always of the tensor that it shows

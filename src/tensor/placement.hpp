@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Placement: a range of one Space that a tensor occupies, with who pins it and the last use
 // by each stream. The range is freed when the Placement is destroyed, so whoever destroys
 // it has seen its uses complete (Limbo does).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PlacementList: placements on their way out. Linked through themselves, so that a release or a
 // free needs no memory. A placement is in one list at a time; adding it again changes nothing.
 //

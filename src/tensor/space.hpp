@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Space: the memory of one tier, as one range of addresses in which slabs come and go and
 // tensors are placed.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // TensorTable places tensors: it picks the tier at allocation, knows every tensor, and
 // finds the ones to promote.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What lies between an engine's cache and a tensor, and which way the bytes go over it.
 #pragma once
 

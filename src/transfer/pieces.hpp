@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pieces: how many contiguous runs a transfer falls into, and of which sizes. Sizes between
 // two powers of two count as one class with their mean, so that a block list that is partly
 // contiguous is not mistaken for one of middling blocks.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From a layout and a block list to the copies that move them: pure arithmetic.
 #pragma once
 

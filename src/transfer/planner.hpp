@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The planner: which way a transfer takes, from the curves of its link. Pure: no clock, no
 // device, no state.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A transfer as the list of device calls that will post it. Everything is allocated when
 // the program is built, so that running it only queues.
 //

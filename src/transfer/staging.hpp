@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // StagingPool lends pairs of equal buffers of device memory, each with a stream of its
 // own, for transfers that go through staging: one buffer fills while the other drains.
 //

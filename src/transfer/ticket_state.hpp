@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What stands behind a Ticket; see aqua/ticket.hpp for the meaning of each question.
 // Implementations allow concurrent calls.
 #pragma once

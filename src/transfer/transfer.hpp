@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Mover moves listed KV blocks between an engine's cache and a tensor, in stream order.
 //
 //   AQUA_ASSIGN(auto transfer, mover.prepare({.layout = &layout, .blocks = blocks, ...}));

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // TransferState is one transfer from prepare() until its last ticket goes: what it will
 // queue, how far it has come, how it ended.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The four ways to move the pieces of a transfer. All move the same bytes in the same order
 // of streams; they differ in time, and in what they take from the engine meanwhile.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where a coordinator listens: "unix:PATH" or "HOST:PORT".
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a client becomes known: hello and welcome on the lifeline, then joining over HTTP.
 #pragma once
 

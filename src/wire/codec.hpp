@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // encode() and decode() for every message of this room.
 //
 // decode() is strict: a field that is missing, of the wrong type, out of range or too long,

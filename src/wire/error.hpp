@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Errors as they cross a socket: {"code": "aborted", "message": "...", "epoch": "..."}.
 #pragma once
 

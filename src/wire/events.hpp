@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a client learns from the coordinator: events, or a snapshot where events were missed.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fields reads one JSON object strictly. The first fault is kept, with the path of the field
 // ("slabs[3].bytes"), and everything read after it is a default value: callers read all they
 // want and look at the fault once. Inside this room only.

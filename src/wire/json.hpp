@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Text to JSON and back without exceptions. Inside this room only.
 #pragma once
 

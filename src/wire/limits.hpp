@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How large anything on the wire may be. Beyond these a message is invalid_argument.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a message gets its encode() and decode(): write() and read() for its fields, then
 //   AQUA_WIRE_MESSAGE(OfferRequest, kMaxRequestBytes)
 // in the same .cpp, inside aqua::wire. Inside this room only.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The ledger's enumerators from the names that ledger::to_string() gives them.
 #pragma once
 

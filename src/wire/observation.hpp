@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the coordinator tells people and their tools of its past, and what operators ask of it.
 #pragma once
 

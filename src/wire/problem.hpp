@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Errors of the HTTP API as RFC 9457 problem details (application/problem+json):
 //   {"type": "urn:aqua:problem:aborted", "title": "Overtaken", "status": 409,
 //    "detail": "...", "code": "aborted", "next": "start the whole step again", "epoch": "..."}

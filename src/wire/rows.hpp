@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // JSON of the ledger's own types, which several messages carry. Inside this room only.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What producers and consumers ask about slabs. Requests name no caller: the session does.
 #pragma once
 

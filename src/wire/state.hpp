@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The whole ledger for people and placers, without any secret.
 #pragma once
 

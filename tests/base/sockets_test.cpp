@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Connecting to those who do not answer, and clearing up after those who never will.
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rows in, goals out: met at the limit, missed below it, unmeasured where a row is missing.
 #include <gmock/gmock.h>
 

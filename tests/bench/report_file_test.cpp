@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A report as it lies in its file.
 #include "report/report_file.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // NULLs, and structs of other ages than the library.
 #include <array>
 #include <cstring>

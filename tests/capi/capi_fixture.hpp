@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A runtime of the C ABI on an emulated GPU, and outcomes that compare as codes.
 #pragma once
 

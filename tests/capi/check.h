@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the C tests share: a failed check says where and ends the program. */
 #ifndef AQUA_TESTS_CAPI_CHECK_H
 #define AQUA_TESTS_CAPI_CHECK_H

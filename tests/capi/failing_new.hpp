@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // operator new that fails when it is told to, in the thread that says so; and a count of what is
 // alive. Link failing_new.cpp into a program to replace its operators.
 #pragma once

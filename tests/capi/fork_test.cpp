@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A forked child has copies of every handle and owns nothing behind them.
 #include <sys/wait.h>
 #include <unistd.h>

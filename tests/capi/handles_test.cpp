@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Handles that are good for nothing: zero, freed, of another kind, invented.
 #include <cstring>
 #include <set>

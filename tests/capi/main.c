@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* capi_test COORDINATOR: every call of the C ABI, from C, over emulated GPUs and a coordinator
  * of its own. */
 #define _GNU_SOURCE

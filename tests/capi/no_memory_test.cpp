@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Each allocation that a call of the C ABI makes is made to fail, one after the other: the call
 // says resource_exhausted, or does without, and what it was called on still works.
 #include <cstdio>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The options of a runtime that came later: what they do, and callers who do not know them.
 #include <cstddef>
 #include <cstring>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The C test's parts, each a file of its own. */
 #ifndef AQUA_TESTS_CAPI_PARTS_H
 #define AQUA_TESTS_CAPI_PARTS_H

@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 // Handles freed and runtimes closed while other threads use them. For TSan above all.
 #include <atomic>
 #include <thread>
 #include <vector>
 
-#include "tests/capi/capi_fixture.hpp"
 #include "capi/handle_table.hpp"
+#include "tests/capi/capi_fixture.hpp"
 
 namespace aqua::test {
 namespace {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "aqua/aqua_emulated.h"
 #include "tests/capi/check.h"
 #include "tests/capi/parts.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* capi_two_processes COORDINATOR: one process lends, another borrows, both through the C ABI alone.
  * The lender (this process) takes its memory back, lends it again, and then kills the borrower. */
 #define _GNU_SOURCE

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Runs schemathesis against a daemon of its own, with an operator's token and the session of a
 client that lends. usage: api_fuzz.py PROGRAM SECONDS SCHEMATHESIS; called by scripts/api-fuzz"""
 import json

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A stranger's list: other people's sockets, forged and replayed messages, connections that
 // never end. Each gets nothing, and those who behave go on.
 #include <fcntl.h>

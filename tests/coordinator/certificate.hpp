@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Certificates that vouch for themselves, for 127.0.0.1, made on the spot with their keys.
 //
 // Threads: one.

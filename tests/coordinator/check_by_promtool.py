@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Has promtool read a running coordinator's exposition, and the alert rules.
 
 Usage: check_by_promtool.py COORDINATOR ROOT. Ends with 77 where there is no promtool, saying what

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Holds docs/metrics.md and the alert rules against a running coordinator.
 
 Usage: check_metrics_doc.py COORDINATOR ROOT. Every metric is in the document's table with its type

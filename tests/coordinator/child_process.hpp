@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A program started by a test, with its output in reach; killed and reaped at the end.
 //
 // Threads: one. The thread that starts it must outlive it: it dies with that thread.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "coordinator/http/client_hello.hpp"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Options from the file and the environment, and which of them wins.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A real aqua-coordinator for tests, in a directory of its own; killed at the end.
 //
 //   DaemonProcess daemon;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The daemon as a program: its command line, its files, its end.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,10 +11,10 @@
 #include <fstream>
 #include <iterator>
 
+#include "southbound/operator.hpp"
 #include "tests/coordinator/daemon_process.hpp"
 #include "tests/coordinator/ended_daemon.hpp"
 #include "tests/coordinator/raw_session.hpp"
-#include "southbound/operator.hpp"
 #include "tests/southbound/peers.hpp"
 
 namespace aqua::testing {

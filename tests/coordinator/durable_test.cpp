@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a daemon's death, and its disk's troubles, leave behind.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,10 +12,10 @@
 #include <fstream>
 
 #include "base/concat.hpp"
+#include "southbound/operator.hpp"
 #include "tests/coordinator/daemon_process.hpp"
 #include "tests/coordinator/exposition.hpp"
 #include "tests/coordinator/raw_session.hpp"
-#include "southbound/operator.hpp"
 #include "tests/southbound/peers.hpp"
 #include "wire/observation.hpp"
 #include "wire/slabs.hpp"

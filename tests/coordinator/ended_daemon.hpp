@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A daemon that is expected to end by itself, and what it said.
 //
 // Threads: one.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A strict reader of Prometheus' text exposition format, for tests: every sample has a TYPE and
 // a HELP before it, names and labels are well formed, nothing is there twice, and histograms add
 // up. What it does not accept is a test failure.

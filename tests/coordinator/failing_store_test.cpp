@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The service over a store that fails: promises are refused or undone, facts are kept and
 // written later, and what can never be mended ends the daemon.
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The parts of the gate by themselves: heads, quotas, tokens on disk.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,8 +12,8 @@
 #include "coordinator/access/quota.hpp"
 #include "coordinator/access/tokens.hpp"
 #include "coordinator/http/request_head.hpp"
-#include "tests/coordinator/temp_dir.hpp"
 #include "coordinator/token_command.hpp"
+#include "tests/coordinator/temp_dir.hpp"
 
 namespace aqua::coordinator {
 namespace {

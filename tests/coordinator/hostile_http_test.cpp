@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Requests that no friend sends: each is refused with its own code, and the daemon goes on.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,10 +8,10 @@
 #include <chrono>
 #include <vector>
 
+#include "southbound/operator.hpp"
 #include "tests/coordinator/daemon_process.hpp"
 #include "tests/coordinator/raw_http.hpp"
 #include "tests/coordinator/raw_session.hpp"
-#include "southbound/operator.hpp"
 #include "tests/southbound/peers.hpp"
 #include "wire/limits.hpp"
 

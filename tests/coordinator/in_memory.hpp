@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The whole of the coordinator's HTTP, from the bytes of a request to those of its reply,
 // without a socket or a daemon. For tests of every route, and for the fuzzer.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The accounts agree with the ledger whatever happened, and stay within their bounds.
 #include "coordinator/observe/journal.hpp"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Preloaded: a wall clock that jumps by years with every look, forwards and back. */
 #define _GNU_SOURCE
 #include <stddef.h>

@@ -1,12 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
 // Idle, silent, stopped, killed: what the coordinator makes of each.
 #include <gtest/gtest.h>
 #include <signal.h>
 
 #include <cstdlib>
 
+#include "southbound/operator.hpp"
 #include "tests/coordinator/daemon_process.hpp"
 #include "tests/coordinator/raw_session.hpp"
-#include "southbound/operator.hpp"
 #include "tests/southbound/peers.hpp"
 
 namespace aqua::testing {

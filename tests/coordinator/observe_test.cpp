@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What people and their tools see of a real daemon, held against what was done to its ledger.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

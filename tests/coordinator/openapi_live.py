@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Holds a running aqua-coordinator against the OpenAPI document that it serves itself: every
 operation is called with its documented example and with faults, and every reply must be of a
 documented status, type and shape, without an undocumented field.

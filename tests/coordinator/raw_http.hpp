@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bytes straight to a daemon's HTTP socket and back, for what no client would send.
 //
 // Threads: one.

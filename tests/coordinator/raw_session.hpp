@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A client made by hand: a lifeline and single requests, for what southbound::Client would
 // never send.
 #pragma once

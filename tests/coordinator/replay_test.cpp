@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Idempotency keys: done once, answered the same, refused for another request, and bounded.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

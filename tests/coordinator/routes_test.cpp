@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every route, found in the router's own table: who may call it, and that it is documented.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who may say what: the lifeline and the secrets it gives.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

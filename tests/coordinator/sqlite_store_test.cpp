@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The SQLite store's files: earlier versions, later versions, damage, and disks that refuse.
 #include "coordinator/store/sqlite_store.hpp"
 

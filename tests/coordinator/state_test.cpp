@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What people and placers see, and what they must not.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

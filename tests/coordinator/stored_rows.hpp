@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rows for tests of stores, and rows as text to compare.
 #pragma once
 

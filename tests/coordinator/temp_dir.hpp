@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A directory of a test's own, with a path short enough for sockets, removed at the end.
 #pragma once
 

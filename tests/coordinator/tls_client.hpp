@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A TLS client of a test's own, which trusts one certificate; step by step, so that it can stop
 // anywhere.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A daemon that speaks TLS on a port of 127.0.0.1, beside its Unix socket, with a certificate of
 // its own.
 //

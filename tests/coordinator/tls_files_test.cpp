@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The files that TLS is made of: what is refused, said, and read again.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // TLS on the daemon's TCP port, as clients of all kinds meet it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

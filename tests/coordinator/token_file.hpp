@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A bearer token of a daemon's, issued by its own command and named to this process's requests
 // for as long as this lives.
 //

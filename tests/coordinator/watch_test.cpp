@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Long polls: many of them hold up nobody, and none waits for what it should have heard.
 #include <gtest/gtest.h>
 
@@ -8,10 +9,10 @@
 #include <future>
 #include <memory>
 
+#include "southbound/operator.hpp"
 #include "tests/coordinator/daemon_process.hpp"
 #include "tests/coordinator/raw_http.hpp"
 #include "tests/coordinator/raw_session.hpp"
-#include "southbound/operator.hpp"
 #include "tests/southbound/peers.hpp"
 
 namespace aqua::testing {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Producers and consumers of a coordinator that dies all the time. Each works until it gets no
 // answer any more, in a thread that the test gives it; in the next life it connects again, as
 // libaqua's runtime would: joins, declares, reads its snapshot.
@@ -13,10 +14,10 @@
 
 #include "base/concat.hpp"
 #include "base/mutex.hpp"
-#include "tests/crash/records.hpp"
 #include "lending/slab_book.hpp"
 #include "southbound/exchange.hpp"
 #include "southbound/lifeline.hpp"
+#include "tests/crash/records.hpp"
 #include "wire/clients.hpp"
 #include "wire/events.hpp"
 #include "wire/problem.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The coordinator dies at every write of its store, and at random moments under load; what was
 // answered is on the disk, no slab is granted or mapped twice, no lease is forgotten: as told by
 // what the clients wrote down themselves. The seed is printed; AQUA_TEST_SEED repeats it (as far

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The coordinator's daemon over a file system in which it may die at any write:
 //   aqua_crash_daemon STEP:COUNT:kill|- [options of aqua-coordinator]
 #include <spdlog/sinks/stdout_sinks.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the clients of a crashing coordinator write down of their own doings, and what must
 // follow from it for the ledger that was written to the disk.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/crash/step_vfs.hpp"
 
 #include <sqlite3.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A file system for SQLite in which every write is a place to die, and may be refused.
 //
 // Steps (base/step.hpp), so that a test can kill the process there:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // World: a coordinator that lives and dies over one store, under the load of clients who write down
 // what they were told.
 //

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a screen reader is told, from the browser's accessibility tree, and what eyes can read."""
 
 CONTROLS = {"button", "link", "textbox", "checkbox", "combobox", "spinbutton", "progressbar", "image", "img",

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The dashboard in a real browser, before a real coordinator and real engines.
 
 Usage: dashboard_test.py --coordinator PROGRAM --node PROGRAM [--screenshots DIR] [unittest options]

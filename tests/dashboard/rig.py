@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A real coordinator on loopback TCP and real engines on emulated GPUs, for the browser's tests."""
 import json
 import os

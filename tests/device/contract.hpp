@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The fixture of the contract suite: one device of each kind, by name.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The device contract, part three: slabs that cross to another process.
 #include <signal.h>
 #include <spawn.h>
@@ -9,9 +10,9 @@
 #include <utility>
 
 #include "base/unix_socket.hpp"
+#include "device/probe.hpp"
 #include "tests/device/contract.hpp"
 #include "tests/device/peer.hpp"
-#include "device/probe.hpp"
 
 namespace aqua::device {
 namespace {

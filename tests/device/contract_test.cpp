@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The device contract, part one: physical memory and addresses.
 #include "tests/device/contract.hpp"
 

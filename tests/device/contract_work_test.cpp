@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The device contract, part two: streams, events and the work on them.
 #include <algorithm>
 #include <atomic>

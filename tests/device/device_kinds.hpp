@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The devices that the contract suite runs over, by name; also for the peer process.
 #pragma once
 

@@ -1,7 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <string>
 
-#include "tests/device/contract.hpp"
 #include "device/cuda/ipc.hpp"
+#include "tests/device/contract.hpp"
 
 namespace aqua::device {
 namespace {

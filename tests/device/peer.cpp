@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The process at the other end of the sharing tests: device_peer lend|borrow KIND.
 //   lend    fills a slab, sends its descriptor and stays until it is killed.
 //   borrow  receives a slab, checks the lender's bytes, leaves its own and exits with 0.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the test and its peer process agree on.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "device/slab_places.hpp"
 
 #include "tests/device/contract.hpp"

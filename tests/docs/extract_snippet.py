@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes a fenced block of a page to a file, so that it can be compiled or run.
 
 Usage: extract_snippet.py PAGE LANGUAGE OUTPUT [NAME]   the block opened by "```LANGUAGE NAME";

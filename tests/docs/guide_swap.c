@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The guide's C, compiled as C. */
 #include "aqua/aqua.h"
 #include "swap.h"

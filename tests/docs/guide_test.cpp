@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The guide's pieces do what it says of them, on one emulated GPU without a coordinator.
 #include <gtest/gtest.h>
 

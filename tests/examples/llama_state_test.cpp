@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What llama.cpp's saved sequences look like: written here by hand, field by field.
 #include <gtest/gtest.h>
 

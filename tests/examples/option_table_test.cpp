@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Command lines of the examples: what is wrong is named, and nothing is guessed.
 #include "option_table.hpp"
 

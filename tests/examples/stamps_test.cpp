@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The demonstration's verdict is worth as much as its stamps: any change of any byte shows.
 #include "stamps.hpp"
 

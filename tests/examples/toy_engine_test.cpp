@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The demonstration's engine does what its scheduler says: with another policy, other sequences are
 // preempted, and no byte is wrong whatever is decided.
 #include "toy_engine.hpp"

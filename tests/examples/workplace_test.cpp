@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a killed demonstration leaves behind, the next one removes; a living one's it leaves alone.
 #include "workplace.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Any sequence of calls of the C ABI, with handles good, freed, invented and of wrong kinds: no
 // crash; a dead handle never works again; what is freed at the end lets the runtime close.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Any bytes as the beginning of a connection: what a prefix was found to be, more bytes never
 // change, and nine are enough to tell.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Any bytes as a configuration file: parse_config() never crashes, what it accepts are options
 // that exist, and set_option() takes or refuses each value.
 #include <cstddef>

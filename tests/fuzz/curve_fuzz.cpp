@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Any bytes as a file of curves: parse_curves() never crashes, what it accepts is exactly what
 // print_curves() writes for it, and its curves answer every question with a sane time. Half of
 // the inputs become the body of a file whose hash is right, which chance would not find.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Any bytes as an exchange message: decode() never crashes, and what it accepts is exactly
 // what encode() writes.
 #include <algorithm>

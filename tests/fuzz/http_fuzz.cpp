@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Any bytes as an HTTP request to every handler: nothing crashes, nothing throws, each reply is
 // HTTP with a known status, and the ledger's invariants hold after it.
 // The first byte says who sends it: a stranger, a reader, an engine or an operator. In the rest

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Any bytes as llama.cpp's saved sequence: StateView never reads outside, and what it finds lies
 // inside.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Any bytes as the input of `aqua place`: refused with a message or read, and what is read and
 // small is placed by the heuristic within its rules and not below its bound, and its pairs are
 // read back as they were. The same bytes as a placement: refused or read.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Any bytes as what an engine sends to the profiler, or as a profile: never a crash, and what is
 // accepted keeps its promises.
 #include <cstddef>
@@ -7,9 +8,9 @@
 
 #include "tools/profiler/load/completion.hpp"
 #include "tools/profiler/load/door.hpp"
+#include "tools/profiler/load/sse.hpp"
 #include "tools/profiler/memory/memory_reading.hpp"
 #include "tools/profiler/search/record.hpp"
-#include "tools/profiler/load/sse.hpp"
 
 namespace {
 

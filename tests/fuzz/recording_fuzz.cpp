@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Any bytes as a recording of an engine: never a crash, and costs fitted to what is accepted are
 // times.
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Any bytes as the coordinator's HTTP reply, and as the address of one: nothing crashes, a
 // taken reply has a status and no more body than came, a taken address is written as it is read.
 #include <cstddef>

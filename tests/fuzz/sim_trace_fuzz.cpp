@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Any bytes as a trace, or as one of the tables that the simulator reads: never a crash, and what
 // is accepted keeps its promises.
 #include <cstddef>
@@ -5,8 +6,8 @@
 #include <cstdlib>
 #include <string>
 
-#include "tools/sim/input/layer_profile.hpp"
 #include "tools/sim/cost/link_fit.hpp"
+#include "tools/sim/input/layer_profile.hpp"
 #include "tools/sim/input/spec_json.hpp"
 #include "tools/sim/input/trace.hpp"
 

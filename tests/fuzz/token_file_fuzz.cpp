@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Any bytes as a file of tokens: nothing crashes, and what is taken has roles and short names.
 #include <cstddef>
 #include <cstdint>

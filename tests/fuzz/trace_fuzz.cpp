@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Any bytes as a trace: read_trace() never crashes, and what it accepts keeps its promises.
 #include <cstddef>
 #include <cstdint>

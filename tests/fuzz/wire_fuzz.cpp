@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Any bytes into every decoder: nothing crashes, and what is taken can be sent again and is
 // then taken as the same. An even first byte: the rest is the text. An odd one: the rest are
 // edits (two bytes of place, one of value) of a well-formed message of each kind.

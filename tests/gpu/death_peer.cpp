@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What both processes use: the device, its bytes.
 #include <random>
 #include <utility>

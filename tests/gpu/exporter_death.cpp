@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Does memory that was imported from a process stay readable and writable when that process is
 // killed? Everything that libaqua promises about crashes rests on it, and it is the first thing
 // to try on hardware.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the two processes of exporter_death agree on.
 #pragma once
 

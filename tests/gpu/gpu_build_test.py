@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """scripts/gpu-build in a checkout in which cmake and ninja pretend. Usage: see scripts_fixture.py."""
 import shutil
 import subprocess

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """scripts/gpu-check with shell scripts in place of programs. Usage: see scripts_fixture.py."""
 import json
 import os

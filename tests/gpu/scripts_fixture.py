@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the tests of scripts/gpu-check and scripts/gpu-build share: a folder with shell scripts in place of programs
 and compilers.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kernels' own loops, run on the CPU over every thread of a launch.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A GPU as far as the copy loops see it: lanes, run one after the other, and the bulk copy
 // hardware, which completes as early or as late as it may. Counts every byte written.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The arithmetic by which a copy is divided.
 #include <gtest/gtest.h>
 

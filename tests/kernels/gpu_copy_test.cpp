@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kernels on a GPU: every byte of the destination area compared, gaps included.
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>

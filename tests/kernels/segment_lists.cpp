@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/kernels/segment_lists.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lists of segments as offsets into two areas, to be laid over host or device memory.
 // Destinations are disjoint, in shuffled order, with gaps for canaries between some.
 #pragma once

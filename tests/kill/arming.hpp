@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Arms one step of this process: when it is reached for the given time, the process kills or
 // stops itself there and then.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Child is a process that the orchestrator runs, talks to by JSON lines, and ends.
 //
 // Threads: one. Owns: the process, killed and reaped on destruction, and the pipes.

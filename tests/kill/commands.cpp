@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rig's orders to its nodes.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // aqua_kill_coordinator [--at STEP:COUNT:kill|stop] OPTIONS: aqua-coordinator with steps that
 // can be armed, from the start or by a line "STEP:COUNT:ACTION" on stdin. Ends with its stdin.
 #include <spdlog/sinks/stdout_sinks.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The language of the pipes between the orchestrator and its nodes.
 #pragma once
 

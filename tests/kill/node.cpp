@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // aqua_kill_node: one engine with libaqua inside, driven by JSON lines: a command on stdin,
 // its answer on stdout. The first line it writes says that it is open. It ends with its stdin.
 #include <unistd.h>

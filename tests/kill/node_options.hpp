@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The command line of aqua_kill_node, as the orchestrator writes it and the node reads it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rig's judgement: what must hold at any time.
 #include <gtest/gtest.h>
 

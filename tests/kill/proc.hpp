@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the kernel knows of a process: the oracle that no library can talk into anything.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kills at random moments, under load, with reclaims going on. The seed is printed; set
 // AQUA_TEST_SEED to repeat it, and AQUA_KILL_ROUNDS for other than 25 rounds.
 #include <gtest/gtest.h>

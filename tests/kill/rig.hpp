@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rig is one server under test: the coordinator's daemon, producers and consumers, all
 // processes of their own. It kills, stops and restarts them, and is the oracle: it looks at
 // the processes' maps and descriptors, at the tenants' stamps and at the coordinator's state.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rig's judgement: whether the server is as it should be in quiet times.
 #include <gtest/gtest.h>
 

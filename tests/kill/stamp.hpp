@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A stamp says whose word it is: tenant, object, version, place. Zero is nobody's.
 //
 //   63..48 tenant (never 0) | 47..36 object | 35..20 version | 19..0 index of the word

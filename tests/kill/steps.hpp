@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The fixture of the kill test's steps: one producer, one consumer and the coordinator, one of
 // which is the victim.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every named step of the protocol × every role that takes it, killed there, and stopped
 // there past the time to live and resumed. A dash: the role never takes the step, so there is
 // no such test. The coordinator reaches a step when it is recorded and not yet answered.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tenant is the engine of a node: it keeps stamps in its engine memory and in tensors,
 // rewrites and reads them back without end, and remembers everything that was not as it
 // should be. It looks at memory only as an engine does: by kernels, through pins.

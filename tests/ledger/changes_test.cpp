@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What accounts are made of: every change is told once, in order, and sums up to the rows.
 
 #include "tests/ledger/world.hpp"

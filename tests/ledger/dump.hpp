@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Everything a ledger shows, as text: equal before and after a call that changed nothing.
 #pragma once
 

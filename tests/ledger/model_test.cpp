@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // 100,000 random events from many clients, nonsense included. After each: every invariant
 // holds, a refused call has changed nothing, and the ledger agrees with a naive model.
 // AQUA_TEST_SEED repeats a run.

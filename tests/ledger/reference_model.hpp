@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A second, naive opinion on who may be touching a slab: set by a grant, ended only by a
 // return, a death or a scrub. It knows no states, times, reclaims or pairs, so it cannot
 // share the ledger's mistakes about them.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A coordinator that starts empty learns from exporters who holds what.
 #include "tests/ledger/world.hpp"
 

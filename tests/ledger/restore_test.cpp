@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A ledger that begins with what a former life wrote down.
 #include "tests/ledger/world.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // docs/ledger.md, src/ledger/transition.cpp and what Ledger does are the same table.
 #include <algorithm>
 #include <fstream>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A ledger with named clients on one server, for tests that read as sentences. Every call
 // is followed by check_invariants(); a refused one must have changed nothing.
 #pragma once
@@ -7,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "tests/ledger/dump.hpp"
 #include "ledger/ledger.hpp"
+#include "tests/ledger/dump.hpp"
 
 namespace aqua::ledger::test {
 

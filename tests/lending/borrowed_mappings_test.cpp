@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A borrower's mappings and descriptors, counted: only memfd's appear in /proc/self, a GPU's not.
 #include "tests/lending/lenders.hpp"
 

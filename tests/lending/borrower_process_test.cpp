@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lender and borrower as two processes: the borrower lives, is silent, stops, or is another one.
 #include "tests/lending/borrowers.hpp"
 

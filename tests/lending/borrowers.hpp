@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The suites in which this process lends and others borrow.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A borrower at work: copies into borrowed memory are always queued on the device, so that one
 // that is killed has some in flight.
 #pragma once

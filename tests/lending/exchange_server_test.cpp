@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The exchange socket under callers of every manner.
 #include "lending/exchange_server.hpp"
 

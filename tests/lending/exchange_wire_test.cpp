@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // docs/exchange.md, byte by byte.
 #include "lending/exchange_wire.hpp"
 

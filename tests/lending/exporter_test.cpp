@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One exporter, borrowers in the same process: what is lent, to whom, and that it comes back clean.
 #include "lending/exporter.hpp"
 

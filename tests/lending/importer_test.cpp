@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The borrower's side: nothing is mapped twice, nothing leaks, a failure leaves no trace.
 #include "lending/importer.hpp"
 

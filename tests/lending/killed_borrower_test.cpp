@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lender and borrower as two processes: what a borrower held comes back when it is killed, zeroed
 // and good for the next one, while the lender lives.
 #include <signal.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lender and borrower as two processes: what the lender's death leaves to its borrower.
 #include <atomic>
 #include <thread>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The suites in which another process lends four slabs and this one borrows.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The second process of the lending tests: lending_peer KIND, of device_kinds(). Commands come as
 // text on descriptor 3:
 //   id HEX                                  be this client from now on

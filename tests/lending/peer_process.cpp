@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/lending/peer_process.hpp"
 
 #include <spawn.h>

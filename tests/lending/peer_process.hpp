@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A second process of the lending tests, played by lending_peer: asked by text, stopped and
 // killed by signal.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A consumer that says exactly what a test tells it to, well-formed or not.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lender and borrower as two processes: the lender takes its memory back for itself.
 #include <array>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The exporter's record: who holds what, and what becomes of it.
 #include "lending/slab_book.hpp"
 

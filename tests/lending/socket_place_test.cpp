@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where an exchange socket may be opened, and where not.
 #include <gtest/gtest.h>
 

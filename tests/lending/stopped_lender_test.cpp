@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lender and borrower as two processes: the lender may stop at any moment.
 #include "tests/lending/lenders.hpp"
 

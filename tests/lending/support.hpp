@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the lending tests share: sockets with short lives, windows on lent memory, and a log
 // of freed slabs to wait on.
 #pragma once
@@ -12,10 +13,10 @@
 #include <vector>
 
 #include "base/mutex.hpp"
-#include "tests/device/contract.hpp"
 #include "device/memfd/device.hpp"
 #include "lending/exporter.hpp"
 #include "lending/importer.hpp"
+#include "tests/device/contract.hpp"
 
 namespace aqua::lending {
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A suite whose lender and borrower are two processes with a device of the same kind: in memory on
 // every machine, and on its first GPU where there is one. Skipped with the reason where not.
 #pragma once

@@ -1,5 +1,4 @@
-#include "aqua/northbound/load.hpp"
-
+// SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "aqua/northbound/load.hpp"
 #include "aqua/northbound/producer_policy.hpp"
 #include "aqua/types.hpp"
 

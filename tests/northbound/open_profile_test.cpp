@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runtime::open() with a profile.
 #include <gtest/gtest.h>
 

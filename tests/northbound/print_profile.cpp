@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Prints a profile with something of everything, for schema_test.py.
 #include <cstdio>
 

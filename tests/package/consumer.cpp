@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A small consumer in C++: bytes go through a tensor and back; both faces in one program.
 #include <cstring>
 #include <iostream>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The runtime's one thread of decisions: when it steps, and what it runs before.
 #include "runtime/queues/control_loop.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From the cache's file, or measured in the background and kept: the Mover goes by curves of
 // this machine, and bad files do no harm.
 #include "runtime/copy_curves.hpp"

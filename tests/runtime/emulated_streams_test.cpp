@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Streams of an emulated GPU that wait for each other.
 #include <gtest/gtest.h>
 

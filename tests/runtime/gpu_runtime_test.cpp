@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Two runtimes on two GPUs: what lend_borrow_test shows with emulated ones, and an ElasticPool.
 // With one GPU both runtimes are on it: the link is then its own memory.
 #include <gtest/gtest.h>

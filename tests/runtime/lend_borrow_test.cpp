@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The whole job in one process: a coordinator, a lender and a borrower, each with its own
 // threads and sockets. What real processes add (deaths, stops) is in tests/kill.
 #include <gtest/gtest.h>

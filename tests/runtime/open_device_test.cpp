@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which device a name opens, and what is said where it does not.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Queues of tasks: errands on a thread of their own, callbacks in the engine's tick.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What stands behind a Reclaim: progress, the deadline, and late returns.
 #include "runtime/lend/reclaim_state.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A coordinator in this process and runtimes that talk to it, for tests of the runtime.
 #pragma once
 

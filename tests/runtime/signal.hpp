@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Something that happens once, and can be waited for.
 #pragma once
 

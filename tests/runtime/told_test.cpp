@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What would otherwise pass in silence, as memory that is never borrowed, is told: once.
 #include <gmock/gmock.h>
 

@@ -1,12 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every call of southbound::Client against a real coordinator.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
 
+#include "southbound/operator.hpp"
 #include "tests/coordinator/daemon_process.hpp"
 #include "tests/coordinator/token_file.hpp"
-#include "southbound/operator.hpp"
 #include "tests/southbound/peers.hpp"
 #include "wire/limits.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a client ends: closed, destroyed in a callback's way, or copied by fork().
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -7,8 +8,8 @@
 #include <future>
 #include <thread>
 
-#include "tests/coordinator/daemon_process.hpp"
 #include "southbound/operator.hpp"
+#include "tests/coordinator/daemon_process.hpp"
 #include "tests/southbound/peers.hpp"
 
 namespace aqua::testing {

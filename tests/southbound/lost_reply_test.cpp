@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A reply that is lost on the way: the grant is asked for once more under its key, and made once.
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -11,8 +12,8 @@
 #include <thread>
 #include <vector>
 
-#include "tests/coordinator/daemon_process.hpp"
 #include "southbound/operator.hpp"
+#include "tests/coordinator/daemon_process.hpp"
 #include "tests/southbound/peers.hpp"
 #include "wire/address.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Producers and consumers for tests, connected to a real coordinator.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Coordinators come and go; the client finds them again and its owner declares anew.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

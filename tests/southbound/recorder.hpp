@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A Listener that writes down what it is told, for tests to wait on.
 //
 // Threads: every method may be called concurrently.

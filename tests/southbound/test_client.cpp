@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A process for tests to stop and kill: joins, leases or offers, says so, and waits to be ended.
 //
 //   aqua_test_client lease ADDRESS ID BYTES   with southbound::Client

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Moves that come to nothing, and memory that dies: nobody else pays, and nothing leaks.
 #include "tests/tensor/world.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Moves that go well: what pins see, who waits for whom, and that every byte arrives.
 #include "tests/tensor/world.hpp"
 

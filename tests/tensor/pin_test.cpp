@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pins: claims on an address, and the order of work under them.
 #include <limits>
 #include <thread>

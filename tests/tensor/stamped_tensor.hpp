@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A tensor whose every byte is known: blocks of words that name the tensor, the block's
 // version and their place. Reads check them on the stream, long after they were posted.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Engine threads pin, write, check, free and allocate while a control thread takes slabs
 // away and brings others, evacuating and promoting all the time. Every byte is compared.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where tensors are placed, and what becomes of places that they leave.
 #include "tests/tensor/world.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A tensor table over a device of the worst manners: peer memory in slabs that come and go,
 // host memory as home, and a migrator driven by the test.
 #pragma once
@@ -11,11 +12,11 @@
 #include <utility>
 #include <vector>
 
-#include "tests/device/contract.hpp"
 #include "device/memfd/device.hpp"
 #include "lending/slab_arena.hpp"
 #include "tensor/migrator.hpp"
 #include "tensor/table.hpp"
+#include "tests/device/contract.hpp"
 
 namespace aqua::tensor {
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calibration on devices that every machine has: quick, bounded, and its curves tell the truth
 // about the device that they were measured on.
 #include "transfer/calibration/calibrate.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The Mover takes the way that the planner names, of those that device and stream take, and
 // asks the device for it by name.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The text of curves and the file that keeps them: what is written is read; nothing else is.
 #include "transfer/calibration/curve_file.hpp"
 
@@ -12,8 +13,8 @@
 #include <random>
 #include <sstream>
 
-#include "transfer/calibration/curve_store.hpp"
 #include "tests/transfer/synthetic_link.hpp"
+#include "transfer/calibration/curve_store.hpp"
 
 namespace aqua::transfer {
 namespace {

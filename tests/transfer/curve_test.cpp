@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Curves keep their promises on links whose times are known by arithmetic.
 #include "transfer/calibration/curve.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory of a device under test, or of the host for its use, filled and read the only way a device
 // allows: by work on a stream. Failures of the device itself abort the test program; they are not
 // the subject.

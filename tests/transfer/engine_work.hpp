@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What an engine does on a stream of its own, on every device under test: kernels that write and
 // read memory, and a gate that holds what is posted behind it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Wrong requests, dying memory, and a device that refuses any call in the middle.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A Device that refuses chosen calls and passes all others on.
 #pragma once
 

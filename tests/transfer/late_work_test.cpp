@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What no host may see too early, with the work run late and in many orders: every missing wait
 // of a transfer shows here.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Layer 0 can be used while later layers are still under way: held back here, by every way.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // More pieces than the lists of kernels have room for (262,144): the bytes are right whichever
 // way was asked for, and it is known which one was taken.
 #include <gtest/gtest.h>

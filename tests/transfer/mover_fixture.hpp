@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The devices and ways that the transfer suites run over.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the engine posts before a transfer happens before it, what it posts after happens
 // after it, and what a ticket says meanwhile.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which way at which size, from recorded curves.
 #include "transfer/planner.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The planner on machines that were measured: the reports of planner_bench under bench/results hold
 // the curves of a machine and what each way took there at sizes that its calibration did not see.
 // Today's planner must choose as well by those curves as the goals ask for, or where the planner of

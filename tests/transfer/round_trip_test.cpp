@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every byte of every layout there and back, on every device, by every way.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Transfers beside graphs that the engine captures, with the answers of a driver.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Links made of arithmetic: the time of every transfer over them is known.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A KV cache in device memory, and a naive model of it: one byte at a time, straight from
 // the address formula of aqua/layout.hpp.
 #pragma once

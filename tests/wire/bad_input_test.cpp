@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every class of bad input gives invalid_argument and names the field.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,8 +7,8 @@
 #include <string>
 #include <typeinfo>
 
-#include "wire/limits.hpp"
 #include "tests/wire/samples.hpp"
+#include "wire/limits.hpp"
 
 namespace aqua::wire {
 namespace {

@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <typeinfo>
 
-#include "wire/limits.hpp"
 #include "tests/wire/samples.hpp"
+#include "wire/limits.hpp"
 
 namespace aqua::wire {
 namespace {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One well-formed value of every message, with every optional part present.
 #pragma once
 

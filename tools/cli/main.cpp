@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The `aqua` command.
 #include <algorithm>
 #include <charconv>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `aqua slab`: what happened to a slab, as the coordinator remembers it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What `aqua status` shows: who lends what to whom, from the coordinator's state.
 #pragma once
 

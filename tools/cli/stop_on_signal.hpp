@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // StopOnSignal: the first SIGINT or SIGTERM asks for a stop, a second ends the program at once.
 //
 // Threads: one of its own. Make it before there are others: they must inherit the blocked signals.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `aqua status --watch`: the status again and again, until Ctrl-C.
 #pragma once
 

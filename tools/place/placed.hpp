@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pairs by the names that a coordinator's clients have, and a placement's file read back.
 //
 // Threads: pure functions.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A placement for scripts, for people and for the eye.
 //
 // Threads: pure functions.

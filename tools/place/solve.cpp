@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/place/solve.hpp"
 
 #include <algorithm>
@@ -10,10 +11,10 @@
 #include "tools/place/exact/bound.hpp"
 #include "tools/place/exact/buckets.hpp"
 #include "tools/place/exact/columns.hpp"
-#include "tools/place/model/conflict.hpp"
-#include "tools/place/search/heuristic.hpp"
 #include "tools/place/exact/patterns.hpp"
 #include "tools/place/exact/program.hpp"
+#include "tools/place/model/conflict.hpp"
+#include "tools/place/search/heuristic.hpp"
 
 namespace aqua::place {
 namespace {

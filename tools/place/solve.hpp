@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The placer: from a cluster to a placement with pairs, a proven bound and how both were found.
 //
 // Threads: pure functions; solve() blocks for about the time limit at most. Deterministic, unless

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A line on stderr that says how far a long command is. Nothing where stderr is no terminal.
 #pragma once
 

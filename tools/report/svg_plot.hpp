@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Line plots as inline SVG, coloured by the page's own variables (--c0 to --c7).
 #pragma once
 

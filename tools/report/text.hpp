@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lines, columns and numbers of the text files that the simulator reads.
 #pragma once
 

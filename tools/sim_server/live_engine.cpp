@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/sim_server/live_engine.hpp"
 
 #include <cstdlib>

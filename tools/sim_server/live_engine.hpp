@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // LiveEngine: a serving engine that computes nothing and takes as long as the simulator's cost
 // model says, in real time, `speed` times as fast. The scheduler is the library's, first come
 // first served; whom it preempts is computed again.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // aqua-sim-server [SPEED [PORT [MODEL [SERVER]]]]: a simulated engine to try `aqua profile` on.
 #include <cstdio>
 #include <cstdlib>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SimServer: LiveEngine behind an OpenAI-compatible endpoint on loopback, with the metrics that
 // vLLM has of its KV cache.
 #pragma once

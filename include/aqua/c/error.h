@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Error objects: what went wrong, chosen by what the caller does next. */
 #ifndef AQUA_C_ERROR_H
 #define AQUA_C_ERROR_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Layouts describe an engine's paged KV cache once, so that block numbers are enough to move
  * blocks in every layer with one call. A layout never changes and belongs to no runtime.
  *

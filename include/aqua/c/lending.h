@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The producer's side: lend memory to neighbours, take it back. */
 #ifndef AQUA_C_LENDING_H
 #define AQUA_C_LENDING_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a serving engine and libaqua tell each other about load and memory. */
 #ifndef AQUA_C_NORTHBOUND_H
 #define AQUA_C_NORTHBOUND_H

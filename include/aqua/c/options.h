@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How a runtime is opened: options and callbacks. */
 #ifndef AQUA_C_OPTIONS_H
 #define AQUA_C_OPTIONS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ElasticPool: an engine's KV cache whose tail can be lent and taken back while every pointer
  * stays valid. Memory leaves and returns in quanta: one slab of every plane, at the same offset,
  * from the high end. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The runtime: libaqua in one process, for one device. */
 #ifndef AQUA_C_RUNTIME_H
 #define AQUA_C_RUNTIME_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tensors: elastic handles to N bytes, which live in a neighbour's lent memory while it can
  * spare it and in host DRAM otherwise. A pin holds their address still. */
 #ifndef AQUA_C_TENSOR_H

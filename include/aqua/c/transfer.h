@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Moving KV blocks between an engine's cache and a tensor, and the tickets that tell how far
  * it is. */
 #ifndef AQUA_C_TRANSFER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The words that every C header shares; see aqua/aqua.h for the rules. */
 #ifndef AQUA_C_TYPES_H
 #define AQUA_C_TYPES_H

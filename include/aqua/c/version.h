@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which library this is and what it can do. */
 #ifndef AQUA_C_VERSION_H
 #define AQUA_C_VERSION_H

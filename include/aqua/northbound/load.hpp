@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Northbound: what a serving engine and libaqua tell each other. Header only; an engine may
 // include it without linking the library.
 //

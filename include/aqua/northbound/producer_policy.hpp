@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ProducerPolicy decides when an engine lends its spare memory and when it wants it back
 // (Aqua, section 6): offer while the load is what the profiler found steady, reclaim when it
 // rises, offer again when it has settled.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Profile: what `aqua profile` found for one model on one device (Aqua, section 4), and what
 // Runtime::open() makes of it. A JSON file; docs/profiling.md has every field, and
 // docs/profile.schema.json the schema.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Names for KV blocks by content: a block is known by the hash of its tokens and of everything
 // before it, so that equal hashes mean equal prefixes.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PrefixCache keeps the KV blocks of prompts' beginnings in AquaTensors, so that the next prompt
 // that begins alike fetches them instead of computing them: from a neighbour's memory while it is
 // lent, from host DRAM otherwise. policy::PrefixIndex decides what is there and what goes; this

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PrefixIndex knows which prefixes of prompts have their KV in the swap space, finds the longest
 // one for a new prompt, and says what to evict. Numbers only: whoever keeps the bytes (an engine;
 // aqua/prefix/prefix_cache.hpp over AquaTensors; the simulator) asks here and does as told.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a scheduler answers for the next iteration: what to compute, and who goes out and in.
 #pragma once
 

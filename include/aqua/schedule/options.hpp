@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a scheduler is made with. The same options serve every policy, so that policies are
 // compared on equal terms.
 #pragma once

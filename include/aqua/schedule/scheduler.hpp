@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scheduler decides, iteration by iteration, which sequences an engine computes, and which go
 // out to the swap space and come back, so that every prompt gets its turn. docs/scheduling.md
 // describes the policies and has an engine loop to copy.
@@ -31,10 +32,10 @@
 #include <vector>
 
 #include "aqua/export.h"
+#include "aqua/result.hpp"
 #include "aqua/schedule/batch.hpp"
 #include "aqua/schedule/options.hpp"
 #include "aqua/schedule/sequence.hpp"
-#include "aqua/result.hpp"
 
 namespace aqua::policy {
 

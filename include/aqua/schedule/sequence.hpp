@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A sequence as schedulers see it: one request, its tokens, and where its KV blocks are.
 //
 //   arrive            page-in done                                commit

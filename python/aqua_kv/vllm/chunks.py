@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where the chunks are: many in each of a few AquaTensors, which move between a neighbour's memory
 and the host's on their own.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """vLLM's KV-cache groups as layouts, and the form of a chunk in a tensor.
 
 A chunk is blocks_per_chunk blocks of one group. Its pages lie plane by plane, and in a plane block

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lanes: orders of transfers beside the engine's own work. A lane first waits, on the device, for
 what the engine has posted so far: a store reads what the model writes, a load overwrites blocks
 that the model may still be using."""

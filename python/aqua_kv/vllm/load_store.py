@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The medium: chunks kept in AquaTensors, by number."""
 
 from __future__ import annotations

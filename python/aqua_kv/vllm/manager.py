@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which chunk of the offloaded cache holds what; least recently used ones make room.
 
 A key is in one of three states: being stored (its chunk is taken, nobody may read), in use

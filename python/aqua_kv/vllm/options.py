@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What users write under "aqua" in kv_connector_extra_config."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a job is made of: for each chunk, which of its blocks are where on the GPU."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What vLLM finds by spec_name and spec_module_path."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Moves blocks between a worker's KV cache and the chunks kept in AquaTensors."""
 
 from __future__ import annotations

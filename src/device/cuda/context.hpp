@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The primary context of one GPU, which the engine's own CUDA calls use as well, and the way to
 // make it current for a few calls without the engine noticing.
 //

@@ -1,4 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
 // CudaDevice's work: copies by copy engine or kernel, and scrubs.
+#include "kernels/copy.hpp"
+
 #include <algorithm>
 #include <new>
 #include <tuple>
@@ -12,7 +15,6 @@
 #include "device/cuda/error.hpp"
 #include "device/cuda/reach.hpp"
 #include "device/cuda/without_kernel.hpp"
-#include "kernels/copy.hpp"
 
 namespace aqua::device {
 namespace {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "device/cuda/copy_choice.hpp"
 
 namespace aqua::device {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CopyMethod::automatic: a sensible way without any measurement. The planner, which has
 // measured, names the method itself. Pure.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A batch as copy engines should get it: neighbours merged, since no driver does that; cut where
 // one command may not reach across, which is wherever two registrations of host memory meet.
 // Pure.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An NVIDIA GPU as a device: slabs are physical memory of the driver's virtual memory
 // management, exported as POSIX file descriptors (or fabric handles); streams are CUDA's own.
 // docs/cuda.md tells what is shared how, and what is refused.

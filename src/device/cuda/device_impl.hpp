@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The class behind open_cuda; only its files include it.
 #pragma once
 
@@ -12,11 +13,11 @@
 #include "base/mutex.hpp"
 #include "device/cuda/context.hpp"
 #include "device/cuda/device.hpp"
-#include "device/cuda/range.hpp"
-#include "device/cuda/upload_ring.hpp"
 #include "device/cuda/post_failures.hpp"
-#include "device/region_set.hpp"
+#include "device/cuda/range.hpp"
 #include "device/cuda/slab_budget.hpp"
+#include "device/cuda/upload_ring.hpp"
+#include "device/region_set.hpp"
 #include "device/work_checks.hpp"
 
 namespace aqua::device {

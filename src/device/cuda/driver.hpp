@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The CUDA driver's functions, found when the program runs: nothing here is linked to libcuda,
 // so one binary starts with a driver and without one.
 //

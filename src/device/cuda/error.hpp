@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The driver's error numbers as our codes: what the caller does next.
 #pragma once
 

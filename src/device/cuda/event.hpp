@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A CUevent, and what the work before its last record has to report that CUDA does not know.
 #pragma once
 
@@ -5,8 +6,8 @@
 #include <utility>
 
 #include "device/cuda/context.hpp"
-#include "device/device.hpp"
 #include "device/cuda/post_failures.hpp"
+#include "device/device.hpp"
 
 namespace aqua::device {
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Legacy cudaIpc: the last resort, for memory that the engine allocated itself with cudaMalloc.
 // Slabs never need it.
 //

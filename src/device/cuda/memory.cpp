@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CudaDevice's physical memory, addresses and registered host memory.
 #include <algorithm>
 #include <cstring>

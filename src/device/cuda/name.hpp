@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Names of GPUs: "cuda:0" counts what this process sees, "GPU-6f1c…" is the same in every one
 // ("MIG-6f1c…" for an instance of a partitioned GPU).
 #pragma once

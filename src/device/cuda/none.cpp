@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The CUDA device of a build without CUDA.
 #include "device/cuda/device.hpp"
 #include "device/cuda/ipc.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds a GPU by name, checks that its memory can be shared, and makes a device of it.
 #include <array>
 #include <fstream>
@@ -11,8 +12,8 @@
 #include "device/cuda/device_impl.hpp"
 #include "device/cuda/error.hpp"
 #include "device/cuda/name.hpp"
-#include "device/numa.hpp"
 #include "device/cuda/without_kernel.hpp"
+#include "device/numa.hpp"
 #include "kernels/copy.hpp"
 
 namespace aqua::device {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Copies that were accepted and could not be queued to their end. What is on a stream cannot be
 // taken back, so such a copy counts as work that failed: the events after it say so.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A reserved range of a GPU's addresses and the slabs mapped in it.
 #pragma once
 

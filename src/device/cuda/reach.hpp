@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which addresses a kernel of ours may touch. A kernel that follows an address of pageable host
 // memory kills the context, and the engine's work with it; so every one is looked up first.
 //

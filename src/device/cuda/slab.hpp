@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Physical memory of a GPU, or of another process's.
 //
 // Fork: in a child the destructor does nothing; the memory is the parent's.
@@ -8,9 +9,9 @@
 
 #include "base/unique_fd.hpp"
 #include "device/cuda/context.hpp"
+#include "device/cuda/slab_budget.hpp"
 #include "device/device.hpp"
 #include "device/share_handle.hpp"
-#include "device/cuda/slab_budget.hpp"
 
 namespace aqua::device {
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How many bytes of a device its slabs may still take. It also serves as the device's identity
 // in what it hands out.
 //

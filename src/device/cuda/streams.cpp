@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CudaDevice's streams and events.
 #include <memory>
 #include <utility>

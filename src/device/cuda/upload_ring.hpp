@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Carries the lists of kernels to the GPU: page-locked host memory that this thread writes, and
 // device memory of the same layout that the kernel reads. A place is used again once the event
 // behind its kernel is complete; nobody waits and no callback runs.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "device/cuda/upload_slots.hpp"
 
 namespace aqua::device {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Places in a ring of bytes, taken at one end and given back at the other: the arithmetic of
 // UploadRing. Pure.
 #pragma once

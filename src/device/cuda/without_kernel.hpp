@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the CUDA runtime answers where a build has no kernel for a GPU.
 #pragma once
 

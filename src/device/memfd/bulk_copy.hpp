@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Copies and clears large blocks at memory speed: past the caches where that is faster,
 // because what moves through a stream is rarely read again soon by the same core.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The closed addresses of this process: two ranges at a constant distance, reserved once.
 // What the hostile emulated GPU hands out lies in the first and is never accessible; its
 // slabs are mapped at the same place of the second. So translating needs no table.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The two devices that need no GPU, both over anonymous shared files (memfd) with worker
 // threads as streams: an emulated GPU and this server's DRAM.
 //

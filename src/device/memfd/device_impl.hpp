@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The class behind open_emulated and open_host; only their files include it.
 #pragma once
 

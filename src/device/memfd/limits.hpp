@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sizes that every memfd device shares, so that each can map the others' slabs.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // MemfdDevice's physical memory and addresses.
 #include <chrono>
 #include <thread>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Spreads a small number over 64 bits (splitmix64), for seeds. Not for secrets.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Address ranges that nobody can read or write, for slabs to be mapped into.
 #pragma once
 

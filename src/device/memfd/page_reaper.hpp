@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gives the pages of closed slabs back to the system, off the way of whoever closed them.
 //
 // A GPU driver releases a slab in microseconds; the kernel frees a memfd's 4 KiB pages at

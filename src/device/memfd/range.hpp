@@ -1,12 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
 // A reserved range of a memfd device and the slabs mapped in it.
 #pragma once
 
 #include <cstddef>
 #include <memory>
 
+#include "device/memfd/reservation.hpp"
 #include "device/memfd/slab.hpp"
 #include "device/region_set.hpp"
-#include "device/memfd/reservation.hpp"
 #include "device/slab_places.hpp"
 
 namespace aqua::device {

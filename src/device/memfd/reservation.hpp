@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ranges of addresses to map slabs into: open ones, whose addresses serve devices and host
 // alike, and closed ones (closed_arena.hpp), whose addresses only device work can use.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A slab over an anonymous shared file, sealed so that nobody can truncate it under us.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The streams of one memfd device by handle. Handles are never used twice in a process, so
 // that a stale one is refused. Safe from any thread.
 #pragma once

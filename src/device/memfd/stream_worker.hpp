@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One stream: a thread that runs posted work in order.
 //
 // Threads: post and stop may be called from any thread but the worker's own.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // MemfdDevice's streams, events and work.
 #include <utility>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The work that memfd devices run on their streams: copies and scrubs.
 //
 // Addresses are device addresses; they are translated (kernel_view) when the work runs.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Borrower is the consumer's half of the runtime: it leases slabs ahead of need, takes
 // tensors off those that are wanted back, returns them one by one, and moves tensors up
 // again when there is room.
@@ -13,8 +14,8 @@
 #include <vector>
 
 #include "lending/importer.hpp"
-#include "runtime/office.hpp"
 #include "runtime/borrow/refused_imports.hpp"
+#include "runtime/office.hpp"
 #include "tensor/migrator.hpp"
 #include "tensor/table.hpp"
 

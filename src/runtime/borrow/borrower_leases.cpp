@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Borrower: how it comes by slabs: asks, imports, and what was revoked meanwhile.
 #include <algorithm>
 #include <map>

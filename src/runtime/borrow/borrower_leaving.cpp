@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Borrower: how a slab leaves: evacuated, unmapped, given back.
 #include <algorithm>
 #include <array>

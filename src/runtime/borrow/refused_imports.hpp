@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How long a consumer asks for nothing after imports that will fail again: a pair that cannot share
 // memory would be granted it anew at once, and each time the lender scrubs what nobody has used.
 //

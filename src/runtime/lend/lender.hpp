@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lender is the producer's half of the runtime: it puts slabs up, tells the coordinator,
 // and brings them home when they are wanted.
 //
@@ -13,8 +14,8 @@
 #include <vector>
 
 #include "lending/exporter.hpp"
-#include "runtime/office.hpp"
 #include "runtime/lend/reclaim_state.hpp"
+#include "runtime/office.hpp"
 
 namespace aqua::runtime {
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lender: reclaims, from the asking to the slabs that come home.
 #include <algorithm>
 #include <array>

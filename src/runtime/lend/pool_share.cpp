@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/lend/pool_share.hpp"
 
 #include "aqua/elastic_pool.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PoolShare connects an ElasticPool with the lender: what the engine has let go of is lent
 // when its stream is done, and what comes home is mapped again, a quantum at a time.
 //

@@ -1,7 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
 // ProducerRole: what an engine's load means for its lending. It asks the ProducerPolicy
-// (aqua/northbound/producer_policy.hpp) and remembers what has been decided and is not yet so: bytes that the
-// engine was told to free and lend, and a reclaim on its way home.
-// Threads: any.
+// (aqua/northbound/producer_policy.hpp) and remembers what has been decided and is not yet so:
+// bytes that the engine was told to free and lend, and a reclaim on its way home. Threads: any.
 #pragma once
 
 #include <memory>
@@ -9,8 +9,8 @@
 
 #include "aqua/northbound/producer_policy.hpp"
 #include "base/mutex.hpp"
-#include "runtime/queues/control_loop.hpp"
 #include "runtime/lend/reclaim_state.hpp"
+#include "runtime/queues/control_loop.hpp"
 
 namespace aqua::runtime {
 

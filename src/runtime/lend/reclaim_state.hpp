@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What stands behind a Reclaim handle.
 //
 // Threads: every method may be called concurrently; the control loop writes, anybody reads.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CallbackQueue brings the engine's callbacks to the thread that shall run them: one of its
 // own, or the engine's in tick().
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ControlLoop is the runtime's one thread of decisions: it takes what others have posted,
 // then steps its parts, then sleeps until there is something new or a part's next time.
 //

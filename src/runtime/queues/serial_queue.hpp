@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SerialQueue runs tasks one after the other on a thread of its own: errands that block on
 // a socket, callbacks into the engine.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measures the curves of a device's links, with transfers like those of an engine: pieces
 // scattered over many layers, each way through a Mover of its own.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Curve: the time that one way over one link takes, as a function of all bytes and of the
 // size of the pieces that they fall into; from measured points.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The text form of a device's measured curves. Strict: a text is taken only if it is, byte
 // for byte, what print_curves() writes for what it says.
 //

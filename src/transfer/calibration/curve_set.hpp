@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CurveSet: what is known of every link, direction and way of one device.
 //
 // Threads: immutable once shared.

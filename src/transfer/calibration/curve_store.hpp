@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where measured curves are kept between processes: a file for each device.
 //
 // Threads: every function may be called concurrently, also by several processes: a file is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // FarMemory: memory at the far end of a link, for calibration. As in real use: this device's
 // own, a neighbour's slab that was exported and imported, or host memory registered with the
 // device.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is part of every time that the host measures of a transfer, and none of the transfer's.
 //
 // Threads: free functions; the stream is the caller's, and idle.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether two blocks of a layout share a byte. Exact for any strides: planes may interleave
 // (blocks outermost, layers within) as long as no byte has two owners.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PieceShape: a transfer as an engine's would be, pieces of one size in random order, dealt over
 // layers. For calibration and benchmarks.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Probe: one transfer of given shape, repeated and timed. Calibration's hands.
 //
 // Threads: one.

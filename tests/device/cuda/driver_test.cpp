@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The driver's table where there is no driver, and its errors as our codes.
 #include "device/cuda/driver.hpp"
 

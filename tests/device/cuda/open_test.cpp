@@ -1,9 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
 // What opening a GPU says where there is none: on a machine without a driver, in a build
 // without CUDA, in a process that is shown none.
-#include "tests/device/contract.hpp"
 #include "device/cuda/device.hpp"
 #include "device/cuda/ipc.hpp"
 #include "device/memfd/device.hpp"
+#include "tests/device/contract.hpp"
 #include "tests/without_gpus.hpp"
 
 namespace aqua::device {

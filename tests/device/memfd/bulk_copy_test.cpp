@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "device/memfd/bulk_copy.hpp"
 
 #include <gtest/gtest.h>

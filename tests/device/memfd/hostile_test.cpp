@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What only the emulated GPU does: hostility, and links with a speed.
 #include <signal.h>
 #include <sys/resource.h>
@@ -9,8 +10,8 @@
 #include <cerrno>
 #include <chrono>
 
-#include "tests/device/contract.hpp"
 #include "device/memfd/device.hpp"
+#include "tests/device/contract.hpp"
 
 namespace aqua::device {
 namespace {

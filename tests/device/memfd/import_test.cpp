@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What an importer of memfd slabs refuses, and what runs out.
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -9,8 +10,8 @@
 #include <iterator>
 #include <string>
 
-#include "tests/device/contract.hpp"
 #include "device/memfd/device.hpp"
+#include "tests/device/contract.hpp"
 
 namespace aqua::device {
 namespace {

@@ -1,11 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
 // Streams of memfd devices, seen through kernels that wait at a gate: what runs when, what
 // is cancelled, and what a dead memory does.
 #include <atomic>
 #include <future>
 #include <memory>
 
-#include "tests/device/contract.hpp"
 #include "device/memfd/device.hpp"
+#include "tests/device/contract.hpp"
 
 namespace aqua::device {
 namespace {

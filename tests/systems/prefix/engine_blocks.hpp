@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An engine's paged KV cache on the emulated device, as tests of the prefix cache have it: two
 // layers, keys and values apart, blocks of four tokens. Every byte has a stamp that says which
 // prompt it is of and where.

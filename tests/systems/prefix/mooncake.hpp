@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The Mooncake conversation trace, where AQUA_DATA has it. Its blocks are hashed already: equal ids
 // mean equal prefixes.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Prefixes through real tensors on the emulated device: every byte that comes back is compared.
 #include "aqua/prefix/prefix_cache.hpp"
 

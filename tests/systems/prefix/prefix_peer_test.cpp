@@ -1,9 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
 // Prefixes in memory that a neighbour lends and takes back: they are hit wherever they lie, and
 // every byte that comes back is compared.
 #include <future>
 
-#include "tests/systems/prefix/engine_blocks.hpp"
 #include "tests/runtime/runtime_fixture.hpp"
+#include "tests/systems/prefix/engine_blocks.hpp"
 
 namespace aqua {
 namespace {

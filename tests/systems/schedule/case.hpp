@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A policy and how it preempts: what the tests of all policies are repeated for.
 #pragma once
 

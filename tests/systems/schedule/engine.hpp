@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An engine made of numbers, for tests of schedulers: it keeps its own account of every sequence
 // and block, from what it is told alone, and holds each batch against it.
 #pragma once

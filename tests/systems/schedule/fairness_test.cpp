@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cfs: nobody waits longer than the bound of docs/scheduling.md. las: somebody does.
 #include <algorithm>
 #include <functional>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Each policy decides as its naive second does, under random arrivals, priorities, completions,
 // copies, losses, tiers and memory.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // vtc, in words: as fcfs, but next in line is the earliest of the tenant with the least counter,
 // as if those let in by this plan had been charged already. A prompt is charged when it is first
 // computed, prompt tokens / weight, every generated token 2 / weight. A tenant that begins to wait

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What holds for every policy under random arrivals, completions, copies, tiers and capacities.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Twin: a scheduler and its naive second, told the same, held against each other at each decision.
 #pragma once
 

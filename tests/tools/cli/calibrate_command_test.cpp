@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // aqua calibrate: its command line, and what it shows of recorded curves.
 #include "tools/cli/calibrate/calibrate_command.hpp"
 
@@ -6,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "tools/cli/calibrate/curve_report.hpp"
 #include "tests/transfer/synthetic_link.hpp"
+#include "tools/cli/calibrate/curve_report.hpp"
 
 namespace aqua::tool {
 namespace {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The aqua command before a real coordinator.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -5,8 +6,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "tests/coordinator/daemon_process.hpp"
 #include "southbound/operator.hpp"
+#include "tests/coordinator/daemon_process.hpp"
 #include "tests/southbound/peers.hpp"
 
 namespace aqua::testing {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // aqua place: its command line, the files it writes, and what it does without a coordinator.
 #include "tools/cli/place/place_command.hpp"
 

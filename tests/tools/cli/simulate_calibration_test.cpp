@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `aqua simulate --calibrate --predict` as its users call it, on recordings of an engine whose
 // iterations take 10 ms and 1 ms a token.
 #include "tools/cli/simulate/simulate_calibration.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `aqua simulate` as its users call it: options, errors, files.
 #include "tools/cli/simulate/simulate_command.hpp"
 

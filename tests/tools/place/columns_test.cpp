@@ -1,14 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
 // Column generation's bound against trying all placements, and annealing's placements; then both
 // where neither trying nor writing all patterns down is possible.
 #include "tools/place/exact/columns.hpp"
 
 #include <gtest/gtest.h>
 
+#include "place_models.hpp"
+#include "tests/tools/place/instances.hpp"
 #include "tools/place/exact/bound.hpp"
 #include "tools/place/search/heuristic.hpp"
-#include "tests/tools/place/instances.hpp"
 #include "tools/place/solve.hpp"
-#include "place_models.hpp"
 
 namespace aqua::place {
 namespace {

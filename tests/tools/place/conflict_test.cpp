@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What cannot be placed is refused with the reason.
 #include "tools/place/model/conflict.hpp"
 

@@ -1,9 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every way to place against trying all placements, on 500 random clusters.
 #include <gtest/gtest.h>
 
-#include "tools/place/model/conflict.hpp"
 #include "tests/tools/place/instances.hpp"
 #include "tools/place/exact/mip.hpp"
+#include "tools/place/model/conflict.hpp"
 #include "tools/place/solve.hpp"
 
 namespace aqua::place {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The input file: what is read, what is refused and with which words; and what comes out.
 #include "tools/place/model/input.hpp"
 

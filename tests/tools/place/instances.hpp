@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Small random clusters, and all their placements one by one.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pairs inside a server: stable, one to one, and as many bytes as any matching serves.
 #include "tools/place/model/matching.hpp"
 

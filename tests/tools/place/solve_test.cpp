@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Placements as a whole: deterministic, within bounds, calm about what runs already.
 #include "tools/place/solve.hpp"
 
@@ -5,11 +6,11 @@
 
 #include <random>
 
+#include "tests/tools/place/instances.hpp"
 #include "tools/place/exact/bound.hpp"
 #include "tools/place/exact/buckets.hpp"
-#include "tools/place/search/heuristic.hpp"
-#include "tests/tools/place/instances.hpp"
 #include "tools/place/exact/mip.hpp"
+#include "tools/place/search/heuristic.hpp"
 
 namespace aqua::place {
 namespace {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // BadEngine: a server with an engine's door that answers at once and well, until it is told to be
 // bad.
 //
@@ -17,9 +18,9 @@
 #include <thread>
 
 #include "base/concat.hpp"
+#include "tools/cli/profile/profile_command.hpp"
 #include "tools/profiler/search/record.hpp"
 #include "tools/report/text.hpp"
-#include "tools/cli/profile/profile_command.hpp"
 
 namespace aqua::profiler {
 

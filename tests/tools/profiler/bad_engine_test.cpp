@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Engines that hang, die, refuse or answer 500: a clear message, what was found is kept.
 #include "tests/tools/profiler/bad_engine.hpp"
 

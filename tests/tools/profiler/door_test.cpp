@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a client meets on its way: a stop, an answer without end, its own machine's limits.
 #include "tools/profiler/load/door.hpp"
 

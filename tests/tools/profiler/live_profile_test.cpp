@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The whole profiler against a live, simulated engine: what a busy machine cannot change. Whether
 // the rate that it finds is true, bench/profile_bench.cpp asks.
 #include <gtest/gtest.h>
@@ -8,10 +9,10 @@
 #include <thread>
 
 #include "tests/tools/profiler/truth.hpp"
-#include "tools/profiler/load/answer.hpp"
 #include "tests/tools/sim/ground.hpp"
-#include "tools/report/text.hpp"
 #include "tools/cli/profile/profile_command.hpp"
+#include "tools/profiler/load/answer.hpp"
+#include "tools/report/text.hpp"
 #include "tools/sim_server/sim_server.hpp"
 
 namespace aqua::profiler {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Engines that lie in their metrics or their usage, or play another load than they were asked for.
 #include "tests/tools/profiler/bad_engine.hpp"
 

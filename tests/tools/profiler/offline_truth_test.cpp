@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The search and the verdict against the simulator, in virtual time: nothing is late by chance.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A load in virtual time, token by token, and what the verdict says of it on the way.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What an engine sends: events, completions, lists of models, URLs.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An engine that is a function: what it sustains is known.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the simulator says an engine sustains, and the simulator as an engine to be probed. Without
 // GoogleTest: bench/profile_bench.cpp asks the same of a live engine.
 #pragma once
@@ -7,11 +8,11 @@
 #include <vector>
 
 #include "tests/tools/profiler/replay.hpp"
+#include "tests/tools/sim/traces.hpp"
 #include "tools/profiler/search/probing.hpp"
 #include "tools/profiler/search/rate_search.hpp"
-#include "tools/sim/report/scenario.hpp"
 #include "tools/sim/input/spec_json.hpp"
-#include "tests/tools/sim/traces.hpp"
+#include "tools/sim/report/scenario.hpp"
 
 namespace aqua::profiler::test {
 

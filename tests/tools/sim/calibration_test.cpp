@@ -1,11 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
 // Costs fitted to a recorded run, and another run predicted with them. The "engine" recorded here
 // is the simulator with costs that are known.
 #include <cmath>
 
-#include "tools/sim/engine/engine.hpp"
 #include "tests/tools/sim/ground.hpp"
 #include "tools/sim/cost/least_squares.hpp"
 #include "tools/sim/cost/prediction.hpp"
+#include "tools/sim/engine/engine.hpp"
 #include "tools/sim/engine/random.hpp"
 #include "tools/sim/engine/world.hpp"
 

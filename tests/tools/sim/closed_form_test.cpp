@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where queueing theory or arithmetic knows the answer, the simulator gives it within 1 %.
 #include "tests/tools/sim/ground.hpp"
 

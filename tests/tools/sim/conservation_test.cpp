@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Nothing is lost or made: every token is computed once or accounted for, every byte that went
 // out came back or its request had ended.
 #include "tests/tools/sim/ground.hpp"

@@ -1,8 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/sim/cost/cost_model.hpp"
 
 #include "tests/tools/sim/ground.hpp"
-#include "tools/sim/input/layer_profile.hpp"
 #include "tools/report/text.hpp"
+#include "tools/sim/input/layer_profile.hpp"
 
 namespace aqua::sim::test {
 namespace {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scenarios for tests: small numbers, the roofline alone, nothing to download.
 #pragma once
 
@@ -7,9 +8,9 @@
 #include <filesystem>
 #include <string>
 
-#include "tools/sim/report/comparison.hpp"
-#include "tools/sim/input/spec_json.hpp"
 #include "tests/tools/sim/traces.hpp"
+#include "tools/sim/input/spec_json.hpp"
+#include "tools/sim/report/comparison.hpp"
 
 namespace aqua::sim::test {
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A lender that takes its memory back while an engine has sequences there: nothing is lost, nobody
 // waits for ever, and it comes back in time.
 #include <algorithm>

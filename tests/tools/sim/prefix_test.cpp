@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The prefix cache in the simulator: what is computed once is fetched afterwards.
 #include "tests/tools/sim/ground.hpp"
 #include "tools/sim/report/report.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Skipping ahead over equal iterations changes no figure: the JSON and the CSV are the same bytes.
 #include "tests/tools/sim/ground.hpp"
 #include "tools/sim/report/report.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // aqua calibrate: measures how fast this machine copies, shows it, keeps it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What `aqua calibrate` shows of measured curves.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/cli/place/place_command.hpp"
 
 #include <charconv>
@@ -8,9 +9,9 @@
 
 #include "base/concat.hpp"
 #include "base/try.hpp"
+#include "tools/cli/place/place_post.hpp"
 #include "tools/place/model/input.hpp"
 #include "tools/place/report.hpp"
-#include "tools/cli/place/place_post.hpp"
 
 namespace aqua::tool {
 namespace {

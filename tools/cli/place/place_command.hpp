@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // aqua place: which model on which server, and who lends to whom.
 #pragma once
 

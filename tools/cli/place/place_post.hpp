@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Feeds the placer's pairs to a running coordinator.
 #pragma once
 

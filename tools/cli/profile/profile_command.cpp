@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/cli/profile/profile_command.hpp"
 
 #include <cerrno>
@@ -10,11 +11,11 @@
 #include "base/concat.hpp"
 #include "base/descriptor_limit.hpp"
 #include "base/try.hpp"
+#include "tools/cli/profile/profile_setup.hpp"
+#include "tools/cli/stop_on_signal.hpp"
 #include "tools/profiler/search/make_profile.hpp"
 #include "tools/profiler/search/picture.hpp"
-#include "tools/cli/profile/profile_setup.hpp"
 #include "tools/report/progress_bar.hpp"
-#include "tools/cli/stop_on_signal.hpp"
 
 namespace aqua::tool {
 namespace {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // aqua profile: what load does an engine sustain, and what memory does that leave?
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The command line of `aqua profile`.
 #pragma once
 
@@ -9,9 +10,9 @@
 #include <vector>
 
 #include "aqua/result.hpp"
+#include "tools/profiler/load/sla.hpp"
 #include "tools/profiler/memory/memory_reading.hpp"
 #include "tools/profiler/search/rate_search.hpp"
-#include "tools/profiler/load/sla.hpp"
 
 namespace aqua::tool {
 

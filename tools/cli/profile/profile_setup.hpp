@@ -1,11 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
 // From the options of `aqua profile` to what src/profiler runs.
 #pragma once
 
+#include "tools/cli/profile/profile_options.hpp"
 #include "tools/profiler/load/engine_link.hpp"
 #include "tools/profiler/search/prober.hpp"
 #include "tools/profiler/search/record.hpp"
 #include "tools/sim/input/trace.hpp"
-#include "tools/cli/profile/profile_options.hpp"
 
 namespace aqua::tool {
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What `aqua profile --help` prints.
 #include "tools/cli/profile/profile_options.hpp"
 

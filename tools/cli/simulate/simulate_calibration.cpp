@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/cli/simulate/simulate_calibration.hpp"
 
 #include <array>
@@ -8,8 +9,8 @@
 
 #include "base/concat.hpp"
 #include "base/try.hpp"
-#include "tools/sim/cost/prediction.hpp"
 #include "tools/report/text.hpp"
+#include "tools/sim/cost/prediction.hpp"
 
 namespace aqua::tool {
 namespace {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `aqua simulate --calibrate FILE --predict FILE,...`: how close the simulator comes to an engine
 // that was recorded.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/cli/simulate/simulate_command.hpp"
 
 #include <fstream>
@@ -5,13 +6,13 @@
 
 #include "base/concat.hpp"
 #include "base/try.hpp"
-#include "tools/sim/report/report.hpp"
-#include "tools/sim/input/spec_json.hpp"
-#include "tools/report/text.hpp"
-#include "tools/report/progress_bar.hpp"
 #include "tools/cli/simulate/simulate_calibration.hpp"
 #include "tools/cli/simulate/simulate_lending.hpp"
 #include "tools/cli/simulate/simulate_setup.hpp"
+#include "tools/report/progress_bar.hpp"
+#include "tools/report/text.hpp"
+#include "tools/sim/input/spec_json.hpp"
+#include "tools/sim/report/report.hpp"
 
 namespace aqua::tool {
 namespace {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // aqua simulate: what would users of an engine feel under each policy?
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/cli/simulate/simulate_lending.hpp"
 
 #include <iomanip>
@@ -5,9 +6,9 @@
 #include <sstream>
 
 #include "base/try.hpp"
+#include "tools/cli/simulate/simulate_setup.hpp"
 #include "tools/sim/engine/elastic.hpp"
 #include "tools/sim/report/metric_fields.hpp"
-#include "tools/cli/simulate/simulate_setup.hpp"
 
 namespace aqua::tool {
 namespace {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // aqua simulate --workload long-prompt and --workload elastic: not a scheduler is compared, but
 // where a context that is larger than its device lies.
 #pragma once
@@ -5,8 +6,8 @@
 #include <string>
 
 #include "aqua/result.hpp"
-#include "tools/sim/input/trace.hpp"
 #include "tools/cli/simulate/simulate_options.hpp"
+#include "tools/sim/input/trace.hpp"
 
 namespace aqua::tool {
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/cli/simulate/simulate_setup.hpp"
 
 #include "base/concat.hpp"

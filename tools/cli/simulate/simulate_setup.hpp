@@ -1,9 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
 // From the options of `aqua simulate` to what src/sim runs.
 #pragma once
 
-#include "tools/sim/report/comparison.hpp"
-#include "tools/sim/input/trace.hpp"
 #include "tools/cli/simulate/simulate_options.hpp"
+#include "tools/sim/input/trace.hpp"
+#include "tools/sim/report/comparison.hpp"
 
 namespace aqua::tool {
 

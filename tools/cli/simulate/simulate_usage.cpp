@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What `aqua simulate --help` prints.
 #include "tools/cli/simulate/simulate_options.hpp"
 

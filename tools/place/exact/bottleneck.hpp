@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The exact way: one column a server pattern, bisection on the bottleneck.
 //
 // Threads: pure functions.
@@ -5,8 +6,8 @@
 
 #include <optional>
 
-#include "tools/place/model/deadline.hpp"
 #include "tools/place/exact/mip.hpp"
+#include "tools/place/model/deadline.hpp"
 #include "tools/place/model/score.hpp"
 
 namespace aqua::place {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What no placement can do better than. Proven, whatever heuristic found the placement.
 //
 // Threads: pure functions.
@@ -5,9 +6,9 @@
 
 #include <optional>
 
+#include "tools/place/exact/mip.hpp"
 #include "tools/place/model/cluster.hpp"
 #include "tools/place/model/deadline.hpp"
-#include "tools/place/exact/mip.hpp"
 
 namespace aqua::place {
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For clusters whose models all differ: models of like bytes as one class, each an interval.
 //
 // Threads: pure functions.

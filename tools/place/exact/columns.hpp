@@ -1,12 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
 // A bound by column generation: for where models are so many and so different that their patterns
 // cannot be written down.
 //
 // Threads: pure function. Deterministic, unless the time limit is hit.
 #pragma once
 
+#include "tools/place/exact/mip.hpp"
 #include "tools/place/model/cluster.hpp"
 #include "tools/place/model/deadline.hpp"
-#include "tools/place/exact/mip.hpp"
 
 namespace aqua::place {
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One door to mixed-integer linear programs, whichever solver is installed.
 //
 // Threads: a MipSolver may be used by one thread at a time.

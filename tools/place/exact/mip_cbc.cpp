@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/place/exact/mip_cbc.hpp"
 
 #include <Cbc_C_Interface.h>

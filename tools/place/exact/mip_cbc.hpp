@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CBC (COIN-OR branch and cut, EPL-2.0) behind MipSolver. Only in builds that found it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shards onto the servers of one unit: bin packing with groups that must be apart.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Server patterns: how many models of each class a unit holds. Models with equal bytes and shards
 // are one class and units of equal make one type, so that a program over patterns has none of the
 // symmetry of one over models and servers.
@@ -8,8 +9,8 @@
 #include <optional>
 #include <vector>
 
-#include "tools/place/model/cluster.hpp"
 #include "tools/place/exact/pack.hpp"
+#include "tools/place/model/cluster.hpp"
 
 namespace aqua::place {
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pricing: which model sets, each of which one unit could hold below a level, are worth most at
 // given prices of the models. The subproblem of column generation (columns.hpp).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Linear programs for placement, in the two forms that are compared: over patterns, and naive.
 //
 // Threads: pure functions.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A problem with its names resolved: the form that all solvers work on.
 //
 // A unit is what pairs form inside: an NVLink domain, one server or several. Shards of one model

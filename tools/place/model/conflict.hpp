@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Why a cluster cannot hold its models, in words.
 //
 // Threads: pure functions.

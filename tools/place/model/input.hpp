@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The input file of `aqua place` (docs/placement.md has its schema).
 //
 // Threads: pure functions.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An assignment under change, with the loads and rooms that follow from it.
 //
 // Threads: one. Borrows the cluster.

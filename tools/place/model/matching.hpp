@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who lends to whom inside one unit: one producer shard to one consumer shard (Aqua, section 5).
 //
 // Stable: a consumer ranks producers by min(offer, need), then by the bandwidth between them, then

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is to be placed where: plain data, as read from the input file.
 //
 // Units: bytes; a model's `bytes` is per shard, positive for a producer, negative for a consumer,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How good an assignment is: equation 6, then bytes served from peers, then moves.
 //
 // Threads: pure functions.

@@ -1,9 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
 #include <random>
 
-#include "tools/place/search/heuristic.hpp"
 #include "tools/place/model/layout.hpp"
+#include "tools/place/search/heuristic.hpp"
 
 namespace aqua::place {
 namespace {

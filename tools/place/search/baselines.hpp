@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the placer is compared with: placements that do not look at memory.
 //
 // Threads: pure functions.

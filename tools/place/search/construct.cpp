@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <numeric>
 #include <tuple>
 
-#include "tools/place/search/heuristic.hpp"
-#include "tools/place/model/layout.hpp"
 #include "tools/place/exact/pack.hpp"
+#include "tools/place/model/layout.hpp"
+#include "tools/place/search/heuristic.hpp"
 
 namespace aqua::place {
 namespace {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The fast way, for clusters of any size: build a placement, then improve it where it is worst.
 //
 // Threads: pure functions. Deterministic, unless the time limit is hit.

@@ -1,9 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <map>
 #include <tuple>
 
-#include "tools/place/search/heuristic.hpp"
 #include "tools/place/exact/patterns.hpp"
+#include "tools/place/search/heuristic.hpp"
 
 namespace aqua::place {
 namespace {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One request to the engine, from its sending to its last token.
 #pragma once
 

@@ -1,11 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/profiler/load/completion.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include "base/concat.hpp"
 #include "base/shallow_json.hpp"
-#include "tools/sim/engine/random.hpp"
 #include "tools/report/text.hpp"
+#include "tools/sim/engine/random.hpp"
 
 namespace aqua::profiler {
 namespace {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is asked of an OpenAI-compatible /v1/completions, and what one event of its stream says.
 // Threads: plain functions.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Door: an engine's HTTP, over TCP. Nothing here knows what is asked.
 #pragma once
 

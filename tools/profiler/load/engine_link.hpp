@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // EngineLink: the engine being profiled: where it is, which model it serves, how fast its clock
 // runs. What every request to it has in common.
 //

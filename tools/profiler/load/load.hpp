@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A load: what is asked of the engine and when, and what came of it. Open loop: nobody waits for
 // an earlier answer before asking.
 #pragma once

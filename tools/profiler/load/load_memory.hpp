@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What KV memory a load took, as its client can know: from the lengths of what was in flight.
 // Threads: plain functions. Pure.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/profiler/load/load_run.hpp"
 
 #include <algorithm>

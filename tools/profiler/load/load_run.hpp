@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // LoadRun: plays a load against a running engine and watches every token.
 //
 // Threads: one for each request in flight, started when there is need; run() on the caller's.

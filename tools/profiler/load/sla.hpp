@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What users are promised (Aqua, section 4.1, after Sarathi-Serve), and when a load keeps it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Server-sent events, as far as streamed completions use them: the data of each event.
 // Threads: not thread-safe. Pure.
 #pragma once

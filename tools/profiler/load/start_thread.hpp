@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A thread, or what this machine lacks for one (ulimit -u, a container's pids limit, memory).
 #pragma once
 

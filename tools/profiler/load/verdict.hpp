@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Verdict: does a load meet the SLA? It says so as soon as the outcome is clear.
 //
 //   missed  once so many values are over a limit that the rest of the plan cannot mend it;

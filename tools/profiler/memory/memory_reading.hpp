@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How much of its KV memory an engine uses now, as it tells it.
 //
 //   vllm        kv_cache_usage_perc (older: gpu_cache_usage_perc) of the blocks that

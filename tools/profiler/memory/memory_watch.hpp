@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // MemoryWatch: asks the engine for its KV memory again and again while a load runs.
 #pragma once
 

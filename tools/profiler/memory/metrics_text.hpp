@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Prometheus' text format, as far as figures are looked up in it by name.
 // Threads: plain functions. Pure.
 #pragma once

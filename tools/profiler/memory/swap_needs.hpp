@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How much swap space an engine wants (Aqua, section 4.1): from the number of prompts, the longest
 // sequence, and the memory of a context; for bursts from what was seen (load_memory.hpp).
 #pragma once

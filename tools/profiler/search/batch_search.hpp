@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // BatchSearch: the batch size at which the throughput of an image or audio model saturates (Aqua,
 // section 4): 1, 2, 4 … until doubling gains less than a tenth. Partial answers are of no use
 // there, so a larger batch would only take memory.

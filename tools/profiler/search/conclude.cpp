@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From what was measured to what is told: role and bytes (Aqua, section 4).
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The profile of a model, from one probe to the next.
 // Threads: none of its own.
 #pragma once

@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 // A profile as a page with plots: latency and memory against the rate.
 #pragma once
 
 #include <string>
 
-#include "tools/profiler/search/record.hpp"
 #include "tools/profiler/load/sla.hpp"
+#include "tools/profiler/search/record.hpp"
 
 namespace aqua::profiler {
 

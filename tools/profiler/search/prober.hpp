@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Prober: probes a live engine (probing.hpp).
 #pragma once
 

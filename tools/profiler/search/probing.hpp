@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Probing: what a profile is made from. The live engine's is prober.hpp.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // RateSearch: the highest rate of a grid that meets the SLA (Aqua, section 4.1): by halving the
 // range, then one step at a time around what that found, since each probe is a matter of chance.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Record: a profile with everything it was concluded from, as it lies in its file: enough to judge
 // it, to draw it, and to go on where a run was stopped.
 // Threads: plain values and functions.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Costs of an engine's iterations and copies, fitted to a recording of it by least squares: of
 // iterations the relative error, of copies the absolute one, so that large copies, whose time
 // counts, decide.

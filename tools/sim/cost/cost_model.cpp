@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tools/sim/cost/cost_model.hpp"
 
 #include <algorithm>
@@ -5,8 +6,8 @@
 
 #include "base/concat.hpp"
 #include "base/try.hpp"
-#include "tools/sim/input/layer_profile.hpp"
 #include "tools/report/text.hpp"
+#include "tools/sim/input/layer_profile.hpp"
 
 namespace aqua::sim {
 namespace {

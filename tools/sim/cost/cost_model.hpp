@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How long an iteration computes: linear parts from measured layer times where there are any,
 // attention, head and all-reduce from the roofline. Tables of whole picoseconds, so that an
 // iteration's cost is a few additions and many iterations' cost is exact.
@@ -20,8 +21,8 @@
 #include "tools/sim/cost/cost_fit.hpp"
 #include "tools/sim/cost/link_fit.hpp"
 #include "tools/sim/cost/roofline.hpp"
-#include "tools/sim/input/spec.hpp"
 #include "tools/sim/engine/time.hpp"
+#include "tools/sim/input/spec.hpp"
 
 namespace aqua::sim {
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Least squares with coefficients that are not negative, for a dozen unknowns.
 #pragma once
 

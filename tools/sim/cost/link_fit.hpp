@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A link as latency + bytes / bandwidth, fitted to measured transfers.
 //
 // The fit is least squares of relative errors, so that small and large transfers count alike;

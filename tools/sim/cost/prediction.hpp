@@ -1,11 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the simulator, with costs fitted to one recording, says of the requests of another one, and
 // what that one measured.
 #pragma once
 
 #include "aqua/result.hpp"
 #include "tools/sim/cost/cost_fit.hpp"
-#include "tools/sim/report/metrics.hpp"
 #include "tools/sim/input/recording.hpp"
+#include "tools/sim/report/metrics.hpp"
 
 namespace aqua::sim {
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The roofline: an operation takes as long as its arithmetic or its memory traffic, whichever
 // is longer (Williams, Waterman, Patterson: Roofline, CACM 2009). Where nothing was measured,
 // this is all there is; results that rest on it are labelled scaled or roofline.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whoever acts in a simulated world. The world calls; nobody calls the world back.
 #pragma once
 

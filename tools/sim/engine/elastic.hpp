@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lending between two GPUs, both simulated: one serves an LLM and lends what it can spare, the
 // other streams a context larger than its memory (Aqua, sections 9.3 and 9.4).
 //
@@ -6,9 +7,9 @@
 #pragma once
 
 #include "tools/sim/engine/lender.hpp"
+#include "tools/sim/engine/streamer.hpp"
 #include "tools/sim/report/metrics.hpp"
 #include "tools/sim/report/scenario.hpp"
-#include "tools/sim/engine/streamer.hpp"
 
 namespace aqua::sim {
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One serving engine in virtual time: requests arrive, the real scheduler (aqua/policy) decides
 // every iteration, the cost model says how long it computes, the network how long pages travel.
 //
@@ -17,8 +18,8 @@
 #include <vector>
 
 #include "aqua/schedule/scheduler.hpp"
-#include "tools/sim/engine/actor.hpp"
 #include "tools/sim/cost/cost_model.hpp"
+#include "tools/sim/engine/actor.hpp"
 #include "tools/sim/engine/outcome.hpp"
 #include "tools/sim/engine/paging.hpp"
 #include "tools/sim/engine/prefix_store.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Engine: how long an iteration takes, and what it has done at its end.
 #include <algorithm>
 #include <cassert>

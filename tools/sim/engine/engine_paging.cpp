@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Engine: what the scheduler orders out and in, and what a market moves.
 #include <algorithm>
 #include <cassert>

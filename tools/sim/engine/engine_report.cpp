@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Engine: what others may know of it, and what it leaves.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An engine that lends what it does not need, and takes it back when its load rises: the library's
 // own ProducerPolicy on the load of a simulated engine, once a second.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A neighbour's change of mind: from `at` on it lends `bytes` of each GPU.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a neighbour lends, changed at given times: it takes back what lies above the new amount,
 // and offers anew what is missing. The borrowing engine moves its sequences off revoked slabs and
 // back when there is room again.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Links between memories and the flows on them: whoever shares a link shares its bandwidth
 // fairly (max-min: nobody gets less than others unless it is bound elsewhere).
 //

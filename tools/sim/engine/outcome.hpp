@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a simulated run leaves: one row per request, totals, and memory over time.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How swapped KV travels: which links, in how many copies.
 //
 // gathered:  blocks are gathered into a staging window, copied whole, scattered at the other end;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The prefix cache of a simulated engine: the library's own PrefixIndex, its bytes in the swap
 // space beside preempted sequences.
 //

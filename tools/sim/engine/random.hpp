@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random numbers that are the same on every machine and standard library: the engine is
 // specified, the standard's distributions are not.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One lender and one borrower over a real ledger: slabs are offered, leased as they are needed,
 // revoked, given back and scrubbed as the coordinator would have it.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A context larger than its device (the paper's FlexGen case): each token needs every layer's KV,
 // which lies in the swap space and is streamed in, layer by layer.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where an engine's swapped sequences lie: in slabs that the ledger has granted of a neighbour's
 // memory, in host DRAM otherwise. The ledger is the coordinator's own (src/ledger).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Virtual time: whole picoseconds. Sums of them are exact, so a run gives the same numbers
 // whether iterations are added one by one or many at once; 64 bits last for 106 days.
 #pragma once

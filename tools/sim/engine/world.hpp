@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Virtual time: runs actors and the network from one event to the next. At one instant flows end
 // first, then actors act in the order they were added, so a run depends on nothing else.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measured times of a model's linear parts against the tokens in the batch (vidur's columns).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The names of what is compared: a scheduler of aqua/policy, and how it pages.
 //
 //   fcfs, vtc, las, cfs        page to the host, as +dram, where they must

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a real engine did: the requests it was asked, how long each of its iterations and copies
 // took. examples/llama_cpp's llama_serve writes it; docs/simulation.md has the keys.
 //
@@ -16,8 +17,8 @@
 #include <string_view>
 #include <vector>
 
-#include "aqua/schedule/options.hpp"
 #include "aqua/result.hpp"
+#include "aqua/schedule/options.hpp"
 #include "tools/sim/engine/outcome.hpp"
 #include "tools/sim/input/workload.hpp"
 

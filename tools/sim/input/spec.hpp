@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is simulated: a model and the server it runs on. Plain data, written as JSON
 // (examples/sim); spec_json.hpp reads it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Models and servers as JSON.
 //
 //   {"name": "Llama-3-8B", "layers": 32, "heads": 32, "kv_heads": 8, "head_dim": 128,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Requests as they came, read from the formats in which others publish them.
 //
 //   azure     TIMESTAMP,ContextTokens,GeneratedTokens      (Azure/AzurePublicDataset)

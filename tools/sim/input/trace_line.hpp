@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One line of a trace in each format; trace.cpp puts them together.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What an engine is asked, in order of arrival.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Several policies on one ground and the same workloads, one workload a seed.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The figures of Metrics by name, in the order in which reports show them.
 #pragma once
 

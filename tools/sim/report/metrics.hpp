@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is reported of an outcome. Requests that were refused count as arrivals that met no goal.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A comparison as text: for the terminal, for scripts, for spreadsheets, for the eye.
 #pragma once
 

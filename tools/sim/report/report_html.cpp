@@ -1,11 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <iomanip>
 #include <sstream>
 
 #include "base/escape_html.hpp"
+#include "tools/report/svg_plot.hpp"
 #include "tools/sim/report/metric_fields.hpp"
 #include "tools/sim/report/report.hpp"
-#include "tools/report/svg_plot.hpp"
 
 namespace aqua::sim {
 namespace {

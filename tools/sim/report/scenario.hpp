@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One comparison's ground: everything that all its policies share.
 #pragma once
 
@@ -5,8 +6,8 @@
 #include <functional>
 #include <optional>
 
-#include "aqua/schedule/options.hpp"
 #include "aqua/prefix/prefix_index.hpp"
+#include "aqua/schedule/options.hpp"
 #include "tools/sim/cost/cost_model.hpp"
 #include "tools/sim/engine/lent_change.hpp"
 #include "tools/sim/engine/outcome.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "aqua/prefix/block_hash.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What PrefixIndex is made of: the tree, the orders of eviction over its unheld leaves, the names;
 // and for cost_aware what is known of reuse, and two ghosts, indexes without bytes that see the
 // same prompts and evict by one rule each, so that it is known which rule does better here.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PrefixTree: the blocks of the index and what continues what. A block whose bytes are gone stays
 // while somebody holds it, absent: nobody finds it, and it takes no room.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "systems/prefix/decide/reuse_table.hpp"
 
 #include <algorithm>

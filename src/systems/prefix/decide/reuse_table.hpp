@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ReuseTable: a life table of prompt blocks. How likely is a block to be asked for by the next
 // prompt, so many prompts after it was last asked for, and after so many times? It watches the
 // prompts themselves and not what a cache keeps of them: it remembers the last blocks that were

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // In which order those outside are let in: what fcfs and vtc differ in.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // QueueScheduler: no slices. Who is in runs to its end, and others are let in when there is
 // memory. As vLLM 0.5 schedules with chunked prefill: residents first, in order of arrival; when a
 // block is wanted and none is free the latest to arrive is preempted; nobody is let in while

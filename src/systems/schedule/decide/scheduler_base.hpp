@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SchedulerBase: what all policies do alike. It checks calls, keeps the table, and turns a plan
 // into a batch and a commit into tokens. A policy overrides plan(), and the hooks where it keeps
 // queues of its own.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SequenceTable: every sequence's tokens, state and blocks, and the sums over them. It knows what
 // may follow what (aqua/policy/sequence.hpp) and nothing of who should be next.
 //
@@ -10,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "aqua/schedule/sequence.hpp"
 #include "aqua/result.hpp"
+#include "aqua/schedule/sequence.hpp"
 
 namespace aqua::policy {
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SliceQueues: who may be dealt a place in a slice, in two classes (prefill, decode), each in two
 // orders: by rank, least first, and by who is due first (cfs). Members of the running slice are in
 // none.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "systems/schedule/decide/slice_scheduler.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // vtc: token fairness between tenants by virtual token counters (Sheng et al., Fairness in Serving
 // Large Language Models, OSDI 2024, algorithm 2). A counter grows with what its tenant is served,
 // prompts at 1 a token when they are let in, answers at 2 a token, divided by the tenant's weight.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How the stand-in is entered: cuGetProcAddress, and the calls for devices and contexts.
 #include <cstdio>
 #include <cstring>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A runtime whose driver refuses in the middle of a loan.
 #include <cuda.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the stand-in lets tests see and do.
 #include "tests/device/cuda/stand_in/hooks.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What tests ask of the stand-in, and make it do. Found by name in the library that the device
 // has loaded. Streams are CUstream, null for the legacy one of the calling thread's context.
 #pragma once

@@ -1,9 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels that the host runs, when their stream comes to them: in place of kernels/copy.cu,
 // over the stand-in's memory.
 #include <cstring>
 
-#include "tests/device/cuda/stand_in/stand_in.hpp"
 #include "kernels/copy.hpp"
+#include "tests/device/cuda/stand_in/stand_in.hpp"
 
 namespace aqua::kernels {
 namespace {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The driver's calls for memory.
 #include <sys/mman.h>
 #include <sys/stat.h>

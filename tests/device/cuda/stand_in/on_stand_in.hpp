@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A CUDA device over the stand-in, and what tests ask of that. Skipped, with the reason, where
 // there is no driver or a real one.
 #pragma once
@@ -6,8 +7,8 @@
 
 #include <memory>
 
-#include "tests/device/contract.hpp"
 #include "device/cuda/device.hpp"
+#include "tests/device/contract.hpp"
 #include "tests/device/cuda/stand_in/stand_in.hpp"
 
 namespace aqua::device {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/device/cuda/stand_in/queues.hpp"
 
 #include <chrono>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Streams as queues. Work runs only while somebody queries or waits, on that thread, and as
 // badly as CUDA allows: only the order of each stream and the events waited for are kept. Of
 // all that may run next it is drawn what does; see Mood.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The stand-in's own streams and events: late, in any order that CUDA allows, and in no other.
 #include <cuda.h>
 

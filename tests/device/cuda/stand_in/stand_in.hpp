@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The hooks of the stand-in that the device has loaded; null where the driver is a real one or
 // there is none.
 #pragma once

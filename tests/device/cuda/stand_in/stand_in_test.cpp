@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How the CUDA device uses its driver: what no contract can see from outside.
 #include <cuda.h>
 #include <sys/wait.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The driver's calls for streams and events.
 #include "tests/device/cuda/stand_in/world.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The lists of kernels: each stays as it was written until its kernel has read it.
 #include <cuda.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The driver's calls for work. Sources are read when it runs; of pageable memory the driver
 // promises neither that it is read during the call nor that it is not, so that is drawn.
 #include <algorithm>

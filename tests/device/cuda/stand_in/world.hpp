@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The stand-in's state: GPUs whose memory is anonymous shared files, and whose streams are the
 // queues of queues.hpp.
 #pragma once

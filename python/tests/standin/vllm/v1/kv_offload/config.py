@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stand-in: see base.py."""
 
 from dataclasses import dataclass

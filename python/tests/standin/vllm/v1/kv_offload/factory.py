@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stand-in: how vLLM finds a spec that is not its own."""
 
 import importlib

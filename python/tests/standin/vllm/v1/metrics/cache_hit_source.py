@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stand-in: see kv_offload/base.py."""
 
 from enum import Enum
