@@ -20,7 +20,7 @@ import sys
 
 MOST_FILES, MOST_LINES = 30, 350
 INCLUDE = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]')
-CODE = re.compile(r"\.(cpp|hpp|cu|cuh|h|c|py|js|css)$")
+CODE = re.compile(r"\.(cpp|hpp|cu|cuh|h|c|py)$")
 # What a decision may not use: it is handed the time, and told what others know.
 IMPURE = ("thread", "mutex", "condition_variable", "future", "atomic", "fstream", "iostream", "filesystem",
           "cstdio", "unistd.h")
