@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The tables and figures of docs/simulation.md, and what they are held to, by `aqua simulate`.
+"""The tables and figures of docs/plan/simulation.md, and what they are held to, by `aqua simulate`.
 
 Usage: simulation_tables.py --aqua PROGRAM [--seeds N] [--only KEY]... [--page FILE] [--json FILE]
 
@@ -11,7 +11,7 @@ Usage: simulation_tables.py --aqua PROGRAM [--seeds N] [--only KEY]... [--page F
 --only KEY    of the tables' keys; then nothing is counted
 
 AQUA_DATA names the folder with traces/ and profiles/. Virtual time: a busy machine gives the same
-figures, later. Exit status 1 if a goal is missed that docs/simulation.md calls met.
+figures, later. Exit status 1 if a goal is missed that docs/plan/simulation.md calls met.
 
 A row is memory-bound when FCFS with memory without end would have had at most a quarter of its p99
 TTFT: then, and only then, can paging win four times. The lent memory suffices when cfs+aqua shows

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Holds every #include against the table in docs/architecture.md: includes run one way.
+"""Holds every #include against the table in docs/internals/architecture.md: includes run one way.
 
 Usage: check_includes.py [ROOT]. Prints each include that the table does not allow, and each
 room that is missing in the table or in the tree; exits 1 if there is any.
@@ -41,7 +41,7 @@ def inside_the_coordinator(root: pathlib.Path, arrows: dict[str, set[str]]) -> l
     for path in (root / "coordinator").glob("*/*.[ch]pp"):
         room = "/".join(path.relative_to(root).parts[:2])
         if room not in arrows:
-            faults.append(f"{path}: room '{room}' is not in docs/architecture.md")
+            faults.append(f"{path}: room '{room}' is not in docs/internals/architecture.md")
             continue
         for number, line in enumerate(path.read_text().splitlines(), 1):
             match = INCLUDE.match(line)
@@ -55,7 +55,7 @@ def inside_the_coordinator(root: pathlib.Path, arrows: dict[str, set[str]]) -> l
 
 def main() -> int:
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".")
-    arrows = allowed_arrows((root / "docs/architecture.md").read_text())
+    arrows = allowed_arrows((root / "docs/internals/architecture.md").read_text())
     faults = []
     files = [(p, p.relative_to(root / "src").parts[0]) for p in (root / "src").rglob("*.[ch]pp")]
     files += [(p, room) for room in ("coordinator", "tools", "examples", "kernels") for p in (root / room).rglob("*.[ch]pp")]
@@ -63,7 +63,7 @@ def main() -> int:
     files += [(p, "include/aqua") for p in (root / "include").rglob("*.h*")]
     for path, room in files:
         if room != "include/aqua" and room not in arrows:
-            faults.append(f"{path}: room '{room}' is not in docs/architecture.md")
+            faults.append(f"{path}: room '{room}' is not in docs/internals/architecture.md")
             continue
         may = {"include/aqua", room} | arrows.get(room, set())
         for number, line in enumerate(path.read_text().splitlines(), 1):
@@ -77,7 +77,7 @@ def main() -> int:
     faults += inside_the_coordinator(root, arrows)
     for room in ROOMS:
         if room not in arrows and any((root / "src" / room).glob("*.hpp")):
-            faults.append(f"docs/architecture.md: no row for src/{room}")
+            faults.append(f"docs/internals/architecture.md: no row for src/{room}")
     print("\n".join(faults) if faults else f"{len(files)} files: every include runs the right way")
     return 1 if faults else 0
 

@@ -2,7 +2,7 @@
 // Who holds which slab: a pure state machine. No I/O, no clock (time is an argument), no
 // thread (the caller serialises). The coordinator's truth and the simulator's model.
 //
-// Every state x event pair is written down in docs/ledger.md and tested as a table.
+// Every state x event pair is written down in docs/internals/ledger.md and tested as a table.
 // What it guards: a slab has at most one holder; every message names a generation and a
 // stale one is refused with aborted; a lease whose time to live ran out is suspect, never
 // free; only the holder's return, or proof of its death, ends a hold, and then only the
@@ -79,7 +79,7 @@ class Ledger {
   [[nodiscard]] Result<void> withdraw(const ClientId& producer,
                                       const std::vector<std::uint32_t>& indexes, Time now);
   // Wants `bytes` back by `deadline`: offered slabs come back at once (listed in
-  // `withdrawn`), then the cheapest leases are revoked (docs/ledger.md). bytes == 0 and a
+  // `withdrawn`), then the cheapest leases are revoked (docs/internals/ledger.md). bytes == 0 and a
   // deadline that is not after now are invalid_argument; more than the client has put up and
   // no open reclaim wants yet means all of that. A reclaim that wants nothing more is done at
   // once. While one is open nothing of this producer is granted.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What each event does to one slab, as a table: every state x every event. The same table
-// stands in docs/ledger.md and a test compares them.
+// stands in docs/internals/ledger.md and a test compares them.
 #pragma once
 
 #include <array>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // SliceScheduler: preemptive fair scheduling in slices of n iterations (Aqua, section 7): las and
-// cfs. docs/scheduling.md has the rules and the waiting bound of cfs; what differs between the two
-// is in three places: rank_of(), deal(), and whether a change in mid-slice begins a new slice.
+// cfs. docs/engine/scheduling.md has the rules and the waiting bound of cfs; what differs between
+// the two is in three places: rank_of(), deal(), and whether a change in mid-slice begins a new
+// slice.
 //
 // A slice has members. Each gets blocks promised for all that it may compute in the slice, so that
 // nobody runs out of memory in it. At its beginning residents who are no members are preempted, as
