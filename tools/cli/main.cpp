@@ -58,7 +58,7 @@ constexpr std::string_view kUsage =
     "  --explain BYTES,BLOCK   which way BYTES in scattered blocks would take, why, how long\n"
     "\n"
     "simulate    what an engine's users would feel under each scheduling policy, on a trace\n"
-    "profile     the load that an engine sustains, and what memory is left (docs/plan/profiling.md)\n"
+    "profile     the load an engine sustains, and the memory it leaves (docs/plan/profiling.md)\n"
     "place       which model on which server, and who lends to whom (docs/plan/placement.md)\n"
     "\n"
     "  --input FILE            servers and models, as JSON; -: standard input\n"
