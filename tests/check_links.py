@@ -3,9 +3,10 @@
 """Holds every page to its links: what a page, a source or a script names is there.
 
 Usage: check_links.py [ROOT]. Prints each relative link of a tracked *.md that leads nowhere, each
-anchor that its page has no heading for, each `docs/...` that another file names and that is not
-there, and each page of docs/ that docs/README.md does not link; exits 1 if there is any. Recorded
-results (bench/results/*.json) and the fuzzers' corpus tell of their own day and are left alone.
+anchor that its page has no heading for, each `src/...` or `Suite.Test` that a page speaks of and
+each `docs/...` that any other file names and that is not there, and each page of docs/ that
+docs/README.md does not link; exits 1 if there is any. Recorded results (bench/results/*.json) and
+the fuzzers' corpus tell of their own day and are left alone.
 """
 import pathlib
 import re
@@ -14,6 +15,9 @@ import sys
 
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 NAMED = re.compile(r"(?<![\w/.-])(?:\.\./|\$\{PROJECT_SOURCE_DIR\}/)*(docs/[\w./-]+\.(?:md|svg|png|json))\b(?:#([\w-]+))?")
+SPOKEN_PATH = re.compile(r"`((?:src|include|kernels|coordinator|tools|examples|bench|tests|scripts|packaging|cmake)/[\w./*-]+)`")
+SPOKEN_TEST = re.compile(r"`([A-Z]\w+)\.([A-Z]\w+)`")
+DEFINED_TEST = re.compile(r"^TEST(?:_F|_P)?\((\w+),\s*(\w+)\)", re.M)
 OF_THEIR_DAY = ("bench/results/", "tests/fuzz/corpus/")
 
 
@@ -56,6 +60,17 @@ def faults_of_page(root: pathlib.Path, page: pathlib.Path) -> list[str]:
     return faults
 
 
+def faults_of_words(root: pathlib.Path, page: pathlib.Path, tests: set[tuple[str, str]]) -> list[str]:
+    """Sources and tests that a page speaks of."""
+    faults = []
+    for number, line in enumerate(prose_of(page.read_text()).splitlines(), 1):
+        faults += [f"{page.relative_to(root)}:{number}: {path} is not there" for path in SPOKEN_PATH.findall(line)
+                   if not any(root.glob(path.rstrip("/")))]
+        faults += [f"{page.relative_to(root)}:{number}: there is no test {suite}.{name}"
+                   for suite, name in SPOKEN_TEST.findall(line) if (suite, name) not in tests]
+    return faults
+
+
 def faults_of_mentions(root: pathlib.Path, file: pathlib.Path, text: str) -> list[str]:
     """Mentions of pages by their path from the root, in comments, messages and scripts."""
     faults = []
@@ -73,7 +88,10 @@ def main() -> int:
                             capture_output=True).stdout
     files = [root / name for name in listed.splitlines() if (root / name).is_file()]
     pages = [file for file in files if file.suffix == ".md"]
-    faults = [fault for page in pages for fault in faults_of_page(root, page)]
+    tests = {test for file in files if file.suffix == ".cpp" and file.is_relative_to(root / "tests")
+             for test in DEFINED_TEST.findall(file.read_text())}
+    faults = [fault for page in pages
+              for fault in faults_of_page(root, page) + faults_of_words(root, page, tests)]
     for file in files:
         if file.relative_to(root).as_posix().startswith(OF_THEIR_DAY) and file.suffix != ".md":
             continue
