@@ -10,8 +10,9 @@ Usage: simulation_tables.py --aqua PROGRAM [--seeds N] [--only KEY]... [--page F
 --json FILE   every row, what is counted over them (`figures`) and which goals are met (`met`)
 --only KEY    of the tables' keys; then nothing is counted
 
-All of it is run by `aqua simulate`. AQUA_DATA names the folder with traces/ and profiles/. Virtual time: a busy machine gives the same
-figures, later. Exit status 1 if a goal is missed that docs/plan/simulation.md calls met.
+`aqua simulate` runs each row. AQUA_DATA names the folder with traces/ and profiles/. Virtual time:
+a busy machine gives the same figures, later. Exit status 1 if a goal is missed that
+docs/plan/simulation.md calls met.
 
 A row is memory-bound when FCFS with memory without end would have had at most a quarter of its p99
 TTFT: then, and only then, can paging win four times. The lent memory suffices when cfs+aqua shows

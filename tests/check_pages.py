@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Holds every page to its links: what a page, a source or a script names is there.
+"""Holds every page to what it says: what a page, a source or a script names is there.
 
-Usage: check_links.py [ROOT]. Prints each relative link of a tracked *.md that leads nowhere, each
-anchor that its page has no heading for, each `src/...` or `Suite.Test` that a page speaks of and
-each `docs/...` that any other file names and that is not there, and each page of docs/ that
-docs/README.md does not link; exits 1 if there is any. Recorded results (bench/results/*.json) and
-the fuzzers' corpus tell of their own day and are left alone.
+Usage: check_pages.py [ROOT]. Prints, and exits 1 if there is any:
+- a relative link of a tracked *.md that leads nowhere, or to a heading that is not there;
+- a `src/...` or `Suite.Test` that a page speaks of, or a `docs/...` that any other file names, and
+  that is not there;
+- a page of docs/ that docs/README.md does not link;
+- a cell of a table that takes more than two lines to read.
+Recorded results (bench/results/*.json) and the fuzzers' corpus tell of their own day and are left
+alone.
 """
 import pathlib
 import re
@@ -18,6 +21,7 @@ NAMED = re.compile(r"(?<![\w/.-])(?:\.\./|\$\{PROJECT_SOURCE_DIR\}/)*(docs/[\w./
 SPOKEN_PATH = re.compile(r"`((?:src|include|kernels|coordinator|tools|examples|bench|tests|scripts|packaging|cmake)/[\w./*-]+)`")
 SPOKEN_TEST = re.compile(r"`([A-Z]\w+)\.([A-Z]\w+)`")
 DEFINED_TEST = re.compile(r"^TEST(?:_F|_P)?\((\w+),\s*(\w+)\)", re.M)
+CELL_CHARACTERS = 160  # two lines
 OF_THEIR_DAY = ("bench/results/", "tests/fuzz/corpus/")
 
 
@@ -71,6 +75,15 @@ def faults_of_words(root: pathlib.Path, page: pathlib.Path, tests: set[tuple[str
     return faults
 
 
+def faults_of_tables(root: pathlib.Path, page: pathlib.Path) -> list[str]:
+    faults = []
+    for number, line in enumerate(prose_of(page.read_text()).splitlines(), 1):
+        cells = re.sub(r"\]\([^)]*\)", "]", line).split(" | ") if line.startswith("|") else []
+        faults += [f"{page.relative_to(root)}:{number}: a cell of {len(cell)} characters: {cell[:40]} ..."
+                   for cell in cells if len(cell) > CELL_CHARACTERS]
+    return faults
+
+
 def faults_of_mentions(root: pathlib.Path, file: pathlib.Path, text: str) -> list[str]:
     """Mentions of pages by their path from the root, in comments, messages and scripts."""
     faults = []
@@ -90,8 +103,8 @@ def main() -> int:
     pages = [file for file in files if file.suffix == ".md"]
     tests = {test for file in files if file.suffix == ".cpp" and file.is_relative_to(root / "tests")
              for test in DEFINED_TEST.findall(file.read_text())}
-    faults = [fault for page in pages
-              for fault in faults_of_page(root, page) + faults_of_words(root, page, tests)]
+    faults = [fault for page in pages for fault in
+              faults_of_page(root, page) + faults_of_words(root, page, tests) + faults_of_tables(root, page)]
     for file in files:
         if file.relative_to(root).as_posix().startswith(OF_THEIR_DAY) and file.suffix != ".md":
             continue
@@ -103,7 +116,7 @@ def main() -> int:
     linked = {(index.parent / link.partition("#")[0]).resolve() for link in LINK.findall(index.read_text())}
     faults += [f"{page.relative_to(root)}: not linked from docs/README.md" for page in pages
                if page.is_relative_to(root / "docs") and page != index and page.resolve() not in linked]
-    print("\n".join(faults) if faults else f"{len(pages)} pages: every link leads where it says")
+    print("\n".join(faults) if faults else f"{len(pages)} pages: each link, source and test that they name is there")
     return 1 if faults else 0
 
 
