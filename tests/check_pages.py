@@ -69,7 +69,7 @@ def faults_of_words(root: pathlib.Path, page: pathlib.Path, tests: set[tuple[str
     faults = []
     for number, line in enumerate(prose_of(page.read_text()).splitlines(), 1):
         faults += [f"{page.relative_to(root)}:{number}: {path} is not there" for path in SPOKEN_PATH.findall(line)
-                   if not any(root.glob(path.rstrip("/")))]
+                   if not any(root.glob(path.rstrip("/"))) and not any(root.glob(path + ".*"))]  # or a program of it
         faults += [f"{page.relative_to(root)}:{number}: there is no test {suite}.{name}"
                    for suite, name in SPOKEN_TEST.findall(line) if (suite, name) not in tests]
     return faults
