@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The tables and figures of docs/simulation.md, and what they are held to, by `aqua simulate`.
+"""The tables of docs/plan/simulation_tables.md, the figures of simulation.md, and their goals.
 
 Usage: simulation_tables.py --aqua PROGRAM [--seeds N] [--only KEY]... [--page FILE] [--json FILE]
 
 --page FILE   writes the burst's tables into the page, between the comments
-              `<!-- simulation_tables: KEY -->` and `<!-- /simulation_tables -->`; the page's other
-              figures are copied by hand from the JSON
+              `<!-- simulation_tables: KEY -->` and `<!-- /simulation_tables -->`; other figures of
+              the two pages are copied by hand from the JSON
 --json FILE   every row, what is counted over them (`figures`) and which goals are met (`met`)
 --only KEY    of the tables' keys; then nothing is counted
 
-AQUA_DATA names the folder with traces/ and profiles/. Virtual time: a busy machine gives the same
-figures, later. Exit status 1 if a goal is missed that docs/simulation.md calls met.
+`aqua simulate` runs each row. AQUA_DATA names the folder with traces/ and profiles/. Virtual time:
+a busy machine gives the same figures, later. Exit status 1 if a goal is missed that
+docs/plan/simulation.md calls met.
 
 A row is memory-bound when FCFS with memory without end would have had at most a quarter of its p99
 TTFT: then, and only then, can paging win four times. The lent memory suffices when cfs+aqua shows

@@ -38,7 +38,7 @@ if(AQUA_PROGRAMS)
 
   # Newer releases of cpp-httplib have a CMake config, and the first without known holes is
   # taken wherever it is (coordinator/http/http_library.hpp). Debian's older one is a compiled
-  # library known to pkg-config only; its holes are out of reach (docs/http.md).
+  # library known to pkg-config only; its holes are out of reach (docs/operate/http.md).
   find_package(httplib 0.53.1 QUIET CONFIG)
   if(NOT httplib_FOUND)
     find_package(PkgConfig QUIET)

@@ -7,7 +7,7 @@
 //   silence                       -> nothing: time to live is the ledger's business
 //
 // A child forked by the client may hold the connection open; death still comes by the pidfd.
-// The messages are in docs/http.md.
+// The messages are in docs/operate/http.md.
 //
 // Threads: one of its own does everything.
 // Owns:    the listening socket and the connections; the file at the path is the caller's.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// coordinator_bench: what the coordinator costs. See --help, docs/benchmarks.md.
+// coordinator_bench: what the coordinator costs. See --help, docs/plan/benchmarks.md.
 #include <sys/resource.h>
 
 #include <cstdio>

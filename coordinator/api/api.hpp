@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The HTTP API under /v1, as docs/http.md describes it. Handlers are thin: decode, ask the
+// The HTTP API under /v1, as docs/operate/http.md describes it. Handlers are thin: decode, ask the
 // ledger once, encode.
 //
 // Threads: handlers run concurrently; what they share has locks of its own.

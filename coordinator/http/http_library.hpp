@@ -9,7 +9,7 @@
 
 namespace aqua::coordinator {
 
-// The six that docs/http.md lists, and others like them, are mended in it. Older ones are
+// The six that docs/operate/http.md lists, and others like them, are mended in it. Older ones are
 // served over a Unix socket, or behind a proxy only.
 inline constexpr std::string_view kSoundHttpLibrary = "0.53.1";
 

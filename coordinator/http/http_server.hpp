@@ -2,7 +2,7 @@
 // HttpServer serves one request a connection: the lobby collects the head, the gate decides on
 // it, the body is read by its length, and only then cpp-httplib sees the request line alone (no
 // header of the client's ever reaches it), takes the query apart and writes the reply. What is
-// known to be wrong in its older versions is so out of reach; docs/http.md lists it.
+// known to be wrong in its older versions is so out of reach; docs/operate/http.md lists it.
 //
 // Threads: stop() may be called from any; handlers run concurrently on the pool's threads.
 // Owns:    the lobby with the listening socket, and the pool.

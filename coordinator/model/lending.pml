@@ -1,4 +1,4 @@
-/* The life of one slab, as SPIN checks it: the states of docs/ledger.md and the protocol of
+/* The life of one slab, as SPIN checks it: the states of docs/internals/ledger.md and the protocol of
  * revocation between one producer (its exporter is the authority), two consumers and the
  * coordinator, with one fault: a crash of anyone at any step, or one long stop of anyone,
  * for a while or (consumers) for ever. The coordinator starts again from its store.

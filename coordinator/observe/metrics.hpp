@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Metrics are the coordinator's numbers as Prometheus reads them: docs/metrics.md lists each
-// with its meaning. Counters and histograms are kept here as things happen; what is only true
+// Metrics are the coordinator's numbers as Prometheus reads them: docs/operate/metrics.md lists
+// each with its meaning. Counters and histograms are kept here as things happen; what is only true
 // now comes as Gauges, taken when somebody asks.
 //
 // Labels come from fixed sets (states, events, codes, routes), but for the names of clients in

@@ -5,7 +5,7 @@
 //
 // Threads: every method may be called concurrently; one thread of its own keeps time.
 // Locks:   one, never held across a socket, and across a disk's write-through only where the
-//          store's log is begun anew (docs/store.md). Callers that wait for it are served
+//          store's log is begun anew (docs/internals/store.md). Callers that wait for it are served
 //          together, with one commit (Turns).
 // A store that cannot be written (a full disk): facts go on, kept in memory until they can be
 // written; promises (leases, pairs) are refused with unavailable.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tables of ledger.db, and how a file of an earlier version becomes one of this version.
-// PRAGMA user_version names the version. docs/store.md describes the rows.
+// PRAGMA user_version names the version. docs/internals/store.md describes the rows.
 #pragma once
 
 #include "aqua/result.hpp"

@@ -46,7 +46,7 @@ std::string_view next_step(Code code, int sqlite) {
       return "; free space there";
     case Code::data_loss:
       return "; the file is damaged: move it away, local leases will be declared anew "
-             "(docs/operations.md, 'The database is damaged')";
+             "(docs/operate/operations.md, 'The database is damaged')";
     case Code::permission_denied:
     case Code::unavailable:
       return "; see whether the disk is writable and healthy";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Store is where the ledger's rows outlive the daemon. One contract, several stores: memory
-// (tests, embedding), SQLite (one machine); docs/store.md says how etcd fits it.
+// (tests, embedding), SQLite (one machine); docs/internals/store.md says how etcd fits it.
 //
 // A store has one writer. Every commit names the revision that it builds on, in silence: the
 // store remembers the last one it loaded or committed, and refuses to go on (aborted) when

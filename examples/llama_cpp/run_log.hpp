@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run of llama_serve did, as `aqua simulate --calibrate` reads it (docs/simulation.md).
+// What a run of llama_serve did, as `aqua simulate --calibrate` reads it (docs/plan/simulation.md).
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What docs/python.md shows works as it stands there."""
+"""What docs/engine/python.md shows works as it stands there."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from conftest import PACKAGE, run_python
 from vllm.v1.kv_offload.factory import OffloadingSpecFactory
 from vllm_engine import Engine
 
-PAGE = (PACKAGE.parent / "docs/python.md").read_text()
+PAGE = (PACKAGE.parent / "docs/engine/python.md").read_text()
 
 
 def test_the_example_runs():

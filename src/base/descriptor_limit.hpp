@@ -11,7 +11,7 @@
 
 namespace aqua {
 
-// To the hard limit. False when that was refused.
+// Raises this process's limit to the hard limit. False when the kernel refused.
 [[nodiscard]] inline bool raise_descriptor_limit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return false;
@@ -19,7 +19,8 @@ namespace aqua {
   return ::setrlimit(RLIMIT_NOFILE, &limit) == 0;
 }
 
-// What just failed for want of a descriptor would fail again.
+// True when this process, or the machine, has no descriptor left: a call that failed for want of
+// one would fail again.
 [[nodiscard]] inline bool no_descriptor_left() {
   const int one = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (one < 0) return errno == EMFILE || errno == ENFILE;

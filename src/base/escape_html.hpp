@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text in a page or a picture: it cannot end an element or an attribute.
+// Escapes text for HTML and SVG, so that it can end neither an element nor an attribute.
 #pragma once
 
 #include <string>

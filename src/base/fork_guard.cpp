@@ -14,7 +14,9 @@
 namespace aqua {
 namespace {
 
-// Never destroyed: a process may fork while it exits.
+// Lists the guarded descriptors of this process. Every open one is in `fds`; the fork handlers hold
+// `mu` over the fork, so that no child sees a half-written list. Never destroyed, because a process
+// may fork while it exits.
 struct Registry {
   Mutex mu;
   std::vector<int> fds AQUA_GUARDED_BY(mu);
@@ -77,7 +79,8 @@ void ForkGuardedFd::reset() noexcept {
   if (fd < 0 || generation_ != fork_generation()) return;
   Registry& all = registry();
   MutexLock lock(all.mu);
-  // Closed under the lock: a fork in between would otherwise close a number reused by then.
+  // Closes under the lock. A fork between erase and close would leave the child with it open; one
+  // between close and erase would make the child close a number that is reused by then.
   std::erase(all.fds, fd);
   ::close(fd);
 }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a fork()ed child must not inherit: descriptors that stand for the parent's identity.
-// A child that kept a lifeline open would keep a dead parent looking alive.
-//
-// Close-on-exec covers exec(); this covers the child that goes on without it.
+// Keeps descriptors that stand for a process's identity out of its fork()ed children: a child that
+// kept a lifeline open would make a dead parent look alive. Close-on-exec covers exec(); this
+// covers a child that goes on without it.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +10,12 @@
 
 namespace aqua {
 
-// Differs between a process and its children: remember it, and compare to learn whether a
-// fork lies between. Threads: any.
+// A number that differs between a process and its children. Remember it and compare it later, to
+// learn whether a fork lies between. Threads: any.
 [[nodiscard]] std::uint64_t fork_generation();
 
-// A UniqueFd that is closed in every child at once, and left alone there afterwards: its
-// number may be somebody else's by then. Move-only.
+// A UniqueFd that every child closes at the fork and never touches again, because its number may
+// be another descriptor's by then. Move-only.
 //
 // Threads: one object as any value; different objects concurrently.
 class ForkGuardedFd {

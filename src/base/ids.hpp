@@ -24,12 +24,12 @@ namespace detail {
 }
 }  // namespace detail
 
-// Tag makes ClientId, Secret … different types.
+// An identifier of 128 bits. Tag makes ClientId, LeaseSecret and so on different types.
 template <typename Tag>
 struct Id128 {
   std::array<std::uint8_t, 16> bytes{};
   friend bool operator==(const Id128&, const Id128&) = default;
-  // As of the bytes, first to last; two words at once, because maps ask often.
+  // Orders by the bytes, first to last, a word at a time because maps ask often.
   friend std::strong_ordering operator<=>(const Id128& a, const Id128& b) noexcept {
     const auto first = detail::big_endian(a.bytes.data()) <=> detail::big_endian(b.bytes.data());
     return first != 0
@@ -62,7 +62,7 @@ template <typename Tag>
   if (!bytes.ok()) return std::move(bytes).error();
   return Id128<Tag>{*bytes};
 }
-// Compares in constant time.
+// Compares in constant time, so that a guess learns nothing from how long the answer takes.
 template <typename Tag>
 [[nodiscard]] bool same_secret(const Id128<Tag>& a, const Id128<Tag>& b) noexcept {
   unsigned diff = 0;

@@ -19,10 +19,13 @@
 #define SO_PEERPIDFD 77  // Linux 6.5
 #endif
 
+// A PeerProcess names one process for good: its pidfd was open while the pid's start time was read,
+// so the two cannot belong to different processes. A pid alone proves nothing, since the kernel
+// uses it again; nor does a pidfd opened by pid, before the start time has been compared.
 namespace aqua {
 namespace {
 
-// Field 22 of /proc/<pid>/stat; 0 when the process is gone.
+// Reads field 22 of /proc/<pid>/stat, the start time. 0 when the process is gone.
 std::uint64_t start_time_of(std::int64_t pid) {
   std::ifstream file(concat("/proc/", pid, "/stat"));
   const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
@@ -40,7 +43,8 @@ Result<UniqueFd> pidfd_of(int socket, std::int64_t pid) {
   int fd = -1;
   socklen_t length = sizeof fd;
   if (::getsockopt(socket, SOL_SOCKET, SO_PEERPIDFD, &fd, &length) == 0) return UniqueFd(fd);
-  // Where the kernel knows the process to be gone, its pid may be another's by now.
+  // Does not fall back to the pid here: the kernel says that the process is gone, so the pid may be
+  // another's by now.
   if (errno == ESRCH || errno == EINVAL)
     return Error{Code::unavailable, concat("process ", pid, " is gone")};
   if (errno != ENOPROTOOPT) return errno_error("SO_PEERPIDFD");
@@ -81,7 +85,7 @@ Result<PeerProcess> PeerProcess::of_pid(std::int64_t pid, std::uint64_t start_ti
     if (errno == ESRCH || errno == EINVAL) return gone;
     return errno_error(concat("pidfd_open ", pid));
   }
-  // Read after the descriptor was opened: it cannot be an earlier process's.
+  // Reads the time after the pidfd was opened, so it cannot be an earlier process's.
   const std::uint64_t started = start_time_of(pid);
   if (peer.proven_dead() || (started != 0 && started != start_time)) return gone;
   if (started == 0)

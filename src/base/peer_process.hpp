@@ -15,20 +15,20 @@ namespace aqua {
 
 class PeerProcess {
  public:
-  // From SO_PEERCRED of a connected socket; the pidfd by SO_PEERPIDFD, or where the kernel
-  // has none by pidfd_open, checked against the start time read before and after.
+  // Opens the process that connected a socket (SO_PEERCRED). Its pidfd comes from SO_PEERPIDFD or,
+  // on a kernel without it, from pidfd_open, checked against the start time before and after.
   // unavailable when the process is gone already.
   [[nodiscard]] static Result<PeerProcess> of_socket(int fd);
 
-  // The process that had this pid and start time; its uid() is not known, and is the highest.
-  // not_found when it has ended, proven; permission_denied when its start time is hidden.
+  // Opens the process that has this pid and start time. Its uid() is unknown and reads as the
+  // highest number. not_found when it has ended, proven; permission_denied when its start time is
+  // hidden.
   [[nodiscard]] static Result<PeerProcess> of_pid(std::int64_t pid, std::uint64_t start_time);
 
   [[nodiscard]] std::int64_t pid() const noexcept { return pid_; }
   [[nodiscard]] std::uint32_t uid() const noexcept { return uid_; }
-  [[nodiscard]] std::uint64_t start_time() const noexcept {
-    return start_time_;
-  }  // clock ticks since boot
+  // In clock ticks since boot.
+  [[nodiscard]] std::uint64_t start_time() const noexcept { return start_time_; }
   // Readable (POLLIN) once the process has ended; its mappings are gone by then.
   [[nodiscard]] int pidfd() const noexcept { return pidfd_.get(); }
   [[nodiscard]] bool proven_dead() const;

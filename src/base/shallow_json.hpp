@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON that others wrote: never an exception, never deep recursion.
+// Parses JSON that others wrote, without exceptions and without deep recursion.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -7,8 +7,9 @@
 
 namespace aqua {
 
-// Discarded (is_object() and the like are false) when it is no JSON or nested deeper than
-// `deepest`: that is found while parsing, before the recursion of anything else meets it.
+// Returns a discarded value (is_object() and the like are false) when `text` is no JSON, or is
+// nested deeper than `deepest`. Depth is checked while parsing, before anything recurses over the
+// value.
 [[nodiscard]] inline nlohmann::json parse_shallow(std::string_view text, int deepest = 16) {
   bool deep = false;
   auto value = nlohmann::json::parse(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file of a socket that listens; removed with this object once it is ours.
+// SocketFile removes the file of a listening socket when it is destroyed, once the file is ours.
 #pragma once
 
 #include <unistd.h>
@@ -11,7 +11,7 @@ namespace aqua {
 
 class SocketFile {
  public:
-  // Nothing is removed before own() is called: until then the file may be somebody else's.
+  // Removes nothing before own() is called, because until then the file may be another process's.
   explicit SocketFile(std::string path) : path_(std::move(path)) {}
   ~SocketFile() {
     if (ours_) (void)::unlink(path_.c_str());

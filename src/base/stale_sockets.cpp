@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::time_t kOldSeconds = 60;
 
-// A socket that has stood for a while.
+// True for a Unix socket that is older than a minute.
 bool is_old_socket(const std::string& path) {
   struct stat status {};
   return ::lstat(path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode) &&
@@ -25,7 +25,8 @@ bool is_old_socket(const std::string& path) {
 
 }  // namespace
 
-// With readdir(): std::filesystem's iterators end the process where there is no memory.
+// Uses readdir(), because std::filesystem's iterators end the process when memory runs out. Only a
+// refused connection proves that nobody listens; any other answer leaves the file alone.
 void remove_stale_sockets(const std::string& directory, std::string_view prefix) {
   const std::unique_ptr<DIR, int (*)(DIR*)> open(::opendir(directory.c_str()), ::closedir);
   if (open == nullptr) return;

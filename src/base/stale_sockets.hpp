@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What killed processes leave behind in a directory of sockets.
+// Removes the sockets that killed processes left behind in a directory.
 #pragma once
 
 #include <string>

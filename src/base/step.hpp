@@ -9,8 +9,8 @@ namespace aqua {
 
 // `name` is a literal: "register", "export", "import", "copy", "flip", "return", "scrub",
 // "reconnect". The hook runs on the thread that reached the step and may not return.
-// In a process with a runtime a step is about to be taken; in the coordinator it has just been
-// recorded in the ledger, and the reply has not been sent.
+// In a process with a runtime the hook runs just before the step is taken. In the coordinator it
+// runs just after the ledger has recorded the step and before the reply is sent.
 using StepHook = void (*)(const char* name);
 
 inline std::atomic<StepHook> step_hook{nullptr};

@@ -16,7 +16,7 @@ class TraceRange {
  public:
 #if defined(AQUA_NVTX)
   explicit TraceRange(const char* name) noexcept {
-    // NVTX would do it at its first call, where threads race.
+    // Initialises NVTX here, once: by itself it would do so in its first call, where threads race.
     [[maybe_unused]] static const bool started = (nvtxInitialize(nullptr), true);
     nvtxRangePushA(name);
   }

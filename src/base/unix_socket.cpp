@@ -160,11 +160,11 @@ Result<Message> receive_message(int fd, std::size_t max_bytes, std::chrono::mill
   ssize_t n = 0;
   do {
     n = ::recvmsg(fd, &header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-    // ECONNRESET, reported once: the other side closed with our messages unread. What it had
-    // sent before can still be received.
+    // Tries again after ECONNRESET, which is reported once when the other side closed with messages
+    // of ours unread: what it had sent before can still be received.
   } while (n < 0 && (errno == EINTR || errno == ECONNRESET));
   if (n < 0) return errno_error("recvmsg");
-  // Take the descriptors before judging the message, so that a refused one leaks none.
+  // Takes the descriptors before it judges the message, so that a refused message leaks none.
   for (cmsghdr* cmsg = CMSG_FIRSTHDR(&header); cmsg != nullptr; cmsg = CMSG_NXTHDR(&header, cmsg)) {
     if (cmsg->cmsg_level != SOL_SOCKET || cmsg->cmsg_type != SCM_RIGHTS) continue;
     const std::size_t count = (cmsg->cmsg_len - CMSG_LEN(0)) / sizeof(int);

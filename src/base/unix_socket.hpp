@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Unix SOCK_SEQPACKET sockets: one send is one message, descriptors may ride along.
+// Unix SOCK_SEQPACKET sockets: one send is one message, and descriptors can go with it.
 //
 // Threads: free functions; a descriptor is the caller's to serialise.
 #pragma once
@@ -27,11 +27,11 @@ struct Message {
 // replaced. invalid_argument when the path does not fit sockaddr_un (107 characters);
 // already_exists when somebody listens there.
 [[nodiscard]] Result<UniqueFd> listen_seqpacket(const std::string& path);
-// unavailable when nobody listens at `path`; deadline_exceeded when somebody does, whose queue
-// stays full for `patience`.
+// Connects to `path`. unavailable when nobody listens there; deadline_exceeded when the listener's
+// queue stays full for `patience`.
 [[nodiscard]] Result<UniqueFd> connect_seqpacket(
     const std::string& path, std::chrono::milliseconds patience = std::chrono::seconds(5));
-// An accepted connection; unavailable when none waits (the listener is non-blocking).
+// Accepts a connection. unavailable when none waits (the listener is non-blocking).
 [[nodiscard]] Result<UniqueFd> accept_seqpacket(int listener);
 
 // Sends one message whole, or fails. unavailable when the other side is gone or its queue
@@ -44,7 +44,7 @@ struct Message {
 // (MSG_CTRUNC: this process has none left).
 [[nodiscard]] Result<Message> receive_message(int fd, std::size_t max_bytes,
                                               std::chrono::milliseconds patience);
-// Whether the other side has closed; what it sent before can still be received.
+// True when the other side has closed. What it sent before can still be received.
 [[nodiscard]] bool peer_has_closed(int fd);
 
 }  // namespace aqua

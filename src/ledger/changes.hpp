@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happened to slabs and reclaims, for whoever keeps accounts of a ledger: metrics, a log,
-// the story of a slab. Events (events.hpp) tell clients what to do; changes tell what was done.
+// Records of what happened to slabs and reclaims, for metrics, logs and the story of a slab. Events
+// (events.hpp) tell clients what to do; changes tell observers what was done.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,8 @@
 
 namespace aqua::ledger {
 
-// One row went through one cell of the table. `returned` is "no row" on both sides.
+// One row went through one cell of the transition table. `returned` stands for "no row", before
+// and after.
 struct SlabChange {
   Time at{};
   SlabId slab;
@@ -25,7 +26,7 @@ struct SlabChange {
   std::uint64_t reclaim = 0;       // the reclaim that wants it, if any
 };
 
-// A reclaim is over. `dropped`: its producer is gone, nobody wants anything back.
+// A reclaim ended. `dropped` when it ended because its producer is gone.
 struct ReclaimEnd {
   Reclaim reclaim;
   bool dropped = false;

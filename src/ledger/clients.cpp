@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Joining, living, dying, leaving.
+// Clients: join, renew, fall silent, die, leave.
+//
+// Silence never frees a slab. Only dead(), which the caller has proof for, and leave(), which is
+// refused while anything is held, end a client; both run through end_client().
 #include <set>
 #include <utility>
 
@@ -14,7 +17,7 @@ Time later(Time now, Time ttl) {
   return now > Time::max() - ttl ? Time::max() : now + ttl;
 }
 
-// What slabs, leases and pairs of a client rely on.
+// True when nothing differs that a client's slabs, leases and pairs rely on.
 bool same_identity(const ClientInfo& a, const ClientInfo& b) {
   return a.device == b.device && a.server == b.server && a.domain == b.domain &&
          a.producer == b.producer && a.consumer == b.consumer;
@@ -27,7 +30,7 @@ Result<void> Ledger::join(const ClientInfo& info, Time now) {
   if (info.id.is_nil()) return Error{Code::invalid_argument, "join: the client id is nil"};
   const auto found = clients_.find(info.id);
   const bool restored = found != clients_.end() && found->second.restored;
-  // Of a former life these end here, and so are in nobody's way.
+  // Counts no slabs of a restored client: they end below, because it declares them anew.
   const std::size_t slabs = restored ? 0 : index_.producer(info.id).rows;
   if (found == clients_.end()) {
     if (slabs > 0) {
@@ -102,7 +105,8 @@ Result<void> Ledger::leave(const ClientId& id, Time now) {
   return {};
 }
 
-// now_ is the time of the sign.
+// Marks a client live until its times to live have passed from now_, and its suspect leases leased
+// again, or revoking where a reclaim wants them.
 void Ledger::sign_of_life(Client& client) {
   const bool back = client.state != ClientState::live;
   const ClientId& id = client.info.id;
@@ -121,7 +125,7 @@ void Ledger::silence_leases(const ClientId& holder) {
   for (const SlabId& slab : running) apply(slabs_.at(slab), SlabEvent::silence);
 }
 
-// One timer for all leases of a holder, armed while one of them is running.
+// Sets the one timer that all leases of a holder share. It is armed while any of them is running.
 void Ledger::arm_lease_timer(const ClientId& holder) {
   const TimerKey key{TimerKind::leases, holder};
   if (index_.holder(holder).running.empty()) return timers_.disarm(key);
@@ -132,7 +136,7 @@ void Ledger::end_client(const ClientId& id) {
   drop_reclaims(id);
   for (const SlabId& slab : slabs_of(id)) {
     Slab& row = slabs_.at(slab);
-    if (row.state == SlabState::orphaned) continue;  // of an id that never joined here
+    if (row.state == SlabState::orphaned) continue;  // since this id died before
     if (apply(row, SlabEvent::producer_dead) == SlabState::orphaned) {
       emit(EventKind::producer_gone, *row.holder, &row);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The last events of a ledger, numbered from 1 without gaps. The oldest are forgotten.
+// EventWindow keeps the last events of a ledger, numbered from 1 without gaps.
 #pragma once
 
 #include <deque>
@@ -15,18 +15,18 @@ namespace aqua::ledger {
 
 class EventWindow {
  public:
-  // Keeps the last `capacity` events.
+  // Keeps `capacity` events and forgets the oldest first.
   explicit EventWindow(std::size_t capacity) : capacity_(capacity) {}
 
-  // Sets event.number.
+  // Numbers the event and adds it.
   void append(Event event);
-  // As Ledger::events: costs as much as it returns, however full the window is.
+  // The same as Ledger::events(). Its cost is that of what it returns, however full the window is.
   [[nodiscard]] std::optional<std::vector<Event>> since(const ClientId& client,
                                                         std::uint64_t after) const;
-  // Whom the events after `after` are for; nullopt when some of these are forgotten.
+  // The clients that events after `after` are for. nullopt when some of those are forgotten.
   [[nodiscard]] std::optional<std::set<ClientId>> recipients_since(std::uint64_t after) const;
   [[nodiscard]] std::uint64_t last() const noexcept { return last_; }
-  // Empty when consistent.
+  // Says what is inconsistent. Empty when nothing is.
   [[nodiscard]] std::string check() const;
 
  private:
@@ -35,7 +35,8 @@ class EventWindow {
   std::size_t capacity_;
   std::uint64_t last_ = 0;
   std::deque<Event> window_;
-  std::map<ClientId, std::deque<std::uint64_t>> numbers_;  // whose events are in the window
+  // Numbers of the events in the window, by recipient.
+  std::map<ClientId, std::deque<std::uint64_t>> numbers_;
 };
 
 }  // namespace aqua::ledger

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of a ledger may be written down and read again, and which of it has changed.
+// The rows of a ledger that a store writes down and reads again, and the names of those that
+// changed.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +18,8 @@ struct Pair {
   friend bool operator==(const Pair&, const Pair&) = default;
 };
 
-// Rows without what only a life knows: times to live and who is silent. Reclaim::outstanding
-// is left empty: it follows from Slab::reclaim.
+// One client as it is stored. Times to live and who is silent are not stored: they mean nothing to
+// the next life. Reclaim::outstanding is empty in an Image, because it follows from Slab::reclaim.
 struct ClientRow {
   ClientInfo info;
   bool draining = false;
@@ -31,8 +32,8 @@ struct Image {
   std::vector<Pair> pairs;
 };
 
-// Names of rows that are new, other than before, or gone. Times to live are no change: a
-// renewal writes nothing.
+// Names rows that are new, changed or gone. A new time to live is no change, so a renewal writes
+// nothing.
 struct DirtyRows {
   std::set<ClientId> clients;
   std::set<SlabId> slabs;

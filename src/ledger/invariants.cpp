@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is true after every call. Each check says which of the duplicated facts disagree.
+// Checks what is true after every call. Each check names the facts that are kept twice and
+// disagree.
 #include "base/concat.hpp"
 #include "ledger/ledger.hpp"
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What consumers ask for and bring back.
+// Leases: what consumers are granted and give back.
+//
+// A consumer never holds more than it has exits for: `room` falls with every grant, and starts at
+// what exit_bytes leaves beside the leases it has.
 #include <algorithm>
 #include <limits>
 
@@ -12,8 +15,8 @@ namespace {
 
 using Free = std::set<std::pair<std::uint64_t, std::uint32_t>>;
 
-// The largest slab that is not more than `need`, or else the smallest; of equals the one
-// with the lowest index. end() when it does not fit `room`.
+// Finds the largest free slab of at most `need` bytes, or else the smallest one, and of equals the
+// one with the lowest index. end() when it does not fit into `room`.
 Free::const_iterator best_fit(const Free& free, std::uint64_t need, std::uint64_t room) {
   const auto above =
       free.upper_bound({std::min(need, room), std::numeric_limits<std::uint32_t>::max()});
@@ -57,7 +60,7 @@ Result<std::vector<Grant>> Ledger::lease(const ClientId& consumer, std::uint64_t
   sign_of_life(*client);
   std::vector<Grant> grants;
   for (std::uint64_t need = bytes; need > 0;) {
-    // Asked again each time: the index of a producer whose last slab went is another one.
+    // Looks the producer up each time: its index is another object once its last slab is gone.
     const Free& left = index_.producer(*producer).free;
     const auto best = best_fit(left, need, room);
     if (best == left.end()) break;

@@ -5,6 +5,12 @@
 #include <cassert>
 #include <utility>
 
+// Invariants, which invariants.cpp checks after every call of the tests:
+// - A row exists exactly while its slab is not `returned`. It has a holder exactly while is_held().
+// - A row changes its state in apply() alone, so that table, index, timers, dirty rows and changes
+//   cannot disagree. offer() and restore() make rows; forget_exports() ends them.
+// - index_, open_reclaims_, ended_reclaims_ and timers_ follow from the rows. A row is taken out of
+//   the index before any field that the index reads is changed, and put in again afterwards.
 namespace aqua::ledger {
 
 Ledger::Ledger(Limits limits) : limits_(limits), events_(limits.event_window) {}
@@ -14,14 +20,15 @@ Slab* Ledger::find(const SlabId& id) {
   return found == slabs_.end() ? nullptr : &found->second;
 }
 
-// The only place where a state changes. The caller has made sure that the table accepts.
+// Changes the state of a row: the only place that does. The caller has checked that the table
+// accepts the event.
 SlabState Ledger::apply(Slab& row, SlabEvent event) {
   const Outcome outcome = transition(row.state, event, row.reclaim != 0);
   assert(outcome.accepted);
   const std::optional<ClientId> holder = row.holder;
   const SlabState from = row.state;
   index_.remove(row);
-  // Silence and its end are no change: whoever reads the row finds its holder silent anyway.
+  // Does not store silence or its end: whoever loads the row takes its holder to be silent anyway.
   if (event != SlabEvent::renew && event != SlabEvent::silence) changed(row.id);
   row.state = outcome.next;
   if (!is_held(row.state)) row.holder.reset();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who holds which slab: a pure state machine. No I/O, no clock (time is an argument), no
-// thread (the caller serialises). The coordinator's truth and the simulator's model.
+// Ledger knows who holds which slab. It is a pure state machine: no I/O, no clock (time is an
+// argument), no thread (the caller serialises). The coordinator and the simulator run the same one.
 //
-// Every state x event pair is written down in docs/ledger.md and tested as a table.
+// Every state x event pair is written down in docs/internals/ledger.md and tested as a table.
 // What it guards: a slab has at most one holder; every message names a generation and a
 // stale one is refused with aborted; a lease whose time to live ran out is suspect, never
 // free; only the holder's return, or proof of its death, ends a hold, and then only the
@@ -41,10 +41,10 @@ namespace aqua::ledger {
 class Ledger {
  public:
   explicit Ledger(Limits limits = {});
-  // A former life's rows. Its clients are suspect and, until they join again, unknown to every
-  // call but dead() and suspect(); who held slabs holds them, silently. When a producer joins,
-  // its rows end: the exporter is the authority and declares them anew. Keeps changes.
-  // data_loss when the rows contradict each other.
+  // Makes a ledger from the rows that an earlier coordinator wrote down. Their clients are suspect
+  // and, until they join again, unknown to every call but dead() and suspect(). Holders keep what
+  // they held. When a producer joins, its rows end, because its exporter is the authority and
+  // declares them anew. Tracks dirty rows. data_loss when the rows contradict each other.
   [[nodiscard]] static Result<Ledger> restore(Limits limits, const Image& image, Time now);
 
   // --- clients -------------------------------------------------------------------------
@@ -79,7 +79,7 @@ class Ledger {
   [[nodiscard]] Result<void> withdraw(const ClientId& producer,
                                       const std::vector<std::uint32_t>& indexes, Time now);
   // Wants `bytes` back by `deadline`: offered slabs come back at once (listed in
-  // `withdrawn`), then the cheapest leases are revoked (docs/ledger.md). bytes == 0 and a
+  // `withdrawn`), then the cheapest leases are revoked (docs/internals/ledger.md). bytes == 0 and a
   // deadline that is not after now are invalid_argument; more than the client has put up and
   // no open reclaim wants yet means all of that. A reclaim that wants nothing more is done at
   // once. While one is open nothing of this producer is granted.
@@ -123,25 +123,25 @@ class Ledger {
   // not_found when there is no pair.
   [[nodiscard]] Result<void> unpair(const ClientId& consumer);
 
-  // An operator's wish: while it stands nothing of this client's is granted and it is granted
-  // nothing. What is held stays held. Ends by drain(client, false) or with the client.
+  // Drains a client for an operator: its slabs are not granted and it is granted none. What is held
+  // stays held. Ends by drain(client, false) or with the client.
   [[nodiscard]] Result<void> drain(const ClientId& client, bool draining);
 
   // Runs what time alone decides: time to live, reclaim deadlines. Call before reading.
   void advance(Time now);
 
   // --- being written down ---------------------------------------------------------------
-  // From now on names of rows that change are kept until they are taken. Never taken, they hold
-  // every name.
+  // Keeps the names of rows that change from now on, until take_dirty_rows(). A caller that never
+  // takes them lets the set grow to every name.
   void track_rows();
   [[nodiscard]] bool has_dirty_rows() const noexcept {
     return dirty_rows_ && !dirty_rows_->empty();
   }
   [[nodiscard]] DirtyRows take_dirty_rows();
-  // Undoes pair() and unpair(): the pairs are what they were when `book` was pair_book(). Nothing
-  // else may have happened since.
+  // Puts the pairs back to `book`, an earlier pair_book(), to undo pair() and unpair(). Nothing
+  // else may have happened in between.
   void restore_pairs(const PairBook& book);
-  // When advance() would next change something; nullopt: never.
+  // The time at which advance() would next change something. nullopt when it never would.
   [[nodiscard]] std::optional<Time> next_deadline() const;
 
   // --- reading -------------------------------------------------------------------------
@@ -149,7 +149,7 @@ class Ledger {
   // the window (or from another life), so read a snapshot and continue from last_event().
   [[nodiscard]] std::optional<std::vector<Event>> events(const ClientId& client,
                                                          std::uint64_t after) const;
-  // Whom the events with number > after are for; nullopt as above.
+  // The clients that events with number > after are for. nullopt as above.
   [[nodiscard]] std::optional<std::set<ClientId>> recipients_since(std::uint64_t after) const {
     return events_.recipients_since(after);
   }
@@ -159,14 +159,14 @@ class Ledger {
   // consumer -> producer
   [[nodiscard]] const std::map<ClientId, ClientId>& pairs() const noexcept { return pairs_.all(); }
   [[nodiscard]] const PairBook& pair_book() const noexcept { return pairs_; }
-  // Open ones, finished ones with slabs outstanding, and the last few others.
+  // Open reclaims, finished ones with slabs outstanding, and the last few finished ones.
   [[nodiscard]] const std::map<std::uint64_t, Reclaim>& reclaims() const noexcept {
     return reclaims_;
   }
-  // From now on changes are kept until they are taken. A ledger starts without: nobody who does
-  // not take them pays for them.
+  // Keeps changes from now on, until take_changes(). A new ledger keeps none, so that nobody pays
+  // for changes that nobody takes.
   void keep_changes() noexcept { keeps_changes_ = true; }
-  // Replaces what is in `into`, whose memory is used again.
+  // Replaces what is in `into`, and uses its memory for the next changes.
   void take_changes(Changes& into) noexcept;
   // Empty when every invariant holds; otherwise what is broken. For tests and fuzzers.
   [[nodiscard]] std::string check_invariants() const;

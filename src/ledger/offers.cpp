@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What exporters say of their slabs: offer, withdraw, scrubbed.
+// Offers: what exporters say of their slabs (offer, withdraw, scrubbed).
+//
+// Every call checks all of its slabs before it changes the first, so that a refusal changes
+// nothing.
 #include <set>
 
 #include "base/concat.hpp"
@@ -9,7 +12,7 @@
 namespace aqua::ledger {
 namespace {
 
-// Far enough from the end that no scrub ever wraps a generation.
+// The highest generation that may be offered: far enough from the end that no scrub wraps it.
 constexpr Generation kMaxOfferedGeneration = Generation{1} << 62;
 
 SlabEvent kind_of(const OfferedSlab& slab) {

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who may borrow from whom, and telling those who could borrow more now.
+// Pairs: who may borrow from whom, and who is told that there is more to borrow.
+//
+// A consumer has one producer at a time, and a producer one consumer unless producers are shared.
+// Whenever lease() begins to have something for a consumer, that consumer is told.
 #include "base/concat.hpp"
 #include "base/try.hpp"
 #include "ledger/ledger.hpp"
 
 namespace aqua::ledger {
-// Memory is shared inside one server and NVLink domain, between two devices.
+// True when the two can share memory: inside one server and NVLink domain, between two devices.
 bool Ledger::can_share(const ClientInfo& producer, const ClientInfo& consumer) const {
   return producer.producer && consumer.consumer && producer.id != consumer.id &&
          producer.server == consumer.server && producer.domain == consumer.domain &&
@@ -60,7 +63,7 @@ Result<void> Ledger::drain(const ClientId& id, bool draining) {
   return {};
 }
 
-// Whoever still holds slabs after a coordinator restart is paired with their producer again.
+// Pairs a client that still holds slabs after a coordinator's restart with their producer again.
 void Ledger::restore_pair(const ClientId& holder) {
   const auto borrower = clients_.find(holder);
   if (borrower == clients_.end() || pairs_.producer_of(holder)) return;
@@ -71,7 +74,8 @@ void Ledger::restore_pair(const ClientId& holder) {
   }
 }
 
-// Of either side; tells those who are free to pair again. `id` may be gone by now.
+// Ends the pairs of a client on either side, and tells those who can now pair anew. The client may
+// be gone already.
 void Ledger::dissolve_pairs(const ClientId& id) {
   const std::optional<ClientId> producer = pairs_.producer_of(id);
   const std::set<ClientId> consumers = pairs_.consumers_of(id);
@@ -92,8 +96,8 @@ bool Ledger::grantable(const ClientId& producer) const {
          !index_.producer(producer).free.empty();
 }
 
-// Free to be paired by lease(): without a pair, or in one that lease() made, that gives
-// nothing now, and from which nothing is held.
+// True when lease() may pair this consumer: it has no pair, or one that lease() made, whose
+// producer grants nothing now and of whom it holds nothing.
 bool Ledger::loose(const ClientId& consumer) const {
   const std::optional<ClientId> producer = pairs_.producer_of(consumer);
   if (!producer) return true;
@@ -106,8 +110,9 @@ bool Ledger::may_pair(const Client& producer, const Client& consumer) const {
          (limits_.share_producers || pairs_.consumers_of(producer.info.id).empty());
 }
 
-// The consumer's own producer if it has something to grant; else, if the consumer is loose,
-// the unpaired one with the most bytes to grant, of equals the one with the lowest id.
+// Chooses whom a consumer borrows from: its own producer if that has something to grant; else, for
+// a loose consumer, the unpaired producer with the most bytes to grant, and of equals the one with
+// the lowest id.
 std::optional<ClientId> Ledger::producer_for(const Client& consumer) const {
   if (consumer.draining) return std::nullopt;
   const std::optional<ClientId> paired = pairs_.producer_of(consumer.info.id);
@@ -124,7 +129,7 @@ std::optional<ClientId> Ledger::producer_for(const Client& consumer) const {
   return best;
 }
 
-// To every consumer that lease() would now give something of this producer.
+// Tells every consumer to whom lease() would now grant something of this producer.
 void Ledger::announce(const ClientId& producer) {
   if (!grantable(producer)) return;
   const std::set<ClientId>& paired = pairs_.consumers_of(producer);
@@ -136,7 +141,7 @@ void Ledger::announce(const ClientId& producer) {
   }
 }
 
-// To one consumer, if any producer would now give it something.
+// Tells one consumer, if lease() would now grant it something of any producer.
 void Ledger::announce_to(const ClientId& consumer) {
   const auto client = clients_.find(consumer);
   if (client != clients_.end() && producer_for(client->second)) {

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A producer wants bytes back by a deadline.
+// Reclaims: a producer wants bytes back by a deadline.
+//
+// A slab is wanted by at most one open reclaim. An open reclaim covers what it wants, by slabs that
+// have returned and by those outstanding; it is done when none is outstanding, or at its deadline.
+// Passing the deadline frees nothing: the holders are late, and their returns still count.
 #include <algorithm>
 #include <tuple>
 
@@ -10,8 +14,8 @@
 namespace aqua::ledger {
 namespace {
 
-// What it costs to have a slab back, cheapest first. Late slabs are last although somebody
-// is already moving off them: a holder that missed one deadline is the worst bet for another.
+// What it costs to take a slab back, cheapest first. Late slabs come last although their holder is
+// already moving off them, because it has missed one deadline and may miss another.
 enum class Cost { free, scrubbing, live_holder, silent_holder, late };
 
 Cost cost_of(const Slab& row, bool holder_live) {
@@ -69,7 +73,7 @@ Result<Ledger::ReclaimStart> Ledger::recall(const ClientId& producer, std::uint6
   return start;
 }
 
-// Marks the row for the reclaim, taking it over from a finished one.
+// Makes a reclaim want this slab, and takes the slab over from a finished reclaim.
 void Ledger::want(Slab& row, Reclaim& reclaim) {
   if (row.reclaim != 0) reclaims_.at(row.reclaim).outstanding.erase(row.id);
   row.reclaim = reclaim.id;
@@ -77,12 +81,12 @@ void Ledger::want(Slab& row, Reclaim& reclaim) {
   if (is_held(state)) emit(EventKind::revoke, *row.holder, &row, reclaim.deadline);
 }
 
-// Cheapest first until `wanted` is covered; then the costliest that turn out not to be
-// needed are left alone, so that no lease is revoked for nothing.
+// Chooses slabs, cheapest first, until `wanted` is covered. Then drops those, costliest first, that
+// the others make unnecessary, so that no lease is revoked for nothing.
 std::vector<SlabId> Ledger::choose(const ClientId& producer, std::uint64_t wanted) const {
   struct Candidate {
     Cost cost;
-    std::uint64_t age;  // of the grant: least first is last granted first
+    std::uint64_t age;  // grants since this one: the least was granted last
     SlabId id;
     std::uint64_t bytes;
   };
@@ -115,7 +119,7 @@ std::vector<SlabId> Ledger::choose(const ClientId& producer, std::uint64_t wante
   return chosen;
 }
 
-// A wanted slab is back.
+// Counts a slab that has come back to a reclaim that wanted it.
 void Ledger::settle(std::uint64_t id, const SlabId& slab, std::uint64_t bytes) {
   Reclaim& reclaim = reclaims_.at(id);
   reclaim.outstanding.erase(slab);
@@ -160,7 +164,7 @@ void Ledger::forget_finished(const ClientId& producer) {
   if (ended->second.empty()) ended_reclaims_.erase(ended);
 }
 
-// The producer is gone, so nobody wants anything back. The rows change state right after.
+// Ends all reclaims of a producer that is gone. The caller changes the rows' states right after.
 void Ledger::drop_reclaims(const ClientId& producer) {
   for (auto* const side : {&open_reclaims_, &ended_reclaims_}) {
     const auto of = side->find(producer);

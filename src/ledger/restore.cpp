@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A ledger read from what a former life wrote down.
+// Restore: a ledger made from what an earlier coordinator wrote down.
+//
+// Nothing restored is grantable. Every holder is suspect, since the file says who held a slab and
+// not who lives; every producer declares its slabs anew when it joins.
 #include <algorithm>
 #include <initializer_list>
 #include <utility>
@@ -23,7 +26,8 @@ Result<Ledger> Ledger::restore(Limits limits, const Image& image, Time now) {
   for (const Reclaim& written : image.reclaims) {
     Reclaim& reclaim = ledger.reclaims_[written.id] = written;
     reclaim.outstanding.clear();
-    // A clock that stands before the one of the former life must not make a reclaim longer.
+    // Moves the deadline: a clock that stands behind the earlier one must not make a reclaim
+    // longer.
     if (reclaim.deadline > reclaim.started)
       reclaim.deadline = std::min(reclaim.deadline, now + (reclaim.deadline - reclaim.started));
     ledger.last_reclaim_ = std::max(ledger.last_reclaim_, reclaim.id);
@@ -34,7 +38,7 @@ Result<Ledger> Ledger::restore(Limits limits, const Image& image, Time now) {
     }
   }
   for (const Slab& written : image.slabs) {
-    // The index relies on this; all else is looked at below.
+    // Checks what the index relies on before it is used; check_invariants() below finds the rest.
     if (is_held(written.state) != written.holder.has_value())
       return broken(concat("slab ", to_string(written.id), ": holder does not fit state"));
     Slab& row = ledger.slabs_[written.id] = written;
@@ -48,7 +52,7 @@ Result<Ledger> Ledger::restore(Limits limits, const Image& image, Time now) {
     const auto lender = ledger.clients_.find(pair.producer);
     const auto borrower = ledger.clients_.find(pair.consumer);
     if (lender == ledger.clients_.end() || borrower == ledger.clients_.end()) continue;
-    // Rules may be stricter than they were.
+    // Drops a pair that today's options no longer allow.
     if (!ledger.can_share(lender->second.info, borrower->second.info)) continue;
     if (!limits.share_producers && !ledger.pairs_.consumers_of(pair.producer).empty()) continue;
     ledger.pairs_.set(pair.consumer, pair.producer, pair.is_explicit);
@@ -59,7 +63,7 @@ Result<Ledger> Ledger::restore(Limits limits, const Image& image, Time now) {
   return ledger;
 }
 
-// The client of a former life is here: what it exports is what it declares from now on.
+// Ends the rows of a restored producer that has joined: it declares now what it exports.
 void Ledger::forget_exports(const ClientId& producer) {
   drop_reclaims(producer);
   for (const SlabId& id : slabs_of(producer)) {
@@ -68,7 +72,7 @@ void Ledger::forget_exports(const ClientId& producer) {
     const SlabState from = row->second.state;
     index_.remove(row->second);
     row->second.state = SlabState::returned;
-    note(row->second, SlabEvent::withdraw, from, holder);  // accounts must not count it twice
+    note(row->second, SlabEvent::withdraw, from, holder);  // or it would be counted twice
     slabs_.erase(row);
     changed(id);
     if (holder) arm_lease_timer(*holder);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows looked up by what they are: free at a producer, held by a holder. A function of the
-// rows alone: take a row out before changing it, put it in again after.
+// SlabIndex finds rows by what they are: free at a producer, or held by a holder. It follows from
+// the rows alone, so a row is removed before it changes and added again afterwards.
 #pragma once
 
 #include <map>
@@ -38,7 +38,7 @@ class SlabIndex {
   void add(const Slab& row);
   void remove(const Slab& row);
 
-  // Empty ones where nothing is known.
+  // Empty indexes for a client that has no rows.
   [[nodiscard]] const ProducerIndex& producer(const ClientId& id) const;
   [[nodiscard]] const HolderIndex& holder(const ClientId& id) const;
   [[nodiscard]] std::uint64_t total_bytes() const noexcept { return total_bytes_; }

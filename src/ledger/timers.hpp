@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Deadlines in order. Arming a key again moves its deadline.
+// Timers keeps deadlines in order, one for each key. Arming a key again moves its deadline.
 #pragma once
 
 #include <map>
@@ -33,7 +33,7 @@ class Timers {
     order_.erase({found->second, key});
     at_.erase(found);
   }
-  // The earliest; equal times in the order of their keys.
+  // The earliest deadline. Equal ones come in the order of their keys.
   [[nodiscard]] std::optional<std::pair<Time, TimerKey>> next() const {
     if (order_.empty()) return std::nullopt;
     return *order_.begin();

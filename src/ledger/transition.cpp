@@ -4,7 +4,7 @@
 namespace aqua::ledger {
 namespace {
 
-// A cell: what happens when no reclaim wants the slab, and when one does.
+// One cell of the table: what happens when no reclaim wants the slab, and when one does.
 struct Cell {
   constexpr Cell(SlabState next) : free{true, next}, wanted{true, next} {}
   constexpr Cell(Code refusal)
@@ -21,8 +21,9 @@ constexpr Code refused = Code::failed_precondition;
 constexpr Code unknown = Code::not_found;
 constexpr Code none = Code::unavailable;
 
-// Rows and columns in the order of kSlabEvents and kSlabStates. `returned` means no row;
-// an orphan's producer is no client any more, so whatever it says is not_found.
+// Rows are in the order of kSlabEvents, columns in that of kSlabStates. `returned` means that there
+// is no row. An orphan's producer is no client any more, so all that it says is not_found. No cell
+// leads from a held state to `offered` but `scrub`, which the exporter alone may say.
 // clang-format off
 constexpr Cell kTable[kSlabEvents.size()][kSlabStates.size()] = {
     //                offered   leased       suspect              revoking     orphaned  quarantined          returned

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each event does to one slab, as a table: every state x every event. The same table
-// stands in docs/ledger.md and a test compares them.
+// The transition table: what each event does to a slab in each state. The same table stands in
+// docs/internals/ledger.md, and a test compares the two.
 #pragma once
 
 #include <array>
@@ -35,7 +35,7 @@ inline constexpr std::array kSlabEvents{
 
 [[nodiscard]] std::string_view to_string(SlabEvent event) noexcept;
 
-// Either the next state, or why the event is refused (and then nothing changes).
+// The answer of the table: the next state, or why the event is refused and nothing changes.
 struct Outcome {
   bool accepted = false;
   SlabState next = SlabState::returned;
@@ -43,7 +43,7 @@ struct Outcome {
   friend bool operator==(const Outcome&, const Outcome&) = default;
 };
 
-// `wanted`: some reclaim wants this slab back.
+// Looks an event up in the table. `wanted` when some reclaim wants this slab back.
 [[nodiscard]] Outcome transition(SlabState state, SlabEvent event, bool wanted) noexcept;
 
 }  // namespace aqua::ledger

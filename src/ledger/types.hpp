@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ledger's rows, messages and limits: plain data. What they mean is in docs/ledger.md.
+// The ledger's rows, messages and limits, as plain data. docs/internals/ledger.md says what they
+// mean.
 #pragma once
 
 #include <chrono>

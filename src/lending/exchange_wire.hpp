@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The messages of the exchange socket as bytes and back: docs/exchange.md.
+// The messages of the exchange socket as bytes and back: docs/internals/exchange.md.
 #pragma once
 
 #include <cstddef>
@@ -46,7 +46,7 @@ using ExchangeMessage = std::variant<Hello, Fetch, GiveBack, Reply>;
 
 // Entries beyond kMaxExchangeEntries are the caller's bug.
 [[nodiscard]] std::vector<std::byte> encode(const ExchangeMessage& message);
-// invalid_argument for anything that docs/exchange.md does not allow.
+// invalid_argument for anything that docs/internals/exchange.md does not allow.
 [[nodiscard]] Result<ExchangeMessage> decode(std::span<const std::byte> bytes);
 
 [[nodiscard]] constexpr std::uint32_t to_reply_code(Code code) noexcept {

@@ -5,6 +5,10 @@
 #include <cmath>
 #include <string>
 
+// The policy has two bands with a gap between them, so that a load at one level never flips it.
+// Above `rise` it reclaims all at once; below `settle`, for settle_time, it offers; in the gap it
+// reclaims only what longer contexts need. lent_ is what it has decided to lend, which may not be
+// lent yet.
 namespace aqua {
 
 Result<ProducerPolicy> ProducerPolicy::create(const LoadProfile& profile,
@@ -38,13 +42,15 @@ Result<Decision> ProducerPolicy::observe(const LoadReport& report, TimePoint now
   if (last_report_ && now < *last_report_) {
     return Error{Code::invalid_argument, "producer policy: a report from the past"};
   }
-  // Nothing is known of a silence longer than the settling itself: start over.
+  // Starts the calm over after a silence longer than settle_time: nothing is known of the load
+  // then.
   const bool silent = last_report_ && now - *last_report_ > options_.settle_time;
   last_report_ = now;
   if (above(options_.rise, report)) return reclaim(lent_, now);
   const std::size_t room = profile_.kv_bytes_total - std::min(lent_, profile_.kv_bytes_total);
   if (lent_ > 0 && report.kv_bytes_wanted > room) {
-    // Same load, longer contexts: what is missing, and headroom so as not to be back at once.
+    // Reclaims for longer contexts under the same load: what is missing, and headroom, or the next
+    // report would ask again.
     const std::size_t missing = std::min(lent_, report.kv_bytes_wanted - room);
     return reclaim(missing + std::min(lent_ - missing, headroom_bytes()), now);
   }

@@ -11,6 +11,8 @@
 #include "base/try.hpp"
 #include "northbound/profile_fields.hpp"
 
+// Reading refuses what a runtime could not act on: unknown keys, numbers out of range, and roles
+// that contradict the bytes. What is in "evidence" is for people and is not read.
 namespace aqua {
 namespace profile {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The profile's own fields in its JSON: read and written in one place each.
+// Reads and writes the profile's own fields in its JSON, one place for each.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -10,12 +10,13 @@
 namespace aqua::profile {
 
 inline constexpr int kVersion = 1;
-// JSON's numbers are exact up to here in every reader.
+// 2^53: the largest number up to which every JSON reader is exact.
 inline constexpr double kMostBytes = 9'007'199'254'740'992.0;
 
-// invalid_argument when it is no JSON, nested deeper than 16, or no object.
+// Parses the file's text. invalid_argument when it is no JSON, is nested deeper than 16, or is no
+// object.
 [[nodiscard]] Result<nlohmann::json> parse_json(std::string_view text);
-// Takes all but "evidence"; the caller does finish().
+// Reads all fields but "evidence". The caller calls finish().
 [[nodiscard]] Profile read_fields(JsonObject& object);
 void write_fields(nlohmann::ordered_json& object, const Profile& profile);
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Holds docs/metrics.md and the alert rules against a running coordinator.
+"""Holds docs/operate/metrics.md and the alert rules against a running coordinator.
 
 Usage: check_metrics_doc.py COORDINATOR ROOT. Every metric is in the document's table with its type
 and labels, and no other; every alert has its section; every metric that an alert asks for exists.
@@ -49,13 +49,13 @@ def documented(text: str) -> dict[str, tuple[str, set[str]]]:
 def main() -> int:
     program, root = sys.argv[1], pathlib.Path(sys.argv[2])
     text = scrape(program)
-    document = (root / "docs/metrics.md").read_text()
+    document = (root / "docs/operate/metrics.md").read_text()
     rules = (root / "packaging/aqua-alerts.rules.yml").read_text()
     have, told = served(text), documented(document)
     have["aqua_loan_bytes"] = ("gauge", {"producer", "consumer"})  # nothing is lent here
-    faults = [f"not in docs/metrics.md, or otherwise: {name} {have[name]}, told {told.get(name)}"
+    faults = [f"not in docs/operate/metrics.md, or otherwise: {name} {have[name]}, told {told.get(name)}"
               for name in have if told.get(name) != have[name]]
-    faults += [f"docs/metrics.md tells of {name}, which there is not" for name in told.keys() - have.keys()]
+    faults += [f"docs/operate/metrics.md tells of {name}, which there is not" for name in told.keys() - have.keys()]
     alerts = re.findall(r"- alert: (\w+)", rules)
     faults += [f"no section for alert {alert}" for alert in alerts if f"\n### {alert}\n" not in document]
     faults += [f"alert {alert} does not name its section" for alert in alerts if f"#{alert.lower()}\n" not in rules]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The six known holes of cpp-httplib 0.11.4, each tried on a real daemon over a raw socket.
-// That it is out of reach is what these tests show; docs/http.md lists them.
+// That it is out of reach is what these tests show; docs/operate/http.md lists them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

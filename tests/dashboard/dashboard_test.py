@@ -241,7 +241,7 @@ class Dashboard(Page):
     # --- pictures for the docs --------------------------------------------------------------
     def test_screenshots(self):
         if not options.screenshots:
-            self.skipTest("--screenshots DIR makes the pictures of docs/dashboard.md")
+            self.skipTest("--screenshots DIR makes the pictures of docs/operate/dashboard.md")
         producer, consumer = self.lend("decode-0", "prefill-0")
         second, _ = self.lend("decode-1", "prefill-1", 2)
         self.operate()

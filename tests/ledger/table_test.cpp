@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// docs/ledger.md, src/ledger/transition.cpp and what Ledger does are the same table.
+// docs/internals/ledger.md, src/ledger/transition.cpp and what Ledger does are the same table.
 #include <algorithm>
 #include <fstream>
 #include <sstream>

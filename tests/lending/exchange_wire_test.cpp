@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// docs/exchange.md, byte by byte.
+// docs/internals/exchange.md, byte by byte.
 #include "lending/exchange_wire.hpp"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Holds a profile that the command wrote against docs/profile.schema.json.
+"""Holds a profile that the command wrote against docs/plan/profile.schema.json.
 
 Usage: schema_test.py SCHEMA COMMAND...: the command prints a profile. Exits 77 without jsonschema.
 """

@@ -13,7 +13,7 @@ namespace aqua::place {
 // "model", or "model/shard" where it has several: as pairs name shards.
 [[nodiscard]] std::string shard_name(const Cluster& cluster, const ShardRef& shard);
 
-// {"objective","bound","gap","assignment","pairs",...}; docs/placement.md has the schema.
+// {"objective","bound","gap","assignment","pairs",...}; docs/plan/placement.md has the schema.
 [[nodiscard]] std::string render_json(const Cluster& cluster, const Placement& placement);
 
 // A few lines; with `explain` also each unit's M, N and pairs, and why the bound holds.

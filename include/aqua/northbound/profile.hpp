@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Profile: what `aqua profile` found for one model on one device (Aqua, section 4), and what
-// Runtime::open() makes of it. A JSON file; docs/profiling.md has every field, and
-// docs/profile.schema.json the schema.
+// Runtime::open() makes of it. A JSON file; docs/plan/profiling.md has every field, and
+// docs/plan/profile.schema.json the schema.
 //
 // Threads: plain values and functions.
 // Units:   bytes; requests per second of the engine's clock.

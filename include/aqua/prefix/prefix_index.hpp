@@ -18,7 +18,7 @@
 // sees, by the time since a block was last asked for and by how often it was (a hit density, as in
 // LHD, Beckmann, Chen and Cidon, NSDI 2018). Two ghosts without bytes watch the same prompts, one
 // with each rule, and this rule is followed only while it has saved more than lru would have.
-// docs/scheduling.md has both, compared.
+// docs/engine/scheduling.md has both, compared.
 //
 // Order: bytes are not ready when insert() returns; the caller sees to it that a fetch of a block
 // comes after the store of it. AquaTensors do so by themselves.

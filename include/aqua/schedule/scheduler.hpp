@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scheduler decides, iteration by iteration, which sequences an engine computes, and which go
-// out to the swap space and come back, so that every prompt gets its turn. docs/scheduling.md
-// describes the policies and has an engine loop to copy.
+// out to the swap space and come back, so that every prompt gets its turn.
+// docs/engine/scheduling.md describes the policies and has an engine loop to copy.
 //
 //   auto made = policy::make_scheduler("cfs", {.device_blocks = 4096});  // errors: left out here
 //   policy::Scheduler& scheduler = **made;

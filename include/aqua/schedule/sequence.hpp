@@ -77,7 +77,8 @@ struct SequenceStatus {
   std::uint32_t generated_tokens = 0;
   std::uint32_t device_blocks = 0;  // held
   std::uint32_t swap_blocks = 0;    // held
-  double service = 0;  // virtual: what the policy orders by, in its own unit (docs/scheduling.md)
+  // Virtual: what the policy orders by, in its own unit (docs/engine/scheduling.md).
+  double service = 0;
   friend bool operator==(const SequenceStatus&, const SequenceStatus&) = default;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An NVIDIA GPU as a device: slabs are physical memory of the driver's virtual memory
 // management, exported as POSIX file descriptors (or fabric handles); streams are CUDA's own.
-// docs/cuda.md tells what is shared how, and what is refused.
+// docs/engine/cuda.md tells what is shared how, and what is refused.
 //
 // Builds without CUDA have these functions too: each fails with unimplemented. On a machine
 // without a driver or GPU each fails with unavailable and the reason.

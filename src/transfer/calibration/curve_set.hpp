@@ -42,7 +42,7 @@ class CurveSet {
 };
 
 // What to go by until this machine is measured. For a GPU: published figures of an H100 with
-// NVLink 4 and PCIe 5 (docs/transfers.md). On the emulated GPU and in host memory all copies
+// NVLink 4 and PCIe 5 (docs/engine/transfers.md). On the emulated GPU and in host memory all copies
 // are this CPU's, so that staging only copies twice.
 [[nodiscard]] CurveSet builtin_curves(device::Kind kind);
 

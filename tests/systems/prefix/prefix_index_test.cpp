@@ -191,7 +191,7 @@ TEST(PrefixIndexOnTheTrace, AnInfiniteCacheHitsWhatTheTraceHas) {
   EXPECT_NEAR(static_cast<double>(sum.hit_tokens) / static_cast<double>(sum.tokens), 0.374, 0.0005);
 }
 
-// docs/scheduling.md has the whole sweep; capacities here are of it and between.
+// docs/engine/scheduling.md has the whole sweep; capacities here are of it and between.
 TEST(PrefixIndexOnTheTrace, CostAwareSavesNoLessThanLruAtAnyCapacity) {
   const auto prompts = mooncake_conversation();
   if (prompts.empty()) GTEST_SKIP() << "AQUA_DATA names no folder with the Mooncake trace";

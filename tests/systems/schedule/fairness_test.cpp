@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cfs: nobody waits longer than the bound of docs/scheduling.md. las: somebody does.
+// cfs: nobody waits longer than the bound of docs/engine/scheduling.md. las: somebody does.
 #include <algorithm>
 #include <functional>
 #include <iostream>
@@ -21,7 +21,7 @@ std::uint64_t up(std::uint64_t value, std::uint64_t by) {
   return (value + by - 1) / by;
 }
 
-// What the bound of docs/scheduling.md, "How long anybody waits", is made of.
+// What the bound of docs/engine/scheduling.md, "How long anybody waits", is made of.
 struct Load {
   SchedulerOptions options;
   std::uint32_t longest_prompt = 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Second implementations of the policies, for the first ones to be held against: records in order
 // of arrival, scanned and sorted anew for every decision. No queue is kept, no sum, no key: what
-// docs/scheduling.md says is worked out from the sequences as they are.
+// docs/engine/scheduling.md says is worked out from the sequences as they are.
 //
 // This file: what all policies do alike, and fcfs. They believe their caller (Twin), whose calls
 // the scheduler under test has checked already.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// las and cfs, in words (docs/scheduling.md, "Policies"): a slice has members with promised
+// las and cfs, in words (docs/engine/scheduling.md, "Policies"): a slice has members with promised
 // blocks. Who is no member and wants to be computed waits, in one of two classes, prefill and
 // decode. A slice deals places to those who wait, in the policy's order, worked out by sorting.
 #pragma once

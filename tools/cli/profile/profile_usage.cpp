@@ -10,7 +10,7 @@ const std::string_view kProfileUsage =
     "\n"
     "Loads a running engine through its OpenAI-compatible endpoint, finds the highest load that\n"
     "meets the SLA, and tells what memory that leaves: whether the engine can lend, or wants to\n"
-    "borrow. Runtime::open() takes the file. docs/profiling.md explains every figure.\n"
+    "borrow. Runtime::open() takes the file. docs/plan/profiling.md explains every figure.\n"
     "\n"
     "  --url URL           http://HOST:PORT; a key for it is taken from $OPENAI_API_KEY\n"
     "  --model NAME        default: the first that the engine lists\n"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The input file of `aqua place` (docs/placement.md has its schema).
+// The input file of `aqua place` (docs/plan/placement.md has its schema).
 //
 // Threads: pure functions.
 #pragma once

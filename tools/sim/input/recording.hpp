@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a real engine did: the requests it was asked, how long each of its iterations and copies
-// took. examples/llama_cpp's llama_serve writes it; docs/simulation.md has the keys.
+// took. examples/llama_cpp's llama_serve writes it; docs/plan/simulation.md has the keys.
 //
 //   {"format": "aqua-recording-1", "engine": "llama.cpp ...", "policy": "cfs",
 //    "scheduler": {"budget_tokens": 128, "slice_iterations": 16, "min_prefill_tokens": 32,

@@ -8,6 +8,10 @@
 #include "base/concat.hpp"
 #include "base/try.hpp"
 
+// Invariant: outside a call, tensors_ has a tensor for exactly the present blocks of index_. A
+// block that is evicted or lost in the index loses its tensor in the same call; a block whose
+// tensor cannot be made is lost in the index again. A tensor dropped here outlives the copies
+// queued on it.
 namespace aqua {
 
 using policy::BlockHash;
@@ -20,7 +24,7 @@ class PrefixCache::Impl {
        policy::PrefixIndex index)
       : runtime_(runtime), layout_(layout), options_(options), index_(std::move(index)) {}
 
-  // The engine's blocks of index block i.
+  // The engine's blocks that make up block i of the index.
   [[nodiscard]] BlockList part(BlockList blocks, std::size_t i, std::size_t tokens) const {
     const std::size_t ratio = options_.index.block_tokens / options_.engine_block_tokens;
     const std::size_t all = engine_blocks(tokens);
@@ -50,7 +54,7 @@ class PrefixCache::Impl {
   void lose(const BlockHash& block) {
     if (auto gone = index_.lost(block); gone.ok()) discard(*gone);
   }
-  // Ends the pin of a name; what was lost since it was pinned is not there to be unpinned.
+  // Ends the pin of a name. Ignores blocks that were lost since they were pinned.
   void unpin(std::string_view id) {
     const auto found = pinned_.find(std::string(id));
     if (found == pinned_.end()) return;
@@ -69,7 +73,7 @@ class PrefixCache::Impl {
 
 Result<PrefixTransfer> PrefixCache::Impl::fetch(const Prefix& prefix, BlockList blocks,
                                                 Stream stream) {
-  // Tensors move on their own: the index hears of it when somebody asks for them.
+  // Tells the index where the tensors are now: they move on their own.
   const PrefixMatch before = index_.match(prefix);
   for (const BlockHash& block : prefix.chain.first(before.blocks)) {
     const AquaTensor& tensor = tensors_.at(block);
@@ -93,7 +97,7 @@ Result<PrefixTransfer> PrefixCache::Impl::fetch(const Prefix& prefix, BlockList 
       posted = std::move(ticket).error();
     }
   }
-  // A tensor outlives the copies queued on it, so nothing need be held until they are over.
+  // Releases the blocks at once: a tensor outlives the copies that are queued on it.
   AQUA_TRY(index_.release(held));
   transfer.blocks = transfer.tickets.size();
   if (posted.ok()) return transfer;
@@ -104,7 +108,8 @@ Result<PrefixTransfer> PrefixCache::Impl::fetch(const Prefix& prefix, BlockList 
   return transfer;
 }
 
-// Host memory can be short although the index has room: older blocks make way.
+// Allocates a tensor, evicting older blocks while host memory is short: it can be although the
+// index has room.
 Result<AquaTensor> PrefixCache::Impl::allocate(std::size_t bytes) {
   for (;;) {
     auto tensor = runtime_.allocate({.bytes = bytes, .name = "prefix"});
@@ -125,7 +130,7 @@ Result<PrefixTransfer> PrefixCache::Impl::store(const Prefix& prefix, BlockList 
   transfer.match = index_.match(prefix);
   AQUA_ASSIGN(const policy::PrefixInsertion added, index_.insert(prefix, Tier::peer));
   discard(added.evicted);
-  // Held, so that making room for one does not evict another of them.
+  // Pins the new blocks, so that making room for one does not evict another.
   const auto mine = prefix.chain.first(added.first + added.blocks);
   AQUA_TRY(index_.pin(mine));
   Result<void> stored;
@@ -144,7 +149,7 @@ Result<PrefixTransfer> PrefixCache::Impl::store(const Prefix& prefix, BlockList 
       stored = index_.moved(mine[i], tier);
     }
     if (stored.ok()) continue;
-    lose(mine[i]);  // and those after it, which have no bytes
+    lose(mine[i]);  // and those after it, which have no bytes either
     break;
   }
   transfer.blocks = transfer.tickets.size();

@@ -20,7 +20,8 @@ BlockHash chain_root(std::string_view salt) noexcept {
 }
 
 BlockHash chain_hash(BlockHash parent, std::span<const Token> block) noexcept {
-  // The parent's halves as seed and first bytes: a block depends on all 128 bits of it.
+  // Uses the parent's halves as seed and as first bytes, so that a block depends on all its 128
+  // bits.
   XXH3_state_t state;
   XXH3_INITSTATE(&state);
   XXH3_128bits_reset_withSeed(&state, parent.low);

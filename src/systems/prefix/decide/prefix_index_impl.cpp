@@ -6,11 +6,16 @@
 
 #include "base/concat.hpp"
 
+// Invariants:
+// - A present block's parent is present: eviction takes leaves, lost() takes whole subtrees.
+// - An absent block stays in the tree for those that hold or continue it; no match finds it.
+// - A block is in oldest_ and, with a table, on one shelf exactly while it is `ranked`; last_use,
+//   tier and kind change only while it is not.
 namespace aqua::policy {
 namespace {
 
-// The reuse table remembers so many blocks for each that there is room for: what was evicted too
-// early is noticed when it is asked for again.
+// How many blocks the reuse table remembers for each that there is room for. More than one, so that
+// a block that was evicted too early is noticed when it is asked for again.
 constexpr std::size_t remembered = 4;
 std::size_t memory_of(std::size_t capacity) {
   return capacity > SIZE_MAX / remembered ? SIZE_MAX : capacity * remembered;
@@ -42,8 +47,9 @@ void PrefixIndex::Impl::observe(const Prefix& prefix) {
   follow(saved[by_cost] - saved[by_age]);
 }
 
-// By cost, once it leads by more than the standard error of the lead; by age, once the lead is
-// gone. In between as before: a change of rule costs what the other would have kept.
+// Chooses the rule of eviction: by cost once it leads by more than the lead's standard error, by
+// age once the lead is gone. In between the rule stays, because a change gives up what the other
+// rule would have kept.
 void PrefixIndex::Impl::follow(double lead) {
   lead_ += lead;
   lead_variance_ += lead * lead;
@@ -52,7 +58,7 @@ void PrefixIndex::Impl::follow(double lead) {
 }
 
 double PrefixIndex::Impl::recompute(std::uint64_t before, std::uint64_t tokens) const {
-  // Each token attends to those before it in other blocks, and to half of its own block's.
+  // Counts pairs: each token attends to all tokens of earlier blocks, and to half of its own block.
   const double linear = options.costs.compute_per_token * static_cast<double>(tokens);
   const double pairs =
       static_cast<double>(tokens) * (static_cast<double>(before) + static_cast<double>(tokens) / 2);
@@ -108,14 +114,14 @@ double PrefixIndex::Impl::worth(const PrefixBlock& block) const {
 }
 
 int PrefixIndex::Impl::shelf_of(const PrefixBlock& block) const {
-  constexpr int spread = 8192;  // more half octaves than doubles have
+  constexpr int spread = 8192;  // more half octaves than a double can tell apart
   const double value = worth(block);
   const int size = value > 0 ? static_cast<int>(std::floor(2 * std::log2(value))) : -spread / 2;
   return block.kind * spread + size;
 }
 
-// Seconds that keeping it until the next prompt is expected to save: the least of them. On each
-// shelf that is the oldest, as the rate never rises with age.
+// Finds the block whose keeping until the next prompt is expected to save the fewest seconds. Looks
+// at the oldest block of each shelf only, because the rate of reuse never rises with age.
 Node PrefixIndex::Impl::least_worth() const {
   Node least = no_node;
   std::pair<double, std::uint64_t> lowest;
@@ -173,14 +179,14 @@ Result<void> PrefixIndex::Impl::let_go(std::span<const BlockHash> blocks, Count 
     return Error{node == no_node ? Code::not_found : Code::failed_precondition,
                  concat(call, ": block ", i, " of ", blocks.size(), " is not held")};
   }
-  // From the end: children go before their parents.
+  // Goes from the end, so that children are removed before their parents.
   for (std::size_t i = blocks.size(); i-- > 0;) {
     const Node node = tree.find(blocks[i]);
     const PrefixBlock& block = tree.at(node);
     if (block.present) {
       rank(node);
     } else if (!block.held() && block.first_child == no_node) {
-      tree.remove(node);  // its bytes were lost, and nobody asks any more
+      tree.remove(node);  // its bytes were lost while it was held
     }
   }
   return {};
@@ -228,7 +234,7 @@ PrefixInsertion PrefixIndex::Impl::insert(const Prefix& prefix, Tier tier) {
   uses_ += 1;
   Node parent = no_node;
   std::size_t there = 0;
-  std::vector<Node> mine;  // held until all are in: a prompt does not evict itself
+  std::vector<Node> mine;  // held until all are in, so that a prompt does not evict itself
   mine.reserve(prefix.chain.size());
   const auto keep = [&](Node node) {
     unrank(node);
@@ -272,7 +278,7 @@ Result<void> PrefixIndex::Impl::moved(const BlockHash& hash, Tier to) {
   }
   const bool ranked = tree.at(node).ranked;
   unrank(node);
-  tree.at(node).tier = to;  // and with it its worth
+  tree.at(node).tier = to;  // changes its worth, and so its shelf
   if (ranked) rank(node);
   for (auto& ghost : ghosts_) {
     if (ghost) (void)ghost->moved(hash, to);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PrefixTree: the blocks of the index and what continues what. A block whose bytes are gone stays
-// while somebody holds it, absent: nobody finds it, and it takes no room.
+// PrefixTree holds the blocks of the index and which continues which. A block whose bytes are gone
+// stays in it as absent while it is held: no prompt matches it, and it takes no room.
 //
 // Threads: not thread-safe.
 #pragma once
@@ -29,25 +29,26 @@ struct PrefixBlock {
   bool present = false;
   std::uint32_t holds = 0, pins = 0;
   std::uint64_t last_use = 0;  // for eviction by age
-  std::uint64_t prompt = 0;    // that used it last, as the reuse table counts
-  std::uint8_t kind = 0;       // of its reuse, then
+  std::uint64_t prompt = 0;    // number of the prompt that used it last, in the reuse table
+  std::uint8_t kind = 0;       // kind of its reuse at that prompt
   int shelf = 0;               // for eviction by cost
-  bool ranked = false;         // is in the orders of eviction
+  bool ranked = false;         // it is in the orders of eviction
 
   [[nodiscard]] bool held() const noexcept { return holds + pins > 0; }
 };
 
 class PrefixTree {
  public:
-  [[nodiscard]] Node find(const BlockHash& hash) const noexcept;  // present or not; no_node
+  // Finds a block, present or absent; no_node when there is none.
+  [[nodiscard]] Node find(const BlockHash& hash) const noexcept;
   [[nodiscard]] PrefixBlock& at(Node node) noexcept { return blocks_[node]; }
   [[nodiscard]] const PrefixBlock& at(Node node) const noexcept { return blocks_[node]; }
-  // A new block, absent.
+  // Adds a block, as absent.
   Node add(const BlockHash& hash, Node parent);
   void set_present(Node node, bool present);
-  // Childless and not held.
+  // Removes a block that has no children and that nobody holds.
   void remove(Node node);
-  // This one and all that continue it, parents first.
+  // The block and all that continue it, parents first.
   [[nodiscard]] std::vector<Node> subtree(Node node) const;
   [[nodiscard]] std::size_t present() const noexcept { return present_; }
 

@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <iterator>
 
+// Invariants: each remembered block is in entries_, in by_hash_ and in one cohort; there_[kind][b]
+// counts those of that kind, last seen before this prompt, whose age is in bin b; rate_[kind] never
+// rises with age.
 namespace aqua::policy {
 namespace {
 
@@ -53,7 +56,7 @@ void ReuseTable::seen(const BlockHash& block) {
   const auto found = by_hash_.find(block);
   if (found == by_hash_.end()) return remember(block, 0);
   const Entry entry = *found->second;
-  if (entry.last == now_) return;  // twice in one prompt
+  if (entry.last == now_) return;  // it is twice in this prompt
   asked_[entry.kind][bin(now_ - entry.last)] += 1;
   forget(found->second);
   remember(block, static_cast<Kind>(std::min<std::size_t>(entry.kind + 1U, kinds - 1)));
@@ -86,8 +89,9 @@ double ReuseTable::rate(Kind kind, std::uint64_t age) const {
   return rate_[kind][bin(std::max<std::uint64_t>(age, 1))];
 }
 
-// Pools neighbouring ages until no older one has a higher rate. An age at which nobody was ever
-// asked for is half as likely as the one before it: the older goes first.
+// Computes the rates: pools neighbouring ages until no older one has a higher rate. An age at which
+// no block was ever asked for gets half the rate of the age before it, so that the older goes
+// first.
 void ReuseTable::learn() {
   struct Pool {
     double asked = 0, exposed = 0;
@@ -97,7 +101,7 @@ void ReuseTable::learn() {
     std::array<Pool, bins> pools;
     std::size_t count = 0;
     for (std::size_t b = 0; b < bins; ++b) {
-      constexpr double nobody = 1e-9;  // an age that nobody has reached says nothing
+      constexpr double nobody = 1e-9;  // keeps an age that no block has reached from dividing by 0
       pools[count++] = {asked_[kind][b], exposed_[kind][b] + nobody, 1};
       for (; count > 1; --count) {
         Pool& younger = pools[count - 2];

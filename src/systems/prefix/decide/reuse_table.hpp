@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// ReuseTable: a life table of prompt blocks. How likely is a block to be asked for by the next
-// prompt, so many prompts after it was last asked for, and after so many times? It watches the
-// prompts themselves and not what a cache keeps of them: it remembers the last blocks that were
-// seen, present or long evicted, so that evicting early cannot hide what would have been hit.
+// ReuseTable is a life table of prompt blocks. It says how likely the next prompt is to ask for a
+// block, by how many prompts ago it was last asked for and how often before. It watches the prompts
+// themselves, not what a cache keeps of them, and remembers the last blocks seen whether they are
+// still cached or not, so that evicting early cannot hide what would have been hit.
 //
 //   rate(kind, age) = blocks of this kind asked for at this age / blocks that reached this age
 //
@@ -26,7 +26,7 @@ namespace aqua::policy {
 
 class ReuseTable {
  public:
-  // Asked for once, twice, more often, as far as is remembered.
+  // How often a block was asked for, as far as is remembered: once, twice, more often.
   using Kind = std::uint8_t;
   static constexpr std::size_t kinds = 3;
 
@@ -34,19 +34,20 @@ class ReuseTable {
   explicit ReuseTable(std::size_t blocks);
   void set_limit(std::size_t blocks) { limit_ = blocks; }
 
-  // Another prompt; its blocks are seen() next.
+  // Begins the next prompt. Calls of seen() name its blocks.
   void begin_prompt();
   void seen(const BlockHash& block);
-  // It was put in without having been asked for since: remembered, if it is not, and not counted.
+  // Remembers a block that was cached without being asked for. Counts nothing.
   void entered(const BlockHash& block);
 
   [[nodiscard]] std::uint64_t now() const noexcept { return now_; }  // prompts so far
-  // `otherwise` when it is not remembered.
+  // The kind of a block; `otherwise` when it is not remembered.
   [[nodiscard]] Kind kind_of(const BlockHash& block, Kind otherwise) const;
   [[nodiscard]] double rate(Kind kind, std::uint64_t age) const;
 
  private:
-  // Ages are told apart by half octaves: 1, 2, 3, 4, 6, 8, 12 … Beyond the last they are forgotten.
+  // Bins of ages, half an octave each: 1, 2, 3, 4, 6, 8, 12 … Blocks older than the last bin are
+  // forgotten.
   static constexpr std::size_t bins = 36;
   static constexpr std::array<std::uint64_t, bins + 1> from = [] {
     std::array<std::uint64_t, bins + 1> ages{1, 2, 3};
@@ -69,7 +70,8 @@ class ReuseTable {
   std::uint64_t now_ = 0;
   std::list<Entry> entries_;  // last seen first
   std::unordered_map<BlockHash, std::list<Entry>::iterator> by_hash_;
-  // How many were last seen at prompt first_ + i; and, of those seen before now, at each age.
+  // cohorts_[i] counts the blocks last seen at prompt first_ + i, by kind. there_ counts, of those
+  // seen before now, how many are in each bin of ages.
   std::deque<std::array<std::uint32_t, kinds>> cohorts_;
   std::uint64_t first_ = 0;
   std::array<std::array<std::uint64_t, bins>, kinds> there_{};

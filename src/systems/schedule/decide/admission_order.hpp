@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// In which order those outside are let in: what fcfs and vtc differ in.
+// AdmissionOrder is the order in which waiting and swapped sequences are let in: what fcfs and vtc
+// differ in.
 #pragma once
 
 #include "systems/schedule/decide/sequence_table.hpp"
@@ -9,13 +10,13 @@ namespace aqua::policy {
 class AdmissionOrder {
  public:
   virtual ~AdmissionOrder() = default;
-  // The next to be let in, or no_slot. The same again until pass().
+  // The next sequence to be let in, or no_slot. Answers the same until pass().
   [[nodiscard]] virtual Slot head() = 0;
-  // The head was let in, or set aside and not.
+  // Goes on to the next. `let_in` is false when the head was set aside.
   virtual void pass(bool let_in) = 0;
 };
 
-// By arrival. The table's queue may change behind it, by leaving of heads alone.
+// Admits by arrival. While it is in use, only heads may leave the table's queue.
 class ArrivalOrder final : public AdmissionOrder {
  public:
   explicit ArrivalOrder(const SequenceTable& table) : table_(table) {}

@@ -5,13 +5,14 @@
 
 namespace aqua::policy {
 
-// Blocks are claimed in order: who comes later cannot take what an earlier one waits for.
+// What is left of tokens, places and blocks while a plan is made. Blocks are claimed in the order
+// of arrival, so that a later sequence cannot take what an earlier one waits for.
 struct QueueScheduler::Room {
   std::uint32_t tokens = 0;
   std::size_t places = 0;
   std::int64_t free = 0;      // blocks free now
   std::int64_t coming = 0;    // blocks whose copies out are under way
-  std::int64_t claimed = 0;   // of both
+  std::int64_t claimed = 0;   // of both, by residents looked at so far
   std::int64_t promised = 0;  // to prompts let in, for their next chunks
   bool pressed = false;       // somebody was preempted, or has to wait for a block
 };
@@ -37,7 +38,7 @@ void QueueScheduler::plan_residents(Room& room) {
     while (i < running_.size() && room.claimed + need > room.free + room.coming) {
       preempt_latest(room);
     }
-    if (i == running_.size()) return;  // it was the latest itself
+    if (i == running_.size()) return;  // this one was the latest, and is out
     room.claimed += need;
     if (!s.decodes())
       room.promised += std::int64_t{table_.blocks_for(s.known())} - s.device_blocks - need;
@@ -79,7 +80,8 @@ void QueueScheduler::admit(AdmissionOrder& order, Room& room) {
   }
 }
 
-// While all that happens is decodes taking free blocks: until the free ones do not suffice.
+// How many iterations the same batch holds for: as long as all that happens is that decodes take
+// free blocks, and enough of these are left.
 std::uint32_t QueueScheduler::iterations_without_change(const Room& room) {
   const std::size_t count = decode_slots().size();
   if (!batch().prefills.empty() || count == 0 || room.pressed) return 1;
@@ -97,7 +99,7 @@ std::uint32_t QueueScheduler::iterations_without_change(const Room& room) {
     return static_cast<std::uint32_t>(
         std::min<std::size_t>(longest, blocks_each * table_.block_tokens()));
   }
-  // `free` of them may want a block: as many iterations as the next one has tokens left.
+  // Lets `free` decodes take a block each: the batch holds until one more wants one.
   const auto at = slack_.begin() + static_cast<std::ptrdiff_t>(free);
   std::nth_element(slack_.begin(), at, slack_.end());
   return std::clamp(*at, 1U, longest);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// QueueScheduler: no slices. Who is in runs to its end, and others are let in when there is
-// memory. As vLLM 0.5 schedules with chunked prefill: residents first, in order of arrival; when a
-// block is wanted and none is free the latest to arrive is preempted; nobody is let in while
-// memory is short; a prompt is let in when all its blocks are free, less a hundredth of the
-// device kept back.
+// QueueScheduler runs residents to their end and lets others in when there is memory, as vLLM 0.5
+// does with chunked prefill: residents come first, in order of arrival; when a block is wanted and
+// none is free, the latest to arrive is preempted; nobody is let in while memory is short; a prompt
+// is let in when all its blocks are free and, beside others, a hundredth of the device is left.
 //
-// fcfs is this, by arrival; vtc gives another order of admission; las and cfs plan with it
+// fcfs is this with admission by arrival; vtc admits in another order; las and cfs plan with it
 // while they fall back.
 #pragma once
 

@@ -6,6 +6,13 @@
 #include "base/concat.hpp"
 #include "base/try.hpp"
 
+// Invariants:
+// - A batch is committed at most once, and only while `planned_`. A sequence takes part in a commit
+//   only if its `plan` is the number of the plan that made the batch: one that has finished or lost
+//   its KV since does not.
+// - The policy is told of every change of state: before one that takes a sequence from where it was
+//   (on_leave(), on_paging_in()), after one that puts it somewhere (on_outside(), on_resident(),
+//   on_computed()).
 namespace aqua::policy {
 namespace {
 
@@ -49,7 +56,7 @@ Result<void> SchedulerBase::arrive(const Request& request) {
     return Error{Code::already_exists,
                  concat("arrive: sequence ", number(request.id), " is known already")};
   }
-  // The last token generated needs no KV: nothing comes after it.
+  // Leaves out the last generated token, whose KV nothing reads.
   const std::uint64_t kept = tokens - (request.max_new_tokens > 0 ? 1 : 0);
   if (table_.blocks_for(kept) > options_.device_blocks) {
     return Error{Code::resource_exhausted,
@@ -124,7 +131,7 @@ Result<void> SchedulerBase::moved(SequenceId id, Tier to) {
 Result<void> SchedulerBase::lost(SequenceId id) {
   AQUA_ASSIGN(const Slot slot, slot_of(id, "lost"));
   on_leave(slot);
-  table_.at(slot).plan = 0;  // a batch that computes it is overtaken
+  table_.at(slot).plan = 0;  // takes it out of a batch that computes it
   table_.forget_kv(slot);
   if (!table_.at(slot).stuck) on_outside(slot);
   stale();
@@ -134,7 +141,7 @@ Result<void> SchedulerBase::lost(SequenceId id) {
 void SchedulerBase::set_device_blocks(std::uint32_t blocks) {
   const bool grown = blocks > options_.device_blocks;
   options_.device_blocks = blocks;
-  planned_ = false;  // its blocks may not be there any more
+  planned_ = false;  // the batch may count on blocks that are gone
   stale();
   on_capacity();
   if (!grown) return;
@@ -175,7 +182,7 @@ const Batch& SchedulerBase::next() {
   plans_ += 1;
   evict_stuck();
   plan();
-  // An order changes what the next plan starts from, were it by a block.
+  // Makes a batch with orders hold for one iteration: the next plan starts from other blocks.
   if (batch_.moves()) batch_.repeat = 1;
   for (const auto& [arrival, slot] : table_.stuck()) batch_.too_large.push_back(table_.at(slot).id);
   planned_ = true;
@@ -210,7 +217,8 @@ Result<void> SchedulerBase::commit(std::uint32_t iterations) {
 
 void SchedulerBase::commit_one(Slot slot, std::uint32_t tokens, std::uint32_t generated,
                                std::uint32_t times) {
-  // Finished or lost since, or another sequence of the same number: not of this plan.
+  // Skips a sequence that is not of this plan: it has finished or lost its KV since, or is a new
+  // one of the same number.
   if (table_.at(slot).plan != plans_) return;
   table_.compute(slot, tokens, generated);
   on_computed(slot, tokens, generated, times);
@@ -269,7 +277,8 @@ bool SchedulerBase::set_aside_if_stuck(Slot slot) {
   return true;
 }
 
-// After the device was shrunk. Nobody else looks at those who are larger than it.
+// Preempts set-aside residents while a shrunken device holds more than it has: no policy looks at
+// them.
 void SchedulerBase::evict_stuck() {
   if (free_blocks() + table_.leaving() >= 0) return;
   const SequenceTable::ByArrival stuck = table_.stuck();

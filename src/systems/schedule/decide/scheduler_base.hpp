@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// SchedulerBase: what all policies do alike. It checks calls, keeps the table, and turns a plan
-// into a batch and a commit into tokens. A policy overrides plan(), and the hooks where it keeps
-// queues of its own.
+// SchedulerBase is what all policies have in common. It checks calls, keeps the table of sequences,
+// and turns a plan into a batch and a commit into tokens. A policy overrides plan(), and the hooks
+// if it keeps queues of its own.
 //
 // Threads: not thread-safe.
 #pragma once
@@ -40,20 +40,21 @@ class SchedulerBase : public Scheduler {
   virtual void plan() = 0;
   [[nodiscard]] virtual double service_of(Slot slot) const = 0;
   [[nodiscard]] virtual bool falling_back() const noexcept { return false; }
-  // It wants in from now on: it arrived, or its state is that of one who waits or is swapped.
+  // The sequence is outside from now on, waiting or swapped: it arrived, left the device, or lost
+  // its KV.
   virtual void on_outside(Slot) {}
-  // It is about to change state or to go: forget what is kept of it by state.
+  // The sequence is about to change its state or to end. Drop it from queues kept by state.
   virtual void on_leave(Slot) {}
-  // It is about to be paged in.
+  // The sequence is about to be paged in.
   virtual void on_paging_in(Slot slot) { on_leave(slot); }
-  // It is resident now without having been computed: paged in, or a page-out failed.
+  // The sequence is resident without having been computed: it was paged in, or its page-out failed.
   virtual void on_resident(Slot) {}
-  // In `iterations` iterations `tokens` were computed for it and `generated` came of them.
+  // `iterations` iterations computed `tokens` tokens of it and generated `generated`.
   virtual void on_computed(Slot, std::uint32_t /*tokens*/, std::uint32_t /*generated*/,
                            std::uint32_t /*iterations*/) {}
   virtual void on_committed(std::uint32_t /*iterations*/) {}
   virtual void on_capacity() {}
-  // After on_leave(), when it goes for good.
+  // The sequence has ended. Comes after on_leave().
   virtual void on_finished(Slot) {}
 
   // --- what plan() may use -----------------------------------------------------------------------
@@ -65,7 +66,7 @@ class SchedulerBase : public Scheduler {
   void set_repeat(std::uint32_t repeat) noexcept { batch_.repeat = repeat; }
   // How this resident would be preempted: by swap where the options say so and there is room.
   [[nodiscard]] Preemption::How how_out(Slot slot) const noexcept;
-  // Larger than the device, now: if so it is set aside.
+  // True when the sequence no longer fits the device, and is set aside.
   [[nodiscard]] bool set_aside_if_stuck(Slot slot);
   [[nodiscard]] std::uint32_t blocks_after(const Sequence& s, std::uint64_t tokens) const noexcept {
     return table_.blocks_for(s.computed + tokens);
@@ -94,7 +95,7 @@ class SchedulerBase : public Scheduler {
   std::vector<Slot> decode_slots_, prefill_slots_;  // of the batch's entries
   std::uint64_t plans_ = 0;
   bool planned_ = false;  // a batch can be committed
-  bool stale_ = true;     // something was said since
+  bool stale_ = true;     // a call has changed something since the plan
 };
 
 }  // namespace aqua::policy

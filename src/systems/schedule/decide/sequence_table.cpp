@@ -3,6 +3,10 @@
 
 #include <cassert>
 
+// Invariant: each sequence is in at most one queue (residents_, outside_, stuck_), the one that its
+// state and `stuck` name, and device_held_, swap_held_, leaving_ and the counts are sums over all
+// sequences. A change of state, tier or blocks happens between unlist() and list(); compute() alone
+// adjusts device_held_ itself, since it is called for every sequence of every iteration.
 namespace aqua::policy {
 
 Slot SequenceTable::find(SequenceId id) const noexcept {
@@ -27,7 +31,7 @@ Slot SequenceTable::add(const Request& request) {
   sequence.max_new = request.max_new_tokens;
   sequence.arrival = ++arrivals_;
   if (request.cached_tokens > 0) {
-    // The cache's copy is the cache's own: it takes none of our swap space.
+    // Counts no swap blocks: the copy belongs to the cache.
     sequence.computed = request.cached_tokens;
     sequence.state = SequenceState::swapped;
     sequence.tier = request.cached_in;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SequenceTable: every sequence's tokens, state and blocks, and the sums over them. It knows what
-// may follow what (aqua/policy/sequence.hpp) and nothing of who should be next.
+// SequenceTable holds every sequence's tokens, state and blocks, and the sums over them. It knows
+// which state may follow which (aqua/schedule/sequence.hpp), and not who should be next.
 //
 // Threads: not thread-safe.
 #pragma once
@@ -47,13 +47,13 @@ class SequenceTable {
   explicit SequenceTable(std::uint32_t block_tokens) : block_tokens_(block_tokens) {}
 
   // --- sequences -----------------------------------------------------------------------------
-  [[nodiscard]] Slot find(SequenceId id) const noexcept;  // no_slot
+  [[nodiscard]] Slot find(SequenceId id) const noexcept;  // no_slot when it is not known
   Slot add(const Request& request);
   void remove(Slot slot);
   [[nodiscard]] Sequence& at(Slot slot) noexcept { return sequences_[slot]; }
   [[nodiscard]] const Sequence& at(Slot slot) const noexcept { return sequences_[slot]; }
   [[nodiscard]] const ByArrival& residents() const noexcept { return residents_; }
-  // Waiting or swapped, and not stuck: those who want in.
+  // The sequences that want in: waiting or swapped, and not stuck.
   [[nodiscard]] const ByArrival& outside() const noexcept { return outside_; }
   [[nodiscard]] const ByArrival& stuck() const noexcept { return stuck_; }
   [[nodiscard]] Slot slots() const noexcept { return static_cast<Slot>(sequences_.size()); }
@@ -68,8 +68,8 @@ class SequenceTable {
   void move_swapped(Slot slot, Tier to);
   void forget_kv(Slot slot);  // back to waiting, from anywhere
   void set_stuck(Slot slot, bool stuck);
-  // Computes `tokens` more, taking the blocks they need. A token is generated for each run of a
-  // decode, and one with the end of a prefill.
+  // Counts `tokens` more as computed, with the blocks they need, and `generated` more as generated:
+  // one for each iteration of a decode, and one at the end of a prefill.
   void compute(Slot slot, std::uint32_t tokens, std::uint32_t generated);
 
   // --- sums ----------------------------------------------------------------------------------
@@ -91,7 +91,7 @@ class SequenceTable {
   }
 
  private:
-  // All that is indexed or summed about a sequence goes out before a change and back in after it.
+  // Take a sequence out of all queues and sums before a change, and put it back after it.
   void unlist(Slot slot);
   void list(Slot slot);
   [[nodiscard]] ByArrival* queue_of(const Sequence& sequence) noexcept;

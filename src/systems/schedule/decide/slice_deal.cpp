@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who gets a place in a slice.
+// The dealing: which sequences get a place in a slice.
+//
+// A place comes with blocks for all that the sequence may compute in the slice. While dealing,
+// queues_ is not changed, so that the iterators over it stay good; deal() takes the new members out
+// of it at the end.
 #include <algorithm>
 
 #include "systems/schedule/decide/slice_scheduler.hpp"
 
 namespace aqua::policy {
 
-// Blocks for all that the sequence may compute in the rest of the slice.
+// Counts the blocks for all that a sequence may compute in the rest of the slice.
 std::uint32_t SliceScheduler::blocks_wanted(Slot slot, std::uint64_t prefill_tokens) const {
   const Sequence& s = table_.at(slot);
   std::uint64_t tokens = s.decodes() ? 0 : std::min<std::uint64_t>(s.pending(), prefill_tokens);
   if (tokens == s.pending() || s.decodes()) {
     std::uint64_t decoded = options_.slice_iterations - done_;
     if (s.max_new > 0) {
-      // The last token generated is never computed.
+      // Leaves out the last generated token, which is never computed.
       const std::uint32_t left = s.max_new > s.generated ? s.max_new - s.generated : 1;
       decoded = std::min<std::uint64_t>(decoded, s.decodes() ? left : left - 1);
     }
@@ -22,14 +26,14 @@ std::uint32_t SliceScheduler::blocks_wanted(Slot slot, std::uint64_t prefill_tok
   return std::min(blocks_after(s, std::max<std::uint64_t>(tokens, 1)), options_.device_blocks);
 }
 
-// Of a prompt that is a member: the tokens that this slice has still to compute.
+// Counts the tokens that this slice has still to compute of a member's prompt.
 std::uint64_t SliceScheduler::prefill_planned(Slot slot) const {
   const Sequence& s = table_.at(slot);
   const std::uint64_t room = std::uint64_t{shares_[slot].promised} * table_.block_tokens();
   return std::min<std::uint64_t>(s.pending(), room - std::min<std::uint64_t>(room, s.computed));
 }
 
-// d as if there were no prefill: so many decodes, by rank, that memory would hold them.
+// Counts the decodes, by rank, that memory would hold if there were no prefill: the paper's d.
 std::size_t SliceScheduler::decodes_that_fit(std::int64_t blocks) const {
   const std::size_t most = options_.budget_tokens - options_.min_prefill_tokens;
   std::size_t count = 0;
@@ -64,8 +68,8 @@ std::uint64_t SliceScheduler::prefill_left(std::size_t decodes, std::uint64_t pl
   return tokens - std::min(tokens, planned);
 }
 
-// What its members leave of the slice; what idle residents hold is left too, if they can be made
-// to go.
+// Counts what the members leave of the slice. With `idle_taken` the blocks of residents that are no
+// members are not left; without it they are, because these residents can be preempted.
 SliceScheduler::Hand SliceScheduler::hand(bool idle_taken) const {
   const Taken members = taken();
   Hand hand;
@@ -104,7 +108,8 @@ bool SliceScheduler::offer(Slot slot, Hand& hand) {
   return true;
 }
 
-// The next of a queue that is no member yet, and due by then, gets a place; false closes the queue.
+// Gives a place to the next of a queue that is no member yet and is due by `due`. False when the
+// queue has none, or its next does not fit.
 template <typename Queue>
 bool SliceScheduler::pick(const Queue& queue, typename Queue::const_iterator& at, Hand& hand,
                           std::uint64_t due) {
@@ -112,13 +117,13 @@ bool SliceScheduler::pick(const Queue& queue, typename Queue::const_iterator& at
     if (shares_[at->slot].member) continue;
     if (at->due > due) return false;
     if (table_.blocks_for(table_.at(at->slot).known()) <= options_.device_blocks) break;
-    too_large_.push_back(at->slot);  // set aside when no iterator can be hurt
+    too_large_.push_back(at->slot);  // deal() sets it aside
   }
   return at != queue.end() && offer(at->slot, hand);
 }
 
-// The paper's order: prefills first, by fewest tokens computed; then decodes, by fewest generated;
-// what decodes leave of their part goes to prefills.
+// Deals in the paper's order: prefills first, by fewest tokens computed; then decodes, by fewest
+// generated; what decodes leave of their part goes to prefills.
 void SliceScheduler::deal_las(Hand& hand) {
   const auto& prefills = queues_.by_rank(SliceQueues::prefill);
   const auto& decodes = queues_.by_rank(SliceQueues::decode);
@@ -133,8 +138,8 @@ void SliceScheduler::deal_las(Hand& hand) {
   }
 }
 
-// In rounds of four: the prefill and the decode that are overdue longest, the prefill and the
-// decode of least virtual service. Which of the two classes begins, alternates from slice to slice.
+// Deals in rounds of four: the prefill and the decode that are overdue longest, then the prefill
+// and the decode of least virtual service. The class that begins alternates from slice to slice.
 void SliceScheduler::deal_cfs(Hand& hand) {
   const auto& p_rank = queues_.by_rank(SliceQueues::prefill);
   const auto& d_rank = queues_.by_rank(SliceQueues::decode);
@@ -170,7 +175,7 @@ void SliceScheduler::deal_cfs(Hand& hand) {
   rounds();
 }
 
-// Unused d goes to prefill.
+// Gives prefills the tokens of decodes that were counted on and not dealt a place.
 void SliceScheduler::give_back(Hand& hand) {
   const Taken members = taken();
   hand.prefill_tokens = prefill_left(members.decodes, members.prefill_tokens);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// SliceQueues: who may be dealt a place in a slice, in two classes (prefill, decode), each in two
-// orders: by rank, least first, and by who is due first (cfs). Members of the running slice are in
-// none.
+// SliceQueues holds the sequences that may be dealt a place in a slice, in two classes (prefill and
+// decode) and in two orders: least rank first, and first due first (cfs). Members of the running
+// slice are in none.
 //
 // Threads: not thread-safe.
 #pragma once
@@ -49,7 +49,7 @@ class SliceQueues {
     by_rank_[kind].insert(key);
     by_due_[kind].insert(key);
   }
-  // Nothing happens to who is not filed.
+  // Takes a sequence out of all queues. No effect on one that is not filed.
   void take(Slot slot) {
     if (!filed(slot)) return;
     const auto& [kind, key] = *filed_[slot];
@@ -63,7 +63,7 @@ class SliceQueues {
   [[nodiscard]] const Key& key(Slot slot) const noexcept { return filed_[slot]->second; }
   [[nodiscard]] const RankQueue& by_rank(Class kind) const noexcept { return by_rank_[kind]; }
   [[nodiscard]] const DueQueue& by_due(Class kind) const noexcept { return by_due_[kind]; }
-  // Of both classes; `none` when nobody is filed.
+  // The least rank in both classes; `none` when nothing is filed.
   [[nodiscard]] double least_rank(double none) const noexcept {
     double least = std::numeric_limits<double>::infinity();
     for (const RankQueue& queue : by_rank_) {

@@ -3,6 +3,13 @@
 
 #include <algorithm>
 
+// Invariants:
+// - A sequence that may be dealt a place is filed in queues_ under its present rank and date. A
+//   member is not filed, and what is paging out is neither.
+// - A promise is backed (`granted`) by free blocks before its member computes, and the member
+//   computes only what the promise holds. So it never waits for a block in its slice.
+// - last_due_ and clock_ never fall: the date of a newcomer is never before that of one that waits
+//   already, and it never starts at less virtual service than an earlier newcomer did.
 namespace aqua::policy {
 
 SliceScheduler::Share& SliceScheduler::share(Slot slot) {
@@ -31,9 +38,9 @@ void SliceScheduler::file(Slot slot) {
   queues_.file(class_of(slot), {rank_of(slot), its.since, table_.at(slot).arrival, its.due, slot});
 }
 
-// Twice the time in which all who are here would have had a turn each. Whoever waits longer goes
-// before rank: neither newcomers nor heavy weights can keep it out. Never earlier than one who
-// began to wait before.
+// Sets the date from which a sequence that waits is served before rank, so that neither newcomers
+// nor heavy weights can keep it out: twice the time in which all sequences would have had a turn
+// each, and not before the date of any that began to wait earlier.
 void SliceScheduler::set_due(Share& its) {
   std::size_t runnable = 0;
   for (const auto state : {SequenceState::waiting, SequenceState::resident, SequenceState::swapped,
@@ -50,12 +57,12 @@ void SliceScheduler::set_due(Share& its) {
 
 void SliceScheduler::on_outside(Slot slot) {
   Share& its = share(slot);
-  if (!its.known) {  // it has just arrived: at the least virtual service there is
+  if (!its.known) {  // it has just arrived, and starts at the least virtual service
     its = {};
     its.known = true;
     its.service = clock_;
     its.since = iterations_;
-    // The paper: at an arrival when memory is free.
+    // Begins a new slice at an arrival when memory is free, as the paper does.
     if (rule_ == Rule::las && blocks_after(table_.at(slot), 1) <= free_blocks()) over_ = true;
   }
   file(slot);
@@ -71,12 +78,12 @@ void SliceScheduler::on_leave(Slot slot) {
 
 void SliceScheduler::on_finished(Slot slot) {
   shares_[slot] = {};
-  if (rule_ == Rule::las) over_ = true;  // the paper: when a request completes
+  if (rule_ == Rule::las) over_ = true;  // as the paper, when a request completes
 }
 
 void SliceScheduler::on_paging_in(Slot slot) {
   queues_.take(slot);
-  if (!shares_[slot].member) join(slot, 0);  // let in by the fallback
+  if (!shares_[slot].member) join(slot, 0);  // the fallback lets it in
 }
 
 void SliceScheduler::join(Slot slot, std::uint32_t promised) {
@@ -89,7 +96,7 @@ void SliceScheduler::join(Slot slot, std::uint32_t promised) {
 }
 
 void SliceScheduler::on_resident(Slot slot) {
-  // A member that was paged in goes on as one; who came in or stayed by accident may be dealt in.
+  // Files what came in or stayed without being a member, so that it may be dealt a place.
   if (!shares_[slot].member && !queues_.filed(slot)) file(slot);
   open_ = true;
 }
@@ -100,7 +107,7 @@ void SliceScheduler::on_computed(Slot slot, std::uint32_t tokens, std::uint32_t 
   its.service += iterations / table_.at(slot).weight;
   its.since = iterations_ + iterations;
   its.due_set = false;
-  // The end of a prompt: another may have its part of the budget.
+  // Opens the slice at the end of a prompt, whose part of the budget another may have.
   if (tokens > generated && generated > 0) open_ = true;
 }
 
@@ -120,8 +127,8 @@ void SliceScheduler::plan() {
   }
 }
 
-// First come, first served. Whoever is computed is a member, so that no queue holds old ranks;
-// all are filed again by the slice that begins when the fallback is over.
+// Plans first come, first served. All that is computed becomes a member, so that no queue holds old
+// ranks; the slice that begins when the fallback is over files all of them again.
 void SliceScheduler::plan_fallback() {
   over_ = true;
   std::erase_if(members_, [&](Slot slot) { return !shares_[slot].member; });
@@ -148,7 +155,8 @@ void SliceScheduler::plan_slice() {
   }
 }
 
-// They begin to wait all at once: none of their dates holds off another's.
+// Ends the membership of all but those on their way in. These begin to wait at once, so that the
+// date of one does not put off another's.
 void SliceScheduler::end_members() {
   const std::uint64_t earlier = last_due_;
   std::uint64_t latest = last_due_;
@@ -168,11 +176,11 @@ void SliceScheduler::end_members() {
 
 void SliceScheduler::begin_slice() {
   end_members();
-  if (done_ > 0) slices_ += 1;  // one that never ran does not count
+  if (done_ > 0) slices_ += 1;  // does not count one that never ran
   done_ = 0;
   over_ = open_ = false;
   if (rule_ == Rule::cfs) clock_ = std::max(clock_, queues_.least_rank(clock_));
-  for (const Slot slot : members_) {  // on their way in: they stay
+  for (const Slot slot : members_) {  // those on their way in stay
     shares_[slot].promised = blocks_wanted(slot, options_.budget_tokens);
   }
   Hand cards = hand(false);
@@ -181,14 +189,14 @@ void SliceScheduler::begin_slice() {
   preempt_idle();
 }
 
-// Something changed in mid-slice: what is free is dealt, and nobody is preempted for it.
+// Deals what has become free in the middle of a slice. Nothing is preempted for it.
 void SliceScheduler::top_up() {
   open_ = false;
   Hand cards = hand(true);
   deal(cards);
 }
 
-// Residents who are no members go out, last in rank first, until the promises have room.
+// Preempts residents that are no members, last in rank first, until the promises have room.
 void SliceScheduler::preempt_idle() {
   std::int64_t excess = -std::int64_t{options_.device_blocks};
   idle_.clear();
@@ -211,8 +219,8 @@ void SliceScheduler::preempt_idle() {
       excess -= table_.at(slot).device_blocks;
       order_out(slot, how);
     } else {
-      // The swap space is full. To throw its KV away for fairness' sake would do more harm than
-      // to let it run on.
+      // Lets it run on as a member: the swap space is full, and to throw its KV away for the sake
+      // of fairness would do more harm.
       queues_.take(slot);
       const std::uint32_t held = table_.at(slot).device_blocks;
       join(slot, std::max(blocks_wanted(slot, options_.budget_tokens), held));
@@ -226,7 +234,8 @@ void SliceScheduler::run_slice() {
   fill_batch();
 }
 
-// Backs promises with free blocks: residents first, who want few, then the others as dealt.
+// Backs promises with free blocks: those of residents first, which want few, then the others in the
+// order dealt.
 void SliceScheduler::grant() {
   std::int64_t free = free_blocks();
   for (const Slot slot : members_) {
@@ -269,7 +278,7 @@ void SliceScheduler::fill_batch() {
     if (used == most) break;
     if (!runs(slot) || !table_.at(slot).decodes()) continue;
     const std::uint32_t left = promised_tokens(slot);
-    if (left == 0) continue;  // it went on beyond max_new_tokens: in the next slice
+    if (left == 0) continue;  // goes on in the next slice: it is beyond max_new_tokens
     repeat = std::min(repeat, left);
     add_decode(slot);
     used += 1;
@@ -280,7 +289,7 @@ void SliceScheduler::fill_batch() {
     if (!runs(slot) || table_.at(slot).decodes()) continue;
     const std::uint32_t chunk =
         std::min({budget - used, table_.at(slot).pending(), promised_tokens(slot)});
-    if (chunk == 0) {  // its part of the slice is computed; another may be dealt in
+    if (chunk == 0) {  // its part of the slice is computed, and another may be dealt a place
       open_ = true;
       continue;
     }
@@ -291,8 +300,9 @@ void SliceScheduler::fill_batch() {
   set_repeat(prefills ? 1 : repeat);
 }
 
-// Nothing runs, nothing moves, and no event will come. A new slice may help; if not, the swap space
-// is full of the wrong ones, and a resident is computed again later.
+// Makes something run when nothing runs, nothing moves and so no event will come. A new slice may
+// help; if it has just begun, the swap space is full, and a resident is dropped to be computed
+// again.
 bool SliceScheduler::force_progress() {
   if (done_ == 0) {
     if (table_.residents().empty()) return false;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// SliceScheduler: preemptive fair scheduling in slices of n iterations (Aqua, section 7): las and
-// cfs. docs/scheduling.md has the rules and the waiting bound of cfs; what differs between the two
-// is in three places: rank_of(), deal(), and whether a change in mid-slice begins a new slice.
+// SliceScheduler schedules fairly, with preemption, in slices of n iterations (Aqua, section 7). It
+// is las and cfs, which differ in three places: rank_of(), deal(), and whether a change in the
+// middle of a slice begins a new one. docs/engine/scheduling.md has the rules, and the bound on
+// waits of cfs.
 //
-// A slice has members. Each gets blocks promised for all that it may compute in the slice, so that
-// nobody runs out of memory in it. At its beginning residents who are no members are preempted, as
-// many as the members' promises need; members come in as blocks become free.
+// A slice has members. Each is promised blocks for all that it may compute in the slice, so that no
+// member runs out of memory in it. At its beginning residents that are no members are preempted, as
+// many as the promises need; members come in as blocks become free.
 #pragma once
 
 #include <cstdint>
@@ -41,12 +42,12 @@ class SliceScheduler final : public QueueScheduler {
 
  private:
   using Class = SliceQueues::Class;
-  // What the slice keeps about a sequence, by slot.
+  // What the scheduler keeps about a sequence, by slot.
   struct Share {
     double service = 0;          // cfs: virtual, iterations computed / weight
     std::uint64_t since = 0;     // iteration of the last service, or of the arrival
-    std::uint64_t due = 0;       // cfs: from then on it goes before rank
-    bool due_set = false;        // for the wait since `since`
+    std::uint64_t due = 0;       // cfs: the iteration from which it is served before rank
+    bool due_set = false;        // `due` is set for the wait that began at `since`
     std::uint32_t promised = 0;  // device blocks in all, while a member
     bool member = false;
     bool granted = false;  // the promise is backed by free blocks
@@ -59,12 +60,12 @@ class SliceScheduler final : public QueueScheduler {
     std::size_t decodes = 0;           // of the places
     std::uint64_t prefill_tokens = 0;  // still to be computed in it
   };
-  // What is left to deal.
+  // What is left to deal to others.
   struct Hand {
     std::int64_t blocks = 0;
-    bool idle_taken = false;           // what idle residents hold is not in `blocks`
-    std::size_t places = 0;            // sequences
-    std::size_t decodes = 0;           // of which at most so many decodes
+    bool idle_taken = false;  // `blocks` leaves out what residents hold that are no members
+    std::size_t places = 0;   // sequences
+    std::size_t decodes = 0;  // of which at most so many decodes
     std::uint64_t prefill_tokens = 0;  // in the rest of the slice
   };
 
@@ -90,7 +91,7 @@ class SliceScheduler final : public QueueScheduler {
 
   // --- the dealing (slice_deal.cpp) --------------------------------------------------------------
   [[nodiscard]] Taken taken() const;
-  // The prompts' part of the rest of the slice, beside `decodes` decodes, less what is planned.
+  // Prefill tokens left in the rest of the slice, beside `decodes` decodes, less those planned.
   [[nodiscard]] std::uint64_t prefill_left(std::size_t decodes, std::uint64_t planned) const;
   [[nodiscard]] Hand hand(bool idle_taken) const;
   void deal(Hand& hand);
@@ -108,10 +109,10 @@ class SliceScheduler final : public QueueScheduler {
   const Rule rule_;
   SliceQueues queues_;
   std::vector<Share> shares_;
-  std::vector<Slot> members_;    // in the order dealt; who left is no member any more
-  std::vector<Slot> picked_;     // members that are filed still, while dealing
+  std::vector<Slot> members_;    // in the order dealt; may hold some that have left since
+  std::vector<Slot> picked_;     // while dealing: new members that are still filed
   std::vector<Slot> idle_;       // residents who are no members
-  std::vector<Slot> too_large_;  // met while dealing
+  std::vector<Slot> too_large_;  // while dealing: to be set aside afterwards
   std::uint64_t last_due_ = 0;
   std::size_t places_ = 1;        // members of the last slice that left somebody out …
   std::uint32_t largest_ = 1;     // … and the most blocks ever promised to one

@@ -8,10 +8,14 @@
 #include <queue>
 #include <tuple>
 
+// Invariant: a tenant is in waiting_, under its present counter, exactly while it has somebody
+// outside. A counter changes only in charge(), which files it again, and where a tenant begins to
+// wait.
 namespace aqua::policy {
 
-// Tenants by counter, as if each one let in had been charged already: several are let in by one
-// plan. Positions are kept as keys, since queues lose their heads on the way.
+// TenantOrder goes through tenants by counter as if each sequence let in had been charged already,
+// because one plan lets several in. It keeps positions as keys, since queues lose their heads
+// meanwhile.
 class TenantOrder final : public AdmissionOrder {
  public:
   explicit TenantOrder(const VtcScheduler& scheduler) : scheduler_(scheduler) {}
@@ -59,7 +63,7 @@ class TenantOrder final : public AdmissionOrder {
  private:
   struct Place {
     std::pair<double, std::uint64_t> key{};
-    std::uint64_t passed = 0;  // arrival of its last who was let in
+    std::uint64_t passed = 0;  // arrival of the last of its sequences that was passed
     bool operator>(const Place& other) const { return key > other.key; }
   };
   [[nodiscard]] VtcScheduler::ByCounter::const_iterator next_tenant() const {
@@ -82,12 +86,12 @@ void VtcScheduler::plan() {
   set_repeat(std::min(batch().repeat, iterations_until_overtaken()));
 }
 
-// Decodes are charged to the tenant that is first in line: once its counter is beyond the next
-// one's, somebody else is first, who may fit.
+// Counts iterations until the first tenant's counter, which its decodes raise, passes the second's:
+// then another tenant is first, whose next sequence may fit.
 std::uint32_t VtcScheduler::iterations_until_overtaken() const {
   if (waiting_.size() < 2) return UINT32_MAX;
   const auto& [counter, number] = *waiting_.begin();
-  double charged = 0;  // an iteration
+  double charged = 0;  // in one iteration
   for (const Slot slot : decode_slots()) {
     if (tenant_of(slot) == number) charged += 2.0 / table_.at(slot).weight;
   }
@@ -153,7 +157,7 @@ void VtcScheduler::on_finished(Slot slot) {
   shares_[slot] = {};
   const auto tenant = tenants_.find(tenant_of(slot));
   tenant->second.requests -= 1;
-  // One who comes back is lifted to the floor anyway: nothing is forgotten.
+  // Forgets a tenant at or below the floor: it would be lifted to it when it comes back anyway.
   if (tenant->second.requests == 0 && tenant->second.counter <= floor()) tenants_.erase(tenant);
 }
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// vtc: token fairness between tenants by virtual token counters (Sheng et al., Fairness in Serving
-// Large Language Models, OSDI 2024, algorithm 2). A counter grows with what its tenant is served,
-// prompts at 1 a token when they are let in, answers at 2 a token, divided by the tenant's weight.
-// The tenant with the least is let in next, its own requests by arrival. One who comes back after a
-// pause is lifted to the least of those who wait, so that idling earns no credit. Nobody who is in
-// is preempted for fairness: as in the paper, and as Aqua's paper says of it.
+// VtcScheduler is fair in tokens between tenants, by virtual token counters (Sheng et al., Fairness
+// in Serving Large Language Models, OSDI 2024, algorithm 2). A counter grows with what its tenant
+// is served, prompts at 1 a token when they are let in, answers at 2 a token, divided by the
+// tenant's weight. The tenant with the least counter is let in next, its own requests by arrival. A
+// tenant that comes back after a pause is lifted to the least counter of those that wait, so that
+// idling earns no credit. No resident is preempted for fairness: as in the paper, and as Aqua's
+// paper says of it.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +41,7 @@ class VtcScheduler final : public QueueScheduler {
   };
   struct Share {  // of a sequence, by slot
     bool known = false;
-    bool queued = false;   // outside
+    bool queued = false;   // it is in its tenant's `outside`
     bool charged = false;  // its prompt is paid for
   };
   using ByCounter = std::set<std::pair<double, std::uint64_t>>;
@@ -48,15 +49,15 @@ class VtcScheduler final : public QueueScheduler {
   [[nodiscard]] std::uint64_t tenant_of(Slot slot) const {
     return static_cast<std::uint64_t>(table_.at(slot).tenant);
   }
-  // What letting it in costs its tenant.
+  // What letting a sequence in costs its tenant.
   [[nodiscard]] double admission_charge(Slot slot) const {
     return shares_[slot].charged ? 0 : table_.at(slot).prompt / table_.at(slot).weight;
   }
-  // The least counter of those who wait, or of the last who did. Never falls.
+  // The least counter of the tenants that wait, or of the last one that did. Never falls.
   [[nodiscard]] double floor() const {
     return waiting_.empty() ? last_left_ : waiting_.begin()->first;
   }
-  // How often the same batch can be committed before the order of the line changes.
+  // How often the same batch can be committed before another tenant is first.
   [[nodiscard]] std::uint32_t iterations_until_overtaken() const;
   void charge(std::uint64_t number, double amount);
   void take_out(Slot slot);
@@ -64,7 +65,7 @@ class VtcScheduler final : public QueueScheduler {
   std::unordered_map<std::uint64_t, Tenant> tenants_;
   ByCounter waiting_;          // tenants with somebody outside
   std::vector<Share> shares_;  // by slot
-  double last_left_ = 0;       // counter of the last tenant whose last left the queue
+  double last_left_ = 0;       // counter of the last tenant to have nobody outside
 };
 
 }  // namespace aqua::policy
