@@ -118,7 +118,7 @@ Clock::time_point Borrower::next_time(Clock::time_point now) const {
 
 void Borrower::report_lost() {
   for (const auto& tensor : parts_.migrator.take_lost()) {
-    tensor->lose();
+    (void)tensor->lose();
     office_.log(LogLevel::error,
                 concat("tensor ", tensor->id(), " '", tensor->options().name, "': data_loss"));
     if (const auto& callback = parts_.callbacks.on_data_loss) {
@@ -150,7 +150,7 @@ void Borrower::promote(Clock::time_point now) {
 
 void Borrower::close() {
   parts_.migrator.abandon_promotions();
-  parts_.table.limbo().drain();
+  parts_.table.deferred().drain();
   std::vector<wire::Return> returns;
   for (const lending::ImportedSlab& slab : parts_.importer.all()) {
     // In use still: a tensor outlives the runtime, which is its owner's bug.

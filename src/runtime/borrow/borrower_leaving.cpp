@@ -37,7 +37,7 @@ void Borrower::evacuate(const Leased& slab) {
   for (const auto& tensor : parts_.space.tensors_in(slab.offset, slab.bytes)) {
     if (!parts_.migrator.has_room()) return;
     if (!parts_.table.ensure_home(*tensor)) {
-      tensor->lose();  // discardable, and no room: its owner is told
+      (void)tensor->lose();  // discardable, and no room: its owner is told
       if (const auto& callback = parts_.callbacks.on_data_loss) {
         office_.callbacks.post(
             [callback, tensor] { callback(tensor->id(), tensor->options().name); });
@@ -54,7 +54,7 @@ void Borrower::evacuate(const Leased& slab) {
 }
 
 void Borrower::finish_leaving() {
-  parts_.table.limbo().collect();  // always, or freed tensors would fill the lent memory
+  parts_.table.deferred().collect();  // always, or freed tensors would fill the lent memory
   if (!any_leaving()) return;
   for (auto it = slabs_.begin(); it != slabs_.end();) {
     const auto& [key, slab] = *it;
