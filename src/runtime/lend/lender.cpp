@@ -8,11 +8,6 @@
 
 namespace aqua::runtime {
 
-std::optional<ledger::OfferedSlab> to_offer(const lending::SlabStatus& slab) {
-  if (slab.custody == lending::Custody::scrubbing) return std::nullopt;
-  return ledger::OfferedSlab{slab.index, slab.bytes, slab.generation, slab.secret, slab.holder};
-}
-
 void Lender::lend(std::vector<std::unique_ptr<device::Slab>> slabs, SlabReceiver receiver) {
   for (const auto& slab : slabs) lent_.expect(slab->bytes());
   // std::function wants copyable captures.
@@ -39,12 +34,9 @@ void Lender::put_up(std::vector<std::unique_ptr<device::Slab>> slabs,
 
 Result<void> Lender::offer(std::span<const std::uint32_t> indexes) {
   const MutexLock lock(offering_);
-  std::vector<ledger::OfferedSlab> offers;
-  for (const lending::SlabStatus& slab : lent_.exporter().status()) {
-    if (std::ranges::find(indexes, slab.index) == indexes.end()) continue;
-    if (auto offer = to_offer(slab)) offers.push_back(*offer);
-  }
-  return services_.coordinator->offer(offers, session_);
+  return offer_slabs([&](const lending::SlabStatus& slab) {
+    return std::ranges::find(indexes, slab.index) != indexes.end();
+  });
 }
 
 void Lender::declare(const southbound::Session& session) {
@@ -52,14 +44,20 @@ void Lender::declare(const southbound::Session& session) {
   session_ = session.number;
   if (!session.new_epoch) return;
   lent_.exporter().renew_free();
+  auto told = offer_slabs([](const lending::SlabStatus&) { return true; });
+  if (!told.ok()) services_.log(LogLevel::warning, concat("declare: ", told.error().message));
+}
+
+// Leaves out what is being scrubbed: that is reported when it is done.
+template <typename Wanted>
+Result<void> Lender::offer_slabs(const Wanted& wanted) {
   std::vector<ledger::OfferedSlab> offers;
   for (const lending::SlabStatus& slab : lent_.exporter().status()) {
-    if (auto offer = to_offer(slab)) offers.push_back(*offer);
+    if (slab.custody == lending::Custody::scrubbing || !wanted(slab)) continue;
+    offers.push_back({slab.index, slab.bytes, slab.generation, slab.secret, slab.holder});
   }
-  if (offers.empty()) return;
-  if (auto told = services_.coordinator->offer(offers, session_); !told.ok()) {
-    services_.log(LogLevel::warning, concat("declare: ", told.error().message));
-  }
+  if (offers.empty()) return {};
+  return services_.coordinator->offer(offers, session_);
 }
 
 void Lender::on_connected(const southbound::Session& session) {
@@ -83,12 +81,11 @@ void Lender::report_freed(const lending::SlabStatus& slab) {
   const std::array<wire::Scrub, 1> scrub{wire::Scrub{slab.index, slab.generation - 1, slab.secret}};
   auto told = services_.coordinator->scrubbed(scrub);
   if (!told.ok()) return;  // unavailable: declared anew with the next session
-  const std::array<std::uint32_t, 1> index{slab.index};
   const auto& state = told->front();
   if (state.ok() && *state == ledger::SlabState::returned) {
-    lent_.take_back(index);
+    lent_.take_back({&slab.index, 1});
   } else if (!state.ok() && state.error().code == Code::not_found) {
-    (void)offer(index);  // unavailable: as above
+    (void)offer({&slab.index, 1});  // unavailable: as above
   }
 }
 
@@ -106,8 +103,7 @@ void Lender::on_event(const ledger::Event& event) {
         event.slab.index, event.generation,
         event.kind == Kind::returned ? lending::GrantEnd::returned : lending::GrantEnd::died);
   } else if (event.kind == Kind::withdrawn) {  // by an operator; nobody holds it
-    const std::array<std::uint32_t, 1> index{event.slab.index};
-    lent_.take_back(index);
+    lent_.take_back({&event.slab.index, 1});
   } else if (event.kind == Kind::reclaim_done) {
     reclaims_.on_ended(event.reclaim);
   }
@@ -161,21 +157,17 @@ void Lender::forget_row(const ledger::Slab& row) {
           wire::Scrub{row.id.index, row.generation, random_id<LeaseTag>()}};
       if (!services_.coordinator->scrubbed(scrub).ok()) return;
     }
-    const std::array<std::uint32_t, 1> index{row.id.index};
-    (void)services_.coordinator->withdraw(index);  // not_found: it went with the scrub
+    // not_found: it went with the scrub
+    (void)services_.coordinator->withdraw({&row.id.index, 1});
   });
 }
 
 void Lender::close() {
-  std::vector<std::uint32_t> free;
-  for (const lending::SlabStatus& slab : lent_.exporter().status()) {
-    if (slab.custody == lending::Custody::free) free.push_back(slab.index);
-  }
   if (services_.coordinator == nullptr) return;
-  for (const std::uint32_t index : free) {
-    const std::array<std::uint32_t, 1> one{index};
+  for (const lending::SlabStatus& slab : lent_.exporter().status()) {
+    if (slab.custody != lending::Custody::free) continue;
     // Refused when it was granted meanwhile, unavailable: the lifeline's end settles it.
-    (void)services_.coordinator->withdraw(one);
+    (void)services_.coordinator->withdraw({&slab.index, 1});
   }
 }
 

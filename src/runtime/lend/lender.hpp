@@ -8,7 +8,6 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -55,6 +54,8 @@ class Lender {
   // an offer that overtook the declaration would be of a generation that it makes void.
   // unavailable without that session; the next one's declaration or snapshot brings them.
   [[nodiscard]] Result<void> offer(std::span<const std::uint32_t> indexes);
+  template <typename Wanted>
+  [[nodiscard]] Result<void> offer_slabs(const Wanted& wanted) AQUA_REQUIRES(offering_);
 
   Services& services_;
   LentSlabs lent_;
@@ -63,9 +64,5 @@ class Lender {
   Mutex offering_;  // held during the call; before the exporter's
   std::uint64_t session_ AQUA_GUARDED_BY(offering_) = 0;  // the newest that is declared to
 };
-
-// What the exporter knows of a slab, as the ledger wants to hear it. nullopt while it is
-// being scrubbed: that is reported when it is done.
-[[nodiscard]] std::optional<ledger::OfferedSlab> to_offer(const lending::SlabStatus& slab);
 
 }  // namespace aqua::runtime

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/lend/lent_slabs.hpp"
 
-#include <array>
 #include <utility>
 
 namespace aqua::runtime {
@@ -39,8 +38,7 @@ void LentSlabs::take_back_now(std::uint32_t index) {
     if (found == receivers_.end()) return;  // taken back already, or only now being put up
     receiver = found->second;
   }
-  const std::array<std::uint32_t, 1> one{index};
-  auto slabs = exporter_->take_back(one);
+  auto slabs = exporter_->take_back({&index, 1});
   if (!slabs.ok()) {
     // Held or being scrubbed is no fault.
     if (slabs.error().code != Code::not_found) services_.log(LogLevel::info, slabs.error().message);
