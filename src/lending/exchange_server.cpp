@@ -73,14 +73,14 @@ void ExchangeServer::run() {
     // Deaths last: what a process sent before it died has been heard.
     for (std::size_t i = 0; i < peers.size(); ++i) {
       if (polled[2 + served + i].revents == 0) continue;
-      bury(peers[i]);
+      forget_dead(peers[i]);
     }
     std::erase_if(connections_, [](const auto& connection) { return connection == nullptr; });
     if (polled[1].revents != 0) accept_one();
   }
 }
 
-void ExchangeServer::bury(const ClientId& client) {
+void ExchangeServer::forget_dead(const ClientId& client) {
   peers_.erase(client);
   // A request of its that still waits in a socket must not be granted to nobody.
   for (auto& connection : connections_) {

@@ -54,7 +54,7 @@ class ExchangeServer {
   ExchangeServer(SocketFile file, UniqueFd listener, UniqueFd wake, ExchangeHandler& handler);
   void run();
   void accept_one();
-  void bury(const ClientId& client);
+  void forget_dead(const ClientId& client);
   // False: close the connection.
   [[nodiscard]] bool serve(Connection& connection);
   [[nodiscard]] Reply answer(Connection& connection, const ExchangeMessage& message,

@@ -23,11 +23,13 @@ Result<std::unique_ptr<Exporter>> Exporter::open(device::Device& device,
 Exporter::Exporter(device::Device& device, const ExporterOptions& options, Freed freed)
     : device_(device), options_(options), freed_(std::move(freed)) {}
 
+// The server goes first: it submits scrubs. The scrubber finishes those, and calls freed_.
 Exporter::~Exporter() {
   server_.reset();
   scrubber_.reset();
 }
 
+// Scrubs before a slab has an index: nobody can fetch the owner's bytes.
 Result<std::vector<SlabStatus>> Exporter::put_up(
     std::vector<std::unique_ptr<device::Slab>>& slabs) {
   AQUA_ASSIGN(std::vector<Lent> lent, map_and_scrub(slabs));
@@ -63,7 +65,7 @@ Result<std::vector<Exporter::Lent>> Exporter::map_and_scrub(
   return std::move(outcome).error();
 }
 
-// On a stream of its own: the default one is the engine's, and so are the failures there.
+// Uses a stream of its own: the default one is the engine's, and so are the failures there.
 Result<void> Exporter::zero(std::span<const Lent> lent) {
   AQUA_ASSIGN(const auto event, device_.create_event());
   AQUA_ASSIGN(auto stream, device::OwnStream::create(device_));
@@ -82,7 +84,7 @@ Result<std::vector<std::unique_ptr<device::Slab>>> Exporter::take_back(
     std::span<const std::uint32_t> indexes) {
   std::vector<std::unique_ptr<device::Slab>> slabs;
   const MutexLock lock(mu_);
-  AQUA_TRY(book_.remove(indexes));
+  AQUA_TRY(book_.remove(indexes));  // from here on nobody can fetch them
   for (const std::uint32_t index : indexes) {
     const auto found = lent_.find(index);
     AQUA_TRY(arena_->unmap(found->second.arena_offset));
@@ -148,6 +150,7 @@ std::vector<ReplyEntry> Exporter::on_fetch(const ClientId& client,
     fds.clear();
     return std::vector<ReplyEntry>(entries.size(), ReplyEntry{to_reply_code(failure), 0});
   }
+  // All or nothing: one refusal refuses the message, and no descriptor leaves.
   auto replies = book_.fetch(client, entries);
   if (replies.front().code != 0) fds.clear();
   return replies;
@@ -165,6 +168,7 @@ std::vector<ReplyEntry> Exporter::on_give_back(const ClientId& client,
   return replies;
 }
 
+// Proven by the process's pidfd: its mappings are gone, so its slabs may have another tenant.
 void Exporter::on_dead(const ClientId& client) {
   const MutexLock lock(mu_);
   for (const std::uint32_t index : book_.holder_dead(client)) submit_scrub(index);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Exporter lends slabs of one device to other processes, and is the authority on who holds
-// each: design rule 2. It works with or without a coordinator.
+// each: no memory ever has two tenants, since a mapping cannot be revoked. A slab changes hands
+// when its holder has confirmed the unmapping or is proven dead, never because time has passed.
+// It works with or without a coordinator.
 //
 // Threads: every method may be called concurrently, and blocks at most for a scrub. The
 //          callback runs on the exporter's scrubber thread, with no lock held.

@@ -23,6 +23,7 @@ std::shared_ptr<ExchangeClient> Importer::client_of(const std::string& exchange)
   return client;
 }
 
+// Holds the turn across the socket, but not mu_, so that a slab can be given back meanwhile.
 Result<std::vector<ImportedSlab>> Importer::import(std::span<const LeasedSlab> slabs) {
   const MutexLock turn(importing_);
   std::vector<LeasedSlab> missing;
@@ -64,7 +65,7 @@ Result<void> Importer::fetch_and_map(std::span<const LeasedSlab> slabs) {
     std::vector<GiveBackEntry> unmapped;
     for (const LeasedSlab& lease : slabs.subspan(i))
       unmapped.push_back({lease.key.index, lease.key.generation});
-    (void)client->give_back(unmapped);
+    (void)client->give_back(unmapped);  // an exporter that is gone needs no telling
     return mapped;
   }
   return {};
@@ -84,6 +85,8 @@ Result<void> Importer::map_one(const LeasedSlab& lease, ExchangeClient::Fetched 
   return {};  // the handle goes, and its descriptor; the mapping stays
 }
 
+// Unmaps before telling: once the exporter knows, the memory may have another tenant. While that
+// goes on the key is in leaving_, so that no import maps the slab a second time.
 Result<void> Importer::give_back(const SlabKey& key) {
   Mapped mapped;
   {
@@ -107,6 +110,7 @@ Result<void> Importer::give_back(const SlabKey& key) {
   const MutexLock lock(mu_);
   leaving_.erase(key);
   if (unmapped.ok()) return told;
+  // Mapped still, hence held still: the exporter has not been told.
   mapped_.emplace(key, std::move(mapped));
   return unmapped;
 }

@@ -17,6 +17,7 @@ SlabStatus SlabBook::add(std::size_t bytes) {
   return slabs_.emplace(slab.index, slab).first->second;
 }
 
+// A holder may fetch again what it holds: its first reply may have been lost.
 std::optional<Code> SlabBook::refusal(const ClientId& client, const FetchEntry& entry) const {
   const SlabStatus* slab = find(entry.index);
   if (slab == nullptr) return Code::not_found;
@@ -27,6 +28,7 @@ std::optional<Code> SlabBook::refusal(const ClientId& client, const FetchEntry& 
   return std::nullopt;
 }
 
+// Grants all entries or none. Of those refused only for the others' sake the code is `aborted`.
 std::vector<ReplyEntry> SlabBook::fetch(const ClientId& client,
                                         std::span<const FetchEntry> entries) {
   std::vector<ReplyEntry> replies(entries.size());
@@ -73,6 +75,8 @@ bool SlabBook::grant_ended(std::uint32_t index, std::uint64_t generation, GrantE
   const auto found = slabs_.find(index);
   if (found == slabs_.end() || found->second.generation != generation) return false;
   if (found->second.custody == Custody::scrubbing) return false;
+  // We hold the proof of a holder's death ourselves (holder_dead()); another's word is not enough
+  // to take memory from a process that may be alive.
   if (found->second.custody == Custody::held && how == GrantEnd::died) return false;
   found->second.custody = Custody::scrubbing;
   found->second.holder.reset();
@@ -90,6 +94,7 @@ std::vector<std::uint32_t> SlabBook::holder_dead(const ClientId& client) {
   return ended;
 }
 
+// A new generation and secret with each tenant: what was told to the last one opens nothing.
 SlabStatus SlabBook::scrubbed(std::uint32_t index) {
   SlabStatus& slab = slabs_.at(index);
   assert(slab.custody == Custody::scrubbing);

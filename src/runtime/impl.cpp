@@ -16,14 +16,14 @@ Runtime::Impl::Impl(RuntimeOptions options, std::unique_ptr<device::Device> devi
     : options_(std::move(options)),
       device_(std::move(device)),
       callbacks_(options_.callbacks_in_tick),
-      office_{loop_,
-              errands_,
-              returns_,
-              callbacks_,
-              nullptr,
-              [this](LogLevel level, const std::string& text) { log(level, text); },
-              [this](BudgetReason reason) { budget_changed(reason); }},
-      lender_(office_, *device_) {}
+      services_{loop_,
+                coordinator_calls_,
+                unmap_queue_,
+                callbacks_,
+                nullptr,
+                [this](LogLevel level, const std::string& text) { log(level, text); },
+                [this](BudgetReason reason) { budget_changed(reason); }},
+      lender_(services_) {}
 
 Result<std::unique_ptr<Runtime::Impl>> Runtime::Impl::open(const RuntimeOptions& requested) {
   AQUA_ASSIGN(RuntimeOptions options, runtime::resolve(requested));
@@ -53,8 +53,8 @@ Runtime::Impl::~Impl() {
   tell_survivors();
   if (curves_ != nullptr) curves_->stop();
   loop_.stop();
-  errands_.stop();
-  returns_.stop();
+  coordinator_calls_.stop();
+  unmap_queue_.stop();
   callbacks_.stop();
   if (borrower_ != nullptr) borrower_->close();
   if (exporter_ != nullptr) lender_.close();
@@ -91,7 +91,7 @@ Clock::time_point Runtime::Impl::step(Clock::time_point now) {
 
 std::shared_ptr<runtime::PoolShare> Runtime::Impl::share(
     std::unique_ptr<lending::ElasticPool> pool) {
-  auto shared = std::make_shared<runtime::PoolShare>(std::move(pool), lender_, office_);
+  auto shared = std::make_shared<runtime::PoolShare>(std::move(pool), lender_, services_);
   const MutexLock lock(mu_);
   pools_.push_back(shared);
   return shared;

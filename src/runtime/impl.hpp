@@ -78,10 +78,10 @@ class Runtime::Impl final : private southbound::Listener {
   std::unique_ptr<runtime::CopyCurves> curves_;  // null where the built-in ones are to serve
 
   runtime::CallbackQueue callbacks_;
-  runtime::SerialQueue errands_;
-  runtime::SerialQueue returns_;
+  runtime::SerialQueue coordinator_calls_;
+  runtime::SerialQueue unmap_queue_;
   runtime::ControlLoop loop_;
-  runtime::Office office_;
+  runtime::Services services_;
   runtime::Lender lender_;
   runtime::ProducerRole producer_;
   std::unique_ptr<lending::Exporter> exporter_;

@@ -71,7 +71,7 @@ void Runtime::Impl::open_curves() {
 Result<void> Runtime::Impl::open_coordinator() {
   if (importer_ != nullptr) {
     borrower_ = std::make_unique<runtime::Borrower>(
-        office_,
+        services_,
         runtime::Borrower::Parts{*importer_, *peer_, *table_, *migrator_, options_.callbacks},
         runtime::BorrowerOptions{options_.max_peer_bytes, host_->bytes()});
   }
@@ -100,7 +100,7 @@ Result<void> Runtime::Impl::open_coordinator() {
   options.info.producer = true;
   options.info.consumer = options_.max_peer_bytes > 0;
   AQUA_ASSIGN(coordinator_, southbound::Client::open(std::move(options), *this));
-  office_.coordinator = coordinator_.get();
+  services_.coordinator = coordinator_.get();
   return {};
 }
 

@@ -11,13 +11,13 @@
 namespace aqua {
 namespace {
 
-// A handle that is another stream on every thread: no event can stand for its work.
+// True for a handle that is another stream on every thread: no event can stand for its work.
 bool is_nameless(const device::Device& device, Stream stream) noexcept {
   try {
     const auto named = device.check_stream(stream);
     return !named.ok() && named.error().code == Code::invalid_argument;
   } catch (const std::bad_alloc&) {
-    return false;  // for a message
+    return false;  // no memory, not even for a message; recording the use then decides
   }
 }
 
@@ -48,7 +48,7 @@ Result<Pin> TensorEntry::pin(Access access, Stream stream, ByteRange range) {
                         " of ", options_.bytes, " bytes")};
   }
   if (auto named = context_.device.check_stream(stream); !named.ok()) {
-    // Of a graph: when it is launched, the tensor's address may be another one.
+    // Refused for a stream under capture: when the graph is launched, the tensor may be elsewhere.
     return Error{named.error().code, concat("pin: ", named.error().message)};
   }
   const MutexLock lock(mu_);
@@ -83,11 +83,13 @@ Result<Pin> TensorEntry::pin(Access access, Stream stream, ByteRange range) {
   return pin;
 }
 
+// Records the last use before it drops the pin: a place without pins is taken to be described by
+// its recorded uses alone.
 void TensorEntry::unpin(const Pin& pin, Stream last_use) noexcept {
   PlacementList leaving;
   bool nudge = false;
   const bool nameless = is_nameless(context_.device, last_use);
-  if (nameless) (void)context_.device.synchronize(last_use);
+  if (nameless) (void)context_.device.synchronize(last_use);  // failed work has ended as well
   {
     const MutexLock lock(mu_);
     Placement& place = *pin.placement_;
@@ -108,7 +110,7 @@ void TensorEntry::unpin(const Pin& pin, Stream last_use) noexcept {
     }
     leaving = std::move(leaving_);
   }
-  send_to_limbo(std::move(leaving));
+  free_when_quiet(std::move(leaving));
   if (nudge) context_.nudge();
 }
 
@@ -129,7 +131,7 @@ void TensorEntry::free() noexcept {
     changed_.notify_all();
     leaving = std::move(leaving_);
   }
-  send_to_limbo(std::move(leaving));
+  free_when_quiet(std::move(leaving));
   context_.on_free(*this);
 }
 
@@ -150,7 +152,7 @@ bool TensorEntry::has_home() const {
   return freed_ || home_ != nullptr;
 }
 
-// The tensor leaves this place; it is freed after its last pin and its last work.
+// Makes the tensor leave this place, which is freed after its last pin and its last work.
 void TensorEntry::retire(std::shared_ptr<Placement>& placement) {
   if (placement == nullptr) return;
   placement->retired = true;
@@ -158,8 +160,8 @@ void TensorEntry::retire(std::shared_ptr<Placement>& placement) {
   placement.reset();
 }
 
-void TensorEntry::send_to_limbo(PlacementList leaving) {
-  while (auto placement = leaving.pop()) context_.limbo.take(std::move(placement));
+void TensorEntry::free_when_quiet(PlacementList leaving) {
+  while (auto placement = leaving.pop()) context_.deferred.add(std::move(placement));
 }
 
 }  // namespace aqua

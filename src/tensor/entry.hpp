@@ -12,8 +12,9 @@
 //   draining  flipped: pins get the new place; write pins wait until the readers of the old
 //             place are gone, so that these never read behind a write
 //
-// The home is the range of host memory reserved as the exit (design rule 7); `away` is a
-// place in local or peer memory, if it has one. The bytes are at `here`, one of the two.
+// The home is a range of host memory that is reserved for the tensor, so that it can always leave
+// borrowed memory (every leased byte has a promised exit). `away` is its place in local or peer
+// memory, if it has one. The bytes are at `here`, which is one of the two.
 //
 // Threads: every method may be called concurrently, but only one Migrator moves a tensor.
 //          The lock is held over posting to streams, never over the work itself.
@@ -28,8 +29,8 @@
 
 #include "aqua/tensor.hpp"
 #include "base/mutex.hpp"
+#include "tensor/deferred_frees.hpp"
 #include "tensor/dirty_chunks.hpp"
-#include "tensor/limbo.hpp"
 #include "tensor/placement_list.hpp"
 
 namespace aqua {
@@ -42,7 +43,7 @@ class TensorEntry : public std::enable_shared_from_this<TensorEntry> {
   // What all tensors of a runtime share; outlives them.
   struct Context {
     device::Device& device;
-    tensor::Limbo limbo;
+    tensor::DeferredFrees deferred;
     std::function<void()> nudge;                      // something a migration waits for has changed
     std::function<void(const TensorEntry&)> on_free;  // the handle has gone
   };
@@ -84,9 +85,10 @@ class TensorEntry : public std::enable_shared_from_this<TensorEntry> {
   void wait_round();
   // Gives up a move that has not flipped; the tensor stays where it is.
   void abandon_move();
-  // The bytes are gone, or are given up: every later pin answers data_loss, and the place in
-  // peer or local memory is left.
-  void lose();
+  // Gives the bytes up, because they are gone or have nowhere to go: every later pin answers
+  // data_loss, and the place in peer or local memory is left. Returns false, and changes nothing,
+  // when the tensor is freed or was given up before: its owner is told once.
+  [[nodiscard]] bool lose();
   // A range of host memory for a tensor that had none.
   void give_home(std::shared_ptr<Placement> home);
 
@@ -101,7 +103,8 @@ class TensorEntry : public std::enable_shared_from_this<TensorEntry> {
  private:
   enum class Phase : std::uint8_t { stable, copying, closing, draining };
 
-  // begin_move() under the lock; `leaving` is for the limbo afterwards.
+  // begin_move() under the lock; The caller hands `leaving` to free_when_quiet() once the lock is
+  // free.
   [[nodiscard]] Result<void> try_begin_move(std::shared_ptr<Placement> to, Stream stream,
                                             PlacementList& leaving);
   [[nodiscard]] Result<void> post_round(std::vector<device::CopySegment> segments, Stream stream)
@@ -109,7 +112,7 @@ class TensorEntry : public std::enable_shared_from_this<TensorEntry> {
   void flip() AQUA_REQUIRES(mu_);
   void end_move() AQUA_REQUIRES(mu_);
   void retire(std::shared_ptr<Placement>& placement) AQUA_REQUIRES(mu_);
-  void send_to_limbo(PlacementList leaving);
+  void free_when_quiet(PlacementList leaving);
 
   Context& context_;
   const std::uint64_t id_;
@@ -130,7 +133,7 @@ class TensorEntry : public std::enable_shared_from_this<TensorEntry> {
   bool alone_ AQUA_GUARDED_BY(mu_) = false;  // the round posted last has a stream of its own
   tensor::DirtyChunks dirty_ AQUA_GUARDED_BY(mu_);
   std::unique_ptr<device::Event> round_done_ AQUA_GUARDED_BY(mu_);
-  PlacementList leaving_ AQUA_GUARDED_BY(mu_);  // unpinned, on their way to limbo
+  PlacementList leaving_ AQUA_GUARDED_BY(mu_);  // unpinned, not yet with DeferredFrees
   std::chrono::steady_clock::time_point pinned_since_ AQUA_GUARDED_BY(mu_){};
 };
 

@@ -11,7 +11,7 @@ namespace aqua {
 Result<void> TensorEntry::begin_move(std::shared_ptr<Placement> to, Stream stream) {
   PlacementList leaving;
   auto begun = try_begin_move(std::move(to), stream, leaving);
-  send_to_limbo(std::move(leaving));
+  free_when_quiet(std::move(leaving));
   return begun;
 }
 
@@ -55,6 +55,8 @@ Result<void> TensorEntry::post_round(std::vector<device::CopySegment> segments, 
   return written;
 }
 
+// Flips only when the last round is complete, nothing has been written since, and no write pin is
+// left that could write behind the copy.
 TensorEntry::Round TensorEntry::step_move(Stream stream, bool pressing) {
   PlacementList leaving;
   Round outcome = Round::gone;
@@ -90,7 +92,7 @@ TensorEntry::Round TensorEntry::step_move(Stream stream, bool pressing) {
     }
     leaving = std::move(leaving_);
   }
-  send_to_limbo(std::move(leaving));
+  free_when_quiet(std::move(leaving));
   return outcome;
 }
 
@@ -105,6 +107,7 @@ Result<void> TensorEntry::repeat_round(Stream alone) {
   return posted;
 }
 
+// Pins taken from here on get the new place. Readers of the old one keep it until they release it.
 void TensorEntry::flip() {
   step("flip");
   const std::shared_ptr<Placement> old = std::move(here_);
@@ -125,7 +128,7 @@ void TensorEntry::flip() {
   changed_.notify_all();
 }
 
-// The move ends without a flip.
+// Ends the move without a flip. The copy may run still: the place is freed when it is quiet.
 void TensorEntry::end_move() {
   if (to_ != nullptr && to_ != home_) retire(to_);
   to_.reset();
@@ -140,7 +143,7 @@ void TensorEntry::abandon_move() {
     if (to_ != nullptr) end_move();
     leaving = std::move(leaving_);
   }
-  send_to_limbo(std::move(leaving));
+  free_when_quiet(std::move(leaving));
 }
 
 void TensorEntry::wait_round() {
@@ -152,11 +155,14 @@ void TensorEntry::wait_round() {
   if (event != nullptr) (void)context_.device.synchronize(*event);  // step_move() reads the outcome
 }
 
-void TensorEntry::lose() {
+bool TensorEntry::lose() {
   PlacementList leaving;
   {
     const MutexLock lock(mu_);
-    if (freed_) return;  // nobody misses them
+    // `here_` is empty once the tensor is freed (nobody misses its bytes) or was given up.
+    // lost() would be the wrong question: a failed copy or release sets it before the owner is
+    // told.
+    if (here_ == nullptr) return false;
     lost_.store(true);
     if (to_ != nullptr) end_move();
     tier_.store(Tier::host, std::memory_order_relaxed);
@@ -165,7 +171,8 @@ void TensorEntry::lose() {
     leaving = std::move(leaving_);
     changed_.notify_all();
   }
-  send_to_limbo(std::move(leaving));
+  free_when_quiet(std::move(leaving));
+  return true;
 }
 
 void TensorEntry::give_home(std::shared_ptr<Placement> home) {

@@ -16,6 +16,7 @@ Result<std::unique_ptr<Migrator>> Migrator::create(device::Device& device) {
       new Migrator(device, std::move(stream), std::move(alone), std::move(alone_done)));
 }
 
+// Waits, because a copy must not run into places that are about to be freed.
 Migrator::~Migrator() {
   for (const Move& move : moves_) {
     move.entry->wait_round();
@@ -32,6 +33,8 @@ Result<void> Migrator::start(std::shared_ptr<TensorEntry> entry, std::shared_ptr
   return {};
 }
 
+// The window is counted by bytes in flight, which each move holds from start() until it ends here
+// or is abandoned; a move that waits for pins keeps its part.
 bool Migrator::poll(bool pressing) {
   bool ended = false;
   std::deque<Move> left;
@@ -52,13 +55,13 @@ bool Migrator::poll(bool pressing) {
   return ended;
 }
 
-// False when another tensor's copy is still there. Asking about that reports its failure, so
-// that it does not show on ours.
+// Returns false when another tensor's copy is still on the second stream. Asking about that copy
+// reports its failure, so that it does not show on ours.
 bool Migrator::copy_alone(TensorEntry& entry) {
   const auto over = device_.query(*alone_done_);
   if (over.ok() && !*over) return false;
-  (void)entry.repeat_round(*alone_);  // an error shows in the next step
-  (void)device_.record(*alone_done_, *alone_);
+  (void)entry.repeat_round(*alone_);            // an error shows in the next step
+  (void)device_.record(*alone_done_, *alone_);  // likewise
   return true;
 }
 
@@ -73,7 +76,7 @@ void Migrator::wait_next() {
   if (running != moves_.end()) {
     running->entry->wait_round();
   } else if (copying()) {
-    (void)device_.synchronize(*alone_done_);  // what the suspects wait for
+    (void)device_.synchronize(*alone_done_);  // what the suspects wait for; poll() sees a failure
   }
 }
 

@@ -9,7 +9,7 @@
 
 namespace aqua {
 namespace {
-constexpr std::size_t kManyUses = 16;
+constexpr std::size_t kManyUses = 16;  // then those that are over are looked for
 
 }  // namespace
 
@@ -27,7 +27,7 @@ Result<void> Placement::record_use(device::Device& device, Stream stream, bool w
     if (use->late) return {};  // it is asked again
     return settled;
   } catch (const std::bad_alloc&) {
-    return {};  // for a message; the use is there, and late
+    return {};  // no memory for a message; the use is there, and late
   }
 }
 
@@ -43,7 +43,8 @@ Placement::Use& Placement::use_of(device::Device& device, Stream stream, bool wr
   return uses_.emplace_back(Use{stream, wrote, nullptr});
 }
 
-// What a graph under capture took for its own would never be reached, so it is not recorded there.
+// Records a late use. It is not recorded on a stream under capture, since an event that the graph
+// takes for its own is never reached.
 Result<void> Placement::settle(device::Device& device, Use& use) {
   if (!use.late) return {};
   const auto record = [&]() -> Result<void> {
@@ -59,7 +60,7 @@ Result<void> Placement::settle(device::Device& device, Use& use) {
 }
 
 bool Placement::is_over(device::Device& device, Use& use) {
-  (void)settle(device, use);
+  (void)settle(device, use);  // use.late tells
   if (use.late) return false;
   if (use.event == nullptr) return true;  // its stream is no more, or the device has died
   const auto done = device.query(*use.event);
@@ -88,8 +89,8 @@ bool Placement::quiet(device::Device& device) {
 
 void Placement::wait_quiet(device::Device& device) {
   for (Use& use : uses_) {
-    (void)settle(device, use);
-    // An error is an end as well.
+    (void)settle(device, use);  // use.late tells
+    // Waits, and takes an error for an end as well: failed work touches nothing any more.
     if (use.late && device.check_stream(use.stream).ok()) (void)device.synchronize(use.stream);
     if (!use.late && use.event != nullptr) (void)device.synchronize(*use.event);
   }

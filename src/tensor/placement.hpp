@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Placement: a range of one Space that a tensor occupies, with who pins it and the last use
 // by each stream. The range is freed when the Placement is destroyed, so whoever destroys
-// it has seen its uses complete (Limbo does).
+// it has seen its uses complete (DeferredFrees does).
 //
-// Threads: guarded by the lock of the TensorEntry it belongs to, then by Limbo's.
+// Threads: guarded by the lock of the TensorEntry it belongs to, then by DeferredFrees's.
 #pragma once
 
 #include <memory>
@@ -44,7 +44,7 @@ class Placement {
 
   unsigned read_pins = 0;
   unsigned write_pins = 0;
-  bool retired = false;  // its tensor has left; goes to Limbo with its last pin
+  bool retired = false;  // its tensor has left; goes to DeferredFrees with its last pin
   // Of PlacementList.
   bool listed = false;
   std::shared_ptr<Placement> next_listed;

@@ -18,7 +18,7 @@ Result<lending::Allocation> Space::allocate(std::size_t bytes) {
 }
 
 void Space::free(const lending::Allocation& allocation) {
-  std::weak_ptr<TensorEntry> owner;  // dropped outside the lock
+  std::weak_ptr<TensorEntry> owner;  // destroyed outside the lock: the last one frees memory
   const MutexLock lock(mu_);
   if (allocation.node < owners_.size()) owner = std::move(owners_[allocation.node]);
   [[maybe_unused]] const auto freed = allocator_.free(allocation);

@@ -10,7 +10,7 @@ namespace aqua::tensor {
 
 TensorTable::TensorTable(device::Device& device, TableSpaces spaces, std::function<void()> nudge)
     : spaces_(spaces),
-      context_{device, Limbo(device), std::move(nudge),
+      context_{device, DeferredFrees(device), std::move(nudge),
                [this](const TensorEntry& entry) { forget(entry); }} {}
 
 std::shared_ptr<Placement> TensorTable::try_place(Space* space, std::size_t bytes) {
@@ -25,6 +25,8 @@ std::shared_ptr<Placement> TensorTable::try_place(Space* space, std::size_t byte
   }
 }
 
+// Reserves host memory for the tensor along with its place, so that it can leave lent memory
+// whenever that is wanted back. Only a discardable tensor that has a place elsewhere does without.
 Result<AquaTensor> TensorTable::allocate(const TensorOptions& options) {
   if (options.bytes == 0) return Error{Code::invalid_argument, "allocate: 0 bytes"};
   std::shared_ptr<Placement> away;
@@ -36,7 +38,7 @@ Result<AquaTensor> TensorTable::allocate(const TensorOptions& options) {
   if (!options.discardable || away == nullptr) {
     home = try_place(spaces_.host, options.bytes);
     if (home == nullptr) {
-      context_.limbo.collect();
+      context_.deferred.collect();
       home = try_place(spaces_.host, options.bytes);
     }
     if (home == nullptr) {
@@ -68,6 +70,7 @@ Result<std::shared_ptr<Placement>> TensorTable::place_away(
                concat("promote: no room for ", entry->options().bytes, " bytes")};
 }
 
+// Nobody else gives a home to the same tensor: only the control loop asks.
 bool TensorTable::ensure_home(TensorEntry& entry) {
   if (entry.has_home()) return true;
   auto home = try_place(spaces_.host, entry.options().bytes);

@@ -50,7 +50,7 @@ class TensorTable {
 
   [[nodiscard]] std::vector<std::shared_ptr<TensorEntry>> all() const;
   [[nodiscard]] TableUse use() const;
-  [[nodiscard]] Limbo& limbo() noexcept { return context_.limbo; }
+  [[nodiscard]] DeferredFrees& deferred() noexcept { return context_.deferred; }
 
  private:
   [[nodiscard]] std::shared_ptr<Placement> try_place(Space* space, std::size_t bytes);

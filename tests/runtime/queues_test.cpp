@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queues of tasks: errands on a thread of their own, callbacks in the engine's tick.
+// Queues of tasks: calls on a thread of their own, callbacks in the engine's tick.
 #include <gtest/gtest.h>
 
 #include <atomic>

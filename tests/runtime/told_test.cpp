@@ -2,6 +2,7 @@
 // What would otherwise pass in silence, as memory that is never borrowed, is told: once.
 #include <gmock/gmock.h>
 
+#include <atomic>
 #include <mutex>
 #include <vector>
 
@@ -74,6 +75,44 @@ TEST_F(Told, NoCoordinatorWhereMemoryIsWantedOrLent) {
                      .max_peer_bytes = 8_MiB,
                      .callbacks = listening()});
   EXPECT_EQ(heard("max_peer_bytes 8388608, but nothing is borrowed").size(), 1u);
+}
+
+// The tensor is pinned, so that its slab stays, and is looked at again and again, to the deadline.
+TEST_F(Told, ADiscardableTensorThatIsDroppedOnce) {
+  auto lender = open({.device = "emu:0", .name = "lender"});
+  std::atomic<unsigned> losses{0};
+  std::atomic<unsigned> budgets{0};
+  Callbacks callbacks = listening();
+  callbacks.on_data_loss = [&](std::uint64_t, const std::string& name) {
+    if (name == "seq 7") ++losses;
+  };
+  callbacks.on_budget = [&](const MemoryBudget& budget) {
+    if (budget.reason == BudgetReason::lost) ++budgets;
+  };
+  auto borrower = open({.device = "emu:1",
+                        .name = "borrower",
+                        .host_bytes = 4_MiB,
+                        .max_peer_bytes = 4_MiB,
+                        .callbacks = callbacks});
+  ASSERT_TRUE(lender->lend(4_MiB).ok());
+  await([&] { return borrower->status().peer.capacity_bytes == 4_MiB; });
+  auto tensor = borrower->allocate({.bytes = 1_MiB, .name = "seq 7", .discardable = true});
+  auto filler = borrower->allocate({.bytes = 4_MiB, .name = "filler", .host_only = true});
+  ASSERT_TRUE(tensor.ok() && filler.ok());
+  auto pin = tensor->pin(Access::read, Stream{});
+  ASSERT_TRUE(pin.ok());
+
+  auto reclaim = lender->reclaim(4_MiB, std::chrono::milliseconds(200));
+  ASSERT_TRUE(reclaim.ok());
+  EXPECT_FALSE(reclaim->wait().ok()) << "the pin keeps the slab";
+  EXPECT_TRUE(tensor->lost());
+  pin->release();
+  await([&] { return lender->status().lent_bytes == 0; });
+  await([&] { return losses > 0 && budgets > 0; });
+  EXPECT_EQ(losses, 1u);
+  EXPECT_EQ(budgets, 1u);
+  EXPECT_EQ(heard("'seq 7': data_loss").size(), 1u);
+  EXPECT_EQ(borrower->status().lost_tensors, 1u);
 }
 
 TEST_F(Told, ATensorThatOutlivesItsRuntime) {

@@ -34,8 +34,8 @@ TEST_F(FailedMoves, ATensorOnDeadMemoryIsLostAndItsOwnerCanBeTold) {
   EXPECT_TRUE(migrator_->take_lost().empty());
   EXPECT_TRUE(tensor.lost());
   EXPECT_CODE(Code::data_loss, tensor.pin(Access::read, a_));
-  lost[0]->lose();
-  table_->limbo().drain();
+  EXPECT_TRUE(lost[0]->lose());
+  table_->deferred().drain();
   EXPECT_TRUE(peer_->slab_empty(slab_, kSlab)) << "a dead slab can still be given back";
 }
 
@@ -58,7 +58,7 @@ TEST_F(FailedMoves, NeighboursOfADeadTensorArriveUnharmed) {
 TEST_F(FailedMoves, APromotionToDeadMemoryStaysAtHome) {
   auto tensor = filled(1);
   evacuate(tensor);
-  table_->limbo().drain();
+  table_->deferred().drain();
   device::poison_range(*gpu_, arena_->base() + slab_, kSlab);
   promote(tensor);
   EXPECT_TRUE(migrator_->idle());
@@ -66,7 +66,7 @@ TEST_F(FailedMoves, APromotionToDeadMemoryStaysAtHome) {
   EXPECT_FALSE(tensor.lost());
   EXPECT_TRUE(migrator_->take_lost().empty());
   EXPECT_EQ(read(tensor, b_), some_bytes(kBytes, 1));
-  table_->limbo().drain();
+  table_->deferred().drain();
   EXPECT_TRUE(peer_->slab_empty(slab_, kSlab));
   EXPECT_EQ(migrator_->stats().promotions, 0U);
 }
@@ -74,7 +74,7 @@ TEST_F(FailedMoves, APromotionToDeadMemoryStaysAtHome) {
 TEST_F(FailedMoves, AnEvacuationBehindAFailedPromotionIsNotLost) {
   auto homely = filled(1);
   evacuate(homely);
-  table_->limbo().drain();
+  table_->deferred().drain();
   const std::size_t other = add_slab();
   auto away = filled(2);  // in the first slab, which is the lowest
   auto to = table_->place_away(homely.entry()).value();
@@ -91,12 +91,12 @@ TEST_F(FailedMoves, AnEvacuationBehindAFailedPromotionIsNotLost) {
 TEST_F(FailedMoves, ADiscardableTensorIsDroppedWhenThereIsNoExit) {
   auto tensor = filled(1, {.discardable = true});
   auto pin = tensor.pin(Access::read, a_).value();
-  tensor.entry()->lose();
+  EXPECT_TRUE(tensor.entry()->lose());
   EXPECT_CODE(Code::data_loss, tensor.pin(Access::write, a_));
   EXPECT_EQ(read(pin, a_), some_bytes(kBytes, 1)) << "who has it pinned may finish";
   EXPECT_FALSE(peer_->slab_empty(slab_, kSlab));
   pin.release();
-  table_->limbo().drain();
+  table_->deferred().drain();
   EXPECT_TRUE(peer_->slab_empty(slab_, kSlab));
   EXPECT_EQ(table_->use().lost.tensors, 1U);
 }
@@ -111,16 +111,16 @@ TEST_F(FailedMoves, ATensorFreedWhileItIsEvacuatedLeavesNothingBehind) {
   EXPECT_TRUE(migrator_->idle());
   EXPECT_TRUE(migrator_->has_room());
   EXPECT_TRUE(migrator_->take_lost().empty());
-  EXPECT_EQ(table_->limbo().collect(), 2U) << "both places are in use by the copy";
+  EXPECT_EQ(table_->deferred().collect(), 2U) << "both places are in use by the copy";
   gate.open();
-  table_->limbo().drain();
+  table_->deferred().drain();
   EXPECT_EQ(peer_->stats().allocations + host_->stats().allocations, 0U);
 }
 
 TEST_F(FailedMoves, ATensorFreedWhileItIsPromotedLeavesNothingBehind) {
   auto tensor = filled(1);
   evacuate(tensor);
-  table_->limbo().drain();
+  table_->deferred().drain();
   Gate gate(*gpu_, a_);
   post_write(tensor, a_, some_bytes(kBytes, 2));
   EXPECT_OK(migrator_->start(tensor.entry(), table_->place_away(tensor.entry()).value()));
@@ -128,25 +128,25 @@ TEST_F(FailedMoves, ATensorFreedWhileItIsPromotedLeavesNothingBehind) {
   gate.open();
   pump();
   EXPECT_TRUE(migrator_->idle());
-  table_->limbo().drain();
+  table_->deferred().drain();
   EXPECT_EQ(peer_->stats().allocations + host_->stats().allocations, 0U);
 }
 
 TEST_F(FailedMoves, AnAbandonedPromotionStaysAtHomeAndItsPlaceIsFreedAfterTheCopy) {
   auto tensor = filled(1);
   evacuate(tensor);
-  table_->limbo().drain();
+  table_->deferred().drain();
   Gate gate(*gpu_, a_);
   post_write(tensor, a_, some_bytes(kBytes, 2));
   EXPECT_OK(migrator_->start(tensor.entry(), table_->place_away(tensor.entry()).value()));
   migrator_->abandon_promotions();
   EXPECT_TRUE(migrator_->idle());
-  table_->limbo().collect();
+  table_->deferred().collect();
   EXPECT_FALSE(peer_->slab_empty(slab_, kSlab));
   gate.open();
   EXPECT_EQ(tensor.tier(), Tier::host);
   EXPECT_EQ(read(tensor, b_), some_bytes(kBytes, 2));
-  table_->limbo().drain();
+  table_->deferred().drain();
   EXPECT_TRUE(peer_->slab_empty(slab_, kSlab));
   promote(tensor);
   EXPECT_EQ(read(tensor, b_), some_bytes(kBytes, 2));
@@ -171,7 +171,7 @@ TEST_F(FailedMoves, NobodyIsToldOfTheLossOfAFreedTensor) {
   EXPECT_OK(migrator_->start(entry, nullptr));
   tensor = AquaTensor();
   EXPECT_TRUE(table_->ensure_home(*entry)) << "it needs none";
-  entry->lose();
+  EXPECT_FALSE(entry->lose());
   pump();
   EXPECT_TRUE(migrator_->take_lost().empty());
 }
@@ -192,7 +192,7 @@ TEST_F(FailedMoves, AMigratorThatGoesLeavesItsTensorsWhereTheyWere) {
 TEST_F(FailedMoves, LosingATensorEndsItsMove) {
   auto tensor = filled(1);
   EXPECT_OK(migrator_->start(tensor.entry(), nullptr));
-  tensor.entry()->lose();
+  EXPECT_TRUE(tensor.entry()->lose());
   pump();
   EXPECT_TRUE(migrator_->idle());
   EXPECT_EQ(migrator_->take_lost().size(), 1U);

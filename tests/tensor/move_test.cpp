@@ -52,7 +52,7 @@ TEST_F(Moves, AnEvacuationKeepsEveryByteAndEmptiesTheSlab) {
   EXPECT_EQ(tensor_.tier(), Tier::host);
   EXPECT_NE(address(tensor_), before);
   EXPECT_EQ(read(tensor_, b_), bytes_);
-  table_->limbo().drain();
+  table_->deferred().drain();
   EXPECT_TRUE(peer_->slab_empty(slab_, kSlab));
   EXPECT_EQ(host_->stats().allocated_bytes, peer_->stats().allocated_bytes + 1_MiB + 1024);
   EXPECT_EQ(migrator_->stats().evacuations, 1U);
@@ -122,11 +122,11 @@ TEST_F(Moves, AReadPinKeepsItsPlaceThroughAnEvacuationAndNewOnesSeeTheNew) {
   EXPECT_EQ(old.tier(), Tier::peer);
   EXPECT_EQ(read(old, a_), bytes_);
   EXPECT_EQ(read(tensor_, b_), bytes_);
-  table_->limbo().drain();
+  table_->deferred().drain();
   EXPECT_FALSE(peer_->slab_empty(slab_, kSlab));
   EXPECT_EQ(tensor_.entry()->pins().readers, 1U) << "the owner can be named";
   old.release();
-  table_->limbo().drain();
+  table_->deferred().drain();
   EXPECT_TRUE(peer_->slab_empty(slab_, kSlab));
 }
 
@@ -140,10 +140,10 @@ TEST_F(Moves, ASlabIsNotEmptyBeforeTheStreamsThatReadItAreQuiet) {
   }
   evacuate(tensor_);
   EXPECT_EQ(tensor_.tier(), Tier::host);
-  EXPECT_EQ(table_->limbo().collect(), 1U);
+  EXPECT_EQ(table_->deferred().collect(), 1U);
   EXPECT_FALSE(peer_->slab_empty(slab_, kSlab));
   gate.open();
-  table_->limbo().drain();
+  table_->deferred().drain();
   EXPECT_TRUE(peer_->slab_empty(slab_, kSlab));
   EXPECT_EQ(seen, bytes_);
 }
@@ -245,7 +245,7 @@ TEST_F(Moves, AnEvacuationEndsUnderAWriterThatNeverStops) {
 
 TEST_F(Moves, APromotionWaitsForReadersAndNoWriterWaitsForAPromotion) {
   evacuate(tensor_);
-  table_->limbo().drain();
+  table_->deferred().drain();
   begin(table_->place_away(tensor_.entry()).value());
   for (unsigned round = 0; round < TensorEntry::kFreeRounds; ++round) {
     overwrite(1000 * round, 1000, round);

@@ -47,7 +47,7 @@ TEST_F(Pins, OnAStreamThatIsBeingCapturedAreRefusedAndNotCounted) {
     EXPECT_EQ(tensor.entry()->pins().readers + tensor.entry()->pins().writers, 0U);
     EXPECT_OK(tensor.pin(Access::read, b_));
   }
-  table.limbo().drain();
+  table.deferred().drain();
 }
 
 // A graph under capture takes what is recorded on its stream; such an event is never reached.
@@ -74,7 +74,7 @@ TEST_F(Pins, ReleasedOnAStreamThatIsBeingCapturedKeepTheirPlaceUntilItIsNot) {
   EXPECT_OK(finish(*gpu_, b_));
   device.capture(a_);
   tensor = {};
-  EXPECT_EQ(table.limbo().collect(), 0U) << "all of it was recorded before";
+  EXPECT_EQ(table.deferred().collect(), 0U) << "all of it was recorded before";
 }
 
 TEST_F(Pins, ReleasedOnAStreamThatIsBeingCapturedKeepAFreedTensorsPlace) {
@@ -86,12 +86,12 @@ TEST_F(Pins, ReleasedOnAStreamThatIsBeingCapturedKeepAFreedTensorsPlace) {
   device.capture(a_);
   pin.release();
   tensor = {};
-  EXPECT_EQ(table.limbo().collect(), 1U) << "what runs on the stream is not known";
+  EXPECT_EQ(table.deferred().collect(), 1U) << "what runs on the stream is not known";
   device.capture({});
-  EXPECT_EQ(table.limbo().collect(), 1U) << "now it is, and it runs";
+  EXPECT_EQ(table.deferred().collect(), 1U) << "now it is, and it runs";
   gate.open();
   EXPECT_OK(finish(*gpu_, a_));
-  EXPECT_EQ(table.limbo().collect(), 0U);
+  EXPECT_EQ(table.deferred().collect(), 0U);
 }
 
 TEST_F(Pins, WhoseLastUseCannotBeRecordedAtFirstLoseNothing) {
@@ -107,10 +107,10 @@ TEST_F(Pins, WhoseLastUseCannotBeRecordedAtFirstLoseNothing) {
     device.refuse_none();
     EXPECT_FALSE(tensor.lost());
     tensor = {};
-    EXPECT_EQ(table.limbo().collect(), 1U) << call;
+    EXPECT_EQ(table.deferred().collect(), 1U) << call;
     gate.open();
     EXPECT_OK(finish(*gpu_, a_));
-    EXPECT_EQ(table.limbo().collect(), 0U) << call;
+    EXPECT_EQ(table.deferred().collect(), 0U) << call;
   }
 }
 
@@ -126,9 +126,9 @@ TEST_F(Pins, WhoseLastUseCanNeverBeRecordedAreWaitedForWhenTheTableGoes) {
   device.refuse(1, std::numeric_limits<unsigned>::max());
   pin.release();
   tensor = {};
-  EXPECT_EQ(table.limbo().collect(), 1U);
+  EXPECT_EQ(table.deferred().collect(), 1U);
   std::thread opener([&] { gate.open(); });
-  table.limbo().drain();
+  table.deferred().drain();
   opener.join();
   EXPECT_TRUE(reached(*done));
 }
@@ -235,16 +235,16 @@ TEST_F(Pins, OfManyShortLivedStreamsKeepTheirOrder) {
 TEST_F(Pins, OfLostBytesAnswerDataLossAndOldOnesStayValid) {
   post_write(tensor_, a_, some_bytes(1_MiB, 1));
   auto pin = tensor_.pin(Access::read, a_).value();
-  tensor_.entry()->lose();
+  EXPECT_TRUE(tensor_.entry()->lose());
   EXPECT_TRUE(tensor_.lost());
   EXPECT_CODE(Code::data_loss, tensor_.pin(Access::read, a_));
   EXPECT_CODE(Code::data_loss, tensor_.pin(Access::write, a_));
   EXPECT_EQ(read(pin, a_), some_bytes(1_MiB, 1));
   EXPECT_EQ(peer_->stats().allocations, 1U);
   pin.release();
-  table_->limbo().drain();
+  table_->deferred().drain();
   EXPECT_EQ(peer_->stats().allocations, 0U);
-  tensor_.entry()->lose();
+  EXPECT_FALSE(tensor_.entry()->lose()) << "its owner would be told again";
 }
 
 }  // namespace

@@ -157,7 +157,7 @@ void Stress::evacuate_leaving() {
       if (!migrator_->has_room()) return;
       if (!table_->ensure_home(*tensor)) {
         EXPECT_TRUE(tensor->options().discardable);
-        tensor->lose();
+        (void)tensor->lose();  // false: lost before, and pinned since
         continue;
       }
       const auto started = migrator_->start(tensor, nullptr);
@@ -169,7 +169,7 @@ void Stress::evacuate_leaving() {
 }
 
 void Stress::finish_leaving() {
-  table_->limbo().collect();
+  table_->deferred().collect();
   std::erase_if(leaving_, [this](std::size_t slab) {
     if (!peer_->slab_empty(slab, kSlab)) return false;
     remove_slab(slab);

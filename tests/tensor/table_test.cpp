@@ -87,11 +87,11 @@ TEST_F(Table, AFreedTensorsPlaceIsKeptUntilItsStreamsAreQuiet) {
     Gate gate(*gpu_, a_);
     post_write(tensor, a_, some_bytes(1_MiB, 1));
     tensor = AquaTensor();
-    EXPECT_EQ(table_->limbo().collect(), 1U);
+    EXPECT_EQ(table_->deferred().collect(), 1U);
     EXPECT_FALSE(peer_->slab_empty(slab, kSlab));
     EXPECT_TRUE(table_->all().empty());
   }
-  table_->limbo().drain();
+  table_->deferred().drain();
   EXPECT_TRUE(peer_->slab_empty(slab, kSlab));
 }
 
@@ -102,11 +102,11 @@ TEST_F(Table, AFreedTensorsPlaceIsKeptWhileItIsPinned) {
   post_write(tensor, a_, bytes);
   auto pin = tensor.pin(Access::read, a_).value();
   tensor = AquaTensor();
-  table_->limbo().drain();
+  table_->deferred().drain();
   EXPECT_FALSE(peer_->slab_empty(slab, kSlab));
   EXPECT_EQ(read(pin, a_), bytes);
   pin.release();
-  table_->limbo().drain();
+  table_->deferred().drain();
   EXPECT_TRUE(peer_->slab_empty(slab, kSlab));
 }
 
@@ -119,7 +119,7 @@ TEST_F(Table, NothingIsPlacedInARetiredSlab) {
   ASSERT_EQ(peer_->tensors_in(slab, kSlab).size(), 1U);
   EXPECT_EQ(peer_->tensors_in(slab, kSlab)[0]->id(), tensor.id());
   tensor = AquaTensor();
-  table_->limbo().drain();
+  table_->deferred().drain();
   remove_slab(slab);
   EXPECT_EQ(add_slab(), slab) << "the hole is filled again";
 }
@@ -129,7 +129,7 @@ TEST_F(Table, TensorsAtHomeThatWouldRatherBeAwayArePromotedOldestFirst) {
   const auto homely = allocate(1_MiB, {.host_only = true});
   const auto young = allocate(1_MiB);
   const auto lost = allocate(1_MiB);
-  lost.entry()->lose();
+  EXPECT_TRUE(lost.entry()->lose());
   EXPECT_CODE(Code::resource_exhausted, table_->place_away(old.entry()));
   add_slab();
   const auto away = allocate(1_MiB);
@@ -144,7 +144,7 @@ TEST_F(Table, TheUseOfEveryTierIsCounted) {
   const auto away = allocate(1_MiB);
   const auto home = allocate(512_KiB, {.host_only = true});
   const auto lost = allocate(256_KiB);
-  lost.entry()->lose();
+  EXPECT_TRUE(lost.entry()->lose());
   const TableUse use = table_->use();
   EXPECT_EQ(use.peer.bytes, 1_MiB);
   EXPECT_EQ(use.host.bytes, 512_KiB);

@@ -22,7 +22,7 @@ World::World()
 
 World::~World() {
   migrator_.reset();
-  table_->limbo().drain();
+  table_->deferred().drain();
   EXPECT_EQ(peer_->stats().allocations, 0U) << "every tensor has been freed";
   EXPECT_EQ(host_->stats().allocations, 0U);
 }
@@ -91,7 +91,7 @@ void World::evacuate(AquaTensor& tensor) {
 }
 
 void World::promote(AquaTensor& tensor) {
-  table_->limbo().drain();  // the place that it left may be the only one
+  table_->deferred().drain();  // the place that it left may be the only one
   EXPECT_OK(migrator_->start(tensor.entry(), table_->place_away(tensor.entry()).value()));
   pump();
 }

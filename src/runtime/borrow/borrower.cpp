@@ -2,18 +2,20 @@
 #include "runtime/borrow/borrower.hpp"
 
 #include <algorithm>
-#include <array>
+#include <map>
+#include <string>
+#include <utility>
 
-#include "base/concat.hpp"
+#include "base/unix_socket.hpp"
 
 namespace aqua::runtime {
 namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kPromotePeriod{
-    50};                               // room may have come from freed tensors, which make no event
-constexpr milliseconds kQuietPoll{1};  // device events cannot wake a host thread
+constexpr milliseconds kPromotePeriod{50};  // freed tensors make room without an event
+constexpr milliseconds kQuietPoll{1};       // device events cannot wake a host thread
+constexpr milliseconds kProbePeriod{1000};
 constexpr std::size_t kPromotionTries = 16;
 
 lending::SlabKey key_of(const ledger::SlabId& slab, ledger::Generation generation) {
@@ -22,45 +24,42 @@ lending::SlabKey key_of(const ledger::SlabId& slab, ledger::Generation generatio
 
 }  // namespace
 
-Borrower::Borrower(Office& office, const Parts& parts, const BorrowerOptions& options)
-    : office_(office), parts_(parts), options_(options) {}
+Borrower::Borrower(Services& services, const Parts& parts, const BorrowerOptions& options)
+    : services_(services),
+      parts_(parts),
+      evacuation_(services, parts, slabs_),
+      intake_(services, parts, options, slabs_, evacuation_,
+              {.slabs_added = [this] { next_promotion_ = {}; },
+               .snapshot = [this](const wire::Snapshot& snapshot) { on_snapshot(snapshot); }}) {}
 
 void Borrower::on_connected() {
-  refusals_.reset();
-  next_ask_ = {};
+  intake_.on_connected();
 }
 
 void Borrower::on_snapshot(const wire::Snapshot& snapshot) {
   for (const wire::Held& held : snapshot.held) {
     const auto key = key_of(held.grant.slab, held.grant.generation);
-    if (!slabs_.contains(key) && !importing_.contains(key)) {
-      // Granted by a reply that was lost, unless that reply is still on its way: a slab that
-      // we are about to map must not be called returned.
-      if (asking_) {
-        look_again_ = true;
-      } else {
-        tell_returned(key);
-      }
+    if (slabs_.find(key) == nullptr && !intake_.is_importing(key)) {
+      intake_.on_unknown_lease(key);
     } else if (held.state == ledger::SlabState::orphaned) {
       revoke(key, Clock::now());
     } else if (held.reclaim != 0) {
       revoke(key, to_clock(held.deadline));
     }
   }
-  next_ask_ = {};
+  intake_.ask_soon();
 }
 
 void Borrower::on_event(const ledger::Event& event) {
-  const auto key = key_of(event.slab, event.generation);
   switch (event.kind) {
     case ledger::EventKind::offers_available:
-      next_ask_ = {};
+      intake_.ask_soon();
       break;
     case ledger::EventKind::revoke:
-      revoke(key, to_clock(event.deadline));
+      revoke(key_of(event.slab, event.generation), to_clock(event.deadline));
       break;
     case ledger::EventKind::producer_gone:
-      producer_gone(event.slab.producer);
+      evacuation_.revoke_all_of(event.slab.producer, Clock::now());
       break;
     default:
       break;  // the producer's
@@ -68,69 +67,39 @@ void Borrower::on_event(const ledger::Event& event) {
 }
 
 void Borrower::revoke(const lending::SlabKey& key, Clock::time_point deadline) {
-  const auto found = slabs_.find(key);
-  if (found == slabs_.end()) {
-    if (asking_ || importing_.contains(key)) {
-      revoked_early_.emplace(key, deadline);
-    } else {
-      tell_returned(key);  // we do not have it
-    }
-    return;
-  }
-  Leased& slab = found->second;
-  slab.deadline = deadline;
-  if (slab.leaving) return;
-  slab.leaving = true;
-  slab.asked = Clock::now();
-  if (auto retired = parts_.space.retire_slab(slab.offset, slab.bytes); !retired.ok()) {
-    office_.log(LogLevel::error, retired.error().message);
-  }
-  parts_.migrator.abandon_promotions();
-}
-
-void Borrower::producer_gone(const ClientId& producer) {
-  for (const auto& [key, slab] : slabs_) {
-    if (key.producer == producer) revoke(key, Clock::now());
+  if (BorrowedSlab* const slab = slabs_.find(key)) {
+    evacuation_.revoke(*slab, deadline);
+  } else {
+    intake_.on_unknown_revoked(key, deadline);
   }
 }
 
 Clock::time_point Borrower::step(Clock::time_point now) {
-  parts_.migrator.poll(pressing(now));
-  report_lost();
-  start_evacuations(now);
-  finish_leaving();
-  tell_pin_owners(now);
+  poll_migrator(now);
+  evacuation_.step(now);
   promote(now);
-  ask_for_more(now);
+  intake_.step(now);
   probe_exporters(now);
-  publish();
-  return next_time(now);
+  if (!parts_.migrator.copying()) return next_time(now);
+  // Blocks the control loop until the oldest copy, of at most one window, is complete: a device
+  // event cannot wake a host thread, and the next copy must follow without a gap.
+  parts_.migrator.wait_next();
+  return now;
+}
+
+void Borrower::poll_migrator(Clock::time_point now) {
+  parts_.migrator.poll(evacuation_.pressing(now));
+  const MutexLock lock(mu_);
+  migrated_ = parts_.migrator.stats();
 }
 
 Clock::time_point Borrower::next_time(Clock::time_point now) const {
-  if (parts_.migrator.copying()) {
-    parts_.migrator.wait_next();
-    return now;
-  }
-  if (any_leaving()) return now + kQuietPoll;
-  return std::min({next_promotion_, std::max(next_ask_, refusals_.until()), next_probe_});
-}
-
-void Borrower::report_lost() {
-  for (const auto& tensor : parts_.migrator.take_lost()) {
-    tensor->lose();
-    office_.log(LogLevel::error,
-                concat("tensor ", tensor->id(), " '", tensor->options().name, "': data_loss"));
-    if (const auto& callback = parts_.callbacks.on_data_loss) {
-      office_.callbacks.post(
-          [callback, tensor] { callback(tensor->id(), tensor->options().name); });
-    }
-    tell_budget(BudgetReason::lost);
-  }
+  if (slabs_.any_leaving()) return now + kQuietPoll;
+  return std::min({next_promotion_, intake_.next_time(), next_probe_});
 }
 
 void Borrower::promote(Clock::time_point now) {
-  if (any_leaving() || now < next_promotion_ || !parts_.migrator.has_room()) return;
+  if (slabs_.any_leaving() || now < next_promotion_ || !parts_.migrator.has_room()) return;
   std::size_t failures = 0;
   bool room = true;
   for (const auto& tensor : parts_.table.to_promote()) {
@@ -141,51 +110,52 @@ void Borrower::promote(Clock::time_point now) {
       ++failures;
       continue;
     }
-    (void)parts_.migrator.start(tensor,
-                                std::move(place).value());  // in use or gone: some other time
+    // Refused when the tensor is in use or gone: tried another time.
+    (void)parts_.migrator.start(tensor, std::move(place).value());
   }
   // With more to move, go on as soon as the window has room.
   next_promotion_ = room ? now + kPromotePeriod : now;
 }
 
+// Looks whether somebody still listens at each exporter's socket. A producer may die while there is
+// no coordinator to say so.
+void Borrower::probe_exporters(Clock::time_point now) {
+  if (now < next_probe_) return;
+  next_probe_ = now + kProbePeriod;
+  std::map<std::string, ClientId> exporters;
+  for (const auto& [key, slab] : slabs_) {
+    if (!slab.leaving) exporters.emplace(slab.exchange, key.producer);
+  }
+  services_.coordinator_calls.post([this, exporters = std::move(exporters)] {
+    parts_.importer.forget_ended();
+    for (const auto& [exchange, producer] : exporters) {
+      const auto socket = connect_seqpacket(exchange);
+      if (socket.ok() || socket.error().code != Code::unavailable) continue;
+      services_.loop.post(
+          [this, gone = producer] { evacuation_.revoke_all_of(gone, Clock::now()); });
+    }
+  });
+}
+
 void Borrower::close() {
   parts_.migrator.abandon_promotions();
-  parts_.table.limbo().drain();
+  parts_.table.deferred().drain();
   std::vector<wire::Return> returns;
-  for (const lending::ImportedSlab& slab : parts_.importer.all()) {
+  for (const lending::ImportedSlab& imported : parts_.importer.all()) {
+    const BorrowedSlab* const slab = slabs_.find(imported.key);
     // In use still: a tensor outlives the runtime, which is its owner's bug.
-    if (slabs_.contains(slab.key) && !parts_.space.slab_empty(slab.offset, slab.bytes)) continue;
-    (void)parts_.importer.give_back(slab.key);
-    returns.push_back({{slab.key.producer, slab.key.index}, slab.key.generation});
+    if (slab != nullptr && !parts_.space.slab_empty(imported.offset, imported.bytes)) continue;
+    (void)parts_.importer.give_back(imported.key);  // an exporter that is gone needs no telling
+    returns.push_back({{imported.key.producer, imported.key.index}, imported.key.generation});
   }
-  slabs_.clear();
-  if (office_.coordinator != nullptr && !returns.empty()) {
-    (void)office_.coordinator->give_back(returns);
+  if (services_.coordinator != nullptr && !returns.empty()) {
+    (void)services_.coordinator->give_back(returns);  // away: the lifeline's end settles it
   }
-}
-
-void Borrower::publish() {
-  std::size_t bytes = 0;
-  for (const auto& [key, slab] : slabs_) bytes += slab.bytes;
-  const MutexLock lock(mu_);
-  published_bytes_ = bytes;
-  published_stats_ = parts_.migrator.stats();
-}
-
-// What the callback reads is what has changed, not what the step before left.
-void Borrower::tell_budget(BudgetReason reason) {
-  publish();
-  office_.budget_changed(reason);
-}
-
-std::size_t Borrower::leased_bytes() const {
-  const MutexLock lock(mu_);
-  return published_bytes_;
 }
 
 tensor::MigratorStats Borrower::migrated() const {
   const MutexLock lock(mu_);
-  return published_stats_;
+  return migrated_;
 }
 
 }  // namespace aqua::runtime

@@ -8,130 +8,111 @@
 
 namespace aqua::runtime {
 
-using std::chrono::milliseconds;
-
-std::optional<ledger::OfferedSlab> to_offer(const lending::SlabStatus& slab) {
-  if (slab.custody == lending::Custody::scrubbing) return std::nullopt;
-  return ledger::OfferedSlab{slab.index, slab.bytes, slab.generation, slab.secret, slab.holder};
-}
-
-void Lender::lend(std::vector<std::unique_ptr<device::Slab>> slabs, Homecoming home) {
-  for (const auto& slab : slabs) lent_bytes_ += slab->bytes();
+void Lender::lend(std::vector<std::unique_ptr<device::Slab>> slabs, SlabReceiver receiver) {
+  for (const auto& slab : slabs) lent_.expect(slab->bytes());
   // std::function wants copyable captures.
   auto shared = std::make_shared<std::vector<std::unique_ptr<device::Slab>>>(std::move(slabs));
-  office_.errands.post(
-      [this, shared, home = std::move(home)] { put_up(std::move(*shared), home); });
+  services_.coordinator_calls.post(
+      [this, shared, receiver = std::move(receiver)] { put_up(std::move(*shared), receiver); });
 }
 
-void Lender::put_up(std::vector<std::unique_ptr<device::Slab>> slabs, const Homecoming& home) {
-  auto offered = exporter_->put_up(slabs);
-  if (!offered.ok()) {
-    office_.log(LogLevel::error, concat("lend: ", offered.error().message));
-    for (auto& slab : slabs) {
-      lent_bytes_ -= slab->bytes();
-      home(std::move(slab));
-    }
-    return office_.budget_changed(BudgetReason::reclaimed);
+void Lender::put_up(std::vector<std::unique_ptr<device::Slab>> slabs,
+                    const SlabReceiver& receiver) {
+  const auto indexes = lent_.put_up(std::move(slabs), receiver);
+  if (!indexes.ok()) {
+    services_.log(LogLevel::error, concat("lend: ", indexes.error().message));
+    return services_.budget_changed(BudgetReason::reclaimed);
   }
-  std::vector<std::uint32_t> indexes;
-  {
-    const MutexLock lock(mu_);
-    for (const lending::SlabStatus& slab : *offered) {
-      homes_.emplace(slab.index, home);
-      indexes.push_back(slab.index);
-    }
-  }
-  if (office_.coordinator != nullptr) {
-    const auto told = tell(indexes);
+  if (services_.coordinator != nullptr) {
+    const auto told = offer(*indexes);
     if (!told.ok() && told.error().code != Code::unavailable) {
-      office_.log(LogLevel::warning, concat("offer: ", told.error().message));
+      services_.log(LogLevel::warning, concat("offer: ", told.error().message));
     }
   }
-  office_.budget_changed(BudgetReason::offered);
+  services_.budget_changed(BudgetReason::offered);
 }
 
-Result<void> Lender::tell(std::span<const std::uint32_t> indexes) {
-  const MutexLock lock(telling_);
-  std::vector<ledger::OfferedSlab> offers;
-  for (const lending::SlabStatus& slab : exporter_->status()) {
-    if (std::ranges::find(indexes, slab.index) == indexes.end()) continue;
-    if (auto offer = to_offer(slab)) offers.push_back(*offer);
-  }
-  return office_.coordinator->offer(offers, session_);
-}
-
-void Lender::declare(const southbound::Session& session) {
-  const MutexLock lock(telling_);
-  session_ = session.number;
-  if (!session.new_epoch) return;
-  exporter_->renew_free();
-  std::vector<ledger::OfferedSlab> offers;
-  for (const lending::SlabStatus& slab : exporter_->status()) {
-    if (auto offer = to_offer(slab)) offers.push_back(*offer);
-  }
-  if (offers.empty()) return;
-  if (auto told = office_.coordinator->offer(offers, session_); !told.ok()) {
-    office_.log(LogLevel::warning, concat("declare: ", told.error().message));
-  }
-}
-
-void Lender::on_connected(const southbound::Session& session) {
-  for (Pending& pending : reclaims_) {
-    if (!session.new_epoch) continue;
-    pending.ledger_id = 0;  // it knows of no reclaim of ours
-    pending.again = true;
-  }
-}
-
-void Lender::on_freed(const lending::SlabStatus& slab) {
-  office_.loop.post([this, slab] {
-    if (office_.coordinator != nullptr && office_.coordinator->connected()) {
-      office_.errands.post([this, slab] { report_freed(slab); });
-    }  // otherwise: taken by step() if a reclaim wants it, declared when there is a coordinator
+Result<void> Lender::offer(std::span<const std::uint32_t> indexes) {
+  const MutexLock lock(offering_);
+  return offer_slabs([&](const lending::SlabStatus& slab) {
+    return std::ranges::find(indexes, slab.index) != indexes.end();
   });
 }
 
-// On the errands' thread.
+void Lender::declare(const southbound::Session& session) {
+  const MutexLock lock(offering_);
+  session_ = session.number;
+  if (!session.new_epoch) return;
+  lent_.exporter().renew_free();
+  auto told = offer_slabs([](const lending::SlabStatus&) { return true; });
+  if (!told.ok()) services_.log(LogLevel::warning, concat("declare: ", told.error().message));
+}
+
+// Leaves out what is being scrubbed: that is reported when it is done.
+template <typename Wanted>
+Result<void> Lender::offer_slabs(const Wanted& wanted) {
+  std::vector<ledger::OfferedSlab> offers;
+  for (const lending::SlabStatus& slab : lent_.exporter().status()) {
+    if (slab.custody == lending::Custody::scrubbing || !wanted(slab)) continue;
+    offers.push_back({slab.index, slab.bytes, slab.generation, slab.secret, slab.holder});
+  }
+  if (offers.empty()) return {};
+  return services_.coordinator->offer(offers, session_);
+}
+
+void Lender::on_connected(const southbound::Session& session) {
+  if (session.new_epoch) reclaims_.on_new_epoch();
+}
+
+void Lender::on_freed(const lending::SlabStatus& slab) {
+  // The queue drops what comes after it was stopped, when the coordinator's client may be gone.
+  services_.coordinator_calls.post([this, slab] {
+    if (services_.coordinator != nullptr && services_.coordinator->connected()) {
+      report_freed(slab);
+    } else {
+      // A reclaim may want it now; else it is declared when there is a coordinator.
+      services_.loop.nudge();
+    }
+  });
+}
+
+// On the coordinator_calls queue.
 void Lender::report_freed(const lending::SlabStatus& slab) {
   const std::array<wire::Scrub, 1> scrub{wire::Scrub{slab.index, slab.generation - 1, slab.secret}};
-  auto told = office_.coordinator->scrubbed(scrub);
+  auto told = services_.coordinator->scrubbed(scrub);
   if (!told.ok()) return;  // unavailable: declared anew with the next session
   const auto& state = told->front();
   if (state.ok() && *state == ledger::SlabState::returned) {
-    office_.returns.post([this, index = slab.index] { bring_home(index); });
+    lent_.take_back({&slab.index, 1});
   } else if (!state.ok() && state.error().code == Code::not_found) {
-    const std::array<std::uint32_t, 1> index{slab.index};
-    (void)tell(index);  // unavailable: as above
+    (void)offer({&slab.index, 1});  // unavailable: as above
   }
 }
 
 void Lender::on_event(const ledger::Event& event) {
   using Kind = ledger::EventKind;
   if (event.kind == Kind::returned || event.kind == Kind::holder_dead) {
-    if (!exporter_->knows(event.slab.index)) {  // taken home while it was being offered
+    if (!lent_.exporter().knows(event.slab.index)) {  // taken back while it was being offered
       ledger::Slab row;
       row.id = event.slab;
       row.generation = event.generation;
       row.state = ledger::SlabState::quarantined;
       return forget_row(row);
     }
-    exporter_->grant_ended(
+    lent_.exporter().grant_ended(
         event.slab.index, event.generation,
         event.kind == Kind::returned ? lending::GrantEnd::returned : lending::GrantEnd::died);
   } else if (event.kind == Kind::withdrawn) {  // by an operator; nobody holds it
-    const std::array<std::uint32_t, 1> index{event.slab.index};
-    bring_home(index);
+    lent_.take_back({&event.slab.index, 1});
   } else if (event.kind == Kind::reclaim_done) {
-    for (Pending& pending : reclaims_) {
-      if (pending.ledger_id != event.reclaim || pending.state->done()) continue;
-      if (Clock::now() >= pending.state->deadline())
-        end_partially(pending);  // else the last slabs are on their way
-    }
+    reclaims_.on_ended(event.reclaim);
   }
 }
 
+// Brings the coordinator's rows and the exporter's book together. The exporter is right: it has
+// seen what was fetched, given back and scrubbed.
 void Lender::on_snapshot(const wire::Snapshot& snapshot) {
-  const auto ours = exporter_->status();
+  const auto ours = lent_.exporter().status();
   offer_missing(snapshot, ours);
   for (const ledger::Slab& row : snapshot.own) {
     const auto known = std::find_if(ours.begin(), ours.end(), [&](const lending::SlabStatus& slab) {
@@ -141,17 +122,18 @@ void Lender::on_snapshot(const wire::Snapshot& snapshot) {
       forget_row(row);
     } else if (row.state == ledger::SlabState::quarantined) {
       if (known->generation > row.generation) {
-        office_.errands.post([this, slab = *known] { report_freed(slab); });  // its report was lost
+        services_.coordinator_calls.post(
+            [this, slab = *known] { report_freed(slab); });  // its report was lost
       } else {
-        exporter_->grant_ended(row.id.index, row.generation, lending::GrantEnd::returned);
+        lent_.exporter().grant_ended(row.id.index, row.generation, lending::GrantEnd::returned);
       }
     } else if (known->custody == lending::Custody::free && known->generation > row.generation) {
-      office_.errands.post([this, slab = *known] { report_freed(slab); });
+      services_.coordinator_calls.post([this, slab = *known] { report_freed(slab); });
     }
   }
 }
 
-// Put up while the coordinator was away, or by a call whose reply was lost.
+// Offers what was put up while the coordinator was away, or by a call whose reply was lost.
 void Lender::offer_missing(const wire::Snapshot& snapshot,
                            std::span<const lending::SlabStatus> ours) {
   std::vector<std::uint32_t> missing;
@@ -162,35 +144,30 @@ void Lender::offer_missing(const wire::Snapshot& snapshot,
     if (!known) missing.push_back(slab.index);
   }
   if (missing.empty()) return;
-  office_.errands.post([this, missing = std::move(missing)] {
-    (void)tell(missing);  // unavailable: the next session brings a snapshot
+  services_.coordinator_calls.post([this, missing = std::move(missing)] {
+    (void)offer(missing);  // unavailable: the next session brings a snapshot
   });
 }
 
-// A row of a slab that we took home while the coordinator was away.
+// Ends the row of a slab that was taken back while the coordinator was away.
 void Lender::forget_row(const ledger::Slab& row) {
-  office_.errands.post([this, row] {
+  services_.coordinator_calls.post([this, row] {
     if (ledger::is_held(row.state)) {
       const std::array<wire::Scrub, 1> scrub{
           wire::Scrub{row.id.index, row.generation, random_id<LeaseTag>()}};
-      if (!office_.coordinator->scrubbed(scrub).ok()) return;
+      if (!services_.coordinator->scrubbed(scrub).ok()) return;
     }
-    const std::array<std::uint32_t, 1> index{row.id.index};
-    (void)office_.coordinator->withdraw(index);  // not_found: it went with the scrub
+    // not_found: it went with the scrub
+    (void)services_.coordinator->withdraw({&row.id.index, 1});
   });
 }
 
 void Lender::close() {
-  std::vector<std::uint32_t> free;
-  for (const lending::SlabStatus& slab : exporter_->status()) {
-    if (slab.custody == lending::Custody::free) free.push_back(slab.index);
-  }
-  if (office_.coordinator != nullptr && !free.empty()) {
-    for (const std::uint32_t index : free) {
-      const std::array<std::uint32_t, 1> one{index};
-      (void)office_.coordinator->withdraw(
-          one);  // granted meanwhile, or away: the lifeline's end settles it
-    }
+  if (services_.coordinator == nullptr) return;
+  for (const lending::SlabStatus& slab : lent_.exporter().status()) {
+    if (slab.custody != lending::Custody::free) continue;
+    // Refused when it was granted meanwhile, unavailable: the lifeline's end settles it.
+    (void)services_.coordinator->withdraw({&slab.index, 1});
   }
 }
 

@@ -11,7 +11,7 @@ namespace aqua::runtime {
 Result<void> PoolShare::lend(std::size_t quanta, Stream stream) {
   AQUA_TRY(pool_->begin_shrink(quanta, stream));
   shrinking_.store(true, std::memory_order_release);
-  office_.loop.nudge();
+  services_.loop.nudge();
   return {};
 }
 
@@ -25,36 +25,36 @@ bool PoolShare::step() {
     }
     if (slabs.ok()) {
       lender_.lend(std::move(**slabs),
-                   [self = shared_from_this()](auto slab) { self->come_home(std::move(slab)); });
+                   [self = shared_from_this()](auto slab) { self->on_returned(std::move(slab)); });
     } else {
       // Nothing was unmapped: the tail is the engine's again, who may lend anew. After data_loss
       // the pool has seen to that; else no other shrink can have begun.
       if (slabs.error().code != Code::data_loss) (void)pool_->cancel_shrink();
-      office_.log(LogLevel::error, concat("elastic pool: not lent: ", slabs.error().message));
-      office_.budget_changed(BudgetReason::reclaimed);
+      services_.log(LogLevel::error, concat("elastic pool: not lent: ", slabs.error().message));
+      services_.budget_changed(BudgetReason::reclaimed);
     }
   }
   return grow();
 }
 
-void PoolShare::come_home(std::unique_ptr<device::Slab> slab) {
+void PoolShare::on_returned(std::unique_ptr<device::Slab> slab) {
   {
     const MutexLock lock(mu_);
-    at_home_.push_back(std::move(slab));
+    returned_.push_back(std::move(slab));
   }
-  office_.loop.nudge();
+  services_.loop.nudge();
 }
 
 bool PoolShare::grow() {
   const MutexLock lock(mu_);
-  if (at_home_.size() < pool_->planes()) return false;
-  const auto grown = pool_->grow(at_home_);
+  if (returned_.size() < pool_->planes()) return false;
+  const auto grown = pool_->grow(returned_);
   if (grown.ok()) {
-    if (*grown > 0) office_.budget_changed(BudgetReason::reclaimed);
+    if (*grown > 0) services_.budget_changed(BudgetReason::reclaimed);
     return false;
   }
   if (grown.error().code != Code::failed_precondition)
-    office_.log(LogLevel::error, grown.error().message);
+    services_.log(LogLevel::error, grown.error().message);
   return true;  // a shrink is pending: when it is through
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // PoolShare connects an ElasticPool with the lender: what the engine has let go of is lent
-// when its stream is done, and what comes home is mapped again, a quantum at a time.
+// when its stream is done, and what is returned is mapped again, a quantum at a time.
 //
 // Threads: every method may be called concurrently; step() is the control loop's.
 #pragma once
@@ -16,8 +16,8 @@ namespace aqua::runtime {
 
 class PoolShare : public std::enable_shared_from_this<PoolShare> {
  public:
-  PoolShare(std::unique_ptr<lending::ElasticPool> pool, Lender& lender, Office& office)
-      : pool_(std::move(pool)), lender_(lender), office_(office) {}
+  PoolShare(std::unique_ptr<lending::ElasticPool> pool, Lender& lender, Services& services)
+      : pool_(std::move(pool)), lender_(lender), services_(services) {}
 
   [[nodiscard]] Result<void> lend(std::size_t quanta, Stream stream);
   // Returns whether it waits for something that makes no event.
@@ -25,15 +25,15 @@ class PoolShare : public std::enable_shared_from_this<PoolShare> {
   [[nodiscard]] const lending::ElasticPool& pool() const noexcept { return *pool_; }
 
  private:
-  void come_home(std::unique_ptr<device::Slab> slab);
+  void on_returned(std::unique_ptr<device::Slab> slab);
   [[nodiscard]] bool grow();
 
   const std::unique_ptr<lending::ElasticPool> pool_;
   Lender& lender_;
-  Office& office_;
+  Services& services_;
   std::atomic<bool> shrinking_{false};
   Mutex mu_;
-  lending::ElasticPool::Slabs at_home_ AQUA_GUARDED_BY(mu_);  // not yet a quantum
+  lending::ElasticPool::Slabs returned_ AQUA_GUARDED_BY(mu_);  // not yet a quantum
 };
 
 }  // namespace aqua::runtime

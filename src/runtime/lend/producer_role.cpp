@@ -21,9 +21,11 @@ Result<Decision> ProducerRole::observe(const LoadReport& report, std::size_t len
   const MutexLock lock(mu_);
   if (!policy_) return Decision{};
   if (now > promised_until_) promised_bytes_ = 0;
+  // What is promised is as good as lent, and what is being returned as good as back: else the
+  // policy would decide the same again with each report.
   const bool waiting = reclaim_ != nullptr && !reclaim_->done();
-  const std::size_t homeward = waiting ? reclaim_->missing_bytes() : 0;
-  policy_->set_lent_bytes(lent - std::min(lent, homeward) + promised_bytes_);
+  const std::size_t returning = waiting ? reclaim_->missing_bytes() : 0;
+  policy_->set_lent_bytes(lent - std::min(lent, returning) + promised_bytes_);
   AQUA_ASSIGN(const Decision decision, policy_->observe(report, now));
   if (decision.action == ProducerAction::offer) {
     promised_bytes_ += decision.bytes;

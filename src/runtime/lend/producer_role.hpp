@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ProducerRole: what an engine's load means for its lending. It asks the ProducerPolicy
 // (aqua/northbound/producer_policy.hpp) and remembers what has been decided and is not yet so:
-// bytes that the engine was told to free and lend, and a reclaim on its way home. Threads: any.
+// bytes that the engine was told to free and lend, and a reclaim that is under way. Threads: any.
 #pragma once
 
 #include <memory>

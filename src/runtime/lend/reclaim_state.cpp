@@ -30,6 +30,7 @@ void ReclaimState::finish(std::vector<Holder> holders) {
   changed_.notify_all();
 }
 
+// Done is for good, even where a limit or a late slab changes the sums afterwards.
 void ReclaimState::settle() {
   if (progress_.bytes_returned < progress_.bytes_wanted) return;
   progress_.done = true;

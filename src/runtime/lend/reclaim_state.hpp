@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands behind a Reclaim handle.
+// ReclaimState is the progress of one reclaim, which Reclaim handles read and wait for.
 //
 // Threads: every method may be called concurrently; the control loop writes, anybody reads.
 #pragma once

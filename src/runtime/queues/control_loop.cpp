@@ -45,6 +45,7 @@ void ControlLoop::run(const Step& step) {
       tasks.swap(inbox_);
       nudged_ = false;
     }
+    // Without the lock: tasks and the step post to this loop themselves.
     for (const auto& task : tasks) task();
     next = step(Clock::now());
   }

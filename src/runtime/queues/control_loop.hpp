@@ -30,7 +30,9 @@ class ControlLoop {
   void start(Step step);
   // Waits for the step in progress. Later posts are kept and never run.
   void stop();
+  // Runs the task, then a step.
   void post(std::function<void()> task);
+  // Brings the next step forward to now.
   void nudge();
 
  private:

@@ -29,7 +29,7 @@ void SerialQueue::run() {
     {
       const MutexLock lock(mu_);
       while (tasks_.empty() && !stopping_) changed_.wait(mu_);
-      if (stopping_) return;
+      if (stopping_) return;  // what waits is dropped
       task = std::move(tasks_.front());
       tasks_.pop_front();
     }

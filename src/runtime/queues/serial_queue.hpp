@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SerialQueue runs tasks one after the other on a thread of its own: errands that block on
-// a socket, callbacks into the engine.
+// SerialQueue runs tasks one after the other on a thread of its own: calls that block on a
+// socket, callbacks into the engine.
 //
 // Threads: post from any. stop() must not be called from a task.
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Limbo keeps placements that nobody pins any more until the streams that used them are
-// done, then frees them. Host calls only: nothing here waits unless it is asked to.
+// DeferredFrees keeps placements that nobody pins any more until the streams that used them are
+// done, then frees them. It makes host calls only, and only drain() waits.
 //
 // Threads: every method may be called concurrently.
 #pragma once
@@ -12,12 +12,12 @@
 
 namespace aqua::tensor {
 
-class Limbo {
+class DeferredFrees {
  public:
-  explicit Limbo(device::Device& device) : device_(device) {}
+  explicit DeferredFrees(device::Device& device) : device_(device) {}
 
-  // Frees it at once when it is quiet. Needs no memory.
-  void take(std::shared_ptr<Placement> placement) noexcept;
+  // Frees the placement at once when it is quiet, and keeps it otherwise. Needs no memory.
+  void add(std::shared_ptr<Placement> placement) noexcept;
   // Frees what has become quiet; returns how many are left.
   std::size_t collect();
   // Blocks until everything taken so far is quiet, and frees it.

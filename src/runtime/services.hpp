@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the lender and the borrower need of the runtime around them.
+// Services is what lending and borrowing need of the runtime around them: its threads, its
+// coordinator, its log. All of it outlives the lender and the borrower.
 #pragma once
 
 #include <functional>
@@ -13,20 +14,19 @@
 
 namespace aqua::runtime {
 
-// Calls that block on a socket run as errands, and what takes milliseconds of unmapping as
-// returns, so that neither delays the next copy; what they bring back is posted to the
-// loop, which alone decides. Everything here outlives the lender and the borrower.
-struct Office {
+// Only the control loop decides, and it never waits for a socket or an unmapping, so that neither
+// delays the next copy. Such work runs on one of the two queues, which post the answer to the loop.
+struct Services {
   ControlLoop& loop;
-  SerialQueue& errands;
-  SerialQueue& returns;
+  SerialQueue& coordinator_calls;  // whatever blocks on a socket: calls, imports, probes
+  SerialQueue& unmap_queue;        // unmapping takes milliseconds a slab
   CallbackQueue& callbacks;
   southbound::Client* coordinator;  // null: none is configured
   std::function<void(LogLevel, const std::string&)> log;
   std::function<void(BudgetReason)> budget_changed;
 };
 
-// The ledger's times are milliseconds of this process's steady clock.
+// Converts the ledger's times, which are milliseconds of this process's steady clock.
 [[nodiscard]] inline Clock::time_point to_clock(ledger::Time time) {
   return Clock::time_point(std::chrono::duration_cast<Clock::duration>(time));
 }

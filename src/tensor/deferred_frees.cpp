@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tensor/limbo.hpp"
+#include "tensor/deferred_frees.hpp"
 
 #include <exception>
 
@@ -17,13 +17,13 @@ bool is_quiet(Placement& placement, device::Device& device) noexcept {
 
 }  // namespace
 
-void Limbo::take(std::shared_ptr<Placement> placement) noexcept {
+void DeferredFrees::add(std::shared_ptr<Placement> placement) noexcept {
   if (is_quiet(*placement, device_)) return;
   const MutexLock lock(mu_);
   waiting_.push(std::move(placement));
 }
 
-std::size_t Limbo::collect() {
+std::size_t DeferredFrees::collect() {
   PlacementList freed;  // destroyed outside the lock
   std::size_t count = 0;
   const MutexLock lock(mu_);
@@ -37,7 +37,7 @@ std::size_t Limbo::collect() {
   return count;
 }
 
-void Limbo::drain() {
+void DeferredFrees::drain() {
   PlacementList taken;
   {
     const MutexLock lock(mu_);

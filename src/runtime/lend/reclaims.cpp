@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/lend/reclaims.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/concat.hpp"
+
+namespace aqua::runtime {
+
+using std::chrono::milliseconds;
+
+namespace {
+// How long after the deadline a reclaim may still end well, for slabs that nobody holds any more.
+constexpr milliseconds kReturnGrace{5000};
+constexpr milliseconds kLookAgain{50};
+}  // namespace
+
+std::shared_ptr<ReclaimState> Reclaims::start(std::size_t bytes, milliseconds deadline) {
+  const auto now = Clock::now();
+  auto state = std::make_shared<ReclaimState>(std::min(bytes, lent_.bytes()), now, now + deadline);
+  if (state->missing_bytes() == 0) {
+    state->finish({});
+    return state;
+  }
+  services_.loop.post([this, state] { pending_.push_back({state}); });
+  return state;
+}
+
+void Reclaims::on_new_epoch() {
+  for (Pending& pending : pending_) {
+    pending.ledger_id = 0;
+    pending.again = true;
+  }
+}
+
+void Reclaims::on_ended(std::uint64_t ledger_id) {
+  for (Pending& pending : pending_) {
+    if (pending.ledger_id != ledger_id || pending.state->done()) continue;
+    // Before the deadline it ended because all is returned: the last slabs are on their way.
+    if (Clock::now() >= pending.state->deadline()) end_partially(pending);
+  }
+}
+
+Clock::time_point Reclaims::step(Clock::time_point now) {
+  auto next = now + std::chrono::hours(1);
+  for (std::size_t i = 0; i < pending_.size(); ++i) {
+    Pending& pending = pending_[i];
+    if (pending.state->done()) continue;
+    if (pending.ledger_id == 0 && !pending.asking) ask(i);
+    // The coordinator ends it at the deadline; if it does not, we do, a little later.
+    const auto end = pending.state->deadline() + milliseconds(pending.ledger_id != 0 ? 200 : 0);
+    if (now >= end) end_partially(pending);
+    next = std::min(next, std::max(end, now + kLookAgain));
+    if (pending.ledger_id == 0) next = std::min(next, now + kLookAgain);
+  }
+  // One that ended without all of its bytes stays, to be credited with those that come late.
+  std::erase_if(pending_,
+                [](const Pending& pending) { return pending.state->missing_bytes() == 0; });
+  return next;
+}
+
+void Reclaims::ask(std::size_t position) {
+  Pending& pending = pending_[position];
+  if (services_.coordinator == nullptr || !services_.coordinator->connected()) {
+    limit_to_lent(position);
+    return take_free_slabs();
+  }
+  pending.asking = true;
+  const auto left =
+      std::chrono::duration_cast<milliseconds>(pending.state->deadline() - Clock::now());
+  services_.coordinator_calls.post([this, state = pending.state,
+                                    left = std::max(left, milliseconds(1))] {
+    auto started = services_.coordinator->reclaim(state->missing_bytes(), left);
+    services_.loop.post([this, state, started = std::move(started)] { on_asked(state, started); });
+  });
+}
+
+void Reclaims::on_asked(const std::shared_ptr<ReclaimState>& state,
+                        const Result<ledger::Ledger::ReclaimStart>& started) {
+  for (Pending& pending : pending_) {
+    if (pending.state != state) continue;
+    pending.asking = false;
+    if (!started.ok()) continue;
+    pending.ledger_id = started->reclaim.id;
+    // What an earlier reclaim wants already is credited to that one.
+    if (!pending.again) {
+      state->limit_wanted(state->progress().bytes_returned + started->reclaim.bytes_wanted);
+    }
+  }
+  if (!started.ok()) {
+    if (started.error().code != Code::unavailable) {
+      services_.log(LogLevel::error, concat("reclaim: ", started.error().message));
+      state->finish({});
+    }
+    return;
+  }
+  std::vector<std::uint32_t> withdrawn;
+  for (const ledger::SlabId& slab : started->withdrawn) withdrawn.push_back(slab.index);
+  lent_.take_back(withdrawn);
+}
+
+// Does without a coordinator what on_asked() does with one: no byte is wanted by two reclaims.
+void Reclaims::limit_to_lent(std::size_t position) {
+  Pending& pending = pending_[position];
+  if (std::exchange(pending.limited, true)) return;
+  std::size_t left = lent_.bytes();
+  for (std::size_t i = 0; i < position; ++i) {
+    if (!pending_[i].state->done()) left -= std::min(left, pending_[i].state->missing_bytes());
+  }
+  pending.state->limit_wanted(pending.state->progress().bytes_returned + left);
+}
+
+// Takes back what nobody holds, without asking a coordinator. That is safe: a secret that was shown
+// to somebody meanwhile no longer opens anything.
+void Reclaims::take_free_slabs() {
+  std::size_t missing = 0;
+  for (const Pending& pending : pending_) missing += pending.state->missing_bytes();
+  std::vector<std::uint32_t> free;
+  for (const lending::SlabStatus& slab : lent_.exporter().status()) {
+    if (missing == 0) break;
+    if (slab.custody != lending::Custody::free) continue;
+    free.push_back(slab.index);
+    missing -= std::min(missing, slab.bytes);
+  }
+  lent_.take_back(free);
+}
+
+void Reclaims::credit(std::size_t bytes, Clock::time_point at) {
+  for (const bool ended : {false, true}) {
+    for (Pending& pending : pending_) {
+      if (pending.state->done() != ended || pending.state->missing_bytes() == 0) continue;
+      return pending.state->credit(bytes, at);
+    }
+  }
+}
+
+// Ends a reclaim whose deadline has passed, and says who holds what is missing.
+void Reclaims::end_partially(Pending& pending) {
+  if (pending.ending) return;
+  if (pending.ledger_id == 0) return pending.state->finish({});
+  pending.ending = true;
+  services_.coordinator_calls.post([this, state = pending.state, id = pending.ledger_id] {
+    auto holders = ask_for_holders(id);
+    services_.loop.post([this, state, holders = std::move(holders)] {
+      for (Pending& ended : pending_) {
+        if (ended.state == state) ended.ending = false;
+      }
+      // Nobody holds anything: the last slabs are being scrubbed or reported.
+      const bool soon = holders.empty() && Clock::now() < state->deadline() + kReturnGrace;
+      if (!soon && !state->done()) state->finish(holders);
+    });
+  });
+}
+
+// On the coordinator_calls queue. Empty when nobody holds anything, or nobody answers.
+std::vector<Holder> Reclaims::ask_for_holders(std::uint64_t ledger_id) {
+  const auto reclaim = services_.coordinator->reclaim_status(ledger_id);
+  const auto everything = services_.coordinator->state();
+  if (!reclaim.ok() || !everything.ok()) return {};
+  std::vector<Holder> holders;
+  for (const ledger::SlabId& wanted : reclaim->outstanding) {
+    Holder holder{.slab = wanted.index};
+    for (const ledger::Slab& slab : everything->slabs) {
+      if (slab.id != wanted || !slab.holder) continue;
+      holder.bytes = slab.bytes;
+      for (const ledger::Client& client : everything->clients) {
+        if (client.info.id != *slab.holder) continue;
+        holder.name = client.info.name;
+        holder.pid = client.info.pid;
+      }
+    }
+    holders.push_back(holder);
+  }
+  return holders;
+}
+
+}  // namespace aqua::runtime

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reclaims follows each reclaim from its start until its bytes are back or its deadline has passed.
+// The coordinator revokes what is held. Without one, what nobody holds is taken back here, and the
+// rest when it is returned.
+//
+// Threads: start() from any; the rest on the control loop only.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "runtime/lend/lent_slabs.hpp"
+#include "runtime/lend/reclaim_state.hpp"
+
+namespace aqua::runtime {
+
+class Reclaims {
+ public:
+  // Both outlive it.
+  Reclaims(Services& services, LentSlabs& lent) : services_(services), lent_(lent) {}
+
+  [[nodiscard]] std::shared_ptr<ReclaimState> start(std::size_t bytes,
+                                                    std::chrono::milliseconds deadline);
+  // Asks anew: the coordinator has lost what it knew.
+  void on_new_epoch();
+  // The coordinator has ended this reclaim.
+  void on_ended(std::uint64_t ledger_id);
+  // A slab is back. It counts for the oldest reclaim that still waits, else for one that ended
+  // without it.
+  void credit(std::size_t bytes, Clock::time_point at);
+  // Takes what steps it can; returns when it wants to be called again at the latest.
+  [[nodiscard]] Clock::time_point step(Clock::time_point now);
+
+ private:
+  struct Pending {
+    std::shared_ptr<ReclaimState> state;
+    std::uint64_t ledger_id = 0;  // 0: the coordinator does not know of it
+    bool asking = false;
+    bool again = false;    // asked of another coordinator before, which may have known more slabs
+    bool limited = false;  // to what is lent beyond earlier reclaims, for want of a coordinator
+    bool ending = false;   // its holders are being asked for
+  };
+
+  void ask(std::size_t position);
+  void on_asked(const std::shared_ptr<ReclaimState>& state,
+                const Result<ledger::Ledger::ReclaimStart>& started);
+  void limit_to_lent(std::size_t position);
+  void take_free_slabs();
+  void end_partially(Pending& pending);
+  [[nodiscard]] std::vector<Holder> ask_for_holders(std::uint64_t ledger_id);
+
+  Services& services_;
+  LentSlabs& lent_;
+  std::vector<Pending> pending_;  // oldest first
+};
+
+}  // namespace aqua::runtime
