@@ -149,7 +149,8 @@ const Case cases[] = {Case{"las"},
                       Case{"fcfs", PreemptBy::recompute},
                       Case{"fcfs", PreemptBy::cheaper}};
 
-INSTANTIATE_TEST_SUITE_P(Each, Policies, ::testing::ValuesIn(cases), name_of);
+INSTANTIATE_TEST_SUITE_P(Each, Policies, ::testing::ValuesIn(cases),
+                         ::testing::PrintToStringParamName());
 
 }  // namespace
 }  // namespace aqua::policy::test
