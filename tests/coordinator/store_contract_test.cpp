@@ -2,7 +2,6 @@
 // What every store promises, held against each of them.
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <thread>
 
 #include "coordinator/store/memory_store.hpp"
@@ -42,9 +41,16 @@ class SqliteMedium final : public Medium {
   testing::TempDir dir_;
 };
 
-using MakeMedium = std::function<std::unique_ptr<Medium>()>;
+struct Kind {
+  const char* name;
+  std::unique_ptr<Medium> (*make)();
+};
 
-class StoreContract : public ::testing::TestWithParam<MakeMedium> {
+void PrintTo(const Kind& kind, std::ostream* out) {
+  *out << kind.name;
+}
+
+class StoreContract : public ::testing::TestWithParam<Kind> {
  protected:
   Stored load(Store& store) {
     auto stored = store.load();
@@ -58,7 +64,7 @@ class StoreContract : public ::testing::TestWithParam<MakeMedium> {
   }
 
   const Host host_{.boot = "boot 1", .namespaces = "here"};
-  const std::unique_ptr<Medium> medium_ = GetParam()();
+  const std::unique_ptr<Medium> medium_ = GetParam().make();
 };
 
 TEST_P(StoreContract, OfNothingLoadsNothing) {
@@ -167,10 +173,15 @@ TEST_P(StoreContract, SyncOfWhatWasNeverWrittenIsABug) {
   EXPECT_EQ(refused.error().code, Code::internal);
 }
 
-INSTANTIATE_TEST_SUITE_P(Memory, StoreContract,
-                         ::testing::Values([] { return std::make_unique<MemoryMedium>(); }));
-INSTANTIATE_TEST_SUITE_P(Sqlite, StoreContract,
-                         ::testing::Values([] { return std::make_unique<SqliteMedium>(); }));
+template <typename Kept>
+std::unique_ptr<Medium> make() {
+  return std::make_unique<Kept>();
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, StoreContract,
+                         ::testing::Values(Kind{"Memory", make<MemoryMedium>},
+                                           Kind{"Sqlite", make<SqliteMedium>}),
+                         ::testing::PrintToStringParamName());
 
 }  // namespace
 }  // namespace aqua::coordinator

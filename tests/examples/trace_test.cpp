@@ -110,6 +110,7 @@ TEST(Trace, RefusesLinesAndFilesThatGrowWithoutEnd) {
 TEST(Trace, ErrorTextsAreShortAndPrintableWhateverTheFileHolds) {
   const auto result = read(kHeader + std::string("\x01\x7f\xff\0,", 5) + std::string(100, '\t'));
   ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().code, Code::invalid_argument);
   EXPECT_LT(result.error().message.size(), 200U);
   for (const char c : result.error().message) EXPECT_TRUE(c >= ' ' && c <= '~');
 }
@@ -168,9 +169,11 @@ TEST(MakeTrace, RefusesShapesThatCannotBe) {
     ASSERT_FALSE(made.ok());
     EXPECT_EQ(made.error().code, Code::invalid_argument);
   }
-  EXPECT_FALSE(make_trace({.prompt = {.mean = 0}}).ok());
-  EXPECT_FALSE(make_trace({.prompt = {.mean = 5, .min = 9, .max = 8}}).ok());
-  EXPECT_FALSE(make_trace({.requests = std::numeric_limits<std::size_t>::max()}).ok());
+  EXPECT_EQ(make_trace({.prompt = {.mean = 0}}).error().code, Code::invalid_argument);
+  EXPECT_EQ(make_trace({.prompt = {.mean = 5, .min = 9, .max = 8}}).error().code,
+            Code::invalid_argument);
+  EXPECT_EQ(make_trace({.requests = std::numeric_limits<std::size_t>::max()}).error().code,
+            Code::invalid_argument);
 }
 
 TEST(RealTrace, TheAzureConversationTraceReadsWholeAndAsDescribed) {

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <ostream>
 #include <string>
 
 #include "tests/kill/rig.hpp"
@@ -19,6 +20,14 @@ struct Case {
   const char* step;
   Trigger trigger;
 };
+
+inline void PrintTo(const Case& c, std::ostream* out) {
+  constexpr const char* kRoles[] = {"Coordinator", "Producer", "Consumer"};
+  constexpr const char* kTriggers[] = {"Starting", "Lending", "Reclaiming", "ConsumerDeath",
+                                       "NewCoordinator"};
+  *out << kRoles[static_cast<int>(c.role)] << '_' << c.step << '_'
+       << kTriggers[static_cast<int>(c.trigger)];
+}
 
 inline constexpr Actor kCoordinator{Role::coordinator, 0};
 inline constexpr Actor kProducer{Role::producer, 0};

@@ -18,10 +18,6 @@
 // |           |                         |                         | what                     |
 #include "tests/kill/steps.hpp"
 
-#include <string>
-
-#include "base/concat.hpp"
-
 namespace aqua::kill_test {
 namespace {
 
@@ -45,14 +41,6 @@ constexpr Case kCases[] = {
     {Role::coordinator, "scrub", Trigger::reclaim},
     {Role::coordinator, "reconnect", Trigger::new_coordinator},
 };
-
-std::string name_of(const Case& c) {
-  constexpr const char* kRoles[] = {"Coordinator", "Producer", "Consumer"};
-  constexpr const char* kTriggers[] = {"Starting", "Lending", "Reclaiming", "ConsumerDeath",
-                                       "NewCoordinator"};
-  return concat(kRoles[static_cast<int>(c.role)], "_", c.step, "_",
-                kTriggers[static_cast<int>(c.trigger)]);
-}
 
 TEST_P(Steps, KilledThere) {
   if (HasFatalFailure()) return;
@@ -86,7 +74,7 @@ TEST_P(Steps, StoppedTherePastTheTimeToLive) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kill, Steps, ::testing::ValuesIn(kCases),
-                         [](const auto& one) { return name_of(one.param); });
+                         ::testing::PrintToStringParamName());
 
 }  // namespace
 }  // namespace aqua::kill_test

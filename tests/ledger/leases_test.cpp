@@ -69,6 +69,7 @@ TEST_F(LedgerLeases, TheRefusalNamesTheNumbers) {
   lease(consumer, kSlab);
   const auto result = ledger.lease(consumer, 1, kSlab + 5, now);
   ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().code, Code::failed_precondition);
   for (const std::uint64_t number : {kSlab + 5, kSlab}) {
     EXPECT_NE(result.error().message.find(concat(number)), std::string::npos)
         << result.error().message;

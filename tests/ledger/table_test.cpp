@@ -68,6 +68,10 @@ struct TableCase {
   SlabEvent event;
 };
 
+void PrintTo(const TableCase& c, std::ostream* out) {
+  *out << to_string(c.state) << (c.wanted ? "_wanted_" : "_") << to_string(c.event);
+}
+
 class LedgerCell : public World, public ::testing::WithParamInterface<TableCase> {
  protected:
   LedgerCell() : World(Limits{.share_producers = true}) {
@@ -156,10 +160,8 @@ std::vector<TableCase> all_cases() {
   return cases;
 }
 
-INSTANTIATE_TEST_SUITE_P(Every, LedgerCell, ::testing::ValuesIn(all_cases()), [](const auto& c) {
-  return concat(to_string(c.param.state), c.param.wanted ? "_wanted_" : "_",
-                to_string(c.param.event));
-});
+INSTANTIATE_TEST_SUITE_P(Every, LedgerCell, ::testing::ValuesIn(all_cases()),
+                         ::testing::PrintToStringParamName());
 
 }  // namespace
 }  // namespace aqua::ledger::test

@@ -135,9 +135,13 @@ TEST_F(Exchange, BeyondItsLimitConnectionsAreClosedAndTheOthersServed) {
 TEST_F(Exchange, AConnectionWaitsUntilThereIsADescriptorForIt) {
   const std::string path = lender_.path();
   const auto hello = encode(Hello{me_});
+  RawClient other(path);
+  ASSERT_EQ(other.ask(Hello{me_}), kGranted);
   std::optional<FewDescriptors> few(1);
   RawClient client(path);  // takes it
   client.send(hello);
+  // Between two answers to another client the new connection was looked at, in vain.
+  for (int i = 0; i < 2; ++i) (void)other.ask(give_back(0));
   few.reset();
   EXPECT_FALSE(client.receive().bytes.empty());
 }

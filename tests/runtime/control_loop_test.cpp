@@ -87,15 +87,16 @@ TEST(ControlLoop, TasksAndStepsMayPostAndNudge) {
 
 TEST(ControlLoop, StopWaitsForTheStepInProgressAndNothingRunsLater) {
   ControlLoop loop;
-  Signal begun;
+  Signal begun, stopping;
   std::atomic<bool> ended{false};
   loop.start([&](Clock::time_point) {
     begun.set();
-    std::this_thread::yield();
+    EXPECT_TRUE(stopping.wait());
     ended = true;
     return Clock::time_point::max();
   });
   ASSERT_TRUE(begun.wait());
+  stopping.set();
   loop.stop();
   EXPECT_TRUE(ended);
   loop.post([] { ADD_FAILURE(); });

@@ -62,6 +62,9 @@ TEST_F(Told, HostMemoryThatHoldsNoSlabOnce) {
   EXPECT_THAT(heard("nothing borrowed").front(),
               HasSubstr("has exits for 2097152 bytes and leases of 0; the smallest slab offered "
                         "has 4194304 (host_bytes is 2097152)"));
+  ASSERT_TRUE(lender->lend(4_MiB).ok());  // it asks again, as does another who has room
+  auto other = open({.device = "emu:2", .name = "other", .max_peer_bytes = 8_MiB});
+  await([&] { return other->status().peer.capacity_bytes == 8_MiB; });
   EXPECT_EQ(heard("nothing borrowed").size(), 1u);
 }
 

@@ -15,6 +15,12 @@
 #include "tests/transfer/test_cache.hpp"
 #include "transfer/transfer.hpp"
 
+namespace aqua::transfer {
+inline void PrintTo(Way way, std::ostream* out) {
+  *out << to_string(way);
+}
+}  // namespace aqua::transfer
+
 namespace aqua::test {
 
 // With AQUA_STAND_IN the suites are a program over the stand-in for the CUDA driver, with the
@@ -72,6 +78,9 @@ inline std::string name_of(On on) {
 }
 inline std::string name_of(const OnAndWay& param) {
   return name_of(std::get<0>(param)) + name_of(std::get<1>(param));
+}
+inline void PrintTo(On on, std::ostream* out) {
+  *out << name_of(on);
 }
 
 inline auto every_device_and_way() {

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <ostream>
 #include <string>
 
 #include "aqua/schedule/options.hpp"
@@ -15,9 +16,9 @@ struct Case {
   PreemptBy preempt_by = PreemptBy::swap;
 };
 
-inline std::string name_of(const ::testing::TestParamInfo<Case>& which) {
-  const std::string by[] = {"_swap", "_recompute", "_cheaper"};
-  return which.param.policy + by[static_cast<int>(which.param.preempt_by)];
+inline void PrintTo(const Case& which, std::ostream* out) {
+  constexpr const char* kBy[] = {"_swap", "_recompute", "_cheaper"};
+  *out << which.policy << kBy[static_cast<int>(which.preempt_by)];
 }
 
 }  // namespace aqua::policy::test

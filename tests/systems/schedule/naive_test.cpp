@@ -104,7 +104,8 @@ const Case cases[] = {Case{"las"},
                       Case{"vtc", PreemptBy::cheaper},
                       Case{"fcfs", PreemptBy::recompute}};
 
-INSTANTIATE_TEST_SUITE_P(Each, Naive, ::testing::ValuesIn(cases), name_of);
+INSTANTIATE_TEST_SUITE_P(Each, Naive, ::testing::ValuesIn(cases),
+                         ::testing::PrintToStringParamName());
 
 }  // namespace
 }  // namespace aqua::policy::test

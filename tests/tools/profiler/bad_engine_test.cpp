@@ -125,6 +125,7 @@ TEST_F(BadEngine, ARunThatMeasuredNothingLeavesTheFileOfAnEarlierOne) {
   good_ = asked_ + 3;  // the greeting, and hardly more
   const auto said = profile();
   ASSERT_FALSE(said.ok());
+  EXPECT_EQ(said.error().code, Code::unavailable) << said.error().message;
   EXPECT_EQ(said.error().message.find("--resume"), std::string::npos) << "there is nothing to";
   EXPECT_EQ(render_record(kept()), render_record(before));
 }

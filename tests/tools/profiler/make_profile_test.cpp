@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/tools/profiler/synthetic.hpp"
 
 namespace aqua::profiler {
@@ -106,7 +108,17 @@ TEST(MakeProfile, IsOnlyCompleteWithAWholeProbeOfItsRate) {
   for (double truth = 1; truth <= 10; truth += 0.5) {
     Synthetic engine(truth);
     Record record = fresh();
-    ASSERT_TRUE(profile_llm(record, engine, {.bursts = {}}, {}).ok());
+    int complete = 0;
+    const Hooks hooks{.save = [&](const Record& saved) {
+      if (!saved.profile.complete) return Result<void>{};
+      ++complete;
+      EXPECT_TRUE(std::ranges::any_of(saved.evidence.probes, [&](const Probe& probe) {
+        return probe.whole && probe.met && probe.rate == truth;
+      })) << truth;
+      return Result<void>{};
+    }};
+    ASSERT_TRUE(profile_llm(record, engine, {.bursts = {}}, hooks).ok());
+    EXPECT_EQ(complete, 1) << "saved as complete at the end alone, " << truth;
     const auto used = static_cast<std::size_t>(truth * 4e9);
     EXPECT_EQ(record.profile.free_bytes, 40'000'000'000u - used) << truth;
   }

@@ -55,7 +55,7 @@ TEST(ProfileOptions, ThatAreWrongAreNamed) {
     ASSERT_FALSE(options.ok()) << arguments.front();
     EXPECT_EQ(options.error().code, Code::invalid_argument);
   }
-  EXPECT_FALSE(parse_profile_options({}).ok());
+  EXPECT_EQ(parse_profile_options({}).error().code, Code::invalid_argument);
 }
 
 }  // namespace

@@ -77,7 +77,8 @@ TEST(Profile, NamesTheFieldThatIsWrong) {
     const std::string named = std::string_view(field) == "threshold_bytes" ? "producer" : field;
     EXPECT_NE(profile.error().message.find(named), std::string::npos) << profile.error().message;
   }
-  for (const char* text : {"", "[]", "{", "{}"}) EXPECT_FALSE(parse_profile(text).ok());
+  for (const char* text : {"", "[]", "{", "{}"})
+    EXPECT_EQ(parse_profile(text).error().code, Code::invalid_argument) << text;
   EXPECT_EQ(read_profile("/nonexistent/profile").error().code, Code::not_found);
 }
 
@@ -88,7 +89,7 @@ TEST(Profile, EvidenceThatIsDamagedIsNotResumed) {
         "/evidence/bursts", "/evidence/batches/0/batch"}) {
     Json bad = good;
     bad[Json::json_pointer(path)] = nullptr;
-    EXPECT_FALSE(profiler::parse_record(bad.dump()).ok()) << path;
+    EXPECT_EQ(profiler::parse_record(bad.dump()).error().code, Code::invalid_argument) << path;
     EXPECT_TRUE(parse_profile(bad.dump()).ok()) << "a runtime does not read the evidence";
   }
 }

@@ -65,6 +65,7 @@ TEST(Completion, EventsTellTokensUsageAndTheEnd) {
 TEST(Completion, EventsThatAreErrorsSayWhy) {
   const auto failed = parse_event(R"({"error":{"message":"out of memory"}})");
   ASSERT_FALSE(failed.ok());
+  EXPECT_EQ(failed.error().code, Code::data_loss);
   EXPECT_NE(failed.error().message.find("out of memory"), std::string::npos);
   for (const char* text : {"", "{", "[]", "5", "\"x\""})
     EXPECT_EQ(parse_event(text).error().code, Code::data_loss);
@@ -76,7 +77,7 @@ TEST(Models, AreTheFirstAndItsLongestSequence) {
   EXPECT_EQ(info->id, "a");
   EXPECT_EQ(info->max_tokens, 4096u);
   for (const char* text : {"", "{}", R"({"data":[]})", R"({"data":[{"id":1}]})"})
-    EXPECT_FALSE(parse_models(text).ok());
+    EXPECT_EQ(parse_models(text).error().code, Code::data_loss) << text;
 }
 
 TEST(Url, IsTakenApart) {
@@ -91,7 +92,7 @@ TEST(Url, IsTakenApart) {
 TEST(Url, ThatIsNoneIsRefused) {
   for (const char* url :
        {"", "gpu7:80", "http://", "http://a:0", "http://a:99999", "http://a b", "https://a"})
-    EXPECT_FALSE(parse_url(url).ok()) << url;
+    EXPECT_EQ(parse_url(url).error().code, Code::invalid_argument) << url;
   EXPECT_NE(parse_url("https://a").error().message.find("over http"), std::string::npos);
 }
 

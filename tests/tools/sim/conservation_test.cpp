@@ -31,7 +31,12 @@ TEST_P(Conservation, EveryTokenIsAccountedFor) {
 
 INSTANTIATE_TEST_SUITE_P(Policies, Conservation,
                          ::testing::Values("fcfs", "vtc", "las+aqua", "cfs+dram", "cfs+aqua",
-                                           "cfs+free", "cfs+aqua+blocks"));
+                                           "cfs+free", "cfs+aqua+blocks"),
+                         [](const auto& test) {
+                           std::string name = test.param;
+                           std::ranges::replace(name, '+', '_');
+                           return name;
+                         });
 
 TEST(ConservationOfFairPolicies, TheyDoPreemptHere) {
   const Workload work = poisson(mixed_trace(500), {.requests = 400, .per_second = 12}, 3);

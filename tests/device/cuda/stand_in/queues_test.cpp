@@ -143,8 +143,9 @@ TEST_F(Queues, UnderCaptureTheDriversAnswersAreGiven) {
   (void)driver_->capture(raw(stream), true);
   EXPECT_OK(device_->record(*event, stream));
   note(stream, 1);
-  EXPECT_FALSE(device_->query(*event).ok()) << "CUDA_ERROR_CAPTURED_EVENT";
-  EXPECT_FALSE(device_->synchronize(*event).ok());
+  EXPECT_EQ(device_->query(*event).error().code, Code::failed_precondition)
+      << "CUDA_ERROR_CAPTURED_EVENT";
+  EXPECT_EQ(device_->synchronize(*event).error().code, Code::failed_precondition);
   EXPECT_FALSE(device_->capturing(other));
   EXPECT_OK(device_->wait_event(other, *event));
   EXPECT_TRUE(device_->capturing(other)) << "it has joined";
@@ -152,10 +153,12 @@ TEST_F(Queues, UnderCaptureTheDriversAnswersAreGiven) {
   EXPECT_FALSE(device_->capturing(other));
 
   (void)driver_->capture(raw(stream), true);
-  EXPECT_FALSE(device_->synchronize(stream).ok()) << "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED";
+  EXPECT_EQ(device_->synchronize(stream).error().code, Code::failed_precondition)
+      << "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED";
   EXPECT_FALSE(driver_->capture(raw(stream), false)) << "and spoilt";
   (void)driver_->capture(raw(stream), true);
-  EXPECT_FALSE(device_->wait_event(stream, *outside).ok()) << "..._ISOLATION";
+  EXPECT_EQ(device_->wait_event(stream, *outside).error().code, Code::failed_precondition)
+      << "..._ISOLATION";
   EXPECT_FALSE(driver_->capture(raw(stream), false));
   EXPECT_OK(device_->synchronize(stream));
   EXPECT_TRUE(ran_.empty()) << "nobody launched the graph";
@@ -165,8 +168,8 @@ TEST_F(Queues, TheLegacyStreamIsOutOfBoundsWhileABlockingStreamIsCaptured) {
   const auto event = device_->create_event().value();
   driver_->capture_blocking(true);
   EXPECT_TRUE(device_->capturing({}));
-  EXPECT_FALSE(device_->record(*event, {}).ok());
-  EXPECT_FALSE(device_->synchronize(Stream{}).ok());
+  EXPECT_EQ(device_->record(*event, {}).error().code, Code::failed_precondition);
+  EXPECT_EQ(device_->synchronize(Stream{}).error().code, Code::failed_precondition);
   driver_->capture_blocking(false);
   EXPECT_FALSE(device_->capturing({}));
   EXPECT_OK(finish(*device_, {}));

@@ -271,7 +271,8 @@ TEST_F(StandIn, AListThatIsNotQueuedLeavesItsPlace) {
   const auto batch = scattered(place.base(), place.base() + 4_MiB, 2'000);
   for (int i = 0; i < 200; ++i) {  // more than the ring holds
     driver_->fail("cuMemcpyAsync", 0, 1, CUDA_ERROR_INVALID_HANDLE);
-    EXPECT_FALSE(device_->copy(batch, stream, {.method = CopyMethod::kernel}).ok());
+    EXPECT_EQ(device_->copy(batch, stream, {.method = CopyMethod::kernel}).error().code,
+              Code::invalid_argument);
   }
   EXPECT_EQ(calls_of("cuMemcpyAsync", batch, stream, CopyMethod::kernel), 1U) << "the list alone";
   EXPECT_OK(finish(*device_, stream));
