@@ -3,28 +3,14 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <future>
-#include <map>
 #include <memory>
 #include <utility>
-#include <vector>
 
-#include "aqua/types.hpp"
-#include "device/memfd/device.hpp"
-#include "tests/transfer/device_memory.hpp"
-#include "tests/transfer/faulty_device.hpp"
+#include "tests/lending/elastic_pool_fixture.hpp"
 
 namespace aqua::lending {
 namespace {
-
-using namespace aqua::literals;
-using test::Bytes;
-using test::must;
-
-constexpr std::size_t kSlab = 2_MiB;
-constexpr std::size_t kPlanes = 3;
-constexpr std::size_t kQuanta = 5;
 
 template <typename T>
 void expect_code(const Result<T>& result, Code code) {
@@ -32,97 +18,16 @@ void expect_code(const Result<T>& result, Code code) {
   EXPECT_EQ(result.error().code, code) << result.error().message;
 }
 
-// On a device that delays work and closes its addresses to host threads.
-class PoolFixture : public ::testing::Test {
- protected:
-  explicit PoolFixture(bool filler) : filler_(filler) {
-    pool_ = must(ElasticPool::create(faulty_, options()));
-    stream_ = must(device_->create_stream());
-    for (std::size_t plane = 0; plane < kPlanes; ++plane)
-      bases_.push_back(pool_->plane_base(plane));
-  }
-  ~PoolFixture() override { must(device_->destroy_stream(stream_)); }
-
-  [[nodiscard]] ElasticPoolOptions options() const {
-    return {.planes = kPlanes, .plane_bytes = kQuanta * kSlab, .filler = filler_};
-  }
-
-  // As an engine's kernels would, on its stream.
-  void write(std::byte* to, Bytes bytes) {
-    must(device::launch(*device_, stream_, [to, bytes = std::move(bytes)] {
-      std::memcpy(device::kernel_view(to), bytes.data(), bytes.size());
-    }));
-  }
-  [[nodiscard]] Bytes read(const std::byte* from, std::size_t bytes) {
-    Bytes out(bytes);
-    must(device::launch(*device_, stream_, [from, &out] {
-      std::memcpy(out.data(), device::kernel_view(from), out.size());
-    }));
-    test::drain(*device_, stream_);
-    return out;
-  }
-  [[nodiscard]] std::byte* place(std::size_t plane, std::size_t quantum) {
-    return bases_[plane] + quantum * kSlab;
-  }
-  // Different for every place.
-  static const Bytes& mark(std::size_t plane, std::size_t quantum) {
-    static std::map<std::size_t, Bytes> marks;  // made once: every test compares them all
-    const std::size_t key = 100 * plane + quantum + 1;
-    Bytes& bytes = marks[key];
-    if (bytes.empty()) bytes = test::random_bytes(kSlab, static_cast<unsigned>(key));
-    return bytes;
-  }
-  void mark_all() {
-    for (std::size_t plane = 0; plane < kPlanes; ++plane) {
-      for (std::size_t q = 0; q < kQuanta; ++q) write(place(plane, q), mark(plane, q));
-    }
-  }
-  // The addresses are as ever and the lowest `quanta` hold what was written.
-  void expect_kept(std::size_t quanta) {
-    EXPECT_EQ(pool_->usable_bytes_per_plane(), quanta * kSlab);
-    for (std::size_t plane = 0; plane < kPlanes; ++plane) {
-      ASSERT_EQ(pool_->plane_base(plane), bases_[plane]);
-      for (std::size_t q = 0; q < quanta; ++q) {
-        ASSERT_TRUE(read(place(plane, q), kSlab) == mark(plane, q)) << plane << ' ' << q;
-      }
-    }
-  }
-  ElasticPool::Slabs shrink(std::size_t quanta) {
-    must(pool_->begin_shrink(quanta, stream_));
-    test::drain(*device_, stream_);
-    return must(pool_->poll_shrink()).value();
-  }
-
-  const bool filler_;
-  std::unique_ptr<device::Device> device_ = must(
-      device::open_emulated({.ordinal = 0, .total_bytes = 64_MiB, .hostile = true, .seed = 7}));
-  test::FaultyDevice faulty_{*device_};
-  std::unique_ptr<ElasticPool> pool_;
-  Stream stream_;
-  std::vector<std::byte*> bases_;
-};
-
-// What holds with and without a filler.
-class ElasticPoolTest : public PoolFixture, public ::testing::WithParamInterface<bool> {
- protected:
-  ElasticPoolTest() : PoolFixture(GetParam()) {}
-};
-
-class ElasticPoolWithFiller : public PoolFixture {
- protected:
-  ElasticPoolWithFiller() : PoolFixture(true) {}
-};
-
 TEST_P(ElasticPoolTest, ReportsItsSizesAndTheQuantum) {
   EXPECT_EQ(pool_->planes(), kPlanes);
-  EXPECT_EQ(pool_->quantum_bytes(), kPlanes * kSlab);
+  EXPECT_EQ(pool_->quantum_bytes(), kPlanes * kPoolSlab);
   EXPECT_EQ(pool_->total_quanta(), kQuanta);
   EXPECT_EQ(pool_->lent_quanta(), 0U);
-  EXPECT_EQ(pool_->usable_bytes_per_plane(), kQuanta * kSlab);
-  EXPECT_EQ(pool_->usable_blocks(3 * kSlab), 1U);  // whole ones
+  EXPECT_EQ(pool_->usable_bytes_per_plane(), kQuanta * kPoolSlab);
+  EXPECT_EQ(pool_->usable_blocks(3 * kPoolSlab), 1U);  // whole ones
   EXPECT_EQ(pool_->usable_blocks(16_KiB), kQuanta * 128);
   EXPECT_EQ(pool_->usable_blocks(0), 0U);
-  EXPECT_EQ(device_->free_bytes(), 64_MiB - (kPlanes * kQuanta + (filler_ ? 1 : 0)) * kSlab);
+  EXPECT_EQ(device_->free_bytes(), 64_MiB - (kPlanes * kQuanta + (filler_ ? 1 : 0)) * kPoolSlab);
 }
 
 TEST_P(ElasticPoolTest, WhatStaysKeepsItsBytesAndAddressesAcrossShrinkAndGrow) {
@@ -143,8 +48,8 @@ TEST_P(ElasticPoolTest, TheTailStaysMappedUntilTheStreamHasReachedItsEnd) {
   must(device::launch(*device_, stream_, [open = gate.get_future().share()] { open.wait(); }));
   write(place(1, 4), mark(9, 9));  // queued behind the gate, into the tail
   must(pool_->begin_shrink(1, stream_));
-  EXPECT_EQ(pool_->usable_bytes_per_plane(), 4 * kSlab);  // at once
-  EXPECT_EQ(pool_->lent_quanta(), 0U);                    // but not yet
+  EXPECT_EQ(pool_->usable_bytes_per_plane(), 4 * kPoolSlab);  // at once
+  EXPECT_EQ(pool_->lent_quanta(), 0U);                        // but not yet
   for (int i = 0; i < 100; ++i) ASSERT_FALSE(must(pool_->poll_shrink()).has_value());
   gate.set_value();
   test::drain(*device_, stream_);  // had the tail been unmapped, the write had died here
@@ -167,17 +72,18 @@ TEST_P(ElasticPoolTest, WorkOnOtherStreamsOrPostedLaterIsNotWaitedFor) {
 TEST_P(ElasticPoolTest, LentSlabsAreTheirBorrowersAndNoLongerThePools) {
   mark_all();
   ElasticPool::Slabs lent = shrink(1);
-  auto range = must(device_->reserve(kPlanes * kSlab));
+  auto range = must(device_->reserve(kPlanes * kPoolSlab));
   for (std::size_t i = 0; i < lent.size(); ++i) {
-    ASSERT_EQ(lent[i]->bytes(), kSlab);
-    must(device_->map(*range, i * kSlab, *lent[i]));
-    write(range->base() + i * kSlab, Bytes(kSlab, std::byte{0xee}));
+    ASSERT_EQ(lent[i]->bytes(), kPoolSlab);
+    must(device_->map(*range, i * kPoolSlab, *lent[i]));
+    write(range->base() + i * kPoolSlab, Bytes(kPoolSlab, std::byte{0xee}));
   }
   expect_kept(4);
-  for (std::size_t i = 0; i < lent.size(); ++i) must(device_->unmap(*range, i * kSlab, kSlab));
+  for (std::size_t i = 0; i < lent.size(); ++i)
+    must(device_->unmap(*range, i * kPoolSlab, kPoolSlab));
   EXPECT_EQ(must(pool_->grow(lent)), 1U);
   for (std::size_t plane = 0; plane < kPlanes; ++plane) {
-    EXPECT_TRUE(read(place(plane, 4), kSlab) == Bytes(kSlab, std::byte{0xee}));
+    EXPECT_TRUE(read(place(plane, 4), kPoolSlab) == Bytes(kPoolSlab, std::byte{0xee}));
   }
 }
 
@@ -195,7 +101,7 @@ TEST_P(ElasticPoolTest, EverythingMayBeLentAndComesBackQuantumByQuantum) {
     EXPECT_EQ(must(pool_->grow(back)), whole);
     EXPECT_EQ(back.size() % kPlanes, back.size());
     grown += whole;
-    EXPECT_EQ(pool_->usable_bytes_per_plane(), grown * kSlab);
+    EXPECT_EQ(pool_->usable_bytes_per_plane(), grown * kPoolSlab);
   }
   EXPECT_EQ(grown, kQuanta);
   mark_all();
@@ -204,7 +110,7 @@ TEST_P(ElasticPoolTest, EverythingMayBeLentAndComesBackQuantumByQuantum) {
 
 TEST_P(ElasticPoolTest, ASlabThatNeverReturnsIsReplacedByAnyOther) {
   ElasticPool::Slabs lent = shrink(1);
-  lent.front() = must(device_->create_slab(kSlab));
+  lent.front() = must(device_->create_slab(kPoolSlab));
   EXPECT_EQ(must(pool_->grow(lent)), 1U);
   mark_all();
   expect_kept(kQuanta);
@@ -229,7 +135,7 @@ TEST_P(ElasticPoolTest, APendingShrinkExcludesOtherChangesAndCanBeCalledOff) {
   expect_code(pool_->begin_shrink(1, stream_), Code::failed_precondition);
   expect_code(pool_->grow(lent), Code::failed_precondition);
   EXPECT_EQ(lent.size(), kPlanes);
-  EXPECT_EQ(pool_->usable_bytes_per_plane(), 2 * kSlab);
+  EXPECT_EQ(pool_->usable_bytes_per_plane(), 2 * kPoolSlab);
   must(pool_->cancel_shrink());
   expect_code(pool_->poll_shrink(), Code::failed_precondition);
   expect_kept(4);
@@ -240,7 +146,7 @@ TEST_P(ElasticPoolTest, GrowRefusesWrongSlabsAndTakesNothing) {
   ElasticPool::Slabs lent = shrink(1);
   auto good = std::exchange(lent[1], nullptr);
   expect_code(pool_->grow(lent), Code::invalid_argument);
-  lent[1] = must(device_->create_slab(2 * kSlab));
+  lent[1] = must(device_->create_slab(2 * kPoolSlab));
   expect_code(pool_->grow(lent), Code::invalid_argument);
   EXPECT_EQ(lent.size(), kPlanes);
   EXPECT_EQ(pool_->lent_quanta(), 1U);
@@ -248,7 +154,7 @@ TEST_P(ElasticPoolTest, GrowRefusesWrongSlabsAndTakesNothing) {
   EXPECT_EQ(must(pool_->grow(lent)), 1U);
   // Nothing is lent any more: one more quantum finds no place and stays the caller's.
   ElasticPool::Slabs extra;
-  for (std::size_t i = 0; i < kPlanes; ++i) extra.push_back(must(device_->create_slab(kSlab)));
+  for (std::size_t i = 0; i < kPlanes; ++i) extra.push_back(must(device_->create_slab(kPoolSlab)));
   EXPECT_EQ(must(pool_->grow(extra)), 0U);
   EXPECT_EQ(extra.size(), kPlanes);
 }
@@ -304,21 +210,21 @@ TEST_P(ElasticPoolTest, AnEngineWhoseWorkDiedKeepsItsTail) {
   must(pool_->begin_shrink(1, stream_));
   must(pool_->cancel_shrink());
   test::drain(*device_, stream_);
-  device::poison_range(*device_, place(0, 0), kSlab);
+  device::poison_range(*device_, place(0, 0), kPoolSlab);
   auto batch = std::make_shared<const std::vector<device::CopySegment>>(
       std::vector<device::CopySegment>{{place(1, 0), place(0, 0), 4096}});
   must(device_->copy(batch, stream_));
   must(pool_->begin_shrink(1, stream_));
   test::drain(*device_, stream_);
   expect_code(pool_->poll_shrink(), Code::data_loss);
-  EXPECT_EQ(pool_->usable_bytes_per_plane(), kQuanta * kSlab);
+  EXPECT_EQ(pool_->usable_bytes_per_plane(), kQuanta * kPoolSlab);
   expect_code(pool_->poll_shrink(), Code::failed_precondition);
 }
 
 TEST_P(ElasticPoolTest, LendsNothingOnAStreamThatIsBeingCaptured) {
   faulty_.capture(stream_);
   expect_code(pool_->begin_shrink(1, stream_), Code::failed_precondition);
-  EXPECT_EQ(pool_->usable_bytes_per_plane(), kQuanta * kSlab);
+  EXPECT_EQ(pool_->usable_bytes_per_plane(), kQuanta * kPoolSlab);
   faulty_.capture({});
   must(pool_->begin_shrink(1, stream_));
   must(pool_->cancel_shrink());
@@ -329,10 +235,10 @@ TEST_F(ElasticPoolWithFiller, StrayReadsOfLentMemoryFindTheFiller) {
   ElasticPool::Slabs lent = shrink(2);
   for (std::size_t plane = 0; plane < kPlanes; ++plane) {
     for (const std::size_t q : {std::size_t{3}, std::size_t{4}}) {
-      EXPECT_TRUE(read(place(plane, q), kSlab) == Bytes(kSlab, std::byte{0}));
+      EXPECT_TRUE(read(place(plane, q), kPoolSlab) == Bytes(kPoolSlab, std::byte{0}));
     }
   }
-  write(place(0, 3), Bytes(kSlab, std::byte{0x55}));  // a stray write goes nowhere
+  write(place(0, 3), Bytes(kPoolSlab, std::byte{0x55}));  // a stray write goes nowhere
   expect_kept(3);
   EXPECT_EQ(must(pool_->grow(lent)), 2U);
   expect_kept(5);
@@ -341,13 +247,13 @@ TEST_F(ElasticPoolWithFiller, StrayReadsOfLentMemoryFindTheFiller) {
 TEST_P(ElasticPoolTest, CreationIsAllOrNothing) {
   const std::size_t free = device_->free_bytes();
   auto big = options();
-  big.plane_bytes = 64 * kSlab;
+  big.plane_bytes = 64 * kPoolSlab;
   expect_code(ElasticPool::create(*device_, big), Code::resource_exhausted);
   EXPECT_EQ(device_->free_bytes(), free);
   for (unsigned call = 1;; ++call) {
     faulty_.refuse(call, call);
     auto small = options();
-    small.plane_bytes = kSlab;
+    small.plane_bytes = kPoolSlab;
     const auto made = ElasticPool::create(faulty_, small);
     if (!faulty_.refused_any()) {
       EXPECT_TRUE(made.ok());
@@ -363,12 +269,12 @@ TEST_P(ElasticPoolTest, RefusesShapesThatCannotBe) {
   const auto refused = [&](ElasticPoolOptions o) {
     expect_code(ElasticPool::create(*device_, o), Code::invalid_argument);
   };
-  refused({.planes = 0, .plane_bytes = kSlab});
+  refused({.planes = 0, .plane_bytes = kPoolSlab});
   refused({.planes = 1, .plane_bytes = 0});
-  refused({.planes = 1, .plane_bytes = kSlab + 1});
-  refused({.planes = 1, .plane_bytes = kSlab, .slab_bytes = 0});
-  refused({.planes = 1, .plane_bytes = kSlab, .slab_bytes = kSlab / 2});
-  refused({.planes = std::size_t{1} << 60, .plane_bytes = kSlab});
+  refused({.planes = 1, .plane_bytes = kPoolSlab + 1});
+  refused({.planes = 1, .plane_bytes = kPoolSlab, .slab_bytes = 0});
+  refused({.planes = 1, .plane_bytes = kPoolSlab, .slab_bytes = kPoolSlab / 2});
+  refused({.planes = std::size_t{1} << 60, .plane_bytes = kPoolSlab});
 }
 
 TEST_P(ElasticPoolTest, ItsMemoryIsFreeAgainWhenItEnds) {
