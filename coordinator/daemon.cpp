@@ -9,7 +9,6 @@
 #include "base/concat.hpp"
 #include "base/try.hpp"
 #include "coordinator/host.hpp"
-#include "coordinator/http/http_library.hpp"
 #include "coordinator/http/listener.hpp"
 #include "coordinator/service/revival.hpp"
 #include "coordinator/store/memory_store.hpp"
@@ -46,21 +45,6 @@ Result<std::unique_ptr<Store>> open_store(const Options& options, const DataDir&
   AQUA_ASSIGN(std::unique_ptr<Store> store,
               SqliteStore::open(data.path(), host, options.store_log));
   return store;
-}
-
-// Over TCP everybody on this machine can send to the HTTP library. What is known to be wrong
-// in an old one is guarded against; a proxy that reads requests first is wanted all the same.
-Result<void> check_listen(const Options& options) {
-  if (options.behind_proxy || is_sound_http_library()) return {};
-  if (options.listen.is_unix() && !options.tls_listen) return {};
-  const bool tls = options.tls_listen.has_value();
-  return Error{
-      Code::failed_precondition,
-      concat(tls ? "--tls-listen " : "--listen ",
-             to_string(tls ? *options.tls_listen : options.listen), ": this build has cpp-httplib ",
-             CPPHTTPLIB_VERSION, ", older than ", kSoundHttpLibrary,
-             ", with known holes: listen on a Unix socket, or put a proxy in front and "
-             "say --behind-proxy")};
 }
 
 }  // namespace
@@ -102,7 +86,6 @@ Daemon::Daemon(const Options& options, DataDir data, const Host& host, std::uniq
 Result<std::unique_ptr<Daemon>> Daemon::start(const Options& options,
                                               std::function<void(const Error&)> on_fatal) {
   (void)spdlog::default_logger();  // made before there are threads that log
-  AQUA_TRY(check_listen(options));
   std::unique_ptr<TlsIdentity> tls;
   if (options.tls_listen) {
     AQUA_ASSIGN(tls, TlsIdentity::load(options.tls));

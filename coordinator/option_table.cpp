@@ -46,7 +46,6 @@ constexpr OptionSpec kTable[] = {
     {"tls-cert", Kind::text, "FILE",
      "its certificate and those that lead to the authority, PEM; read again by SIGHUP"},
     {"tls-key", Kind::text, "FILE", "the certificate's key, PEM, mode 600; read again by SIGHUP"},
-    {"behind-proxy", Kind::flag, "", "a proxy stands between TCP and this daemon"},
     {"max-watches", Kind::number, "N", "long polls at one time; more get 503 (512)"},
     {"max-rate", Kind::number, "N", "requests a second of one caller; more get 429 (5000)"},
     {"max-concurrent", Kind::number, "N", "requests at one time of one caller; more get 429 (64)"},
@@ -188,8 +187,6 @@ Result<void> set_option(Options& options, std::string_view name, std::string_vie
     AQUA_ASSIGN(options.limits.share_producers, truth(value));
   } else if (name == "share-device") {
     AQUA_ASSIGN(options.limits.share_device, truth(value));
-  } else if (name == "behind-proxy") {
-    AQUA_ASSIGN(options.behind_proxy, truth(value));
   } else if (name == "socket-group") {
     AQUA_ASSIGN(options.peers.group, group(value));
   } else if (name == "drain-timeout") {

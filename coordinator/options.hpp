@@ -39,7 +39,6 @@ struct Options {
   std::string tokens;                       // file of bearer tokens; default: <data>/tokens
   std::optional<wire::Address> tls_listen;  // TCP, with TLS; nullopt: none
   TlsFiles tls;                             // given when that is
-  bool behind_proxy = false;                // a proxy reads what comes over TCP before we do
   GateLimits gate;                          // of requests and callers
   std::size_t max_connections = 10'000;     // that have not sent a request's head yet
   std::chrono::milliseconds drain_timeout{1000};

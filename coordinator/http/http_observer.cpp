@@ -19,7 +19,7 @@ void HttpObserver::ended(const Request& request, const RequestHead& head, const 
        {"path", head.path},
        {"status", static_cast<std::uint64_t>(reply.status)},
        {"seconds", took.count()},
-       {"bytes", std::uint64_t{reply.bytes}}});
+       {"bytes", std::uint64_t{reply.body.size()}}});
 }
 
 }  // namespace aqua::coordinator

@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// HttpServer serves one request a connection: the lobby collects the head, the gate decides on
-// it, the body is read by its length, and only then cpp-httplib sees the request line alone (no
-// header of the client's ever reaches it), takes the query apart and writes the reply. What is
-// known to be wrong in its older versions is so out of reach; docs/http.md lists it.
+// HttpServer serves one request a connection: the acceptor collects the head, admission decides
+// on it, the body is read by its length, the route's handler answers, and its reply is written.
+// No HTTP library takes part: docs/http.md says why.
 //
 // Threads: stop() may be called from any; handlers run concurrently on the pool's threads.
 // Owns:    the lobby with the listening socket, and the pool.
 // Memory:  a thread holds one request, of at most the head and the body limit.
 #pragma once
 
-#include <httplib.h>
-
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 
 #include "aqua/result.hpp"
 #include "base/ids.hpp"
@@ -28,6 +27,8 @@
 #include "coordinator/http/gate.hpp"
 #include "coordinator/http/http_observer.hpp"
 #include "coordinator/http/lobby.hpp"
+#include "coordinator/http/reply.hpp"
+#include "coordinator/http/stream.hpp"
 #include "coordinator/http/tls_identity.hpp"
 
 namespace aqua::coordinator {
@@ -42,11 +43,11 @@ struct HttpOptions {
   std::chrono::milliseconds write_timeout{10000};  // from the reply's first byte to its last
 };
 
-class HttpServer final : private httplib::Server {
+class HttpServer {
  public:
   // Borrows the gate, the observer, and what the options point to.
   HttpServer(const HttpOptions& options, Gate& gate, HttpObserver& observer, const Epoch& epoch);
-  ~HttpServer() override;  // close(), and stop() at once
+  ~HttpServer();  // close(), and stop() at once
 
   // Serves connections of `listener`, a listening non-blocking socket, until stop().
   [[nodiscard]] Result<void> start(UniqueFd listener);
@@ -59,20 +60,20 @@ class HttpServer final : private httplib::Server {
   // Answers one request: `text` is its head and perhaps some of its body, the rest is read from
   // `stream`. False: refused before its end was read, so that more may be on its way. For
   // serving, and for tests and fuzzers without a socket.
-  bool answer(httplib::Stream& stream, std::string text, const Peer& peer);
+  bool answer(Stream& stream, std::string text, const Peer& peer);
 
  private:
   void serve(Lobby::Arrival arrival);
-  // Writes the refusal; how it is counted.
-  HttpObserver::Reply turn_away(httplib::Stream& stream, const Refusal& refusal);
-  // A connection that brought no request to be read.
-  void turn_away_unread(httplib::Stream& stream, const Refusal& refusal);
-  bool reply_to(httplib::Stream& stream, const Lobby::Arrival& arrival, std::string text);
-  [[nodiscard]] std::optional<Refusal> read_body(httplib::Stream& stream, const RequestHead& head,
+  bool reply_to(Stream& stream, const Lobby::Arrival& arrival, std::string text);
+  // The reply to a refused request, counted as such.
+  [[nodiscard]] Reply refused(const Refusal& refusal);
+  // Answers a connection that brought no request to be read.
+  void turn_away_unread(Stream& stream, const Refusal& refusal);
+  [[nodiscard]] std::optional<Refusal> read_body(Stream& stream, const RequestHead& head,
                                                  std::size_t length, std::string& body) const;
-  HttpObserver::Reply dispatch(httplib::Stream& stream, const RequestHead& head,
-                               const Admitted& admitted, std::string_view body);
-  void handle(const httplib::Request& request, httplib::Response& response);
+  // Asks the route's handler.
+  [[nodiscard]] Reply handle(const RequestHead& head, const Admitted& admitted,
+                             std::string_view body);
 
   const HttpOptions options_;
   Gate& gate_;

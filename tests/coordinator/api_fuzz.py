@@ -24,7 +24,7 @@ def main(program, seconds, schemathesis):
                                check=True, capture_output=True, text=True).stdout.strip()
         log = open(os.path.join(folder, "log"), "w+")
         daemon = subprocess.Popen(
-            [program, "--data", data, "--listen", "127.0.0.1:0", "--behind-proxy", "--client-ttl", "600000",
+            [program, "--data", data, "--listen", "127.0.0.1:0", "--client-ttl", "600000",
              "--max-rate", "1000000"], stdout=subprocess.PIPE, stderr=log, text=True)
         try:
             address = daemon.stdout.readline().strip().removeprefix("listening on ")

@@ -24,8 +24,7 @@ using ::testing::HasSubstr;
 
 TEST(Daemon, SecondOneOnTheSameDataDirectoryIsRefused) {
   DaemonProcess daemon;
-  const auto second =
-      run_daemon({"--data", daemon.data(), "--listen", "127.0.0.1:0", "--behind-proxy"});
+  const auto second = run_daemon({"--data", daemon.data(), "--listen", "127.0.0.1:0"});
   EXPECT_EQ(second.status, 1);
   EXPECT_THAT(second.errors, HasSubstr("in use by another coordinator, process " +
                                        std::to_string(daemon.process().pid())));

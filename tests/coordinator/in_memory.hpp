@@ -20,11 +20,9 @@
 namespace aqua::testing {
 
 // A request's bytes to be read, and a reply's as they are written.
-class MemoryStream final : public httplib::Stream {
+class MemoryStream final : public coordinator::Stream {
  public:
   explicit MemoryStream(std::string_view request) : request_(request) {}
-  bool is_readable() const override { return read_ < request_.size(); }
-  bool is_writable() const override { return true; }
   ssize_t read(char* out, std::size_t size) override {
     const std::size_t taken = std::min(size, request_.size() - read_);
     std::memcpy(out, request_.data() + read_, taken);
@@ -35,9 +33,6 @@ class MemoryStream final : public httplib::Stream {
     reply_.append(bytes, size);
     return static_cast<ssize_t>(size);
   }
-  void get_remote_ip_and_port(std::string&, int&) const override {}
-  void get_local_ip_and_port(std::string&, int&) const override {}
-  socket_t socket() const override { return -1; }
   [[nodiscard]] const std::string& reply() const { return reply_; }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The six known holes of cpp-httplib 0.11.4, each tried on a real daemon over a raw socket.
-// That it is out of reach is what these tests show; docs/http.md lists them.
+// Holes that an HTTP library had (cpp-httplib 0.11.4), each tried on a real daemon over a raw
+// socket. docs/http.md lists them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -98,21 +98,6 @@ TEST_F(LibraryHoles, CompressedBodyIsNeverUnpacked) {  // CVE-2026-22776
   // And where it is not called by its name it is just not JSON.
   EXPECT_THAT(exchange(post + length + "\r\n" + bomb), HasSubstr("HTTP/1.1 400"));
   EXPECT_LT(status_number("VmHWM") - before, kMuchKib);
-}
-
-TEST(LibraryHolesOverTcp, OldLibraryListensOnTcpOnlyBehindAProxy) {
-  TempDir dir;
-  ChildProcess bare({AQUA_COORDINATOR_PROGRAM, "--data", dir / "data", "--listen", "127.0.0.1:0"},
-                    dir / "errors");
-  const std::string line = bare.read_line();
-  if (line.starts_with("listening"))
-    GTEST_SKIP() << "this build has a cpp-httplib without known holes";
-  EXPECT_EQ(bare.wait(), 1);
-  std::ifstream file(dir / "errors");
-  const std::string said((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  EXPECT_THAT(said, HasSubstr("--behind-proxy"));
-  DaemonProcess proxied({"--listen", "127.0.0.1:0", "--behind-proxy"});
-  EXPECT_EQ(ask(proxied.address(), {"GET", "/healthz", {}, {}}).status, 200);
 }
 
 }  // namespace

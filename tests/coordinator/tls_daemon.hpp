@@ -21,7 +21,7 @@ struct Certificate {
   Certificate() { make_certificate(path, key); }
   // Options of a daemon that shows it.
   [[nodiscard]] std::vector<std::string> arguments() const {
-    return {"--tls-listen", "127.0.0.1:0", "--behind-proxy", "--tls-cert", path, "--tls-key", key};
+    return {"--tls-listen", "127.0.0.1:0", "--tls-cert", path, "--tls-key", key};
   }
   TempDir dir;
   const std::string path = dir / "cert.pem";
