@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "southbound/exchange.hpp"
+#include "southbound/http_call.hpp"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -185,9 +185,9 @@ std::string bearer_token() {
   return plain ? line : std::string();
 }
 
-Outcome exchange(const wire::Address& to, const HttpRequest& request, Clock::time_point deadline,
-                 const Interrupt* interrupt) {
-  Outcome outcome;
+CallOutcome http_call(const wire::Address& to, const HttpRequest& request,
+                      Clock::time_point deadline, const Interrupt* interrupt) {
+  CallOutcome outcome;
   const auto attempt = [&]() -> Result<HttpReply> {
     const int family = wire::socket_address(to).family();
     const ForkGuardedFd fd(

@@ -33,7 +33,7 @@ struct HttpReply {
   std::string body;
 };
 
-struct Outcome {
+struct CallOutcome {
   std::optional<HttpReply> reply;  // when this is empty, the rest says why
   Error error;        // unavailable, deadline_exceeded, cancelled (interrupted) or internal
   bool sent = false;  // the coordinator may have acted on it
@@ -45,10 +45,10 @@ struct Outcome {
 [[nodiscard]] std::string bearer_token();
 
 // `interrupt` may be nullptr.
-[[nodiscard]] Outcome exchange(const wire::Address& to, const HttpRequest& request,
-                               Clock::time_point deadline, const Interrupt* interrupt);
+[[nodiscard]] CallOutcome http_call(const wire::Address& to, const HttpRequest& request,
+                                    Clock::time_point deadline, const Interrupt* interrupt);
 
-// Parses a whole reply. For exchange() and its tests; internal when it is not HTTP/1.1 with
+// Parses a whole reply. For http_call() and its tests; internal when it is not HTTP/1.1 with
 // a status, or shorter than its Content-Length.
 [[nodiscard]] Result<HttpReply> parse_reply(std::string_view text);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "southbound/exchange.hpp"
+#include "southbound/http_call.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -36,10 +36,10 @@ TEST(ParseReply, RefusesWhatIsNotAWholeReply) {
   }
 }
 
-TEST(Exchange, NobodyListeningIsUnavailableAndNotSent) {
+TEST(HttpCall, NobodyListeningIsUnavailableAndNotSent) {
   const wire::Address nowhere{.path = "/tmp/aqua-nobody-listens.sock", .host = {}, .port = 0};
-  const auto outcome = exchange(nowhere, {"GET", "/v1/info", {}, {}},
-                                Clock::now() + std::chrono::seconds{10}, nullptr);
+  const auto outcome = http_call(nowhere, {"GET", "/v1/info", {}, {}},
+                                 Clock::now() + std::chrono::seconds{10}, nullptr);
   EXPECT_FALSE(outcome.reply);
   EXPECT_EQ(outcome.error.code, Code::unavailable);
   EXPECT_FALSE(outcome.sent);
