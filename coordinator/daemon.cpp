@@ -27,9 +27,9 @@ HttpOptions http_options(const Options& options) {
   return http;
 }
 
-HttpOptions plain_options(const Options& options, const Doorkeeper& door) {
+HttpOptions plain_options(const Options& options, const PeerAccess& peers) {
   HttpOptions http = http_options(options);
-  if (options.listen.is_unix()) http.door = &door;
+  if (options.listen.is_unix()) http.peers = &peers;
   return http;
 }
 
@@ -63,7 +63,7 @@ Daemon::Daemon(const Options& options, DataDir data, const Host& host, std::uniq
                 .journal = &journal_,
                 .on_fatal = std::move(on_fatal)}),
       tokens_(options.tokens),
-      door_(options.peers),
+      peers_(options.peers),
       tls_(std::move(tls)),
       api_{.service = service_,
            .sessions = sessions_,
@@ -74,11 +74,11 @@ Daemon::Daemon(const Options& options, DataDir data, const Host& host, std::uniq
            .server = host.boot,
            .lifeline = options.lifeline,
            .leases_survive = options.leases_survive},
-      gate_(router_, sessions_, tokens_, options.gate),
-      http_(plain_options(options, door_), gate_, observer_, service_.epoch()) {
+      admission_(router_, sessions_, tokens_, options.admission),
+      http_(plain_options(options, peers_), admission_, observer_, service_.epoch()) {
   install_api(router_, api_);
   if (tls_ != nullptr) {
-    https_ = std::make_unique<HttpServer>(tls_options(options, *tls_), gate_, observer_,
+    https_ = std::make_unique<HttpServer>(tls_options(options, *tls_), admission_, observer_,
                                           service_.epoch());
   }
 }
@@ -103,7 +103,7 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const Options& options,
   lifeline_options.server = daemon->api_.server;
   AQUA_ASSIGN(
       daemon->lifeline_,
-      LifelineServer::start(std::move(lifeline), std::move(lifeline_options), daemon->door_,
+      LifelineServer::start(std::move(lifeline), std::move(lifeline_options), daemon->peers_,
                             daemon->service_, daemon->sessions_, std::move(revival.processes)));
   AQUA_TRY(daemon->listen(options));
   daemon->readiness_.set(Readiness::State::ready);
@@ -122,7 +122,7 @@ Result<void> Daemon::listen(const Options& options) {
 }
 
 void Daemon::reload(const Options& options) {
-  door_.change(options.peers);
+  peers_.change(options.peers);
   if (tls_ == nullptr) return;
   if (auto read = tls_->reload(); !read.ok())
     spdlog::error("reload: the certificate in use stays: {}", read.error().message);

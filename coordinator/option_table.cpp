@@ -118,11 +118,11 @@ Result<bool> set_limit(Options& options, std::string_view name, std::string_view
     std::uint64_t max;
   };
   const Limit limits[] = {{"max-watches", options.max_watches, 1, 4096},
-                          {"max-body", options.gate.body_bytes, 1024, wire::kMaxRequestBytes},
-                          {"max-head", options.gate.head.bytes, 1024, std::size_t{1} << 20},
-                          {"max-headers", options.gate.head.headers, 8, 1024},
-                          {"max-rate", options.gate.quota.rate, 1, 1'000'000},
-                          {"max-concurrent", options.gate.quota.concurrent, 2, 4096},
+                          {"max-body", options.admission.body_bytes, 1024, wire::kMaxRequestBytes},
+                          {"max-head", options.admission.head.bytes, 1024, std::size_t{1} << 20},
+                          {"max-headers", options.admission.head.headers, 8, 1024},
+                          {"max-rate", options.admission.quota.rate, 1, 1'000'000},
+                          {"max-concurrent", options.admission.quota.concurrent, 2, 4096},
                           {"max-connections", options.max_connections, 16, 1'000'000},
                           {"max-clients", options.limits.max_clients, 1, 65536},
                           {"max-slabs", options.limits.max_slabs_per_client, 1, 1 << 20}};

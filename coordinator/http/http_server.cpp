@@ -29,9 +29,9 @@ Refusal refuse(int status, std::string message) {
 
 }  // namespace
 
-HttpServer::HttpServer(const HttpOptions& options, Gate& gate, HttpObserver& observer,
+HttpServer::HttpServer(const HttpOptions& options, Admission& admission, HttpObserver& observer,
                        const Epoch& epoch)
-    : options_(options), gate_(gate), observer_(observer), epoch_(epoch) {}
+    : options_(options), admission_(admission), observer_(observer), epoch_(epoch) {}
 
 HttpServer::~HttpServer() {
   stop(std::chrono::steady_clock::now());
@@ -42,16 +42,16 @@ Result<void> HttpServer::start(UniqueFd listener) {
                                                   .working = threads_that_work(),
                                                   .waiting = options_.max_waiting,
                                                   .idle = kIdleThread});
-  const LobbyLimits limits{.connections = options_.max_connections,
-                           .head_bytes = gate_.limits().head.bytes,
-                           .patience = options_.read_timeout};
+  const AcceptorLimits limits{.connections = options_.max_connections,
+                              .head_bytes = admission_.limits().head.bytes,
+                              .head_timeout = options_.read_timeout};
   AQUA_ASSIGN(
-      lobby_,
-      Lobby::start(std::move(listener), limits, options_.tls, [this](Lobby::Arrival arrival) {
+      acceptor_,
+      Acceptor::start(std::move(listener), limits, options_.tls, [this](Acceptor::Arrival arrival) {
         // std::function wants to be copied, an arrival must not be.
-        auto shared = std::make_shared<Lobby::Arrival>(std::move(arrival));
+        auto shared = std::make_shared<Acceptor::Arrival>(std::move(arrival));
         if (pool_->run([this, shared] { serve(std::move(*shared)); })) return;
-        // Once for each doubling: a flood must not fill the log as well. On the lobby's thread.
+        // Once for each doubling: a flood must not fill the log as well. On the acceptor's thread.
         if (std::has_single_bit(++shed_))
           spdlog::warn("http: too many requests wait; a connection is closed ({} so far)", shed_);
       }));
@@ -59,7 +59,7 @@ Result<void> HttpServer::start(UniqueFd listener) {
 }
 
 void HttpServer::close() {
-  lobby_.reset();
+  acceptor_.reset();
 }
 
 void HttpServer::stop(std::chrono::steady_clock::time_point until) {
@@ -75,7 +75,7 @@ void HttpServer::stop(std::chrono::steady_clock::time_point until) {
   pool_.reset();
 }
 
-void HttpServer::serve(Lobby::Arrival arrival) {
+void HttpServer::serve(Acceptor::Arrival arrival) {
   const int fd = arrival.channel.fd();
   {
     MutexLock lock(mu_);
@@ -106,23 +106,23 @@ void HttpServer::turn_away_unread(Stream& stream, const Refusal& refusal) {
   observer_.ended(request, {}, reply);
 }
 
-bool HttpServer::reply_to(Stream& stream, const Lobby::Arrival& arrival, std::string text) {
-  if (arrival.said == Lobby::Said::no_tls) {
+bool HttpServer::reply_to(Stream& stream, const Acceptor::Arrival& arrival, std::string text) {
+  if (arrival.progress == Acceptor::Progress::not_tls) {
     turn_away_unread(stream, refuse(400, "TLS is spoken here: ask https://"));
     return false;
   }
-  if (arrival.said == Lobby::Said::too_late) {
+  if (arrival.progress == Acceptor::Progress::timed_out) {
     turn_away_unread(stream, refuse(408, "the request did not come in time"));
     return false;
   }
-  if (arrival.said == Lobby::Said::too_much) {
-    const std::size_t limit = gate_.limits().head.bytes;
+  if (arrival.progress == Acceptor::Progress::head_too_long) {
+    const std::size_t limit = admission_.limits().head.bytes;
     turn_away_unread(stream, refuse(431, concat("the headers are longer than ", limit, " bytes")));
     return false;
   }
   Peer peer;
-  if (options_.door != nullptr) {
-    auto admitted = options_.door->admit(arrival.channel.fd());
+  if (options_.peers != nullptr) {
+    auto admitted = options_.peers->admit(arrival.channel.fd());
     if (!admitted.ok()) {
       spdlog::warn("http: {}", admitted.error().message);
       turn_away_unread(stream, {403, std::move(admitted).error()});
@@ -136,12 +136,12 @@ bool HttpServer::reply_to(Stream& stream, const Lobby::Arrival& arrival, std::st
 bool HttpServer::answer(Stream& stream, std::string text, const Peer& peer) {
   const std::size_t end = end_of_head(text).value_or(text.size());
   RequestHead head;
-  auto refusal = parse_head(std::string_view(text).substr(0, end), gate_.limits().head, head);
+  auto refusal = parse_head(std::string_view(text).substr(0, end), admission_.limits().head, head);
   const HttpObserver::Request request =
-      observer_.began(refusal ? kOtherPath : gate_.label_of(head.path));
+      observer_.began(refusal ? kOtherPath : admission_.label_of(head.path));
   std::optional<Admitted> admitted;  // counts against its caller until the reply is written
   if (!refusal) {
-    auto decision = gate_.decide(head, peer);
+    auto decision = admission_.decide(head, peer);
     if (auto* yes = std::get_if<Admitted>(&decision)) {
       admitted.emplace(std::move(*yes));
     } else {

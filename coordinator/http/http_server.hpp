@@ -4,7 +4,7 @@
 // No HTTP library takes part: docs/http.md says why.
 //
 // Threads: stop() may be called from any; handlers run concurrently on the pool's threads.
-// Owns:    the lobby with the listening socket, and the pool.
+// Owns:    the acceptor with the listening socket, and the pool.
 // Memory:  a thread holds one request, of at most the head and the body limit.
 #pragma once
 
@@ -21,32 +21,33 @@
 #include "base/ids.hpp"
 #include "base/mutex.hpp"
 #include "base/unique_fd.hpp"
-#include "coordinator/access/doorkeeper.hpp"
 #include "coordinator/access/peer.hpp"
+#include "coordinator/access/peer_access.hpp"
 #include "coordinator/common/thread_pool.hpp"
-#include "coordinator/http/gate.hpp"
+#include "coordinator/http/acceptor.hpp"
+#include "coordinator/http/admission.hpp"
 #include "coordinator/http/http_observer.hpp"
-#include "coordinator/http/lobby.hpp"
 #include "coordinator/http/reply.hpp"
 #include "coordinator/http/stream.hpp"
-#include "coordinator/http/tls_identity.hpp"
+#include "coordinator/tls/tls_identity.hpp"
 
 namespace aqua::coordinator {
 
 struct HttpOptions {
-  const Doorkeeper* door = nullptr;                // of a Unix socket, whose peers the kernel knows
+  const PeerAccess* peers = nullptr;               // of a Unix socket, whose peers the kernel knows
   const TlsIdentity* tls = nullptr;                // shown over TLS; nullptr: plain
   std::size_t max_threads = 640;                   // requests served at one time, watches included
   std::size_t max_waiting = 1024;                  // heads that wait beyond those; more are closed
-  std::size_t max_connections = 10'000;            // that have not said all of their head
+  std::size_t max_connections = 10'000;            // pending: their head is not whole yet
   std::chrono::milliseconds read_timeout{5000};    // from accept to the request's last byte
   std::chrono::milliseconds write_timeout{10000};  // from the reply's first byte to its last
 };
 
 class HttpServer {
  public:
-  // Borrows the gate, the observer, and what the options point to.
-  HttpServer(const HttpOptions& options, Gate& gate, HttpObserver& observer, const Epoch& epoch);
+  // Borrows the admission, the observer, and what the options point to.
+  HttpServer(const HttpOptions& options, Admission& admission, HttpObserver& observer,
+             const Epoch& epoch);
   ~HttpServer();  // close(), and stop() at once
 
   // Serves connections of `listener`, a listening non-blocking socket, until stop().
@@ -63,8 +64,8 @@ class HttpServer {
   bool answer(Stream& stream, std::string text, const Peer& peer);
 
  private:
-  void serve(Lobby::Arrival arrival);
-  bool reply_to(Stream& stream, const Lobby::Arrival& arrival, std::string text);
+  void serve(Acceptor::Arrival arrival);
+  bool reply_to(Stream& stream, const Acceptor::Arrival& arrival, std::string text);
   // The reply to a refused request, counted as such.
   [[nodiscard]] Reply refused(const Refusal& refusal);
   // Answers a connection that brought no request to be read.
@@ -76,16 +77,16 @@ class HttpServer {
                              std::string_view body);
 
   const HttpOptions options_;
-  Gate& gate_;
+  Admission& admission_;
   HttpObserver& observer_;
   const Epoch epoch_;
   Mutex mu_;
   std::set<int> serving_ AQUA_GUARDED_BY(mu_);
   CondVar served_;
   bool stopping_ AQUA_GUARDED_BY(mu_) = false;
-  std::uint64_t shed_ = 0;  // the lobby's thread
+  std::uint64_t shed_ = 0;  // the acceptor's thread
   std::unique_ptr<ThreadPool> pool_;
-  std::unique_ptr<Lobby> lobby_;
+  std::unique_ptr<Acceptor> acceptor_;
 };
 
 }  // namespace aqua::coordinator

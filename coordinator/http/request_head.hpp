@@ -37,7 +37,7 @@ struct RequestHead {
 [[nodiscard]] std::optional<std::string_view> query_value(std::string_view query,
                                                           std::string_view name);
 
-// Where the head of a request ends: the place behind the first empty line; nullopt: not yet.
+// Finds the end of a request's head: the place behind the first empty line; nullopt: not yet.
 [[nodiscard]] std::optional<std::size_t> end_of_head(std::string_view text, std::size_t from = 0);
 
 // Reads `text`, a head with its empty line, into `out`; or says how it is refused: 400, 414,

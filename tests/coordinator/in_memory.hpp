@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "coordinator/api/api.hpp"
-#include "coordinator/http/gate.hpp"
+#include "coordinator/http/admission.hpp"
 #include "coordinator/http/http_server.hpp"
 #include "wire/clients.hpp"
 #include "wire/problem.hpp"
@@ -43,10 +43,10 @@ class MemoryStream final : public coordinator::Stream {
 
 class InMemory {
  public:
-  explicit InMemory(const coordinator::GateLimits& limits = {}, const std::string& tokens = "")
+  explicit InMemory(const coordinator::AdmissionLimits& limits = {}, const std::string& tokens = "")
       : tokens_(tokens),
-        gate_(router, sessions, tokens_, limits),
-        server_({}, gate_, observer_, service.epoch()) {
+        admission_(router, sessions, tokens_, limits),
+        server_({}, admission_, observer_, service.epoch()) {
     coordinator::install_api(router, api_);
     readiness_.set(coordinator::Readiness::State::ready);
   }
@@ -94,7 +94,7 @@ class InMemory {
                         .version = "test",
                         .server = "boot",
                         .lifeline = "/lifeline"};
-  coordinator::Gate gate_;
+  coordinator::Admission admission_;
   coordinator::HttpServer server_;
 };
 

@@ -35,7 +35,7 @@ TEST_F(LibraryHoles, ChunkedBodyPastTheLimitIsRefusedUnread) {  // CVE-2025-4672
 TEST_F(LibraryHoles, HeadersWithoutNumberAreRefused) {  // CVE-2025-52887
   std::string many = "GET /healthz HTTP/1.1\r\n";
   for (int i = 0; i < 1000; ++i) many += "a" + std::to_string(i) + ": b\r\n";
-  EXPECT_THAT(exchange(many + "\r\n"), HasSubstr("HTTP/1.1 431"));
+  EXPECT_THAT(round_trip(many + "\r\n"), HasSubstr("HTTP/1.1 431"));
   const long before = status_number("VmHWM");
   const UniqueFd fd = connect();
   send(fd, "GET /healthz HTTP/1.1\r\n");
@@ -47,9 +47,9 @@ TEST_F(LibraryHoles, HeadersWithoutNumberAreRefused) {  // CVE-2025-52887
 TEST_F(LibraryHoles, HeaderNamedLikeAnAddressShadowsNothing) {  // CVE-2025-66570
   for (const char* name : {"REMOTE_ADDR", "REMOTE_PORT", "LOCAL_ADDR", "LOCAL_PORT"}) {
     const std::string header = std::string(name) + ": 127.0.0.1\r\n";
-    EXPECT_THAT(exchange("GET /v1/clients/self HTTP/1.1\r\n" + header + "\r\n"),
+    EXPECT_THAT(round_trip("GET /v1/clients/self HTTP/1.1\r\n" + header + "\r\n"),
                 HasSubstr("HTTP/1.1 401"));
-    const std::string reply = exchange("GET /healthz HTTP/1.1\r\n" + header + "\r\n");
+    const std::string reply = round_trip("GET /healthz HTTP/1.1\r\n" + header + "\r\n");
     EXPECT_THAT(reply, HasSubstr("HTTP/1.1 200"));
     EXPECT_THAT(reply, Not(HasSubstr(name)));
   }
@@ -63,7 +63,7 @@ TEST_F(LibraryHoles, NoReplyTellsAnException) {  // CVE-2026-28434
         std::string("GET /healthz HTTP/1.1\r\nRange: bytes=9-1\r\n\r\n"),
         std::string("DELETE /v1/pairs/x HTTP/1.1\r\n\r\n"),
         post + "Content-Length: 3\r\n\r\n\xff\xfe{"}) {
-    const std::string reply = exchange(text);
+    const std::string reply = round_trip(text);
     EXPECT_THAT(reply, HasSubstr("HTTP/1.1 4"));
     EXPECT_THAT(reply, Not(HasSubstr("EXCEPTION_WHAT")));
   }
@@ -72,16 +72,16 @@ TEST_F(LibraryHoles, NoReplyTellsAnException) {  // CVE-2026-28434
 TEST_F(LibraryHoles, LineBreaksInHeadersAndTargetsMakeNoHeader) {  // CVE-2026-21428
   for (const std::string& inside :
        {std::string("a%0d%0aInjected: 1"), std::string("a%0D%0AInjected:%201")}) {
-    EXPECT_THAT(exchange("GET /healthz HTTP/1.1\r\nX: " + inside + "\r\n\r\n"),
+    EXPECT_THAT(round_trip("GET /healthz HTTP/1.1\r\nX: " + inside + "\r\n\r\n"),
                 Not(HasSubstr("Injected")));
   }
   for (const char* target : {"/%0d%0aInjected:1", "/v1/watch?after=%0d%0aInjected:1"}) {
-    EXPECT_THAT(exchange(std::string("GET ") + target + " HTTP/1.1\r\n" + proof + "\r\n"),
+    EXPECT_THAT(round_trip(std::string("GET ") + target + " HTTP/1.1\r\n" + proof + "\r\n"),
                 Not(HasSubstr("\nInjected")));
   }
   for (const char* broken : {"X: a\rInjected: 1", "X: a\nInjected: 1", "X: a\r\n Injected: 1"}) {
     const std::string reply =
-        exchange(std::string("GET /healthz HTTP/1.1\r\n") + broken + "\r\n\r\n");
+        round_trip(std::string("GET /healthz HTTP/1.1\r\n") + broken + "\r\n\r\n");
     EXPECT_THAT(reply, HasSubstr("HTTP/1.1 400"));
     EXPECT_THAT(reply, Not(HasSubstr("\nInjected")));
   }
@@ -93,10 +93,10 @@ TEST_F(LibraryHoles, CompressedBodyIsNeverUnpacked) {  // CVE-2026-22776
   const std::string bomb = start + std::string(1 << 19, '\0');
   const long before = status_number("VmHWM");
   const std::string length = "Content-Length: " + std::to_string(bomb.size()) + "\r\n";
-  EXPECT_THAT(exchange(post + "Content-Encoding: gzip\r\n" + length + "\r\n" + bomb),
+  EXPECT_THAT(round_trip(post + "Content-Encoding: gzip\r\n" + length + "\r\n" + bomb),
               HasSubstr("HTTP/1.1 415"));
   // And where it is not called by its name it is just not JSON.
-  EXPECT_THAT(exchange(post + length + "\r\n" + bomb), HasSubstr("HTTP/1.1 400"));
+  EXPECT_THAT(round_trip(post + length + "\r\n" + bomb), HasSubstr("HTTP/1.1 400"));
   EXPECT_LT(status_number("VmHWM") - before, kMuchKib);
 }
 

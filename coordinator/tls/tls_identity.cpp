@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/http/tls_identity.hpp"
+#include "coordinator/tls/tls_identity.hpp"
 
 #include <fcntl.h>
 #include <openssl/err.h>

@@ -27,7 +27,7 @@ struct HostileHttp : ::testing::Test, RawHttp {
   }
 
   std::string post(const std::string& headers, const std::string& body) const {
-    return exchange("POST /v1/leases HTTP/1.1\r\nHost: x\r\nAqua-Session: " +
+    return round_trip("POST /v1/leases HTTP/1.1\r\nHost: x\r\nAqua-Session: " +
                     to_string(session.lifeline.welcome.secret) + "\r\n" + headers + "\r\n" + body);
   }
 
@@ -98,16 +98,16 @@ TEST_F(HostileHttp, BodyThatIsNotJsonByTypeIsRefused) {
 TEST_F(HostileHttp, HeadersWithoutEndAreCutOff) {
   std::string flood = "GET /v1/info HTTP/1.1\r\n";
   for (int i = 0; i < 100'000; ++i) flood += "X-" + std::to_string(i) + ": y\r\n";
-  const std::string reply = exchange(flood);
+  const std::string reply = round_trip(flood);
   EXPECT_TRUE(reply.empty() || reply.starts_with("HTTP/1.1 4")) << reply;
 }
 
 TEST_F(HostileHttp, LongTargetsAreRefused) {
   EXPECT_THAT(
-      exchange("GET /v1/reclaims/" + std::string(7000, '1') + " HTTP/1.1\r\nHost: x\r\n\r\n"),
+      round_trip("GET /v1/reclaims/" + std::string(7000, '1') + " HTTP/1.1\r\nHost: x\r\n\r\n"),
       HasSubstr("HTTP/1.1 414"));
   const std::string reply =
-      exchange("GET /" + std::string(100'000, 'a') + " HTTP/1.1\r\nHost: x\r\n\r\n");
+      round_trip("GET /" + std::string(100'000, 'a') + " HTTP/1.1\r\nHost: x\r\n\r\n");
   EXPECT_TRUE(reply.empty() || reply.starts_with("HTTP/1.1 4")) << reply;
 }
 
@@ -116,12 +116,12 @@ TEST_F(HostileHttp, GarbageIsNotAnswered200) {
        {std::string("\r\n\r\n"), std::string("GET\r\n\r\n"), std::string("GET / HTTP/9.9\r\n\r\n"),
         std::string("\0\0\0\0\r\n\r\n", 8), std::string(5000, '\xff') + "\r\n\r\n",
         std::string("GET http://x:1/ HTTP/1.1\r\nRange: bytes=0-\r\n\r\n")}) {
-    EXPECT_THAT(exchange(text), Not(HasSubstr(" 200 ")));
+    EXPECT_THAT(round_trip(text), Not(HasSubstr(" 200 ")));
   }
 }
 
 TEST_F(HostileHttp, HeaderCannotChangeWhoIsCalling) {
-  const std::string reply = exchange(
+  const std::string reply = round_trip(
       "GET /v1/clients/self HTTP/1.1\r\nREMOTE_ADDR: 127.0.0.1\r\nX-Forwarded-For: ::1\r\n\r\n");
   EXPECT_THAT(reply, HasSubstr("HTTP/1.1 401"));
 }
@@ -147,7 +147,7 @@ TEST_F(HostileHttp, SlowClientsHoldUpNobodyAndAreCutOff) {
 
 TEST_F(HostileHttp, DeleteWithoutALengthIsAnsweredAtOnce) {
   const auto begin = std::chrono::steady_clock::now();
-  EXPECT_THAT(exchange("DELETE /v1/clients/self HTTP/1.1\r\nHost: x\r\n\r\n"),
+  EXPECT_THAT(round_trip("DELETE /v1/clients/self HTTP/1.1\r\nHost: x\r\n\r\n"),
               HasSubstr("HTTP/1.1 401"));
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds{4});
 }

@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "tests/coordinator/daemon_process.hpp"
-#include "tests/coordinator/exposition.hpp"
+#include "tests/coordinator/observe/exposition.hpp"
 #include "tests/coordinator/raw_session.hpp"
 #include "tests/southbound/peers.hpp"
 #include "wire/observation.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/http/tls_types.hpp"
+#include "coordinator/tls/tls_types.hpp"
 
 #include <openssl/err.h>
 

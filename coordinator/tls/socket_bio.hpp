@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <string>
 
-#include "coordinator/http/tls_types.hpp"
+#include "coordinator/tls/tls_types.hpp"
 
 namespace aqua::coordinator {
 

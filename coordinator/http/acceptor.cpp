@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/http/lobby.hpp"
+#include "coordinator/http/acceptor.hpp"
 
 #include <poll.h>
 #include <spdlog/spdlog.h>
@@ -15,14 +15,14 @@
 #include <utility>
 
 #include "base/errno_error.hpp"
-#include "coordinator/http/client_hello.hpp"
 #include "coordinator/http/request_head.hpp"
-#include "coordinator/http/socket_bio.hpp"
+#include "coordinator/tls/client_hello.hpp"
+#include "coordinator/tls/socket_bio.hpp"
 
 namespace aqua::coordinator {
 namespace {
 
-constexpr int kAcceptsAtOnce = 64;  // before those that wait are heard
+constexpr int kAcceptsAtOnce = 64;  // before pending ones are read again
 constexpr std::size_t kReadBytes = 16384;
 
 // `events` of poll(), which are epoll's too.
@@ -41,8 +41,8 @@ bool try_again() {
 
 }  // namespace
 
-Result<std::unique_ptr<Lobby>> Lobby::start(UniqueFd listener, const LobbyLimits& limits,
-                                            const TlsIdentity* tls, Arrived arrived) {
+Result<std::unique_ptr<Acceptor>> Acceptor::start(UniqueFd listener, const AcceptorLimits& limits,
+                                                  const TlsIdentity* tls, Arrived arrived) {
   UniqueFd stop(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!stop.valid()) return errno_error("eventfd");
   UniqueFd epoll(::epoll_create1(EPOLL_CLOEXEC));
@@ -51,12 +51,12 @@ Result<std::unique_ptr<Lobby>> Lobby::start(UniqueFd listener, const LobbyLimits
     if (auto watched = watch(epoll.get(), EPOLL_CTL_ADD, fd, POLLIN); !watched.ok())
       return std::move(watched).error();
   }
-  return std::unique_ptr<Lobby>(new Lobby(std::move(listener), std::move(stop), std::move(epoll),
-                                          limits, tls, std::move(arrived)));
+  return std::unique_ptr<Acceptor>(new Acceptor(std::move(listener), std::move(stop),
+                                                std::move(epoll), limits, tls, std::move(arrived)));
 }
 
-Lobby::Lobby(UniqueFd listener, UniqueFd stop, UniqueFd epoll, const LobbyLimits& limits,
-             const TlsIdentity* tls, Arrived arrived)
+Acceptor::Acceptor(UniqueFd listener, UniqueFd stop, UniqueFd epoll, const AcceptorLimits& limits,
+                   const TlsIdentity* tls, Arrived arrived)
     : listener_(std::move(listener)),
       stop_(std::move(stop)),
       epoll_(std::move(epoll)),
@@ -65,13 +65,13 @@ Lobby::Lobby(UniqueFd listener, UniqueFd stop, UniqueFd epoll, const LobbyLimits
       arrived_(std::move(arrived)),
       thread_([this] { run(); }) {}
 
-Lobby::~Lobby() {
+Acceptor::~Acceptor() {
   const std::uint64_t one = 1;
   [[maybe_unused]] const ssize_t n = ::write(stop_.get(), &one, sizeof one);
   thread_.join();
 }
 
-void Lobby::run() {
+void Acceptor::run() {
   std::array<epoll_event, 256> events{};
   for (;;) {
     const int count = ::epoll_wait(epoll_.get(), events.data(), events.size(), wait_ms());
@@ -86,31 +86,31 @@ void Lobby::run() {
       if (fd == listener_.get()) {
         came = true;
       } else if (const auto found = by_fd_.find(fd); found != by_fd_.end()) {
-        hear(found->second);
-        attend(fd);
+        read_some(found->second);
+        watch_for_more(fd);
       }
     }
-    end_late();
+    end_expired();
     // Last: a number that was closed above may come back here as another connection's.
-    if (came) accept_all();
+    if (came) accept_some();
   }
 }
 
-int Lobby::wait_ms() const {
-  if (line_.empty()) return -1;
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(line_.front().accepted +
-                                                                 limits_.patience - Clock::now());
+int Acceptor::wait_ms() const {
+  if (pending_.empty()) return -1;
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(
+      pending_.front().accepted + limits_.head_timeout - Clock::now());
   return static_cast<int>(std::max<std::int64_t>(left.count(), 0));
 }
 
-void Lobby::accept_all() {
+void Acceptor::accept_some() {
   for (int i = 0; i < kAcceptsAtOnce; ++i) {
     UniqueFd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!fd.valid()) {
       if (errno == EAGAIN) return;
       // Others are the new connection's own, which ended in the queue (accept(2)).
       if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM) continue;
-      if (line_.empty()) {
+      if (pending_.empty()) {
         // Descriptors are short and none of them is ours to give up: do not spin on it.
         spdlog::error("http: {}", errno_error("accept").message);
         pollfd stop{stop_.get(), POLLIN, 0};
@@ -120,102 +120,102 @@ void Lobby::accept_all() {
       make_room("out of descriptors");
       continue;
     }
-    if (line_.size() >= limits_.connections) make_room("too many connections wait");
+    if (pending_.size() >= limits_.connections) make_room("too many pending connections");
     const int number = fd.get();
-    const auto at = line_.insert(
-        line_.end(), {Channel(std::move(fd)), {}, Clock::now(), /*greeted=*/tls_ == nullptr});
+    const auto at = pending_.insert(
+        pending_.end(), {Channel(std::move(fd)), {}, Clock::now(), /*open=*/tls_ == nullptr});
     by_fd_[number] = at;
-    // Most have said all by now, and need not be watched.
-    hear(at);
-    attend(number);
+    // Most have sent their whole request by now, and need not be watched.
+    read_some(at);
+    watch_for_more(number);
   }
 }
 
-void Lobby::attend(int fd) {
+void Acceptor::watch_for_more(int fd) {
   const auto found = by_fd_.find(fd);
   if (found == by_fd_.end()) return;
-  Waiting& waiting = *found->second;
-  const short wants = waiting.channel.wants();
-  if (waiting.watched == wants) return;
-  const int operation = waiting.watched == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
+  Pending& pending = *found->second;
+  const short wants = pending.channel.wants();
+  if (pending.watched == wants) return;
+  const int operation = pending.watched == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
   if (auto watched = watch(epoll_.get(), operation, fd, wants); !watched.ok()) {
     spdlog::error("http: {}", watched.error().message);
-    return leave(found->second);
+    return close(found->second);
   }
-  waiting.watched = wants;
+  pending.watched = wants;
 }
 
-void Lobby::make_room(const char* why) {
+void Acceptor::make_room(const char* why) {
   ++shed_;
   // Once for each doubling: a flood must not fill the log as well.
   if (std::has_single_bit(shed_))
-    spdlog::warn("http: {}: the one that waits longest is ended ({} so far)", why, shed_);
-  leave(line_.begin());
+    spdlog::warn("http: {}: the oldest is closed ({} so far)", why, shed_);
+  close(pending_.begin());
 }
 
-void Lobby::hear(Line::iterator at) {
-  if (!at->greeted && !greet(at)) return;
+void Acceptor::read_some(Pendings::iterator at) {
+  if (!at->open && !begin_tls(at)) return;
   // A TLS record fits: none of it stays behind where the set would not see it.
   std::array<char, kReadBytes> buffer;
   const ssize_t n = at->channel.receive(buffer.data(), buffer.size());
   if (n < 0 && try_again()) return;
-  if (n <= 0) return leave(at);  // no request will come of it
+  if (n <= 0) return close(at);  // no request will come of it
   const std::size_t before = at->text.size();
   at->text.append(buffer.data(), static_cast<std::size_t>(n));
   // The end may straddle what came before.
   const auto end = end_of_head(at->text, before < 3 ? 0 : before - 3);
-  if (end && *end <= limits_.head_bytes) return hand_over(at, Said::head);
-  if (end || at->text.size() > limits_.head_bytes) hand_over(at, Said::too_much);
+  if (end && *end <= limits_.head_bytes) return hand_over(at, Progress::head);
+  if (end || at->text.size() > limits_.head_bytes) hand_over(at, Progress::head_too_long);
 }
 
-bool Lobby::greet(Line::iterator at) {
+bool Acceptor::begin_tls(Pendings::iterator at) {
   std::array<char, kHelloHeadBytes> buffer;
   const ssize_t n = ::recv(at->channel.fd(), buffer.data(), buffer.size() - at->text.size(), 0);
   if (n < 0 && try_again()) return false;
   if (n <= 0) {
-    leave(at);
+    close(at);
     return false;
   }
   at->text.append(buffer.data(), static_cast<std::size_t>(n));
   const Greeting greeting = greeting_of(at->text);
   if (greeting == Greeting::unfinished) return false;
   if (greeting == Greeting::other) {
-    hand_over(at, Said::no_tls);
+    hand_over(at, Progress::not_tls);
     return false;
   }
   UniqueSsl ssl = tls_->accept(socket_bio(at->channel.fd(), std::exchange(at->text, {})));
   if (ssl == nullptr) {
     spdlog::error("http: {}", tls_error("a TLS connection").message);
-    leave(at);
+    close(at);
     return false;
   }
   at->channel.secure(std::move(ssl));
-  at->greeted = true;
+  at->open = true;
   return true;
 }
 
-void Lobby::hand_over(Line::iterator at, Said said) {
+void Acceptor::hand_over(Pendings::iterator at, Progress progress) {
   // Not in the set when it has just been accepted.
   (void)::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, at->channel.fd(), nullptr);
   by_fd_.erase(at->channel.fd());
-  Arrival arrival{std::move(at->channel), std::move(at->text), said, at->accepted};
-  line_.erase(at);
+  Arrival arrival{std::move(at->channel), std::move(at->text), progress, at->accepted};
+  pending_.erase(at);
   arrived_(std::move(arrival));
 }
 
-void Lobby::leave(Line::iterator at) {
+void Acceptor::close(Pendings::iterator at) {
   by_fd_.erase(at->channel.fd());
-  line_.erase(at);  // closing takes it out of the set
+  pending_.erase(at);  // closing takes it out of the set
 }
 
-void Lobby::end_late() {
+void Acceptor::end_expired() {
   const auto now = Clock::now();
-  while (!line_.empty() && line_.front().accepted + limits_.patience <= now) {
+  while (!pending_.empty() && pending_.front().accepted + limits_.head_timeout <= now) {
     // A refusal would have to shake hands first.
-    if (line_.front().greeted && line_.front().channel.is_open()) {
-      hand_over(line_.begin(), Said::too_late);
+    if (pending_.front().open && pending_.front().channel.is_open()) {
+      hand_over(pending_.begin(), Progress::timed_out);
     } else {
-      leave(line_.begin());
+      close(pending_.begin());
     }
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a connection to a TLS port begins with, told by its first bytes: before anything is
-// spent on it, and so that whoever speaks plain HTTP here can be told.
+// Tells by its first bytes whether a connection to a TLS port begins a handshake: before OpenSSL
+// sets memory aside for it, and so that a client that speaks plain HTTP there gets an answer.
 //
 // Threads: free functions.
 #pragma once

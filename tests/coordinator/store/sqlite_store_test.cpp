@@ -15,7 +15,7 @@
 #include <fstream>
 
 #include "coordinator/store/schema.hpp"
-#include "tests/coordinator/stored_rows.hpp"
+#include "tests/coordinator/store/stored_rows.hpp"
 #include "tests/coordinator/temp_dir.hpp"
 #include "tests/crash/step_vfs.hpp"
 

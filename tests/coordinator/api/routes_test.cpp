@@ -179,7 +179,7 @@ TEST(Routes, ErrorsAreProblemDetails) {
 }
 
 TEST(Routes, LimitsAreToldWithTheirOwnStatus) {
-  coordinator::GateLimits limits;
+  coordinator::AdmissionLimits limits;
   limits.body_bytes = 1024;
   limits.head.headers = 8;
   limits.head.bytes = 2048;

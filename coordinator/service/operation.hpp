@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errand is what one caller of the LedgerService wants done alone with the ledger.
+// Operation is one caller's piece of work on the ledger, which LedgerService does by itself.
 #pragma once
 
 #include <optional>
@@ -11,15 +11,15 @@
 
 namespace aqua::coordinator {
 
-struct Errand {
-  explicit Errand(bool is_promise) : promise(is_promise) {}
-  virtual ~Errand() = default;
-  Errand(const Errand&) = delete;
-  Errand& operator=(const Errand&) = delete;
+struct Operation {
+  explicit Operation(bool is_promise) : promise(is_promise) {}
+  virtual ~Operation() = default;
+  Operation(const Operation&) = delete;
+  Operation& operator=(const Operation&) = delete;
 
   virtual void run(ledger::Ledger& ledger, ledger::Time now) = 0;
-  // Of a promise. After run(), with nothing done since that has not been taken back: it could not
-  // be written. Or instead of run(): none is given now.
+  // take_back() undoes a promise that could not be written; what was done after it has been undone
+  // before. refuse() is called instead of run() while no promise can be written.
   virtual void take_back(ledger::Ledger&, ledger::Time, const Error&) {}
   virtual void refuse(const Error&) {}
 
@@ -27,12 +27,12 @@ struct Errand {
   Revision revision = 0;  // in which a promise was written
 };
 
-// work(ledger, now), for reading and for facts.
+// Runs work(ledger, now), which only reads, or records what has happened anyway.
 template <typename Work>
-struct Fact final : Errand {
+struct Fact final : Operation {
   using Value = decltype(std::declval<Work&>()(std::declval<ledger::Ledger&>(), ledger::Time{}));
 
-  explicit Fact(Work& work) : Errand(false), work_(work) {}
+  explicit Fact(Work& work) : Operation(false), work_(work) {}
   void run(ledger::Ledger& ledger, ledger::Time now) override { value.emplace(work_(ledger, now)); }
 
   std::optional<Value> value;
@@ -41,12 +41,12 @@ struct Fact final : Errand {
   Work& work_;
 };
 
-// work() returns a Result; undo(ledger, now, value), or without the value, makes it not have been.
+// Runs work(), which returns a Result; undo(ledger, now), or with its value as well, reverts it.
 template <typename Work, typename Undo>
-struct Promise final : Errand {
+struct Promise final : Operation {
   using Value = decltype(std::declval<Work&>()(std::declval<ledger::Ledger&>(), ledger::Time{}));
 
-  Promise(Work& work, Undo& undo) : Errand(true), work_(work), undo_(undo) {}
+  Promise(Work& work, Undo& undo) : Operation(true), work_(work), undo_(undo) {}
   void run(ledger::Ledger& ledger, ledger::Time now) override { value.emplace(work_(ledger, now)); }
   void take_back(ledger::Ledger& ledger, ledger::Time now, const Error& why) override {
     if (!value->ok()) return;

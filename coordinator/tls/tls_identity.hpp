@@ -12,7 +12,7 @@
 #include <string>
 
 #include "base/mutex.hpp"
-#include "coordinator/http/tls_types.hpp"
+#include "coordinator/tls/tls_types.hpp"
 
 namespace aqua::coordinator {
 

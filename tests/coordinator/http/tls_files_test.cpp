@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "tests/coordinator/ended_daemon.hpp"
-#include "tests/coordinator/tls_daemon.hpp"
+#include "tests/coordinator/http/tls_daemon.hpp"
 #include "tests/southbound/peers.hpp"
 
 namespace aqua::testing {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/http/client_hello.hpp"
+#include "coordinator/tls/client_hello.hpp"
 
 #include <utility>
 

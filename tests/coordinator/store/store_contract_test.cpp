@@ -7,7 +7,7 @@
 
 #include "coordinator/store/memory_store.hpp"
 #include "coordinator/store/sqlite_store.hpp"
-#include "tests/coordinator/stored_rows.hpp"
+#include "tests/coordinator/store/stored_rows.hpp"
 #include "tests/coordinator/temp_dir.hpp"
 
 namespace aqua::coordinator {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/http/socket_bio.hpp"
+#include "coordinator/tls/socket_bio.hpp"
 
 #include <sys/socket.h>
 

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "tests/coordinator/tls_daemon.hpp"
+#include "tests/coordinator/http/tls_daemon.hpp"
 #include "tests/coordinator/token_file.hpp"
 
 namespace aqua::testing {
@@ -59,7 +59,7 @@ TEST_F(Tls, ATokenOpensAndNothingElseDoes) {
 }
 
 TEST_F(Tls, TheUnixSocketIsAsItWas) {
-  EXPECT_THAT(http.exchange("GET /v1/state HTTP/1.1\r\n\r\n"), StartsWith("HTTP/1.1 200"));
+  EXPECT_THAT(http.round_trip("GET /v1/state HTTP/1.1\r\n\r\n"), StartsWith("HTTP/1.1 200"));
 }
 
 TEST_F(Tls, OldVersionsAreRefused) {
@@ -142,7 +142,7 @@ TEST_F(Tls, LongBodiesAndRepliesArriveWhole) {
               HasSubstr("no client " + std::string(32, 'a')));
   const std::string document = body_of(ask("GET /openapi.json", bearer(token.text()) + "\r\n"));
   EXPECT_GT(document.size(), 65'536U);
-  EXPECT_EQ(document, body_of(http.exchange("GET /openapi.json HTTP/1.1\r\n\r\n")));
+  EXPECT_EQ(document, body_of(http.round_trip("GET /openapi.json HTTP/1.1\r\n\r\n")));
 }
 
 TEST_F(Tls, AHundredConnectionsOfTenClientsAtOnceAreAllServed) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Doorkeeper applies the rules in force to whoever connects; a reload changes them.
+// PeerAccess holds the rules about who may connect to a Unix socket; a reload replaces them.
 //
 // Threads: every method may be called concurrently.
 #pragma once
@@ -9,9 +9,9 @@
 
 namespace aqua::coordinator {
 
-class Doorkeeper {
+class PeerAccess {
  public:
-  explicit Doorkeeper(PeerPolicy rules) : rules_(std::move(rules)) {}
+  explicit PeerAccess(PeerPolicy rules) : rules_(std::move(rules)) {}
 
   // As PeerPolicy::admit.
   [[nodiscard]] Result<Peer> admit(int socket) const { return rules().admit(socket); }

@@ -10,7 +10,7 @@
 
 #include "coordinator/service/ledger_service.hpp"
 #include "coordinator/store/memory_store.hpp"
-#include "tests/coordinator/stored_rows.hpp"
+#include "tests/coordinator/store/stored_rows.hpp"
 
 namespace aqua::coordinator {
 namespace {
