@@ -25,11 +25,14 @@ TEST(StateReply, NeverHoldsASecret) {
   ASSERT_EQ(other.join().status, 200);
   for (const char* target :
        {"/v1/state", "/v1/pairs", "/v1/clients/self", "/v1/watch", "/v1/info"}) {
-    const std::string body = other.call("GET", target).body;
+    const auto [status, body] = other.call("GET", target);
+    EXPECT_EQ(status, 200) << target << ": " << body;
     for (const auto& slab : slabs)
       EXPECT_THAT(body, Not(HasSubstr(to_string(slab.secret)))) << target;
     EXPECT_THAT(body, Not(HasSubstr(to_string(other.lifeline.welcome.secret)))) << target;
   }
+  // The secrets are of slabs that are told of.
+  EXPECT_THAT(other.call("GET", "/v1/state").body, HasSubstr(to_string(producer.id)));
   EXPECT_THAT(daemon.log(), Not(HasSubstr(to_string(slabs[0].secret))));
   EXPECT_THAT(daemon.log(), Not(HasSubstr(to_string(other.lifeline.welcome.secret))));
 }
