@@ -17,7 +17,7 @@
 #include "aqua/runtime.hpp"
 #include "harness.hpp"
 #include "samples.hpp"
-#include "southbound/exchange.hpp"
+#include "southbound/http_call.hpp"
 
 namespace {
 
@@ -89,8 +89,8 @@ int main(int argc, char** argv) {
     const auto to = must(aqua::wire::parse_address(address), "address");
     const auto rest = sample_ns(2'000, [&] {
       const auto outcome =
-          aqua::southbound::exchange(to, {"GET", "/healthz", std::nullopt, ""},
-                                     Clock::now() + std::chrono::seconds(5), nullptr);
+          aqua::southbound::http_call(to, {"GET", "/healthz", std::nullopt, ""},
+                                      Clock::now() + std::chrono::seconds(5), nullptr);
       if (!outcome.reply || outcome.reply->status != 200) std::exit(1);
     });
     report["allocate_and_free"] = summary(allocate);

@@ -36,9 +36,8 @@ if(AQUA_PROGRAMS)
     FetchContent_MakeAvailable(prometheus_cpp)
   endif()
 
-  # Newer releases of cpp-httplib have a CMake config, and the first without known holes is
-  # taken wherever it is (coordinator/http/http_library.hpp). Debian's older one is a compiled
-  # library known to pkg-config only; its holes are out of reach (docs/operate/http.md).
+  # cpp-httplib asks engines and plays one (tools/profiler, tools/sim_server); no daemon serves by
+  # it. Newer releases have a CMake config; Debian's older one is known to pkg-config only.
   find_package(httplib 0.53.1 QUIET CONFIG)
   if(NOT httplib_FOUND)
     find_package(PkgConfig QUIET)

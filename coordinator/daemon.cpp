@@ -9,7 +9,6 @@
 #include "base/concat.hpp"
 #include "base/try.hpp"
 #include "coordinator/host.hpp"
-#include "coordinator/http/http_library.hpp"
 #include "coordinator/http/listener.hpp"
 #include "coordinator/service/revival.hpp"
 #include "coordinator/store/memory_store.hpp"
@@ -28,9 +27,9 @@ HttpOptions http_options(const Options& options) {
   return http;
 }
 
-HttpOptions plain_options(const Options& options, const Doorkeeper& door) {
+HttpOptions plain_options(const Options& options, const PeerAccess& peers) {
   HttpOptions http = http_options(options);
-  if (options.listen.is_unix()) http.door = &door;
+  if (options.listen.is_unix()) http.peers = &peers;
   return http;
 }
 
@@ -46,21 +45,6 @@ Result<std::unique_ptr<Store>> open_store(const Options& options, const DataDir&
   AQUA_ASSIGN(std::unique_ptr<Store> store,
               SqliteStore::open(data.path(), host, options.store_log));
   return store;
-}
-
-// Over TCP everybody on this machine can send to the HTTP library. What is known to be wrong
-// in an old one is guarded against; a proxy that reads requests first is wanted all the same.
-Result<void> check_listen(const Options& options) {
-  if (options.behind_proxy || is_sound_http_library()) return {};
-  if (options.listen.is_unix() && !options.tls_listen) return {};
-  const bool tls = options.tls_listen.has_value();
-  return Error{
-      Code::failed_precondition,
-      concat(tls ? "--tls-listen " : "--listen ",
-             to_string(tls ? *options.tls_listen : options.listen), ": this build has cpp-httplib ",
-             CPPHTTPLIB_VERSION, ", older than ", kSoundHttpLibrary,
-             ", with known holes: listen on a Unix socket, or put a proxy in front and "
-             "say --behind-proxy")};
 }
 
 }  // namespace
@@ -79,7 +63,7 @@ Daemon::Daemon(const Options& options, DataDir data, const Host& host, std::uniq
                 .journal = &journal_,
                 .on_fatal = std::move(on_fatal)}),
       tokens_(options.tokens),
-      door_(options.peers),
+      peers_(options.peers),
       tls_(std::move(tls)),
       api_{.service = service_,
            .sessions = sessions_,
@@ -90,11 +74,11 @@ Daemon::Daemon(const Options& options, DataDir data, const Host& host, std::uniq
            .server = host.boot,
            .lifeline = options.lifeline,
            .leases_survive = options.leases_survive},
-      gate_(router_, sessions_, tokens_, options.gate),
-      http_(plain_options(options, door_), gate_, observer_, service_.epoch()) {
+      admission_(router_, sessions_, tokens_, options.admission),
+      http_(plain_options(options, peers_), admission_, observer_, service_.epoch()) {
   install_api(router_, api_);
   if (tls_ != nullptr) {
-    https_ = std::make_unique<HttpServer>(tls_options(options, *tls_), gate_, observer_,
+    https_ = std::make_unique<HttpServer>(tls_options(options, *tls_), admission_, observer_,
                                           service_.epoch());
   }
 }
@@ -102,7 +86,6 @@ Daemon::Daemon(const Options& options, DataDir data, const Host& host, std::uniq
 Result<std::unique_ptr<Daemon>> Daemon::start(const Options& options,
                                               std::function<void(const Error&)> on_fatal) {
   (void)spdlog::default_logger();  // made before there are threads that log
-  AQUA_TRY(check_listen(options));
   std::unique_ptr<TlsIdentity> tls;
   if (options.tls_listen) {
     AQUA_ASSIGN(tls, TlsIdentity::load(options.tls));
@@ -120,7 +103,7 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const Options& options,
   lifeline_options.server = daemon->api_.server;
   AQUA_ASSIGN(
       daemon->lifeline_,
-      LifelineServer::start(std::move(lifeline), std::move(lifeline_options), daemon->door_,
+      LifelineServer::start(std::move(lifeline), std::move(lifeline_options), daemon->peers_,
                             daemon->service_, daemon->sessions_, std::move(revival.processes)));
   AQUA_TRY(daemon->listen(options));
   daemon->readiness_.set(Readiness::State::ready);
@@ -139,7 +122,7 @@ Result<void> Daemon::listen(const Options& options) {
 }
 
 void Daemon::reload(const Options& options) {
-  door_.change(options.peers);
+  peers_.change(options.peers);
   if (tls_ == nullptr) return;
   if (auto read = tls_->reload(); !read.ok())
     spdlog::error("reload: the certificate in use stays: {}", read.error().message);

@@ -12,19 +12,19 @@
 #include <string>
 
 #include "aqua/result.hpp"
-#include "coordinator/access/doorkeeper.hpp"
+#include "coordinator/access/peer_access.hpp"
 #include "coordinator/access/sessions.hpp"
 #include "coordinator/access/tokens.hpp"
 #include "coordinator/api/api.hpp"
 #include "coordinator/data_dir.hpp"
-#include "coordinator/http/gate.hpp"
+#include "coordinator/http/admission.hpp"
 #include "coordinator/http/http_server.hpp"
 #include "coordinator/http/router.hpp"
-#include "coordinator/http/tls_identity.hpp"
 #include "coordinator/lifeline_server.hpp"
 #include "coordinator/options.hpp"
 #include "coordinator/service/ledger_service.hpp"
 #include "coordinator/store/store.hpp"
+#include "coordinator/tls/tls_identity.hpp"
 #include "wire/address.hpp"
 
 namespace aqua::coordinator {
@@ -67,11 +67,11 @@ class Daemon {
   LedgerService service_;
   Sessions sessions_;
   TokenBook tokens_;
-  Doorkeeper door_;
+  PeerAccess peers_;
   std::unique_ptr<TlsIdentity> tls_;  // nullptr: none
   Api api_;
   Router router_;
-  Gate gate_;
+  Admission admission_;
   HttpServer http_;
   std::unique_ptr<HttpServer> https_;  // where there is a tls_
   std::unique_ptr<LifelineServer> lifeline_;

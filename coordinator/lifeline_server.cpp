@@ -29,22 +29,22 @@ Result<void> say(int fd, std::string_view text) {
 }  // namespace
 
 Result<std::unique_ptr<LifelineServer>> LifelineServer::start(
-    UniqueFd listener, LifelineOptions options, const Doorkeeper& door, LedgerService& service,
+    UniqueFd listener, LifelineOptions options, const PeerAccess& peers, LedgerService& service,
     Sessions& sessions, std::map<ClientId, PeerProcess> former) {
   UniqueFd stop(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!stop.valid()) return errno_error("eventfd");
   return std::unique_ptr<LifelineServer>(new LifelineServer(std::move(listener), std::move(stop),
-                                                            std::move(options), door, service,
+                                                            std::move(options), peers, service,
                                                             sessions, std::move(former)));
 }
 
 LifelineServer::LifelineServer(UniqueFd listener, UniqueFd stop, LifelineOptions options,
-                               const Doorkeeper& door, LedgerService& service, Sessions& sessions,
+                               const PeerAccess& peers, LedgerService& service, Sessions& sessions,
                                std::map<ClientId, PeerProcess>&& former)
     : listener_(std::move(listener)),
       stop_(std::move(stop)),
       options_(std::move(options)),
-      door_(door),
+      peers_(peers),
       service_(service),
       sessions_(sessions) {
   for (auto& [id, process] : former) clients_.try_emplace(id, Client{std::move(process), nullptr});
@@ -123,7 +123,7 @@ void LifelineServer::accept_one() {
     spdlog::warn("lifeline: {}", peer.error().message);
     return;
   }
-  if (auto admitted = door_.admit(fd.get()); !admitted.ok()) {
+  if (auto admitted = peers_.admit(fd.get()); !admitted.ok()) {
     const Error refusal = std::move(admitted).error();
     spdlog::warn("lifeline: {}", refusal.message);
     (void)say(fd.get(),

@@ -29,7 +29,7 @@
 #include "base/ids.hpp"
 #include "base/peer_process.hpp"
 #include "base/unique_fd.hpp"
-#include "coordinator/access/doorkeeper.hpp"
+#include "coordinator/access/peer_access.hpp"
 #include "coordinator/access/sessions.hpp"
 #include "coordinator/service/ledger_service.hpp"
 
@@ -43,10 +43,10 @@ struct LifelineOptions {
 
 class LifelineServer {
  public:
-  // `listener` listens already; door, service and sessions must outlive this. `former` are
+  // `listener` listens already; peers, service and sessions must outlive this. `former` are
   // the living processes of clients that an earlier daemon knew: their deaths are watched for.
   static Result<std::unique_ptr<LifelineServer>> start(UniqueFd listener, LifelineOptions options,
-                                                       const Doorkeeper& door,
+                                                       const PeerAccess& peers,
                                                        LedgerService& service, Sessions& sessions,
                                                        std::map<ClientId, PeerProcess> former = {});
   ~LifelineServer();  // stops; says nothing to the ledger
@@ -66,7 +66,7 @@ class LifelineServer {
   };
   using Connections = std::list<Connection>;
 
-  LifelineServer(UniqueFd listener, UniqueFd stop, LifelineOptions options, const Doorkeeper& door,
+  LifelineServer(UniqueFd listener, UniqueFd stop, LifelineOptions options, const PeerAccess& peers,
                  LedgerService& service, Sessions& sessions,
                  std::map<ClientId, PeerProcess>&& former);
   void run();
@@ -81,7 +81,7 @@ class LifelineServer {
   const UniqueFd listener_;
   const UniqueFd stop_;  // an eventfd
   const LifelineOptions options_;
-  const Doorkeeper& door_;
+  const PeerAccess& peers_;
   LedgerService& service_;
   Sessions& sessions_;
   // The thread's own.

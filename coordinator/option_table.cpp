@@ -46,7 +46,6 @@ constexpr OptionSpec kTable[] = {
     {"tls-cert", Kind::text, "FILE",
      "its certificate and those that lead to the authority, PEM; read again by SIGHUP"},
     {"tls-key", Kind::text, "FILE", "the certificate's key, PEM, mode 600; read again by SIGHUP"},
-    {"behind-proxy", Kind::flag, "", "a proxy stands between TCP and this daemon"},
     {"max-watches", Kind::number, "N", "long polls at one time; more get 503 (512)"},
     {"max-rate", Kind::number, "N", "requests a second of one caller; more get 429 (5000)"},
     {"max-concurrent", Kind::number, "N", "requests at one time of one caller; more get 429 (64)"},
@@ -119,11 +118,11 @@ Result<bool> set_limit(Options& options, std::string_view name, std::string_view
     std::uint64_t max;
   };
   const Limit limits[] = {{"max-watches", options.max_watches, 1, 4096},
-                          {"max-body", options.gate.body_bytes, 1024, wire::kMaxRequestBytes},
-                          {"max-head", options.gate.head.bytes, 1024, std::size_t{1} << 20},
-                          {"max-headers", options.gate.head.headers, 8, 1024},
-                          {"max-rate", options.gate.quota.rate, 1, 1'000'000},
-                          {"max-concurrent", options.gate.quota.concurrent, 2, 4096},
+                          {"max-body", options.admission.body_bytes, 1024, wire::kMaxRequestBytes},
+                          {"max-head", options.admission.head.bytes, 1024, std::size_t{1} << 20},
+                          {"max-headers", options.admission.head.headers, 8, 1024},
+                          {"max-rate", options.admission.quota.rate, 1, 1'000'000},
+                          {"max-concurrent", options.admission.quota.concurrent, 2, 4096},
                           {"max-connections", options.max_connections, 16, 1'000'000},
                           {"max-clients", options.limits.max_clients, 1, 65536},
                           {"max-slabs", options.limits.max_slabs_per_client, 1, 1 << 20}};
@@ -188,8 +187,6 @@ Result<void> set_option(Options& options, std::string_view name, std::string_vie
     AQUA_ASSIGN(options.limits.share_producers, truth(value));
   } else if (name == "share-device") {
     AQUA_ASSIGN(options.limits.share_device, truth(value));
-  } else if (name == "behind-proxy") {
-    AQUA_ASSIGN(options.behind_proxy, truth(value));
   } else if (name == "socket-group") {
     AQUA_ASSIGN(options.peers.group, group(value));
   } else if (name == "drain-timeout") {

@@ -16,10 +16,10 @@
 #include "aqua/result.hpp"
 #include "coordinator/access/peer.hpp"
 #include "coordinator/common/log.hpp"
-#include "coordinator/http/gate.hpp"
-#include "coordinator/http/tls_identity.hpp"
+#include "coordinator/http/admission.hpp"
 #include "coordinator/service/ledger_service.hpp"
 #include "coordinator/store/checkpointer.hpp"
+#include "coordinator/tls/tls_identity.hpp"
 #include "ledger/ledger.hpp"
 #include "wire/address.hpp"
 
@@ -39,8 +39,7 @@ struct Options {
   std::string tokens;                       // file of bearer tokens; default: <data>/tokens
   std::optional<wire::Address> tls_listen;  // TCP, with TLS; nullopt: none
   TlsFiles tls;                             // given when that is
-  bool behind_proxy = false;                // a proxy reads what comes over TCP before we do
-  GateLimits gate;                          // of requests and callers
+  AdmissionLimits admission;                // of requests and callers
   std::size_t max_connections = 10'000;     // that have not sent a request's head yet
   std::chrono::milliseconds drain_timeout{1000};
   LogFormat log_format = LogFormat::text;

@@ -8,7 +8,7 @@
 
 #include "base/concat.hpp"
 #include "harness.hpp"
-#include "southbound/exchange.hpp"
+#include "southbound/http_call.hpp"
 #include "wire/codec.hpp"
 #include "wire/slabs.hpp"
 
@@ -48,7 +48,7 @@ std::string Session::request(std::string_view method, std::string_view target,
 
 std::string Session::call(std::string_view method, std::string_view target,
                           const std::string& body) const {
-  auto outcome = southbound::exchange(
+  auto outcome = southbound::http_call(
       coordinator_, {std::string(method), std::string(target), lifeline_.welcome.secret, body},
       southbound::Clock::now() + kPatience, nullptr);
   if (outcome.reply && outcome.reply->status == 200) return std::move(outcome.reply->body);

@@ -37,7 +37,7 @@ Result<wire::RenewReply> join(Api& api, const Session& caller, const wire::JoinR
     return ledger.join(info, now);
   }));
   step(known ? "reconnect" : "register");
-  log(spdlog::level::info, known ? "client joined again" : "client joined",
+  log(LogLevel::info, known ? "client joined again" : "client joined",
       {{"client", to_string(info.id)},
        {"name", info.name},
        {"device", info.device_name},
@@ -54,7 +54,7 @@ Result<wire::RenewReply> renew(Api& api, const Session& caller) {
 Result<wire::Ack> leave(Api& api, const Session& caller) {
   AQUA_TRY(api.service.with(
       [&](ledger::Ledger& ledger, ledger::Time now) { return ledger.leave(caller.client, now); }));
-  log(spdlog::level::info, "client left", {{"client", to_string(caller.client)}});
+  log(LogLevel::info, "client left", {{"client", to_string(caller.client)}});
   return wire::Ack{api.service.epoch()};
 }
 

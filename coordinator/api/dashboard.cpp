@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/api/dashboard.hpp"
 
+#include <string>
 #include <string_view>
 
+#include "base/concat.hpp"
 #include "dashboard_files.hpp"
 
 namespace aqua::coordinator {
@@ -14,13 +16,13 @@ constexpr const char* kPolicy =
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 void serve(Router& router, const char* path, std::string_view body, const char* type) {
-  router.add({"GET", path, Access::anybody, [body, type](const Call&, httplib::Response& response) {
-                response.status = 200;
-                response.set_header("Content-Security-Policy", kPolicy);
-                response.set_header("X-Content-Type-Options", "nosniff");
-                response.set_header("Referrer-Policy", "no-referrer");
-                response.set_header("Cache-Control", "no-cache");
-                response.set_content(body.data(), body.size(), type);
+  router.add({"GET", path, Access::anybody, [body, type](const Call&) {
+                return Reply{.type = type,
+                             .body = std::string(body),
+                             .headers = concat("Content-Security-Policy: ", kPolicy,
+                                               "\r\nX-Content-Type-Options: nosniff\r\n"
+                                               "Referrer-Policy: no-referrer\r\n"
+                                               "Cache-Control: no-cache\r\n")};
               }});
 }
 

@@ -91,7 +91,7 @@ Result<wire::ReclaimReply> recall(Api& api, const wire::RecallRequest& request) 
   AQUA_ASSIGN(Ledger::ReclaimStart start, api.service.with([&](Ledger& ledger, Time now) {
     return ledger.recall(request.producer, request.bytes, now + request.within, now);
   }));
-  log(spdlog::level::info, "recall by an operator",
+  log(LogLevel::info, "recall by an operator",
       {{"producer", to_string(request.producer)},
        {"bytes", request.bytes},
        {"reclaim", start.reclaim.id}});
@@ -106,13 +106,13 @@ Result<wire::Ack> drain(Api& api, const wire::DrainRequest& request) {
     return ledger.drain(request.client, true);
   };
   AQUA_TRY(api.service.with(order));
-  log(spdlog::level::info, "drain by an operator", {{"client", to_string(request.client)}});
+  log(LogLevel::info, "drain by an operator", {{"client", to_string(request.client)}});
   return wire::Ack{api.service.epoch()};
 }
 
 Result<wire::Ack> end_drain(Api& api, const ClientId& client) {
   AQUA_TRY(api.service.with([&](Ledger& ledger, Time) { return ledger.drain(client, false); }));
-  log(spdlog::level::info, "drain ended by an operator", {{"client", to_string(client)}});
+  log(LogLevel::info, "drain ended by an operator", {{"client", to_string(client)}});
   return wire::Ack{api.service.epoch()};
 }
 

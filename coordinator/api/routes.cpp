@@ -13,19 +13,18 @@
 #include "coordinator/common/digest.hpp"
 #include "coordinator/http/http_status.hpp"
 #include "coordinator/http/reply.hpp"
+#include "coordinator/http/request_head.hpp"
 #include "wire/limits.hpp"
 
 namespace aqua::coordinator {
 namespace {
 
-using httplib::Response;
-
 constexpr std::uint64_t kMaxWatchMs = 60'000;
 constexpr std::uint64_t kDefaultWatchMs = 30'000;
 
-void refuse(Response& response, const Api& api, const Error& error) {
+Reply refuse(const Api& api, const Error& error) {
   api.metrics.refused(error.code);
-  write_problem(response, api.service.epoch(), error, status_of(error.code));
+  return problem(api.service.epoch(), {status_of(error.code), error});
 }
 
 // A reply that is not JSON.
@@ -34,23 +33,22 @@ struct Text {
   const char* type;
 };
 
-void write(Response& response, const Api& api, const Result<Text>& outcome) {
-  if (!outcome.ok()) return refuse(response, api, outcome.error());
-  response.status = 200;
-  response.set_content(outcome->body, outcome->type);
+Reply reply_of(Text text) {
+  return {.type = text.type, .body = std::move(text.body)};
 }
 
-template <typename Reply>
-void write(Response& response, const Api& api, const Result<Reply>& outcome) {
-  if (!outcome.ok()) return refuse(response, api, outcome.error());
-  response.status = 200;
-  response.set_content(wire::encode(*outcome, LedgerService::now()), kJsonType);
+template <typename Message>
+Reply reply_of(const Message& message) {
+  return {.body = wire::encode(message, LedgerService::now())};
 }
 
-// handler(call) -> Result<Reply>
+// work(call) -> Result<Message>
 template <typename Work>
 Handler answering(Api& api, Work work) {
-  return [&api, work](const Call& call, Response& response) { write(response, api, work(call)); };
+  return [&api, work](const Call& call) {
+    auto outcome = work(call);
+    return outcome.ok() ? reply_of(*std::move(outcome)) : refuse(api, outcome.error());
+  };
 }
 
 // As answering(), with the decoded body and the session.
@@ -71,28 +69,26 @@ Handler without_body(Api& api, Result<Reply> (*handler)(Api&, const Session&)) {
 // Done once for each idempotency key, where one was sent: sent again, the first reply comes
 // again. What failed changed nothing, and may be tried again.
 Handler once(Api& api, Handler once_only) {
-  return [&api, handler = std::move(once_only)](const Call& call, Response& response) {
-    if (call.idempotency_key.empty()) return handler(call, response);
+  return [&api, handler = std::move(once_only)](const Call& call) -> Reply {
+    if (call.idempotency_key.empty()) return handler(call);
     const ClientId client = call.caller.session->client;
     const std::string key(call.idempotency_key);
-    const Digest asked = digest_of(concat(call.request.path, "\n", call.body));
+    const Digest asked = digest_of(concat(call.path, "\n", call.body));
     auto former = api.replays.begin(client, key, asked);
-    if (!former.ok()) return refuse(response, api, former.error());
-    if (former->has_value()) {
-      response.status = 200;
-      response.set_header("Idempotency-Replayed", "true");
-      return response.set_content(**former, kJsonType);
-    }
+    if (!former.ok()) return refuse(api, former.error());
+    if (former->has_value())
+      return {.body = **std::move(former), .headers = "Idempotency-Replayed: true\r\n"};
     try {
-      handler(call, response);
+      Reply reply = handler(call);
+      if (reply.status == 200) {
+        api.replays.finish(client, key, asked, reply.body);
+      } else {
+        api.replays.abandon(client, key);
+      }
+      return reply;
     } catch (...) {
       api.replays.abandon(client, key);  // or it would be under way for ever
       throw;
-    }
-    if (response.status == 200) {
-      api.replays.finish(client, key, asked, response.body);
-    } else {
-      api.replays.abandon(client, key);
     }
   };
 }
@@ -110,13 +106,12 @@ Result<std::uint64_t> parse_number(std::string_view name, std::string_view text,
 
 Result<wire::WatchReply> watch(Api& api, const Call& call) {
   std::optional<std::uint64_t> after;
-  if (call.request.has_param("after")) {
-    AQUA_ASSIGN(after, parse_number("after", call.request.get_param_value("after"), UINT64_MAX));
+  if (const auto text = query_value(call.query, "after")) {
+    AQUA_ASSIGN(after, parse_number("after", *text, UINT64_MAX));
   }
   std::uint64_t timeout_ms = kDefaultWatchMs;
-  if (call.request.has_param("timeout_ms")) {
-    AQUA_ASSIGN(timeout_ms, parse_number("timeout_ms", call.request.get_param_value("timeout_ms"),
-                                         kMaxWatchMs));
+  if (const auto text = query_value(call.query, "timeout_ms")) {
+    AQUA_ASSIGN(timeout_ms, parse_number("timeout_ms", *text, kMaxWatchMs));
   }
   const Session& session = *call.caller.session;
   return api.service.watch(session.client, after, std::chrono::milliseconds{timeout_ms},
@@ -167,10 +162,8 @@ void install_operators(Router& router, Api& api) {
                 AQUA_ASSIGN(const ClientId consumer, parse_id<ClientTag>(call.parameters[0]));
                 return unpair(api, consumer);
               })});
-  router.add({"GET", "/openapi.json", Access::reader, [](const Call&, Response& response) {
-                response.status = 200;
-                response.set_content(std::string(openapi_document()), kJsonType);
-              }});
+  router.add({"GET", "/openapi.json", Access::reader,
+              [](const Call&) { return Reply{.body = std::string(openapi_document())}; }});
 }
 
 void install_observation(Router& router, Api& api) {

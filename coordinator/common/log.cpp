@@ -2,6 +2,7 @@
 #include "coordinator/common/log.hpp"
 
 #include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
 
 #include <chrono>
 #include <ctime>
@@ -86,6 +87,18 @@ std::string json_line(const spdlog::details::log_msg& line) {
   return out.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
+spdlog::level::level_enum spdlog_level(LogLevel level) {
+  switch (level) {
+    case LogLevel::debug:
+      return spdlog::level::debug;
+    case LogLevel::info:
+      return spdlog::level::info;
+    case LogLevel::warn:
+      break;
+  }
+  return spdlog::level::warn;
+}
+
 class Formatter final : public spdlog::formatter {
  public:
   explicit Formatter(LogFormat format) : format_(format) {}
@@ -112,11 +125,15 @@ void start_logging(LogFormat format, const std::string& level) {
   spdlog::set_level(spdlog::level::from_str(level));
 }
 
-void log(spdlog::level::level_enum level, std::string_view message, const Fields& fields) {
-  if (!spdlog::should_log(level)) return;
+bool is_logged(LogLevel level) {
+  return spdlog::should_log(spdlog_level(level));
+}
+
+void log(LogLevel level, std::string_view message, const Fields& fields) {
+  if (!is_logged(level)) return;
   fields_of_this_line = &fields;
   // Never a format string: the message may hold braces.
-  spdlog::log(level, "{}", message);
+  spdlog::log(spdlog_level(level), "{}", message);
   fields_of_this_line = nullptr;
 }
 

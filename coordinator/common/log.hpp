@@ -10,8 +10,6 @@
 // Threads: log() may be called concurrently, after start_logging().
 #pragma once
 
-#include <spdlog/spdlog.h>
-
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -21,6 +19,7 @@
 namespace aqua::coordinator {
 
 enum class LogFormat { text, json };
+enum class LogLevel { debug, info, warn };
 
 struct Field {
   std::string_view name;
@@ -31,6 +30,8 @@ using Fields = std::vector<Field>;
 // Makes the default logger. `level` is one of spdlog's names.
 void start_logging(LogFormat format, const std::string& level);
 
-void log(spdlog::level::level_enum level, std::string_view message, const Fields& fields);
+void log(LogLevel level, std::string_view message, const Fields& fields);
+// False where log() would write nothing, so that its fields need not be made.
+[[nodiscard]] bool is_logged(LogLevel level);
 
 }  // namespace aqua::coordinator

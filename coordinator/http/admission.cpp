@@ -6,6 +6,8 @@
 #include <string_view>
 
 #include "base/concat.hpp"
+#include "coordinator/http/http_status.hpp"
+#include "coordinator/http/replay_book.hpp"
 
 namespace aqua::coordinator {
 namespace {
@@ -16,6 +18,29 @@ Refusal refuse(int status, std::string message) {
 
 bool is_json(std::string_view content_type) {
   return content_type == "application/json" || content_type.starts_with("application/json;");
+}
+
+Refusal unauthenticated(std::string message) {
+  return {kUnauthenticated, Error{Code::permission_denied, std::move(message)},
+          "WWW-Authenticate: Bearer realm=\"aqua-coordinator\"\r\n"};
+}
+
+Refusal forbidden(std::string message) {
+  return {403, Error{Code::permission_denied, std::move(message)}};
+}
+
+Role least_role(Access access) {
+  switch (access) {
+    case Access::anybody:
+      return Role::none;
+    case Access::reader:
+      return Role::read_only;
+    case Access::session:
+      return Role::engine;
+    case Access::operators:
+      return Role::operator_;
+  }
+  return Role::operator_;
 }
 
 }  // namespace
@@ -45,6 +70,69 @@ std::optional<Refusal> refusal_of(const RequestHead& head, std::size_t max_body,
   if (length > 0 && !is_json(head.value("content-type")))
     return refuse(415, "Content-Type must be application/json");
   return std::nullopt;
+}
+
+std::optional<Refusal> Admission::find_session(const RequestHead& head, const Peer& peer,
+                                               Caller& caller) const {
+  const auto secret = parse_id<SessionTag>(head.value("aqua-session"));
+  const auto session = secret.ok() ? sessions_.find(*secret) : std::nullopt;
+  // A secret that another user has come by is worth nothing here.
+  if (!session || (peer.local && session->uid != peer.uid))
+    return unauthenticated("no session has this secret; connect a lifeline");
+  caller.session = session;
+  caller.name = concat("client ", to_string(session->client));
+  return std::nullopt;
+}
+
+std::variant<Caller, Refusal> Admission::identify(const RequestHead& head, const Peer& peer) {
+  Caller caller;
+  caller.role = peer.role;
+  caller.name = peer.local ? concat("user ", peer.uid) : std::string("a stranger");
+  if (head.count("authorization") == 0) return caller;
+  constexpr std::string_view kBearer = "Bearer ";
+  const std::string_view header = head.value("authorization");
+  const auto token =
+      header.starts_with(kBearer) ? tokens_.find(header.substr(kBearer.size())) : std::nullopt;
+  if (!token) return unauthenticated("this token is not known; an operator may issue one");
+  caller.role = token->role;
+  caller.name = concat("token ", token->id());
+  return caller;
+}
+
+std::variant<Admitted, Refusal> Admission::decide(const RequestHead& head, const Peer& peer) {
+  std::size_t length = 0;
+  if (auto refusal = refusal_of(head, limits_.body_bytes, length)) return *std::move(refusal);
+  const std::string_view key = head.value("idempotency-key");
+  if (head.count("idempotency-key") > 0 && !is_idempotency_key(key)) {
+    return Refusal{
+        400, Error{Code::invalid_argument, "Idempotency-Key: 1 to 64 letters, digits, '-' or '_'"}};
+  }
+  auto identified = identify(head, peer);
+  if (auto* refusal = std::get_if<Refusal>(&identified)) return std::move(*refusal);
+  Caller& caller = std::get<Caller>(identified);
+
+  Router::Match match = router_.match(head.method, head.path);
+  // Whoever has proven nothing does not learn which paths there are.
+  const Role least = match.route != nullptr ? least_role(match.route->access) : Role::read_only;
+  if (caller.role < least && caller.role == Role::none)
+    return unauthenticated("a bearer token is needed here; an operator may issue one");
+  if (match.route == nullptr && match.allowed.empty())
+    return Refusal{404, Error{Code::not_found, "no such path; see /openapi.json"}};
+  if (match.route == nullptr) {
+    return Refusal{405, Error{Code::invalid_argument, concat("this path knows ", match.allowed)},
+                   concat("Allow: ", match.allowed, "\r\n")};
+  }
+  if (caller.role < least) {
+    return forbidden(
+        concat(caller.name, " is ", to_string(caller.role), "; this wants ", to_string(least)));
+  }
+  if (match.route->access == Access::session) {
+    if (auto refusal = find_session(head, peer, caller)) return *std::move(refusal);
+  }
+  auto pass = quota_.enter(caller.name, std::chrono::steady_clock::now());
+  if (!pass.ok()) return Refusal{429, std::move(pass).error(), "Retry-After: 1\r\n"};
+  return Admitted{match.route, std::move(match.parameters), std::string(key),
+                  length,      std::move(caller),           std::move(pass).value()};
 }
 
 }  // namespace aqua::coordinator

@@ -1,18 +1,79 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which requests are turned away by their headers alone, before a byte of body is read.
+// Admission decides from a request's head and the kernel's word on the peer whether the request
+// goes on: limits, path, who is calling, whether they may, and how often. Nothing of a body is
+// read before.
+//
+// Threads: every method may be called concurrently.
 #pragma once
 
 #include <cstddef>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
 
+#include "coordinator/access/caller.hpp"
+#include "coordinator/access/peer.hpp"
+#include "coordinator/access/quota.hpp"
+#include "coordinator/access/sessions.hpp"
+#include "coordinator/access/tokens.hpp"
 #include "coordinator/http/refusal.hpp"
 #include "coordinator/http/request_head.hpp"
+#include "coordinator/http/router.hpp"
+#include "wire/limits.hpp"
 
 namespace aqua::coordinator {
 
-// The bytes of body that follow `head`, in `length`; or the refusal: 400, 411, 413, 415.
-// Only a plain length is taken: no transfer coding, no compression, no ranges.
+// Sets `length` to the bytes of body that follow `head`; or returns the refusal: 400, 411, 413,
+// 415. Only a plain length is taken: no transfer coding, no compression, no ranges.
 [[nodiscard]] std::optional<Refusal> refusal_of(const RequestHead& head, std::size_t max_body,
                                                 std::size_t& length);
+
+struct AdmissionLimits {
+  HeadLimits head;
+  std::size_t body_bytes = wire::kMaxRequestBytes;
+  QuotaLimits quota;
+};
+
+// Admitted is a request that goes on; it counts against its caller's quota while it lives.
+struct Admitted {
+  const Route* route = nullptr;
+  std::vector<std::string> parameters;
+  std::string idempotency_key;
+  std::size_t body_bytes = 0;
+  Caller caller;
+  Quota::Pass pass;
+};
+
+class Admission {
+ public:
+  // All but the limits are borrowed.
+  Admission(const Router& router, const Sessions& sessions, TokenBook& tokens,
+            const AdmissionLimits& limits)
+      : limits_(limits),
+        router_(router),
+        sessions_(sessions),
+        tokens_(tokens),
+        quota_(limits.quota) {}
+
+  [[nodiscard]] std::variant<Admitted, Refusal> decide(const RequestHead& head, const Peer& peer);
+  [[nodiscard]] const AdmissionLimits& limits() const noexcept { return limits_; }
+  // As Router::label_of.
+  [[nodiscard]] std::string_view label_of(std::string_view path) const {
+    return router_.label_of(path);
+  }
+
+ private:
+  [[nodiscard]] std::variant<Caller, Refusal> identify(const RequestHead& head, const Peer& peer);
+  [[nodiscard]] std::optional<Refusal> find_session(const RequestHead& head, const Peer& peer,
+                                                    Caller& caller) const;
+
+  const AdmissionLimits limits_;
+  const Router& router_;
+  const Sessions& sessions_;
+  TokenBook& tokens_;
+  Quota quota_;
+};
 
 }  // namespace aqua::coordinator

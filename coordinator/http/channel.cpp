@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <climits>
 
-#include "coordinator/http/socket_bio.hpp"
+#include "coordinator/tls/socket_bio.hpp"
 
 namespace aqua::coordinator {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Channel is one accepted connection's bytes: as they are, or within TLS. It never waits; the
+// Channel reads and writes one accepted connection, plainly or within TLS. It never waits; the
 // handshake happens within the first calls of receive().
 //
 // Threads: one at a time.
@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "base/unique_fd.hpp"
-#include "coordinator/http/tls_types.hpp"
+#include "coordinator/tls/tls_types.hpp"
 
 namespace aqua::coordinator {
 
@@ -20,11 +20,11 @@ class Channel {
  public:
   explicit Channel(UniqueFd fd);  // non-blocking
 
-  // From here on within TLS. `ssl` reads and writes this socket.
+  // Speaks TLS from here on. `ssl` reads and writes this socket.
   void secure(UniqueSsl ssl) { ssl_ = std::move(ssl); }
 
   [[nodiscard]] int fd() const noexcept { return fd_.get(); }
-  // What is sent now would go out: plain, or after the handshake.
+  // True when a reply can be sent: plain, or after the handshake.
   [[nodiscard]] bool is_open() const;
 
   // As recv() and send(): after -1 with EAGAIN, wait until the socket is ready for wants() and

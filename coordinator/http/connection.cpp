@@ -33,22 +33,14 @@ bool Connection::wait(short events, Clock::time_point deadline) const {
   }
 }
 
-bool Connection::is_readable() const {
-  char first = 0;
-  return ::recv(channel_.fd(), &first, 1, MSG_PEEK) >= 0;
-}
-
 ssize_t Connection::read(char* out, std::size_t size) {
   for (;;) {
     // A dribbling client reaches the deadline even though every recv() succeeds.
-    late_ = Clock::now() >= read_deadline_;
-    if (late_) return -1;
+    if (Clock::now() >= read_deadline_) return -1;
     const ssize_t n = channel_.receive(out, size);
     if (n >= 0) return n;
     if (errno == EINTR) continue;
-    if (errno != EAGAIN) return -1;
-    late_ = !wait(channel_.wants(), read_deadline_);
-    if (late_) return -1;
+    if (errno != EAGAIN || !wait(channel_.wants(), read_deadline_)) return -1;
   }
 }
 
@@ -80,15 +72,6 @@ void Connection::finish(bool all_read) {
     if (!wait(POLLIN, deadline)) return;
     n = ::recv(fd, buffer.data(), buffer.size(), 0);
   }
-}
-
-void Connection::get_remote_ip_and_port(std::string& ip, int& port) const {
-  ip.clear();
-  port = 0;
-}
-void Connection::get_local_ip_and_port(std::string& ip, int& port) const {
-  ip.clear();
-  port = 0;
 }
 
 }  // namespace aqua::coordinator

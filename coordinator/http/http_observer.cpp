@@ -13,13 +13,13 @@ HttpObserver::Request HttpObserver::began(std::string_view route) {
 void HttpObserver::ended(const Request& request, const RequestHead& head, const Reply& reply) {
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - request.began;
   metrics_.request_ended(request.route, head.method, reply.status, took);
-  if (!spdlog::should_log(spdlog::level::debug)) return;
-  log(spdlog::level::debug, "request",
+  if (!is_logged(LogLevel::debug)) return;
+  log(LogLevel::debug, "request",
       {{"method", head.method},
        {"path", head.path},
        {"status", static_cast<std::uint64_t>(reply.status)},
        {"seconds", took.count()},
-       {"bytes", std::uint64_t{reply.bytes}}});
+       {"bytes", std::uint64_t{reply.body.size()}}});
 }
 
 }  // namespace aqua::coordinator

@@ -6,10 +6,10 @@
 #pragma once
 
 #include <chrono>
-#include <cstddef>
 #include <string_view>
 
 #include "aqua/result.hpp"
+#include "coordinator/http/reply.hpp"
 #include "coordinator/http/request_head.hpp"
 #include "coordinator/observe/metrics.hpp"
 
@@ -21,10 +21,6 @@ class HttpObserver {
   struct Request {
     std::string_view route;
     std::chrono::steady_clock::time_point began;
-  };
-  struct Reply {
-    int status = 0;
-    std::size_t bytes = 0;  // of its body
   };
 
   // `metrics` outlives this.

@@ -5,26 +5,23 @@
 #include "wire/problem.hpp"
 
 namespace aqua::coordinator {
-namespace {
 
-std::string body_of(const Epoch& epoch, const Error& error, int status) {
-  return wire::encode(
-      wire::Problem{.epoch = epoch, .status = static_cast<std::uint16_t>(status), .error = error});
+Reply problem(const Epoch& epoch, const Refusal& refusal) {
+  const auto status = static_cast<std::uint16_t>(refusal.status);
+  return {
+      .type = wire::kProblemType,
+      .body = wire::encode(wire::Problem{.epoch = epoch, .status = status, .error = refusal.error}),
+      .status = refusal.status,
+      .reason = wire::title_of(refusal.error.code),
+      .headers = refusal.headers};
 }
 
-}  // namespace
-
-void write_problem(httplib::Response& response, const Epoch& epoch, const Error& error,
-                   int status) {
-  response.status = status;
-  response.set_content(body_of(epoch, error, status), wire::kProblemType);
-}
-
-std::string problem_text(const Epoch& epoch, const Refusal& refusal) {
-  const std::string body = body_of(epoch, refusal.error, refusal.status);
-  return concat("HTTP/1.1 ", refusal.status, " ", wire::title_of(refusal.error.code),
-                "\r\nContent-Type: ", wire::kProblemType, "\r\n", refusal.headers,
-                "Content-Length: ", body.size(), "\r\nConnection: close\r\n\r\n", body);
+std::string to_text(const Reply& reply, bool with_body) {
+  std::string text =
+      concat("HTTP/1.1 ", reply.status, " ", reply.reason, "\r\nContent-Type: ", reply.type, "\r\n",
+             reply.headers, "Content-Length: ", reply.body.size(), "\r\nConnection: close\r\n\r\n");
+  if (with_body) text += reply.body;
+  return text;
 }
 
 }  // namespace aqua::coordinator

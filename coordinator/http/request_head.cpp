@@ -97,6 +97,17 @@ std::string_view RequestHead::value(std::string_view name) const {
   return found == headers.end() ? std::string_view{} : found->second;
 }
 
+std::optional<std::string_view> query_value(std::string_view query, std::string_view name) {
+  while (!query.empty()) {
+    const std::string_view field = query.substr(0, query.find('&'));
+    query.remove_prefix(std::min(field.size() + 1, query.size()));
+    const std::size_t sign = field.find('=');
+    if (field.substr(0, sign) != name) continue;
+    return sign == std::string_view::npos ? std::string_view{} : field.substr(sign + 1);
+  }
+  return std::nullopt;
+}
+
 std::optional<std::size_t> end_of_head(std::string_view text, std::size_t from) {
   // A bare LF ends a line too: the head is then complete, and refused.
   for (std::size_t at = text.find('\n', from); at != std::string_view::npos;

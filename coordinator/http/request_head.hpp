@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The head of an HTTP/1.1 request, read strictly and before the HTTP library sees a byte of
-// it (RFC 9112, sections 3 and 5, without what servers may tolerate): what the library makes
-// of odd heads is then of no matter.
+// Reads the head of an HTTP/1.1 request strictly: RFC 9112, sections 3 and 5, without what
+// servers may tolerate.
 //
 // Threads: free functions.
 #pragma once
@@ -34,7 +33,11 @@ struct RequestHead {
   [[nodiscard]] std::string_view value(std::string_view name) const;
 };
 
-// Where the head of a request ends: the place behind the first empty line; nullopt: not yet.
+// The value of `name` in a query, "a=1&b=2": the first one's, as it was sent; nullopt: none.
+[[nodiscard]] std::optional<std::string_view> query_value(std::string_view query,
+                                                          std::string_view name);
+
+// Finds the end of a request's head: the place behind the first empty line; nullopt: not yet.
 [[nodiscard]] std::optional<std::size_t> end_of_head(std::string_view text, std::size_t from = 0);
 
 // Reads `text`, a head with its empty line, into `out`; or says how it is refused: 400, 414,

@@ -4,8 +4,6 @@
 // Threads: add() before serving; the rest is constant.
 #pragma once
 
-#include <httplib.h>
-
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -14,6 +12,7 @@
 #include <vector>
 
 #include "coordinator/access/caller.hpp"
+#include "coordinator/http/reply.hpp"
 
 namespace aqua::coordinator {
 
@@ -26,13 +25,14 @@ enum class Access : std::uint8_t {
 
 // One request on its way to a handler; everything is borrowed for the call.
 struct Call {
-  const httplib::Request& request;  // target and query; no header and no body
+  std::string_view path;
+  std::string_view query;
   const Caller& caller;
   std::span<const std::string> parameters;  // what stands for each {…} of the route's path
   std::string_view body;
   std::string_view idempotency_key;  // "" where none was sent
 };
-using Handler = std::function<void(const Call& call, httplib::Response& response)>;
+using Handler = std::function<Reply(const Call& call)>;
 
 struct Route {
   std::string method;

@@ -48,7 +48,7 @@ void log_reclaim(const ledger::ReclaimEnd& end) {
   const ledger::Reclaim& reclaim = end.reclaim;
   const bool whole = !end.dropped && reclaim.outstanding.empty();
   coordinator::log(
-      whole ? spdlog::level::info : spdlog::level::warn,
+      whole ? LogLevel::info : LogLevel::warn,
       whole         ? "reclaim complete"
       : end.dropped ? "reclaim dropped, its producer is gone"
                     : "reclaim past its deadline",
@@ -90,7 +90,7 @@ void Journal::note(const ledger::Changes& changes, const ledger::Ledger& ledger)
 }
 
 void Journal::log(const ledger::Changes& changes) {
-  if (!spdlog::should_log(spdlog::level::info)) return;
+  if (!is_logged(LogLevel::info)) return;
   for (auto first = changes.slabs.begin(); first != changes.slabs.end();) {
     std::uint64_t count = 0;
     std::uint64_t bytes = 0;
@@ -106,7 +106,7 @@ void Journal::log(const ledger::Changes& changes) {
                   {"state", std::string(to_string(first->to))}};
     if (first->holder) fields.push_back({"holder", to_string(*first->holder)});
     if (first->reclaim != 0) fields.push_back({"reclaim", first->reclaim});
-    coordinator::log(spdlog::level::info, message_of(*first), fields);
+    coordinator::log(LogLevel::info, message_of(*first), fields);
     first = end;
   }
   for (const ledger::ReclaimEnd& end : changes.ended) log_reclaim(end);

@@ -95,25 +95,26 @@ Result<Revision> LedgerService::write_down() {
   return written;
 }
 
-void LedgerService::carry_out(Errand& errand) {
+void LedgerService::carry_out(Operation& operation) {
   ledger::Changes changes;
-  turns_.take(errand, [&](std::span<Errand* const> all) { carry_out_all(all, changes); });
+  turns_.take(operation, [&](std::span<Operation* const> all) { carry_out_all(all, changes); });
   Journal::log(changes);
 }
 
 // Facts first: a promise that cannot be written is then taken back with nothing done since.
-void LedgerService::carry_out_all(std::span<Errand* const> errands, ledger::Changes& changes) {
+void LedgerService::carry_out_all(std::span<Operation* const> operations,
+                                  ledger::Changes& changes) {
   MutexLock lock(mu_);
   const ledger::Time time = now();
   ledger_.advance(time);
-  for (Errand* fact : errands) {
+  for (Operation* fact : operations) {
     if (!fact->promise) fact->run(ledger_, time);
   }
-  const bool promises = std::ranges::any_of(errands, &Errand::promise);
-  if (promises) promise_all(errands, time);
+  const bool promises = std::ranges::any_of(operations, &Operation::promise);
+  if (promises) promise_all(operations, time);
   const auto written = write_down();
-  for (auto last = errands.rbegin(); last != errands.rend(); ++last) {
-    Errand& each = **last;
+  for (auto last = operations.rbegin(); last != operations.rend(); ++last) {
+    Operation& each = **last;
     if (!each.promise) continue;
     if (written.ok()) {
       each.revision = *written;
@@ -125,9 +126,9 @@ void LedgerService::carry_out_all(std::span<Errand* const> errands, ledger::Chan
   after_change(changes);
 }
 
-void LedgerService::promise_all(std::span<Errand* const> errands, ledger::Time now) {
+void LedgerService::promise_all(std::span<Operation* const> operations, ledger::Time now) {
   const auto may = may_promise();
-  for (Errand* each : errands) {
+  for (Operation* each : operations) {
     if (!each->promise) continue;
     if (may.ok()) {
       each->run(ledger_, now);

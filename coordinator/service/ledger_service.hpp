@@ -25,7 +25,7 @@
 #include "base/mutex.hpp"
 #include "coordinator/common/thread_pool.hpp"
 #include "coordinator/observe/journal.hpp"
-#include "coordinator/service/errand.hpp"
+#include "coordinator/service/operation.hpp"
 #include "coordinator/service/recorder.hpp"
 #include "coordinator/service/turns.hpp"
 #include "coordinator/service/watch_hub.hpp"
@@ -103,9 +103,9 @@ class LedgerService {
 
  private:
   // Alone with the ledger, together with those of other callers; then logs what changed.
-  void carry_out(Errand& errand);
-  void carry_out_all(std::span<Errand* const> errands, ledger::Changes& changes);
-  void promise_all(std::span<Errand* const> errands, ledger::Time now) AQUA_REQUIRES(mu_);
+  void carry_out(Operation& operation);
+  void carry_out_all(std::span<Operation* const> operations, ledger::Changes& changes);
+  void promise_all(std::span<Operation* const> operations, ledger::Time now) AQUA_REQUIRES(mu_);
   [[nodiscard]] static Error unwritten(const Error& why);
   [[nodiscard]] Result<void> may_promise() AQUA_REQUIRES(mu_);
   Result<Revision> write_down() AQUA_REQUIRES(mu_);
@@ -124,7 +124,7 @@ class LedgerService {
   Journal* const journal_;
   const std::function<void(const Error&)> on_fatal_;
 
-  Turns<Errand> turns_;
+  Turns<Operation> turns_;
   mutable Mutex mu_;
   Recorder recorder_;  // record() and fault() under mu_
   ledger::Ledger ledger_ AQUA_GUARDED_BY(mu_);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns: callers that want the same thing alone do each other's work. Whoever comes while somebody
-// is at it waits; the first of those who waited then does the work of all of them in one go: one
-// lock and one commit for many.
+// Turns batches work that needs one resource exclusively, as in a group commit: callers that come
+// while it is busy wait, and the first of them then does the work of all who waited: one lock and
+// one commit for many.
 //
 // Threads: take() may be called concurrently, from anywhere but inside of a take().
 #pragma once

@@ -59,7 +59,7 @@ void Keeper::run() {
 Result<Keeper::Kept> Keeper::begin() {
   const auto deadline = Clock::now() + link_.options.call_timeout;
   const auto ask = [&](const HttpRequest& request) {
-    return link_.read(exchange(link_.address, request, deadline, &link_.calls_end), 0);
+    return link_.read(http_call(link_.address, request, deadline, &link_.calls_end), 0);
   };
   AQUA_ASSIGN(const std::string info_text, ask({"GET", "/v1/info", {}, {}}));
   AQUA_ASSIGN(const wire::Info info, Link::decoded<wire::Info>(info_text));
@@ -113,15 +113,15 @@ Result<void> Keeper::renew(const Active& active) {
   const HttpRequest request{"POST", "/v1/clients/self/renew", active.secret, {}};
   const auto deadline = Clock::now() + std::min<std::chrono::milliseconds>(
                                            link_.options.call_timeout, active.session.client_ttl);
-  AQUA_TRY(link_.read(exchange(link_.address, request, deadline, &link_.calls_end),
+  AQUA_TRY(link_.read(http_call(link_.address, request, deadline, &link_.calls_end),
                       active.session.number));
   return {};
 }
 
 void Keeper::leave(const Active& active) {
   // Refused while something is held; then the closing lifeline makes this client a suspect.
-  (void)exchange(link_.address, {"DELETE", "/v1/clients/self", active.secret, {}},
-                 Clock::now() + kLeavePatience, nullptr);
+  (void)http_call(link_.address, {"DELETE", "/v1/clients/self", active.secret, {}},
+                  Clock::now() + kLeavePatience, nullptr);
 }
 
 }  // namespace aqua::southbound

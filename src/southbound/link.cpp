@@ -59,10 +59,10 @@ Result<std::string> Link::call_text(const char* method, std::string target, std:
   const HttpRequest request{method, std::move(target), active->secret, std::move(body),
                             std::move(key)};
   const auto deadline = Clock::now() + options.call_timeout;
-  Outcome outcome = exchange(address, request, deadline, &calls_end);
+  CallOutcome outcome = http_call(address, request, deadline, &calls_end);
   const bool lost = !outcome.reply && outcome.sent && outcome.error.code == Code::unavailable;
   if (lost && !request.idempotency_key.empty() && is_current(active->session.number)) {
-    outcome = exchange(address, request, deadline, &calls_end);
+    outcome = http_call(address, request, deadline, &calls_end);
     outcome.sent = true;  // the first time, at least
   }
   if (!outcome.reply && outcome.sent) {
@@ -73,7 +73,7 @@ Result<std::string> Link::call_text(const char* method, std::string target, std:
   return read(std::move(outcome), active->session.number);
 }
 
-Result<std::string> Link::read(Outcome outcome, std::uint64_t in_session) {
+Result<std::string> Link::read(CallOutcome outcome, std::uint64_t in_session) {
   if (!outcome.reply) {
     // To callers a deadline of ours is one more way for the coordinator to be away.
     if (outcome.error.code == Code::deadline_exceeded) outcome.error.code = Code::unavailable;

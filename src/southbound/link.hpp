@@ -23,7 +23,7 @@
 #include "base/mutex.hpp"
 #include "base/try.hpp"
 #include "southbound/client.hpp"
-#include "southbound/exchange.hpp"
+#include "southbound/http_call.hpp"
 #include "southbound/interrupt.hpp"
 #include "wire/address.hpp"
 #include "wire/codec.hpp"
@@ -62,7 +62,7 @@ class Link {
                        {});
   }
   // The body of a reply, or the error it tells. `in_session` is 0 outside any.
-  [[nodiscard]] Result<std::string> read(Outcome outcome, std::uint64_t in_session);
+  [[nodiscard]] Result<std::string> read(CallOutcome outcome, std::uint64_t in_session);
   template <typename Reply>
   [[nodiscard]] static Result<Reply> decoded(const std::string& text) {
     auto reply = wire::decode<Reply>(text, steady_now());

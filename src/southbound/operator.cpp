@@ -5,7 +5,7 @@
 
 #include "base/concat.hpp"
 #include "base/try.hpp"
-#include "southbound/exchange.hpp"
+#include "southbound/http_call.hpp"
 #include "southbound/link.hpp"
 #include "wire/problem.hpp"
 
@@ -16,7 +16,7 @@ template <typename Reply>
 Result<Reply> ask(std::string_view coordinator, const HttpRequest& request,
                   std::chrono::milliseconds patience) {
   AQUA_ASSIGN(const wire::Address address, wire::parse_address(coordinator));
-  Outcome outcome = exchange(address, request, Clock::now() + patience, nullptr);
+  CallOutcome outcome = http_call(address, request, Clock::now() + patience, nullptr);
   if (!outcome.reply) {
     if (outcome.error.code == Code::deadline_exceeded) outcome.error.code = Code::unavailable;
     return std::move(outcome.error);

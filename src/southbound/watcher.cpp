@@ -62,7 +62,7 @@ Result<wire::WatchReply> Watcher::poll_once(const Active& active,
   const HttpRequest request{"GET", std::move(target), active.secret, {}};
   const auto deadline = Clock::now() + timeout + link_.options.call_timeout;
   AQUA_ASSIGN(const std::string text,
-              link_.read(exchange(link_.address, request, deadline, &link_.watch_ends),
+              link_.read(http_call(link_.address, request, deadline, &link_.watch_ends),
                          active.session.number));
   AQUA_ASSIGN(wire::WatchReply reply, Link::decoded<wire::WatchReply>(text));
   if (reply.epoch != active.session.epoch) {

@@ -63,7 +63,6 @@ tokens = "/t"
 tls-listen = "0.0.0.0:7071"
 tls-cert = "/c"
 tls-key = "/k"
-behind-proxy = true
 max-rate = 11
 max-concurrent = 12
 max-body = 2048
@@ -91,12 +90,11 @@ log-level = "debug"
   EXPECT_EQ(to_string(options->tls_listen.value()), "0.0.0.0:7071");
   EXPECT_EQ(options->tls.certificate, "/c");
   EXPECT_EQ(options->tls.key, "/k");
-  EXPECT_TRUE(options->behind_proxy);
-  EXPECT_EQ(options->gate.quota.rate, 11U);
-  EXPECT_EQ(options->gate.quota.concurrent, 12U);
-  EXPECT_EQ(options->gate.body_bytes, 2048U);
-  EXPECT_EQ(options->gate.head.bytes, 4096U);
-  EXPECT_EQ(options->gate.head.headers, 13U);
+  EXPECT_EQ(options->admission.quota.rate, 11U);
+  EXPECT_EQ(options->admission.quota.concurrent, 12U);
+  EXPECT_EQ(options->admission.body_bytes, 2048U);
+  EXPECT_EQ(options->admission.head.bytes, 4096U);
+  EXPECT_EQ(options->admission.head.headers, 13U);
   EXPECT_EQ(options->max_connections, 14000U);
   EXPECT_EQ(options->limits.max_clients, 15U);
   EXPECT_EQ(options->limits.max_slabs_per_client, 16U);

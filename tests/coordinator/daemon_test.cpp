@@ -24,8 +24,7 @@ using ::testing::HasSubstr;
 
 TEST(Daemon, SecondOneOnTheSameDataDirectoryIsRefused) {
   DaemonProcess daemon;
-  const auto second =
-      run_daemon({"--data", daemon.data(), "--listen", "127.0.0.1:0", "--behind-proxy"});
+  const auto second = run_daemon({"--data", daemon.data(), "--listen", "127.0.0.1:0"});
   EXPECT_EQ(second.status, 1);
   EXPECT_THAT(second.errors, HasSubstr("in use by another coordinator, process " +
                                        std::to_string(daemon.process().pid())));
@@ -136,6 +135,38 @@ TEST(Daemon, InfoTellsWhereTheLifelineIs) {
   for (const char* path : {"/healthz", "/readyz"}) {
     EXPECT_EQ(ask(daemon.address(), {"GET", path, {}, {}}).status, 200) << path;
   }
+}
+
+TEST(Daemon, HangupReadsTheFileAgainAndABadFileChangesNothing) {
+  const TempDir dir;
+  const std::string config = dir / "c.toml";
+  std::ofstream(config) << "log-level = \"warn\"\n";
+  DaemonProcess daemon({"--config", config});
+  const auto says = [&](const std::string& what) {
+    return eventually([&] { return daemon.log().find(what) != std::string::npos; });
+  };
+  std::ofstream(config) << "log-level = \"info\"\nmax-watches = 3\n";
+  daemon.process().signal(SIGHUP);
+  EXPECT_TRUE(says("reload: max-watches takes effect with the next start only"));
+  EXPECT_TRUE(says("reloaded"));
+  std::ofstream(config) << "log-level = \"info\"\noops = 3\n";
+  daemon.process().signal(SIGHUP);
+  EXPECT_TRUE(says("nothing is changed"));
+  EXPECT_THAT(daemon.log(), HasSubstr("c.toml:2:1: unknown key 'oops'"));
+  EXPECT_EQ(ask(daemon.address(), {"GET", "/readyz", {}, {}}).status, 200);
+  EXPECT_EQ(daemon.stop(), 0);
+}
+
+TEST(Daemon, TheConfigurationCanBeCheckedWithoutAStart) {
+  const TempDir dir;
+  const std::string config = dir / "c.toml";
+  std::ofstream(config) << "max-watches = 3\n";
+  ChildProcess good({AQUA_COORDINATOR_PROGRAM, "--config", config, "--check-config"});
+  EXPECT_EQ(good.read_line(), "max-watches = 3");
+  EXPECT_EQ(good.wait(), 0);
+  std::ofstream(config) << "max-watches = 0\n";
+  ChildProcess bad({AQUA_COORDINATOR_PROGRAM, "--config", config, "--check-config"}, dir / "err");
+  EXPECT_EQ(bad.wait(), 2);
 }
 
 }  // namespace

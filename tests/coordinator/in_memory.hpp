@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "coordinator/api/api.hpp"
-#include "coordinator/http/gate.hpp"
+#include "coordinator/http/admission.hpp"
 #include "coordinator/http/http_server.hpp"
 #include "wire/clients.hpp"
 #include "wire/problem.hpp"
@@ -20,11 +20,9 @@
 namespace aqua::testing {
 
 // A request's bytes to be read, and a reply's as they are written.
-class MemoryStream final : public httplib::Stream {
+class MemoryStream final : public coordinator::Stream {
  public:
   explicit MemoryStream(std::string_view request) : request_(request) {}
-  bool is_readable() const override { return read_ < request_.size(); }
-  bool is_writable() const override { return true; }
   ssize_t read(char* out, std::size_t size) override {
     const std::size_t taken = std::min(size, request_.size() - read_);
     std::memcpy(out, request_.data() + read_, taken);
@@ -35,9 +33,6 @@ class MemoryStream final : public httplib::Stream {
     reply_.append(bytes, size);
     return static_cast<ssize_t>(size);
   }
-  void get_remote_ip_and_port(std::string&, int&) const override {}
-  void get_local_ip_and_port(std::string&, int&) const override {}
-  socket_t socket() const override { return -1; }
   [[nodiscard]] const std::string& reply() const { return reply_; }
 
  private:
@@ -48,10 +43,10 @@ class MemoryStream final : public httplib::Stream {
 
 class InMemory {
  public:
-  explicit InMemory(const coordinator::GateLimits& limits = {}, const std::string& tokens = "")
+  explicit InMemory(const coordinator::AdmissionLimits& limits = {}, const std::string& tokens = "")
       : tokens_(tokens),
-        gate_(router, sessions, tokens_, limits),
-        server_({}, gate_, observer_, service.epoch()) {
+        admission_(router, sessions, tokens_, limits),
+        server_({}, admission_, observer_, service.epoch()) {
     coordinator::install_api(router, api_);
     readiness_.set(coordinator::Readiness::State::ready);
   }
@@ -99,7 +94,7 @@ class InMemory {
                         .version = "test",
                         .server = "boot",
                         .lifeline = "/lifeline"};
-  coordinator::Gate gate_;
+  coordinator::Admission admission_;
   coordinator::HttpServer server_;
 };
 

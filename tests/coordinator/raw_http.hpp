@@ -45,7 +45,7 @@ class RawHttp {
       text.append(buffer, static_cast<std::size_t>(n));
     }
   }
-  [[nodiscard]] std::string exchange(std::string_view text) const {
+  [[nodiscard]] std::string round_trip(std::string_view text) const {
     const UniqueFd fd = connect();
     send(fd, text);
     return receive(fd);

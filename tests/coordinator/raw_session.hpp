@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "southbound/exchange.hpp"
+#include "southbound/http_call.hpp"
 #include "southbound/lifeline.hpp"
 #include "wire/clients.hpp"
 #include "wire/problem.hpp"
@@ -19,7 +19,7 @@ namespace aqua::testing {
 inline southbound::HttpReply ask(const std::string& coordinator, southbound::HttpRequest request) {
   const auto deadline = southbound::Clock::now() + std::chrono::seconds{60};
   auto outcome =
-      southbound::exchange(wire::parse_address(coordinator).value(), request, deadline, nullptr);
+      southbound::http_call(wire::parse_address(coordinator).value(), request, deadline, nullptr);
   EXPECT_TRUE(outcome.reply) << outcome.error.message;
   return outcome.reply.value_or(southbound::HttpReply{});
 }

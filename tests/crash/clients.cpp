@@ -20,8 +20,8 @@ std::optional<southbound::HttpReply> CrashClient::send(const char* method,
                                                        const std::string& target,
                                                        const std::string& body) {
   const southbound::HttpRequest request{method, target, session_.welcome.secret, body};
-  return southbound::exchange(wire::parse_address(address_).value(), request,
-                              southbound::Clock::now() + kPatience, nullptr)
+  return southbound::http_call(wire::parse_address(address_).value(), request,
+                               southbound::Clock::now() + kPatience, nullptr)
       .reply;
 }
 

@@ -15,7 +15,7 @@
 #include "base/concat.hpp"
 #include "base/mutex.hpp"
 #include "lending/slab_book.hpp"
-#include "southbound/exchange.hpp"
+#include "southbound/http_call.hpp"
 #include "southbound/lifeline.hpp"
 #include "tests/crash/records.hpp"
 #include "wire/clients.hpp"

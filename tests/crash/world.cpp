@@ -93,8 +93,8 @@ bool read_address(ChildProcess& daemon, Life& life) {
 }
 std::map<SlabId, ledger::Slab> slabs_now(const Life& life) {
   const auto outcome =
-      southbound::exchange(wire::parse_address(life.address).value(), {"GET", "/v1/state", {}, {}},
-                           southbound::Clock::now() + std::chrono::seconds(20), nullptr);
+      southbound::http_call(wire::parse_address(life.address).value(), {"GET", "/v1/state", {}, {}},
+                            southbound::Clock::now() + std::chrono::seconds(20), nullptr);
   std::map<SlabId, ledger::Slab> rows;
   if (!outcome.reply) return rows;
   const auto state = wire::decode<wire::State>(outcome.reply->body, ledger::Time{0});

@@ -23,8 +23,8 @@ class Rig:
         engine = self._issue("engine")
         (self.path / "token").write_text(engine + "\n")
         self._environment = dict(os.environ, AQUA_TOKEN_FILE=str(self.path / "token"))
-        self.daemon = self._start([coordinator, "--data", str(self.path / "data"), "--listen", "127.0.0.1:0",
-                                   "--behind-proxy"], log="coordinator.log")
+        self.daemon = self._start([coordinator, "--data", str(self.path / "data"), "--listen", "127.0.0.1:0"],
+                                  log="coordinator.log")
         line = self.daemon.stdout.readline()
         assert line.startswith("listening on "), line + (self.path / "coordinator.log").read_text()
         self.address = line.split()[-1]

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "coordinator/http/client_hello.hpp"
+#include "coordinator/tls/client_hello.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace aqua::coordinator;

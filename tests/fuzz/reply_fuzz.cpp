@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "southbound/exchange.hpp"
+#include "southbound/http_call.hpp"
 #include "wire/address.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

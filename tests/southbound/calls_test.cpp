@@ -189,7 +189,7 @@ TEST_F(Calls, LedgersRefusalArrivesWithItsCode) {
 }
 
 TEST(CallsOverTcp, EverythingWorksWithATokenAndNothingWithout) {
-  DaemonProcess daemon({"--listen", "127.0.0.1:0", "--behind-proxy"});
+  DaemonProcess daemon({"--listen", "127.0.0.1:0"});
   EXPECT_EQ(southbound::fetch_info(daemon.address()).error().code, Code::permission_denied);
   const TokenFile token(daemon, "engine");
   Peer producer(daemon.address(), "producer", true);

@@ -7,11 +7,13 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "southbound/client.hpp"
+#include "southbound/operator.hpp"
 #include "tests/southbound/recorder.hpp"
 
 namespace aqua::testing {
@@ -71,6 +73,27 @@ bool eventually(Done done) {
     std::this_thread::sleep_for(std::chrono::milliseconds{5});
   }
   return true;
+}
+
+// Waits until renewals have moved the end of client `id` by `lives`. False where it was ever
+// suspect or gone meanwhile, where the coordinator did not answer, or after 60 seconds.
+inline bool stays_live(const std::string& coordinator, const ClientId& id,
+                       std::chrono::milliseconds lives) {
+  std::optional<ledger::Time> first;
+  bool live = true;
+  return eventually([&] {
+           const auto state = southbound::fetch_state(coordinator);
+           live = false;
+           if (!state.ok()) return true;
+           for (const ledger::Client& client : state->clients) {
+             if (client.info.id != id || client.state != ledger::ClientState::live) continue;
+             live = true;
+             if (!first) first = client.expires;
+             return client.expires >= *first + lives;
+           }
+           return true;
+         }) &&
+         live;
 }
 
 }  // namespace aqua::testing

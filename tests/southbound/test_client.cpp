@@ -21,7 +21,7 @@
 
 #include "base/unix_socket.hpp"
 #include "southbound/client.hpp"
-#include "southbound/exchange.hpp"
+#include "southbound/http_call.hpp"
 #include "wire/clients.hpp"
 #include "wire/limits.hpp"
 
@@ -108,7 +108,7 @@ std::unique_ptr<southbound::Client> connect(const std::string& address,
 std::string ask(const std::string& address, const southbound::HttpRequest& request) {
   const auto deadline = southbound::Clock::now() + std::chrono::seconds{60};
   auto outcome =
-      southbound::exchange(wire::parse_address(address).value(), request, deadline, nullptr);
+      southbound::http_call(wire::parse_address(address).value(), request, deadline, nullptr);
   if (!outcome.reply) fail(outcome.error.message);
   if (outcome.reply->status != 200) fail(outcome.reply->body);
   return outcome.reply->body;
