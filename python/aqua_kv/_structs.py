@@ -280,7 +280,6 @@ class CLayoutInfo(Sized):
         ("block_count", c_uint32),
         ("reserved", c_uint32),
         ("block_bytes", c_size_t),
-        ("bytes_per_block", c_size_t),
     ]
 
 

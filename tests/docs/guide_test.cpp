@@ -76,9 +76,10 @@ class Guide : public ::testing::Test {
  private:
   void each_plane(std::uint32_t block, int value, bool* same) {
     const auto kernel = [=, this] {
-      const std::vector<std::byte> wanted(layout_->block_bytes(), static_cast<std::byte>(value));
+      const std::vector<std::byte> wanted(layout_->plane_block_bytes(),
+                                          static_cast<std::byte>(value));
       for (std::byte* plane : layout_->spec().planes) {
-        auto* at = aqua::emulated::kernel_view(plane) + block * layout_->block_bytes();
+        auto* at = aqua::emulated::kernel_view(plane) + block * layout_->plane_block_bytes();
         if (same == nullptr)
           std::memcpy(at, wanted.data(), wanted.size());
         else if (std::memcmp(at, wanted.data(), wanted.size()) != 0)
@@ -109,7 +110,7 @@ TEST_F(Guide, MovesHaveAStreamOfTheirOwnAndKeepTheOrder) {
   const std::uint32_t from[] = {7}, to[] = {20};
   auto tensor = *runtime_->allocate({.bytes = layout_->packed_bytes(1)});
   std::byte* plane = layout_->spec().planes[0];
-  const std::size_t bytes = layout_->block_bytes();
+  const std::size_t bytes = layout_->plane_block_bytes();
   int seen = 0;
   std::promise<void> go;
   auto gone = go.get_future().share();

@@ -56,8 +56,8 @@ inline constexpr std::size_t kMaxProfileText = std::size_t{16} << 20;
 // Likewise of a file; not_found when it cannot be read.
 [[nodiscard]] AQUA_API Result<Profile> read_profile(const std::string& path);
 
-// For Runtime::set_profile(): only a producer's free bytes are ever lent.
-[[nodiscard]] inline LoadProfile load_profile(const Profile& profile) {
+// Converts it for Runtime::set_profile(). Only a producer's free bytes are ever lent.
+[[nodiscard]] inline LoadProfile to_load_profile(const Profile& profile) {
   return {.steady_requests_per_second = profile.max_rps,
           .steady_queue_length = profile.queue_length,
           .kv_bytes_total = profile.kv_bytes,
