@@ -75,7 +75,7 @@ class Producer {
     runtime.emulated.total_bytes = kProducerBytes;
     runtime.callbacks.on_budget = [this](const MemoryBudget& budget) {
       timer_.on_budget(budget, Clock::now());
-      if (budget.reason == BudgetReason::offered) offered_ = true;
+      if (budget.reason == BudgetReason::wanted) wanted_ = true;
     };
     return must(Runtime::open(runtime), runtime.name);
   }

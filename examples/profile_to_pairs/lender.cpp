@@ -54,7 +54,7 @@ class Lender {
     RuntimeOptions wanted = runtime_options(options, profile_.kv_bytes);
     wanted.host_bytes = 2_MiB;  // it has no tensors
     wanted.callbacks.on_budget = [this](const MemoryBudget& budget) {
-      if (budget.reason == BudgetReason::offered) offered_ = true;
+      if (budget.reason == BudgetReason::wanted) wanted_ = true;
     };
     return must(Runtime::open(wanted), options.name);
   }
@@ -73,7 +73,7 @@ class Lender {
                            .kv_bytes_used = std::min(chunks_.bytes(), needed),
                            .kv_bytes_wanted = needed}),
          "report");
-    if (offered_.exchange(false)) lend();
+    if (wanted_.exchange(false)) lend();
   }
 
   void lend() {
