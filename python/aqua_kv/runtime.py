@@ -73,7 +73,7 @@ class Runtime:
         """Blocks until the host tier is touched (about 0.3 s a GiB), not for the coordinator.
 
         device            "cuda:N" (as this process counts its GPUs), "GPU-UUID" (as nvidia-smi -L
-                          prints it) or "emu:N"; empty: $AQUA_DEVICE, else "emu:0"
+                          prints it) or "emu:N" (emulated, for tests); empty: $AQUA_DEVICE, which must then be set
         coordinator       "unix:PATH", "HOST:PORT" or "none"; empty: $AQUA_COORDINATOR, else "none"
         name              for people; empty: the program's name
         domain            NVLink domain; empty: the server's only one

@@ -80,6 +80,7 @@ TEST_F(OpenProfile, AWrongOneIsRefused) {
   EXPECT_EQ(runtime.error().code, Code::invalid_argument);
   EXPECT_NE(runtime.error().message.find("role"), std::string::npos);
   RuntimeOptions missing;
+  missing.device = "emu:0";
   missing.coordinator = "none";
   missing.profile = directory_ / "nowhere";
   EXPECT_EQ(Runtime::open(missing).error().code, Code::not_found);
