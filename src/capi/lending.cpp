@@ -16,9 +16,8 @@ aqua_reclaim_progress to_c(const ReclaimProgress& progress) noexcept {
           progress.slabs_returned,
           static_cast<std::uint64_t>(progress.first_slab.count()),
           static_cast<std::uint64_t>(progress.last_slab.count()),
-          progress.holders.size(),
-          progress.done ? 1u : 0u,
-          0};
+          static_cast<std::uint32_t>(progress.holders.size()),
+          progress.done ? 1u : 0u};
 }
 
 Result<void> start(Runtime& runtime, std::uint64_t runtime_id, std::size_t bytes,

@@ -34,9 +34,10 @@ Result<RuntimeOptions> to_options(const aqua_runtime_options& c) {
     options.callbacks = to_callbacks(callbacks);
   }
   if (c.emulated != nullptr) {
-    AQUA_ASSIGN(const auto emulated, take_in("aqua_runtime_open: emulated", c.emulated));
+    AQUA_ASSIGN(const auto emulated, take_in("aqua_runtime_open: emulated", c.emulated,
+                                             aqua_emulated_gpu AQUA_EMULATED_GPU_INIT));
     if (emulated.total_bytes != 0) options.emulated.total_bytes = emulated.total_bytes;
-    if (emulated.seed != 0) options.emulated.seed = emulated.seed;
+    options.emulated.seed = emulated.seed;
     options.emulated.hostile = emulated.hostile != 0;
     options.emulated.calibrate = emulated.calibrate != 0;
     options.emulated.link_bytes_per_second = emulated.link_bytes_per_second;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "capi/stream_check.hpp"
 
+#include "base/internals.hpp"
 #include "base/try.hpp"
 #include "capi/convert.hpp"
 #include "device/device.hpp"
+#include "runtime/impl.hpp"
 
 namespace aqua::capi {
 

@@ -108,7 +108,7 @@ aqua_error* aqua_pin_get_info(aqua_pin pin, aqua_pin_info* info) {
     AQUA_TRY(check_size(what, info));
     AQUA_ASSIGN(const auto used, pins().use(what, pin.id));
     const aqua::Pin& held = used->pin;
-    give_out(aqua_pin_info{sizeof(aqua_pin_info), held.data(), held.bytes(), to_c(held.tier()), 0},
+    give_out(aqua_pin_info{sizeof(aqua_pin_info), held.data(), held.bytes(), to_c(held.tier())},
              info);
     return {};
   });

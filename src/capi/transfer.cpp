@@ -79,7 +79,7 @@ using aqua::Ticket;
 extern "C" {
 
 aqua_error* aqua_offload(aqua_layout layout, const uint32_t* blocks, size_t block_count,
-                         aqua_tensor tensor, size_t offset, aqua_stream stream,
+                         aqua_tensor tensor, aqua_stream stream, size_t offset,
                          aqua_ticket* ticket) {
   return call([&] {
     return start("aqua_offload", Way::offload,
@@ -87,8 +87,8 @@ aqua_error* aqua_offload(aqua_layout layout, const uint32_t* blocks, size_t bloc
   });
 }
 
-aqua_error* aqua_fetch(aqua_layout layout, const uint32_t* blocks, size_t block_count,
-                       aqua_tensor tensor, size_t offset, aqua_stream stream, aqua_ticket* ticket) {
+aqua_error* aqua_fetch(aqua_tensor tensor, aqua_layout layout, const uint32_t* blocks,
+                       size_t block_count, aqua_stream stream, size_t offset, aqua_ticket* ticket) {
   return call([&] {
     return start("aqua_fetch", Way::fetch, {layout, blocks, block_count, tensor, offset, stream},
                  ticket);

@@ -16,7 +16,7 @@ TEST_F(Arguments, NullOutputsAndInputsAreInvalid) {
   aqua_layout layout{};
   EXPECT_EQ(code_of(aqua_runtime_open(nullptr, nullptr)), AQUA_INVALID_ARGUMENT);
   EXPECT_EQ(code_of(aqua_runtime_get_status(runtime_, nullptr)), AQUA_INVALID_ARGUMENT);
-  EXPECT_EQ(code_of(aqua_runtime_budget(runtime_, nullptr)), AQUA_INVALID_ARGUMENT);
+  EXPECT_EQ(code_of(aqua_runtime_get_budget(runtime_, nullptr)), AQUA_INVALID_ARGUMENT);
   EXPECT_EQ(code_of(aqua_runtime_report(runtime_, nullptr)), AQUA_INVALID_ARGUMENT);
   EXPECT_EQ(code_of(aqua_runtime_set_profile(runtime_, nullptr, nullptr)), AQUA_INVALID_ARGUMENT);
   EXPECT_EQ(code_of(aqua_tensor_allocate(runtime_, nullptr, &made)), AQUA_INVALID_ARGUMENT);
