@@ -70,7 +70,7 @@ extern "C" {
 aqua_error* aqua_runtime_lend(aqua_runtime runtime, size_t bytes) {
   return call([&]() -> Result<void> {
     AQUA_ASSIGN(const auto used, runtimes().use("aqua_runtime_lend", runtime.id));
-    return (*used)->lend(bytes);
+    return used->lend(bytes);
   });
 }
 
@@ -78,7 +78,7 @@ aqua_error* aqua_runtime_reclaim(aqua_runtime runtime, size_t bytes, uint32_t de
                                  aqua_reclaim* reclaim) {
   return call([&]() -> Result<void> {
     AQUA_ASSIGN(const auto used, runtimes().use("aqua_runtime_reclaim", runtime.id));
-    return start(**used, runtime.id, bytes, deadline_ms, reclaim);
+    return start(*used, runtime.id, bytes, deadline_ms, reclaim);
   });
 }
 

@@ -74,7 +74,7 @@ aqua_error* aqua_runtime_set_profile(aqua_runtime runtime, const aqua_load_profi
     if (options != nullptr) {
       AQUA_ASSIGN(wanted, take_in("aqua_runtime_set_profile: options", options, wanted));
     }
-    return (*used)->set_profile(to_profile(found), to_options(wanted));
+    return used->set_profile(to_profile(found), to_options(wanted));
   });
 }
 
@@ -83,15 +83,15 @@ aqua_error* aqua_runtime_report(aqua_runtime runtime, const aqua_load_report* re
     AQUA_ASSIGN(const auto used, runtimes().use("aqua_runtime_report", runtime.id));
     AQUA_ASSIGN(const auto given, take_in("aqua_runtime_report: report", report));
     AQUA_ASSIGN(const auto load, to_report(given));
-    return (*used)->report(load);
+    return used->report(load);
   });
 }
 
 aqua_error* aqua_runtime_get_budget(aqua_runtime runtime, aqua_memory_budget* budget) {
   return call([&]() -> Result<void> {
-    AQUA_TRY(check_size("aqua_runtime_budget: budget", budget));
-    AQUA_ASSIGN(const auto used, runtimes().use("aqua_runtime_budget", runtime.id));
-    give_out(to_c((*used)->budget()), budget);
+    AQUA_TRY(check_size("aqua_runtime_get_budget: budget", budget));
+    AQUA_ASSIGN(const auto used, runtimes().use("aqua_runtime_get_budget", runtime.id));
+    give_out(to_c(used->budget()), budget);
     return {};
   });
 }

@@ -125,7 +125,7 @@ aqua_error* aqua_runtime_get_status(aqua_runtime runtime, aqua_runtime_status* s
     constexpr const char* what = "aqua_runtime_get_status";
     AQUA_TRY(check_size(what, status));
     AQUA_ASSIGN(const auto used, runtimes().use(what, runtime.id));
-    give_out(to_c((*used)->status()), status);
+    give_out(to_c(used->status()), status);
     return {};
   });
 }
@@ -133,7 +133,7 @@ aqua_error* aqua_runtime_get_status(aqua_runtime runtime, aqua_runtime_status* s
 aqua_error* aqua_runtime_tick(aqua_runtime runtime) {
   return call([&]() -> Result<void> {
     AQUA_ASSIGN(const auto used, runtimes().use("aqua_runtime_tick", runtime.id));
-    (*used)->tick();
+    used->tick();
     return {};
   });
 }

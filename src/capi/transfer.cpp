@@ -35,7 +35,7 @@ Result<BlockList> to_list(const char* what, const Layout& layout, const Move& mo
 Result<Ticket> post(const char* what, Way way, const Move& move, TensorObject& tensor) {
   AQUA_ASSIGN(const auto layout, layouts().use(what, move.layout.id));
   AQUA_ASSIGN(const BlockList list, to_list(what, *layout, move));
-  Runtime& runtime = **tensor.runtime;
+  Runtime& runtime = *tensor.runtime;
   const Stream stream = to_stream(move.stream);
   return way == Way::offload ? runtime.offload(*layout, list, tensor.tensor, stream, move.offset)
                              : runtime.fetch(tensor.tensor, *layout, list, stream, move.offset);

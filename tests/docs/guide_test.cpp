@@ -68,7 +68,7 @@ class Guide : public ::testing::Test {
 
   std::string directory_;
   Events events_;
-  std::unique_ptr<aqua::Runtime> runtime_;
+  std::optional<aqua::Runtime> runtime_;
   aqua::emulated::Memory cache_;
   aqua::Stream stream_;
   std::optional<aqua::Layout> layout_;
@@ -186,12 +186,12 @@ TEST_F(Guide, AProducerIsToldToLendAndTakesItBack) {
 TEST_F(Guide, APoolLendsItsUpperHalfAndTakesItBack) {
   auto pool = aqua::ElasticPool::create(*runtime_, {.planes = 4, .plane_bytes = 8_MiB});
   ASSERT_TRUE(pool.ok()) << pool.error().message;
-  ASSERT_TRUE(lend_upper_half(**pool, stream_).ok());
-  EXPECT_EQ((*pool)->usable_bytes_per_plane(), 4_MiB);
+  ASSERT_TRUE(lend_upper_half(*pool, stream_).ok());
+  EXPECT_EQ(pool->usable_bytes_per_plane(), 4_MiB);
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  while ((*pool)->lent_quanta() != 2 && std::chrono::steady_clock::now() < deadline)
+  while (pool->lent_quanta() != 2 && std::chrono::steady_clock::now() < deadline)
     std::this_thread::yield();  // there is no event for it
-  auto reclaim = take_back(*runtime_, **pool);
+  auto reclaim = take_back(*runtime_, *pool);
   ASSERT_TRUE(reclaim.ok()) << reclaim.error().message;
   const auto end = reclaim->wait();
   EXPECT_TRUE(end.ok()) << end.error().message;

@@ -4,11 +4,10 @@
 // lent, from host DRAM otherwise. policy::PrefixIndex decides what is there and what goes; this
 // moves the bytes.
 //
-//   auto cache = PrefixCache::create(*runtime, layout, {.engine_block_tokens = 16});
-//   auto got = (*cache)->fetch(prefix, my_blocks, stream);   // copies what is cached into
-//   my_blocks
-//   ... compute the tokens after got->match.tokens, on the same stream ...
-//   (*cache)->store(prefix, my_blocks, stream);              // for the next one
+//   auto cache = aqua::PrefixCache::create(runtime, layout, {.engine_block_tokens = 16});
+//   auto got = cache->fetch(prefix, blocks, stream);     // copies what is cached into `blocks`
+//   compute_after(got->match.tokens, stream);            // your engine, on the same stream
+//   auto stored = cache->store(prefix, blocks, stream);  // for the next prompt
 //
 // One tensor for each index block, all layers packed, so that a block moves in one copy: choose
 // index blocks of a few MiB at least.
@@ -52,11 +51,11 @@ class AQUA_API PrefixCache {
  public:
   // invalid_argument names the option. The layout describes the engine's cache and stays in place
   // as long as work is queued.
-  [[nodiscard]] static Result<std::unique_ptr<PrefixCache>> create(
-      Runtime& runtime, const Layout& layout, const PrefixCacheOptions& options);
+  [[nodiscard]] static Result<PrefixCache> create(Runtime& runtime, const Layout& layout,
+                                                  const PrefixCacheOptions& options);
+  PrefixCache(PrefixCache&&) noexcept;
+  PrefixCache& operator=(PrefixCache&&) noexcept;
   ~PrefixCache();
-  PrefixCache(const PrefixCache&) = delete;
-  PrefixCache& operator=(const PrefixCache&) = delete;
 
   // What fetch() would find, and what it costs. Changes nothing.
   [[nodiscard]] policy::PrefixMatch match(const policy::Prefix& prefix) const;

@@ -3,11 +3,11 @@
 // one for a new prompt, and says what to evict. Numbers only: whoever keeps the bytes (an engine;
 // aqua/prefix/prefix_cache.hpp over AquaTensors; the simulator) asks here and does as told.
 //
-//   match = index.acquire(prefix)            // fetch match.blocks blocks, compute the rest
-//   index.release(prefix.chain.first(match.blocks))           // when they have been fetched
-//   added = index.insert(prefix, Tier::peer) // store these blocks, free the evicted ones
+//   auto match = index.acquire(prefix);  // fetch match.blocks blocks, compute the rest;
+//   auto done = index.release(prefix.chain.first(match.blocks));  // once they are fetched
+//   auto added = index.insert(prefix, Tier::peer);  // store these blocks, free the evicted ones
 //
-// A prefix is a chain of block hashes (aqua/policy/block_hash.hpp, or the caller's own). A block
+// A prefix is a chain of block hashes (aqua/prefix/block_hash.hpp, or the caller's own). A block
 // is evicted only after all blocks that continue it, since nothing reaches those without it, and
 // never while it is held or pinned.
 //
@@ -100,7 +100,8 @@ class AQUA_API PrefixIndex {
   [[nodiscard]] PrefixMatch match(const Prefix& prefix) const;
   // The same, counts as use, and holds each of its blocks once more until release().
   [[nodiscard]] PrefixMatch acquire(const Prefix& prefix);
-  // failed_precondition when one of them is not held (anybody's hold is as good as another's).
+  // Takes back one hold of each block. Holds are counted, not told apart. failed_precondition when
+  // one of the blocks is not held.
   [[nodiscard]] Result<void> release(std::span<const BlockHash> blocks);
   // Puts in what is missing, as far as there is room after evicting; what is there counts as used.
   // `tier` is where new blocks' bytes go. invalid_argument when tokens do not fit the chain.

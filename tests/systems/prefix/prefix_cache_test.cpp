@@ -53,10 +53,10 @@ class PrefixCacheTest : public ::testing::Test {
     ASSERT_TRUE(stored->wait().ok());
   }
 
-  std::unique_ptr<Runtime> runtime_;
+  std::optional<Runtime> runtime_;
   std::unique_ptr<test::EngineBlocks> engine_;
   Stream stream_;
-  std::unique_ptr<PrefixCache> cache_;
+  std::optional<PrefixCache> cache_;
 };
 
 TEST_F(PrefixCacheTest, WhatIsStoredComesBackIntoOtherBlocksByteForByte) {
