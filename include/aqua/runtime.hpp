@@ -85,8 +85,10 @@ struct RuntimeOptions {
   // The most to borrow; 0: nothing. Leased ahead of need. Never more than host_bytes, in whole
   // slabs of the lender's (64 MiB): with host_bytes below one slab nothing is ever borrowed.
   std::size_t max_peer_bytes = 0;
-  std::size_t local_bytes = 0;  // of this device's own memory, for tensors; taken when opening
-  std::size_t slab_bytes = std::size_t{64} << 20;  // of what we lend; a multiple of the granularity
+  // This device's own memory for tensors, taken when opening. They go there first.
+  std::size_t local_bytes = 0;
+  // The piece in which lend() gives memory away and gets it back; a multiple of 2 MiB.
+  std::size_t slab_bytes = std::size_t{64} << 20;
   // Where the exchange socket is made. Empty: $XDG_RUNTIME_DIR/aqua, else /tmp/aqua-UID.
   std::string socket_directory{};
   // Where the copy times measured on this machine are kept, in a file for each GPU. Where it has

@@ -69,7 +69,7 @@ class AQUA_API PrefixCache {
   // where there is no room. Errors: as fetch(); codes of the device.
   [[nodiscard]] Result<PrefixTransfer> store(const policy::Prefix& prefix, BlockList blocks,
                                              Stream stream);
-  // Drops it and what continues it, after data_loss.
+  // Drops the prefix and all that continues it. Call it after data_loss.
   void forget(const policy::Prefix& prefix);
 
   // --- by the caller's own id (Aqua, section 8) ------------------------------------------------
@@ -84,7 +84,7 @@ class AQUA_API PrefixCache {
   [[nodiscard]] Result<void> drop(std::string_view id);
 
   // --- swap space shared with preemption -------------------------------------------------------
-  // In index blocks; evicts down to it.
+  // Sets the capacity in index blocks, and evicts down to it.
   void set_capacity(std::size_t blocks);
   [[nodiscard]] const policy::PrefixIndex& index() const noexcept;
   [[nodiscard]] std::size_t bytes() const noexcept;  // of all tensors

@@ -98,7 +98,7 @@ class AQUA_API PrefixIndex {
   // --- by content ----------------------------------------------------------------------------
   // The longest prefix that is there. Changes nothing.
   [[nodiscard]] PrefixMatch match(const Prefix& prefix) const;
-  // The same, counts as use, and holds each of its blocks once more until release().
+  // Does the same, counts it as use, and holds each of the blocks once more until release().
   [[nodiscard]] PrefixMatch acquire(const Prefix& prefix);
   // Takes back one hold of each block. Holds are counted, not told apart. failed_precondition when
   // one of the blocks is not held.
@@ -119,14 +119,14 @@ class AQUA_API PrefixIndex {
   [[nodiscard]] Result<void> unname(std::string_view id);
 
   // --- the swap space ------------------------------------------------------------------------
-  // Evicts down to it as far as blocks are not held; returns whose bytes to free. What is held
-  // beyond goes when it is released and the next set_capacity() or insert() finds it.
+  // Sets the capacity and evicts down to it; returns the blocks whose bytes to free. Blocks that
+  // are held stay, and are evicted by the first set_capacity() or insert() after their release.
   [[nodiscard]] std::vector<BlockHash> set_capacity(std::size_t blocks);
-  // The bytes went to another tier. not_found.
+  // Records that a block's bytes went to another tier. not_found when the block is not there.
   [[nodiscard]] Result<void> moved(const BlockHash& block, Tier to);
-  // The bytes are gone. Returns all that goes with them, this block and those that continue it,
-  // held or not: their bytes are to be freed, and are there again when inserted again. Whoever
-  // holds them still releases them. not_found.
+  // Records that a block's bytes are gone, and takes out this block and those that continue it,
+  // held or not. Returns them: free their bytes. Whoever holds one still releases it. not_found
+  // when the block is not there.
   [[nodiscard]] Result<std::vector<BlockHash>> lost(const BlockHash& block);
 
   // --- questions -----------------------------------------------------------------------------
