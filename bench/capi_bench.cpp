@@ -80,7 +80,7 @@ int main(int argc, char** argv) {
                                          .socket_directory = directory,
                                          .callbacks_in_tick = true}),
                     "open");
-    auto cpp_tensor = must(cpp->allocate({.bytes = 4096}), "allocate");
+    auto cpp_tensor = must(cpp.allocate({.bytes = 4096}), "allocate");
     aqua_runtime_options options = AQUA_RUNTIME_OPTIONS_INIT;
     options.device = "emu:0";
     options.coordinator = "none";
@@ -103,7 +103,7 @@ int main(int argc, char** argv) {
           sink = tier;
         });
     report["tick"] = compare(
-        1, [&] { cpp->tick(); }, [&] { check(aqua_runtime_tick(c)); });
+        1, [&] { cpp.tick(); }, [&] { check(aqua_runtime_tick(c)); });
     report["pin_and_release"] = compare(
         2,
         [&] {

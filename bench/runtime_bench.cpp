@@ -74,16 +74,16 @@ int main(int argc, char** argv) {
                                               .socket_directory = coordinator.directory(),
                                               .callbacks_in_tick = true}),
                          "open");
-    must(lender->lend(512_MiB), "lend");
-    while (borrower->status().peer.capacity_bytes < 512_MiB) ::poll(nullptr, 0, 1);
-    borrower->tick();
+    must(lender.lend(512_MiB), "lend");
+    while (borrower.status().peer.capacity_bytes < 512_MiB) ::poll(nullptr, 0, 1);
+    borrower.tick();
 
-    report["tick_idle"] = summary(sample_ns(1'000'000, [&] { borrower->tick(); }));
+    report["tick_idle"] = summary(sample_ns(1'000'000, [&] { borrower.tick(); }));
     std::vector<aqua::AquaTensor> kept;
     for (int i = 0; i < 200; ++i)
-      kept.push_back(must(borrower->allocate({.bytes = 1_MiB, .name = "kept"}), "allocate"));
+      kept.push_back(must(borrower.allocate({.bytes = 1_MiB, .name = "kept"}), "allocate"));
     const auto allocate = sample_ns(100'000, [&] {
-      auto tensor = borrower->allocate({.bytes = 256_KiB, .name = "t"});
+      auto tensor = borrower.allocate({.bytes = 256_KiB, .name = "t"});
       if (!tensor.ok() || tensor->tier() != aqua::Tier::peer) std::exit(1);
     });
     const auto to = must(aqua::wire::parse_address(address), "address");

@@ -15,7 +15,8 @@
 #include <vector>
 
 #include "aqua/runtime.hpp"
-#include "device/device.hpp"
+#include "base/internals.hpp"
+#include "runtime/impl.hpp"
 
 namespace aqua::bench {
 namespace {
@@ -34,8 +35,9 @@ void copy(Runtime& runtime, void* dst, const void* src, std::size_t bytes) {
   using Segments = std::vector<device::CopySegment>;
   auto one = std::make_shared<const Segments>(
       Segments{{static_cast<std::byte*>(dst), static_cast<const std::byte*>(src), bytes}});
-  must(runtime.device().copy(std::move(one), Stream{}), "copy");
-  must(runtime.device().synchronize(Stream{}), "synchronize");
+  device::Device& device = detail::Internals::impl(runtime).device();
+  must(device.copy(std::move(one), Stream{}), "copy");
+  must(device.synchronize(Stream{}), "synchronize");
 }
 
 void stamp(Runtime& runtime, AquaTensor& tensor, std::size_t number) {
@@ -80,21 +82,20 @@ void serve(const ReclaimOptions& options, const Coordinator& coordinator, int in
                                      .socket_directory = coordinator.directory(),
                                      .curve_directory = "off"}),
                       "open consumer");
-  const auto peer = [&] { return runtime->status().peer; };
+  const auto peer = [&] { return runtime.status().peer; };
   std::vector<AquaTensor> tensors;
   for (char command = 0; ::read(in, &command, 1) == 1;) {
     if (command == 'f') {  // fill what is leased, once all of it is
-      wait_for("for leases", *runtime, [&] { return peer().capacity_bytes >= options.bytes(); });
+      wait_for("for leases", runtime, [&] { return peer().capacity_bytes >= options.bytes(); });
       for (std::size_t i = tensors.size(); i < options.bytes() / kTensorBytes; ++i) {
-        tensors.push_back(
-            must(runtime->allocate({.bytes = kTensorBytes, .name = "t"}), "allocate"));
-        stamp(*runtime, tensors.back(), i);
+        tensors.push_back(must(runtime.allocate({.bytes = kTensorBytes, .name = "t"}), "allocate"));
+        stamp(runtime, tensors.back(), i);
       }
-      wait_for("for tensors to be promoted again", *runtime,
+      wait_for("for tensors to be promoted again", runtime,
                [&] { return peer().tensor_bytes >= options.bytes(); });
     } else {
       for (std::size_t i = 0; i < tensors.size(); ++i)
-        if (!whole(*runtime, tensors[i], i)) command = '!';
+        if (!whole(runtime, tensors[i], i)) command = '!';
     }
     if (::write(out, &command, 1) != 1) break;
   }

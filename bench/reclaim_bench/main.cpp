@@ -49,9 +49,9 @@ void reclaim(const ReclaimOptions& options, const Coordinator& coordinator,
                        "open producer");
   Times times;
   for (unsigned round = 0; round <= options.rounds; ++round) {
-    must(producer->lend(bytes), "lend");
+    must(producer.lend(bytes), "lend");
     consumer.fill();
-    const auto reclaim = must(producer->reclaim(bytes, std::chrono::seconds(60)), "reclaim");
+    const auto reclaim = must(producer.reclaim(bytes, std::chrono::seconds(60)), "reclaim");
     const auto outcome = must(reclaim.wait(), "wait");
     consumer.check();
     if (round == 0) continue;  // warms up

@@ -27,7 +27,7 @@ nlohmann::json take_back(Runtime& runtime, std::size_t bytes) {
           {"last_ms", ms(end.last_slab)}};
 }
 
-std::unique_ptr<Runtime> open_lender(const NeighbourRole& role) {
+Runtime open_lender(const NeighbourRole& role) {
   RuntimeOptions wanted;
   wanted.device = "emu:0";
   wanted.coordinator = coordinator_address(role.directory);
@@ -41,8 +41,8 @@ std::unique_ptr<Runtime> open_lender(const NeighbourRole& role) {
 
 // Lends, and does as it is told on stdin: {"do": "reclaim" | "lend" | "finish"}.
 int run_lender(const NeighbourRole& role) {
-  const auto runtime = open_lender(role);
-  must(runtime->lend(role.lend_bytes), "lend");
+  auto runtime = open_lender(role);
+  must(runtime.lend(role.lend_bytes), "lend");
   (void)write_line(STDOUT_FILENO, {{"say", "lent"}});
 
   LineReader commands(STDIN_FILENO);
@@ -51,9 +51,9 @@ int run_lender(const NeighbourRole& role) {
       const std::string what = parse_line(line).at("do");
       if (what == "finish") return 0;
       if (what == "reclaim") {
-        (void)write_line(STDOUT_FILENO, take_back(*runtime, role.lend_bytes));
+        (void)write_line(STDOUT_FILENO, take_back(runtime, role.lend_bytes));
       } else {
-        must(runtime->lend(role.lend_bytes), "lend");
+        must(runtime.lend(role.lend_bytes), "lend");
         (void)write_line(STDOUT_FILENO, {{"say", "lent"}});
       }
     }

@@ -56,7 +56,7 @@ class Neighbours {
   std::optional<ChildProcess> coordinator_, lender_;
   std::mutex mutex_;
   std::condition_variable budget_changed_;
-  std::unique_ptr<Runtime> runtime_;
+  std::optional<Runtime> runtime_;
 };
 
 }  // namespace aqua::example

@@ -21,7 +21,7 @@ struct Events {  // counted by callbacks, which tick() runs on the engine's thre
   std::uint64_t lost_tensors = 0;
 };
 
-std::unique_ptr<Runtime> open_runtime(const Options& options, Events& events) {
+Runtime open_runtime(const Options& options, Events& events) {
   RuntimeOptions runtime;
   runtime.device = "emu:" + std::to_string(kProducers + options.index);
   runtime.coordinator = coordinator_address(options);
@@ -44,7 +44,7 @@ class Consumer {
   explicit Consumer(const Options& options)
       : iteration_(options.iteration),
         runtime_(open_runtime(options, events_)),
-        engine_(*runtime_,
+        engine_(runtime_,
                 {.tenant = options.index, .policy = options.policy, .fallback = options.fallback}),
         commands_(STDIN_FILENO) {}
 
@@ -90,12 +90,12 @@ class Consumer {
 
   void report() {
     next_report_ = Clock::now() + kReportPeriod;
-    must(runtime_->report(engine_.load()), "report");
+    must(runtime_.report(engine_.load()), "report");
     say("stats");
   }
 
   void say(const char* what) {
-    const RuntimeStatus status = runtime_->status();
+    const RuntimeStatus status = runtime_.status();
     ConsumerStats stats = engine_.stats();
     stats.tensors = {status.peer.tensor_bytes, status.host.tensor_bytes};
     stats.leased_bytes = status.peer.capacity_bytes;
@@ -110,7 +110,7 @@ class Consumer {
 
   const std::chrono::milliseconds iteration_;
   Events events_;
-  std::unique_ptr<Runtime> runtime_;
+  Runtime runtime_;
   ToyEngine engine_;
   LineReader commands_;
   std::deque<WorkItem> pending_;  // in order of arrival

@@ -43,9 +43,9 @@ class Producer {
  public:
   explicit Producer(const Options& options)
       : runtime_(open_runtime(options)),
-        chunks_(*runtime_, kChunkBytes, options.index),
+        chunks_(runtime_, kChunkBytes, options.index),
         commands_(STDIN_FILENO) {
-    must(runtime_->set_profile(kProfile, kPolicy), "set_profile");
+    must(runtime_.set_profile(kProfile, kPolicy), "set_profile");
     while (chunks_.take(kProducerBytes)) {
     }
   }
@@ -55,8 +55,8 @@ class Producer {
     while (!finished_) {
       if (Clock::now() >= next_report_) report();
       // When its load rises the engine waits for its memory; else it looks after what it has.
-      if (offered_.exchange(false)) lend();
-      const bool took = chunks_.take(runtime_->budget().engine_bytes);
+      if (wanted_.exchange(false)) lend();
+      const bool took = chunks_.take(runtime_.budget().engine_bytes);
       obey(milliseconds(took ? 0 : 2));
     }
     chunks_.check_all();
@@ -64,7 +64,7 @@ class Producer {
   }
 
  private:
-  std::unique_ptr<Runtime> open_runtime(const Options& options) {
+  Runtime open_runtime(const Options& options) {
     RuntimeOptions runtime;
     runtime.device = "emu:" + std::to_string(options.index);
     runtime.coordinator = coordinator_address(options);
@@ -75,7 +75,7 @@ class Producer {
     runtime.emulated.total_bytes = kProducerBytes;
     runtime.callbacks.on_budget = [this](const MemoryBudget& budget) {
       timer_.on_budget(budget, Clock::now());
-      if (budget.reason == BudgetReason::offered) offered_ = true;
+      if (budget.reason == BudgetReason::wanted) wanted_ = true;
     };
     return must(Runtime::open(runtime), runtime.name);
   }
@@ -86,7 +86,7 @@ class Producer {
       if (command.at("do") == "surge") {
         surge_end_ = Clock::now() + milliseconds(command.at("ms").get<int>());
         ++stats_.surges;
-        timer_.start(runtime_->status().lent_bytes, Clock::now());
+        timer_.start(runtime_.status().lent_bytes, Clock::now());
         next_report_ = {};
       } else {
         finished_ = true;
@@ -98,23 +98,22 @@ class Producer {
   void report() {
     const auto now = Clock::now();
     next_report_ = now + kReportPeriod;
-    must(runtime_->report(load(now < surge_end_, chunks_.bytes())), "report");
+    must(runtime_.report(load(now < surge_end_, chunks_.bytes())), "report");
     if (++reports_ % kReportsPerCheck == 0) chunks_.check_next();
     say("stats");
   }
 
-  // The budget says how much the engine may keep. After lend() another one comes, with
-  // nothing left to free.
+  // The budget says how much the engine may keep; it may hold less already.
   void lend() {
-    const std::size_t freed = chunks_.free_down_to(runtime_->budget().engine_bytes);
+    const std::size_t freed = chunks_.free_down_to(runtime_.budget().engine_bytes);
     if (freed == 0) return;
-    must(runtime_->lend(freed), "lend");
+    must(runtime_.lend(freed), "lend");
     ++stats_.loans;
     stats_.loaned_bytes += freed;
   }
 
   void say(const char* what) {
-    const RuntimeStatus status = runtime_->status();
+    const RuntimeStatus status = runtime_.status();
     stats_.own_bytes = chunks_.bytes();
     stats_.lent_bytes = status.lent_bytes;
     stats_.held_bytes = status.held_bytes;
@@ -127,8 +126,8 @@ class Producer {
   }
 
   ReclaimTimer timer_{kSlabBytes};
-  std::atomic<bool> offered_{false};  // by a callback, on a thread of the runtime's
-  std::unique_ptr<Runtime> runtime_;
+  std::atomic<bool> wanted_{false};  // by a callback, on a thread of the runtime's
+  Runtime runtime_;
   KvChunks chunks_;
   LineReader commands_;
   ProducerStats stats_;

@@ -30,10 +30,10 @@ class Borrower {
       : cache_blocks_(blocks_in(static_cast<double>(profile.kv_bytes))),
         swap_blocks_(blocks_in(static_cast<double>(profile.swap_bytes) * kUsable)),
         runtime_(open(options, profile)),
-        engine_(*runtime_, {.tenant = 1,
-                            .cache_blocks = cache_blocks_,
-                            .swap_blocks = swap_blocks_,
-                            .slice_iterations = kShortSlice}),
+        engine_(runtime_, {.tenant = 1,
+                           .cache_blocks = cache_blocks_,
+                           .swap_blocks = swap_blocks_,
+                           .slice_iterations = kShortSlice}),
         trace_(must(make_trace(kShape), "trace")),
         commands_(STDIN_FILENO) {}
 
@@ -58,7 +58,7 @@ class Borrower {
   }
 
  private:
-  static std::unique_ptr<Runtime> open(const PlacedOptions& options, const Profile& profile) {
+  static Runtime open(const PlacedOptions& options, const Profile& profile) {
     // The cache and staging buffers; the profile sets how much it borrows, and what of the host.
     const std::size_t device = profile.kv_bytes + 128_MiB;
     return must(Runtime::open(runtime_options(options, device)), options.name);
@@ -86,7 +86,7 @@ class Borrower {
   }
 
   const std::uint32_t cache_blocks_, swap_blocks_;
-  std::unique_ptr<Runtime> runtime_;
+  Runtime runtime_;
   ToyEngine engine_;
   const std::vector<Request> trace_;
   LineReader commands_;

@@ -29,9 +29,9 @@ class Lender {
   Lender(const PlacedOptions& options, const Profile& profile)
       : profile_(profile),
         runtime_(open(options)),
-        chunks_(*runtime_, kPlacedSlabBytes, 1),
+        chunks_(runtime_, kPlacedSlabBytes, 1),
         commands_(STDIN_FILENO) {
-    must(runtime_->set_profile(load_profile(profile_), kPolicy), "set_profile");
+    must(runtime_.set_profile(to_load_profile(profile_), kPolicy), "set_profile");
     while (chunks_.take(profile_.kv_bytes)) {
     }
   }
@@ -44,17 +44,17 @@ class Lender {
     }
     chunks_.check_all();
     (void)write_line(STDOUT_FILENO, {{"say", "final"},
-                                     {"lent_bytes", runtime_->status().lent_bytes},
+                                     {"lent_bytes", runtime_.status().lent_bytes},
                                      {"verified_bytes", chunks_.verified_bytes()},
                                      {"mismatched_bytes", chunks_.mismatched_bytes()}});
   }
 
  private:
-  std::unique_ptr<Runtime> open(const PlacedOptions& options) {
+  Runtime open(const PlacedOptions& options) {
     RuntimeOptions wanted = runtime_options(options, profile_.kv_bytes);
     wanted.host_bytes = 2_MiB;  // it has no tensors
     wanted.callbacks.on_budget = [this](const MemoryBudget& budget) {
-      if (budget.reason == BudgetReason::offered) offered_ = true;
+      if (budget.reason == BudgetReason::wanted) wanted_ = true;
     };
     return must(Runtime::open(wanted), options.name);
   }
@@ -68,24 +68,23 @@ class Lender {
 
   void report() {
     const std::size_t needed = profile_.kv_bytes - profile_.free_bytes;
-    must(runtime_->report({.requests_per_second = profile_.max_rps,
-                           .queue_length = profile_.queue_length,
-                           .kv_bytes_used = std::min(chunks_.bytes(), needed),
-                           .kv_bytes_wanted = needed}),
+    must(runtime_.report({.requests_per_second = profile_.max_rps,
+                          .queue_length = profile_.queue_length,
+                          .kv_bytes_used = std::min(chunks_.bytes(), needed),
+                          .kv_bytes_wanted = needed}),
          "report");
-    if (offered_.exchange(false)) lend();
+    if (wanted_.exchange(false)) lend();
   }
 
   void lend() {
-    const std::size_t freed = chunks_.free_down_to(runtime_->budget().engine_bytes);
-    if (freed == 0) return;
-    must(runtime_->lend(freed), "lend");
+    const std::size_t freed = chunks_.free_down_to(runtime_.budget().engine_bytes);
+    must(runtime_.lend(freed), "lend");
     (void)write_line(STDOUT_FILENO, {{"say", "lending"}, {"bytes", freed}});
   }
 
   const Profile profile_;
-  std::atomic<bool> offered_{false};  // by a callback, on a thread of the runtime's
-  std::unique_ptr<Runtime> runtime_;
+  std::atomic<bool> wanted_{false};  // by a callback, on a thread of the runtime's
+  Runtime runtime_;
   KvChunks chunks_;
   LineReader commands_;
   bool going_ = false, finished_ = false;

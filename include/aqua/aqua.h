@@ -8,10 +8,12 @@
  * Handles:  small values, copied at will. What made one names what frees it. A handle that is
  *           zero, freed, freed twice or of another kind gives an error (invalid_argument,
  *           not_found), also while another thread frees it: a call under way ends well.
- * Structs:  those that begin with struct_size are set up by their AQUA_..._INIT. A field left
- *           zero means its default. The size lets programs and libraries of different ages
- *           meet: fields that one side does not know are zero. A field that this library
- *           does not know and that is not zero is invalid_argument.
+ * Structs:  those that begin with struct_size are set up by their AQUA_..._INIT, which gives every
+ *           field its default. 0 stands for the default only where 0 itself makes no sense: such
+ *           a field's comment says "0: ...". The size lets programs and libraries of different
+ *           ages meet: fields that the caller's struct does not have are at their defaults, and a
+ *           field that this library does not know is invalid_argument unless it is zero. A new
+ *           field always makes its struct larger.
  * Strings:  UTF-8, ended by a zero; NULL means empty. Copied before the call returns.
  * Threads:  every call may be made from any thread, concurrently.
  * Fork:     in a forked child every handle of the parent gives failed_precondition; the child

@@ -2,10 +2,13 @@
 // ElasticPool holds an engine's KV cache in memory whose tail can be lent and taken back,
 // while every pointer of the engine stays valid.
 //
-//   auto pool = aqua::ElasticPool::create(*rt, {.planes = 2 * layers, .plane_bytes = 64_MiB});
-//   keys[l] = (*pool)->plane(2 * l);  values[l] = (*pool)->plane(2 * l + 1);
-//   // Quiet times: blocks beyond usable_blocks() after this are not used any more …
-//   (*pool)->lend(quanta, stream);   // … once the work posted to `stream` so far is done
+//   auto pool = aqua::ElasticPool::create(runtime, {.planes = 2 * layers, .plane_bytes = 64_MiB});
+//   for (std::size_t l = 0; l < layers; ++l) {
+//     keys[l] = pool->plane(2 * l);
+//     values[l] = pool->plane(2 * l + 1);
+//   }
+//   // Quiet times: blocks beyond usable_blocks() after this are not used any more ...
+//   auto lent = pool->lend(quanta, stream);  // ... once the work posted to `stream` so far is done
 //
 // Each plane (one layer's keys or values) is one range of addresses, made of slabs. Memory
 // is free only where it is free in all planes, so it is lent in *quanta*: one slab of every
@@ -45,11 +48,11 @@ struct ElasticPoolOptions {
 class AQUA_API ElasticPool {
  public:
   // Takes and maps all of it. invalid_argument, or resource_exhausted when the device has less.
-  [[nodiscard]] static Result<std::unique_ptr<ElasticPool>> create(
-      Runtime& runtime, const ElasticPoolOptions& options);
+  [[nodiscard]] static Result<ElasticPool> create(Runtime& runtime,
+                                                  const ElasticPoolOptions& options);
+  ElasticPool(ElasticPool&&) noexcept;
+  ElasticPool& operator=(ElasticPool&&) noexcept;
   ~ElasticPool();
-  ElasticPool(const ElasticPool&) = delete;
-  ElasticPool& operator=(const ElasticPool&) = delete;
 
   // Device address of a plane; fixed for the pool's life. The number must be below planes().
   [[nodiscard]] std::byte* plane(std::size_t number) const;
@@ -59,7 +62,8 @@ class AQUA_API ElasticPool {
   [[nodiscard]] std::size_t lent_quanta() const noexcept;
   // What the engine may use of each plane, from its base on. Falls at once with lend().
   [[nodiscard]] std::size_t usable_bytes_per_plane() const noexcept;
-  [[nodiscard]] std::size_t usable_blocks(std::size_t block_bytes) const noexcept;
+  // The same in whole blocks of so many bytes in one plane (Layout::plane_block_bytes()).
+  [[nodiscard]] std::size_t usable_blocks(std::size_t plane_block_bytes) const noexcept;
 
   // The engine starts nothing more in the highest `quanta` usable ones; once `stream` has
   // come to this point they are unmapped, scrubbed and offered. To get memory back, call

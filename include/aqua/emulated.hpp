@@ -34,11 +34,12 @@ class AQUA_API Memory {
   std::unique_ptr<Parts> parts_;
 };
 
-// Rounded up to 2 MiB. resource_exhausted when the device has less free.
+// Takes device memory, rounded up to 2 MiB. invalid_argument for 0 bytes; resource_exhausted when
+// the device has less free.
 [[nodiscard]] AQUA_API Result<Memory> allocate(Runtime& runtime, std::size_t bytes);
 
 [[nodiscard]] AQUA_API Result<Stream> create_stream(Runtime& runtime);
-// Waits for its work.
+// Waits for the stream's work first.
 [[nodiscard]] AQUA_API Result<void> destroy_stream(Runtime& runtime, Stream stream);
 // Blocks this host thread until the work posted to `stream` so far is done.
 [[nodiscard]] AQUA_API Result<void> synchronize(Runtime& runtime, Stream stream);

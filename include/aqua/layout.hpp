@@ -68,25 +68,23 @@ class AQUA_API Layout {
   [[nodiscard]] const LayoutSpec& spec() const noexcept { return spec_; }
   [[nodiscard]] unsigned layers() const noexcept { return spec_.layers; }
   // Bytes of one block in one plane.
-  [[nodiscard]] std::size_t block_bytes() const noexcept {
+  [[nodiscard]] std::size_t plane_block_bytes() const noexcept {
     return spec_.segments_per_block * spec_.segment_bytes;
   }
   // Bytes of one block in all layers and planes: what it takes of a tensor.
-  [[nodiscard]] std::size_t bytes_per_block() const noexcept {
-    return spec_.planes.size() * block_bytes();
+  [[nodiscard]] std::size_t block_bytes() const noexcept {
+    return spec_.planes.size() * plane_block_bytes();
   }
 
   // --- the packed form ----------------------------------------------------------------
   // How n listed blocks lie in a tensor, and part of the contract: layer by layer, then
   // plane by plane, then in list order, without gaps. A layer is one contiguous piece, so
   // layer 0 can arrive first; to read blocks back, pass a list of the same length.
-  [[nodiscard]] std::size_t packed_bytes(std::size_t n) const noexcept {
-    return n * bytes_per_block();
-  }
+  [[nodiscard]] std::size_t packed_bytes(std::size_t n) const noexcept { return n * block_bytes(); }
   [[nodiscard]] std::size_t packed_offset(unsigned layer, unsigned plane, std::size_t i,
                                           std::size_t n) const noexcept {
     const std::size_t flat = std::size_t{layer} * spec_.planes_per_layer + plane;
-    return (flat * n + i) * block_bytes();
+    return (flat * n + i) * plane_block_bytes();
   }
 
   // invalid_argument when a number is not below block_count or appears twice. An empty

@@ -2,10 +2,12 @@
 // Runtime: libaqua in one process, for one device. It lends the device's spare memory to
 // neighbours, borrows theirs, and keeps AquaTensors in the fastest memory there is.
 //
-//   auto rt = aqua::Runtime::open({.device = "cuda:0", .max_peer_bytes = 8_GiB});
-//   auto swap = (*rt)->allocate({.bytes = 512_MiB, .name = "seq 42"});
-//   auto out = (*rt)->offload(layout, blocks, *swap, stream);  // queued; returns a ticket
-//   auto back = (*rt)->fetch(*swap, layout, blocks, stream);
+//   auto rt = aqua::Runtime::open(
+//       {.device = "cuda:0", .host_bytes = 1_GiB, .max_peer_bytes = 1_GiB});
+//   if (!rt.ok()) return fail(rt.error());  // every call below answers in the same way
+//   auto swap = rt->allocate({.bytes = 512_MiB, .name = "seq 42"});
+//   auto out = rt->offload(layout, blocks, *swap, stream);  // queued; returns a ticket
+//   auto back = rt->fetch(*swap, layout, blocks, stream);
 //
 // Threads: every method may be called concurrently, except destruction. No method waits for
 //          a socket, a copy or another process unless its comment says so.
@@ -32,10 +34,6 @@
 
 namespace aqua {
 
-namespace device {
-class Device;
-}
-
 // How an emulated GPU ("emu:N") behaves. Ignored for other devices.
 struct EmulatedGpuOptions {
   std::size_t total_bytes = std::size_t{1} << 30;
@@ -58,8 +56,7 @@ enum class LogLevel : std::uint8_t { info, warning, error };
 // Called one at a time, on a thread of the runtime's that does nothing else; or from tick()
 // where RuntimeOptions::callbacks_in_tick says so. They may call the runtime. Any may be empty.
 struct Callbacks {
-  // The engine's share of memory has changed, or should: see BudgetReason. With `offered`
-  // the engine frees memory of its own until it uses at most engine_bytes, then calls lend().
+  // The engine's share of memory has changed, or (`wanted`) is to change: see BudgetReason.
   std::function<void(const MemoryBudget&)> on_budget{};
   // A tensor's bytes are gone: recompute.
   std::function<void(std::uint64_t id, const std::string& name)> on_data_loss{};
@@ -73,12 +70,14 @@ struct Callbacks {
 
 struct RuntimeOptions {
   // "cuda:N" (as this process counts its GPUs), "GPU-UUID" (as nvidia-smi -L prints it) or
-  // "emu:N"; empty: $AQUA_DEVICE, else "emu:0"
+  // "emu:N" (emulated, without a GPU: for tests). Empty: $AQUA_DEVICE, which must then be set.
   std::string device{};
-  std::string
-      coordinator{};   // "unix:PATH", "HOST:PORT" or "none"; empty: $AQUA_COORDINATOR, else "none"
-  std::string name{};  // for people; empty: the program's name
-  std::string domain{};  // NVLink domain; pairs form inside one. Empty: the server's only one
+  // "unix:PATH", "HOST:PORT" or "none". Empty: $AQUA_COORDINATOR, else "none".
+  std::string coordinator{};
+  // For people. Empty: the program's name.
+  std::string name{};
+  // NVLink domain; pairs form inside one. Empty: the server's only one.
+  std::string domain{};
   // Host tier: taken and touched when opening. Bounds what all tensors take together, since
   // each has its exit reserved here (discardable ones apart). For a GPU it is also page-locked,
   // in the background.
@@ -86,8 +85,10 @@ struct RuntimeOptions {
   // The most to borrow; 0: nothing. Leased ahead of need. Never more than host_bytes, in whole
   // slabs of the lender's (64 MiB): with host_bytes below one slab nothing is ever borrowed.
   std::size_t max_peer_bytes = 0;
-  std::size_t local_bytes = 0;  // of this device's own memory, for tensors; taken when opening
-  std::size_t slab_bytes = std::size_t{64} << 20;  // of what we lend; a multiple of the granularity
+  // This device's own memory for tensors, taken when opening. They go there first.
+  std::size_t local_bytes = 0;
+  // The piece in which lend() gives memory away and gets it back; a multiple of 2 MiB.
+  std::size_t slab_bytes = std::size_t{64} << 20;
   // Where the exchange socket is made. Empty: $XDG_RUNTIME_DIR/aqua, else /tmp/aqua-UID.
   std::string socket_directory{};
   // Where the copy times measured on this machine are kept, in a file for each GPU. Where it has
@@ -95,9 +96,10 @@ struct RuntimeOptions {
   // GPU's memory. Empty: $XDG_CACHE_HOME/aqua, else ~/.cache/aqua. "off": neither kept nor
   // measured; the planner goes by built-in ones.
   std::string curve_directory{};
-  // A file of `aqua profile` (aqua/northbound/profile.hpp). A producer's is set_profile() with its
-  // defaults; a consumer's sets max_peer_bytes where that is 0, and raises host_bytes to it, since
-  // what is borrowed needs an exit. One that is not complete is refused. Empty: none.
+  // A file of `aqua profile` (aqua/northbound/profile.hpp). Empty: none. If it is a producer's,
+  // open() calls set_profile() with it and default ProducerOptions. If it is a consumer's and
+  // max_peer_bytes is 0, open() takes max_peer_bytes from it, and raises host_bytes to as much,
+  // since what is borrowed needs an exit. A profile that is not complete is refused.
   std::string profile{};
   std::chrono::milliseconds reclaim_deadline{2000};  // for reclaims that report() decides
   bool callbacks_in_tick = false;
@@ -123,19 +125,20 @@ struct ReclaimProgress {
   std::vector<Holder> holders{};  // when it ended partially; late returns still arrive
 };
 
-class ReclaimState;  // src/runtime/reclaim_state.hpp
+class ReclaimState;
 
 // Watches one reclaim. Copies watch the same; dropping it stops nothing.
 class AQUA_API Reclaim {
  public:
-  Reclaim() = default;
-  explicit Reclaim(std::shared_ptr<ReclaimState> state) noexcept : state_(std::move(state)) {}
+  Reclaim() = default;  // watches none: it is done, and wanted nothing
   [[nodiscard]] ReclaimProgress progress() const;
   // Blocks until it is done, at the latest shortly after its deadline.
   // deadline_exceeded, naming the holders, when it ended partially.
   [[nodiscard]] Result<ReclaimProgress> wait() const;
 
  private:
+  friend struct detail::Internals;
+  explicit Reclaim(std::shared_ptr<ReclaimState> state) noexcept : state_(std::move(state)) {}
   std::shared_ptr<ReclaimState> state_;
 };
 
@@ -153,26 +156,33 @@ struct RuntimeStatus {
   std::size_t lost_tensors = 0;
   std::size_t lent_bytes = 0;   // slabs put up by us, held by others or not
   std::size_t held_bytes = 0;   // of these, in others' hands
-  std::size_t promotions = 0;   // tensors moved up …
-  std::size_t evacuations = 0;  // … and off slabs being reclaimed
+  std::size_t promotions = 0;   // tensors moved to faster memory
+  std::size_t evacuations = 0;  // tensors moved off slabs that were being reclaimed
   std::size_t promoted_bytes = 0;
   std::size_t evacuated_bytes = 0;
   double peer_fragmentation = 0;  // 0: all free leased memory is one piece
 };
 
+// Move-only. Tensors, pools and caches stay with it when it is moved. A Runtime that was moved from
+// may only be assigned to or destroyed.
 class AQUA_API Runtime {
  public:
   // Blocks until the host tier is touched (about 0.3 s a GiB); does not wait for the
-  // coordinator. invalid_argument, resource_exhausted, unavailable (a GPU on a machine without
-  // one, or without a driver) or unimplemented (a device that this build does not have) name
-  // the option; not_found, invalid_argument or failed_precondition (not complete) the profile.
-  [[nodiscard]] static Result<std::unique_ptr<Runtime>> open(const RuntimeOptions& options);
+  // coordinator.
+  //   invalid_argument     an option cannot be, or no device is named; or the profile's text is bad
+  //   resource_exhausted   less memory than an option asks for
+  //   permission_denied    the socket directory is not ours alone
+  //   unavailable          a GPU, on a machine without one or without a driver
+  //   unimplemented        a kind of device that this build does not have
+  //   not_found            no such profile
+  //   failed_precondition  the profile is not complete
+  [[nodiscard]] static Result<Runtime> open(const RuntimeOptions& options);
   // Gives back what is leased, withdraws what is offered, leaves. Blocks for about a second
   // at most. Every tensor, pool and pin must be gone; memory that others still hold lives
   // on in their hands.
   ~Runtime();
-  Runtime(const Runtime&) = delete;
-  Runtime& operator=(const Runtime&) = delete;
+  Runtime(Runtime&&) noexcept;
+  Runtime& operator=(Runtime&&) noexcept;  // closes what it held before
 
   // --- tensors ----------------------------------------------------------------------------
   // Local, well under a microsecond of work: see TensorOptions.
@@ -187,16 +197,20 @@ class AQUA_API Runtime {
 
   // --- lending ------------------------------------------------------------------------------
   // Takes `bytes` of this device's free memory, rounded down to slabs, and offers it.
-  // resource_exhausted when the device has less free.
+  //   invalid_argument    less than RuntimeOptions::slab_bytes
+  //   resource_exhausted  the device has less free
   [[nodiscard]] Result<void> lend(std::size_t bytes);
   // Wants `bytes` of lent memory back by `deadline` from now; more than is lent means all.
+  // invalid_argument when either is 0.
   [[nodiscard]] Result<Reclaim> reclaim(std::size_t bytes, std::chrono::milliseconds deadline);
 
   // --- northbound ---------------------------------------------------------------------------
-  // From now on report() decides when to lend and when to reclaim.
+  // From now on report() decides when to lend and when to reclaim. invalid_argument when the
+  // numbers cannot be.
   [[nodiscard]] Result<void> set_profile(const LoadProfile& profile,
                                          const ProducerOptions& options = {});
-  // The engine's load, about once a second.
+  // Tells the engine's load, about once a second. A decision to lend is told by on_budget
+  // (`wanted`); a reclaim is begun at once. invalid_argument when the report cannot be true.
   [[nodiscard]] Result<void> report(const LoadReport& report);
   [[nodiscard]] MemoryBudget budget() const;
   // Call it once every few iterations. Runs callbacks that wait, where they are to run here;
@@ -204,13 +218,12 @@ class AQUA_API Runtime {
   void tick();
 
   [[nodiscard]] RuntimeStatus status() const;
-  [[nodiscard]] device::Device& device() noexcept;  // for the library's own headers
-  class AQUA_LOCAL Impl;
-  [[nodiscard]] Impl& impl() noexcept { return *impl_; }  // likewise
 
  private:
-  explicit Runtime(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  friend struct detail::Internals;
+  class AQUA_LOCAL Impl;
+  explicit Runtime(std::shared_ptr<Impl> impl) noexcept;
+  std::shared_ptr<Impl> impl_;  // shared with nobody but the library's own views of it
 };
 
 }  // namespace aqua

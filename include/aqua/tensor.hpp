@@ -3,10 +3,10 @@
 // it can spare it, and in host DRAM otherwise; they move between the two on their own, and
 // their address with them. A Pin holds the address still.
 //
-//   auto tensor = runtime->allocate({.bytes = 512_MiB, .name = "seq 42"});
-//   auto pin = tensor->pin(Access::write, stream);
-//   fill_kernel<<<..., stream>>>(pin->data());
-//   pin->release();                 // the work posted to `stream` so far was the last use
+//   auto tensor = runtime.allocate({.bytes = 64_MiB, .name = "seq 42"});
+//   auto pin = tensor->pin(aqua::Access::write, stream);
+//   launch_fill(pin->data(), stream);  // a kernel of yours
+//   pin->release();                    // the work posted to `stream` so far was the last use
 //
 // Order: a tensor is an ordered resource. Pinning makes `stream` wait for earlier writes
 // of other streams (and a write pin also for earlier reads), so no event of yours is needed.
@@ -47,8 +47,12 @@ struct ByteRange {
   std::size_t bytes = SIZE_MAX;
 };
 
-class TensorEntry;  // src/tensor/entry.hpp
-class Placement;    // src/tensor/placement.hpp
+namespace detail {
+struct Internals;  // how the library reaches what its handles hold; not for engines
+}
+
+class TensorEntry;
+class Placement;
 
 // A claim on a tensor's present address.
 //
@@ -94,7 +98,6 @@ class AQUA_API Pin {
 class AQUA_API AquaTensor {
  public:
   AquaTensor() = default;
-  explicit AquaTensor(std::shared_ptr<TensorEntry> entry) noexcept;
   AquaTensor(AquaTensor&& other) noexcept = default;
   AquaTensor& operator=(AquaTensor&& other) noexcept;
   ~AquaTensor();
@@ -102,14 +105,15 @@ class AQUA_API AquaTensor {
   [[nodiscard]] bool valid() const noexcept { return entry_ != nullptr; }
   [[nodiscard]] std::size_t bytes() const noexcept;
   [[nodiscard]] const std::string& name() const noexcept;
-  [[nodiscard]] std::uint64_t id()
-      const noexcept;  // unique in this runtime; for logs and callbacks
+  // Unique in its runtime; for logs and callbacks.
+  [[nodiscard]] std::uint64_t id() const noexcept;
 
   // Where the bytes are now. May be out of date when it returns, unless pinned.
   [[nodiscard]] Tier tier() const noexcept;
   // True once the bytes are gone; pins answer data_loss from then on.
   [[nodiscard]] bool lost() const noexcept;
 
+  // Holds the range where it is until the Pin is released, for work on `stream`.
   //   invalid_argument  the range is empty or not inside the tensor, or `stream` is another one on
   //                     every thread (cudaStreamPerThread)
   //   failed_precondition
@@ -122,9 +126,9 @@ class AQUA_API AquaTensor {
   //                     pin of it: it would wait for itself.)
   [[nodiscard]] Result<Pin> pin(Access access, Stream stream, ByteRange range = {});
 
-  [[nodiscard]] const std::shared_ptr<TensorEntry>& entry() const noexcept { return entry_; }
-
  private:
+  friend struct detail::Internals;
+  explicit AquaTensor(std::shared_ptr<TensorEntry> entry) noexcept;
   std::shared_ptr<TensorEntry> entry_;
 };
 

@@ -19,12 +19,15 @@
 
 namespace aqua {
 
-class TicketState;  // src/transfer/ticket_state.hpp
+namespace detail {
+struct Internals;  // how the library reaches what its handles hold; not for engines
+}
+
+class TicketState;
 
 class AQUA_API Ticket {
  public:
   Ticket() noexcept;  // belongs to no transfer: every question is failed_precondition
-  explicit Ticket(std::shared_ptr<TicketState> state) noexcept;
   Ticket(Ticket&&) noexcept;
   Ticket& operator=(Ticket&&) noexcept;
   ~Ticket();
@@ -60,6 +63,8 @@ class AQUA_API Ticket {
   [[nodiscard]] std::size_t bytes() const noexcept;
 
  private:
+  friend struct detail::Internals;
+  explicit Ticket(std::shared_ptr<TicketState> state) noexcept;
   std::shared_ptr<TicketState> state_;
 };
 

@@ -47,8 +47,7 @@ class Callbacks:
     which they are refused. An exception goes to sys.unraisablehook.
     """
 
-    # The engine's share of memory has changed, or should: with OFFERED the engine frees memory of
-    # its own until it uses at most engine_bytes, then lends it.
+    # The engine's share of memory has changed, or (WANTED) is to change: see BudgetReason.
     on_budget: Optional[Callable[[MemoryBudget], None]] = None
     # A tensor's bytes are gone: recompute. Its id and name.
     on_data_loss: Optional[Callable[[int, str], None]] = None

@@ -63,7 +63,7 @@ CALLS: "dict[str, list[Any]]" = {
         s.RuntimeHandle, POINTER(s.CLoadProfile), POINTER(s.CProducerOptions),
     ],
     "aqua_runtime_report": [s.RuntimeHandle, POINTER(s.CLoadReport)],
-    "aqua_runtime_budget": [s.RuntimeHandle, POINTER(s.CMemoryBudget)],
+    "aqua_runtime_get_budget": [s.RuntimeHandle, POINTER(s.CMemoryBudget)],
     "aqua_tensor_allocate": [s.RuntimeHandle, POINTER(s.CTensorOptions), POINTER(s.TensorHandle)],
     "aqua_tensor_free": [s.TensorHandle],
     "aqua_tensor_get_tier": [s.TensorHandle, POINTER(c_uint32)],
@@ -90,7 +90,7 @@ CALLS: "dict[str, list[Any]]" = {
         POINTER(s.TicketHandle),
     ],
     "aqua_fetch": [
-        s.LayoutHandle, c_void_p, c_size_t, s.TensorHandle, c_size_t, c_size_t,
+        s.TensorHandle, s.LayoutHandle, c_void_p, c_size_t, c_size_t, c_size_t,
         POINTER(s.TicketHandle),
     ],
     "aqua_ticket_done": [s.TicketHandle, _OUT_INT],

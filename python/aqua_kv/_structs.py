@@ -68,7 +68,6 @@ class CMemoryBudget(Sized):
         ("peer_bytes", c_size_t),
         ("host_bytes", c_size_t),
         ("reason", c_uint32),
-        ("reserved", c_uint32),
     ]
 
 
@@ -126,9 +125,7 @@ class CEmulatedGpu(Sized):
         ("seed", c_uint64),
         ("link_bytes_per_second", c_uint64),
         ("hostile", c_uint32),
-        ("reserved", c_uint32),
         ("calibrate", c_uint32),
-        ("reserved2", c_uint32),
     ]
 
 
@@ -208,7 +205,6 @@ class CRuntimeStatus(Sized):
         ("evacuated_bytes", c_uint64),
         ("peer_fragmentation", c_double),
         ("connected", c_uint32),
-        ("reserved", c_uint32),
         ("device", c_char * NAME_BYTES),
         ("last_error", c_char * 256),
     ]
@@ -242,7 +238,6 @@ class CPinInfo(Sized):
         ("data", c_void_p),
         ("bytes", c_size_t),
         ("tier", c_uint32),
-        ("reserved", c_uint32),
     ]
 
 
@@ -278,9 +273,9 @@ class CLayoutInfo(Sized):
         ("layers", c_uint32),
         ("planes_per_layer", c_uint32),
         ("block_count", c_uint32),
-        ("reserved", c_uint32),
+        ("segments_per_block", c_uint32),
+        ("plane_block_bytes", c_size_t),
         ("block_bytes", c_size_t),
-        ("bytes_per_block", c_size_t),
     ]
 
 
@@ -293,9 +288,8 @@ class CReclaimProgress(Sized):
         ("slabs_returned", c_size_t),
         ("first_slab_us", c_uint64),
         ("last_slab_us", c_uint64),
-        ("holders", c_size_t),
+        ("holders", c_uint32),
         ("done", c_uint32),
-        ("reserved", c_uint32),
     ]
 
 
@@ -305,7 +299,6 @@ class CHolder(Sized):
         ("bytes", c_size_t),
         ("pid", c_int64),
         ("slab", c_uint32),
-        ("reserved", c_uint32),
         ("name", c_char * NAME_BYTES),
     ]
 
@@ -318,7 +311,6 @@ class CPoolOptions(Sized):
         ("plane_bytes", c_size_t),
         ("slab_bytes", c_size_t),
         ("filler", c_uint32),
-        ("reserved", c_uint32),
     ]
 
 

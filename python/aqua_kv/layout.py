@@ -161,14 +161,14 @@ class Layout(Owned):
         return int(self._info.block_count)
 
     @property
-    def block_bytes(self) -> int:
+    def plane_block_bytes(self) -> int:
         """Of one block in one plane."""
-        return int(self._info.block_bytes)
+        return int(self._info.plane_block_bytes)
 
     @property
-    def bytes_per_block(self) -> int:
+    def block_bytes(self) -> int:
         """Of one block in all layers and planes: what it takes of a tensor."""
-        return int(self._info.bytes_per_block)
+        return int(self._info.block_bytes)
 
     @property
     def read_only(self) -> bool:

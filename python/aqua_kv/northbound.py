@@ -5,7 +5,7 @@ say theirs."""
 from __future__ import annotations
 
 import enum
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass
 from typing import Any
 
 from ._structs import CLoadBand, CLoadProfile, CLoadReport, CMemoryBudget, CProducerOptions
@@ -15,11 +15,12 @@ class BudgetReason(enum.IntEnum):
     """Why a budget was told."""
 
     OPENED = 0  # the first one of this runtime
-    OFFERED = 1  # part of the engine's memory was put up for lending
-    RECLAIMED = 2  # lent memory came back, all or a slab of it
-    GRANTED = 3  # a neighbour's memory was leased to us
-    REVOKED = 4  # a neighbour took its memory back; no byte was lost
-    LOST = 5  # memory died; its tensors report data loss
+    WANTED = 1  # the engine frees memory until it uses at most engine_bytes, then calls lend()
+    OFFERED = 2  # part of the engine's memory was put up for lending
+    RECLAIMED = 3  # lent memory came back, all or a slab of it
+    GRANTED = 4  # a neighbour's memory was leased to us
+    REVOKED = 5  # a neighbour took its memory back; no byte was lost
+    LOST = 6  # memory died; its tensors report data loss
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class LoadProfile:
     steady_queue_length: float
     kv_bytes_total: int  # all KV memory of the engine when none is lent
     steady_free_bytes: int  # of it, never used: the most that is ever lent
-    producer_threshold_bytes: int = 0  # less than this free: no producer. 0: 10 GB
+    producer_threshold_bytes: int = 10_000_000_000  # less than this free: no producer
 
     def to_c(self) -> CLoadProfile:
         return CLoadProfile(**_checked(self))
@@ -73,22 +74,22 @@ class LoadProfile:
 class LoadBand:
     """Above it: a rate over steady * rate_ratio + rate_slack, or a queue likewise."""
 
-    rate_ratio: float = 0.0
+    rate_ratio: float = 1.0
     rate_slack: float = 0.0  # requests per second
-    queue_ratio: float = 0.0
+    queue_ratio: float = 1.0
     queue_slack: float = 0.0  # requests
 
 
 @dataclass(frozen=True)
 class ProducerOptions:
-    """When to lend and when to reclaim. 0 in a field: its default, given in brackets."""
+    """When to lend and when to reclaim. Every value is taken as it stands, 0 too."""
 
-    rise: LoadBand = field(default_factory=LoadBand)  # above: reclaim [1.5, 0.5, 2, 8]
-    settle: LoadBand = field(default_factory=LoadBand)  # not above: offer [1.2, 0.25, 1.25, 2]
-    settle_ms: int = 0  # [15000]
-    min_ms_between_flips: int = 0  # from a reclaim to the next offer [30000]
-    headroom: float = 0.0  # of kv_bytes_total, kept free when offering [0.1]
-    min_offer_bytes: int = 0  # [256 MiB]
+    rise: LoadBand = LoadBand(1.5, 0.5, 2.0, 8.0)  # above: reclaim
+    settle: LoadBand = LoadBand(1.2, 0.25, 1.25, 2.0)  # not above for settle_ms: offer
+    settle_ms: int = 15_000
+    min_ms_between_flips: int = 30_000  # from a reclaim to the next offer
+    headroom: float = 0.1  # of kv_bytes_total, kept free when offering
+    min_offer_bytes: int = 256 << 20
 
     def to_c(self) -> CProducerOptions:
         values = _checked(self)

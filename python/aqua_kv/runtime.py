@@ -29,7 +29,7 @@ class EmulatedGpu:
     """How an emulated GPU ("emu:N") behaves. Ignored for other devices."""
 
     total_bytes: int = 0  # 0: 1 GiB
-    seed: int = 0  # 0: 1
+    seed: int = 1  # of the delays of a hostile one
     link_bytes_per_second: int = 0  # 0: as fast as the host copies
     hostile: bool = False  # for tests: seeded delays, closed memory, slow remapping
     calibrate: bool = False  # measure copy times as on a GPU; otherwise built-in ones serve
@@ -73,7 +73,7 @@ class Runtime:
         """Blocks until the host tier is touched (about 0.3 s a GiB), not for the coordinator.
 
         device            "cuda:N" (as this process counts its GPUs), "GPU-UUID" (as nvidia-smi -L
-                          prints it) or "emu:N"; empty: $AQUA_DEVICE, else "emu:0"
+                          prints it) or "emu:N" (emulated, for tests); empty: $AQUA_DEVICE, which must then be set
         coordinator       "unix:PATH", "HOST:PORT" or "none"; empty: $AQUA_COORDINATOR, else "none"
         name              for people; empty: the program's name
         domain            NVLink domain; empty: the server's only one
@@ -88,8 +88,9 @@ class Runtime:
         callbacks_in_tick    callbacks run in tick()
         curve_directory   copy times measured on this machine; empty: $XDG_CACHE_HOME/aqua, else
                           ~/.cache/aqua. "off": neither kept nor measured
-        profile           a file of `aqua profile`: a producer's is as by set_profile(); a consumer's
-                          sets max_peer_bytes where that is 0, and raises host_bytes to it
+        profile           a file of `aqua profile`. A producer's is set as by set_profile(). From a
+                          consumer's, where max_peer_bytes is 0, max_peer_bytes is taken, and
+                          host_bytes is raised to as much
         """
         options = s.CRuntimeOptions(
             device=text(device),
@@ -166,7 +167,7 @@ class Runtime:
         packed form: after the work posted to `stream` before, before what is posted afterwards.
         INVALID_ARGUMENT: a block number twice or too large, more bytes than the tensor has from
         `offset` on, a stream of another device. DATA_LOSS: the tensor's bytes are gone."""
-        return self._move(lib.aqua_offload, layout, blocks, tensor, stream, offset)
+        return self._move(True, layout, blocks, tensor, stream, offset)
 
     def fetch(
         self,
@@ -179,11 +180,11 @@ class Runtime:
         """The other way: from the tensor to the listed blocks."""
         if layout.read_only:
             raise ValueError("fetch: an array of the layout is read-only")
-        return self._move(lib.aqua_fetch, layout, blocks, tensor, stream, offset)
+        return self._move(False, layout, blocks, tensor, stream, offset)
 
     def _move(
         self,
-        call: Any,
+        out: bool,
         layout: Layout,
         blocks: BlockList,
         tensor: AquaTensor,
@@ -195,9 +196,11 @@ class Runtime:
         keep, address, count = to_uint32(blocks)
         start = size(offset, "offset")
         handle = s.TicketHandle()
-        error = call(
-            layout._handle, address, count, tensor._handle, start, native_stream(stream), handle
-        )
+        of, at, lane = tensor._handle, layout._handle, native_stream(stream)
+        if out:
+            error = lib.aqua_offload(at, address, count, of, lane, start, handle)
+        else:
+            error = lib.aqua_fetch(of, at, address, count, lane, start, handle)
         del keep  # the list is not needed once the call returns
         if error:
             raise_error(error)
@@ -205,7 +208,7 @@ class Runtime:
 
     def lend(self, bytes: int) -> None:
         """Takes `bytes` of the device's free memory, rounded down to slabs, and offers it.
-        RESOURCE_EXHAUSTED when the device has less free."""
+        INVALID_ARGUMENT: less than a slab. RESOURCE_EXHAUSTED: the device has less free."""
         error = lib.aqua_runtime_lend(self._handle, size(bytes, "bytes"))
         if error:
             raise_error(error)
@@ -228,14 +231,15 @@ class Runtime:
             raise_error(error)
 
     def report(self, report: LoadReport) -> None:
-        """The engine's load, about once a second. INVALID_ARGUMENT when it cannot be true."""
+        """Tells the engine's load, about once a second. A decision to lend is told by on_budget
+        (WANTED); a reclaim is begun at once. INVALID_ARGUMENT when it cannot be true."""
         error = lib.aqua_runtime_report(self._handle, report.to_c())
         if error:
             raise_error(error)
 
     def budget(self) -> MemoryBudget:
         budget = s.CMemoryBudget()
-        error = lib.aqua_runtime_budget(self._handle, budget)
+        error = lib.aqua_runtime_get_budget(self._handle, budget)
         if error:
             raise_error(error)
         return MemoryBudget.from_c(budget)

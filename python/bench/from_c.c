@@ -67,7 +67,7 @@ int fetch(aqua_layout layout, const uint32_t* blocks, size_t block_count, aqua_t
           long count) {
   for (long i = 0; i < count; ++i) {
     aqua_ticket ticket;
-    FAILED(aqua_fetch(layout, blocks, block_count, tensor, 0, 0, &ticket));
+    FAILED(aqua_fetch(tensor, layout, blocks, block_count, 0, 0, &ticket));
     FAILED(aqua_ticket_free(ticket));
   }
   return 0;

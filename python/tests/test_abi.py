@@ -151,6 +151,16 @@ def test_every_tier_and_reason_has_the_librarys_name():
     assert lib.aqua_budget_reason_name(len(northbound.BudgetReason)) == b"unknown"
 
 
+def test_the_defaults_of_a_producer_are_the_headers():
+    init = headers().split("#define AQUA_PRODUCER_OPTIONS_INIT")[1].split("AQUA_CALL")[0]
+    written = [float(x) for x in re.findall(r"(?<![\w.])\d[\d.]*", init)]
+    ours = northbound.ProducerOptions()
+    *numbers, shifted, by = written
+    assert [*vars(ours.rise).values(), *vars(ours.settle).values(), ours.settle_ms,
+            ours.min_ms_between_flips, ours.headroom] == numbers
+    assert ours.min_offer_bytes == int(shifted) << int(by)
+
+
 def test_a_code_of_a_newer_library_is_still_an_error(monkeypatch):
     class Newer:
         aqua_error_code = staticmethod(lambda error: 99)

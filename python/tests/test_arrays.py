@@ -88,7 +88,7 @@ def test_device_arrays_by_dlpack_make_a_layout(runtime):
     step = 64 * 4096
     arrays = [OfDevice(cache.memory.data + p * step, (64, 8, 512)) for p in range(4)]
     with Layout.from_arrays(arrays) as layout:
-        assert (layout.layers, layout.block_count, layout.block_bytes) == (4, 64, 4096)
+        assert (layout.layers, layout.block_count, layout.plane_block_bytes) == (4, 64, 4096)
         tensor = runtime.allocate(layout.packed_bytes(3))
         runtime.offload(layout, [1, 2, 3], tensor)
         runtime.fetch(tensor, layout, [4, 5, 6]).wait()

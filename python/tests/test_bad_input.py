@@ -208,6 +208,12 @@ def test_host_arrays_that_cannot_be_read_or_written(runtime, cache):
     emulated.write(runtime, cache.memory, read_only)  # only read
 
 
+def test_a_device_is_named(tmp_path):
+    with pytest.raises(Error) as raised:
+        aqua_kv.Runtime.open(host_bytes=1 << 21, socket_directory=str(tmp_path))
+    assert raised.value.code is Code.INVALID_ARGUMENT and "$AQUA_DEVICE" in raised.value.message
+
+
 def test_devices_that_are_not_there(tmp_path):
     for device in ("emu:", "tpu:0", "emu:-1"):
         with pytest.raises(Error) as raised:

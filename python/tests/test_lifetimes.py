@@ -62,7 +62,9 @@ def test_a_closed_runtime_closes_what_belongs_to_it(tmp_path):
 
 def test_an_exception_in_a_with_block_is_the_one_that_comes_out(tmp_path):
     with pytest.raises(ZeroDivisionError):
-        with aqua_kv.Runtime.open(host_bytes=2 * MIB, socket_directory=str(tmp_path)) as runtime:
+        with aqua_kv.Runtime.open(
+            device="emu:0", host_bytes=2 * MIB, socket_directory=str(tmp_path)
+        ) as runtime:
             held = runtime.allocate(4096).pin()
             assert held.bytes == 4096
             1 / 0
@@ -90,7 +92,9 @@ def test_dropped_objects_give_everything_back(runtime):
 def test_cycles_are_collected_in_any_order(tmp_path):
     class Engine:
         def __init__(self) -> None:
-            self.runtime = aqua_kv.Runtime.open(host_bytes=4 * MIB, socket_directory=str(tmp_path))
+            self.runtime = aqua_kv.Runtime.open(
+                device="emu:0", host_bytes=4 * MIB, socket_directory=str(tmp_path)
+            )
             self.tensor = self.runtime.allocate(4096)
             self.pin = self.tensor.pin()
             self.cache = KvCache(self.runtime)
@@ -124,7 +128,9 @@ def test_two_threads_that_close_the_same_things(runtime):
 
 
 def test_callers_of_a_runtime_that_is_being_closed_get_an_answer(tmp_path):
-    runtime = aqua_kv.Runtime.open(host_bytes=4 * MIB, socket_directory=str(tmp_path))
+    runtime = aqua_kv.Runtime.open(
+        device="emu:0", host_bytes=4 * MIB, socket_directory=str(tmp_path)
+    )
     tensor = runtime.allocate(4096)
     calling, codes = threading.Event(), []
 

@@ -58,7 +58,7 @@ def test_the_packed_form_is_what_packed_offset_says(runtime):
     before = cache.read()
     layout = cache.layout(planes_per_layer=2)
     assert (layout.layers, layout.planes_per_layer, layout.block_count) == (2, 2, 64)
-    assert (layout.block_bytes, layout.bytes_per_block) == (4096, 4 * 4096)
+    assert (layout.plane_block_bytes, layout.block_bytes) == (4096, 4 * 4096)
     tensor = runtime.allocate(100 + layout.packed_bytes(3))
     runtime.offload(layout, [9, 4, 7], tensor, offset=100).wait()
     packed = np.empty(tensor.bytes, np.uint8)
@@ -95,11 +95,11 @@ def test_mha_and_mla_describe_the_same_bytes_as_make(runtime):
         cache.arrays[0::2], cache.arrays[1::2], block_count=64, tokens_per_block=16, kv_heads=2,
         head_dim=64, element_bytes=2,
     )
-    assert (mha.layers, mha.planes_per_layer, mha.bytes_per_block) == (2, 2, 4 * 4096)
+    assert (mha.layers, mha.planes_per_layer, mha.block_bytes) == (2, 2, 4 * 4096)
     mla = aqua_kv.Layout.mla(
         cache.arrays, block_count=64, tokens_per_block=16, latent_dim=128, element_bytes=2
     )
-    assert (mla.layers, mla.planes_per_layer, mla.bytes_per_block) == (4, 1, 4 * 4096)
+    assert (mla.layers, mla.planes_per_layer, mla.block_bytes) == (4, 1, 4 * 4096)
     before = cache.read()
     tensor = runtime.allocate(mla.packed_bytes(5))
     runtime.offload(mla, range(5), tensor)

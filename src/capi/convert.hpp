@@ -13,6 +13,7 @@ static_assert(static_cast<aqua_tier>(Tier::local) == AQUA_TIER_LOCAL);
 static_assert(static_cast<aqua_tier>(Tier::peer) == AQUA_TIER_PEER);
 static_assert(static_cast<aqua_tier>(Tier::host) == AQUA_TIER_HOST);
 static_assert(static_cast<aqua_budget_reason>(BudgetReason::opened) == AQUA_BUDGET_OPENED);
+static_assert(static_cast<aqua_budget_reason>(BudgetReason::wanted) == AQUA_BUDGET_WANTED);
 static_assert(static_cast<aqua_budget_reason>(BudgetReason::offered) == AQUA_BUDGET_OFFERED);
 static_assert(static_cast<aqua_budget_reason>(BudgetReason::reclaimed) == AQUA_BUDGET_RECLAIMED);
 static_assert(static_cast<aqua_budget_reason>(BudgetReason::granted) == AQUA_BUDGET_GRANTED);
@@ -26,13 +27,9 @@ static_assert(static_cast<aqua_budget_reason>(BudgetReason::lost) == AQUA_BUDGET
   return Stream{stream};
 }
 [[nodiscard]] inline aqua_memory_budget to_c(const MemoryBudget& budget) noexcept {
-  return {sizeof(aqua_memory_budget),
-          budget.engine_bytes,
-          budget.lent_bytes,
-          budget.peer_bytes,
-          budget.host_bytes,
-          static_cast<aqua_budget_reason>(budget.reason),
-          0};
+  return {sizeof(aqua_memory_budget), budget.engine_bytes,
+          budget.lent_bytes,          budget.peer_bytes,
+          budget.host_bytes,          static_cast<aqua_budget_reason>(budget.reason)};
 }
 
 }  // namespace aqua::capi

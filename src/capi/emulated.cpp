@@ -35,7 +35,7 @@ aqua_error* aqua_emulated_allocate(aqua_runtime runtime, size_t bytes, aqua_emul
     AQUA_CAPI_NOT_NULL(what, memory);
     AQUA_CAPI_NOT_NULL(what, address);
     AQUA_ASSIGN(const auto used, runtimes().use(what, runtime.id));
-    AQUA_ASSIGN(auto made, emulated::allocate(**used, bytes));
+    AQUA_ASSIGN(auto made, emulated::allocate(*used, bytes));
     void* const place = made.data();
     AQUA_ASSIGN(memory->id,
                 memories().insert(runtime.id, MemoryObject{used.keep(), std::move(made)}));
@@ -56,7 +56,7 @@ aqua_error* aqua_emulated_stream_create(aqua_runtime runtime, aqua_stream* strea
     constexpr const char* what = "aqua_emulated_stream_create";
     AQUA_CAPI_NOT_NULL(what, stream);
     AQUA_ASSIGN(const auto used, runtimes().use(what, runtime.id));
-    AQUA_ASSIGN(const aqua::Stream made, emulated::create_stream(**used));
+    AQUA_ASSIGN(const aqua::Stream made, emulated::create_stream(*used));
     *stream = made.native;
     return {};
   });
@@ -65,14 +65,14 @@ aqua_error* aqua_emulated_stream_create(aqua_runtime runtime, aqua_stream* strea
 aqua_error* aqua_emulated_stream_destroy(aqua_runtime runtime, aqua_stream stream) {
   return call([&]() -> Result<void> {
     AQUA_ASSIGN(const auto used, runtimes().use("aqua_emulated_stream_destroy", runtime.id));
-    return emulated::destroy_stream(**used, to_stream(stream));
+    return emulated::destroy_stream(*used, to_stream(stream));
   });
 }
 
 aqua_error* aqua_emulated_synchronize(aqua_runtime runtime, aqua_stream stream) {
   return call([&]() -> Result<void> {
     AQUA_ASSIGN(const auto used, runtimes().use("aqua_emulated_synchronize", runtime.id));
-    return emulated::synchronize(**used, to_stream(stream));
+    return emulated::synchronize(*used, to_stream(stream));
   });
 }
 
@@ -87,7 +87,7 @@ aqua_error* aqua_emulated_write(aqua_runtime runtime, aqua_stream stream, void* 
     const auto* const first = static_cast<const std::byte*>(from_host);
     auto copy = std::make_shared<const std::vector<std::byte>>(first, first + bytes);
     auto* const to = static_cast<std::byte*>(to_device);
-    return emulated::launch(**used, to_stream(stream), [to, copy] {
+    return emulated::launch(*used, to_stream(stream), [to, copy] {
       std::memcpy(emulated::kernel_view(to), copy->data(), copy->size());
     });
   });
@@ -102,7 +102,7 @@ aqua_error* aqua_emulated_read(aqua_runtime runtime, aqua_stream stream, const v
     AQUA_ASSIGN(const auto used, runtimes().use(what, runtime.id));
     AQUA_TRY(check_bytes(what, bytes));
     const auto* const from = static_cast<const std::byte*>(from_device);
-    return emulated::launch(**used, to_stream(stream), [from, to_host, bytes] {
+    return emulated::launch(*used, to_stream(stream), [from, to_host, bytes] {
       std::memcpy(to_host, emulated::kernel_view(from), bytes);
     });
   });
@@ -114,7 +114,7 @@ aqua_error* aqua_emulated_launch(aqua_runtime runtime, aqua_stream stream,
     constexpr const char* what = "aqua_emulated_launch";
     AQUA_CAPI_NOT_NULL(what, kernel);
     AQUA_ASSIGN(const auto used, runtimes().use(what, runtime.id));
-    return emulated::launch(**used, to_stream(stream), [kernel, user] {
+    return emulated::launch(*used, to_stream(stream), [kernel, user] {
       const InCallback here;
       kernel(user);
     });

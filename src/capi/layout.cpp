@@ -107,7 +107,8 @@ aqua_error* aqua_layout_get_info(aqua_layout layout, aqua_layout_info* info) {
     AQUA_ASSIGN(const auto used, layouts().use(what, layout.id));
     const aqua::LayoutSpec& spec = used->spec();
     give_out(aqua_layout_info{sizeof(aqua_layout_info), spec.layers, spec.planes_per_layer,
-                              spec.block_count, 0, used->block_bytes(), used->bytes_per_block()},
+                              spec.block_count, spec.segments_per_block, used->plane_block_bytes(),
+                              used->block_bytes()},
              info);
     return {};
   });

@@ -16,9 +16,8 @@ aqua_reclaim_progress to_c(const ReclaimProgress& progress) noexcept {
           progress.slabs_returned,
           static_cast<std::uint64_t>(progress.first_slab.count()),
           static_cast<std::uint64_t>(progress.last_slab.count()),
-          progress.holders.size(),
-          progress.done ? 1u : 0u,
-          0};
+          static_cast<std::uint32_t>(progress.holders.size()),
+          progress.done ? 1u : 0u};
 }
 
 Result<void> start(Runtime& runtime, std::uint64_t runtime_id, std::size_t bytes,
@@ -71,7 +70,7 @@ extern "C" {
 aqua_error* aqua_runtime_lend(aqua_runtime runtime, size_t bytes) {
   return call([&]() -> Result<void> {
     AQUA_ASSIGN(const auto used, runtimes().use("aqua_runtime_lend", runtime.id));
-    return (*used)->lend(bytes);
+    return used->lend(bytes);
   });
 }
 
@@ -79,7 +78,7 @@ aqua_error* aqua_runtime_reclaim(aqua_runtime runtime, size_t bytes, uint32_t de
                                  aqua_reclaim* reclaim) {
   return call([&]() -> Result<void> {
     AQUA_ASSIGN(const auto used, runtimes().use("aqua_runtime_reclaim", runtime.id));
-    return start(**used, runtime.id, bytes, deadline_ms, reclaim);
+    return start(*used, runtime.id, bytes, deadline_ms, reclaim);
   });
 }
 

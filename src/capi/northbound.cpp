@@ -9,28 +9,17 @@
 namespace aqua::capi {
 namespace {
 
-// 0 means the default that is there already.
-template <typename To, typename From>
-void set(To& to, From from) {
-  if (from != From{}) to = To(from);
-}
-
-void set_band(LoadBand& to, const aqua_load_band& from) {
-  set(to.rate_ratio, from.rate_ratio);
-  set(to.rate_slack, from.rate_slack);
-  set(to.queue_ratio, from.queue_ratio);
-  set(to.queue_slack, from.queue_slack);
+LoadBand to_band(const aqua_load_band& c) {
+  return {c.rate_ratio, c.rate_slack, c.queue_ratio, c.queue_slack};
 }
 
 ProducerOptions to_options(const aqua_producer_options& c) {
-  ProducerOptions options;
-  set_band(options.rise, c.rise);
-  set_band(options.settle, c.settle);
-  set(options.settle_time, c.settle_ms);
-  set(options.min_time_between_flips, c.min_ms_between_flips);
-  set(options.headroom, c.headroom);
-  set(options.min_offer_bytes, c.min_offer_bytes);
-  return options;
+  return {.rise = to_band(c.rise),
+          .settle = to_band(c.settle),
+          .settle_time = std::chrono::milliseconds(c.settle_ms),
+          .min_time_between_flips = std::chrono::milliseconds(c.min_ms_between_flips),
+          .headroom = c.headroom,
+          .min_offer_bytes = c.min_offer_bytes};
 }
 
 LoadProfile to_profile(const aqua_load_profile& c) {
@@ -39,7 +28,7 @@ LoadProfile to_profile(const aqua_load_profile& c) {
   profile.steady_queue_length = c.steady_queue_length;
   profile.kv_bytes_total = c.kv_bytes_total;
   profile.steady_free_bytes = c.steady_free_bytes;
-  set(profile.producer_threshold_bytes, c.producer_threshold_bytes);
+  profile.producer_threshold_bytes = c.producer_threshold_bytes;
   return profile;
 }
 
@@ -79,12 +68,13 @@ aqua_error* aqua_runtime_set_profile(aqua_runtime runtime, const aqua_load_profi
                                      const aqua_producer_options* options) {
   return call([&]() -> Result<void> {
     AQUA_ASSIGN(const auto used, runtimes().use("aqua_runtime_set_profile", runtime.id));
-    AQUA_ASSIGN(const auto found, take_in("aqua_runtime_set_profile: profile", profile));
+    AQUA_ASSIGN(const auto found, take_in("aqua_runtime_set_profile: profile", profile,
+                                          aqua_load_profile AQUA_LOAD_PROFILE_INIT));
     aqua_producer_options wanted = AQUA_PRODUCER_OPTIONS_INIT;
     if (options != nullptr) {
-      AQUA_ASSIGN(wanted, take_in("aqua_runtime_set_profile: options", options));
+      AQUA_ASSIGN(wanted, take_in("aqua_runtime_set_profile: options", options, wanted));
     }
-    return (*used)->set_profile(to_profile(found), to_options(wanted));
+    return used->set_profile(to_profile(found), to_options(wanted));
   });
 }
 
@@ -93,15 +83,15 @@ aqua_error* aqua_runtime_report(aqua_runtime runtime, const aqua_load_report* re
     AQUA_ASSIGN(const auto used, runtimes().use("aqua_runtime_report", runtime.id));
     AQUA_ASSIGN(const auto given, take_in("aqua_runtime_report: report", report));
     AQUA_ASSIGN(const auto load, to_report(given));
-    return (*used)->report(load);
+    return used->report(load);
   });
 }
 
-aqua_error* aqua_runtime_budget(aqua_runtime runtime, aqua_memory_budget* budget) {
+aqua_error* aqua_runtime_get_budget(aqua_runtime runtime, aqua_memory_budget* budget) {
   return call([&]() -> Result<void> {
-    AQUA_TRY(check_size("aqua_runtime_budget: budget", budget));
-    AQUA_ASSIGN(const auto used, runtimes().use("aqua_runtime_budget", runtime.id));
-    give_out(to_c((*used)->budget()), budget);
+    AQUA_TRY(check_size("aqua_runtime_get_budget: budget", budget));
+    AQUA_ASSIGN(const auto used, runtimes().use("aqua_runtime_get_budget", runtime.id));
+    give_out(to_c(used->budget()), budget);
     return {};
   });
 }

@@ -14,7 +14,7 @@
 
 namespace aqua::capi {
 
-using RuntimeTable = HandleTable<std::unique_ptr<Runtime>, Kind::runtime>;
+using RuntimeTable = HandleTable<Runtime, Kind::runtime>;
 using RuntimeKeep = RuntimeTable::Keep;
 
 struct TensorObject {
@@ -27,7 +27,7 @@ struct PinObject {
 };
 struct PoolObject {
   RuntimeKeep runtime;
-  std::unique_ptr<ElasticPool> pool;
+  ElasticPool pool;
 };
 struct MemoryObject {
   RuntimeKeep runtime;

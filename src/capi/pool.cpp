@@ -25,7 +25,7 @@ aqua_error* aqua_pool_create(aqua_runtime runtime, const aqua_pool_options* opti
     wanted.plane_bytes = given.plane_bytes;
     if (given.slab_bytes != 0) wanted.slab_bytes = given.slab_bytes;
     wanted.filler = given.filler != 0;
-    AQUA_ASSIGN(auto made, aqua::ElasticPool::create(**used, wanted));
+    AQUA_ASSIGN(auto made, aqua::ElasticPool::create(*used, wanted));
     AQUA_ASSIGN(pool->id, pools().insert(runtime.id, PoolObject{used.keep(), std::move(made)}));
     return {};
   });
@@ -43,11 +43,11 @@ aqua_error* aqua_pool_get_plane(aqua_pool pool, size_t number, void** address) {
     constexpr const char* what = "aqua_pool_get_plane";
     AQUA_CAPI_NOT_NULL(what, address);
     AQUA_ASSIGN(const auto used, pools().use(what, pool.id));
-    if (number >= used->pool->planes()) {
+    if (number >= used->pool.planes()) {
       return Error{Code::invalid_argument,
-                   aqua::concat(what, ": plane ", number, " of ", used->pool->planes())};
+                   aqua::concat(what, ": plane ", number, " of ", used->pool.planes())};
     }
-    *address = used->pool->plane(number);
+    *address = used->pool.plane(number);
     return {};
   });
 }
@@ -57,7 +57,7 @@ aqua_error* aqua_pool_get_info(aqua_pool pool, aqua_pool_info* info) {
     constexpr const char* what = "aqua_pool_get_info";
     AQUA_TRY(check_size(what, info));
     AQUA_ASSIGN(const auto used, pools().use(what, pool.id));
-    const aqua::ElasticPool& asked = *used->pool;
+    const aqua::ElasticPool& asked = used->pool;
     give_out(
         aqua_pool_info{sizeof(aqua_pool_info), asked.planes(), asked.quantum_bytes(),
                        asked.total_quanta(), asked.lent_quanta(), asked.usable_bytes_per_plane()},
@@ -69,7 +69,7 @@ aqua_error* aqua_pool_get_info(aqua_pool pool, aqua_pool_info* info) {
 aqua_error* aqua_pool_lend(aqua_pool pool, size_t quanta, aqua_stream stream) {
   return call([&]() -> Result<void> {
     AQUA_ASSIGN(const auto used, pools().use("aqua_pool_lend", pool.id));
-    return used->pool->lend(quanta, to_stream(stream));
+    return used->pool.lend(quanta, to_stream(stream));
   });
 }
 

@@ -34,9 +34,10 @@ Result<RuntimeOptions> to_options(const aqua_runtime_options& c) {
     options.callbacks = to_callbacks(callbacks);
   }
   if (c.emulated != nullptr) {
-    AQUA_ASSIGN(const auto emulated, take_in("aqua_runtime_open: emulated", c.emulated));
+    AQUA_ASSIGN(const auto emulated, take_in("aqua_runtime_open: emulated", c.emulated,
+                                             aqua_emulated_gpu AQUA_EMULATED_GPU_INIT));
     if (emulated.total_bytes != 0) options.emulated.total_bytes = emulated.total_bytes;
-    if (emulated.seed != 0) options.emulated.seed = emulated.seed;
+    options.emulated.seed = emulated.seed;
     options.emulated.hostile = emulated.hostile != 0;
     options.emulated.calibrate = emulated.calibrate != 0;
     options.emulated.link_bytes_per_second = emulated.link_bytes_per_second;
@@ -124,7 +125,7 @@ aqua_error* aqua_runtime_get_status(aqua_runtime runtime, aqua_runtime_status* s
     constexpr const char* what = "aqua_runtime_get_status";
     AQUA_TRY(check_size(what, status));
     AQUA_ASSIGN(const auto used, runtimes().use(what, runtime.id));
-    give_out(to_c((*used)->status()), status);
+    give_out(to_c(used->status()), status);
     return {};
   });
 }
@@ -132,7 +133,7 @@ aqua_error* aqua_runtime_get_status(aqua_runtime runtime, aqua_runtime_status* s
 aqua_error* aqua_runtime_tick(aqua_runtime runtime) {
   return call([&]() -> Result<void> {
     AQUA_ASSIGN(const auto used, runtimes().use("aqua_runtime_tick", runtime.id));
-    (*used)->tick();
+    used->tick();
     return {};
   });
 }

@@ -36,12 +36,11 @@ template <Sized T>
   return {};
 }
 
-// What the caller gave, with zeros where its struct is older than ours. invalid_argument when a
-// newer one asks for what we do not know.
+// What the caller gave, with `ours` where its struct is older. invalid_argument when a newer one
+// asks for what we do not know.
 template <Sized T>
-[[nodiscard]] Result<T> take_in(const char* what, const T* given) {
+[[nodiscard]] Result<T> take_in(const char* what, const T* given, T ours = {}) {
   AQUA_TRY(check_size(what, given));
-  T ours{};
   std::memcpy(&ours, given, std::min(sizeof(T), given->struct_size));
   const auto* bytes = reinterpret_cast<const std::byte*>(given);
   for (std::size_t i = sizeof(T); i < given->struct_size; ++i) {

@@ -20,7 +20,7 @@ static_assert(static_cast<aqua_access>(aqua::Access::write) == AQUA_ACCESS_WRITE
 Result<void> release(const char* what, aqua_pin pin, const aqua_stream* last_use) {
   if (last_use != nullptr) {
     AQUA_ASSIGN(const auto used, pins().use(what, pin.id));
-    AQUA_TRY(check_stream(**used->runtime, used->runtime.id(), *last_use));
+    AQUA_TRY(check_stream(*used->runtime, used->runtime.id(), *last_use));
   }
   AQUA_ASSIGN(const auto last, pins().end(what, pin.id));
   if (last_use != nullptr) last->pin.release(to_stream(*last_use));
@@ -38,10 +38,10 @@ aqua_error* aqua_tensor_allocate(aqua_runtime runtime, const aqua_tensor_options
     AQUA_CAPI_NOT_NULL(what, tensor);
     AQUA_ASSIGN(const auto used, runtimes().use(what, runtime.id));
     AQUA_ASSIGN(const auto given, take_in("aqua_tensor_allocate: options", options));
-    AQUA_ASSIGN(auto made, (*used)->allocate({.bytes = given.bytes,
-                                              .name = string_or_empty(given.name),
-                                              .discardable = given.discardable != 0,
-                                              .host_only = given.host_only != 0}));
+    AQUA_ASSIGN(auto made, used->allocate({.bytes = given.bytes,
+                                           .name = string_or_empty(given.name),
+                                           .discardable = given.discardable != 0,
+                                           .host_only = given.host_only != 0}));
     AQUA_ASSIGN(tensor->id,
                 tensors().insert(runtime.id, TensorObject{used.keep(), std::move(made)}));
     return {};
@@ -91,7 +91,7 @@ aqua_error* aqua_tensor_pin(aqua_tensor tensor, aqua_access access, aqua_stream 
       return Error{Code::invalid_argument, aqua::concat(what, ": no access ", access)};
     }
     AQUA_ASSIGN(const auto used, tensors().use(what, tensor.id));
-    AQUA_TRY(check_stream(**used->runtime, used->runtime.id(), stream));
+    AQUA_TRY(check_stream(*used->runtime, used->runtime.id(), stream));
     AQUA_ASSIGN(auto held, used->tensor.pin(static_cast<aqua::Access>(access), to_stream(stream),
                                             {offset, bytes}));
     void* const address = held.data();
@@ -108,7 +108,7 @@ aqua_error* aqua_pin_get_info(aqua_pin pin, aqua_pin_info* info) {
     AQUA_TRY(check_size(what, info));
     AQUA_ASSIGN(const auto used, pins().use(what, pin.id));
     const aqua::Pin& held = used->pin;
-    give_out(aqua_pin_info{sizeof(aqua_pin_info), held.data(), held.bytes(), to_c(held.tier()), 0},
+    give_out(aqua_pin_info{sizeof(aqua_pin_info), held.data(), held.bytes(), to_c(held.tier())},
              info);
     return {};
   });

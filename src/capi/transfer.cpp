@@ -35,7 +35,7 @@ Result<BlockList> to_list(const char* what, const Layout& layout, const Move& mo
 Result<Ticket> post(const char* what, Way way, const Move& move, TensorObject& tensor) {
   AQUA_ASSIGN(const auto layout, layouts().use(what, move.layout.id));
   AQUA_ASSIGN(const BlockList list, to_list(what, *layout, move));
-  Runtime& runtime = **tensor.runtime;
+  Runtime& runtime = *tensor.runtime;
   const Stream stream = to_stream(move.stream);
   return way == Way::offload ? runtime.offload(*layout, list, tensor.tensor, stream, move.offset)
                              : runtime.fetch(tensor.tensor, *layout, list, stream, move.offset);
@@ -79,7 +79,7 @@ using aqua::Ticket;
 extern "C" {
 
 aqua_error* aqua_offload(aqua_layout layout, const uint32_t* blocks, size_t block_count,
-                         aqua_tensor tensor, size_t offset, aqua_stream stream,
+                         aqua_tensor tensor, aqua_stream stream, size_t offset,
                          aqua_ticket* ticket) {
   return call([&] {
     return start("aqua_offload", Way::offload,
@@ -87,8 +87,8 @@ aqua_error* aqua_offload(aqua_layout layout, const uint32_t* blocks, size_t bloc
   });
 }
 
-aqua_error* aqua_fetch(aqua_layout layout, const uint32_t* blocks, size_t block_count,
-                       aqua_tensor tensor, size_t offset, aqua_stream stream, aqua_ticket* ticket) {
+aqua_error* aqua_fetch(aqua_tensor tensor, aqua_layout layout, const uint32_t* blocks,
+                       size_t block_count, aqua_stream stream, size_t offset, aqua_ticket* ticket) {
   return call([&] {
     return start("aqua_fetch", Way::fetch, {layout, blocks, block_count, tensor, offset, stream},
                  ticket);

@@ -2,16 +2,22 @@
 #include "aqua/emulated.hpp"
 
 #include "base/concat.hpp"
+#include "base/internals.hpp"
 #include "base/try.hpp"
 #include "device/memfd/device.hpp"
+#include "runtime/impl.hpp"
 
 namespace aqua::emulated {
 namespace {
 
+device::Device& device_of(Runtime& runtime) {
+  return detail::Internals::impl(runtime).device();
+}
+
 Result<void> check(Runtime& runtime) {
-  if (runtime.device().info().kind == device::Kind::emulated) return {};
+  if (device_of(runtime).info().kind == device::Kind::emulated) return {};
   return Error{Code::unimplemented,
-               concat("device ", runtime.device().info().name, " is not emulated")};
+               concat("device ", device_of(runtime).info().name, " is not emulated")};
 }
 
 }  // namespace
@@ -35,7 +41,7 @@ std::size_t Memory::bytes() const noexcept {
 
 Result<Memory> allocate(Runtime& runtime, std::size_t bytes) {
   AQUA_TRY(check(runtime));
-  device::Device& device = runtime.device();
+  device::Device& device = device_of(runtime);
   const std::size_t unit = device.info().granularity;
   if (bytes == 0 || bytes > device.info().total_bytes) {
     return Error{bytes == 0 ? Code::invalid_argument : Code::resource_exhausted,
@@ -50,31 +56,31 @@ Result<Memory> allocate(Runtime& runtime, std::size_t bytes) {
 
 Result<Stream> create_stream(Runtime& runtime) {
   AQUA_TRY(check(runtime));
-  return runtime.device().create_stream();
+  return device_of(runtime).create_stream();
 }
 
 Result<void> destroy_stream(Runtime& runtime, Stream stream) {
   AQUA_TRY(check(runtime));
-  return runtime.device().destroy_stream(stream);
+  return device_of(runtime).destroy_stream(stream);
 }
 
 Result<void> synchronize(Runtime& runtime, Stream stream) {
   AQUA_TRY(check(runtime));
-  AQUA_ASSIGN(const auto event, runtime.device().create_event());
-  AQUA_TRY(runtime.device().record(*event, stream));
-  return runtime.device().synchronize(*event);
+  AQUA_ASSIGN(const auto event, device_of(runtime).create_event());
+  AQUA_TRY(device_of(runtime).record(*event, stream));
+  return device_of(runtime).synchronize(*event);
 }
 
 Result<void> run_after(Runtime& runtime, Stream stream, Stream earlier) {
   AQUA_TRY(check(runtime));
-  AQUA_ASSIGN(const auto event, runtime.device().create_event());
-  AQUA_TRY(runtime.device().record(*event, earlier));
-  return runtime.device().wait_event(stream, *event);
+  AQUA_ASSIGN(const auto event, device_of(runtime).create_event());
+  AQUA_TRY(device_of(runtime).record(*event, earlier));
+  return device_of(runtime).wait_event(stream, *event);
 }
 
 Result<void> launch(Runtime& runtime, Stream stream, std::function<void()> kernel) {
   AQUA_TRY(check(runtime));
-  return device::launch(runtime.device(), stream, std::move(kernel));
+  return device::launch(device_of(runtime), stream, std::move(kernel));
 }
 
 std::byte* kernel_view(std::byte* device_address) noexcept {

@@ -32,7 +32,7 @@ Result<std::unique_ptr<Runtime::Impl>> Runtime::Impl::open(const RuntimeOptions&
   AQUA_ASSIGN(auto device, runtime::open_device(options));
   std::unique_ptr<Impl> impl(new Impl(std::move(options), std::move(device)));
   if (profile && profile->role == ProfileRole::producer)
-    AQUA_TRY(impl->set_profile(load_profile(*profile), {}));
+    AQUA_TRY(impl->set_profile(to_load_profile(*profile), {}));
   AQUA_TRY(impl->open_memory());
   AQUA_TRY(impl->open_coordinator());
   Impl& self = *impl;

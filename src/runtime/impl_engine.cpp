@@ -79,7 +79,7 @@ Result<void> Runtime::Impl::report(const LoadReport& report) {
   AQUA_TRY(check_process());
   AQUA_ASSIGN(const Decision decision,
               producer_.observe(report, lender_.lent_bytes(), Clock::now()));
-  if (decision.action == ProducerAction::offer) budget_changed(BudgetReason::offered);
+  if (decision.action == ProducerAction::offer) budget_changed(BudgetReason::wanted);
   if (decision.action == ProducerAction::reclaim) {
     producer_.reclaiming(lender_.reclaim(decision.bytes, options_.reclaim_deadline));
   }

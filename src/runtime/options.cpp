@@ -51,7 +51,12 @@ std::string default_directory() {
 }  // namespace
 
 Result<RuntimeOptions> resolve(RuntimeOptions options) {
-  if (options.device.empty()) options.device = environment("AQUA_DEVICE", "emu:0");
+  if (options.device.empty()) options.device = environment("AQUA_DEVICE", "");
+  if (options.device.empty()) {
+    return Error{Code::invalid_argument,
+                 "no device is named: set RuntimeOptions::device or $AQUA_DEVICE to \"cuda:N\" or "
+                 "\"GPU-UUID\", or to \"emu:N\" for an emulated GPU"};
+  }
   if (options.coordinator.empty()) options.coordinator = environment("AQUA_COORDINATOR", "none");
   if (options.name.empty()) options.name = program_invocation_short_name;
   if (options.slab_bytes < kSmallestSlab || options.slab_bytes % kSmallestSlab != 0) {

@@ -2,17 +2,20 @@
 #include "aqua/runtime.hpp"
 
 #include "base/concat.hpp"
+#include "base/internals.hpp"
 #include "base/try.hpp"
 #include "runtime/impl.hpp"
 
 namespace aqua {
 
-Runtime::Runtime(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Runtime::Runtime(std::shared_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
 Runtime::~Runtime() = default;
+Runtime::Runtime(Runtime&&) noexcept = default;
+Runtime& Runtime::operator=(Runtime&&) noexcept = default;
 
-Result<std::unique_ptr<Runtime>> Runtime::open(const RuntimeOptions& options) {
+Result<Runtime> Runtime::open(const RuntimeOptions& options) {
   AQUA_ASSIGN(auto impl, Impl::open(options));
-  return std::unique_ptr<Runtime>(new Runtime(std::move(impl)));
+  return Runtime(std::move(impl));
 }
 
 Result<AquaTensor> Runtime::allocate(const TensorOptions& options) {
@@ -40,7 +43,7 @@ Result<Reclaim> Runtime::reclaim(std::size_t bytes, std::chrono::milliseconds de
     return Error{Code::invalid_argument,
                  concat("reclaim: ", bytes, " bytes within ", deadline.count(), " ms")};
   }
-  return Reclaim(impl_->lender().reclaim(bytes, deadline));
+  return detail::Internals::make<Reclaim>(impl_->lender().reclaim(bytes, deadline));
 }
 
 Result<void> Runtime::set_profile(const LoadProfile& profile, const ProducerOptions& options) {
@@ -57,9 +60,6 @@ void Runtime::tick() {
 }
 RuntimeStatus Runtime::status() const {
   return impl_->status();
-}
-device::Device& Runtime::device() noexcept {
-  return impl_->device();
 }
 
 }  // namespace aqua

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/concat.hpp"
+#include "base/internals.hpp"
 #include "base/try.hpp"
 
 namespace aqua::tensor {
@@ -55,7 +56,7 @@ Result<AquaTensor> TensorTable::allocate(const TensorOptions& options) {
     const MutexLock lock(mu_);
     entries_.emplace(entry->id(), entry);
   }
-  return AquaTensor(std::move(entry));
+  return detail::Internals::make<AquaTensor>(std::move(entry));
 }
 
 Result<std::shared_ptr<Placement>> TensorTable::place_away(

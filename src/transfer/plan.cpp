@@ -14,7 +14,7 @@ class RunCursor {
  public:
   explicit RunCursor(const PackedSlice& slice) : spec_(slice.layout.spec()), blocks_(slice.blocks) {
     const bool dense = spec_.segment_stride == spec_.segment_bytes;
-    run_bytes_ = dense ? slice.layout.block_bytes() : spec_.segment_bytes;
+    run_bytes_ = dense ? slice.layout.plane_block_bytes() : spec_.segment_bytes;
     runs_ = dense ? 1 : spec_.segments_per_block;
     const std::size_t run = slice.begin / run_bytes_;
     skip_ = slice.begin % run_bytes_;
@@ -103,14 +103,14 @@ Pieces pieces_of(const Layout& layout, BlockList blocks) {
     pieces.add(planes * blocks.size() * spec.segments_per_block, spec.segment_bytes);
     return pieces;
   }
-  const bool dense = spec.block_stride == layout.block_bytes();
+  const bool dense = spec.block_stride == layout.plane_block_bytes();
   std::size_t run = 0;  // blocks
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     const bool continues = dense && i != 0 && blocks[i] == std::size_t{blocks[i - 1]} + 1;
-    if (!continues) pieces.add(run == 0 ? 0 : planes, run * layout.block_bytes());
+    if (!continues) pieces.add(run == 0 ? 0 : planes, run * layout.plane_block_bytes());
     run = continues ? run + 1 : 1;
   }
-  pieces.add(run == 0 ? 0 : planes, run * layout.block_bytes());
+  pieces.add(run == 0 ? 0 : planes, run * layout.plane_block_bytes());
   return pieces;
 }
 

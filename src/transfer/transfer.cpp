@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/concat.hpp"
+#include "base/internals.hpp"
 #include "base/trace_range.hpp"
 #include "base/try.hpp"
 #include "transfer/plan.hpp"
@@ -190,7 +191,7 @@ Result<void> Transfer::post(Stream stream) {
 }
 
 Ticket Transfer::ticket() const {
-  return Ticket(state_);
+  return detail::Internals::make<Ticket, TicketState>(state_);
 }
 const Choice& Transfer::choice() const noexcept {
   return state_->choice();

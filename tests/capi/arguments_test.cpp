@@ -16,7 +16,7 @@ TEST_F(Arguments, NullOutputsAndInputsAreInvalid) {
   aqua_layout layout{};
   EXPECT_EQ(code_of(aqua_runtime_open(nullptr, nullptr)), AQUA_INVALID_ARGUMENT);
   EXPECT_EQ(code_of(aqua_runtime_get_status(runtime_, nullptr)), AQUA_INVALID_ARGUMENT);
-  EXPECT_EQ(code_of(aqua_runtime_budget(runtime_, nullptr)), AQUA_INVALID_ARGUMENT);
+  EXPECT_EQ(code_of(aqua_runtime_get_budget(runtime_, nullptr)), AQUA_INVALID_ARGUMENT);
   EXPECT_EQ(code_of(aqua_runtime_report(runtime_, nullptr)), AQUA_INVALID_ARGUMENT);
   EXPECT_EQ(code_of(aqua_runtime_set_profile(runtime_, nullptr, nullptr)), AQUA_INVALID_ARGUMENT);
   EXPECT_EQ(code_of(aqua_tensor_allocate(runtime_, nullptr, &made)), AQUA_INVALID_ARGUMENT);
@@ -93,6 +93,11 @@ TEST_F(Arguments, OptionsThatCannotBeAreNamed) {
   aqua_runtime opened{};
   options.coordinator = "none";
   options.socket_directory = directory_.c_str();
+  ::unsetenv("AQUA_DEVICE");
+  aqua_error* const unnamed = aqua_runtime_open(&options, &opened);
+  EXPECT_EQ(aqua_error_code(unnamed), AQUA_INVALID_ARGUMENT);
+  EXPECT_NE(std::strstr(aqua_error_message(unnamed), "$AQUA_DEVICE"), nullptr);
+  aqua_error_free(unnamed);
   for (const char* device : {"gpu:0", "emu:", "emu:x", "emu:-1", "cuda:x"}) {
     options.device = device;
     const aqua_code code = code_of(aqua_runtime_open(&options, &opened));

@@ -25,7 +25,7 @@ void test_errors_and_version(void) {
   CHECK(strcmp(aqua_tier_name(3), "unknown") == 0);
   CHECK(strcmp(aqua_budget_reason_name(AQUA_BUDGET_OPENED), "opened") == 0);
   CHECK(strcmp(aqua_budget_reason_name(AQUA_BUDGET_LOST), "lost") == 0);
-  CHECK(strcmp(aqua_budget_reason_name(6), "unknown") == 0);
+  CHECK(strcmp(aqua_budget_reason_name(AQUA_BUDGET_LOST + 1), "unknown") == 0);
 
   const aqua_runtime none = {0};
   aqua_error* error = aqua_runtime_tick(none);

@@ -97,7 +97,7 @@ TEST_F(Handles, AfterCloseEveryCallOnTheRuntimeIsNotFound) {
   EXPECT_EQ(code_of(aqua_tensor_allocate(runtime_, &options, &out)), AQUA_NOT_FOUND);
   EXPECT_EQ(out.id, 7u);  // written only on success
   aqua_memory_budget budget = AQUA_MEMORY_BUDGET_INIT;
-  EXPECT_EQ(code_of(aqua_runtime_budget(runtime_, &budget)), AQUA_NOT_FOUND);
+  EXPECT_EQ(code_of(aqua_runtime_get_budget(runtime_, &budget)), AQUA_NOT_FOUND);
   EXPECT_EQ(code_of(aqua_runtime_close(runtime_)), AQUA_NOT_FOUND);
 }
 

@@ -25,7 +25,7 @@ void test_layouts(void) {
   OK(aqua_layout_create(&spec, &layout));
   OK(aqua_layout_get_info(layout, &info));
   CHECK(info.layers == 2 && info.planes_per_layer == 2 && info.block_count == 8);
-  CHECK(info.block_bytes == 2048 && info.bytes_per_block == 8192);
+  CHECK(info.plane_block_bytes == 2048 && info.block_bytes == 8192);
   OK(aqua_layout_packed_bytes(layout, 3, &n));
   CHECK(n == 3 * 8192);
   OK(aqua_layout_packed_offset(layout, 1, 1, 2, 3, &n));
@@ -60,11 +60,11 @@ void test_layouts(void) {
   shape.element_bytes = 2;
   OK(aqua_layout_create_mha(&shape, 2, 64, planes, planes + 2, &layout));
   OK(aqua_layout_get_info(layout, &info));
-  CHECK(info.planes_per_layer == 2 && info.block_bytes == 16 * 2 * 64 * 2);
+  CHECK(info.planes_per_layer == 2 && info.plane_block_bytes == 16 * 2 * 64 * 2);
   OK(aqua_layout_free(layout));
   OK(aqua_layout_create_mla(&shape, 576, planes, &layout));
   OK(aqua_layout_get_info(layout, &info));
-  CHECK(info.planes_per_layer == 1 && info.block_bytes == 16 * 576 * 2);
+  CHECK(info.planes_per_layer == 1 && info.plane_block_bytes == 16 * 576 * 2);
   OK(aqua_layout_free(layout));
   FAILS(AQUA_INVALID_ARGUMENT, aqua_layout_create_mla(&shape, 0, planes, &layout));
 }

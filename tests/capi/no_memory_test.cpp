@@ -201,7 +201,7 @@ TEST_F(NoMemory, LayoutsAndTransfers) {
       "aqua_offload", [&] { return aqua_offload(layout_, blocks, 3, held, 0, 0, &ticket); }, {},
       finish);
   fail_each(
-      "aqua_fetch", [&] { return aqua_fetch(layout_, blocks, 3, held, 0, 0, &ticket); }, {},
+      "aqua_fetch", [&] { return aqua_fetch(held, layout_, blocks, 3, 0, 0, &ticket); }, {},
       finish);
   freed(aqua_offload(layout_, blocks, 3, held, 0, 0, &ticket));
   int done = 0;

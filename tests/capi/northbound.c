@@ -43,7 +43,8 @@ void test_northbound(const char* directory) {
   profile.steady_free_bytes = 256 * MIB;
   profile.producer_threshold_bytes = 1;
   aqua_producer_options producer = AQUA_PRODUCER_OPTIONS_INIT;
-  producer.settle_ms = 1;
+  producer.settle_ms = 0; /* taken as they stand, 0 too */
+  producer.headroom = 0;
   producer.min_offer_bytes = 1;
   OK(aqua_runtime_set_profile(told.runtime, &profile, NULL));
   OK(aqua_runtime_set_profile(told.runtime, &profile, &producer));
@@ -51,15 +52,18 @@ void test_northbound(const char* directory) {
   FAILS(AQUA_INVALID_ARGUMENT, aqua_runtime_set_profile(told.runtime, &profile, &producer));
   aqua_load_report report = AQUA_LOAD_REPORT_INIT;
   report.requests_per_second = 4;
-  report.kv_bytes_used = report.kv_bytes_wanted = 64 * MIB;
+  report.kv_bytes_used = report.kv_bytes_wanted = 384 * MIB;
   OK(aqua_runtime_report(told.runtime, &report));
+  OK(aqua_runtime_tick(told.runtime));
+  CHECK(told.budgets == 2 && told.last.reason == AQUA_BUDGET_WANTED);
+  CHECK(told.last.engine_bytes == 384 * MIB); /* all that is free: no headroom is kept */
   report.kv_bytes_wanted = 1;
   FAILS(AQUA_INVALID_ARGUMENT, aqua_runtime_report(told.runtime, &report));
   report.kv_bytes_wanted = 64 * MIB;
   report.time_to_first_token_p99_us = UINT64_MAX;
   FAILS(AQUA_INVALID_ARGUMENT, aqua_runtime_report(told.runtime, &report));
   aqua_memory_budget budget = AQUA_MEMORY_BUDGET_INIT;
-  OK(aqua_runtime_budget(told.runtime, &budget));
-  CHECK(budget.engine_bytes == 512 * MIB && budget.lent_bytes == 0);
+  OK(aqua_runtime_get_budget(told.runtime, &budget));
+  CHECK(budget.engine_bytes == 384 * MIB && budget.lent_bytes == 0);
   OK(aqua_runtime_close(told.runtime));
 }

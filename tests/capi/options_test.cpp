@@ -5,6 +5,7 @@
 #include <fstream>
 #include <future>
 
+#include "aqua/runtime.hpp"
 #include "tests/capi/capi_fixture.hpp"
 
 namespace {
@@ -66,11 +67,30 @@ TEST_F(Options, CopyTimesAreMeasuredAndKeptWhereItIsSaid) {
   EXPECT_FALSE(std::filesystem::is_empty(curves));
 }
 
+TEST(Defaults, AreThoseOfTheCppOptions) {
+  const aqua_producer_options c = AQUA_PRODUCER_OPTIONS_INIT;
+  const aqua::ProducerOptions cpp;
+  const auto same = [](const aqua_load_band& a, const aqua::LoadBand& b) {
+    return a.rate_ratio == b.rate_ratio && a.rate_slack == b.rate_slack &&
+           a.queue_ratio == b.queue_ratio && a.queue_slack == b.queue_slack;
+  };
+  EXPECT_TRUE(same(c.rise, cpp.rise));
+  EXPECT_TRUE(same(c.settle, cpp.settle));
+  EXPECT_EQ(c.settle_ms, cpp.settle_time.count());
+  EXPECT_EQ(c.min_ms_between_flips, cpp.min_time_between_flips.count());
+  EXPECT_EQ(c.headroom, cpp.headroom);
+  EXPECT_EQ(c.min_offer_bytes, cpp.min_offer_bytes);
+  const aqua_load_profile profile = AQUA_LOAD_PROFILE_INIT;
+  EXPECT_EQ(profile.producer_threshold_bytes, aqua::LoadProfile().producer_threshold_bytes);
+  const aqua_emulated_gpu gpu = AQUA_EMULATED_GPU_INIT;
+  EXPECT_EQ(gpu.seed, aqua::EmulatedGpuOptions().seed);
+}
+
 // What follows an older struct in its caller's memory is not the library's to read.
 TEST_F(Options, CallersFromBeforeThemAreServed) {
   aqua_emulated_gpu emulated = AQUA_EMULATED_GPU_INIT;
-  emulated.struct_size = offsetof(aqua_emulated_gpu, calibrate);
-  emulated.calibrate = emulated.reserved2 = 77;
+  emulated.struct_size = offsetof(aqua_emulated_gpu, hostile);
+  emulated.hostile = emulated.calibrate = 77;
   given_.struct_size = offsetof(aqua_runtime_options, curve_directory);
   given_.emulated = &emulated;
   given_.curve_directory = given_.profile = "/no such place";

@@ -99,8 +99,8 @@ static void test_round_trip(aqua_runtime runtime, aqua_stream stream) {
   OK(aqua_tensor_allocate(runtime, &options, &tensor));
   aqua_ticket out;
   aqua_ticket back;
-  OK(aqua_offload(layout, from, 3, tensor, 0, stream, &out));
-  OK(aqua_fetch(layout, to, 3, tensor, 0, stream, &back));
+  OK(aqua_offload(layout, from, 3, tensor, stream, 0, &out));
+  OK(aqua_fetch(tensor, layout, to, 3, stream, 0, &back));
   OK(aqua_emulated_read(runtime, stream, base, seen, sizeof seen));
   OK(aqua_ticket_wait(out));
   OK(aqua_ticket_wait(back));
@@ -127,19 +127,19 @@ static void test_round_trip(aqua_runtime runtime, aqua_stream stream) {
 
   const uint32_t twice[2] = {4, 4};
   const uint32_t beyond[1] = {kBlocks};
-  FAILS(AQUA_INVALID_ARGUMENT, aqua_offload(layout, twice, 2, tensor, 0, stream, NULL));
-  FAILS(AQUA_INVALID_ARGUMENT, aqua_offload(layout, beyond, 1, tensor, 0, stream, NULL));
-  FAILS(AQUA_INVALID_ARGUMENT, aqua_offload(layout, from, SIZE_MAX, tensor, 0, stream, NULL));
-  FAILS(AQUA_INVALID_ARGUMENT, aqua_offload(layout, NULL, 1, tensor, 0, stream, NULL));
-  FAILS(AQUA_INVALID_ARGUMENT, aqua_fetch(layout, to, 3, tensor, 1, stream, &back));
-  FAILS(AQUA_INVALID_ARGUMENT, aqua_fetch(layout, to, 3, tensor, 0, 123456789, NULL));
-  OK(aqua_offload(layout, NULL, 0, tensor, 0, stream, NULL)); /* moves nothing */
+  FAILS(AQUA_INVALID_ARGUMENT, aqua_offload(layout, twice, 2, tensor, stream, 0, NULL));
+  FAILS(AQUA_INVALID_ARGUMENT, aqua_offload(layout, beyond, 1, tensor, stream, 0, NULL));
+  FAILS(AQUA_INVALID_ARGUMENT, aqua_offload(layout, from, SIZE_MAX, tensor, stream, 0, NULL));
+  FAILS(AQUA_INVALID_ARGUMENT, aqua_offload(layout, NULL, 1, tensor, stream, 0, NULL));
+  FAILS(AQUA_INVALID_ARGUMENT, aqua_fetch(tensor, layout, to, 3, stream, 1, &back));
+  FAILS(AQUA_INVALID_ARGUMENT, aqua_fetch(tensor, layout, to, 3, 123456789, 0, NULL));
+  OK(aqua_offload(layout, NULL, 0, tensor, stream, 0, NULL)); /* moves nothing */
   OK(aqua_ticket_free(out));
   FAILS(AQUA_NOT_FOUND, aqua_ticket_done(out, &done));
   OK(aqua_ticket_free(back));
 
   /* A ticket may outlive layout, tensor and (see its caller) runtime. */
-  OK(aqua_offload(layout, from, 3, tensor, 0, stream, &back));
+  OK(aqua_offload(layout, from, 3, tensor, stream, 0, &back));
   OK(aqua_layout_free(layout));
   OK(aqua_tensor_free(tensor));
   OK(aqua_emulated_synchronize(runtime, stream));
@@ -166,7 +166,7 @@ static void test_late_ticket(aqua_runtime runtime, aqua_ticket* ticket) {
   aqua_tensor tensor;
   OK(aqua_tensor_allocate(runtime, &options, &tensor));
   const uint32_t block = 2;
-  OK(aqua_fetch(layout, &block, 1, tensor, 0, 0, ticket));
+  OK(aqua_fetch(tensor, layout, &block, 1, 0, 0, ticket));
   OK(aqua_emulated_synchronize(runtime, 0));
   OK(aqua_tensor_free(tensor));
   OK(aqua_layout_free(layout));

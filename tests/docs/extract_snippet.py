@@ -6,6 +6,10 @@ Usage: extract_snippet.py PAGE LANGUAGE OUTPUT [NAME]   the block opened by "```
                                                         without NAME, the first of LANGUAGE
        extract_snippet.py --covers PAGE NAME...         fails unless every block has one of these
                                                         names, and every name a block
+
+A folder is a page too: its blocks are the examples of its headers, the paragraphs of the comment
+at the top that are indented and have a semicolon. LANGUAGE is cpp and NAME the header's path in
+the folder. They name a GPU; what is written names an emulated one.
 """
 import pathlib
 import re
@@ -14,8 +18,20 @@ import sys
 BLOCK = re.compile(r"^```(\w+)(?: +(\S+))?\n(.*?)^```$", re.M | re.S)
 
 
+def example(header: pathlib.Path) -> str:
+    top = re.match(r"(/\* SPDX.*\n/\*[^/]*\*/|(//.*\n)*)", header.read_text()).group()
+    lines = [re.sub(r"^(//|/\*| \*/?) ?", "", line) for line in top.splitlines()]
+    paragraphs = "\n".join(line.rstrip() for line in lines).split("\n\n")
+    code = [p for p in paragraphs if ";" in p and all(l.startswith("  ") for l in p.splitlines())]
+    return "".join(p + "\n" for p in code).replace('"cuda:', '"emu:')
+
+
 def blocks(page: str) -> list[tuple[str, str, str]]:
-    return BLOCK.findall(pathlib.Path(page).read_text())
+    path = pathlib.Path(page)
+    if not path.is_dir():
+        return BLOCK.findall(path.read_text())
+    names = sorted(str(header.relative_to(path)) for header in path.rglob("*.h*"))
+    return [("cpp", name, code) for name in names if (code := example(path / name))]
 
 
 def extract(page: str, language: str, output: str, name: str = "") -> None:

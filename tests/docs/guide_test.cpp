@@ -68,7 +68,7 @@ class Guide : public ::testing::Test {
 
   std::string directory_;
   Events events_;
-  std::unique_ptr<aqua::Runtime> runtime_;
+  std::optional<aqua::Runtime> runtime_;
   aqua::emulated::Memory cache_;
   aqua::Stream stream_;
   std::optional<aqua::Layout> layout_;
@@ -76,9 +76,10 @@ class Guide : public ::testing::Test {
  private:
   void each_plane(std::uint32_t block, int value, bool* same) {
     const auto kernel = [=, this] {
-      const std::vector<std::byte> wanted(layout_->block_bytes(), static_cast<std::byte>(value));
+      const std::vector<std::byte> wanted(layout_->plane_block_bytes(),
+                                          static_cast<std::byte>(value));
       for (std::byte* plane : layout_->spec().planes) {
-        auto* at = aqua::emulated::kernel_view(plane) + block * layout_->block_bytes();
+        auto* at = aqua::emulated::kernel_view(plane) + block * layout_->plane_block_bytes();
         if (same == nullptr)
           std::memcpy(at, wanted.data(), wanted.size());
         else if (std::memcmp(at, wanted.data(), wanted.size()) != 0)
@@ -109,7 +110,7 @@ TEST_F(Guide, MovesHaveAStreamOfTheirOwnAndKeepTheOrder) {
   const std::uint32_t from[] = {7}, to[] = {20};
   auto tensor = *runtime_->allocate({.bytes = layout_->packed_bytes(1)});
   std::byte* plane = layout_->spec().planes[0];
-  const std::size_t bytes = layout_->block_bytes();
+  const std::size_t bytes = layout_->plane_block_bytes();
   int seen = 0;
   std::promise<void> go;
   auto gone = go.get_future().share();
@@ -185,12 +186,12 @@ TEST_F(Guide, AProducerIsToldToLendAndTakesItBack) {
 TEST_F(Guide, APoolLendsItsUpperHalfAndTakesItBack) {
   auto pool = aqua::ElasticPool::create(*runtime_, {.planes = 4, .plane_bytes = 8_MiB});
   ASSERT_TRUE(pool.ok()) << pool.error().message;
-  ASSERT_TRUE(lend_upper_half(**pool, stream_).ok());
-  EXPECT_EQ((*pool)->usable_bytes_per_plane(), 4_MiB);
+  ASSERT_TRUE(lend_upper_half(*pool, stream_).ok());
+  EXPECT_EQ(pool->usable_bytes_per_plane(), 4_MiB);
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  while ((*pool)->lent_quanta() != 2 && std::chrono::steady_clock::now() < deadline)
+  while (pool->lent_quanta() != 2 && std::chrono::steady_clock::now() < deadline)
     std::this_thread::yield();  // there is no event for it
-  auto reclaim = take_back(*runtime_, **pool);
+  auto reclaim = take_back(*runtime_, *pool);
   ASSERT_TRUE(reclaim.ok()) << reclaim.error().message;
   const auto end = reclaim->wait();
   EXPECT_TRUE(end.ok()) << end.error().message;

@@ -34,7 +34,7 @@ Served serve(const std::string& policy, bool fallback = false, std::uint32_t swa
   auto runtime = Runtime::open(wanted);
   EXPECT_TRUE(runtime.ok());
   Served served;
-  ToyEngine engine(**runtime,
+  ToyEngine engine(*runtime,
                    {.policy = policy,
                     .fallback = fallback,
                     .cache_blocks = 96,
@@ -95,7 +95,7 @@ TEST(ToyEngine, AnUnknownPolicyIsRefusedAndTheKnownAreNamed) {
   wanted.host_bytes = 2_MiB;
   auto runtime = Runtime::open(wanted);
   ASSERT_TRUE(runtime.ok());
-  EXPECT_THROW(ToyEngine(**runtime, {.policy = "luck"}), Failure);
+  EXPECT_THROW(ToyEngine(*runtime, {.policy = "luck"}), Failure);
 }
 
 }  // namespace

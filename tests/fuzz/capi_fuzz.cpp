@@ -218,8 +218,10 @@ class Session {
     const std::size_t offset = in_.number();
     aqua_ticket ticket{};
     const bool out = (in_.byte() & 1) != 0;
-    const bool well = ok((out ? aqua_offload : aqua_fetch)({layout}, blocks.data(), blocks.size(),
-                                                           {tensor}, offset, stream(), &ticket));
+    const bool well = ok(out ? aqua_offload({layout}, blocks.data(), blocks.size(), {tensor},
+                                            stream(), offset, &ticket)
+                             : aqua_fetch({tensor}, {layout}, blocks.data(), blocks.size(),
+                                          stream(), offset, &ticket));
     used(layout, well);
     used(tensor, well);
     made(ticket.id, well);

@@ -12,8 +12,10 @@
 #include "aqua/emulated.hpp"
 #include "aqua/runtime.hpp"
 #include "base/concat.hpp"
+#include "base/internals.hpp"
 #include "base/try.hpp"
 #include "device/device.hpp"
+#include "runtime/impl.hpp"
 #include "tests/kill/arming.hpp"
 #include "tests/kill/json.hpp"
 #include "tests/kill/node_options.hpp"
@@ -101,7 +103,7 @@ class Node {
             {"lost", now.lost_tensors},
             {"promotions", now.promotions},
             {"evacuations", now.evacuations},
-            {"free", runtime_->device().free_bytes()},
+            {"free", detail::Internals::impl(*runtime_).device().free_bytes()},
             {"reclaim", to_json(reclaim_.progress())}};
   }
 
@@ -113,7 +115,7 @@ class Node {
   }
 
   const NodeOptions options_;
-  std::unique_ptr<Runtime> runtime_;
+  std::optional<Runtime> runtime_;
   std::unique_ptr<Tenant> tenant_;  // goes before the runtime
   Reclaim reclaim_;
 };

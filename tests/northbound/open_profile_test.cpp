@@ -19,8 +19,8 @@ class OpenProfile : public testing::Test {
   }
   ~OpenProfile() override { std::filesystem::remove_all(directory_); }
 
-  Result<std::unique_ptr<Runtime>> open(const std::string& role, std::size_t free, std::size_t swap,
-                                        bool complete = true) {
+  Result<Runtime> open(const std::string& role, std::size_t free, std::size_t swap,
+                       bool complete = true) {
     const std::string path = directory_ / "profile.json";
     std::ofstream(path) << R"({"version": 1, "kind": "aqua-profile", "role": ")" << role
                         << R"(", "max_rps": 2, "queue_length": 0, "kv_bytes": 67108864,)"
@@ -43,26 +43,26 @@ class OpenProfile : public testing::Test {
 TEST_F(OpenProfile, AProducersEngineHasItsPool) {
   const auto runtime = open("producer", std::size_t{32} << 20, 0);
   ASSERT_TRUE(runtime.ok()) << runtime.error().message;
-  EXPECT_EQ((*runtime)->budget().engine_bytes, std::size_t{64} << 20) << "not all of the device";
-  EXPECT_EQ((*runtime)->status().host.capacity_bytes, std::size_t{8} << 20);
+  EXPECT_EQ(runtime->budget().engine_bytes, std::size_t{64} << 20) << "not all of the device";
+  EXPECT_EQ(runtime->status().host.capacity_bytes, std::size_t{8} << 20);
 }
 
 TEST_F(OpenProfile, AConsumerHasExitsForWhatItBorrows) {
   const auto runtime = open("consumer", 0, std::size_t{24} << 20);
   ASSERT_TRUE(runtime.ok()) << runtime.error().message;
-  EXPECT_GE((*runtime)->status().host.capacity_bytes, std::size_t{24} << 20);
+  EXPECT_GE(runtime->status().host.capacity_bytes, std::size_t{24} << 20);
 }
 
 TEST_F(OpenProfile, BytesAsTheyWereMeasuredAreNoWholePages) {
   const auto runtime = open("consumer", 0, 29'957'123);
   ASSERT_TRUE(runtime.ok()) << runtime.error().message;
-  EXPECT_GE((*runtime)->status().host.capacity_bytes, 29'957'123U);
+  EXPECT_GE(runtime->status().host.capacity_bytes, 29'957'123U);
 }
 
 TEST_F(OpenProfile, ANeutralOneChangesNothing) {
   const auto runtime = open("neutral", 0, 0);
   ASSERT_TRUE(runtime.ok()) << runtime.error().message;
-  EXPECT_EQ((*runtime)->status().host.capacity_bytes, std::size_t{8} << 20);
+  EXPECT_EQ(runtime->status().host.capacity_bytes, std::size_t{8} << 20);
 }
 
 TEST_F(OpenProfile, OneThatIsNotCompleteIsRefused) {
@@ -80,6 +80,7 @@ TEST_F(OpenProfile, AWrongOneIsRefused) {
   EXPECT_EQ(runtime.error().code, Code::invalid_argument);
   EXPECT_NE(runtime.error().message.find("role"), std::string::npos);
   RuntimeOptions missing;
+  missing.device = "emu:0";
   missing.coordinator = "none";
   missing.profile = directory_ / "nowhere";
   EXPECT_EQ(Runtime::open(missing).error().code, Code::not_found);

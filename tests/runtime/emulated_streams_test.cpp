@@ -25,7 +25,7 @@ class EmulatedStreams : public ::testing::Test {
     }
   }
 
-  std::unique_ptr<Runtime> runtime_;
+  std::optional<Runtime> runtime_;
   Stream streams_[2];
 };
 

@@ -9,7 +9,9 @@
 
 #include "aqua/elastic_pool.hpp"
 #include "aqua/types.hpp"
+#include "base/internals.hpp"
 #include "device/cuda/device.hpp"
+#include "runtime/impl.hpp"
 #include "tests/runtime/runtime_fixture.hpp"
 
 namespace aqua {
@@ -35,7 +37,7 @@ class GpuRuntime : public test::RuntimeFixture {
     one_device_ = true;
     start_daemon();
   }
-  std::unique_ptr<Runtime> open_gpu(const char* device, const char* name, std::size_t peer_bytes) {
+  std::optional<Runtime> open_gpu(const char* device, const char* name, std::size_t peer_bytes) {
     RuntimeOptions options;
     options.device = device;
     options.name = name;
@@ -47,7 +49,7 @@ class GpuRuntime : public test::RuntimeFixture {
   const char* second_ = "cuda:1";
 
   static void copy(Runtime& runtime, std::byte* dst, const std::byte* src, std::size_t bytes) {
-    device::Device& device = runtime.device();
+    device::Device& device = detail::Internals::impl(runtime).device();
     const auto done = device.create_event().value();
     auto batch = std::make_shared<const std::vector<device::CopySegment>>(
         std::vector<device::CopySegment>{{dst, src, bytes}});
@@ -101,9 +103,9 @@ TEST_F(GpuRuntime, AnElasticPoolLendsItsTailAndKeepsTheRestAndItsAddresses) {
       *lender, {.planes = 2, .plane_bytes = 8_MiB, .slab_bytes = 2_MiB, .filler = true});
   ASSERT_TRUE(pool.ok()) << pool.error().message;
   const Bytes kept = pattern(4_MiB, 5);
-  std::byte* const plane = (*pool)->plane(1);
+  std::byte* const plane = pool->plane(1);
   copy(*lender, plane, kept.data(), kept.size());
-  ASSERT_TRUE((*pool)->lend(2, Stream{}).ok());
+  ASSERT_TRUE(pool->lend(2, Stream{}).ok());
   await([&] { return borrower->status().peer.capacity_bytes == 8_MiB; });
   Bytes seen(kept.size());
   copy(*lender, seen.data(), plane, seen.size());
@@ -114,8 +116,8 @@ TEST_F(GpuRuntime, AnElasticPoolLendsItsTailAndKeepsTheRestAndItsAddresses) {
   auto reclaim = lender->reclaim(8_MiB, milliseconds(10'000));
   ASSERT_TRUE(reclaim.ok());
   ASSERT_TRUE(reclaim->wait().ok());
-  await([&] { return (*pool)->lent_quanta() == 0; });
-  EXPECT_EQ((*pool)->plane(1), plane);
+  await([&] { return pool->lent_quanta() == 0; });
+  EXPECT_EQ(pool->plane(1), plane);
   copy(*lender, plane + 4_MiB, kept.data(), kept.size());
   copy(*lender, seen.data(), plane + 4_MiB, seen.size());
   EXPECT_TRUE(seen == kept) << "mapped again";

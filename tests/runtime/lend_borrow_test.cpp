@@ -9,7 +9,9 @@
 
 #include "aqua/elastic_pool.hpp"
 #include "aqua/emulated.hpp"
+#include "base/internals.hpp"
 #include "device/device.hpp"
+#include "runtime/impl.hpp"
 #include "tests/runtime/runtime_fixture.hpp"
 
 namespace aqua {
@@ -68,7 +70,8 @@ TEST_F(LendBorrow, AReclaimBringsEverySlabHomeAndNoByteChanges) {
   ASSERT_TRUE(outcome.ok()) << outcome.error().message;
   EXPECT_EQ(outcome->bytes_returned, 32_MiB);
   EXPECT_EQ(lender->status().lent_bytes, 0u);
-  EXPECT_EQ(lender->device().free_bytes(), lender->device().info().total_bytes);
+  device::Device& device = detail::Internals::impl(*lender).device();
+  EXPECT_EQ(device.free_bytes(), device.info().total_bytes);
   for (unsigned i = 0; i < 20; ++i) {
     EXPECT_EQ(tensors[i].tier(), Tier::host);
     EXPECT_EQ(mismatches(*borrower, tensors[i], i), 0u);
@@ -213,11 +216,11 @@ TEST_F(LendBorrow, AnElasticPoolLendsItsTailAndItsPointersStayValid) {
       open({.device = "emu:1", .name = "borrower", .host_bytes = 64_MiB, .max_peer_bytes = 16_MiB});
   auto pool = ElasticPool::create(*lender, {.planes = 4, .plane_bytes = 8_MiB});
   ASSERT_TRUE(pool.ok()) << pool.error().message;
-  std::byte* const plane = (*pool)->plane(3);
-  ASSERT_TRUE((*pool)->lend(2, Stream{}).ok());
-  EXPECT_EQ((*pool)->usable_bytes_per_plane(), 4_MiB);
+  std::byte* const plane = pool->plane(3);
+  ASSERT_TRUE(pool->lend(2, Stream{}).ok());
+  EXPECT_EQ(pool->usable_bytes_per_plane(), 4_MiB);
   await([&] { return borrower->status().peer.capacity_bytes == 16_MiB; });
-  EXPECT_EQ((*pool)->lent_quanta(), 2u);
+  EXPECT_EQ(pool->lent_quanta(), 2u);
 
   auto tensor = borrower->allocate({.bytes = 5_MiB, .name = "spans slabs of 2 MiB"});
   ASSERT_TRUE(tensor.ok());
@@ -226,8 +229,8 @@ TEST_F(LendBorrow, AnElasticPoolLendsItsTailAndItsPointersStayValid) {
   auto reclaim = lender->reclaim(16_MiB, milliseconds(5000));
   ASSERT_TRUE(reclaim.ok());
   ASSERT_TRUE(reclaim->wait().ok());
-  await([&] { return (*pool)->usable_bytes_per_plane() == 8_MiB; });
-  EXPECT_EQ((*pool)->plane(3), plane);
+  await([&] { return pool->usable_bytes_per_plane() == 8_MiB; });
+  EXPECT_EQ(pool->plane(3), plane);
   EXPECT_EQ(mismatches(*borrower, *tensor, 9), 0u);
 }
 

@@ -41,7 +41,7 @@ void RuntimeFixture::stop_daemon() {
   daemon_.reset();
 }
 
-std::unique_ptr<Runtime> RuntimeFixture::open(RuntimeOptions options) {
+std::optional<Runtime> RuntimeFixture::open(RuntimeOptions options) {
   if (options.coordinator.empty()) options.coordinator = "unix:" + directory_ + "/coordinator.sock";
   options.socket_directory = directory_;
   options.slab_bytes = std::size_t{4} << 20;

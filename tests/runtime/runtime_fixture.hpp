@@ -8,6 +8,7 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "aqua/emulated.hpp"
@@ -22,7 +23,7 @@ class RuntimeFixture : public ::testing::Test {
 
   // With the fixture's coordinator and directory, hostile devices and small slabs, unless
   // the options say otherwise.
-  std::unique_ptr<Runtime> open(RuntimeOptions options);
+  std::optional<Runtime> open(RuntimeOptions options);
   void start_daemon();
   void stop_daemon();
 

@@ -25,7 +25,7 @@ class FailedMoves : public World {
 TEST_F(FailedMoves, ATensorOnDeadMemoryIsLostAndItsOwnerCanBeTold) {
   auto tensor = filled(1);
   kill(tensor);
-  EXPECT_OK(migrator_->start(tensor.entry(), nullptr));
+  EXPECT_OK(migrator_->start(entry_of(tensor), nullptr));
   pump();
   EXPECT_TRUE(migrator_->idle());
   const auto lost = migrator_->take_lost();
@@ -44,7 +44,7 @@ TEST_F(FailedMoves, NeighboursOfADeadTensorArriveUnharmed) {
   for (std::uint32_t i = 0; i < 8; ++i) tensors.push_back(filled(i));
   kill(tensors[2]);
   kill(tensors[5]);
-  for (AquaTensor& tensor : tensors) EXPECT_OK(migrator_->start(tensor.entry(), nullptr));
+  for (AquaTensor& tensor : tensors) EXPECT_OK(migrator_->start(entry_of(tensor), nullptr));
   while (!migrator_->idle()) pump();
   EXPECT_EQ(migrator_->take_lost().size(), 2U);
   for (std::uint32_t i = 0; i < 8; ++i) {
@@ -77,10 +77,10 @@ TEST_F(FailedMoves, AnEvacuationBehindAFailedPromotionIsNotLost) {
   table_->deferred().drain();
   const std::size_t other = add_slab();
   auto away = filled(2);  // in the first slab, which is the lowest
-  auto to = table_->place_away(homely.entry()).value();
+  auto to = table_->place_away(entry_of(homely)).value();
   device::poison_range(*gpu_, to->address(), kBytes);
-  EXPECT_OK(migrator_->start(homely.entry(), std::move(to)));
-  EXPECT_OK(migrator_->start(away.entry(), nullptr));
+  EXPECT_OK(migrator_->start(entry_of(homely), std::move(to)));
+  EXPECT_OK(migrator_->start(entry_of(away), nullptr));
   while (!migrator_->idle()) pump();
   EXPECT_TRUE(migrator_->take_lost().empty());
   EXPECT_EQ(read(homely, a_), some_bytes(kBytes, 1));
@@ -91,7 +91,7 @@ TEST_F(FailedMoves, AnEvacuationBehindAFailedPromotionIsNotLost) {
 TEST_F(FailedMoves, ADiscardableTensorIsDroppedWhenThereIsNoExit) {
   auto tensor = filled(1, {.discardable = true});
   auto pin = tensor.pin(Access::read, a_).value();
-  EXPECT_TRUE(tensor.entry()->lose());
+  EXPECT_TRUE(entry_of(tensor)->lose());
   EXPECT_CODE(Code::data_loss, tensor.pin(Access::write, a_));
   EXPECT_EQ(read(pin, a_), some_bytes(kBytes, 1)) << "who has it pinned may finish";
   EXPECT_FALSE(peer_->slab_empty(slab_, kSlab));
@@ -105,7 +105,7 @@ TEST_F(FailedMoves, ATensorFreedWhileItIsEvacuatedLeavesNothingBehind) {
   auto tensor = filled(1);
   Gate gate(*gpu_, a_);
   post_write(tensor, a_, some_bytes(kBytes, 2));  // the copy waits for it
-  EXPECT_OK(migrator_->start(tensor.entry(), nullptr));
+  EXPECT_OK(migrator_->start(entry_of(tensor), nullptr));
   tensor = AquaTensor();
   EXPECT_TRUE(migrator_->poll(false));
   EXPECT_TRUE(migrator_->idle());
@@ -123,7 +123,7 @@ TEST_F(FailedMoves, ATensorFreedWhileItIsPromotedLeavesNothingBehind) {
   table_->deferred().drain();
   Gate gate(*gpu_, a_);
   post_write(tensor, a_, some_bytes(kBytes, 2));
-  EXPECT_OK(migrator_->start(tensor.entry(), table_->place_away(tensor.entry()).value()));
+  EXPECT_OK(migrator_->start(entry_of(tensor), table_->place_away(entry_of(tensor)).value()));
   tensor = AquaTensor();
   gate.open();
   pump();
@@ -138,7 +138,7 @@ TEST_F(FailedMoves, AnAbandonedPromotionStaysAtHomeAndItsPlaceIsFreedAfterTheCop
   table_->deferred().drain();
   Gate gate(*gpu_, a_);
   post_write(tensor, a_, some_bytes(kBytes, 2));
-  EXPECT_OK(migrator_->start(tensor.entry(), table_->place_away(tensor.entry()).value()));
+  EXPECT_OK(migrator_->start(entry_of(tensor), table_->place_away(entry_of(tensor)).value()));
   migrator_->abandon_promotions();
   EXPECT_TRUE(migrator_->idle());
   table_->deferred().collect();
@@ -156,8 +156,8 @@ TEST_F(FailedMoves, AbandoningPromotionsLeavesEvacuationsAlone) {
   auto down = filled(1);
   auto up = filled(2);
   evacuate(up);
-  EXPECT_OK(migrator_->start(up.entry(), table_->place_away(up.entry()).value()));
-  EXPECT_OK(migrator_->start(down.entry(), nullptr));
+  EXPECT_OK(migrator_->start(entry_of(up), table_->place_away(entry_of(up)).value()));
+  EXPECT_OK(migrator_->start(entry_of(down), nullptr));
   migrator_->abandon_promotions();
   pump();
   EXPECT_EQ(down.tier(), Tier::host);
@@ -166,7 +166,7 @@ TEST_F(FailedMoves, AbandoningPromotionsLeavesEvacuationsAlone) {
 
 TEST_F(FailedMoves, NobodyIsToldOfTheLossOfAFreedTensor) {
   auto tensor = filled(1, {.discardable = true});
-  const auto entry = tensor.entry();
+  const auto entry = entry_of(tensor);
   ASSERT_TRUE(table_->ensure_home(*entry));
   EXPECT_OK(migrator_->start(entry, nullptr));
   tensor = AquaTensor();
@@ -179,7 +179,7 @@ TEST_F(FailedMoves, NobodyIsToldOfTheLossOfAFreedTensor) {
 TEST_F(FailedMoves, AMigratorThatGoesLeavesItsTensorsWhereTheyWere) {
   auto tensor = filled(1);
   auto pin = tensor.pin(Access::write, a_).value();
-  EXPECT_OK(migrator_->start(tensor.entry(), nullptr));
+  EXPECT_OK(migrator_->start(entry_of(tensor), nullptr));
   migrator_.reset();
   EXPECT_EQ(tensor.tier(), Tier::peer);
   pin.release();
@@ -191,12 +191,12 @@ TEST_F(FailedMoves, AMigratorThatGoesLeavesItsTensorsWhereTheyWere) {
 
 TEST_F(FailedMoves, LosingATensorEndsItsMove) {
   auto tensor = filled(1);
-  EXPECT_OK(migrator_->start(tensor.entry(), nullptr));
-  EXPECT_TRUE(tensor.entry()->lose());
+  EXPECT_OK(migrator_->start(entry_of(tensor), nullptr));
+  EXPECT_TRUE(entry_of(tensor)->lose());
   pump();
   EXPECT_TRUE(migrator_->idle());
   EXPECT_EQ(migrator_->take_lost().size(), 1U);
-  EXPECT_CODE(Code::not_found, migrator_->start(tensor.entry(), nullptr));
+  EXPECT_CODE(Code::not_found, migrator_->start(entry_of(tensor), nullptr));
 }
 
 }  // namespace

@@ -20,11 +20,11 @@ class Moves : public World {
   }
   // One move by hand, on a stream of the test's: each step is the test's.
   void begin(const std::shared_ptr<Placement>& to = nullptr) {
-    ASSERT_TRUE(succeeds(tensor_.entry()->begin_move(to, m_)));
+    ASSERT_TRUE(succeeds(entry_of(tensor_)->begin_move(to, m_)));
     EXPECT_OK(finish(*gpu_, m_));
   }
   [[nodiscard]] Round step(bool pressing = false) {
-    const Round round = tensor_.entry()->step_move(m_, pressing);
+    const Round round = entry_of(tensor_)->step_move(m_, pressing);
     EXPECT_OK(finish(*gpu_, m_));
     return round;
   }
@@ -80,7 +80,7 @@ TEST_F(Moves, ManyTensorsMoveAtOnce) {
     contents.push_back(some_bytes(50'000, 100 + i));
     post_write(tensors.back(), i % 2 == 0 ? a_ : b_, contents.back());
   }
-  for (AquaTensor& tensor : tensors) EXPECT_OK(migrator_->start(tensor.entry(), nullptr));
+  for (AquaTensor& tensor : tensors) EXPECT_OK(migrator_->start(entry_of(tensor), nullptr));
   pump();
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     EXPECT_EQ(tensors[i].tier(), Tier::host);
@@ -89,18 +89,18 @@ TEST_F(Moves, ManyTensorsMoveAtOnce) {
 }
 
 TEST_F(Moves, OnlyATensorAtRestWithAnotherPlaceCanBeMoved) {
-  EXPECT_OK(migrator_->start(tensor_.entry(), nullptr));
-  EXPECT_CODE(Code::failed_precondition, migrator_->start(tensor_.entry(), nullptr));
+  EXPECT_OK(migrator_->start(entry_of(tensor_), nullptr));
+  EXPECT_CODE(Code::failed_precondition, migrator_->start(entry_of(tensor_), nullptr));
   pump();
-  EXPECT_CODE(Code::failed_precondition, migrator_->start(tensor_.entry(), nullptr)) << "there";
-  const auto entry = tensor_.entry();
+  EXPECT_CODE(Code::failed_precondition, migrator_->start(entry_of(tensor_), nullptr)) << "there";
+  const auto entry = entry_of(tensor_);
   tensor_ = AquaTensor();
   EXPECT_CODE(Code::not_found, migrator_->start(entry, nullptr));
 }
 
 TEST_F(Moves, AWritePinHoldsTheTensorAndItsWritesArrive) {
   auto pin = tensor_.pin(Access::write, a_).value();
-  EXPECT_OK(migrator_->start(tensor_.entry(), nullptr));
+  EXPECT_OK(migrator_->start(entry_of(tensor_), nullptr));
   pump();
   EXPECT_EQ(migrator_->pinned().size(), 1U);
   EXPECT_EQ(tensor_.tier(), Tier::peer);
@@ -124,7 +124,7 @@ TEST_F(Moves, AReadPinKeepsItsPlaceThroughAnEvacuationAndNewOnesSeeTheNew) {
   EXPECT_EQ(read(tensor_, b_), bytes_);
   table_->deferred().drain();
   EXPECT_FALSE(peer_->slab_empty(slab_, kSlab));
-  EXPECT_EQ(tensor_.entry()->pins().readers, 1U) << "the owner can be named";
+  EXPECT_EQ(entry_of(tensor_)->pins().readers, 1U) << "the owner can be named";
   old.release();
   table_->deferred().drain();
   EXPECT_TRUE(peer_->slab_empty(slab_, kSlab));
@@ -158,7 +158,7 @@ TEST_F(Moves, WritersWaitUntilReadersOfTheOldPlaceAreGone) {
     EXPECT_TRUE(pin.ok() && pin->tier() == Tier::host);
   });
   EXPECT_EQ(read(reader, a_), bytes_);
-  EXPECT_CODE(Code::failed_precondition, tensor_.entry()->begin_move(nullptr, m_)) << "draining";
+  EXPECT_CODE(Code::failed_precondition, entry_of(tensor_)->begin_move(nullptr, m_)) << "draining";
   released = true;
   reader.release();
   writer.get();
@@ -235,7 +235,7 @@ TEST_F(Moves, AnEvacuationEndsUnderAWriterThatNeverStops) {
       EXPECT_OK(finish(*gpu_, b_));
     }
   });
-  EXPECT_OK(migrator_->start(tensor_.entry(), nullptr));
+  EXPECT_OK(migrator_->start(entry_of(tensor_), nullptr));
   while (!migrator_->idle()) pump();
   EXPECT_EQ(tensor_.tier(), Tier::host);
   stop = true;
@@ -246,7 +246,7 @@ TEST_F(Moves, AnEvacuationEndsUnderAWriterThatNeverStops) {
 TEST_F(Moves, APromotionWaitsForReadersAndNoWriterWaitsForAPromotion) {
   evacuate(tensor_);
   table_->deferred().drain();
-  begin(table_->place_away(tensor_.entry()).value());
+  begin(table_->place_away(entry_of(tensor_)).value());
   for (unsigned round = 0; round < TensorEntry::kFreeRounds; ++round) {
     overwrite(1000 * round, 1000, round);
     EXPECT_EQ(step(), Round::again);

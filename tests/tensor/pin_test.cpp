@@ -44,7 +44,7 @@ TEST_F(Pins, OnAStreamThatIsBeingCapturedAreRefusedAndNotCounted) {
     AquaTensor tensor = table.allocate({.bytes = 4096}).value();
     EXPECT_CODE(Code::failed_precondition, tensor.pin(Access::read, a_));
     EXPECT_CODE(Code::failed_precondition, tensor.pin(Access::write, a_));
-    EXPECT_EQ(tensor.entry()->pins().readers + tensor.entry()->pins().writers, 0U);
+    EXPECT_EQ(entry_of(tensor)->pins().readers + entry_of(tensor)->pins().writers, 0U);
     EXPECT_OK(tensor.pin(Access::read, b_));
   }
   table.deferred().drain();
@@ -136,16 +136,16 @@ TEST_F(Pins, WhoseLastUseCanNeverBeRecordedAreWaitedForWhenTheTableGoes) {
 TEST_F(Pins, AreCountedUntilReleasedAndMoveWithTheirHandle) {
   Pin one = tensor_.pin(Access::read, a_).value();
   Pin two = tensor_.pin(Access::write, a_).value();
-  EXPECT_EQ(tensor_.entry()->pins().readers, 1U);
-  EXPECT_EQ(tensor_.entry()->pins().writers, 1U);
+  EXPECT_EQ(entry_of(tensor_)->pins().readers, 1U);
+  EXPECT_EQ(entry_of(tensor_)->pins().writers, 1U);
   Pin moved = std::move(two);
   EXPECT_FALSE(two.held());  // NOLINT: a moved-from pin holds nothing
-  EXPECT_EQ(tensor_.entry()->pins().writers, 1U);
+  EXPECT_EQ(entry_of(tensor_)->pins().writers, 1U);
   moved = std::move(one);
-  EXPECT_EQ(tensor_.entry()->pins().writers, 0U);
+  EXPECT_EQ(entry_of(tensor_)->pins().writers, 0U);
   moved.release();
   moved.release();
-  EXPECT_EQ(tensor_.entry()->pins().readers, 0U);
+  EXPECT_EQ(entry_of(tensor_)->pins().readers, 0U);
 }
 
 TEST_F(Pins, ReleasedOnAStreamThatIsNoMoreLoseNothing) {
@@ -235,7 +235,7 @@ TEST_F(Pins, OfManyShortLivedStreamsKeepTheirOrder) {
 TEST_F(Pins, OfLostBytesAnswerDataLossAndOldOnesStayValid) {
   post_write(tensor_, a_, some_bytes(1_MiB, 1));
   auto pin = tensor_.pin(Access::read, a_).value();
-  EXPECT_TRUE(tensor_.entry()->lose());
+  EXPECT_TRUE(entry_of(tensor_)->lose());
   EXPECT_TRUE(tensor_.lost());
   EXPECT_CODE(Code::data_loss, tensor_.pin(Access::read, a_));
   EXPECT_CODE(Code::data_loss, tensor_.pin(Access::write, a_));
@@ -244,7 +244,7 @@ TEST_F(Pins, OfLostBytesAnswerDataLossAndOldOnesStayValid) {
   pin.release();
   table_->deferred().drain();
   EXPECT_EQ(peer_->stats().allocations, 0U);
-  EXPECT_FALSE(tensor_.entry()->lose()) << "its owner would be told again";
+  EXPECT_FALSE(entry_of(tensor_)->lose()) << "its owner would be told again";
 }
 
 }  // namespace

@@ -60,8 +60,8 @@ TEST_F(Table, ADiscardableTensorNeedsNoExit) {
   const auto filler = allocate(kHostBytes, {.host_only = true});
   const auto tensor = allocate(1_MiB, {.discardable = true});
   EXPECT_EQ(tensor.tier(), Tier::peer);
-  EXPECT_FALSE(tensor.entry()->has_home());
-  EXPECT_FALSE(table_->ensure_home(*tensor.entry()));
+  EXPECT_FALSE(entry_of(tensor)->has_home());
+  EXPECT_FALSE(table_->ensure_home(*entry_of(tensor)));
   const auto other = allocate(1_MiB, {.discardable = true});
   EXPECT_CODE(Code::resource_exhausted, table_->allocate({.bytes = 1_MiB, .discardable = true}));
 }
@@ -69,9 +69,9 @@ TEST_F(Table, ADiscardableTensorNeedsNoExit) {
 TEST_F(Table, AnExitCanBeGivenLater) {
   add_slab();
   auto tensor = allocate(1_MiB, {.discardable = true});
-  EXPECT_CODE(Code::failed_precondition, migrator_->start(tensor.entry(), nullptr));
-  EXPECT_TRUE(table_->ensure_home(*tensor.entry()));
-  EXPECT_TRUE(table_->ensure_home(*tensor.entry()));
+  EXPECT_CODE(Code::failed_precondition, migrator_->start(entry_of(tensor), nullptr));
+  EXPECT_TRUE(table_->ensure_home(*entry_of(tensor)));
+  EXPECT_TRUE(table_->ensure_home(*entry_of(tensor)));
   EXPECT_EQ(host_->stats().allocations, 1U);
   const Bytes bytes = some_bytes(1_MiB, 1);
   post_write(tensor, a_, bytes);
@@ -129,14 +129,14 @@ TEST_F(Table, TensorsAtHomeThatWouldRatherBeAwayArePromotedOldestFirst) {
   const auto homely = allocate(1_MiB, {.host_only = true});
   const auto young = allocate(1_MiB);
   const auto lost = allocate(1_MiB);
-  EXPECT_TRUE(lost.entry()->lose());
-  EXPECT_CODE(Code::resource_exhausted, table_->place_away(old.entry()));
+  EXPECT_TRUE(entry_of(lost)->lose());
+  EXPECT_CODE(Code::resource_exhausted, table_->place_away(entry_of(old)));
   add_slab();
   const auto away = allocate(1_MiB);
   const auto candidates = table_->to_promote();
   ASSERT_EQ(candidates.size(), 2U);
-  EXPECT_EQ(candidates[0], old.entry());
-  EXPECT_EQ(candidates[1], young.entry());
+  EXPECT_EQ(candidates[0], entry_of(old));
+  EXPECT_EQ(candidates[1], entry_of(young));
 }
 
 TEST_F(Table, TheUseOfEveryTierIsCounted) {
@@ -144,7 +144,7 @@ TEST_F(Table, TheUseOfEveryTierIsCounted) {
   const auto away = allocate(1_MiB);
   const auto home = allocate(512_KiB, {.host_only = true});
   const auto lost = allocate(256_KiB);
-  EXPECT_TRUE(lost.entry()->lose());
+  EXPECT_TRUE(entry_of(lost)->lose());
   const TableUse use = table_->use();
   EXPECT_EQ(use.peer.bytes, 1_MiB);
   EXPECT_EQ(use.host.bytes, 512_KiB);

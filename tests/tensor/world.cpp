@@ -86,13 +86,13 @@ void World::pump(bool pressing) {
 }
 
 void World::evacuate(AquaTensor& tensor) {
-  EXPECT_OK(migrator_->start(tensor.entry(), nullptr));
+  EXPECT_OK(migrator_->start(entry_of(tensor), nullptr));
   pump();
 }
 
 void World::promote(AquaTensor& tensor) {
   table_->deferred().drain();  // the place that it left may be the only one
-  EXPECT_OK(migrator_->start(tensor.entry(), table_->place_away(tensor.entry()).value()));
+  EXPECT_OK(migrator_->start(entry_of(tensor), table_->place_away(entry_of(tensor)).value()));
   pump();
 }
 

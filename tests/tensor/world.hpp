@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/internals.hpp"
 #include "device/memfd/device.hpp"
 #include "lending/slab_arena.hpp"
 #include "tensor/migrator.hpp"
@@ -26,6 +27,10 @@ using device::finish;
 using device::succeeds;
 
 using Bytes = std::vector<std::byte>;
+
+inline const std::shared_ptr<TensorEntry>& entry_of(const AquaTensor& tensor) {
+  return aqua::detail::Internals::entry(tensor);
+}
 
 // Holds a stream until open(): what is posted behind it has surely not started.
 class Gate {

@@ -41,8 +41,8 @@ void expect_refused(const LayoutSpec& spec, const char* names) {
 TEST(Layout, CountsBytesAndOffsetsInThePackedForm) {
   const auto layout = Layout::make(good());
   ASSERT_TRUE(layout.ok()) << layout.error().message;
-  EXPECT_EQ(layout->block_bytes(), 256U);
-  EXPECT_EQ(layout->bytes_per_block(), 4U * 256U);
+  EXPECT_EQ(layout->plane_block_bytes(), 256U);
+  EXPECT_EQ(layout->block_bytes(), 4U * 256U);
   EXPECT_EQ(layout->packed_bytes(5), 5U * 1024U);
   EXPECT_EQ(layout->packed_offset(0, 0, 3, 5), 3U * 256U);
   EXPECT_EQ(layout->packed_offset(1, 1, 2, 5), (3U * 5U + 2U) * 256U);
@@ -156,7 +156,7 @@ TEST(Layout, MhaInterleavesKeyAndValuePlanesByLayer) {
   const PagedShape shape{.layers = 2, .block_count = 8, .tokens_per_block = 16, .element_bytes = 2};
   const auto layout = Layout::mha(shape, 8, 128, keys, values);
   ASSERT_TRUE(layout.ok()) << layout.error().message;
-  EXPECT_EQ(layout->block_bytes(), 16U * 8U * 128U * 2U);
+  EXPECT_EQ(layout->plane_block_bytes(), 16U * 8U * 128U * 2U);
   EXPECT_EQ(layout->spec().planes_per_layer, 2U);
   EXPECT_EQ(layout->spec().planes, (std::vector{keys[0], values[0], keys[1], values[1]}));
   const auto short_of_one = Layout::mha(shape, 8, 128, std::span(keys).first(1), values);
@@ -168,7 +168,7 @@ TEST(Layout, MlaHasOnePlaneOfLatents) {
   std::byte* latents[] = {at(0x100000), at(0x200000)};
   const auto layout = Layout::mla({2, 8, 64, 2}, 576, latents);
   ASSERT_TRUE(layout.ok()) << layout.error().message;
-  EXPECT_EQ(layout->bytes_per_block(), 2U * 64U * 576U * 2U);
+  EXPECT_EQ(layout->block_bytes(), 2U * 64U * 576U * 2U);
   const auto empty = Layout::mla({2, 8, 64, 2}, 0, latents);
   ASSERT_FALSE(empty.ok());
   EXPECT_EQ(empty.error().code, Code::invalid_argument);

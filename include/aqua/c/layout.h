@@ -49,9 +49,9 @@ typedef struct aqua_layout_info {
   uint32_t layers;
   uint32_t planes_per_layer;
   uint32_t block_count;
-  uint32_t reserved;
-  size_t block_bytes;     /* of one block in one plane */
-  size_t bytes_per_block; /* of one block in all layers and planes: what it takes of a tensor */
+  uint32_t segments_per_block;
+  size_t plane_block_bytes; /* of one block in one plane */
+  size_t block_bytes;       /* of one block in all layers and planes: what it takes of a tensor */
 } aqua_layout_info;
 #define AQUA_LAYOUT_INFO_INIT \
   { sizeof(aqua_layout_info), 0, 0, 0, 0, 0, 0 }

@@ -16,33 +16,32 @@ typedef struct aqua_reclaim_progress {
   size_t slabs_returned;
   uint64_t first_slab_us; /* from the call; 0 before */
   uint64_t last_slab_us;
-  size_t holders; /* in the way when it ended partially: see aqua_reclaim_get_holder() */
-  uint32_t done;  /* 1: all is back, or the deadline has passed */
-  uint32_t reserved;
+  uint32_t holders; /* in the way when it ended partially: see aqua_reclaim_get_holder() */
+  uint32_t done;    /* 1: all is back, or the deadline has passed */
 } aqua_reclaim_progress;
 #define AQUA_RECLAIM_PROGRESS_INIT \
-  { sizeof(aqua_reclaim_progress), 0, 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(aqua_reclaim_progress), 0, 0, 0, 0, 0, 0, 0 }
 
 typedef struct aqua_holder {
   size_t struct_size;
   size_t bytes;
   int64_t pid;
   uint32_t slab;
-  uint32_t reserved;
   char name[AQUA_NAME_BYTES]; /* the client's */
 } aqua_holder;
-#define AQUA_HOLDER_INIT               \
-  {                                    \
-    sizeof(aqua_holder), 0, 0, 0, 0, { \
-      0                                \
-    }                                  \
+#define AQUA_HOLDER_INIT            \
+  {                                 \
+    sizeof(aqua_holder), 0, 0, 0, { \
+      0                             \
+    }                               \
   }
 
 /* Takes `bytes` of the device's free memory, rounded down to slabs, and offers it.
- * resource_exhausted when the device has less free. */
+ *   invalid_argument    less than a slab (aqua_runtime_options.slab_bytes)
+ *   resource_exhausted  the device has less free */
 AQUA_CALL aqua_error* aqua_runtime_lend(aqua_runtime runtime, size_t bytes);
 /* Wants `bytes` of lent memory back within deadline_ms; more than is lent means all. `reclaim`
- * may be NULL where nobody will ask. */
+ * may be NULL where nobody will ask. invalid_argument when bytes or deadline_ms is 0. */
 AQUA_CALL aqua_error* aqua_runtime_reclaim(aqua_runtime runtime, size_t bytes, uint32_t deadline_ms,
                                            aqua_reclaim* reclaim);
 

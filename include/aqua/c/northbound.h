@@ -13,13 +13,15 @@ extern "C" {
 typedef uint32_t aqua_budget_reason;
 enum {
   AQUA_BUDGET_OPENED = 0,    /* the first budget of this runtime */
-  AQUA_BUDGET_OFFERED = 1,   /* part of the engine's memory was put up for lending */
-  AQUA_BUDGET_RECLAIMED = 2, /* lent memory came back, all or a slab of it */
-  AQUA_BUDGET_GRANTED = 3,   /* a neighbour's memory was leased to us */
-  AQUA_BUDGET_REVOKED = 4,   /* a neighbour took its memory back; no byte was lost */
-  AQUA_BUDGET_LOST = 5       /* memory died; its tensors report data loss */
+  AQUA_BUDGET_WANTED = 1,    /* the engine frees memory until it uses at most engine_bytes, then
+                                calls aqua_runtime_lend() */
+  AQUA_BUDGET_OFFERED = 2,   /* part of the engine's memory was put up for lending */
+  AQUA_BUDGET_RECLAIMED = 3, /* lent memory came back, all or a slab of it */
+  AQUA_BUDGET_GRANTED = 4,   /* a neighbour's memory was leased to us */
+  AQUA_BUDGET_REVOKED = 5,   /* a neighbour took its memory back; no byte was lost */
+  AQUA_BUDGET_LOST = 6       /* memory died; its tensors report data loss */
 };
-/* "opened", "offered", ...; "unknown" for a number that is no reason. Never NULL. */
+/* "opened", "wanted", ...; "unknown" for a number that is no reason. Never NULL. */
 AQUA_API const char* aqua_budget_reason_name(aqua_budget_reason reason);
 
 typedef struct aqua_memory_budget {
@@ -29,10 +31,9 @@ typedef struct aqua_memory_budget {
   size_t peer_bytes;   /* neighbours' memory leased to us */
   size_t host_bytes;   /* this server's DRAM that we may use */
   aqua_budget_reason reason;
-  uint32_t reserved; /* 0 */
 } aqua_memory_budget;
 #define AQUA_MEMORY_BUDGET_INIT \
-  { sizeof(aqua_memory_budget), 0, 0, 0, 0, 0, 0 }
+  { sizeof(aqua_memory_budget), 0, 0, 0, 0, 0 }
 
 typedef struct aqua_load_report {
   size_t struct_size;
@@ -56,10 +57,10 @@ typedef struct aqua_load_profile {
   double steady_queue_length;
   size_t kv_bytes_total;           /* all KV memory of the engine when none is lent */
   size_t steady_free_bytes;        /* of it, never used: the most that is ever lent */
-  size_t producer_threshold_bytes; /* less than this free: no producer. 0: 10 GB */
+  size_t producer_threshold_bytes; /* less than this free: no producer [10 GB] */
 } aqua_load_profile;
 #define AQUA_LOAD_PROFILE_INIT \
-  { sizeof(aqua_load_profile), 0, 0, 0, 0, 0 }
+  { sizeof(aqua_load_profile), 0, 0, 0, 0, 10000000000u }
 
 /* Above the band: a rate over steady * rate_ratio + rate_slack, or a queue likewise. */
 typedef struct aqua_load_band {
@@ -69,7 +70,8 @@ typedef struct aqua_load_band {
   double queue_slack; /* requests */
 } aqua_load_band;
 
-/* When to lend and when to reclaim. 0 in a field: its default, given in brackets. */
+/* When to lend and when to reclaim. The defaults, in brackets, are those of the INIT below; every
+ * value is taken as it stands, 0 too. */
 typedef struct aqua_producer_options {
   size_t struct_size;
   aqua_load_band rise;           /* above it: reclaim [1.5, 0.5, 2, 8] */
@@ -79,17 +81,22 @@ typedef struct aqua_producer_options {
   double headroom;               /* of kv_bytes_total, kept free when offering [0.1] */
   size_t min_offer_bytes;        /* [256 MiB] */
 } aqua_producer_options;
-#define AQUA_PRODUCER_OPTIONS_INIT \
-  { sizeof(aqua_producer_options), {0, 0, 0, 0}, {0, 0, 0, 0}, 0, 0, 0, 0 }
+#define AQUA_PRODUCER_OPTIONS_INIT                                                            \
+  {                                                                                           \
+    sizeof(aqua_producer_options), {1.5, 0.5, 2, 8}, {1.2, 0.25, 1.25, 2}, 15000, 30000, 0.1, \
+        (size_t)256 << 20                                                                     \
+  }
 
 /* From now on aqua_runtime_report() decides when to lend and when to reclaim. `options` may be
  * NULL. invalid_argument when the numbers cannot be. */
 AQUA_CALL aqua_error* aqua_runtime_set_profile(aqua_runtime runtime,
                                                const aqua_load_profile* profile,
                                                const aqua_producer_options* options);
-/* The engine's load, about once a second. invalid_argument when it cannot be true. */
+/* Tells the engine's load, about once a second. A decision to lend is told by on_budget
+ * (AQUA_BUDGET_WANTED); a reclaim is begun at once. invalid_argument when the report cannot be
+ * true. */
 AQUA_CALL aqua_error* aqua_runtime_report(aqua_runtime runtime, const aqua_load_report* report);
-AQUA_CALL aqua_error* aqua_runtime_budget(aqua_runtime runtime, aqua_memory_budget* budget);
+AQUA_CALL aqua_error* aqua_runtime_get_budget(aqua_runtime runtime, aqua_memory_budget* budget);
 
 #ifdef __cplusplus
 }

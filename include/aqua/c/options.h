@@ -13,15 +13,13 @@ extern "C" {
 typedef struct aqua_emulated_gpu {
   size_t struct_size;
   size_t total_bytes;             /* 0: 1 GiB */
-  uint64_t seed;                  /* 0: 1 */
+  uint64_t seed;                  /* of the delays of a hostile one [1] */
   uint64_t link_bytes_per_second; /* 0: as fast as the host copies */
   uint32_t hostile;               /* for tests: seeded delays, closed memory, slow remapping */
-  uint32_t reserved;              /* 0 */
   uint32_t calibrate;             /* not 0: measure copy times as on a GPU; else built-in ones */
-  uint32_t reserved2;             /* 0 */
 } aqua_emulated_gpu;
 #define AQUA_EMULATED_GPU_INIT \
-  { sizeof(aqua_emulated_gpu), 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(aqua_emulated_gpu), 0, 1, 0, 0, 0 }
 
 /* A tensor whose pins are in the way of a reclaim. */
 typedef struct aqua_pinned_tensor {
@@ -42,8 +40,8 @@ enum { AQUA_LOG_INFO = 0, AQUA_LOG_WARNING = 1, AQUA_LOG_ERROR = 2 };
 typedef struct aqua_callbacks {
   size_t struct_size;
   void* user; /* given to each; lives until the runtime is closed */
-  /* The engine's share of memory has changed, or should: with AQUA_BUDGET_OFFERED the engine
-   * frees memory of its own until it uses at most engine_bytes, then lends it. */
+  /* The engine's share of memory has changed, or (AQUA_BUDGET_WANTED) is to change: see
+   * aqua_budget_reason. */
   void (*on_budget)(void* user, const aqua_memory_budget* budget);
   /* A tensor's bytes are gone: recompute. */
   void (*on_data_loss)(void* user, uint64_t tensor_id, const char* name);
@@ -59,8 +57,8 @@ typedef struct aqua_callbacks {
 typedef struct aqua_runtime_options {
   size_t struct_size;
   const char* device;              /* "cuda:N" (as this process counts its GPUs), "GPU-UUID" (as
-                                      nvidia-smi -L prints it) or "emu:N"; empty: $AQUA_DEVICE,
-                                      else "emu:0" */
+                                      nvidia-smi -L prints it) or "emu:N" (emulated, for tests).
+                                      Empty: $AQUA_DEVICE, which must then be set */
   const char* coordinator;         /* "unix:PATH", "HOST:PORT" or "none"; empty: $AQUA_COORDINATOR,
                                       else "none" */
   const char* name;                /* for people; empty: the program's name */
@@ -71,7 +69,7 @@ typedef struct aqua_runtime_options {
                                       in whole slabs of the lender's (64 MiB): with host_bytes
                                       below one slab nothing is ever borrowed */
   size_t local_bytes;              /* of this device's own memory, for tensors */
-  size_t slab_bytes;               /* of what is lent. 0: 64 MiB */
+  size_t slab_bytes;               /* of what is lent; a multiple of 2 MiB. 0: 64 MiB */
   uint32_t reclaim_deadline_ms;    /* for reclaims that reports decide. 0: 2000 */
   uint32_t callbacks_in_tick;      /* not 0: callbacks run in aqua_runtime_tick() */
   const aqua_callbacks* callbacks; /* copied; NULL: none */
@@ -79,9 +77,10 @@ typedef struct aqua_runtime_options {
   const char* curve_directory;       /* copy times measured on this machine; empty:
                                         $XDG_CACHE_HOME/aqua, else ~/.cache/aqua. "off": neither
                                         kept nor measured */
-  const char* profile;               /* a file of `aqua profile`: a producer's is as by
-                                        aqua_runtime_set_profile(); a consumer's sets max_peer_bytes
-                                        where that is 0, and raises host_bytes to it. Empty: none */
+  const char* profile;               /* a file of `aqua profile`. A producer's is set as by
+                                        aqua_runtime_set_profile(). From a consumer's, where
+                                        max_peer_bytes is 0, max_peer_bytes is taken, and host_bytes
+                                        is raised to as much. Empty: none */
 } aqua_runtime_options;
 #define AQUA_RUNTIME_OPTIONS_INIT                                                             \
   {                                                                                           \

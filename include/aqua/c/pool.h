@@ -17,10 +17,9 @@ typedef struct aqua_pool_options {
   size_t plane_bytes; /* when nothing is lent; a multiple of slab_bytes */
   size_t slab_bytes;  /* 0: 2 MiB */
   uint32_t filler;    /* not 0: a slab stands in where memory is lent, for stray reads */
-  uint32_t reserved;  /* 0 */
 } aqua_pool_options;
 #define AQUA_POOL_OPTIONS_INIT \
-  { sizeof(aqua_pool_options), 0, 0, 0, 0, 0 }
+  { sizeof(aqua_pool_options), 0, 0, 0, 0 }
 
 typedef struct aqua_pool_info {
   size_t struct_size;

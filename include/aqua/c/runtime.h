@@ -24,27 +24,32 @@ typedef struct aqua_runtime_status {
   size_t lost_tensors;
   size_t lent_bytes;    /* slabs put up by us, held by others or not */
   size_t held_bytes;    /* of these, in others' hands */
-  uint64_t promotions;  /* tensors moved up ... */
-  uint64_t evacuations; /* ... and off slabs being reclaimed */
+  uint64_t promotions;  /* tensors moved to faster memory */
+  uint64_t evacuations; /* tensors moved off slabs that were being reclaimed */
   uint64_t promoted_bytes;
   uint64_t evacuated_bytes;
   double peer_fragmentation; /* 0: all free leased memory is one piece */
   uint32_t connected;        /* 1: to the coordinator */
-  uint32_t reserved;
   char device[AQUA_NAME_BYTES];
   char last_error[256]; /* of the connection */
 } aqua_runtime_status;
-#define AQUA_RUNTIME_STATUS_INIT                                                                \
-  {                                                                                             \
-    sizeof(aqua_runtime_status), {0, 0, 0}, {0, 0, 0}, {0, 0, 0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-        {0}, {                                                                                  \
-      0                                                                                         \
-    }                                                                                           \
+#define AQUA_RUNTIME_STATUS_INIT                                                                  \
+  {                                                                                               \
+    sizeof(aqua_runtime_status), {0, 0, 0}, {0, 0, 0}, {0, 0, 0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, {0}, \
+    {                                                                                             \
+      0                                                                                           \
+    }                                                                                             \
   }
 
 /* Blocks until the host tier is touched (about 0.3 s a GiB); does not wait for the coordinator.
- * `options` may be NULL. invalid_argument, resource_exhausted or unimplemented (a device that
- * this build or machine does not have) name the option. */
+ * `options` may be NULL: defaults, with the device of $AQUA_DEVICE.
+ *   invalid_argument     an option cannot be, or no device is named; or the profile's text is bad
+ *   resource_exhausted   less memory than an option asks for
+ *   permission_denied    the socket directory is not ours alone
+ *   unavailable          a GPU, on a machine without one or without a driver
+ *   unimplemented        a kind of device that this build does not have
+ *   not_found            no such profile
+ *   failed_precondition  the profile is not complete */
 AQUA_CALL aqua_error* aqua_runtime_open(const aqua_runtime_options* options, aqua_runtime* runtime);
 /* Gives back what is leased, withdraws what is offered, leaves. Waits for calls of other
  * threads that are under way, and for about a second at most beyond.

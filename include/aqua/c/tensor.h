@@ -47,10 +47,9 @@ typedef struct aqua_pin_info {
   void* data; /* device address; a host thread must not follow it */
   size_t bytes;
   aqua_tier tier; /* of the pinned place */
-  uint32_t reserved;
 } aqua_pin_info;
 #define AQUA_PIN_INFO_INIT \
-  { sizeof(aqua_pin_info), NULL, 0, 0, 0 }
+  { sizeof(aqua_pin_info), NULL, 0, 0 }
 
 /* Well under a microsecond of local work. resource_exhausted says what is free where. */
 AQUA_CALL aqua_error* aqua_tensor_allocate(aqua_runtime runtime, const aqua_tensor_options* options,

@@ -19,10 +19,10 @@ extern "C" {
  *   data_loss         the tensor's bytes are gone
  * On an error nothing has changed but, for codes of the device, the destination. */
 AQUA_CALL aqua_error* aqua_offload(aqua_layout layout, const uint32_t* blocks, size_t block_count,
-                                   aqua_tensor tensor, size_t offset, aqua_stream stream,
+                                   aqua_tensor tensor, aqua_stream stream, size_t offset,
                                    aqua_ticket* ticket);
-AQUA_CALL aqua_error* aqua_fetch(aqua_layout layout, const uint32_t* blocks, size_t block_count,
-                                 aqua_tensor tensor, size_t offset, aqua_stream stream,
+AQUA_CALL aqua_error* aqua_fetch(aqua_tensor tensor, aqua_layout layout, const uint32_t* blocks,
+                                 size_t block_count, aqua_stream stream, size_t offset,
                                  aqua_ticket* ticket);
 
 /* "Still running" is a state, not an error. *done is 1 once every byte has arrived, 0 while work

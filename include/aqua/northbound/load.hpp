@@ -58,6 +58,7 @@ struct LoadProfile {
 
 enum class BudgetReason : std::uint8_t {
   opened,     // the first budget of this runtime
+  wanted,     // the engine frees memory until it uses at most engine_bytes, then calls lend()
   offered,    // part of the engine's memory was put up for lending
   reclaimed,  // lent memory came back, all or a slab of it
   granted,    // a neighbour's memory was leased to us
@@ -69,6 +70,8 @@ enum class BudgetReason : std::uint8_t {
   switch (reason) {
     case BudgetReason::opened:
       return "opened";
+    case BudgetReason::wanted:
+      return "wanted";
     case BudgetReason::offered:
       return "offered";
     case BudgetReason::reclaimed:

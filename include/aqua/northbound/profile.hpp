@@ -38,26 +38,33 @@ enum class ProfileRole : std::uint8_t {
 
 struct Profile {
   ProfileRole role = ProfileRole::neutral;
-  double max_rps = 0;        // the highest rate that met the SLA; 0: none did, or not one was tried
-  double queue_length = 0;   // requests that waited for their first token at that rate, mean
-  std::size_t kv_bytes = 0;  // all KV memory of the engine; 0: unknown
-  std::size_t free_bytes = 0;  // of it, never used at max_rps
-  std::size_t swap_bytes = 0;  // what it wants beyond kv_bytes for bursts, prefixes, long prompts
-  std::size_t threshold_bytes = 10'000'000'000;  // a producer has at least so much free
-  bool complete = true;  // false: the profiler was stopped; Runtime::open() refuses it
+  // The highest rate that met the SLA; 0: none did, or not one was tried.
+  double max_rps = 0;
+  // Requests that waited for their first token at that rate, mean.
+  double queue_length = 0;
+  // All KV memory of the engine; 0: unknown.
+  std::size_t kv_bytes = 0;
+  // Of it, never used at max_rps.
+  std::size_t free_bytes = 0;
+  // What the engine wants beyond kv_bytes for bursts, prefixes and long prompts.
+  std::size_t swap_bytes = 0;
+  // A producer has at least so much free.
+  std::size_t threshold_bytes = 10'000'000'000;
+  // False: the profiler was stopped before its end, and Runtime::open() refuses the profile.
+  bool complete = true;
   friend bool operator==(const Profile&, const Profile&) = default;
 };
 
 inline constexpr std::size_t kMaxProfileText = std::size_t{16} << 20;
 
-// Reads all but the evidence. invalid_argument names the field, a version that is not known here,
-// or more than kMaxProfileText.
+// Reads the fields above and skips the measurements that the file was made from. invalid_argument
+// names the field, a version that is not known here, or a text longer than kMaxProfileText.
 [[nodiscard]] AQUA_API Result<Profile> parse_profile(std::string_view json);
-// Likewise of a file; not_found when it cannot be read.
+// Reads a file in the same way; not_found when it cannot be read.
 [[nodiscard]] AQUA_API Result<Profile> read_profile(const std::string& path);
 
-// For Runtime::set_profile(): only a producer's free bytes are ever lent.
-[[nodiscard]] inline LoadProfile load_profile(const Profile& profile) {
+// Converts it for Runtime::set_profile(). Only a producer's free bytes are ever lent.
+[[nodiscard]] inline LoadProfile to_load_profile(const Profile& profile) {
   return {.steady_requests_per_second = profile.max_rps,
           .steady_queue_length = profile.queue_length,
           .kv_bytes_total = profile.kv_bytes,

@@ -4,11 +4,10 @@
 // lent, from host DRAM otherwise. policy::PrefixIndex decides what is there and what goes; this
 // moves the bytes.
 //
-//   auto cache = PrefixCache::create(*runtime, layout, {.engine_block_tokens = 16});
-//   auto got = (*cache)->fetch(prefix, my_blocks, stream);   // copies what is cached into
-//   my_blocks
-//   ... compute the tokens after got->match.tokens, on the same stream ...
-//   (*cache)->store(prefix, my_blocks, stream);              // for the next one
+//   auto cache = aqua::PrefixCache::create(runtime, layout, {.engine_block_tokens = 16});
+//   auto got = cache->fetch(prefix, blocks, stream);     // copies what is cached into `blocks`
+//   compute_after(got->match.tokens, stream);            // your engine, on the same stream
+//   auto stored = cache->store(prefix, blocks, stream);  // for the next prompt
 //
 // One tensor for each index block, all layers packed, so that a block moves in one copy: choose
 // index blocks of a few MiB at least.
@@ -52,11 +51,11 @@ class AQUA_API PrefixCache {
  public:
   // invalid_argument names the option. The layout describes the engine's cache and stays in place
   // as long as work is queued.
-  [[nodiscard]] static Result<std::unique_ptr<PrefixCache>> create(
-      Runtime& runtime, const Layout& layout, const PrefixCacheOptions& options);
+  [[nodiscard]] static Result<PrefixCache> create(Runtime& runtime, const Layout& layout,
+                                                  const PrefixCacheOptions& options);
+  PrefixCache(PrefixCache&&) noexcept;
+  PrefixCache& operator=(PrefixCache&&) noexcept;
   ~PrefixCache();
-  PrefixCache(const PrefixCache&) = delete;
-  PrefixCache& operator=(const PrefixCache&) = delete;
 
   // What fetch() would find, and what it costs. Changes nothing.
   [[nodiscard]] policy::PrefixMatch match(const policy::Prefix& prefix) const;
@@ -70,7 +69,7 @@ class AQUA_API PrefixCache {
   // where there is no room. Errors: as fetch(); codes of the device.
   [[nodiscard]] Result<PrefixTransfer> store(const policy::Prefix& prefix, BlockList blocks,
                                              Stream stream);
-  // Drops it and what continues it, after data_loss.
+  // Drops the prefix and all that continues it. Call it after data_loss.
   void forget(const policy::Prefix& prefix);
 
   // --- by the caller's own id (Aqua, section 8) ------------------------------------------------
@@ -85,7 +84,7 @@ class AQUA_API PrefixCache {
   [[nodiscard]] Result<void> drop(std::string_view id);
 
   // --- swap space shared with preemption -------------------------------------------------------
-  // In index blocks; evicts down to it.
+  // Sets the capacity in index blocks, and evicts down to it.
   void set_capacity(std::size_t blocks);
   [[nodiscard]] const policy::PrefixIndex& index() const noexcept;
   [[nodiscard]] std::size_t bytes() const noexcept;  // of all tensors

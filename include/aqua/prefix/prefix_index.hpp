@@ -3,11 +3,11 @@
 // one for a new prompt, and says what to evict. Numbers only: whoever keeps the bytes (an engine;
 // aqua/prefix/prefix_cache.hpp over AquaTensors; the simulator) asks here and does as told.
 //
-//   match = index.acquire(prefix)            // fetch match.blocks blocks, compute the rest
-//   index.release(prefix.chain.first(match.blocks))           // when they have been fetched
-//   added = index.insert(prefix, Tier::peer) // store these blocks, free the evicted ones
+//   auto match = index.acquire(prefix);  // fetch match.blocks blocks, compute the rest;
+//   auto done = index.release(prefix.chain.first(match.blocks));  // once they are fetched
+//   auto added = index.insert(prefix, Tier::peer);  // store these blocks, free the evicted ones
 //
-// A prefix is a chain of block hashes (aqua/policy/block_hash.hpp, or the caller's own). A block
+// A prefix is a chain of block hashes (aqua/prefix/block_hash.hpp, or the caller's own). A block
 // is evicted only after all blocks that continue it, since nothing reaches those without it, and
 // never while it is held or pinned.
 //
@@ -98,9 +98,10 @@ class AQUA_API PrefixIndex {
   // --- by content ----------------------------------------------------------------------------
   // The longest prefix that is there. Changes nothing.
   [[nodiscard]] PrefixMatch match(const Prefix& prefix) const;
-  // The same, counts as use, and holds each of its blocks once more until release().
+  // Does the same, counts it as use, and holds each of the blocks once more until release().
   [[nodiscard]] PrefixMatch acquire(const Prefix& prefix);
-  // failed_precondition when one of them is not held (anybody's hold is as good as another's).
+  // Takes back one hold of each block. Holds are counted, not told apart. failed_precondition when
+  // one of the blocks is not held.
   [[nodiscard]] Result<void> release(std::span<const BlockHash> blocks);
   // Puts in what is missing, as far as there is room after evicting; what is there counts as used.
   // `tier` is where new blocks' bytes go. invalid_argument when tokens do not fit the chain.
@@ -118,14 +119,14 @@ class AQUA_API PrefixIndex {
   [[nodiscard]] Result<void> unname(std::string_view id);
 
   // --- the swap space ------------------------------------------------------------------------
-  // Evicts down to it as far as blocks are not held; returns whose bytes to free. What is held
-  // beyond goes when it is released and the next set_capacity() or insert() finds it.
+  // Sets the capacity and evicts down to it; returns the blocks whose bytes to free. Blocks that
+  // are held stay, and are evicted by the first set_capacity() or insert() after their release.
   [[nodiscard]] std::vector<BlockHash> set_capacity(std::size_t blocks);
-  // The bytes went to another tier. not_found.
+  // Records that a block's bytes went to another tier. not_found when the block is not there.
   [[nodiscard]] Result<void> moved(const BlockHash& block, Tier to);
-  // The bytes are gone. Returns all that goes with them, this block and those that continue it,
-  // held or not: their bytes are to be freed, and are there again when inserted again. Whoever
-  // holds them still releases them. not_found.
+  // Records that a block's bytes are gone, and takes out this block and those that continue it,
+  // held or not. Returns them: free their bytes. Whoever holds one still releases it. not_found
+  // when the block is not there.
   [[nodiscard]] Result<std::vector<BlockHash>> lost(const BlockHash& block);
 
   // --- questions -----------------------------------------------------------------------------

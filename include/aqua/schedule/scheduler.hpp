@@ -3,17 +3,17 @@
 // out to the swap space and come back, so that every prompt gets its turn.
 // docs/engine/scheduling.md describes the policies and has an engine loop to copy.
 //
-//   auto made = policy::make_scheduler("cfs", {.device_blocks = 4096});  // errors: left out here
+//   auto made = policy::make_scheduler("cfs", {.device_blocks = 4096});
 //   policy::Scheduler& scheduler = **made;
-//   for (;;) {
-//     for (const policy::Request& request : came) scheduler.arrive(request);
+//   while (serving()) {  // the results of arrive(), commit() and finish() are left out here
+//     for (const policy::Request& request : came()) (void)scheduler.arrive(request);
 //     const policy::Batch& batch = scheduler.next();
-//     copy(batch.preemptions);  // then paged_out() for each that was swapped,
-//     copy(batch.page_ins);     // and paged_in() for each, when it is over
+//     copy(batch.preemptions);          // then paged_out() for each that was swapped,
+//     copy(batch.page_ins);             // and paged_in() for each, when it is over
 //     if (!batch.computes()) continue;  // until a copy is over, or a request comes
 //     compute(batch);
-//     scheduler.commit();
-//     for (const SequenceId id : ended) scheduler.finish(id);
+//     (void)scheduler.commit();
+//     for (const policy::SequenceId id : ended()) (void)scheduler.finish(id);
 //   }
 //
 // Time: none. The scheduler counts iterations. Copies take as long as they take: what is under way

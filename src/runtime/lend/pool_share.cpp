@@ -3,6 +3,7 @@
 
 #include "aqua/elastic_pool.hpp"
 #include "base/concat.hpp"
+#include "base/internals.hpp"
 #include "base/try.hpp"
 #include "runtime/impl.hpp"
 
@@ -65,21 +66,24 @@ namespace aqua {
 ElasticPool::ElasticPool(std::shared_ptr<runtime::PoolShare> share) : share_(std::move(share)) {}
 ElasticPool::~ElasticPool() = default;
 
-Result<std::unique_ptr<ElasticPool>> ElasticPool::create(Runtime& runtime,
-                                                         const ElasticPoolOptions& options) {
+ElasticPool::ElasticPool(ElasticPool&&) noexcept = default;
+ElasticPool& ElasticPool::operator=(ElasticPool&&) noexcept = default;
+
+Result<ElasticPool> ElasticPool::create(Runtime& runtime, const ElasticPoolOptions& options) {
+  auto& impl = detail::Internals::impl(runtime);
   // Asked first: addresses for a million planes would be taken before the memory is missed.
-  const std::size_t total = runtime.device().info().total_bytes;
+  const std::size_t total = impl.device().info().total_bytes;
   if (options.planes != 0 && options.plane_bytes > total / options.planes) {
     return Error{Code::resource_exhausted,
                  concat("elastic pool: ", options.planes, " planes of ", options.plane_bytes,
                         " bytes on a device of ", total)};
   }
   AQUA_ASSIGN(auto pool,
-              lending::ElasticPool::create(runtime.device(), {.planes = options.planes,
-                                                              .plane_bytes = options.plane_bytes,
-                                                              .slab_bytes = options.slab_bytes,
-                                                              .filler = options.filler}));
-  return std::unique_ptr<ElasticPool>(new ElasticPool(runtime.impl().share(std::move(pool))));
+              lending::ElasticPool::create(impl.device(), {.planes = options.planes,
+                                                           .plane_bytes = options.plane_bytes,
+                                                           .slab_bytes = options.slab_bytes,
+                                                           .filler = options.filler}));
+  return ElasticPool(impl.share(std::move(pool)));
 }
 
 std::byte* ElasticPool::plane(std::size_t number) const {

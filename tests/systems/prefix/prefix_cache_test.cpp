@@ -53,10 +53,10 @@ class PrefixCacheTest : public ::testing::Test {
     ASSERT_TRUE(stored->wait().ok());
   }
 
-  std::unique_ptr<Runtime> runtime_;
+  std::optional<Runtime> runtime_;
   std::unique_ptr<test::EngineBlocks> engine_;
   Stream stream_;
-  std::unique_ptr<PrefixCache> cache_;
+  std::optional<PrefixCache> cache_;
 };
 
 TEST_F(PrefixCacheTest, WhatIsStoredComesBackIntoOtherBlocksByteForByte) {
@@ -73,6 +73,19 @@ TEST_F(PrefixCacheTest, WhatIsStoredComesBackIntoOtherBlocksByteForByte) {
   ASSERT_TRUE(got->wait().ok());
   EXPECT_EQ(wrong(to, 1), 0U);
   EXPECT_EQ(cache_->bytes(), 7 * 4 * plane_block);
+}
+
+TEST_F(PrefixCacheTest, ServesOnWhenItsRuntimeIsMoved) {
+  open(100);
+  store(1, 16, list(1, 4));
+  const std::size_t tensors = runtime_->status().host.tensors;
+  Runtime elsewhere = std::move(*runtime_);
+  const auto mine = chain(1, 16);
+  auto got = cache_->fetch({mine, 16}, list(30, 4), stream_);
+  EXPECT_TRUE(got.ok() && got->wait().ok());
+  EXPECT_EQ(elsewhere.status().host.tensors, tensors);
+  *runtime_ = std::move(elsewhere);
+  EXPECT_EQ(wrong(list(30, 4), 1), 0U);
 }
 
 TEST_F(PrefixCacheTest, OnlyTheSharedBeginningIsFetchedAndOnlyTheRestIsStored) {

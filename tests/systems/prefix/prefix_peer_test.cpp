@@ -69,9 +69,9 @@ class PrefixAtAPeer : public test::RuntimeFixture {
     return got->match;
   }
 
-  std::unique_ptr<Runtime> lender_, borrower_;
+  std::optional<Runtime> lender_, borrower_;
   std::unique_ptr<EngineBlocks> engine_;
-  std::unique_ptr<PrefixCache> cache_;
+  std::optional<PrefixCache> cache_;
   const std::vector<std::uint32_t> into_ = EngineBlocks::list(33, 8);
 };
 

@@ -50,9 +50,9 @@ TEST(Profile, ReadsWhatTheProfilerWrites) {
 
 TEST(Profile, OnlyAProducersFreeBytesAreLent) {
   Profile profile = some_record().profile;
-  EXPECT_EQ(load_profile(profile).steady_free_bytes, profile.free_bytes);
+  EXPECT_EQ(to_load_profile(profile).steady_free_bytes, profile.free_bytes);
   profile.role = ProfileRole::consumer;
-  EXPECT_EQ(load_profile(profile).steady_free_bytes, 0u);
+  EXPECT_EQ(to_load_profile(profile).steady_free_bytes, 0u);
 }
 
 TEST(Profile, NamesTheFieldThatIsWrong) {

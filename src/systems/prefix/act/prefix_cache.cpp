@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/concat.hpp"
+#include "base/internals.hpp"
 #include "base/try.hpp"
 
 // Invariant: outside a call, tensors_ has a tensor for exactly the present blocks of index_. A
@@ -22,7 +23,10 @@ class PrefixCache::Impl {
  public:
   Impl(Runtime& runtime, const Layout& layout, const PrefixCacheOptions& options,
        policy::PrefixIndex index)
-      : runtime_(runtime), layout_(layout), options_(options), index_(std::move(index)) {}
+      : runtime_(detail::Internals::view(runtime)),
+        layout_(layout),
+        options_(options),
+        index_(std::move(index)) {}
 
   // The engine's blocks that make up block i of the index.
   [[nodiscard]] BlockList part(BlockList blocks, std::size_t i, std::size_t tokens) const {
@@ -62,7 +66,7 @@ class PrefixCache::Impl {
     pinned_.erase(found);
   }
 
-  Runtime& runtime_;
+  Runtime runtime_;  // a view of the caller's, which may move his
   const Layout layout_;
   const PrefixCacheOptions options_;
   policy::PrefixIndex index_;
@@ -165,8 +169,8 @@ Result<void> PrefixTransfer::wait() {
   return {};
 }
 
-Result<std::unique_ptr<PrefixCache>> PrefixCache::create(Runtime& runtime, const Layout& layout,
-                                                         const PrefixCacheOptions& options) {
+Result<PrefixCache> PrefixCache::create(Runtime& runtime, const Layout& layout,
+                                        const PrefixCacheOptions& options) {
   if (options.engine_block_tokens == 0 ||
       options.index.block_tokens % options.engine_block_tokens != 0) {
     return Error{Code::invalid_argument,
@@ -174,12 +178,13 @@ Result<std::unique_ptr<PrefixCache>> PrefixCache::create(Runtime& runtime, const
                         " is no multiple of engine_block_tokens ", options.engine_block_tokens)};
   }
   AQUA_ASSIGN(policy::PrefixIndex index, policy::PrefixIndex::create(options.index));
-  return std::unique_ptr<PrefixCache>(
-      new PrefixCache(std::make_unique<Impl>(runtime, layout, options, std::move(index))));
+  return PrefixCache(std::make_unique<Impl>(runtime, layout, options, std::move(index)));
 }
 
 PrefixCache::PrefixCache(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 PrefixCache::~PrefixCache() = default;
+PrefixCache::PrefixCache(PrefixCache&&) noexcept = default;
+PrefixCache& PrefixCache::operator=(PrefixCache&&) noexcept = default;
 
 PrefixMatch PrefixCache::match(const Prefix& prefix) const {
   return impl_->index_.match(prefix);

@@ -28,13 +28,13 @@ TEST_F(FailedLoan, OfAnElasticPoolGivesTheEngineItsMemoryBack) {
   auto pool =
       ElasticPool::create(*lender, {.planes = 2, .plane_bytes = 8_MiB, .slab_bytes = 2_MiB});
   ASSERT_TRUE(pool.ok()) << pool.error().message;
-  const std::size_t whole = (*pool)->usable_bytes_per_plane();
+  const std::size_t whole = pool->usable_bytes_per_plane();
   driver->fail("cuMemUnmap", 0, 1, CUDA_ERROR_OUT_OF_MEMORY);
-  ASSERT_TRUE((*pool)->lend(2, Stream{}).ok());
-  await([&] { return (*pool)->usable_bytes_per_plane() == whole; });
-  EXPECT_EQ((*pool)->lent_quanta(), 0U);
-  ASSERT_TRUE((*pool)->lend(2, Stream{}).ok()) << "the next one is not in its way";
-  await([&] { return (*pool)->lent_quanta() == 2; });
+  ASSERT_TRUE(pool->lend(2, Stream{}).ok());
+  await([&] { return pool->usable_bytes_per_plane() == whole; });
+  EXPECT_EQ(pool->lent_quanta(), 0U);
+  ASSERT_TRUE(pool->lend(2, Stream{}).ok()) << "the next one is not in its way";
+  await([&] { return pool->lent_quanta() == 2; });
 }
 
 }  // namespace

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// The examples at the top of the public headers do what they say, on an emulated GPU without a
+// coordinator. Each test sets up the names that its example uses; the example includes nothing.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "aqua/elastic_pool.hpp"
+#include "aqua/emulated.hpp"
+#include "aqua/prefix/prefix_cache.hpp"
+#include "aqua/prefix/prefix_index.hpp"
+#include "aqua/runtime.hpp"
+#include "aqua/schedule/scheduler.hpp"
+
+namespace {
+
+using namespace aqua;
+using namespace aqua::literals;
+
+// An engine's cache: 64 blocks of 16 tokens, one plane of latents.
+Layout layout_at(std::byte* base) {
+  std::byte* planes[] = {base};
+  return Layout::mla({.layers = 1, .block_count = 64, .tokens_per_block = 16, .element_bytes = 2},
+                     64, planes)
+      .value();
+}
+constexpr std::size_t kCacheBytes = std::size_t{64} * 16 * 64 * 2;
+
+class HeaderExamples : public ::testing::Test {
+ protected:
+  HeaderExamples() {
+    char pattern[] = "/tmp/aqua-examples-XXXXXX";
+    directory_ = ::mkdtemp(pattern);
+    ::setenv("XDG_RUNTIME_DIR", directory_.c_str(), 1);
+    ::unsetenv("AQUA_COORDINATOR");
+  }
+  ~HeaderExamples() override { std::filesystem::remove_all(directory_); }
+
+  static Runtime open() { return Runtime::open({.device = "emu:0"}).value(); }
+
+ private:
+  std::string directory_;
+};
+
+TEST_F(HeaderExamples, Runtime) {
+  std::vector<std::byte> cache(kCacheBytes);
+  const Layout layout = layout_at(cache.data());
+  const std::uint32_t blocks[] = {4, 17, 5};
+  const Stream stream{};
+  const auto fail = [](const Error& error) { ADD_FAILURE() << error.message; };
+  std::memset(cache.data() + 17 * layout.block_bytes(), 42, layout.block_bytes());
+#include "header_examples/runtime.hpp"
+  ASSERT_TRUE(out.ok() && out->wait().ok());
+  ASSERT_TRUE(back.ok() && back->wait().ok());
+  EXPECT_EQ(back->bytes(), layout.packed_bytes(3));
+}
+
+TEST_F(HeaderExamples, Tensor) {
+  Runtime runtime = open();
+  const Stream stream{};
+  bool filled = false;
+  const auto launch_fill = [&](std::byte* to, Stream on) {
+    ASSERT_TRUE(emulated::launch(runtime, on, [&filled, to] {
+                  std::memset(emulated::kernel_view(to), 1, 64_MiB);
+                  filled = true;
+                }).ok());
+  };
+#include "header_examples/tensor.hpp"
+  EXPECT_FALSE(pin->held());
+  ASSERT_TRUE(emulated::synchronize(runtime, stream).ok());
+  EXPECT_TRUE(filled);
+}
+
+TEST_F(HeaderExamples, ElasticPool) {
+  Runtime runtime = open();
+  const Stream stream{};
+  constexpr std::size_t layers = 2, quanta = 3;
+  std::array<std::byte*, layers> keys{}, values{};
+#include "header_examples/elastic_pool.hpp"
+  ASSERT_TRUE(lent.ok()) << lent.error().message;
+  EXPECT_EQ(pool->usable_bytes_per_plane(), 64_MiB - quanta * 2_MiB);
+  EXPECT_EQ(keys[1], pool->plane(2));
+  EXPECT_EQ(values[1], pool->plane(3));
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (pool->lent_quanta() != quanta && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::yield();  // there is no event for it
+  auto home = runtime.reclaim(quanta * pool->quantum_bytes(), std::chrono::seconds(20));
+  ASSERT_TRUE(home.ok() && home->wait().ok());
+}
+
+TEST_F(HeaderExamples, PrefixIndex) {
+  const std::vector<policy::Token> tokens(8, 7);
+  const auto chain = policy::hash_chain("tenant", tokens, 4);
+  const policy::Prefix prefix{chain, tokens.size()};
+  auto index = policy::PrefixIndex::create({.block_tokens = 4}).value();
+#include "header_examples/prefix/prefix_index.hpp"
+  EXPECT_TRUE(done.ok());
+  ASSERT_TRUE(added.ok());
+  EXPECT_EQ(added->blocks, 2U);
+  EXPECT_EQ(index.match(prefix).blocks, 2U);
+}
+
+TEST_F(HeaderExamples, PrefixCache) {
+  Runtime runtime = open();
+  const auto memory = emulated::allocate(runtime, kCacheBytes).value();
+  const Layout layout = layout_at(memory.data());
+  const std::vector<policy::Token> tokens(512, 7);
+  const auto chain = policy::hash_chain("tenant", tokens, 256);
+  const policy::Prefix prefix{chain, tokens.size()};
+  std::vector<std::uint32_t> blocks(32);
+  for (std::uint32_t i = 0; i < blocks.size(); ++i) blocks[i] = i;
+  const Stream stream{};
+  std::size_t computed_after = 1;
+  const auto compute_after = [&](std::size_t done, Stream) { computed_after = done; };
+#include "header_examples/prefix/prefix_cache.hpp"
+  EXPECT_EQ(computed_after, 0U) << "nothing was cached";
+  ASSERT_TRUE(stored.ok() && stored->wait().ok());
+  EXPECT_EQ(cache->match(prefix).tokens, 512U) << "the next prompt finds it";
+}
+
+TEST_F(HeaderExamples, Scheduler) {
+  using policy::SequenceId;
+  int iterations = 0;
+  std::uint32_t computed = 0;
+  const auto serving = [&] { return iterations++ < 8; };
+  const auto came = [&] {
+    std::vector<policy::Request> requests;
+    if (iterations == 1) requests.push_back({.id = SequenceId{1}, .prompt_tokens = 40});
+    return requests;
+  };
+  const auto copy = [](const auto& orders) { EXPECT_TRUE(orders.empty()); };
+  const auto compute = [&](const policy::Batch& batch) { computed += batch.tokens(); };
+  const auto ended = [&] {
+    return iterations == 4 ? std::vector{SequenceId{1}} : std::vector<SequenceId>{};
+  };
+#include "header_examples/schedule/scheduler.hpp"
+  EXPECT_EQ(computed, 40U + 3U) << "the prompt, and three tokens after the first";
+  EXPECT_EQ(scheduler.status().resident, 0U);
+}
+
+}  // namespace
