@@ -28,7 +28,7 @@ struct Step {
   Lane lane = Lane::caller;
   device::Event* event = nullptr;                             // record, wait
   device::CopyBatch batch{};                                  // copy
-  device::CopyMethod method = device::CopyMethod::automatic;  // copy
+  device::CopyMethod method = device::CopyMethod::each;  // copy
   bool within_device = false;                                 // copy: no link is crossed
 };
 
@@ -52,7 +52,7 @@ struct ProgramInput {
   Direction direction = Direction::offload;
   unsigned groups = 1;  // at least 1, at most the layers
   std::size_t max_copy_bytes = 0;
-  device::CopyMethod method = device::CopyMethod::automatic;  // for the copies of the pieces
+  device::CopyMethod method = device::CopyMethod::each;  // for the copies of the pieces
   bool within_device = false;  // the packed form is in this device's memory as well
 };
 
