@@ -69,13 +69,14 @@ transfer::Choice Rig::choose(const transfer::LinkMemory& far, Direction directio
                              const PieceShape& shape) const {
   const auto blocks = shape.blocks();
   const Layout layout = must(shape.layout(cache_->link().base), "layout");
-  return mover_.choose_for({.layout = &layout,
-                            .blocks = blocks,
-                            .tensor = far.base,
-                            .tensor_bytes = far.bytes,
-                            .direction = direction,
-                            .link = far.link,
-                            .stream = *stream_});
+  return must(mover_.choose_for({.layout = &layout,
+                                 .blocks = blocks,
+                                 .tensor = far.base,
+                                 .tensor_bytes = far.bytes,
+                                 .direction = direction,
+                                 .link = far.link,
+                                 .stream = *stream_}),
+              "choose_for");
 }
 
 Rig::Times Rig::measure(const transfer::LinkMemory& far, Direction direction,
@@ -83,11 +84,11 @@ Rig::Times Rig::measure(const transfer::LinkMemory& far, Direction direction,
                         std::size_t bytes_in_all) {
   const auto blocks = shape.blocks();
   transfer::Request request{.blocks = blocks,
-                            .tensor = far.base,
-                            .tensor_bytes = far.bytes,
-                            .direction = direction,
-                            .link = far.link,
-                            .stream = *stream_};
+                                    .tensor = far.base,
+                                    .tensor_bytes = far.bytes,
+                                    .direction = direction,
+                                    .link = far.link,
+                                    .stream = *stream_};
   const std::size_t places = std::min(ring_, far.bytes) / shape.cache_bytes();
   const bool offload = direction == Direction::offload;
   copy(offload ? cache_->link().base : far.base, words_->link().base,
@@ -124,7 +125,8 @@ std::chrono::nanoseconds Rig::move(const transfer::Request& wanted, const Place&
   return Clock::now() - start;
 }
 
-std::chrono::nanoseconds Rig::verified(const transfer::Request& request, const Place& place) {
+std::chrono::nanoseconds Rig::verified(const transfer::Request& request,
+                                       const Place& place) {
   const bool offload = request.direction == Direction::offload;
   const std::size_t whole = place.shape.cache_bytes(), packed = place.shape.bytes();
   std::byte* const to =

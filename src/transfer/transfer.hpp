@@ -25,6 +25,8 @@
 #include "aqua/types.hpp"
 #include "base/mutex.hpp"
 #include "device/device.hpp"
+#include "transfer/batch_pool.hpp"
+#include "transfer/block_runs.hpp"
 #include "transfer/planner.hpp"
 #include "transfer/staging.hpp"
 
@@ -106,8 +108,9 @@ class Mover {
 
   // What the planner goes by from now on; not null.
   void use(std::shared_ptr<const CurveSet> curves);
-  // What prepare() would choose for this request, with staging free; moves nothing.
-  [[nodiscard]] Choice choose_for(const Request& request) const;
+  // What prepare() would choose for this request, with staging free; moves nothing and needs no
+  // tensor. invalid_argument for a block list that Layout::check() refuses.
+  [[nodiscard]] Result<Choice> choose_for(const Request& request) const;
 
   // Lets go of what finished transfers hold (staging, Request::keep). Never waits. Also
   // done by every prepare(); call it now and then where no prepare comes.
@@ -118,13 +121,14 @@ class Mover {
  private:
   friend class Transfer;
   void adopt(std::shared_ptr<TransferState> state);
-  [[nodiscard]] Job job_of(const Request& request) const;
+  [[nodiscard]] Job job_of(const Request& request, const BlockRuns& runs) const;
   [[nodiscard]] Choice choice_of(const Job& job, std::optional<Way> wanted) const;
   [[nodiscard]] Result<StagingLease> staging_for(Choice& choice, Job& job);
 
   device::Device& device_;
   const MoverOptions options_;
   StagingPool staging_;
+  const std::shared_ptr<BatchPool> lists_ = std::make_shared<BatchPool>();
   mutable Mutex mu_;
   std::shared_ptr<const CurveSet> curves_ AQUA_GUARDED_BY(mu_);
   std::vector<std::shared_ptr<TransferState>> in_flight_ AQUA_GUARDED_BY(mu_);

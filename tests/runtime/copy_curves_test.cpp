@@ -37,7 +37,7 @@ class CopyCurvesTest : public testing::Test {
     const Layout layout = Layout::make(spec).value();
     transfer::Request request;
     request.layout = &layout;
-    return mover.choose_for(request).measured;
+    return mover.choose_for(request).value().measured;
   }
   [[nodiscard]] std::string path() const {
     return transfer::curve_path(root + "/cache", transfer::key_of(dev->info()));

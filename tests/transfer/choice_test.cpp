@@ -112,7 +112,7 @@ TEST_F(ChoiceTest, ThousandsOfPiecesAreNotPostedEachByItself) {
     blocks.clear();
     for (std::uint32_t i = 0; i < many; ++i) blocks.push_back(2 * i);
     r.blocks = blocks;
-    const Choice choice = mover.choose_for(r);
+    const Choice choice = mover.choose_for(r).value();
     EXPECT_EQ(choice.way == Way::each, many == 128) << many;
     EXPECT_EQ(choice.estimates[0].possible, many == 128);
   }
@@ -132,9 +132,9 @@ TEST_F(ChoiceTest, TakesOnlyWhatTheStreamTakes) {
   Mover mover(dev, {.curves = std::make_shared<CurveSet>(
                         favouring(Link::peer, Direction::fetch, Way::batched))});
   Request r = request(Link::peer, Direction::fetch);
-  EXPECT_EQ(mover.choose_for(r).way, Way::batched);
+  EXPECT_EQ(mover.choose_for(r).value().way, Way::batched);
   r.stream = Stream{};
-  EXPECT_EQ(mover.choose_for(r).way, Way::each) << "no batches on the default stream";
+  EXPECT_EQ(mover.choose_for(r).value().way, Way::each) << "no batches on the default stream";
 }
 
 TEST_F(ChoiceTest, AWayAskedForIsTakenAndSaysSo) {
