@@ -19,7 +19,7 @@ using transfer::Direction;
 struct Posting {
   Layout layout;
   std::vector<std::uint32_t> blocks;
-  transfer::Request request{};
+  transfer::TransferRequest request{};
   std::optional<transfer::Transfer> transfer{};
   std::string chosen{};
 };

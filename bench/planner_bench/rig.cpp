@@ -83,7 +83,7 @@ Rig::Times Rig::measure(const transfer::LinkMemory& far, Direction direction,
                         const PieceShape& shape, const transfer::WaySet& ways,
                         std::size_t bytes_in_all) {
   const auto blocks = shape.blocks();
-  transfer::Request request{.blocks = blocks,
+  transfer::TransferRequest request{.blocks = blocks,
                                     .tensor = far.base,
                                     .tensor_bytes = far.bytes,
                                     .direction = direction,
@@ -112,8 +112,8 @@ Rig::Times Rig::measure(const transfer::LinkMemory& far, Direction direction,
   return net(seconds, median(idle), times);
 }
 
-std::chrono::nanoseconds Rig::move(const transfer::Request& wanted, const Place& place) {
-  transfer::Request request = wanted;
+std::chrono::nanoseconds Rig::move(const transfer::TransferRequest& wanted, const Place& place) {
+  transfer::TransferRequest request = wanted;
   const Layout layout = must(
       place.shape.layout(cache_->link().base + place.number * place.shape.cache_bytes()), "layout");
   request.layout = &layout;
@@ -125,7 +125,7 @@ std::chrono::nanoseconds Rig::move(const transfer::Request& wanted, const Place&
   return Clock::now() - start;
 }
 
-std::chrono::nanoseconds Rig::verified(const transfer::Request& request,
+std::chrono::nanoseconds Rig::verified(const transfer::TransferRequest& request,
                                        const Place& place) {
   const bool offload = request.direction == Direction::offload;
   const std::size_t whole = place.shape.cache_bytes(), packed = place.shape.bytes();
@@ -141,7 +141,7 @@ std::chrono::nanoseconds Rig::verified(const transfer::Request& request,
   return took;
 }
 
-void Rig::compare(const transfer::Request& request, const Place& place) const {
+void Rig::compare(const transfer::TransferRequest& request, const Place& place) const {
   const PieceShape& shape = place.shape;
   const bool offload = request.direction == Direction::offload;
   const std::byte* const seen = seen_->link().base;

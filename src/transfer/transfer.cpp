@@ -21,7 +21,7 @@ Error bad(const std::string& what) {
 }
 
 // The blocks of a request that can be served.
-Result<BlockRuns> check(const Request& request) {
+Result<BlockRuns> check(const TransferRequest& request) {
   if (request.layout == nullptr) return bad("layout is null");
   AQUA_ASSIGN(BlockRuns runs, BlockRuns::make(*request.layout, request.blocks));
   const std::size_t packed = request.layout->packed_bytes(runs.blocks());
@@ -72,7 +72,7 @@ void Mover::use(std::shared_ptr<const CurveSet> curves) {
   curves_ = std::move(curves);
 }
 
-Job Mover::job_of(const Request& request, const BlockRuns& runs) const {
+Job Mover::job_of(const TransferRequest& request, const BlockRuns& runs) const {
   Job job{request.link,
           request.direction,
           runs.pieces(request.layout->spec().planes.size()),
@@ -100,7 +100,7 @@ Choice Mover::choice_of(const Job& job, std::optional<Way> wanted) const {
   return choice;
 }
 
-Result<Choice> Mover::choose_for(const Request& request) const {
+Result<Choice> Mover::choose_for(const TransferRequest& request) const {
   AQUA_ASSIGN(const BlockRuns runs, BlockRuns::make(*request.layout, request.blocks));
   return choice_of(job_of(request, runs), request.way ? request.way : options_.way);
 }
@@ -118,7 +118,7 @@ Result<StagingLease> Mover::staging_for(Choice& choice, Job& job) {
   return StagingLease();
 }
 
-Result<Transfer> Mover::prepare(const Request& request) {
+Result<Transfer> Mover::prepare(const TransferRequest& request) {
   const TraceRange range("aqua prepare");
   sweep();
   AQUA_ASSIGN(const BlockRuns runs, check(request));

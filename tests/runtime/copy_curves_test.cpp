@@ -35,7 +35,7 @@ class CopyCurvesTest : public testing::Test {
     std::byte plane{};
     LayoutSpec spec{1, 1, {&plane}, 1, 1, 1, 1, 0};
     const Layout layout = Layout::make(spec).value();
-    transfer::Request request;
+    transfer::TransferRequest request;
     request.layout = &layout;
     return mover.choose_for(request).value().measured;
   }
