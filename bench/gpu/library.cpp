@@ -19,7 +19,7 @@ using transfer::Direction;
 struct Posting {
   Layout layout;
   std::vector<std::uint32_t> blocks;
-  transfer::Request request{};
+  transfer::TransferRequest request{};
   std::optional<transfer::Transfer> transfer{};
   std::string chosen{};
 };
@@ -84,7 +84,7 @@ Way Library::way(const Move& move, std::optional<transfer::Way> wanted) const {
                       .link = link_,
                       .stream = ours(stream_.get()),
                       .way = wanted};
-  const transfer::Way likely = mover_->choose_for(posting->request).way;
+  const transfer::Way likely = mover_->choose_for(posting->request).value().way;
   return {.name = wanted ? "library " + std::string(to_string(*wanted)) : "library",
           .queue = [posting](cudaStream_t stream) { must(posting->transfer->post(ours(stream))); },
           .commands = commands(likely, move.list),

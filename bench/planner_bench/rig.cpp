@@ -69,25 +69,26 @@ transfer::Choice Rig::choose(const transfer::LinkMemory& far, Direction directio
                              const PieceShape& shape) const {
   const auto blocks = shape.blocks();
   const Layout layout = must(shape.layout(cache_->link().base), "layout");
-  return mover_.choose_for({.layout = &layout,
-                            .blocks = blocks,
-                            .tensor = far.base,
-                            .tensor_bytes = far.bytes,
-                            .direction = direction,
-                            .link = far.link,
-                            .stream = *stream_});
+  return must(mover_.choose_for({.layout = &layout,
+                                 .blocks = blocks,
+                                 .tensor = far.base,
+                                 .tensor_bytes = far.bytes,
+                                 .direction = direction,
+                                 .link = far.link,
+                                 .stream = *stream_}),
+              "choose_for");
 }
 
 Rig::Times Rig::measure(const transfer::LinkMemory& far, Direction direction,
                         const PieceShape& shape, const transfer::WaySet& ways,
                         std::size_t bytes_in_all) {
   const auto blocks = shape.blocks();
-  transfer::Request request{.blocks = blocks,
-                            .tensor = far.base,
-                            .tensor_bytes = far.bytes,
-                            .direction = direction,
-                            .link = far.link,
-                            .stream = *stream_};
+  transfer::TransferRequest request{.blocks = blocks,
+                                    .tensor = far.base,
+                                    .tensor_bytes = far.bytes,
+                                    .direction = direction,
+                                    .link = far.link,
+                                    .stream = *stream_};
   const std::size_t places = std::min(ring_, far.bytes) / shape.cache_bytes();
   const bool offload = direction == Direction::offload;
   copy(offload ? cache_->link().base : far.base, words_->link().base,
@@ -111,8 +112,8 @@ Rig::Times Rig::measure(const transfer::LinkMemory& far, Direction direction,
   return net(seconds, median(idle), times);
 }
 
-std::chrono::nanoseconds Rig::move(const transfer::Request& wanted, const Place& place) {
-  transfer::Request request = wanted;
+std::chrono::nanoseconds Rig::move(const transfer::TransferRequest& wanted, const Place& place) {
+  transfer::TransferRequest request = wanted;
   const Layout layout = must(
       place.shape.layout(cache_->link().base + place.number * place.shape.cache_bytes()), "layout");
   request.layout = &layout;
@@ -124,7 +125,8 @@ std::chrono::nanoseconds Rig::move(const transfer::Request& wanted, const Place&
   return Clock::now() - start;
 }
 
-std::chrono::nanoseconds Rig::verified(const transfer::Request& request, const Place& place) {
+std::chrono::nanoseconds Rig::verified(const transfer::TransferRequest& request,
+                                       const Place& place) {
   const bool offload = request.direction == Direction::offload;
   const std::size_t whole = place.shape.cache_bytes(), packed = place.shape.bytes();
   std::byte* const to =
@@ -139,7 +141,7 @@ std::chrono::nanoseconds Rig::verified(const transfer::Request& request, const P
   return took;
 }
 
-void Rig::compare(const transfer::Request& request, const Place& place) const {
+void Rig::compare(const transfer::TransferRequest& request, const Place& place) const {
   const PieceShape& shape = place.shape;
   const bool offload = request.direction == Direction::offload;
   const std::byte* const seen = seen_->link().base;

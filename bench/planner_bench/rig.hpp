@@ -49,9 +49,9 @@ class Rig {
     const transfer::PieceShape& shape;
     std::size_t number;
   };
-  std::chrono::nanoseconds move(const transfer::Request& request, const Place& place);
-  std::chrono::nanoseconds verified(const transfer::Request& request, const Place& place);
-  void compare(const transfer::Request& request, const Place& place) const;
+  std::chrono::nanoseconds move(const transfer::TransferRequest& request, const Place& place);
+  std::chrono::nanoseconds verified(const transfer::TransferRequest& request, const Place& place);
+  void compare(const transfer::TransferRequest& request, const Place& place) const;
   void copy(std::byte* to, const std::byte* from, std::size_t bytes);
 
   device::Device& device_;

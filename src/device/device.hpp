@@ -98,17 +98,16 @@ using CopyBatch = std::shared_ptr<const std::vector<CopySegment>>;
 // copy engines) looks at it only when the batch is posted.
 using CancelFlag = std::shared_ptr<std::atomic<bool>>;
 
-// How the bytes of a batch are to be moved. All have the same effect; a device that has
-// only one way (emulated, host) takes that.
+// How the bytes of a batch are to be moved, for the poster to choose. All have the same effect; a
+// device that has only one way (emulated, host) takes that.
 enum class CopyMethod : std::uint8_t {
-  automatic,  // the device's choice
-  each,       // one command to a copy engine for each segment
-  batched,    // one command for all of them, stream order kept
-  kernel,     // a kernel that reads and writes both sides, bounded in SMs
+  each,     // one command to a copy engine for each segment
+  batched,  // one command for all of them, stream order kept
+  kernel,   // a kernel that reads and writes both sides, bounded in SMs
 };
 
 struct CopyOptions {
-  CopyMethod method = CopyMethod::automatic;
+  CopyMethod method = CopyMethod::each;
   unsigned max_sms = 0;  // for `kernel`: 0 is the device's default, which leaves most to compute
   // Both sides are this device's own memory: its default for `kernel` is then as many SMs as such
   // a copy needs to go at the memory's speed, for that much shorter a time.
@@ -200,14 +199,14 @@ class Device {
   // Runs `batch` as one piece of work. Segments do not overlap each other; any of them may
   // lie on this device, on an imported slab or in this process's host memory. All or
   // nothing: an error means that nothing was queued. invalid_argument for an empty batch, a
-  // null address or one that wraps; segments of no bytes are fine.
+  // null address or one that wraps; segments of no bytes are fine. No device merges neighbours.
   [[nodiscard]] virtual Result<void> copy(CopyBatch batch, Stream stream,
                                           const CopyOptions& options = {}) = 0;
   // Whether a copy on `stream` by this method would go a way of its own. Where it would not
   // (no such call in the driver, a stream that does not take it), asking for the method is
   // still no error: the device takes another one.
   [[nodiscard]] virtual bool supports(CopyMethod method, Stream) const noexcept {
-    return method == CopyMethod::automatic || method == CopyMethod::each;
+    return method == CopyMethod::each;
   }
   // Fills with zeroes.
   [[nodiscard]] virtual Result<void> scrub(std::byte* dst, std::size_t bytes, Stream stream) = 0;

@@ -1,18 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/work_checks.hpp"
 
+#include <algorithm>
 #include <cstdint>
-#include <limits>
 
 #include "base/concat.hpp"
 
 namespace aqua::device {
 namespace {
 
+// Without a branch, since a batch may be of many thousand ranges.
 bool valid_range(const std::byte* address, std::size_t bytes) {
-  if (bytes == 0) return true;
   const auto begin = reinterpret_cast<std::uintptr_t>(address);
-  return begin != 0 && bytes <= std::numeric_limits<std::uintptr_t>::max() - begin;
+  const bool null = begin == 0;
+  const bool wraps = begin + bytes < begin;
+  return (bytes == 0) | !(null | wraps);
+}
+
+bool valid(const CopySegment& s) {
+  return valid_range(s.dst, s.bytes) & valid_range(s.src, s.bytes);
 }
 
 }  // namespace
@@ -21,15 +27,13 @@ Result<void> check_batch(const CopyBatch& batch) {
   if (batch == nullptr || batch->empty()) {
     return Error{Code::invalid_argument, "copy: the batch has no segment"};
   }
-  for (std::size_t i = 0; i < batch->size(); ++i) {
-    const CopySegment& s = (*batch)[i];
-    if (!valid_range(s.dst, s.bytes) || !valid_range(s.src, s.bytes)) {
-      return Error{Code::invalid_argument,
-                   concat("copy: segment ", i, ": ", s.bytes,
-                          " bytes from or to a null address, or past the last one")};
-    }
-  }
-  return {};
+  bool all = true;
+  for (const CopySegment& s : *batch) all &= valid(s);
+  if (all) return {};
+  const auto first = std::ranges::find_if_not(*batch, valid);
+  return Error{Code::invalid_argument,
+               concat("copy: segment ", first - batch->begin(), ": ", first->bytes,
+                      " bytes from or to a null address, or past the last one")};
 }
 
 Result<void> check_scrub(const std::byte* dst, std::size_t bytes) {

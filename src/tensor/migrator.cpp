@@ -89,14 +89,6 @@ void Migrator::abandon_promotions() {
   });
 }
 
-std::vector<std::shared_ptr<TensorEntry>> Migrator::pinned() const {
-  std::vector<std::shared_ptr<TensorEntry>> list;
-  for (const Move& move : moves_) {
-    if (move.pinned && !move.promotion) list.push_back(move.entry);
-  }
-  return list;
-}
-
 bool Migrator::copying() const noexcept {
   return std::any_of(moves_.begin(), moves_.end(), [](const Move& move) { return !move.pinned; });
 }

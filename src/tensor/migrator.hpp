@@ -46,8 +46,6 @@ class Migrator {
   [[nodiscard]] std::vector<std::shared_ptr<TensorEntry>> take_lost() {
     return std::exchange(lost_, {});
   }
-  // Tensors whose copy is complete and whose pins are in the way.
-  [[nodiscard]] std::vector<std::shared_ptr<TensorEntry>> pinned() const;
   // Blocks until the oldest copy that is still running completes; at once when none runs.
   void wait_next();
   // Gives up promotions: their window is wanted for evacuations.

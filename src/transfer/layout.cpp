@@ -5,6 +5,7 @@
 
 #include "base/concat.hpp"
 #include "base/try.hpp"
+#include "transfer/block_runs.hpp"
 #include "transfer/calibration/overlap.hpp"
 
 namespace aqua {
@@ -118,18 +119,7 @@ Result<Layout> Layout::mla(const PagedShape& shape, unsigned latent_dim,
 }
 
 Result<void> Layout::check(BlockList blocks) const {
-  std::vector<bool> seen(blocks.empty() ? 0 : spec_.block_count);
-  for (std::size_t i = 0; i < blocks.size(); ++i) {
-    if (blocks[i] >= spec_.block_count) {
-      return Error{Code::invalid_argument, concat("block list: entry ", i, " is block ", blocks[i],
-                                                  " of ", spec_.block_count)};
-    }
-    if (seen[blocks[i]]) {
-      return Error{Code::invalid_argument,
-                   concat("block list: block ", blocks[i], " is listed again at entry ", i)};
-    }
-    seen[blocks[i]] = true;
-  }
+  AQUA_TRY(transfer::BlockRuns::make(*this, blocks));
   return {};
 }
 

@@ -11,12 +11,7 @@ namespace {
 
 using device::CopyBatch;
 using device::CopyMethod;
-using device::CopySegment;
 using device::Event;
-
-CopyBatch share(std::vector<CopySegment> copies) {
-  return std::make_shared<const std::vector<CopySegment>>(std::move(copies));
-}
 
 class Builder {
  public:
@@ -64,7 +59,14 @@ unsigned end_layer(const ProgramInput& in, unsigned g) {
   return static_cast<unsigned>(std::uint64_t{in.layout.layers()} * (g + 1) / in.groups);
 }
 std::size_t packed_end(const ProgramInput& in, unsigned g) {
-  return in.layout.packed_offset(end_layer(in, g), 0, 0, in.blocks.size());
+  return in.layout.packed_offset(end_layer(in, g), 0, 0, in.runs.blocks());
+}
+
+CopyBatch plan_batch(const ProgramInput& in, std::size_t begin, std::size_t end,
+                     std::byte* address) {
+  auto copies = in.lists.take();
+  plan({in.layout, in.runs, begin, end, address}, in.direction, in.max_copy_bytes, copies);
+  return in.lists.share(std::move(copies));
 }
 
 // Bytes that go through a buffer at a time: an eighth of all or less, so that filling the
@@ -72,7 +74,7 @@ std::size_t packed_end(const ProgramInput& in, unsigned g) {
 // that the steps' own cost shows.
 std::size_t part_bytes(const ProgramInput& in, const StagingPair& pair) {
   constexpr std::size_t kLeast = std::size_t{1} << 20;
-  const std::size_t eighth = in.layout.packed_bytes(in.blocks.size()) / 8;
+  const std::size_t eighth = in.layout.packed_bytes(in.runs.blocks()) / 8;
   return std::min(std::max(eighth, kLeast), pair.buffer_bytes);
 }
 
@@ -81,10 +83,9 @@ std::size_t part_bytes(const ProgramInput& in, const StagingPair& pair) {
 Result<Program> build_direct(device::Device& device, const ProgramInput& in) {
   Builder build(device);
   std::size_t begin = 0;
-  for (unsigned g = 0; g < in.groups && !in.blocks.empty(); ++g) {
+  for (unsigned g = 0; g < in.groups && !in.runs.empty(); ++g) {
     const std::size_t end = packed_end(in, g);
-    const PackedSlice slice{in.layout, in.blocks, begin, end, in.packed + begin};
-    build.copy(Lane::caller, share(plan(slice, in.direction, in.max_copy_bytes)), in.method,
+    build.copy(Lane::caller, plan_batch(in, begin, end, in.packed + begin), in.method,
                in.within_device);
     AQUA_TRY(build.arrived(end_layer(in, g), false));
     begin = end;
@@ -98,7 +99,7 @@ Result<Program> build_direct(device::Device& device, const ProgramInput& in) {
 Result<Program> build_staged(device::Device& device, const ProgramInput& in,
                              const StagingPair& pair) {
   Builder build(device);
-  if (in.blocks.empty()) return build.take();
+  if (in.runs.empty()) return build.take();
   const bool offload = in.direction == Direction::offload;
   constexpr CopyMethod bulk = CopyMethod::each;
   const Lane fill = offload ? Lane::caller : Lane::side;
@@ -123,10 +124,9 @@ Result<Program> build_staged(device::Device& device, const ProgramInput& in,
       const std::size_t end = std::min(group_end, begin + most);
       std::byte* const buffer = pair.buffers[b];
       std::byte* const packed = in.packed + begin;
-      const PackedSlice slice{in.layout, in.blocks, begin, end, buffer};
-      CopyBatch cache_side = share(plan(slice, in.direction, in.max_copy_bytes));
-      CopyBatch tensor_side = share(plan_bulk(offload ? packed : buffer, offload ? buffer : packed,
-                                              end - begin, in.max_copy_bytes));
+      const CopyBatch cache_side = plan_batch(in, begin, end, buffer);
+      const auto tensor_side = std::make_shared<const std::vector<device::CopySegment>>(plan_bulk(
+          offload ? packed : buffer, offload ? buffer : packed, end - begin, in.max_copy_bytes));
       if (part >= 2) build.wait(fill, drained[b]);
       build.copy(fill, offload ? cache_side : tensor_side, offload ? in.method : bulk, offload);
       build.record(fill, filled[b]);

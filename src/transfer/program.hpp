@@ -14,6 +14,7 @@
 
 #include "aqua/result.hpp"
 #include "device/device.hpp"
+#include "transfer/batch_pool.hpp"
 #include "transfer/link.hpp"
 #include "transfer/plan.hpp"
 #include "transfer/staging.hpp"
@@ -26,10 +27,10 @@ struct Step {
   enum class Kind : std::uint8_t { copy, record, wait };
   Kind kind = Kind::copy;
   Lane lane = Lane::caller;
-  device::Event* event = nullptr;                             // record, wait
-  device::CopyBatch batch{};                                  // copy
-  device::CopyMethod method = device::CopyMethod::automatic;  // copy
-  bool within_device = false;                                 // copy: no link is crossed
+  device::Event* event = nullptr;                        // record, wait
+  device::CopyBatch batch{};                             // copy
+  device::CopyMethod method = device::CopyMethod::each;  // copy
+  bool within_device = false;                            // copy: no link is crossed
 };
 
 // Layers that are reported together. They have arrived when all `arrived` are reached.
@@ -47,16 +48,17 @@ struct Program {
 
 struct ProgramInput {
   const Layout& layout;
-  BlockList blocks;
+  const BlockRuns& runs;        // of this layout
   std::byte* packed = nullptr;  // where the packed form begins
   Direction direction = Direction::offload;
   unsigned groups = 1;  // at least 1, at most the layers
   std::size_t max_copy_bytes = 0;
-  device::CopyMethod method = device::CopyMethod::automatic;  // for the copies of the pieces
+  device::CopyMethod method = device::CopyMethod::each;  // for the copies of the pieces
   bool within_device = false;  // the packed form is in this device's memory as well
+  BatchPool& lists;
 };
 
-// An empty block list gives an empty program.
+// No blocks give an empty program.
 [[nodiscard]] Result<Program> build_direct(device::Device& device, const ProgramInput& input);
 // The pair stays lent to the transfer until the program's work is over.
 [[nodiscard]] Result<Program> build_staged(device::Device& device, const ProgramInput& input,

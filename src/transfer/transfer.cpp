@@ -21,16 +21,17 @@ Error bad(const std::string& what) {
   return Error{Code::invalid_argument, concat("prepare: ", what)};
 }
 
-Result<void> check(const Request& request) {
+// The blocks of a request that can be served.
+Result<BlockRuns> check(const TransferRequest& request) {
   if (request.layout == nullptr) return bad("layout is null");
-  AQUA_TRY(request.layout->check(request.blocks));
-  const std::size_t packed = request.layout->packed_bytes(request.blocks.size());
+  AQUA_ASSIGN(BlockRuns runs, BlockRuns::make(*request.layout, request.blocks));
+  const std::size_t packed = request.layout->packed_bytes(runs.blocks());
   if (packed != 0 && request.tensor == nullptr) return bad("tensor is null");
   if (request.offset > request.tensor_bytes || packed > request.tensor_bytes - request.offset) {
     return bad(concat(packed, " bytes at offset ", request.offset, " do not fit a tensor of ",
                       request.tensor_bytes));
   }
-  return {};
+  return runs;
 }
 
 unsigned group_count(const MoverOptions& options, const Layout& layout, std::size_t bytes) {
@@ -72,8 +73,11 @@ void Mover::use(std::shared_ptr<const CurveSet> curves) {
   curves_ = std::move(curves);
 }
 
-Job Mover::job_of(const Request& request) const {
-  Job job{request.link, request.direction, pieces_of(*request.layout, request.blocks), {Way::each}};
+Job Mover::job_of(const TransferRequest& request, const BlockRuns& runs) const {
+  Job job{request.link,
+          request.direction,
+          runs.pieces(request.layout->spec().planes.size()),
+          {Way::each}};
   for (const Way way : {Way::batched, Way::kernel}) {
     if (device_.supports(method_of(way), request.stream)) job.possible.add(way);
   }
@@ -97,8 +101,9 @@ Choice Mover::choice_of(const Job& job, std::optional<Way> wanted) const {
   return choice;
 }
 
-Choice Mover::choose_for(const Request& request) const {
-  return choice_of(job_of(request), request.way ? request.way : options_.way);
+Result<Choice> Mover::choose_for(const TransferRequest& request) const {
+  AQUA_ASSIGN(const BlockRuns runs, BlockRuns::make(*request.layout, request.blocks));
+  return choice_of(job_of(request, runs), request.way ? request.way : options_.way);
 }
 
 // Held if the choice is staging. When none is free, what was only chosen is chosen anew.
@@ -114,28 +119,29 @@ Result<StagingLease> Mover::staging_for(Choice& choice, Job& job) {
   return StagingLease();
 }
 
-Result<Transfer> Mover::prepare(const Request& request) {
+Result<Transfer> Mover::prepare(const TransferRequest& request) {
   const TraceRange range("aqua prepare");
   sweep();
-  AQUA_TRY(check(request));
+  AQUA_ASSIGN(const BlockRuns runs, check(request));
   const Layout& layout = *request.layout;
   TransferState::Parts parts;
   parts.keep = request.keep;
   parts.layers = layout.layers();
-  parts.bytes = layout.packed_bytes(request.blocks.size());
+  parts.bytes = layout.packed_bytes(runs.blocks());
 
-  Job job = job_of(request);
+  Job job = job_of(request, runs);
   parts.choice = choice_of(job, request.way ? request.way : options_.way);
   parts.max_sms = options_.max_sms;
   AQUA_ASSIGN(parts.staging, staging_for(parts.choice, job));
   const ProgramInput input{layout,
-                           request.blocks,
+                           runs,
                            request.tensor + request.offset,
                            request.direction,
                            group_count(options_, layout, parts.bytes),
                            std::max<std::size_t>(options_.max_copy_bytes, 1),
                            method_of(parts.choice.way),
-                           request.link == Link::local};
+                           request.link == Link::local,
+                           *lists_};
   AQUA_ASSIGN(parts.program, parts.staging.held() ? build_staged(device_, input, *parts.staging)
                                                   : build_direct(device_, input));
   AQUA_ASSIGN(parts.end, device_.create_event());

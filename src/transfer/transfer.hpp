@@ -25,6 +25,8 @@
 #include "aqua/types.hpp"
 #include "base/mutex.hpp"
 #include "device/device.hpp"
+#include "transfer/batch_pool.hpp"
+#include "transfer/block_runs.hpp"
 #include "transfer/planner.hpp"
 #include "transfer/staging.hpp"
 
@@ -43,7 +45,7 @@ struct MoverOptions {
   StagingOptions staging{};
 };
 
-struct Request {
+struct TransferRequest {
   const Layout* layout = nullptr;  // borrowed until prepare() returns
   BlockList blocks{};              // borrowed until prepare() returns
   std::byte* tensor = nullptr;     // where the tensor is now; must stay until the ticket is over
@@ -102,14 +104,15 @@ class Mover {
   //                       form that does not fit the tensor
   //   resource_exhausted  staging was asked for by name and none is free (when it was only
   //                       chosen, the next best way is taken instead)
-  [[nodiscard]] Result<Transfer> prepare(const Request& request);
+  [[nodiscard]] Result<Transfer> prepare(const TransferRequest& request);
 
   // What the planner goes by from now on; not null.
   void use(std::shared_ptr<const CurveSet> curves);
-  // What prepare() would choose for this request, with staging free; moves nothing.
-  [[nodiscard]] Choice choose_for(const Request& request) const;
+  // What prepare() would choose for this request, with staging free; moves nothing and needs no
+  // tensor. invalid_argument for a block list that Layout::check() refuses.
+  [[nodiscard]] Result<Choice> choose_for(const TransferRequest& request) const;
 
-  // Lets go of what finished transfers hold (staging, Request::keep). Never waits. Also
+  // Lets go of what finished transfers hold (staging, TransferRequest::keep). Never waits. Also
   // done by every prepare(); call it now and then where no prepare comes.
   void sweep();
   // Transfers posted and not yet seen to be over.
@@ -118,13 +121,14 @@ class Mover {
  private:
   friend class Transfer;
   void adopt(std::shared_ptr<TransferState> state);
-  [[nodiscard]] Job job_of(const Request& request) const;
+  [[nodiscard]] Job job_of(const TransferRequest& request, const BlockRuns& runs) const;
   [[nodiscard]] Choice choice_of(const Job& job, std::optional<Way> wanted) const;
   [[nodiscard]] Result<StagingLease> staging_for(Choice& choice, Job& job);
 
   device::Device& device_;
   const MoverOptions options_;
   StagingPool staging_;
+  const std::shared_ptr<BatchPool> lists_ = std::make_shared<BatchPool>();
   mutable Mutex mu_;
   std::shared_ptr<const CurveSet> curves_ AQUA_GUARDED_BY(mu_);
   std::vector<std::shared_ptr<TransferState>> in_flight_ AQUA_GUARDED_BY(mu_);

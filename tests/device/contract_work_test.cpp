@@ -68,8 +68,7 @@ TEST_P(DeviceWork, EveryMethodMovesTheSameBytes) {
   const auto source = pattern(grain_, 9);
   upload(*device_, from.base(), source);
   const Stream stream = new_stream();
-  for (const CopyMethod method :
-       {CopyMethod::automatic, CopyMethod::each, CopyMethod::batched, CopyMethod::kernel}) {
+  for (const CopyMethod method : {CopyMethod::each, CopyMethod::batched, CopyMethod::kernel}) {
     auto batch = std::make_shared<std::vector<CopySegment>>();
     std::vector<std::byte> expected(grain_);
     constexpr std::size_t kBlock = 4'099;  // unaligned, and neighbours in neither order
@@ -96,8 +95,7 @@ TEST_P(DeviceWork, RegisteredHostMemoryIsCopiedAcrossItsEnds) {
       (reinterpret_cast<std::uintptr_t>(memory.data()) + kPiece - 1) / kPiece * kPiece);
   EXPECT_OK(device_->register_host(first, kPiece));
   EXPECT_OK(device_->register_host(first + kPiece, kPiece));
-  for (const CopyMethod method :
-       {CopyMethod::automatic, CopyMethod::each, CopyMethod::batched, CopyMethod::kernel}) {
+  for (const CopyMethod method : {CopyMethod::each, CopyMethod::batched, CopyMethod::kernel}) {
     // From registered memory through the next piece into memory that is not.
     const auto bytes = pattern(3 * kPiece - 100, 10);
     std::copy(bytes.begin(), bytes.end(), first + 50);

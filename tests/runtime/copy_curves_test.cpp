@@ -35,9 +35,9 @@ class CopyCurvesTest : public testing::Test {
     std::byte plane{};
     LayoutSpec spec{1, 1, {&plane}, 1, 1, 1, 1, 0};
     const Layout layout = Layout::make(spec).value();
-    transfer::Request request;
+    transfer::TransferRequest request;
     request.layout = &layout;
-    return mover.choose_for(request).measured;
+    return mover.choose_for(request).value().measured;
   }
   [[nodiscard]] std::string path() const {
     return transfer::curve_path(root + "/cache", transfer::key_of(dev->info()));

@@ -102,7 +102,8 @@ TEST_F(Moves, AWritePinHoldsTheTensorAndItsWritesArrive) {
   auto pin = tensor_.pin(Access::write, a_).value();
   EXPECT_OK(migrator_->start(entry_of(tensor_), nullptr));
   pump();
-  EXPECT_EQ(migrator_->pinned().size(), 1U);
+  EXPECT_FALSE(migrator_->idle()) << "it waits for the pin";
+  EXPECT_FALSE(migrator_->copying());
   EXPECT_EQ(tensor_.tier(), Tier::peer);
   EXPECT_EQ(pin.data(), address(tensor_));
   bytes_ = some_bytes(kBytes, 7);

@@ -54,8 +54,8 @@ CurveSet favouring(Link link, Direction direction, Way fast) {
 class ChoiceTest : public testing::Test {
  protected:
   ~ChoiceTest() override { must(inner->destroy_stream(stream)); }
-  [[nodiscard]] Request request(Link link, Direction direction) const {
-    Request r;
+  [[nodiscard]] TransferRequest request(Link link, Direction direction) const {
+    TransferRequest r;
     r.layout = &cache.layout;
     r.blocks = blocks;
     r.tensor = tensor.base();
@@ -104,7 +104,7 @@ TEST_F(ChoiceTest, ThousandsOfPiecesAreNotPostedEachByItself) {
   Mover mover(
       dev,
       {.curves = std::make_shared<CurveSet>(favouring(Link::host, Direction::offload, Way::each))});
-  Request r = request(Link::host, Direction::offload);
+  TransferRequest r = request(Link::host, Direction::offload);
   r.layout = &other.layout;
   r.tensor = far.base();
   r.tensor_bytes = far.bytes();
@@ -112,7 +112,7 @@ TEST_F(ChoiceTest, ThousandsOfPiecesAreNotPostedEachByItself) {
     blocks.clear();
     for (std::uint32_t i = 0; i < many; ++i) blocks.push_back(2 * i);
     r.blocks = blocks;
-    const Choice choice = mover.choose_for(r);
+    const Choice choice = mover.choose_for(r).value();
     EXPECT_EQ(choice.way == Way::each, many == 128) << many;
     EXPECT_EQ(choice.estimates[0].possible, many == 128);
   }
@@ -131,15 +131,15 @@ TEST_F(ChoiceTest, NewCurvesServeFromTheNextTransferOn) {
 TEST_F(ChoiceTest, TakesOnlyWhatTheStreamTakes) {
   Mover mover(dev, {.curves = std::make_shared<CurveSet>(
                         favouring(Link::peer, Direction::fetch, Way::batched))});
-  Request r = request(Link::peer, Direction::fetch);
-  EXPECT_EQ(mover.choose_for(r).way, Way::batched);
+  TransferRequest r = request(Link::peer, Direction::fetch);
+  EXPECT_EQ(mover.choose_for(r).value().way, Way::batched);
   r.stream = Stream{};
-  EXPECT_EQ(mover.choose_for(r).way, Way::each) << "no batches on the default stream";
+  EXPECT_EQ(mover.choose_for(r).value().way, Way::each) << "no batches on the default stream";
 }
 
 TEST_F(ChoiceTest, AWayAskedForIsTakenAndSaysSo) {
   Mover mover(dev, {.max_sms = 7});
-  Request r = request(Link::peer, Direction::fetch);
+  TransferRequest r = request(Link::peer, Direction::fetch);
   r.way = Way::kernel;
   auto transfer = must(mover.prepare(r));
   EXPECT_EQ(transfer.way(), Way::kernel);
@@ -152,7 +152,7 @@ TEST_F(ChoiceTest, AWayAskedForIsTakenAndSaysSo) {
 TEST_F(ChoiceTest, ACapturingStreamIsRefusedAndTheTransferCanStillBePosted) {
   Mover mover(dev);
   for (const Way way : kWays) {
-    Request r = request(Link::host, Direction::offload);
+    TransferRequest r = request(Link::host, Direction::offload);
     r.way = way;
     auto transfer = must(mover.prepare(r));
     dev.captured = true;

@@ -18,7 +18,7 @@ class Failure : public MoverTest {};
 
 TEST_P(Failure, PrepareRefusesWrongRequestsAndChangesNothing) {
   const auto code_of = [&](auto change) {
-    transfer::Request r = request(Direction::fetch);
+    transfer::TransferRequest r = request(Direction::fetch);
     change(r);
     const auto prepared = mover->prepare(r);
     return prepared.ok() ? std::optional<Code>{} : prepared.error().code;
@@ -39,7 +39,7 @@ TEST_P(Failure, PrepareRefusesWrongRequestsAndChangesNothing) {
 }
 
 TEST_P(Failure, NoBlocksAreDoneAtOnce) {
-  transfer::Request r = request(Direction::offload);
+  transfer::TransferRequest r = request(Direction::offload);
   r.blocks = {};
   auto transfer = must(mover->prepare(r));
   must(transfer.post(stream));
@@ -88,7 +88,7 @@ TEST_P(Failure, DeadMemoryIsDataLossAndTheStreamGoesOn) {
   }
   cache.memory.write(cache.model);  // the fetch left its blocks undefined
   DeviceMemory healthy(*dev, packed());
-  transfer::Request r = request(Direction::offload);
+  transfer::TransferRequest r = request(Direction::offload);
   r.tensor = healthy.base();
   r.tensor_bytes = healthy.bytes();
   r.offset = 0;
@@ -186,7 +186,7 @@ TEST_P(Refusal, WhatATransferHoldsIsHeldUntilWhatWasQueuedHasRun) {
   for (const bool once : {true, false}) {
     auto pin = std::make_shared<int>(1);
     const std::weak_ptr<int> pinned = pin;
-    transfer::Request kept = request(Direction::offload);
+    transfer::TransferRequest kept = request(Direction::offload);
     kept.keep = std::move(pin);
     auto transfer = must(faulty_mover.prepare(kept));
     kept.keep.reset();

@@ -33,7 +33,7 @@ class ManyPieces : public testing::TestWithParam<On> {
     Mover mover(*dev, mover_options(way));
     const Bytes before = random_bytes(cache.memory.bytes(), static_cast<unsigned>(way) + 7);
     cache.memory.write(before);
-    transfer::Request request;
+    transfer::TransferRequest request;
     request.layout = &cache.layout;
     request.blocks = blocks;
     request.tensor = tensor.base();

@@ -97,8 +97,8 @@ class MoverTest : public testing::TestWithParam<OnAndWay> {
     mover.reset();
     must(dev->destroy_stream(stream));
   }
-  [[nodiscard]] transfer::Request request(transfer::Direction direction) const {
-    transfer::Request r;
+  [[nodiscard]] transfer::TransferRequest request(transfer::Direction direction) const {
+    transfer::TransferRequest r;
     r.layout = &cache.layout;
     r.blocks = blocks;
     r.tensor = tensor.base();

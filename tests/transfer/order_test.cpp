@@ -116,7 +116,7 @@ TEST_P(Order, DroppingEverythingInFlightNeitherWaitsNorCancels) {
   const std::weak_ptr<int> pinned = pin;
   Gate gate(*dev, stream);
   {
-    transfer::Request kept = request(Direction::offload);
+    transfer::TransferRequest kept = request(Direction::offload);
     kept.keep = std::move(pin);
     auto transfer = must(mover->prepare(kept));
     kept.keep.reset();

@@ -48,6 +48,14 @@ ByteMap naive(const Geometry& g, BlockList blocks, std::size_t begin, std::size_
   return map;
 }
 
+std::vector<CopySegment> planned(const Layout& layout, BlockList blocks, std::size_t begin,
+                                 std::size_t end, Direction direction, std::size_t limit) {
+  const BlockRuns runs = BlockRuns::make(layout, blocks).value();
+  std::vector<CopySegment> copies(7);  // what an earlier batch has left
+  plan({layout, runs, begin, end, kTensor}, direction, limit, copies);
+  return copies;
+}
+
 class Plan : public testing::TestWithParam<Geometry> {};
 
 TEST_P(Plan, MovesTheBytesOfTheNaiveReferenceForAnySlice) {
@@ -62,7 +70,7 @@ TEST_P(Plan, MovesTheBytesOfTheNaiveReferenceForAnySlice) {
     const std::size_t end = round == 0 ? all : begin + random() % (all - begin + 1);
     const std::size_t limit = round % 2 == 0 ? std::size_t{1} << 30 : 1 + random() % 3000;
     for (const Direction direction : {Direction::offload, Direction::fetch}) {
-      const auto copies = plan({layout, blocks, begin, end, kTensor}, direction, limit);
+      const auto copies = planned(layout, blocks, begin, end, direction, limit);
       const std::size_t plane_bytes = all / layout.spec().planes.size();
       const auto packed_offset = [&](const CopySegment& copy) {
         const std::byte* packed = direction == Direction::offload ? copy.dst : copy.src;
@@ -89,20 +97,18 @@ TEST(PlanMerging, NeighbouringBlocksBecomeOneCopyPerPlane) {
   const Geometry g{"", 2, 2, 16, 256, 1, 256, 0, 16 * 256 + 64};
   const Layout layout = g.layout(kCache);
   const std::uint32_t blocks[] = {3, 4, 5, 9, 10, 2};
-  const auto copies = plan({layout, blocks, 0, layout.packed_bytes(6), kTensor}, Direction::offload,
-                           std::size_t{1} << 20);
+  const auto copies =
+      planned(layout, blocks, 0, layout.packed_bytes(6), Direction::offload, std::size_t{1} << 20);
   ASSERT_EQ(copies.size(), 4U * 3U);
   EXPECT_EQ(copies[0].bytes, 3U * 256U);
   EXPECT_EQ(copies[1].bytes, 2U * 256U);
-  EXPECT_EQ(pieces_of(layout, blocks).count(), copies.size());
 }
 
 TEST(PlanMerging, GapsBetweenBlocksAreNotCopied) {
   const Geometry g{"", 1, 1, 16, 300, 1, 256, 0, 16 * 300};
   const Layout layout = g.layout(kCache);
   const std::uint32_t blocks[] = {3, 4, 5};
-  EXPECT_EQ(plan({layout, blocks, 0, 3 * 256, kTensor}, Direction::fetch, 1 << 20).size(), 3U);
-  EXPECT_EQ(pieces_of(layout, blocks).count(), 3U);
+  EXPECT_EQ(planned(layout, blocks, 0, 3 * 256, Direction::fetch, 1 << 20).size(), 3U);
 }
 
 TEST(PlanSpeed, AHundredThousandPiecesTakeMillisecondsNotMore) {
@@ -110,24 +116,12 @@ TEST(PlanSpeed, AHundredThousandPiecesTakeMillisecondsNotMore) {
   const Layout layout = g.layout(kCache);
   const auto blocks = test::some_blocks(g, 1000, 1);
   const auto start = std::chrono::steady_clock::now();
-  const auto copies = plan({layout, blocks, 0, layout.packed_bytes(1000), kTensor},
-                           Direction::offload, std::size_t{1} << 20);
+  const auto copies = planned(layout, blocks, 0, layout.packed_bytes(1000), Direction::offload,
+                              std::size_t{1} << 20);
   const auto took = std::chrono::steady_clock::now() - start;
   EXPECT_EQ(copies.size(), 100'000U);
   // About 1 ms; the bound only catches a plan that is not linear.
   EXPECT_LT(took, std::chrono::seconds(1));
-}
-
-TEST(PiecesOf, TellsRunsOfSeveralSizesApart) {
-  const Geometry g{"", 2, 1, 64, 100, 1, 100, 0, 6400};
-  const std::uint32_t blocks[] = {1, 2, 3, 4, 5, 6, 7, 8, 20, 30, 40};
-  const Pieces pieces = pieces_of(g.layout(kCache), blocks);
-  EXPECT_EQ(pieces.count(), 8U);
-  EXPECT_EQ(pieces.bytes(), 2200U);
-  EXPECT_EQ(pieces.classes()[6].count, 6U) << "64 to 127 bytes";
-  EXPECT_EQ(pieces.classes()[6].bytes, 600U);
-  EXPECT_EQ(pieces.classes()[9].count, 2U) << "512 to 1023 bytes";
-  EXPECT_EQ(pieces_of(g.layout(kCache), {}).count(), 0U);
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ using transfer::kWays;
 using transfer::Mover;
 using transfer::Way;
 
-void move(Mover& mover, const transfer::Request& request, Stream stream) {
+void move(Mover& mover, const transfer::TransferRequest& request, Stream stream) {
   auto prepared = mover.prepare(request);
   ASSERT_TRUE(prepared.ok()) << prepared.error().message;
   const auto posted = prepared->post(stream);
@@ -39,7 +39,7 @@ void round_trip(On on, device::Device& dev, Mover& mover, const Geometry& g, Str
   Bytes tensor_model = random_bytes(tensor.bytes(), seed + 4);
   tensor.write(tensor_model);
 
-  transfer::Request request;
+  transfer::TransferRequest request;
   request.layout = &from.layout;
   request.blocks = out_blocks;
   request.tensor = tensor.base();

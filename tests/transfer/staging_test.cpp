@@ -81,8 +81,8 @@ class StagingChoice : public testing::Test {
  protected:
   explicit StagingChoice(On on = On::hostile) : dev(open(on)) {}
   ~StagingChoice() override { must(dev->destroy_stream(stream)); }
-  [[nodiscard]] transfer::Request request() const {
-    transfer::Request r;
+  [[nodiscard]] transfer::TransferRequest request() const {
+    transfer::TransferRequest r;
     r.layout = &cache.layout;
     r.blocks = blocks;
     r.tensor = tensor.base();
@@ -110,7 +110,7 @@ TEST_F(StagingChoice, FallsBackToTheNextBestWayWhenNoBufferIsFree) {
 
 TEST_F(StagingChoice, StagedByNameFailsWhenNoBufferIsFree) {
   Mover mover(gpu, {.staging = {.pairs = 1}});
-  transfer::Request r = request();
+  transfer::TransferRequest r = request();
   EXPECT_EQ(must(mover.prepare(r)).way(), Way::each) << "an emulated device has no link to spare";
   r.way = Way::staged;
   const auto first = must(mover.prepare(r));
@@ -125,7 +125,7 @@ class StagingLent : public StagingChoice {
 
 TEST_F(StagingLent, BuffersStayLentUntilTheTransferIsOver) {
   Mover mover(gpu, {.staging = {.pairs = 1}});
-  transfer::Request r = request();
+  transfer::TransferRequest r = request();
   r.way = Way::staged;
   Gate gate(*dev, stream);
   auto transfer = must(mover.prepare(r));

@@ -9,8 +9,7 @@
 
 #include "base/concat.hpp"
 #include "base/try.hpp"
-#include "device/cuda/copy_choice.hpp"
-#include "device/cuda/copy_runs.hpp"
+#include "device/cuda/copy_cuts.hpp"
 #include "device/cuda/device_impl.hpp"
 #include "device/cuda/error.hpp"
 #include "device/cuda/reach.hpp"
@@ -52,7 +51,6 @@ std::pair<std::size_t, CUresult> queue(const CudaDriver& driver, std::span<const
 
 bool CudaDevice::supports(CopyMethod method, Stream stream) const noexcept {
   switch (method) {
-    case CopyMethod::automatic:
     case CopyMethod::each:
       return true;
     case CopyMethod::batched:
@@ -68,17 +66,10 @@ Result<void> CudaDevice::copy(CopyBatch batch, Stream stream, const CopyOptions&
   AQUA_TRY(check_batch(batch));
   AQUA_ASSIGN(const auto scope, parts_.context->enter());
   if (options.cancel && options.cancel->load()) return {};
-  make_runs(*batch, *cuts(), true, scratch.runs);
-  Runs runs = scratch.runs;
+  Runs runs = cut_segments(*batch, *cuts(), scratch.runs);
   if (runs.empty()) return {};
 
   CopyMethod method = options.method;
-  if (method == CopyMethod::automatic) {
-    method = choose_method({.runs = runs.size(),
-                            .bytes = total_bytes(runs),
-                            .batched = supports(CopyMethod::batched, stream),
-                            .kernel = supports(CopyMethod::kernel, stream)});
-  }
   bool any = false;
   if (method == CopyMethod::kernel) {
     if (supports(method, stream)) {
@@ -171,16 +162,15 @@ bool CudaDevice::copy_batched(Runs runs, CUstream stream, bool& any) {
   return true;
 }
 
-// A run may join allocations of the engine's that happen to be neighbours, or reach across host
-// memory that has been registered meanwhile; the driver refuses both. So what is refused at first
-// is tried once more, unmerged and cut anew. Copying twice does no harm.
+// The driver refuses a run that reaches across host memory that has been registered meanwhile. So
+// what is refused at first is tried once more, cut anew. Copying twice does no harm.
 // `any`: some of the batch is queued already, so that a refusal can only be told by the events.
 Result<void> CudaDevice::copy_each(const CopyBatch& batch, Runs runs, CUstream stream, bool any) {
   auto [queued, refused] = queue(driver(), runs, stream);
   any = any || queued > 0;
   if (refused == CUDA_ERROR_INVALID_VALUE) {
-    make_runs(*batch, *cuts(), false, scratch.runs);  // `runs` is no more
-    std::tie(queued, refused) = queue(driver(), scratch.runs, stream);
+    runs = cut_segments(*batch, *cuts(), scratch.runs);
+    std::tie(queued, refused) = queue(driver(), runs, stream);
     any = any || queued > 0;
   }
   auto outcome = check(driver(), refused, "copy", "cuMemcpyAsync");

@@ -37,7 +37,7 @@ struct CudaOptions {
 // Success where open_cuda would find a driver and a GPU; else its error.
 [[nodiscard]] Result<void> cuda_available();
 
-// How this device's slabs can be shared; negotiate() chooses for a pair.
+// How this device's slabs can be shared.
 // invalid_argument for a device of another kind.
 [[nodiscard]] Result<ShareOffer> share_offer(const Device& device);
 

@@ -53,9 +53,6 @@ namespace aqua::device {
   X(MemHostUnregister, 4000)                     \
   X(MemGetAddressRange, 3020)                    \
   X(PointerGetAttributes, 7000)                  \
-  X(IpcGetMemHandle, 4010)                       \
-  X(IpcOpenMemHandle, 11000)                     \
-  X(IpcCloseMemHandle, 4010)                     \
   X(StreamCreate, 2000)                          \
   X(StreamDestroy, 4000)                         \
   X(StreamSynchronize, 2000)                     \

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The CUDA device of a build without CUDA.
 #include "device/cuda/device.hpp"
-#include "device/cuda/ipc.hpp"
 
 namespace aqua::device {
 namespace {
@@ -27,12 +26,6 @@ Result<FabricHandle> export_fabric(Device&, const Slab&) {
   return none();
 }
 Result<std::unique_ptr<Slab>> import_fabric(Device&, const FabricHandle&, std::size_t) {
-  return none();
-}
-Result<IpcHandle> export_ipc(Device&, const std::byte*, std::size_t) {
-  return none();
-}
-Result<std::unique_ptr<IpcMemory>> import_ipc(Device&, const IpcHandle&) {
   return none();
 }
 

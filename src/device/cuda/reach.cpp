@@ -8,13 +8,16 @@
 namespace aqua::device {
 
 bool CudaReach::covers(std::span<const CopySegment> runs) {
-  return std::all_of(runs.begin(), runs.end(), [this](const CopySegment& run) {
-    return covers(run.dst, run.bytes) && covers(run.src, run.bytes);
+  Range dst;
+  Range src;
+  return std::ranges::all_of(runs, [&](const CopySegment& run) {
+    return covers(run.dst, run.bytes, dst) && covers(run.src, run.bytes, src);
   });
 }
 
-bool CudaReach::covers(const std::byte* address, std::size_t bytes) {
+bool CudaReach::covers(const std::byte* address, std::size_t bytes, Range& last) {
   const auto begin = reinterpret_cast<std::uintptr_t>(address);
+  if (last.first <= begin && begin + bytes <= last.second) return true;
   for (std::uintptr_t at = begin; at < begin + bytes;) {  // neighbouring allocations may share it
     auto next = std::upper_bound(known_.begin(), known_.end(), Range{at, UINTPTR_MAX});
     if (next == known_.begin() || std::prev(next)->second <= at) {
@@ -23,7 +26,8 @@ bool CudaReach::covers(const std::byte* address, std::size_t bytes) {
       if (next != known_.begin()) met.first = std::max(met.first, std::prev(next)->second);
       next = known_.insert(next, met) + 1;
     }
-    at = std::prev(next)->second;
+    last = *std::prev(next);
+    at = last.second;
   }
   return true;
 }

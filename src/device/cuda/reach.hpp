@@ -25,11 +25,12 @@ class CudaReach {
   CudaReach(const CudaDriver& driver, const RegionSet& ours) : driver_(driver), ours_(ours) {}
 
   // True when the current context's GPU can read and write all of it.
-  [[nodiscard]] bool covers(const std::byte* address, std::size_t bytes);
   [[nodiscard]] bool covers(std::span<const CopySegment> runs);
 
  private:
   using Range = std::pair<std::uintptr_t, std::uintptr_t>;  // [first, second)
+  // `last`: the allocation that the run before it met on this side, where most runs lie as well.
+  [[nodiscard]] bool covers(const std::byte* address, std::size_t bytes, Range& last);
   [[nodiscard]] Range ask(const std::byte* address) const;  // empty when it is out of reach
 
   const CudaDriver& driver_;

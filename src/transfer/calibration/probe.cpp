@@ -41,7 +41,7 @@ Probe::Clock::duration Probe::middle_of(std::vector<Clock::duration>& times) {
   return *middle;
 }
 
-Result<Probe::Clock::duration> Probe::once(const Request& request) {
+Result<Probe::Clock::duration> Probe::once(const TransferRequest& request) {
   AQUA_ASSIGN(auto transfer, mover_->prepare(request));
   const auto start = Clock::now();
   AQUA_TRY(transfer.post(*stream_));
@@ -54,7 +54,7 @@ Result<CurvePoint> Probe::measure(const LinkMemory& far, Direction direction, Wa
   const PieceShape shape(piece_bytes, bytes, kLayers);
   AQUA_ASSIGN(const Layout layout, shape.layout(cache_->base()));
   const std::vector<std::uint32_t> blocks = shape.blocks();
-  Request request;
+  TransferRequest request;
   request.layout = &layout;
   request.blocks = blocks;
   request.tensor = far.base;

@@ -35,7 +35,7 @@ class Probe {
 
  private:
   Probe(device::Device& device, const CalibrationOptions& options);
-  [[nodiscard]] Result<Clock::duration> once(const Request& request);
+  [[nodiscard]] Result<Clock::duration> once(const TransferRequest& request);
   [[nodiscard]] static Clock::duration middle_of(std::vector<Clock::duration>& times);
 
   device::Device& device_;

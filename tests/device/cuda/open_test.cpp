@@ -2,7 +2,6 @@
 // What opening a GPU says where there is none: on a machine without a driver, in a build
 // without CUDA, in a process that is shown none.
 #include "device/cuda/device.hpp"
-#include "device/cuda/ipc.hpp"
 #include "device/memfd/device.hpp"
 #include "tests/device/contract.hpp"
 #include "tests/without_gpus.hpp"
@@ -35,10 +34,8 @@ TEST(CudaOpen, AGpuThatIsNotThereIsNotFound) {
 
 TEST(CudaOpen, WhatOnlyAGpuCanDoIsRefusedOnAnotherDevice) {
   const auto host = open_host({.total_bytes = 2_MiB}).value();
-  const std::byte byte{};
   for (const Code code :
-       {share_offer(*host).error().code, import_fabric(*host, {}, 2_MiB).error().code,
-        export_ipc(*host, &byte, 1).error().code, import_ipc(*host, {}).error().code}) {
+       {share_offer(*host).error().code, import_fabric(*host, {}, 2_MiB).error().code}) {
     EXPECT_TRUE(code == Code::invalid_argument || code == Code::unimplemented);
   }
 }

@@ -75,7 +75,6 @@ TEST_F(StandIn, EachMethodMakesItsOwnCalls) {
   EXPECT_EQ(calls_of("cuMemcpyBatchAsync", batch, stream, CopyMethod::batched), 1U);
   EXPECT_EQ(calls_of("cuMemcpyAsync", batch, stream, CopyMethod::batched), 0U);
   EXPECT_EQ(calls_of("cuMemcpyAsync", batch, stream, CopyMethod::kernel), 1U) << "the list";
-  EXPECT_EQ(calls_of("cuMemcpyAsync", batch, stream, CopyMethod::automatic), 1U) << "a kernel";
   EXPECT_OK(finish(*device_, stream));
 }
 
@@ -108,7 +107,7 @@ TEST_F(StandIn, UnderCaptureEveryMethodGoesCommandByCommand) {
   const auto batch = scattered(place.base(), place.base() + 2_MiB, 100);
   driver_->capture(reinterpret_cast<void*>(stream.native), true);
   EXPECT_TRUE(device_->capturing(stream));
-  for (const CopyMethod method : {CopyMethod::automatic, CopyMethod::batched, CopyMethod::kernel}) {
+  for (const CopyMethod method : {CopyMethod::batched, CopyMethod::kernel}) {
     EXPECT_EQ(calls_of("cuMemcpyAsync", batch, stream, method), 100U);
   }
   EXPECT_FALSE(device_->supports(CopyMethod::kernel, stream));
@@ -198,7 +197,7 @@ TEST_F(StandIn, ACopyRefusedHalfwayIsReportedByTheEventsAfterIt) {
   EXPECT_OK(finish(*device_, stream)) << "reported once, and nothing failed since";
 }
 
-TEST_F(StandIn, WhatTheDriverRefusesMergedIsTriedUnmerged) {
+TEST_F(StandIn, WhatTheDriverRefusesAtFirstIsCutAnewAndTriedOnceMore) {
   const Place place = make_place(*device_, 4_MiB);
   const auto bytes = pattern(2'048, 2);
   upload(*device_, place.base(), bytes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "device/cuda/copy_runs.hpp"
+#include "device/cuda/copy_cuts.hpp"
 
 #include <gtest/gtest.h>
 
@@ -19,35 +19,35 @@ struct Piece {
   friend bool operator==(const Piece&, const Piece&) = default;
 };
 
-std::vector<Piece> runs_of(const std::vector<Piece>& batch, const std::vector<std::uintptr_t>& cuts,
-                           bool merge = true) {
+std::vector<Piece> runs_of(const std::vector<Piece>& batch,
+                           const std::vector<std::uintptr_t>& cuts) {
   std::vector<CopySegment> segments;
   for (const Piece& run : batch) segments.push_back({at(run.dst), at(run.src), run.bytes});
   std::vector<CopySegment> made{{at(1), at(1), 1}};  // what an earlier batch has left
-  make_runs(segments, cuts, merge, made);
   std::vector<Piece> out;
-  for (const CopySegment& s : made) {
+  for (const CopySegment& s : cut_segments(segments, cuts, made)) {
     out.push_back({reinterpret_cast<std::uintptr_t>(s.dst), reinterpret_cast<std::uintptr_t>(s.src),
                    s.bytes});
   }
   return out;
 }
 
-TEST(CopyRuns, NeighboursOnBothSidesAreOneRun) {
-  EXPECT_EQ(runs_of({{100, 500, 10}, {110, 510, 20}, {130, 530, 1}}, {}),
-            (std::vector<Piece>{{100, 500, 31}}));
-  EXPECT_EQ(runs_of({{100, 500, 10}, {110, 511, 20}}, {}).size(), 2U);
-  EXPECT_EQ(runs_of({{100, 500, 10}, {111, 510, 20}}, {}).size(), 2U);
-  EXPECT_EQ(runs_of({{110, 510, 20}, {100, 500, 10}}, {}).size(), 2U) << "order is kept";
+TEST(CopyCuts, WhatNeedsNoCutIsTheBatchItself) {
+  const std::vector<CopySegment> batch{{at(100), at(500), 10}, {at(110), at(510), 20}};
+  std::vector<CopySegment> room;
+  const std::vector<std::uintptr_t> cuts{90, 110, 530};
+  EXPECT_EQ(cut_segments(batch, {}, room).data(), batch.data());
+  EXPECT_EQ(cut_segments(batch, cuts, room).data(), batch.data());
+  EXPECT_TRUE(room.empty());
 }
 
-TEST(CopyRuns, SegmentsOfNoBytesVanishAndPartNobody) {
+TEST(CopyCuts, SegmentsOfNoBytesVanish) {
   EXPECT_TRUE(runs_of({{0, 0, 0}, {0, 0, 0}}, {}).empty());
   EXPECT_EQ(runs_of({{0, 0, 0}, {100, 500, 10}, {0, 0, 0}, {110, 510, 5}}, {}),
-            (std::vector<Piece>{{100, 500, 15}}));
+            (std::vector<Piece>{{100, 500, 10}, {110, 510, 5}}));
 }
 
-TEST(CopyRuns, NoRunCrossesACutOnEitherSide) {
+TEST(CopyCuts, NoRunCrossesACutOnEitherSide) {
   EXPECT_EQ(runs_of({{100, 500, 100}}, {120, 550}),
             (std::vector<Piece>{{100, 500, 20}, {120, 520, 30}, {150, 550, 50}}));
   EXPECT_EQ(runs_of({{100, 500, 100}}, {100, 200, 500, 600}), (std::vector<Piece>{{100, 500, 100}}))
@@ -55,12 +55,7 @@ TEST(CopyRuns, NoRunCrossesACutOnEitherSide) {
   EXPECT_EQ(runs_of({{100, 500, 10}, {110, 510, 10}}, {110}).size(), 2U);
 }
 
-TEST(CopyRuns, WithoutMergingSegmentsStayAsTheyAre) {
-  EXPECT_EQ(runs_of({{100, 500, 10}, {110, 510, 20}}, {}, false),
-            (std::vector<Piece>{{100, 500, 10}, {110, 510, 20}}));
-}
-
-TEST(CopyRuns, EveryByteGoesWhereItWouldHaveGone) {
+TEST(CopyCuts, EveryByteGoesWhereItWouldHaveGone) {
   std::mt19937 random(1);
   for (int round = 0; round < 500; ++round) {
     std::vector<Piece> batch;

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// BlockRuns is a checked block list as the contiguous runs of bytes that it takes of a plane.
+// Every plane has the same runs at its own base, so a list is walked once for all planes.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "aqua/layout.hpp"
+#include "transfer/pieces.hpp"
+
+namespace aqua::transfer {
+
+// Where a run begins: in the cache from the plane's base, in the packed form from the plane's
+// first byte there. It ends where the next one begins in the packed form.
+struct BlockRun {
+  std::size_t cache = 0;
+  std::size_t packed = 0;
+  friend bool operator==(const BlockRun&, const BlockRun&) = default;
+};
+
+class BlockRuns {
+ public:
+  // Refuses what Layout::check() refuses. Blocks that follow one another in the list and in the
+  // plane, without a gap, are one run.
+  [[nodiscard]] static Result<BlockRuns> make(const Layout& layout, BlockList blocks);
+
+  [[nodiscard]] std::size_t blocks() const noexcept { return blocks_; }
+  [[nodiscard]] bool empty() const noexcept { return blocks_ == 0; }
+  // Of one plane.
+  [[nodiscard]] std::size_t count() const noexcept { return runs_.size() - 1; }
+  [[nodiscard]] std::size_t plane_bytes() const noexcept { return runs_.back().packed; }
+  // The runs that hold the bytes [begin, end) of the plane's packed form, begin < end. Behind the
+  // last one there is one more entry, at whose `packed` it ends.
+  [[nodiscard]] std::span<const BlockRun> between(std::size_t begin,
+                                                  std::size_t end) const noexcept;
+
+  // The pieces of that many planes by size.
+  [[nodiscard]] Pieces pieces(std::size_t planes) const noexcept;
+
+ private:
+  BlockRuns() = default;
+  std::vector<BlockRun> runs_;
+  std::size_t blocks_ = 0;
+};
+
+}  // namespace aqua::transfer
