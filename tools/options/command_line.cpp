@@ -148,7 +148,10 @@ Result<void> CommandLine::parse(std::span<const std::string_view> arguments) {
 }
 
 std::string CommandLine::help() {
-  return impl_->app.help();
+  std::string text = impl_->app.help();
+  // CLI11 leaves two empty lines between groups.
+  for (std::size_t at = 0; (at = text.find("\n\n\n", at)) != text.npos;) text.erase(at, 1);
+  return text;
 }
 
 }  // namespace aqua
