@@ -16,6 +16,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "base/read_file.hpp"
 #include "harness.hpp"
 #include "tests/tools/profiler/truth.hpp"
 #include "tools/cli/profile/profile_command.hpp"
@@ -83,7 +84,7 @@ json run_once(const Ground& ground, const Wanted& wanted, int run, double truth,
   if (!said.ok() && !std::filesystem::exists(options.json))
     std::exit((std::fprintf(stderr, "run %d: %s\n", run, said.error().message.c_str()), 1));
   const auto record =
-      must(profiler::parse_record(must(sim::read_file(options.json), "read")), "profile");
+      must(profiler::parse_record(must(read_file(options.json), "read")), "profile");
   double lateness_s = 0;
   for (const auto& probe : record.evidence.probes)
     lateness_s = std::max(lateness_s, probe.lateness_s);

@@ -46,14 +46,14 @@ constexpr double kContended = 16'000;  // KV tokens
 
 struct Run {
   double cpu_s = 0;
-  Outcome outcome;
+  RunOutcome outcome;
 };
 
 Run play(const Scenario& scenario, const char* policy, const Workload& workload) {
   const Ground ground = must(resolve(scenario, {}), "ground");
   const PolicyName name = must(parse_policy(policy), "policy");
   const double start = cpu_seconds();
-  Outcome outcome = must(simulate(ground, name, workload), policy);
+  RunOutcome outcome = must(simulate(ground, name, workload), policy);
   return {.cpu_s = cpu_seconds() - start, .outcome = std::move(outcome)};
 }
 

@@ -63,6 +63,18 @@ int run_lender(const NeighbourRole& role) {
 
 }  // namespace
 
+void add_role_options(CommandLine& line, NeighbourRole& role) {
+  using Kind = NeighbourRole::Kind;
+  line.text("--coordinator-binary", role.coordinator, "PROGRAM",
+            "the aqua-coordinator program; default: of the same build");
+  line.group("")  // not in the help
+      .choice("--role", role.kind, {{"coordinator", Kind::coordinator}, {"lender", Kind::lender}},
+              "ROLE", "")
+      .text("--directory", role.directory, "DIR", "")
+      .number("--lend-bytes", role.lend_bytes, 1, SIZE_MAX, "N", "")
+      .number("--parent", role.parent, 1, INT32_MAX, "PID", "");
+}
+
 int run_neighbour(const NeighbourRole& role) {
   die_with_parent(role.parent);
   if (role.kind == NeighbourRole::Kind::lender) return run_lender(role);

@@ -6,8 +6,9 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <filesystem>
 
-#include "option_table.hpp"
+#include "tools/options/command_line.hpp"
 
 namespace aqua::example {
 
@@ -20,27 +21,8 @@ struct NeighbourRole {
   pid_t parent = 0;
 };
 
-[[nodiscard]] inline NeighbourRole::Kind neighbour_kind(std::string_view text) {
-  if (text == "coordinator") return NeighbourRole::Kind::coordinator;
-  if (text == "lender") return NeighbourRole::Kind::lender;
-  throw Failure("--role " + std::string(text) + ": expected coordinator or lender");
-}
-
-template <typename Options>
-void add_role_options(OptionTable<Options>& table, NeighbourRole Options::*role) {
-  table
-      .value("--coordinator-binary",
-             [=](auto& o, auto&, auto text) { (o.*role).coordinator = text; })
-      .value("--role", [=](auto& o, auto&, auto text) { (o.*role).kind = neighbour_kind(text); })
-      .value("--directory", [=](auto& o, auto&, auto text) { (o.*role).directory = text; })
-      .value("--lend-bytes",
-             [=](auto& o, auto& name, auto text) {
-               (o.*role).lend_bytes = number<std::size_t>(name, text, 1, SIZE_MAX);
-             })
-      .value("--parent", [=](auto& o, auto& name, auto text) {
-        (o.*role).parent = number<pid_t>(name, text, 1, INT32_MAX);
-      });
-}
+// --coordinator-binary, and what only the processes that an example starts are given.
+void add_role_options(CommandLine& line, NeighbourRole& role);
 
 // Runs a role other than none. Returns the exit status, or throws Failure.
 [[nodiscard]] int run_neighbour(const NeighbourRole& role);

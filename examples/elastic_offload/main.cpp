@@ -26,5 +26,5 @@ int run(const Options& options) {
 
 int main(int argc, char** argv) {
   using namespace aqua::example;
-  return run_program<Options>({"elastic_offload", parse_options, usage, run}, argc, argv);
+  return run_program<Options>({"elastic_offload", options_line, run}, argc, argv);
 }

@@ -7,11 +7,10 @@
 
 #include <chrono>
 #include <filesystem>
-#include <span>
 #include <string>
-#include <string_view>
 
 #include "sizes.hpp"
+#include "tools/options/command_line.hpp"
 #include "workload.hpp"
 
 namespace aqua::example {
@@ -20,11 +19,10 @@ struct Options {
   enum class Role : std::uint8_t { orchestrator, coordinator, producer, consumer };
 
   Role role = Role::orchestrator;
-  bool help = false;
   // --- for people ---
   WorkloadOptions workload{.requests = 240, .arrivals_in = std::chrono::milliseconds(10'000)};
-  std::size_t reclaim_at_bytes = 512_MiB;  // of tensors in lent memory …
-  double reclaim_after = 0.4;              // … and of requests done
+  std::size_t reclaim_at_mib = 512;  // of tensors in lent memory …
+  double reclaim_after = 0.4;        // … and of requests done
   std::chrono::milliseconds iteration{10};
   std::string policy = "cfs";  // of policy::scheduler_names(), for the consumers
   bool fallback = false;       // of las and cfs to fcfs; see EngineOptions
@@ -37,8 +35,7 @@ struct Options {
   pid_t parent = 0;
 };
 
-// Throws Failure naming the argument and what it should be.
-[[nodiscard]] Options parse_options(std::span<const char* const> arguments);
-[[nodiscard]] std::string_view usage();
+// The line that fills `options`, which must outlive it.
+[[nodiscard]] CommandLine options_line(Options& options);
 
 }  // namespace aqua::example

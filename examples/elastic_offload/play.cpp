@@ -75,7 +75,8 @@ bool Play::ready_to_reclaim() const {
   std::uint64_t peer_bytes = 0;
   for (const auto& consumer : fleet_.consumers()) peer_bytes += consumer.stats.tensors.peer;
   const double wanted = options_.reclaim_after * static_cast<double>(work_.items.size());
-  return peer_bytes >= options_.reclaim_at_bytes && static_cast<double>(requests_done()) >= wanted;
+  return peer_bytes >= (options_.reclaim_at_mib << 20) &&
+         static_cast<double>(requests_done()) >= wanted;
 }
 
 void Play::surge(double seconds) {

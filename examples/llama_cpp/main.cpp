@@ -9,5 +9,5 @@ int main(int argc, char** argv) {
   using namespace aqua::llama_example;
   using aqua::example::run_role;
   return aqua::example::run_program<Options>(
-      {"llama_cpp", parse_options, usage, run_role<Options, run_engine>}, argc, argv);
+      {"llama_cpp", options_line, run_role<Options, run_engine>}, argc, argv);
 }

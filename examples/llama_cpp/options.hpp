@@ -5,15 +5,12 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <span>
-#include <string_view>
 
 #include "neighbour_role.hpp"
 
 namespace aqua::llama_example {
 
 struct Options {
-  bool help = false;
   // --- for people ---
   std::filesystem::path model{};  // empty: $AQUA_LLAMA_MODEL
   unsigned conversations = 40;
@@ -31,8 +28,7 @@ struct Options {
   example::NeighbourRole role{};
 };
 
-// Throws Failure naming the argument and what it should be.
-[[nodiscard]] Options parse_options(std::span<const char* const> arguments);
-[[nodiscard]] std::string_view usage();
+// The line that fills `options`, which must outlive it.
+[[nodiscard]] CommandLine options_line(Options& options);
 
 }  // namespace aqua::llama_example

@@ -8,11 +8,11 @@
 #include "block_path.hpp"
 #include "must.hpp"
 #include "neighbours.hpp"
-#include "progress_line.hpp"
 #include "reclaim_plot.hpp"
 #include "report.hpp"
 #include "resume_bench.hpp"
 #include "tensor_parking.hpp"
+#include "tools/report/progress_line.hpp"
 #include "verdict.hpp"
 
 namespace aqua::llama_example {
@@ -36,7 +36,7 @@ std::string describe(const Served& served) {
 
 Served run(const std::string& name, Engine& engine, const std::vector<Request>& requests,
            unsigned slice, Parking* parking, ReclaimPlot* plot = nullptr) {
-  example::ProgressLine line(name);
+  report::ProgressLine line(stdout, report::ProgressLine::Where::everywhere, name);
   Served served = serve(engine, requests, slice, parking, [&](const Progress& progress) {
     if (plot != nullptr) plot->follow(progress);
     if (line.due()) line.show(describe(progress));

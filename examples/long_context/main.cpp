@@ -9,5 +9,5 @@ int main(int argc, char** argv) {
   using namespace aqua::long_context;
   using aqua::example::run_role;
   return aqua::example::run_program<Options>(
-      {"long_context", parse_options, usage, run_role<Options, run_engine>}, argc, argv);
+      {"long_context", options_line, run_role<Options, run_engine>, check_options}, argc, argv);
 }

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "progress_line.hpp"
+#include "tools/report/progress_line.hpp"
 
 namespace aqua::long_context {
 
@@ -18,7 +18,7 @@ StepTimes measure(Pipeline& pipeline, unsigned steps, unsigned rounds,
                                   {Way::compute, "kernels alone", &StepTimes::compute},
                                   {Way::overlapped, "overlapped", &StepTimes::overlapped},
                                   {Way::serial, "no prefetch", &StepTimes::serial}};
-  example::ProgressLine line("measuring");
+  report::ProgressLine line(stdout, report::ProgressLine::Where::everywhere, "measuring");
   StepTimes times;
   for (unsigned round = 0; round <= rounds; ++round) {
     for (const Measurement& measurement : kAll) {

@@ -5,8 +5,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <span>
-#include <string_view>
 
 #include "neighbour_role.hpp"
 #include "shape.hpp"
@@ -14,7 +12,6 @@
 namespace aqua::long_context {
 
 struct Options {
-  bool help = false;
   unsigned layers = 32;
   unsigned prompt_tokens = 8192;  // the paper's
   unsigned output_tokens = 64;
@@ -35,8 +32,9 @@ struct Options {
   [[nodiscard]] std::size_t device_bytes() const;
 };
 
-// Throws Failure naming the argument and what it should be; also where the parts do not fit.
-[[nodiscard]] Options parse_options(std::span<const char* const> arguments);
-[[nodiscard]] std::string_view usage();
+// The line that fills `options`, which must outlive it.
+[[nodiscard]] CommandLine options_line(Options& options);
+// Throws Failure naming the arguments where the parts do not fit.
+void check_options(const Options& options);
 
 }  // namespace aqua::long_context

@@ -5,7 +5,7 @@
 #include <cstdio>
 
 #include "must.hpp"
-#include "progress_line.hpp"
+#include "tools/report/progress_line.hpp"
 
 namespace aqua::long_context {
 namespace {
@@ -62,7 +62,7 @@ class Scene {
 
   Pipeline& pipeline_;
   const example::StopSignals& stop_;
-  example::ProgressLine line_{"generating"};
+  report::ProgressLine line_{stdout, report::ProgressLine::Where::everywhere, "generating"};
   json stages_ = json::array();
 };
 

@@ -25,6 +25,5 @@ int run(const PlacedOptions& options) {
 
 int main(int argc, char** argv) {
   using namespace aqua::example;
-  return run_program<PlacedOptions>({"placed_engine", parse_placed_options, placed_usage, run},
-                                    argc, argv);
+  return run_program<PlacedOptions>({"placed_engine", placed_line, run, check_placed}, argc, argv);
 }

@@ -1,29 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "options.hpp"
 
-#include "option_table.hpp"
+#include "must.hpp"
 
 namespace aqua::example {
+namespace {
 
-PlacedOptions parse_placed_options(std::span<const char* const> arguments) {
-  OptionTable<PlacedOptions> table;
-  table.path("--profile", &PlacedOptions::profile)
-      .path("--directory", &PlacedOptions::directory)
-      .value("--name", [](auto& o, auto&, auto v) { o.name = v; })
-      .value("--coordinator", [](auto& o, auto&, auto v) { o.coordinator = v; })
-      .value("--device", [](auto& o, auto&, auto v) { o.device = v; })
-      .flag("--help", &PlacedOptions::help)
-      .flag("-h", &PlacedOptions::help);
-  PlacedOptions options = table.parse(arguments);
-  const bool whole = !options.name.empty() && !options.coordinator.empty() &&
-                     !options.profile.empty() && !options.directory.empty();
-  if (!whole && !options.help)
-    throw Failure("--name, --coordinator, --profile and --directory are needed");
-  return options;
-}
-
-std::string_view placed_usage() {
-  return R"(usage: placed_engine --name ID --coordinator ADDRESS --profile FILE --directory DIR
+constexpr const char* kAbout =
+    R"(Usage: placed_engine --name ID --coordinator ADDRESS --profile FILE --directory DIR
                      [--device emu:N]
 
 An engine on an emulated GPU that does what its profile says: a producer lends what it has free, a
@@ -33,8 +17,24 @@ On stdin   {"do": "go"}       begin: report a steady load, or serve
            {"do": "finish"}   say what was seen, and end
 On stdout  {"say": "ready"}   it has joined its coordinator, and waits for "go"
            {"say": "lending"}, {"say": "borrowing"}: bytes are out; they came back and were right
-           {"say": "final", "verified_bytes": N, "mismatched_bytes": N, ...}
-)";
+           {"say": "final", "verified_bytes": N, "mismatched_bytes": N, ...})";
+
+}  // namespace
+
+CommandLine placed_line(PlacedOptions& options) {
+  CommandLine line("", kAbout);
+  line.text("--name", options.name, "ID", "the model's id in the placement")
+      .text("--coordinator", options.coordinator, "ADDRESS", "of the server that it was placed on")
+      .text("--device", options.device, "emu:N", "another one for each engine of a server")
+      .text("--profile", options.profile, "FILE", "of aqua profile")
+      .text("--directory", options.directory, "DIR", "for sockets; private to the server");
+  return line;
+}
+
+void check_placed(const PlacedOptions& options) {
+  const bool whole = !options.name.empty() && !options.coordinator.empty() &&
+                     !options.profile.empty() && !options.directory.empty();
+  if (!whole) throw Failure("--name, --coordinator, --profile and --directory are needed");
 }
 
 RuntimeOptions runtime_options(const PlacedOptions& options, std::size_t device_bytes) {

@@ -3,16 +3,14 @@
 #pragma once
 
 #include <filesystem>
-#include <span>
 #include <string>
-#include <string_view>
 
 #include "aqua/runtime.hpp"
+#include "tools/options/command_line.hpp"
 
 namespace aqua::example {
 
 struct PlacedOptions {
-  bool help = false;
   std::string name{};                 // the model's id in the placement
   std::string coordinator{};          // of the server that it was placed on
   std::string device = "emu:0";       // another one for each engine of a server
@@ -20,9 +18,10 @@ struct PlacedOptions {
   std::filesystem::path directory{};  // for sockets; private to the server
 };
 
-// Throws Failure naming the argument and what it should be.
-[[nodiscard]] PlacedOptions parse_placed_options(std::span<const char* const> arguments);
-[[nodiscard]] std::string_view placed_usage();
+// The line that fills `options`, which must outlive it.
+[[nodiscard]] CommandLine placed_line(PlacedOptions& options);
+// Throws Failure naming the options without which it cannot run.
+void check_placed(const PlacedOptions& options);
 
 inline constexpr std::size_t kPlacedSlabBytes = std::size_t{4} << 20;
 

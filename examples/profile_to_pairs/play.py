@@ -117,8 +117,8 @@ class Play:
         self.write_lengths()
         running = []
         for model, (gpu, least, most) in MODELS.items():
-            server = self.start(f"simulated {model}", self.sim_server, SPEED, 0, HERE / "model.json",
-                                HERE / f"server-{gpu}.json")
+            server = self.start(f"simulated {model}", self.sim_server, "--speed", SPEED, "--model", HERE / "model.json",
+                                "--server", HERE / f"server-{gpu}.json")
             url, *told = server.line().split()  # how fast it is, and the bytes of a token
             words = ["profile", "--url", url, *told, "--model", model, "--json", self.at / f"{model}.json",
                      "--trace", self.at / "lengths.csv", "--from", least, "--to", most, "--step", 0.5, "--sla", SLA,

@@ -6,13 +6,12 @@
 #include <sys/syscall.h>
 
 #include <cerrno>
-#include <fstream>
-#include <iterator>
 #include <limits>
 #include <sstream>
 
 #include "base/concat.hpp"
 #include "base/errno_error.hpp"
+#include "base/read_file.hpp"
 #include "base/try.hpp"
 
 #ifndef SO_PEERPIDFD
@@ -27,11 +26,11 @@ namespace {
 
 // Reads field 22 of /proc/<pid>/stat, the start time. 0 when the process is gone.
 std::uint64_t start_time_of(std::int64_t pid) {
-  std::ifstream file(concat("/proc/", pid, "/stat"));
-  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  const std::size_t end_of_name = text.rfind(')');  // the name itself may hold anything
+  const auto text = read_file(concat("/proc/", pid, "/stat"), 4096);
+  if (!text.ok()) return 0;
+  const std::size_t end_of_name = text->rfind(')');  // the name itself may hold anything
   if (end_of_name == std::string::npos) return 0;
-  std::istringstream fields(text.substr(end_of_name + 1));
+  std::istringstream fields(text->substr(end_of_name + 1));
   std::string skipped;
   for (int field = 3; field < 22; ++field) fields >> skipped;
   std::uint64_t start = 0;

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "aqua/northbound/profile.hpp"
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <iterator>
-
 #include "base/concat.hpp"
+#include "base/read_file.hpp"
 #include "base/shallow_json.hpp"
 #include "base/try.hpp"
 #include "northbound/profile_fields.hpp"
@@ -101,15 +97,13 @@ Result<Profile> parse_profile(std::string_view json) {
 }
 
 Result<Profile> read_profile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    return Error{Code::not_found, concat("profile ", path, ": ", std::strerror(errno))};
+  const auto text = read_file(path, kMaxProfileText);
+  if (!text.ok()) {
+    const bool too_long = text.error().code == Code::resource_exhausted;
+    return Error{too_long ? Code::invalid_argument : Code::not_found,
+                 concat("profile: ", text.error().message)};
   }
-  std::string text(kMaxProfileText + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (file.bad()) return Error{Code::not_found, concat("profile ", path, ": cannot be read")};
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  auto found = parse_profile(text);
+  auto found = parse_profile(*text);
   if (!found.ok()) return Error{found.error().code, concat(path, ": ", found.error().message)};
   return found;
 }

@@ -170,7 +170,7 @@ TEST_F(CurveStore, IgnoresWhatIsForeignOrDamaged) {
   overwrite("");
   EXPECT_EQ(load_code(), Code::invalid_argument);
   overwrite(std::string(kMaxCurveText + 5, 'x'));
-  EXPECT_EQ(load_code(), Code::invalid_argument);
+  EXPECT_EQ(load_code(), Code::resource_exhausted);
 }
 
 TEST_F(CurveStore, IgnoresWhatOthersMayWriteAndWhatIsNoFile) {

@@ -9,7 +9,7 @@
 #include "base/concat.hpp"
 #include "base/escape_html.hpp"
 
-namespace aqua::sim {
+namespace aqua::report {
 namespace {
 
 // Colours that keep apart on light and dark and for most colour-blind readers (Okabe and Ito).
@@ -123,4 +123,4 @@ std::string render_svg(const Plot& plot) {
   return std::move(out).str();
 }
 
-}  // namespace aqua::sim
+}  // namespace aqua::report

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace aqua::sim {
+namespace aqua::report {
 
 struct Series {
   std::string name;
@@ -29,4 +29,4 @@ struct Plot {
 // A round step that divides `range` into some five parts: 1, 2 or 5 times a power of ten.
 [[nodiscard]] double tick_step(double range);
 
-}  // namespace aqua::sim
+}  // namespace aqua::report

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/report/text.hpp"
 
-#include <algorithm>
-#include <fstream>
-
 #include "base/concat.hpp"
 
-namespace aqua::sim {
+namespace aqua::report {
 
 bool Lines::next(std::string_view& line) {
   if (rest_.empty()) return false;
@@ -38,21 +35,4 @@ void split_columns(std::string_view line, std::vector<std::string_view>& columns
   }
 }
 
-Result<std::string> read_file(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary | std::ios::ate);
-  if (!in) return Error{Code::not_found, concat("cannot open ", path.string())};
-  const std::streamoff size = in.tellg();
-  constexpr std::streamoff kLimit = std::streamoff{1} << 32;
-  if (size < 0) return Error{Code::data_loss, concat("cannot read ", path.string())};
-  if (size > kLimit) {
-    return Error{Code::resource_exhausted, concat(path.string(), " is larger than 4 GiB")};
-  }
-  std::string text(static_cast<std::size_t>(size), '\0');
-  in.seekg(0);
-  if (!in.read(text.data(), size)) {
-    return Error{Code::data_loss, concat("cannot read ", path.string())};
-  }
-  return text;
-}
-
-}  // namespace aqua::sim
+}  // namespace aqua::report

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines, columns and numbers of the text files that the simulator reads.
+// Lines, columns and numbers of text: what traces, metrics and option lists are taken apart with.
 #pragma once
 
 #include <charconv>
 #include <cstddef>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,7 +11,7 @@
 
 #include "aqua/result.hpp"
 
-namespace aqua::sim {
+namespace aqua::report {
 
 // One line after another without LF or CRLF; an empty last one is none.
 class Lines {
@@ -44,7 +43,4 @@ template <typename Number>
   return value;
 }
 
-// not_found when it cannot be opened, resource_exhausted over 4 GiB, data_loss when reading fails.
-[[nodiscard]] Result<std::string> read_file(const std::filesystem::path& path);
-
-}  // namespace aqua::sim
+}  // namespace aqua::report

@@ -1,30 +1,58 @@
 // SPDX-License-Identifier: Apache-2.0
-// aqua-sim-server [SPEED [PORT [MODEL [SERVER]]]]: a simulated engine to try `aqua profile` on.
+// aqua-sim-server: a simulated engine to try `aqua profile` on.
 #include <cstdio>
-#include <cstdlib>
 #include <string>
+#include <vector>
 
+#include "tools/options/command_line.hpp"
 #include "tools/sim/input/spec_json.hpp"
 #include "tools/sim_server/sim_server.hpp"
 
+namespace {
+
+struct Options {
+  double speed = 1;
+  int port = 0;
+  std::string model = "llama-3-8b";
+  std::string server = "a100";
+};
+
+aqua::CommandLine line_of(Options& options) {
+  aqua::CommandLine line("", R"(Usage: aqua-sim-server [options]
+
+A simulated engine behind an OpenAI-compatible endpoint on this machine: something to try
+`aqua profile` on. Prints its address and the options that aqua profile needs for it.)");
+  line.number("--speed", options.speed, 1e-3, 1e4, "X", "its clock runs X times as fast as ours")
+      .number("--port", options.port, 0, 65535, "N", "0: any that is free")
+      .text("--model", options.model, "NAME|FILE", "a preset or a JSON file")
+      .text("--server", options.server, "NAME|FILE", "a preset or a JSON file");
+  return line;
+}
+
+int complain(const aqua::Error& error, int status) {
+  std::fprintf(stderr, "aqua-sim-server: %s\n", error.message.c_str());
+  return status;
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
-  const auto argument = [&](int i, const char* otherwise) {
-    return std::string(argc > i ? argv[i] : otherwise);
-  };
-  const double speed = std::atof(argument(1, "1").c_str());
-  auto model = aqua::sim::load_model(argument(3, "llama-3-8b"));
-  auto server = aqua::sim::load_server(argument(4, "a100"));
-  if (!model.ok() || !server.ok() || speed <= 0) {
-    std::fprintf(stderr, "usage: aqua-sim-server [SPEED [PORT [MODEL [SERVER]]]]\n");
-    return 2;
+  const std::vector<std::string_view> arguments(argv + 1, argv + argc);
+  Options options;
+  aqua::CommandLine line = line_of(options);
+  if (aqua::asks_for_help(arguments)) {
+    std::fputs(line.help().c_str(), stdout);
+    return 0;
   }
+  if (const auto parsed = line.parse(arguments); !parsed.ok()) return complain(parsed.error(), 2);
+  const auto model = aqua::sim::load_model(options.model);
+  if (!model.ok()) return complain(model.error(), 2);
+  const auto server = aqua::sim::load_server(options.server);
+  if (!server.ok()) return complain(server.error(), 2);
   const auto ground = aqua::sim::resolve({.model = *model, .server = *server}, {});
-  if (!ground.ok()) {
-    std::fprintf(stderr, "aqua-sim-server: %s\n", ground.error().message.c_str());
-    return 1;
-  }
-  aqua::tool::SimServer running(*ground, speed, std::atoi(argument(2, "0").c_str()));
-  std::printf("%s --speed %g --bytes-per-token %.0f\n", running.url().c_str(), speed,
+  if (!ground.ok()) return complain(ground.error(), 1);
+  aqua::tool::SimServer running(*ground, options.speed, options.port);
+  std::printf("%s --speed %g --bytes-per-token %.0f\n", running.url().c_str(), options.speed,
               model->kv_bytes_per_token());
   std::fflush(stdout);
   running.wait();

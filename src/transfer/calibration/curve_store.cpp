@@ -11,6 +11,7 @@
 
 #include "base/concat.hpp"
 #include "base/errno_error.hpp"
+#include "base/read_file.hpp"
 #include "base/try.hpp"
 #include "base/unique_fd.hpp"
 
@@ -33,17 +34,7 @@ Result<std::string> read_all(const std::string& path) {
     return Error{Code::permission_denied,
                  concat("curves ", path, ": not a file of ours that others cannot write")};
   }
-  std::string text(kMaxCurveText + 1, '\0');
-  std::size_t size = 0;
-  while (size < text.size()) {
-    const ssize_t n = ::read(fd.get(), text.data() + size, text.size() - size);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return errno_error(concat("curves ", path));
-    if (n == 0) break;
-    size += static_cast<std::size_t>(n);
-  }
-  text.resize(size);  // what is larger than allowed is refused by the parser
-  return text;
+  return read_file_of(fd.get(), concat("curves ", path), kMaxCurveText);
 }
 
 Result<void> write_all(const std::string& path, std::string_view text) {

@@ -19,6 +19,7 @@ namespace aqua::transfer {
 //   failed_precondition  it is of another device, driver or version: stale
 //   permission_denied    not a file of this user's that only this user may write
 //   invalid_argument     damaged
+//   resource_exhausted   longer than kMaxCurveText
 // None of these is a reason to fail: go on with other curves, and say why.
 [[nodiscard]] Result<CurveSet> load_curves(const std::string& directory, const CurveKey& key);
 

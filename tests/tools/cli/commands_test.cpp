@@ -121,7 +121,7 @@ TEST(CommandLine, NoCommandIsToldSo) {
   std::getline(told, line);
   EXPECT_EQ(line, "aqua: no command");
   std::getline(told, line);
-  EXPECT_THAT(line, HasSubstr("Usage: aqua status"));
+  EXPECT_THAT(line, HasSubstr("Usage: aqua COMMAND"));
 }
 
 }  // namespace

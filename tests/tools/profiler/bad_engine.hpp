@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// BadEngine: a server with an engine's door that answers at once and well, until it is told to be
-// bad.
+// BadEngine: a server with an engine's endpoint that answers at once and well, until it is told to
+// be bad.
 //
 // Threads: the tests'; handlers run on the server's.
 #pragma once
@@ -18,6 +18,7 @@
 #include <thread>
 
 #include "base/concat.hpp"
+#include "base/read_file.hpp"
 #include "tools/cli/profile/profile_command.hpp"
 #include "tools/profiler/search/record.hpp"
 #include "tools/report/text.hpp"
@@ -51,7 +52,8 @@ inline std::string answer(const Asked& asked) {
   return answer(asked.prompt, asked.output);
 }
 
-// Whether it is of a load, and not a knock at the door: of loads that ask for more than two tokens.
+// Whether it is of a load, and not a probe of whether it answers: of loads that ask for more than
+// two tokens.
 inline bool of_load(const httplib::Request& request) {
   return Asked(request).output > 2;
 }
@@ -120,7 +122,7 @@ class BadEngine : public testing::Test {
     EXPECT_NE(said.error().message.find(part), std::string::npos) << said.error().message;
   }
   Record kept() {
-    auto record = parse_record(sim::read_file(directory_ / "profile.json").value());
+    auto record = parse_record(read_file(directory_ / "profile.json").value());
     EXPECT_TRUE(record.ok());
     return record.ok() ? *record : Record{};
   }

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <thread>
 
+#include "base/read_file.hpp"
 #include "tests/tools/profiler/truth.hpp"
 #include "tests/tools/sim/ground.hpp"
 #include "tools/cli/profile/profile_command.hpp"
@@ -59,7 +60,7 @@ TEST_F(LiveProfile, MemoryIsWhatTheRequestsInFlightTake) {
   wanted.range = {.from = 2, .to = 2, .step = 1};
   const auto said = tool::run_profile(wanted, {});
   ASSERT_TRUE(said.ok()) << said.error().message;
-  const auto record = parse_record(sim::test::must(sim::read_file(wanted.json))).value();
+  const auto record = parse_record(sim::test::must(read_file(wanted.json))).value();
   const Probe& probe = record.evidence.probes.back();
   EXPECT_NEAR(probe.pool_bytes, ground_.kv_tokens * ground_.kv_bytes_per_token, 1e8);
   EXPECT_GT(probe.client_bytes, 0);
@@ -70,10 +71,10 @@ TEST_F(LiveProfile, MemoryIsWhatTheRequestsInFlightTake) {
 
 TEST_F(LiveProfile, ARequestThatNeverFitsIsRefusedAtOnce) {
   const SimServer server(ground_, kSpeed);
-  const EngineLink engine{.place = parse_url(server.url()).value(), .model = "simulated"};
-  Caller caller(engine.place, engine.door);
+  const EngineLink engine{.url = parse_url(server.url()).value(), .model = "simulated"};
+  HttpClient client(engine.url, engine.http);
   const Answer answer =
-      ask_engine(caller, engine, {.prompt_tokens = 1, .output_tokens = 2'000'000'000}, 1,
+      ask_engine(client, engine, {.prompt_tokens = 1, .output_tokens = 2'000'000'000}, 1,
                  [](Clock::time_point) { return true; });
   EXPECT_EQ(answer.fault, "the engine failed: larger than all of the KV memory");
 }

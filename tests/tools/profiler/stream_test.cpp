@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/profiler/load/completion.hpp"
-#include "tools/profiler/load/door.hpp"
+#include "tools/profiler/load/http_client.hpp"
 #include "tools/profiler/load/sse.hpp"
 
 namespace aqua::profiler {

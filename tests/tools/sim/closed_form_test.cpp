@@ -12,7 +12,7 @@ TEST(ClosedForm, SinglePromptTakesItsChunksAndItsDecodes) {
        {std::pair{1u, 1u}, {512u, 10u}, {1300u, 200u}, {5000u, 33u}}) {
     const Workload work = tiled(constant_trace(prompt, output), 1);
     for (const char* policy : {"fcfs", "cfs+aqua", "cfs+free", "las+dram", "vtc"}) {
-      const Outcome outcome = play(scenario, policy, work);
+      const RunOutcome outcome = play(scenario, policy, work);
       // Exactly: the same sums of whole picoseconds.
       EXPECT_EQ(outcome.requests[0].finish, ground.cost.prompt_alone(prompt, output))
           << policy << " " << prompt << " " << output;
@@ -51,7 +51,7 @@ TEST(ClosedForm, SaturatedThroughputIsTheBatchOverItsIteration) {
   const Ground ground = must(resolve(scenario, {}));
   constexpr std::uint32_t kPrompt = 16, kOutput = 2000, kRequests = 64;
   Trace trace = constant_trace(kPrompt, kOutput, kRequests);
-  const Outcome outcome = play(scenario, "fcfs", tiled(trace, kRequests));
+  const RunOutcome outcome = play(scenario, "fcfs", tiled(trace, kRequests));
   double total = 0;
   for (std::uint32_t i = 0; i < kOutput; ++i) {
     total += seconds(ground.cost.linear(kRequests) + ground.cost.head(kRequests) +

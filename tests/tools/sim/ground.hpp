@@ -29,7 +29,7 @@ inline Scenario small_scenario() {
   return scenario;
 }
 
-inline Outcome play(const Scenario& scenario, const char* policy, const Workload& workload) {
+inline RunOutcome play(const Scenario& scenario, const char* policy, const Workload& workload) {
   const Ground ground = must(resolve(scenario, {}));
   return must(simulate(ground, must(parse_policy(policy)), workload));
 }

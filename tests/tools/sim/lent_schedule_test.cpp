@@ -25,7 +25,7 @@ Workload overload() {
   return poisson(mixed_trace(500), {.requests = 480, .per_second = 12}, 3);
 }
 
-const MemorySample& at(const Outcome& outcome, double second) {
+const MemorySample& at(const RunOutcome& outcome, double second) {
   const auto found =
       std::find_if(outcome.memory.begin(), outcome.memory.end(),
                    [&](const MemorySample& sample) { return sample.at >= picos(second); });
@@ -34,7 +34,7 @@ const MemorySample& at(const Outcome& outcome, double second) {
 }
 
 TEST(LentSchedule, SequencesMoveOffAndBackAndEveryTokenIsAccountedFor) {
-  const Outcome outcome = play(taken_back_and_lent_again(), "cfs+aqua", overload());
+  const RunOutcome outcome = play(taken_back_and_lent_again(), "cfs+aqua", overload());
   EXPECT_GT(at(outcome, 9).peer_bytes, kGB) << "there was nothing to take back";
   EXPECT_EQ(at(outcome, 19).peer_bytes, 0);
   EXPECT_GT(at(outcome, 19).host_bytes, kGB);
@@ -55,7 +55,7 @@ TEST(LentSchedule, SequencesMoveOffAndBackAndEveryTokenIsAccountedFor) {
 TEST(LentSchedule, WhatIsStillLentStaysAndCostsLess) {
   Scenario half = taken_back_and_lent_again();
   half.lent_changes = {{picos(10), 6 * kGB}};
-  const Outcome outcome = play(half, "cfs+aqua", overload());
+  const RunOutcome outcome = play(half, "cfs+aqua", overload());
   EXPECT_GT(at(outcome, 19).peer_bytes, kGB);
   EXPECT_LE(at(outcome, 19).peer_bytes, 6 * kGB);
   EXPECT_LT(outcome.totals.bytes_evacuated,
@@ -72,7 +72,7 @@ TEST(LentSchedule, NobodyWaitsForEverWhateverIsTakenWhenever) {
     for (double second = 1; second < 40; second += 4 * random.uniform())
       scenario.lent_changes.push_back({picos(second), 12 * kGB * random.uniform()});
     for (const char* policy : {"cfs+aqua", "las+aqua", "cfs+aqua+blocks"}) {
-      const Outcome outcome = play(scenario, policy, overload());
+      const RunOutcome outcome = play(scenario, policy, overload());
       for (const RequestOutcome& request : outcome.requests)
         ASSERT_NE(request.finish, kNever) << policy << " " << seed;
       EXPECT_DOUBLE_EQ(outcome.totals.bytes_in, outcome.totals.bytes_out) << policy << " " << seed;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/sim/cost/link_fit.hpp"
 
+#include "base/read_file.hpp"
 #include "tests/tools/sim/ground.hpp"
 #include "tools/report/text.hpp"
 

@@ -24,7 +24,7 @@ TEST(Metrics, QuantileIsTheNearestRank) {
 }
 
 TEST(Metrics, GoodputCountsRequestsWithinBothGoals) {
-  Outcome outcome;
+  RunOutcome outcome;
   outcome.requests = {request(0, 0.5, 1.5, 11),  // TTFT 0.5, TPOT 0.1: good
                       request(0, 2, 2.1, 11),    // late
                       request(0, 0.5, 4.5, 11),  // slow

@@ -20,7 +20,7 @@ Workload prompts(std::uint64_t seed = 1) {
 TEST(PrefixCache, LaterPromptsFetchWhatTheFirstComputed) {
   const Workload work = prompts();
   for (const char* policy : {"fcfs", "fcfs+aqua", "cfs+aqua", "cfs+free"}) {
-    const Outcome outcome = play(prefix_scenario(), policy, work);
+    const RunOutcome outcome = play(prefix_scenario(), policy, work);
     const std::uint32_t shared = 8192 / 256 * 256 - 256;
     std::size_t hits = 0;
     std::uint64_t computed = 0;
@@ -43,7 +43,7 @@ TEST(PrefixCache, LaterPromptsFetchWhatTheFirstComputed) {
 TEST(PrefixCache, AHitIsFasterFromThePeerThanFromTheHost) {
   const Workload work = prompts();
   const auto hit_ttft = [&](const char* policy) {
-    const Outcome outcome = play(prefix_scenario(), policy, work);
+    const RunOutcome outcome = play(prefix_scenario(), policy, work);
     double sum = 0;
     for (const RequestOutcome& request : outcome.requests) {
       if (request.cached_tokens > 0) sum += request.ttft();

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/cli/calibrate/calibrate_command.hpp"
 
-#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -17,29 +16,25 @@
 namespace aqua::tool {
 namespace {
 
+constexpr const char* kAbout =
+    R"(Usage: aqua calibrate [options]
+
+Measures how fast a device copies, each way over each link, and keeps it.)";
+
 Error bad(const std::string& what) {
   return Error{Code::invalid_argument, concat("calibrate: ", what)};
 }
 
 Result<CalibrateCommand::Explain> parse_explain(std::string_view text) {
-  CalibrateCommand::Explain explain;
-  const char* const end = text.data() + text.size();
-  const auto [comma, error] = std::from_chars(text.data(), end, explain.bytes);
-  if (error == std::errc{} && comma != end && *comma == ',') {
-    const auto [last, error2] = std::from_chars(comma + 1, end, explain.block);
-    const bool sane = explain.block > 0 && explain.block <= explain.bytes &&
-                      explain.bytes <= (std::size_t{1} << 50);
-    if (error2 == std::errc{} && last == end && sane) return explain;
+  constexpr std::size_t kMost = std::size_t{1} << 50;
+  const std::size_t comma = text.find(',');
+  if (comma != text.npos) {
+    const auto bytes = parse_between<std::size_t>(text.substr(0, comma), 1, kMost);
+    const auto block = parse_between<std::size_t>(text.substr(comma + 1), 1, kMost);
+    if (bytes.ok() && block.ok() && *block <= *bytes)
+      return CalibrateCommand::Explain{.bytes = *bytes, .block = *block};
   }
-  return bad(concat("--explain ", text, ": expected BYTES,BLOCK with 0 < BLOCK <= BYTES"));
-}
-
-Result<std::size_t> parse_mib(std::string_view text) {
-  std::size_t mib = 0;
-  const char* const end = text.data() + text.size();
-  const auto [last, error] = std::from_chars(text.data(), end, mib);
-  if (error == std::errc{} && last == end && mib >= 4 && mib <= 16384) return mib;
-  return bad(concat("--mib ", text, ": expected 4 to 16384"));
+  return Error{Code::invalid_argument, "expected BYTES,BLOCK with 0 < BLOCK <= BYTES"};
 }
 
 Result<std::unique_ptr<device::Device>> open(const std::string& name) {
@@ -81,32 +76,32 @@ Result<transfer::WaySet> possible_ways(device::Device& device) {
 
 }  // namespace
 
+CommandLine calibrate_line(CalibrateCommand& command) {
+  CommandLine line("calibrate", kAbout);
+  line.text("--device", command.device, "DEVICE", "emu:N or cuda:N; default: $AQUA_DEVICE, else")
+      .text("--peer", command.peer, "DEVICE", "measure the link to this neighbour as well")
+      .text("--directory", command.directory, "DIR|off",
+            "where measurements are kept; default: the user's cache. off: nowhere")
+      .flag("--cached", command.cached, "show what is kept, if that is good, instead of measuring")
+      .number("--mib", command.mib, 4, 16384, "N",
+              "the largest transfer measured; more for large caches")
+      .flag("--json", command.json, "for scripts")
+      .flag("--plot", command.plot, "for the eye")
+      .option("--explain", "BYTES,BLOCK",
+              "which way BYTES in scattered blocks would take, why, how long",
+              [&command](std::string_view value) -> Result<void> {
+                AQUA_ASSIGN(command.explain, parse_explain(value));
+                return {};
+              });
+  return line;
+}
+
 Result<CalibrateCommand> parse_calibrate(std::span<const std::string_view> arguments) {
   CalibrateCommand command;
   if (const char* device = std::getenv("AQUA_DEVICE"); device != nullptr && *device != '\0') {
     command.device = device;
   }
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    const std::string_view name = arguments[i];
-    const bool flag = name == "--json" || name == "--plot" || name == "--cached";
-    if (name == "--json") command.json = true;
-    if (name == "--plot") command.plot = true;
-    if (name == "--cached") command.cached = true;
-    if (flag) continue;
-    const bool known = name == "--device" || name == "--peer" || name == "--directory" ||
-                       name == "--explain" || name == "--mib";
-    if (!known) return bad(concat("unknown argument '", name, "'"));
-    if (++i == arguments.size()) return bad(concat(name, " needs a value"));
-    if (name == "--device") command.device = arguments[i];
-    if (name == "--peer") command.peer = arguments[i];
-    if (name == "--directory") command.directory = arguments[i];
-    if (name == "--mib") {
-      AQUA_ASSIGN(command.mib, parse_mib(arguments[i]));
-    }
-    if (name == "--explain") {
-      AQUA_ASSIGN(command.explain, parse_explain(arguments[i]));
-    }
-  }
+  AQUA_TRY(calibrate_line(command).parse(arguments));
   if (command.json && command.plot) return bad("--json and --plot exclude each other");
   return command;
 }

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "aqua/result.hpp"
+#include "tools/options/command_line.hpp"
 
 namespace aqua::tool {
 
@@ -26,6 +27,8 @@ struct CalibrateCommand {
   std::optional<Explain> explain{};
 };
 
+// The line that fills `command`, which must outlive it.
+[[nodiscard]] CommandLine calibrate_line(CalibrateCommand& command);
 // invalid_argument names the argument.
 [[nodiscard]] Result<CalibrateCommand> parse_calibrate(std::span<const std::string_view> arguments);
 // Blocks for some seconds. The text to print.

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/cli/place/place_command.hpp"
 
-#include <charconv>
+#include <unistd.h>
+
 #include <cstdio>
 #include <fstream>
-#include <iostream>
-#include <iterator>
 
 #include "base/concat.hpp"
+#include "base/read_file.hpp"
 #include "base/try.hpp"
 #include "tools/cli/place/place_post.hpp"
 #include "tools/place/model/input.hpp"
@@ -16,28 +16,18 @@
 namespace aqua::tool {
 namespace {
 
+constexpr const char* kAbout =
+    R"(Usage: aqua place --input FILE [options]
+       aqua place --placed FILE --post ADDRESS...
+
+Which model on which server, and who lends to whom. docs/plan/placement.md has input and output.)";
+
 Error bad(const std::string& what) {
   return Error{Code::invalid_argument, concat("place: ", what)};
 }
 
-Result<double> parse_seconds(std::string_view text) {
-  double seconds = 0;
-  const char* const end = text.data() + text.size();
-  const auto [last, error] = std::from_chars(text.data(), end, seconds);
-  if (error == std::errc{} && last == end && seconds > 0 && seconds <= 86'400) return seconds;
-  return bad(concat("--time-limit ", text, ": expected seconds, more than 0 and at most 86400"));
-}
-
 Result<std::string> read_all(const std::string& path) {
-  std::string text;
-  if (path == "-") {
-    text.assign(std::istreambuf_iterator<char>(std::cin), {});
-    return text;
-  }
-  std::ifstream file(path, std::ios::binary);
-  if (file) text.assign(std::istreambuf_iterator<char>(file), {});
-  if (!file) return Error{Code::not_found, concat("place: cannot read ", path)};
-  return text;
+  return path == "-" ? read_file_of(STDIN_FILENO, "standard input") : read_file(path);
 }
 
 Result<void> write_all(const std::string& path, const std::string& text) {
@@ -90,30 +80,25 @@ Result<std::string> post_placed(const PlaceCommand& command) {
 
 }  // namespace
 
+CommandLine place_line(PlaceCommand& command) {
+  CommandLine line("place", kAbout);
+  line.text("--input", command.input, "FILE", "servers and models, as JSON; -: standard input")
+      .text("--json", command.json, "FILE", "where the placement goes; -: standard output")
+      .text("--svg", command.svg, "FILE", "a picture of it")
+      .flag("--explain", command.explain, "every server with its models, balance and pairs")
+      .flag("--dry-run", command.dry_run, "show it, write and post nothing")
+      .number("--time-limit", command.solve.time_limit_s, 1e-6, 86'400, "S", "seconds")
+      .text("--solver", command.solve.solver, "NAME",
+            "auto, cbc, heuristic, or naive (for comparison)")
+      .list("--post", command.post, "ADDRESS", "tell this coordinator its pairs; may be repeated")
+      .text("--placed", command.placed, "FILE",
+            "post what --json has written, without placing anew");
+  return line;
+}
+
 Result<PlaceCommand> parse_place(std::span<const std::string_view> arguments) {
   PlaceCommand command;
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    const std::string_view name = arguments[i];
-    if (name == "--explain") command.explain = true;
-    if (name == "--dry-run") command.dry_run = true;
-    if (name == "--explain" || name == "--dry-run") continue;
-    const bool known = name == "--input" || name == "--json" || name == "--svg" ||
-                       name == "--time-limit" || name == "--solver" || name == "--post" ||
-                       name == "--placed";
-    if (!known) return bad(concat("unknown argument '", name, "'"));
-    if (++i == arguments.size() || arguments[i].empty()) {
-      return bad(concat(name, " needs a value"));
-    }
-    if (name == "--input") command.input = arguments[i];
-    if (name == "--placed") command.placed = arguments[i];
-    if (name == "--json") command.json = arguments[i];
-    if (name == "--svg") command.svg = arguments[i];
-    if (name == "--solver") command.solve.solver = arguments[i];
-    if (name == "--post") command.post.emplace_back(arguments[i]);
-    if (name == "--time-limit") {
-      AQUA_ASSIGN(command.solve.time_limit_s, parse_seconds(arguments[i]));
-    }
-  }
+  AQUA_TRY(place_line(command).parse(arguments));
   AQUA_TRY(one_source(command));
   return command;
 }

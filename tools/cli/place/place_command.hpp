@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "aqua/result.hpp"
+#include "tools/options/command_line.hpp"
 #include "tools/place/solve.hpp"
 
 namespace aqua::tool {
@@ -23,6 +24,8 @@ struct PlaceCommand {
   place::SolveOptions solve{};
 };
 
+// The line that fills `command`, which must outlive it.
+[[nodiscard]] CommandLine place_line(PlaceCommand& command);
 // invalid_argument names the argument.
 [[nodiscard]] Result<PlaceCommand> parse_place(std::span<const std::string_view> arguments);
 // Blocks for about the time limit at most. The text to print.

@@ -15,12 +15,13 @@
 #include "tools/cli/stop_on_signal.hpp"
 #include "tools/profiler/search/make_profile.hpp"
 #include "tools/profiler/search/picture.hpp"
-#include "tools/report/progress_bar.hpp"
+#include "tools/report/progress_line.hpp"
 
 namespace aqua::tool {
 namespace {
 
 using profiler::Record;
+using Where = report::ProgressLine::Where;
 
 Error cannot_write(const std::string& path) {
   return {Code::permission_denied,
@@ -53,7 +54,8 @@ Result<void> writable(const std::string& path) {
 }
 
 // `page_fault`: why there is no page of what was kept; empty: there is.
-profiler::Hooks hooks_of(const ProfileOptions& options, ProgressBar& bar, std::string& page_fault) {
+profiler::Hooks hooks_of(const ProfileOptions& options, report::ProgressLine& bar,
+                         std::string& page_fault) {
   using Clock = std::chrono::steady_clock;
   profiler::Hooks hooks;
   hooks.save = [&](const Record& record) -> Result<void> {
@@ -112,7 +114,7 @@ Result<std::string> run_profile(const ProfileOptions& given, const std::stop_tok
   Result<void> done{};
   std::string page_fault;
   {
-    ProgressBar bar(options.progress);
+    report::ProgressLine bar(stderr, options.progress ? Where::terminals : Where::nowhere);
     const profiler::Hooks hooks = hooks_of(options, bar, page_fault);
     if (options.kind == ProfileKind::llm) {
       done = run_llm(record, engine, probing, options, hooks);

@@ -1,143 +1,115 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/cli/profile/profile_options.hpp"
 
-#include <cmath>
-#include <initializer_list>
-#include <map>
-#include <optional>
-
 #include "base/concat.hpp"
 #include "base/try.hpp"
-#include "tools/profiler/load/door.hpp"
+#include "tools/profiler/load/http_client.hpp"
 #include "tools/report/text.hpp"
 
 namespace aqua::tool {
 namespace {
 
+constexpr const char* kAbout =
+    R"(Usage: aqua profile --url URL --trace FILE --json FILE [options]
+       aqua profile --url URL --kind image|audio --json FILE [options]
+
+Loads a running engine through its OpenAI-compatible endpoint, finds the highest load that
+meets the SLA, and tells what memory that leaves: whether the engine can lend, or wants to
+borrow. Runtime::open() takes the file. docs/plan/profiling.md explains every figure.)";
+
 Error bad(const std::string& what) {
   return Error{Code::invalid_argument, concat("profile: ", what)};
 }
 
-Result<double> number(std::string_view name, std::string_view text, double least, double most) {
-  const auto value = sim::parse_number<double>(text);
-  if (value && *value >= least && *value <= most) return *value;
-  return bad(concat("--", name, " ", sim::shown(text), ": expected ", least, " to ", most));
-}
-
-template <typename Number>
-struct NumberOption {
-  std::string_view name;
-  Number* field;
-  double least, most;
-};
-
-template <typename Number>
-std::optional<NumberOption<Number>> named(std::initializer_list<NumberOption<Number>> known,
-                                          std::string_view name) {
-  for (const NumberOption<Number>& one : known) {
-    if (one.name == name) return one;
-  }
-  return std::nullopt;
-}
-
-std::optional<NumberOption<double>> number_option(ProfileOptions& o, std::string_view name) {
-  const std::initializer_list<NumberOption<double>> known{
-      {"from", &o.range.from, 1e-6, 1e6},
-      {"to", &o.range.to, 1e-6, 1e6},
-      {"step", &o.range.step, 1e-6, 1e6},
-      {"speed", &o.speed, 1e-3, 1e4},
-      {"threshold-gb", &o.threshold_gb, 0, 1e6},
-      {"burst-seconds", &o.burst_seconds, 1, 1e5},
-      {"kv-bytes", &o.memory.kv_bytes, 1, 1e15},
-      {"bytes-per-token", &o.memory.bytes_per_token, 1, 1e9}};
-  return named(known, name);
-}
-
-std::optional<NumberOption<std::uint64_t>> count_option(ProfileOptions& o, std::string_view name) {
-  const std::initializer_list<NumberOption<std::uint64_t>> known{
-      {"requests", &o.requests, 10, 50'000},
-      {"seed", &o.seed, 0, 4e6},
-      {"context", &o.context, 2, 1e9},
-      {"chunk", &o.chunk, 1, 1e6},
-      {"prefix-prompts", &o.prefix_prompts, 0, 1e9},
-      {"long-prompt", &o.long_prompt, 0, 1e9},
-      {"most-batch", &o.most_batch, 1, 1024}};
-  return named(known, name);
-}
-
-std::string* text_option(ProfileOptions& o, std::string_view name) {
-  const std::map<std::string_view, std::string*> known{{"url", &o.url},
-                                                       {"json", &o.json},
-                                                       {"html", &o.html},
-                                                       {"trace", &o.trace},
-                                                       {"model", &o.model},
-                                                       {"path", &o.path},
-                                                       {"body", &o.body},
-                                                       {"used-metric", &o.memory.used_metric},
-                                                       {"total-metric", &o.memory.total_metric}};
-  const auto found = known.find(name);
-  return found == known.end() ? nullptr : found->second;
-}
-
-Result<void> set_kind(ProfileOptions& options, std::string_view value) {
-  static const std::map<std::string_view, ProfileKind> kinds{
-      {"llm", ProfileKind::llm}, {"image", ProfileKind::image}, {"audio", ProfileKind::audio}};
-  const auto found = kinds.find(value);
-  if (found == kinds.end())
-    return bad(concat("--kind ", sim::shown(value), ": expected llm, image or audio"));
-  options.kind = found->second;
-  return {};
-}
-
-Result<void> set_sla(ProfileOptions& options, std::string_view value) {
+Result<void> set_sla(profiler::Sla& sla, std::string_view value) {
   const std::size_t comma = value.find(',');
-  if (comma == value.npos) return bad(concat("--sla ", sim::shown(value), ": expected TTFT,TBT"));
-  AQUA_ASSIGN(options.sla.ttft_s, number("sla", value.substr(0, comma), 1e-6, 1e6));
-  AQUA_ASSIGN(options.sla.tbt_s, number("sla", value.substr(comma + 1), 1e-6, 1e6));
+  if (comma == value.npos) return Error{Code::invalid_argument, "expected TTFT,TBT"};
+  AQUA_ASSIGN(sla.ttft_s, parse_between<double>(value.substr(0, comma), 1e-6, 1e6));
+  AQUA_ASSIGN(sla.tbt_s, parse_between<double>(value.substr(comma + 1), 1e-6, 1e6));
   return {};
 }
 
-Result<void> set_bursts(ProfileOptions& options, std::string_view value) {
-  options.bursts.clear();
+Result<void> set_bursts(std::vector<double>& bursts, std::string_view value) {
+  bursts.clear();
   if (value == "off") return {};
   std::vector<std::string_view> factors;
-  sim::split_columns(value, factors);
+  report::split_columns(value, factors);
   for (const std::string_view factor : factors) {
-    AQUA_ASSIGN(const double wanted, number("bursts", factor, 1, 100));
-    options.bursts.push_back(wanted);
+    AQUA_ASSIGN(const double wanted, parse_between<double>(factor, 1, 100));
+    bursts.push_back(wanted);
   }
   return {};
 }
 
-Result<void> set_option(ProfileOptions& options, std::string_view name, std::string_view value) {
-  if (const auto known = number_option(options, name)) {
-    AQUA_ASSIGN(*known->field, number(name, value, known->least, known->most));
-    return {};
-  }
-  if (const auto known = count_option(options, name)) {
-    AQUA_ASSIGN(const double count, number(name, value, known->least, known->most));
-    if (count != std::floor(count)) return bad(concat("--", name, ": not whole"));
-    *known->field = static_cast<std::uint64_t>(count);
-    return {};
-  }
-  if (std::string* text = text_option(options, name); text != nullptr) {
-    *text = value;
-    return {};
-  }
-  if (name == "kind") return set_kind(options, value);
-  if (name == "sla") return set_sla(options, value);
-  if (name == "bursts") return set_bursts(options, value);
-  if (name == "memory") {
-    AQUA_ASSIGN(options.memory.source, profiler::parse_memory_source(value));
-    return {};
-  }
-  if (name == "timeout") {
-    AQUA_ASSIGN(const double seconds, number(name, value, 1, 3600));
-    options.timeout = std::chrono::seconds(static_cast<std::int64_t>(seconds));
-    return {};
-  }
-  return bad(
-      concat("unknown argument ", sim::shown(concat("--", name)), "; see aqua profile --help"));
+void add_run(CommandLine& line, ProfileOptions& o) {
+  line.group("The run")
+      .text("--url", o.url, "URL", "http://HOST:PORT; a key for it is taken from $OPENAI_API_KEY")
+      .text("--model", o.model, "NAME", "default: the first that the engine lists")
+      .choice(
+          "--kind", o.kind,
+          {{"llm", ProfileKind::llm}, {"image", ProfileKind::image}, {"audio", ProfileKind::audio}},
+          "KIND", "what the model makes: llm, image or audio")
+      .text("--json", o.json, "FILE",
+            "the profile; written after each step, so a stopped run leaves what it has")
+      .flag("--resume", o.resume, "go on with the file of a run that was stopped")
+      .text("--html", o.html, "FILE", "one page with plots")
+      .number("--timeout", o.timeout, 1, 3600, "S",
+              "an engine that says nothing for so many seconds hangs")
+      .number("--speed", o.speed, 1e-3, 1e4, "X",
+              "the engine's clock runs X times as fast as ours: a simulated one")
+      .flag("--no-progress", o.progress,
+            "no bar (there is none either where stderr is no terminal)", false);
+}
+
+void add_llm(CommandLine& line, ProfileOptions& o) {
+  line.group("LLMs: the highest rate, by halving the range and then step by step")
+      .text("--trace", o.trace, "FILE",
+            "lengths of requests: Azure, BurstGPT or lengths CSV, Mooncake JSON lines")
+      .number("--from", o.range.from, 1e-6, 1e6, "R", "least rate, requests a second")
+      .number("--to", o.range.to, 1e-6, 1e6, "R", "highest rate")
+      .number("--step", o.range.step, 1e-6, 1e6, "R", "between rates, in the end")
+      .option(
+          "--sla", "TTFT,TBT", "seconds: 99 of 100 first tokens, of 100 times between tokens",
+          [&o](std::string_view value) { return set_sla(o.sla, value); },
+          concat(o.sla.ttft_s, ",", o.sla.tbt_s))
+      .number("--requests", o.requests, 10, 50'000, "N",
+              "of a load; it ends when the outcome is clear")
+      .number("--context", o.context, 2, 1'000'000'000, "N",
+              "tokens of the longest request; default: what the engine says")
+      .number("--chunk", o.chunk, 1, 1'000'000, "N",
+              "what the engine computes at a time; only noted in the profile")
+      .number("--seed", o.seed, 0, 4'000'000, "N", "of arrivals and lengths")
+      .option(
+          "--bursts", "F,F...|off", "times the stable rate, for swap space, unless it can lend",
+          [&o](std::string_view value) { return set_bursts(o.bursts, value); }, "2,3")
+      .number("--burst-seconds", o.burst_seconds, 1, 1e5, "S", "how long each burst lasts")
+      .number("--prefix-prompts", o.prefix_prompts, 0, 1'000'000'000, "N",
+              "swap space for so many cached prefixes, as long as the longest prompt")
+      .number("--long-prompt", o.long_prompt, 0, 1'000'000'000, "N",
+              "swap space for a context of so many tokens");
+}
+
+void add_others(CommandLine& line, ProfileOptions& o) {
+  line.group("Image and audio models: batches of 1, 2, 4 ... until the throughput saturates")
+      .text("--path", o.path, "PATH", "default: /v1/images/generations, /v1/audio/speech")
+      .text("--body", o.body, "FILE",
+            "JSON that asks for one item; default: one made up from --model")
+      .number("--most-batch", o.most_batch, 1, 1024, "N", "the largest batch tried");
+  line.group("Memory")
+      .option(
+          "--memory", "SOURCE", "auto, vllm, llama, prometheus, client",
+          [&o](std::string_view value) -> Result<void> {
+            AQUA_ASSIGN(o.memory.source, profiler::parse_memory_source(value));
+            return {};
+          },
+          "auto")
+      .number("--kv-bytes", o.memory.kv_bytes, 1, 1e15, "N",
+              "the pool, where the engine does not tell")
+      .number("--bytes-per-token", o.memory.bytes_per_token, 1, 1e9, "N",
+              "KV of a token, which vLLM and llama.cpp do not tell")
+      .text("--used-metric", o.memory.used_metric, "NAME", "of --memory prometheus, in bytes")
+      .text("--total-metric", o.memory.total_metric, "NAME", "of --memory prometheus, in bytes")
+      .number("--threshold-gb", o.threshold_gb, 0, 1e6, "G", "with so much free it is a producer");
 }
 
 Result<void> check(const ProfileOptions& options) {
@@ -155,18 +127,17 @@ Result<void> check(const ProfileOptions& options) {
 
 }  // namespace
 
+CommandLine profile_line(ProfileOptions& options) {
+  CommandLine line("profile", kAbout);
+  add_run(line, options);
+  add_llm(line, options);
+  add_others(line, options);
+  return line;
+}
+
 Result<ProfileOptions> parse_profile_options(std::span<const std::string_view> arguments) {
   ProfileOptions options;
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    const std::string_view argument = arguments[i];
-    if (argument == "--resume") options.resume = true;
-    if (argument == "--no-progress") options.progress = false;
-    if (argument == "--resume" || argument == "--no-progress") continue;
-    if (!argument.starts_with("--")) return bad(concat("unknown argument ", sim::shown(argument)));
-    const std::string_view name = argument.substr(2);
-    if (i + 1 == arguments.size()) return bad(concat("--", name, " needs a value"));
-    AQUA_TRY(set_option(options, name, arguments[++i]));
-  }
+  AQUA_TRY(profile_line(options).parse(arguments));
   AQUA_TRY(check(options));
   return options;
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "aqua/result.hpp"
+#include "tools/options/command_line.hpp"
 #include "tools/profiler/load/sla.hpp"
 #include "tools/profiler/memory/memory_reading.hpp"
 #include "tools/profiler/search/rate_search.hpp"
@@ -49,8 +50,9 @@ struct ProfileOptions {
   profiler::MemoryOptions memory{};
 };
 
-extern const std::string_view kProfileUsage;
-
+// The line that fills `options`, which must outlive it. Defaults in its help are those of
+// `options`.
+[[nodiscard]] CommandLine profile_line(ProfileOptions& options);
 // invalid_argument names the argument and what it may be.
 [[nodiscard]] Result<ProfileOptions> parse_profile_options(
     std::span<const std::string_view> arguments);

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "base/concat.hpp"
+#include "base/read_file.hpp"
 #include "base/try.hpp"
 #include "tools/profiler/memory/swap_needs.hpp"
 #include "tools/report/text.hpp"
@@ -78,11 +79,11 @@ Result<void> same_settings(const profiler::Record& record,
 
 Result<profiler::EngineLink> link_of(ProfileOptions& options, const std::stop_token& stop) {
   profiler::EngineLink engine{.model = options.model, .speed = options.speed};
-  AQUA_ASSIGN(engine.place, profiler::parse_url(options.url));
-  engine.door.url = options.url;
-  engine.door.timeout = options.timeout;
-  engine.door.stop = stop;
-  if (const char* key = std::getenv("OPENAI_API_KEY"); key != nullptr) engine.door.api_key = key;
+  AQUA_ASSIGN(engine.url, profiler::parse_url(options.url));
+  engine.http.url = options.url;
+  engine.http.timeout = options.timeout;
+  engine.http.stop = stop;
+  if (const char* key = std::getenv("OPENAI_API_KEY"); key != nullptr) engine.http.api_key = key;
   if (!engine.model.empty() && options.context > 0) return engine;
   const auto models = profiler::fetch(engine, "/v1/models");
   if (!models.ok()) {
@@ -120,7 +121,7 @@ Result<profiler::ProberOptions> prober_of(const ProfileOptions& options,
   prober.item_path = options.path.empty() ? usual : options.path;
   prober.item_body = item_body(options, engine.model);
   if (!options.body.empty()) {
-    AQUA_ASSIGN(prober.item_body, sim::read_file(options.body));
+    AQUA_ASSIGN(prober.item_body, read_file(options.body));
   }
   return prober;
 }
@@ -132,7 +133,7 @@ Result<profiler::Record> record_of(const ProfileOptions& options,
   settings["model"] = engine.model;
   profiler::Record record;
   if (options.resume) {
-    AQUA_ASSIGN(const std::string text, sim::read_file(options.json));
+    AQUA_ASSIGN(const std::string text, read_file(options.json));
     AQUA_ASSIGN(record, profiler::parse_record(text));
     AQUA_TRY(same_settings(record, settings));
     return record;

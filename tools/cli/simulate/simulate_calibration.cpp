@@ -132,7 +132,7 @@ Result<std::string> run_calibration(const SimulateOptions& options) {
   std::string text = options.calibrate + ": " + base.engine + "\n" + fit_table(fit);
   json all{{"calibration", fit_json(fit)}, {"engine", base.engine}};
   std::vector<std::string_view> paths;
-  if (!options.predict.empty()) sim::split_columns(options.predict, paths);
+  if (!options.predict.empty()) report::split_columns(options.predict, paths);
   for (const std::string_view path : paths) {
     AQUA_ASSIGN(const sim::Recording other, sim::load_recording(std::string(path)));
     AQUA_TRY(covers(fit, options, path, other));

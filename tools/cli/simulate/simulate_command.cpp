@@ -9,13 +9,15 @@
 #include "tools/cli/simulate/simulate_calibration.hpp"
 #include "tools/cli/simulate/simulate_lending.hpp"
 #include "tools/cli/simulate/simulate_setup.hpp"
-#include "tools/report/progress_bar.hpp"
+#include "tools/report/progress_line.hpp"
 #include "tools/report/text.hpp"
 #include "tools/sim/input/spec_json.hpp"
 #include "tools/sim/report/report.hpp"
 
 namespace aqua::tool {
 namespace {
+
+using Where = report::ProgressLine::Where;
 
 Result<void> write_file(const std::string& path, const std::string& text) {
   std::ofstream out(path, std::ios::binary | std::ios::trunc);
@@ -35,7 +37,7 @@ Result<std::string> show_preset(const std::string& name) {
 }
 
 Result<sim::Comparison> run_one(const SimulateOptions& options, const sim::Trace& trace,
-                                ProgressBar& bar) {
+                                report::ProgressLine& bar) {
   AQUA_ASSIGN(const sim::Ground ground, ground_of(options));
   AQUA_ASSIGN(const auto policies, sim::parse_policies(options.compare));
   double rate = options.rate.value_or(0);
@@ -58,7 +60,7 @@ Result<sim::Comparison> run_one(const SimulateOptions& options, const sim::Trace
 }
 
 Result<std::string> run_sweep(const SimulateOptions& options, const sim::Trace& trace,
-                              ProgressBar& bar) {
+                              report::ProgressLine& bar) {
   nlohmann::json points;
   std::string text;
   for (const std::string& value : options.sweep->values) {
@@ -68,7 +70,7 @@ Result<std::string> run_sweep(const SimulateOptions& options, const sim::Trace& 
     text += concat("--", options.sweep->parameter, " ", value, "\n", sim::render_table(comparison),
                    "\n");
     auto point = nlohmann::json::parse(sim::render_json(comparison));
-    point[options.sweep->parameter] = sim::parse_number<double>(value).value_or(0);
+    point[options.sweep->parameter] = report::parse_number<double>(value).value_or(0);
     points.push_back(std::move(point));
   }
   if (!options.json) return text;
@@ -87,7 +89,7 @@ Result<std::string> run_simulate(const SimulateOptions& options) {
     return Error{Code::invalid_argument,
                  "this trace has lengths only: give --workload poisson or burst"};
   }
-  ProgressBar bar(options.progress);
+  report::ProgressLine bar(stderr, options.progress ? Where::terminals : Where::nowhere);
   if (options.sweep) return run_sweep(options, trace, bar);
   AQUA_ASSIGN(const sim::Comparison comparison, run_one(options, trace, bar));
   if (!options.csv.empty()) AQUA_TRY(write_file(options.csv, sim::render_csv(comparison)));

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/cli/simulate/simulate_options.hpp"
 
-#include <charconv>
-#include <cmath>
+#include <array>
 #include <cstdlib>
-#include <functional>
-#include <map>
 
 #include "base/concat.hpp"
 #include "base/try.hpp"
@@ -17,54 +14,31 @@ namespace {
 
 constexpr double kMostLentGb = 4000;  // 65,536 slabs of 64 MiB: what a ledger takes of a client
 
+constexpr const char* kAbout =
+    R"(Usage: aqua simulate --trace FILE [options]
+       aqua simulate --calibrate FILE [--predict FILE,...] [--json]
+
+Plays requests through a simulated engine once per policy and shows what users would feel.
+Virtual time; the scheduler and the ledger are the library's own. docs/plan/simulation.md says
+what is measured, scaled, quoted.)";
+
 Error bad(const std::string& what) {
   return Error{Code::invalid_argument, concat("simulate: ", what)};
 }
-
-Result<double> number(std::string_view name, std::string_view text, double least, double most) {
-  const auto value = sim::parse_number<double>(text);
-  if (value && *value >= least && *value <= most) return *value;
-  return bad(concat("--", name, " ", sim::shown(text), ": expected ", least, " to ", most));
-}
-
-template <typename T>
-Result<void> whole(T& field, std::string_view name, std::string_view text, double least,
-                   double most) {
-  AQUA_ASSIGN(const double value, number(name, text, least, most));
-  if (value != std::floor(value))
-    return bad(concat("--", name, " ", sim::shown(text), ": not whole"));
-  field = static_cast<T>(value);
-  return {};
-}
-
-Result<void> set_workload(SimulateOptions& options, std::string_view value) {
-  static const std::map<std::string_view, WorkloadKind> kinds{
-      {"trace", WorkloadKind::trace},
-      {"poisson", WorkloadKind::poisson},
-      {"burst", WorkloadKind::burst},
-      {"prefix", WorkloadKind::prefix},
-      {"long-prompt", WorkloadKind::long_prompt},
-      {"elastic", WorkloadKind::elastic}};
-  const auto found = kinds.find(value);
-  if (found == kinds.end()) {
-    return bad(concat("--workload ", sim::shown(value),
-                      ": expected trace, poisson, burst, prefix, long-prompt or elastic"));
-  }
-  options.workload = found->second;
-  return {};
+Error expected(const std::string& what) {
+  return Error{Code::invalid_argument, concat("expected ", what)};
 }
 
 // SECONDS:GB,SECONDS:GB...
 Result<void> set_lent_at(SimulateOptions& options, std::string_view value) {
   std::vector<std::string_view> changes;
-  sim::split_columns(value, changes);
+  report::split_columns(value, changes);
   options.lent_changes.clear();
   for (const std::string_view change : changes) {
     const std::size_t colon = change.find(':');
-    if (colon == change.npos)
-      return bad(concat("--lent-at ", sim::shown(change), ": expected SECONDS:GB"));
-    AQUA_ASSIGN(const double at, number("lent-at", change.substr(0, colon), 0, 1e6));
-    AQUA_ASSIGN(const double gb, number("lent-at", change.substr(colon + 1), 0, kMostLentGb));
+    if (colon == change.npos) return expected("SECONDS:GB,...");
+    AQUA_ASSIGN(const double at, parse_between<double>(change.substr(0, colon), 0, 1e6));
+    AQUA_ASSIGN(const double gb, parse_between<double>(change.substr(colon + 1), 0, kMostLentGb));
     options.lent_changes.push_back({.at = sim::picos(at), .bytes = gb * 1e9});
   }
   return {};
@@ -72,19 +46,18 @@ Result<void> set_lent_at(SimulateOptions& options, std::string_view value) {
 
 Result<void> set_sla(SimulateOptions& options, std::string_view value) {
   const std::size_t comma = value.find(',');
-  if (comma == value.npos) return bad(concat("--sla ", sim::shown(value), ": expected TTFT,TPOT"));
-  AQUA_ASSIGN(options.sla.ttft_s, number("sla", value.substr(0, comma), 0, 1e6));
-  AQUA_ASSIGN(options.sla.tpot_s, number("sla", value.substr(comma + 1), 0, 1e6));
+  if (comma == value.npos) return expected("TTFT,TPOT");
+  AQUA_ASSIGN(options.sla.ttft_s, parse_between<double>(value.substr(0, comma), 0, 1e6));
+  AQUA_ASSIGN(options.sla.tpot_s, parse_between<double>(value.substr(comma + 1), 0, 1e6));
   return {};
 }
 
 Result<void> set_sweep(SimulateOptions& options, std::string_view value) {
   const std::size_t equals = value.find('=');
-  if (equals == value.npos)
-    return bad(concat("--sweep ", sim::shown(value), ": expected NAME=V,V"));
+  if (equals == value.npos) return expected("NAME=V,V");
   SimulateOptions::Sweep sweep{.parameter = std::string(value.substr(0, equals)), .values = {}};
   std::vector<std::string_view> values;
-  sim::split_columns(value.substr(equals + 1), values);
+  report::split_columns(value.substr(equals + 1), values);
   for (const std::string_view one : values) {
     SimulateOptions probe;
     AQUA_TRY(set_option(probe, sweep.parameter, one));
@@ -94,60 +67,87 @@ Result<void> set_sweep(SimulateOptions& options, std::string_view value) {
   return {};
 }
 
-Result<void> set_number(SimulateOptions& o, std::string_view name, std::string_view value,
-                        bool& known) {
-  known = true;
-  if (name == "requests") return whole(o.requests, name, value, 1, 2e7);
-  if (name == "tensor-parallel") return whole(o.tensor_parallel, name, value, 1, 64);
-  if (name == "quiet") return whole(o.quiet, name, value, 0, 1e6);
-  if (name == "after") return whole(o.after, name, value, 0, 1e6);
-  if (name == "chunk") return whole(o.chunk, name, value, 2, 65536);
-  if (name == "slice") return whole(o.slice, name, value, 1, 1e6);
-  if (name == "prompt") return whole(o.prompt, name, value, 1, 1e7);
-  if (name == "seeds") return whole(o.seeds, name, value, 1, 1000);
-  const auto set = [&](auto& field, double least, double most) -> Result<void> {
-    AQUA_ASSIGN(field, number(name, value, least, most));
-    return {};
-  };
-  if (name == "rate") return set(o.rate, 1e-6, 1e6);
-  if (name == "burst") return set(o.burst, 1, 1000);
-  if (name == "burst-seconds") return set(o.burst_seconds, 0, 1e6);
-  if (name == "kv-tokens") return set(o.kv_tokens, 32, 1e10);
-  if (name == "lent-gb") return set(o.lent_gb, 0, kMostLentGb);
-  if (name == "prefix-gb") return set(o.prefix_gb, 0, 1e6);
-  known = false;
-  return {};
+void add_requests(CommandLine& line, SimulateOptions& o) {
+  line.group("What is asked")
+      .text("--trace", o.trace, "FILE", "Azure, BurstGPT or lengths CSV, Mooncake JSON lines")
+      .choice(
+          "--workload", o.workload,
+          {{"trace", WorkloadKind::trace},
+           {"poisson", WorkloadKind::poisson},
+           {"burst", WorkloadKind::burst},
+           {"prefix", WorkloadKind::prefix},
+           {"long-prompt", WorkloadKind::long_prompt},
+           {"elastic", WorkloadKind::elastic}},
+          "NAME",
+          "trace: as it came; poisson: its lengths at --rate; burst: the paper's burst; prefix: "
+          "its long cached prompt; long-prompt: a context larger than the device; elastic: a "
+          "lender whose load doubles")
+      .number("--requests", o.requests, 1, 20'000'000, "N",
+              "so many: a trace is repeated; default: all of it, or 300 drawn")
+      .number("--rate", o.rate, 1e-6, 1e6, "R",
+              "requests a second; default: the stable rate, looked for with fcfs")
+      .number("--burst", o.burst, 1, 1000, "F", "times the rate in the burst")
+      .number("--burst-seconds", o.burst_seconds, 0, 1e6, "S", "how long it lasts")
+      .number("--quiet", o.quiet, 0, 1'000'000, "N", "requests before the burst")
+      .number("--after", o.after, 0, 1'000'000, "N", "requests after it")
+      .number("--seeds", o.seeds, 1, 1000, "N",
+              "so many runs with other arrivals; means and 95 % confidence");
 }
 
-std::string* text_option(SimulateOptions& o, std::string_view name) {
-  if (name == "trace") return &o.trace;
-  if (name == "compare") return &o.compare;
-  if (name == "model") return &o.model;
-  if (name == "server") return &o.server;
-  if (name == "borrower") return &o.borrower;
-  if (name == "profiles") return &o.profiles;
-  if (name == "csv") return &o.csv;
-  if (name == "html") return &o.html;
-  if (name == "show-preset") return &o.preset;
-  if (name == "calibrate") return &o.calibrate;
-  if (name == "predict") return &o.predict;
-  return nullptr;
+void add_engine(CommandLine& line, SimulateOptions& o) {
+  line.group("Who serves")
+      .text(
+          "--compare", o.compare, "P,P...",
+          "fcfs, vtc, las, cfs, each alone or with +dram, +aqua, +free; +aqua+blocks copies block "
+          "by block")
+      .text("--model", o.model, "NAME|FILE", "a preset or a JSON file")
+      .text("--server", o.server, "NAME|FILE", "a preset or a JSON file")
+      .text("--borrower", o.borrower, "NAME|FILE",
+            "elastic: whose long context lies with --model's engine")
+      .number("--prompt", o.prompt, 1, 10'000'000, "N",
+              "long-prompt, elastic: tokens of that context")
+      .text("--show-preset", o.preset, "NAME", "print one and stop")
+      .number("--tensor-parallel", o.tensor_parallel, 1, 64, "N", "GPUs of the engine")
+      .text("--profiles", o.profiles, "DIR|off",
+            "measured times; default: profiles in $AQUA_DATA. off: roofline alone")
+      .number("--kv-tokens", o.kv_tokens, 32, 1e10, "N", "KV cache; default: what weights leave")
+      .number("--lent-gb", o.lent_gb, 0, kMostLentGb, "G", "a neighbour's memory lent to each GPU")
+      .option(
+          "--lent-at", "S:G,...",
+          "from second S on it lends G instead: it takes the rest back, or offers more; sequences "
+          "move off and back. Not with --prefix-cache",
+          [&o](std::string_view value) { return set_lent_at(o, value); })
+      .number("--chunk", o.chunk, 2, 65536, "N", "tokens an iteration computes at most")
+      .number("--slice", o.slice, 1, 1'000'000, "N", "iterations of a time slice")
+      .flag("--prefix-cache", o.prefix_cache,
+            "of traces with block hashes (Mooncake) and --workload prefix")
+      .number("--prefix-gb", o.prefix_gb, 0, 1e6, "G",
+              "what cached prefixes take at most, wherever they lie")
+      .flag("--no-fallback", o.fallback, "cfs+aqua stays fair also when it must page to the host",
+            false);
 }
 
-bool set_flag(SimulateOptions& o, std::string_view argument) {
-  if (argument == "--json")
-    o.json = true;
-  else if (argument == "--no-skip")
-    o.skip = false;
-  else if (argument == "--no-fallback")
-    o.fallback = false;
-  else if (argument == "--prefix-cache")
-    o.prefix_cache = true;
-  else if (argument == "--no-progress")
-    o.progress = false;
-  else
-    return false;
-  return true;
+void add_report(CommandLine& line, SimulateOptions& o) {
+  line.group("How close it comes to an engine (examples/llama_cpp: llama_serve records)")
+      .text("--calibrate", o.calibrate, "FILE",
+            "fit costs to this recording and show them, and how far they are off")
+      .text("--predict", o.predict, "FILE,...",
+            "predict other recordings with them, and show measured beside predicted; of all other "
+            "options only --json counts then");
+  line.group("What is shown")
+      .option(
+          "--sla", "TTFT,TPOT", "seconds, for goodput",
+          [&o](std::string_view value) { return set_sla(o, value); },
+          concat(o.sla.ttft_s, ",", o.sla.tpot_s))
+      .option("--sweep", "NAME=V,V...",
+              "again for each value of kv-tokens, burst, rate, lent-gb, slice, chunk, seeds",
+              [&o](std::string_view value) { return set_sweep(o, value); })
+      .flag("--json", o.json, "for scripts")
+      .text("--csv", o.csv, "FILE", "a row per request")
+      .text("--html", o.html, "FILE", "one page with plots")
+      .flag("--no-progress", o.progress,
+            "no bar (there is none either where stderr is no terminal)", false)
+      .flag("--no-skip", o.skip, "iteration by iteration; the same figures, slower", false);
 }
 
 Result<void> check(const SimulateOptions& options) {
@@ -180,20 +180,17 @@ Result<void> check(const SimulateOptions& options) {
 
 }  // namespace
 
+CommandLine simulate_line(SimulateOptions& options) {
+  CommandLine line("simulate", kAbout);
+  add_requests(line, options);
+  add_engine(line, options);
+  add_report(line, options);
+  return line;
+}
+
 Result<void> set_option(SimulateOptions& options, std::string_view name, std::string_view value) {
-  bool known = false;
-  AQUA_TRY(set_number(options, name, value, known));
-  if (known) return {};
-  if (name == "workload") return set_workload(options, value);
-  if (name == "sla") return set_sla(options, value);
-  if (name == "lent-at") return set_lent_at(options, value);
-  if (name == "sweep") return set_sweep(options, value);
-  if (std::string* text = text_option(options, name); text != nullptr) {
-    *text = value;
-    return {};
-  }
-  return bad(
-      concat("unknown argument ", sim::shown(concat("--", name)), "; see aqua simulate --help"));
+  const std::string option = concat("--", name);
+  return simulate_line(options).parse(std::array<std::string_view, 2>{option, value});
 }
 
 Result<SimulateOptions> parse_simulate(std::span<const std::string_view> arguments) {
@@ -201,15 +198,7 @@ Result<SimulateOptions> parse_simulate(std::span<const std::string_view> argumen
   if (const char* data = std::getenv("AQUA_DATA"); data != nullptr && *data != '\0') {
     options.profiles = concat(data, "/profiles");
   }
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    if (set_flag(options, arguments[i])) continue;
-    if (!arguments[i].starts_with("--")) {
-      return bad(concat("unknown argument ", sim::shown(arguments[i])));
-    }
-    const std::string_view name = arguments[i].substr(2);
-    if (i + 1 == arguments.size()) return bad(concat("--", name, " needs a value"));
-    AQUA_TRY(set_option(options, name, arguments[++i]));
-  }
+  AQUA_TRY(simulate_line(options).parse(arguments));
   if (options.profiles == "off") options.profiles.clear();
   AQUA_TRY(check(options));
   return options;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "aqua/result.hpp"
+#include "tools/options/command_line.hpp"
 #include "tools/sim/report/comparison.hpp"
 
 namespace aqua::tool {
@@ -57,8 +58,9 @@ struct SimulateOptions {
   std::string predict{};
 };
 
-extern const std::string_view kSimulateUsage;
-
+// The line that fills `options`, which must outlive it. Defaults in its help are those of
+// `options`.
+[[nodiscard]] CommandLine simulate_line(SimulateOptions& options);
 // invalid_argument names the argument and what it may be.
 [[nodiscard]] Result<SimulateOptions> parse_simulate(std::span<const std::string_view> arguments);
 // Sets one option by its name without dashes, as a sweep does.

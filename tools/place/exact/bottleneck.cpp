@@ -56,7 +56,7 @@ class Bisection {
 
   // Of the placements up to `level`, one that costs least; false without one in time.
   bool cheapest(Bytes level, const std::vector<double>& cost, bool& proven) {
-    const Program program = pattern_program(
+    const LinearProgram program = pattern_program(
         kinds_, patterns_, [&](std::size_t p) { return patterns_[p].value <= level; },
         [&](std::size_t p) { return cost[p]; });
     const MipOutcome outcome = solver_.solve(program, deadline_.left());
@@ -72,7 +72,7 @@ class Bisection {
   }
   MipStatus try_level(std::size_t level, bool whole) {
     const Bytes most = values_[level];
-    Program program = pattern_program(
+    LinearProgram program = pattern_program(
         kinds_, patterns_, [&](std::size_t p) { return patterns_[p].value <= most; },
         [](std::size_t) { return 0.0; });
     for (auto& column : program.columns) column.integer = whole;
@@ -116,7 +116,7 @@ std::optional<Assignment> fewest_moves(const Cluster& cluster, MipSolver& solver
     }
     return -models;
   };
-  Program program = pattern_program(
+  LinearProgram program = pattern_program(
       kinds, patterns.all, [](std::size_t) { return true; }, kept);
   const int row = static_cast<int>(program.rows.size());
   const auto scale = static_cast<double>(cluster.largest_hbm());

@@ -84,7 +84,7 @@ CountBound count_bound(const Cluster& cluster, MipSolver& solver, const Deadline
   Bytes best = std::numeric_limits<Bytes>::max();
   for (const Bytes level : levels) {
     if (level >= best) break;
-    const Program program = pattern_program(
+    const LinearProgram program = pattern_program(
         kinds, patterns.all, [&](std::size_t p) { return part[p] <= level; },
         [&](std::size_t p) { return static_cast<double>(part[p]) / scale; });
     const MipOutcome outcome = solver.solve(program, deadline.left() / 2);

@@ -60,7 +60,7 @@ class Relaxation {
   MipStatus try_level(Bytes level, bool whole, MipSolver& solver, double seconds,
                       std::optional<Assignment>* assignment) const {
     const auto scale = static_cast<double>(cluster_.largest_hbm());
-    Program program = pattern_program(
+    LinearProgram program = pattern_program(
         kinds_, patterns_.all, [&](std::size_t p) { return possible(p, level); },
         [](std::size_t) { return 0.0; });
     const int row = static_cast<int>(program.rows.size());

@@ -93,8 +93,8 @@ class Master {
 
   // Least GPUs' worth of models that patterns cover not once: behind the patterns a column for too
   // few and one for too many of each class.
-  [[nodiscard]] Program program(Bytes level, const std::set<std::size_t>& here) const {
-    Program all = pattern_program(
+  [[nodiscard]] LinearProgram program(Bytes level, const std::set<std::size_t>& here) const {
+    LinearProgram all = pattern_program(
         kinds_, patterns_,
         [&](std::size_t p) { return patterns_[p].value <= level || here.contains(p); },
         [](std::size_t) { return 0.0; });

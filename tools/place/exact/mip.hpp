@@ -18,7 +18,7 @@ namespace aqua::place {
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // Minimise cost under row limits.
-struct Program {
+struct LinearProgram {
   struct Column {
     double cost = 0;
     double lower = 0;
@@ -58,7 +58,7 @@ class MipSolver {
   virtual ~MipSolver() = default;
   [[nodiscard]] virtual std::string name() const = 0;  // with its version
   // Blocks for about `seconds` at most. Deterministic, unless that limit is hit.
-  [[nodiscard]] virtual MipOutcome solve(const Program& program, double seconds) = 0;
+  [[nodiscard]] virtual MipOutcome solve(const LinearProgram& program, double seconds) = 0;
 };
 
 // The solvers that this build knows, best first: "cbc" where it was found.

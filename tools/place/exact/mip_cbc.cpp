@@ -22,7 +22,7 @@ struct Arrays {
   std::vector<int> index;
   std::vector<double> value, lower, upper, cost, row_lower, row_upper;
 
-  explicit Arrays(const Program& program) {
+  explicit Arrays(const LinearProgram& program) {
     for (const auto& column : program.columns) {
       for (const auto& [row, coefficient] : column.entries) {
         index.push_back(row);
@@ -65,7 +65,7 @@ class Cbc final : public MipSolver {
  public:
   std::string name() const override { return concat("cbc ", Cbc_getVersion()); }
 
-  MipOutcome solve(const Program& program, double seconds) override {
+  MipOutcome solve(const LinearProgram& program, double seconds) override {
     if (seconds <= 0) return {};
     const Arrays arrays(program);
     const bool integer = std::any_of(program.columns.begin(), program.columns.end(),

@@ -5,10 +5,10 @@
 
 namespace aqua::place {
 
-Program pattern_program(const Kinds& kinds, const std::vector<Pattern>& patterns,
-                        const std::function<bool(std::size_t)>& admitted,
-                        const std::function<double(std::size_t)>& cost) {
-  Program program;
+LinearProgram pattern_program(const Kinds& kinds, const std::vector<Pattern>& patterns,
+                              const std::function<bool(std::size_t)>& admitted,
+                              const std::function<double(std::size_t)>& cost) {
+  LinearProgram program;
   for (const UnitType& type : kinds.types) {
     const auto units = static_cast<double>(type.units.size());
     program.rows.push_back({units, units});
@@ -19,7 +19,7 @@ Program pattern_program(const Kinds& kinds, const std::vector<Pattern>& patterns
   }
   const int types = static_cast<int>(kinds.types.size());
   for (std::size_t p = 0; p < patterns.size(); ++p) {
-    Program::Column column;
+    LinearProgram::Column column;
     const auto type = static_cast<std::size_t>(patterns[p].type);
     column.upper = admitted(p) ? static_cast<double>(kinds.types[type].units.size()) : 0;
     column.cost = cost(p);
@@ -37,8 +37,8 @@ std::vector<int> rounded(const std::vector<double>& values) {
   return whole;
 }
 
-Program naive_program(const Cluster& cluster) {
-  Program program;
+LinearProgram naive_program(const Cluster& cluster) {
+  LinearProgram program;
   const std::size_t servers = cluster.servers().size();
   const std::size_t units = cluster.units().size();
   const std::size_t models = cluster.models().size();
@@ -56,7 +56,7 @@ Program naive_program(const Cluster& cluster) {
     const Model& model = cluster.models()[m];
     const double bytes = static_cast<double>(model.bytes) * model.shards / scale;
     for (std::size_t s = 0; s < servers; ++s) {
-      Program::Column column;
+      LinearProgram::Column column;
       const int fixed = cluster.fixed(static_cast<int>(m));
       column.upper = fixed < 0 || fixed == static_cast<int>(s) ? 1 : 0;
       column.entries.emplace_back(static_cast<int>(s), model.shards);
@@ -78,7 +78,7 @@ Program naive_program(const Cluster& cluster) {
       program.columns.push_back(std::move(column));
     }
   }
-  Program::Column bottleneck{.cost = 1, .integer = false};
+  LinearProgram::Column bottleneck{.cost = 1, .integer = false};
   for (std::size_t row = servers; row < servers + 4 * units; ++row) {
     bottleneck.entries.emplace_back(static_cast<int>(row), -1);
   }

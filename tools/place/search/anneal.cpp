@@ -3,7 +3,7 @@
 #include <cmath>
 #include <random>
 
-#include "tools/place/model/layout.hpp"
+#include "tools/place/model/occupancy.hpp"
 #include "tools/place/search/heuristic.hpp"
 
 namespace aqua::place {

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <random>
 
-#include "tools/place/model/layout.hpp"
+#include "tools/place/model/occupancy.hpp"
 
 namespace aqua::place {
 namespace {
@@ -13,17 +13,17 @@ namespace {
 template <typename Choose>
 std::optional<Assignment> fill(const Cluster& cluster, const std::vector<int>& order,
                                Choose choose) {
-  Layout layout(cluster);
+  Occupancy occupancy(cluster);
   for (const int m : order) {
     std::vector<int> open;
     for (int s = 0; s < static_cast<int>(cluster.servers().size()); ++s) {
       const bool fixed_here = cluster.fixed(m) < 0 || cluster.fixed(m) == s;
-      if (fixed_here && layout.room_for(m, s)) open.push_back(s);
+      if (fixed_here && occupancy.room_for(m, s)) open.push_back(s);
     }
     if (open.empty()) return std::nullopt;
-    layout.put(m, open[choose(open.size())]);
+    occupancy.put(m, open[choose(open.size())]);
   }
-  return layout.assignment();
+  return occupancy.assignment();
 }
 
 std::vector<int> large_first(const Cluster& cluster, std::vector<int> order) {

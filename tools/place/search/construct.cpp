@@ -4,7 +4,7 @@
 #include <tuple>
 
 #include "tools/place/exact/pack.hpp"
-#include "tools/place/model/layout.hpp"
+#include "tools/place/model/occupancy.hpp"
 #include "tools/place/search/heuristic.hpp"
 
 namespace aqua::place {
@@ -37,15 +37,15 @@ std::optional<Assignment> pack_all(const Cluster& cluster) {
   return assignment;
 }
 
-int best_server(const Cluster& cluster, const Layout& layout, int model) {
+int best_server(const Cluster& cluster, const Occupancy& occupancy, int model) {
   int best = -1;
   Bytes least = 0;
   for (int s = 0; s < static_cast<int>(cluster.servers().size()); ++s) {
-    if (!layout.room_for(model, s)) continue;
+    if (!occupancy.room_for(model, s)) continue;
     const int unit = cluster.unit_of(s);
-    const Bytes grows = layout.value_with(unit, model, -1) - layout.value(unit);
+    const Bytes grows = occupancy.value_with(unit, model, -1) - occupancy.value(unit);
     const bool tighter = best >= 0 && grows == least &&
-                         layout.free_gpus(s) < layout.free_gpus(best) &&
+                         occupancy.free_gpus(s) < occupancy.free_gpus(best) &&
                          cluster.model(model).shards > 1;
     if (best < 0 || grows < least || tighter) {
       best = s;
@@ -58,7 +58,7 @@ int best_server(const Cluster& cluster, const Layout& layout, int model) {
 }  // namespace
 
 std::optional<Assignment> construct(const Cluster& cluster, const Assignment* keep) {
-  Layout layout(cluster);
+  Occupancy occupancy(cluster);
   std::vector<int> order(cluster.models().size());
   std::iota(order.begin(), order.end(), 0);
   const auto rank = [&](int m) {
@@ -72,19 +72,19 @@ std::optional<Assignment> construct(const Cluster& cluster, const Assignment* ke
   for (const int m : order) {
     int server = cluster.fixed(m);
     if (server < 0 && keep != nullptr) server = (*keep)[static_cast<std::size_t>(m)];
-    if (server < 0 || !layout.room_for(m, server)) {
+    if (server < 0 || !occupancy.room_for(m, server)) {
       rest.push_back(m);
     } else {
-      layout.put(m, server);
+      occupancy.put(m, server);
     }
   }
   for (const int m : rest) {
     if (cluster.fixed(m) >= 0) return std::nullopt;
-    const int server = best_server(cluster, layout, m);
+    const int server = best_server(cluster, occupancy, m);
     if (server < 0) return keep == nullptr ? pack_all(cluster) : std::nullopt;
-    layout.put(m, server);
+    occupancy.put(m, server);
   }
-  return layout.assignment();
+  return occupancy.assignment();
 }
 
 }  // namespace aqua::place

@@ -80,11 +80,11 @@ class Stream {
 
 }  // namespace
 
-Answer ask_engine(Caller& caller, const EngineLink& engine, const Ask& ask, std::uint64_t seed,
+Answer ask_engine(HttpClient& client, const EngineLink& engine, const Ask& ask, std::uint64_t seed,
                   const std::function<bool(Clock::time_point)>& token) {
   Answer answer{.prompt_tokens = ask.prompt_tokens};
   Stream stream(ask, token);
-  const auto reply = caller.post(
+  const auto reply = client.post(
       "/v1/completions", completion_body(engine.model, ask, seed),
       [&](std::string_view bytes, Clock::time_point at) { return stream.feed(bytes, at); });
   if (!reply.ok()) {

@@ -22,9 +22,9 @@ struct Answer {
   std::string fault{};
 };
 
-// Sends over `caller` and reads the stream; blocks until it has ended. `token` is told when an
+// Sends over `client` and reads the stream; blocks until it has ended. `token` is told when an
 // event with a token came in, before it is looked into any further; false from it stops.
-[[nodiscard]] Answer ask_engine(Caller& caller, const EngineLink& engine, const Ask& ask,
+[[nodiscard]] Answer ask_engine(HttpClient& client, const EngineLink& engine, const Ask& ask,
                                 std::uint64_t seed,
                                 const std::function<bool(Clock::time_point)>& token);
 

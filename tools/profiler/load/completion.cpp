@@ -63,7 +63,7 @@ Result<StreamEvent> parse_event(std::string_view data) {
   if (data == "[DONE]") return StreamEvent{.done = true};
   const Json event = parse_shallow(data);
   if (!event.is_object()) {
-    return Error{Code::data_loss, concat("not an event of a completion: ", sim::shown(data))};
+    return Error{Code::data_loss, concat("not an event of a completion: ", report::shown(data))};
   }
   if (event.contains("error") && !event.at("error").is_null())
     return Error{Code::data_loss, concat("the engine failed: ", error_text(data))};
@@ -78,9 +78,9 @@ std::string error_text(std::string_view body) {
   for (const char* key : {"error", "message"}) {
     if (found->is_object() && found->contains(key)) found = &found->at(key);
   }
-  if (!found->is_string()) return sim::shown(body);
+  if (!found->is_string()) return report::shown(body);
   const auto& text = found->get_ref<const std::string&>();
-  // sim::shown() keeps forty characters; messages say what to do at their ends.
+  // report::shown() keeps forty characters; messages say what to do at their ends.
   std::string out;
   for (const char c : text.substr(0, 300)) out += c >= ' ' && c <= '~' ? c : '?';
   return out;
@@ -92,7 +92,7 @@ Result<ModelInfo> parse_models(std::string_view body) {
   const bool any =
       list != nullptr && list->is_array() && !list->empty() && list->front().is_object();
   if (!any || !list->front().contains("id") || !list->front().at("id").is_string()) {
-    return Error{Code::data_loss, concat("/v1/models lists no model: ", sim::shown(body))};
+    return Error{Code::data_loss, concat("/v1/models lists no model: ", report::shown(body))};
   }
   const Json& model = list->front();
   ModelInfo info{.id = model.at("id").get<std::string>()};

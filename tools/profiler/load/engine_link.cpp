@@ -7,8 +7,8 @@
 namespace aqua::profiler {
 
 Result<std::string> fetch(const EngineLink& engine, const std::string& path) {
-  Caller caller(engine.place, engine.door);
-  AQUA_ASSIGN(Reply reply, caller.get(path));
+  HttpClient client(engine.url, engine.http);
+  AQUA_ASSIGN(Reply reply, client.get(path));
   if (reply.status == 200) return std::move(reply.body);
   return Error{
       reply.status == 404 ? Code::not_found : Code::unavailable,

@@ -10,15 +10,15 @@
 #include <string>
 
 #include "tools/profiler/load/completion.hpp"
-#include "tools/profiler/load/door.hpp"
+#include "tools/profiler/load/http_client.hpp"
 
 namespace aqua::profiler {
 
 using Clock = std::chrono::steady_clock;
 
 struct EngineLink {
-  Place place{};
-  DoorOptions door{};
+  EngineUrl url{};
+  HttpOptions http{};
   std::string model{};
   double speed = 1;
 

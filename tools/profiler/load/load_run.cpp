@@ -106,7 +106,7 @@ void LoadRun::serve(Member& member) {
     }
     Clock::time_point last{};
     const Answer answer =
-        ask_engine(member.caller, engine_, asks_[index], options_.first_prompt + index,
+        ask_engine(member.client, engine_, asks_[index], options_.first_prompt + index,
                    [&](Clock::time_point at) { return token(index, at, last); });
     ended(index, answer);
   }
@@ -188,7 +188,7 @@ void LoadRun::cut_off() {
     members.swap(members_);
     work_.notify_all();
   }
-  for (const auto& member : members) member->caller.stop();
+  for (const auto& member : members) member->client.stop();
   for (const auto& member : members) member->thread.join();
 }
 

@@ -40,8 +40,8 @@ class LoadRun {
 
  private:
   struct Member {
-    explicit Member(const EngineLink& engine) : caller(engine.place, engine.door) {}
-    Caller caller;
+    explicit Member(const EngineLink& engine) : client(engine.url, engine.http) {}
+    HttpClient client;
     std::thread thread{};
   };
 

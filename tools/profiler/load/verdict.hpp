@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Verdict: does a load meet the SLA? It says so as soon as the outcome is clear.
+// Verdict decides whether a load meets the SLA, as early as that is clear.
 //
 //   missed  once so many values are over a limit that the rest of the plan cannot mend it;
 //   met     when all of the plan is known; or, unless the whole load is wanted (for its memory),
@@ -38,22 +38,22 @@ class Verdict {
 
   void first_token(double ttft_s);
   void gap(double seconds);
-  // Refused, or its answer broke off: as one that never got its first token. `ttft_s`: of one whose
-  // first token has been told.
+  // Counts a request that was refused, or whose answer broke off, as one that never got its first
+  // token. `ttft_s` is that of a first token that was reported before the answer broke off.
   void failed(std::optional<double> ttft_s = std::nullopt);
 
   [[nodiscard]] Standing standing(const Waiting& waiting) const;
-  // Nothing more will come: judged by what is there; missed when that is nothing.
+  // Judges by what has come, once nothing more will; missed when nothing came.
   [[nodiscard]] Standing final() const;
 
   [[nodiscard]] std::size_t answered() const noexcept { return ttft_.size(); }
   [[nodiscard]] std::size_t failures() const noexcept { return failures_; }
-  // Reorders what it has, which may be millions, rather than to copy it.
+  // Reorders the samples, of which there may be millions, instead of copying them.
   [[nodiscard]] Quantiles quantiles();
 
  private:
   [[nodiscard]] bool easily(const Waiting& waiting) const;
-  // Requests whose fate is known, each once.
+  // Requests that got a first token or failed, each counted once.
   [[nodiscard]] std::size_t known() const noexcept { return ttft_.size() + failures_ - broken_; }
 
   Sla sla_;

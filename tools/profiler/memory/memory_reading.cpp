@@ -43,7 +43,7 @@ Result<MemoryReading> checked(double used, double total) {
 // A label of a metric, as a number.
 std::optional<double> label(const MetricSample& sample, const std::string& name) {
   const auto found = sample.labels.find(name);
-  return found == sample.labels.end() ? std::nullopt : sim::parse_number<double>(found->second);
+  return found == sample.labels.end() ? std::nullopt : report::parse_number<double>(found->second);
 }
 
 std::string engine_of(const MetricSample& sample) {
@@ -122,7 +122,7 @@ Result<MemorySource> parse_memory_source(std::string_view name) {
   }
   return Error{
       Code::invalid_argument,
-      concat("memory ", sim::shown(name), ": expected auto, vllm, llama, prometheus or client")};
+      concat("memory ", report::shown(name), ": expected auto, vllm, llama, prometheus or client")};
 }
 
 Result<MemoryReading> read_vllm(std::string_view metrics, const MemoryOptions& options) {
@@ -174,13 +174,14 @@ Result<MemoryReading> read_llama(std::string_view props, std::string_view slots,
 Result<MemoryReading> read_prometheus(std::string_view metrics, const MemoryOptions& options) {
   if (options.used_metric.empty()) return missing("--memory prometheus needs --used-metric NAME");
   const auto used = metric_sum(metrics, options.used_metric);
-  if (!used) return missing(concat("/metrics has no finite ", sim::shown(options.used_metric)));
+  if (!used) return missing(concat("/metrics has no finite ", report::shown(options.used_metric)));
   if (options.total_metric.empty()) {
     if (options.kv_bytes <= 0) return missing("give --total-metric NAME or --kv-bytes");
     return checked(*used, options.kv_bytes);
   }
   const auto total = metric_sum(metrics, options.total_metric);
-  if (!total) return missing(concat("/metrics has no finite ", sim::shown(options.total_metric)));
+  if (!total)
+    return missing(concat("/metrics has no finite ", report::shown(options.total_metric)));
   return checked(*used, *total);
 }
 

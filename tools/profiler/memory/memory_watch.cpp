@@ -54,7 +54,7 @@ Result<void> believable(const MemoryPeak& peak) {
 namespace {
 
 EngineLink stopped_by(EngineLink engine, std::stop_token stop) {
-  engine.door.stop = std::move(stop);
+  engine.http.stop = std::move(stop);
   return engine;
 }
 
@@ -65,7 +65,7 @@ MemoryWatch::MemoryWatch(const EngineLink& engine, const MemoryOptions& options,
     : engine_(stopped_by(engine, over_.get_token())),
       options_(options),
       interval_(interval),
-      stopped_(engine.door.stop, [this] { end(); }) {
+      stopped_(engine.http.stop, [this] { end(); }) {
   auto thread = start_thread([this] { watch(); });
   if (thread.ok()) {
     thread_ = std::move(thread).value();

@@ -38,7 +38,7 @@ struct MemoryPeak {
 class MemoryWatch {
  public:
   // Reads at once and then at each `interval`, on a thread of its own, until it is destroyed or
-  // the engine's door is stopped; either ends a reading under way.
+  // the stop token in engine.http asks for it; either ends a reading under way.
   MemoryWatch(const EngineLink& engine, const MemoryOptions& options,
               std::chrono::milliseconds interval);
   ~MemoryWatch();

@@ -57,7 +57,7 @@ std::optional<MetricSample> parse_sample(std::string_view rest) {
   if (rest.starts_with('{') && !take_labels(rest, sample.labels)) return std::nullopt;
   skip_blanks(rest);
   const std::string_view number = rest.substr(0, rest.find_first_of(kBlank));
-  const auto value = sim::parse_number<double>(number);
+  const auto value = report::parse_number<double>(number);
   if (!value) return std::nullopt;
   sample.value = *value;
   return sample;
@@ -67,7 +67,7 @@ std::optional<MetricSample> parse_sample(std::string_view rest) {
 
 std::vector<MetricSample> find_metric(std::string_view text, std::string_view name) {
   std::vector<MetricSample> found;
-  sim::Lines lines(text);
+  report::Lines lines(text);
   for (std::string_view line; lines.next(line);) {
     if (!line.starts_with(name)) continue;
     line.remove_prefix(name.size());

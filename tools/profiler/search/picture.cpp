@@ -16,23 +16,23 @@ double gigabytes(std::size_t bytes) {
 
 // A figure of each probe or batch, by its x; of several at one x, all.
 template <typename Row, typename X, typename Y>
-sim::Series series(const char* name, const std::vector<Row>& rows, X x, Y y) {
-  sim::Series line{.name = name, .points = {}};
+report::Series series(const char* name, const std::vector<Row>& rows, X x, Y y) {
+  report::Series line{.name = name, .points = {}};
   for (const Row& row : rows) line.points.emplace_back(x(row), y(row));
   std::sort(line.points.begin(), line.points.end());
   return line;
 }
 
-sim::Series limit(const sim::Series& like, double value) {
-  sim::Series line{.name = "SLA", .points = {}};
+report::Series limit(const report::Series& like, double value) {
+  report::Series line{.name = "SLA", .points = {}};
   if (like.points.empty()) return line;
   line.points = {{like.points.front().first, value}, {like.points.back().first, value}};
   return line;
 }
 
 void plot(std::ostringstream& out, const char* title, const char* x, const char* unit,
-          std::vector<sim::Series> lines) {
-  out << sim::render_svg(
+          std::vector<report::Series> lines) {
+  out << report::render_svg(
       {.title = title, .x_label = x, .y_label = unit, .series = std::move(lines)});
 }
 
@@ -73,8 +73,8 @@ std::string render_page(const Record& record, const Sla& sla) {
   std::ostringstream out;
   out << "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
          "content=\"width=device-width\"><title>aqua profile</title><style>"
-      << sim::page_style() << "</style></head><body>\n<h1>" << escape_html(evidence.model) << ": "
-      << to_string(profile.role) << "</h1>\n<p>" << profile.max_rps
+      << report::page_style() << "</style></head><body>\n<h1>" << escape_html(evidence.model)
+      << ": " << to_string(profile.role) << "</h1>\n<p>" << profile.max_rps
       << (evidence.batches.empty() ? " requests/s; " : " items/s; ")
       << gigabytes(profile.free_bytes) << " of " << gigabytes(profile.kv_bytes) << " GB free, "
       << gigabytes(profile.swap_bytes) << " GB of swap space wanted"

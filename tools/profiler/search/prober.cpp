@@ -45,14 +45,14 @@ Prober::Prober(const EngineLink& engine, const sim::Trace* trace, ProberOptions 
     : engine_(engine),
       trace_(trace),
       options_(std::move(options)),
-      stop_(engine.door.stop),
+      stop_(engine.http.stop),
       next_prompt_(nonce()) {}
 
 Result<Prober::Knock> Prober::knock() {
-  Caller caller(engine_.place, engine_.door);
+  HttpClient client(engine_.url, engine_.http);
   const Clock::time_point sent = Clock::now();
   std::optional<Clock::time_point> first;
-  const Answer answer = ask_engine(caller, engine_, {.prompt_tokens = 16, .output_tokens = 2},
+  const Answer answer = ask_engine(client, engine_, {.prompt_tokens = 16, .output_tokens = 2},
                                    next_prompt_++, [&](Clock::time_point at) {
                                      if (!first) first = at;
                                      return !stop_.stop_requested();
@@ -79,7 +79,7 @@ Result<void> Prober::greet() {
 // First come, first served: once a new request is answered at once, the load is gone. One that is
 // refused says that it is not yet.
 Result<void> Prober::recover() {
-  const Clock::time_point until = Clock::now() + engine_.door.timeout;
+  const Clock::time_point until = Clock::now() + engine_.http.timeout;
   const double calm = std::max(options_.sla.ttft_s / 2, 2 * calm_ttft_s_);
   do {
     auto one = knock();
@@ -91,7 +91,7 @@ Result<void> Prober::recover() {
     if (refused) rest(stop_);
   } while (Clock::now() < until);
   return Error{Code::deadline_exceeded,
-               concat("the engine has not recovered in ", engine_.door.timeout.count(),
+               concat("the engine has not recovered in ", engine_.http.timeout.count(),
                       " s after the load was cut off: does it go on with requests whose client "
                       "has gone?")};
 }
@@ -171,10 +171,10 @@ Result<void> Prober::items(std::size_t size, std::size_t rounds) {
   Mutex mu;
   std::optional<Error> fault;
   const auto one = [&] {
-    Caller caller(engine_.place, engine_.door);
+    HttpClient client(engine_.url, engine_.http);
     for (std::size_t i = 0; i < rounds && !stop_.stop_requested(); ++i) {
       std::size_t bytes = 0;
-      const auto reply = caller.post(options_.item_path, options_.item_body,
+      const auto reply = client.post(options_.item_path, options_.item_body,
                                      [&](std::string_view part, Clock::time_point) {
                                        bytes += part.size();
                                        return bytes > kMostItem ? Heard::enough : Heard::something;

@@ -24,13 +24,13 @@ struct ProberOptions {
 
 class Prober final : public Probing {
  public:
-  // Both outlive it; `trace` may be null for batches. The stop of the engine's door stops it.
+  // Both outlive it; `trace` may be null for batches. The stop token in engine.http stops it.
   Prober(const EngineLink& engine, const sim::Trace* trace, ProberOptions options);
 
-  // Asks for a few tokens, so that a wrong address, an engine that does not stream or figures of
-  // memory that cannot be had are known before anything long begins. Errors as of probes.
+  // Asks for a few tokens, so that a wrong address, an engine that does not stream, or memory
+  // figures that cannot be read are found before anything long begins. Fails as probes do.
   [[nodiscard]] Result<void> greet();
-  // Whether the engine says in its answers how many tokens they have.
+  // True when the engine's answers say how many tokens they have.
   [[nodiscard]] bool tells_usage() const noexcept { return usage_; }
 
   [[nodiscard]] Result<Probe> probe(double rate, std::uint64_t seed, bool whole) override;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Probing: what a profile is made from. The live engine's is prober.hpp.
+// Probing supplies the measurements that a profile is made from. Prober takes them from a live
+// engine.
 #pragma once
 
 #include "aqua/result.hpp"
@@ -19,10 +20,10 @@ class Probing {
   // resource_exhausted when this machine, not the engine, is at a limit; invalid_argument when the
   // load would be too large for it.
   //
-  // A load of this rate. `whole`: to its end even when it is clear that the SLA is met.
+  // Plays a load of this rate; with `whole` to its end even when it is clear that the SLA is met.
   [[nodiscard]] virtual Result<Probe> probe(double rate, std::uint64_t seed, bool whole) = 0;
   [[nodiscard]] virtual Result<Burst> burst(double rate, double factor, std::uint64_t seed) = 0;
-  // So many items at a time, again and again.
+  // Asks for `size` items at a time, again and again.
   [[nodiscard]] virtual Result<Batch> batch(std::size_t size) = 0;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Record: a profile with everything it was concluded from, as it lies in its file: enough to judge
-// it, to draw it, and to go on where a run was stopped.
-// Threads: plain values and functions.
+// Record holds a profile and everything it was concluded from, as its file does: enough to judge
+// the profile, to draw it, and to resume a run that was stopped. Threads: plain values and
+// functions.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ struct Probe {
   double rate = 0;
   std::uint64_t seed = 0;
   bool met = false;
-  bool whole = false;        // played to its end where it was met: its memory is all there was
+  bool whole = false;        // played to its end although the SLA was met: its memory is complete
   std::size_t requests = 0;  // planned
   std::size_t answered = 0;  // had a first token before the outcome was clear
   std::size_t failures = 0;
@@ -65,7 +65,7 @@ struct Evidence {
   std::map<std::string, std::string> warnings{};  // by what they are about
   std::string reason{};                           // why it ended before its time; empty: it did not
 
-  // Anything at all.
+  // True when there is anything to keep.
   [[nodiscard]] bool measured() const {
     return !probes.empty() || !bursts.empty() || !batches.empty();
   }
@@ -76,23 +76,23 @@ struct Record {
   Evidence evidence{};
 };
 
-// In place of what it said of this before; of an empty text nothing is left.
+// Replaces the earlier warning about the same subject. An empty text removes it.
 void warn(Evidence& evidence, const std::string& about, std::string text);
 
 [[nodiscard]] std::string render_record(const Record& record);
 // invalid_argument names the field.
 [[nodiscard]] Result<Record> parse_record(std::string_view text);
 
-// Rates, factors: the same but for what is lost between a sum and a product.
+// Compares rates or factors, which may differ by rounding between a sum and a product.
 [[nodiscard]] inline bool same_rate(double a, double b) {
   return std::abs(a - b) <= 1e-9 * std::max(1.0, std::abs(a));
 }
 
 // Sets role and bytes from the evidence and profile.max_rps (or the batches), leaving `complete`.
-// Memory is that of whole probes which met the SLA at that rate; without one nothing is free.
-// Of the engine's and the client's figures the larger counts; warnings are noted where the engine
-// told less than half of what the client knows to be there, and where readings failed. Of batches
-// that one counts which BatchSearch takes.
+// Memory is taken from whole probes that met the SLA at that rate; without one nothing is free.
+// The larger of the engine's and the client's figures counts. Notes a warning where the engine told
+// less than half of what the client knows to be there, and where readings failed. Among batches the
+// one that BatchSearch takes counts.
 void conclude(Record& record);
 
 }  // namespace aqua::profiler

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/concat.hpp"
+#include "base/read_file.hpp"
 #include "base/try.hpp"
 #include "tools/report/text.hpp"
 #include "tools/sim/input/layer_profile.hpp"

@@ -63,7 +63,7 @@ class Engine final : public Actor {
   void set_device_blocks(std::uint32_t blocks);
 
   // Once done.
-  [[nodiscard]] Outcome outcome() &&;
+  [[nodiscard]] RunOutcome outcome() &&;
 
  private:
   struct Sequence {

@@ -40,8 +40,9 @@ void Engine::sample(Picos now) {
                                                      status.paging_out)});
 }
 
-Outcome Engine::outcome() && {
-  Outcome outcome{.requests = std::move(requests_), .totals = totals_, .memory = series_.samples()};
+RunOutcome Engine::outcome() && {
+  RunOutcome outcome{
+      .requests = std::move(requests_), .totals = totals_, .memory = series_.samples()};
   if (outcome.requests.empty()) return outcome;
   for (const RequestOutcome& request : outcome.requests) {
     if (!request.refused()) outcome.makespan = std::max(outcome.makespan, request.finish);

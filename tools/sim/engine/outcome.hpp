@@ -87,7 +87,7 @@ class MemorySeries {
   std::vector<MemorySample> samples_;
 };
 
-struct Outcome {
+struct RunOutcome {
   std::vector<RequestOutcome> requests;  // as in the workload
   Totals totals;
   std::vector<MemorySample> memory;

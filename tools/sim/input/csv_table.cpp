@@ -11,15 +11,16 @@ namespace aqua::sim {
 Result<CsvTable> CsvTable::open(std::string_view name, std::string_view text) {
   CsvTable table(name, text);
   std::string_view line;
-  if (!table.lines_.next(line)) return line_error(name, 1, "expected a header, got nothing");
-  split_columns(line, table.header_);
+  if (!table.lines_.next(line))
+    return report::line_error(name, 1, "expected a header, got nothing");
+  report::split_columns(line, table.header_);
   return table;
 }
 
 Result<std::size_t> CsvTable::column(std::string_view name) const {
   const auto found = std::find(header_.begin(), header_.end(), name);
   if (found == header_.end()) {
-    return Error{Code::not_found, concat(name_, ": no column ", shown(name))};
+    return Error{Code::not_found, concat(name_, ": no column ", report::shown(name))};
   }
   return static_cast<std::size_t>(found - header_.begin());
 }
@@ -27,19 +28,20 @@ Result<std::size_t> CsvTable::column(std::string_view name) const {
 Result<bool> CsvTable::next() {
   std::string_view line;
   if (!lines_.next(line)) return false;
-  split_columns(line, row_);
+  report::split_columns(line, row_);
   if (row_.size() != header_.size()) {
-    return line_error(name_, lines_.number(),
-                      concat("expected ", header_.size(), " columns, got ", row_.size()));
+    return report::line_error(name_, lines_.number(),
+                              concat("expected ", header_.size(), " columns, got ", row_.size()));
   }
   return true;
 }
 
 Result<double> CsvTable::number(std::size_t column) const {
-  const auto value = parse_number<double>(row_[column]);
+  const auto value = report::parse_number<double>(row_[column]);
   if (!value || !std::isfinite(*value) || *value < 0) {
-    return line_error(name_, lines_.number(),
-                      concat(header_[column], " is not a number from 0: ", shown(row_[column])));
+    return report::line_error(
+        name_, lines_.number(),
+        concat(header_[column], " is not a number from 0: ", report::shown(row_[column])));
   }
   return *value;
 }

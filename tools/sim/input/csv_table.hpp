@@ -27,7 +27,7 @@ class CsvTable {
   CsvTable(std::string_view name, std::string_view text) : name_(name), lines_(text) {}
 
   std::string name_;
-  Lines lines_;
+  report::Lines lines_;
   std::vector<std::string_view> header_;
   std::vector<std::string_view> row_;
 };

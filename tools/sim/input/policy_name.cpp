@@ -30,19 +30,21 @@ Result<PolicyName> parse_policy(std::string_view name) {
   if (known) return policy;
   std::string all;
   for (const std::string& scheduler : schedulers) all += concat(all.empty() ? "" : "|", scheduler);
-  return Error{Code::invalid_argument, concat("unknown policy ", shown(name), ": expected ", all,
-                                              " alone or with +dram, +aqua, +free; +dram+blocks "
-                                              "and +aqua+blocks copy block by block")};
+  return Error{Code::invalid_argument,
+               concat("unknown policy ", report::shown(name), ": expected ", all,
+                      " alone or with +dram, +aqua, +free; +dram+blocks "
+                      "and +aqua+blocks copy block by block")};
 }
 
 Result<std::vector<PolicyName>> parse_policies(std::string_view list) {
   std::vector<std::string_view> names;
-  split_columns(list, names);
+  report::split_columns(list, names);
   std::vector<PolicyName> policies;
   for (const std::string_view name : names) {
     for (const PolicyName& earlier : policies) {
       if (earlier.name == name) {
-        return Error{Code::invalid_argument, concat("policy ", shown(name), " is named twice")};
+        return Error{Code::invalid_argument,
+                     concat("policy ", report::shown(name), " is named twice")};
       }
     }
     AQUA_ASSIGN(PolicyName policy, parse_policy(name));

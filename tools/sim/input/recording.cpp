@@ -5,6 +5,7 @@
 #include <array>
 
 #include "base/json_object.hpp"
+#include "base/read_file.hpp"
 #include "base/shallow_json.hpp"
 #include "base/try.hpp"
 #include "tools/report/text.hpp"
@@ -121,8 +122,8 @@ Workload Recording::workload() const {
   return work;
 }
 
-Outcome Recording::outcome() const {
-  Outcome outcome{.requests = requests, .totals = {}, .memory = {}};
+RunOutcome Recording::outcome() const {
+  RunOutcome outcome{.requests = requests, .totals = {}, .memory = {}};
   for (const RequestOutcome& request : requests) {
     outcome.makespan = std::max(outcome.makespan, request.finish - requests.front().arrival);
   }

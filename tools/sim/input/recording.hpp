@@ -55,7 +55,7 @@ struct Recording {
   // The same requests, to be simulated.
   [[nodiscard]] Workload workload() const;
   // What was measured, as a simulated run would have it.
-  [[nodiscard]] Outcome outcome() const;
+  [[nodiscard]] RunOutcome outcome() const;
 };
 
 // invalid_argument names what is missing or cannot be.

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "base/json_object.hpp"
+#include "base/read_file.hpp"
 #include "base/shallow_json.hpp"
 #include "base/try.hpp"
 #include "tools/report/text.hpp"

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/concat.hpp"
+#include "base/read_file.hpp"
 #include "base/try.hpp"
 #include "tools/report/text.hpp"
 #include "tools/sim/input/trace_line.hpp"
@@ -37,14 +38,15 @@ std::uint32_t lift(std::uint32_t tokens, Trace& trace) {
 }  // namespace
 
 Result<Trace> read_trace(std::string_view text, const TraceLimits& limits) {
-  Lines lines(text);
+  report::Lines lines(text);
   std::string_view line;
   std::optional<TraceFormat> format;
   if (lines.next(line)) format = format_of(line);
   if (!format) {
-    return line_error(
+    return report::line_error(
         "trace", 1,
-        concat("none of the known formats (Azure, BurstGPT, Mooncake, lengths): ", shown(line)));
+        concat("none of the known formats (Azure, BurstGPT, Mooncake, lengths): ",
+               report::shown(line)));
   }
   Trace trace;
   trace.format = *format;
@@ -53,14 +55,14 @@ Result<Trace> read_trace(std::string_view text, const TraceLimits& limits) {
   for (bool more = *format == TraceFormat::mooncake || lines.next(line); more;
        more = lines.next(line)) {
     if (at.size() == limits.max_requests) {
-      return line_error("trace", lines.number(),
-                        concat("more than ", limits.max_requests, " requests"));
+      return report::line_error("trace", lines.number(),
+                                concat("more than ", limits.max_requests, " requests"));
     }
     const std::size_t hashes = trace.hashes.size();
     const auto parsed = parse_trace_line(*format, line, limits, trace.hashes);
-    if (!parsed.ok()) return line_error("trace", lines.number(), parsed.error().message);
+    if (!parsed.ok()) return report::line_error("trace", lines.number(), parsed.error().message);
     if (trace.hashes.size() > std::numeric_limits<std::uint32_t>::max()) {
-      return line_error("trace", lines.number(), "more than 4,294,967,295 block hashes");
+      return report::line_error("trace", lines.number(), "more than 4,294,967,295 block hashes");
     }
     at.push_back(parsed->at);
     trace.requests.push_back(
@@ -69,7 +71,7 @@ Result<Trace> read_trace(std::string_view text, const TraceLimits& limits) {
          .hash_begin = static_cast<std::uint32_t>(hashes),
          .hash_count = static_cast<std::uint32_t>(trace.hashes.size() - hashes)});
   }
-  if (at.empty()) return line_error("trace", 2, "no request");
+  if (at.empty()) return report::line_error("trace", 2, "no request");
   AQUA_TRY(set_arrivals(trace, at));
   return trace;
 }

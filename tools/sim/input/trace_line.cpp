@@ -20,11 +20,12 @@ constexpr std::string_view kBurst =
 constexpr std::string_view kLengths = "num_prefill_tokens,num_decode_tokens";
 
 Error bad(std::string_view column, std::string_view expected, std::string_view got) {
-  return Error{Code::invalid_argument, concat(column, " is not ", expected, ": ", shown(got))};
+  return Error{Code::invalid_argument,
+               concat(column, " is not ", expected, ": ", report::shown(got))};
 }
 
 Result<std::uint32_t> tokens(std::string_view column, std::string_view text, std::uint32_t max) {
-  const auto value = parse_number<std::uint32_t>(text);
+  const auto value = report::parse_number<std::uint32_t>(text);
   if (!value || *value > max) return bad(column, concat("a number from 0 to ", max), text);
   return *value;
 }
@@ -32,13 +33,13 @@ Result<std::uint32_t> tokens(std::string_view column, std::string_view text, std
 Result<void> expect_columns(const std::vector<std::string_view>& columns, std::size_t at_least,
                             std::size_t at_most, std::string_view line) {
   if (columns.size() >= at_least && columns.size() <= at_most) return {};
-  return Error{Code::invalid_argument,
-               concat("expected ", at_least, " columns, got ", columns.size(), ": ", shown(line))};
+  return Error{Code::invalid_argument, concat("expected ", at_least, " columns, got ",
+                                              columns.size(), ": ", report::shown(line))};
 }
 
 Result<TraceLine> parse_csv(TraceFormat format, std::string_view line, std::uint32_t max) {
   thread_local std::vector<std::string_view> columns;
-  split_columns(line, columns);
+  report::split_columns(line, columns);
   TraceLine parsed;
   if (format == TraceFormat::azure) {
     AQUA_TRY(expect_columns(columns, 3, 3, line));
@@ -49,7 +50,7 @@ Result<TraceLine> parse_csv(TraceFormat format, std::string_view line, std::uint
     AQUA_ASSIGN(parsed.output, tokens("GeneratedTokens", columns[2], max));
   } else if (format == TraceFormat::burstgpt) {
     AQUA_TRY(expect_columns(columns, 6, 6, line));
-    const auto at = parse_number<double>(columns[0]);
+    const auto at = report::parse_number<double>(columns[0]);
     if (!at || !(*at >= 0) || *at > 1e9) return bad("Timestamp", "seconds", columns[0]);
     parsed.at = *at;
     AQUA_ASSIGN(parsed.prompt, tokens("Request tokens", columns[2], max));
@@ -74,7 +75,8 @@ Result<TraceLine> parse_json(std::string_view line, std::uint32_t max,
                              std::vector<std::uint64_t>& hashes) {
   const json row = json::parse(line, nullptr, false);
   if (!row.is_object()) {
-    return Error{Code::invalid_argument, concat("expected a JSON object, got ", shown(line))};
+    return Error{Code::invalid_argument,
+                 concat("expected a JSON object, got ", report::shown(line))};
   }
   TraceLine parsed;
   AQUA_ASSIGN(const std::uint64_t at, whole(row, "timestamp", 1'000'000'000'000));

@@ -23,7 +23,7 @@ Result<Comparison> compare(const Ground& ground, const std::vector<PolicyName>& 
       const auto observe = [&](std::size_t ended) {
         if (progress) progress(run.policy.name, seed, ended, workload.requests.size());
       };
-      AQUA_ASSIGN(Outcome outcome, simulate(ground, run.policy, workload, observe));
+      AQUA_ASSIGN(RunOutcome outcome, simulate(ground, run.policy, workload, observe));
       run.metrics.push_back(measure(outcome, sla));
       if (first) run.outcome = std::move(outcome);
     }

@@ -13,7 +13,7 @@ namespace aqua::sim {
 
 struct PolicyRun {
   PolicyName policy;
-  Outcome outcome;               // of the first seed
+  RunOutcome outcome;            // of the first seed
   std::vector<Metrics> metrics;  // one a seed
 };
 

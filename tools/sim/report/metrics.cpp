@@ -24,7 +24,7 @@ double quantile(std::vector<double>& values, double q) {
   return values[static_cast<std::size_t>(place)];
 }
 
-Metrics measure(const Outcome& outcome, const Sla& sla) {
+Metrics measure(const RunOutcome& outcome, const Sla& sla) {
   std::vector<double> ttft, tpot, latency, gap;
   std::uint64_t good = 0;
   Metrics metrics;

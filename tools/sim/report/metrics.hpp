@@ -26,7 +26,7 @@ struct Metrics {
   std::uint64_t completed = 0, refused = 0;
 };
 
-[[nodiscard]] Metrics measure(const Outcome& outcome, const Sla& sla);
+[[nodiscard]] Metrics measure(const RunOutcome& outcome, const Sla& sla);
 
 // The smallest value that at least `q` of them do not exceed (nearest rank); 0 of none. Reorders.
 [[nodiscard]] double quantile(std::vector<double>& values, double q);

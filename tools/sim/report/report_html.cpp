@@ -25,7 +25,8 @@ std::string number(double value) {
 void legend(std::ostringstream& out, const Comparison& comparison) {
   out << "<p>";
   for (std::size_t i = 0; i < comparison.runs.size(); ++i) {
-    out << "<label style=\"color:" << series_colour(i) << "\"><input type=\"checkbox\" checked "
+    out << "<label style=\"color:" << report::series_colour(i)
+        << "\"><input type=\"checkbox\" checked "
         << "data-series=\"s" << i << "\"> " << escape_html(comparison.runs[i].policy.name)
         << "</label>";
   }
@@ -53,49 +54,51 @@ void table(std::ostringstream& out, const Comparison& comparison) {
 template <typename Figure>
 void per_request(std::ostringstream& out, const Comparison& comparison, const char* title,
                  const char* unit, Figure figure) {
-  Plot plot{.title = title, .x_label = "request, by arrival", .y_label = unit, .series = {}};
+  report::Plot plot{
+      .title = title, .x_label = "request, by arrival", .y_label = unit, .series = {}};
   for (const PolicyRun& run : comparison.runs) {
-    Series series{.name = run.policy.name, .points = {}};
+    report::Series series{.name = run.policy.name, .points = {}};
     for (std::size_t i = 0; i < run.outcome.requests.size(); ++i) {
       const RequestOutcome& request = run.outcome.requests[i];
       if (!request.refused()) series.points.emplace_back(static_cast<double>(i), figure(request));
     }
     plot.series.push_back(std::move(series));
   }
-  out << render_svg(plot);
+  out << report::render_svg(plot);
 }
 
 template <typename Figure>
 void percentiles(std::ostringstream& out, const Comparison& comparison, const char* title,
                  const char* unit, Figure figure) {
-  Plot plot{.title = title, .x_label = "percentile of requests", .y_label = unit, .series = {}};
+  report::Plot plot{
+      .title = title, .x_label = "percentile of requests", .y_label = unit, .series = {}};
   for (const PolicyRun& run : comparison.runs) {
     std::vector<double> values;
     for (const RequestOutcome& request : run.outcome.requests) {
       if (!request.refused()) values.push_back(figure(request));
     }
     std::sort(values.begin(), values.end());
-    Series series{.name = run.policy.name, .points = {}};
+    report::Series series{.name = run.policy.name, .points = {}};
     for (std::size_t i = 0; i < values.size(); ++i) {
       const double share = static_cast<double>(i + 1) / static_cast<double>(values.size());
       series.points.emplace_back(100 * share, values[i]);
     }
     plot.series.push_back(std::move(series));
   }
-  out << render_svg(plot);
+  out << report::render_svg(plot);
 }
 
 void memory(std::ostringstream& out, const Comparison& comparison, const char* title,
             double MemorySample::*field) {
-  Plot plot{.title = title, .x_label = "seconds", .y_label = "GB", .series = {}};
+  report::Plot plot{.title = title, .x_label = "seconds", .y_label = "GB", .series = {}};
   for (const PolicyRun& run : comparison.runs) {
-    Series series{.name = run.policy.name, .points = {}};
+    report::Series series{.name = run.policy.name, .points = {}};
     for (const MemorySample& sample : run.outcome.memory) {
       series.points.emplace_back(seconds(sample.at), sample.*field / 1e9);
     }
     plot.series.push_back(std::move(series));
   }
-  out << render_svg(plot);
+  out << report::render_svg(plot);
 }
 
 }  // namespace
@@ -105,9 +108,9 @@ std::string render_html(const Comparison& comparison) {
   std::ostringstream out;
   out << "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
          "content=\"width=device-width\"><title>aqua simulate</title><style>"
-      << page_style() << "</style></head><body>\n<h1>" << escape_html(ground.scenario.model.name)
-      << " on " << ground.scenario.tensor_parallel << " of "
-      << escape_html(ground.scenario.server.name) << "</h1>\n<p>"
+      << report::page_style() << "</style></head><body>\n<h1>"
+      << escape_html(ground.scenario.model.name) << " on " << ground.scenario.tensor_parallel
+      << " of " << escape_html(ground.scenario.server.name) << "</h1>\n<p>"
       << escape_html(comparison.workload) << ": " << comparison.requests << " requests; "
       << static_cast<std::uint64_t>(ground.kv_tokens) << " KV tokens, "
       << ground.scenario.lent_bytes / 1e9 << " GB lent; plots of seed " << comparison.seeds.front()

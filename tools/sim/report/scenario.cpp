@@ -118,9 +118,10 @@ Result<void> can_change(const Scenario& scenario) {
 
 }  // namespace
 
-Result<Outcome> simulate(const Ground& ground, const PolicyName& policy, const Workload& workload,
-                         const std::function<void(std::size_t)>& observe,
-                         const std::function<void(std::uint32_t, Picos)>& token) {
+Result<RunOutcome> simulate(const Ground& ground, const PolicyName& policy,
+                            const Workload& workload,
+                            const std::function<void(std::size_t)>& observe,
+                            const std::function<void(std::uint32_t, Picos)>& token) {
   AQUA_ASSIGN(const auto scheduler,
               policy::make_scheduler(policy.scheduler, scheduler_options(ground, policy)));
   AQUA_ASSIGN(const auto prefixes, prefix_store(ground, workload));

@@ -52,10 +52,10 @@ struct Ground {
 // internal when the run cannot end (a policy that lets
 // somebody wait for ever). `observe` gets the requests that have ended; `token`, of each token in
 // time order, its request's index and its time (then no iterations are skipped).
-[[nodiscard]] Result<Outcome> simulate(const Ground& ground, const PolicyName& policy,
-                                       const Workload& workload,
-                                       const std::function<void(std::size_t)>& observe = {},
-                                       const std::function<void(std::uint32_t, Picos)>& token = {});
+[[nodiscard]] Result<RunOutcome> simulate(
+    const Ground& ground, const PolicyName& policy, const Workload& workload,
+    const std::function<void(std::size_t)>& observe = {},
+    const std::function<void(std::uint32_t, Picos)>& token = {});
 
 // The scheduler that simulate() uses.
 [[nodiscard]] policy::SchedulerOptions scheduler_options(const Ground& ground,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/profiler/load/door.hpp"
+#include "tools/profiler/load/http_client.hpp"
 
 #include <httplib.h>
 #include <sys/socket.h>
@@ -20,47 +20,47 @@ constexpr std::size_t kMostErrorText = 2000;
 constexpr std::size_t kMostBody = std::size_t{16} << 20;
 
 Error bad_url(std::string_view url, std::string_view what) {
-  return Error{Code::invalid_argument, concat("--url ", sim::shown(url), ": ", what)};
+  return Error{Code::invalid_argument, concat("--url ", report::shown(url), ": ", what)};
 }
 
 }  // namespace
 
-Result<Place> parse_url(std::string_view url) {
+Result<EngineUrl> parse_url(std::string_view text) {
   constexpr std::string_view kScheme = "http://";
-  if (url.starts_with("https://"))
-    return bad_url(url, "https is not spoken here: profile the engine where it runs, over http");
-  if (!url.starts_with(kScheme)) return bad_url(url, "expected http://HOST[:PORT][/PREFIX]");
-  std::string_view rest = url.substr(kScheme.size());
-  Place place;
+  if (text.starts_with("https://"))
+    return bad_url(text, "https is not spoken here: profile the engine where it runs, over http");
+  if (!text.starts_with(kScheme)) return bad_url(text, "expected http://HOST[:PORT][/PREFIX]");
+  std::string_view rest = text.substr(kScheme.size());
+  EngineUrl url;
   if (const std::size_t slash = rest.find('/'); slash != rest.npos) {
-    place.prefix = rest.substr(slash);
+    url.prefix = rest.substr(slash);
     rest = rest.substr(0, slash);
   }
-  while (place.prefix.ends_with('/')) place.prefix.pop_back();
+  while (url.prefix.ends_with('/')) url.prefix.pop_back();
   // Users give the base as OpenAI's clients want it.
-  if (place.prefix.ends_with("/v1")) place.prefix.resize(place.prefix.size() - 3);
+  if (url.prefix.ends_with("/v1")) url.prefix.resize(url.prefix.size() - 3);
   const std::size_t bracket = rest.rfind(']');
   if (const std::size_t colon = rest.rfind(':');
       colon != rest.npos && (bracket == rest.npos || colon > bracket)) {
-    const auto port = sim::parse_number<int>(rest.substr(colon + 1));
-    if (!port || *port < 1 || *port > 65535) return bad_url(url, "a port is 1 to 65535");
-    place.port = *port;
+    const auto port = report::parse_number<int>(rest.substr(colon + 1));
+    if (!port || *port < 1 || *port > 65535) return bad_url(text, "a port is 1 to 65535");
+    url.port = *port;
     rest = rest.substr(0, colon);
   }
   if (rest.starts_with('[') && rest.ends_with(']')) rest = rest.substr(1, rest.size() - 2);
   const bool clean =
-      std::all_of(url.begin(), url.end(), [](char c) { return c > ' ' && c <= '~'; });
-  if (rest.empty() || !clean) return bad_url(url, "expected http://HOST[:PORT][/PREFIX]");
-  place.host = rest;
-  return place;
+      std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c <= '~'; });
+  if (rest.empty() || !clean) return bad_url(text, "expected http://HOST[:PORT][/PREFIX]");
+  url.host = rest;
+  return url;
 }
 
-struct Caller::Impl {
-  Impl(const Place& place, const DoorOptions& options)
-      : name(concat(place.host, ":", place.port)),
-        prefix(place.prefix),
+struct HttpClient::Impl {
+  Impl(const EngineUrl& url, const HttpOptions& options)
+      : name(concat(url.host, ":", url.port)),
+        prefix(url.prefix),
         timeout(options.timeout),
-        client(place.host, place.port),
+        client(url.host, url.port),
         ends(options.stop, [this] { end(); }) {
     client.set_keep_alive(true);
     client.set_tcp_nodelay(true);
@@ -140,18 +140,19 @@ struct Caller::Impl {
   const std::stop_callback<std::function<void()>> ends;  // last: it uses the others
 };
 
-Caller::Caller(const Place& place, const DoorOptions& options)
-    : impl_(std::make_unique<Impl>(place, options)) {}
-Caller::~Caller() = default;
+HttpClient::HttpClient(const EngineUrl& url, const HttpOptions& options)
+    : impl_(std::make_unique<Impl>(url, options)) {}
+HttpClient::~HttpClient() = default;
 
-Result<Reply> Caller::get(const std::string& path) {
+Result<Reply> HttpClient::get(const std::string& path) {
   httplib::Request request;
   request.method = "GET";
   request.path = impl_->prefix + path;
   return impl_->send(request, nullptr);
 }
 
-Result<Reply> Caller::post(const std::string& path, const std::string& body, const OnData& data) {
+Result<Reply> HttpClient::post(const std::string& path, const std::string& body,
+                               const OnData& data) {
   httplib::Request request;
   request.method = "POST";
   request.path = impl_->prefix + path;
@@ -160,7 +161,7 @@ Result<Reply> Caller::post(const std::string& path, const std::string& body, con
   return impl_->send(request, &data);
 }
 
-void Caller::stop() {
+void HttpClient::stop() {
   impl_->end();
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a client meets on its way: a stop, an answer without end, its own machine's limits.
-#include "tools/profiler/load/door.hpp"
+#include "tools/profiler/load/http_client.hpp"
 
 #include <gtest/gtest.h>
 #include <httplib.h>
@@ -17,9 +17,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class Door : public testing::Test {
+class HttpClientTest : public testing::Test {
  protected:
-  Door() {
+  HttpClientTest() {
     server_.Get("/metrics", [this](const auto&, auto& reply) {
       ++asked_;
       reply.set_content("used 1\ntotal 2\n", "text/plain");
@@ -36,12 +36,12 @@ class Door : public testing::Test {
       hangs_.notify_all();
       over_.wait(false);
     });
-    place_.port = server_.bind_to_any_port("127.0.0.1");
-    place_.host = "127.0.0.1";
+    url_.port = server_.bind_to_any_port("127.0.0.1");
+    url_.host = "127.0.0.1";
     thread_ = std::thread([this] { server_.listen_after_bind(); });
-    (void)httplib::Client("127.0.0.1", place_.port).Get("/metrics");
+    (void)httplib::Client("127.0.0.1", url_.port).Get("/metrics");
   }
-  ~Door() override {
+  ~HttpClientTest() override {
     over_ = true;
     over_.notify_all();
     server_.stop();
@@ -52,21 +52,21 @@ class Door : public testing::Test {
   std::atomic<int> asked_{0};
   httplib::Server server_;
   std::thread thread_;
-  Place place_;
+  EngineUrl url_;
 };
 
-TEST_F(Door, StoppedStaysStopped) {
-  Caller caller(place_, {});
-  EXPECT_TRUE(caller.get("/metrics").ok());
-  caller.stop();
+TEST_F(HttpClientTest, StoppedStaysStopped) {
+  HttpClient client(url_, {});
+  EXPECT_TRUE(client.get("/metrics").ok());
+  client.stop();
   const int before = asked_;
-  EXPECT_EQ(caller.get("/metrics").error().code, Code::cancelled);
+  EXPECT_EQ(client.get("/metrics").error().code, Code::cancelled);
   EXPECT_EQ(asked_, before);
 }
 
-TEST_F(Door, AStopEndsACallThatHangs) {
+TEST_F(HttpClientTest, AStopEndsACallThatHangs) {
   std::stop_source stop;
-  EngineLink engine{.place = place_, .door = {.stop = stop.get_token()}};
+  EngineLink engine{.url = url_, .http = {.stop = stop.get_token()}};
   std::thread stopper([&] {
     hangs_.wait(false);
     stop.request_stop();
@@ -78,9 +78,9 @@ TEST_F(Door, AStopEndsACallThatHangs) {
   EXPECT_EQ(fetch(engine, "/metrics").error().code, Code::cancelled);
 }
 
-TEST_F(Door, MemoryThatIsStoppedBeforeItIsReadIsNotWaitedFor) {
+TEST_F(HttpClientTest, MemoryThatIsStoppedBeforeItIsReadIsNotWaitedFor) {
   std::stop_source stop;
-  const EngineLink engine{.place = place_, .door = {.stop = stop.get_token()}};
+  const EngineLink engine{.url = url_, .http = {.stop = stop.get_token()}};
   stop.request_stop();
   MemoryWatch watch(engine, {.source = MemorySource::prometheus, .used_metric = "used"}, 1ms);
   EXPECT_EQ(watch.peak().readings, 0u);
@@ -99,8 +99,8 @@ TEST(Memory, IsBelievedWhereItWasSeenOften) {
   }
 }
 
-TEST_F(Door, AnAnswerWithoutEndIsRefused) {
-  const EngineLink engine{.place = place_};
+TEST_F(HttpClientTest, AnAnswerWithoutEndIsRefused) {
+  const EngineLink engine{.url = url_};
   for (const char* path : {"/endless", "/endless?failed=1"}) {
     const auto body = fetch(engine, path);
     ASSERT_FALSE(body.ok());
@@ -108,13 +108,13 @@ TEST_F(Door, AnAnswerWithoutEndIsRefused) {
   }
 }
 
-TEST_F(Door, WithoutADescriptorTheMachineIsNamed) {
+TEST_F(HttpClientTest, WithoutADescriptorTheMachineIsNamed) {
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
-  Caller caller(place_, {});
+  HttpClient client(url_, {});
   const rlimit none{.rlim_cur = 3, .rlim_max = before.rlim_max};
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
-  const auto reply = caller.get("/metrics");
+  const auto reply = client.get("/metrics");
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
   ASSERT_FALSE(reply.ok());
   EXPECT_EQ(reply.error().code, Code::resource_exhausted) << reply.error().message;
@@ -143,8 +143,8 @@ class NoThreads {
   pthread_attr_t before_;
 };
 
-TEST_F(Door, WithoutAThreadTheMachineIsNamed) {
-  const EngineLink engine{.place = place_};
+TEST_F(HttpClientTest, WithoutAThreadTheMachineIsNamed) {
+  const EngineLink engine{.url = url_};
   const NoThreads none;
   LoadRun run(engine, {{.at_s = 0}, {.at_s = 0.001}}, {});
   const LoadResult result = run.run({});
@@ -153,8 +153,8 @@ TEST_F(Door, WithoutAThreadTheMachineIsNamed) {
   EXPECT_NE(watch.peak().fault.find("pids limit"), std::string::npos);
 }
 
-TEST_F(Door, MemoryIsReadAtEachInterval) {
-  const EngineLink engine{.place = place_};
+TEST_F(HttpClientTest, MemoryIsReadAtEachInterval) {
+  const EngineLink engine{.url = url_};
   const MemoryOptions named{
       .source = MemorySource::prometheus, .used_metric = "used", .total_metric = "total"};
   auto quickest = Clock::duration::max();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Door: an engine's HTTP, over TCP. Nothing here knows what is asked.
+// HttpClient: one connection to an engine over TCP. Knows nothing of what is asked.
 #pragma once
 
 #include <chrono>
@@ -14,33 +14,33 @@
 
 namespace aqua::profiler {
 
-struct DoorOptions {
+struct HttpOptions {
   std::string url{};                 // "http://HOST[:PORT][/PREFIX]"
   std::string api_key{};             // sent as a bearer token; empty: none
   std::chrono::seconds timeout{60};  // in which nothing is heard; for connecting, a tenth of it
   std::stop_token stop{};            // ends what is under way, and all that would follow
 };
 
-struct Place {
+struct EngineUrl {
   std::string host{};
   int port = 80;
   std::string prefix{};  // without a slash at its end
 };
 
 // invalid_argument says what was expected; https is refused with what to do instead.
-[[nodiscard]] Result<Place> parse_url(std::string_view url);
+[[nodiscard]] Result<EngineUrl> parse_url(std::string_view text);
 
-// What came back on a POST or GET, whatever its status.
+// The answer to a POST or GET, whatever its status.
 struct Reply {
   int status = 0;
-  std::string body{};  // of a status that is not 200: its beginning
+  std::string body{};  // of a POST: only where the status is not 200, its beginning
 };
 
-// What bytes of an answer had in them.
+// What a piece of an answer means for the call.
 enum class Heard : std::uint8_t {
   nothing,    // a keep-alive: the time limit runs on
-  something,  // it begins anew
-  enough,     // no more is wanted
+  something,  // content: the time limit begins anew
+  enough,     // no more is wanted: the call ends
 };
 
 // One connection, kept between calls. Threads: one at a time, but stop().
@@ -48,22 +48,23 @@ enum class Heard : std::uint8_t {
 // Every call fails with cancelled once stopped, unavailable when the engine cannot be reached or
 // broke off, deadline_exceeded when it said nothing for the time limit, data_loss when an answer
 // that is kept has more than 16 MiB, resource_exhausted when this process has no descriptor left.
-class Caller {
+class HttpClient {
  public:
   using OnData = std::function<Heard(std::string_view, std::chrono::steady_clock::time_point)>;
 
-  Caller(const Place& place, const DoorOptions& options);
-  ~Caller();
-  Caller(const Caller&) = delete;
-  Caller& operator=(const Caller&) = delete;
+  HttpClient(const EngineUrl& url, const HttpOptions& options);
+  ~HttpClient();
+  HttpClient(const HttpClient&) = delete;
+  HttpClient& operator=(const HttpClient&) = delete;
 
   // Blocks until the answer has ended.
   [[nodiscard]] Result<Reply> get(const std::string& path);
-  // Gives the body's bytes of a status 200 to `data` as they come; `enough` from it ends the call
-  // with cancelled, as stop() does.
+  // Passes the body of a status 200 to `data` as it comes. When `data` returns `enough`, the call
+  // ends with cancelled, as after stop().
   [[nodiscard]] Result<Reply> post(const std::string& path, const std::string& body,
                                    const OnData& data);
-  // From any thread: ends the call under way, and all that follow. May block while it connects.
+  // Ends the call under way and all that follow. Any thread may call it; it may block while the
+  // client connects.
   void stop();
 
  private:

@@ -2,23 +2,24 @@
 // llama_serve: llama.cpp as a server under a load that comes by the clock, and a record of what
 // each request, iteration and copy took. `aqua simulate --calibrate` fits its costs to one record
 // and predicts another with them.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <exception>
+#include <filesystem>
 #include <fstream>
 #include <random>
 
 #include "conversation.hpp"
 #include "must.hpp"
 #include "open_loop.hpp"
+#include "program.hpp"
 
 namespace aqua::llama_example {
 namespace {
 
 struct ServeOptions {
-  std::string model, policy = "cfs", clock = "wall", json;
+  std::string model, policy = "cfs", json;
+  EngineClock::Kind clock = EngineClock::Kind::wall;
   unsigned requests = 60, prompt = 200, output = 40, seed = 1, threads = 1;
   double rate = 0.5;
   unsigned kv_tokens = 2048, chunk = 128, slice = 16;
@@ -57,7 +58,8 @@ void warm_up(BatchEngine& engine, const std::vector<Token>& prompt, unsigned chu
 void serve(const ServeOptions& options) {
   const Model model(options.model);
   RunLog log{.engine = "llama.cpp, " + model.description() + ", " +
-                       std::to_string(options.threads) + " threads, " + options.clock + " time",
+                       std::to_string(options.threads) + " threads, " +
+                       (options.clock == EngineClock::Kind::cpu ? "cpu" : "wall") + " time",
              .policy = options.policy};
   log.scheduler.budget_tokens = options.chunk;
   log.scheduler.slice_iterations = options.slice;
@@ -73,8 +75,7 @@ void serve(const ServeOptions& options) {
                      options.threads);
   const std::vector<Asked> load = make_load(model, options);
   warm_up(engine, load.front().prompt, options.chunk);
-  OpenLoop(engine, slots, load, log)
-      .run(options.clock == "cpu" ? EngineClock::Kind::cpu : EngineClock::Kind::wall);
+  OpenLoop(engine, slots, load, log).run(options.clock);
   std::ofstream file(options.json);
   file << to_json(log).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
   file.close();
@@ -85,39 +86,47 @@ void serve(const ServeOptions& options) {
               log.iterations.size(), log.copies.size());
 }
 
+CommandLine serve_line(ServeOptions& o) {
+  CommandLine line("", R"(Usage: llama_serve --model FILE --json FILE [options]
+
+Serves made-up prompts with llama.cpp as they come, and writes down what it took.)");
+  line.text("--model", o.model, "FILE", "GGUF file")
+      .text("--json", o.json, "FILE", "the record")
+      .text("--policy", o.policy, "NAME", "fcfs, vtc, las or cfs")
+      .number("--requests", o.requests, 1, 100'000, "N", "that come in all")
+      .number("--rate", o.rate, 1e-3, 1e6, "R", "requests a second, Poisson")
+      .number("--prompt-tokens", o.prompt, 2, 10'000, "N", "mean")
+      .number("--output-tokens", o.output, 2, 10'000, "N", "mean")
+      .number("--kv-tokens", o.kv_tokens, 256, 4096, "N", "of the KV cache")
+      .number("--chunk", o.chunk, 8, 2048, "N", "tokens in a batch at most")
+      .number("--slice", o.slice, 1, 100'000, "N", "iterations of a time slice")
+      .number("--seed", o.seed, 0, UINT32_MAX, "N", "of lengths and arrivals")
+      .number("--threads", o.threads, 1, 256, "N", "of llama.cpp")
+      .choice("--clock", o.clock,
+              {{"wall", EngineClock::Kind::wall}, {"cpu", EngineClock::Kind::cpu}}, "CLOCK",
+              "wall, or cpu: the time that the one thread computes, whatever else runs");
+  return line;
+}
+
+void check(const ServeOptions& o) {
+  if (o.model.empty() || o.json.empty()) throw example::Failure("--model and --json are needed");
+  if (!std::filesystem::is_regular_file(o.model))
+    throw example::Failure("--model " + o.model + ": there is no such file");
+  if (o.clock == EngineClock::Kind::cpu && o.threads != 1)
+    throw example::Failure("--clock cpu is of one thread; --threads is " +
+                           std::to_string(o.threads));
+}
+
+int run(const ServeOptions& options) {
+  serve(options);
+  return 0;
+}
+
 }  // namespace
 }  // namespace aqua::llama_example
 
 int main(int argc, char** argv) {
   using namespace aqua::llama_example;
-  ServeOptions o;
-  CLI::App app{"Serves made-up prompts with llama.cpp as they come, and writes down what it took."};
-  app.option_defaults()->always_capture_default();
-  app.add_option("--model", o.model, "GGUF file")->required()->check(CLI::ExistingFile);
-  app.add_option("--json", o.json, "the record")->required();
-  app.add_option("--policy", o.policy, "fcfs, vtc, las or cfs");
-  app.add_option("--requests", o.requests, "that come in all")->check(CLI::Range(1, 100'000));
-  app.add_option("--rate", o.rate, "requests a second, Poisson")->check(CLI::Range(1e-3, 1e6));
-  app.add_option("--prompt-tokens", o.prompt, "mean")->check(CLI::Range(2, 10'000));
-  app.add_option("--output-tokens", o.output, "mean")->check(CLI::Range(2, 10'000));
-  app.add_option("--kv-tokens", o.kv_tokens, "of the KV cache")->check(CLI::Range(256, 4096));
-  app.add_option("--chunk", o.chunk, "tokens in a batch at most")->check(CLI::Range(8, 2048));
-  app.add_option("--slice", o.slice, "iterations of a time slice")->check(CLI::Range(1, 100'000));
-  app.add_option("--seed", o.seed, "of lengths and arrivals");
-  app.add_option("--threads", o.threads, "of llama.cpp")->check(CLI::Range(1, 256));
-  app.add_option("--clock", o.clock,
-                 "wall, or cpu: the time that the one thread computes, whatever else runs")
-      ->check(CLI::IsMember({"wall", "cpu"}));
-  CLI11_PARSE(app, argc, argv);
-  if (o.clock == "cpu" && o.threads != 1) {
-    std::fprintf(stderr, "llama_serve: --clock cpu is of one thread; --threads is %u\n", o.threads);
-    return 2;
-  }
-  try {
-    serve(o);
-    return 0;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "llama_serve: %s\n", error.what());
-    return 1;
-  }
+  return aqua::example::run_program<ServeOptions>({"llama_serve", serve_line, run, check}, argc,
+                                                  argv);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An assignment under change, with the loads and rooms that follow from it.
+// Occupancy is an assignment that is being changed, with the load of each unit and the room on each
+// server that follow from it.
 //
 // Threads: one. Borrows the cluster.
 #pragma once
@@ -10,22 +11,22 @@
 
 namespace aqua::place {
 
-class Layout {
+class Occupancy {
  public:
-  explicit Layout(const Cluster& cluster);
-  Layout(const Cluster& cluster, const Assignment& assignment);
+  explicit Occupancy(const Cluster& cluster);
+  Occupancy(const Cluster& cluster, const Assignment& assignment);
 
   [[nodiscard]] const Assignment& assignment() const { return server_of_; }
   [[nodiscard]] int server_of(int model) const { return server_of_[at(model)]; }
   [[nodiscard]] const std::vector<int>& models_in(int unit) const { return members_[at(unit)]; }
   [[nodiscard]] const Load& load(int unit) const { return loads_[at(unit)]; }
   [[nodiscard]] Bytes value(int unit) const;
-  // Of `unit` with `in` added and `out` removed; -1: none.
+  // The value of `unit` with model `in` added and model `out` removed; -1 stands for none.
   [[nodiscard]] Bytes value_with(int unit, int in, int out) const;
   [[nodiscard]] int worst_unit() const;  // the smallest index of equals
   [[nodiscard]] int free_gpus(int server) const { return free_[at(server)]; }
 
-  // Whether `server` would take `model` once `leaving` (-1: none) is gone from it.
+  // True when `server` can take `model` once `leaving` (-1: none) is gone from it.
   [[nodiscard]] bool room_for(int model, int server, int leaving = -1) const;
   void put(int model, int server);
   void take(int model);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/place/model/layout.hpp"
+#include "tools/place/model/occupancy.hpp"
 
 #include <algorithm>
 #include <utility>
 
 namespace aqua::place {
 
-Layout::Layout(const Cluster& cluster)
+Occupancy::Occupancy(const Cluster& cluster)
     : cluster_(&cluster),
       server_of_(cluster.models().size(), -1),
       loads_(cluster.units().size()),
@@ -15,22 +15,22 @@ Layout::Layout(const Cluster& cluster)
   for (const Server& server : cluster.servers()) free_.push_back(server.gpus);
 }
 
-Layout::Layout(const Cluster& cluster, const Assignment& assignment) : Layout(cluster) {
+Occupancy::Occupancy(const Cluster& cluster, const Assignment& assignment) : Occupancy(cluster) {
   for (std::size_t m = 0; m < assignment.size(); ++m) put(static_cast<int>(m), assignment[m]);
 }
 
-Bytes Layout::value(int unit) const {
+Bytes Occupancy::value(int unit) const {
   return load(unit).value(cluster_->units()[at(unit)].hbm_bytes);
 }
 
-Bytes Layout::value_with(int unit, int in, int out) const {
+Bytes Occupancy::value_with(int unit, int in, int out) const {
   Load changed = load(unit);
   if (in >= 0) changed.add(cluster_->model(in));
   if (out >= 0) changed.add(cluster_->model(out), -1);
   return changed.value(cluster_->units()[at(unit)].hbm_bytes);
 }
 
-int Layout::worst_unit() const {
+int Occupancy::worst_unit() const {
   int worst = 0;
   Bytes most = -1;
   for (int u = 0; at(u) < loads_.size(); ++u) {
@@ -42,7 +42,7 @@ int Layout::worst_unit() const {
   return worst;
 }
 
-bool Layout::room_for(int model, int server, int leaving) const {
+bool Occupancy::room_for(int model, int server, int leaving) const {
   const int back = leaving < 0 ? 0 : cluster_->model(leaving).shards;
   if (free_[at(server)] + back < cluster_->model(model).shards) return false;
   const int group = cluster_->apart(model);
@@ -51,7 +51,7 @@ bool Layout::room_for(int model, int server, int leaving) const {
   return std::find(there.begin(), there.end(), group) == there.end();
 }
 
-void Layout::put(int model, int server) {
+void Occupancy::put(int model, int server) {
   server_of_[at(model)] = server;
   free_[at(server)] -= cluster_->model(model).shards;
   const int unit = cluster_->unit_of(server);
@@ -60,7 +60,7 @@ void Layout::put(int model, int server) {
   if (cluster_->apart(model) >= 0) groups_[at(server)].push_back(cluster_->apart(model));
 }
 
-void Layout::take(int model) {
+void Occupancy::take(int model) {
   const int server = std::exchange(server_of_[at(model)], -1);
   free_[at(server)] += cluster_->model(model).shards;
   const int unit = cluster_->unit_of(server);
@@ -73,7 +73,7 @@ void Layout::take(int model) {
   }
 }
 
-void Layout::swap(int a, int b) {
+void Occupancy::swap(int a, int b) {
   const int first = server_of(a);
   const int second = server_of(b);
   take(a);

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/options/command_line.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <deque>
+
+#include "tools/report/text.hpp"
+
+namespace aqua {
+namespace {
+
+constexpr std::size_t kNameColumns = 30;
+constexpr std::size_t kHelpColumns = 70;
+
+// Begins with the usage, which `about` has, instead of one made up from the names.
+class Formatter : public CLI::Formatter {
+  [[nodiscard]] std::string make_usage(const CLI::App*, std::string) const override { return ""; }
+};
+
+std::string wrapped(const std::string& text) {
+  std::string out;
+  std::size_t column = 0;
+  for (std::size_t from = 0; from < text.size();) {
+    const std::size_t end = std::min(text.find(' ', from), text.size());
+    if (column > 0 && column + 1 + (end - from) > kHelpColumns) {
+      out += '\n';
+      column = 0;
+    }
+    if (column > 0) out += ' ';
+    out.append(text, from, end - from);
+    column += (end - from) + 1;
+    from = end + 1;
+  }
+  return out;
+}
+
+// "--name=VALUE" as two, since an empty VALUE is a value.
+std::vector<std::string> backwards(std::span<const std::string_view> arguments) {
+  std::vector<std::string> all;
+  for (const std::string_view argument : arguments) {
+    const std::size_t equals = argument.starts_with("--") ? argument.find('=') : argument.npos;
+    all.emplace_back(argument.substr(0, equals));
+    if (equals != argument.npos) all.emplace_back(argument.substr(equals + 1));
+  }
+  std::ranges::reverse(all);
+  return all;
+}
+
+}  // namespace
+
+bool asks_for_help(std::span<const std::string_view> arguments) {
+  return std::ranges::any_of(arguments, [](auto one) { return one == "--help" || one == "-h"; });
+}
+
+struct CommandLine::Impl {
+  Impl(std::string command_, const std::string& about) : command(std::move(command_)), app(about) {}
+
+  struct Option {
+    std::string name;
+    Set set;
+    std::vector<std::string> given{};
+  };
+  std::string command;
+  std::string heading = "Options";
+  CLI::App app;
+  std::deque<Option> options{};  // CLI11 keeps their addresses
+
+  CLI::Option* add(const std::string& name, const std::string& help, Set set) {
+    Option& added = options.emplace_back(Option{name, std::move(set)});
+    return app.add_option(name, added.given, wrapped(help))->expected(1)->group(heading);
+  }
+  [[nodiscard]] Error bad(std::string_view what) const {
+    return {Code::invalid_argument, concat(command, command.empty() ? "" : ": ", what)};
+  }
+};
+
+CommandLine::CommandLine(std::string command, const std::string& about)
+    : impl_(std::make_unique<Impl>(std::move(command), about)) {
+  impl_->app.set_help_flag();
+  impl_->app.allow_extras();
+  impl_->app.formatter(std::make_shared<Formatter>());
+  impl_->app.get_formatter()->column_width(kNameColumns);
+}
+CommandLine::CommandLine(CommandLine&&) noexcept = default;
+CommandLine::~CommandLine() = default;
+
+CommandLine& CommandLine::group(std::string heading) {
+  impl_->heading = std::move(heading);
+  return *this;
+}
+
+CommandLine& CommandLine::option(const std::string& name, const std::string& value,
+                                 const std::string& help, Set set, const std::string& fallback) {
+  impl_->add(name, fallback.empty() ? help : concat(help, " (", fallback, ")"), std::move(set))
+      ->type_name(value)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  return *this;
+}
+
+CommandLine& CommandLine::flag(const std::string& name, bool& field, const std::string& help,
+                               bool to) {
+  impl_->app
+      .add_flag_callback(
+          name, [&field, to] { field = to; }, wrapped(help))
+      ->group(impl_->heading);
+  return *this;
+}
+
+CommandLine& CommandLine::list(const std::string& name, std::vector<std::string>& field,
+                               const std::string& value, const std::string& help) {
+  const auto add = [&field](std::string_view given) -> Result<void> {
+    if (given.empty()) return Error{Code::invalid_argument, "expected a value"};
+    field.emplace_back(given);
+    return {};
+  };
+  impl_->add(name, help, add)
+      ->type_name(value)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  return *this;
+}
+
+CommandLine& CommandLine::positional(const std::string& value, std::string& field,
+                                     const std::string& help) {
+  impl_->app.add_option(value, field, wrapped(help))->type_name("");
+  return *this;
+}
+
+Result<void> CommandLine::parse(std::span<const std::string_view> arguments) {
+  try {
+    impl_->app.parse(backwards(arguments));
+  } catch (const CLI::ArgumentMismatch& missing) {  // "--name: 1 required VALUE missing"
+    const std::string_view said = missing.what();
+    return impl_->bad(concat(said.substr(0, said.find(':')), " needs a value"));
+  } catch (const CLI::ParseError& fault) {
+    return impl_->bad(fault.what());
+  }
+  if (const auto extras = impl_->app.remaining(); !extras.empty())
+    return impl_->bad(concat("unknown argument ", report::shown(extras.front()), "; see --help"));
+  for (const Impl::Option& option : impl_->options) {
+    for (const std::string& value : option.given) {
+      if (const auto set = option.set(value); !set.ok())
+        return impl_->bad(
+            concat(option.name, " ", report::shown(value), ": ", set.error().message));
+    }
+  }
+  return {};
+}
+
+std::string CommandLine::help() {
+  std::string text = impl_->app.help();
+  // CLI11 leaves two empty lines between groups.
+  for (std::size_t at = 0; (at = text.find("\n\n\n", at)) != text.npos;) text.erase(at, 1);
+  return text;
+}
+
+}  // namespace aqua
