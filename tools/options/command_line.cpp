@@ -68,7 +68,11 @@ struct CommandLine::Impl {
 
   CLI::Option* add(const std::string& name, const std::string& help, Set set) {
     Option& added = options.emplace_back(Option{name, std::move(set)});
-    return app.add_option(name, added.given, wrapped(help))->expected(1)->group(heading);
+    // Without allow_extra_args(false) a list takes all that follows it.
+    return app.add_option(name, added.given, wrapped(help))
+        ->expected(1)
+        ->allow_extra_args(false)
+        ->group(heading);
   }
   [[nodiscard]] Error bad(std::string_view what) const {
     return {Code::invalid_argument, concat(command, command.empty() ? "" : ": ", what)};

@@ -102,6 +102,7 @@ TEST(CommandLine, WithoutArgumentsAllIsAsDeclared) {
 
 TEST(CommandLine, TakesAValueWithoutAName) {
   EXPECT_EQ(parse({"--brief", "producer/7", "--steps=2"}).slab, "producer/7");
+  EXPECT_EQ(parse({"--steps", "2", "producer/7"}).slab, "producer/7");
   EXPECT_THAT(complaint({"a/1", "b/2"}), HasSubstr("unknown argument 'b/2'"));
 }
 
