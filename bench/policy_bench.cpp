@@ -17,7 +17,8 @@
 
 namespace {
 
-using namespace aqua::policy;
+using namespace aqua::schedule;
+using namespace aqua::prefix;
 
 class Load {
  public:

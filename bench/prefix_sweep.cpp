@@ -11,7 +11,7 @@
 #include "tests/systems/prefix/mooncake.hpp"
 
 int main(int argc, char** argv) {
-  using namespace aqua::policy;
+  using namespace aqua::prefix;
   const bool to_file = argc == 3 && std::string_view(argv[1]) == "--json";
   if (argc != 1 && !to_file) {
     std::fputs("usage: AQUA_DATA=FOLDER prefix_sweep [--json FILE]\n", stderr);

@@ -8,7 +8,7 @@
 namespace aqua::bench {
 namespace {
 
-// A call, as src/device/cuda_copy.cpp has it: drivers were seen to crash on tens of thousands.
+// A call, as src/device/cuda/copy.cpp has it: drivers were seen to crash on tens of thousands.
 constexpr std::size_t kMostAtOnce = 4096;
 
 struct Batch {

@@ -18,7 +18,7 @@ reclaimed and used again afterwards.)";
 
 Result<void> set_policy(std::string& policy, std::string_view text) {
   std::string known;
-  for (const std::string& name : policy::scheduler_names()) {
+  for (const std::string& name : schedule::scheduler_names()) {
     if (name == text) {
       policy = name;
       return {};

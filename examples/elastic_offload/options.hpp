@@ -24,7 +24,7 @@ struct Options {
   std::size_t reclaim_at_mib = 512;  // of tensors in lent memory …
   double reclaim_after = 0.4;        // … and of requests done
   std::chrono::milliseconds iteration{10};
-  std::string policy = "cfs";  // of policy::scheduler_names(), for the consumers
+  std::string policy = "cfs";  // of schedule::scheduler_names(), for the consumers
   bool fallback = false;       // of las and cfs to fcfs; see EngineOptions
   std::chrono::seconds timeout{180};
   std::filesystem::path json{};         // empty: none

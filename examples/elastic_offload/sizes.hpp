@@ -30,7 +30,7 @@ inline constexpr std::size_t kTensorBudgetBytes = 640_MiB;
 
 inline constexpr std::uint32_t kMaxPromptTokens = 3072;  // longer prompts are cut
 inline constexpr std::uint32_t kMaxOutputTokens = 1000;
-// The scheduler's: iterations in a slice, tokens in an iteration (aqua/policy/options.hpp).
+// The scheduler's: iterations in a slice, tokens in an iteration (aqua/schedule/options.hpp).
 inline constexpr std::uint32_t kSliceIterations = 48;
 inline constexpr std::uint32_t kBatchTokens = 512;
 

@@ -96,10 +96,10 @@ TEST_F(HeaderExamples, ElasticPool) {
 }
 
 TEST_F(HeaderExamples, PrefixIndex) {
-  const std::vector<policy::Token> tokens(8, 7);
-  const auto chain = policy::hash_chain("tenant", tokens, 4);
-  const policy::Prefix prefix{chain, tokens.size()};
-  auto index = policy::PrefixIndex::create({.block_tokens = 4}).value();
+  const std::vector<prefix::Token> tokens(8, 7);
+  const auto chain = prefix::hash_chain("tenant", tokens, 4);
+  const prefix::Prefix prefix{chain, tokens.size()};
+  auto index = prefix::PrefixIndex::create({.block_tokens = 4}).value();
 #include "header_examples/prefix/prefix_index.hpp"
   EXPECT_TRUE(done.ok());
   ASSERT_TRUE(added.ok());
@@ -111,9 +111,9 @@ TEST_F(HeaderExamples, PrefixCache) {
   Runtime runtime = open();
   const auto memory = emulated::allocate(runtime, kCacheBytes).value();
   const Layout layout = layout_at(memory.data());
-  const std::vector<policy::Token> tokens(512, 7);
-  const auto chain = policy::hash_chain("tenant", tokens, 256);
-  const policy::Prefix prefix{chain, tokens.size()};
+  const std::vector<prefix::Token> tokens(512, 7);
+  const auto chain = prefix::hash_chain("tenant", tokens, 256);
+  const prefix::Prefix prefix{chain, tokens.size()};
   std::vector<std::uint32_t> blocks(32);
   for (std::uint32_t i = 0; i < blocks.size(); ++i) blocks[i] = i;
   const Stream stream{};
@@ -126,17 +126,17 @@ TEST_F(HeaderExamples, PrefixCache) {
 }
 
 TEST_F(HeaderExamples, Scheduler) {
-  using policy::SequenceId;
+  using schedule::SequenceId;
   int iterations = 0;
   std::uint32_t computed = 0;
   const auto serving = [&] { return iterations++ < 8; };
   const auto came = [&] {
-    std::vector<policy::Request> requests;
+    std::vector<schedule::Request> requests;
     if (iterations == 1) requests.push_back({.id = SequenceId{1}, .prompt_tokens = 40});
     return requests;
   };
   const auto copy = [](const auto& orders) { EXPECT_TRUE(orders.empty()); };
-  const auto compute = [&](const policy::Batch& batch) { computed += batch.tokens(); };
+  const auto compute = [&](const schedule::Batch& batch) { computed += batch.tokens(); };
   const auto ended = [&] {
     return iterations == 4 ? std::vector{SequenceId{1}} : std::vector<SequenceId>{};
   };

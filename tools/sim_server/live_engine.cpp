@@ -6,10 +6,10 @@
 namespace aqua::tool {
 namespace {
 
-std::unique_ptr<policy::Scheduler> scheduler_of(const sim::Ground& ground) {
+std::unique_ptr<schedule::Scheduler> scheduler_of(const sim::Ground& ground) {
   auto options = sim::scheduler_options(ground, sim::parse_policy("fcfs").value());
-  options.preempt_by = policy::PreemptBy::recompute;
-  auto made = policy::make_scheduler("fcfs", options);
+  options.preempt_by = schedule::PreemptBy::recompute;
+  auto made = schedule::make_scheduler("fcfs", options);
   if (!made.ok()) std::abort();
   return std::move(made).value();
 }
@@ -55,7 +55,7 @@ LiveEngine::Progress LiveEngine::await(Job& job, std::uint32_t had,
 
 LiveEngine::Memory LiveEngine::memory() const {
   const std::lock_guard lock(mu_);
-  const policy::SchedulerStatus status = scheduler_->status();
+  const schedule::SchedulerStatus status = scheduler_->status();
   return {status.device_blocks, status.device_blocks_held};
 }
 
@@ -69,7 +69,7 @@ void LiveEngine::take_news() {
     at = next;
   }
   for (const auto& job : arrivals_) {
-    const auto id = policy::SequenceId{next_id_++};
+    const auto id = schedule::SequenceId{next_id_++};
     if (job->aborted) continue;
     const bool fits =
         scheduler_->arrive({.id = id, .prompt_tokens = job->prompt, .max_new_tokens = job->output})
@@ -82,16 +82,16 @@ void LiveEngine::take_news() {
 }
 
 // As sim::Engine::compute() has it.
-sim::Picos LiveEngine::length_of(const policy::Batch& batch) const {
+sim::Picos LiveEngine::length_of(const schedule::Batch& batch) const {
   const sim::CostModel& cost = ground_.cost;
   sim::Picos length = cost.linear(batch.tokens());
   auto rows = static_cast<std::uint32_t>(batch.decodes.size());
-  for (const policy::PrefillChunk& chunk : batch.prefills) {
+  for (const schedule::PrefillChunk& chunk : batch.prefills) {
     length += cost.prefill_attention(chunk.tokens, chunk.first);
     rows += chunk.last ? 1 : 0;
   }
   std::uint64_t kv_tokens = 0;
-  for (const policy::SequenceId id : batch.decodes) {
+  for (const schedule::SequenceId id : batch.decodes) {
     const Job& job = *jobs_.at(id);
     kv_tokens += job.prompt + job.produced;
   }
@@ -99,7 +99,7 @@ sim::Picos LiveEngine::length_of(const policy::Batch& batch) const {
          cost.decode_attention_per_token() * static_cast<sim::Picos>(kv_tokens);
 }
 
-void LiveEngine::give_token(policy::SequenceId id) {
+void LiveEngine::give_token(schedule::SequenceId id) {
   const auto found = jobs_.find(id);
   Job& job = *found->second;
   ++job.produced;
@@ -114,7 +114,7 @@ void LiveEngine::run() {
   Clock::time_point end = Clock::now();  // of the last iteration, on time
   while (!over_) {
     take_news();
-    const policy::Batch batch = scheduler_->next();
+    const schedule::Batch batch = scheduler_->next();
     if (!batch.computes()) {
       if (!batch.moves()) news_.wait(lock, [&] { return over_ || !arrivals_.empty(); });
       end = Clock::now();
@@ -124,8 +124,8 @@ void LiveEngine::run() {
     (void)scheduler_->commit();
     end += std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(length));
     news_.wait_until(lock, end, [&] { return over_; });
-    for (const policy::SequenceId id : batch.decodes) give_token(id);
-    for (const policy::PrefillChunk& chunk : batch.prefills) {
+    for (const schedule::SequenceId id : batch.decodes) give_token(id);
+    for (const schedule::PrefillChunk& chunk : batch.prefills) {
       if (chunk.last) give_token(chunk.id);
     }
   }

@@ -55,15 +55,15 @@ class LiveEngine {
 
   void run();
   void take_news();
-  [[nodiscard]] sim::Picos length_of(const policy::Batch& batch) const;
-  void give_token(policy::SequenceId id);
+  [[nodiscard]] sim::Picos length_of(const schedule::Batch& batch) const;
+  void give_token(schedule::SequenceId id);
 
   const sim::Ground& ground_;
   const double speed_;
-  std::unique_ptr<policy::Scheduler> scheduler_;
+  std::unique_ptr<schedule::Scheduler> scheduler_;
   mutable std::mutex mu_;
   std::condition_variable news_;
-  std::map<policy::SequenceId, std::shared_ptr<Job>> jobs_;  // that the scheduler knows
+  std::map<schedule::SequenceId, std::shared_ptr<Job>> jobs_;  // that the scheduler knows
   std::vector<std::shared_ptr<Job>> arrivals_;
   std::uint64_t next_id_ = 0;
   bool over_ = false;

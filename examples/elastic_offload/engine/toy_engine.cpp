@@ -8,19 +8,19 @@
 namespace aqua::example {
 namespace {
 
-policy::SequenceId policy_id(std::uint64_t id) {
-  return policy::SequenceId{id};
+schedule::SequenceId policy_id(std::uint64_t id) {
+  return schedule::SequenceId{id};
 }
 
-std::unique_ptr<policy::Scheduler> make_scheduler(const EngineOptions& options) {
-  const policy::SchedulerOptions wanted{.budget_tokens = kBatchTokens,
-                                        .slice_iterations = options.slice_iterations,
-                                        .block_tokens = CacheShape::kTokensPerBlock,
-                                        .device_blocks = options.cache_blocks,
-                                        .swap_blocks = options.swap_blocks,
-                                        .fcfs_on_slow_tier = options.fallback,
-                                        .swap_tier = Tier::host};
-  return must(policy::make_scheduler(options.policy, wanted), "scheduler");
+std::unique_ptr<schedule::Scheduler> make_scheduler(const EngineOptions& options) {
+  const schedule::SchedulerOptions wanted{.budget_tokens = kBatchTokens,
+                                          .slice_iterations = options.slice_iterations,
+                                          .block_tokens = CacheShape::kTokensPerBlock,
+                                          .device_blocks = options.cache_blocks,
+                                          .swap_blocks = options.swap_blocks,
+                                          .fcfs_on_slow_tier = options.fallback,
+                                          .swap_tier = Tier::host};
+  return must(schedule::make_scheduler(options.policy, wanted), "scheduler");
 }
 
 }  // namespace
@@ -52,10 +52,10 @@ void ToyEngine::iterate() {
   runtime_.tick();
   collect();
   tell_tiers();
-  const policy::Batch batch = scheduler_->next();
+  const schedule::Batch batch = scheduler_->next();
   carry_out(batch);
   if (batch.computes()) must(scheduler_->commit(), "commit");
-  for (const policy::SequenceId id : refused_) must(scheduler_->copy_failed(id), "copy_failed");
+  for (const schedule::SequenceId id : refused_) must(scheduler_->copy_failed(id), "copy_failed");
   refused_.clear();
   launch_writes(runtime_, compute_, cache_.geometry(), std::exchange(writings_, {}));
   for (auto& [id, sequence] : sequences_) {
@@ -70,7 +70,7 @@ void ToyEngine::iterate() {
 void ToyEngine::collect() {
   for (auto at = sequences_.begin(); at != sequences_.end();) {
     Sequence& sequence = (at++)->second;  // it may go
-    const policy::SequenceId id = policy_id(sequence.id);
+    const schedule::SequenceId id = policy_id(sequence.id);
     if (sequence.phase == Phase::leaving && swap_.advance(sequence)) {
       must(scheduler_->paged_out(id, sequence.tier), "paged_out");
     } else if (sequence.phase == Phase::returning && swap_.advance(sequence)) {
@@ -101,25 +101,25 @@ void ToyEngine::tell_tiers() {
 }
 
 // Victims are sent away before anything is launched: the kernels of earlier iterations are over.
-void ToyEngine::carry_out(const policy::Batch& batch) {
-  for (const policy::Preemption& order : batch.preemptions) preempt(order);
-  for (const policy::PageIn& order : batch.page_ins) swap_.bring_back(find(order.id));
-  for (const policy::PrefillChunk& chunk : batch.prefills) {
+void ToyEngine::carry_out(const schedule::Batch& batch) {
+  for (const schedule::Preemption& order : batch.preemptions) preempt(order);
+  for (const schedule::PageIn& order : batch.page_ins) swap_.bring_back(find(order.id));
+  for (const schedule::PrefillChunk& chunk : batch.prefills) {
     Sequence& sequence = find(chunk.id);
     sequence.phase = Phase::resident;
     compute(sequence, chunk.tokens);
     if (chunk.last) generate(sequence);
   }
-  for (const policy::SequenceId id : batch.decodes) {
+  for (const schedule::SequenceId id : batch.decodes) {
     compute(find(id), 1);
     generate(find(id));
   }
   if (!batch.too_large.empty()) throw Failure("a sequence has outgrown the cache");
 }
 
-void ToyEngine::preempt(const policy::Preemption& order) {
+void ToyEngine::preempt(const schedule::Preemption& order) {
   Sequence& sequence = find(order.id);
-  if (order.how == policy::Preemption::How::recompute) {
+  if (order.how == schedule::Preemption::How::recompute) {
     cache_.give_back(sequence.blocks);
     sequence.computed = 0;
     sequence.phase = Phase::waiting;
@@ -148,7 +148,7 @@ void ToyEngine::generate(Sequence& sequence) {
   ++stats_.tokens;
 }
 
-Sequence& ToyEngine::find(policy::SequenceId id) {
+Sequence& ToyEngine::find(schedule::SequenceId id) {
   return sequences_.at(static_cast<std::uint64_t>(id));
 }
 
@@ -158,7 +158,7 @@ SequenceCopy ToyEngine::copy_of(const Sequence& sequence) const {
 
 LoadReport ToyEngine::load() const {
   LoadReport load;
-  const policy::SchedulerStatus status = scheduler_->status();
+  const schedule::SchedulerStatus status = scheduler_->status();
   load.queue_length = static_cast<double>(status.waiting + status.paging_out + status.swapped);
   load.kv_bytes_used = (cache_.blocks() - cache_.free_blocks()) * CacheShape::kBlockBytes;
   load.kv_bytes_wanted = load.kv_bytes_used;

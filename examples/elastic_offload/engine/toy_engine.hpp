@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ToyEngine: a small serving engine with a paged KV cache that is too small for its load. What to
 // compute, who is preempted into an AquaTensor and who comes back is decided by a scheduler of
-// aqua/policy, asked once an iteration; the engine carries its batches out and says what came of
+// aqua/schedule, asked once an iteration; the engine carries its batches out and says what came of
 // it.
 //
 // One iterate() is one forward pass: chunks of prompts, and a token for each sequence that decodes.
@@ -27,7 +27,7 @@ namespace aqua::example {
 
 struct EngineOptions {
   std::uint32_t tenant = 0;
-  std::string policy = "cfs";  // of policy::scheduler_names()
+  std::string policy = "cfs";  // of schedule::scheduler_names()
   // las and cfs schedule as fcfs while preempted KV is in host memory (Aqua, section 7). On an
   // emulated GPU both tiers are as fast.
   bool fallback = false;
@@ -57,21 +57,21 @@ class ToyEngine {
 
   void collect();     // what transfers and checks have completed
   void tell_tiers();  // where preempted bytes are, and where the next ones would go
-  void carry_out(const policy::Batch& batch);
-  void preempt(const policy::Preemption& order);
+  void carry_out(const schedule::Batch& batch);
+  void preempt(const schedule::Preemption& order);
   void compute(Sequence& sequence, std::uint32_t tokens);
   void generate(Sequence& sequence);
-  [[nodiscard]] Sequence& find(policy::SequenceId id);
+  [[nodiscard]] Sequence& find(schedule::SequenceId id);
   [[nodiscard]] SequenceCopy copy_of(const Sequence& sequence) const;
 
   Runtime& runtime_;
   const EngineOptions options_;
-  std::unique_ptr<policy::Scheduler> scheduler_;
+  std::unique_ptr<schedule::Scheduler> scheduler_;
   KvCache cache_;
   SwapSpace swap_;
   Stream compute_;
   std::map<std::uint64_t, Sequence> sequences_;  // by id
-  std::vector<policy::SequenceId> refused_;      // copies that could not begin
+  std::vector<schedule::SequenceId> refused_;    // copies that could not begin
   std::vector<Writing> writings_;                // of this iteration
   Tier swap_tier_ = Tier::host;                  // as the scheduler was last told
   ConsumerStats stats_;

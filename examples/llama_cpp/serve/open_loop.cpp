@@ -9,7 +9,7 @@ using example::Failure;
 
 namespace {
 
-std::uint64_t number(policy::SequenceId id) {
+std::uint64_t number(schedule::SequenceId id) {
   return static_cast<std::uint64_t>(id);
 }
 
@@ -22,7 +22,7 @@ void told(const Result<void>& result) {
 OpenLoop::OpenLoop(BatchEngine& engine, unsigned slots, const std::vector<Asked>& requests,
                    RunLog& log)
     : engine_(engine), requests_(requests), log_(log) {
-  auto made = policy::make_scheduler(log.policy, log.scheduler);
+  auto made = schedule::make_scheduler(log.policy, log.scheduler);
   if (!made.ok()) throw Failure(made.error().message);
   scheduler_ = std::move(*made);
   for (unsigned slot = slots; slot-- > 0;) free_slots_.push_back(slot);
@@ -38,7 +38,7 @@ void OpenLoop::run(EngineClock::Kind clock) {
   while (arrived_ < requests_.size() || !sequences_.empty()) {
     admit();
     double since = now();
-    const policy::Batch* batch = &scheduler_->next();
+    const schedule::Batch* batch = &scheduler_->next();
     while (page(*batch)) {
       since = now();
       batch = &scheduler_->next();
@@ -56,24 +56,24 @@ void OpenLoop::run(EngineClock::Kind clock) {
 void OpenLoop::admit() {
   for (; arrived_ < requests_.size() && requests_[arrived_].arrival <= now(); ++arrived_) {
     const Asked& asked = requests_[arrived_];
-    told(scheduler_->arrive({.id = policy::SequenceId{arrived_},
+    told(scheduler_->arrive({.id = schedule::SequenceId{arrived_},
                              .prompt_tokens = static_cast<std::uint32_t>(asked.prompt.size()),
                              .max_new_tokens = asked.output_tokens}));
     sequences_[arrived_].tokens = asked.prompt;
   }
 }
 
-bool OpenLoop::page(const policy::Batch& batch) {
+bool OpenLoop::page(const schedule::Batch& batch) {
   if (!batch.moves()) return false;
-  const policy::Batch orders = batch;  // telling the scheduler ends it
-  for (const policy::Preemption& order : orders.preemptions) page_out(order);
-  for (const policy::PageIn& order : orders.page_ins) page_in(order);
+  const schedule::Batch orders = batch;  // telling the scheduler ends it
+  for (const schedule::Preemption& order : orders.preemptions) page_out(order);
+  for (const schedule::PageIn& order : orders.page_ins) page_in(order);
   return true;
 }
 
-void OpenLoop::page_out(const policy::Preemption& order) {
+void OpenLoop::page_out(const schedule::Preemption& order) {
   Sequence& sequence = sequences_.at(number(order.id));
-  if (order.how == policy::Preemption::How::recompute) return leave(sequence);
+  if (order.how == schedule::Preemption::How::recompute) return leave(sequence);
   const double begin = now();
   sequence.parked = engine_.save(slot_of(sequence));
   leave(sequence);
@@ -82,7 +82,7 @@ void OpenLoop::page_out(const policy::Preemption& order) {
   told(scheduler_->paged_out(order.id, Tier::host));
 }
 
-void OpenLoop::page_in(const policy::PageIn& order) {
+void OpenLoop::page_in(const schedule::PageIn& order) {
   Sequence& sequence = sequences_.at(number(order.id));
   const double begin = now();
   engine_.restore(slot_of(sequence), sequence.parked);
@@ -92,12 +92,12 @@ void OpenLoop::page_in(const policy::PageIn& order) {
   told(scheduler_->paged_in(order.id));
 }
 
-void OpenLoop::compute(const policy::Batch& proposed, double since) {
-  const policy::Batch batch = proposed;
+void OpenLoop::compute(const schedule::Batch& proposed, double since) {
+  const schedule::Batch batch = proposed;
   LoggedIteration log{.tokens = batch.tokens()};
   std::vector<std::uint64_t> answered;
   engine_.begin();
-  for (const policy::SequenceId id : batch.decodes) {
+  for (const schedule::SequenceId id : batch.decodes) {
     Sequence& s = sequences_.at(number(id));
     const auto past = static_cast<unsigned>(s.tokens.size() - 1);
     engine_.add(slot_of(s), past, std::span(s.tokens).last(1), true);
@@ -105,7 +105,7 @@ void OpenLoop::compute(const policy::Batch& proposed, double since) {
     log.batch_kv += static_cast<double>(s.tokens.size());
     answered.push_back(number(id));
   }
-  for (const policy::PrefillChunk& chunk : batch.prefills) {
+  for (const schedule::PrefillChunk& chunk : batch.prefills) {
     Sequence& s = sequences_.at(number(chunk.id));
     engine_.add(slot_of(s), chunk.first, std::span(s.tokens).subspan(chunk.first, chunk.tokens),
                 chunk.last);
@@ -131,7 +131,7 @@ void OpenLoop::take(std::uint64_t id, Token token, double at) {
   request.end = at;
   leave(sequence);
   sequences_.erase(id);
-  told(scheduler_->finish(policy::SequenceId{id}));
+  told(scheduler_->finish(schedule::SequenceId{id}));
 }
 
 unsigned OpenLoop::slot_of(Sequence& sequence) {

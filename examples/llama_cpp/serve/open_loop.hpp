@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenLoop: requests come when they come, a scheduler of aqua/policy decides every iteration,
+// OpenLoop: requests come when they come, a scheduler of aqua/schedule decides every iteration,
 // llama.cpp computes it, and preempted sequences wait in process memory. As the simulator has it:
 // who has come is noticed at the boundary of iterations, and copies stop the engine.
 #pragma once
@@ -38,10 +38,10 @@ class OpenLoop {
 
   [[nodiscard]] double now() const { return clock_->now(); }
   void admit();
-  [[nodiscard]] bool page(const policy::Batch& batch);
-  void page_out(const policy::Preemption& order);
-  void page_in(const policy::PageIn& order);
-  void compute(const policy::Batch& batch, double since);
+  [[nodiscard]] bool page(const schedule::Batch& batch);
+  void page_out(const schedule::Preemption& order);
+  void page_in(const schedule::PageIn& order);
+  void compute(const schedule::Batch& batch, double since);
   void take(std::uint64_t id, Token token, double at);
   [[nodiscard]] unsigned slot_of(Sequence& sequence);
   void leave(Sequence& sequence);
@@ -49,7 +49,7 @@ class OpenLoop {
   BatchEngine& engine_;
   const std::vector<Asked>& requests_;
   RunLog& log_;
-  std::unique_ptr<policy::Scheduler> scheduler_;
+  std::unique_ptr<schedule::Scheduler> scheduler_;
   std::vector<unsigned> free_slots_;
   std::map<std::uint64_t, Sequence> sequences_;  // by their place in requests_
   std::size_t arrived_ = 0;

@@ -29,7 +29,7 @@ struct LoggedCopy {
 struct RunLog {
   std::string engine;
   std::string policy;
-  policy::SchedulerOptions scheduler{};
+  schedule::SchedulerOptions scheduler{};
   double kv_bytes_per_token = 0;
   std::uint32_t kv_step_tokens = 1;
   std::vector<LoggedRequest> requests{};  // by arrival
@@ -39,7 +39,7 @@ struct RunLog {
 
 [[nodiscard]] inline nlohmann::json to_json(const RunLog& log) {
   using nlohmann::json;
-  const policy::SchedulerOptions& o = log.scheduler;
+  const schedule::SchedulerOptions& o = log.scheduler;
   json all{{"format", "aqua-recording-1"},
            {"engine", log.engine},
            {"policy", log.policy},

@@ -21,7 +21,7 @@
 
 #include "aqua/export.h"
 
-namespace aqua::policy {
+namespace aqua::prefix {
 
 struct BlockHash {
   std::uint64_t high = 0;
@@ -47,11 +47,11 @@ using Token = std::uint32_t;
                                                          std::uint32_t block_tokens,
                                                          bool partial_last = false);
 
-}  // namespace aqua::policy
+}  // namespace aqua::prefix
 
 template <>
-struct std::hash<aqua::policy::BlockHash> {
-  std::size_t operator()(const aqua::policy::BlockHash& block) const noexcept {
+struct std::hash<aqua::prefix::BlockHash> {
+  std::size_t operator()(const aqua::prefix::BlockHash& block) const noexcept {
     // Callers' own hashes may be poor (small numbers): mix them.
     return static_cast<std::size_t>((block.low ^ (block.high >> 31)) * 0x9E3779B97F4A7C15U);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // PrefixCache keeps the KV blocks of prompts' beginnings in AquaTensors, so that the next prompt
 // that begins alike fetches them instead of computing them: from a neighbour's memory while it is
-// lent, from host DRAM otherwise. policy::PrefixIndex decides what is there and what goes; this
+// lent, from host DRAM otherwise. prefix::PrefixIndex decides what is there and what goes; this
 // moves the bytes.
 //
 //   auto cache = aqua::PrefixCache::create(runtime, layout, {.engine_block_tokens = 16});
@@ -34,13 +34,13 @@ namespace aqua {
 
 struct PrefixCacheOptions {
   // index.block_tokens is a multiple of the engine's block; capacity_blocks bounds the memory.
-  policy::PrefixOptions index{};
+  prefix::PrefixOptions index{};
   std::uint32_t engine_block_tokens = 16;  // tokens in a block of the Layout
 };
 
 // What fetch() or store() has queued.
 struct PrefixTransfer {
-  policy::PrefixMatch match{};    // fetch: what is on its way in. store: what was there before
+  prefix::PrefixMatch match{};    // fetch: what is on its way in. store: what was there before
   std::size_t blocks = 0;         // index blocks being copied
   std::vector<Ticket> tickets{};  // one for each, in order
   // Blocks this host thread until all have arrived. data_loss: recompute, and forget() the prefix.
@@ -58,24 +58,24 @@ class AQUA_API PrefixCache {
   ~PrefixCache();
 
   // What fetch() would find, and what it costs. Changes nothing.
-  [[nodiscard]] policy::PrefixMatch match(const policy::Prefix& prefix) const;
+  [[nodiscard]] prefix::PrefixMatch match(const prefix::Prefix& prefix) const;
   // Copies the longest cached beginning into the first of `blocks`, the engine's blocks of this
   // prompt in order. A block whose bytes are lost ends the match there. Keep at least one token of
   // the prompt out of the prefix when its logits are wanted.
   //   invalid_argument  fewer blocks than the match needs; nothing was queued
-  [[nodiscard]] Result<PrefixTransfer> fetch(const policy::Prefix& prefix, BlockList blocks,
+  [[nodiscard]] Result<PrefixTransfer> fetch(const prefix::Prefix& prefix, BlockList blocks,
                                              Stream stream);
   // Copies what is not cached yet of the prefix out of `blocks`, evicting others as needed; less
   // where there is no room. Errors: as fetch(); codes of the device.
-  [[nodiscard]] Result<PrefixTransfer> store(const policy::Prefix& prefix, BlockList blocks,
+  [[nodiscard]] Result<PrefixTransfer> store(const prefix::Prefix& prefix, BlockList blocks,
                                              Stream stream);
   // Drops the prefix and all that continues it. Call it after data_loss.
-  void forget(const policy::Prefix& prefix);
+  void forget(const prefix::Prefix& prefix);
 
   // --- by the caller's own id (Aqua, section 8) ------------------------------------------------
   // store() that remembers the prefix under `id` and pins what is stored of it; a name that is
   // taken is replaced.
-  [[nodiscard]] Result<PrefixTransfer> store_as(const std::string& id, const policy::Prefix& prefix,
+  [[nodiscard]] Result<PrefixTransfer> store_as(const std::string& id, const prefix::Prefix& prefix,
                                                 BlockList blocks, Stream stream);
   // not_found: no such name. Nothing cached under it is a match of 0 blocks.
   [[nodiscard]] Result<PrefixTransfer> fetch_by(std::string_view id, BlockList blocks,
@@ -86,7 +86,7 @@ class AQUA_API PrefixCache {
   // --- swap space shared with preemption -------------------------------------------------------
   // Sets the capacity in index blocks, and evicts down to it.
   void set_capacity(std::size_t blocks);
-  [[nodiscard]] const policy::PrefixIndex& index() const noexcept;
+  [[nodiscard]] const prefix::PrefixIndex& index() const noexcept;
   [[nodiscard]] std::size_t bytes() const noexcept;  // of all tensors
 
  private:

@@ -44,7 +44,7 @@
 #include "aqua/result.hpp"
 #include "aqua/types.hpp"
 
-namespace aqua::policy {
+namespace aqua::prefix {
 
 enum class Eviction : std::uint8_t { cost_aware, lru };
 
@@ -141,4 +141,4 @@ class AQUA_API PrefixIndex {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace aqua::policy
+}  // namespace aqua::prefix

@@ -7,7 +7,7 @@
 
 #include "aqua/schedule/sequence.hpp"
 
-namespace aqua::policy {
+namespace aqua::schedule {
 
 // Compute `tokens` tokens of the sequence from its token number `first` on (0 is the first of the
 // prompt). Attention reads everything before them.
@@ -63,4 +63,4 @@ struct Batch {
   friend bool operator==(const Batch&, const Batch&) = default;
 };
 
-}  // namespace aqua::policy
+}  // namespace aqua::schedule

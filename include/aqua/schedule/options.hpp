@@ -7,7 +7,7 @@
 
 #include "aqua/types.hpp"
 
-namespace aqua::policy {
+namespace aqua::schedule {
 
 // How a preempted sequence gets its KV back.
 enum class PreemptBy : std::uint8_t {
@@ -47,4 +47,4 @@ struct SchedulerOptions {
   Tier swap_tier = Tier::peer;
 };
 
-}  // namespace aqua::policy
+}  // namespace aqua::schedule

@@ -3,17 +3,17 @@
 // out to the swap space and come back, so that every prompt gets its turn.
 // docs/engine/scheduling.md describes the policies and has an engine loop to copy.
 //
-//   auto made = policy::make_scheduler("cfs", {.device_blocks = 4096});
-//   policy::Scheduler& scheduler = **made;
+//   auto made = schedule::make_scheduler("cfs", {.device_blocks = 4096});
+//   schedule::Scheduler& scheduler = **made;
 //   while (serving()) {  // the results of arrive(), commit() and finish() are left out here
-//     for (const policy::Request& request : came()) (void)scheduler.arrive(request);
-//     const policy::Batch& batch = scheduler.next();
+//     for (const schedule::Request& request : came()) (void)scheduler.arrive(request);
+//     const schedule::Batch& batch = scheduler.next();
 //     copy(batch.preemptions);          // then paged_out() for each that was swapped,
 //     copy(batch.page_ins);             // and paged_in() for each, when it is over
 //     if (!batch.computes()) continue;  // until a copy is over, or a request comes
 //     compute(batch);
 //     (void)scheduler.commit();
-//     for (const policy::SequenceId id : ended()) (void)scheduler.finish(id);
+//     for (const schedule::SequenceId id : ended()) (void)scheduler.finish(id);
 //   }
 //
 // Time: none. The scheduler counts iterations. Copies take as long as they take: what is under way
@@ -37,7 +37,7 @@
 #include "aqua/schedule/options.hpp"
 #include "aqua/schedule/sequence.hpp"
 
-namespace aqua::policy {
+namespace aqua::schedule {
 
 struct SchedulerStatus {
   std::size_t waiting = 0, resident = 0, paging_out = 0, swapped = 0, paging_in = 0;
@@ -105,4 +105,4 @@ class AQUA_API Scheduler {
 [[nodiscard]] AQUA_API Result<std::unique_ptr<Scheduler>> make_scheduler(
     std::string_view name, const SchedulerOptions& options);
 
-}  // namespace aqua::policy
+}  // namespace aqua::schedule

@@ -23,7 +23,7 @@
 
 #include "aqua/types.hpp"
 
-namespace aqua::policy {
+namespace aqua::schedule {
 
 enum class SequenceId : std::uint64_t {};  // the caller's own numbers
 enum class TenantId : std::uint64_t {};    // whom vtc is fair between
@@ -82,4 +82,4 @@ struct SequenceStatus {
   friend bool operator==(const SequenceStatus&, const SequenceStatus&) = default;
 };
 
-}  // namespace aqua::policy
+}  // namespace aqua::schedule

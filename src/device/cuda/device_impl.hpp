@@ -15,9 +15,9 @@
 #include "device/cuda/device.hpp"
 #include "device/cuda/post_failures.hpp"
 #include "device/cuda/range.hpp"
-#include "device/cuda/slab_budget.hpp"
 #include "device/cuda/upload_ring.hpp"
 #include "device/region_set.hpp"
+#include "device/slab_budget.hpp"
 #include "device/work_checks.hpp"
 
 namespace aqua::device {

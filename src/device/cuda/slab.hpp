@@ -9,9 +9,9 @@
 
 #include "base/unique_fd.hpp"
 #include "device/cuda/context.hpp"
-#include "device/cuda/slab_budget.hpp"
 #include "device/device.hpp"
 #include "device/share_handle.hpp"
+#include "device/slab_budget.hpp"
 
 namespace aqua::device {
 

@@ -94,11 +94,11 @@ class EngineBlocks {
 
 // Prompt `seed`, which has no token in common with another one, by index blocks of eight tokens; a
 // last, partial one too.
-inline std::vector<policy::BlockHash> chain(unsigned seed, std::size_t tokens,
+inline std::vector<prefix::BlockHash> chain(unsigned seed, std::size_t tokens,
                                             std::string_view tenant = "tenant") {
-  std::vector<policy::Token> all(tokens);
+  std::vector<prefix::Token> all(tokens);
   std::iota(all.begin(), all.end(), seed * 1000);
-  return policy::hash_chain(tenant, all, 8, true);
+  return prefix::hash_chain(tenant, all, 8, true);
 }
 
 }  // namespace aqua::test

@@ -12,7 +12,7 @@
 
 #include "aqua/prefix/prefix_index.hpp"
 
-namespace aqua::policy::test {
+namespace aqua::prefix::test {
 
 struct TracePrompt {
   std::vector<BlockHash> chain;
@@ -69,4 +69,4 @@ inline PrefixOptions conversation_options(std::size_t capacity, Eviction evictio
                     .fetch_per_block = {0, 3e-4, 1.3e-3}}};
 }
 
-}  // namespace aqua::policy::test
+}  // namespace aqua::prefix::test

@@ -7,8 +7,8 @@
 namespace aqua {
 namespace {
 
-using policy::hash_chain;
-using policy::Token;
+using prefix::hash_chain;
+using prefix::Token;
 using test::chain;
 
 constexpr std::size_t plane_block = 256;  // bytes of an engine block in one plane

@@ -11,7 +11,7 @@
 
 #include "tests/systems/prefix/mooncake.hpp"
 
-namespace aqua::policy::test {
+namespace aqua::prefix::test {
 namespace {
 
 std::vector<Token> tokens(std::size_t count, Token first = 0) {
@@ -213,4 +213,4 @@ TEST(PrefixIndexOnTheTrace, CostAwareSavesNoLessThanLruAtAnyCapacity) {
 }
 
 }  // namespace
-}  // namespace aqua::policy::test
+}  // namespace aqua::prefix::test

@@ -56,12 +56,12 @@ class PrefixAtAPeer : public test::RuntimeFixture {
     ASSERT_TRUE(stored->wait().ok());
   }
   // Fetches it into other blocks. Whole and as it was stored, or nothing.
-  policy::PrefixMatch hit(unsigned seed, unsigned number, const char* tenant = "tenant") {
+  prefix::PrefixMatch hit(unsigned seed, unsigned number, const char* tenant = "tenant") {
     const auto hashes = chain(number, prompt, tenant);
     engine_->fill(into_, seed + 1);
     return arrived(cache_->fetch({hashes, prompt}, into_, engine_->stream()), seed);
   }
-  policy::PrefixMatch arrived(Result<PrefixTransfer> got, unsigned seed) {
+  prefix::PrefixMatch arrived(Result<PrefixTransfer> got, unsigned seed) {
     EXPECT_TRUE(got.ok()) << (got.ok() ? "" : got.error().message);
     if (!got.ok()) return {};
     EXPECT_TRUE(got->wait().ok());
@@ -80,7 +80,7 @@ TEST_F(PrefixAtAPeer, WhatIsStoredLiesInLentMemoryAndComesBack) {
   for (unsigned i = 0; i < 12; ++i) store(i, i);
   EXPECT_EQ(borrower_->status().peer.tensors, 12 * prompt_blocks);
   for (unsigned i = 0; i < 12; ++i) {
-    const policy::PrefixMatch match = hit(i, i);
+    const prefix::PrefixMatch match = hit(i, i);
     EXPECT_EQ(match.tokens, prompt);
     EXPECT_EQ(match.slowest, Tier::peer);
   }

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace aqua::policy::test {
+namespace aqua::prefix::test {
 namespace {
 
 BlockHash block(std::uint64_t number) {
@@ -59,4 +59,4 @@ TEST(ReuseTable, WhatWasLearntFades) {
 }
 
 }  // namespace
-}  // namespace aqua::policy::test
+}  // namespace aqua::prefix::test

@@ -9,7 +9,7 @@
 
 #include "aqua/schedule/options.hpp"
 
-namespace aqua::policy::test {
+namespace aqua::schedule::test {
 
 struct Case {
   std::string policy;
@@ -21,4 +21,4 @@ inline void PrintTo(const Case& which, std::ostream* out) {
   *out << which.policy << kBy[static_cast<int>(which.preempt_by)];
 }
 
-}  // namespace aqua::policy::test
+}  // namespace aqua::schedule::test

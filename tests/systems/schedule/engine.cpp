@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace aqua::policy::test {
+namespace aqua::schedule::test {
 namespace {
 using Where = EngineSequence::Where;
 std::uint64_t number(SequenceId id) {
@@ -186,4 +186,4 @@ std::vector<std::uint64_t> Engine::step() {
   return run();
 }
 
-}  // namespace aqua::policy::test
+}  // namespace aqua::schedule::test

@@ -16,7 +16,7 @@
 
 #include "aqua/schedule/scheduler.hpp"
 
-namespace aqua::policy::test {
+namespace aqua::schedule::test {
 
 struct EngineSequence {
   std::uint32_t prompt = 0;
@@ -77,4 +77,4 @@ class Engine {
   std::size_t preemptions_ = 0;
 };
 
-}  // namespace aqua::policy::test
+}  // namespace aqua::schedule::test

@@ -6,7 +6,7 @@
 
 #include "tests/systems/schedule/engine.hpp"
 
-namespace aqua::policy::test {
+namespace aqua::schedule::test {
 namespace {
 
 SchedulerOptions options() {
@@ -309,4 +309,4 @@ TEST(Fairness, VtcIsFairBetweenTenants) {
 }
 
 }  // namespace
-}  // namespace aqua::policy::test
+}  // namespace aqua::schedule::test

@@ -4,7 +4,7 @@
 
 #include "tests/systems/schedule/naive_slice.hpp"
 
-namespace aqua::policy::test {
+namespace aqua::schedule::test {
 
 // Blocks for all that it may compute in the rest of the slice.
 std::uint32_t NaiveSlice::wanted(const NaiveSequence& s, std::uint64_t prefill_tokens) const {
@@ -148,4 +148,4 @@ void NaiveSlice::deal_cfs(Left& left) {
   }
 }
 
-}  // namespace aqua::policy::test
+}  // namespace aqua::schedule::test

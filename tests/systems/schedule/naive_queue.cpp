@@ -4,7 +4,7 @@
 // in line: all blocks of the prompt must be free, less a hundredth of the device.
 #include "tests/systems/schedule/naive_scheduler.hpp"
 
-namespace aqua::policy::test {
+namespace aqua::schedule::test {
 
 bool NaiveScheduler::preempt_latest() {
   const auto residents = select([](const auto& s) { return s.resident(); });
@@ -86,4 +86,4 @@ NaiveSequence* NaiveScheduler::first_in_line(const std::vector<SequenceId>& pass
   return line.empty() ? nullptr : line.front();
 }
 
-}  // namespace aqua::policy::test
+}  // namespace aqua::schedule::test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace aqua::policy::test {
+namespace aqua::schedule::test {
 
 NaiveSequence& NaiveScheduler::at(SequenceId id) {
   for (auto& [arrival, s] : all_) {
@@ -269,4 +269,4 @@ SchedulerStatus NaiveScheduler::status() const noexcept {
   return status;
 }
 
-}  // namespace aqua::policy::test
+}  // namespace aqua::schedule::test

@@ -15,7 +15,7 @@
 
 #include "aqua/schedule/scheduler.hpp"
 
-namespace aqua::policy::test {
+namespace aqua::schedule::test {
 
 struct NaiveSequence {
   Request request{};
@@ -122,4 +122,4 @@ class NaiveScheduler : public Scheduler {
   bool planned_ = false, stale_ = true;
 };
 
-}  // namespace aqua::policy::test
+}  // namespace aqua::schedule::test

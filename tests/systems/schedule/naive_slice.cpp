@@ -3,7 +3,7 @@
 
 #include <tuple>
 
-namespace aqua::policy::test {
+namespace aqua::schedule::test {
 
 double NaiveSlice::rank(const NaiveSequence& s) const {
   if (cfs_) return s.service;
@@ -231,4 +231,4 @@ void NaiveSlice::fill() {
   }
 }
 
-}  // namespace aqua::policy::test
+}  // namespace aqua::schedule::test

@@ -6,7 +6,7 @@
 
 #include "tests/systems/schedule/naive_scheduler.hpp"
 
-namespace aqua::policy::test {
+namespace aqua::schedule::test {
 
 class NaiveSlice final : public NaiveScheduler {
  public:
@@ -70,4 +70,4 @@ class NaiveSlice final : public NaiveScheduler {
   bool over_ = true, open_ = false;
 };
 
-}  // namespace aqua::policy::test
+}  // namespace aqua::schedule::test

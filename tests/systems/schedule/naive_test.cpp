@@ -9,7 +9,7 @@
 #include "tests/systems/schedule/naive_vtc.hpp"
 #include "tests/systems/schedule/twin.hpp"
 
-namespace aqua::policy::test {
+namespace aqua::schedule::test {
 namespace {
 
 class Naive : public ::testing::TestWithParam<Case> {};
@@ -108,4 +108,4 @@ INSTANTIATE_TEST_SUITE_P(Each, Naive, ::testing::ValuesIn(cases),
                          ::testing::PrintToStringParamName());
 
 }  // namespace
-}  // namespace aqua::policy::test
+}  // namespace aqua::schedule::test

@@ -9,7 +9,7 @@
 
 #include "tests/systems/schedule/naive_scheduler.hpp"
 
-namespace aqua::policy::test {
+namespace aqua::schedule::test {
 
 class NaiveVtc final : public NaiveScheduler {
  public:
@@ -71,4 +71,4 @@ class NaiveVtc final : public NaiveScheduler {
   double last_left_ = 0;
 };
 
-}  // namespace aqua::policy::test
+}  // namespace aqua::schedule::test

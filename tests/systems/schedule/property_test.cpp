@@ -5,7 +5,7 @@
 #include "tests/systems/schedule/case.hpp"
 #include "tests/systems/schedule/engine.hpp"
 
-namespace aqua::policy::test {
+namespace aqua::schedule::test {
 namespace {
 
 class Policies : public ::testing::TestWithParam<Case> {};
@@ -156,4 +156,4 @@ INSTANTIATE_TEST_SUITE_P(Each, Policies, ::testing::ValuesIn(cases),
                          ::testing::PrintToStringParamName());
 
 }  // namespace
-}  // namespace aqua::policy::test
+}  // namespace aqua::schedule::test

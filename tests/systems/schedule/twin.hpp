@@ -8,7 +8,7 @@
 
 #include "aqua/schedule/scheduler.hpp"
 
-namespace aqua::policy::test {
+namespace aqua::schedule::test {
 
 class Twin final : public Scheduler {
  public:
@@ -85,4 +85,4 @@ class Twin final : public Scheduler {
   std::size_t decisions_ = 0;
 };
 
-}  // namespace aqua::policy::test
+}  // namespace aqua::schedule::test

@@ -27,7 +27,7 @@ CostFit truth() {
   return fit;
 }
 
-policy::SchedulerOptions options() {
+schedule::SchedulerOptions options() {
   return {.budget_tokens = 128,
           .slice_iterations = 16,
           .min_prefill_tokens = 32,
@@ -71,7 +71,7 @@ Recording recording(const std::string& policy, double per_second, std::uint64_t 
                              .prompt_tokens = 1 + request.prompt_tokens / 8,
                              .output_tokens = 1 + request.output_tokens / 8});
   }
-  const auto scheduler = must(policy::make_scheduler(policy, made.scheduler));
+  const auto scheduler = must(schedule::make_scheduler(policy, made.scheduler));
   const CostModel cost = CostModel::fitted(costs, 128);
   const Workload asked = made.workload();
   Network network;

@@ -37,7 +37,7 @@ struct SimulateOptions {
   std::vector<sim::LentChange> lent_changes{};
   double prefix_gb = 1000;
   std::uint32_t chunk = 512;
-  std::uint32_t slice = policy::SchedulerOptions{}.slice_iterations;
+  std::uint32_t slice = schedule::SchedulerOptions{}.slice_iterations;
   std::uint64_t seeds = 1;
   sim::Sla sla{};
   bool skip = true;

@@ -11,7 +11,8 @@ namespace aqua::sim {
 namespace {
 
 Result<Metrics> play(const CostFit& costs, const Recording& recording) {
-  AQUA_ASSIGN(const auto scheduler, policy::make_scheduler(recording.policy, recording.scheduler));
+  AQUA_ASSIGN(const auto scheduler,
+              schedule::make_scheduler(recording.policy, recording.scheduler));
   const CostModel cost = CostModel::fitted(costs, recording.scheduler.budget_tokens);
   const Workload workload = recording.workload();
   Network network;

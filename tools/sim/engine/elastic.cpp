@@ -88,7 +88,7 @@ Result<ElasticOutcome> elastic(const Ground& lender, const Ground& borrower, con
     const PortLinks far = add_gpu(network, "borrower", borrower);
     SlabMarket market(lender.scenario.slab_bytes, lender.cost.roof().bytes_per_second);
     AQUA_ASSIGN(const auto scheduler,
-                policy::make_scheduler(fcfs.scheduler, scheduler_options(lender, fcfs)));
+                schedule::make_scheduler(fcfs.scheduler, scheduler_options(lender, fcfs)));
     SwapSpace host(nullptr), swap(&market);
     EngineOptions options{.paging = paging_of(lender, CopyMethod::gathered, own, far),
                           .kv_bytes_per_token = lender.kv_bytes_per_token,

@@ -7,8 +7,8 @@
 namespace aqua::sim {
 namespace {
 
-policy::SequenceId id_of(std::uint32_t request) {
-  return policy::SequenceId{request};
+schedule::SequenceId id_of(std::uint32_t request) {
+  return schedule::SequenceId{request};
 }
 
 // The scheduler refuses nothing of what the simulator tells it, but what arrive() may.
@@ -18,7 +18,7 @@ void told([[maybe_unused]] const Result<void>& result) {
 
 }  // namespace
 
-Engine::Engine(const Workload& workload, const CostModel& cost, policy::Scheduler& scheduler,
+Engine::Engine(const Workload& workload, const CostModel& cost, schedule::Scheduler& scheduler,
                SwapSpace& swap, Network& network, PrefixStore* prefixes,
                const EngineOptions& options)
     : workload_(workload),
@@ -66,10 +66,10 @@ void Engine::arrivals(Picos now) {
   for (; arrived_ < requests_.size() && requests_[arrived_].arrival <= now; ++arrived_) {
     const auto index = static_cast<std::uint32_t>(arrived_);
     const Request& request = workload_.requests[arrived_];
-    policy::Request asked{.id = id_of(index),
-                          .prompt_tokens = request.prompt_tokens,
-                          .max_new_tokens = request.output_tokens,
-                          .tenant = policy::TenantId{index}};  // each is a user of its own
+    schedule::Request asked{.id = id_of(index),
+                            .prompt_tokens = request.prompt_tokens,
+                            .max_new_tokens = request.output_tokens,
+                            .tenant = schedule::TenantId{index}};  // each is a user of its own
     if (prefixes_ != nullptr) {
       const PrefixStore::Hit hit = prefixes_->acquire(workload_, request);
       asked.cached_tokens = hit.tokens;
@@ -92,11 +92,11 @@ void Engine::begin(Picos now, Picos horizon) {
   while (changed_) {
     const double typical = options_.kv_bytes_per_token * options_.block_tokens;
     scheduler_.set_swap_tier(swap_.tier_for(typical));
-    const policy::Batch& batch = scheduler_.next();
+    const schedule::Batch& batch = scheduler_.next();
     ++totals_.decisions;
     const bool moves = batch.moves();
     if (moves && options_.paging.at_once()) {
-      page(policy::Batch(batch), now);  // tells the scheduler at once, which ends `batch`
+      page(schedule::Batch(batch), now);  // tells the scheduler at once, which ends `batch`
       continue;
     }
     if (moves) page(batch, now);

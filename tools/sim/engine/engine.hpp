@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One serving engine in virtual time: requests arrive, the real scheduler (aqua/policy) decides
+// One serving engine in virtual time: requests arrive, the real scheduler (aqua/schedule) decides
 // every iteration, the cost model says how long it computes, the network how long pages travel.
 //
 // Copies overlap with computing: the scheduler goes on with who is resident; what travels joins at
@@ -43,7 +43,7 @@ struct EngineOptions {
 class Engine final : public Actor {
  public:
   // All must outlive it. `prefixes` may be null.
-  Engine(const Workload& workload, const CostModel& cost, policy::Scheduler& scheduler,
+  Engine(const Workload& workload, const CostModel& cost, schedule::Scheduler& scheduler,
          SwapSpace& swap, Network& network, PrefixStore* prefixes, const EngineOptions& options);
 
   [[nodiscard]] Picos next() const override;
@@ -55,7 +55,7 @@ class Engine final : public Actor {
   // The market changed (slabs revoked, offered): sequences move between tiers, revoked slabs that
   // nobody needs go back.
   void rebalance(Picos now);
-  [[nodiscard]] policy::Scheduler& scheduler() noexcept { return scheduler_; }
+  [[nodiscard]] schedule::Scheduler& scheduler() noexcept { return scheduler_; }
   [[nodiscard]] std::size_t arrived() const noexcept { return arrived_; }
   [[nodiscard]] double kv_bytes_used() const;
   // The same, and what is swapped out or waits for its first token.
@@ -87,16 +87,16 @@ class Engine final : public Actor {
   void emit(std::uint32_t request, std::uint32_t tokens, Picos first_at, Picos now, Picos longest);
   void finish(std::uint32_t request, Picos now);
   // engine_iteration.cpp
-  void compute(const policy::Batch& batch, Picos now, Picos horizon);
+  void compute(const schedule::Batch& batch, Picos now, Picos horizon);
   void end_iteration(Picos now);
   [[nodiscard]] double memory_traffic(Picos now) const;
   [[nodiscard]] Picos memory_stretch(Picos now);
   // engine_report.cpp
   void sample(Picos now);
   // engine_paging.cpp
-  void page(const policy::Batch& batch, Picos now);
-  void page_out(const policy::Preemption& order, Picos now);
-  void page_in(const policy::PageIn& order, Picos now);
+  void page(const schedule::Batch& batch, Picos now);
+  void page_out(const schedule::Preemption& order, Picos now);
+  void page_in(const schedule::PageIn& order, Picos now);
   void copied(const Copy& copy, Picos now);
   void store_prefix(std::uint32_t request, Picos now);
   void tell_finished_copies(Picos now);
@@ -106,7 +106,7 @@ class Engine final : public Actor {
 
   const Workload& workload_;
   const CostModel& cost_;
-  policy::Scheduler& scheduler_;
+  schedule::Scheduler& scheduler_;
   SwapSpace& swap_;
   Network& network_;
   PrefixStore* prefixes_;
@@ -127,7 +127,7 @@ class Engine final : public Actor {
   Picos stopped_ = 0;          // by copies, before the next one may begin
   Picos stretched_ = 0;        // already added to end_
   double traffic_before_ = 0;  // on HBM when the last one began
-  std::vector<policy::PrefillChunk> prefills_;
+  std::vector<schedule::PrefillChunk> prefills_;
   std::vector<std::uint32_t> decodes_;
 
   Totals totals_;

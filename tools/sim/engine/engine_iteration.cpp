@@ -9,18 +9,18 @@
 namespace aqua::sim {
 namespace {
 
-std::uint32_t request_of(policy::SequenceId id) {
+std::uint32_t request_of(schedule::SequenceId id) {
   return static_cast<std::uint32_t>(id);
 }
 
 }  // namespace
 
-void Engine::compute(const policy::Batch& batch, Picos now, Picos horizon) {
+void Engine::compute(const schedule::Batch& batch, Picos now, Picos horizon) {
   prefills_ = batch.prefills;
   decodes_.clear();
   std::uint64_t kv_tokens = 0, prompts_kv = 0;
   std::uint32_t repeat = options_.skip && network_.idle() ? batch.repeat : 1;
-  for (const policy::SequenceId id : batch.decodes) {
+  for (const schedule::SequenceId id : batch.decodes) {
     const std::uint32_t request = request_of(id);
     decodes_.push_back(request);
     const std::uint32_t generated = sequences_[request].generated;
@@ -30,7 +30,7 @@ void Engine::compute(const policy::Batch& batch, Picos now, Picos horizon) {
   const std::uint32_t tokens = batch.tokens();
   Picos fixed = cost_.linear(tokens);
   auto rows = static_cast<std::uint32_t>(decodes_.size());
-  for (const policy::PrefillChunk& chunk : prefills_) {
+  for (const schedule::PrefillChunk& chunk : prefills_) {
     fixed += cost_.prefill_attention(chunk.tokens, chunk.first);
     prompts_kv += chunk.first + chunk.tokens;
     rows += chunk.last ? 1 : 0;
@@ -94,7 +94,7 @@ void Engine::end_iteration(Picos now) {
     sequences_[request].computed_once += repeat_;
     emit(request, repeat_, first_at, now, longest_);
   }
-  for (const policy::PrefillChunk& chunk : prefills_) {
+  for (const schedule::PrefillChunk& chunk : prefills_) {
     const std::uint32_t request = request_of(chunk.id);
     std::uint32_t& once = sequences_[request].computed_once;
     const std::uint32_t until = chunk.first + chunk.tokens;

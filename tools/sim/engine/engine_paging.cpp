@@ -32,16 +32,16 @@ FlowId Engine::start_copy(std::uint32_t request, Direction direction, Tier tier,
   return copy.flow;
 }
 
-void Engine::page(const policy::Batch& batch, Picos now) {
-  for (const policy::Preemption& order : batch.preemptions) page_out(order, now);
-  for (const policy::PageIn& order : batch.page_ins) page_in(order, now);
+void Engine::page(const schedule::Batch& batch, Picos now) {
+  for (const schedule::Preemption& order : batch.preemptions) page_out(order, now);
+  for (const schedule::PageIn& order : batch.page_ins) page_in(order, now);
   if (options_.paging.at_once()) tell_finished_copies(now);
 }
 
-void Engine::page_out(const policy::Preemption& order, Picos now) {
+void Engine::page_out(const schedule::Preemption& order, Picos now) {
   const auto request = static_cast<std::uint32_t>(order.id);
   ++requests_[request].preemptions;
-  if (order.how == policy::Preemption::How::recompute) {
+  if (order.how == schedule::Preemption::How::recompute) {
     ++totals_.recomputes;
     return;
   }
@@ -55,7 +55,7 @@ void Engine::page_out(const policy::Preemption& order, Picos now) {
   sequences_[request].out = start_copy(request, Direction::out, tier, bytes, now);
 }
 
-void Engine::page_in(const policy::PageIn& order, Picos now) {
+void Engine::page_in(const schedule::PageIn& order, Picos now) {
   const auto request = static_cast<std::uint32_t>(order.id);
   const double bytes = order.blocks * options_.kv_bytes_per_token * options_.block_tokens;
   const Tier tier = swap_.holds(request) ? swap_.tier_of(request) : order.from;
@@ -97,7 +97,7 @@ void Engine::tell_finished_copies(Picos now) {
 
 void Engine::copied(const Copy& copy, Picos now) {
   const std::uint32_t request = copy.request;
-  const policy::SequenceId id{request};
+  const schedule::SequenceId id{request};
   Sequence& sequence = sequences_[request];
   switch (copy.direction) {
     case Direction::out:

@@ -29,7 +29,7 @@ void Engine::set_device_blocks(std::uint32_t blocks) {
 }
 
 void Engine::sample(Picos now) {
-  const policy::SchedulerStatus status = scheduler_.status();
+  const schedule::SchedulerStatus status = scheduler_.status();
   series_.add({.at = now,
                .device_bytes = kv_bytes_used(),
                .peer_bytes = swap_.peer_bytes(),

@@ -5,7 +5,7 @@
 
 namespace aqua::sim {
 
-policy::Prefix PrefixStore::prefix_of(const Workload& workload, const Request& request) {
+prefix::Prefix PrefixStore::prefix_of(const Workload& workload, const Request& request) {
   const auto chain = std::span(workload.hashes).subspan(request.hash_begin, request.hash_count);
   const std::size_t whole = chain.size() * std::size_t{workload.hash_block_tokens};
   return {.chain = chain, .tokens = std::min<std::size_t>(whole, request.prompt_tokens)};
@@ -13,7 +13,7 @@ policy::Prefix PrefixStore::prefix_of(const Workload& workload, const Request& r
 
 PrefixStore::Hit PrefixStore::acquire(const Workload& workload, const Request& request) {
   if (request.hash_count == 0) return {};
-  const policy::PrefixMatch match = index_.acquire(prefix_of(workload, request));
+  const prefix::PrefixMatch match = index_.acquire(prefix_of(workload, request));
   const auto tokens = static_cast<std::uint32_t>(match.tokens);
   return {.tokens = std::min(tokens, request.prompt_tokens - 1), .tier = match.slowest};
 }
@@ -28,14 +28,14 @@ void PrefixStore::release(const Workload& workload, const Request& request, std:
 PrefixStore::Stored PrefixStore::store(const Workload& workload, const Request& request,
                                        SwapSpace& swap, Picos now) {
   if (request.hash_count == 0) return {};
-  const policy::Prefix prefix = prefix_of(workload, request);
+  const prefix::Prefix prefix = prefix_of(workload, request);
   const double block_bytes = bytes_per_token_ * workload.hash_block_tokens;
   const std::size_t missing = prefix.chain.size() - index_.match(prefix).blocks;
   if (missing == 0) return {};
   const Tier tier = swap.tier_for(static_cast<double>(missing) * block_bytes);
   const auto insertion = index_.insert(prefix, tier);
   if (!insertion.ok()) return {};
-  for (const policy::BlockHash& gone : insertion->evicted) {
+  for (const prefix::BlockHash& gone : insertion->evicted) {
     if (const auto key = keys_.find(gone); key != keys_.end()) {
       swap.release(key->second, now);
       keys_.erase(key);

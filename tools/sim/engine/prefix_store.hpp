@@ -16,7 +16,7 @@ namespace aqua::sim {
 
 class PrefixStore {
  public:
-  PrefixStore(policy::PrefixIndex index, double bytes_per_token)
+  PrefixStore(prefix::PrefixIndex index, double bytes_per_token)
       : index_(std::move(index)), bytes_per_token_(bytes_per_token) {}
 
   struct Hit {
@@ -36,14 +36,14 @@ class PrefixStore {
                              Picos now);
 
  private:
-  [[nodiscard]] static policy::Prefix prefix_of(const Workload& workload, const Request& request);
+  [[nodiscard]] static prefix::Prefix prefix_of(const Workload& workload, const Request& request);
 
   // In the swap space, apart from sequences.
   static constexpr std::uint64_t kFirstKey = std::uint64_t{1} << 63;
 
-  policy::PrefixIndex index_;
+  prefix::PrefixIndex index_;
   double bytes_per_token_;
-  std::map<policy::BlockHash, std::uint64_t> keys_;
+  std::map<prefix::BlockHash, std::uint64_t> keys_;
   std::uint64_t next_key_ = kFirstKey;
 };
 

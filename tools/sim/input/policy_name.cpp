@@ -11,7 +11,7 @@
 namespace aqua::sim {
 
 Result<PolicyName> parse_policy(std::string_view name) {
-  const std::vector<std::string> schedulers = policy::scheduler_names();
+  const std::vector<std::string> schedulers = schedule::scheduler_names();
   PolicyName policy{.name = std::string(name), .scheduler = {}};
   const std::size_t plus = name.find('+');
   policy.scheduler = name.substr(0, plus);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names of what is compared: a scheduler of aqua/policy, and how it pages.
+// The names of what is compared: a scheduler of aqua/schedule, and how it pages.
 //
 //   fcfs, vtc, las, cfs        page to the host, as +dram, where they must
 //   cfs+dram                   gathered copies to host DRAM over PCIe

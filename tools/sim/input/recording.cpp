@@ -42,8 +42,8 @@ void rows(JsonObject& object, const char* key, double limit, Take take) {
   }
 }
 
-policy::SchedulerOptions scheduler_of(JsonObject& all) {
-  policy::SchedulerOptions options{.swap_tier = Tier::host};
+schedule::SchedulerOptions scheduler_of(JsonObject& all) {
+  schedule::SchedulerOptions options{.swap_tier = Tier::host};
   options.fcfs_on_slow_tier = false;
   const json* found = all.take("scheduler");
   if (found == nullptr) return options;

@@ -45,7 +45,7 @@ struct Recording {
   std::string engine;
   std::string policy;
   // Nobody falls back: there is one tier, and its copies stop the engine.
-  policy::SchedulerOptions scheduler{};
+  schedule::SchedulerOptions scheduler{};
   double kv_bytes_per_token = 0;
   std::uint32_t kv_step_tokens = 1;  // that such a cache is gone through in, the last one whole
   std::vector<RequestOutcome> requests{};  // by arrival

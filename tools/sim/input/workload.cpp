@@ -25,8 +25,8 @@ class Lengths {
   std::size_t at_;
 };
 
-std::vector<policy::BlockHash> hashes_of(const Trace& trace) {
-  std::vector<policy::BlockHash> hashes;
+std::vector<prefix::BlockHash> hashes_of(const Trace& trace) {
+  std::vector<prefix::BlockHash> hashes;
   hashes.reserve(trace.hashes.size());
   for (const std::uint64_t id : trace.hashes) hashes.push_back({.high = 0, .low = id});
   return hashes;

@@ -14,7 +14,7 @@ namespace aqua::sim {
 
 struct Workload {
   std::vector<Request> requests;
-  std::vector<policy::BlockHash> hashes{};  // Request::hash_begin, hash_count
+  std::vector<prefix::BlockHash> hashes{};  // Request::hash_begin, hash_count
   std::uint32_t hash_block_tokens = kMooncakeBlock;
   std::uint64_t redirected = 0;  // arrivals that went elsewhere
 };

@@ -38,14 +38,14 @@ Result<Ground> resolve(const Scenario& scenario, const std::filesystem::path& pr
   return ground;
 }
 
-policy::SchedulerOptions scheduler_options(const Ground& ground, const PolicyName& policy) {
+schedule::SchedulerOptions scheduler_options(const Ground& ground, const PolicyName& policy) {
   const std::uint32_t block = ground.scenario.server.kv_block_tokens;
-  policy::SchedulerOptions options = ground.scenario.scheduler;
+  schedule::SchedulerOptions options = ground.scenario.scheduler;
   options.block_tokens = block;
   options.device_blocks = static_cast<std::uint32_t>(ground.kv_tokens / block);
   const bool admission_only = policy.scheduler == "fcfs" || policy.scheduler == "vtc";
   // vLLM's choice for those that preempt only for want of memory; fair ones swap (section 7).
-  options.preempt_by = admission_only ? policy::PreemptBy::cheaper : policy::PreemptBy::swap;
+  options.preempt_by = admission_only ? schedule::PreemptBy::cheaper : schedule::PreemptBy::swap;
   const std::uint32_t chunk = options.budget_tokens;
   options.recompute_seconds_per_token = seconds(ground.cost.linear(chunk)) / chunk;
   const LinkSpec& link = policy.tier == Tier::peer ? ground.nvlink : ground.pcie;
@@ -94,14 +94,14 @@ Result<std::unique_ptr<PrefixStore>> prefix_store(const Ground& ground, const Wo
   const std::uint32_t block = workload.hash_block_tokens;
   const double bytes = ground.kv_bytes_per_token * block;
   const double pair = seconds(cost.prefill_attention(1, 1'000'000) - cost.prefill_attention(1, 0));
-  policy::PrefixOptions options{.block_tokens = block};
+  prefix::PrefixOptions options{.block_tokens = block};
   options.costs = {
       .compute_per_token = seconds(cost.linear(cost.max_batch_tokens())) / cost.max_batch_tokens(),
       .attention_per_token_pair = pair / 1e6,
       .fetch_per_block = {0, bytes / ground.nvlink.bytes_per_second,
                           bytes / ground.pcie.bytes_per_second}};
   options.capacity_blocks = static_cast<std::size_t>(ground.scenario.prefix_bytes / bytes);
-  AQUA_ASSIGN(policy::PrefixIndex index, policy::PrefixIndex::create(options));
+  AQUA_ASSIGN(prefix::PrefixIndex index, prefix::PrefixIndex::create(options));
   return std::make_unique<PrefixStore>(std::move(index), ground.kv_bytes_per_token);
 }
 
@@ -123,7 +123,7 @@ Result<RunOutcome> simulate(const Ground& ground, const PolicyName& policy,
                             const std::function<void(std::size_t)>& observe,
                             const std::function<void(std::uint32_t, Picos)>& token) {
   AQUA_ASSIGN(const auto scheduler,
-              policy::make_scheduler(policy.scheduler, scheduler_options(ground, policy)));
+              schedule::make_scheduler(policy.scheduler, scheduler_options(ground, policy)));
   AQUA_ASSIGN(const auto prefixes, prefix_store(ground, workload));
   AQUA_TRY(can_change(ground.scenario));
   Network network;

@@ -22,7 +22,7 @@ struct Scenario {
   ServerSpec server;
   unsigned tensor_parallel = 1;
   // Of the scheduler; blocks, costs and tier are filled in by resolve().
-  policy::SchedulerOptions scheduler{};
+  schedule::SchedulerOptions scheduler{};
   // KV tokens that fit on the device; none: what the GPU has after the weights.
   std::optional<double> kv_tokens{};
   double lent_bytes = 40e9;  // by the neighbour, per GPU of the engine
@@ -58,8 +58,8 @@ struct Ground {
     const std::function<void(std::uint32_t, Picos)>& token = {});
 
 // The scheduler that simulate() uses.
-[[nodiscard]] policy::SchedulerOptions scheduler_options(const Ground& ground,
-                                                         const PolicyName& policy);
+[[nodiscard]] schedule::SchedulerOptions scheduler_options(const Ground& ground,
+                                                           const PolicyName& policy);
 // Links of the engine's GPU and its neighbour's, both in `network`.
 struct PortLinks {
   LinkId nvlink_out, nvlink_in, pcie_out, pcie_in;

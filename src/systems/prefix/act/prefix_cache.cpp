@@ -15,14 +15,14 @@
 // queued on it.
 namespace aqua {
 
-using policy::BlockHash;
-using policy::Prefix;
-using policy::PrefixMatch;
+using prefix::BlockHash;
+using prefix::Prefix;
+using prefix::PrefixMatch;
 
 class PrefixCache::Impl {
  public:
   Impl(Runtime& runtime, const Layout& layout, const PrefixCacheOptions& options,
-       policy::PrefixIndex index)
+       prefix::PrefixIndex index)
       : runtime_(detail::Internals::view(runtime)),
         layout_(layout),
         options_(options),
@@ -69,7 +69,7 @@ class PrefixCache::Impl {
   Runtime runtime_;  // a view of the caller's, which may move his
   const Layout layout_;
   const PrefixCacheOptions options_;
-  policy::PrefixIndex index_;
+  prefix::PrefixIndex index_;
   std::unordered_map<BlockHash, AquaTensor> tensors_;
   std::unordered_map<std::string, std::vector<BlockHash>> pinned_;  // by name
   std::size_t bytes_ = 0;
@@ -132,7 +132,7 @@ Result<PrefixTransfer> PrefixCache::Impl::store(const Prefix& prefix, BlockList 
   AQUA_TRY(check("prefix cache: store", prefix.tokens, blocks));
   PrefixTransfer transfer;
   transfer.match = index_.match(prefix);
-  AQUA_ASSIGN(const policy::PrefixInsertion added, index_.insert(prefix, Tier::peer));
+  AQUA_ASSIGN(const prefix::PrefixInsertion added, index_.insert(prefix, Tier::peer));
   discard(added.evicted);
   // Pins the new blocks, so that making room for one does not evict another.
   const auto mine = prefix.chain.first(added.first + added.blocks);
@@ -177,7 +177,7 @@ Result<PrefixCache> PrefixCache::create(Runtime& runtime, const Layout& layout,
                  concat("prefix cache: index.block_tokens ", options.index.block_tokens,
                         " is no multiple of engine_block_tokens ", options.engine_block_tokens)};
   }
-  AQUA_ASSIGN(policy::PrefixIndex index, policy::PrefixIndex::create(options.index));
+  AQUA_ASSIGN(prefix::PrefixIndex index, prefix::PrefixIndex::create(options.index));
   return PrefixCache(std::make_unique<Impl>(runtime, layout, options, std::move(index)));
 }
 
@@ -228,7 +228,7 @@ void PrefixCache::set_capacity(std::size_t blocks) {
   impl_->discard(impl_->index_.set_capacity(blocks));
 }
 
-const policy::PrefixIndex& PrefixCache::index() const noexcept {
+const prefix::PrefixIndex& PrefixCache::index() const noexcept {
   return impl_->index_;
 }
 std::size_t PrefixCache::bytes() const noexcept {

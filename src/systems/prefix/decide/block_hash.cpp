@@ -6,7 +6,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-namespace aqua::policy {
+namespace aqua::prefix {
 namespace {
 
 BlockHash from(XXH128_hash_t hash) {
@@ -44,4 +44,4 @@ std::vector<BlockHash> hash_chain(std::string_view salt, std::span<const Token> 
   return chain;
 }
 
-}  // namespace aqua::policy
+}  // namespace aqua::prefix

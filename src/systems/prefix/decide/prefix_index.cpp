@@ -8,7 +8,7 @@
 #include "base/concat.hpp"
 #include "systems/prefix/decide/prefix_index_impl.hpp"
 
-namespace aqua::policy {
+namespace aqua::prefix {
 
 Result<PrefixIndex> PrefixIndex::create(const PrefixOptions& options) {
   const auto wrong = [](const auto&... what) {
@@ -129,4 +129,4 @@ const PrefixOptions& PrefixIndex::options() const noexcept {
   return impl_->options;
 }
 
-}  // namespace aqua::policy
+}  // namespace aqua::prefix

@@ -11,7 +11,7 @@
 // - An absent block stays in the tree for those that hold or continue it; no match finds it.
 // - A block is in oldest_ and, with a table, on one shelf exactly while it is `ranked`; last_use,
 //   tier and kind change only while it is not.
-namespace aqua::policy {
+namespace aqua::prefix {
 namespace {
 
 // How many blocks the reuse table remembers for each that there is room for. More than one, so that
@@ -308,4 +308,4 @@ Result<std::vector<BlockHash>> PrefixIndex::Impl::lost(const BlockHash& hash) {
   return gone;
 }
 
-}  // namespace aqua::policy
+}  // namespace aqua::prefix

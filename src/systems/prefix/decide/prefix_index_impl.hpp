@@ -19,7 +19,7 @@
 #include "systems/prefix/decide/prefix_tree.hpp"
 #include "systems/prefix/decide/reuse_table.hpp"
 
-namespace aqua::policy {
+namespace aqua::prefix {
 
 class PrefixIndex::Impl {
  public:
@@ -90,4 +90,4 @@ class PrefixIndex::Impl {
   double lead_ = 0, lead_variance_ = 0;
 };
 
-}  // namespace aqua::policy
+}  // namespace aqua::prefix

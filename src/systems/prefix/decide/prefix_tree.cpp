@@ -3,7 +3,7 @@
 
 #include <cassert>
 
-namespace aqua::policy {
+namespace aqua::prefix {
 
 Node PrefixTree::find(const BlockHash& hash) const noexcept {
   const auto found = by_hash_.find(hash);
@@ -67,4 +67,4 @@ std::vector<Node> PrefixTree::subtree(Node node) const {
   return nodes;
 }
 
-}  // namespace aqua::policy
+}  // namespace aqua::prefix

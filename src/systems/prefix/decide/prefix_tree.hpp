@@ -13,7 +13,7 @@
 #include "aqua/prefix/block_hash.hpp"
 #include "aqua/types.hpp"
 
-namespace aqua::policy {
+namespace aqua::prefix {
 
 using Node = std::uint32_t;
 inline constexpr Node no_node = UINT32_MAX;
@@ -59,4 +59,4 @@ class PrefixTree {
   std::size_t present_ = 0;
 };
 
-}  // namespace aqua::policy
+}  // namespace aqua::prefix

@@ -7,7 +7,7 @@
 // Invariants: each remembered block is in entries_, in by_hash_ and in one cohort; there_[kind][b]
 // counts those of that kind, last seen before this prompt, whose age is in bin b; rate_[kind] never
 // rises with age.
-namespace aqua::policy {
+namespace aqua::prefix {
 namespace {
 
 constexpr std::uint64_t learn_every = 64;                       // prompts
@@ -122,4 +122,4 @@ void ReuseTable::learn() {
   }
 }
 
-}  // namespace aqua::policy
+}  // namespace aqua::prefix

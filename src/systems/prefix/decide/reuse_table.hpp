@@ -22,7 +22,7 @@
 
 #include "aqua/prefix/block_hash.hpp"
 
-namespace aqua::policy {
+namespace aqua::prefix {
 
 class ReuseTable {
  public:
@@ -78,4 +78,4 @@ class ReuseTable {
   std::array<Row, kinds> asked_{}, exposed_{}, rate_{};
 };
 
-}  // namespace aqua::policy
+}  // namespace aqua::prefix

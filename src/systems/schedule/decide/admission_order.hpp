@@ -5,7 +5,7 @@
 
 #include "systems/schedule/decide/sequence_table.hpp"
 
-namespace aqua::policy {
+namespace aqua::schedule {
 
 class AdmissionOrder {
  public:
@@ -33,4 +33,4 @@ class ArrivalOrder final : public AdmissionOrder {
   std::uint64_t head_ = 0, passed_ = 0;
 };
 
-}  // namespace aqua::policy
+}  // namespace aqua::schedule

@@ -9,7 +9,7 @@
 #include "systems/schedule/decide/slice_scheduler.hpp"
 #include "systems/schedule/decide/vtc_scheduler.hpp"
 
-namespace aqua::policy {
+namespace aqua::schedule {
 namespace {
 
 using Maker = std::unique_ptr<Scheduler> (*)(const SchedulerOptions&);
@@ -81,4 +81,4 @@ Result<std::unique_ptr<Scheduler>> make_scheduler(std::string_view name,
                concat("make_scheduler: no policy '", name, "'; there are ", known)};
 }
 
-}  // namespace aqua::policy
+}  // namespace aqua::schedule

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace aqua::policy {
+namespace aqua::schedule {
 
 // What is left of tokens, places and blocks while a plan is made. Blocks are claimed in the order
 // of arrival, so that a later sequence cannot take what an earlier one waits for.
@@ -118,4 +118,4 @@ void QueueScheduler::plan_queue(AdmissionOrder& order) {
   set_repeat(iterations_without_change(room));
 }
 
-}  // namespace aqua::policy
+}  // namespace aqua::schedule

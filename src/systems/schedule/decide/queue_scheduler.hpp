@@ -13,7 +13,7 @@
 #include "systems/schedule/decide/admission_order.hpp"
 #include "systems/schedule/decide/scheduler_base.hpp"
 
-namespace aqua::policy {
+namespace aqua::schedule {
 
 class QueueScheduler : public SchedulerBase {
  public:
@@ -46,4 +46,4 @@ class FcfsScheduler final : public QueueScheduler {
   [[nodiscard]] double service_of(Slot) const override { return 0; }
 };
 
-}  // namespace aqua::policy
+}  // namespace aqua::schedule

@@ -13,7 +13,7 @@
 // - The policy is told of every change of state: before one that takes a sequence from where it was
 //   (on_leave(), on_paging_in()), after one that puts it somewhere (on_outside(), on_resident(),
 //   on_computed()).
-namespace aqua::policy {
+namespace aqua::schedule {
 namespace {
 
 std::uint64_t number(SequenceId id) {
@@ -313,4 +313,4 @@ SchedulerStatus SchedulerBase::status() const noexcept {
   return status;
 }
 
-}  // namespace aqua::policy
+}  // namespace aqua::schedule

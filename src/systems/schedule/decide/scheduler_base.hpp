@@ -12,7 +12,7 @@
 #include "aqua/schedule/scheduler.hpp"
 #include "systems/schedule/decide/sequence_table.hpp"
 
-namespace aqua::policy {
+namespace aqua::schedule {
 
 class SchedulerBase : public Scheduler {
  public:
@@ -98,4 +98,4 @@ class SchedulerBase : public Scheduler {
   bool stale_ = true;     // a call has changed something since the plan
 };
 
-}  // namespace aqua::policy
+}  // namespace aqua::schedule

@@ -7,7 +7,7 @@
 // state and `stuck` name, and device_held_, swap_held_, leaving_ and the counts are sums over all
 // sequences. A change of state, tier or blocks happens between unlist() and list(); compute() alone
 // adjusts device_held_ itself, since it is called for every sequence of every iteration.
-namespace aqua::policy {
+namespace aqua::schedule {
 
 Slot SequenceTable::find(SequenceId id) const noexcept {
   const auto found = by_id_.find(static_cast<std::uint64_t>(id));
@@ -171,4 +171,4 @@ void SequenceTable::compute(Slot slot, std::uint32_t tokens, std::uint32_t gener
   s.device_blocks = blocks;
 }
 
-}  // namespace aqua::policy
+}  // namespace aqua::schedule

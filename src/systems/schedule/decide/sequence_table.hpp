@@ -14,7 +14,7 @@
 #include "aqua/result.hpp"
 #include "aqua/schedule/sequence.hpp"
 
-namespace aqua::policy {
+namespace aqua::schedule {
 
 using Slot = std::uint32_t;
 inline constexpr Slot no_slot = UINT32_MAX;
@@ -107,4 +107,4 @@ class SequenceTable {
   std::size_t swapped_on_[3] = {};
 };
 
-}  // namespace aqua::policy
+}  // namespace aqua::schedule

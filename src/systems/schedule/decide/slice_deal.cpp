@@ -8,7 +8,7 @@
 
 #include "systems/schedule/decide/slice_scheduler.hpp"
 
-namespace aqua::policy {
+namespace aqua::schedule {
 
 // Counts the blocks for all that a sequence may compute in the rest of the slice.
 std::uint32_t SliceScheduler::blocks_wanted(Slot slot, std::uint64_t prefill_tokens) const {
@@ -191,4 +191,4 @@ void SliceScheduler::deal(Hand& hand) {
   }
 }
 
-}  // namespace aqua::policy
+}  // namespace aqua::schedule

@@ -18,7 +18,7 @@
 
 #include "systems/schedule/decide/sequence_table.hpp"
 
-namespace aqua::policy {
+namespace aqua::schedule {
 
 class SliceQueues {
  public:
@@ -81,4 +81,4 @@ class SliceQueues {
   std::vector<std::optional<std::pair<Class, Key>>> filed_;  // by slot
 };
 
-}  // namespace aqua::policy
+}  // namespace aqua::schedule

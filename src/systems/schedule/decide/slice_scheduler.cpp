@@ -10,7 +10,7 @@
 //   computes only what the promise holds. So it never waits for a block in its slice.
 // - last_due_ and clock_ never fall: the date of a newcomer is never before that of one that waits
 //   already, and it never starts at less virtual service than an earlier newcomer did.
-namespace aqua::policy {
+namespace aqua::schedule {
 
 SliceScheduler::Share& SliceScheduler::share(Slot slot) {
   if (shares_.size() <= slot) shares_.resize(slot + std::size_t{1});
@@ -313,4 +313,4 @@ bool SliceScheduler::force_progress() {
   return true;
 }
 
-}  // namespace aqua::policy
+}  // namespace aqua::schedule

@@ -15,7 +15,7 @@
 #include "systems/schedule/decide/queue_scheduler.hpp"
 #include "systems/schedule/decide/slice_queues.hpp"
 
-namespace aqua::policy {
+namespace aqua::schedule {
 
 class SliceScheduler final : public QueueScheduler {
  public:
@@ -124,4 +124,4 @@ class SliceScheduler final : public QueueScheduler {
   bool open_ = false;       // the next plan deals what is free in this one
 };
 
-}  // namespace aqua::policy
+}  // namespace aqua::schedule

@@ -11,7 +11,7 @@
 // Invariant: a tenant is in waiting_, under its present counter, exactly while it has somebody
 // outside. A counter changes only in charge(), which files it again, and where a tenant begins to
 // wait.
-namespace aqua::policy {
+namespace aqua::schedule {
 
 // TenantOrder goes through tenants by counter as if each sequence let in had been charged already,
 // because one plan lets several in. It keeps positions as keys, since queues lose their heads
@@ -161,4 +161,4 @@ void VtcScheduler::on_finished(Slot slot) {
   if (tenant->second.requests == 0 && tenant->second.counter <= floor()) tenants_.erase(tenant);
 }
 
-}  // namespace aqua::policy
+}  // namespace aqua::schedule

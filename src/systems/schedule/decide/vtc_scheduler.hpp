@@ -16,7 +16,7 @@
 
 #include "systems/schedule/decide/queue_scheduler.hpp"
 
-namespace aqua::policy {
+namespace aqua::schedule {
 
 class VtcScheduler final : public QueueScheduler {
  public:
@@ -68,4 +68,4 @@ class VtcScheduler final : public QueueScheduler {
   double last_left_ = 0;       // counter of the last tenant to have nobody outside
 };
 
-}  // namespace aqua::policy
+}  // namespace aqua::schedule
