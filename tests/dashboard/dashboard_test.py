@@ -15,6 +15,7 @@ import sys
 import unittest
 
 try:
+    from selenium import webdriver
     from selenium.webdriver.common.by import By
     from selenium.webdriver.common.keys import Keys
     from selenium.webdriver.support.ui import Select

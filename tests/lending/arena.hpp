@@ -9,7 +9,7 @@
 
 #include "lending/suballocator.hpp"
 
-namespace aqua::lending {
+namespace aqua::lending::arena_of_regions {
 
 inline constexpr std::size_t kGranule = 512;
 inline constexpr std::size_t kSlab = 64 * kGranule;
@@ -25,4 +25,4 @@ inline void expect_code(const Result<void>& result, Code code) {
   EXPECT_EQ(result.error().code, code) << result.error().message;
 }
 
-}  // namespace aqua::lending
+}  // namespace aqua::lending::arena_of_regions

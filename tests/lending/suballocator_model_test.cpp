@@ -13,6 +13,8 @@
 namespace aqua::lending {
 namespace {
 
+using namespace arena_of_regions;
+
 // --- against a model that keeps an owner per granule ---------------------------------------
 
 constexpr int kAbsent = -2;

@@ -15,6 +15,8 @@
 namespace aqua::lending {
 namespace {
 
+using namespace arena_of_regions;
+
 TEST(Suballocator, WithoutRegionsHasNothingToGive) {
   Suballocator arena = make(4 * kSlab);
   const auto refused = arena.allocate(1);
