@@ -80,14 +80,17 @@ function(aqua_sources variable)
 endfunction()
 
 # aqua_room(device DEPS base ...): this folder as a static library aqua_<name>, made of SOURCES or
-# else of every source in it but EXCEPT. DEPS are other rooms; includes may only follow them
+# else of every source in it but EXCEPT; ONE_BY_ONE: also where AQUA_UNITY joins sources. DEPS are other rooms; includes may only follow them
 # (tests/check_includes.py). Rooms of src/ also go into the library proper (src/CMakeLists.txt).
 function(aqua_room name)
-  cmake_parse_arguments(ROOM "" "" "SOURCES;EXCEPT;DEPS;LIBS" ${ARGN})
+  cmake_parse_arguments(ROOM "ONE_BY_ONE" "" "SOURCES;EXCEPT;DEPS;LIBS" ${ARGN})
   if(NOT ROOM_SOURCES)
     aqua_sources(ROOM_SOURCES EXCEPT ${ROOM_EXCEPT})
   endif()
   add_library(aqua_${name} STATIC ${ROOM_SOURCES})
+  if(AQUA_UNITY AND NOT ROOM_ONE_BY_ONE)
+    set_target_properties(aqua_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  endif()
   target_include_directories(aqua_${name} PUBLIC ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
   if(NOT CMAKE_CURRENT_SOURCE_DIR MATCHES "^${PROJECT_SOURCE_DIR}/src/")
     target_include_directories(aqua_${name} PUBLIC ${PROJECT_SOURCE_DIR})  # "tools/…", "coordinator/…"

@@ -12,10 +12,6 @@
 namespace aqua::coordinator {
 namespace {
 
-Refusal refuse(int status, std::string message) {
-  return {status, Error{Code::invalid_argument, std::move(message)}};
-}
-
 bool is_json(std::string_view content_type) {
   return content_type == "application/json" || content_type.starts_with("application/json;");
 }

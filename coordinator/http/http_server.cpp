@@ -23,10 +23,6 @@ std::size_t threads_that_work() {
   return std::max<std::size_t>(8, std::size_t{2} * std::thread::hardware_concurrency());
 }
 
-Refusal refuse(int status, std::string message) {
-  return {status, Error{Code::invalid_argument, std::move(message)}};
-}
-
 }  // namespace
 
 HttpServer::HttpServer(const HttpOptions& options, Admission& admission, HttpObserver& observer,

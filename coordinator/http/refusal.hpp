@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
 #include "aqua/result.hpp"
 
@@ -13,5 +14,10 @@ struct Refusal {
   Error error;
   std::string headers{};  // further lines of the reply, each ended by CR LF
 };
+
+// A request that is wrong as it stands, in any of its parts.
+[[nodiscard]] inline Refusal refuse(int status, std::string message) {
+  return {status, Error{Code::invalid_argument, std::move(message)}};
+}
 
 }  // namespace aqua::coordinator

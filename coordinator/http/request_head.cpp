@@ -10,10 +10,6 @@ namespace {
 
 constexpr std::string_view kLineEnd = "\r\n";
 
-Refusal refuse(int status, std::string message) {
-  return {status, Error{Code::invalid_argument, std::move(message)}};
-}
-
 bool is_token(std::string_view text) {  // RFC 9110, section 5.6.2
   constexpr std::string_view kSigns = "!#$%&'*+-.^_`|~";
   return !text.empty() && std::ranges::all_of(text, [&](char c) {

@@ -9,15 +9,17 @@
 namespace aqua::device {
 namespace {
 
-// Without a branch, since a batch may be of many thousand ranges.
-bool valid_range(const std::byte* address, std::size_t bytes) {
+// 1 for a range of no bytes, or one that neither begins at null nor wraps; else 0. Computed without
+// a branch, since a batch may be of many thousand ranges.
+unsigned valid_range(const std::byte* address, std::size_t bytes) {
   const auto begin = reinterpret_cast<std::uintptr_t>(address);
-  const bool null = begin == 0;
-  const bool wraps = begin + bytes < begin;
-  return (bytes == 0) | !(null | wraps);
+  const unsigned empty = bytes == 0 ? 1 : 0;
+  const unsigned null = begin == 0 ? 1 : 0;
+  const unsigned wraps = begin + bytes < begin ? 1 : 0;
+  return empty | (1 ^ (null | wraps));
 }
 
-bool valid(const CopySegment& s) {
+unsigned valid(const CopySegment& s) {
   return valid_range(s.dst, s.bytes) & valid_range(s.src, s.bytes);
 }
 
@@ -27,17 +29,17 @@ Result<void> check_batch(const CopyBatch& batch) {
   if (batch == nullptr || batch->empty()) {
     return Error{Code::invalid_argument, "copy: the batch has no segment"};
   }
-  bool all = true;
+  unsigned all = 1;
   for (const CopySegment& s : *batch) all &= valid(s);
-  if (all) return {};
-  const auto first = std::ranges::find_if_not(*batch, valid);
+  if (all == 1) return {};
+  const auto first = std::ranges::find(*batch, 0U, valid);
   return Error{Code::invalid_argument,
                concat("copy: segment ", first - batch->begin(), ": ", first->bytes,
                       " bytes from or to a null address, or past the last one")};
 }
 
 Result<void> check_scrub(const std::byte* dst, std::size_t bytes) {
-  if (valid_range(dst, bytes)) return {};
+  if (valid_range(dst, bytes) == 1) return {};
   return Error{Code::invalid_argument,
                concat("scrub: ", bytes, " bytes at a null address, or past the last one")};
 }

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "tools/profiler/load/completion.hpp"
-#include "tools/profiler/load/door.hpp"
+#include "tools/profiler/load/http_client.hpp"
 #include "tools/profiler/load/sse.hpp"
 #include "tools/profiler/memory/memory_reading.hpp"
 #include "tools/profiler/search/record.hpp"

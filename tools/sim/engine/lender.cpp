@@ -7,8 +7,7 @@
 namespace aqua::sim {
 namespace {
 
-constexpr std::size_t kRateOver = 10;              // seconds
-constexpr Picos kPatience = 10 * kPicosPerSecond;  // until a reclaim's deadline
+constexpr std::size_t kRateOver = 10;  // seconds
 
 }  // namespace
 
@@ -53,7 +52,7 @@ void Lender::report(Picos now) {
     (void)market_.offer(static_cast<double>(decision->bytes), now);
     ++offers_;
   } else if (decision.ok() && decision->action == ProducerAction::reclaim) {
-    (void)market_.reclaim(static_cast<double>(decision->bytes), now + kPatience, now);
+    (void)market_.reclaim(static_cast<double>(decision->bytes), now + kReclaimPatience, now);
     ++reclaims_;
   }
   resize();

@@ -4,12 +4,6 @@
 #include <algorithm>
 
 namespace aqua::sim {
-namespace {
-
-constexpr Picos kPatience = 10 * kPicosPerSecond;  // until a reclaim's deadline
-
-}  // namespace
-
 Picos LentSchedule::next() const {
   const bool waits = done_ == changes_.size() || market_.reclaiming();
   return std::min(waits ? kNever : changes_[done_].at, market_.next_change());
@@ -22,7 +16,7 @@ void LentSchedule::act(Picos now, Picos /*horizon*/) {
     if (more > 0) {
       (void)market_.offer(more, now);
     } else {
-      (void)market_.reclaim(-more, now + kPatience, now);
+      (void)market_.reclaim(-more, now + kReclaimPatience, now);
     }
   }
   engine_.rebalance(now);

@@ -15,6 +15,8 @@
 
 namespace aqua::sim {
 
+inline constexpr Picos kReclaimPatience = 10 * kPicosPerSecond;  // until a reclaim's deadline
+
 class SlabMarket {
  public:
   // Slabs of `slab_bytes`; scrubbing writes at `scrub_bytes_per_second`.
