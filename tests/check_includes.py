@@ -6,11 +6,13 @@ Usage: check_includes.py [ROOT]. Prints what breaks a rule; exits 1 if anything 
 
 - Rooms of the core (src/*), of tools/ and inside coordinator/ include what their row of the table
   in architecture.md allows, and include/aqua.
-- The core includes no system, and a system (src/systems/*) no other system.
-- A system's `decide` is pure: of src/ it sees base alone, of include/aqua nothing that runs, and no
-  thread, clock or file. Its `act` stands on include/aqua, base and its own decide.
-- The simulator and the coordinator see of a system its `decide` only. Examples see of the library
-  include/ only; command lines and progress they share with the tools.
+- The core includes no system, and a system no other system. A system is src/systems/S and its public
+  headers include/aqua/S.
+- A system's `decide` is pure: of base it sees what PURE_BASE names, of include/aqua nothing that
+  leads to a runtime, and no thread, clock or file. Its `act` stands on include/aqua, base and its
+  own decide.
+- The simulator and the coordinator see of a system its `decide` and the public headers of that only.
+  Examples see of the library include/ only; command lines and progress they share with the tools.
 - No folder holds more than 30 files, no source more than 350 lines.
 """
 import collections
@@ -20,14 +22,15 @@ import subprocess
 import sys
 
 MOST_FILES, MOST_LINES = 30, 350
-INCLUDE = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]')
+INCLUDE = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]', re.M)
 CODE = re.compile(r"\.(cpp|hpp|cu|cuh|h|c|py)$")
 # What a decision may not use: it is handed the time, and told what others know.
-IMPURE = ("thread", "mutex", "condition_variable", "future", "atomic", "fstream", "iostream", "filesystem",
-          "cstdio", "unistd.h")
-IMPURE_PUBLIC = ("aqua/runtime.hpp", "aqua/tensor.hpp", "aqua/ticket.hpp", "aqua/elastic_pool.hpp", "aqua/emulated.hpp")
-CLOCK = re.compile(r"\b(system|steady|high_resolution)_clock::now\b")
-MAY_SEE_DECIDE = ("tools/sim", "coordinator")
+IMPURE = re.compile(r"(thread|mutex|shared_mutex|condition_variable|future|atomic|semaphore|latch|barrier|stop_token|"
+                    r"fstream|iostream|filesystem|cstdio|stdio\.h|ctime|time\.h|fcntl\.h|unistd\.h|pthread\.h|sys/.*)$")
+IMPURE_PUBLIC = {"include/aqua/" + name for name in
+                 ("runtime.hpp", "tensor.hpp", "ticket.hpp", "elastic_pool.hpp", "emulated.hpp")}
+PURE_BASE = ("base/concat.hpp", "base/try.hpp", "base/ids.hpp")
+CLOCK = re.compile(r"\b(system|steady|high_resolution)_clock::now\b|\brandom_device\b")
 
 
 def tracked(root: pathlib.Path) -> list[str]:
@@ -48,70 +51,90 @@ def allowed(architecture: str) -> dict[str, set[str]]:
     return arrows
 
 
-def room_of(path: str) -> str:
-    """include/aqua, kernels, src/device, src/systems/prefix/act, tools/sim, coordinator/http …"""
-    parts = path.split("/")
-    if parts[0] == "include":
-        return "include/aqua"
-    if parts[:2] == ["src", "systems"]:
-        return "/".join(parts[:4])
-    depth = 2 if parts[0] in ("src", "tools", "coordinator") and len(parts) > 2 else 1
-    return "/".join(parts[:depth])
+class House:
+    """The tracked sources, by path, and who includes whom."""
 
+    def __init__(self, texts: dict[str, str], arrows: dict[str, set[str]]):
+        self.texts, self.arrows = texts, arrows
+        self.systems = {path.split("/")[2] for path in texts if path.startswith("src/systems/")}
+        self.rooms = {self.room_of(path) for path in texts}
 
-def room_of_include(name: str) -> str:
-    first = name.split("/")[0]
-    if first == "aqua":
-        return "include/aqua"
-    return room_of(name if first in ("tools", "coordinator", "kernels", "tests", "bench", "examples") else "src/" + name)
+    def room_of(self, path: str) -> str:
+        """include/aqua, include/aqua/prefix, src/device, src/systems/prefix/act, tools/sim …"""
+        parts = path.split("/")
+        if parts[0] == "include":
+            return "/".join(parts[:3]) if parts[2] in self.systems else "include/aqua"
+        if parts[:2] == ["src", "systems"]:
+            return "/".join(parts[:4])
+        depth = 2 if parts[0] in ("src", "tools", "coordinator") and len(parts) > 2 else 1
+        return "/".join(parts[:depth])
 
+    @staticmethod
+    def path_of(include: str) -> str:
+        first = include.split("/")[0]
+        if first == "aqua":
+            return "include/" + include
+        return include if first in ("tools", "coordinator", "kernels", "tests", "bench", "examples") else "src/" + include
 
-def is_wing(room: str) -> bool:
-    return room.startswith("src/systems/")
+    def runs(self, header: str, seen: frozenset = frozenset()) -> bool:
+        """Whether a public header leads to a runtime, by itself or by what it includes."""
+        if header in IMPURE_PUBLIC:
+            return True
+        included = {self.path_of(name) for name in INCLUDE.findall(self.texts.get(header, ""))}
+        return any(self.runs(path, seen | {header}) for path in included - seen if path.startswith("include/"))
 
+    def system_of(self, room: str) -> str | None:
+        parts = room.split("/")
+        return parts[2] if len(parts) > 2 and parts[2] in self.systems and parts[0] in ("src", "include") else None
 
-def may_include(room: str, target: str, arrows: dict[str, set[str]]) -> bool:
-    if target in (room, "include/aqua"):
-        return True
-    if room.startswith("examples"):
-        return target in ("tools/options", "tools/report")
-    if room == "include/aqua":
-        return False
-    if is_wing(room):
-        own_decide = room.rpartition("/")[0] + "/decide"
-        return target == "src/base" or (room.endswith("/act") and target == own_decide)
-    if is_wing(target):
-        return target.endswith("/decide") and any(room.startswith(seer) for seer in MAY_SEE_DECIDE)
-    beside = "/".join(room.split("/")[:-1]) + "/" if "/" in room else room + "/"
-    rows = arrows.get(room, set()) | (arrows.get("coordinator", set()) if room.startswith("coordinator/") else set())
-    if room in ("coordinator", "tools") and target.startswith(room + "/"):
-        return True  # what stands in no room ties the rooms together
-    return any(target in (word, "src/" + word, beside + word) for word in rows)
+    def may_include(self, room: str, name: str) -> bool:
+        path = self.path_of(name)
+        target = self.room_of(path)
+        own, other = self.system_of(room), self.system_of(target)
+        if target == room:
+            return True
+        if room.startswith("examples"):
+            return target.startswith("include/aqua") or target in ("tools/options", "tools/report")
+        if own:
+            if other:
+                return other == own and (target.startswith("include/") and not (room.endswith("/decide") and self.runs(path))
+                                         or target.endswith("/decide") and room.endswith("/act"))
+            if room.endswith("/decide"):
+                return name in PURE_BASE or target == "include/aqua" and not self.runs(path)
+            return target == "include/aqua" or target == "src/base" and not room.startswith("include/")
+        if other:  # from outside every system
+            if room == "tools/sim" or room.split("/")[0] == "coordinator":
+                return target.endswith("/decide") or target.startswith("include/") and not self.runs(path)
+            return target.startswith("include/") and room.split("/")[0] == "tools"
+        if target == "include/aqua":
+            return True
+        if room == "include/aqua":
+            return False
+        if room in ("coordinator", "tools") and target.startswith(room + "/"):
+            return True  # what stands in no room ties the rooms together
+        beside = "/".join(room.split("/")[:-1]) + "/" if "/" in room else room + "/"
+        rows = self.arrows.get(room, set()) | (self.arrows.get("coordinator", set()) if room.startswith("coordinator/") else set())
+        return any(target in (word, "src/" + word, beside + word) for word in rows)
 
-
-def faults_of(path: str, text: str, arrows: dict[str, set[str]], rooms: set[str]) -> list[str]:
-    room = room_of(path)
-    faults = []
-    if room.startswith(("src/", "tools/", "coordinator/")) and not is_wing(room) and room not in arrows:
-        faults.append(f"{path}: no row for {room} in architecture.md")
-    pure = is_wing(room) and room.endswith("/decide")
-    for number, line in enumerate(text.splitlines(), 1):
-        if pure and CLOCK.search(line):
-            faults.append(f"{path}:{number}: a decision reads no clock")
-        match = INCLUDE.match(line)
-        if not match:
-            continue
-        name = match.group(1)
-        if "<" in line.split("include")[1]:
-            if pure and name in IMPURE:
+    def faults_of(self, path: str) -> list[str]:
+        room = self.room_of(path)
+        pure = room.startswith("src/systems/") and room.endswith("/decide")
+        faults = []
+        if room.startswith(("src/", "tools/", "coordinator/")) and not self.system_of(room) and room not in self.arrows:
+            faults.append(f"{path}: no row for {room} in architecture.md")
+        for number, line in enumerate(self.texts[path].splitlines(), 1):
+            if pure and CLOCK.search(line):
+                faults.append(f"{path}:{number}: a decision reads no clock and draws no chance")
+            match = INCLUDE.match(line)
+            if not match:
+                continue
+            name = match.group(1)
+            if pure and IMPURE.match(name):
                 faults.append(f"{path}:{number}: a decision does not use <{name}>")
-            continue
-        if pure and name in IMPURE_PUBLIC:
-            faults.append(f"{path}:{number}: a decision does not use {name}")
-        target = room_of_include(name)
-        if target in rooms and not may_include(room, target, arrows):
-            faults.append(f"{path}:{number}: {room} may not include {name}")
-    return faults
+            known = name.startswith("aqua/") or '"' in line
+            if known and self.room_of(self.path_of(name)) in self.rooms and not self.may_include(room, name):
+                faults.append(f"{path}:{number}: {room} may not include {name}")
+        return faults
 
 
 def main() -> int:
@@ -121,10 +144,8 @@ def main() -> int:
     arrows = allowed((root / page).read_text())
     code = [name for name in files if CODE.search(name)]
     housed = [name for name in code if re.match(r"(src|include|kernels|coordinator|tools|examples)/.*\.(cpp|hpp|cu|cuh|h|c)$", name)]
-    rooms = {room_of(name) for name in housed}
-    faults = []
-    for name in housed:
-        faults += faults_of(name, (root / name).read_text(), arrows, rooms)
+    house = House({name: (root / name).read_text() for name in housed}, arrows)
+    faults = [fault for name in housed for fault in house.faults_of(name)]
     for name in code:
         lines = (root / name).read_text().count("\n")
         if lines > MOST_LINES:
@@ -135,7 +156,7 @@ def main() -> int:
     faults += [f"{page}: {room} is no folder" for room in arrows
                if room.startswith(("src/", "tools/", "coordinator/")) and not (root / room).is_dir()]
     print("\n".join(faults) if faults else
-          f"{len(housed)} sources in {len(rooms)} rooms: every include runs the right way, no folder and no source too large")
+          f"{len(housed)} sources in {len(house.rooms)} rooms: every include runs the right way, no folder and no source too large")
     return 1 if faults else 0
 
 

@@ -11,7 +11,9 @@
 //
 // Threads: every method may be called concurrently, except destruction. No method waits for
 //          a socket, a copy or another process unless its comment says so.
-// Fork:    a child must not use the parent's runtime: calls fail with failed_precondition.
+// Fork:    a child must not use the parent's runtime, nor what came from it. allocate, offload,
+// fetch,
+//          lend, reclaim and report fail with failed_precondition there.
 // Without a coordinator everything works on the host tier; what is leased stays leased.
 #pragma once
 
@@ -130,10 +132,12 @@ class ReclaimState;
 // Watches one reclaim. Copies watch the same; dropping it stops nothing.
 class AQUA_API Reclaim {
  public:
-  Reclaim() = default;  // watches none: it is done, and wanted nothing
+  // Watches none: progress() is never done, and wait() is failed_precondition.
+  Reclaim() = default;
   [[nodiscard]] ReclaimProgress progress() const;
-  // Blocks until it is done, at the latest shortly after its deadline.
-  // deadline_exceeded, naming the holders, when it ended partially.
+  // Blocks until it is done: at the latest 200 ms after its deadline, or up to 5 s after it while
+  // what was returned is still being scrubbed.
+  // deadline_exceeded, naming the holders, when it ended partially, or its runtime closed first.
   [[nodiscard]] Result<ReclaimProgress> wait() const;
 
  private:
@@ -177,31 +181,40 @@ class AQUA_API Runtime {
   //   not_found            no such profile
   //   failed_precondition  the profile is not complete
   [[nodiscard]] static Result<Runtime> open(const RuntimeOptions& options);
-  // Gives back what is leased, withdraws what is offered, leaves. Blocks for about a second
-  // at most. Every tensor, pool and pin must be gone; memory that others still hold lives
-  // on in their hands.
+  // Gives back what is leased, withdraws what is offered, leaves. Blocks until the transfers in
+  // flight have ended, and about a second more at most. Every tensor, pool and pin must be gone;
+  // memory that others still hold lives on in their hands.
   ~Runtime();
   Runtime(Runtime&&) noexcept;
   Runtime& operator=(Runtime&&) noexcept;  // closes what it held before
 
   // --- tensors ----------------------------------------------------------------------------
-  // Local, well under a microsecond of work: see TensorOptions.
+  // Cheap: asks nobody, well under a microsecond of work. See TensorOptions.
+  //   invalid_argument    0 bytes
+  //   resource_exhausted  the host tier has no room left for the tensor's exit
   [[nodiscard]] Result<AquaTensor> allocate(const TensorOptions& options);
   // Moves the listed blocks between the engine's cache and a tensor, from `offset` on, in
   // the layout's packed form. In stream order; see aqua/layout.hpp and aqua/ticket.hpp.
-  // On an error nothing has changed but, for codes of the device, the destination.
+  // Layout and list are not needed any more afterwards. The tensor must be of this runtime.
+  //   invalid_argument     the list, the offset or the stream
+  //   data_loss            the tensor's bytes are gone
+  //   unavailable          offload() is a write pin, and waits as AquaTensor::pin() does
+  //   failed_precondition  the stream is being captured into a graph, or the tensor is empty
+  // After any other code (of the device) the destination may have changed, else nothing has.
   [[nodiscard]] Result<Ticket> offload(const Layout& layout, BlockList blocks, AquaTensor& tensor,
                                        Stream stream, std::size_t offset = 0);
   [[nodiscard]] Result<Ticket> fetch(AquaTensor& tensor, const Layout& layout, BlockList blocks,
                                      Stream stream, std::size_t offset = 0);
 
   // --- lending ------------------------------------------------------------------------------
-  // Takes `bytes` of this device's free memory, rounded down to slabs, and offers it.
+  // Takes `bytes` of this device's free memory, rounded down to slabs, and has it offered. What
+  // cannot be offered after all comes back: on_log says why, on_budget says `reclaimed`.
   //   invalid_argument    less than RuntimeOptions::slab_bytes
   //   resource_exhausted  the device has less free
   [[nodiscard]] Result<void> lend(std::size_t bytes);
-  // Wants `bytes` of lent memory back by `deadline` from now; more than is lent means all.
-  // invalid_argument when either is 0.
+  // Wants `bytes` of lent memory back by `deadline` from now, in whole slabs; more than is lent
+  // means all. What earlier reclaims still wait for is not asked for twice. invalid_argument when
+  // either is 0.
   [[nodiscard]] Result<Reclaim> reclaim(std::size_t bytes, std::chrono::milliseconds deadline);
 
   // --- northbound ---------------------------------------------------------------------------
@@ -213,8 +226,9 @@ class AQUA_API Runtime {
   // (`wanted`); a reclaim is begun at once. invalid_argument when the report cannot be true.
   [[nodiscard]] Result<void> report(const LoadReport& report);
   [[nodiscard]] MemoryBudget budget() const;
-  // Call it once every few iterations. Runs callbacks that wait, where they are to run here;
-  // with nothing to do it costs nanoseconds.
+  // With RuntimeOptions::callbacks_in_tick: runs the callbacks that wait; call it once every few
+  // iterations, from one thread. Otherwise it does nothing. With nothing to do it costs
+  // nanoseconds.
   void tick();
 
   [[nodiscard]] RuntimeStatus status() const;

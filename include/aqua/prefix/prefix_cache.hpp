@@ -57,7 +57,8 @@ class AQUA_API PrefixCache {
   PrefixCache& operator=(PrefixCache&&) noexcept;
   ~PrefixCache();
 
-  // What fetch() would find, and what it costs. Changes nothing.
+  // What fetch() would find, and what it costs, by the tiers that the last fetch() or store() saw.
+  // Changes nothing.
   [[nodiscard]] prefix::PrefixMatch match(const prefix::Prefix& prefix) const;
   // Copies the longest cached beginning into the first of `blocks`, the engine's blocks of this
   // prompt in order. A block whose bytes are lost ends the match there. Keep at least one token of
@@ -69,7 +70,8 @@ class AQUA_API PrefixCache {
   // where there is no room. Errors: as fetch(); codes of the device.
   [[nodiscard]] Result<PrefixTransfer> store(const prefix::Prefix& prefix, BlockList blocks,
                                              Stream stream);
-  // Drops the prefix and all that continues it. Call it after data_loss.
+  // Drops the prefix's first block and so every prefix that begins with it. Call it after
+  // data_loss.
   void forget(const prefix::Prefix& prefix);
 
   // --- by the caller's own id (Aqua, section 8) ------------------------------------------------

@@ -36,13 +36,16 @@ void LeaseIntake::on_connected() {
   ask_soon();
 }
 
+// No time at all where nothing can be asked: the loop sleeps until something wakes it, as the
+// answer that is awaited does.
 Clock::time_point LeaseIntake::next_time() const {
+  if (services_.coordinator == nullptr || asking_ || options_.max_bytes == 0)
+    return Clock::time_point::max();
   return std::max(next_ask_, refusals_.until());
 }
 
 void LeaseIntake::step(Clock::time_point now) {
-  if (services_.coordinator == nullptr || asking_ || now < next_time() || options_.max_bytes == 0)
-    return;
+  if (now < next_time()) return;
   next_ask_ = now + kAskAgain;
   const std::size_t have = importing_bytes_ + slabs_.bytes();
   if (have >= options_.max_bytes || !services_.coordinator->connected()) return;

@@ -163,6 +163,7 @@ void Lender::forget_row(const ledger::Slab& row) {
 }
 
 void Lender::close() {
+  reclaims_.close();
   if (services_.coordinator == nullptr) return;
   for (const lending::SlabStatus& slab : lent_.exporter().status()) {
     if (slab.custody != lending::Custody::free) continue;

@@ -11,6 +11,7 @@ namespace aqua::runtime {
 
 Result<void> PoolShare::lend(std::size_t quanta, Stream stream) {
   AQUA_TRY(pool_->begin_shrink(quanta, stream));
+  producer_.kept_promise();
   shrinking_.store(true, std::memory_order_release);
   services_.loop.nudge();
   return {};

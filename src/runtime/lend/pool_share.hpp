@@ -11,13 +11,15 @@
 
 #include "lending/elastic_pool.hpp"
 #include "runtime/lend/lender.hpp"
+#include "runtime/lend/producer_role.hpp"
 
 namespace aqua::runtime {
 
 class PoolShare : public std::enable_shared_from_this<PoolShare> {
  public:
-  PoolShare(std::unique_ptr<lending::ElasticPool> pool, Lender& lender, Services& services)
-      : pool_(std::move(pool)), lender_(lender), services_(services) {}
+  PoolShare(std::unique_ptr<lending::ElasticPool> pool, Lender& lender, ProducerRole& producer,
+            Services& services)
+      : pool_(std::move(pool)), lender_(lender), producer_(producer), services_(services) {}
 
   [[nodiscard]] Result<void> lend(std::size_t quanta, Stream stream);
   // Returns whether it waits for something that makes no event.
@@ -30,6 +32,7 @@ class PoolShare : public std::enable_shared_from_this<PoolShare> {
 
   const std::unique_ptr<lending::ElasticPool> pool_;
   Lender& lender_;
+  ProducerRole& producer_;
   Services& services_;
   std::atomic<bool> shrinking_{false};
   Mutex mu_;

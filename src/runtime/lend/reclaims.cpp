@@ -175,4 +175,10 @@ std::vector<Holder> Reclaims::ask_for_holders(std::uint64_t ledger_id) {
   return holders;
 }
 
+void Reclaims::close() {
+  for (const Pending& pending : pending_) {
+    if (!pending.state->done()) pending.state->finish({});
+  }
+}
+
 }  // namespace aqua::runtime

@@ -30,6 +30,8 @@ class Reclaims {
   void credit(std::size_t bytes, Clock::time_point at);
   // Takes what steps it can; returns when it wants to be called again at the latest.
   [[nodiscard]] Clock::time_point step(Clock::time_point now);
+  // Ends what still waits, so that nobody waits for it for ever. After the loop has stopped.
+  void close();
 
  private:
   struct Pending {

@@ -16,14 +16,13 @@ namespace aqua::transfer {
 // What posting and seeing nothing takes: the median of `samples`, an odd number.
 [[nodiscard]] inline Result<std::chrono::nanoseconds> idle_time(device::Device& device,
                                                                 Stream stream, unsigned samples) {
-  using Clock = std::chrono::steady_clock;
   AQUA_ASSIGN(const auto event, device.create_event());
   std::vector<std::chrono::nanoseconds> times;
   for (unsigned i = 0; i < samples; ++i) {
-    const auto start = Clock::now();
+    const auto start = std::chrono::steady_clock::now();
     AQUA_TRY(device.record(*event, stream));
     AQUA_TRY(device.synchronize(*event));
-    times.push_back(Clock::now() - start);
+    times.push_back(std::chrono::steady_clock::now() - start);
   }
   const auto middle = times.begin() + samples / 2;
   std::ranges::nth_element(times, middle);

@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Each rule of check_includes.py is broken once, and noticed; what is allowed is not."""
+import unittest
+
+import check_includes
+
+ARROWS = {"src/base": set(), "src/runtime": {"base"}, "tools/sim": {"base"}, "tools/cli": {"base", "sim"},
+          "tools/sim_server": {"sim"}, "coordinator/http": {"common"}, "coordinator/common": set(), "coordinator": set()}
+FILES = {
+    "include/aqua/runtime.hpp": "", "include/aqua/result.hpp": "",
+    "include/aqua/prefix/index.hpp": '#include "aqua/result.hpp"', "include/aqua/prefix/cache.hpp": "#include <aqua/runtime.hpp>",
+    "include/aqua/schedule/plan.hpp": "", "src/base/try.hpp": "", "src/base/mutex.hpp": "", "src/runtime/loop.hpp": "",
+    "src/systems/prefix/decide/tree.hpp": "", "src/systems/prefix/act/cache.cpp": "", "src/systems/schedule/decide/deal.hpp": "",
+    "tools/sim/engine.hpp": "", "tools/sim_server/main.cpp": "", "tools/cli/main.cpp": "", "tools/options/line.hpp": "",
+    "coordinator/http/server.cpp": "", "coordinator/common/log.hpp": "", "examples/play.cpp": "",
+}
+REFUSED = [
+    ("src/runtime/loop.hpp", '#include "systems/prefix/decide/tree.hpp"'),
+    ("src/runtime/loop.hpp", '#include "aqua/prefix/index.hpp"'),
+    ("include/aqua/result.hpp", '#include "aqua/prefix/index.hpp"'),
+    ("src/base/try.hpp", '#include "runtime/loop.hpp"'),
+    ("src/systems/schedule/decide/deal.hpp", '#include "aqua/prefix/index.hpp"'),
+    ("src/systems/schedule/decide/deal.hpp", '#include "systems/prefix/decide/tree.hpp"'),
+    ("src/systems/prefix/decide/tree.hpp", '#include "aqua/prefix/cache.hpp"'),
+    ("src/systems/prefix/decide/tree.hpp", "#include <aqua/runtime.hpp>"),
+    ("src/systems/prefix/decide/tree.hpp", '#include "base/mutex.hpp"'),
+    ("src/systems/prefix/decide/tree.hpp", "#include <thread>"),
+    ("src/systems/prefix/decide/tree.hpp", "auto now = std::chrono::steady_clock::now();"),
+    ("src/systems/prefix/act/cache.cpp", '#include "runtime/loop.hpp"'),
+    ("tools/sim/engine.hpp", '#include "aqua/prefix/cache.hpp"'),
+    ("tools/sim_server/main.cpp", '#include "systems/prefix/decide/tree.hpp"'),
+    ("coordinator/http/server.cpp", '#include "aqua/prefix/cache.hpp"'),
+    ("coordinator/common/log.hpp", '#include "coordinator/http/server.cpp"'),
+    ("examples/play.cpp", '#include "base/try.hpp"'),
+]
+ALLOWED = [
+    ("src/runtime/loop.hpp", '#include "base/mutex.hpp"'),
+    ("src/systems/prefix/decide/tree.hpp", '#include "aqua/prefix/index.hpp"'),
+    ("src/systems/prefix/decide/tree.hpp", '#include "base/try.hpp"'),
+    ("src/systems/prefix/act/cache.cpp", '#include "aqua/prefix/cache.hpp"'),
+    ("src/systems/prefix/act/cache.cpp", '#include "systems/prefix/decide/tree.hpp"'),
+    ("tools/sim/engine.hpp", '#include "systems/schedule/decide/deal.hpp"'),
+    ("tools/sim/engine.hpp", '#include "aqua/prefix/index.hpp"'),
+    ("coordinator/http/server.cpp", '#include "coordinator/common/log.hpp"'),
+    ("examples/play.cpp", '#include "aqua/prefix/cache.hpp"'),
+    ("examples/play.cpp", '#include "tools/options/line.hpp"'),
+]
+
+
+class CheckIncludes(unittest.TestCase):
+    def faults(self, path: str, line: str) -> list[str]:
+        return check_includes.House({**FILES, path: line}, ARROWS | {"tools/options": set()}).faults_of(path)
+
+    def test_refuses_each_arrow_that_a_rule_forbids(self):
+        for path, line in REFUSED:
+            self.assertEqual(len(self.faults(path, line)), 1, f"{path}: {line}")
+
+    def test_allows_what_the_rules_allow(self):
+        for path, line in ALLOWED:
+            self.assertEqual(self.faults(path, line), [], f"{path}: {line}")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a runtime does when there is nothing to do, and what becomes of those who wait when it
+// closes.
+#include <gmock/gmock.h>
+#include <time.h>
+
+#include <chrono>
+#include <future>
+#include <thread>
+
+#include "tests/runtime/runtime_fixture.hpp"
+
+namespace aqua {
+namespace {
+
+using namespace aqua::literals;
+using std::chrono::milliseconds;
+
+class Closing : public test::RuntimeFixture {};
+
+milliseconds processor_time() {
+  timespec now{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return milliseconds(now.tv_sec * 1000 + now.tv_nsec / 1'000'000);
+}
+
+// The wait is what is measured: a loop that does not sleep takes all of it.
+TEST(Idle, ABorrowerWithoutACoordinatorSleeps) {
+  auto runtime = Runtime::open(
+      {.device = "emu:0", .coordinator = "none", .host_bytes = 64_MiB, .max_peer_bytes = 64_MiB});
+  ASSERT_TRUE(runtime.ok()) << runtime.error().message;
+  const milliseconds before = processor_time();
+  std::this_thread::sleep_for(milliseconds(400));
+  EXPECT_LT(processor_time() - before, milliseconds(200));
+}
+
+TEST_F(Closing, EndsTheWaitForAReclaim) {
+  auto lender = open({.device = "emu:0", .name = "lender"});
+  auto borrower =
+      open({.device = "emu:1", .name = "borrower", .host_bytes = 64_MiB, .max_peer_bytes = 8_MiB});
+  ASSERT_TRUE(lender->lend(8_MiB).ok());
+  await([&] { return borrower->status().peer.capacity_bytes == 8_MiB; });
+  auto tensor = borrower->allocate({.bytes = 1_MiB, .name = "held"});
+  ASSERT_TRUE(tensor.ok());
+  auto pin = tensor->pin(Access::write, Stream{});
+  ASSERT_TRUE(pin.ok());
+  auto reclaim = lender->reclaim(8_MiB, std::chrono::minutes(10));
+  ASSERT_TRUE(reclaim.ok());
+  await([&] { return borrower->status().peer.capacity_bytes < 8_MiB; });  // it is under way
+  auto waited = std::async(std::launch::async, [&] { return reclaim->wait(); });
+  lender.reset();
+  const auto outcome = waited.get();
+  ASSERT_FALSE(outcome.ok());
+  EXPECT_EQ(outcome.error().code, Code::deadline_exceeded);
+  EXPECT_TRUE(reclaim->progress().done);
+}
+
+}  // namespace
+}  // namespace aqua
