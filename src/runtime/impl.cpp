@@ -91,7 +91,8 @@ Clock::time_point Runtime::Impl::step(Clock::time_point now) {
 
 std::shared_ptr<runtime::PoolShare> Runtime::Impl::share(
     std::unique_ptr<lending::ElasticPool> pool) {
-  auto shared = std::make_shared<runtime::PoolShare>(std::move(pool), lender_, producer_, services_);
+  auto shared =
+      std::make_shared<runtime::PoolShare>(std::move(pool), lender_, producer_, services_);
   const MutexLock lock(mu_);
   pools_.push_back(shared);
   return shared;
