@@ -13,9 +13,6 @@ if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE RelWithDebInfo)
 endif()
 
-# Developers' builds: quick to compile, quick enough to run.
-set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O1 -g1")
-
 # ccache, so that a second clone of the same sources compiles nothing: paths inside the source tree
 # are taken relative to it, and precompiled headers are told apart by their content.
 find_program(AQUA_CCACHE ccache)

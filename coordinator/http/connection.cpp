@@ -34,6 +34,7 @@ bool Connection::wait(short events, Clock::time_point deadline) const {
 }
 
 ssize_t Connection::read(char* out, std::size_t size) {
+  write_deadline_ = {};  // what was written before the request has come is no part of the reply
   for (;;) {
     // A dribbling client reaches the deadline even though every recv() succeeds.
     if (Clock::now() >= read_deadline_) return -1;

@@ -37,7 +37,7 @@ class Connection final : public Stream {
   Channel& channel_;
   const Clock::time_point read_deadline_;
   const std::chrono::milliseconds write_timeout_;
-  Clock::time_point write_deadline_{};  // set by the first write
+  Clock::time_point write_deadline_{};  // set by the reply's first write
 };
 
 }  // namespace aqua::coordinator

@@ -159,7 +159,7 @@ bool HttpServer::answer(Stream& stream, std::string text, const Peer& peer) {
 
 std::optional<Refusal> HttpServer::read_body(Stream& stream, const RequestHead& head,
                                              std::size_t length, std::string& body) const {
-  if (body.size() < length && head.value("expect") == "100-continue")
+  if (body.size() < length && lower(head.value("expect")) == "100-continue")
     write_all(stream, "HTTP/1.1 100 Continue\r\n\r\n");
   std::size_t have = body.size();
   body.resize(length);

@@ -27,14 +27,6 @@ bool is_field_text(char c) {
   return c == '\t' || (static_cast<unsigned char>(c) >= ' ' && c != 0x7f);
 }
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::ranges::transform(out, out.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-  });
-  return out;
-}
-
 std::string_view trimmed(std::string_view text) {
   constexpr std::string_view kBlank = " \t";
   const std::size_t first = text.find_first_not_of(kBlank);
@@ -81,6 +73,14 @@ std::optional<Refusal> parse_header(std::string_view line, RequestHead& out) {
 }
 
 }  // namespace
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  std::ranges::transform(out, out.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  });
+  return out;
+}
 
 std::size_t RequestHead::count(std::string_view name) const {
   return static_cast<std::size_t>(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads the head of an HTTP/1.1 request strictly: RFC 9112, sections 3 and 5, without what
-// servers may tolerate.
+// servers may tolerate. All but Host: nothing here goes by it, so it may be missing or doubled.
 //
 // Threads: free functions.
 #pragma once
@@ -44,5 +44,8 @@ struct RequestHead {
 // 431, 505.
 [[nodiscard]] std::optional<Refusal> parse_head(std::string_view text, const HeadLimits& limits,
                                                 RequestHead& out);
+
+// ASCII letters in lower case.
+[[nodiscard]] std::string lower(std::string_view text);
 
 }  // namespace aqua::coordinator

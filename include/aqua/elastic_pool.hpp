@@ -50,11 +50,14 @@ class AQUA_API ElasticPool {
   // Takes and maps all of it. invalid_argument, or resource_exhausted when the device has less.
   [[nodiscard]] static Result<ElasticPool> create(Runtime& runtime,
                                                   const ElasticPoolOptions& options);
+  // Lent memory lives on in its borrowers' hands, and is the device's own when it comes back. A
+  // pool that was moved from may only be assigned to or destroyed.
   ElasticPool(ElasticPool&&) noexcept;
   ElasticPool& operator=(ElasticPool&&) noexcept;
   ~ElasticPool();
 
-  // Device address of a plane; fixed for the pool's life. The number must be below planes().
+  // Device address of a plane; fixed for the pool's life. A number not below planes() throws
+  // std::out_of_range.
   [[nodiscard]] std::byte* plane(std::size_t number) const;
   [[nodiscard]] std::size_t planes() const noexcept;
   [[nodiscard]] std::size_t quantum_bytes() const noexcept;

@@ -44,7 +44,7 @@ struct TensorOptions {
 // Part of a tensor; the default is all of it.
 struct ByteRange {
   std::size_t offset = 0;
-  std::size_t bytes = SIZE_MAX;
+  std::size_t bytes = SIZE_MAX;  // SIZE_MAX: to the tensor's end
 };
 
 namespace detail {
@@ -121,7 +121,7 @@ class AQUA_API AquaTensor {
   //                     where the tensor is then (nor may a pin be released on such a stream);
   //                     or an earlier pin was, and that capture has not ended
   //   data_loss         the bytes are gone: free the tensor and recompute
-  //   unavailable       a write pin waited too long for readers of the old place to let go.
+  //   unavailable       a write pin waited 5 s for readers of the old place to let go.
   //                     (A thread that holds a read pin of a tensor must not ask for a write
   //                     pin of it: it would wait for itself.)
   [[nodiscard]] Result<Pin> pin(Access access, Stream stream, ByteRange range = {});

@@ -35,13 +35,15 @@ std::string wrapped(const std::string& text) {
   return out;
 }
 
-// "--name=VALUE" as two, since an empty VALUE is a value.
+// "--name=" as two, since an empty VALUE is a value. CLI11 takes other values as they stand, even
+// one that begins as an option does.
 std::vector<std::string> backwards(std::span<const std::string_view> arguments) {
   std::vector<std::string> all;
   for (const std::string_view argument : arguments) {
-    const std::size_t equals = argument.starts_with("--") ? argument.find('=') : argument.npos;
-    all.emplace_back(argument.substr(0, equals));
-    if (equals != argument.npos) all.emplace_back(argument.substr(equals + 1));
+    const bool empty = argument.starts_with("--") && argument.ends_with('=') &&
+                       argument.find('=') + 1 == argument.size();
+    all.emplace_back(empty ? argument.substr(0, argument.size() - 1) : argument);
+    if (empty) all.emplace_back();
   }
   std::ranges::reverse(all);
   return all;

@@ -50,7 +50,8 @@ AQUA_CALL aqua_error* aqua_reclaim_get_progress(aqua_reclaim reclaim,
 /* not_found when there are not so many. */
 AQUA_CALL aqua_error* aqua_reclaim_get_holder(aqua_reclaim reclaim, size_t index,
                                               aqua_holder* holder);
-/* Blocks until it is done, at the latest shortly after its deadline. `progress` may be NULL.
+/* Blocks until it is done, at the latest shortly after its deadline. `progress` may be NULL; on an
+ * error it is not written: ask aqua_reclaim_get_progress().
  *   deadline_exceeded    it ended partially; the message names the holders
  *   failed_precondition  its runtime was closed before it was done */
 AQUA_CALL aqua_error* aqua_reclaim_wait(aqua_reclaim reclaim, aqua_reclaim_progress* progress);

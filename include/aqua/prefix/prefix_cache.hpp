@@ -53,6 +53,8 @@ class AQUA_API PrefixCache {
   // as long as work is queued.
   [[nodiscard]] static Result<PrefixCache> create(Runtime& runtime, const Layout& layout,
                                                   const PrefixCacheOptions& options);
+  // One that was moved from may only be assigned to or destroyed. Its runtime may be moved, and
+  // must outlive it.
   PrefixCache(PrefixCache&&) noexcept;
   PrefixCache& operator=(PrefixCache&&) noexcept;
   ~PrefixCache();

@@ -84,13 +84,14 @@ class AQUA_API Scheduler {
   virtual void set_swap_tier(Tier tier) = 0;  // where page-outs land from now on
 
   // --- decisions -----------------------------------------------------------------------------
-  // The next iteration. Valid until the next call of any method but const ones. Without moves and
+  // The next iteration. The batch stays as it is until next() is called again. Without moves and
   // without calls in between it returns the same again. O(log n) in the number of sequences for
   // each entry that changes; memory for n sequences is only touched when they move.
   [[nodiscard]] virtual const Batch& next() = 0;
   // The last batch is being computed, `iterations` times (1..repeat): counts its tokens and takes
   // its blocks. Sequences that finished or were lost since are skipped. failed_precondition when
-  // next() was not called since the last commit; invalid_argument for more than repeat.
+  // next() was not called since the last commit or change of capacity; invalid_argument for more
+  // than repeat.
   [[nodiscard]] virtual Result<void> commit(std::uint32_t iterations = 1) = 0;
 
   // --- questions -----------------------------------------------------------------------------

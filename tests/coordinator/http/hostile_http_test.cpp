@@ -47,6 +47,21 @@ TEST_F(HostileHttp, MalformedBodiesAreInvalidArguments) {
   }
 }
 
+TEST_F(HostileHttp, ABodyThatWaitsToBeAskedForIsAskedFor) {
+  ASSERT_EQ(session.join().status, 200);
+  const UniqueFd fd = connect();
+  send(fd, "POST /v1/leases HTTP/1.1\r\nHost: x\r\nExpect: 100-Continue\r\nAqua-Session: " +
+               to_string(session.lifeline.welcome.secret) + "\r\n" + json +
+               "Content-Length: 2\r\n\r\n");
+  const std::string asked = "HTTP/1.1 100 Continue\r\n\r\n";
+  std::string got(asked.size(), '\0');
+  ASSERT_EQ(::recv(fd.get(), got.data(), got.size(), MSG_WAITALL),
+            static_cast<ssize_t>(asked.size()));
+  EXPECT_EQ(got, asked);
+  send(fd, "{}");
+  EXPECT_THAT(receive(fd), HasSubstr(" 400 "));
+}
+
 TEST_F(HostileHttp, DeepBodyIsRefusedBeforeItIsParsed) {
   const auto reply = session.call("POST", "/v1/leases", std::string(wire::kMaxRequestBytes, '['));
   EXPECT_EQ(reply.status, 400);

@@ -86,6 +86,13 @@ TEST(CommandLine, OfOneGivenTwiceTheLastCountsButAListHasAll) {
   EXPECT_EQ(options.post, (std::vector<std::string>{"a", "b"}));
 }
 
+TEST(CommandLine, AValueThatLooksLikeAnOptionIsAValue) {
+  const Options options = parse({"--json=--brief"});
+  EXPECT_EQ(options.json, "--brief");
+  EXPECT_FALSE(options.brief);
+  EXPECT_THAT(complaint({"--brief=maybe"}), HasSubstr("brief"));
+}
+
 TEST(CommandLine, AnEmptyValueIsAValue) {
   EXPECT_EQ(parse({"--json=x", "--json="}).json, "");
   EXPECT_EQ(parse({"--json=x", "--json", ""}).json, "");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the options of `aqua profile` to what src/profiler runs.
+// From the options of `aqua profile` to what tools/profiler runs.
 #pragma once
 
 #include "tools/cli/profile/profile_options.hpp"

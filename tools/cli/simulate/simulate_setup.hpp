@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the options of `aqua simulate` to what src/sim runs.
+// From the options of `aqua simulate` to what tools/sim runs.
 #pragma once
 
 #include "tools/cli/simulate/simulate_options.hpp"
