@@ -7,8 +7,8 @@
 
 namespace aqua::runtime {
 
-inline constexpr std::chrono::seconds kPatience{
-    60};  // a limit for failures; calibration is slow under TSan
+// A limit for failures: calibration is slow under TSan.
+inline constexpr std::chrono::seconds kPatience{60};
 
 class Signal {
  public:
