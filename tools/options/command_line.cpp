@@ -141,8 +141,13 @@ Result<void> CommandLine::parse(std::span<const std::string_view> arguments) {
   } catch (const CLI::ParseError& fault) {
     return impl_->bad(fault.what());
   }
-  if (const auto extras = impl_->app.remaining(); !extras.empty())
-    return impl_->bad(concat("unknown argument ", report::shown(extras.front()), "; see --help"));
+  if (const auto extras = impl_->app.remaining(); !extras.empty()) {
+    const std::string& extra = extras.front();
+    const bool named = extra.starts_with("--");  // a value given with it is of no interest
+    return impl_->bad(concat("unknown argument ",
+                             report::shown(named ? extra.substr(0, extra.find('=')) : extra),
+                             "; see --help"));
+  }
   for (const Impl::Option& option : impl_->options) {
     for (const std::string& value : option.given) {
       if (const auto set = option.set(value); !set.ok())
