@@ -18,7 +18,6 @@
 namespace {
 
 using namespace aqua::schedule;
-using namespace aqua::prefix;
 
 class Load {
  public:
