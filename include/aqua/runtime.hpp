@@ -137,7 +137,8 @@ class AQUA_API Reclaim {
   [[nodiscard]] ReclaimProgress progress() const;
   // Blocks until it is done: at the latest 200 ms after its deadline, or up to 5 s after it while
   // what was returned is still being scrubbed.
-  // deadline_exceeded, naming the holders, when it ended partially, or its runtime closed first.
+  //   deadline_exceeded    it ended partially; the message names the holders
+  //   failed_precondition  its runtime was closed before it was done
   [[nodiscard]] Result<ReclaimProgress> wait() const;
 
  private:

@@ -51,8 +51,8 @@ TEST_F(Closing, EndsTheWaitForAReclaim) {
   lender.reset();
   const auto outcome = waited.get();
   ASSERT_FALSE(outcome.ok());
-  EXPECT_EQ(outcome.error().code, Code::deadline_exceeded);
-  EXPECT_TRUE(reclaim->progress().done);
+  EXPECT_EQ(outcome.error().code, Code::failed_precondition);
+  EXPECT_FALSE(reclaim->progress().done);
 }
 
 }  // namespace

@@ -30,6 +30,12 @@ void ReclaimState::finish(std::vector<Holder> holders) {
   changed_.notify_all();
 }
 
+void ReclaimState::close() {
+  const MutexLock lock(mu_);
+  closed_ = true;
+  changed_.notify_all();
+}
+
 // Done is for good, even where a limit or a late slab changes the sums afterwards.
 void ReclaimState::settle() {
   if (progress_.bytes_returned < progress_.bytes_wanted) return;
@@ -50,7 +56,9 @@ std::size_t ReclaimState::missing_bytes() const {
 
 Result<ReclaimProgress> ReclaimState::wait() const {
   const MutexLock lock(mu_);
-  while (!progress_.done) changed_.wait(mu_);
+  while (!progress_.done && !closed_) changed_.wait(mu_);
+  if (!progress_.done)
+    return Error{Code::failed_precondition, "reclaim: its runtime was closed before it was done"};
   if (progress_.bytes_returned >= progress_.bytes_wanted) return progress_;
   std::string holders;
   for (const Holder& holder : progress_.holders) {

@@ -26,6 +26,8 @@ class ReclaimState {
   // Less was lent than was asked for.
   void limit_wanted(std::size_t bytes);
   void finish(std::vector<Holder> holders);
+  // The runtime closes: nobody waits any longer for what is not done.
+  void close();
 
   [[nodiscard]] ReclaimProgress progress() const;
   [[nodiscard]] Result<ReclaimProgress> wait() const;
@@ -41,6 +43,7 @@ class ReclaimState {
   mutable Mutex mu_;
   mutable CondVar changed_;
   ReclaimProgress progress_ AQUA_GUARDED_BY(mu_);
+  bool closed_ AQUA_GUARDED_BY(mu_) = false;
 };
 
 }  // namespace aqua

@@ -176,9 +176,7 @@ std::vector<Holder> Reclaims::ask_for_holders(std::uint64_t ledger_id) {
 }
 
 void Reclaims::close() {
-  for (const Pending& pending : pending_) {
-    if (!pending.state->done()) pending.state->finish({});
-  }
+  for (const Pending& pending : pending_) pending.state->close();
 }
 
 }  // namespace aqua::runtime
