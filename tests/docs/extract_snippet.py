@@ -19,7 +19,7 @@ BLOCK = re.compile(r"^```(\w+)(?: +(\S+))?\n(.*?)^```$", re.M | re.S)
 
 
 def example(header: pathlib.Path) -> str:
-    top = re.match(r"(/\* SPDX.*\n/\*[^/]*\*/|(//.*\n)*)", header.read_text()).group()
+    top = re.match(r"(/\* SPDX.*\n/\*(?:.|\n)*?\*/|(//.*\n)*)", header.read_text()).group()
     lines = [re.sub(r"^(//|/\*| \*/?) ?", "", line) for line in top.splitlines()]
     paragraphs = "\n".join(line.rstrip() for line in lines).split("\n\n")
     code = [p for p in paragraphs if ";" in p and all(l.startswith("  ") for l in p.splitlines())]
