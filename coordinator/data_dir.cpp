@@ -12,6 +12,8 @@
 
 #include "base/concat.hpp"
 #include "base/errno_error.hpp"
+#include "base/own_directory.hpp"
+#include "base/try.hpp"
 
 namespace aqua::coordinator {
 namespace {
@@ -33,17 +35,7 @@ std::string DataDir::default_path() {
 }
 
 Result<DataDir> DataDir::open(const std::string& path) {
-  if (::mkdir(path.c_str(), S_IRWXU) != 0 && errno != EEXIST)
-    return errno_error(concat("create data directory ", path));
-  // O_NOFOLLOW: in /tmp somebody else may have put a link there first.
-  const UniqueFd dir(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (!dir.valid()) return errno_error(concat("open data directory ", path));
-  struct stat info {};
-  if (::fstat(dir.get(), &info) != 0) return errno_error(concat("stat ", path));
-  if (info.st_uid != ::geteuid() || (info.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-    return Error{Code::permission_denied, concat("data directory ", path, " must belong to user ",
-                                                 ::geteuid(), " and be writable by nobody else")};
-  }
+  AQUA_ASSIGN(const UniqueFd dir, open_own_directory("data directory", path));
   UniqueFd lock(
       ::openat(dir.get(), "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR));
   if (!lock.valid()) return errno_error(concat("open ", path, "/lock"));

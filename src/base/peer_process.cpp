@@ -13,6 +13,7 @@
 #include "base/errno_error.hpp"
 #include "base/read_file.hpp"
 #include "base/try.hpp"
+#include "base/unix_socket.hpp"
 
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77  // Linux 6.5
@@ -57,10 +58,7 @@ Result<UniqueFd> pidfd_of(int socket, std::int64_t pid) {
 }  // namespace
 
 Result<PeerProcess> PeerProcess::of_socket(int fd) {
-  ucred credentials{};
-  socklen_t length = sizeof credentials;
-  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0)
-    return errno_error("SO_PEERCRED");
+  AQUA_ASSIGN(const ucred credentials, peer_credentials(fd));
   PeerProcess peer;
   peer.pid_ = credentials.pid;
   peer.uid_ = credentials.uid;

@@ -25,15 +25,21 @@ class PeerProcess {
   // hidden.
   [[nodiscard]] static Result<PeerProcess> of_pid(std::int64_t pid, std::uint64_t start_time);
 
+  // Tells a process from every other one since boot.
+  struct Identity {
+    std::int64_t pid = 0;
+    std::uint64_t start_time = 0;  // in clock ticks since boot
+    friend bool operator==(const Identity&, const Identity&) = default;
+  };
+  [[nodiscard]] Identity identity() const noexcept { return {pid_, start_time_}; }
   [[nodiscard]] std::int64_t pid() const noexcept { return pid_; }
   [[nodiscard]] std::uint32_t uid() const noexcept { return uid_; }
-  // In clock ticks since boot.
   [[nodiscard]] std::uint64_t start_time() const noexcept { return start_time_; }
   // Readable (POLLIN) once the process has ended; its mappings are gone by then.
   [[nodiscard]] int pidfd() const noexcept { return pidfd_.get(); }
   [[nodiscard]] bool proven_dead() const;
   [[nodiscard]] bool same_process(const PeerProcess& other) const noexcept {
-    return pid_ == other.pid_ && start_time_ == other.start_time_;
+    return identity() == other.identity();
   }
 
  private:

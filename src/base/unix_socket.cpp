@@ -186,6 +186,14 @@ Result<Message> receive_message(int fd, std::size_t max_bytes, std::chrono::mill
   return message;
 }
 
+Result<ucred> peer_credentials(int fd) {
+  ucred credentials{};
+  socklen_t length = sizeof credentials;
+  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0)
+    return errno_error("SO_PEERCRED");
+  return credentials;
+}
+
 bool peer_has_closed(int fd) {
   pollfd poll_fd{fd, 0, 0};
   return ::poll(&poll_fd, 1, 0) == 1 && (poll_fd.revents & POLLHUP) != 0;

@@ -4,6 +4,8 @@
 // Threads: free functions; a descriptor is the caller's to serialise.
 #pragma once
 
+#include <sys/socket.h>
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -44,6 +46,9 @@ struct Message {
 // (MSG_CTRUNC: this process has none left).
 [[nodiscard]] Result<Message> receive_message(int fd, std::size_t max_bytes,
                                               std::chrono::milliseconds patience);
+// Who connected, or, of a connected socket, who listens: the process and user that the kernel noted
+// when they did.
+[[nodiscard]] Result<ucred> peer_credentials(int fd);
 // True when the other side has closed. What it sent before can still be received.
 [[nodiscard]] bool peer_has_closed(int fd);
 

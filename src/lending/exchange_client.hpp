@@ -30,7 +30,8 @@ class ExchangeClient {
   // At most kMaxExchangeEntries. All or nothing; the error's code is the exporter's for the
   // first entry that it refused. unavailable: the exporter is away or silent.
   // resource_exhausted: this process has no descriptors left. On failure what the exporter
-  // has granted, or grants when it wakes up, is given back.
+  // has granted, or grants when it wakes up, is given back. permission_denied: the socket is
+  // neither this user's nor root's.
   [[nodiscard]] Result<std::vector<Fetched>> fetch(std::span<const FetchEntry> entries);
   // Posts the message and does not wait for the answer: a stopped exporter reads it when it
   // resumes. unavailable when it could not be posted.

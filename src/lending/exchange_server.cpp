@@ -15,8 +15,7 @@
 namespace aqua::lending {
 namespace {
 
-constexpr std::chrono::milliseconds kSendPatience{
-    100};  // a reply fits the queue of a peer that reads
+constexpr std::chrono::milliseconds kNoWait{0};
 constexpr int kAcceptAgainMs = 100;
 
 Reply refuse_all(std::size_t count, Code code) {
@@ -26,22 +25,24 @@ Reply refuse_all(std::size_t count, Code code) {
 }  // namespace
 
 Result<std::unique_ptr<ExchangeServer>> ExchangeServer::open(const std::string& path,
-                                                             ExchangeHandler& handler) {
+                                                             ExchangeHandler& handler,
+                                                             const ExchangeLimits& limits) {
   SocketFile file(path);
   AQUA_ASSIGN(UniqueFd listener, listen_seqpacket(path));
   file.own();
   UniqueFd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake.valid()) return errno_error("eventfd");
   return std::unique_ptr<ExchangeServer>(
-      new ExchangeServer(std::move(file), std::move(listener), std::move(wake), handler));
+      new ExchangeServer(std::move(file), std::move(listener), std::move(wake), handler, limits));
 }
 
 ExchangeServer::ExchangeServer(SocketFile file, UniqueFd listener, UniqueFd wake,
-                               ExchangeHandler& handler)
+                               ExchangeHandler& handler, const ExchangeLimits& limits)
     : file_(std::move(file)),
       listener_(std::move(listener)),
       wake_(std::move(wake)),
-      handler_(handler) {
+      handler_(handler),
+      limits_(limits) {
   thread_ = std::thread([this] { run(); });
 }
 
@@ -95,15 +96,32 @@ void ExchangeServer::accept_one() {
     accept_later_ = accepted.error().code != Code::unavailable;
     return;
   }
-  if (connections_.size() >= kMaxConnections) return;  // closes it
+  const auto peer = peer_credentials(accepted->get());
+  if (!peer.ok() || !make_room_for(peer->pid)) return;  // closes it
   auto connection = std::make_unique<Connection>();
   connection->fd = std::move(accepted).value();
+  connection->pid = peer->pid;
   connections_.push_back(std::move(connection));
 }
 
+bool ExchangeServer::make_room_for(std::int64_t pid) {
+  const auto has_pid = [&](const auto& connection) { return connection->pid == pid; };
+  if (std::count_if(connections_.begin(), connections_.end(), has_pid) >=
+      static_cast<std::ptrdiff_t>(limits_.of_one_process))
+    return false;
+  if (connections_.size() < limits_.connections) return true;
+  const auto oldest =
+      std::find_if(connections_.begin(), connections_.end(),
+                   [&](const auto& connection) { return !owns_its_id(*connection); });
+  if (oldest == connections_.end()) return false;
+  connections_.erase(oldest);
+  return true;
+}
+
+// Waits for nobody: whoever leaves so many answers unread that the next one does not fit is cut
+// off. (Borrowers read their answers before they ask again.)
 bool ExchangeServer::serve(Connection& connection) {
-  auto message =
-      receive_message(connection.fd.get(), kMaxExchangeBytes, std::chrono::milliseconds{0});
+  auto message = receive_message(connection.fd.get(), kMaxExchangeBytes, kNoWait);
   if (!message.ok() || message->bytes.empty()) return false;
   auto decoded = decode(message->bytes);
   if (!decoded.ok()) return false;
@@ -112,7 +130,7 @@ bool ExchangeServer::serve(Connection& connection) {
   std::vector<int> raw;
   raw.reserve(fds.size());
   for (const UniqueFd& fd : fds) raw.push_back(fd.get());
-  if (send_message(connection.fd.get(), encode(reply), raw, kSendPatience).ok()) return true;
+  if (send_message(connection.fd.get(), encode(reply), raw, kNoWait).ok()) return true;
   // Who closes without awaiting our answer may have posted more: that is heard first.
   return peer_has_closed(connection.fd.get());
 }
@@ -123,30 +141,60 @@ Reply ExchangeServer::answer(Connection& connection, const ExchangeMessage& mess
     const auto greeted = greet(connection, hello->client);
     return greeted.ok() ? Reply{{ReplyEntry{}}} : refuse_all(1, greeted.error().code);
   }
-  if (const auto* fetch = std::get_if<Fetch>(&message)) {
-    if (!connection.client) return refuse_all(fetch->entries.size(), Code::failed_precondition);
-    return Reply{handler_.on_fetch(*connection.client, fetch->entries, fds)};
-  }
+  if (const auto* fetched = std::get_if<Fetch>(&message)) return fetch(connection, *fetched, fds);
   if (const auto* back = std::get_if<GiveBack>(&message)) {
     if (!connection.client) return refuse_all(back->entries.size(), Code::failed_precondition);
+    if (!owns_its_id(connection)) return refuse_all(back->entries.size(), Code::permission_denied);
     return Reply{handler_.on_give_back(*connection.client, back->entries)};
   }
   return refuse_all(1, Code::invalid_argument);
 }
 
+// A connection keeps the id that it began with. Of a process that has been granted nothing nothing
+// is kept but its connection.
 Result<void> ExchangeServer::greet(Connection& connection, const ClientId& client) {
-  AQUA_ASSIGN(PeerProcess peer, PeerProcess::of_socket(connection.fd.get()));
-  if (peer.uid() != ::getuid() && peer.uid() != 0) {
+  if (connection.client) {
+    if (*connection.client == client) return {};
+    return Error{Code::failed_precondition, "hello: this connection has another client id"};
+  }
+  AQUA_ASSIGN(const PeerProcess peer, PeerProcess::of_socket(connection.fd.get()));
+  if (peer.uid() != ::geteuid() && peer.uid() != 0) {
     return Error{Code::permission_denied, "hello: another user's process"};
   }
   const auto known = peers_.find(client);
-  if (known == peers_.end()) {
-    peers_.emplace(client, std::move(peer));
-  } else if (!known->second.same_process(peer)) {
+  if (known != peers_.end() && !known->second.same_process(peer)) {
     return Error{Code::permission_denied, "hello: another live process has this client id"};
   }
   connection.client = client;
+  connection.process = peer.identity();
   return {};
+}
+
+// Opens the process before it is granted anything: a slab must not be held by one whose death could
+// not be proven.
+Reply ExchangeServer::fetch(const Connection& connection, const Fetch& request,
+                            std::vector<UniqueFd>& fds) {
+  if (!connection.client) return refuse_all(request.entries.size(), Code::failed_precondition);
+  if (peers_.contains(*connection.client)) {
+    if (!owns_its_id(connection))
+      return refuse_all(request.entries.size(), Code::permission_denied);
+    return Reply{handler_.on_fetch(*connection.client, request.entries, fds)};
+  }
+  const auto same = [&](const auto& peer) { return peer.second.identity() == connection.process; };
+  if (std::count_if(peers_.begin(), peers_.end(), same) >=
+      static_cast<std::ptrdiff_t>(limits_.of_one_process))
+    return refuse_all(request.entries.size(), Code::resource_exhausted);
+  auto peer = PeerProcess::of_socket(connection.fd.get());
+  if (!peer.ok()) return refuse_all(request.entries.size(), peer.error().code);
+  Reply reply{handler_.on_fetch(*connection.client, request.entries, fds)};
+  if (reply.entries.front().code == 0) peers_.emplace(*connection.client, *std::move(peer));
+  return reply;
+}
+
+bool ExchangeServer::owns_its_id(const Connection& connection) const {
+  if (!connection.client) return false;
+  const auto known = peers_.find(*connection.client);
+  return known != peers_.end() && known->second.identity() == connection.process;
 }
 
 }  // namespace aqua::lending

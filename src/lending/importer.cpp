@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lending/importer.hpp"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 
 #include "base/concat.hpp"
@@ -78,11 +80,23 @@ Result<void> Importer::map_one(const LeasedSlab& lease, ExchangeClient::Fetched 
                  concat("import: slab ", lease.key.index, " has ", fetched.bytes,
                         " bytes, the lease says ", lease.bytes)};
   }
+  const auto file = file_of(fetched.fd.get());
+  if (const MutexLock lock(mu_); file && files_.contains(*file)) {
+    return Error{Code::invalid_argument, concat("import: slab ", lease.key.index,
+                                                " is the memory of another slab of ours")};
+  }
   AQUA_ASSIGN(const auto slab, device_.import_slab(std::move(fetched.fd), lease.bytes));
   AQUA_ASSIGN(const std::size_t offset, arena_->map(*slab));
   const MutexLock lock(mu_);
-  mapped_.emplace(lease.key, Mapped{{lease.key, lease.bytes, offset}, lease.exchange});
+  mapped_.emplace(lease.key, Mapped{{lease.key, lease.bytes, offset}, lease.exchange, file});
+  if (file) files_.insert(*file);
   return {};  // the handle goes, and its descriptor; the mapping stays
+}
+
+std::optional<Importer::File> Importer::file_of(int fd) {
+  struct stat info {};
+  if (::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
+  return File(info.st_dev, info.st_ino);
 }
 
 // Unmaps before telling: once the exporter knows, the memory may have another tenant. While that
@@ -98,6 +112,7 @@ Result<void> Importer::give_back(const SlabKey& key) {
     }
     mapped = std::move(found->second);
     mapped_.erase(found);
+    if (mapped.file) files_.erase(*mapped.file);
     leaving_.insert(key);
   }
   auto unmapped = arena_->unmap(mapped.slab.offset);
@@ -111,6 +126,7 @@ Result<void> Importer::give_back(const SlabKey& key) {
   leaving_.erase(key);
   if (unmapped.ok()) return told;
   // Mapped still, hence held still: the exporter has not been told.
+  if (mapped.file) files_.insert(*mapped.file);
   mapped_.emplace(key, std::move(mapped));
   return unmapped;
 }

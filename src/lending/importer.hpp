@@ -15,6 +15,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/mutex.hpp"
@@ -70,9 +71,12 @@ class Importer {
   void forget_ended();
 
  private:
+  // The file behind a descriptor, where slabs are files: of memfd. Of others nothing is known.
+  using File = std::pair<std::uint64_t, std::uint64_t>;  // its device and inode
   struct Mapped {
     ImportedSlab slab;
     std::string exchange;
+    std::optional<File> file;
   };
 
   Importer(device::Device& device, ClientId self) : device_(device), self_(self) {}
@@ -80,6 +84,7 @@ class Importer {
   [[nodiscard]] Result<void> fetch_and_map(std::span<const LeasedSlab> slabs)
       AQUA_REQUIRES(importing_);
   [[nodiscard]] Result<void> map_one(const LeasedSlab& lease, ExchangeClient::Fetched fetched);
+  [[nodiscard]] static std::optional<File> file_of(int fd);
 
   device::Device& device_;
   const ClientId self_;
@@ -88,6 +93,7 @@ class Importer {
                      // does
   mutable Mutex mu_;
   std::map<SlabKey, Mapped> mapped_ AQUA_GUARDED_BY(mu_);
+  std::set<File> files_ AQUA_GUARDED_BY(mu_);  // of what is mapped: no two slabs are one memory
   std::set<SlabKey> leaving_
       AQUA_GUARDED_BY(mu_);  // unmapped or about to be, and the exporter not yet told
   std::map<std::string, std::shared_ptr<ExchangeClient>> clients_ AQUA_GUARDED_BY(mu_);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/options.hpp"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,7 +10,7 @@
 #include <string_view>
 
 #include "base/concat.hpp"
-#include "base/errno_error.hpp"
+#include "base/own_directory.hpp"
 #include "base/try.hpp"
 #include "device/cuda/device.hpp"
 #include "device/cuda/name.hpp"
@@ -26,21 +25,6 @@ constexpr std::size_t kSmallestSlab = std::size_t{2} << 20;
 std::string environment(const char* name, std::string fallback) {
   const char* value = std::getenv(name);
   return value != nullptr && *value != '\0' ? value : std::move(fallback);
-}
-
-Result<void> make_directory(const std::string& path) {
-  if (::mkdir(path.c_str(), S_IRWXU) == 0) return {};
-  if (errno != EEXIST) return errno_error(concat("socket_directory ", path));
-  struct stat info {};
-  if (::stat(path.c_str(), &info) != 0) return errno_error(concat("socket_directory ", path));
-  // In /tmp anybody could have made it first.
-  if (!S_ISDIR(info.st_mode) || (info.st_uid != ::getuid() && ::getuid() != 0) ||
-      (info.st_mode & S_IWOTH) != 0) {
-    return Error{Code::permission_denied,
-                 concat("socket_directory ", path,
-                        ": must be a directory of ours that others cannot write to")};
-  }
-  return {};
 }
 
 std::string default_directory() {
@@ -72,7 +56,7 @@ Result<RuntimeOptions> resolve(RuntimeOptions options) {
                  concat("reclaim_deadline ", options.reclaim_deadline.count(), " ms")};
   }
   if (options.socket_directory.empty()) options.socket_directory = default_directory();
-  AQUA_TRY(make_directory(options.socket_directory));
+  AQUA_TRY(open_own_directory("socket_directory", options.socket_directory));
   if (options.curve_directory.empty())
     options.curve_directory = transfer::default_curve_directory();
   return options;

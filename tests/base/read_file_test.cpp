@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <array>
@@ -47,6 +48,24 @@ TEST_F(ReadFile, GivesFilesThatTellNoSize) {
     ASSERT_EQ(::write(to.get(), "piped", 5), 5);
   }
   EXPECT_EQ(read_file_of(from.get(), "a pipe", 5).value(), "piped");
+}
+
+TEST_F(ReadFile, TakesMemoryForWhatItReadsAndNotForWhatASizeClaims) {
+  constexpr off_t kClaimed = off_t{1} << 28;
+  const UniqueFd sparse(::memfd_create("sparse", MFD_CLOEXEC));
+  ASSERT_EQ(::ftruncate(sparse.get(), kClaimed), 0);
+  ASSERT_EQ(::lseek(sparse.get(), kClaimed - 5, SEEK_SET), kClaimed - 5);
+  const auto rest = read_file_of(sparse.get(), "the end of a large file");
+  ASSERT_TRUE(rest.ok()) << rest.error().message;
+  EXPECT_EQ(rest->size(), 5U);
+  EXPECT_LT(rest->capacity(), std::size_t{1} << 22);
+}
+
+TEST_F(ReadFile, GivesALargeFileWhole) {
+  const std::string text(5'000'000, 'y');
+  write(text);
+  EXPECT_EQ(read_file(path, text.size()).value(), text);
+  EXPECT_EQ(read_file(path, text.size() - 1).error().code, Code::resource_exhausted);
 }
 
 TEST_F(ReadFile, SaysWhyItCannot) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lender and borrower as two processes: the borrower lives, is silent, stops, or is another one.
 #include "tests/lending/borrowers.hpp"
+#include "tests/lending/raw_client.hpp"
 
 namespace aqua::lending {
 namespace {
@@ -45,6 +46,23 @@ TEST_P(BorrowerProcess, ThatIsStoppedHoldsWhatItHoldsAndGoesOn) {
   EXPECT_EQ(peer_->ask(concat("check ", index(0), " 5")), "ok");
   EXPECT_EQ(peer_->ask(concat("fill ", index(0), " 8")), "ok");
   EXPECT_TRUE(lender_->bytes_of(0) == like(8));
+  EXPECT_EQ(peer_->ask("give_back " + index(0)), "ok");
+  expect_freed_clean(0, 2);
+}
+
+// This process says another's name first. Without a secret that takes nothing from it.
+TEST_P(BorrowerProcess, LosesItsIdToNobodyWhoOnlySaysIt) {
+  const auto id = random_id<ClientTag>();
+  RawClient thief(lender_->path());
+  EXPECT_EQ(thief.ask(Hello{id}), 0U);
+  ASSERT_EQ(peer_->ask("id " + to_string(id)), "ok");
+  borrow(*peer_, 0, 5);
+  const SlabStatus free = lender_->now(1);
+  EXPECT_EQ(thief.ask(Fetch{{{free.index, free.generation, free.secret}}}),
+            to_reply_code(Code::permission_denied));
+  const SlabStatus held = lender_->now(0);
+  EXPECT_EQ(thief.ask(GiveBack{{{held.index, held.generation}}}),
+            to_reply_code(Code::permission_denied));
   EXPECT_EQ(peer_->ask("give_back " + index(0)), "ok");
   expect_freed_clean(0, 2);
 }

@@ -6,10 +6,31 @@
 
 #include <thread>
 
+#include "lending/exchange_server.hpp"
 #include "tests/lending/support.hpp"
 
 namespace aqua::lending {
 namespace {
+
+// Grants every slab that is asked for, and always the same memory.
+class SameMemory final : public ExchangeHandler {
+ public:
+  SameMemory(device::Device& gpu, const device::Slab& slab) : gpu_(gpu), slab_(slab) {}
+  std::vector<ReplyEntry> on_fetch(const ClientId&, std::span<const FetchEntry> entries,
+                                   std::vector<UniqueFd>& fds) override {
+    for (std::size_t i = 0; i < entries.size(); ++i) fds.push_back(gpu_.export_slab(slab_).value());
+    return std::vector<ReplyEntry>(entries.size(), ReplyEntry{0, slab_.bytes()});
+  }
+  std::vector<ReplyEntry> on_give_back(const ClientId&,
+                                       std::span<const GiveBackEntry> entries) override {
+    return std::vector<ReplyEntry>(entries.size());
+  }
+  void on_dead(const ClientId&) override {}
+
+ private:
+  device::Device& gpu_;
+  const device::Slab& slab_;
+};
 
 class Importing : public testing::Test {
  protected:
@@ -107,6 +128,25 @@ TEST_F(Importing, ALeaseThatLiesAboutTheSizeIsUndone) {
   EXPECT_CODE(Code::invalid_argument, importer->import(asked));
   EXPECT_TRUE(importer->all().empty());
   expect_all_undone(2);
+}
+
+// A lender that hands out one memory for two slabs would have two tenants there.
+TEST_F(Importing, OneMemoryUnderTwoNamesIsRefused) {
+  const auto slab = lender_.gpu().create_slab(kSlab);
+  ASSERT_TRUE(succeeds(slab));
+  SameMemory handler(lender_.gpu(), **slab);
+  const SocketPath path;
+  const auto server = ExchangeServer::open(path.str(), handler);
+  ASSERT_TRUE(succeeds(server));
+  const auto importer = open_importer(*gpu_);
+  auto asked = leases(2);
+  for (LeasedSlab& lease : asked) lease.exchange = path.str();
+  const std::size_t before = slab_mappings();
+  EXPECT_CODE(Code::invalid_argument, importer->import(asked));
+  EXPECT_EQ(slab_mappings(), before);
+  EXPECT_TRUE(succeeds(importer->import({&asked[0], 1})));
+  ASSERT_TRUE(succeeds(importer->give_back(asked[0].key)));
+  EXPECT_TRUE(succeeds(importer->import({&asked[1], 1}))) << "once the other is gone";
 }
 
 TEST_F(Importing, WhatIsMappedStaysWhenAnotherImportFails) {

@@ -17,8 +17,24 @@
 namespace aqua::device {
 namespace {
 
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x0008U  // Linux 6.3
+#endif
+#ifndef F_SEAL_EXEC
+#define F_SEAL_EXEC 0x0020
+#endif
+
 // SEAL too: nobody adds a write seal later.
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+
+// Never executable where the kernel knows how to promise that: one with vm.memfd_noexec=2 creates
+// no other memfd.
+UniqueFd create_memfd() {
+  constexpr unsigned kFlags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+  UniqueFd fd(::memfd_create("aqua-slab", kFlags | MFD_NOEXEC_SEAL));
+  if (!fd.valid() && errno == EINVAL) fd.reset(::memfd_create("aqua-slab", kFlags));
+  return fd;
+}
 
 Error os_error(const char* what, std::size_t bytes, int error) {
   if (error == EMFILE || error == ENFILE) {
@@ -33,7 +49,7 @@ Error os_error(const char* what, std::size_t bytes, int error) {
 }
 
 Result<UniqueFd> create_file(std::size_t bytes, bool touch) {
-  UniqueFd fd(::memfd_create("aqua-slab", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  UniqueFd fd = create_memfd();
   if (!fd.valid()) return os_error("create_slab", bytes, errno);
   const auto length = static_cast<off_t>(bytes);
   if (::ftruncate(fd.get(), length) != 0) return os_error("create_slab", bytes, errno);
@@ -60,7 +76,8 @@ Result<void> check_import(int fd, std::size_t bytes) {
   }
   const int seals = ::fcntl(fd, F_GET_SEALS);
   if (seals < 0) return refuse("not a memfd: ", std::generic_category().message(errno));
-  if (seals != kSeals) return refuse("seals ", seals, ", expected ", kSeals);
+  // The exporter's kernel may have added the seal against execution, which takes nothing from us.
+  if ((seals & ~F_SEAL_EXEC) != kSeals) return refuse("seals ", seals, ", expected ", kSeals);
   if ((::fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDWR) return refuse("not opened read-write");
   return {};
 }

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <cerrno>
@@ -19,8 +20,13 @@ namespace {
 constexpr std::size_t kBytes = 2_MiB;
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
-UniqueFd memfd(std::size_t bytes, int seals) {
-  UniqueFd fd(::memfd_create("not-quite-a-slab", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x0008U  // Linux 6.3
+#endif
+
+UniqueFd memfd(std::size_t bytes, int seals, unsigned flags = MFD_ALLOW_SEALING) {
+  UniqueFd fd(::memfd_create("not-quite-a-slab", MFD_CLOEXEC | flags));
+  if (!fd.valid()) return fd;
   if (::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0) std::abort();
   if (seals != 0 && ::fcntl(fd.get(), F_ADD_SEALS, seals) != 0) std::abort();
   return fd;
@@ -36,6 +42,23 @@ AQUA_MEMFD_SUITE(MemfdSlabs);
 
 TEST_P(MemfdSlabs, ASealedMemfdOfTheRightSizeIsImported) {
   EXPECT_OK(device_->import_slab(memfd(kBytes, kSeals), kBytes));
+}
+
+// As every memfd is on a host with vm.memfd_noexec=1.
+TEST_P(MemfdSlabs, OneSealedAgainstExecutionAsWellIsImported) {
+  UniqueFd fd = memfd(kBytes, kSeals, MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
+  if (!fd.valid()) GTEST_SKIP() << "this kernel has no such seal";
+  ASSERT_NE(::fcntl(fd.get(), F_GET_SEALS), kSeals);
+  EXPECT_OK(device_->import_slab(std::move(fd), kBytes));
+}
+
+TEST_P(MemfdSlabs, ASlabCannotBeExecuted) {
+  if (!memfd(kBytes, 0, MFD_NOEXEC_SEAL).valid()) GTEST_SKIP() << "this kernel has no such seal";
+  const auto slab = device_->create_slab(kBytes);
+  ASSERT_TRUE(slab.ok());
+  struct stat info {};
+  ASSERT_EQ(::fstat(device_->export_slab(**slab)->get(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0111, 0U);
 }
 
 TEST_P(MemfdSlabs, AFileThatItsSenderCouldStillTruncateIsRefused) {
