@@ -26,7 +26,7 @@ Result<void> MemfdRange::map(std::size_t offset, const MemfdSlab& slab) {
   const bool imported = slab.owner() == nullptr;
   AQUA_TRY(reservation_.map_file(offset, slab.fd(), size, !imported));
   places_.take(offset, size);
-  if (slab.owner() == device()) regions_->own.add(base() + offset, size);
+  (slab.owner() == device() ? regions_->own : regions_->others).add(base() + offset, size);
   return {};
 }
 
@@ -40,6 +40,7 @@ Result<void> MemfdRange::unmap(std::size_t offset, std::size_t size) {
 
 void MemfdRange::forget(std::size_t offset, std::size_t size) {
   regions_->own.remove(base() + offset, size);
+  regions_->others.remove(base() + offset, size);
   regions_->poisoned.remove(base() + offset, size);
 }
 

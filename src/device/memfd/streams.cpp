@@ -80,12 +80,12 @@ Result<void> MemfdDevice::synchronize(Stream stream) {
 Result<void> MemfdDevice::copy(CopyBatch batch, Stream stream, const CopyOptions& options) {
   AQUA_TRY(check_batch(batch));
   AQUA_ASSIGN(const auto worker, streams_.find("copy", stream));
-  return post("copy", *worker,
-              [batch = std::move(batch), cancel = options.cancel, regions = regions_,
-               rate = options_.link_bytes_per_second] {
-                if (cancel && cancel->load()) return true;
-                return run_copy(*batch, *regions, rate);
-              });
+  return post(
+      "copy", *worker,
+      [batch = std::move(batch), cancel = options.cancel, regions = regions_, links = links_] {
+        if (cancel && cancel->load()) return true;
+        return run_copy(*batch, *regions, *links);
+      });
 }
 
 Result<void> MemfdDevice::scrub(std::byte* dst, std::size_t bytes, Stream stream) {

@@ -18,7 +18,7 @@ CUresult StreamCreate(CUstream* stream, unsigned flags) {
     *stream = w.freed.back();
     w.freed.pop_back();
   }
-  w.queues.push_back(w.streams[*stream] = std::make_shared<Queue>());
+  w.queues.push_back(w.streams[*stream] = std::make_shared<Queue>(current_context()));
   return CUDA_SUCCESS;
 }
 CUresult StreamDestroy(CUstream stream) {
@@ -70,15 +70,14 @@ CUresult WaitEvent(CUstream stream, CUevent event, unsigned) {
     queue->capture = Capture::invalid;
     return CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
   }
-  post(*queue, {.wait = state.point});
-  return CUDA_SUCCESS;
+  return post(lock, queue, {.wait = state.point});
 }
 
 CUresult EventCreate(CUevent* event, unsigned flags) {
   AQUA_ENTER("cuEventCreate");
-  if ((flags & CU_EVENT_DISABLE_TIMING) == 0) return CUDA_ERROR_INVALID_VALUE;
   *event = reinterpret_cast<CUevent>(world().last_object += 16);
-  world().events[*event] = {};
+  world().events[*event] = {.timed = (flags & CU_EVENT_DISABLE_TIMING) == 0,
+                            .context = current_context()};
   return CUDA_SUCCESS;
 }
 CUresult EventDestroy(CUevent event) {
@@ -92,11 +91,14 @@ CUresult EventRecord(CUevent event, CUstream stream) {
   const auto found = world().events.find(event);
   if (found == world().events.end()) return CUDA_ERROR_INVALID_HANDLE;
   if (queue->capture == Capture::active) {
-    found->second = {.captured = true};
+    found->second.point = nullptr;
+    found->second.captured = true;
     return CUDA_SUCCESS;
   }
-  found->second = {.point = std::make_shared<Point>(Point{.queue = queue})};
-  post(*queue, {.record = found->second.point});
+  const auto point = std::make_shared<Point>(Point{.queue = queue});
+  if (const CUresult refused = post(lock, queue, {.record = point})) return refused;
+  found->second.point = point;
+  found->second.captured = false;
   return CUDA_SUCCESS;
 }
 CUresult EventQuery(CUevent event) {
@@ -106,8 +108,20 @@ CUresult EventQuery(CUevent event) {
   if (found->second.captured) return CUDA_ERROR_CAPTURED_EVENT;
   const auto point = found->second.point;
   if (point == nullptr) return CUDA_SUCCESS;
-  tick(*point);
-  return point->reached ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+  return query(*point) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+}
+CUresult EventElapsed(float* milliseconds, CUevent start, CUevent end) {
+  AQUA_ENTER("cuEventElapsedTime");
+  const auto first = world().events.find(start);
+  const auto last = world().events.find(end);
+  if (first == world().events.end() || last == world().events.end() || !first->second.timed ||
+      !last->second.timed || first->second.point == nullptr || last->second.point == nullptr) {
+    return CUDA_ERROR_INVALID_HANDLE;
+  }
+  if (!query(*first->second.point) || !query(*last->second.point)) return CUDA_ERROR_NOT_READY;
+  const auto ns = static_cast<std::int64_t>(last->second.point->at_ns - first->second.point->at_ns);
+  *milliseconds = static_cast<float>(static_cast<double>(ns) / 1e6);
+  return CUDA_SUCCESS;
 }
 CUresult EventSynchronize(CUevent event) {
   AQUA_ENTER("cuEventSynchronize");
@@ -131,7 +145,8 @@ void* stream_function(const std::string& name) {
       {"cuEventDestroy", reinterpret_cast<void*>(EventDestroy)},
       {"cuEventRecord", reinterpret_cast<void*>(EventRecord)},
       {"cuEventQuery", reinterpret_cast<void*>(EventQuery)},
-      {"cuEventSynchronize", reinterpret_cast<void*>(EventSynchronize)}};
+      {"cuEventSynchronize", reinterpret_cast<void*>(EventSynchronize)},
+      {"cuEventElapsedTime", reinterpret_cast<void*>(EventElapsed)}};
   const auto found = functions.find(name);
   return found == functions.end() ? nullptr : found->second;
 }
