@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// gpu_bench [--mib N] [--repetitions N] [--only GROUP] [--json FILE]
+// gpu_bench [--mib N] [--repetitions N] [--only GROUP] [--nccl FILE] [--json FILE]
 //
 // What copies of KV blocks cost on the first GPU: by the driver's means, by our kernels alone, and
 // by the library ("library": a Mover, the planner's choice after a calibration in this run), all in
-// one run. Groups: hbm, host, slab, sm_budget, launches; all of them by default. Each copy is timed
-// behind a gate kernel that holds the stream until all is queued, where the driver's queue is long
-// enough (the report says so), and with the host's posting (gpu/measure.hpp); medians and
-// quartiles; every destination is overwritten before and compared after. The report is written anew
-// after each size. Exits 0 whether goals (report/gpu_goals.hpp) are met or not, 77 when there is no
-// GPU, 1 when a byte is wrong.
+// one run. Groups: hbm, host, slab, nccl, sm_budget, launches, batch; all of them by default. Each
+// copy is timed behind a gate kernel that holds the stream until all is queued, where the driver's
+// queue is long enough (the report says so), and with the host's posting (gpu/measure.hpp); medians
+// and quartiles; every destination is overwritten before and compared after, with what lies between
+// the blocks. The report is written anew after each size. Exits 0 whether goals
+// (report/gpu_goals.hpp) are met or not, 77 when there is no GPU, or no NCCL and only that group
+// was asked for, 1 when a byte is wrong.
 //
 // The matrix product of sm_budget is a stand-in for an engine's: plain tensor-core tiles.
 
@@ -32,14 +33,16 @@ struct Options {
   std::size_t mib = 1024;
   unsigned repetitions = 11;
   std::string only{};
+  std::string nccl = "libnccl.so.2";
   std::string json_path{};
 };
 
 constexpr const char* kUsage =
-    "gpu_bench [--mib N] [--repetitions N] [--only hbm|host|slab|sm_budget|launches] [--json "
-    "FILE]\n"
+    "gpu_bench [--mib N] [--repetitions N] [--only hbm|host|slab|nccl|sm_budget|launches|batch]\n"
+    "          [--nccl FILE] [--json FILE]\n"
     "  --mib          MiB moved by each measurement, a power of two, at least 64 (1024)\n"
-    "  --repetitions  measurements of each way (11)\n";
+    "  --repetitions  measurements of each way (11)\n"
+    "  --nccl         the library, where the loader does not find libnccl.so.2\n";
 
 bool parse(int argc, char** argv, Options& options) {
   for (int i = 1; i < argc; i += 2) {
@@ -52,6 +55,8 @@ bool parse(int argc, char** argv, Options& options) {
       options.repetitions = static_cast<unsigned>(std::strtoul(value, nullptr, 10));
     } else if (option == "--only") {
       options.only = value;
+    } else if (option == "--nccl") {
+      options.nccl = value;
     } else if (option == "--json") {
       options.json_path = value;
     } else {
@@ -121,8 +126,17 @@ int main(int argc, char** argv) {
   run("hbm", [&](const auto& sink) { bench::measure_hbm(areas, meter, sink); });
   run("host", [&](const auto& sink) { bench::measure_host(areas, meter, sink); });
   run("slab", [&](const auto& sink) { bench::measure_slab(areas, meter, sink); });
+  bool left_out = false;
+  run("nccl", [&](const auto& sink) {
+    const auto nccl = bench::Nccl::load(options.nccl);
+    if (nccl.ok()) return bench::measure_nccl(areas, meter, **nccl, sink);
+    left_out = !options.only.empty();
+    std::fprintf(stderr, "gpu_bench: skipped: %s\n", nccl.error().message.c_str());
+  });
+  if (left_out) return 77;
   run("sm_budget", [&](const auto& sink) { bench::measure_sm_budget(areas, meter, sink); });
   run("launches", [&](const auto& sink) { bench::measure_launches(sink); });
+  run("batch", [&](const auto& sink) { bench::measure_batch(areas, meter, sink); });
   report["complete"] = true;
   write();
   bench::print_goals(report["goals"]);

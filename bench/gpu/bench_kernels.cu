@@ -28,12 +28,16 @@ __global__ void gate_kernel(GateFlags* flags, std::uint64_t limit) {
 
 __global__ void empty_kernel() {}
 
+__device__ std::uint64_t filled(std::size_t word, std::uint64_t seed) {
+  std::uint64_t z = (word + 1) * 0x9e3779b97f4a7c15ULL + seed * 0xbf58476d1ce4e5b9ULL;
+  z = (z ^ (z >> 30)) * 0x94d049bb133111ebULL;
+  return z ^ (z >> 31);
+}
+
 __global__ void fill_kernel(std::uint64_t* dst, std::size_t words, std::uint64_t seed) {
   const std::size_t step = std::size_t{gridDim.x} * blockDim.x;
   for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < words; i += step) {
-    std::uint64_t z = (i + 1) * 0x9e3779b97f4a7c15ULL + seed * 0xbf58476d1ce4e5b9ULL;
-    z = (z ^ (z >> 30)) * 0x94d049bb133111ebULL;
-    dst[i] = z ^ (z >> 31);
+    dst[i] = filled(i, seed);
   }
 }
 
@@ -45,6 +49,19 @@ __global__ void difference_kernel(const kernels::Segment* list, std::size_t coun
     const auto* b = reinterpret_cast<const std::uint64_t*>(list[s].src);
     for (std::size_t i = threadIdx.x; i < list[s].bytes / 8; i += blockDim.x) {
       found += a[i] != b[i] ? 1 : 0;
+    }
+  }
+  if (found != 0) atomicAdd(words, found);
+}
+
+__global__ void overwritten_kernel(const Gap* gaps, std::size_t count, std::uint64_t seed,
+                                   unsigned long long* words) {
+  unsigned long long found = 0;
+  for (std::size_t g = blockIdx.x; g < count; g += gridDim.x) {
+    const auto* area = reinterpret_cast<const std::uint64_t*>(gaps[g].area);
+    const std::uint64_t end = (gaps[g].first + gaps[g].bytes) / 8;
+    for (std::uint64_t i = gaps[g].first / 8 + threadIdx.x; i < end; i += blockDim.x) {
+      found += area[i] != filled(i, seed) ? 1 : 0;
     }
   }
   if (found != 0) atomicAdd(words, found);
@@ -129,6 +146,13 @@ int fill(std::byte* dst, std::size_t bytes, std::uint64_t seed, void* stream) {
 int count_differences(const kernels::Segment* list, std::size_t count, unsigned long long* words,
                       void* stream) {
   difference_kernel<<<2048, 256, 0, raw(stream)>>>(list, count, words);
+  return cudaGetLastError();
+}
+
+int count_overwritten(const Gap* gaps, std::size_t count, std::uint64_t seed,
+                      unsigned long long* words, void* stream) {
+  if (count == 0) return cudaSuccess;
+  overwritten_kernel<<<2048, 256, 0, raw(stream)>>>(gaps, count, seed, words);
   return cudaGetLastError();
 }
 

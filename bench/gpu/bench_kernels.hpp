@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "gpu/gaps.hpp"
 #include "kernels/copy.hpp"
 
 namespace aqua::bench {
@@ -26,6 +27,11 @@ struct GateFlags {
 // Adds to *words the 8-byte words in which the segments' destinations differ from their
 // sources. The list is device-readable.
 [[nodiscard]] int count_differences(const kernels::Segment* list, std::size_t count,
+                                    unsigned long long* words, void* stream);
+
+// Adds to *words the 8-byte words of the gaps that are not what fill() of their areas with this
+// seed has left there. Gaps are whole words.
+[[nodiscard]] int count_overwritten(const Gap* gaps, std::size_t count, std::uint64_t seed,
                                     unsigned long long* words, void* stream);
 
 // C = A x B on the tensor cores, square, half precision, n a multiple of 128. A load that

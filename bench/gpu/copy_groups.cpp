@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "device/cuda/device.hpp"
 #include "gpu/groups.hpp"
 #include "gpu/lender_process.hpp"
@@ -20,14 +22,11 @@ struct Far {
   Area in, out;
 };
 
-// Every way that the device and the library have. The first, the baseline, writes to another place
-// than the others.
+// Every way that the device and the library have, but batches. The first, the baseline, writes to
+// another place than the others.
 std::vector<Way> ways_to(const BlockList& bulk, Area bulk_target, const BlockList& list,
                          Area target, bool gather, const std::vector<Way>& of_library) {
-  std::vector<Way> ways{bulk_copy(bulk),
-                        copy_each(list),
-                        copy_batch(list),
-                        staged(list, gather),
+  std::vector<Way> ways{bulk_copy(bulk), copy_each(list), staged(list, gather),
                         copy_kernel(list, CopyKernel::vector, 0),
                         copy_kernel(list, CopyKernel::bulk, 0)};
   ways.insert(ways.end(), of_library.begin(), of_library.end());
@@ -96,6 +95,37 @@ void measure_host(Areas& a, Meter& meter, const Sink& sink) {
   const auto device = must(device::open_cuda({}));
   const Library library(*device, Link::host, a.host_out.area());
   measure_far(a, {"host", a.host_in.area(), a.host_out.area()}, library, meter, sink);
+}
+
+void measure_batch(Areas& a, Meter& meter, const Sink& sink) {
+  constexpr std::size_t kMostBlocks = 8192;
+  const auto device = must(device::open_cuda({}));
+  const Library library(*device, Link::host, a.host_out.area());
+  for (std::size_t block = 16 << 10; block <= 2 << 20; block *= 2) {
+    const std::size_t bytes = std::min(a.bytes, kMostBlocks * block);
+    const BlockList bulk_out({{a.host_out.data(), a.tensor_in.data(), bytes}});
+    const BlockList bulk_in({{a.tensor_out.data(), a.host_in.data(), bytes}});
+    const BlockList out = gather_list(a.host_out.data(), a.pool_in.data(), bytes, block);
+    const BlockList in = scatter_list(a.pool_out.data(), a.host_in.data(), bytes, block);
+    const auto measure = [&](const char* direction, const BlockList& bulk, Area bulk_target,
+                             const Library::Move& move, Area target) {
+      std::vector<Way> ways{bulk_copy(bulk), copy_each(move.list),
+                            copy_batch(move.list, BatchOrder::stream),
+                            copy_batch(move.list, BatchOrder::any)};
+      const std::vector<Way> of_library = library.batched(move);
+      ways.insert(ways.end(), of_library.begin(), of_library.end());
+      for (Way& way : ways) way.cleared = {target};
+      ways.front().cleared = {bulk_target};
+      sink(rows(meter.compare(ways),
+                {{"group", "batch"}, {"direction", direction}, {"block_bytes", block}}));
+    };
+    const Area host = a.host_out.area().first(bytes);
+    measure("offload", bulk_out, host,
+            {Direction::offload, a.pool_in.data(), a.host_out.data(), block, out}, host);
+    measure("fetch", bulk_in, a.tensor_out.area().first(bytes),
+            {Direction::fetch, a.pool_out.data(), a.host_in.data(), block, in},
+            a.pool_out.area().first(2 * bytes));
+  }
 }
 
 void measure_slab(Areas& a, Meter& meter, const Sink& sink) {

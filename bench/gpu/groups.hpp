@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "gpu/measure.hpp"
+#include "gpu/nccl.hpp"
 
 namespace aqua::bench {
 
@@ -23,6 +24,14 @@ void measure_host(Areas& areas, Meter& meter, const Sink& sink);
 // Blocks of 16 KiB to 2 MiB to and from a slab of another process on this GPU, and
 // both at once.
 void measure_slab(Areas& areas, Meter& meter, const Sink& sink);
+
+// Messages of 1 MiB to all to a neighbouring GPU, or to this one where there is one: a bulk copy,
+// NCCL's, and as many bytes of scattered blocks by the library.
+void measure_nccl(Areas& areas, Meter& meter, Nccl& nccl, const Sink& sink);
+
+// The driver's batches, and the library's by them: blocks of 16 KiB to 2 MiB, 8192 at most, to and
+// from page-locked host memory.
+void measure_batch(Areas& areas, Meter& meter, const Sink& sink);
 
 // Bandwidth of the direct kernels by number of SMs, and what a matrix product on the same
 // GPU loses meanwhile.

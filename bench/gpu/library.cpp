@@ -67,10 +67,19 @@ std::vector<Way> Library::ways(const Move& move, bool at_once) const {
     const bool staged = wanted == transfer::Way::staged;
     const unsigned wants = at_once ? 2 : 1;
     if (staged && transfer::StagingOptions{}.pairs < wants) continue;
-    if (!staged && !device_.supports(method_of(wanted), ours(stream_.get()))) continue;
+    if (wanted == transfer::Way::batched || (!staged && !has(wanted))) continue;
     all.push_back(way(move, wanted));
   }
   return all;
+}
+
+std::vector<Way> Library::batched(const Move& move) const {
+  if (!has(transfer::Way::batched)) return {};
+  return {way(move, transfer::Way::batched)};
+}
+
+bool Library::has(transfer::Way way) const {
+  return device_.supports(method_of(way), ours(stream_.get()));
 }
 
 Way Library::way(const Move& move, std::optional<transfer::Way> wanted) const {

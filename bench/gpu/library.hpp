@@ -31,12 +31,15 @@ class Library {
   // Calibrates `link` with the memory at its far end, whose content is lost.
   Library(device::Device& device, transfer::Link link, std::span<std::byte> far);
 
-  // "library", which is the planner's choice, then each way that it chooses from: "library each"
-  // and so on. `at_once`: of moves that run in pairs; no "library staged" if the Mover's staging
-  // serves one transfer at a time.
+  // "library", which is the planner's choice, then each way that it chooses from, but for
+  // batched(): "library each" and so on. `at_once`: of moves that run in pairs; no "library staged"
+  // if the Mover's staging serves one transfer at a time.
   [[nodiscard]] std::vector<Way> ways(const Move& move, bool at_once) const;
+  // "library batched", which some drivers hang on; empty where there is none.
+  [[nodiscard]] std::vector<Way> batched(const Move& move) const;
 
  private:
+  [[nodiscard]] bool has(transfer::Way way) const;
   [[nodiscard]] Way way(const Move& move, std::optional<transfer::Way> wanted) const;
 
   device::Device& device_;

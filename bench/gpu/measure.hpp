@@ -8,13 +8,14 @@
 #pragma once
 
 #include <functional>
-#include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "gpu/bench_kernels.hpp"
 #include "gpu/block_list.hpp"
 #include "gpu/cuda_objects.hpp"
+#include "gpu/rows.hpp"
 
 namespace aqua::bench {
 
@@ -44,16 +45,6 @@ struct Way {
   std::function<std::string()> chosen{};        // of ways that choose: what the last time took
 };
 
-struct Samples {
-  std::string name;
-  double bytes = 0;
-  bool gated = true;  // false: the driver's queue is too short; `seconds` contain submission
-  std::vector<double> seconds{};  // by events, behind the gate where gated
-  std::vector<double> ungated{};  // by events, without the gate
-  std::vector<double> posted{};   // by the host's clock, posting included
-  std::string chosen{};           // empty: nothing to choose
-};
-
 class Meter {
  public:
   explicit Meter(unsigned repetitions) : repetitions_(repetitions) {}
@@ -66,20 +57,29 @@ class Meter {
     double events, posted;  // seconds
     bool held;              // false: the gate gave up
   };
+  // Where a way may write nothing, of all that is overwritten before it.
+  class Between {
+   public:
+    explicit Between(const Way& way);
+    [[nodiscard]] const Gap* gaps() const {
+      return count_ == 0 ? nullptr : reinterpret_cast<const Gap*>(on_device_->data());
+    }
+    [[nodiscard]] std::size_t count() const { return count_; }
+
+   private:
+    std::size_t count_ = 0;
+    std::optional<Buffer> on_device_;
+  };
   Times time(const Way& way, bool gated);
-  // Overwritten before and compared after.
-  Times verified(const Way& way, bool gated);
+  // Overwritten before and compared after, also between the blocks.
+  Times verified(const Way& way, const Between& between, bool gated);
   void clear(const Way& way);
-  void verify(const Way& way);
+  void verify(const Way& way, const Between& between);
 
   unsigned repetitions_;
   Stream stream_;
   Gate gate_;
   Event start_, stop_;
 };
-
-// Rates with quartiles, and the ratio to the first of `all`, which is the baseline; those with
-// posting begin with "posted_". Also printed.
-[[nodiscard]] nlohmann::json rows(const std::vector<Samples>& all, const nlohmann::json& labels);
 
 }  // namespace aqua::bench

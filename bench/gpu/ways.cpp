@@ -41,7 +41,7 @@ Way copy_each(const BlockList& list) {
           .moves = {&list}};
 }
 
-Way copy_batch(const BlockList& list) {
+Way copy_batch(const BlockList& list, BatchOrder order) {
   auto batch = std::make_shared<Batch>();
   for (const kernels::Segment& s : list.segments()) {
     batch->dsts.push_back(s.dst);
@@ -49,11 +49,13 @@ Way copy_batch(const BlockList& list) {
     batch->sizes.push_back(s.bytes);
   }
   // The driver makes commands of it, how many is its secret: counted like single copies.
-  return {.name = "batch",
+  return {.name = order == BatchOrder::stream ? "batch" : "batch in any order",
           .queue =
-              [batch](cudaStream_t stream) {
+              [batch, order](cudaStream_t stream) {
                 cudaMemcpyAttributes attributes{};
-                attributes.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
+                attributes.srcAccessOrder = order == BatchOrder::stream
+                                                ? cudaMemcpySrcAccessOrderStream
+                                                : cudaMemcpySrcAccessOrderAny;
                 std::size_t first = 0;
                 for (std::size_t i = 0; i < batch->sizes.size(); i += kMostAtOnce) {
                   const std::size_t count = std::min(kMostAtOnce, batch->sizes.size() - i);

@@ -10,8 +10,11 @@ namespace aqua::bench {
 [[nodiscard]] Way bulk_copy(const BlockList& same);
 // cudaMemcpyAsync for each block.
 [[nodiscard]] Way copy_each(const BlockList& list);
-// cudaMemcpyBatchAsync in stream order, 4096 blocks a call.
-[[nodiscard]] Way copy_batch(const BlockList& list);
+// When the driver may read the sources of a batch.
+enum class BatchOrder : unsigned char { stream, any };
+// cudaMemcpyBatchAsync, 4096 blocks a call. Drivers were seen to hang on many calls in a row: 8192
+// blocks at most.
+[[nodiscard]] Way copy_batch(const BlockList& list, BatchOrder order);
 // Our kernel on both sides directly; 0 SMs: as many as help.
 [[nodiscard]] Way copy_kernel(const BlockList& list, kernels::CopyKernel kernel, unsigned sms);
 // Two ways that write to different places, at once on two streams.

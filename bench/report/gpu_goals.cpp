@@ -29,11 +29,23 @@ struct Timing {
   const char* rate;   // of a row: GB/s
   const char* ratio;  // of a row: to the bulk copy, of rounds that took turns
 };
-constexpr Timing kTimings[]{
-    {"with posting", "posted_gbps_median", "posted_ratio_to_baseline_median"},
-    {"queued ahead", "gbps_median", "ratio_to_baseline_median"}};
+constexpr Timing kPosted{"with posting", "posted_gbps_median", "posted_ratio_to_baseline_median"};
+constexpr Timing kAhead{"queued ahead", "gbps_median", "ratio_to_baseline_median"};
 
-enum class Who : unsigned char { best, chosen };
+enum class Who : unsigned char { best, chosen, kernel };
+constexpr Who kLibrary[]{Who::best, Who::chosen};
+
+const char* name_of(Who who) {
+  switch (who) {
+    case Who::best:
+      return "the library's best way";
+    case Who::chosen:
+      return "the library's choice";
+    case Who::kernel:
+      break;
+  }
+  return "the faster kernel alone";
+}
 
 // What one goal is judged by.
 struct Part {
@@ -59,9 +71,17 @@ std::optional<double> highest(const Part& part, std::size_t block, const char* f
   return most;
 }
 
-auto library(Who who) {
+auto ways_of(Who who) {
   return [who](const std::string& way) {
-    return who == Who::chosen ? way == "library" : way.starts_with("library ");
+    switch (who) {
+      case Who::best:
+        return way.starts_with("library ");
+      case Who::chosen:
+        return way == "library";
+      case Who::kernel:
+        break;
+    }
+    return way == "kernel vector" || way == "kernel bulk";
   };
 }
 
@@ -79,12 +99,12 @@ std::optional<double> worst(const Sizes& sizes, One one) {
 
 std::optional<double> over_bulk(const Part& part, const Sizes& sizes, Who who, const Timing& time) {
   return worst(sizes,
-               [&](std::size_t block) { return highest(part, block, time.ratio, library(who)); });
+               [&](std::size_t block) { return highest(part, block, time.ratio, ways_of(who)); });
 }
 
 std::optional<double> over_each(const Part& part, const Sizes& sizes, Who who, const Timing& time) {
   return worst(sizes, [&](std::size_t block) -> std::optional<double> {
-    const auto ours = highest(part, block, time.rate, library(who));
+    const auto ours = highest(part, block, time.rate, ways_of(who));
     const auto each =
         highest(part, block, time.rate, [](const std::string& way) { return way == "each"; });
     if (!ours || !each) return std::nullopt;
@@ -94,33 +114,46 @@ std::optional<double> over_each(const Part& part, const Sizes& sizes, Who who, c
 
 using Measure = std::optional<double> (*)(const Part&, const Sizes&, Who, const Timing&);
 
-void add(json& goals, const Part& part, const Sizes& sizes, const char* over, Measure measure,
-         double limit) {
+// What a goal is held to: the worst over the sizes of this ratio.
+struct Ratio {
+  const char* over;
+  Measure measure;
+};
+constexpr Ratio kOverBulk{"one bulk copy", over_bulk};
+constexpr Ratio kOverEach{"cudaMemcpyAsync per block", over_each};
+
+void add(json& goals, const Part& part, const Sizes& sizes, const Ratio& ratio, double limit,
+         Who who, const Timing& time) {
   if (std::ranges::none_of(part.rows,
                            [&](const json& r) { return r.value("group", "") == part.group; }))
     return;
-  for (const Timing& time : kTimings) {
-    for (const Who who : {Who::best, Who::chosen}) {
-      const std::string text =
-          std::string(part.group) + " " + part.direction + ", " + sizes.text + ", over " + over +
-          ", " + (who == Who::best ? "the library's best way" : "the library's choice") + ", " +
-          time.text;
-      goals.push_back(judge(text, Bound::at_least, limit, measure(part, sizes, who, time)));
-    }
-  }
+  const std::string text = std::string(part.group) + " " + part.direction + ", " + sizes.text +
+                           ", over " + ratio.over + ", " + name_of(who) + ", " + time.text;
+  goals.push_back(judge(text, Bound::at_least, limit, ratio.measure(part, sizes, who, time)));
 }
 
 }  // namespace
 
 json gpu_goals(const json& rows) {
   json goals = json::array();
-  for (const char* direction : {"gather", "scatter"})
-    add(goals, {rows, "hbm", direction}, kHbm, "one bulk copy", over_bulk, 0.90);
-  for (const char* direction : {"offload", "fetch", "both"}) {
-    add(goals, {rows, "host", direction}, kFar, "one bulk copy", over_bulk, 0.95);
-    add(goals, {rows, "host", direction}, kSmall, "cudaMemcpyAsync per block", over_each, 5);
+  const auto of_library = [&](const Part& part, const Sizes& sizes, double limit) {
+    for (const Timing& time : {kPosted, kAhead})
+      for (const Who who : kLibrary) add(goals, part, sizes, kOverBulk, limit, who, time);
+  };
+  const auto of_kernels = [&](const Part& part, const Sizes& sizes) {
+    add(goals, part, sizes, kOverBulk, 0.90, Who::kernel, kAhead);
+  };
+  for (const char* direction : {"gather", "scatter"}) {
+    of_library({rows, "hbm", direction}, kHbm, 0.90);
+    of_kernels({rows, "hbm", direction}, kHbm);
   }
-  add(goals, {rows, "slab", "offload"}, kFar, "one bulk copy", over_bulk, 0.90);
+  for (const char* direction : {"offload", "fetch", "both"}) {
+    of_library({rows, "host", direction}, kFar, 0.95);
+    for (const Who who : kLibrary)
+      add(goals, {rows, "host", direction}, kSmall, kOverEach, 5, who, kPosted);
+  }
+  of_library({rows, "slab", "offload"}, kFar, 0.90);
+  of_kernels({rows, "slab", "offload"}, kFar);
   return goals;
 }
 
