@@ -115,6 +115,34 @@ struct CopyOptions {
   CancelFlag cancel{};
 };
 
+// What really ran of the copies asked of a device since it was opened. Units: batches, which are
+// calls of Device::copy(); one whose parts went different ways counts for each of them.
+struct CopyCounts {
+  std::uint64_t kernel = 0;
+  std::uint64_t batched = 0;
+  std::uint64_t each = 0;
+  // Why a batch, or a part of it, did not go by a kernel or by one command, where one of these was
+  // asked for. Counts once for each of the two that was passed over.
+  std::uint64_t unsupported = 0;  // the device, its driver or this stream has no such way
+  std::uint64_t unreachable = 0;  // an address that the GPU is not known to reach
+  std::uint64_t full = 0;         // no room for the list, or too many commands in flight
+  std::uint64_t refused = 0;      // the driver refused the launch or the command
+  // Batched commands were seen to hang: none is given to the driver any more.
+  bool batches_hang = false;
+
+  // What came after `before` was told; of what hangs, what is known now.
+  [[nodiscard]] CopyCounts since(const CopyCounts& before) const noexcept {
+    return {kernel - before.kernel,
+            batched - before.batched,
+            each - before.each,
+            unsupported - before.unsupported,
+            unreachable - before.unreachable,
+            full - before.full,
+            refused - before.refused,
+            batches_hang};
+  }
+};
+
 // Of a refused record(): whether there is no work to wait for, because the device has died or the
 // stream is no more. After any other refusal there may be, and it can be tried again.
 [[nodiscard]] constexpr bool nothing_left(Code code) noexcept {
@@ -208,6 +236,7 @@ class Device {
   [[nodiscard]] virtual bool supports(CopyMethod method, Stream) const noexcept {
     return method == CopyMethod::each;
   }
+  [[nodiscard]] virtual CopyCounts copy_counts() const noexcept = 0;
   // Fills with zeroes.
   [[nodiscard]] virtual Result<void> scrub(std::byte* dst, std::size_t bytes, Stream stream) = 0;
 

@@ -92,6 +92,9 @@ class FaultyDevice : public device::Device {
   [[nodiscard]] bool supports(device::CopyMethod method, Stream stream) const noexcept override {
     return inner_.supports(method, stream);
   }
+  [[nodiscard]] device::CopyCounts copy_counts() const noexcept override {
+    return inner_.copy_counts();
+  }
   Result<void> scrub(std::byte* dst, std::size_t bytes, Stream stream) override {
     return inner_.scrub(dst, bytes, stream);
   }

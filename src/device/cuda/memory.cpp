@@ -24,7 +24,8 @@ CudaDevice::CudaDevice(Parts parts)
       budget_(std::make_shared<SlabBudget>(parts_.info.total_bytes)),
       link_sms_(part_of_sms(*parts_.context, 8)),
       memory_sms_(part_of_sms(*parts_.context, 2)),
-      kernels_(parts_.kernels) {}
+      kernels_(parts_.kernels),
+      batches_(std::make_unique<BatchLimit>(parts_.context, parts_.batch_patience)) {}
 
 std::size_t CudaDevice::free_bytes() const {
   const std::size_t ours = budget_->free_bytes();

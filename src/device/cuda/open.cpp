@@ -131,6 +131,7 @@ Result<std::unique_ptr<Device>> open_cuda(const CudaOptions& options) {
     parts.handle_types |= CU_MEM_HANDLE_TYPE_FABRIC;
   }
   AQUA_ASSIGN(parts.uploads, UploadRing::open(parts.context, kUploadBytes));
+  parts.batch_patience = options.batch_patience;
   const int loaded = kernels::load_kernels();
   parts.kernels = !without_kernel(loaded);  // the copy engines do without
   if (parts.kernels)

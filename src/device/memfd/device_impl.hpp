@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 
+#include "device/copy_tally.hpp"
 #include "device/device.hpp"
 #include "device/memfd/range.hpp"
 #include "device/memfd/slab.hpp"
@@ -54,6 +55,7 @@ class MemfdDevice final : public Device {
   [[nodiscard]] Result<void> synchronize(Stream stream) override;
   [[nodiscard]] Result<void> copy(CopyBatch batch, Stream stream,
                                   const CopyOptions& options) override;
+  [[nodiscard]] CopyCounts copy_counts() const noexcept override { return tally_.counts(); }
   [[nodiscard]] Result<void> scrub(std::byte* dst, std::size_t bytes, Stream stream) override;
   [[nodiscard]] Result<void> launch(Stream stream, std::function<void()> kernel);
 
@@ -65,6 +67,7 @@ class MemfdDevice final : public Device {
   const std::shared_ptr<Capacity> capacity_;
   const std::shared_ptr<MappedRegions> regions_ = std::make_shared<MappedRegions>();
   std::atomic<std::uint64_t> pauses_{0};
+  CopyTally tally_;
   StreamTable streams_;  // last: its threads end first
 };
 

@@ -80,12 +80,16 @@ Result<void> MemfdDevice::synchronize(Stream stream) {
 Result<void> MemfdDevice::copy(CopyBatch batch, Stream stream, const CopyOptions& options) {
   AQUA_TRY(check_batch(batch));
   AQUA_ASSIGN(const auto worker, streams_.find("copy", stream));
-  return post("copy", *worker,
-              [batch = std::move(batch), cancel = options.cancel, regions = regions_,
-               rate = options_.link_bytes_per_second] {
-                if (cancel && cancel->load()) return true;
-                return run_copy(*batch, *regions, rate);
-              });
+  AQUA_TRY(post("copy", *worker,
+                [batch = std::move(batch), cancel = options.cancel, regions = regions_,
+                 rate = options_.link_bytes_per_second] {
+                  if (cancel && cancel->load()) return true;
+                  return run_copy(*batch, *regions, rate);
+                }));
+  tally_.ran(CopyMethod::each);
+  if (options.method == CopyMethod::kernel) tally_.passed_over(Fallback::unsupported);
+  if (options.method != CopyMethod::each) tally_.passed_over(Fallback::unsupported);
+  return {};
 }
 
 Result<void> MemfdDevice::scrub(std::byte* dst, std::size_t bytes, Stream stream) {
