@@ -65,6 +65,7 @@ bool CudaDevice::supports(CopyMethod method, Stream stream) const noexcept {
 
 Result<void> CudaDevice::copy(CopyBatch batch, Stream stream, const CopyOptions& options) {
   AQUA_TRY(check_batch(batch));
+  AQUA_TRY(check_destinations(*batch, *read_only_));
   AQUA_ASSIGN(const auto scope, parts_.context->enter());
   if (options.cancel && options.cancel->load()) return {};
   Runs runs = cut_segments(*batch, *cuts(), scratch.runs);
@@ -201,8 +202,13 @@ CopyCounts CudaDevice::copy_counts() const noexcept {
   return counts;
 }
 
+Result<void> CudaDevice::check_writable(const std::byte* dst, std::size_t bytes) const {
+  return check_destination("check_writable", dst, bytes, *read_only_);
+}
+
 Result<void> CudaDevice::scrub(std::byte* dst, std::size_t bytes, Stream stream) {
   AQUA_TRY(check_scrub(dst, bytes));
+  AQUA_TRY(check_destination("scrub", dst, bytes, *read_only_));
   if (bytes == 0) return {};
   AQUA_ASSIGN(const auto scope, parts_.context->enter());
   constexpr std::size_t kWord = 4;

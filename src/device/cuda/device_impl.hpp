@@ -46,8 +46,8 @@ class CudaDevice final : public Device {
   [[nodiscard]] Result<UniqueFd> export_slab(const Slab& slab) override;
   [[nodiscard]] Result<std::unique_ptr<Slab>> import_slab(UniqueFd fd, std::size_t bytes) override;
   [[nodiscard]] Result<std::unique_ptr<AddressRange>> reserve(std::size_t bytes) override;
-  [[nodiscard]] Result<void> map(AddressRange& range, std::size_t offset,
-                                 const Slab& slab) override;
+  [[nodiscard]] Result<void> map(AddressRange& range, std::size_t offset, const Slab& slab,
+                                 MapAccess access) override;
   [[nodiscard]] Result<void> unmap(AddressRange& range, std::size_t offset,
                                    std::size_t bytes) override;
   [[nodiscard]] Result<void> register_host(std::byte* memory, std::size_t bytes) override;
@@ -63,11 +63,13 @@ class CudaDevice final : public Device {
   // cuda_streams.cpp
   [[nodiscard]] Result<Stream> create_stream() override;
   [[nodiscard]] Result<void> destroy_stream(Stream stream) override;
-  [[nodiscard]] Result<std::unique_ptr<Event>> create_event() override;
+  [[nodiscard]] Result<std::unique_ptr<Event>> create_event(EventKind kind) override;
   [[nodiscard]] Result<void> record(Event& event, Stream stream) override;
   [[nodiscard]] Result<void> wait_event(Stream stream, const Event& event) override;
   [[nodiscard]] Result<bool> query(const Event& event) override;
   [[nodiscard]] Result<void> synchronize(const Event& event) override;
+  [[nodiscard]] Result<std::chrono::nanoseconds> elapsed(const Event& start,
+                                                         const Event& end) override;
   [[nodiscard]] Result<void> synchronize(Stream stream) override;
   [[nodiscard]] bool capturing(Stream stream) const noexcept override;
   [[nodiscard]] Result<void> check_stream(Stream stream) const override;
@@ -76,6 +78,7 @@ class CudaDevice final : public Device {
   [[nodiscard]] Result<void> copy(CopyBatch batch, Stream stream,
                                   const CopyOptions& options) override;
   [[nodiscard]] bool supports(CopyMethod method, Stream stream) const noexcept override;
+  [[nodiscard]] Result<void> check_writable(const std::byte* dst, std::size_t bytes) const override;
   [[nodiscard]] CopyCounts copy_counts() const noexcept override;
   [[nodiscard]] Result<void> scrub(std::byte* dst, std::size_t bytes, Stream stream) override;
 
@@ -104,6 +107,7 @@ class CudaDevice final : public Device {
   const unsigned link_sms_;
   const unsigned memory_sms_;
   const std::shared_ptr<RegionSet> reachable_ = std::make_shared<RegionSet>();
+  const std::shared_ptr<RegionSet> read_only_ = std::make_shared<RegionSet>();
   std::atomic<bool> kernels_;  // until a launch is refused
   CopyTally tally_;
   const std::unique_ptr<BatchLimit> batches_;

@@ -63,6 +63,7 @@ namespace aqua::device {
   X(EventRecord, 2000)                           \
   X(EventQuery, 2000)                            \
   X(EventSynchronize, 2000)                      \
+  X(EventElapsedTime, 2000)                      \
   X(MemcpyAsync, 4000)                           \
   X(MemsetD8Async, 3020)                         \
   X(MemsetD32Async, 3020)

@@ -86,16 +86,18 @@ Result<std::unique_ptr<Slab>> CudaDevice::import_native(void* shareable,
 Result<std::unique_ptr<AddressRange>> CudaDevice::reserve(std::size_t bytes) {
   AQUA_TRY(check_size("reserve", bytes, parts_.info.granularity));
   AQUA_ASSIGN(const auto scope, parts_.context->enter());
-  return CudaRange::reserve(parts_.context, budget_, reachable_, bytes, parts_.info.granularity);
+  return CudaRange::reserve(parts_.context, budget_, {reachable_, read_only_}, bytes,
+                            parts_.info.granularity);
 }
 
-Result<void> CudaDevice::map(AddressRange& range, std::size_t offset, const Slab& slab) {
+Result<void> CudaDevice::map(AddressRange& range, std::size_t offset, const Slab& slab,
+                             MapAccess access) {
   auto* own = own_range(range);
   if (own == nullptr) return not_ours("map", "range");
   const auto* cuda = dynamic_cast<const CudaSlab*>(&slab);
   if (cuda == nullptr) return not_ours("map", "slab");
   AQUA_ASSIGN(const auto scope, parts_.context->enter());
-  return own->map(offset, *cuda);
+  return own->map(offset, *cuda, access);
 }
 
 Result<void> CudaDevice::unmap(AddressRange& range, std::size_t offset, std::size_t bytes) {

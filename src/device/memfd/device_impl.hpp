@@ -38,8 +38,8 @@ class MemfdDevice final : public Device {
   [[nodiscard]] Result<UniqueFd> export_slab(const Slab& slab) override;
   [[nodiscard]] Result<std::unique_ptr<Slab>> import_slab(UniqueFd fd, std::size_t bytes) override;
   [[nodiscard]] Result<std::unique_ptr<AddressRange>> reserve(std::size_t bytes) override;
-  [[nodiscard]] Result<void> map(AddressRange& range, std::size_t offset,
-                                 const Slab& slab) override;
+  [[nodiscard]] Result<void> map(AddressRange& range, std::size_t offset, const Slab& slab,
+                                 MapAccess access) override;
   [[nodiscard]] Result<void> unmap(AddressRange& range, std::size_t offset,
                                    std::size_t bytes) override;
   void poison(const std::byte* address, std::size_t bytes);
@@ -47,14 +47,17 @@ class MemfdDevice final : public Device {
   // memfd_streams.cpp
   [[nodiscard]] Result<Stream> create_stream() override;
   [[nodiscard]] Result<void> destroy_stream(Stream stream) override;
-  [[nodiscard]] Result<std::unique_ptr<Event>> create_event() override;
+  [[nodiscard]] Result<std::unique_ptr<Event>> create_event(EventKind kind) override;
   [[nodiscard]] Result<void> record(Event& event, Stream stream) override;
   [[nodiscard]] Result<void> wait_event(Stream stream, const Event& event) override;
   [[nodiscard]] Result<bool> query(const Event& event) override;
   [[nodiscard]] Result<void> synchronize(const Event& event) override;
+  [[nodiscard]] Result<std::chrono::nanoseconds> elapsed(const Event& start,
+                                                         const Event& end) override;
   [[nodiscard]] Result<void> synchronize(Stream stream) override;
   [[nodiscard]] Result<void> copy(CopyBatch batch, Stream stream,
                                   const CopyOptions& options) override;
+  [[nodiscard]] Result<void> check_writable(const std::byte* dst, std::size_t bytes) const override;
   [[nodiscard]] CopyCounts copy_counts() const noexcept override { return tally_.counts(); }
   [[nodiscard]] Result<void> scrub(std::byte* dst, std::size_t bytes, Stream stream) override;
   [[nodiscard]] Result<void> launch(Stream stream, std::function<void()> kernel);

@@ -32,7 +32,11 @@ void run_front(const std::shared_ptr<Queue>& queue) {
   const Task task = std::move(kept->tasks.front());
   kept->tasks.pop_front();
   if (task.run) task.run();
-  if (task.record != nullptr) task.record->reached = true;
+  if (task.record != nullptr) {
+    task.record->reached = true;
+    task.record->at_ns = static_cast<std::uint64_t>(
+        std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
+  }
   ++kept->ran;
   World& w = world();
   if (kept->destroyed && kept->tasks.empty()) std::erase(w.queues, kept);

@@ -24,11 +24,13 @@ struct Queue;
 struct Point {
   std::weak_ptr<Queue> queue{};
   bool reached = false;
+  std::uint64_t at_ns = 0;  // when it was
 };
 // What an event stands for: its last record. Without a point it was never recorded.
 struct EventState {
   std::shared_ptr<Point> point{};
   bool captured = false;  // recorded into a graph
+  bool timed = false;
 };
 
 struct Task {

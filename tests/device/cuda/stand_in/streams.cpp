@@ -76,9 +76,8 @@ CUresult WaitEvent(CUstream stream, CUevent event, unsigned) {
 
 CUresult EventCreate(CUevent* event, unsigned flags) {
   AQUA_ENTER("cuEventCreate");
-  if ((flags & CU_EVENT_DISABLE_TIMING) == 0) return CUDA_ERROR_INVALID_VALUE;
   *event = reinterpret_cast<CUevent>(world().last_object += 16);
-  world().events[*event] = {};
+  world().events[*event] = {.timed = (flags & CU_EVENT_DISABLE_TIMING) == 0};
   return CUDA_SUCCESS;
 }
 CUresult EventDestroy(CUevent event) {
@@ -92,10 +91,11 @@ CUresult EventRecord(CUevent event, CUstream stream) {
   const auto found = world().events.find(event);
   if (found == world().events.end()) return CUDA_ERROR_INVALID_HANDLE;
   if (queue->capture == Capture::active) {
-    found->second = {.captured = true};
+    found->second = {.captured = true, .timed = found->second.timed};
     return CUDA_SUCCESS;
   }
-  found->second = {.point = std::make_shared<Point>(Point{.queue = queue})};
+  found->second.point = std::make_shared<Point>(Point{.queue = queue});
+  found->second.captured = false;
   post(*queue, {.record = found->second.point});
   return CUDA_SUCCESS;
 }
@@ -108,6 +108,20 @@ CUresult EventQuery(CUevent event) {
   if (point == nullptr) return CUDA_SUCCESS;
   tick(*point);
   return point->reached ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+}
+CUresult EventElapsed(float* milliseconds, CUevent start, CUevent end) {
+  AQUA_ENTER("cuEventElapsedTime");
+  const auto first = world().events.find(start);
+  const auto last = world().events.find(end);
+  for (const auto& event : {first, last}) {
+    if (event == world().events.end() || !event->second.timed || event->second.point == nullptr)
+      return CUDA_ERROR_INVALID_HANDLE;
+  }
+  const Point& from = *first->second.point;
+  const Point& to = *last->second.point;
+  if (!from.reached || !to.reached) return CUDA_ERROR_NOT_READY;
+  *milliseconds = static_cast<float>(static_cast<std::int64_t>(to.at_ns - from.at_ns)) / 1e6F;
+  return CUDA_SUCCESS;
 }
 CUresult EventSynchronize(CUevent event) {
   AQUA_ENTER("cuEventSynchronize");
@@ -130,6 +144,7 @@ void* stream_function(const std::string& name) {
       {"cuEventCreate", reinterpret_cast<void*>(EventCreate)},
       {"cuEventDestroy", reinterpret_cast<void*>(EventDestroy)},
       {"cuEventRecord", reinterpret_cast<void*>(EventRecord)},
+      {"cuEventElapsedTime", reinterpret_cast<void*>(EventElapsed)},
       {"cuEventQuery", reinterpret_cast<void*>(EventQuery)},
       {"cuEventSynchronize", reinterpret_cast<void*>(EventSynchronize)}};
   const auto found = functions.find(name);
