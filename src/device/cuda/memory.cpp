@@ -8,6 +8,7 @@
 #include "base/try.hpp"
 #include "device/cuda/device_impl.hpp"
 #include "device/cuda/error.hpp"
+#include "device/cuda/reach.hpp"
 
 namespace aqua::device {
 namespace {
@@ -126,7 +127,8 @@ Result<void> CudaDevice::register_host(std::byte* memory, std::size_t bytes) {
             driver().MemHostRegister(memory, bytes,
                                      CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP),
             concat("register_host: ", bytes, " bytes").c_str(), "cuMemHostRegister");
-  if (registered.ok()) reachable_->add(memory, bytes);
+  // Under another address on the device it is for copy engines alone.
+  if (registered.ok() && same_on_device(driver(), memory)) reachable_->add(memory, bytes);
   return registered;  // cuts too many do no harm
 }
 

@@ -181,32 +181,55 @@ CUresult Unregister(void* base) {
   world().registrations.erase(found);
   return CUDA_SUCCESS;
 }
-// Of memory that is the engine's alone: what the device itself has mapped and registered it must
-// know. Within a reservation the range is the whole of it, mapped or not, as with the driver.
+// Zeroes for memory of nobody's. Within a reservation the range is the whole of it, mapped or not,
+// as with the driver. False for what is no such memory, or not answered.
+bool answer(CUpointer_attribute name, void* value, Address at) {
+  const World& w = world();
+  const Ranges* ranges = nullptr;
+  for (const Ranges* candidate : {&w.linear, &w.registrations, &w.engines, &w.reservations}) {
+    if (around(*candidate, at) != candidate->end()) ranges = candidate;
+  }
+  const bool reserved = ranges == &w.engines || ranges == &w.reservations;
+  const Ranges* const memory = reserved ? &w.accessible : ranges;
+  if (memory == nullptr || around(*memory, at) == memory->end()) return false;
+  const auto range = *around(*ranges, at);
+  const auto mapping = *around(*memory, at);
+  const auto put = [&](auto known) {
+    std::memcpy(value, &known, sizeof known);
+    return true;
+  };
+  switch (name) {
+    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+      return put(static_cast<unsigned>(ranges == &w.registrations ? CU_MEMORYTYPE_HOST
+                                                                  : CU_MEMORYTYPE_DEVICE));
+    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
+      return put(at);
+    case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+      return put(0U);
+    case CU_POINTER_ATTRIBUTE_MAPPED:
+      return put(1U);
+    case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
+      return put(static_cast<unsigned>(CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE));
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+      return put(range.first);
+    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+      return put(range.second - range.first);
+    case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
+      return put(mapping.first);
+    case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
+      return put(mapping.second - mapping.first);
+    default:
+      return false;
+  }
+}
 CUresult Attributes(unsigned count, CUpointer_attribute* names, void** values, CUdeviceptr at) {
   AQUA_ENTER("cuPointerGetAttributes");
-  const World& w = world();
-  auto range = around(w.linear, at);
-  auto mapping = range;
-  if (range == w.linear.end()) {
-    range = around(w.engines, at);
-    mapping = around(w.accessible, at);
-    if (range == w.engines.end() || mapping == w.accessible.end()) return CUDA_SUCCESS;
-  }
-  const unsigned access = CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE;
-  const std::size_t range_size = range->second - range->first;
-  const std::size_t mapping_size = mapping->second - mapping->first;
-  const auto answer = [&](CUpointer_attribute name, const auto& value) {
-    for (unsigned i = 0; i < count; ++i) {
-      if (names[i] == name) std::memcpy(values[i], &value, sizeof value);
-    }
-  };
-  answer(CU_POINTER_ATTRIBUTE_ACCESS_FLAGS, access);
-  answer(CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, range->first);
-  answer(CU_POINTER_ATTRIBUTE_RANGE_SIZE, range_size);
-  answer(CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR, mapping->first);
-  answer(CU_POINTER_ATTRIBUTE_MAPPING_SIZE, mapping_size);
+  for (unsigned i = 0; i < count; ++i) (void)answer(names[i], values[i], at);
   return CUDA_SUCCESS;
+}
+CUresult Attribute(void* value, CUpointer_attribute name, CUdeviceptr at) {
+  AQUA_ENTER("cuPointerGetAttribute");
+  return answer(name, value, at) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 }  // namespace
@@ -231,7 +254,8 @@ void* memory_function(const std::string& name) {
       {"cuMemFreeHost", reinterpret_cast<void*>(FreeHost)},
       {"cuMemHostRegister", reinterpret_cast<void*>(Register)},
       {"cuMemHostUnregister", reinterpret_cast<void*>(Unregister)},
-      {"cuPointerGetAttributes", reinterpret_cast<void*>(Attributes)}};
+      {"cuPointerGetAttributes", reinterpret_cast<void*>(Attributes)},
+      {"cuPointerGetAttribute", reinterpret_cast<void*>(Attribute)}};
   const auto found = functions.find(name);
   return found == functions.end() ? nullptr : found->second;
 }
