@@ -13,6 +13,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -73,7 +74,14 @@ class AddressRange {
   std::size_t bytes_;
 };
 
-// A point in a stream. Created unrecorded; an unrecorded event counts as complete.
+// What work of this device may do with a mapped slab.
+enum class MapAccess : std::uint8_t { read_write, read_only };
+
+// What an event is for. Timed ones cost the device a little more; ordering needs none.
+enum class EventKind : std::uint8_t { ordering, timed };
+
+// A point in a stream. Created unrecorded; an unrecorded event counts as complete. It is its
+// device's: another one may only let a stream wait for it.
 class Event {
  public:
   virtual ~Event() = default;
@@ -115,6 +123,34 @@ struct CopyOptions {
   CancelFlag cancel{};
 };
 
+// What really ran of the copies asked of a device since it was opened. Units: batches, which are
+// calls of Device::copy(); one whose parts went different ways counts for each of them.
+struct CopyCounts {
+  std::uint64_t kernel = 0;
+  std::uint64_t batched = 0;
+  std::uint64_t each = 0;
+  // Why a batch, or a part of it, did not go by a kernel or by one command, where one of these was
+  // asked for. Counts once for each of the two that was passed over.
+  std::uint64_t unsupported = 0;  // the device, its driver or this stream has no such way
+  std::uint64_t unreachable = 0;  // an address that the GPU is not known to reach
+  std::uint64_t full = 0;         // no room for the list, or too many commands in flight
+  std::uint64_t refused = 0;      // the driver refused the launch or the command
+  // Batched commands were seen to hang: none is given to the driver any more.
+  bool batches_hang = false;
+
+  // What came after `before` was told; of what hangs, what is known now.
+  [[nodiscard]] CopyCounts since(const CopyCounts& before) const noexcept {
+    return {kernel - before.kernel,
+            batched - before.batched,
+            each - before.each,
+            unsupported - before.unsupported,
+            unreachable - before.unreachable,
+            full - before.full,
+            refused - before.refused,
+            batches_hang};
+  }
+};
+
 // Of a refused record(): whether there is no work to wait for, because the device has died or the
 // stream is no more. After any other refusal there may be, and it can be tried again.
 [[nodiscard]] constexpr bool nothing_left(Code code) noexcept {
@@ -144,11 +180,13 @@ class Device {
 
   // --- addresses -----------------------------------------------------------------------
   [[nodiscard]] virtual Result<std::unique_ptr<AddressRange>> reserve(std::size_t bytes) = 0;
-  // Maps a whole slab at base() + offset, read-write for this device. The place must be
-  // unmapped (failed_precondition). The mapping keeps the physical memory alive. Imported
-  // slabs are not inherited by forked children.
-  [[nodiscard]] virtual Result<void> map(AddressRange& range, std::size_t offset,
-                                         const Slab& slab) = 0;
+  // Maps a whole slab at base() + offset for this device. The place must be unmapped
+  // (failed_precondition). The mapping keeps the physical memory alive. Imported slabs are not
+  // inherited by forked children. Through a read_only mapping copy() and scrub() write nothing
+  // (permission_denied); a kernel of the engine's that does is treated as one that writes where
+  // nothing is mapped. Another mapping of the same slab may be read_write.
+  [[nodiscard]] virtual Result<void> map(AddressRange& range, std::size_t offset, const Slab& slab,
+                                         MapAccess access = MapAccess::read_write) = 0;
   // Unmaps exactly one slab mapped before. The caller has seen every event of work that
   // touches it complete: unmapping waits for nothing. failed_precondition when no slab
   // starts there, invalid_argument when it is not of `bytes`. The addresses stay reserved.
@@ -169,8 +207,10 @@ class Device {
   [[nodiscard]] virtual Result<Stream> create_stream() = 0;
   // Waits for the stream's work. Stream{0} is not the caller's to destroy.
   [[nodiscard]] virtual Result<void> destroy_stream(Stream stream) = 0;
-  [[nodiscard]] virtual Result<std::unique_ptr<Event>> create_event() = 0;
-  // Records all work posted to `stream` so far; recording again replaces.
+  [[nodiscard]] virtual Result<std::unique_ptr<Event>> create_event(
+      EventKind kind = EventKind::ordering) = 0;
+  // Records all work posted to `stream` so far; recording again replaces. invalid_argument for
+  // another device's event.
   [[nodiscard]] virtual Result<void> record(Event& event, Stream stream) = 0;
   // Work posted to `stream` after this call runs after the event's last recorded point.
   [[nodiscard]] virtual Result<void> wait_event(Stream stream, const Event& event) = 0;
@@ -182,6 +222,13 @@ class Device {
   [[nodiscard]] virtual Result<bool> query(const Event& event) = 0;
   // Blocks this host thread until query() would no longer be false.
   [[nodiscard]] virtual Result<void> synchronize(const Event& event) = 0;
+  // The device's time between the points that two timed events stand for, negative where `end`
+  // was reached first; exact to about a microsecond. Waits for nothing, and reports no failure.
+  //   invalid_argument     an event that is not timed, or of another device
+  //   failed_precondition  one that was never recorded, or into a graph
+  //   unavailable          one whose point is not reached yet: ask again
+  [[nodiscard]] virtual Result<std::chrono::nanoseconds> elapsed(const Event& start,
+                                                                 const Event& end) = 0;
   // Blocks this host thread until the work posted to `stream` so far has ended, well or not.
   // For where there is no memory for an event: allocates nothing but an error's message.
   [[nodiscard]] virtual Result<void> synchronize(Stream stream) = 0;
@@ -199,7 +246,8 @@ class Device {
   // Runs `batch` as one piece of work. Segments do not overlap each other; any of them may
   // lie on this device, on an imported slab or in this process's host memory. All or
   // nothing: an error means that nothing was queued. invalid_argument for an empty batch, a
-  // null address or one that wraps; segments of no bytes are fine. No device merges neighbours.
+  // null address or one that wraps; permission_denied for a destination that is mapped read_only;
+  // segments of no bytes are fine. No device merges neighbours.
   [[nodiscard]] virtual Result<void> copy(CopyBatch batch, Stream stream,
                                           const CopyOptions& options = {}) = 0;
   // Whether a copy on `stream` by this method would go a way of its own. Where it would not
@@ -208,6 +256,11 @@ class Device {
   [[nodiscard]] virtual bool supports(CopyMethod method, Stream) const noexcept {
     return method == CopyMethod::each;
   }
+  // permission_denied where some of these bytes are mapped read_only: what copy() and scrub() ask
+  // of each destination, for who wants to know before anything else is queued.
+  [[nodiscard]] virtual Result<void> check_writable(const std::byte* dst,
+                                                    std::size_t bytes) const = 0;
+  [[nodiscard]] virtual CopyCounts copy_counts() const noexcept = 0;
   // Fills with zeroes.
   [[nodiscard]] virtual Result<void> scrub(std::byte* dst, std::size_t bytes, Stream stream) = 0;
 

@@ -18,6 +18,7 @@ void FailureLog::report(std::uint64_t failure) {
 void EventPoint::reach() {
   const MutexLock lock(mu_);
   failure_ = log_->unreported();
+  reached_at_ = std::chrono::steady_clock::now();
   reached_ = true;
   reached_cv_.notify_all();
 }
@@ -33,6 +34,12 @@ Result<bool> EventPoint::query() {
   if (failure_ == 0) return true;
   log_->report(failure_);
   return Error{Code::data_loss, "event: work before it touched memory that has died"};
+}
+
+std::optional<std::chrono::steady_clock::time_point> EventPoint::reached_at() {
+  const MutexLock lock(mu_);
+  if (!reached_) return std::nullopt;
+  return reached_at_;
 }
 
 }  // namespace aqua::device

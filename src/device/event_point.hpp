@@ -3,8 +3,10 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "aqua/result.hpp"
 #include "base/mutex.hpp"
@@ -33,12 +35,15 @@ class EventPoint {
   void wait();   // until reached
   // False until reached; data_loss when work before it failed, which counts as reporting it.
   [[nodiscard]] Result<bool> query();
+  // When it was reached; nothing before.
+  [[nodiscard]] std::optional<std::chrono::steady_clock::time_point> reached_at();
 
  private:
   const std::shared_ptr<FailureLog> log_;
   Mutex mu_;
   CondVar reached_cv_;
   bool reached_ AQUA_GUARDED_BY(mu_) = false;
+  std::chrono::steady_clock::time_point reached_at_ AQUA_GUARDED_BY(mu_);
   std::uint64_t failure_ AQUA_GUARDED_BY(mu_) = 0;  // 0: none
 };
 

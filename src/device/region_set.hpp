@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A set of device address ranges: which memory is poisoned, which is a device's own.
+// A set of device address ranges: which memory is poisoned, mapped read-only, a device's own.
 //
 // Threads: every method may be called concurrently. Asking an empty set costs one atomic load.
 #pragma once
@@ -21,6 +21,7 @@ class RegionSet {
   // Takes [address, address + bytes) out, splitting a range that it cuts.
   void remove(const std::byte* address, std::size_t bytes);
 
+  [[nodiscard]] bool empty() const noexcept { return empty_.load(std::memory_order_relaxed); }
   // True when at least one byte of the range is in the set.
   [[nodiscard]] bool touches(const std::byte* address, std::size_t bytes) const;
   // True when every byte is. An empty range is covered.

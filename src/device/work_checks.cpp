@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "base/concat.hpp"
+#include "base/try.hpp"
 
 namespace aqua::device {
 namespace {
@@ -44,10 +45,41 @@ Result<void> check_scrub(const std::byte* dst, std::size_t bytes) {
                concat("scrub: ", bytes, " bytes at a null address, or past the last one")};
 }
 
+Result<void> check_destinations(std::span<const CopySegment> batch, const RegionSet& read_only) {
+  if (read_only.empty()) return {};
+  const std::byte* first = nullptr;
+  const std::byte* last = nullptr;
+  for (const CopySegment& s : batch) {
+    if (s.bytes == 0) continue;
+    first = first == nullptr ? s.dst : std::min<const std::byte*>(first, s.dst);
+    last = std::max<const std::byte*>(last, s.dst + s.bytes);
+  }
+  if (!read_only.touches(first, static_cast<std::size_t>(last - first))) return {};
+  for (const CopySegment& s : batch) AQUA_TRY(check_destination("copy", s.dst, s.bytes, read_only));
+  return {};
+}
+
+Result<void> check_destination(const char* what, const std::byte* dst, std::size_t bytes,
+                               const RegionSet& read_only) {
+  if (!read_only.touches(dst, bytes)) return {};
+  return Error{Code::permission_denied,
+               concat(what, ": ", bytes, " bytes to memory that is mapped read-only")};
+}
+
 Result<void> check_size(const char* what, std::size_t bytes, std::size_t granularity) {
   if (bytes > 0 && bytes % granularity == 0) return {};
   return Error{Code::invalid_argument,
                concat(what, ": ", bytes, " bytes: not a positive multiple of ", granularity)};
+}
+
+Result<void> check_timed(bool timed, bool recorded) {
+  if (!timed) return Error{Code::invalid_argument, "elapsed: an event that is not timed"};
+  if (!recorded) return Error{Code::failed_precondition, "elapsed: an event was never recorded"};
+  return {};
+}
+
+Error not_reached() {
+  return Error{Code::unavailable, "elapsed: work before one of the events has not ended"};
 }
 
 Error not_ours(const char* what, const char* object) {

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 
 #include "device/device.hpp"
+#include "device/region_set.hpp"
 
 namespace aqua::device {
 
@@ -12,8 +14,21 @@ namespace aqua::device {
 [[nodiscard]] Result<void> check_batch(const CopyBatch& batch);
 [[nodiscard]] Result<void> check_scrub(const std::byte* dst, std::size_t bytes);
 
+// permission_denied where a destination touches `read_only`. Without a read-only mapping between
+// the first and the last destination this costs one look a segment.
+[[nodiscard]] Result<void> check_destinations(std::span<const CopySegment> batch,
+                                              const RegionSet& read_only);
+[[nodiscard]] Result<void> check_destination(const char* what, const std::byte* dst,
+                                             std::size_t bytes, const RegionSet& read_only);
+
 // invalid_argument unless `bytes` is a positive multiple of `granularity`.
 [[nodiscard]] Result<void> check_size(const char* what, std::size_t bytes, std::size_t granularity);
+
+// elapsed()'s refusals of one of its events: invalid_argument where it is not timed,
+// failed_precondition where it was never recorded.
+[[nodiscard]] Result<void> check_timed(bool timed, bool recorded);
+// And of one whose point is not reached yet.
+[[nodiscard]] Error not_reached();
 
 // The error for an object of another device's.
 [[nodiscard]] Error not_ours(const char* what, const char* object);

@@ -12,10 +12,12 @@ Result<std::unique_ptr<Exporter>> Exporter::open(device::Device& device,
   std::unique_ptr<Exporter> exporter(new Exporter(device, options, std::move(freed)));
   AQUA_ASSIGN(exporter->arena_, SlabArena::reserve(device, options.arena_bytes));
   Exporter& self = *exporter;
-  AQUA_ASSIGN(exporter->scrubber_, Scrubber::start(device, [&self](const Scrubber::Job& job,
-                                                                   const Result<void>& zeroed) {
-                self.on_scrubbed(job, zeroed);
-              }));
+  AQUA_ASSIGN(exporter->scrubber_,
+              Scrubber::start(
+                  device, [&self](const Scrubber::Job& job) { return self.remake(job); },
+                  [&self](const Scrubber::Job& job, const Result<void>& zeroed) {
+                    self.on_scrubbed(job, zeroed);
+                  }));
   AQUA_ASSIGN(exporter->server_, ExchangeServer::open(options.socket_path, self));
   return exporter;
 }
@@ -96,7 +98,9 @@ Result<std::vector<std::unique_ptr<device::Slab>>> Exporter::take_back(
 
 void Exporter::grant_ended(std::uint32_t index, std::uint64_t generation, GrantEnd how) {
   const MutexLock lock(mu_);
-  if (book_.grant_ended(index, generation, how)) submit_scrub(index);
+  if (!book_.grant_ended(index, generation, how)) return;
+  // A holder that is not known to have returned it may have died.
+  how == GrantEnd::unknown ? submit_remake(index) : submit_scrub(index);
 }
 
 void Exporter::renew_free() {
@@ -119,6 +123,10 @@ void Exporter::submit_scrub(std::uint32_t index) {
   scrubber_->submit({index, arena_->base() + lent.arena_offset, lent.slab->bytes()});
 }
 
+void Exporter::submit_remake(std::uint32_t index) {
+  scrubber_->submit({.index = index, .bytes = book_.find(index)->bytes});
+}
+
 void Exporter::on_scrubbed(const Scrubber::Job& job, const Result<void>& zeroed) {
   if (!zeroed.ok()) return;  // dead memory stays in `scrubbing` for good: never lent again
   SlabStatus status;
@@ -134,21 +142,17 @@ std::vector<ReplyEntry> Exporter::on_fetch(const ClientId& client,
                                            std::vector<UniqueFd>& fds) {
   step("export");
   const MutexLock lock(mu_);
-  // Descriptors first: a slab must not become held by a reply that cannot be sent.
-  Code failure = Code::internal;
+  // Descriptors first: a slab must not become held by a reply that cannot be sent. Of a slab that
+  // is not there, or has no memory now, there is none, and the book refuses it.
   for (const FetchEntry& entry : entries) {
     const auto found = lent_.find(entry.index);
-    if (found == lent_.end()) break;
+    if (found == lent_.end() || found->second.slab == nullptr) break;
     auto fd = device_.export_slab(*found->second.slab);
     if (!fd.ok()) {
-      failure = fd.error().code;
-      break;
+      fds.clear();
+      return std::vector<ReplyEntry>(entries.size(), ReplyEntry{to_reply_code(fd.error().code), 0});
     }
     fds.push_back(std::move(fd).value());
-  }
-  if (fds.size() != entries.size() && lent_.contains(entries[fds.size()].index)) {
-    fds.clear();
-    return std::vector<ReplyEntry>(entries.size(), ReplyEntry{to_reply_code(failure), 0});
   }
   // All or nothing: one refusal refuses the message, and no descriptor leaves.
   auto replies = book_.fetch(client, entries);
@@ -168,10 +172,34 @@ std::vector<ReplyEntry> Exporter::on_give_back(const ClientId& client,
   return replies;
 }
 
-// Proven by the process's pidfd: its mappings are gone, so its slabs may have another tenant.
+// Proven by the process's pidfd: its slabs may have another tenant, in other memory.
 void Exporter::on_dead(const ClientId& client) {
   const MutexLock lock(mu_);
-  for (const std::uint32_t index : book_.holder_dead(client)) submit_scrub(index);
+  for (const std::uint32_t index : book_.holder_dead(client)) submit_remake(index);
+}
+
+// Lets go of the old memory before it takes other: there may be no room for both. A slab in
+// `scrubbing` is nobody else's, so only the map is shared.
+Result<std::byte*> Exporter::remake(const Scrubber::Job& job) {
+  Lent lent;
+  {
+    const MutexLock lock(mu_);
+    Lent& entry = lent_.at(job.index);
+    lent = {std::move(entry.slab), entry.arena_offset};
+  }
+  if (lent.slab != nullptr) {
+    if (auto unmapped = arena_->unmap(lent.arena_offset); !unmapped.ok()) {
+      const MutexLock lock(mu_);
+      lent_.at(job.index) = std::move(lent);
+      return std::move(unmapped).error();
+    }
+    lent.slab.reset();
+  }
+  AQUA_ASSIGN(auto fresh, device_.create_slab(job.bytes));
+  AQUA_ASSIGN(const std::size_t offset, arena_->map(*fresh));
+  const MutexLock lock(mu_);
+  lent_.at(job.index) = {std::move(fresh), offset};
+  return arena_->base() + offset;
 }
 
 }  // namespace aqua::lending

@@ -4,6 +4,11 @@
 // when its holder has confirmed the unmapping or is proven dead, never because time has passed.
 // It works with or without a coordinator.
 //
+// What a holder has returned is scrubbed and lent again. The memory of a holder that died is not:
+// work that it had queued may still write there, as a GPU's does for as long as a forked child
+// keeps the driver's files open. It is let go, and the slab gets other memory of the same size;
+// the device gives the old memory to nobody while a mapping of it lives.
+//
 // Threads: every method may be called concurrently, and blocks at most for a scrub. The
 //          callback runs on the exporter's scrubber thread, with no lock held.
 // Owns:    the slabs put up, until they are taken back.
@@ -53,7 +58,8 @@ class Exporter final : private ExchangeHandler {
       std::span<const std::uint32_t> indexes);
 
   // The coordinator tells that a grant has ended: the holder confirmed its return, or was
-  // proven dead. Leads to a scrub and `freed`, unless that has happened already.
+  // proven dead. Leads to a scrub and `freed`, unless that has happened already; to other memory
+  // as well where it does not say which.
   void grant_ended(std::uint32_t index, std::uint64_t generation, GrantEnd how);
 
   // Before declaring everything to a coordinator that knows nothing: see SlabBook.
@@ -65,7 +71,7 @@ class Exporter final : private ExchangeHandler {
 
  private:
   struct Lent {
-    std::unique_ptr<device::Slab> slab;
+    std::unique_ptr<device::Slab> slab;  // null while its memory is being remade
     std::size_t arena_offset = 0;
   };
 
@@ -74,6 +80,10 @@ class Exporter final : private ExchangeHandler {
       std::vector<std::unique_ptr<device::Slab>>& slabs);
   [[nodiscard]] Result<void> zero(std::span<const Lent> lent);
   void submit_scrub(std::uint32_t index) AQUA_REQUIRES(mu_);
+  void submit_remake(std::uint32_t index) AQUA_REQUIRES(mu_);  // and to scrub then
+  // On the scrubber's thread, of a slab in `scrubbing`. Where there is no memory to be had the slab
+  // stays without any.
+  [[nodiscard]] Result<std::byte*> remake(const Scrubber::Job& job);
   void on_scrubbed(const Scrubber::Job& job, const Result<void>& zeroed);
 
   std::vector<ReplyEntry> on_fetch(const ClientId& client, std::span<const FetchEntry> entries,

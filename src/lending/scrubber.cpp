@@ -6,18 +6,20 @@
 
 namespace aqua::lending {
 
-Result<std::unique_ptr<Scrubber>> Scrubber::start(device::Device& device, Done done) {
+Result<std::unique_ptr<Scrubber>> Scrubber::start(device::Device& device, Remake remake,
+                                                  Done done) {
   AQUA_ASSIGN(auto event, device.create_event());
   AQUA_ASSIGN(auto stream, device::OwnStream::create(device));
-  return std::unique_ptr<Scrubber>(
-      new Scrubber(device, std::move(stream), std::move(event), std::move(done)));
+  return std::unique_ptr<Scrubber>(new Scrubber(device, std::move(stream), std::move(event),
+                                                std::move(remake), std::move(done)));
 }
 
 Scrubber::Scrubber(device::Device& device, device::OwnStream stream,
-                   std::unique_ptr<device::Event> event, Done done)
+                   std::unique_ptr<device::Event> event, Remake remake, Done done)
     : device_(device),
       stream_(std::move(stream)),
       event_(std::move(event)),
+      remake_(std::move(remake)),
       done_(std::move(done)) {
   thread_ = std::thread([this] { run(); });
 }
@@ -39,18 +41,35 @@ void Scrubber::submit(const Job& job) {
   changed_.notify_all();
 }
 
+std::optional<Scrubber::Job> Scrubber::next() {
+  const MutexLock lock(mu_);
+  while (jobs_.empty()) {
+    if (stopping_) return std::nullopt;
+    if (without_memory_.empty()) {
+      changed_.wait(mu_);
+    } else if (!changed_.wait_until(mu_, try_again_)) {
+      jobs_.swap(without_memory_);
+    }
+  }
+  const Job job = jobs_.front();
+  jobs_.pop_front();
+  return job;
+}
+
 void Scrubber::run() {
-  for (;;) {
-    Job job;
-    {
-      const MutexLock lock(mu_);
-      while (jobs_.empty() && !stopping_) changed_.wait(mu_);
-      if (jobs_.empty()) return;
-      job = jobs_.front();
-      jobs_.pop_front();
+  while (auto job = next()) {
+    if (job->address == nullptr) {
+      auto place = remake_(*job);
+      if (!place.ok()) {
+        const MutexLock lock(mu_);
+        without_memory_.push_back(*job);
+        try_again_ = std::chrono::steady_clock::now() + kPatience;
+        continue;
+      }
+      job->address = *place;
     }
     step("scrub");
-    done_(job, scrub(job));
+    done_(*job, scrub(*job));
   }
 }
 

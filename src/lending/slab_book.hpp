@@ -34,6 +34,7 @@ struct SlabStatus {
 enum class GrantEnd : std::uint8_t {
   returned,  // the holder told the coordinator that it has unmapped the slab
   died,      // the coordinator has proof of the holder's death
+  unknown,   // one of the two: the coordinator has the grant as ended, and does not say how
 };
 
 class SlabBook {
@@ -53,8 +54,8 @@ class SlabBook {
                                        std::uint64_t generation);
   // The coordinator tells that a grant of this generation ended. A granted slab that was
   // never fetched is scrubbed too, since somebody knows its secret. Of a holder's death we
-  // wait for our own proof. Stale generations are ignored. Returns whether the slab now
-  // waits for a scrub.
+  // wait for our own proof, where the coordinator says that it was one. Stale generations are
+  // ignored. Returns whether the slab now waits for a scrub.
   [[nodiscard]] bool grant_ended(std::uint32_t index, std::uint64_t generation, GrantEnd how);
   // All that a proven-dead process held, now in scrubbing.
   [[nodiscard]] std::vector<std::uint32_t> holder_dead(const ClientId& client);

@@ -62,7 +62,20 @@ TEST_P(DeviceWork, ABatchMovesEverySegment) {
   }
 }
 
-TEST_P(DeviceWork, EveryMethodMovesTheSameBytes) {
+// The first way at or below `asked` that the device has.
+CopyMethod taken(const Device& device, CopyMethod asked, Stream stream) {
+  for (const CopyMethod way : {CopyMethod::kernel, CopyMethod::batched}) {
+    if (way <= asked && device.supports(way, stream)) return way;
+  }
+  return CopyMethod::each;
+}
+std::uint64_t ran(const CopyCounts& counts, CopyMethod way) {
+  return way == CopyMethod::each      ? counts.each
+         : way == CopyMethod::batched ? counts.batched
+                                      : counts.kernel;
+}
+
+TEST_P(DeviceWork, EveryMethodMovesTheSameBytesAndIsWhatRan) {
   const Place from = make_place(*device_, grain_);
   const Place to = make_place(*device_, grain_);
   const auto source = pattern(grain_, 9);
@@ -79,8 +92,15 @@ TEST_P(DeviceWork, EveryMethodMovesTheSameBytes) {
                   expected.begin() + static_cast<std::ptrdiff_t>(there));
     }
     EXPECT_OK(device_->scrub(to.base(), grain_, stream));
+    const CopyCounts before = device_->copy_counts();
     EXPECT_OK(device_->copy(batch, stream, {.method = method, .max_sms = 2}));
     EXPECT_OK(finish(*device_, stream));
+    const CopyCounts now = device_->copy_counts().since(before);
+    const CopyMethod way = taken(*device_, method, stream);
+    EXPECT_EQ(ran(now, way), 1U) << static_cast<int>(method);
+    EXPECT_EQ(now.kernel + now.batched + now.each, 1U);
+    EXPECT_EQ(now.unsupported > 0, way != method);
+    EXPECT_EQ(now.unreachable + now.full + now.refused, 0U);
     EXPECT_TRUE(download(*device_, to.base(), grain_) == expected) << static_cast<int>(method);
   }
   EXPECT_TRUE(device_->supports(CopyMethod::each, stream));

@@ -28,7 +28,7 @@ TEST_P(BorrowerProcess, ThatClosesItsSocketButLivesStillHolds) {
   EXPECT_EQ(lender_->now(0).custody, Custody::held);
   EXPECT_TRUE(lender_->bytes_of(0) == like(5));
   peer_->kill();
-  expect_freed_clean(0, 2);
+  expect_freed_anew(0, 2, 5);
 }
 
 TEST_P(BorrowerProcess, ThatIsStoppedHoldsWhatItHoldsAndGoesOn) {
@@ -38,7 +38,7 @@ TEST_P(BorrowerProcess, ThatIsStoppedHoldsWhatItHoldsAndGoesOn) {
     const auto other = another();
     borrow(*other, 1, 6);
     other->kill();
-    expect_freed_clean(1, generation);
+    expect_freed_anew(1, generation, 6);
   }
   EXPECT_EQ(lender_->now(0).custody, Custody::held);
   EXPECT_TRUE(lender_->bytes_of(0) == like(5));
@@ -76,7 +76,7 @@ TEST_P(BorrowerProcess, CannotTakeTheIdOfALiveOne) {
   EXPECT_EQ(thief->ask(import_command(lender_->lease(0))), "permission_denied");
   EXPECT_EQ(thief->ask(import_command(lender_->lease(1))), "permission_denied");
   peer_->kill();
-  expect_freed_clean(0, 2);
+  expect_freed_anew(0, 2, 5);
   EXPECT_EQ(thief->ask(import_command(lender_->lease(1))), "ok") << "now it is nobody else's";
 }
 

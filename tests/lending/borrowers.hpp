@@ -35,12 +35,20 @@ class Borrowers : public TwoProcesses {
     ASSERT_EQ(peer.ask("clean " + index(i)), "ok");
     ASSERT_EQ(peer.ask(concat("fill ", index(i), " ", seed)), "ok");
   }
-  void expect_freed_clean(std::size_t i, std::uint64_t generation) {
+  void expect_freed(std::size_t i, std::uint64_t generation) {
     const SlabStatus freed = lender_->freed().next();
     EXPECT_EQ(freed.index, lender_->offered(i).index);
     EXPECT_EQ(freed.generation, generation);
     EXPECT_NE(freed.secret, lender_->offered(i).secret);
+  }
+  void expect_freed_clean(std::size_t i, std::uint64_t generation) {
+    expect_freed(i, generation);
     expect_zero(i);
+  }
+  // In other memory: this process has the dead one's mapped still, and it is as that left it.
+  void expect_freed_anew(std::size_t i, std::uint64_t generation, std::uint32_t seed) {
+    expect_freed(i, generation);
+    EXPECT_TRUE(lender_->bytes_of(i) == like(seed)) << i;
   }
 
   std::optional<Lender> lender_;

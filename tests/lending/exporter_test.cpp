@@ -136,6 +136,25 @@ TEST_F(Lending, TheCoordinatorsWordEndsAGrantAndIsHeardOnce) {
   EXPECT_EQ(lender_.freed().waiting(), 0U);
 }
 
+TEST_F(Lending, AGrantThatEndedNobodySaysHowLeadsToOtherMemory) {
+  const LeasedSlab lease = lender_.lease(0);
+  const auto slab = import(lease);
+  ASSERT_TRUE(succeeds(slab));
+  write(slab->front(), 1);
+  const std::size_t before = lender_.gpu().free_bytes();
+  lender_.exporter().grant_ended(lease.key.index, 1, GrantEnd::unknown);
+  const SlabStatus freed = lender_.freed().next();
+  EXPECT_EQ(freed.generation, 2U);
+  EXPECT_EQ(lender_.bytes_of(0), bytes_like(1)) << "what the holder has mapped is as it was";
+  EXPECT_EQ(lender_.gpu().free_bytes(), before);
+  const auto gpu = open_gpu(2);
+  const auto next = open_importer(*gpu);
+  const LeasedSlab anew = lender_.to_lease(freed);
+  const auto fresh = next->import({&anew, 1});
+  ASSERT_TRUE(succeeds(fresh));
+  EXPECT_EQ(device::download(*gpu, next->base() + fresh->front().offset, kSlab), zeroes());
+}
+
 TEST_F(Lending, PuttingUpMoreThanTheArenaHoldsFailsAndLeavesTheSlabsToTheCaller) {
   const SocketPath path;
   const auto opened =

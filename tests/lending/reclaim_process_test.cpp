@@ -20,7 +20,7 @@ class ReclaimProcess : public Borrowers {
     const std::size_t bytes = lender_->slab_bytes();
     EXPECT_TRUE(device::download(lender_->gpu(), own.base(), bytes) == zeroes(bytes));
     device::upload(lender_->gpu(), own.base(), like(7));
-    EXPECT_TRUE(lender_->bytes_of(i) == like(7));
+    EXPECT_TRUE(device::download(lender_->gpu(), own.base(), bytes) == like(7));
   }
 };
 AQUA_CONTRACT_SUITE(ReclaimProcess);
@@ -32,6 +32,7 @@ TEST_P(ReclaimProcess, WaitsForTheBorrowerToGiveBack) {
   EXPECT_EQ(peer_->ask("give_back " + index(0)), "ok");
   expect_freed_clean(0, 2);
   expect_reclaimed(0);
+  EXPECT_TRUE(lender_->bytes_of(0) == like(7)) << "the same memory";
 }
 
 TEST_P(ReclaimProcess, WaitsForTheProofThatTheBorrowerIsDead) {
@@ -39,7 +40,7 @@ TEST_P(ReclaimProcess, WaitsForTheProofThatTheBorrowerIsDead) {
   peer_->stop();
   EXPECT_CODE(Code::failed_precondition, take_back(0));
   peer_->kill();
-  expect_freed_clean(0, 2);
+  expect_freed_anew(0, 2, 5);
   expect_reclaimed(0);
 }
 

@@ -50,9 +50,10 @@ class FaultyDevice : public device::Device {
     if (refuse_now()) return refusal("reserve");
     return inner_.reserve(bytes);
   }
-  Result<void> map(AddressRange& range, std::size_t offset, const Slab& slab) override {
+  Result<void> map(AddressRange& range, std::size_t offset, const Slab& slab,
+                   device::MapAccess access) override {
     if (refuse_now()) return refusal("map");
-    return inner_.map(range, offset, slab);
+    return inner_.map(range, offset, slab, access);
   }
   Result<void> unmap(AddressRange& range, std::size_t offset, std::size_t bytes) override {
     return inner_.unmap(range, offset, bytes);
@@ -62,9 +63,9 @@ class FaultyDevice : public device::Device {
     return inner_.create_stream();
   }
   Result<void> destroy_stream(Stream stream) override { return inner_.destroy_stream(stream); }
-  Result<std::unique_ptr<Event>> create_event() override {
+  Result<std::unique_ptr<Event>> create_event(device::EventKind kind) override {
     if (refuse_now()) return refusal("create_event");
-    return inner_.create_event();
+    return inner_.create_event(kind);
   }
   Result<void> record(Event& event, Stream stream) override {
     if (refuse_now()) return refusal("record");
@@ -76,6 +77,9 @@ class FaultyDevice : public device::Device {
   }
   Result<bool> query(const Event& event) override { return inner_.query(event); }
   Result<void> synchronize(const Event& event) override { return inner_.synchronize(event); }
+  Result<std::chrono::nanoseconds> elapsed(const Event& start, const Event& end) override {
+    return inner_.elapsed(start, end);
+  }
   Result<void> synchronize(Stream stream) override { return inner_.synchronize(stream); }
   Result<void> copy(device::CopyBatch batch, Stream stream,
                     const device::CopyOptions& options) override {
@@ -91,6 +95,13 @@ class FaultyDevice : public device::Device {
   }
   [[nodiscard]] bool supports(device::CopyMethod method, Stream stream) const noexcept override {
     return inner_.supports(method, stream);
+  }
+  [[nodiscard]] Result<void> check_writable(const std::byte* dst,
+                                            std::size_t bytes) const override {
+    return inner_.check_writable(dst, bytes);
+  }
+  [[nodiscard]] device::CopyCounts copy_counts() const noexcept override {
+    return inner_.copy_counts();
   }
   Result<void> scrub(std::byte* dst, std::size_t bytes, Stream stream) override {
     return inner_.scrub(dst, bytes, stream);

@@ -54,7 +54,8 @@ bool CudaDevice::supports(CopyMethod method, Stream stream) const noexcept {
     case CopyMethod::each:
       return true;
     case CopyMethod::batched:
-      return driver().MemcpyBatchAsync != nullptr && !is_legacy(stream) && !capturing(stream);
+      return driver().MemcpyBatchAsync != nullptr && !batches_->seen_to_hang() &&
+             !is_legacy(stream) && !capturing(stream);
     case CopyMethod::kernel:
       // A graph would read its list long after the list is gone.
       return kernels_.load() && !capturing(stream);
@@ -64,6 +65,7 @@ bool CudaDevice::supports(CopyMethod method, Stream stream) const noexcept {
 
 Result<void> CudaDevice::copy(CopyBatch batch, Stream stream, const CopyOptions& options) {
   AQUA_TRY(check_batch(batch));
+  AQUA_TRY(check_destinations(*batch, *read_only_));
   AQUA_ASSIGN(const auto scope, parts_.context->enter());
   if (options.cancel && options.cancel->load()) return {};
   Runs runs = cut_segments(*batch, *cuts(), scratch.runs);
@@ -74,15 +76,21 @@ Result<void> CudaDevice::copy(CopyBatch batch, Stream stream, const CopyOptions&
   if (method == CopyMethod::kernel) {
     if (supports(method, stream)) {
       AQUA_ASSIGN(const std::size_t posted, copy_by_kernel(runs, native(stream), sms_for(options)));
+      if (posted > 0) tally_.ran(method);
       runs = runs.subspan(posted);
       if (runs.empty()) return {};
       any = posted > 0;
+    } else {
+      tally_.passed_over(Fallback::unsupported);
     }
     method = CopyMethod::batched;
   }
-  if (method == CopyMethod::batched && supports(method, stream) &&
-      CudaReach(driver(), *reachable_).covers(runs) && copy_batched(runs, native(stream), any)) {
-    return {};
+  if (method == CopyMethod::batched) {
+    const std::size_t posted = copy_batched(runs, stream);
+    if (posted > 0) tally_.ran(method);
+    runs = runs.subspan(posted);
+    if (runs.empty()) return {};
+    any = any || posted > 0;
   }
   return copy_each(batch, runs, native(stream), any);
 }
@@ -94,8 +102,10 @@ unsigned CudaDevice::sms_for(const CopyOptions& options) const noexcept {
 
 // None when an address is out of a kernel's reach; fewer than all when the ring of lists is full.
 Result<std::size_t> CudaDevice::copy_by_kernel(Runs runs, CUstream stream, unsigned max_sms) {
-  CudaReach reach(driver(), *reachable_);
-  if (!reach.covers(runs)) return std::size_t{0};
+  if (!CudaReach(driver(), *reachable_).covers(runs)) {
+    tally_.passed_over(Fallback::unreachable);
+    return std::size_t{0};
+  }
   for (std::size_t first = 0; first < runs.size(); first += kRunsOfLaunch) {
     const Runs part = runs.subspan(first, std::min(kRunsOfLaunch, runs.size() - first));
     auto posted = launch_copy(part, stream, max_sms);
@@ -108,7 +118,10 @@ Result<std::size_t> CudaDevice::copy_by_kernel(Runs runs, CUstream stream, unsig
 Result<bool> CudaDevice::launch_copy(Runs runs, CUstream stream, unsigned max_sms) {
   const std::size_t bytes = runs.size() * sizeof(kernels::Segment);
   const auto slot = parts_.uploads->take(bytes);
-  if (!slot) return false;
+  if (!slot) {
+    tally_.passed_over(Fallback::full);
+    return false;
+  }
 
   auto* list = new (slot->host) kernels::Segment[runs.size()];
   for (std::size_t i = 0; i < runs.size(); ++i) {
@@ -130,12 +143,21 @@ Result<bool> CudaDevice::launch_copy(Runs runs, CUstream stream, unsigned max_sm
   if (code_of(launched) == Code::data_loss)
     return check(driver(), launched, "copy", "copy_segments").error();
   if (without_kernel(static_cast<int>(launched))) kernels_.store(false);
+  tally_.passed_over(Fallback::refused);
   return false;
 }
 
-// A refusal is no error: the same bytes then go each by itself, and those that the driver queued
-// before it refused (`any`) move twice.
-bool CudaDevice::copy_batched(Runs runs, CUstream stream, bool& any) {
+// Fewer than all where a command is refused, or too many have not ended. No error: the rest goes
+// each by itself.
+std::size_t CudaDevice::copy_batched(Runs runs, Stream stream) {
+  if (!supports(CopyMethod::batched, stream)) {
+    tally_.passed_over(Fallback::unsupported);
+    return 0;
+  }
+  if (!CudaReach(driver(), *reachable_).covers(runs)) {
+    tally_.passed_over(Fallback::unreachable);
+    return 0;
+  }
   Scratch& s = scratch;
   s.dst.clear();
   s.src.clear();
@@ -145,21 +167,15 @@ bool CudaDevice::copy_batched(Runs runs, CUstream stream, bool& any) {
     s.src.push_back(address(run.src));
     s.bytes.push_back(run.bytes);
   }
-  constexpr std::size_t kMost = 4096;  // a call: drivers were seen to crash on tens of thousands
-  CUmemcpyAttributes attributes{};
-  // Any other order may read a source before earlier work of the stream has written it.
-  attributes.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM;
-  std::size_t first = 0;
-  std::size_t failed = 0;
-  for (std::size_t i = 0; i < runs.size(); i += kMost) {
-    const std::size_t count = std::min(kMost, runs.size() - i);
-    if (driver().MemcpyBatchAsync(&s.dst[i], &s.src[i], &s.bytes[i], count, &attributes, &first, 1,
-                                  &failed, stream) != CUDA_SUCCESS) {
-      return false;
-    }
-    any = true;
+  for (std::size_t i = 0; i < runs.size(); i += BatchLimit::kCopies) {
+    const std::size_t count = std::min(BatchLimit::kCopies, runs.size() - i);
+    const auto refused = batches_->post(
+        {{&s.dst[i], count}, {&s.src[i], count}, {&s.bytes[i], count}}, native(stream));
+    if (!refused) continue;
+    tally_.passed_over(*refused);
+    return i;
   }
-  return true;
+  return runs.size();
 }
 
 // The driver refuses a run that reaches across host memory that has been registered meanwhile. So
@@ -173,14 +189,26 @@ Result<void> CudaDevice::copy_each(const CopyBatch& batch, Runs runs, CUstream s
     std::tie(queued, refused) = queue(driver(), runs, stream);
     any = any || queued > 0;
   }
+  if (queued > 0) tally_.ran(CopyMethod::each);
   auto outcome = check(driver(), refused, "copy", "cuMemcpyAsync");
   if (outcome.ok() || !any) return outcome;
   failures_.note(Stream{reinterpret_cast<std::uintptr_t>(stream)});
   return {};
 }
 
+CopyCounts CudaDevice::copy_counts() const noexcept {
+  CopyCounts counts = tally_.counts();
+  if (const auto scope = parts_.context->try_enter()) counts.batches_hang = batches_->hangs();
+  return counts;
+}
+
+Result<void> CudaDevice::check_writable(const std::byte* dst, std::size_t bytes) const {
+  return check_destination("check_writable", dst, bytes, *read_only_);
+}
+
 Result<void> CudaDevice::scrub(std::byte* dst, std::size_t bytes, Stream stream) {
   AQUA_TRY(check_scrub(dst, bytes));
+  AQUA_TRY(check_destination("scrub", dst, bytes, *read_only_));
   if (bytes == 0) return {};
   AQUA_ASSIGN(const auto scope, parts_.context->enter());
   constexpr std::size_t kWord = 4;

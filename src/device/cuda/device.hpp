@@ -12,6 +12,7 @@
 //       with failed_precondition, and destructors leave the parent's memory alone.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -28,6 +29,10 @@ struct CudaOptions {
   // where they do not, they are not, and ShareOffer says so.
   bool fabric = false;
   std::string domain{};  // NVLink domain for fabric handles; empty: none are shared
+  // A batched command that takes longer than this, from when the work before it has ended, counts
+  // as one that hangs: see CopyCounts::batches_hang. As long as the slowest batch behind all that
+  // other streams have queued.
+  std::chrono::milliseconds batch_patience{10'000};
 };
 
 // invalid_argument for a name that is none, not_found for a GPU that this process does not see,

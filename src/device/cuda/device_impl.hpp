@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <set>
@@ -11,6 +12,8 @@
 #include <vector>
 
 #include "base/mutex.hpp"
+#include "device/copy_tally.hpp"
+#include "device/cuda/batch/batch_limit.hpp"
 #include "device/cuda/context.hpp"
 #include "device/cuda/device.hpp"
 #include "device/cuda/post_failures.hpp"
@@ -31,6 +34,7 @@ class CudaDevice final : public Device {
     unsigned handle_types = 0;  // CUmemAllocationHandleType bits of its slabs
     std::unique_ptr<UploadRing> uploads;
     bool kernels = false;  // there are some for this GPU
+    std::chrono::milliseconds batch_patience{};
   };
   explicit CudaDevice(Parts parts);
   ~CudaDevice() override;  // runs what is queued on the streams that it created
@@ -42,8 +46,8 @@ class CudaDevice final : public Device {
   [[nodiscard]] Result<UniqueFd> export_slab(const Slab& slab) override;
   [[nodiscard]] Result<std::unique_ptr<Slab>> import_slab(UniqueFd fd, std::size_t bytes) override;
   [[nodiscard]] Result<std::unique_ptr<AddressRange>> reserve(std::size_t bytes) override;
-  [[nodiscard]] Result<void> map(AddressRange& range, std::size_t offset,
-                                 const Slab& slab) override;
+  [[nodiscard]] Result<void> map(AddressRange& range, std::size_t offset, const Slab& slab,
+                                 MapAccess access) override;
   [[nodiscard]] Result<void> unmap(AddressRange& range, std::size_t offset,
                                    std::size_t bytes) override;
   [[nodiscard]] Result<void> register_host(std::byte* memory, std::size_t bytes) override;
@@ -59,11 +63,13 @@ class CudaDevice final : public Device {
   // cuda_streams.cpp
   [[nodiscard]] Result<Stream> create_stream() override;
   [[nodiscard]] Result<void> destroy_stream(Stream stream) override;
-  [[nodiscard]] Result<std::unique_ptr<Event>> create_event() override;
+  [[nodiscard]] Result<std::unique_ptr<Event>> create_event(EventKind kind) override;
   [[nodiscard]] Result<void> record(Event& event, Stream stream) override;
   [[nodiscard]] Result<void> wait_event(Stream stream, const Event& event) override;
   [[nodiscard]] Result<bool> query(const Event& event) override;
   [[nodiscard]] Result<void> synchronize(const Event& event) override;
+  [[nodiscard]] Result<std::chrono::nanoseconds> elapsed(const Event& start,
+                                                         const Event& end) override;
   [[nodiscard]] Result<void> synchronize(Stream stream) override;
   [[nodiscard]] bool capturing(Stream stream) const noexcept override;
   [[nodiscard]] Result<void> check_stream(Stream stream) const override;
@@ -72,6 +78,8 @@ class CudaDevice final : public Device {
   [[nodiscard]] Result<void> copy(CopyBatch batch, Stream stream,
                                   const CopyOptions& options) override;
   [[nodiscard]] bool supports(CopyMethod method, Stream stream) const noexcept override;
+  [[nodiscard]] Result<void> check_writable(const std::byte* dst, std::size_t bytes) const override;
+  [[nodiscard]] CopyCounts copy_counts() const noexcept override;
   [[nodiscard]] Result<void> scrub(std::byte* dst, std::size_t bytes, Stream stream) override;
 
  private:
@@ -83,10 +91,10 @@ class CudaDevice final : public Device {
   [[nodiscard]] Result<std::unique_ptr<Slab>> import_native(void* shareable,
                                                             CUmemAllocationHandleType type,
                                                             std::size_t bytes);
-  // The three ways. The first tells how many of the first runs are queued; the second whether all
-  // are, and whether any; an error of the third means that none is, of it or of `any` before it.
+  // The three ways. The first two tell how many of the first runs are queued; an error of the third
+  // means that none is, of it or of `any` before it.
   [[nodiscard]] Result<std::size_t> copy_by_kernel(Runs runs, CUstream stream, unsigned max_sms);
-  [[nodiscard]] bool copy_batched(Runs runs, CUstream stream, bool& any);
+  [[nodiscard]] std::size_t copy_batched(Runs runs, Stream stream);
   [[nodiscard]] Result<void> copy_each(const CopyBatch& batch, Runs runs, CUstream stream,
                                        bool any);
   [[nodiscard]] unsigned sms_for(const CopyOptions& options) const noexcept;
@@ -99,7 +107,10 @@ class CudaDevice final : public Device {
   const unsigned link_sms_;
   const unsigned memory_sms_;
   const std::shared_ptr<RegionSet> reachable_ = std::make_shared<RegionSet>();
+  const std::shared_ptr<RegionSet> read_only_ = std::make_shared<RegionSet>();
   std::atomic<bool> kernels_;  // until a launch is refused
+  CopyTally tally_;
+  const std::unique_ptr<BatchLimit> batches_;
   PostFailures failures_;
   mutable Mutex mu_;
   std::set<std::uintptr_t> streams_ AQUA_GUARDED_BY(mu_);  // created here

@@ -30,6 +30,7 @@ namespace aqua::device {
   X(DevicePrimaryCtxRetain, 7000)                \
   X(DevicePrimaryCtxRelease, 11000)              \
   X(CtxGetCurrent, 4000)                         \
+  X(CtxGetDevice, 2000)                          \
   X(CtxPushCurrent, 4000)                        \
   X(CtxPopCurrent, 4000)                         \
   X(ThreadExchangeStreamCaptureMode, 10010)      \
@@ -52,6 +53,7 @@ namespace aqua::device {
   X(MemHostRegister, 6050)                       \
   X(MemHostUnregister, 4000)                     \
   X(MemGetAddressRange, 3020)                    \
+  X(PointerGetAttribute, 4000)                   \
   X(PointerGetAttributes, 7000)                  \
   X(StreamCreate, 2000)                          \
   X(StreamDestroy, 4000)                         \
@@ -63,6 +65,7 @@ namespace aqua::device {
   X(EventRecord, 2000)                           \
   X(EventQuery, 2000)                            \
   X(EventSynchronize, 2000)                      \
+  X(EventElapsedTime, 2000)                      \
   X(MemcpyAsync, 4000)                           \
   X(MemsetD8Async, 3020)                         \
   X(MemsetD32Async, 3020)

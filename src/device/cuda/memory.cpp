@@ -8,6 +8,7 @@
 #include "base/try.hpp"
 #include "device/cuda/device_impl.hpp"
 #include "device/cuda/error.hpp"
+#include "device/cuda/reach.hpp"
 
 namespace aqua::device {
 namespace {
@@ -24,7 +25,8 @@ CudaDevice::CudaDevice(Parts parts)
       budget_(std::make_shared<SlabBudget>(parts_.info.total_bytes)),
       link_sms_(part_of_sms(*parts_.context, 8)),
       memory_sms_(part_of_sms(*parts_.context, 2)),
-      kernels_(parts_.kernels) {}
+      kernels_(parts_.kernels),
+      batches_(std::make_unique<BatchLimit>(parts_.context, parts_.batch_patience)) {}
 
 std::size_t CudaDevice::free_bytes() const {
   const std::size_t ours = budget_->free_bytes();
@@ -85,16 +87,18 @@ Result<std::unique_ptr<Slab>> CudaDevice::import_native(void* shareable,
 Result<std::unique_ptr<AddressRange>> CudaDevice::reserve(std::size_t bytes) {
   AQUA_TRY(check_size("reserve", bytes, parts_.info.granularity));
   AQUA_ASSIGN(const auto scope, parts_.context->enter());
-  return CudaRange::reserve(parts_.context, budget_, reachable_, bytes, parts_.info.granularity);
+  return CudaRange::reserve(parts_.context, budget_, {reachable_, read_only_}, bytes,
+                            parts_.info.granularity);
 }
 
-Result<void> CudaDevice::map(AddressRange& range, std::size_t offset, const Slab& slab) {
+Result<void> CudaDevice::map(AddressRange& range, std::size_t offset, const Slab& slab,
+                             MapAccess access) {
   auto* own = own_range(range);
   if (own == nullptr) return not_ours("map", "range");
   const auto* cuda = dynamic_cast<const CudaSlab*>(&slab);
   if (cuda == nullptr) return not_ours("map", "slab");
   AQUA_ASSIGN(const auto scope, parts_.context->enter());
-  return own->map(offset, *cuda);
+  return own->map(offset, *cuda, access);
 }
 
 Result<void> CudaDevice::unmap(AddressRange& range, std::size_t offset, std::size_t bytes) {
@@ -123,7 +127,8 @@ Result<void> CudaDevice::register_host(std::byte* memory, std::size_t bytes) {
             driver().MemHostRegister(memory, bytes,
                                      CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP),
             concat("register_host: ", bytes, " bytes").c_str(), "cuMemHostRegister");
-  if (registered.ok()) reachable_->add(memory, bytes);
+  // Under another address on the device it is for copy engines alone.
+  if (registered.ok() && same_on_device(driver(), memory)) reachable_->add(memory, bytes);
   return registered;  // cuts too many do no harm
 }
 

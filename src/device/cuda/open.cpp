@@ -81,17 +81,22 @@ Result<Info> describe_device(const CudaContext& context, const CudaOptions& opti
   return info;
 }
 
+// Names all that is missing.
 Result<void> check_sharing(const CudaContext& context) {
-  const auto has = [&](CUdevice_attribute attribute) { return context.attribute(attribute) != 0; };
-  if (has(CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED) &&
-      has(CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED) &&
-      has(CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM)) {
-    return {};
+  constexpr std::array<std::pair<CUdevice_attribute, const char*>, 3> kNeeded{{
+      {CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, "virtual memory management"},
+      {CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED,
+       "memory as POSIX file descriptors"},
+      {CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM,
+       "registered host memory at the host's addresses"},
+  }};
+  std::string missing;
+  for (const auto& [attribute, name] : kNeeded) {
+    if (context.attribute(attribute) == 0) missing += concat(missing.empty() ? "" : ", ", name);
   }
+  if (missing.empty()) return {};
   return Error{Code::failed_precondition,
-               concat("device cuda:", context.ordinal(),
-                      ": its driver shares no memory between processes (virtual memory management "
-                      "with file descriptors is missing)")};
+               concat("device cuda:", context.ordinal(), ": its driver does not have: ", missing)};
 }
 
 // The attribute is not enough: without an IMEX channel the first allocation is refused.
@@ -131,6 +136,7 @@ Result<std::unique_ptr<Device>> open_cuda(const CudaOptions& options) {
     parts.handle_types |= CU_MEM_HANDLE_TYPE_FABRIC;
   }
   AQUA_ASSIGN(parts.uploads, UploadRing::open(parts.context, kUploadBytes));
+  parts.batch_patience = options.batch_patience;
   const int loaded = kernels::load_kernels();
   parts.kernels = !without_kernel(loaded);  // the copy engines do without
   if (parts.kernels)

@@ -11,8 +11,7 @@ namespace aqua::device {
 
 Result<std::unique_ptr<AddressRange>> CudaRange::reserve(std::shared_ptr<const CudaContext> context,
                                                          std::shared_ptr<const SlabBudget> device,
-                                                         std::shared_ptr<RegionSet> mapped,
-                                                         std::size_t bytes,
+                                                         Known known, std::size_t bytes,
                                                          std::size_t granularity) {
   const CudaDriver& driver = context->driver();
   CUdeviceptr base = 0;
@@ -24,21 +23,22 @@ Result<std::unique_ptr<AddressRange>> CudaRange::reserve(std::shared_ptr<const C
   }
   AQUA_TRY(check(driver, reserved, "reserve", "cuMemAddressReserve"));
   return std::unique_ptr<AddressRange>(new CudaRange(std::move(context), std::move(device),
-                                                     std::move(mapped), base, bytes, granularity));
+                                                     std::move(known), base, bytes, granularity));
 }
 
 CudaRange::CudaRange(std::shared_ptr<const CudaContext> context,
-                     std::shared_ptr<const SlabBudget> device, std::shared_ptr<RegionSet> mapped,
-                     CUdeviceptr base, std::size_t bytes, std::size_t granularity)
+                     std::shared_ptr<const SlabBudget> device, Known known, CUdeviceptr base,
+                     std::size_t bytes, std::size_t granularity)
     : AddressRange(reinterpret_cast<std::byte*>(base), bytes),
       context_(std::move(context)),
       device_(std::move(device)),
-      mapped_(std::move(mapped)),
+      known_(std::move(known)),
       first_(base),
       places_(bytes, granularity) {}
 
 CudaRange::~CudaRange() {
-  mapped_->remove(base(), bytes());
+  known_.reachable->remove(base(), bytes());
+  known_.read_only->remove(base(), bytes());
   const auto scope = context_->try_enter();
   if (!scope) return;
   const CudaDriver& driver = context_->driver();
@@ -46,7 +46,7 @@ CudaRange::~CudaRange() {
   (void)driver.MemAddressFree(first_, bytes());
 }
 
-Result<void> CudaRange::map(std::size_t offset, const CudaSlab& slab) {
+Result<void> CudaRange::map(std::size_t offset, const CudaSlab& slab, MapAccess wanted) {
   const std::size_t size = slab.bytes();
   AQUA_TRY(places_.check_free(offset, size));
   const CudaDriver& driver = context_->driver();
@@ -55,7 +55,8 @@ Result<void> CudaRange::map(std::size_t offset, const CudaSlab& slab) {
   CUmemAccessDesc access{};
   access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
   access.location.id = context_->device();
-  access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  const bool writable = wanted == MapAccess::read_write;
+  access.flags = writable ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_READ;
   auto granted = check(driver, driver.MemSetAccess(first_ + offset, size, &access, 1), "map",
                        "cuMemSetAccess");
   if (!granted.ok()) {
@@ -63,20 +64,23 @@ Result<void> CudaRange::map(std::size_t offset, const CudaSlab& slab) {
     return granted;
   }
   places_.take(offset, size);
-  mapped_->add(base() + offset, size);
+  if (!writable) known_.read_only->add(base() + offset, size);
+  known_.reachable->add(base() + offset, size);
   return {};
 }
 
 Result<void> CudaRange::unmap(std::size_t offset, std::size_t size) {
   AQUA_TRY(places_.check_taken(offset, size));
   const CudaDriver& driver = context_->driver();
-  mapped_->remove(base() + offset, size);  // first: no kernel may take it for reachable any more
+  known_.reachable->remove(base() + offset, size);  // first: no kernel may go there any more
   auto unmapped = check(driver, driver.MemUnmap(first_ + offset, size), "unmap", "cuMemUnmap");
-  if (unmapped.ok())
-    places_.release(offset);
-  else
-    mapped_->add(base() + offset, size);
-  return unmapped;
+  if (!unmapped.ok()) {
+    known_.reachable->add(base() + offset, size);
+    return unmapped;
+  }
+  places_.release(offset);
+  known_.read_only->remove(base() + offset, size);
+  return {};
 }
 
 }  // namespace aqua::device

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 
 #include <cstring>
+#include <string>
 #include <utility>
 
 #include "base/concat.hpp"
@@ -82,8 +83,9 @@ Result<void> CudaSlab::check_import(std::size_t granularity) const {
   return check_import_size(granularity);
 }
 
-// The driver tells no size, but maps no more than there is: `bytes` must fit where a granule
-// more does not.
+// The driver tells no size of a handle, but maps no more than there is: `bytes` must fit where a
+// granule more does not. A driver that maps more all the same is asked for the address range, which
+// is then that of the memory; one that does not know it either leaves the size unproven.
 Result<void> CudaSlab::check_import_size(std::size_t granularity) const {
   const CudaDriver& driver = context_->driver();
   const std::size_t room = bytes() + granularity;
@@ -93,19 +95,25 @@ Result<void> CudaSlab::check_import_size(std::size_t granularity) const {
     return Error{Code::resource_exhausted,
                  concat("import_slab: ", describe(driver, "cuMemAddressReserve", reserved))};
   }
-  const auto map = [&](std::size_t size) {
-    const CUresult mapped = driver.MemMap(base, size, 0, handle_, 0);
-    if (mapped == CUDA_SUCCESS) (void)driver.MemUnmap(base, size);
-    return mapped;
-  };
-  const CUresult fits = map(bytes());
-  const bool exact = fits == CUDA_SUCCESS && map(room) != CUDA_SUCCESS;
+  const CUresult fits = driver.MemMap(base, bytes(), 0, handle_, 0);
+  if (fits == CUDA_SUCCESS) (void)driver.MemUnmap(base, bytes());
+  bool larger = false;
+  std::size_t told = 0;  // what the address range of a mapping of all the room is; 0: not known
+  if (fits == CUDA_SUCCESS && driver.MemMap(base, room, 0, handle_, 0) == CUDA_SUCCESS) {
+    larger = true;
+    if (driver.MemGetAddressRange(nullptr, &told, base) != CUDA_SUCCESS) told = 0;
+    (void)driver.MemUnmap(base, room);
+  }
   (void)driver.MemAddressFree(base, room);
-  if (exact) return {};
+  if (fits == CUDA_SUCCESS && (!larger || told == bytes())) return {};
   if (code_of(fits) == Code::resource_exhausted || code_of(fits) == Code::data_loss)
     return check(driver, fits, "import_slab", "cuMemMap");
-  return Error{Code::invalid_argument,
-               concat("import_slab: expected ", bytes(), " bytes, the slab has another size")};
+  const std::string why =
+      !larger
+          ? describe(driver, concat("cuMemMap of ", bytes(), " bytes").c_str(), fits)
+          : concat("cuMemMap takes ", room, " bytes of it, and cuMemGetAddressRange says ", told);
+  return Error{Code::invalid_argument, concat("import_slab: expected ", bytes(),
+                                              " bytes, the slab has another size: ", why)};
 }
 
 CudaSlab::CudaSlab(std::shared_ptr<const CudaContext> context, CUmemGenericAllocationHandle handle,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // CudaDevice's streams and events.
+#include <cmath>
 #include <memory>
 #include <utility>
 
@@ -78,22 +79,24 @@ Result<void> CudaDevice::destroy_stream(Stream stream) {
   return check(driver(), destroyed, "destroy_stream", "cuStreamDestroy");
 }
 
-Result<std::unique_ptr<Event>> CudaDevice::create_event() {
+Result<std::unique_ptr<Event>> CudaDevice::create_event(EventKind kind) {
   AQUA_ASSIGN(const auto scope, parts_.context->enter());
   CUevent raw = nullptr;
-  AQUA_TRY(check(driver(),
-                 driver().EventCreate(&raw, CU_EVENT_DISABLE_TIMING | CU_EVENT_BLOCKING_SYNC),
+  const unsigned timing = kind == EventKind::timed ? 0 : CU_EVENT_DISABLE_TIMING;
+  AQUA_TRY(check(driver(), driver().EventCreate(&raw, timing | CU_EVENT_BLOCKING_SYNC),
                  "create_event", "cuEventCreate"));
-  return std::unique_ptr<Event>(new CudaEvent(parts_.context, raw));
+  return std::unique_ptr<Event>(new CudaEvent(parts_.context, raw, kind));
 }
 
 Result<void> CudaDevice::record(Event& event, Stream stream) {
   auto* cuda = dynamic_cast<CudaEvent*>(&event);
-  if (cuda == nullptr) return not_ours("record", "event");
+  if (cuda == nullptr || cuda->context() != parts_.context.get())
+    return not_ours("record", "event");
   AQUA_ASSIGN(const auto scope, parts_.context->enter());
   AQUA_TRY(check_stream_call(driver(), driver().EventRecord(cuda->raw(), native(stream)), "record",
                              "cuEventRecord"));
   cuda->mark = failures_.unreported(stream);
+  cuda->recorded = true;
   return {};
 }
 
@@ -125,6 +128,22 @@ Result<void> CudaDevice::synchronize(const Event& event) {
   AQUA_TRY(check_event(driver(), driver().EventSynchronize(cuda->raw()), "cuEventSynchronize"));
   AQUA_TRY(query(event));
   return {};
+}
+
+Result<std::chrono::nanoseconds> CudaDevice::elapsed(const Event& start, const Event& end) {
+  const auto* first = dynamic_cast<const CudaEvent*>(&start);
+  const auto* last = dynamic_cast<const CudaEvent*>(&end);
+  for (const CudaEvent* event : {first, last}) {
+    if (event == nullptr || event->context() != parts_.context.get())
+      return not_ours("elapsed", "event");
+    AQUA_TRY(check_timed(event->timed(), event->recorded));
+  }
+  AQUA_ASSIGN(const auto scope, parts_.context->enter());
+  float milliseconds = 0;
+  const CUresult asked = driver().EventElapsedTime(&milliseconds, first->raw(), last->raw());
+  if (asked == CUDA_ERROR_NOT_READY) return not_reached();
+  AQUA_TRY(check_event(driver(), asked, "cuEventElapsedTime"));
+  return std::chrono::nanoseconds(std::llround(static_cast<double>(milliseconds) * 1e6));
 }
 
 Result<void> CudaDevice::synchronize(Stream stream) {

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 
+#include "device/copy_tally.hpp"
 #include "device/device.hpp"
 #include "device/memfd/links.hpp"
 #include "device/memfd/range.hpp"
@@ -38,8 +39,8 @@ class MemfdDevice final : public Device {
   [[nodiscard]] Result<UniqueFd> export_slab(const Slab& slab) override;
   [[nodiscard]] Result<std::unique_ptr<Slab>> import_slab(UniqueFd fd, std::size_t bytes) override;
   [[nodiscard]] Result<std::unique_ptr<AddressRange>> reserve(std::size_t bytes) override;
-  [[nodiscard]] Result<void> map(AddressRange& range, std::size_t offset,
-                                 const Slab& slab) override;
+  [[nodiscard]] Result<void> map(AddressRange& range, std::size_t offset, const Slab& slab,
+                                 MapAccess access) override;
   [[nodiscard]] Result<void> unmap(AddressRange& range, std::size_t offset,
                                    std::size_t bytes) override;
   void poison(const std::byte* address, std::size_t bytes);
@@ -47,14 +48,18 @@ class MemfdDevice final : public Device {
   // memfd_streams.cpp
   [[nodiscard]] Result<Stream> create_stream() override;
   [[nodiscard]] Result<void> destroy_stream(Stream stream) override;
-  [[nodiscard]] Result<std::unique_ptr<Event>> create_event() override;
+  [[nodiscard]] Result<std::unique_ptr<Event>> create_event(EventKind kind) override;
   [[nodiscard]] Result<void> record(Event& event, Stream stream) override;
   [[nodiscard]] Result<void> wait_event(Stream stream, const Event& event) override;
   [[nodiscard]] Result<bool> query(const Event& event) override;
   [[nodiscard]] Result<void> synchronize(const Event& event) override;
+  [[nodiscard]] Result<std::chrono::nanoseconds> elapsed(const Event& start,
+                                                         const Event& end) override;
   [[nodiscard]] Result<void> synchronize(Stream stream) override;
   [[nodiscard]] Result<void> copy(CopyBatch batch, Stream stream,
                                   const CopyOptions& options) override;
+  [[nodiscard]] Result<void> check_writable(const std::byte* dst, std::size_t bytes) const override;
+  [[nodiscard]] CopyCounts copy_counts() const noexcept override { return tally_.counts(); }
   [[nodiscard]] Result<void> scrub(std::byte* dst, std::size_t bytes, Stream stream) override;
   [[nodiscard]] Result<void> launch(Stream stream, std::function<void()> kernel);
 
@@ -67,6 +72,7 @@ class MemfdDevice final : public Device {
   const std::shared_ptr<MappedRegions> regions_ = std::make_shared<MappedRegions>();
   const std::shared_ptr<Links> links_;
   std::atomic<std::uint64_t> pauses_{0};
+  CopyTally tally_;
   StreamTable streams_;  // last: its threads end first
 };
 

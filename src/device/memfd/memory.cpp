@@ -40,13 +40,14 @@ Result<std::unique_ptr<AddressRange>> MemfdDevice::reserve(std::size_t bytes) {
       new MemfdRange(std::move(reservation).value(), capacity_, regions_));
 }
 
-Result<void> MemfdDevice::map(AddressRange& range, std::size_t offset, const Slab& slab) {
+Result<void> MemfdDevice::map(AddressRange& range, std::size_t offset, const Slab& slab,
+                              MapAccess access) {
   auto* own = own_range(range);
   if (own == nullptr) return not_ours("map", "range");
   const auto* memfd = dynamic_cast<const MemfdSlab*>(&slab);
   if (memfd == nullptr) return not_ours("map", "slab");
   pause();  // the hole is open for a while, as under CUDA
-  return own->map(offset, *memfd);
+  return own->map(offset, *memfd, access);
 }
 
 Result<void> MemfdDevice::unmap(AddressRange& range, std::size_t offset, std::size_t bytes) {

@@ -20,13 +20,15 @@ MemfdRange::~MemfdRange() {
   for (const auto& [offset, size] : places_.all()) forget(offset, size);
 }
 
-Result<void> MemfdRange::map(std::size_t offset, const MemfdSlab& slab) {
+Result<void> MemfdRange::map(std::size_t offset, const MemfdSlab& slab, MapAccess access) {
   const std::size_t size = slab.bytes();
   AQUA_TRY(places_.check_free(offset, size));
   const bool imported = slab.owner() == nullptr;
-  AQUA_TRY(reservation_.map_file(offset, slab.fd(), size, !imported));
+  const bool writable = access == MapAccess::read_write;
+  AQUA_TRY(reservation_.map_file(offset, slab.fd(), size, !imported, writable));
   places_.take(offset, size);
   (slab.owner() == device() ? regions_->own : regions_->others).add(base() + offset, size);
+  if (!writable) regions_->read_only.add(base() + offset, size);
   return {};
 }
 
@@ -42,6 +44,7 @@ void MemfdRange::forget(std::size_t offset, std::size_t size) {
   regions_->own.remove(base() + offset, size);
   regions_->others.remove(base() + offset, size);
   regions_->poisoned.remove(base() + offset, size);
+  regions_->read_only.remove(base() + offset, size);
 }
 
 }  // namespace aqua::device

@@ -18,6 +18,7 @@ struct MappedRegions {
   RegionSet own;       // memory of this device: no link lies between
   RegionSet others;    // slabs of other devices
   RegionSet poisoned;  // dead until it is unmapped
+  RegionSet read_only;
 };
 
 class MemfdRange final : public AddressRange {
@@ -29,7 +30,7 @@ class MemfdRange final : public AddressRange {
 
   [[nodiscard]] const Capacity* device() const noexcept { return device_.get(); }
   // Device::map and Device::unmap.
-  [[nodiscard]] Result<void> map(std::size_t offset, const MemfdSlab& slab);
+  [[nodiscard]] Result<void> map(std::size_t offset, const MemfdSlab& slab, MapAccess access);
   [[nodiscard]] Result<void> unmap(std::size_t offset, std::size_t bytes);
 
  private:

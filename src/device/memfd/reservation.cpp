@@ -47,12 +47,13 @@ Reservation::~Reservation() {
 }
 
 Result<void> Reservation::map_file(std::size_t offset, int fd, std::size_t bytes,
-                                   bool inherited_by_children) {
+                                   bool inherited_by_children, bool writable) {
   std::byte* place = view_ + offset;
   // Populated at once: a device's memory has no page faults, and a tenth of a second of them
   // per GiB would otherwise land in the first copy.
   constexpr int kFlags = MAP_SHARED | MAP_FIXED | MAP_POPULATE;
-  if (::mmap(place, bytes, PROT_READ | PROT_WRITE, kFlags, fd, 0) == MAP_FAILED) {
+  const int protection = writable ? PROT_READ | PROT_WRITE : PROT_READ;
+  if (::mmap(place, bytes, protection, kFlags, fd, 0) == MAP_FAILED) {
     const int error = errno;
     // A failed MAP_FIXED may have torn a gap where anything could be mapped next.
     if (!make_hole(place, bytes)) std::abort();

@@ -24,9 +24,9 @@ class Reservation {
   [[nodiscard]] std::byte* base() const noexcept { return base_; }
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
 
-  // Maps the first `bytes` of a file, shared and read-write, over the place at `offset`.
+  // Maps the first `bytes` of a file, shared, over the place at `offset`.
   [[nodiscard]] Result<void> map_file(std::size_t offset, int fd, std::size_t bytes,
-                                      bool inherited_by_children);
+                                      bool inherited_by_children, bool writable);
   // Makes the place inaccessible again.
   [[nodiscard]] Result<void> clear(std::size_t offset, std::size_t bytes);
 

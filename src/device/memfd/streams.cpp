@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // MemfdDevice's streams, events and work.
+#include <array>
 #include <utility>
 
 #include "base/concat.hpp"
@@ -11,7 +12,11 @@ namespace aqua::device {
 namespace {
 
 struct MemfdEvent final : Event {
-  std::shared_ptr<EventPoint> point;  // null: unrecorded
+  MemfdEvent(EventKind kind, std::shared_ptr<const Capacity> owner) noexcept
+      : timed(kind == EventKind::timed), device(std::move(owner)) {}
+  const bool timed;
+  const std::shared_ptr<const Capacity> device;  // whose event it is
+  std::shared_ptr<EventPoint> point;             // null: unrecorded
 };
 
 Result<void> post(const char* what, StreamWorker& worker, StreamWorker::Work work) {
@@ -28,13 +33,13 @@ Result<void> MemfdDevice::destroy_stream(Stream stream) {
   return streams_.destroy(stream);
 }
 
-Result<std::unique_ptr<Event>> MemfdDevice::create_event() {
-  return std::unique_ptr<Event>(new MemfdEvent);
+Result<std::unique_ptr<Event>> MemfdDevice::create_event(EventKind kind) {
+  return std::unique_ptr<Event>(new MemfdEvent(kind, capacity_));
 }
 
 Result<void> MemfdDevice::record(Event& event, Stream stream) {
   auto* memfd = dynamic_cast<MemfdEvent*>(&event);
-  if (memfd == nullptr) return not_ours("record", "event");
+  if (memfd == nullptr || memfd->device != capacity_) return not_ours("record", "event");
   AQUA_ASSIGN(const auto worker, streams_.find("record", stream));
   auto point = std::make_shared<EventPoint>(worker->failures());
   AQUA_TRY(post("record", *worker, [point] {
@@ -71,6 +76,21 @@ Result<void> MemfdDevice::synchronize(const Event& event) {
   return {};
 }
 
+Result<std::chrono::nanoseconds> MemfdDevice::elapsed(const Event& start, const Event& end) {
+  const std::array events{dynamic_cast<const MemfdEvent*>(&start),
+                          dynamic_cast<const MemfdEvent*>(&end)};
+  std::array<std::chrono::steady_clock::time_point, 2> at;
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    const MemfdEvent* const event = events[i];
+    if (event == nullptr || event->device != capacity_) return not_ours("elapsed", "event");
+    AQUA_TRY(check_timed(event->timed, event->point != nullptr));
+    const auto reached = event->point->reached_at();
+    if (!reached) return not_reached();
+    at[i] = *reached;
+  }
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(at[1] - at[0]);
+}
+
 Result<void> MemfdDevice::synchronize(Stream stream) {
   AQUA_ASSIGN(const auto worker, streams_.find("synchronize", stream));
   worker->wait();
@@ -79,17 +99,27 @@ Result<void> MemfdDevice::synchronize(Stream stream) {
 
 Result<void> MemfdDevice::copy(CopyBatch batch, Stream stream, const CopyOptions& options) {
   AQUA_TRY(check_batch(batch));
+  AQUA_TRY(check_destinations(*batch, regions_->read_only));
   AQUA_ASSIGN(const auto worker, streams_.find("copy", stream));
-  return post(
-      "copy", *worker,
-      [batch = std::move(batch), cancel = options.cancel, regions = regions_, links = links_] {
-        if (cancel && cancel->load()) return true;
-        return run_copy(*batch, *regions, *links);
-      });
+  AQUA_TRY(post("copy", *worker,
+                [batch = std::move(batch), cancel = options.cancel, regions = regions_,
+                 links = links_] {
+                  if (cancel && cancel->load()) return true;
+                  return run_copy(*batch, *regions, *links);
+                }));
+  tally_.ran(CopyMethod::each);
+  if (options.method == CopyMethod::kernel) tally_.passed_over(Fallback::unsupported);
+  if (options.method != CopyMethod::each) tally_.passed_over(Fallback::unsupported);
+  return {};
+}
+
+Result<void> MemfdDevice::check_writable(const std::byte* dst, std::size_t bytes) const {
+  return check_destination("check_writable", dst, bytes, regions_->read_only);
 }
 
 Result<void> MemfdDevice::scrub(std::byte* dst, std::size_t bytes, Stream stream) {
   AQUA_TRY(check_scrub(dst, bytes));
+  AQUA_TRY(check_destination("scrub", dst, bytes, regions_->read_only));
   AQUA_ASSIGN(const auto worker, streams_.find("scrub", stream));
   return post("scrub", *worker,
               [dst, bytes, regions = regions_] { return run_scrub(dst, bytes, *regions); });

@@ -125,7 +125,7 @@ void Lender::on_snapshot(const wire::Snapshot& snapshot) {
         services_.coordinator_calls.post(
             [this, slab = *known] { report_freed(slab); });  // its report was lost
       } else {
-        lent_.exporter().grant_ended(row.id.index, row.generation, lending::GrantEnd::returned);
+        lent_.exporter().grant_ended(row.id.index, row.generation, lending::GrantEnd::unknown);
       }
     } else if (known->custody == lending::Custody::free && known->generation > row.generation) {
       services_.coordinator_calls.post([this, slab = *known] { report_freed(slab); });

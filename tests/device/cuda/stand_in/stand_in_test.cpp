@@ -78,6 +78,37 @@ TEST_F(StandIn, EachMethodMakesItsOwnCalls) {
   EXPECT_OK(finish(*device_, stream));
 }
 
+// Each of three batches is passed over by kernels for one reason, and counted for it.
+TEST_F(StandIn, TheDeviceCountsWhatRanAndWhyNotAsAsked) {
+  const Place place = make_place(*device_, 4_MiB);
+  const Stream stream = device_->create_stream().value();
+  const auto batch = scattered(place.base(), place.base() + 2_MiB, 100);
+  std::vector<std::byte> pageable(300'000);
+  for (const CopyMethod method : {CopyMethod::each, CopyMethod::batched, CopyMethod::kernel}) {
+    EXPECT_OK(device_->copy(batch, stream, {.method = method}));
+  }
+  CopyCounts counts = device_->copy_counts();
+  EXPECT_EQ(counts.each, 1U);
+  EXPECT_EQ(counts.batched, 1U);
+  EXPECT_EQ(counts.kernel, 1U);
+  EXPECT_EQ(counts.unsupported + counts.unreachable + counts.full + counts.refused, 0U);
+  driver_->fail("cuLaunchKernel", 0, 1, CUDA_ERROR_OUT_OF_MEMORY);
+  driver_->fail("cuMemcpyBatchAsync", 0, 1, CUDA_ERROR_INVALID_VALUE);
+  EXPECT_OK(device_->copy(batch, stream, {.method = CopyMethod::kernel}));
+  counts = device_->copy_counts();
+  EXPECT_EQ(counts.refused, 2U) << "the launch, then the batch";
+  EXPECT_EQ(counts.each, 2U);
+  EXPECT_OK(device_->copy(scattered(pageable.data(), place.base(), 100), stream,
+                          {.method = CopyMethod::batched}));
+  EXPECT_EQ(device_->copy_counts().unreachable, 1U);
+  EXPECT_OK(device_->copy(batch, {}, {.method = CopyMethod::batched}));  // the legacy stream
+  EXPECT_EQ(device_->copy_counts().unsupported, 1U);
+  EXPECT_EQ(device_->copy_counts().each, 4U);
+  EXPECT_EQ(device_->copy_counts().full, 0U);
+  EXPECT_OK(finish(*device_, stream));
+  EXPECT_OK(finish(*device_, {}));
+}
+
 TEST_F(StandIn, WhatAKernelIsRefusedGoesInABatch) {
   const Place place = make_place(*device_, 4_MiB);
   const Stream stream = device_->create_stream().value();
@@ -142,6 +173,8 @@ TEST_F(StandIn, AFullRingOfListsMeansAnotherWay) {
     ASSERT_LT(++kernels, 1'000U) << "the ring never fills";
   }
   EXPECT_GT(kernels, 50U);
+  EXPECT_EQ(device_->copy_counts().full, 1U);
+  EXPECT_EQ(device_->copy_counts().kernel, kernels);
   driver_->open(gate);
   EXPECT_OK(finish(*device_, stream));
   EXPECT_EQ(calls_of("cuMemcpyBatchAsync", batch, stream, CopyMethod::kernel), 0U);
