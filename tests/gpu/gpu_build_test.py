@@ -11,12 +11,17 @@ class GpuBuild(WithPrograms):
     def setUp(self):
         super().setUp()
         (self.folder / "scripts").mkdir()
-        for name in ("gpu-build", "gpu-check"):
+        for name in ("gpu-build", "gpu-check", "gpu-environment"):
             shutil.copy(scripts() / name, self.folder / "scripts")
+        for name in ("aqua_kv/device.py", "aqua_kv/__pycache__/device.pyc", "bench/first_token/first_token.py"):
+            path = self.folder / "python" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("", encoding="utf-8")
         self.script("bin/nvcc", "true")
         self.script("bin/cmake", "true")
-        self.script("bin/ninja", """if [ "$3" = -t ]; then echo 'exporter_death: phony'; exit; fi
-          mkdir -p build/gpu-tree/bin; head -c "${PROGRAM_BYTES:-1000}" /dev/zero >build/gpu-tree/bin/exporter_death""")
+        self.script("bin/ninja", r"""if [ "$3" = -t ]; then printf '%s: phony\n' exporter_death aqua_shared; exit; fi
+          mkdir -p build/gpu-tree/bin build/gpu-tree/src; echo library >build/gpu-tree/src/libaqua.so
+          head -c "${PROGRAM_BYTES:-1000}" /dev/zero >build/gpu-tree/bin/exporter_death""")
         self.script("bin/strip", 'cp "$3" "$2"')
         self.script("bin/ldd", "true")
 
@@ -36,7 +41,14 @@ class GpuBuild(WithPrograms):
         self.assertRegex(done.stdout, r"(?m)^ +0\.0 MiB  exporter_death$")
         self.assertRegex(done.stdout, r"(?m)^gpu-build: build/gpu is 0\.0 MiB, 0\.0 MiB as tar\.gz$")
         self.assertNotIn("warning", done.stderr)
-        self.assertEqual({path.name for path in (self.folder / "build/gpu").iterdir()}, {"exporter_death", "gpu-check", "commit"})
+        self.assertEqual({path.name for path in (self.folder / "build/gpu").iterdir()},
+                         {"exporter_death", "libaqua.so", "gpu-check", "gpu-environment", "python", "commit"})
+
+    def test_takes_the_python_sources_alone(self):
+        self.build()
+        python = self.folder / "build/gpu/python"
+        self.assertEqual({str(path.relative_to(python)) for path in python.rglob("*") if path.is_file()},
+                         {"aqua_kv/device.py", "bench/first_token/first_token.py"})
 
     def test_warns_above_64_mib_and_names_the_biggest(self):
         done = self.build(PROGRAM_BYTES=str(65 << 20))

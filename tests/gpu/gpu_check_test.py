@@ -1,88 +1,29 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/gpu-check with shell scripts in place of programs. Usage: see scripts_fixture.py."""
+"""What scripts/gpu-check makes of its steps' outcomes, with shell scripts in place of programs. Usage: see
+scripts_fixture.py."""
 import json
 import os
-import shutil
 import signal
-import subprocess
 import time
 
-from scripts_fixture import PATIENCE, WithPrograms, end_group, has_ended, readable, run, scripts
+from gpu_check_fixture import MET, MISSED, PASSES, WithGpuCheck, measures, report_text, writes
+from scripts_fixture import PATIENCE, end_group, has_ended, readable, run
 
-PASSES = "echo '[  PASSED  ] 3 tests.'"
 SKIPS = r"""printf 'a_test.cpp:7: Skipped\nno second GPU\n\n[  PASSED  ] 2 tests.\n[  SKIPPED ] 1 test, listed below:\n'"""
 FAILS = r"""printf '[  PASSED  ] 2 tests.\n[  FAILED  ] 1 test, listed below:\n'; exit 1"""
 HANGS = "sleep 600"
 HEEDS_NO_SIGTERM = "trap '' TERM; while true; do sleep 0.2; done"
-JSON_OPTION = 'until [ "$1" = --json ]; do shift; done'
 # Tells the test who it is once it is at work: see pid_at_work().
 AT_WORK = "echo at work; echo $$ >at_work; sleep 600"
-MET = {"goal": "half of the link", "limit": 0.5, "measured": 0.75, "met": True}
-MISSED = {"goal": 'a "third" [of {it}]', "limit": 0.3, "measured": 0.001, "met": False}
 UNMEASURED = {"goal": "blocks of 16 KiB", "limit": 5.0, "measured": None, "met": False}
 
 
-def report_text(*goals, complete=True, goal_separators=(",", ":")):
-    """A report as bench/report/report_file.cpp writes it: sorted, indented, each goal on a line of its own."""
-    report = {"benchmark": "gpu", "command": "gpu_bench --only hbm", "commit": None, "complete": complete, "goals": goals,
-              "results": [{"bytes": 1 << 30, "way": "library"}]}
-
-    def value(key):
-        if key != "goals":
-            return json.dumps(report[key], indent=1, sort_keys=True).replace("\n", "\n ")
-        lines = ",\n  ".join(json.dumps(goal, separators=goal_separators, sort_keys=True) for goal in goals)
-        return f"[\n  {lines}\n ]" if goals else "[]"
-
-    return "{\n " + ",\n ".join(f'"{key}": {value(key)}' for key in sorted(report)) + "\n}\n"
-
-
-def writes(report, text="", status=0):
-    """A benchmark that writes this report."""
-    return f"{JSON_OPTION}\ncat >\"$2\" <<'END'\n{report}END\necho '{text}'; exit {status}"
-
-
-def measures(*goals, **outcome):
-    """A benchmark that has these goals and comes to its end."""
-    return writes(report_text(*goals), **outcome)
-
-
-class GpuCheck(WithPrograms):
+class GpuCheck(WithGpuCheck):
     def setUp(self):
         super().setUp()
-        shutil.copy(scripts() / "gpu-check", self.folder)
-        (self.folder / "commit").write_text("abc1234\n", encoding="utf-8")
-        self.script("bin/nvidia-smi", "echo 'NVIDIA H200, 580.1'")
         self.at_work = self.folder / "at_work"
         os.mkfifo(self.at_work)
-
-    def start(self, *arguments):
-        process = subprocess.Popen([self.folder / "gpu-check", *arguments, self.out], env=self.environment(),
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        self.addCleanup(self.stop, process)
-        return process
-
-    @staticmethod
-    def stop(process):
-        if process.poll() is None:  # after a failure
-            process.terminate()
-            process.communicate(timeout=PATIENCE)
-
-    def check(self, *arguments, status):
-        process = self.start(*arguments)
-        output, errors = process.communicate(timeout=PATIENCE)
-        self.assertEqual(process.returncode, status, output + errors)
-        self.assertEqual(errors, "")
-        return output
-
-    def report(self):
-        return json.loads((self.out / "gpu-check.json").read_text(encoding="utf-8"))
-
-    def steps(self):
-        return {step["name"]: step for step in self.report()["steps"]}
-
-    def log(self):
-        return (self.out / "gpu-check.log").read_text(encoding="utf-8")
 
     def pid_at_work(self, process):
         """Waits until a step is, and answers its number; it and its group end with the test."""
@@ -92,13 +33,6 @@ class GpuCheck(WithPrograms):
         pid = int(os.read(fd, 20))
         self.addCleanup(end_group, pid)
         return pid
-
-    def running(self, name):
-        return self.steps()[name]["status"] == "running"
-
-    def assert_step(self, name, status, reason):
-        step = self.steps()[name]
-        self.assertEqual((step["status"], step["reason"]), (status, reason))
 
     def test_each_outcome_is_told_from_the_others(self):
         self.script("kernels_cpu_test", PASSES)
@@ -192,16 +126,6 @@ class GpuCheck(WithPrograms):
         self.check("--only", "planner", status=1)
         self.assert_step("planner", "failed", "exit status 1: a byte is wrong")
 
-    def test_only_some_benchmarks_may_have_no_goals(self):
-        for program in ("gpu_bench", "planner_bench", "reclaim_bench"):
-            self.script(program, measures())
-        self.check("--only", "bench", status=1)
-        for name, file in (("hbm", "gpu-bench-hbm"), ("host", "gpu-bench-host"), ("slab", "gpu-bench-slab"),
-                           ("planner", "gpu-planner"), ("reclaim", "gpu-reclaim")):
-            self.assert_step(name, "failed", f"{file}.json has no goals")
-        for name in ("sm_budget", "launches"):
-            self.assert_step(name, "passed", "measured; it has no goals")
-
     def test_a_benchmark_that_did_not_come_to_its_end_has_failed(self):
         self.script("gpu_bench", writes(report_text(complete=False)))
         self.script("planner_bench", writes(report_text(MET, complete=False)))
@@ -217,24 +141,6 @@ class GpuCheck(WithPrograms):
         self.script("planner_bench", "true")
         self.check("--only", "planner", status=1)
         self.assert_step("planner", "failed", "wrote no gpu-planner.json")
-
-    def test_benchmarks_are_told_what_to_measure(self):
-        for program in ("gpu_bench", "planner_bench", "reclaim_bench"):
-            self.script(program, f'echo "$0 $*"; {measures(MET)}')
-        self.check("--only", "bench", "--repetitions", "5", "--mib", "64", status=0)
-        self.assertIn("gpu_bench --only sm_budget --repetitions 5 --mib 64 --json", self.log())
-        self.assertIn("planner_bench --device cuda:0 --peer cuda:0 --mib 64 --json", self.log())
-        self.assertIn("reclaim_bench --device cuda:0 --consumer-device cuda:0 --mib 256 --rounds 5", self.log())
-        self.assertEqual(len(list(self.out.iterdir())), 9)
-
-    def test_the_sanitizer_runs_each_of_its_tools(self):
-        self.script("kernels_gpu_test", PASSES)
-        self.script("compute-sanitizer/compute-sanitizer",
-                    'case $2 in memcheck) "$5" ;; racecheck) echo Device not supported; exit 1 ;; *) "$5"; exit 9 ;; esac')
-        self.check("--only", "sanitizer", status=1)
-        self.assert_step("memcheck", "passed", "3 passed")
-        self.assert_step("racecheck", "skipped", "compute-sanitizer: device not supported")
-        self.assert_step("initcheck", "failed", "exit status 9, 0 failed")
 
     def test_killed_it_has_written_what_ended_and_where_it_was(self):
         self.script("kernels_cpu_test", PASSES)
@@ -323,22 +229,13 @@ class GpuCheck(WithPrograms):
 
     def test_a_wrong_command_line_says_how(self):
         for arguments in (["--only", "nothing"], ["--only", "s"], ["--only", ""], ["--only"], ["--limit", "0"],
-                          ["--seconds", "soon"], ["--mib"], ["--mib", "32"], ["--mib", "1000"], ["--unknown"], ["elsewhere"]):
+                          ["--seconds", "soon"], ["--call"], ["--call", "E"], ["--mib"], ["--mib", "32"], ["--mib", "1000"], ["--unknown"], ["elsewhere"]):
             with self.subTest(arguments=arguments):
                 process = self.start(*arguments)
                 output, errors = process.communicate(timeout=PATIENCE)
                 self.assertEqual((process.returncode, output), (2, ""))
                 self.assertIn("Usage: gpu-check", errors)
         self.assertFalse(self.out.exists())
-
-    def test_list_prints_every_name_and_each_is_taken(self):
-        listed = subprocess.run([self.folder / "gpu-check", "--list"], check=True, capture_output=True, text=True).stdout
-        rows = [line.split() for line in listed.splitlines()]
-        self.assertEqual(len(rows), 17)
-        self.assertEqual({row[1] for row in rows}, {"death", "tests", "bench", "sanitizer"})
-        names = [row[0] for row in rows]
-        self.check(*(word for name in reversed(names) for word in ("--only", name)), status=77)
-        self.assertEqual(list(self.steps()), names)
 
 
 if __name__ == "__main__":

@@ -128,10 +128,12 @@ class OnGpu(Place):
     def __init__(self, maths: Any, planes: int, shape: Tuple[int, ...], block_bytes: int) -> None:
         self._torch = maths.xp
         self.block_bytes = block_bytes
+        # Not the default stream: as the legacy one it would wait for the others.
+        self.compute = self._torch.cuda.Stream()
+        self._torch.cuda.set_stream(self.compute)
         self.planes = [self._torch.zeros(shape, dtype=maths.type, device=maths.device)
                        for _ in range(planes)]
         self.addresses = [plane.data_ptr() for plane in self.planes]
-        self.compute = self._torch.cuda.current_stream()
         self.copies = self._torch.cuda.Stream()
 
     def run(self, work: Callable[[List[Any]], Any]) -> Any:
