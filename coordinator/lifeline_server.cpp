@@ -14,6 +14,7 @@
 #include "base/errno_error.hpp"
 #include "base/try.hpp"
 #include "base/unix_socket.hpp"
+#include "coordinator/access/quota.hpp"
 #include "wire/clients.hpp"
 #include "wire/error.hpp"
 #include "wire/limits.hpp"
@@ -113,10 +114,6 @@ void LifelineServer::accept_one() {
     }
     return;
   }
-  const auto strangers =
-      std::count_if(connections_.begin(), connections_.end(),
-                    [](const Connection& connection) { return connection.client.is_nil(); });
-  if (static_cast<std::size_t>(strangers) >= options_.max_strangers) return;  // closes it
   UniqueFd fd = *std::move(accepted);
   auto peer = PeerProcess::of_socket(fd.get());
   if (!peer.ok()) {
@@ -132,6 +129,46 @@ void LifelineServer::accept_one() {
   }
   connections_.push_back(
       {std::move(fd), *std::move(peer), Clock::now() + options_.hello_timeout, ClientId{}});
+  make_room();
+}
+
+void LifelineServer::make_room() {
+  std::map<std::uint32_t, std::size_t> of_users;
+  std::map<std::pair<std::uint32_t, std::int64_t>, std::size_t> of_processes;
+  std::size_t strangers = 0;
+  for (const Connection& connection : connections_) {
+    if (!connection.peer) continue;
+    ++strangers;
+    ++of_users[connection.peer->uid()];
+    ++of_processes[{connection.peer->uid(), connection.peer->pid()}];
+  }
+  if (strangers <= options_.max_strangers) return;
+  const auto rank = [&](const Connection& connection) {
+    if (!connection.peer) return std::pair<std::size_t, std::size_t>{};
+    const PeerProcess& peer = *connection.peer;
+    return std::pair{of_users.at(peer.uid()), of_processes.at({peer.uid(), peer.pid()})};
+  };
+  // The first of equals, and connections stand in order of age.
+  connections_.erase(std::ranges::max_element(connections_, {}, rank));
+}
+
+Result<void> LifelineServer::may_enter(const PeerProcess& newcomer) const {
+  const std::size_t places = service_.limits().max_clients;
+  std::size_t of_process = 0;
+  std::size_t of_user = 0;
+  for (const auto& [id, client] : clients_) {
+    if (client.peer.same_process(newcomer)) ++of_process;
+    if (client.peer.uid() == newcomer.uid()) ++of_user;
+  }
+  const auto refuse = [&](const auto&... who) {
+    return Error{Code::resource_exhausted,
+                 concat("hello: ", who..., " clients of at most ", places, " in all")};
+  };
+  if (clients_.size() >= places) return refuse(clients_.size());
+  if (of_process >= share_of_process(places))
+    return refuse("process ", newcomer.pid(), " has ", of_process);
+  if (of_user >= share_of_user(places)) return refuse("user ", newcomer.uid(), " has ", of_user);
+  return {};
 }
 
 void LifelineServer::hear(Connections::iterator connection) {
@@ -179,10 +216,7 @@ Result<void> LifelineServer::welcome(Connection& connection, std::string_view he
                           former.peer.pid(), ", which is alive")};
     }
   }
-  if (!clients_.contains(hello.client) && clients_.size() >= service_.limits().max_clients) {
-    return Error{Code::resource_exhausted,
-                 concat("hello: ", clients_.size(), " clients are connected already")};
-  }
+  if (!clients_.contains(hello.client)) AQUA_TRY(may_enter(*connection.peer));
   const Session session = sessions_.open(hello.client, connection.peer->pid(),
                                          connection.peer->uid(), connection.peer->start_time());
   service_.end_watch(hello.client);  // of the former session
@@ -209,9 +243,7 @@ void LifelineServer::lifeline_closed(const ClientId& client) {
   service_.end_watch(client);
   const bool matters = service_.with([&](ledger::Ledger& ledger, ledger::Time now) {
     if (ledger.suspect(client, now).ok()) return true;
-    // Not joined; but a producer may have declared slabs that it still holds.
-    return std::any_of(ledger.slabs().begin(), ledger.slabs().end(),
-                       [&](const auto& row) { return row.second.holder == client; });
+    return !ledger.held_by(client).empty();  // not joined, and yet a producer has declared it
   });
   const auto at = clients_.find(client);
   if (at == clients_.end()) return;

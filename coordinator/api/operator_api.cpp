@@ -35,9 +35,12 @@ wire::Info info(Api& api) {
           .lease_ttl = limits.lease_ttl};
 }
 
-wire::State state(Api& api) {
-  return api.service.with(
-      [&](Ledger& ledger, Time) { return state_of(ledger, api.service.epoch()); });
+SharedText::Text state_text(Api& api) {
+  return api.states.get([&] {
+    const wire::State state = api.service.with(
+        [&](Ledger& ledger, Time) { return state_of(ledger, api.service.epoch()); });
+    return wire::encode(state, LedgerService::now());
+  });
 }
 
 wire::Pairs pairs(Api& api) {

@@ -5,7 +5,9 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <cerrno>
 #include <thread>
 #include <utility>
 
@@ -17,6 +19,7 @@ namespace aqua::coordinator {
 namespace {
 
 constexpr std::chrono::seconds kIdleThread{10};
+constexpr std::size_t kBodyPiece = 16384;
 
 // More would contend for the ledger and gain nothing; fewer might leave a core idle.
 std::size_t threads_that_work() {
@@ -37,6 +40,7 @@ Result<void> HttpServer::start(UniqueFd listener) {
   pool_ = std::make_unique<ThreadPool>(PoolLimits{.threads = options_.max_threads,
                                                   .working = threads_that_work(),
                                                   .waiting = options_.max_waiting,
+                                                  .reserved = options_.reserved_threads,
                                                   .idle = kIdleThread});
   const AcceptorLimits limits{.connections = options_.max_connections,
                               .head_bytes = admission_.limits().head.bytes,
@@ -45,8 +49,10 @@ Result<void> HttpServer::start(UniqueFd listener) {
       acceptor_,
       Acceptor::start(std::move(listener), limits, options_.tls, [this](Acceptor::Arrival arrival) {
         // std::function wants to be copied, an arrival must not be.
+        const auto turn = admission_.is_vital(arrival.text) ? ThreadPool::Turn::ahead
+                                                            : ThreadPool::Turn::in_order;
         auto shared = std::make_shared<Acceptor::Arrival>(std::move(arrival));
-        if (pool_->run([this, shared] { serve(std::move(*shared)); })) return;
+        if (pool_->run([this, shared] { serve(std::move(*shared)); }, turn)) return;
         // Once for each doubling: a flood must not fill the log as well. On the acceptor's thread.
         if (std::has_single_bit(++shed_))
           spdlog::warn("http: too many requests wait; a connection is closed ({} so far)", shed_);
@@ -98,7 +104,7 @@ Reply HttpServer::refused(const Refusal& refusal) {
 void HttpServer::turn_away_unread(Stream& stream, const Refusal& refusal) {
   const HttpObserver::Request request = observer_.began(kOtherPath);
   const Reply reply = refused(refusal);
-  write_all(stream, to_text(reply, /*with_body=*/true));
+  write_reply(stream, reply, /*with_body=*/true);
   observer_.ended(request, {}, reply);
 }
 
@@ -117,6 +123,7 @@ bool HttpServer::reply_to(Stream& stream, const Acceptor::Arrival& arrival, std:
     return false;
   }
   Peer peer;
+  peer.by_tls = options_.tls != nullptr;
   if (options_.peers != nullptr) {
     auto admitted = options_.peers->admit(arrival.channel.fd());
     if (!admitted.ok()) {
@@ -149,7 +156,7 @@ bool HttpServer::answer(Stream& stream, std::string text, const Peer& peer) {
     refusal = read_body(stream, head, admitted->body_bytes, text);
   }
   const Reply reply = refusal ? refused(*refusal) : handle(head, *admitted, text);
-  write_all(stream, to_text(reply, /*with_body=*/head.method != "HEAD"));
+  write_reply(stream, reply, /*with_body=*/head.method != "HEAD");
   observer_.ended(request, head, reply);
   if (!refusal) return true;
   // Where no body is announced, none is on its way.
@@ -161,13 +168,16 @@ std::optional<Refusal> HttpServer::read_body(Stream& stream, const RequestHead& 
                                              std::size_t length, std::string& body) const {
   if (body.size() < length && lower(head.value("expect")) == "100-continue")
     write_all(stream, "HTTP/1.1 100 Continue\r\n\r\n");
-  std::size_t have = body.size();
-  body.resize(length);
-  while (have < length) {
-    const ssize_t n = stream.read(body.data() + have, length - have);
-    if (n < 0) return refuse(408, "the body did not come in time");
-    if (n == 0) return refuse(400, concat("the body ended after ", have, " of ", length, " bytes"));
-    have += static_cast<std::size_t>(n);
+  if (body.size() > length) body.resize(length);
+  // Takes memory for what comes, not for what was announced.
+  std::array<char, kBodyPiece> piece;
+  while (body.size() < length) {
+    const ssize_t n = stream.read(piece.data(), std::min(piece.size(), length - body.size()));
+    if (n < 0 && errno == ETIMEDOUT) return refuse(408, "the body did not come in time");
+    if (n <= 0) {
+      return refuse(400, concat("the body ended after ", body.size(), " of ", length, " bytes"));
+    }
+    body.append(piece.data(), static_cast<std::size_t>(n));
   }
   return std::nullopt;
 }

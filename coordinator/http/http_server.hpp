@@ -37,6 +37,7 @@ struct HttpOptions {
   const PeerAccess* peers = nullptr;               // of a Unix socket, whose peers the kernel knows
   const TlsIdentity* tls = nullptr;                // shown over TLS; nullptr: plain
   std::size_t max_threads = 640;                   // requests served at one time, watches included
+  std::size_t reserved_threads = 32;               // besides those, for vital requests
   std::size_t max_waiting = 1024;                  // heads that wait beyond those; more are closed
   std::size_t max_connections = 10'000;            // pending: their head is not whole yet
   std::chrono::milliseconds read_timeout{5000};    // from accept to the request's last byte

@@ -62,6 +62,7 @@ socket-group = "4711"
 allow-uid = [1000, 1001]
 tokens = "/t"
 tls-listen = "0.0.0.0:7071"
+proxy-host = "GPU7.example"
 tls-cert = "/c"
 tls-key = "/k"
 max-rate = 11
@@ -90,6 +91,7 @@ log-level = "debug"
   EXPECT_EQ(options->peers.group, 4711U);
   EXPECT_EQ(options->tokens, "/t");
   EXPECT_EQ(to_string(options->tls_listen.value()), "0.0.0.0:7071");
+  EXPECT_EQ(options->admission.proxy_host, "gpu7.example");
   EXPECT_EQ(options->tls.certificate, "/c");
   EXPECT_EQ(options->tls.key, "/k");
   EXPECT_EQ(options->admission.quota.rate, 11U);
