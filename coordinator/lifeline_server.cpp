@@ -61,36 +61,47 @@ LifelineServer::~LifelineServer() {
 
 void LifelineServer::run() {
   for (;;) {
-    std::vector<pollfd> fds{{stop_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
-    for (const auto& [id, client] : clients_) fds.push_back({client.peer.pidfd(), POLLIN, 0});
-    const std::size_t first_connection = fds.size();
-    for (const Connection& connection : connections_)
-      fds.push_back({connection.fd.get(), POLLIN, 0});
-    if (::poll(fds.data(), fds.size(), wait_ms()) < 0 && errno != EINTR) {
-      spdlog::critical("lifeline: {}", errno_error("poll").message);
-      return;
+    try {
+      if (!turn()) return;
+    } catch (const std::bad_alloc&) {
+      // What was not dealt with is reported again; a hello that was read and not answered ends.
+      spdlog::error("lifeline: out of memory");
+      pollfd stop{stop_.get(), POLLIN, 0};
+      ::poll(&stop, 1, 10);
     }
-    if (fds[0].revents != 0) return;
-    // Deaths first, or a killed client would pass through suspect on its way.
-    bury_dead();
-    // Hearing one connection may close another, but only run() and hear() take the one at hand
-    // out of the list, so places still match `fds`.
-    std::size_t place = first_connection;
-    for (auto at = connections_.begin(); at != connections_.end();) {
-      const auto next = std::next(at);
-      const bool ready = fds[place++].revents != 0;
-      const bool late = at->client.is_nil() && Clock::now() >= at->hello_deadline;
-      if (!at->fd.valid()) {
-        connections_.erase(at);
-      } else if (ready) {
-        hear(at);
-      } else if (late) {
-        connections_.erase(at);
-      }
-      at = next;
-    }
-    if (fds[1].revents != 0) accept_one();
   }
+}
+
+bool LifelineServer::turn() {
+  std::vector<pollfd> fds{{stop_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
+  for (const auto& [id, client] : clients_) fds.push_back({client.peer.pidfd(), POLLIN, 0});
+  const std::size_t first_connection = fds.size();
+  for (const Connection& connection : connections_) fds.push_back({connection.fd.get(), POLLIN, 0});
+  if (::poll(fds.data(), fds.size(), wait_ms()) < 0 && errno != EINTR) {
+    spdlog::critical("lifeline: {}", errno_error("poll").message);
+    return false;
+  }
+  if (fds[0].revents != 0) return false;
+  // Deaths first, or a killed client would pass through suspect on its way.
+  bury_dead();
+  // Hearing one connection may close another, but only turn() and hear() take the one at hand
+  // out of the list, so places still match `fds`.
+  std::size_t place = first_connection;
+  for (auto at = connections_.begin(); at != connections_.end();) {
+    const auto next = std::next(at);
+    const bool ready = fds[place++].revents != 0;
+    const bool late = at->client.is_nil() && Clock::now() >= at->hello_deadline;
+    if (!at->fd.valid()) {
+      connections_.erase(at);
+    } else if (ready) {
+      hear(at);
+    } else if (late) {
+      connections_.erase(at);
+    }
+    at = next;
+  }
+  if (fds[1].revents != 0) accept_one();
+  return true;
 }
 
 int LifelineServer::wait_ms() const {
@@ -208,6 +219,8 @@ Result<void> LifelineServer::welcome(Connection& connection, std::string_view he
       // Its own former lifeline, broken or given up: replaced without a suspect in between.
       if (former.connection != nullptr) former.connection->fd.reset();
       former.connection = nullptr;
+      former.peer =
+          *std::move(connection.peer);  // of one that was found by its pid, the user is news
     } else if (former.peer.proven_dead()) {
       client_died(hello.client);
     } else {
@@ -216,9 +229,14 @@ Result<void> LifelineServer::welcome(Connection& connection, std::string_view he
                           former.peer.pid(), ", which is alive")};
     }
   }
-  if (!clients_.contains(hello.client)) AQUA_TRY(may_enter(*connection.peer));
-  const Session session = sessions_.open(hello.client, connection.peer->pid(),
-                                         connection.peer->uid(), connection.peer->start_time());
+  if (!clients_.contains(hello.client)) {
+    AQUA_TRY(may_enter(*connection.peer));
+    // A session whose process nobody watched would outlive it.
+    clients_.try_emplace(hello.client, Client{*std::move(connection.peer), nullptr});
+  }
+  Client& client = clients_.at(hello.client);
+  const PeerProcess& peer = client.peer;
+  const Session session = sessions_.open(hello.client, peer.pid(), peer.uid(), peer.start_time());
   service_.end_watch(hello.client);  // of the former session
   const auto sent = say(connection.fd.get(),
                         wire::encode(wire::Welcome{.epoch = service_.epoch(),
@@ -227,9 +245,7 @@ Result<void> LifelineServer::welcome(Connection& connection, std::string_view he
                                                    .client_ttl = service_.limits().client_ttl}));
   spdlog::info("lifeline: client {} is process {}", to_string(hello.client), session.pid);
   connection.client = hello.client;
-  const auto [at, is_new] =
-      clients_.try_emplace(hello.client, Client{*std::move(connection.peer), nullptr});
-  at->second.connection = &connection;
+  client.connection = &connection;
   connection.peer.reset();
   // Where the welcome did not arrive the end of file will, and is handled there.
   if (!sent.ok()) spdlog::warn("lifeline: welcome: {}", sent.error().message);
@@ -273,7 +289,7 @@ void LifelineServer::client_died(const ClientId& client) {
   if (outcome.ok())
     spdlog::warn("lifeline: client {} (process {}) is dead", to_string(client),
                  at->second.peer.pid());
-  if (at->second.connection != nullptr) at->second.connection->fd.reset();  // swept by run()
+  if (at->second.connection != nullptr) at->second.connection->fd.reset();  // swept by turn()
   clients_.erase(at);
 }
 

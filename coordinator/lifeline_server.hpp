@@ -70,6 +70,8 @@ class LifelineServer {
                  LedgerService& service, Sessions& sessions,
                  std::map<ClientId, PeerProcess>&& former);
   void run();
+  // Waits for something to happen, and deals with it. False: it is time to stop.
+  [[nodiscard]] bool turn();
   [[nodiscard]] int wait_ms() const;
   void accept_one();
   // Ends a connection that has not said hello, where there are too many: the oldest of the process

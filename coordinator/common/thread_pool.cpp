@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "coordinator/common/memory_reserve.hpp"
+
 namespace aqua::coordinator {
 namespace {
 
@@ -71,7 +73,9 @@ void ThreadPool::staff() {
   if (!may_work() && !may_go_ahead()) return;
   const std::size_t wanted = std::max(std::min(jobs_.size() + ahead_.size(), room()),
                                       std::min(ahead_.size(), limits_.reserved - reserved_));
-  if (idle_ + starting_ < wanted && threads_ < limits_.threads + limits_.reserved &&
+  // A stack must not take the memory that others end their work with.
+  const bool may_start = threads_ == 0 || !memory_is_short();
+  if (idle_ + starting_ < wanted && threads_ < limits_.threads + limits_.reserved && may_start &&
       start_thread()) {
     ++threads_;
     ++starting_;
