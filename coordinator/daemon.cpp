@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/concat.hpp"
@@ -20,11 +21,28 @@ namespace {
 // Watches hold a thread each; this many are left for everything else.
 constexpr std::size_t kThreadsBesideWatches = 128;
 
+std::size_t threads_of(const Options& options) {
+  return options.max_watches + kThreadsBesideWatches;
+}
+
 HttpOptions http_options(const Options& options) {
   HttpOptions http;
   http.max_connections = options.max_connections;
-  http.max_threads = options.max_watches + kThreadsBesideWatches;
+  http.max_threads = threads_of(options);
   return http;
+}
+
+// A process and a user may ask at one time what leaves threads for others, and as often as a few
+// callers; never less than the operator lets one caller.
+AdmissionLimits admission_limits(const Options& options) {
+  AdmissionLimits limits = options.admission;
+  const QuotaLimits& caller = limits.quota;
+  const std::size_t threads = threads_of(options);
+  limits.process = {.rate = 4 * caller.rate,
+                    .concurrent = std::max(caller.concurrent, share_of_process(threads))};
+  limits.user = {.rate = 8 * caller.rate,
+                 .concurrent = std::max(caller.concurrent, share_of_user(threads))};
+  return limits;
 }
 
 HttpOptions plain_options(const Options& options, const PeerAccess& peers) {
@@ -74,7 +92,7 @@ Daemon::Daemon(const Options& options, DataDir data, const Host& host, std::uniq
            .server = host.boot,
            .lifeline = options.lifeline,
            .leases_survive = options.leases_survive},
-      admission_(router_, sessions_, tokens_, options.admission),
+      admission_(router_, sessions_, tokens_, admission_limits(options)),
       http_(plain_options(options, peers_), admission_, observer_, service_.epoch()) {
   install_api(router_, api_);
   if (tls_ != nullptr) {

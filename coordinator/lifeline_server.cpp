@@ -14,6 +14,7 @@
 #include "base/errno_error.hpp"
 #include "base/try.hpp"
 #include "base/unix_socket.hpp"
+#include "coordinator/access/quota.hpp"
 #include "wire/clients.hpp"
 #include "wire/error.hpp"
 #include "wire/limits.hpp"
@@ -60,36 +61,47 @@ LifelineServer::~LifelineServer() {
 
 void LifelineServer::run() {
   for (;;) {
-    std::vector<pollfd> fds{{stop_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
-    for (const auto& [id, client] : clients_) fds.push_back({client.peer.pidfd(), POLLIN, 0});
-    const std::size_t first_connection = fds.size();
-    for (const Connection& connection : connections_)
-      fds.push_back({connection.fd.get(), POLLIN, 0});
-    if (::poll(fds.data(), fds.size(), wait_ms()) < 0 && errno != EINTR) {
-      spdlog::critical("lifeline: {}", errno_error("poll").message);
-      return;
+    try {
+      if (!turn()) return;
+    } catch (const std::bad_alloc&) {
+      // What was not dealt with is reported again; a hello that was read and not answered ends.
+      spdlog::error("lifeline: out of memory");
+      pollfd stop{stop_.get(), POLLIN, 0};
+      ::poll(&stop, 1, 10);
     }
-    if (fds[0].revents != 0) return;
-    // Deaths first, or a killed client would pass through suspect on its way.
-    bury_dead();
-    // Hearing one connection may close another, but only run() and hear() take the one at hand
-    // out of the list, so places still match `fds`.
-    std::size_t place = first_connection;
-    for (auto at = connections_.begin(); at != connections_.end();) {
-      const auto next = std::next(at);
-      const bool ready = fds[place++].revents != 0;
-      const bool late = at->client.is_nil() && Clock::now() >= at->hello_deadline;
-      if (!at->fd.valid()) {
-        connections_.erase(at);
-      } else if (ready) {
-        hear(at);
-      } else if (late) {
-        connections_.erase(at);
-      }
-      at = next;
-    }
-    if (fds[1].revents != 0) accept_one();
   }
+}
+
+bool LifelineServer::turn() {
+  std::vector<pollfd> fds{{stop_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
+  for (const auto& [id, client] : clients_) fds.push_back({client.peer.pidfd(), POLLIN, 0});
+  const std::size_t first_connection = fds.size();
+  for (const Connection& connection : connections_) fds.push_back({connection.fd.get(), POLLIN, 0});
+  if (::poll(fds.data(), fds.size(), wait_ms()) < 0 && errno != EINTR) {
+    spdlog::critical("lifeline: {}", errno_error("poll").message);
+    return false;
+  }
+  if (fds[0].revents != 0) return false;
+  // Deaths first, or a killed client would pass through suspect on its way.
+  bury_dead();
+  // Hearing one connection may close another, but only turn() and hear() take the one at hand
+  // out of the list, so places still match `fds`.
+  std::size_t place = first_connection;
+  for (auto at = connections_.begin(); at != connections_.end();) {
+    const auto next = std::next(at);
+    const bool ready = fds[place++].revents != 0;
+    const bool late = at->client.is_nil() && Clock::now() >= at->hello_deadline;
+    if (!at->fd.valid()) {
+      connections_.erase(at);
+    } else if (ready) {
+      hear(at);
+    } else if (late) {
+      connections_.erase(at);
+    }
+    at = next;
+  }
+  if (fds[1].revents != 0) accept_one();
+  return true;
 }
 
 int LifelineServer::wait_ms() const {
@@ -113,10 +125,6 @@ void LifelineServer::accept_one() {
     }
     return;
   }
-  const auto strangers =
-      std::count_if(connections_.begin(), connections_.end(),
-                    [](const Connection& connection) { return connection.client.is_nil(); });
-  if (static_cast<std::size_t>(strangers) >= options_.max_strangers) return;  // closes it
   UniqueFd fd = *std::move(accepted);
   auto peer = PeerProcess::of_socket(fd.get());
   if (!peer.ok()) {
@@ -132,6 +140,46 @@ void LifelineServer::accept_one() {
   }
   connections_.push_back(
       {std::move(fd), *std::move(peer), Clock::now() + options_.hello_timeout, ClientId{}});
+  make_room();
+}
+
+void LifelineServer::make_room() {
+  std::map<std::uint32_t, std::size_t> of_users;
+  std::map<std::pair<std::uint32_t, std::int64_t>, std::size_t> of_processes;
+  std::size_t strangers = 0;
+  for (const Connection& connection : connections_) {
+    if (!connection.peer) continue;
+    ++strangers;
+    ++of_users[connection.peer->uid()];
+    ++of_processes[{connection.peer->uid(), connection.peer->pid()}];
+  }
+  if (strangers <= options_.max_strangers) return;
+  const auto rank = [&](const Connection& connection) {
+    if (!connection.peer) return std::pair<std::size_t, std::size_t>{};
+    const PeerProcess& peer = *connection.peer;
+    return std::pair{of_users.at(peer.uid()), of_processes.at({peer.uid(), peer.pid()})};
+  };
+  // The first of equals, and connections stand in order of age.
+  connections_.erase(std::ranges::max_element(connections_, {}, rank));
+}
+
+Result<void> LifelineServer::may_enter(const PeerProcess& newcomer) const {
+  const std::size_t places = service_.limits().max_clients;
+  std::size_t of_process = 0;
+  std::size_t of_user = 0;
+  for (const auto& [id, client] : clients_) {
+    if (client.peer.same_process(newcomer)) ++of_process;
+    if (client.peer.uid() == newcomer.uid()) ++of_user;
+  }
+  const auto refuse = [&](const auto&... who) {
+    return Error{Code::resource_exhausted,
+                 concat("hello: ", who..., " clients of at most ", places, " in all")};
+  };
+  if (clients_.size() >= places) return refuse(clients_.size());
+  if (of_process >= share_of_process(places))
+    return refuse("process ", newcomer.pid(), " has ", of_process);
+  if (of_user >= share_of_user(places)) return refuse("user ", newcomer.uid(), " has ", of_user);
+  return {};
 }
 
 void LifelineServer::hear(Connections::iterator connection) {
@@ -171,6 +219,8 @@ Result<void> LifelineServer::welcome(Connection& connection, std::string_view he
       // Its own former lifeline, broken or given up: replaced without a suspect in between.
       if (former.connection != nullptr) former.connection->fd.reset();
       former.connection = nullptr;
+      former.peer =
+          *std::move(connection.peer);  // of one that was found by its pid, the user is news
     } else if (former.peer.proven_dead()) {
       client_died(hello.client);
     } else {
@@ -179,12 +229,14 @@ Result<void> LifelineServer::welcome(Connection& connection, std::string_view he
                           former.peer.pid(), ", which is alive")};
     }
   }
-  if (!clients_.contains(hello.client) && clients_.size() >= service_.limits().max_clients) {
-    return Error{Code::resource_exhausted,
-                 concat("hello: ", clients_.size(), " clients are connected already")};
+  if (!clients_.contains(hello.client)) {
+    AQUA_TRY(may_enter(*connection.peer));
+    // A session whose process nobody watched would outlive it.
+    clients_.try_emplace(hello.client, Client{*std::move(connection.peer), nullptr});
   }
-  const Session session = sessions_.open(hello.client, connection.peer->pid(),
-                                         connection.peer->uid(), connection.peer->start_time());
+  Client& client = clients_.at(hello.client);
+  const PeerProcess& peer = client.peer;
+  const Session session = sessions_.open(hello.client, peer.pid(), peer.uid(), peer.start_time());
   service_.end_watch(hello.client);  // of the former session
   const auto sent = say(connection.fd.get(),
                         wire::encode(wire::Welcome{.epoch = service_.epoch(),
@@ -193,9 +245,7 @@ Result<void> LifelineServer::welcome(Connection& connection, std::string_view he
                                                    .client_ttl = service_.limits().client_ttl}));
   spdlog::info("lifeline: client {} is process {}", to_string(hello.client), session.pid);
   connection.client = hello.client;
-  const auto [at, is_new] =
-      clients_.try_emplace(hello.client, Client{*std::move(connection.peer), nullptr});
-  at->second.connection = &connection;
+  client.connection = &connection;
   connection.peer.reset();
   // Where the welcome did not arrive the end of file will, and is handled there.
   if (!sent.ok()) spdlog::warn("lifeline: welcome: {}", sent.error().message);
@@ -209,9 +259,7 @@ void LifelineServer::lifeline_closed(const ClientId& client) {
   service_.end_watch(client);
   const bool matters = service_.with([&](ledger::Ledger& ledger, ledger::Time now) {
     if (ledger.suspect(client, now).ok()) return true;
-    // Not joined; but a producer may have declared slabs that it still holds.
-    return std::any_of(ledger.slabs().begin(), ledger.slabs().end(),
-                       [&](const auto& row) { return row.second.holder == client; });
+    return !ledger.held_by(client).empty();  // not joined, and yet a producer has declared it
   });
   const auto at = clients_.find(client);
   if (at == clients_.end()) return;
@@ -241,7 +289,7 @@ void LifelineServer::client_died(const ClientId& client) {
   if (outcome.ok())
     spdlog::warn("lifeline: client {} (process {}) is dead", to_string(client),
                  at->second.peer.pid());
-  if (at->second.connection != nullptr) at->second.connection->fd.reset();  // swept by run()
+  if (at->second.connection != nullptr) at->second.connection->fd.reset();  // swept by turn()
   clients_.erase(at);
 }
 

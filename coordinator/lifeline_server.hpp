@@ -38,7 +38,7 @@ namespace aqua::coordinator {
 struct LifelineOptions {
   std::string server;  // boot id, told in the welcome
   std::chrono::milliseconds hello_timeout{2000};
-  std::size_t max_strangers = 64;  // connections that have not said hello; more are closed
+  std::size_t max_strangers = 64;  // connections that have not said hello; one more ends another
 };
 
 class LifelineServer {
@@ -70,8 +70,15 @@ class LifelineServer {
                  LedgerService& service, Sessions& sessions,
                  std::map<ClientId, PeerProcess>&& former);
   void run();
+  // Waits for something to happen, and deals with it. False: it is time to stop.
+  [[nodiscard]] bool turn();
   [[nodiscard]] int wait_ms() const;
   void accept_one();
+  // Ends a connection that has not said hello, where there are too many: the oldest of the process
+  // that has most, of the user that has most.
+  void make_room();
+  // resource_exhausted where all places are taken, or by this process or user its share of them.
+  [[nodiscard]] Result<void> may_enter(const PeerProcess& newcomer) const;
   void bury_dead();
   void hear(Connections::iterator connection);
   [[nodiscard]] Result<void> welcome(Connection& connection, std::string_view hello);

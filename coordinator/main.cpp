@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // aqua-coordinator: options in, a daemon until a signal, an exit status out.
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <spdlog/spdlog.h>
@@ -14,6 +15,7 @@
 
 #include "base/descriptor_limit.hpp"
 #include "coordinator/common/log.hpp"
+#include "coordinator/common/memory_reserve.hpp"
 #include "coordinator/daemon.hpp"
 #include "coordinator/notify.hpp"
 #include "coordinator/options.hpp"
@@ -28,6 +30,7 @@ using aqua::coordinator::Options;
 using aqua::coordinator::parse_options;
 
 constexpr int kUsageError = 2;
+constexpr std::size_t kMemoryReserve = std::size_t{8} << 20;
 
 // Blocked before the first thread starts, so that only sigwait() below gets them.
 sigset_t block_signals() {
@@ -61,6 +64,11 @@ int run(Options options, std::span<const char* const> arguments) {
   ::signal(SIGPIPE, SIG_IGN);
   ::signal(SIGXFSZ, SIG_IGN);  // a file at its limit is an error to be told, not an end
   const sigset_t signals = block_signals();
+  // Long texts, which are rare, go back to the system at once. A second arena would take 64 MiB of
+  // address space and keep what is freed there.
+  ::mallopt(M_MMAP_THRESHOLD, 128 << 10);
+  ::mallopt(M_ARENA_MAX, 1);
+  aqua::coordinator::reserve_memory(kMemoryReserve);
   // A client costs two descriptors, a request one.
   if (!aqua::raise_descriptor_limit()) spdlog::warn("cannot raise RLIMIT_NOFILE");
 

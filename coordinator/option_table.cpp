@@ -10,6 +10,7 @@
 
 #include "base/concat.hpp"
 #include "base/try.hpp"
+#include "coordinator/http/request_head.hpp"
 #include "wire/limits.hpp"
 
 namespace aqua::coordinator {
@@ -34,6 +35,8 @@ constexpr OptionSpec kTable[] = {
     {"lease-ttl", Kind::number, "MS", "silence after which its leases are (5000)"},
     {"share-producers", Kind::flag, "", "let several consumers borrow from one producer"},
     {"share-device", Kind::flag, "", "let engines on one device borrow from each other"},
+    {"share-users", Kind::flag, "",
+     "let engines of different users borrow from each other, and read what they lend"},
     {"socket-mode", Kind::text, "OCTAL", "mode of both sockets (600; 660 with --socket-group)"},
     {"socket-group", Kind::text, "GROUP",
      "group of both sockets; its members may connect, as engines"},
@@ -43,6 +46,8 @@ constexpr OptionSpec kTable[] = {
      "bearer tokens, hashed (default: <data>/tokens); made by aqua-coordinator token issue"},
     {"tls-listen", Kind::text, "HOST:PORT",
      "where HTTP is served over TLS as well; HOST in numbers (default: nowhere)"},
+    {"proxy-host", Kind::text, "NAME",
+     "a proxy's name, in front of the daemon, for browsers that come through it (none)"},
     {"tls-cert", Kind::text, "FILE",
      "its certificate and those that lead to the authority, PEM; read again by SIGHUP"},
     {"tls-key", Kind::text, "FILE", "the certificate's key, PEM, mode 600; read again by SIGHUP"},
@@ -140,6 +145,16 @@ Result<void> set_path(std::string& path, std::string_view value, std::string_vie
   return {};
 }
 
+// Without scheme and port, as a browser names it.
+Result<void> set_proxy_host(std::string& host, std::string_view value) {
+  host = lower(value);
+  const bool is_name = std::ranges::all_of(host, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '-';
+  });
+  if (!host.empty() && is_name) return {};
+  return expected(value, "a host's name");
+}
+
 }  // namespace
 
 std::span<const OptionSpec> option_table() {
@@ -167,6 +182,7 @@ Result<void> set_option(Options& options, std::string_view name, std::string_vie
   if (name == "tokens") return set_path(options.tokens, value, "a file");
   if (name == "tls-cert") return set_path(options.tls.certificate, value, "a file");
   if (name == "tls-key") return set_path(options.tls.key, value, "a file");
+  if (name == "proxy-host") return set_proxy_host(options.admission.proxy_host, value);
   AQUA_ASSIGN(const bool is_limit, set_limit(options, name, value));
   if (is_limit) return {};
   if (name == "listen") {
@@ -187,6 +203,8 @@ Result<void> set_option(Options& options, std::string_view name, std::string_vie
     AQUA_ASSIGN(options.limits.share_producers, truth(value));
   } else if (name == "share-device") {
     AQUA_ASSIGN(options.limits.share_device, truth(value));
+  } else if (name == "share-users") {
+    AQUA_ASSIGN(options.limits.share_users, truth(value));
   } else if (name == "socket-group") {
     AQUA_ASSIGN(options.peers.group, group(value));
   } else if (name == "drain-timeout") {

@@ -24,6 +24,7 @@ struct Peer {
   bool local = false;      // over a Unix socket
   std::uint32_t uid = 0;   // where local
   Role role = Role::none;  // by who it is alone; over TCP: none
+  bool by_tls = false;     // over TLS, whose certificate has proven to it that it found us
 };
 
 // Root and the daemon's own user are operators; the users and the group named here are engines.

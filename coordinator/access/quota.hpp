@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quota bounds what one caller may ask: requests a second (a token bucket that holds one
-// second's worth) and requests at one time.
+// Quota bounds what one caller may ask, or one process or user with all that it calls as: requests
+// a second (a token bucket that holds one second's worth) and requests at one time.
 //
 // Threads: every method may be called concurrently.
 #pragma once
@@ -20,6 +20,14 @@ struct QuotaLimits {
   std::size_t rate = 5000;      // requests a second for each caller
   std::size_t concurrent = 64;  // requests at one time for each caller, its watch included
 };
+
+// Of `places` at most this many for one process and for one user, so that neither takes all.
+[[nodiscard]] constexpr std::size_t share_of_process(std::size_t places) noexcept {
+  return places - places / 2;
+}
+[[nodiscard]] constexpr std::size_t share_of_user(std::size_t places) noexcept {
+  return places - places / 4;
+}
 
 class Quota {
  public:

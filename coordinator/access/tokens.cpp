@@ -13,6 +13,7 @@
 #include <filesystem>
 
 #include "base/concat.hpp"
+#include "base/control_characters.hpp"
 #include "base/errno_error.hpp"
 #include "base/ids.hpp"
 #include "base/try.hpp"
@@ -133,6 +134,12 @@ Result<UniqueFd> lock(const std::string& path) {
   return fd;
 }
 
+// True for an error of the reading, which may be another the next time; false for one of the file,
+// which stays until the file changes.
+bool is_passing(Code code) {
+  return code != Code::invalid_argument && code != Code::permission_denied;
+}
+
 // Changes whenever the file does: it is always replaced, never written in place by us.
 std::string look_of(const std::string& path) {
   struct stat info {};
@@ -176,10 +183,10 @@ Result<std::vector<Token>> load_tokens(const std::string& path) {
 }
 
 Result<std::string> issue_token(const std::string& path, Role role, const std::string& name) {
-  if (name.size() > kMaxName ||
-      std::ranges::any_of(name, [](char c) { return static_cast<unsigned char>(c) < ' '; })) {
-    return Error{Code::invalid_argument,
-                 concat("a token's name has at most ", kMaxName, " bytes and no line breaks")};
+  if (name.size() > kMaxName || control_in(name) != std::string_view::npos) {
+    return Error{
+        Code::invalid_argument,
+        concat("a token's name has at most ", kMaxName, " bytes and no control characters")};
   }
   AQUA_ASSIGN(const UniqueFd held, lock(path));
   AQUA_ASSIGN(std::vector<Token> tokens, load_tokens(path));
@@ -198,20 +205,29 @@ Result<void> revoke_token(const std::string& path, std::string_view id) {
   return replace(path, tokens);
 }
 
-void TokenBook::read_again() {
+Result<void> TokenBook::read_again() {
   std::string look = look_of(path_);
-  if (look == seen_) return;
-  seen_ = std::move(look);
+  if (look == seen_) return {};
+  tokens_.clear();
+  seen_.clear();
   auto tokens = load_tokens(path_);
-  if (!tokens.ok()) spdlog::error("tokens: nobody is let in: {}", tokens.error().message);
-  tokens_ = tokens.ok() ? *std::move(tokens) : std::vector<Token>{};
+  const std::string fault = tokens.ok() ? "" : tokens.error().message;
+  if (!fault.empty() && fault != fault_) spdlog::error("tokens: nobody is let in: {}", fault);
+  fault_ = fault;
+  if (tokens.ok()) {
+    tokens_ = *std::move(tokens);
+  } else if (is_passing(tokens.error().code)) {
+    return Error{Code::unavailable, "the tokens cannot be read at this moment"};
+  }
+  seen_ = std::move(look);
+  return {};
 }
 
-std::optional<Token> TokenBook::find(std::string_view text) {
-  if (text.size() != kTokenText || !text.starts_with(kPrefix)) return std::nullopt;
+Result<std::optional<Token>> TokenBook::find(std::string_view text) {
+  if (text.size() != kTokenText || !text.starts_with(kPrefix)) return std::optional<Token>{};
   const Digest digest = digest_of(text);
   MutexLock lock(mu_);
-  read_again();
+  AQUA_TRY(read_again());
   std::optional<Token> found;
   for (const Token& token : tokens_) {
     if (same_digest(token.digest, digest)) found = token;

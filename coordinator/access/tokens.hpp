@@ -41,7 +41,8 @@ struct Token {
 [[nodiscard]] Result<void> revoke_token(const std::string& path, std::string_view id);
 
 // The tokens of a file as they are at this moment: it is read again when it has changed, so a
-// revoked token is over at once. A file that cannot be read lets nobody in.
+// revoked token is over at once. A file that is wrong, or not the owner's alone, lets nobody in;
+// one that could not be read (no descriptor left, a disk's fault) is read again by the next find().
 //
 // Threads: every method may be called concurrently.
 class TokenBook {
@@ -49,15 +50,17 @@ class TokenBook {
   explicit TokenBook(std::string path) : path_(std::move(path)) {}
 
   // The token whose text this is. Compared by hash, and with every token: time tells nothing.
-  [[nodiscard]] std::optional<Token> find(std::string_view text);
+  // unavailable while the file cannot be read.
+  [[nodiscard]] Result<std::optional<Token>> find(std::string_view text);
 
  private:
-  void read_again() AQUA_REQUIRES(mu_);
+  [[nodiscard]] Result<void> read_again() AQUA_REQUIRES(mu_);
 
   const std::string path_;
   Mutex mu_;
   std::vector<Token> tokens_ AQUA_GUARDED_BY(mu_);
-  std::string seen_ AQUA_GUARDED_BY(mu_);  // what the file was like when it was read
+  std::string seen_ AQUA_GUARDED_BY(mu_);   // what the file was like when it was read
+  std::string fault_ AQUA_GUARDED_BY(mu_);  // what was logged of it; "": nothing since it was read
 };
 
 }  // namespace aqua::coordinator

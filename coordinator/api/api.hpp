@@ -9,6 +9,7 @@
 
 #include "aqua/result.hpp"
 #include "coordinator/access/sessions.hpp"
+#include "coordinator/api/shared_text.hpp"
 #include "coordinator/http/replay_book.hpp"
 #include "coordinator/http/router.hpp"
 #include "coordinator/observe/journal.hpp"
@@ -35,6 +36,7 @@ struct Api {
   std::string lifeline;                         // path
   Survives leases_survive = Survives::process;  // a restart of the machine ends local leases anyway
   ReplayBook replays{};
+  SharedText states{};
 };
 
 // Adds every route, and to the metrics; `api` is borrowed.
@@ -65,7 +67,8 @@ void install_api(Router& router, Api& api);
 
 // --- for operators -------------------------------------------------------------------------
 [[nodiscard]] wire::Info info(Api& api);
-[[nodiscard]] wire::State state(Api& api);
+// The text of GET /v1/state, as of this call or later.
+[[nodiscard]] SharedText::Text state_text(Api& api);
 [[nodiscard]] wire::Pairs pairs(Api& api);
 [[nodiscard]] Result<wire::Ack> pair(Api& api, const wire::PairRequest& request);
 [[nodiscard]] Result<wire::Ack> unpair(Api& api, const ClientId& consumer);

@@ -26,6 +26,7 @@ Result<wire::RenewReply> join(Api& api, const Session& caller, const wire::JoinR
   ledger::ClientInfo info = request.info;
   info.pid = caller.pid;
   info.started = caller.started;
+  info.uid = caller.uid;
   bool known = false;
   AQUA_TRY(api.service.with([&](ledger::Ledger& ledger, ledger::Time now) -> Result<void> {
     // Looked for again while nothing can happen: a client that joined after its lifeline

@@ -20,9 +20,8 @@ void serve(Router& router, const char* path, std::string_view body, const char* 
                 return Reply{.type = type,
                              .body = std::string(body),
                              .headers = concat("Content-Security-Policy: ", kPolicy,
-                                               "\r\nX-Content-Type-Options: nosniff\r\n"
-                                               "Referrer-Policy: no-referrer\r\n"
-                                               "Cache-Control: no-cache\r\n")};
+                                               "\r\nReferrer-Policy: no-referrer\r\n"),
+                             .cache = "no-cache"};
               }});
 }
 

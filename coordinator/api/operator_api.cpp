@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <new>
+#include <optional>
+
 #include "base/try.hpp"
 #include "coordinator/api/api.hpp"
 #include "coordinator/service/snapshot.hpp"
@@ -35,9 +38,18 @@ wire::Info info(Api& api) {
           .lease_ttl = limits.lease_ttl};
 }
 
-wire::State state(Api& api) {
-  return api.service.with(
-      [&](Ledger& ledger, Time) { return state_of(ledger, api.service.epoch()); });
+SharedText::Text state_text(Api& api) {
+  return api.states.get([&] {
+    const auto state = api.service.with([&](Ledger& ledger, Time) -> std::optional<wire::State> {
+      try {
+        return state_of(ledger, api.service.epoch());
+      } catch (const std::bad_alloc&) {
+        return std::nullopt;  // nothing is changed here, and others go on
+      }
+    });
+    if (!state) throw std::bad_alloc();
+    return wire::encode(*state, LedgerService::now());
+  });
 }
 
 wire::Pairs pairs(Api& api) {

@@ -121,7 +121,7 @@ Result<wire::WatchReply> watch(Api& api, const Call& call) {
 void install_clients(Router& router, Api& api) {
   const Access session = Access::session;
   router.add({"POST", "/v1/clients", session, with_body(api, join)});
-  router.add({"POST", "/v1/clients/self/renew", session, without_body(api, renew)});
+  router.add({"POST", "/v1/clients/self/renew", session, without_body(api, renew), /*vital=*/true});
   router.add({"GET", "/v1/clients/self", session, without_body(api, snapshot)});
   router.add({"DELETE", "/v1/clients/self", session, without_body(api, leave)});
   router.add({"GET", "/v1/watch", session,
@@ -148,7 +148,7 @@ void install_operators(Router& router, Api& api) {
   router.add({"GET", "/v1/info", Access::reader,
               answering(api, [&api](const Call&) { return Result(info(api)); })});
   router.add({"GET", "/v1/state", Access::reader,
-              answering(api, [&api](const Call&) { return Result(state(api)); })});
+              [&api](const Call&) { return Reply{.shared = state_text(api)}; }});
   router.add({"GET", "/v1/pairs", Access::reader,
               answering(api, [&api](const Call&) { return Result(pairs(api)); })});
   router.add({"PUT", "/v1/pairs", Access::operators,
@@ -167,11 +167,12 @@ void install_operators(Router& router, Api& api) {
 }
 
 void install_observation(Router& router, Api& api) {
-  router.add({"GET", "/healthz", Access::anybody, answering(api, [&api](const Call&) {
-                return Result(wire::Ack{api.service.epoch()});
-              })});
+  router.add(
+      {"GET", "/healthz", Access::anybody,
+       answering(api, [&api](const Call&) { return Result(wire::Ack{api.service.epoch()}); }),
+       /*vital=*/true});
   router.add({"GET", "/readyz", Access::anybody,
-              answering(api, [&api](const Call&) { return readiness(api); })});
+              answering(api, [&api](const Call&) { return readiness(api); }), /*vital=*/true});
   router.add({"GET", "/metrics", Access::reader, answering(api, [&api](const Call&) {
                 return Result(Text{metrics_text(api), kMetricsType});
               })});

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/concat.hpp"
+#include "base/control_characters.hpp"
 
 namespace aqua::coordinator {
 namespace {
@@ -17,24 +18,42 @@ namespace {
 // The sinks format on the caller's thread before log() returns.
 thread_local const Fields* fields_of_this_line = nullptr;
 
-std::string escaped(std::string_view text) {
+// The code point of a character of one to three bytes of UTF-8.
+unsigned code_point(std::string_view character) {
+  const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(character[at]); };
+  if (character.size() == 1) return byte(0);
+  if (character.size() == 2) return (byte(0) & 0x1fU) << 6 | (byte(1) & 0x3fU);
+  return (byte(0) & 0x0fU) << 12 | (byte(1) & 0x3fU) << 6 | (byte(2) & 0x3fU);
+}
+
+// Control characters of `text` become \uXXXX. They lie inside of strings, in JSON too.
+std::string without_controls(std::string_view text) {
   constexpr char kHex[] = "0123456789abcdef";
   std::string out;
   out.reserve(text.size());
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (byte < 0x20 || byte == 0x7f) {
-      out += "\\u00";
-      out += kHex[byte >> 4];
-      out += kHex[byte & 15];
-    } else {
-      out += c;
+  while (!text.empty()) {
+    const std::size_t length = control_length(text);
+    if (length == 0) {
+      out += text.front();
+      text.remove_prefix(1);
+      continue;
     }
+    const unsigned point = code_point(text.substr(0, length));
+    out += "\\u";
+    for (const unsigned shift : {12U, 8U, 4U, 0U}) out += kHex[point >> shift & 15U];
+    text.remove_prefix(length);
   }
   return out;
+}
+
+std::string escaped(std::string_view text) {
+  std::string quoted;
+  quoted.reserve(text.size());
+  for (const char c : text) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    quoted += c;
+  }
+  return without_controls(quoted);
 }
 
 std::string timestamp(std::chrono::system_clock::time_point time) {
@@ -84,7 +103,8 @@ std::string json_line(const spdlog::details::log_msg& line) {
     }
   }
   // Bytes that are not UTF-8 are replaced.
-  return out.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return without_controls(
+      out.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 
 spdlog::level::level_enum spdlog_level(LogLevel level) {

@@ -6,9 +6,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "coordinator/common/memory_reserve.hpp"
+
 namespace aqua::coordinator {
 namespace {
 
+// nullptr also while it works on a job that went ahead: those do not count as worked on.
 thread_local ThreadPool* pool_of_thread = nullptr;
 
 }  // namespace
@@ -34,14 +37,15 @@ ThreadPool::~ThreadPool() {
   while (threads_ > 0) thread_ended_.wait(mu_);
 }
 
-bool ThreadPool::run(std::function<void()> job) {
+bool ThreadPool::run(std::function<void()> job, Turn turn) {
   MutexLock lock(mu_);
-  const std::size_t begun = threads_ - idle_ - starting_;
-  if (jobs_.size() >= limits_.waiting + (limits_.threads - begun)) return false;
-  jobs_.push_back(std::move(job));
+  const std::size_t begun = threads_ - idle_ - starting_ - reserved_;
+  Jobs& jobs = turn == Turn::ahead ? ahead_ : jobs_;
+  if (jobs.size() >= limits_.waiting + (limits_.threads - begun)) return false;
+  jobs.push_back(std::move(job));
   staff();
   if (threads_ > 0) return true;
-  jobs_.pop_back();
+  jobs.pop_back();
   return false;
 }
 
@@ -56,14 +60,23 @@ std::size_t ThreadPool::room() const {
   return stuck || stopping_ ? limits_.threads : 0;
 }
 
+bool ThreadPool::may_go_ahead() const {
+  return !ahead_.empty() && reserved_ < limits_.reserved;
+}
+
 bool ThreadPool::may_work() const {
-  return !jobs_.empty() && room() > 0;
+  return !(jobs_.empty() && ahead_.empty()) && room() > 0 &&
+         threads_ - idle_ - starting_ - reserved_ < limits_.threads;
 }
 
 void ThreadPool::staff() {
-  if (!may_work()) return;
-  const std::size_t wanted = std::min(jobs_.size(), room());
-  if (idle_ + starting_ < wanted && threads_ < limits_.threads && start_thread()) {
+  if (!may_work() && !may_go_ahead()) return;
+  const std::size_t wanted = std::max(std::min(jobs_.size() + ahead_.size(), room()),
+                                      std::min(ahead_.size(), limits_.reserved - reserved_));
+  // A stack must not take the memory that others end their work with.
+  const bool may_start = threads_ == 0 || !memory_is_short();
+  if (idle_ + starting_ < wanted && threads_ < limits_.threads + limits_.reserved && may_start &&
+      start_thread()) {
     ++threads_;
     ++starting_;
   }
@@ -86,26 +99,37 @@ bool ThreadPool::start_thread() {
 }
 
 void ThreadPool::work() {
-  pool_of_thread = this;
   MutexLock lock(mu_);
   --starting_;
   for (;;) {
     const auto patience = std::chrono::steady_clock::now() + limits_.idle;
     ++idle_;
-    while (!may_work() && !stopping_) {
+    while (!may_work() && !may_go_ahead() && !stopping_) {
       if (!job_came_.wait_until(mu_, patience)) break;
     }
+    const bool ahead = may_go_ahead();
+    const bool some = ahead || may_work();
     --idle_;
-    if (!may_work()) break;
-    std::function<void()> job = std::move(jobs_.front());
-    jobs_.pop_front();
-    if (working_++ == 0) came_on_ = std::chrono::steady_clock::now();
-    if (working_ > limits_.working) staff();  // all are stuck: each sees to the next
+    if (!some) break;
+    Jobs& jobs = ahead_.empty() ? jobs_ : ahead_;
+    std::function<void()> job = std::move(jobs.front());
+    jobs.pop_front();
+    if (ahead) {
+      ++reserved_;
+    } else {
+      if (working_++ == 0) came_on_ = std::chrono::steady_clock::now();
+      if (working_ > limits_.working) staff();  // all are stuck: each sees to the next
+    }
+    pool_of_thread = ahead ? nullptr : this;
     mu_.unlock();
     job();
     job = nullptr;
     mu_.lock();
-    came_on();
+    if (ahead) {
+      --reserved_;
+    } else {
+      came_on();
+    }
   }
   // The destructor may go on as soon as the lock is free; nothing of *this is touched after.
   --threads_;

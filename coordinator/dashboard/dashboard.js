@@ -9,7 +9,7 @@ const STATES = ["leased", "revoking", "quarantined", "suspect", "offered"];  // 
 const byId = (id) => document.getElementById(id);
 const SVG = "http://www.w3.org/2000/svg";
 
-let token = null;       // null: read only; "": operate without a header
+let token = null;       // null: read only
 let samples = [];       // {time, offered, leased, …}
 let names = new Map();  // id -> label, of clients that were ever seen here
 let state = null;

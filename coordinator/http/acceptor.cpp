@@ -12,6 +12,7 @@
 #include <array>
 #include <bit>
 #include <cerrno>
+#include <new>
 #include <utility>
 
 #include "base/errno_error.hpp"
@@ -23,6 +24,7 @@ namespace aqua::coordinator {
 namespace {
 
 constexpr int kAcceptsAtOnce = 64;  // before pending ones are read again
+constexpr int kEndsAtOnce = 64;     // likewise
 constexpr std::size_t kReadBytes = 16384;
 
 // `events` of poll(), which are epoll's too.
@@ -72,28 +74,38 @@ Acceptor::~Acceptor() {
 }
 
 void Acceptor::run() {
-  std::array<epoll_event, 256> events{};
   for (;;) {
-    const int count = ::epoll_wait(epoll_.get(), events.data(), events.size(), wait_ms());
-    if (count < 0 && errno != EINTR) {
-      spdlog::critical("http: {}", errno_error("epoll_wait").message);
-      return;
+    try {
+      if (!turn()) return;
+    } catch (const std::bad_alloc&) {
+      // What was not dealt with is reported again.
+      if (!pending_.empty()) make_room(pending_.begin(), "out of memory");
     }
-    bool came = false;
-    for (int i = 0; i < count; ++i) {
-      const int fd = events[static_cast<std::size_t>(i)].data.fd;
-      if (fd == stop_.get()) return;
-      if (fd == listener_.get()) {
-        came = true;
-      } else if (const auto found = by_fd_.find(fd); found != by_fd_.end()) {
-        read_some(found->second);
-        watch_for_more(fd);
-      }
-    }
-    end_expired();
-    // Last: a number that was closed above may come back here as another connection's.
-    if (came) accept_some();
   }
+}
+
+bool Acceptor::turn() {
+  std::array<epoll_event, 256> events{};
+  const int count = ::epoll_wait(epoll_.get(), events.data(), events.size(), wait_ms());
+  if (count < 0 && errno != EINTR) {
+    spdlog::critical("http: {}", errno_error("epoll_wait").message);
+    return false;
+  }
+  bool came = false;
+  for (int i = 0; i < count; ++i) {
+    const int fd = events[static_cast<std::size_t>(i)].data.fd;
+    if (fd == stop_.get()) return false;
+    if (fd == listener_.get()) {
+      came = true;
+    } else if (const auto found = by_fd_.find(fd); found != by_fd_.end()) {
+      read_some(found->second);
+      watch_for_more(fd);
+    }
+  }
+  end_expired();
+  // Last: a number that was closed above may come back here as another connection's.
+  if (came) accept_some();
+  return true;
 }
 
 int Acceptor::wait_ms() const {
@@ -117,10 +129,11 @@ void Acceptor::accept_some() {
         ::poll(&stop, 1, 50);
         return;
       }
-      make_room("out of descriptors");
+      make_room(pending_.begin(), "out of descriptors");
       continue;
     }
-    if (pending_.size() >= limits_.connections) make_room("too many pending connections");
+    if (pending_.size() >= limits_.connections)
+      make_room(pending_.begin(), "too many pending connections");
     const int number = fd.get();
     const auto at = pending_.insert(
         pending_.end(), {Channel(std::move(fd)), {}, Clock::now(), /*open=*/tls_ == nullptr});
@@ -145,12 +158,21 @@ void Acceptor::watch_for_more(int fd) {
   pending.watched = wants;
 }
 
-void Acceptor::make_room(const char* why) {
+void Acceptor::make_room(Pendings::iterator at, const char* why) {
   ++shed_;
   // Once for each doubling: a flood must not fill the log as well.
-  if (std::has_single_bit(shed_))
-    spdlog::warn("http: {}: the oldest is closed ({} so far)", why, shed_);
-  close(pending_.begin());
+  if (std::has_single_bit(shed_)) spdlog::warn("http: {}: one is closed ({} so far)", why, shed_);
+  close(at);
+}
+
+bool Acceptor::append(Pending& pending, std::string_view bytes) {
+  try {
+    pending.text.append(bytes);
+  } catch (const std::bad_alloc&) {
+    return false;  // a head with a gap must not be read on
+  }
+  bytes_ += bytes.size();
+  return true;
 }
 
 void Acceptor::read_some(Pendings::iterator at) {
@@ -161,28 +183,32 @@ void Acceptor::read_some(Pendings::iterator at) {
   if (n < 0 && try_again()) return;
   if (n <= 0) return close(at);  // no request will come of it
   const std::size_t before = at->text.size();
-  at->text.append(buffer.data(), static_cast<std::size_t>(n));
+  if (!append(*at, {buffer.data(), static_cast<std::size_t>(n)})) return close(at);
   // The end may straddle what came before.
   const auto end = end_of_head(at->text, before < 3 ? 0 : before - 3);
   if (end && *end <= limits_.head_bytes) return hand_over(at, Progress::head);
-  if (end || at->text.size() > limits_.head_bytes) hand_over(at, Progress::head_too_long);
+  if (end || at->text.size() > limits_.head_bytes) return hand_over(at, Progress::head_too_long);
+  if (bytes_ <= limits_.pending_bytes) return;
+  // The oldest of those that have sent most.
+  make_room(std::ranges::max_element(pending_, {}, [](const Pending& p) { return p.text.size(); }),
+            "too many bytes of unfinished requests");
 }
 
 bool Acceptor::begin_tls(Pendings::iterator at) {
   std::array<char, kHelloHeadBytes> buffer;
   const ssize_t n = ::recv(at->channel.fd(), buffer.data(), buffer.size() - at->text.size(), 0);
   if (n < 0 && try_again()) return false;
-  if (n <= 0) {
+  if (n <= 0 || !append(*at, {buffer.data(), static_cast<std::size_t>(n)})) {
     close(at);
     return false;
   }
-  at->text.append(buffer.data(), static_cast<std::size_t>(n));
   const Greeting greeting = greeting_of(at->text);
   if (greeting == Greeting::unfinished) return false;
   if (greeting == Greeting::other) {
     hand_over(at, Progress::not_tls);
     return false;
   }
+  bytes_ -= at->text.size();
   UniqueSsl ssl = tls_->accept(socket_bio(at->channel.fd(), std::exchange(at->text, {})));
   if (ssl == nullptr) {
     spdlog::error("http: {}", tls_error("a TLS connection").message);
@@ -198,6 +224,7 @@ void Acceptor::hand_over(Pendings::iterator at, Progress progress) {
   // Not in the set when it has just been accepted.
   (void)::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, at->channel.fd(), nullptr);
   by_fd_.erase(at->channel.fd());
+  bytes_ -= at->text.size();
   Arrival arrival{std::move(at->channel), std::move(at->text), progress, at->accepted};
   pending_.erase(at);
   arrived_(std::move(arrival));
@@ -205,14 +232,17 @@ void Acceptor::hand_over(Pendings::iterator at, Progress progress) {
 
 void Acceptor::close(Pendings::iterator at) {
   by_fd_.erase(at->channel.fd());
+  bytes_ -= at->text.size();
   pending_.erase(at);  // closing takes it out of the set
 }
 
 void Acceptor::end_expired() {
   const auto now = Clock::now();
-  while (!pending_.empty() && pending_.front().accepted + limits_.head_timeout <= now) {
-    // A refusal would have to shake hands first.
-    if (pending_.front().open && pending_.front().channel.is_open()) {
+  for (int i = 0; i < kEndsAtOnce && !pending_.empty(); ++i) {
+    const Pending& oldest = pending_.front();
+    if (oldest.accepted + limits_.head_timeout > now) return;
+    // Who has asked for nothing is told nothing; and a refusal would have to shake hands first.
+    if (!oldest.text.empty() && oldest.open && oldest.channel.is_open()) {
       hand_over(pending_.begin(), Progress::timed_out);
     } else {
       close(pending_.begin());

@@ -14,6 +14,7 @@
 #include <list>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <unordered_map>
 
@@ -27,7 +28,8 @@ namespace aqua::coordinator {
 struct AcceptorLimits {
   std::size_t connections = 10'000;  // pending; one more closes the oldest
   std::size_t head_bytes = std::size_t{32} << 10;
-  std::chrono::milliseconds head_timeout{5000};  // from accept to the last byte of the head
+  std::size_t pending_bytes = std::size_t{16} << 20;  // of all; one more closes who has sent most
+  std::chrono::milliseconds head_timeout{5000};       // from accept to the last byte of the head
 };
 
 class Acceptor {
@@ -37,7 +39,7 @@ class Acceptor {
   enum class Progress : std::uint8_t {
     head,           // a request's, and perhaps what follows it
     head_too_long,  // no end of it within the limit
-    timed_out,      // no end of it within the time
+    timed_out,      // a beginning, and no end of it within the time
     not_tls,        // plain bytes where TLS is spoken: answer plainly
   };
   struct Arrival {
@@ -49,7 +51,8 @@ class Acceptor {
   using Arrived = std::function<void(Arrival)>;
 
   // Accepts from `listener`, a listening non-blocking socket. `tls` is the identity shown over
-  // TLS; nullptr: plain. A client that does not end its handshake in time is closed unanswered.
+  // TLS; nullptr: plain. A client that does not end its handshake in time, or says nothing at all,
+  // is closed unanswered. Without memory for a connection that connection is closed.
   [[nodiscard]] static Result<std::unique_ptr<Acceptor>> start(UniqueFd listener,
                                                                const AcceptorLimits& limits,
                                                                const TlsIdentity* tls,
@@ -72,16 +75,20 @@ class Acceptor {
   Acceptor(UniqueFd listener, UniqueFd stop, UniqueFd epoll, const AcceptorLimits& limits,
            const TlsIdentity* tls, Arrived arrived);
   void run();
+  // Waits for something to happen, and deals with it. False: it is time to stop.
+  [[nodiscard]] bool turn();
   [[nodiscard]] int wait_ms() const;
   void accept_some();
-  // Closes the oldest pending connection.
-  void make_room(const char* why);
+  // Closes a pending connection for the sake of others.
+  void make_room(Pendings::iterator at, const char* why);
   // Reads what has come; hands the connection over, or closes it, where that settles it.
   void read_some(Pendings::iterator at);
   // Begins TLS once the first bytes are seen to be a ClientHello. False: not yet, or handed over.
   [[nodiscard]] bool begin_tls(Pendings::iterator at);
   // Has epoll watch `fd` for what its channel waits for, where it is still pending.
   void watch_for_more(int fd);
+  // Keeps what has come. False: there is no room for it, and it must be closed.
+  [[nodiscard]] bool append(Pending& pending, std::string_view bytes);
   void hand_over(Pendings::iterator at, Progress progress);
   void close(Pendings::iterator at);
   void end_expired();
@@ -95,6 +102,7 @@ class Acceptor {
   // Touched by the thread alone.
   Pendings pending_;
   std::unordered_map<int, Pendings::iterator> by_fd_;
+  std::size_t bytes_ = 0;   // of the texts of pending_
   std::uint64_t shed_ = 0;  // connections ended to make room
 
   std::thread thread_;

@@ -6,7 +6,9 @@
 #include <string_view>
 
 #include "base/concat.hpp"
+#include "base/try.hpp"
 #include "coordinator/http/http_status.hpp"
+#include "coordinator/http/origin.hpp"
 #include "coordinator/http/replay_book.hpp"
 
 namespace aqua::coordinator {
@@ -37,6 +39,10 @@ Role least_role(Access access) {
       return Role::operator_;
   }
   return Role::operator_;
+}
+
+bool takes_body(const Route& route) {
+  return !route.vital && (route.method == "POST" || route.method == "PUT");
 }
 
 }  // namespace
@@ -77,18 +83,29 @@ std::optional<Refusal> Admission::find_session(const RequestHead& head, const Pe
     return unauthenticated("no session has this secret; connect a lifeline");
   caller.session = session;
   caller.name = concat("client ", to_string(session->client));
+  caller.process = concat("process ", session->pid);
+  caller.user = concat("user ", session->uid);
   return std::nullopt;
 }
 
 std::variant<Caller, Refusal> Admission::identify(const RequestHead& head, const Peer& peer) {
   Caller caller;
   caller.role = peer.role;
-  caller.name = peer.local ? concat("user ", peer.uid) : std::string("a stranger");
-  if (head.count("authorization") == 0) return caller;
+  if (peer.local) caller.user = concat("user ", peer.uid);
+  caller.name = peer.local ? caller.user : std::string("a stranger");
+  if (head.count("authorization") == 0) {
+    // A page asks in the name of whoever opened it: it may look, and give no orders.
+    if (is_of_a_page(head) && caller.role > Role::read_only) {
+      caller.role = Role::read_only;
+      caller.name = concat("a page without a token, opened by ", caller.name, ",");
+    }
+    return caller;
+  }
   constexpr std::string_view kBearer = "Bearer ";
   const std::string_view header = head.value("authorization");
-  const auto token =
-      header.starts_with(kBearer) ? tokens_.find(header.substr(kBearer.size())) : std::nullopt;
+  auto found = tokens_.find(header.starts_with(kBearer) ? header.substr(kBearer.size()) : "");
+  if (!found.ok()) return Refusal{503, std::move(found).error(), "Retry-After: 1\r\n"};
+  const std::optional<Token>& token = *found;
   if (!token) return unauthenticated("this token is not known; an operator may issue one");
   caller.role = token->role;
   caller.name = concat("token ", token->id());
@@ -103,11 +120,16 @@ std::variant<Admitted, Refusal> Admission::decide(const RequestHead& head, const
     return Refusal{
         400, Error{Code::invalid_argument, "Idempotency-Key: 1 to 64 letters, digits, '-' or '_'"}};
   }
+  Router::Match match = router_.match(head.method, head.path);
+  const bool may_be_linked = match.route != nullptr && match.route->access == Access::anybody;
+  if (auto refusal = refusal_of_origin(head, {.any_host = peer.by_tls, .proxy = limits_.proxy_host},
+                                       may_be_linked)) {
+    return *std::move(refusal);
+  }
   auto identified = identify(head, peer);
   if (auto* refusal = std::get_if<Refusal>(&identified)) return std::move(*refusal);
   Caller& caller = std::get<Caller>(identified);
 
-  Router::Match match = router_.match(head.method, head.path);
   // Whoever has proven nothing does not learn which paths there are.
   const Role least = match.route != nullptr ? least_role(match.route->access) : Role::read_only;
   if (caller.role < least && caller.role == Role::none)
@@ -125,10 +147,34 @@ std::variant<Admitted, Refusal> Admission::decide(const RequestHead& head, const
   if (match.route->access == Access::session) {
     if (auto refusal = find_session(head, peer, caller)) return *std::move(refusal);
   }
-  auto pass = quota_.enter(caller.name, std::chrono::steady_clock::now());
-  if (!pass.ok()) return Refusal{429, std::move(pass).error(), "Retry-After: 1\r\n"};
+  // Decided here, where a body that never comes would hold a thread.
+  if (length > 0 && !takes_body(*match.route)) return refuse(413, "this request takes no body");
+  auto passes = enter(*match.route, caller);
+  if (!passes.ok()) return Refusal{429, std::move(passes).error(), "Retry-After: 1\r\n"};
   return Admitted{match.route, std::move(match.parameters), std::string(key),
-                  length,      std::move(caller),           std::move(pass).value()};
+                  length,      std::move(caller),           std::move(passes).value()};
+}
+
+Result<std::vector<Quota::Pass>> Admission::enter(const Route& route, const Caller& caller) {
+  const auto now = std::chrono::steady_clock::now();
+  std::vector<Quota::Pass> passes;
+  const auto pass = [&](Quota& quota, const std::string& name) -> Result<void> {
+    if (name.empty()) return {};
+    auto entered = quota.enter(name, now);
+    if (!entered.ok()) return std::move(entered).error();
+    passes.push_back(*std::move(entered));
+    return {};
+  };
+  // A health check is cheap, and one stranger must not use up another's.
+  if (route.vital && route.access == Access::anybody) return passes;
+  if (route.vital) {
+    AQUA_TRY(pass(vital_, caller.name));
+    return passes;
+  }
+  AQUA_TRY(pass(callers_, caller.name));
+  AQUA_TRY(pass(processes_, caller.process));
+  AQUA_TRY(pass(users_, caller.user));
+  return passes;
 }
 
 }  // namespace aqua::coordinator

@@ -32,18 +32,22 @@ namespace aqua::coordinator {
 
 struct AdmissionLimits {
   HeadLimits head;
+  std::string proxy_host;  // OwnNames::proxy; in lower case
   std::size_t body_bytes = wire::kMaxRequestBytes;
-  QuotaLimits quota;
+  QuotaLimits quota;  // of a caller
+  QuotaLimits process{.rate = 20'000, .concurrent = 320};
+  QuotaLimits user{.rate = 40'000, .concurrent = 480};
 };
 
-// Admitted is a request that goes on; it counts against its caller's quota while it lives.
+// Admitted is a request that goes on; it counts against the quotas of its caller, of the process
+// and of the user while it lives.
 struct Admitted {
   const Route* route = nullptr;
   std::vector<std::string> parameters;
   std::string idempotency_key;
   std::size_t body_bytes = 0;
   Caller caller;
-  Quota::Pass pass;
+  std::vector<Quota::Pass> passes;
 };
 
 class Admission {
@@ -55,11 +59,15 @@ class Admission {
         router_(router),
         sessions_(sessions),
         tokens_(tokens),
-        quota_(limits.quota) {}
+        callers_(limits.quota),
+        processes_(limits.process),
+        users_(limits.user),
+        vital_(limits.quota) {}
 
   [[nodiscard]] std::variant<Admitted, Refusal> decide(const RequestHead& head, const Peer& peer);
   [[nodiscard]] const AdmissionLimits& limits() const noexcept { return limits_; }
-  // As Router::label_of.
+  // As Router::is_vital and Router::label_of.
+  [[nodiscard]] bool is_vital(std::string_view text) const { return router_.is_vital(text); }
   [[nodiscard]] std::string_view label_of(std::string_view path) const {
     return router_.label_of(path);
   }
@@ -68,12 +76,16 @@ class Admission {
   [[nodiscard]] std::variant<Caller, Refusal> identify(const RequestHead& head, const Peer& peer);
   [[nodiscard]] std::optional<Refusal> find_session(const RequestHead& head, const Peer& peer,
                                                     Caller& caller) const;
+  [[nodiscard]] Result<std::vector<Quota::Pass>> enter(const Route& route, const Caller& caller);
 
   const AdmissionLimits limits_;
   const Router& router_;
   const Sessions& sessions_;
   TokenBook& tokens_;
-  Quota quota_;
+  Quota callers_;
+  Quota processes_;
+  Quota users_;
+  Quota vital_;  // of callers: their vital requests, which others do not use up
 };
 
 }  // namespace aqua::coordinator

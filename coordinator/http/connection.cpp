@@ -16,6 +16,11 @@ namespace {
 constexpr std::chrono::milliseconds kLinger{200};
 constexpr std::size_t kMaxThrownAway = std::size_t{2} << 20;
 
+ssize_t late() {
+  errno = ETIMEDOUT;
+  return -1;
+}
+
 }  // namespace
 
 Connection::Connection(Channel& channel, Clock::time_point read_deadline,
@@ -37,11 +42,12 @@ ssize_t Connection::read(char* out, std::size_t size) {
   write_deadline_ = {};  // what was written before the request has come is no part of the reply
   for (;;) {
     // A dribbling client reaches the deadline even though every recv() succeeds.
-    if (Clock::now() >= read_deadline_) return -1;
+    if (Clock::now() >= read_deadline_) return late();
     const ssize_t n = channel_.receive(out, size);
     if (n >= 0) return n;
     if (errno == EINTR) continue;
-    if (errno != EAGAIN || !wait(channel_.wants(), read_deadline_)) return -1;
+    if (errno != EAGAIN) return -1;
+    if (!wait(channel_.wants(), read_deadline_)) return late();
   }
 }
 
@@ -51,7 +57,8 @@ ssize_t Connection::write(const char* bytes, std::size_t size) {
     const ssize_t n = channel_.send(bytes, size);
     if (n >= 0) return n;
     if (errno == EINTR) continue;
-    if (errno != EAGAIN || !wait(channel_.wants(), write_deadline_)) return -1;
+    if (errno != EAGAIN) return -1;
+    if (!wait(channel_.wants(), write_deadline_)) return late();
   }
 }
 

@@ -27,7 +27,7 @@ class Connection final : public Stream {
   // read to its end, so that nothing is waited for.
   void finish(bool all_read);
 
-  // Return -1 at the deadline.
+  // Return -1 with ETIMEDOUT at the deadline.
   ssize_t read(char* out, std::size_t size) override;
   ssize_t write(const char* bytes, std::size_t size) override;
 

@@ -19,7 +19,7 @@ void HttpObserver::ended(const Request& request, const RequestHead& head, const 
        {"path", head.path},
        {"status", static_cast<std::uint64_t>(reply.status)},
        {"seconds", took.count()},
-       {"bytes", std::uint64_t{reply.body.size()}}});
+       {"bytes", std::uint64_t{reply.content().size()}}});
 }
 
 }  // namespace aqua::coordinator

@@ -5,22 +5,33 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <cerrno>
+#include <new>
 #include <thread>
 #include <utility>
 
 #include "base/concat.hpp"
 #include "base/try.hpp"
+#include "coordinator/common/memory_reserve.hpp"
 #include "coordinator/http/connection.hpp"
 
 namespace aqua::coordinator {
 namespace {
 
 constexpr std::chrono::seconds kIdleThread{10};
+constexpr std::size_t kBodyPiece = 16384;
+constexpr std::size_t kShortBody = std::size_t{64} << 10;
 
 // More would contend for the ledger and gain nothing; fewer might leave a core idle.
 std::size_t threads_that_work() {
   return std::max<std::size_t>(8, std::size_t{2} * std::thread::hardware_concurrency());
+}
+
+Refusal out_of_memory() {
+  return {503, Error{Code::unavailable, "there is no memory for this at the moment"},
+          "Retry-After: 1\r\n"};
 }
 
 }  // namespace
@@ -37,21 +48,38 @@ Result<void> HttpServer::start(UniqueFd listener) {
   pool_ = std::make_unique<ThreadPool>(PoolLimits{.threads = options_.max_threads,
                                                   .working = threads_that_work(),
                                                   .waiting = options_.max_waiting,
+                                                  .reserved = options_.reserved_threads,
                                                   .idle = kIdleThread});
   const AcceptorLimits limits{.connections = options_.max_connections,
                               .head_bytes = admission_.limits().head.bytes,
                               .head_timeout = options_.read_timeout};
-  AQUA_ASSIGN(
-      acceptor_,
-      Acceptor::start(std::move(listener), limits, options_.tls, [this](Acceptor::Arrival arrival) {
-        // std::function wants to be copied, an arrival must not be.
-        auto shared = std::make_shared<Acceptor::Arrival>(std::move(arrival));
-        if (pool_->run([this, shared] { serve(std::move(*shared)); })) return;
-        // Once for each doubling: a flood must not fill the log as well. On the acceptor's thread.
-        if (std::has_single_bit(++shed_))
-          spdlog::warn("http: too many requests wait; a connection is closed ({} so far)", shed_);
-      }));
+  AQUA_ASSIGN(acceptor_,
+              Acceptor::start(std::move(listener), limits, options_.tls,
+                              [this](Acceptor::Arrival arrival) { arrived(std::move(arrival)); }));
   return {};
+}
+
+void HttpServer::arrived(Acceptor::Arrival arrival) {
+  // Thousands may run out of time together: they must not take the places of those who ask.
+  if (arrival.progress == Acceptor::Progress::timed_out)
+    return turn_away_at_once(arrival, refuse(408, "the request did not come in time"));
+  const bool vital = admission_.is_vital(arrival.text);
+  if (!vital && memory_is_short()) return turn_away_at_once(arrival, out_of_memory());
+  // std::function wants to be copied, an arrival must not be.
+  auto shared = std::make_shared<Acceptor::Arrival>(std::move(arrival));
+  if (pool_->run([this, shared] { serve(std::move(*shared)); },
+                 vital ? ThreadPool::Turn::ahead : ThreadPool::Turn::in_order)) {
+    return;
+  }
+  // Once for each doubling: a flood must not fill the log as well.
+  if (std::has_single_bit(++shed_))
+    spdlog::warn("http: too many requests wait; a connection is closed ({} so far)", shed_);
+}
+
+void HttpServer::turn_away_at_once(Acceptor::Arrival& arrival, const Refusal& refusal) {
+  Connection connection(arrival.channel, arrival.accepted, std::chrono::milliseconds{0});
+  turn_away_unread(connection, refusal);
+  (void)arrival.channel.end();
 }
 
 void HttpServer::close() {
@@ -73,16 +101,18 @@ void HttpServer::stop(std::chrono::steady_clock::time_point until) {
 
 void HttpServer::serve(Acceptor::Arrival arrival) {
   const int fd = arrival.channel.fd();
-  {
-    MutexLock lock(mu_);
-    if (stopping_) return;
-    serving_.insert(fd);
-  }
-  {
+  try {
+    {
+      MutexLock lock(mu_);
+      if (stopping_) return;
+      serving_.insert(fd);
+    }
     Connection connection(arrival.channel, arrival.accepted + options_.read_timeout,
                           options_.write_timeout);
     std::string text = std::move(arrival.text);
     connection.finish(reply_to(connection, arrival, std::move(text)));
+  } catch (const std::bad_alloc&) {
+    spdlog::warn("http: out of memory; a connection is closed");
   }
   MutexLock lock(mu_);
   serving_.erase(fd);
@@ -98,7 +128,7 @@ Reply HttpServer::refused(const Refusal& refusal) {
 void HttpServer::turn_away_unread(Stream& stream, const Refusal& refusal) {
   const HttpObserver::Request request = observer_.began(kOtherPath);
   const Reply reply = refused(refusal);
-  write_all(stream, to_text(reply, /*with_body=*/true));
+  write_reply(stream, reply, /*with_body=*/true);
   observer_.ended(request, {}, reply);
 }
 
@@ -107,16 +137,13 @@ bool HttpServer::reply_to(Stream& stream, const Acceptor::Arrival& arrival, std:
     turn_away_unread(stream, refuse(400, "TLS is spoken here: ask https://"));
     return false;
   }
-  if (arrival.progress == Acceptor::Progress::timed_out) {
-    turn_away_unread(stream, refuse(408, "the request did not come in time"));
-    return false;
-  }
   if (arrival.progress == Acceptor::Progress::head_too_long) {
     const std::size_t limit = admission_.limits().head.bytes;
     turn_away_unread(stream, refuse(431, concat("the headers are longer than ", limit, " bytes")));
     return false;
   }
   Peer peer;
+  peer.by_tls = options_.tls != nullptr;
   if (options_.peers != nullptr) {
     auto admitted = options_.peers->admit(arrival.channel.fd());
     if (!admitted.ok()) {
@@ -144,12 +171,13 @@ bool HttpServer::answer(Stream& stream, std::string text, const Peer& peer) {
       refusal = std::move(std::get<Refusal>(decision));
     }
   }
+  BodyBytes taken(body_bytes_);
   if (admitted) {
     text.erase(0, end);
-    refusal = read_body(stream, head, admitted->body_bytes, text);
+    refusal = read_body(stream, head, admitted->body_bytes, text, taken);
   }
   const Reply reply = refusal ? refused(*refusal) : handle(head, *admitted, text);
-  write_all(stream, to_text(reply, /*with_body=*/head.method != "HEAD"));
+  write_reply(stream, reply, /*with_body=*/head.method != "HEAD");
   observer_.ended(request, head, reply);
   if (!refusal) return true;
   // Where no body is announced, none is on its way.
@@ -158,16 +186,24 @@ bool HttpServer::answer(Stream& stream, std::string text, const Peer& peer) {
 }
 
 std::optional<Refusal> HttpServer::read_body(Stream& stream, const RequestHead& head,
-                                             std::size_t length, std::string& body) const {
+                                             std::size_t length, std::string& body,
+                                             BodyBytes& taken) {
   if (body.size() < length && lower(head.value("expect")) == "100-continue")
     write_all(stream, "HTTP/1.1 100 Continue\r\n\r\n");
-  std::size_t have = body.size();
-  body.resize(length);
-  while (have < length) {
-    const ssize_t n = stream.read(body.data() + have, length - have);
-    if (n < 0) return refuse(408, "the body did not come in time");
-    if (n == 0) return refuse(400, concat("the body ended after ", have, " of ", length, " bytes"));
-    have += static_cast<std::size_t>(n);
+  if (body.size() > length) body.resize(length);
+  // Takes memory for what comes, not for what was announced.
+  std::array<char, kBodyPiece> piece;
+  while (body.size() < length) {
+    const ssize_t n = stream.read(piece.data(), std::min(piece.size(), length - body.size()));
+    if (n < 0 && errno == ETIMEDOUT) return refuse(408, "the body did not come in time");
+    if (n <= 0) {
+      return refuse(400, concat("the body ended after ", body.size(), " of ", length, " bytes"));
+    }
+    body.append(piece.data(), static_cast<std::size_t>(n));
+    taken.own += static_cast<std::size_t>(n);
+    taken.all += static_cast<std::size_t>(n);
+    if (memory_is_short() || (body.size() > kShortBody && taken.all > options_.max_body_bytes))
+      return out_of_memory();
   }
   return std::nullopt;
 }
@@ -181,6 +217,8 @@ Reply HttpServer::handle(const RequestHead& head, const Admitted& admitted, std:
                                     .parameters = admitted.parameters,
                                     .body = body,
                                     .idempotency_key = admitted.idempotency_key});
+  } catch (const std::bad_alloc&) {
+    return refused(out_of_memory());
   } catch (const std::exception& e) {
     spdlog::error("http: {} {} threw: {}", admitted.route->method, admitted.route->path, e.what());
   } catch (...) {

@@ -8,6 +8,7 @@
 // Memory:  a thread holds one request, of at most the head and the body limit.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -34,9 +35,11 @@
 namespace aqua::coordinator {
 
 struct HttpOptions {
-  const PeerAccess* peers = nullptr;               // of a Unix socket, whose peers the kernel knows
-  const TlsIdentity* tls = nullptr;                // shown over TLS; nullptr: plain
-  std::size_t max_threads = 640;                   // requests served at one time, watches included
+  const PeerAccess* peers = nullptr;  // of a Unix socket, whose peers the kernel knows
+  const TlsIdentity* tls = nullptr;   // shown over TLS; nullptr: plain
+  std::size_t max_threads = 640;      // requests served at one time, watches included
+  std::size_t reserved_threads = 32;  // besides those, for vital requests
+  std::size_t max_body_bytes = std::size_t{64} << 20;  // of all bodies; then long ones are refused
   std::size_t max_waiting = 1024;                  // heads that wait beyond those; more are closed
   std::size_t max_connections = 10'000;            // pending: their head is not whole yet
   std::chrono::milliseconds read_timeout{5000};    // from accept to the request's last byte
@@ -64,14 +67,30 @@ class HttpServer {
   bool answer(Stream& stream, std::string text, const Peer& peer);
 
  private:
+  // Counts bytes of a body while it lives.
+  struct BodyBytes {
+    explicit BodyBytes(std::atomic<std::size_t>& of_all) : all(of_all) {}
+    ~BodyBytes() { all -= own; }
+    BodyBytes(const BodyBytes&) = delete;
+    BodyBytes& operator=(const BodyBytes&) = delete;
+    std::atomic<std::size_t>& all;
+    std::size_t own = 0;
+  };
+
+  // On the acceptor's thread: has a thread of the pool serve it, or ends it here.
+  void arrived(Acceptor::Arrival arrival);
   void serve(Acceptor::Arrival arrival);
+  // Answers without waiting for whoever is to read it.
+  void turn_away_at_once(Acceptor::Arrival& arrival, const Refusal& refusal);
   bool reply_to(Stream& stream, const Acceptor::Arrival& arrival, std::string text);
   // The reply to a refused request, counted as such.
   [[nodiscard]] Reply refused(const Refusal& refusal);
   // Answers a connection that brought no request to be read.
   void turn_away_unread(Stream& stream, const Refusal& refusal);
+  // `taken` counts in body_bytes_ what has come of it.
   [[nodiscard]] std::optional<Refusal> read_body(Stream& stream, const RequestHead& head,
-                                                 std::size_t length, std::string& body) const;
+                                                 std::size_t length, std::string& body,
+                                                 BodyBytes& taken);
   // Asks the route's handler.
   [[nodiscard]] Reply handle(const RequestHead& head, const Admitted& admitted,
                              std::string_view body);
@@ -84,6 +103,7 @@ class HttpServer {
   std::set<int> serving_ AQUA_GUARDED_BY(mu_);
   CondVar served_;
   bool stopping_ AQUA_GUARDED_BY(mu_) = false;
+  std::atomic<std::size_t> body_bytes_{0};
   std::uint64_t shed_ = 0;  // the acceptor's thread
   std::unique_ptr<ThreadPool> pool_;
   std::unique_ptr<Acceptor> acceptor_;

@@ -16,12 +16,15 @@ Reply problem(const Epoch& epoch, const Refusal& refusal) {
       .headers = refusal.headers};
 }
 
-std::string to_text(const Reply& reply, bool with_body) {
+void write_reply(Stream& stream, const Reply& reply, bool with_body) {
   std::string text =
-      concat("HTTP/1.1 ", reply.status, " ", reply.reason, "\r\nContent-Type: ", reply.type, "\r\n",
-             reply.headers, "Content-Length: ", reply.body.size(), "\r\nConnection: close\r\n\r\n");
-  if (with_body) text += reply.body;
-  return text;
+      concat("HTTP/1.1 ", reply.status, " ", reply.reason, "\r\nContent-Type: ", reply.type,
+             "\r\nX-Content-Type-Options: nosniff\r\nCache-Control: ", reply.cache,
+             "\r\nCross-Origin-Resource-Policy: same-origin\r\n", reply.headers,
+             "Content-Length: ", reply.content().size(), "\r\nConnection: close\r\n\r\n");
+  // In one piece, unless it is long and belongs to others too.
+  if (with_body && !reply.shared) text += reply.body;
+  if (write_all(stream, text) && with_body && reply.shared) write_all(stream, *reply.shared);
 }
 
 }  // namespace aqua::coordinator

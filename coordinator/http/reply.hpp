@@ -4,11 +4,13 @@
 // Threads: plain data and free functions.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include "base/ids.hpp"
 #include "coordinator/http/refusal.hpp"
+#include "coordinator/http/stream.hpp"
 
 namespace aqua::coordinator {
 
@@ -20,12 +22,17 @@ struct Reply {
   int status = 200;
   std::string_view reason = "OK";  // a constant
   std::string headers{};           // further lines, each ended by CR LF; nothing of a request's
+  std::string_view cache = "no-store";          // Cache-Control; a constant
+  std::shared_ptr<const std::string> shared{};  // in place of `body`, where many replies have one
+
+  [[nodiscard]] const std::string& content() const { return shared ? *shared : body; }
 };
 
 // The reply to a refused request: problem details (RFC 9457).
 [[nodiscard]] Reply problem(const Epoch& epoch, const Refusal& refusal);
 
-// The bytes of the whole reply. A reply to HEAD has the length of its body but not the body.
-[[nodiscard]] std::string to_text(const Reply& reply, bool with_body);
+// Writes the whole reply, which says that no other site's page may embed it and that its type is
+// not to be guessed. A reply to HEAD has the length of its body but not the body.
+void write_reply(Stream& stream, const Reply& reply, bool with_body);
 
 }  // namespace aqua::coordinator

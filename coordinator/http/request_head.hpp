@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads the head of an HTTP/1.1 request strictly: RFC 9112, sections 3 and 5, without what
-// servers may tolerate. All but Host: nothing here goes by it, so it may be missing or doubled.
+// servers may tolerate. All but Host, which may be missing: origin.hpp says what it may name.
 //
 // Threads: free functions.
 #pragma once

@@ -39,6 +39,7 @@ struct Route {
   std::string path;  // "/v1/reclaims/{id}": each {…} stands for one whole segment
   Access access = Access::operators;
   Handler handler;
+  bool vital = false;  // goes ahead of other requests: somebody is dead without it; has no body
 };
 
 inline constexpr std::string_view kOtherPath = "other";
@@ -55,6 +56,8 @@ class Router {
   };
   // Paths are compared byte by byte: nothing is decoded, joined or tidied. HEAD is GET.
   [[nodiscard]] Match match(std::string_view method, std::string_view path) const;
+  // True when `text`, what has come of a request, asks for a vital route.
+  [[nodiscard]] bool is_vital(std::string_view text) const;
   // How metrics and logs name the path, whatever the method: the route's, or "other". From a
   // fixed set, whatever paths people try.
   [[nodiscard]] std::string_view label_of(std::string_view path) const;

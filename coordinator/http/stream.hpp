@@ -14,7 +14,7 @@ namespace aqua::coordinator {
 class Stream {
  public:
   virtual ~Stream() = default;
-  // As read(2) and write(2), waiting until some bytes have passed; -1 also at a deadline.
+  // As read(2) and write(2), waiting until some bytes have passed; -1 with ETIMEDOUT at a deadline.
   [[nodiscard]] virtual ssize_t read(char* out, std::size_t size) = 0;
   [[nodiscard]] virtual ssize_t write(const char* bytes, std::size_t size) = 0;
 };

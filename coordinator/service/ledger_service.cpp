@@ -103,7 +103,7 @@ void LedgerService::carry_out(Operation& operation) {
 
 // Facts first: a promise that cannot be written is then taken back with nothing done since.
 void LedgerService::carry_out_all(std::span<Operation* const> operations,
-                                  ledger::Changes& changes) {
+                                  ledger::Changes& changes) noexcept {
   MutexLock lock(mu_);
   const ledger::Time time = now();
   ledger_.advance(time);

@@ -7,6 +7,8 @@
 // Locks:   one, never held across a socket, and across a disk's write-through only where the
 //          store's log is begun anew (docs/internals/store.md). Callers that wait for it are served
 //          together, with one commit (Turns).
+// Memory that runs out amid a change ends the process: the next start begins with what is written
+// (memory_reserve.hpp keeps it from coming to that).
 // A store that cannot be written (a full disk): facts go on, kept in memory until they can be
 // written; promises (leases, pairs) are refused with unavailable.
 #pragma once
@@ -104,7 +106,7 @@ class LedgerService {
  private:
   // Alone with the ledger, together with those of other callers; then logs what changed.
   void carry_out(Operation& operation);
-  void carry_out_all(std::span<Operation* const> operations, ledger::Changes& changes);
+  void carry_out_all(std::span<Operation* const> operations, ledger::Changes& changes) noexcept;
   void promise_all(std::span<Operation* const> operations, ledger::Time now) AQUA_REQUIRES(mu_);
   [[nodiscard]] static Error unwritten(const Error& why);
   [[nodiscard]] Result<void> may_promise() AQUA_REQUIRES(mu_);

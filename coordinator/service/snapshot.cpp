@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/service/snapshot.hpp"
 
+#include <algorithm>
+
 namespace aqua::coordinator {
 namespace {
 
@@ -30,10 +32,14 @@ wire::Snapshot snapshot_of(const ledger::Ledger& ledger, const ClientId& client,
   const auto self = ledger.clients().find(client);
   const ledger::Time expires =
       self == ledger.clients().end() ? ledger::Time{} : self->second.leases_expire;
-  for (const auto& [id, slab] : ledger.slabs()) {
-    if (id.producer == client) snapshot.own.push_back(slab);
-    if (slab.holder == client) snapshot.held.push_back(held_of(ledger, slab, expires));
+  for (auto row = ledger.slabs().lower_bound({client, 0});
+       row != ledger.slabs().end() && row->first.producer == client; ++row) {
+    snapshot.own.push_back(row->second);
   }
+  std::vector<ledger::SlabId> held = ledger.held_by(client);
+  std::ranges::sort(held);
+  for (const ledger::SlabId& id : held)
+    snapshot.held.push_back(held_of(ledger, ledger.slabs().at(id), expires));
   for (const auto& [id, reclaim] : ledger.reclaims()) {
     if (reclaim.producer == client) snapshot.reclaims.push_back(reclaim);
   }

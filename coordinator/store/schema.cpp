@@ -50,6 +50,10 @@ UPDATE reclaim SET ended_ms = deadline_ms WHERE done = 1;
     // An operator's drain outlives the daemon.
     R"(
 ALTER TABLE client ADD COLUMN draining INTEGER NOT NULL DEFAULT 0;
+)",
+    // Whose process a client is; of former ones nobody knows (ledger::kUnknownUser).
+    R"(
+ALTER TABLE client ADD COLUMN uid INTEGER NOT NULL DEFAULT 4294967295;
 )"};
 
 Result<void> take_step(const SqliteConnection& connection, int version) {
@@ -64,6 +68,16 @@ Result<void> take_step(const SqliteConnection& connection, int version) {
   return {};
 }
 
+// A trigger or a view is a program in the file, which may never end. We write none.
+Result<void> refuse_programs(const SqliteConnection& connection) {
+  AQUA_ASSIGN(const std::string name,
+              connection.ask("SELECT type || ' ' || name FROM sqlite_schema"
+                             " WHERE type NOT IN ('table', 'index') LIMIT 1"));
+  if (name.empty()) return {};
+  return Error{Code::data_loss, concat("store: ", connection.path(), " has the ", name,
+                                       ", which is not ours; move it away")};
+}
+
 }  // namespace
 
 Result<void> migrate(const SqliteConnection& connection) {
@@ -74,7 +88,12 @@ Result<void> migrate(const SqliteConnection& connection) {
     return Error{Code::data_loss, concat("store: ", connection.path(),
                                          " is a database of some other program; move it away")};
   }
+  AQUA_TRY(refuse_programs(connection));
   const int version = std::atoi(found.c_str());
+  if (version < 0) {
+    return Error{Code::data_loss, concat("store: ", connection.path(), " has version ", version,
+                                         ", which no program wrote; move it away")};
+  }
   if (version > kSchemaVersion) {
     return Error{
         Code::failed_precondition,

@@ -19,7 +19,8 @@ using ledger::SlabState;
 
 const char* const kPutClient =
     "INSERT OR REPLACE INTO client(id, boot, name, device, device_name, server, domain, exchange,"
-    " producer, consumer, pid, started, draining) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+    " producer, consumer, pid, started, uid, draining)"
+    " VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
 const char* const kPutSlab =
     "INSERT OR REPLACE INTO slab(producer, number, boot, bytes, state, generation, secret, holder,"
     " reclaim, granted, late) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
@@ -32,7 +33,7 @@ const char* const kPutPair =
 SqliteStatement& bind(SqliteStatement& put, const ClientRow& row, const std::string& boot) {
   const ClientInfo& info = row.info;
   return put.bind(info.id, boot, info.name, info.device, info.device_name, info.server, info.domain,
-                  info.exchange, info.producer, info.consumer, info.pid, info.started,
+                  info.exchange, info.producer, info.consumer, info.pid, info.started, info.uid,
                   row.draining);
 }
 
@@ -95,7 +96,8 @@ ClientRow client_of(const SqliteStatement& row) {
   info.consumer = row.number(8) != 0;
   info.pid = row.number(9);
   info.started = row.count(10);
-  return {std::move(info), row.number(11) != 0};
+  info.uid = static_cast<std::uint32_t>(row.count(11));
+  return {std::move(info), row.number(12) != 0};
 }
 
 Slab slab_of(const SqliteStatement& row) {
@@ -141,7 +143,7 @@ Result<ledger::Image> read_all(const SqliteConnection& connection) {
   AQUA_ASSIGN(image.clients,
               read<ClientRow>(connection,
                               "SELECT id, name, device, device_name, server, domain, exchange,"
-                              " producer, consumer, pid, started, draining FROM client",
+                              " producer, consumer, pid, started, uid, draining FROM client",
                               client_of));
   AQUA_ASSIGN(image.slabs, read<Slab>(connection,
                                       "SELECT producer, number, bytes, state, generation, secret,"

@@ -17,10 +17,12 @@ Time later(Time now, Time ttl) {
   return now > Time::max() - ttl ? Time::max() : now + ttl;
 }
 
-// True when nothing differs that a client's slabs, leases and pairs rely on.
-bool same_identity(const ClientInfo& a, const ClientInfo& b) {
-  return a.device == b.device && a.server == b.server && a.domain == b.domain &&
-         a.producer == b.producer && a.consumer == b.consumer;
+// True when nothing differs that a client's slabs, leases and pairs rely on. Rows of a store that
+// did not know users have none.
+bool same_identity(const ClientInfo& former, const ClientInfo& info) {
+  return former.device == info.device && former.server == info.server &&
+         former.domain == info.domain && former.producer == info.producer &&
+         former.consumer == info.consumer && (former.uid == info.uid || former.uid == kUnknownUser);
 }
 
 }  // namespace
@@ -48,19 +50,20 @@ Result<void> Ledger::join(const ClientInfo& info, Time now) {
     return {};
   }
   const bool moved = !same_identity(found->second.info, info);
-  const std::size_t leases = index_.holder(info.id).count();
+  const std::size_t leases = index_.holder(info.id).leases();
   if (moved && slabs + leases > 0) {
     return Error{Code::failed_precondition,
                  concat("join: client ", to_string(info.id),
-                        " changes device, server, domain or roles while it has ", slabs,
+                        " changes device, server, domain, user or roles while it has ", slabs,
                         " slabs and ", leases, " leases")};
   }
   if (restored) forget_exports(info.id);
   found->second.restored = false;
+  const bool other_user = found->second.info.uid != info.uid;
   if (found->second.info != info) changed_client(info.id);
   found->second.info = info;
   sign_of_life(found->second);
-  if (moved) dissolve_pairs(info.id);
+  if (moved || other_user) dissolve_pairs(info.id);
   return {};
 }
 
@@ -94,7 +97,7 @@ Result<void> Ledger::dead(const ClientId& id, Time now) {
 Result<void> Ledger::leave(const ClientId& id, Time now) {
   advance(now);
   AQUA_TRY(known(id, "leave"));
-  const std::size_t leases = index_.holder(id).count();
+  const std::size_t leases = index_.holder(id).leases();
   const std::size_t lent = index_.producer(id).held;
   if (leases + lent > 0) {
     return Error{Code::failed_precondition,
@@ -134,6 +137,7 @@ void Ledger::arm_lease_timer(const ClientId& holder) {
 
 void Ledger::end_client(const ClientId& id) {
   drop_reclaims(id);
+  former_grants_.erase(id);
   for (const SlabId& slab : slabs_of(id)) {
     Slab& row = slabs_.at(slab);
     if (row.state == SlabState::orphaned) continue;  // since this id died before

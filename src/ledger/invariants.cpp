@@ -41,6 +41,7 @@ std::string Ledger::check_rows() const {
     if (running && !clients_.contains(*row.holder)) return broken("runs for an unknown holder");
     if (running && clients_.at(*row.holder).leases_expire <= now_) return broken("is overdue");
     if (row.late && (!row.holder || row.reclaim == 0)) return broken("late for nobody");
+    if (row.late && is_alleged(row)) return broken("late, and nobody granted it");
     if (row.granted > last_grant_) return broken("granted in the future");
     index.add(row);
   }
@@ -55,7 +56,8 @@ std::string Ledger::check_reclaims() const {
     const auto by = reclaims_.find(row.reclaim);
     if (by == reclaims_.end()) return concat("slab ", to_string(id), ": unknown reclaim");
     if (by->second.producer != id.producer) return concat("slab ", to_string(id), ": not its own");
-    if (by->second.done && row.holder && !row.late) return concat(to_string(id), ": not late");
+    if (by->second.done && row.holder && !row.late && !is_alleged(row))
+      return concat(to_string(id), ": not late");
   }
   std::map<ClientId, std::set<std::uint64_t>> open;
   std::map<ClientId, std::set<std::uint64_t>> ended;
@@ -109,6 +111,7 @@ std::string Ledger::check_pairs() const {
     if (!from.producer || !to.consumer) return broken("roles");
     if (!limits_.share_device && from.device == to.device) return broken("one device");
     if (from.server != to.server || from.domain != to.domain) return broken("cannot share");
+    if (!limits_.share_users && from.uid != to.uid) return broken("two users");
     if (!limits_.share_producers && pairs_.consumers_of(producer).size() > 1) {
       return broken("its producer has another consumer");
     }

@@ -50,7 +50,7 @@ class Ledger {
   // --- clients -------------------------------------------------------------------------
   // Joins, or joins again after a restart of either side: the same id replaces the info,
   // keeps slabs and leases, and is a sign of life like renew(). failed_precondition when
-  // device, server, domain or roles change while it has slabs or leases, or when the id was
+  // device, server, domain, user or roles change while it has slabs or leases, or when the id was
   // proven dead and its slabs are still held; resource_exhausted over max_clients.
   [[nodiscard]] Result<void> join(const ClientInfo& info, Time now);
   // Renews the client and every lease it holds (suspect ones become leased again, or
@@ -69,7 +69,8 @@ class Ledger {
   // Puts slabs up. All or nothing. already_exists if an index is known, unless the row
   // agrees (same bytes, generation, holder and secret), which is how a producer re-declares;
   // an agreeing row keeps its state. A new row with a holder is suspect until that holder
-  // gives a sign of life; it may not be known yet. An index that was here before comes back
+  // gives a sign of life; it may not be known yet. Where it is, and no grant to it was written
+  // down either, the hold is alleged (is_alleged()). An index that was here before comes back
   // only with a generation that nobody was granted: the exporter sees to that.
   // failed_precondition when not joined as a producer; resource_exhausted over a limit.
   [[nodiscard]] Result<void> offer(const ClientId& producer, const std::vector<OfferedSlab>& slabs,
@@ -156,6 +157,8 @@ class Ledger {
   [[nodiscard]] std::uint64_t last_event() const noexcept { return events_.last(); }
   [[nodiscard]] const std::map<ClientId, Client>& clients() const noexcept { return clients_; }
   [[nodiscard]] const std::map<SlabId, Slab>& slabs() const noexcept { return slabs_; }
+  // The slabs that a client holds, in no order.
+  [[nodiscard]] std::vector<SlabId> held_by(const ClientId& holder) const;
   // consumer -> producer
   [[nodiscard]] const std::map<ClientId, ClientId>& pairs() const noexcept { return pairs_.all(); }
   [[nodiscard]] const PairBook& pair_book() const noexcept { return pairs_; }
@@ -180,10 +183,10 @@ class Ledger {
             const std::optional<ClientId>& holder);
   void emit(EventKind kind, const ClientId& to, const Slab* about = nullptr, Time deadline = {});
   [[nodiscard]] std::vector<SlabId> slabs_of(const ClientId& producer) const;
-  [[nodiscard]] std::vector<SlabId> held_by(const ClientId& holder) const;
 
   // restore.cpp
   void forget_exports(const ClientId& producer);
+  [[nodiscard]] std::uint64_t grant_of(const ClientId& producer, const OfferedSlab& slab);
   void changed(const SlabId& slab);
   void changed_client(const ClientId& client);
   void changed_reclaim(std::uint64_t reclaim);
@@ -242,6 +245,9 @@ class Ledger {
   Timers timers_;                                               // of all of the above
   std::map<ClientId, std::set<std::uint64_t>> open_reclaims_;   // of reclaims_
   std::map<ClientId, std::set<std::uint64_t>> ended_reclaims_;  // of reclaims_
+  // Rows of restored producers that have joined: what these were known to lend, by index, until
+  // they declare it anew.
+  std::map<ClientId, std::map<std::uint32_t, Slab>> former_grants_;
   std::uint64_t last_reclaim_ = 0;
   std::uint64_t last_grant_ = 0;
   std::optional<DirtyRows> dirty_rows_;  // nullopt: nobody wants to know

@@ -105,7 +105,8 @@ Result<void> Ledger::offer(const ClientId& producer, const std::vector<OfferedSl
                                         .state = outcome.next,
                                         .generation = slab.generation,
                                         .secret = slab.secret,
-                                        .holder = slab.holder};
+                                        .holder = slab.holder,
+                                        .granted = grant_of(producer, slab)};
     index_.add(row);
     changed(id);
     note(row, kind_of(slab), SlabState::returned, row.holder);

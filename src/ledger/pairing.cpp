@@ -8,11 +8,13 @@
 #include "ledger/ledger.hpp"
 
 namespace aqua::ledger {
-// True when the two can share memory: inside one server and NVLink domain, between two devices.
+// True when the two can share memory: inside one server and NVLink domain, between two devices and
+// processes of one user, since each of them can read and write what it shares.
 bool Ledger::can_share(const ClientInfo& producer, const ClientInfo& consumer) const {
   return producer.producer && consumer.consumer && producer.id != consumer.id &&
          producer.server == consumer.server && producer.domain == consumer.domain &&
-         (limits_.share_device || producer.device != consumer.device);
+         (limits_.share_device || producer.device != consumer.device) &&
+         (limits_.share_users || producer.uid == consumer.uid);
 }
 
 Result<void> Ledger::pair(const ClientId& producer, const ClientId& consumer) {
@@ -25,7 +27,8 @@ Result<void> Ledger::pair(const ClientId& producer, const ClientId& consumer) {
     return Error{
         Code::failed_precondition,
         concat("pair: producer ", to_string(producer), " and consumer ", to_string(consumer),
-               " need these roles, one server, one domain and two devices (see --share-device)")};
+               " need these roles, one server, one domain, one user and two devices"
+               " (see --share-users, --share-device)")};
   }
   const std::optional<ClientId> before = pairs_.producer_of(consumer);
   std::vector<ClientId> displaced;
@@ -69,7 +72,8 @@ void Ledger::restore_pair(const ClientId& holder) {
   if (borrower == clients_.end() || pairs_.producer_of(holder)) return;
   for (const SlabId& slab : held_by(holder)) {
     const auto lender = clients_.find(slab.producer);
-    if (lender == clients_.end() || !may_pair(lender->second, borrower->second)) continue;
+    if (lender == clients_.end() || is_alleged(slabs_.at(slab))) continue;
+    if (!may_pair(lender->second, borrower->second)) continue;
     return set_pair(holder, slab.producer, false);
   }
 }

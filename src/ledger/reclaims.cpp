@@ -139,7 +139,7 @@ void Ledger::finish(Reclaim& reclaim) {
   ended_reclaims_[reclaim.producer].insert(reclaim.id);
   for (const SlabId& slab : reclaim.outstanding) {
     Slab& row = slabs_.at(slab);
-    if (row.holder) mark_late(row);
+    if (row.holder && !is_alleged(row)) mark_late(row);
   }
   Event event{.kind = EventKind::reclaim_done, .to = reclaim.producer, .slab = {}};
   event.reclaim = reclaim.id;

@@ -70,6 +70,7 @@ void Ledger::forget_exports(const ClientId& producer) {
     const auto row = slabs_.find(id);
     const std::optional<ClientId> holder = row->second.holder;
     const SlabState from = row->second.state;
+    if (holder && !is_alleged(row->second)) former_grants_[producer].emplace(id.index, row->second);
     index_.remove(row->second);
     row->second.state = SlabState::returned;
     note(row->second, SlabEvent::withdraw, from, holder);  // or it would be counted twice
@@ -77,6 +78,23 @@ void Ledger::forget_exports(const ClientId& producer) {
     changed(id);
     if (holder) arm_lease_timer(*holder);
   }
+}
+
+// The number of the grant by which slab.holder has a slab that is declared anew; 0 where nobody but
+// the producer says that it has it. What was written down is taken for true, and what a holder that
+// has not joined may know better, until it joins. To be called once for each slab.
+std::uint64_t Ledger::grant_of(const ClientId& producer, const OfferedSlab& slab) {
+  if (const auto of = former_grants_.find(producer); of != former_grants_.end()) {
+    const auto former = of->second.extract(slab.index);
+    if (of->second.empty()) former_grants_.erase(of);
+    if (slab.holder && !former.empty() && former.mapped().holder == slab.holder &&
+        former.mapped().generation == slab.generation) {
+      return former.mapped().granted;
+    }
+  }
+  if (!slab.holder) return 0;
+  const auto holder = clients_.find(*slab.holder);
+  return holder == clients_.end() || holder->second.restored ? ++last_grant_ : 0;
 }
 
 void Ledger::track_rows() {

@@ -35,7 +35,11 @@ void SlabIndex::add(const Slab& row) {
   ++producer.held;
   HolderIndex& holder = holders_[*row.holder];
   set_for(holder, row.state).insert(row.id);
-  if (row.state != SlabState::orphaned) holder.bytes += row.bytes;
+  if (is_alleged(row)) {
+    ++holder.alleged;
+  } else if (row.state != SlabState::orphaned) {
+    holder.bytes += row.bytes;
+  }
   if (row.late) ++holder.late;
 }
 
@@ -53,7 +57,11 @@ void SlabIndex::remove(const Slab& row) {
     const auto by = holders_.find(*row.holder);
     assert(by != holders_.end());
     set_for(by->second, row.state).erase(row.id);
-    if (row.state != SlabState::orphaned) by->second.bytes -= row.bytes;
+    if (is_alleged(row)) {
+      --by->second.alleged;
+    } else if (row.state != SlabState::orphaned) {
+      by->second.bytes -= row.bytes;
+    }
     if (row.late) --by->second.late;
     if (by->second.count() == 0) holders_.erase(by);
   }

@@ -23,13 +23,16 @@ struct HolderIndex {
   std::set<SlabId> running;  // leased, revoking: a time to live runs
   std::set<SlabId> suspect;
   std::set<SlabId> orphans;
-  std::uint64_t bytes = 0;  // of running and suspect: what must find an exit
+  std::uint64_t bytes = 0;  // of running and suspect: what must find an exit; none of alleged ones
+  std::size_t alleged = 0;  // of all three
   std::size_t late = 0;
   friend bool operator==(const HolderIndex&, const HolderIndex&) = default;
 
   [[nodiscard]] std::size_t count() const noexcept {
     return running.size() + suspect.size() + orphans.size();
   }
+  // Of those that were granted.
+  [[nodiscard]] std::size_t leases() const noexcept { return count() - alleged; }
   [[nodiscard]] bool holds_of(const ClientId& producer) const;
 };
 

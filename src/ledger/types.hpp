@@ -40,6 +40,8 @@ enum class ClientState : std::uint8_t {
   suspect,  // silent past its time to live, or its lifeline closed without proof of death
 };
 
+inline constexpr std::uint32_t kUnknownUser = 0xffffffff;  // no user has this number
+
 struct ClientInfo {
   ClientId id;
   std::string name;  // for people
@@ -50,8 +52,9 @@ struct ClientInfo {
   std::string exchange;     // path of the socket where this client's slabs are fetched; "" if none
   bool producer = false;
   bool consumer = false;
-  std::int64_t pid = 0;       // with `started` names a process for good; told by the kernel
-  std::uint64_t started = 0;  // clock ticks from boot to the process's start; 0: not known
+  std::int64_t pid = 0;              // with `started` names a process for good; told by the kernel
+  std::uint64_t started = 0;         // clock ticks from boot to the process's start; 0: not known
+  std::uint32_t uid = kUnknownUser;  // the process's user, told by the kernel; never on the wire
   friend bool operator==(const ClientInfo&, const ClientInfo&) = default;
 };
 
@@ -103,8 +106,8 @@ struct Slab {
   LeaseSecret secret;
   std::optional<ClientId> holder;  // when it runs out: Client::leases_expire of this client
   std::uint64_t reclaim = 0;       // the reclaim that wants it back; 0: none
-  std::uint64_t granted = 0;       // the ledger counts its grants: larger is later; 0: re-declared
-  bool late = false;               // held past a reclaim's deadline
+  std::uint64_t granted = 0;  // the ledger counts its grants: larger is later; 0: none (alleged)
+  bool late = false;          // held past a reclaim's deadline
 };
 
 struct Client {
@@ -138,7 +141,14 @@ struct Limits {
   std::size_t finished_reclaims = 16;  // completed ones remembered per producer
   bool share_producers = false;        // false: one producer to one consumer
   bool share_device = false;           // true: also between two clients on one device
+  bool share_users = false;            // true: also between processes of two users
 };
+
+// True when nobody but its producer says that `slab.holder` holds it. Such a slab is granted to
+// nobody else, and counts for nothing against that holder.
+[[nodiscard]] constexpr bool is_alleged(const Slab& slab) noexcept {
+  return slab.holder.has_value() && slab.granted == 0;
+}
 
 [[nodiscard]] std::string_view to_string(SlabState state) noexcept;
 [[nodiscard]] std::string_view to_string(ClientState state) noexcept;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "wire/fields.hpp"
 
-#include <algorithm>
+#include "base/control_characters.hpp"
 
 namespace aqua::wire {
 namespace {
@@ -13,9 +13,6 @@ const Json& null_value() {
 const Json& empty_array() {
   static const Json value = Json::array();
   return value;
-}
-bool is_control(char c) {
-  return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
 }
 
 }  // namespace
@@ -87,7 +84,7 @@ std::string Fields::raw_text(const char* name, std::size_t max, bool control_all
     fail(name, concat("has ", text.size(), " bytes, at most ", max));
     return {};
   }
-  if (!control_allowed && std::any_of(text.begin(), text.end(), is_control)) {
+  if (!control_allowed && control_in(text) != std::string_view::npos) {
     fail(name, "contains control characters");
     return {};
   }

@@ -36,13 +36,17 @@ void read(Fields& in, Pairs& pairs, Time now) {
   read_rows(in, "pairs", pairs.pairs, kMaxRows, now);
 }
 
-void write(Json& out, const State& state, Time now) {
-  out["epoch"] = to_string(state.epoch);
-  out["last_event"] = state.last_event;
-  write_rows(out, "clients", state.clients, now);
-  write_rows(out, "slabs", state.slabs, now);
-  write_rows(out, "pairs", state.pairs, now);
-  write_rows(out, "reclaims", state.reclaims, now);
+// ,"name":[{...},...], a row at a time: a tree of all would take many times the memory of the text.
+template <typename Rows>
+void append_rows(std::string& out, const char* name, const Rows& rows, Time now) {
+  out += concat(",\"", name, "\":[");
+  for (const auto& row : rows) {
+    if (out.back() != '[') out += ',';
+    Json one = Json::object();
+    write_row(one, row, now);
+    out += dump(one);
+  }
+  out += ']';
 }
 void read(Fields& in, State& state, Time now) {
   in.id("epoch", state.epoch);
@@ -57,6 +61,17 @@ void read(Fields& in, State& state, Time now) {
 
 AQUA_WIRE_MESSAGE(PairRequest, kMaxRequestBytes)
 AQUA_WIRE_MESSAGE(Pairs, kMaxReplyBytes)
-AQUA_WIRE_MESSAGE(State, kMaxReplyBytes)
+
+template <>
+std::string encode<State>(const State& state, Time now) {
+  std::string out =
+      concat("{\"epoch\":\"", to_string(state.epoch), "\",\"last_event\":", state.last_event);
+  append_rows(out, "clients", state.clients, now);
+  append_rows(out, "slabs", state.slabs, now);
+  append_rows(out, "pairs", state.pairs, now);
+  append_rows(out, "reclaims", state.reclaims, now);
+  return out + '}';
+}
+AQUA_WIRE_DECODE(State, kMaxReplyBytes)
 
 }  // namespace aqua::wire

@@ -55,12 +55,14 @@ client-ttl = 100
 lease-ttl = 200
 share-producers = true
 share-device = true
+share-users = true
 max-watches = 7
 socket-mode = "660"
 socket-group = "4711"
 allow-uid = [1000, 1001]
 tokens = "/t"
 tls-listen = "0.0.0.0:7071"
+proxy-host = "GPU7.example"
 tls-cert = "/c"
 tls-key = "/k"
 max-rate = 11
@@ -83,11 +85,13 @@ log-level = "debug"
   EXPECT_EQ(options->leases_survive, Survives::host);
   EXPECT_EQ(options->limits.client_ttl, ledger::Time{100});
   EXPECT_TRUE(options->limits.share_device);
+  EXPECT_TRUE(options->limits.share_users);
   EXPECT_EQ(options->socket_mode, 0660U);
   EXPECT_EQ(options->peers.allowed_uids, (std::set<std::uint32_t>{1000, 1001}));
   EXPECT_EQ(options->peers.group, 4711U);
   EXPECT_EQ(options->tokens, "/t");
   EXPECT_EQ(to_string(options->tls_listen.value()), "0.0.0.0:7071");
+  EXPECT_EQ(options->admission.proxy_host, "gpu7.example");
   EXPECT_EQ(options->tls.certificate, "/c");
   EXPECT_EQ(options->tls.key, "/k");
   EXPECT_EQ(options->admission.quota.rate, 11U);

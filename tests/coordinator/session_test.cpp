@@ -107,6 +107,26 @@ TEST_F(SessionTest, BadHelloIsRefusedWithTheField) {
   }
 }
 
+TEST(Places, OfClientsAreSharedAmongProcesses) {
+  DaemonProcess daemon({"--max-clients", "4"});
+  std::vector<southbound::Lifeline> own;
+  for (int i = 0; i < 2; ++i)
+    own.push_back(connect_lifeline(daemon.lifeline(), random_id<ClientTag>()).value());
+  const auto third = connect_lifeline(daemon.lifeline(), random_id<ClientTag>());
+  ASSERT_FALSE(third.ok());
+  EXPECT_EQ(third.error().code, Code::resource_exhausted);
+  EXPECT_THAT(third.error().message, HasSubstr("process"));
+  ChildProcess another({AQUA_TEST_CLIENT_PROGRAM, "offer", daemon.address(),
+                        to_string(random_id<ClientTag>()), "1"});
+  EXPECT_EQ(another.read_line(), "offered 1");
+}
+
+TEST_F(SessionTest, SilentConnectionsGiveWayToWhoComesAfterThem) {
+  std::vector<UniqueFd> silent;
+  for (int i = 0; i < 200; ++i) silent.push_back(connect_seqpacket(daemon.lifeline()).value());
+  EXPECT_TRUE(connect_lifeline(daemon.lifeline(), random_id<ClientTag>()).ok());
+}
+
 TEST_F(SessionTest, SilentConnectionIsClosedAndHoldsUpNobody) {
   const UniqueFd silent = connect_seqpacket(daemon.lifeline()).value();
   EXPECT_TRUE(connect_lifeline(daemon.lifeline(), random_id<ClientTag>()).ok());

@@ -18,7 +18,8 @@ def open_browser():
     chrome = webdriver.ChromeOptions()
     chrome.binary_location = shutil.which("chromium")
     for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu",
-                     "--hide-scrollbars", "--window-size=1100,900"):
+                     "--hide-scrollbars", "--window-size=1100,900",
+                     "--host-resolver-rules=MAP evil.example 127.0.0.1"):
         chrome.add_argument(argument)
     return webdriver.Chrome(options=chrome, service=webdriver.chrome.service.Service(shutil.which("chromedriver")))
 
@@ -51,7 +52,7 @@ class Page(unittest.TestCase):
         return [slab for slab in state["slabs"] if slab["producer"] in own]
 
     def visit(self, token=None):
-        self.browser.get(f"http://{self.rig.address}/")
+        self.browser.get(f"http://{self.rig.page}/")
         if token is not None:
             self.browser.execute_script("document.querySelector('#access').open = true")
             self.find("#token").send_keys(token)

@@ -4,17 +4,53 @@ import json
 import os
 import pathlib
 import signal
+import socket
+import socketserver
 import subprocess
 import tempfile
+import threading
 import urllib.request
 
 MIB = 1 << 20
 
 
-class Rig:
-    """Everything lives in a directory of its own and ends with close()."""
+class Tunnel(socketserver.ThreadingTCPServer):
+    """A port of loopback that leads to a Unix socket, as `ssh -L` makes one."""
+    daemon_threads = True
 
-    def __init__(self, coordinator: str, node: str):
+    def __init__(self, path: str):
+        class Relay(socketserver.BaseRequestHandler):
+            def handle(self):
+                with socket.socket(socket.AF_UNIX) as far:
+                    far.connect(path)
+                    back = threading.Thread(target=pump, args=(far, self.request), daemon=True)
+                    back.start()
+                    pump(self.request, far)
+                    back.join()
+
+        def pump(source: socket.socket, sink: socket.socket):
+            try:
+                while piece := source.recv(65536):
+                    sink.sendall(piece)
+                sink.shutdown(socket.SHUT_WR)
+            except OSError:
+                pass  # one side has hung up
+
+        super().__init__(("127.0.0.1", 0), Relay)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def close(self):
+        self.shutdown()
+        self.server_close()
+
+
+class Rig:
+    """Everything lives in a directory of its own and ends with close().
+
+    With `tunnel` the coordinator is on its Unix socket, and `page` is a tunnel that leads to it.
+    """
+
+    def __init__(self, coordinator: str, node: str, tunnel: bool = False):
         self._programs = (coordinator, node)
         self._folder = tempfile.TemporaryDirectory(prefix="aqua-dashboard-")
         self.path = pathlib.Path(self._folder.name)
@@ -23,11 +59,14 @@ class Rig:
         engine = self._issue("engine")
         (self.path / "token").write_text(engine + "\n")
         self._environment = dict(os.environ, AQUA_TOKEN_FILE=str(self.path / "token"))
-        self.daemon = self._start([coordinator, "--data", str(self.path / "data"), "--listen", "127.0.0.1:0"],
+        listen = f"unix:{self.path}/coordinator.sock" if tunnel else "127.0.0.1:0"
+        self.daemon = self._start([coordinator, "--data", str(self.path / "data"), "--listen", listen],
                                   log="coordinator.log")
         line = self.daemon.stdout.readline()
         assert line.startswith("listening on "), line + (self.path / "coordinator.log").read_text()
         self.address = line.split()[-1]
+        self.tunnel = Tunnel(self.address.removeprefix("unix:")) if tunnel else None
+        self.page = "localhost:%d" % self.tunnel.server_address[1] if tunnel else self.address
 
     def _issue(self, role: str) -> str:
         """A bearer token of the coordinator's own making."""
@@ -51,12 +90,14 @@ class Rig:
         return Engine(child)
 
     def ask(self, target: str, token: str | None = None) -> dict:
-        request = urllib.request.Request(f"http://{self.address}{target}")
+        request = urllib.request.Request(f"http://{self.page}{target}")
         request.add_header("Authorization", f"Bearer {self.operator_token if token is None else token}")
         with urllib.request.urlopen(request, timeout=30) as reply:
             return json.load(reply)
 
     def close(self):
+        if self.tunnel:
+            self.tunnel.close()
         for child in reversed(self._children):
             child.kill()
             child.wait()

@@ -47,9 +47,51 @@ TEST_F(LedgerRestart, AHolderThatJoinedFirstHasItWithItsNextRenewal) {
   join_consumer(2);
   redeclare();
   EXPECT_EQ(state(held), "suspect");
-  EXPECT_EQ(ledger.pairs().at(consumer), producer);
   accepted(ledger.renew(consumer, now));
   EXPECT_EQ(state(held), "leased");
+  EXPECT_EQ(lease(join_consumer(3), kPlenty).size(), 1u) << "the free one";
+  accepted(ledger.give_back(consumer, held, 5, now));
+  EXPECT_EQ(scrub(held), SlabState::offered);
+}
+
+// Whoever has joined says itself what it holds: it gives back what it does not know.
+class LedgerAllegation : public LedgerRestart {
+ protected:
+  // A victim that holds nothing, and a producer that says otherwise of its own slab 0.
+  LedgerAllegation() {
+    join_consumer(2);
+    producer = join_producer(1);
+    auto list = slabs(0, 1);
+    list[0].generation = 5;
+    list[0].holder = consumer;
+    offer(producer, list);
+    accepted(ledger.renew(consumer, now));
+    honest = join_producer(4);
+    offer(honest, slabs(0, 2));
+  }
+  ClientId honest;
+};
+
+TEST_F(LedgerAllegation, ChargesTheAllegedHolderNothingAndPairsItWithNobody) {
+  EXPECT_TRUE(is_alleged(ledger.slabs().at(held)));
+  EXPECT_TRUE(ledger.pairs().empty());
+  // Exits for one slab, and one is granted: the alleged one does not count.
+  const auto grants = accepted(ledger.lease(consumer, kPlenty, kSlab, now));
+  ASSERT_EQ(grants.size(), 1u);
+  EXPECT_EQ(grants[0].slab.producer, honest);
+}
+
+TEST_F(LedgerAllegation, MakesNobodyLate) {
+  reclaim(producer, kPlenty, Time{100});
+  pass(Time{200});
+  accepted(ledger.renew(consumer, now));
+  EXPECT_FALSE(ledger.slabs().at(held).late);
+  EXPECT_EQ(lease(consumer, 1).size(), 1u);
+}
+
+TEST_F(LedgerAllegation, KeepsNobodyFromLeaving) {
+  accepted(ledger.leave(consumer, now));
+  EXPECT_EQ(state(held), "quarantined");
 }
 
 TEST_F(LedgerRestart, AHolderThatNeverComesIsResolvedByItsExporter) {

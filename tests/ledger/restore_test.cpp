@@ -92,6 +92,34 @@ TEST_F(LedgerRestored, WhenTheExporterJoinsOnlyItsWordCounts) {
   EXPECT_EQ(lease(consumer, kSlab).at(0).generation, 4U);
 }
 
+TEST_F(LedgerRestored, WhatWasWrittenDownIsNotAllegedWhoeverJoinsFirst) {
+  restart();
+  join_consumer(2);
+  join_producer(1);
+  auto list = slabs(0, 3);
+  list[0].holder = consumer;
+  list[1].holder = consumer;  // never granted
+  offer(producer, list);
+  EXPECT_FALSE(is_alleged(ledger.slabs().at(grant.slab)));
+  EXPECT_TRUE(is_alleged(ledger.slabs().at({producer, 1})));
+  // Exits for two slabs, of which the one that was granted takes one.
+  EXPECT_EQ(accepted(ledger.lease(consumer, kPlenty, 2 * kSlab, now)).size(), 1U);
+}
+
+TEST_F(LedgerRestored, WhatWasWrittenDownCountsForOneDeclaration) {
+  restart();
+  join_consumer(2);
+  join_producer(1);
+  auto list = slabs(0, 1);
+  list[0].generation = 2;
+  offer(producer, list);
+  accepted(ledger.withdraw(producer, {0}, now));
+  list[0].generation = 1;
+  list[0].holder = consumer;
+  offer(producer, list);
+  EXPECT_TRUE(is_alleged(ledger.slabs().at(grant.slab)));
+}
+
 TEST_F(LedgerRestored, JoiningTwiceInOneLifeKeepsTheRows) {
   restart();
   join_producer(1);

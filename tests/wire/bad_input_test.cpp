@@ -120,8 +120,10 @@ TEST(BadInput, TextTooLongOrWithControlCharacters) {
   EXPECT_TRUE(decode<JoinRequest>(join.dump()).ok());
   join["name"] = std::string(kMaxName + 1, 'x');
   expect_refused<JoinRequest>(join.dump(), "name: has 129 bytes, at most 128");
-  join["name"] = "\x1b[31m";
-  expect_refused<JoinRequest>(join.dump(), "name: contains control characters");
+  for (const char* name : {"\x1b[31m", "\xc2\x9b[1m", "a\xe2\x80\xaez", "a\xe2\x80\xa8z"}) {
+    join["name"] = name;
+    expect_refused<JoinRequest>(join.dump(), "name: contains control characters");
+  }
   join["name"] = "ok";
   join["exchange"] = std::string(kMaxPath + 1, 'x');
   expect_refused<JoinRequest>(join.dump(), "exchange: ");

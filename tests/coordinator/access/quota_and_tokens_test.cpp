@@ -2,6 +2,7 @@
 // How often a caller may ask, and tokens on disk.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -64,11 +65,11 @@ TEST(Tokens, AreHashedOnDiskAndPrivate) {
   ASSERT_EQ(::stat(path.c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777U, 0600U);
   TokenBook book(path);
-  ASSERT_TRUE(book.find(text));
-  EXPECT_EQ(book.find(text)->role, Role::operator_);
+  ASSERT_TRUE(book.find(text).value());
+  EXPECT_EQ(book.find(text).value()->role, Role::operator_);
   ASSERT_EQ(::chmod(path.c_str(), 0644), 0);
   EXPECT_EQ(load_tokens(path).error().code, Code::permission_denied);
-  EXPECT_FALSE(book.find(text));
+  EXPECT_FALSE(book.find(text).value());
 }
 
 TEST(Tokens, MadeByRootTheyAreTheFoldersOwners) {
@@ -125,10 +126,44 @@ TEST(Tokens, BrokenFileLetsNobodyInAndIsNamed) {
   const std::string text = issue_token(path, Role::engine, "").value();
   std::ofstream(path, std::ios::app) << "nonsense\n";
   EXPECT_THAT(load_tokens(path).error().message, HasSubstr("line 3"));
-  EXPECT_FALSE(TokenBook(path).find(text));
+  EXPECT_FALSE(TokenBook(path).find(text).value());
   EXPECT_FALSE(issue_token(path, Role::engine, "").ok());
   EXPECT_EQ(issue_token(dir / "other", Role::engine, "two\nlines").error().code,
             Code::invalid_argument);
+}
+
+// While it lives this process can open no file.
+class NoDescriptors {
+ public:
+  NoDescriptors() {
+    EXPECT_EQ(::getrlimit(RLIMIT_NOFILE, &former_), 0);
+    const rlimit none{0, former_.rlim_max};
+    EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  }
+  ~NoDescriptors() { EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &former_), 0); }
+  NoDescriptors(const NoDescriptors&) = delete;
+  NoDescriptors& operator=(const NoDescriptors&) = delete;
+
+ private:
+  rlimit former_{};
+};
+
+TEST(Tokens, AFileThatCouldNotBeReadOnceIsReadAgain) {
+  TempDir dir;
+  const std::string path = dir / "tokens";
+  const std::string text = issue_token(path, Role::engine, "").value();
+  TokenBook book(path);
+  {
+    const NoDescriptors none;
+    EXPECT_EQ(book.find(text).error().code, Code::unavailable);
+  }
+  EXPECT_TRUE(book.find(text).value()) << "nothing but descriptors was missing";
+  const std::string another = issue_token(path, Role::engine, "").value();
+  {
+    const NoDescriptors none;
+    EXPECT_EQ(book.find(text).error().code, Code::unavailable) << "it may be over by now";
+  }
+  EXPECT_TRUE(book.find(another).value());
 }
 
 TEST(Tokens, CommandIssuesListsAndRevokes) {

@@ -193,7 +193,7 @@ TEST(Routes, LimitsAreToldWithTheirOwnStatus) {
   EXPECT_EQ(status_of_reply(http.ask("GET", "/healthz", "X: " + std::string(2048, 'y') + "\r\n")),
             431);
   std::string last;
-  for (int i = 0; i < 4; ++i) last = http.ask("GET", "/healthz");
+  for (int i = 0; i < 4; ++i) last = http.ask("GET", "/v1/info");
   EXPECT_EQ(status_of_reply(last), 429);
   EXPECT_THAT(last, HasSubstr("Retry-After: 1\r\n"));
   EXPECT_EQ(wire::decode<wire::Problem>(body_of_reply(last))->error.code, Code::resource_exhausted);

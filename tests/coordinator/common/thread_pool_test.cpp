@@ -117,6 +117,35 @@ TEST(ThreadPool, BeyondTheThreadsJobsWaitAndBeyondThatTheyAreRefused) {
   EXPECT_EQ(done, accepted + 1) << "the destructor waits for every job";
 }
 
+TEST(ThreadPool, AJobThatGoesAheadWaitsForNoOtherAndNoOtherTakesItsThread) {
+  constexpr int kSlow = 4;
+  std::promise<void> release;
+  const auto released = release.get_future().share();
+  std::atomic<int> begun{0};
+  std::latch all_begun(2);
+  ThreadPool pool({.threads = 2,
+                   .working = 1,
+                   .waiting = kSlow,
+                   .reserved = 1,
+                   .idle = kIdle,
+                   .stuck = kNever});
+  for (int i = 0; i < kSlow; ++i) {
+    ASSERT_TRUE(pool.run([&] {
+      const ThreadPool::Blocking blocking;
+      if (++begun <= 2) all_begun.count_down();
+      released.wait();
+    }));
+  }
+  all_begun.wait();
+  for (int i = 0; i < 3; ++i) {
+    std::promise<void> ran;
+    ASSERT_TRUE(pool.run([&] { ran.set_value(); }, ThreadPool::Turn::ahead));
+    ran.get_future().wait();
+    EXPECT_EQ(begun, 2);
+  }
+  release.set_value();
+}
+
 TEST(ThreadPool, IdleThreadsEndAndOthersTakeTheirPlace) {
   ThreadPool pool(
       {.threads = 2, .working = 2, .waiting = 10, .idle = std::chrono::milliseconds{1}});

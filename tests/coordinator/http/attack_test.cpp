@@ -169,7 +169,7 @@ TEST_F(Forged, ReplayedReturnAndSessionAreWorthNothing) {
 }
 
 struct Connections : ::testing::Test, RawHttp {
-  Connections() : RawHttp({"--max-connections", "10000"}) {}
+  Connections() : RawHttp({"--max-connections", "10100"}) {}  // room for honest ones
 };
 
 TEST_F(Connections, HalfClosedOnesAreAnsweredOrEndedAtOnce) {
@@ -212,8 +212,14 @@ TEST_F(Connections, TenThousandIdleOnesCostNoThreadAndHoldUpNobody) {
   std::printf("%zu idle connections: a request took %.1f ms, %ld threads, %ld KiB more resident\n",
               wanted, took, status_number("Threads"), status_number("VmRSS") - before);
   EXPECT_LT(status_number("Threads"), 200);
-  // Each gets its end, and the daemon its descriptors back.
-  for (const UniqueFd& fd : idle) (void)receive(fd);
+  // Each gets its end, whoever began is told so, and the daemon has its descriptors back. All end
+  // within moments of each other, and honest requests are answered beside them.
+  for (std::size_t i = 0; i < wanted; ++i) {
+    const std::string end = receive(idle[i]);
+    ASSERT_EQ(end.substr(0, 12), i % 2 == 0 ? "HTTP/1.1 408" : "") << i;
+    if (i % 100 != 0) continue;
+    EXPECT_THAT(round_trip("GET /v1/info HTTP/1.1\r\n\r\n"), HasSubstr("HTTP/1.1 200"));
+  }
   EXPECT_THAT(round_trip("GET /healthz HTTP/1.1\r\n\r\n"), HasSubstr("HTTP/1.1 200"));
 }
 
@@ -226,34 +232,6 @@ TEST(ConnectionsBeyondTheLimit, CloseTheOldest) {
   ASSERT_EQ(::poll(&first, 1, 4000), 1);
   EXPECT_EQ(RawHttp::receive(idle.front()), "");
   EXPECT_THAT(http.daemon.log(), HasSubstr("too many pending connections"));
-}
-
-TEST(SlowBodies, OfOneCallerAreBoundedAndStrangersGetNone) {
-  RawHttp http({"--max-concurrent", "4"});
-  const RawSession session(http.daemon.address(), http.daemon.lifeline());
-  ASSERT_EQ(session.join().status, 200);
-  const std::string head =
-      "POST /v1/leases HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 999\r\n";
-  // Refused by the head: a body that never comes holds nothing.
-  const UniqueFd stranger = http.connect();
-  RawHttp::send(stranger, head + "\r\n");
-  EXPECT_THAT(RawHttp::receive(stranger), HasSubstr("HTTP/1.1 401"));
-  const std::string proof =
-      "Aqua-Session: " + to_string(session.lifeline.welcome.secret) + "\r\n\r\n";
-  std::vector<UniqueFd> slow;
-  for (int i = 0; i < 5; ++i) {
-    slow.push_back(http.connect());
-    RawHttp::send(slow.back(), head + proof);
-  }
-  std::size_t limited = 0;
-  std::size_t late = 0;
-  for (const UniqueFd& fd : slow) {
-    const std::string reply = RawHttp::receive(fd);
-    limited += reply.starts_with("HTTP/1.1 429") ? 1U : 0U;
-    late += reply.starts_with("HTTP/1.1 408") ? 1U : 0U;
-  }
-  EXPECT_EQ(limited, 1U);
-  EXPECT_EQ(late, 4U);
 }
 
 }  // namespace

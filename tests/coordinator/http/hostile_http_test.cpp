@@ -28,7 +28,7 @@ struct HostileHttp : ::testing::Test, RawHttp {
   }
 
   std::string post(const std::string& headers, const std::string& body) const {
-    return round_trip("POST /v1/leases HTTP/1.1\r\nHost: x\r\nAqua-Session: " +
+    return round_trip("POST /v1/leases HTTP/1.1\r\nHost: aqua\r\nAqua-Session: " +
                       to_string(session.lifeline.welcome.secret) + "\r\n" + headers + "\r\n" +
                       body);
   }
@@ -50,7 +50,7 @@ TEST_F(HostileHttp, MalformedBodiesAreInvalidArguments) {
 TEST_F(HostileHttp, ABodyThatWaitsToBeAskedForIsAskedFor) {
   ASSERT_EQ(session.join().status, 200);
   const UniqueFd fd = connect();
-  send(fd, "POST /v1/leases HTTP/1.1\r\nHost: x\r\nExpect: 100-Continue\r\nAqua-Session: " +
+  send(fd, "POST /v1/leases HTTP/1.1\r\nHost: aqua\r\nExpect: 100-Continue\r\nAqua-Session: " +
                to_string(session.lifeline.welcome.secret) + "\r\n" + json +
                "Content-Length: 2\r\n\r\n");
   const std::string asked = "HTTP/1.1 100 Continue\r\n\r\n";
@@ -121,10 +121,10 @@ TEST_F(HostileHttp, HeadersWithoutEndAreCutOff) {
 
 TEST_F(HostileHttp, LongTargetsAreRefused) {
   EXPECT_THAT(
-      round_trip("GET /v1/reclaims/" + std::string(7000, '1') + " HTTP/1.1\r\nHost: x\r\n\r\n"),
+      round_trip("GET /v1/reclaims/" + std::string(7000, '1') + " HTTP/1.1\r\nHost: aqua\r\n\r\n"),
       HasSubstr("HTTP/1.1 414"));
   const std::string reply =
-      round_trip("GET /" + std::string(100'000, 'a') + " HTTP/1.1\r\nHost: x\r\n\r\n");
+      round_trip("GET /" + std::string(100'000, 'a') + " HTTP/1.1\r\nHost: aqua\r\n\r\n");
   EXPECT_TRUE(reply.empty() || reply.starts_with("HTTP/1.1 4")) << reply;
 }
 
@@ -178,7 +178,7 @@ TEST_F(HostileHttp, SlowClientsHoldUpNobodyAndAreCutOff) {
 
 TEST_F(HostileHttp, DeleteWithoutALengthIsAnsweredAtOnce) {
   const auto begin = std::chrono::steady_clock::now();
-  EXPECT_THAT(round_trip("DELETE /v1/clients/self HTTP/1.1\r\nHost: x\r\n\r\n"),
+  EXPECT_THAT(round_trip("DELETE /v1/clients/self HTTP/1.1\r\nHost: aqua\r\n\r\n"),
               HasSubstr("HTTP/1.1 401"));
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds{4});
 }

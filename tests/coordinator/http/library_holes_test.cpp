@@ -19,7 +19,7 @@ struct LibraryHoles : ::testing::Test, RawHttp {
   RawSession session{daemon.address(), daemon.lifeline()};
   const std::string proof = "Aqua-Session: " + to_string(session.lifeline.welcome.secret) + "\r\n";
   const std::string post =
-      "POST /v1/leases HTTP/1.1\r\nHost: x\r\n" + proof + "Content-Type: application/json\r\n";
+      "POST /v1/leases HTTP/1.1\r\nHost: aqua\r\n" + proof + "Content-Type: application/json\r\n";
 };
 
 TEST_F(LibraryHoles, ChunkedBodyPastTheLimitIsRefusedUnread) {  // CVE-2025-46728

@@ -70,6 +70,7 @@ TEST_F(SqliteFile, OfVersion1IsBroughtUpToThisOneWithItsRows) {
   EXPECT_EQ(stored->namespaces, "") << "version 1 did not know";
   ASSERT_EQ(stored->image.clients.size(), 2U);
   EXPECT_EQ(stored->image.clients[0].info.started, 0U);
+  EXPECT_EQ(stored->image.clients[0].info.uid, ledger::kUnknownUser);
   EXPECT_EQ(stored->image.clients[0].info.name, "lender");
   EXPECT_FALSE(stored->image.clients[0].draining);
   ASSERT_EQ(stored->image.slabs.size(), 2U);
@@ -85,6 +86,22 @@ TEST_F(SqliteFile, OfALaterVersionIsRefusedUntouched) {
   loaded().reset();
   run("PRAGMA user_version = 99");
   refused(Code::failed_precondition, "has version 99, this program knows");
+}
+
+TEST_F(SqliteFile, OfAVersionBelowNothingIsRefused) {
+  loaded().reset();
+  run("PRAGMA user_version = -1");
+  refused(Code::data_loss, "has version -1");
+}
+
+TEST_F(SqliteFile, WithAProgramInItIsRefusedBeforeThatRuns) {
+  loaded().reset();
+  // Raised by every start; would never end.
+  run("CREATE TRIGGER endless AFTER UPDATE ON meta BEGIN DELETE FROM pair WHERE producer IN"
+      " (WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n); END");
+  refused(Code::data_loss, "has the trigger endless");
+  run("DROP TRIGGER endless; CREATE VIEW mine AS SELECT 1");
+  refused(Code::data_loss, "has the view mine");
 }
 
 TEST_F(SqliteFile, OfAnotherProgramIsRefusedUntouched) {

@@ -22,6 +22,7 @@ inline ledger::Image one_of_each() {
   client.producer = true;
   client.pid = 4711;
   client.started = 123456789;
+  client.uid = 65534;
   image.clients.push_back({client, true});
   ledger::Slab slab;
   slab.id = {client.id, 4294967295U};
@@ -52,7 +53,8 @@ inline std::string text_of(const ledger::Image& image) {
   for (const auto& [c, draining] : image.clients) {
     text += concat("client ", to_string(c.id), " ", c.name, " ", to_string(c.device), " ",
                    c.device_name, " ", c.server, " ", c.domain, " ", c.exchange, " ", c.producer,
-                   c.consumer, " ", c.pid, " ", c.started, draining ? " draining" : "", "\n");
+                   c.consumer, " ", c.pid, " ", c.started, " ", c.uid, draining ? " draining" : "",
+                   "\n");
   }
   for (const auto& s : image.slabs) {
     text +=

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coordinator/http/acceptor.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <cstring>
+#include <future>
+#include <utility>
+
+#include "tests/coordinator/temp_dir.hpp"
+
+namespace aqua::coordinator {
+namespace {
+
+using Progress = Acceptor::Progress;
+
+struct AcceptorTest : ::testing::Test {
+  AcceptorTest() {
+    address.sun_family = AF_UNIX;
+    const std::string path = dir / "socket";
+    std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1);
+    listener = UniqueFd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    EXPECT_EQ(::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address),
+              0);
+    EXPECT_EQ(::listen(listener.get(), 16), 0);
+  }
+  void start(const AcceptorLimits& limits) {
+    auto started = Acceptor::start(std::move(listener), limits, nullptr, [this](auto arrival) {
+      arrived.set_value({arrival.text, arrival.progress});
+    });
+    ASSERT_TRUE(started.ok()) << started.error().message;
+    acceptor = *std::move(started);
+  }
+  UniqueFd client(const std::string& text) {
+    UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    EXPECT_EQ(::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    EXPECT_EQ(::send(fd.get(), text.data(), text.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(text.size()));
+    return fd;
+  }
+  // Waits for the other side to close, without a word.
+  static void expect_closed(const UniqueFd& fd) {
+    char byte;
+    EXPECT_LE(::recv(fd.get(), &byte, 1, 0), 0);
+  }
+
+  testing::TempDir dir;
+  sockaddr_un address{};
+  UniqueFd listener;
+  std::promise<std::pair<std::string, Progress>> arrived;  // by one connection
+  std::unique_ptr<Acceptor> acceptor;
+};
+
+TEST_F(AcceptorTest, OfUnfinishedHeadsBeyondTheirRoomTheLongestIsClosed) {
+  start({.pending_bytes = 10'000, .head_timeout = std::chrono::minutes{10}});
+  const UniqueFd shorter = client("GET /first");
+  const UniqueFd longest = client("GET /" + std::string(6'000, 'a'));
+  const UniqueFd last = client("GET /" + std::string(5'000, 'b'));
+  expect_closed(longest);
+  // Its bytes are free again: these three have room.
+  const UniqueFd another = client("GET /" + std::string(4'000, 'c'));
+  ASSERT_GT(::send(shorter.get(), " HTTP/1.1\r\n\r\n", 13, MSG_NOSIGNAL), 0);
+  const auto [text, progress] = arrived.get_future().get();
+  EXPECT_EQ(progress, Progress::head);
+  EXPECT_TRUE(text.starts_with("GET /first HTTP/1.1")) << text;
+}
+
+TEST_F(AcceptorTest, WhoSaidNothingInTimeIsClosedAndOnlyABeginningIsHandedOver) {
+  start({.head_timeout = std::chrono::milliseconds{1}});
+  const UniqueFd silent = client("");
+  expect_closed(silent);
+  const UniqueFd begun = client("GET / ");
+  const auto [text, progress] = arrived.get_future().get();
+  EXPECT_EQ(progress, Progress::timed_out);
+  EXPECT_EQ(text, "GET / ");
+}
+
+}  // namespace
+}  // namespace aqua::coordinator

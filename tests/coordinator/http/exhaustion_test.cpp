@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// Those who take more than their share of threads or memory, or break off: others go on.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+
+#include <chrono>
+#include <vector>
+
+#include "tests/coordinator/raw_http.hpp"
+#include "tests/coordinator/raw_session.hpp"
+
+namespace aqua::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(BrokenConnections, AreNotCountedAsLate) {
+  RawHttp http;
+  const RawSession session(http.daemon.address(), http.daemon.lifeline());
+  const std::string metrics = "GET /metrics HTTP/1.1\r\n\r\n";
+  UniqueFd broken = http.connect();
+  RawHttp::send(
+      broken,
+      "POST /v1/leases HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 9\r\n"
+      "Expect: 100-continue\r\nAqua-Session: " +
+          to_string(session.lifeline.welcome.secret) + "\r\n\r\n");
+  // What has come and was not read makes the end a reset.
+  pollfd asked{broken.get(), POLLIN, 0};
+  ASSERT_EQ(::poll(&asked, 1, 60'000), 1);
+  broken.reset();
+  const std::string counted = "route=\"/v1/leases\",status=\"400\"";
+  std::string text;
+  do {
+    text = http.round_trip(metrics);
+    ASSERT_EQ(text.find("status=\"408\""), std::string::npos) << text;
+  } while (text.find(counted) == std::string::npos);
+}
+
+TEST(SlowBodies, OfOneProcessLeaveRoomForRenewalsAndHealth) {
+  constexpr std::size_t kSlow = 96;
+  RawHttp http({"--max-watches", "1", "--max-concurrent", "2"});
+  const RawSession honest(http.daemon.address(), http.daemon.lifeline());
+  ASSERT_EQ(honest.join().status, 200);
+  std::vector<RawSession> sessions;
+  for (std::size_t i = 0; i < kSlow; ++i)
+    sessions.emplace_back(http.daemon.address(), http.daemon.lifeline());
+  std::vector<UniqueFd> slow;
+  for (const RawSession& session : sessions) {
+    slow.push_back(http.connect());
+    RawHttp::send(slow.back(),
+                  "POST /v1/clients HTTP/1.1\r\nContent-Type: application/json\r\n"
+                  "Content-Length: 1048576\r\nAqua-Session: " +
+                      to_string(session.lifeline.welcome.secret) + "\r\n\r\n{");
+  }
+  // Threads for 129 in all, of which one process gets 65; a body is waited for 5 s.
+  pollfd refused{slow.back().get(), POLLIN, 0};
+  ASSERT_EQ(::poll(&refused, 1, 60'000), 1);
+  EXPECT_THAT(RawHttp::receive(slow.back()), HasSubstr("HTTP/1.1 429"));
+  EXPECT_EQ(honest.call("GET", "/v1/clients/self").status, 429);
+  EXPECT_EQ(honest.call("POST", "/v1/clients/self/renew").status, 200);
+  EXPECT_THAT(http.round_trip("GET /healthz HTTP/1.1\r\n\r\n"), HasSubstr("HTTP/1.1 200"));
+}
+
+// Under an address space that has no room left the daemon refuses, and lives.
+TEST(Memory, ThatRunsOutEndsRequestsAndNotTheDaemon) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer's shadow has no limit";
+#endif
+  constexpr rlim_t kRoom = rlim_t{24} << 20;
+  RawHttp http({"--max-concurrent", "4096"});
+  const RawSession session(http.daemon.address(), http.daemon.lifeline());
+  ASSERT_EQ(session.join().status, 200);
+  rlimit limit{};
+  ASSERT_EQ(::prlimit(http.daemon.process().pid(), RLIMIT_AS, nullptr, &limit), 0);
+  limit.rlim_cur = static_cast<rlim_t>(http.status_number("VmSize")) * 1024 + kRoom;
+  ASSERT_EQ(::prlimit(http.daemon.process().pid(), RLIMIT_AS, &limit, nullptr), 0);
+  const std::string body(std::size_t{1} << 20, ' ');
+  std::size_t refused = 0;
+  {
+    std::vector<UniqueFd> many;
+    for (int i = 0; i < 100; ++i) {
+      many.push_back(http.connect());
+      const timeval patience{0, 20'000};
+      ASSERT_EQ(
+          ::setsockopt(many.back().get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience), 0);
+      RawHttp::send(many.back(),
+                    "POST /v1/leases HTTP/1.1\r\nContent-Type: application/json\r\n"
+                    "Content-Length: 1048576\r\nAqua-Session: " +
+                        to_string(session.lifeline.welcome.secret) + "\r\n\r\n");
+      RawHttp::send(many.back(), std::string_view(body).substr(0, body.size() - 1));
+    }
+    for (const UniqueFd& fd : many) {
+      pollfd answered{fd.get(), POLLIN, 0};
+      if (::poll(&answered, 1, 0) == 1) ++refused;
+    }
+  }
+  EXPECT_GT(refused, 0U);
+  // All have hung up: there is memory again.
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds{30};
+  int status = 0;
+  while (status != 200 && !HasFailure() && std::chrono::steady_clock::now() < end)
+    status = session.call("GET", "/v1/info").status;
+  EXPECT_EQ(status, 200);
+  EXPECT_EQ(session.call("POST", "/v1/clients/self/renew").status, 200);
+  EXPECT_EQ(http.daemon.stop(), 0);
+}
+
+TEST(SlowBodies, OfOneCallerAreBoundedAndStrangersGetNone) {
+  RawHttp http({"--max-concurrent", "4"});
+  const RawSession session(http.daemon.address(), http.daemon.lifeline());
+  ASSERT_EQ(session.join().status, 200);
+  const std::string head =
+      "POST /v1/leases HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 999\r\n";
+  // Refused by the head: a body that never comes holds nothing.
+  const UniqueFd stranger = http.connect();
+  RawHttp::send(stranger, head + "\r\n");
+  EXPECT_THAT(RawHttp::receive(stranger), HasSubstr("HTTP/1.1 401"));
+  const std::string proof =
+      "Aqua-Session: " + to_string(session.lifeline.welcome.secret) + "\r\n\r\n";
+  std::vector<UniqueFd> slow;
+  for (int i = 0; i < 5; ++i) {
+    slow.push_back(http.connect());
+    RawHttp::send(slow.back(), head + proof);
+  }
+  std::size_t limited = 0;
+  std::size_t late = 0;
+  for (const UniqueFd& fd : slow) {
+    const std::string reply = RawHttp::receive(fd);
+    limited += reply.starts_with("HTTP/1.1 429") ? 1U : 0U;
+    late += reply.starts_with("HTTP/1.1 408") ? 1U : 0U;
+  }
+  EXPECT_EQ(limited, 1U);
+  EXPECT_EQ(late, 4U);
+}
+
+}  // namespace
+}  // namespace aqua::testing
