@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A benchmark's result with where, when and of which commit it was measured, sealed against edits.
+
+Usage: result_file.py write REPORT OUT NAME COMMAND DEVICE COMMIT LOAD_BEFORE
+       result_file.py check FILE...
+
+`seal` is the SHA-256 of everything else in the file: `check` fails where figures, date, commit or
+load were changed after the measurement. Files of before UNSEALED_BEFORE have none.
+"""
+import datetime
+import hashlib
+import json
+import os
+import pathlib
+import platform
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+UNSEALED_BEFORE = "2026-11-23"
+
+
+def seal_of(result):
+    """Of a result without its seal."""
+    text = json.dumps({key: value for key, value in result.items() if key != "seal"}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def load():
+    """The machine's mean load of the last minute."""
+    return round(os.getloadavg()[0], 2)
+
+
+def versions_of(name):
+    """What else was measured with, of a benchmark of llama.cpp."""
+    if not name.startswith("llama"):
+        return {}
+    pinned = (ROOT / "scripts/llama").read_text(encoding="utf-8").splitlines()
+    value = {key: next(line.split("=", 1)[1].split()[0] for line in pinned if line.startswith(key + "="))
+             for key in ("engine", "weights")}
+    return {"versions": value}
+
+
+def cpu():
+    """The processor, as the kernel calls it."""
+    lines = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), "unknown")
+
+
+def result_of(report, name, command, device, commit, load_before):
+    """The whole file."""
+    result = {"benchmark": name, "device": device, "driver": None, "command": command,
+              "date": datetime.datetime.now().astimezone().isoformat(timespec="seconds"), "commit": commit,
+              "machine": {"cpu": cpu(), "cores": os.cpu_count(), "kernel": platform.release(),
+                          "load_before": load_before, "load_after": load()},
+              **versions_of(name), "result": report}
+    result["seal"] = seal_of(result)
+    return result
+
+
+def fault_of(path):
+    """What is wrong with a result; None where it is as it was measured."""
+    result = json.loads(path.read_text(encoding="utf-8"))
+    if "seal" not in result:
+        before = result.get("date", "") < UNSEALED_BEFORE
+        return None if before else "has no seal: scripts/bench writes results"
+    if result["seal"] != seal_of(result):
+        return "was changed after it was measured"
+    if result["commit"].endswith("-dirty"):
+        return f"is of {result['commit']}, which nobody can check out"
+    return None
+
+
+def main(words):
+    """Exit status."""
+    if len(words) == 8 and words[0] == "write":
+        report, out = json.loads(pathlib.Path(words[1]).read_text(encoding="utf-8")), words[2]
+        result = result_of(report, *words[3:7], float(words[7]))
+        pathlib.Path(out).write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+        print(out)
+        return 0
+    if len(words) > 1 and words[0] == "check":
+        faults = [(path, fault_of(pathlib.Path(path))) for path in words[1:]]
+        for path, fault in faults:
+            if fault:
+                print(f"{path}: {fault}", file=sys.stderr)
+        return 1 if any(fault for _, fault in faults) else 0
+    print(__doc__, file=sys.stderr)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
