@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The placer: gap and time by cluster size, for two families of models; the naive formulation
+// The placer: gap and time by cluster size, for three families of models; the naive formulation
 // beside; and against placements that do not look at memory.
 //
 //   place_bench [--json FILE] [--seeds N] [--largest GPUS] [--no-naive] [--input-of GPUS]
@@ -25,36 +25,41 @@ using namespace aqua;
 using Json = nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
-place::Cluster cluster_of(int gpus, bool own, unsigned seed) {
-  return bench::must(place::Cluster::make(bench::paper_mix(gpus, own, seed)), "cluster");
+using bench::Mix;
+
+const char* name_of(Mix mix) {
+  return mix == Mix::table1 ? "table1" : mix == Mix::own ? "own" : "balanced";
+}
+
+place::Cluster cluster_of(int gpus, Mix mix, unsigned seed) {
+  return bench::must(place::Cluster::make(bench::paper_mix(gpus, mix, seed)), "cluster");
 }
 
 std::size_t peers(const place::Cluster& cluster, const place::Assignment& assignment) {
   return place::match(cluster, assignment).size();
 }
 
-Json run_once(int gpus, bool own, unsigned seed, const char* solver, double limit_s) {
-  const place::Cluster cluster = cluster_of(gpus, own, seed);
+Json run_once(int gpus, Mix mix, unsigned seed, const char* solver, double limit_s) {
+  const place::Cluster cluster = cluster_of(gpus, mix, seed);
   const auto start = Clock::now();
   const std::clock_t cpu = std::clock();
   const auto placed = place::solve(cluster, {.time_limit_s = limit_s, .solver = solver});
   const double wall_s = std::chrono::duration<double>(Clock::now() - start).count();
   const double cpu_s = static_cast<double>(std::clock() - cpu) / CLOCKS_PER_SEC;
-  Json row{{"gpus", gpus},        {"family", own ? "own" : "table1"},
-           {"seed", seed},        {"formulation", solver},
-           {"limit_s", limit_s},  {"models", cluster.models().size()},
-           {"wall_s", wall_s},    {"cpu_s", cpu_s},
-           {"found", placed.ok()}};
+  Json row{{"gpus", gpus},          {"family", name_of(mix)}, {"seed", seed},
+           {"formulation", solver}, {"limit_s", limit_s},     {"models", cluster.models().size()},
+           {"wall_s", wall_s},      {"cpu_s", cpu_s},         {"found", placed.ok()}};
   if (placed.ok()) {
     row.update({{"objective", placed->score.objective},
                 {"bound", placed->bound},
                 {"gap", placed->gap()},
                 {"optimal", placed->optimal()},
+                {"time_limit_hit", placed->time_limit_hit},
                 {"method", placed->method},
                 {"solver", placed->solver}});
   }
-  std::printf("%6d GPUs %-7s seed %u %-9s gap %7.3f %% %-8s %6.2f s wall %6.2f s CPU  %s\n", gpus,
-              own ? "own" : "table1", seed, solver, placed.ok() ? placed->gap() * 100 : -1,
+  std::printf("%6d GPUs %-8s seed %u %-9s gap %7.3f %% %-8s %6.2f s wall %6.2f s CPU  %s\n", gpus,
+              name_of(mix), seed, solver, placed.ok() ? placed->gap() * 100 : -1,
               placed.ok() && placed->optimal() ? "optimal" : "", wall_s, cpu_s,
               placed.ok() ? placed->method.c_str() : placed.error().message.c_str());
   std::fflush(stdout);
@@ -62,7 +67,7 @@ Json run_once(int gpus, bool own, unsigned seed, const char* solver, double limi
 }
 
 Json against(int gpus, unsigned seed) {
-  const place::Cluster cluster = cluster_of(gpus, false, seed);
+  const place::Cluster cluster = cluster_of(gpus, Mix::table1, seed);
   const auto placed = bench::must(place::solve(cluster, {.time_limit_s = 5}), "solve");
   const auto first = place::first_fit(cluster);
   std::vector<double> random_pairs;
@@ -102,7 +107,7 @@ Json against(int gpus, unsigned seed) {
 }
 
 void print_input(int gpus) {
-  const place::Problem problem = bench::paper_mix(gpus, false, 1);
+  const place::Problem problem = bench::paper_mix(gpus, Mix::table1, 1);
   Json out{{"servers", Json::array()}, {"models", Json::array()}};
   for (const auto& s : problem.servers) {
     out["servers"].push_back({{"id", s.id}, {"gpus", s.gpus}, {"hbm_bytes", s.hbm_bytes}});
@@ -145,11 +150,11 @@ int main(int argc, char** argv) {
   for (const int gpus : {16, 32, 64, 128, 1000, 10'000}) {
     if (gpus > largest) break;
     const bool small = gpus <= 128;
-    for (const bool own : {false, true}) {
+    for (const Mix mix : {Mix::table1, Mix::own, Mix::balanced}) {
       for (unsigned seed = 1; seed <= (small ? seeds : std::min(seeds, 2U)); ++seed) {
-        rows.push_back(run_once(gpus, own, seed, "auto", small ? 5 : 30));
+        rows.push_back(run_once(gpus, mix, seed, "auto", small ? 5 : 30));
       }
-      if (small && naive) rows.push_back(run_once(gpus, own, 1, "naive", 5));
+      if (small && naive) rows.push_back(run_once(gpus, mix, 1, "naive", 5));
     }
   }
   Json others = Json::array();

@@ -27,14 +27,20 @@ inline constexpr Table1Model kLlm[] = {{"llama70b-cfs", 2, -20},
                                        {"llama8b", 1, 40},
                                        {"llama70b", 4, 15}};
 
-// 10 % audio, 15 % vision, the rest LLMs, until all GPUs are taken. `own`: every model with its own
-// bytes, half to one and a half of its class's.
-inline place::Problem paper_mix(int gpus, bool own, unsigned seed) {
+enum class Mix {
+  table1,    // 10 % audio, 15 % vision, the rest LLMs
+  own,       // likewise, every model with its own bytes: half to one and a half of its class's
+  balanced,  // likewise own, without a model that would take the shards' signs further off balance
+};
+
+// Until all GPUs are taken.
+inline place::Problem paper_mix(int gpus, Mix mix, unsigned seed) {
   std::mt19937_64 random(seed);
   place::Problem problem;
   for (int s = 0; s < gpus / 8; ++s) {
     problem.servers.push_back({"server" + std::to_string(s), 8, 80'000'000'000});
   }
+  int net = 0;
   for (int left = gpus / 8 * 8; left > 0;) {
     const auto dice = random() % 100;
     const auto any = random();
@@ -42,10 +48,12 @@ inline place::Problem paper_mix(int gpus, bool own, unsigned seed) {
                              : dice < 25 ? kVision[any % std::size(kVision)]
                                          : kLlm[any % std::size(kLlm)];
     const double factor = 0.5 + static_cast<double>(random() % 1'000'001) / 1e6;
-    if (one.shards > left) continue;
+    const int sign = one.gigabytes > 0 ? 1 : -1;
+    if (one.shards > left || (mix == Mix::balanced && net * sign > 0)) continue;
+    net += sign * one.shards;
     left -= one.shards;
     const std::string id = std::string(one.name) + "-" + std::to_string(problem.models.size());
-    const double bytes = one.gigabytes * 1e9 * (own ? factor : 1);
+    const double bytes = one.gigabytes * 1e9 * (mix == Mix::table1 ? 1 : factor);
     problem.models.push_back({id, one.shards, static_cast<place::Bytes>(bytes)});
   }
   return problem;

@@ -89,11 +89,11 @@ Result<Placement> solve_naively(const Cluster& cluster, const Deadline& deadline
   AQUA_ASSIGN(const auto solver, open_mip_solver("auto"));
   Placement placement{.largest_hbm = cluster.largest_hbm()};
   placement.solver = solver->name();
-  const MipOutcome outcome = solver->solve(naive_program(cluster), deadline.left());
+  const MipOutcome outcome = solver->solve(naive_program(cluster), deadline);
   if (!outcome.solved()) {
     return nothing_found(cluster, outcome.status == MipStatus::infeasible);
   }
-  placement.time_limit_hit = outcome.status != MipStatus::optimal;
+  placement.time_limit_hit = deadline.hit();
   const auto scale = static_cast<double>(cluster.largest_hbm());
   Choice choice(cluster);
   choice.offer(naive_assignment(cluster, outcome.values), "naive");
@@ -126,13 +126,12 @@ Result<Placement> solve(const Cluster& cluster, const SolveOptions& options) {
   Placement placement{.largest_hbm = cluster.largest_hbm()};
   placement.solver = solver ? solver->name() : "none";
   CountBound counted{.bound = simple_bound(cluster)};
-  if (solver) counted = count_bound(cluster, *solver, Deadline(deadline.left() / 3));
+  if (solver) counted = count_bound(cluster, *solver, deadline.part(1.0 / 3));
   placement.bound = counted.bound;
   Choice choice(cluster);
   const auto climb = [&](const std::optional<Assignment>& start, double share, const char* name) {
     if (!start) return;
-    const Deadline part(deadline.left() * share);
-    const Assignment better = improve(cluster, *start, placement.bound, part);
+    const Assignment better = improve(cluster, *start, placement.bound, deadline.part(share));
     choice.offer(settle(cluster, better), name);
   };
   const auto open = [&] { return choice.best() && choice.score().objective > placement.bound; };
@@ -141,18 +140,17 @@ Result<Placement> solve(const Cluster& cluster, const SolveOptions& options) {
     climb(construct(cluster), solver ? 0.5 : 1.0, "heuristic");
   }
   if (solver && open() && Kinds::of(cluster).classes.size() > kManyClasses) {
-    const CountBound closer = bucket_bound(cluster, *solver, placement.bound,
-                                           choice.score().objective, Deadline(deadline.left() / 2));
+    const CountBound closer =
+        bucket_bound(cluster, *solver, placement.bound, *choice.best(), deadline.part(0.5));
     placement.bound = closer.bound;
     climb(closer.start, 0.7, "buckets, improved");
     if (open() && cluster.models().size() <= kAnnealedModels) {
-      const Deadline part(deadline.left() / 2);
-      climb(anneal(cluster, *choice.best(), placement.bound, kAnnealingSteps, part), 0.2,
-            "annealed");
+      climb(anneal(cluster, *choice.best(), placement.bound, kAnnealingSteps, deadline.part(0.5)),
+            0.2, "annealed");
     }
     if (open()) {
-      placement.bound = column_bound(cluster, *solver, placement.bound, *choice.best(),
-                                     Deadline(deadline.left() * 0.8));
+      placement.bound =
+          column_bound(cluster, *solver, placement.bound, *choice.best(), deadline.part(0.8));
     }
   }
   if (solver) {
@@ -168,7 +166,7 @@ Result<Placement> solve(const Cluster& cluster, const SolveOptions& options) {
   }
   if (!choice.best()) return nothing_found(cluster, false);
   if (runs_already(cluster)) offer_frugal(cluster, choice, deadline);
-  placement.time_limit_hit = deadline.over();
+  placement.time_limit_hit = deadline.hit();
   finish(cluster, choice, placement);
   return placement;
 }

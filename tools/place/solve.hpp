@@ -27,6 +27,7 @@ struct Placement {
   std::vector<Pair> pairs{};
   std::string solver{};  // with its version; "none"
   std::string method{};  // which of the ways found the placement
+  // The limit, or a part of it that a step was given, ended a search early.
   bool time_limit_hit = false;
   bool served_best = false;  // proven: none of this objective serves more from peers
 

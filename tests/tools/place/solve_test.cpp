@@ -4,8 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <random>
 
+#include "place_models.hpp"
 #include "tests/tools/place/instances.hpp"
 #include "tools/place/exact/bound.hpp"
 #include "tools/place/exact/buckets.hpp"
@@ -63,6 +65,36 @@ TEST(Solve, TwiceTheSame) {
     EXPECT_EQ(first->assignment, second->assignment);
   }
   EXPECT_GE(placed, 5);
+}
+
+// What a step could not do in its part of the time changes the result, though time is left at the
+// end: whoever reads it is told.
+TEST(Solve, WhateverATimeLimitChangesIsTold) {
+  if (mip_solvers().empty()) GTEST_SKIP() << "this build has no solver";
+  const Cluster cluster = made(bench::paper_mix(64, bench::Mix::own, 1));
+  std::optional<Placement> whole;  // that no limit has changed
+  int cut = 0;
+  for (const double limit_s : {0.05, 0.2, 0.5, 1.0, 600.0}) {
+    const auto placed = solve(cluster, {.time_limit_s = limit_s});
+    if (!placed.ok() || placed->time_limit_hit) {
+      ++cut;
+      continue;
+    }
+    if (!whole) whole = *placed;
+    EXPECT_EQ(placed->bound, whole->bound) << limit_s;
+    EXPECT_EQ(placed->assignment, whole->assignment) << limit_s;
+  }
+  EXPECT_GT(cut, 0);
+  EXPECT_TRUE(whole.has_value());
+}
+
+TEST(Deadline, RemembersThatAPartOfItEndedASearch) {
+  const Deadline deadline(600);
+  const Deadline part = deadline.part(0);
+  EXPECT_FALSE(deadline.hit());
+  EXPECT_TRUE(part.over());
+  EXPECT_FALSE(deadline.over());
+  EXPECT_TRUE(deadline.hit());
 }
 
 TEST(Solve, TheHeuristicNeverGoesBelowTheBoundAndKeepsTheRules) {
@@ -165,8 +197,9 @@ TEST(Bound, BucketsNeverPromiseMoreThanThereIs) {
     const Cluster cluster = made(test::random_problem(random, {.mixed_servers = true}));
     const auto truth = test::best_of_all(cluster);
     if (!truth) continue;
-    const CountBound bound =
-        bucket_bound(cluster, **solver, 0, 2 * truth->objective + kGB, Deadline(10));
+    const auto found = construct(cluster);
+    if (!found) continue;
+    const CountBound bound = bucket_bound(cluster, **solver, 0, *found, Deadline(10));
     EXPECT_LE(bound.bound, truth->objective) << round;
     raised += bound.bound > 0 ? 1 : 0;
     if (bound.start) {

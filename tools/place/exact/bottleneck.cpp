@@ -59,7 +59,7 @@ class Bisection {
     const LinearProgram program = pattern_program(
         kinds_, patterns_, [&](std::size_t p) { return patterns_[p].value <= level; },
         [&](std::size_t p) { return cost[p]; });
-    const MipOutcome outcome = solver_.solve(program, deadline_.left());
+    const MipOutcome outcome = solver_.solve(program, deadline_);
     proven = outcome.status == MipStatus::optimal;
     if (outcome.solved()) chosen_ = rounded(outcome.values);
     return outcome.solved();
@@ -76,7 +76,7 @@ class Bisection {
         kinds_, patterns_, [&](std::size_t p) { return patterns_[p].value <= most; },
         [](std::size_t) { return 0.0; });
     for (auto& column : program.columns) column.integer = whole;
-    const MipOutcome outcome = solver_.solve(program, deadline_.left() / 2);
+    const MipOutcome outcome = solver_.solve(program, deadline_.part(0.5));
     if (whole && outcome.solved()) {
       chosen_ = rounded(outcome.values);
       Bytes worst = 0;
@@ -127,7 +127,7 @@ std::optional<Assignment> fewest_moves(const Cluster& cluster, MipSolver& solver
       program.columns[p].entries.emplace_back(row, static_cast<double>(part) / scale);
     }
   }
-  const MipOutcome outcome = solver.solve(program, deadline.left());
+  const MipOutcome outcome = solver.solve(program, deadline);
   if (!outcome.solved()) return std::nullopt;
   return assign(cluster, kinds, patterns.all, rounded(outcome.values));
 }

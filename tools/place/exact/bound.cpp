@@ -87,7 +87,7 @@ CountBound count_bound(const Cluster& cluster, MipSolver& solver, const Deadline
     const LinearProgram program = pattern_program(
         kinds, patterns.all, [&](std::size_t p) { return part[p] <= level; },
         [&](std::size_t p) { return static_cast<double>(part[p]) / scale; });
-    const MipOutcome outcome = solver.solve(program, deadline.left() / 2);
+    const MipOutcome outcome = solver.solve(program, deadline.part(0.5));
     if (outcome.status == MipStatus::infeasible) continue;
     if (outcome.bound <= -kInfinity || deadline.over()) return result;
     // A solver's bound is right to a millionth or so of its cost.

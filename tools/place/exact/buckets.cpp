@@ -2,24 +2,21 @@
 #include "tools/place/exact/buckets.hpp"
 
 #include <algorithm>
-#include <limits>
+#include <cmath>
 #include <map>
+#include <numeric>
 
-#include "tools/place/exact/patterns.hpp"
-#include "tools/place/exact/program.hpp"
+#include "tools/place/exact/bucket_pricing.hpp"
 #include "tools/place/model/score.hpp"
+#include "tools/place/search/heuristic.hpp"
 
 namespace aqua::place {
 namespace {
 
-constexpr std::size_t kPatternsForWhole = 15'000;
-constexpr std::size_t kPatternsForBound = 50'000;
+constexpr std::size_t kMostPatterns = 60'000;
 constexpr long kMostSteps = 6'000'000;
-
-struct Range {
-  Bytes low = 0;
-  Bytes high = 0;
-};
+constexpr Bytes kFine = 2000;  // of H: levels are told apart no finer
+constexpr std::size_t kColumnsARound = 300;
 
 // Sign and shards apart; each of these cut by bytes into `pieces` of about as many models.
 Kinds bucketed(Kinds kinds, std::size_t pieces, std::size_t all) {
@@ -45,121 +42,109 @@ Kinds bucketed(Kinds kinds, std::size_t pieces, std::size_t all) {
   return kinds;
 }
 
-class Relaxation {
- public:
-  Relaxation(const Cluster& cluster, Kinds kinds, std::size_t most_patterns)
-      : cluster_(cluster),
-        kinds_(std::move(kinds)),
-        patterns_(enumerate(kinds_, std::numeric_limits<Bytes>::max(), most_patterns, kMostSteps)) {
-    for (const Model& model : cluster.models()) total_.add(model);
-    for (const Pattern& pattern : patterns_.all) measure(pattern);
+// As many buckets as their patterns can still be written down for.
+std::optional<BucketPricing> finest(const Cluster& cluster, Bytes highest) {
+  const Kinds kinds = Kinds::of(cluster);
+  const std::size_t models = cluster.models().size();
+  for (const std::size_t pieces : {64U, 52U, 42U, 34U, 28U, 23U, 18U, 14U, 11U, 9U, 7U, 5U}) {
+    Kinds some = bucketed(kinds, pieces, models);
+    Patterns patterns = patterns_by_net(some, highest, kMostPatterns, kMostSteps);
+    if (patterns.complete) return BucketPricing(cluster, std::move(some), std::move(patterns));
   }
-  [[nodiscard]] bool complete() const { return patterns_.complete; }
+  return std::nullopt;
+}
 
-  // Whether a bottleneck of `level` could do; in whole numbers also with which assignment.
-  MipStatus try_level(Bytes level, bool whole, MipSolver& solver, double seconds,
-                      std::optional<Assignment>* assignment) const {
-    const auto scale = static_cast<double>(cluster_.largest_hbm());
-    LinearProgram program = pattern_program(
-        kinds_, patterns_.all, [&](std::size_t p) { return possible(p, level); },
-        [](std::size_t) { return 0.0; });
-    const int row = static_cast<int>(program.rows.size());
-    const double total = static_cast<double>(total_.bytes) / scale;
-    program.rows.push_back({-kInfinity, total});  // the least bytes that the units can have
-    program.rows.push_back({total, kInfinity});   // the largest
-    for (std::size_t p = 0; p < patterns_.all.size(); ++p) {
-      if (!possible(p, level)) continue;
-      const Range range = within(p, level);
-      program.columns[p].entries.emplace_back(row, static_cast<double>(range.low) / scale);
-      program.columns[p].entries.emplace_back(row + 1, static_cast<double>(range.high) / scale);
+// Whole units of the parts: first what is whole in them, then the largest fractions, as long as
+// there are models for them.
+std::vector<int> whole_units(const Kinds& kinds, const std::vector<Generation::Part>& parts,
+                             const std::vector<Pattern>& patterns) {
+  std::vector<int> units, models;
+  for (const UnitType& type : kinds.types) units.push_back(static_cast<int>(type.units.size()));
+  for (const ModelClass& c : kinds.classes) models.push_back(static_cast<int>(c.models.size()));
+  std::vector<int> chosen(parts.size());
+  const auto take = [&](std::size_t p, int times) {
+    const Pattern& pattern = patterns[p];
+    int& left = units[static_cast<std::size_t>(pattern.type)];
+    times = std::min(times, left);
+    for (const auto& [k, n] : pattern.counts)
+      times = std::min(times, models[static_cast<std::size_t>(k)] / n);
+    left -= times;
+    for (const auto& [k, n] : pattern.counts) models[static_cast<std::size_t>(k)] -= n * times;
+    chosen[p] += times;
+  };
+  std::vector<std::size_t> order(parts.size());
+  std::iota(order.begin(), order.end(), 0U);
+  const auto fraction = [&](std::size_t p) { return parts[p].units - std::floor(parts[p].units); };
+  for (const std::size_t p : order) take(p, static_cast<int>(parts[p].units + 1e-6));
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return fraction(a) > fraction(b); });
+  for (const std::size_t p : order) take(p, 1);
+  return chosen;
+}
+
+// Of each bucket the models with most bytes go where the parts have most bytes of it: `kinds` with
+// its models in the order in which assign() gives them out.
+Kinds in_order(const BucketPricing& pricing, Kinds kinds,
+               const std::vector<Generation::Part>& parts, const std::vector<Pattern>& patterns,
+               const std::vector<int>& chosen) {
+  for (std::size_t k = 0; k < kinds.classes.size(); ++k) {
+    std::vector<std::pair<double, std::size_t>> places;  // wanted bytes, turn
+    for (std::size_t p = 0; p < parts.size(); ++p) {
+      for (const auto& [c, n] : patterns[p].counts) {
+        if (static_cast<std::size_t>(c) != k) continue;
+        const double wanted = pricing.share_of(*parts[p].column, c) / n;
+        for (int i = 0; i < n * chosen[p]; ++i) places.emplace_back(wanted, places.size());
+      }
     }
-    for (auto& column : program.columns) column.integer = whole;
-    const MipOutcome outcome = solver.solve(program, seconds);
-    if (whole && outcome.solved()) {
-      *assignment = assign(cluster_, kinds_, patterns_.all, rounded(outcome.values));
+    std::sort(places.begin(), places.end());
+    auto& models = kinds.classes[k].models;  // ascending in bytes
+    std::vector<int> ordered(places.size(), -1);
+    std::vector<bool> given(models.size());
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      const std::size_t at = i * models.size() / places.size();
+      ordered[places[i].second] = models[at];
+      given[at] = true;
     }
-    return outcome.status;
+    for (std::size_t i = 0; i < models.size(); ++i)
+      if (!given[i]) ordered.push_back(models[i]);
+    models = std::move(ordered);
   }
+  return kinds;
+}
 
- private:
-  void measure(const Pattern& pattern) {
-    const UnitType& type = kinds_.types[static_cast<std::size_t>(pattern.type)];
-    Range range{type.base.bytes, type.base.bytes};
-    std::int64_t net = type.base.net;
-    for (const auto& [c, n] : pattern.counts) {
-      const ModelClass& kind = kinds_.classes[static_cast<std::size_t>(c)];
-      const Bytes shards = Bytes{kind.shards} * n;
-      range.low += shards * cluster_.model(kind.models.front()).bytes;
-      range.high += shards * cluster_.model(kind.models.back()).bytes;
-      net += kind.sign() * shards;
-    }
-    ranges_.push_back(range);
-    parts_.push_back(type.hbm_bytes * (net < 0 ? -net : net));
-  }
-  [[nodiscard]] Range within(std::size_t p, Bytes level) const {
-    const Bytes most = level - parts_[p];
-    return {std::max(ranges_[p].low, -most), std::min(ranges_[p].high, most)};
-  }
-  [[nodiscard]] bool possible(std::size_t p, Bytes level) const {
-    if (parts_[p] > level) return false;
-    const Range range = within(p, level);
-    return range.low <= range.high;
-  }
-
-  const Cluster& cluster_;
-  Kinds kinds_;
-  Patterns patterns_;
-  Load total_;
-  std::vector<Range> ranges_;
-  std::vector<Bytes> parts_;
-};
-
-}  // namespace
-
-namespace {
-
-// The levels between which the linear relaxation turns possible, to a thousandth of H.
-Range bisect(const Relaxation& relaxation, Range levels, Bytes step, MipSolver& solver,
-             const Deadline& deadline) {
-  while (levels.high - levels.low > step && !deadline.over()) {
-    const Bytes middle = levels.low + (levels.high - levels.low) / 2;
-    const auto status = relaxation.try_level(middle, false, solver, deadline.left(), nullptr);
-    if (status == MipStatus::unknown) break;
-    (status == MipStatus::infeasible ? levels.low : levels.high) = middle;
-  }
-  return levels;
+std::optional<Assignment> placement_near(const Cluster& cluster, const BucketPricing& pricing,
+                                         const std::vector<Generation::Part>& parts) {
+  std::vector<Pattern> patterns;
+  for (const Generation::Part& part : parts) patterns.push_back(pricing.pattern_of(*part.column));
+  const std::vector<int> chosen = whole_units(pricing.kinds(), parts, patterns);
+  const Kinds kinds = in_order(pricing, pricing.kinds(), parts, patterns, chosen);
+  const Assignment some = assign(cluster, kinds, patterns, chosen);
+  std::optional<Assignment> all = construct(cluster, &some);
+  if (all && !allowed(cluster, *all)) return std::nullopt;
+  return all;
 }
 
 }  // namespace
 
-CountBound bucket_bound(const Cluster& cluster, MipSolver& solver, Bytes known, Bytes found,
-                        const Deadline& deadline) {
+CountBound bucket_bound(const Cluster& cluster, MipSolver& solver, Bytes known,
+                        const Assignment& found, const Deadline& deadline) {
   CountBound result{.bound = known};
-  const Kinds kinds = Kinds::of(cluster);
-  const Bytes step = std::max<Bytes>(1, cluster.largest_hbm() / 1000);
-  const std::size_t models = cluster.models().size();
-  // Few and wide for whole numbers, then many and narrow for a closer bound.
-  for (const std::size_t pieces : {14U, 11U, 9U, 7U, 5U}) {
-    const Relaxation relaxation(cluster, bucketed(kinds, pieces, models), kPatternsForWhole);
-    if (!relaxation.complete()) continue;
-    const Range levels = bisect(relaxation, {known, found}, step, solver, deadline);
-    result.bound = levels.low;
-    for (Bytes level = levels.high, more = step * 4; level <= found + more && !deadline.over();
-         level += more, more *= 2) {
-      std::optional<Assignment> start;
-      relaxation.try_level(level, true, solver, deadline.left() / 3, &start);
-      if (!start) continue;
-      if (allowed(cluster, *start)) result.start = std::move(start);
-      break;
-    }
-    break;
-  }
-  for (const std::size_t pieces : {26U, 22U, 18U}) {
-    const Relaxation relaxation(cluster, bucketed(kinds, pieces, models), kPatternsForBound);
-    if (!relaxation.complete()) continue;
-    result.bound = bisect(relaxation, {result.bound, found}, step, solver, deadline).low;
-    break;
-  }
+  const Bytes objective = score_of(cluster, found).objective;
+  const auto pricing = finest(cluster, objective);
+  if (!pricing || objective <= known) return result;
+  Generation generation(pricing->units(), pricing->rows(), solver, deadline);
+  for (Generation::Column& column : pricing->columns_of(found)) generation.add(std::move(column));
+  const auto possible = [&](Bytes level) {
+    return generation.try_level(level,
+                                [&](int type, const std::vector<double>& prices, double rent) {
+                                  return pricing->best(level, type, prices, rent, kColumnsARound);
+                                });
+  };
+  const Bytes fine = std::max<Bytes>(1, cluster.largest_hbm() / kFine);
+  const Bytes middle = known + (objective - known) / 2;
+  result.bound = least_possible(known, objective, middle, fine, deadline, possible).first;
+  if (const auto parts = generation.parts(); !parts.empty())
+    result.start = placement_near(cluster, *pricing, parts);
   return result;
 }
 

@@ -8,6 +8,15 @@
 
 namespace aqua::place {
 
+MipOutcome MipSolver::solve(const LinearProgram& program, const Deadline& deadline) {
+  MipOutcome outcome;
+  if (!deadline.over()) outcome = solve_within(program, deadline.left());
+  const bool proven =
+      outcome.status == MipStatus::optimal || outcome.status == MipStatus::infeasible;
+  if (!proven) deadline.cut_short();
+  return outcome;
+}
+
 // A further solver (HiGHS, say) is one more file like mip_cbc.cpp and one more line in each.
 std::vector<std::string_view> mip_solvers() {
 #ifdef AQUA_HAVE_CBC

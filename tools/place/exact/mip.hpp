@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "aqua/result.hpp"
+#include "tools/place/model/deadline.hpp"
 
 namespace aqua::place {
 
@@ -57,8 +58,12 @@ class MipSolver {
  public:
   virtual ~MipSolver() = default;
   [[nodiscard]] virtual std::string name() const = 0;  // with its version
-  // Blocks for about `seconds` at most. Deterministic, unless that limit is hit.
-  [[nodiscard]] virtual MipOutcome solve(const LinearProgram& program, double seconds) = 0;
+  // Blocks for about what is left of the deadline at most. Deterministic, unless that ends it
+  // early: then the deadline knows. So it does where the outcome is unknown for another reason.
+  [[nodiscard]] MipOutcome solve(const LinearProgram& program, const Deadline& deadline);
+
+ private:
+  [[nodiscard]] virtual MipOutcome solve_within(const LinearProgram& program, double seconds) = 0;
 };
 
 // The solvers that this build knows, best first: "cbc" where it was found.

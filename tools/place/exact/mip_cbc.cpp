@@ -65,8 +65,8 @@ class Cbc final : public MipSolver {
  public:
   std::string name() const override { return concat("cbc ", Cbc_getVersion()); }
 
-  MipOutcome solve(const LinearProgram& program, double seconds) override {
-    if (seconds <= 0) return {};
+ private:
+  MipOutcome solve_within(const LinearProgram& program, double seconds) override {
     const Arrays arrays(program);
     const bool integer = std::any_of(program.columns.begin(), program.columns.end(),
                                      [](const auto& column) { return column.integer; });
@@ -88,7 +88,6 @@ class Cbc final : public MipSolver {
     return read(model.get(), arrays);
   }
 
- private:
   static MipOutcome read(Cbc_Model* model, const Arrays& arrays) {
     MipOutcome outcome;
     if (Cbc_isProvenInfeasible(model) != 0) {

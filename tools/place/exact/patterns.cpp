@@ -166,6 +166,27 @@ Patterns enumerate(const Kinds& kinds, Bytes largest_value, std::size_t most, lo
   return out;
 }
 
+std::vector<Pattern> patterns_of(const Cluster& cluster, const Kinds& kinds,
+                                 const Assignment& assignment) {
+  std::vector<int> class_of(cluster.models().size(), -1);
+  for (std::size_t k = 0; k < kinds.classes.size(); ++k)
+    for (const int m : kinds.classes[k].models)
+      class_of[static_cast<std::size_t>(m)] = static_cast<int>(k);
+  std::vector<std::map<int, int>> counts(cluster.units().size());
+  for (std::size_t m = 0; m < assignment.size(); ++m)
+    if (class_of[m] >= 0)
+      ++counts[static_cast<std::size_t>(cluster.unit_of(assignment[m]))][class_of[m]];
+  std::vector<Pattern> patterns(counts.size());
+  for (std::size_t t = 0; t < kinds.types.size(); ++t) {
+    for (const int u : kinds.types[t].units) {
+      const auto& held = counts[static_cast<std::size_t>(u)];
+      patterns[static_cast<std::size_t>(u)] = {.type = static_cast<int>(t),
+                                               .counts = {held.begin(), held.end()}};
+    }
+  }
+  return patterns;
+}
+
 Bytes served_by(const Cluster& cluster, const Kinds& kinds, const Pattern& pattern) {
   std::vector<int> models = kinds.types[static_cast<std::size_t>(pattern.type)].fixed;
   for (const auto& [c, n] : pattern.counts) {

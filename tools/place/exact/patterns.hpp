@@ -59,6 +59,10 @@ struct Patterns {
 [[nodiscard]] Patterns enumerate(const Kinds& kinds, Bytes largest_value, std::size_t most,
                                  long max_steps);
 
+// The pattern of each unit, in order, in a placement of all models.
+[[nodiscard]] std::vector<Pattern> patterns_of(const Cluster& cluster, const Kinds& kinds,
+                                               const Assignment& assignment);
+
 // Bytes served from peers in a unit that holds this pattern.
 [[nodiscard]] Bytes served_by(const Cluster& cluster, const Kinds& kinds, const Pattern& pattern);
 
