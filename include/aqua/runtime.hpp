@@ -101,7 +101,7 @@ struct RuntimeOptions {
   // A file of `aqua profile` (aqua/northbound/profile.hpp). Empty: none. If it is a producer's,
   // open() calls set_profile() with it and default ProducerOptions. If it is a consumer's and
   // max_peer_bytes is 0, open() takes max_peer_bytes from it, and raises host_bytes to as much,
-  // since what is borrowed needs an exit. A profile that is not complete is refused.
+  // since what is borrowed needs an exit. One that is not complete counts for what it has.
   std::string profile{};
   std::chrono::milliseconds reclaim_deadline{2000};  // for reclaims that report() decides
   bool callbacks_in_tick = false;
@@ -180,7 +180,7 @@ class AQUA_API Runtime {
   //   unavailable          a GPU, on a machine without one or without a driver
   //   unimplemented        a kind of device that this build does not have
   //   not_found            no such profile
-  //   failed_precondition  the profile is not complete
+  //   failed_precondition  the profile is not complete, and has no role yet
   [[nodiscard]] static Result<Runtime> open(const RuntimeOptions& options);
   // Gives back what is leased, withdraws what is offered, leaves. Blocks until the transfers in
   // flight have ended, and about a second more at most. Every tensor, pool and pin must be gone;

@@ -31,6 +31,12 @@ Result<std::unique_ptr<Runtime::Impl>> Runtime::Impl::open(const RuntimeOptions&
   if (profile) runtime::apply(*profile, options);
   AQUA_ASSIGN(auto device, runtime::open_device(options));
   std::unique_ptr<Impl> impl(new Impl(std::move(options), std::move(device)));
+  if (profile && !profile->complete) {
+    impl->log(
+        LogLevel::warning,
+        concat("profile ", impl->options_.profile, ": its run was stopped before its end; it ",
+               "counts for what it has. `aqua profile --resume` finishes it"));
+  }
   if (profile && profile->role == ProfileRole::producer)
     AQUA_TRY(impl->set_profile(to_load_profile(*profile), {}));
   AQUA_TRY(impl->open_memory());

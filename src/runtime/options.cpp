@@ -81,11 +81,11 @@ Result<RuntimeOptions> resolve(RuntimeOptions options) {
 Result<std::optional<Profile>> profile_of(const RuntimeOptions& options) {
   if (options.profile.empty()) return std::optional<Profile>{};
   AQUA_ASSIGN(const Profile profile, read_profile(options.profile));
-  if (!profile.complete) {
+  if (!profile.complete && profile.role == ProfileRole::neutral) {
     return Error{Code::failed_precondition,
                  concat("profile ", options.profile,
-                        ": its run was stopped before its end; finish it with `aqua profile "
-                        "--resume`, or make it again")};
+                        ": its run was stopped before it knew whether the engine lends or borrows; "
+                        "finish it with `aqua profile --resume`")};
   }
   return std::optional(profile);
 }

@@ -49,7 +49,7 @@ typedef struct aqua_runtime_status {
  *   unavailable          a GPU, on a machine without one or without a driver
  *   unimplemented        a kind of device that this build does not have
  *   not_found            no such profile
- *   failed_precondition  the profile is not complete */
+ *   failed_precondition  the profile is not complete, and has no role yet */
 AQUA_CALL aqua_error* aqua_runtime_open(const aqua_runtime_options* options, aqua_runtime* runtime);
 /* Gives back what is leased, withdraws what is offered, leaves. Waits for calls of other
  * threads that are under way, and for about a second at most beyond.

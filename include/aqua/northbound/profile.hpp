@@ -50,7 +50,7 @@ struct Profile {
   std::size_t swap_bytes = 0;
   // A producer has at least so much free.
   std::size_t threshold_bytes = 10'000'000'000;
-  // False: the profiler was stopped before its end, and Runtime::open() refuses the profile.
+  // False: the profiler was stopped before its end. What is here was measured all the same.
   bool complete = true;
   friend bool operator==(const Profile&, const Profile&) = default;
 };
