@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "aqua/northbound/load_metrics.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace aqua {
+namespace {
+
+using std::chrono::microseconds;
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(LoadMetrics, TellEveryFieldOfAReport) {
+  const LoadReport report{.requests_per_second = 2.5,
+                          .queue_length = 3,
+                          .kv_bytes_used = 1'000'000'000'000,
+                          .kv_bytes_wanted = 1'500'000'000'000,
+                          .time_to_first_token = {microseconds(250'000), microseconds(1'500'000)},
+                          .time_per_output_token = {microseconds(20'000), microseconds(90'000)}};
+  EXPECT_EQ(to_metrics(report, 2'000'000'000'000),
+            "# TYPE aqua_engine_requests_per_second gauge\n"
+            "aqua_engine_requests_per_second 2.5\n"
+            "# TYPE aqua_engine_queue_length gauge\n"
+            "aqua_engine_queue_length 3\n"
+            "# TYPE aqua_engine_kv_bytes_used gauge\n"
+            "aqua_engine_kv_bytes_used 1000000000000\n"
+            "# TYPE aqua_engine_kv_bytes_wanted gauge\n"
+            "aqua_engine_kv_bytes_wanted 1500000000000\n"
+            "# TYPE aqua_engine_kv_bytes_total gauge\n"
+            "aqua_engine_kv_bytes_total 2000000000000\n"
+            "# TYPE aqua_engine_time_to_first_token_seconds gauge\n"
+            "aqua_engine_time_to_first_token_seconds{quantile=\"0.5\"} 0.25\n"
+            "aqua_engine_time_to_first_token_seconds{quantile=\"0.99\"} 1.5\n"
+            "# TYPE aqua_engine_time_per_output_token_seconds gauge\n"
+            "aqua_engine_time_per_output_token_seconds{quantile=\"0.5\"} 0.02\n"
+            "aqua_engine_time_per_output_token_seconds{quantile=\"0.99\"} 0.09\n");
+}
+
+TEST(LoadMetrics, LeaveOutLatenciesThatWereNotMeasured) {
+  EXPECT_THAT(to_metrics({}, 1), Not(HasSubstr("token")));
+}
+
+}  // namespace
+}  // namespace aqua
