@@ -19,6 +19,10 @@ json judge(std::string goal, Bound bound, double limit, std::optional<double> me
 void print_goals(const json& goals) {
   std::size_t met = 0;
   for (const json& goal : goals) {
+    if (goal.contains("left_out")) {
+      std::printf("left out: %s: %s\n", goal["goal"].get<std::string>().c_str(),
+                  goal["left_out"].dump().c_str());
+    }
     if (goal["met"].get<bool>()) {
       ++met;
       continue;

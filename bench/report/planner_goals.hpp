@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // From planner_bench's rows to its goals: for each link that was measured, the median and the worst
 // of the chosen way's time over the best way's. Unmeasured where the rows name fewer than 30 sizes.
-// Pure.
+// Rows that are not resolved are left out, and a goal says how many of how many, and the worst of
+// them. Pure.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -158,7 +158,13 @@ TEST(PlannerGoals, AreMetAtTheirLimitsAndMissedBeyond) {
 TEST(PlannerGoals, CountNothingThatTheClockCannotTell) {
   json rows = drawn(31, 1.03, 1.11);
   for (json& row : rows) row["resolved"] = row["ratio"] < 1.11;
-  EXPECT_EQ(met(planner_goals(rows)), 2U);
+  const json goals = planner_goals(rows);
+  EXPECT_EQ(met(goals), 2U);
+  for (const json& goal : goals) {
+    EXPECT_EQ(goal["left_out"]["rows"], 1);
+    EXPECT_EQ(goal["left_out"]["of"], 31);
+    EXPECT_EQ(goal["left_out"]["worst"], 1.11) << "what was left out is told";
+  }
   for (json& row : rows) row["resolved"] = false;
   EXPECT_EQ(met(planner_goals(rows)), 0U);
 }
