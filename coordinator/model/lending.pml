@@ -17,6 +17,9 @@
  * deadline may pass at any step); secrets are their generation; events are level-triggered, as
  * a watch with snapshots is; a call is a request, the commit, and a reply, three steps.
  *
+ * A bug that leaves no process without a step, so that only the liveness check shows it:
+ * DEADLINE_PUT_OFF.
+ *
  * Mutations (-DNAME), each a bug that was thought of: NO_GENERATION, FREE_AT_TTL, EOF_IS_DEATH,
  * NO_RENEW_FREE, NO_DEADLINE, TRUST_STALE_ROWS, RETURN_BEFORE_UNMAP, NO_SCRUB, STALE_EVENTS.
  */
@@ -348,7 +351,9 @@ end:
        :: else -> wanted = true; reclaim_open = true
        fi }
 
-#ifndef NO_DEADLINE
+#ifdef DEADLINE_PUT_OFF
+  :: atomic { up(COORDINATOR) && !down && reclaim_open -> skip }
+#elif !defined(NO_DEADLINE)
   :: atomic { up(COORDINATOR) && !down && reclaim_open -> end_reclaim() } /* partially */
 #endif
   :: atomic { up(COORDINATOR) && !down && (row == leased || row == revoking) &&
