@@ -141,7 +141,7 @@ std::chrono::nanoseconds Rig::verified(const transfer::TransferRequest& request,
   return took;
 }
 
-void Rig::compare(const transfer::TransferRequest& request, const Place& place) const {
+void Rig::compare(const transfer::TransferRequest& request, const Place& place) {
   const PieceShape& shape = place.shape;
   const bool offload = request.direction == Direction::offload;
   const std::byte* const seen = seen_->link().base;
@@ -154,8 +154,10 @@ void Rig::compare(const transfer::TransferRequest& request, const Place& place) 
       const std::size_t in_tensor =
           (std::size_t{layer} * request.blocks.size() + i) * shape.piece_bytes;
       if (std::memcmp(seen + (offload ? in_tensor : in_cache),
-                      words + (offload ? in_cache : in_tensor), shape.piece_bytes) == 0)
+                      words + (offload ? in_cache : in_tensor), shape.piece_bytes) == 0) {
+        verified_bytes_ += shape.piece_bytes;
         continue;
+      }
       std::fprintf(stderr, "planner_bench: wrong bytes by %s\n", to_string(*request.way).data());
       std::exit(1);
     }

@@ -42,6 +42,8 @@ class Rig {
   [[nodiscard]] Times measure(const transfer::LinkMemory& far, transfer::Direction direction,
                               const transfer::PieceShape& shape, const transfer::WaySet& ways,
                               std::size_t bytes_in_all);
+  // Compared so far, none of them wrong.
+  [[nodiscard]] std::size_t verified_bytes() const { return verified_bytes_; }
 
  private:
   // One transfer's place in both rings.
@@ -51,7 +53,7 @@ class Rig {
   };
   std::chrono::nanoseconds move(const transfer::TransferRequest& request, const Place& place);
   std::chrono::nanoseconds verified(const transfer::TransferRequest& request, const Place& place);
-  void compare(const transfer::TransferRequest& request, const Place& place) const;
+  void compare(const transfer::TransferRequest& request, const Place& place);
   void copy(std::byte* to, const std::byte* from, std::size_t bytes);
 
   device::Device& device_;
@@ -59,6 +61,7 @@ class Rig {
   std::unique_ptr<transfer::FarMemory> cache_, words_, seen_;
   device::OwnStream stream_;
   transfer::Mover mover_;
+  std::size_t verified_bytes_ = 0;
 };
 
 }  // namespace aqua::bench

@@ -96,14 +96,20 @@ Result<Revision> LedgerService::write_down() {
 }
 
 void LedgerService::carry_out(Operation& operation) {
-  ledger::Changes changes;
-  turns_.take(operation, [&](std::span<Operation* const> all) { carry_out_all(all, changes); });
-  Journal::log(changes);
+  Aftermath after;
+  turns_.take(operation, [&](std::span<Operation* const> all) { carry_out_all(all, after); });
+  settle(after);
+}
+
+void LedgerService::settle(Aftermath& after) {
+  for (auto& [watch, reply] : after.answers) watch->answer(std::move(reply));
+  after.answers.clear();
+  Journal::log(after.changes);
 }
 
 // Facts first: a promise that cannot be written is then taken back with nothing done since.
 void LedgerService::carry_out_all(std::span<Operation* const> operations,
-                                  ledger::Changes& changes) noexcept {
+                                  Aftermath& after) noexcept {
   MutexLock lock(mu_);
   const ledger::Time time = now();
   ledger_.advance(time);
@@ -123,7 +129,7 @@ void LedgerService::carry_out_all(std::span<Operation* const> operations,
     }
   }
   if (promises && !written.ok()) (void)write_down();  // what was taken back
-  after_change(changes);
+  after_change(after);
 }
 
 void LedgerService::promise_all(std::span<Operation* const> operations, ledger::Time now) {
@@ -142,24 +148,24 @@ ledger::Time LedgerService::now() {
   return std::chrono::duration_cast<ledger::Time>(SteadyClock::now().time_since_epoch());
 }
 
-void LedgerService::after_change(ledger::Changes& changes) {
-  ledger_.take_changes(changes);
-  if (journal_ != nullptr && !changes.empty()) journal_->note(changes, ledger_);
-  if (ledger_.last_event() != seen_event_) answer_watches();
+void LedgerService::after_change(Aftermath& after) {
+  ledger_.take_changes(after.changes);
+  if (journal_ != nullptr && !after.changes.empty()) journal_->note(after.changes, ledger_);
+  if (ledger_.last_event() != seen_event_) find_answers(after);
   const auto next = ledger_.next_deadline();
   if (next && (!alarm_ || *next < *alarm_)) alarm_changed_.notify_all();
 }
 
 void LedgerService::keep_time() {
-  ledger::Changes changes;
+  Aftermath after;
   MutexLock lock(mu_);
   while (!stopping_) {
     ledger_.advance(now());
     (void)write_down();
-    after_change(changes);
-    if (!changes.empty()) {
+    after_change(after);
+    if (!after.changes.empty() || !after.answers.empty()) {
       mu_.unlock();
-      Journal::log(changes);
+      settle(after);
       mu_.lock();
       if (stopping_) return;
     }
@@ -175,7 +181,7 @@ void LedgerService::keep_time() {
   }
 }
 
-void LedgerService::answer_watches() {
+void LedgerService::find_answers(Aftermath& after) {
   const auto told = ledger_.recipients_since(std::exchange(seen_event_, ledger_.last_event()));
   std::vector<ClientId> clients;
   if (told) {
@@ -184,7 +190,10 @@ void LedgerService::answer_watches() {
     for (const auto& [client, watch] : watches_.all()) clients.push_back(client);
   }
   for (const ClientId& client : clients) {
-    if (const auto watch = watches_.remove(client)) watch->answer(watched(client, watch->after));
+    auto watch = watches_.remove(client);
+    if (watch == nullptr) continue;
+    wire::WatchReply reply = watched(client, watch->after);
+    after.answers.emplace_back(std::move(watch), std::move(reply));
   }
 }
 
@@ -224,9 +233,9 @@ Result<wire::WatchReply> LedgerService::watch(const ClientId& client,
     if (auto answer = watch->wait(timeout)) return *std::move(answer);
   }
   MutexLock lock(mu_);
-  // In the last moment; or else it is there still.
+  // In the last moment; or else it is there still, or its answer, which says the same, is coming.
   if (auto answer = watch->take()) return *std::move(answer);
-  (void)watches_.remove(client);
+  watches_.forget(client, watch);
   return watched(client, after);
 }
 

@@ -4,9 +4,9 @@
 // it, wakes the watches that have something to read, and tells the journal.
 //
 // Threads: every method may be called concurrently; one thread of its own keeps time.
-// Locks:   one, never held across a socket, and across a disk's write-through only where the
-//          store's log is begun anew (docs/internals/store.md). Callers that wait for it are served
-//          together, with one commit (Turns).
+// Locks:   one, never held across a socket or while watches are woken, and across a disk's
+//          write-through only where the store's log is begun anew (docs/internals/store.md).
+//          Callers that wait for it are served together, with one commit (Turns).
 // Memory that runs out amid a change ends the process: the next start begins with what is written
 // (memory_reserve.hpp keeps it from coming to that).
 // A store that cannot be written (a full disk): facts go on, kept in memory until they can be
@@ -21,6 +21,7 @@
 #include <span>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "aqua/result.hpp"
 #include "base/ids.hpp"
@@ -104,21 +105,30 @@ class LedgerService {
   void end_watch(const ClientId& client);
 
  private:
-  // Alone with the ledger, together with those of other callers; then logs what changed.
-  void carry_out(Operation& operation);
-  void carry_out_all(std::span<Operation* const> operations, ledger::Changes& changes) noexcept;
+  // What a change leaves to be done without the lock.
+  struct Aftermath {
+    ledger::Changes changes;  // to log
+    std::vector<std::pair<WatchHub::Entry, wire::WatchReply>> answers;
+  };
+
+  // Alone with the ledger, together with those of other callers; then answers the watches that have
+  // something to read, and logs what changed.
+  void carry_out(Operation& operation) AQUA_EXCLUDES(mu_);
+  void carry_out_all(std::span<Operation* const> operations, Aftermath& after) noexcept;
+  // Wakes hundreds, perhaps: whoever wants the ledger does not wait for that.
+  void settle(Aftermath& after) AQUA_EXCLUDES(mu_);
   void promise_all(std::span<Operation* const> operations, ledger::Time now) AQUA_REQUIRES(mu_);
   [[nodiscard]] static Error unwritten(const Error& why);
   [[nodiscard]] Result<void> may_promise() AQUA_REQUIRES(mu_);
   Result<Revision> write_down() AQUA_REQUIRES(mu_);
-  // Wakes who waits for what has changed. `changes` are left to be logged without the lock.
-  void after_change(ledger::Changes& changes) AQUA_REQUIRES(mu_);
+  void after_change(Aftermath& after) AQUA_REQUIRES(mu_);
   void keep_time();
   // What a watch after `after` is answered now; a snapshot for nullopt.
   [[nodiscard]] wire::WatchReply watched(const ClientId& client,
                                          std::optional<std::uint64_t> after) const
       AQUA_REQUIRES(mu_);
-  void answer_watches() AQUA_REQUIRES(mu_);
+  // Takes the watches that have something to read out of the hub.
+  void find_answers(Aftermath& after) AQUA_REQUIRES(mu_);
 
   const Epoch epoch_ = random_id<EpochTag>();
   const ledger::Limits limits_;

@@ -35,4 +35,9 @@ WatchHub::Entry WatchHub::remove(const ClientId& client) {
   return watch;
 }
 
+void WatchHub::forget(const ClientId& client, const Entry& watch) {
+  const auto found = watches_.find(client);
+  if (found != watches_.end() && found->second == watch) watches_.erase(found);
+}
+
 }  // namespace aqua::coordinator

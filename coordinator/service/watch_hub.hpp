@@ -49,6 +49,8 @@ class WatchHub {
   Entry add(const ClientId& client, std::uint64_t after);
   // The client's, which then is not there any more; nullptr: it has none.
   [[nodiscard]] Entry remove(const ClientId& client);
+  // Removes this one, if it is the client's.
+  void forget(const ClientId& client, const Entry& watch);
   [[nodiscard]] std::size_t size() const noexcept { return watches_.size(); }
   [[nodiscard]] const std::map<ClientId, Entry>& all() const noexcept { return watches_; }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which way at which size, from recorded curves.
+// Which way at which size, from curves that a formula gives.
 #include "transfer/planner.hpp"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ using test::SyntheticWay;
 constexpr WaySet kAll{Way::each, Way::batched, Way::staged, Way::kernel};
 
 // In the order of Way.
-CurveSet recorded(const std::array<SyntheticWay, 4>& ways) {
+CurveSet by_formula(const std::array<SyntheticWay, 4>& ways) {
   std::minstd_rand random(1);
   CurveSet set;
   for (const Way way : kWays) {
@@ -37,7 +37,7 @@ Job job(std::size_t count, std::size_t piece, WaySet possible = kAll) {
   return {Link::host, Direction::offload, Pieces(count, piece), possible};
 }
 Way way_of(const Job& j) {
-  static const CurveSet curves = recorded(kPcie);
+  static const CurveSet curves = by_formula(kPcie);
   return choose(curves, j).way;
 }
 
@@ -95,14 +95,14 @@ TEST(Planner, TakesWhatIsPossible) {
   j.possible = {Way::each, Way::batched};
   EXPECT_EQ(way_of(j), Way::each) << "a batch of small pieces is worse than none";
   j.possible = {};
-  const Choice choice = choose(recorded(kPcie), j);
+  const Choice choice = choose(by_formula(kPcie), j);
   EXPECT_EQ(choice.way, Way::each);
   EXPECT_EQ(choice.reason, Reason::only_one);
 }
 
 TEST(Planner, NeverStagesOnePiece) {
-  CurveSet curves = recorded({SyntheticWay{1e-3, 0, 1e9}, SyntheticWay{1e-3, 0, 1e9},
-                              SyntheticWay{1e-6, 0, 1e12}, SyntheticWay{1e-3, 0, 1e9}});
+  CurveSet curves = by_formula({SyntheticWay{1e-3, 0, 1e9}, SyntheticWay{1e-3, 0, 1e9},
+                                SyntheticWay{1e-6, 0, 1e12}, SyntheticWay{1e-3, 0, 1e9}});
   EXPECT_EQ(choose(curves, job(1, 1 << 20)).way, Way::each);
   EXPECT_EQ(choose(curves, job(2, 1 << 20)).way, Way::staged);
 }
@@ -111,24 +111,24 @@ TEST(Planner, BreaksTiesInFavourOfTheEngine) {
   const SyntheticWay same{1e-5, 1e-7, 50e9};
   SyntheticWay slightly_faster = same;
   slightly_faster.bandwidth *= 1.005;
-  const CurveSet curves = recorded({same, same, same, slightly_faster});
+  const CurveSet curves = by_formula({same, same, same, slightly_faster});
   const Choice all = choose(curves, job(100, 64 << 10));
   EXPECT_EQ(all.way, Way::each);
   EXPECT_EQ(all.reason, Reason::as_fast);
   slightly_faster.bandwidth *= 1.1;
-  EXPECT_EQ(choose(recorded({same, same, same, slightly_faster}), job(10'000, 64 << 10)).way,
+  EXPECT_EQ(choose(by_formula({same, same, same, slightly_faster}), job(10'000, 64 << 10)).way,
             Way::kernel);
 }
 
 TEST(Planner, AWayWithoutACurveIsNotGuessedAt) {
-  CurveSet curves = recorded(kPcie);
+  CurveSet curves = by_formula(kPcie);
   curves.at(Link::host, Direction::offload, Way::staged) = Curve();
   EXPECT_EQ(choose(curves, job(4096, 16 << 10)).way, Way::kernel);
   EXPECT_EQ(choose(CurveSet(), job(4096, 16 << 10)).way, Way::each);
 }
 
 TEST(Planner, NothingToMoveIsNoChoice) {
-  const Choice choice = choose(recorded(kPcie), job(0, 0));
+  const Choice choice = choose(by_formula(kPcie), job(0, 0));
   EXPECT_EQ(choice.way, Way::each);
   EXPECT_EQ(choice.reason, Reason::nothing_to_move);
 }
@@ -142,7 +142,7 @@ TEST(Planner, ChoosesWithin3PercentOfTheBestAtTheMedianAnd10AtWorst) {
   for (int link = 0; link < 20; ++link) {
     auto ways = kPcie;
     for (SyntheticWay& way : ways) way.bandwidth *= wobble(random);
-    const CurveSet curves = recorded(ways);
+    const CurveSet curves = by_formula(ways);
     for (int i = 0; i < 50; ++i) {
       const auto piece = static_cast<std::size_t>(std::exp(log_piece(random)));
       const auto count = static_cast<std::size_t>(std::exp(log_count(random))) + 1;
@@ -163,7 +163,7 @@ TEST(Planner, ChoosesWithin3PercentOfTheBestAtTheMedianAnd10AtWorst) {
 
 TEST(Planner, ExplainsWhatWhyAndHowLong) {
   const Job j = job(4096, 16 << 10, {Way::each, Way::batched, Way::staged});
-  const std::string text = explain(j, choose(recorded(kPcie), j));
+  const std::string text = explain(j, choose(by_formula(kPcie), j));
   for (const char* part : {"offload over the host link: 67108864 bytes in 4096 pieces of 16.0 KiB",
                            "measured on this machine", "* staged", "GB/s", "(not possible here)",
                            "staged: it is the fastest"}) {

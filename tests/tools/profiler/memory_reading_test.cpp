@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "aqua/northbound/load_metrics.hpp"
 #include "tools/profiler/memory/metrics_text.hpp"
 
 namespace aqua::profiler {
@@ -77,6 +78,18 @@ TEST(Memory, OfVllmThatCannotBeTrueIsRefused) {
           Code::data_loss, "num_gpu_blocks");
   refuses(read_vllm(kVllm, {}), Code::failed_precondition, "--bytes-per-token");
   refuses(read_vllm("", sized), Code::failed_precondition, "vllm:kv_cache_usage_perc");
+}
+
+TEST(Memory, OfALoadReportIsWhatTheEngineTellsItsRuntime) {
+  const std::string metrics =
+      to_metrics({.kv_bytes_used = 400'000, .kv_bytes_wanted = 900'000}, 1'600'000);
+  const auto reading = read_load_reports(metrics, {});
+  ASSERT_TRUE(reading.ok()) << reading.error().message;
+  EXPECT_DOUBLE_EQ(reading->used_bytes, 400'000);
+  EXPECT_DOUBLE_EQ(reading->total_bytes, 1'600'000);
+  EXPECT_DOUBLE_EQ(read_load_reports(metrics, {.kv_bytes = 2e6}).value().total_bytes, 2e6);
+  refuses(read_load_reports(kVllm, {}), Code::failed_precondition, "aqua_engine_kv_bytes_used");
+  EXPECT_EQ(parse_memory_source("aqua").value(), MemorySource::aqua);
 }
 
 const std::string kProps = R"({"total_slots": 2})";

@@ -97,7 +97,7 @@ void add_others(CommandLine& line, ProfileOptions& o) {
       .number("--most-batch", o.most_batch, 1, 1024, "N", "the largest batch tried");
   line.group("Memory")
       .option(
-          "--memory", "SOURCE", "auto, vllm, llama, prometheus, client",
+          "--memory", "SOURCE", "auto, vllm, llama, prometheus, aqua, client",
           [&o](std::string_view value) -> Result<void> {
             AQUA_ASSIGN(o.memory.source, profiler::parse_memory_source(value));
             return {};

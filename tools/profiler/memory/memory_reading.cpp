@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 
+#include "aqua/northbound/load_metrics.hpp"
 #include "base/concat.hpp"
 #include "base/shallow_json.hpp"
 #include "base/try.hpp"
@@ -26,11 +27,12 @@ Error missing(const std::string& what) {
   return Error{Code::failed_precondition, what};
 }
 
-constexpr std::array<std::pair<MemorySource, std::string_view>, 5> kNames{
+constexpr std::array<std::pair<MemorySource, std::string_view>, 6> kNames{
     {{MemorySource::automatic, "auto"},
      {MemorySource::vllm, "vllm"},
      {MemorySource::llama, "llama"},
      {MemorySource::prometheus, "prometheus"},
+     {MemorySource::aqua, "aqua"},
      {MemorySource::client, "client"}}};
 
 Result<MemoryReading> checked(double used, double total) {
@@ -120,9 +122,9 @@ Result<MemorySource> parse_memory_source(std::string_view name) {
   for (const auto& [source, known] : kNames) {
     if (known == name) return source;
   }
-  return Error{
-      Code::invalid_argument,
-      concat("memory ", report::shown(name), ": expected auto, vllm, llama, prometheus or client")};
+  return Error{Code::invalid_argument,
+               concat("memory ", report::shown(name),
+                      ": expected auto, vllm, llama, prometheus, aqua or client")};
 }
 
 Result<MemoryReading> read_vllm(std::string_view metrics, const MemoryOptions& options) {
@@ -183,6 +185,12 @@ Result<MemoryReading> read_prometheus(std::string_view metrics, const MemoryOpti
   if (!total)
     return missing(concat("/metrics has no finite ", report::shown(options.total_metric)));
   return checked(*used, *total);
+}
+
+Result<MemoryReading> read_load_reports(std::string_view metrics, MemoryOptions options) {
+  options.used_metric = kMetricKvUsed;
+  options.total_metric = options.kv_bytes > 0 ? "" : kMetricKvTotal;
+  return read_prometheus(metrics, options);
 }
 
 }  // namespace aqua::profiler

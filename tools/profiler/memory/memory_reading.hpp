@@ -5,6 +5,7 @@
 //               cache_config_info names; of a data-parallel one all engines together
 //   llama       /props and /slots: tokens in the slots that compute, of those that all could hold
 //   prometheus  two metrics by name, in bytes
+//   aqua        its load reports to its own runtime (aqua/northbound/load_metrics.hpp)
 //   client      nothing is told: counted from the requests in flight (load_memory.hpp)
 //
 // Threads: plain functions. Pure: they read what the engine answered.
@@ -18,7 +19,7 @@
 
 namespace aqua::profiler {
 
-enum class MemorySource : std::uint8_t { automatic, vllm, llama, prometheus, client };
+enum class MemorySource : std::uint8_t { automatic, vllm, llama, prometheus, aqua, client };
 
 [[nodiscard]] std::string_view to_string(MemorySource source) noexcept;
 // invalid_argument lists the names.
@@ -46,5 +47,8 @@ struct MemoryReading {
                                                const MemoryOptions& options);
 [[nodiscard]] Result<MemoryReading> read_prometheus(std::string_view metrics,
                                                     const MemoryOptions& options);
+// The pool is options.kv_bytes, where that is not 0.
+[[nodiscard]] Result<MemoryReading> read_load_reports(std::string_view metrics,
+                                                      MemoryOptions options);
 
 }  // namespace aqua::profiler

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 
+#include "aqua/northbound/load_metrics.hpp"
 #include "base/try.hpp"
 #include "tools/profiler/load/start_thread.hpp"
+#include "tools/profiler/memory/metrics_text.hpp"
 
 namespace aqua::profiler {
 
@@ -23,6 +25,10 @@ Result<MemoryReading> read_memory(const EngineLink& engine, const MemoryOptions&
       AQUA_ASSIGN(const std::string metrics, fetch(engine, "/metrics"));
       return read_prometheus(metrics, options);
     }
+    case MemorySource::aqua: {
+      AQUA_ASSIGN(const std::string metrics, fetch(engine, "/metrics"));
+      return read_load_reports(metrics, options);
+    }
     default:
       if (options.kv_bytes > 0) return MemoryReading{0, options.kv_bytes};
       return Error{Code::failed_precondition,
@@ -35,6 +41,7 @@ MemorySource detect_memory(const EngineLink& engine, const MemoryOptions& option
   const auto metrics = fetch(engine, "/metrics");
   if (metrics.ok() && metrics->find("vllm:cache_config_info") != std::string::npos)
     return MemorySource::vllm;
+  if (metrics.ok() && !find_metric(*metrics, kMetricKvUsed).empty()) return MemorySource::aqua;
   const auto slots = fetch(engine, "/slots");
   return slots.ok() ? MemorySource::llama : MemorySource::client;
 }

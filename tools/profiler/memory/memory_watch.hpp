@@ -18,8 +18,8 @@ namespace aqua::profiler {
 // Asks the engine once. Of MemorySource::client nothing is asked: 0 of kv_bytes are used.
 [[nodiscard]] Result<MemoryReading> read_memory(const EngineLink& engine,
                                                 const MemoryOptions& options);
-// What `automatic` stands for with this engine: vllm or llama where it answers like these, else
-// client. Other sources are themselves.
+// What `automatic` stands for with this engine: vllm, aqua or llama where it answers like these,
+// else client. Other sources are themselves.
 [[nodiscard]] MemorySource detect_memory(const EngineLink& engine, const MemoryOptions& options);
 
 struct MemoryPeak {
