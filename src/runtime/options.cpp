@@ -105,11 +105,13 @@ Result<std::unique_ptr<device::Device>> open_device(const RuntimeOptions& option
         std::from_chars(name.data() + kEmulated.size(), name.data() + name.size(), ordinal);
     if (error == std::errc{} && end == name.data() + name.size()) {
       const EmulatedGpuOptions& emulated = options.emulated;
-      return device::open_emulated({.ordinal = ordinal,
-                                    .total_bytes = emulated.total_bytes,
-                                    .hostile = emulated.hostile,
-                                    .seed = emulated.seed,
-                                    .link_bytes_per_second = emulated.link_bytes_per_second});
+      return device::open_emulated(
+          {.ordinal = ordinal,
+           .total_bytes = emulated.total_bytes,
+           .hostile = emulated.hostile,
+           .seed = emulated.seed,
+           .link_bytes_per_second = emulated.link_bytes_per_second,
+           .host_link_bytes_per_second = emulated.host_link_bytes_per_second});
     }
   }
   if (device::is_cuda_name(name)) {

@@ -40,7 +40,9 @@ Result<std::unique_ptr<Device>> open_emulated(const EmulatedOptions& options) {
   memfd.info.total_bytes = options.total_bytes;
   memfd.closed_addresses = options.hostile;
   if (options.hostile) memfd.hostile_seed = options.seed;
-  memfd.link_bytes_per_second = options.link_bytes_per_second;
+  memfd.pace = {.peer = options.link_bytes_per_second,
+                .host = options.host_link_bytes_per_second != 0 ? options.host_link_bytes_per_second
+                                                                : options.link_bytes_per_second};
   return open_memfd(std::move(memfd));
 }
 

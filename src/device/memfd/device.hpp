@@ -27,6 +27,9 @@ struct EmulatedOptions {
   // are paced to this many bytes per second, to give a demo the shape of a real link: those
   // with an end outside the slabs that this device created itself. Each stream has its own.
   std::uint64_t link_bytes_per_second = 0;
+  // Not 0: those of these copies that have an end in host memory, which is all that is neither
+  // this device's nor imported, are paced to this instead, as PCIe is slower than NVLink.
+  std::uint64_t host_link_bytes_per_second = 0;
 };
 
 // granularity 2 MiB, like CUDA's. Capacity counts the slabs that live here, not mappings:

@@ -12,6 +12,7 @@
 #include "device/memfd/range.hpp"
 #include "device/memfd/slab.hpp"
 #include "device/memfd/stream_table.hpp"
+#include "device/memfd/work.hpp"
 #include "device/work_checks.hpp"
 
 namespace aqua::device {
@@ -21,7 +22,7 @@ struct MemfdOptions {
   bool touch_slabs = false;
   bool closed_addresses = false;
   std::optional<std::uint64_t> hostile_seed;
-  std::uint64_t link_bytes_per_second = 0;  // 0: not paced
+  LinkPace pace;
 };
 
 // Work in flight refers to regions_, never to the device; slabs and ranges share what they

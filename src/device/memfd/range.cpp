@@ -27,6 +27,7 @@ Result<void> MemfdRange::map(std::size_t offset, const MemfdSlab& slab) {
   AQUA_TRY(reservation_.map_file(offset, slab.fd(), size, !imported));
   places_.take(offset, size);
   if (slab.owner() == device()) regions_->own.add(base() + offset, size);
+  if (imported) regions_->imported.add(base() + offset, size);
   return {};
 }
 
@@ -40,6 +41,7 @@ Result<void> MemfdRange::unmap(std::size_t offset, std::size_t size) {
 
 void MemfdRange::forget(std::size_t offset, std::size_t size) {
   regions_->own.remove(base() + offset, size);
+  regions_->imported.remove(base() + offset, size);
   regions_->poisoned.remove(base() + offset, size);
 }
 

@@ -16,6 +16,7 @@ namespace aqua::device {
 // work in flight.
 struct MappedRegions {
   RegionSet own;       // memory of this device: no link lies between
+  RegionSet imported;  // other devices', and what of ours came back as an import
   RegionSet poisoned;  // dead until it is unmapped
 };
 

@@ -82,9 +82,9 @@ Result<void> MemfdDevice::copy(CopyBatch batch, Stream stream, const CopyOptions
   AQUA_ASSIGN(const auto worker, streams_.find("copy", stream));
   return post("copy", *worker,
               [batch = std::move(batch), cancel = options.cancel, regions = regions_,
-               rate = options_.link_bytes_per_second] {
+               pace = options_.pace] {
                 if (cancel && cancel->load()) return true;
-                return run_copy(*batch, *regions, rate);
+                return run_copy(*batch, *regions, pace);
               });
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/memfd/work.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -12,12 +13,28 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-std::uint64_t linked_bytes(const std::vector<CopySegment>& batch, const RegionSet& own) {
-  std::uint64_t total = 0;
+using Seconds = std::chrono::duration<double>;
+
+enum class Link : std::uint8_t { none, peer, host };
+
+Link link_to(const std::byte* end, std::size_t bytes, const MappedRegions& regions) {
+  if (regions.own.covers(end, bytes)) return Link::none;
+  return regions.imported.covers(end, bytes) ? Link::peer : Link::host;
+}
+
+Seconds least_time(const std::vector<CopySegment>& batch, const MappedRegions& regions,
+                   const LinkPace& pace) {
+  const auto time = [](std::uint64_t bytes, std::uint64_t rate) {
+    return Seconds(rate > 0 ? static_cast<double>(bytes) / static_cast<double>(rate) : 0);
+  };
+  Seconds least{0};
   for (const CopySegment& s : batch) {
-    if (!own.covers(s.dst, s.bytes) || !own.covers(s.src, s.bytes)) total += s.bytes;
+    const Link slower =
+        std::max(link_to(s.dst, s.bytes, regions), link_to(s.src, s.bytes, regions));
+    if (slower == Link::peer) least += time(s.bytes, pace.peer);
+    if (slower == Link::host) least += time(s.bytes, pace.host);
   }
-  return total;
+  return least;
 }
 
 void copy_segments(const std::vector<CopySegment>& batch) {
@@ -31,7 +48,7 @@ void copy_segments(const std::vector<CopySegment>& batch) {
 }  // namespace
 
 bool run_copy(const std::vector<CopySegment>& batch, const MappedRegions& regions,
-              std::uint64_t link_bytes_per_second) {
+              const LinkPace& pace) {
   const Clock::time_point start = Clock::now();
   for (const CopySegment& s : batch) {
     if (regions.poisoned.touches(s.dst, s.bytes) || regions.poisoned.touches(s.src, s.bytes)) {
@@ -39,10 +56,8 @@ bool run_copy(const std::vector<CopySegment>& batch, const MappedRegions& region
     }
   }
   copy_segments(batch);
-  if (link_bytes_per_second > 0) {
-    const std::chrono::duration<double> least(
-        static_cast<double>(linked_bytes(batch, regions.own)) /
-        static_cast<double>(link_bytes_per_second));
+  if (pace.peer > 0 || pace.host > 0) {
+    const Seconds least = least_time(batch, regions, pace);
     std::this_thread::sleep_until(start + std::chrono::duration_cast<Clock::duration>(least));
   }
   return true;

@@ -124,6 +124,29 @@ TEST(EmulatedDevice, CopiesOverALinkTakeAtLeastItsTimeAndOthersDoNot) {
   EXPECT_LT(fastest, least);
 }
 
+TEST(EmulatedDevice, HostMemoryHasALinkOfItsOwn) {
+  constexpr std::uint64_t kRate = 20'000'000;  // 1 MiB in 52 ms
+  const auto device = open({.host_link_bytes_per_second = kRate});
+  const Place own = make_place(*device, 2_MiB);
+  const auto other = open({.ordinal = 1});
+  const Place lent = make_place(*other, 2_MiB);
+  const Place imported = place_slab(
+      *device, device->import_slab(other->export_slab(*lent.slab).value(), 2_MiB).value());
+  std::vector<std::byte> host(1_MiB);
+  const auto time = [&](std::byte* dst, const std::byte* src) {
+    const auto start = std::chrono::steady_clock::now();
+    EXPECT_OK(device->copy(one(dst, src, 1_MiB), {}));
+    EXPECT_OK(finish(*device, {}));
+    return std::chrono::steady_clock::now() - start;
+  };
+  const std::chrono::milliseconds least(52);
+  EXPECT_GE(time(own.base(), host.data()), least);
+  EXPECT_GE(time(host.data(), imported.base()), least);
+  auto fastest = time(own.base(), imported.base());
+  for (int i = 0; i < 4; ++i) fastest = std::min(fastest, time(imported.base(), own.base()));
+  EXPECT_LT(fastest, least);
+}
+
 TEST(HostDevice, TakesAQuarterOfTheServersMemoryUnlessTold) {
   const auto device = open_host({}).value();
   const auto memory = static_cast<std::size_t>(::sysconf(_SC_PHYS_PAGES)) *
