@@ -35,20 +35,13 @@ std::string fitting(const std::string& name) {
   return whole ? name : name.substr(0, 7) + "…" + name.substr(name.size() - 6);
 }
 
-// From lender to borrower, with how much; one below the other where arcs would cross in a row.
-void arc(std::ostringstream& out, const Spot& from, const Spot& to, const Pair& pair,
-         std::size_t index) {
+// From lender to borrower, with how much: beside the tip, since a borrower has one lender.
+void arc(std::ostringstream& out, const Spot& from, const Spot& to, const Pair& pair) {
   const int deep = std::max(from.y, to.y) + 16 + std::abs(from.x - to.x) / 20;
   out << "<path d=\"M " << from.x << ' ' << from.y << " C " << from.x << ' ' << deep << ", " << to.x
       << ' ' << deep << ", " << to.x << ' ' << to.y
-      << "\" fill=\"none\" stroke=\"#3060c0\" marker-end=\"url(#to)\"/>\n";
-  // The middle of the curve, and then a line for itself.
-  const int x = (from.x + to.x) / 2;
-  const int y = (from.y + to.y + 6 * deep) / 8 + 4 + static_cast<int>(index % 2) * 12;
-  out << "<text x=\"" << x << "\" y=\"" << y
-      << "\" text-anchor=\"middle\" fill=\"#3060c0\" stroke=\"#fff\" stroke-width=\"3\" "
-         "paint-order=\"stroke\">"
-      << gib(pair.bytes) << " GiB</text>\n";
+      << "\" fill=\"none\" stroke=\"#3060c0\" marker-end=\"url(#to)\"/>\n<text x=\"" << to.x + 6
+      << "\" y=\"" << to.y + 12 << "\" fill=\"#3060c0\">" << gib(pair.bytes) << " GiB</text>\n";
 }
 
 }  // namespace
@@ -104,9 +97,8 @@ std::string render_svg(const Cluster& cluster, const Placement& placement) {
           << gib(std::abs(model.bytes)) << " GiB</text>\n";
     }
   }
-  std::size_t index = 0;
   for (const Pair& pair : placement.pairs)
-    arc(out, spots[pair.producer], spots[pair.consumer], pair, index++);
+    arc(out, spots[pair.producer], spots[pair.consumer], pair);
   out << "</svg>\n";
   return std::move(out).str();
 }
