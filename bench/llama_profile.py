@@ -169,7 +169,7 @@ def brute_force(server: Server, trace: List[Lengths], step: float, requests: int
 
 def profile(arguments: argparse.Namespace, server: Server, directory: Path, step: float, sla: List[float]) -> Dict[str, Any]:
     path = directory / "profile.json"
-    command = [arguments.aqua, "profile", "--url", f"http://127.0.0.1:{server.port}", "--json", str(path)]
+    command = [arguments.aqua, "profile", "--url", f"http://127.0.0.1:{server.port}", "--out", str(path)]
     command += ["--trace", str(directory / "lengths.csv"), "--requests", str(arguments.requests), "--no-progress"]
     command += ["--from", f"{step:.6f}", "--to", f"{TENTHS[-1] * step:.6f}", "--step", f"{step:.6f}"]
     command += ["--sla", f"{sla[0]:.6f},{sla[1]:.6f}", "--memory", "llama", "--bytes-per-token", "23040", "--bursts", "off"]

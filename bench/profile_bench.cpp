@@ -71,20 +71,19 @@ json run_once(const Ground& ground, const Wanted& wanted, int run, double truth,
   tool::ProfileOptions options;
   options.url = server.url();
   options.trace = directory / "lengths.csv";
-  options.json = directory / "profile.json";
+  options.out = directory / "profile.json";
   options.range = kRange;
   options.seed = static_cast<std::uint64_t>(run);
   options.requests = wanted.requests;
   options.speed = wanted.speed;
   options.memory.bytes_per_token = ground.engine.kv_bytes_per_token;
   options.progress = false;
-  std::filesystem::remove(options.json);  // a run that fails at once leaves none
+  std::filesystem::remove(options.out);  // a run that fails at once leaves none
   const auto start = Clock::now();
   const auto said = tool::run_profile(options, {});
-  if (!said.ok() && !std::filesystem::exists(options.json))
+  if (!said.ok() && !std::filesystem::exists(options.out))
     std::exit((std::fprintf(stderr, "run %d: %s\n", run, said.error().message.c_str()), 1));
-  const auto record =
-      must(profiler::parse_record(must(read_file(options.json), "read")), "profile");
+  const auto record = must(profiler::parse_record(must(read_file(options.out), "read")), "profile");
   double lateness_s = 0;
   for (const auto& probe : record.evidence.probes)
     lateness_s = std::max(lateness_s, probe.lateness_s);

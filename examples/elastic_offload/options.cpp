@@ -8,13 +8,14 @@ namespace {
 
 constexpr const char* kAbout = R"(Usage: elastic_offload [options]
 
-Four emulated GPUs, an engine each, and a coordinator: six processes on this machine. Two
-engines have memory to spare and lend it; two have caches too small for their load, and keep
-the KV blocks of preempted sequences in the lent memory. Midway one lender wants its memory
-back, gets it, and later lends it again. Every byte that moves is checked.
+Four emulated GPUs, an engine each, and a coordinator: six processes on this
+machine. Two engines have memory to spare and lend it; two have caches too
+small for their load, and keep the KV blocks of preempted sequences in the lent
+memory. Midway one lender wants its memory back, gets it, and later lends it
+again. Every byte that moves is checked.
 
-Takes about 4 GiB of memory. The exit status is 0 only if no byte was wrong, and memory was
-reclaimed and used again afterwards.)";
+Takes about 4 GiB of memory. The exit status is 0 only if no byte was wrong,
+and memory was reclaimed and used again afterwards.)";
 
 Result<void> set_policy(std::string& policy, std::string_view text) {
   std::string known;

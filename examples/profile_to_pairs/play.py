@@ -120,7 +120,7 @@ class Play:
             server = self.start(f"simulated {model}", self.sim_server, "--speed", SPEED, "--model", HERE / "model.json",
                                 "--server", HERE / f"server-{gpu}.json")
             url, *told = server.line().split()  # how fast it is, and the bytes of a token
-            words = ["profile", "--url", url, *told, "--model", model, "--json", self.at / f"{model}.json",
+            words = ["profile", "--url", url, *told, "--model", model, "--out", self.at / f"{model}.json",
                      "--trace", self.at / "lengths.csv", "--from", least, "--to", most, "--step", 0.5, "--sla", SLA,
                      "--requests", self.requests, "--burst-seconds", 10, "--threshold-gb", 0.1, "--no-progress"]
             show("aqua", *words)
@@ -142,7 +142,7 @@ class Play:
                   for model, profile in profiles.items() for i in range(ENGINES_OF_A_MODEL)]
         servers = [{"id": server, "gpus": len(models) // len(SERVERS), "hbm_bytes": HBM} for server in SERVERS]
         (self.at / "cluster.json").write_text(json.dumps({"servers": servers, "models": models}, indent=1))
-        print(self.run("place", "--input", self.at / "cluster.json", "--json", self.at / "placement.json",
+        print(self.run("place", "--input", self.at / "cluster.json", "--out", self.at / "placement.json",
                        "--svg", self.at / "placement.svg", "--explain"))
         return json.loads((self.at / "placement.json").read_text())
 

@@ -8,6 +8,7 @@
 #include "southbound/http_call.hpp"
 #include "southbound/link.hpp"
 #include "wire/problem.hpp"
+#include "wire/slabs.hpp"
 
 namespace aqua::southbound {
 namespace {
@@ -53,6 +54,28 @@ Result<void> remove_pair(std::string_view coordinator, const ClientId& consumer,
                          std::chrono::milliseconds patience) {
   AQUA_TRY(ask<wire::Ack>(coordinator,
                           {"DELETE", concat("/v1/pairs/", to_string(consumer)), {}, {}}, patience));
+  return {};
+}
+
+Result<std::uint64_t> recall(std::string_view coordinator, const wire::RecallRequest& request,
+                             std::chrono::milliseconds patience) {
+  AQUA_ASSIGN(const auto reply,
+              ask<wire::ReclaimReply>(
+                  coordinator, {"POST", "/v1/recalls", {}, wire::encode(request)}, patience));
+  return reply.reclaim.id;
+}
+
+Result<void> drain(std::string_view coordinator, const wire::DrainRequest& request,
+                   std::chrono::milliseconds patience) {
+  AQUA_TRY(
+      ask<wire::Ack>(coordinator, {"POST", "/v1/drains", {}, wire::encode(request)}, patience));
+  return {};
+}
+
+Result<void> end_drain(std::string_view coordinator, const ClientId& client,
+                       std::chrono::milliseconds patience) {
+  AQUA_TRY(ask<wire::Ack>(coordinator, {"DELETE", concat("/v1/drains/", to_string(client)), {}, {}},
+                          patience));
   return {};
 }
 

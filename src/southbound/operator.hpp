@@ -8,6 +8,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <string_view>
 
 #include "aqua/result.hpp"
@@ -32,5 +33,13 @@ inline constexpr std::chrono::milliseconds kOperatorPatience{5000};
                                     std::chrono::milliseconds patience = kOperatorPatience);
 [[nodiscard]] Result<void> remove_pair(std::string_view coordinator, const ClientId& consumer,
                                        std::chrono::milliseconds patience = kOperatorPatience);
+// The number of the reclaim that brings the bytes home.
+[[nodiscard]] Result<std::uint64_t> recall(std::string_view coordinator,
+                                           const wire::RecallRequest& request,
+                                           std::chrono::milliseconds patience = kOperatorPatience);
+[[nodiscard]] Result<void> drain(std::string_view coordinator, const wire::DrainRequest& request,
+                                 std::chrono::milliseconds patience = kOperatorPatience);
+[[nodiscard]] Result<void> end_drain(std::string_view coordinator, const ClientId& client,
+                                     std::chrono::milliseconds patience = kOperatorPatience);
 
 }  // namespace aqua::southbound

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <iterator>
 #include <span>
 #include <string>
@@ -14,6 +13,8 @@
 #include "base/try.hpp"
 #include "southbound/operator.hpp"
 #include "tools/cli/calibrate/calibrate_command.hpp"
+#include "tools/cli/coordinator_option.hpp"
+#include "tools/cli/orders.hpp"
 #include "tools/cli/place/place_command.hpp"
 #include "tools/cli/profile/profile_command.hpp"
 #include "tools/cli/simulate/simulate_command.hpp"
@@ -28,6 +29,7 @@ using aqua::Code;
 using aqua::CommandLine;
 using aqua::Error;
 using aqua::Result;
+using aqua::tool::OrderKind;
 using Arguments = std::span<const std::string_view>;
 
 struct Command {
@@ -45,9 +47,8 @@ CommandLine line_of(std::string_view verb, Command& command) {
                    status
                        ? "Usage: aqua status [options]\n\nWho lends what to whom on this server."
                        : "Usage: aqua slab PRODUCER/INDEX [options]\n\nWhat happened to a slab.");
-  line.text("--coordinator", command.coordinator, "ADDRESS",
-            "unix:PATH or HOST:PORT; default: $AQUA_COORDINATOR")
-      .flag("--json", command.json, "for scripts; with --watch an object a line");
+  aqua::tool::add_coordinator(line, command.coordinator);
+  line.flag("--json", command.json, "for scripts; with --watch an object a line");
   if (status) {
     line.flag("--watch", command.watch, "again and again until Ctrl-C")
         .number("--interval", command.interval, 10, 3'600'000, "MS", "between two of these");
@@ -59,16 +60,10 @@ CommandLine line_of(std::string_view verb, Command& command) {
 
 Result<Command> parse(std::string_view verb, Arguments arguments) {
   Command command;
-  if (const char* address = std::getenv("AQUA_COORDINATOR"); address != nullptr)
-    command.coordinator = address;
   AQUA_TRY(line_of(verb, command).parse(arguments));
   if (verb == "slab" && command.slab.empty())
     return Error{Code::invalid_argument, "slab: which one? Give PRODUCER/INDEX"};
-  if (command.coordinator.empty()) {
-    return Error{
-        Code::invalid_argument,
-        aqua::concat(verb, ": no coordinator: give --coordinator or set AQUA_COORDINATOR")};
-  }
+  AQUA_TRY(aqua::tool::resolve_coordinator(command.coordinator, verb));
   return command;
 }
 
@@ -123,6 +118,16 @@ std::string help_of() {
   return line(options).help();
 }
 
+template <aqua::tool::OrderKind kind>
+std::string help_of_order() {
+  aqua::tool::Order order{.kind = kind};
+  return aqua::tool::order_line(order).help();
+}
+template <aqua::tool::OrderKind kind>
+int give_order(Arguments arguments) {
+  return perform([&] { return aqua::tool::parse_order(kind, arguments); }, aqua::tool::run_order);
+}
+
 // A command of `aqua`: its help, and what runs it and returns the exit status.
 struct Verb {
   std::string_view name;
@@ -136,6 +141,12 @@ const Verb kVerbs[] = {
      run_status},
     {"slab", "what happened to a slab", [] { return help_of("slab"); },
      [](Arguments arguments) { return perform([&] { return parse("slab", arguments); }, slab); }},
+    {"drain", "takes home all that a client lends, and grants it nothing more",
+     help_of_order<OrderKind::drain>, give_order<OrderKind::drain>},
+    {"reclaim", "takes some of what a client lends home", help_of_order<OrderKind::reclaim>,
+     give_order<OrderKind::reclaim>},
+    {"pair", "says who borrows from whom", help_of_order<OrderKind::pair>,
+     give_order<OrderKind::pair>},
     {"calibrate", "measures how fast a device copies, each way over each link, and keeps it",
      help_of<aqua::tool::CalibrateCommand, aqua::tool::calibrate_line>,
      [](Arguments arguments) {
@@ -171,11 +182,14 @@ std::string usage() {
     name.resize(12, ' ');
     text += aqua::concat(name, verb.about, "\n");
   }
-  return text + "\nExit status: 0, 1 when it could not be done, 2 for a wrong command line.\n";
+  return text +
+         "\n--json prints JSON instead of a text, and nothing else. Exit status: 0, 1 when it "
+         "could "
+         "not\nbe done, 2 for a wrong command line.\n";
 }
 
 int refuse(const std::string& what) {
-  std::fprintf(stderr, "aqua: %s\n%s", what.c_str(), usage().c_str());
+  std::fprintf(stderr, "aqua: %s; `aqua --help` lists the commands\n", what.c_str());
   return 2;
 }
 

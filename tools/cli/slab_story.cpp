@@ -5,34 +5,14 @@
 #include <cmath>
 #include <ctime>
 #include <iomanip>
-#include <optional>
 #include <sstream>
 
 #include "base/concat.hpp"
 #include "base/try.hpp"
+#include "tools/cli/find_client.hpp"
 
 namespace aqua::tool {
 namespace {
-
-Result<ClientId> find_producer(const wire::State& state, std::string_view text) {
-  if (auto id = parse_id<ClientTag>(text); id.ok()) return *id;
-  std::optional<ClientId> found;
-  for (const ledger::Client& client : state.clients) {
-    const bool meant = client.info.name == text ||
-                       (text.size() >= 4 && to_string(client.info.id).starts_with(text));
-    if (!meant) continue;
-    if (found) {
-      return Error{Code::failed_precondition,
-                   concat("slab: several clients are '", text, "'; give more of the id")};
-    }
-    found = client.info.id;
-  }
-  if (!found) {
-    return Error{Code::not_found,
-                 concat("slab: no client '", text, "'; of one that is gone give the whole id")};
-  }
-  return *found;
-}
 
 // What happened, in words; the ledger's event where there is nothing better.
 std::string told(const wire::StoryEntry& entry) {
@@ -79,7 +59,7 @@ Result<ledger::SlabId> find_slab(const wire::State& state, std::string_view text
     return Error{Code::invalid_argument,
                  concat("slab: '", text, "' is not PRODUCER/INDEX, as in producer-0/3")};
   }
-  AQUA_ASSIGN(const ClientId producer, find_producer(state, text.substr(0, slash)));
+  AQUA_ASSIGN(const ClientId producer, find_client(state, "slab", text.substr(0, slash)));
   return ledger::SlabId{producer, index};
 }
 

@@ -48,6 +48,13 @@ std::string label(const wire::State& state, const ClientId& id) {
   return "gone (" + to_string(id).substr(0, 8) + ")";
 }
 
+// The ledger's word, or how far an operator's drain is: a drained one lends nothing any more.
+std::string_view state_of(const ledger::Client& client, const Sums& sums) {
+  if (!client.draining || client.state != ledger::ClientState::live)
+    return ledger::to_string(client.state);
+  return sums.put_up > 0 ? "draining" : "drained";
+}
+
 std::string mib(std::uint64_t bytes) {
   std::ostringstream out;
   out << std::fixed << std::setprecision(1) << static_cast<double>(bytes) / (1 << 20);
@@ -67,8 +74,8 @@ std::string render(const wire::State& state) {
     const Sums& sums = summary.clients.at(client.info.id);
     out << std::left << std::setw(28) << label(state, client.info.id) << std::setw(10)
         << client.info.device_name << std::right << std::setw(8) << client.info.pid << "  "
-        << std::left << std::setw(8) << ledger::to_string(client.state) << std::right
-        << std::setw(12) << mib(sums.put_up) << std::setw(12) << mib(sums.held) << std::setw(14)
+        << std::left << std::setw(8) << state_of(client, sums) << std::right << std::setw(12)
+        << mib(sums.put_up) << std::setw(12) << mib(sums.held) << std::setw(14)
         << mib(sums.borrowed) << '\n';
   }
   if (state.clients.empty()) out << "(no clients)\n";
@@ -104,7 +111,7 @@ std::string render_json(const wire::State& state, bool one_line) {
                        {"name", client.info.name},
                        {"device", client.info.device_name},
                        {"pid", client.info.pid},
-                       {"state", ledger::to_string(client.state)},
+                       {"state", state_of(client, sums)},
                        {"lent_bytes", sums.put_up},
                        {"held_bytes", sums.held},
                        {"borrowed_bytes", sums.borrowed}});

@@ -14,7 +14,7 @@ namespace aqua::tool {
 // One line a client and pair would lose what scripts want: the same facts as one object.
 //   {"clients":[{id,name,device,pid,state,lent_bytes,held_bytes,borrowed_bytes}],
 //    "loans":[{producer,consumer,slabs,bytes,states}], "reclaims":[...]}
-// On several lines, or on one.
+// A state is live, suspect, draining or drained. On several lines, or on one.
 [[nodiscard]] std::string render_json(const wire::State& state, bool one_line = false);
 
 }  // namespace aqua::tool

@@ -13,10 +13,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-double gib(Bytes bytes) {
-  return static_cast<double>(bytes) / static_cast<double>(Bytes{1} << 30);
-}
-
 // Domain, or the server that is one by itself.
 std::string unit_name(const Cluster& cluster, std::size_t unit) {
   const auto first = static_cast<std::size_t>(cluster.units()[unit].servers.front());
@@ -96,19 +92,28 @@ std::string render_json(const Cluster& cluster, const Placement& placement) {
   return all.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+std::string verdict(const Cluster& cluster, const Placement& placement) {
+  const std::int64_t wanting = consumer_shards(cluster);
+  if (wanting == 0) return "Nobody wants to borrow.";
+  std::ostringstream out;
+  out << std::fixed << std::setprecision(1) << placement.pairs.size() << " of " << wanting
+      << " shards that want memory have a lender, and get " << gib(placement.score.served)
+      << " of the " << gib(needed(cluster)) << " GiB that they want.";
+  return std::move(out).str();
+}
+
 std::string render_text(const Cluster& cluster, const Placement& placement, bool explain) {
   std::ostringstream out;
   out << std::fixed << std::setprecision(2);
-  out << cluster.models().size() << " models, " << cluster.total_shards() << " shards, on "
+  out << verdict(cluster, placement) << "\n\n"
+      << cluster.models().size() << " models, " << cluster.total_shards() << " shards, on "
       << cluster.total_gpus() << " GPUs of " << cluster.servers().size() << " servers\n"
       << "objective " << gib(placement.score.objective) << " GiB, bound " << gib(placement.bound)
       << " GiB, gap " << placement.gap() * 100 << " %"
       << (placement.optimal() ? " (proven optimal)" : "") << "\nfound by " << placement.method
       << ", solver " << placement.solver
       << (placement.time_limit_hit ? "; the time limit was hit" : "") << "\n"
-      << placement.pairs.size() << " of " << consumer_shards(cluster)
-      << " consumer shards have a peer, which serves " << gib(placement.score.served) << " of "
-      << gib(needed(cluster)) << " GiB; " << placement.score.moves << " models move\n";
+      << placement.score.moves << " models move\n";
   if (!explain) return std::move(out).str();
   out << "\nobjective: the largest |M| + H|N| of a domain; M: bytes lent less bytes needed, N: "
          "producer shards less consumer shards\n"

@@ -22,9 +22,12 @@ body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper)
 max-width:1100px;padding:0 1rem}
 h1{font-size:1.4rem}h2{font-size:1.1rem;margin:2rem 0 .3rem}p{color:var(--dim);margin:.2rem 0}
 table{border-collapse:collapse;display:block;overflow-x:auto}td,th{padding:.25rem .7rem;text-align:right;
-border-bottom:1px solid var(--grid);white-space:nowrap}td:first-child,th:first-child{text-align:left}
+border-bottom:1px solid var(--grid);white-space:nowrap}td:first-child,th:first-child{text-align:left;white-space:normal}
+.words td{white-space:normal;text-align:left}
 svg{width:100%;height:auto}svg text{fill:var(--dim);font-size:12px}.grid{stroke:var(--grid)}
-.line{fill:none;stroke-width:1.6}label{margin-right:1.2rem;cursor:pointer}
+.line{fill:none;stroke-width:1.6}.mark{stroke:var(--dim);stroke-dasharray:4 3}
+.legend span{margin-right:1.2rem}label{margin-right:1.2rem;cursor:pointer}
+@media(max-width:700px){svg text{font-size:24px}td,th{white-space:normal}}
 )";
 
 constexpr double kWidth = 1060, kHeight = 300, kLeft = 60, kRight = 10, kTop = 10, kBottom = 40;
@@ -92,6 +95,32 @@ void polyline(std::ostringstream& out, const Frame& frame, const Series& series,
   out << "\"><title>" << escape_html(series.name) << "</title></polyline>";
 }
 
+void dots(std::ostringstream& out, const Frame& frame, const Series& series, std::size_t index) {
+  out << "<g class=\"s" << index << "\" fill=\"" << series_colour(index) << "\"><title>"
+      << escape_html(series.name) << "</title>";
+  for (const auto& [x, y] : series.points)
+    out << "<circle cx=\"" << frame.x(x) << "\" cy=\"" << frame.y(y) << "\" r=\"4\"/>";
+  out << "</g>";
+}
+
+void marks(std::ostringstream& out, const Frame& frame, const Plot& plot) {
+  for (const Mark& mark : plot.marks) {
+    const double x = frame.x(mark.x);
+    out << "<line class=\"mark\" x1=\"" << x << "\" x2=\"" << x << "\" y1=\"" << kTop << "\" y2=\""
+        << kHeight - kBottom << "\"/><text x=\"" << x + 4 << "\" y=\"" << kTop + 10 << "\">"
+        << escape_html(mark.text) << "</text>";
+  }
+}
+
+void legend(std::ostringstream& out, const Plot& plot) {
+  out << "<p class=\"legend\">";
+  for (std::size_t i = 0; i < plot.series.size(); ++i) {
+    out << "<span style=\"color:" << series_colour(i) << "\">&#9644; "
+        << escape_html(plot.series[i].name) << "</span>";
+  }
+  out << "</p>\n";
+}
+
 }  // namespace
 
 std::string_view page_style() {
@@ -118,8 +147,13 @@ std::string render_svg(const Plot& plot) {
   out << "<h2>" << escape_html(plot.title) << " <small>(" << escape_html(plot.y_label)
       << ")</small></h2>\n<svg viewBox=\"0 0 " << kWidth << ' ' << kHeight << "\" role=\"img\">";
   axes(out, frame, plot);
-  for (std::size_t i = 0; i < plot.series.size(); ++i) polyline(out, frame, plot.series[i], i);
+  for (std::size_t i = 0; i < plot.series.size(); ++i) {
+    const Series& series = plot.series[i];
+    (series.dots ? dots : polyline)(out, frame, series, i);
+  }
+  marks(out, frame, plot);
   out << "</svg>\n";
+  if (plot.legend && plot.series.size() > 1) legend(out, plot);
   return std::move(out).str();
 }
 

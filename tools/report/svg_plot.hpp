@@ -12,12 +12,20 @@ namespace aqua::report {
 struct Series {
   std::string name;
   std::vector<std::pair<double, double>> points;  // x ascending
+  bool dots = false;                              // not joined by a line
+};
+// A moment worth a line of its own, and a word.
+struct Mark {
+  double x = 0;
+  std::string text;
 };
 struct Plot {
   std::string title;
   std::string x_label;
   std::string y_label;
   std::vector<Series> series;
+  std::vector<Mark> marks{};
+  bool legend = true;  // names below the plot, of several series
 };
 
 // Lines of more points than the plot has columns keep each column's least and greatest value.

@@ -23,7 +23,7 @@ class Place : public ::testing::Test {
   PlaceCommand command() {
     PlaceCommand command;
     command.input = dir_ / "in.json";
-    command.json = dir_ / "out.json";
+    command.out = dir_ / "out.json";
     command.svg = dir_ / "out.svg";
     return command;
   }
@@ -46,7 +46,7 @@ TEST_F(Place, ADryRunWritesNothing) {
   dry.dry_run = true;
   dry.post = {"unix:/nowhere/at/all.sock"};
   ASSERT_TRUE(run_place(dry).ok());
-  EXPECT_FALSE(std::filesystem::exists(dry.json));
+  EXPECT_FALSE(std::filesystem::exists(dry.out));
   EXPECT_FALSE(std::filesystem::exists(dry.svg));
 }
 
@@ -56,7 +56,7 @@ TEST_F(Place, WithoutACoordinatorThePlacementIsKept) {
   const auto text = run_place(posting);
   ASSERT_FALSE(text.ok());
   EXPECT_EQ(text.error().code, Code::unavailable);
-  EXPECT_TRUE(std::filesystem::exists(posting.json));
+  EXPECT_TRUE(std::filesystem::exists(posting.out));
 }
 
 TEST_F(Place, WhatIsNoPlacementIsNotPosted) {

@@ -79,9 +79,15 @@ TEST(PlaceOutput, NamesShardsInPairsAndServersInTheAssignment) {
   EXPECT_EQ(json["needed_bytes"], 40);
   EXPECT_EQ(json["objective"], 10 + 80);
   EXPECT_EQ(json["moves"][0]["from"], "s1");
+  const std::string said = verdict(*cluster, placement);
+  EXPECT_EQ(said.find("1 of 2 shards that want memory have a lender"), 0U) << said;
+  EXPECT_TRUE(render_text(*cluster, placement, false).starts_with(said));
   EXPECT_NE(render_text(*cluster, placement, true).find("lends lends borrows/0"),
             std::string::npos);
-  EXPECT_NE(render_svg(*cluster, placement).find("borrows/1"), std::string::npos);
+  const std::string picture = render_svg(*cluster, placement);
+  for (const std::string& part :
+       {std::string("borrows/1"), said, std::string("marker-end"), std::string("wants 0.0 GiB")})
+    EXPECT_NE(picture.find(part), std::string::npos) << part;
 }
 
 }  // namespace

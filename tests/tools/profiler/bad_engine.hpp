@@ -103,7 +103,7 @@ class BadEngine : public testing::Test {
   tool::ProfileOptions options() const {
     tool::ProfileOptions options;
     options.url = concat("http://127.0.0.1:", port_);
-    options.json = directory_ / "profile.json";
+    options.out = directory_ / "profile.json";
     options.trace = directory_ / "lengths.csv";
     options.requests = 20;
     options.speed = 1;

@@ -96,7 +96,7 @@ TEST_F(BadEngine, StoppedWhileItHangsIsLeftAtOnce) {
 TEST_F(BadEngine, AFileThatCannotBeWrittenIsSaidBeforeAnythingIsAsked) {
   for (const bool page : {false, true}) {
     auto wanted = options();
-    (page ? wanted.html : wanted.json) = directory_ / "nowhere" / "file";
+    (page ? wanted.html : wanted.out) = directory_ / "nowhere" / "file";
     const auto said = tool::run_profile(wanted, {});
     ASSERT_FALSE(said.ok());
     EXPECT_EQ(said.error().code, Code::permission_denied);

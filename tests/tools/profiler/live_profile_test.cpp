@@ -38,7 +38,7 @@ class LiveProfile : public testing::Test {
   tool::ProfileOptions options(const SimServer& server) const {
     tool::ProfileOptions options;
     options.url = server.url();
-    options.json = directory_ / "profile.json";
+    options.out = directory_ / "profile.json";
     options.html = directory_ / "profile.html";
     options.trace = directory_ / "lengths.csv";
     options.speed = kSpeed;
@@ -60,7 +60,7 @@ TEST_F(LiveProfile, MemoryIsWhatTheRequestsInFlightTake) {
   wanted.range = {.from = 2, .to = 2, .step = 1};
   const auto said = tool::run_profile(wanted, {});
   ASSERT_TRUE(said.ok()) << said.error().message;
-  const auto record = parse_record(sim::test::must(read_file(wanted.json))).value();
+  const auto record = parse_record(sim::test::must(read_file(wanted.out))).value();
   const Probe& probe = record.evidence.probes.back();
   EXPECT_NEAR(probe.pool_bytes, ground_.kv_tokens * ground_.kv_bytes_per_token, 1e8);
   EXPECT_GT(probe.client_bytes, 0);
@@ -87,20 +87,20 @@ TEST_F(LiveProfile, StoppedLeavesWhatItHasAndIsResumed) {
   std::stop_source stop;
   std::thread stopper([&] {
     // As soon as the first probe is on disk.
-    while (!std::filesystem::exists(wanted.json)) std::this_thread::yield();
+    while (!std::filesystem::exists(wanted.out)) std::this_thread::yield();
     stop.request_stop();
   });
   const auto said = tool::run_profile(wanted, stop.get_token());
   stopper.join();
   ASSERT_FALSE(said.ok());
   EXPECT_EQ(said.error().code, Code::cancelled) << said.error().message;
-  const auto partial = read_profile(wanted.json);
+  const auto partial = read_profile(wanted.out);
   ASSERT_TRUE(partial.ok()) << partial.error().message;
   EXPECT_FALSE(partial->complete);
   wanted.resume = true;
   const auto resumed = tool::run_profile(wanted, {});
   ASSERT_TRUE(resumed.ok()) << resumed.error().message;
-  EXPECT_TRUE(read_profile(wanted.json).value().complete);
+  EXPECT_TRUE(read_profile(wanted.out).value().complete);
   wanted.requests = 50;
   const auto other = tool::run_profile(wanted, {});
   ASSERT_FALSE(other.ok());

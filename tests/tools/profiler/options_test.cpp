@@ -7,7 +7,7 @@ namespace aqua::tool {
 namespace {
 
 Result<ProfileOptions> parse(std::vector<std::string_view> arguments) {
-  arguments.insert(arguments.begin(), {"--url", "http://a", "--json", "f", "--trace", "t"});
+  arguments.insert(arguments.begin(), {"--url", "http://a", "--out", "f", "--trace", "t"});
   return parse_profile_options(arguments);
 }
 

@@ -94,6 +94,25 @@ TEST(Profile, EvidenceThatIsDamagedIsNotResumed) {
   }
 }
 
+TEST(Profile, TheVerdictSaysWhatWasFoundAndNothingElse) {
+  profiler::Record record = some_record();
+  record.evidence.model = "m";
+  record.evidence.batches.clear();
+  record.profile = {.role = ProfileRole::producer,
+                    .max_rps = 2.5,
+                    .kv_bytes = 40'000'000'000,
+                    .free_bytes = 12'000'000'000};
+  EXPECT_EQ(
+      profiler::verdict(record),
+      "m can lend: at 2.5 requests a second, the most that meets the SLA, 12.0 of its 40.0 GB "
+      "are free.");
+  record.profile.max_rps = 0;
+  EXPECT_EQ(profiler::verdict(record),
+            "m: no load that was tried met the SLA, so nothing is said of its memory.");
+  record.profile.complete = false;
+  EXPECT_EQ(profiler::verdict(record), "m: the profiler was stopped before it knew; resume it.");
+}
+
 TEST(Profile, IsDrawn) {
   const std::string page = profiler::render_page(some_record(), {});
   for (const char* part :

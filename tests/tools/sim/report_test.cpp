@@ -61,5 +61,34 @@ TEST(Report, HtmlNeedsNothingElse) {
   }
 }
 
+Comparison waits(std::initializer_list<std::pair<const char*, double>> slowest) {
+  Comparison comparison;
+  for (const auto& [policy, seconds] : slowest) {
+    Metrics metrics;
+    metrics.ttft_p99_s = seconds;
+    comparison.runs.push_back(
+        {.policy = must(parse_policy(policy)), .outcome = {}, .metrics = {metrics}});
+  }
+  return comparison;
+}
+
+TEST(Report, TheVerdictNamesTheBestAndWhatItIsMeasuredAgainst) {
+  EXPECT_EQ(
+      verdict(waits({{"fcfs", 19.6}, {"cfs+dram", 4.1}, {"cfs+aqua", 3.9}, {"cfs+free", 2}})),
+      "The slowest first tokens (p99) take 3.90 s with cfs+aqua, against 4.10 s with cfs+dram, "
+      "19.60 s with fcfs and 2.00 s with cfs+free.");
+  EXPECT_EQ(verdict(waits({{"fcfs", 2}, {"cfs+dram", 2.05}})),
+            "The policies hardly differ: the slowest first tokens (p99) take 2.00 s.");
+  EXPECT_EQ(verdict(waits({{"fcfs", 2}})), "With fcfs the slowest first tokens (p99) take 2.00 s.");
+}
+
+TEST(Report, BeginsWithTheVerdictAndSpeaksInWords) {
+  const Comparison comparison = small_comparison();
+  EXPECT_TRUE(render_table(comparison).starts_with(verdict(comparison)));
+  const std::string html = render_html(comparison);
+  EXPECT_NE(html.find("<h1>" + verdict(comparison)), std::string::npos);
+  EXPECT_EQ(html.find("ttft_p99_s"), std::string::npos) << "that is JSON's name";
+}
+
 }  // namespace
 }  // namespace aqua::sim::test

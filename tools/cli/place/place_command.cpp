@@ -43,7 +43,7 @@ Result<void> one_source(const PlaceCommand& command) {
     if (!command.input.empty()) return {};
     return bad("--input FILE is missing ('-': standard input)");
   }
-  const bool makes_one = !command.input.empty() || !command.json.empty() || !command.svg.empty();
+  const bool makes_one = !command.input.empty() || !command.out.empty() || !command.svg.empty();
   if (makes_one)
     return bad("--placed is of a placement made before: --post is all that goes with it");
   if (command.post.empty()) return bad("--placed FILE is to be posted where? Give --post ADDRESS");
@@ -59,7 +59,7 @@ Result<std::string> post_all(const PlaceCommand& command,
       std::fputs(shown.c_str(), stdout);
       return posted.error();
     }
-    if (command.json == "-") {
+    if (command.json) {
       std::fputs(posted->c_str(), stderr);
     } else {
       shown += *posted;
@@ -83,7 +83,8 @@ Result<std::string> post_placed(const PlaceCommand& command) {
 CommandLine place_line(PlaceCommand& command) {
   CommandLine line("place", kAbout);
   line.text("--input", command.input, "FILE", "servers and models, as JSON; -: standard input")
-      .text("--json", command.json, "FILE", "where the placement goes; -: standard output")
+      .text("--out", command.out, "FILE", "where the placement goes, as JSON")
+      .flag("--json", command.json, "print the placement instead of a text")
       .text("--svg", command.svg, "FILE", "a picture of it")
       .flag("--explain", command.explain, "every server with its models, balance and pairs")
       .flag("--dry-run", command.dry_run, "show it, write and post nothing")
@@ -92,7 +93,7 @@ CommandLine place_line(PlaceCommand& command) {
             "auto, cbc, heuristic, or naive (for comparison)")
       .list("--post", command.post, "ADDRESS", "tell this coordinator its pairs; may be repeated")
       .text("--placed", command.placed, "FILE",
-            "post what --json has written, without placing anew");
+            "post what --out has written, without placing anew");
   return line;
 }
 
@@ -112,9 +113,9 @@ Result<std::string> run_place(const PlaceCommand& command) {
   std::string shown = place::render_text(cluster, placement, command.explain);
   if (command.dry_run) return shown + "dry run: nothing written, nothing posted\n";
   const std::string json = place::render_json(cluster, placement);
-  if (command.json == "-") shown = json;
-  if (!command.json.empty() && command.json != "-") {
-    AQUA_TRY(write_all(command.json, json));
+  if (command.json) shown = json;
+  if (!command.out.empty()) {
+    AQUA_TRY(write_all(command.out, json));
   }
   if (!command.svg.empty()) {
     AQUA_TRY(write_all(command.svg, place::render_svg(cluster, placement)));

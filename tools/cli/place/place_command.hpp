@@ -16,9 +16,10 @@ namespace aqua::tool {
 struct PlaceCommand {
   std::string placed{};  // path of a placement made before, to be posted; instead of `input`
   std::string input{};   // path; "-": standard input
-  std::string json{};    // where the placement goes; empty: only shown; "-": standard output
+  std::string out{};     // where the placement goes, as JSON; empty: only shown
   std::string svg{};     // where the picture goes; empty: none
   bool explain = false;
+  bool json = false;                // print the placement instead of a text
   bool dry_run = false;             // show it all, write nothing, post nothing
   std::vector<std::string> post{};  // coordinators that are told their pairs
   place::SolveOptions solve{};

@@ -59,7 +59,7 @@ profiler::Hooks hooks_of(const ProfileOptions& options, report::ProgressLine& ba
   using Clock = std::chrono::steady_clock;
   profiler::Hooks hooks;
   hooks.save = [&](const Record& record) -> Result<void> {
-    AQUA_TRY(write_file(options.json, profiler::render_record(record)));
+    AQUA_TRY(write_file(options.out, profiler::render_record(record)));
     if (options.html.empty()) return {};
     const auto drawn = write_file(options.html, profiler::render_page(record, options.sla));
     page_fault = drawn.ok() ? "" : drawn.error().message;
@@ -105,7 +105,7 @@ Result<void> run_llm(Record& record, const profiler::EngineLink& engine,
 
 Result<std::string> run_profile(const ProfileOptions& given, const std::stop_token& stop) {
   ProfileOptions options = given;
-  AQUA_TRY(writable(options.json));
+  AQUA_TRY(writable(options.out));
   AQUA_TRY(writable(options.html));
   AQUA_ASSIGN(const profiler::EngineLink engine, link_of(options, stop));
   AQUA_ASSIGN(const profiler::ProberOptions probing, prober_of(options, engine));
@@ -125,7 +125,7 @@ Result<std::string> run_profile(const ProfileOptions& given, const std::stop_tok
   }
   std::string text = summary(record, options);
   if (!page_fault.empty()) text += concat("  note: no page: ", page_fault, "\n");
-  if (done.ok()) return text;
+  if (done.ok()) return options.json ? profiler::render_record(record) : text;
   if (record.evidence.reason.empty() || !record.evidence.measured())
     return std::move(done).error();  // nothing was begun, or kept
   return Error{done.error().code, concat("profile: ", done.error().message, "\n", text,

@@ -10,7 +10,7 @@
 
 namespace aqua::tool {
 
-// Blocks for minutes; writes --json after each step, and --html. The text to print. On an error,
+// Blocks for minutes; writes --out after each step, and --html. The text to print. On an error,
 // and when `stop` is asked for, the files have what was found until then.
 [[nodiscard]] Result<std::string> run_profile(const ProfileOptions& options,
                                               const std::stop_token& stop);

@@ -10,8 +10,8 @@ namespace aqua::tool {
 namespace {
 
 constexpr const char* kAbout =
-    R"(Usage: aqua profile --url URL --trace FILE --json FILE [options]
-       aqua profile --url URL --kind image|audio --json FILE [options]
+    R"(Usage: aqua profile --url URL --trace FILE --out FILE [options]
+       aqua profile --url URL --kind image|audio --out FILE [options]
 
 Loads a running engine through its OpenAI-compatible endpoint, finds the highest load that
 meets the SLA, and tells what memory that leaves: whether the engine can lend, or wants to
@@ -49,8 +49,9 @@ void add_run(CommandLine& line, ProfileOptions& o) {
           "--kind", o.kind,
           {{"llm", ProfileKind::llm}, {"image", ProfileKind::image}, {"audio", ProfileKind::audio}},
           "KIND", "what the model makes: llm, image or audio")
-      .text("--json", o.json, "FILE",
+      .text("--out", o.out, "FILE",
             "the profile; written after each step, so a stopped run leaves what it has")
+      .flag("--json", o.json, "print the profile instead of a text, too")
       .flag("--resume", o.resume, "go on with the file of a run that was stopped")
       .text("--html", o.html, "FILE", "one page with plots")
       .number("--timeout", o.timeout, 1, 3600, "S",
@@ -114,7 +115,7 @@ void add_others(CommandLine& line, ProfileOptions& o) {
 
 Result<void> check(const ProfileOptions& options) {
   if (options.url.empty()) return bad("--url URL is missing: which engine?");
-  if (options.json.empty()) return bad("--json FILE is missing: where is the profile to go?");
+  if (options.out.empty()) return bad("--out FILE is missing: where is the profile to go?");
   AQUA_TRY(profiler::parse_url(options.url));
   if (options.kind == ProfileKind::llm && options.trace.empty())
     return bad("--trace FILE is missing: lengths are drawn from it");

@@ -21,8 +21,9 @@ enum class ProfileKind : std::uint8_t { llm, image, audio };
 
 struct ProfileOptions {
   std::string url{};
-  std::string json{};
+  std::string out{};
   std::string html{};  // empty: no page
+  bool json = false;   // print the profile instead of a text
   bool resume = false;
   bool progress = true;
   ProfileKind kind = ProfileKind::llm;

@@ -11,6 +11,7 @@
 #include "base/read_file.hpp"
 #include "base/try.hpp"
 #include "tools/profiler/memory/swap_needs.hpp"
+#include "tools/profiler/search/picture.hpp"
 #include "tools/report/text.hpp"
 
 namespace aqua::tool {
@@ -133,7 +134,7 @@ Result<profiler::Record> record_of(const ProfileOptions& options,
   settings["model"] = engine.model;
   profiler::Record record;
   if (options.resume) {
-    AQUA_ASSIGN(const std::string text, read_file(options.json));
+    AQUA_ASSIGN(const std::string text, read_file(options.out));
     AQUA_ASSIGN(record, profiler::parse_record(text));
     AQUA_TRY(same_settings(record, settings));
     return record;
@@ -162,7 +163,8 @@ std::string summary(const profiler::Record& record, const ProfileOptions& option
   const Profile& profile = record.profile;
   const auto gigabytes = [](std::size_t bytes) { return static_cast<double>(bytes) / 1e9; };
   std::ostringstream out;
-  out << std::setprecision(4) << record.evidence.model << ": " << to_string(profile.role) << "\n"
+  out << profiler::verdict(record) << "\n"
+      << std::setprecision(4) << "  role        " << to_string(profile.role) << "\n"
       << "  sustains    " << profile.max_rps
       << (record.evidence.batches.empty() ? " requests/s" : " items/s") << "\n"
       << "  memory      " << gigabytes(profile.free_bytes) << " of " << gigabytes(profile.kv_bytes)
@@ -170,7 +172,7 @@ std::string summary(const profiler::Record& record, const ProfileOptions& option
       << "  swap space  " << gigabytes(profile.swap_bytes) << " GB wanted\n";
   for (const auto& [about, warning] : record.evidence.warnings)
     out << "  note: " << warning << "\n";
-  out << "  written to " << options.json << "\n";
+  out << "  written to " << options.out << "\n";
   return std::move(out).str();
 }
 

@@ -2,6 +2,7 @@
 #include "tools/profiler/search/picture.hpp"
 
 #include <algorithm>
+#include <iomanip>
 #include <sstream>
 
 #include "base/escape_html.hpp"
@@ -14,10 +15,11 @@ double gigabytes(std::size_t bytes) {
   return static_cast<double>(bytes) / 1e9;
 }
 
-// A figure of each probe or batch, by its x; of several at one x, all.
+// A figure of each probe or batch, by its x; of several at one x, all. They are points: what lies
+// between two was not tried.
 template <typename Row, typename X, typename Y>
 report::Series series(const char* name, const std::vector<Row>& rows, X x, Y y) {
-  report::Series line{.name = name, .points = {}};
+  report::Series line{.name = name, .points = {}, .dots = true};
   for (const Row& row : rows) line.points.emplace_back(x(row), y(row));
   std::sort(line.points.begin(), line.points.end());
   return line;
@@ -67,18 +69,45 @@ void of_bursts(std::ostringstream& out, const std::vector<Burst>& bursts) {
 
 }  // namespace
 
+std::string verdict(const Record& record) {
+  const Profile& profile = record.profile;
+  const char* const load = record.evidence.batches.empty() ? " requests" : " items";
+  std::ostringstream out;
+  out << std::fixed << std::setprecision(1) << record.evidence.model;
+  if (!profile.complete) {
+    out << ": the profiler was stopped before it knew; resume it.";
+    return std::move(out).str();
+  }
+  if (profile.max_rps <= 0) {
+    out << ": no load that was tried met the SLA, so nothing is said of its memory.";
+    return std::move(out).str();
+  }
+  switch (profile.role) {
+    case ProfileRole::producer:
+      out << " can lend: ";
+      break;
+    case ProfileRole::consumer:
+      out << " wants to borrow " << gigabytes(profile.swap_bytes) << " GB: ";
+      break;
+    case ProfileRole::neutral:
+      out << " neither lends nor borrows: ";
+      break;
+  }
+  out << "at " << profile.max_rps << load << " a second, the most that meets the SLA, "
+      << gigabytes(profile.free_bytes) << " of its " << gigabytes(profile.kv_bytes)
+      << " GB are free.";
+  return std::move(out).str();
+}
+
 std::string render_page(const Record& record, const Sla& sla) {
   const Profile& profile = record.profile;
   const Evidence& evidence = record.evidence;
   std::ostringstream out;
   out << "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
          "content=\"width=device-width\"><title>aqua profile</title><style>"
-      << report::page_style() << "</style></head><body>\n<h1>" << escape_html(evidence.model)
-      << ": " << to_string(profile.role) << "</h1>\n<p>" << profile.max_rps
-      << (evidence.batches.empty() ? " requests/s; " : " items/s; ")
-      << gigabytes(profile.free_bytes) << " of " << gigabytes(profile.kv_bytes) << " GB free, "
-      << gigabytes(profile.swap_bytes) << " GB of swap space wanted"
-      << (profile.complete ? "" : "; not complete") << "</p>\n";
+      << report::page_style() << "</style></head><body>\n<h1>" << escape_html(verdict(record))
+      << "</h1>\n<p>Role " << to_string(profile.role) << "; " << std::fixed << std::setprecision(1)
+      << gigabytes(profile.swap_bytes) << " GB of swap space wanted.</p>\n";
   for (const auto& [about, warning] : evidence.warnings)
     out << "<p>" << escape_html(warning) << "</p>\n";
   if (!evidence.probes.empty()) of_rates(out, evidence.probes, sla);

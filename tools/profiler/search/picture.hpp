@@ -9,6 +9,9 @@
 
 namespace aqua::profiler {
 
+// What was found, in one sentence.
+[[nodiscard]] std::string verdict(const Record& record);
+// Begins with the verdict.
 [[nodiscard]] std::string render_page(const Record& record, const Sla& sla);
 
 }  // namespace aqua::profiler

@@ -8,8 +8,10 @@
 
 namespace aqua::sim {
 
-// A row per policy; with several seeds, means and 95 % confidence intervals. Then where the
-// figures come from.
+// Which policy lets its slowest users wait least, in one sentence, with the others' figures.
+[[nodiscard]] std::string verdict(const Comparison& comparison);
+// The verdict, then a row per policy; with several seeds, means and 95 % confidence intervals. Then
+// where the figures come from.
 [[nodiscard]] std::string render_table(const Comparison& comparison);
 // policies.NAME.{ttft_p50_s, ttft_p99_s, tpot_mean_s, latency_p99_s, makespan_s, goodput_rps, ...}:
 // means over the seeds, with "confidence_95" beside them when there are several.

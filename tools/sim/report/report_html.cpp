@@ -16,9 +16,9 @@ document.querySelectorAll('input[data-series]').forEach(box=>box.addEventListene
 document.querySelectorAll('.'+box.dataset.series).forEach(e=>e.style.display=box.checked?'':'none')}));
 )";
 
-std::string number(double value) {
+std::string number(double value, int digits) {
   std::ostringstream out;
-  out << std::setprecision(4) << value;
+  out << std::fixed << std::setprecision(digits) << value;
   return out.str();
 }
 
@@ -33,16 +33,19 @@ void legend(std::ostringstream& out, const Comparison& comparison) {
   out << "</p>\n";
 }
 
+// A row per figure, so that it is no wider than its policies.
 void table(std::ostringstream& out, const Comparison& comparison) {
-  out << "<table><tr><th>policy</th>";
-  for (const MetricField& metric : kMetricFields) out << "<th>" << metric.name << "</th>";
+  out << "<table><tr><th></th>";
+  for (const PolicyRun& run : comparison.runs)
+    out << "<th>" << escape_html(run.policy.name) << "</th>";
   out << "</tr>\n";
-  for (const PolicyRun& run : comparison.runs) {
-    out << "<tr><td>" << escape_html(run.policy.name) << "</td>";
-    for (const MetricField& metric : kMetricFields) {
+  for (const MetricField& metric : kMetricFields) {
+    out << "<tr><td>" << metric.words << "</td>";
+    for (const PolicyRun& run : comparison.runs) {
       const Interval value = confidence(column(run, metric.field));
-      out << "<td>" << number(value.mean);
-      if (run.metrics.size() > 1) out << " ± " << number(value.half_width);
+      out << "<td>" << number(value.mean * metric.scale, metric.digits);
+      if (run.metrics.size() > 1)
+        out << " ± " << number(value.half_width * metric.scale, metric.digits);
       out << "</td>";
     }
     out << "</tr>\n";
@@ -54,8 +57,11 @@ void table(std::ostringstream& out, const Comparison& comparison) {
 template <typename Figure>
 void per_request(std::ostringstream& out, const Comparison& comparison, const char* title,
                  const char* unit, Figure figure) {
-  report::Plot plot{
-      .title = title, .x_label = "request, by arrival", .y_label = unit, .series = {}};
+  report::Plot plot{.title = title,
+                    .x_label = "request, by arrival",
+                    .y_label = unit,
+                    .series = {},
+                    .legend = false};
   for (const PolicyRun& run : comparison.runs) {
     report::Series series{.name = run.policy.name, .points = {}};
     for (std::size_t i = 0; i < run.outcome.requests.size(); ++i) {
@@ -70,8 +76,11 @@ void per_request(std::ostringstream& out, const Comparison& comparison, const ch
 template <typename Figure>
 void percentiles(std::ostringstream& out, const Comparison& comparison, const char* title,
                  const char* unit, Figure figure) {
-  report::Plot plot{
-      .title = title, .x_label = "percentile of requests", .y_label = unit, .series = {}};
+  report::Plot plot{.title = title,
+                    .x_label = "percentile of requests",
+                    .y_label = unit,
+                    .series = {},
+                    .legend = false};
   for (const PolicyRun& run : comparison.runs) {
     std::vector<double> values;
     for (const RequestOutcome& request : run.outcome.requests) {
@@ -90,7 +99,8 @@ void percentiles(std::ostringstream& out, const Comparison& comparison, const ch
 
 void memory(std::ostringstream& out, const Comparison& comparison, const char* title,
             double MemorySample::*field) {
-  report::Plot plot{.title = title, .x_label = "seconds", .y_label = "GB", .series = {}};
+  report::Plot plot{
+      .title = title, .x_label = "seconds", .y_label = "GB", .series = {}, .legend = false};
   for (const PolicyRun& run : comparison.runs) {
     report::Series series{.name = run.policy.name, .points = {}};
     for (const MemorySample& sample : run.outcome.memory) {
@@ -108,10 +118,10 @@ std::string render_html(const Comparison& comparison) {
   std::ostringstream out;
   out << "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
          "content=\"width=device-width\"><title>aqua simulate</title><style>"
-      << report::page_style() << "</style></head><body>\n<h1>"
-      << escape_html(ground.scenario.model.name) << " on " << ground.scenario.tensor_parallel
-      << " of " << escape_html(ground.scenario.server.name) << "</h1>\n<p>"
-      << escape_html(comparison.workload) << ": " << comparison.requests << " requests; "
+      << report::page_style() << "</style></head><body>\n<h1>" << escape_html(verdict(comparison))
+      << "</h1>\n<p>" << escape_html(ground.scenario.model.name) << " on "
+      << ground.scenario.tensor_parallel << " of " << escape_html(ground.scenario.server.name)
+      << "; " << escape_html(comparison.workload) << ": " << comparison.requests << " requests; "
       << static_cast<std::uint64_t>(ground.kv_tokens) << " KV tokens, "
       << ground.scenario.lent_bytes / 1e9 << " GB lent; plots of seed " << comparison.seeds.front()
       << ". Simulated, not measured.</p>\n";
@@ -128,7 +138,7 @@ std::string render_html(const Comparison& comparison) {
   memory(out, comparison, "KV on the device", &MemorySample::device_bytes);
   memory(out, comparison, "KV with the neighbour (peer)", &MemorySample::peer_bytes);
   memory(out, comparison, "KV in host DRAM", &MemorySample::host_bytes);
-  out << "<h2>Where the figures come from</h2>\n<table>";
+  out << "<h2>Where the figures come from</h2>\n<table class=\"words\">";
   for (const Source& source : ground.sources) {
     out << "<tr><td>" << escape_html(source.what) << "</td><td>" << escape_html(source.label)
         << "</td><td>" << escape_html(source.from) << "</td></tr>";

@@ -44,7 +44,8 @@ std::string render_table(const Comparison& comparison) {
   std::ostringstream out;
   const Ground& ground = comparison.ground;
   const Scenario& scenario = ground.scenario;
-  out << scenario.model.name << " on " << scenario.tensor_parallel << " of " << scenario.server.name
+  out << verdict(comparison) << "\n\n"
+      << scenario.model.name << " on " << scenario.tensor_parallel << " of " << scenario.server.name
       << ", " << static_cast<std::uint64_t>(ground.kv_tokens) << " KV tokens (" << std::fixed
       << std::setprecision(1) << ground.kv_tokens * ground.kv_bytes_per_token / 1e9
       << " GB a GPU), " << scenario.lent_bytes / 1e9 << " GB lent\n"
