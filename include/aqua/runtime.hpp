@@ -158,6 +158,12 @@ struct RuntimeStatus {
   std::string device{};
   bool connected = false;    // to the coordinator
   std::string last_error{};  // of the connection
+  // Why no more is borrowed, while there is room for more: what the coordinator or a lender
+  // answered last. Empty when all that may be borrowed is, and before the first answer.
+  std::string not_borrowing{};
+  // Calls to the coordinator so far, but for renewals and waiting for events. A few a second, and
+  // fewer when nothing changes, are as it should be.
+  std::size_t coordinator_calls = 0;
   TierStatus local, peer, host;
   std::size_t lost_tensors = 0;
   std::size_t lent_bytes = 0;   // slabs put up by us, held by others or not
