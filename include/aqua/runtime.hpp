@@ -93,7 +93,8 @@ struct RuntimeOptions {
   std::size_t local_bytes = 0;
   // The piece in which lend() gives memory away and gets it back; a multiple of 2 MiB.
   std::size_t slab_bytes = std::size_t{64} << 20;
-  // Where the exchange socket is made. Empty: $XDG_RUNTIME_DIR/aqua, else /tmp/aqua-UID.
+  // Where the exchange socket is made: a directory of this user's, no link, that nobody else may
+  // write to. Empty: $XDG_RUNTIME_DIR/aqua, else /tmp/aqua-UID.
   std::string socket_directory{};
   // Where the copy times measured on this machine are kept, in a file for each GPU. Where it has
   // none that are good they are measured in the background: for about 3 s, with 200 MiB of the
@@ -159,6 +160,12 @@ struct RuntimeStatus {
   std::string device{};
   bool connected = false;    // to the coordinator
   std::string last_error{};  // of the connection
+  // Why no more is borrowed, while there is room for more: what the coordinator or a lender
+  // answered last. Empty when all that may be borrowed is, and before the first answer.
+  std::string not_borrowing{};
+  // Calls to the coordinator so far, but for renewals and waiting for events. A few a second, and
+  // fewer when nothing changes, are as it should be.
+  std::size_t coordinator_calls = 0;
   TierStatus local, peer, host;
   std::size_t lost_tensors = 0;
   std::size_t lent_bytes = 0;   // slabs put up by us, held by others or not
@@ -230,8 +237,8 @@ class AQUA_API Runtime {
   [[nodiscard]] Result<void> report(const LoadReport& report);
   [[nodiscard]] MemoryBudget budget() const;
   // With RuntimeOptions::callbacks_in_tick: runs the callbacks that wait; call it once every few
-  // iterations, from one thread. Otherwise it does nothing. With nothing to do it costs
-  // nanoseconds.
+  // iterations. While one thread is in it, another's call, or a callback's, returns at once.
+  // Otherwise it does nothing. With nothing to do it costs nanoseconds.
   void tick();
 
   [[nodiscard]] RuntimeStatus status() const;

@@ -22,7 +22,13 @@ Runtime::Impl::Impl(RuntimeOptions options, std::unique_ptr<device::Device> devi
                 callbacks_,
                 nullptr,
                 [this](LogLevel level, const std::string& text) { log(level, text); },
-                [this](BudgetReason reason) { budget_changed(reason); }},
+                [this](BudgetReason reason) { budget_changed(reason); },
+                [this](Clock::time_point at) { second_look_.want(at); }},
+      second_look_(services_,
+                   [this](const wire::Snapshot& snapshot) {
+                     lender_.on_snapshot(snapshot);
+                     if (borrower_ != nullptr) borrower_->settle(snapshot);
+                   }),
       lender_(services_) {}
 
 Result<std::unique_ptr<Runtime::Impl>> Runtime::Impl::open(const RuntimeOptions& requested) {
@@ -88,6 +94,7 @@ Clock::time_point Runtime::Impl::step(Clock::time_point now) {
   auto next = lender_.step(now);
   mover_->sweep();
   if (mover_->in_flight() > 0) next = std::min(next, now + std::chrono::milliseconds(100));
+  next = std::min(next, second_look_.step(now));
   for (const auto& pool : pools) {
     if (pool->step())
       next = std::min(next, now + std::chrono::milliseconds(1));  // device events wake nobody

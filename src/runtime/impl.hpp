@@ -16,6 +16,7 @@
 #include "runtime/lend/lender.hpp"
 #include "runtime/lend/pool_share.hpp"
 #include "runtime/lend/producer_role.hpp"
+#include "runtime/second_look.hpp"
 #include "transfer/transfer.hpp"
 
 namespace aqua {
@@ -82,6 +83,7 @@ class Runtime::Impl final : private southbound::Listener {
   runtime::SerialQueue unmap_queue_;
   runtime::ControlLoop loop_;
   runtime::Services services_;
+  runtime::SecondLook second_look_;
   runtime::Lender lender_;
   runtime::ProducerRole producer_;
   std::unique_ptr<lending::Exporter> exporter_;

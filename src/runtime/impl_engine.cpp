@@ -93,6 +93,7 @@ RuntimeStatus Runtime::Impl::status() const {
     const auto connection = coordinator_->status();
     status.connected = connection.connected;
     status.last_error = connection.last_error;
+    status.coordinator_calls = connection.calls;
   }
   const auto use = table_->use();
   status.local = {use.local.tensors, use.local.bytes, options_.local_bytes};
@@ -105,6 +106,7 @@ RuntimeStatus Runtime::Impl::status() const {
     if (slab.custody == lending::Custody::held) status.held_bytes += slab.bytes;
   }
   if (borrower_ != nullptr) {
+    status.not_borrowing = borrower_->not_borrowing();
     const auto moved = borrower_->migrated();
     status.promotions = moved.promotions;
     status.evacuations = moved.evacuations;

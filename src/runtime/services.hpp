@@ -24,6 +24,9 @@ struct Services {
   southbound::Client* coordinator;  // null: none is configured
   std::function<void(LogLevel, const std::string&)> log;
   std::function<void(BudgetReason)> budget_changed;
+  // Wants a snapshot of the coordinator at that time, to tell it again what it has not heard; from
+  // any thread (SecondLook).
+  std::function<void(Clock::time_point)> look_again{};
 };
 
 // Converts the ledger's times, which are milliseconds of this process's steady clock.

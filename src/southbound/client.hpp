@@ -75,6 +75,7 @@ struct Status {
   Epoch epoch;                 // of the newest session; nil before the first
   std::uint64_t sessions = 0;  // joined so far
   std::string last_error;      // why the newest attempt or session failed; "" when none did
+  std::uint64_t calls = 0;     // made so far, answered or not; renewals and watching are none
 };
 
 class Client {

@@ -53,6 +53,7 @@ Result<std::string> Link::call_text(const char* method, std::string target, std:
                           status_.last_error.empty() ? "" : "; ", status_.last_error)};
     }
     active = active_;
+    ++status_.calls;
   }
   if (number && active->session.number != *number)
     return Error{Code::unavailable, concat(method, " ", target, ": session ", *number, " is over")};

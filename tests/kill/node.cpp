@@ -103,6 +103,8 @@ class Node {
             {"lost", now.lost_tensors},
             {"promotions", now.promotions},
             {"evacuations", now.evacuations},
+            {"calls", now.coordinator_calls},
+            {"not_borrowing", now.not_borrowing},
             {"free", detail::Internals::impl(*runtime_).device().free_bytes()},
             {"reclaim", to_json(reclaim_.progress())}};
   }

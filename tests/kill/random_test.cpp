@@ -4,45 +4,20 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <iostream>
 #include <random>
-#include <string>
-#include <thread>
 
 #include "base/concat.hpp"
+#include "tests/kill/dice.hpp"
 #include "tests/kill/rig.hpp"
 
 namespace aqua::kill_test {
 namespace {
 
-using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
 constexpr std::uint64_t kRounds = 25;
-constexpr microseconds kLongest{60000};  // until the next thing happens in a round
 constexpr milliseconds kReclaimDeadline{500};
-
-std::uint64_t number_from(const char* variable, std::uint64_t fallback) {
-  const char* text = std::getenv(variable);  // NOLINT(concurrency-mt-unsafe): one thread
-  return text != nullptr && *text != '\0' ? std::strtoull(text, nullptr, 10) : fallback;
-}
-
-class Dice {
- public:
-  explicit Dice(std::uint64_t seed) : random_(seed) {}
-  [[nodiscard]] std::size_t below(std::size_t n) {
-    return std::uniform_int_distribution<std::size_t>(0, n - 1)(random_);
-  }
-  [[nodiscard]] bool one_in(std::size_t n) { return below(n) == 0; }
-  // The moment is the point of this test: it is drawn, not waited for.
-  void wait() {
-    std::this_thread::sleep_for(microseconds(below(static_cast<std::size_t>(kLongest.count()))));
-  }
-
- private:
-  std::mt19937_64 random_;
-};
 
 void maybe_reclaim(Rig& rig, Dice& dice) {
   const Actor producer{Role::producer, static_cast<unsigned>(dice.below(2))};

@@ -34,6 +34,9 @@ inline constexpr std::chrono::milliseconds kLeaseTtl{500};
 inline constexpr std::chrono::milliseconds kPatience{
     20000};  // until a test gives up; not a bound of ours
 
+// Slabs that a node maps besides lent and borrowed ones: its host tier and its engine memory.
+inline constexpr std::size_t kOwnSlabs = 2;
+
 class Rig {
  public:
   explicit Rig(unsigned pairs);

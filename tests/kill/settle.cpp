@@ -13,8 +13,6 @@
 namespace aqua::kill_test {
 namespace {
 
-// Slabs that a node maps besides lent and borrowed ones: its host tier and its engine memory.
-constexpr std::size_t kOwnSlabs = 2;
 constexpr std::size_t kToldReasons = 40;  // in one story, of what is not settled yet
 
 std::string list(const std::vector<std::string>& words) {

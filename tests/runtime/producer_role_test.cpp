@@ -51,6 +51,11 @@ TEST_F(ProducerRoleTest, WithoutAProfileNothingIsDecidedAndTheDeviceIsTheEngines
   EXPECT_EQ(plain.engine_bytes(kDevice, kGiB), kDevice - kGiB);
 }
 
+TEST_F(ProducerRoleTest, AReportThatAnotherThreadsOvertookCountsAsOfTheSameMoment) {
+  EXPECT_TRUE(role_.observe(kCalm, 0, start_ + seconds(1)).ok());
+  EXPECT_TRUE(role_.observe(kCalm, 0, start_).ok());
+}
+
 TEST_F(ProducerRoleTest, AReportThatCannotBeTrueIsRefused) {
   EXPECT_EQ(role_.observe({.requests_per_second = -1}, 0, start_).error().code,
             Code::invalid_argument);

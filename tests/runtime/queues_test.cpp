@@ -124,6 +124,21 @@ TEST(CallbackQueue, ACallbackMayPostForTheNextTick) {
   EXPECT_EQ(ran, 2);
 }
 
+TEST(CallbackQueue, ATickFromAnotherThreadOrFromWithinRunsNothingMeanwhile) {
+  CallbackQueue queue(true);
+  std::vector<int> order;
+  queue.post([&] {
+    queue.post([&] { order.push_back(2); });
+    queue.tick();
+    std::thread([&] { queue.tick(); }).join();
+    order.push_back(1);
+  });
+  queue.tick();
+  EXPECT_EQ(order, (std::vector{1}));
+  queue.tick();
+  EXPECT_EQ(order, (std::vector{1, 2}));
+}
+
 TEST(CallbackQueue, TicksLoseNothingThatOtherThreadsPost) {
   CallbackQueue queue(true);
   int ran = 0;  // by tick() only

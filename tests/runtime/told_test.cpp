@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <atomic>
+#include <filesystem>
 #include <mutex>
 #include <vector>
 
@@ -62,10 +63,36 @@ TEST_F(Told, HostMemoryThatHoldsNoSlabOnce) {
   EXPECT_THAT(heard("nothing borrowed").front(),
               HasSubstr("has exits for 2097152 bytes and leases of 0; the smallest slab offered "
                         "has 4194304 (host_bytes is 2097152)"));
+  EXPECT_THAT(borrower->status().not_borrowing, HasSubstr("has exits for 2097152 bytes"));
   ASSERT_TRUE(lender->lend(4_MiB).ok());  // it asks again, as does another who has room
   auto other = open({.device = "emu:2", .name = "other", .max_peer_bytes = 8_MiB});
   await([&] { return other->status().peer.capacity_bytes == 8_MiB; });
   EXPECT_EQ(heard("nothing borrowed").size(), 1u);
+}
+
+TEST_F(Told, WhichLenderCannotBeBorrowedFromAndWhy) {
+  auto lender = open({.device = "emu:0", .name = "lender"});
+  ASSERT_TRUE(lender->lend(4_MiB).ok());
+  std::string socket;
+  for (const auto& file : std::filesystem::directory_iterator(directory_)) {
+    if (file.path().filename().string().starts_with("x-")) socket = file.path();
+  }
+  ASSERT_TRUE(std::filesystem::remove(socket));
+  auto borrower = open(
+      {.device = "emu:1", .name = "borrower", .max_peer_bytes = 8_MiB, .callbacks = listening()});
+  await([&] { return !heard("import of 1 slabs of lender ").empty(); });
+  EXPECT_THAT(heard("import of").front(), HasSubstr(socket));
+  await([&] { return !borrower->status().not_borrowing.empty(); });
+}
+
+TEST_F(Told, ThatALinkIsNoFolderForItsSocket) {
+  const std::string link = directory_ + "/link";
+  std::filesystem::create_directory_symlink(directory_, link);
+  const auto opened =
+      Runtime::open({.device = "emu:0", .coordinator = "none", .socket_directory = link + "/"});
+  ASSERT_FALSE(opened.ok());
+  EXPECT_EQ(opened.error().code, Code::permission_denied);
+  EXPECT_THAT(opened.error().message, HasSubstr("socket_directory " + link));
 }
 
 TEST_F(Told, NoCoordinatorWhereMemoryIsWantedOrLent) {

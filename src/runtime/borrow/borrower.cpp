@@ -29,14 +29,19 @@ Borrower::Borrower(Services& services, const Parts& parts, const BorrowerOptions
       parts_(parts),
       evacuation_(services, parts, slabs_),
       intake_(services, parts, options, slabs_, evacuation_,
-              {.slabs_added = [this] { next_promotion_ = {}; },
-               .snapshot = [this](const wire::Snapshot& snapshot) { on_snapshot(snapshot); }}) {}
+              {.slabs_added = [this] { next_promotion_ = {}; }}) {}
 
 void Borrower::on_connected() {
   intake_.on_connected();
 }
 
 void Borrower::on_snapshot(const wire::Snapshot& snapshot) {
+  settle(snapshot);
+  intake_.ask_soon();  // news of offers may be missing as well
+}
+
+void Borrower::settle(const wire::Snapshot& snapshot) {
+  intake_.on_snapshot();
   for (const wire::Held& held : snapshot.held) {
     const auto key = key_of(held.grant.slab, held.grant.generation);
     if (slabs_.find(key) == nullptr && !intake_.is_importing(key)) {
@@ -47,7 +52,6 @@ void Borrower::on_snapshot(const wire::Snapshot& snapshot) {
       revoke(key, to_clock(held.deadline));
     }
   }
-  intake_.ask_soon();
 }
 
 void Borrower::on_event(const ledger::Event& event) {

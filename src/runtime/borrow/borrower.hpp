@@ -3,7 +3,8 @@
 // empties and returns those that are wanted back (Evacuation), and moves tensors up again when
 // there is room.
 //
-// Threads: on_* and step() on the control loop only; leased_bytes() and migrated() from any.
+// Threads: on_*, settle() and step() on the control loop only; the three questions at the end from
+// any.
 #pragma once
 
 #include "runtime/borrow/lease_intake.hpp"
@@ -18,6 +19,8 @@ class Borrower {
 
   void on_connected();
   void on_snapshot(const wire::Snapshot& snapshot);
+  // A snapshot that was asked for here: nothing but its leases is looked at.
+  void settle(const wire::Snapshot& snapshot);
   void on_event(const ledger::Event& event);
   // Takes what steps it can, which may include waiting for one copy; returns when it wants to be
   // called again at the latest.
@@ -27,6 +30,8 @@ class Borrower {
 
   [[nodiscard]] std::size_t leased_bytes() const noexcept { return slabs_.bytes(); }
   [[nodiscard]] tensor::MigratorStats migrated() const;
+  // RuntimeStatus::not_borrowing.
+  [[nodiscard]] std::string not_borrowing() const { return intake_.refusal(); }
 
  private:
   void poll_migrator(Clock::time_point now);

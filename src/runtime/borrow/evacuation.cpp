@@ -2,10 +2,10 @@
 #include "runtime/borrow/evacuation.hpp"
 
 #include <algorithm>
-#include <array>
 #include <vector>
 
 #include "base/concat.hpp"
+#include "runtime/second_look.hpp"
 
 namespace aqua::runtime {
 
@@ -55,8 +55,9 @@ void Evacuation::move_tensors_out(const BorrowedSlab& slab) {
   if (!parts_.migrator.has_room()) return;
   for (const auto& tensor : parts_.space.tensors_in(slab.offset, slab.bytes)) {
     if (!parts_.migrator.has_room()) return;
-    // Only a discardable tensor has no host memory reserved.
-    if (!parts_.table.ensure_home(*tensor)) {
+    // Bytes that a release found gone are in nobody's move, and leave here. Of the others only a
+    // discardable tensor has no host memory reserved.
+    if (tensor->lost() || !parts_.table.ensure_home(*tensor)) {
       lose(tensor);
       continue;
     }
@@ -104,23 +105,26 @@ void Evacuation::return_empty_slabs() {
 }
 
 // Unmaps, tells the exporter (which may be gone), then the coordinator. In this order: the ledger
-// then names the right holders, and rows of a dead exporter end.
+// then names the right holders, and rows of a dead exporter end. What cannot be unmapped stays
+// held.
 void Evacuation::return_slab(const lending::SlabKey& key) {
   services_.unmap_queue.post([this, key] {
     const auto given = parts_.importer.give_back(key);
     if (!given.ok() && given.error().code != Code::unavailable) {
       services_.log(LogLevel::error, given.error().message);
     }
-    report_returned(key);
+    if (!parts_.importer.find(key)) report_returned(key);
   });
 }
 
 void Evacuation::report_returned(const lending::SlabKey& key) {
   if (services_.coordinator == nullptr) return;
-  services_.coordinator_calls.post([this, key] {
-    const std::array<wire::Return, 1> one{wire::Return{{key.producer, key.index}, key.generation}};
-    // Refused when the exporter's own report came first; unavailable, the next snapshot settles it.
-    (void)services_.coordinator->give_back(one);
+  if (!returns_.add({{key.producer, key.index}, key.generation})) return;
+  services_.coordinator_calls.post([this] {
+    // Each by itself may be refused, when the exporter's own report came first. A call that did not
+    // arrive is made up for by the next snapshot, which names what is still taken to be held.
+    const auto told = services_.coordinator->give_back(returns_.take());
+    if (!told.ok()) services_.look_again(Clock::now() + SecondLook::kAfterFailure);
   });
 }
 

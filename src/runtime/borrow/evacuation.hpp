@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "runtime/borrow/borrowed_slabs.hpp"
+#include "runtime/queues/gathered.hpp"
 #include "runtime/services.hpp"
 
 namespace aqua::runtime {
@@ -39,6 +40,7 @@ class Evacuation {
   Services& services_;
   const BorrowerParts parts_;
   BorrowedSlabs& slabs_;
+  Gathered<wire::Return> returns_;  // not yet told to the coordinator
 };
 
 }  // namespace aqua::runtime

@@ -39,7 +39,7 @@ void LeaseIntake::on_connected() {
 // No time at all where nothing can be asked: the loop sleeps until something wakes it, as the
 // answer that is awaited does.
 Clock::time_point LeaseIntake::next_time() const {
-  if (services_.coordinator == nullptr || asking_ || options_.max_bytes == 0)
+  if (services_.coordinator == nullptr || asking_ || in_doubt_ || options_.max_bytes == 0)
     return Clock::time_point::max();
   return std::max(next_ask_, refusals_.until());
 }
@@ -48,7 +48,8 @@ void LeaseIntake::step(Clock::time_point now) {
   if (now < next_time()) return;
   next_ask_ = now + kAskAgain;
   const std::size_t have = importing_bytes_ + slabs_.bytes();
-  if (have >= options_.max_bytes || !services_.coordinator->connected()) return;
+  if (have >= options_.max_bytes) return remember("");
+  if (!services_.coordinator->connected()) return;
   asking_ = true;
   services_.coordinator_calls.post([this, wanted = options_.max_bytes - have] {
     auto grants = services_.coordinator->lease(wanted, options_.exit_bytes);
@@ -58,9 +59,9 @@ void LeaseIntake::step(Clock::time_point now) {
 
 void LeaseIntake::on_answered(const Result<std::vector<ledger::Grant>>& grants) {
   asking_ = false;
-  if (std::exchange(snapshot_due_, false)) ask_for_snapshot();
+  if (in_doubt_) services_.look_again(Clock::now());
   if (!grants.ok()) {  // nothing to be had: an event or the timer asks again
-    log_refused_lease(grants.error());
+    lease_refused(grants.error());
     return settle_early();
   }
   // One import asks one exporter, for as many slabs as a message may name.
@@ -79,14 +80,20 @@ void LeaseIntake::on_answered(const Result<std::vector<ledger::Grant>>& grants) 
   }
 }
 
-// Says once why nothing is borrowed, where that will not pass by itself.
-void LeaseIntake::log_refused_lease(const Error& refusal) {
+// Logs once why nothing is borrowed, where that will not pass by itself.
+void LeaseIntake::lease_refused(const Error& refusal) {
+  remember(refusal.message);
   if (refusal.code != Code::failed_precondition || slabs_.bytes() > 0 ||
       refusal.message == logged_refusal_)
     return;
   logged_refusal_ = refusal.message;
   services_.log(LogLevel::warning, concat("nothing borrowed: ", refusal.message, " (host_bytes is ",
                                           options_.exit_bytes, ")"));
+}
+
+void LeaseIntake::remember(std::string refusal) {
+  const MutexLock lock(mu_);
+  refusal_ = std::move(refusal);
 }
 
 void LeaseIntake::import(Batch batch) {
@@ -106,7 +113,8 @@ void LeaseIntake::on_imported(const Batch& batch,
     revoked_early_.erase(lease.key);
     evacuation_.report_returned(lease.key);
   }
-  if (!imported.ok()) return log_refused_import(imported.error());
+  if (!imported.ok()) return import_refused(batch, imported.error());
+  remember("");
   for (const lending::ImportedSlab& slab : *imported) add(slab, batch.front().exchange);
   events_.slabs_added();
   services_.budget_changed(BudgetReason::granted);
@@ -127,20 +135,22 @@ void LeaseIntake::add(const lending::ImportedSlab& slab, const std::string& exch
   }
 }
 
-void LeaseIntake::log_refused_import(const Error& refusal) {
+void LeaseIntake::import_refused(const Batch& batch, const Error& refusal) {
   const auto wait = refusals_.refused(refusal.code, Clock::now());
-  if (wait.count() == 0)
-    return services_.log(LogLevel::warning, concat("import: ", refusal.message));
-  services_.log(LogLevel::error, concat("import: ", refusal.message,
-                                        "; nothing more is borrowed for ", wait.count(), " s"));
+  const std::string what = concat("import of ", batch.size(), " slabs of lender ",
+                                  to_string(batch.front().key.producer), ": ", refusal.message);
+  remember(what);
+  if (wait.count() == 0) return services_.log(LogLevel::warning, what);
+  services_.log(LogLevel::error,
+                concat(what, "; nothing more is borrowed for ", wait.count(), " s"));
 }
 
-// The lease was granted by a reply that was lost, or by one that is still on its way: a slab that
-// we are about to map must not be called returned, so the coordinator is asked again afterwards.
+// A slab that is about to be mapped here must not be called returned, nor one that the unmap queue
+// has yet to unmap: what is told as returned has another tenant soon.
 void LeaseIntake::on_unknown_lease(const lending::SlabKey& key) {
   if (asking_) {
-    snapshot_due_ = true;
-  } else {
+    in_doubt_ = true;
+  } else if (!parts_.importer.find(key)) {
     evacuation_.report_returned(key);
   }
 }
@@ -159,15 +169,6 @@ void LeaseIntake::settle_early() {
     if (is_importing(early.first)) return false;
     evacuation_.report_returned(early.first);
     return true;
-  });
-}
-
-void LeaseIntake::ask_for_snapshot() {
-  services_.coordinator_calls.post([this] {
-    auto snapshot = services_.coordinator->snapshot();
-    if (!snapshot.ok()) return;  // a new session brings one
-    services_.loop.post(
-        [this, snapshot = std::move(snapshot).value()] { events_.snapshot(snapshot); });
   });
 }
 

@@ -7,7 +7,12 @@
 //
 // A revocation may overtake either arrow; it is kept, and applied when the slab is there.
 //
-// Threads: the control loop's. Sockets are left to the coordinator_calls queue.
+// A snapshot may cross an ask: a lease that it names and nobody here knows is either the answer
+// that is still on its way, or one whose answer was lost. The two are told apart by a second look,
+// and nothing is asked for before it, or the next ask would cross the look again, without end.
+//
+// Threads: the control loop's, but for refusal(): any. Sockets are left to the coordinator_calls
+// queue.
 #pragma once
 
 #include <functional>
@@ -31,7 +36,6 @@ class LeaseIntake {
  public:
   struct Events {
     std::function<void()> slabs_added;
-    std::function<void(const wire::Snapshot&)> snapshot;  // asked for by on_unknown_lease()
   };
   // All outlive it, `evacuation` too.
   LeaseIntake(Services& services, const BorrowerParts& parts, const BorrowerOptions& options,
@@ -44,10 +48,19 @@ class LeaseIntake {
   void step(Clock::time_point now);
   [[nodiscard]] Clock::time_point next_time() const;
 
+  // What the coordinator or a lender answered last; "" after a grant that was imported whole, and
+  // while nothing more is wanted.
+  [[nodiscard]] std::string refusal() const {
+    const MutexLock lock(mu_);
+    return refusal_;
+  }
+
   [[nodiscard]] bool is_importing(const lending::SlabKey& key) const {
     return importing_.contains(key);
   }
-  // A snapshot names a lease of ours that is neither borrowed nor being imported.
+  // A snapshot is about to be settled, lease by lease.
+  void on_snapshot() { in_doubt_ = false; }
+  // It names a lease of ours that is neither borrowed nor being imported.
   void on_unknown_lease(const lending::SlabKey& key);
   // A lease was revoked that is not among the borrowed slabs.
   void on_unknown_revoked(const lending::SlabKey& key, Clock::time_point deadline);
@@ -59,10 +72,10 @@ class LeaseIntake {
   void import(Batch batch);
   void on_imported(const Batch& batch, const Result<std::vector<lending::ImportedSlab>>& imported);
   void add(const lending::ImportedSlab& slab, const std::string& exchange);
-  void log_refused_lease(const Error& refusal);
-  void log_refused_import(const Error& refusal);
+  void lease_refused(const Error& refusal);
+  void import_refused(const Batch& batch, const Error& refusal);
+  void remember(std::string refusal);
   void settle_early();
-  void ask_for_snapshot();
 
   Services& services_;
   const BorrowerParts parts_;
@@ -75,10 +88,13 @@ class LeaseIntake {
   std::size_t importing_bytes_ = 0;
   std::map<lending::SlabKey, Clock::time_point> revoked_early_;  // with their deadlines
   bool asking_ = false;                                          // a lease call is under way
-  bool snapshot_due_ = false;                                    // once that call is answered
+  bool in_doubt_ = false;       // a snapshot named what that call may have granted
   std::string logged_refusal_;  // the last refused lease that was logged
   RefusedImports refusals_;
   Clock::time_point next_ask_{};
+
+  mutable Mutex mu_;
+  std::string refusal_ AQUA_GUARDED_BY(mu_);
 };
 
 }  // namespace aqua::runtime

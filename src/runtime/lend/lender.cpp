@@ -5,6 +5,7 @@
 #include <array>
 
 #include "base/concat.hpp"
+#include "runtime/second_look.hpp"
 
 namespace aqua::runtime {
 
@@ -23,13 +24,22 @@ void Lender::put_up(std::vector<std::unique_ptr<device::Slab>> slabs,
     services_.log(LogLevel::error, concat("lend: ", indexes.error().message));
     return services_.budget_changed(BudgetReason::reclaimed);
   }
-  if (services_.coordinator != nullptr) {
-    const auto told = offer(*indexes);
-    if (!told.ok() && told.error().code != Code::unavailable) {
-      services_.log(LogLevel::warning, concat("offer: ", told.error().message));
-    }
-  }
+  if (services_.coordinator != nullptr) offer_or_look_again(*indexes);
   services_.budget_changed(BudgetReason::offered);
+}
+
+void Lender::offer_or_look_again(std::span<const std::uint32_t> indexes) {
+  if (const auto told = offer(indexes); !told.ok()) failed("offer", told.error());
+}
+
+// Of a session that is over the next one brings a snapshot anyway. In one that goes on nothing
+// would ever bring what was not heard to the coordinator, and slabs that nobody holds would be lent
+// to nobody.
+void Lender::failed(const char* what, const Error& error) {
+  if (services_.coordinator->connected()) {
+    services_.log(LogLevel::warning, concat(what, ": ", error.message, "; told again in a moment"));
+  }
+  services_.look_again(Clock::now() + SecondLook::kAfterFailure);
 }
 
 Result<void> Lender::offer(std::span<const std::uint32_t> indexes) {
@@ -66,9 +76,11 @@ void Lender::on_connected(const southbound::Session& session) {
 
 void Lender::on_freed(const lending::SlabStatus& slab) {
   // The queue drops what comes after it was stopped, when the coordinator's client may be gone.
-  services_.coordinator_calls.post([this, slab] {
+  if (!freed_.add({slab.index, slab.generation - 1, slab.secret})) return;
+  services_.coordinator_calls.post([this] {
+    const auto freed = freed_.take();
     if (services_.coordinator != nullptr && services_.coordinator->connected()) {
-      report_freed(slab);
+      report_freed(freed);
     } else {
       // A reclaim may want it now; else it is declared when there is a coordinator.
       services_.loop.nudge();
@@ -77,16 +89,17 @@ void Lender::on_freed(const lending::SlabStatus& slab) {
 }
 
 // On the coordinator_calls queue.
-void Lender::report_freed(const lending::SlabStatus& slab) {
-  const std::array<wire::Scrub, 1> scrub{wire::Scrub{slab.index, slab.generation - 1, slab.secret}};
-  auto told = services_.coordinator->scrubbed(scrub);
-  if (!told.ok()) return;  // unavailable: declared anew with the next session
-  const auto& state = told->front();
-  if (state.ok() && *state == ledger::SlabState::returned) {
-    lent_.take_back({&slab.index, 1});
-  } else if (!state.ok() && state.error().code == Code::not_found) {
-    (void)offer({&slab.index, 1});  // unavailable: as above
+void Lender::report_freed(std::span<const wire::Scrub> freed) {
+  const auto told = services_.coordinator->scrubbed(freed);
+  if (!told.ok()) return failed("scrubbed", told.error());
+  std::vector<std::uint32_t> returned, unknown;
+  for (std::size_t i = 0; i < freed.size(); ++i) {
+    const auto& state = (*told)[i];
+    if (state.ok() && *state == ledger::SlabState::returned) returned.push_back(freed[i].index);
+    if (!state.ok() && state.error().code == Code::not_found) unknown.push_back(freed[i].index);
   }
+  lent_.take_back(returned);
+  if (!unknown.empty()) offer_or_look_again(unknown);
 }
 
 void Lender::on_event(const ledger::Event& event) {
@@ -122,13 +135,12 @@ void Lender::on_snapshot(const wire::Snapshot& snapshot) {
       forget_row(row);
     } else if (row.state == ledger::SlabState::quarantined) {
       if (known->generation > row.generation) {
-        services_.coordinator_calls.post(
-            [this, slab = *known] { report_freed(slab); });  // its report was lost
+        on_freed(*known);  // its report was lost
       } else {
         lent_.exporter().grant_ended(row.id.index, row.generation, lending::GrantEnd::unknown);
       }
     } else if (known->custody == lending::Custody::free && known->generation > row.generation) {
-      services_.coordinator_calls.post([this, slab = *known] { report_freed(slab); });
+      on_freed(*known);
     }
   }
 }
@@ -144,9 +156,8 @@ void Lender::offer_missing(const wire::Snapshot& snapshot,
     if (!known) missing.push_back(slab.index);
   }
   if (missing.empty()) return;
-  services_.coordinator_calls.post([this, missing = std::move(missing)] {
-    (void)offer(missing);  // unavailable: the next session brings a snapshot
-  });
+  services_.coordinator_calls.post(
+      [this, missing = std::move(missing)] { offer_or_look_again(missing); });
 }
 
 // Ends the row of a slab that was taken back while the coordinator was away.
@@ -155,7 +166,8 @@ void Lender::forget_row(const ledger::Slab& row) {
     if (ledger::is_held(row.state)) {
       const std::array<wire::Scrub, 1> scrub{
           wire::Scrub{row.id.index, row.generation, random_id<LeaseTag>()}};
-      if (!services_.coordinator->scrubbed(scrub).ok()) return;
+      if (const auto told = services_.coordinator->scrubbed(scrub); !told.ok())
+        return failed("scrubbed", told.error());
     }
     // not_found: it went with the scrub
     (void)services_.coordinator->withdraw({&row.id.index, 1});

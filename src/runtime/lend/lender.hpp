@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "runtime/lend/reclaims.hpp"
+#include "runtime/queues/gathered.hpp"
 
 namespace aqua::runtime {
 
@@ -47,19 +48,23 @@ class Lender {
 
  private:
   void put_up(std::vector<std::unique_ptr<device::Slab>> slabs, const SlabReceiver& receiver);
-  void report_freed(const lending::SlabStatus& slab);
+  void report_freed(std::span<const wire::Scrub> freed);
   void offer_missing(const wire::Snapshot& snapshot, std::span<const lending::SlabStatus> ours);
   void forget_row(const ledger::Slab& row);
   // Offers these slabs as the exporter has them now, in the session that has been declared to:
   // an offer that overtook the declaration would be of a generation that it makes void.
   // unavailable without that session; the next one's declaration or snapshot brings them.
   [[nodiscard]] Result<void> offer(std::span<const std::uint32_t> indexes);
+  void offer_or_look_again(std::span<const std::uint32_t> indexes);
+  // The coordinator has not heard what it was told.
+  void failed(const char* what, const Error& error);
   template <typename Wanted>
   [[nodiscard]] Result<void> offer_slabs(const Wanted& wanted) AQUA_REQUIRES(offering_);
 
   Services& services_;
   LentSlabs lent_;
   Reclaims reclaims_;
+  Gathered<wire::Scrub> freed_;  // not yet told to the coordinator
 
   Mutex offering_;  // held during the call; before the exporter's
   std::uint64_t session_ AQUA_GUARDED_BY(offering_) = 0;  // the newest that is declared to

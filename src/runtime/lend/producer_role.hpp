@@ -41,6 +41,7 @@ class ProducerRole {
   std::size_t total_bytes_ AQUA_GUARDED_BY(mu_) = 0;     // of the profile
   std::size_t promised_bytes_ AQUA_GUARDED_BY(mu_) = 0;  // decided to offer, not yet lent
   Clock::time_point promised_until_ AQUA_GUARDED_BY(mu_){};
+  Clock::time_point latest_report_ AQUA_GUARDED_BY(mu_){};
   std::shared_ptr<ReclaimState> reclaim_ AQUA_GUARDED_BY(mu_);
 };
 

@@ -14,6 +14,9 @@ namespace {
 // How long after the deadline a reclaim may still end well, for slabs that nobody holds any more.
 constexpr milliseconds kReturnGrace{5000};
 constexpr milliseconds kLookAgain{50};
+// A coordinator that refuses, or that has nothing new to say, answers at once: it is asked no
+// faster.
+constexpr milliseconds kAskAgain{200};
 }  // namespace
 
 std::shared_ptr<ReclaimState> Reclaims::start(std::size_t bytes, milliseconds deadline) {
@@ -47,10 +50,11 @@ Clock::time_point Reclaims::step(Clock::time_point now) {
   for (std::size_t i = 0; i < pending_.size(); ++i) {
     Pending& pending = pending_[i];
     if (pending.state->done()) continue;
-    if (pending.ledger_id == 0 && !pending.asking) ask(i);
+    const bool may_ask = now >= pending.not_before;
+    if (pending.ledger_id == 0 && !pending.asking && may_ask) ask(i);
     // The coordinator ends it at the deadline; if it does not, we do, a little later.
     const auto end = pending.state->deadline() + milliseconds(pending.ledger_id != 0 ? 200 : 0);
-    if (now >= end) end_partially(pending);
+    if (now >= end && may_ask) end_partially(pending);
     next = std::min(next, std::max(end, now + kLookAgain));
     if (pending.ledger_id == 0) next = std::min(next, now + kLookAgain);
   }
@@ -81,7 +85,9 @@ void Reclaims::on_asked(const std::shared_ptr<ReclaimState>& state,
   for (Pending& pending : pending_) {
     if (pending.state != state) continue;
     pending.asking = false;
+    pending.not_before = Clock::now() + kAskAgain;
     if (!started.ok()) continue;
+    pending.not_before = {};
     pending.ledger_id = started->reclaim.id;
     // What an earlier reclaim wants already is credited to that one.
     if (!pending.again) {
@@ -144,7 +150,9 @@ void Reclaims::end_partially(Pending& pending) {
     auto holders = ask_for_holders(id);
     services_.loop.post([this, state, holders = std::move(holders)] {
       for (Pending& ended : pending_) {
-        if (ended.state == state) ended.ending = false;
+        if (ended.state != state) continue;
+        ended.ending = false;
+        ended.not_before = Clock::now() + kAskAgain;
       }
       // Nobody holds anything: the last slabs are being scrubbed or reported.
       const bool soon = holders.empty() && Clock::now() < state->deadline() + kReturnGrace;

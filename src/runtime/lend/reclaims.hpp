@@ -41,6 +41,7 @@ class Reclaims {
     bool again = false;    // asked of another coordinator before, which may have known more slabs
     bool limited = false;  // to what is lent beyond earlier reclaims, for want of a coordinator
     bool ending = false;   // its holders are being asked for
+    Clock::time_point not_before{};  // the coordinator is asked about it again
   };
 
   void ask(std::size_t position);

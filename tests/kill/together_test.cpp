@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// The coordinator and a producer die, together or one soon after the other, and the coordinator
+// comes back alone, before or after the consumers have moved off by themselves. Set
+// AQUA_KILL_TOGETHER_ROUNDS for other than 3 rounds, AQUA_TEST_SEED to repeat a run.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <iostream>
+#include <map>
+#include <random>
+
+#include "base/concat.hpp"
+#include "tests/kill/dice.hpp"
+#include "tests/kill/proc.hpp"
+#include "tests/kill/rig.hpp"
+
+namespace aqua::kill_test {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr std::uint64_t kRounds = 3;
+constexpr unsigned kPairs = 2;
+constexpr seconds kSettled{30};
+constexpr milliseconds kMovingOff{2500};  // consumers look at each producer once a second
+constexpr double kMostCalls = 20;         // a second, of any client
+constexpr milliseconds kLooking{1000};    // the least time over which calls are counted
+
+class Together {
+ public:
+  explicit Together(std::uint64_t seed) : dice_(seed), rig_(kPairs) {}
+
+  void play(std::uint64_t round) {
+    rig_.tell(concat("--- round ", round));
+    const Actor coordinator{Role::coordinator, 0};
+    const Actor producer{Role::producer, static_cast<unsigned>(dice_.below(kPairs))};
+    const bool together = !dice_.one_in(3);
+    rig_.kill(dice_.one_in(2) ? coordinator : producer);
+    if (!together) dice_.wait();
+    for (const Actor& victim : {coordinator, producer}) {
+      if (rig_.running(victim)) rig_.kill(victim);
+    }
+    dice_.wait(kMovingOff);
+    rig_.start(coordinator);
+    expect_no_orphans_and_no_hammering();
+    rig_.verify("without the producer");
+    rig_.expect_one_holder("without the producer");
+    rig_.start(producer);
+    const auto began = Clock::now();
+    rig_.settle("with the producer");
+    EXPECT_LT(Clock::now() - began, kSettled);
+    rig_.verify("in the end");
+  }
+
+ private:
+  // Calls to the coordinator of each node that runs, since its start.
+  std::map<Actor, double> calls() {
+    std::map<Actor, double> made;
+    for (const Actor& node : rig_.nodes()) {
+      if (!rig_.running(node)) continue;
+      const Json status = rig_.ask(node, {{"do", "status"}});
+      if (!status.is_null()) made[node] = status.at("calls");
+    }
+    return made;
+  }
+
+  // Why the ledger and the consumers' maps differ; "" when they agree.
+  std::string differing() {
+    const auto now = rig_.state();
+    if (!now) return "the coordinator does not answer";
+    for (const ledger::Slab& slab : now->slabs) {
+      if (slab.state == ledger::SlabState::orphaned)
+        return concat("slab ", to_string(slab.id), " is an orphan");
+    }
+    for (const Actor& node : rig_.nodes()) {
+      if (!rig_.running(node)) continue;
+      if (rig_.find(*now, node) == nullptr) return concat(to_string(node), " is no client");
+      if (node.role != Role::consumer) continue;
+      const std::size_t maps = mapped_slabs(rig_.pid(node)).size() - kOwnSlabs;
+      const std::size_t held = rig_.held_by(*now, node);
+      if (maps != held) return concat(to_string(node), " holds ", held, " slabs and maps ", maps);
+    }
+    return {};
+  }
+
+  void expect_no_orphans_and_no_hammering() {
+    const auto before = calls();
+    const auto began = Clock::now();
+    std::string why;
+    EXPECT_TRUE(eventually(kSettled, [&] { return (why = differing()).empty(); })) << why;
+    eventually(kLooking, [&] { return Clock::now() - began >= kLooking; });  // a rate takes time
+    const std::chrono::duration<double> took = Clock::now() - began;
+    for (const auto& [node, made] : calls()) {
+      const double rate = (made - before.at(node)) / took.count();
+      rig_.tell(concat(to_string(node), ": ", rate, " calls a second"));
+      EXPECT_LE(rate, kMostCalls) << to_string(node);
+    }
+  }
+
+  Dice dice_;
+  Rig rig_;
+};
+
+TEST(KilledTogether, CoordinatorAndProducerLeaveNoOrphanAndNobodyWhoHammers) {
+  const std::uint64_t seed = number_from("AQUA_TEST_SEED", std::random_device{}());
+  const std::uint64_t rounds = number_from("AQUA_KILL_TOGETHER_ROUNDS", kRounds);
+  std::cout << "AQUA_TEST_SEED=" << seed << " AQUA_KILL_TOGETHER_ROUNDS=" << rounds << std::endl;
+  Together together(seed);
+  for (std::uint64_t round = 1; round <= rounds && !::testing::Test::HasFailure(); ++round) {
+    SCOPED_TRACE(concat("round ", round, " of seed ", seed));
+    together.play(round);
+  }
+}
+
+}  // namespace
+}  // namespace aqua::kill_test

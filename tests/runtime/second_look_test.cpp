@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// A coordinator and an engine whose books differ while their session goes on: they agree in the
+// end, and neither asks the other without end.
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "tests/runtime/runtime_fixture.hpp"
+#include "tests/runtime/scripted_coordinator.hpp"
+
+namespace aqua {
+namespace {
+
+using namespace aqua::literals;
+using test::ScriptedCoordinator;
+
+constexpr const char* kWatch = "GET /v1/watch";
+constexpr const char* kSelf = "GET /v1/clients/self";
+constexpr const char* kLease = "POST /v1/leases";
+constexpr const char* kReturn = "POST /v1/leases/return";
+constexpr const char* kOffer = "POST /v1/offers";
+constexpr const char* kScrubbed = "POST /v1/offers/scrubbed";
+
+class SecondLook : public test::RuntimeFixture {
+ protected:
+  // A slab of a lender that has died, which the ledger takes to be held by the borrower.
+  SecondLook() {
+    wire::Held orphan;
+    orphan.grant.slab = {random_id<ClientTag>(), 1};
+    orphan.grant.bytes = 4_MiB;
+    orphan.grant.generation = 1;
+    orphan.grant.exchange = directory_ + "/x-dead";
+    orphan.state = ledger::SlabState::orphaned;
+    with_orphan_.held = {orphan};
+    with_orphan_.last_event = 1;
+  }
+  std::optional<Runtime> open_borrower(const ScriptedCoordinator& coordinator) {
+    return open({.device = "emu:1",
+                 .coordinator = coordinator.address(),
+                 .name = "borrower",
+                 .host_bytes = 64_MiB,
+                 .max_peer_bytes = 32_MiB});
+  }
+
+  wire::Snapshot with_orphan_;
+};
+
+// The ask is answered only when the snapshot that crosses it has been taken in: then the watch has
+// gone on. Whoever asks again before the second look crosses that as well, and so for ever.
+TEST_F(SecondLook, ComesBeforeTheNextAskWhenASnapshotCrossesAnAsk) {
+  std::atomic<bool> returned{false};
+  std::atomic<ScriptedCoordinator*> self{nullptr};
+  ScriptedCoordinator coordinator(
+      directory_, [&](const std::string& request) -> std::optional<ScriptedCoordinator::Reply> {
+        if (request == kWatch && self.load()->asked(kWatch) == 1) {
+          (void)self.load()->await(kLease, 1);
+          return ScriptedCoordinator::watch(with_orphan_);
+        }
+        if (request == kLease) (void)self.load()->await(kWatch, 2);
+        if (request == kReturn) returned = true;
+        if (request == kSelf) {
+          return ScriptedCoordinator::self(returned ? wire::Snapshot{} : with_orphan_);
+        }
+        return std::nullopt;
+      });
+  self = &coordinator;
+  const auto borrower = open_borrower(coordinator);
+  constexpr int kEndless = 50;
+  await([&] { return returned || coordinator.asked(kLease) >= kEndless; });
+  EXPECT_TRUE(returned) << "the orphan is never given back";
+  EXPECT_LE(coordinator.asked(kLease), 2) << "one may follow the look";
+  EXPECT_EQ(coordinator.asked(kSelf), 1);
+}
+
+TEST_F(SecondLook, TellsAReturnAgainThatWasNotHeard) {
+  std::atomic<int> returns{0};
+  std::atomic<bool> told{false};
+  ScriptedCoordinator coordinator(
+      directory_, [&](const std::string& request) -> std::optional<ScriptedCoordinator::Reply> {
+        if (request == kWatch && !told.exchange(true))
+          return ScriptedCoordinator::watch(with_orphan_);
+        if (request == kReturn && ++returns == 1) return ScriptedCoordinator::unavailable();
+        if (request == kSelf) return ScriptedCoordinator::self(with_orphan_);
+        return std::nullopt;
+      });
+  const auto borrower = open_borrower(coordinator);
+  await([&] { return returns >= 2; });
+}
+
+// A slab that was put up, or that is free again, and of which the coordinator has not heard is lent
+// to nobody.
+TEST_F(SecondLook, OffersAgainWhatWasNotHeard) {
+  std::atomic<int> offers{0};
+  ScriptedCoordinator coordinator(
+      directory_, [&](const std::string& request) -> std::optional<ScriptedCoordinator::Reply> {
+        if (request == kOffer && ++offers == 1) return ScriptedCoordinator::unavailable();
+        return std::nullopt;
+      });
+  auto lender = open({.device = "emu:0", .coordinator = coordinator.address(), .name = "lender"});
+  await([&] { return lender->status().connected; });
+  ASSERT_TRUE(lender->lend(4_MiB).ok());
+  await([&] { return offers >= 2; });
+}
+
+TEST_F(SecondLook, ReportsAScrubAgainThatWasNotHeard) {
+  std::atomic<int> scrubs{0};
+  std::atomic<bool> offered{false};
+  wire::Snapshot quarantined;  // the ledger: given back, and not yet scrubbed
+  ledger::Slab row;
+  row.id.index = 1;
+  row.bytes = 4_MiB;
+  row.generation = 1;
+  row.state = ledger::SlabState::quarantined;
+  quarantined.own = {row};
+  quarantined.last_event = 1;
+  std::atomic<ScriptedCoordinator*> self{nullptr};
+  ScriptedCoordinator coordinator(
+      directory_, [&](const std::string& request) -> std::optional<ScriptedCoordinator::Reply> {
+        if (request == kWatch && self.load()->asked(kWatch) == 1) {
+          (void)self.load()->await(kOffer, 1);
+          return ScriptedCoordinator::watch(quarantined);
+        }
+        if (request == kScrubbed && ++scrubs == 1) return ScriptedCoordinator::unavailable();
+        if (request == kSelf) return ScriptedCoordinator::self(quarantined);
+        return std::nullopt;
+      });
+  self = &coordinator;
+  auto lender = open({.device = "emu:0", .coordinator = coordinator.address(), .name = "lender"});
+  await([&] { return lender->status().connected; });
+  ASSERT_TRUE(lender->lend(4_MiB).ok());
+  await([&] { return scrubs >= 2; });
+}
+
+}  // namespace
+}  // namespace aqua
