@@ -55,7 +55,9 @@ std::vector<Samples> Meter::compare(const std::vector<Way>& ways) {
   }
   for (unsigned r = 0; r < repetitions_; ++r) {
     for (std::size_t w = 0; w < ways.size(); ++w) {
+      const auto before = ways[w].counts ? ways[w].counts() : device::CopyCounts{};
       const Times idle = verified(ways[w], *between[w], false);
+      if (ways[w].counts) all[w].ran = ways[w].counts().since(before);
       all[w].posted.push_back(idle.posted);
       if (all[w].gated) {
         const Times behind = verified(ways[w], *between[w], true);

@@ -37,12 +37,13 @@ class Gate {
 struct Way {
   std::string name;
   std::function<void(cudaStream_t)> queue;
-  std::size_t commands = 1;                     // that it queues
-  std::vector<const BlockList*> moves{};        // for the comparison
-  std::vector<std::span<std::byte>> cleared{};  // what it writes to
-  std::function<void()> prepare{};              // before each time, if any
-  std::function<void()> finish{};               // once the stream is idle, if any
-  std::function<std::string()> chosen{};        // of ways that choose: what the last time took
+  std::size_t commands = 1;                      // that it queues
+  std::vector<const BlockList*> moves{};         // for the comparison
+  std::vector<std::span<std::byte>> cleared{};   // what it writes to
+  std::function<void()> prepare{};               // before each time, if any
+  std::function<void()> finish{};                // once the stream is idle, if any
+  std::function<std::string()> chosen{};         // of ways that choose: what the last time took
+  std::function<device::CopyCounts()> counts{};  // of ways of the library: its device's
 };
 
 class Meter {

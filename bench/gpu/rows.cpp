@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "report/what_ran.hpp"
 #include "samples.hpp"
 
 namespace aqua::bench {
@@ -43,6 +44,7 @@ nlohmann::json rows(const std::vector<Samples>& all, const nlohmann::json& label
     nlohmann::json row = labels;
     row["way"] = s.name;
     if (!s.chosen.empty()) row["chosen"] = s.chosen;
+    if (s.ran) row["ran"] = to_json(*s.ran);
     row["bytes"] = s.bytes;
     const bool gated = s.gated && base.gated;
     const std::vector<double>& seconds = gated ? s.seconds : s.ungated;

@@ -3,8 +3,11 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "device/device.hpp"
 
 namespace aqua::bench {
 
@@ -12,10 +15,11 @@ struct Samples {
   std::string name;
   double bytes = 0;
   bool gated = true;  // false: the driver's queue is too short; `seconds` contain submission
-  std::vector<double> seconds{};  // by events, behind the gate where gated
-  std::vector<double> ungated{};  // by events, without the gate
-  std::vector<double> posted{};   // by the host's clock, posting included
-  std::string chosen{};           // empty: nothing to choose
+  std::vector<double> seconds{};            // by events, behind the gate where gated
+  std::vector<double> ungated{};            // by events, without the gate
+  std::vector<double> posted{};             // by the host's clock, posting included
+  std::string chosen{};                     // empty: nothing to choose
+  std::optional<device::CopyCounts> ran{};  // the last time, of ways of the library
 };
 
 // Rates with quartiles, and the ratio to the first of `all`, which is the baseline: both behind the
