@@ -4,8 +4,9 @@
 //
 // A GPU has one engine for copies from the host, one for copies to it, one for copies within
 // device memory, and its SMs. An engine runs one command at a time, in the order in which the
-// commands ran; with Variant::in_time that is the order in which they were ready, whatever their
-// streams, as of a GPU's copy engines.
+// commands ran. With Variant::in_time that is the order of a GPU's copy engines: what is ready
+// first, whatever its stream; but of what is ready when the engine comes free, first the commands
+// of the stream that had it, for as long as a time slice.
 //
 // Threads: everything under World::mu.
 #pragma once
@@ -13,6 +14,7 @@
 #include <cuda.h>
 
 #include <array>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 
@@ -36,6 +38,7 @@ void add(Load& load, const Load& more);
 
 struct EngineState {
   std::uint64_t free_ns = 0;
+  std::uint64_t since_ns = 0;  // has had it the stream of its last command
   EngineUse use;
 };
 using Engines = std::array<EngineState, 5>;  // by Engine
@@ -46,12 +49,20 @@ struct StreamTime {
   std::uint64_t ended_ns = 0;
   std::uint64_t left_ns = 0;  // its last engine, by its last command there
   Engine engine = Engine::none;
+  std::uint32_t command = 0;  // its last one there, of all that the engine ran
 };
 
 struct Queue;
+// The place in time of a queue's next task, whose waits are over: the least comes first.
+struct Turn {
+  std::uint64_t start_ns = 0;
+  bool takes_over = false;  // the engine, from another stream or after a time slice
+  std::uint64_t ready_ns = 0;
+  std::uint64_t number = 0;  // as they were posted
+  friend auto operator<=>(const Turn&, const Turn&) = default;
+};
 struct Task;
-// When the queue's next task, whose waits are over, is ready to run.
-std::uint64_t ready_ns(const Queue& queue, const Task& task);
+Turn turn_of(const Queue& queue, const Task& task);
 // Lets the task take its engine's time.
 void account(Queue& queue, const Task& task);
 

@@ -109,6 +109,15 @@ TEST_F(Engines, AnEngineThatIsFreeTakesWhatIsReadyFirst) {
   EXPECT_EQ(time_of([&] { EXPECT_OK(device_->synchronize(late)); }), 2 * kMs);
 }
 
+TEST_F(Engines, AStreamThatHasMoreKeepsItsEngineForATimeSlice) {
+  const Stream bulk = stream();
+  const Stream small = stream();
+  for (int i = 0; i < 5; ++i) fetch(bulk, 1'000'000);
+  for (int i = 0; i < 3; ++i) fetch(small, 1'000);
+  EXPECT_EQ(time_of([&] { EXPECT_OK(device_->synchronize(small)); }), 2 * kMs + 3 * kMs / 1'000);
+  EXPECT_EQ(time_of([&] { EXPECT_OK(device_->synchronize(bulk)); }), 3 * kMs);
+}
+
 TEST_F(Engines, AHandOverTakesItsTimeInAStreamAndByAnEvent) {
   keep_time([](Rates& rates) { rates.handover_ns = 7; });
   const Stream one = stream();

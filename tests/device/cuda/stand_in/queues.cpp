@@ -72,16 +72,15 @@ bool step_any(const Queue* but) {
   return true;
 }
 
-// The work that is ready first, by `until`.
+// The work whose turn it is, if that has come by `until`.
 bool step_in_time(std::uint64_t until) {
   std::shared_ptr<Queue> first;
-  std::pair<std::uint64_t, std::uint64_t> least{until, UINT64_MAX};  // when; as it was posted
+  Turn least{until, true, UINT64_MAX, UINT64_MAX};
   for (const auto& queue : world().queues) {
     if (!ready(*queue)) continue;
-    const Task& front = queue->tasks.front();
-    const std::pair when{ready_ns(*queue, front), front.number};
-    if (when > least) continue;
-    least = when;
+    const Turn turn = turn_of(*queue, queue->tasks.front());
+    if (turn > least) continue;
+    least = turn;
     first = queue;
   }
   if (first == nullptr) return false;
