@@ -184,9 +184,8 @@ Result<std::vector<Token>> load_tokens(const std::string& path) {
 
 Result<std::string> issue_token(const std::string& path, Role role, const std::string& name) {
   if (name.size() > kMaxName || control_in(name) != std::string_view::npos) {
-    return Error{
-        Code::invalid_argument,
-        concat("a token's name has at most ", kMaxName, " bytes and no control characters")};
+    return Error{Code::invalid_argument, concat("a token's name has at most ", kMaxName,
+                                                " bytes and no control characters")};
   }
   AQUA_ASSIGN(const UniqueFd held, lock(path));
   AQUA_ASSIGN(std::vector<Token> tokens, load_tokens(path));

@@ -101,12 +101,12 @@ Result<void> MemfdDevice::copy(CopyBatch batch, Stream stream, const CopyOptions
   AQUA_TRY(check_batch(batch));
   AQUA_TRY(check_destinations(*batch, regions_->read_only));
   AQUA_ASSIGN(const auto worker, streams_.find("copy", stream));
-  AQUA_TRY(post("copy", *worker,
-                [batch = std::move(batch), cancel = options.cancel, regions = regions_,
-                 links = links_] {
-                  if (cancel && cancel->load()) return true;
-                  return run_copy(*batch, *regions, *links);
-                }));
+  AQUA_TRY(
+      post("copy", *worker,
+           [batch = std::move(batch), cancel = options.cancel, regions = regions_, links = links_] {
+             if (cancel && cancel->load()) return true;
+             return run_copy(*batch, *regions, *links);
+           }));
   tally_.ran(CopyMethod::each);
   if (options.method == CopyMethod::kernel) tally_.passed_over(Fallback::unsupported);
   if (options.method != CopyMethod::each) tally_.passed_over(Fallback::unsupported);
