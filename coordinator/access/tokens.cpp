@@ -13,9 +13,9 @@
 #include <filesystem>
 
 #include "base/concat.hpp"
-#include "base/control_characters.hpp"
 #include "base/errno_error.hpp"
 #include "base/ids.hpp"
+#include "base/text/control_characters.hpp"
 #include "base/try.hpp"
 #include "base/unique_fd.hpp"
 

@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/concat.hpp"
-#include "base/control_characters.hpp"
+#include "base/text/control_characters.hpp"
 
 namespace aqua::coordinator {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "wire/fields.hpp"
 
-#include "base/control_characters.hpp"
+#include "base/text/control_characters.hpp"
 
 namespace aqua::wire {
 namespace {

@@ -36,7 +36,7 @@ class Fields {
     out = static_cast<N>(read_number(name, min, max));
   }
   void flag(const char* name, bool& out);
-  // At most `max` bytes, without control characters (base/control_characters.hpp).
+  // At most `max` bytes, without control characters (base/text/control_characters.hpp).
   void text(const char* name, std::string& out, std::size_t max = kMaxName);
   // As text(), but line breaks and other control characters are allowed.
   void prose(const char* name, std::string& out, std::size_t max = kMaxMessage);

@@ -5,7 +5,7 @@
 #include <map>
 #include <sstream>
 
-#include "base/escape_html.hpp"
+#include "base/text/escape_html.hpp"
 #include "tools/place/report.hpp"
 
 namespace aqua::place {

@@ -5,7 +5,7 @@
 #include <iomanip>
 #include <sstream>
 
-#include "base/escape_html.hpp"
+#include "base/text/escape_html.hpp"
 #include "tools/report/svg_plot.hpp"
 
 namespace aqua::profiler {

@@ -3,7 +3,7 @@
 #include <iomanip>
 #include <sstream>
 
-#include "base/escape_html.hpp"
+#include "base/text/escape_html.hpp"
 #include "tools/report/svg_plot.hpp"
 #include "tools/sim/report/metric_fields.hpp"
 #include "tools/sim/report/report.hpp"

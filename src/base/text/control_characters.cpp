@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/control_characters.hpp"
+#include "base/text/control_characters.hpp"
 
 namespace aqua {
 namespace {

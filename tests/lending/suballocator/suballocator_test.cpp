@@ -10,7 +10,7 @@
 #include <random>
 #include <vector>
 
-#include "tests/lending/arena.hpp"
+#include "tests/lending/suballocator/arena.hpp"
 
 namespace aqua::lending {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/escape_html.hpp"
+#include "base/text/escape_html.hpp"
 
 namespace aqua {
 
