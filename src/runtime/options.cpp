@@ -109,7 +109,8 @@ Result<std::unique_ptr<device::Device>> open_device(const RuntimeOptions& option
                                     .total_bytes = emulated.total_bytes,
                                     .hostile = emulated.hostile,
                                     .seed = emulated.seed,
-                                    .link_bytes_per_second = emulated.link_bytes_per_second});
+                                    .link_bytes_per_second = emulated.link_bytes_per_second,
+                                    .peer_bytes_per_second = emulated.peer_bytes_per_second});
     }
   }
   if (device::is_cuda_name(name)) {

@@ -41,6 +41,8 @@ class ManyPieces : public testing::TestWithParam<On> {
     request.direction = Direction::offload;
     auto transfer = must(mover.prepare(request));
     Gate gate(*dev, stream);  // no list is given back meanwhile
+    // A queue takes about a thousand commands: who posted more behind a gate would wait for ever.
+    if (way == Way::each) gate.open();
     const Calls so_far = calls();
     must(transfer.post(stream));
     const Calls now = calls();

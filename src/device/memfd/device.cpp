@@ -17,6 +17,7 @@ namespace aqua::device {
 MemfdDevice::MemfdDevice(MemfdOptions options)
     : options_(std::move(options)),
       capacity_(std::make_shared<Capacity>(options_.info.total_bytes)),
+      links_(std::make_shared<Links>(options_.links)),
       streams_(options_.hostile_seed) {}
 
 namespace {
@@ -40,7 +41,9 @@ Result<std::unique_ptr<Device>> open_emulated(const EmulatedOptions& options) {
   memfd.info.total_bytes = options.total_bytes;
   memfd.closed_addresses = options.hostile;
   if (options.hostile) memfd.hostile_seed = options.seed;
-  memfd.link_bytes_per_second = options.link_bytes_per_second;
+  memfd.links = {options.link_bytes_per_second, options.peer_bytes_per_second == 0
+                                                    ? options.link_bytes_per_second
+                                                    : options.peer_bytes_per_second};
   return open_memfd(std::move(memfd));
 }
 

@@ -23,10 +23,12 @@ struct EmulatedOptions {
   // addresses closed to host threads, remapping that is never atomic. Off for demos.
   bool hostile = false;
   std::uint64_t seed = 1;
-  // 0: as fast as the host copies. Otherwise copies to or from another device's memory
-  // are paced to this many bytes per second, to give a demo the shape of a real link: those
-  // with an end outside the slabs that this device created itself. Each stream has its own.
-  std::uint64_t link_bytes_per_second = 0;
+  // Paces copies that have an end outside the slabs that this device created itself, to give them
+  // the shape of real links: bytes per second, each way. All streams of the device share a link.
+  // 0: as fast as the host copies.
+  std::uint64_t link_bytes_per_second = 0;  // to host memory
+  // To other devices' slabs, where these are mapped. 0: link_bytes_per_second.
+  std::uint64_t peer_bytes_per_second = 0;
 };
 
 // granularity 2 MiB, like CUDA's. Capacity counts the slabs that live here, not mappings:

@@ -10,6 +10,7 @@
 
 #include "device/copy_tally.hpp"
 #include "device/device.hpp"
+#include "device/memfd/links.hpp"
 #include "device/memfd/range.hpp"
 #include "device/memfd/slab.hpp"
 #include "device/memfd/stream_table.hpp"
@@ -22,7 +23,7 @@ struct MemfdOptions {
   bool touch_slabs = false;
   bool closed_addresses = false;
   std::optional<std::uint64_t> hostile_seed;
-  std::uint64_t link_bytes_per_second = 0;  // 0: not paced
+  LinkRates links{};
 };
 
 // Work in flight refers to regions_, never to the device; slabs and ranges share what they
@@ -69,6 +70,7 @@ class MemfdDevice final : public Device {
   const MemfdOptions options_;
   const std::shared_ptr<Capacity> capacity_;
   const std::shared_ptr<MappedRegions> regions_ = std::make_shared<MappedRegions>();
+  const std::shared_ptr<Links> links_;
   std::atomic<std::uint64_t> pauses_{0};
   CopyTally tally_;
   StreamTable streams_;  // last: its threads end first

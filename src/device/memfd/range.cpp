@@ -28,7 +28,7 @@ Result<void> MemfdRange::map(std::size_t offset, const MemfdSlab& slab, MapAcces
   AQUA_TRY(reservation_.map_file(offset, slab.fd(), size, !imported, writable));
   places_.take(offset, size);
   if (!writable) regions_->read_only.add(base() + offset, size);
-  if (slab.owner() == device()) regions_->own.add(base() + offset, size);
+  (slab.owner() == device() ? regions_->own : regions_->others).add(base() + offset, size);
   return {};
 }
 
@@ -42,6 +42,7 @@ Result<void> MemfdRange::unmap(std::size_t offset, std::size_t size) {
 
 void MemfdRange::forget(std::size_t offset, std::size_t size) {
   regions_->own.remove(base() + offset, size);
+  regions_->others.remove(base() + offset, size);
   regions_->poisoned.remove(base() + offset, size);
   regions_->read_only.remove(base() + offset, size);
 }

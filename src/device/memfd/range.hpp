@@ -16,6 +16,7 @@ namespace aqua::device {
 // work in flight.
 struct MappedRegions {
   RegionSet own;       // memory of this device: no link lies between
+  RegionSet others;    // slabs of other devices
   RegionSet poisoned;  // dead until it is unmapped
   RegionSet read_only;
 };

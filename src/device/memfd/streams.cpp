@@ -103,9 +103,9 @@ Result<void> MemfdDevice::copy(CopyBatch batch, Stream stream, const CopyOptions
   AQUA_ASSIGN(const auto worker, streams_.find("copy", stream));
   AQUA_TRY(post("copy", *worker,
                 [batch = std::move(batch), cancel = options.cancel, regions = regions_,
-                 rate = options_.link_bytes_per_second] {
+                 links = links_] {
                   if (cancel && cancel->load()) return true;
-                  return run_copy(*batch, *regions, rate);
+                  return run_copy(*batch, *regions, *links);
                 }));
   tally_.ran(CopyMethod::each);
   if (options.method == CopyMethod::kernel) tally_.passed_over(Fallback::unsupported);

@@ -10,16 +10,6 @@
 namespace aqua::device {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-std::uint64_t linked_bytes(const std::vector<CopySegment>& batch, const RegionSet& own) {
-  std::uint64_t total = 0;
-  for (const CopySegment& s : batch) {
-    if (!own.covers(s.dst, s.bytes) || !own.covers(s.src, s.bytes)) total += s.bytes;
-  }
-  return total;
-}
-
 void copy_segments(const std::vector<CopySegment>& batch) {
   for (std::size_t i = 0; i < batch.size(); ++i) {
     const std::byte* next = i + 1 < batch.size() ? kernel_view(batch[i + 1].src) : nullptr;
@@ -30,21 +20,19 @@ void copy_segments(const std::vector<CopySegment>& batch) {
 
 }  // namespace
 
-bool run_copy(const std::vector<CopySegment>& batch, const MappedRegions& regions,
-              std::uint64_t link_bytes_per_second) {
-  const Clock::time_point start = Clock::now();
+bool run_copy(const std::vector<CopySegment>& batch, const MappedRegions& regions, Links& links) {
   for (const CopySegment& s : batch) {
     if (regions.poisoned.touches(s.dst, s.bytes) || regions.poisoned.touches(s.src, s.bytes)) {
       return false;
     }
   }
-  copy_segments(batch);
-  if (link_bytes_per_second > 0) {
-    const std::chrono::duration<double> least(
-        static_cast<double>(linked_bytes(batch, regions.own)) /
-        static_cast<double>(link_bytes_per_second));
-    std::this_thread::sleep_until(start + std::chrono::duration_cast<Clock::duration>(least));
+  if (!links.paced()) {
+    copy_segments(batch);
+    return true;
   }
+  const auto over = links.take(crossing(batch, regions), std::chrono::steady_clock::now());
+  copy_segments(batch);
+  std::this_thread::sleep_until(over);
   return true;
 }
 

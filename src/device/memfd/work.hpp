@@ -9,15 +9,15 @@
 #include <memory>
 
 #include "device/device.hpp"
+#include "device/memfd/links.hpp"
 #include "device/memfd/range.hpp"
 
 namespace aqua::device {
 
 // Both run on a stream's thread. False, and nothing moved, when a range is poisoned.
-// Copies with an end outside regions.own take at least bytes / link_bytes_per_second,
-// unless that is 0.
+// A copy takes at least the time that it has of the links.
 [[nodiscard]] bool run_copy(const std::vector<CopySegment>& batch, const MappedRegions& regions,
-                            std::uint64_t link_bytes_per_second);
+                            Links& links);
 [[nodiscard]] bool run_scrub(std::byte* dst, std::size_t bytes, const MappedRegions& regions);
 
 }  // namespace aqua::device

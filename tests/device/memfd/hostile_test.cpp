@@ -124,6 +124,30 @@ TEST(EmulatedDevice, CopiesOverALinkTakeAtLeastItsTimeAndOthersDoNot) {
   EXPECT_LT(fastest, least);
 }
 
+TEST(EmulatedDevice, StreamsShareALinkAndPeersHaveOneOfTheirOwn) {
+  constexpr std::uint64_t kRate = 20'000'000;  // 1 MiB in 52 ms
+  const auto device =
+      open({.link_bytes_per_second = kRate, .peer_bytes_per_second = 1'000 * kRate});
+  const Place own = make_place(*device, 4_MiB);
+  const Place peer = place_slab(
+      *device, device->import_slab(device->export_slab(*own.slab).value(), 4_MiB).value());
+  std::vector<std::byte> host(1_MiB);
+  const Stream other = device->create_stream().value();
+  const auto time = [&](const std::byte* src) {
+    const auto start = std::chrono::steady_clock::now();
+    EXPECT_OK(device->copy(one(own.base(), src, 1_MiB), {}));
+    EXPECT_OK(device->copy(one(own.base() + 1_MiB, src, 1_MiB), other));
+    EXPECT_OK(finish(*device, {}));
+    EXPECT_OK(finish(*device, other));
+    return std::chrono::steady_clock::now() - start;
+  };
+  const std::chrono::milliseconds least(104);
+  EXPECT_GE(time(host.data()), least);
+  auto fastest = time(peer.base() + 2_MiB);
+  for (int i = 0; i < 4; ++i) fastest = std::min(fastest, time(peer.base() + 2_MiB));
+  EXPECT_LT(fastest, least);
+}
+
 TEST(HostDevice, TakesAQuarterOfTheServersMemoryUnlessTold) {
   const auto device = open_host({}).value();
   const auto memory = static_cast<std::size_t>(::sysconf(_SC_PHYS_PAGES)) *

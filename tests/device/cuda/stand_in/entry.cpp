@@ -37,8 +37,11 @@ CUresult DeviceGetUuid(CUuuid* uuid, CUdevice device) {
   return CUDA_SUCCESS;
 }
 CUresult DeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice) {
+  const Lock lock(world().mu);
+  const auto told = world().variant.attributes.find(attribute);
   const bool fabric = attribute == CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED;
-  *value = attribute == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT ? 132 : fabric ? 0 : 1;
+  const int usual = attribute == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT ? 132 : fabric ? 0 : 1;
+  *value = told == world().variant.attributes.end() ? usual : told->second;
   return CUDA_SUCCESS;
 }
 CUresult DeviceGetPciBusId(char* text, int bytes, CUdevice) {
@@ -46,7 +49,8 @@ CUresult DeviceGetPciBusId(char* text, int bytes, CUdevice) {
   return CUDA_SUCCESS;
 }
 CUresult DeviceTotalMem(std::size_t* bytes, CUdevice) {
-  *bytes = kTotal;
+  const Lock lock(world().mu);
+  *bytes = world().variant.memory_bytes;
   return CUDA_SUCCESS;
 }
 
@@ -56,17 +60,22 @@ CUresult CanAccessPeer(int* can, CUdevice, CUdevice) {
 }
 CUresult Retain(CUcontext* context, CUdevice device) {
   const Lock lock(world().mu);
-  ++world().contexts;
   *context = context_of(device);
+  ++world().contexts[*context];
   return CUDA_SUCCESS;
 }
-CUresult Release(CUdevice) {
+CUresult Release(CUdevice device) {
   const Lock lock(world().mu);
-  --world().contexts;
+  if (--world().contexts[context_of(device)] == 0) bury(context_of(device));
   return CUDA_SUCCESS;
 }
 CUresult GetCurrent(CUcontext* context) {
   *context = thread().contexts.empty() ? nullptr : thread().contexts.back();
+  return CUDA_SUCCESS;
+}
+CUresult GetDevice(CUdevice* device) {
+  if (thread().contexts.empty()) return CUDA_ERROR_INVALID_CONTEXT;
+  *device = device_of(thread().contexts.back());
   return CUDA_SUCCESS;
 }
 CUresult PushCurrent(CUcontext context) {
@@ -103,6 +112,7 @@ const std::map<std::string, void*>& device_functions() {
       {"cuDevicePrimaryCtxRetain", reinterpret_cast<void*>(Retain)},
       {"cuDevicePrimaryCtxRelease", reinterpret_cast<void*>(Release)},
       {"cuCtxGetCurrent", reinterpret_cast<void*>(GetCurrent)},
+      {"cuCtxGetDevice", reinterpret_cast<void*>(GetDevice)},
       {"cuCtxPushCurrent", reinterpret_cast<void*>(PushCurrent)},
       {"cuCtxPopCurrent", reinterpret_cast<void*>(PopCurrent)},
       {"cuThreadExchangeStreamCaptureMode", reinterpret_cast<void*>(ExchangeMode)}};
@@ -120,6 +130,7 @@ CUresult aqua_stand_in_get(const char* symbol, void** function, int, cuuint64_t,
                            CUdriverProcAddressQueryResult* found) {
   using namespace aqua::stand_in;
   *function = memory_function(symbol);
+  if (*function == nullptr) *function = pointer_function(symbol);
   if (*function == nullptr) *function = stream_function(symbol);
   if (*function == nullptr) *function = work_function(symbol);
   if (*function == nullptr) {

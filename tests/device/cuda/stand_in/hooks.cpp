@@ -2,6 +2,8 @@
 // What the stand-in lets tests see and do.
 #include "tests/device/cuda/stand_in/hooks.hpp"
 
+#include <algorithm>
+
 #include "tests/device/cuda/stand_in/world.hpp"
 
 namespace aqua::stand_in {
@@ -10,13 +12,15 @@ namespace {
 Census census() {
   const World& w = world();
   const Lock lock(world().mu);
-  return {.allocations = w.allocations.size() + w.linear.size(),
+  std::size_t contexts = 0;
+  for (const auto& [context, holders] : w.contexts) contexts += holders;
+  return {.allocations = w.allocations.size() + w.linear.size() + w.locked.size(),
           .reservations = w.reservations.size(),
           .mappings = w.mappings.size(),
           .registrations = w.registrations.size(),
           .streams = w.streams.size(),
           .events = w.events.size(),
-          .contexts = w.contexts,
+          .contexts = contexts,
           .current_contexts = thread().contexts.size(),
           .relaxed = thread().mode == CU_STREAM_CAPTURE_MODE_RELAXED};
 }
@@ -27,6 +31,29 @@ void fail(const char* name, unsigned good, unsigned times, int result) {
 std::size_t calls(const char* name) {
   const Lock lock(world().mu);
   return world().calls[name];
+}
+void behave(const Variant& variant) {
+  const Lock lock(world().mu);
+  world().variant = variant;
+}
+Usage usage(int device) {
+  World& w = world();
+  const Lock lock(w.mu);
+  Engines& gpu = w.gpus[context_of(device)];
+  const auto of = [&](Engine engine) { return gpu[static_cast<std::size_t>(engine)].use; };
+  std::uint64_t ended_ns = 0;
+  for (const EngineState& engine : gpu) ended_ns = std::max(ended_ns, engine.free_ns);
+  return {.now_ns = w.now_ns,
+          .ended_ns = ended_ns,
+          .from_host = of(Engine::from_host),
+          .to_host = of(Engine::to_host),
+          .within = of(Engine::within),
+          .kernels = of(Engine::kernels),
+          .blocked = w.blocked};
+}
+bool ask_writable(const void* address, std::size_t bytes) {
+  const Lock lock(world().mu);
+  return writable(reinterpret_cast<Address>(address), bytes);
 }
 bool ask_reachable(const void* address, std::size_t bytes) {
   const Lock lock(world().mu);
@@ -56,18 +83,20 @@ void capture_blocking(bool capturing) {
 }
 
 int launch(void* stream, std::function<void()> work, Extents touches) {
-  const Lock lock(world().mu);
+  Lock lock(world().mu);
+  world().now_ns += world().variant.rates.call_ns;
   if (const CUresult refused = enter("cuLaunchKernel", false); refused != CUDA_SUCCESS)
     return refused;
   std::shared_ptr<Queue> queue;
   if (const CUresult refused = find_queue(static_cast<CUstream>(stream), &queue)) return refused;
-  post(*queue, {.run = std::move(work), .touches = std::move(touches)});
-  return CUDA_SUCCESS;
+  if (const CUresult ended = state_of(queue->context)) return ended;
+  const Load load = load_of_kernel(touches);
+  return post(lock, queue, {.run = std::move(work), .touches = std::move(touches), .load = load});
 }
-// The last copy that will write there: MemcpyAsync notes the destination first.
+// MemcpyAsync notes the destination first.
 const void* source_of(const void* device) {
   const Lock lock(world().mu);
-  const void* source = nullptr;
+  const void* source = device;
   for (const auto& queue : world().queues) {
     for (const Task& task : queue->tasks) {
       if (task.touches.size() == 2 && task.touches[0].first == reinterpret_cast<Address>(device)) {
@@ -78,18 +107,18 @@ const void* source_of(const void* device) {
   return source;
 }
 std::uint64_t gate(void* stream) {
-  const Lock lock(world().mu);
+  Lock lock(world().mu);
   std::shared_ptr<Queue> queue;
   if (find_queue(static_cast<CUstream>(stream), &queue) != CUDA_SUCCESS) complain("gate");
-  auto opened = std::make_shared<bool>(false);
-  post(*queue, {.gate = opened});
+  auto gate = std::make_shared<Gate>();
+  if (post(lock, queue, {.gate = gate}) != CUDA_SUCCESS) complain("gate");
   const std::uint64_t id = world().last_object += 16;
-  world().gates[id] = std::move(opened);
+  world().gates[id] = std::move(gate);
   return id;
 }
 void open(std::uint64_t gate) {
   const Lock lock(world().mu);
-  *world().gates.at(gate) = true;
+  *world().gates.at(gate) = {.open = true, .at_ns = world().now_ns};
   world().gates.erase(gate);
   world().changed.notify_all();
 }
@@ -102,6 +131,11 @@ std::size_t pending() {
   std::size_t tasks = 0;
   for (const auto& queue : world().queues) tasks += queue->tasks.size();
   return tasks;
+}
+
+std::size_t outlive() {
+  const Lock lock(world().mu);
+  return run_out();
 }
 
 std::size_t tolerate(bool tolerant) {
@@ -120,7 +154,10 @@ extern "C" __attribute__((visibility("default"))) const Hooks* aqua_stand_in_hoo
   static const Hooks hooks{.census = census,
                            .fail = fail,
                            .calls = calls,
+                           .behave = behave,
+                           .usage = usage,
                            .reachable = ask_reachable,
+                           .writable = ask_writable,
                            .engine_maps = engine_maps,
                            .capture = capture,
                            .capture_blocking = capture_blocking,
@@ -130,6 +167,7 @@ extern "C" __attribute__((visibility("default"))) const Hooks* aqua_stand_in_hoo
                            .open = open,
                            .seed = seed,
                            .pending = pending,
+                           .outlive = outlive,
                            .tolerate = tolerate,
                            .complain = complain_of};
   return &hooks;

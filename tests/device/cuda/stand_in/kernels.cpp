@@ -19,7 +19,7 @@ void run(const CopyLaunch& launch) {
   std::uint64_t before = 0;
   for (std::size_t i = 0; i < launch.count; ++i) {
     const Segment& segment = launch.segments[i];
-    if (segment.before != before || !driver->reachable(segment.dst, segment.bytes) ||
+    if (segment.before != before || !driver->writable(segment.dst, segment.bytes) ||
         !driver->reachable(segment.src, segment.bytes)) {
       return driver->complain("a kernel with a wrong list, or one of what it cannot reach");
     }

@@ -4,7 +4,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "tests/device/cuda/stand_in/world.hpp"
 
@@ -13,7 +15,8 @@ namespace {
 
 CUresult MemGetInfo(std::size_t* free, std::size_t* total) {
   AQUA_ENTER("cuMemGetInfo");
-  *free = *total = kTotal;
+  *total = world().variant.memory_bytes;
+  *free = *total - std::min(*total, world().used);
   return CUDA_SUCCESS;
 }
 CUresult Granularity(std::size_t* bytes, const CUmemAllocationProp*,
@@ -23,10 +26,14 @@ CUresult Granularity(std::size_t* bytes, const CUmemAllocationProp*,
   return CUDA_SUCCESS;
 }
 
-CUresult keep(int fd, CUmemGenericAllocationHandle* handle) {
+CUresult keep(Allocation allocation, CUmemGenericAllocationHandle* handle) {
   *handle = ++world().last_handle;
-  world().allocations[*handle] = fd;
+  world().allocations[*handle] = std::move(allocation);
   return CUDA_SUCCESS;
+}
+bool fits(std::size_t bytes) {
+  return bytes <= world().variant.memory_bytes &&
+         world().used <= world().variant.memory_bytes - bytes;
 }
 std::size_t size_of(int fd) {
   struct stat file {};
@@ -40,15 +47,16 @@ CUresult MemCreate(CUmemGenericAllocationHandle* handle, std::size_t bytes,
   if (properties->requestedHandleTypes != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) {
     return CUDA_ERROR_NOT_PERMITTED;
   }
+  if (!fits(bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
   const int fd = ::memfd_create("stand-in", MFD_CLOEXEC);
   if (fd < 0 || ::ftruncate(fd, static_cast<off_t>(bytes)) != 0) return CUDA_ERROR_OUT_OF_MEMORY;
-  return keep(fd, handle);
+  return keep({fd, std::make_shared<Physical>(bytes)}, handle);
 }
 CUresult MemRelease(CUmemGenericAllocationHandle handle) {
   AQUA_ENTER("cuMemRelease");
   const auto found = world().allocations.find(handle);
   if (found == world().allocations.end()) return CUDA_ERROR_INVALID_VALUE;
-  ::close(found->second);
+  ::close(found->second.fd);
   world().allocations.erase(found);
   return CUDA_SUCCESS;
 }
@@ -56,7 +64,7 @@ CUresult MemExport(void* out, CUmemGenericAllocationHandle handle, CUmemAllocati
                    unsigned long long) {
   AQUA_ENTER("cuMemExportToShareableHandle");
   if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) return CUDA_ERROR_NOT_SUPPORTED;
-  const int copy = ::dup(world().allocations.at(handle));  // not close-on-exec, as the driver's
+  const int copy = ::dup(world().allocations.at(handle).fd);  // not close-on-exec, as the driver's
   if (copy < 0) return CUDA_ERROR_OPERATING_SYSTEM;
   std::memcpy(out, &copy, sizeof copy);
   return CUDA_SUCCESS;
@@ -67,7 +75,7 @@ CUresult MemImport(CUmemGenericAllocationHandle* handle, void* shareable,
   const int fd = static_cast<int>(reinterpret_cast<std::intptr_t>(shareable));
   if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) return CUDA_ERROR_NOT_SUPPORTED;
   if (size_of(fd) == 0 || size_of(fd) % kGranule != 0) return CUDA_ERROR_INVALID_DEVICE;
-  return keep(::dup(fd), handle);
+  return keep({::dup(fd)}, handle);
 }
 CUresult MemProperties(CUmemAllocationProp* properties, CUmemGenericAllocationHandle) {
   AQUA_ENTER("cuMemGetAllocationPropertiesFromHandle");
@@ -79,7 +87,7 @@ CUresult MemProperties(CUmemAllocationProp* properties, CUmemGenericAllocationHa
 CUresult Reserve(CUdeviceptr* base, std::size_t bytes, std::size_t alignment, CUdeviceptr,
                  unsigned long long) {
   AQUA_ENTER("cuMemAddressReserve");
-  if (bytes > kTotal * 4) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (bytes > std::size_t{256} << 30) return CUDA_ERROR_OUT_OF_MEMORY;
   void* raw = ::mmap(nullptr, bytes + alignment, PROT_NONE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (raw == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -98,9 +106,10 @@ CUresult Free(CUdeviceptr base, std::size_t bytes) {
 CUresult Map(CUdeviceptr base, std::size_t bytes, std::size_t offset,
              CUmemGenericAllocationHandle handle, unsigned long long) {
   AQUA_ENTER("cuMemMap");
-  const int fd = world().allocations.at(handle);
+  const auto& [fd, memory] = world().allocations.at(handle);
   const auto place = around(world().reservations, base);
-  if (offset != 0 || bytes > size_of(fd) || place == world().reservations.end() ||
+  const bool larger = bytes > size_of(fd) && !world().variant.lax_map;
+  if (offset != 0 || larger || place == world().reservations.end() ||
       base + bytes > place->second || around(world().mappings, base) != world().mappings.end()) {
     return CUDA_ERROR_INVALID_VALUE;
   }
@@ -109,6 +118,9 @@ CUresult Map(CUdeviceptr base, std::size_t bytes, std::size_t offset,
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
   world().mappings[base] = base + bytes;
+  world().backed[base] = base + std::min(bytes, size_of(fd));
+  world().owners[base] = current_context();
+  world().held[base] = memory;
   return CUDA_SUCCESS;
 }
 CUresult Unmap(CUdeviceptr base, std::size_t bytes) {
@@ -121,56 +133,82 @@ CUresult Unmap(CUdeviceptr base, std::size_t bytes) {
   (void)::mmap(reinterpret_cast<void*>(base), bytes, PROT_NONE,
                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
   world().mappings.erase(found);
+  world().backed.erase(base);
+  world().owners.erase(base);
+  world().held.erase(base);
   world().accessible.erase(base);
+  world().read_only.erase(base);
   return CUDA_SUCCESS;
 }
-CUresult SetAccess(CUdeviceptr base, std::size_t bytes, const CUmemAccessDesc*, std::size_t) {
+// Whole mappings only, one or several side by side.
+CUresult SetAccess(CUdeviceptr base, std::size_t bytes, const CUmemAccessDesc* wanted,
+                   std::size_t count) {
   AQUA_ENTER("cuMemSetAccess");
-  if (::mprotect(reinterpret_cast<void*>(base), bytes, PROT_READ | PROT_WRITE) != 0) {
+  World& w = world();
+  std::vector<std::pair<Address, Address>> whole;
+  for (Address at = base; at < base + bytes; at = whole.back().second) {
+    const auto found = w.mappings.find(at);
+    if (found == w.mappings.end() || found->second > base + bytes) return CUDA_ERROR_INVALID_VALUE;
+    whole.emplace_back(*found);
+  }
+  if (count != 1 || whole.empty()) return CUDA_ERROR_INVALID_VALUE;
+  const bool reads = wanted->flags != CU_MEM_ACCESS_FLAGS_PROT_NONE;
+  const bool writes = wanted->flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  const int protection = (reads ? PROT_READ : PROT_NONE) | (writes ? PROT_WRITE : PROT_NONE);
+  if (::mprotect(reinterpret_cast<void*>(base), bytes, protection) != 0) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  world().accessible[base] = base + bytes;
+  for (const auto& [begin, end] : whole) {
+    w.accessible.erase(begin);
+    w.read_only.erase(begin);
+    if (reads) w.accessible[begin] = end;
+    if (reads && !writes) w.read_only[begin] = end;
+  }
   return CUDA_SUCCESS;
 }
 
-CUresult take(Address* out, std::size_t bytes) {
-  *out = reinterpret_cast<Address>(new unsigned char[bytes]);
-  world().linear[*out] = *out + bytes;
-  return CUDA_SUCCESS;
+Address take(Ranges& kind, std::size_t bytes) {
+  const auto base = reinterpret_cast<Address>(new unsigned char[bytes]);
+  kind[base] = base + bytes;
+  world().owners[base] = current_context();
+  return base;
 }
-CUresult give(const char* call, Address base) {
-  const auto found = world().linear.find(base);
-  if (found == world().linear.end()) return CUDA_ERROR_INVALID_VALUE;
+CUresult give(Ranges& kind, const char* call, Address base) {
+  const auto found = kind.find(base);
+  if (found == kind.end()) return CUDA_ERROR_INVALID_VALUE;
   const bool used = in_use(call, base, found->second - base);
-  world().linear.erase(found);
+  kind.erase(found);
+  world().held.erase(base);
+  world().owners.erase(base);
   if (!used) delete[] reinterpret_cast<unsigned char*>(base);
   return CUDA_SUCCESS;
 }
 CUresult Alloc(CUdeviceptr* out, std::size_t bytes) {
   AQUA_ENTER("cuMemAlloc");
-  Address address = 0;
-  const CUresult taken = take(&address, bytes);
-  *out = address;
-  return taken;
+  if (!fits(bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
+  *out = take(world().linear, bytes);
+  world().held[*out] = std::make_shared<Physical>(bytes);
+  return CUDA_SUCCESS;
 }
 CUresult FreeLinear(CUdeviceptr base) {
   AQUA_ENTER("cuMemFree");
-  return give("cuMemFree", base);
+  return give(world().linear, "cuMemFree", base);
 }
 CUresult HostAlloc(void** out, std::size_t bytes, unsigned) {
   AQUA_ENTER("cuMemHostAlloc");
-  Address address = 0;
-  const CUresult taken = take(&address, bytes);
-  *out = reinterpret_cast<void*>(address);
-  return taken;
+  *out = reinterpret_cast<void*>(take(world().locked, bytes));
+  return CUDA_SUCCESS;
 }
 CUresult FreeHost(void* base) {
   AQUA_ENTER("cuMemFreeHost");
-  return give("cuMemFreeHost", reinterpret_cast<Address>(base));
+  return give(world().locked, "cuMemFreeHost", reinterpret_cast<Address>(base));
 }
 CUresult Register(void* base, std::size_t bytes, unsigned) {
   AQUA_ENTER("cuMemHostRegister");
-  world().registrations[reinterpret_cast<Address>(base)] = reinterpret_cast<Address>(base) + bytes;
+  const auto begin = reinterpret_cast<Address>(base);
+  world().registrations[begin] = begin + bytes;
+  world().owners[begin] = current_context();
+  if (world().variant.registered_elsewhere) world().elsewhere[begin] = begin + bytes;
   return CUDA_SUCCESS;
 }
 CUresult Unregister(void* base) {
@@ -178,60 +216,11 @@ CUresult Unregister(void* base) {
   const auto found = world().registrations.find(reinterpret_cast<Address>(base));
   if (found == world().registrations.end()) return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
   (void)in_use("cuMemHostUnregister", found->first, found->second - found->first);
+  world().owners.erase(found->first);
+  world().elsewhere.erase(found->first);
   world().registrations.erase(found);
   return CUDA_SUCCESS;
 }
-// Zeroes for memory of nobody's. Within a reservation the range is the whole of it, mapped or not,
-// as with the driver. False for what is no such memory, or not answered.
-bool answer(CUpointer_attribute name, void* value, Address at) {
-  const World& w = world();
-  const Ranges* ranges = nullptr;
-  for (const Ranges* candidate : {&w.linear, &w.registrations, &w.engines, &w.reservations}) {
-    if (around(*candidate, at) != candidate->end()) ranges = candidate;
-  }
-  const bool reserved = ranges == &w.engines || ranges == &w.reservations;
-  const Ranges* const memory = reserved ? &w.accessible : ranges;
-  if (memory == nullptr || around(*memory, at) == memory->end()) return false;
-  const auto range = *around(*ranges, at);
-  const auto mapping = *around(*memory, at);
-  const auto put = [&](auto known) {
-    std::memcpy(value, &known, sizeof known);
-    return true;
-  };
-  switch (name) {
-    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-      return put(static_cast<unsigned>(ranges == &w.registrations ? CU_MEMORYTYPE_HOST
-                                                                  : CU_MEMORYTYPE_DEVICE));
-    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
-      return put(at);
-    case CU_POINTER_ATTRIBUTE_IS_MANAGED:
-      return put(0U);
-    case CU_POINTER_ATTRIBUTE_MAPPED:
-      return put(1U);
-    case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
-      return put(static_cast<unsigned>(CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE));
-    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
-      return put(range.first);
-    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
-      return put(range.second - range.first);
-    case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
-      return put(mapping.first);
-    case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
-      return put(mapping.second - mapping.first);
-    default:
-      return false;
-  }
-}
-CUresult Attributes(unsigned count, CUpointer_attribute* names, void** values, CUdeviceptr at) {
-  AQUA_ENTER("cuPointerGetAttributes");
-  for (unsigned i = 0; i < count; ++i) (void)answer(names[i], values[i], at);
-  return CUDA_SUCCESS;
-}
-CUresult Attribute(void* value, CUpointer_attribute name, CUdeviceptr at) {
-  AQUA_ENTER("cuPointerGetAttribute");
-  return answer(name, value, at) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-}
-
 }  // namespace
 
 void* memory_function(const std::string& name) {
@@ -253,9 +242,7 @@ void* memory_function(const std::string& name) {
       {"cuMemHostAlloc", reinterpret_cast<void*>(HostAlloc)},
       {"cuMemFreeHost", reinterpret_cast<void*>(FreeHost)},
       {"cuMemHostRegister", reinterpret_cast<void*>(Register)},
-      {"cuMemHostUnregister", reinterpret_cast<void*>(Unregister)},
-      {"cuPointerGetAttributes", reinterpret_cast<void*>(Attributes)},
-      {"cuPointerGetAttribute", reinterpret_cast<void*>(Attribute)}};
+      {"cuMemHostUnregister", reinterpret_cast<void*>(Unregister)}};
   const auto found = functions.find(name);
   return found == functions.end() ? nullptr : found->second;
 }

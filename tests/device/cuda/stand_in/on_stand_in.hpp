@@ -21,6 +21,9 @@ class OnStandIn : public ::testing::Test {
     if (driver_ == nullptr) GTEST_SKIP() << "the driver here is a real one";
     device_ = open_kind("cuda", 16_MiB);
   }
+  void TearDown() override {
+    if (driver_ != nullptr) driver_->behave({});
+  }
 
   std::unique_ptr<Device> device_;
   const stand_in::Hooks* driver_ = nullptr;

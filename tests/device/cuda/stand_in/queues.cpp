@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/device/cuda/stand_in/queues.hpp"
 
+#include <algorithm>
 #include <chrono>
 
 #include "tests/device/cuda/stand_in/world.hpp"
@@ -24,21 +25,24 @@ std::size_t draw(std::size_t below) {
 bool ready(const Queue& queue) {
   if (queue.tasks.empty()) return false;
   const Task& front = queue.tasks.front();
-  return (front.wait == nullptr || front.wait->reached) && (front.gate == nullptr || *front.gate);
+  const bool held = front.gate != nullptr && !front.gate->open;
+  return (front.wait == nullptr || front.wait->reached) &&
+         (!held || state_of(queue.context) != CUDA_SUCCESS);
 }
 
 void run_front(const std::shared_ptr<Queue>& queue) {
   const std::shared_ptr<Queue> kept = queue;
   const Task task = std::move(kept->tasks.front());
   kept->tasks.pop_front();
-  if (task.run) task.run();
-  if (task.record != nullptr) {
-    task.record->reached = true;
-    task.record->at_ns = static_cast<std::uint64_t>(
-        std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
-  }
-  ++kept->ran;
   World& w = world();
+  account(*kept, task);
+  if (task.run && state_of(kept->context) == CUDA_SUCCESS) {
+    w.running = kept.get();
+    task.run();
+    w.running = nullptr;
+  }
+  if (task.record != nullptr) task.record->reached = true;
+  ++kept->ran;
   if (kept->destroyed && kept->tasks.empty()) std::erase(w.queues, kept);
   w.changed.notify_all();
 }
@@ -68,7 +72,25 @@ bool step_any(const Queue* but) {
   return true;
 }
 
+// The work that is ready first, by `until`.
+bool step_in_time(std::uint64_t until) {
+  std::shared_ptr<Queue> first;
+  std::pair<std::uint64_t, std::uint64_t> least{until, UINT64_MAX};  // when; as it was posted
+  for (const auto& queue : world().queues) {
+    if (!ready(*queue)) continue;
+    const Task& front = queue->tasks.front();
+    const std::pair when{ready_ns(*queue, front), front.number};
+    if (when > least) continue;
+    least = when;
+    first = queue;
+  }
+  if (first == nullptr) return false;
+  run_front(first);
+  return true;
+}
+
 bool step(const std::shared_ptr<Queue>& queue, Mood mood) {
+  if (world().variant.in_time) return step_in_time(UINT64_MAX);
   switch (mood) {
     case Mood::lazy:
       return step_towards(queue);
@@ -90,15 +112,31 @@ CUresult run_until(Lock& lock, const std::shared_ptr<Queue>& queue, Done done) {
       return CUDA_ERROR_TIMEOUT;
     }
   }
-  return CUDA_SUCCESS;
+  return state_of(current_context());
 }
 
 std::shared_ptr<Queue>& legacy_queue() {
   World& w = world();
-  const auto& contexts = thread().contexts;  // none: a test's own thread, which means the first
-  auto& queue = w.legacy[contexts.empty() ? context_of(0) : contexts.back()];
-  if (queue == nullptr) w.queues.push_back(queue = std::make_shared<Queue>());
+  auto& queue = w.legacy[current_context()];
+  if (queue == nullptr) w.queues.push_back(queue = std::make_shared<Queue>(current_context()));
   return queue;
+}
+
+// The thread that calls goes on no earlier than `at_ns`.
+void go_on(std::uint64_t at_ns) {
+  world().now_ns = std::max(world().now_ns, at_ns);
+}
+
+CUresult await_room(Lock& lock, const std::shared_ptr<Queue>& queue) {
+  World& w = world();
+  const auto full = [&] { return queue->tasks.size() >= kQueueDepth; };
+  while (w.variant.in_time && step_in_time(w.now_ns)) {
+  }
+  if (!full()) return CUDA_SUCCESS;
+  ++w.blocked;
+  const CUresult waited = run_until(lock, queue, [&] { return !full(); });
+  go_on(queue->time.began_ns);
+  return waited;
 }
 
 }  // namespace
@@ -116,29 +154,53 @@ CUresult find_queue(CUstream stream, std::shared_ptr<Queue>* queue) {
                                                : CUDA_SUCCESS;
 }
 
-void post(Queue& queue, Task task) {
-  if (queue.capture != Capture::none) return;
-  queue.tasks.push_back(std::move(task));
-  ++queue.posted;
-  world().changed.notify_all();
+CUresult post(Lock& lock, const std::shared_ptr<Queue>& queue, Task task) {
+  if (queue->capture != Capture::none) return CUDA_SUCCESS;
+  if (queue->tasks.size() >= kQueueDepth) {
+    if (const CUresult failed = await_room(lock, queue)) return failed;
+  }
+  World& w = world();
+  task.number = ++w.last_task;
+  task.posted_ns = w.now_ns;
+  queue->tasks.push_back(std::move(task));
+  ++queue->posted;
+  w.changed.notify_all();
+  return CUDA_SUCCESS;
 }
 
 CUresult reach(Lock& lock, const std::shared_ptr<Point>& point) {
-  return run_until(lock, point->queue.lock(), [&] { return point->reached; });
+  const CUresult waited = run_until(lock, point->queue.lock(), [&] { return point->reached; });
+  go_on(point->at_ns);
+  return waited;
 }
 
 CUresult finish(Lock& lock, const std::shared_ptr<Queue>& queue) {
   const std::uint64_t end = queue->posted;
-  return run_until(lock, queue, [&] { return queue->ran >= end; });
+  const CUresult waited = run_until(lock, queue, [&] { return queue->ran >= end; });
+  go_on(queue->time.ended_ns);
+  return waited;
 }
 
-void tick(const Point& point) {
+bool query(const Point& point) {
+  if (world().variant.in_time) {
+    while (step_in_time(world().now_ns)) {
+    }
+    return point.reached && point.at_ns <= world().now_ns;
+  }
   constexpr std::size_t kSteps[] = {0, 1, 1, 5, 50};
   const auto mood = static_cast<Mood>(draw(3));
   const auto queue = point.queue.lock();
   for (std::size_t n = kSteps[draw(std::size(kSteps))]; n > 0 && !point.reached; --n) {
-    if (!step(queue, mood)) return;
+    if (!step(queue, mood)) break;
   }
+  return point.reached;
+}
+
+std::size_t run_out() {
+  for (const auto& [id, gate] : world().gates) gate->open = true;
+  std::size_t pieces = 0;
+  while (step_any(nullptr)) ++pieces;
+  return pieces;
 }
 
 bool in_use(const char* call, std::uintptr_t base, std::size_t bytes) {

@@ -18,7 +18,7 @@ CUresult StreamCreate(CUstream* stream, unsigned flags) {
     *stream = w.freed.back();
     w.freed.pop_back();
   }
-  w.queues.push_back(w.streams[*stream] = std::make_shared<Queue>());
+  w.queues.push_back(w.streams[*stream] = std::make_shared<Queue>(current_context()));
   return CUDA_SUCCESS;
 }
 CUresult StreamDestroy(CUstream stream) {
@@ -70,14 +70,14 @@ CUresult WaitEvent(CUstream stream, CUevent event, unsigned) {
     queue->capture = Capture::invalid;
     return CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
   }
-  post(*queue, {.wait = state.point});
-  return CUDA_SUCCESS;
+  return post(lock, queue, {.wait = state.point});
 }
 
 CUresult EventCreate(CUevent* event, unsigned flags) {
   AQUA_ENTER("cuEventCreate");
   *event = reinterpret_cast<CUevent>(world().last_object += 16);
-  world().events[*event] = {.timed = (flags & CU_EVENT_DISABLE_TIMING) == 0};
+  world().events[*event] = {.timed = (flags & CU_EVENT_DISABLE_TIMING) == 0,
+                            .context = current_context()};
   return CUDA_SUCCESS;
 }
 CUresult EventDestroy(CUevent event) {
@@ -91,12 +91,14 @@ CUresult EventRecord(CUevent event, CUstream stream) {
   const auto found = world().events.find(event);
   if (found == world().events.end()) return CUDA_ERROR_INVALID_HANDLE;
   if (queue->capture == Capture::active) {
-    found->second = {.captured = true, .timed = found->second.timed};
+    found->second.point = nullptr;
+    found->second.captured = true;
     return CUDA_SUCCESS;
   }
-  found->second.point = std::make_shared<Point>(Point{.queue = queue});
+  const auto point = std::make_shared<Point>(Point{.queue = queue});
+  if (const CUresult refused = post(lock, queue, {.record = point})) return refused;
+  found->second.point = point;
   found->second.captured = false;
-  post(*queue, {.record = found->second.point});
   return CUDA_SUCCESS;
 }
 CUresult EventQuery(CUevent event) {
@@ -106,21 +108,19 @@ CUresult EventQuery(CUevent event) {
   if (found->second.captured) return CUDA_ERROR_CAPTURED_EVENT;
   const auto point = found->second.point;
   if (point == nullptr) return CUDA_SUCCESS;
-  tick(*point);
-  return point->reached ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+  return query(*point) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 CUresult EventElapsed(float* milliseconds, CUevent start, CUevent end) {
   AQUA_ENTER("cuEventElapsedTime");
   const auto first = world().events.find(start);
   const auto last = world().events.find(end);
-  for (const auto& event : {first, last}) {
-    if (event == world().events.end() || !event->second.timed || event->second.point == nullptr)
-      return CUDA_ERROR_INVALID_HANDLE;
+  if (first == world().events.end() || last == world().events.end() || !first->second.timed ||
+      !last->second.timed || first->second.point == nullptr || last->second.point == nullptr) {
+    return CUDA_ERROR_INVALID_HANDLE;
   }
-  const Point& from = *first->second.point;
-  const Point& to = *last->second.point;
-  if (!from.reached || !to.reached) return CUDA_ERROR_NOT_READY;
-  *milliseconds = static_cast<float>(static_cast<std::int64_t>(to.at_ns - from.at_ns)) / 1e6F;
+  if (!query(*first->second.point) || !query(*last->second.point)) return CUDA_ERROR_NOT_READY;
+  const auto ns = static_cast<std::int64_t>(last->second.point->at_ns - first->second.point->at_ns);
+  *milliseconds = static_cast<float>(static_cast<double>(ns) / 1e6);
   return CUDA_SUCCESS;
 }
 CUresult EventSynchronize(CUevent event) {
@@ -144,9 +144,9 @@ void* stream_function(const std::string& name) {
       {"cuEventCreate", reinterpret_cast<void*>(EventCreate)},
       {"cuEventDestroy", reinterpret_cast<void*>(EventDestroy)},
       {"cuEventRecord", reinterpret_cast<void*>(EventRecord)},
-      {"cuEventElapsedTime", reinterpret_cast<void*>(EventElapsed)},
       {"cuEventQuery", reinterpret_cast<void*>(EventQuery)},
-      {"cuEventSynchronize", reinterpret_cast<void*>(EventSynchronize)}};
+      {"cuEventSynchronize", reinterpret_cast<void*>(EventSynchronize)},
+      {"cuEventElapsedTime", reinterpret_cast<void*>(EventElapsed)}};
   const auto found = functions.find(name);
   return found == functions.end() ? nullptr : found->second;
 }

@@ -29,15 +29,23 @@ bool good(const Copy& c) {
   return c.bytes != 0 && !straddles(c.dst, c.bytes) && !straddles(c.src, c.bytes);
 }
 
-bool faults(Address address, std::size_t bytes) {
+enum class Access : std::uint8_t { read, write };
+
+bool faults(Address address, std::size_t bytes, Access access) {
   const Ranges& reserved = world().reservations;
-  if (around(reserved, address) == reserved.end() || reachable(address, bytes)) return false;
-  complain("work touches reserved addresses where nothing is mapped");
+  if (around(reserved, address) == reserved.end()) return false;
+  if (!reachable(address, bytes)) {
+    complain("work touches reserved addresses where nothing is mapped");
+    return true;
+  }
+  if (access == Access::read || writable(address, bytes)) return false;
+  complain("work writes to memory that is mapped to be read");
   return true;
 }
 void run(const Copy& c) {
   const bool staged = c.staged != nullptr;
-  if (faults(c.dst, c.bytes) || (!staged && faults(c.src, c.bytes))) return;
+  if (faults(c.dst, c.bytes, Access::write)) return;
+  if (!staged && faults(c.src, c.bytes, Access::read)) return;
   std::memmove(reinterpret_cast<void*>(c.dst),
                staged ? c.staged->data() : reinterpret_cast<const void*>(c.src), c.bytes);
 }
@@ -62,9 +70,9 @@ CUresult MemcpyAsync(CUdeviceptr dst, CUdeviceptr src, std::size_t bytes, CUstre
   if (queue->capture != Capture::none) return CUDA_SUCCESS;
   const bool both = pageable(src) && pageable(dst);
   if (pageable(src) && !both && toss()) stage(copy);
-  Task task{.run = [copy] { run(copy); }};
+  Task task{.run = [copy] { run(copy); }, .load = load_of_copy(dst, src, bytes)};
   add(task.touches, copy);
-  post(*queue, std::move(task));
+  if (const CUresult refused = post(lock, queue, std::move(task))) return refused;
   return both || (pageable(dst) && toss()) ? finish(lock, queue) : CUDA_SUCCESS;
 }
 
@@ -87,31 +95,33 @@ CUresult MemcpyBatch(CUdeviceptr* dst, CUdeviceptr* src, std::size_t* bytes, std
     if (!good(copy)) return CUDA_ERROR_INVALID_VALUE;
     if (!ordered) stage(copy);
     add(task.touches, copy);
+    add(task.load, load_of_copy(copy.dst, copy.src, copy.bytes));
     copies->push_back(std::move(copy));
   }
   std::shuffle(copies->begin(), copies->end(), world().random);  // unordered among themselves
   task.run = [copies] { std::for_each(copies->begin(), copies->end(), run); };
-  post(*queue, std::move(task));
-  return CUDA_SUCCESS;
+  return post(lock, queue, std::move(task));
 }
 
-CUresult set_zero(CUdeviceptr dst, std::size_t bytes, CUstream stream) {
+CUresult set_zero(Lock& lock, CUdeviceptr dst, std::size_t bytes, CUstream stream) {
   std::shared_ptr<Queue> queue;
   if (const CUresult refused = find_queue(stream, &queue)) return refused;
   const auto work = [dst, bytes] {
-    if (!faults(dst, bytes)) std::memset(reinterpret_cast<void*>(dst), 0, bytes);
+    if (!faults(dst, bytes, Access::write)) std::memset(reinterpret_cast<void*>(dst), 0, bytes);
   };
-  post(*queue, {.run = work, .touches = {{dst, dst + bytes}}});
-  return CUDA_SUCCESS;
+  return post(lock, queue,
+              {.run = work,
+               .touches = {{dst, dst + bytes}},
+               .load = {.engine = Engine::within, .memory_bytes = bytes}});
 }
 CUresult MemsetD8(CUdeviceptr dst, unsigned char value, std::size_t bytes, CUstream stream) {
   AQUA_ENTER("cuMemsetD8Async");
-  return value != 0 ? CUDA_ERROR_INVALID_VALUE : set_zero(dst, bytes, stream);
+  return value != 0 ? CUDA_ERROR_INVALID_VALUE : set_zero(lock, dst, bytes, stream);
 }
 CUresult MemsetD32(CUdeviceptr dst, unsigned value, std::size_t words, CUstream stream) {
   AQUA_ENTER("cuMemsetD32Async");
   if (dst % 4 != 0 || value != 0) return CUDA_ERROR_INVALID_VALUE;
-  return set_zero(dst, 4 * words, stream);
+  return set_zero(lock, dst, 4 * words, stream);
 }
 
 }  // namespace

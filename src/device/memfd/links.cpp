@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/memfd/links.hpp"
+
+#include <algorithm>
+
+namespace aqua::device {
+namespace {
+
+enum class Tier : std::uint8_t { host, peer, own };
+
+Tier tier_of(const std::byte* address, std::size_t bytes, const MappedRegions& regions) {
+  if (regions.own.covers(address, bytes)) return Tier::own;
+  return regions.others.covers(address, bytes) ? Tier::peer : Tier::host;
+}
+
+}  // namespace
+
+Crossing crossing(const std::vector<CopySegment>& batch, const MappedRegions& regions) {
+  Crossing total{};
+  for (const CopySegment& s : batch) {
+    const Tier from = tier_of(s.src, s.bytes, regions);
+    const Tier to = tier_of(s.dst, s.bytes, regions);
+    if (from != Tier::own) total[from == Tier::host ? 0 : 2] += s.bytes;
+    if (to != Tier::own) total[to == Tier::host ? 1 : 3] += s.bytes;
+  }
+  return total;
+}
+
+Links::Time Links::take(const Crossing& bytes, Time now) {
+  Time over = now;
+  const MutexLock lock(mu_);
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    if (bytes[i] == 0 || rates_[i] == 0) continue;
+    const std::chrono::duration<double> least(static_cast<double>(bytes[i]) /
+                                              static_cast<double>(rates_[i]));
+    free_[i] = std::max(now, free_[i]) + std::chrono::duration_cast<Time::duration>(least);
+    over = std::max(over, free_[i]);
+  }
+  return over;
+}
+
+}  // namespace aqua::device
