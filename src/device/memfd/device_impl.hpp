@@ -54,6 +54,9 @@ class MemfdDevice final : public Device {
   [[nodiscard]] Result<void> synchronize(Stream stream) override;
   [[nodiscard]] Result<void> copy(CopyBatch batch, Stream stream,
                                   const CopyOptions& options) override;
+  [[nodiscard]] Result<void> copy_blocks(BlockTable& table, const PieceRange& pieces, Stream stream,
+                                         const CopyOptions& options) override;
+  [[nodiscard]] bool takes_blocks(CopyMethod, Stream) const noexcept override { return true; }
   [[nodiscard]] Result<void> scrub(std::byte* dst, std::size_t bytes, Stream stream) override;
   [[nodiscard]] Result<void> launch(Stream stream, std::function<void()> kernel);
 

@@ -88,6 +88,18 @@ Result<void> MemfdDevice::copy(CopyBatch batch, Stream stream, const CopyOptions
               });
 }
 
+Result<void> MemfdDevice::copy_blocks(BlockTable& table, const PieceRange& pieces, Stream stream,
+                                      const CopyOptions& options) {
+  AQUA_TRY(check_pieces(*table.blocks(), pieces));
+  AQUA_ASSIGN(const auto worker, streams_.find("copy", stream));
+  return post("copy", *worker,
+              [blocks = table.blocks(), pieces, cancel = options.cancel, regions = regions_,
+               rate = options_.link_bytes_per_second] {
+                if (cancel && cancel->load()) return true;
+                return run_copy(*blocks, pieces, *regions, rate);
+              });
+}
+
 Result<void> MemfdDevice::scrub(std::byte* dst, std::size_t bytes, Stream stream) {
   AQUA_TRY(check_scrub(dst, bytes));
   AQUA_ASSIGN(const auto worker, streams_.find("scrub", stream));

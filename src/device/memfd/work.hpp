@@ -13,11 +13,13 @@
 
 namespace aqua::device {
 
-// Both run on a stream's thread. False, and nothing moved, when a range is poisoned.
+// All run on a stream's thread. False, and nothing moved, when a range is poisoned.
 // Copies with an end outside regions.own take at least bytes / link_bytes_per_second,
 // unless that is 0.
 [[nodiscard]] bool run_copy(const std::vector<CopySegment>& batch, const MappedRegions& regions,
                             std::uint64_t link_bytes_per_second);
+[[nodiscard]] bool run_copy(const BlockCopy& blocks, const PieceRange& pieces,
+                            const MappedRegions& regions, std::uint64_t link_bytes_per_second);
 [[nodiscard]] bool run_scrub(std::byte* dst, std::size_t bytes, const MappedRegions& regions);
 
 }  // namespace aqua::device
