@@ -99,7 +99,8 @@ Way Library::way(const Move& move, std::optional<transfer::Way> wanted) const {
                 must(posting->transfer->ticket().wait());
                 posting->transfer.reset();
               },
-          .chosen = [posting] { return posting->chosen; }};
+          .chosen = [posting] { return posting->chosen; },
+          .counts = [&device = device_] { return device.copy_counts(); }};
 }
 
 }  // namespace aqua::bench

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "report/what_ran.hpp"
 #include "samples.hpp"
 
 namespace aqua::bench {
@@ -67,7 +68,9 @@ std::vector<Samples> Meter::compare(const std::vector<Way>& ways) {
   }
   for (unsigned r = 0; r < repetitions_; ++r) {
     for (std::size_t w = 0; w < ways.size(); ++w) {
+      const auto before = ways[w].counts ? ways[w].counts() : device::CopyCounts{};
       const Times idle = verified(ways[w], false);
+      if (ways[w].counts) all[w].ran = ways[w].counts().since(before);
       all[w].posted.push_back(idle.posted);
       if (all[w].gated) {
         const Times behind = verified(ways[w], true);
@@ -131,6 +134,7 @@ nlohmann::json rows(const std::vector<Samples>& all, const nlohmann::json& label
     nlohmann::json row = labels;
     row["way"] = s.name;
     if (!s.chosen.empty()) row["chosen"] = s.chosen;
+    if (s.ran) row["ran"] = to_json(*s.ran);
     row["bytes"] = s.bytes;
     row["gated"] = s.gated;
     row["repetitions"] = s.seconds.size();

@@ -9,9 +9,11 @@
 
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "device/device.hpp"
 #include "gpu/bench_kernels.hpp"
 #include "gpu/block_list.hpp"
 #include "gpu/cuda_objects.hpp"
@@ -36,22 +38,24 @@ class Gate {
 struct Way {
   std::string name;
   std::function<void(cudaStream_t)> queue;
-  std::size_t commands = 1;                     // that it queues
-  std::vector<const BlockList*> moves{};        // for the comparison
-  std::vector<std::span<std::byte>> cleared{};  // what it writes to
-  std::function<void()> prepare{};              // before each time, if any
-  std::function<void()> finish{};               // once the stream is idle, if any
-  std::function<std::string()> chosen{};        // of ways that choose: what the last time took
+  std::size_t commands = 1;                      // that it queues
+  std::vector<const BlockList*> moves{};         // for the comparison
+  std::vector<std::span<std::byte>> cleared{};   // what it writes to
+  std::function<void()> prepare{};               // before each time, if any
+  std::function<void()> finish{};                // once the stream is idle, if any
+  std::function<std::string()> chosen{};         // of ways that choose: what the last time took
+  std::function<device::CopyCounts()> counts{};  // of ways of the library: its device's
 };
 
 struct Samples {
   std::string name;
   double bytes = 0;
   bool gated = true;  // false: the driver's queue is too short; `seconds` contain submission
-  std::vector<double> seconds{};  // by events, behind the gate where gated
-  std::vector<double> ungated{};  // by events, without the gate
-  std::vector<double> posted{};   // by the host's clock, posting included
-  std::string chosen{};           // empty: nothing to choose
+  std::vector<double> seconds{};            // by events, behind the gate where gated
+  std::vector<double> ungated{};            // by events, without the gate
+  std::vector<double> posted{};             // by the host's clock, posting included
+  std::string chosen{};                     // empty: nothing to choose
+  std::optional<device::CopyCounts> ran{};  // the last time, of ways of the library
 };
 
 class Meter {

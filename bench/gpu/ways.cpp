@@ -103,6 +103,7 @@ Way at_once(const Way& a, const Way& b) {
           .prepare = both(a.prepare, b.prepare),
           .finish = both(a.finish, b.finish)};
   if (a.chosen && b.chosen) way.chosen = [a, b] { return a.chosen() + "+" + b.chosen(); };
+  way.counts = a.counts;
   way.moves.insert(way.moves.end(), b.moves.begin(), b.moves.end());
   way.cleared.insert(way.cleared.end(), b.cleared.begin(), b.cleared.end());
   return way;

@@ -26,6 +26,7 @@
 #include "report/planner_goals.hpp"
 #include "report/provenance.hpp"
 #include "report/report_file.hpp"
+#include "report/what_ran.hpp"
 #include "runtime/options.hpp"
 #include "samples.hpp"
 #include "transfer/calibration/curve_file.hpp"
@@ -83,11 +84,12 @@ std::vector<PieceShape> draw(const Wanted& wanted) {
 json compare(const transfer::LinkMemory& far, Direction direction, const PieceShape& shape,
              const transfer::Choice& choice, const bench::Rig::Times& times) {
   double best = 0;
-  json by_way;
+  json by_way, ran;
   for (const Way way : transfer::kWays) {
     const double one = times.seconds[static_cast<std::size_t>(way)];
     if (one == 0) continue;
     by_way[std::string(to_string(way))] = one;
+    ran[std::string(to_string(way))] = bench::to_json(times.ran[static_cast<std::size_t>(way)]);
     best = best == 0 ? one : std::min(best, one);
   }
   const double took = times.seconds[static_cast<std::size_t>(choice.way)];
@@ -102,6 +104,7 @@ json compare(const transfer::LinkMemory& far, Direction direction, const PieceSh
           {"chosen", to_string(choice.way)},
           {"expected_s", choice.seconds()},
           {"seconds", by_way},
+          {"ran", ran},
           {"ratio", took / best}};
 }
 

@@ -96,6 +96,7 @@ Rig::Times Rig::measure(const transfer::LinkMemory& far, Direction direction,
   std::vector<std::vector<double>> seconds(transfer::kWays.size());
   std::vector<double> idle;
   const std::size_t times = std::clamp(bytes_in_all / shape.bytes(), kFewest, kMost);
+  std::vector<device::CopyCounts> ran(transfer::kWays.size());
   std::size_t turn = 0;
   for (std::size_t i = 0; i <= times; ++i) {
     // Taken in turn like the ways: it changes with what else runs.
@@ -106,10 +107,13 @@ Rig::Times Rig::measure(const transfer::LinkMemory& far, Direction direction,
       const Place place{shape, turn++ % places};
       const bool looked_at = i == 0 || i == times;
       const auto took = looked_at ? verified(request, place) : move(request, place);
+      ran[static_cast<std::size_t>(way)] = moved_;
       if (i > 0) seconds[static_cast<std::size_t>(way)].push_back(Seconds(took).count());
     }
   }
-  return net(seconds, median(idle), times);
+  Times result = net(seconds, median(idle), times);
+  result.ran = std::move(ran);
+  return result;
 }
 
 std::chrono::nanoseconds Rig::move(const transfer::TransferRequest& wanted, const Place& place) {
@@ -119,10 +123,13 @@ std::chrono::nanoseconds Rig::move(const transfer::TransferRequest& wanted, cons
   request.layout = &layout;
   request.offset = place.number * place.shape.bytes();
   auto prepared = must(mover_.prepare(request), "prepare");
+  const device::CopyCounts before = device_.copy_counts();
   const auto start = Clock::now();
   must(prepared.post(*stream_), "post");
   must(prepared.ticket().wait(), "wait");
-  return Clock::now() - start;
+  const auto took = Clock::now() - start;
+  moved_ = device_.copy_counts().since(before);
+  return took;
 }
 
 std::chrono::nanoseconds Rig::verified(const transfer::TransferRequest& request,

@@ -35,6 +35,7 @@ class Rig {
     double idle = 0;                // what posting and seeing nothing took, between the transfers
     bool resolved = true;           // false: of some way less than twice `idle` was measured
     std::size_t transfers = 0;      // that each is the median of
+    std::vector<device::CopyCounts> ran{};  // of the last transfer of each way, in their order
   };
   // Transfers of `shape`, each way in turn, until each has moved `bytes_in_all`, but 5 at least and
   // 2000 at most. The bytes of each way's first and last are compared; a wrong one ends the
@@ -58,6 +59,7 @@ class Rig {
   const std::size_t ring_;
   std::unique_ptr<transfer::FarMemory> cache_, words_, seen_;
   device::OwnStream stream_;
+  device::CopyCounts moved_{};  // of the last move()
   transfer::Mover mover_;
 };
 

@@ -27,13 +27,13 @@ from .northbound import (
 )
 from .pool import ElasticPool
 from .runtime import EmulatedGpu, Runtime
-from .status import RuntimeStatus, TierStatus
+from .status import CopyStatus, RuntimeStatus, TierStatus
 from .tensor import AquaTensor, Pin
 from .transfer import Ticket
 
 __all__ = [
-    "Access", "AquaTensor", "BudgetReason", "Callbacks", "Code", "DeviceArray", "DeviceBytes",
-    "ElasticPool", "EmulatedGpu", "Error", "Holder", "Layout", "LoadBand", "LoadProfile",
+    "Access", "AquaTensor", "BudgetReason", "Callbacks", "Code", "CopyStatus", "DeviceArray",
+    "DeviceBytes", "ElasticPool", "EmulatedGpu", "Error", "Holder", "Layout", "LoadBand", "LoadProfile",
     "LoadReport", "LogLevel", "MemoryBudget", "Pin", "PinnedTensor", "ProducerOptions", "Reclaim",
     "ReclaimProgress", "Runtime", "RuntimeStatus", "Ticket", "Tier", "TierStatus", "__version__",
     "has_feature", "library_path", "library_version",

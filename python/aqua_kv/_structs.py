@@ -190,6 +190,18 @@ class CTierStatus(ctypes.Structure):
     ]
 
 
+class CCopyStatus(ctypes.Structure):
+    _fields_: ClassVar[Fields] = [
+        ("kernel", c_uint64),
+        ("batched", c_uint64),
+        ("each", c_uint64),
+        ("unsupported", c_uint64),
+        ("unreachable", c_uint64),
+        ("full", c_uint64),
+        ("refused", c_uint64),
+    ]
+
+
 class CRuntimeStatus(Sized):
     _fields_: ClassVar[Fields] = [
         ("struct_size", c_size_t),
@@ -207,6 +219,7 @@ class CRuntimeStatus(Sized):
         ("connected", c_uint32),
         ("device", c_char * NAME_BYTES),
         ("last_error", c_char * 256),
+        ("copies", CCopyStatus),
     ]
 
 

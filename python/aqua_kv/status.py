@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ._structs import CRuntimeStatus
+from ._structs import CCopyStatus, CRuntimeStatus
 
 
 @dataclass(frozen=True)
@@ -14,6 +14,19 @@ class TierStatus:
     tensors: int
     tensor_bytes: int
     capacity_bytes: int
+
+
+@dataclass(frozen=True)
+class CopyStatus:
+    """Batches of copies that really ran by each way; then why the first two were passed over."""
+
+    kernel: int
+    batched: int
+    each: int
+    unsupported: int  # the device, its driver or the stream has no such way
+    unreachable: int  # memory that the GPU is not known to reach
+    full: int  # no room for a kernel's list, or too many commands in flight
+    refused: int  # by the driver
 
 
 @dataclass(frozen=True)
@@ -32,6 +45,7 @@ class RuntimeStatus:
     promoted_bytes: int
     evacuated_bytes: int
     peer_fragmentation: float  # 0: all free leased memory is one piece
+    copies: CopyStatus
 
     @classmethod
     def from_c(cls, c: CRuntimeStatus) -> "RuntimeStatus":
@@ -51,6 +65,7 @@ class RuntimeStatus:
             told.promoted_bytes,
             told.evacuated_bytes,
             told.peer_fragmentation,
+            CopyStatus(**{name: getattr(told.copies, name) for name, _ in CCopyStatus._fields_}),
         )
 
 

@@ -91,6 +91,9 @@ aqua_runtime_status to_c(const RuntimeStatus& status) noexcept {
   c.connected = status.connected ? 1 : 0;
   copy_name(c.device, status.device);
   copy_name(c.last_error, status.last_error);
+  const CopyStatus& ran = status.copies;
+  c.copies = {ran.kernel,      ran.batched, ran.each,   ran.unsupported,
+              ran.unreachable, ran.full,    ran.refused};
   return c;
 }
 

@@ -15,6 +15,7 @@ using runtime::Clock;
 Runtime::Impl::Impl(RuntimeOptions options, std::unique_ptr<device::Device> device)
     : options_(std::move(options)),
       device_(std::move(device)),
+      copy_news_(device_->info()),
       callbacks_(options_.callbacks_in_tick),
       services_{loop_,
                 coordinator_calls_,
@@ -79,6 +80,8 @@ Clock::time_point Runtime::Impl::step(Clock::time_point now) {
       if (auto pool = weak.lock()) pools.push_back(std::move(pool));
     }
   }
+  for (const std::string& line : copy_news_.take(device_->copy_counts()))
+    log(LogLevel::warning, line);
   auto next = lender_.step(now);
   mover_->sweep();
   if (mover_->in_flight() > 0) next = std::min(next, now + std::chrono::milliseconds(100));

@@ -11,6 +11,7 @@
 #include "aqua/runtime.hpp"
 #include "runtime/borrow/borrower.hpp"
 #include "runtime/copy_curves.hpp"
+#include "runtime/copy_news.hpp"
 #include "runtime/host_pinning.hpp"
 #include "runtime/host_tier.hpp"
 #include "runtime/lend/lender.hpp"
@@ -67,6 +68,7 @@ class Runtime::Impl final : private southbound::Listener {
   const pid_t process_ = ::getpid();
   const ClientId id_ = random_id<ClientTag>();
   std::unique_ptr<device::Device> device_;
+  runtime::CopyNews copy_news_;
   std::unique_ptr<runtime::HostTier> host_;
   std::unique_ptr<runtime::HostPinning> pinning_;  // null but for a GPU
   std::unique_ptr<runtime::LocalTier> local_;      // null unless asked for

@@ -36,7 +36,9 @@ Result<Ticket> Runtime::Impl::move(const Layout& layout, BlockList blocks, AquaT
                                               .link = transfer::link_to(pin.tier()),
                                               .stream = stream}));
   Ticket ticket = transfer.ticket();
-  if (auto posted = transfer.post(stream); !posted.ok()) {
+  auto posted = transfer.post(stream);
+  if (copy_news_.any(device_->copy_counts())) loop_.nudge();
+  if (!posted.ok()) {
     (void)ticket.wait();  // what was queued before the refusal is skipped; then the place is quiet
     return std::move(posted).error();
   }
@@ -112,6 +114,9 @@ RuntimeStatus Runtime::Impl::status() const {
     status.evacuated_bytes = moved.evacuated_bytes;
     status.peer_fragmentation = peer_->stats().external_fragmentation();
   }
+  const device::CopyCounts ran = device_->copy_counts();
+  status.copies = {ran.kernel,      ran.batched, ran.each,   ran.unsupported,
+                   ran.unreachable, ran.full,    ran.refused};
   return status;
 }
 

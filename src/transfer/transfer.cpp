@@ -13,6 +13,7 @@
 #include "transfer/plan.hpp"
 #include "transfer/program.hpp"
 #include "transfer/transfer_state.hpp"
+#include "transfer/writable.hpp"
 
 namespace aqua::transfer {
 namespace {
@@ -123,6 +124,7 @@ Result<Transfer> Mover::prepare(const TransferRequest& request) {
   const TraceRange range("aqua prepare");
   sweep();
   AQUA_ASSIGN(const BlockRuns runs, check(request));
+  AQUA_TRY(check_writable(device_, request));
   const Layout& layout = *request.layout;
   TransferState::Parts parts;
   parts.keep = request.keep;

@@ -102,6 +102,7 @@ class Mover {
 
   //   invalid_argument    a null, a block list that Layout::check() refuses, or a packed
   //                       form that does not fit the tensor
+  //   permission_denied   some of the destination is mapped read-only
   //   resource_exhausted  staging was asked for by name and none is free (when it was only
   //                       chosen, the next best way is taken instead)
   [[nodiscard]] Result<Transfer> prepare(const TransferRequest& request);

@@ -16,6 +16,18 @@ typedef struct aqua_tier_status {
   size_t capacity_bytes;
 } aqua_tier_status;
 
+/* Batches of copies that really ran by each way; then why the first two were asked for and passed
+ * over. See CopyStatus in aqua/runtime.hpp. Part of other structs: never changes. */
+typedef struct aqua_copy_status {
+  uint64_t kernel;
+  uint64_t batched;
+  uint64_t each;
+  uint64_t unsupported;
+  uint64_t unreachable;
+  uint64_t full;
+  uint64_t refused;
+} aqua_copy_status;
+
 typedef struct aqua_runtime_status {
   size_t struct_size;
   aqua_tier_status local;
@@ -32,12 +44,13 @@ typedef struct aqua_runtime_status {
   uint32_t connected;        /* 1: to the coordinator */
   char device[AQUA_NAME_BYTES];
   char last_error[256]; /* of the connection */
+  aqua_copy_status copies;
 } aqua_runtime_status;
 #define AQUA_RUNTIME_STATUS_INIT                                                                  \
   {                                                                                               \
     sizeof(aqua_runtime_status), {0, 0, 0}, {0, 0, 0}, {0, 0, 0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, {0}, \
-    {                                                                                             \
-      0                                                                                           \
+        {0}, {                                                                                    \
+      0, 0, 0, 0, 0, 0, 0                                                                         \
     }                                                                                             \
   }
 

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transfer/writable.hpp"
+
+#include "base/try.hpp"
+
+namespace aqua::transfer {
+
+Result<void> check_writable(const device::Device& device, const TransferRequest& request) {
+  const LayoutSpec& spec = request.layout->spec();
+  if (request.direction == Direction::offload) {
+    return device.check_writable(request.tensor + request.offset,
+                                 request.layout->packed_bytes(request.blocks.size()));
+  }
+  const std::size_t plane_bytes = (spec.block_count - 1) * spec.block_stride +
+                                  (spec.segments_per_block - 1) * spec.segment_stride +
+                                  spec.segment_bytes;
+  for (const std::byte* plane : spec.planes) {
+    if (device.check_writable(plane, plane_bytes).ok()) continue;
+    for (const std::uint32_t block : request.blocks) {
+      for (unsigned segment = 0; segment < spec.segments_per_block; ++segment) {
+        AQUA_TRY(device.check_writable(
+            plane + block * spec.block_stride + segment * spec.segment_stride, spec.segment_bytes));
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace aqua::transfer

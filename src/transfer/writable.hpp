@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether a transfer may write where it is to write, asked before anything of it is queued.
+#pragma once
+
+#include "transfer/transfer.hpp"
+
+namespace aqua::transfer {
+
+// permission_denied where a byte that the request would write is mapped read-only. The request has
+// been checked otherwise. Where no mapping near its planes is read-only, a look for each plane.
+[[nodiscard]] Result<void> check_writable(const device::Device& device,
+                                          const TransferRequest& request);
+
+}  // namespace aqua::transfer
