@@ -19,15 +19,18 @@ __device__ std::uint64_t warp_of_grid() {
   return std::uint64_t{blockIdx.x} * (blockDim.x / kLanes) + threadIdx.x / kLanes;
 }
 
-template <bool kStream>
-__global__ void __launch_bounds__(512, 2) vector_kernel(const __grid_constant__ CopyPlan plan) {
+// Of one CTA on an SM, since a bound on more makes the compiler reuse registers so that fewer loads
+// of a pass are in flight; with these, two CTAs of 256 threads fit, three for lists.
+template <typename Plan, bool kStream>
+__global__ void __launch_bounds__(512, 1) vector_kernel(const __grid_constant__ Plan plan) {
   const DeviceLane<kStream> lane;
-  Walk walk(lane, plan, warp_of_grid());
+  auto walk = walk_of(lane, plan, warp_of_grid());
   for (Piece piece; walk.next(piece);) copy_piece(lane, piece);
 }
 
 // Dynamic shared memory: a RingMemory for each warp.
-__global__ void __launch_bounds__(64) bulk_kernel(const __grid_constant__ CopyPlan plan) {
+template <typename Plan>
+__global__ void __launch_bounds__(64) bulk_kernel(const __grid_constant__ Plan plan) {
 #if __CUDA_ARCH__ >= 900
   extern __shared__ RingMemory rings[];
   RingMemory& memory = rings[threadIdx.x / kLanes];
@@ -35,7 +38,7 @@ __global__ void __launch_bounds__(64) bulk_kernel(const __grid_constant__ CopyPl
   BulkEngine engine(memory);
   if (lane.index() == 0) engine.begin();
   Ring<BulkEngine> ring(engine, memory);
-  Walk walk(lane, plan, warp_of_grid());
+  auto walk = walk_of(lane, plan, warp_of_grid());
   for (Piece piece; walk.next(piece);) copy_piece_bulk(lane, ring, piece);
   if (lane.index() == 0) ring.finish();
 #endif
@@ -44,10 +47,9 @@ __global__ void __launch_bounds__(64) bulk_kernel(const __grid_constant__ CopyPl
 // What L2 is to keep of a copy's destination.
 constexpr std::uint64_t kKeptBytes = std::uint64_t{16} << 20;
 
-template <typename Kernel>
-cudaError_t run(Kernel* kernel, const CopyLaunch& launch, const Shape& shape, std::size_t shared,
+template <typename Plan>
+cudaError_t run(void (*kernel)(Plan), Plan plan, const Shape& shape, std::size_t shared,
                 void* stream) {
-  CopyPlan plan = plan_of(launch, shape);
   void* arguments[] = {&plan};
   // Its own result, not the thread's last error: that may be somebody else's.
   return cudaLaunchKernel(reinterpret_cast<const void*>(kernel), dim3(shape.ctas),
@@ -55,17 +57,44 @@ cudaError_t run(Kernel* kernel, const CopyLaunch& launch, const Shape& shape, st
                           static_cast<cudaStream_t>(stream));
 }
 
-cudaError_t load(DeviceTraits& traits) {
+template <typename Plan>
+cudaError_t load_for(DeviceTraits& traits) {
   cudaFuncAttributes attributes{};
-  if (const auto e = cudaFuncGetAttributes(&attributes, vector_kernel<true>)) return e;
-  if (const auto e = cudaFuncGetAttributes(&attributes, vector_kernel<false>)) return e;
+  if (const auto e = cudaFuncGetAttributes(&attributes, vector_kernel<Plan, true>)) return e;
+  if (const auto e = cudaFuncGetAttributes(&attributes, vector_kernel<Plan, false>)) return e;
   if (traits.capability_major < 9) return cudaSuccess;
   // Built for older GPUs alone, that kernel is empty whatever the GPU could do.
-  if (const auto e = cudaFuncGetAttributes(&attributes, bulk_kernel)) return e;
+  if (const auto e = cudaFuncGetAttributes(&attributes, bulk_kernel<Plan>)) return e;
   if (attributes.ptxVersion < 90) return cudaSuccess;
   traits.bulk_warps = bulk_warps(traits.shared_bytes);
-  return cudaFuncSetAttribute(bulk_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+  return cudaFuncSetAttribute(bulk_kernel<Plan>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                               static_cast<int>(traits.bulk_warps * sizeof(RingMemory)));
+}
+
+cudaError_t load(DeviceTraits& traits) {
+  if (const auto e = load_for<CopyPlan>(traits)) return e;
+  return load_for<BlockPlan>(traits);
+}
+
+// A launch of either kind, of `count` pieces with `total_bytes` in all.
+template <typename Launch>
+int copy(const Launch& launch, std::uint64_t count, std::uint64_t total_bytes, void* stream) {
+  using Plan = decltype(plan_of(launch, Shape{}));
+  if (total_bytes == 0) return cudaSuccess;
+  DeviceTraits traits;
+  if (const auto e = traits_of_current(traits, load)) return e;
+  const bool bulk =
+      traits.bulk_warps != 0 && (launch.kernel == CopyKernel::bulk ||
+                                 (launch.kernel == CopyKernel::automatic &&
+                                  bulk_suits(total_bytes, count, traits.sms, launch.max_sms)));
+  if (bulk) {
+    const Shape shape = bulk_shape(total_bytes, traits.sms, launch.max_sms, traits.bulk_warps);
+    return run(bulk_kernel<Plan>, plan_of(launch, shape), shape,
+               traits.bulk_warps * sizeof(RingMemory), stream);
+  }
+  const Shape shape = vector_shape(total_bytes, traits.sms, launch.max_sms);
+  auto* kernel = total_bytes > kKeptBytes ? vector_kernel<Plan, true> : vector_kernel<Plan, false>;
+  return run(kernel, plan_of(launch, shape), shape, 0, stream);
 }
 
 }  // namespace
@@ -76,21 +105,11 @@ int load_kernels() {
 }
 
 int copy_segments(const CopyLaunch& launch, void* stream) {
-  if (launch.total_bytes == 0) return cudaSuccess;
-  DeviceTraits traits;
-  if (const auto e = traits_of_current(traits, load)) return e;
-  const bool bulk = traits.bulk_warps != 0 &&
-                    (launch.kernel == CopyKernel::bulk ||
-                     (launch.kernel == CopyKernel::automatic &&
-                      bulk_suits(launch.total_bytes, launch.count, traits.sms, launch.max_sms)));
-  if (bulk) {
-    const Shape shape =
-        bulk_shape(launch.total_bytes, traits.sms, launch.max_sms, traits.bulk_warps);
-    return run(bulk_kernel, launch, shape, traits.bulk_warps * sizeof(RingMemory), stream);
-  }
-  const Shape shape = vector_shape(launch.total_bytes, traits.sms, launch.max_sms);
-  auto* kernel = launch.total_bytes > kKeptBytes ? vector_kernel<true> : vector_kernel<false>;
-  return run(kernel, launch, shape, 0, stream);
+  return copy(launch, launch.count, launch.total_bytes, stream);
+}
+
+int copy_blocks(const BlockLaunch& launch, void* stream) {
+  return copy(launch, launch.count, launch.count * launch.blocks.piece_bytes, stream);
 }
 
 // A kernel of ours would be no faster than the driver's.

@@ -13,6 +13,8 @@
 #include <cstdint>
 #include <span>
 
+#include "kernels/blocks.hpp"
+
 namespace aqua::kernels {
 
 // One piece to copy. The list lies in memory that the device can read, aligned to 32 bytes.
@@ -58,6 +60,19 @@ struct CopyLaunch {
 // Gather, scatter and direct copies are the same: one launch for all layers and planes.
 // A launch of no bytes queues nothing.
 [[nodiscard]] int copy_segments(const CopyLaunch& launch, void* stream);
+
+// `count` pieces of `blocks` from number `first` on. Planes and ids are device-readable and valid
+// until the kernel has run. Destinations overlap neither each other nor a source.
+struct BlockLaunch {
+  Blocks blocks{};
+  std::uint64_t first = 0;
+  std::uint64_t count = 0;
+  std::byte* line = nullptr;  // where the side without planes begins, if there is one
+  unsigned max_sms = 0;       // 0: as many as help
+  CopyKernel kernel = CopyKernel::automatic;
+};
+// The same bytes as copy_segments() with a list of these pieces.
+[[nodiscard]] int copy_blocks(const BlockLaunch& launch, void* stream);
 
 // Fills with zeroes.
 [[nodiscard]] int scrub(std::byte* dst, std::size_t bytes, void* stream);

@@ -3,7 +3,8 @@
 // equal share of it, so that work is even whatever the segments' sizes: a large segment is
 // split, small ones are grouped. A warp finds its first segment by division where all are of
 // one size, as KV blocks are, by bisection of `before` otherwise; then it walks. No counter
-// in memory, so launches on several streams and replayed graphs do not meet.
+// in memory, so launches on several streams and replayed graphs do not meet. Pieces that blocks
+// name (blocks.hpp) are divided in the same way, without a list.
 //
 // Plain arithmetic, the same on host and device.
 #pragma once
@@ -25,6 +26,10 @@ struct CopyPlan {
   std::uint64_t count;
   std::uint64_t total_bytes;
   std::uint64_t each_bytes;   // size of every segment, 0: they differ
+  std::uint64_t share_bytes;  // of the line, for one warp
+};
+struct BlockPlan {
+  BlockLaunch launch;
   std::uint64_t share_bytes;  // of the line, for one warp
 };
 
@@ -105,5 +110,53 @@ class Walk {
   std::uint64_t index_ = 0;  // of ahead_
   Segment ahead_{};
 };
+
+// The same for pieces that the numbers of blocks name: all of one size, addresses computed.
+template <typename Lane>
+class BlockWalk {
+ public:
+  AQUA_DEVICE BlockWalk(const Lane& lane, const BlockPlan& plan, std::uint64_t share)
+      : launch_(plan.launch),
+        cursor_(lane, plan.launch.blocks, plan.launch.line),
+        begin_(share * plan.share_bytes),
+        end_(begin_ + plan.share_bytes),
+        index_(begin_ / plan.launch.blocks.piece_bytes) {
+    if (index_ < launch_.count) cursor_.seek(launch_.first + index_, index_);
+  }
+
+  AQUA_DEVICE bool next(Piece& piece) {
+    const std::uint64_t bytes = launch_.blocks.piece_bytes;
+    while (index_ < launch_.count && index_ * bytes < end_) {
+      const std::uint64_t before = index_ * bytes;
+      std::byte* const dst = cursor_.dst();
+      const std::byte* const src = cursor_.src();
+      if (++index_ < launch_.count) cursor_.advance();
+      const auto address = reinterpret_cast<std::uintptr_t>(dst);
+      const std::uint64_t from = cut(address, bytes, before, begin_);
+      const std::uint64_t to = cut(address, bytes, before, end_);
+      if (from == to) continue;
+      piece = {dst + from, src + from, to - from};
+      return true;
+    }
+    return false;
+  }
+
+ private:
+  const BlockLaunch& launch_;
+  Cursor<Lane> cursor_;
+  std::uint64_t begin_;
+  std::uint64_t end_;
+  std::uint64_t index_;  // of the cursor's piece
+};
+
+// The walk of one warp, whatever the plan.
+template <typename Lane>
+AQUA_DEVICE Walk<Lane> walk_of(const Lane& lane, const CopyPlan& plan, std::uint64_t share) {
+  return Walk<Lane>(lane, plan, share);
+}
+template <typename Lane>
+AQUA_DEVICE BlockWalk<Lane> walk_of(const Lane& lane, const BlockPlan& plan, std::uint64_t share) {
+  return BlockWalk<Lane>(lane, plan, share);
+}
 
 }  // namespace aqua::kernels

@@ -17,9 +17,11 @@
 
 namespace aqua::kernels {
 
-inline constexpr std::uint32_t kStageBytes = 8192;
-inline constexpr unsigned kStages = 6;
-inline constexpr unsigned kAhead = 4;
+// Stages of 4 KiB, so that blocks of that size fill them: kAhead of them are in flight whatever the
+// size of the blocks.
+inline constexpr std::uint32_t kStageBytes = 4096;
+inline constexpr unsigned kStages = 12;
+inline constexpr unsigned kAhead = 9;
 static_assert(kAhead < kStages);
 
 // What is to happen with a stage once it is loaded.

@@ -31,8 +31,8 @@ constexpr Shape even_shape(std::uint64_t total_bytes, unsigned ctas, unsigned wa
   return {static_cast<unsigned>(ceil_div(ceil_div(total_bytes, share), warps)), warps, share};
 }
 
-// Bounded: one CTA of 512 threads on an SM, which has 64 KiB in flight and takes half of its
-// registers: the engine's kernels still fit beside it. Free: shares small enough that the
+// Bounded: one CTA of 512 threads on an SM, which has 64 KiB in flight and takes 11/16 of its
+// registers: small kernels of the engine still fit beside it. Free: shares small enough that the
 // hardware evens out SMs of different speed, and small copies reach every SM. total_bytes and
 // sms are not 0.
 constexpr Shape vector_shape(std::uint64_t total_bytes, unsigned sms, unsigned max_sms) {
@@ -57,8 +57,12 @@ constexpr CopyPlan plan_of(const CopyLaunch& launch, const Shape& shape) {
           shape.share_bytes};
 }
 
+constexpr BlockPlan plan_of(const BlockLaunch& launch, const Shape& shape) {
+  return {launch, shape.share_bytes};
+}
+
 // How many rings a CTA has: two, less than half of an SM's shared memory where that is large,
-// with 64 KiB in flight. 0: not even one fits.
+// with 72 KiB in flight. 0: not even one fits.
 constexpr unsigned bulk_warps(std::uint64_t shared_bytes) {
   return static_cast<unsigned>(std::min<std::uint64_t>(2, shared_bytes / sizeof(RingMemory)));
 }

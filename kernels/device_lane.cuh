@@ -19,6 +19,10 @@ struct DeviceLane {
   __device__ std::uint64_t read(const std::uint64_t* entry) const {
     return __ldg(reinterpret_cast<const unsigned long long*>(entry));
   }
+  __device__ std::uint32_t read(const std::uint32_t* entry) const { return __ldg(entry); }
+  __device__ std::byte* read(std::byte* const* entry) const {
+    return reinterpret_cast<std::byte*>(__ldg(reinterpret_cast<const unsigned long long*>(entry)));
+  }
   __device__ Segment read(const Segment* entry) const {
     const auto* halves = reinterpret_cast<const ulonglong2*>(entry);
     const ulonglong2 a = __ldg(halves);

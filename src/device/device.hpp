@@ -25,6 +25,7 @@
 #include "aqua/types.hpp"
 #include "base/ids.hpp"
 #include "base/unique_fd.hpp"
+#include "device/block_copy.hpp"
 
 namespace aqua::device {
 
@@ -261,6 +262,19 @@ class Device {
   [[nodiscard]] virtual Result<void> check_writable(const std::byte* dst,
                                                     std::size_t bytes) const = 0;
   [[nodiscard]] virtual CopyCounts copy_counts() const noexcept = 0;
+  // Makes a table of `blocks`, from which any number of copies are posted without a list of their
+  // pieces. What a kernel reads of it is on its way to the device when this returns, ahead of every
+  // copy posted later. The table may go as soon as its last copy is posted, and goes before the
+  // device. invalid_argument for no piece, sides of different planes, a number of ids that is not
+  // that of the blocks, a null plane, or an address that wraps.
+  [[nodiscard]] virtual Result<std::unique_ptr<BlockTable>> prepare_blocks(BlockBatch blocks);
+  // As copy() of these pieces. A table's copies all go to one stream. invalid_argument also for
+  // pieces that the table does not have.
+  [[nodiscard]] virtual Result<void> copy_blocks(BlockTable& table, const PieceRange& pieces,
+                                                 Stream stream, const CopyOptions& options = {});
+  // Whether such a copy by this method goes without a list of its pieces. Where it does not, one is
+  // made for it, as it is posted.
+  [[nodiscard]] virtual bool takes_blocks(CopyMethod, Stream) const noexcept { return false; }
   // Fills with zeroes.
   [[nodiscard]] virtual Result<void> scrub(std::byte* dst, std::size_t bytes, Stream stream) = 0;
 

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <span>
+#include <utility>
 
 #include "device/device.hpp"
 #include "device/region_set.hpp"
@@ -12,6 +13,14 @@ namespace aqua::device {
 
 // invalid_argument for an empty batch, a null address with bytes, or a range that wraps.
 [[nodiscard]] Result<void> check_batch(const CopyBatch& batch);
+// What Device::prepare_blocks() refuses.
+[[nodiscard]] Result<void> check_blocks(const BlockBatch& blocks);
+// invalid_argument for no piece, one that `blocks` does not have, or a line at null or that wraps.
+[[nodiscard]] Result<void> check_pieces(const BlockCopy& blocks, const PieceRange& pieces);
+// What one side's blocks take of each of its planes: where the first begins, where the last ends.
+// The blocks have been checked, and the side is no line.
+[[nodiscard]] std::pair<std::size_t, std::size_t> extent_of(const BlockCopy& blocks,
+                                                            const BlockEnd& end) noexcept;
 [[nodiscard]] Result<void> check_scrub(const std::byte* dst, std::size_t bytes);
 
 // permission_denied where a destination touches `read_only`. Without a read-only mapping between

@@ -125,24 +125,26 @@ class CpuEngine {
 };
 
 // As vector_kernel and bulk_kernel do, every lane of every warp in turn.
-inline void run_vector(const CopyPlan& plan, const Shape& shape, Target& target) {
+template <typename Plan>
+void run_vector(const Plan& plan, const Shape& shape, Target& target) {
   for (std::uint64_t warp = 0; warp < std::uint64_t{shape.ctas} * shape.warps; ++warp) {
     for (unsigned index = 0; index < kLanes; ++index) {
       const CpuLane lane(index, target);
-      Walk walk(lane, plan, warp);
+      auto walk = walk_of(lane, plan, warp);
       for (Piece piece{}; walk.next(piece);) copy_piece(lane, piece);
     }
   }
 }
 
-inline void run_bulk(const CopyPlan& plan, const Shape& shape, Target& target, Eagerness eager) {
+template <typename Plan>
+void run_bulk(const Plan& plan, const Shape& shape, Target& target, Eagerness eager) {
   const auto memory = std::make_unique<RingMemory>();
   for (std::uint64_t warp = 0; warp < std::uint64_t{shape.ctas} * shape.warps; ++warp) {
     for (unsigned index = 0; index < kLanes; ++index) {
       const CpuLane lane(index, target);
       CpuEngine engine(*memory, target, eager);
       Ring<CpuEngine> ring(engine, *memory);
-      Walk walk(lane, plan, warp);
+      auto walk = walk_of(lane, plan, warp);
       for (Piece piece{}; walk.next(piece);) copy_piece_bulk(lane, ring, piece);
       if (index == 0) ring.finish();
     }

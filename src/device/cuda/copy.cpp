@@ -117,7 +117,8 @@ Result<std::size_t> CudaDevice::copy_by_kernel(Runs runs, CUstream stream, unsig
 
 Result<bool> CudaDevice::launch_copy(Runs runs, CUstream stream, unsigned max_sms) {
   const std::size_t bytes = runs.size() * sizeof(kernels::Segment);
-  const auto slot = parts_.uploads->take(bytes);
+  UploadRing& uploads = *parts_.uploads;
+  const auto slot = uploads.take(bytes);
   if (!slot) {
     tally_.passed_over(Fallback::full);
     return false;
@@ -130,18 +131,22 @@ Result<bool> CudaDevice::launch_copy(Runs runs, CUstream stream, unsigned max_sm
   kernels::CopyLaunch launch = kernels::describe({list, runs.size()});
   launch.segments = reinterpret_cast<const kernels::Segment*>(slot->device);
   launch.max_sms = max_sms;
-  auto listed =
-      check(driver(), driver().MemcpyAsync(slot->device, address(slot->host), bytes, stream),
-            "copy", "cuMemcpyAsync of the list");
-  if (!listed.ok()) {
-    parts_.uploads->unused(*slot);
-    return std::move(listed).error();
+  CUresult listed = uploads.upload(*slot, bytes);
+  if (listed == CUDA_SUCCESS) listed = uploads.await(*slot, stream);
+  if (listed != CUDA_SUCCESS) {
+    uploads.release(*slot);
+    return check(driver(), listed, "copy", "the upload of its list").error();
   }
   const auto launched = static_cast<CUresult>(kernels::copy_segments(launch, stream));
-  parts_.uploads->posted(*slot, stream);
+  uploads.used(*slot, stream);
+  uploads.release(*slot);
+  return queued(launched, "copy_segments");
+}
+
+Result<bool> CudaDevice::queued(CUresult launched, const char* kernel) {
   if (launched == CUDA_SUCCESS) return true;
   if (code_of(launched) == Code::data_loss)
-    return check(driver(), launched, "copy", "copy_segments").error();
+    return check(driver(), launched, "copy", kernel).error();
   if (without_kernel(static_cast<int>(launched))) kernels_.store(false);
   tally_.passed_over(Fallback::refused);
   return false;

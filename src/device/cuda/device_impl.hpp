@@ -80,6 +80,15 @@ class CudaDevice final : public Device {
   [[nodiscard]] bool supports(CopyMethod method, Stream stream) const noexcept override;
   [[nodiscard]] Result<void> check_writable(const std::byte* dst, std::size_t bytes) const override;
   [[nodiscard]] CopyCounts copy_counts() const noexcept override;
+
+  // cuda_blocks.cpp
+  [[nodiscard]] Result<std::unique_ptr<BlockTable>> prepare_blocks(BlockBatch blocks) override;
+  [[nodiscard]] Result<void> copy_blocks(BlockTable& table, const PieceRange& pieces, Stream stream,
+                                         const CopyOptions& options) override;
+  [[nodiscard]] bool takes_blocks(CopyMethod method, Stream stream) const noexcept override {
+    return method == CopyMethod::kernel && supports(method, stream);
+  }
+
   [[nodiscard]] Result<void> scrub(std::byte* dst, std::size_t bytes, Stream stream) override;
 
  private:
@@ -98,7 +107,12 @@ class CudaDevice final : public Device {
   [[nodiscard]] Result<void> copy_each(const CopyBatch& batch, Runs runs, CUstream stream,
                                        bool any);
   [[nodiscard]] unsigned sms_for(const CopyOptions& options) const noexcept;
+  // Whether none of these pieces goes near memory that is mapped read-only.
+  [[nodiscard]] bool writes_freely(const BlockTable& table, const PieceRange& pieces) const;
+  [[nodiscard]] bool reaches_line(const BlockTable& table, const PieceRange& pieces) const;
+  // Of these two: false where it goes another way.
   [[nodiscard]] Result<bool> launch_copy(Runs runs, CUstream stream, unsigned max_sms);
+  [[nodiscard]] Result<bool> queued(CUresult launched, const char* kernel);
 
   const Parts parts_;
   const std::shared_ptr<SlabBudget> budget_;

@@ -14,6 +14,8 @@ Result<std::unique_ptr<UploadRing>> UploadRing::open(std::shared_ptr<const CudaC
   AQUA_TRY(check(driver, driver.MemHostAlloc(&ring->host_, bytes, CU_MEMHOSTALLOC_PORTABLE),
                  "open_cuda", "cuMemHostAlloc"));
   AQUA_TRY(check(driver, driver.MemAlloc(&ring->device_, bytes), "open_cuda", "cuMemAlloc"));
+  AQUA_TRY(check(driver, driver.StreamCreate(&ring->stream_, CU_STREAM_NON_BLOCKING), "open_cuda",
+                 "cuStreamCreate"));
   return ring;
 }
 
@@ -23,10 +25,11 @@ UploadRing::~UploadRing() {
   const CudaDriver& driver = context_->driver();
   const MutexLock lock(mu_);
   for (const Use& use : uses_) {
-    if (use.state == State::posted) (void)driver.EventSynchronize(use.event);
+    if (use.state == State::released) (void)driver.EventSynchronize(use.event);
     if (use.event != nullptr) (void)driver.EventDestroy(use.event);
   }
   for (CUevent event : idle_events_) (void)driver.EventDestroy(event);
+  if (stream_ != nullptr) (void)driver.StreamDestroy(stream_);
   if (device_ != 0) (void)driver.MemFree(device_);
   if (host_ != nullptr) (void)driver.MemFreeHost(host_);
 }
@@ -46,33 +49,51 @@ std::optional<UploadRing::Slot> UploadRing::take(std::size_t bytes) {
               first_ + uses_.size() - 1};
 }
 
-void UploadRing::posted(const Slot& slot, CUstream stream) {
-  const CudaDriver& driver = context_->driver();
-  {
-    const MutexLock lock(mu_);
-    Use& use = uses_[slot.number - first_];
-    if (driver.EventRecord(use.event, stream) == CUDA_SUCCESS) {
-      use.state = State::posted;
-      return;
-    }
-  }
-  // Rare, so it may wait here: where the stream's end can be seen, the slot is free again.
-  const CUresult ended = driver.StreamSynchronize(stream);
-  const bool seen = ended == CUDA_SUCCESS || code_of(ended) == Code::data_loss;
-  const MutexLock lock(mu_);
-  uses_[slot.number - first_].state = seen ? State::unused : State::lost;
+CUresult UploadRing::upload(const Slot& slot, std::size_t bytes) {
+  const CUresult queued = context_->driver().MemcpyAsync(
+      slot.device, reinterpret_cast<CUdeviceptr>(slot.host), bytes, stream_);
+  return queued == CUDA_SUCCESS ? record(slot, stream_) : queued;
 }
 
-void UploadRing::unused(const Slot& slot) {
+CUresult UploadRing::await(const Slot& slot, CUstream stream) {
+  CUevent event = nullptr;
+  {
+    const MutexLock lock(mu_);
+    event = uses_[slot.number - first_].event;
+  }
+  return context_->driver().StreamWaitEvent(stream, event, CU_EVENT_WAIT_DEFAULT);
+}
+
+void UploadRing::used(const Slot& slot, CUstream stream) {
+  (void)record(slot, stream);
+}
+
+CUresult UploadRing::record(const Slot& slot, CUstream stream) {
+  const CudaDriver& driver = context_->driver();
+  CUresult recorded = CUDA_SUCCESS;
+  {
+    const MutexLock lock(mu_);
+    recorded = driver.EventRecord(uses_[slot.number - first_].event, stream);
+    if (recorded == CUDA_SUCCESS) return recorded;
+  }
+  // Rare, so it may wait here: where the stream's end can be seen, nothing uses the slot any more.
+  const CUresult ended = driver.StreamSynchronize(stream);
+  if (ended == CUDA_SUCCESS || code_of(ended) == Code::data_loss) return recorded;
   const MutexLock lock(mu_);
-  uses_[slot.number - first_].state = State::unused;
+  uses_[slot.number - first_].state = State::lost;
+  return recorded;
+}
+
+void UploadRing::release(const Slot& slot) {
+  const MutexLock lock(mu_);
+  Use& use = uses_[slot.number - first_];
+  if (use.state == State::taken) use.state = State::released;
 }
 
 // In order only: a slow stream holds up the places behind its own, and a full ring is no error.
 void UploadRing::reclaim() {
   const auto over = [this](const Use& use) {
-    return use.state == State::unused ||
-           (use.state == State::posted && context_->driver().EventQuery(use.event) == CUDA_SUCCESS);
+    return use.state == State::released && context_->driver().EventQuery(use.event) == CUDA_SUCCESS;
   };
   while (!uses_.empty() && over(uses_.front())) {
     idle_events_.push_back(uses_.front().event);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Carries the lists of kernels to the GPU: page-locked host memory that this thread writes, and
 // device memory of the same layout that the kernel reads. A place is used again once the event
-// behind its kernel is complete; nobody waits and no callback runs.
+// behind its kernel is complete; nobody waits and no callback runs. Copies to the device of one
+// direction run one after the other, so a list that waited in the kernel's stream would wait behind
+// bulk copies: it goes ahead on a stream of its own, and the kernel's waits for it.
 //
 // Threads: any. Its calls are made inside a CudaContext::Scope; opening and closing make their own.
 #pragma once
@@ -15,7 +17,7 @@
 
 #include "base/mutex.hpp"
 #include "device/cuda/context.hpp"
-#include "device/cuda/upload_slots.hpp"
+#include "device/upload_slots.hpp"
 
 namespace aqua::device {
 
@@ -34,25 +36,32 @@ class UploadRing {
 
   // Nothing while the ring is full: the caller goes another way.
   [[nodiscard]] std::optional<Slot> take(std::size_t bytes);
-  // All work that uses the slot is queued on `stream`.
-  void posted(const Slot& slot, CUstream stream);
-  // Nothing was queued: the slot is free again.
-  void unused(const Slot& slot);
+  // Queues the copy of what was written to the device, on a stream of the ring's own: it waits
+  // for no other work. After an error nothing of it is queued.
+  [[nodiscard]] CUresult upload(const Slot& slot, std::size_t bytes);
+  // What is posted to `stream` from now on finds it there.
+  [[nodiscard]] CUresult await(const Slot& slot, CUstream stream);
+  // All work so far that uses the slot is queued on `stream`, always the same one of a slot.
+  void used(const Slot& slot, CUstream stream);
+  // No more work will use it: it is free again once what was queued is over.
+  void release(const Slot& slot);
 
  private:
-  enum class State : std::uint8_t { taken, posted, unused, lost };
+  enum class State : std::uint8_t { taken, released, lost };
   struct Use {
-    CUevent event = nullptr;
+    CUevent event = nullptr;     // behind the work so far
     State state = State::taken;  // lost: its end cannot be seen; never used again
   };
   UploadRing(std::shared_ptr<const CudaContext> context, std::size_t bytes)
       : context_(std::move(context)), slots_(bytes) {}
+  [[nodiscard]] CUresult record(const Slot& slot, CUstream stream);
   void reclaim() AQUA_REQUIRES(mu_);
   [[nodiscard]] CUevent free_event() AQUA_REQUIRES(mu_);
 
   const std::shared_ptr<const CudaContext> context_;
-  void* host_ = nullptr;  // these two fixed after open()
+  void* host_ = nullptr;  // these three fixed after open()
   CUdeviceptr device_ = 0;
+  CUstream stream_ = nullptr;
 
   Mutex mu_;
   UploadSlots slots_ AQUA_GUARDED_BY(mu_);

@@ -60,10 +60,14 @@ class MemfdDevice final : public Device {
                                   const CopyOptions& options) override;
   [[nodiscard]] Result<void> check_writable(const std::byte* dst, std::size_t bytes) const override;
   [[nodiscard]] CopyCounts copy_counts() const noexcept override { return tally_.counts(); }
+  [[nodiscard]] Result<void> copy_blocks(BlockTable& table, const PieceRange& pieces, Stream stream,
+                                         const CopyOptions& options) override;
+  [[nodiscard]] bool takes_blocks(CopyMethod, Stream) const noexcept override { return true; }
   [[nodiscard]] Result<void> scrub(std::byte* dst, std::size_t bytes, Stream stream) override;
   [[nodiscard]] Result<void> launch(Stream stream, std::function<void()> kernel);
 
  private:
+  void count(CopyMethod asked) noexcept;
   [[nodiscard]] MemfdRange* own_range(AddressRange& range) const;
   void pause();
 

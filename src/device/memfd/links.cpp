@@ -15,15 +15,11 @@ Tier tier_of(const std::byte* address, std::size_t bytes, const MappedRegions& r
 
 }  // namespace
 
-Crossing crossing(const std::vector<CopySegment>& batch, const MappedRegions& regions) {
-  Crossing total{};
-  for (const CopySegment& s : batch) {
-    const Tier from = tier_of(s.src, s.bytes, regions);
-    const Tier to = tier_of(s.dst, s.bytes, regions);
-    if (from != Tier::own) total[from == Tier::host ? 0 : 2] += s.bytes;
-    if (to != Tier::own) total[to == Tier::host ? 1 : 3] += s.bytes;
-  }
-  return total;
+void add_crossing(Crossing& total, const CopySegment& s, const MappedRegions& regions) {
+  const Tier from = tier_of(s.src, s.bytes, regions);
+  const Tier to = tier_of(s.dst, s.bytes, regions);
+  if (from != Tier::own) total[from == Tier::host ? 0 : 2] += s.bytes;
+  if (to != Tier::own) total[to == Tier::host ? 1 : 3] += s.bytes;
 }
 
 Links::Time Links::take(const Crossing& bytes, Time now) {

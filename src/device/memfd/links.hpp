@@ -23,11 +23,10 @@ struct LinkRates {
   std::uint64_t peer = 0;
 };
 
-// The bytes of a copy that cross each link, in this order: from the host, to it, from peers, to
+// The bytes of copies that cross each link, in this order: from the host, to it, from peers, to
 // them. Between two places that are neither this device's, they cross twice.
 using Crossing = std::array<std::uint64_t, 4>;
-[[nodiscard]] Crossing crossing(const std::vector<CopySegment>& batch,
-                                const MappedRegions& regions);
+void add_crossing(Crossing& total, const CopySegment& segment, const MappedRegions& regions);
 
 class Links {
  public:

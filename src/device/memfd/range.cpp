@@ -27,8 +27,8 @@ Result<void> MemfdRange::map(std::size_t offset, const MemfdSlab& slab, MapAcces
   const bool writable = access == MapAccess::read_write;
   AQUA_TRY(reservation_.map_file(offset, slab.fd(), size, !imported, writable));
   places_.take(offset, size);
-  (slab.owner() == device() ? regions_->own : regions_->others).add(base() + offset, size);
   if (!writable) regions_->read_only.add(base() + offset, size);
+  (slab.owner() == device() ? regions_->own : regions_->others).add(base() + offset, size);
   return {};
 }
 

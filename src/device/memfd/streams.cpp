@@ -7,6 +7,7 @@
 #include "base/try.hpp"
 #include "device/memfd/device_impl.hpp"
 #include "device/memfd/work.hpp"
+#include "device/pieces.hpp"
 
 namespace aqua::device {
 namespace {
@@ -107,14 +108,40 @@ Result<void> MemfdDevice::copy(CopyBatch batch, Stream stream, const CopyOptions
              if (cancel && cancel->load()) return true;
              return run_copy(*batch, *regions, *links);
            }));
-  tally_.ran(CopyMethod::each);
-  if (options.method == CopyMethod::kernel) tally_.passed_over(Fallback::unsupported);
-  if (options.method != CopyMethod::each) tally_.passed_over(Fallback::unsupported);
+  count(options.method);
   return {};
 }
 
 Result<void> MemfdDevice::check_writable(const std::byte* dst, std::size_t bytes) const {
   return check_destination("check_writable", dst, bytes, regions_->read_only);
+}
+
+Result<void> MemfdDevice::copy_blocks(BlockTable& table, const PieceRange& pieces, Stream stream,
+                                      const CopyOptions& options) {
+  AQUA_TRY(check_pieces(*table.blocks(), pieces));
+  if (!regions_->read_only.empty()) {
+    Result<void> writable;
+    each_piece(*table.blocks(), pieces, [&](const CopySegment& s) {
+      if (writable.ok()) writable = check_destination("copy", s.dst, s.bytes, regions_->read_only);
+    });
+    AQUA_TRY(writable);
+  }
+  AQUA_ASSIGN(const auto worker, streams_.find("copy", stream));
+  AQUA_TRY(post("copy", *worker,
+                [blocks = table.blocks(), pieces, cancel = options.cancel, regions = regions_,
+                 links = links_] {
+                  if (cancel && cancel->load()) return true;
+                  return run_copy(*blocks, pieces, *regions, *links);
+                }));
+  count(options.method);
+  return {};
+}
+
+// Whatever was asked for, the host copies block by block.
+void MemfdDevice::count(CopyMethod asked) noexcept {
+  tally_.ran(CopyMethod::each);
+  if (asked == CopyMethod::kernel) tally_.passed_over(Fallback::unsupported);
+  if (asked != CopyMethod::each) tally_.passed_over(Fallback::unsupported);
 }
 
 Result<void> MemfdDevice::scrub(std::byte* dst, std::size_t bytes, Stream stream) {

@@ -14,10 +14,12 @@
 
 namespace aqua::device {
 
-// Both run on a stream's thread. False, and nothing moved, when a range is poisoned.
+// All run on a stream's thread. False, and nothing moved, when a range is poisoned.
 // A copy takes at least the time that it has of the links.
 [[nodiscard]] bool run_copy(const std::vector<CopySegment>& batch, const MappedRegions& regions,
                             Links& links);
+[[nodiscard]] bool run_copy(const BlockCopy& blocks, const PieceRange& pieces,
+                            const MappedRegions& regions, Links& links);
 [[nodiscard]] bool run_scrub(std::byte* dst, std::size_t bytes, const MappedRegions& regions);
 
 }  // namespace aqua::device

@@ -10,6 +10,12 @@ using namespace std::chrono_literals;
 
 constexpr Links::Time kNow{1'000s};
 
+Crossing crossing(const std::vector<CopySegment>& batch, const MappedRegions& regions) {
+  Crossing total{};
+  for (const CopySegment& segment : batch) add_crossing(total, segment, regions);
+  return total;
+}
+
 TEST(Links, ACopyTakesItsBytesOverTheRateOfItsLink) {
   Links links({.host = 1'000, .peer = 10'000});
   EXPECT_EQ(links.take({500, 0, 0, 0}, kNow), kNow + 500ms);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels that the host runs, when their stream comes to them: in place of kernels/copy.cu,
 // over the stand-in's memory.
+#include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "kernels/copy.hpp"
 #include "tests/device/cuda/stand_in/stand_in.hpp"
@@ -29,11 +31,70 @@ void run(const CopyLaunch& launch) {
   if (before != launch.total_bytes) driver->complain("a kernel with a list of another size");
 }
 
-// What it will touch by the list that is on its way.
+struct Reader {
+  template <typename Entry>
+  [[nodiscard]] Entry read(const Entry* entry) const {
+    return *entry;
+  }
+};
+
+// Calls visit(dst, src) for each piece, by the planes and ids that are in `blocks`.
+template <typename Visit>
+void each_piece(const BlockLaunch& launch, const Blocks& blocks, Visit visit) {
+  const Reader reader;
+  Cursor cursor(reader, blocks, launch.line);
+  for (std::uint64_t i = 0; i < launch.count; ++i) {
+    if (i == 0) {
+      cursor.seek(launch.first, 0);
+    } else {
+      cursor.advance();
+    }
+    visit(cursor.dst(), cursor.src());
+  }
+}
+
+void run(const BlockLaunch& launch) {
+  const auto* driver = stand_in::hooks();
+  const std::uint64_t bytes = launch.blocks.piece_bytes;
+  each_piece(launch, launch.blocks, [&](std::byte* dst, const std::byte* src) {
+    if (!driver->reachable(dst, bytes) || !driver->reachable(src, bytes))
+      return driver->complain("a kernel by blocks of what it cannot reach");
+    std::memcpy(dst, src, bytes);
+  });
+}
+
+// Planes and ids are one upload, which is on its way or has come: read where they are now.
+stand_in::Extents touches(const BlockLaunch& launch) {
+  const auto first_of = [](const BlockSide& side) -> std::uintptr_t {
+    return side.planes == nullptr ? UINTPTR_MAX : number(side.planes);
+  };
+  const std::uintptr_t table = std::min(first_of(launch.blocks.dst), first_of(launch.blocks.src));
+  Blocks blocks = launch.blocks;
+  if (const void* source = stand_in::hooks()->source_of(reinterpret_cast<const void*>(table))) {
+    const auto moved = [&](auto*& entry) {
+      if (entry == nullptr) return;
+      entry = reinterpret_cast<std::remove_reference_t<decltype(entry)>>(number(entry) - table +
+                                                                         number(source));
+    };
+    for (BlockSide* side : {&blocks.dst, &blocks.src}) {
+      moved(side->planes);
+      moved(side->ids);
+    }
+  }
+  stand_in::Extents all{{table, table + 1}};
+  each_piece(launch, blocks, [&](std::byte* dst, const std::byte* src) {
+    all.emplace_back(number(dst), number(dst) + blocks.piece_bytes);
+    all.emplace_back(number(src), number(src) + blocks.piece_bytes);
+  });
+  return all;
+}
+
+// What it will touch by the list that is on its way, or has come.
 stand_in::Extents touches(const CopyLaunch& launch) {
   stand_in::Extents all{{number(launch.segments), number(launch.segments + launch.count)}};
   const auto* list = static_cast<const Segment*>(stand_in::hooks()->source_of(launch.segments));
-  for (std::size_t i = 0; list != nullptr && i < launch.count; ++i) {
+  if (list == nullptr) list = launch.segments;
+  for (std::size_t i = 0; i < launch.count; ++i) {
     all.emplace_back(number(list[i].dst), number(list[i].dst + list[i].bytes));
     all.emplace_back(number(list[i].src), number(list[i].src + list[i].bytes));
   }
@@ -43,6 +104,12 @@ stand_in::Extents touches(const CopyLaunch& launch) {
 }  // namespace
 
 int copy_segments(const CopyLaunch& launch, void* stream) {
+  if (launch.max_sms == 0) stand_in::hooks()->complain("a kernel on all SMs");
+  return stand_in::hooks()->launch(
+      stream, [launch] { run(launch); }, touches(launch));
+}
+
+int copy_blocks(const BlockLaunch& launch, void* stream) {
   if (launch.max_sms == 0) stand_in::hooks()->complain("a kernel on all SMs");
   return stand_in::hooks()->launch(
       stream, [launch] { run(launch); }, touches(launch));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "device/cuda/upload_slots.hpp"
+#include "device/upload_slots.hpp"
 
 #include <gtest/gtest.h>
 
