@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "aqua/layout.hpp"
-#include "transfer/pieces.hpp"
+#include "transfer/checked_blocks.hpp"
 
 namespace aqua::transfer {
 
@@ -22,12 +22,11 @@ struct BlockRun {
 
 class BlockRuns {
  public:
-  // Refuses what Layout::check() refuses. Blocks that follow one another in the list and in the
-  // plane, without a gap, are one run.
-  [[nodiscard]] static Result<BlockRuns> make(const Layout& layout, BlockList blocks);
+  // `blocks` are of this layout. Those that follow one another in the list and in the plane,
+  // without a gap, are one run.
+  BlockRuns(const Layout& layout, const CheckedBlocks& blocks);
 
-  [[nodiscard]] std::size_t blocks() const noexcept { return blocks_; }
-  [[nodiscard]] bool empty() const noexcept { return blocks_ == 0; }
+  [[nodiscard]] bool empty() const noexcept { return count() == 0; }
   // Of one plane.
   [[nodiscard]] std::size_t count() const noexcept { return runs_.size() - 1; }
   [[nodiscard]] std::size_t plane_bytes() const noexcept { return runs_.back().packed; }
@@ -36,13 +35,8 @@ class BlockRuns {
   [[nodiscard]] std::span<const BlockRun> between(std::size_t begin,
                                                   std::size_t end) const noexcept;
 
-  // The pieces of that many planes by size.
-  [[nodiscard]] Pieces pieces(std::size_t planes) const noexcept;
-
  private:
-  BlockRuns() = default;
   std::vector<BlockRun> runs_;
-  std::size_t blocks_ = 0;
 };
 
 }  // namespace aqua::transfer

@@ -5,8 +5,8 @@
 
 #include "base/concat.hpp"
 #include "base/try.hpp"
-#include "transfer/block_runs.hpp"
 #include "transfer/calibration/overlap.hpp"
+#include "transfer/checked_blocks.hpp"
 
 namespace aqua {
 namespace {
@@ -119,7 +119,7 @@ Result<Layout> Layout::mla(const PagedShape& shape, unsigned latent_dim,
 }
 
 Result<void> Layout::check(BlockList blocks) const {
-  AQUA_TRY(transfer::BlockRuns::make(*this, blocks));
+  AQUA_TRY(transfer::CheckedBlocks::make(*this, blocks));
   return {};
 }
 

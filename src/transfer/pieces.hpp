@@ -30,6 +30,15 @@ class Pieces {
     bytes_ += count * piece_bytes;
   }
 
+  // As many of each size, times `factor`.
+  [[nodiscard]] constexpr Pieces times(std::size_t factor) const noexcept {
+    Pieces product = *this;
+    for (SizeClass& c : product.classes_) c = {c.count * factor, c.bytes * factor};
+    product.count_ *= factor;
+    product.bytes_ *= factor;
+    return product;
+  }
+
   [[nodiscard]] constexpr std::size_t count() const noexcept { return count_; }
   [[nodiscard]] constexpr std::size_t bytes() const noexcept { return bytes_; }
   [[nodiscard]] constexpr const auto& classes() const noexcept { return classes_; }

@@ -2,30 +2,66 @@
 #include "transfer/program.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "base/try.hpp"
+#include "transfer/block_runs.hpp"
+#include "transfer/plan.hpp"
 
 namespace aqua::transfer {
 namespace {
 
-using device::CopyBatch;
-using device::CopyMethod;
 using device::Event;
+
+// The layers of group g when `layers` are dealt into `groups` as evenly as can be.
+unsigned end_layer(const ProgramInput& in, unsigned g) {
+  return static_cast<unsigned>(std::uint64_t{in.layout.layers()} * (g + 1) / in.groups);
+}
+std::size_t packed_end(const ProgramInput& in, unsigned g) {
+  return in.bytes / in.layout.layers() * end_layer(in, g);
+}
+
+// The copies between the cache and slices of the packed form.
+class CacheSide {
+ public:
+  explicit CacheSide(const ProgramInput& in) : in_(in) {
+    if (in.named == nullptr) runs_.emplace(in.layout, in.blocks);
+  }
+  // Of the slice [begin, end), whose first byte lies at `address`. By blocks it is whole pieces.
+  [[nodiscard]] Step slice(std::size_t begin, std::size_t end, std::byte* address) const {
+    Step step{.lane = Lane::caller, .method = in_.method};
+    if (in_.named != nullptr) {
+      const std::size_t piece = in_.named->piece_bytes;
+      step.kind = Step::Kind::copy_blocks;
+      step.pieces = {begin / piece, (end - begin) / piece, address};
+      return step;
+    }
+    auto copies = in_.lists.take();
+    plan({in_.layout, *runs_, begin, end, address}, in_.direction, in_.max_copy_bytes, copies);
+    step.batch = in_.lists.share(std::move(copies));
+    return step;
+  }
+
+ private:
+  const ProgramInput& in_;
+  std::optional<BlockRuns> runs_;
+};
 
 class Builder {
  public:
-  explicit Builder(device::Device& device) : device_(device) {
+  explicit Builder(const ProgramInput& in) : events_(in.events) {
     program_.cancel = std::make_shared<std::atomic<bool>>(false);
+    if (in.bytes != 0) program_.blocks = in.named;
   }
   [[nodiscard]] Result<Event*> event() {
-    AQUA_ASSIGN(auto fresh, device_.create_event());
+    AQUA_ASSIGN(auto fresh, events_.take());
     program_.events.push_back(std::move(fresh));
     return program_.events.back().get();
   }
-  void copy(Lane lane, CopyBatch batch, CopyMethod method, bool within_device) {
-    program_.steps.push_back(
-        {Step::Kind::copy, lane, nullptr, std::move(batch), method, within_device});
+  void copy(Step step, bool within_device) {
+    step.within_device = within_device;
+    program_.steps.push_back(std::move(step));
   }
   void record(Lane lane, Event* event) {
     program_.steps.push_back({.kind = Step::Kind::record, .lane = lane, .event = event});
@@ -50,43 +86,30 @@ class Builder {
   [[nodiscard]] Program take() { return std::move(program_); }
 
  private:
-  device::Device& device_;
+  EventPool& events_;
   Program program_;
 };
-
-// The layers of group g when `layers` are dealt into `groups` as evenly as can be.
-unsigned end_layer(const ProgramInput& in, unsigned g) {
-  return static_cast<unsigned>(std::uint64_t{in.layout.layers()} * (g + 1) / in.groups);
-}
-std::size_t packed_end(const ProgramInput& in, unsigned g) {
-  return in.layout.packed_offset(end_layer(in, g), 0, 0, in.runs.blocks());
-}
-
-CopyBatch plan_batch(const ProgramInput& in, std::size_t begin, std::size_t end,
-                     std::byte* address) {
-  auto copies = in.lists.take();
-  plan({in.layout, in.runs, begin, end, address}, in.direction, in.max_copy_bytes, copies);
-  return in.lists.share(std::move(copies));
-}
 
 // Bytes that go through a buffer at a time: an eighth of all or less, so that filling the
 // first and draining the last, which overlap with nothing, are a small part; not so little
 // that the steps' own cost shows.
 std::size_t part_bytes(const ProgramInput& in, const StagingPair& pair) {
   constexpr std::size_t kLeast = std::size_t{1} << 20;
-  const std::size_t eighth = in.layout.packed_bytes(in.runs.blocks()) / 8;
-  return std::min(std::max(eighth, kLeast), pair.buffer_bytes);
+  const std::size_t most = std::min(std::max(in.bytes / 8, kLeast), pair.buffer_bytes);
+  if (in.named == nullptr) return most;
+  const std::size_t piece = in.named->piece_bytes;
+  return std::max(most / piece, std::size_t{1}) * piece;
 }
 
 }  // namespace
 
-Result<Program> build_direct(device::Device& device, const ProgramInput& in) {
-  Builder build(device);
+Result<Program> build_direct(const ProgramInput& in) {
+  Builder build(in);
+  const CacheSide cache(in);
   std::size_t begin = 0;
-  for (unsigned g = 0; g < in.groups && !in.runs.empty(); ++g) {
+  for (unsigned g = 0; g < in.groups && in.bytes != 0; ++g) {
     const std::size_t end = packed_end(in, g);
-    build.copy(Lane::caller, plan_batch(in, begin, end, in.packed + begin), in.method,
-               in.within_device);
+    build.copy(cache.slice(begin, end, in.packed + begin), in.within_device);
     AQUA_TRY(build.arrived(end_layer(in, g), false));
     begin = end;
   }
@@ -96,12 +119,11 @@ Result<Program> build_direct(device::Device& device, const ProgramInput& in) {
 // One lane fills a buffer while the other drains the buffer before. For an offload the
 // caller's lane gathers and the side lane copies out in bulk; for a fetch the other way
 // round. A buffer is filled again only after the event that says it was drained.
-Result<Program> build_staged(device::Device& device, const ProgramInput& in,
-                             const StagingPair& pair) {
-  Builder build(device);
-  if (in.runs.empty()) return build.take();
+Result<Program> build_staged(const ProgramInput& in, const StagingPair& pair) {
+  Builder build(in);
+  if (in.bytes == 0) return build.take();
+  const CacheSide cache(in);
   const bool offload = in.direction == Direction::offload;
-  constexpr CopyMethod bulk = CopyMethod::each;
   const Lane fill = offload ? Lane::caller : Lane::side;
   const Lane drain = offload ? Lane::side : Lane::caller;
   AQUA_ASSIGN(Event* const entry, build.event());
@@ -124,14 +146,15 @@ Result<Program> build_staged(device::Device& device, const ProgramInput& in,
       const std::size_t end = std::min(group_end, begin + most);
       std::byte* const buffer = pair.buffers[b];
       std::byte* const packed = in.packed + begin;
-      const CopyBatch cache_side = plan_batch(in, begin, end, buffer);
-      const auto tensor_side = std::make_shared<const std::vector<device::CopySegment>>(plan_bulk(
+      Step cache_side = cache.slice(begin, end, buffer);
+      Step tensor_side{.lane = Lane::side};
+      tensor_side.batch = std::make_shared<const std::vector<device::CopySegment>>(plan_bulk(
           offload ? packed : buffer, offload ? buffer : packed, end - begin, in.max_copy_bytes));
       if (part >= 2) build.wait(fill, drained[b]);
-      build.copy(fill, offload ? cache_side : tensor_side, offload ? in.method : bulk, offload);
+      build.copy(std::move(offload ? cache_side : tensor_side), offload);
       build.record(fill, filled[b]);
       build.wait(drain, filled[b]);
-      build.copy(drain, offload ? tensor_side : cache_side, offload ? bulk : in.method, !offload);
+      build.copy(std::move(offload ? tensor_side : cache_side), !offload);
       build.record(drain, drained[b]);
       begin = end;
     }
@@ -145,15 +168,22 @@ Result<Program> build_staged(device::Device& device, const ProgramInput& in,
 
 Result<void> run(device::Device& device, const Program& program, Stream caller, Stream side,
                  unsigned max_sms) {
+  std::unique_ptr<device::BlockTable> table;
+  if (program.blocks != nullptr) {  // before the first bulk copy
+    AQUA_ASSIGN(table, device.prepare_blocks(program.blocks));
+  }
   for (const Step& step : program.steps) {
     const Stream stream = step.lane == Lane::caller ? caller : side;
+    const device::CopyOptions options{.method = step.method,
+                                      .max_sms = max_sms,
+                                      .within_device = step.within_device,
+                                      .cancel = program.cancel};
     switch (step.kind) {
       case Step::Kind::copy:
-        AQUA_TRY(device.copy(step.batch, stream,
-                             {.method = step.method,
-                              .max_sms = max_sms,
-                              .within_device = step.within_device,
-                              .cancel = program.cancel}));
+        AQUA_TRY(device.copy(step.batch, stream, options));
+        break;
+      case Step::Kind::copy_blocks:
+        AQUA_TRY(device.copy_blocks(*table, step.pieces, stream, options));
         break;
       case Step::Kind::record:
         AQUA_TRY(device.record(*step.event, stream));

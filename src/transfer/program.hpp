@@ -15,8 +15,9 @@
 #include "aqua/result.hpp"
 #include "device/device.hpp"
 #include "transfer/batch_pool.hpp"
+#include "transfer/checked_blocks.hpp"
+#include "transfer/event_pool.hpp"
 #include "transfer/link.hpp"
-#include "transfer/plan.hpp"
 #include "transfer/staging.hpp"
 
 namespace aqua::transfer {
@@ -24,13 +25,14 @@ namespace aqua::transfer {
 enum class Lane : std::uint8_t { caller, side };
 
 struct Step {
-  enum class Kind : std::uint8_t { copy, record, wait };
+  enum class Kind : std::uint8_t { copy, copy_blocks, record, wait };
   Kind kind = Kind::copy;
   Lane lane = Lane::caller;
   device::Event* event = nullptr;                        // record, wait
   device::CopyBatch batch{};                             // copy
-  device::CopyMethod method = device::CopyMethod::each;  // copy
-  bool within_device = false;                            // copy: no link is crossed
+  device::PieceRange pieces{};                           // copy_blocks: of Program::blocks
+  device::CopyMethod method = device::CopyMethod::each;  // both
+  bool within_device = false;                            // both: no link is crossed
 };
 
 // Layers that are reported together. They have arrived when all `arrived` are reached.
@@ -40,15 +42,20 @@ struct LayerGroup {
 };
 
 struct Program {
-  std::vector<std::unique_ptr<device::Event>> events;  // owns what the steps and groups name
+  std::vector<EventPool::Pooled> events;  // owns what the steps and groups name
   std::vector<Step> steps;
   std::vector<LayerGroup> groups;
+  device::BlockBatch blocks;  // null: no step is a copy by blocks
   device::CancelFlag cancel;
 };
 
 struct ProgramInput {
   const Layout& layout;
-  const BlockRuns& runs;        // of this layout
+  const CheckedBlocks& blocks;  // of this layout
+  // The pieces by their blocks; null: the whole blocks, by a list of their pieces. Staged, no piece
+  // is larger than a buffer, and one side is the packed form.
+  device::BlockBatch named;
+  std::size_t bytes = 0;        // of all, as many in each layer
   std::byte* packed = nullptr;  // where the packed form begins
   Direction direction = Direction::offload;
   unsigned groups = 1;  // at least 1, at most the layers
@@ -56,13 +63,13 @@ struct ProgramInput {
   device::CopyMethod method = device::CopyMethod::each;  // for the copies of the pieces
   bool within_device = false;  // the packed form is in this device's memory as well
   BatchPool& lists;
+  EventPool& events;
 };
 
 // No blocks give an empty program.
-[[nodiscard]] Result<Program> build_direct(device::Device& device, const ProgramInput& input);
+[[nodiscard]] Result<Program> build_direct(const ProgramInput& input);
 // The pair stays lent to the transfer until the program's work is over.
-[[nodiscard]] Result<Program> build_staged(device::Device& device, const ProgramInput& input,
-                                           const StagingPair& pair);
+[[nodiscard]] Result<Program> build_staged(const ProgramInput& input, const StagingPair& pair);
 
 // Queues the steps in order and stops at the first one refused. `max_sms` is for kernels.
 [[nodiscard]] Result<void> run(device::Device& device, const Program& program, Stream caller,

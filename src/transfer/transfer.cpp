@@ -10,7 +10,6 @@
 #include "base/internals.hpp"
 #include "base/trace_range.hpp"
 #include "base/try.hpp"
-#include "transfer/plan.hpp"
 #include "transfer/program.hpp"
 #include "transfer/transfer_state.hpp"
 #include "transfer/writable.hpp"
@@ -22,23 +21,84 @@ Error bad(const std::string& what) {
   return Error{Code::invalid_argument, concat("prepare: ", what)};
 }
 
-// The blocks of a request that can be served.
-Result<BlockRuns> check(const TransferRequest& request) {
+// What a request moves.
+struct Moved {
+  CheckedBlocks blocks;
+  std::optional<device::BlockCopy> named{};  // parts of blocks or pages, which have no list
+  std::size_t bytes = 0;
+  Pieces pieces{};
+};
+
+BlockPart part_of(const Layout& layout, const std::optional<BlockPart>& part) {
+  return part.value_or(BlockPart{BlockAxes::of(layout)});
+}
+
+Result<device::BlockCopy> name_pages(const TransferRequest& request, const CheckedBlocks& blocks) {
+  const PagedTensor& paged = *request.paged;
+  if (paged.layout == nullptr) return bad("the tensor's layout is null");
+  AQUA_ASSIGN(const auto pages, CheckedBlocks::make(*paged.layout, paged.blocks));
+  const PagedEnd cache{*request.layout, blocks, part_of(*request.layout, request.part)};
+  const PagedEnd tensor{*paged.layout, pages, part_of(*paged.layout, paged.part)};
+  return request.direction == Direction::offload ? pair(tensor, cache) : pair(cache, tensor);
+}
+
+Result<Moved> moved_by(const TransferRequest& request) {
   if (request.layout == nullptr) return bad("layout is null");
-  AQUA_ASSIGN(BlockRuns runs, BlockRuns::make(*request.layout, request.blocks));
-  const std::size_t packed = request.layout->packed_bytes(runs.blocks());
+  const Layout& layout = *request.layout;
+  AQUA_ASSIGN(CheckedBlocks blocks, CheckedBlocks::make(layout, request.blocks));
+  Moved moved{std::move(blocks)};
+  if (request.paged) {
+    AQUA_ASSIGN(moved.named, name_pages(request, moved.blocks));
+  } else if (request.part) {
+    AQUA_ASSIGN(moved.named, pack({layout, moved.blocks, *request.part}, request.direction));
+  }
+  if (moved.named) {
+    moved.bytes = moved.named->pieces() * moved.named->piece_bytes;
+    moved.pieces.add(moved.named->pieces(), moved.named->piece_bytes);
+  } else {
+    moved.bytes = layout.packed_bytes(moved.blocks.size());
+    moved.pieces = moved.blocks.plane().times(layout.spec().planes.size());
+  }
+  return moved;
+}
+
+Result<void> check_tensor(const TransferRequest& request, std::size_t packed) {
   if (packed != 0 && request.tensor == nullptr) return bad("tensor is null");
-  if (request.offset > request.tensor_bytes || packed > request.tensor_bytes - request.offset) {
+  if (!request.paged) {
+    if (request.offset <= request.tensor_bytes && packed <= request.tensor_bytes - request.offset)
+      return {};
     return bad(concat(packed, " bytes at offset ", request.offset, " do not fit a tensor of ",
                       request.tensor_bytes));
   }
-  return runs;
+  const LayoutSpec& spec = request.paged->layout->spec();
+  const std::size_t extent = (spec.block_count - 1) * spec.block_stride +
+                             (spec.segments_per_block - 1) * spec.segment_stride +
+                             spec.segment_bytes;
+  const auto base = reinterpret_cast<std::uintptr_t>(request.tensor);
+  for (std::size_t p = 0; p < spec.planes.size(); ++p) {
+    const auto plane = reinterpret_cast<std::uintptr_t>(spec.planes[p]);
+    if (plane >= base && extent <= request.tensor_bytes &&
+        plane - base <= request.tensor_bytes - extent) {
+      continue;
+    }
+    return bad(concat("plane ", p, " of the pages does not lie in the tensor"));
+  }
+  return {};
 }
 
-unsigned group_count(const MoverOptions& options, const Layout& layout, std::size_t bytes) {
-  const std::size_t by_size = bytes / std::max<std::size_t>(options.min_group_bytes, 1);
+unsigned group_count(const MoverOptions& options, const Layout& layout, const Choice& choice) {
   const unsigned most = std::clamp(options.max_layer_groups, 1U, layout.layers());
-  return static_cast<unsigned>(std::clamp<std::size_t>(by_size, 1, most));
+  const double least = std::chrono::duration<double>(options.min_group).count();
+  if (least <= 0 || choice.seconds() >= least * most) return most;
+  return std::max(1U, static_cast<unsigned>(choice.seconds() / least));
+}
+
+// Naming the blocks is best unless merging leaves few pieces: a list has 32 bytes for each of them
+// in each plane, the blocks 4 bytes each for all planes together.
+bool suits_blocks(const Layout& layout, const CheckedBlocks& blocks, std::size_t max_piece_bytes) {
+  const Segments segments = segments_of(layout);
+  return segments.bytes <= max_piece_bytes &&
+         8 * blocks.plane().count() > blocks.size() * segments.count;
 }
 
 // A stream's queue holds about a thousand commands; posting more blocks the engine's thread until
@@ -48,7 +108,10 @@ constexpr std::size_t kMostCommands = 512;
 }  // namespace
 
 Mover::Mover(device::Device& device, const MoverOptions& options)
-    : device_(device), options_(options), staging_(device, options.staging) {
+    : device_(device),
+      options_(options),
+      staging_(device, options.staging),
+      events_(std::make_shared<EventPool>(device)) {
   const MutexLock lock(mu_);
   curves_ = options.curves != nullptr
                 ? options.curves
@@ -74,17 +137,14 @@ void Mover::use(std::shared_ptr<const CurveSet> curves) {
   curves_ = std::move(curves);
 }
 
-Job Mover::job_of(const TransferRequest& request, const BlockRuns& runs) const {
-  Job job{request.link,
-          request.direction,
-          runs.pieces(request.layout->spec().planes.size()),
-          {Way::each}};
+Job Mover::job_of(const TransferRequest& request, const Pieces& pieces) const {
+  Job job{request.link, request.direction, pieces, {Way::each}};
   for (const Way way : {Way::batched, Way::kernel}) {
     if (device_.supports(method_of(way), request.stream)) job.possible.add(way);
   }
   const bool other = job.possible.has(Way::batched) || job.possible.has(Way::kernel);
   if (other && job.pieces.count() > kMostCommands) job.possible.remove(Way::each);
-  if (options_.staging.pairs > 0) job.possible.add(Way::staged);
+  if (options_.staging.pairs > 0 && !request.paged) job.possible.add(Way::staged);
   return job;
 }
 
@@ -103,8 +163,8 @@ Choice Mover::choice_of(const Job& job, std::optional<Way> wanted) const {
 }
 
 Result<Choice> Mover::choose_for(const TransferRequest& request) const {
-  AQUA_ASSIGN(const BlockRuns runs, BlockRuns::make(*request.layout, request.blocks));
-  return choice_of(job_of(request, runs), request.way ? request.way : options_.way);
+  AQUA_ASSIGN(const Moved moved, moved_by(request));
+  return choice_of(job_of(request, moved.pieces), request.way ? request.way : options_.way);
 }
 
 // Held if the choice is staging. When none is free, what was only chosen is chosen anew.
@@ -123,33 +183,51 @@ Result<StagingLease> Mover::staging_for(Choice& choice, Job& job) {
 Result<Transfer> Mover::prepare(const TransferRequest& request) {
   const TraceRange range("aqua prepare");
   sweep();
-  AQUA_ASSIGN(const BlockRuns runs, check(request));
-  AQUA_TRY(check_writable(device_, request));
+  AQUA_ASSIGN(Moved moved, moved_by(request));
+  AQUA_TRY(check_tensor(request, moved.bytes));
+  AQUA_TRY(check_writable(device_, request, moved.bytes));
   const Layout& layout = *request.layout;
   TransferState::Parts parts;
   parts.keep = request.keep;
   parts.layers = layout.layers();
-  parts.bytes = layout.packed_bytes(runs.blocks());
+  parts.bytes = moved.bytes;
 
-  Job job = job_of(request, runs);
+  Job job = job_of(request, moved.pieces);
   parts.choice = choice_of(job, request.way ? request.way : options_.way);
+  if (request.paged && parts.choice.way == Way::staged) return bad("pages are never staged");
   parts.max_sms = options_.max_sms;
   AQUA_ASSIGN(parts.staging, staging_for(parts.choice, job));
-  const ProgramInput input{layout,
-                           runs,
-                           request.tensor + request.offset,
-                           request.direction,
-                           group_count(options_, layout, parts.bytes),
-                           std::max<std::size_t>(options_.max_copy_bytes, 1),
-                           method_of(parts.choice.way),
-                           request.link == Link::local,
-                           *lists_};
-  AQUA_ASSIGN(parts.program, parts.staging.held() ? build_staged(device_, input, *parts.staging)
-                                                  : build_direct(device_, input));
-  AQUA_ASSIGN(parts.end, device_.create_event());
-  AQUA_ASSIGN(parts.quiet[0], device_.create_event());
+  const device::CopyMethod method = method_of(parts.choice.way);
+  const std::size_t most = std::max<std::size_t>(options_.max_copy_bytes, 1);
+  const std::size_t most_named =
+      parts.staging.held() ? std::min(most, parts.staging->buffer_bytes) : most;
+  if (moved.named && moved.named->piece_bytes > most_named) {
+    return bad(
+        concat("a piece of ", moved.named->piece_bytes, " bytes is larger than ", most_named));
+  }
+  if (!moved.named && device_.takes_blocks(method, request.stream) &&
+      suits_blocks(layout, moved.blocks, most_named)) {
+    AQUA_ASSIGN(moved.named, pack({layout, moved.blocks}, request.direction));
+  }
+  const ProgramInput input{
+      layout,
+      moved.blocks,
+      moved.named ? std::make_shared<const device::BlockCopy>(*std::move(moved.named)) : nullptr,
+      moved.bytes,
+      request.tensor + request.offset,
+      request.direction,
+      group_count(options_, layout, parts.choice),
+      most,
+      method,
+      request.link == Link::local,
+      *lists_,
+      *events_};
+  AQUA_ASSIGN(parts.program,
+              parts.staging.held() ? build_staged(input, *parts.staging) : build_direct(input));
+  AQUA_ASSIGN(parts.end, events_->take());
+  AQUA_ASSIGN(parts.quiet[0], events_->take());
   if (parts.staging.held()) {
-    AQUA_ASSIGN(parts.quiet[1], device_.create_event());
+    AQUA_ASSIGN(parts.quiet[1], events_->take());
   }
   return Transfer(*this, std::make_shared<TransferState>(device_, std::move(parts)));
 }

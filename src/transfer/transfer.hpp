@@ -14,6 +14,7 @@
 // Owns:    staging memory on the device. Borrows the device, which must outlive it.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -26,7 +27,8 @@
 #include "base/mutex.hpp"
 #include "device/device.hpp"
 #include "transfer/batch_pool.hpp"
-#include "transfer/block_runs.hpp"
+#include "transfer/block_axes.hpp"
+#include "transfer/event_pool.hpp"
 #include "transfer/planner.hpp"
 #include "transfer/staging.hpp"
 
@@ -37,12 +39,19 @@ struct MoverOptions {
   // What the planner goes by; null: the built-in ones for this kind of device.
   std::shared_ptr<const CurveSet> curves{};
   unsigned max_sms = 0;  // for kernels: 0 is the device's default, over a link or within its memory
-  // Layers are reported in at most this many groups of about min_group_bytes or more: each
-  // costs one batch and one event.
+  // Layers are reported in at most this many groups, each of which is expected to take min_group or
+  // longer: it costs a launch, whose beginning and end leave the link idle, and an event.
   unsigned max_layer_groups = 16;
-  std::size_t min_group_bytes = std::size_t{4} << 20;
+  std::chrono::microseconds min_group{200};
   std::size_t max_copy_bytes = std::size_t{64} << 20;  // larger pieces are split
   StagingOptions staging{};
+};
+
+// A tensor that is paged itself, as another cache is: its planes lie in the tensor.
+struct PagedTensor {
+  const Layout* layout = nullptr;  // borrowed, as the list, until prepare() returns
+  BlockList blocks{};
+  std::optional<BlockPart> part{};  // unset: whole blocks
 };
 
 struct TransferRequest {
@@ -50,7 +59,10 @@ struct TransferRequest {
   BlockList blocks{};              // borrowed until prepare() returns
   std::byte* tensor = nullptr;     // where the tensor is now; must stay until the ticket is over
   std::size_t tensor_bytes = 0;
-  std::size_t offset = 0;  // of the packed form within the tensor
+  std::size_t offset = 0;           // of the packed form within the tensor
+  std::optional<BlockPart> part{};  // of each block of the cache; unset: all of it
+  // Instead of the packed form, whose offset then means nothing. Never staged.
+  std::optional<PagedTensor> paged{};
   Direction direction = Direction::offload;
   Link link = Link::host;  // where the tensor is now
   // The stream that it will be posted to, for what that stream does not take. Posting to
@@ -100,8 +112,9 @@ class Mover {
   Mover(const Mover&) = delete;
   Mover& operator=(const Mover&) = delete;
 
-  //   invalid_argument    a null, a block list that Layout::check() refuses, or a packed
-  //                       form that does not fit the tensor
+  //   invalid_argument    a null, a block list that Layout::check() refuses, a packed form or
+  //                       pages that do not fit the tensor, a part that is none of the layout's
+  //                       blocks, or ends that differ in what they are of
   //   permission_denied   some of the destination is mapped read-only
   //   resource_exhausted  staging was asked for by name and none is free (when it was only
   //                       chosen, the next best way is taken instead)
@@ -122,7 +135,7 @@ class Mover {
  private:
   friend class Transfer;
   void adopt(std::shared_ptr<TransferState> state);
-  [[nodiscard]] Job job_of(const TransferRequest& request, const BlockRuns& runs) const;
+  [[nodiscard]] Job job_of(const TransferRequest& request, const Pieces& pieces) const;
   [[nodiscard]] Choice choice_of(const Job& job, std::optional<Way> wanted) const;
   [[nodiscard]] Result<StagingLease> staging_for(Choice& choice, Job& job);
 
@@ -130,6 +143,7 @@ class Mover {
   const MoverOptions options_;
   StagingPool staging_;
   const std::shared_ptr<BatchPool> lists_ = std::make_shared<BatchPool>();
+  const std::shared_ptr<EventPool> events_;
   mutable Mutex mu_;
   std::shared_ptr<const CurveSet> curves_ AQUA_GUARDED_BY(mu_);
   std::vector<std::shared_ptr<TransferState>> in_flight_ AQUA_GUARDED_BY(mu_);

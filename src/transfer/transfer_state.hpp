@@ -36,7 +36,7 @@ class TransferState final : public TicketState {
     // The caller's lane is through. For wait() alone, so that polls need not queue behind it.
     std::shared_ptr<device::Event> end;
     // Per lane, recorded after a refusal: what was queued before it is through.
-    std::array<std::unique_ptr<device::Event>, 2> quiet;
+    std::array<EventPool::Pooled, 2> quiet;
     unsigned layers = 0;
     std::size_t bytes = 0;
   };

@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <string>
-
 #include "tests/transfer/test_cache.hpp"
 
 namespace aqua::transfer {
@@ -18,9 +16,12 @@ Layout dense() {
       reinterpret_cast<std::byte*>(std::uintptr_t{0x1000000}));
 }
 
+BlockRuns make(const Layout& layout, BlockList blocks) {
+  return {layout, CheckedBlocks::make(layout, blocks).value()};
+}
+
 std::vector<BlockRun> runs_of(const Layout& layout, const std::vector<std::uint32_t>& blocks) {
-  const BlockRuns runs = BlockRuns::make(layout, blocks).value();
-  EXPECT_EQ(runs.blocks(), blocks.size());
+  const BlockRuns runs = make(layout, blocks);
   if (runs.empty()) return {};
   const auto list = runs.between(0, runs.plane_bytes());
   EXPECT_EQ(list.size(), runs.count());
@@ -28,21 +29,11 @@ std::vector<BlockRun> runs_of(const Layout& layout, const std::vector<std::uint3
   return {list.begin(), list.end()};
 }
 
-std::string refusal(const std::vector<std::uint32_t>& blocks) {
-  const auto made = BlockRuns::make(dense(), blocks);
-  const auto checked = dense().check(blocks);
-  if (made.ok() || checked.ok()) return "";
-  EXPECT_EQ(made.error().code, Code::invalid_argument);
-  EXPECT_EQ(checked.error().message, made.error().message);
-  return made.error().message;
-}
-
 TEST(BlockRuns, AnEmptyListHasNone) {
-  const BlockRuns runs = BlockRuns::make(dense(), {}).value();
+  const BlockRuns runs = make(dense(), {});
   EXPECT_TRUE(runs.empty());
   EXPECT_EQ(runs.count(), 0U);
   EXPECT_EQ(runs.plane_bytes(), 0U);
-  EXPECT_EQ(runs.pieces(2).count(), 0U);
 }
 
 TEST(BlockRuns, OneBlockIsOneRun) {
@@ -66,15 +57,8 @@ TEST(BlockRuns, BlocksWithGapsAndSegmentsThatLieApartStayApart) {
   EXPECT_EQ(runs_of(heads, {1, 2}), (std::vector<BlockRun>{{10, 0}, {50, 10}, {20, 20}, {60, 30}}));
 }
 
-TEST(BlockRuns, WhatIsNoBlockOrListedTwiceIsRefusedByName) {
-  EXPECT_EQ(refusal({1, 64}), "block list: entry 1 is block 64 of 64");
-  EXPECT_EQ(refusal({4'294'967'295}), "block list: entry 0 is block 4294967295 of 64");
-  EXPECT_EQ(refusal({1, 2, 3, 2}), "block list: block 2 is listed again at entry 3");
-  EXPECT_EQ(refusal({7, 7}), "block list: block 7 is listed again at entry 1");
-}
-
 TEST(BlockRuns, ASliceHoldsTheRunsThatItTouches) {
-  const BlockRuns runs = BlockRuns::make(dense(), std::vector<std::uint32_t>{3, 4, 9, 2}).value();
+  const BlockRuns runs = make(dense(), std::vector<std::uint32_t>{3, 4, 9, 2});
   const auto count = [&](std::size_t begin, std::size_t end) {
     return runs.between(begin, end).size();
   };
@@ -84,16 +68,6 @@ TEST(BlockRuns, ASliceHoldsTheRunsThatItTouches) {
   EXPECT_EQ(count(199, 200), 1U);
   EXPECT_EQ(count(199, 301), 3U);
   EXPECT_EQ(runs.between(200, 300).front(), (BlockRun{900, 200}));
-}
-
-TEST(BlockRuns, PiecesTellRunsOfSeveralSizesApart) {
-  const std::vector<std::uint32_t> blocks{1, 2, 3, 4, 5, 6, 7, 8, 20, 30, 40};
-  const Pieces pieces = BlockRuns::make(dense(), blocks).value().pieces(2);
-  EXPECT_EQ(pieces.count(), 8U);
-  EXPECT_EQ(pieces.bytes(), 2200U);
-  EXPECT_EQ(pieces.classes()[6].count, 6U) << "64 to 127 bytes";
-  EXPECT_EQ(pieces.classes()[6].bytes, 600U);
-  EXPECT_EQ(pieces.classes()[9].count, 2U) << "512 to 1023 bytes";
 }
 
 }  // namespace

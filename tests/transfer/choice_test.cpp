@@ -23,15 +23,32 @@ class ManyWays final : public FaultyDevice {
     return method != CopyMethod::batched || stream != Stream{};
   }
   [[nodiscard]] bool capturing(Stream) const noexcept override { return captured; }
+  Result<std::unique_ptr<Event>> create_event() override {
+    ++events;
+    return FaultyDevice::create_event();
+  }
   Result<void> copy(device::CopyBatch batch, Stream stream,
                     const device::CopyOptions& options) override {
-    asked.insert(options.method);
-    sms.insert(options.max_sms);
+    note(options);
     return FaultyDevice::copy(std::move(batch), stream, options);
+  }
+  Result<void> copy_blocks(device::BlockTable& table, const device::PieceRange& pieces,
+                           Stream stream, const device::CopyOptions& options) override {
+    note(options);
+    return FaultyDevice::copy_blocks(table, pieces, stream, options);
   }
   std::set<CopyMethod> asked;
   std::set<unsigned> sms;
+  unsigned copies = 0;
+  unsigned events = 0;  // made
   bool captured = false;
+
+ private:
+  void note(const device::CopyOptions& options) {
+    asked.insert(options.method);
+    sms.insert(options.max_sms);
+    ++copies;
+  }
 };
 
 // On which `fast` takes a tenth of the time of the others, over one link in one direction.
@@ -120,6 +137,23 @@ TEST_F(ChoiceTest, ThousandsOfPiecesAreNotPostedEachByItself) {
   EXPECT_EQ(must(mover.prepare(r)).way(), Way::each) << "who asks for it gets it";
 }
 
+TEST_F(ChoiceTest, ATransferTakesTheEventsOfThoseThatAreOver) {
+  Mover mover(dev);
+  for (const Way way : kWays) {
+    TransferRequest r = request(Link::host, Direction::offload);
+    r.way = way;
+    for (unsigned round = 0; round < 3; ++round) {
+      dev.events = 0;
+      auto transfer = must(mover.prepare(r));
+      must(transfer.post(stream));
+      must(transfer.ticket().wait());
+      if (round > 0) {
+        EXPECT_EQ(dev.events, 0U) << to_string(way);
+      }
+    }
+  }
+}
+
 TEST_F(ChoiceTest, NewCurvesServeFromTheNextTransferOn) {
   Mover mover(dev);
   mover.use(std::make_shared<CurveSet>(favouring(Link::host, Direction::fetch, Way::kernel)));
@@ -147,6 +181,34 @@ TEST_F(ChoiceTest, AWayAskedForIsTakenAndSaysSo) {
   must(transfer.post(stream));
   must(transfer.ticket().wait());
   EXPECT_EQ(dev.sms, std::set<unsigned>{7});
+}
+
+TEST_F(ChoiceTest, LayersAreGroupedByTheTimeThatTheyAreExpectedToTake) {
+  const Geometry deep{"", 8, 2, 16, 1000, 1, 1000, 0, 16'000};
+  const TestCache other(*inner, deep, 1);
+  const DeviceMemory far(*inner, other.layout.packed_bytes(3));
+  TransferRequest r = request(Link::host, Direction::offload);
+  r.layout = &other.layout;
+  r.tensor = far.base();
+  r.tensor_bytes = far.bytes();
+  r.way = Way::kernel;
+  MoverOptions options{
+      .curves = std::make_shared<CurveSet>(favouring(Link::host, Direction::offload, Way::each))};
+  const double seconds = Mover(dev, options).choose_for(r).value().seconds();
+  const auto groups = [&](double share, unsigned most) {
+    options.min_group = std::chrono::microseconds(static_cast<int>(1e6 * seconds * share));
+    options.max_layer_groups = most;
+    Mover mover(dev, options);
+    auto transfer = must(mover.prepare(r));
+    dev.copies = 0;
+    must(transfer.post(stream));
+    must(transfer.ticket().wait());
+    return dev.copies;
+  };
+  EXPECT_EQ(groups(1.5, 16), 1U) << "one launch for what takes less than a group may";
+  EXPECT_EQ(groups(0.3, 16), 3U);
+  EXPECT_EQ(groups(0.01, 16), 8U) << "no more than layers";
+  EXPECT_EQ(groups(0.01, 5), 5U) << "no more than asked for";
 }
 
 TEST_F(ChoiceTest, ACapturingStreamIsRefusedAndTheTransferCanStillBePosted) {

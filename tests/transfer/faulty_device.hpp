@@ -86,6 +86,19 @@ class FaultyDevice : public device::Device {
     if (refuse_now()) return refusal("copy");
     return inner_.copy(std::move(batch), stream, options);
   }
+  Result<std::unique_ptr<device::BlockTable>> prepare_blocks(device::BlockBatch blocks) override {
+    if (refuse_now()) return refusal("prepare_blocks");
+    return inner_.prepare_blocks(std::move(blocks));
+  }
+  Result<void> copy_blocks(device::BlockTable& table, const device::PieceRange& pieces,
+                           Stream stream, const device::CopyOptions& options) override {
+    if (refuse_now()) return refusal("copy_blocks");
+    return inner_.copy_blocks(table, pieces, stream, options);
+  }
+  [[nodiscard]] bool takes_blocks(device::CopyMethod method,
+                                  Stream stream) const noexcept override {
+    return inner_.takes_blocks(method, stream);
+  }
   [[nodiscard]] bool capturing(Stream stream) const noexcept override {
     return captured_ == stream || inner_.capturing(stream);
   }

@@ -25,11 +25,20 @@ class HoldingDevice final : public FaultyDevice {
 
   Result<void> copy(device::CopyBatch batch, Stream stream,
                     const device::CopyOptions& options) override {
-    if (++copies_ == number_) gate_.emplace(device_, stream);
+    count(stream);
     return FaultyDevice::copy(std::move(batch), stream, options);
+  }
+  Result<void> copy_blocks(device::BlockTable& table, const device::PieceRange& pieces,
+                           Stream stream, const device::CopyOptions& options) override {
+    count(stream);
+    return FaultyDevice::copy_blocks(table, pieces, stream, options);
   }
 
  private:
+  void count(Stream stream) {
+    if (++copies_ == number_) gate_.emplace(device_, stream);
+  }
+
   device::Device& device_;
   std::optional<Gate> gate_;
   unsigned number_ = 0;

@@ -15,24 +15,26 @@ using transfer::Way;
 constexpr std::size_t kPieces = 270'000;
 
 struct Calls {
-  std::size_t single = 0, batched = 0;
+  std::size_t single = 0, batched = 0, launches = 0;
   friend bool operator==(const Calls&, const Calls&) = default;
   friend std::ostream& operator<<(std::ostream& out, const Calls& calls) {
-    return out << calls.single << " single, " << calls.batched << " batched";
+    return out << calls.single << " single, " << calls.batched << " batched, " << calls.launches
+               << " launches";
   }
 };
 
+// A cache of which all blocks go out, and the calls of the driver that this takes.
 class ManyPieces : public testing::TestWithParam<On> {
  protected:
   ~ManyPieces() override { must(dev->destroy_stream(stream)); }
   [[nodiscard]] Calls calls() const {
-    return {driver->calls("cuMemcpyAsync"), driver->calls("cuMemcpyBatchAsync")};
+    return {driver->calls("cuMemcpyAsync"), driver->calls("cuMemcpyBatchAsync"),
+            driver->calls("cuLaunchKernel")};
   }
-  // All blocks out, by `way`. The calls that it took.
-  Calls offload(Way way) {
+  Calls offload(Way way, const Geometry& geometry, const std::vector<std::uint32_t>& blocks) {
+    TestCache cache(*dev, geometry, 1);
+    DeviceMemory tensor(*dev, cache.layout.packed_bytes(blocks.size()), tensor_on(GetParam()));
     Mover mover(*dev, mover_options(way));
-    const Bytes before = random_bytes(cache.memory.bytes(), static_cast<unsigned>(way) + 7);
-    cache.memory.write(before);
     transfer::TransferRequest request;
     request.layout = &cache.layout;
     request.blocks = blocks;
@@ -43,46 +45,63 @@ class ManyPieces : public testing::TestWithParam<On> {
     Gate gate(*dev, stream);  // no list is given back meanwhile
     // A queue takes about a thousand commands: who posted more behind a gate would wait for ever.
     if (way == Way::each) gate.open();
-    const Calls so_far = calls();
+    const Calls before = calls();
     must(transfer.post(stream));
-    const Calls now = calls();
+    const Calls after = calls();
     gate.open();
     must(transfer.ticket().wait());
     Bytes form(tensor.bytes());
     for_each_byte(geometry, blocks, [&](std::size_t in_cache, std::size_t at) {
-      form[at] = before[TestCache::kMargin + in_cache];
+      form[at] = cache.model[TestCache::kMargin + in_cache];
     });
     EXPECT_TRUE(tensor.read() == form);
-    return {now.single - so_far.single, now.batched - so_far.batched};
+    return {after.single - before.single, after.batched - before.batched,
+            after.launches - before.launches};
+  }
+  Calls scattered(Way way) { return offload(way, kApart, some_blocks(kApart, kPieces, 2)); }
+  // Nine blocks of which eight are neighbours, in pieces that are nobody's: blocks are named where
+  // merging leaves more than an eighth of them.
+  Calls in_runs(Way way) {
+    std::vector<std::uint32_t> blocks;
+    for (std::uint32_t run = 0; run < kPieces; ++run) {
+      for (std::uint32_t i = 0; i < 8; ++i) blocks.push_back(9 * run + i);
+    }
+    return offload(way, kDense, blocks);
   }
 
-  const Geometry geometry{"", 1, 1, kPieces, 32, 1, 16, 0, 32 * kPieces};
+  static inline const Geometry kApart{"", 1, 1, kPieces, 32, 1, 16, 0, 32 * kPieces};
+  static inline const Geometry kDense{"", 1, 1, 9 * kPieces, 2, 1, 2, 0, 18 * kPieces};
   std::unique_ptr<device::Device> dev = open(GetParam());
   const stand_in::Hooks* const driver = stand_in::hooks();  // which `dev` has loaded
   Stream stream = must(dev->create_stream());
-  TestCache cache{*dev, geometry, 1};
-  std::vector<std::uint32_t> blocks = some_blocks(geometry, kPieces, 2);
-  DeviceMemory tensor{*dev, kPieces * 16, tensor_on(GetParam())};
 };
 
 constexpr std::size_t kBatches = (kPieces + 4'095) / 4'096;  // a call takes 4096
 
 TEST_P(ManyPieces, EachIsACopyOfItsOwn) {
-  EXPECT_EQ(offload(Way::each), (Calls{kPieces, 0}));
+  EXPECT_EQ(scattered(Way::each), (Calls{kPieces, 0, 0}));
 }
 TEST_P(ManyPieces, BatchesTakeThemAll) {
-  EXPECT_EQ(offload(Way::batched), (Calls{0, kBatches}));
+  EXPECT_EQ(scattered(Way::batched), (Calls{0, kBatches, 0}));
+}
+// The blocks are one upload.
+TEST_P(ManyPieces, AKernelTakesThemAllByTheirBlocks) {
+  EXPECT_EQ(scattered(Way::kernel), (Calls{1, 0, 1}));
+}
+// In five parts of 1 MiB, which go over the link in bulk.
+TEST_P(ManyPieces, StagingGathersThemByTheirBlocks) {
+  EXPECT_EQ(scattered(Way::staged), (Calls{1 + 5, 0, 5}));
 }
 // A launch takes 32,768, whose list is a copy of its own; eight fill the ring, and the rest goes in
 // batches.
 constexpr std::size_t kLists = 262'144 / 32'768;
 constexpr std::size_t kRest = (kPieces - 262'144 + 4'095) / 4'096;
-TEST_P(ManyPieces, KernelsTakeAsManyAsTheirListsHaveRoomFor) {
-  EXPECT_EQ(offload(Way::kernel), (Calls{kLists, kRest}));
+TEST_P(ManyPieces, RunsOfBlocksAreListedWhileTheRingHasRoom) {
+  EXPECT_EQ(in_runs(Way::kernel), (Calls{kLists, kRest, kLists}));
 }
-// In parts of 65,536 pieces, five of them, which go over the link in bulk.
-TEST_P(ManyPieces, StagingGathersByKernelWhileTheRingHasRoom) {
-  EXPECT_EQ(offload(Way::staged), (Calls{kLists + 5, kRest}));
+// In parts of 65,536 pieces, five of them.
+TEST_P(ManyPieces, StagingListsRunsOfBlocksWhileTheRingHasRoom) {
+  EXPECT_EQ(in_runs(Way::staged), (Calls{kLists + 5, kRest, kLists}));
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, ManyPieces, testing::ValuesIn(kDevices),

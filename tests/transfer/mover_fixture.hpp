@@ -59,7 +59,7 @@ inline std::unique_ptr<device::Device> open(On on) {
 inline transfer::MoverOptions mover_options(transfer::Way way) {
   transfer::MoverOptions options;
   options.way = way;
-  options.min_group_bytes = 1;
+  options.min_group = {};
   options.staging = {.buffer_bytes = 4096, .pairs = 2, .poison_on_release = true};
   return options;
 }
