@@ -5,9 +5,9 @@
 
 #include <set>
 
+#include "tests/transfer/curves/synthetic_link.hpp"
 #include "tests/transfer/faulty_device.hpp"
 #include "tests/transfer/mover_fixture.hpp"
-#include "tests/transfer/synthetic_link.hpp"
 
 namespace aqua::test {
 namespace {

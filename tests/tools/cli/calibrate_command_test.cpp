@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "tests/transfer/synthetic_link.hpp"
+#include "tests/transfer/curves/synthetic_link.hpp"
 #include "tools/cli/calibrate/curve_report.hpp"
 
 namespace aqua::tool {

@@ -13,7 +13,7 @@
 #include <random>
 #include <sstream>
 
-#include "tests/transfer/synthetic_link.hpp"
+#include "tests/transfer/curves/synthetic_link.hpp"
 #include "transfer/calibration/curve_store.hpp"
 
 namespace aqua::transfer {

@@ -6,7 +6,7 @@
 
 #include <random>
 
-#include "tests/transfer/synthetic_link.hpp"
+#include "tests/transfer/curves/synthetic_link.hpp"
 
 namespace aqua::transfer {
 namespace {
