@@ -168,10 +168,6 @@ Result<Program> build_staged(const ProgramInput& in, const StagingPair& pair) {
 
 Result<void> run(device::Device& device, const Program& program, Stream caller, Stream side,
                  unsigned max_sms) {
-  std::unique_ptr<device::BlockTable> table;
-  if (program.blocks != nullptr) {  // before the first bulk copy
-    AQUA_ASSIGN(table, device.prepare_blocks(program.blocks));
-  }
   for (const Step& step : program.steps) {
     const Stream stream = step.lane == Lane::caller ? caller : side;
     const device::CopyOptions options{.method = step.method,
@@ -183,7 +179,7 @@ Result<void> run(device::Device& device, const Program& program, Stream caller, 
         AQUA_TRY(device.copy(step.batch, stream, options));
         break;
       case Step::Kind::copy_blocks:
-        AQUA_TRY(device.copy_blocks(*table, step.pieces, stream, options));
+        AQUA_TRY(device.copy_blocks(*program.table, step.pieces, stream, options));
         break;
       case Step::Kind::record:
         AQUA_TRY(device.record(*step.event, stream));

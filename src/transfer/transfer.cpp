@@ -224,6 +224,9 @@ Result<Transfer> Mover::prepare(const TransferRequest& request) {
       *events_};
   AQUA_ASSIGN(parts.program,
               parts.staging.held() ? build_staged(input, *parts.staging) : build_direct(input));
+  if (parts.program.blocks != nullptr) {
+    AQUA_ASSIGN(parts.program.table, device_.prepare_blocks(parts.program.blocks));
+  }
   AQUA_ASSIGN(parts.end, events_->take());
   AQUA_ASSIGN(parts.quiet[0], events_->take());
   if (parts.staging.held()) {

@@ -41,6 +41,7 @@ Result<void> TransferState::post(Stream stream) {
   const StagingPair* const pair = parts_.staging.get();
   const Stream side = pair != nullptr ? *pair->stream : stream;
   auto queued = run(device_, parts_.program, stream, side, parts_.max_sms);
+  parts_.program.table.reset();  // its place is for others, once the work is over
   if (queued.ok()) queued = device_.record(*parts_.end, stream);
   phase_ = Phase::running;
   if (!queued.ok()) {

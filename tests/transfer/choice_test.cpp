@@ -23,9 +23,9 @@ class ManyWays final : public FaultyDevice {
     return method != CopyMethod::batched || stream != Stream{};
   }
   [[nodiscard]] bool capturing(Stream) const noexcept override { return captured; }
-  Result<std::unique_ptr<Event>> create_event() override {
+  Result<std::unique_ptr<Event>> create_event(device::EventKind kind) override {
     ++events;
-    return FaultyDevice::create_event();
+    return FaultyDevice::create_event(kind);
   }
   Result<void> copy(device::CopyBatch batch, Stream stream,
                     const device::CopyOptions& options) override {

@@ -18,8 +18,8 @@ using transfer::Mover;
 using transfer::Way;
 
 // What the link must be busy for, of the time from the first call to the last byte.
-constexpr double kLeastAlone = 0.97;
-constexpr double kLeastOfBoth = 0.84;  // with a transfer each way, each of them
+constexpr double kLeastAlone = 0.99;
+constexpr double kLeastOfBoth = 0.97;  // with a transfer each way, each of them
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 constexpr std::size_t kBlock = 16 << 10;
