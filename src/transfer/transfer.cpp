@@ -45,8 +45,8 @@ Result<device::BlockCopy> name_pages(const TransferRequest& request, const Check
 Result<Moved> moved_by(const TransferRequest& request) {
   if (request.layout == nullptr) return bad("layout is null");
   const Layout& layout = *request.layout;
-  AQUA_ASSIGN(CheckedBlocks blocks, CheckedBlocks::make(layout, request.blocks));
-  Moved moved{std::move(blocks)};
+  AQUA_ASSIGN(const CheckedBlocks blocks, CheckedBlocks::make(layout, request.blocks));
+  Moved moved{blocks};
   if (request.paged) {
     AQUA_ASSIGN(moved.named, name_pages(request, moved.blocks));
   } else if (request.part) {
