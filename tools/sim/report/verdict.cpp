@@ -27,7 +27,7 @@ std::string verdict(const Comparison& comparison) {
   // What pages at no cost is a limit, and wins nothing.
   const auto real = [](const Rank& rank) { return !rank.policy.ends_with("+free"); };
   std::ranges::stable_sort(ranks, {}, &Rank::seconds);
-  std::ranges::stable_partition(ranks, real);
+  std::stable_partition(ranks.begin(), ranks.end(), real);
   std::ostringstream out;
   out << std::fixed << std::setprecision(2);
   const Rank& best = ranks.front();
