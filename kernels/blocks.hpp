@@ -37,7 +37,7 @@ class Cursor {
  public:
   // Nothing is read before seek(). `line` is where a side without planes begins.
   AQUA_DEVICE Cursor(const Lane& lane, const Blocks& blocks, std::byte* line)
-      : lane_(lane), blocks_(blocks), line_(line) {}
+      : lane_(lane), blocks_(blocks), line_(reinterpret_cast<std::uintptr_t>(line)) {}
 
   // To piece number `piece`, which lies `place` pieces from the beginning of the line.
   AQUA_DEVICE void seek(std::uint64_t piece, std::uint64_t place) {
@@ -86,14 +86,14 @@ class Cursor {
     }
   };
   [[nodiscard]] AQUA_DEVICE std::byte* address(const BlockSide& side, const Place& place) const {
-    if (side.planes == nullptr) return line_;
+    if (side.planes == nullptr) return reinterpret_cast<std::byte*>(line_);
     return place.plane + place.id * side.block_stride + outer_ * side.outer_stride +
            inner_ * side.inner_stride;
   }
 
   const Lane& lane_;
   const Blocks& blocks_;
-  std::byte* line_;
+  std::uintptr_t line_;  // a number: where no side is a line it begins at null
   Place dst_, src_;
   std::uint64_t plane_ = 0;
   std::uint32_t block_ = 0;
