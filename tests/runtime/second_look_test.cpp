@@ -104,7 +104,6 @@ TEST_F(SecondLook, OffersAgainWhatWasNotHeard) {
 
 TEST_F(SecondLook, ReportsAScrubAgainThatWasNotHeard) {
   std::atomic<int> scrubs{0};
-  std::atomic<bool> offered{false};
   wire::Snapshot quarantined;  // the ledger: given back, and not yet scrubbed
   ledger::Slab row;
   row.id.index = 1;
