@@ -1,26 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of an emulated device for benchmarks, which end at the first error.
+// Memory of an emulated device for benchmarks.
 #pragma once
 
 #include <cstddef>
-#include <cstdio>
-#include <cstdlib>
 #include <memory>
-#include <type_traits>
-#include <utility>
 
 #include "device/memfd/device.hpp"
+#include "must.hpp"
 
 namespace aqua::bench {
-
-template <typename T>
-T must(Result<T> result) {
-  if (!result.ok()) {
-    std::fprintf(stderr, "%s\n", result.error().message.c_str());
-    std::exit(1);
-  }
-  if constexpr (!std::is_void_v<T>) return std::move(result).value();
-}
 
 // A slab, mapped for as long as this lives.
 struct Memory {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the benchmarks with real processes share: a coordinator of their own, and giving up.
+// A coordinator for the benchmarks with real processes.
 #pragma once
 
 #include <fcntl.h>
@@ -13,22 +13,12 @@
 #include <cstdlib>
 #include <filesystem>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
-#include "aqua/result.hpp"
+#include "must.hpp"
 
 namespace aqua::bench {
-
-template <typename T>
-T must(Result<T> result, const char* what) {
-  if (!result.ok()) {
-    std::fprintf(stderr, "%s: %s\n", what, result.error().message.c_str());
-    std::exit(1);
-  }
-  if constexpr (!std::is_void_v<T>) return std::move(result).value();
-}
 
 // aqua-coordinator in a directory of its own, both gone with this object.
 class Coordinator {

@@ -106,14 +106,19 @@ nlohmann::json post_pieces(const Goal& goal, unsigned planes, unsigned repetitio
 int main(int argc, char** argv) {
   unsigned repetitions = 41;
   std::string json_path;
+  bool understood = argc % 2 == 1;
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string_view option = argv[i];
-    if (option == "--repetitions")
+    if (option == "--repetitions") {
       repetitions = static_cast<unsigned>(std::strtoul(argv[i + 1], nullptr, 10));
-    if (option == "--json") json_path = argv[i + 1];
+    } else if (option == "--json") {
+      json_path = argv[i + 1];
+    } else {
+      understood = false;
+    }
   }
-  if (repetitions == 0) {
-    std::fprintf(stderr, "posting_bench: --repetitions needs at least 1\n");
+  if (!understood || repetitions == 0) {
+    std::fprintf(stderr, "Usage: posting_bench [--repetitions N] [--json FILE]\n");
     return 2;
   }
   nlohmann::json rows;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// transfer_bench [--mib N] [--repetitions N] [--posting-only 1] [--json FILE]
+// transfer_bench [--mib N] [--repetitions N] [--json FILE]
 //
 // Gather and scatter of 16 KiB blocks, 32 layers of K and V planes, in random order, against
 // one large memcpy of as many bytes. All on an emulated device, so that this measures the
@@ -9,11 +9,6 @@
 // The three alternate, so that whatever else the machine does falls on all alike. Streams
 // are held behind a gate until all is posted and kernels take the times. All pages are
 // touched before; the destination is cleared before every run and compared after it.
-//
-// The cost of posting is the time that the caller's thread computes in prepare() and post() of
-// 65,536 pieces that lie apart, once with few blocks in many planes and once the other way round.
-
-#include <time.h>
 
 #include <atomic>
 #include <chrono>
@@ -29,12 +24,15 @@
 #include <string_view>
 
 #include "device/memfd/device.hpp"
+#include "emulated_memory.hpp"
 #include "samples.hpp"
 #include "transfer/transfer.hpp"
 
 namespace {
 
 using namespace aqua;
+using bench::Memory;
+using bench::must;
 using Clock = std::chrono::steady_clock;
 using transfer::Direction;
 
@@ -42,25 +40,6 @@ constexpr unsigned kLayers = 32;
 constexpr unsigned kPlanes = 2;
 constexpr std::size_t kBlockBytes = std::size_t{16} << 10;
 constexpr std::size_t kPerBlock = kLayers * kPlanes * kBlockBytes;  // 1 MiB
-
-template <typename T>
-T must(Result<T> result) {
-  if (!result.ok()) {
-    std::fprintf(stderr, "transfer_bench: %s\n", result.error().message.c_str());
-    std::exit(1);
-  }
-  if constexpr (!std::is_void_v<T>) return std::move(result).value();
-}
-
-struct Memory {
-  Memory(device::Device& dev, std::size_t bytes)
-      : slab(must(dev.create_slab(bytes))), range(must(dev.reserve(bytes))) {
-    must(dev.map(*range, 0, *slab));
-  }
-  [[nodiscard]] std::byte* base() const { return range->base(); }
-  std::unique_ptr<device::Slab> slab;
-  std::unique_ptr<device::AddressRange> range;
-};
 
 // Cache of twice the blocks that move: gathered from some, scattered to others.
 class Bench {
@@ -208,64 +187,6 @@ class Bench {
   std::vector<std::uint32_t> targets_;
 };
 
-double thread_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
-// Nanoseconds a piece of the caller's thread. The stream is held while it posts.
-nlohmann::json post_pieces(unsigned planes, unsigned repetitions) {
-  constexpr std::size_t kPieces = 65'536;
-  constexpr std::size_t kPieceBytes = 256;
-  const std::size_t blocks = kPieces / planes;
-  const std::size_t bytes = kPieces * kPieceBytes;
-  const auto dev = must(device::open_emulated({.total_bytes = 4 * bytes}));
-  const Memory cache(*dev, 2 * bytes);
-  const Memory tensor(*dev, bytes);
-  const Stream stream = must(dev->create_stream());
-  LayoutSpec spec;
-  spec.layers = planes / 2;
-  spec.planes_per_layer = 2;
-  spec.block_count = static_cast<std::uint32_t>(2 * blocks);
-  spec.block_stride = spec.segment_bytes = kPieceBytes;
-  for (std::size_t p = 0; p < planes; ++p)
-    spec.planes.push_back(cache.base() + p * 2 * blocks * kPieceBytes);
-  const Layout layout = must(Layout::make(spec));
-  std::vector<std::uint32_t> list(2 * blocks);
-  std::iota(list.begin(), list.end(), 0U);
-  std::shuffle(list.begin(), list.end(), std::mt19937(1));
-  list.resize(blocks);
-  transfer::Mover mover(*dev);
-  std::vector<double> prepare;
-  std::vector<double> post;
-  for (unsigned r = 0; r <= repetitions; ++r) {
-    std::promise<void> gate;
-    must(device::launch(*dev, stream, [opened = gate.get_future().share()] { opened.wait(); }));
-    const double start = thread_seconds();
-    auto transfer = must(mover.prepare({.layout = &layout,
-                                        .blocks = list,
-                                        .tensor = tensor.base(),
-                                        .tensor_bytes = bytes,
-                                        .direction = Direction::offload}));
-    const double prepared = thread_seconds();
-    must(transfer.post(stream));
-    const double posted = thread_seconds();
-    gate.set_value();
-    must(transfer.ticket().wait());
-    if (r == 0) continue;  // warm-up
-    prepare.push_back(1e9 * (prepared - start) / kPieces);
-    post.push_back(1e9 * (posted - prepared) / kPieces);
-  }
-  must(dev->destroy_stream(stream));
-  std::printf("posting %zu pieces, %2u planes: prepare %.2f ns a piece, post %.2f\n", kPieces,
-              planes, bench::median(prepare), bench::median(post));
-  return {{"planes", planes},
-          {"pieces", kPieces},
-          {"prepare_ns_a_piece", bench::median(prepare)},
-          {"post_ns_a_piece", bench::median(post)}};
-}
-
 nlohmann::json report(const char* name, std::size_t streams, double bytes,
                       const std::vector<double>& seconds, const std::vector<double>& memcpy_s) {
   const auto gbps = [&](double s) { return bytes / s / 1e9; };
@@ -290,7 +211,6 @@ nlohmann::json report(const char* name, std::size_t streams, double bytes,
 int main(int argc, char** argv) {
   std::size_t mib = 256;
   unsigned repetitions = 15;
-  bool posting_only = false;
   std::string json_path;
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string_view option = argv[i];
@@ -298,16 +218,12 @@ int main(int argc, char** argv) {
     if (option == "--repetitions") {
       repetitions = static_cast<unsigned>(std::strtoul(argv[i + 1], nullptr, 10));
     }
-    if (option == "--posting-only") posting_only = std::string_view(argv[i + 1]) != "0";
     if (option == "--json") json_path = argv[i + 1];
   }
   if (mib < 2 || mib % 2 != 0 || repetitions == 0) {
     std::fprintf(stderr, "transfer_bench: --mib needs an even number, --repetitions at least 1\n");
     return 2;
   }
-  nlohmann::json posting;
-  for (const unsigned planes : {64U, 2U}) posting.push_back(post_pieces(planes, repetitions));
-  if (posting_only) return 0;
   Bench bench(mib);
   const double bytes = static_cast<double>(mib * kPerBlock);
   nlohmann::json json{{"bytes", mib * kPerBlock},   {"block_bytes", kBlockBytes},
@@ -334,7 +250,6 @@ int main(int argc, char** argv) {
     json["results"].push_back(report("gather", streams, bytes, gather, plain));
     json["results"].push_back(report("scatter", streams, bytes, scatter, plain));
   }
-  json["posting"] = posting;
   json["host_seconds_prepare_and_post"] = bench::median(bench.host_seconds);
   std::printf("prepare and post take %.3f ms of the caller's thread\n",
               1e3 * bench::median(bench.host_seconds));

@@ -11,7 +11,7 @@
 #include <span>
 #include <utility>
 
-#include "aqua/result.hpp"
+#include "must.hpp"
 
 namespace aqua::bench {
 
@@ -20,15 +20,6 @@ inline void must(int error, const char* file = __builtin_FILE(), int line = __bu
   std::fprintf(stderr, "gpu_bench: %s:%d: %s\n", file, line,
                cudaGetErrorString(static_cast<cudaError_t>(error)));
   std::exit(1);
-}
-
-template <typename T>
-T must(Result<T> result) {
-  if (!result.ok()) {
-    std::fprintf(stderr, "gpu_bench: %s\n", result.error().message.c_str());
-    std::exit(1);
-  }
-  if constexpr (!std::is_void_v<T>) return std::move(result).value();
 }
 
 class Stream {
