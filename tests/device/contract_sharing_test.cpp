@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The device contract, part three: slabs that cross to another process.
 #include <signal.h>
-#include <spawn.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 
 #include <array>
@@ -11,6 +9,7 @@
 
 #include "base/unix_socket.hpp"
 #include "device/probe.hpp"
+#include "tests/base/spawned_peer.hpp"
 #include "tests/device/contract.hpp"
 #include "tests/device/peer.hpp"
 
@@ -19,48 +18,9 @@ namespace {
 
 constexpr std::chrono::seconds kPatience{60};
 
-// A device_peer process and our end of the socket to it; killed with the test.
-class Peer {
- public:
-  Peer(const char* role, const std::string& kind) {
-    std::array<int, 2> ends{};
-    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) std::abort();
-    socket_ = UniqueFd(ends[0]);
-    const UniqueFd theirs(ends[1]);
-    posix_spawn_file_actions_t actions;
-    ::posix_spawn_file_actions_init(&actions);
-    ::posix_spawn_file_actions_adddup2(&actions, theirs.get(), kPeerSocket);
-    std::string program = AQUA_DEVICE_PEER;
-    std::string role_argument = role;
-    std::string kind_argument = kind;
-    const std::array<char*, 4> arguments{program.data(), role_argument.data(), kind_argument.data(),
-                                         nullptr};
-    if (::posix_spawn(&pid_, program.c_str(), &actions, nullptr, arguments.data(), environ) != 0) {
-      std::abort();
-    }
-    ::posix_spawn_file_actions_destroy(&actions);
-  }
-  ~Peer() {
-    if (pid_ > 0) (void)kill_and_wait();
-  }
-  Peer(const Peer&) = delete;
-  Peer& operator=(const Peer&) = delete;
-
-  [[nodiscard]] int socket() const { return socket_.get(); }
-  int wait() {  // the status, as of waitpid
-    int status = 0;
-    (void)::waitpid(std::exchange(pid_, -1), &status, 0);
-    return status;
-  }
-  int kill_and_wait() {
-    ::kill(pid_, SIGKILL);
-    return wait();
-  }
-
- private:
-  UniqueFd socket_;
-  pid_t pid_ = -1;
-};
+test::SpawnedPeer spawn(const char* role, const std::string& kind) {
+  return test::SpawnedPeer::spawn({AQUA_DEVICE_PEER, role, kind}).value();
+}
 
 class DeviceSharing : public Contract {};
 AQUA_CONTRACT_SUITE(DeviceSharing);
@@ -117,7 +77,7 @@ TEST_P(DeviceSharing, BytesReachAnotherProcessAndComeBack) {
   upload(*device_, lent.base(), pattern(kPeerSlabBytes, kLenderSeed));
   const auto fd = device_->export_slab(*lent.slab);
   ASSERT_TRUE(fd.ok());
-  Peer borrower("borrow", GetParam());
+  auto borrower = spawn("borrow", GetParam());
   const std::array<std::byte, 1> greeting{};
   const std::array<int, 1> fds{fd->get()};
   ASSERT_TRUE(send_message(borrower.socket(), greeting, fds, kPatience).ok());
@@ -128,7 +88,7 @@ TEST_P(DeviceSharing, BytesReachAnotherProcessAndComeBack) {
 }
 
 TEST_P(DeviceSharing, BytesSurviveTheDeathOfTheirExporter) {
-  Peer lender("lend", GetParam());
+  auto lender = spawn("lend", GetParam());
   auto message = receive_message(lender.socket(), 1, kPatience);
   ASSERT_TRUE(message.ok());
   ASSERT_EQ(message->fds.size(), 1U);
@@ -136,7 +96,7 @@ TEST_P(DeviceSharing, BytesSurviveTheDeathOfTheirExporter) {
   ASSERT_TRUE(slab.ok());
   Place borrowed = place_slab(*device_, std::move(slab).value());
   borrowed.slab.reset();  // from here on only the mapping holds the memory
-  const int status = lender.kill_and_wait();
+  const int status = lender.kill();
   EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) << status;
   EXPECT_TRUE(download(*device_, borrowed.base(), kPeerSlabBytes) ==
               pattern(kPeerSlabBytes, kLenderSeed));

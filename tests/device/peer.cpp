@@ -14,6 +14,7 @@
 
 #include "base/try.hpp"
 #include "base/unix_socket.hpp"
+#include "tests/base/spawned_peer.hpp"
 #include "tests/device/device_kinds.hpp"
 
 namespace aqua::device {
@@ -27,13 +28,13 @@ Result<void> lend(Device& device) {
   AQUA_ASSIGN(const UniqueFd fd, device.export_slab(*place.slab));
   const std::array<std::byte, 1> greeting{};
   const std::array<int, 1> fds{fd.get()};
-  AQUA_TRY(send_message(kPeerSocket, greeting, fds, kPatience));
-  AQUA_TRY(receive_message(kPeerSocket, 1, kPatience));
+  AQUA_TRY(send_message(test::kPeerSocket, greeting, fds, kPatience));
+  AQUA_TRY(receive_message(test::kPeerSocket, 1, kPatience));
   return {};
 }
 
 Result<void> borrow(Device& device) {
-  AQUA_ASSIGN(Message message, receive_message(kPeerSocket, 1, kPatience));
+  AQUA_ASSIGN(Message message, receive_message(test::kPeerSocket, 1, kPatience));
   if (message.fds.size() != 1) return Error{Code::not_found, "no slab came"};
   AQUA_ASSIGN(auto slab, device.import_slab(std::move(message.fds[0]), kPeerSlabBytes));
   const Place place = place_slab(device, std::move(slab));

@@ -7,7 +7,6 @@
 
 namespace aqua::device {
 
-inline constexpr int kPeerSocket = 3;  // the peer's end of the socket pair
 inline constexpr std::size_t kPeerSlabBytes = std::size_t{4} << 20;
 inline constexpr std::uint32_t kLenderSeed = 11;    // what a lender leaves in its slab
 inline constexpr std::uint32_t kBorrowerSeed = 12;  // what a borrower does

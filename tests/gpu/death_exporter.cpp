@@ -4,6 +4,7 @@
 
 #include "base/try.hpp"
 #include "base/unix_socket.hpp"
+#include "tests/base/spawned_peer.hpp"
 #include "tests/gpu/exporter_death.hpp"
 
 namespace aqua::gpu {
@@ -17,8 +18,8 @@ Result<void> be_exporter(const Question& question) {
   AQUA_ASSIGN(const UniqueFd fd, device->export_slab(*slab));
   const std::array<std::byte, 1> greeting{};
   const std::array<int, 1> fds{fd.get()};
-  AQUA_TRY(send_message(kPeerSocket, greeting, fds, kPatience));
-  AQUA_TRY(receive_message(kPeerSocket, 0, kPatience));  // nothing comes but SIGKILL
+  AQUA_TRY(send_message(test::kPeerSocket, greeting, fds, kPatience));
+  AQUA_TRY(receive_message(test::kPeerSocket, 0, kPatience));  // nothing comes but SIGKILL
   return {};
 }
 

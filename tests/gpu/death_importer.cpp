@@ -1,21 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <signal.h>
-#include <spawn.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <array>
 #include <chrono>
 #include <string>
 #include <thread>
 #include <utility>
 
-#include "base/concat.hpp"
-#include "base/errno_error.hpp"
 #include "base/try.hpp"
 #include "base/unix_socket.hpp"
+#include "tests/base/spawned_peer.hpp"
 #include "tests/gpu/exporter_death.hpp"
 
 namespace aqua::gpu {
@@ -23,56 +14,12 @@ namespace {
 
 constexpr std::chrono::seconds kPatience{60};
 
-// The exporter: this program once more, in a process of its own.
-class Exporter {
- public:
-  static Result<Exporter> spawn(const Question& question) {
-    std::array<int, 2> ends{};
-    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
-      return errno_error("socketpair");
-    }
-    Exporter exporter;
-    exporter.socket_ = UniqueFd(ends[0]);
-    const UniqueFd theirs(ends[1]);
-    posix_spawn_file_actions_t actions;
-    ::posix_spawn_file_actions_init(&actions);
-    ::posix_spawn_file_actions_adddup2(&actions, theirs.get(), kPeerSocket);
-    std::string role = "--exporter";
-    std::string device_flag = "--device";
-    std::string device = question.device;
-    std::string bytes_flag = "--bytes";
-    std::string bytes = std::to_string(question.bytes);
-    std::string name = "exporter_death";
-    const std::array<char*, 7> arguments{name.data(),   role.data(),       device_flag.data(),
-                                         device.data(), bytes_flag.data(), bytes.data(),
-                                         nullptr};
-    const int failed = ::posix_spawn(&exporter.pid_, "/proc/self/exe", &actions, nullptr,
-                                     arguments.data(), environ);
-    ::posix_spawn_file_actions_destroy(&actions);
-    if (failed != 0) return Error{Code::internal, concat("posix_spawn: error ", failed)};
-    return exporter;
-  }
-  Exporter(Exporter&& other) noexcept
-      : socket_(std::move(other.socket_)), pid_(std::exchange(other.pid_, -1)) {}
-  Exporter& operator=(Exporter&&) = delete;
-  ~Exporter() { kill(); }
-
-  [[nodiscard]] Result<UniqueFd> receive() {
-    AQUA_ASSIGN(Message message, receive_message(socket_.get(), 1, kPatience));
-    if (message.fds.size() != 1) return Error{Code::not_found, "the exporter sent no slab"};
-    return std::move(message.fds[0]);
-  }
-  void kill() {
-    if (pid_ <= 0) return;
-    ::kill(pid_, SIGKILL);
-    (void)::waitpid(std::exchange(pid_, -1), nullptr, 0);
-  }
-
- private:
-  Exporter() = default;
-  UniqueFd socket_;
-  pid_t pid_ = -1;
-};
+// From the exporter: this program once more, in a process of its own.
+Result<UniqueFd> receive_slab(const test::SpawnedPeer& exporter) {
+  AQUA_ASSIGN(Message message, receive_message(exporter.socket(), 1, kPatience));
+  if (message.fds.size() != 1) return Error{Code::not_found, "the exporter sent no slab"};
+  return std::move(message.fds[0]);
+}
 
 // Memory allocated and filled now must not be the dead exporter's.
 Result<bool> stays_apart(device::Device& device, const Mapped& borrowed,
@@ -108,9 +55,11 @@ bool come_back(const device::Device& device, std::size_t before, std::size_t byt
 }  // namespace
 
 Result<Answer> ask(const Question& question) {
-  AQUA_ASSIGN(Exporter exporter, Exporter::spawn(question));
+  AQUA_ASSIGN(auto exporter,
+              test::SpawnedPeer::spawn({"/proc/self/exe", "--exporter", "--device", question.device,
+                                        "--bytes", std::to_string(question.bytes)}));
   AQUA_ASSIGN(const auto device, open(question));
-  AQUA_ASSIGN(UniqueFd fd, exporter.receive());
+  AQUA_ASSIGN(UniqueFd fd, receive_slab(exporter));
   AQUA_ASSIGN(auto slab, device->import_slab(std::move(fd), question.bytes));
   AQUA_ASSIGN(Mapped borrowed, Mapped::make(*device, *slab));
   slab.reset();  // from here on only the mapping holds the memory
@@ -118,7 +67,7 @@ Result<Answer> ask(const Question& question) {
   if (first != pattern(question.bytes, kExporterSeed)) {
     return Error{Code::internal, "the import does not read the exporter's bytes while it lives"};
   }
-  exporter.kill();
+  (void)exporter.kill();
   Answer answer{.device = device->info().name, .driver = device->info().driver};
   if (auto looked = look(*device, borrowed, question.bytes, answer); !looked.ok()) {
     answer.error = looked.error().message;

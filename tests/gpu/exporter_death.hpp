@@ -12,7 +12,6 @@
 
 namespace aqua::gpu {
 
-inline constexpr int kPeerSocket = 3;  // the exporter's end of the socket pair
 inline constexpr std::uint32_t kExporterSeed = 1;
 inline constexpr std::uint32_t kImporterSeed = 2;
 
@@ -35,7 +34,7 @@ struct Mapped {
                                  const std::vector<std::byte>& bytes);
 [[nodiscard]] Result<std::vector<std::byte>> read(device::Device& device, const Mapped& from);
 
-// The process that will be killed: lends a slab over kPeerSocket and stays.
+// The process that will be killed: lends a slab over test::kPeerSocket and stays.
 [[nodiscard]] Result<void> be_exporter(const Question& question);
 
 struct Answer {

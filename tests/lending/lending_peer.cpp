@@ -112,7 +112,7 @@ class Role {
   static std::string fork() {
     const pid_t child = ::fork();
     if (child == 0) {
-      ::close(kPeerSocket);
+      ::close(test::kPeerSocket);
       ::alarm(120);  // should the test not come to kill it
       for (;;) ::pause();
     }
@@ -135,11 +135,11 @@ int main(int argc, char** argv) {
   aqua::lending::Role role(argv[1]);
   for (;;) {
     const auto message =
-        aqua::receive_message(aqua::lending::kPeerSocket, 4096, std::chrono::hours(1));
+        aqua::receive_message(aqua::test::kPeerSocket, 4096, std::chrono::hours(1));
     if (!message.ok() || message->bytes.empty()) return 0;
     const std::string text =
         role.answer({reinterpret_cast<const char*>(message->bytes.data()), message->bytes.size()});
-    if (!aqua::send_message(aqua::lending::kPeerSocket, std::as_bytes(std::span(text)), {},
+    if (!aqua::send_message(aqua::test::kPeerSocket, std::as_bytes(std::span(text)), {},
                             std::chrono::seconds(10))
              .ok()) {
       return 1;

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/lending/peer_process.hpp"
 
-#include <spawn.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include <array>
+#include <csignal>
 #include <cstdlib>
 #include <span>
 
@@ -15,36 +12,17 @@
 
 namespace aqua::lending {
 
-Peer::Peer(const std::string& kind) {
-  std::array<int, 2> ends{};
-  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) std::abort();
-  socket_ = UniqueFd(ends[0]);
-  const UniqueFd theirs(ends[1]);
-  posix_spawn_file_actions_t actions;
-  ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_adddup2(&actions, theirs.get(), kPeerSocket);
-  std::string program = AQUA_LENDING_PEER;
-  std::string device = kind;
-  std::array<char*, 3> argv{program.data(), device.data(), nullptr};
-  pid_t pid = -1;
-  if (::posix_spawn(&pid, program.c_str(), &actions, nullptr, argv.data(), environ) != 0)
-    std::abort();
-  ::posix_spawn_file_actions_destroy(&actions);
-  pid_ = pid;
-}
-
-Peer::~Peer() {
-  kill();
-}
+Peer::Peer(const std::string& kind)
+    : process_(test::SpawnedPeer::spawn({AQUA_LENDING_PEER, kind}).value()) {}
 
 void Peer::tell(const std::string& command) {
-  const auto sent =
-      send_message(socket_.get(), std::as_bytes(std::span(command)), {}, std::chrono::seconds(10));
+  const auto sent = send_message(process_.socket(), std::as_bytes(std::span(command)), {},
+                                 std::chrono::seconds(10));
   if (!sent.ok()) std::abort();
 }
 
 std::string Peer::hear() {
-  const auto message = receive_message(socket_.get(), 4096, std::chrono::seconds(60));
+  const auto message = receive_message(process_.socket(), 4096, std::chrono::seconds(60));
   if (!message.ok()) return message.error().message;
   return {reinterpret_cast<const char*>(message->bytes.data()), message->bytes.size()};
 }
@@ -55,28 +33,25 @@ std::string Peer::ask(const std::string& command) {
 }
 
 void Peer::signal(int number) const {
-  if (pid_ <= 0 || ::kill(pid_, number) != 0) std::abort();
+  if (process_.pid() <= 0 || ::kill(process_.pid(), number) != 0) std::abort();
 }
 
 void Peer::stop() const {
   signal(SIGSTOP);
   int status = 0;
-  if (::waitpid(pid_, &status, WUNTRACED) != pid_ || !WIFSTOPPED(status)) std::abort();
+  if (::waitpid(process_.pid(), &status, WUNTRACED) != process_.pid() || !WIFSTOPPED(status))
+    std::abort();
 }
 
 void Peer::resume() const {
   signal(SIGCONT);
   int status = 0;
-  if (::waitpid(pid_, &status, WCONTINUED) != pid_ || !WIFCONTINUED(status)) std::abort();
+  if (::waitpid(process_.pid(), &status, WCONTINUED) != process_.pid() || !WIFCONTINUED(status))
+    std::abort();
 }
 
 void Peer::kill() {
-  if (pid_ < 0) return;
-  signal(SIGKILL);
-  int status = 0;
-  while (::waitpid(pid_, &status, 0) != pid_ || WIFSTOPPED(status)) {
-  }
-  pid_ = -1;
+  if (process_.pid() > 0) (void)process_.kill();
 }
 
 std::string import_command(const LeasedSlab& lease) {

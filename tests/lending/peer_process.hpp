@@ -6,20 +6,15 @@
 #include <csignal>
 #include <string>
 
-#include "base/unique_fd.hpp"
 #include "lending/importer.hpp"
+#include "tests/base/spawned_peer.hpp"
 
 namespace aqua::lending {
-
-inline constexpr int kPeerSocket = 3;  // the peer's end
 
 class Peer {
  public:
   // Starts it, with a device of that kind (device_kinds.hpp).
   explicit Peer(const std::string& kind);
-  ~Peer();  // kills it
-  Peer(const Peer&) = delete;
-  Peer& operator=(const Peer&) = delete;
 
   // One command, one answer: "ok", a Code's name, or what was asked for. lending_peer.cpp
   // lists the commands.
@@ -35,8 +30,7 @@ class Peer {
   void kill();
 
  private:
-  UniqueFd socket_;
-  int pid_ = -1;
+  test::SpawnedPeer process_;
 };
 
 // The command that makes a peer import a slab.

@@ -42,8 +42,7 @@ struct Check {
 [[nodiscard]] std::span<const Check> checks();
 [[nodiscard]] const Check* find_check(std::string_view name);
 
-// The other process of `forked_child` (death_checks.cpp): told by kPeerSocket.
-inline constexpr int kPeerSocket = 3;
+// The other process of `forked_child` (death_checks.cpp): told by test::kPeerSocket.
 [[nodiscard]] Result<void> be_victim(const Gpu& gpu);
 
 // Each of them, by file.

@@ -15,10 +15,14 @@ namespace {
 // src/device/cuda/copy.cpp posts as many pieces a call.
 constexpr std::size_t kMostAtOnce = 4096;
 
+// Drivers before 12.8 have no such call, and the library goes another way there.
+bool batches(const Gpu& gpu) {
+  return gpu.cuda().MemcpyBatchAsync != nullptr;
+}
+
 Result<void> copy_batch(const Gpu& gpu, std::vector<CUdeviceptr> dst, std::vector<CUdeviceptr> src,
                         std::size_t bytes, CUstream stream) {
-  if (gpu.cuda().MemcpyBatchAsync == nullptr)
-    return Error{Code::unimplemented, "this driver has no cuMemcpyBatchAsync"};
+  if (!batches(gpu)) return Error{Code::unimplemented, "this driver has no cuMemcpyBatchAsync"};
   std::vector<std::size_t> sizes(dst.size(), bytes);
   CUmemcpyAttributes attributes{};
   attributes.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM;
@@ -48,6 +52,7 @@ Result<std::string> cross(const Gpu& gpu, CUdeviceptr slabs, std::size_t bytes) 
                                 "cuMemcpyAsync across two slabs");
               }));
   AQUA_ASSIGN(const bool batched, check(2, [&]() -> Result<void> {
+                if (!batches(gpu)) return gpu.write(middle, pattern(bytes, 2));  // nothing to ask
                 return copy_batch(gpu, {middle}, {other}, bytes, stream);
               }));
   AQUA_TRY(gpu.done(gpu.cuda().MemsetD8Async(middle, 0, bytes, stream),
@@ -108,7 +113,8 @@ Result<Answer> across_slabs(const Gpu& gpu) {
   AQUA_ASSIGN(const std::string mixed, cross(gpu, slabs + bytes, bytes));
   const bool good = own.empty() && mixed.empty();
   return Answer{.yes = good,
-                .detail = good ? "copy, batch and memset; own slabs, own and imported"
+                .detail = good ? concat("copy, ", batches(gpu) ? "batch " : "",
+                                        "and memset; own slabs, own and imported")
                                : concat("wrong bytes: own", own, "; own and imported", mixed)};
 }
 

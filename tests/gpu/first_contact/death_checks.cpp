@@ -2,23 +2,21 @@
 // What is known of a process that has died.
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <string>
 #include <thread>
-#include <utility>
 
 #include "base/concat.hpp"
 #include "base/errno_error.hpp"
 #include "base/try.hpp"
 #include "base/unix_socket.hpp"
+#include "tests/base/spawned_peer.hpp"
 #include "tests/gpu/first_contact/check.hpp"
 #include "tests/gpu/first_contact/gpu.hpp"
 
@@ -30,66 +28,30 @@ constexpr std::array<std::byte, 1> kWord{std::byte{1}};
 constexpr int kCopies = 512;                      // 256 MiB each: some 90 ms of an H100
 constexpr std::chrono::milliseconds kLater{300};  // longer than all of them take
 
-// A process that has work queued in our slab, and a child that shares its driver's files.
-class Victim {
- public:
-  static Result<Victim> spawn(std::size_t mib, int slab_fd) {
-    int ends[2];
-    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
-      return errno_error("socketpair");
-    Victim victim;
-    victim.socket_ = UniqueFd(ends[0]);
-    const UniqueFd theirs(ends[1]);
-    posix_spawn_file_actions_t actions;
-    ::posix_spawn_file_actions_init(&actions);
-    ::posix_spawn_file_actions_adddup2(&actions, theirs.get(), kPeerSocket);
-    std::string name = "first_contact", role = "--victim", option = "--mib",
-                size = std::to_string(mib);
-    char* arguments[] = {name.data(), role.data(), option.data(), size.data(), nullptr};
-    const int failed =
-        ::posix_spawn(&victim.pid_, "/proc/self/exe", &actions, nullptr, arguments, environ);
-    ::posix_spawn_file_actions_destroy(&actions);
-    if (failed != 0) return Error{Code::internal, concat("posix_spawn: error ", failed)};
-    victim.pidfd_ = UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, victim.pid_, 0)));
-    if (!victim.pidfd_.valid()) return errno_error("pidfd_open");
-    const std::array<int, 1> fds{slab_fd};
-    AQUA_TRY(send_message(victim.socket_.get(), kWord, fds, kPatience));
-    return victim;
-  }
-  Victim(Victim&& other) noexcept
-      : socket_(std::move(other.socket_)),
-        pidfd_(std::move(other.pidfd_)),
-        pid_(std::exchange(other.pid_, -1)) {}
-  Victim& operator=(Victim&&) = delete;
-  ~Victim() {
-    if (pid_ > 0) {
-      ::kill(pid_, SIGKILL);
-      (void)::waitpid(pid_, nullptr, 0);
-    }
-  }
-  [[nodiscard]] Result<void> at_work() const {
-    AQUA_TRY(receive_message(socket_.get(), 1, kPatience));
-    return {};
-  }
-  // Killed, and dead by its pidfd; it stays a zombie, as a child of the engine's own would.
-  [[nodiscard]] Result<void> kill() const {
-    ::kill(pid_, SIGKILL);
-    pollfd dead{.fd = pidfd_.get(), .events = POLLIN, .revents = 0};
-    if (::poll(&dead, 1, 10'000) != 1)
-      return Error{Code::deadline_exceeded, "its pidfd is silent 10 s after SIGKILL"};
-    return {};
-  }
+// Kills a process, which is dead then by its pidfd; it stays a zombie, as a child of the engine's
+// own would.
+Result<void> kill_unreaped(pid_t pid) {
+  const UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  if (!pidfd.valid()) return errno_error("pidfd_open");
+  ::kill(pid, SIGKILL);
+  pollfd dead{.fd = pidfd.get(), .events = POLLIN, .revents = 0};
+  if (::poll(&dead, 1, 10'000) != 1)
+    return Error{Code::deadline_exceeded, "its pidfd is silent 10 s after SIGKILL"};
+  return {};
+}
 
- private:
-  Victim() = default;
-  UniqueFd socket_, pidfd_;  // the victim's child ends when the socket closes
-  pid_t pid_ = -1;
-};
+// Returns when nobody has the other end of the socket.
+void wait_for_close() {
+  while (!peer_has_closed(test::kPeerSocket)) {
+    pollfd closed{.fd = test::kPeerSocket, .events = POLLIN, .revents = 0};
+    (void)::poll(&closed, 1, -1);
+  }
+}
 
 }  // namespace
 
 Result<void> be_victim(const Gpu& gpu) {
-  AQUA_ASSIGN(Message message, receive_message(kPeerSocket, 1, kPatience));
+  AQUA_ASSIGN(Message message, receive_message(test::kPeerSocket, 1, kPatience));
   if (message.fds.size() != 1) return Error{Code::not_found, "no slab came"};
   AQUA_ASSIGN(const Handle handle, gpu.import(message.fds[0].release()));
   AQUA_ASSIGN(const CUdeviceptr slab, gpu.map({handle}, gpu.large()));
@@ -101,14 +63,12 @@ Result<void> be_victim(const Gpu& gpu) {
   }
   // The child shares every file of the driver's. It touches none, and outlives us.
   if (::fork() == 0) {
-    while (!peer_has_closed(kPeerSocket)) {
-      pollfd closed{.fd = kPeerSocket, .events = POLLIN, .revents = 0};
-      (void)::poll(&closed, 1, -1);
-    }
+    wait_for_close();
     std::_Exit(0);
   }
-  AQUA_TRY(send_message(kPeerSocket, kWord, {}, kPatience));
-  for (;;) ::pause();  // until it is killed
+  AQUA_TRY(send_message(test::kPeerSocket, kWord, {}, kPatience));
+  wait_for_close();  // until it is killed, or who would have done so is gone
+  return {};
 }
 
 Result<Answer> forked_child(const Gpu& gpu) {
@@ -116,9 +76,14 @@ Result<Answer> forked_child(const Gpu& gpu) {
   AQUA_ASSIGN(const CUdeviceptr slab, gpu.map({handle}, gpu.large()));
   AQUA_ASSIGN(const int fd, gpu.export_fd(handle));
   const UniqueFd exported(fd);
-  AQUA_ASSIGN(const Victim victim, Victim::spawn(gpu.large() >> 20, fd));
-  AQUA_TRY(victim.at_work());
-  AQUA_TRY(victim.kill());
+  // It queues work in our slab, and has a child that shares its driver's files, and ends when the
+  // socket closes.
+  AQUA_ASSIGN(auto victim, test::SpawnedPeer::spawn({"/proc/self/exe", "--victim", "--mib",
+                                                     std::to_string(gpu.large() >> 20)}));
+  const std::array<int, 1> fds{fd};
+  AQUA_TRY(send_message(victim.socket(), kWord, fds, kPatience));
+  AQUA_TRY(receive_message(victim.socket(), 1, kPatience));  // it is at work
+  AQUA_TRY(kill_unreaped(victim.pid()));
   // What the lender did: the holder is dead, so the slab is scrubbed and somebody else's.
   AQUA_ASSIGN(const CUstream stream, gpu.stream());
   AQUA_TRY(gpu.done(gpu.cuda().MemsetD8Async(slab, 0, gpu.large(), stream), "cuMemsetD8Async"));
