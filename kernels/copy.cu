@@ -112,10 +112,4 @@ int copy_blocks(const BlockLaunch& launch, void* stream) {
   return copy(launch, launch.count, launch.count * launch.blocks.piece_bytes, stream);
 }
 
-// A kernel of ours would be no faster than the driver's.
-int scrub(std::byte* dst, std::size_t bytes, void* stream) {
-  if (bytes == 0) return cudaSuccess;
-  return cudaMemsetAsync(dst, 0, bytes, static_cast<cudaStream_t>(stream));
-}
-
 }  // namespace aqua::kernels

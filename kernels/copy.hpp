@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Host launchers of the copy and scrub kernels. The kernels themselves are in copy.cu; what
+// Host launchers of the copy kernels. The kernels themselves are in copy.cu; what
 // they compute with (copy_geometry.hpp, copy_piece.hpp, copy_ring.hpp) is plain C++ that the
 // CPU's tests compile as well.
 //
@@ -73,9 +73,6 @@ struct BlockLaunch {
 };
 // The same bytes as copy_segments() with a list of these pieces.
 [[nodiscard]] int copy_blocks(const BlockLaunch& launch, void* stream);
-
-// Fills with zeroes.
-[[nodiscard]] int scrub(std::byte* dst, std::size_t bytes, void* stream);
 
 // Brings the kernels into the current context, which the first launch on a device does otherwise,
 // and then may wait for work that runs. Call it for each context, when the device is opened.

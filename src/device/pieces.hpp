@@ -4,7 +4,7 @@
 #pragma once
 
 #include "device/device.hpp"
-#include "kernels/blocks.hpp"
+#include "kernels/walk.hpp"
 
 namespace aqua::device {
 
@@ -20,27 +20,13 @@ namespace aqua::device {
           copy.outer,        copy.inner,        copy.piece_bytes};
 }
 
-struct HostLane {
-  template <typename Entry>
-  [[nodiscard]] Entry read(const Entry* entry) const {
-    return *entry;
-  }
-};
-
 // Calls visit(CopySegment) for each, in order. The range has been checked.
 template <typename Visit>
 void each_piece(const BlockCopy& copy, const PieceRange& range, Visit visit) {
-  const kernels::Blocks blocks = blocks_of(copy);
-  const HostLane lane;
-  kernels::Cursor cursor(lane, blocks, range.line);
-  for (std::size_t i = 0; i < range.count; ++i) {
-    if (i == 0) {
-      cursor.seek(range.first, 0);
-    } else {
-      cursor.advance();
-    }
-    visit(CopySegment{cursor.dst(), cursor.src(), copy.piece_bytes});
-  }
+  kernels::walk(blocks_of(copy), range.line, range.first, range.count,
+                [&](std::byte* dst, const std::byte* src) {
+                  visit(CopySegment{dst, src, copy.piece_bytes});
+                });
 }
 
 }  // namespace aqua::device

@@ -181,7 +181,6 @@ TEST_F(GpuTest, CopiesMayBeCapturedInAGraphAndReplayed) {
   cudaGraph_t graph = nullptr;
   cudaGraphExec_t exec = nullptr;
   ASSERT_CUDA(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal));
-  EXPECT_EQ(scrub(dst.data(), source.size(), stream_), cudaSuccess);
   for (const auto kernel : {CopyKernel::vector, CopyKernel::bulk}) {
     launch.kernel = kernel;
     EXPECT_EQ(copy_segments(launch, stream_), cudaSuccess);
@@ -198,16 +197,6 @@ TEST_F(GpuTest, CopiesMayBeCapturedInAGraphAndReplayed) {
   cudaGraphDestroy(graph);
 }
 
-TEST_F(GpuTest, ScrubClearsItsBytesAndNoOther) {
-  auto content = random_bytes(100'000, 15);
-  const Memory memory(Where::device, content.size());
-  ASSERT_CUDA(memory.put(content));
-  ASSERT_CUDA(scrub(memory.data() + 13, 77'777, stream_));
-  ASSERT_CUDA(cudaStreamSynchronize(stream_));
-  std::memset(content.data() + 13, 0, 77'777);
-  EXPECT_TRUE(memory.get(content.size()) == content);
-}
-
 // In a process that sees no GPU, whatever the machine has.
 TEST(LaunchersDeathTest, FailWithCudasErrorWhereThereIsNoGpu) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
@@ -215,8 +204,7 @@ TEST(LaunchersDeathTest, FailWithCudasErrorWhereThereIsNoGpu) {
     ::setenv("CUDA_VISIBLE_DEVICES", "", 1);  // NOLINT(concurrency-mt-unsafe): one thread
     std::byte bytes[2]{};
     std::vector<Segment> list{{&bytes[0], &bytes[1], 1}};
-    return copy_segments(describe(list), nullptr) != cudaSuccess &&
-           scrub(bytes, 1, nullptr) != cudaSuccess && load_kernels() != cudaSuccess;
+    return copy_segments(describe(list), nullptr) != cudaSuccess && load_kernels() != cudaSuccess;
   };
   EXPECT_EXIT(std::exit(all_fail() ? 0 : 1), testing::ExitedWithCode(0), "");
 }

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "kernels/copy.hpp"
+#include "kernels/walk.hpp"
 #include "tests/device/cuda/stand_in/stand_in.hpp"
 
 namespace aqua::kernels {
@@ -31,36 +32,15 @@ void run(const CopyLaunch& launch) {
   if (before != launch.total_bytes) driver->complain("a kernel with a list of another size");
 }
 
-struct Reader {
-  template <typename Entry>
-  [[nodiscard]] Entry read(const Entry* entry) const {
-    return *entry;
-  }
-};
-
-// Calls visit(dst, src) for each piece, by the planes and ids that are in `blocks`.
-template <typename Visit>
-void each_piece(const BlockLaunch& launch, const Blocks& blocks, Visit visit) {
-  const Reader reader;
-  Cursor cursor(reader, blocks, launch.line);
-  for (std::uint64_t i = 0; i < launch.count; ++i) {
-    if (i == 0) {
-      cursor.seek(launch.first, 0);
-    } else {
-      cursor.advance();
-    }
-    visit(cursor.dst(), cursor.src());
-  }
-}
-
 void run(const BlockLaunch& launch) {
   const auto* driver = stand_in::hooks();
   const std::uint64_t bytes = launch.blocks.piece_bytes;
-  each_piece(launch, launch.blocks, [&](std::byte* dst, const std::byte* src) {
-    if (!driver->reachable(dst, bytes) || !driver->reachable(src, bytes))
-      return driver->complain("a kernel by blocks of what it cannot reach");
-    std::memcpy(dst, src, bytes);
-  });
+  walk(launch.blocks, launch.line, launch.first, launch.count,
+       [&](std::byte* dst, const std::byte* src) {
+         if (!driver->writable(dst, bytes) || !driver->reachable(src, bytes))
+           return driver->complain("a kernel by blocks of what it cannot reach");
+         std::memcpy(dst, src, bytes);
+       });
 }
 
 // Planes and ids are one upload, which is on its way or has come: read where they are now.
@@ -82,7 +62,7 @@ stand_in::Extents touches(const BlockLaunch& launch) {
     }
   }
   stand_in::Extents all{{table, table + 1}};
-  each_piece(launch, blocks, [&](std::byte* dst, const std::byte* src) {
+  walk(blocks, launch.line, launch.first, launch.count, [&](std::byte* dst, const std::byte* src) {
     all.emplace_back(number(dst), number(dst) + blocks.piece_bytes);
     all.emplace_back(number(src), number(src) + blocks.piece_bytes);
   });
@@ -113,11 +93,6 @@ int copy_blocks(const BlockLaunch& launch, void* stream) {
   if (launch.max_sms == 0) stand_in::hooks()->complain("a kernel on all SMs");
   return stand_in::hooks()->launch(
       stream, [launch] { run(launch); }, touches(launch));
-}
-
-int scrub(std::byte* dst, std::size_t bytes, void* stream) {
-  return stand_in::hooks()->launch(stream, [dst, bytes] { std::memset(dst, 0, bytes); },
-                                   {{number(dst), number(dst + bytes)}});
 }
 
 int load_kernels() {
