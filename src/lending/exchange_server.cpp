@@ -150,8 +150,8 @@ Reply ExchangeServer::answer(Connection& connection, const ExchangeMessage& mess
   return refuse_all(1, Code::invalid_argument);
 }
 
-// A connection keeps the id that it began with. Of a process that has been granted nothing nothing
-// is kept but its connection.
+// A connection keeps the id that it began with. Keeps nothing but the connection for a process
+// without a grant.
 Result<void> ExchangeServer::greet(Connection& connection, const ClientId& client) {
   if (connection.client) {
     if (*connection.client == client) return {};

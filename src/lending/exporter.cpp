@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lending/exporter.hpp"
 
+#include <utility>
+
+#include "base/concat.hpp"
 #include "base/step.hpp"
 #include "base/try.hpp"
 #include "device/own_stream.hpp"
@@ -89,7 +92,9 @@ Result<std::vector<std::unique_ptr<device::Slab>>> Exporter::take_back(
   AQUA_TRY(book_.remove(indexes));  // from here on nobody can fetch them
   for (const std::uint32_t index : indexes) {
     const auto found = lent_.find(index);
-    AQUA_TRY(arena_->unmap(found->second.arena_offset));
+    // What cannot be unmapped is the caller's all the same: only its addresses are lost.
+    if (auto unmapped = arena_->unmap(found->second.arena_offset); !unmapped.ok())
+      options_.warn(unmapped.error().message);
     slabs.push_back(std::move(found->second.slab));
     lent_.erase(found);
   }
@@ -98,9 +103,12 @@ Result<std::vector<std::unique_ptr<device::Slab>>> Exporter::take_back(
 
 void Exporter::grant_ended(std::uint32_t index, std::uint64_t generation, GrantEnd how) {
   const MutexLock lock(mu_);
+  const SlabStatus* const slab = book_.find(index);
+  const bool fetched = slab != nullptr && slab->custody == Custody::held;
   if (!book_.grant_ended(index, generation, how)) return;
-  // A holder that is not known to have returned it may have died.
-  how == GrantEnd::unknown ? submit_remake(index) : submit_scrub(index);
+  // A holder that is not known to have returned it may have died. Who never fetched it never
+  // mapped it.
+  how == GrantEnd::unknown&& fetched ? submit_remake(index) : submit_scrub(index);
 }
 
 void Exporter::renew_free() {
@@ -195,11 +203,22 @@ Result<std::byte*> Exporter::remake(const Scrubber::Job& job) {
     }
     lent.slab.reset();
   }
-  AQUA_ASSIGN(auto fresh, device_.create_slab(job.bytes));
-  AQUA_ASSIGN(const std::size_t offset, arena_->map(*fresh));
+  auto fresh = device_.create_slab(job.bytes);
+  if (!fresh.ok()) return without_memory(job, std::move(fresh).error());
+  AQUA_ASSIGN(const std::size_t offset, arena_->map(**fresh));
   const MutexLock lock(mu_);
-  lent_.at(job.index) = {std::move(fresh), offset};
+  lent_.at(job.index) = {std::move(*fresh), offset};
   return arena_->base() + offset;
+}
+
+Error Exporter::without_memory(const Scrubber::Job& job, Error error) {
+  {
+    const MutexLock lock(mu_);
+    if (std::exchange(lent_.at(job.index).told, true)) return error;
+  }
+  options_.warn(concat("slab ", job.index,
+                       " of a borrower that has died has no memory yet: ", error.message));
+  return error;
 }
 
 }  // namespace aqua::lending

@@ -34,6 +34,8 @@ struct ExporterOptions {
   std::string socket_path;  // where consumers fetch; created with mode 0600
   std::size_t arena_bytes = std::size_t{1}
                             << 38;  // addresses reserved for scrubbing: the most that can be lent
+  // Told what an operator should know, on a thread of the exporter's.
+  std::function<void(const std::string& text)> warn = [](const std::string&) {};
 };
 
 class Exporter final : private ExchangeHandler {
@@ -73,6 +75,7 @@ class Exporter final : private ExchangeHandler {
   struct Lent {
     std::unique_ptr<device::Slab> slab;  // null while its memory is being remade
     std::size_t arena_offset = 0;
+    bool told = false;  // that there is no memory to remake it
   };
 
   Exporter(device::Device& device, const ExporterOptions& options, Freed freed);
@@ -84,6 +87,7 @@ class Exporter final : private ExchangeHandler {
   // On the scrubber's thread, of a slab in `scrubbing`. Where there is no memory to be had the slab
   // stays without any.
   [[nodiscard]] Result<std::byte*> remake(const Scrubber::Job& job);
+  [[nodiscard]] Error without_memory(const Scrubber::Job& job, Error error);  // warns once
   void on_scrubbed(const Scrubber::Job& job, const Result<void>& zeroed);
 
   std::vector<ReplyEntry> on_fetch(const ClientId& client, std::span<const FetchEntry> entries,

@@ -138,6 +138,11 @@ std::optional<ImportedSlab> Importer::find(const SlabKey& key) const {
   return found->second.slab;
 }
 
+bool Importer::holds(const SlabKey& key) const {
+  const MutexLock lock(mu_);
+  return mapped_.contains(key) || leaving_.contains(key);
+}
+
 std::vector<ImportedSlab> Importer::all() const {
   const MutexLock lock(mu_);
   std::vector<ImportedSlab> list;

@@ -64,6 +64,8 @@ class Importer {
   [[nodiscard]] std::byte* base() const noexcept { return arena_->base(); }
   [[nodiscard]] std::size_t arena_bytes() const noexcept { return arena_->bytes(); }
   [[nodiscard]] std::optional<ImportedSlab> find(const SlabKey& key) const;
+  // Whether the slab is mapped here, or about to be unmapped: nobody else may have it.
+  [[nodiscard]] bool holds(const SlabKey& key) const;
   [[nodiscard]] std::vector<ImportedSlab> all() const;
 
   // Lets go of the sockets of exporters that have ended; to be called now and then. May wait

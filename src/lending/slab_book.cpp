@@ -76,7 +76,8 @@ bool SlabBook::grant_ended(std::uint32_t index, std::uint64_t generation, GrantE
   if (found == slabs_.end() || found->second.generation != generation) return false;
   if (found->second.custody == Custody::scrubbing) return false;
   // We hold the proof of a holder's death ourselves (holder_dead()); another's word is not enough
-  // to take memory from a process that may be alive.
+  // to take memory from a process that may be alive. `unknown` ends the hold as well: the memory
+  // stays the holder's, and the slab gets other.
   if (found->second.custody == Custody::held && how == GrantEnd::died) return false;
   found->second.custody = Custody::scrubbing;
   found->second.holder.reset();

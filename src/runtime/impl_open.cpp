@@ -39,6 +39,7 @@ Result<void> Runtime::Impl::open_memory() {
   remove_stale_sockets(options_.socket_directory, "x-");
   exporting.socket_path = concat(options_.socket_directory, "/x-", to_string(id_).substr(0, 16));
   exporting.arena_bytes = device_->info().total_bytes + options_.slab_bytes;
+  exporting.warn = [this](const std::string& text) { log(LogLevel::warning, text); };
   AQUA_ASSIGN(exporter_,
               lending::Exporter::open(*device_, exporting, [this](const lending::SlabStatus& slab) {
                 lender_.on_freed(slab);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // SecondLook asks the coordinator for a snapshot where its books and ours may differ although the
 // session goes on: a report of ours failed, or an answer and a snapshot crossed. The snapshot is
-// settled like the one that begins a session, and what was not heard is told again.
+// settled like the one that begins a session, and what was not heard is told again. Calls whose
+// answer was lost are settled by the link, which asks for a snapshot itself.
 //
 // Threads: want() from any; step() on the control loop. At most one look is under way.
 #pragma once

@@ -149,6 +149,25 @@ TEST_F(Importing, OneMemoryUnderTwoNamesIsRefused) {
   EXPECT_TRUE(succeeds(importer->import({&asked[1], 1}))) << "once the other is gone";
 }
 
+TEST_F(Importing, ASlabIsHeldWhileItIsBeingUnmapped) {
+  const auto slow = open_gpu(1, "hostile");
+  const auto importer = open_importer(*slow);
+  bool seen = false;
+  for (int round = 0; round < 100 && !seen; ++round) {
+    const LeasedSlab lease = lender_.lease(0);
+    EXPECT_FALSE(importer->holds(lease.key));
+    ASSERT_TRUE(succeeds(importer->import({&lease, 1})));
+    EXPECT_TRUE(importer->holds(lease.key));
+    std::thread returning([&] { EXPECT_TRUE(succeeds(importer->give_back(lease.key))); });
+    while (importer->find(lease.key)) std::this_thread::yield();
+    seen = importer->holds(lease.key);
+    returning.join();
+    EXPECT_FALSE(importer->holds(lease.key));
+    (void)lender_.freed().next();
+  }
+  EXPECT_TRUE(seen) << "of 100 that were on their way";
+}
+
 TEST_F(Importing, WhatIsMappedStaysWhenAnotherImportFails) {
   const auto importer = open_importer(*gpu_, 2 * kSlab);
   ASSERT_TRUE(succeeds(importer->import(leases(1))));

@@ -129,7 +129,7 @@ ScriptedCoordinator::Reply ScriptedCoordinator::answer(const std::string& reques
   }
   if (request == "GET /v1/clients/self") return self({});
   if (request == "POST /v1/leases") return unavailable();
-  if (request == "POST /v1/leases/return") {
+  if (request == "POST /v1/leases/return") {  // of one slab
     return {200, wire::encode(wire::ReturnReply{.epoch = kEpoch, .results = {Result<void>()}})};
   }
   if (request.starts_with("POST /v1/clients"))

@@ -149,7 +149,8 @@ void Borrower::close() {
     const BorrowedSlab* const slab = slabs_.find(imported.key);
     // In use still: a tensor outlives the runtime, which is its owner's bug.
     if (slab != nullptr && !parts_.space.slab_empty(imported.offset, imported.bytes)) continue;
-    (void)parts_.importer.give_back(imported.key);  // an exporter that is gone needs no telling
+    (void)parts_.importer.give_back(imported.key);      // an exporter that is gone needs no telling
+    if (parts_.importer.holds(imported.key)) continue;  // could not be unmapped
     returns.push_back({{imported.key.producer, imported.key.index}, imported.key.generation});
   }
   if (services_.coordinator != nullptr && !returns.empty()) {

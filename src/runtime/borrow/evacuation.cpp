@@ -113,12 +113,14 @@ void Evacuation::return_slab(const lending::SlabKey& key) {
     if (!given.ok() && given.error().code != Code::unavailable) {
       services_.log(LogLevel::error, given.error().message);
     }
-    if (!parts_.importer.find(key)) report_returned(key);
+    report_returned(key);
   });
 }
 
 void Evacuation::report_returned(const lending::SlabKey& key) {
   if (services_.coordinator == nullptr) return;
+  // What is called returned has another tenant soon. Once it is unmapped, return_slab() tells it.
+  if (parts_.importer.holds(key)) return;
   if (!returns_.add({{key.producer, key.index}, key.generation})) return;
   services_.coordinator_calls.post([this] {
     // Each by itself may be refused, when the exporter's own report came first. A call that did not

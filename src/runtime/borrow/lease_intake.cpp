@@ -145,12 +145,11 @@ void LeaseIntake::import_refused(const Batch& batch, const Error& refusal) {
                 concat(what, "; nothing more is borrowed for ", wait.count(), " s"));
 }
 
-// A slab that is about to be mapped here must not be called returned, nor one that the unmap queue
-// has yet to unmap: what is told as returned has another tenant soon.
+// A slab that is about to be mapped here must not be called returned.
 void LeaseIntake::on_unknown_lease(const lending::SlabKey& key) {
   if (asking_) {
     in_doubt_ = true;
-  } else if (!parts_.importer.find(key)) {
+  } else {
     evacuation_.report_returned(key);
   }
 }

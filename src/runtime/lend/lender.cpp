@@ -32,9 +32,8 @@ void Lender::offer_or_look_again(std::span<const std::uint32_t> indexes) {
   if (const auto told = offer(indexes); !told.ok()) failed("offer", told.error());
 }
 
-// Of a session that is over the next one brings a snapshot anyway. In one that goes on nothing
-// would ever bring what was not heard to the coordinator, and slabs that nobody holds would be lent
-// to nobody.
+// The next session begins with a snapshot. Within a session nothing else would tell the coordinator
+// what it has not heard, and slabs that nobody holds would be lent to nobody.
 void Lender::failed(const char* what, const Error& error) {
   if (services_.coordinator->connected()) {
     services_.log(LogLevel::warning, concat(what, ": ", error.message, "; told again in a moment"));
