@@ -125,7 +125,8 @@ struct CopyOptions {
 };
 
 // What really ran of the copies asked of a device since it was opened. Units: batches, which are
-// calls of Device::copy(); one whose parts went different ways counts for each of them.
+// calls of Device::copy() and copy_blocks(); one whose parts went different ways counts for each of
+// them.
 struct CopyCounts {
   std::uint64_t kernel = 0;
   std::uint64_t batched = 0;
@@ -152,8 +153,8 @@ struct CopyCounts {
   }
 };
 
-// Of a refused record(): whether there is no work to wait for, because the device has died or the
-// stream is no more. After any other refusal there may be, and it can be tried again.
+// True when record() failed because the device has died or the stream no longer exists, so that no
+// work is left to wait for. After any other failure there may be, and it can be tried again.
 [[nodiscard]] constexpr bool nothing_left(Code code) noexcept {
   return code == Code::data_loss || code == Code::invalid_argument;
 }

@@ -27,6 +27,9 @@ struct Moved {
   std::optional<device::BlockCopy> named{};  // parts of blocks or pages, which have no list
   std::size_t bytes = 0;
   Pieces pieces{};
+
+  // Bytes of a piece, where pieces cannot be split; else 0.
+  [[nodiscard]] std::size_t whole() const { return named ? named->piece_bytes : 0; }
 };
 
 BlockPart part_of(const Layout& layout, const std::optional<BlockPart>& part) {
@@ -137,14 +140,15 @@ void Mover::use(std::shared_ptr<const CurveSet> curves) {
   curves_ = std::move(curves);
 }
 
-Job Mover::job_of(const TransferRequest& request, const Pieces& pieces) const {
+Job Mover::job_of(const TransferRequest& request, const Pieces& pieces, std::size_t whole) const {
   Job job{request.link, request.direction, pieces, {Way::each}};
   for (const Way way : {Way::batched, Way::kernel}) {
     if (device_.supports(method_of(way), request.stream)) job.possible.add(way);
   }
   const bool other = job.possible.has(Way::batched) || job.possible.has(Way::kernel);
   if (other && job.pieces.count() > kMostCommands) job.possible.remove(Way::each);
-  if (options_.staging.pairs > 0 && !request.paged) job.possible.add(Way::staged);
+  const bool fits = whole <= options_.staging.buffer_bytes;
+  if (options_.staging.pairs > 0 && !request.paged && fits) job.possible.add(Way::staged);
   return job;
 }
 
@@ -164,7 +168,8 @@ Choice Mover::choice_of(const Job& job, std::optional<Way> wanted) const {
 
 Result<Choice> Mover::choose_for(const TransferRequest& request) const {
   AQUA_ASSIGN(const Moved moved, moved_by(request));
-  return choice_of(job_of(request, moved.pieces), request.way ? request.way : options_.way);
+  return choice_of(job_of(request, moved.pieces, moved.whole()),
+                   request.way ? request.way : options_.way);
 }
 
 // Held if the choice is staging. When none is free, what was only chosen is chosen anew.
@@ -192,7 +197,7 @@ Result<Transfer> Mover::prepare(const TransferRequest& request) {
   parts.layers = layout.layers();
   parts.bytes = moved.bytes;
 
-  Job job = job_of(request, moved.pieces);
+  Job job = job_of(request, moved.pieces, moved.whole());
   parts.choice = choice_of(job, request.way ? request.way : options_.way);
   if (request.paged && parts.choice.way == Way::staged) return bad("pages are never staged");
   parts.max_sms = options_.max_sms;

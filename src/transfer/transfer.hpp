@@ -43,7 +43,8 @@ struct MoverOptions {
   // longer: it costs a launch, whose beginning and end leave the link idle, and an event.
   unsigned max_layer_groups = 16;
   std::chrono::microseconds min_group{200};
-  std::size_t max_copy_bytes = std::size_t{64} << 20;  // larger pieces are split
+  std::size_t max_copy_bytes = std::size_t{64}
+                               << 20;  // larger pieces are split; of parts, pages: refused
   StagingOptions staging{};
 };
 
@@ -135,7 +136,9 @@ class Mover {
  private:
   friend class Transfer;
   void adopt(std::shared_ptr<TransferState> state);
-  [[nodiscard]] Job job_of(const TransferRequest& request, const Pieces& pieces) const;
+  // `whole`: bytes of a piece, where pieces cannot be split; else 0.
+  [[nodiscard]] Job job_of(const TransferRequest& request, const Pieces& pieces,
+                           std::size_t whole) const;
   [[nodiscard]] Choice choice_of(const Job& job, std::optional<Way> wanted) const;
   [[nodiscard]] Result<StagingLease> staging_for(Choice& choice, Job& job);
 

@@ -25,6 +25,22 @@ class Pages : public testing::TestWithParam<OnAndWay> {
     must(transfer.post(stream_));
     must(transfer.ticket().wait());
   }
+  // Random bytes into cache and tensor; they are told.
+  void fill(unsigned seed, Bytes& cache, Bytes& tensor) {
+    cache = random_bytes(kMost, 2 * seed);
+    tensor = random_bytes(kMost, 2 * seed + 1);
+    cache_.write(cache);
+    tensor_.write(tensor);
+  }
+  [[nodiscard]] transfer::TransferRequest between(const Layout& layout, const RandomPages& pages) {
+    transfer::TransferRequest request;
+    request.layout = &layout;
+    request.blocks = pages.blocks();
+    request.part = pages.part();
+    request.tensor = tensor_.base();
+    request.tensor_bytes = tensor_.bytes();
+    return request;
+  }
   std::unique_ptr<device::Device> dev_ = open(std::get<0>(GetParam()));
   Stream stream_ = must(dev_->create_stream());
   std::unique_ptr<Mover> mover_ =
@@ -41,18 +57,11 @@ TEST_P(Pages, TokensAndHeadsMoveBetweenCachesOfOtherLayouts) {
     const RandomPages cache(shape, random_);
     const RandomPages pages(shape, random_);
     ASSERT_LE(std::max(cache.extent(), pages.extent()), kMost);
-    Bytes here = random_bytes(kMost, 2 * round);
-    Bytes there = random_bytes(kMost, 2 * round + 1);
-    cache_.write(here);
-    tensor_.write(there);
+    Bytes here, there;
+    fill(round, here, there);
     const Layout layout = cache.layout(cache_.base());
     const Layout far = pages.layout(tensor_.base());
-    transfer::TransferRequest request;
-    request.layout = &layout;
-    request.blocks = cache.blocks();
-    request.part = cache.part();
-    request.tensor = tensor_.base();
-    request.tensor_bytes = tensor_.bytes();
+    transfer::TransferRequest request = between(layout, cache);
     request.paged = PagedTensor{&far, pages.blocks(), pages.part()};
     request.direction = round % 2 == 0 ? Direction::offload : Direction::fetch;
     move(request);
@@ -73,17 +82,10 @@ TEST_P(Pages, APartOfEachBlockIsPackedAndComesBack) {
   for (unsigned round = 0; round < 30; ++round) {
     const PagesShape shape(random_);
     const RandomPages pages(shape, random_);
-    Bytes here = random_bytes(kMost, 2 * round);
-    Bytes there = random_bytes(kMost, 2 * round + 1);
-    cache_.write(here);
-    tensor_.write(there);
+    Bytes here, there;
+    fill(round, here, there);
     const Layout layout = pages.layout(cache_.base());
-    transfer::TransferRequest request;
-    request.layout = &layout;
-    request.blocks = pages.blocks();
-    request.part = pages.part();
-    request.tensor = tensor_.base();
-    request.tensor_bytes = tensor_.bytes();
+    transfer::TransferRequest request = between(layout, pages);
     request.offset = kOffset;
     move(request);
     pages.each_packed([&](std::size_t at, std::size_t packed) {

@@ -39,7 +39,7 @@ class CudaDevice final : public Device {
   explicit CudaDevice(Parts parts);
   ~CudaDevice() override;  // runs what is queued on the streams that it created
 
-  // cuda_memory.cpp
+  // memory.cpp
   [[nodiscard]] const Info& info() const noexcept override { return parts_.info; }
   [[nodiscard]] std::size_t free_bytes() const override;
   [[nodiscard]] Result<std::unique_ptr<Slab>> create_slab(std::size_t bytes) override;
@@ -60,7 +60,7 @@ class CudaDevice final : public Device {
     return parts_.context;
   }
 
-  // cuda_streams.cpp
+  // streams.cpp
   [[nodiscard]] Result<Stream> create_stream() override;
   [[nodiscard]] Result<void> destroy_stream(Stream stream) override;
   [[nodiscard]] Result<std::unique_ptr<Event>> create_event(EventKind kind) override;
@@ -74,14 +74,14 @@ class CudaDevice final : public Device {
   [[nodiscard]] bool capturing(Stream stream) const noexcept override;
   [[nodiscard]] Result<void> check_stream(Stream stream) const override;
 
-  // cuda_copy.cpp
+  // copy.cpp
   [[nodiscard]] Result<void> copy(CopyBatch batch, Stream stream,
                                   const CopyOptions& options) override;
   [[nodiscard]] bool supports(CopyMethod method, Stream stream) const noexcept override;
   [[nodiscard]] Result<void> check_writable(const std::byte* dst, std::size_t bytes) const override;
   [[nodiscard]] CopyCounts copy_counts() const noexcept override;
 
-  // cuda_blocks.cpp
+  // blocks.cpp
   [[nodiscard]] Result<std::unique_ptr<BlockTable>> prepare_blocks(BlockBatch blocks) override;
   [[nodiscard]] Result<void> copy_blocks(BlockTable& table, const PieceRange& pieces, Stream stream,
                                          const CopyOptions& options) override;

@@ -85,7 +85,7 @@ Result<void> CudaSlab::check_import(std::size_t granularity) const {
 
 // The driver tells no size of a handle, but maps no more than there is: `bytes` must fit where a
 // granule more does not. A driver that maps more all the same is asked for the address range, which
-// is then that of the memory; one that does not know it either leaves the size unproven.
+// is then that of the memory; where it does not know it either the slab is refused.
 Result<void> CudaSlab::check_import_size(std::size_t granularity) const {
   const CudaDriver& driver = context_->driver();
   const std::size_t room = bytes() + granularity;

@@ -41,7 +41,8 @@ class UploadRing {
   [[nodiscard]] CUresult upload(const Slot& slot, std::size_t bytes);
   // What is posted to `stream` from now on finds it there.
   [[nodiscard]] CUresult await(const Slot& slot, CUstream stream);
-  // All work so far that uses the slot is queued on `stream`, always the same one of a slot.
+  // Marks the slot as used by the work queued on `stream` so far. A slot is used on one stream
+  // only.
   void used(const Slot& slot, CUstream stream);
   // No more work will use it: it is free again once what was queued is over.
   void release(const Slot& slot);

@@ -32,7 +32,7 @@ class MemfdDevice final : public Device {
  public:
   explicit MemfdDevice(MemfdOptions options);
 
-  // memfd_memory.cpp
+  // memory.cpp
   [[nodiscard]] const Info& info() const noexcept override { return options_.info; }
   [[nodiscard]] std::size_t free_bytes() const override;
   [[nodiscard]] Result<std::unique_ptr<Slab>> create_slab(std::size_t bytes) override;
@@ -45,7 +45,7 @@ class MemfdDevice final : public Device {
                                    std::size_t bytes) override;
   void poison(const std::byte* address, std::size_t bytes);
 
-  // memfd_streams.cpp
+  // streams.cpp
   [[nodiscard]] Result<Stream> create_stream() override;
   [[nodiscard]] Result<void> destroy_stream(Stream stream) override;
   [[nodiscard]] Result<std::unique_ptr<Event>> create_event(EventKind kind) override;

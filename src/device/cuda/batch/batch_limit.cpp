@@ -51,7 +51,10 @@ std::optional<Fallback> BatchLimit::post(const Copies& copies, CUstream stream) 
 bool BatchLimit::hangs() {
   if (hangs_.load()) return true;
   const MutexLock lock(mu_);
-  look();
+  if (const auto now = Clock::now(); now >= next_look_) {
+    next_look_ = now + patience_ / 100;
+    look();
+  }
   return hangs_.load();
 }
 
@@ -68,13 +71,19 @@ CUresult BatchLimit::call(const Copies& copies, CUstream stream) const {
 
 void BatchLimit::look() {
   const auto now = Clock::now();
+  const auto late = [&](const Command& command) {
+    return command.began && now - *command.began > patience_;
+  };
+  // First what is told without the driver, which may be stuck.
+  for (const Command& command : commands_) {
+    if (command.state == State::calling && late(command)) return hangs_.store(true);
+  }
   for (Command& command : commands_) {
     if (command.state == State::queued && ended(command)) {
       command.state = State::idle;
       command.copies = 0;
     }
-    const bool runs = command.state == State::calling || command.state == State::queued;
-    if (runs && command.began && now - *command.began > patience_) hangs_.store(true);
+    if (command.state == State::queued && late(command)) hangs_.store(true);
   }
 }
 

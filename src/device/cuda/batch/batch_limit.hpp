@@ -4,9 +4,9 @@
 // thousands of copies in one command, and to hang when commands follow each other (vLLM issue
 // 49276). After the first one that hangs the driver gets no more of them.
 //
-// A command hangs when the call has not returned for as long as the patience allows, or when the
-// work before it in its stream has ended for so long and the command has not. Both are noticed only
-// by post() and by hangs().
+// A command hangs when the call has not returned for as long as the patience allows (also because
+// its stream's queue is full), or when the work before it in its stream has ended for so long and
+// the command has not. Both are noticed only by post() and by hangs().
 //
 // Threads: any. All calls but the constructor are made inside a CudaContext::Scope.
 #pragma once
@@ -48,9 +48,10 @@ class BatchLimit {
   // Posts one command. Nothing when it is queued; else nothing of it is, for the reason returned,
   // `unsupported` after one that hung.
   [[nodiscard]] std::optional<Fallback> post(const Copies& copies, CUstream stream);
-  // Whether a command was seen to hang, looking at those that have not ended.
+  // Whether a command was seen to hang, looking at those that have not ended: a hundred times in
+  // the patience at most, so that it may be asked with each transfer.
   [[nodiscard]] bool hangs();
-  // As of the last look.
+  // As hangs(), without asking the driver.
   [[nodiscard]] bool seen_to_hang() const noexcept { return hangs_.load(); }
 
  private:
@@ -74,6 +75,7 @@ class BatchLimit {
   const std::chrono::milliseconds patience_;
   std::atomic<bool> hangs_{false};
   Mutex mu_;
+  Clock::time_point next_look_ AQUA_GUARDED_BY(mu_){};
   std::array<Command, kCommands> commands_ AQUA_GUARDED_BY(mu_);
 };
 
