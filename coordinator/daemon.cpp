@@ -18,8 +18,9 @@
 namespace aqua::coordinator {
 namespace {
 
-// Watches hold a thread each; this many are left for everything else.
-constexpr std::size_t kThreadsBesideWatches = 128;
+// Watches hold a thread each; this many are left for everything else. A thread is started when it
+// is wanted, so that most of them never are.
+constexpr std::size_t kThreadsBesideWatches = 640;
 
 std::size_t threads_of(const Options& options) {
   return options.max_watches + kThreadsBesideWatches;
@@ -32,16 +33,21 @@ HttpOptions http_options(const Options& options) {
   return http;
 }
 
-// A process and a user may ask at one time what leaves threads for others, and as often as a few
-// callers; never less than the operator lets one caller.
+// What a process and a user may ask at one time leaves threads and watches for others; as often as
+// a few callers; never less than the operator lets one caller.
 AdmissionLimits admission_limits(const Options& options) {
   AdmissionLimits limits = options.admission;
   const QuotaLimits& caller = limits.quota;
-  const std::size_t threads = threads_of(options);
-  limits.process = {.rate = 4 * caller.rate,
-                    .concurrent = std::max(caller.concurrent, share_of_process(threads))};
-  limits.user = {.rate = 8 * caller.rate,
-                 .concurrent = std::max(caller.concurrent, share_of_user(threads))};
+  const auto of_process = [&](std::size_t places) -> QuotaLimits {
+    return {4 * caller.rate, std::max(caller.concurrent, share_of_process(places))};
+  };
+  const auto of_user = [&](std::size_t places) -> QuotaLimits {
+    return {8 * caller.rate, std::max(caller.concurrent, share_of_user(places))};
+  };
+  limits.process = of_process(kThreadsBesideWatches);
+  limits.user = of_user(kThreadsBesideWatches);
+  limits.watches_of_process = of_process(options.max_watches);
+  limits.watches_of_user = of_user(options.max_watches);
   return limits;
 }
 

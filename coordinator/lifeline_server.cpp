@@ -190,8 +190,9 @@ void LifelineServer::hear(Connections::iterator connection) {
   if (!connection->client.is_nil()) {
     if (!end && message.ok()) return;  // a client may say more one day; it changes nothing today
     const ClientId client = connection->client;
+    lifeline_closed(client);  // first: where it finds no memory, the end is reported again
     connections_.erase(connection);
-    return lifeline_closed(client);
+    return;
   }
   Result<void> outcome = Error{Code::unavailable, "closed before its hello"};
   if (!message.ok()) {

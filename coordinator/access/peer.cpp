@@ -8,7 +8,8 @@
 #include <vector>
 
 #include "base/concat.hpp"
-#include "base/errno_error.hpp"
+#include "base/try.hpp"
+#include "base/unix_socket.hpp"
 
 namespace aqua::coordinator {
 namespace {
@@ -48,10 +49,7 @@ std::optional<Role> parse_role(std::string_view name) {
 }
 
 Result<Peer> PeerPolicy::admit(int socket) const {
-  ucred peer{};
-  socklen_t length = sizeof peer;
-  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0)
-    return errno_error("SO_PEERCRED");
+  AQUA_ASSIGN(const ucred peer, peer_credentials(socket));
   if (peer.uid == 0 || peer.uid == ::geteuid()) return Peer{true, peer.uid, Role::operator_};
   if (allowed_uids.contains(peer.uid) || (group && is_member(socket, peer, *group)))
     return Peer{true, peer.uid, Role::engine};

@@ -21,7 +21,7 @@ struct QuotaLimits {
   std::size_t concurrent = 64;  // requests at one time for each caller, its watch included
 };
 
-// Of `places` at most this many for one process and for one user, so that neither takes all.
+// Half of `places` for one process, three quarters for one user: neither takes all.
 [[nodiscard]] constexpr std::size_t share_of_process(std::size_t places) noexcept {
   return places - places / 2;
 }

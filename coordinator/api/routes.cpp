@@ -121,11 +121,11 @@ Result<wire::WatchReply> watch(Api& api, const Call& call) {
 void install_clients(Router& router, Api& api) {
   const Access session = Access::session;
   router.add({"POST", "/v1/clients", session, with_body(api, join)});
-  router.add({"POST", "/v1/clients/self/renew", session, without_body(api, renew), /*vital=*/true});
+  router.add({"POST", "/v1/clients/self/renew", session, without_body(api, renew), Lane::vital});
   router.add({"GET", "/v1/clients/self", session, without_body(api, snapshot)});
   router.add({"DELETE", "/v1/clients/self", session, without_body(api, leave)});
   router.add({"GET", "/v1/watch", session,
-              answering(api, [&api](const Call& call) { return watch(api, call); })});
+              answering(api, [&api](const Call& call) { return watch(api, call); }), Lane::watch});
 }
 
 void install_slabs(Router& router, Api& api) {
@@ -170,9 +170,9 @@ void install_observation(Router& router, Api& api) {
   router.add(
       {"GET", "/healthz", Access::anybody,
        answering(api, [&api](const Call&) { return Result(wire::Ack{api.service.epoch()}); }),
-       /*vital=*/true});
+       Lane::vital});
   router.add({"GET", "/readyz", Access::anybody,
-              answering(api, [&api](const Call&) { return readiness(api); }), /*vital=*/true});
+              answering(api, [&api](const Call&) { return readiness(api); }), Lane::vital});
   router.add({"GET", "/metrics", Access::reader, answering(api, [&api](const Call&) {
                 return Result(Text{metrics_text(api), kMetricsType});
               })});

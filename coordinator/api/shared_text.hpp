@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SharedText makes a text that is dear to make once for all who ask while the one before is made.
-// So one is made at a time, and any number of callers holds one, however many they are.
+// SharedText makes an expensive text for all callers that ask while the previous one is being made:
+// one is made at a time, and all of these share it.
 //
 // Threads: get() may be called concurrently.
 #pragma once
@@ -20,7 +20,7 @@ class SharedText {
   using Text = std::shared_ptr<const std::string>;
 
   // What make(), which returns a string, says after this call began: here, or for another caller.
-  // Throws std::bad_alloc where there was no memory for it.
+  // Throws std::bad_alloc where make() threw, which is for want of memory.
   template <typename Make>
   [[nodiscard]] Text get(Make&& make) {
     Asked asked;
@@ -31,7 +31,7 @@ class SharedText {
         Text text;
         try {
           text = std::make_shared<const std::string>(make());
-        } catch (const std::bad_alloc&) {  // told to each below
+        } catch (...) {  // nobody may be left waiting: told to each below
         }
         for (Asked* each : all) each->text = text;
       });

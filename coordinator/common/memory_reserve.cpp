@@ -10,6 +10,8 @@ namespace {
 
 std::size_t reserve_bytes = 0;
 std::atomic<void*> reserve{nullptr};  // nullptr: in use
+std::atomic<bool> refused{false};     // since memory was last found
+thread_local bool may_use = false;
 
 void set_aside() {
   void* const memory = std::malloc(reserve_bytes);  // operator new would ask for it here
@@ -19,9 +21,16 @@ void set_aside() {
 
 // As a std::new_handler: returns when there is more memory than before.
 void use_reserve() {
-  void* const memory = reserve.exchange(nullptr);
+  refused.store(true);
+  void* const memory = may_use ? reserve.exchange(nullptr) : nullptr;
   if (memory == nullptr) throw std::bad_alloc();
   std::free(memory);
+}
+
+bool some_is_left() {
+  void* const memory = std::malloc(reserve_bytes / 8);
+  std::free(memory);
+  return memory != nullptr;
 }
 
 }  // namespace
@@ -32,10 +41,20 @@ void reserve_memory(std::size_t bytes) {
   std::set_new_handler(use_reserve);
 }
 
+MayUseReserve::MayUseReserve() {
+  may_use = true;
+}
+
+MayUseReserve::~MayUseReserve() {
+  may_use = false;
+}
+
 bool memory_is_short() {
-  if (reserve_bytes == 0 || reserve.load() != nullptr) return false;
-  set_aside();
-  return reserve.load() == nullptr;
+  if (reserve_bytes == 0 || (!refused.load() && reserve.load() != nullptr)) return false;
+  if (reserve.load() == nullptr) set_aside();
+  const bool found = reserve.load() != nullptr && some_is_left();
+  refused.store(!found);
+  return !found;
 }
 
 }  // namespace aqua::coordinator

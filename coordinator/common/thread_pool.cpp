@@ -71,10 +71,10 @@ bool ThreadPool::may_work() const {
 
 void ThreadPool::staff() {
   if (!may_work() && !may_go_ahead()) return;
-  const std::size_t wanted = std::max(std::min(jobs_.size() + ahead_.size(), room()),
-                                      std::min(ahead_.size(), limits_.reserved - reserved_));
-  // A stack must not take the memory that others end their work with.
-  const bool may_start = threads_ == 0 || !memory_is_short();
+  const std::size_t ahead = std::min(ahead_.size(), limits_.reserved - reserved_);
+  const std::size_t wanted = ahead + std::min(jobs_.size() + ahead_.size() - ahead, room());
+  // A stack must not take the memory that others end their work with, but for what cannot wait.
+  const bool may_start = threads_ == 0 || may_go_ahead() || !memory_is_short();
   if (idle_ + starting_ < wanted && threads_ < limits_.threads + limits_.reserved && may_start &&
       start_thread()) {
     ++threads_;

@@ -33,8 +33,9 @@ class ThreadPool {
   // Of each thread: a handler needs far less, and hundreds of the default would be gigabytes.
   static constexpr std::size_t kStackBytes = std::size_t{256} << 10;
 
-  // While it lives the job at hand waits: for a socket, a disk, an event. No more than a moment's
-  // work may be done meanwhile. Elsewhere than in a job it does nothing.
+  // While it lives the job at hand waits: for a socket, a disk, an event. Meanwhile no more
+  // than a moment's work may be done, or work of which only one is done at a time. Elsewhere than
+  // in a job it does nothing.
   class Blocking {
    public:
     Blocking();

@@ -423,6 +423,7 @@ byId("token-form").addEventListener("submit", async (event) => {
   event.preventDefault();
   const given = byId("token").value.trim();
   byId("token").value = "";
+  if (!given) return;
   tell("");
   try {
     await ask("GET", "v1/state", undefined, given);

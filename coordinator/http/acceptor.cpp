@@ -79,7 +79,12 @@ void Acceptor::run() {
       if (!turn()) return;
     } catch (const std::bad_alloc&) {
       // What was not dealt with is reported again.
-      if (!pending_.empty()) make_room(pending_.begin(), "out of memory");
+      if (!pending_.empty()) {
+        make_room(pending_.begin(), "out of memory");
+      } else {
+        pollfd stopped{.fd = stop_.get(), .events = POLLIN, .revents = 0};
+        (void)::poll(&stopped, 1, 10);
+      }
     }
   }
 }

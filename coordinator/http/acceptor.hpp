@@ -52,7 +52,7 @@ class Acceptor {
 
   // Accepts from `listener`, a listening non-blocking socket. `tls` is the identity shown over
   // TLS; nullptr: plain. A client that does not end its handshake in time, or says nothing at all,
-  // is closed unanswered. Without memory for a connection that connection is closed.
+  // is closed unanswered. Without memory for a connection the oldest of these is closed.
   [[nodiscard]] static Result<std::unique_ptr<Acceptor>> start(UniqueFd listener,
                                                                const AcceptorLimits& limits,
                                                                const TlsIdentity* tls,

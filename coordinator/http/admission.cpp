@@ -42,7 +42,7 @@ Role least_role(Access access) {
 }
 
 bool takes_body(const Route& route) {
-  return !route.vital && (route.method == "POST" || route.method == "PUT");
+  return route.lane != Lane::vital && (route.method == "POST" || route.method == "PUT");
 }
 
 }  // namespace
@@ -166,14 +166,16 @@ Result<std::vector<Quota::Pass>> Admission::enter(const Route& route, const Call
     return {};
   };
   // A health check is cheap, and one stranger must not use up another's.
-  if (route.vital && route.access == Access::anybody) return passes;
-  if (route.vital) {
+  const bool vital = route.lane == Lane::vital;
+  if (vital && route.access == Access::anybody) return passes;
+  if (vital) {
     AQUA_TRY(pass(vital_, caller.name));
     return passes;
   }
   AQUA_TRY(pass(callers_, caller.name));
-  AQUA_TRY(pass(processes_, caller.process));
-  AQUA_TRY(pass(users_, caller.user));
+  const bool watch = route.lane == Lane::watch;
+  AQUA_TRY(pass(watch ? watches_of_processes_ : processes_, caller.process));
+  AQUA_TRY(pass(watch ? watches_of_users_ : users_, caller.user));
   return passes;
 }
 

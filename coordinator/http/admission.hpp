@@ -37,6 +37,8 @@ struct AdmissionLimits {
   QuotaLimits quota;  // of a caller
   QuotaLimits process{.rate = 20'000, .concurrent = 320};
   QuotaLimits user{.rate = 40'000, .concurrent = 480};
+  QuotaLimits watches_of_process{.rate = 20'000, .concurrent = 256};
+  QuotaLimits watches_of_user{.rate = 40'000, .concurrent = 384};
 };
 
 // Admitted is a request that goes on; it counts against the quotas of its caller, of the process
@@ -62,6 +64,8 @@ class Admission {
         callers_(limits.quota),
         processes_(limits.process),
         users_(limits.user),
+        watches_of_processes_(limits.watches_of_process),
+        watches_of_users_(limits.watches_of_user),
         vital_(limits.quota) {}
 
   [[nodiscard]] std::variant<Admitted, Refusal> decide(const RequestHead& head, const Peer& peer);
@@ -85,6 +89,8 @@ class Admission {
   Quota callers_;
   Quota processes_;
   Quota users_;
+  Quota watches_of_processes_;  // which the other requests of these do not wait behind
+  Quota watches_of_users_;
   Quota vital_;  // of callers: their vital requests, which others do not use up
 };
 

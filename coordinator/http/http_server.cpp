@@ -63,7 +63,8 @@ void HttpServer::arrived(Acceptor::Arrival arrival) {
   // Thousands may run out of time together: they must not take the places of those who ask.
   if (arrival.progress == Acceptor::Progress::timed_out)
     return turn_away_at_once(arrival, refuse(408, "the request did not come in time"));
-  const bool vital = admission_.is_vital(arrival.text);
+  const bool vital =
+      arrival.progress == Acceptor::Progress::head && admission_.is_vital(arrival.text);
   if (!vital && memory_is_short()) return turn_away_at_once(arrival, out_of_memory());
   // std::function wants to be copied, an arrival must not be.
   auto shared = std::make_shared<Acceptor::Arrival>(std::move(arrival));
@@ -199,7 +200,11 @@ std::optional<Refusal> HttpServer::read_body(Stream& stream, const RequestHead& 
     if (n <= 0) {
       return refuse(400, concat("the body ended after ", body.size(), " of ", length, " bytes"));
     }
-    body.append(piece.data(), static_cast<std::size_t>(n));
+    try {
+      body.append(piece.data(), static_cast<std::size_t>(n));
+    } catch (const std::bad_alloc&) {
+      return out_of_memory();
+    }
     taken.own += static_cast<std::size_t>(n);
     taken.all += static_cast<std::size_t>(n);
     if (memory_is_short() || (body.size() > kShortBody && taken.all > options_.max_body_bytes))

@@ -15,7 +15,8 @@
 
 namespace aqua::coordinator {
 
-// True when a page's request says so. Whatever changes something does, in every browser.
+// True when the request carries a header that only browsers add. Each of them adds one to a request
+// that is not GET or HEAD.
 [[nodiscard]] bool is_of_a_page(const RequestHead& head);
 
 // What a request may name as its host and its page.
@@ -27,8 +28,7 @@ struct OwnNames {
 };
 
 // The refusal (400, 421) of a request that names another host than ours, or whose page is not
-// ours. `may_be_linked`: it reads what any page may lead a browser to, and shows it to that page
-// no more than a link would.
+// ours. `may_be_linked`: a link on any page may open the route; that page cannot read the reply.
 [[nodiscard]] std::optional<Refusal> refusal_of_origin(const RequestHead& head,
                                                        const OwnNames& names, bool may_be_linked);
 

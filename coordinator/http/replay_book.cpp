@@ -57,9 +57,11 @@ void ReplayBook::abandon(const ClientId& client, const std::string& key) {
 
 void ReplayBook::drop(Entries::iterator entry) {
   bytes_ -= entry->reply.size() + kOverhead;
-  const auto of_client = by_client_.find(entry->key.first);
-  of_client->second.remove(entry);
-  if (of_client->second.empty()) by_client_.erase(of_client);
+  // Not there where finish() found no memory for it.
+  if (const auto of_client = by_client_.find(entry->key.first); of_client != by_client_.end()) {
+    of_client->second.remove(entry);
+    if (of_client->second.empty()) by_client_.erase(of_client);
+  }
   by_key_.erase(entry->key);
   entries_.erase(entry);
 }

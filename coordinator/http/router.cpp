@@ -54,7 +54,7 @@ bool Router::is_vital(std::string_view text) const {
   if (blank == std::string_view::npos) return false;
   const std::string_view target = text.substr(blank + 1);
   const Match found = match(text.substr(0, blank), target.substr(0, target.find_first_of(" ?\r")));
-  return found.route != nullptr && found.route->vital;
+  return found.route != nullptr && found.route->lane == Lane::vital;
 }
 
 std::string_view Router::label_of(std::string_view path) const {

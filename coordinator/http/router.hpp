@@ -34,12 +34,20 @@ struct Call {
 };
 using Handler = std::function<Reply(const Call& call)>;
 
+// Which requests go before others, and which may hold a thread for long.
+enum class Lane {
+  common,
+  vital,  // runs ahead of the others: without it a live engine or daemon would be taken for dead.
+          // Takes no body.
+  watch,  // waits; counted apart from the others
+};
+
 struct Route {
   std::string method;
   std::string path;  // "/v1/reclaims/{id}": each {…} stands for one whole segment
   Access access = Access::operators;
   Handler handler;
-  bool vital = false;  // goes ahead of other requests: somebody is dead without it; has no body
+  Lane lane = Lane::common;
 };
 
 inline constexpr std::string_view kOtherPath = "other";

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/concat.hpp"
+#include "coordinator/common/memory_reserve.hpp"
 #include "coordinator/service/snapshot.hpp"
 #include "coordinator/store/memory_store.hpp"
 
@@ -111,6 +112,7 @@ void LedgerService::settle(Aftermath& after) {
 void LedgerService::carry_out_all(std::span<Operation* const> operations,
                                   Aftermath& after) noexcept {
   MutexLock lock(mu_);
+  const MayUseReserve reserve;  // nothing can be taken back half-way
   const ledger::Time time = now();
   ledger_.advance(time);
   for (Operation* fact : operations) {
@@ -159,6 +161,7 @@ void LedgerService::after_change(Aftermath& after) {
 void LedgerService::keep_time() {
   Aftermath after;
   MutexLock lock(mu_);
+  const MayUseReserve reserve;
   while (!stopping_) {
     ledger_.advance(now());
     (void)write_down();

@@ -21,18 +21,18 @@ class Turns {
   // called here with it and others, or by another caller's.
   template <typename DoAll>
   void take(Work& work, DoAll&& do_all) {
-    Turn turn{&work};
+    Turn turn;
     MutexLock lock(mu_);
+    works_.reserve(works_.size() + 1);  // all that can fail, before anything changes
     waiting_.push_back(&turn);
+    works_.push_back(&work);
     while (!turn.done && (busy_ || waiting_.front() != &turn)) turn.came.wait(mu_);
     if (turn.done) return;
     const std::vector<Turn*> turns = std::exchange(waiting_, {});
+    const std::vector<Work*> works = std::exchange(works_, {});
     busy_ = true;
     mu_.unlock();
-    std::vector<Work*> all;
-    all.reserve(turns.size());
-    for (const Turn* each : turns) all.push_back(each->work);
-    std::forward<DoAll>(do_all)(std::span<Work* const>(all));
+    std::forward<DoAll>(do_all)(std::span<Work* const>(works));
     mu_.lock();
     busy_ = false;
     for (Turn* each : turns) {
@@ -44,13 +44,13 @@ class Turns {
 
  private:
   struct Turn {
-    Work* work;
-    CondVar came{};  // it is done, or the first that waits
+    CondVar came;  // it is done, or the first that waits
     bool done = false;
   };
 
   Mutex mu_;
   std::vector<Turn*> waiting_ AQUA_GUARDED_BY(mu_);
+  std::vector<Work*> works_ AQUA_GUARDED_BY(mu_);  // of those who wait, in their order
   bool busy_ AQUA_GUARDED_BY(mu_) = false;
 };
 

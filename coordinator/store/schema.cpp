@@ -51,9 +51,11 @@ UPDATE reclaim SET ended_ms = deadline_ms WHERE done = 1;
     R"(
 ALTER TABLE client ADD COLUMN draining INTEGER NOT NULL DEFAULT 0;
 )",
-    // Whose process a client is; of former ones nobody knows (ledger::kUnknownUser).
+    // Whose process a client is; of former ones nobody knows (ledger::kUnknownUser). Holders that a
+    // former exporter declared were believed, and are as if they had been granted what they hold.
     R"(
 ALTER TABLE client ADD COLUMN uid INTEGER NOT NULL DEFAULT 4294967295;
+UPDATE slab SET granted = (SELECT max(granted) FROM slab) + 1 WHERE granted = 0 AND holder IS NOT NULL;
 )"};
 
 Result<void> take_step(const SqliteConnection& connection, int version) {

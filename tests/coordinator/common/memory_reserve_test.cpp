@@ -9,17 +9,22 @@
 namespace aqua::coordinator {
 namespace {
 
-TEST(MemoryReserve, IsForOneThatFindsNoOtherAndIsSetAsideAgain) {
+TEST(MemoryReserve, IsForWhoMayUseItAndIsSetAsideAgain) {
   const std::new_handler former = std::get_new_handler();
   EXPECT_FALSE(memory_is_short());
   reserve_memory(std::size_t{1} << 20);
   EXPECT_FALSE(memory_is_short());
   const std::new_handler use = std::get_new_handler();
-  use();
-  EXPECT_THROW(use(), std::bad_alloc) << "there is one";
-  EXPECT_FALSE(memory_is_short()) << "there is memory again";
-  use();
-  EXPECT_FALSE(memory_is_short());
+  EXPECT_THROW(use(), std::bad_alloc) << "this thread may not";
+  for (int round = 0; round < 2; ++round) {
+    {
+      const MayUseReserve may;
+      use();
+      EXPECT_THROW(use(), std::bad_alloc) << "there is one";
+    }
+    EXPECT_THROW(use(), std::bad_alloc);
+    EXPECT_FALSE(memory_is_short()) << "there is memory again";
+  }
   std::set_new_handler(former);
 }
 
