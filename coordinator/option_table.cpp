@@ -35,8 +35,6 @@ constexpr OptionSpec kTable[] = {
     {"lease-ttl", Kind::number, "MS", "silence after which its leases are (5000)"},
     {"share-producers", Kind::flag, "", "let several consumers borrow from one producer"},
     {"share-device", Kind::flag, "", "let engines on one device borrow from each other"},
-    {"share-users", Kind::flag, "",
-     "let engines of different users borrow from each other, and read what they lend"},
     {"socket-mode", Kind::text, "OCTAL", "mode of both sockets (600; 660 with --socket-group)"},
     {"socket-group", Kind::text, "GROUP",
      "group of both sockets; its members may connect, as engines"},
@@ -203,8 +201,6 @@ Result<void> set_option(Options& options, std::string_view name, std::string_vie
     AQUA_ASSIGN(options.limits.share_producers, truth(value));
   } else if (name == "share-device") {
     AQUA_ASSIGN(options.limits.share_device, truth(value));
-  } else if (name == "share-users") {
-    AQUA_ASSIGN(options.limits.share_users, truth(value));
   } else if (name == "socket-group") {
     AQUA_ASSIGN(options.peers.group, group(value));
   } else if (name == "drain-timeout") {

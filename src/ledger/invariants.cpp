@@ -111,7 +111,7 @@ std::string Ledger::check_pairs() const {
     if (!from.producer || !to.consumer) return broken("roles");
     if (!limits_.share_device && from.device == to.device) return broken("one device");
     if (from.server != to.server || from.domain != to.domain) return broken("cannot share");
-    if (!limits_.share_users && from.uid != to.uid) return broken("two users");
+    if (from.uid != to.uid) return broken("two users");
     if (!limits_.share_producers && pairs_.consumers_of(producer).size() > 1) {
       return broken("its producer has another consumer");
     }

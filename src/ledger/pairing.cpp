@@ -14,7 +14,7 @@ bool Ledger::can_share(const ClientInfo& producer, const ClientInfo& consumer) c
   return producer.producer && consumer.consumer && producer.id != consumer.id &&
          producer.server == consumer.server && producer.domain == consumer.domain &&
          (limits_.share_device || producer.device != consumer.device) &&
-         (limits_.share_users || producer.uid == consumer.uid);
+         producer.uid == consumer.uid;
 }
 
 Result<void> Ledger::pair(const ClientId& producer, const ClientId& consumer) {
@@ -28,7 +28,7 @@ Result<void> Ledger::pair(const ClientId& producer, const ClientId& consumer) {
         Code::failed_precondition,
         concat("pair: producer ", to_string(producer), " and consumer ", to_string(consumer),
                " need these roles, one server, one domain, one user and two devices"
-               " (see --share-users, --share-device)")};
+               " (see --share-device)")};
   }
   const std::optional<ClientId> before = pairs_.producer_of(consumer);
   std::vector<ClientId> displaced;

@@ -141,7 +141,6 @@ struct Limits {
   std::size_t finished_reclaims = 16;  // completed ones remembered per producer
   bool share_producers = false;        // false: one producer to one consumer
   bool share_device = false;           // true: also between two clients on one device
-  bool share_users = false;            // true: also between processes of two users
 };
 
 // True when nobody but its producer says that `slab.holder` holds it. Such a slab is granted to

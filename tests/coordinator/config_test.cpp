@@ -55,7 +55,6 @@ client-ttl = 100
 lease-ttl = 200
 share-producers = true
 share-device = true
-share-users = true
 max-watches = 7
 socket-mode = "660"
 socket-group = "4711"
@@ -85,7 +84,6 @@ log-level = "debug"
   EXPECT_EQ(options->leases_survive, Survives::host);
   EXPECT_EQ(options->limits.client_ttl, ledger::Time{100});
   EXPECT_TRUE(options->limits.share_device);
-  EXPECT_TRUE(options->limits.share_users);
   EXPECT_EQ(options->socket_mode, 0660U);
   EXPECT_EQ(options->peers.allowed_uids, (std::set<std::uint32_t>{1000, 1001}));
   EXPECT_EQ(options->peers.group, 4711U);

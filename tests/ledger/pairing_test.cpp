@@ -66,25 +66,6 @@ TEST_F(LedgerPairing, EnginesOnOneDeviceLendToEachOtherOnlyWhereThatIsAllowed) {
   }
 }
 
-TEST_F(LedgerPairing, EnginesOfTwoUsersLendToEachOtherOnlyWhereThatIsAllowed) {
-  for (const bool allowed : {false, true}) {
-    ledger = Ledger(Limits{.share_users = allowed});
-    ClientInfo info = client_info(1, true, false);
-    info.uid = 65534;
-    join(info);
-    offer(small, slabs(0, 1));
-    info = client_info(3, false, true);
-    info.uid = 1000;
-    join(info);
-    if (allowed) {
-      EXPECT_EQ(lease(info.id, 1).at(0).slab.producer, small);
-    } else {
-      refused(Code::unavailable, [&] { return ledger.lease(info.id, 1, kPlenty, now); });
-      refused(Code::failed_precondition, [&] { return ledger.pair(small, info.id); });
-    }
-  }
-}
-
 TEST_F(LedgerPairing, OnlyDevicesThatCanShareMemoryArePaired) {
   offer(large, slabs(0, 4));
   const auto never = [&](ClientInfo info) {
