@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/cli/orders.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/concat.hpp"
@@ -16,7 +17,8 @@ constexpr const char* kDrain =
     R"(Usage: aqua drain NAME [options]
 
 All that this client lends goes home, and nothing more is granted of it or to it, until the drain
-is ended or the coordinator starts anew. `aqua status` says when it is drained.)";
+is ended or the client is gone, also past a restart of the coordinator. `aqua status` says when
+it is drained.)";
 constexpr const char* kReclaim =
     R"(Usage: aqua reclaim NAME --mib N [options]
 
@@ -104,6 +106,10 @@ Result<std::string> run_order(const Order& order) {
   ClientId borrower;
   if (order.kind == OrderKind::pair) {
     AQUA_ASSIGN(borrower, find_client(state, command, order.borrower));
+    if (order.end &&
+        std::ranges::find(state.pairs, wire::Pair{client, borrower}) == state.pairs.end())
+      return Error{Code::not_found,
+                   concat("pair: ", order.borrower, " is not paired with ", order.client)};
   }
   AQUA_ASSIGN(const std::string told, give(order, client, borrower));
   if (!order.json) return told + "\n";

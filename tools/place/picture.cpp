@@ -92,9 +92,11 @@ std::string render_svg(const Cluster& cluster, const Placement& placement) {
       out << "<rect x=\"" << x << "\" y=\"" << y << "\" width=\"" << kBox
           << "\" height=\"48\" fill=\"" << colour_of(model.bytes) << "\" stroke=\"#444\"><title>"
           << escape_html(name) << "</title></rect>\n<text x=\"" << x + 4 << "\" y=\"" << y + 20
-          << "\">" << escape_html(fitting(name)) << "</text>\n<text x=\"" << x + 4 << "\" y=\""
-          << y + 38 << "\">" << (model.bytes < 0 ? "wants " : "spares ")
-          << gib(std::abs(model.bytes)) << " GiB</text>\n";
+          << "\">" << escape_html(fitting(name)) << "</text>\n";
+      if (model.bytes == 0) continue;
+      out << "<text x=\"" << x + 4 << "\" y=\"" << y + 38 << "\">"
+          << (model.bytes < 0 ? "wants " : "spares ") << gib(std::abs(model.bytes))
+          << " GiB</text>\n";
     }
   }
   for (const Pair& pair : placement.pairs)

@@ -138,6 +138,8 @@ TEST_F(Commands, PairByNamesAndEndOfIt) {
   const auto paired = southbound::fetch_state(daemon.address());
   ASSERT_TRUE(paired.ok()) << paired.error().message;
   EXPECT_THAT(paired->pairs, ::testing::ElementsAre(wire::Pair{producer.id, consumer.id}));
+  EXPECT_NE(aqua({"pair", "borrower", "borrower", "--end"}).wait(), 0) << "of another pair";
+  EXPECT_EQ(southbound::fetch_state(daemon.address())->pairs.size(), 1U);
   const json told =
       json::parse(aqua({"pair", "lender", "borrower", "--end", "--json"}).read_line());
   EXPECT_EQ(told.at("borrower"), to_string(consumer.id));

@@ -106,10 +106,17 @@ TEST(Profile, TheVerdictSaysWhatWasFoundAndNothingElse) {
       profiler::verdict(record),
       "m can lend: at 2.5 requests a second, the most that meets the SLA, 12.0 of its 40.0 GB "
       "are free.");
+  record.profile.complete = false;
+  record.profile.max_rps = 0.04;
+  EXPECT_EQ(profiler::verdict(record),
+            "m can lend: at 0.04 requests a second, the most that meets the SLA, 12.0 of its 40.0 "
+            "GB are free. The profiler was stopped; resume it for the rest.");
+  record.profile.complete = true;
   record.profile.max_rps = 0;
   EXPECT_EQ(profiler::verdict(record),
             "m: no load that was tried met the SLA, so nothing is said of its memory.");
   record.profile.complete = false;
+  record.profile.role = ProfileRole::neutral;
   EXPECT_EQ(profiler::verdict(record), "m: the profiler was stopped before it knew; resume it.");
 }
 

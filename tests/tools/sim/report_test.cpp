@@ -79,6 +79,8 @@ TEST(Report, TheVerdictNamesTheBestAndWhatItIsMeasuredAgainst) {
       "19.60 s with fcfs and 2.00 s with cfs+free.");
   EXPECT_EQ(verdict(waits({{"fcfs", 2}, {"cfs+dram", 2.05}})),
             "The policies hardly differ: the slowest first tokens (p99) take 2.00 s.");
+  EXPECT_EQ(verdict(waits({{"fcfs", 2}, {"cfs+free", 0.1}})),
+            "The slowest first tokens (p99) take 2.00 s with fcfs, against 0.10 s with cfs+free.");
   EXPECT_EQ(verdict(waits({{"fcfs", 2}})), "With fcfs the slowest first tokens (p99) take 2.00 s.");
 }
 

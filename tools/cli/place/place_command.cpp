@@ -43,7 +43,8 @@ Result<void> one_source(const PlaceCommand& command) {
     if (!command.input.empty()) return {};
     return bad("--input FILE is missing ('-': standard input)");
   }
-  const bool makes_one = !command.input.empty() || !command.out.empty() || !command.svg.empty();
+  const bool makes_one =
+      !command.input.empty() || !command.out.empty() || !command.svg.empty() || command.json;
   if (makes_one)
     return bad("--placed is of a placement made before: --post is all that goes with it");
   if (command.post.empty()) return bad("--placed FILE is to be posted where? Give --post ADDRESS");
@@ -110,10 +111,10 @@ Result<std::string> run_place(const PlaceCommand& command) {
   AQUA_ASSIGN(place::Problem problem, place::parse_problem(text));
   AQUA_ASSIGN(const place::Cluster cluster, place::Cluster::make(std::move(problem)));
   AQUA_ASSIGN(const place::Placement placement, place::solve(cluster, command.solve));
-  std::string shown = place::render_text(cluster, placement, command.explain);
-  if (command.dry_run) return shown + "dry run: nothing written, nothing posted\n";
   const std::string json = place::render_json(cluster, placement);
-  if (command.json) shown = json;
+  std::string shown = command.json ? json : place::render_text(cluster, placement, command.explain);
+  if (command.dry_run && command.json) return shown;
+  if (command.dry_run) return shown + "dry run: nothing written, nothing posted\n";
   if (!command.out.empty()) {
     AQUA_TRY(write_all(command.out, json));
   }

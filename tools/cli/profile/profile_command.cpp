@@ -125,7 +125,11 @@ Result<std::string> run_profile(const ProfileOptions& given, const std::stop_tok
   }
   std::string text = summary(record, options);
   if (!page_fault.empty()) text += concat("  note: no page: ", page_fault, "\n");
-  if (done.ok()) return options.json ? profiler::render_record(record) : text;
+  if (done.ok() && options.json) {
+    if (!page_fault.empty()) std::fprintf(stderr, "profile: no page: %s\n", page_fault.c_str());
+    return profiler::render_record(record);
+  }
+  if (done.ok()) return text;
   if (record.evidence.reason.empty() || !record.evidence.measured())
     return std::move(done).error();  // nothing was begun, or kept
   return Error{done.error().code, concat("profile: ", done.error().message, "\n", text,

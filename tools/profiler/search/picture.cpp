@@ -74,7 +74,7 @@ std::string verdict(const Record& record) {
   const char* const load = record.evidence.batches.empty() ? " requests" : " items";
   std::ostringstream out;
   out << std::fixed << std::setprecision(1) << record.evidence.model;
-  if (!profile.complete) {
+  if (!profile.complete && profile.role == ProfileRole::neutral) {
     out << ": the profiler was stopped before it knew; resume it.";
     return std::move(out).str();
   }
@@ -93,9 +93,11 @@ std::string verdict(const Record& record) {
       out << " neither lends nor borrows: ";
       break;
   }
-  out << "at " << profile.max_rps << load << " a second, the most that meets the SLA, "
+  out << "at " << std::defaultfloat << std::setprecision(4) << profile.max_rps << std::fixed
+      << std::setprecision(1) << load << " a second, the most that meets the SLA, "
       << gigabytes(profile.free_bytes) << " of its " << gigabytes(profile.kv_bytes)
       << " GB are free.";
+  if (!profile.complete) out << " The profiler was stopped; resume it for the rest.";
   return std::move(out).str();
 }
 

@@ -36,7 +36,9 @@ std::string verdict(const Comparison& comparison) {
         << " s.";
     return std::move(out).str();
   }
-  const auto same = [&](const Rank& rank) { return rank.seconds <= best.seconds * kSame; };
+  const auto same = [&](const Rank& rank) {
+    return rank.seconds <= best.seconds * kSame && best.seconds <= rank.seconds * kSame;
+  };
   if (std::ranges::all_of(ranks, same)) {
     out << "The policies hardly differ: the slowest first tokens (p99) take " << best.seconds
         << " s.";
