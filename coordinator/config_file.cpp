@@ -2,7 +2,6 @@
 #include "coordinator/config_file.hpp"
 
 #include <algorithm>
-#include <fstream>
 #include <iterator>
 #include <sstream>
 #include <stdexcept>
@@ -22,7 +21,7 @@ constexpr void assert_toml(bool sound) {
 #pragma pop_macro("NDEBUG")
 
 #include "base/concat.hpp"
-#include "base/errno_error.hpp"
+#include "base/read_file.hpp"
 #include "base/try.hpp"
 #include "coordinator/option_table.hpp"
 
@@ -141,15 +140,9 @@ Result<std::vector<FileSetting>> parse_config(std::string_view text, const std::
 }
 
 Result<std::vector<FileSetting>> read_config(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) return errno_error(concat("--config ", path));
-  std::string text(kMaxBytes + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (file.bad()) return errno_error(concat("--config ", path));
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  if (text.size() > kMaxBytes)
-    return Error{Code::invalid_argument, concat("--config ", path, ": more than 1 MiB")};
-  return parse_config(text, path);
+  auto text = read_file(path, kMaxBytes);
+  if (!text.ok()) return Error{text.error().code, concat("--config ", text.error().message)};
+  return parse_config(*text, path);
 }
 
 std::string config_string(const std::string& text) {

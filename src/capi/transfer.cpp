@@ -9,7 +9,8 @@
 namespace aqua::capi {
 namespace {
 
-enum class Way : std::uint8_t { offload, fetch };
+// As transfer::Direction, which is out of this room's reach.
+enum class Direction : std::uint8_t { offload, fetch };
 
 struct Move {
   aqua_layout layout;
@@ -32,26 +33,27 @@ Result<BlockList> to_list(const char* what, const Layout& layout, const Move& mo
   return BlockList(move.blocks, move.block_count);
 }
 
-Result<Ticket> post(const char* what, Way way, const Move& move, TensorObject& tensor) {
+Result<Ticket> post(const char* what, Direction direction, const Move& move, TensorObject& tensor) {
   AQUA_ASSIGN(const auto layout, layouts().use(what, move.layout.id));
   AQUA_ASSIGN(const BlockList list, to_list(what, *layout, move));
   Runtime& runtime = *tensor.runtime;
   const Stream stream = to_stream(move.stream);
-  return way == Way::offload ? runtime.offload(*layout, list, tensor.tensor, stream, move.offset)
-                             : runtime.fetch(tensor.tensor, *layout, list, stream, move.offset);
+  return direction == Direction::offload
+             ? runtime.offload(*layout, list, tensor.tensor, stream, move.offset)
+             : runtime.fetch(tensor.tensor, *layout, list, stream, move.offset);
 }
 
-Result<void> start(const char* what, Way way, const Move& move, aqua_ticket* ticket) {
+Result<void> start(const char* what, Direction direction, const Move& move, aqua_ticket* ticket) {
   AQUA_ASSIGN(const auto tensor, tensors().use(what, move.tensor.id));
   const std::uint64_t runtime = tensor->runtime.id();
   if (ticket == nullptr) {
-    AQUA_TRY(post(what, way, move, *tensor));
+    AQUA_TRY(post(what, direction, move, *tensor));
     return {};
   }
   // The handle first: once work is queued nothing may fail any more.
   AQUA_ASSIGN(const std::uint64_t id, tickets().insert(runtime, TicketObject{runtime, Ticket()}));
   AQUA_ASSIGN(const auto made, tickets().use(what, id));
-  auto posted = post(what, way, move, *tensor);
+  auto posted = post(what, direction, move, *tensor);
   if (!posted.ok()) {
     (void)tickets().end(what, id);
     return std::move(posted).error();
@@ -82,7 +84,7 @@ aqua_error* aqua_offload(aqua_layout layout, const uint32_t* blocks, size_t bloc
                          aqua_tensor tensor, aqua_stream stream, size_t offset,
                          aqua_ticket* ticket) {
   return call([&] {
-    return start("aqua_offload", Way::offload,
+    return start("aqua_offload", Direction::offload,
                  {layout, blocks, block_count, tensor, offset, stream}, ticket);
   });
 }
@@ -90,8 +92,8 @@ aqua_error* aqua_offload(aqua_layout layout, const uint32_t* blocks, size_t bloc
 aqua_error* aqua_fetch(aqua_tensor tensor, aqua_layout layout, const uint32_t* blocks,
                        size_t block_count, aqua_stream stream, size_t offset, aqua_ticket* ticket) {
   return call([&] {
-    return start("aqua_fetch", Way::fetch, {layout, blocks, block_count, tensor, offset, stream},
-                 ticket);
+    return start("aqua_fetch", Direction::fetch,
+                 {layout, blocks, block_count, tensor, offset, stream}, ticket);
   });
 }
 
