@@ -16,6 +16,8 @@ PROOFS = (
     (r"^dashboard_axe$", "the dashboard's accessibility", "export AQUA_AXE=$(scripts/fetch-axe build/axe)"),
     (r"^llama_cpp\.", "llama.cpp's tokens", "scripts/llama"),
     (r"^Python\.vllm_interface$", "vLLM's interface", "scripts/vllm-interface"),
+    (r"^kernels_sass$", "what the kernels compile to",
+     "export AQUA_CUOBJDUMP=$(scripts/fetch-cuobjdump build/cuobjdump)"),
     (r"promtool$", "metrics and alerts", "scripts/setup check"),
     (r"^RealTrace\.|OnTheTrace\.|TheRealOnes|ScalingOneMeasured|H100Nvlink", "real traces and profiles",
      "export AQUA_DATA=FOLDER"),

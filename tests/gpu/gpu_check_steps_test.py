@@ -106,11 +106,12 @@ class GpuCheckSteps(WithGpuCheck):
             seen += [step["name"] for step in report["steps"]]
         self.assertEqual(len(seen), len(set(seen)))
         self.assertEqual(set(seen), listed)
-        self.script("first_contact", "tr '\\0' ' ' </proc/$PPID/cmdline; exit 124")
         self.script("gpu_bench", "tr '\\0' ' ' </proc/$PPID/cmdline; exit 124")
         self.check("--call", "B", status=1)
         self.assertIn("--repetitions 5 --mib 1024", self.log())
         self.assertEqual(self.steps()["host"]["limit"], 360)
+        self.check("--call", "B", "--repetitions", "11", status=1)
+        self.assertLessEqual(self.steps()["host"]["limit"], 540, "720 s by itself")
         self.check("--call", "B", "--seconds", "100", status=1)
         self.assertLessEqual(self.steps()["host"]["limit"], 90)
 

@@ -228,7 +228,7 @@ class GpuCheck(WithGpuCheck):
                 self.assertIn(f"timeout -k 10 {limit} ./exporter_death", self.log())
 
     def test_a_wrong_command_line_says_how(self):
-        for arguments in (["--only", "nothing"], ["--only", "s"], ["--only", ""], ["--only"], ["--limit", "0"],
+        for arguments in (["--only", "nothing"], ["--only", "s"], ["--only", "and"], ["--only", ""], ["--only"], ["--limit", "0"],
                           ["--seconds", "soon"], ["--call"], ["--call", "E"], ["--mib"], ["--mib", "32"], ["--mib", "1000"], ["--unknown"], ["elsewhere"]):
             with self.subTest(arguments=arguments):
                 process = self.start(*arguments)

@@ -175,6 +175,8 @@ def main() -> int:
         address = f"unix:{directory}/coordinator.sock"
         daemon = [options.coordinator_binary, "--listen", address, "--data", directory,
                   "--log-level", "warn"]
+        if options.neighbour == options.device:
+            daemon.append("--share-device")
         with started(daemon, "listening on"):
             measure(options, maths, SHAPES[options.shape], address, directory, write)
     told["complete"] = True
