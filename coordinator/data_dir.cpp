@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdlib>
+#include <filesystem>
 #include <string_view>
 
 #include "base/concat.hpp"
@@ -32,6 +33,18 @@ std::string DataDir::default_path() {
     return concat(runtime, "/aqua");
   }
   return concat("/tmp/aqua-", ::getuid());
+}
+
+Result<bool> DataDir::check(const std::string& path) {
+  const std::filesystem::path parent = std::filesystem::absolute(path).parent_path();
+  struct stat info {};
+  if (::lstat(path.c_str(), &info) == 0) {
+    AQUA_TRY(open_own_directory("data directory", path));  // makes nothing where there is one
+    return true;
+  }
+  if (errno != ENOENT || ::access(parent.c_str(), W_OK | X_OK) != 0)
+    return errno_error(concat("create data directory ", path));
+  return false;
 }
 
 Result<DataDir> DataDir::open(const std::string& path) {

@@ -18,6 +18,10 @@ class DataDir {
   // another daemon has it, naming its pid.
   [[nodiscard]] static Result<DataDir> open(const std::string& path);
 
+  // Whether there is one. Creates and locks nothing; fails where open() would, but for one that
+  // another daemon has.
+  [[nodiscard]] static Result<bool> check(const std::string& path);
+
   // $XDG_RUNTIME_DIR/aqua, or /tmp/aqua-UID without that.
   [[nodiscard]] static std::string default_path();
 

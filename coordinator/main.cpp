@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "base/descriptor_limit.hpp"
+#include "coordinator/check_start.hpp"
 #include "coordinator/common/log.hpp"
 #include "coordinator/common/memory_reserve.hpp"
 #include "coordinator/daemon.hpp"
@@ -123,6 +124,11 @@ int main(int argc, char** argv) {
     return 0;
   }
   if (options->check_config) {
+    aqua::coordinator::start_logging(options->log_format, options->log_level);
+    if (const auto checked = aqua::coordinator::check_start(*options); !checked.ok()) {
+      std::fprintf(stderr, "aqua-coordinator: %s\n", checked.error().message.c_str());
+      return kUsageError;
+    }
     std::fputs(aqua::coordinator::to_toml(*options).c_str(), stdout);
     return 0;
   }

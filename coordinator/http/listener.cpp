@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
+#include <utility>
 
 #include "base/concat.hpp"
 #include "base/errno_error.hpp"
@@ -16,6 +18,10 @@
 
 namespace aqua::coordinator {
 namespace {
+
+Error not_a_socket(const std::string& path) {
+  return Error{Code::already_exists, concat("listen: ", path, " exists and is not a socket")};
+}
 
 // Removes a socket file that nobody listens on. Two daemons that start at one moment with
 // different data directories and one path are not told apart; the lock of the data
@@ -26,10 +32,7 @@ Result<void> remove_stale(const wire::Address& address) {
     if (errno == ENOENT) return {};
     return errno_error(concat("listen: ", address.path));
   }
-  if (!S_ISSOCK(info.st_mode)) {
-    return Error{Code::already_exists,
-                 concat("listen: ", address.path, " exists and is not a socket")};
-  }
+  if (!S_ISSOCK(info.st_mode)) return not_a_socket(address.path);
   const UniqueFd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!probe.valid()) return errno_error("socket");
   const wire::SocketAddress target = wire::socket_address(address);
@@ -60,14 +63,11 @@ Result<void> open_to(const std::string& path, const SocketAccess& access) {
   return {};
 }
 
-}  // namespace
-
-Result<Listener> listen_stream(const wire::Address& address, const SocketAccess& access) {
-  if (address.is_unix()) AQUA_TRY(remove_stale(address));
+// already_exists where somebody listens.
+Result<UniqueFd> bind_stream(const wire::Address& address) {
   const wire::SocketAddress target = wire::socket_address(address);
-  Listener listener{
-      UniqueFd(::socket(target.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)), address};
-  const int fd = listener.fd.get();
+  UniqueFd bound(::socket(target.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const int fd = bound.get();
   if (fd < 0) return errno_error("socket");
   const int on = 1;
   if (!address.is_unix()) {
@@ -85,6 +85,16 @@ Result<Listener> listen_stream(const wire::Address& address, const SocketAccess&
     }
     return errno_error(concat("bind ", to_string(address)));
   }
+  return bound;
+}
+
+}  // namespace
+
+Result<Listener> listen_stream(const wire::Address& address, const SocketAccess& access) {
+  if (address.is_unix()) AQUA_TRY(remove_stale(address));
+  AQUA_ASSIGN(UniqueFd bound, bind_stream(address));
+  Listener listener{std::move(bound), address};
+  const int fd = listener.fd.get();
   if (address.is_unix()) {
     AQUA_TRY(open_to(address.path, access));
   } else {
@@ -99,6 +109,22 @@ Result<UniqueFd> listen_lifeline(const std::string& path, const SocketAccess& ac
   AQUA_ASSIGN(UniqueFd fd, listen_seqpacket(path));
   AQUA_TRY(open_to(path, access));
   return fd;
+}
+
+Result<void> check_listen(const wire::Address& address) {
+  if (!address.is_unix()) {
+    const auto bound = bind_stream(address);
+    if (bound.ok() || bound.error().code == Code::already_exists) return {};
+    return bound.error();
+  }
+  const auto directory = std::filesystem::absolute(address.path).parent_path();
+  struct stat info {};
+  if (::lstat(address.path.c_str(), &info) == 0) {
+    if (S_ISSOCK(info.st_mode)) return {};
+    return not_a_socket(address.path);
+  }
+  if (errno == ENOENT && ::access(directory.c_str(), W_OK | X_OK) == 0) return {};
+  return errno_error(concat("bind ", to_string(address)));
 }
 
 }  // namespace aqua::coordinator

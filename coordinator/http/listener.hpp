@@ -32,4 +32,8 @@ struct SocketAccess {
 // Listens for lifelines at `path`, in the same manner.
 [[nodiscard]] Result<UniqueFd> listen_lifeline(const std::string& path, const SocketAccess& access);
 
+// Fails where listening at `address` would, but for one that somebody listens on: that may be the
+// daemon that is to be replaced. Leaves no file.
+[[nodiscard]] Result<void> check_listen(const wire::Address& address);
+
 }  // namespace aqua::coordinator

@@ -169,5 +169,32 @@ TEST(Daemon, TheConfigurationCanBeCheckedWithoutAStart) {
   EXPECT_EQ(bad.wait(), 2);
 }
 
+TEST(Daemon, WhatAStartWouldRefuseTheCheckRefusesToo) {
+  const TempDir dir;
+  std::ofstream(dir / "file") << "precious";
+  std::filesystem::create_directory(dir / "open");
+  ::chmod((dir / "open").c_str(), 0777);
+  const auto check = [&](std::vector<std::string> arguments) {
+    arguments.emplace_back("--check-config");
+    const auto checked = run_daemon(arguments);
+    EXPECT_EQ(checked.status, checked.errors.empty() ? 0 : 2);
+    return checked.errors;
+  };
+  EXPECT_EQ(check({"--data", dir / "data"}), "");
+  EXPECT_FALSE(std::filesystem::exists(dir / "data")) << "it makes nothing";
+  EXPECT_THAT(check({"--data", dir / "no/data"}), HasSubstr("No such file"));
+  EXPECT_THAT(check({"--data", dir / "open"}), HasSubstr("writable by nobody else"));
+  EXPECT_THAT(check({"--data", dir / "data", "--listen", "unix:" + (dir / "file")}),
+              HasSubstr("is not a socket"));
+  EXPECT_THAT(check({"--data", dir / "data", "--listen", "unix:" + (dir / "no/socket")}),
+              HasSubstr("No such file"));
+  EXPECT_THAT(check({"--data", dir / "data", "--tls-listen", "192.0.2.1:0", "--tls-cert",
+                     dir / "file", "--tls-key", dir / "file"}),
+              HasSubstr("not a certificate in PEM"));
+  DaemonProcess running;
+  EXPECT_EQ(check({"--data", running.data(), "--listen", running.address()}), "")
+      << "one that runs is to be replaced";
+}
+
 }  // namespace
 }  // namespace aqua::testing

@@ -25,6 +25,10 @@ struct TlsFilesOf : Certificate, ::testing::Test {
     const Ended ended = run_daemon(all);
     EXPECT_EQ(ended.status, 1);
     EXPECT_EQ(ended.output, "");
+    all.emplace_back("--check-config");
+    const Ended checked = run_daemon(all);
+    EXPECT_EQ(checked.status, 2);
+    EXPECT_EQ(checked.errors, ended.errors) << "the check says what a start says";
     return ended.errors;
   }
   const std::string& certificate = path;
