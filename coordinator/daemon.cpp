@@ -96,6 +96,7 @@ Daemon::Daemon(const Options& options, DataDir data, const Host& host, std::uniq
            .readiness = readiness_,
            .version = AQUA_VERSION,
            .server = host.boot,
+           .host = host_name(),
            .lifeline = options.lifeline,
            .leases_survive = options.leases_survive},
       admission_(router_, sessions_, tokens_, admission_limits(options)),

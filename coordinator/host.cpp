@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/host.hpp"
 
+#include <sys/utsname.h>
+
 #include <filesystem>
 #include <fstream>
 
@@ -16,6 +18,11 @@ Host this_host() {
     host.namespaces += std::filesystem::read_symlink(link, none).string() + " ";
   }
   return host;
+}
+
+std::string host_name() {
+  utsname names{};
+  return ::uname(&names) == 0 ? names.nodename : "";
 }
 
 }  // namespace aqua::coordinator

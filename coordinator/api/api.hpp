@@ -33,6 +33,7 @@ struct Api {
   Readiness& readiness;
   std::string version;
   std::string server;                           // boot id
+  std::string host;                             // the machine's name
   std::string lifeline;                         // path
   Survives leases_survive = Survives::process;  // a restart of the machine ends local leases anyway
   ReplayBook replays{};

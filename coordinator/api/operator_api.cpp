@@ -33,6 +33,7 @@ wire::Info info(Api& api) {
   return {.epoch = api.service.epoch(),
           .version = api.version,
           .server = api.server,
+          .host = api.host,
           .lifeline = api.lifeline,
           .client_ttl = limits.client_ttl,
           .lease_ttl = limits.lease_ttl};

@@ -12,6 +12,7 @@ const SVG = "http://www.w3.org/2000/svg";
 let token = null;       // null: read only
 let samples = [];       // {time, offered, leased, …}
 let names = new Map();  // id -> label, of clients that were ever seen here
+let lastSides = new Map();  // id -> where a client stood when it last lent or borrowed
 let state = null;
 let shownOnce = false;
 
@@ -62,9 +63,15 @@ function sync(parent, items, key, create, update) {
   }
   for (const child of old.values()) child.remove();
 }
-function row(cells) {
+// A row of the table that `body` is of. Cells carry their column's name, for narrow screens.
+function row(body, cells) {
   const made = make("tr");
-  cells.forEach((className) => made.append(make("td", className)));
+  const heads = byId(body).parentElement.querySelectorAll("th");
+  cells.forEach((className, i) => {
+    const cell = make("td", className);
+    cell.dataset.label = heads[i].textContent;
+    made.append(cell);
+  });
   return made;
 }
 
@@ -96,6 +103,11 @@ function summarise(now) {
   for (const pair of now.pairs) loan(pair.producer, pair.consumer).paired = true;
   return { clients, loans: [...loans.values()].sort(byLabel("producer")) };
 }
+const drained = (client) => client.draining && client.own.length === 0;
+function notesOf(summary) {
+  return [...summary.clients.values()].filter(drained)
+    .map((client) => `${label(client.id)} is drained: nothing of it is lent.`);
+}
 function alertsOf(now, summary) {
   const found = [];
   for (const reclaim of now.reclaims) {
@@ -109,7 +121,7 @@ function alertsOf(now, summary) {
   }
   for (const client of summary.clients.values()) {
     if (client.state === "suspect") found.push(`${label(client.id)} is silent (process ${client.pid}).`);
-    if (client.draining) found.push(`${label(client.id)} is being drained.`);
+    if (client.draining && !drained(client)) found.push(`${label(client.id)} is being drained.`);
   }
   const orphans = now.slabs.filter((slab) => slab.state === "orphaned");
   if (orphans.length) found.push(`${plural(orphans.length, "slab")} held of lenders that are gone.`);
@@ -117,9 +129,10 @@ function alertsOf(now, summary) {
 }
 
 // --- drawing --------------------------------------------------------------------------------
-function drawAlerts(found) {
+function drawAlerts(found, notes) {
   sync(byId("alerts"), found, (text) => text, (text) => make("li", "", text), () => {});
-  byId("no-alerts").hidden = found.length > 0;
+  sync(byId("notes"), notes, (text) => text, (text) => make("li", "", text), () => {});
+  byId("no-alerts").hidden = found.length + notes.length > 0;
 }
 
 function clientCard(lender) {
@@ -148,7 +161,8 @@ function drawCard(card, client, lender) {
   const name = label(client.id);
   say(card.children[0], client.name || name);
   say(card.children[1], `${client.device_name || "device"}, process ${client.pid}` +
-    (client.state === "suspect" ? ", silent" : "") + (client.draining ? ", draining" : ""));
+    (client.state === "suspect" ? ", silent" : "") +
+    (client.draining ? (drained(client) ? ", drained" : ", draining") : ""));
   set(card, "data-state", client.state);
   let text = `borrows ${bytes(client.held)}`;
   if (lender) {
@@ -175,10 +189,16 @@ function drawCard(card, client, lender) {
 }
 function drawMap(summary) {
   const all = [...summary.clients.values()].sort(byLabel("id"));
-  // A client that may do both stands where it is busy; while idle, on both sides.
-  const idle = (client) => client.own.length === 0 && client.held === 0;
-  const stands = (client, lender) => (lender ? client.producer && (client.own.length > 0 || idle(client))
-    : client.consumer && (client.held > 0 || idle(client)));
+  // A client that may do both stands where it is busy; while idle where it was, or on both sides.
+  const sides = (client) => ({ lender: client.own.length > 0, borrower: client.held > 0 });
+  for (const client of all) {
+    const now = sides(client);
+    if (now.lender || now.borrower) lastSides.set(client.id, now);
+  }
+  const stands = (client, lender) => {
+    const side = lastSides.get(client.id) ?? { lender: client.producer, borrower: client.consumer };
+    return lender ? side.lender : side.borrower;
+  };
   for (const [id, lender] of [["lenders", true], ["borrowers", false]]) {
     sync(byId(id), all.filter((client) => stands(client, lender)),
       (client) => client.id, () => clientCard(lender), (card, client) => drawCard(card, client, lender));
@@ -208,7 +228,7 @@ function drawBands(loans) {
 }
 function drawLoans(loans) {
   sync(byId("loans"), loans, (loan) => loan.key, (loan) => {
-    const made = row(["", "", "", "", "", "operator"]);
+    const made = row("loans", ["", "", "", "", "", "operator"]);
     const unpair = button("Unpair", "unpair");
     unpair.dataset.client = loan.consumer;
     made.lastChild.append(unpair);
@@ -226,7 +246,7 @@ function drawLoans(loans) {
 function drawReclaims(reclaims) {
   const newest = [...reclaims].sort((a, b) => b.id - a.id).slice(0, 20);
   sync(byId("reclaims"), newest, (reclaim) => String(reclaim.id), () => {
-    const made = row(["", "", "", "", "", ""]);
+    const made = row("reclaims", ["", "", "", "", "", ""]);
     const bar = make("progress");
     bar.max = 1;
     made.children[2].append(bar, make("span"));
@@ -249,10 +269,16 @@ function drawReclaims(reclaims) {
   });
   byId("no-reclaims").hidden = newest.length > 0;
 }
+// Bytes at the left, from the top down; how long ago below.
+function drawAxes(begin, now, most) {
+  [1, 0.5, 0].forEach((share, i) => say(byId("chart-bytes").children[i], bytes(Math.round(most * share))));
+  [1, 0.5, 0].forEach((share, i) =>
+    say(byId("chart-times").children[i], share ? `${duration(Math.round((now - begin) * share))} ago` : "now"));
+}
 function drawChart() {
   const [width, height] = [600, 160];
   const now = Date.now();
-  const begin = Math.min(samples[0].time, now - 60000);
+  const begin = Math.min(samples[0].time, now - 10000);
   const sum = (sample) => STATES.reduce((all, name) => all + sample[name], 0);
   const most = Math.max(1, ...samples.map(sum));
   const x = (time) => ((time - begin) / (now - begin) * width).toFixed(1);
@@ -271,11 +297,23 @@ function drawChart() {
     });
     return { name, d: `M${(over + under).slice(2)}Z` };
   });
-  sync(byId("chart"), areas, (area) => area.name, (area) => {
+  sync(byId("chart-areas"), areas, (area) => area.name, (area) => {
     const path = document.createElementNS(SVG, "path");
     path.setAttribute("class", area.name);
     return path;
   }, (path, area) => set(path, "d", area.d));
+  drawAxes(begin, now, most);
+  const moments = state.reclaims.map((reclaim) => ({ id: reclaim.id, time: now - reclaim.age_ms,
+    text: `Reclaim ${reclaim.id} of ${label(reclaim.producer)}` })).filter((each) => each.time >= begin);
+  sync(byId("chart-marks"), moments, (each) => String(each.id), () => {
+    const line = document.createElementNS(SVG, "path");
+    line.append(document.createElementNS(SVG, "title"));
+    return line;
+  }, (line, each) => {
+    set(line, "d", `M${x(each.time)} 0 V${height}`);
+    say(line.firstChild, each.text);
+  });
+  byId("chart-key").hidden = moments.length === 0;
   const last = samples[samples.length - 1];
   say(byId("chart-text"), `The last ${duration(now - begin)}; at most ${bytes(most)}. Now: ` +
     (STATES.filter((name) => last[name]).map((name) => `${name} ${bytes(last[name])}`).join(", ") || "nothing") + ".");
@@ -296,7 +334,7 @@ function draw(now) {
   const summary = summarise(now);
   samples.push({ time: Date.now(), ...total(now.slabs) });
   if (samples.length > KEPT_SAMPLES) samples.shift();
-  drawAlerts(alertsOf(now, summary));
+  drawAlerts(alertsOf(now, summary), notesOf(summary));
   drawMap(summary);
   drawLoans(summary.loans);
   drawReclaims(now.reclaims);
@@ -325,7 +363,7 @@ function connection(kind, text) {
 }
 async function firstLook() {
   const info = await ask("GET", "v1/info");
-  say(byId("server"), `${info.version}, server ${info.server.slice(0, 8)}`);
+  say(byId("server"), `${info.version} on ${info.host || `server ${info.server.slice(0, 8)}`}`);
   const history = await ask("GET", "v1/history");
   const now = Date.now();
   samples = history.samples.map((sample) => ({ time: now - sample.age_ms, offered: sample.offered,

@@ -37,6 +37,7 @@ void write(Json& out, const Info& info, Time) {
   out["epoch"] = to_string(info.epoch);
   out["version"] = info.version;
   out["server"] = info.server;
+  out["host"] = info.host;
   out["lifeline"] = info.lifeline;
   write_duration(out, "client_ttl_ms", info.client_ttl);
   write_duration(out, "lease_ttl_ms", info.lease_ttl);
@@ -45,6 +46,7 @@ void read(Fields& in, Info& info, Time) {
   in.id("epoch", info.epoch);
   in.text("version", info.version);
   in.text("server", info.server);
+  if (in.has("host")) in.text("host", info.host);
   in.text("lifeline", info.lifeline, kMaxPath);
   read_duration(in, "client_ttl_ms", info.client_ttl);
   read_duration(in, "lease_ttl_ms", info.lease_ttl);

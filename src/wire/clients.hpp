@@ -30,8 +30,9 @@ struct Welcome {
 // GET /v1/info, for anybody.
 struct Info {
   Epoch epoch;
-  std::string version;  // of the coordinator
-  std::string server;
+  std::string version;   // of the coordinator
+  std::string server;    // boot id
+  std::string host{};    // the machine's name; empty from daemons that do not tell
   std::string lifeline;  // path of the lifeline socket
   ledger::Time client_ttl{};
   ledger::Time lease_ttl{};

@@ -132,6 +132,9 @@ TEST(Daemon, InfoTellsWhereTheLifelineIs) {
   ASSERT_TRUE(info.ok());
   EXPECT_EQ(info->lifeline, daemon.lifeline());
   EXPECT_FALSE(info->server.empty());
+  std::string name;
+  std::getline(std::ifstream("/proc/sys/kernel/hostname"), name);
+  EXPECT_EQ(info->host, name);
   for (const char* path : {"/healthz", "/readyz"}) {
     EXPECT_EQ(ask(daemon.address(), {"GET", path, {}, {}}).status, 200) << path;
   }

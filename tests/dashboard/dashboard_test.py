@@ -108,9 +108,23 @@ class Dashboard(Page):
         self.find('button[aria-label="Drain lender"]').click()
         self.find("#order-go").click()
         self.until(lambda: producer.do("status")["lent"] == 0)
-        self.until(lambda: "lender is being drained." in self.texts("#alerts li"))
+        self.until(lambda: self.texts("#notes li") == ["lender is drained: nothing of it is lent."])
+        self.assertEqual(self.texts("#alerts li"), [])
+        self.assertEqual((self.texts("#lenders h3"), self.texts("#borrowers h3")), (["lender"], ["borrower"]),
+                         "each stands where it was")
         self.find('button[aria-label="End drain lender"]').click()
-        self.until(lambda: not self.texts("#alerts li"))
+        self.until(lambda: not self.texts("#notes li"))
+
+    def test_chart_has_axes_and_marks_reclaims(self):
+        producer, _ = self.lend()
+        self.operate()
+        self.until(lambda: self.texts("#loans tr"))
+        self.assertEqual(self.texts("#chart-bytes span"), ["32 MiB", "16 MiB", "0 B"])
+        self.assertRegex(" ".join(self.texts("#chart-times span")), r"^\S+ \w+ ago \S+ \w+ ago now$")
+        self.assertEqual(self.browser.find_elements(By.CSS_SELECTOR, "#chart-marks path"), [])
+        producer.do("reclaim", bytes=4 * MIB, within_ms=60_000)
+        self.until(lambda: self.browser.find_elements(By.CSS_SELECTOR, "#chart-marks path"))
+        self.assertTrue(self.find("#chart-key").is_displayed())
 
     def test_pair_and_unpair(self):
         self.rig.engine("lender", False, 0)
@@ -254,6 +268,9 @@ class Dashboard(Page):
         self.until(lambda: self.texts("#loans tr"))
         wide = self.browser.execute_script("return [document.documentElement.scrollWidth, innerWidth]")
         self.assertLessEqual(wide[0], wide[1])
+        for table in self.browser.execute_script(
+                "return [...document.querySelectorAll('.scroll')].map((e) => [e.scrollWidth, e.clientWidth])"):
+            self.assertLessEqual(table[0], table[1], "a table is cut off")
 
     def test_reduced_motion_moves_nothing(self):
         producer, consumer = self.lend()
