@@ -15,6 +15,14 @@ struct TierBytes {
 
   void add(Tier tier, std::uint64_t bytes) { (tier == Tier::peer ? peer : host) += bytes; }
   [[nodiscard]] std::uint64_t sum() const { return peer + host; }
+  TierBytes& operator+=(const TierBytes& more) {
+    peer += more.peer;
+    host += more.host;
+    return *this;
+  }
+  friend TierBytes operator-(const TierBytes& all, const TierBytes& part) {
+    return {all.peer - part.peer, all.host - part.host};
+  }
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TierBytes, peer, host)
 

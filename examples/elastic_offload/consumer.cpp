@@ -32,6 +32,8 @@ Runtime open_runtime(const Options& options, Events& events) {
   runtime.socket_directory = options.directory;
   runtime.callbacks_in_tick = true;
   runtime.emulated.total_bytes = kConsumerBytes;
+  runtime.emulated.link_bytes_per_second = options.host_link_mb_per_s * 1'000'000;
+  runtime.emulated.peer_bytes_per_second = kPeerOverHost * runtime.emulated.link_bytes_per_second;
   runtime.callbacks.on_budget = [&events](const MemoryBudget&) { ++events.budgets; };
   runtime.callbacks.on_data_loss = [&events](std::uint64_t, const std::string&) {
     ++events.lost_tensors;
@@ -72,6 +74,8 @@ class Consumer {
         for (const WorkItem item : command.at("items")) pending_.push_back(item);
       } else if (what == "go") {
         started_ = Clock::now();
+      } else if (what == "lending") {
+        engine_.use_lent_memory(command.at("use"));
       } else {
         finished_ = true;
       }
@@ -81,9 +85,11 @@ class Consumer {
 
   void submit_arrived() {
     if (!started_) return;
-    const auto now = Clock::now() - *started_;
-    while (!pending_.empty() && std::chrono::milliseconds(pending_.front().arrival_ms) <= now) {
-      engine_.submit(pending_.front());
+    while (!pending_.empty()) {
+      const auto arrival = *started_ + std::chrono::milliseconds(pending_.front().arrival_ms);
+      if (arrival > Clock::now()) return;
+      // What is sent again to keep the engine busy has no time of its own.
+      engine_.submit(pending_.front(), pending_.front().arrival_ms > 0 ? arrival : Clock::now());
       pending_.pop_front();
     }
   }

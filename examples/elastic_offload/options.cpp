@@ -11,11 +11,15 @@ constexpr const char* kAbout = R"(Usage: elastic_offload [options]
 Four emulated GPUs, an engine each, and a coordinator: six processes on this
 machine. Two engines have memory to spare and lend it; two have caches too
 small for their load, and keep the KV blocks of preempted sequences in the lent
-memory. Midway one lender wants its memory back, gets it, and later lends it
-again. Every byte that moves is checked.
+memory, or in host memory. Every byte that moves is checked.
 
-Takes about 4 GiB of memory. The exit status is 0 only if no byte was wrong,
-and memory was reclaimed and used again afterwards.)";
+First the same requests are served twice, with host memory alone and with lent
+memory above it: what users gain. Host memory is paced (--host-link-mb-per-s),
+so that it is to lent memory roughly what PCIe is to NVLink. Then one lender
+wants its memory back, gets it, and later lends it again.
+
+Takes a minute or two and about 4 GiB of memory. The exit status is 0 only if
+no byte was wrong, and memory was reclaimed and could be borrowed again.)";
 
 Result<void> set_policy(std::string& policy, std::string_view text) {
   std::string known;
@@ -55,21 +59,33 @@ void add_play(CommandLine& line, Options& o) {
       .option(
           "--policy", "NAME",
           "who is computed, preempted and brought back: cfs, las, fcfs or vtc. fcfs and vtc "
-          "preempt "
-          "for memory only; use --reclaim-at-mib 1 with them",
+          "preempt for memory only, and gain less from lent memory",
           [&o](std::string_view text) { return set_policy(o.policy, text); }, o.policy)
       .flag("--fallback", o.fallback,
             "cfs and las serve first come, first served while preempted KV is in host memory, as "
-            "the paper does (off: both are as fast on emulated GPUs)")
+            "the paper does")
+      .number("--compare", o.compare, 0, 100'000, "N",
+              "requests to serve with and without lent memory; 0: none")
+      .number("--host-link-mb-per-s", o.host_link_mb_per_s, 0, 1'000'000, "MB",
+              "pace of copies to and from host memory; 0: as fast as this machine copies")
       .number("--iteration-ms", o.iteration, 0, 1000, "MS", "least time of a decoding step")
       .number("--reclaim-after", o.reclaim_after, 0, 1, "FRACTION",
               "of the requests that are done before memory is reclaimed ...")
       .number("--reclaim-at-mib", o.reclaim_at_mib, 1, 1024, "MIB",
-              "... and how much of it must be in use, over both consumers")
-      .text("--json", o.json, "FILE", "write the result")
+              "... and how much of it must be in use, over both consumers; waited for no longer "
+              "than 30 s; default: 512, and 1 with fcfs and vtc")
       .number("--timeout", o.timeout, 1, 86'400, "SECONDS", "give up")
       .text("--coordinator-binary", o.coordinator, "PROGRAM",
             "the aqua-coordinator program; default: of the same build");
+}
+
+void add_reports(CommandLine& line, Options& o) {
+  line.group("What it leaves")
+      .number("--dashboard", o.dashboard, 1, 65'535, "PORT",
+              "show the coordinator's dashboard at http://127.0.0.1:PORT/ while it runs, to look "
+              "at only")
+      .text("--html", o.html, "FILE", "write a page with pictures")
+      .text("--json", o.json, "FILE", "write the result");
 }
 
 }  // namespace
@@ -79,6 +95,7 @@ CommandLine options_line(Options& options) {
   CommandLine line("", kAbout);
   add_workload(line, options.workload);
   add_play(line, options);
+  add_reports(line, options);
   line.group("")  // not in the help
       .choice("--role", options.role,
               {{"coordinator", Role::coordinator},

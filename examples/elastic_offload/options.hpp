@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "sizes.hpp"
@@ -21,18 +22,27 @@ struct Options {
   Role role = Role::orchestrator;
   // --- for people ---
   WorkloadOptions workload{.requests = 240, .arrivals_in = std::chrono::milliseconds(10'000)};
-  std::size_t reclaim_at_mib = 512;  // of tensors in lent memory …
-  double reclaim_after = 0.4;        // … and of requests done
+  std::size_t compare = 60;  // requests served with and without lent memory; 0: none
+  std::size_t host_link_mb_per_s = 300;
+  std::optional<std::size_t> reclaim_at_mib{};  // of tensors in lent memory …
+  double reclaim_after = 0.4;                   // … and of requests done
   std::chrono::milliseconds iteration{10};
   std::string policy = "cfs";  // of schedule::scheduler_names(), for the consumers
   bool fallback = false;       // of las and cfs to fcfs; see EngineOptions
-  std::chrono::seconds timeout{180};
+  std::chrono::seconds timeout{300};
+  std::uint16_t dashboard = 0;          // port; 0: none
   std::filesystem::path json{};         // empty: none
+  std::filesystem::path html{};         // empty: none
   std::filesystem::path coordinator{};  // the daemon's program; empty: looked for
   // --- for the other roles ---
   unsigned index = 0;
   std::filesystem::path directory{};  // of sockets and data; private to the run
   pid_t parent = 0;
+
+  // Those that preempt for memory only fill little lent memory.
+  [[nodiscard]] std::size_t reclaim_at() const {
+    return reclaim_at_mib.value_or(policy == "fcfs" || policy == "vtc" ? 1 : 512);
+  }
 };
 
 // The line that fills `options`, which must outlive it.

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The orchestrator's process: it starts the others, watches the play and reports.
 #include <cstdio>
+#include <optional>
 
+#include "dashboard_window.hpp"
 #include "must.hpp"
-#include "progress.hpp"
-#include "report.hpp"
 #include "roles.hpp"
+#include "show/page.hpp"
+#include "show/progress.hpp"
+#include "show/report.hpp"
 #include "verdict.hpp"
 
 namespace aqua::example {
@@ -17,14 +20,17 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-void watch(Play& play, Fleet& fleet, const Options& options) {
+Timeline watch(Play& play, Fleet& fleet, const Options& options) {
   const auto start = Clock::now();
   Progress progress;
-  play.begin();
+  Timeline timeline;
   while (play.act() != Act::over) {
-    fleet.listen(std::chrono::milliseconds(100));
     play.follow(seconds_since(start));
-    progress.show(play, fleet, seconds_since(start));
+    const Standing now = standing(play, fleet, seconds_since(start));
+    const auto news = play.news();
+    progress.show(now, news);
+    timeline.note(now, news);
+    fleet.listen(std::chrono::milliseconds(100));
     if (Clock::now() - start > options.timeout) {
       throw Failure("after " + std::to_string(options.timeout.count()) + " s still " +
                     std::string(to_string(play.act())) + ", with " +
@@ -32,6 +38,7 @@ void watch(Play& play, Fleet& fleet, const Options& options) {
                     std::to_string(play.requests_sent()) + " requests done");
     }
   }
+  return timeline;
 }
 
 }  // namespace
@@ -41,14 +48,21 @@ int run_orchestrator(const Options& options) {
   const StopSignals stop;
   const Workload work = load_workload(options.workload);
   if (!options.json.empty()) write_json(options.json, nlohmann::json::object());  // fails early
+  if (!options.html.empty()) write_text(options.html, "");
   std::fputs(describe_scaling(options, work).c_str(), stdout);
-  std::puts("starting  a coordinator, two producers (emu:0, emu:1), two consumers (emu:2, emu:3)");
+  std::puts("starting  a coordinator; emu:0 and emu:1, which lend; emu:2 and emu:3, which borrow");
   std::fflush(stdout);
 
   const PrivateDirectory directory;
   Fleet fleet(options, directory.path(), stop);
+  std::optional<DashboardWindow> window;
+  if (options.dashboard != 0) {
+    window.emplace(options.dashboard, directory.path() / "coordinator.sock");
+    std::printf("dashboard http://127.0.0.1:%u/ while it runs\n", options.dashboard);
+  }
   Play play(options, work, fleet);
-  watch(play, fleet, options);
+  const Timeline timeline = watch(play, fleet, options);
+  window.reset();
   fleet.finish();
 
   Outcome outcome{.options = options, .work = work, .play = play};
@@ -58,6 +72,11 @@ int run_orchestrator(const Options& options) {
   const nlohmann::json report = to_json(outcome);
   print_summary(report);
   if (!options.json.empty()) write_json(options.json, report);
+  if (!options.html.empty()) {
+    write_text(options.html, render_page(report, timeline));
+    std::printf("Pictures: %s\n", options.html.c_str());
+  }
+  std::puts("To read next: docs/engine/integrating.md, from nothing to preemption in your engine.");
   return verdict(complaints(report));
 }
 

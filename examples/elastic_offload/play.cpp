@@ -2,16 +2,31 @@
 #include "play.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "show/percentile.hpp"
 
 namespace aqua::example {
 namespace {
 
 constexpr std::uint64_t kAlwaysInHand = 72;  // requests; fewer would leave lent memory empty
+// At the longest, in seconds: waiting for memory to fill once enough requests are done, and for
+// it to be used again after a reclaim. On an idle machine both take a few.
+constexpr double kLongestFilling = 30;
+constexpr double kLongestSettling = 20;
+
+std::string mib(std::uint64_t bytes) {
+  return std::to_string(bytes >> 20) + " MiB";
+}
 
 }  // namespace
 
 std::string_view to_string(Act act) {
   switch (act) {
+    case Act::comparing:
+      return "comparing";
     case Act::filling:
       return "filling";
     case Act::reclaiming:
@@ -30,53 +45,80 @@ Play::Play(const Options& options, const Workload& work, Fleet& fleet)
     : options_(options),
       work_(work),
       fleet_(fleet),
-      promotions_when_empty_(fleet.consumers().size()) {}
+      requests_(fleet),
+      comparison_(work, options.compare, fleet, requests_),
+      recoveries_(fleet.consumers().size()) {}
 
-void Play::begin() {
-  deal(work_.items);
-  for (auto& consumer : fleet_.consumers()) (void)consumer.process.send({{"do", "go"}});
-}
-
-// In turn, one to each consumer. What cannot be sent is noticed as the death of its reader.
-void Play::deal(std::vector<WorkItem> items) {
-  std::vector<nlohmann::json> hands(fleet_.consumers().size(), nlohmann::json::array());
-  for (WorkItem& item : items) {
-    item.id = sent_;
-    hands[sent_++ % hands.size()].push_back(item);
-  }
-  for (std::size_t i = 0; i < hands.size(); ++i) {
-    (void)fleet_.consumers()[i].process.send({{"do", "submit"}, {"items", hands[i]}});
-  }
+void Play::enter(Act act, double seconds) {
+  act_ = act;
+  since_ = seconds;
 }
 
 void Play::follow(double seconds) {
+  if (act_ > Act::filling) {
+    for (std::size_t i = 0; i < recoveries_.size(); ++i) {
+      recoveries_[i].note(fleet_.consumers()[i].stats);
+    }
+  }
+  const auto& lender = fleet_.producers()[at_reclaim_.producer].stats;
+  const std::string name = "emu:" + std::to_string(at_reclaim_.producer);
   switch (act_) {
+    case Act::comparing:
+      compare(seconds);
+      break;
     case Act::filling:
-      if (ready_to_reclaim()) surge(seconds);
+      if (ready_to_reclaim(seconds)) surge(seconds);
       break;
     case Act::reclaiming:
-      note_emptied();
-      if (fleet_.producers()[at_reclaim_.producer].stats.reclaims > 0) act_ = Act::settling;
+      if (lender.reclaims == 0) break;
+      news_.push_back(name + " has all of it back, " +
+                      std::to_string(std::lround(percentile(lender.slab_ms, 100))) +
+                      " ms after it asked");
+      news_.push_back("settling: when its load has fallen, " + name + " lends again");
+      enter(Act::settling, seconds);
       break;
     case Act::settling:
-      note_emptied();
-      if (promotions_after_reclaim() > 0) act_ = Act::draining;
+      if (bytes_used_again() == 0 && seconds < since_ + kLongestSettling) break;
+      news_.push_back(bytes_used_again() > 0
+                          ? "draining: lent memory is in use again; the rest completes"
+                          : "draining: nothing had to be lent again; the rest completes");
+      enter(Act::draining, seconds);
       break;
     case Act::draining:
-      if (requests_done() == sent_) act_ = Act::over;
+      if (requests_done() == requests_sent()) enter(Act::over, seconds);
       break;
     case Act::over:
       break;
   }
-  if (act_ < Act::draining) top_up();
+  if (act_ > Act::comparing && act_ < Act::draining) top_up();
 }
 
-bool Play::ready_to_reclaim() const {
+void Play::compare(double seconds) {
+  comparison_.follow(seconds);
+  const auto part = comparison_.part();
+  const bool next = part != std::exchange(told_, part);
+  const std::string requests = std::to_string(comparison_.count()) + " requests";
+  if (next && part == Comparison::Part::host) {
+    news_.push_back("comparing: " + requests + " with host memory alone");
+  } else if (next && part == Comparison::Part::lent) {
+    news_.push_back("comparing: the same " + requests + " with lent memory above it");
+  } else if (part == Comparison::Part::over) {
+    news_.push_back("filling: " + std::to_string(work_.items.size()) +
+                    " requests; what is preempted fills the lent memory");
+    compared_ = requests_.sent();
+    requests_.deal(work_.items);
+    requests_.go();
+    enter(Act::filling, seconds);
+  }
+}
+
+bool Play::ready_to_reclaim(double seconds) {
+  const double wanted = options_.reclaim_after * static_cast<double>(work_.items.size());
+  if (static_cast<double>(requests_done()) < wanted) return false;
+  if (!enough_done_) enough_done_ = seconds;
   std::uint64_t peer_bytes = 0;
   for (const auto& consumer : fleet_.consumers()) peer_bytes += consumer.stats.tensors.peer;
-  const double wanted = options_.reclaim_after * static_cast<double>(work_.items.size());
-  return peer_bytes >= (options_.reclaim_at_mib << 20) &&
-         static_cast<double>(requests_done()) >= wanted;
+  return peer_bytes >= (options_.reclaim_at() << 20) || seconds > *enough_done_ + kLongestFilling;
 }
 
 void Play::surge(double seconds) {
@@ -91,42 +133,47 @@ void Play::surge(double seconds) {
   }
   at_reclaim_.memory_bytes = fleet_.memory_bytes();
   (void)chosen->process.send({{"do", "surge"}, {"ms", kSurge.count()}});
-  act_ = Act::reclaiming;
-}
-
-void Play::note_emptied() {
-  for (std::size_t i = 0; i < promotions_when_empty_.size(); ++i) {
-    const ConsumerStats& stats = fleet_.consumers()[i].stats;
-    if (stats.leased_bytes == 0 && !promotions_when_empty_[i]) {
-      promotions_when_empty_[i] = stats.promotions;
-    }
-  }
+  news_.push_back("reclaiming: the load of emu:" + std::to_string(at_reclaim_.producer) +
+                  " rises, it wants its " + mib(at_reclaim_.lent_bytes) + " back");
+  enter(Act::reclaiming, seconds);
 }
 
 void Play::top_up() {
-  const std::uint64_t in_hand = sent_ - requests_done();
   std::vector<WorkItem> more;
-  for (std::uint64_t i = in_hand; i < kAlwaysInHand; ++i) {
-    WorkItem item = work_.items[(sent_ + more.size()) % work_.items.size()];
+  for (std::uint64_t i = requests_.sent() - requests_.done(); i < kAlwaysInHand; ++i) {
+    WorkItem item = work_.items[(requests_.sent() + more.size()) % work_.items.size()];
     item.arrival_ms = 0;  // now
     more.push_back(item);
   }
-  if (!more.empty()) deal(std::move(more));
+  if (!more.empty()) requests_.deal(std::move(more));
+}
+
+std::vector<std::string> Play::news() {
+  return std::exchange(news_, {});
+}
+
+std::uint64_t Play::requests_sent() const {
+  return act_ == Act::comparing ? comparison_.count() : requests_.sent() - compared_;
 }
 
 std::uint64_t Play::requests_done() const {
-  std::uint64_t done = 0;
-  for (const auto& consumer : fleet_.consumers()) done += consumer.stats.done;
-  return done;
+  return act_ == Act::comparing ? comparison_.done() : requests_.done() - compared_;
+}
+
+bool Play::leased_again() const {
+  return std::ranges::any_of(recoveries_, &Recovery::leased_again);
 }
 
 std::uint64_t Play::promotions_after_reclaim() const {
-  std::uint64_t promotions = 0;
-  for (std::size_t i = 0; i < promotions_when_empty_.size(); ++i) {
-    const auto& before = promotions_when_empty_[i];
-    if (before) promotions += fleet_.consumers()[i].stats.promotions - *before;
-  }
-  return promotions;
+  return std::accumulate(
+      recoveries_.begin(), recoveries_.end(), std::uint64_t{0},
+      [](std::uint64_t sum, const Recovery& each) { return sum + each.promotions(); });
+}
+
+std::uint64_t Play::bytes_used_again() const {
+  return std::accumulate(
+      recoveries_.begin(), recoveries_.end(), std::uint64_t{0},
+      [](std::uint64_t sum, const Recovery& each) { return sum + each.bytes_used(); });
 }
 
 }  // namespace aqua::example

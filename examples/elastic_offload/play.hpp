@@ -1,26 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 // Play: what happens in the demonstration, and when.
 //
+//   comparing  a few requests are served twice: with host memory alone, then with lent memory
 //   filling    requests arrive; preempted sequences fill the lent memory
 //   reclaiming the load of one producer rises: it wants back all that it lent
-//   settling   it has it; its load falls, and it offers again
-//   draining   tensors are back in lent memory; the rest of the requests completes
+//   settling   it has it; its load falls, and it lends again
+//   draining   what it lends is in use again; the rest of the requests completes
 //
-// Until it drains, a trace that runs out is started again from its first request.
+// Filling and settling end by time as well: a policy that seldom preempts may never fill the lent
+// memory, nor need any after the reclaim. Until it drains, a trace that runs out is started again
+// from its first request.
 // Threads: one. The fleet outlives it.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
-#include "fleet.hpp"
-#include "workload.hpp"
+#include "comparison.hpp"
+#include "recovery.hpp"
 
 namespace aqua::example {
 
-enum class Act : std::uint8_t { filling, reclaiming, settling, draining, over };
+enum class Act : std::uint8_t { comparing, filling, reclaiming, settling, draining, over };
 [[nodiscard]] std::string_view to_string(Act act);
 
 // How things stood when memory was wanted back.
@@ -36,32 +40,43 @@ class Play {
  public:
   Play(const Options& options, const Workload& work, Fleet& fleet);
 
-  void begin();
-  // After each word of the fleet: goes on to the next act when it is time.
+  // Once at the start, and after each word of the fleet: goes on to the next act when it is time.
   void follow(double seconds);
 
   [[nodiscard]] Act act() const { return act_; }
+  // What has happened since the last call, in sentences for people, at most 72 characters each.
+  [[nodiscard]] std::vector<std::string> news();
+
+  [[nodiscard]] const Comparison& comparison() const { return comparison_; }
   [[nodiscard]] const AtReclaim& at_reclaim() const { return at_reclaim_; }
-  [[nodiscard]] std::uint64_t requests_sent() const { return sent_; }
+  // Of the comparison's serving while that goes on, else of all after it.
+  [[nodiscard]] std::uint64_t requests_sent() const;
   [[nodiscard]] std::uint64_t requests_done() const;
-  // Of tensors that had to leave the reclaimed memory's holder, back into lent memory.
+  // By consumers that had to give lent memory back, once they had leased some again.
+  [[nodiscard]] bool leased_again() const;
   [[nodiscard]] std::uint64_t promotions_after_reclaim() const;
+  [[nodiscard]] std::uint64_t bytes_used_again() const;
 
  private:
-  void deal(std::vector<WorkItem> items);
+  void enter(Act act, double seconds);
+  void compare(double seconds);
   void top_up();
-  [[nodiscard]] bool ready_to_reclaim() const;
+  [[nodiscard]] bool ready_to_reclaim(double seconds);
   void surge(double seconds);
-  void note_emptied();
 
   const Options& options_;
   const Workload& work_;
   Fleet& fleet_;
-  Act act_ = Act::filling;
+  Requests requests_;
+  Comparison comparison_;
+  Comparison::Part told_ = Comparison::Part::over;
+  Act act_ = Act::comparing;
+  double since_ = 0;                     // seconds, when this act began
+  std::optional<double> enough_done_{};  // seconds, when enough requests were
+  std::uint64_t compared_ = 0;           // requests
   AtReclaim at_reclaim_;
-  std::uint64_t sent_ = 0;
-  // Of consumers that were seen without any lent memory after the surge: promotions by then.
-  std::vector<std::optional<std::uint64_t>> promotions_when_empty_;
+  std::vector<Recovery> recoveries_;  // of each consumer
+  std::vector<std::string> news_;
 };
 
 }  // namespace aqua::example

@@ -71,6 +71,7 @@ class Producer {
     runtime.name = "producer-" + std::to_string(options.index);
     runtime.host_bytes = 2_MiB;  // it has no tensors
     runtime.slab_bytes = kSlabBytes;
+    runtime.reclaim_deadline = kReclaimDeadline;
     runtime.socket_directory = options.directory;
     runtime.emulated.total_bytes = kProducerBytes;
     runtime.callbacks.on_budget = [this](const MemoryBudget& budget) {

@@ -5,6 +5,7 @@
 //   to all        {"do": "finish"}            last stats, then the runtime is closed
 //   to consumers  {"do": "submit", "items": [WorkItem ...]}
 //                 {"do": "go"}                 arrival times count from here
+//                 {"do": "lending", "use": B}  whether preempted KV may go to lent memory
 //   to producers  {"do": "surge", "ms": N}     report more load than steady for so long
 //   from all      {"say": "ready"}, {"say": "stats", "stats": {...}}, {"say": "final", ...}
 #pragma once

@@ -34,7 +34,12 @@ inline constexpr std::uint32_t kMaxOutputTokens = 1000;
 inline constexpr std::uint32_t kSliceIterations = 48;
 inline constexpr std::uint32_t kBatchTokens = 512;
 
+// Lent memory is this many times as fast as host memory: about NVLink over PCIe 4.0, each way.
+inline constexpr std::uint64_t kPeerOverHost = 10;
+
 inline constexpr std::chrono::milliseconds kReportPeriod{100};
-inline constexpr std::chrono::milliseconds kSurge{2000};
+// Longer than it takes to carry a whole loan over the slow link to host memory.
+inline constexpr std::chrono::milliseconds kSurge{5000};
+inline constexpr std::chrono::seconds kReclaimDeadline{20};
 
 }  // namespace aqua::example

@@ -34,6 +34,7 @@ struct ConsumerStats {
   std::uint64_t evacuations = 0, evacuated_bytes = 0;
   std::uint64_t budgets = 0;  // callbacks
   std::uint64_t lost_tensors = 0;
+  std::vector<double> ttft_ms;  // of each request, once it has its first token
 
   [[nodiscard]] std::uint64_t verified() const { return swap.verified.sum() + verified_in_cache; }
   [[nodiscard]] std::uint64_t mismatched() const {
@@ -44,7 +45,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ConsumerStats, submitted, done, waiting, resi
                                    tokens, iterations, recomputations, swap, verified_in_cache,
                                    mismatched_in_cache, tensors, leased_bytes, promotions,
                                    promoted_bytes, evacuations, evacuated_bytes, budgets,
-                                   lost_tensors)
+                                   lost_tensors, ttft_ms)
 
 struct ProducerStats {
   std::uint64_t own_bytes = 0, lent_bytes = 0, held_bytes = 0;  // now; held: of lent, by others

@@ -2,6 +2,7 @@
 // Sequence: one request on its way through the paged engine.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -26,6 +27,7 @@ struct Sequence {
   std::uint64_t id = 0;  // unique among a tenant's
   std::uint32_t prompt_tokens = 0;
   std::uint32_t output_tokens = 0;
+  std::chrono::steady_clock::time_point arrived{};
   Phase phase = Phase::waiting;
   std::uint32_t computed = 0;   // tokens that have their KV: what is in blocks, or in the tensor
   std::uint32_t generated = 0;  // the last one has no KV yet

@@ -17,7 +17,8 @@ SwapSpace::~SwapSpace() {
 
 bool SwapSpace::send_away(Sequence& sequence) {
   const std::size_t bytes = sequence.blocks.size() * CacheShape::kBlockBytes;
-  auto tensor = runtime_.allocate({.bytes = bytes, .name = "seq " + std::to_string(sequence.id)});
+  auto tensor = runtime_.allocate(
+      {.bytes = bytes, .name = "seq " + std::to_string(sequence.id), .host_only = !use_lent_});
   if (!tensor.ok() && tensor.error().code == Code::resource_exhausted) {
     ++stats_.refused_allocations;
     return false;

@@ -28,6 +28,10 @@ class SwapSpace {
   // to the cache, or the tensor is freed and the sequence is resident. True if it did.
   bool advance(Sequence& sequence);
 
+  // Of tensors made from here on. At first they go to lent memory where there is room.
+  void use_lent_memory(bool use) { use_lent_ = use; }
+  [[nodiscard]] bool uses_lent_memory() const { return use_lent_; }
+
   [[nodiscard]] const SwapStats& stats() const { return stats_; }
 
  private:
@@ -35,6 +39,7 @@ class SwapSpace {
   KvCache& cache_;
   const std::uint32_t tenant_;
   Stream stream_;
+  bool use_lent_ = true;
   SwapStats stats_;
 };
 

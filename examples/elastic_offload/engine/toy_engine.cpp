@@ -37,14 +37,16 @@ ToyEngine::~ToyEngine() {
   (void)emulated::destroy_stream(runtime_, compute_);
 }
 
-void ToyEngine::submit(const WorkItem& item) {
+void ToyEngine::submit(const WorkItem& item, Clock::time_point arrived) {
   // How much it will generate, nobody knows beforehand but the limit.
   must(scheduler_->arrive({.id = policy_id(item.id),
                            .prompt_tokens = item.prompt_tokens,
                            .max_new_tokens = kMaxOutputTokens}),
        "request " + std::to_string(item.id));
-  sequences_[item.id] = {
-      .id = item.id, .prompt_tokens = item.prompt_tokens, .output_tokens = item.output_tokens};
+  sequences_[item.id] = {.id = item.id,
+                         .prompt_tokens = item.prompt_tokens,
+                         .output_tokens = item.output_tokens,
+                         .arrived = arrived};
   ++stats_.submitted;
 }
 
@@ -64,7 +66,16 @@ void ToyEngine::iterate() {
     sequence.phase = Phase::finishing;
   }
   must(emulated::synchronize(runtime_, compute_), "compute");
+  note_first_tokens();
   ++stats_.iterations;
+}
+
+void ToyEngine::note_first_tokens() {
+  const auto now = Clock::now();
+  for (const Clock::time_point arrived : waited_) {
+    stats_.ttft_ms.push_back(std::chrono::duration<double, std::milli>(now - arrived).count());
+  }
+  waited_.clear();
 }
 
 void ToyEngine::collect() {
@@ -95,7 +106,7 @@ void ToyEngine::tell_tiers() {
   constexpr std::size_t kLongest =
       std::size_t{blocks_for(kMaxPromptTokens + kMaxOutputTokens)} * CacheShape::kBlockBytes;
   const TierStatus peer = runtime_.status().peer;
-  const bool room = peer.capacity_bytes >= peer.tensor_bytes + kLongest;
+  const bool room = swap_.uses_lent_memory() && peer.capacity_bytes >= peer.tensor_bytes + kLongest;
   const Tier tier = room ? Tier::peer : Tier::host;
   if (tier != std::exchange(swap_tier_, tier)) scheduler_->set_swap_tier(tier);
 }
@@ -144,7 +155,7 @@ void ToyEngine::compute(Sequence& sequence, std::uint32_t tokens) {
 }
 
 void ToyEngine::generate(Sequence& sequence) {
-  ++sequence.generated;
+  if (++sequence.generated == 1) waited_.push_back(sequence.arrived);
   ++stats_.tokens;
 }
 

@@ -12,6 +12,7 @@
 // Errors:  throws Failure.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -40,13 +41,18 @@ struct EngineOptions {
 
 class ToyEngine {
  public:
+  using Clock = std::chrono::steady_clock;
+
   ToyEngine(Runtime& runtime, EngineOptions options);
   ~ToyEngine();
   ToyEngine(const ToyEngine&) = delete;
   ToyEngine& operator=(const ToyEngine&) = delete;
 
-  void submit(const WorkItem& item);
+  // `arrived` is when its user began to wait.
+  void submit(const WorkItem& item, Clock::time_point arrived = Clock::now());
   void iterate();
+  // Whether what is preempted from here on may go to lent memory: at first, yes.
+  void use_lent_memory(bool use) { swap_.use_lent_memory(use); }
   [[nodiscard]] bool idle() const { return sequences_.empty(); }
 
   [[nodiscard]] LoadReport load() const;
@@ -61,6 +67,7 @@ class ToyEngine {
   void preempt(const schedule::Preemption& order);
   void compute(Sequence& sequence, std::uint32_t tokens);
   void generate(Sequence& sequence);
+  void note_first_tokens();
   [[nodiscard]] Sequence& find(schedule::SequenceId id);
   [[nodiscard]] SequenceCopy copy_of(const Sequence& sequence) const;
 
@@ -73,6 +80,7 @@ class ToyEngine {
   std::map<std::uint64_t, Sequence> sequences_;  // by id
   std::vector<schedule::SequenceId> refused_;    // copies that could not begin
   std::vector<Writing> writings_;                // of this iteration
+  std::vector<Clock::time_point> waited_;        // arrivals whose first token it makes
   Tier swap_tier_ = Tier::host;                  // as the scheduler was last told
   ConsumerStats stats_;
 };

@@ -1,30 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report.hpp"
+#include "show/report.hpp"
 
 #include "kv_cache.hpp"
-#include "progress.hpp"
+#include "show/percentile.hpp"
 
 namespace aqua::example {
 namespace {
 
 using nlohmann::json;
 
-constexpr std::uint64_t kLeastVerified = 1'000'000'000;  // bytes fetched from tensors
-
-void add(TierBytes& sum, const TierBytes& more) {
-  sum.peer += more.peer;
-  sum.host += more.host;
-}
+constexpr std::uint64_t kLeastFetched = 1'000'000'000;  // bytes, from tensors
 
 json add_up(const Outcome& outcome) {
   ConsumerStats sum;
   std::uint64_t verified = 0, mismatched = 0, reclaims = 0;
   std::vector<double> slab_ms;
   for (const ConsumerStats& s : outcome.consumers) {
-    add(sum.swap.offloaded, s.swap.offloaded);
-    add(sum.swap.fetched, s.swap.fetched);
-    add(sum.swap.verified, s.swap.verified);
-    add(sum.swap.mismatched, s.swap.mismatched);
+    sum.swap.offloaded += s.swap.offloaded;
+    sum.swap.fetched += s.swap.fetched;
+    sum.swap.verified += s.swap.verified;
+    sum.swap.mismatched += s.swap.mismatched;
     sum.swap.preemptions += s.swap.preemptions;
     sum.recomputations += s.recomputations;
     sum.tokens += s.tokens;
@@ -80,6 +75,7 @@ json scaling(const Options& options, const Workload& work) {
       {"outputs_cut", work.outputs_cut},
       {"output_tokens_at_most", kMaxOutputTokens},
       {"iteration_ms", options.iteration.count()},
+      {"host_link_mb_per_s", options.host_link_mb_per_s},
       {"slice_iterations", kSliceIterations},
       {"batch_tokens", kBatchTokens},
       {"bytes_per_token", CacheShape::kBlockBytes / CacheShape::kTokensPerBlock},
@@ -99,12 +95,20 @@ json to_json(const Outcome& outcome) {
   json report = add_up(outcome);
   report["requests"] = outcome.work.items.size();
   report["requests_repeated"] = outcome.play.requests_sent() - outcome.work.items.size();
+  const Comparison& compared = outcome.play.comparison();
+  if (compared.host() && compared.lent()) {
+    report["comparison"] = {
+        {"requests", compared.count()}, {"host", *compared.host()}, {"lent", *compared.lent()}};
+  }
   report["requests_done"] = outcome.play.requests_done();
   report["peer_bytes_at_reclaim"] = at.peer_bytes;
   report["lent_bytes_at_reclaim"] = at.lent_bytes;
   report["memory_bytes_at_reclaim"] = at.memory_bytes;
   report["reclaim_at_seconds"] = at.seconds;
+  report["reclaimed_from"] = "emu:" + std::to_string(at.producer);
+  report["leased_again"] = outcome.play.leased_again();
   report["promotions_after_reclaim"] = outcome.play.promotions_after_reclaim();
+  report["bytes_used_again"] = outcome.play.bytes_used_again();
   report["wall_seconds"] = outcome.wall_seconds;
   report["policy"] = outcome.options.policy;
   report["fallback_on_host"] = outcome.options.fallback;
@@ -112,6 +116,8 @@ json to_json(const Outcome& outcome) {
   report["scaling"] = scaling(outcome.options, outcome.work);
   report["consumers"] = outcome.consumers;
   report["producers"] = outcome.producers;
+  report["version"] = 1;
+  report["ok"] = complaints(report).empty();
   return report;
 }
 
@@ -130,9 +136,12 @@ std::vector<std::string> complaints(const json& report) {
   zero("mismatched_bytes");
   zero("lost_tensors");
   at_least("reclaims", 1);
-  at_least("promotions_after_reclaim", 1);
+  if (!report.at("leased_again").get<bool>())
+    list.push_back("what was reclaimed was not lent again");
+  // Those that preempt for memory only may have little to bring back.
+  const auto policy = report.at("policy").get<std::string>();
   const auto fetched = report.at("verified").at("fetched_from").get<TierBytes>();
-  if (fetched.sum() < kLeastVerified) {
+  if (fetched.sum() < (policy == "fcfs" || policy == "vtc" ? 1 : kLeastFetched)) {
     list.push_back("only " + std::to_string(fetched.sum()) + " bytes came back from tensors");
   }
   return list;

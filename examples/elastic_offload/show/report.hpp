@@ -21,6 +21,8 @@ struct Outcome {
 
 [[nodiscard]] nlohmann::json to_json(const Outcome& outcome);
 void print_summary(const nlohmann::json& report);
+// How the reclaim went, in one sentence.
+[[nodiscard]] std::string reclaim_sentence(const nlohmann::json& report);
 // What was asked of the run and is not so; empty when it went well.
 [[nodiscard]] std::vector<std::string> complaints(const nlohmann::json& report);
 

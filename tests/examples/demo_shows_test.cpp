@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the demonstration shows: lines that fit the terminal, and a gain in words that agree with
+// its figures.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "show/gain.hpp"
+#include "show/live.hpp"
+#include "show/page.hpp"
+
+namespace aqua::example {
+namespace {
+
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::Le;
+using ::testing::Property;
+
+Standing busy(std::uint64_t each) {
+  Standing now{.seconds = 1234.5,
+               .act = "reclaiming",
+               .sent = 100'000,
+               .done = 99'999,
+               .consumers = {},
+               .producers = {}};
+  ConsumerStats consumer;
+  consumer.tensors = {each, each};
+  consumer.resident = consumer.preempted = consumer.waiting = 50'000;
+  consumer.verified_in_cache = each * 1000;
+  now.consumers = {consumer, consumer};
+  ProducerStats producer;
+  producer.own_bytes = producer.lent_bytes = producer.held_bytes = each;
+  now.producers = {producer, producer};
+  return now;
+}
+
+TEST(Live, LinesFitATerminalOf80ColumnsUncut) {
+  const Standing now = busy(std::uint64_t{9999} << 20);
+  const auto fits = Property(&std::string::size, Le(79U));
+  EXPECT_THAT(live_block(now, 200), Each(fits));
+  EXPECT_THAT(live_line(now, 200), fits);
+}
+
+TEST(Live, LinesAreCutToANarrowTerminal) {
+  const auto fits = Property(&std::string::size, Le(30U));
+  EXPECT_THAT(live_block(busy(1), 30), Each(fits));
+  EXPECT_THAT(live_line(busy(1), 30), fits);
+  EXPECT_THAT(news_line(1, std::string(100, 'x'), 30), fits);
+}
+
+json serving(double p50, double p99, double tokens, std::uint64_t host) {
+  return {{"ttft_ms", {{"p50", p50}, {"p99", p99}, {"all", {p50, p99}}}},
+          {"tokens_per_second", tokens},
+          {"offloaded_bytes", {{"peer", 0}, {"host", host}}},
+          {"fetched_bytes", {{"peer", 0}, {"host", host}}}};
+}
+
+TEST(Gain, IsToldInFactorsBothWays) {
+  const json compared{{"host", serving(2000, 9000, 500, 3'000'000'000)},
+                      {"lent", serving(1000, 3000, 1000, 0)}};
+  const auto rows = gain_rows(compared);
+  ASSERT_EQ(rows.size(), 4U);
+  EXPECT_EQ(rows[0].gain, "2.0x sooner");
+  EXPECT_EQ(rows[1].host, "9.00 s");
+  EXPECT_EQ(rows[1].gain, "3.0x sooner");
+  EXPECT_EQ(rows[2].gain, "2.0x as many");
+  EXPECT_EQ(rows[3].host, "6.0 GB");
+  EXPECT_THAT(gain_sentence(compared), AllOf(HasSubstr("3.0x sooner"), HasSubstr("2.0x")));
+}
+
+TEST(Gain, WhereThereIsNoneItSaysSo) {
+  const json same = serving(2000, 9000, 500, 0), worse = serving(3000, 10'000, 400, 0);
+  EXPECT_THAT(gain_sentence({{"host", same}, {"lent", same}}), HasSubstr("gained nothing"));
+  EXPECT_THAT(gain_sentence({{"host", same}, {"lent", worse}}), HasSubstr("gained nothing"));
+  EXPECT_EQ(gain_rows({{"host", same}, {"lent", worse}})[0].gain, "1.5x later");
+  EXPECT_EQ(gain_rows({{"host", same}, {"lent", worse}})[2].gain, "1.2x fewer");
+}
+
+TEST(Page, BeginsWithTheVerdictAndDrawsBothServings) {
+  const json report{
+      {"comparison",
+       {{"host", serving(2000, 9000, 500, 0)}, {"lent", serving(1000, 3000, 1000, 0)}}},
+      {"reclaim_ms", {{"max", 812.4}}},
+      {"reclaimed_from", "emu:1"},
+      {"lent_bytes_at_reclaim", 512 << 20},
+      {"leased_again", true},
+      {"reclaim_at_seconds", 2.0},
+      {"verified_bytes", 12'345'678'901},
+      {"mismatched_bytes", 0},
+      {"policy", "cfs"},
+      {"scaling", {{"host_link_mb_per_s", 300}}}};
+  Timeline timeline;
+  for (const double seconds : {0.0, 1.0, 2.0, 3.0}) {
+    Standing now = busy(1 << 30);
+    now.seconds = seconds;
+    timeline.note(now, {});
+  }
+  const std::string page = render_page(report, timeline);
+  EXPECT_THAT(page,
+              HasSubstr("<h1>With lent memory the slowest first tokens (p99) came 3.0x sooner"));
+  EXPECT_THAT(page, HasSubstr("emu:1 had its 512 MiB back 812 ms after it asked, and lent again."));
+  EXPECT_THAT(page, HasSubstr("12.3 GB were checked, 0 bytes wrong"));
+  EXPECT_THAT(page, HasSubstr("class=\"mark\""));
+  EXPECT_THAT(page, HasSubstr("host memory alone</span>"));
+}
+
+}  // namespace
+}  // namespace aqua::example
