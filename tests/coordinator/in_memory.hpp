@@ -93,6 +93,7 @@ class InMemory {
                         .readiness = readiness_,
                         .version = "test",
                         .server = "boot",
+                        .host = "here",
                         .lifeline = "/lifeline"};
   coordinator::Admission admission_;
   coordinator::HttpServer server_;
