@@ -11,7 +11,7 @@ class GpuBuild(WithPrograms):
     def setUp(self):
         super().setUp()
         (self.folder / "scripts").mkdir()
-        for name in ("gpu-build", "gpu-check", "gpu-environment"):
+        for name in ("gpu-build", "gpu-check", "gpu-environment", "gpu-report"):
             shutil.copy(scripts() / name, self.folder / "scripts")
         for name in ("aqua_kv/device.py", "aqua_kv/__pycache__/device.pyc", "bench/first_token/first_token.py"):
             path = self.folder / "python" / name
@@ -42,7 +42,7 @@ class GpuBuild(WithPrograms):
         self.assertRegex(done.stdout, r"(?m)^gpu-build: build/gpu is 0\.0 MiB, 0\.0 MiB as tar\.gz$")
         self.assertNotIn("warning", done.stderr)
         self.assertEqual({path.name for path in (self.folder / "build/gpu").iterdir()},
-                         {"exporter_death", "libaqua.so", "gpu-check", "gpu-environment", "python", "commit"})
+                         {"exporter_death", "libaqua.so", "gpu-check", "gpu-environment", "gpu-report", "python", "commit"})
 
     def test_takes_the_python_sources_alone(self):
         self.build()

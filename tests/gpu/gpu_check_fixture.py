@@ -39,7 +39,7 @@ def measures(*goals, **outcome):
 class WithGpuCheck(WithPrograms):
     def setUp(self):
         super().setUp()
-        for name in ("gpu-check", "gpu-environment"):
+        for name in ("gpu-check", "gpu-environment", "gpu-report"):
             shutil.copy(scripts() / name, self.folder)
         (self.folder / "commit").write_text("abc1234\n", encoding="utf-8")
         self.script("bin/nvidia-smi", "echo 'NVIDIA H200, 580.1'")
