@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <variant>
 
@@ -66,7 +67,8 @@ struct [[nodiscard]] Error {
   std::string message;  // names the operation and the values
 };
 
-// Either a T or an Error. Reading the wrong one is a bug of the caller and asserts.
+// Either a T or an Error. Ask ok() first: reading the one that is not there is a bug of the caller.
+// It asserts, and is undefined where NDEBUG takes the asserts out.
 template <typename T = void>
 class [[nodiscard]] Result {
  public:
@@ -74,7 +76,8 @@ class [[nodiscard]] Result {
   Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
 
   [[nodiscard]] bool ok() const noexcept { return state_.index() == 0; }
-  explicit operator bool() const noexcept { return ok(); }
+  // Not for a bool, which `if (ticket.done())` would seem to ask for.
+  explicit operator bool() const noexcept requires(!std::is_same_v<T, bool>) { return ok(); }
 
   [[nodiscard]] T& value() & {
     assert(ok());

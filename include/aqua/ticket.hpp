@@ -32,8 +32,8 @@ class AQUA_API Ticket {
   Ticket& operator=(Ticket&&) noexcept;
   ~Ticket();
 
-  // *done() is true once every byte has arrived, false while work is queued or running. Mind the
-  // star: `if (ticket.done())` asks whether the question was answered.
+  // *done() is true once every byte has arrived, false while work is queued or running. Whether the
+  // question was answered is done().ok(); `if (ticket.done())` does not compile.
   //   data_loss  source or destination memory died: recompute the blocks
   //   cancelled  cancel() came first
   //   any other code that is not repeated by the next call: the question failed, ask again
