@@ -11,9 +11,8 @@
 //
 // Threads: every method may be called concurrently, except destruction. No method waits for
 //          a socket, a copy or another process unless its comment says so.
-// Fork:    a child must not use the parent's runtime, nor what came from it. allocate, offload,
-// fetch,
-//          lend, reclaim and report fail with failed_precondition there.
+// Fork:    a child must not use the parent's runtime, nor what came from it: allocate, offload,
+//          fetch, lend, reclaim and report fail with failed_precondition there.
 // Without a coordinator everything works on the host tier; what is leased stays leased.
 #pragma once
 

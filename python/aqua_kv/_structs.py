@@ -124,6 +124,7 @@ class CEmulatedGpu(Sized):
         ("total_bytes", c_size_t),
         ("seed", c_uint64),
         ("link_bytes_per_second", c_uint64),
+        ("peer_bytes_per_second", c_uint64),
         ("hostile", c_uint32),
         ("calibrate", c_uint32),
     ]
@@ -219,6 +220,8 @@ class CRuntimeStatus(Sized):
         ("connected", c_uint32),
         ("device", c_char * NAME_BYTES),
         ("last_error", c_char * 256),
+        ("not_borrowing", c_char * 256),
+        ("coordinator_calls", c_uint64),
         ("copies", CCopyStatus),
     ]
 

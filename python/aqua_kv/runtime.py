@@ -30,7 +30,8 @@ class EmulatedGpu:
 
     total_bytes: int = 0  # 0: 1 GiB
     seed: int = 1  # of the delays of a hostile one
-    link_bytes_per_second: int = 0  # 0: as fast as the host copies
+    link_bytes_per_second: int = 0  # to host memory; 0: as fast as the host copies
+    peer_bytes_per_second: int = 0  # to lent memory; 0: link_bytes_per_second
     hostile: bool = False  # for tests: seeded delays, closed memory, slow remapping
     calibrate: bool = False  # measure copy times as on a GPU; otherwise built-in ones serve
 
@@ -114,6 +115,7 @@ class Runtime:
                     total_bytes=size(emulated.total_bytes, "total_bytes"),
                     seed=size(emulated.seed, "seed"),
                     link_bytes_per_second=size(emulated.link_bytes_per_second, "link"),
+                    peer_bytes_per_second=size(emulated.peer_bytes_per_second, "peer"),
                     hostile=int(emulated.hostile),
                     calibrate=int(emulated.calibrate),
                 )

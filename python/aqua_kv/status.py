@@ -34,6 +34,8 @@ class RuntimeStatus:
     device: str
     connected: bool  # to the coordinator
     last_error: str  # of the connection
+    not_borrowing: str  # why no more is borrowed, while there is room for more
+    coordinator_calls: int  # so far, but for renewals and waiting for events
     local: TierStatus
     peer: TierStatus
     host: TierStatus
@@ -54,6 +56,8 @@ class RuntimeStatus:
             told.device.decode("utf-8", "replace"),
             told.connected != 0,
             told.last_error.decode("utf-8", "replace"),
+            told.not_borrowing.decode("utf-8", "replace"),
+            told.coordinator_calls,
             _tier(told.local),
             _tier(told.peer),
             _tier(told.host),

@@ -53,6 +53,13 @@ def test_blocks_live_in_another_process_and_survive_its_reclaim(borrower, lender
     assert same(cache.read(), back, before, out)
     status = borrower.status()
     assert status.evacuations >= 1 and status.promotions >= 1 and status.connected
+    assert status.copies.each > 0, "what an emulated GPU does of copies"
+    assert status.copies.kernel == status.copies.batched == status.copies.refused == 0
+
+
+def test_a_borrower_that_nobody_lends_to_says_why(borrower):
+    until(lambda: bool(borrower.status().not_borrowing), "the coordinator's answer")
+    assert borrower.status().coordinator_calls > 0
 
 
 def test_a_pin_in_the_way_is_named_to_both_sides(borrower, lender):

@@ -41,6 +41,7 @@ Result<RuntimeOptions> to_options(const aqua_runtime_options& c) {
     options.emulated.hostile = emulated.hostile != 0;
     options.emulated.calibrate = emulated.calibrate != 0;
     options.emulated.link_bytes_per_second = emulated.link_bytes_per_second;
+    options.emulated.peer_bytes_per_second = emulated.peer_bytes_per_second;
   }
   return options;
 }
@@ -91,6 +92,8 @@ aqua_runtime_status to_c(const RuntimeStatus& status) noexcept {
   c.connected = status.connected ? 1 : 0;
   copy_name(c.device, status.device);
   copy_name(c.last_error, status.last_error);
+  copy_name(c.not_borrowing, status.not_borrowing);
+  c.coordinator_calls = status.coordinator_calls;
   const CopyStatus& ran = status.copies;
   c.copies = {ran.kernel,      ran.batched, ran.each,   ran.unsupported,
               ran.unreachable, ran.full,    ran.refused};

@@ -14,12 +14,13 @@ typedef struct aqua_emulated_gpu {
   size_t struct_size;
   size_t total_bytes;             /* 0: 1 GiB */
   uint64_t seed;                  /* of the delays of a hostile one [1] */
-  uint64_t link_bytes_per_second; /* 0: as fast as the host copies */
+  uint64_t link_bytes_per_second; /* to host memory; 0: as fast as the host copies */
+  uint64_t peer_bytes_per_second; /* to lent memory; 0: link_bytes_per_second */
   uint32_t hostile;               /* for tests: seeded delays, closed memory, slow remapping */
   uint32_t calibrate;             /* not 0: measure copy times as on a GPU; else built-in ones */
 } aqua_emulated_gpu;
 #define AQUA_EMULATED_GPU_INIT \
-  { sizeof(aqua_emulated_gpu), 0, 1, 0, 0, 0 }
+  { sizeof(aqua_emulated_gpu), 0, 1, 0, 0, 0, 0 }
 
 /* A tensor whose pins are in the way of a reclaim. */
 typedef struct aqua_pinned_tensor {

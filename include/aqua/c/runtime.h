@@ -43,13 +43,16 @@ typedef struct aqua_runtime_status {
   double peer_fragmentation; /* 0: all free leased memory is one piece */
   uint32_t connected;        /* 1: to the coordinator */
   char device[AQUA_NAME_BYTES];
-  char last_error[256]; /* of the connection */
+  char last_error[256];       /* of the connection */
+  char not_borrowing[256];    /* why no more is borrowed, while there is room for more: what the
+                                 coordinator or a lender answered last. Empty: all that may be is */
+  uint64_t coordinator_calls; /* so far, but for renewals and waiting for events */
   aqua_copy_status copies;
 } aqua_runtime_status;
 #define AQUA_RUNTIME_STATUS_INIT                                                                  \
   {                                                                                               \
     sizeof(aqua_runtime_status), {0, 0, 0}, {0, 0, 0}, {0, 0, 0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, {0}, \
-        {0}, {                                                                                    \
+        {0}, {0}, 0, {                                                                            \
       0, 0, 0, 0, 0, 0, 0                                                                         \
     }                                                                                             \
   }
