@@ -43,11 +43,14 @@ class Seal(unittest.TestCase):
             self.assertIn("changed", result_file.fault_of(self.path))
             self.path.write_text(whole)
 
-    def test_without_a_seal_only_the_old_ones(self):
+    def test_without_a_seal_only_those_that_are_named(self):
         result = json.loads(self.path.read_text())
         del result["seal"]
-        self.path.write_text(json.dumps({**result, "date": "2100-01-01T00:00:00+00:00"}))
-        self.assertIn("no seal", result_file.fault_of(self.path))
+        for date in ("2100-01-01T00:00:00+00:00", "2020-01-01T00:00:00+00:00"):
+            self.path.write_text(json.dumps({**result, "date": date}))
+            self.assertIn("no seal", result_file.fault_of(self.path))
+        for name in result_file.UNSEALED:
+            self.assertTrue((ROOT / "bench/results" / name).exists(), "measured again: name it no more")
 
     def test_the_results_that_are_there(self):
         results = [str(path) for path in (ROOT / "bench/results").glob("*.json")]
