@@ -13,6 +13,8 @@ Usage: check_includes.py [ROOT]. Prints what breaks a rule; exits 1 if anything 
   own decide.
 - The simulator and the coordinator see of a system its `decide` and the public headers of that only.
   Examples see of the library include/ only; command lines and progress they share with the tools.
+- No header of the library, the coordinator or the tools brings a library that takes seconds to
+  compile, but for those that are about JSON itself. No program is in src/.
 - No folder holds more than 30 files, no source more than 350 lines.
 """
 import collections
@@ -30,6 +32,10 @@ IMPURE = re.compile(r"(thread|mutex|shared_mutex|condition_variable|future|atomi
 IMPURE_PUBLIC = {"include/aqua/" + name for name in
                  ("runtime.hpp", "tensor.hpp", "ticket.hpp", "elastic_pool.hpp", "emulated.hpp")}
 PURE_BASE = ("base/concat.hpp", "base/try.hpp", "base/ids.hpp")
+HEAVY = re.compile(r"(spdlog/.*|httplib\.h|nlohmann/json\.hpp)$")
+ABOUT_JSON = {"src/base/json_object.hpp", "src/base/shallow_json.hpp", "src/northbound/profile_fields.hpp",
+              "src/wire/json.hpp"}
+PROGRAM = re.compile(r"^int main\(")
 CLOCK = re.compile(r"\b(system|steady|high_resolution)_clock::now\b|\brandom_device\b")
 
 
@@ -125,16 +131,30 @@ class House:
         for number, line in enumerate(self.texts[path].splitlines(), 1):
             if pure and CLOCK.search(line):
                 faults.append(f"{path}:{number}: a decision reads no clock and draws no chance")
+            if room.startswith("src/") and PROGRAM.match(line):
+                faults.append(f"{path}:{number}: src/ is the library, and has no programs")
             match = INCLUDE.match(line)
             if not match:
                 continue
             name = match.group(1)
             if pure and IMPURE.match(name):
                 faults.append(f"{path}:{number}: a decision does not use <{name}>")
+            light = re.match(r"(src|include|coordinator|tools)/.*\.hpp$", path) and path not in ABOUT_JSON
+            if light and HEAVY.match(name):
+                faults.append(f"{path}:{number}: <{name}> belongs into sources")
             known = name.startswith("aqua/") or '"' in line
             if known and self.room_of(self.path_of(name)) in self.rooms and not self.may_include(room, name):
                 faults.append(f"{path}:{number}: {room} may not include {name}")
         return faults
+
+
+def faults_of_size(lines_of: dict[str, int], files: list[str]) -> list[str]:
+    """Of sources by their lines, and of the folders that the files stand in."""
+    faults = [f"{name}: {lines} lines, over {MOST_LINES}: look for the second concept inside"
+              for name, lines in lines_of.items() if lines > MOST_LINES]
+    counted = collections.Counter(name.rpartition("/")[0] for name in files if "/corpus/" not in name)
+    return faults + [f"{folder}: {count} files, over {MOST_FILES}"
+                     for folder, count in counted.items() if count > MOST_FILES]
 
 
 def main() -> int:
@@ -146,13 +166,7 @@ def main() -> int:
     housed = [name for name in code if re.match(r"(src|include|kernels|coordinator|tools|examples)/.*\.(cpp|hpp|cu|cuh|h|c)$", name)]
     house = House({name: (root / name).read_text() for name in housed}, arrows)
     faults = [fault for name in housed for fault in house.faults_of(name)]
-    for name in code:
-        lines = (root / name).read_text().count("\n")
-        if lines > MOST_LINES:
-            faults.append(f"{name}: {lines} lines, over {MOST_LINES}: look for the second concept inside")
-    for folder, count in collections.Counter(name.rpartition("/")[0] for name in files if "/corpus/" not in name).items():
-        if count > MOST_FILES:
-            faults.append(f"{folder}: {count} files, over {MOST_FILES}")
+    faults += faults_of_size({name: (root / name).read_text().count("\n") for name in code}, files)
     faults += [f"{page}: {room} is no folder" for room in arrows
                if room.startswith(("src/", "tools/", "coordinator/")) and not (root / room).is_dir()]
     print("\n".join(faults) if faults else

@@ -15,6 +15,7 @@
 #include "base/concat.hpp"
 #include "base/errno_error.hpp"
 #include "base/ids.hpp"
+#include "base/read_file.hpp"
 #include "base/text/control_characters.hpp"
 #include "base/try.hpp"
 #include "base/unique_fd.hpp"
@@ -59,20 +60,6 @@ std::string text_of(const std::vector<Token>& tokens) {
                    token.name, "\n");
   }
   return text;
-}
-
-Result<std::string> read_all(int fd, const std::string& path) {
-  std::string text;
-  char buffer[4096];
-  for (;;) {
-    const ssize_t n = ::read(fd, buffer, sizeof buffer);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return errno_error(concat("read ", path));
-    if (n == 0) return text;
-    text.append(buffer, static_cast<std::size_t>(n));
-    if (text.size() > kMaxFile)
-      return Error{Code::invalid_argument, concat(path, " is too large for a file of tokens")};
-  }
 }
 
 Result<void> write_all(int fd, std::string_view text, const std::string& path) {
@@ -178,7 +165,7 @@ Result<std::vector<Token>> load_tokens(const std::string& path) {
     return Error{Code::permission_denied,
                  concat(path, " must be readable by its owner only: chmod 600 ", path)};
   }
-  AQUA_ASSIGN(const std::string text, read_all(fd.get(), path));
+  AQUA_ASSIGN(const std::string text, read_file_of(fd.get(), path, kMaxFile));
   return parse_tokens(text);
 }
 
