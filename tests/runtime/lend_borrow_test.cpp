@@ -3,6 +3,7 @@
 // threads and sockets. What real processes add (deaths, stops) is in tests/kill.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstring>
 #include <mutex>
@@ -35,6 +36,24 @@ TEST_F(LendBorrow, ATensorComesToLieInLentMemoryAndKeepsItsBytes) {
   stamp(*borrower, *tensor, 7);
   EXPECT_EQ(mismatches(*borrower, *tensor, 7), 0u);
   EXPECT_EQ(lender->status().held_bytes, 32_MiB);
+}
+
+TEST_F(LendBorrow, WhatIsLentIsToldAsOfferedAndNotAsWanted) {
+  std::mutex mu;
+  std::vector<BudgetReason> told;
+  Callbacks callbacks;
+  callbacks.on_budget = [&](const MemoryBudget& budget) {
+    const std::lock_guard lock(mu);
+    told.push_back(budget.reason);
+  };
+  auto lender = open({.device = "emu:0", .name = "lender", .callbacks = callbacks});
+  ASSERT_TRUE(lender->lend(4_MiB).ok());
+  const auto count = [&](BudgetReason reason) {
+    const std::lock_guard lock(mu);
+    return std::ranges::count(told, reason);
+  };
+  await([&] { return count(BudgetReason::offered) > 0; });
+  EXPECT_EQ(count(BudgetReason::wanted), 0);
 }
 
 // What is put up while a session begins is offered before, by or after its declaration.

@@ -161,27 +161,18 @@ TEST(Watch, BadParametersAreNamed) {
   }
 }
 
-TEST(Watch, DeliversWithinMilliseconds) {
+TEST(Watch, DeliversEachOfferBeforeItIsWithdrawn) {
   DaemonProcess daemon;
   Peer producer(daemon.address(), "producer", true);
   Peer consumer(daemon.address(), "consumer", false);
-  std::vector<double> milliseconds;
   for (std::uint32_t i = 0; i < 100; ++i) {
     ledger::OfferedSlab slab;
     slab.index = i;
     slab.bytes = kSlabBytes;
-    const auto begin = steady_clock::now();
     ASSERT_TRUE(producer.client->offer({&slab, 1}).ok());
     ASSERT_TRUE(consumer.heard.wait_events(i + 1));
-    milliseconds.push_back(
-        std::chrono::duration<double, std::milli>(steady_clock::now() - begin).count());
     ASSERT_TRUE(producer.client->withdraw({&i, 1}).ok());
   }
-  std::sort(milliseconds.begin(), milliseconds.end());
-  // Reported, not asserted: it depends on the machine.
-  std::printf("offer to on_events: median %.2f ms, p99 %.2f ms, worst %.2f ms of %zu\n",
-              milliseconds[milliseconds.size() / 2], milliseconds[milliseconds.size() * 99 / 100],
-              milliseconds.back(), milliseconds.size());
 }
 
 }  // namespace

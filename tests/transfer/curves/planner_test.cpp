@@ -47,7 +47,7 @@ struct Row {
   Way way;
 };
 
-TEST(Planner, TakesTheFastestWayOnARecordedLink) {
+TEST(Planner, TakesTheFastestWayOnALinkLikePcie) {
   const Row table[] = {
       {1, 16, Way::each},         // one piece: nothing to merge
       {1, 65536, Way::each},      // likewise
