@@ -71,7 +71,7 @@ void wait_for(const char* what, const Runtime& runtime, Reached reached) {
   }
 }
 
-// One letter in, one out.
+// One letter in, one out; after an `r` the counts as well.
 void serve(const ReclaimOptions& options, const Coordinator& coordinator, int in, int out) {
   auto runtime = must(Runtime::open({.device = options.consumer,
                                      .coordinator = coordinator.address(),
@@ -83,7 +83,9 @@ void serve(const ReclaimOptions& options, const Coordinator& coordinator, int in
                                      .curve_directory = "off"}),
                       "open consumer");
   const auto peer = [&] { return runtime.status().peer; };
+  const auto counts = [&] { return detail::Internals::impl(runtime).device().copy_counts(); };
   std::vector<AquaTensor> tensors;
+  device::CopyCounts filled, ran;
   for (char command = 0; ::read(in, &command, 1) == 1;) {
     if (command == 'f') {  // fill what is leased, once all of it is
       wait_for("for leases", runtime, [&] { return peer().capacity_bytes >= options.bytes(); });
@@ -93,11 +95,14 @@ void serve(const ReclaimOptions& options, const Coordinator& coordinator, int in
       }
       wait_for("for tensors to be promoted again", runtime,
                [&] { return peer().tensor_bytes >= options.bytes(); });
-    } else {
+      filled = counts();
+    } else if (command != 'r') {
+      ran = counts().since(filled);
       for (std::size_t i = 0; i < tensors.size(); ++i)
         if (!whole(runtime, tensors[i], i)) command = '!';
     }
     if (::write(out, &command, 1) != 1) break;
+    if (command == 'r' && ::write(out, &ran, sizeof ran) != sizeof ran) break;
   }
 }
 
@@ -125,6 +130,13 @@ ConsumerProcess::~ConsumerProcess() {
   ::close(to_);  // it leaves
   ::waitpid(pid_, nullptr, 0);
   ::close(from_);
+}
+
+device::CopyCounts ConsumerProcess::ran() {
+  device::CopyCounts ran;
+  ask('r');
+  if (::read(from_, &ran, sizeof ran) != sizeof ran) std::exit((std::perror("read"), 1));
+  return ran;
 }
 
 void ConsumerProcess::ask(char command) {

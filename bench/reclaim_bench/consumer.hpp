@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include "device/device.hpp"
 #include "harness.hpp"
 #include "reclaim_bench/options.hpp"
 
@@ -21,6 +22,9 @@ class ConsumerProcess {
   void fill() { ask('f'); }
   // Ends the program where a byte has changed.
   void check() { ask('c'); }
+
+  // What its device says really ran of its copies between the last fill() and check().
+  [[nodiscard]] device::CopyCounts ran();
 
   // Until it has opened its device and has its host memory.
   void wait_open() { ask('o'); }

@@ -23,6 +23,7 @@
 #include "report/provenance.hpp"
 #include "report/reclaim_goals.hpp"
 #include "report/report_file.hpp"
+#include "report/what_ran.hpp"
 #include "samples.hpp"
 
 namespace {
@@ -32,6 +33,7 @@ using namespace aqua::bench;
 struct Times {
   std::vector<double> first, last;  // slab home, milliseconds after the call
   std::size_t verified_bytes = 0;   // that the consumer compared, none of them wrong
+  aqua::device::CopyCounts ran{};   // of the consumer, the last time
 };
 
 // `done(times)` after each round that counts.
@@ -56,6 +58,7 @@ void reclaim(const ReclaimOptions& options, const Coordinator& coordinator,
     const auto outcome = must(reclaim.wait(), "wait");
     consumer.check();
     times.verified_bytes += bytes;
+    times.ran = consumer.ran();
     if (round == 0) continue;  // warms up
     times.first.push_back(static_cast<double>(outcome.first_slab.count()) / 1000);
     times.last.push_back(static_cast<double>(outcome.last_slab.count()) / 1000);
@@ -89,6 +92,7 @@ nlohmann::json report(const ReclaimOptions& options, const Parts& parts, const T
           {"mib", options.mib},
           {"slab_mib", kSlabBytes >> 20},
           {"verified_bytes", times.verified_bytes},
+          {"ran", to_json(times.ran)},
           {"reclaim", summary(times.last)},
           {"first_slab", summary(times.first)},
           {"copy_alone", summary(parts.copy)},

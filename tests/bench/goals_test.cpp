@@ -136,6 +136,26 @@ TEST(GpuGoals, AreUnmeasuredWhereASizeIsMissingOrTooFewBytesMoved) {
   EXPECT_TRUE(find(gpu_goals(rows), "hbm gather")["measured"].is_null());
 }
 
+TEST(GpuGoals, TakeNoRowThatWentAnotherWay) {
+  for (const char* why : {"unreachable", "full", "refused"}) {
+    json rows = everything(0.95);
+    for (json& r : rows)
+      if (r["way"] == "library")
+        r["ran"] = {{"kernel", 1}, {why, r["block_bytes"] == 65536 ? 1 : 0}};
+    const json goals = gpu_goals(rows);
+    EXPECT_TRUE(find(goals,
+                     "hbm gather, blocks of 4 KiB to 1 MiB, over one bulk copy, the "
+                     "library's choice, with posting")["measured"]
+                    .is_null())
+        << why;
+    EXPECT_TRUE(find(goals, "one bulk copy, the library's best way, with posting")["met"]) << why;
+    EXPECT_TRUE(find(goals,
+                     "blocks of 16 KiB, over cudaMemcpyAsync per block, the library's "
+                     "choice")["met"])
+        << why;
+  }
+}
+
 TEST(GpuGoals, OfGroupsThatDidNotRunAreNotListed) {
   EXPECT_THAT(gpu_goals(json::array()), testing::IsEmpty());
   EXPECT_EQ(gpu_goals(sizes("hbm", "gather", 4096, 1 << 20, 1)).size(), (4U + 1) * 2);

@@ -41,5 +41,25 @@ TEST(LoadMetrics, LeaveOutLatenciesThatWereNotMeasured) {
   EXPECT_THAT(to_metrics({}, 1), Not(HasSubstr("token")));
 }
 
+TEST(CopyMetrics, TellWhatRanAndWhyNot) {
+  const CopyStatus copies{.kernel = 1,
+                          .batched = 2,
+                          .each = 3,
+                          .unsupported = 4,
+                          .unreachable = 5,
+                          .full = 6,
+                          .refused = 18'446'744'073'709'551'615U};
+  EXPECT_EQ(to_metrics(copies),
+            "# TYPE aqua_engine_copies_total counter\n"
+            "aqua_engine_copies_total{way=\"kernel\"} 1\n"
+            "aqua_engine_copies_total{way=\"batched\"} 2\n"
+            "aqua_engine_copies_total{way=\"each\"} 3\n"
+            "# TYPE aqua_engine_copies_passed_over_total counter\n"
+            "aqua_engine_copies_passed_over_total{why=\"unsupported\"} 4\n"
+            "aqua_engine_copies_passed_over_total{why=\"unreachable\"} 5\n"
+            "aqua_engine_copies_passed_over_total{why=\"full\"} 6\n"
+            "aqua_engine_copies_passed_over_total{why=\"refused\"} 18446744073709551615\n");
+}
+
 }  // namespace
 }  // namespace aqua

@@ -122,9 +122,11 @@ def measure(options: argparse.Namespace, maths: Maths, shape: Shape, coordinator
         for way in ways:
             engine.fill(way)
             engine.burst(way)  # nothing is warm the first time
+            before = runtime.status().copies
             bursts = [engine.burst(way) for _ in range(options.bursts)]
+            ran = report.copies_since(before, runtime.status().copies)
             wrong = sum(len(burst.wrong) for burst in bursts)
-            write(report.row(way.name, [burst.seconds for burst in bursts], wrong))
+            write(report.row(way.name, [burst.seconds for burst in bursts], wrong, ran))
             way.close()
 
 

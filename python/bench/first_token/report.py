@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import Any, Dict, List, Sequence
 
 GOALS = (
@@ -21,11 +22,19 @@ def quantile(samples: Sequence[float], q: float) -> float:
     return ordered[below] + (ordered[above] - ordered[below]) * (place - below)
 
 
-def row(way: str, bursts: Sequence[Sequence[float]], wrong: int) -> Dict[str, Any]:
+def copies_since(before: Any, after: Any) -> Dict[str, int]:
+    """What came to RuntimeStatus.copies in between: what really ran, and what was passed over."""
+    was = asdict(before)
+    return {name: count - was[name] for name, count in asdict(after).items()}
+
+
+def row(way: str, bursts: Sequence[Sequence[float]], wrong: int,
+        ran: Dict[str, int]) -> Dict[str, Any]:
     """p50 and p99 over the requests of all bursts."""
     seconds = [s for burst in bursts for s in burst]
     return {"way": way, "ttft_p50_s": quantile(seconds, 0.5), "ttft_p99_s": quantile(seconds, 0.99),
-            "requests": len(seconds), "wrong_logits": wrong, "seconds": list(map(list, bursts))}
+            "requests": len(seconds), "wrong_logits": wrong, "ran": ran,
+            "seconds": list(map(list, bursts))}
 
 
 def goals(rows: Sequence[Dict[str, Any]]) -> List[Dict[str, Any]]:

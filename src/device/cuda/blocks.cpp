@@ -72,12 +72,18 @@ Result<std::unique_ptr<BlockTable>> CudaDevice::prepare_blocks(BlockBatch blocks
   std::vector<CopySegment> extents;
   add_extents(copy, copy.dst, extents);
   add_extents(copy, copy.src, extents);
-  if (!kernels_.load() || !CudaReach(driver(), *reachable_).covers(extents)) return result;
-
+  if (!kernels_.load()) return result;
+  if (!CudaReach(driver(), *reachable_).covers(extents)) {
+    tally_.passed_over(Fallback::unreachable);
+    return result;
+  }
   table.ring = parts_.uploads.get();
   table.slot = table.ring->take(bytes_of(copy.dst.planes) + bytes_of(copy.src.planes) +
                                 bytes_of(copy.dst.ids) + bytes_of(copy.src.ids));
-  if (!table.slot) return result;
+  if (!table.slot) {
+    tally_.passed_over(Fallback::full);
+    return result;
+  }
   Writer writer(*table.slot);
   table.named = blocks_of(copy);
   table.named.dst.planes = writer.write(copy.dst.planes);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 
 #include "base/concat.hpp"
 #include "base/try.hpp"
@@ -37,6 +38,7 @@ class Search {
       // However late it is: without these rows there is no curve.
       const std::size_t capped = std::min(piece, options_.largest_piece);
       AQUA_TRY(measure_row(capped, true));
+      if (!rows_.contains(capped)) return Curve{};  // it goes another way: nothing is known of it
       if (capped == options_.largest_piece) break;
     }
     for (std::size_t left = 0; points_.size() < kEnough && next_gap(left) && !late();) {
@@ -50,16 +52,19 @@ class Search {
 
   // From one piece to all of the link's memory. A row whose transfers take long is cut short:
   // the curve goes on as it ends. One that is still short when the time is up is dropped, as
-  // caches serve small transfers and the curve would go on like that.
+  // caches serve small transfers and the curve would go on like that. It ends before the first
+  // transfer that went another way.
   [[nodiscard]] Result<void> measure_row(std::size_t piece, bool must_be) {
     constexpr std::uint64_t kLong = 4'000'000;  // ns
     std::vector<CurvePoint> row;
     for (std::size_t bytes = piece;; bytes = std::min(bytes * 4, far_.bytes)) {
       if (late() && !must_be) return {};
-      AQUA_ASSIGN(const CurvePoint point, probe_.measure(far_, direction_, way_, piece, bytes));
-      if (row.empty() || point.bytes > row.back().bytes) row.push_back(point);
-      if (bytes == far_.bytes || (point.nanoseconds > kLong && row.size() > 1)) break;
+      AQUA_ASSIGN(const auto point, probe_.measure(far_, direction_, way_, piece, bytes));
+      if (!point) break;
+      if (row.empty() || point->bytes > row.back().bytes) row.push_back(*point);
+      if (bytes == far_.bytes || (point->nanoseconds > kLong && row.size() > 1)) break;
     }
+    if (row.empty()) return {};
     points_.insert(points_.end(), row.begin(), row.end());
     rows_.emplace(piece, 1.0);
     return {};
@@ -88,7 +93,10 @@ class Search {
     AQUA_ASSIGN(const Curve before, Curve::make(points_));
     const std::size_t old = points_.size();
     AQUA_TRY(measure_row(piece, false));
-    if (points_.size() == old) return {};  // the time is up
+    if (points_.size() == old) {  // the time is up, or it went another way
+      rows_[left] = 0;
+      return {};
+    }
     double surprise = 0;
     for (std::size_t i = old; i < points_.size(); ++i) {
       const CurvePoint& p = points_[i];

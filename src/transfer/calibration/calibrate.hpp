@@ -42,7 +42,8 @@ struct CalibrationOptions {
 };
 
 // Takes about as much memory of `device` as the largest link's, and staging. Links that are
-// not given stay without curves, as do ways that the device does not offer.
+// not given stay without curves, as do ways that the device does not offer, and those that it says
+// were passed over for another (Device::copy_counts()).
 //   invalid_argument    a link has less memory than the largest piece
 //   resource_exhausted  the device has no memory to spare
 //   cancelled           stop() said so

@@ -13,6 +13,12 @@ namespace {
 
 constexpr unsigned kLayers = 16;
 
+// Whether some of what the device has was asked for and did not run. What it does not have at all
+// is not asked for alone: staging does without.
+bool passed_over(const device::CopyCounts& counts) {
+  return counts.unreachable + counts.full + counts.refused > 0;
+}
+
 }  // namespace
 
 Probe::Probe(device::Device& device, const CalibrationOptions& options)
@@ -49,8 +55,9 @@ Result<Probe::Clock::duration> Probe::once(const TransferRequest& request) {
   return Clock::now() - start;
 }
 
-Result<CurvePoint> Probe::measure(const LinkMemory& far, Direction direction, Way way,
-                                  std::size_t piece_bytes, std::size_t bytes) {
+Result<std::optional<CurvePoint>> Probe::measure(const LinkMemory& far, Direction direction,
+                                                 Way way, std::size_t piece_bytes,
+                                                 std::size_t bytes) {
   const PieceShape shape(piece_bytes, bytes, kLayers);
   AQUA_ASSIGN(const Layout layout, shape.layout(cache_->base()));
   const std::vector<std::uint32_t> blocks = shape.blocks();
@@ -70,13 +77,17 @@ Result<CurvePoint> Probe::measure(const LinkMemory& far, Direction direction, Wa
       return Error{Code::cancelled, "calibrate: told to stop"};
     }
     AQUA_ASSIGN(const Clock::duration nothing, idle_time(device_, *stream_, 1));
+    const device::CopyCounts before = device_.copy_counts();
     AQUA_ASSIGN(const Clock::duration took, once(request));
-    if (i == 0) continue;  // warms up
+    if (i == 0 || passed_over(device_.copy_counts().since(before))) continue;  // the first warms up
     idle.push_back(nothing);
     times.push_back(took);
   }
+  std::optional<CurvePoint> point;
+  if (times.empty()) return point;
   const auto ns = net_time(middle_of(times), middle_of(idle)).count();
-  return CurvePoint{piece_bytes, shape.bytes(), static_cast<std::uint64_t>(std::max<long>(ns, 1))};
+  point = {piece_bytes, shape.bytes(), static_cast<std::uint64_t>(std::max<long>(ns, 1))};
+  return point;
 }
 
 }  // namespace aqua::transfer

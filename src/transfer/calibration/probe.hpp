@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "device/own_stream.hpp"
@@ -27,9 +28,12 @@ class Probe {
   Probe(const Probe&) = delete;
   Probe& operator=(const Probe&) = delete;
 
-  // The point nearest to the wanted one that whole pieces allow.
-  [[nodiscard]] Result<CurvePoint> measure(const LinkMemory& far, Direction direction, Way way,
-                                           std::size_t piece_bytes, std::size_t bytes);
+  // The point nearest to the wanted one that whole pieces allow. None where the device says of
+  // every repetition that something of it was passed over: the time would be another way's.
+  [[nodiscard]] Result<std::optional<CurvePoint>> measure(const LinkMemory& far,
+                                                          Direction direction, Way way,
+                                                          std::size_t piece_bytes,
+                                                          std::size_t bytes);
   // Whether the way is one of its own on this device and stream.
   [[nodiscard]] bool offers(Way way) const;
 

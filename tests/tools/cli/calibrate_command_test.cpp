@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "tests/transfer/curves/synthetic_link.hpp"
@@ -57,6 +59,29 @@ TEST(CalibrateCommand, AnUnknownDeviceIsAnError) {
   command.device = "gpu";
   command.directory = "off";
   EXPECT_EQ(run_calibrate(command).error().code, Code::invalid_argument);
+}
+
+TEST(CalibrateCommand, MeasuresTheLinkToANeighbour) {
+  CalibrateCommand command;
+  command.device = "emu:0";
+  command.directory = "off";
+  command.mib = 4;
+  command.json = true;
+  const auto links_of = [&] {
+    std::set<std::string> links;
+    const auto text = run_calibrate(command);
+    EXPECT_TRUE(text.ok()) << text.error().message;
+    if (!text.ok()) return links;
+    const Json told = Json::parse(*text);
+    for (const Json& link : told["links"]) {
+      links.insert(link["link"]);
+      EXPECT_GT(link["points"].size(), 0U);
+    }
+    return links;
+  };
+  EXPECT_EQ(links_of(), (std::set<std::string>{"local", "host"}));
+  command.peer = "emu:1";
+  EXPECT_EQ(links_of(), (std::set<std::string>{"local", "host", "peer"}));
 }
 
 CurveReport recorded() {

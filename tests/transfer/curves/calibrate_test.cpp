@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/transfer/faulty_device.hpp"
 #include "tests/transfer/mover_fixture.hpp"
 
 namespace aqua::test {
@@ -66,6 +67,50 @@ TEST_F(Calibrate, WithoutTimeKnowsWhatEachCurveNeeds) {
     EXPECT_FALSE(set.at(Link::local, direction, Way::each).empty());
     EXPECT_FALSE(set.at(Link::local, direction, Way::staged).empty());
   }
+}
+
+// It has kernels, and says of all but one launch in `every` that it was refused and went otherwise.
+class WithoutLaunches final : public FaultyDevice {
+ public:
+  WithoutLaunches(device::Device& inner, unsigned every) : FaultyDevice(inner), every_(every) {}
+  [[nodiscard]] bool supports(device::CopyMethod method, Stream) const noexcept override {
+    return method != device::CopyMethod::batched;
+  }
+  Result<void> copy(device::CopyBatch batch, Stream stream,
+                    const device::CopyOptions& options) override {
+    if (options.method == device::CopyMethod::kernel && ++launches_ % every_ != 0) ++refused_;
+    return FaultyDevice::copy(std::move(batch), stream, options);
+  }
+  Result<void> copy_blocks(device::BlockTable& table, const device::PieceRange& pieces,
+                           Stream stream, const device::CopyOptions& options) override {
+    return Device::copy_blocks(table, pieces, stream, options);
+  }
+  [[nodiscard]] device::CopyCounts copy_counts() const noexcept override {
+    device::CopyCounts counts = FaultyDevice::copy_counts();
+    counts.refused = refused_;
+    return counts;
+  }
+
+ private:
+  const unsigned every_;
+  unsigned launches_ = 0, refused_ = 0;
+};
+
+TEST_F(Calibrate, LeavesOutAWayThatWasPassedOver) {
+  WithoutLaunches without(*dev, ~0U);
+  const CurveSet set = must(calibrate(without, std::span(&link, 1), quick()));
+  for (const Direction direction : kDirections) {
+    EXPECT_FALSE(set.at(Link::local, direction, Way::each).empty());
+    EXPECT_TRUE(set.at(Link::local, direction, Way::kernel).empty());
+    EXPECT_TRUE(set.at(Link::local, direction, Way::staged).empty()) << "kernels gather for it";
+  }
+}
+
+TEST_F(Calibrate, CountsTheRepetitionsThatWentAsAsked) {
+  WithoutLaunches sometimes(*dev, 2);
+  const CurveSet set = must(calibrate(sometimes, std::span(&link, 1), quick()));
+  for (const Direction direction : kDirections)
+    EXPECT_FALSE(set.at(Link::local, direction, Way::kernel).empty());
 }
 
 TEST_F(Calibrate, StopsWhenTold) {

@@ -90,6 +90,7 @@ void account(Queue& queue, const Task& task) {
     if (turn.takes_over) engine.since_ns = time.began_ns;
     engine.use.busy_ns += took;
     engine.use.commands += 1;
+    engine.use.began_ns = time.began_ns;
     time.command = static_cast<std::uint32_t>(engine.use.commands);
     engine.use.bytes += load.link_bytes != 0 ? load.link_bytes : load.memory_bytes;
   }

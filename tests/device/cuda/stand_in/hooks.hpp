@@ -51,6 +51,7 @@ struct Variant {
 // What an engine has done since the program began.
 struct EngineUse {
   std::uint64_t busy_ns = 0, commands = 0, bytes = 0;  // over the link, or else of device memory
+  std::uint64_t began_ns = 0;                          // its last command
 };
 struct Usage {
   std::uint64_t now_ns = 0;    // where the threads that call the driver have come to

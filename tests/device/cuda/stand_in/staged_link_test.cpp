@@ -21,6 +21,9 @@ using transfer::Way;
 constexpr double kLeastAlone = 0.99;
 constexpr double kLeastOfBoth = 0.97;  // with a transfer each way, each of them
 
+// From prepare() to the first bulk copy of a transfer the other way: a time slice and little more.
+constexpr std::uint64_t kLongestStart = 2'500'000;  // ns
+
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 constexpr std::size_t kBlock = 16 << 10;
 constexpr unsigned kPlanes = 32;  // of 16 layers
@@ -160,6 +163,28 @@ TEST_F(StagedLink, IsBusyBothWaysWhileTransfersGoBothWays) {
               static_cast<double>(ns) / 1e6);
   EXPECT_GE(up, kLeastOfBoth);
   EXPECT_GE(down, kLeastOfBoth);
+}
+
+// Its numbers of blocks go up by the engine that the fetch's bulk copies have, and wait for a
+// slice.
+TEST_F(StagedLink, AnOffloadThatIsPreparedWhileAFetchRunsWaitsForATimeSlice) {
+  constexpr std::size_t kFew = 2;  // one bulk copy
+  ThinTensor in(*dev_, layout_.packed_bytes(kBlocks));
+  ThinTensor out(*dev_, 2 * kMiB);
+  auto fetch = prepare(Direction::fetch, in, kBlocks, fetching_);
+  must(fetch.post(fetching_));
+  const stand_in::Usage before = driver_->usage(0);
+  auto offload = prepare(Direction::offload, out, kFew, offloading_);
+  must(offload.post(offloading_));
+  must(offload.ticket().wait());
+  must(fetch.ticket().wait());
+  const stand_in::Usage after = driver_->usage(0);
+  ASSERT_EQ(after.to_host.commands, before.to_host.commands + 1);
+  const std::uint64_t waited = after.to_host.began_ns - before.now_ns;
+  const std::uint64_t fetched = after.ended_ns - before.now_ns;
+  std::printf("an offload during a fetch: first bulk copy after %.3f ms; the fetch took %.3f ms\n",
+              static_cast<double>(waited) / 1e6, static_cast<double>(fetched) / 1e6);
+  EXPECT_LT(waited, kLongestStart);
 }
 
 }  // namespace

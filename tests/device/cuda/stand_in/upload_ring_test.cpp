@@ -98,5 +98,30 @@ TEST_F(UploadRingOnStandIn, ADeviceThatGoesWaitsForTheKernelsThatReadItsLists) {
   }
 }
 
+// No kernel will read the numbers of such a table: its copies go by lists of pieces.
+TEST_F(UploadRingOnStandIn, ATableThatDoesNotGoUpIsCounted) {
+  constexpr std::uint32_t kBlocks = 20'000;
+  const Place place = make_place(*device_, 4_MiB);
+  std::vector<std::byte> pageable(kBlocks * 64);
+  const auto table_of = [&](std::byte* plane) {
+    BlockCopy copy{.dst = {.planes = {plane}, .ids = {}, .block_stride = 64},
+                   .blocks = kBlocks,
+                   .piece_bytes = 64};
+    for (std::uint32_t block = 0; block < kBlocks; ++block) copy.dst.ids.push_back(block);
+    return device_->prepare_blocks(std::make_shared<const BlockCopy>(std::move(copy))).value();
+  };
+  const auto out_of_reach = table_of(pageable.data());
+  EXPECT_EQ(device_->copy_counts().unreachable, 1U);
+  std::vector<std::unique_ptr<BlockTable>> tables;
+  while (device_->copy_counts().full == 0) {
+    tables.push_back(table_of(place.base()));
+    ASSERT_LT(tables.size(), 1'000U) << "the ring never fills";
+  }
+  EXPECT_GT(tables.size(), 50U);
+  EXPECT_EQ(device_->copy_counts().unreachable, 1U);
+  tables.clear();
+  EXPECT_OK(device_->synchronize(Stream{}));
+}
+
 }  // namespace
 }  // namespace aqua::device
