@@ -4,9 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sstream>
+
 #include "show/gain.hpp"
 #include "show/live.hpp"
 #include "show/page.hpp"
+#include "show/report.hpp"
 
 namespace aqua::example {
 namespace {
@@ -76,6 +79,53 @@ TEST(Gain, WhereThereIsNoneItSaysSo) {
   EXPECT_THAT(gain_sentence({{"host", same}, {"lent", worse}}), HasSubstr("gained nothing"));
   EXPECT_EQ(gain_rows({{"host", same}, {"lent", worse}})[0].gain, "1.5x later");
   EXPECT_EQ(gain_rows({{"host", same}, {"lent", worse}})[2].gain, "1.2x fewer");
+}
+
+json report_of_a_run() {
+  return {{"requests_to_compare", 1000},
+          {"comparison",
+           {{"requests", 1000},
+            {"host", serving(200'000, 900'000, 50'000, 300'000'000'000)},
+            {"lent", serving(100'000, 300'000, 100'000, 0)}}},
+          {"mismatched_bytes", 0},
+          {"lost_tensors", 0},
+          {"reclaims", 1},
+          {"leased_again", true},
+          {"policy", "cfs"},
+          {"verified", {{"fetched_from", {{"peer", 2'000'000'000}, {"host", 0}}}}},
+          {"offloaded_bytes", {{"peer", 999'999'999'999}, {"host", 999'999'999'999}}},
+          {"fetched_bytes", {{"peer", 999'999'999'999}, {"host", 999'999'999'999}}},
+          {"evacuated_bytes", 99'999'999'999},
+          {"promoted_bytes", 99'999'999'999},
+          {"requests_done", 99'999},
+          {"requests_repeated", 99'999},
+          {"tokens", 99'999'999},
+          {"preemptions", 99'999},
+          {"recomputations", 99'999},
+          {"wall_seconds", 1234.5},
+          {"reclaim_ms", {{"max", 12'345.6}}},
+          {"reclaimed_from", "emu:1"},
+          {"lent_bytes_at_reclaim", 1 << 30},
+          {"verified_bytes", 999'999'999'999}};
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+TEST(Summary, AndScalingFitATerminalOf80Columns) {
+  const auto fits = Each(Property(&std::string::size, Le(79U)));
+  json run = report_of_a_run();
+  EXPECT_THAT(lines_of(summary(run)), fits);
+  run["comparison"]["lent"] = run["comparison"]["host"];
+  EXPECT_THAT(lines_of(summary(run)), fits) << "of no gain";
+  Options options{.host_link_mb_per_s = 1'000'000, .policy = "las", .fallback = true};
+  options.iteration = std::chrono::milliseconds(1000);
+  options.workload.requests = 100'000;
+  EXPECT_THAT(lines_of(describe_scaling(options, load_workload(options.workload))), fits);
 }
 
 TEST(Page, BeginsWithTheVerdictAndDrawsBothServings) {
