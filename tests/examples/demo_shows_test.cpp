@@ -17,7 +17,9 @@ namespace {
 using nlohmann::json;
 using ::testing::AllOf;
 using ::testing::Each;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Le;
 using ::testing::Property;
 
@@ -126,6 +128,28 @@ TEST(Summary, AndScalingFitATerminalOf80Columns) {
   options.iteration = std::chrono::milliseconds(1000);
   options.workload.requests = 100'000;
   EXPECT_THAT(lines_of(describe_scaling(options, load_workload(options.workload))), fits);
+}
+
+TEST(Complaints, AreNoneOfARunThatComparedHostMemoryAloneWithLentMemory) {
+  json run = report_of_a_run();
+  run["comparison"]["lent"]["offloaded_bytes"]["peer"] = 1;
+  EXPECT_THAT(complaints(run), IsEmpty());
+  run.erase("comparison");
+  run["requests_to_compare"] = 0;
+  EXPECT_THAT(complaints(run), IsEmpty()) << "it was not asked for";
+}
+
+TEST(Complaints, TellAComparisonThatWasAskedForAndIsNotOne) {
+  json run = report_of_a_run();
+  run["comparison"]["host"]["offloaded_bytes"]["peer"] = 1;
+  EXPECT_THAT(complaints(run), ElementsAre(HasSubstr("while host memory alone was to be")));
+  run = report_of_a_run();
+  run["comparison"]["lent"]["offloaded_bytes"]["host"] = 1;
+  EXPECT_THAT(complaints(run), ElementsAre(HasSubstr("nothing was preempted into lent memory")));
+  run["policy"] = "vtc";
+  EXPECT_THAT(complaints(run), IsEmpty()) << "it may preempt before anything is leased";
+  run.erase("comparison");
+  EXPECT_THAT(complaints(run), ElementsAre(HasSubstr("nothing was compared")));
 }
 
 TEST(Page, BeginsWithTheVerdictAndDrawsBothServings) {
