@@ -50,7 +50,9 @@ int run_orchestrator(const Options& options) {
   if (!options.json.empty()) write_json(options.json, nlohmann::json::object());  // fails early
   if (!options.html.empty()) write_text(options.html, "");
   std::fputs(describe_scaling(options, work).c_str(), stdout);
-  std::puts("starting  a coordinator; emu:0 and emu:1, which lend; emu:2 and emu:3, which borrow");
+  std::puts(
+      "starting  a coordinator and four engines: emu:0 and emu:1 lend, emu:2 and emu:3\n"
+      "          borrow; some ten seconds until all are ready");
   std::fflush(stdout);
 
   const PrivateDirectory directory;
@@ -70,13 +72,13 @@ int run_orchestrator(const Options& options) {
   for (const auto& producer : fleet.producers()) outcome.producers.push_back(producer.stats);
   outcome.wall_seconds = seconds_since(start);
   const nlohmann::json report = to_json(outcome);
-  print_summary(report);
+  std::fputs(summary(report).c_str(), stdout);
   if (!options.json.empty()) write_json(options.json, report);
   if (!options.html.empty()) {
     write_text(options.html, render_page(report, timeline));
     std::printf("Pictures: %s\n", options.html.c_str());
   }
-  std::puts("To read next: docs/engine/integrating.md, from nothing to preemption in your engine.");
+  std::puts("To read next: docs/engine/integrating.md, preemption in an engine of yours.");
   return verdict(complaints(report));
 }
 

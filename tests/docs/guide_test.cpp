@@ -1,5 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The guide's pieces do what it says of them, on one emulated GPU without a coordinator.
+// As they stand on the page: first, so that their own includes are enough.
+// clang-format off
+#include "callbacks.hpp"
+#include "data_loss.hpp"
+#include "elastic.hpp"
+#include "pinned.hpp"
+#include "producer.hpp"
+#include "streams.hpp"
+#include "swap_space.hpp"
+// clang-format on
+
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -15,14 +26,6 @@
 #include "aqua/elastic_pool.hpp"
 #include "aqua/emulated.hpp"
 #include "aqua/runtime.hpp"
-// As they stand on the page, without includes of their own.
-#include "callbacks.hpp"
-#include "data_loss.hpp"
-#include "elastic.hpp"
-#include "pinned.hpp"
-#include "producer.hpp"
-#include "streams.hpp"
-#include "swap_space.hpp"
 
 extern "C" aqua_error* guide_preempt(aqua_runtime, aqua_layout, const std::uint32_t*, std::size_t,
                                      aqua_stream, aqua_tensor*, aqua_ticket*);

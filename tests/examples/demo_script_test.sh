@@ -24,6 +24,21 @@ grep -q -- '--trace' "$work/help" || fail "no options: $(cat "$work/help")"
 ! grep -q -- '--role' "$work/help" || fail "it names an option that is not for people"
 ! grep -n '.\{80\}' "$work/help" || fail "a line is wider than a terminal"
 
+# What is built is counted; in a pipe a line now and then.
+sed -n '/^count_steps()/,/^}/p' "$root/scripts/demo" >"$work/count"
+{
+  echo "[1/346] Building CXX object a.o"
+  echo "a warning"
+  echo "[2/346] Building CXX object b.o"
+  echo "[26/346] Building CXX object c.o"
+} | bash -c '. "$1"; count_steps' count "$work/count" >"$work/counted"
+printf 'demo: building, step %s of 346\n' 1 26 | cmp - "$work/counted" || fail "$(cat "$work/counted")"
+
+# One build is enough for the demo, the guide and the operator.
+for file in scripts/demo docs/engine/integrating.md docs/operate/operations.md; do
+  grep -q 'build/release' "$root/$file" || fail "$file does not use build/release"
+done
+
 # Neither root nor sudo, and a package missing: at once the command to hand on.
 mkdir "$work/bin"
 for tool in bash sed grep; do ln -s "$(command -v $tool)" "$work/bin/$tool"; done

@@ -4,9 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sstream>
+
 #include "show/gain.hpp"
 #include "show/live.hpp"
 #include "show/page.hpp"
+#include "show/report.hpp"
 
 namespace aqua::example {
 namespace {
@@ -14,7 +17,9 @@ namespace {
 using nlohmann::json;
 using ::testing::AllOf;
 using ::testing::Each;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Le;
 using ::testing::Property;
 
@@ -76,6 +81,75 @@ TEST(Gain, WhereThereIsNoneItSaysSo) {
   EXPECT_THAT(gain_sentence({{"host", same}, {"lent", worse}}), HasSubstr("gained nothing"));
   EXPECT_EQ(gain_rows({{"host", same}, {"lent", worse}})[0].gain, "1.5x later");
   EXPECT_EQ(gain_rows({{"host", same}, {"lent", worse}})[2].gain, "1.2x fewer");
+}
+
+json report_of_a_run() {
+  return {{"requests_to_compare", 1000},
+          {"comparison",
+           {{"requests", 1000},
+            {"host", serving(200'000, 900'000, 50'000, 300'000'000'000)},
+            {"lent", serving(100'000, 300'000, 100'000, 0)}}},
+          {"mismatched_bytes", 0},
+          {"lost_tensors", 0},
+          {"reclaims", 1},
+          {"leased_again", true},
+          {"policy", "cfs"},
+          {"verified", {{"fetched_from", {{"peer", 2'000'000'000}, {"host", 0}}}}},
+          {"offloaded_bytes", {{"peer", 999'999'999'999}, {"host", 999'999'999'999}}},
+          {"fetched_bytes", {{"peer", 999'999'999'999}, {"host", 999'999'999'999}}},
+          {"evacuated_bytes", 99'999'999'999},
+          {"promoted_bytes", 99'999'999'999},
+          {"requests_done", 99'999},
+          {"requests_repeated", 99'999},
+          {"tokens", 99'999'999},
+          {"preemptions", 99'999},
+          {"recomputations", 99'999},
+          {"wall_seconds", 1234.5},
+          {"reclaim_ms", {{"max", 12'345.6}}},
+          {"reclaimed_from", "emu:1"},
+          {"lent_bytes_at_reclaim", 1 << 30},
+          {"verified_bytes", 999'999'999'999}};
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+TEST(Summary, AndScalingFitATerminalOf80Columns) {
+  const auto fits = Each(Property(&std::string::size, Le(79U)));
+  json run = report_of_a_run();
+  EXPECT_THAT(lines_of(summary(run)), fits);
+  run["comparison"]["lent"] = run["comparison"]["host"];
+  EXPECT_THAT(lines_of(summary(run)), fits) << "of no gain";
+  Options options{.host_link_mb_per_s = 1'000'000, .policy = "las", .fallback = true};
+  options.iteration = std::chrono::milliseconds(1000);
+  options.workload.requests = 100'000;
+  EXPECT_THAT(lines_of(describe_scaling(options, load_workload(options.workload))), fits);
+}
+
+TEST(Complaints, AreNoneOfARunThatComparedHostMemoryAloneWithLentMemory) {
+  json run = report_of_a_run();
+  run["comparison"]["lent"]["offloaded_bytes"]["peer"] = 1;
+  EXPECT_THAT(complaints(run), IsEmpty());
+  run.erase("comparison");
+  run["requests_to_compare"] = 0;
+  EXPECT_THAT(complaints(run), IsEmpty()) << "it was not asked for";
+}
+
+TEST(Complaints, TellAComparisonThatWasAskedForAndIsNotOne) {
+  json run = report_of_a_run();
+  run["comparison"]["host"]["offloaded_bytes"]["peer"] = 1;
+  EXPECT_THAT(complaints(run), ElementsAre(HasSubstr("while host memory alone was to be")));
+  run = report_of_a_run();
+  run["comparison"]["lent"]["offloaded_bytes"]["host"] = 1;
+  EXPECT_THAT(complaints(run), ElementsAre(HasSubstr("nothing was preempted into lent memory")));
+  run["policy"] = "vtc";
+  EXPECT_THAT(complaints(run), IsEmpty()) << "it may preempt before anything is leased";
+  run.erase("comparison");
+  EXPECT_THAT(complaints(run), ElementsAre(HasSubstr("nothing was compared")));
 }
 
 TEST(Page, BeginsWithTheVerdictAndDrawsBothServings) {

@@ -11,29 +11,12 @@ namespace aqua {
 namespace {
 
 constexpr std::size_t kNameColumns = 30;
-constexpr std::size_t kHelpColumns = 70;
+constexpr std::size_t kHelpColumns = 49;  // beside the names: 79 in all
 
 // Begins with the usage, which `about` has, instead of one made up from the names.
 class Formatter : public CLI::Formatter {
   [[nodiscard]] std::string make_usage(const CLI::App*, std::string) const override { return ""; }
 };
-
-std::string wrapped(const std::string& text) {
-  std::string out;
-  std::size_t column = 0;
-  for (std::size_t from = 0; from < text.size();) {
-    const std::size_t end = std::min(text.find(' ', from), text.size());
-    if (column > 0 && column + 1 + (end - from) > kHelpColumns) {
-      out += '\n';
-      column = 0;
-    }
-    if (column > 0) out += ' ';
-    out.append(text, from, end - from);
-    column += (end - from) + 1;
-    from = end + 1;
-  }
-  return out;
-}
 
 // "--name=" as two, since an empty VALUE is a value. CLI11 takes other values as they stand, even
 // one that begins as an option does.
@@ -71,7 +54,7 @@ struct CommandLine::Impl {
   CLI::Option* add(const std::string& name, const std::string& help, Set set) {
     Option& added = options.emplace_back(Option{name, std::move(set)});
     // Without allow_extra_args(false) a list takes all that follows it.
-    return app.add_option(name, added.given, wrapped(help))
+    return app.add_option(name, added.given, report::wrapped(help, kHelpColumns))
         ->expected(1)
         ->allow_extra_args(false)
         ->group(heading);
@@ -108,7 +91,7 @@ CommandLine& CommandLine::flag(const std::string& name, bool& field, const std::
                                bool to) {
   impl_->app
       .add_flag_callback(
-          name, [&field, to] { field = to; }, wrapped(help))
+          name, [&field, to] { field = to; }, report::wrapped(help, kHelpColumns))
       ->group(impl_->heading);
   return *this;
 }
@@ -128,7 +111,7 @@ CommandLine& CommandLine::list(const std::string& name, std::vector<std::string>
 
 CommandLine& CommandLine::positional(const std::string& value, std::string& field,
                                      const std::string& help) {
-  impl_->app.add_option(value, field, wrapped(help))->type_name("");
+  impl_->app.add_option(value, field, report::wrapped(help, kHelpColumns))->type_name("");
   return *this;
 }
 

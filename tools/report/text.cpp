@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/report/text.hpp"
 
+#include <algorithm>
+
 #include "base/concat.hpp"
 
 namespace aqua::report {
@@ -23,6 +25,23 @@ std::string shown(std::string_view text) {
   std::string out = "'";
   for (const char c : text.substr(0, 40)) out += c >= ' ' && c <= '~' ? c : '?';
   return out + (text.size() > 40 ? "...'" : "'");
+}
+
+std::string wrapped(std::string_view text, std::size_t columns) {
+  std::string out;
+  std::size_t column = 0;  // of the next word
+  for (std::size_t from = 0; from < text.size();) {
+    const std::size_t end = std::min(text.find(' ', from), text.size());
+    if (column > 0 && column + (end - from) > columns) {
+      out += '\n';
+      column = 0;
+    }
+    if (column > 0) out += ' ';
+    out.append(text, from, end - from);
+    column += (end - from) + 1;
+    from = end + 1;
+  }
+  return out;
 }
 
 void split_columns(std::string_view line, std::vector<std::string_view>& columns) {

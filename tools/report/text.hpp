@@ -31,6 +31,9 @@ class Lines {
 [[nodiscard]] Error line_error(std::string_view file, std::size_t line, std::string_view what);
 // In quotes, at most 40 characters, none that a terminal would obey.
 [[nodiscard]] std::string shown(std::string_view text);
+// At most `columns` a line, broken at blanks; a longer word has a line of its own. No line feed at
+// the end.
+[[nodiscard]] std::string wrapped(std::string_view text, std::size_t columns);
 // The columns between the commas (no quoting), replacing what `columns` had.
 void split_columns(std::string_view line, std::vector<std::string_view>& columns);
 

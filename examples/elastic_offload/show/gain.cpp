@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "show/gain.hpp"
 
-#include <cstdio>
+#include "show/text.hpp"
 
 namespace aqua::example {
 namespace {
@@ -9,13 +9,6 @@ namespace {
 using nlohmann::json;
 
 constexpr double kSame = 1.05;  // a smaller factor is none: two servings differ by chance
-
-template <typename... Values>
-std::string text(const char* format, Values... values) {
-  char buffer[160];
-  (void)std::snprintf(buffer, sizeof buffer, format, values...);
-  return buffer;
-}
 
 double number(const json& serving, const char* pointer) {
   return serving.at(json::json_pointer(pointer)).get<double>();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "show/live.hpp"
 
-#include <cstdio>
+#include "show/text.hpp"
 
 namespace aqua::example {
 namespace {
@@ -15,10 +15,7 @@ double gb(std::uint64_t bytes) {
 
 template <typename... Values>
 std::string cut(std::size_t columns, const char* format, Values... values) {
-  char text[256];
-  (void)std::snprintf(text, sizeof text, format, values...);
-  std::string line = text;
-  return line.size() > columns ? line.substr(0, columns) : line;
+  return text(format, values...).substr(0, columns);
 }
 
 struct Sums {
@@ -84,10 +81,9 @@ std::vector<std::string> live_block(const Standing& now, std::size_t columns) {
 
 std::string live_line(const Standing& now, std::size_t columns) {
   const Sums sums = add_up(now);
-  return cut(columns,
-             "%6.1f s  %-10s %lu/%lu done; KV lent %lu host %lu MiB; checked %.1f GB, %lu wrong",
+  return cut(columns, "%6.1f s  %-10s %lu/%lu done; KV lent %lu host %lu MiB; %lu wrong",
              now.seconds, now.act.c_str(), now.done, now.sent, mib(sums.peer), mib(sums.host),
-             gb(sums.verified), sums.wrong);
+             sums.wrong);
 }
 
 std::string news_line(double seconds, const std::string& news, std::size_t columns) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "show/report.hpp"
 
+#include <algorithm>
+
 #include "kv_cache.hpp"
 #include "show/percentile.hpp"
 
@@ -96,6 +98,7 @@ json to_json(const Outcome& outcome) {
   report["requests"] = outcome.work.items.size();
   report["requests_repeated"] = outcome.play.requests_sent() - outcome.work.items.size();
   const Comparison& compared = outcome.play.comparison();
+  report["requests_to_compare"] = std::min(outcome.options.compare, outcome.work.items.size());
   if (compared.host() && compared.lent()) {
     report["comparison"] = {
         {"requests", compared.count()}, {"host", *compared.host()}, {"lent", *compared.lent()}};
@@ -121,6 +124,27 @@ json to_json(const Outcome& outcome) {
   return report;
 }
 
+namespace {
+
+// Adds what makes the comparison no comparison of host memory alone with lent memory above it.
+void check_comparison(const json& report, bool preempts_often, std::vector<std::string>& list) {
+  if (report.at("requests_to_compare").get<std::uint64_t>() == 0) return;
+  if (!report.contains("comparison")) {
+    list.emplace_back("nothing was compared, though it was asked for");
+    return;
+  }
+  const auto offloaded = [&](const char* serving) {
+    return report.at("comparison").at(serving).at("offloaded_bytes").get<TierBytes>();
+  };
+  if (offloaded("host").peer != 0)
+    list.emplace_back("lent memory was used while host memory alone was to be");
+  // Those that preempt for memory only may do so before anything is leased.
+  if (preempts_often && offloaded("lent").host > 0 && offloaded("lent").peer == 0)
+    list.emplace_back("nothing was preempted into lent memory while it was compared");
+}
+
+}  // namespace
+
 std::vector<std::string> complaints(const json& report) {
   std::vector<std::string> list;
   const auto at_least = [&](const char* name, std::uint64_t bound) {
@@ -140,10 +164,12 @@ std::vector<std::string> complaints(const json& report) {
     list.push_back("what was reclaimed was not lent again");
   // Those that preempt for memory only may have little to bring back.
   const auto policy = report.at("policy").get<std::string>();
+  const bool preempts_often = policy != "fcfs" && policy != "vtc";
   const auto fetched = report.at("verified").at("fetched_from").get<TierBytes>();
-  if (fetched.sum() < (policy == "fcfs" || policy == "vtc" ? 1 : kLeastFetched)) {
+  if (fetched.sum() < (preempts_often ? kLeastFetched : 1)) {
     list.push_back("only " + std::to_string(fetched.sum()) + " bytes came back from tensors");
   }
+  check_comparison(report, preempts_often, list);
   return list;
 }
 

@@ -20,13 +20,14 @@ struct Outcome {
 };
 
 [[nodiscard]] nlohmann::json to_json(const Outcome& outcome);
-void print_summary(const nlohmann::json& report);
+// Lines of at most 79 columns.
+[[nodiscard]] std::string summary(const nlohmann::json& report);
 // How the reclaim went, in one sentence.
 [[nodiscard]] std::string reclaim_sentence(const nlohmann::json& report);
 // What was asked of the run and is not so; empty when it went well.
 [[nodiscard]] std::vector<std::string> complaints(const nlohmann::json& report);
 
-// What was done to the trace and to the geometry, in words.
+// What was done to the trace and to the geometry, in lines of at most 79 columns.
 [[nodiscard]] std::string describe_scaling(const Options& options, const Workload& work);
 
 }  // namespace aqua::example

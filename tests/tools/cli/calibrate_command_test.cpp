@@ -84,6 +84,16 @@ TEST(CalibrateCommand, MeasuresTheLinkToANeighbour) {
   EXPECT_EQ(links_of(), (std::set<std::string>{"local", "host", "peer"}));
 }
 
+TEST(CalibrateCommand, ShowsTransfersAsLargeAsTheLargestMeasured) {
+  CalibrateCommand command;
+  command.directory = "off";
+  command.mib = 4;
+  command.json = true;
+  const auto shown = run_calibrate(command);
+  ASSERT_TRUE(shown.ok()) << shown.error().message;
+  EXPECT_EQ(Json::parse(*shown).at("bytes"), 4U << 20);
+}
+
 CurveReport recorded() {
   std::minstd_rand random(1);
   CurveReport report;

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 
@@ -141,6 +142,21 @@ TEST(CommandLine, HelpHasGroupsValuesAndDefaultsThatCanBeGiven) {
   EXPECT_THAT(help, testing::ContainsRegex("--rounds N +of it; default: as many as there are\n"));
   EXPECT_THAT(help, testing::ContainsRegex("--role ROLE +who it is\n"));
   EXPECT_THAT(help, testing::Not(HasSubstr("--parent")));
+}
+
+TEST(CommandLine, HelpFitsATerminalOf80Columns) {
+  CommandLine line("play", "Usage: play [options]");
+  std::string text, words;
+  for (int i = 0; i < 40; ++i) words += "to say much ";
+  line.text("--an-option-with-a-long-name", text, "VALUE", words).text("--short", text, "V", words);
+  const std::string help = line.help();
+  std::size_t widest = 0;
+  for (std::size_t from = 0, end = 0; end < help.size(); from = end + 1) {
+    end = std::min(help.find('\n', from), help.size());
+    widest = std::max(widest, end - from);
+  }
+  EXPECT_LE(widest, 79U) << help;
+  EXPECT_GT(widest, 70U) << help;
 }
 
 TEST(CommandLine, HelpIsAskedForAnywhere) {

@@ -104,9 +104,13 @@ TEST_F(Simulate, FindsAStableRateWhenNoneIsGiven) {
 TEST_F(Simulate, LongPromptsAndLendersHaveTheirOwnTables) {
   const auto prompt = run({"--workload", "long-prompt", "--model", "opt-30b", "--prompt", "512"});
   ASSERT_TRUE(prompt.ok()) << prompt.error().message;
+  EXPECT_EQ(prompt->find("A context in a neighbour's memory gives "), 0U) << *prompt;
+  EXPECT_NE(prompt->find(" times as many.\n\nway "), std::string::npos) << *prompt;
   EXPECT_NE(prompt->find("closed form"), std::string::npos);
   const auto lending = run({"--workload", "elastic", "--rate", "2"});
   ASSERT_TRUE(lending.ok()) << lending.error().message;
+  EXPECT_EQ(lending->find("The borrower's tokens/s: "), 0U) << *lending;
+  EXPECT_NE(lending->find(" while the lender was busy, "), std::string::npos) << *lending;
   EXPECT_NE(lending->find("reclaims"), std::string::npos);
   EXPECT_NE(lending->find("linear parts: "), std::string::npos);
   (void)fails({"--workload", "elastic", "--seeds", "3"}, Code::invalid_argument);

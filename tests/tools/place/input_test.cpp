@@ -90,5 +90,21 @@ TEST(PlaceOutput, NamesShardsInPairsAndServersInTheAssignment) {
     EXPECT_NE(picture.find(part), std::string::npos) << part;
 }
 
+TEST(PlaceOutput, AnArcOfThePictureTellsItsBytes) {
+  const auto cluster =
+      Cluster::make(parse_problem(R"({"servers": [{"id": "s", "gpus": 2, "hbm_bytes": 85899345920}],
+                        "models": [{"id": "lends", "shards": 1, "bytes": 32212254720},
+                                   {"id": "borrows", "shards": 1, "bytes": -21474836480}]})")
+                        .value());
+  ASSERT_TRUE(cluster.ok()) << cluster.error().message;
+  Placement placement{.assignment = {0, 0}, .bound = 1, .largest_hbm = 80};
+  placement.score = score_of(*cluster, placement.assignment);
+  placement.pairs = match(*cluster, placement.assignment);
+  const std::string picture = render_svg(*cluster, placement);
+  const std::size_t arc = picture.find("marker-end");
+  ASSERT_NE(arc, std::string::npos) << picture;
+  EXPECT_NE(picture.find(">20.0 GiB</text>", arc), std::string::npos) << picture.substr(arc);
+}
+
 }  // namespace
 }  // namespace aqua::place

@@ -120,6 +120,18 @@ TEST(Profile, TheVerdictSaysWhatWasFoundAndNothingElse) {
   EXPECT_EQ(profiler::verdict(record), "m: the profiler was stopped before it knew; resume it.");
 }
 
+TEST(Profile, ThePageNamesARoleWhereOneWasFound) {
+  const auto names_a_role = [](Profile profile) {
+    profiler::Record record = some_record();
+    record.profile = profile;
+    return profiler::render_page(record, {}).find("Role ") != std::string::npos;
+  };
+  EXPECT_TRUE(names_a_role({.role = ProfileRole::neutral, .max_rps = 1}));
+  EXPECT_TRUE(names_a_role({.role = ProfileRole::consumer, .max_rps = 1, .complete = false}));
+  EXPECT_FALSE(names_a_role({.role = ProfileRole::neutral, .max_rps = 1, .complete = false}));
+  EXPECT_FALSE(names_a_role({.role = ProfileRole::neutral, .max_rps = 0}));
+}
+
 TEST(Profile, IsDrawn) {
   const std::string page = profiler::render_page(some_record(), {});
   for (const char* part :

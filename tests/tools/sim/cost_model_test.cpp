@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/sim/cost/cost_model.hpp"
 
+#include <filesystem>
+#include <fstream>
+#include <regex>
+
 #include "tests/tools/sim/ground.hpp"
 #include "tools/report/text.hpp"
 #include "tools/sim/input/layer_profile.hpp"
@@ -35,6 +39,27 @@ TEST(CostModel, CostsNeverFallWithMoreWork) {
   for (std::uint32_t n = 2; n <= 512; ++n) EXPECT_GE(cost.linear(n), cost.linear(n - 1));
   EXPECT_GT(cost.prefill_attention(512, 4096), cost.prefill_attention(512, 0));
   EXPECT_EQ(cost.head(0), 0);
+}
+
+TEST(CostModel, AMeasuredLinkTellsItsErrorInTenthsOfAPercent) {
+  char pattern[] = "/tmp/aqua-link-XXXXXX";
+  const std::string profiles = ::mkdtemp(pattern);
+  std::filesystem::create_directories(profiles + "/network");
+  std::ofstream csv(profiles + "/network/link.csv");
+  csv << "time_stats.send_recv.median,size,devices_per_node\n";
+  for (int i = 1; i <= 20; ++i)
+    csv << 0.01 + i * 0.003 * (i % 3 == 0 ? 1.0317 : 1) << ',' << i * 1'000'000 << ",2\n";
+  csv.close();
+  LinkSpec link;
+  link.fit = "link.csv";
+  link.devices_per_node = 2;
+  std::vector<Source> sources;
+  (void)must(resolve_link(link, "NVLink", profiles, sources));
+  std::filesystem::remove_all(profiles);
+  EXPECT_TRUE(std::regex_search(
+      sources.at(0).from,
+      std::regex("off by [0-9]\\.?[0-9]? % in the mean, [0-9]\\.?[0-9]? % at the 90th")))
+      << sources[0].from;
 }
 
 TEST(LayerProfile, AveragesRowsAndGoesLinearlyBetweenSizes) {

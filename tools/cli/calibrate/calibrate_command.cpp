@@ -113,6 +113,7 @@ Result<std::string> run_calibrate(const CalibrateCommand& command) {
   CurveReport report;
   report.device = device->info().name;
   report.driver = device->info().driver;
+  report.bytes = command.mib << 20;
   AQUA_ASSIGN(report.possible, possible_ways(*device));
   bool have = false;
   if (command.cached && !directory.empty()) {

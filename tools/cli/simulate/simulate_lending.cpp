@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/concat.hpp"
 #include "base/try.hpp"
 #include "tools/cli/simulate/simulate_setup.hpp"
 #include "tools/sim/engine/elastic.hpp"
@@ -37,6 +38,19 @@ double mean(const std::vector<double>& values, double from, double to) {
     ++count;
   }
   return count > 0 ? sum / count : 0;
+}
+
+std::string fixed(double value, int digits) {
+  std::ostringstream out;
+  out << std::fixed << std::setprecision(digits) << value;
+  return std::move(out).str();
+}
+
+// What lent memory brings a context that is fetched for each token.
+std::string verdict(double lent_per_second, double host_per_second) {
+  return concat("A context in a neighbour's memory gives ", fixed(lent_per_second, 2),
+                " tokens/s, in host memory ", fixed(host_per_second, 2), ": ",
+                fixed(lent_per_second / host_per_second, 1), " times as many.\n\n");
 }
 
 json metrics_json(const sim::Metrics& metrics) {
@@ -79,8 +93,21 @@ json elastic_json(const sim::ElasticShape& shape, const sim::ElasticOutcome& out
   return all;
 }
 
+// What the borrower had before, while and after the lender was busy, and what lending cost.
+std::string verdict(const sim::ElasticShape& shape, const sim::ElasticOutcome& outcome) {
+  const auto rate = [&outcome](double from, double to) {
+    return fixed(mean(outcome.tokens_per_second, from, to), 1);
+  };
+  return concat("The borrower's tokens/s: ", rate(shape.start_s, shape.surge_s), ", then ",
+                rate(shape.surge_s, shape.settle_s), " while the lender was busy, ",
+                rate(shape.settle_s + 60, shape.end_s), " a minute after.\n",
+                "The lender's time for a token: ", fixed(outcome.lending.tpot_mean_s * 1000, 1),
+                " ms, without a borrower ", fixed(outcome.alone.tpot_mean_s * 1000, 1), " ms.\n\n");
+}
+
 std::string elastic_table(const sim::ElasticShape& shape, const sim::ElasticOutcome& outcome) {
   std::ostringstream out;
+  out << verdict(shape, outcome);
   out << std::fixed << std::setprecision(2);
   const auto row = [&](const char* what, double from, double to) {
     double lent = 0;
@@ -130,7 +157,10 @@ Result<std::string> run_long_prompt(const SimulateOptions& options) {
                      {"layer_fetch_s", outcome.layer_fetch_s},
                      {"layer_compute_s", outcome.layer_compute_s}};
   }
-  if (!options.json) return std::move(out).str() + sources_text(ground);
+  if (!options.json) {
+    return verdict(all["aqua"]["tokens_per_second"], all["dram"]["tokens_per_second"]) +
+           std::move(out).str() + sources_text(ground);
+  }
   return json{{"ways", all}, {"sources", sources_json(ground)}}.dump(2) + "\n";
 }
 

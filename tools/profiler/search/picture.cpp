@@ -69,6 +69,15 @@ void of_bursts(std::ostringstream& out, const std::vector<Burst>& bursts) {
 
 }  // namespace
 
+namespace {
+
+// Whether a role was found: one of a stopped run is none yet, nor is that of no rate at all.
+bool has_role(const Profile& profile) {
+  return profile.max_rps > 0 && (profile.complete || profile.role != ProfileRole::neutral);
+}
+
+}  // namespace
+
 std::string verdict(const Record& record) {
   const Profile& profile = record.profile;
   const char* const load = record.evidence.batches.empty() ? " requests" : " items";
@@ -108,8 +117,11 @@ std::string render_page(const Record& record, const Sla& sla) {
   out << "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
          "content=\"width=device-width\"><title>aqua profile</title><style>"
       << report::page_style() << "</style></head><body>\n<h1>" << escape_html(verdict(record))
-      << "</h1>\n<p>Role " << to_string(profile.role) << "; " << std::fixed << std::setprecision(1)
-      << gigabytes(profile.swap_bytes) << " GB of swap space wanted.</p>\n";
+      << "</h1>\n";
+  if (has_role(profile)) {
+    out << "<p>Role " << to_string(profile.role) << "; " << std::fixed << std::setprecision(1)
+        << gigabytes(profile.swap_bytes) << " GB of swap space wanted.</p>\n";
+  }
   for (const auto& [about, warning] : evidence.warnings)
     out << "<p>" << escape_html(warning) << "</p>\n";
   if (!evidence.probes.empty()) of_rates(out, evidence.probes, sla);

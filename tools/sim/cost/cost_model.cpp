@@ -2,6 +2,7 @@
 #include "tools/sim/cost/cost_model.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "base/concat.hpp"
@@ -145,9 +146,11 @@ Result<LinkSpec> resolve_link(const LinkSpec& link, const std::string& name,
     AQUA_ASSIGN(const LinkFit fit, fit_link(std::move(transfers)));
     resolved.latency_s = fit.latency_s;
     resolved.bytes_per_second = fit.bytes_per_second;
-    resolved.source = concat("measured: ", link.fit, ", ", fit.fitted, " sizes fitted, on ",
-                             fit.checked, " others off by ", fit.mean_error * 100,
-                             " % in the mean, ", fit.p90_error * 100, " % at the 90th percentile");
+    const auto percent = [](double share) { return std::round(share * 1000) / 10; };
+    resolved.source =
+        concat("measured: ", link.fit, ", ", fit.fitted, " sizes fitted, on ", fit.checked,
+               " others off by ", percent(fit.mean_error), " % in the mean, ",
+               percent(fit.p90_error), " % at the 90th percentile");
   }
   const std::size_t colon = resolved.source.find(':');
   const bool labelled = colon != std::string::npos && resolved.source.size() > colon + 2;
