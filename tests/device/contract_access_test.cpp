@@ -149,6 +149,8 @@ TEST_P(DeviceClock, AnotherDevicesEventIsRefused) {
   const auto ours = timed();
   EXPECT_OK(device_->record(*ours, {}));
   EXPECT_OK(device_->synchronize(*ours));
+  EXPECT_CODE(Code::invalid_argument, device_->query(*theirs));
+  EXPECT_CODE(Code::invalid_argument, device_->synchronize(*theirs));
   EXPECT_CODE(Code::invalid_argument, device_->elapsed(*ours, *theirs));
   EXPECT_CODE(Code::invalid_argument, device_->elapsed(*theirs, *ours));
   EXPECT_OK(device_->wait_event({}, *theirs)) << "which any device may do";

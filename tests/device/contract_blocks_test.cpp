@@ -24,30 +24,33 @@ class DeviceBlocks : public Contract {
   [[nodiscard]] std::uint32_t below(std::uint32_t n) {
     return static_cast<std::uint32_t>(random_() % n);
   }
-  // Disjoint pieces within kArea bytes from `base` on, half of the blocks of each plane.
+  // Disjoint pieces within kArea bytes from `base` on, half of the blocks of each plane. Those of
+  // whole words lie on whole words, as bulk copies want them.
   [[nodiscard]] BlockEnd end_in(std::byte* base, const BlockCopy& copy, std::size_t planes) {
-    const std::size_t step = copy.piece_bytes + below(3);
+    const std::size_t unit = copy.piece_bytes % 16 == 0 ? 16 : 1;
+    const std::size_t step = copy.piece_bytes + unit * below(3);
     BlockEnd end;
     const bool transposed = below(2) == 0;
     end.inner_stride = transposed ? step * copy.outer : step;
     end.outer_stride = transposed ? step : step * copy.inner;
-    end.block_stride = step * copy.outer * copy.inner + below(3);
+    end.block_stride = step * copy.outer * copy.inner + unit * below(3);
     end.ids.resize(std::size_t{2} * copy.blocks);
     std::iota(end.ids.begin(), end.ids.end(), 0U);
     std::shuffle(end.ids.begin(), end.ids.end(), random_);
     end.ids.resize(copy.blocks);
-    const std::size_t pitch = 2 * copy.blocks * end.block_stride + below(100);
+    const std::size_t pitch = 2 * copy.blocks * end.block_stride + unit * below(100);
     for (std::size_t p = 0; p < planes; ++p) end.planes.push_back(base + p * pitch);
     EXPECT_LE(planes * pitch, kArea);
     return end;
   }
-  [[nodiscard]] BlockCopy some_blocks() {
+  // Large pieces, of which a kernel may make bulk copies: fewer, of 2 to 5 KiB.
+  [[nodiscard]] BlockCopy some_blocks(bool large = false) {
     BlockCopy copy;
-    copy.blocks = 1 + below(8);
-    copy.outer = 1 + below(3);
-    copy.inner = 1 + below(3);
-    copy.piece_bytes = 1 + below(200);
-    const std::size_t planes = 1 + below(4);
+    copy.blocks = 1 + below(large ? 2 : 8);
+    copy.outer = 1 + below(large ? 2 : 3);
+    copy.inner = large ? 1 : 1 + below(3);
+    copy.piece_bytes = large ? 2_KiB + std::size_t{16} * below(192) : 1 + below(200);
+    const std::size_t planes = 1 + below(large ? 2 : 4);
     const std::uint32_t lines = below(3);  // at neither side, the one or the other
     if (lines != 1) copy.src = end_in(from_.base(), copy, planes);
     if (lines != 2) copy.dst = end_in(to_.base(), copy, planes);
@@ -86,7 +89,7 @@ TEST_P(DeviceBlocks, TheirPiecesMoveAsTheyWouldOneByOne) {
   upload(*device_, from_.base(), source);
   const Stream stream = device_->create_stream().value();
   for (std::uint32_t round = 0; round < 40; ++round) {
-    const auto copy = std::make_shared<const BlockCopy>(some_blocks());
+    const auto copy = std::make_shared<const BlockCopy>(some_blocks(round % 4 == 0));
     auto target = pattern(kArea, 2 + round);
     upload(*device_, to_.base(), target);
     // In two parts, with pieces before and after them that stay.

@@ -72,6 +72,11 @@ class GpuCheckSteps(WithGpuCheck):
             self.assertIn(f"./{program} --gtest_filter=*cuda*\n", self.log())
         self.assertIn("./gpu_runtime_test \n", self.log())
 
+    def test_a_suite_may_be_skipped_as_a_whole(self):
+        self.script("gpu_transfer_test", "echo skipped: no CUDA driver here; exit 77")
+        self.check("--only", "gpu_transfer_test", status=77)
+        self.assert_step("gpu_transfer_test", "skipped", "skipped: no CUDA driver here")
+
     def test_first_contact_says_what_to_do(self):
         self.script("first_contact", r"""echo "$*" >>asked
           printf 'own_import       yes      a: b\nbatch            no       NOT SO: c: d\n'
@@ -150,7 +155,7 @@ class GpuCheckSteps(WithGpuCheck):
 
     def test_list_prints_every_name_and_each_is_taken(self):
         rows = [line.split() for line in self.listed()]
-        self.assertEqual(len(rows), 21)
+        self.assertEqual(len(rows), 22)
         self.assertEqual({row[1] for row in rows}, {"contact", "death", "tests", "bench", "engine", "sanitizer"})
         self.assertIn(["host", "bench", "60", "s,", "and", "for", "each", "repetition", "60", "s"], rows)
         names = [row[0] for row in rows]

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
-#include <numeric>
 #include <random>
 #include <vector>
 
 #include "tests/kernels/cpu_machine.hpp"
+#include "tests/kernels/random_blocks.hpp"
 #include "tests/kernels/segment_lists.hpp"
 
 namespace aqua::kernels {
@@ -123,80 +123,26 @@ TEST(Copies, RandomListsOnRandomShapes) {
   }
 }
 
-// Blocks with two axes inside, on one side in another order than on the other, or a line there.
-struct Paged {
-  std::vector<std::byte*> planes;
-  std::vector<std::uint32_t> ids;
-  BlockSide side;
-
-  // Disjoint pieces of `bytes`, `gap` apart, from `base` on. The bytes that they reach.
-  std::uint64_t lay(std::byte* base, const Blocks& b, std::uint32_t planes_count, std::uint64_t gap,
-                    bool transposed, std::mt19937& random) {
-    const std::uint64_t step = b.piece_bytes + gap;
-    side.inner_stride = transposed ? step * b.outer : step;
-    side.outer_stride = transposed ? step : step * b.inner;
-    side.block_stride = step * b.outer * b.inner + gap;
-    ids.resize(2 * b.blocks);  // of which the first half is taken
-    std::iota(ids.begin(), ids.end(), 0U);
-    std::shuffle(ids.begin(), ids.end(), random);
-    const std::uint64_t pitch = side.block_stride * ids.size() + gap;
-    for (std::uint32_t p = 0; p < planes_count; ++p) planes.push_back(base + p * pitch);
-    std::shuffle(planes.begin(), planes.end(), random);
-    side.planes = planes.data();
-    side.ids = ids.data();
-    return pitch * planes_count;
-  }
-  [[nodiscard]] std::byte* at(std::size_t p, std::size_t i, std::size_t o, std::size_t in) const {
-    return planes[p] + ids[i] * side.block_stride + o * side.outer_stride + in * side.inner_stride;
-  }
-};
-
 TEST(BlockCopies, MoveTheNamedPiecesOnceWhateverTheShape) {
   std::mt19937 random(41);
   const auto below = [&](unsigned n) { return static_cast<unsigned>(random() % n); };
-  const auto source = random_bytes(1 << 20, 11);
-  const auto before = random_bytes(1 << 20, 12);
+  const auto source = random_bytes(RandomBlocks::kArea, 11);
+  const auto before = random_bytes(RandomBlocks::kArea, 12);
   for (int round = 0; round < 60; ++round) {
-    Blocks blocks;
-    blocks.blocks = 1 + below(4);
-    blocks.outer = 1 + below(3);
-    blocks.inner = 1 + below(3);
-    blocks.piece_bytes = 1 + below(round % 4 == 0 ? 4'500 : 700);
-    if (below(2) == 0) blocks.piece_bytes = (blocks.piece_bytes + 15) / 16 * 16;
-    const std::uint32_t planes = 1 + below(3);
-    const std::uint64_t all = std::uint64_t{planes} * blocks.blocks * blocks.outer * blocks.inner;
-    const std::uint64_t first = below(static_cast<unsigned>(all));
-    const std::uint64_t count = 1 + below(static_cast<unsigned>(all - first));
     Area src(source);
     Area dst(before);
-    Paged from, to;
-    const bool line = below(2) == 0;
-    ASSERT_LE(from.lay(src.data(), blocks, planes, below(3), false, random), source.size());
-    ASSERT_LE(to.lay(dst.data(), blocks, planes, below(3), below(2) == 0, random), before.size());
-    blocks.src = from.side;
-    if (!line) blocks.dst = to.side;
-    const BlockLaunch launch{
-        .blocks = blocks, .first = first, .count = count, .line = dst.data() + 3};
-
+    const RandomBlocks some(dst.data(), src.data(), round % 4 == 0 ? RandomBlocks::kLargest : 700,
+                            random);
+    const BlockLaunch& launch = some.launch();
+    const std::uint64_t piece = launch.blocks.piece_bytes;
     std::vector<std::byte> expected = before;
     std::vector<std::uint8_t> once(before.size());
-    std::uint64_t piece = 0;
-    for (std::size_t p = 0; p < planes; ++p) {
-      for (std::size_t i = 0; i < blocks.blocks; ++i) {
-        for (std::size_t o = 0; o < blocks.outer; ++o) {
-          for (std::size_t in = 0; in < blocks.inner; ++in, ++piece) {
-            if (piece < first || piece >= first + count) continue;
-            const std::byte* to_at =
-                line ? launch.line + (piece - first) * blocks.piece_bytes : to.at(p, i, o, in);
-            const auto at = static_cast<std::size_t>(to_at - dst.data());
-            std::memcpy(&expected[at], from.at(p, i, o, in), blocks.piece_bytes);
-            std::fill_n(once.begin() + static_cast<std::ptrdiff_t>(at), blocks.piece_bytes, 1);
-          }
-        }
-      }
-    }
+    some.each_piece([&](std::size_t to, std::size_t from) {
+      std::memcpy(&expected[to], &source[from], piece);
+      std::fill_n(once.begin() + static_cast<std::ptrdiff_t>(to), piece, 1);
+    });
     Target target(dst.data(), before.size());
-    const std::uint64_t bytes = count * blocks.piece_bytes;
+    const std::uint64_t bytes = launch.count * piece;
     const unsigned sms = below(2) == 0 ? 0 : 1 + below(8);
     if (below(2) == 0) {
       const Shape shape = vector_shape(bytes, 132, sms);

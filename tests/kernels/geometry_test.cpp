@@ -110,6 +110,9 @@ TEST(BulkWarps, AreTwoWhereSharedMemoryHoldsThem) {
   EXPECT_EQ(bulk_warps(99 * 1024), 2U);   // sm_120
   EXPECT_EQ(bulk_warps(48 * 1024), 0U);
   EXPECT_LT(2 * sizeof(RingMemory), 227 * 1024 / 2);
+  EXPECT_EQ(kStages, 12U);
+  EXPECT_EQ(kAhead, 9U);
+  EXPECT_EQ(sizeof(RingMemory), 49'536U);
 }
 
 TEST(BulkSuits, FewSmsAndSegmentsThatFillAStage) {

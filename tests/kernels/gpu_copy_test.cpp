@@ -6,10 +6,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <ostream>
+#include <random>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "kernels/copy.hpp"
+#include "tests/kernels/random_blocks.hpp"
 #include "tests/kernels/segment_lists.hpp"
 
 namespace aqua::kernels {
@@ -90,6 +93,29 @@ class GpuTest : public testing::Test {
     ASSERT_CUDA(copy_segments(launch, stream_));
     ASSERT_CUDA(cudaStreamSynchronize(stream_));
   }
+  // Planes and ids as the device reads them.
+  void run(BlockLaunch launch, std::uint32_t planes, const Route& route) {
+    const std::uint32_t blocks = launch.blocks.blocks;
+    const Memory tables(Where::device, 4 * kTableBytes);
+    ASSERT_CUDA(tables.error());
+    std::byte* at = tables.data();
+    const auto lay = [&](auto*& entries, std::uint64_t count) {
+      const std::uint64_t bytes = count * sizeof *entries;
+      ASSERT_LE(bytes, kTableBytes);
+      ASSERT_CUDA(cudaMemcpy(at, entries, bytes, cudaMemcpyDefault));
+      entries = reinterpret_cast<std::remove_reference_t<decltype(entries)>>(at);
+      at += kTableBytes;
+    };
+    for (BlockSide* side : {&launch.blocks.src, &launch.blocks.dst}) {
+      if (side->planes == nullptr) continue;
+      lay(side->planes, planes);
+      lay(side->ids, blocks);
+    }
+    launch.kernel = route.kernel;
+    launch.max_sms = route.max_sms;
+    ASSERT_CUDA(copy_blocks(launch, stream_));
+    ASSERT_CUDA(cudaStreamSynchronize(stream_));
+  }
   void expect_copies(const SegmentPlan& plan, const Route& route) {
     SCOPED_TRACE(plan.name);
     const auto source = random_bytes(plan.src_bytes, 11);
@@ -105,6 +131,7 @@ class GpuTest : public testing::Test {
     EXPECT_TRUE(dst.get(plan.dst_bytes) == expected(plan, before, source));
   }
 
+  static constexpr std::uint64_t kTableBytes = 256;
   cudaStream_t stream_ = nullptr;
 };
 
@@ -116,6 +143,29 @@ TEST_P(GpuCopy, MovesExactlyTheListedBytes) {
 
 TEST_P(GpuCopy, FindsItsWayAmongAHundredThousandSegments) {
   expect_copies(mixed(100'000, 1, 600, true, 22), GetParam());
+}
+
+TEST_P(GpuCopy, MovesExactlyTheNamedBlocks) {
+  const auto source = random_bytes(RandomBlocks::kArea, 11);
+  const auto before = random_bytes(RandomBlocks::kArea, 12);
+  const Memory src(GetParam().src, source.size());
+  const Memory dst(GetParam().dst, before.size());
+  ASSERT_CUDA(src.error());
+  ASSERT_CUDA(dst.error());
+  ASSERT_CUDA(src.put(source));
+  std::mt19937 random(41);
+  for (int round = 0; round < 40; ++round) {
+    SCOPED_TRACE(round);
+    ASSERT_CUDA(dst.put(before));
+    const RandomBlocks some(dst.data(), src.data(), round % 2 == 0 ? RandomBlocks::kLargest : 700,
+                            random);
+    auto expected = before;
+    some.each_piece([&](std::size_t to, std::size_t from) {
+      std::memcpy(&expected[to], &source[from], some.launch().blocks.piece_bytes);
+    });
+    run(some.launch(), some.planes(), GetParam());
+    ASSERT_TRUE(dst.get(before.size()) == expected);
+  }
 }
 
 constexpr Where D = Where::device;

@@ -17,8 +17,6 @@
 
 namespace aqua::test {
 
-using Bytes = std::vector<std::byte>;
-
 template <typename T>
 T must(Result<T> result) {
   if (!result.ok()) {
@@ -80,23 +78,18 @@ class DeviceMemory {
 
   // Posts to `stream`: what an engine's kernel would do.
   void post_write(std::size_t offset, Bytes bytes, Stream stream) {
-    const auto write = [to = base() + offset, bytes = std::move(bytes)] {
-      std::memcpy(device::kernel_view(to), bytes.data(), bytes.size());
-    };
-    must(launch(device_, stream, write, base_, bytes_));
+    posted_.push_back(must(test::post_write(device_, stream, base_ + offset, std::move(bytes))));
   }
   void write(const Bytes& bytes) {
-    post_write(0, bytes, stream_);
+    const auto kept = must(test::post_write(device_, stream_, base_, bytes));
     drain(device_, stream_);
   }
   // Reads on `stream`, then waits for that.
   [[nodiscard]] Bytes read(std::size_t offset, std::size_t bytes, Stream stream) const {
     Bytes out(bytes);
-    const auto copy = [&out, from = base() + offset] {
-      std::memcpy(out.data(), device::kernel_view(from), out.size());
-    };
-    must(launch(device_, stream, copy, base_, bytes_));
+    const auto finish = must(post_read(device_, stream, base_ + offset, out));
     drain(device_, stream);
+    finish();
     return out;
   }
   [[nodiscard]] Bytes read() const { return read(0, bytes_, stream_); }
@@ -110,6 +103,7 @@ class DeviceMemory {
   std::unique_ptr<device::Slab> slab_;
   std::unique_ptr<device::AddressRange> range_;
   Stream stream_;
+  std::vector<std::shared_ptr<std::byte>> posted_;  // of writes that may not have run
 };
 
 }  // namespace aqua::test

@@ -23,11 +23,12 @@ inline void PrintTo(Way way, std::ostream* out) {
 
 namespace aqua::test {
 
-// With AQUA_STAND_IN the suites are a program over the stand-in for the CUDA driver, with the
-// tensor in memory of the device, in registered and in pageable host memory.
+// With AQUA_STAND_IN the suites are a program over the stand-in for the CUDA driver, with
+// AQUA_ON_GPU over the driver itself; with the tensor in memory of the device, in registered and in
+// pageable host memory.
 enum class On { host, hostile, cuda, cuda_host, cuda_pageable };
 
-#if defined(AQUA_STAND_IN)
+#if defined(AQUA_STAND_IN) || defined(AQUA_ON_GPU)
 inline constexpr std::initializer_list<On> kDevices{On::cuda, On::cuda_host};
 inline constexpr std::initializer_list<On> kPlaces{On::cuda, On::cuda_host, On::cuda_pageable};
 inline constexpr On kAnyDevice = On::cuda;

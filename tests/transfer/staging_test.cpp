@@ -45,6 +45,7 @@ TEST_P(Staging, WithoutMemoryAcquireFailsAndCanBeTriedAgain) {
   EXPECT_TRUE(pool.acquire().ok());
 }
 
+#if !defined(AQUA_ON_GPU)  // a driver may do anything with a stream that is gone
 TEST_P(Staging, AStreamThatDoesNotEndWellSaysSo) {
   testing::internal::CaptureStderr();
   {
@@ -54,6 +55,7 @@ TEST_P(Staging, AStreamThatDoesNotEndWellSaysSo) {
   const std::string said = testing::internal::GetCapturedStderr();
   EXPECT_EQ(said.rfind("aqua: stream: destroy_stream: ", 0), 0U) << said;
 }
+#endif
 
 TEST_P(Staging, ReturnedBuffersArePoisoned) {
   StagingPool pool(*dev, {.buffer_bytes = 1, .pairs = 1, .poison_on_release = true});
@@ -61,13 +63,12 @@ TEST_P(Staging, ReturnedBuffersArePoisoned) {
     auto lease = must(pool.acquire());
     must(dev->wait_event(*lease->stream, *lease->ready));
     Bytes seen(2 * lease->buffer_bytes);
-    const auto see = [&, from = lease->buffers[0]] {
-      std::byte* const buffers = device::kernel_view(from);
-      std::copy_n(buffers, seen.size(), seen.begin());
-      std::fill_n(buffers, seen.size(), std::byte{1});
-    };
-    must(launch(*dev, *lease->stream, see, lease->buffers[0], seen.size()));
+    std::byte* const buffers = lease->buffers[0];
+    const auto finish = must(post_read(*dev, *lease->stream, buffers, seen));
+    const auto kept =
+        must(post_write(*dev, *lease->stream, buffers, Bytes(seen.size(), std::byte{1})));
     drain(*dev, *lease->stream);
+    finish();
     EXPECT_TRUE(
         std::ranges::all_of(seen, [](std::byte b) { return b == transfer::kStagingPoison; }));
   }

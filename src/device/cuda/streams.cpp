@@ -111,7 +111,7 @@ Result<void> CudaDevice::wait_event(Stream stream, const Event& event) {
 
 Result<bool> CudaDevice::query(const Event& event) {
   const auto* cuda = dynamic_cast<const CudaEvent*>(&event);
-  if (cuda == nullptr) return not_ours("query", "event");
+  if (cuda == nullptr || cuda->context() != parts_.context.get()) return not_ours("query", "event");
   AQUA_ASSIGN(const auto scope, parts_.context->enter());
   const CUresult reached = driver().EventQuery(cuda->raw());
   if (reached == CUDA_ERROR_NOT_READY) return false;
@@ -123,7 +123,8 @@ Result<bool> CudaDevice::query(const Event& event) {
 
 Result<void> CudaDevice::synchronize(const Event& event) {
   const auto* cuda = dynamic_cast<const CudaEvent*>(&event);
-  if (cuda == nullptr) return not_ours("synchronize", "event");
+  if (cuda == nullptr || cuda->context() != parts_.context.get())
+    return not_ours("synchronize", "event");
   AQUA_ASSIGN(const auto scope, parts_.context->enter());
   AQUA_TRY(check_event(driver(), driver().EventSynchronize(cuda->raw()), "cuEventSynchronize"));
   AQUA_TRY(query(event));

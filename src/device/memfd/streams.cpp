@@ -64,13 +64,13 @@ Result<void> MemfdDevice::wait_event(Stream stream, const Event& event) {
 
 Result<bool> MemfdDevice::query(const Event& event) {
   const auto* memfd = dynamic_cast<const MemfdEvent*>(&event);
-  if (memfd == nullptr) return not_ours("query", "event");
+  if (memfd == nullptr || memfd->device != capacity_) return not_ours("query", "event");
   return memfd->point == nullptr ? Result<bool>(true) : memfd->point->query();
 }
 
 Result<void> MemfdDevice::synchronize(const Event& event) {
   const auto* memfd = dynamic_cast<const MemfdEvent*>(&event);
-  if (memfd == nullptr) return not_ours("synchronize", "event");
+  if (memfd == nullptr || memfd->device != capacity_) return not_ours("synchronize", "event");
   if (memfd->point == nullptr) return {};
   memfd->point->wait();
   AQUA_TRY(memfd->point->query());

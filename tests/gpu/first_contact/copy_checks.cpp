@@ -66,37 +66,87 @@ Result<std::string> cross(const Gpu& gpu, CUdeviceptr slabs, std::size_t bytes) 
   return wrong;
 }
 
-// Registered host memory to the device and back, by a kernel; the bytes are compared.
+// What a kernel reads of a copy, laid side by side in the device's memory.
+class Tables {
+ public:
+  Tables(const Gpu& gpu, CUdeviceptr at) : gpu_(gpu), at_(at) {}
+  template <typename Entry>
+  Result<const Entry*> lay(const std::vector<Entry>& entries) {
+    std::vector<std::byte> raw(entries.size() * sizeof(Entry));
+    std::memcpy(raw.data(), entries.data(), raw.size());
+    AQUA_TRY(gpu_.write(at_, raw));
+    const CUdeviceptr at = at_;
+    at_ += (raw.size() + 255) / 256 * 256;
+    return reinterpret_cast<const Entry*>(at);
+  }
+
+ private:
+  const Gpu& gpu_;
+  CUdeviceptr at_;
+};
+
+constexpr std::size_t kPiece = std::size_t{64} << 10;
+constexpr unsigned kSms = 8;
+
+// Queues a copy of `bytes`, whole pieces, as a list of them or as blocks in a line.
+Result<void> copy_pieces(const Gpu& gpu, kernels::CopyKernel kernel, bool by_blocks, std::byte* dst,
+                         std::byte* src, std::size_t bytes, Tables tables, CUstream stream) {
+  const std::size_t count = bytes / kPiece;
+  int queued = 0;
+  if (by_blocks) {
+    std::vector<std::uint32_t> ids(count);
+    for (std::size_t i = 0; i < count; ++i) ids[i] = static_cast<std::uint32_t>(count - 1 - i);
+    const auto side = [&](std::byte* base) -> Result<kernels::BlockSide> {
+      AQUA_ASSIGN(const auto planes, tables.lay(std::vector<std::byte*>{base}));
+      AQUA_ASSIGN(const auto numbers, tables.lay(ids));
+      return kernels::BlockSide{.planes = planes, .ids = numbers, .block_stride = kPiece};
+    };
+    kernels::BlockLaunch launch{.count = count, .max_sms = kSms, .kernel = kernel};
+    AQUA_ASSIGN(launch.blocks.dst, side(dst));
+    AQUA_ASSIGN(launch.blocks.src, side(src));
+    launch.blocks.blocks = static_cast<std::uint32_t>(count);
+    launch.blocks.piece_bytes = kPiece;
+    queued = kernels::copy_blocks(launch, stream);
+  } else {
+    std::vector<kernels::Segment> segments;
+    for (std::size_t at = 0; at < bytes; at += kPiece)
+      segments.push_back({dst + at, src + at, kPiece});
+    kernels::CopyLaunch launch = kernels::describe(segments);
+    AQUA_ASSIGN(launch.segments, tables.lay(segments));
+    launch.max_sms = kSms;
+    launch.kernel = kernel;
+    queued = kernels::copy_segments(launch, stream);
+  }
+  return gpu.done(static_cast<CUresult>(queued),
+                  by_blocks ? "kernel by blocks" : "kernel by a list");
+}
+
+// Registered host memory to the device and back, by a kernel, with a list of the pieces and with
+// the numbers of blocks; the bytes are compared.
 Result<Answer> by_kernel(const Gpu& gpu, kernels::CopyKernel kernel) {
-  constexpr std::size_t kPiece = std::size_t{64} << 10;
   const std::size_t bytes = gpu.granule();
   AQUA_TRY(gpu.done(static_cast<CUresult>(kernels::load_kernels()), "load_kernels"));
   AQUA_ASSIGN(std::byte* const host, gpu.registered(2 * bytes));
   AQUA_ASSIGN(const CUdeviceptr middle, gpu.allocate(bytes));
-  AQUA_ASSIGN(const CUdeviceptr list, gpu.allocate(bytes / kPiece * sizeof(kernels::Segment)));
+  AQUA_ASSIGN(const CUdeviceptr tables, gpu.allocate(bytes));
   AQUA_ASSIGN(const CUstream stream, gpu.stream());
-  const auto expected = pattern(bytes, 3);
-  std::memcpy(host, expected.data(), bytes);
-  for (const bool back : {false, true}) {
-    std::vector<kernels::Segment> segments;
-    for (std::size_t at = 0; at < bytes; at += kPiece) {
-      std::byte* const there = pointer_to(middle) + at;
-      segments.push_back(back ? kernels::Segment{host + bytes + at, there, kPiece}
-                              : kernels::Segment{there, host + at, kPiece});
+  std::string wrong;
+  for (const bool by_blocks : {false, true}) {
+    const auto expected = pattern(bytes, by_blocks ? 4 : 3);
+    std::memcpy(host, expected.data(), bytes);
+    for (const bool back : {false, true}) {
+      std::byte* const there = pointer_to(middle);
+      AQUA_TRY(copy_pieces(gpu, kernel, by_blocks, back ? host + bytes : there, back ? there : host,
+                           bytes, Tables(gpu, tables), stream));
+      AQUA_TRY(gpu.wait(stream));
     }
-    kernels::CopyLaunch launch = kernels::describe(segments);
-    std::vector<std::byte> raw(segments.size() * sizeof(kernels::Segment));
-    std::memcpy(raw.data(), segments.data(), raw.size());
-    AQUA_TRY(gpu.write(list, raw));
-    launch.segments = reinterpret_cast<const kernels::Segment*>(list);
-    launch.max_sms = 8;
-    launch.kernel = kernel;
-    AQUA_TRY(gpu.done(static_cast<CUresult>(kernels::copy_segments(launch, stream)),
-                      back ? "kernel to host memory" : "kernel from host memory"));
-    AQUA_TRY(gpu.wait(stream));
+    if (std::memcmp(host + bytes, expected.data(), bytes) != 0)
+      wrong += by_blocks ? " by blocks" : " by a list";
   }
-  const bool same = std::memcmp(host + bytes, expected.data(), bytes) == 0;
-  return Answer{.yes = same, .detail = same ? "there and back" : "but bytes are wrong"};
+  const bool same = wrong.empty();
+  return Answer{.yes = same,
+                .detail = same ? "there and back, by a list and by blocks"
+                               : concat("but bytes are wrong:", wrong)};
 }
 
 }  // namespace

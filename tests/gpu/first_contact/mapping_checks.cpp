@@ -34,24 +34,26 @@ Result<Answer> map_sizes(const Gpu& gpu) {
   AQUA_ASSIGN(const Handle handle, import_own(gpu, ours));
   AQUA_ASSIGN(const CUdeviceptr base, gpu.reserve(bytes + gpu.granule()));
   const CUresult larger = gpu.cuda().MemMap(base, bytes + gpu.granule(), 0, handle, 0);
-  if (larger == CUDA_SUCCESS) (void)gpu.cuda().MemUnmap(base, bytes + gpu.granule());
-  const CUresult exact = gpu.cuda().MemMap(base, bytes, 0, handle, 0);
-  // The second way to learn an import's size, for a driver that maps more than there is.
-  CUdeviceptr start = 0;
+  // How the size of an import is learnt of a driver that maps more than there is: of the larger
+  // mapping, to which there is no access yet. Of another driver only the exact one can be asked.
   std::size_t told = 0;
-  CUresult range = CUDA_ERROR_NOT_PERMITTED;
-  if (exact == CUDA_SUCCESS) {
-    AQUA_TRY(gpu.allow(base, bytes, CU_MEM_ACCESS_FLAGS_PROT_READWRITE));
-    range = gpu.cuda().MemGetAddressRange(&start, &told, base);
+  CUresult range = CUDA_ERROR_NOT_MAPPED;
+  if (larger == CUDA_SUCCESS) {
+    range = gpu.cuda().MemGetAddressRange(nullptr, &told, base);
+    (void)gpu.cuda().MemUnmap(base, bytes + gpu.granule());
   }
-  return Answer{
-      .yes = exact == CUDA_SUCCESS && larger != CUDA_SUCCESS,
-      .detail = concat("exact: ", gpu.name_of(exact), ", a granule more: ", gpu.name_of(larger),
-                       ", cuMemGetAddressRange: ", gpu.name_of(range), ", ", told, " of ", bytes,
-                       " bytes"),
-      .figures = {{"exact", gpu.name_of(exact)},
-                  {"larger", gpu.name_of(larger)},
-                  {"range_tells_size", range == CUDA_SUCCESS && told == bytes}}};
+  const CUresult exact = gpu.cuda().MemMap(base, bytes, 0, handle, 0);
+  if (exact == CUDA_SUCCESS && larger != CUDA_SUCCESS)
+    range = gpu.cuda().MemGetAddressRange(nullptr, &told, base);
+  return Answer{.yes = exact == CUDA_SUCCESS && larger != CUDA_SUCCESS,
+                .detail = concat(
+                    "exact: ", gpu.name_of(exact), ", a granule more: ", gpu.name_of(larger),
+                    ", cuMemGetAddressRange of the ", larger == CUDA_SUCCESS ? "larger" : "exact",
+                    ": ", gpu.name_of(range), ", ", told, " of ", bytes, " bytes"),
+                .figures = {{"exact", gpu.name_of(exact)},
+                            {"larger", gpu.name_of(larger)},
+                            {"range_of_larger", larger == CUDA_SUCCESS},
+                            {"range_tells_size", range == CUDA_SUCCESS && told == bytes}}};
 }
 
 Result<Answer> own_import(const Gpu& gpu) {

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "tests/device/cuda/stand_in/on_stand_in.hpp"
@@ -167,12 +168,22 @@ TEST_F(Variants, MemoryRunsOutAndIsFreeAgainWhenNobodyHoldsIt) {
 }
 
 TEST_F(Variants, WithoutWhatSharingNeedsNoDeviceOpens) {
-  for (const int missing : {CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED,
-                            CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED,
-                            CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM}) {
-    behave([&](auto& variant) { variant.attributes[missing] = 0; });
-    EXPECT_CODE(Code::failed_precondition, open_cuda({}));
-  }
+  constexpr int kMemory = CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED;
+  constexpr int kDescriptors = CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED;
+  constexpr int kRegistered = CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM;
+  const auto without = [&](const std::vector<int>& missing) {
+    behave([&](auto& variant) {
+      for (const int attribute : missing) variant.attributes[attribute] = 0;
+    });
+    const auto opened = open_cuda({});
+    EXPECT_CODE(Code::failed_precondition, opened);
+    return opened.ok() ? "" : opened.error().message;
+  };
+  const std::string lacks = "device cuda:0: its driver does not have: ";
+  EXPECT_EQ(without({kMemory}), lacks + "virtual memory management");
+  EXPECT_EQ(without({kDescriptors}), lacks + "memory as POSIX file descriptors");
+  EXPECT_EQ(without({kMemory, kRegistered}),
+            lacks + "virtual memory management, registered host memory at the host's addresses");
   behave([](auto&) {});
   EXPECT_OK(open_cuda({}));
 }
