@@ -43,13 +43,38 @@ BlockList::BlockList(std::vector<kernels::Segment> segments)
   launch_.segments = reinterpret_cast<const kernels::Segment*>(on_device_.data());
 }
 
-BlockList gather_list(std::byte* tensor, const std::byte* pool, std::size_t bytes,
+BlockList::BlockList(std::vector<kernels::Segment> segments, const PoolEnd& pool)
+    : BlockList(std::move(segments)) {
+  const BlockPlaces of(bytes(), pool.block_bytes);
+  std::vector<std::byte*> planes;
+  for (unsigned layer = 0; layer < of.layers; ++layer)
+    planes.push_back(pool.base + std::size_t{layer} * of.per_layer * pool.block_bytes);
+  const auto on_device = [](std::optional<Buffer>& buffer, const auto& entries) {
+    buffer.emplace(Where::device, entries.size() * sizeof entries.front());
+    must(cudaMemcpy(buffer->data(), entries.data(), buffer->bytes(), cudaMemcpyDefault));
+  };
+  on_device(planes_, planes);
+  on_device(ids_, of.blocks);
+  must(cudaDeviceSynchronize());
+  kernels::BlockLaunch& launch = by_blocks_.emplace();
+  kernels::Blocks& blocks = launch.blocks;
+  blocks.blocks = static_cast<std::uint32_t>(of.blocks.size());
+  blocks.piece_bytes = pool.block_bytes;
+  (pool.source ? blocks.src : blocks.dst) = {
+      .planes = reinterpret_cast<std::byte* const*>(planes_->data()),
+      .ids = reinterpret_cast<const std::uint32_t*>(ids_->data()),
+      .block_stride = pool.block_bytes};
+  launch.count = segments_.size();
+  launch.line = pool.source ? segments_.front().dst : const_cast<std::byte*>(segments_.front().src);
+}
+
+BlockList gather_list(std::byte* tensor, std::byte* pool, std::size_t bytes,
                       std::size_t block_bytes) {
   std::vector<kernels::Segment> list;
   for (const std::size_t place : places(bytes, block_bytes)) {
     list.push_back({tensor + list.size() * block_bytes, pool + place * block_bytes, block_bytes});
   }
-  return BlockList(std::move(list));
+  return {std::move(list), {pool, true, block_bytes}};
 }
 
 BlockList scatter_list(std::byte* pool, const std::byte* tensor, std::size_t bytes,
@@ -58,7 +83,7 @@ BlockList scatter_list(std::byte* pool, const std::byte* tensor, std::size_t byt
   for (const std::size_t place : places(bytes, block_bytes)) {
     list.push_back({pool + place * block_bytes, tensor + list.size() * block_bytes, block_bytes});
   }
-  return BlockList(std::move(list));
+  return {std::move(list), {pool, false, block_bytes}};
 }
 
 Areas::Areas(std::size_t tensor_bytes)

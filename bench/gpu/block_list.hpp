@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "gpu/cuda_objects.hpp"
@@ -22,23 +23,36 @@ struct BlockPlaces {
   std::vector<std::uint32_t> blocks{};  // named
 };
 
+// The end of a copy that is a pool, and whether it is the source.
+struct PoolEnd {
+  std::byte* base;
+  bool source;
+  std::size_t block_bytes;
+};
+
 // A list on the host, for the driver's copies, and on the device, for kernels.
 class BlockList {
  public:
   explicit BlockList(std::vector<kernels::Segment> segments);
+  // Of the blocks of BlockPlaces, whose other end is a line.
+  BlockList(std::vector<kernels::Segment> segments, const PoolEnd& pool);
   [[nodiscard]] const std::vector<kernels::Segment>& segments() const { return segments_; }
   [[nodiscard]] std::size_t bytes() const { return launch_.total_bytes; }
   // Over the device's list; kernel and SMs are the caller's.
   [[nodiscard]] const kernels::CopyLaunch& launch() const { return launch_; }
+  // The same copy by the numbers of the pool's blocks; none where there is no pool.
+  [[nodiscard]] const std::optional<kernels::BlockLaunch>& by_blocks() const { return by_blocks_; }
 
  private:
   std::vector<kernels::Segment> segments_;
   Buffer on_device_;
   kernels::CopyLaunch launch_;
+  std::optional<Buffer> planes_, ids_;  // of by_blocks_
+  std::optional<kernels::BlockLaunch> by_blocks_;
 };
 
 // pool: twice the tensor's bytes. In the order of BlockPlaces, layer by layer.
-[[nodiscard]] BlockList gather_list(std::byte* tensor, const std::byte* pool, std::size_t bytes,
+[[nodiscard]] BlockList gather_list(std::byte* tensor, std::byte* pool, std::size_t bytes,
                                     std::size_t block_bytes);
 [[nodiscard]] BlockList scatter_list(std::byte* pool, const std::byte* tensor, std::size_t bytes,
                                      std::size_t block_bytes);

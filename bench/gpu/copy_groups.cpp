@@ -22,13 +22,13 @@ struct Far {
   Area in, out;
 };
 
-// Every way that the device and the library have, but batches. The first, the baseline, writes to
-// another place than the others.
+// Every way that the device and the library have, but batches and kernels with a list. The first,
+// the baseline, writes to another place than the others.
 std::vector<Way> ways_to(const BlockList& bulk, Area bulk_target, const BlockList& list,
                          Area target, bool gather, const std::vector<Way>& of_library) {
   std::vector<Way> ways{bulk_copy(bulk), copy_each(list), staged(list, gather),
-                        copy_kernel(list, CopyKernel::vector, 0),
-                        copy_kernel(list, CopyKernel::bulk, 0)};
+                        copy_blocks_kernel(list, CopyKernel::vector, 0),
+                        copy_blocks_kernel(list, CopyKernel::bulk, 0)};
   ways.insert(ways.end(), of_library.begin(), of_library.end());
   for (Way& way : ways) way.cleared = {target};
   ways.front().cleared = {bulk_target};
@@ -73,7 +73,9 @@ void measure_hbm(Areas& a, Meter& meter, const Sink& sink) {
   const BlockList same({{a.tensor_out.data(), a.tensor_in.data(), a.bytes}});
   const auto measure = [&](const char* direction, const Library::Move& move, Area target) {
     std::vector<Way> ways{bulk_copy(same), copy_kernel(move.list, CopyKernel::vector, 0),
-                          copy_kernel(move.list, CopyKernel::bulk, 0)};
+                          copy_kernel(move.list, CopyKernel::bulk, 0),
+                          copy_blocks_kernel(move.list, CopyKernel::vector, 0),
+                          copy_blocks_kernel(move.list, CopyKernel::bulk, 0)};
     const std::vector<Way> of_library = library.ways(move, false);
     ways.insert(ways.end(), of_library.begin(), of_library.end());
     for (Way& way : ways) way.cleared = {target};

@@ -74,7 +74,7 @@ void measure_sm_budget(Areas& a, Meter& meter, const Sink& sink) {
     std::vector<Way> ways{bulk_copy(offload ? bulk_out : bulk_in)};
     for (const unsigned sms : {1U, 2U, 4U, 8U, 16U, 32U, 64U}) {
       for (const auto kernel : {CopyKernel::vector, CopyKernel::bulk}) {
-        ways.push_back(copy_kernel(offload ? out : in, kernel, sms));
+        ways.push_back(copy_blocks_kernel(offload ? out : in, kernel, sms));
       }
     }
     for (Way& way : ways) way.cleared = {offload ? a.host_out.area() : a.pool_out.area()};

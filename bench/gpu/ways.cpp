@@ -17,6 +17,12 @@ struct Batch {
   std::vector<std::size_t> sizes;
 };
 
+std::string name_of(const char* what, kernels::CopyKernel kernel, unsigned sms) {
+  const std::string name =
+      std::string(what) + (kernel == kernels::CopyKernel::bulk ? " bulk" : " vector");
+  return sms == 0 ? name : name + " " + std::to_string(sms) + " SMs";
+}
+
 }  // namespace
 
 Way bulk_copy(const BlockList& same) {
@@ -71,9 +77,17 @@ Way copy_kernel(const BlockList& list, kernels::CopyKernel kernel, unsigned sms)
   kernels::CopyLaunch launch = list.launch();
   launch.kernel = kernel;
   launch.max_sms = sms;
-  const std::string name = kernel == kernels::CopyKernel::bulk ? "kernel bulk" : "kernel vector";
-  return {.name = sms == 0 ? name : name + " " + std::to_string(sms) + " SMs",
+  return {.name = name_of("kernel", kernel, sms),
           .queue = [launch](cudaStream_t stream) { must(kernels::copy_segments(launch, stream)); },
+          .moves = {&list}};
+}
+
+Way copy_blocks_kernel(const BlockList& list, kernels::CopyKernel kernel, unsigned sms) {
+  kernels::BlockLaunch launch = list.by_blocks().value();
+  launch.kernel = kernel;
+  launch.max_sms = sms;
+  return {.name = name_of("kernel blocks", kernel, sms),
+          .queue = [launch](cudaStream_t stream) { must(kernels::copy_blocks(launch, stream)); },
           .moves = {&list}};
 }
 

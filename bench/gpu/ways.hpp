@@ -15,8 +15,11 @@ enum class BatchOrder : unsigned char { stream, any };
 // cudaMemcpyBatchAsync, 4096 blocks a call. Drivers were seen to hang on many calls in a row: 8192
 // blocks at most.
 [[nodiscard]] Way copy_batch(const BlockList& list, BatchOrder order);
-// Our kernel on both sides directly; 0 SMs: as many as help.
+// Our kernel on both sides directly, with a list of the pieces; 0 SMs: as many as help.
 [[nodiscard]] Way copy_kernel(const BlockList& list, kernels::CopyKernel kernel, unsigned sms);
+// With the numbers of a pool's blocks, as the library does.
+[[nodiscard]] Way copy_blocks_kernel(const BlockList& list, kernels::CopyKernel kernel,
+                                     unsigned sms);
 // Two ways that write to different places, at once on two streams.
 [[nodiscard]] Way at_once(const Way& a, const Way& b);
 

@@ -88,7 +88,7 @@ auto ways_of(Who who) {
       case Who::kernel:
         break;
     }
-    return way == "kernel vector" || way == "kernel bulk";
+    return way == "kernel blocks vector" || way == "kernel blocks bulk";  // which it launches
   };
 }
 
