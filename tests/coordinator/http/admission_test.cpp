@@ -55,6 +55,24 @@ TEST_F(Shares, AUserHasOneHoweverManyProcessesItRuns) {
   EXPECT_NE(ask(http, 1, 1001), 429);
 }
 
+TEST_F(Shares, WatchesOfAProcessAndOfAUserHaveTheirsAndOtherRequestsAnother) {
+  const std::string watch = "/v1/watch?timeout_ms=0";
+  AdmissionLimits of_process = limits(kMuch, kMuch);
+  of_process.watches_of_process = kThree;
+  of_process.watches_of_user = kMuch;
+  InMemory by_process(of_process);
+  EXPECT_TRUE(is_limited([&](int) { return ask(by_process, 1, 1000, "GET", watch); }));
+  EXPECT_NE(ask(by_process, 1, 1000), 429);
+  EXPECT_NE(ask(by_process, 2, 1000, "GET", watch), 429);
+  AdmissionLimits of_user = limits(kMuch, kMuch);
+  of_user.watches_of_process = kMuch;
+  of_user.watches_of_user = kThree;
+  InMemory by_user(of_user);
+  EXPECT_TRUE(is_limited([&](int i) { return ask(by_user, i, 1000, "GET", watch); }));
+  EXPECT_NE(ask(by_user, 1, 1000), 429);
+  EXPECT_NE(ask(by_user, 1, 1001, "GET", watch), 429);
+}
+
 TEST_F(Shares, RenewalsAndHealthHaveRoomWhateverElseIsAsked) {
   InMemory http(limits(kThree, kThree));
   EXPECT_TRUE(is_limited([&](int) { return ask(http, 1, 1000); }));
