@@ -143,23 +143,39 @@ Result<void> Ledger::withdraw(const ClientId& producer, const std::vector<std::u
 
 Result<SlabState> Ledger::scrubbed(const ClientId& producer, std::uint32_t index, Generation done,
                                    LeaseSecret next_secret, Time now) {
+  const Scrub slab{.index = index, .done = done, .next_secret = next_secret};
+  return std::move(scrubbed(producer, {&slab, 1}, now).front());
+}
+
+std::vector<Result<SlabState>> Ledger::scrubbed(const ClientId& producer,
+                                                std::span<const Scrub> slabs, Time now) {
   advance(now);
-  AQUA_TRY(known(producer, "scrubbed"));
-  Slab* row = find(SlabId{producer, index});
-  if (row == nullptr) {
-    return Error{Code::not_found, concat("scrubbed: no slab ", to_string(SlabId{producer, index}))};
+  std::vector<Result<SlabState>> results;
+  results.reserve(slabs.size());
+  bool more = false;
+  for (const Scrub& slab : slabs) {
+    const Result<SlabState>& state = results.emplace_back(end_generation(producer, slab));
+    more = more || (state.ok() && *state == SlabState::offered);
   }
-  if (row->generation != done) {
-    return Error{Code::aborted, concat("scrubbed: slab ", to_string(row->id), " is at generation ",
-                                       row->generation, ", not ", done)};
+  if (more) announce(producer);
+  return results;
+}
+
+// Does the work of scrubbed() for one slab, but for telling consumers.
+Result<SlabState> Ledger::end_generation(const ClientId& producer, const Scrub& slab) {
+  AQUA_TRY(known(producer, "scrubbed"));
+  const SlabId id{producer, slab.index};
+  Slab* row = find(id);
+  if (row == nullptr) return Error{Code::not_found, concat("scrubbed: no slab ", to_string(id))};
+  if (row->generation != slab.done) {
+    return Error{Code::aborted, concat("scrubbed: slab ", to_string(id), " is at generation ",
+                                       row->generation, ", not ", slab.done)};
   }
   const Outcome outcome = transition(row->state, SlabEvent::scrub, row->reclaim != 0);
   if (!outcome.accepted) return refusal(outcome.refusal, "scrubbed", *row);
   ++row->generation;
-  row->secret = next_secret;
-  const SlabState state = apply(*row, SlabEvent::scrub);
-  if (state == SlabState::offered) announce(producer);
-  return state;
+  row->secret = slab.next_secret;
+  return apply(*row, SlabEvent::scrub);
 }
 
 }  // namespace aqua::ledger

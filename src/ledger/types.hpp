@@ -98,6 +98,13 @@ struct Event {
                               // one wants it
 };
 
+// "I have scrubbed slab `index`; generation `done` is over, the next one has `next_secret`."
+struct Scrub {
+  std::uint32_t index = 0;
+  Generation done = 0;
+  LeaseSecret next_secret;
+};
+
 struct Slab {
   SlabId id;
   std::uint64_t bytes = 0;

@@ -119,3 +119,21 @@ TEST_F(LedgerOffers, AScrubOfAHeldSlabMakesTheHoldersReturnStale) {
 
 }  // namespace
 }  // namespace aqua::ledger::test
+TEST_F(LedgerOffers, ManyScrubsAtOnceAnnounceOnce) {
+  offer(producer, slabs(0, 4));
+  std::vector<Scrub> scrubs;
+  for (const Grant& grant : lease(consumer, 4 * kSlab)) {
+    give_back(consumer, grant);
+    scrubs.push_back({grant.slab.index, grant.generation, secret(100 + grant.slab.index)});
+  }
+  ASSERT_EQ(scrubs.size(), 4u);
+  scrubs[1].done = 7;
+  read_all();
+  const auto results = ledger.scrubbed(producer, scrubs, now);
+  EXPECT_EQ(ledger.check_invariants(), "");
+  ASSERT_EQ(results.size(), 4u);
+  EXPECT_EQ(results[1].error().code, Code::aborted);
+  for (const std::size_t i : {0u, 2u, 3u}) EXPECT_EQ(results[i].value(), SlabState::offered);
+  EXPECT_EQ(news(consumer), Kinds{"offers_available"});
+}
+
