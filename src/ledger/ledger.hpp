@@ -13,8 +13,8 @@
 // Errors: invalid_argument for nonsense, not_found for a client or slab that is not known,
 //         the others as said. A refused call changes nothing (but time has advanced).
 // Cost:   no call looks at slabs it does not concern: logarithmic in what is known, plus
-//         the slabs that change. reclaim() looks at all slabs of its producer, pairing at
-//         all clients.
+//         the slabs that change. reclaim() looks at all slabs of its producer, pairing and
+//         offer() at all clients.
 // Copies: are independent ledgers.
 #pragma once
 
@@ -207,6 +207,7 @@ class Ledger {
   // offers.cpp
   [[nodiscard]] Result<Client*> known(const ClientId& id, std::string_view operation);
   [[nodiscard]] Result<void> check_offer(const ClientId& producer, const OfferedSlab& slab) const;
+  [[nodiscard]] Result<void> check_room(const ClientInfo& producer, std::size_t more) const;
   [[nodiscard]] Result<SlabState> end_generation(const ClientId& producer, const Scrub& slab);
 
   // leases.cpp

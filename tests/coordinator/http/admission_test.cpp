@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/shares.hpp"
 #include "tests/coordinator/in_memory.hpp"
 
 namespace aqua::testing {
@@ -85,12 +86,12 @@ TEST_F(Shares, RenewalsAndHealthHaveRoomWhateverElseIsAsked) {
 
 TEST_F(Shares, OfOneRoomOthersHaveALeastPart) {
   for (const unsigned places : {1U, 2U, 3U, 16U, 640U}) {
-    EXPECT_GE(coordinator::share_of_process(places), 1U);
-    EXPECT_LE(coordinator::share_of_process(places), coordinator::share_of_user(places));
-    EXPECT_LE(coordinator::share_of_user(places), places);
+    EXPECT_GE(share_of_process(places), 1U);
+    EXPECT_LE(share_of_process(places), share_of_user(places));
+    EXPECT_LE(share_of_user(places), places);
   }
-  EXPECT_EQ(coordinator::share_of_process(640), 320U);
-  EXPECT_EQ(coordinator::share_of_user(640), 480U);
+  EXPECT_EQ(share_of_process(640), 320U);
+  EXPECT_EQ(share_of_user(640), 480U);
 }
 
 TEST(Bodies, AreTakenByWhatWantsOneAlone) {
