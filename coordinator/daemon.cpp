@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/concat.hpp"
+#include "base/shares.hpp"
 #include "base/try.hpp"
 #include "coordinator/host.hpp"
 #include "coordinator/http/listener.hpp"

@@ -12,9 +12,9 @@
 
 #include "base/concat.hpp"
 #include "base/errno_error.hpp"
+#include "base/shares.hpp"
 #include "base/try.hpp"
 #include "base/unix_socket.hpp"
-#include "coordinator/access/quota.hpp"
 #include "wire/clients.hpp"
 #include "wire/error.hpp"
 #include "wire/limits.hpp"

@@ -60,6 +60,8 @@ constexpr OptionSpec kTable[] = {
      "that have not said what they want; more end the oldest (10000)"},
     {"max-clients", Kind::number, "N", "known at one time; more get 429 (1024)"},
     {"max-slabs", Kind::number, "N", "put up by one client; more get 429 (65536)"},
+    {"max-slabs-in-all", Kind::number, "N",
+     "put up by all; one process has half, one user three quarters; more get 429 (262144)"},
     {"drain-timeout", Kind::number, "MS", "how long SIGTERM waits for replies under way (1000)"},
     {"log-format", Kind::text, "FORMAT", "text or json (text), to stderr"},
     {"log-level", Kind::text, "LEVEL", "trace, debug, info, warn, error or off (info)", true},
@@ -128,7 +130,8 @@ Result<bool> set_limit(Options& options, std::string_view name, std::string_view
                           {"max-concurrent", options.admission.quota.concurrent, 2, 4096},
                           {"max-connections", options.max_connections, 16, 1'000'000},
                           {"max-clients", options.limits.max_clients, 1, 65536},
-                          {"max-slabs", options.limits.max_slabs_per_client, 1, 1 << 20}};
+                          {"max-slabs", options.limits.max_slabs_per_client, 1, 1 << 20},
+                          {"max-slabs-in-all", options.limits.max_slabs, 1, 1 << 24}};
   for (const Limit& limit : limits) {
     if (limit.name != name) continue;
     AQUA_ASSIGN(limit.place, number(value, limit.min, limit.max));

@@ -21,14 +21,6 @@ struct QuotaLimits {
   std::size_t concurrent = 64;  // requests at one time for each caller, its watch included
 };
 
-// Half of `places` for one process, three quarters for one user: neither takes all.
-[[nodiscard]] constexpr std::size_t share_of_process(std::size_t places) noexcept {
-  return places - places / 2;
-}
-[[nodiscard]] constexpr std::size_t share_of_user(std::size_t places) noexcept {
-  return places - places / 4;
-}
-
 class Quota {
  public:
   using Time = std::chrono::steady_clock::time_point;

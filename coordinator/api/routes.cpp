@@ -170,9 +170,9 @@ void install_observation(Router& router, Api& api) {
   router.add(
       {"GET", "/healthz", Access::anybody,
        answering(api, [&api](const Call&) { return Result(wire::Ack{api.service.epoch()}); }),
-       Lane::vital});
+       Lane::probe});
   router.add({"GET", "/readyz", Access::anybody,
-              answering(api, [&api](const Call&) { return readiness(api); }), Lane::vital});
+              answering(api, [&api](const Call&) { return readiness(api); }), Lane::probe});
   router.add({"GET", "/metrics", Access::reader, answering(api, [&api](const Call&) {
                 return Result(Text{metrics_text(api), kMetricsType});
               })});

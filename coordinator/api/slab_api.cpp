@@ -30,14 +30,8 @@ Result<wire::Ack> withdraw(Api& api, const Session& caller, const wire::Withdraw
 Result<wire::ScrubbedReply> scrubbed(Api& api, const Session& caller,
                                      const wire::ScrubbedRequest& request) {
   wire::ScrubbedReply reply{.epoch = api.service.epoch(), .results = {}};
-  reply.results = api.service.with([&](Ledger& ledger, Time now) {
-    std::vector<Result<ledger::SlabState>> results;
-    for (const wire::Scrub& slab : request.slabs) {
-      results.push_back(
-          ledger.scrubbed(caller.client, slab.index, slab.done, slab.next_secret, now));
-    }
-    return results;
-  });
+  reply.results = api.service.with(
+      [&](Ledger& ledger, Time now) { return ledger.scrubbed(caller.client, request.slabs, now); });
   step("scrub");
   return reply;
 }

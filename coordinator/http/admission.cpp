@@ -42,7 +42,8 @@ Role least_role(Access access) {
 }
 
 bool takes_body(const Route& route) {
-  return route.lane != Lane::vital && (route.method == "POST" || route.method == "PUT");
+  return route.lane != Lane::vital && route.lane != Lane::probe &&
+         (route.method == "POST" || route.method == "PUT");
 }
 
 }  // namespace
@@ -166,9 +167,8 @@ Result<std::vector<Quota::Pass>> Admission::enter(const Route& route, const Call
     return {};
   };
   // A health check is cheap, and one stranger must not use up another's.
-  const bool vital = route.lane == Lane::vital;
-  if (vital && route.access == Access::anybody) return passes;
-  if (vital) {
+  if (route.lane == Lane::probe) return passes;
+  if (route.lane == Lane::vital) {
     AQUA_TRY(pass(vital_, caller.name));
     return passes;
   }

@@ -70,8 +70,8 @@ class Admission {
 
   [[nodiscard]] std::variant<Admitted, Refusal> decide(const RequestHead& head, const Peer& peer);
   [[nodiscard]] const AdmissionLimits& limits() const noexcept { return limits_; }
-  // As Router::is_vital and Router::label_of.
-  [[nodiscard]] bool is_vital(std::string_view text) const { return router_.is_vital(text); }
+  // As Router::lane_of and Router::label_of.
+  [[nodiscard]] Lane lane_of(std::string_view text) const { return router_.lane_of(text); }
   [[nodiscard]] std::string_view label_of(std::string_view path) const {
     return router_.label_of(path);
   }

@@ -50,6 +50,10 @@ Result<void> HttpServer::start(UniqueFd listener) {
                                                   .waiting = options_.max_waiting,
                                                   .reserved = options_.reserved_threads,
                                                   .idle = kIdleThread});
+  probes_ = std::make_unique<ThreadPool>(PoolLimits{.threads = options_.probe_threads,
+                                                    .working = options_.probe_threads,
+                                                    .waiting = options_.max_probes,
+                                                    .idle = kIdleThread});
   const AcceptorLimits limits{.connections = options_.max_connections,
                               .head_bytes = admission_.limits().head.bytes,
                               .head_timeout = options_.read_timeout};
@@ -63,13 +67,16 @@ void HttpServer::arrived(Acceptor::Arrival arrival) {
   // Thousands may run out of time together: they must not take the places of those who ask.
   if (arrival.progress == Acceptor::Progress::timed_out)
     return turn_away_at_once(arrival, refuse(408, "the request did not come in time"));
-  const bool vital =
-      arrival.progress == Acceptor::Progress::head && admission_.is_vital(arrival.text);
-  if (!vital && memory_is_short()) return turn_away_at_once(arrival, out_of_memory());
+  const Lane lane = arrival.progress == Acceptor::Progress::head ? admission_.lane_of(arrival.text)
+                                                                 : Lane::common;
+  const bool vital = lane == Lane::vital;
+  const bool probe = lane == Lane::probe;
+  if (!vital && !probe && memory_is_short()) return turn_away_at_once(arrival, out_of_memory());
   // std::function wants to be copied, an arrival must not be.
   auto shared = std::make_shared<Acceptor::Arrival>(std::move(arrival));
-  if (pool_->run([this, shared] { serve(std::move(*shared)); },
-                 vital ? ThreadPool::Turn::ahead : ThreadPool::Turn::in_order)) {
+  ThreadPool& pool = probe ? *probes_ : *pool_;
+  if (pool.run([this, shared, lane] { serve(std::move(*shared), lane); },
+               vital ? ThreadPool::Turn::ahead : ThreadPool::Turn::in_order)) {
     return;
   }
   // Once for each doubling: a flood must not fill the log as well.
@@ -98,9 +105,10 @@ void HttpServer::stop(std::chrono::steady_clock::time_point until) {
     for (const int fd : serving_) ::shutdown(fd, SHUT_RDWR);
   }
   pool_.reset();
+  probes_.reset();
 }
 
-void HttpServer::serve(Acceptor::Arrival arrival) {
+void HttpServer::serve(Acceptor::Arrival arrival, Lane lane) {
   const int fd = arrival.channel.fd();
   try {
     {
@@ -108,10 +116,17 @@ void HttpServer::serve(Acceptor::Arrival arrival) {
       if (stopping_) return;
       serving_.insert(fd);
     }
+    // A stranger's probe holds none of the few threads for them: nobody waits for its reader.
+    const bool probe = lane == Lane::probe;
     Connection connection(arrival.channel, arrival.accepted + options_.read_timeout,
-                          options_.write_timeout);
+                          probe ? std::chrono::milliseconds{0} : options_.write_timeout);
     std::string text = std::move(arrival.text);
-    connection.finish(reply_to(connection, arrival, std::move(text)));
+    const bool all_read = reply_to(connection, arrival, std::move(text));
+    if (probe) {
+      (void)arrival.channel.end();
+    } else {
+      connection.finish(all_read);
+    }
   } catch (const std::bad_alloc&) {
     spdlog::warn("http: out of memory; a connection is closed");
   }

@@ -39,6 +39,8 @@ struct HttpOptions {
   const TlsIdentity* tls = nullptr;   // shown over TLS; nullptr: plain
   std::size_t max_threads = 640;      // requests served at one time, watches included
   std::size_t reserved_threads = 32;  // besides those, for vital requests
+  std::size_t probe_threads = 8;      // likewise, for probes
+  std::size_t max_probes = 64;        // that wait beyond those; more are closed
   std::size_t max_body_bytes = std::size_t{64} << 20;  // of all bodies; then long ones are refused
   std::size_t max_waiting = 1024;                  // heads that wait beyond those; more are closed
   std::size_t max_connections = 10'000;            // pending: their head is not whole yet
@@ -79,7 +81,7 @@ class HttpServer {
 
   // On the acceptor's thread: has a thread of the pool serve it, or ends it here.
   void arrived(Acceptor::Arrival arrival);
-  void serve(Acceptor::Arrival arrival);
+  void serve(Acceptor::Arrival arrival, Lane lane);
   // Answers without waiting for whoever is to read it.
   void turn_away_at_once(Acceptor::Arrival& arrival, const Refusal& refusal);
   bool reply_to(Stream& stream, const Acceptor::Arrival& arrival, std::string text);
@@ -106,6 +108,8 @@ class HttpServer {
   std::atomic<std::size_t> body_bytes_{0};
   std::uint64_t shed_ = 0;  // the acceptor's thread
   std::unique_ptr<ThreadPool> pool_;
+  // Of probes, so that whoever floods it delays probes alone.
+  std::unique_ptr<ThreadPool> probes_;
   std::unique_ptr<Acceptor> acceptor_;
 };
 

@@ -49,12 +49,12 @@ Router::Match Router::match(std::string_view method, std::string_view path) cons
   return match;
 }
 
-bool Router::is_vital(std::string_view text) const {
+Lane Router::lane_of(std::string_view text) const {
   const std::size_t blank = text.find(' ');
-  if (blank == std::string_view::npos) return false;
+  if (blank == std::string_view::npos) return Lane::common;
   const std::string_view target = text.substr(blank + 1);
   const Match found = match(text.substr(0, blank), target.substr(0, target.find_first_of(" ?\r")));
-  return found.route != nullptr && found.route->lane == Lane::vital;
+  return found.route != nullptr ? found.route->lane : Lane::common;
 }
 
 std::string_view Router::label_of(std::string_view path) const {

@@ -37,8 +37,10 @@ using Handler = std::function<Reply(const Call& call)>;
 // Which requests go before others, and which may hold a thread for long.
 enum class Lane {
   common,
-  vital,  // runs ahead of the others: without it a live engine or daemon would be taken for dead.
-          // Takes no body.
+  vital,  // runs ahead of the others: without it a live engine would be taken for dead. Takes no
+          // body.
+  probe,  // is anybody's, and has threads of its own: without it a live daemon would be taken for
+          // dead. Takes no body, and its reply is short.
   watch,  // waits; counted apart from the others
 };
 
@@ -64,8 +66,9 @@ class Router {
   };
   // Paths are compared byte by byte: nothing is decoded, joined or tidied. HEAD is GET.
   [[nodiscard]] Match match(std::string_view method, std::string_view path) const;
-  // True when `text`, what has come of a request, asks for a vital route.
-  [[nodiscard]] bool is_vital(std::string_view text) const;
+  // The lane of the route that `text`, what has come of a request, asks for; common where there is
+  // none.
+  [[nodiscard]] Lane lane_of(std::string_view text) const;
   // How metrics and logs name the path, whatever the method: the route's, or "other". From a
   // fixed set, whatever paths people try.
   [[nodiscard]] std::string_view label_of(std::string_view path) const;

@@ -13,8 +13,8 @@
 // Errors: invalid_argument for nonsense, not_found for a client or slab that is not known,
 //         the others as said. A refused call changes nothing (but time has advanced).
 // Cost:   no call looks at slabs it does not concern: logarithmic in what is known, plus
-//         the slabs that change. reclaim() looks at all slabs of its producer, pairing at
-//         all clients.
+//         the slabs that change. reclaim() looks at all slabs of its producer, pairing and
+//         offer() at all clients.
 // Copies: are independent ledgers.
 #pragma once
 
@@ -22,6 +22,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -100,6 +101,10 @@ class Ledger {
   // more, is guarded by `next_secret`. Offered again, or returned when a reclaim wants it.
   [[nodiscard]] Result<SlabState> scrubbed(const ClientId& producer, std::uint32_t index,
                                            Generation done, LeaseSecret next_secret, Time now);
+  // The same for many, each by itself and with its own result, in order. Consumers are told once
+  // of all that is offered again.
+  [[nodiscard]] std::vector<Result<SlabState>> scrubbed(const ClientId& producer,
+                                                        std::span<const Scrub> slabs, Time now);
 
   // --- consumers -----------------------------------------------------------------------
   // Grants whole slabs of the paired producer until `bytes` are covered or it has no more,
@@ -202,6 +207,8 @@ class Ledger {
   // offers.cpp
   [[nodiscard]] Result<Client*> known(const ClientId& id, std::string_view operation);
   [[nodiscard]] Result<void> check_offer(const ClientId& producer, const OfferedSlab& slab) const;
+  [[nodiscard]] Result<void> check_room(const ClientInfo& producer, std::size_t more) const;
+  [[nodiscard]] Result<SlabState> end_generation(const ClientId& producer, const Scrub& slab);
 
   // leases.cpp
   [[nodiscard]] Grant grant(Slab& row, const ClientId& consumer);

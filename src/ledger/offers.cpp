@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/concat.hpp"
+#include "base/shares.hpp"
 #include "base/try.hpp"
 #include "ledger/ledger.hpp"
 
@@ -65,6 +66,32 @@ Result<void> Ledger::check_offer(const ClientId& producer, const OfferedSlab& sl
   return {};
 }
 
+// Whether the client, its process, its user and all clients together may put up `more` slabs.
+// A process or a user that is not known has no share.
+Result<void> Ledger::check_room(const ClientInfo& producer, std::size_t more) const {
+  std::size_t of_process = 0;
+  std::size_t of_user = 0;
+  for (const auto& [id, client] : clients_) {
+    const ClientInfo& info = client.info;
+    const std::size_t rows = index_.producer(id).rows;
+    if (info.pid == producer.pid && info.started == producer.started) of_process += rows;
+    if (info.uid == producer.uid) of_user += rows;
+  }
+  const auto check = [&](std::string_view whose, std::size_t rows,
+                         std::size_t most) -> Result<void> {
+    if (rows + more <= most) return {};
+    return Error{Code::resource_exhausted, concat("offer: ", more, " slabs on top of ", rows,
+                                                  " of ", whose, ", at most ", most)};
+  };
+  AQUA_TRY(check("this client", index_.producer(producer.id).rows, limits_.max_slabs_per_client));
+  AQUA_TRY(check("all clients", slabs_.size(), limits_.max_slabs));
+  if (producer.pid != 0)
+    AQUA_TRY(check("this process", of_process, share_of_process(limits_.max_slabs)));
+  if (producer.uid != kUnknownUser)
+    AQUA_TRY(check("this user", of_user, share_of_user(limits_.max_slabs)));
+  return {};
+}
+
 Result<void> Ledger::offer(const ClientId& producer, const std::vector<OfferedSlab>& slabs,
                            Time now) {
   advance(now);
@@ -87,12 +114,7 @@ Result<void> Ledger::offer(const ClientId& producer, const std::vector<OfferedSl
       return Error{Code::resource_exhausted, "offer: more bytes in all than can be counted"};
     }
   }
-  const std::size_t rows = index_.producer(producer).rows;
-  if (!fresh.empty() && rows + fresh.size() > limits_.max_slabs_per_client) {
-    return Error{Code::resource_exhausted,
-                 concat("offer: ", fresh.size(), " slabs on top of ", rows, ", at most ",
-                        limits_.max_slabs_per_client)};
-  }
+  if (!fresh.empty()) AQUA_TRY(check_room(client->info, fresh.size()));
 
   bool more = false;
   std::set<ClientId> holders;
@@ -143,23 +165,39 @@ Result<void> Ledger::withdraw(const ClientId& producer, const std::vector<std::u
 
 Result<SlabState> Ledger::scrubbed(const ClientId& producer, std::uint32_t index, Generation done,
                                    LeaseSecret next_secret, Time now) {
+  const Scrub slab{.index = index, .done = done, .next_secret = next_secret};
+  return std::move(scrubbed(producer, {&slab, 1}, now).front());
+}
+
+std::vector<Result<SlabState>> Ledger::scrubbed(const ClientId& producer,
+                                                std::span<const Scrub> slabs, Time now) {
   advance(now);
-  AQUA_TRY(known(producer, "scrubbed"));
-  Slab* row = find(SlabId{producer, index});
-  if (row == nullptr) {
-    return Error{Code::not_found, concat("scrubbed: no slab ", to_string(SlabId{producer, index}))};
+  std::vector<Result<SlabState>> results;
+  results.reserve(slabs.size());
+  bool more = false;
+  for (const Scrub& slab : slabs) {
+    const Result<SlabState>& state = results.emplace_back(end_generation(producer, slab));
+    more = more || (state.ok() && *state == SlabState::offered);
   }
-  if (row->generation != done) {
-    return Error{Code::aborted, concat("scrubbed: slab ", to_string(row->id), " is at generation ",
-                                       row->generation, ", not ", done)};
+  if (more) announce(producer);
+  return results;
+}
+
+// Does the work of scrubbed() for one slab, but for telling consumers.
+Result<SlabState> Ledger::end_generation(const ClientId& producer, const Scrub& slab) {
+  AQUA_TRY(known(producer, "scrubbed"));
+  const SlabId id{producer, slab.index};
+  Slab* row = find(id);
+  if (row == nullptr) return Error{Code::not_found, concat("scrubbed: no slab ", to_string(id))};
+  if (row->generation != slab.done) {
+    return Error{Code::aborted, concat("scrubbed: slab ", to_string(id), " is at generation ",
+                                       row->generation, ", not ", slab.done)};
   }
   const Outcome outcome = transition(row->state, SlabEvent::scrub, row->reclaim != 0);
   if (!outcome.accepted) return refusal(outcome.refusal, "scrubbed", *row);
   ++row->generation;
-  row->secret = next_secret;
-  const SlabState state = apply(*row, SlabEvent::scrub);
-  if (state == SlabState::offered) announce(producer);
-  return state;
+  row->secret = slab.next_secret;
+  return apply(*row, SlabEvent::scrub);
 }
 
 }  // namespace aqua::ledger

@@ -98,6 +98,13 @@ struct Event {
                               // one wants it
 };
 
+// "I have scrubbed slab `index`; generation `done` is over, the next one has `next_secret`."
+struct Scrub {
+  std::uint32_t index = 0;
+  Generation done = 0;
+  LeaseSecret next_secret;
+};
+
 struct Slab {
   SlabId id;
   std::uint64_t bytes = 0;
@@ -136,6 +143,8 @@ struct Limits {
   Time lease_ttl{5000};
   std::size_t max_clients = 1024;
   std::size_t max_slabs_per_client = 65536;
+  // In all, orphans included; one process has half of them at most, one user three quarters.
+  std::size_t max_slabs = 262'144;
   std::uint64_t max_slab_bytes = std::uint64_t{1} << 40;
   std::size_t event_window = 65536;    // older events are forgotten; readers get a snapshot
   std::size_t finished_reclaims = 16;  // completed ones remembered per producer

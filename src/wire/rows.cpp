@@ -82,6 +82,17 @@ void read_row(Fields& in, ledger::OfferedSlab& slab, Time) {
   in.id("holder", slab.holder);
 }
 
+void write_row(Json& out, const ledger::Scrub& scrub, Time) {
+  out["index"] = scrub.index;
+  out["generation"] = scrub.done;
+  out["next_secret"] = to_string(scrub.next_secret);
+}
+void read_row(Fields& in, ledger::Scrub& scrub, Time) {
+  in.number("index", scrub.index);
+  in.number("generation", scrub.done, 1);
+  in.id("next_secret", scrub.next_secret);
+}
+
 void write_row(Json& out, const ledger::Grant& grant, Time now) {
   write_row(out, grant.slab, now);
   out["bytes"] = grant.bytes;

@@ -22,6 +22,8 @@ void write_row(Json& out, const ledger::ClientInfo& info, ledger::Time now);
 void read_row(Fields& in, ledger::ClientInfo& info, ledger::Time now);
 void write_row(Json& out, const ledger::OfferedSlab& slab, ledger::Time now);
 void read_row(Fields& in, ledger::OfferedSlab& slab, ledger::Time now);
+void write_row(Json& out, const ledger::Scrub& slab, ledger::Time now);
+void read_row(Fields& in, ledger::Scrub& slab, ledger::Time now);
 void write_row(Json& out, const ledger::Grant& grant, ledger::Time now);
 void read_row(Fields& in, ledger::Grant& grant, ledger::Time now);
 void write_row(Json& out, const ledger::Slab& slab, ledger::Time now);  // without its secret

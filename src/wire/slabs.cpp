@@ -10,17 +10,6 @@ namespace aqua::wire {
 
 using ledger::Time;
 
-void write_row(Json& out, const Scrub& scrub, Time) {
-  out["index"] = scrub.index;
-  out["generation"] = scrub.done;
-  out["next_secret"] = to_string(scrub.next_secret);
-}
-void read_row(Fields& in, Scrub& scrub, Time) {
-  in.number("index", scrub.index);
-  in.number("generation", scrub.done, 1);
-  in.id("next_secret", scrub.next_secret);
-}
-
 void write_row(Json& out, const Return& lease, Time now) {
   write_row(out, lease.slab, now);
   out["generation"] = lease.generation;

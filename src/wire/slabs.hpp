@@ -21,12 +21,7 @@ struct WithdrawRequest {  // all or nothing
   std::vector<std::uint32_t> indexes;
 };
 
-// "I have scrubbed slab `index`; generation `done` is over, the next one has `next_secret`."
-struct Scrub {
-  std::uint32_t index = 0;
-  ledger::Generation done = 0;
-  LeaseSecret next_secret;
-};
+using ledger::Scrub;
 struct ScrubbedRequest {  // each by itself
   std::vector<Scrub> slabs;
 };

@@ -72,6 +72,7 @@ max-headers = 13
 max-connections = 14000
 max-clients = 15
 max-slabs = 16
+max-slabs-in-all = 17
 drain-timeout = 50
 log-format = "json"
 log-level = "debug"
@@ -100,6 +101,7 @@ log-level = "debug"
   EXPECT_EQ(options->max_connections, 14000U);
   EXPECT_EQ(options->limits.max_clients, 15U);
   EXPECT_EQ(options->limits.max_slabs_per_client, 16U);
+  EXPECT_EQ(options->limits.max_slabs, 17U);
   EXPECT_EQ(options->drain_timeout.count(), 50);
   EXPECT_EQ(options->log_format, LogFormat::json);
   EXPECT_EQ(options->log_level, "debug");

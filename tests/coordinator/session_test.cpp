@@ -121,6 +121,23 @@ TEST(Places, OfClientsAreSharedAmongProcesses) {
   EXPECT_EQ(another.read_line(), "offered 1");
 }
 
+TEST(Places, OfClientsAreSharedAmongUsersHoweverManyProcessesOneRuns) {
+  DaemonProcess daemon({"--max-clients", "4"});
+  const auto own = connect_lifeline(daemon.lifeline(), random_id<ClientTag>());
+  ASSERT_TRUE(own.ok()) << own.error().message;
+  std::vector<ChildProcess> others;
+  for (int i = 0; i < 2; ++i) {
+    others.push_back(ChildProcess({AQUA_TEST_CLIENT_PROGRAM, "offer", daemon.address(),
+                                   to_string(random_id<ClientTag>()), "1"}));
+    ASSERT_EQ(others.back().read_line(), "offered 1");
+  }
+  // One place is left, which is no more this user's, though this process has but one of its two.
+  const auto fourth = connect_lifeline(daemon.lifeline(), random_id<ClientTag>());
+  ASSERT_FALSE(fourth.ok());
+  EXPECT_EQ(fourth.error().code, Code::resource_exhausted);
+  EXPECT_THAT(fourth.error().message, HasSubstr("user"));
+}
+
 TEST_F(SessionTest, SilentConnectionsGiveWayToWhoComesAfterThem) {
   std::vector<UniqueFd> silent;
   for (int i = 0; i < 200; ++i) silent.push_back(connect_seqpacket(daemon.lifeline()).value());

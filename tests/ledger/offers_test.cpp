@@ -45,6 +45,56 @@ TEST_F(LedgerOffers, OnlyProducersOfferAndOnlyUpToTheLimit) {
   offer(producer, slabs(0, 4));  // three of these are known and agree
 }
 
+// Six slabs in all; the clients of a test are processes and users as it says.
+class LedgerShares : public World {
+ protected:
+  LedgerShares() : World(Limits{.max_slabs = 6}) {}
+  ClientId join_as(std::uint64_t n, std::int64_t pid, std::uint32_t uid) {
+    ClientInfo info = client_info(n, true, false);
+    info.pid = pid;
+    info.started = 1;
+    info.uid = uid;
+    return join(info);
+  }
+  void refuse(const ClientId& producer, std::uint32_t first, std::uint32_t count) {
+    refused(Code::resource_exhausted,
+            [&] { return ledger.offer(producer, slabs(first, count), now); });
+  }
+};
+
+TEST_F(LedgerShares, OneProcessPutsUpHalfOfAllSlabsAtMost) {
+  const ClientId first = join_as(1, 77, 1000);
+  const ClientId second = join_as(2, 77, 1000);
+  offer(first, slabs(0, 2));
+  refuse(second, 0, 2);
+  offer(second, slabs(0, 1));
+  offer(first, slabs(0, 2));  // known, so that it adds nothing
+  offer(join_as(3, 78, 1000), slabs(0, 1));
+  accepted(ledger.leave(second, now));
+  offer(first, slabs(2, 1));
+}
+
+TEST_F(LedgerShares, OneUserThreeQuarters) {
+  offer(join_as(1, 77, 1000), slabs(0, 3));
+  const ClientId second = join_as(2, 78, 1000);
+  refuse(second, 0, 3);
+  offer(second, slabs(0, 2));
+  refuse(second, 2, 1);
+  offer(join_as(3, 79, 1001), slabs(0, 1));
+}
+
+TEST_F(LedgerShares, OfClientsWhoseProcessAndUserAreNotKnownTheSumAloneIsLimited) {
+  const ClientId first = join_producer(1);
+  offer(first, slabs(0, 4));
+  const ClientId consumer = join_consumer(2);
+  lease(consumer, 4 * kSlab);
+  accepted(ledger.dead(first, now));
+  const ClientId second = join_producer(3);
+  refuse(second, 0, 3);  // orphans are slabs, too
+  offer(second, slabs(0, 2));
+  refuse(second, 2, 1);
+}
+
 TEST_F(LedgerOffers, MoreBytesThanCanBeCountedAreExhausted) {
   ledger = Ledger(Limits{.max_slab_bytes = ~std::uint64_t{0}});
   join_producer(1);
@@ -103,6 +153,24 @@ TEST_F(LedgerOffers, AScrubNamesTheGenerationThatEnded) {
   accepted(scrub_generation(1)());
   refused(Code::aborted, scrub_generation(1));
   refused(Code::failed_precondition, scrub_generation(2));
+}
+
+TEST_F(LedgerOffers, ManyScrubsAtOnceAnnounceOnce) {
+  offer(producer, slabs(0, 4));
+  std::vector<Scrub> scrubs;
+  for (const Grant& grant : lease(consumer, 4 * kSlab)) {
+    give_back(consumer, grant);
+    scrubs.push_back({grant.slab.index, grant.generation, secret(100 + grant.slab.index)});
+  }
+  ASSERT_EQ(scrubs.size(), 4u);
+  scrubs[1].done = 7;
+  read_all();
+  const auto results = ledger.scrubbed(producer, scrubs, now);
+  EXPECT_EQ(ledger.check_invariants(), "");
+  ASSERT_EQ(results.size(), 4u);
+  EXPECT_EQ(results[1].error().code, Code::aborted);
+  for (const std::size_t i : {0u, 2u, 3u}) EXPECT_EQ(results[i].value(), SlabState::offered);
+  EXPECT_EQ(news(consumer), Kinds{"offers_available"});
 }
 
 TEST_F(LedgerOffers, AScrubOfAHeldSlabMakesTheHoldersReturnStale) {

@@ -122,21 +122,40 @@ TEST(Watch, TwoHundredFiftySixHoldersHearTheirRevocations) {
   EXPECT_LE(threads, long{kWatches} + 128 + 8);
 }
 
+// The answer of the first watch that ends.
+southbound::HttpReply first_answer(Waiting& waiting) {
+  auto ended = waiting.watches.end();
+  const bool any = eventually([&] {
+    ended = std::find_if(waiting.watches.begin(), waiting.watches.end(), [](auto& watch) {
+      return watch.wait_for(std::chrono::seconds{0}) == std::future_status::ready;
+    });
+    return ended != waiting.watches.end();
+  });
+  EXPECT_TRUE(any) << "every watch waits";
+  return any ? ended->get() : southbound::HttpReply{};
+}
+
 TEST(Watch, BeyondTheLimitIsUnavailableAndTheRestGoesOn) {
   DaemonProcess daemon({"--max-watches", "2"});
   Waiting waiting = start_watches(daemon, 3);
   // One of the three is turned away at once; the others wait.
-  auto refused = waiting.watches.end();
-  ASSERT_TRUE(eventually([&] {
-    refused = std::find_if(waiting.watches.begin(), waiting.watches.end(), [](auto& watch) {
-      return watch.wait_for(std::chrono::seconds{0}) == std::future_status::ready;
-    });
-    return refused != waiting.watches.end();
-  }));
-  const auto reply = refused->get();
+  const auto reply = first_answer(waiting);
   EXPECT_EQ(reply.status, 503);
   EXPECT_EQ(code_of(reply), Code::unavailable);
   EXPECT_EQ(waiting.sessions.front().call("POST", "/v1/clients/self/renew").status, 200);
+  EXPECT_EQ(daemon.stop(), 0);
+}
+
+TEST(Watch, OneProcessHasHalfOfThemAndAnotherItsOwn) {
+  DaemonProcess daemon({"--max-watches", "4", "--max-concurrent", "2"});
+  Waiting waiting = start_watches(daemon, 3);
+  const auto reply = first_answer(waiting);
+  EXPECT_EQ(reply.status, 429);
+  EXPECT_EQ(code_of(reply), Code::resource_exhausted);
+  // A client has its snapshot by a watch, before it offers anything.
+  ChildProcess another({AQUA_TEST_CLIENT_PROGRAM, "offer", daemon.address(),
+                        to_string(random_id<ClientTag>()), "1"});
+  EXPECT_EQ(another.read_line(), "offered 1");
   EXPECT_EQ(daemon.stop(), 0);
 }
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/shares.hpp"
 #include "tests/coordinator/in_memory.hpp"
 
 namespace aqua::testing {
@@ -55,6 +56,24 @@ TEST_F(Shares, AUserHasOneHoweverManyProcessesItRuns) {
   EXPECT_NE(ask(http, 1, 1001), 429);
 }
 
+TEST_F(Shares, WatchesOfAProcessAndOfAUserHaveTheirsAndOtherRequestsAnother) {
+  const std::string watch = "/v1/watch?timeout_ms=0";
+  AdmissionLimits of_process = limits(kMuch, kMuch);
+  of_process.watches_of_process = kThree;
+  of_process.watches_of_user = kMuch;
+  InMemory by_process(of_process);
+  EXPECT_TRUE(is_limited([&](int) { return ask(by_process, 1, 1000, "GET", watch); }));
+  EXPECT_NE(ask(by_process, 1, 1000), 429);
+  EXPECT_NE(ask(by_process, 2, 1000, "GET", watch), 429);
+  AdmissionLimits of_user = limits(kMuch, kMuch);
+  of_user.watches_of_process = kMuch;
+  of_user.watches_of_user = kThree;
+  InMemory by_user(of_user);
+  EXPECT_TRUE(is_limited([&](int i) { return ask(by_user, i, 1000, "GET", watch); }));
+  EXPECT_NE(ask(by_user, 1, 1000), 429);
+  EXPECT_NE(ask(by_user, 1, 1001, "GET", watch), 429);
+}
+
 TEST_F(Shares, RenewalsAndHealthHaveRoomWhateverElseIsAsked) {
   InMemory http(limits(kThree, kThree));
   EXPECT_TRUE(is_limited([&](int) { return ask(http, 1, 1000); }));
@@ -67,12 +86,12 @@ TEST_F(Shares, RenewalsAndHealthHaveRoomWhateverElseIsAsked) {
 
 TEST_F(Shares, OfOneRoomOthersHaveALeastPart) {
   for (const unsigned places : {1U, 2U, 3U, 16U, 640U}) {
-    EXPECT_GE(coordinator::share_of_process(places), 1U);
-    EXPECT_LE(coordinator::share_of_process(places), coordinator::share_of_user(places));
-    EXPECT_LE(coordinator::share_of_user(places), places);
+    EXPECT_GE(share_of_process(places), 1U);
+    EXPECT_LE(share_of_process(places), share_of_user(places));
+    EXPECT_LE(share_of_user(places), places);
   }
-  EXPECT_EQ(coordinator::share_of_process(640), 320U);
-  EXPECT_EQ(coordinator::share_of_user(640), 480U);
+  EXPECT_EQ(share_of_process(640), 320U);
+  EXPECT_EQ(share_of_user(640), 480U);
 }
 
 TEST(Bodies, AreTakenByWhatWantsOneAlone) {
