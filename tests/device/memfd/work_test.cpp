@@ -104,7 +104,6 @@ TEST_P(MemfdWork, DestroyingADeviceRunsWhatIsQueued) {
   }
   device.reset();
   EXPECT_TRUE(out == bytes);
-  EXPECT_TRUE(device_->query(*event).value());
 }
 
 TEST_P(MemfdWork, WorkThatTouchesDeadMemoryIsReportedByTheEventAfterIt) {
