@@ -88,16 +88,20 @@ Result<void> Exporter::zero(std::span<const Lent> lent) {
 Result<std::vector<std::unique_ptr<device::Slab>>> Exporter::take_back(
     std::span<const std::uint32_t> indexes) {
   std::vector<std::unique_ptr<device::Slab>> slabs;
-  const MutexLock lock(mu_);
-  AQUA_TRY(book_.remove(indexes));  // from here on nobody can fetch them
-  for (const std::uint32_t index : indexes) {
-    const auto found = lent_.find(index);
-    // What cannot be unmapped is the caller's all the same: only its addresses are lost.
-    if (auto unmapped = arena_->unmap(found->second.arena_offset); !unmapped.ok())
-      options_.warn(unmapped.error().message);
-    slabs.push_back(std::move(found->second.slab));
-    lent_.erase(found);
+  Result<void> unmapped;
+  {
+    const MutexLock lock(mu_);
+    AQUA_TRY(book_.remove(indexes));  // from here on nobody can fetch them
+    for (const std::uint32_t index : indexes) {
+      const auto found = lent_.find(index);
+      if (auto one = arena_->unmap(found->second.arena_offset); !one.ok())
+        unmapped = std::move(one);
+      slabs.push_back(std::move(found->second.slab));
+      lent_.erase(found);
+    }
   }
+  // What cannot be unmapped is the caller's all the same: only its addresses are lost.
+  if (!unmapped.ok()) options_.warn(unmapped.error().message);
   return slabs;
 }
 
@@ -108,7 +112,8 @@ void Exporter::grant_ended(std::uint32_t index, std::uint64_t generation, GrantE
   if (!book_.grant_ended(index, generation, how)) return;
   // A holder that is not known to have returned it may have died. Who never fetched it never
   // mapped it.
-  how == GrantEnd::unknown&& fetched ? submit_remake(index) : submit_scrub(index);
+  const bool remake = fetched && how == GrantEnd::unknown;
+  remake ? submit_remake(index) : submit_scrub(index);
 }
 
 void Exporter::renew_free() {
@@ -205,10 +210,11 @@ Result<std::byte*> Exporter::remake(const Scrubber::Job& job) {
   }
   auto fresh = device_.create_slab(job.bytes);
   if (!fresh.ok()) return without_memory(job, std::move(fresh).error());
-  AQUA_ASSIGN(const std::size_t offset, arena_->map(**fresh));
+  auto offset = arena_->map(**fresh);
+  if (!offset.ok()) return without_memory(job, std::move(offset).error());
   const MutexLock lock(mu_);
-  lent_.at(job.index) = {std::move(*fresh), offset};
-  return arena_->base() + offset;
+  lent_.at(job.index) = {std::move(*fresh), *offset};
+  return arena_->base() + *offset;
 }
 
 Error Exporter::without_memory(const Scrubber::Job& job, Error error) {

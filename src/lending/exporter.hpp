@@ -34,7 +34,7 @@ struct ExporterOptions {
   std::string socket_path;  // where consumers fetch; created with mode 0600
   std::size_t arena_bytes = std::size_t{1}
                             << 38;  // addresses reserved for scrubbing: the most that can be lent
-  // Told what an operator should know, on a thread of the exporter's.
+  // Told what an operator should know, on the scrubber's thread or the caller's. No lock is held.
   std::function<void(const std::string& text)> warn = [](const std::string&) {};
 };
 

@@ -43,8 +43,8 @@ struct MoverOptions {
   // longer: it costs a launch, whose beginning and end leave the link idle, and an event.
   unsigned max_layer_groups = 16;
   std::chrono::microseconds min_group{200};
-  std::size_t max_copy_bytes = std::size_t{64}
-                               << 20;  // larger pieces are split; of parts, pages: refused
+  // Larger pieces are split; those of parts and pages are refused.
+  std::size_t max_copy_bytes = std::size_t{64} << 20;
   StagingOptions staging{};
 };
 
