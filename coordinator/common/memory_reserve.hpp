@@ -14,7 +14,7 @@ namespace aqua::coordinator {
 void reserve_memory(std::size_t bytes);
 
 // While it lives, operator new may take the reserve on this thread, where it finds no other memory.
-// Of one thread at a time.
+// Whoever comes first takes all of it. Not to be nested.
 class MayUseReserve {
  public:
   MayUseReserve();

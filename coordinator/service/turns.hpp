@@ -23,7 +23,8 @@ class Turns {
   void take(Work& work, DoAll&& do_all) {
     Turn turn;
     MutexLock lock(mu_);
-    works_.reserve(works_.size() + 1);  // all that can fail, before anything changes
+    // All that can fail, before anything changes.
+    if (works_.size() == works_.capacity()) works_.reserve(2 * works_.size() + 1);
     waiting_.push_back(&turn);
     works_.push_back(&work);
     while (!turn.done && (busy_ || waiting_.front() != &turn)) turn.came.wait(mu_);
