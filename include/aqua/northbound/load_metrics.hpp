@@ -13,8 +13,8 @@
 #include <string>
 #include <string_view>
 
+#include "aqua/copy_status.hpp"
 #include "aqua/northbound/load.hpp"
-#include "aqua/runtime.hpp"
 
 namespace aqua {
 
