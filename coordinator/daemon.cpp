@@ -54,7 +54,10 @@ AdmissionLimits admission_limits(const Options& options) {
 
 HttpOptions plain_options(const Options& options, const PeerAccess& peers) {
   HttpOptions http = http_options(options);
-  if (options.listen.is_unix()) http.peers = &peers;
+  if (options.listen.is_unix()) {
+    http.peers = &peers;
+    http.process_rate = options.max_process_rate;
+  }
   return http;
 }
 
@@ -127,6 +130,7 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const Options& options,
   AQUA_ASSIGN(UniqueFd lifeline, listen_lifeline(options.lifeline, access));
   LifelineOptions lifeline_options;
   lifeline_options.server = daemon->api_.server;
+  lifeline_options.process_rate = options.max_process_rate;
   AQUA_ASSIGN(
       daemon->lifeline_,
       LifelineServer::start(std::move(lifeline), std::move(lifeline_options), daemon->peers_,

@@ -22,6 +22,10 @@
 namespace aqua::coordinator {
 namespace {
 
+constexpr int kAcceptsAtOnce = 256;  // before lifelines are looked at again
+// For which nobody is accepted after one of a process that connects too often.
+constexpr std::chrono::milliseconds kRest{10};
+
 // A client that does not read its one answer is not waited for.
 Result<void> say(int fd, std::string_view text) {
   return send_message(fd, std::as_bytes(std::span(text)), {}, std::chrono::milliseconds{0});
@@ -47,7 +51,8 @@ LifelineServer::LifelineServer(UniqueFd listener, UniqueFd stop, LifelineOptions
       options_(std::move(options)),
       peers_(peers),
       service_(service),
-      sessions_(sessions) {
+      sessions_(sessions),
+      pace_(options_.process_rate) {
   for (auto& [id, process] : former) clients_.try_emplace(id, Client{std::move(process), nullptr});
   thread_ = std::thread([this] { run(); });
 }
@@ -73,7 +78,9 @@ void LifelineServer::run() {
 }
 
 bool LifelineServer::turn() {
-  std::vector<pollfd> fds{{stop_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
+  const bool rests = Clock::now() < rests_until_;
+  std::vector<pollfd> fds{{stop_.get(), POLLIN, 0}, {rests ? -1 : listener_.get(), POLLIN, 0}};
+  const std::size_t first_client = fds.size();
   for (const auto& [id, client] : clients_) fds.push_back({client.peer.pidfd(), POLLIN, 0});
   const std::size_t first_connection = fds.size();
   for (const Connection& connection : connections_) fds.push_back({connection.fd.get(), POLLIN, 0});
@@ -83,7 +90,7 @@ bool LifelineServer::turn() {
   }
   if (fds[0].revents != 0) return false;
   // Deaths first, or a killed client would pass through suspect on its way.
-  bury_dead();
+  bury_dead(std::span(fds).subspan(first_client, clients_.size()));
   // Hearing one connection may close another, but only turn() and hear() take the one at hand
   // out of the list, so places still match `fds`.
   std::size_t place = first_connection;
@@ -100,22 +107,22 @@ bool LifelineServer::turn() {
     }
     at = next;
   }
-  if (fds[1].revents != 0) accept_one();
+  for (int i = 0; fds[1].revents != 0 && i < kAcceptsAtOnce && accept_one(); ++i) continue;
   return true;
 }
 
 int LifelineServer::wait_ms() const {
-  std::optional<Clock::time_point> earliest;
+  const auto now = Clock::now();
+  auto earliest = rests_until_ > now ? rests_until_ : Clock::time_point::max();
   for (const Connection& connection : connections_) {
-    if (connection.client.is_nil())
-      earliest = std::min(earliest.value_or(connection.hello_deadline), connection.hello_deadline);
+    if (connection.client.is_nil()) earliest = std::min(earliest, connection.hello_deadline);
   }
-  if (!earliest) return -1;
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(*earliest - Clock::now());
+  if (earliest == Clock::time_point::max()) return -1;
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(earliest - now);
   return static_cast<int>(std::max<std::int64_t>(left.count(), 0));
 }
 
-void LifelineServer::accept_one() {
+bool LifelineServer::accept_one() {
   auto accepted = accept_seqpacket(listener_.get());
   if (!accepted.ok()) {
     if (accepted.error().code != Code::unavailable) {
@@ -123,24 +130,30 @@ void LifelineServer::accept_one() {
       std::this_thread::sleep_for(
           std::chrono::milliseconds{10});  // out of descriptors: do not spin
     }
-    return;
+    return false;
   }
   UniqueFd fd = *std::move(accepted);
+  const auto now = Clock::now();
+  if (pace_.turn_of_peer(fd.get(), now) != now) {
+    rests_until_ = now + kRest;
+    return true;
+  }
   auto peer = PeerProcess::of_socket(fd.get());
   if (!peer.ok()) {
     spdlog::warn("lifeline: {}", peer.error().message);
-    return;
+    return true;
   }
   if (auto admitted = peers_.admit(fd.get()); !admitted.ok()) {
     const Error refusal = std::move(admitted).error();
     spdlog::warn("lifeline: {}", refusal.message);
     (void)say(fd.get(),
               wire::encode(wire::ErrorReply{.epoch = service_.epoch(), .error = refusal}));
-    return;
+    return true;
   }
   connections_.push_back(
-      {std::move(fd), *std::move(peer), Clock::now() + options_.hello_timeout, ClientId{}});
+      {std::move(fd), *std::move(peer), now + options_.hello_timeout, ClientId{}});
   make_room();
+  return true;
 }
 
 void LifelineServer::make_room() {
@@ -190,7 +203,13 @@ void LifelineServer::hear(Connections::iterator connection) {
   if (!connection->client.is_nil()) {
     if (!end && message.ok()) return;  // a client may say more one day; it changes nothing today
     const ClientId client = connection->client;
-    lifeline_closed(client);  // first: where it finds no memory, the end is reported again
+    const auto known = clients_.find(client);
+    // First: where there is no memory for it, the end is reported again.
+    if (known != clients_.end() && known->second.peer.proven_dead()) {
+      client_died(client);  // since the poll: never a suspect
+    } else {
+      lifeline_closed(client);
+    }
     connections_.erase(connection);
     return;
   }
@@ -273,10 +292,11 @@ void LifelineServer::lifeline_closed(const ClientId& client) {
   }
 }
 
-void LifelineServer::bury_dead() {
+void LifelineServer::bury_dead(std::span<const pollfd> pidfds) {
   std::vector<ClientId> dead;
+  auto at = pidfds.begin();
   for (const auto& [id, client] : clients_) {
-    if (client.peer.proven_dead()) dead.push_back(id);
+    if ((at++)->revents != 0) dead.push_back(id);
   }
   for (const ClientId& id : dead) client_died(id);
 }

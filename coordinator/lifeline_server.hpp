@@ -13,13 +13,15 @@
 // Owns:    the listening socket and the connections; the file at the path is the caller's.
 #pragma once
 
-#include <atomic>
+#include <poll.h>
+
 #include <chrono>
 #include <cstdint>
 #include <list>
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -29,6 +31,7 @@
 #include "base/ids.hpp"
 #include "base/peer_process.hpp"
 #include "base/unique_fd.hpp"
+#include "coordinator/access/pace.hpp"
 #include "coordinator/access/peer_access.hpp"
 #include "coordinator/access/sessions.hpp"
 #include "coordinator/service/ledger_service.hpp"
@@ -38,7 +41,8 @@ namespace aqua::coordinator {
 struct LifelineOptions {
   std::string server;  // boot id, told in the welcome
   std::chrono::milliseconds hello_timeout{2000};
-  std::size_t max_strangers = 64;  // connections that have not said hello; one more ends another
+  std::size_t max_strangers = 64;   // connections that have not said hello; one more ends another
+  std::size_t process_rate = 1000;  // connections a second of one process; more are closed
 };
 
 class LifelineServer {
@@ -73,13 +77,15 @@ class LifelineServer {
   // Waits for something to happen, and deals with it. False: it is time to stop.
   [[nodiscard]] bool turn();
   [[nodiscard]] int wait_ms() const;
-  void accept_one();
+  // False: nobody waits.
+  [[nodiscard]] bool accept_one();
   // Ends a connection that has not said hello, where there are too many: the oldest of the process
   // that has most, of the user that has most.
   void make_room();
   // resource_exhausted where all places are taken, or by this process or user its share of them.
   [[nodiscard]] Result<void> may_enter(const PeerProcess& newcomer) const;
-  void bury_dead();
+  // `pidfds`: what poll() has said of each client's, in order.
+  void bury_dead(std::span<const pollfd> pidfds);
   void hear(Connections::iterator connection);
   [[nodiscard]] Result<void> welcome(Connection& connection, std::string_view hello);
   void lifeline_closed(const ClientId& client);
@@ -92,6 +98,8 @@ class LifelineServer {
   LedgerService& service_;
   Sessions& sessions_;
   // The thread's own.
+  Pace pace_;
+  Clock::time_point rests_until_{};  // until then nobody is accepted
   Connections connections_;
   std::map<ClientId, Client> clients_;
 

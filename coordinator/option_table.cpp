@@ -58,6 +58,8 @@ constexpr OptionSpec kTable[] = {
     {"max-headers", Kind::number, "N", "in a request; more get 431 (64)"},
     {"max-connections", Kind::number, "N",
      "that have not said what they want; more end the oldest (10000)"},
+    {"max-process-rate", Kind::number, "N",
+     "requests a second of one process on the Unix socket; more wait, or are closed (1000)"},
     {"max-clients", Kind::number, "N", "known at one time; more get 429 (1024)"},
     {"max-slabs", Kind::number, "N", "put up by one client; more get 429 (65536)"},
     {"max-slabs-in-all", Kind::number, "N",
@@ -129,6 +131,7 @@ Result<bool> set_limit(Options& options, std::string_view name, std::string_view
                           {"max-rate", options.admission.quota.rate, 1, 1'000'000},
                           {"max-concurrent", options.admission.quota.concurrent, 2, 4096},
                           {"max-connections", options.max_connections, 16, 1'000'000},
+                          {"max-process-rate", options.max_process_rate, 1, 1'000'000},
                           {"max-clients", options.limits.max_clients, 1, 65536},
                           {"max-slabs", options.limits.max_slabs_per_client, 1, 1 << 20},
                           {"max-slabs-in-all", options.limits.max_slabs, 1, 1 << 24}};

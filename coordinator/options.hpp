@@ -41,6 +41,7 @@ struct Options {
   TlsFiles tls;                             // given when that is
   AdmissionLimits admission;                // of requests and callers
   std::size_t max_connections = 10'000;     // that have not sent a request's head yet
+  std::size_t max_process_rate = 1000;      // of a Unix socket: connections a second of a process
   std::chrono::milliseconds drain_timeout{1000};
   LogFormat log_format = LogFormat::text;
   std::string log_level = "info";  // trace, debug, info, warn, error, off

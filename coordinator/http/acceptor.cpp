@@ -65,6 +65,7 @@ Acceptor::Acceptor(UniqueFd listener, UniqueFd stop, UniqueFd epoll, const Accep
       limits_(limits),
       tls_(tls),
       arrived_(std::move(arrived)),
+      pace_(limits.process_rate > 0 ? std::optional<Pace>(limits.process_rate) : std::nullopt),
       thread_([this] { run(); }) {}
 
 Acceptor::~Acceptor() {
@@ -108,15 +109,18 @@ bool Acceptor::turn() {
     }
   }
   end_expired();
+  let_in_due();
   // Last: a number that was closed above may come back here as another connection's.
   if (came) accept_some();
   return true;
 }
 
 int Acceptor::wait_ms() const {
-  if (pending_.empty()) return -1;
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(
-      pending_.front().accepted + limits_.head_timeout - Clock::now());
+  if (pending_.empty() && held_.empty()) return -1;
+  auto next = Clock::time_point::max();
+  if (!pending_.empty()) next = pending_.front().accepted + limits_.head_timeout;
+  if (!held_.empty()) next = std::min(next, held_.begin()->first);
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(next - Clock::now());
   return static_cast<int>(std::max<std::int64_t>(left.count(), 0));
 }
 
@@ -137,16 +141,39 @@ void Acceptor::accept_some() {
       make_room(pending_.begin(), "out of descriptors");
       continue;
     }
-    if (pending_.size() >= limits_.connections)
-      make_room(pending_.begin(), "too many pending connections");
-    const int number = fd.get();
-    const auto at = pending_.insert(
-        pending_.end(), {Channel(std::move(fd)), {}, Clock::now(), /*open=*/tls_ == nullptr});
-    by_fd_[number] = at;
-    // Most have sent their whole request by now, and need not be watched.
-    read_some(at);
-    watch_for_more(number);
+    if (!hold_back(fd)) let_in(std::move(fd));
   }
+}
+
+bool Acceptor::hold_back(UniqueFd& fd) {
+  if (!pace_) return false;
+  const auto now = Clock::now();
+  const auto turn = pace_->turn_of_peer(fd.get(), now);
+  if (turn && *turn <= now) return false;
+  if (turn && held_.size() < limits_.connections) {
+    held_.emplace(*turn, std::move(fd));
+  } else {
+    tell_shed("a process makes too many connections");
+    fd.reset();
+  }
+  return true;
+}
+
+void Acceptor::let_in_due() {
+  while (!held_.empty() && held_.begin()->first <= Clock::now())
+    let_in(std::move(held_.extract(held_.begin()).mapped()));
+}
+
+void Acceptor::let_in(UniqueFd fd) {
+  if (pending_.size() >= limits_.connections)
+    make_room(pending_.begin(), "too many pending connections");
+  const int number = fd.get();
+  const auto at = pending_.insert(
+      pending_.end(), {Channel(std::move(fd)), {}, Clock::now(), /*open=*/tls_ == nullptr});
+  by_fd_[number] = at;
+  // Most have sent their whole request by now, and need not be watched.
+  read_some(at);
+  watch_for_more(number);
 }
 
 void Acceptor::watch_for_more(int fd) {
@@ -164,10 +191,14 @@ void Acceptor::watch_for_more(int fd) {
 }
 
 void Acceptor::make_room(Pendings::iterator at, const char* why) {
+  tell_shed(why);
+  close(at);
+}
+
+void Acceptor::tell_shed(const char* why) {
   ++shed_;
   // Once for each doubling: a flood must not fill the log as well.
   if (std::has_single_bit(shed_)) spdlog::warn("http: {}: one is closed ({} so far)", why, shed_);
-  close(at);
 }
 
 bool Acceptor::append(Pending& pending, std::string_view bytes) {

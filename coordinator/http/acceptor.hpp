@@ -12,7 +12,9 @@
 #include <cstdint>
 #include <functional>
 #include <list>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -20,6 +22,7 @@
 
 #include "aqua/result.hpp"
 #include "base/unique_fd.hpp"
+#include "coordinator/access/pace.hpp"
 #include "coordinator/http/channel.hpp"
 #include "coordinator/tls/tls_identity.hpp"
 
@@ -30,6 +33,8 @@ struct AcceptorLimits {
   std::size_t head_bytes = std::size_t{32} << 10;
   std::size_t pending_bytes = std::size_t{16} << 20;  // of all; one more closes who has sent most
   std::chrono::milliseconds head_timeout{5000};       // from accept to the last byte of the head
+  // Of a Unix socket: connections a second of one process (Pace); 0: as many as come.
+  std::size_t process_rate = 0;
 };
 
 class Acceptor {
@@ -52,7 +57,8 @@ class Acceptor {
 
   // Accepts from `listener`, a listening non-blocking socket. `tls` is the identity shown over
   // TLS; nullptr: plain. A client that does not end its handshake in time, or says nothing at all,
-  // is closed unanswered. Without memory for a connection the oldest of these is closed.
+  // is closed unanswered. Without memory for a connection the oldest of these is closed. Beyond the
+  // rate of its process a connection is not read before its turn, and closed where that is far.
   [[nodiscard]] static Result<std::unique_ptr<Acceptor>> start(UniqueFd listener,
                                                                const AcceptorLimits& limits,
                                                                const TlsIdentity* tls,
@@ -79,8 +85,16 @@ class Acceptor {
   [[nodiscard]] bool turn();
   [[nodiscard]] int wait_ms() const;
   void accept_some();
+  // Where the connection's process makes too many of them: keeps it until its turn, or closes it.
+  // True: it is no longer `fd`'s.
+  [[nodiscard]] bool hold_back(UniqueFd& fd);
+  // Begins to read those whose turn has come.
+  void let_in_due();
+  void let_in(UniqueFd fd);
   // Closes a pending connection for the sake of others.
   void make_room(Pendings::iterator at, const char* why);
+  // Tells the log that a connection is closed so.
+  void tell_shed(const char* why);
   // Reads what has come; hands the connection over, or closes it, where that settles it.
   void read_some(Pendings::iterator at);
   // Begins TLS once the first bytes are seen to be a ClientHello. False: not yet, or handed over.
@@ -100,6 +114,8 @@ class Acceptor {
   const TlsIdentity* const tls_;
   const Arrived arrived_;
   // Touched by the thread alone.
+  std::optional<Pace> pace_;
+  std::multimap<Clock::time_point, UniqueFd> held_;  // not read before that time
   Pendings pending_;
   std::unordered_map<int, Pendings::iterator> by_fd_;
   std::size_t bytes_ = 0;   // of the texts of pending_

@@ -56,7 +56,8 @@ Result<void> HttpServer::start(UniqueFd listener) {
                                                     .idle = kIdleThread});
   const AcceptorLimits limits{.connections = options_.max_connections,
                               .head_bytes = admission_.limits().head.bytes,
-                              .head_timeout = options_.read_timeout};
+                              .head_timeout = options_.read_timeout,
+                              .process_rate = options_.process_rate};
   AQUA_ASSIGN(acceptor_,
               Acceptor::start(std::move(listener), limits, options_.tls,
                               [this](Acceptor::Arrival arrival) { arrived(std::move(arrival)); }));

@@ -44,6 +44,7 @@ struct HttpOptions {
   std::size_t max_body_bytes = std::size_t{64} << 20;  // of all bodies; then long ones are refused
   std::size_t max_waiting = 1024;                  // heads that wait beyond those; more are closed
   std::size_t max_connections = 10'000;            // pending: their head is not whole yet
+  std::size_t process_rate = 0;                    // as AcceptorLimits::process_rate
   std::chrono::milliseconds read_timeout{5000};    // from accept to the request's last byte
   std::chrono::milliseconds write_timeout{10000};  // from the reply's first byte to its last
 };

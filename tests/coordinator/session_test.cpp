@@ -138,6 +138,19 @@ TEST(Places, OfClientsAreSharedAmongUsersHoweverManyProcessesOneRuns) {
   EXPECT_THAT(fourth.error().message, HasSubstr("user"));
 }
 
+TEST(Lifelines, OfAProcessThatConnectsTooOftenAreClosedAndAnotherOneEnters) {
+  DaemonProcess daemon({"--max-process-rate", "20"});
+  constexpr int kTries = 60;
+  int entered = 0;
+  for (int i = 0; i < kTries; ++i)
+    entered += connect_lifeline(daemon.lifeline(), random_id<ClientTag>()).ok() ? 1 : 0;
+  EXPECT_GE(entered, 20);
+  EXPECT_LT(entered, kTries);
+  ChildProcess another({AQUA_TEST_CLIENT_PROGRAM, "offer", daemon.address(),
+                        to_string(random_id<ClientTag>()), "1"});
+  EXPECT_EQ(another.read_line(), "offered 1");
+}
+
 TEST_F(SessionTest, SilentConnectionsGiveWayToWhoComesAfterThem) {
   std::vector<UniqueFd> silent;
   for (int i = 0; i < 200; ++i) silent.push_back(connect_seqpacket(daemon.lifeline()).value());

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "coordinator/access/pace.hpp"
 #include "coordinator/access/quota.hpp"
 #include "coordinator/access/tokens.hpp"
 #include "coordinator/token_command.hpp"
@@ -51,6 +52,33 @@ TEST(Quota, RemembersABoundedNumber) {
     ASSERT_TRUE(quota.enter(std::to_string(i), now).ok());
   }
   EXPECT_LE(quota.callers(), 4096U + 1);
+}
+
+TEST(Pace, BeyondASecondsWorthEachWaitsItsTurnAndThenNoneIsTaken) {
+  Pace pace(100);
+  Pace::Time now{};
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(pace.turn_of(1, now), now);
+  // A turn each hundredth of a second, up to a quarter of one away.
+  for (int i = 1; i <= 25; ++i)
+    ASSERT_EQ(pace.turn_of(1, now), now + i * std::chrono::milliseconds{10}) << i;
+  EXPECT_EQ(pace.turn_of(1, now), std::nullopt);
+  EXPECT_EQ(pace.turn_of(2, now), now);
+  // Who was not taken has used up nothing: the next turn is free as soon as one has passed.
+  now += std::chrono::milliseconds{10};
+  EXPECT_EQ(pace.turn_of(1, now), now + Pace::kMostWait);
+  EXPECT_EQ(pace.turn_of(1, now), std::nullopt);
+  now += std::chrono::seconds{2};
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(pace.turn_of(1, now), now);
+}
+
+TEST(Pace, RemembersABoundedNumber) {
+  Pace pace(1000);
+  Pace::Time now{};
+  for (pid_t process = 1; process < 20'000; ++process) {
+    now += std::chrono::milliseconds{1};
+    ASSERT_EQ(pace.turn_of(process, now), now);
+  }
+  EXPECT_LE(pace.processes(), 4096U);
 }
 
 TEST(Tokens, AreHashedOnDiskAndPrivate) {

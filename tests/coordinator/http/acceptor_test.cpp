@@ -4,10 +4,13 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <future>
 #include <utility>
+#include <vector>
 
 #include "tests/coordinator/temp_dir.hpp"
 
@@ -76,6 +79,35 @@ TEST_F(AcceptorTest, WhoSaidNothingInTimeIsClosedAndOnlyABeginningIsHandedOver) 
   const auto [text, progress] = arrived.get_future().get();
   EXPECT_EQ(progress, Progress::timed_out);
   EXPECT_EQ(text, "GET / ");
+}
+
+TEST_F(AcceptorTest, WhoConnectsTooOftenHoldsUpNoOtherProcess) {
+  // Forked before there are threads; connects when told to.
+  int go[2];
+  ASSERT_EQ(::pipe(go), 0);
+  const pid_t other = ::fork();
+  if (other == 0) {
+    char byte;
+    if (::read(go[0], &byte, 1) != 1) ::_exit(1);
+    const UniqueFd fd = client("GET /other HTTP/1.1\r\n\r\n");
+    ::_exit(::recv(fd.get(), &byte, 1, 0) == 0 ? 0 : 2);
+  }
+  std::promise<void> came;
+  auto started = Acceptor::start(std::move(listener),
+                                 {.head_timeout = std::chrono::minutes{10}, .process_rate = 1},
+                                 nullptr, [&came](const Acceptor::Arrival& arrival) {
+                                   if (arrival.text.starts_with("GET /other")) came.set_value();
+                                 });
+  ASSERT_TRUE(started.ok()) << started.error().message;
+  // One of them has its turn, and perhaps another where this machine is slow.
+  std::vector<UniqueFd> flood;
+  for (int i = 0; i < 12; ++i) flood.push_back(client("GET /flood"));
+  expect_closed(flood.back());
+  ASSERT_EQ(::write(go[1], "x", 1), 1);
+  came.get_future().wait();
+  int status = -1;
+  ASSERT_EQ(::waitpid(other, &status, 0), other);
+  EXPECT_EQ(status, 0);
 }
 
 }  // namespace

@@ -169,7 +169,8 @@ TEST_F(Forged, ReplayedReturnAndSessionAreWorthNothing) {
 }
 
 struct Connections : ::testing::Test, RawHttp {
-  Connections() : RawHttp({"--max-connections", "10100"}) {}  // room for honest ones
+  // Room for honest ones; this process is many.
+  Connections() : RawHttp({"--max-connections", "10100", "--max-process-rate", "1000000"}) {}
 };
 
 TEST_F(Connections, HalfClosedOnesAreAnsweredOrEndedAtOnce) {
