@@ -44,6 +44,19 @@ __global__ void __launch_bounds__(64) bulk_kernel(const __grid_constant__ Plan p
 #endif
 }
 
+constexpr unsigned kUploadThreads = 512;
+constexpr std::size_t kUploadOfCta = std::size_t{64} << 10;
+constexpr std::size_t kUploadCtas = 8;  // enough for a link, and few SMs
+
+// The host writes its memory anew between launches: nothing of it may be taken from a cache.
+__global__ void __launch_bounds__(kUploadThreads)
+    upload_kernel(uint4* dst, const uint4* src, std::size_t words) {
+  const std::size_t threads = std::size_t{gridDim.x} * blockDim.x;
+#pragma unroll 4
+  for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < words; i += threads)
+    dst[i] = __ldcv(src + i);
+}
+
 // What L2 is to keep of a copy's destination.
 constexpr std::uint64_t kKeptBytes = std::uint64_t{16} << 20;
 
@@ -72,6 +85,8 @@ cudaError_t load_for(DeviceTraits& traits) {
 }
 
 cudaError_t load(DeviceTraits& traits) {
+  cudaFuncAttributes attributes{};
+  if (const auto e = cudaFuncGetAttributes(&attributes, upload_kernel)) return e;
   if (const auto e = load_for<CopyPlan>(traits)) return e;
   return load_for<BlockPlan>(traits);
 }
@@ -102,6 +117,17 @@ int copy(const Launch& launch, std::uint64_t count, std::uint64_t total_bytes, v
 int load_kernels() {
   DeviceTraits traits;
   return traits_of_current(traits, load, true);
+}
+
+int upload(void* dst, const void* src, std::size_t bytes, void* stream) {
+  if (bytes == 0) return cudaSuccess;
+  DeviceTraits traits;
+  if (const auto e = traits_of_current(traits, load)) return e;
+  std::size_t words = bytes / sizeof(uint4);
+  void* arguments[] = {&dst, &src, &words};
+  const auto ctas = static_cast<unsigned>(std::min(ceil_div(bytes, kUploadOfCta), kUploadCtas));
+  return cudaLaunchKernel(reinterpret_cast<const void*>(upload_kernel), dim3(ctas),
+                          dim3(kUploadThreads), arguments, 0, static_cast<cudaStream_t>(stream));
 }
 
 int copy_segments(const CopyLaunch& launch, void* stream) {

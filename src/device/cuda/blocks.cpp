@@ -90,8 +90,9 @@ Result<std::unique_ptr<BlockTable>> CudaDevice::prepare_blocks(BlockBatch blocks
   table.named.src.planes = writer.write(copy.src.planes);
   table.named.dst.ids = writer.write(copy.dst.ids);
   table.named.src.ids = writer.write(copy.src.ids);
-  AQUA_TRY(check(driver(), table.ring->upload(*table.slot, writer.bytes()), "copy",
-                 "the upload of its blocks"));
+  AQUA_ASSIGN(const bool up,
+              queued(table.ring->upload(*table.slot, writer.bytes()), "the upload of its blocks"));
+  if (!up) table.ring->release(*std::exchange(table.slot, std::nullopt));
   return result;
 }
 

@@ -131,11 +131,13 @@ Result<bool> CudaDevice::launch_copy(Runs runs, CUstream stream, unsigned max_sm
   kernels::CopyLaunch launch = kernels::describe({list, runs.size()});
   launch.segments = reinterpret_cast<const kernels::Segment*>(slot->device);
   launch.max_sms = max_sms;
-  CUresult listed = uploads.upload(*slot, bytes);
-  if (listed == CUDA_SUCCESS) listed = uploads.await(*slot, stream);
-  if (listed != CUDA_SUCCESS) {
+  if (const CUresult listed = uploads.upload(*slot, bytes); listed != CUDA_SUCCESS) {
     uploads.release(*slot);
-    return check(driver(), listed, "copy", "the upload of its list").error();
+    return queued(listed, "the upload of its list");
+  }
+  if (const CUresult awaited = uploads.await(*slot, stream); awaited != CUDA_SUCCESS) {
+    uploads.release(*slot);
+    return check(driver(), awaited, "copy", "cuStreamWaitEvent").error();
   }
   const auto launched = static_cast<CUresult>(kernels::copy_segments(launch, stream));
   uploads.used(*slot, stream);

@@ -3,8 +3,15 @@
 
 #include "base/try.hpp"
 #include "device/cuda/error.hpp"
+#include "kernels/copy.hpp"
 
 namespace aqua::device {
+namespace {
+
+constexpr std::size_t kWord = 16;  // what kernels::upload() copies
+static_assert(UploadSlots::kAlignment % kWord == 0);
+
+}  // namespace
 
 Result<std::unique_ptr<UploadRing>> UploadRing::open(std::shared_ptr<const CudaContext> context,
                                                      std::size_t bytes) {
@@ -50,8 +57,11 @@ std::optional<UploadRing::Slot> UploadRing::take(std::size_t bytes) {
 }
 
 CUresult UploadRing::upload(const Slot& slot, std::size_t bytes) {
-  const CUresult queued = context_->driver().MemcpyAsync(
-      slot.device, reinterpret_cast<CUdeviceptr>(slot.host), bytes, stream_);
+  // A place ends at a multiple of kAlignment, and with unified addressing a GPU knows memory that
+  // was allocated page-locked by the host's address.
+  const std::size_t whole = (bytes + kWord - 1) / kWord * kWord;
+  const auto queued = static_cast<CUresult>(
+      kernels::upload(reinterpret_cast<void*>(slot.device), slot.host, whole, stream_));
   return queued == CUDA_SUCCESS ? record(slot, stream_) : queued;
 }
 

@@ -2,8 +2,8 @@
 // Carries the lists of kernels to the GPU: page-locked host memory that this thread writes, and
 // device memory of the same layout that the kernel reads. A place is used again once the event
 // behind its kernel is complete; nobody waits and no callback runs. Copies to the device of one
-// direction run one after the other, so a list that waited in the kernel's stream would wait behind
-// bulk copies: it goes ahead on a stream of its own, and the kernel's waits for it.
+// direction run one after the other, whatever their streams, so that a list would wait behind bulk
+// copies: a kernel fetches it, on a stream of the ring's own, and the kernel that reads it waits.
 //
 // Threads: any. Its calls are made inside a CudaContext::Scope; opening and closing make their own.
 #pragma once
@@ -37,7 +37,8 @@ class UploadRing {
   // Nothing while the ring is full: the caller goes another way.
   [[nodiscard]] std::optional<Slot> take(std::size_t bytes);
   // Queues the copy of what was written to the device, on a stream of the ring's own: it waits
-  // for no other work. After an error nothing of it is queued.
+  // for no other work but that of other kernels where these leave no SM. After an error nothing of
+  // it is queued.
   [[nodiscard]] CUresult upload(const Slot& slot, std::size_t bytes);
   // What is posted to `stream` from now on finds it there.
   [[nodiscard]] CUresult await(const Slot& slot, CUstream stream);

@@ -95,6 +95,20 @@ int copy_blocks(const BlockLaunch& launch, void* stream) {
       stream, [launch] { run(launch); }, touches(launch));
 }
 
+// The destination is noted first, as by a copy.
+int upload(void* dst, const void* src, std::size_t bytes, void* stream) {
+  const auto* driver = stand_in::hooks();
+  if (number(dst) % 16 != 0 || number(src) % 16 != 0 || bytes % 16 != 0)
+    driver->complain("an upload that is not of whole words");
+  const auto run = [=] {
+    if (!driver->writable(dst, bytes) || !driver->reachable(src, bytes))
+      return driver->complain("an upload of what the kernel cannot reach");
+    std::memcpy(dst, src, bytes);
+  };
+  return driver->launch(stream, run,
+                        {{number(dst), number(dst) + bytes}, {number(src), number(src) + bytes}});
+}
+
 int load_kernels() {
   return 0;
 }

@@ -74,7 +74,9 @@ TEST_F(StandIn, EachMethodMakesItsOwnCalls) {
   EXPECT_EQ(calls_of("cuMemcpyAsync", batch, stream, CopyMethod::each), 100U);
   EXPECT_EQ(calls_of("cuMemcpyBatchAsync", batch, stream, CopyMethod::batched), 1U);
   EXPECT_EQ(calls_of("cuMemcpyAsync", batch, stream, CopyMethod::batched), 0U);
-  EXPECT_EQ(calls_of("cuMemcpyAsync", batch, stream, CopyMethod::kernel), 1U) << "the list";
+  EXPECT_EQ(calls_of("cuMemcpyAsync", batch, stream, CopyMethod::kernel), 0U);
+  EXPECT_EQ(calls_of("cuLaunchKernel", batch, stream, CopyMethod::kernel), 2U)
+      << "one for the list";
   EXPECT_OK(finish(*device_, stream));
 }
 
@@ -113,8 +115,10 @@ TEST_F(StandIn, WhatAKernelIsRefusedGoesInABatch) {
   const Place place = make_place(*device_, 4_MiB);
   const Stream stream = device_->create_stream().value();
   const auto batch = scattered(place.base(), place.base() + 2_MiB, 100);
-  driver_->fail("cuLaunchKernel", 0, 1, CUDA_ERROR_OUT_OF_MEMORY);
-  EXPECT_EQ(calls_of("cuMemcpyBatchAsync", batch, stream, CopyMethod::kernel), 1U);
+  for (const unsigned before : {0U, 1U}) {  // the upload of its list, the copy itself
+    driver_->fail("cuLaunchKernel", before, 1, CUDA_ERROR_OUT_OF_MEMORY);
+    EXPECT_EQ(calls_of("cuMemcpyBatchAsync", batch, stream, CopyMethod::kernel), 1U);
+  }
   EXPECT_TRUE(device_->supports(CopyMethod::kernel, stream)) << "that may pass";
   driver_->fail("cuLaunchKernel", 0, 1, CUDA_ERROR_NO_BINARY_FOR_GPU);
   EXPECT_EQ(calls_of("cuMemcpyBatchAsync", batch, stream, CopyMethod::kernel), 1U);
@@ -157,7 +161,7 @@ TEST_F(StandIn, PageableAddressesGoToTheCopyEnginesOneByOne) {
   }
   EXPECT_OK(finish(*device_, stream));
   EXPECT_OK(device_->register_host(memory.data(), memory.size()));
-  EXPECT_EQ(calls_of("cuMemcpyAsync", batch, stream, CopyMethod::kernel), 1U);  // the list
+  EXPECT_EQ(calls_of("cuMemcpyAsync", batch, stream, CopyMethod::kernel), 0U);
   EXPECT_EQ(calls_of("cuMemcpyBatchAsync", batch, stream, CopyMethod::batched), 1U);
   EXPECT_OK(finish(*device_, stream));
   EXPECT_OK(device_->unregister_host(memory.data(), memory.size()));
@@ -288,12 +292,12 @@ TEST_F(StandIn, WhatAnEngineHasReservedButNotMappedIsOutOfReach) {
   const Stream stream = device_->create_stream().value();
   std::vector<std::byte> engines(4_MiB);
   driver_->engine_maps(engines.data(), engines.size(), 1_MiB);
-  const auto launches = [&](std::size_t offset) {
+  const auto copies = [&](std::size_t offset) {
     const auto batch = scattered(place.base(), engines.data() + offset, 100);
     return calls_of("cuMemcpyAsync", batch, stream, CopyMethod::kernel);
   };
-  EXPECT_EQ(launches(0), 1U) << "the kernel's list alone";
-  EXPECT_EQ(launches(1_MiB - 4'096), 100U) << "the copy engines, which know what is mapped";
+  EXPECT_EQ(copies(0), 0U);
+  EXPECT_EQ(copies(1_MiB - 4'096), 100U) << "the copy engines, which know what is mapped";
   EXPECT_OK(finish(*device_, stream));
 }
 
@@ -302,11 +306,11 @@ TEST_F(StandIn, AListThatIsNotQueuedLeavesItsPlace) {
   const Stream stream = device_->create_stream().value();
   const auto batch = scattered(place.base(), place.base() + 4_MiB, 2'000);
   for (int i = 0; i < 200; ++i) {  // more than the ring holds
-    driver_->fail("cuMemcpyAsync", 0, 1, CUDA_ERROR_INVALID_HANDLE);
-    EXPECT_EQ(device_->copy(batch, stream, {.method = CopyMethod::kernel}).error().code,
-              Code::invalid_argument);
+    driver_->fail("cuLaunchKernel", 0, 1, CUDA_ERROR_OUT_OF_MEMORY);
+    EXPECT_EQ(calls_of("cuMemcpyBatchAsync", batch, stream, CopyMethod::kernel), 1U);
+    EXPECT_OK(finish(*device_, stream));
   }
-  EXPECT_EQ(calls_of("cuMemcpyAsync", batch, stream, CopyMethod::kernel), 1U) << "the list alone";
+  EXPECT_EQ(calls_of("cuLaunchKernel", batch, stream, CopyMethod::kernel), 2U) << "it has room";
   EXPECT_OK(finish(*device_, stream));
 }
 
