@@ -10,13 +10,13 @@ namespace {
 
 constexpr std::chrono::seconds kAtOnce{1};
 // Beyond this many processes those that have used up nothing are forgotten.
-constexpr std::size_t kMaxRemembered = 4096;
+constexpr std::size_t kMostProcesses = 4096;
 
 }  // namespace
 
 // The generic cell rate algorithm (ITU-T I.371): one time says all about a process.
 std::optional<Pace::Time> Pace::turn_of(pid_t process, Time now) {
-  if (used_until_.size() >= kMaxRemembered)
+  if (used_until_.size() >= kMostProcesses)
     std::erase_if(used_until_, [now](const auto& used) { return used.second <= now; });
   Time& until = used_until_[process];
   until = std::max(until, now);

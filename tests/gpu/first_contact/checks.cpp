@@ -40,7 +40,7 @@ constexpr Check kChecks[]{
     {"read_only", Kind::question, "a read-only mapping cannot be written",
      "read-only maps are a promise of the borrower's alone", read_only},
     {"small_upload", Kind::question, "a small upload passes a large one of another stream",
-     "lists of kernels queue behind bulk copies: post all of a transfer's before the first of them",
+     "nothing to change: kernels upload their own lists, which a yes would make needless",
      small_upload},
     {"unmap_waits", Kind::question, "cuMemUnmap waits for copies of the memory",
      "unmapping beside running copies loses the context: memcheck and lending_process_test matter",
