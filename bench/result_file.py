@@ -18,25 +18,18 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 UNSEALED = frozenset("""
-alloc-emulated-2026-11-21.json
 capi-emulated-2026-11-21.json
-coordinator-cpu-2026-11-21.json
 llama-emulated-2026-11-21.json
 llama_calibration-cpu-2026-11-22.json
 llama_profile-cpu-2026-11-22.json
 long_context-emulated-2026-11-22.json
 place-cpu-2026-11-22.json
-planner-emulated-2026-11-22.json
 policy-cpu-2026-11-22.json
 prefix-sweep-2026-11-21.json
 profile-cpu-2026-11-22.json
 python-emulated-2026-11-21.json
-reclaim-emulated-2026-11-22.json
-runtime-emulated-2026-11-21.json
 sim-cpu-2026-11-22.json
 simulation_tables-cpu-2026-11-22.json
-store-emulated-2026-11-21.json
-transfer-emulated-2026-11-21.json
 """.split())
 
 
