@@ -12,10 +12,12 @@ namespace aqua::example {
 namespace {
 
 constexpr std::uint64_t kAlwaysInHand = 72;  // requests; fewer would leave lent memory empty
-// At the longest, in seconds: waiting for memory to fill once enough requests are done, and for
-// it to be used again after a reclaim. On an idle machine both take a few.
+// At the longest, in seconds: waiting for memory to fill once enough requests are done, for it to
+// be used again after a reclaim, and for that once it has been leased again. On an idle machine
+// each takes a few.
 constexpr double kLongestFilling = 30;
 constexpr double kLongestSettling = 20;
+constexpr double kLongestUnused = 6;
 
 std::string mib(std::uint64_t bytes) {
   return std::to_string(bytes >> 20) + " MiB";
@@ -78,7 +80,11 @@ void Play::follow(double seconds) {
       enter(Act::settling, seconds);
       break;
     case Act::settling:
-      if (bytes_used_again() == 0 && seconds < since_ + kLongestSettling) break;
+      if (leased_again() && !lent_again_) lent_again_ = seconds;
+      if (bytes_used_again() == 0 && seconds < since_ + kLongestSettling &&
+          seconds < lent_again_.value_or(seconds) + kLongestUnused) {
+        break;
+      }
       news_.push_back(bytes_used_again() > 0
                           ? "draining: lent memory is in use again; the rest completes"
                           : "draining: nothing had to be lent again; the rest completes");

@@ -73,6 +73,7 @@ class Play {
   Act act_ = Act::comparing;
   double since_ = 0;                     // seconds, when this act began
   std::optional<double> enough_done_{};  // seconds, when enough requests were
+  std::optional<double> lent_again_{};   // seconds, when consumers had leased again
   std::uint64_t compared_ = 0;           // requests
   AtReclaim at_reclaim_;
   std::vector<Recovery> recoveries_;  // of each consumer
