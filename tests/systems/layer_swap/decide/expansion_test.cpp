@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -189,6 +191,39 @@ TEST(Expansion, ForMemoryFewerFramesHoldTheSameBlocksAtTheSameRate) {
   EXPECT_LE(served.expansion.frames() * 1.67, 48.0);
   EXPECT_EQ(served.model.usable(), shape.blocks);
   EXPECT_GE(served.rate(400), 0.98 * rate_of_fixed(shape, 48, Goal::memory));
+}
+
+TEST(Expansion, StaysInRangeWhateverIsMeasured) {
+  std::mt19937 random(3);
+  const auto any_time = [&random] {
+    constexpr double times[] = {0, 1e-12, 0.001, 0.5, 1, 40, 1e300};
+    return times[random() % std::size(times)];
+  };
+  for (int round = 0; round < 40; ++round) {
+    const auto layers = static_cast<std::uint32_t>(3 + random() % 30);
+    Expansion expansion =
+        *Expansion::create({.goal = random() % 2 == 0 ? Goal::memory : Goal::capacity,
+                            .layers = layers,
+                            .blocks = 1 + static_cast<std::uint32_t>(random() % 1000),
+                            .seconds_per_block = any_time(),
+                            .probe_steps = 64});
+    StepMeasure m;
+    for (int step = 0; step < 600; ++step) {
+      if (random() % 20 == 0) {  // the same for a while, so that windows conclude something
+        m = {any_time(), any_time(), any_time(), any_time()};
+        m.fetched_blocks = random() % 3 * 1000;
+        m.tokens = static_cast<std::uint32_t>(random() % 500);
+        m.blocks_used = static_cast<std::uint32_t>(random() % 2000);
+        m.blocks_wanted = static_cast<std::uint32_t>(random() % 3000);
+      }
+      m.resizing = random() % 50 == 0;
+      const std::uint32_t before = expansion.frames();
+      const std::uint32_t frames = *expansion.step(m);
+      ASSERT_GE(frames, least_frames);
+      ASSERT_LE(frames, layers);
+      ASSERT_TRUE(frames == before || !m.resizing) << "nothing is concluded from such a step";
+    }
+  }
 }
 
 TEST(Expansion, BadInputIsRefusedByName) {
