@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "systems/layer_swap/decide/expansion.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/concat.hpp"
+#include "systems/layer_swap/decide/layer_schedule.hpp"
+#include "systems/layer_swap/decide/ring_plan.hpp"
+
+// Invariants: the window holds steps with frames_ frames only, and none that was resizing. A trial
+// is open only while frames_ is less than it was before.
+namespace aqua::layer_swap {
+namespace {
+
+constexpr double least_gain = 0.01;  // of tokens a second, below which nothing has changed
+constexpr double faster_link = 0.8;  // of the time a block took when frames failed: try again
+constexpr double other_fill = 1.25;  // of the blocks used, to learn what blocks cost to compute
+constexpr double nearly_all = 0.95;  // of the blocks
+constexpr double most_noise = 0.1;   // that is believed: rates also move when the pool fills
+constexpr double spare = 1.1;        // blocks kept beyond the most that were wanted
+constexpr std::uint64_t long_windows =
+    4;  // without want, or with stalls now and then, until that counts
+constexpr std::uint64_t most_patience = 16;  // times probe_steps
+
+double rate_of(const StepMeasure& step) {
+  return step.seconds() > 0 ? step.tokens / step.seconds() : 0;
+}
+
+}  // namespace
+
+std::string_view to_string(ExpansionReason reason) noexcept {
+  switch (reason) {
+    case ExpansionReason::start:
+      return "start";
+    case ExpansionReason::wanted:
+      return "wanted";
+    case ExpansionReason::stalls:
+      return "stalls";
+    case ExpansionReason::unpaid:
+      return "unpaid";
+    case ExpansionReason::not_wanted:
+      return "not_wanted";
+  }
+  return "start";
+}
+
+Expansion::Expansion(const ExpansionOptions& options)
+    : options_(options),
+      sustains_(options.layers + 1),
+      frames_(options.layers),
+      window_(options.window_steps),
+      seconds_per_block_(options.seconds_per_block),
+      patience_(options.probe_steps) {
+  for (std::uint32_t frames = least_frames; frames <= options.layers; ++frames) {
+    sustains_[frames] = best_ring(options.layers, frames).sustains;
+  }
+}
+
+Result<Expansion> Expansion::create(const ExpansionOptions& options) {
+  const auto refuse = [](std::string why) {
+    return Error{Code::invalid_argument, "Expansion::create: " + std::move(why)};
+  };
+  if (options.layers < least_frames || options.layers > most_layers) {
+    return refuse(concat(options.layers, " layers; from ", least_frames, " to ", most_layers));
+  }
+  if (options.blocks == 0) return refuse("no blocks");
+  if (!(options.seconds_per_block >= 0) || !std::isfinite(options.seconds_per_block)) {
+    return refuse(concat("seconds_per_block of ", options.seconds_per_block));
+  }
+  if (!(options.stall_share >= 0) || !(options.stall_share < 1)) {
+    return refuse(concat("a stall_share of ", options.stall_share, "; from 0 to below 1"));
+  }
+  if (options.first_steps == 0 || options.window_steps < options.first_steps ||
+      options.window_steps > options.probe_steps) {
+    return refuse(concat("first_steps ", options.first_steps, ", window_steps ",
+                         options.window_steps, ", probe_steps ", options.probe_steps,
+                         "; each at least the one before, and 1"));
+  }
+  return Expansion(options);
+}
+
+std::uint32_t Expansion::usable_blocks(std::uint32_t frames) const {
+  if (options_.goal == Goal::memory || frames == 0) return options_.blocks;
+  const std::uint64_t blocks = std::uint64_t{options_.blocks} * options_.layers / frames;
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(blocks, UINT32_MAX));
+}
+
+Result<std::uint32_t> Expansion::step(const StepMeasure& m) {
+  for (const double time : {m.compute_seconds, m.stall_seconds, m.fetch_seconds, m.write_seconds}) {
+    if (!(time >= 0) || !std::isfinite(time)) {
+      return Error{Code::invalid_argument, concat("Expansion::step: a time of ", time)};
+    }
+  }
+  if (m.resizing) {
+    window_.clear();
+    return frames_;
+  }
+  window_.add(m);
+  steps_ += 1;
+  most_wanted_ = std::max(most_wanted_, m.blocks_wanted);
+  conclude();
+  return frames_;
+}
+
+void Expansion::conclude() {
+  const bool first = reason_ == ExpansionReason::start && window_.size() >= options_.first_steps;
+  if (!first && !window_.full()) return;
+  const std::size_t stalled = stalled_steps();
+  if (4 * stalled >= 3 * window_.size() && window_.full()) return yield_to_stalls(measured());
+  // The rest is looked at once in a window: each time on other steps.
+  if (!first && (steps_ - changed_at_) % options_.window_steps != 0) return;
+  if (4 * stalled > window_.size()) {  // nothing is concluded from a burst, unless it goes on
+    unsure_ += 1;
+    if (unsure_ >= long_windows) yield_to_stalls(measured());
+    return;
+  }
+  unsure_ = shrinks_ = 0;
+  const Times times = measured();
+  learn(times);
+  if (judge_trial(times) || give_back_unwanted()) return;
+  grow(times);
+}
+
+Expansion::Times Expansion::measured() const {
+  return {window_.median([](const StepMeasure& s) { return s.compute_seconds; }) / options_.layers,
+          window_.median([](const StepMeasure& s) { return s.blocks_used; }),
+          window_.median([](const StepMeasure& s) { return s.blocks_wanted; }),
+          window_.median(rate_of)};
+}
+
+// Takes over what the window says of the link, and of what a layer's compute time rises by when
+// more blocks are read.
+void Expansion::learn(const Times& times) {
+  const auto fetches = [](const StepMeasure& s) { return s.fetched_blocks > 0; };
+  if (window_.count(fetches) > window_.size() / 2) {
+    seconds_per_block_ = window_.median([](const StepMeasure& s) {
+      return s.fetch_seconds / static_cast<double>(std::max<std::uint64_t>(s.fetched_blocks, 1));
+    });
+    const double streamed = options_.layers - frames_ + 2.0;
+    write_seconds_ =
+        window_.median([](const StepMeasure& s) { return s.write_seconds; }) / streamed;
+  }
+  if (anchor_ && times.used > anchor_->used * other_fill) {
+    const double rise = (times.compute - anchor_->compute) / (times.used - anchor_->used);
+    compute_per_block_ = std::clamp(rise, 0.0, times.compute / times.used);
+  }
+  if (!anchor_ || times.used > anchor_->used * other_fill) anchor_ = times;
+}
+
+std::size_t Expansion::stalled_steps() const {
+  if (frames_ == options_.layers) return 0;
+  const double most = 2 * options_.stall_share;
+  return window_.count(
+      [most](const StepMeasure& s) { return s.stall_seconds > most * s.seconds(); });
+}
+
+bool Expansion::fits(std::uint32_t frames, const Times& times, double tolerance) const {
+  if (frames == options_.layers) return true;
+  // For `memory` every block may come to be used, however few are wanted yet.
+  const double usable = usable_blocks(frames);
+  const double used = options_.goal == Goal::memory ? usable : std::min(times.wanted, usable);
+  const double compute = times.compute + compute_per_block_ * (used - times.used);
+  return used * seconds_per_block_ + write_seconds_ <=
+         sustains_[frames] * compute * (1 + tolerance);
+}
+
+std::uint32_t Expansion::fewest_that_fit(const Times& times, double tolerance) const {
+  // The link's time is not known: one layer away tells it.
+  if (seconds_per_block_ == 0) return std::max(least_frames, options_.layers - 1);
+  std::uint32_t frames = least_frames;
+  while (!fits(frames, times, tolerance)) ++frames;
+  return frames;
+}
+
+std::uint32_t Expansion::most_that_hold(double blocks) const {
+  std::uint32_t frames = options_.layers;
+  while (frames > least_frames && usable_blocks(frames) < blocks) --frames;
+  return frames;
+}
+
+void Expansion::yield_to_stalls(const Times& times) {
+  learn(times);
+  fail(frames_);
+  const std::uint32_t more = 1U << std::min(shrinks_++, 8U);
+  const std::uint32_t reckoned = std::max(frames_ + more, fewest_that_fit(times, 0));
+  change(std::min(reckoned, options_.layers), ExpansionReason::stalls);
+}
+
+// The blocks that have to be used before a change to fewer frames is judged: more than there were
+// before, and, of many more, enough to tell.
+double Expansion::enough_used() const {
+  const double before = usable_blocks(trial_->before);
+  return std::max(before, std::min(nearly_all * usable_blocks(frames_), other_fill * before));
+}
+
+// Whether the open trial was ended by going back.
+bool Expansion::judge_trial(const Times& times) {
+  if (!trial_) return false;
+  const double noise = std::min(most_noise, window_.noise(rate_of));
+  bool paid = false;
+  if (options_.goal == Goal::capacity) {
+    // While the pool fills, the best that the blocks of before would have done is what counts.
+    if (times.used <= usable_blocks(trial_->before) && times.rate > trial_->rate) {
+      trial_->rate = times.rate;
+      trial_->noise = noise;
+    }
+    if (times.used <= enough_used()) return false;
+    paid = times.rate > trial_->rate * (1 + std::max({least_gain, noise, trial_->noise}));
+  } else {
+    const double most_lost = std::max({options_.stall_share, noise, trial_->noise});
+    paid = times.rate > trial_->rate * (1 - most_lost);
+  }
+  const std::uint32_t before = trial_->before;
+  trial_.reset();
+  if (paid) {
+    patience_ = options_.probe_steps;
+    return false;
+  }
+  // Blocks that gained nothing would not gain by being a few less.
+  fail(options_.goal == Goal::capacity ? before - 1 : frames_);
+  change(before, ExpansionReason::unpaid);
+  return true;
+}
+
+bool Expansion::give_back_unwanted() {
+  if (options_.goal == Goal::memory) return false;
+  if (steps_ - wanted_since_ < long_windows * options_.window_steps) return false;
+  const std::uint32_t enough = most_that_hold(most_wanted_ * spare);
+  most_wanted_ = 0;
+  wanted_since_ = steps_;
+  if (enough <= frames_) return false;
+  change(enough, ExpansionReason::not_wanted);
+  return true;
+}
+
+void Expansion::grow(const Times& times) {
+  if (trial_) return;
+  if (failure_ && (steps_ >= failure_->until ||
+                   seconds_per_block_ < faster_link * failure_->seconds_per_block)) {
+    failure_.reset();
+    // Where nothing streams, what is known of the link is old.
+    if (frames_ == options_.layers) seconds_per_block_ = options_.seconds_per_block;
+  }
+  const double share = window_.median(
+      [](const StepMeasure& s) { return s.seconds() > 0 ? s.stall_seconds / s.seconds() : 0; });
+  if (share > options_.stall_share) return;
+  std::uint32_t target = fewest_that_fit(times, options_.stall_share);
+  if (options_.goal == Goal::capacity) target = std::max(target, most_that_hold(times.wanted));
+  if (failure_) target = std::max(target, failure_->frames + 1);
+  if (target >= frames_) return;
+  trial_ = Trial{frames_, times.rate, std::min(most_noise, window_.noise(rate_of))};
+  change(target, ExpansionReason::wanted);
+}
+
+void Expansion::change(std::uint32_t frames, ExpansionReason reason) {
+  if (reason != ExpansionReason::wanted) trial_.reset();
+  frames_ = frames;
+  reason_ = reason;
+  unsure_ = 0;
+  window_.clear();
+  changed_at_ = steps_;
+}
+
+void Expansion::fail(std::uint32_t frames) {
+  if (failure_ && frames < failure_->frames) frames = failure_->frames;
+  failure_ = Failure{frames, seconds_per_block_, steps_ + patience_};
+  patience_ = std::min(2 * patience_, most_patience * options_.probe_steps);
+}
+
+}  // namespace aqua::layer_swap

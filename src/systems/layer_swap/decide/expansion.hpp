@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Expansion decides how many frames a pool of layers has: fewer frames make more blocks of the same
+// memory (`capacity`), or leave memory to others (`memory`), as long as the link brings the layers
+// in time (Pie, 3.4.2).
+//
+//   expansion = layers / frames, frames in flight counted
+//
+// It is told of each step and answers the frames to have. It asks for fewer when blocks are wanted
+// and its reckoning, from the measured times of a layer and of the link, sees no stall; at first
+// after a few steps. It keeps them when they paid: when tokens a second rose beyond the noise, or,
+// for `memory`, did not fall. It asks for more after a window of stalls, by the same reckoning, and
+// when fewer blocks were wanted for long. What failed is tried again rarely, and ever more rarely.
+//
+// Threads: not thread-safe; deterministic. A step costs some microseconds.
+// Errors: a call that fails changes nothing.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "aqua/result.hpp"
+#include "systems/layer_swap/decide/step_window.hpp"
+
+namespace aqua::layer_swap {
+
+enum class Goal : std::uint8_t {
+  capacity,  // the same memory, more blocks
+  memory,    // the same blocks, fewer frames
+};
+
+struct ExpansionOptions {
+  Goal goal = Goal::capacity;
+  std::uint32_t layers = 0;
+  std::uint32_t blocks = 0;  // usable when every layer has a frame
+  // To fetch a block of one layer, as calibrated; 0: not known, so that one layer is tried first.
+  double seconds_per_block = 0;
+  double stall_share = 0.02;         // of a step: what stalls may take and count as none
+  std::uint32_t window_steps = 16;   // that a change is concluded from
+  std::uint32_t first_steps = 4;     // that the first change is concluded from
+  std::uint32_t probe_steps = 1024;  // until what failed is tried again, at first
+};
+
+// Why the frames are as many as they are.
+enum class ExpansionReason : std::uint8_t {
+  start,
+  wanted,      // fewer, since blocks were wanted (for `memory`: since the link has room)
+  stalls,      // more, since steps stalled
+  unpaid,      // as before, since fewer gained nothing
+  not_wanted,  // more, since blocks were not used
+};
+[[nodiscard]] std::string_view to_string(ExpansionReason reason) noexcept;
+
+class Expansion {
+ public:
+  // invalid_argument: options out of range, named.
+  [[nodiscard]] static Result<Expansion> create(const ExpansionOptions& options);
+
+  // Says that a step is over, and answers the frames to have from now on. Until they are there,
+  // steps are `resizing`. invalid_argument: a time is negative or no number.
+  [[nodiscard]] Result<std::uint32_t> step(const StepMeasure& measure);
+
+  [[nodiscard]] std::uint32_t frames() const { return frames_; }
+  [[nodiscard]] ExpansionReason reason() const { return reason_; }
+  // That `frames` frames hold.
+  [[nodiscard]] std::uint32_t usable_blocks(std::uint32_t frames) const;
+
+ private:
+  explicit Expansion(const ExpansionOptions& options);
+
+  // The times of the window that reckoning goes by.
+  struct Times {
+    double compute = 0;  // of a layer
+    double used = 0;     // blocks
+    double wanted = 0;
+    double rate = 0;  // tokens a second
+  };
+  // A change to fewer frames whose gain is not known yet.
+  struct Trial {
+    std::uint32_t before = 0;  // frames
+    double rate = 0;
+    double noise = 0;
+  };
+  // Frames that stalled or gained nothing.
+  struct Failure {
+    std::uint32_t frames = 0;
+    double seconds_per_block = 0;
+    std::uint64_t until = 0;  // step
+  };
+  [[nodiscard]] Times measured() const;
+  void learn(const Times& times);
+  [[nodiscard]] std::size_t stalled_steps() const;  // of the window
+  [[nodiscard]] bool fits(std::uint32_t frames, const Times& times, double tolerance) const;
+  [[nodiscard]] std::uint32_t fewest_that_fit(const Times& times, double tolerance) const;
+  [[nodiscard]] std::uint32_t most_that_hold(double blocks) const;
+  void conclude();
+  void yield_to_stalls(const Times& times);
+  [[nodiscard]] double enough_used() const;
+  [[nodiscard]] bool judge_trial(const Times& times);
+  [[nodiscard]] bool give_back_unwanted();
+  void grow(const Times& times);
+  void change(std::uint32_t frames, ExpansionReason reason);
+  void fail(std::uint32_t frames);
+
+  ExpansionOptions options_;
+  std::vector<double> sustains_;  // by frames: fetch time that a ring bears, in compute times
+  std::uint32_t frames_;
+  ExpansionReason reason_ = ExpansionReason::start;
+  StepWindow window_;
+  std::uint64_t steps_ = 0;       // that counted
+  std::uint64_t changed_at_ = 0;  // of these
+  double seconds_per_block_ = 0;  // last known
+  double write_seconds_ = 0;      // a streamed layer, last known
+  double compute_per_block_ = 0;  // what a layer's compute time rises by
+  std::optional<Times> anchor_;   // of an earlier window, of other fill
+  std::optional<Trial> trial_;
+  std::optional<Failure> failure_;
+  std::uint64_t patience_;         // steps until the next failure is tried again
+  std::uint32_t shrinks_ = 0;      // by stalls in a row
+  std::uint64_t unsure_ = 0;       // windows in a row in which some steps stalled
+  std::uint32_t most_wanted_ = 0;  // since wanted_since_
+  std::uint64_t wanted_since_ = 0;
+};
+
+}  // namespace aqua::layer_swap

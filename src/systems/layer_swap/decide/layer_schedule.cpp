@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "systems/layer_swap/decide/layer_schedule.hpp"
+
+#include "base/concat.hpp"
+
+// Invariants: a layer has a frame unless it is away, and no two layers that are home have the same.
+// A frame may have one layer that leaves and one that comes: the second waits for the first. The
+// table says of a layer what its last move makes of it.
+namespace aqua::layer_swap {
+
+std::string_view to_string(Way way) noexcept {
+  return way == Way::in ? "in" : "out";
+}
+
+std::string_view to_string(Place place) noexcept {
+  switch (place) {
+    case Place::home:
+      return "home";
+    case Place::leaving:
+      return "leaving";
+    case Place::away:
+      return "away";
+    case Place::coming:
+      return "coming";
+  }
+  return "away";
+}
+
+LayerSchedule::LayerSchedule(const LayerScheduleOptions& options)
+    : table_(options.layers), frames_(options.frames) {}
+
+void LayerSchedule::start_home(LayerIndex layer, FrameIndex frame) {
+  table_[layer] = {Place::home, frame, 0};
+}
+
+Move LayerSchedule::post(Move move) {
+  const Place place = move.way == Way::in ? Place::coming : Place::leaving;
+  table_[move.layer] = {place, move.frame, ++moves_};
+  under_way_[static_cast<std::size_t>(move.way)].push_back({move, moves_});
+  return move;
+}
+
+Result<std::vector<Move>> LayerSchedule::reach(LayerIndex layer) {
+  if (layer != next_) {
+    return Error{Code::invalid_argument, concat("reach: layer ", layer, ", where layer ", next_,
+                                                reached_ ? " has not ended" : " is next")};
+  }
+  reached_ = true;
+  std::vector<Move> moves;
+  on_reach(layer, moves);
+  return moves;
+}
+
+Result<std::vector<Move>> LayerSchedule::end(LayerIndex layer) {
+  if (layer != next_ || !reached_) {
+    return Error{Code::failed_precondition, concat("end: layer ", layer, " was not reached; layer ",
+                                                   next_, reached_ ? " computes" : " is next")};
+  }
+  if (place(layer) != Place::home) {
+    return Error{Code::failed_precondition,
+                 concat("end: layer ", layer, " is ", to_string(place(layer)), ", not home")};
+  }
+  reached_ = false;
+  next_ = (next_ + 1) % layers();
+  std::vector<Move> moves;
+  on_end(layer, moves);
+  return moves;
+}
+
+Result<void> LayerSchedule::completed(Way way) {
+  auto& queue = under_way_[static_cast<std::size_t>(way)];
+  if (queue.empty()) {
+    return Error{Code::failed_precondition,
+                 concat("completed: no move ", to_string(way), " is under way")};
+  }
+  const auto [move, number] = queue.front();
+  queue.pop_front();
+  Row& row = table_[move.layer];
+  // A layer may be on its way in before its way out is said to be over.
+  if (row.last_move == number) row.place = way == Way::in ? Place::home : Place::away;
+  if (way == Way::out) on_free(move.frame);
+  return {};
+}
+
+Place LayerSchedule::place(LayerIndex layer) const {
+  return layer < table_.size() ? table_[layer].place : Place::away;
+}
+
+std::optional<FrameIndex> LayerSchedule::frame_of(LayerIndex layer) const {
+  if (place(layer) == Place::away) return std::nullopt;
+  return table_[layer].frame;
+}
+
+}  // namespace aqua::layer_swap

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "systems/layer_swap/decide/expansion.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tests/systems/layer_swap/decide/served_model.hpp"
+
+namespace aqua::layer_swap::test {
+namespace {
+
+// Figure 5 of Pie, by its text: six layers, all on the device at first; more are swapped while the
+// link has room; swapping four layers a token makes a layer wait, and there is one less away.
+TEST(Expansion, ReplaysTheEventsOfFigure5) {
+  Expansion expansion = *Expansion::create({.layers = 6, .blocks = 600});
+  std::vector<std::string> events;
+  const auto serve = [&](int steps, double seconds_per_block, std::uint64_t swapped, double stall) {
+    for (int i = 0; i < steps; ++i) {
+      const std::uint32_t frames = expansion.frames();
+      StepMeasure m;
+      m.blocks_used = expansion.usable_blocks(frames);
+      m.blocks_wanted = 10'000;
+      m.compute_seconds = 6;
+      m.stall_seconds = stall;
+      m.tokens = m.blocks_used;
+      m.fetched_blocks = swapped * m.blocks_used;
+      m.fetch_seconds = static_cast<double>(m.fetched_blocks) * seconds_per_block;
+      const std::uint32_t then = *expansion.step(m);
+      if (then == frames) continue;
+      events.push_back(std::to_string(6 - then) +
+                       " away: " + std::string(to_string(expansion.reason())));
+      return;
+    }
+  };
+  serve(100, 0, 0, 0);
+  serve(100, 0.001, 2, 0);    // two layers take turns in one frame
+  serve(16, 0.0018, 4, 0.5);  // four a token, and another one uses the link
+  serve(1000, 0.0018, 2, 0);  // no stall, and yet it is not tried again: the link is as slow
+  EXPECT_THAT(events, ::testing::ElementsAre("1 away: wanted", "2 away: wanted", "1 away: stalls"));
+}
+
+const Shape weights_bound{.name = "weights_bound"};
+const Shape shapes[] = {
+    weights_bound,
+    {.name = "compute_bound", .layers = 40, .a_sequence = 0.02},
+    {.name = "few_wanted", .layers = 32, .demand = 130},
+    {.name = "slow_link", .layers = 64, .fetch_block = 0.008},
+};
+
+struct Served {
+  ServedModel model;
+  Expansion expansion;
+  explicit Served(const Shape& shape, Goal goal = Goal::capacity)
+      : model(shape, goal),
+        expansion(*Expansion::create({.goal = goal,
+                                      .layers = shape.layers,
+                                      .blocks = shape.blocks,
+                                      .seconds_per_block = shape.fetch_block})) {}
+  // Serves steps under the controller; `each` sees their measures.
+  void run(int steps, const std::function<void(const StepMeasure&)>& each = nullptr) {
+    for (int i = 0; i < steps; ++i) {
+      const StepMeasure m = model.step();
+      model.ask(*expansion.step(m));
+      if (each) each(m);
+    }
+  }
+  // Tokens a second of the next steps.
+  double rate(int steps) {
+    const double tokens = model.tokens, seconds = model.seconds;
+    run(steps);
+    return (model.tokens - tokens) / (model.seconds - seconds);
+  }
+};
+
+double rate_of_fixed(const Shape& shape, std::uint32_t frames, Goal goal = Goal::capacity) {
+  ServedModel model(shape, goal);
+  model.set_frames(frames);
+  model.running = shape.demand;
+  for (int i = 0; i < 4; ++i) model.step();
+  model.tokens = model.seconds = 0;
+  for (int i = 0; i < 24; ++i) model.step();
+  return model.tokens / model.seconds;
+}
+
+class Shapes : public ::testing::TestWithParam<Shape> {};
+INSTANTIATE_TEST_SUITE_P(Expansion, Shapes, ::testing::ValuesIn(shapes),
+                         [](const auto& shape) { return std::string(shape.param.name); });
+
+TEST_P(Shapes, AdaptiveIsAsGoodAsTheBestFixedExpansion) {
+  const Shape shape = GetParam();
+  double best = 0;
+  std::uint32_t best_frames = 0;
+  for (std::uint32_t frames = least_frames; frames <= shape.layers; ++frames) {
+    const double rate = rate_of_fixed(shape, frames);
+    if (rate > best) best = rate, best_frames = frames;
+  }
+  Served served(shape);
+  for (int i = 0; i < 1000 && !served.model.filled; ++i) served.run(1);
+  served.run(100);
+  EXPECT_GE(served.rate(1000), 0.98 * best)
+      << served.expansion.frames() << " frames, where " << best_frames << " are best";
+}
+
+TEST(Expansion, TheFirstJumpIsReckonedAndHoldsWhenThePoolIsFull) {
+  Served served(weights_bound);
+  served.run(4);
+  const std::uint32_t jump = served.expansion.frames();
+  EXPECT_LT(jump, 28U) << "after four steps, with nine sequences";
+  while (!served.model.filled) served.run(1);
+  const std::uint32_t full = served.expansion.frames();
+  served.run(1000);
+  EXPECT_LE(std::max(full, served.expansion.frames()) - std::min(full, served.expansion.frames()),
+            1U);
+}
+
+TEST(Expansion, WhenTheLinkIsHalvedStallsAreGoneInFiftySteps) {
+  Served served(weights_bound);
+  served.run(400);
+  const std::uint32_t before = served.expansion.frames();
+  served.model.link_slowness = 2;
+  served.run(50);
+  double stalled = 0, seconds = 0;
+  served.run(400, [&](const StepMeasure& m) {
+    stalled += m.stall_seconds;
+    seconds += m.seconds();
+  });
+  EXPECT_LT(stalled, 0.02 * seconds);
+  EXPECT_GT(served.expansion.frames(), before + 4);
+  served.model.link_slowness = 1;
+  served.run(100);
+  EXPECT_LE(served.expansion.frames(), before + 1) << "the link is as before";
+}
+
+TEST(Expansion, AShortBurstChangesNothing) {
+  Served served(weights_bound);
+  served.run(400);
+  const std::uint32_t before = served.expansion.frames();
+  for (const int steps : {1, 4, 10}) {
+    served.model.link_slowness = 4;
+    double stalled = 0;
+    served.run(steps, [&](const StepMeasure& m) {
+      stalled += m.stall_seconds;
+      EXPECT_FALSE(m.resizing);
+    });
+    EXPECT_GT(stalled, 0) << "the burst was none";
+    served.model.link_slowness = 1;
+    served.run(100, [](const StepMeasure& m) { EXPECT_FALSE(m.resizing); });
+    EXPECT_EQ(served.expansion.frames(), before);
+  }
+}
+
+TEST(Expansion, FramesComeBackWhenBlocksAreNotWanted) {
+  Served served(weights_bound);
+  served.run(400);
+  EXPECT_LT(served.expansion.frames(), 24U);
+  served.model.set_demand(110);
+  served.run(200);
+  EXPECT_EQ(served.expansion.reason(), ExpansionReason::not_wanted);
+  EXPECT_GE(served.model.usable(), 1100U);
+  EXPECT_GT(served.expansion.frames(), 36U);
+  served.model.set_demand(20);
+  served.run(200);
+  EXPECT_EQ(served.expansion.frames(), 48U);
+}
+
+TEST(Expansion, WhatGainsNothingIsUndoneAndRarelyTriedAgain) {
+  Served served({.name = "compute_bound", .layers = 40, .a_sequence = 0.02});
+  int changes = 0;
+  std::uint32_t frames = 40;
+  served.run(6000, [&](const StepMeasure&) {
+    changes += served.expansion.frames() != frames ? 1 : 0;
+    frames = served.expansion.frames();
+  });
+  EXPECT_GE(changes, 2);
+  EXPECT_LE(changes, 8) << "there and back, at ever longer intervals";
+  EXPECT_EQ(frames, 40U);
+}
+
+TEST(Expansion, ForMemoryFewerFramesHoldTheSameBlocksAtTheSameRate) {
+  Shape shape = weights_bound;
+  shape.fetch_block = 0.002;
+  Served served(shape, Goal::memory);
+  served.run(600);
+  EXPECT_LE(served.expansion.frames() * 1.67, 48.0);
+  EXPECT_EQ(served.model.usable(), shape.blocks);
+  EXPECT_GE(served.rate(400), 0.98 * rate_of_fixed(shape, 48, Goal::memory));
+}
+
+TEST(Expansion, StaysInRangeWhateverIsMeasured) {
+  std::mt19937 random(3);
+  const auto any_time = [&random] {
+    constexpr double times[] = {0, 1e-12, 0.001, 0.5, 1, 40, 1e300};
+    return times[random() % std::size(times)];
+  };
+  for (int round = 0; round < 40; ++round) {
+    const auto layers = static_cast<std::uint32_t>(3 + random() % 30);
+    Expansion expansion =
+        *Expansion::create({.goal = random() % 2 == 0 ? Goal::memory : Goal::capacity,
+                            .layers = layers,
+                            .blocks = 1 + static_cast<std::uint32_t>(random() % 1000),
+                            .seconds_per_block = any_time(),
+                            .probe_steps = 64});
+    StepMeasure m;
+    for (int step = 0; step < 600; ++step) {
+      if (random() % 20 == 0) {  // the same for a while, so that windows conclude something
+        m = {any_time(), any_time(), any_time(), any_time()};
+        m.fetched_blocks = random() % 3 * 1000;
+        m.tokens = static_cast<std::uint32_t>(random() % 500);
+        m.blocks_used = static_cast<std::uint32_t>(random() % 2000);
+        m.blocks_wanted = static_cast<std::uint32_t>(random() % 3000);
+      }
+      m.resizing = random() % 50 == 0;
+      const std::uint32_t before = expansion.frames();
+      const std::uint32_t frames = *expansion.step(m);
+      ASSERT_GE(frames, least_frames);
+      ASSERT_LE(frames, layers);
+      ASSERT_TRUE(frames == before || !m.resizing) << "nothing is concluded from such a step";
+    }
+  }
+}
+
+TEST(Expansion, BadInputIsRefusedByName) {
+  using ::testing::HasSubstr;
+  const auto refused = [](ExpansionOptions options) {
+    const auto made = Expansion::create(options);
+    return made.ok() ? "made" : made.error().message;
+  };
+  EXPECT_THAT(refused({.layers = 2, .blocks = 9}), HasSubstr("2 layers"));
+  EXPECT_THAT(refused({.layers = 257, .blocks = 9}), HasSubstr("257 layers"));
+  EXPECT_THAT(refused({.layers = 9}), HasSubstr("no blocks"));
+  EXPECT_THAT(refused({.layers = 9, .blocks = 9, .seconds_per_block = -1}),
+              HasSubstr("seconds_per_block of -1"));
+  EXPECT_THAT(refused({.layers = 9, .blocks = 9, .stall_share = 1}), HasSubstr("stall_share of 1"));
+  EXPECT_THAT(refused({.layers = 9, .blocks = 9, .window_steps = 3}), HasSubstr("window_steps 3"));
+  Expansion expansion = *Expansion::create({.layers = 9, .blocks = 9});
+  StepMeasure measure;
+  measure.stall_seconds = -1;
+  EXPECT_THAT(expansion.step(measure).error().message, HasSubstr("a time of -1"));
+  EXPECT_EQ(expansion.frames(), 9U);
+}
+
+}  // namespace
+}  // namespace aqua::layer_swap::test
