@@ -13,15 +13,15 @@
 namespace aqua::layer_swap {
 namespace {
 
-constexpr double least_gain = 0.01;  // of tokens a second, below which nothing has changed
-constexpr double faster_link = 0.8;  // of the time a block took when frames failed: try again
-constexpr double other_fill = 1.25;  // of the blocks used, to learn what blocks cost to compute
-constexpr double nearly_all = 0.95;  // of the blocks
-constexpr double most_noise = 0.1;   // that is believed: rates also move when the pool fills
-constexpr double spare = 1.1;        // blocks kept beyond the most that were wanted
-constexpr std::uint64_t long_windows =
+constexpr double kLeastGain = 0.01;  // of tokens a second, below which nothing has changed
+constexpr double kFasterLink = 0.8;  // of the time a block took when frames failed: try again
+constexpr double kOtherFill = 1.25;  // of the blocks used, to learn what blocks cost to compute
+constexpr double kNearlyAll = 0.95;  // of the blocks
+constexpr double kMostNoise = 0.1;   // that is believed: rates also move when the pool fills
+constexpr double kSpare = 1.1;       // blocks kept beyond the most that were wanted
+constexpr std::uint64_t kLongWindows =
     4;  // without want, or with stalls now and then, until that counts
-constexpr std::uint64_t most_patience = 16;  // times probe_steps
+constexpr std::uint64_t kMostPatience = 16;  // times probe_steps
 
 double rate_of(const StepMeasure& step) {
   return step.seconds() > 0 ? step.tokens / step.seconds() : 0;
@@ -52,7 +52,7 @@ Expansion::Expansion(const ExpansionOptions& options)
       window_(options.window_steps),
       seconds_per_block_(options.seconds_per_block),
       patience_(options.probe_steps) {
-  for (std::uint32_t frames = least_frames; frames <= options.layers; ++frames) {
+  for (std::uint32_t frames = kLeastFrames; frames <= options.layers; ++frames) {
     sustains_[frames] = best_ring(options.layers, frames).sustains;
   }
 }
@@ -61,8 +61,8 @@ Result<Expansion> Expansion::create(const ExpansionOptions& options) {
   const auto refuse = [](std::string why) {
     return Error{Code::invalid_argument, "Expansion::create: " + std::move(why)};
   };
-  if (options.layers < least_frames || options.layers > most_layers) {
-    return refuse(concat(options.layers, " layers; from ", least_frames, " to ", most_layers));
+  if (options.layers < kLeastFrames || options.layers > kMostLayers) {
+    return refuse(concat(options.layers, " layers; from ", kLeastFrames, " to ", kMostLayers));
   }
   if (options.blocks == 0) return refuse("no blocks");
   if (!(options.seconds_per_block >= 0) || !std::isfinite(options.seconds_per_block)) {
@@ -112,7 +112,7 @@ void Expansion::conclude() {
   if (!first && (steps_ - changed_at_) % options_.window_steps != 0) return;
   if (4 * stalled > window_.size()) {  // nothing is concluded from a burst, unless it goes on
     unsure_ += 1;
-    if (unsure_ >= long_windows) yield_to_stalls(measured());
+    if (unsure_ >= kLongWindows) yield_to_stalls(measured());
     return;
   }
   unsure_ = shrinks_ = 0;
@@ -141,11 +141,11 @@ void Expansion::learn(const Times& times) {
     write_seconds_ =
         window_.median([](const StepMeasure& s) { return s.write_seconds; }) / streamed;
   }
-  if (anchor_ && times.used > anchor_->used * other_fill) {
+  if (anchor_ && times.used > anchor_->used * kOtherFill) {
     const double rise = (times.compute - anchor_->compute) / (times.used - anchor_->used);
     compute_per_block_ = std::clamp(rise, 0.0, times.compute / times.used);
   }
-  if (!anchor_ || times.used > anchor_->used * other_fill) anchor_ = times;
+  if (!anchor_ || times.used > anchor_->used * kOtherFill) anchor_ = times;
 }
 
 std::size_t Expansion::stalled_steps() const {
@@ -167,15 +167,15 @@ bool Expansion::fits(std::uint32_t frames, const Times& times, double tolerance)
 
 std::uint32_t Expansion::fewest_that_fit(const Times& times, double tolerance) const {
   // The link's time is not known: one layer away tells it.
-  if (seconds_per_block_ == 0) return std::max(least_frames, options_.layers - 1);
-  std::uint32_t frames = least_frames;
+  if (seconds_per_block_ == 0) return std::max(kLeastFrames, options_.layers - 1);
+  std::uint32_t frames = kLeastFrames;
   while (!fits(frames, times, tolerance)) ++frames;
   return frames;
 }
 
 std::uint32_t Expansion::most_that_hold(double blocks) const {
   std::uint32_t frames = options_.layers;
-  while (frames > least_frames && usable_blocks(frames) < blocks) --frames;
+  while (frames > kLeastFrames && usable_blocks(frames) < blocks) --frames;
   return frames;
 }
 
@@ -191,13 +191,13 @@ void Expansion::yield_to_stalls(const Times& times) {
 // before, and, of many more, enough to tell.
 double Expansion::enough_used() const {
   const double before = usable_blocks(trial_->before);
-  return std::max(before, std::min(nearly_all * usable_blocks(frames_), other_fill * before));
+  return std::max(before, std::min(kNearlyAll * usable_blocks(frames_), kOtherFill * before));
 }
 
 // Whether the open trial was ended by going back.
 bool Expansion::judge_trial(const Times& times) {
   if (!trial_) return false;
-  const double noise = std::min(most_noise, window_.noise(rate_of));
+  const double noise = std::min(kMostNoise, window_.noise(rate_of));
   bool paid = false;
   if (options_.goal == Goal::capacity) {
     // While the pool fills, the best that the blocks of before would have done is what counts.
@@ -206,7 +206,7 @@ bool Expansion::judge_trial(const Times& times) {
       trial_->noise = noise;
     }
     if (times.used <= enough_used()) return false;
-    paid = times.rate > trial_->rate * (1 + std::max({least_gain, noise, trial_->noise}));
+    paid = times.rate > trial_->rate * (1 + std::max({kLeastGain, noise, trial_->noise}));
   } else {
     const double most_lost = std::max({options_.stall_share, noise, trial_->noise});
     paid = times.rate > trial_->rate * (1 - most_lost);
@@ -225,8 +225,8 @@ bool Expansion::judge_trial(const Times& times) {
 
 bool Expansion::give_back_unwanted() {
   if (options_.goal == Goal::memory) return false;
-  if (steps_ - wanted_since_ < long_windows * options_.window_steps) return false;
-  const std::uint32_t enough = most_that_hold(most_wanted_ * spare);
+  if (steps_ - wanted_since_ < kLongWindows * options_.window_steps) return false;
+  const std::uint32_t enough = most_that_hold(most_wanted_ * kSpare);
   most_wanted_ = 0;
   wanted_since_ = steps_;
   if (enough <= frames_) return false;
@@ -237,7 +237,7 @@ bool Expansion::give_back_unwanted() {
 void Expansion::grow(const Times& times) {
   if (trial_) return;
   if (failure_ && (steps_ >= failure_->until ||
-                   seconds_per_block_ < faster_link * failure_->seconds_per_block)) {
+                   seconds_per_block_ < kFasterLink * failure_->seconds_per_block)) {
     failure_.reset();
     // Where nothing streams, what is known of the link is old.
     if (frames_ == options_.layers) seconds_per_block_ = options_.seconds_per_block;
@@ -249,7 +249,7 @@ void Expansion::grow(const Times& times) {
   if (options_.goal == Goal::capacity) target = std::max(target, most_that_hold(times.wanted));
   if (failure_) target = std::max(target, failure_->frames + 1);
   if (target >= frames_) return;
-  trial_ = Trial{frames_, times.rate, std::min(most_noise, window_.noise(rate_of))};
+  trial_ = Trial{frames_, times.rate, std::min(kMostNoise, window_.noise(rate_of))};
   change(target, ExpansionReason::wanted);
 }
 
@@ -265,7 +265,7 @@ void Expansion::change(std::uint32_t frames, ExpansionReason reason) {
 void Expansion::fail(std::uint32_t frames) {
   if (failure_ && frames < failure_->frames) frames = failure_->frames;
   failure_ = Failure{frames, seconds_per_block_, steps_ + patience_};
-  patience_ = std::min(2 * patience_, most_patience * options_.probe_steps);
+  patience_ = std::min(2 * patience_, kMostPatience * options_.probe_steps);
 }
 
 }  // namespace aqua::layer_swap

@@ -62,8 +62,8 @@ struct LayerScheduleOptions {
   std::uint32_t ring = 0;
 };
 
-inline constexpr std::uint32_t least_frames = 3;
-inline constexpr std::uint32_t most_layers = 256;
+inline constexpr std::uint32_t kLeastFrames = 3;
+inline constexpr std::uint32_t kMostLayers = 256;
 
 class LayerSchedule {
  public:

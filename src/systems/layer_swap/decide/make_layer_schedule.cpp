@@ -15,14 +15,14 @@ Result<std::unique_ptr<LayerSchedule>> make_layer_schedule(std::string_view name
   if (name != "fifo" && name != "fixed") {
     return refuse(concat("no schedule \"", name, "\"; there are fifo and fixed"));
   }
-  if (layers > most_layers) return refuse(concat(layers, " layers, of at most ", most_layers));
-  if (frames < least_frames || frames > layers) {
-    return refuse(concat(frames, " frames of ", layers, " layers; from ", least_frames,
+  if (layers > kMostLayers) return refuse(concat(layers, " layers, of at most ", kMostLayers));
+  if (frames < kLeastFrames || frames > layers) {
+    return refuse(concat(frames, " frames of ", layers, " layers; from ", kLeastFrames,
                          " to as many as layers are needed"));
   }
-  if (ring > most_ring || ring > layers - frames) {
+  if (ring > kMostRing || ring > layers - frames) {
     return refuse(concat("a ring of ", ring, " frames for ", layers - frames,
-                         " layers without one; at most ", most_ring, ", and no more than those"));
+                         " layers without one; at most ", kMostRing, ", and no more than those"));
   }
   if (name == "fifo") return std::unique_ptr<LayerSchedule>(new FifoSchedule(options));
   const RingPlan plan = ring == 0 ? best_ring(layers, frames) : plan_ring(layers, frames, ring);

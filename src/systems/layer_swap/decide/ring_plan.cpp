@@ -46,7 +46,7 @@ class Spread {
 std::vector<FrameIndex> deal(std::uint32_t streamed, std::uint32_t ring,
                              const std::vector<std::uint32_t>& early) {
   std::vector<FrameIndex> slots(streamed);
-  std::array<FrameIndex, most_ring> oldest_first{0, 1, 2};
+  std::array<FrameIndex, kMostRing> oldest_first{0, 1, 2};
   const std::uint32_t start = early.empty() ? 0 : early.front();
   for (std::uint32_t i = 0; i < streamed; ++i) {
     const std::uint32_t j = (start + i) % streamed;
@@ -101,7 +101,7 @@ RingPlan plan_ring(std::uint32_t layers, std::uint32_t frames, std::uint32_t rin
 RingPlan best_ring(std::uint32_t layers, std::uint32_t frames) {
   RingPlan best;
   best.sustains = std::numeric_limits<double>::infinity();
-  for (std::uint32_t ring = 1; ring <= std::min(most_ring, layers - frames); ++ring) {
+  for (std::uint32_t ring = 1; ring <= std::min(kMostRing, layers - frames); ++ring) {
     RingPlan plan = plan_ring(layers, frames, ring);
     if (ring == 1 || plan.sustains > best.sustains) best = std::move(plan);
   }

@@ -17,7 +17,7 @@
 
 namespace aqua::layer_swap {
 
-inline constexpr std::uint32_t most_ring = 3;
+inline constexpr std::uint32_t kMostRing = 3;
 
 struct RingPlan {
   std::uint32_t ring = 0;            // R; 0 when every layer stays

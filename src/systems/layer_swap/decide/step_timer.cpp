@@ -13,7 +13,7 @@ namespace aqua::layer_swap {
 namespace {
 
 // What moments that differ by rounding only may differ by, in parts of a step.
-constexpr double rounding = 1e-9;
+constexpr double kRounding = 1e-9;
 
 }  // namespace
 
@@ -59,7 +59,7 @@ Result<StepTiming> StepTimer::step(const StepTimes& times) {
     }
   }
   const double began = now_;
-  slack_ = rounding * (times.compute * schedule_->layers() + times.fetch);
+  slack_ = kRounding * (times.compute * schedule_->layers() + times.fetch);
   StepTiming timing;
   for (LayerIndex layer = 0; layer < schedule_->layers(); ++layer) {
     const double reached = now_;

@@ -97,7 +97,7 @@ TEST_P(Shapes, AdaptiveIsAsGoodAsTheBestFixedExpansion) {
   const Shape shape = GetParam();
   double best = 0;
   std::uint32_t best_frames = 0;
-  for (std::uint32_t frames = least_frames; frames <= shape.layers; ++frames) {
+  for (std::uint32_t frames = kLeastFrames; frames <= shape.layers; ++frames) {
     const double rate = rate_of_fixed(shape, frames);
     if (rate > best) best = rate, best_frames = frames;
   }
@@ -219,7 +219,7 @@ TEST(Expansion, StaysInRangeWhateverIsMeasured) {
       m.resizing = random() % 50 == 0;
       const std::uint32_t before = expansion.frames();
       const std::uint32_t frames = *expansion.step(m);
-      ASSERT_GE(frames, least_frames);
+      ASSERT_GE(frames, kLeastFrames);
       ASSERT_LE(frames, layers);
       ASSERT_TRUE(frames == before || !m.resizing) << "nothing is concluded from such a step";
     }

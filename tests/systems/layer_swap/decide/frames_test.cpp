@@ -14,7 +14,7 @@
 namespace aqua::layer_swap::test {
 namespace {
 
-constexpr double rounding = 1e-9;
+constexpr double kRounding = 1e-9;
 
 // Whether no step stalls once the first few are over.
 bool flows(const char* name, const LayerScheduleOptions& options, double swap, int steps) {
@@ -27,18 +27,18 @@ bool flows(const char* name, const LayerScheduleOptions& options, double swap, i
 }
 
 std::uint32_t least_by_link(std::uint32_t layers, double swap) {
-  std::uint32_t frames = least_frames;
-  while (frames < layers && (layers - frames + 2) * swap > layers + rounding) ++frames;
+  std::uint32_t frames = kLeastFrames;
+  while (frames < layers && (layers - frames + 2) * swap > layers + kRounding) ++frames;
   return frames;
 }
 
 // The least frames with which `fixed` does not stall, by its plans.
 std::uint32_t least_by_plan(std::uint32_t layers, double swap) {
   static std::map<std::pair<std::uint32_t, std::uint32_t>, double> sustains;
-  for (std::uint32_t frames = least_frames;; ++frames) {
+  for (std::uint32_t frames = kLeastFrames;; ++frames) {
     const auto [at, fresh] = sustains.try_emplace({layers, frames}, 0);
     if (fresh) at->second = best_ring(layers, frames).sustains;
-    if (at->second >= swap - rounding) return frames;
+    if (at->second >= swap - kRounding) return frames;
   }
 }
 
@@ -64,7 +64,7 @@ TEST(LayerSchedule, FixedStallsJustWhenItsPlanSaysSo) {
       const double swap = tenths / 10.0;
       const std::uint32_t frames = least_by_plan(layers, swap);
       EXPECT_TRUE(flows("fixed", {layers, frames}, swap, 7)) << layers << ", " << swap;
-      for (std::uint32_t ring = 1; ring <= 3 && frames > least_frames; ++ring) {
+      for (std::uint32_t ring = 1; ring <= 3 && frames > kLeastFrames; ++ring) {
         if (ring > layers - frames + 1) break;
         EXPECT_FALSE(flows("fixed", {layers, frames - 1, ring}, swap, 100))
             << layers << ", " << swap;
@@ -77,7 +77,7 @@ TEST(LayerSchedule, FixedNeedsNoMoreFramesThanFifo) {
   for (std::uint32_t layers = 6; layers <= 64; ++layers) {
     for (int tenths = 6; tenths <= 40; tenths += 2) {
       const double swap = tenths / 10.0;
-      for (std::uint32_t frames = least_frames; frames < least_by_plan(layers, swap); ++frames) {
+      for (std::uint32_t frames = kLeastFrames; frames < least_by_plan(layers, swap); ++frames) {
         EXPECT_FALSE(flows("fifo", {layers, frames}, swap, 24))
             << layers << " layers, " << frames << " frames, " << swap;
       }
