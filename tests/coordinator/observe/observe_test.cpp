@@ -120,6 +120,22 @@ TEST_F(Observed, ALenderThatNobodyUsesIsSeenAndWhy) {
   EXPECT_EQ(refusal(), json());
 }
 
+TEST_F(Observed, AHoldThatOnlyItsLenderTellsOfIsNoLoan) {
+  ledger::OfferedSlab made_up = slabs[0];
+  made_up.index = 77;
+  made_up.holder = consumer.id;
+  ASSERT_TRUE(producer.client->offer({&made_up, 1}).ok());
+  std::vector<int> alleged;
+  const json state = json::parse(get(daemon, "/v1/state").body);
+  for (const json& slab : state.at("slabs")) {
+    if (slab.value("alleged", false)) alleged.push_back(slab.at("index").get<int>());
+  }
+  EXPECT_EQ(alleged, std::vector<int>{77});
+  constexpr double kBytes = kSlabBytes;
+  EXPECT_EQ(scrape(daemon)["aqua_loan_bytes{producer=\"lender\",consumer=\"borrower \\\"b\\\"\"}"],
+            2 * kBytes);
+}
+
 TEST_F(Observed, LabelsStayFewWhateverPathsAndMethodsAreTried) {
   const std::size_t before = scrape(daemon).values().size();
   for (int i = 0; i < 50; ++i) {
