@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What people and their tools look at, and the two orders that only an operator gives.
 #include <algorithm>
+#include <set>
 
 #include "base/concat.hpp"
 #include "base/try.hpp"
@@ -12,6 +13,25 @@ namespace {
 
 using ledger::Ledger;
 using ledger::Time;
+
+// Counts what live lenders that are not drained offer while a live consumer that asked last got
+// nothing: a consumer of the lender's, or anybody where the lender is in no pair.
+std::uint64_t idle_bytes(const Ledger& ledger) {
+  std::set<ClientId> refused;
+  for (const auto& [id, client] : ledger.clients()) {
+    if (client.refused && client.state == ledger::ClientState::live) refused.insert(id);
+  }
+  if (refused.empty()) return 0;
+  std::uint64_t bytes = 0;
+  for (const auto& [id, client] : ledger.clients()) {
+    if (client.state != ledger::ClientState::live || client.draining) continue;
+    const std::set<ClientId>& users = ledger.pair_book().consumers_of(id);
+    if (users.empty() ||
+        std::ranges::any_of(users, [&](const ClientId& user) { return refused.contains(user); }))
+      bytes += ledger.offered_by(id);
+  }
+  return bytes;
+}
 
 // One pass over clients and reclaims, none over slabs: these are counted as they change.
 void count(const Ledger& ledger, Gauges& gauges) {
@@ -31,6 +51,7 @@ void count(const Ledger& ledger, Gauges& gauges) {
           reclaim.bytes_wanted - std::min(reclaim.bytes_wanted, reclaim.bytes_returned);
     }
   }
+  gauges.idle_bytes = idle_bytes(ledger);
   gauges.pairs = ledger.pairs().size();
   gauges.last_event = ledger.last_event();
 }

@@ -92,7 +92,7 @@ function summarise(now) {
   };
   for (const slab of now.slabs) {
     clients.get(slab.producer)?.own.push(slab);
-    if (!slab.holder) continue;
+    if (!slab.holder || slab.alleged) continue;
     const holder = clients.get(slab.holder);
     if (holder) holder.held += slab.bytes;
     const lent = loan(slab.producer, slab.holder);
@@ -123,6 +123,10 @@ function alertsOf(now, summary) {
     if (client.state === "suspect") found.push(`${label(client.id)} is silent (process ${client.pid}).`);
     if (client.draining && !drained(client)) found.push(`${label(client.id)} is being drained.`);
   }
+  for (const who of new Set(now.slabs.filter((slab) => slab.alleged).map((slab) => `${slab.producer} ${slab.holder}`))) {
+    const [producer, holder] = who.split(" ");
+    found.push(`${label(producer)} alone says that ${label(holder)} holds memory of it.`);
+  }
   const orphans = now.slabs.filter((slab) => slab.state === "orphaned");
   if (orphans.length) found.push(`${plural(orphans.length, "slab")} held of lenders that are gone.`);
   return found;
@@ -145,6 +149,7 @@ function clientCard(lender) {
     card.append(meter);
   }
   card.append(make("p", "sum"));
+  if (!lender) card.append(make("p", "quiet why"));
   const actions = make("div", "actions operator");
   if (lender) actions.append(button("Reclaim…", "reclaim"));
   actions.append(button("Drain…", "drain"));
@@ -167,15 +172,16 @@ function drawCard(card, client, lender) {
   let text = `borrows ${bytes(client.held)}`;
   if (lender) {
     const sums = total(client.own);
-    const all = client.own.reduce((sum, slab) => sum + slab.bytes, 0);
-    const free = sums.offered + sums.quarantined;
-    text = `${bytes(all - free)} of ${bytes(all)} lent`;
+    const size = (slabs) => slabs.reduce((sum, slab) => sum + slab.bytes, 0);
+    const all = size(client.own);
+    text = `${bytes(size(client.own.filter((slab) => slab.holder && !slab.alleged)))} of ${bytes(all)} lent`;
     const meter = card.children[2];
     STATES.forEach((each, i) => { meter.children[i].style.flexGrow = all ? sums[each] / all : 0; });
     set(meter, "aria-label", `${name}: ` + (all === 0 ? "nothing put up" :
       STATES.filter((each) => sums[each]).map((each) => `${each} ${bytes(sums[each])}`).join(", ")));
   }
   say(card.querySelector(".sum"), text);
+  if (!lender) say(card.querySelector(".why"), client.refused ? `Gets no more: ${client.refused.detail}.` : "");
   for (const each of card.querySelectorAll("button")) {
     each.dataset.client = client.id;
     if (each.dataset.order !== "reclaim") {

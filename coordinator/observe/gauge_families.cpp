@@ -109,6 +109,9 @@ void append_gauges(std::vector<MetricFamily>& families, const Gauges& gauges) {
              gauges.missing_bytes);
   append_one(families, "aqua_overdue_slabs", "Slabs not back after the deadline of a reclaim.",
              gauges.overdue_slabs);
+  append_one(families, "aqua_idle_bytes",
+             "Bytes that lenders offer while a consumer's last request was refused.",
+             gauges.idle_bytes);
   append_one(families, "aqua_ledger_events_total", "Events told to clients since the start.",
              gauges.last_event, MetricType::Counter);
   append_one(families, "aqua_watches", "Long polls that wait for an event.", gauges.watches);

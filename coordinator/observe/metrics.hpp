@@ -40,6 +40,7 @@ struct Gauges {
   std::uint64_t open_reclaims = 0;
   std::uint64_t missing_bytes = 0;  // of open reclaims
   std::uint64_t overdue_slabs = 0;  // outstanding of ended ones
+  std::uint64_t idle_bytes = 0;     // offered, while who may borrow them was refused
   std::uint64_t last_event = 0;
   std::uint64_t watches = 0;
   std::uint64_t sessions = 0;

@@ -43,15 +43,12 @@ class Tally {
   [[nodiscard]] const Sum& of(ledger::SlabState state) const {
     return states_[static_cast<std::size_t>(state)];
   }
-  // Held slabs, orphans included.
+  // Held slabs, orphans included. Not those that only their producer says are held (is_alleged()).
   [[nodiscard]] const std::map<Pair, Loan>& loans() const noexcept { return loans_; }
 
  private:
-  void enter(const ledger::SlabId& slab, ledger::SlabState state,
-             const std::optional<ClientId>& holder, std::uint64_t bytes,
-             const ledger::Ledger& ledger);
-  void leave(const ledger::SlabId& slab, ledger::SlabState state,
-             const std::optional<ClientId>& holder, std::uint64_t bytes);
+  void enter(const ledger::SlabChange& change, const ledger::Ledger& ledger);
+  void leave(const ledger::SlabChange& change);
 
   std::array<Sum, ledger::kSlabStates.size()> states_{};
   std::map<Pair, Loan> loans_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // run_program(): the main() of an example. Exit status: what `run` returns, 1 after a Failure,
-// 2 for a wrong command line.
+// 2 for a wrong command line, 128 and its number after a stop signal (130: Ctrl-C).
 #pragma once
 
 #include <csignal>
@@ -12,6 +12,7 @@
 
 #include "must.hpp"
 #include "tools/options/command_line.hpp"
+#include "workplace.hpp"
 
 namespace aqua::example {
 
@@ -50,6 +51,9 @@ int run_program(const Program<Options>& program, int argc, char** argv) {
     status = 1;
     (void)std::signal(SIGPIPE, SIG_IGN);
     return program.run(options);
+  } catch (const Interrupted& stopped) {
+    std::fprintf(stderr, "%s: %s\n", program.name, stopped.what());
+    return 128 + stopped.signal;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s: %s\n", program.name, error.what());
     return status;

@@ -2,7 +2,6 @@
 #include "workplace.hpp"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/file.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
@@ -18,6 +17,8 @@
 namespace aqua::example {
 
 namespace {
+
+constexpr int kStops[] = {SIGINT, SIGTERM, SIGHUP};
 
 constexpr char kPrefix[] = "aqua-demo-";
 
@@ -64,15 +65,18 @@ PrivateDirectory::~PrivateDirectory() {
 StopSignals::StopSignals() {
   sigset_t signals;
   ::sigemptyset(&signals);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&signals, signal);
+  for (const int signal : kStops) ::sigaddset(&signals, signal);
   (void)::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   fd_ = Fd(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!fd_.valid()) throw Failure("signalfd: " + std::string(std::strerror(errno)));
 }
 
 void StopSignals::check() const {
-  pollfd source{fd_.get(), POLLIN, 0};
-  if (::poll(&source, 1, 0) > 0) throw Interrupted();
+  sigset_t pending;  // looked at without taking one from the descriptor
+  if (::sigpending(&pending) != 0) return;
+  for (const int signal : kStops) {
+    if (::sigismember(&pending, signal) == 1) throw Interrupted(signal);
+  }
 }
 
 std::uint64_t proportional_bytes(pid_t pid) {

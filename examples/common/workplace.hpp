@@ -28,7 +28,8 @@ class PrivateDirectory {
 };
 
 struct Interrupted : Failure {
-  Interrupted() : Failure("interrupted") {}
+  explicit Interrupted(int number) : Failure("interrupted"), signal(number) {}
+  int signal;  // that came
 };
 
 // SIGINT, SIGTERM and SIGHUP as a descriptor that becomes readable. Blocks them in this
@@ -37,7 +38,7 @@ class StopSignals {
  public:
   StopSignals();
   [[nodiscard]] int fd() const { return fd_.get(); }
-  void check() const;  // throws Interrupted once one has come
+  void check() const;  // throws Interrupted once one has come, and each time from then on
 
  private:
   Fd fd_;

@@ -74,7 +74,7 @@ void Fleet::listen(milliseconds patience) {
   // The end of a source that is known to have ended would wake us at once, again and again.
   if (finishing_) patience = std::min(patience, milliseconds(10));
   (void)::poll(sources.data(), sources.size(), static_cast<int>(patience.count()));
-  if (sources.front().revents != 0) throw Interrupted();
+  stop_.check();
   (void)coordinator_->lines().read(milliseconds(0));
   if (coordinator_->lines().ended()) throw_ended(*coordinator_);
   for (auto& engine : consumers_) take_in(engine);

@@ -24,6 +24,7 @@ struct SlabChange {
   Generation generation = 0;       // after the change
   std::optional<ClientId> holder;  // who holds it, or held it until now
   std::uint64_t reclaim = 0;       // the reclaim that wants it, if any
+  bool alleged = false;            // nobody but the producer says that `holder` holds it
 };
 
 // A reclaim ended. `dropped` when it ended because its producer is gone.

@@ -32,10 +32,13 @@ Result<std::vector<Grant>> Ledger::lease(const ClientId& consumer, std::uint64_t
   if (bytes == 0) return Error{Code::invalid_argument, "lease: 0 bytes"};
   AQUA_ASSIGN(Client * client, known(consumer, "lease"));
   const auto refuse = [&](Code code, const auto&... why) {
-    return Error{code, concat("lease: client ", to_string(consumer), ": ", why...)};
+    const Error& kept =
+        client->refused.emplace(LeaseRefusal{.why = {code, concat(why...)}, .at = now_}).why;
+    return Error{code, concat("lease: client ", to_string(consumer), ": ", kept.message)};
   };
   if (!client->info.consumer) {
-    return refuse(Code::failed_precondition, "did not join as a consumer");
+    return Error{Code::failed_precondition,
+                 concat("lease: client ", to_string(consumer), ": did not join as a consumer")};
   }
   if (client->state != ClientState::live) {
     return refuse(Code::failed_precondition, "is suspect; renew first");
@@ -47,7 +50,8 @@ Result<std::vector<Grant>> Ledger::lease(const ClientId& consumer, std::uint64_t
                   " slabs past a reclaim's deadline; return them first");
   }
   const std::optional<ClientId> producer = producer_for(*client);
-  if (!producer) return refuse(Code::unavailable, "nothing is offered to it now");
+  if (!producer)
+    return refuse(Code::unavailable, "nothing is offered to it now; ", why_nothing(*client));
 
   const Free& free = index_.producer(*producer).free;
   std::uint64_t room = exit_bytes > held.bytes ? exit_bytes - held.bytes : 0;
@@ -58,6 +62,7 @@ Result<std::vector<Grant>> Ledger::lease(const ClientId& consumer, std::uint64_t
 
   if (pairs_.producer_of(consumer) != producer) set_pair(consumer, *producer, false);
   sign_of_life(*client);
+  client->refused.reset();
   std::vector<Grant> grants;
   for (std::uint64_t need = bytes; need > 0;) {
     // Looks the producer up each time: its index is another object once its last slab is gone.

@@ -56,7 +56,8 @@ void Ledger::note(const Slab& row, SlabEvent event, SlabState from,
                             .to = row.state,
                             .generation = row.generation,
                             .holder = holder,
-                            .reclaim = row.reclaim});
+                            .reclaim = row.reclaim,
+                            .alleged = holder.has_value() && row.granted == 0});
 }
 
 void Ledger::take_changes(Changes& into) noexcept {

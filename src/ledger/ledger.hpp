@@ -113,7 +113,7 @@ class Ledger {
   // sign of life like renew().
   // unavailable when nothing is offered to this consumer now; failed_precondition when not
   // joined as a consumer, suspect (renew first), late with a reclaimed slab, or when not even
-  // one slab fits exit_bytes.
+  // one slab fits exit_bytes. Client::refused remembers a consumer's refusal.
   [[nodiscard]] Result<std::vector<Grant>> lease(const ClientId& consumer, std::uint64_t bytes,
                                                  std::uint64_t exit_bytes, Time now);
   // The holder has unmapped the slab. aborted when the generation is stale,
@@ -162,6 +162,10 @@ class Ledger {
   [[nodiscard]] std::uint64_t last_event() const noexcept { return events_.last(); }
   [[nodiscard]] const std::map<ClientId, Client>& clients() const noexcept { return clients_; }
   [[nodiscard]] const std::map<SlabId, Slab>& slabs() const noexcept { return slabs_; }
+  // Bytes that a producer has put up and that are free to grant.
+  [[nodiscard]] std::uint64_t offered_by(const ClientId& producer) const {
+    return index_.producer(producer).free_bytes;
+  }
   // The slabs that a client holds, in no order.
   [[nodiscard]] std::vector<SlabId> held_by(const ClientId& holder) const;
   // consumer -> producer
@@ -227,6 +231,8 @@ class Ledger {
   [[nodiscard]] bool loose(const ClientId& consumer) const;
   [[nodiscard]] bool may_pair(const Client& producer, const Client& consumer) const;
   [[nodiscard]] std::optional<ClientId> producer_for(const Client& consumer) const;
+  [[nodiscard]] std::string_view obstacle(const Client& producer) const;
+  [[nodiscard]] std::string why_nothing(const Client& consumer) const;
   void restore_pair(const ClientId& holder);
   void dissolve_pairs(const ClientId& id);
   void announce(const ClientId& producer);

@@ -133,6 +133,32 @@ std::optional<ClientId> Ledger::producer_for(const Client& consumer) const {
   return best;
 }
 
+// Says what keeps a producer, which the consumer could share memory with, from lending to it.
+std::string_view Ledger::obstacle(const Client& producer) const {
+  if (producer.state != ClientState::live) return "silent";
+  if (producer.draining) return "drained";
+  if (open_reclaims_.contains(producer.info.id)) return "taking memory back";
+  if (index_.producer(producer.info.id).free.empty()) return "with nothing free";
+  return "that a pair keeps from it";
+}
+
+// Says why producer_for() finds nobody for a consumer: "of 3 lenders within reach 1 silent, 2 with
+// nothing free". Who has put nothing up is no lender.
+std::string Ledger::why_nothing(const Client& consumer) const {
+  std::size_t all = 0;
+  std::map<std::string_view, std::size_t> obstacles;
+  for (const auto& [id, client] : clients_) {
+    if (index_.producer(id).rows == 0 || !can_share(client.info, consumer.info)) continue;
+    ++all;
+    ++obstacles[obstacle(client)];
+  }
+  if (all == 0) return "nobody within reach lends";
+  std::string said;
+  for (const auto& [what, count] : obstacles)
+    said += concat(said.empty() ? " " : ", ", count, " ", what);
+  return concat("of ", all, all == 1 ? " lender" : " lenders", " within reach", said);
+}
+
 // Tells every consumer to whom lease() would now grant something of this producer.
 void Ledger::announce(const ClientId& producer) {
   if (!grantable(producer)) return;

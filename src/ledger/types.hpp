@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "aqua/result.hpp"
 #include "base/ids.hpp"
 
 namespace aqua::ledger {
@@ -117,6 +118,12 @@ struct Slab {
   bool late = false;          // held past a reclaim's deadline
 };
 
+// Why lease() gave a consumer nothing, the last time that it asked.
+struct LeaseRefusal {
+  Error why;  // without the operation and the client
+  Time at{};
+};
+
 struct Client {
   ClientInfo info;
   ClientState state = ClientState::live;
@@ -124,6 +131,8 @@ struct Client {
   Time leases_expire{};   // when its leases do, all together: every sign of life renews them all
   bool restored = false;  // known from a former life of the ledger, and has not joined in this one
   bool draining = false;  // an operator's wish: nothing is granted of it or to it
+  // Until it is granted something.
+  std::optional<LeaseRefusal> refused = std::nullopt;
 };
 
 struct Reclaim {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "wire/error.hpp"
 #include "wire/names.hpp"
 
 namespace aqua::wire {
@@ -118,6 +119,7 @@ void write_row(Json& out, const ledger::Slab& slab, Time now) {
   if (slab.holder) out["holder"] = to_string(*slab.holder);
   out["reclaim"] = slab.reclaim;
   out["late"] = slab.late;
+  if (is_alleged(slab)) out["alleged"] = true;
 }
 void read_row(Fields& in, ledger::Slab& slab, Time now) {
   read_row(in, slab.id, now);
@@ -127,6 +129,22 @@ void read_row(Fields& in, ledger::Slab& slab, Time now) {
   in.id("holder", slab.holder);
   in.number("reclaim", slab.reclaim);
   in.flag("late", slab.late);
+  bool alleged = false;
+  if (in.has("alleged")) in.flag("alleged", alleged);
+  slab.granted = slab.holder && !alleged ? 1 : 0;  // its real number stays with the ledger
+}
+
+void write_row(Json& out, const ledger::LeaseRefusal& refusal, Time now) {
+  out["code"] = to_string(refusal.why.code);
+  out["detail"] = refusal.why.message;
+  write_duration(out, "age_ms", now - refusal.at);
+}
+void read_row(Fields& in, ledger::LeaseRefusal& refusal, Time now) {
+  in.named("code", refusal.why.code, parse_code);
+  in.prose("detail", refusal.why.message);
+  std::uint64_t age = 0;
+  in.number("age_ms", age, 0, kMaxDistanceMs);
+  refusal.at = now - Time{static_cast<Time::rep>(age)};
 }
 
 void write_row(Json& out, const ledger::Client& client, Time now) {
@@ -135,6 +153,7 @@ void write_row(Json& out, const ledger::Client& client, Time now) {
   write_time(out, "expires_in_ms", client.expires, now);
   write_time(out, "leases_expire_in_ms", client.leases_expire, now);
   out["draining"] = client.draining;
+  if (client.refused) write_row(out["refused"], *client.refused, now);
 }
 void read_row(Fields& in, ledger::Client& client, Time now) {
   read_row(in, client.info, now);
@@ -142,6 +161,10 @@ void read_row(Fields& in, ledger::Client& client, Time now) {
   read_time(in, "expires_in_ms", client.expires, now);
   read_time(in, "leases_expire_in_ms", client.leases_expire, now);
   in.flag("draining", client.draining);
+  if (in.has("refused")) {
+    in.object("refused", client.refused.emplace(),
+              [now](Fields& fields, ledger::LeaseRefusal& row) { read_row(fields, row, now); });
+  }
 }
 
 void write_row(Json& out, const ledger::Reclaim& reclaim, Time now) {

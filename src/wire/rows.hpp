@@ -28,6 +28,8 @@ void write_row(Json& out, const ledger::Grant& grant, ledger::Time now);
 void read_row(Fields& in, ledger::Grant& grant, ledger::Time now);
 void write_row(Json& out, const ledger::Slab& slab, ledger::Time now);  // without its secret
 void read_row(Fields& in, ledger::Slab& slab, ledger::Time now);
+void write_row(Json& out, const ledger::LeaseRefusal& refusal, ledger::Time now);
+void read_row(Fields& in, ledger::LeaseRefusal& refusal, ledger::Time now);
 void write_row(Json& out, const ledger::Client& client, ledger::Time now);
 void read_row(Fields& in, ledger::Client& client, ledger::Time now);
 void write_row(Json& out, const ledger::Reclaim& reclaim, ledger::Time now);

@@ -42,6 +42,13 @@ class Dashboard(Page):
         self.assertIn("leased 32 MiB", self.find("#chart-text").text)
         self.assertEqual(self.texts("#alerts li"), [])
 
+    def test_says_why_a_borrower_gets_nothing(self):
+        self.lend()
+        self.rig.engine("second", True, 2)
+        self.operate()
+        why = "Gets no more: nothing is offered to it now; of 1 lender within reach 1 with nothing free."
+        self.until(lambda: sorted(self.texts("#borrowers .why")) == ["", why])
+
     def test_shows_a_reclaim_as_it_happens(self):
         producer, consumer = self.lend()
         self.operate()

@@ -76,6 +76,44 @@ TEST_F(LedgerLeases, TheRefusalNamesTheNumbers) {
   }
 }
 
+TEST_F(LedgerLeases, RemembersWhyAConsumerWasRefusedUntilItIsGranted) {
+  const auto refusal = [&] { return ledger.clients().at(consumer).refused; };
+  EXPECT_FALSE(refusal());
+  refused(Code::unavailable, [&] { return ledger.lease(consumer, kSlab, kPlenty, now); });
+  ASSERT_TRUE(refusal());
+  EXPECT_EQ(refusal()->why.code, Code::unavailable);
+  EXPECT_EQ(refusal()->why.message, "nothing is offered to it now; nobody within reach lends");
+  EXPECT_EQ(refusal()->at, now);
+  offer(producer, slabs(0, 2));
+  pass(Time{5});
+  refused(Code::failed_precondition, [&] { return ledger.lease(consumer, 1, 0, now); });
+  EXPECT_EQ(refusal()->why.code, Code::failed_precondition);
+  EXPECT_EQ(refusal()->at, now);
+  lease(consumer, kSlab);
+  EXPECT_FALSE(refusal());
+}
+
+TEST_F(LedgerLeases, ARefusalCountsWhatKeepsEachLenderFromIt) {
+  const auto why = [&] {
+    const auto granted = ledger.lease(consumer, 1, kPlenty, now);
+    const std::string& said = granted.ok() ? "granted" : granted.error().message;
+    return said.substr(said.rfind("; ") + 2);
+  };
+  offer(producer, slabs(0, 1));
+  lease(join_consumer(7), kSlab);
+  for (const std::uint64_t n : {3U, 4U, 6U}) offer(join_producer(n), slabs(0, 1));
+  join_producer(5);
+  ClientInfo far = client_info(8, true, false);
+  far.domain = "elsewhere";
+  offer(join(far), slabs(0, 1));
+  accepted(ledger.suspect(client_id(3), now));
+  accepted(ledger.drain(client_id(4), true));
+  accepted(ledger.pair(client_id(6), join_consumer(9)));
+  EXPECT_EQ(why(),
+            "of 4 lenders within reach 1 drained, 1 silent, 1 that a pair keeps from it, 1 with "
+            "nothing free");
+}
+
 TEST_F(LedgerLeases, OrphansNeedNoExit) {
   offer(producer, slabs(0, 1));
   lease(consumer, 1);

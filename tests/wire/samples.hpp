@@ -54,6 +54,7 @@ inline ledger::Slab slab() {
   out.holder = kConsumer;
   out.reclaim = 9;
   out.late = true;
+  out.granted = 1;
   return out;
 }
 inline ledger::Reclaim reclaim() {
@@ -96,8 +97,11 @@ inline State state() {
                   .state = ledger::ClientState::suspect,
                   .expires = kNow + ledger::Time{1},
                   .leases_expire = kNow + ledger::Time{2},
-                  .draining = true}};
-  out.slabs = {slab()};
+                  .draining = true,
+                  .refused = {{.why = {Code::unavailable, "nothing is offered to it now"},
+                               .at = kNow - ledger::Time{40}}}}};
+  out.slabs = {slab(), slab()};
+  out.slabs[1].granted = 0;
   out.pairs = {{kProducer, kConsumer}};
   out.reclaims = {reclaim()};
   return out;

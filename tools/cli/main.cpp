@@ -14,6 +14,7 @@
 #include "southbound/operator.hpp"
 #include "tools/cli/calibrate/calibrate_command.hpp"
 #include "tools/cli/coordinator_option.hpp"
+#include "tools/cli/manual.hpp"
 #include "tools/cli/orders.hpp"
 #include "tools/cli/place/place_command.hpp"
 #include "tools/cli/profile/profile_command.hpp"
@@ -30,6 +31,7 @@ using aqua::CommandLine;
 using aqua::Error;
 using aqua::Result;
 using aqua::tool::OrderKind;
+using aqua::tool::Page;
 using Arguments = std::span<const std::string_view>;
 
 struct Command {
@@ -108,66 +110,73 @@ int run_status(Arguments arguments) {
   return perform([&] { return std::move(command); }, status);
 }
 
-std::string help_of(std::string_view verb) {
+Page page_of(CommandLine line) {
+  return {.name = {},
+          .summary = {},
+          .help = line.help(),
+          .about = line.about(),
+          .options = line.options()};
+}
+Page page_of(std::string_view verb) {
   Command command;
-  return line_of(verb, command).help();
+  return page_of(line_of(verb, command));
 }
 template <typename Options, CommandLine (*line)(Options&)>
-std::string help_of() {
+Page page_of() {
   Options options;
-  return line(options).help();
+  return page_of(line(options));
 }
 
 template <aqua::tool::OrderKind kind>
-std::string help_of_order() {
+Page page_of_order() {
   aqua::tool::Order order{.kind = kind};
-  return aqua::tool::order_line(order).help();
+  return page_of(aqua::tool::order_line(order));
 }
 template <aqua::tool::OrderKind kind>
 int give_order(Arguments arguments) {
   return perform([&] { return aqua::tool::parse_order(kind, arguments); }, aqua::tool::run_order);
 }
 
-// A command of `aqua`: its help, and what runs it and returns the exit status.
+// A command of `aqua`: what is told of it, and what runs it and returns the exit status.
 struct Verb {
   std::string_view name;
-  std::string_view about;
-  std::string (*help)();
+  std::string_view summary;
+  Page (*page)();
   int (*run)(Arguments arguments);
 };
 
 const Verb kVerbs[] = {
-    {"status", "who lends what to whom on this server", [] { return help_of("status"); },
+    {"status", "who lends what to whom on this server", [] { return page_of("status"); },
      run_status},
-    {"slab", "what happened to a slab", [] { return help_of("slab"); },
+    {"slab", "what happened to a slab", [] { return page_of("slab"); },
      [](Arguments arguments) { return perform([&] { return parse("slab", arguments); }, slab); }},
     {"drain", "takes home all that a client lends, and grants it nothing more",
-     help_of_order<OrderKind::drain>, give_order<OrderKind::drain>},
-    {"reclaim", "takes some of what a client lends home", help_of_order<OrderKind::reclaim>,
+     page_of_order<OrderKind::drain>, give_order<OrderKind::drain>},
+    {"reclaim", "takes some of what a client lends home", page_of_order<OrderKind::reclaim>,
      give_order<OrderKind::reclaim>},
-    {"pair", "says who borrows from whom", help_of_order<OrderKind::pair>,
+    {"pair", "says who borrows from whom", page_of_order<OrderKind::pair>,
      give_order<OrderKind::pair>},
     {"calibrate", "measures how fast a device copies, each way over each link, and keeps it",
-     help_of<aqua::tool::CalibrateCommand, aqua::tool::calibrate_line>,
+     page_of<aqua::tool::CalibrateCommand, aqua::tool::calibrate_line>,
      [](Arguments arguments) {
        return perform([&] { return aqua::tool::parse_calibrate(arguments); },
                       aqua::tool::run_calibrate);
      }},
     {"simulate",
      "what an engine's users would feel under each scheduling policy (docs/plan/simulation.md)",
-     help_of<aqua::tool::SimulateOptions, aqua::tool::simulate_line>,
+     page_of<aqua::tool::SimulateOptions, aqua::tool::simulate_line>,
      [](Arguments arguments) {
        return perform([&] { return aqua::tool::parse_simulate(arguments); },
                       aqua::tool::run_simulate);
      }},
     {"profile", "the load an engine sustains, and the memory it leaves (docs/plan/profiling.md)",
-     help_of<aqua::tool::ProfileOptions, aqua::tool::profile_line>,
+     page_of<aqua::tool::ProfileOptions, aqua::tool::profile_line>,
      [](Arguments arguments) {
        return perform([&] { return aqua::tool::parse_profile_options(arguments); },
                       [](const auto& options) { return aqua::tool::run_profile(options); });
      }},
     {"place", "which model on which server, and who lends to whom (docs/plan/placement.md)",
-     help_of<aqua::tool::PlaceCommand, aqua::tool::place_line>,
+     page_of<aqua::tool::PlaceCommand, aqua::tool::place_line>,
      [](Arguments arguments) {
        return perform([&] { return aqua::tool::parse_place(arguments); }, aqua::tool::run_place);
      }},
@@ -180,12 +189,29 @@ std::string usage() {
   for (const Verb& verb : kVerbs) {
     std::string name(verb.name);
     name.resize(12, ' ');
-    text += aqua::concat(name, verb.about, "\n");
+    text += aqua::concat(name, verb.summary, "\n");
   }
   return text +
          "\n--json prints JSON instead of a text, and nothing else. Exit status: 0, 1 when it "
          "could "
-         "not\nbe done, 2 for a wrong command line.\n";
+         "not\nbe done, 2 for a wrong command line. `aqua manual` and `aqua completion bash` print "
+         "what\nman and the shell read.\n";
+}
+
+std::vector<Page> all_pages() {
+  std::vector<Page> pages;
+  for (const Verb& verb : kVerbs) {
+    Page page = verb.page();
+    page.name = verb.name;
+    page.summary = verb.summary;
+    pages.push_back(std::move(page));
+  }
+  return pages;
+}
+
+int print(const std::string& text) {
+  std::fputs(text.c_str(), stdout);
+  return 0;
 }
 
 int refuse(const std::string& what) {
@@ -199,14 +225,16 @@ int main(int argc, char** argv) {
   const std::vector<std::string_view> arguments(argv + 1, argv + argc);
   if (arguments.empty()) return refuse("no command");
   const std::string_view name = arguments.front();
-  if (name == "--version") {
-    std::puts("aqua " AQUA_VERSION);
-    return 0;
+  if (name == "--version") return print("aqua " AQUA_VERSION "\n");
+  if (name == "manual") return print(aqua::tool::manual_page(all_pages(), AQUA_VERSION));
+  if (name == "completion") {
+    if (arguments.size() == 2 && arguments[1] == "bash")
+      return print(aqua::tool::bash_completion(all_pages()));
+    return refuse("completion: of which shell? `aqua completion bash` is all there is");
   }
   const bool help = name == "help" || aqua::asks_for_help(arguments);
   const auto* const verb = std::ranges::find(kVerbs, name, &Verb::name);
   if (verb != std::end(kVerbs) && !help) return verb->run(std::span(arguments).subspan(1));
   if (!help) return refuse(aqua::concat("unknown command '", name, "'"));
-  std::fputs((verb != std::end(kVerbs) ? verb->help() : usage()).c_str(), stdout);
-  return 0;
+  return print(verb != std::end(kVerbs) ? verb->page().help : usage());
 }

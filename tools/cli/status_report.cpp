@@ -9,6 +9,8 @@
 namespace aqua::tool {
 namespace {
 
+using Json = nlohmann::json;
+
 struct Sums {
   std::uint64_t put_up = 0;    // bytes of its own slabs
   std::uint64_t held = 0;      // of these, in others' hands
@@ -19,9 +21,11 @@ struct Loan {
   std::uint64_t bytes = 0;
   std::map<std::string, std::size_t> states;
 };
+using Loans = std::map<std::pair<ClientId, ClientId>, Loan>;  // producer, consumer
 struct Summary {
   std::map<ClientId, Sums> clients;
-  std::map<std::pair<ClientId, ClientId>, Loan> loans;  // producer, consumer
+  Loans loans;
+  Loans alleged;  // holds that only the producer tells of
 };
 
 Summary summarise(const wire::State& state) {
@@ -30,9 +34,12 @@ Summary summarise(const wire::State& state) {
   for (const ledger::Slab& slab : state.slabs) {
     summary.clients[slab.id.producer].put_up += slab.bytes;
     if (!slab.holder) continue;
-    summary.clients[slab.id.producer].held += slab.bytes;
-    summary.clients[*slab.holder].borrowed += slab.bytes;
-    Loan& loan = summary.loans[{slab.id.producer, *slab.holder}];
+    const bool alleged = is_alleged(slab);
+    if (!alleged) {
+      summary.clients[slab.id.producer].held += slab.bytes;
+      summary.clients[*slab.holder].borrowed += slab.bytes;
+    }
+    Loan& loan = (alleged ? summary.alleged : summary.loans)[{slab.id.producer, *slab.holder}];
     ++loan.slabs;
     loan.bytes += slab.bytes;
     ++loan.states[std::string(ledger::to_string(slab.state))];
@@ -53,6 +60,18 @@ std::string_view state_of(const ledger::Client& client, const Sums& sums) {
   if (!client.draining || client.state != ledger::ClientState::live)
     return ledger::to_string(client.state);
   return sums.put_up > 0 ? "draining" : "drained";
+}
+
+Json rows_of(const Loans& loans) {
+  Json rows = Json::array();
+  for (const auto& [pair, loan] : loans) {
+    rows.push_back({{"producer", to_string(pair.first)},
+                    {"consumer", to_string(pair.second)},
+                    {"slabs", loan.slabs},
+                    {"bytes", loan.bytes},
+                    {"states", loan.states}});
+  }
+  return rows;
 }
 
 std::string mib(std::uint64_t bytes) {
@@ -91,6 +110,17 @@ std::string render(const wire::State& state) {
     out << '\n';
   }
   if (summary.loans.empty()) out << "(nothing is lent)\n";
+  for (const auto& [pair, hold] : summary.alleged) {
+    out << '\n'
+        << label(state, pair.first) << " alone says that " << label(state, pair.second) << " holds "
+        << hold.slabs << " slabs of it, " << mib(hold.bytes) << " MiB\n";
+  }
+  for (const ledger::Client& client : state.clients) {
+    if (!client.refused) continue;
+    out << '\n'
+        << label(state, client.info.id) << " gets no more (" << to_string(client.refused->why.code)
+        << "): " << client.refused->why.message << '\n';
+  }
   for (const ledger::Reclaim& reclaim : state.reclaims) {
     if (reclaim.done && reclaim.outstanding.empty()) continue;
     out << "\nreclaim " << reclaim.id << " by " << label(state, reclaim.producer) << ": "
@@ -102,7 +132,6 @@ std::string render(const wire::State& state) {
 }
 
 std::string render_json(const wire::State& state, bool one_line) {
-  using Json = nlohmann::json;
   const Summary summary = summarise(state);
   Json clients = Json::array();
   for (const ledger::Client& client : state.clients) {
@@ -115,14 +144,9 @@ std::string render_json(const wire::State& state, bool one_line) {
                        {"lent_bytes", sums.put_up},
                        {"held_bytes", sums.held},
                        {"borrowed_bytes", sums.borrowed}});
-  }
-  Json loans = Json::array();
-  for (const auto& [pair, loan] : summary.loans) {
-    loans.push_back({{"producer", to_string(pair.first)},
-                     {"consumer", to_string(pair.second)},
-                     {"slabs", loan.slabs},
-                     {"bytes", loan.bytes},
-                     {"states", loan.states}});
+    if (!client.refused) continue;
+    clients.back()["refused"] = {{"code", to_string(client.refused->why.code)},
+                                 {"detail", client.refused->why.message}};
   }
   Json reclaims = Json::array();
   for (const ledger::Reclaim& reclaim : state.reclaims) {
@@ -136,7 +160,8 @@ std::string render_json(const wire::State& state, bool one_line) {
   const Json all{{"epoch", to_string(state.epoch)},
                  {"last_event", state.last_event},
                  {"clients", clients},
-                 {"loans", loans},
+                 {"loans", rows_of(summary.loans)},
+                 {"alleged", rows_of(summary.alleged)},
                  {"reclaims", reclaims}};
   return all.dump(one_line ? -1 : 2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -141,6 +141,21 @@ Result<void> CommandLine::parse(std::span<const std::string_view> arguments) {
   return {};
 }
 
+std::string CommandLine::about() const {
+  return impl_->app.get_description();
+}
+
+std::vector<OptionText> CommandLine::options() const {
+  std::vector<OptionText> all;
+  for (const CLI::Option* option : impl_->app.get_options()) {
+    if (option->get_group().empty()) continue;  // nobody is told
+    std::string help = option->get_description();
+    std::ranges::replace(help, '\n', ' ');
+    all.push_back({option->get_name(), option->get_type_name(), std::move(help)});
+  }
+  return all;
+}
+
 std::string CommandLine::help() {
   std::string text = impl_->app.help();
   // CLI11 leaves two empty lines between groups.

@@ -48,6 +48,13 @@ template <typename Number>
                                               "number from ", least, " to ", most)};
 }
 
+// An option, a flag or a value without a name, as the help shows it.
+struct OptionText {
+  std::string name;
+  std::string value;  // what is to be given; empty for flags and values without a name
+  std::string help;
+};
+
 class CommandLine {
  public:
   using Set = std::function<Result<void>(std::string_view value)>;
@@ -142,6 +149,9 @@ class CommandLine {
   // values.
   [[nodiscard]] Result<void> parse(std::span<const std::string_view> arguments);
   [[nodiscard]] std::string help();
+  // What the help is made of: its beginning, and what it lists, in the order of the declarations.
+  [[nodiscard]] std::string about() const;
+  [[nodiscard]] std::vector<OptionText> options() const;
 
  private:
   struct Impl;

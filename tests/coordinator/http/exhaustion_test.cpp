@@ -6,11 +6,14 @@
 #include <sys/resource.h>
 #include <sys/time.h>
 
+#include <algorithm>
 #include <chrono>
+#include <future>
 #include <vector>
 
 #include "tests/coordinator/raw_http.hpp"
 #include "tests/coordinator/raw_session.hpp"
+#include "wire/slabs.hpp"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define AQUA_SANITIZED 1
@@ -116,6 +119,61 @@ TEST(Memory, ThatRunsOutEndsRequestsAndNotTheDaemon) {
   EXPECT_EQ(status, 200);
   EXPECT_EQ(session.call("POST", "/v1/clients/self/renew").status, 200);
   EXPECT_EQ(http.daemon.stop(), 0);
+}
+
+// The length of the reply to one request for the state.
+std::size_t read_state(const RawHttp& http) {
+  const UniqueFd fd = http.connect();
+  RawHttp::send(fd, "GET /v1/state HTTP/1.1\r\n\r\n");
+  std::vector<char> piece(std::size_t{64} << 10);
+  std::size_t read = 0;
+  for (ssize_t n = 0; (n = ::recv(fd.get(), piece.data(), piece.size(), 0)) > 0;)
+    read += static_cast<std::size_t>(n);
+  return read;
+}
+
+// The whole state of 65,536 slabs is some 10 MiB of text. Readers that ask together share one, and
+// renewals go ahead of them.
+TEST(State, OfManySlabsForManyReadersHoldsUpNoRenewalAndKeepsNoMemory) {
+#ifdef AQUA_SANITIZED
+  GTEST_SKIP() << "a sanitizer keeps what is freed";
+#endif
+  constexpr std::uint32_t kOffers = 16;
+  constexpr std::uint32_t kSlabs = 4096;
+  constexpr std::size_t kReaders = 64;
+  RawHttp http({"--max-concurrent", "128"});
+  const RawSession session(http.daemon.address(), http.daemon.lifeline());
+  ASSERT_EQ(session.join(/*producer=*/true).status, 200);
+  for (std::uint32_t offer = 0; offer < kOffers; ++offer) {
+    wire::OfferRequest request;
+    for (std::uint32_t i = 0; i < kSlabs; ++i)
+      request.slabs.push_back(
+          {.index = offer * kSlabs + i, .bytes = 1, .secret = {}, .holder = {}});
+    ASSERT_EQ(session.call("POST", "/v1/offers", wire::encode(request)).status, 200);
+  }
+  const std::size_t length = read_state(http);
+  ASSERT_GT(length, std::size_t{kOffers * kSlabs} * 64);
+  const long before = http.status_number("VmRSS");
+  std::vector<std::future<std::size_t>> readers;
+  for (std::size_t i = 0; i < kReaders; ++i) {
+    readers.push_back(std::async(std::launch::async, [&] {
+      std::size_t shortest = length;
+      for (int round = 0; round < 3; ++round) shortest = std::min(shortest, read_state(http));
+      return shortest;
+    }));
+  }
+  std::chrono::steady_clock::duration longest{};
+  for (std::future<std::size_t>& reader : readers) {
+    do {
+      const auto begin = std::chrono::steady_clock::now();
+      ASSERT_EQ(session.call("POST", "/v1/clients/self/renew").status, 200);
+      longest = std::max(longest, std::chrono::steady_clock::now() - begin);
+    } while (reader.wait_for(std::chrono::seconds{0}) != std::future_status::ready);
+    EXPECT_GT(reader.get() + 1024, length) << "but for a few digits of times";
+  }
+  EXPECT_LT(longest, ledger::Limits{}.client_ttl);
+  EXPECT_LT(http.status_number("VmHWM") - before, 300 * 1024) << "the readers share few texts";
+  EXPECT_LT(http.status_number("VmRSS") - before, 64 * 1024) << "and none of them is kept";
 }
 
 TEST(SlowBodies, OfOneCallerAreBoundedAndStrangersGetNone) {

@@ -41,9 +41,10 @@ struct JournalTest : testing::Test {
     ledger.take_changes(changes);
     journal.note(changes, ledger);
   }
-  void offer(unsigned producer, std::uint32_t index) {
+  void offer(unsigned producer, std::uint32_t index,
+             const std::optional<ClientId>& holder = std::nullopt) {
     const std::vector<ledger::OfferedSlab> slabs{
-        {.index = index, .bytes = kBytes, .generation = 1, .secret = {}, .holder = {}}};
+        {.index = index, .bytes = kBytes, .generation = 1, .secret = {}, .holder = holder}};
     (void)ledger.offer(client(producer, true).id, slabs, now);
   }
   void step_by_chance() {
@@ -51,7 +52,8 @@ struct JournalTest : testing::Test {
     const ClientId consumer = client(2 + chance() % 2, false).id;
     switch (chance() % 9) {
       case 0:
-        return offer(producer, static_cast<std::uint32_t>(chance() % 8));
+        offer(producer, static_cast<std::uint32_t>(chance() % 8));
+        return offer(producer, static_cast<std::uint32_t>(8 + chance() % 2), consumer);
       case 1:
         (void)ledger.lease(consumer, kBytes, 16 * kBytes, now);
         return;
@@ -111,6 +113,22 @@ TEST_F(JournalTest, TallyKeptByChangesIsTheTallyOfTheRows) {
     held += counted.loans().size();
   }
   EXPECT_GT(held, 1000U) << "chance never lent anything";
+}
+
+// A lender that says of its own slab that a client which has joined holds it.
+TEST_F(JournalTest, AnAllegedHoldIsNoLoan) {
+  const ClientId victim = client(2, false).id;
+  offer(0, 3, victim);
+  account();
+  ASSERT_TRUE(is_alleged(ledger.slabs().at({client(0, true).id, 3})));
+  for (const Tally& tally : {journal.tally(), Tally(ledger)}) {
+    EXPECT_EQ(tally.loans().size(), 0U);
+    EXPECT_EQ(tally.of(SlabState::suspect).bytes, kBytes) << "still nobody else's";
+  }
+  ASSERT_TRUE(ledger.give_back(victim, {client(0, true).id, 3}, 1, now).ok());
+  account();
+  EXPECT_EQ(journal.tally().loans().size(), 0U);
+  EXPECT_EQ(journal.tally().of(SlabState::quarantined).bytes, kBytes);
 }
 
 TEST_F(JournalTest, StoryNamesTheHolderEvenAfterItsDeath) {

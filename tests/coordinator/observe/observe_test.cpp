@@ -100,6 +100,42 @@ TEST_F(Observed, MetricsAreWhatWasDone) {
   EXPECT_FALSE(after.has("aqua_loan_bytes{producer=\"lender\",consumer=\"borrower \\\"b\\\"\"}"));
 }
 
+TEST_F(Observed, ALenderThatNobodyUsesIsSeenAndWhy) {
+  constexpr double kBytes = kSlabBytes;
+  const auto refusal = [&] {
+    const json state = json::parse(get(daemon, "/v1/state").body);
+    for (const json& client : state.at("clients")) {
+      if (client.at("name") == "borrower \"b\"") return client.value("refused", json());
+    }
+    return json("the borrower is not there");
+  };
+  EXPECT_EQ(scrape(daemon)["aqua_idle_bytes"], 0) << "two slabs, and nobody wants them";
+  EXPECT_EQ(refusal(), json());
+  ASSERT_FALSE(consumer.client->lease(kSlabBytes, 2 * kSlabBytes).ok());
+  EXPECT_EQ(scrape(daemon)["aqua_idle_bytes"], 2 * kBytes);
+  EXPECT_EQ(refusal().at("code"), "failed_precondition");
+  EXPECT_THAT(refusal().at("detail").get<std::string>(), HasSubstr("has exits for"));
+  ASSERT_TRUE(consumer.client->lease(kSlabBytes, 3 * kSlabBytes).ok());
+  EXPECT_EQ(scrape(daemon)["aqua_idle_bytes"], 0) << "one slab, and the borrower has what it wants";
+  EXPECT_EQ(refusal(), json());
+}
+
+TEST_F(Observed, AHoldThatOnlyItsLenderTellsOfIsNoLoan) {
+  ledger::OfferedSlab made_up = slabs[0];
+  made_up.index = 77;
+  made_up.holder = consumer.id;
+  ASSERT_TRUE(producer.client->offer({&made_up, 1}).ok());
+  std::vector<int> alleged;
+  const json state = json::parse(get(daemon, "/v1/state").body);
+  for (const json& slab : state.at("slabs")) {
+    if (slab.value("alleged", false)) alleged.push_back(slab.at("index").get<int>());
+  }
+  EXPECT_EQ(alleged, std::vector<int>{77});
+  constexpr double kBytes = kSlabBytes;
+  EXPECT_EQ(scrape(daemon)["aqua_loan_bytes{producer=\"lender\",consumer=\"borrower \\\"b\\\"\"}"],
+            2 * kBytes);
+}
+
 TEST_F(Observed, LabelsStayFewWhateverPathsAndMethodsAreTried) {
   const std::size_t before = scrape(daemon).values().size();
   for (int i = 0; i < 50; ++i) {

@@ -5,6 +5,7 @@
 
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
 #include "southbound/operator.hpp"
@@ -150,12 +151,83 @@ TEST_F(Commands, PairByNamesAndEndOfIt) {
   EXPECT_EQ(aqua({"pair", "lender"}).wait(), 2);
 }
 
+// All of a program's stdout, which it must end well.
+std::string stdout_of(const std::vector<std::string>& command) {
+  TempDir dir;
+  std::vector<std::string> shell{"/bin/sh", "-c", "\"$0\" \"$@\" >" + (dir / "stdout")};
+  shell.insert(shell.end(), command.begin(), command.end());
+  EXPECT_EQ(ChildProcess(shell, dir / "stderr").wait(), 0) << command[1];
+  std::ostringstream all;
+  all << std::ifstream(dir / "stdout").rdbuf();
+  return all.str();
+}
+
+const std::vector<std::string> kCommands{"status",    "slab",     "drain",   "reclaim", "pair",
+                                         "calibrate", "simulate", "profile", "place"};
+
+// The options that `aqua COMMAND --help` lists.
+std::set<std::string> options_of(const std::string& command) {
+  std::set<std::string> names;
+  std::istringstream help(stdout_of({AQUA_PROGRAM, command, "--help"}));
+  for (std::string line; std::getline(help, line);) {
+    if (line.starts_with("  --")) names.insert(line.substr(2, line.find(' ', 2) - 2));
+  }
+  return names;
+}
+
+TEST(Manual, HoldsEveryOptionOfEveryCommand) {
+  std::string page = stdout_of({AQUA_PROGRAM, "manual"});
+  for (std::size_t at = 0; (at = page.find("\\-", at)) != std::string::npos;) page.erase(at, 1);
+  for (const std::string& command : kCommands) {
+    const std::size_t begin = page.find(".SS aqua " + command + "\n");
+    ASSERT_NE(begin, std::string::npos) << command;
+    const std::string section = page.substr(begin, page.find("\n.S", begin + 1) - begin);
+    const std::set<std::string> options = options_of(command);
+    EXPECT_FALSE(options.empty()) << command;
+    for (const std::string& option : options)
+      EXPECT_THAT(section, HasSubstr(".TP\n\\fB" + option + "\\fR")) << command;
+  }
+}
+
+TEST(Completion, OffersCommandsAndTheOptionsOfEach) {
+  TempDir dir;
+  std::ofstream(dir / "completion") << stdout_of({AQUA_PROGRAM, "completion", "bash"});
+  const auto offered = [&](const std::string& words, int at) {
+    std::set<std::string> names;
+    std::istringstream lines(stdout_of({"bash", "-c",
+                                        "source " + (dir / "completion") + "; COMP_WORDS=(aqua " +
+                                            words + "); COMP_CWORD=" + std::to_string(at) +
+                                            R"(; _aqua; printf '%s\n' "${COMPREPLY[@]}")"}));
+    for (std::string line; std::getline(lines, line);) names.insert(line);
+    return names;
+  };
+  for (const std::string& command : kCommands) {
+    EXPECT_THAT(offered("''", 1), ::testing::Contains(command));
+    std::set<std::string> expected = options_of(command);
+    expected.insert("--help");
+    EXPECT_EQ(offered(command + " --", 2), expected) << command;
+  }
+  EXPECT_EQ(offered("s", 1), (std::set<std::string>{"simulate", "slab", "status"}));
+}
+
+TEST(Json, IsAllThatACommandPrints) {
+  const std::string place = stdout_of({AQUA_PROGRAM, "place", "--input",
+                                       AQUA_SOURCE_DIR "/examples/placement/paper_mix.json",
+                                       "--solver", "heuristic", "--json"});
+  EXPECT_TRUE(json::parse(place, nullptr, false).is_object()) << place.substr(0, 200);
+  TempDir dir;
+  std::ofstream(dir / "trace.csv") << "TIMESTAMP,ContextTokens,GeneratedTokens\n"
+                                      "2023-11-16 18:15:10.0,400,20\n";
+  const std::string simulated =
+      stdout_of({AQUA_PROGRAM, "simulate", "--trace", dir / "trace.csv", "--json"});
+  EXPECT_TRUE(json::parse(simulated, nullptr, false).is_object()) << simulated.substr(0, 200);
+}
+
 TEST(CommandLine, EveryCommandTellsItsUse) {
   TempDir dir;
-  for (const char* verb : {"status", "slab", "drain", "reclaim", "pair", "calibrate", "simulate",
-                           "profile", "place"}) {
+  for (const std::string& verb : kCommands) {
     ChildProcess asked({AQUA_PROGRAM, verb, "--json", "--help"}, dir / "stderr");
-    EXPECT_THAT(asked.read_line(), HasSubstr(std::string("Usage: aqua ") + verb)) << verb;
+    EXPECT_THAT(asked.read_line(), HasSubstr("Usage: aqua " + verb)) << verb;
     EXPECT_EQ(asked.wait(), 0) << verb;
   }
 }
