@@ -71,6 +71,27 @@ TEST(Columns, NearlyBalancedClustersTakeNoMoreMemory) {
   EXPECT_LE(bound, objective);
 }
 
+// Large models are weighed first: what they lie above the level, or below its negative, small ones
+// still take back.
+TEST(Columns, AUnitMayBeBeyondTheLevelUntilItIsFull) {
+  if (mip_solvers().empty()) GTEST_SKIP() << "this build has no solver";
+  const auto solver = open_mip_solver("auto").value();
+  for (const int sign : {1, -1}) {
+    Problem problem;
+    problem.servers = {{"a", 4, 80 * test::kGB}, {"b", 4, 80 * test::kGB}};
+    for (const Bytes each : {30, 28}) {
+      const std::string id = std::to_string(each);
+      problem.models.push_back({"large" + id, 2, sign * each * test::kGB});
+      for (const char* name : {"p", "q"})
+        problem.models.push_back({name + id, 1, -sign * each * test::kGB});
+    }
+    const Cluster cluster = Cluster::make(problem).value();
+    const Assignment crossed = {0, 1, 1, 1, 0, 0};
+    ASSERT_EQ(score_of(cluster, crossed).objective, 4 * test::kGB);
+    EXPECT_EQ(column_bound(cluster, *solver, 0, crossed, Deadline(kPatience)), 0) << sign;
+  }
+}
+
 TEST(Annealing, KeepsToTheRulesAndOnlyGetsBetter) {
   std::mt19937_64 random(6);
   int placed = 0, better = 0, best = 0;
