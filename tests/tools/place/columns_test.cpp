@@ -135,5 +135,22 @@ TEST(Columns, PaperMixesWithModelsOfTheirOwnAreWithinAHundredth) {
   }
 }
 
+// Whoever shuffles servers that are all alike in M and N knows the optimum: it is the sums' bound.
+TEST(Planted, TheOptimumIsTheMeanOfAllServers) {
+  if (mip_solvers().empty()) GTEST_SKIP() << "this build has no solver";
+  for (const bench::Mix mix : {bench::Mix::planted, bench::Mix::even}) {
+    const Bytes optimum = bench::planted_optimum(mix);
+    for (unsigned seed = 1; seed <= 3; ++seed) {
+      const Cluster cluster = Cluster::make(bench::paper_mix(24, mix, seed)).value();
+      EXPECT_EQ(cluster.total_shards(), 24);
+      EXPECT_EQ(simple_bound(cluster), optimum);
+      const auto placement = solve(cluster, {.time_limit_s = kPatience});
+      ASSERT_TRUE(placement.ok()) << placement.error().message;
+      EXPECT_EQ(placement->score.objective, optimum) << seed;
+      EXPECT_TRUE(placement->optimal());
+    }
+  }
+}
+
 }  // namespace
 }  // namespace aqua::place
