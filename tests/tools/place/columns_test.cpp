@@ -152,5 +152,24 @@ TEST(Planted, TheOptimumIsTheMeanOfAllServers) {
   }
 }
 
+// Where a climb ends a whole N off, annealing aimed at the servers above its target does not.
+TEST(Planted, LargeClustersWithModelsOfTheirOwnAreWithinAHundredth) {
+  if (mip_solvers().empty()) GTEST_SKIP() << "this build has no solver";
+  for (const bench::Mix mix : {bench::Mix::planted, bench::Mix::even, bench::Mix::own}) {
+    const Cluster cluster = Cluster::make(bench::paper_mix(1000, mix, 2)).value();
+    const std::clock_t begin = std::clock();
+    const auto placement = solve(cluster, {.time_limit_s = kPatience});
+    ASSERT_TRUE(placement.ok()) << placement.error().message;
+    EXPECT_TRUE(allowed(cluster, placement->assignment));
+    EXPECT_LE(placement->gap(), 0.01) << placement->method;
+    if (mix != bench::Mix::own) {
+      EXPECT_LE(placement->bound, bench::planted_optimum(mix));
+      EXPECT_GE(placement->score.objective, bench::planted_optimum(mix));
+    }
+    std::printf("[ MEASURED ] gap %.2f %% in %.1f s of processor time\n", placement->gap() * 100,
+                static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC);
+  }
+}
+
 }  // namespace
 }  // namespace aqua::place
