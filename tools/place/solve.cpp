@@ -157,7 +157,9 @@ Result<Placement> solve(const Cluster& cluster, const SolveOptions& options) {
   }
   if (solver) {
     const auto incumbent = choice.best() ? std::optional(choice.score()) : std::nullopt;
-    const Exact exact = solve_exactly(cluster, *solver, placement.bound, incumbent, deadline);
+    // A part: a solver ends a little after its limit, and the rest takes a moment.
+    const Exact exact =
+        solve_exactly(cluster, *solver, placement.bound, incumbent, deadline.part(0.8));
     if (exact.infeasible) return nothing_found(cluster, true);
     placement.bound = exact.bound;
     placement.served_best = exact.served_best;
