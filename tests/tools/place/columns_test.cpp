@@ -171,5 +171,15 @@ TEST(Planted, LargeClustersWithModelsOfTheirOwnAreWithinAHundredth) {
   }
 }
 
+// With as few buckets as a small cluster's, the bound alone would be two hundredths too low.
+TEST(Planted, TenThousandGpusWithModelsOfTheirOwnAreWithinAHundredth) {
+  if (mip_solvers().empty()) GTEST_SKIP() << "this build has no solver";
+  const Cluster cluster = Cluster::make(bench::paper_mix(10'000, bench::Mix::own, 1)).value();
+  const auto placement = solve(cluster, {.time_limit_s = kPatience});
+  ASSERT_TRUE(placement.ok()) << placement.error().message;
+  EXPECT_TRUE(allowed(cluster, placement->assignment));
+  EXPECT_LE(placement->gap(), 0.01) << placement->method;
+}
+
 }  // namespace
 }  // namespace aqua::place
