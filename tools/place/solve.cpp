@@ -20,9 +20,9 @@ namespace aqua::place {
 namespace {
 
 constexpr std::size_t kManyClasses = 20;  // too many patterns to write down
-// Beyond, annealing does less than the climb did; and so long it takes a second or two.
-constexpr std::size_t kAnnealedModels = 500;
+// Of annealing: half a second in a small cluster, a few in one of a thousand units.
 constexpr long kAnnealingSteps = 2'000'000;
+constexpr long kAnnealingStepsAUnit = 8'000;
 
 // The best placement so far, and what found it.
 class Choice {
@@ -144,9 +144,11 @@ Result<Placement> solve(const Cluster& cluster, const SolveOptions& options) {
         bucket_bound(cluster, *solver, placement.bound, *choice.best(), deadline.part(0.5));
     placement.bound = closer.bound;
     climb(closer.start, 0.7, "buckets, improved");
-    if (open() && cluster.models().size() <= kAnnealedModels) {
-      climb(anneal(cluster, *choice.best(), placement.bound, kAnnealingSteps, deadline.part(0.5)),
-            0.2, "annealed");
+    if (open()) {
+      const auto units = static_cast<long>(cluster.units().size());
+      const long steps = std::max(kAnnealingSteps, kAnnealingStepsAUnit * units);
+      climb(anneal(cluster, *choice.best(), placement.bound, steps, deadline.part(0.5)), 0.2,
+            "annealed");
     }
     if (open()) {
       placement.bound =
@@ -155,7 +157,9 @@ Result<Placement> solve(const Cluster& cluster, const SolveOptions& options) {
   }
   if (solver) {
     const auto incumbent = choice.best() ? std::optional(choice.score()) : std::nullopt;
-    const Exact exact = solve_exactly(cluster, *solver, placement.bound, incumbent, deadline);
+    // A part: a solver ends a little after its limit, and the rest takes a moment.
+    const Exact exact =
+        solve_exactly(cluster, *solver, placement.bound, incumbent, deadline.part(0.8));
     if (exact.infeasible) return nothing_found(cluster, true);
     placement.bound = exact.bound;
     placement.served_best = exact.served_best;

@@ -71,6 +71,27 @@ TEST(Columns, NearlyBalancedClustersTakeNoMoreMemory) {
   EXPECT_LE(bound, objective);
 }
 
+// Large models are weighed first: what they lie above the level, or below its negative, small ones
+// still take back.
+TEST(Columns, AUnitMayBeBeyondTheLevelUntilItIsFull) {
+  if (mip_solvers().empty()) GTEST_SKIP() << "this build has no solver";
+  const auto solver = open_mip_solver("auto").value();
+  for (const int sign : {1, -1}) {
+    Problem problem;
+    problem.servers = {{"a", 4, 80 * test::kGB}, {"b", 4, 80 * test::kGB}};
+    for (const Bytes each : {30, 28}) {
+      const std::string id = std::to_string(each);
+      problem.models.push_back({"large" + id, 2, sign * each * test::kGB});
+      for (const char* name : {"p", "q"})
+        problem.models.push_back({name + id, 1, -sign * each * test::kGB});
+    }
+    const Cluster cluster = Cluster::make(problem).value();
+    const Assignment crossed = {0, 1, 1, 1, 0, 0};
+    ASSERT_EQ(score_of(cluster, crossed).objective, 4 * test::kGB);
+    EXPECT_EQ(column_bound(cluster, *solver, 0, crossed, Deadline(kPatience)), 0) << sign;
+  }
+}
+
 TEST(Annealing, KeepsToTheRulesAndOnlyGetsBetter) {
   std::mt19937_64 random(6);
   int placed = 0, better = 0, best = 0;
@@ -112,6 +133,52 @@ TEST(Columns, PaperMixesWithModelsOfTheirOwnAreWithinAHundredth) {
                 mix == bench::Mix::own ? "own" : "balanced", placement->gap() * 100,
                 static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC);
   }
+}
+
+// Whoever shuffles servers that are all alike in M and N knows the optimum: it is the sums' bound.
+TEST(Planted, TheOptimumIsTheMeanOfAllServers) {
+  if (mip_solvers().empty()) GTEST_SKIP() << "this build has no solver";
+  for (const bench::Mix mix : {bench::Mix::planted, bench::Mix::even}) {
+    const Bytes optimum = bench::planted_optimum(mix);
+    for (unsigned seed = 1; seed <= 3; ++seed) {
+      const Cluster cluster = Cluster::make(bench::paper_mix(24, mix, seed)).value();
+      EXPECT_EQ(cluster.total_shards(), 24);
+      EXPECT_EQ(simple_bound(cluster), optimum);
+      const auto placement = solve(cluster, {.time_limit_s = kPatience});
+      ASSERT_TRUE(placement.ok()) << placement.error().message;
+      EXPECT_EQ(placement->score.objective, optimum) << seed;
+      EXPECT_TRUE(placement->optimal());
+    }
+  }
+}
+
+// Where a climb ends a whole N off, annealing aimed at the servers above its target does not.
+TEST(Planted, LargeClustersWithModelsOfTheirOwnAreWithinAHundredth) {
+  if (mip_solvers().empty()) GTEST_SKIP() << "this build has no solver";
+  for (const bench::Mix mix : {bench::Mix::planted, bench::Mix::even, bench::Mix::own}) {
+    const Cluster cluster = Cluster::make(bench::paper_mix(1000, mix, 2)).value();
+    const std::clock_t begin = std::clock();
+    const auto placement = solve(cluster, {.time_limit_s = kPatience});
+    ASSERT_TRUE(placement.ok()) << placement.error().message;
+    EXPECT_TRUE(allowed(cluster, placement->assignment));
+    EXPECT_LE(placement->gap(), 0.01) << placement->method;
+    if (mix != bench::Mix::own) {
+      EXPECT_LE(placement->bound, bench::planted_optimum(mix));
+      EXPECT_GE(placement->score.objective, bench::planted_optimum(mix));
+    }
+    std::printf("[ MEASURED ] gap %.2f %% in %.1f s of processor time\n", placement->gap() * 100,
+                static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC);
+  }
+}
+
+// With as few buckets as a small cluster's, the bound alone would be two hundredths too low.
+TEST(Planted, TenThousandGpusWithModelsOfTheirOwnAreWithinAHundredth) {
+  if (mip_solvers().empty()) GTEST_SKIP() << "this build has no solver";
+  const Cluster cluster = Cluster::make(bench::paper_mix(10'000, bench::Mix::own, 1)).value();
+  const auto placement = solve(cluster, {.time_limit_s = kPatience});
+  ASSERT_TRUE(placement.ok()) << placement.error().message;
+  EXPECT_TRUE(allowed(cluster, placement->assignment));
+  EXPECT_LE(placement->gap(), 0.01) << placement->method;
 }
 
 }  // namespace

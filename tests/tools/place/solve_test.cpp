@@ -88,6 +88,31 @@ TEST(Solve, WhateverATimeLimitChangesIsTold) {
   EXPECT_TRUE(whole.has_value());
 }
 
+// Through every step, annealing and column generation as well: twice with too little time, where
+// chance may cut a step, and twice with enough.
+TEST(Solve, TheSameTwiceOrTheTimeLimitIsTold) {
+  if (mip_solvers().empty()) GTEST_SKIP() << "this build has no solver";
+  const Cluster cluster = made(bench::paper_mix(128, bench::Mix::balanced, 5));
+  std::optional<Placement> whole;
+  int told = 0, same = 0;
+  for (const double limit_s : {0.25, 0.25, 600.0, 600.0}) {
+    const auto placed = solve(cluster, {.time_limit_s = limit_s});
+    if (!placed.ok() || placed->time_limit_hit) {
+      ++told;
+      continue;
+    }
+    if (whole) {
+      ++same;
+      EXPECT_EQ(placed->assignment, whole->assignment) << limit_s;
+      EXPECT_EQ(placed->bound, whole->bound) << limit_s;
+      EXPECT_EQ(placed->method, whole->method) << limit_s;
+    }
+    whole = *placed;
+  }
+  EXPECT_GE(same, 1);
+  EXPECT_EQ(told + same, 3);
+}
+
 TEST(Deadline, RemembersThatAPartOfItEndedASearch) {
   const Deadline deadline(600);
   const Deadline part = deadline.part(0);

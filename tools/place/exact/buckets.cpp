@@ -13,8 +13,10 @@
 namespace aqua::place {
 namespace {
 
-constexpr std::size_t kMostPatterns = 60'000;
-constexpr long kMostSteps = 6'000'000;
+// Patterns to write down. In a large cluster a bucket holds many models, so that finer ones pay.
+constexpr std::size_t kMostPatterns = 60'000, kMostOfALarge = 250'000;
+constexpr std::size_t kLarge = 500;  // models
+constexpr long kStepsAPattern = 100;
 constexpr Bytes kFine = 2000;  // of H: levels are told apart no finer
 constexpr std::size_t kColumnsARound = 300;
 
@@ -46,9 +48,11 @@ Kinds bucketed(Kinds kinds, std::size_t pieces, std::size_t all) {
 std::optional<BucketPricing> finest(const Cluster& cluster, Bytes highest) {
   const Kinds kinds = Kinds::of(cluster);
   const std::size_t models = cluster.models().size();
+  const std::size_t most = models > kLarge ? kMostOfALarge : kMostPatterns;
   for (const std::size_t pieces : {64U, 52U, 42U, 34U, 28U, 23U, 18U, 14U, 11U, 9U, 7U, 5U}) {
     Kinds some = bucketed(kinds, pieces, models);
-    Patterns patterns = patterns_by_net(some, highest, kMostPatterns, kMostSteps);
+    Patterns patterns =
+        patterns_by_net(some, highest, most, kStepsAPattern * static_cast<long>(most));
     if (patterns.complete) return BucketPricing(cluster, std::move(some), std::move(patterns));
   }
   return std::nullopt;

@@ -57,6 +57,28 @@ Pricing::Pricing(const Kinds& kinds, int type, Bytes level)
                     static_cast<int>(std::lround(bytes / cell_bytes_))};
     items_.insert(items_.end(), copies(c, gpus_), item);
   }
+  for (int used = 0; used <= gpus_; ++used) windows_.push_back(window(used, least, most));
+}
+
+// `least` and `most`: extremes() of all GPUs.
+Pricing::Window Pricing::window(int used, double least, double most) const {
+  const UnitType& unit = kinds_.types[static_cast<std::size_t>(type_)];
+  const int rest = gpus_ - used;
+  const double here = used, there = rest, all = std::max(gpus_, 1);
+  const double base = static_cast<double>(unit.base.bytes), level = static_cast<double>(level_);
+  const double low = std::max(least * here / all, -level - base - most * there / all);
+  const double high = std::min(most * here / all, level - base - least * there / all);
+  const int rounding = gpus_ + 2;  // each item is off by half a cell at most
+  const double cells = cells_;
+  const auto cell = [&](double bytes) {
+    return static_cast<int>(
+        std::clamp(std::floor(bytes / cell_bytes_), low_ - cells, low_ + 2 * cells));
+  };
+  const Bytes net = level_ / unit.hbm_bytes + rest;
+  return {.first = std::max(low_, cell(low) - rounding),
+          .last = std::min(low_ + cells_ - 1, cell(high) + rounding),
+          .least_net = static_cast<int>(std::max<Bytes>(-used, -net - unit.base.net)),
+          .most_net = static_cast<int>(std::min<Bytes>(used, net - unit.base.net))};
 }
 
 std::size_t Pricing::place(int used, int net, int cell) const {
@@ -75,13 +97,17 @@ void Pricing::fill(const std::vector<double>& prices) {
   for (std::size_t i = 0; i < items_.size(); ++i) {
     const Item& item = items_[i];
     const double price = prices[static_cast<std::size_t>(item.kind)];
-    const int first = std::max(low_, low_ - item.cells);
-    const int last = std::min(low_ + cells_, low_ + cells_ - item.cells);
     for (int used = gpus_ - item.shards; used >= 0; --used) {
-      for (int net = -used; net <= used; ++net) {
+      const Window& here = windows_[static_cast<std::size_t>(used)];
+      const Window& there = windows_[static_cast<std::size_t>(used + item.shards)];
+      const int first = std::max(here.first, there.first - item.cells);
+      const int last = std::min(here.last, there.last - item.cells);
+      const int least_net = std::max(here.least_net, there.least_net - item.net);
+      const int most_net = std::min(here.most_net, there.most_net - item.net);
+      for (int net = least_net; net <= most_net && first <= last; ++net) {
         const double* from = &worth_[place(used, net, first)];
         const std::size_t to = place(used + item.shards, net + item.net, first + item.cells);
-        for (int n = 0; n < last - first; ++n) {
+        for (int n = 0; n <= last - first; ++n) {
           const double worth = from[n] + price;
           const std::size_t state = to + static_cast<std::size_t>(n);
           if (!(worth > worth_[state])) continue;

@@ -36,11 +36,18 @@ class Pricing {
     int net = 0;
     int cells = 0;
   };
+  // Of states with so many GPUs in use: the cells and net counts that such models can come to, and
+  // from which the rest of the unit can still come below the level. No other state matters.
+  struct Window {
+    int first = 0, last = 0;
+    int least_net = 0, most_net = 0;
+  };
   struct State {
     double worth = 0;
     std::size_t at = 0;
   };
   [[nodiscard]] std::size_t place(int used, int net, int cell) const;
+  [[nodiscard]] Window window(int used, double least, double most) const;
   void fill(const std::vector<double>& prices);
   [[nodiscard]] std::vector<State> worth_more(double threshold, double& most) const;
   [[nodiscard]] Pattern pattern_at(std::size_t state) const;
@@ -52,6 +59,7 @@ class Pricing {
   int low_ = 0, cells_ = 0;  // the first cell, and how many
   double cell_bytes_ = 0;
   Bytes level_ = 0;
+  std::vector<Window> windows_;       // by used GPUs
   std::vector<double> worth_;         // by used GPUs, net and cell
   std::vector<std::uint64_t> taken_;  // a bit for each item and state
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <random>
 
 #include "tools/place/model/occupancy.hpp"
@@ -11,13 +12,17 @@ namespace {
 
 constexpr double kHot = 1.0 / 64;  // of H squared
 constexpr double kCold = kHot * 1e-4;
+constexpr int kRounds = 8;
+constexpr std::size_t kElsewhere = 4;  // one exchange in so many begins at any server
+constexpr std::size_t kBelow = std::numeric_limits<std::size_t>::max();
 constexpr long kStepsOfATemperature = 1024;
 constexpr std::size_t kMostLeaving = 2, kMostComing = 6;
-constexpr Bytes kFiner = 1600;  // the next target is a part of H below what was reached
+constexpr Bytes kFine = 1600;  // of H: targets are told apart no finer
 
 // Simulated annealing on how far units lie above a target: a unit below it may change freely, so
 // that the whole cluster gives way where a climb from the worst unit finds no single step. Sets of
-// models are exchanged between two servers.
+// models are exchanged between two servers, mostly between one above the target and any other: of
+// a large cluster few servers are above it, and only these have to change.
 class Annealing {
  public:
   Annealing(const Cluster& cluster, const Assignment& start)
@@ -29,23 +34,21 @@ class Annealing {
     for (int m = 0; m < static_cast<int>(start.size()); ++m) put(m, assignment_[at(m)]);
   }
 
+  // Halves, round by round, what lies between the best so far and the least target that was missed.
   Assignment run(Bytes enough, long steps, const Deadline& deadline) {
     Assignment best = assignment_;
     Bytes least = worst();
-    aim_below(least);
-    double heat = kHot;
-    for (long step = 0; step < steps && least > enough; ++step) {
-      if (step % kStepsOfATemperature == 0) {
-        if (deadline.over()) break;
-        heat =
-            kHot * std::pow(kCold / kHot, static_cast<double>(step) / static_cast<double>(steps));
+    const Bytes fine = std::max<Bytes>(1, cluster_.largest_hbm() / kFine);
+    Bytes missed = enough;
+    for (int round = 0; round < kRounds && least - missed > fine; ++round) {
+      const Bytes target = missed + (least - missed) / 2;
+      aim_at(target);
+      const bool reached = cool(steps / kRounds, deadline);
+      if (const Bytes now = worst(); now < least) {
+        least = now;
+        best = assignment_;
       }
-      if (!propose()) continue;
-      if (!accept(heat)) continue;
-      if (over_ > 0) continue;
-      least = worst();
-      best = assignment_;
-      aim_below(least);
+      if (!reached) missed = target;
     }
     return best;
   }
@@ -73,10 +76,37 @@ class Annealing {
     for (int u = 0; at(u) < loads_.size(); ++u) most = std::max(most, loads_[at(u)].value(hbm(u)));
     return most;
   }
-  void aim_below(Bytes reached) {
-    target_ = reached - std::max<Bytes>(1, cluster_.largest_hbm() / kFiner);
-    over_ = 0;
-    for (int u = 0; at(u) < loads_.size(); ++u) over_ += above(loads_[at(u)], u) > 0 ? 1 : 0;
+  void aim_at(Bytes target) {
+    target_ = target;
+    above_.clear();
+    place_.assign(loads_.size(), kBelow);
+    for (int u = 0; at(u) < loads_.size(); ++u) note(u, above(loads_[at(u)], u) > 0);
+  }
+  void note(int unit, bool is_above) {
+    std::size_t& place = place_[at(unit)];
+    if (is_above == (place != kBelow)) return;
+    if (is_above) {
+      place = above_.size();
+      above_.push_back(unit);
+      return;
+    }
+    place_[at(above_.back())] = place;
+    above_[place] = above_.back();
+    above_.pop_back();
+    place = kBelow;
+  }
+  // True as soon as no unit is above the target.
+  bool cool(long steps, const Deadline& deadline) {
+    double heat = 0;
+    for (long step = 0; step < steps && !above_.empty(); ++step) {
+      if (step % kStepsOfATemperature == 0) {
+        if (deadline.over()) break;
+        heat =
+            kHot * std::pow(kCold / kHot, static_cast<double>(step) / static_cast<double>(steps));
+      }
+      if (propose()) accept(heat);
+    }
+    return above_.empty();
   }
   // Shares of H above the target, squared.
   [[nodiscard]] double above(const Load& load, int unit) const {
@@ -119,6 +149,10 @@ class Annealing {
   // Sets to exchange, that have room; false: none this time.
   bool propose() {
     here_ = any(members_.size());
+    if (any(kElsewhere) > 0) {
+      const auto& servers = cluster_.units()[at(above_[at(any(above_.size()))])].servers;
+      here_ = servers[at(any(servers.size()))];
+    }
     there_ = any(members_.size());
     if (cluster_.unit_of(here_) == cluster_.unit_of(there_)) return false;
     out_.clear();
@@ -133,7 +167,7 @@ class Annealing {
            stay_apart(out_, in_, there_) && stay_apart(in_, out_, here_);
   }
 
-  bool accept(double heat) {
+  void accept(double heat) {
     const int u = cluster_.unit_of(here_), v = cluster_.unit_of(there_);
     Load mine = loads_[at(u)], other = loads_[at(v)];
     for (const int m : out_) {
@@ -148,13 +182,13 @@ class Annealing {
     const double c = above(mine, u), d = above(other, v);
     const double worse = c + d - a - b;
     const double chance = static_cast<double>(random_() >> 11U) * 0x1p-53;
-    if (worse > 0 && chance >= std::exp(-worse / heat)) return false;
-    over_ += (c > 0 ? 1 : 0) + (d > 0 ? 1 : 0) - (a > 0 ? 1 : 0) - (b > 0 ? 1 : 0);
+    if (worse > 0 && chance >= std::exp(-worse / heat)) return;
+    note(u, c > 0);
+    note(v, d > 0);
     for (const int m : out_) take(m);
     for (const int m : in_) take(m);
     for (const int m : out_) put(m, there_);
     for (const int m : in_) put(m, here_);
-    return true;
   }
 
   const Cluster& cluster_;
@@ -163,7 +197,8 @@ class Annealing {
   std::vector<Load> loads_;                // by unit
   std::vector<int> free_;                  // GPUs, by server
   Bytes target_ = 0;
-  int over_ = 0;  // units above it
+  std::vector<int> above_;          // units above it
+  std::vector<std::size_t> place_;  // in above_, by unit
   std::mt19937_64 random_{1};
   int here_ = 0, there_ = 0;
   std::vector<int> out_, in_;

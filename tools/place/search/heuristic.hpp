@@ -22,9 +22,9 @@ namespace aqua::place {
 [[nodiscard]] Assignment improve(const Cluster& cluster, Assignment assignment, Bytes enough,
                                  const Deadline& deadline);
 
-// Where a climb ends: `steps` random exchanges of sets of models between servers, which whatever
-// lies below a target may pay for; the target follows what was reached. The best placement on the
-// way.
+// Where a climb ends: up to `steps` random exchanges of sets of models between servers, which
+// whatever lies below a target may pay for; the targets close in on the least that can be reached,
+// from between `enough` (a proven bound) and `start`. The best of the placements they ended with.
 [[nodiscard]] Assignment anneal(const Cluster& cluster, Assignment start, Bytes enough, long steps,
                                 const Deadline& deadline);
 
