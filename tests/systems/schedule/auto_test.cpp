@@ -87,8 +87,9 @@ TEST(Auto, WhoIsAheadGivesWayAndAllKeepThePace) {
   EXPECT_GT(timed.engine.preemptions(), 8U);
 }
 
-// A token's time is an iteration and a half: four places keep six at their pace, not twelve.
-TEST(Auto, BeyondWhatItSustainsTheFirstToComeKeepTheirPace) {
+// A token's time is an iteration and a half: four places keep six at their pace, not twelve. In
+// turns of all each would be 0.3 s behind.
+TEST(Auto, BeyondWhatItSustainsAsManyKeepTheirPaceAsItDoes) {
   SchedulerOptions wanted = options(0.015);
   wanted.slice_iterations = 64;  // nobody is overdue in this test
   Timed timed(wanted);
@@ -101,7 +102,9 @@ TEST(Auto, BeyondWhatItSustainsTheFirstToComeKeepTheirPace) {
   EXPECT_LE(status.paced, 6U);
   EXPECT_EQ(status.paced + status.backlog, 12U);
   EXPECT_GT(status.sharing_switches, 0U);
-  EXPECT_LT(timed.behind(ids.front(), 0.015), 0.1);
+  std::size_t keep = 0;
+  for (const std::uint64_t id : ids) keep += timed.behind(id, 0.015) < 0.05;
+  EXPECT_GE(keep, 3U);
   EXPECT_FALSE(why(status.sharing).empty());
 }
 

@@ -22,6 +22,7 @@ constexpr std::uint32_t kWindow = 2;
 
 void AutoScheduler::plan() {
   learn();
+  demote();
   promote();
   refused_ = false;
   fresh_.clear();
@@ -36,6 +37,7 @@ void AutoScheduler::plan() {
   if (!batch().computes() && !batch().moves() && !table_.copies_under_way()) force_progress();
   contended_ = !queues_.paced_answers().empty() || !queues_.backlogged().empty() ||
                table_.copies_under_way();
+  if (!contended_) promote();
   last_decodes_ = decode_slots().size();
   const Sharing is = refused_           ? Sharing::none
                      : !contended_      ? Sharing::whole

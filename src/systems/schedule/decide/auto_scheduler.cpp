@@ -2,18 +2,21 @@
 #include "systems/schedule/decide/auto_scheduler.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 // Invariants:
 // - Who is outside is filed in queues_ under its present class, due time and date; who is inside or
 //   on the way is not.
-// - Who has its first token is either paced, and counted in paced_, or in backlog_.
+// - Who has its first token is either in paced_ or in backlog_, and in hopeful_ only with the
+// latter.
 // - last_date_ never falls: nobody is overdue before one that began to wait earlier.
 namespace aqua::schedule {
 namespace {
 
-// Of what the engine sustains, the backlog gets a paced place up to this part only, so that one
-// that is paced is not sent back by the next breath of load.
-constexpr double kPromoteBelow = 0.9;
+// Somebody is paced up to the first part of what the engine sustains, and sent back beyond the
+// second, so that no breath of load does both.
+constexpr double kPromoteBelow = 0.75;
+constexpr double kDemoteAbove = 0.95;
 constexpr double kUnseenAnswer = 128;  // tokens, until an answer has ended
 
 }  // namespace
@@ -90,8 +93,10 @@ void AutoScheduler::on_computed(Slot slot, std::uint32_t /*tokens*/, std::uint32
   if (!its.answers) {
     its.answers = true;
     its.paced_from = now() + iteration_s_;
-    backlog_.emplace(table_.at(slot).arrival, slot);
-    if (sustains(paced_ + 1, 1)) set_pace(slot, true);
+    its.paced = true;
+    paced_.emplace(table_.at(slot).arrival, slot);
+    const bool room = hopeful_.empty() && sustains(paced_.size(), kPromoteBelow);
+    if (contended_ && !room) set_pace(slot, false);
   }
   its.tokens += generated;
 }
@@ -107,8 +112,9 @@ void AutoScheduler::on_committed(std::uint32_t iterations) {
 void AutoScheduler::on_finished(Slot slot) {
   Share& its = shares_[slot];
   lengths_.ended(table_.at(slot).generated);
-  if (its.paced) paced_ -= 1;
-  backlog_.erase({table_.at(slot).arrival, slot});
+  for (ByArrival* all : {&paced_, &backlog_, &hopeful_}) {
+    all->erase({table_.at(slot).arrival, slot});
+  }
   its = {};
 }
 
@@ -149,27 +155,24 @@ void AutoScheduler::set_pace(Slot slot, bool paced) {
   queues_.take(slot);
   its.paced = paced;
   const std::pair key{table_.at(slot).arrival, slot};
-  if (paced) {
-    paced_ += 1;
-    backlog_.erase(key);
-  } else {
-    paced_ -= 1;
-    backlog_.insert(key);
-  }
+  (paced ? backlog_ : paced_).erase(key);
+  (paced ? paced_ : backlog_).insert(key);
+  paced ? (void)hopeful_.erase(key) : (void)hopeful_.insert(key);
   if (filed) file(slot);
 }
 
-// Paces the backlog again, as many as the engine sustains: who can catch up, or all of them when
-// nobody waits outside any more.
+// Paces the backlog again, as many as the engine sustains: who can catch up, the last to come
+// first, which is least behind; or all of them when nobody waits outside any more.
 void AutoScheduler::promote() {
-  constexpr int kLooks = 8;  // a plan: the hopeless stay, and are not all looked at every time
-  int looks = 0;
-  for (auto at = backlog_.begin(); at != backlog_.end() && (!contended_ || looks < kLooks);) {
-    if (!sustains(paced_ + 1, kPromoteBelow)) return;
-    const Slot slot = (at++)->second;
-    looks += 1;
+  ByArrival& from = contended_ ? hopeful_ : backlog_;
+  while (!from.empty() && sustains(paced_.size() + 1, kPromoteBelow)) {
+    const auto last = std::prev(from.end());
+    const Slot slot = last->second;
     if (hopeless(slot)) {
-      if (contended_) continue;
+      if (contended_) {
+        hopeful_.erase(last);
+        continue;
+      }
       shares_[slot].paced_from = now();  // begins anew
       shares_[slot].tokens = 0;
     }
@@ -177,10 +180,22 @@ void AutoScheduler::promote() {
   }
 }
 
+// Sends back who came last while there are more than the engine sustains, and, of those inside, who
+// cannot catch up any more.
+void AutoScheduler::demote() {
+  if (!contended_) return;
+  while (paced_.size() > 1 && !sustains(paced_.size(), kDemoteAbove)) {
+    set_pace(paced_.rbegin()->second, false);
+  }
+  for (const auto& [arrival, slot] : table_.residents()) {
+    if (shares_[slot].paced && behind(slot) && hopeless(slot)) set_pace(slot, false);
+  }
+}
+
 void AutoScheduler::describe(SchedulerStatus& status) const noexcept {
   status.sharing = sharing_;
   status.sharing_switches = switches_;
-  status.paced = paced_;
+  status.paced = paced_.size();
   status.backlog = backlog_.size();
 }
 

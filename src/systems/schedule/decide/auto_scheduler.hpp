@@ -64,12 +64,14 @@ class AutoScheduler final : public SchedulerBase {
   // --- what was seen (auto_scheduler.cpp) --------------------------------------------------------
   void learn();
   void promote();
+  void demote();
   void set_pace(Slot slot, bool paced);
   void file(Slot slot);
   void set_date(Share& its);
   // Whether so many answers at their pace are at most `part` of what the engine sustains.
   [[nodiscard]] bool sustains(std::size_t answers, double part) const noexcept;
   [[nodiscard]] bool hopeless(Slot slot) const;
+  [[nodiscard]] bool behind(Slot slot) const { return token_due(slot) < now(); }
   [[nodiscard]] double pace_of(Slot slot) const {
     return options_.seconds_per_token / table_.at(slot).weight;
   }
@@ -108,8 +110,9 @@ class AutoScheduler final : public SchedulerBase {
 
   AutoQueues queues_;
   std::vector<Share> shares_;
-  std::set<std::pair<std::uint64_t, Slot>> backlog_;  // by arrival, wherever they are
-  std::size_t paced_ = 0;
+  // Those that answer, by arrival, wherever they are; of the backlog also those with hope.
+  using ByArrival = std::set<std::pair<std::uint64_t, Slot>>;
+  ByArrival paced_, backlog_, hopeful_;
   std::vector<Slot> running_;           // residents that stay, while a plan is made
   std::vector<Slot> fresh_;             // who waited and is let in by this plan
   std::vector<Slot> decodes_, chunks_;  // of both, while a batch is filled
