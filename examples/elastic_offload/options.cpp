@@ -58,7 +58,7 @@ void add_play(CommandLine& line, Options& o) {
   line.group("The play")
       .option(
           "--policy", "NAME",
-          "who is computed, preempted and brought back: cfs, las, fcfs or vtc. fcfs and vtc "
+          "who is computed, preempted and brought back: auto, cfs, las, fcfs or vtc. fcfs and vtc "
           "preempt for memory only, and gain less from lent memory",
           [&o](std::string_view text) { return set_policy(o.policy, text); }, o.policy)
       .flag("--fallback", o.fallback,

@@ -76,6 +76,12 @@ TEST(ToyEngine, LasPreemptsByItsOwnRule) {
   EXPECT_THAT(served.preempted, Not(IsEmpty()));
 }
 
+// The last to come have their first token before those that came first are done.
+TEST(ToyEngine, AutoMakesRoomForPrompts) {
+  EXPECT_THAT(serve("auto").preempted, Not(IsEmpty()));
+  EXPECT_THAT(serve("auto", false, 0).preempted, IsEmpty());
+}
+
 // There is no lent memory here: with the fallback nobody is preempted for fairness.
 TEST(ToyEngine, FallsBackToFcfsWhileTensorsWouldGoToHostMemory) {
   EXPECT_THAT(serve("cfs", true).preempted, Not(Contains(0)));

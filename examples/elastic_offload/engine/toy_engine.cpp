@@ -54,6 +54,8 @@ void ToyEngine::iterate() {
   runtime_.tick();
   collect();
   tell_tiers();
+  const std::chrono::duration<double> since = Clock::now() - began_;
+  must(scheduler_->set_time(since.count()), "set_time");
   const schedule::Batch batch = scheduler_->next();
   carry_out(batch);
   if (batch.computes()) must(scheduler_->commit(), "commit");

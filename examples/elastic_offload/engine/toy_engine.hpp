@@ -74,6 +74,7 @@ class ToyEngine {
   Runtime& runtime_;
   const EngineOptions options_;
   std::unique_ptr<schedule::Scheduler> scheduler_;
+  const Clock::time_point began_ = Clock::now();  // what the scheduler is told the time from
   KvCache cache_;
   SwapSpace swap_;
   Stream compute_;

@@ -92,7 +92,7 @@ CommandLine serve_line(ServeOptions& o) {
 Serves made-up prompts with llama.cpp as they come, and writes down what it took.)");
   line.text("--model", o.model, "FILE", "GGUF file")
       .text("--json", o.json, "FILE", "the record")
-      .text("--policy", o.policy, "NAME", "fcfs, vtc, las or cfs")
+      .text("--policy", o.policy, "NAME", "auto, fcfs, vtc, las or cfs")
       .number("--requests", o.requests, 1, 100'000, "N", "that come in all")
       .number("--rate", o.rate, 1e-3, 1e6, "R", "requests a second, Poisson")
       .number("--prompt-tokens", o.prompt, 2, 10'000, "N", "mean")

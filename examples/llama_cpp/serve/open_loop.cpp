@@ -38,6 +38,7 @@ void OpenLoop::run(EngineClock::Kind clock) {
   while (arrived_ < requests_.size() || !sequences_.empty()) {
     admit();
     double since = now();
+    told(scheduler_->set_time(since));
     const schedule::Batch* batch = &scheduler_->next();
     while (page(*batch)) {
       since = now();

@@ -29,6 +29,9 @@ struct SchedulerOptions {
   // token; with a share no prompt's first token waits for decodes. Taken as B / 2 at most.
   std::uint32_t min_prefill_tokens = 64;
 
+  // auto: the time between two tokens that readers are promised, the TPOT of the SLA. Above 0.
+  double seconds_per_token = 0.1;
+
   std::uint32_t block_tokens = 16;         // tokens in a block
   std::uint32_t device_blocks = 0;         // KV blocks of the device; must be given
   std::uint32_t swap_blocks = UINT32_MAX;  // the swap space's; shared with no one that we know of

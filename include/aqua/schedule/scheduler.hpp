@@ -16,9 +16,10 @@
 //     for (const schedule::SequenceId id : ended()) (void)scheduler.finish(id);
 //   }
 //
-// Time: none. The scheduler counts iterations. Copies take as long as they take: what is under way
-// is not computed and holds its blocks until the caller says that it is over. An engine that copies
-// while nothing runs calls next() again after them, and commits the batch without moves.
+// Time: the scheduler counts iterations; auto alone heeds set_time(). Copies take as long as they
+// take: what is under way is not computed and holds its blocks until the caller says that it is
+// over. An engine that copies while nothing runs calls next() again after them, and commits the
+// batch without moves.
 // Threads: not thread-safe; pure and deterministic: the same calls give the same answers.
 // Owns: numbers only. The caller keeps the bytes, and the block tables.
 // Errors: a call that fails changes nothing. not_found: no such sequence.
@@ -36,6 +37,7 @@
 #include "aqua/schedule/batch.hpp"
 #include "aqua/schedule/options.hpp"
 #include "aqua/schedule/sequence.hpp"
+#include "aqua/schedule/sharing.hpp"
 
 namespace aqua::schedule {
 
@@ -46,6 +48,11 @@ struct SchedulerStatus {
   std::uint32_t swap_blocks = 0;         // capacity
   std::uint32_t swap_blocks_held = 0;    // prefix hits not yet fetched are not in it
   bool falling_back = false;             // to fcfs, for the slow tier (SchedulerOptions)
+  // auto: how it shares now, how often that has changed, and how many answers it keeps at their
+  // pace and not. Who still waits for a first token is in neither.
+  Sharing sharing = Sharing::fixed;
+  std::uint64_t sharing_switches = 0;
+  std::size_t paced = 0, backlog = 0;
   friend bool operator==(const SchedulerStatus&, const SchedulerStatus&) = default;
 };
 
@@ -82,6 +89,10 @@ class AQUA_API Scheduler {
   virtual void set_device_blocks(std::uint32_t blocks) = 0;
   virtual void set_swap_blocks(std::uint32_t blocks) = 0;
   virtual void set_swap_tier(Tier tier) = 0;  // where page-outs land from now on
+  // Seconds since some beginning, best told before each next(). Told none, auto takes an iteration
+  // to last for half of seconds_per_token. invalid_argument when it is negative, not a number, or
+  // before the last.
+  [[nodiscard]] virtual Result<void> set_time(double seconds) = 0;
 
   // --- decisions -----------------------------------------------------------------------------
   // The next iteration. The batch stays as it is until next() is called again. Without moves and
@@ -99,7 +110,7 @@ class AQUA_API Scheduler {
   [[nodiscard]] virtual SchedulerStatus status() const noexcept = 0;
 };
 
-// las | cfs | fcfs | vtc, in this order.
+// auto | las | cfs | fcfs | vtc, in this order.
 [[nodiscard]] AQUA_API std::vector<std::string> scheduler_names();
 
 // invalid_argument names the field that cannot be, or lists the names there are.

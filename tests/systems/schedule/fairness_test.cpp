@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cfs: nobody waits longer than the bound of docs/engine/scheduling.md. las: somebody does.
+// cfs, auto: nobody waits longer than their bounds of docs/engine/scheduling.md. las: somebody
+// does.
 #include <algorithm>
 #include <functional>
 #include <iostream>
@@ -56,6 +57,10 @@ struct Load {
   }
   [[nodiscard]] std::uint64_t bound(std::uint64_t there) const {
     return bound(there, std::min(g_of_memory(), g_of_tokens()));
+  }
+  [[nodiscard]] std::uint64_t bound_of_auto(std::uint64_t there) const {
+    const std::uint64_t each = up(longest_prompt, options.min_prefill_tokens);
+    return options.slice_iterations * (3 * up(there, k()) + 1) + there * each;
   }
 };
 
@@ -219,6 +224,25 @@ TEST(Fairness, LongPromptsTakeTurnsAsTheSliceHasTokensForThem) {
     EXPECT_GT(shares.cfs * static_cast<double>(crowd.bound()), static_cast<double>(of_memory))
         << "memory limited their turns, not tokens";
   }
+}
+
+TEST(Fairness, AutoServesEverybodyWithinItsBoundUnderSustainedOverload) {
+  std::vector<Crowd> all = crowds();
+  all.push_back(long_prompts(false));
+  all.push_back(long_prompts(true));
+  double closest = 0;
+  for (const Crowd& crowd : all) {
+    const std::uint64_t bound = crowd.load.bound_of_auto(crowd.seats);
+    std::uint64_t longest = 0;
+    for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+      longest = std::max(longest, longest_wait("auto", crowd, seed, 6));
+    }
+    EXPECT_LE(longest, bound) << crowd.name;
+    closest = std::max(closest, static_cast<double>(longest) / static_cast<double>(bound));
+    std::cout << "[ MEASURED ] " << crowd.name << ": the longest wait is " << longest
+              << " iterations under auto, of the bound of " << bound << std::endl;
+  }
+  EXPECT_GT(closest, 0.6) << "the bound, or these crowds, have become too easy";
 }
 
 // An open crowd that grows all the time. N counts until the slice is over in which a wait begins.

@@ -59,6 +59,7 @@ class NaiveScheduler : public Scheduler {
   void set_device_blocks(std::uint32_t blocks) override;
   void set_swap_blocks(std::uint32_t blocks) override;
   void set_swap_tier(Tier tier) override;
+  Result<void> set_time(double) override { return {}; }
   const Batch& next() override;
   Result<void> commit(std::uint32_t iterations = 1) override;
   Result<SequenceStatus> sequence(SequenceId id) const override;

@@ -48,6 +48,9 @@ class Twin final : public Scheduler {
     fast_->set_swap_tier(tier);
     naive_->set_swap_tier(tier);
   }
+  Result<void> set_time(double seconds) override {
+    return both([&](Scheduler& s) { return s.set_time(seconds); });
+  }
   // The naive one plans one iteration at a time and says nothing about `repeat`: its commit()
   // plans each of them.
   const Batch& next() override {

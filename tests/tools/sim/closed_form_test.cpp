@@ -11,7 +11,7 @@ TEST(ClosedForm, SinglePromptTakesItsChunksAndItsDecodes) {
   for (const auto& [prompt, output] :
        {std::pair{1u, 1u}, {512u, 10u}, {1300u, 200u}, {5000u, 33u}}) {
     const Workload work = tiled(constant_trace(prompt, output), 1);
-    for (const char* policy : {"fcfs", "cfs+aqua", "cfs+free", "las+dram", "vtc"}) {
+    for (const char* policy : {"fcfs", "cfs+aqua", "cfs+free", "las+dram", "vtc", "auto+aqua"}) {
       const RunOutcome outcome = play(scenario, policy, work);
       // Exactly: the same sums of whole picoseconds.
       EXPECT_EQ(outcome.requests[0].finish, ground.cost.prompt_alone(prompt, output))

@@ -31,7 +31,7 @@ TEST_P(Conservation, EveryTokenIsAccountedFor) {
 
 INSTANTIATE_TEST_SUITE_P(Policies, Conservation,
                          ::testing::Values("fcfs", "vtc", "las+aqua", "cfs+dram", "cfs+aqua",
-                                           "cfs+free", "cfs+aqua+blocks"),
+                                           "cfs+free", "cfs+aqua+blocks", "auto+aqua"),
                          [](const auto& test) {
                            std::string name = test.param;
                            std::ranges::replace(name, '+', '_');

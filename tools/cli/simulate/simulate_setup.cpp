@@ -18,6 +18,8 @@ Result<sim::Ground> ground_of(const SimulateOptions& options) {
   scenario.scheduler.budget_tokens = options.chunk;
   scenario.scheduler.slice_iterations = options.slice;
   scenario.scheduler.fcfs_on_slow_tier = options.fallback;
+  // auto schedules for what goodput counts.
+  if (options.sla.tpot_s > 0) scenario.scheduler.seconds_per_token = options.sla.tpot_s;
   scenario.prefix_cache = options.prefix_cache || options.workload == WorkloadKind::prefix;
   scenario.prefix_bytes = options.prefix_gb * 1e9;
   scenario.skip = options.skip;

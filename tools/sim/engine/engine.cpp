@@ -62,13 +62,21 @@ void Engine::act(Picos now, Picos horizon) {
   if (!computing_) begin(now, horizon);
 }
 
+std::uint32_t Engine::limit_of(const Request& request) const {
+  const std::uint64_t device =
+      std::uint64_t{scheduler_.status().device_blocks} * options_.block_tokens;
+  const std::uint64_t beside = device - std::min<std::uint64_t>(device, request.prompt_tokens);
+  const std::uint64_t limit = std::min<std::uint64_t>(options_.answer_limit, beside);
+  return std::max(request.output_tokens, static_cast<std::uint32_t>(limit));
+}
+
 void Engine::arrivals(Picos now) {
   for (; arrived_ < requests_.size() && requests_[arrived_].arrival <= now; ++arrived_) {
     const auto index = static_cast<std::uint32_t>(arrived_);
     const Request& request = workload_.requests[arrived_];
     schedule::Request asked{.id = id_of(index),
                             .prompt_tokens = request.prompt_tokens,
-                            .max_new_tokens = request.output_tokens,
+                            .max_new_tokens = limit_of(request),
                             .tenant = schedule::TenantId{index}};  // each is a user of its own
     if (prefixes_ != nullptr) {
       const PrefixStore::Hit hit = prefixes_->acquire(workload_, request);
@@ -88,6 +96,7 @@ void Engine::arrivals(Picos now) {
 }
 
 void Engine::begin(Picos now, Picos horizon) {
+  told(scheduler_.set_time(seconds(now)));
   tell_finished_copies(now);
   while (changed_) {
     const double typical = options_.kv_bytes_per_token * options_.block_tokens;

@@ -35,6 +35,9 @@ struct EngineOptions {
   // Links over which others reach this GPU's memory: their traffic lengthens iterations.
   std::vector<LinkId> visitors{};
   bool skip = true;
+  // The scheduler is told this as the limit of an answer, or what the device has left beside the
+  // prompt, but never less than the answer's length. 0: it is told the length.
+  std::uint32_t answer_limit = 0;
   // Told of each token, a request's index and when it came, in time order. Wants `skip` false.
   std::function<void(std::uint32_t, Picos)> token{};
   Picos sample_interval = kPicosPerSecond;
@@ -83,6 +86,7 @@ class Engine final : public Actor {
 
   // engine.cpp
   void arrivals(Picos now);
+  [[nodiscard]] std::uint32_t limit_of(const Request& request) const;
   void begin(Picos now, Picos horizon);
   void emit(std::uint32_t request, std::uint32_t tokens, Picos first_at, Picos now, Picos longest);
   void finish(std::uint32_t request, Picos now);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The names of what is compared: a scheduler of aqua/schedule, and how it pages.
 //
-//   fcfs, vtc, las, cfs        page to the host, as +dram, where they must
+//   fcfs, vtc, las, cfs, auto  page to the host, as +dram, where they must
 //   cfs+dram                   gathered copies to host DRAM over PCIe
 //   cfs+aqua                   gathered copies to a neighbour's memory over NVLink; host DRAM,
 //                              and first come first served, when that is full
+//   auto+aqua                  the same, and on to host DRAM by its own rule when that is full
 //   cfs+free                   pages at no cost: the limit
 //   cfs+aqua+blocks            as cfs+aqua, one copy per block and plane instead of gathering
 #pragma once

@@ -88,6 +88,16 @@ Paging paging_of(const Ground& ground, CopyMethod method, const PortLinks& own,
 
 namespace {
 
+// auto is told the longest answer of all, as an engine knows its limit and no more.
+std::uint32_t answer_limit(const PolicyName& policy, const Workload& workload) {
+  std::uint32_t longest = 0;
+  if (policy.scheduler != "auto") return longest;
+  for (const Request& request : workload.requests) {
+    longest = std::max(longest, request.output_tokens);
+  }
+  return longest;
+}
+
 Result<std::unique_ptr<PrefixStore>> prefix_store(const Ground& ground, const Workload& workload) {
   if (!ground.scenario.prefix_cache) return std::unique_ptr<PrefixStore>();
   const CostModel& cost = ground.cost;
@@ -139,6 +149,7 @@ Result<RunOutcome> simulate(const Ground& ground, const PolicyName& policy,
                         .kv_bytes_per_token = ground.kv_bytes_per_token,
                         .block_tokens = ground.scenario.server.kv_block_tokens,
                         .skip = ground.scenario.skip && !token,
+                        .answer_limit = answer_limit(policy, workload),
                         .token = token};
   Engine engine(workload, ground.cost, *scheduler, swap, network, prefixes.get(), options);
   const auto progress = [&](Picos) {

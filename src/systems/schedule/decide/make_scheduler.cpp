@@ -5,6 +5,7 @@
 
 #include "aqua/schedule/scheduler.hpp"
 #include "base/concat.hpp"
+#include "systems/schedule/decide/auto_scheduler.hpp"
 #include "systems/schedule/decide/queue_scheduler.hpp"
 #include "systems/schedule/decide/slice_scheduler.hpp"
 #include "systems/schedule/decide/vtc_scheduler.hpp"
@@ -15,6 +16,10 @@ namespace {
 using Maker = std::unique_ptr<Scheduler> (*)(const SchedulerOptions&);
 
 constexpr std::pair<std::string_view, Maker> makers[] = {
+    {"auto",
+     [](const SchedulerOptions& options) -> std::unique_ptr<Scheduler> {
+       return std::make_unique<AutoScheduler>(options);
+     }},
     {"las",
      [](const SchedulerOptions& options) -> std::unique_ptr<Scheduler> {
        return std::make_unique<SliceScheduler>(SliceScheduler::Rule::las, options);
@@ -48,6 +53,9 @@ Result<void> check(const SchedulerOptions& options) {
   }
   if (!cost(options.recompute_seconds_per_token) || !cost(options.swap_seconds_per_block)) {
     return wrong("a cost is negative or not a number");
+  }
+  if (!std::isfinite(options.seconds_per_token) || options.seconds_per_token <= 0) {
+    return wrong("seconds_per_token is ", options.seconds_per_token);
   }
   if (options.preempt_by == PreemptBy::cheaper && options.recompute_seconds_per_token <= 0 &&
       options.swap_seconds_per_block <= 0) {

@@ -165,6 +165,19 @@ void SchedulerBase::set_swap_tier(Tier tier) {
   stale();
 }
 
+Result<void> SchedulerBase::set_time(double seconds) {
+  if (!std::isfinite(seconds) || seconds < 0) {
+    return Error{Code::invalid_argument, concat("set_time: ", seconds, " seconds")};
+  }
+  if (time_ && seconds < *time_) {
+    return Error{Code::invalid_argument,
+                 concat("set_time: ", seconds, " seconds is before the last, ", *time_)};
+  }
+  if (heeds_time() && seconds != time_) stale();
+  time_ = seconds;
+  return {};
+}
+
 const Batch& SchedulerBase::next() {
   if (planned_ && !stale_) {
     batch_.preemptions.clear();
@@ -310,6 +323,7 @@ SchedulerStatus SchedulerBase::status() const noexcept {
   status.swap_blocks = options_.swap_blocks;
   status.swap_blocks_held = table_.swap_held();
   status.falling_back = falling_back();
+  describe(status);
   return status;
 }
 

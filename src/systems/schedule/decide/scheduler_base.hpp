@@ -6,6 +6,7 @@
 // Threads: not thread-safe.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -29,6 +30,7 @@ class SchedulerBase : public Scheduler {
   void set_device_blocks(std::uint32_t blocks) final;
   void set_swap_blocks(std::uint32_t blocks) final;
   void set_swap_tier(Tier tier) final;
+  [[nodiscard]] Result<void> set_time(double seconds) final;
   [[nodiscard]] const Batch& next() final;
   [[nodiscard]] Result<void> commit(std::uint32_t iterations) final;
   [[nodiscard]] Result<SequenceStatus> sequence(SequenceId id) const final;
@@ -40,6 +42,10 @@ class SchedulerBase : public Scheduler {
   virtual void plan() = 0;
   [[nodiscard]] virtual double service_of(Slot slot) const = 0;
   [[nodiscard]] virtual bool falling_back() const noexcept { return false; }
+  // Fills in what only this policy has.
+  virtual void describe(SchedulerStatus& /*status*/) const noexcept {}
+  // Whether plan() asks for time().
+  [[nodiscard]] virtual bool heeds_time() const noexcept { return false; }
   // The sequence is outside from now on, waiting or swapped: it arrived, left the device, or lost
   // its KV.
   virtual void on_outside(Slot) {}
@@ -81,6 +87,7 @@ class SchedulerBase : public Scheduler {
   [[nodiscard]] std::span<const Slot> decode_slots() const noexcept { return decode_slots_; }
   [[nodiscard]] std::span<const Slot> prefill_slots() const noexcept { return prefill_slots_; }
   [[nodiscard]] const Batch& batch() const noexcept { return batch_; }
+  [[nodiscard]] std::optional<double> time() const noexcept { return time_; }  // as last told
 
   SchedulerOptions options_;
   SequenceTable table_;
@@ -94,6 +101,7 @@ class SchedulerBase : public Scheduler {
   Batch batch_;
   std::vector<Slot> decode_slots_, prefill_slots_;  // of the batch's entries
   std::uint64_t plans_ = 0;
+  std::optional<double> time_;
   bool planned_ = false;  // a batch can be committed
   bool stale_ = true;     // a call has changed something since the plan
 };

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// AutoScheduler: what those inside compute in the next iteration.
+#include <algorithm>
+
+#include "systems/schedule/decide/auto_scheduler.hpp"
+
+namespace aqua::schedule {
+
+// Decodes first, one token each, but for the share of prompts; then prompts: those inside by
+// arrival, so that who has begun comes to its end, then those let in by this plan.
+void AutoScheduler::fill_batch() {
+  decodes_.clear();
+  chunks_.clear();
+  for (const Slot slot : running_) (prompts(slot) ? chunks_ : decodes_).push_back(slot);
+  const auto arrival = [&](Slot slot) { return table_.at(slot).arrival; };
+  std::sort(chunks_.begin(), chunks_.end(),
+            [&](Slot a, Slot b) { return arrival(a) < arrival(b); });
+  chunks_.insert(chunks_.end(), fresh_.begin(), fresh_.end());
+  const std::uint32_t budget = options_.budget_tokens;
+  const std::uint32_t share = chunks_.empty() ? 0 : options_.min_prefill_tokens;
+  const std::size_t places = max_sequences() - (chunks_.empty() || max_sequences() == 1 ? 0 : 1);
+  std::int64_t free = free_blocks();
+  const std::size_t count = decodes_.size();
+  add_decodes(std::min<std::size_t>(places, budget - share), free);
+  add_chunks(free);
+  const bool all = chunks_.empty() && count == decode_slots().size();
+  set_repeat(iterations_without_change(all));
+}
+
+// By arrival where all can; where places or blocks are short, who waits longest first.
+void AutoScheduler::add_decodes(std::size_t most, std::int64_t& free) {
+  std::int64_t needs = 0;
+  for (const Slot slot : decodes_) {
+    needs += std::int64_t{blocks_after(table_.at(slot), 1)} - table_.at(slot).device_blocks;
+  }
+  const bool all = decodes_.size() <= most && needs <= free;
+  const auto waits = [&](Slot slot) {
+    return std::pair(all ? 0 : shares_[slot].since, table_.at(slot).arrival);
+  };
+  std::sort(decodes_.begin(), decodes_.end(), [&](Slot a, Slot b) { return waits(a) < waits(b); });
+  for (const Slot slot : decodes_) {
+    if (decode_slots().size() == most) return;
+    const Sequence& s = table_.at(slot);
+    const std::int64_t need = std::int64_t{blocks_after(s, 1)} - s.device_blocks;
+    if (need > free) continue;
+    free -= need;
+    add_decode(slot);
+  }
+}
+
+void AutoScheduler::add_chunks(std::int64_t free) {
+  std::uint64_t left = options_.budget_tokens - decode_slots().size();
+  std::size_t places = max_sequences() - decode_slots().size();
+  for (const Slot slot : chunks_) {
+    if (left == 0 || places == 0) return;
+    const Sequence& s = table_.at(slot);
+    const std::uint64_t blocks = static_cast<std::uint64_t>(std::max<std::int64_t>(free, 0));
+    const std::uint64_t room = (blocks + s.device_blocks) * options_.block_tokens - s.computed;
+    const std::uint64_t chunk = std::min<std::uint64_t>({left, s.pending(), room});
+    if (chunk == 0) continue;
+    free -= std::int64_t{blocks_after(s, chunk)} - s.device_blocks;
+    add_prefill(slot, static_cast<std::uint32_t>(chunk));
+    left -= chunk;
+    places -= 1;
+  }
+}
+
+// How many iterations the same batch holds for: nobody is outside or on the way, and all decode,
+// until they want more blocks than there are.
+std::uint32_t AutoScheduler::iterations_without_change(bool all_decode) const {
+  const std::size_t count = decode_slots().size();
+  if (!all_decode || count == 0 || table_.copies_under_way() || !table_.outside().empty()) return 1;
+  std::int64_t slack = INT64_MAX;  // tokens until one wants the first of the free blocks
+  std::uint64_t longest = UINT32_MAX;
+  const std::uint64_t most = std::uint64_t{options_.device_blocks} * options_.block_tokens;
+  for (const Slot slot : decode_slots()) {
+    const Sequence& s = table_.at(slot);
+    slack = std::min(slack, std::int64_t{s.device_blocks} * options_.block_tokens - s.computed);
+    longest = std::min(longest, most - s.known() + 1);
+  }
+  const std::int64_t each =
+      std::max<std::int64_t>(0, free_blocks()) / static_cast<std::int64_t>(count);
+  const std::int64_t tokens = each * options_.block_tokens + slack - options_.slice_iterations;
+  return static_cast<std::uint32_t>(
+      std::clamp<std::int64_t>(tokens, 1, static_cast<std::int64_t>(longest)));
+}
+
+}  // namespace aqua::schedule

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// AutoScheduler schedules for the pace that readers are promised
+// (SchedulerOptions::seconds_per_token). docs/engine/scheduling.md has the rules, and the bound on
+// waits.
+//
+// Prompts come first, by arrival. An answer that is paced is due its next token at a time; while it
+// is ahead of its pace it may wait outside for those that are not. As many are paced as the engine
+// was seen to sustain. The others are the backlog: they get what is left, first come, first served.
+// Who waited for long is overdue, and comes before everybody.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "systems/schedule/decide/answer_lengths.hpp"
+#include "systems/schedule/decide/auto_queues.hpp"
+#include "systems/schedule/decide/scheduler_base.hpp"
+
+namespace aqua::schedule {
+
+class AutoScheduler final : public SchedulerBase {
+ public:
+  using SchedulerBase::SchedulerBase;
+  [[nodiscard]] std::string_view name() const noexcept override { return "auto"; }
+
+ protected:
+  void plan() override;
+  [[nodiscard]] double service_of(Slot slot) const override { return token_due(slot); }
+  void describe(SchedulerStatus& status) const noexcept override;
+  [[nodiscard]] bool heeds_time() const noexcept override { return true; }
+  void on_outside(Slot slot) override;
+  void on_leave(Slot slot) override { queues_.take(slot); }
+  void on_paging_in(Slot slot) override;
+  void on_resident(Slot slot) override;
+  void on_computed(Slot slot, std::uint32_t tokens, std::uint32_t generated,
+                   std::uint32_t iterations) override;
+  void on_committed(std::uint32_t iterations) override;
+  void on_finished(Slot slot) override;
+
+ private:
+  // Who keeps a place longest when room is made.
+  enum class Claim : std::uint8_t { held, prompt, paced, backlog };
+  struct Share {
+    double paced_from = 0;           // seconds: of its pace's beginning …
+    std::uint32_t tokens = 0;        // … and the tokens generated since
+    double comes_from = 0;           // seconds: when its page-in was ordered
+    std::uint64_t since = 0;         // iteration of the last service, or of the arrival
+    std::uint64_t overdue_from = 0;  // iteration
+    std::uint64_t held_until = 0;    // until this iteration nobody takes its place
+    bool answers = false;            // has its first token
+    bool paced = false;
+    bool known = false;
+  };
+  struct Room {
+    std::int64_t claimed = 0;  // blocks that residents want beyond theirs, and who is let in wants
+    std::int64_t urgent = 0;   // of these, by the decodes of the next iteration
+    std::uint32_t window = 0;  // prompt tokens for which memory is still made
+    bool sorted = false;       // running_ is in order, who goes first at its end
+    bool blocked = false;      // somebody waits for blocks: nobody else may take them
+  };
+
+  // --- what was seen (auto_scheduler.cpp) --------------------------------------------------------
+  void learn();
+  void promote();
+  void demote();
+  void set_pace(Slot slot, bool paced);
+  void file(Slot slot);
+  void set_date(Share& its);
+  // Whether so many answers at their pace are at most `part` of what the engine sustains.
+  [[nodiscard]] bool sustains(std::size_t answers, double part) const noexcept;
+  [[nodiscard]] bool hopeless(Slot slot) const;
+  [[nodiscard]] bool behind(Slot slot) const { return token_due(slot) < now(); }
+  [[nodiscard]] double pace_of(Slot slot) const {
+    return options_.seconds_per_token / table_.at(slot).weight;
+  }
+  // When its next token is due, by the pace.
+  [[nodiscard]] double token_due(Slot slot) const {
+    return shares_[slot].paced_from + shares_[slot].tokens * pace_of(slot);
+  }
+  [[nodiscard]] double now() const noexcept;
+  [[nodiscard]] bool prompts(Slot slot) const { return !table_.at(slot).decodes(); }
+  [[nodiscard]] bool overdue(Slot slot) const { return shares_[slot].overdue_from <= iterations_; }
+  Share& share(Slot slot);
+
+  // --- plans (auto_plan.cpp) ---------------------------------------------------------------------
+  void gather(Room& room);
+  void relieve(Room& room);
+  void bring_overdue(Room& room);
+  void bring_prompts(Room& room);
+  void bring_due(Room& room);
+  void bring_others(Room& room);
+  bool bring(Room& room, Slot slot, Claim over, double later_than);
+  bool make_room(Room& room, std::int64_t need, Claim over, double later_than);
+  bool evict_last(Room& room, bool forced);
+  void sort_running(Room& room);
+  void let_in(Room& room, Slot slot, std::int64_t need);
+  void force_progress();
+  [[nodiscard]] std::size_t inside() const noexcept;
+  [[nodiscard]] std::int64_t wanted(Slot slot, std::uint32_t tokens) const;
+  [[nodiscard]] std::int64_t claim(Slot slot) const;
+  [[nodiscard]] std::pair<Claim, double> keep(Slot slot) const;
+
+  // --- the batch (auto_batch.cpp) ----------------------------------------------------------------
+  void fill_batch();
+  void add_decodes(std::size_t most, std::int64_t& free);
+  void add_chunks(std::int64_t free);
+  [[nodiscard]] std::uint32_t iterations_without_change(bool all_decode) const;
+
+  AutoQueues queues_;
+  std::vector<Share> shares_;
+  // Those that answer, by arrival, wherever they are; of the backlog also those with hope.
+  using ByArrival = std::set<std::pair<std::uint64_t, Slot>>;
+  ByArrival paced_, backlog_, hopeful_;
+  std::vector<Slot> running_;           // residents that stay, while a plan is made
+  std::vector<Slot> fresh_;             // who waited and is let in by this plan
+  std::vector<Slot> decodes_, chunks_;  // of both, while a batch is filled
+  std::vector<Slot> served_;            // by the commit under way
+  std::uint64_t iterations_ = 0;        // computed in all
+  std::uint64_t last_date_ = 0;
+  std::uint32_t largest_ = 1;  // the most blocks ever held by one
+
+  // What was seen while somebody waited outside.
+  AnswerLengths lengths_;
+  double iteration_s_ = 0, decodes_per_s_ = 0, return_s_ = 0;
+  double last_plan_s_ = 0;
+  std::uint64_t last_plan_ = 0;  // iterations_ then
+  std::size_t last_decodes_ = 0;
+  bool contended_ = false;  // somebody that answers is outside, or on the way
+  bool refused_ = false;    // somebody kept a place because the swap space is full
+  Sharing sharing_ = Sharing::whole;
+  std::uint64_t switches_ = 0;
+};
+
+}  // namespace aqua::schedule

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// auto: prompts first, answers by the pace that readers are promised, and how it says what it does.
+#include <cmath>
+#include <limits>
+
+#include "tests/systems/schedule/engine.hpp"
+
+namespace aqua::schedule::test {
+namespace {
+
+// Room for four answers of 40 tokens.
+SchedulerOptions options(double seconds_per_token) {
+  return {.budget_tokens = 64,
+          .slice_iterations = 8,
+          .min_prefill_tokens = 16,
+          .seconds_per_token = seconds_per_token,
+          .block_tokens = 4,
+          .device_blocks = 40};
+}
+
+// An engine whose iterations take ten milliseconds, and which tells the time.
+class Timed {
+ public:
+  explicit Timed(const SchedulerOptions& options) : engine("auto", options) {}
+  void step() {
+    EXPECT_TRUE(engine.scheduler().set_time(now).ok());
+    (void)engine.step();
+    now += 0.01;
+    for (const auto& [id, s] : engine.sequences()) {
+      if (s.generated > 0 && !began.contains(id)) began[id] = {now, s.generated};
+    }
+  }
+  // Seconds that the last token so far is behind the pace that began with the first; of the worst.
+  double behind(std::uint64_t id, double seconds_per_token) const {
+    const auto& [at, tokens] = began.at(id);
+    const std::uint32_t since = engine.sequences().at(id).generated - tokens;
+    return now - at - since * seconds_per_token;
+  }
+
+  double now = 0;
+  std::map<std::uint64_t, std::pair<double, std::uint32_t>> began{};
+  Engine engine;
+};
+
+TEST(Auto, APromptDoesNotWaitForThoseThatAnswer) {
+  Timed timed(options(0.1));
+  for (int i = 0; i < 4; ++i) timed.engine.arrive(20, 200, false);
+  for (int i = 0; i < 30; ++i) timed.step();
+  const std::uint64_t last = timed.engine.arrive(20, 200, false);
+  timed.step();
+  EXPECT_EQ(timed.engine.sequences().at(last).generated, 1U);
+}
+
+TEST(Auto, PromptsComeInTheOrderOfTheirArrival) {
+  Timed timed(options(0.1));
+  for (int i = 0; i < 4; ++i) timed.engine.arrive(20, 200, false);
+  for (int i = 0; i < 30; ++i) timed.step();
+  std::vector<std::uint64_t> ids;
+  for (int i = 0; i < 12; ++i) ids.push_back(timed.engine.arrive(60, 200, false));
+  for (int i = 0; i < 40; ++i) {
+    timed.step();
+    bool answers = true;
+    for (const std::uint64_t id : ids) {
+      const bool mine = timed.engine.sequences().at(id).generated > 0;
+      EXPECT_LE(mine, answers) << "sequence " << id << " before one that came earlier";
+      answers = mine;
+    }
+  }
+  EXPECT_GT(timed.engine.sequences().at(ids.back()).generated, 0U);
+}
+
+// Twelve answers in four places: ten iterations are a token's time, so that a third of them is
+// plenty.
+TEST(Auto, WhoIsAheadGivesWayAndAllKeepThePace) {
+  Timed timed(options(0.1));
+  std::vector<std::uint64_t> ids;
+  for (int i = 0; i < 12; ++i) ids.push_back(timed.engine.arrive(20, 1000, false));
+  for (int i = 0; i < 20; ++i) timed.step();
+  for (int i = 0; i < 80; ++i) {
+    timed.step();
+    for (const std::uint64_t id : ids) EXPECT_LT(timed.behind(id, 0.1), 0.4) << id;
+  }
+  const SchedulerStatus status = timed.engine.scheduler().status();
+  EXPECT_EQ(status.sharing, Sharing::fair);
+  EXPECT_EQ(status.paced, 12U);
+  EXPECT_EQ(status.backlog, 0U);
+  EXPECT_GT(timed.engine.preemptions(), 8U);
+}
+
+// A token's time is an iteration and a half: four places keep six at their pace, not twelve. In
+// turns of all each would be 0.3 s behind.
+TEST(Auto, BeyondWhatItSustainsAsManyKeepTheirPaceAsItDoes) {
+  SchedulerOptions wanted = options(0.015);
+  wanted.slice_iterations = 64;  // nobody is overdue in this test
+  Timed timed(wanted);
+  std::vector<std::uint64_t> ids;
+  for (int i = 0; i < 12; ++i) ids.push_back(timed.engine.arrive(12, 100, false));
+  for (int i = 0; i < 60; ++i) timed.step();
+  const SchedulerStatus status = timed.engine.scheduler().status();
+  EXPECT_EQ(status.sharing, Sharing::partial);
+  EXPECT_GE(status.paced, 2U);
+  EXPECT_LE(status.paced, 6U);
+  EXPECT_EQ(status.paced + status.backlog, 12U);
+  EXPECT_GT(status.sharing_switches, 0U);
+  std::size_t keep = 0;
+  for (const std::uint64_t id : ids) keep += timed.behind(id, 0.015) < 0.05;
+  EXPECT_GE(keep, 3U);
+  EXPECT_FALSE(why(status.sharing).empty());
+}
+
+TEST(Auto, WhereThereIsNoSwapSpaceNobodyGivesWay) {
+  SchedulerOptions none = options(0.1);
+  none.swap_blocks = 0;
+  Timed timed(none);
+  for (int i = 0; i < 12; ++i) timed.engine.arrive(17, 4, true);  // eight fit, to their end
+  bool said = false;
+  for (int i = 0; i < 12; ++i) {
+    timed.step();
+    said = said || timed.engine.scheduler().status().sharing == Sharing::none;
+  }
+  EXPECT_TRUE(said);
+  EXPECT_EQ(timed.engine.preemptions(), 0U);
+}
+
+TEST(Auto, WhereAllFitItSaysSo) {
+  Timed timed(options(0.1));
+  timed.engine.arrive(20, 20, true);
+  for (int i = 0; i < 12; ++i) timed.step();
+  EXPECT_EQ(timed.engine.scheduler().status().sharing, Sharing::whole);
+  EXPECT_EQ(timed.engine.scheduler().status().sharing_switches, 0U);
+}
+
+TEST(Auto, TimesThatCannotBeAreNamedAndChangeNothing) {
+  for (const char* policy : {"auto", "fcfs"}) {
+    const auto made = make_scheduler(policy, options(0.1));
+    Scheduler& scheduler = **made;
+    EXPECT_TRUE(scheduler.set_time(2).ok());
+    for (const double wrong : {-1.0, 1.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
+      const auto told = scheduler.set_time(wrong);
+      ASSERT_FALSE(told.ok()) << wrong;
+      EXPECT_EQ(told.error().code, Code::invalid_argument);
+      EXPECT_NE(told.error().message.find("set_time"), std::string::npos);
+    }
+    EXPECT_TRUE(scheduler.set_time(2).ok()) << "a wrong time was kept";
+  }
+}
+
+TEST(Auto, APaceThatCannotBeIsNamed) {
+  for (const double wrong : {0.0, -0.1, std::nan(""), std::numeric_limits<double>::infinity()}) {
+    const auto made = make_scheduler("auto", options(wrong));
+    ASSERT_FALSE(made.ok()) << wrong;
+    EXPECT_NE(made.error().message.find("seconds_per_token"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace aqua::schedule::test
