@@ -23,7 +23,6 @@ llama-emulated-2026-11-21.json
 llama_calibration-cpu-2026-11-22.json
 llama_profile-cpu-2026-11-22.json
 long_context-emulated-2026-11-22.json
-place-cpu-2026-11-22.json
 policy-cpu-2026-11-22.json
 prefix-sweep-2026-11-21.json
 profile-cpu-2026-11-22.json
