@@ -127,6 +127,8 @@ Result<void> take_all(Options& options, const CommandLine& line) {
 
 Result<void> fill_in_paths(Options& options) {
   if (options.data.empty()) options.data = DataDir::default_path();
+  // Clients in other directories are told paths in it.
+  options.data = std::filesystem::absolute(options.data).lexically_normal();
   if (options.listen.path.empty() && options.listen.host.empty()) {
     AQUA_ASSIGN(options.listen,
                 wire::parse_address(concat("unix:", options.data, "/coordinator.sock")));

@@ -74,9 +74,9 @@ struct BlockLaunch {
 // The same bytes as copy_segments() with a list of these pieces.
 [[nodiscard]] int copy_blocks(const BlockLaunch& launch, void* stream);
 
-// Copies `bytes` from page-locked host memory to this device; all three are multiples of 16. No copy
-// engine takes part, so it waits behind no bulk copy, whatever its stream: for the lists of the
-// others, which are small.
+// Copies `bytes` from page-locked host memory to this device; all three are multiples of 16. No
+// copy engine takes part, so it waits behind no bulk copy, whatever its stream: for the lists of
+// the others, which are small.
 [[nodiscard]] int upload(void* dst, const void* src, std::size_t bytes, void* stream);
 
 // Brings the kernels into the current context, which the first launch on a device does otherwise,

@@ -224,8 +224,8 @@ class AQUA_API Runtime {
   //   resource_exhausted  the device has less free
   [[nodiscard]] Result<void> lend(std::size_t bytes);
   // Wants `bytes` of lent memory back by `deadline` from now, in whole slabs; more than is lent
-  // means all. What earlier reclaims still wait for is not asked for twice. invalid_argument when
-  // either is 0.
+  // means all, and nothing lent is nothing to wait for. Memory of lend() and of pools counts alike.
+  // What earlier reclaims still wait for is not asked for twice. invalid_argument when either is 0.
   [[nodiscard]] Result<Reclaim> reclaim(std::size_t bytes, std::chrono::milliseconds deadline);
 
   // --- northbound ---------------------------------------------------------------------------
@@ -233,8 +233,9 @@ class AQUA_API Runtime {
   // numbers cannot be.
   [[nodiscard]] Result<void> set_profile(const LoadProfile& profile,
                                          const ProducerOptions& options = {});
-  // Tells the engine's load, about once a second. A decision to lend is told by on_budget
-  // (`wanted`); a reclaim is begun at once. invalid_argument when the report cannot be true.
+  // Tells the engine's load, about once a second; before set_profile() nothing is decided by it. A
+  // decision to lend is told by on_budget (`wanted`); a reclaim is begun at once. invalid_argument
+  // when the report cannot be true.
   [[nodiscard]] Result<void> report(const LoadReport& report);
   [[nodiscard]] MemoryBudget budget() const;
   // With RuntimeOptions::callbacks_in_tick: runs the callbacks that wait; call it once every few

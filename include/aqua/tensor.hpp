@@ -35,7 +35,8 @@ struct TensorOptions {
   std::string name{};     // for people; need not be unique
   // A tensor has a range of host memory reserved as its exit, so that a reclaim always has
   // somewhere to move it. A discardable one has none: when its slab is reclaimed and host
-  // memory is full its bytes are dropped, pins answer data_loss and the owner recomputes.
+  // memory is full its bytes are dropped, pins answer data_loss and the owner recomputes. Where no
+  // lent memory has room for it, it lies in host memory and needs room there.
   bool discardable = false;
   // Keep to the host tier, for bytes that are not worth lent memory.
   bool host_only = false;

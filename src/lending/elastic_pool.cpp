@@ -73,18 +73,18 @@ Result<void> ElasticPool::make_filler() {
 Result<void> ElasticPool::begin_shrink(std::size_t quanta, Stream stream) {
   const MutexLock lock(mu_);
   AQUA_TRY(check_whole());
-  if (quanta == 0) return Error{Code::invalid_argument, "begin_shrink: 0 quanta"};
+  if (quanta == 0) return Error{Code::invalid_argument, "lend: 0 quanta"};
   if (usable_quanta_ != mapped_quanta_) {
     return Error{Code::failed_precondition,
-                 concat("begin_shrink: a shrink by ", mapped_quanta_ - usable_quanta_,
-                        " quanta is pending")};
+                 concat("lend: a loan of ", mapped_quanta_ - usable_quanta_,
+                        " quanta is still to be unmapped")};
   }
   if (quanta > usable_quanta_) {
     return Error{Code::resource_exhausted,
-                 concat("begin_shrink: ", quanta, " quanta of ", usable_quanta_.load(), " usable")};
+                 concat("lend: ", quanta, " quanta of ", usable_quanta_.load(), " usable")};
   }
   if (auto named = device_.check_stream(stream); !named.ok())
-    return Error{named.error().code, concat("begin_shrink: ", named.error().message)};
+    return Error{named.error().code, concat("lend: ", named.error().message)};
   AQUA_TRY(device_.record(*tail_free_, stream));
   usable_quanta_ -= quanta;
   return {};

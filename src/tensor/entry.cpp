@@ -43,8 +43,10 @@ TensorEntry::~TensorEntry() {
 Result<Pin> TensorEntry::pin(Access access, Stream stream, ByteRange range) {
   if (range.offset >= options_.bytes || range.bytes == 0 ||
       (range.bytes != SIZE_MAX && range.bytes > options_.bytes - range.offset)) {
+    const std::string length =
+        range.bytes == SIZE_MAX ? std::string("all") : concat(range.bytes, " bytes");
     return Error{Code::invalid_argument,
-                 concat("pin: [", range.offset, ", +", range.bytes, ") is not inside tensor ", id_,
+                 concat("pin: ", length, " from ", range.offset, " on is not inside tensor ", id_,
                         " of ", options_.bytes, " bytes")};
   }
   if (auto named = context_.device.check_stream(stream); !named.ok()) {
