@@ -90,6 +90,7 @@ double BucketPricing::share(const Bucket& bucket, int model) const {
 std::vector<Generation::Column> BucketPricing::columns_of(const Assignment& assignment) const {
   const std::vector<Pattern> patterns = patterns_of(cluster_, kinds_, assignment);
   std::vector<std::vector<double>> shares;
+  shares.reserve(patterns.size());
   for (const Pattern& pattern : patterns) shares.emplace_back(pattern.counts.size());
   for (std::size_t k = 0; k < buckets_.size(); ++k) {
     for (const int m : kinds_.classes[k].models) {

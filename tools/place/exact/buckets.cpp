@@ -119,6 +119,7 @@ Kinds in_order(const BucketPricing& pricing, Kinds kinds,
 std::optional<Assignment> placement_near(const Cluster& cluster, const BucketPricing& pricing,
                                          const std::vector<Generation::Part>& parts) {
   std::vector<Pattern> patterns;
+  patterns.reserve(parts.size());
   for (const Generation::Part& part : parts) patterns.push_back(pricing.pattern_of(*part.column));
   const std::vector<int> chosen = whole_units(pricing.kinds(), parts, patterns);
   const Kinds kinds = in_order(pricing, pricing.kinds(), parts, patterns, chosen);

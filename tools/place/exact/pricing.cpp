@@ -99,7 +99,8 @@ void Pricing::fill(const std::vector<double>& prices) {
     const double price = prices[static_cast<std::size_t>(item.kind)];
     for (int used = gpus_ - item.shards; used >= 0; --used) {
       const Window& here = windows_[static_cast<std::size_t>(used)];
-      const Window& there = windows_[static_cast<std::size_t>(used + item.shards)];
+      const int then = used + item.shards;
+      const Window& there = windows_[static_cast<std::size_t>(then)];
       const int first = std::max(here.first, there.first - item.cells);
       const int last = std::min(here.last, there.last - item.cells);
       const int least_net = std::max(here.least_net, there.least_net - item.net);

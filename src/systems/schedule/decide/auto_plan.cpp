@@ -216,7 +216,8 @@ void AutoScheduler::bring_due(Room& room) {
 void AutoScheduler::bring_others(Room& room) {
   if (room.blocked || table_.leaving() > 0 || queues_.prompts().size() > fresh_.size()) return;
   const std::uint32_t n = options_.slice_iterations;
-  const std::int64_t growth = static_cast<std::int64_t>(inside()) * n / (2 * options_.block_tokens);
+  const std::int64_t growth =
+      static_cast<std::int64_t>(inside()) * n / (std::int64_t{2} * options_.block_tokens);
   const auto fits = [&](Slot slot) {
     const std::int64_t need = wanted(slot, n);
     const std::int64_t kept = inside() > 0 ? growth : 0;
