@@ -21,7 +21,7 @@ PROOFS = (
     (r"promtool$", "metrics and alerts", "scripts/setup check"),
     (r"^RealTrace\.|OnTheTrace\.|TheRealOnes|ScalingOneMeasured|H100Nvlink", "real traces and profiles",
      "export AQUA_DATA=FOLDER"),
-    (r"^OtherUser\.|ByRoot|RootGives|DiskWithoutSpace", "other users and disks", "run as root"),
+    (r"^OtherUser\.|AnotherUsers|ByRoot|RootGives|DiskWithoutSpace", "other users and disks", "run as root"),
     (r"(?i)cuda|gpu", "a GPU", "scripts/gpu-check, on a machine with one"),
 )
 

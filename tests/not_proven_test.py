@@ -22,6 +22,10 @@ class Line(unittest.TestCase):
         self.assertEqual(line, "NOT PROVEN HERE, 3 skipped: 2 a GPU (scripts/gpu-check, on a machine with one); "
                                "1 the dashboard in a browser (scripts/setup browser)")
 
+    def test_what_wants_another_user_wants_root(self):
+        self.assertIn("2 other users and disks (run as root)", not_proven.line_of(
+            ["OwnDirectory.IsNoneOfAnotherUsersEvenForRoot", "ExchangeLimit.ASocketOfAnotherUsersIsNotTalkedTo"]))
+
     def test_what_it_does_not_know_is_named(self):
         self.assertIn("1 Some.NewTest (", not_proven.line_of(["Some.NewTest"]))
 

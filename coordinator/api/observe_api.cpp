@@ -2,6 +2,7 @@
 // What people and their tools look at, and the two orders that only an operator gives.
 #include <algorithm>
 #include <set>
+#include <vector>
 
 #include "base/concat.hpp"
 #include "base/try.hpp"
@@ -15,20 +16,24 @@ using ledger::Ledger;
 using ledger::Time;
 
 // Counts what live lenders that are not drained offer while a live consumer that asked last got
-// nothing: a consumer of the lender's, or anybody where the lender is in no pair.
+// nothing: a consumer of the lender's, or, where the lender is in no pair, one that could be.
 std::uint64_t idle_bytes(const Ledger& ledger) {
-  std::set<ClientId> refused;
+  std::vector<const ledger::Client*> refused;
   for (const auto& [id, client] : ledger.clients()) {
-    if (client.refused && client.state == ledger::ClientState::live) refused.insert(id);
+    if (client.refused && client.state == ledger::ClientState::live) refused.push_back(&client);
   }
   if (refused.empty()) return 0;
   std::uint64_t bytes = 0;
   for (const auto& [id, client] : ledger.clients()) {
     if (client.state != ledger::ClientState::live || client.draining) continue;
+    const std::uint64_t offered = ledger.offered_by(id);
+    if (offered == 0) continue;
     const std::set<ClientId>& users = ledger.pair_book().consumers_of(id);
-    if (users.empty() ||
-        std::ranges::any_of(users, [&](const ClientId& user) { return refused.contains(user); }))
-      bytes += ledger.offered_by(id);
+    if (std::ranges::any_of(refused, [&](const ledger::Client* consumer) {
+          return users.empty() ? ledger.can_share(client.info, consumer->info)
+                               : users.contains(consumer->info.id);
+        }))
+      bytes += offered;
   }
   return bytes;
 }

@@ -171,6 +171,9 @@ class Ledger {
   // consumer -> producer
   [[nodiscard]] const std::map<ClientId, ClientId>& pairs() const noexcept { return pairs_.all(); }
   [[nodiscard]] const PairBook& pair_book() const noexcept { return pairs_; }
+  // Whether the two can share memory: inside one server and NVLink domain, between two devices and
+  // processes of one user, since each of them can read and write what it shares.
+  [[nodiscard]] bool can_share(const ClientInfo& producer, const ClientInfo& consumer) const;
   // Open reclaims, finished ones with slabs outstanding, and the last few finished ones.
   [[nodiscard]] const std::map<std::uint64_t, Reclaim>& reclaims() const noexcept {
     return reclaims_;
@@ -226,7 +229,6 @@ class Ledger {
   void drop_reclaims(const ClientId& producer);
 
   // pairing.cpp
-  [[nodiscard]] bool can_share(const ClientInfo& producer, const ClientInfo& consumer) const;
   [[nodiscard]] bool grantable(const ClientId& producer) const;
   [[nodiscard]] bool loose(const ClientId& consumer) const;
   [[nodiscard]] bool may_pair(const Client& producer, const Client& consumer) const;

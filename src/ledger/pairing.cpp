@@ -8,8 +8,6 @@
 #include "ledger/ledger.hpp"
 
 namespace aqua::ledger {
-// True when the two can share memory: inside one server and NVLink domain, between two devices and
-// processes of one user, since each of them can read and write what it shares.
 bool Ledger::can_share(const ClientInfo& producer, const ClientInfo& consumer) const {
   return producer.producer && consumer.consumer && producer.id != consumer.id &&
          producer.server == consumer.server && producer.domain == consumer.domain &&

@@ -120,6 +120,20 @@ TEST_F(Observed, ALenderThatNobodyUsesIsSeenAndWhy) {
   EXPECT_EQ(refusal(), json());
 }
 
+TEST_F(Observed, MemoryOutOfReachOfWhoIsRefusedIsNotIdle) {
+  constexpr double kBytes = kSlabBytes;
+  const auto lends = [&](const char* domain) {
+    southbound::Options options = options_of(daemon.address(), domain, true);
+    options.info.domain = domain;
+    Peer lender(std::move(options));
+    EXPECT_TRUE(lender.client->offer(some_slabs(8)).ok());
+    return scrape(daemon)["aqua_idle_bytes"];
+  };
+  ASSERT_FALSE(consumer.client->lease(kSlabBytes, 2 * kSlabBytes).ok());
+  EXPECT_EQ(lends("elsewhere"), 2 * kBytes) << "its own lender's alone";
+  EXPECT_EQ(lends("test"), 10 * kBytes);
+}
+
 TEST_F(Observed, AHoldThatOnlyItsLenderTellsOfIsNoLoan) {
   ledger::OfferedSlab made_up = slabs[0];
   made_up.index = 77;
