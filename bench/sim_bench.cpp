@@ -5,6 +5,7 @@
 //   sim_bench [--requests N] [--json FILE]     AQUA_DATA names the folder with the Azure trace
 //
 // One core, one run of each; processor time. Ratios are between runs of the same process.
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -13,7 +14,6 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <string_view>
 
 #include "harness.hpp"
 #include "tools/sim/input/spec_json.hpp"
@@ -146,11 +146,11 @@ json goals(const json& all) {
 int main(int argc, char** argv) {
   std::uint64_t requests = 1'000'000;
   std::string file;
-  for (int i = 1; i + 1 < argc; i += 2) {
-    if (std::string_view(argv[i]) == "--requests")
-      requests = std::strtoull(argv[i + 1], nullptr, 10);
-    if (std::string_view(argv[i]) == "--json") file = argv[i + 1];
-  }
+  CLI::App app{"How fast the simulator is, with long traces and long queues."};
+  app.option_defaults()->always_capture_default();
+  app.add_option("--requests", requests, "of the long trace")->check(CLI::Range(1, 100'000'000));
+  app.add_option("--json", file, "write the result");
+  CLI11_PARSE(app, argc, argv);
   const auto trace = aqua::bench::load_trace();
   nlohmann::json all{{"trace", "azure_llm_inference_conv_2023, tiled"}};
   all["long_trace"] = aqua::bench::long_trace(trace, requests);

@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -23,7 +24,6 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -150,22 +150,17 @@ Measured store(const Options& options, bool host, std::size_t threads, std::size
   });
 }
 
-Options parse(int argc, char** argv) {
-  Options options;
-  for (int i = 1; i + 1 < argc; i += 2) {
-    const std::string_view name = argv[i];
-    if (name == "--directory") options.directory = argv[i + 1];
-    if (name == "--commits")
-      options.commits = std::max(1000UL, std::strtoul(argv[i + 1], nullptr, 10));
-    if (name == "--json") options.json = argv[i + 1];
-  }
-  return options;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
-  const Options options = parse(argc, argv);
+  Options options;
+  CLI::App app{"What it costs to write a grant down, against bare SQLite and the disk itself."};
+  app.option_defaults()->always_capture_default();
+  app.add_option("--directory", options.directory, "where the files go; its disk counts")
+      ->check(CLI::ExistingDirectory);
+  app.add_option("--commits", options.commits, "of each row")->check(CLI::Range(1000, 100'000'000));
+  app.add_option("--json", options.json, "write the result");
+  CLI11_PARSE(app, argc, argv);
   const std::size_t waiting = options.commits / 10;
   const Measured raw = disk(options, false);
   const Measured in_place = disk(options, true);

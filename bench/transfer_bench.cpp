@@ -10,6 +10,7 @@
 // are held behind a gate until all is posted and kernels take the times. All pages are
 // touched before; the destination is cleared before every run and compared after it.
 
+#include <CLI/CLI.hpp>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -21,7 +22,6 @@
 #include <numeric>
 #include <random>
 #include <string>
-#include <string_view>
 
 #include "device/memfd/device.hpp"
 #include "emulated_memory.hpp"
@@ -212,18 +212,16 @@ int main(int argc, char** argv) {
   std::size_t mib = 256;
   unsigned repetitions = 15;
   std::string json_path;
-  for (int i = 1; i + 1 < argc; i += 2) {
-    const std::string_view option = argv[i];
-    if (option == "--mib") mib = std::strtoull(argv[i + 1], nullptr, 10);
-    if (option == "--repetitions") {
-      repetitions = static_cast<unsigned>(std::strtoul(argv[i + 1], nullptr, 10));
-    }
-    if (option == "--json") json_path = argv[i + 1];
-  }
-  if (mib < 2 || mib % 2 != 0 || repetitions == 0) {
-    std::fprintf(stderr, "transfer_bench: --mib needs an even number, --repetitions at least 1\n");
-    return 2;
-  }
+  CLI::App app{"Gather and scatter of blocks, against memcpy by as many threads."};
+  app.option_defaults()->always_capture_default();
+  app.add_option("--mib", mib, "moved by each measurement, an even number")
+      ->check(CLI::Range(2, 65'536))
+      ->check([](const std::string& text) {
+        return (text.back() - '0') % 2 == 0 ? "" : "is not even";
+      });
+  app.add_option("--repetitions", repetitions, "of each")->check(CLI::Range(1, 10'000));
+  app.add_option("--json", json_path, "write the result");
+  CLI11_PARSE(app, argc, argv);
   Bench bench(mib);
   const double bytes = static_cast<double>(mib * kPerBlock);
   nlohmann::json json{{"bytes", mib * kPerBlock},   {"block_bytes", kBlockBytes},

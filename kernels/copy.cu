@@ -47,14 +47,21 @@ __global__ void __launch_bounds__(64) bulk_kernel(const __grid_constant__ Plan p
 constexpr unsigned kUploadThreads = 512;
 constexpr std::size_t kUploadOfCta = std::size_t{64} << 10;
 constexpr std::size_t kUploadCtas = 8;  // enough for a link, and few SMs
+constexpr unsigned kUploadAhead = 4;    // loads of a thread that cross the link together
 
 // The host writes its memory anew between launches: nothing of it may be taken from a cache.
 __global__ void __launch_bounds__(kUploadThreads)
     upload_kernel(uint4* dst, const uint4* src, std::size_t words) {
   const std::size_t threads = std::size_t{gridDim.x} * blockDim.x;
-#pragma unroll 4
-  for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < words; i += threads)
-    dst[i] = __ldcv(src + i);
+  std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  for (; i + (kUploadAhead - 1) * threads < words; i += kUploadAhead * threads) {
+    uint4 ahead[kUploadAhead];
+#pragma unroll
+    for (unsigned k = 0; k < kUploadAhead; ++k) ahead[k] = __ldcv(src + i + k * threads);
+#pragma unroll
+    for (unsigned k = 0; k < kUploadAhead; ++k) dst[i + k * threads] = ahead[k];
+  }
+  for (; i < words; i += threads) dst[i] = __ldcv(src + i);
 }
 
 // What L2 is to keep of a copy's destination.

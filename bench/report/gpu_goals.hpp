@@ -6,9 +6,9 @@
 // takes by itself ("library"); with the host's posting in the time, which holds for all ways alike,
 // and, over one bulk copy, queued ahead of the gate, where the host's work hides behind the
 // engine's. A copy per block has more commands than can be queued ahead, so it is compared with
-// posting alone. Kernels alone, by lists that the device has already, are judged queued ahead. A
-// size that is missing, or of which less than 1 GiB was moved, leaves the goal unmeasured; so does
-// one whose rows ran otherwise than asked ("ran"). A group that did not run has no goals.
+// posting alone. Kernels alone, by numbers of blocks that the device has already, are judged queued
+// ahead. A size that is missing, or of which less than 1 GiB was moved, leaves the goal unmeasured;
+// so does one whose rows ran otherwise than asked ("ran"). A group that did not run has no goals.
 #pragma once
 
 #include <nlohmann/json.hpp>

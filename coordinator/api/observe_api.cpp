@@ -26,11 +26,12 @@ std::uint64_t idle_bytes(const Ledger& ledger) {
   std::uint64_t bytes = 0;
   for (const auto& [id, client] : ledger.clients()) {
     if (client.state != ledger::ClientState::live || client.draining) continue;
+    const ledger::ClientInfo& lender = client.info;
     const std::uint64_t offered = ledger.offered_by(id);
     if (offered == 0) continue;
     const std::set<ClientId>& users = ledger.pair_book().consumers_of(id);
     if (std::ranges::any_of(refused, [&](const ledger::Client* consumer) {
-          return users.empty() ? ledger.can_share(client.info, consumer->info)
+          return users.empty() ? ledger.can_share(lender, consumer->info)
                                : users.contains(consumer->info.id);
         }))
       bytes += offered;

@@ -168,6 +168,28 @@ TEST_P(GpuCopy, MovesExactlyTheNamedBlocks) {
   }
 }
 
+TEST_F(GpuTest, UploadsBringUpWhatTheHostWroteLastAndNothingBesideIt) {
+  constexpr std::size_t kBytes = std::size_t{1} << 20;
+  const Memory list(Where::host, kBytes);
+  const Memory there(Where::device, kBytes + 32);
+  ASSERT_CUDA(list.error());
+  ASSERT_CUDA(there.error());
+  const auto before = random_bytes(kBytes + 32, 51);
+  unsigned seed = 60;
+  for (const std::size_t bytes :
+       {std::size_t{16}, std::size_t{8'208}, std::size_t{65'552}, kBytes}) {
+    SCOPED_TRACE(bytes);
+    ASSERT_CUDA(there.put(before));
+    const auto words = random_bytes(bytes, ++seed);
+    std::memcpy(list.data(), words.data(), bytes);
+    ASSERT_CUDA(upload(there.data() + 16, list.data(), bytes, stream_));
+    ASSERT_CUDA(cudaStreamSynchronize(stream_));
+    auto expected = before;
+    std::memcpy(&expected[16], words.data(), bytes);
+    ASSERT_TRUE(there.get(before.size()) == expected);
+  }
+}
+
 constexpr Where D = Where::device;
 constexpr Where H = Where::host;
 INSTANTIATE_TEST_SUITE_P(

@@ -50,6 +50,7 @@ class CopyKernels(unittest.TestCase):
         sass = functions(dump("-sass"), r"\n\s*Function : ")
         cls.vector = {n: (usage[n], sass[n]) for n in usage if "vector_kernel" in n}
         cls.bulk = {n: (usage[n], sass[n]) for n in usage if "bulk_kernel" in n}
+        cls.upload = {n: (usage[n], sass[n]) for n in usage if "upload_kernel" in n}
 
     def usage(self, text, what):
         return int(re.search(rf"\b{what}:(\d+)", text).group(1))
@@ -60,7 +61,7 @@ class CopyKernels(unittest.TestCase):
                 self.assertEqual(sum(plan in name for name in kernels), variants, (plan, list(kernels)))
 
     def test_nothing_is_spilled(self):
-        for name, (usage, _) in (self.vector | self.bulk).items():
+        for name, (usage, _) in (self.vector | self.bulk | self.upload).items():
             self.assertEqual((self.usage(usage, "STACK"), self.usage(usage, "LOCAL")), (0, 0), name)
 
     def test_eight_loads_of_a_lane_are_in_flight_before_a_store_waits(self):
@@ -70,6 +71,13 @@ class CopyKernels(unittest.TestCase):
     def test_a_cta_of_512_threads_leaves_the_engine_registers(self):
         for name, (usage, _) in self.vector.items():  # 11/16 of an SM's 65,536, handed out by eights
             self.assertLessEqual(self.usage(usage, "REG"), 80 if "CopyPlan" in name else 88, name)
+
+    def test_uploads_read_four_words_ahead_and_past_every_cache(self):
+        self.assertEqual(len(self.upload), 1)
+        for name, (_, sass) in self.upload.items():
+            moves = re.findall(r"\b(?:LDG|STG)\.\S+", sass)
+            loads, stores = ["LDG.E.128.STRONG.SYS"] * 4, ["STG.E.128"] * 4
+            self.assertIn(" ".join(loads + stores), " ".join(moves), name)
 
     def test_bulk_copies_are_the_hardwares(self):
         for name, (usage, sass) in self.bulk.items():

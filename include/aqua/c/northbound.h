@@ -92,9 +92,9 @@ typedef struct aqua_producer_options {
 AQUA_CALL aqua_error* aqua_runtime_set_profile(aqua_runtime runtime,
                                                const aqua_load_profile* profile,
                                                const aqua_producer_options* options);
-/* Tells the engine's load, about once a second. A decision to lend is told by on_budget
- * (AQUA_BUDGET_WANTED); a reclaim is begun at once. invalid_argument when the report cannot be
- * true. */
+/* Tells the engine's load, about once a second; before aqua_runtime_set_profile() nothing is
+ * decided by it. A decision to lend is told by on_budget (AQUA_BUDGET_WANTED); a reclaim is begun
+ * at once. invalid_argument when the report cannot be true. */
 AQUA_CALL aqua_error* aqua_runtime_report(aqua_runtime runtime, const aqua_load_report* report);
 AQUA_CALL aqua_error* aqua_runtime_get_budget(aqua_runtime runtime, aqua_memory_budget* budget);
 

@@ -17,7 +17,7 @@ typedef struct aqua_tier_status {
 } aqua_tier_status;
 
 /* Batches of copies that really ran by each way; then why the first two were asked for and passed
- * over. See CopyStatus in aqua/runtime.hpp. Part of other structs: never changes. */
+ * over. See CopyStatus in aqua/copy_status.hpp. Part of other structs: never changes. */
 typedef struct aqua_copy_status {
   uint64_t kernel;
   uint64_t batched;
