@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Each struct of the C ABI has the fields of its C++ twin, and the other way round.
+
+Usage: fields_test.py ROOT [unittest's arguments]
+"""
+import pathlib
+import re
+import sys
+import unittest
+
+TWINS = {
+    "aqua_emulated_gpu": "EmulatedGpuOptions",
+    "aqua_callbacks": "Callbacks",
+    "aqua_runtime_options": "RuntimeOptions",
+    "aqua_tier_status": "TierStatus",
+    "aqua_copy_status": "CopyStatus",
+    "aqua_runtime_status": "RuntimeStatus",
+    "aqua_tensor_options": "TensorOptions",
+    "aqua_memory_budget": "MemoryBudget",
+    "aqua_load_report": "LoadReport",
+    "aqua_load_profile": "LoadProfile",
+    "aqua_load_band": "LoadBand",
+    "aqua_producer_options": "ProducerOptions",
+    "aqua_reclaim_progress": "ReclaimProgress",
+    "aqua_pool_options": "ElasticPoolOptions",
+}
+# How C is called. A C++ duration is a C number of milli- or microseconds, with the unit in its name.
+OF_C = {"struct_size", "user"}
+# The same under another name, by struct of either language.
+OTHERWISE = {
+    "aqua_load_report": {f"time_{what}_p{n}" for what in ("to_first_token", "per_output_token") for n in (50, 99)},
+    "LoadReport": {"time_to_first_token", "time_per_output_token"},
+    "aqua_producer_options": {"min_ms_between_flips"},
+    "ProducerOptions": {"settle_time", "min_time_between_flips"},
+}
+# Of C alone, in place of what a C++ object answers: handles, and what they tell of themselves.
+HANDLES = {"runtime", "tensor", "pin", "ticket", "layout", "pool", "reclaim"}
+TOLD = {"tensor_info", "pin_info", "pool_info", "layout_info", "layout_spec", "paged_shape", "pinned_tensor", "holder"}
+
+
+def without_comments(text):
+    return re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.S)
+
+
+def body_of(text, name):
+    """What stands between the braces of a struct."""
+    found = re.search(rf"\bstruct {name}\s*\{{", text)
+    if not found:
+        return None
+    depth, at = 1, found.end()
+    while depth:
+        depth += {"{": 1, "}": -1}.get(text[at], 0)
+        at += 1
+    return text[found.end():at - 1]
+
+
+def fields_of(body):
+    """The names of data members; of functions none."""
+    names = set()
+    flat = body
+    while re.search(r"\{[^{}]*\}|<[^<>]*>|\[[^\[\]]*\]", flat):  # initialisers, parameters of templates, extents
+        flat = re.sub(r"\{[^{}]*\}|<[^<>]*>|\[[^\[\]]*\]", " ", flat)
+    for part in flat.split(";"):
+        part = part.split("=")[0].strip()
+        pointer = re.search(r"\(\*(\w+)\)", part)
+        if pointer:
+            names.add(pointer.group(1))
+        elif part and "(" not in part and not part.startswith(("friend", "static", "using")):
+            names.update(re.search(r"(\w+)\s*$", one).group(1) for one in part.split(",") if one.strip())
+    return {re.sub(r"_(ms|us)$", "", name) for name in names}
+
+
+class Fields(unittest.TestCase):
+    def test_those_of_c_are_those_of_cpp(self):
+        include = ROOT / "include/aqua"
+        c = without_comments("\n".join(p.read_text() for p in sorted(include.glob("c/*.h"))))
+        cpp = without_comments("\n".join(p.read_text() for p in sorted(include.rglob("*.hpp"))))
+        for name, twin in TWINS.items():
+            with self.subTest(name):
+                bodies = body_of(c, name), body_of(cpp, twin)
+                self.assertNotIn(None, bodies)
+                ours, theirs = map(fields_of, bodies)
+                self.assertGreater(len(ours), 1)
+                self.assertEqual(ours - OF_C - OTHERWISE.get(name, set()), theirs - OTHERWISE.get(twin, set()))
+
+    def test_a_struct_without_a_twin_is_named_here(self):
+        c = "\n".join(p.read_text() for p in (ROOT / "include/aqua/c").glob("*.h"))
+        found = set(re.findall(r"typedef struct (aqua_\w+) \{", c))
+        self.assertEqual(found - set(TWINS), {f"aqua_{name}" for name in HANDLES | TOLD})
+
+
+ROOT = pathlib.Path(sys.argv.pop(1) if len(sys.argv) > 1 else ".").resolve()
+
+if __name__ == "__main__":
+    unittest.main()
