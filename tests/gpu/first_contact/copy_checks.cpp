@@ -169,21 +169,22 @@ Result<Answer> across_slabs(const Gpu& gpu) {
 }
 
 Result<Answer> batch(const Gpu& gpu) {
-  constexpr std::size_t kPiece = std::size_t{4} << 10;
+  constexpr std::size_t kBatchPiece = std::size_t{4} << 10;
   constexpr int kRounds = 16;
-  AQUA_ASSIGN(std::byte* const host, gpu.pinned(kMostAtOnce * kPiece));
-  AQUA_ASSIGN(const CUdeviceptr device, gpu.allocate(kMostAtOnce * kPiece));
+  AQUA_ASSIGN(std::byte* const host, gpu.pinned(kMostAtOnce * kBatchPiece));
+  AQUA_ASSIGN(const CUdeviceptr device, gpu.allocate(kMostAtOnce * kBatchPiece));
   AQUA_ASSIGN(const CUstream stream, gpu.stream());
-  const auto expected = pattern(kMostAtOnce * kPiece, 4);
+  const auto expected = pattern(kMostAtOnce * kBatchPiece, 4);
   std::memcpy(host, expected.data(), expected.size());
   std::vector<CUdeviceptr> dst, src;
   for (std::size_t i = 0; i < kMostAtOnce; ++i) {
     const std::size_t place = i * 257 % kMostAtOnce;  // no two neighbours in a row
-    dst.push_back(device + place * kPiece);
-    src.push_back(address_of(host) + place * kPiece);
+    dst.push_back(device + place * kBatchPiece);
+    src.push_back(address_of(host) + place * kBatchPiece);
   }
   const auto start = Clock::now();
-  for (int round = 0; round < kRounds; ++round) AQUA_TRY(copy_batch(gpu, dst, src, kPiece, stream));
+  for (int round = 0; round < kRounds; ++round)
+    AQUA_TRY(copy_batch(gpu, dst, src, kBatchPiece, stream));
   const double posted = microseconds_since(start);
   AQUA_TRY(gpu.wait(stream));
   const double all = microseconds_since(start);
