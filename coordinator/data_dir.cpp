@@ -8,9 +8,9 @@
 
 #include <array>
 #include <cstdlib>
-#include <filesystem>
 #include <string_view>
 
+#include "base/absolute_path.hpp"
 #include "base/concat.hpp"
 #include "base/errno_error.hpp"
 #include "base/own_directory.hpp"
@@ -36,7 +36,7 @@ std::string DataDir::default_path() {
 }
 
 Result<bool> DataDir::check(const std::string& path) {
-  const std::filesystem::path parent = std::filesystem::absolute(path).parent_path();
+  const std::string parent = folder_of(path);
   struct stat info {};
   if (::lstat(path.c_str(), &info) == 0) {
     AQUA_TRY(open_own_directory("data directory", path));  // makes nothing where there is one

@@ -4,8 +4,8 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
 
+#include "base/absolute_path.hpp"
 #include "base/concat.hpp"
 #include "base/try.hpp"
 #include "coordinator/config_file.hpp"
@@ -128,7 +128,7 @@ Result<void> take_all(Options& options, const CommandLine& line) {
 Result<void> fill_in_paths(Options& options) {
   if (options.data.empty()) options.data = DataDir::default_path();
   // Clients in other directories are told paths in it.
-  options.data = std::filesystem::absolute(options.data).lexically_normal();
+  AQUA_ASSIGN(options.data, absolute_path(options.data));
   if (options.listen.path.empty() && options.listen.host.empty()) {
     AQUA_ASSIGN(options.listen,
                 wire::parse_address(concat("unix:", options.data, "/coordinator.sock")));
@@ -138,7 +138,7 @@ Result<void> fill_in_paths(Options& options) {
   if (options.peers.group && !options.settings.contains("socket-mode")) options.socket_mode = 0660;
   if (options.lifeline.empty()) options.lifeline = concat(options.data, "/lifeline.sock");
   // Clients in other directories are told this path.
-  options.lifeline = std::filesystem::absolute(options.lifeline).lexically_normal();
+  AQUA_ASSIGN(options.lifeline, absolute_path(options.lifeline));
   if (options.lifeline.size() > wire::kMaxPath) {
     return Error{Code::invalid_argument,
                  concat("--lifeline ", options.lifeline, ": the path has ", options.lifeline.size(),

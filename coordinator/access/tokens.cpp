@@ -10,8 +10,8 @@
 #include <algorithm>
 #include <charconv>
 #include <ctime>
-#include <filesystem>
 
+#include "base/absolute_path.hpp"
 #include "base/concat.hpp"
 #include "base/errno_error.hpp"
 #include "base/ids.hpp"
@@ -71,10 +71,6 @@ Result<void> write_all(int fd, std::string_view text, const std::string& path) {
   }
   if (::fsync(fd) != 0) return errno_error(concat("fsync ", path));
   return {};
-}
-
-std::string folder_of(const std::string& path) {
-  return std::filesystem::absolute(path).parent_path();
 }
 
 // What root makes goes to the folder's owner: the daemon has no rights over root's files.

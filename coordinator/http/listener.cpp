@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <filesystem>
 #include <utility>
 
+#include "base/absolute_path.hpp"
 #include "base/concat.hpp"
 #include "base/errno_error.hpp"
 #include "base/try.hpp"
@@ -117,7 +117,7 @@ Result<void> check_listen(const wire::Address& address) {
     if (bound.ok() || bound.error().code == Code::already_exists) return {};
     return bound.error();
   }
-  const auto directory = std::filesystem::absolute(address.path).parent_path();
+  const auto directory = folder_of(address.path);
   struct stat info {};
   if (::lstat(address.path.c_str(), &info) == 0) {
     if (S_ISSOCK(info.st_mode)) return {};

@@ -4,12 +4,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <vector>
+
+#include "tests/coordinator/temp_dir.hpp"
 
 namespace aqua::coordinator {
 namespace {
 
-using testing::HasSubstr;
+using aqua::testing::TempDir;
+using ::testing::HasSubstr;
 
 Result<Options> parse(const std::vector<const char*>& arguments) {
   return parse_options(arguments);
@@ -21,6 +25,22 @@ TEST(Options, EverythingFollowsTheDataDirectory) {
   EXPECT_EQ(to_string(options->listen), "unix:/run/aqua/coordinator.sock");
   EXPECT_EQ(options->lifeline, "/run/aqua/lifeline.sock");
   EXPECT_EQ(options->socket_mode, 0600U);
+}
+
+TEST(Options, PathsThatClientsAreToldAreAbsolute) {
+  namespace fs = std::filesystem;
+  const fs::path before = fs::current_path();
+  TempDir dir;
+  fs::current_path(dir.path());
+  const auto options = parse({"--data", "a/../b", "--lifeline", "l"});
+  fs::remove(dir.path());
+  const auto nowhere = parse({"--data", "b"});
+  fs::current_path(before);
+  ASSERT_TRUE(options.ok()) << options.error().message;
+  EXPECT_EQ(options->data, dir / "b");
+  EXPECT_EQ(options->lifeline, dir / "l");
+  ASSERT_FALSE(nowhere.ok());
+  EXPECT_THAT(nowhere.error().message, HasSubstr("cannot make b absolute"));
 }
 
 TEST(Options, EveryOptionIsTaken) {
