@@ -23,7 +23,8 @@ namespace aqua::coordinator {
 namespace {
 
 constexpr int kAcceptsAtOnce = 256;  // before lifelines are looked at again
-// For which nobody is accepted after one of a process that connects too often.
+// For which nobody is accepted after one of a process that connects too often, or without
+// descriptors.
 constexpr std::chrono::milliseconds kRest{10};
 
 // A client that does not read its one answer is not waited for.
@@ -127,8 +128,7 @@ bool LifelineServer::accept_one() {
   if (!accepted.ok()) {
     if (accepted.error().code != Code::unavailable) {
       spdlog::error("lifeline: {}", accepted.error().message);
-      std::this_thread::sleep_for(
-          std::chrono::milliseconds{10});  // out of descriptors: do not spin
+      rests_until_ = Clock::now() + kRest;  // out of descriptors: do not spin on it
     }
     return false;
   }

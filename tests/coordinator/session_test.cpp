@@ -139,12 +139,12 @@ TEST(Places, OfClientsAreSharedAmongUsersHoweverManyProcessesOneRuns) {
 }
 
 TEST(Lifelines, OfAProcessThatConnectsTooOftenAreClosedAndAnotherOneEnters) {
-  DaemonProcess daemon({"--max-process-rate", "20"});
+  DaemonProcess daemon({"--max-process-rate", "10"});
   constexpr int kTries = 60;
   int entered = 0;
   for (int i = 0; i < kTries; ++i)
     entered += connect_lifeline(daemon.lifeline(), random_id<ClientTag>()).ok() ? 1 : 0;
-  EXPECT_GE(entered, 20);
+  EXPECT_GE(entered, 10);
   EXPECT_LT(entered, kTries);
   ChildProcess another({AQUA_TEST_CLIENT_PROGRAM, "offer", daemon.address(),
                         to_string(random_id<ClientTag>()), "1"});
