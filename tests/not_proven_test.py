@@ -26,6 +26,11 @@ class Line(unittest.TestCase):
         self.assertIn("2 other users and disks (run as root)", not_proven.line_of(
             ["OwnDirectory.IsNoneOfAnotherUsersEvenForRoot", "ExchangeLimit.ASocketOfAnotherUsersIsNotTalkedTo"]))
 
+    def test_a_build_without_a_solver_and_one_with_a_sanitizer_are_told_apart(self):
+        self.assertIn("2 placement with a solver (scripts/setup build)", not_proven.line_of(
+            ["Columns.NoPlacementIsBelowTheirBound", "Conflict.WhatOnlyTheSolverSees"]))
+        self.assertIn("1 what a sanitizer", not_proven.line_of(["Fork.AChildOpensARuntimeOfItsOwn"]))
+
     def test_what_it_does_not_know_is_named(self):
         self.assertIn("1 Some.NewTest (", not_proven.line_of(["Some.NewTest"]))
 
