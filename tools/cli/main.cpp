@@ -193,9 +193,8 @@ std::string usage() {
   }
   return text +
          "\n--json prints JSON instead of a text, and nothing else. Exit status: 0, 1 when it "
-         "could "
-         "not\nbe done, 2 for a wrong command line. `aqua manual` and `aqua completion bash` print "
-         "what\nman and the shell read.\n";
+         "could not\nbe done, 2 for a wrong command line. `aqua manual` and `aqua completion bash` "
+         "print what\nman and the shell read.\n";
 }
 
 std::vector<Page> all_pages() {

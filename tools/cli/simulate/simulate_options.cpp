@@ -97,9 +97,8 @@ void add_requests(CommandLine& line, SimulateOptions& o) {
 void add_engine(CommandLine& line, SimulateOptions& o) {
   line.group("Who serves")
       .text("--compare", o.compare, "P,P...",
-            "fcfs, vtc, las, cfs, auto, each alone or with +dram, +aqua, +free; +aqua+blocks "
-            "copies block "
-            "by block")
+            "fcfs, vtc, las, cfs, auto, each alone or with +dram, +aqua, +free; "
+            "+aqua+blocks copies block by block")
       .text("--model", o.model, "NAME|FILE", "a preset or a JSON file")
       .text("--server", o.server, "NAME|FILE", "a preset or a JSON file")
       .text("--borrower", o.borrower, "NAME|FILE",

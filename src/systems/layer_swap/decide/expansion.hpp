@@ -11,7 +11,7 @@
 // for `memory`, did not fall. It asks for more after a window of stalls, by the same reckoning, and
 // when fewer blocks were wanted for long. What failed is tried again rarely, and ever more rarely.
 //
-// Threads: not thread-safe; deterministic. A step costs some microseconds.
+// Threads: not thread-safe; deterministic.
 // Errors: a call that fails changes nothing.
 #pragma once
 

@@ -7,8 +7,7 @@
 // Invariants:
 // - Who is outside is filed in queues_ under its present class, due time and date; who is inside or
 //   on the way is not.
-// - Who has its first token is either in paced_ or in backlog_, and in hopeful_ only with the
-// latter.
+// - Who has its first token is either in paced_ or in backlog_; who is in hopeful_ is in backlog_.
 // - last_date_ never falls: nobody is overdue before one that began to wait earlier.
 namespace aqua::schedule {
 namespace {
