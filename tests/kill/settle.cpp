@@ -70,6 +70,8 @@ std::string Rig::unsettled_node(const wire::State& state, const Actor& actor) {
   if (actor.role == Role::producer) {
     const std::size_t lent = status.at("lent");
     if (lent != target_) return no("lends ", lent, " of ", target_);
+    // Until a new coordinator has heard of it again, all slabs may be leased once more.
+    if (!done(status)) return no("a reclaim is under way");
     const ledger::Client* self = find(state, actor);
     const auto leased = std::ranges::count_if(state.slabs, [&](const ledger::Slab& slab) {
       return slab.id.producer == self->info.id && slab.holder;
@@ -148,6 +150,9 @@ std::string Rig::unsettled() {
   for (const Actor& actor : actors_) {
     if (auto why = unsettled_descriptors(actor); !why.empty()) return why;
   }
+  // What was looked at one after another was so at one moment.
+  const auto later = state();
+  if (!later || later->last_event != now->last_event) return "slabs changed hands meanwhile";
   return {};
 }
 
