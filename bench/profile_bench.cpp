@@ -60,7 +60,7 @@ int probes_allowed() {
 void write_lengths(const sim::Trace& trace, const std::filesystem::path& path) {
   std::ofstream out(path);
   out << "num_prefill_tokens,num_decode_tokens\n";
-  for (const sim::Request& request : trace.requests)
+  for (const sim::TraceRequest& request : trace.requests)
     out << request.prompt_tokens << ',' << request.output_tokens << '\n';
 }
 

@@ -24,13 +24,13 @@ struct Far {
 
 // Every way that the device and the library have, but batches and kernels with a list. The first,
 // the baseline, writes to another place than the others.
-std::vector<Way> ways_to(const BlockList& bulk, Area bulk_target, const BlockList& list,
-                         Area target, bool gather, const std::vector<Way>& of_library) {
-  std::vector<Way> ways{bulk_copy(bulk), copy_each(list), staged(list, gather),
-                        copy_blocks_kernel(list, CopyKernel::vector, 0),
-                        copy_blocks_kernel(list, CopyKernel::bulk, 0)};
+std::vector<CopyTask> ways_to(const BlockList& bulk, Area bulk_target, const BlockList& list,
+                              Area target, bool gather, const std::vector<CopyTask>& of_library) {
+  std::vector<CopyTask> ways{bulk_copy(bulk), copy_each(list), staged(list, gather),
+                             copy_blocks_kernel(list, CopyKernel::vector, 0),
+                             copy_blocks_kernel(list, CopyKernel::bulk, 0)};
   ways.insert(ways.end(), of_library.begin(), of_library.end());
-  for (Way& way : ways) way.cleared = {target};
+  for (CopyTask& way : ways) way.cleared = {target};
   ways.front().cleared = {bulk_target};
   return ways;
 }
@@ -52,14 +52,14 @@ void measure_far(Areas& a, const Far& far, const Library& library, Meter& meter,
           bulk_in, a.tensor_out.area(), in, a.pool_out.area(), false,
           library.ways({Direction::fetch, a.pool_out.data(), far.in.data(), block, in}, at_once));
     };
-    const auto measure = [&](const char* direction, const std::vector<Way>& ways) {
+    const auto measure = [&](const char* direction, const std::vector<CopyTask>& ways) {
       sink(rows(meter.compare(ways),
                 {{"group", far.group}, {"direction", direction}, {"block_bytes", block}}));
     };
     measure("offload", offload(false));
     measure("fetch", fetch(false));
-    const std::vector<Way> there = offload(true), back = fetch(true);
-    std::vector<Way> both;
+    const std::vector<CopyTask> there = offload(true), back = fetch(true);
+    std::vector<CopyTask> both;
     for (std::size_t w = 0; w < there.size(); ++w) both.push_back(at_once(there[w], back[w]));
     measure("both", both);
   }
@@ -72,13 +72,13 @@ void measure_hbm(Areas& a, Meter& meter, const Sink& sink) {
   const Library library(*device, Link::local, a.tensor_out.area());
   const BlockList same({{a.tensor_out.data(), a.tensor_in.data(), a.bytes}});
   const auto measure = [&](const char* direction, const Library::Move& move, Area target) {
-    std::vector<Way> ways{bulk_copy(same), copy_kernel(move.list, CopyKernel::vector, 0),
-                          copy_kernel(move.list, CopyKernel::bulk, 0),
-                          copy_blocks_kernel(move.list, CopyKernel::vector, 0),
-                          copy_blocks_kernel(move.list, CopyKernel::bulk, 0)};
-    const std::vector<Way> of_library = library.ways(move, false);
+    std::vector<CopyTask> ways{bulk_copy(same), copy_kernel(move.list, CopyKernel::vector, 0),
+                               copy_kernel(move.list, CopyKernel::bulk, 0),
+                               copy_blocks_kernel(move.list, CopyKernel::vector, 0),
+                               copy_blocks_kernel(move.list, CopyKernel::bulk, 0)};
+    const std::vector<CopyTask> of_library = library.ways(move, false);
     ways.insert(ways.end(), of_library.begin(), of_library.end());
-    for (Way& way : ways) way.cleared = {target};
+    for (CopyTask& way : ways) way.cleared = {target};
     ways.front().cleared = {a.tensor_out.area()};
     sink(rows(meter.compare(ways),
               {{"group", "hbm"}, {"direction", direction}, {"block_bytes", move.block_bytes}}));
@@ -111,12 +111,12 @@ void measure_batch(Areas& a, Meter& meter, const Sink& sink) {
     const BlockList in = scatter_list(a.pool_out.data(), a.host_in.data(), bytes, block);
     const auto measure = [&](const char* direction, const BlockList& bulk, Area bulk_target,
                              const Library::Move& move, Area target) {
-      std::vector<Way> ways{bulk_copy(bulk), copy_each(move.list),
-                            copy_batch(move.list, BatchOrder::stream),
-                            copy_batch(move.list, BatchOrder::any)};
-      const std::vector<Way> of_library = library.batched(move);
+      std::vector<CopyTask> ways{bulk_copy(bulk), copy_each(move.list),
+                                 copy_batch(move.list, BatchOrder::stream),
+                                 copy_batch(move.list, BatchOrder::any)};
+      const std::vector<CopyTask> of_library = library.batched(move);
       ways.insert(ways.end(), of_library.begin(), of_library.end());
-      for (Way& way : ways) way.cleared = {target};
+      for (CopyTask& way : ways) way.cleared = {target};
       ways.front().cleared = {bulk_target};
       sink(rows(meter.compare(ways),
                 {{"group", "batch"}, {"direction", direction}, {"block_bytes", block}}));

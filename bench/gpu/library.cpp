@@ -61,8 +61,8 @@ Library::Library(device::Device& device, transfer::Link link, std::span<std::byt
   mover_ = std::make_shared<transfer::Mover>(device, options);
 }
 
-std::vector<Way> Library::ways(const Move& move, bool at_once) const {
-  std::vector<Way> all{way(move, std::nullopt)};
+std::vector<CopyTask> Library::ways(const Move& move, bool at_once) const {
+  std::vector<CopyTask> all{way(move, std::nullopt)};
   for (const transfer::Way wanted : transfer::kWays) {
     const bool staged = wanted == transfer::Way::staged;
     const unsigned wants = at_once ? 2 : 1;
@@ -73,7 +73,7 @@ std::vector<Way> Library::ways(const Move& move, bool at_once) const {
   return all;
 }
 
-std::vector<Way> Library::batched(const Move& move) const {
+std::vector<CopyTask> Library::batched(const Move& move) const {
   if (!has(transfer::Way::batched)) return {};
   return {way(move, transfer::Way::batched)};
 }
@@ -82,7 +82,7 @@ bool Library::has(transfer::Way way) const {
   return device_.supports(method_of(way), ours(stream_.get()));
 }
 
-Way Library::way(const Move& move, std::optional<transfer::Way> wanted) const {
+CopyTask Library::way(const Move& move, std::optional<transfer::Way> wanted) const {
   const BlockPlaces places(move.list.bytes(), move.block_bytes);
   auto posting = std::make_shared<Posting>(Posting{layout_of(move, places), places.blocks});
   posting->request = {.layout = &posting->layout,

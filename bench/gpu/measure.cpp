@@ -17,7 +17,7 @@ constexpr std::uint64_t kClearSeed = 99;
 
 }  // namespace
 
-Meter::Between::Between(const Way& way) {
+Meter::Between::Between(const CopyTask& way) {
   std::vector<kernels::Segment> written;
   for (const BlockList* list : way.moves)
     written.insert(written.end(), list->segments().begin(), list->segments().end());
@@ -41,10 +41,10 @@ void Gate::open() {
   flags().open = 1;
 }
 
-std::vector<Samples> Meter::compare(const std::vector<Way>& ways) {
+std::vector<Samples> Meter::compare(const std::vector<CopyTask>& ways) {
   std::vector<Samples> all;
   std::vector<std::unique_ptr<Between>> between;
-  for (const Way& way : ways) {
+  for (const CopyTask& way : ways) {
     double bytes = 0;
     for (const BlockList* list : way.moves) bytes += static_cast<double>(list->bytes());
     all.push_back({.name = way.name, .bytes = bytes, .gated = way.commands <= kQueueDepth});
@@ -73,7 +73,7 @@ std::vector<Samples> Meter::compare(const std::vector<Way>& ways) {
   return all;
 }
 
-Meter::Times Meter::time(const Way& way, bool gated) {
+Meter::Times Meter::time(const CopyTask& way, bool gated) {
   const auto begin = Clock::now();  // what is prepared is waited for as well
   if (way.prepare) way.prepare();
   if (gated) gate_.close(stream_.get());
@@ -87,21 +87,21 @@ Meter::Times Meter::time(const Way& way, bool gated) {
   return {stop_.seconds_since(start_), posted, !gated || gate_.held()};
 }
 
-Meter::Times Meter::verified(const Way& way, const Between& between, bool gated) {
+Meter::Times Meter::verified(const CopyTask& way, const Between& between, bool gated) {
   clear(way);
   const Times times = time(way, gated);
   verify(way, between);
   return times;
 }
 
-void Meter::clear(const Way& way) {
+void Meter::clear(const CopyTask& way) {
   for (const auto area : way.cleared) {
     must(fill(area.data(), area.size(), kClearSeed, stream_.get()));
   }
   stream_.synchronize();
 }
 
-void Meter::verify(const Way& way, const Between& between) {
+void Meter::verify(const CopyTask& way, const Between& between) {
   const Buffer counter(Where::host, sizeof(unsigned long long));
   auto* words = reinterpret_cast<unsigned long long*>(counter.data());
   *words = 0;

@@ -33,8 +33,8 @@ class Gate {
   Buffer memory_;
 };
 
-// One way to move bytes. Times are of `queue` alone, until its work is done.
-struct Way {
+// One way to move bytes, as the meter runs it. Times are of `queue` alone, until its work is done.
+struct CopyTask {
   std::string name;
   std::function<void(cudaStream_t)> queue;
   std::size_t commands = 1;                      // that it queues
@@ -51,7 +51,7 @@ class Meter {
   explicit Meter(unsigned repetitions) : repetitions_(repetitions) {}
   // One warm-up of each, then `repetitions` of all in turn. Ends the program when a byte is
   // wrong.
-  [[nodiscard]] std::vector<Samples> compare(const std::vector<Way>& ways);
+  [[nodiscard]] std::vector<Samples> compare(const std::vector<CopyTask>& ways);
 
  private:
   struct Times {
@@ -61,7 +61,7 @@ class Meter {
   // Where a way may write nothing, of all that is overwritten before it.
   class Between {
    public:
-    explicit Between(const Way& way);
+    explicit Between(const CopyTask& way);
     [[nodiscard]] const Gap* gaps() const {
       return count_ == 0 ? nullptr : reinterpret_cast<const Gap*>(on_device_->data());
     }
@@ -71,11 +71,11 @@ class Meter {
     std::size_t count_ = 0;
     std::optional<Buffer> on_device_;
   };
-  Times time(const Way& way, bool gated);
+  Times time(const CopyTask& way, bool gated);
   // Overwritten before and compared after, also between the blocks.
-  Times verified(const Way& way, const Between& between, bool gated);
-  void clear(const Way& way);
-  void verify(const Way& way, const Between& between);
+  Times verified(const CopyTask& way, const Between& between, bool gated);
+  void clear(const CopyTask& way);
+  void verify(const CopyTask& way, const Between& between);
 
   unsigned repetitions_;
   Stream stream_;

@@ -50,7 +50,7 @@ class Far {
 };
 
 // One message; the receiver's stream begins after the sender's and is waited for on it.
-Way message(Nccl& nccl, const BlockList& same, const Far& far) {
+CopyTask message(Nccl& nccl, const BlockList& same, const Far& far) {
   const kernels::Segment s = same.segments().front();
   auto posted = std::make_shared<Event>();
   return {
@@ -79,11 +79,11 @@ void measure_nccl(Areas& a, Meter& meter, Nccl& nccl, const Sink& sink) {
   for (std::size_t bytes = std::size_t{1} << 20; bytes <= a.bytes; bytes *= 4) {
     const BlockList same({{far.area().data(), a.tensor_in.data(), bytes}});
     const BlockList list = gather_list(far.area().data(), a.pool_in.data(), bytes, kBlock);
-    std::vector<Way> ways{bulk_copy(same), message(nccl, same, far)};
-    const std::vector<Way> of_library = library.ways(
+    std::vector<CopyTask> ways{bulk_copy(same), message(nccl, same, far)};
+    const std::vector<CopyTask> of_library = library.ways(
         {transfer::Direction::offload, a.pool_in.data(), far.area().data(), kBlock, list}, false);
     ways.insert(ways.end(), of_library.begin(), of_library.end());
-    for (Way& way : ways) way.cleared = {far.area().first(bytes)};
+    for (CopyTask& way : ways) way.cleared = {far.area().first(bytes)};
     sink(rows(meter.compare(ways), {{"group", "nccl"},
                                     {"direction", far.neighbour() ? "neighbour" : "self"},
                                     {"block_bytes", kBlock},

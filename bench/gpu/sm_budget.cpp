@@ -48,7 +48,8 @@ double alone(Load& load) {
 }
 
 // Seconds of products while copies run; enough copies are queued to outlast them.
-std::vector<double> during(Load& load, const Way& way, double copy_seconds, double load_seconds) {
+std::vector<double> during(Load& load, const CopyTask& way, double copy_seconds,
+                           double load_seconds) {
   const Stream copies;
   const auto rounds = std::min<std::size_t>(
       200, static_cast<std::size_t>(std::ceil(3 * load_seconds / copy_seconds)) + 2);
@@ -71,13 +72,13 @@ void measure_sm_budget(Areas& a, Meter& meter, const Sink& sink) {
   const BlockList out = gather_list(a.host_out.data(), a.pool_in.data(), a.bytes, kBlock);
   const BlockList in = scatter_list(a.pool_out.data(), a.host_in.data(), a.bytes, kBlock);
   for (const bool offload : {true, false}) {
-    std::vector<Way> ways{bulk_copy(offload ? bulk_out : bulk_in)};
+    std::vector<CopyTask> ways{bulk_copy(offload ? bulk_out : bulk_in)};
     for (const unsigned sms : {1U, 2U, 4U, 8U, 16U, 32U, 64U}) {
       for (const auto kernel : {CopyKernel::vector, CopyKernel::bulk}) {
         ways.push_back(copy_blocks_kernel(offload ? out : in, kernel, sms));
       }
     }
-    for (Way& way : ways) way.cleared = {offload ? a.host_out.area() : a.pool_out.area()};
+    for (CopyTask& way : ways) way.cleared = {offload ? a.host_out.area() : a.pool_out.area()};
     if (!offload) ways.front().cleared = {a.tensor_out.area()};
     const auto samples = meter.compare(ways);
     auto some = rows(samples, {{"group", "sm_budget"},

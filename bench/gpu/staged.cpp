@@ -79,7 +79,7 @@ class Pipeline {
 
 }  // namespace
 
-Way staged(const BlockList& list, bool gather) {
+CopyTask staged(const BlockList& list, bool gather) {
   auto pipeline = std::make_shared<Pipeline>(list, gather);
   return {.name = "staged",
           .queue = [pipeline](cudaStream_t stream) { pipeline->queue(stream); },

@@ -8,6 +8,6 @@
 namespace aqua::bench {
 
 // `list` is a gather into the tensor, or a scatter from it; the tensor is on the host.
-[[nodiscard]] Way staged(const BlockList& list, bool gather);
+[[nodiscard]] CopyTask staged(const BlockList& list, bool gather);
 
 }  // namespace aqua::bench

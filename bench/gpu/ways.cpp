@@ -25,7 +25,7 @@ std::string name_of(const char* what, kernels::CopyKernel kernel, unsigned sms) 
 
 }  // namespace
 
-Way bulk_copy(const BlockList& same) {
+CopyTask bulk_copy(const BlockList& same) {
   const kernels::Segment s = same.segments().front();
   return {.name = "bulk",
           .queue =
@@ -35,7 +35,7 @@ Way bulk_copy(const BlockList& same) {
           .moves = {&same}};
 }
 
-Way copy_each(const BlockList& list) {
+CopyTask copy_each(const BlockList& list) {
   return {.name = "each",
           .queue =
               [&list](cudaStream_t stream) {
@@ -47,7 +47,7 @@ Way copy_each(const BlockList& list) {
           .moves = {&list}};
 }
 
-Way copy_batch(const BlockList& list, BatchOrder order) {
+CopyTask copy_batch(const BlockList& list, BatchOrder order) {
   auto batch = std::make_shared<Batch>();
   for (const kernels::Segment& s : list.segments()) {
     batch->dsts.push_back(s.dst);
@@ -73,7 +73,7 @@ Way copy_batch(const BlockList& list, BatchOrder order) {
           .moves = {&list}};
 }
 
-Way copy_kernel(const BlockList& list, kernels::CopyKernel kernel, unsigned sms) {
+CopyTask copy_kernel(const BlockList& list, kernels::CopyKernel kernel, unsigned sms) {
   kernels::CopyLaunch launch = list.launch();
   launch.kernel = kernel;
   launch.max_sms = sms;
@@ -82,7 +82,7 @@ Way copy_kernel(const BlockList& list, kernels::CopyKernel kernel, unsigned sms)
           .moves = {&list}};
 }
 
-Way copy_blocks_kernel(const BlockList& list, kernels::CopyKernel kernel, unsigned sms) {
+CopyTask copy_blocks_kernel(const BlockList& list, kernels::CopyKernel kernel, unsigned sms) {
   kernels::BlockLaunch launch = list.by_blocks().value();
   launch.kernel = kernel;
   launch.max_sms = sms;
@@ -91,7 +91,7 @@ Way copy_blocks_kernel(const BlockList& list, kernels::CopyKernel kernel, unsign
           .moves = {&list}};
 }
 
-Way at_once(const Way& a, const Way& b) {
+CopyTask at_once(const CopyTask& a, const CopyTask& b) {
   struct Second {
     Stream stream;
     Event fork, join;
@@ -103,21 +103,21 @@ Way at_once(const Way& a, const Way& b) {
       if (other) other();
     };
   };
-  Way way{.name = a.name,
-          .queue =
-              [a, b, second](cudaStream_t stream) {
-                second->fork.record(stream);
-                second->fork.hold(second->stream.get());
-                a.queue(stream);
-                b.queue(second->stream.get());
-                second->join.record(second->stream.get());
-                second->join.hold(stream);
-              },
-          .commands = a.commands + b.commands,
-          .moves = a.moves,
-          .cleared = a.cleared,
-          .prepare = both(a.prepare, b.prepare),
-          .finish = both(a.finish, b.finish)};
+  CopyTask way{.name = a.name,
+               .queue =
+                   [a, b, second](cudaStream_t stream) {
+                     second->fork.record(stream);
+                     second->fork.hold(second->stream.get());
+                     a.queue(stream);
+                     b.queue(second->stream.get());
+                     second->join.record(second->stream.get());
+                     second->join.hold(stream);
+                   },
+               .commands = a.commands + b.commands,
+               .moves = a.moves,
+               .cleared = a.cleared,
+               .prepare = both(a.prepare, b.prepare),
+               .finish = both(a.finish, b.finish)};
   if (a.chosen && b.chosen) way.chosen = [a, b] { return a.chosen() + "+" + b.chosen(); };
   way.counts = a.counts;
   way.moves.insert(way.moves.end(), b.moves.begin(), b.moves.end());

@@ -5,12 +5,12 @@
 
 namespace aqua::coordinator {
 
-HttpObserver::Request HttpObserver::began(std::string_view route) {
+HttpObserver::Call HttpObserver::began(std::string_view route) {
   metrics_.request_began(route);
   return {route, std::chrono::steady_clock::now()};
 }
 
-void HttpObserver::ended(const Request& request, const RequestHead& head, const Reply& reply) {
+void HttpObserver::ended(const Call& request, const RequestHead& head, const Reply& reply) {
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - request.began;
   metrics_.request_ended(request.route, head.method, reply.status, took);
   if (!is_logged(LogLevel::debug)) return;

@@ -18,7 +18,7 @@ namespace aqua::coordinator {
 class HttpObserver {
  public:
   // A request under way; `route` as Router::label_of, borrowed until ended().
-  struct Request {
+  struct Call {
     std::string_view route;
     std::chrono::steady_clock::time_point began;
   };
@@ -26,9 +26,9 @@ class HttpObserver {
   // `metrics` outlives this.
   explicit HttpObserver(Metrics& metrics) : metrics_(metrics) {}
 
-  [[nodiscard]] Request began(std::string_view route);
+  [[nodiscard]] Call began(std::string_view route);
   // When the reply was written, or could not be. `head` is empty where nobody could read it.
-  void ended(const Request& request, const RequestHead& head, const Reply& reply);
+  void ended(const Call& request, const RequestHead& head, const Reply& reply);
   // A problem was the reply.
   void refused(Code code) { metrics_.refused(code); }
 

@@ -143,7 +143,7 @@ Reply HttpServer::refused(const Refusal& refusal) {
 }
 
 void HttpServer::turn_away_unread(Stream& stream, const Refusal& refusal) {
-  const HttpObserver::Request request = observer_.began(kOtherPath);
+  const HttpObserver::Call request = observer_.began(kOtherPath);
   const Reply reply = refused(refusal);
   write_reply(stream, reply, /*with_body=*/true);
   observer_.ended(request, {}, reply);
@@ -177,7 +177,7 @@ bool HttpServer::answer(Stream& stream, std::string text, const Peer& peer) {
   const std::size_t end = end_of_head(text).value_or(text.size());
   RequestHead head;
   auto refusal = parse_head(std::string_view(text).substr(0, end), admission_.limits().head, head);
-  const HttpObserver::Request request =
+  const HttpObserver::Call request =
       observer_.began(refusal ? kOtherPath : admission_.label_of(head.path));
   std::optional<Admitted> admitted;  // counts against its caller until the reply is written
   if (!refusal) {

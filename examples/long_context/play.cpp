@@ -46,7 +46,7 @@ int run_engine(const Options& options) {
   Pipeline pipeline(neighbours.runtime(), shape, options.queries);
   pipeline.prefill();
   if (options.flip) pipeline.flip_a_byte();
-  Outcome outcome{.options = options};
+  RunRecord outcome{.options = options};
   outcome.times = measure(pipeline, options.steps, options.rounds, stop);
   if (options.reclaim) outcome.reclaim = show_reclaim(pipeline, neighbours, options.steps, stop);
   outcome.lost_tensors = neighbours.runtime().status().lost_tensors;

@@ -45,7 +45,7 @@ json describe(const Options& options) {
 
 }  // namespace
 
-json to_json(const Outcome& outcome, const Pipeline& pipeline) {
+json to_json(const RunRecord& outcome, const Pipeline& pipeline) {
   const StepTimes& times = outcome.times;
   json report = describe(outcome.options);
   report["benchmark"] = "long_context";

@@ -78,7 +78,7 @@ class Borrower {
     const double tokens = 0.7 * CacheShape::kTokensPerBlock * (cache_blocks_ + swap_blocks_);
     const auto wanted = static_cast<std::uint64_t>(tokens / kMeanTokens);
     while (submitted_ - engine_.stats().done < wanted) {
-      const Request& request = trace_[submitted_ % trace_.size()];
+      const TraceRequest& request = trace_[submitted_ % trace_.size()];
       engine_.submit({.id = submitted_++,
                       .prompt_tokens = request.prompt_tokens,
                       .output_tokens = request.output_tokens});
@@ -88,7 +88,7 @@ class Borrower {
   const std::uint32_t cache_blocks_, swap_blocks_;
   Runtime runtime_;
   ToyEngine engine_;
-  const std::vector<Request> trace_;
+  const std::vector<TraceRequest> trace_;
   LineReader commands_;
   std::uint64_t submitted_ = 0;
   bool going_ = false, finished_ = false, borrowing_ = false;

@@ -53,9 +53,9 @@ def main() -> int:
     rules = (root / "packaging/aqua-alerts.rules.yml").read_text()
     have, told = served(text), documented(document)
     have["aqua_loan_bytes"] = ("gauge", {"producer", "consumer"})  # nothing is lent here
-    # What an engine serves, by a header of ours.
-    header = (root / "include/aqua/northbound/load_metrics.hpp").read_text()
-    have |= {name: row for name, row in told.items() if name.startswith("aqua_engine_") and name in header}
+    # What an engine serves, by headers of ours.
+    headers = "".join(path.read_text() for path in (root / "include/aqua").glob("*/*metrics.hpp"))
+    have |= {name: row for name, row in told.items() if name.startswith("aqua_engine_") and f'"{name}"' in headers}
     faults = [f"not in docs/operate/metrics.md, or otherwise: {name} {have[name]}, told {told.get(name)}"
               for name in have if told.get(name) != have[name]]
     faults += [f"docs/operate/metrics.md tells of {name}, which there is not" for name in told.keys() - have.keys()]

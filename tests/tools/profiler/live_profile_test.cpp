@@ -30,7 +30,7 @@ class LiveProfile : public testing::Test {
     directory_ = ::mkdtemp(pattern);
     std::ofstream out(directory_ / "lengths.csv");
     out << "num_prefill_tokens,num_decode_tokens\n";
-    for (const sim::Request& request : trace_.requests)
+    for (const sim::TraceRequest& request : trace_.requests)
       out << request.prompt_tokens << ',' << request.output_tokens << '\n';
   }
   ~LiveProfile() override { std::filesystem::remove_all(directory_); }

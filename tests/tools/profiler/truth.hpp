@@ -28,7 +28,7 @@ inline sim::Ground truth_ground() {
 // in the middle of 1 to 10.
 inline sim::Trace truth_trace() {
   sim::Trace trace = sim::test::mixed_trace(5000);
-  for (sim::Request& request : trace.requests) {
+  for (sim::TraceRequest& request : trace.requests) {
     request.prompt_tokens *= 2;
     request.output_tokens = 1 + request.output_tokens / 8;
   }

@@ -150,7 +150,7 @@ Result<profiler::Record> record_of(const ProfileOptions& options,
 void size_swap(profiler::Record& record, const ProfileOptions& options, const sim::Trace& trace,
                double pool_bytes) {
   std::uint64_t longest = 0;
-  for (const sim::Request& request : trace.requests)
+  for (const sim::TraceRequest& request : trace.requests)
     longest = std::max<std::uint64_t>(longest, request.prompt_tokens);
   const double token = options.memory.bytes_per_token;
   record.evidence.prefix_swap_bytes =

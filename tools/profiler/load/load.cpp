@@ -11,7 +11,7 @@ std::vector<Ask> asks_of(const sim::Workload& workload, const LengthLimits& limi
   const std::uint64_t most = std::max<std::uint64_t>(2, limits.max_tokens);
   std::vector<Ask> asks;
   asks.reserve(workload.requests.size());
-  for (const sim::Request& request : workload.requests) {
+  for (const sim::TraceRequest& request : workload.requests) {
     const std::uint64_t output = std::min<std::uint64_t>(request.output_tokens, most - 1);
     const std::uint64_t prompt = std::min<std::uint64_t>(request.prompt_tokens, most - output);
     asks.push_back({.at_s = sim::seconds(request.arrival),

@@ -114,10 +114,7 @@ std::string render_page(const Record& record, const Sla& sla) {
   const Profile& profile = record.profile;
   const Evidence& evidence = record.evidence;
   std::ostringstream out;
-  out << "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
-         "content=\"width=device-width\"><title>aqua profile</title><style>"
-      << report::page_style() << "</style></head><body>\n<h1>" << escape_html(verdict(record))
-      << "</h1>\n";
+  out << report::page_begin("aqua profile", verdict(record));
   if (has_role(profile)) {
     out << "<p>Role " << to_string(profile.role) << "; " << std::fixed << std::setprecision(1)
         << gigabytes(profile.swap_bytes) << " GB of swap space wanted.</p>\n";
@@ -127,7 +124,7 @@ std::string render_page(const Record& record, const Sla& sla) {
   if (!evidence.probes.empty()) of_rates(out, evidence.probes, sla);
   if (!evidence.bursts.empty()) of_bursts(out, evidence.bursts);
   if (!evidence.batches.empty()) of_batches(out, evidence.batches);
-  out << "</body></html>\n";
+  out << report::kPageEnd;
   return std::move(out).str();
 }
 
