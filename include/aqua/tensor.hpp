@@ -40,6 +40,9 @@ struct TensorOptions {
   bool discardable = false;
   // Keep to the host tier, for bytes that are not worth lent memory.
   bool host_only = false;
+  // Never in this device's own memory (RuntimeOptions::local_bytes), for bytes that are to make
+  // room there: lent memory, else host memory.
+  bool off_device = false;
 };
 
 // Part of a tensor; the default is all of it.
@@ -48,12 +51,11 @@ struct ByteRange {
   std::size_t bytes = SIZE_MAX;  // SIZE_MAX: to the tensor's end
 };
 
-namespace detail {
-struct Internals;  // how the library reaches what its handles hold; not for engines
-}
-
+namespace detail {  // not for engines
+struct Internals;   // how the library reaches what its handles hold
 class TensorEntry;
-class Placement;
+class TensorPlace;
+}  // namespace detail
 
 // A claim on a tensor's present address.
 //
@@ -82,14 +84,15 @@ class AQUA_API Pin {
   void release(Stream last_use) noexcept;
 
  private:
-  friend class TensorEntry;
-  std::shared_ptr<TensorEntry> entry_;
-  std::shared_ptr<Placement> placement_;
+  friend class detail::TensorEntry;
+  std::shared_ptr<detail::TensorEntry> entry_;
+  std::shared_ptr<detail::TensorPlace> place_;
   std::byte* data_ = nullptr;
   std::size_t bytes_ = 0;
   std::size_t offset_ = 0;
   Access access_ = Access::read;
   Stream stream_;
+  std::uint64_t round_ = 0;  // of the tensor's move, whose new place is written as well; 0: none
 };
 
 // Move-only; frees the tensor when destroyed, once the work in flight on it is over
@@ -129,8 +132,8 @@ class AQUA_API AquaTensor {
 
  private:
   friend struct detail::Internals;
-  explicit AquaTensor(std::shared_ptr<TensorEntry> entry) noexcept;
-  std::shared_ptr<TensorEntry> entry_;
+  explicit AquaTensor(std::shared_ptr<detail::TensorEntry> entry) noexcept;
+  std::shared_ptr<detail::TensorEntry> entry_;
 };
 
 }  // namespace aqua

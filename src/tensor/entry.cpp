@@ -24,7 +24,7 @@ bool is_nameless(const device::Device& device, Stream stream) noexcept {
 }  // namespace
 
 TensorEntry::TensorEntry(Context& context, std::uint64_t id, TensorOptions options,
-                         std::shared_ptr<Placement> home, std::shared_ptr<Placement> away)
+                         std::shared_ptr<TensorPlace> home, std::shared_ptr<TensorPlace> away)
     : context_(context),
       id_(id),
       options_(std::move(options)),
@@ -40,7 +40,7 @@ TensorEntry::~TensorEntry() {
   free();
 }
 
-Result<Pin> TensorEntry::pin(Access access, Stream stream, ByteRange range) {
+Result<void> TensorEntry::check_pin(Stream stream, ByteRange range) const {
   if (range.offset >= options_.bytes || range.bytes == 0 ||
       (range.bytes != SIZE_MAX && range.bytes > options_.bytes - range.offset)) {
     const std::string length =
@@ -53,58 +53,88 @@ Result<Pin> TensorEntry::pin(Access access, Stream stream, ByteRange range) {
     // Refused for a stream under capture: when the graph is launched, the tensor may be elsewhere.
     return Error{named.error().code, concat("pin: ", named.error().message)};
   }
-  const MutexLock lock(mu_);
-  if (access == Access::write && (phase_ == Phase::closing || phase_ == Phase::draining)) {
-    const auto deadline = std::chrono::steady_clock::now() + kWritePatience;
-    while (phase_ == Phase::closing || phase_ == Phase::draining) {
-      if (!changed_.wait_until(mu_, deadline)) {
-        return Error{Code::unavailable, concat("pin: tensor ", id_,
-                                               " is moving, and pins on its old place have not "
-                                               "been released for ",
-                                               kWritePatience.count(), " s")};
-      }
-    }
-  }
-  if (freed_) return Error{Code::not_found, concat("pin: tensor ", id_, " is freed")};
-  if (lost())
-    return Error{Code::data_loss,
-                 concat("pin: the bytes of tensor ", id_, " '", options_.name, "' are gone")};
-  AQUA_TRY(here_->wait_uses(context_.device, stream, access == Access::write));
+  return {};
+}
 
-  unsigned& pins = access == Access::write ? here_->write_pins : here_->read_pins;
-  if (here_->read_pins + here_->write_pins == 0) pinned_since_ = std::chrono::steady_clock::now();
-  ++pins;
+Result<void> TensorEntry::await_readers(bool also_closing) {
+  const auto deadline = std::chrono::steady_clock::now() + kWritePatience;
+  while (phase_ == Phase::draining || (also_closing && phase_ == Phase::closing)) {
+    if (changed_.wait_until(mu_, deadline)) continue;
+    return Error{Code::unavailable, concat("pin: tensor ", id_,
+                                           " is moving, and pins on its old place have not "
+                                           "been released for ",
+                                           kWritePatience.count(), " s")};
+  }
+  return check_there();
+}
+
+Result<void> TensorEntry::check_there() const {
+  if (freed_) return Error{Code::not_found, concat("pin: tensor ", id_, " is freed")};
+  if (!lost()) return {};
+  return Error{Code::data_loss,
+               concat("pin: the bytes of tensor ", id_, " '", options_.name, "' are gone")};
+}
+
+Pin TensorEntry::take_pin(const std::shared_ptr<TensorPlace>& place, Access access, Stream stream,
+                          ByteRange range) {
+  if (place->read_pins + place->write_pins == 0) pinned_since_ = std::chrono::steady_clock::now();
+  ++(access == Access::write ? place->write_pins : place->read_pins);
   Pin pin;
   pin.entry_ = shared_from_this();
-  pin.placement_ = here_;
+  pin.place_ = place;
   pin.offset_ = range.offset;
   pin.bytes_ = std::min(range.bytes, options_.bytes - range.offset);
-  pin.data_ = here_->address() + range.offset;
+  pin.data_ = place->address() + range.offset;
   pin.access_ = access;
   pin.stream_ = stream;
   return pin;
 }
 
+Result<Pin> TensorEntry::pin(Access access, Stream stream, ByteRange range) {
+  AQUA_TRY(check_pin(stream, range));
+  const MutexLock lock(mu_);
+  const bool writes = access == Access::write;
+  AQUA_TRY(writes ? await_readers(true) : check_there());
+  AQUA_TRY(here_->wait_uses(context_.device, stream, writes));
+  return take_pin(here_, access, stream, range);
+}
+
+Result<TensorEntry::CopyPins> TensorEntry::pin_for_copy(Stream stream, ByteRange range) {
+  AQUA_TRY(check_pin(stream, range));
+  const MutexLock lock(mu_);
+  AQUA_TRY(await_readers(false));
+  // The round that is copied now reads here: behind it, it writes no older bytes over these.
+  AQUA_TRY(here_->wait_uses(context_.device, stream, true));
+  CopyPins pins;
+  pins.here = take_pin(here_, Access::write, stream, range);
+  if (to_ != nullptr) {
+    pins.there = take_pin(to_, Access::write, stream, range);
+    pins.here.round_ = pins.there.round_ = round_;
+  }
+  return pins;
+}
+
 // Records the last use before it drops the pin: a place without pins is taken to be described by
 // its recorded uses alone.
 void TensorEntry::unpin(const Pin& pin, Stream last_use) noexcept {
-  PlacementList leaving;
+  PlaceList leaving;
   bool nudge = false;
   const bool nameless = is_nameless(context_.device, last_use);
   if (nameless) (void)context_.device.synchronize(last_use);  // failed work has ended as well
   {
     const MutexLock lock(mu_);
-    Placement& place = *pin.placement_;
+    TensorPlace& place = *pin.place_;
     const bool wrote = pin.access_ == Access::write;
     const auto recorded =
         nameless ? Result<void>() : place.record_use(context_.device, last_use, wrote);
     if (!recorded.ok() && recorded.error().code == Code::data_loss) lost_.store(true);
     --(wrote ? place.write_pins : place.read_pins);
     nudge = phase_ != Phase::stable || place.retired;
-    if (wrote && to_ != nullptr) dirty_.mark(pin.offset_, pin.bytes_);
+    // A copy that went to both places since the round was posted leaves nothing to copy again.
+    if (wrote && to_ != nullptr && pin.round_ != round_) dirty_.mark(pin.offset_, pin.bytes_);
     if (place.read_pins + place.write_pins == 0) {
-      if (place.retired) leaving_.push(pin.placement_);
-      if (draining_ == pin.placement_) {
+      if (place.retired) leaving_.push(pin.place_);
+      if (draining_ == pin.place_) {
         draining_.reset();
         phase_ = Phase::stable;
         changed_.notify_all();
@@ -117,7 +147,7 @@ void TensorEntry::unpin(const Pin& pin, Stream last_use) noexcept {
 }
 
 void TensorEntry::free() noexcept {
-  PlacementList leaving;
+  PlaceList leaving;
   {
     const MutexLock lock(mu_);
     if (freed_) return;
@@ -155,15 +185,15 @@ bool TensorEntry::has_home() const {
 }
 
 // Makes the tensor leave this place, which is freed after its last pin and its last work.
-void TensorEntry::retire(std::shared_ptr<Placement>& placement) {
-  if (placement == nullptr) return;
-  placement->retired = true;
-  if (placement->read_pins + placement->write_pins == 0) leaving_.push(placement);
-  placement.reset();
+void TensorEntry::retire(std::shared_ptr<TensorPlace>& place) {
+  if (place == nullptr) return;
+  place->retired = true;
+  if (place->read_pins + place->write_pins == 0) leaving_.push(place);
+  place.reset();
 }
 
-void TensorEntry::free_when_quiet(PlacementList leaving) {
-  while (auto placement = leaving.pop()) context_.deferred.add(std::move(placement));
+void TensorEntry::free_when_quiet(PlaceList leaving) {
+  while (auto place = leaving.pop()) context_.deferred.add(std::move(place));
 }
 
 }  // namespace aqua

@@ -31,9 +31,9 @@
 #include "base/mutex.hpp"
 #include "tensor/deferred_frees.hpp"
 #include "tensor/dirty_chunks.hpp"
-#include "tensor/placement_list.hpp"
+#include "tensor/place_list.hpp"
 
-namespace aqua {
+namespace aqua::detail {
 
 class TensorEntry : public std::enable_shared_from_this<TensorEntry> {
  public:
@@ -50,12 +50,21 @@ class TensorEntry : public std::enable_shared_from_this<TensorEntry> {
 
   // Either place may be null, not both; the tensor starts at `away` if there is one.
   TensorEntry(Context& context, std::uint64_t id, TensorOptions options,
-              std::shared_ptr<Placement> home, std::shared_ptr<Placement> away);
+              std::shared_ptr<TensorPlace> home, std::shared_ptr<TensorPlace> away);
   ~TensorEntry();
 
   // --- for the engine: see aqua/tensor.hpp ----------------------------------------------
   [[nodiscard]] Result<Pin> pin(Access access, Stream stream, ByteRange range);
   void unpin(const Pin& pin, Stream last_use) noexcept;
+  // Where a copy is to write: the present place and, while the tensor moves, the place that it
+  // moves to as well, so that the move need not copy these bytes again. A flip that is near is not
+  // waited for; readers of the place before are, as by a write pin. Released once the copies are
+  // posted.
+  struct CopyPins {
+    Pin here;
+    Pin there;  // holds nothing unless the tensor moves
+  };
+  [[nodiscard]] Result<CopyPins> pin_for_copy(Stream stream, ByteRange range);
   void free() noexcept;  // no new pins; places go once pins and work are over
   [[nodiscard]] const TensorOptions& options() const noexcept { return options_; }
   [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
@@ -66,7 +75,7 @@ class TensorEntry : public std::enable_shared_from_this<TensorEntry> {
   // Posts the first round of a move to `to` on `stream`. A null `to` means home.
   //   failed_precondition  it is moving or draining already, is there, or has no home
   //   not_found            freed or lost
-  [[nodiscard]] Result<void> begin_move(std::shared_ptr<Placement> to, Stream stream);
+  [[nodiscard]] Result<void> begin_move(std::shared_ptr<TensorPlace> to, Stream stream);
   enum class Round : std::uint8_t {
     running,  // the copy has not completed
     again,    // dirty chunks were posted again
@@ -90,7 +99,7 @@ class TensorEntry : public std::enable_shared_from_this<TensorEntry> {
   // when the tensor is freed or was given up before: its owner is told once.
   [[nodiscard]] bool lose();
   // A range of host memory for a tensor that had none.
-  void give_home(std::shared_ptr<Placement> home);
+  void give_home(std::shared_ptr<TensorPlace> home);
 
   struct Pins {
     unsigned readers = 0;
@@ -103,16 +112,22 @@ class TensorEntry : public std::enable_shared_from_this<TensorEntry> {
  private:
   enum class Phase : std::uint8_t { stable, copying, closing, draining };
 
+  [[nodiscard]] Result<void> check_pin(Stream stream, ByteRange range) const;
+  // Waits while the phase makes a writer wait, then as check_there(): neither freed nor lost.
+  [[nodiscard]] Result<void> await_readers(bool also_closing) AQUA_REQUIRES(mu_);
+  [[nodiscard]] Result<void> check_there() const AQUA_REQUIRES(mu_);
+  [[nodiscard]] Pin take_pin(const std::shared_ptr<TensorPlace>& place, Access access,
+                             Stream stream, ByteRange range) AQUA_REQUIRES(mu_);
   // begin_move() under the lock; The caller hands `leaving` to free_when_quiet() once the lock is
   // free.
-  [[nodiscard]] Result<void> try_begin_move(std::shared_ptr<Placement> to, Stream stream,
-                                            PlacementList& leaving);
+  [[nodiscard]] Result<void> try_begin_move(std::shared_ptr<TensorPlace> to, Stream stream,
+                                            PlaceList& leaving);
   [[nodiscard]] Result<void> post_round(std::vector<device::CopySegment> segments, Stream stream)
       AQUA_REQUIRES(mu_);
   void flip() AQUA_REQUIRES(mu_);
   void end_move() AQUA_REQUIRES(mu_);
-  void retire(std::shared_ptr<Placement>& placement) AQUA_REQUIRES(mu_);
-  void free_when_quiet(PlacementList leaving);
+  void retire(std::shared_ptr<TensorPlace>& place) AQUA_REQUIRES(mu_);
+  void free_when_quiet(PlaceList leaving);
 
   Context& context_;
   const std::uint64_t id_;
@@ -124,17 +139,22 @@ class TensorEntry : public std::enable_shared_from_this<TensorEntry> {
   CondVar changed_;  // phase, freed, lost
   Phase phase_ AQUA_GUARDED_BY(mu_) = Phase::stable;
   bool freed_ AQUA_GUARDED_BY(mu_) = false;
-  std::shared_ptr<Placement> home_ AQUA_GUARDED_BY(mu_);
-  std::shared_ptr<Placement> away_ AQUA_GUARDED_BY(mu_);
-  std::shared_ptr<Placement> here_ AQUA_GUARDED_BY(mu_);
-  std::shared_ptr<Placement> to_ AQUA_GUARDED_BY(mu_);        // copying, closing
-  std::shared_ptr<Placement> draining_ AQUA_GUARDED_BY(mu_);  // draining
+  std::shared_ptr<TensorPlace> home_ AQUA_GUARDED_BY(mu_);
+  std::shared_ptr<TensorPlace> away_ AQUA_GUARDED_BY(mu_);
+  std::shared_ptr<TensorPlace> here_ AQUA_GUARDED_BY(mu_);
+  std::shared_ptr<TensorPlace> to_ AQUA_GUARDED_BY(mu_);        // copying, closing
+  std::shared_ptr<TensorPlace> draining_ AQUA_GUARDED_BY(mu_);  // draining
   unsigned rounds_ AQUA_GUARDED_BY(mu_) = 0;
-  bool alone_ AQUA_GUARDED_BY(mu_) = false;  // the round posted last has a stream of its own
+  std::uint64_t round_ AQUA_GUARDED_BY(mu_) = 0;  // counts the rounds of all moves
+  bool alone_ AQUA_GUARDED_BY(mu_) = false;       // the round posted last has a stream of its own
   tensor::DirtyChunks dirty_ AQUA_GUARDED_BY(mu_);
   std::unique_ptr<device::Event> round_done_ AQUA_GUARDED_BY(mu_);
-  PlacementList leaving_ AQUA_GUARDED_BY(mu_);  // unpinned, not yet with DeferredFrees
+  PlaceList leaving_ AQUA_GUARDED_BY(mu_);  // unpinned, not yet with DeferredFrees
   std::chrono::steady_clock::time_point pinned_since_ AQUA_GUARDED_BY(mu_){};
 };
 
+}  // namespace aqua::detail
+
+namespace aqua {
+using detail::TensorEntry;
 }  // namespace aqua

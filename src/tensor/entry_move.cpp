@@ -8,15 +8,15 @@
 
 namespace aqua {
 
-Result<void> TensorEntry::begin_move(std::shared_ptr<Placement> to, Stream stream) {
-  PlacementList leaving;
+Result<void> TensorEntry::begin_move(std::shared_ptr<TensorPlace> to, Stream stream) {
+  PlaceList leaving;
   auto begun = try_begin_move(std::move(to), stream, leaving);
   free_when_quiet(std::move(leaving));
   return begun;
 }
 
-Result<void> TensorEntry::try_begin_move(std::shared_ptr<Placement> to, Stream stream,
-                                         PlacementList& leaving) {
+Result<void> TensorEntry::try_begin_move(std::shared_ptr<TensorPlace> to, Stream stream,
+                                         PlaceList& leaving) {
   const MutexLock lock(mu_);
   if (freed_ || lost())
     return Error{Code::not_found, concat("move: tensor ", id_, " is freed or lost")};
@@ -42,6 +42,7 @@ Result<void> TensorEntry::try_begin_move(std::shared_ptr<Placement> to, Stream s
 
 Result<void> TensorEntry::post_round(std::vector<device::CopySegment> segments, Stream stream) {
   const TraceRange range("aqua migrate");
+  ++round_;
   device::Device& device = context_.device;
   AQUA_TRY(here_->wait_uses(device, stream, false));
   AQUA_TRY(to_->wait_uses(device, stream, true));
@@ -58,7 +59,7 @@ Result<void> TensorEntry::post_round(std::vector<device::CopySegment> segments, 
 // Flips only when the last round is complete, nothing has been written since, and no write pin is
 // left that could write behind the copy.
 TensorEntry::Round TensorEntry::step_move(Stream stream, bool pressing) {
-  PlacementList leaving;
+  PlaceList leaving;
   Round outcome = Round::gone;
   {
     const MutexLock lock(mu_);
@@ -110,7 +111,7 @@ Result<void> TensorEntry::repeat_round(Stream alone) {
 // Pins taken from here on get the new place. Readers of the old one keep it until they release it.
 void TensorEntry::flip() {
   step("flip");
-  const std::shared_ptr<Placement> old = std::move(here_);
+  const std::shared_ptr<TensorPlace> old = std::move(here_);
   here_ = std::move(to_);
   to_.reset();
   tier_.store(here_->tier(), std::memory_order_relaxed);
@@ -121,7 +122,7 @@ void TensorEntry::flip() {
   }
   if (here_ != home_) away_ = here_;
   if (old != home_) {
-    std::shared_ptr<Placement> leaver = old;
+    std::shared_ptr<TensorPlace> leaver = old;
     if (away_ == old) away_.reset();
     retire(leaver);
   }
@@ -137,7 +138,7 @@ void TensorEntry::end_move() {
 }
 
 void TensorEntry::abandon_move() {
-  PlacementList leaving;
+  PlaceList leaving;
   {
     const MutexLock lock(mu_);
     if (to_ != nullptr) end_move();
@@ -156,7 +157,7 @@ void TensorEntry::wait_round() {
 }
 
 bool TensorEntry::lose() {
-  PlacementList leaving;
+  PlaceList leaving;
   {
     const MutexLock lock(mu_);
     // `here_` is empty once the tensor is freed (nobody misses its bytes) or was given up.
@@ -175,7 +176,7 @@ bool TensorEntry::lose() {
   return true;
 }
 
-void TensorEntry::give_home(std::shared_ptr<Placement> home) {
+void TensorEntry::give_home(std::shared_ptr<TensorPlace> home) {
   const MutexLock lock(mu_);
   if (home_ == nullptr && !freed_) home_ = std::move(home);
 }

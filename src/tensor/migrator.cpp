@@ -24,7 +24,7 @@ Migrator::~Migrator() {
   }
 }
 
-Result<void> Migrator::start(std::shared_ptr<TensorEntry> entry, std::shared_ptr<Placement> to) {
+Result<void> Migrator::start(std::shared_ptr<TensorEntry> entry, std::shared_ptr<TensorPlace> to) {
   step("copy");
   const bool promotion = to != nullptr;
   AQUA_TRY(entry->begin_move(std::move(to), *stream_));

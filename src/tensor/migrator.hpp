@@ -39,7 +39,7 @@ class Migrator {
   [[nodiscard]] bool has_room() const noexcept { return in_flight_bytes_ < kWindowBytes; }
   // Starts a move; see TensorEntry::begin_move for errors. `to` null: home.
   [[nodiscard]] Result<void> start(std::shared_ptr<TensorEntry> entry,
-                                   std::shared_ptr<Placement> to);
+                                   std::shared_ptr<TensorPlace> to);
   // Takes every possible step. Returns true when something ended.
   bool poll(bool pressing);
   // Tensors whose move found their bytes gone, since the last call.

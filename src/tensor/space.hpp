@@ -14,8 +14,11 @@
 #include "lending/suballocator.hpp"
 
 namespace aqua {
+namespace detail {
 class TensorEntry;
 }
+using detail::TensorEntry;
+}  // namespace aqua
 
 namespace aqua::tensor {
 

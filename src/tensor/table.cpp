@@ -14,12 +14,12 @@ TensorTable::TensorTable(device::Device& device, TableSpaces spaces, std::functi
       context_{device, DeferredFrees(device), std::move(nudge),
                [this](const TensorEntry& entry) { forget(entry); }} {}
 
-std::shared_ptr<Placement> TensorTable::try_place(Space* space, std::size_t bytes) {
+std::shared_ptr<TensorPlace> TensorTable::try_place(Space* space, std::size_t bytes) {
   if (space == nullptr) return nullptr;
   auto allocation = space->allocate(bytes);
   if (!allocation.ok()) return nullptr;
   try {
-    return std::make_shared<Placement>(*space, *allocation);
+    return std::make_shared<TensorPlace>(*space, *allocation);
   } catch (...) {
     space->free(*allocation);
     throw;
@@ -30,12 +30,12 @@ std::shared_ptr<Placement> TensorTable::try_place(Space* space, std::size_t byte
 // whenever that is wanted back. Only a discardable tensor that has a place elsewhere does without.
 Result<AquaTensor> TensorTable::allocate(const TensorOptions& options) {
   if (options.bytes == 0) return Error{Code::invalid_argument, "allocate: 0 bytes"};
-  std::shared_ptr<Placement> away;
+  std::shared_ptr<TensorPlace> away;
   if (!options.host_only) {
-    away = try_place(spaces_.local, options.bytes);
+    if (!options.off_device) away = try_place(spaces_.local, options.bytes);
     if (away == nullptr) away = try_place(spaces_.peer, options.bytes);
   }
-  std::shared_ptr<Placement> home;
+  std::shared_ptr<TensorPlace> home;
   if (!options.discardable || away == nullptr) {
     home = try_place(spaces_.host, options.bytes);
     if (home == nullptr) {
@@ -59,9 +59,10 @@ Result<AquaTensor> TensorTable::allocate(const TensorOptions& options) {
   return detail::Internals::make<AquaTensor>(std::move(entry));
 }
 
-Result<std::shared_ptr<Placement>> TensorTable::place_away(
+Result<std::shared_ptr<TensorPlace>> TensorTable::place_away(
     const std::shared_ptr<TensorEntry>& entry) {
-  for (Space* space : {spaces_.local, spaces_.peer}) {
+  Space* const local = entry->options().off_device ? nullptr : spaces_.local;
+  for (Space* space : {local, spaces_.peer}) {
     if (auto place = try_place(space, entry->options().bytes)) {
       space->set_owner(place->allocation(), entry);
       return place;

@@ -42,7 +42,7 @@ class TensorTable {
   // Tensors at home that would rather be away, longest here first.
   [[nodiscard]] std::vector<std::shared_ptr<TensorEntry>> to_promote() const;
   // A place for one of them in the fastest tier with room; resource_exhausted if none.
-  [[nodiscard]] Result<std::shared_ptr<Placement>> place_away(
+  [[nodiscard]] Result<std::shared_ptr<TensorPlace>> place_away(
       const std::shared_ptr<TensorEntry>& entry);
 
   // Makes sure that a tensor has an exit; false when host memory is full.
@@ -53,7 +53,7 @@ class TensorTable {
   [[nodiscard]] DeferredFrees& deferred() noexcept { return context_.deferred; }
 
  private:
-  [[nodiscard]] std::shared_ptr<Placement> try_place(Space* space, std::size_t bytes);
+  [[nodiscard]] std::shared_ptr<TensorPlace> try_place(Space* space, std::size_t bytes);
   void forget(const TensorEntry& entry);
 
   TableSpaces spaces_;

@@ -10,23 +10,25 @@ namespace aqua {
 
 Pin::Pin(Pin&& other) noexcept
     : entry_(std::move(other.entry_)),
-      placement_(std::move(other.placement_)),
+      place_(std::move(other.place_)),
       data_(std::exchange(other.data_, nullptr)),
       bytes_(std::exchange(other.bytes_, 0)),
       offset_(other.offset_),
       access_(other.access_),
-      stream_(other.stream_) {}
+      stream_(other.stream_),
+      round_(other.round_) {}
 
 Pin& Pin::operator=(Pin&& other) noexcept {
   if (this == &other) return *this;
   release();
   entry_ = std::move(other.entry_);
-  placement_ = std::move(other.placement_);
+  place_ = std::move(other.place_);
   data_ = std::exchange(other.data_, nullptr);
   bytes_ = std::exchange(other.bytes_, 0);
   offset_ = other.offset_;
   access_ = other.access_;
   stream_ = other.stream_;
+  round_ = other.round_;
   return *this;
 }
 
@@ -35,7 +37,7 @@ Pin::~Pin() {
 }
 
 Tier Pin::tier() const noexcept {
-  return placement_ != nullptr ? placement_->tier() : Tier::host;
+  return place_ != nullptr ? place_->tier() : Tier::host;
 }
 
 void Pin::release() noexcept {
@@ -46,7 +48,7 @@ void Pin::release(Stream last_use) noexcept {
   if (entry_ == nullptr) return;
   entry_->unpin(*this, last_use);
   entry_.reset();
-  placement_.reset();
+  place_.reset();
   data_ = nullptr;
   bytes_ = 0;
 }

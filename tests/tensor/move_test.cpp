@@ -19,7 +19,7 @@ class Moves : public World {
     EXPECT_OK(gpu_->destroy_stream(m_));
   }
   // One move by hand, on a stream of the test's: each step is the test's.
-  void begin(const std::shared_ptr<Placement>& to = nullptr) {
+  void begin(const std::shared_ptr<TensorPlace>& to = nullptr) {
     ASSERT_TRUE(succeeds(entry_of(tensor_)->begin_move(to, m_)));
     EXPECT_OK(finish(*gpu_, m_));
   }

@@ -24,6 +24,25 @@ TEST_F(Table, AHostOnlyTensorKeepsToTheHost) {
   EXPECT_EQ(allocate(1_MiB, {.host_only = true}).tier(), Tier::host);
 }
 
+TEST_F(Table, ATensorOffThisDeviceIsNeverInItsOwnMemory) {
+  const auto own = Space::create(Tier::local, arena_->base(), arena_->bytes()).value();
+  const auto slab = gpu_->create_slab(kSlab).value();
+  const std::size_t offset = arena_->map(*slab).value();
+  EXPECT_OK(own->add_slab(offset, kSlab));
+  TensorTable table(*gpu_, {.host = host_.get(), .peer = peer_.get(), .local = own.get()}, [] {});
+  {
+    const auto near = table.allocate({.bytes = 1_MiB}).value();
+    EXPECT_EQ(near.tier(), Tier::local);
+    const auto far = table.allocate({.bytes = 1_MiB, .off_device = true}).value();
+    EXPECT_EQ(far.tier(), Tier::host);
+    EXPECT_CODE(Code::resource_exhausted, table.place_away(entry_of(far)));
+    add_slab();
+    EXPECT_EQ(table.allocate({.bytes = 1_MiB, .off_device = true})->tier(), Tier::peer);
+    EXPECT_EQ(table.place_away(entry_of(far)).value()->tier(), Tier::peer);
+  }
+  table.deferred().drain();
+}
+
 TEST_F(Table, ATensorMaySpanSlabs) {
   add_slab();
   add_slab();

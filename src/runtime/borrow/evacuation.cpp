@@ -74,7 +74,8 @@ void Evacuation::move_tensors_out(const BorrowedSlab& slab) {
 // slab and comes here again in every step; only the first time is its owner told.
 void Evacuation::lose(const std::shared_ptr<TensorEntry>& tensor) {
   if (!tensor->lose()) return;
-  services_.log(LogLevel::error,
+  // To be dropped is what a discardable tensor was made for.
+  services_.log(tensor->options().discardable ? LogLevel::warning : LogLevel::error,
                 concat("tensor ", tensor->id(), " '", tensor->options().name, "': data_loss"));
   if (const auto& callback = parts_.callbacks.on_data_loss) {
     services_.callbacks.post(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Placement: a range of one Space that a tensor occupies, with who pins it and the last use
-// by each stream. The range is freed when the Placement is destroyed, so whoever destroys
+// TensorPlace: a range of one Space that a tensor occupies, with who pins it and the last use
+// by each stream. The range is freed when the TensorPlace is destroyed, so whoever destroys
 // it has seen its uses complete (DeferredFrees does).
 //
 // Threads: guarded by the lock of the TensorEntry it belongs to, then by DeferredFrees's.
@@ -13,15 +13,15 @@
 #include "device/device.hpp"
 #include "tensor/space.hpp"
 
-namespace aqua {
+namespace aqua::detail {
 
-class Placement {
+class TensorPlace {
  public:
-  Placement(tensor::Space& space, const lending::Allocation& allocation)
+  TensorPlace(tensor::Space& space, const lending::Allocation& allocation)
       : space_(space), allocation_(allocation), address_(space.address(allocation)) {}
-  ~Placement() { space_.free(allocation_); }
-  Placement(const Placement&) = delete;
-  Placement& operator=(const Placement&) = delete;
+  ~TensorPlace() { space_.free(allocation_); }
+  TensorPlace(const TensorPlace&) = delete;
+  TensorPlace& operator=(const TensorPlace&) = delete;
 
   [[nodiscard]] std::byte* address() const noexcept { return address_; }
   [[nodiscard]] Tier tier() const noexcept { return space_.tier(); }
@@ -45,9 +45,9 @@ class Placement {
   unsigned read_pins = 0;
   unsigned write_pins = 0;
   bool retired = false;  // its tensor has left; goes to DeferredFrees with its last pin
-  // Of PlacementList.
+  // Of PlaceList.
   bool listed = false;
-  std::shared_ptr<Placement> next_listed;
+  std::shared_ptr<TensorPlace> next_listed;
 
  private:
   struct Use {
@@ -67,4 +67,8 @@ class Placement {
   std::vector<Use> uses_;  // one a stream and kind; few
 };
 
+}  // namespace aqua::detail
+
+namespace aqua {
+using detail::TensorPlace;
 }  // namespace aqua

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tensor/placement.hpp"
+#include "tensor/tensor_place.hpp"
 
 #include <algorithm>
 #include <new>
@@ -13,7 +13,7 @@ constexpr std::size_t kManyUses = 16;  // then those that are over are looked fo
 
 }  // namespace
 
-Result<void> Placement::record_use(device::Device& device, Stream stream, bool wrote) noexcept {
+Result<void> TensorPlace::record_use(device::Device& device, Stream stream, bool wrote) noexcept {
   try {
     Use* use = nullptr;
     try {
@@ -31,7 +31,7 @@ Result<void> Placement::record_use(device::Device& device, Stream stream, bool w
   }
 }
 
-Placement::Use& Placement::use_of(device::Device& device, Stream stream, bool wrote) {
+TensorPlace::Use& TensorPlace::use_of(device::Device& device, Stream stream, bool wrote) {
   const auto use = std::find_if(uses_.begin(), uses_.end(), [&](const Use& u) {
     return u.stream == stream && u.wrote == wrote;
   });
@@ -45,7 +45,7 @@ Placement::Use& Placement::use_of(device::Device& device, Stream stream, bool wr
 
 // Records a late use. It is not recorded on a stream under capture, since an event that the graph
 // takes for its own is never reached.
-Result<void> Placement::settle(device::Device& device, Use& use) {
+Result<void> TensorPlace::settle(device::Device& device, Use& use) {
   if (!use.late) return {};
   const auto record = [&]() -> Result<void> {
     AQUA_TRY(device.check_stream(use.stream));
@@ -59,7 +59,7 @@ Result<void> Placement::settle(device::Device& device, Use& use) {
   return recorded;
 }
 
-bool Placement::is_over(device::Device& device, Use& use) {
+bool TensorPlace::is_over(device::Device& device, Use& use) {
   (void)settle(device, use);  // use.late tells
   if (use.late) return false;
   if (use.event == nullptr) return true;  // its stream is no more, or the device has died
@@ -70,7 +70,7 @@ bool Placement::is_over(device::Device& device, Use& use) {
   return false;
 }
 
-Result<void> Placement::wait_uses(device::Device& device, Stream stream, bool also_reads) {
+Result<void> TensorPlace::wait_uses(device::Device& device, Stream stream, bool also_reads) {
   for (Use& use : uses_) {
     if (use.stream == stream || (!use.wrote && !also_reads)) continue;
     if (auto settled = settle(device, use); use.late) {
@@ -83,11 +83,11 @@ Result<void> Placement::wait_uses(device::Device& device, Stream stream, bool al
   return {};
 }
 
-bool Placement::quiet(device::Device& device) {
+bool TensorPlace::quiet(device::Device& device) {
   return std::all_of(uses_.begin(), uses_.end(), [&](Use& use) { return is_over(device, use); });
 }
 
-void Placement::wait_quiet(device::Device& device) {
+void TensorPlace::wait_quiet(device::Device& device) {
   for (Use& use : uses_) {
     (void)settle(device, use);  // use.late tells
     // Waits, and takes an error for an end as well: failed work touches nothing any more.
