@@ -234,6 +234,7 @@ class CTensorOptions(Sized):
         ("name", c_char_p),
         ("discardable", c_uint32),
         ("host_only", c_uint32),
+        ("off_device", c_uint32),
     ]
 
 

@@ -143,13 +143,24 @@ class Runtime:
         return not self._state.open
 
     def allocate(
-        self, bytes: int, name: str = "", *, discardable: bool = False, host_only: bool = False
+        self,
+        bytes: int,
+        name: str = "",
+        *,
+        discardable: bool = False,
+        host_only: bool = False,
+        off_device: bool = False,
     ) -> AquaTensor:
         """A tensor. `discardable`: no exit reserved; may be dropped (DATA_LOSS) when memory is
-        reclaimed. `host_only`: keep to the host tier. RESOURCE_EXHAUSTED says what is free where."""
+        reclaimed. `host_only`: keep to the host tier. `off_device`: never in this device's own
+        memory (local_bytes). RESOURCE_EXHAUSTED says what is free where."""
         length = size(bytes, "bytes")
         options = s.CTensorOptions(
-            bytes=length, name=text(name), discardable=int(discardable), host_only=int(host_only)
+            bytes=length,
+            name=text(name),
+            discardable=int(discardable),
+            host_only=int(host_only),
+            off_device=int(off_device),
         )
         handle = s.TensorHandle()
         error = lib.aqua_tensor_allocate(self._handle, options, handle)

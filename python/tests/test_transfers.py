@@ -11,7 +11,7 @@ import pytest
 from kv_cache import KvCache, order, same
 
 import aqua_kv
-from aqua_kv import Code, Error, emulated
+from aqua_kv import Code, Error, Tier, emulated
 
 
 @pytest.mark.parametrize(
@@ -39,6 +39,15 @@ def test_blocks_named_in_any_way_come_back_elsewhere(runtime, as_list):
         cache.write(np.zeros(cache.shape, np.uint8))
         runtime.fetch(tensor, layout, as_list(back)).wait()
     assert same(cache.read(), back, before, out)
+
+
+def test_a_tensor_may_be_kept_off_the_devices_own_memory(tmp_path):
+    with aqua_kv.Runtime.open(
+        device="emu:0", coordinator="none", host_bytes=32 << 20, local_bytes=8 << 20,
+        socket_directory=str(tmp_path),
+    ) as runtime:
+        assert runtime.allocate(4096).tier is Tier.LOCAL
+        assert runtime.allocate(4096, off_device=True).tier is Tier.HOST
 
 
 def test_only_the_listed_blocks_are_written(runtime):

@@ -41,7 +41,8 @@ aqua_error* aqua_tensor_allocate(aqua_runtime runtime, const aqua_tensor_options
     AQUA_ASSIGN(auto made, used->allocate({.bytes = given.bytes,
                                            .name = string_or_empty(given.name),
                                            .discardable = given.discardable != 0,
-                                           .host_only = given.host_only != 0}));
+                                           .host_only = given.host_only != 0,
+                                           .off_device = given.off_device != 0}));
     AQUA_ASSIGN(tensor->id,
                 tensors().insert(runtime.id, TensorObject{used.keep(), std::move(made)}));
     return {};

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <fstream>
 #include <future>
+#include <utility>
 
 #include "aqua/runtime.hpp"
 #include "tests/capi/capi_fixture.hpp"
@@ -65,6 +66,24 @@ TEST_F(Options, CopyTimesAreMeasuredAndKeptWhereItIsSaid) {
   EXPECT_EQ(measured.get_future().wait_for(std::chrono::seconds(100)), std::future_status::ready);
   EXPECT_EQ(code_of(aqua_runtime_close(runtime)), AQUA_OK);
   EXPECT_FALSE(std::filesystem::is_empty(curves));
+}
+
+TEST_F(Options, ATensorMayBeKeptOffTheDevicesOwnMemory) {
+  given_.local_bytes = std::size_t{8} << 20;
+  const aqua_runtime runtime = opened();
+  aqua_tensor_options wanted = AQUA_TENSOR_OPTIONS_INIT;
+  wanted.bytes = 4096;
+  for (const auto& [off_device, expected] :
+       {std::pair{0U, AQUA_TIER_LOCAL}, {1U, AQUA_TIER_HOST}}) {
+    wanted.off_device = off_device;
+    aqua_tensor made{};
+    ASSERT_EQ(code_of(aqua_tensor_allocate(runtime, &wanted, &made)), AQUA_OK);
+    aqua_tier tier{};
+    EXPECT_EQ(code_of(aqua_tensor_get_tier(made, &tier)), AQUA_OK);
+    EXPECT_EQ(tier, static_cast<aqua_tier>(expected)) << off_device;
+    EXPECT_EQ(code_of(aqua_tensor_free(made)), AQUA_OK);
+  }
+  EXPECT_EQ(code_of(aqua_runtime_close(runtime)), AQUA_OK);
 }
 
 TEST(Defaults, AreThoseOfTheCppOptions) {

@@ -159,7 +159,9 @@ class Session {
     aqua_tensor_options& options = given.known;
     options.bytes = in_.number();
     options.discardable = in_.byte() & 1;
-    options.host_only = in_.byte() & 1;
+    const std::uint32_t where = in_.byte();
+    options.host_only = where & 1;
+    options.off_device = where >> 1 & 1;
     if (in_.byte() > 240) options.struct_size = in_.number() % sizeof given;
     if (in_.byte() > 240) given.newer[0] = in_.byte();
     const std::uint64_t runtime = pick();

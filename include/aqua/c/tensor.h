@@ -16,9 +16,10 @@ typedef struct aqua_tensor_options {
   const char* name;     /* for people; need not be unique */
   uint32_t discardable; /* no exit reserved: may be dropped (data_loss) when memory is reclaimed */
   uint32_t host_only;   /* keep to the host tier */
+  uint32_t off_device;  /* never in this device's own memory (local_bytes) */
 } aqua_tensor_options;
 #define AQUA_TENSOR_OPTIONS_INIT \
-  { sizeof(aqua_tensor_options), 0, NULL, 0, 0 }
+  { sizeof(aqua_tensor_options), 0, NULL, 0, 0, 0 }
 
 typedef struct aqua_tensor_info {
   size_t struct_size;
