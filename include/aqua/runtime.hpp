@@ -47,6 +47,14 @@ struct EmulatedGpuOptions {
   bool calibrate = false;  // measure copy times as on a GPU; otherwise built-in ones serve
 };
 
+// Part of a tensor that is paged as a cache is: for each plane of a Layout, one after another,
+// `count` pages of one block each, without gaps. A block goes to the page of its place in the list.
+struct TensorPages {
+  std::uint32_t count = 0;  // of each plane
+  BlockList pages{};        // as many as there are blocks, each once
+  std::size_t offset = 0;   // where the first plane begins in the tensor
+};
+
 struct PinnedTensor {
   std::uint64_t id = 0;
   std::string name{};
@@ -216,6 +224,15 @@ class AQUA_API Runtime {
                                        Stream stream, std::size_t offset = 0);
   [[nodiscard]] Result<Ticket> fetch(AquaTensor& tensor, const Layout& layout, BlockList blocks,
                                      Stream stream, std::size_t offset = 0);
+
+  // The same between blocks and the tensor's pages of these numbers, in any order; the other pages
+  // keep their bytes. While the tensor moves an offload goes to both of its places, so that it may
+  // be written in every step of an engine: it waits for no flip, and is not copied again.
+  //   invalid_argument  also: pages past their count, or not as many as blocks
+  [[nodiscard]] Result<Ticket> offload(const Layout& layout, BlockList blocks, AquaTensor& tensor,
+                                       const TensorPages& pages, Stream stream);
+  [[nodiscard]] Result<Ticket> fetch(AquaTensor& tensor, const TensorPages& pages,
+                                     const Layout& layout, BlockList blocks, Stream stream);
 
   // --- lending ------------------------------------------------------------------------------
   // Takes `bytes` of this device's free memory, rounded down to slabs, and has it offered. What

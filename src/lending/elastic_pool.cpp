@@ -72,7 +72,7 @@ Result<void> ElasticPool::make_filler() {
 
 Result<void> ElasticPool::begin_shrink(std::size_t quanta, Stream stream) {
   const MutexLock lock(mu_);
-  AQUA_TRY(check_whole());
+  AQUA_TRY(swaps_.check_whole());
   if (quanta == 0) return Error{Code::invalid_argument, "lend: 0 quanta"};
   if (usable_quanta_ != mapped_quanta_) {
     return Error{Code::failed_precondition,
@@ -92,7 +92,7 @@ Result<void> ElasticPool::begin_shrink(std::size_t quanta, Stream stream) {
 
 Result<std::optional<ElasticPool::Slabs>> ElasticPool::poll_shrink() {
   const MutexLock lock(mu_);
-  AQUA_TRY(check_whole());
+  AQUA_TRY(swaps_.check_whole());
   if (usable_quanta_ == mapped_quanta_) {
     return Error{Code::failed_precondition, "poll_shrink: no shrink is pending"};
   }
@@ -104,14 +104,14 @@ Result<std::optional<ElasticPool::Slabs>> ElasticPool::poll_shrink() {
   }
   if (!*reached) return std::optional<Slabs>{};
 
-  std::vector<Swap> swaps;
+  std::vector<SlabSwap> swaps;
   for (std::size_t quantum = usable_quanta_; quantum < mapped_quanta_; ++quantum) {
     for (std::size_t plane = 0; plane < options_.planes; ++plane) {
       swaps.push_back({ranges_[plane].get(), quantum * options_.slab_bytes,
                        slabs_[quantum][plane].get(), filler_.get()});
     }
   }
-  AQUA_TRY(swap_all(swaps));
+  AQUA_TRY(swaps_.run(swaps));
   Slabs freed;
   freed.reserve(swaps.size());
   for (std::size_t quantum = usable_quanta_; quantum < mapped_quanta_; ++quantum) {
@@ -124,7 +124,7 @@ Result<std::optional<ElasticPool::Slabs>> ElasticPool::poll_shrink() {
 
 Result<void> ElasticPool::cancel_shrink() {
   const MutexLock lock(mu_);
-  AQUA_TRY(check_whole());
+  AQUA_TRY(swaps_.check_whole());
   if (usable_quanta_ == mapped_quanta_) {
     return Error{Code::failed_precondition, "cancel_shrink: no shrink is pending"};
   }
@@ -134,13 +134,13 @@ Result<void> ElasticPool::cancel_shrink() {
 
 Result<std::size_t> ElasticPool::grow(Slabs& slabs) {
   const MutexLock lock(mu_);
-  AQUA_TRY(check_whole());
+  AQUA_TRY(swaps_.check_whole());
   if (usable_quanta_ != mapped_quanta_) {
     return Error{Code::failed_precondition, "grow: a shrink is pending; cancel or complete it"};
   }
   const std::size_t first = mapped_quanta_;
   const std::size_t quanta = std::min(slabs.size() / options_.planes, total_quanta_ - first);
-  std::vector<Swap> swaps;
+  std::vector<SlabSwap> swaps;
   for (std::size_t i = 0; i < quanta * options_.planes; ++i) {
     if (slabs[i] == nullptr || slabs[i]->bytes() != options_.slab_bytes) {
       return Error{Code::invalid_argument,
@@ -150,7 +150,7 @@ Result<std::size_t> ElasticPool::grow(Slabs& slabs) {
                      (first + i / options_.planes) * options_.slab_bytes, filler_.get(),
                      slabs[i].get()});
   }
-  AQUA_TRY(swap_all(swaps));
+  AQUA_TRY(swaps_.run(swaps));
   auto taken = std::make_move_iterator(slabs.begin());
   for (std::size_t i = 0; i < quanta; ++i) {
     const auto end = taken + static_cast<std::ptrdiff_t>(options_.planes);
@@ -161,40 +161,6 @@ Result<std::size_t> ElasticPool::grow(Slabs& slabs) {
   mapped_quanta_ += quanta;
   usable_quanta_ = mapped_quanta_.load();
   return quanta;
-}
-
-Result<void> ElasticPool::check_whole() const {
-  if (!damaged_) return {};
-  return Error{Code::failed_precondition,
-               "elastic pool: an earlier change failed and could not be undone; only the usable "
-               "bytes are safe"};
-}
-
-// All of them or none. When even the way back fails, the quanta concerned are given up: nobody
-// can say what lies there, so the engine must not use them and nobody else may have them.
-Result<void> ElasticPool::swap_all(const std::vector<Swap>& swaps) {
-  for (std::size_t i = 0; i < swaps.size(); ++i) {
-    auto done = swap_one(swaps[i]);
-    if (done.ok()) continue;
-    while (i-- > 0 && !damaged_) {
-      const Swap& s = swaps[i];
-      damaged_ = !swap_one({s.range, s.offset, s.next, s.now}).ok();
-    }
-    return done;
-  }
-  return {};
-}
-
-Result<void> ElasticPool::swap_one(const Swap& swap) {
-  if (swap.now != nullptr) {
-    AQUA_TRY(device_.unmap(*swap.range, swap.offset, options_.slab_bytes));
-  }
-  if (swap.next == nullptr) return {};
-  auto mapped = device_.map(*swap.range, swap.offset, *swap.next);
-  if (!mapped.ok() && swap.now != nullptr) {
-    damaged_ = !device_.map(*swap.range, swap.offset, *swap.now).ok();
-  }
-  return mapped;
 }
 
 }  // namespace aqua::lending

@@ -28,6 +28,7 @@
 
 #include "base/mutex.hpp"
 #include "device/device.hpp"
+#include "lending/slab_swaps.hpp"
 
 namespace aqua::lending {
 
@@ -97,24 +98,14 @@ class ElasticPool {
   [[nodiscard]] Result<std::size_t> grow(Slabs& slabs);
 
  private:
-  // A slab's place in a plane: what is mapped there and what shall be (null: nothing).
-  struct Swap {
-    device::AddressRange* range = nullptr;
-    std::size_t offset = 0;
-    const device::Slab* now = nullptr;
-    const device::Slab* next = nullptr;
-  };
-
   ElasticPool(device::Device& device, const ElasticPoolOptions& options)
       : device_(device),
         options_(options),
-        total_quanta_(options.plane_bytes / options.slab_bytes) {}
+        total_quanta_(options.plane_bytes / options.slab_bytes),
+        swaps_(device, "elastic pool") {}
 
   [[nodiscard]] Result<void> fill();
   [[nodiscard]] Result<void> make_filler();
-  [[nodiscard]] Result<void> check_whole() const AQUA_REQUIRES(mu_);
-  [[nodiscard]] Result<void> swap_all(const std::vector<Swap>& swaps) AQUA_REQUIRES(mu_);
-  [[nodiscard]] Result<void> swap_one(const Swap& swap) AQUA_REQUIRES(mu_);
 
   device::Device& device_;
   const ElasticPoolOptions options_;
@@ -130,7 +121,7 @@ class ElasticPool {
   mutable Mutex mu_;
   std::vector<Slabs> slabs_ AQUA_GUARDED_BY(mu_);  // per mapped quantum, per plane
   std::unique_ptr<device::Event> tail_free_ AQUA_GUARDED_BY(mu_);
-  bool damaged_ AQUA_GUARDED_BY(mu_) = false;  // a place holds neither what it did nor shall
+  SlabSwaps swaps_ AQUA_GUARDED_BY(mu_);
 };
 
 }  // namespace aqua::lending

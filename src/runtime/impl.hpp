@@ -31,6 +31,9 @@ class Runtime::Impl final : private southbound::Listener {
   [[nodiscard]] Result<Ticket> move(const Layout& layout, BlockList blocks, AquaTensor& tensor,
                                     Stream stream, std::size_t offset,
                                     transfer::Direction direction);
+  [[nodiscard]] Result<Ticket> move_pages(const Layout& layout, BlockList blocks,
+                                          AquaTensor& tensor, const TensorPages& pages,
+                                          Stream stream, transfer::Direction direction);
   [[nodiscard]] Result<void> lend(std::size_t bytes);
   [[nodiscard]] Result<void> report(const LoadReport& report);
   [[nodiscard]] Result<void> set_profile(const LoadProfile& profile,
@@ -49,6 +52,12 @@ class Runtime::Impl final : private southbound::Listener {
 
  private:
   Impl(RuntimeOptions options, std::unique_ptr<device::Device> device);
+  // Prepares and posts it, and takes its pin's tier for the link.
+  [[nodiscard]] Result<Ticket> post(transfer::TransferRequest request, const Pin& pin,
+                                    Stream stream);
+  [[nodiscard]] Result<Ticket> post_pages(const Layout& layout, BlockList blocks, const Pin& pin,
+                                          const TensorPages& pages, Stream stream,
+                                          transfer::Direction direction);
   [[nodiscard]] Result<void> open_memory();
   [[nodiscard]] Result<void> open_coordinator();
   [[nodiscard]] Result<void> tell_missing_kernels();

@@ -28,13 +28,17 @@ Result<Ticket> Runtime::Impl::move(const Layout& layout, BlockList blocks, AquaT
   const Access access = direction == transfer::Direction::offload ? Access::write : Access::read;
   // An empty list moves nothing; the pin then only checks the offset.
   AQUA_ASSIGN(Pin pin, tensor.pin(access, stream, {offset, std::max<std::size_t>(bytes, 1)}));
-  AQUA_ASSIGN(auto transfer, mover_->prepare({.layout = &layout,
-                                              .blocks = blocks,
-                                              .tensor = pin.data(),
-                                              .tensor_bytes = pin.bytes(),
-                                              .direction = direction,
-                                              .link = transfer::link_to(pin.tier()),
-                                              .stream = stream}));
+  return post({.layout = &layout, .blocks = blocks, .direction = direction}, pin, stream);
+}
+
+// The posted work is the last use of the pin, which the caller releases.
+Result<Ticket> Runtime::Impl::post(transfer::TransferRequest request, const Pin& pin,
+                                   Stream stream) {
+  request.tensor = pin.data();
+  request.tensor_bytes = pin.bytes();
+  request.link = transfer::link_to(pin.tier());
+  request.stream = stream;
+  AQUA_ASSIGN(auto transfer, mover_->prepare(request));
   Ticket ticket = transfer.ticket();
   auto posted = transfer.post(stream);
   if (copy_news_.any(device_->copy_counts())) loop_.nudge();
@@ -42,7 +46,7 @@ Result<Ticket> Runtime::Impl::move(const Layout& layout, BlockList blocks, AquaT
     (void)ticket.wait();  // what was queued before the refusal is skipped; then the place is quiet
     return std::move(posted).error();
   }
-  return ticket;  // and the pin is released: the posted work is its last use
+  return ticket;
 }
 
 Result<void> Runtime::Impl::lend(std::size_t bytes) {

@@ -33,6 +33,16 @@ Result<Ticket> Runtime::fetch(AquaTensor& tensor, const Layout& layout, BlockLis
   return impl_->move(layout, blocks, tensor, stream, offset, transfer::Direction::fetch);
 }
 
+Result<Ticket> Runtime::offload(const Layout& layout, BlockList blocks, AquaTensor& tensor,
+                                const TensorPages& pages, Stream stream) {
+  return impl_->move_pages(layout, blocks, tensor, pages, stream, transfer::Direction::offload);
+}
+
+Result<Ticket> Runtime::fetch(AquaTensor& tensor, const TensorPages& pages, const Layout& layout,
+                              BlockList blocks, Stream stream) {
+  return impl_->move_pages(layout, blocks, tensor, pages, stream, transfer::Direction::fetch);
+}
+
 Result<void> Runtime::lend(std::size_t bytes) {
   return impl_->lend(bytes);
 }

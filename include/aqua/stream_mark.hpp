@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// StreamMark is a point in a stream whose time is kept: what lies between two of them tells how
+// long a device worked or waited. It puts nothing in order.
+//
+// Threads: one at a time. Owns: the device's event. Must be gone before its runtime.
+#pragma once
+
+#include <chrono>
+#include <memory>
+
+#include "aqua/export.h"
+#include "aqua/result.hpp"
+#include "aqua/types.hpp"
+
+namespace aqua {
+
+class Runtime;
+
+class AQUA_API StreamMark {
+ public:
+  [[nodiscard]] static Result<StreamMark> create(Runtime& runtime);
+  // One that was moved from may only be assigned to or destroyed.
+  StreamMark(StreamMark&&) noexcept;
+  StreamMark& operator=(StreamMark&&) noexcept;
+  ~StreamMark();
+
+  // Marks the end of the work posted to `stream` so far, in place of what was marked before.
+  //   invalid_argument     it is no stream, or another one on every thread
+  //   failed_precondition  it is being captured into a graph; or this process is a fork
+  [[nodiscard]] Result<void> set(Stream stream);
+  // The device's time since an earlier mark was reached; negative where that came later. Waits for
+  // nothing.
+  //   unavailable          one of them is not reached yet: ask again
+  //   failed_precondition  one was never set
+  //   invalid_argument     they are of two devices
+  [[nodiscard]] Result<std::chrono::nanoseconds> since(const StreamMark& earlier) const;
+
+ private:
+  struct AQUA_LOCAL Parts;
+  explicit StreamMark(std::unique_ptr<Parts> parts) noexcept;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace aqua

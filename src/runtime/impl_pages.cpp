@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Transfers between blocks of a cache and pages of a tensor.
+#include "base/concat.hpp"
+#include "base/internals.hpp"
+#include "base/trace_range.hpp"
+#include "base/try.hpp"
+#include "runtime/impl.hpp"
+#include "tensor/entry.hpp"
+#include "transfer/ticket_state.hpp"
+
+namespace aqua {
+namespace {
+
+// One ticket for the same copy to two places.
+class BothTickets final : public TicketState {
+ public:
+  BothTickets(Ticket here, Ticket there) : here_(std::move(here)), there_(std::move(there)) {}
+
+  // Over when both are: until then the memory of one is in use.
+  [[nodiscard]] Result<bool> done() override {
+    auto here = here_.done();
+    auto there = there_.done();
+    if ((here.ok() && !*here) || (there.ok() && !*there)) return false;
+    return here.ok() ? there : here;
+  }
+  [[nodiscard]] Result<void> wait() override {
+    auto here = here_.wait();
+    auto there = there_.wait();
+    return here.ok() ? there : here;
+  }
+  void cancel() noexcept override {
+    here_.cancel();
+    there_.cancel();
+  }
+  [[nodiscard]] Result<bool> layer_done(unsigned layer) override {
+    AQUA_ASSIGN(const bool here, here_.layer_done(layer));
+    AQUA_ASSIGN(const bool there, there_.layer_done(layer));
+    return here && there;
+  }
+  [[nodiscard]] Result<void> stream_wait(Stream stream, unsigned layer) override {
+    AQUA_TRY(here_.stream_wait(stream, layer));
+    return there_.stream_wait(stream, layer);
+  }
+  [[nodiscard]] std::size_t bytes() const noexcept override { return here_.bytes(); }
+
+ private:
+  Ticket here_, there_;
+};
+
+// The tensor's side, whose first page lies at `base`.
+Result<Layout> layout_of(const Layout& cache, std::uint32_t count, std::byte* base) {
+  const std::size_t block = cache.plane_block_bytes();
+  LayoutSpec spec = cache.spec();
+  for (std::size_t p = 0; p < spec.planes.size(); ++p) spec.planes[p] = base + p * count * block;
+  spec.block_count = count;
+  spec.block_stride = block;
+  spec.segment_stride = spec.segment_bytes;
+  return Layout::make(std::move(spec));
+}
+
+}  // namespace
+
+Result<Ticket> Runtime::Impl::post_pages(const Layout& layout, BlockList blocks, const Pin& pin,
+                                         const TensorPages& pages, Stream stream,
+                                         transfer::Direction direction) {
+  AQUA_ASSIGN(const Layout there, layout_of(layout, pages.count, pin.data()));
+  return post({.layout = &layout,
+               .blocks = blocks,
+               .paged = transfer::PagedTensor{.layout = &there, .blocks = pages.pages},
+               .direction = direction},
+              pin, stream);
+}
+
+Result<Ticket> Runtime::Impl::move_pages(const Layout& layout, BlockList blocks, AquaTensor& tensor,
+                                         const TensorPages& pages, Stream stream,
+                                         transfer::Direction direction) {
+  const bool fetches = direction == transfer::Direction::fetch;
+  const TraceRange range(fetches ? "aqua fetch" : "aqua offload");
+  AQUA_TRY(check_process());
+  const std::size_t block = layout.block_bytes();
+  if (pages.count == 0 || pages.count > SIZE_MAX / block || pages.pages.size() != blocks.size()) {
+    return Error{Code::invalid_argument, concat("pages: ", pages.pages.size(), " pages of ",
+                                                pages.count, " for ", blocks.size(), " blocks")};
+  }
+  const ByteRange bytes{pages.offset, pages.count * block};
+  if (fetches) {
+    AQUA_ASSIGN(const Pin pin, tensor.pin(Access::read, stream, bytes));
+    return post_pages(layout, blocks, pin, pages, stream, direction);
+  }
+  const auto& entry = detail::Internals::entry(tensor);
+  if (entry == nullptr)
+    return Error{Code::failed_precondition, "offload: this handle holds no tensor"};
+  AQUA_ASSIGN(const auto pins, entry->pin_for_copy(stream, bytes));
+  AQUA_ASSIGN(Ticket here, post_pages(layout, blocks, pins.here, pages, stream, direction));
+  if (!pins.there.held()) return here;
+  AQUA_ASSIGN(Ticket there, post_pages(layout, blocks, pins.there, pages, stream, direction));
+  return detail::Internals::make<Ticket>(
+      std::shared_ptr<TicketState>(new BothTickets(std::move(here), std::move(there))));
+}
+
+}  // namespace aqua
