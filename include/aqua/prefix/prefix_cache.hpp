@@ -11,6 +11,10 @@
 //
 // One tensor for each index block, all layers packed, so that a block moves in one copy: choose
 // index blocks of a few MiB at least.
+// A prefix can be computed again, so it comes after all else that wants memory: its tensors are
+// discardable (TensorOptions), those that store_as() makes apart, and sequences that are preempted
+// take their tensors by allocate(), to which cached prefixes give way. Callbacks::on_data_loss
+// hears of one that a reclaim drops, by its name "prefix"; the cache notices by itself.
 // Order: copies are queued on `stream`; nothing waits for them. A fetch of a block comes after the
 // store of it, and a block evicted while a copy of it is queued is freed after that copy.
 // Threads: one at a time. Owns: the tensors; must not outlive the runtime.
@@ -78,7 +82,7 @@ class AQUA_API PrefixCache {
 
   // --- by the caller's own id (Aqua, section 8) ------------------------------------------------
   // store() that remembers the prefix under `id` and pins what is stored of it; a name that is
-  // taken is replaced.
+  // taken is replaced. What it copies has an exit in host memory, as all that is not discardable.
   [[nodiscard]] Result<PrefixTransfer> store_as(const std::string& id, const prefix::Prefix& prefix,
                                                 BlockList blocks, Stream stream);
   // not_found: no such name. Nothing cached under it is a match of 0 blocks.
@@ -90,6 +94,11 @@ class AQUA_API PrefixCache {
   // --- swap space shared with preemption -------------------------------------------------------
   // Sets the capacity in index blocks, and evicts down to it.
   void set_capacity(std::size_t blocks);
+  // Runtime::allocate() for a preempted sequence. Evicts prefixes that are not pinned, the least
+  // recently used first: as many as it takes while the runtime has no room, and up to twice
+  // `options.bytes` of those that lie in faster memory than the tensor would. What was evicted
+  // before a failure stays so. Errors: as Runtime::allocate().
+  [[nodiscard]] Result<AquaTensor> allocate(const TensorOptions& options);
   [[nodiscard]] const prefix::PrefixIndex& index() const noexcept;
   [[nodiscard]] std::size_t bytes() const noexcept;  // of all tensors
 

@@ -122,6 +122,10 @@ class AQUA_API PrefixIndex {
   // Sets the capacity and evicts down to it; returns the blocks whose bytes to free. Blocks that
   // are held stay, and are evicted by the first set_capacity() or insert() after their release.
   [[nodiscard]] std::vector<BlockHash> set_capacity(std::size_t blocks);
+  // Evicts the least recently used block whose bytes are on this tier, and the blocks that continue
+  // it on whatever tier, for whoever needs room there. Returns them: free their bytes. Blocks that
+  // are held stay, and those that they continue; none when no other lies there. O(n).
+  [[nodiscard]] std::vector<BlockHash> evict(Tier tier);
   // Records that a block's bytes went to another tier. not_found when the block is not there.
   [[nodiscard]] Result<void> moved(const BlockHash& block, Tier to);
   // Records that a block's bytes are gone, and takes out this block and those that continue it,

@@ -15,10 +15,12 @@ constexpr std::size_t plane_block = 256;  // bytes of an engine block in one pla
 
 class PrefixCacheTest : public ::testing::Test {
  protected:
-  void SetUp() override {
+  void SetUp() override { start(); }
+  void start(std::size_t local_bytes = 0) {
     auto runtime = Runtime::open({.device = "emu:0",
                                   .coordinator = "none",
                                   .host_bytes = std::size_t{32} << 20,
+                                  .local_bytes = local_bytes,
                                   .curve_directory = "off",
                                   .emulated = {.total_bytes = std::size_t{64} << 20}});
     ASSERT_TRUE(runtime.ok()) << runtime.error().message;
@@ -148,6 +150,51 @@ TEST_F(PrefixCacheTest, ANamedPrefixIsPinnedUntilItIsDropped) {
   EXPECT_EQ(cache_->fetch_by("manual", to, stream_).error().code, Code::not_found);
   for (unsigned seed = 5; seed <= 8; ++seed) store(seed, 16, list(seed, 4));
   EXPECT_EQ(cache_->match({mine, 16}).blocks, 0U);
+}
+
+TEST_F(PrefixCacheTest, APreemptedSequenceGetsTheRoomOfPrefixesThatAreNotPinned) {
+  open(100);
+  constexpr std::size_t of_a_prompt = 4 * 4 * plane_block;
+  const auto pinned = chain(9, 16);
+  fill(list(3, 4), 9);
+  ASSERT_TRUE(cache_->store_as("manual", {pinned, 16}, list(3, 4), stream_).ok());
+  const std::size_t room = 3 * of_a_prompt;  // what all prefixes have, but for the pinned one
+  const auto filler = runtime_->allocate(
+      {.bytes = (std::size_t{32} << 20) - of_a_prompt - room, .host_only = true});
+  ASSERT_TRUE(filler.ok()) << filler.error().message;
+  for (unsigned seed = 1; seed <= 3; ++seed) store(seed, 16, list(seed, 4));
+  // A tensor's memory is free once its stream is past the copies that used it.
+  ASSERT_TRUE(emulated::synchronize(*runtime_, stream_).ok());
+  ASSERT_EQ(cache_->bytes(), room + of_a_prompt);
+
+  const TensorOptions sequence{.bytes = of_a_prompt, .name = "sequence"};
+  EXPECT_EQ(runtime_->allocate(sequence).error().code, Code::resource_exhausted);
+  const auto first = cache_->allocate(sequence);
+  ASSERT_TRUE(first.ok()) << first.error().message;
+  EXPECT_EQ(cache_->match({chain(1, 16), 16}).blocks, 0U) << "the oldest goes";
+  EXPECT_EQ(cache_->match({chain(2, 16), 16}).blocks, 2U) << "and no more than it takes";
+  const auto second = cache_->allocate({.bytes = 2 * of_a_prompt, .name = "sequence"});
+  ASSERT_TRUE(second.ok()) << second.error().message;
+  EXPECT_EQ(cache_->allocate(sequence).error().code, Code::resource_exhausted);
+  const auto to = list(50, 4);
+  fill(to, 33);
+  auto got = cache_->fetch_by("manual", to, stream_);
+  ASSERT_TRUE(got.ok() && got->wait().ok());
+  EXPECT_EQ(got->match.blocks, 2U);
+  EXPECT_EQ(wrong(to, 9), 0U);
+}
+
+TEST_F(PrefixCacheTest, NoPrefixIsGivenUpForMemoryThatATensorMayNotHave) {
+  TearDown();
+  start(std::size_t{4} << 20);
+  open(100);
+  store(1, 16, list(1, 4));
+  const auto mine = chain(1, 16);
+  const auto far = cache_->allocate({.bytes = 4096, .name = "sequence", .off_device = true});
+  ASSERT_TRUE(far.ok()) << far.error().message;
+  EXPECT_EQ(far->tier(), Tier::host);
+  EXPECT_EQ(cache_->match({mine, 16}).blocks, 2U);
+  EXPECT_EQ(cache_->fetch({mine, 16}, list(30, 4), stream_)->match.slowest, Tier::local);
 }
 
 TEST_F(PrefixCacheTest, TooFewBlocksAndWrongOptionsAreRefused) {

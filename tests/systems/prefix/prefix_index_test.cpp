@@ -105,6 +105,24 @@ TEST(PrefixIndex, GivesUpSwapSpaceThatPreemptionWants) {
   EXPECT_EQ(index.blocks(), 1U);
 }
 
+TEST(PrefixIndex, EvictsTheOldestOfATierWithWhatContinuesIt) {
+  PrefixIndex index = make(10);
+  const auto a = hash_chain("", tokens(16), 4);
+  const auto b = hash_chain("", tokens(8, 50), 4);
+  ASSERT_TRUE(index.insert({a, 16}, Tier::peer).ok());
+  ASSERT_TRUE(index.insert({b, 8}, Tier::peer).ok());
+  ASSERT_TRUE(index.moved(a[3], Tier::host).ok());
+  EXPECT_TRUE(index.evict(Tier::local).empty());
+  EXPECT_EQ(index.evict(Tier::peer), (std::vector{a[3], a[2]})) << "nothing reaches a[3] any more";
+  ASSERT_TRUE(index.pin(std::span(a).first(2)).ok());
+  EXPECT_EQ(index.evict(Tier::peer), (std::vector{b[1]}));
+  EXPECT_EQ(index.evict(Tier::peer), (std::vector{b[0]}));
+  EXPECT_TRUE(index.evict(Tier::peer).empty()) << "what is left is pinned";
+  ASSERT_TRUE(index.unpin(std::span(a).first(2)).ok());
+  EXPECT_EQ(index.evict(Tier::peer), (std::vector{a[1]}));
+  EXPECT_EQ(index.blocks(), 1U);
+}
+
 TEST(PrefixIndex, LostBlocksTakeTheirContinuationsAlongAndComeBackWhenInserted) {
   PrefixIndex index = make(10);
   const auto a = hash_chain("", tokens(16), 4);

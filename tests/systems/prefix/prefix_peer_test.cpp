@@ -140,6 +140,78 @@ TEST_F(PrefixAtAPeer, TenantsWithTheSamePromptHaveEachTheirOwn) {
   EXPECT_EQ(hit(2, 7, "blue").tokens, prompt);
 }
 
+TEST_F(PrefixAtAPeer, APreemptedSequenceGetsLentMemoryThatPrefixesHave) {
+  open_cache(1000);
+  constexpr unsigned prompts = 40;  // of 512 KiB: more than is lent
+  for (unsigned i = 0; i < prompts; ++i) store(i, i);
+  const auto before = borrower_->status();
+  ASSERT_GT(before.host.tensors, 0U);
+  const TensorOptions sequence{.bytes = 2_MiB, .name = "sequence"};
+  ASSERT_EQ(borrower_->allocate(sequence)->tier(), Tier::host) << "lent memory is full";
+
+  const auto tensor = cache_->allocate(sequence);
+  ASSERT_TRUE(tensor.ok()) << tensor.error().message;
+  EXPECT_EQ(tensor->tier(), Tier::peer);
+  const auto after = borrower_->status();
+  EXPECT_EQ(after.host.tensors, before.host.tensors) << "prefixes elsewhere are not in the way";
+  EXPECT_GE(after.peer.tensor_bytes + 4_MiB, before.peer.tensor_bytes) << "no more than twice";
+  EXPECT_EQ(hit(0, 0).blocks, 0U) << "the oldest goes";
+  for (unsigned i = prompts / 2; i < prompts; ++i) EXPECT_EQ(hit(i, i).tokens, prompt);
+}
+
+// What is being copied keeps its memory after it is evicted, until the copy is over.
+TEST_F(PrefixAtAPeer, NoMoreThanTwiceTheBytesAreGivenUpWhereThatGivesNoRoom) {
+  open_cache(1000);
+  for (unsigned i = 0; i < 40; ++i) store(i, i);
+  std::promise<void> gate;
+  ASSERT_TRUE(emulated::launch(*borrower_, engine_->stream(), [open = gate.get_future().share()] {
+                open.wait();
+              }).ok());
+  for (unsigned i = 0; i < 40; ++i) {
+    ASSERT_TRUE(cache_->fetch({chain(i, prompt), prompt}, into_, engine_->stream()).ok());
+  }
+  const std::size_t before = cache_->bytes();
+  const auto tensor = cache_->allocate({.bytes = 1_MiB, .name = "sequence"});
+  gate.set_value();
+  ASSERT_TRUE(tensor.ok()) << tensor.error().message;
+  EXPECT_EQ(tensor->tier(), Tier::host);
+  EXPECT_EQ(cache_->bytes() + 2_MiB, before);
+}
+
+TEST_F(PrefixAtAPeer, NoPrefixIsGivenUpForWhatLentMemoryCannotHold) {
+  open_cache(1000);
+  for (unsigned i = 0; i < 4; ++i) store(i, i);
+  const std::size_t before = cache_->bytes();
+  const auto tensor = cache_->allocate({.bytes = lent + 1_MiB, .name = "sequence"});
+  ASSERT_TRUE(tensor.ok()) << tensor.error().message;
+  EXPECT_EQ(tensor->tier(), Tier::host);
+  EXPECT_EQ(cache_->allocate({.bytes = 65_MiB, .name = "larger"}).error().code,
+            Code::resource_exhausted);
+  EXPECT_EQ(cache_->bytes(), before);
+}
+
+TEST_F(PrefixAtAPeer, WhereHostMemoryIsFullAReclaimDropsPrefixesThatAreNotPinned) {
+  open_cache(100);
+  const auto pinned = chain(50, prompt);
+  const auto from = EngineBlocks::list(2, 8);
+  engine_->fill(from, 50);
+  ASSERT_TRUE(cache_->store_as("system", {pinned, prompt}, from, engine_->stream()).ok());
+  auto filler = borrower_->allocate({.bytes = 64_MiB - 512_KiB, .host_only = true});
+  ASSERT_TRUE(filler.ok()) << filler.error().message;
+  EXPECT_EQ(borrower_->allocate({.bytes = 64_KiB, .host_only = true}).error().code,
+            Code::resource_exhausted)
+      << "the rest is the exit of what is pinned";
+  for (unsigned i = 0; i < 4; ++i) store(i, i);
+  EXPECT_EQ(borrower_->status().peer.tensors, 5 * prompt_blocks);
+  take_back();
+  for (unsigned i = 0; i < 4; ++i) EXPECT_EQ(hit(i, i).blocks, 0U);
+  engine_->fill(into_, 51);
+  EXPECT_EQ(arrived(cache_->fetch_by("system", into_, engine_->stream()), 50).slowest, Tier::host);
+  *filler = AquaTensor();
+  store(1, 1);
+  EXPECT_EQ(hit(1, 1).tokens, prompt) << "computed again, and stored again";
+}
+
 TEST_F(PrefixAtAPeer, APinnedPrefixOutlivesEvictionAndReclaimUntilItIsDropped) {
   open_cache(3 * prompt_blocks);
   const auto from = EngineBlocks::list(2, 8);

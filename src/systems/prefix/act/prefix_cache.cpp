@@ -2,6 +2,7 @@
 #include "aqua/prefix/prefix_cache.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
@@ -45,16 +46,29 @@ class PrefixCache::Impl {
   }
 
   [[nodiscard]] Result<PrefixTransfer> fetch(const Prefix& prefix, BlockList blocks, Stream stream);
-  [[nodiscard]] Result<PrefixTransfer> store(const Prefix& prefix, BlockList blocks, Stream stream);
-  [[nodiscard]] Result<AquaTensor> allocate(std::size_t bytes);
-  void discard(const std::vector<BlockHash>& blocks) {
+  // With `keep` the new tensors are not discardable.
+  [[nodiscard]] Result<PrefixTransfer> store(const Prefix& prefix, BlockList blocks, Stream stream,
+                                             bool keep);
+  [[nodiscard]] Result<AquaTensor> allocate_block(std::size_t bytes, bool keep);
+  [[nodiscard]] Result<AquaTensor> allocate_before_prefixes(const TensorOptions& options);
+  // Frees what the index has evicted; returns its bytes.
+  std::size_t discard(const std::vector<BlockHash>& blocks) {
+    const std::size_t before = bytes_;
     for (const BlockHash& block : blocks) {
       const auto found = tensors_.find(block);
       if (found == tensors_.end()) continue;
       bytes_ -= found->second.bytes();
       tensors_.erase(found);
     }
+    return before - bytes_;
   }
+  // Tells the index where the tensor of a present block is: they move on their own. False when its
+  // bytes are lost.
+  [[nodiscard]] bool look_at(const BlockHash& block) {
+    const AquaTensor& tensor = tensors_.at(block);
+    return !tensor.lost() && index_.moved(block, tensor.tier()).ok();
+  }
+  void look_at_all();
   void lose(const BlockHash& block) {
     if (auto gone = index_.lost(block); gone.ok()) discard(*gone);
   }
@@ -77,15 +91,11 @@ class PrefixCache::Impl {
 
 Result<PrefixTransfer> PrefixCache::Impl::fetch(const Prefix& prefix, BlockList blocks,
                                                 Stream stream) {
-  // Tells the index where the tensors are now: they move on their own.
   const PrefixMatch before = index_.match(prefix);
   for (const BlockHash& block : prefix.chain.first(before.blocks)) {
-    const AquaTensor& tensor = tensors_.at(block);
-    if (tensor.lost()) {
-      lose(block);
-      break;
-    }
-    AQUA_TRY(index_.moved(block, tensor.tier()));
+    if (look_at(block)) continue;
+    lose(block);
+    break;
   }
   AQUA_TRY(check("prefix cache: fetch", index_.match(prefix).tokens, blocks));
   PrefixTransfer transfer;
@@ -114,9 +124,9 @@ Result<PrefixTransfer> PrefixCache::Impl::fetch(const Prefix& prefix, BlockList 
 
 // Allocates a tensor, evicting older blocks while host memory is short: it can be although the
 // index has room.
-Result<AquaTensor> PrefixCache::Impl::allocate(std::size_t bytes) {
+Result<AquaTensor> PrefixCache::Impl::allocate_block(std::size_t bytes, bool keep) {
   for (;;) {
-    auto tensor = runtime_.allocate({.bytes = bytes, .name = "prefix"});
+    auto tensor = runtime_.allocate({.bytes = bytes, .name = "prefix", .discardable = !keep});
     if (tensor.ok() || tensor.error().code != Code::resource_exhausted) return tensor;
     const std::size_t capacity = index_.capacity();
     const std::size_t there = index_.blocks();
@@ -127,8 +137,47 @@ Result<AquaTensor> PrefixCache::Impl::allocate(std::size_t bytes) {
   }
 }
 
+void PrefixCache::Impl::look_at_all() {
+  std::vector<BlockHash> lost;
+  for (const auto& [block, tensor] : tensors_) {
+    if (!look_at(block)) lost.push_back(block);
+  }
+  for (const BlockHash& block : lost) lose(block);
+}
+
+// Prefixes in host memory go first where there is no room, since every tensor needs its exit there;
+// those in faster memory may have an exit, too. For a better place no more than twice the tensor's
+// bytes go, because memory that its lender is taking back gives no room however much is evicted.
+Result<AquaTensor> PrefixCache::Impl::allocate_before_prefixes(const TensorOptions& options) {
+  std::size_t given_up = 0;  // bytes, for a better place
+  std::optional<RuntimeStatus> status;
+  for (;;) {
+    auto tensor = runtime_.allocate(options);
+    if (!tensor.ok() && tensor.error().code != Code::resource_exhausted) return tensor;
+    if (tensor.ok() && (options.host_only || tensor->tier() == Tier::local)) return tensor;
+    if (tensor.ok() && given_up >= 2 * options.bytes) return tensor;
+    if (!status) {
+      status = runtime_.status();
+      look_at_all();
+    }
+    if (!tensor.ok() && status->host.capacity_bytes < options.bytes) return tensor;
+    const auto room_of = [&](Tier tier) {
+      if (!tensor.ok()) return discard(index_.evict(tier));
+      if (tier == Tier::local && options.off_device) return std::size_t{0};
+      const TierStatus& there = tier == Tier::local ? status->local : status->peer;
+      const bool better = tier < tensor->tier() && there.capacity_bytes >= options.bytes;
+      return better ? discard(index_.evict(tier)) : std::size_t{0};
+    };
+    std::size_t evicted = room_of(Tier::host);
+    if (evicted == 0) evicted = room_of(Tier::peer);
+    if (evicted == 0) evicted = room_of(Tier::local);
+    if (evicted == 0) return tensor;
+    if (tensor.ok()) given_up += evicted;
+  }
+}
+
 Result<PrefixTransfer> PrefixCache::Impl::store(const Prefix& prefix, BlockList blocks,
-                                                Stream stream) {
+                                                Stream stream, bool keep) {
   AQUA_TRY(check("prefix cache: store", prefix.tokens, blocks));
   PrefixTransfer transfer;
   transfer.match = index_.match(prefix);
@@ -140,7 +189,7 @@ Result<PrefixTransfer> PrefixCache::Impl::store(const Prefix& prefix, BlockList 
   Result<void> stored;
   for (std::size_t i = added.first; i < mine.size(); ++i) {
     const BlockList list = part(blocks, i, prefix.tokens);
-    auto tensor = allocate(layout_.packed_bytes(list.size()));
+    auto tensor = allocate_block(layout_.packed_bytes(list.size()), keep);
     if (!tensor.ok()) {
       stored = std::move(tensor).error();
     } else if (auto ticket = runtime_.offload(layout_, list, *tensor, stream); !ticket.ok()) {
@@ -195,7 +244,7 @@ Result<PrefixTransfer> PrefixCache::fetch(const Prefix& prefix, BlockList blocks
 }
 
 Result<PrefixTransfer> PrefixCache::store(const Prefix& prefix, BlockList blocks, Stream stream) {
-  return impl_->store(prefix, blocks, stream);
+  return impl_->store(prefix, blocks, stream, false);
 }
 
 void PrefixCache::forget(const Prefix& prefix) {
@@ -204,7 +253,7 @@ void PrefixCache::forget(const Prefix& prefix) {
 
 Result<PrefixTransfer> PrefixCache::store_as(const std::string& id, const Prefix& prefix,
                                              BlockList blocks, Stream stream) {
-  AQUA_ASSIGN(PrefixTransfer stored, impl_->store(prefix, blocks, stream));
+  AQUA_ASSIGN(PrefixTransfer stored, impl_->store(prefix, blocks, stream, true));
   impl_->unpin(id);
   impl_->index_.name(id, prefix);
   const auto there = prefix.chain.first(impl_->index_.match(prefix).blocks);
@@ -226,6 +275,10 @@ Result<void> PrefixCache::drop(std::string_view id) {
 
 void PrefixCache::set_capacity(std::size_t blocks) {
   impl_->discard(impl_->index_.set_capacity(blocks));
+}
+
+Result<AquaTensor> PrefixCache::allocate(const TensorOptions& options) {
+  return impl_->allocate_before_prefixes(options);
 }
 
 const prefix::PrefixIndex& PrefixCache::index() const noexcept {

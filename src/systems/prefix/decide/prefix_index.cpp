@@ -108,6 +108,10 @@ std::vector<BlockHash> PrefixIndex::set_capacity(std::size_t blocks) {
   return evicted;
 }
 
+std::vector<BlockHash> PrefixIndex::evict(Tier tier) {
+  return impl_->evict(tier);
+}
+
 Result<void> PrefixIndex::moved(const BlockHash& block, Tier to) {
   return impl_->moved(block, to);
 }

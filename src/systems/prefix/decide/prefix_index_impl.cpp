@@ -271,6 +271,27 @@ PrefixInsertion PrefixIndex::Impl::insert(const Prefix& prefix, Tier tier) {
   return added;
 }
 
+// A block is used no later than what it continues, so those that continue the least recently used
+// block of a tier lie on other tiers, or are as old and further back.
+std::vector<BlockHash> PrefixIndex::Impl::evict(Tier tier) {
+  const auto order = [this](Node node) {
+    return std::pair{tree.at(node).last_use, UINT64_MAX - tree.at(node).before};
+  };
+  std::vector<bool> stays(tree.nodes());  // held, or continued by one that is
+  for (Node node = 0; node < tree.nodes(); ++node) {
+    if (!tree.at(node).held()) continue;
+    for (Node up = node; up != no_node && !stays[up]; up = tree.at(up).parent) stays[up] = true;
+  }
+  Node first = no_node;
+  for (Node node = 0; node < tree.nodes(); ++node) {
+    const PrefixBlock& block = tree.at(node);
+    if (!block.present || block.tier != tier || stays[node]) continue;
+    if (first == no_node || order(node) < order(first)) first = node;
+  }
+  if (first == no_node) return {};
+  return *lost(tree.at(first).hash);
+}
+
 Result<void> PrefixIndex::Impl::moved(const BlockHash& hash, Tier to) {
   const Node node = tree.find(hash);
   if (node == no_node || !tree.at(node).present) {

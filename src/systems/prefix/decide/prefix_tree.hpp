@@ -51,6 +51,8 @@ class PrefixTree {
   // The block and all that continue it, parents first.
   [[nodiscard]] std::vector<Node> subtree(Node node) const;
   [[nodiscard]] std::size_t present() const noexcept { return present_; }
+  // Nodes are numbered below this; those of removed blocks are not present.
+  [[nodiscard]] Node nodes() const noexcept { return static_cast<Node>(blocks_.size()); }
 
  private:
   std::vector<PrefixBlock> blocks_;
