@@ -25,6 +25,9 @@ struct Preemption {
   // blocks are free at once and the sequence waits again.
   enum class How : std::uint8_t { swap, recompute } how = How::swap;
   std::uint32_t blocks = 0;
+  // swap: where it should go, from where it comes back soonest. An engine that has no room there
+  // may choose another tier; paged_out() tells.
+  Tier to = Tier::local;
   friend bool operator==(const Preemption&, const Preemption&) = default;
 };
 

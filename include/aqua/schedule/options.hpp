@@ -38,9 +38,16 @@ struct SchedulerOptions {
 
   // swap for las, cfs and vtc is what the paper does; vLLM's default is recompute.
   PreemptBy preempt_by = PreemptBy::swap;
-  // For `cheaper`: time to compute one token again, to copy one block one way.
+  // For `cheaper`: time to compute one token again, above 0; to copy one block one way.
   double recompute_seconds_per_token = 0;
   double swap_seconds_per_block = 0;
+
+  // auto: time to copy one block between the device and lent or host memory, as measured, latencies
+  // included (Scheduler::set_seconds_per_block() tells them later). Where a block comes back sooner
+  // from the host, page-outs are meant to go there. 0: not known, and lent memory is taken for the
+  // nearer.
+  double peer_seconds_per_block = 0;
+  double host_seconds_per_block = 0;
 
   // las and cfs schedule as fcfs does (nobody is preempted for fairness) while swapped state is on
   // `slow_tier`, or would go there (Aqua, section 7: paging over PCIe costs more than it gives).

@@ -3,7 +3,7 @@
 // out to the swap space and come back, so that every prompt gets its turn.
 // docs/engine/scheduling.md describes the policies and has an engine loop to copy.
 //
-//   auto made = schedule::make_scheduler("cfs", {.device_blocks = 4096});
+//   auto made = schedule::make_scheduler(schedule::kDefaultPolicy, {.device_blocks = 4096});
 //   schedule::Scheduler& scheduler = **made;
 //   while (serving()) {  // the results of arrive(), commit() and finish() are left out here
 //     for (const schedule::Request& request : came()) (void)scheduler.arrive(request);
@@ -25,6 +25,7 @@
 // Errors: a call that fails changes nothing. not_found: no such sequence.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -48,10 +49,11 @@ struct SchedulerStatus {
   std::uint32_t swap_blocks = 0;         // capacity
   std::uint32_t swap_blocks_held = 0;    // prefix hits not yet fetched are not in it
   bool falling_back = false;             // to fcfs, for the slow tier (SchedulerOptions)
-  // auto: how it shares now, how often that has changed, and how many answers it keeps at their
-  // pace and not. Who still waits for a first token is in neither.
+  // auto: how it shares now (why() says it in a sentence), how often it has switched to each way of
+  // sharing, and how many answers it keeps at their pace and not. Who still waits for a first token
+  // is in neither.
   Sharing sharing = Sharing::fixed;
-  std::uint64_t sharing_switches = 0;
+  std::array<std::uint64_t, kSharings.size()> switched_to{};  // by Sharing
   std::size_t paced = 0, backlog = 0;
   friend bool operator==(const SchedulerStatus&, const SchedulerStatus&) = default;
 };
@@ -94,6 +96,12 @@ class AQUA_API Scheduler {
   // before the last.
   [[nodiscard]] virtual Result<void> set_time(double seconds) = 0;
 
+  // auto: what copying a block between the device and lent (peer) or host memory was measured to
+  // take, in place of what the options say. Page-outs turn to the host when a block comes back from
+  // there in less than 0.8 of the time, and to lent memory again when it takes as long.
+  // invalid_argument for another tier, and for what is no number of seconds above 0.
+  [[nodiscard]] virtual Result<void> set_seconds_per_block(Tier tier, double seconds) = 0;
+
   // --- decisions -----------------------------------------------------------------------------
   // The next iteration. The batch stays as it is until next() is called again. Without moves and
   // without calls in between it returns the same again. O(log n) in the number of sequences for
@@ -109,6 +117,9 @@ class AQUA_API Scheduler {
   [[nodiscard]] virtual Result<SequenceStatus> sequence(SequenceId id) const = 0;
   [[nodiscard]] virtual SchedulerStatus status() const noexcept = 0;
 };
+
+// For whoever has no reason for another: fair where that pays, first come, first served where not.
+inline constexpr std::string_view kDefaultPolicy = "auto";
 
 // auto | las | cfs | fcfs | vtc, in this order.
 [[nodiscard]] AQUA_API std::vector<std::string> scheduler_names();

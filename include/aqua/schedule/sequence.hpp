@@ -32,7 +32,8 @@ struct Request {
   SequenceId id{};
   std::uint32_t prompt_tokens = 0;  // at least 1
   // The most it may generate, or 0 when nobody knows. A request that could not fit into the
-  // device alone is refused, if this is known; otherwise it is when it has grown too far.
+  // device alone is refused, if this is known; otherwise it is when it has grown too far. An answer
+  // that goes on beyond it is served on, with memory promised for one token at a time.
   std::uint32_t max_new_tokens = 0;
   // So many leading tokens are in a prefix cache, at `cached_in`: the sequence starts as if
   // swapped there and its first page-in fetches them. Below prompt_tokens: at least one token

@@ -2,12 +2,16 @@
 // Sharing says how the policy `auto` shares the device among those that answer, and why.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
 namespace aqua::schedule {
 
 enum class Sharing : std::uint8_t { fixed, whole, fair, partial, none };
+inline constexpr std::array kSharings{Sharing::fixed, Sharing::whole, Sharing::fair,
+                                      Sharing::partial, Sharing::none};
 
 [[nodiscard]] constexpr std::string_view to_string(Sharing sharing) noexcept {
   constexpr std::string_view kNames[] = {"fixed", "whole", "fair", "partial", "none"};

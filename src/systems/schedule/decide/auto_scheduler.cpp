@@ -193,7 +193,7 @@ void AutoScheduler::demote() {
 
 void AutoScheduler::describe(SchedulerStatus& status) const noexcept {
   status.sharing = sharing_;
-  status.sharing_switches = switches_;
+  status.switched_to = switched_to_;
   status.paced = paced_.size();
   status.backlog = backlog_.size();
 }

@@ -9,6 +9,7 @@
 // Who waited for long is overdue, and comes before everybody.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <set>
 #include <utility>
@@ -28,6 +29,8 @@ class AutoScheduler final : public SchedulerBase {
  protected:
   void plan() override;
   [[nodiscard]] double service_of(Slot slot) const override { return token_due(slot); }
+  [[nodiscard]] Tier tier_out() const noexcept override;
+  void on_costs() override;
   void describe(SchedulerStatus& status) const noexcept override;
   [[nodiscard]] bool heeds_time() const noexcept override { return true; }
   void on_outside(Slot slot) override;
@@ -80,6 +83,11 @@ class AutoScheduler final : public SchedulerBase {
     return shares_[slot].paced_from + shares_[slot].tokens * pace_of(slot);
   }
   [[nodiscard]] double now() const noexcept;
+  // Whether a block comes back from the host in less than `part` of what lent memory takes.
+  [[nodiscard]] bool host_within(double part) const noexcept {
+    const double host = options_.host_seconds_per_block;
+    return host > 0 && host < part * options_.peer_seconds_per_block;
+  }
   [[nodiscard]] bool prompts(Slot slot) const { return !table_.at(slot).decodes(); }
   [[nodiscard]] bool overdue(Slot slot) const { return shares_[slot].overdue_from <= iterations_; }
   Share& share(Slot slot);
@@ -127,10 +135,11 @@ class AutoScheduler final : public SchedulerBase {
   double last_plan_s_ = 0;
   std::uint64_t last_plan_ = 0;  // iterations_ then
   std::size_t last_decodes_ = 0;
+  bool host_is_nearer_ = host_within(1);
   bool contended_ = false;  // somebody that answers is outside, or on the way
   bool refused_ = false;    // somebody kept a place because the swap space is full
   Sharing sharing_ = Sharing::whole;
-  std::uint64_t switches_ = 0;
+  std::array<std::uint64_t, kSharings.size()> switched_to_{};
 };
 
 }  // namespace aqua::schedule

@@ -42,7 +42,6 @@ Result<void> check(const SchedulerOptions& options) {
   const auto wrong = [](const auto&... what) {
     return Error{Code::invalid_argument, concat("make_scheduler: ", what...)};
   };
-  const auto cost = [](double x) { return std::isfinite(x) && x >= 0; };
   if (options.budget_tokens < 2) return wrong("budget_tokens is ", options.budget_tokens);
   if (options.slice_iterations == 0) return wrong("slice_iterations is 0");
   if (options.min_prefill_tokens == 0) return wrong("min_prefill_tokens is 0");
@@ -51,15 +50,20 @@ Result<void> check(const SchedulerOptions& options) {
   if (std::uint64_t{options.device_blocks} * options.block_tokens > UINT32_MAX) {
     return wrong("device_blocks * block_tokens is more than 2^32 tokens");
   }
-  if (!cost(options.recompute_seconds_per_token) || !cost(options.swap_seconds_per_block)) {
-    return wrong("a cost is negative or not a number");
+  const std::pair<const char*, double> costs[] = {
+      {"recompute_seconds_per_token", options.recompute_seconds_per_token},
+      {"swap_seconds_per_block", options.swap_seconds_per_block},
+      {"peer_seconds_per_block", options.peer_seconds_per_block},
+      {"host_seconds_per_block", options.host_seconds_per_block}};
+  for (const auto& [name, cost] : costs) {
+    if (!std::isfinite(cost) || cost < 0) return wrong(name, " is ", cost);
   }
   if (!std::isfinite(options.seconds_per_token) || options.seconds_per_token <= 0) {
     return wrong("seconds_per_token is ", options.seconds_per_token);
   }
-  if (options.preempt_by == PreemptBy::cheaper && options.recompute_seconds_per_token <= 0 &&
-      options.swap_seconds_per_block <= 0) {
-    return wrong("preempt_by cheaper wants recompute_seconds_per_token, swap_seconds_per_block");
+  // Copies may cost nothing, as on paper they do; computing never does.
+  if (options.preempt_by == PreemptBy::cheaper && options.recompute_seconds_per_token <= 0) {
+    return wrong("preempt_by cheaper wants recompute_seconds_per_token, which is 0");
   }
   return {};
 }

@@ -178,6 +178,17 @@ Result<void> SchedulerBase::set_time(double seconds) {
   return {};
 }
 
+Result<void> SchedulerBase::set_seconds_per_block(Tier tier, double seconds) {
+  if (tier == Tier::local || !std::isfinite(seconds) || seconds <= 0) {
+    return Error{Code::invalid_argument,
+                 concat("set_seconds_per_block: ", seconds, " seconds, ", to_string(tier))};
+  }
+  (tier == Tier::peer ? options_.peer_seconds_per_block : options_.host_seconds_per_block) =
+      seconds;
+  on_costs();
+  return {};
+}
+
 const Batch& SchedulerBase::next() {
   if (planned_ && !stale_) {
     batch_.preemptions.clear();
@@ -266,7 +277,8 @@ Preemption::How SchedulerBase::how_out(Slot slot) const noexcept {
 
 void SchedulerBase::order_out(Slot slot, Preemption::How how) {
   const Sequence& s = table_.at(slot);
-  batch_.preemptions.push_back({s.id, how, s.device_blocks});
+  const Tier to = how == Preemption::How::swap ? tier_out() : Tier::local;
+  batch_.preemptions.push_back({s.id, how, s.device_blocks, to});
   on_leave(slot);
   if (how == Preemption::How::swap) {
     table_.begin_out(slot);

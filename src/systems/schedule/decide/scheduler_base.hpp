@@ -31,6 +31,7 @@ class SchedulerBase : public Scheduler {
   void set_swap_blocks(std::uint32_t blocks) final;
   void set_swap_tier(Tier tier) final;
   [[nodiscard]] Result<void> set_time(double seconds) final;
+  [[nodiscard]] Result<void> set_seconds_per_block(Tier tier, double seconds) final;
   [[nodiscard]] const Batch& next() final;
   [[nodiscard]] Result<void> commit(std::uint32_t iterations) final;
   [[nodiscard]] Result<SequenceStatus> sequence(SequenceId id) const final;
@@ -42,6 +43,8 @@ class SchedulerBase : public Scheduler {
   virtual void plan() = 0;
   [[nodiscard]] virtual double service_of(Slot slot) const = 0;
   [[nodiscard]] virtual bool falling_back() const noexcept { return false; }
+  // Where a page-out should go.
+  [[nodiscard]] virtual Tier tier_out() const noexcept { return options_.swap_tier; }
   // Fills in what only this policy has.
   virtual void describe(SchedulerStatus& /*status*/) const noexcept {}
   // Whether plan() asks for time().
@@ -60,6 +63,7 @@ class SchedulerBase : public Scheduler {
                            std::uint32_t /*iterations*/) {}
   virtual void on_committed(std::uint32_t /*iterations*/) {}
   virtual void on_capacity() {}
+  virtual void on_costs() {}
   // The sequence has ended. Comes after on_leave().
   virtual void on_finished(Slot) {}
 
