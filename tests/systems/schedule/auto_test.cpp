@@ -2,6 +2,7 @@
 // auto: prompts first, answers by the pace that readers are promised, and how it says what it does.
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "tests/systems/schedule/engine.hpp"
 
@@ -101,7 +102,7 @@ TEST(Auto, BeyondWhatItSustainsAsManyKeepTheirPaceAsItDoes) {
   EXPECT_GE(status.paced, 2U);
   EXPECT_LE(status.paced, 6U);
   EXPECT_EQ(status.paced + status.backlog, 12U);
-  EXPECT_GT(status.sharing_switches, 0U);
+  EXPECT_GT(status.switched_to[static_cast<std::size_t>(Sharing::partial)], 0U);
   std::size_t keep = 0;
   for (const std::uint64_t id : ids) keep += timed.behind(id, 0.015) < 0.05;
   EXPECT_GE(keep, 3U);
@@ -122,12 +123,66 @@ TEST(Auto, WhereThereIsNoSwapSpaceNobodyGivesWay) {
   EXPECT_EQ(timed.engine.preemptions(), 0U);
 }
 
+// Where page-outs should go, by the seconds that a block takes to and from lent and host memory.
+std::set<Tier> tiers_out(Timed& timed) {
+  for (int i = 0; i < 12; ++i) timed.engine.arrive(20, 1000, false);
+  std::set<Tier> tiers;
+  for (int i = 0; i < 60; ++i) {
+    const Batch batch = timed.engine.plan();
+    for (const Preemption& out : batch.preemptions) {
+      EXPECT_EQ(out.how, Preemption::How::swap);
+      tiers.insert(out.to);
+    }
+    for (const std::uint64_t id : timed.engine.copies()) timed.engine.end_copy(id);
+    if (timed.engine.plan().computes()) timed.engine.run();
+    for (const std::uint64_t id : timed.engine.copies()) timed.engine.end_copy(id);
+  }
+  while (!timed.engine.sequences().empty()) {
+    timed.engine.finish(timed.engine.sequences().begin()->first);
+  }
+  return tiers;
+}
+
+std::set<Tier> tiers_out(const SchedulerOptions& options, Tier swap_tier = Tier::peer) {
+  Timed timed(options);
+  timed.engine.scheduler().set_swap_tier(swap_tier);
+  return tiers_out(timed);
+}
+
+TEST(Auto, APageOutGoesWhereItComesBackFromSoonest) {
+  SchedulerOptions known = options(0.1);
+  EXPECT_EQ(tiers_out(known), std::set{Tier::peer}) << "costs are not known";
+  known.peer_seconds_per_block = 0.001;
+  known.host_seconds_per_block = 0.01;
+  EXPECT_EQ(tiers_out(known), std::set{Tier::peer});
+  EXPECT_EQ(tiers_out(known, Tier::host), std::set{Tier::host}) << "lent memory is full";
+  known.host_seconds_per_block = 0.0001;
+  EXPECT_EQ(tiers_out(known), std::set{Tier::host});
+}
+
+TEST(Auto, PageOutsFollowWhatIsMeasuredAndNotEveryDifference) {
+  Timed timed(options(0.1));
+  const auto tiers_with = [&](Tier tier, double seconds) {
+    EXPECT_TRUE(timed.engine.scheduler().set_seconds_per_block(tier, seconds).ok());
+    return tiers_out(timed);
+  };
+  const std::set lent{Tier::peer}, host{Tier::host};
+  EXPECT_EQ(tiers_with(Tier::host, 0.010), lent) << "what lent memory takes is not known";
+  EXPECT_EQ(tiers_with(Tier::peer, 0.010), lent);
+  EXPECT_EQ(tiers_with(Tier::host, 0.009), lent) << "a little sooner, now and then";
+  EXPECT_EQ(tiers_with(Tier::host, 0.007), host);
+  EXPECT_EQ(tiers_with(Tier::host, 0.009), host) << "back at once";
+  EXPECT_EQ(tiers_with(Tier::host, 0.010), lent);
+}
+
 TEST(Auto, WhereAllFitItSaysSo) {
   Timed timed(options(0.1));
   timed.engine.arrive(20, 20, true);
   for (int i = 0; i < 12; ++i) timed.step();
   EXPECT_EQ(timed.engine.scheduler().status().sharing, Sharing::whole);
-  EXPECT_EQ(timed.engine.scheduler().status().sharing_switches, 0U);
+  for (const std::uint64_t times : timed.engine.scheduler().status().switched_to) {
+    EXPECT_EQ(times, 0U);
+  }
 }
 
 TEST(Auto, TimesThatCannotBeAreNamedAndChangeNothing) {

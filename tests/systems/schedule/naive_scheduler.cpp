@@ -73,8 +73,8 @@ Result<void> NaiveScheduler::arrive(const Request& request) {
 Result<void> NaiveScheduler::finish(SequenceId id) {
   NaiveSequence& s = at(id);
   left(s);
+  finished(s);
   all_.erase(s.arrival);
-  finished();
   changed();
   return {};
 }
@@ -94,7 +94,7 @@ Result<void> NaiveScheduler::paged_in(SequenceId id) {
   s.state = SequenceState::resident;
   s.tier = Tier::local;
   s.swap_blocks = 0;
-  became_resident();
+  became_resident(s);
   changed();
   return {};
 }
@@ -104,7 +104,7 @@ Result<void> NaiveScheduler::copy_failed(SequenceId id) {
   if (s.state == SequenceState::paging_out) {
     s.state = SequenceState::resident;
     s.swap_blocks = 0;
-    became_resident();
+    became_resident(s);
   } else {
     left(s);
     s.state = SequenceState::swapped;
@@ -147,7 +147,7 @@ void NaiveScheduler::set_device_blocks(std::uint32_t blocks) {
   for (auto& [arrival, s] : all_) {
     if (!s.stuck || too_large(s)) continue;
     s.stuck = false;
-    if (s.resident()) became_resident();
+    if (s.resident()) became_resident(s);
     if (s.outside()) became_outside(s);
   }
 }
@@ -217,7 +217,8 @@ void NaiveScheduler::commit_once() {
 }
 
 void NaiveScheduler::order_out(NaiveSequence& s, Preemption::How how) {
-  batch_.preemptions.push_back({s.request.id, how, s.device_blocks});
+  const Tier to = how == Preemption::How::swap ? tier_out() : Tier::local;
+  batch_.preemptions.push_back({s.request.id, how, s.device_blocks, to});
   left(s);
   if (how == Preemption::How::recompute) return forget(s);
   s.state = SequenceState::paging_out;

@@ -31,6 +31,11 @@ struct NaiveSequence {
   std::uint32_t promised = 0;
   double service = 0;
   std::uint64_t since = 0, due = 0;
+  // --- auto; `since` and `due` as well ---
+  double paced_from = 0, comes_from = 0;
+  std::uint32_t tokens = 0;  // since paced_from
+  std::uint64_t held_until = 0;
+  bool answers = false, paced = false, hopeful = false;
   // --- vtc ---
   bool charged = false;
 
@@ -60,6 +65,7 @@ class NaiveScheduler : public Scheduler {
   void set_swap_blocks(std::uint32_t blocks) override;
   void set_swap_tier(Tier tier) override;
   Result<void> set_time(double) override { return {}; }
+  Result<void> set_seconds_per_block(Tier, double) override { return {}; }
   const Batch& next() override;
   Result<void> commit(std::uint32_t iterations = 1) override;
   Result<SequenceStatus> sequence(SequenceId id) const override;
@@ -70,15 +76,16 @@ class NaiveScheduler : public Scheduler {
   // --- what differs between policies -----------------------------------------------------------
   virtual void plan() { plan_queue(); }
   virtual void arrived(NaiveSequence&) {}
-  virtual void finished() {}
-  virtual void became_outside(NaiveSequence&) {}  // waiting or swapped from now on; also at first
-  virtual void left(NaiveSequence&) {}            // its state is about to change
-  virtual void entered(NaiveSequence&) {}         // was outside, is computed or paged in
-  virtual void became_resident() {}               // without having been computed
+  virtual void finished(NaiveSequence&) {}
+  virtual void became_outside(NaiveSequence&) {}   // waiting or swapped from now on; also at first
+  virtual void left(NaiveSequence&) {}             // its state is about to change
+  virtual void entered(NaiveSequence&) {}          // was outside, is computed or paged in
+  virtual void became_resident(NaiveSequence&) {}  // without having been computed
   virtual void capacity_changed() {}
   virtual void served(NaiveSequence&, std::uint32_t /*tokens*/, std::uint32_t /*generated*/) {}
   virtual void committed() {}
   virtual bool falls_back() const { return false; }
+  virtual Tier tier_out() const { return options_.swap_tier; }
   // Of those outside who have not been passed over in this plan: whoever is let in next.
   virtual NaiveSequence* first_in_line(const std::vector<SequenceId>& passed);
   virtual void let_in(NaiveSequence&) {}

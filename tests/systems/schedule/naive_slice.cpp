@@ -37,7 +37,7 @@ void NaiveSlice::left(NaiveSequence& s) {
   open_ = true;
 }
 
-void NaiveSlice::became_resident() {
+void NaiveSlice::became_resident(NaiveSequence& /*s*/) {
   date_waits();
   open_ = true;
 }

@@ -16,10 +16,10 @@ class NaiveSlice final : public NaiveScheduler {
   void plan() override;
   bool falls_back() const override;
   void arrived(NaiveSequence& s) override;
-  void finished() override { over_ |= !cfs_; }
+  void finished(NaiveSequence&) override { over_ |= !cfs_; }
   void became_outside(NaiveSequence& s) override;
   void left(NaiveSequence& s) override;
-  void became_resident() override;
+  void became_resident(NaiveSequence&) override;
   void entered(NaiveSequence& s) override;
   void capacity_changed() override { over_ = true; }
   void served(NaiveSequence& s, std::uint32_t tokens, std::uint32_t generated) override;

@@ -2,9 +2,11 @@
 // Each policy decides as its naive second does, under random arrivals, priorities, completions,
 // copies, losses, tiers and memory.
 #include <algorithm>
+#include <array>
 
 #include "tests/systems/schedule/case.hpp"
 #include "tests/systems/schedule/engine.hpp"
+#include "tests/systems/schedule/naive_auto.hpp"
 #include "tests/systems/schedule/naive_slice.hpp"
 #include "tests/systems/schedule/naive_vtc.hpp"
 #include "tests/systems/schedule/twin.hpp"
@@ -15,6 +17,7 @@ namespace {
 class Naive : public ::testing::TestWithParam<Case> {};
 
 std::unique_ptr<Scheduler> naive_of(const std::string& policy, const SchedulerOptions& options) {
+  if (policy == "auto") return std::make_unique<NaiveAuto>(options);
   if (policy == "fcfs") return std::make_unique<NaiveScheduler>(options);
   if (policy == "vtc") return std::make_unique<NaiveVtc>(options);
   return std::make_unique<NaiveSlice>(policy == "cfs", options);
@@ -25,6 +28,7 @@ constexpr double weights[] = {0.25, 0.5, 1, 2, 4};
 
 struct Seen {
   std::size_t decisions = 0, preemptions = 0, fallbacks = 0;
+  std::array<std::size_t, kSharings.size()> plans{};  // by Sharing
 };
 
 void play(const Case& what, std::uint64_t seed, Seen& seen) {
@@ -37,17 +41,22 @@ void play(const Case& what, std::uint64_t seed, Seen& seen) {
                            .max_sequences = seed % 5 == 0 ? 6U : 0U,
                            .slice_iterations = 1 + up_to(11),
                            .min_prefill_tokens = 1 + up_to(12),
+                           .seconds_per_token = 0.01 * static_cast<double>(1 + seed % 10),
                            .block_tokens = 4,
                            .device_blocks = 40,
                            .swap_blocks = seed % 3 == 0 ? 30 + up_to(60) : UINT32_MAX,
                            .preempt_by = what.preempt_by,
                            .recompute_seconds_per_token = 1,
-                           .swap_seconds_per_block = 2.5};
+                           .swap_seconds_per_block = 2.5,
+                           .peer_seconds_per_block = static_cast<double>(seed % 3),
+                           .host_seconds_per_block = static_cast<double>(seed % 2)};
   auto twin =
       std::make_unique<Twin>(*make_scheduler(what.policy, options), naive_of(what.policy, options));
   Twin& both = *twin;
   Engine engine(std::move(twin), options);
   const std::uint32_t busy = 1 + up_to(4);  // arrivals: one in so many rounds
+  const bool timed = what.policy == "auto" && seed % 4 != 0;
+  double now = 0;
   for (int round = 0; round < 400 && !::testing::Test::HasFailure(); ++round) {
     SCOPED_TRACE("round " + std::to_string(round));
     if (up_to(busy) == 0) {
@@ -65,6 +74,10 @@ void play(const Case& what, std::uint64_t seed, Seen& seen) {
     if (up_to(99) == 0) engine.set_device_blocks(seed % 7 == 0 ? 15 + up_to(33) : 28 + up_to(20));
     if (up_to(99) == 0 && seed % 3 == 0) engine.set_swap_blocks(up_to(80));
     if (up_to(49) == 0) both.set_swap_tier(up_to(2) == 0 ? Tier::host : Tier::peer);
+    if (up_to(49) == 0) {
+      const Tier measured = up_to(1) == 0 ? Tier::host : Tier::peer;
+      ASSERT_TRUE(both.set_seconds_per_block(measured, 0.001 * (6 + up_to(4))).ok());
+    }
     for (const std::uint64_t id : engine.copies()) {
       if (up_to(2) == 0) {
         engine.end_copy(id, up_to(9) == 0, up_to(9) == 0 ? Tier::host : Tier::peer);
@@ -76,7 +89,12 @@ void play(const Case& what, std::uint64_t seed, Seen& seen) {
     if (up_to(59) == 0 && !engine.sequences().empty()) {
       engine.finish(engine.sequences().rbegin()->first);
     }
+    if (timed) {
+      now += 0.002 * up_to(20);
+      ASSERT_TRUE(both.set_time(now).ok());
+    }
     const Batch& batch = engine.plan();
+    seen.plans[static_cast<std::size_t>(both.status().sharing)] += 1;
     seen.fallbacks += both.status().falling_back;
     if (up_to(9) == 0) continue;  // planned again before it runs
     if (batch.computes()) engine.run(1 + up_to(batch.repeat - 1));
@@ -93,9 +111,17 @@ TEST_P(Naive, SaysTheSame) {
   if (GetParam().policy == "las" || GetParam().policy == "cfs") {
     EXPECT_GT(seen.fallbacks, 1000U) << "nothing was ever on the slow tier";
   }
+  if (GetParam().policy != "auto") return;
+  for (const Sharing each : kSharings) {
+    if (each == Sharing::fixed) continue;
+    EXPECT_GT(seen.plans[static_cast<std::size_t>(each)], 100U) << to_string(each);
+  }
 }
 
-const Case cases[] = {Case{"las"},
+const Case cases[] = {Case{"auto"},
+                      Case{"auto", PreemptBy::recompute},
+                      Case{"auto", PreemptBy::cheaper},
+                      Case{"las"},
                       Case{"cfs"},
                       Case{"fcfs"},
                       Case{"vtc"},

@@ -51,6 +51,9 @@ class Twin final : public Scheduler {
   Result<void> set_time(double seconds) override {
     return both([&](Scheduler& s) { return s.set_time(seconds); });
   }
+  Result<void> set_seconds_per_block(Tier tier, double seconds) override {
+    return both([&](Scheduler& s) { return s.set_seconds_per_block(tier, seconds); });
+  }
   // The naive one plans one iteration at a time and says nothing about `repeat`: its commit()
   // plans each of them.
   const Batch& next() override {

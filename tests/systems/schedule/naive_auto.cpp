@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/systems/schedule/naive_auto.hpp"
+
+#include <bit>
+
+namespace aqua::schedule::test {
+
+// --- what happens ------------------------------------------------------------------------------
+
+Result<void> NaiveAuto::set_time(double seconds) {
+  if (time_ != seconds) changed();
+  time_ = seconds;
+  return {};
+}
+
+Result<void> NaiveAuto::set_seconds_per_block(Tier tier, double seconds) {
+  double& host = options_.host_seconds_per_block;
+  double& peer = options_.peer_seconds_per_block;
+  (tier == Tier::host ? host : peer) = seconds;
+  if (host == 0 || host >= peer) {
+    hosts_nearer_ = false;
+  } else if (host < 0.8 * peer) {
+    hosts_nearer_ = true;
+  }
+  return {};
+}
+
+void NaiveAuto::arrived(NaiveSequence& s) {
+  s.since = iterations_;
+  date(s);
+}
+
+void NaiveAuto::date(NaiveSequence& s) {
+  const std::size_t places = std::max<std::size_t>(1, options_.device_blocks / largest_);
+  const std::uint64_t rounds = 2 * ((all_.size() + places - 1) / places);
+  last_date_ = std::max(last_date_, s.since + rounds * options_.slice_iterations);
+  s.due = last_date_;
+}
+
+void NaiveAuto::entered(NaiveSequence& s) {
+  if (s.state == SequenceState::swapped) s.comes_from = now();  // its page-in is being ordered
+}
+
+void NaiveAuto::became_resident(NaiveSequence& s) {
+  if (s.held_until > 0) s.held_until = iterations_ + options_.slice_iterations;
+  if (s.comes_from <= 0) return;
+  return_s_ += (now() - s.comes_from - return_s_) / options_.slice_iterations;
+  s.comes_from = 0;
+}
+
+void NaiveAuto::served(NaiveSequence& s, std::uint32_t /*tokens*/, std::uint32_t generated) {
+  if (overdue(s)) s.held_until = iterations_ + options_.slice_iterations;
+  s.since = iterations_ + 1;
+  served_.push_back(&s);
+  largest_ = std::max(largest_, s.device_blocks);
+  if (generated == 0) return;
+  if (!s.answers) {
+    s.answers = s.paced = true;
+    s.paced_from = now() + iteration_s_;
+    const bool others_wait = count([](const auto& x) { return x.hopeful; }) > 0;
+    if (contended_ && (others_wait || !sustains(paced(), 0.75))) pace(s, false);
+  }
+  s.tokens += generated;
+}
+
+void NaiveAuto::committed() {
+  iterations_ += 1;
+  for (NaiveSequence* s : served_) date(*s);
+  served_.clear();
+}
+
+// --- what was seen -----------------------------------------------------------------------------
+
+double NaiveAuto::now() const {
+  return time_.value_or(static_cast<double>(iterations_) * options_.seconds_per_token / 2);
+}
+
+double NaiveAuto::token_due(const NaiveSequence& s) const {
+  return s.paced_from + s.tokens * (options_.seconds_per_token / s.request.weight);
+}
+
+std::size_t NaiveAuto::count(const Select& wanted) const {
+  std::size_t many = 0;
+  for (const auto& [arrival, s] : all_) many += wanted(s);
+  return many;
+}
+
+std::size_t NaiveAuto::paced() const {
+  return count([](const auto& s) { return s.paced; });
+}
+
+void NaiveAuto::pace(NaiveSequence& s, bool paced) {
+  s.paced = paced;
+  s.hopeful = !paced;
+}
+
+bool NaiveAuto::sustains(std::size_t answers, double part) const {
+  const double most = part * decodes_per_s_ * options_.seconds_per_token;
+  return !contended_ || static_cast<double>(answers) <= most;
+}
+
+bool NaiveAuto::hopeless(const NaiveSequence& s) const {
+  double answers = 0, tokens = 0;
+  for (const std::uint32_t length : ended_) {
+    if (length == 0 || std::bit_width(length) < std::bit_width(std::max(s.generated, 1U))) continue;
+    answers += 1;
+    tokens += length;
+  }
+  const double remaining = answers > 0 ? std::max(tokens / answers - s.generated, 1.0) : 128;
+  const double pace = options_.seconds_per_token / s.request.weight;
+  return now() - token_due(s) > std::max(0.0, pace - iteration_s_) * remaining;
+}
+
+void NaiveAuto::learn() {
+  const double took = now() - last_plan_s_;
+  const auto iterations = static_cast<double>(iterations_ - last_plan_);
+  if (contended_ && iterations > 0 && took > 0) {
+    const double part = iteration_s_ > 0 ? 1.0 / options_.slice_iterations : 1;
+    const double decodes = static_cast<double>(last_decodes_) * iterations / took;
+    iteration_s_ += part * (took / iterations - iteration_s_);
+    decodes_per_s_ += part * (decodes - decodes_per_s_);
+  }
+  if (iterations > 0 || took > 0) last_plan_s_ = now();
+  last_plan_ = iterations_;
+}
+
+void NaiveAuto::demote() {
+  if (!contended_) return;
+  while (paced() > 1 && !sustains(paced(), 0.95)) {
+    pace(*select([](const auto& s) { return s.paced; }).back(), false);
+  }
+  for (NaiveSequence* s : select([](const auto& x) { return x.resident() && x.paced; })) {
+    if (token_due(*s) < now() && hopeless(*s)) pace(*s, false);
+  }
+}
+
+void NaiveAuto::promote() {
+  const auto who = [&](const auto& s) { return contended_ ? s.hopeful : s.answers && !s.paced; };
+  for (Line line = select(who); !line.empty() && sustains(paced() + 1, 0.75); line = select(who)) {
+    NaiveSequence& s = *line.back();
+    const bool late = hopeless(s);
+    if (late && contended_) {
+      s.hopeful = false;
+      continue;
+    }
+    if (late) {
+      s.paced_from = now();
+      s.tokens = 0;
+    }
+    pace(s, true);
+  }
+}
+
+// --- lines -------------------------------------------------------------------------------------
+
+NaiveAuto::Line NaiveAuto::prompts(bool by_date) {
+  Line line = select([](const auto& s) { return s.outside() && !s.decodes(); });
+  sort_by(line, [&](const auto& s) { return by_date ? s.due : 0; });
+  return line;
+}
+
+NaiveAuto::Line NaiveAuto::answers_by_date() {
+  Line line = select([](const auto& s) { return s.outside() && s.decodes(); });
+  sort_by(line, [](const auto& s) { return s.due; });
+  return line;
+}
+
+NaiveAuto::Line NaiveAuto::paced_answers() {
+  Line line = select([](const auto& s) { return s.outside() && s.decodes() && s.paced; });
+  sort_by(line, [&](const auto& s) { return token_due(s); });
+  return line;
+}
+
+NaiveAuto::Line NaiveAuto::backlog() {
+  return select([](const auto& s) { return s.outside() && s.decodes() && !s.paced; });
+}
+
+}  // namespace aqua::schedule::test

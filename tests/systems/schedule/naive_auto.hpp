@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// auto, in words (docs/engine/scheduling.md, "Policies"): prompts first, answers at their pace, the
+// overdue before everybody. Who is outside, how many are paced and who goes first is worked out
+// from the sequences whenever it is asked for.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "tests/systems/schedule/naive_scheduler.hpp"
+
+namespace aqua::schedule::test {
+
+class NaiveAuto final : public NaiveScheduler {
+ public:
+  using NaiveScheduler::NaiveScheduler;
+  Result<void> set_time(double seconds) override;
+  Result<void> set_seconds_per_block(Tier tier, double seconds) override;
+  SchedulerStatus status() const noexcept override;
+
+ protected:
+  void plan() override;
+  void arrived(NaiveSequence& s) override;
+  void finished(NaiveSequence& s) override { ended_.push_back(s.generated); }
+  void became_outside(NaiveSequence& s) override { s.held_until = 0; }
+  void became_resident(NaiveSequence& s) override;
+  void entered(NaiveSequence& s) override;
+  void served(NaiveSequence& s, std::uint32_t tokens, std::uint32_t generated) override;
+  void committed() override;
+  Tier tier_out() const override { return hosts_nearer_ ? Tier::host : options_.swap_tier; }
+
+ private:
+  using Line = std::vector<NaiveSequence*>;
+  enum class Keeps : std::uint8_t { held, prompt, paced, backlog };  // its place, the first longest
+
+  // Equal ones by arrival.
+  template <typename Key>
+  static void sort_by(Line& line, Key key) {
+    std::sort(line.begin(), line.end(), [&](const NaiveSequence* a, const NaiveSequence* b) {
+      return std::tuple(key(*a), a->arrival) < std::tuple(key(*b), b->arrival);
+    });
+  }
+
+  // --- what was seen ---
+  void learn();
+  void demote();
+  void promote();
+  void date(NaiveSequence& s);
+  static void pace(NaiveSequence& s, bool paced);
+  std::size_t count(const Select& wanted) const;
+  std::size_t paced() const;
+  bool sustains(std::size_t answers, double part) const;
+  bool hopeless(const NaiveSequence& s) const;
+  double now() const;
+  double token_due(const NaiveSequence& s) const;
+  bool overdue(const NaiveSequence& s) const { return s.due <= iterations_; }
+
+  // --- who is outside, in the order in which each line is served ---
+  Line prompts(bool by_date = false);
+  Line answers_by_date();
+  Line paced_answers();
+  Line backlog();
+
+  // --- a plan ---
+  void gather();
+  void relieve();
+  void bring_overdue();
+  void bring_prompts();
+  void bring_due();
+  void bring_others();
+  bool bring(NaiveSequence& s, Keeps over, double later_than);
+  bool make_room(std::int64_t need, Keeps over, double later_than);
+  void take_in(NaiveSequence& s, std::int64_t need);
+  bool evict(bool forced);
+  bool set_aside_if_stuck(NaiveSequence& s);
+  void fill();
+  NaiveSequence& who_goes();
+  std::pair<Keeps, double> keeps(const NaiveSequence& s) const;
+  std::int64_t wanted(const NaiveSequence& s, std::uint32_t tokens) const;
+  std::int64_t claim(const NaiveSequence& s) const;
+  std::int64_t next_token(const NaiveSequence& s) const;
+  std::int64_t claimed() const;
+  std::int64_t urgent() const;
+  std::size_t inside() const;
+  bool copies_under_way() const;
+  std::int64_t room() const { return free_blocks() + coming_blocks(); }
+
+  // Of the plan being made.
+  Line running_, fresh_;
+  std::int64_t promised_ = 0;  // blocks claimed by who is let in, or will be
+  std::uint32_t window_ = 0;
+  bool blocked_ = false, refused_ = false;
+
+  bool hosts_nearer_ = options_.host_seconds_per_block != 0 &&
+                       options_.host_seconds_per_block < options_.peer_seconds_per_block;
+  std::optional<double> time_;
+  std::vector<std::uint32_t> ended_;  // lengths of answers
+  std::uint64_t iterations_ = 0, last_date_ = 0, last_plan_ = 0;
+  std::uint32_t largest_ = 1;
+  double iteration_s_ = 0, decodes_per_s_ = 0, return_s_ = 0, last_plan_s_ = 0;
+  std::size_t last_decodes_ = 0;
+  bool contended_ = false;
+  Line served_;
+  Sharing sharing_ = Sharing::whole;
+  std::array<std::uint64_t, kSharings.size()> switched_to_{};
+};
+
+}  // namespace aqua::schedule::test

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+// NaiveAuto: who is let in, who makes room, and what is computed.
+#include <limits>
+
+#include "tests/systems/schedule/naive_auto.hpp"
+
+namespace aqua::schedule::test {
+namespace {
+
+constexpr double kLongAgo = -std::numeric_limits<double>::infinity();
+
+}  // namespace
+
+void NaiveAuto::plan() {
+  learn();
+  demote();
+  promote();
+  gather();
+  relieve();
+  bring_overdue();
+  bring_prompts();
+  bring_due();
+  bring_others();
+  fill();
+  if (!batch_.computes() && !batch_.moves() && !copies_under_way() && !running_.empty()) {
+    order_out(who_goes(), Preemption::How::recompute);
+  }
+  contended_ = !paced_answers().empty() || !backlog().empty() || copies_under_way();
+  if (!contended_) promote();
+  last_decodes_ = batch_.decodes.size();
+  const bool all_paced = count([](const auto& s) { return s.answers && !s.paced; }) == 0;
+  const Sharing is = refused_      ? Sharing::none
+                     : !contended_ ? Sharing::whole
+                     : all_paced   ? Sharing::fair
+                                   : Sharing::partial;
+  if (is != sharing_) switched_to_[static_cast<std::size_t>(is)] += 1;
+  sharing_ = is;
+}
+
+bool NaiveAuto::set_aside_if_stuck(NaiveSequence& s) {
+  if (!too_large(s)) return false;
+  set_aside(s);
+  return true;
+}
+
+std::int64_t NaiveAuto::wanted(const NaiveSequence& s, std::uint32_t tokens) const {
+  const std::uint32_t limit = s.request.max_new_tokens;
+  if (limit > 0) tokens = std::min(tokens, limit > s.generated ? limit - s.generated : 1);
+  return std::min(blocks_for(std::uint64_t{s.known()} + tokens - 1), options_.device_blocks);
+}
+
+std::int64_t NaiveAuto::claim(const NaiveSequence& s) const {
+  const std::uint32_t ahead = s.decodes() ? std::min(4U, options_.slice_iterations) : 1;
+  return wanted(s, ahead) - s.device_blocks;
+}
+
+std::int64_t NaiveAuto::next_token(const NaiveSequence& s) const {
+  return std::int64_t{blocks_for(s.computed + std::uint64_t{1})} - s.device_blocks;
+}
+
+std::int64_t NaiveAuto::claimed() const {
+  std::int64_t sum = promised_;
+  for (const NaiveSequence* s : running_) sum += claim(*s);
+  return sum;
+}
+
+std::int64_t NaiveAuto::urgent() const {
+  std::int64_t sum = 0;
+  for (const NaiveSequence* s : running_) sum += s->decodes() ? next_token(*s) : 0;
+  return sum;
+}
+
+bool NaiveAuto::copies_under_way() const {
+  return count([](const auto& s) {
+           return s.state == SequenceState::paging_out || s.state == SequenceState::paging_in;
+         }) > 0;
+}
+
+std::size_t NaiveAuto::inside() const {
+  const auto comes = [](const auto& s) { return s.state == SequenceState::paging_in; };
+  return running_.size() + fresh_.size() + count(comes);
+}
+
+void NaiveAuto::gather() {
+  refused_ = blocked_ = false;
+  promised_ = 0;
+  fresh_.clear();
+  running_.clear();
+  window_ = 2 * options_.budget_tokens;
+  for (NaiveSequence* s : select([](const auto& x) { return x.resident(); })) {
+    if (set_aside_if_stuck(*s)) continue;
+    running_.push_back(s);
+    if (!s->decodes()) window_ -= std::min(window_, s->pending());
+  }
+}
+
+std::pair<NaiveAuto::Keeps, double> NaiveAuto::keeps(const NaiveSequence& s) const {
+  const auto arrival = static_cast<double>(s.arrival);
+  if (s.held_until > iterations_) return {Keeps::held, static_cast<double>(s.since)};
+  if (!s.decodes()) return {Keeps::prompt, arrival};
+  return s.paced ? std::pair{Keeps::paced, token_due(s)} : std::pair{Keeps::backlog, arrival};
+}
+
+NaiveSequence& NaiveAuto::who_goes() {
+  Line line = running_;
+  sort_by(line, [&](const auto& s) { return keeps(s); });
+  return *line.back();
+}
+
+bool NaiveAuto::evict(bool forced) {
+  NaiveSequence& s = who_goes();
+  std::uint64_t swapped = s.device_blocks;
+  for (const auto& [arrival, other] : all_) swapped += other.swap_blocks;
+  const bool swaps = swapped <= options_.swap_blocks && options_.preempt_by != PreemptBy::recompute;
+  if (!swaps && !forced) {
+    refused_ = true;
+    return false;
+  }
+  std::erase(running_, &s);
+  order_out(s, swaps ? Preemption::How::swap : Preemption::How::recompute);
+  return true;
+}
+
+void NaiveAuto::relieve() {
+  if (claimed() <= room()) return;
+  while (claimed() > room() && running_.size() > 1) {
+    if (keeps(who_goes()).first == Keeps::held || !evict(false)) break;
+  }
+  while ((urgent() > room() && running_.size() > 1) || (room() < 0 && !running_.empty())) {
+    (void)evict(true);
+  }
+}
+
+bool NaiveAuto::make_room(std::int64_t need, Keeps over, double later_than) {
+  while (claimed() + need > room() || inside() >= most_sequences()) {
+    if (running_.empty()) return false;
+    const auto [claim, value] = keeps(who_goes());
+    if (claim <= over || (claim == Keeps::paced && value <= later_than)) return false;
+    if (!evict(false)) return false;
+  }
+  return true;
+}
+
+void NaiveAuto::take_in(NaiveSequence& s, std::int64_t need) {
+  const bool fits = claimed() + need <= free_blocks();
+  promised_ += need;
+  if (!fits) return;
+  if (s.state != SequenceState::swapped) return fresh_.push_back(&s);
+  if (overdue(s)) s.held_until = iterations_ + options_.slice_iterations;
+  order_in(s);
+  promised_ -= s.device_blocks;
+}
+
+bool NaiveAuto::bring(NaiveSequence& s, Keeps over, double later_than) {
+  if (set_aside_if_stuck(s)) return true;
+  const std::int64_t need = wanted(s, s.decodes() ? options_.slice_iterations : 1);
+  if (!make_room(need, over, later_than)) {
+    blocked_ = true;
+    return false;
+  }
+  if (!s.decodes()) window_ -= std::min(window_, s.pending());
+  take_in(s, need);
+  return true;
+}
+
+void NaiveAuto::bring_overdue() {
+  Line late = prompts(true), answers = answers_by_date();
+  while (!blocked_) {
+    if (window_ == 0) late.clear();
+    if (late.empty() && answers.empty()) return;
+    const auto key = [](const Line& line) { return std::pair(line[0]->due, line[0]->arrival); };
+    const bool prompt = answers.empty() || (!late.empty() && key(late) < key(answers));
+    Line& from = prompt ? late : answers;
+    NaiveSequence& s = *from.front();
+    if (!overdue(s)) return;
+    from.erase(from.begin());
+    (void)bring(s, Keeps::held, kLongAgo);
+  }
+}
+
+void NaiveAuto::bring_prompts() {
+  for (NaiveSequence* s : prompts()) {
+    if (window_ == 0 || blocked_) return;
+    if (!overdue(*s)) (void)bring(*s, Keeps::prompt, kLongAgo);
+  }
+}
+
+void NaiveAuto::bring_due() {
+  const double comes = now() + return_s_ + 2 * iteration_s_;
+  const double gains = std::max(0.0, options_.seconds_per_token - iteration_s_);
+  for (NaiveSequence* s : paced_answers()) {
+    if (token_due(*s) > comes || blocked_) return;
+    if (overdue(*s)) continue;
+    if (hopeless(*s)) {
+      pace(*s, false);
+    } else {
+      (void)bring(*s, Keeps::prompt, comes + gains * options_.slice_iterations);
+    }
+  }
+}
+
+void NaiveAuto::bring_others() {
+  if (blocked_ || coming_blocks() > 0 || prompts().size() > fresh_.size()) return;
+  const std::uint32_t n = options_.slice_iterations;
+  const std::int64_t growth = static_cast<std::int64_t>(inside()) * n / (2 * options_.block_tokens);
+  Line line = paced_answers();
+  const Line behind = backlog();
+  line.insert(line.end(), behind.begin(), behind.end());
+  for (NaiveSequence* s : line) {
+    if (set_aside_if_stuck(*s)) continue;
+    const std::int64_t need = wanted(*s, n) + (inside() > 0 ? growth : 0);
+    if (inside() >= most_sequences() || claimed() + need > free_blocks()) return;
+    take_in(*s, wanted(*s, n));
+  }
+}
+
+// Decodes but for the share of prompts, who waits longest first where not all can; then prompts.
+void NaiveAuto::fill() {
+  Line decodes, chunks;
+  for (NaiveSequence* s : running_) (s->decodes() ? decodes : chunks).push_back(s);
+  sort_by(chunks, [](const auto&) { return 0; });
+  chunks.insert(chunks.end(), fresh_.begin(), fresh_.end());
+  std::size_t most = most_sequences();
+  if (!chunks.empty()) {
+    if (most > 1) most -= 1;
+    most = std::min<std::size_t>(most, options_.budget_tokens - options_.min_prefill_tokens);
+  }
+  most = std::min<std::size_t>(most, options_.budget_tokens);
+  std::int64_t free = free_blocks();
+  const bool all = decodes.size() <= most && urgent() <= free;
+  sort_by(decodes, [&](const auto& s) { return all ? 0 : s.since; });
+  for (NaiveSequence* s : decodes) {
+    if (batch_.decodes.size() == most || next_token(*s) > free) continue;
+    free -= next_token(*s);
+    add_decode(*s);
+  }
+  std::uint64_t tokens = options_.budget_tokens - batch_.decodes.size();
+  for (NaiveSequence* s : chunks) {
+    if (batch_.decodes.size() + batch_.prefills.size() == most_sequences()) return;
+    const auto blocks = static_cast<std::uint64_t>(std::max<std::int64_t>(free, 0));
+    const std::uint64_t room = (blocks + s->device_blocks) * options_.block_tokens - s->computed;
+    const std::uint64_t chunk = std::min<std::uint64_t>({tokens, s->pending(), room});
+    if (chunk == 0) continue;
+    free -= std::int64_t{blocks_for(s->computed + chunk)} - s->device_blocks;
+    add_prefill(*s, static_cast<std::uint32_t>(chunk));
+    tokens -= chunk;
+  }
+}
+
+SchedulerStatus NaiveAuto::status() const noexcept {
+  SchedulerStatus status = NaiveScheduler::status();
+  status.sharing = sharing_;
+  status.switched_to = switched_to_;
+  status.paced = paced();
+  status.backlog = count([](const auto& s) { return s.answers && !s.paced; });
+  return status;
+}
+
+}  // namespace aqua::schedule::test
