@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "systems/layer_swap/decide/block_pool.hpp"
+#include "aqua/layer_swap/block_pool.hpp"
 
 #include <algorithm>
 
@@ -150,7 +150,7 @@ Result<void> BlockPool::moved(BlockId from) {
   return {};
 }
 
-Result<void> BlockPool::layer_ready(LayerIndex layer) {
+Result<void> BlockPool::layer_ready(std::uint32_t layer) {
   if (layer >= ready_.size()) {
     return Error{Code::invalid_argument,
                  concat("layer_ready: layer ", layer, " of ", ready_.size())};

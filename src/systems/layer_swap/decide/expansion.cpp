@@ -18,6 +18,7 @@ constexpr double kFasterLink = 0.8;  // of the time a block took when frames fai
 constexpr double kOtherFill = 1.25;  // of the blocks used, to learn what blocks cost to compute
 constexpr double kNearlyAll = 0.95;  // of the blocks
 constexpr double kMostNoise = 0.1;   // that is believed: rates also move when the pool fills
+constexpr double kTelling = 2;       // times the least gain: more blocks that would show it
 constexpr double kSpare = 1.1;       // blocks kept beyond the most that were wanted
 constexpr std::uint64_t kLongWindows =
     4;  // without want, or with stalls now and then, until that counts
@@ -41,6 +42,8 @@ std::string_view to_string(ExpansionReason reason) noexcept {
       return "unpaid";
     case ExpansionReason::not_wanted:
       return "not_wanted";
+    case ExpansionReason::applied:
+      return "applied";
   }
   return "start";
 }
@@ -65,6 +68,13 @@ Result<Expansion> Expansion::create(const ExpansionOptions& options) {
     return refuse(concat(options.layers, " layers; from ", kLeastFrames, " to ", kMostLayers));
   }
   if (options.blocks == 0) return refuse("no blocks");
+  const auto& table = options.usable_blocks;
+  if (!table.empty() &&
+      (table.size() != options.layers + std::size_t{1} || table[options.layers] != options.blocks ||
+       !std::is_sorted(table.rbegin(), table.rend() - kLeastFrames))) {
+    return refuse(concat("usable_blocks of ", table.size(), " numbers: one for each number of ",
+                         "frames up to ", options.layers, ", falling to ", options.blocks));
+  }
   if (!(options.seconds_per_block >= 0) || !std::isfinite(options.seconds_per_block)) {
     return refuse(concat("seconds_per_block of ", options.seconds_per_block));
   }
@@ -82,6 +92,8 @@ Result<Expansion> Expansion::create(const ExpansionOptions& options) {
 
 std::uint32_t Expansion::usable_blocks(std::uint32_t frames) const {
   if (options_.goal == Goal::memory || frames == 0) return options_.blocks;
+  if (!options_.usable_blocks.empty())
+    return options_.usable_blocks[std::min(frames, options_.layers)];
   const std::uint64_t blocks = std::uint64_t{options_.blocks} * options_.layers / frames;
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(blocks, UINT32_MAX));
 }
@@ -101,6 +113,17 @@ Result<std::uint32_t> Expansion::step(const StepMeasure& m) {
   most_wanted_ = std::max(most_wanted_, m.blocks_wanted);
   conclude();
   return frames_;
+}
+
+Result<void> Expansion::applied(std::uint32_t frames) {
+  if (frames < kLeastFrames || frames > options_.layers) {
+    return Error{Code::invalid_argument,
+                 concat("Expansion::applied: ", frames, " frames of ", options_.layers, " layers")};
+  }
+  if (frames == frames_) return {};
+  if (frames > kLeastFrames) fail(frames - 1);
+  change(frames, ExpansionReason::applied);
+  return {};
 }
 
 void Expansion::conclude() {
@@ -179,6 +202,21 @@ std::uint32_t Expansion::most_that_hold(double blocks) const {
   return frames;
 }
 
+// As many frames as hold what is wanted, or what fits: fewer of the same blocks would gain nothing.
+std::uint32_t Expansion::fewest_to_try(const Times& times) const {
+  const std::uint32_t failed = failure_ ? failure_->frames + 1 : kLeastFrames;
+  if (options_.goal == Goal::memory)
+    return std::max(failed, fewest_that_fit(times, options_.stall_share));
+  std::uint32_t fewest = failed;
+  if (seconds_per_block_ == 0) {  // the first frames that hold more tell the link's time
+    if (frames_ < options_.layers) return frames_;
+    fewest = std::max(fewest, most_that_hold(usable_blocks(frames_) + 1.0));
+  } else {
+    fewest = std::max(fewest, fewest_that_fit(times, options_.stall_share));
+  }
+  return most_that_hold(std::min<double>(times.wanted, usable_blocks(fewest)));
+}
+
 void Expansion::yield_to_stalls(const Times& times) {
   learn(times);
   fail(frames_);
@@ -206,7 +244,11 @@ bool Expansion::judge_trial(const Times& times) {
       trial_->noise = noise;
     }
     if (times.used <= enough_used()) return false;
-    paid = times.rate > trial_->rate * (1 + std::max({kLeastGain, noise, trial_->noise}));
+    const double least = std::max({kLeastGain, noise, trial_->noise});
+    // So few more blocks could not show a gain, and may be followed by more.
+    trial_->undecided = times.used <= usable_blocks(trial_->before) * (1 + kTelling * least);
+    if (trial_->undecided) return false;
+    paid = times.rate > trial_->rate * (1 + least);
   } else {
     const double most_lost = std::max({options_.stall_share, noise, trial_->noise});
     paid = times.rate > trial_->rate * (1 - most_lost);
@@ -235,7 +277,7 @@ bool Expansion::give_back_unwanted() {
 }
 
 void Expansion::grow(const Times& times) {
-  if (trial_) return;
+  if (trial_ && !trial_->undecided) return;
   if (failure_ && (steps_ >= failure_->until ||
                    seconds_per_block_ < kFasterLink * failure_->seconds_per_block)) {
     failure_.reset();
@@ -245,11 +287,10 @@ void Expansion::grow(const Times& times) {
   const double share = window_.median(
       [](const StepMeasure& s) { return s.seconds() > 0 ? s.stall_seconds / s.seconds() : 0; });
   if (share > options_.stall_share) return;
-  std::uint32_t target = fewest_that_fit(times, options_.stall_share);
-  if (options_.goal == Goal::capacity) target = std::max(target, most_that_hold(times.wanted));
-  if (failure_) target = std::max(target, failure_->frames + 1);
+  const std::uint32_t target = fewest_to_try(times);
   if (target >= frames_) return;
-  trial_ = Trial{frames_, times.rate, std::min(kMostNoise, window_.noise(rate_of))};
+  if (!trial_) trial_ = Trial{frames_, times.rate, std::min(kMostNoise, window_.noise(rate_of))};
+  trial_->undecided = false;
   change(target, ExpansionReason::wanted);
 }
 

@@ -34,6 +34,9 @@ struct ExpansionOptions {
   Goal goal = Goal::capacity;
   std::uint32_t layers = 0;
   std::uint32_t blocks = 0;  // usable when every layer has a frame
+  // That so many frames hold, by number of frames up to `layers`, where memory comes in pieces;
+  // never more with more frames. Empty: blocks * layers / frames.
+  std::vector<std::uint32_t> usable_blocks{};
   // To fetch a block of one layer, as calibrated; 0: not known, so that one layer is tried first.
   double seconds_per_block = 0;
   double stall_share = 0.02;         // of a step: what stalls may take and count as none
@@ -49,6 +52,7 @@ enum class ExpansionReason : std::uint8_t {
   stalls,      // more, since steps stalled
   unpaid,      // as before, since fewer gained nothing
   not_wanted,  // more, since blocks were not used
+  applied,     // as the caller said
 };
 [[nodiscard]] std::string_view to_string(ExpansionReason reason) noexcept;
 
@@ -60,6 +64,11 @@ class Expansion {
   // Says that a step is over, and answers the frames to have from now on. Until they are there,
   // steps are `resizing`. invalid_argument: a time is negative or no number.
   [[nodiscard]] Result<std::uint32_t> step(const StepMeasure& measure);
+
+  // Says that the frames are so many, whatever was asked for: fewer had no room, other ranks have
+  // more, or somebody chose. Fewer are not asked for again until what failed would be. Does nothing
+  // when they are those that were asked for. invalid_argument: out of range.
+  [[nodiscard]] Result<void> applied(std::uint32_t frames);
 
   [[nodiscard]] std::uint32_t frames() const { return frames_; }
   [[nodiscard]] ExpansionReason reason() const { return reason_; }
@@ -81,6 +90,7 @@ class Expansion {
     std::uint32_t before = 0;  // frames
     double rate = 0;
     double noise = 0;
+    bool undecided = false;  // too few more blocks are used to tell
   };
   // Frames that stalled or gained nothing.
   struct Failure {
@@ -94,6 +104,7 @@ class Expansion {
   [[nodiscard]] bool fits(std::uint32_t frames, const Times& times, double tolerance) const;
   [[nodiscard]] std::uint32_t fewest_that_fit(const Times& times, double tolerance) const;
   [[nodiscard]] std::uint32_t most_that_hold(double blocks) const;
+  [[nodiscard]] std::uint32_t fewest_to_try(const Times& times) const;
   void conclude();
   void yield_to_stalls(const Times& times);
   [[nodiscard]] double enough_used() const;

@@ -4,14 +4,30 @@
 //
 // Growing: blocks are handed out once every layer has memory for them.
 //
-//   pool.resize(more);  for each layer, when it has the memory: pool.layer_ready(layer);
+//   auto grown = pool.resize(more);
+//   for (std::uint32_t layer = 0; layer < pool.layers(); ++layer) {
+//     add_memory(layer);
+//     auto ready = pool.layer_ready(layer);
+//   }
 //
 // Shrinking: blocks past the new size are handed out no more. Sequences that find no room are
 // named, to be preempted, and the others' blocks past the end are to be moved; then memory is cut.
 //
-//   for (SequenceId s : *pool.resize(fewer)) /* copy it out */ pool.release(s);
-//   for (BlockMove m : pool.take_moves()) /* copy it in every layer */ pool.moved(m.from);
-//   if (pool.vacated()) for each layer, when it is cut: pool.layer_ready(layer);
+//   auto preempted = pool.resize(fewer);
+//   for (SequenceId sequence : *preempted) {
+//     copy_out(sequence);
+//     auto out = pool.release(sequence);
+//   }
+//   for (const BlockMove& move : pool.take_moves()) {
+//     copy_in_every_layer(move.from, move.to);
+//     auto there = pool.moved(move.from);
+//   }
+//   for (std::uint32_t layer = 0; pool.vacated() && layer < pool.layers(); ++layer) {
+//     cut_memory(layer);
+//     auto ready = pool.layer_ready(layer);
+//   }
+//
+// LayerPool::resize() and adapt() do all of this for an engine that has its blocks from here.
 //
 // Threads: not thread-safe; deterministic.
 // Owns: numbers only.
@@ -24,8 +40,8 @@
 #include <set>
 #include <vector>
 
+#include "aqua/export.h"
 #include "aqua/result.hpp"
-#include "systems/layer_swap/decide/layer_schedule.hpp"
 
 namespace aqua::layer_swap {
 
@@ -39,7 +55,7 @@ struct BlockMove {
   friend bool operator==(const BlockMove&, const BlockMove&) = default;
 };
 
-class BlockPool {
+class AQUA_API BlockPool {
  public:
   // invalid_argument: no layers, or no blocks.
   [[nodiscard]] static Result<BlockPool> create(std::uint32_t layers, std::uint32_t blocks);
@@ -62,8 +78,9 @@ class BlockPool {
   [[nodiscard]] Result<void> moved(BlockId from);
   // Says that a layer has the memory of the new size. failed_precondition: no resize is under way,
   // or blocks past its end are held. invalid_argument: no such layer, or twice.
-  [[nodiscard]] Result<void> layer_ready(LayerIndex layer);
+  [[nodiscard]] Result<void> layer_ready(std::uint32_t layer);
 
+  [[nodiscard]] std::uint32_t layers() const { return static_cast<std::uint32_t>(ready_.size()); }
   // Blocks that sequences may have: the lesser of the old size and the new.
   [[nodiscard]] std::uint32_t usable_blocks() const { return std::min(size_, target_); }
   [[nodiscard]] std::uint32_t target_blocks() const { return target_; }

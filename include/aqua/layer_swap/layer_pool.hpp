@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+// LayerPool holds the paged KV of a model's layers in fewer *frames* than there are layers, so that
+// the same device memory holds more blocks (Pie, sections 3 and 4). A frame is room for one layer.
+// Most layers stay in frames of their own; the others stream through a small ring: each comes in
+// before its turn, from memory that neighbours lend or from host memory, and only the blocks that a
+// step wrote go back.
+//
+//   auto pool = aqua::LayerPool::create(runtime, {.layers = 12,
+//                                                 .planes_per_layer = 2,
+//                                                 .block_bytes = 64_KiB,  // in one plane
+//                                                 .device_bytes = 96_MiB,
+//                                                 .frames = 8});
+//   auto begun = pool->begin_step(stream, reads, writes);  // the blocks of a batch
+//   for (std::uint32_t layer = 0; layer < 12; ++layer) {
+//     auto planes = pool->begin_layer(layer);  // the stream waits for the layer, the host does not
+//     launch_layer(layer, *planes, stream);    // kernels of yours
+//     auto ended = pool->end_layer(layer);
+//   }
+//   auto step = pool->end_step();
+//   auto sound = pool->step_done(*step);  // before the step's tokens are used: *sound is true
+//
+// A step is one pass through the layers, in order: begin_step(), then begin_layer() and end_layer()
+// around the kernels of each, then end_step(). These post copies and put streams in order. None of
+// them waits for a copy, so a host may launch as many steps ahead as it likes.
+//
+// Every layer has its planes at addresses that never change, so graphs of the kernels between two
+// calls stay valid. Planes of streamed layers lie in the same memory: what a layer's kernels see at
+// its addresses is its own only between its begin_layer() and end_layer(), in stream order. A
+// kernel that works on several layers at a time must not.
+//
+// Which bytes count: a step reads the blocks of `reads` and may write those of `writes`. A block
+// that a step writes only in part, as the last one of a sequence, is in both. What a block that is
+// only in `writes` held before is undefined afterwards, unless the step writes all of it.
+//
+// With a `goal` the pool measures its steps and chooses the frames by itself: an engine that has
+// its blocks from a BlockPool calls adapt() after each end_step(), and on_resize tells it which
+// sequences to preempt and which blocks were moved.
+//
+// When bytes are lost (hardware that dies; no process's death loses any), the layer has lost its KV
+// of every sequence. begin_step(), begin_layer() and step_done() say data_loss from then on. A step
+// that was launched already may have read what was lost: use nothing that it computed before
+// step_done() says that it is true. discard() makes the pool usable again, with every block empty.
+//
+// Threads: one at a time.
+// Owns:    the frames and what is away. Must be gone before its runtime, and after the kernels that
+//          use it.
+// Units:   bytes; blocks are numbered from 0 and lie at the same place in every layer.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "aqua/export.h"
+#include "aqua/layer_swap/block_pool.hpp"
+#include "aqua/layout.hpp"
+#include "aqua/result.hpp"
+#include "aqua/ticket.hpp"
+#include "aqua/types.hpp"
+
+namespace aqua {
+
+class AquaTensor;
+class Runtime;
+
+// What resize() and adapt() tell an engine whose blocks are a BlockPool's.
+struct LayerPoolResize {
+  std::uint32_t frames = 0;         // that there are to be
+  std::uint32_t usable_blocks = 0;  // that they hold
+  // Their blocks are needed: copy them out with offload(), or not, and BlockPool::release() them,
+  // in the callback or before the next call.
+  std::vector<layer_swap::SequenceId> preempt{};
+  // Are copied, in every layer. BlockPool::blocks_of() has the sequences' new lists.
+  std::vector<layer_swap::BlockMove> moved{};
+  bool done = false;  // the frames are there
+};
+
+struct LayerPoolOptions {
+  std::uint32_t layers = 0;            // that have KV, all of one size: 3 to 256
+  std::uint32_t planes_per_layer = 0;  // two, or one where keys and values share
+  std::size_t block_bytes = 0;         // of one block in one plane
+  std::size_t device_bytes = 0;        // of all frames; whole slabs are taken
+  std::uint32_t frames = 0;            // at first, from 3 to `layers`; 0: `layers`, nothing is away
+  // What adapt() chooses the frames for. Empty: nothing, the caller does. `capacity`: the same
+  // memory holds more blocks. `memory`: fewer frames hold the same blocks, and the memory that they
+  // leave is lent. With a goal every layer has a frame at first.
+  std::string goal{};
+  // Called within resize() and adapt() with a BlockPool. It may call offload() and fetch().
+  std::function<void(const LayerPoolResize&)> on_resize{};
+  // Which layers move when. `fixed`: the same in every step, decided beforehand.
+  std::string schedule = "fixed";
+  // Frames grow by a slab in each plane at a time. A multiple of 2 MiB.
+  std::size_t slab_bytes = std::size_t{2} << 20;
+  std::string name = "layer pool";  // of its tensors, for people
+};
+
+// What an engine knows of a step, for a pool with a goal.
+struct StepLoad {
+  std::uint32_t tokens = 0;         // that it computed
+  std::uint32_t blocks_used = 0;    // by sequences that are on the device
+  std::uint32_t blocks_wanted = 0;  // by these and by those that wait
+};
+
+struct LayerPoolStatus {
+  std::uint32_t frames = 0;
+  std::uint32_t usable_blocks = 0;
+  std::uint32_t streamed_layers = 0;  // the others stay
+  std::uint64_t steps = 0;            // ended
+  // Copies posted by steps so far. A block counts once for each layer.
+  std::uint64_t fetched_bytes = 0;
+  std::uint64_t written_bytes = 0;
+  // What the streamed layers take off this device, and the part of it in lent memory.
+  std::size_t away_bytes = 0;
+  std::size_t away_peer_bytes = 0;
+  std::uint64_t resizes = 0;
+  // Of a pool with a goal: what it proposes, why in a word (`start`, `wanted`, `stalls`, `unpaid`,
+  // `not_wanted`, `applied`), and the device's seconds of the steps that were measured: that layers
+  // computed and waited for others to come in, and that the link was busy each way.
+  std::uint32_t proposed_frames = 0;
+  std::string reason{};
+  double compute_seconds = 0;
+  double stall_seconds = 0;
+  double fetch_seconds = 0;
+  double write_seconds = 0;
+};
+
+// Copies of a sequence's blocks that were posted: some tickets for each layer, in order.
+struct LayerTransfer {
+  std::vector<Ticket> tickets{};
+  // As Ticket::done() and wait(), of all.
+  [[nodiscard]] AQUA_API Result<bool> done() const;
+  [[nodiscard]] AQUA_API Result<void> wait();
+};
+
+class AQUA_API LayerPool {
+ public:
+  //   invalid_argument    an option cannot be; it is named
+  //   resource_exhausted  the device has less memory, or host memory no room for the exits of what
+  //                       is to be away
+  [[nodiscard]] static Result<LayerPool> create(Runtime& runtime, const LayerPoolOptions& options);
+  // One that was moved from may only be assigned to or destroyed. Its runtime may be moved.
+  LayerPool(LayerPool&&) noexcept;
+  LayerPool& operator=(LayerPool&&) noexcept;
+  ~LayerPool();  // waits for its copies
+
+  // Device addresses of a layer's planes, fixed for life: block b is at b * block_bytes. Throws
+  // std::out_of_range for a layer that is none.
+  [[nodiscard]] std::span<std::byte* const> planes(std::uint32_t layer) const;
+  // Blocks that the frames hold: those below may be used.
+  [[nodiscard]] std::uint32_t usable_blocks() const noexcept;
+  // What so many frames would hold; 0 for fewer than 3, and for more than there are layers.
+  [[nodiscard]] std::uint32_t usable_blocks(std::uint32_t frames) const noexcept;
+
+  // --- a step -------------------------------------------------------------------------------
+  // Begins a step, whose kernels are launched on `stream`. Kernels of other streams that touch the
+  // pool are the caller's to put in order with it. The lists are not needed any more afterwards.
+  //   invalid_argument     a block that is not usable, or is listed twice; the stream
+  //   failed_precondition  the step before has not ended, the stream is being captured into a
+  //                        graph, or this process is a fork
+  //   data_loss            as said above
+  [[nodiscard]] Result<void> begin_step(Stream stream, BlockList reads, BlockList writes);
+  // From now on the stream has the layer's blocks of `reads` at its planes, which are answered.
+  //   invalid_argument     another layer is next
+  //   failed_precondition  no step was begun, or the layer before has not ended
+  //   data_loss            as said above; the step cannot go on: discard()
+  [[nodiscard]] Result<std::span<std::byte* const>> begin_layer(std::uint32_t layer);
+  // The layer's kernels are launched. Errors as begin_layer()'s.
+  [[nodiscard]] Result<void> end_layer(std::uint32_t layer);
+  // Answers the step's number, from 1 on. failed_precondition: not every layer has ended.
+  [[nodiscard]] Result<std::uint64_t> end_step(const StepLoad& load = {});
+  // True once everything that a step's kernels read has come in whole, and what they wrote is safe,
+  // of this step and all before; false while copies run. Once the caller has seen the kernels
+  // complete, only what was written can still be under way. data_loss: use nothing of this step; so
+  // for all before a discard().
+  // invalid_argument for a step that has not ended. Any other code: ask again.
+  [[nodiscard]] Result<bool> step_done(std::uint64_t step);
+
+  // --- between steps ------------------------------------------------------------------------
+  // Copies blocks to a tensor and back, for preemption or a prefix cache: in the packed form of a
+  // Layout of all layers (aqua/layout.hpp), from `offset` on. In order with `stream` as
+  // Runtime::offload() and fetch() are, also for layers that are away, whose bytes do not come in
+  // for it. Neither waits for the tensor's moves.
+  //   invalid_argument     a block that is not usable or is listed twice, a tensor too small
+  //   failed_precondition  within a step; the stream is being captured into a graph
+  //   data_loss            as said above, or the tensor's bytes are gone
+  // After any other code the destination may have changed.
+  [[nodiscard]] Result<LayerTransfer> offload(BlockList blocks, AquaTensor& tensor, Stream stream,
+                                              std::size_t offset = 0);
+  [[nodiscard]] Result<LayerTransfer> fetch(AquaTensor& tensor, BlockList blocks, Stream stream,
+                                            std::size_t offset = 0);
+  // What so many blocks take of a tensor.
+  [[nodiscard]] std::size_t packed_bytes(std::size_t blocks) const noexcept;
+
+  // Changes the number of frames. Blocks that are usable before and after keep their bytes, in all
+  // layers; those at or past the new usable_blocks() must not be needed any more. Unlike a step it
+  // waits: for the kernels of the steps so far, for whole layers that are copied, and for mappings.
+  // After an error nothing has changed, but after data_loss.
+  //   unavailable          some of the memory is lent: Runtime::reclaim() it
+  //   invalid_argument     fewer than 3, more than there are layers, or too many for the memory
+  //   failed_precondition  within a step
+  //   resource_exhausted   host memory has no room for the exits of what is to be away
+  [[nodiscard]] Result<void> resize(std::uint32_t frames);
+  // The same with the engine's list of blocks, which has usable_blocks() or fewer. To fewer blocks:
+  // the list hands out no more than these at once, sequences that find no room are named to
+  // on_resize, the others' blocks are moved, then the frames change. To more: the list has them
+  // once every layer has. `stream`: of the copies that on_resize() posts. True when the frames are
+  // there; false while blocks are held that were to be given back, or memory is lent that is being
+  // taken back: call again. A change that has begun is completed first, whatever `frames` says.
+  //   invalid_argument  also: a list of other blocks or layers
+  [[nodiscard]] Result<bool> resize(std::uint32_t frames, layer_swap::BlockPool& blocks,
+                                    Stream stream);
+
+  // The frames that the steps measured so far ask for; those there are, without a goal. Waits for
+  // nothing. Ranks of one model resize() to the most that any of them proposes.
+  [[nodiscard]] std::uint32_t propose();
+  // As resize() to propose(); does nothing where the frames are those. What has no room
+  // (resource_exhausted) is not proposed again for long.
+  [[nodiscard]] Result<bool> adapt(layer_swap::BlockPool& blocks, Stream stream);
+
+  // Ends the step that was begun, if one was, and empties every block, also after data_loss. Waits
+  // as resize() does. resource_exhausted: no room for what is away; free some and call it again.
+  [[nodiscard]] Result<void> discard();
+
+  [[nodiscard]] LayerPoolStatus status() const;
+
+ private:
+  class AQUA_LOCAL Impl;
+  explicit LayerPool(std::unique_ptr<Impl> impl) noexcept;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace aqua

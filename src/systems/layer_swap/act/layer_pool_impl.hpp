@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// What stands behind LayerPool. layer_pool.cpp has its steps, resize.cpp its frames, adapt.cpp how
+// these are chosen, sequences.cpp copies of its blocks.
+//
+// Two streams carry the copies, one each way. A move out comes after the kernels of its layer; a
+// move in after the kernels and the moves out of the layers that had its frame; the engine's stream
+// waits for the moves in of a layer. A layer's tensor orders its own copies.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "aqua/layer_swap/layer_pool.hpp"
+#include "aqua/plane_memory.hpp"
+#include "aqua/runtime.hpp"
+#include "aqua/side_stream.hpp"
+#include "systems/layer_swap/act/away_copies.hpp"
+#include "systems/layer_swap/act/frame_places.hpp"
+#include "systems/layer_swap/act/step_meter.hpp"
+#include "systems/layer_swap/decide/expansion.hpp"
+#include "systems/layer_swap/decide/layer_schedule.hpp"
+
+namespace aqua {
+
+class LayerPool::Impl {
+ public:
+  [[nodiscard]] static Result<std::unique_ptr<Impl>> create(Runtime& runtime,
+                                                            const LayerPoolOptions& options);
+
+  [[nodiscard]] std::span<std::byte* const> planes(std::uint32_t layer) const {
+    return planes_.at(layer);
+  }
+  [[nodiscard]] std::uint32_t usable_blocks() const noexcept { return blocks_; }
+  [[nodiscard]] std::uint32_t usable_blocks(std::uint32_t frames) const noexcept;
+  [[nodiscard]] Result<void> begin_step(Stream stream, BlockList reads, BlockList writes);
+  [[nodiscard]] Result<std::span<std::byte* const>> begin_layer(std::uint32_t layer);
+  [[nodiscard]] Result<void> end_layer(std::uint32_t layer);
+  [[nodiscard]] Result<std::uint64_t> end_step(const StepLoad& load);
+  [[nodiscard]] Result<bool> step_done(std::uint64_t step);
+  [[nodiscard]] Result<LayerTransfer> offload(BlockList blocks, AquaTensor& tensor, Stream stream,
+                                              std::size_t offset);
+  [[nodiscard]] Result<LayerTransfer> fetch(AquaTensor& tensor, BlockList blocks, Stream stream,
+                                            std::size_t offset);
+  [[nodiscard]] std::size_t packed_bytes(std::size_t blocks) const noexcept {
+    return blocks * options_.layers * layer_block_bytes();
+  }
+  [[nodiscard]] Result<void> resize(std::uint32_t frames);
+  [[nodiscard]] Result<bool> resize(std::uint32_t frames, layer_swap::BlockPool& blocks,
+                                    Stream stream);
+  [[nodiscard]] std::uint32_t propose();
+  [[nodiscard]] Result<bool> adapt(layer_swap::BlockPool& blocks, Stream stream);
+  [[nodiscard]] Result<void> discard();
+  [[nodiscard]] LayerPoolStatus status() const;
+
+ private:
+  // The step that is under way.
+  struct Step {
+    Stream stream;
+    layer_swap::SplitBlocks reads{}, writes{}, used{};  // used: of both
+    layer_swap::Tickets tickets{};                      // that it depends on
+    std::uint32_t ended = 0;                            // layers
+    bool in_layer = false;                              // layer `ended` is begun
+  };
+  struct PastStep {
+    std::uint64_t number = 0;
+    layer_swap::Tickets tickets;  // not seen to be over
+  };
+  // What a number of frames makes of the pool.
+  struct Shape {
+    std::uint32_t frames = 0;
+    std::uint32_t blocks = 0;
+    layer_swap::RingPlan plan{};
+    std::unique_ptr<layer_swap::LayerSchedule> schedule{};
+    PlaneMemory::Places places{};
+    std::vector<Layout> layouts{};  // of each layer's planes
+  };
+
+  Impl(Runtime runtime, const LayerPoolOptions& options, const layer_swap::FrameShape& frame_shape,
+       PlaneMemory memory, SideStream others, SideStream in, SideStream out);
+
+  [[nodiscard]] std::size_t layer_block_bytes() const {
+    return options_.planes_per_layer * options_.block_bytes;
+  }
+  [[nodiscard]] Result<void> check_sound();
+  [[nodiscard]] Error lose(const std::string& what, const Error& why);
+  [[nodiscard]] Result<void> poll();
+  // What `call` names: usable blocks, each once. Answers which.
+  [[nodiscard]] Result<std::vector<bool>> check_blocks(const char* call, const char* list,
+                                                       BlockList blocks) const;
+  [[nodiscard]] Result<void> check_transfer(const char* call, BlockList blocks,
+                                            const AquaTensor& tensor, std::size_t offset);
+  [[nodiscard]] Result<void> fetch(std::uint32_t layer, const layer_swap::SplitBlocks& blocks);
+  [[nodiscard]] Result<void> await(std::uint32_t layer, layer_swap::Tickets& tickets);
+  [[nodiscard]] Result<void> post(std::uint32_t ended, const std::vector<layer_swap::Move>& moves);
+
+  [[nodiscard]] Result<Shape> shape_of(std::uint32_t frames) const;
+  [[nodiscard]] Result<void> send_away(const Shape& next, std::uint32_t kept);
+  [[nodiscard]] Result<void> bring_home(const std::vector<bool>& were_away, std::uint32_t kept);
+  [[nodiscard]] Result<void> settle();
+  void take(Shape shape);
+  // That so many frames need and that are lent.
+  [[nodiscard]] std::size_t slabs_missing(std::uint32_t frames) const;
+  void lend_unused();
+
+  [[nodiscard]] Result<void> make_expansion();
+  [[nodiscard]] double measure_link();
+  [[nodiscard]] Result<void> take_back(std::size_t slabs);
+  [[nodiscard]] Result<bool> vacate(std::uint32_t frames, layer_swap::BlockPool& blocks,
+                                    Stream stream);
+  [[nodiscard]] Result<void> copy_blocks(const std::vector<layer_swap::BlockMove>& moves);
+  void tell(const LayerPoolResize& news) const {
+    if (options_.on_resize) options_.on_resize(news);
+  }
+
+  Runtime runtime_;  // a view of the caller's, which may move his
+  const LayerPoolOptions options_;
+  const layer_swap::FrameShape frame_shape_;
+  PlaneMemory memory_;
+  std::vector<std::vector<std::byte*>> planes_;  // by layer
+  layer_swap::AwayCopies away_;
+
+  std::uint32_t frames_ = 0;
+  std::uint32_t blocks_ = 0;  // usable
+  layer_swap::RingPlan plan_;
+  std::vector<bool> streamed_;                   // by layer
+  std::vector<layer_swap::FrameIndex> slot_of_;  // in the ring, of a streamed layer
+  std::unique_ptr<layer_swap::LayerSchedule> schedule_;
+  PlaneMemory::Places places_;
+  std::vector<Layout> layouts_;
+
+  std::vector<bool> held_;  // blocks that have been used since the frames were laid out
+  std::vector<layer_swap::Tickets> fetches_;  // of each layer, for its next turn
+  std::vector<layer_swap::Tickets> leaving_;  // of each slot of the ring, out of it
+  std::optional<Step> step_;
+  std::deque<PastStep> past_;
+  std::uint64_t steps_ = 0, steps_done_ = 0;
+  std::uint64_t discarded_ = 0;  // the last step before a discard()
+  std::uint64_t fetched_bytes_ = 0, written_bytes_ = 0;
+  std::optional<Error> lost_;
+
+  std::optional<layer_swap::Expansion> expansion_;  // of a pool with a goal
+  layer_swap::StepMeter meter_;
+  layer_swap::StepMeasure measured_{};  // times of all steps so far
+  std::uint64_t resizes_ = 0;
+  bool laid_out_ = false;                     // no step has begun since
+  std::optional<Reclaim> reclaim_;            // of slabs that more frames need
+  std::optional<std::uint32_t> leaving_for_;  // frames, of a change to fewer blocks under way
+  std::vector<layer_swap::BlockMove> moves_;  // of it: blocks that are still to be copied
+
+  SideStream others_;    // carries nothing: its end is that of what sequences were copied behind
+  SideStream in_, out_;  // last: they wait for their copies before anything goes
+};
+
+}  // namespace aqua

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// LayerPool's blocks to tensors and back. Layers that are away are copied from what is away, which
+// has the bytes of every step that was posted, and into it.
+#include <numeric>
+#include <utility>
+
+#include "base/concat.hpp"
+#include "base/try.hpp"
+#include "systems/layer_swap/act/layer_pool_impl.hpp"
+
+namespace aqua {
+
+Result<bool> LayerTransfer::done() const {
+  for (const Ticket& ticket : tickets) {
+    AQUA_ASSIGN(const bool arrived, ticket.done());
+    if (!arrived) return false;
+  }
+  return true;
+}
+
+Result<void> LayerTransfer::wait() {
+  for (Ticket& ticket : tickets) AQUA_TRY(ticket.wait());
+  return {};
+}
+
+Result<void> LayerPool::Impl::check_transfer(const char* call, BlockList blocks,
+                                             const AquaTensor& tensor, std::size_t offset) {
+  AQUA_TRY(check_sound());
+  if (step_) {
+    return Error{Code::failed_precondition, concat(call, ": step ", steps_ + 1, " has not ended")};
+  }
+  AQUA_TRY(check_blocks(call, "the list", blocks));
+  const std::size_t bytes = packed_bytes(blocks.size());
+  if (offset <= tensor.bytes() && bytes <= tensor.bytes() - offset) return {};
+  return Error{Code::invalid_argument, concat(call, ": ", bytes, " bytes at offset ", offset,
+                                              " do not fit a tensor of ", tensor.bytes())};
+}
+
+Result<LayerTransfer> LayerPool::Impl::offload(BlockList blocks, AquaTensor& tensor, Stream stream,
+                                               std::size_t offset) {
+  AQUA_TRY(check_transfer("offload", blocks, tensor, offset));
+  LayerTransfer transfer;
+  const auto count = static_cast<std::uint32_t>(blocks.size());
+  if (count == 0) return transfer;
+  std::vector<std::uint32_t> places(count);
+  std::iota(places.begin(), places.end(), 0U);
+  const auto split = away_.split(blocks);
+  for (std::uint32_t layer = 0; layer < options_.layers; ++layer) {
+    const std::size_t at = offset + std::size_t{layer} * count * layer_block_bytes();
+    if (streamed_[layer]) {
+      AQUA_TRY(away_.copy_to(layer, split, tensor, count, at, stream, transfer.tickets));
+      continue;
+    }
+    AQUA_ASSIGN(auto ticket, runtime_.offload(layouts_[layer], blocks, tensor,
+                                              TensorPages{count, places, at}, stream));
+    transfer.tickets.push_back(std::move(ticket));
+  }
+  AQUA_TRY(others_.run_after(stream));
+  return transfer;
+}
+
+Result<LayerTransfer> LayerPool::Impl::fetch(AquaTensor& tensor, BlockList blocks, Stream stream,
+                                             std::size_t offset) {
+  AQUA_TRY(check_transfer("fetch", blocks, tensor, offset));
+  LayerTransfer transfer;
+  const auto count = static_cast<std::uint32_t>(blocks.size());
+  if (count == 0) return transfer;
+  std::vector<std::uint32_t> places(count);
+  std::iota(places.begin(), places.end(), 0U);
+  const auto split = away_.split(blocks);
+  AQUA_ASSIGN(const Pin source,
+              tensor.pin(Access::read, stream, {offset, packed_bytes(blocks.size())}));
+  // What the frames of the ring have of these blocks is old from now on.
+  for (const std::uint32_t block : blocks) held_[block] = false;
+  for (std::uint32_t layer = 0; layer < options_.layers; ++layer) {
+    const std::size_t at = std::size_t{layer} * count * layer_block_bytes();
+    if (streamed_[layer]) {
+      AQUA_TRY(away_.copy_from(layer, split, source.data() + at, count, stream, transfer.tickets));
+      continue;
+    }
+    AQUA_ASSIGN(auto ticket, runtime_.fetch(tensor, {count, places, offset + at}, layouts_[layer],
+                                            blocks, stream));
+    transfer.tickets.push_back(std::move(ticket));
+  }
+  AQUA_TRY(others_.run_after(stream));
+  return transfer;
+}
+
+}  // namespace aqua
