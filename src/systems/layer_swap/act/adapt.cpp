@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// LayerPool's expansion: what the steps' times ask for, and how the engine's blocks follow.
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "base/concat.hpp"
+#include "base/try.hpp"
+#include "systems/layer_swap/act/layer_pool_impl.hpp"
+
+// Invariant: while leaving_for_ is set, the engine's list hands out no block past those that the
+// frames to come hold, and the frames are still those of before.
+namespace aqua {
+
+using layer_swap::BlockMove;
+using layer_swap::BlockPool;
+
+namespace {
+
+constexpr std::size_t kMostCopiedAtOnce = std::size_t{64} << 20;
+constexpr std::size_t kLinkSample = std::size_t{32} << 20;
+constexpr std::chrono::milliseconds kReclaim{2000};  // until it is asked again
+constexpr double kLongSample = 0.1;                  // seconds that need no other one beside them
+
+}  // namespace
+
+Result<void> LayerPool::Impl::make_expansion() {
+  const std::uint32_t layers = options_.layers;
+  const auto goal =
+      options_.goal == "memory" ? layer_swap::Goal::memory : layer_swap::Goal::capacity;
+  layer_swap::ExpansionOptions options{.goal = goal,
+                                       .layers = layers,
+                                       .blocks = blocks_,
+                                       .usable_blocks = std::vector<std::uint32_t>(layers + 1),
+                                       .seconds_per_block = measure_link()};
+  for (std::uint32_t frames = layer_swap::kLeastFrames; frames <= layers; ++frames)
+    options.usable_blocks[frames] = usable_blocks(frames);
+  AQUA_ASSIGN(auto made, layer_swap::Expansion::create(options));
+  expansion_ = std::move(made);
+  return {};
+}
+
+// The seconds that a block of one layer takes to come in, from where layers would be away; 0 where
+// that cannot be measured. The blocks hold nothing yet.
+double LayerPool::Impl::measure_link() {
+  const auto count = static_cast<std::uint32_t>(
+      std::clamp<std::size_t>(kLinkSample / layer_block_bytes(), 1, blocks_));
+  std::vector<std::uint32_t> blocks(count);
+  std::iota(blocks.begin(), blocks.end(), 0U);
+  double best = 0;
+  const auto measure = [&]() -> Result<void> {
+    AQUA_ASSIGN(auto away, runtime_.allocate({.bytes = count * layer_block_bytes(),
+                                              .name = concat(options_.name, " link"),
+                                              .off_device = true}));
+    AQUA_ASSIGN(auto begin, StreamMark::create(runtime_));
+    AQUA_ASSIGN(auto end, StreamMark::create(runtime_));
+    for (int round = 0; round < 3; ++round) {
+      AQUA_TRY(begin.set(in_.stream()));
+      AQUA_ASSIGN(auto ticket, runtime_.fetch(away, TensorPages{count, blocks, 0}, layouts_[0],
+                                              blocks, in_.stream()));
+      AQUA_TRY(end.set(in_.stream()));
+      AQUA_TRY(ticket.wait());
+      AQUA_TRY(in_.wait());
+      AQUA_ASSIGN(const auto took, end.since(begin));
+      const double seconds = std::chrono::duration<double>(took).count();
+      best = best > 0 ? std::min(best, seconds / count) : seconds / count;
+      if (seconds > kLongSample) break;
+    }
+    return {};
+  };
+  return measure().ok() ? best : 0;
+}
+
+std::uint32_t LayerPool::Impl::propose() {
+  if (!expansion_) return frames_;
+  while (auto measure = meter_.next()) {
+    measured_.compute_seconds += measure->compute_seconds;
+    measured_.stall_seconds += measure->stall_seconds;
+    measured_.fetch_seconds += measure->fetch_seconds;
+    measured_.write_seconds += measure->write_seconds;
+    // Steps that ran with other frames than were asked for say nothing of these.
+    measure->resizing = measure->resizing || expansion_->frames() != frames_;
+    (void)expansion_->step(*measure);  // refuses negative times only
+  }
+  return expansion_->frames();
+}
+
+Result<bool> LayerPool::Impl::adapt(BlockPool& blocks, Stream stream) {
+  const std::uint32_t frames = propose();
+  auto done = resize(frames, blocks, stream);
+  if (!done.ok() && done.error().code == Code::resource_exhausted && !leaving_for_)
+    AQUA_TRY(expansion_->applied(frames_));
+  return done;
+}
+
+Result<bool> LayerPool::Impl::resize(std::uint32_t frames, BlockPool& blocks, Stream stream) {
+  if (step_) {
+    return Error{Code::failed_precondition, concat("resize: step ", steps_ + 1, " has not ended")};
+  }
+  if (leaving_for_) {
+    frames = *leaving_for_;
+  } else if (blocks.layers() != options_.layers || blocks.usable_blocks() > blocks_) {
+    return Error{Code::invalid_argument, concat("resize: a list of ", blocks.usable_blocks(),
+                                                " blocks of ", blocks.layers(), " layers, where ",
+                                                blocks_, " of ", options_.layers, " are usable")};
+  } else if (frames == frames_ && blocks.usable_blocks() == blocks_) {
+    return true;
+  }
+  if (const std::size_t missing = slabs_missing(frames); missing != 0) {
+    AQUA_TRY(take_back(missing));
+    return false;
+  }
+  const std::uint32_t holds = usable_blocks(frames);
+  if (leaving_for_ || (holds != 0 && holds < blocks.usable_blocks())) {
+    AQUA_TRY(check_sound());
+    AQUA_ASSIGN(const bool vacated, vacate(frames, blocks, stream));
+    if (!vacated) return false;
+  }
+  AQUA_TRY(resize(frames));
+  if (!leaving_for_ && holds != blocks.usable_blocks()) AQUA_TRY(blocks.resize(holds));
+  leaving_for_.reset();
+  for (std::uint32_t layer = 0; blocks.resizing(); ++layer) AQUA_TRY(blocks.layer_ready(layer));
+  tell({.frames = frames, .usable_blocks = blocks_, .done = true});
+  return true;
+}
+
+// Asks for slabs that are lent; again when others were given back in their place.
+Result<void> LayerPool::Impl::take_back(std::size_t slabs) {
+  if (reclaim_ && !reclaim_->progress().done) return {};
+  AQUA_ASSIGN(reclaim_, runtime_.reclaim(slabs * options_.slab_bytes, kReclaim));
+  return {};
+}
+
+// Makes the blocks past those of so many frames nobody's. False while some are held.
+Result<bool> LayerPool::Impl::vacate(std::uint32_t frames, BlockPool& blocks, Stream stream) {
+  const std::uint32_t holds = usable_blocks(frames);
+  if (!leaving_for_) {
+    AQUA_ASSIGN(auto preempt, blocks.resize(holds));
+    leaving_for_ = frames;
+    if (!preempt.empty())
+      tell({.frames = frames, .usable_blocks = holds, .preempt = std::move(preempt)});
+  }
+  for (const BlockMove& move : blocks.take_moves()) moves_.push_back(move);
+  std::erase_if(moves_, [&](const BlockMove& move) {  // its sequence was released meanwhile
+    const auto of = blocks.blocks_of(move.sequence);
+    return std::find(of.begin(), of.end(), move.from) == of.end();
+  });
+  if (!moves_.empty()) {
+    AQUA_TRY(others_.run_after(stream));
+    AQUA_TRY(copy_blocks(moves_));
+    for (const BlockMove& move : moves_) AQUA_TRY(blocks.moved(move.from));
+    tell({.frames = frames, .usable_blocks = holds, .moved = std::exchange(moves_, {})});
+  }
+  return blocks.vacated();
+}
+
+// Waits for the copies, which come after all that was posted so far.
+Result<void> LayerPool::Impl::copy_blocks(const std::vector<BlockMove>& moves) {
+  const std::size_t at_once = std::max<std::size_t>(kMostCopiedAtOnce / packed_bytes(1), 1);
+  AQUA_TRY(in_.run_after(out_.stream()));
+  AQUA_TRY(in_.run_after(others_.stream()));
+  for (std::size_t first = 0; first < moves.size(); first += at_once) {
+    const std::size_t count = std::min(at_once, moves.size() - first);
+    std::vector<std::uint32_t> from, to;
+    for (std::size_t i = first; i < first + count; ++i) {
+      from.push_back(moves[i].from);
+      to.push_back(moves[i].to);
+    }
+    AQUA_ASSIGN(auto packed, runtime_.allocate({.bytes = packed_bytes(count),
+                                                .name = concat(options_.name, " moves")}));
+    AQUA_ASSIGN(auto out, offload(from, packed, in_.stream(), 0));
+    AQUA_ASSIGN(auto back, fetch(packed, to, in_.stream(), 0));
+    AQUA_TRY(out.wait());
+    AQUA_TRY(back.wait());
+  }
+  return {};
+}
+
+}  // namespace aqua
