@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "systems/layer_swap/decide/block_pool.hpp"
+#include "aqua/layer_swap/block_pool.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,14 +17,14 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 void all_layers_ready(BlockPool& pool, std::uint32_t layers) {
-  for (LayerIndex layer = 0; layer < layers; ++layer) ASSERT_TRUE(pool.layer_ready(layer).ok());
+  for (std::uint32_t layer = 0; layer < layers; ++layer) ASSERT_TRUE(pool.layer_ready(layer).ok());
 }
 
 TEST(BlockPool, GrowthIsPublishedWhenEveryLayerHasIt) {
   BlockPool pool = *BlockPool::create(3, 4);
   EXPECT_THAT(*pool.allocate(1, 4), ElementsAre(0, 1, 2, 3));
   EXPECT_THAT(*pool.resize(6), IsEmpty());
-  for (const LayerIndex layer : {2U, 0U}) {
+  for (const std::uint32_t layer : {2U, 0U}) {
     ASSERT_TRUE(pool.layer_ready(layer).ok());
     EXPECT_EQ(pool.usable_blocks(), 4U);
     EXPECT_EQ(pool.allocate(2, 1).error().code, Code::resource_exhausted);
@@ -186,7 +186,7 @@ class Engine {
     ASSERT_TRUE(pool_.moved(move.from).ok());
   }
   void advance_layers() {
-    const auto layer = static_cast<LayerIndex>(random_() % layers);
+    const auto layer = static_cast<std::uint32_t>(random_() % layers);
     const bool may = pool_.resizing() && pool_.vacated() && !told_.contains(layer);
     ASSERT_EQ(pool_.layer_ready(layer).ok(), may);
     if (may) told_.insert(layer);
@@ -199,7 +199,7 @@ class Engine {
   std::map<BlockId, std::pair<SequenceId, std::size_t>> bytes_;
   std::set<SequenceId> preempted_;
   std::vector<BlockMove> copying_;
-  std::set<LayerIndex> told_;
+  std::set<std::uint32_t> told_;
 };
 
 TEST(BlockPool, NoBlockIsLostOrHasTwoHoldersWhateverTheEngineDoes) {

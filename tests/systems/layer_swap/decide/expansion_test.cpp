@@ -183,6 +183,51 @@ TEST(Expansion, WhatGainsNothingIsUndoneAndRarelyTriedAgain) {
   EXPECT_EQ(frames, 40U);
 }
 
+// One sequence more than there is room for cannot show a gain.
+TEST(Expansion, ATrialOfTooFewBlocksForbidsNothing) {
+  Shape shape = weights_bound;
+  shape.demand = 101;
+  shape.noise = 0.05;
+  Served served(shape);
+  served.run(200);
+  EXPECT_GE(served.expansion.frames(), 47U);
+  served.model.set_demand(1000);
+  served.run(200);
+  EXPECT_LT(served.expansion.frames(), 30U) << "what one sequence gained was held against many";
+}
+
+// Twelve slabs, of which each frame has as many as the others.
+TEST(Expansion, WhereMemoryComesInPiecesOnlyFramesThatHoldMoreAreAskedFor) {
+  Expansion expansion =
+      *Expansion::create({.layers = 6, .blocks = 20, .usable_blocks = {0, 0, 0, 40, 30, 20, 20}});
+  StepMeasure m;
+  m.compute_seconds = 6;
+  m.tokens = 2;
+  m.blocks_used = 20;
+  m.blocks_wanted = 20;
+  for (int i = 0; i < 40; ++i) ASSERT_EQ(*expansion.step(m), 6U) << "as many as there are";
+  m.blocks_wanted = 100;
+  for (int i = 0; i < 40 && expansion.frames() == 6; ++i) ASSERT_TRUE(expansion.step(m).ok());
+  EXPECT_EQ(expansion.frames(), 4U) << "five would hold no more, and three are a guess";
+  EXPECT_EQ(expansion.usable_blocks(5), 20U);
+}
+
+TEST(Expansion, FramesThatWereAppliedInsteadAreKept) {
+  Served served(weights_bound);
+  served.run(4);
+  const std::uint32_t asked = served.expansion.frames();
+  ASSERT_LT(asked, 46U);
+  ASSERT_TRUE(served.expansion.applied(46).ok());
+  EXPECT_EQ(served.expansion.reason(), ExpansionReason::applied);
+  served.model.ask(46);
+  served.run(900);
+  EXPECT_EQ(served.expansion.frames(), 46U) << "others had no room for fewer";
+  served.run(400);
+  EXPECT_LT(served.expansion.frames(), 40U) << "and after a while it is tried again";
+  EXPECT_EQ(served.expansion.applied(2).error().code, Code::invalid_argument);
+  EXPECT_EQ(served.expansion.applied(49).error().code, Code::invalid_argument);
+}
+
 TEST(Expansion, ForMemoryFewerFramesHoldTheSameBlocksAtTheSameRate) {
   Shape shape = weights_bound;
   shape.fetch_block = 0.002;
@@ -239,6 +284,11 @@ TEST(Expansion, BadInputIsRefusedByName) {
               HasSubstr("seconds_per_block of -1"));
   EXPECT_THAT(refused({.layers = 9, .blocks = 9, .stall_share = 1}), HasSubstr("stall_share of 1"));
   EXPECT_THAT(refused({.layers = 9, .blocks = 9, .window_steps = 3}), HasSubstr("window_steps 3"));
+  for (const std::vector<std::uint32_t>& table :
+       {std::vector<std::uint32_t>{0, 0, 0, 12, 9}, {0, 0, 0, 8, 10, 9}, {0, 0, 0, 12, 10, 8}}) {
+    EXPECT_THAT(refused({.layers = 5, .blocks = 9, .usable_blocks = table}),
+                HasSubstr("usable_blocks of"));
+  }
   Expansion expansion = *Expansion::create({.layers = 9, .blocks = 9});
   StepMeasure measure;
   measure.stall_seconds = -1;
