@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// A LayerPool whose layers are away in lent memory: it is taken back, its lender is killed, or it
+// dies. No byte is wrong, and where bytes are gone nothing goes on unnoticed.
+#include <unistd.h>
+
+#include "base/internals.hpp"
+#include "device/memfd/device.hpp"
+#include "runtime/impl.hpp"
+#include "tests/base/spawned_peer.hpp"
+#include "tests/runtime/runtime_fixture.hpp"
+#include "tests/systems/layer_swap/act/swap_engine.hpp"
+
+namespace aqua {
+namespace {
+
+using namespace aqua::literals;
+using std::chrono::milliseconds;
+using test::SwapEngine;
+
+constexpr std::size_t kLent = 32_MiB;
+const LayerPoolOptions kOptions{.layers = 6,
+                                .planes_per_layer = 1,
+                                .block_bytes = 512_KiB,
+                                .device_bytes = 24_MiB,
+                                .frames = 4};
+
+class LayerPoolLent : public test::RuntimeFixture {
+ protected:
+  void TearDown() override { engine_.reset(); }
+  void open_borrower() {
+    borrower_ = open({.device = "emu:1",
+                      .name = "borrower",
+                      .host_bytes = 64_MiB,
+                      .max_peer_bytes = kLent,
+                      .emulated = {.total_bytes = 64_MiB}});
+  }
+  void open_lender() {
+    lender_ = open({.device = "emu:0", .name = "lender"});
+    ASSERT_TRUE(lender_->lend(kLent).ok());
+  }
+  void open_engine() {
+    await([&] { return borrower_->status().peer.capacity_bytes == kLent; });
+    engine_ = std::make_unique<SwapEngine>(*borrower_, kOptions);
+    EXPECT_EQ(pool().status().away_peer_bytes, pool().status().away_bytes);
+    engine_->must_step({0, 1, 2, 3, 4, 5, 6, 7});
+  }
+  // Steps of an engine that launches ahead; it waits now and then, as for the tokens.
+  void decode(unsigned steps) {
+    for (unsigned i = 0; i < steps; ++i) {
+      engine_->must_step({i % 8, (i + 3) % 8});
+      if (i % 3 == 2) engine_->settle();
+    }
+  }
+  [[nodiscard]] LayerPool& pool() { return engine_->pool(); }
+
+  std::optional<Runtime> lender_, borrower_;
+  std::unique_ptr<SwapEngine> engine_;
+};
+
+TEST_F(LayerPoolLent, AReclaimInTheMiddleOfStepsChangesNoByte) {
+  open_lender();
+  open_borrower();
+  open_engine();
+  decode(4);
+  auto reclaim = lender_->reclaim(kLent, milliseconds(20'000));
+  ASSERT_TRUE(reclaim.ok());
+  do decode(3);
+  while (!reclaim->progress().done && !HasFatalFailure());
+  EXPECT_TRUE(reclaim->wait().ok());
+  EXPECT_EQ(pool().status().away_peer_bytes, 0U);
+  ASSERT_TRUE(pool().resize(3).ok());
+  decode(4);
+  EXPECT_EQ(engine_->wrong(), 0U);
+  // Lent again, the layers move back up under the steps.
+  ASSERT_TRUE(lender_->lend(kLent).ok());
+  await([&] {
+    decode(1);
+    engine_->settle();
+    return pool().status().away_peer_bytes > 0;
+  });
+  decode(4);
+  EXPECT_EQ(engine_->wrong(), 0U);
+}
+
+TEST_F(LayerPoolLent, AKilledLenderTakesNoByteWithIt) {
+  auto peer =
+      test::SpawnedPeer::spawn({AQUA_LAYER_POOL_LENDER, "unix:" + directory_ + "/coordinator.sock",
+                                directory_, std::to_string(kLent)});
+  ASSERT_TRUE(peer.ok()) << peer.error().message;
+  char byte = 0;
+  ASSERT_EQ(::read(peer->socket(), &byte, 1), 1);
+  open_borrower();
+  open_engine();
+  decode(4);
+  peer->kill();
+  do decode(3);
+  while (pool().status().away_peer_bytes > 0 && !HasFatalFailure());
+  ASSERT_TRUE(pool().resize(5).ok());
+  decode(3);
+  EXPECT_EQ(engine_->wrong(), 0U);
+  const auto done = pool().step_done(pool().status().steps);
+  EXPECT_TRUE(done.ok());
+}
+
+TEST_F(LayerPoolLent, LostBytesAreNamedAndNothingGoesOnUntilTheyAreDiscarded) {
+  open_lender();
+  open_borrower();
+  open_engine();
+  decode(2);
+  engine_->settle();
+  auto& impl = detail::Internals::impl(*borrower_);
+  for (const auto& entry : impl.table().all()) {
+    const auto pin = entry->pin(Access::read, engine_->stream(), {}).value();
+    device::poison_range(impl.device(), pin.data(), pin.bytes());
+  }
+  const auto all = engine_->stamped();
+  Result<std::uint64_t> step = engine_->step(all, {0});
+  if (step.ok()) step = engine_->step(all, {1});
+  engine_->settle();
+  // A launched step may have read what was lost: it is never said to be done.
+  await([&] { return !pool().step_done(pool().status().steps).ok(); });
+  const auto done = pool().step_done(pool().status().steps);
+  EXPECT_EQ(done.error().code, Code::data_loss) << done.error().message;
+  EXPECT_NE(done.error().message.find("discard()"), std::string::npos) << done.error().message;
+  EXPECT_EQ(engine_->step({}, {}).error().code, Code::data_loss);
+  EXPECT_EQ(pool().resize(3).error().code, Code::data_loss);
+
+  auto reclaim = lender_->reclaim(kLent, milliseconds(20'000));  // and what died goes
+  ASSERT_TRUE(reclaim.ok() && reclaim->wait().ok());
+  ASSERT_TRUE(pool().discard().ok());
+  engine_->forget_all();
+  const std::uint64_t before = engine_->wrong();
+  engine_->must_step({0, 1, 2, 3, 4, 5, 6, 7});
+  decode(3);
+  EXPECT_EQ(engine_->wrong(), before);
+}
+
+}  // namespace
+}  // namespace aqua
