@@ -35,7 +35,7 @@ void check_trace(const std::string& text) {
   require(!trace->requests.empty() && trace->requests.size() <= kLimits.max_requests);
   require(trace->requests.front().arrival == 0);
   Picos last = 0;
-  for (const Request& request : trace->requests) {
+  for (const TraceRequest& request : trace->requests) {
     require(request.arrival >= last);
     require(request.prompt_tokens >= 1 && request.prompt_tokens <= kLimits.max_tokens);
     require(request.output_tokens >= 1 && request.output_tokens <= kLimits.max_tokens);

@@ -123,8 +123,12 @@ void legend(std::ostringstream& out, const Plot& plot) {
 
 }  // namespace
 
-std::string_view page_style() {
-  return kStyle;
+std::string page_begin(std::string_view title, std::string_view heading) {
+  return concat(
+      "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
+      "content=\"width=device-width\"><title>",
+      escape_html(title), "</title><style>", kStyle, "</style></head><body>\n<h1>",
+      escape_html(heading), "</h1>\n");
 }
 
 std::string series_colour(std::size_t index) {

@@ -32,8 +32,10 @@ struct Plot {
 [[nodiscard]] std::string render_svg(const Plot& plot);
 // "var(--c1)"
 [[nodiscard]] std::string series_colour(std::size_t index);
-// CSS of a page that shows such plots, light or dark.
-[[nodiscard]] std::string_view page_style();
+// The beginning of a page that shows such plots, light or dark, up to and with its heading. Neither
+// text is escaped yet. The page ends with kPageEnd.
+[[nodiscard]] std::string page_begin(std::string_view title, std::string_view heading);
+inline constexpr std::string_view kPageEnd = "</body></html>\n";
 // A round step that divides `range` into some five parts: 1, 2 or 5 times a power of ten.
 [[nodiscard]] double tick_step(double range);
 

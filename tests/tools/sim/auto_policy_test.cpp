@@ -41,6 +41,16 @@ TEST(AutoPolicy, WhenLentMemoryIsFullItPagesToTheHostAsWell) {
   EXPECT_GT(totals.peak_host_bytes, 0);
 }
 
+// Each copy pays the link's latency: 64 µs to the peer, 10 µs to the host.
+TEST(AutoPolicy, WhereTheHostHasABlockBackSoonerItPagesThere) {
+  const Workload work = bursts(4, 2);
+  const RunOutcome near = play(small_scenario(), "auto+aqua+blocks", work);
+  EXPECT_GT(near.totals.bytes_out, 0);
+  EXPECT_EQ(near.totals.bytes_out_peer, 0);
+  const RunOutcome host = play(small_scenario(), "auto+dram+blocks", work);
+  EXPECT_EQ(measure(near, {}).ttft_p99_s, measure(host, {}).ttft_p99_s);
+}
+
 // It is told the longest answer of all as each one's limit, and beside a long prompt what is left.
 TEST(AutoPolicy, ALimitBeyondTheDeviceIsNoRefusal) {
   Trace trace = constant_trace(100, 3'000, 3);

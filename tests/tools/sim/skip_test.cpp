@@ -11,8 +11,9 @@ Comparison run(bool skip, double kv_tokens, double rate) {
   scenario.kv_tokens = kv_tokens;
   scenario.skip = skip;
   const Ground ground = must(resolve(scenario, {}));
-  const auto policies = must(
-      parse_policies("fcfs,vtc,las+aqua,cfs+dram,cfs+aqua,cfs+free,cfs+aqua+blocks,auto+aqua"));
+  const auto policies =
+      must(parse_policies("fcfs,vtc,las+aqua,cfs+dram,cfs+aqua,cfs+free,cfs+aqua+blocks,auto+aqua,"
+                          "fcfs+recompute,fcfs+pie,fcfs+pie+aqua,fcfs+ondemand"));
   const Trace trace = mixed_trace(300);
   const auto make = [&](std::uint64_t seed) {
     return burst(trace, {.per_second = rate, .after = 60}, seed);

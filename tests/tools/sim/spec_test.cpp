@@ -31,6 +31,38 @@ TEST(Spec, WeightsAndKvAreThoseOfTheModels) {
   EXPECT_EQ(must(load_model("llama-3-8b")).kv_bytes_per_token(), 131072);
 }
 
+// 12.9, 13.0 and 30.0 billion parameters; Pie, 2.2, has 800 KiB of KV a token for OPT-13B.
+TEST(Spec, TheModelsOfPieAreTheirMakers) {
+  EXPECT_NEAR(must(load_model("opt-13b")).weight_bytes() / 2 / 12.9e9, 1, 0.03);
+  EXPECT_NEAR(must(load_model("llama-13b")).weight_bytes() / 2 / 13.0e9, 1, 0.005);
+  EXPECT_NEAR(must(load_model("opt-30b")).weight_bytes() / 2 / 30.0e9, 1, 0.02);
+  EXPECT_EQ(must(load_model("opt-13b")).kv_bytes_per_token(), 800 * 1024);
+}
+
+TEST(Spec, ALinkMayBeSlowerOneWay) {
+  const ServerSpec gh200 = must(load_server("gh200"));
+  EXPECT_EQ(gh200.pcie.in_bytes_per_second, 419e9);
+  EXPECT_EQ(gh200.pcie.out_bytes_per_second, 371e9);
+  EXPECT_EQ(gh200.nvlink.in_bytes_per_second, gh200.nvlink.out_bytes_per_second);
+  EXPECT_NEAR(gh200.pcie.one_way_seconds(400e9), (400.0 / 419 + 400.0 / 371) / 2, 1e-12);
+
+  Scenario scenario = small_scenario();
+  scenario.server = gh200;
+  const Ground ground = must(resolve(scenario, {}));
+  for (const auto& [out, gb_s] : {std::pair{true, 371.0}, std::pair{false, 419.0}}) {
+    Network network;
+    const PortLinks own = add_gpu(network, "a", ground), other = add_gpu(network, "b", ground);
+    Network::Transfer copy =
+        paging_of(ground, CopyMethod::gathered, own, other).transfer(Tier::host, out, gb_s * 1e9);
+    copy.delay = 0;
+    network.start(copy, 0);
+    EXPECT_NEAR(seconds(network.next_change()), 1, 1e-9) << (out ? "out" : "in");
+  }
+  std::string slow(R"({"name": "x", "nvlink": {"latency_us": 1, "gb_s": 1, "source": ""},
+      "pcie": {"latency_us": 1, "gb_s": 1, "gb_s_out": 0, "source": ""}})");
+  EXPECT_NE(parse_server(slow).error().message.find("gb_s_out"), std::string::npos);
+}
+
 TEST(Spec, ErrorsNameTheKey) {
   EXPECT_NE(error_of(parse_model("{}")).find("name is missing"), std::string::npos);
   EXPECT_NE(error_of(parse_model("[")).find("not JSON"), std::string::npos);
@@ -55,6 +87,9 @@ TEST(PolicyNames, AreASchedulerAndAWayToPage) {
   EXPECT_EQ(must(parse_policy("cfs+aqua")).tier, Tier::peer);
   EXPECT_EQ(must(parse_policy("fcfs")).tier, Tier::host);
   EXPECT_EQ(must(parse_policy("las+aqua+blocks")).method, CopyMethod::per_block);
+  EXPECT_EQ(must(parse_policy("fcfs+pie+aqua")).tier, Tier::peer);
+  EXPECT_EQ(must(parse_policy("fcfs+pie")).layers, LayerMode::overlapped);
+  EXPECT_TRUE(must(parse_policy("fcfs+recompute")).recompute);
   for (const char* bad : {"", "cfs+", "nobody", "cfs+nvme", "cfs+aqua+", "fcfs,fcfs"}) {
     EXPECT_EQ(parse_policies(bad).error().code, Code::invalid_argument) << bad;
   }

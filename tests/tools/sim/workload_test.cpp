@@ -55,7 +55,7 @@ TEST(Workload, TheBurstDoublesForAMinuteAndWhatItAddedIsRedirected) {
 TEST(Workload, OneOfTenPromptsHasTheLongPrefix) {
   const Workload work = prefix_caching(mixed_trace(50), {.requests = 100, .per_second = 1}, 1);
   std::size_t with = 0;
-  for (const Request& request : work.requests) {
+  for (const TraceRequest& request : work.requests) {
     if (request.hash_count == 0) continue;
     ++with;
     EXPECT_EQ(request.prompt_tokens, 100'000u);

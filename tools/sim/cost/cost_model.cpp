@@ -54,7 +54,7 @@ Roof measured_roof(const LayerProfile& profile, unsigned tensor_parallel, const 
 double all_reduce_seconds(const ModelSpec& model, const LinkSpec& link, double tokens, unsigned n) {
   if (n == 1) return 0;
   const double bytes = tokens * model.hidden * model.bytes_per_value;
-  const double ring = 2.0 * (n - 1) / n * bytes / link.bytes_per_second;
+  const double ring = 2.0 * (n - 1) / n * bytes / link.between_bytes_per_second();
   return 2.0 * model.layers * (ring + 2.0 * (n - 1) * link.latency_s);
 }
 
@@ -145,7 +145,7 @@ Result<LinkSpec> resolve_link(const LinkSpec& link, const std::string& name,
     AQUA_ASSIGN(auto transfers, read_send_recv(text, link.devices_per_node));
     AQUA_ASSIGN(const LinkFit fit, fit_link(std::move(transfers)));
     resolved.latency_s = fit.latency_s;
-    resolved.bytes_per_second = fit.bytes_per_second;
+    resolved.in_bytes_per_second = resolved.out_bytes_per_second = fit.bytes_per_second;
     const auto percent = [](double share) { return std::round(share * 1000) / 10; };
     resolved.source =
         concat("measured: ", link.fit, ", ", fit.fitted, " sizes fitted, on ", fit.checked,

@@ -27,7 +27,7 @@ Workload surge(const Trace& trace, const ElasticShape& shape, std::uint64_t seed
   std::size_t at = random.below(trace.requests.size());
   Workload work;
   for (double now = 0; now < shape.end_s;) {
-    Request request = trace.requests[at++ % trace.requests.size()];
+    TraceRequest request = trace.requests[at++ % trace.requests.size()];
     request.arrival = picos(now);
     request.hash_begin = request.hash_count = 0;
     work.requests.push_back(request);
@@ -67,8 +67,9 @@ LongPromptOutcome long_prompt(const Ground& ground, const LongPromptShape& shape
   SwapSpace swap(tier == Tier::peer ? &market : nullptr);
   const Paging paging = paging_of(ground, method, own, lender);
   const Network::Transfer fetch = paging.transfer(tier, false, stream.layer_bytes);
-  const LinkSpec& link = tier == Tier::peer ? ground.nvlink : ground.pcie;
-  outcome.layer_fetch_s = seconds(fetch.delay) + fetch.bytes / link.bytes_per_second;
+  const double rate = tier == Tier::peer ? ground.nvlink.between_bytes_per_second()
+                                         : ground.pcie.in_bytes_per_second;
+  outcome.layer_fetch_s = seconds(fetch.delay) + fetch.bytes / rate;
   Streamer streamer(stream, paging, swap, network);
   (void)run_world(network, {&streamer});
   outcome.tokens_per_second =

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "tools/sim/layers/swapped_layers.hpp"
+
 namespace aqua::sim {
 namespace {
 
@@ -32,7 +34,7 @@ Engine::Engine(const Workload& workload, const CostModel& cost, schedule::Schedu
       requests_(workload.requests.size()),
       series_(options.sample_interval) {
   for (std::size_t i = 0; i < requests_.size(); ++i) {
-    const Request& request = workload.requests[i];
+    const TraceRequest& request = workload.requests[i];
     requests_[i].arrival = request.arrival;
     requests_[i].prompt_tokens = request.prompt_tokens;
     requests_[i].output_tokens = request.output_tokens;
@@ -62,7 +64,7 @@ void Engine::act(Picos now, Picos horizon) {
   if (!computing_) begin(now, horizon);
 }
 
-std::uint32_t Engine::limit_of(const Request& request) const {
+std::uint32_t Engine::limit_of(const TraceRequest& request) const {
   const std::uint64_t device =
       std::uint64_t{scheduler_.status().device_blocks} * options_.block_tokens;
   const std::uint64_t beside = device - std::min<std::uint64_t>(device, request.prompt_tokens);
@@ -73,7 +75,7 @@ std::uint32_t Engine::limit_of(const Request& request) const {
 void Engine::arrivals(Picos now) {
   for (; arrived_ < requests_.size() && requests_[arrived_].arrival <= now; ++arrived_) {
     const auto index = static_cast<std::uint32_t>(arrived_);
-    const Request& request = workload_.requests[arrived_];
+    const TraceRequest& request = workload_.requests[arrived_];
     schedule::Request asked{.id = id_of(index),
                             .prompt_tokens = request.prompt_tokens,
                             .max_new_tokens = limit_of(request),
@@ -83,11 +85,14 @@ void Engine::arrivals(Picos now) {
       asked.cached_tokens = hit.tokens;
       asked.cached_in = hit.tier;
     }
-    if (!scheduler_.arrive(asked).ok()) {
+    const std::uint64_t most = std::uint64_t{request.prompt_tokens} + request.output_tokens;
+    const bool may = options_.layers == nullptr || options_.layers->holds_ever(most);
+    if (!may || !scheduler_.arrive(asked).ok()) {
       if (asked.cached_tokens > 0) prefixes_->release(workload_, request, asked.cached_tokens);
       ++ended_;  // refused: larger than the device
       continue;
     }
+    if (options_.layers != nullptr) options_.layers->waits(request.prompt_tokens);
     sequences_[arrived_].cached = sequences_[arrived_].computed_once = asked.cached_tokens;
     requests_[arrived_].cached_tokens = asked.cached_tokens;
     totals_.cached_tokens += asked.cached_tokens;
@@ -98,6 +103,7 @@ void Engine::arrivals(Picos now) {
 void Engine::begin(Picos now, Picos horizon) {
   told(scheduler_.set_time(seconds(now)));
   tell_finished_copies(now);
+  if (options_.layers != nullptr) set_device_blocks(options_.layers->usable_blocks());
   while (changed_) {
     const double typical = options_.kv_bytes_per_token * options_.block_tokens;
     scheduler_.set_swap_tier(swap_.tier_for(typical));
@@ -136,6 +142,7 @@ void Engine::finish(std::uint32_t request, Picos now) {
   requests_[request].finish = now;
   ++ended_;
   swap_.release(request, now);
+  if (options_.layers != nullptr) options_.layers->leaves(request);
   told(scheduler_.finish(id_of(request)));
 }
 

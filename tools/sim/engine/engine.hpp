@@ -28,6 +28,9 @@
 
 namespace aqua::sim {
 
+class SwappedLayers;    // tools/sim/layers/swapped_layers.hpp
+struct LayerIteration;  // likewise
+
 struct EngineOptions {
   Paging paging{};
   double kv_bytes_per_token = 0;  // one GPU's share
@@ -38,6 +41,8 @@ struct EngineOptions {
   // The scheduler is told this as the limit of an answer, or what the device has left beside the
   // prompt, but never less than the answer's length. 0: it is told the length.
   std::uint32_t answer_limit = 0;
+  // What swaps layers; may be null, and outlives the engine. Not beside prefixes.
+  SwappedLayers* layers = nullptr;
   // Told of each token, a request's index and when it came, in time order. Wants `skip` false.
   std::function<void(std::uint32_t, Picos)> token{};
   Picos sample_interval = kPicosPerSecond;
@@ -86,13 +91,18 @@ class Engine final : public Actor {
 
   // engine.cpp
   void arrivals(Picos now);
-  [[nodiscard]] std::uint32_t limit_of(const Request& request) const;
+  [[nodiscard]] std::uint32_t limit_of(const TraceRequest& request) const;
   void begin(Picos now, Picos horizon);
   void emit(std::uint32_t request, std::uint32_t tokens, Picos first_at, Picos now, Picos longest);
   void finish(std::uint32_t request, Picos now);
   // engine_iteration.cpp
   void compute(const schedule::Batch& batch, Picos now, Picos horizon);
   void end_iteration(Picos now);
+  void start_prompts();
+  [[nodiscard]] LayerIteration layer_iteration(Picos length, std::uint32_t repetition) const;
+  [[nodiscard]] std::uint64_t known_tokens(std::uint32_t request) const {
+    return std::uint64_t{requests_[request].prompt_tokens} + sequences_[request].generated;
+  }
   [[nodiscard]] double memory_traffic(Picos now) const;
   [[nodiscard]] Picos memory_stretch(Picos now);
   // engine_report.cpp

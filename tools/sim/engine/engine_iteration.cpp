@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "tools/sim/engine/engine.hpp"
+#include "tools/sim/layers/swapped_layers.hpp"
 
 namespace aqua::sim {
 namespace {
@@ -37,20 +38,27 @@ void Engine::compute(const schedule::Batch& batch, Picos now, Picos horizon) {
   }
   fixed += cost_.head(rows);
   if (!prefills_.empty()) repeat = 1;
+  start_prompts();
   if (arrived_ < requests_.size()) horizon = std::min(horizon, requests_[arrived_].arrival);
   horizon = std::min(horizon, series_.next());
 
-  const auto iteration = [&] {
-    return fixed + cost_.decode_attention_per_token() * static_cast<Picos>(kv_tokens) +
-           cost_.any_pairs(tokens, kv_tokens + prompts_kv);
+  bool same = true;  // may the next iteration be computed without a decision
+  const auto iteration = [&](std::uint32_t repetition, Picos at) {
+    const Picos length = fixed +
+                         cost_.decode_attention_per_token() * static_cast<Picos>(kv_tokens) +
+                         cost_.any_pairs(tokens, kv_tokens + prompts_kv);
+    if (options_.layers == nullptr) return length;
+    const auto played = options_.layers->play(layer_iteration(length, repetition), at);
+    same = !played.changes;
+    return length + played.longer;
   };
-  Picos length = iteration();
   now += std::exchange(stopped_, 0);
+  Picos length = iteration(0, now);
   first_end_ = end_ = now + length;
   longest_ = length;
-  for (repeat_ = 1; repeat_ < repeat && end_ < horizon; ++repeat_) {
+  for (repeat_ = 1; same && repeat_ < repeat && end_ < horizon; ++repeat_) {
     kv_tokens += decodes_.size();
-    length = iteration();
+    length = iteration(repeat_, end_);
     longest_ = std::max(longest_, length);
     end_ += length;
   }
@@ -61,6 +69,35 @@ void Engine::compute(const schedule::Batch& batch, Picos now, Picos horizon) {
   traffic_before_ = memory_traffic(now);
   totals_.iterations += repeat_;
   totals_.busy += end_ - now;
+}
+
+// Prompts whose first chunk is in the batch no longer wait for blocks.
+void Engine::start_prompts() {
+  if (options_.layers == nullptr) return;
+  for (const schedule::PrefillChunk& chunk : prefills_) {
+    if (chunk.first == 0) options_.layers->starts(known_tokens(request_of(chunk.id)));
+  }
+}
+
+// The batch as its layers see it, when it is computed for the `repetition`-th time more.
+LayerIteration Engine::layer_iteration(Picos length, std::uint32_t repetition) const {
+  const SwappedLayers& layers = *options_.layers;
+  LayerIteration iteration{.compute = length,
+                           .written = decodes_.size(),
+                           .tokens = static_cast<std::uint32_t>(decodes_.size())};
+  for (const std::uint32_t request : decodes_) {
+    const std::uint64_t tokens = known_tokens(request) + repetition;
+    iteration.blocks += layers.blocks_for(tokens);
+    iteration.read += layers.blocks_for(tokens - 1);
+  }
+  for (const schedule::PrefillChunk& chunk : prefills_) {
+    const std::uint64_t until = std::uint64_t{chunk.first} + chunk.tokens;
+    iteration.blocks += layers.blocks_for(until);
+    iteration.read += layers.blocks_for(chunk.first);
+    iteration.written += layers.blocks_for(until) - chunk.first / options_.block_tokens;
+    iteration.tokens += chunk.last ? 1 : 0;
+  }
+  return iteration;
 }
 
 double Engine::memory_traffic(Picos now) const {
@@ -89,8 +126,17 @@ void Engine::end_iteration(Picos now) {
   computing_ = false;
   changed_ = true;
   const Picos first_at = repeat_ == 1 ? now : first_end_;
+  // Blocks are taken in the order of single iterations: their numbers decide which have to move.
+  for (std::uint32_t i = 0; options_.layers != nullptr && i + 1 < repeat_; ++i) {
+    for (const std::uint32_t request : decodes_) {
+      options_.layers->holds(request, known_tokens(request) + i);
+    }
+  }
   for (const std::uint32_t request : decodes_) {
     totals_.decode_tokens += repeat_;
+    if (options_.layers != nullptr) {
+      options_.layers->holds(request, known_tokens(request) + repeat_ - 1);
+    }
     sequences_[request].computed_once += repeat_;
     emit(request, repeat_, first_at, now, longest_);
   }
@@ -102,6 +148,7 @@ void Engine::end_iteration(Picos now) {
     totals_.prefill_tokens += fresh;
     totals_.recomputed_tokens += chunk.tokens - fresh;
     once = std::max(once, until);
+    if (options_.layers != nullptr) options_.layers->holds(request, until);
     if (!chunk.last) continue;
     if (prefixes_ != nullptr && sequences_[request].generated == 0) store_prefix(request, now);
     emit(request, 1, now, now, 0);

@@ -4,6 +4,7 @@
 #include <cassert>
 
 #include "tools/sim/engine/engine.hpp"
+#include "tools/sim/layers/swapped_layers.hpp"
 
 namespace aqua::sim {
 namespace {
@@ -43,10 +44,13 @@ void Engine::page_out(const schedule::Preemption& order, Picos now) {
   ++requests_[request].preemptions;
   if (order.how == schedule::Preemption::How::recompute) {
     ++totals_.recomputes;
+    if (options_.layers == nullptr) return;
+    options_.layers->leaves(request);
+    options_.layers->waits(known_tokens(request));
     return;
   }
   const double bytes = order.blocks * options_.kv_bytes_per_token * options_.block_tokens;
-  const Tier tier = swap_.reserve(request, bytes, now);
+  const Tier tier = swap_.reserve(request, bytes, now, order.to);
   ++totals_.swaps_out;
   totals_.bytes_out += bytes;
   if (tier == Tier::peer) totals_.bytes_out_peer += bytes;
@@ -136,6 +140,7 @@ void Engine::start_move(std::uint32_t request, Tier to, Picos now) {
 
 void Engine::rebalance(Picos now) {
   if (options_.paging.at_once()) return;
+  if (options_.layers != nullptr) options_.layers->place(now);
   swap_.settle(now);
   const auto busy = [&](std::uint64_t key) {
     return key >= sequences_.size() || sequences_[key].in != 0 || sequences_[key].out != 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tools/sim/engine/engine.hpp"
+#include "tools/sim/layers/swapped_layers.hpp"
 
 namespace aqua::sim {
 
@@ -43,6 +44,7 @@ void Engine::sample(Picos now) {
 RunOutcome Engine::outcome() && {
   RunOutcome outcome{
       .requests = std::move(requests_), .totals = totals_, .memory = series_.samples()};
+  if (options_.layers != nullptr) outcome.layers = options_.layers->outcome();
   if (outcome.requests.empty()) return outcome;
   for (const RequestOutcome& request : outcome.requests) {
     if (!request.refused()) outcome.makespan = std::max(outcome.makespan, request.finish);

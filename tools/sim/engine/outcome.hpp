@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "tools/sim/engine/time.hpp"
@@ -87,11 +88,33 @@ class MemorySeries {
   std::vector<MemorySample> samples_;
 };
 
+// What an engine did whose layers are swapped (tools/sim/layers).
+struct LayersOutcome {
+  struct Change {
+    Picos at = 0;
+    std::uint32_t frames = 0;
+    std::uint64_t iteration = 0;  // that it was made in, from 0 for the frames at the beginning
+    friend bool operator==(const Change&, const Change&) = default;
+  };
+  std::vector<Change> frames;
+  std::uint64_t iterations = 0;
+  std::optional<std::uint64_t> full_at{};  // the first iteration that used 95 % of the blocks
+  double seconds = 0;                      // of iterations
+  double layer_seconds = 0;                // the same, times layers over frames
+  double stalled_seconds = 0;              // of them: waited for layers
+  double bytes_in = 0, bytes_out = 0;      // over the link
+  std::uint64_t blocks_moved = 0;          // on the device, when it shrank
+
+  // Layers over frames, in the mean over time; 1 when nothing was computed.
+  [[nodiscard]] double expansion() const { return seconds > 0 ? layer_seconds / seconds : 1; }
+};
+
 struct RunOutcome {
   std::vector<RequestOutcome> requests;  // as in the workload
   Totals totals;
   std::vector<MemorySample> memory;
   Picos makespan = 0;  // first arrival to last finish
+  std::optional<LayersOutcome> layers{};
 };
 
 }  // namespace aqua::sim

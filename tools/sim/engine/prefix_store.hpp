@@ -24,19 +24,20 @@ class PrefixStore {
     Tier tier = Tier::host;
   };
   // What of the prompt is cached; it is held until released. At least one token is computed.
-  [[nodiscard]] Hit acquire(const Workload& workload, const Request& request);
-  void release(const Workload& workload, const Request& request, std::uint32_t tokens);
+  [[nodiscard]] Hit acquire(const Workload& workload, const TraceRequest& request);
+  void release(const Workload& workload, const TraceRequest& request, std::uint32_t tokens);
   // The prompt's KV is there: keeps what is missing, as far as there is room. What is to be
   // copied out, in bytes, and where.
   struct Stored {
     double bytes = 0;
     Tier tier = Tier::host;
   };
-  [[nodiscard]] Stored store(const Workload& workload, const Request& request, SwapSpace& swap,
+  [[nodiscard]] Stored store(const Workload& workload, const TraceRequest& request, SwapSpace& swap,
                              Picos now);
 
  private:
-  [[nodiscard]] static prefix::Prefix prefix_of(const Workload& workload, const Request& request);
+  [[nodiscard]] static prefix::Prefix prefix_of(const Workload& workload,
+                                                const TraceRequest& request);
 
   // In the swap space, apart from sequences.
   static constexpr std::uint64_t kFirstKey = std::uint64_t{1} << 63;

@@ -5,9 +5,9 @@
 
 namespace aqua::sim {
 
-Tier SwapSpace::reserve(std::uint64_t key, double bytes, Picos now) {
+Tier SwapSpace::reserve(std::uint64_t key, double bytes, Picos now, Tier wanted) {
   assert(!rows_.contains(key));
-  const Tier tier = tier_for(bytes);
+  const Tier tier = wanted == Tier::host ? wanted : tier_for(bytes);
   take(tier, bytes, now);
   rows_[key] = {.bytes = bytes, .tier = tier};
   return tier;

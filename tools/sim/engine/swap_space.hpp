@@ -24,9 +24,9 @@ class SwapSpace {
   // `market` may be null: host only. It outlives this.
   explicit SwapSpace(SlabMarket* market) : market_(market) {}
 
-  // Takes room for `bytes` under `key` (a sequence), which has none, and says where. Never fails:
-  // the host has room.
-  Tier reserve(std::uint64_t key, double bytes, Picos now);
+  // Takes room for `bytes` under `key` (a sequence), which has none, and says where: with the peer
+  // only where `wanted` says so. Never fails: the host has room.
+  Tier reserve(std::uint64_t key, double bytes, Picos now, Tier wanted = Tier::peer);
   // Gives it back; no effect on a key that has none.
   void release(std::uint64_t key, Picos now);
   // Where `bytes` more would go.

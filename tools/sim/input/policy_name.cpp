@@ -2,6 +2,8 @@
 #include "tools/sim/input/policy_name.hpp"
 
 #include <algorithm>
+#include <array>
+#include <span>
 
 #include "aqua/schedule/scheduler.hpp"
 #include "base/concat.hpp"
@@ -9,6 +11,16 @@
 #include "tools/report/text.hpp"
 
 namespace aqua::sim {
+
+namespace {
+
+constexpr std::array<std::string_view, 4> kRecomputing{"recompute", "pie", "pie+aqua", "ondemand"};
+
+bool is_one_of(std::string_view word, std::span<const std::string_view> words) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+}  // namespace
 
 Result<PolicyName> parse_policy(std::string_view name) {
   const std::vector<std::string> schedulers = schedule::scheduler_names();
@@ -18,7 +30,12 @@ Result<PolicyName> parse_policy(std::string_view name) {
   const std::string_view paging = plus == name.npos ? "dram" : name.substr(plus + 1);
   bool known =
       std::find(schedulers.begin(), schedulers.end(), policy.scheduler) != schedulers.end();
-  if (paging == "aqua" || paging == "aqua+blocks") {
+  policy.recompute = policy.scheduler == "fcfs" && is_one_of(paging, kRecomputing);
+  if (policy.recompute) {
+    if (paging == "pie+aqua") policy.tier = Tier::peer;
+    if (paging.starts_with("pie")) policy.layers = LayerMode::overlapped;
+    if (paging == "ondemand") policy.layers = LayerMode::on_demand;
+  } else if (paging == "aqua" || paging == "aqua+blocks") {
     policy.tier = Tier::peer;
   } else if (paging == "free") {
     policy.tier = Tier::peer;
@@ -33,7 +50,8 @@ Result<PolicyName> parse_policy(std::string_view name) {
   return Error{Code::invalid_argument,
                concat("unknown policy ", report::shown(name), ": expected ", all,
                       " alone or with +dram, +aqua, +free; +dram+blocks "
-                      "and +aqua+blocks copy block by block")};
+                      "and +aqua+blocks copy block by block; fcfs also with +recompute, +pie, "
+                      "+pie+aqua, +ondemand")};
 }
 
 Result<std::vector<PolicyName>> parse_policies(std::string_view list) {

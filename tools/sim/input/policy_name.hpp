@@ -8,6 +8,12 @@
 //   auto+aqua                  the same, and on to host DRAM by its own rule when that is full
 //   cfs+free                   pages at no cost: the limit
 //   cfs+aqua+blocks            as cfs+aqua, one copy per block and plane instead of gathering
+//
+// With fcfs alone, who preempts by dropping KV and computing it again:
+//   fcfs+recompute             that and nothing else, vLLM's default
+//   fcfs+pie                   layers of KV on the host, brought in while others compute
+//   fcfs+pie+aqua              the same in a neighbour's memory; on the host when that is full
+//   fcfs+ondemand              layers on the host, each fetched when its turn comes
 #pragma once
 
 #include <string>
@@ -20,11 +26,15 @@
 
 namespace aqua::sim {
 
+enum class LayerMode : std::uint8_t { stay, overlapped, on_demand };
+
 struct PolicyName {
   std::string name;
   std::string scheduler;
   CopyMethod method = CopyMethod::gathered;
   Tier tier = Tier::host;
+  bool recompute = false;  // whatever preemption costs
+  LayerMode layers = LayerMode::stay;
 };
 
 // invalid_argument lists what there is.

@@ -18,7 +18,7 @@ using nlohmann::json;
 constexpr std::size_t most_rows = 10'000'000;
 constexpr double most_of_a_request = 1e6;  // seconds, and tokens
 constexpr double most_of_a_run = 1e6;      // seconds
-constexpr double most = 1e12;
+constexpr double kMost = 1e12;
 
 // Calls `take` with each row of `count` numbers, none negative.
 template <std::size_t count, typename Take>
@@ -51,6 +51,8 @@ schedule::SchedulerOptions scheduler_of(JsonObject& all) {
   options.budget_tokens = object.count("budget_tokens", 2, 65'536);
   options.slice_iterations = object.count("slice_iterations", 1, 1'000'000);
   options.min_prefill_tokens = object.count("min_prefill_tokens", 1, 65'536);
+  options.seconds_per_token =
+      object.number_or("seconds_per_token", options.seconds_per_token, 1e-6, 1e6);
   options.block_tokens = object.count("block_tokens", 1, 65'536);
   options.device_blocks = object.count("device_blocks", 1, 65'535);
   options.max_sequences = object.count("max_sequences", 0, 65'536);
@@ -92,14 +94,16 @@ Result<Recording> parse_recording(std::string_view text) {
   recording.kv_step_tokens = object.count("kv_step_tokens", 1, 65'536);
   read_requests(object, recording);
   double seconds = 0;
-  rows<6>(object, "iterations", most, [&](const std::array<double, 6>& row) {
+  rows<6>(object, "iterations", kMost, [&](const std::array<double, 6>& row) {
     seconds += row[0];
     recording.iterations.push_back({row[0], row[1], row[2], row[3], row[4], row[5]});
   });
-  rows<3>(object, "copies", most, [&](const std::array<double, 3>& row) {
+  rows<3>(object, "copies", kMost, [&](const std::array<double, 3>& row) {
     seconds += row[0];
     recording.copies.push_back({.seconds = row[0], .bytes = row[1], .out = row[2] > 0});
   });
+  // Tells people how its scheduler shared; nothing is fitted to it.
+  if (object.has("switches")) (void)object.take("switches");
   if (seconds > most_of_a_run) object.fail(concat("all in all it lasts ", seconds, " s"));
   AQUA_TRY(object.finish());
   return recording;

@@ -4,11 +4,14 @@
 //
 //   {"format": "aqua-recording-1", "engine": "llama.cpp ...", "policy": "cfs",
 //    "scheduler": {"budget_tokens": 128, "slice_iterations": 16, "min_prefill_tokens": 32,
-//                  "block_tokens": 16, "device_blocks": 128, "max_sequences": 0},
+//                  "block_tokens": 16, "device_blocks": 128, "max_sequences": 0,
+//                  "seconds_per_token": 0.1},
 //    "kv_bytes_per_token": 23040, "kv_step_tokens": 256,
 //    "requests": [[arrival, prompt tokens, output tokens, first token, end], ...],
 //    "iterations": [[seconds, tokens, rows, KV tokens, pairs, batch KV], ...],
-//    "copies": [[seconds, bytes, 1 out or 0 in], ...]}
+//    "copies": [[seconds, bytes, 1 out or 0 in], ...],
+//    "switches": [[seconds, sharing, why], ...]}
+// seconds_per_token may be missing: 0.1; switches, too.
 //
 // Units: seconds since the run began, bytes. Threads: plain values.
 #pragma once

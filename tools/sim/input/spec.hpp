@@ -3,6 +3,7 @@
 // (examples/sim); spec_json.hpp reads it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -45,21 +46,31 @@ struct GpuSpec {
   double compute_efficiency = 0.7;
 };
 
-// latency + bytes / bandwidth, each way.
+// latency + bytes / bandwidth. To the GPU whose link it is, and from it.
 struct LinkSpec {
   double latency_s = 0;
-  double bytes_per_second = 0;
+  double in_bytes_per_second = 0;
+  double out_bytes_per_second = 0;
   std::string source;  // "quoted: ...", "assumed: ..."; "measured: ..." once fitted
   // network/<fit> under the profiles gives both where it is there.
   std::string fit{};
   unsigned devices_per_node = 2;
+
+  // Between two GPUs with such a link.
+  [[nodiscard]] double between_bytes_per_second() const {
+    return std::min(in_bytes_per_second, out_bytes_per_second);
+  }
+  // Half of what `bytes` take out and back, without the latency.
+  [[nodiscard]] double one_way_seconds(double bytes) const {
+    return (bytes / in_bytes_per_second + bytes / out_bytes_per_second) / 2;
+  }
 };
 
 struct ServerSpec {
   std::string name;
   GpuSpec gpu;
   LinkSpec nvlink;              // GPU to GPU
-  LinkSpec pcie;                // GPU to host
+  LinkSpec pcie;                // GPU to host; of a GH200, NVLink-C2C
   double staging_bytes = 64e6;  // window of gathered copies; two of them
   double usable_memory = 0.9;   // of a GPU, by weights and KV cache
   std::uint32_t kv_block_tokens = 16;

@@ -44,7 +44,9 @@ Result<LinkSpec> link(JsonObject& server, const char* key) {
   if (value == nullptr) return spec;
   JsonObject object(*value, key);
   spec.latency_s = object.number("latency_us", 0, 1e6) * 1e-6;
-  spec.bytes_per_second = object.number("gb_s", 1e-3, 1e6) * 1e9;
+  spec.in_bytes_per_second = object.number("gb_s", 1e-3, 1e6) * 1e9;
+  spec.out_bytes_per_second = object.has("gb_s_out") ? object.number("gb_s_out", 1e-3, 1e6) * 1e9
+                                                     : spec.in_bytes_per_second;
   spec.source = object.text("source");
   spec.fit = object.text_or("fit", "");
   spec.devices_per_node =

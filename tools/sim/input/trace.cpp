@@ -25,8 +25,9 @@ Result<void> set_arrivals(Trace& trace, const std::vector<double>& at) {
   for (std::size_t i = 0; i < at.size(); ++i) {
     trace.requests[i].arrival = picos(at[i] - start);
   }
-  std::stable_sort(trace.requests.begin(), trace.requests.end(),
-                   [](const Request& a, const Request& b) { return a.arrival < b.arrival; });
+  std::stable_sort(
+      trace.requests.begin(), trace.requests.end(),
+      [](const TraceRequest& a, const TraceRequest& b) { return a.arrival < b.arrival; });
   return {};
 }
 

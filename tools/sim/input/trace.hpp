@@ -21,25 +21,25 @@
 
 namespace aqua::sim {
 
-struct Request {
+struct TraceRequest {
   Picos arrival = 0;                // since the first request
   std::uint32_t prompt_tokens = 0;  // at least 1
   std::uint32_t output_tokens = 0;  // at least 1: an engine always answers with one
   // Where its prefix blocks are in Trace::hashes.
   std::uint32_t hash_begin = 0;
   std::uint32_t hash_count = 0;
-  friend bool operator==(const Request&, const Request&) = default;
+  friend bool operator==(const TraceRequest&, const TraceRequest&) = default;
 };
 
 enum class TraceFormat : std::uint8_t { azure, burstgpt, mooncake, lengths };
 
 struct Trace {
   TraceFormat format = TraceFormat::azure;
-  std::vector<Request> requests;      // by arrival
-  std::vector<std::uint64_t> hashes;  // equal number, equal block of 512 tokens and all before it
-  std::uint64_t lifted = 0;           // lengths of 0 that were read as 1
+  std::vector<TraceRequest> requests;  // by arrival
+  std::vector<std::uint64_t> hashes;   // equal number, equal block of 512 tokens and all before it
+  std::uint64_t lifted = 0;            // lengths of 0 that were read as 1
 
-  [[nodiscard]] std::span<const std::uint64_t> blocks_of(const Request& request) const {
+  [[nodiscard]] std::span<const std::uint64_t> blocks_of(const TraceRequest& request) const {
     return std::span(hashes).subspan(request.hash_begin, request.hash_count);
   }
 };

@@ -13,8 +13,8 @@ class Lengths {
  public:
   Lengths(const Trace& trace, Random& random)
       : trace_(trace), at_(random.below(trace.requests.size())) {}
-  Request next(Picos arrival) {
-    Request request = trace_.requests[at_];
+  TraceRequest next(Picos arrival) {
+    TraceRequest request = trace_.requests[at_];
     at_ = (at_ + 1) % trace_.requests.size();
     request.arrival = arrival;
     return request;
@@ -42,7 +42,7 @@ Workload tiled(const Trace& trace, std::uint64_t count) {
   const Picos last = trace.requests.back().arrival;
   const Picos period = last + (n > 1 ? last / static_cast<Picos>(n - 1) : kPicosPerSecond);
   for (std::uint64_t i = 0; i < count; ++i) {
-    Request request = trace.requests[i % n];
+    TraceRequest request = trace.requests[i % n];
     request.arrival += period * static_cast<Picos>(i / n);
     work.requests.push_back(request);
   }
@@ -96,7 +96,7 @@ Workload prefix_caching(const Trace& trace, const PrefixShape& shape, std::uint6
   for (std::uint32_t i = 0; i < shared; ++i) work.hashes.push_back({.high = 1, .low = i});
   Picos now = 0;
   for (std::uint64_t i = 0; i < shape.requests; ++i) {
-    Request request = lengths.next(now);
+    TraceRequest request = lengths.next(now);
     request.hash_begin = request.hash_count = 0;
     if (i % shape.every == 0) {
       request.prompt_tokens = shape.prompt_tokens;

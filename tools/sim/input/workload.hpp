@@ -13,8 +13,8 @@
 namespace aqua::sim {
 
 struct Workload {
-  std::vector<Request> requests;
-  std::vector<prefix::BlockHash> hashes{};  // Request::hash_begin, hash_count
+  std::vector<TraceRequest> requests;
+  std::vector<prefix::BlockHash> hashes{};  // TraceRequest::hash_begin, hash_count
   std::uint32_t hash_block_tokens = kMooncakeBlock;
   std::uint64_t redirected = 0;  // arrivals that went elsewhere
 };

@@ -116,12 +116,10 @@ void memory(std::ostringstream& out, const Comparison& comparison, const char* t
 std::string render_html(const Comparison& comparison) {
   const Ground& ground = comparison.ground;
   std::ostringstream out;
-  out << "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
-         "content=\"width=device-width\"><title>aqua simulate</title><style>"
-      << report::page_style() << "</style></head><body>\n<h1>" << escape_html(verdict(comparison))
-      << "</h1>\n<p>" << escape_html(ground.scenario.model.name) << " on "
-      << ground.scenario.tensor_parallel << " of " << escape_html(ground.scenario.server.name)
-      << "; " << escape_html(comparison.workload) << ": " << comparison.requests << " requests; "
+  out << report::page_begin("aqua simulate", verdict(comparison)) << "<p>"
+      << escape_html(ground.scenario.model.name) << " on " << ground.scenario.tensor_parallel
+      << " of " << escape_html(ground.scenario.server.name) << "; "
+      << escape_html(comparison.workload) << ": " << comparison.requests << " requests; "
       << static_cast<std::uint64_t>(ground.kv_tokens) << " KV tokens, "
       << ground.scenario.lent_bytes / 1e9 << " GB lent; plots of seed " << comparison.seeds.front()
       << ". Simulated, not measured.</p>\n";
@@ -143,7 +141,7 @@ std::string render_html(const Comparison& comparison) {
     out << "<tr><td>" << escape_html(source.what) << "</td><td>" << escape_html(source.label)
         << "</td><td>" << escape_html(source.from) << "</td></tr>";
   }
-  out << "</table>\n<script>" << kScript << "</script></body></html>\n";
+  out << "</table>\n<script>" << kScript << "</script>" << report::kPageEnd;
   return std::move(out).str();
 }
 

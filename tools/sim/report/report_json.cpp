@@ -33,6 +33,23 @@ json totals_json(const Totals& totals) {
           {"stretched_by_copies_s", seconds(totals.stretched)}};
 }
 
+// Of the first seed.
+json layers_json(const LayersOutcome& layers) {
+  json changes = json::array();
+  for (const LayersOutcome::Change& change : layers.frames) {
+    changes.push_back(
+        {{"at_s", seconds(change.at)}, {"frames", change.frames}, {"iteration", change.iteration}});
+  }
+  json all{{"expansion_mean", layers.expansion()},
+           {"frames", std::move(changes)},
+           {"stalled_share", layers.seconds > 0 ? layers.stalled_seconds / layers.seconds : 0},
+           {"bytes_in", layers.bytes_in},
+           {"bytes_out", layers.bytes_out},
+           {"blocks_moved", layers.blocks_moved}};
+  if (layers.full_at) all["full_at_iteration"] = *layers.full_at;
+  return all;
+}
+
 json policy_json(const PolicyRun& run) {
   json row;
   for (const MetricField& metric : kMetricFields) {
@@ -43,6 +60,7 @@ json policy_json(const PolicyRun& run) {
   row["completed"] = run.metrics.front().completed;
   row["refused"] = run.metrics.front().refused;
   row["totals"] = totals_json(run.outcome.totals);
+  if (run.outcome.layers) row["layers"] = layers_json(*run.outcome.layers);
   return row;
 }
 

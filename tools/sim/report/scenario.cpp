@@ -9,6 +9,7 @@
 #include "tools/sim/engine/engine.hpp"
 #include "tools/sim/engine/lent_schedule.hpp"
 #include "tools/sim/engine/world.hpp"
+#include "tools/sim/layers/swapped_layers.hpp"
 
 namespace aqua::sim {
 
@@ -24,7 +25,8 @@ Result<Ground> resolve(const Scenario& scenario, const std::filesystem::path& pr
   ground.sources = ground.cost.sources();
   std::vector<Source> again;
   AQUA_ASSIGN(ground.nvlink, resolve_link(scenario.server.nvlink, "NVLink", profiles, again));
-  AQUA_ASSIGN(ground.pcie, resolve_link(scenario.server.pcie, "PCIe", profiles, ground.sources));
+  AQUA_ASSIGN(ground.pcie,
+              resolve_link(scenario.server.pcie, "host link", profiles, ground.sources));
   ground.kv_bytes_per_token = scenario.model.kv_bytes_per_token() / tp;
   const double room = scenario.server.gpu.memory_bytes * scenario.server.usable_memory -
                       scenario.model.weight_bytes() / tp;
@@ -38,6 +40,17 @@ Result<Ground> resolve(const Scenario& scenario, const std::filesystem::path& pr
   return ground;
 }
 
+namespace {
+
+// What a block costs among many that are copied together: of windows only their bytes.
+double block_seconds(const Ground& ground, CopyMethod method, const LinkSpec& link) {
+  const double bytes = ground.kv_bytes_per_token * ground.scenario.server.kv_block_tokens;
+  const double copies = method == CopyMethod::per_block ? 2.0 * ground.scenario.model.layers : 0;
+  return copies * link.latency_s + link.one_way_seconds(bytes);
+}
+
+}  // namespace
+
 schedule::SchedulerOptions scheduler_options(const Ground& ground, const PolicyName& policy) {
   const std::uint32_t block = ground.scenario.server.kv_block_tokens;
   schedule::SchedulerOptions options = ground.scenario.scheduler;
@@ -45,13 +58,19 @@ schedule::SchedulerOptions scheduler_options(const Ground& ground, const PolicyN
   options.device_blocks = static_cast<std::uint32_t>(ground.kv_tokens / block);
   const bool admission_only = policy.scheduler == "fcfs" || policy.scheduler == "vtc";
   // vLLM's choice for those that preempt only for want of memory; fair ones swap (section 7).
-  options.preempt_by = admission_only ? schedule::PreemptBy::cheaper : schedule::PreemptBy::swap;
+  options.preempt_by = policy.recompute ? schedule::PreemptBy::recompute
+                       : admission_only ? schedule::PreemptBy::cheaper
+                                        : schedule::PreemptBy::swap;
   const std::uint32_t chunk = options.budget_tokens;
   options.recompute_seconds_per_token = seconds(ground.cost.linear(chunk)) / chunk;
   const LinkSpec& link = policy.tier == Tier::peer ? ground.nvlink : ground.pcie;
   options.swap_seconds_per_block = policy.method == CopyMethod::free
                                        ? 0
-                                       : ground.kv_bytes_per_token * block / link.bytes_per_second;
+                                       : link.one_way_seconds(ground.kv_bytes_per_token * block);
+  if (policy.method != CopyMethod::free) {
+    options.peer_seconds_per_block = block_seconds(ground, policy.method, ground.nvlink);
+    options.host_seconds_per_block = block_seconds(ground, policy.method, ground.pcie);
+  }
   options.swap_tier = policy.tier;
   // Compared with what it pages to; only the peer has something better to fall back from.
   options.fcfs_on_slow_tier =
@@ -60,11 +79,11 @@ schedule::SchedulerOptions scheduler_options(const Ground& ground, const PolicyN
 }
 
 PortLinks add_gpu(Network& network, const std::string& name, const Ground& ground) {
-  const double nvlink = ground.nvlink.bytes_per_second, pcie = ground.pcie.bytes_per_second;
-  return {.nvlink_out = network.add_link(name + " NVLink out", nvlink),
-          .nvlink_in = network.add_link(name + " NVLink in", nvlink),
-          .pcie_out = network.add_link(name + " PCIe out", pcie),
-          .pcie_in = network.add_link(name + " PCIe in", pcie)};
+  const LinkSpec &nvlink = ground.nvlink, &pcie = ground.pcie;
+  return {.nvlink_out = network.add_link(name + " NVLink out", nvlink.out_bytes_per_second),
+          .nvlink_in = network.add_link(name + " NVLink in", nvlink.in_bytes_per_second),
+          .pcie_out = network.add_link(name + " PCIe out", pcie.out_bytes_per_second),
+          .pcie_in = network.add_link(name + " PCIe in", pcie.in_bytes_per_second)};
 }
 
 Paging paging_of(const Ground& ground, CopyMethod method, const PortLinks& own,
@@ -92,7 +111,7 @@ namespace {
 std::uint32_t answer_limit(const PolicyName& policy, const Workload& workload) {
   std::uint32_t longest = 0;
   if (policy.scheduler != "auto") return longest;
-  for (const Request& request : workload.requests) {
+  for (const TraceRequest& request : workload.requests) {
     longest = std::max(longest, request.output_tokens);
   }
   return longest;
@@ -108,11 +127,35 @@ Result<std::unique_ptr<PrefixStore>> prefix_store(const Ground& ground, const Wo
   options.costs = {
       .compute_per_token = seconds(cost.linear(cost.max_batch_tokens())) / cost.max_batch_tokens(),
       .attention_per_token_pair = pair / 1e6,
-      .fetch_per_block = {0, bytes / ground.nvlink.bytes_per_second,
-                          bytes / ground.pcie.bytes_per_second}};
+      .fetch_per_block = {0, bytes / ground.nvlink.between_bytes_per_second(),
+                          bytes / ground.pcie.in_bytes_per_second}};
   options.capacity_blocks = static_cast<std::size_t>(ground.scenario.prefix_bytes / bytes);
   AQUA_ASSIGN(prefix::PrefixIndex index, prefix::PrefixIndex::create(options));
   return std::make_unique<PrefixStore>(std::move(index), ground.kv_bytes_per_token);
+}
+
+Result<std::unique_ptr<SwappedLayers>> swapped_layers(const Ground& ground,
+                                                      const PolicyName& policy, SwapSpace& swap) {
+  const Scenario& scenario = ground.scenario;
+  if (policy.layers == LayerMode::stay) return std::unique_ptr<SwappedLayers>();
+  if (scenario.prefix_cache)
+    return Error{Code::invalid_argument,
+                 concat(policy.name, ": layers are not swapped beside a prefix cache")};
+  const std::uint32_t block = scenario.server.kv_block_tokens;
+  AQUA_ASSIGN(SwappedLayers layers,
+              SwappedLayers::create(
+                  {.layers = scenario.model.layers,
+                   .blocks = scheduler_options(ground, policy).device_blocks,
+                   .block_tokens = block,
+                   .layer_block_bytes = ground.kv_bytes_per_token * block / scenario.model.layers,
+                   .on_demand = policy.layers == LayerMode::on_demand,
+                   .expansion = scenario.expansion,
+                   .peer = ground.nvlink,
+                   .host = ground.pcie,
+                   .hbm_bytes_per_second = ground.cost.roof().bytes_per_second,
+                   .link_changes = scenario.link_changes},
+                  swap));
+  return std::make_unique<SwappedLayers>(std::move(layers));
 }
 
 Result<void> can_change(const Scenario& scenario) {
@@ -145,11 +188,13 @@ Result<RunOutcome> simulate(const Ground& ground, const PolicyName& policy,
   const double lent = policy.method == CopyMethod::free ? 4e12 : ground.scenario.lent_bytes;
   if (peer) (void)market.offer(lent, 0);
   SwapSpace swap(peer ? &market : nullptr);
+  AQUA_ASSIGN(const auto layers, swapped_layers(ground, policy, swap));
   EngineOptions options{.paging = paging_of(ground, policy.method, own, lender),
                         .kv_bytes_per_token = ground.kv_bytes_per_token,
                         .block_tokens = ground.scenario.server.kv_block_tokens,
                         .skip = ground.scenario.skip && !token,
                         .answer_limit = answer_limit(policy, workload),
+                        .layers = layers.get(),
                         .token = token};
   Engine engine(workload, ground.cost, *scheduler, swap, network, prefixes.get(), options);
   const auto progress = [&](Picos) {

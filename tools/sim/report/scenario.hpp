@@ -14,6 +14,7 @@
 #include "tools/sim/input/policy_name.hpp"
 #include "tools/sim/input/spec.hpp"
 #include "tools/sim/input/workload.hpp"
+#include "tools/sim/layers/link_change.hpp"
 
 namespace aqua::sim {
 
@@ -31,6 +32,11 @@ struct Scenario {
   std::uint64_t slab_bytes = 64 << 20;
   bool prefix_cache = false;
   double prefix_bytes = 1e12;  // of cached prefixes at most, wherever they lie, per GPU
+  // Of fcfs+pie, fcfs+pie+aqua and fcfs+ondemand: layers over frames, always the same. None: as
+  // pie adapts, and 2 on demand.
+  std::optional<double> expansion{};
+  // What others leave of the link over which layers travel.
+  std::vector<LinkChange> link_changes{};
   bool skip = true;
 };
 
@@ -48,7 +54,8 @@ struct Ground {
 [[nodiscard]] Result<Ground> resolve(const Scenario& scenario,
                                      const std::filesystem::path& profiles);
 
-// Plays the workload under one policy. invalid_argument for changes of what is lent that cannot be;
+// Plays the workload under one policy. invalid_argument for changes of what is lent that cannot be,
+// and for layers that cannot be swapped as the scenario says, or not beside a prefix cache;
 // internal when the run cannot end (a policy that lets
 // somebody wait for ever). `observe` gets the requests that have ended; `token`, of each token in
 // time order, its request's index and its time (then no iterations are skipped).

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lengths of requests by the means that others published of data sets which do not ship with the
+// project. Only the means are theirs: lengths are drawn from exponential distributions.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "tools/sim/input/trace.hpp"
+
+namespace aqua::sim {
+
+struct QuotedLengths {
+  std::string_view name;
+  double prompt_mean = 0, output_mean = 0;  // tokens
+  std::string_view from;
+};
+
+// sharegpt, alpaca.
+[[nodiscard]] std::span<const QuotedLengths> quoted_lengths();
+// not_found lists what there is.
+[[nodiscard]] Result<QuotedLengths> find_quoted_lengths(std::string_view name);
+
+// Prompt and answer together; longer requests are drawn again, as a context of 2,048 tokens (OPT's)
+// leaves them out.
+inline constexpr std::uint32_t kQuotedContext = 2048;
+
+// A trace without arrivals, always the same.
+[[nodiscard]] Trace draw_lengths(const QuotedLengths& lengths, std::size_t requests = 20'000);
+
+}  // namespace aqua::sim
