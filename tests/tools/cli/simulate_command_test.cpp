@@ -49,9 +49,9 @@ class Simulate : public ::testing::Test {
   std::filesystem::path directory_;
 };
 
-TEST_F(Simulate, ComparesTheFourByDefault) {
+TEST_F(Simulate, ComparesTheDefaultPolicyWithTheOthers) {
   const auto json = nlohmann::json::parse(run({"--json"}).value());
-  for (const char* policy : {"fcfs", "cfs+dram", "cfs+aqua", "cfs+free"}) {
+  for (const char* policy : {"fcfs", "cfs+dram", "cfs+aqua", "auto+aqua", "cfs+free"}) {
     EXPECT_GT(json.at("policies").at(policy).at("goodput_rps").get<double>(), 0) << policy;
   }
   EXPECT_EQ(json.at("workload").at("requests"), 40);
@@ -95,6 +95,43 @@ TEST_F(Simulate, ALenderTakesItsMemoryBack) {
   (void)fails({"--lent-at", "5:1", "--prefix-cache"}, Code::invalid_argument);
 }
 
+TEST_F(Simulate, LengthsMayBeDrawnByPublishedMeans) {
+  const auto drawn = [](std::vector<std::string_view> words) {
+    const auto options = parse_simulate(words);
+    return options.ok() ? run_simulate(*options) : Result<std::string>(options.error());
+  };
+  const auto json = nlohmann::json::parse(
+      drawn({"--lengths", "alpaca", "--workload", "poisson", "--rate", "2", "--requests", "20",
+             "--compare", "fcfs", "--server", "gh200", "--model", "opt-13b", "--json"})
+          .value());
+  EXPECT_EQ(json.at("workload").at("requests"), 20);
+  EXPECT_NE(json.dump().find("Alpaca: means of 19 and 58 tokens"), std::string::npos);
+  EXPECT_NE(drawn({"--lengths", "alpaca"}).error().message.find("poisson"), std::string::npos);
+  EXPECT_NE(drawn({"--lengths", "gsm8k", "--workload", "poisson"}).error().message.find("alpaca"),
+            std::string::npos);
+  EXPECT_NE(fails({"--lengths", "alpaca"}, Code::invalid_argument).find("one of them"),
+            std::string::npos);
+}
+
+TEST_F(Simulate, LayersAreSwappedAsFarAsIsAsked) {
+  const std::vector<std::string> load{
+      "--kv-tokens", "3000",      "--compare", "fcfs+ondemand,fcfs+pie",
+      "--link-at",   "1:0.5,2:1", "--json"};
+  const auto expansion = [&](std::vector<std::string> words, const char* policy) {
+    words.insert(words.end(), load.begin(), load.end());
+    const auto json = nlohmann::json::parse(run(words).value());
+    return json.at("policies").at(policy).at("layers").at("expansion_mean").get<double>();
+  };
+  EXPECT_DOUBLE_EQ(expansion({}, "fcfs+ondemand"), 2);
+  EXPECT_DOUBLE_EQ(expansion({"--expansion", "1.6"}, "fcfs+pie"), 1.6);
+  (void)fails({"--expansion", "0.5"}, Code::invalid_argument);
+  (void)fails({"--link-at", "5:0"}, Code::invalid_argument);
+  EXPECT_NE(fails({"--link-at", "5"}, Code::invalid_argument).find("SECONDS:SHARE"),
+            std::string::npos);
+  EXPECT_NE(fails({"--compare", "cfs+pie"}, Code::invalid_argument).find("+ondemand"),
+            std::string::npos);
+}
+
 TEST_F(Simulate, FindsAStableRateWhenNoneIsGiven) {
   const auto table = run({"--workload", "poisson", "--requests", "50"});
   ASSERT_TRUE(table.ok()) << table.error().message;
@@ -124,6 +161,12 @@ TEST_F(Simulate, ErrorsSayWhatToDo) {
   EXPECT_NE(fails({"--rate", "fast"}, Code::invalid_argument).find("expected"), std::string::npos);
   EXPECT_NE(fails({"--model", "gpt"}, Code::not_found).find("llama-3-8b"), std::string::npos);
   EXPECT_NE(fails({"--sweep", "nonsense=1"}, Code::invalid_argument).find("nonsense"),
+            std::string::npos);
+  for (const char* sla : {"0,0.1", "1,0", "1,nan", "inf,0.1"}) {
+    EXPECT_NE(fails({"--sla", sla}, Code::invalid_argument).find("--sla"), std::string::npos)
+        << sla;
+  }
+  EXPECT_NE(fails({"--sla", "1,0.000002"}, Code::failed_precondition).find("cannot be met"),
             std::string::npos);
   EXPECT_NE(fails({"--kv-tokens", "5"}, Code::invalid_argument).find("32"), std::string::npos);
   EXPECT_NE(fails({"--profiles", "/nonexistent"}, Code::not_found).find("a100_llama-3-8b"),

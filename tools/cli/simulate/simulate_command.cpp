@@ -11,6 +11,7 @@
 #include "tools/cli/simulate/simulate_setup.hpp"
 #include "tools/report/progress_line.hpp"
 #include "tools/report/text.hpp"
+#include "tools/sim/input/quoted_lengths.hpp"
 #include "tools/sim/input/spec_json.hpp"
 #include "tools/sim/report/report.hpp"
 
@@ -36,9 +37,16 @@ Result<std::string> show_preset(const std::string& name) {
   return Error{Code::not_found, concat("no preset '", name, "': there are ", known)};
 }
 
+Result<sim::Trace> requests_of(const SimulateOptions& options) {
+  if (options.lengths.empty()) return sim::read_trace_file(options.trace);
+  AQUA_ASSIGN(const auto quoted, sim::find_quoted_lengths(options.lengths));
+  return sim::draw_lengths(quoted);
+}
+
 Result<sim::Comparison> run_one(const SimulateOptions& options, const sim::Trace& trace,
                                 report::ProgressLine& bar) {
-  AQUA_ASSIGN(const sim::Ground ground, ground_of(options));
+  AQUA_ASSIGN(sim::Ground ground, ground_of(options));
+  AQUA_TRY(can_be_met(options.sla, ground));
   AQUA_ASSIGN(const auto policies, sim::parse_policies(options.compare));
   double rate = options.rate.value_or(0);
   if (!options.rate && options.workload != WorkloadKind::trace) {
@@ -47,6 +55,11 @@ Result<sim::Comparison> run_one(const SimulateOptions& options, const sim::Trace
   }
   std::vector<std::uint64_t> seeds;
   for (std::uint64_t seed = 1; seed <= options.seeds; ++seed) seeds.push_back(seed);
+  if (!options.lengths.empty()) {
+    AQUA_ASSIGN(const auto quoted, sim::find_quoted_lengths(options.lengths));
+    ground.sources.push_back({"lengths", "quoted", std::string(quoted.from)});
+    ground.sources.push_back({"their distribution", "assumed", "exponential"});
+  }
   const auto progress = [&](const std::string& policy, std::uint64_t seed, std::size_t done,
                             std::size_t of) {
     bar.show(seeds.size() > 1 ? concat(policy, ", seed ", seed) : policy, done, of);
@@ -83,11 +96,11 @@ Result<std::string> run_simulate(const SimulateOptions& options) {
   if (!options.preset.empty()) return show_preset(options.preset);
   if (!options.calibrate.empty()) return run_calibration(options);
   if (options.workload == WorkloadKind::long_prompt) return run_long_prompt(options);
-  AQUA_ASSIGN(const sim::Trace trace, sim::read_trace_file(options.trace));
+  AQUA_ASSIGN(const sim::Trace trace, requests_of(options));
   if (options.workload == WorkloadKind::elastic) return run_elastic(options, trace);
   if (trace.format == sim::TraceFormat::lengths && options.workload == WorkloadKind::trace) {
     return Error{Code::invalid_argument,
-                 "this trace has lengths only: give --workload poisson or burst"};
+                 "these are lengths only: give --workload poisson or burst"};
   }
   report::ProgressLine bar(stderr, options.progress ? Where::terminals : Where::nowhere);
   if (options.sweep) return run_sweep(options, trace, bar);

@@ -16,18 +16,19 @@ namespace {
 
 using nlohmann::json;
 
-struct Way {
+struct Paging {
   const char* name;
   Tier tier;
   bool overlapped;
   sim::CopyMethod method;
 };
-constexpr Way kWays[] = {{"dram, serial", Tier::host, false, sim::CopyMethod::gathered},
-                         {"dram", Tier::host, true, sim::CopyMethod::gathered},
-                         {"aqua, block by block", Tier::peer, true, sim::CopyMethod::per_block},
-                         {"aqua, serial", Tier::peer, false, sim::CopyMethod::gathered},
-                         {"aqua", Tier::peer, true, sim::CopyMethod::gathered},
-                         {"nothing to fetch", Tier::local, true, sim::CopyMethod::gathered}};
+constexpr Paging kPagings[] = {
+    {"dram, serial", Tier::host, false, sim::CopyMethod::gathered},
+    {"dram", Tier::host, true, sim::CopyMethod::gathered},
+    {"aqua, block by block", Tier::peer, true, sim::CopyMethod::per_block},
+    {"aqua, serial", Tier::peer, false, sim::CopyMethod::gathered},
+    {"aqua", Tier::peer, true, sim::CopyMethod::gathered},
+    {"nothing to fetch", Tier::local, true, sim::CopyMethod::gathered}};
 
 double mean(const std::vector<double>& values, double from, double to) {
   double sum = 0, count = 0;
@@ -147,15 +148,16 @@ Result<std::string> run_long_prompt(const SimulateOptions& options) {
   std::ostringstream out;
   out << std::fixed << std::setprecision(2) << "way                     tokens/s   closed form   "
       << "fetch ms a layer   compute ms a layer\n";
-  for (const Way& way : kWays) {
-    const auto outcome = sim::long_prompt(ground, shape, way.tier, way.overlapped, way.method);
-    out << std::left << std::setw(22) << way.name << std::right << std::setw(10)
+  for (const Paging& paging : kPagings) {
+    const auto outcome =
+        sim::long_prompt(ground, shape, paging.tier, paging.overlapped, paging.method);
+    out << std::left << std::setw(22) << paging.name << std::right << std::setw(10)
         << outcome.tokens_per_second << std::setw(14) << outcome.closed_form << std::setw(19)
         << outcome.layer_fetch_s * 1e3 << std::setw(21) << outcome.layer_compute_s * 1e3 << '\n';
-    all[way.name] = {{"tokens_per_second", outcome.tokens_per_second},
-                     {"closed_form_tokens_per_second", outcome.closed_form},
-                     {"layer_fetch_s", outcome.layer_fetch_s},
-                     {"layer_compute_s", outcome.layer_compute_s}};
+    all[paging.name] = {{"tokens_per_second", outcome.tokens_per_second},
+                        {"closed_form_tokens_per_second", outcome.closed_form},
+                        {"layer_fetch_s", outcome.layer_fetch_s},
+                        {"layer_compute_s", outcome.layer_compute_s}};
   }
   if (!options.json) {
     return verdict(all["aqua"]["tokens_per_second"], all["dram"]["tokens_per_second"]) +

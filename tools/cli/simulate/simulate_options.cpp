@@ -44,11 +44,34 @@ Result<void> set_lent_at(SimulateOptions& options, std::string_view value) {
   return {};
 }
 
+// SECONDS:SHARE,SECONDS:SHARE...
+Result<void> set_link_at(SimulateOptions& options, std::string_view value) {
+  std::vector<std::string_view> changes;
+  report::split_columns(value, changes);
+  options.link_changes.clear();
+  for (const std::string_view change : changes) {
+    const std::size_t colon = change.find(':');
+    if (colon == change.npos) return expected("SECONDS:SHARE,...");
+    AQUA_ASSIGN(const double at, parse_between<double>(change.substr(0, colon), 0, 1e6));
+    AQUA_ASSIGN(const double share, parse_between<double>(change.substr(colon + 1), 1e-3, 1));
+    options.link_changes.push_back({.at = sim::picos(at), .share = share});
+  }
+  return {};
+}
+
+// auto, or layers over frames.
+Result<void> set_expansion(SimulateOptions& options, std::string_view value) {
+  options.expansion.reset();
+  if (value == "auto") return {};
+  AQUA_ASSIGN(options.expansion, parse_between<double>(value, 1, 100));
+  return {};
+}
+
 Result<void> set_sla(SimulateOptions& options, std::string_view value) {
   const std::size_t comma = value.find(',');
   if (comma == value.npos) return expected("TTFT,TPOT");
-  AQUA_ASSIGN(options.sla.ttft_s, parse_between<double>(value.substr(0, comma), 0, 1e6));
-  AQUA_ASSIGN(options.sla.tpot_s, parse_between<double>(value.substr(comma + 1), 0, 1e6));
+  AQUA_ASSIGN(options.sla.ttft_s, parse_between<double>(value.substr(0, comma), 1e-6, 1e6));
+  AQUA_ASSIGN(options.sla.tpot_s, parse_between<double>(value.substr(comma + 1), 1e-6, 1e6));
   return {};
 }
 
@@ -70,6 +93,9 @@ Result<void> set_sweep(SimulateOptions& options, std::string_view value) {
 void add_requests(CommandLine& line, SimulateOptions& o) {
   line.group("What is asked")
       .text("--trace", o.trace, "FILE", "Azure, BurstGPT or lengths CSV, Mooncake JSON lines")
+      .text("--lengths", o.lengths, "NAME",
+            "sharegpt, alpaca: lengths drawn by the means that were published of them, in place of "
+            "a trace")
       .choice(
           "--workload", o.workload,
           {{"trace", WorkloadKind::trace},
@@ -97,8 +123,8 @@ void add_requests(CommandLine& line, SimulateOptions& o) {
 void add_engine(CommandLine& line, SimulateOptions& o) {
   line.group("Who serves")
       .text("--compare", o.compare, "P,P...",
-            "fcfs, vtc, las, cfs, auto, each alone or with +dram, +aqua, +free; "
-            "+aqua+blocks copies block by block")
+            "fcfs, vtc, las, cfs, auto, each alone or with +dram, +aqua, +free; +aqua+blocks "
+            "copies block by block; fcfs also with +recompute, +pie, +pie+aqua, +ondemand")
       .text("--model", o.model, "NAME|FILE", "a preset or a JSON file")
       .text("--server", o.server, "NAME|FILE", "a preset or a JSON file")
       .text("--borrower", o.borrower, "NAME|FILE",
@@ -116,6 +142,16 @@ void add_engine(CommandLine& line, SimulateOptions& o) {
           "from second S on it lends G instead: it takes the rest back, or offers more; sequences "
           "move off and back. Not with --prefix-cache",
           [&o](std::string_view value) { return set_lent_at(o, value); })
+      .option(
+          "--expansion", "auto|E",
+          "+pie, +pie+aqua, +ondemand: layers over those that have room on the device; auto: as "
+          "pie "
+          "adapts, 2 on demand",
+          [&o](std::string_view value) { return set_expansion(o, value); }, "auto")
+      .option(
+          "--link-at", "S:SHARE,...",
+          "the same: from second S on others leave this share of the link over which layers travel",
+          [&o](std::string_view value) { return set_link_at(o, value); })
       .number("--chunk", o.chunk, 2, 65536, "N", "tokens an iteration computes at most")
       .number("--slice", o.slice, 1, 1'000'000, "N", "iterations of a time slice")
       .flag("--prefix-cache", o.prefix_cache,
@@ -139,7 +175,8 @@ void add_report(CommandLine& line, SimulateOptions& o) {
           [&o](std::string_view value) { return set_sla(o, value); },
           concat(o.sla.ttft_s, ",", o.sla.tpot_s))
       .option("--sweep", "NAME=V,V...",
-              "again for each value of kv-tokens, burst, rate, lent-gb, slice, chunk, seeds",
+              "again for each value of kv-tokens, burst, rate, lent-gb, expansion, slice, chunk, "
+              "seeds",
               [&o](std::string_view value) { return set_sweep(o, value); })
       .flag("--json", o.json, "for scripts")
       .text("--csv", o.csv, "FILE", "a row per request")
@@ -155,8 +192,11 @@ Result<void> check(const SimulateOptions& options) {
   }
   if (!options.calibrate.empty()) return {};
   const bool own_prompts = options.workload == WorkloadKind::long_prompt;
-  if (options.trace.empty() && !own_prompts && options.preset.empty()) {
-    return bad("no requests: give --trace FILE");
+  if (options.trace.empty() && options.lengths.empty() && !own_prompts && options.preset.empty()) {
+    return bad("no requests: give --trace FILE, or --lengths NAME");
+  }
+  if (!options.trace.empty() && !options.lengths.empty()) {
+    return bad("--trace and --lengths: one of them says what is asked");
   }
   const bool lending = own_prompts || options.workload == WorkloadKind::elastic;
   if (lending && (options.sweep || !options.csv.empty() || !options.html.empty())) {

@@ -18,8 +18,9 @@ enum class WorkloadKind : std::uint8_t { trace, poisson, burst, prefix, long_pro
 
 struct SimulateOptions {
   std::string trace{};
+  std::string lengths{};  // in place of a trace
   WorkloadKind workload = WorkloadKind::trace;
-  std::string compare = "fcfs,cfs+dram,cfs+aqua,cfs+free";
+  std::string compare = "fcfs,cfs+dram,cfs+aqua,auto+aqua,cfs+free";
   std::string model = "llama-3-8b";
   std::string server = "a100";
   std::string borrower = "opt-30b";  // elastic
@@ -35,6 +36,8 @@ struct SimulateOptions {
   std::optional<double> kv_tokens{};
   double lent_gb = 40;
   std::vector<sim::LentChange> lent_changes{};
+  std::optional<double> expansion{};  // none: as pie adapts
+  std::vector<sim::LinkChange> link_changes{};
   double prefix_gb = 1000;
   std::uint32_t chunk = 512;
   std::uint32_t slice = schedule::SchedulerOptions{}.slice_iterations;

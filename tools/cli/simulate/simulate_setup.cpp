@@ -19,11 +19,22 @@ Result<sim::Ground> ground_of(const SimulateOptions& options) {
   scenario.scheduler.slice_iterations = options.slice;
   scenario.scheduler.fcfs_on_slow_tier = options.fallback;
   // auto schedules for what goodput counts.
-  if (options.sla.tpot_s > 0) scenario.scheduler.seconds_per_token = options.sla.tpot_s;
+  scenario.scheduler.seconds_per_token = options.sla.tpot_s;
   scenario.prefix_cache = options.prefix_cache || options.workload == WorkloadKind::prefix;
   scenario.prefix_bytes = options.prefix_gb * 1e9;
+  scenario.expansion = options.expansion;
+  scenario.link_changes = options.link_changes;
   scenario.skip = options.skip;
   return sim::resolve(scenario, options.profiles);
+}
+
+Result<void> can_be_met(const sim::Sla& sla, const sim::Ground& ground) {
+  const sim::CostModel& cost = ground.cost;
+  const double alone = sim::seconds(cost.prompt_alone(1, 2) - cost.prompt_alone(1, 1));
+  if (sla.tpot_s >= alone) return {};
+  return Error{Code::failed_precondition,
+               concat("simulate: --sla: ", sla.tpot_s,
+                      " s a token cannot be met: a token of a single answer takes ", alone, " s")};
 }
 
 std::string describe(const SimulateOptions& options, double rate) {

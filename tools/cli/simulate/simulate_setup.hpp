@@ -9,6 +9,8 @@
 namespace aqua::tool {
 
 [[nodiscard]] Result<sim::Ground> ground_of(const SimulateOptions& options);
+// failed_precondition where even a single answer has longer between two tokens.
+[[nodiscard]] Result<void> can_be_met(const sim::Sla& sla, const sim::Ground& ground);
 // What is asked, for people.
 [[nodiscard]] std::string describe(const SimulateOptions& options, double rate);
 [[nodiscard]] sim::MakeWorkload workload_of(const SimulateOptions& options, const sim::Trace& trace,
