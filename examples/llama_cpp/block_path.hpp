@@ -11,8 +11,6 @@
 
 namespace aqua::llama_example {
 
-inline constexpr unsigned kTokensPerBlock = 16;
-
 // Uses slots 0 and 1 of the engine, which are empty before and afterwards. Throws Failure.
 [[nodiscard]] nlohmann::json measure_blocks(Runtime& runtime, Engine& engine,
                                             const std::vector<Token>& prompt);

@@ -47,9 +47,9 @@ std::vector<Token> make_prompt(const Model& model, unsigned tokens, unsigned see
   return prompt;
 }
 
-std::vector<Request> make_requests(const Model& model, const Options& options) {
+std::vector<ChatRequest> make_requests(const Model& model, const Options& options) {
   std::minstd_rand random(42);
-  std::vector<Request> requests;
+  std::vector<ChatRequest> requests;
   for (unsigned i = 0; i < options.conversations; ++i) {
     const auto length =
         static_cast<unsigned>(options.prompt_tokens / 2 + random() % (options.prompt_tokens + 1));

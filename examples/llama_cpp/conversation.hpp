@@ -10,7 +10,7 @@
 
 namespace aqua::llama_example {
 
-struct Request {
+struct ChatRequest {
   unsigned id = 0;
   std::vector<Token> prompt{};
   unsigned output_tokens = 0;
@@ -23,7 +23,7 @@ struct Answer {
 };
 
 // Prompts of words drawn by a seed; the same for the same options and model.
-[[nodiscard]] std::vector<Request> make_requests(const Model& model, const Options& options);
+[[nodiscard]] std::vector<ChatRequest> make_requests(const Model& model, const Options& options);
 // `tokens` of them, for one long prompt.
 [[nodiscard]] std::vector<Token> make_prompt(const Model& model, unsigned tokens, unsigned seed);
 

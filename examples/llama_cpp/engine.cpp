@@ -29,6 +29,23 @@ llama_model* load(const std::filesystem::path& file) {
   return model;
 }
 
+llama_context_params params_of(unsigned slots, unsigned tokens_per_slot, unsigned threads) {
+  constexpr unsigned kChunk = Engine::kChunkTokens;
+  llama_context_params params = llama_context_default_params();
+  params.n_ctx = (tokens_per_slot + kChunk - 1) / kChunk * kChunk * slots;
+  params.n_seq_max = slots;
+  params.n_batch = kChunk;
+  params.n_ubatch = kChunk;
+  params.n_threads = static_cast<std::int32_t>(threads);
+  params.n_threads_batch = params.n_threads;
+  params.kv_unified = false;
+  // Values then lie token by token, as keys do; without it they are transposed.
+  params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_ENABLED;
+  params.offload_kqv = false;
+  params.no_perf = true;
+  return params;
+}
+
 }  // namespace
 
 Model::Model(const std::filesystem::path& file) : model_(load(file)) {}
@@ -74,7 +91,8 @@ std::size_t Model::kv_bytes_per_token() const {
 }
 
 Engine::Engine(const Model& model, unsigned slots, unsigned tokens_per_slot, unsigned threads)
-    : slots_(slots),
+    : SlotStates(model.get(), params_of(slots, tokens_per_slot, threads)),
+      slots_(slots),
       vocabulary_(
           static_cast<std::size_t>(llama_vocab_n_tokens(llama_model_get_vocab(model.get())))),
       batch_{},
@@ -83,21 +101,6 @@ Engine::Engine(const Model& model, unsigned slots, unsigned tokens_per_slot, uns
       sequence_of_(kChunkTokens, &sequence_),
       wanted_(kChunkTokens, 0),
       tokens_(kChunkTokens) {
-  llama_context_params params = llama_context_default_params();
-  const unsigned rounded = (tokens_per_slot + kChunkTokens - 1) / kChunkTokens * kChunkTokens;
-  params.n_ctx = rounded * slots;
-  params.n_seq_max = slots;
-  params.n_batch = kChunkTokens;
-  params.n_ubatch = kChunkTokens;
-  params.n_threads = static_cast<std::int32_t>(threads);
-  params.n_threads_batch = params.n_threads;
-  params.kv_unified = false;
-  // Values then lie token by token, as keys do; without it they are transposed.
-  params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_ENABLED;
-  params.offload_kqv = false;
-  params.no_perf = true;
-  context_.reset(llama_init_from_model(model.get(), params));
-  if (!context_) throw Failure("llama.cpp cannot make a context for this model");
   batch_.token = tokens_.data();
   batch_.pos = positions_.data();
   batch_.n_seq_id = counts_.data();
@@ -115,7 +118,7 @@ Prediction Engine::decode(unsigned slot, unsigned past, std::span<const Token> t
       wanted_[i] = at + i + 1 == tokens.size() ? 1 : 0;
     }
     batch_.n_tokens = static_cast<std::int32_t>(count);
-    const int outcome = llama_decode(context_.get(), batch_);
+    const int outcome = llama_decode(context(), batch_);
     if (outcome != 0) throw Failure("llama_decode: " + std::to_string(outcome));
     at += count;
   }
@@ -123,38 +126,11 @@ Prediction Engine::decode(unsigned slot, unsigned past, std::span<const Token> t
 }
 
 Prediction Engine::predict() {
-  const float* logits = llama_get_logits_ith(context_.get(), -1);
+  const float* logits = llama_get_logits_ith(context(), -1);
   if (logits == nullptr) throw Failure("llama.cpp has no logits");
   const auto* best = std::max_element(logits, logits + vocabulary_);
   return {static_cast<Token>(best - logits),
           hash_bytes(std::as_bytes(std::span(logits, vocabulary_)))};
-}
-
-std::size_t Engine::state_bytes(unsigned slot) {
-  const auto bytes = llama_state_seq_get_size(context_.get(), static_cast<llama_seq_id>(slot));
-  if (bytes == 0) throw Failure("llama_state_seq_get_size: 0");
-  return bytes;
-}
-
-void Engine::save(unsigned slot, std::span<std::byte> to) {
-  const auto written =
-      llama_state_seq_get_data(context_.get(), reinterpret_cast<std::uint8_t*>(to.data()),
-                               to.size(), static_cast<llama_seq_id>(slot));
-  if (written != to.size()) throw Failure("llama_state_seq_get_data: " + std::to_string(written));
-}
-
-void Engine::restore(unsigned slot, std::span<const std::byte> from) {
-  const auto read =
-      llama_state_seq_set_data(context_.get(), reinterpret_cast<const std::uint8_t*>(from.data()),
-                               from.size(), static_cast<llama_seq_id>(slot));
-  if (read != from.size()) throw Failure("llama_state_seq_set_data: " + std::to_string(read));
-}
-
-void Engine::drop(unsigned slot, unsigned from) {
-  if (!llama_memory_seq_rm(llama_get_memory(context_.get()), static_cast<llama_seq_id>(slot),
-                           static_cast<llama_pos>(from), -1)) {
-    throw Failure("llama_memory_seq_rm failed");
-  }
 }
 
 }  // namespace aqua::llama_example

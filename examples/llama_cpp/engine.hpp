@@ -20,6 +20,8 @@
 #include <string>
 #include <vector>
 
+#include "slot_states.hpp"
+
 namespace aqua::llama_example {
 
 using Token = llama_token;
@@ -47,7 +49,7 @@ struct Prediction {
   std::uint64_t logits_hash = 0;  // of every bit of all of them
 };
 
-class Engine {
+class Engine : public SlotStates {
  public:
   static constexpr unsigned kChunkTokens = 256;
 
@@ -56,23 +58,12 @@ class Engine {
 
   // Appends tokens to the sequence in `slot`, the first of them at position `past`.
   [[nodiscard]] Prediction decode(unsigned slot, unsigned past, std::span<const Token> tokens);
-  // What save() will write.
-  [[nodiscard]] std::size_t state_bytes(unsigned slot);
-  void save(unsigned slot, std::span<std::byte> to);
-  // Into a slot that is empty; it need not be the one that was saved.
-  void restore(unsigned slot, std::span<const std::byte> from);
-  // Forgets the tokens from position `from` on.
-  void drop(unsigned slot, unsigned from = 0);
 
  private:
-  struct Free {
-    void operator()(llama_context* c) const { llama_free(c); }
-  };
   [[nodiscard]] Prediction predict();
 
   const unsigned slots_;
   const std::size_t vocabulary_;
-  std::unique_ptr<llama_context, Free> context_;
   llama_batch batch_;  // borrows the vectors below
   std::vector<llama_pos> positions_;
   std::vector<std::int32_t> counts_;

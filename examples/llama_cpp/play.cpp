@@ -8,6 +8,7 @@
 #include "block_path.hpp"
 #include "must.hpp"
 #include "neighbours.hpp"
+#include "prefix/prefix_check.hpp"
 #include "reclaim_plot.hpp"
 #include "report.hpp"
 #include "resume_bench.hpp"
@@ -34,7 +35,7 @@ std::string describe(const Served& served) {
   return text;
 }
 
-Served run(const std::string& name, Engine& engine, const std::vector<Request>& requests,
+Served run(const std::string& name, Engine& engine, const std::vector<ChatRequest>& requests,
            unsigned slice, Parking* parking, ReclaimPlot* plot = nullptr) {
   report::ProgressLine line(stdout, report::ProgressLine::Where::everywhere, name);
   Served served = serve(engine, requests, slice, parking, [&](const Progress& progress) {
@@ -54,10 +55,10 @@ std::filesystem::path model_of(const Options& options) {
 
 // What all tensors that are parked at once take, at most.
 std::size_t tensor_bytes(const Model& model, const Options& options,
-                         const std::vector<Request>& requests) {
+                         const std::vector<ChatRequest>& requests) {
   constexpr std::size_t kCellBytes = 16;  // of llama.cpp's own about each token
   std::size_t tokens = 0;
-  for (const Request& r : requests) tokens += r.prompt.size() + r.output_tokens;
+  for (const ChatRequest& r : requests) tokens += r.prompt.size() + r.output_tokens;
   tokens = std::max<std::size_t>(tokens, options.rounds > 0 ? options.context + 64 : 0);
   tokens = std::max<std::size_t>(tokens, 2 * kBlocksPrompt);
   return tokens * (model.kv_bytes_per_token() + kCellBytes) + requests.size() * 4096;
@@ -82,7 +83,7 @@ int run_engine(const Options& options) {
   if (!options.json.empty())
     example::write_json(options.json, nlohmann::json::object());  // fails early
   const Model model(model_of(options));
-  const std::vector<Request> requests = make_requests(model, options);
+  const std::vector<ChatRequest> requests = make_requests(model, options);
   const unsigned longest = options.prompt_tokens * 3 / 2 + options.output_tokens + 1;
   Engine engine(model, options.slots, longest, options.threads);
   std::printf("model     %s, %zu bytes of KV cache for a token\n", model.description().c_str(),
@@ -90,7 +91,7 @@ int run_engine(const Options& options) {
   std::printf("serving   %u conversations of %u tokens on average; the KV cache holds %u\n",
               options.conversations, options.prompt_tokens + options.output_tokens, options.slots);
 
-  Outcome outcome{.options = options, .model = model, .requests = requests};
+  RunRecord outcome{.options = options, .model = model, .requests = requests};
   outcome.unpreempted = run("unpreempted", engine, requests, options.slice, nullptr);
 
   const auto started = start_neighbours(options, tensor_bytes(model, options, requests));
@@ -114,10 +115,12 @@ int run_engine(const Options& options) {
   }
 
   neighbours.await_leases();
-  const unsigned most = std::max(options.rounds > 0 ? options.context : 0, kBlocksPrompt);
+  const unsigned most =
+      std::max({options.rounds > 0 ? options.context : 0, kBlocksPrompt, kPrefixCheckTokens});
   Engine longer(model, 2, most + 64, options.threads);
   outcome.blocks =
       measure_blocks(neighbours.runtime(), longer, make_prompt(model, kBlocksPrompt, 1));
+  outcome.prefixes = check_prefixes(neighbours, longer, model);
   if (options.rounds > 0) {
     outcome.resuming = measure_resuming(neighbours.runtime(), longer,
                                         make_prompt(model, options.context, 2), options);

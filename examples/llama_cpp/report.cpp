@@ -2,6 +2,7 @@
 #include "report.hpp"
 
 #include <cstdio>
+#include <string_view>
 
 #include "summary.hpp"
 
@@ -71,7 +72,7 @@ json to_json(const TensorParking::Stats& s) {
 }
 
 // Without the checks, which only the run with tensors makes, times are of the moves themselves.
-json ratios(const Outcome& o) {
+json ratios(const RunRecord& o) {
   const auto per_second = [](const Served& run) {
     return static_cast<double>(run.tokens) / run.seconds;
   };
@@ -96,9 +97,9 @@ json ratios(const Outcome& o) {
 
 }  // namespace
 
-json to_json(const Outcome& o) {
+json to_json(const RunRecord& o) {
   std::size_t prompt_tokens = 0;
-  for (const Request& request : o.requests) prompt_tokens += request.prompt.size();
+  for (const ChatRequest& request : o.requests) prompt_tokens += request.prompt.size();
   json report{{"benchmark", "llama"},
               {"device", "emulated"},
               {"model", o.model.description()},
@@ -115,6 +116,7 @@ json to_json(const Outcome& o) {
               {"parking", to_json(o.parking)},
               {"reclaim", o.reclaim},
               {"blocks", o.blocks},
+              {"prefixes", o.prefixes},
               {"resuming", o.resuming},
               {"ratios", ratios(o)}};
   if (o.recomputed) report["recomputed"] = to_json(*o.recomputed, o.unpreempted);
@@ -151,6 +153,13 @@ void print_summary(const json& r) {
               blocks.at("blocks").get<std::size_t>(), blocks.at("layers").get<std::size_t>(),
               blocks.at("bytes_wrong").get<std::size_t>(),
               blocks.at("tokens_equal").get<bool>() ? "equal" : "different");
+  for (const json& row : r.at("prefixes").at("rows")) {
+    std::printf("a beginning of %u tokens, %s: %zu fetched, tokens %s\n",
+                r.at("prefixes").at("shared_tokens").get<unsigned>(),
+                row.at("when").get<std::string>().c_str(),
+                row.at("tokens_fetched").get<std::size_t>(),
+                row.at("tokens_equal").get<bool>() ? "equal" : "different");
+  }
   if (const json& resuming = r.at("resuming"); !resuming.is_null()) {
     const json& ratio = resuming.at("ratios");
     std::printf(
@@ -182,6 +191,16 @@ std::vector<std::string> complaints(const json& r) {
   demand(r.at("blocks").at("bytes_wrong") == 0, "blocks came back changed");
   demand(r.at("blocks").at("tokens_equal") == true, "tokens differ after blocks came back");
   demand(r.at("blocks").at("tier") == "peer", "blocks went to no lent memory");
+  const json &prefixes = r.at("prefixes"), &rows = prefixes.at("rows");
+  const char* const tiers[] = {"none", "peer", "host", "none", "none"};
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    demand(rows[i].at("tokens_equal") == true && rows[i].at("logits_equal") == true,
+           "tokens or logits differ with a prefix cache");
+    const bool hit = std::string_view(tiers[i]) != "none";
+    demand(rows[i].at("tier") == tiers[i] &&
+               rows[i].at("tokens_fetched") == (hit ? prefixes.at("shared_tokens") : json(0)),
+           "a prefix was not where it was to be");
+  }
   if (r.at("conversations") > r.at("slots")) {
     demand(r.at("tensors").at("preemptions") > 0, "nothing was preempted");
     demand(parking.at("parked_in_peer") > 0, "nothing was parked in lent memory");

@@ -13,17 +13,17 @@
 
 namespace aqua::llama_example {
 
-struct Outcome {
+struct RunRecord {
   const Options& options;
   const Model& model;
-  const std::vector<Request>& requests;
+  const std::vector<ChatRequest>& requests;
   Served unpreempted{}, tensors{}, memory{};
   std::optional<Served> recomputed{};
   TensorParking::Stats parking{};
-  nlohmann::json reclaim{}, blocks{}, resuming{};  // null where there was none
+  nlohmann::json reclaim{}, blocks{}, prefixes{}, resuming{};  // null where there was none
 };
 
-[[nodiscard]] nlohmann::json to_json(const Outcome& outcome);
+[[nodiscard]] nlohmann::json to_json(const RunRecord& outcome);
 void print_summary(const nlohmann::json& report);
 // What was asked of the run and is not so; empty when it went well.
 [[nodiscard]] std::vector<std::string> complaints(const nlohmann::json& report);

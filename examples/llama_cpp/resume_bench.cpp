@@ -13,6 +13,7 @@ namespace aqua::llama_example {
 
 using bench::median;
 using example::median_ratio;
+using example::must;
 using example::summary;
 
 namespace {
@@ -30,23 +31,27 @@ double ms_of(F&& work) {
 class KeptMemory : public Parking {
  public:
   KeptMemory(Engine& engine, std::size_t bytes) : engine_(engine), buffer_(bytes, std::byte{1}) {}
-  void park(const Seat& seat) override {
+  [[nodiscard]] Result<Tier> park(const Seat& seat) override {
     engine_.save(seat.slot, std::span(buffer_).first(engine_.state_bytes(seat.slot)));
+    return Tier::host;
   }
-  void resume(const Seat& seat) override { engine_.restore(seat.slot, buffer_); }
+  Tier resume(const Seat& seat) override {
+    engine_.restore(seat.slot, buffer_);
+    return Tier::host;
+  }
 
  private:
   Engine& engine_;
   std::vector<std::byte> buffer_;
 };
 
-struct Way {
+struct Store {
   const char* name;
   Parking& parking;
   std::vector<double> save{}, restore{}, both{};
 };
 
-nlohmann::json to_json(const Way& way) {
+nlohmann::json to_json(const Store& way) {
   return {{"save_ms", summary(way.save)},
           {"restore_ms", summary(way.restore)},
           {"save_and_restore_ms", summary(way.both)}};
@@ -72,14 +77,14 @@ nlohmann::json measure_resuming(Runtime& runtime, Engine& engine, const std::vec
   TensorParking tensors(runtime, engine);
   MemoryParking fresh(engine);
   KeptMemory kept(engine, original.size());
-  std::vector<Way> ways{{"tensor", tensors}, {"memory_kept", kept}, {"memory_fresh", fresh}};
+  std::vector<Store> ways{{"tensor", tensors}, {"memory_kept", kept}, {"memory_fresh", fresh}};
   const Seat seat{.conversation = 0, .slot = 0, .history = prompt};
   std::size_t wrong = 0;
   std::vector<double> next_token;
   for (unsigned round = 0; round <= options.rounds; ++round) {
     for (std::size_t i = 0; i < ways.size(); ++i) {
-      Way& way = ways[(i + round) % ways.size()];  // each goes first as often
-      const double save = ms_of([&] { way.parking.park(seat); });
+      Store& way = ways[(i + round) % ways.size()];  // each goes first as often
+      const double save = ms_of([&] { (void)must(way.parking.park(seat), "park"); });
       engine.drop(0);
       const double restore = ms_of([&] { way.parking.resume(seat); });
       engine.save(0, now);
@@ -94,7 +99,7 @@ nlohmann::json measure_resuming(Runtime& runtime, Engine& engine, const std::vec
   }
   engine.drop(0);
   const TensorParking::Stats& stats = tensors.stats();
-  const Way &ours = ways[0], &theirs = ways[1], &fresher = ways[2];
+  const Store &ours = ways[0], &theirs = ways[1], &fresher = ways[2];
   nlohmann::json report{{"context_tokens", past},
                         {"state_bytes", original.size()},
                         {"rounds", options.rounds},
@@ -102,7 +107,7 @@ nlohmann::json measure_resuming(Runtime& runtime, Engine& engine, const std::vec
                         {"states_wrong", wrong},
                         {"recompute_ms", summary(recompute)},
                         {"next_token_ms", summary(next_token)}};
-  for (const Way& way : ways) report[way.name] = to_json(way);
+  for (const Store& way : ways) report[way.name] = to_json(way);
   const double token = median(next_token), again = median(recompute);
   report["ratios"] = {
       {"recompute_over_tensor_restore", again / median(ours.restore)},

@@ -5,6 +5,8 @@
 #include <deque>
 #include <optional>
 
+#include "must.hpp"
+
 namespace aqua::llama_example {
 namespace {
 
@@ -15,7 +17,7 @@ double seconds_since(Clock::time_point start) {
 }
 
 struct Conversation {
-  const Request* request = nullptr;
+  const ChatRequest* request = nullptr;
   Answer* answer = nullptr;
   std::vector<Token> history{};  // what the cache holds while it is resident
   unsigned in_slice = 0;
@@ -25,7 +27,8 @@ struct Conversation {
 
 class Schedule {
  public:
-  Schedule(Engine& engine, const std::vector<Request>& requests, unsigned slice, Parking* parking)
+  Schedule(Engine& engine, const std::vector<ChatRequest>& requests, unsigned slice,
+           Parking* parking)
       : engine_(engine), slice_(slice), parking_(parking), slots_(engine.slots()) {
     served_.answers.resize(requests.size());
     for (std::size_t i = 0; i < requests.size(); ++i) {
@@ -64,7 +67,8 @@ class Schedule {
 
   void preempt(unsigned slot) {
     const auto start = Clock::now();
-    parking_->park({slots_[slot]->request->id, slot, slots_[slot]->history});
+    (void)example::must(parking_->park({slots_[slot]->request->id, slot, slots_[slot]->history}),
+                        "park");
     engine_.drop(slot);
     served_.park_seconds += seconds_since(start);
     ++progress_.preemptions;
@@ -121,8 +125,8 @@ class Schedule {
 
 }  // namespace
 
-Served serve(Engine& engine, const std::vector<Request>& requests, unsigned slice, Parking* parking,
-             const std::function<void(const Progress&)>& each_turn) {
+Served serve(Engine& engine, const std::vector<ChatRequest>& requests, unsigned slice,
+             Parking* parking, const std::function<void(const Progress&)>& each_turn) {
   return Schedule(engine, requests, slice, parking).run(each_turn);
 }
 

@@ -28,7 +28,7 @@ struct Served {
 
 // Parks what it preempts in `parking`; null: conversations stay until they are done. `each_turn`
 // is called after every round of tokens.
-[[nodiscard]] Served serve(Engine& engine, const std::vector<Request>& requests, unsigned slice,
+[[nodiscard]] Served serve(Engine& engine, const std::vector<ChatRequest>& requests, unsigned slice,
                            Parking* parking, const std::function<void(const Progress&)>& each_turn);
 
 }  // namespace aqua::llama_example

@@ -57,12 +57,14 @@ StateView StateView::of(std::span<const std::byte> state) {
   StateView view;
   const auto streams = reader.take<std::uint32_t>();
   for (std::uint32_t s = 0; s < streams; ++s) {
+    const std::size_t begin = reader.at();
     const auto cells = reader.take<std::uint32_t>();
     if (cells == 0) continue;
     if (view.tokens != 0) throw Failure("llama.cpp's state: a sequence in two streams");
     view.tokens = cells;
+    view.cells_at = begin;
     for (std::uint32_t i = 0; i < cells; ++i) {
-      (void)reader.take<std::int32_t>();
+      view.positions.push_back(reader.take<std::int32_t>());
       const auto sequences = reader.take<std::uint32_t>();
       if (sequences != 1) throw Failure("llama.cpp's state: a cell of several sequences");
       (void)reader.take<std::int32_t>();
@@ -71,10 +73,49 @@ StateView StateView::of(std::span<const std::byte> state) {
     const auto layers = reader.take<std::uint32_t>();
     view.keys = planes(reader, layers, cells);
     view.values = planes(reader, layers, cells);
+    view.end_at = reader.at();
   }
   if (view.tokens == 0 || view.keys.empty()) throw Failure("llama.cpp's state: no tokens");
   if (reader.left() != 0) throw Failure("llama.cpp's state: longer than expected");
+  std::vector<bool> there(view.tokens);
+  for (const std::int32_t position : view.positions) {
+    const auto at = static_cast<std::size_t>(position);
+    if (position < 0 || at >= there.size() || there[at])
+      throw Failure("llama.cpp's state: position " + std::to_string(position) + " of " +
+                    std::to_string(view.tokens) + " tokens");
+    there[at] = true;
+  }
   return view;
+}
+
+std::vector<std::byte> empty_state(std::span<const std::byte> sample, std::size_t tokens) {
+  const StateView view = StateView::of(sample);
+  std::vector<std::byte> state;
+  const auto copy = [&](std::span<const std::byte> bytes) {
+    state.insert(state.end(), bytes.begin(), bytes.end());
+  };
+  const auto put = [&](auto value) { copy(std::as_bytes(std::span(&value, 1))); };
+  // Of a cell, what follows its position; of a plane, what precedes its rows.
+  constexpr std::size_t kPosition = sizeof(std::int32_t);
+  constexpr std::size_t kOfCell = sizeof(std::uint32_t) + sizeof(std::int32_t);
+  constexpr std::size_t kOfPlane = sizeof(std::int32_t) + sizeof(std::uint64_t);
+  const std::size_t cells = view.cells_at + sizeof(std::uint32_t);
+  const std::size_t after_cells = cells + view.tokens * (kPosition + kOfCell);
+  copy(sample.first(view.cells_at));
+  put(static_cast<std::uint32_t>(tokens));
+  for (std::size_t i = 0; i < tokens; ++i) {
+    put(static_cast<std::int32_t>(i));
+    copy(sample.subspan(cells + kPosition, kOfCell));
+  }
+  copy(sample.subspan(after_cells, 2 * sizeof(std::uint32_t)));  // transposed, layers
+  for (const auto* rows : {&view.keys, &view.values}) {
+    for (const StatePlane& plane : *rows) {
+      copy(sample.subspan(plane.offset - kOfPlane, kOfPlane));
+      state.resize(state.size() + tokens * plane.row_bytes);
+    }
+  }
+  copy(sample.subspan(view.end_at));
+  return state;
 }
 
 }  // namespace aqua::llama_example

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -24,9 +25,17 @@ struct StatePlane {
 
 struct StateView {
   std::size_t tokens = 0;
+  std::vector<std::int32_t> positions{};  // of each row's token; from 0 to tokens - 1 in some order
+  std::size_t cells_at = 0;               // where the number of cells stands, and all that follows
+  std::size_t end_at = 0;                 // the cells and their rows
   std::vector<StatePlane> keys{}, values{};  // by layer
   // Throws Failure saying what is not as expected.
   [[nodiscard]] static StateView of(std::span<const std::byte> state);
 };
+
+// A state as llama.cpp would write it of `tokens` tokens from position 0 on, which are at least 1,
+// of the same model and context as `sample`. The rows are zero: StateView::of() says where.
+[[nodiscard]] std::vector<std::byte> empty_state(std::span<const std::byte> sample,
+                                                 std::size_t tokens);
 
 }  // namespace aqua::llama_example

@@ -11,9 +11,10 @@ namespace aqua::llama_example {
 
 using example::must;
 
-TensorParking::TensorParking(Runtime& runtime, Engine& engine)
+TensorParking::TensorParking(Runtime& runtime, SlotStates& engine, Allocate allocate)
     : runtime_(runtime),
       engine_(engine),
+      allocate_(std::move(allocate)),
       stream_(must(emulated::create_stream(runtime), "stream")) {}
 
 TensorParking::~TensorParking() {
@@ -37,12 +38,16 @@ void TensorParking::on_stream(const Pin& pin, Work&& work) {
   if (thrown) std::rethrow_exception(thrown);
 }
 
-void TensorParking::park(const Seat& seat) {
+Result<Tier> TensorParking::park(const Seat& seat) {
   const std::size_t bytes = engine_.state_bytes(seat.slot);
+  const TensorOptions wanted{.bytes = bytes,
+                             .name = "chat " + std::to_string(seat.conversation),
+                             .host_only = seat.to_host};
+  auto allocated = allocate_ ? allocate_(wanted) : runtime_.allocate(wanted);
+  if (!allocated.ok() && allocated.error().code == Code::resource_exhausted)
+    return std::move(allocated).error();
   Parked parked;
-  parked.tensor =
-      must(runtime_.allocate({.bytes = bytes, .name = "chat " + std::to_string(seat.conversation)}),
-           "allocate");
+  parked.tensor = must(std::move(allocated), "allocate");
   Pin pin = must(parked.tensor.pin(Access::write, stream_), "pin");
   parked.tier = pin.tier();
   on_stream(pin, [&](std::span<std::byte> state) {
@@ -54,10 +59,12 @@ void TensorParking::park(const Seat& seat) {
   pin.release();
   ++(parked.tier == Tier::peer ? stats_.parked_in_peer : stats_.parked_in_host);
   stats_.written_bytes += bytes;
+  const Tier tier = parked.tier;
   parked_[seat.conversation] = std::move(parked);
+  return tier;
 }
 
-void TensorParking::resume(const Seat& seat) {
+Tier TensorParking::resume(const Seat& seat) {
   auto found = parked_.extract(seat.conversation);
   Parked& parked = found.mapped();
   Pin pin = must(parked.tensor.pin(Access::read, stream_), "pin");
@@ -70,6 +77,7 @@ void TensorParking::resume(const Seat& seat) {
   ++(pin.tier() == Tier::peer ? stats_.resumed_from_peer : stats_.resumed_from_host);
   if (pin.tier() != parked.tier) ++stats_.moved_meanwhile;
   stats_.read_bytes += pin.bytes();
+  return pin.tier();
 }
 
 }  // namespace aqua::llama_example

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "aqua/emulated.hpp"
 #include "aqua/runtime.hpp"
@@ -19,13 +20,15 @@ namespace aqua::llama_example {
 
 class TensorParking : public Parking {
  public:
-  TensorParking(Runtime& runtime, Engine& engine);
+  using Allocate = std::function<Result<AquaTensor>(const TensorOptions&)>;
+  // `allocate` stands for Runtime::allocate().
+  TensorParking(Runtime& runtime, SlotStates& engine, Allocate allocate = {});
   ~TensorParking() override;
   TensorParking(const TensorParking&) = delete;
   TensorParking& operator=(const TensorParking&) = delete;
 
-  void park(const Seat& seat) override;
-  void resume(const Seat& seat) override;
+  [[nodiscard]] Result<Tier> park(const Seat& seat) override;
+  Tier resume(const Seat& seat) override;
 
   // From now on every parked byte is hashed, and hashed again once it has been read back.
   void check_bytes() { check_ = true; }
@@ -52,7 +55,8 @@ class TensorParking : public Parking {
   void on_stream(const Pin& pin, Work&& work);
 
   Runtime& runtime_;
-  Engine& engine_;
+  SlotStates& engine_;
+  const Allocate allocate_;
   Stream stream_;
   std::unordered_map<unsigned, Parked> parked_;
   Stats stats_;

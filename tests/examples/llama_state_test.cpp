@@ -2,6 +2,7 @@
 // What llama.cpp's saved sequences look like: written here by hand, field by field.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -74,6 +75,34 @@ TEST(LlamaState, RowsOfEveryLayerAreFound) {
     }
     EXPECT_EQ(view.keys[layer].row_bytes, kRow);
   }
+}
+
+TEST(LlamaState, AnEmptyStateIsOneOfSoManyTokensAndNothingElseDiffers) {
+  const State state = good();
+  std::vector<std::byte> same = empty_state(state.bytes, kCells);
+  const StateView view = StateView::of(same);
+  for (const auto* planes : {&view.keys, &view.values}) {
+    for (const StatePlane& plane : *planes) {
+      std::memcpy(&same[plane.offset], &state.bytes[plane.offset], kRow * kCells);
+    }
+  }
+  EXPECT_EQ(same, state.bytes);
+  const std::vector<std::byte> longer = empty_state(state.bytes, 50);
+  EXPECT_EQ(StateView::of(longer).tokens, 50U);
+  EXPECT_EQ(StateView::of(longer).positions.back(), 49);
+  EXPECT_EQ(StateView::of(longer).values.back().row_bytes, kRow);
+}
+
+TEST(LlamaState, RowsOfTokensInAnyOrderAreTold) {
+  State state = good();
+  const StateView view = StateView::of(state.bytes);
+  EXPECT_EQ(view.positions, (std::vector<std::int32_t>{0, 1, 2}));
+  std::byte* const cells = &state.bytes[view.cells_at + sizeof kCells];
+  constexpr std::size_t kCell = 12;
+  std::swap_ranges(cells, cells + 4, cells + 2 * kCell);
+  EXPECT_EQ(StateView::of(state.bytes).positions, (std::vector<std::int32_t>{2, 1, 0}));
+  std::memcpy(cells, cells + kCell, 4);
+  EXPECT_NE(complaint(state).find("position 1 of 3 tokens"), std::string::npos);
 }
 
 TEST(LlamaState, EveryTruncationIsRefused) {
