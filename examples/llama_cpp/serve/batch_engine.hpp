@@ -6,14 +6,13 @@
 // Threads: one. Errors: every call throws Failure.
 #pragma once
 
-#include <memory>
 #include <vector>
 
 #include "engine.hpp"
 
 namespace aqua::llama_example {
 
-class BatchEngine {
+class BatchEngine : public SlotStates {
  public:
   // The cache is gone through in steps of so many cells (llama_kv_cache::get_n_kv()).
   static constexpr unsigned kKvStepTokens = 256;
@@ -30,14 +29,7 @@ class BatchEngine {
   // The next tokens of those who wanted one, in the order added.
   [[nodiscard]] std::vector<Token> run();
 
-  [[nodiscard]] std::vector<std::byte> save(unsigned slot);
-  void restore(unsigned slot, std::span<const std::byte> from);
-  void drop(unsigned slot);
-
  private:
-  struct FreeContext {
-    void operator()(llama_context* c) const { llama_free(c); }
-  };
   class Batch {
    public:
     explicit Batch(unsigned tokens)
@@ -50,7 +42,6 @@ class BatchEngine {
 
   const std::size_t vocabulary_;
   const unsigned most_tokens_;
-  std::unique_ptr<llama_context, FreeContext> context_;
   Batch batch_;
   std::vector<std::int32_t> wanted_;  // places in the batch
 };

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "aqua/schedule/options.hpp"
+#include "aqua/schedule/sharing.hpp"
 
 namespace aqua::llama_example {
 
@@ -15,6 +16,9 @@ struct LoggedRequest {
   double arrival = 0;
   std::uint32_t prompt_tokens = 0, output_tokens = 0;
   double first_token = 0, end = 0;
+  std::uint32_t cached_tokens = 0;  // of the prompt, fetched instead of computed
+  std::uint32_t told_tokens = 0;    // the most that the scheduler was told of; not in the recording
+  std::vector<std::int32_t> answer{};  // its tokens; not in the recording
 };
 struct LoggedIteration {
   double seconds = 0;
@@ -24,6 +28,10 @@ struct LoggedIteration {
 struct LoggedCopy {
   double seconds = 0, bytes = 0;
   bool out = false;
+};
+struct LoggedSwitch {
+  double at = 0;
+  schedule::Sharing to{};
 };
 
 struct RunLog {
@@ -35,6 +43,7 @@ struct RunLog {
   std::vector<LoggedRequest> requests{};  // by arrival
   std::vector<LoggedIteration> iterations{};
   std::vector<LoggedCopy> copies{};
+  std::vector<LoggedSwitch> switches{};  // of how the scheduler shares
 };
 
 [[nodiscard]] inline nlohmann::json to_json(const RunLog& log) {
@@ -49,12 +58,14 @@ struct RunLog {
             {{"budget_tokens", o.budget_tokens},
              {"slice_iterations", o.slice_iterations},
              {"min_prefill_tokens", o.min_prefill_tokens},
+             {"seconds_per_token", o.seconds_per_token},
              {"block_tokens", o.block_tokens},
              {"device_blocks", o.device_blocks},
              {"max_sequences", o.max_sequences}}},
            {"requests", json::array()},
            {"iterations", json::array()},
-           {"copies", json::array()}};
+           {"copies", json::array()},
+           {"switches", json::array()}};
   for (const LoggedRequest& r : log.requests) {
     all["requests"].push_back({r.arrival, r.prompt_tokens, r.output_tokens, r.first_token, r.end});
   }
@@ -63,6 +74,9 @@ struct RunLog {
   }
   for (const LoggedCopy& c : log.copies) {
     all["copies"].push_back({c.seconds, c.bytes, c.out ? 1 : 0});
+  }
+  for (const LoggedSwitch& s : log.switches) {
+    all["switches"].push_back({s.at, to_string(s.to), why(s.to)});
   }
   return all;
 }
