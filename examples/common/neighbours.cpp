@@ -70,6 +70,10 @@ std::optional<nlohmann::json> Neighbours::answer() {
   return std::nullopt;
 }
 
+void Neighbours::await_reclaim() {
+  await_line(*lender_, "reclaimed", kPatience);
+}
+
 void Neighbours::ask_to_lend() {
   if (!lender_->send({{"do", "lend"}})) throw Failure("the lender has ended");
 }

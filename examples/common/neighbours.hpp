@@ -41,6 +41,8 @@ class Neighbours {
   void ask_back();
   // What it answered, once it has: {"bytes", "slabs", "first_ms", "last_ms"}.
   [[nodiscard]] std::optional<nlohmann::json> answer();
+  // Waits for that answer, and for nothing in it.
+  void await_reclaim();
   // The lender lends again; returns at once.
   void ask_to_lend();
   // Waits until all that is lent is leased to this process.

@@ -41,7 +41,7 @@ bool sound(const TokenShape& s) {
 
 }  // namespace
 
-Result<std::vector<Request>> make_trace(const TraceShape& shape) {
+Result<std::vector<TraceRequest>> make_trace(const TraceShape& shape) {
   // One request a day is the least: slower ones would overflow the arrivals of long traces.
   if (!positive(shape.requests_per_second) || shape.requests_per_second < 1.0 / 86'400 ||
       shape.requests > TraceLimits{}.max_requests || !sound(shape.prompt) || !sound(shape.output)) {
@@ -50,14 +50,14 @@ Result<std::vector<Request>> make_trace(const TraceShape& shape) {
                  "requests, positive means and min <= max"};
   }
   Draw draw(shape.seed);
-  std::vector<Request> requests;
+  std::vector<TraceRequest> requests;
   requests.reserve(shape.requests);
   double seconds = 0;
   for (std::size_t i = 0; i < shape.requests; ++i) {
     if (i > 0) seconds += draw.exponential(1 / shape.requests_per_second);
     const std::chrono::microseconds arrival{std::llround(seconds * 1e6)};
     const std::uint32_t prompt = draw.tokens(shape.prompt);
-    requests.push_back(Request{arrival, prompt, draw.tokens(shape.output)});
+    requests.push_back(TraceRequest{arrival, prompt, draw.tokens(shape.output)});
   }
   return requests;
 }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "options.hpp"
 
-#include "aqua/schedule/scheduler.hpp"
-
 namespace aqua::example {
 namespace {
 

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 
+#include "aqua/schedule/scheduler.hpp"
 #include "sizes.hpp"
 #include "tools/options/command_line.hpp"
 #include "workload.hpp"
@@ -27,8 +28,8 @@ struct Options {
   std::optional<std::size_t> reclaim_at_mib{};  // of tensors in lent memory …
   double reclaim_after = 0.4;                   // … and of requests done
   std::chrono::milliseconds iteration{10};
-  std::string policy = "cfs";  // of schedule::scheduler_names(), for the consumers
-  bool fallback = false;       // of las and cfs to fcfs; see EngineOptions
+  std::string policy{schedule::kDefaultPolicy};  // of schedule::scheduler_names(); the consumers'
+  bool fallback = false;                         // of las and cfs to fcfs; see EngineOptions
   std::chrono::seconds timeout{300};
   std::uint16_t dashboard = 0;          // port; 0: none
   std::filesystem::path json{};         // empty: none

@@ -67,7 +67,7 @@ int run_orchestrator(const Options& options) {
   window.reset();
   fleet.finish();
 
-  Outcome outcome{.options = options, .work = work, .play = play};
+  RunRecord outcome{.options = options, .work = work, .play = play};
   for (const auto& consumer : fleet.consumers()) outcome.consumers.push_back(consumer.stats);
   for (const auto& producer : fleet.producers()) outcome.producers.push_back(producer.stats);
   outcome.wall_seconds = seconds_since(start);

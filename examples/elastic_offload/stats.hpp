@@ -5,8 +5,10 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <vector>
 
+#include "sharing_text.hpp"
 #include "tier_bytes.hpp"
 
 namespace aqua::example {
@@ -26,6 +28,9 @@ struct ConsumerStats {
   std::uint64_t waiting = 0, resident = 0, preempted = 0;  // requests now
   std::uint64_t tokens = 0, iterations = 0;                // tokens generated
   std::uint64_t recomputations = 0;  // preempted without a copy: the swap space was full
+  std::string sharing, why;          // how its scheduler shares the device now
+  Switches switched_to;
+  double peer_seconds_per_block = 0, host_seconds_per_block = 0;  // on the way back; 0: not seen
   SwapStats swap;
   std::uint64_t verified_in_cache = 0, mismatched_in_cache = 0;  // when a request completes
   TierBytes tensors;                                             // now
@@ -42,10 +47,11 @@ struct ConsumerStats {
   }
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ConsumerStats, submitted, done, waiting, resident, preempted,
-                                   tokens, iterations, recomputations, swap, verified_in_cache,
-                                   mismatched_in_cache, tensors, leased_bytes, promotions,
-                                   promoted_bytes, evacuations, evacuated_bytes, budgets,
-                                   lost_tensors, ttft_ms)
+                                   tokens, iterations, recomputations, sharing, why, switched_to,
+                                   peer_seconds_per_block, host_seconds_per_block, swap,
+                                   verified_in_cache, mismatched_in_cache, tensors, leased_bytes,
+                                   promotions, promoted_bytes, evacuations, evacuated_bytes,
+                                   budgets, lost_tensors, ttft_ms)
 
 struct ProducerStats {
   std::uint64_t own_bytes = 0, lent_bytes = 0, held_bytes = 0;  // now; held: of lent, by others

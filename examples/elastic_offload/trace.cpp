@@ -71,7 +71,8 @@ bool next_line(std::istream& in, std::string& line) {
 }
 
 // `arrival` is absolute here.
-Result<Request> parse(std::string_view line, std::size_t line_number, std::uint32_t max_tokens) {
+Result<TraceRequest> parse(std::string_view line, std::size_t line_number,
+                           std::uint32_t max_tokens) {
   const std::size_t first = line.find(',');
   const std::size_t second = first == line.npos ? line.npos : line.find(',', first + 1);
   if (second == line.npos || line.find(',', second + 1) != line.npos) {
@@ -90,17 +91,17 @@ Result<Request> parse(std::string_view line, std::size_t line_number, std::uint3
   const std::string range = " is not a number from 0 to " + std::to_string(max_tokens) + ": ";
   if (!prompt_tokens) return at(line_number, "ContextTokens" + range + shown(prompt));
   if (!output_tokens) return at(line_number, "GeneratedTokens" + range + shown(output));
-  return Request{*arrival, *prompt_tokens, *output_tokens};
+  return TraceRequest{*arrival, *prompt_tokens, *output_tokens};
 }
 
 }  // namespace
 
-Result<std::vector<Request>> read_trace(std::istream& in, const TraceLimits& limits) {
+Result<std::vector<TraceRequest>> read_trace(std::istream& in, const TraceLimits& limits) {
   std::string line;
   if (!next_line(in, line) || line != kHeader) {
     return at(1, "expected the header " + std::string(kHeader) + ", got " + shown(line));
   }
-  std::vector<Request> requests;
+  std::vector<TraceRequest> requests;
   microseconds start{0};
   for (std::size_t n = 2; requests.size() < limits.first_requests && next_line(in, line); ++n) {
     if (line.size() > kMaxLine) return at(n, "longer than 256 characters");
@@ -121,8 +122,8 @@ Result<std::vector<Request>> read_trace(std::istream& in, const TraceLimits& lim
   return requests;
 }
 
-Result<std::vector<Request>> read_trace_file(const std::filesystem::path& path,
-                                             const TraceLimits& limits) {
+Result<std::vector<TraceRequest>> read_trace_file(const std::filesystem::path& path,
+                                                  const TraceLimits& limits) {
   std::ifstream in(path, std::ios::binary);
   if (!in) return Error{Code::not_found, "trace: cannot open " + path.string()};
   return read_trace(in, limits);

@@ -18,11 +18,11 @@
 
 namespace aqua::example {
 
-struct Request {
+struct TraceRequest {
   std::chrono::microseconds arrival{0};  // since the trace's first request
   std::uint32_t prompt_tokens = 0;
   std::uint32_t output_tokens = 0;
-  friend bool operator==(const Request&, const Request&) = default;
+  friend bool operator==(const TraceRequest&, const TraceRequest&) = default;
 };
 
 struct TraceLimits {
@@ -38,11 +38,11 @@ struct TraceLimits {
 // fraction of a second has exactly seven digits. invalid_argument names line and column
 // for anything else: another header, a missing or extra column, a date that does not exist, a
 // request that arrives before the one above it, too many of anything, or no request at all.
-[[nodiscard]] Result<std::vector<Request>> read_trace(std::istream& in,
-                                                      const TraceLimits& limits = {});
-// The same of a file; not_found when it cannot be opened.
-[[nodiscard]] Result<std::vector<Request>> read_trace_file(const std::filesystem::path& path,
+[[nodiscard]] Result<std::vector<TraceRequest>> read_trace(std::istream& in,
                                                            const TraceLimits& limits = {});
+// The same of a file; not_found when it cannot be opened.
+[[nodiscard]] Result<std::vector<TraceRequest>> read_trace_file(const std::filesystem::path& path,
+                                                                const TraceLimits& limits = {});
 
 // Log-normal lengths, cut off at `min` and `max`.
 struct TokenShape {
@@ -65,6 +65,6 @@ struct TraceShape {
 
 // The same shape gives the same trace. invalid_argument for a rate or mean that is not
 // positive and finite, or min over max.
-[[nodiscard]] Result<std::vector<Request>> make_trace(const TraceShape& shape);
+[[nodiscard]] Result<std::vector<TraceRequest>> make_trace(const TraceShape& shape);
 
 }  // namespace aqua::example

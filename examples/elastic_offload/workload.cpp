@@ -10,7 +10,7 @@
 namespace aqua::example {
 namespace {
 
-std::vector<Request> load_trace(const WorkloadOptions& options) {
+std::vector<TraceRequest> load_trace(const WorkloadOptions& options) {
   if (options.trace.empty()) {
     TraceShape shape;
     shape.requests = options.requests;
@@ -31,7 +31,7 @@ std::uint32_t at_most(std::uint32_t tokens, std::uint32_t limit, std::size_t& cu
 }  // namespace
 
 Workload load_workload(const WorkloadOptions& options) {
-  const std::vector<Request> trace = load_trace(options);
+  const std::vector<TraceRequest> trace = load_trace(options);
   Workload work;
   work.source = options.trace.empty() ? "made up, seed " + std::to_string(options.seed) +
                                             ", in the shape of azure_llm_inference_conv_2023"
@@ -40,7 +40,7 @@ Workload load_workload(const WorkloadOptions& options) {
   work.arrivals_faster =
       std::max(1.0, span_ms / static_cast<double>(std::max<long>(options.arrivals_in.count(), 1)));
   work.output_scale = options.output_scale;
-  for (const Request& request : trace) {
+  for (const TraceRequest& request : trace) {
     WorkItem item;
     item.id = work.items.size();
     item.arrival_ms = static_cast<std::uint64_t>(static_cast<double>(request.arrival.count()) /

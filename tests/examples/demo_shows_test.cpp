@@ -104,6 +104,7 @@ json report_of_a_run() {
           {"tokens", 99'999'999},
           {"preemptions", 99'999},
           {"recomputations", 99'999},
+          {"switched_to", {{"fair", 99'999}, {"partial", 99'999}}},
           {"wall_seconds", 1234.5},
           {"reclaim_ms", {{"max", 12'345.6}}},
           {"reclaimed_from", "emu:1"},

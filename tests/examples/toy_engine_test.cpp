@@ -78,7 +78,13 @@ TEST(ToyEngine, LasPreemptsByItsOwnRule) {
 
 // The last to come have their first token before those that came first are done.
 TEST(ToyEngine, AutoMakesRoomForPrompts) {
-  EXPECT_THAT(serve("auto").preempted, Not(IsEmpty()));
+  const Served served = serve("auto");
+  EXPECT_THAT(served.preempted, Not(IsEmpty()));
+  EXPECT_GT(served.stats.switched_to.at("fair"), 0U);
+  EXPECT_THAT(sharing_text(served.stats.switched_to), testing::HasSubstr("by turns all keep"));
+  EXPECT_FALSE(served.stats.why.empty());
+  EXPECT_GT(served.stats.host_seconds_per_block, 0) << "what came back from there was timed";
+  EXPECT_EQ(served.stats.peer_seconds_per_block, 0);
   EXPECT_THAT(serve("auto", false, 0).preempted, IsEmpty());
 }
 

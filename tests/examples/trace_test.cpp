@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 const std::string kHeader = "TIMESTAMP,ContextTokens,GeneratedTokens\n";
 const std::string kRow = "2023-11-16 18:15:46.6805900,374,44\n";
 
-Result<std::vector<Request>> read(const std::string& text, const TraceLimits& limits = {}) {
+Result<std::vector<TraceRequest>> read(const std::string& text, const TraceLimits& limits = {}) {
   std::istringstream in(text);
   return read_trace(in, limits);
 }
@@ -40,7 +40,7 @@ TEST(Trace, ReadsArrivalsRelativeToTheFirstRequest) {
            "2024-01-01 00:00:00.5000009,396,109\n" + "2024-01-01 00:00:00.5000009,0,0\n");
   ASSERT_TRUE(trace.ok()) << trace.error().message;
   EXPECT_EQ(*trace,
-            (std::vector<Request>{{0us, 374, 44}, {500'001us, 396, 109}, {500'001us, 0, 0}}));
+            (std::vector<TraceRequest>{{0us, 374, 44}, {500'001us, 396, 109}, {500'001us, 0, 0}}));
 }
 
 TEST(Trace, ToleratesCarriageReturnsAndAMissingLastNewline) {
@@ -49,7 +49,7 @@ TEST(Trace, ToleratesCarriageReturnsAndAMissingLastNewline) {
       "2023-11-16 18:15:46.6805900,374,44\r\n"
       "2023-11-16 18:15:50.9951690,396,109");
   ASSERT_TRUE(trace.ok()) << trace.error().message;
-  EXPECT_EQ(*trace, (std::vector<Request>{{0us, 374, 44}, {4'314'579us, 396, 109}}));
+  EXPECT_EQ(*trace, (std::vector<TraceRequest>{{0us, 374, 44}, {4'314'579us, 396, 109}}));
 }
 
 TEST(Trace, TheFirstRequestsAreTakenWithoutLookingAtTheRest) {
@@ -121,16 +121,16 @@ TEST(Trace, AMissingFileIsNotFound) {
   EXPECT_EQ(result.error().code, Code::not_found);
 }
 
-double mean(const std::vector<Request>& trace, std::uint32_t Request::*field) {
+double mean(const std::vector<TraceRequest>& trace, std::uint32_t TraceRequest::*field) {
   double sum = 0;
-  for (const Request& r : trace) sum += r.*field;
+  for (const TraceRequest& r : trace) sum += r.*field;
   return sum / static_cast<double>(trace.size());
 }
 
-std::uint32_t percentile(const std::vector<Request>& trace, std::uint32_t Request::*field,
+std::uint32_t percentile(const std::vector<TraceRequest>& trace, std::uint32_t TraceRequest::*field,
                          double q) {
   std::vector<std::uint32_t> values;
-  for (const Request& r : trace) values.push_back(r.*field);
+  for (const TraceRequest& r : trace) values.push_back(r.*field);
   std::sort(values.begin(), values.end());
   return values[static_cast<std::size_t>(q * static_cast<double>(values.size() - 1))];
 }
@@ -140,17 +140,17 @@ TEST(MakeTrace, HasTheShapeOfTheAzureTrace) {
   ASSERT_TRUE(trace.ok());
   ASSERT_EQ(trace->size(), 20'000U);
   EXPECT_EQ(trace->front().arrival, 0us);
-  EXPECT_TRUE(std::is_sorted(trace->begin(), trace->end(), [](const Request& a, const Request& b) {
-    return a.arrival < b.arrival;
-  }));
+  EXPECT_TRUE(std::is_sorted(
+      trace->begin(), trace->end(),
+      [](const TraceRequest& a, const TraceRequest& b) { return a.arrival < b.arrival; }));
   const double seconds = std::chrono::duration<double>(trace->back().arrival).count();
   EXPECT_NEAR(20'000 / seconds, 5.5, 0.15);
-  EXPECT_NEAR(mean(*trace, &Request::prompt_tokens), 1155, 30);
-  EXPECT_NEAR(percentile(*trace, &Request::prompt_tokens, 0.99), 4142, 250);
-  EXPECT_LE(percentile(*trace, &Request::prompt_tokens, 1.0), 14'050U);
-  EXPECT_NEAR(mean(*trace, &Request::output_tokens), 211, 10);
-  EXPECT_LE(percentile(*trace, &Request::output_tokens, 1.0), 1000U);
-  EXPECT_GE(percentile(*trace, &Request::output_tokens, 0.0), 7U);
+  EXPECT_NEAR(mean(*trace, &TraceRequest::prompt_tokens), 1155, 30);
+  EXPECT_NEAR(percentile(*trace, &TraceRequest::prompt_tokens, 0.99), 4142, 250);
+  EXPECT_LE(percentile(*trace, &TraceRequest::prompt_tokens, 1.0), 14'050U);
+  EXPECT_NEAR(mean(*trace, &TraceRequest::output_tokens), 211, 10);
+  EXPECT_LE(percentile(*trace, &TraceRequest::output_tokens, 1.0), 1000U);
+  EXPECT_GE(percentile(*trace, &TraceRequest::output_tokens, 0.0), 7U);
 }
 
 TEST(MakeTrace, TheSameSeedGivesTheSameTraceAndAnotherSeedAnother) {
@@ -184,10 +184,10 @@ TEST(RealTrace, TheAzureConversationTraceReadsWholeAndAsDescribed) {
   const auto trace = read_trace_file(path);
   ASSERT_TRUE(trace.ok()) << trace.error().message;
   EXPECT_EQ(trace->size(), 19'366U);
-  EXPECT_EQ((*trace)[1], (Request{4'314'579us, 396, 109}));
-  EXPECT_EQ(std::lround(mean(*trace, &Request::prompt_tokens)), 1155);
-  EXPECT_EQ(std::lround(mean(*trace, &Request::output_tokens)), 211);
-  EXPECT_EQ(percentile(*trace, &Request::prompt_tokens, 1.0), 14'050U);
+  EXPECT_EQ((*trace)[1], (TraceRequest{4'314'579us, 396, 109}));
+  EXPECT_EQ(std::lround(mean(*trace, &TraceRequest::prompt_tokens)), 1155);
+  EXPECT_EQ(std::lround(mean(*trace, &TraceRequest::output_tokens)), 211);
+  EXPECT_EQ(percentile(*trace, &TraceRequest::prompt_tokens, 1.0), 14'050U);
   EXPECT_NEAR(std::chrono::duration<double>(trace->back().arrival).count(), 3501.7, 0.1);
 }
 

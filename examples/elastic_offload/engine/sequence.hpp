@@ -36,6 +36,7 @@ struct Sequence {
   Tier tier = Tier::host;  // the tensor's, as the scheduler was last told, or when it was fetched
   Ticket ticket{};
   std::shared_ptr<Check> check{};
+  std::shared_ptr<Stopwatch> watch{};  // of the fetch
 
   // All that it would hold now, were memory no limit.
   [[nodiscard]] std::size_t bytes_wanted() const {

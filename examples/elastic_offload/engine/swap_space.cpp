@@ -15,10 +15,11 @@ SwapSpace::~SwapSpace() {
   (void)emulated::destroy_stream(runtime_, stream_);  // waits for its work
 }
 
-bool SwapSpace::send_away(Sequence& sequence) {
+bool SwapSpace::send_away(Sequence& sequence, bool to_host) {
   const std::size_t bytes = sequence.blocks.size() * CacheShape::kBlockBytes;
-  auto tensor = runtime_.allocate(
-      {.bytes = bytes, .name = "seq " + std::to_string(sequence.id), .host_only = !use_lent_});
+  auto tensor = runtime_.allocate({.bytes = bytes,
+                                   .name = "seq " + std::to_string(sequence.id),
+                                   .host_only = to_host || !use_lent_});
   if (!tensor.ok() && tensor.error().code == Code::resource_exhausted) {
     ++stats_.refused_allocations;
     return false;
@@ -39,8 +40,11 @@ void SwapSpace::bring_back(Sequence& sequence) {
     // While a pin is held the tensor stays, so that its bytes are booked to the right tier.
     const Pin pin = must(sequence.tensor.pin(Access::read, stream_), "pin");
     sequence.tier = pin.tier();
+    sequence.watch = std::make_shared<Stopwatch>();
+    launch_reading(runtime_, stream_, sequence.watch, &Stopwatch::begin);
     sequence.ticket =
         must(runtime_.fetch(sequence.tensor, cache_.layout(), sequence.blocks, stream_), "fetch");
+    launch_reading(runtime_, stream_, sequence.watch, &Stopwatch::end);
   }
   stats_.fetched.add(sequence.tier, sequence.tensor.bytes());
   sequence.check = launch_check(runtime_, stream_, cache_.geometry(),

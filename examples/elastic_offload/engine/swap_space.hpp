@@ -19,9 +19,10 @@ class SwapSpace {
   SwapSpace(const SwapSpace&) = delete;
   SwapSpace& operator=(const SwapSpace&) = delete;
 
-  // Posts the offload of a resident sequence whose kernels are over. False, and nothing
-  // changed, when there is no tensor memory for it.
-  [[nodiscard]] bool send_away(Sequence& sequence);
+  // Posts the offload of a resident sequence whose kernels are over; `to_host`: past lent memory,
+  // whether there is room or not. False, and nothing changed, when there is no tensor memory for
+  // it.
+  [[nodiscard]] bool send_away(Sequence& sequence, bool to_host);
   // Posts the fetch of an away sequence into blocks just taken, and the check behind it.
   void bring_back(Sequence& sequence);
   // Takes the step that leaving or returning waits for, when its work is over: blocks go back

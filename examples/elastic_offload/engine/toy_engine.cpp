@@ -88,6 +88,8 @@ void ToyEngine::collect() {
       must(scheduler_->paged_out(id, sequence.tier), "paged_out");
     } else if (sequence.phase == Phase::returning && swap_.advance(sequence)) {
       must(scheduler_->paged_in(id), "paged_in");
+      costs_.came_back(*scheduler_, sequence.tier, sequence.blocks.size(),
+                       sequence.watch->seconds());
     } else if (sequence.phase == Phase::finishing) {  // its check ran before iterate() returned
       stats_.verified_in_cache += sequence.check->bytes;
       stats_.mismatched_in_cache += sequence.check->mismatched_bytes;
@@ -130,14 +132,16 @@ void ToyEngine::carry_out(const schedule::Batch& batch) {
   if (!batch.too_large.empty()) throw Failure("a sequence has outgrown the cache");
 }
 
+// Where lent memory has room and the scheduler names the host, blocks come back from there sooner.
 void ToyEngine::preempt(const schedule::Preemption& order) {
   Sequence& sequence = find(order.id);
+  const bool to_host = order.to == Tier::host && swap_tier_ == Tier::peer;
   if (order.how == schedule::Preemption::How::recompute) {
     cache_.give_back(sequence.blocks);
     sequence.computed = 0;
     sequence.phase = Phase::waiting;
     ++stats_.recomputations;
-  } else if (!swap_.send_away(sequence)) {
+  } else if (!swap_.send_away(sequence, to_host)) {
     refused_.push_back(order.id);
     return;
   }
@@ -190,6 +194,12 @@ ConsumerStats ToyEngine::stats() const {
                                         : stats.preempted);
   }
   stats.swap = swap_.stats();
+  const schedule::SchedulerStatus status = scheduler_->status();
+  stats.sharing = to_string(status.sharing);
+  stats.why = why(status.sharing);
+  stats.switched_to = switches_of(status);
+  stats.peer_seconds_per_block = costs_.seconds_per_block(Tier::peer);
+  stats.host_seconds_per_block = costs_.seconds_per_block(Tier::host);
   return stats;
 }
 

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "aqua/schedule/scheduler.hpp"
+#include "copy_costs.hpp"
 #include "sizes.hpp"
 #include "swap_space.hpp"
 #include "workload.hpp"
@@ -28,7 +29,7 @@ namespace aqua::example {
 
 struct EngineOptions {
   std::uint32_t tenant = 0;
-  std::string policy = "cfs";  // of schedule::scheduler_names()
+  std::string policy{schedule::kDefaultPolicy};  // of schedule::scheduler_names()
   // las and cfs schedule as fcfs while preempted KV is in host memory (Aqua, section 7). On an
   // emulated GPU both tiers are as fast.
   bool fallback = false;
@@ -77,6 +78,7 @@ class ToyEngine {
   const Clock::time_point began_ = Clock::now();  // what the scheduler is told the time from
   KvCache cache_;
   SwapSpace swap_;
+  CopyCosts costs_;
   Stream compute_;
   std::map<std::uint64_t, Sequence> sequences_;  // by id
   std::vector<schedule::SequenceId> refused_;    // copies that could not begin

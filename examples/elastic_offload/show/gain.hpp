@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What users gain by lent memory: the two servings of a Comparison side by side, in words. Of the
-// "comparison" of a report (Outcome): {"host": Serving, "lent": Serving}.
+// "comparison" of a report (RunRecord): {"host": Serving, "lent": Serving}.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -69,11 +69,9 @@ void memory(std::ostringstream& out, const Timeline& timeline, const json& found
 std::string render_page(const json& found, const Timeline& timeline) {
   const bool compared = found.contains("comparison");
   std::ostringstream out;
-  out << "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
-         "content=\"width=device-width\"><title>libaqua's demo</title><style>"
-      << report::page_style() << "</style></head><body>\n<h1>"
-      << (compared ? gain_sentence(found.at("comparison")) : "No comparison was asked for.")
-      << "</h1>\n<p>" << reclaim_sentence(found) << " "
+  out << report::page_begin("libaqua's demo", compared ? gain_sentence(found.at("comparison"))
+                                                       : "No comparison was asked for.")
+      << "<p>" << reclaim_sentence(found) << " "
       << static_cast<double>(found.at("verified_bytes").get<std::uint64_t>() / 100'000'000) / 10
       << " GB were checked, " << found.at("mismatched_bytes").get<std::uint64_t>()
       << " bytes wrong.</p>\n<p>Emulated GPUs on one machine; scheduled by "
@@ -81,7 +79,7 @@ std::string render_page(const json& found, const Timeline& timeline) {
       << found.at("scaling").at("host_link_mb_per_s").get<std::uint64_t>() << " MB/s.</p>\n";
   if (compared) comparison(out, found.at("comparison"));
   memory(out, timeline, found);
-  out << "</body></html>\n";
+  out << report::kPageEnd;
   return std::move(out).str();
 }
 

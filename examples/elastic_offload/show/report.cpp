@@ -13,7 +13,7 @@ using nlohmann::json;
 
 constexpr std::uint64_t kLeastFetched = 1'000'000'000;  // bytes, from tensors
 
-json add_up(const Outcome& outcome) {
+json add_up(const RunRecord& outcome) {
   ConsumerStats sum;
   std::uint64_t verified = 0, mismatched = 0, reclaims = 0;
   std::vector<double> slab_ms;
@@ -31,6 +31,7 @@ json add_up(const Outcome& outcome) {
     sum.promotions += s.promotions;
     sum.promoted_bytes += s.promoted_bytes;
     sum.lost_tensors += s.lost_tensors;
+    for (const auto& [sharing, times] : s.switched_to) sum.switched_to[sharing] += times;
     verified += s.verified();
     mismatched += s.mismatched();
   }
@@ -57,6 +58,7 @@ json add_up(const Outcome& outcome) {
       {"lost_tensors", sum.lost_tensors},
       {"preemptions", sum.swap.preemptions},
       {"recomputations", sum.recomputations},
+      {"switched_to", sum.switched_to},
       {"tokens", sum.tokens},
       {"reclaims", reclaims},
       {"reclaim_ms",
@@ -92,7 +94,7 @@ json scaling(const Options& options, const Workload& work) {
 
 }  // namespace
 
-json to_json(const Outcome& outcome) {
+json to_json(const RunRecord& outcome) {
   const AtReclaim& at = outcome.play.at_reclaim();
   json report = add_up(outcome);
   report["requests"] = outcome.work.items.size();

@@ -10,7 +10,7 @@
 namespace aqua::example {
 
 // Everything that the report needs, gathered once the processes have ended.
-struct Outcome {
+struct RunRecord {
   const Options& options;
   const Workload& work;
   const Play& play;
@@ -19,7 +19,7 @@ struct Outcome {
   double wall_seconds = 0;
 };
 
-[[nodiscard]] nlohmann::json to_json(const Outcome& outcome);
+[[nodiscard]] nlohmann::json to_json(const RunRecord& outcome);
 // Lines of at most 79 columns.
 [[nodiscard]] std::string summary(const nlohmann::json& report);
 // How the reclaim went, in one sentence.

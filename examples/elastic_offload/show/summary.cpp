@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The report for people.
+#include <sstream>
+
 #include "kv_cache.hpp"
 #include "show/gain.hpp"
 #include "show/report.hpp"
@@ -31,6 +33,13 @@ std::string gain(const json& comparison) {
     out += text("  %-26s %17s %16s   %s\n", row.what.c_str(), row.host.c_str(), row.lent.c_str(),
                 row.gain.c_str());
   }
+  return out;
+}
+
+std::string sharing(const json& report) {
+  std::istringstream lines(sharing_text(report.at("switched_to").get<Switches>()));
+  std::string out;
+  for (std::string line; std::getline(lines, line);) out += wrapped("  " + line);
   return out;
 }
 
@@ -67,7 +76,8 @@ std::string summary(const json& report) {
                       count("requests_done"), count("requests_repeated"), count("tokens"),
                       count("preemptions") + count("recomputations"),
                       report.at("policy").get<std::string>().c_str(), count("recomputations"),
-                      report.at("wall_seconds").get<double>()));
+                      report.at("wall_seconds").get<double>())) +
+         sharing(report);
   if (compared) out += "\n" + wrapped(gain_sentence(report.at("comparison")));
   return out + wrapped(reclaim_sentence(report)) +
          text("%.1f GB were checked, %lu bytes wrong.\n", gb(report.at("verified_bytes")),
