@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <thread>
 #include <utility>
@@ -14,6 +15,7 @@
 
 #include "aqua/elastic_pool.hpp"
 #include "aqua/emulated.hpp"
+#include "aqua/layer_swap/layer_pool.hpp"
 #include "aqua/prefix/prefix_cache.hpp"
 #include "aqua/prefix/prefix_index.hpp"
 #include "aqua/runtime.hpp"
@@ -93,6 +95,48 @@ TEST_F(HeaderExamples, ElasticPool) {
     std::this_thread::yield();  // there is no event for it
   auto home = runtime.reclaim(quanta * pool->quantum_bytes(), std::chrono::seconds(20));
   ASSERT_TRUE(home.ok() && home->wait().ok());
+}
+
+TEST_F(HeaderExamples, BlockPool) {
+  using namespace layer_swap;
+  BlockPool pool = BlockPool::create(2, 6).value();
+  const std::uint32_t more = 8, fewer = 3;
+  std::vector<std::uint32_t> memory(2, 6);
+  const auto add_memory = [&](std::uint32_t layer) { memory[layer] = more; };
+  const auto cut_memory = [&](std::uint32_t layer) { memory[layer] = fewer; };
+  std::vector<SequenceId> copied_out;
+  const auto copy_out = [&](SequenceId sequence) { copied_out.push_back(sequence); };
+  std::vector<std::pair<BlockId, BlockId>> copied;
+  const auto copy_in_every_layer = [&](BlockId from, BlockId to) { copied.emplace_back(from, to); };
+  for (const SequenceId sequence : {5U, 6U, 7U}) ASSERT_TRUE(pool.allocate(sequence, 2).ok());
+  ASSERT_TRUE(pool.release(5).ok());
+#include "header_examples/layer_swap/block_pool.hpp"
+  EXPECT_EQ(copied_out, std::vector<SequenceId>{7}) << "the last that came";
+  EXPECT_EQ(copied, (std::vector<std::pair<BlockId, BlockId>>{{3, 0}})) << "of the other one";
+  EXPECT_EQ(pool.usable_blocks(), fewer);
+  EXPECT_EQ(memory, std::vector<std::uint32_t>(2, fewer));
+}
+
+TEST_F(HeaderExamples, LayerPool) {
+  Runtime runtime = open();
+  const Stream stream{};
+  const std::vector<std::uint32_t> reads{}, writes{0, 5};
+  std::uint32_t launched = 0;
+  const auto launch_layer = [&](std::uint32_t layer, std::span<std::byte* const> planes,
+                                Stream on) {
+    EXPECT_EQ(layer, launched++);
+    ASSERT_TRUE(emulated::launch(runtime, on, [plane = planes[1]] {
+                  std::memset(emulated::kernel_view(plane) + 5 * 64_KiB, 1, 64_KiB);
+                }).ok());
+  };
+#include "header_examples/layer_swap/layer_pool.hpp"
+  ASSERT_TRUE(begun.ok() && step.ok() && sound.ok());
+  EXPECT_EQ(launched, 12U);
+  EXPECT_EQ(pool->usable_blocks(), 96U) << "64 with nothing away";
+  ASSERT_TRUE(emulated::synchronize(runtime, stream).ok());
+  ASSERT_TRUE(pool->resize(12).ok());  // waits until what was written is safe
+  EXPECT_EQ(pool->usable_blocks(), 64U);
+  EXPECT_TRUE(*pool->step_done(*step));
 }
 
 TEST_F(HeaderExamples, PrefixIndex) {
