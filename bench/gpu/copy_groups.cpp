@@ -6,7 +6,7 @@
 #include "gpu/lender_process.hpp"
 #include "gpu/library.hpp"
 #include "gpu/staged.hpp"
-#include "gpu/ways.hpp"
+#include "gpu/tasks.hpp"
 
 namespace aqua::bench {
 namespace {
@@ -24,15 +24,15 @@ struct Far {
 
 // Every way that the device and the library have, but batches and kernels with a list. The first,
 // the baseline, writes to another place than the others.
-std::vector<CopyTask> ways_to(const BlockList& bulk, Area bulk_target, const BlockList& list,
-                              Area target, bool gather, const std::vector<CopyTask>& of_library) {
-  std::vector<CopyTask> ways{bulk_copy(bulk), copy_each(list), staged(list, gather),
-                             copy_blocks_kernel(list, CopyKernel::vector, 0),
-                             copy_blocks_kernel(list, CopyKernel::bulk, 0)};
-  ways.insert(ways.end(), of_library.begin(), of_library.end());
-  for (CopyTask& way : ways) way.cleared = {target};
-  ways.front().cleared = {bulk_target};
-  return ways;
+std::vector<CopyTask> tasks_to(const BlockList& bulk, Area bulk_target, const BlockList& list,
+                               Area target, bool gather, const std::vector<CopyTask>& of_library) {
+  std::vector<CopyTask> tasks{bulk_copy(bulk), copy_each(list), staged(list, gather),
+                              copy_blocks_kernel(list, CopyKernel::vector, 0),
+                              copy_blocks_kernel(list, CopyKernel::bulk, 0)};
+  tasks.insert(tasks.end(), of_library.begin(), of_library.end());
+  for (CopyTask& task : tasks) task.cleared = {target};
+  tasks.front().cleared = {bulk_target};
+  return tasks;
 }
 
 void measure_far(Areas& a, const Far& far, const Library& library, Meter& meter, const Sink& sink) {
@@ -42,18 +42,18 @@ void measure_far(Areas& a, const Far& far, const Library& library, Meter& meter,
     const BlockList out = gather_list(far.out.data(), a.pool_in.data(), a.bytes, block);
     const BlockList in = scatter_list(a.pool_out.data(), far.in.data(), a.bytes, block);
     const auto offload = [&](bool at_once) {
-      return ways_to(
+      return tasks_to(
           bulk_out, far.out, out, far.out, true,
-          library.ways({Direction::offload, a.pool_in.data(), far.out.data(), block, out},
-                       at_once));
+          library.tasks({Direction::offload, a.pool_in.data(), far.out.data(), block, out},
+                        at_once));
     };
     const auto fetch = [&](bool at_once) {
-      return ways_to(
+      return tasks_to(
           bulk_in, a.tensor_out.area(), in, a.pool_out.area(), false,
-          library.ways({Direction::fetch, a.pool_out.data(), far.in.data(), block, in}, at_once));
+          library.tasks({Direction::fetch, a.pool_out.data(), far.in.data(), block, in}, at_once));
     };
-    const auto measure = [&](const char* direction, const std::vector<CopyTask>& ways) {
-      sink(rows(meter.compare(ways),
+    const auto measure = [&](const char* direction, const std::vector<CopyTask>& tasks) {
+      sink(rows(meter.compare(tasks),
                 {{"group", far.group}, {"direction", direction}, {"block_bytes", block}}));
     };
     measure("offload", offload(false));
@@ -72,15 +72,15 @@ void measure_hbm(Areas& a, Meter& meter, const Sink& sink) {
   const Library library(*device, Link::local, a.tensor_out.area());
   const BlockList same({{a.tensor_out.data(), a.tensor_in.data(), a.bytes}});
   const auto measure = [&](const char* direction, const Library::Move& move, Area target) {
-    std::vector<CopyTask> ways{bulk_copy(same), copy_kernel(move.list, CopyKernel::vector, 0),
-                               copy_kernel(move.list, CopyKernel::bulk, 0),
-                               copy_blocks_kernel(move.list, CopyKernel::vector, 0),
-                               copy_blocks_kernel(move.list, CopyKernel::bulk, 0)};
-    const std::vector<CopyTask> of_library = library.ways(move, false);
-    ways.insert(ways.end(), of_library.begin(), of_library.end());
-    for (CopyTask& way : ways) way.cleared = {target};
-    ways.front().cleared = {a.tensor_out.area()};
-    sink(rows(meter.compare(ways),
+    std::vector<CopyTask> tasks{bulk_copy(same), copy_kernel(move.list, CopyKernel::vector, 0),
+                                copy_kernel(move.list, CopyKernel::bulk, 0),
+                                copy_blocks_kernel(move.list, CopyKernel::vector, 0),
+                                copy_blocks_kernel(move.list, CopyKernel::bulk, 0)};
+    const std::vector<CopyTask> of_library = library.tasks(move, false);
+    tasks.insert(tasks.end(), of_library.begin(), of_library.end());
+    for (CopyTask& task : tasks) task.cleared = {target};
+    tasks.front().cleared = {a.tensor_out.area()};
+    sink(rows(meter.compare(tasks),
               {{"group", "hbm"}, {"direction", direction}, {"block_bytes", move.block_bytes}}));
   };
   for (std::size_t block = 4 << 10; block <= 1 << 20; block *= 2) {
@@ -111,14 +111,14 @@ void measure_batch(Areas& a, Meter& meter, const Sink& sink) {
     const BlockList in = scatter_list(a.pool_out.data(), a.host_in.data(), bytes, block);
     const auto measure = [&](const char* direction, const BlockList& bulk, Area bulk_target,
                              const Library::Move& move, Area target) {
-      std::vector<CopyTask> ways{bulk_copy(bulk), copy_each(move.list),
-                                 copy_batch(move.list, BatchOrder::stream),
-                                 copy_batch(move.list, BatchOrder::any)};
+      std::vector<CopyTask> tasks{bulk_copy(bulk), copy_each(move.list),
+                                  copy_batch(move.list, BatchOrder::stream),
+                                  copy_batch(move.list, BatchOrder::any)};
       const std::vector<CopyTask> of_library = library.batched(move);
-      ways.insert(ways.end(), of_library.begin(), of_library.end());
-      for (CopyTask& way : ways) way.cleared = {target};
-      ways.front().cleared = {bulk_target};
-      sink(rows(meter.compare(ways),
+      tasks.insert(tasks.end(), of_library.begin(), of_library.end());
+      for (CopyTask& task : tasks) task.cleared = {target};
+      tasks.front().cleared = {bulk_target};
+      sink(rows(meter.compare(tasks),
                 {{"group", "batch"}, {"direction", direction}, {"block_bytes", block}}));
     };
     const Area host = a.host_out.area().first(bytes);

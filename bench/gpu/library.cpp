@@ -61,28 +61,28 @@ Library::Library(device::Device& device, transfer::Link link, std::span<std::byt
   mover_ = std::make_shared<transfer::Mover>(device, options);
 }
 
-std::vector<CopyTask> Library::ways(const Move& move, bool at_once) const {
-  std::vector<CopyTask> all{way(move, std::nullopt)};
+std::vector<CopyTask> Library::tasks(const Move& move, bool at_once) const {
+  std::vector<CopyTask> all{task(move, std::nullopt)};
   for (const transfer::Way wanted : transfer::kWays) {
     const bool staged = wanted == transfer::Way::staged;
     const unsigned wants = at_once ? 2 : 1;
     if (staged && transfer::StagingOptions{}.pairs < wants) continue;
     if (wanted == transfer::Way::batched || (!staged && !has(wanted))) continue;
-    all.push_back(way(move, wanted));
+    all.push_back(task(move, wanted));
   }
   return all;
 }
 
 std::vector<CopyTask> Library::batched(const Move& move) const {
   if (!has(transfer::Way::batched)) return {};
-  return {way(move, transfer::Way::batched)};
+  return {task(move, transfer::Way::batched)};
 }
 
 bool Library::has(transfer::Way way) const {
   return device_.supports(method_of(way), ours(stream_.get()));
 }
 
-CopyTask Library::way(const Move& move, std::optional<transfer::Way> wanted) const {
+CopyTask Library::task(const Move& move, std::optional<transfer::Way> wanted) const {
   const BlockPlaces places(move.list.bytes(), move.block_bytes);
   auto posting = std::make_shared<Posting>(Posting{layout_of(move, places), places.blocks});
   posting->request = {.layout = &posting->layout,

@@ -34,13 +34,13 @@ class Library {
   // "library", which is the planner's choice, then each way that it chooses from, but for
   // batched(): "library each" and so on. `at_once`: of moves that run in pairs; no "library staged"
   // if the Mover's staging serves one transfer at a time.
-  [[nodiscard]] std::vector<CopyTask> ways(const Move& move, bool at_once) const;
+  [[nodiscard]] std::vector<CopyTask> tasks(const Move& move, bool at_once) const;
   // "library batched", which some drivers hang on; empty where there is none.
   [[nodiscard]] std::vector<CopyTask> batched(const Move& move) const;
 
  private:
   [[nodiscard]] bool has(transfer::Way way) const;
-  [[nodiscard]] CopyTask way(const Move& move, std::optional<transfer::Way> wanted) const;
+  [[nodiscard]] CopyTask task(const Move& move, std::optional<transfer::Way> wanted) const;
 
   device::Device& device_;
   transfer::Link link_;

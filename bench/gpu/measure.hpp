@@ -51,7 +51,7 @@ class Meter {
   explicit Meter(unsigned repetitions) : repetitions_(repetitions) {}
   // One warm-up of each, then `repetitions` of all in turn. Ends the program when a byte is
   // wrong.
-  [[nodiscard]] std::vector<Samples> compare(const std::vector<CopyTask>& ways);
+  [[nodiscard]] std::vector<Samples> compare(const std::vector<CopyTask>& tasks);
 
  private:
   struct Times {
@@ -61,7 +61,7 @@ class Meter {
   // Where a way may write nothing, of all that is overwritten before it.
   class Between {
    public:
-    explicit Between(const CopyTask& way);
+    explicit Between(const CopyTask& task);
     [[nodiscard]] const Gap* gaps() const {
       return count_ == 0 ? nullptr : reinterpret_cast<const Gap*>(on_device_->data());
     }
@@ -71,11 +71,11 @@ class Meter {
     std::size_t count_ = 0;
     std::optional<Buffer> on_device_;
   };
-  Times time(const CopyTask& way, bool gated);
+  Times time(const CopyTask& task, bool gated);
   // Overwritten before and compared after, also between the blocks.
-  Times verified(const CopyTask& way, const Between& between, bool gated);
-  void clear(const CopyTask& way);
-  void verify(const CopyTask& way, const Between& between);
+  Times verified(const CopyTask& task, const Between& between, bool gated);
+  void clear(const CopyTask& task);
+  void verify(const CopyTask& task, const Between& between);
 
   unsigned repetitions_;
   Stream stream_;

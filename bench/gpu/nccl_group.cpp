@@ -5,7 +5,7 @@
 #include "device/cuda/device.hpp"
 #include "gpu/groups.hpp"
 #include "gpu/library.hpp"
-#include "gpu/ways.hpp"
+#include "gpu/tasks.hpp"
 
 namespace aqua::bench {
 namespace {
@@ -79,15 +79,15 @@ void measure_nccl(Areas& a, Meter& meter, Nccl& nccl, const Sink& sink) {
   for (std::size_t bytes = std::size_t{1} << 20; bytes <= a.bytes; bytes *= 4) {
     const BlockList same({{far.area().data(), a.tensor_in.data(), bytes}});
     const BlockList list = gather_list(far.area().data(), a.pool_in.data(), bytes, kBlock);
-    std::vector<CopyTask> ways{bulk_copy(same), message(nccl, same, far)};
-    const std::vector<CopyTask> of_library = library.ways(
+    std::vector<CopyTask> tasks{bulk_copy(same), message(nccl, same, far)};
+    const std::vector<CopyTask> of_library = library.tasks(
         {transfer::Direction::offload, a.pool_in.data(), far.area().data(), kBlock, list}, false);
-    ways.insert(ways.end(), of_library.begin(), of_library.end());
-    for (CopyTask& way : ways) way.cleared = {far.area().first(bytes)};
-    sink(rows(meter.compare(ways), {{"group", "nccl"},
-                                    {"direction", far.neighbour() ? "neighbour" : "self"},
-                                    {"block_bytes", kBlock},
-                                    {"nccl", nccl.version()}}));
+    tasks.insert(tasks.end(), of_library.begin(), of_library.end());
+    for (CopyTask& task : tasks) task.cleared = {far.area().first(bytes)};
+    sink(rows(meter.compare(tasks), {{"group", "nccl"},
+                                     {"direction", far.neighbour() ? "neighbour" : "self"},
+                                     {"block_bytes", kBlock},
+                                     {"nccl", nccl.version()}}));
   }
 }
 

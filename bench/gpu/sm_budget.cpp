@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include "gpu/groups.hpp"
-#include "gpu/ways.hpp"
+#include "gpu/tasks.hpp"
 #include "samples.hpp"
 
 namespace aqua::bench {
@@ -48,14 +48,14 @@ double alone(Load& load) {
 }
 
 // Seconds of products while copies run; enough copies are queued to outlast them.
-std::vector<double> during(Load& load, const CopyTask& way, double copy_seconds,
+std::vector<double> during(Load& load, const CopyTask& task, double copy_seconds,
                            double load_seconds) {
   const Stream copies;
   const auto rounds = std::min<std::size_t>(
       200, static_cast<std::size_t>(std::ceil(3 * load_seconds / copy_seconds)) + 2);
   std::vector<double> seconds;
   for (int i = 0; i < 5; ++i) {
-    for (std::size_t r = 0; r < rounds; ++r) way.queue(copies.get());
+    for (std::size_t r = 0; r < rounds; ++r) task.queue(copies.get());
     const double s = load.run();
     if (cudaStreamQuery(copies.get()) == cudaErrorNotReady) seconds.push_back(s);
     copies.synchronize();
@@ -72,28 +72,28 @@ void measure_sm_budget(Areas& a, Meter& meter, const Sink& sink) {
   const BlockList out = gather_list(a.host_out.data(), a.pool_in.data(), a.bytes, kBlock);
   const BlockList in = scatter_list(a.pool_out.data(), a.host_in.data(), a.bytes, kBlock);
   for (const bool offload : {true, false}) {
-    std::vector<CopyTask> ways{bulk_copy(offload ? bulk_out : bulk_in)};
+    std::vector<CopyTask> tasks{bulk_copy(offload ? bulk_out : bulk_in)};
     for (const unsigned sms : {1U, 2U, 4U, 8U, 16U, 32U, 64U}) {
       for (const auto kernel : {CopyKernel::vector, CopyKernel::bulk}) {
-        ways.push_back(copy_blocks_kernel(offload ? out : in, kernel, sms));
+        tasks.push_back(copy_blocks_kernel(offload ? out : in, kernel, sms));
       }
     }
-    for (CopyTask& way : ways) way.cleared = {offload ? a.host_out.area() : a.pool_out.area()};
-    if (!offload) ways.front().cleared = {a.tensor_out.area()};
-    const auto samples = meter.compare(ways);
+    for (CopyTask& task : tasks) task.cleared = {offload ? a.host_out.area() : a.pool_out.area()};
+    if (!offload) tasks.front().cleared = {a.tensor_out.area()};
+    const auto samples = meter.compare(tasks);
     auto some = rows(samples, {{"group", "sm_budget"},
                                {"direction", offload ? "offload" : "fetch"},
                                {"block_bytes", kBlock}});
-    for (std::size_t w = 0; w < ways.size(); ++w) {
+    for (std::size_t w = 0; w < tasks.size(); ++w) {
       const double quiet = alone(load);
-      const auto busy = during(load, ways[w], median(samples[w].seconds), quiet);
+      const auto busy = during(load, tasks[w], median(samples[w].seconds), quiet);
       some[w]["matrix_seconds_alone"] = quiet;
       some[w]["matrix_samples"] = busy.size();
       if (busy.empty()) continue;
       const double loss = 1 - quiet / median(busy);
       some[w]["matrix_seconds_meanwhile"] = median(busy);
       some[w]["matrix_loss"] = loss;
-      std::printf("%-22s the matrix product loses %.3f\n", ways[w].name.c_str(), loss);
+      std::printf("%-22s the matrix product loses %.3f\n", tasks[w].name.c_str(), loss);
     }
     sink(some);
   }

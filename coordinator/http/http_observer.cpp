@@ -10,9 +10,9 @@ HttpObserver::Call HttpObserver::began(std::string_view route) {
   return {route, std::chrono::steady_clock::now()};
 }
 
-void HttpObserver::ended(const Call& request, const RequestHead& head, const Reply& reply) {
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - request.began;
-  metrics_.request_ended(request.route, head.method, reply.status, took);
+void HttpObserver::ended(const Call& call, const RequestHead& head, const Reply& reply) {
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - call.began;
+  metrics_.request_ended(call.route, head.method, reply.status, took);
   if (!is_logged(LogLevel::debug)) return;
   log(LogLevel::debug, "request",
       {{"method", head.method},

@@ -28,7 +28,7 @@ class HttpObserver {
 
   [[nodiscard]] Call began(std::string_view route);
   // When the reply was written, or could not be. `head` is empty where nobody could read it.
-  void ended(const Call& request, const RequestHead& head, const Reply& reply);
+  void ended(const Call& call, const RequestHead& head, const Reply& reply);
   // A problem was the reply.
   void refused(Code code) { metrics_.refused(code); }
 

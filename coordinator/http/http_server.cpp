@@ -143,10 +143,10 @@ Reply HttpServer::refused(const Refusal& refusal) {
 }
 
 void HttpServer::turn_away_unread(Stream& stream, const Refusal& refusal) {
-  const HttpObserver::Call request = observer_.began(kOtherPath);
+  const HttpObserver::Call call = observer_.began(kOtherPath);
   const Reply reply = refused(refusal);
   write_reply(stream, reply, /*with_body=*/true);
-  observer_.ended(request, {}, reply);
+  observer_.ended(call, {}, reply);
 }
 
 bool HttpServer::reply_to(Stream& stream, const Acceptor::Arrival& arrival, std::string text) {
@@ -177,7 +177,7 @@ bool HttpServer::answer(Stream& stream, std::string text, const Peer& peer) {
   const std::size_t end = end_of_head(text).value_or(text.size());
   RequestHead head;
   auto refusal = parse_head(std::string_view(text).substr(0, end), admission_.limits().head, head);
-  const HttpObserver::Call request =
+  const HttpObserver::Call call =
       observer_.began(refusal ? kOtherPath : admission_.label_of(head.path));
   std::optional<Admitted> admitted;  // counts against its caller until the reply is written
   if (!refusal) {
@@ -195,7 +195,7 @@ bool HttpServer::answer(Stream& stream, std::string text, const Peer& peer) {
   }
   const Reply reply = refusal ? refused(*refusal) : handle(head, *admitted, text);
   write_reply(stream, reply, /*with_body=*/head.method != "HEAD");
-  observer_.ended(request, head, reply);
+  observer_.ended(call, head, reply);
   if (!refusal) return true;
   // Where no body is announced, none is on its way.
   return head.method == "GET" ||

@@ -91,8 +91,8 @@ int run_engine(const Options& options) {
   std::printf("serving   %u conversations of %u tokens on average; the KV cache holds %u\n",
               options.conversations, options.prompt_tokens + options.output_tokens, options.slots);
 
-  RunRecord outcome{.options = options, .model = model, .requests = requests};
-  outcome.unpreempted = run("unpreempted", engine, requests, options.slice, nullptr);
+  RunRecord record{.options = options, .model = model, .requests = requests};
+  record.unpreempted = run("unpreempted", engine, requests, options.slice, nullptr);
 
   const auto started = start_neighbours(options, tensor_bytes(model, options, requests));
   example::Neighbours& neighbours = *started;
@@ -103,29 +103,29 @@ int run_engine(const Options& options) {
     tensors.check_bytes();
     if (options.flip) tensors.flip_a_byte();
     ReclaimPlot plot(neighbours);
-    outcome.tensors = run("tensors", engine, requests, options.slice, &tensors, &plot);
-    outcome.reclaim = plot.end();
-    outcome.parking = tensors.stats();
+    record.tensors = run("tensors", engine, requests, options.slice, &tensors, &plot);
+    record.reclaim = plot.end();
+    record.parking = tensors.stats();
   }
   MemoryParking memory(engine);
-  outcome.memory = run("memory", engine, requests, options.slice, &memory);
+  record.memory = run("memory", engine, requests, options.slice, &memory);
   if (options.recompute) {
     Recomputation recomputation(engine);
-    outcome.recomputed = run("recomputation", engine, requests, options.slice, &recomputation);
+    record.recomputed = run("recomputation", engine, requests, options.slice, &recomputation);
   }
 
   neighbours.await_leases();
   const unsigned most =
       std::max({options.rounds > 0 ? options.context : 0, kBlocksPrompt, kPrefixCheckTokens});
   Engine longer(model, 2, most + 64, options.threads);
-  outcome.blocks =
+  record.blocks =
       measure_blocks(neighbours.runtime(), longer, make_prompt(model, kBlocksPrompt, 1));
-  outcome.prefixes = check_prefixes(neighbours, longer, model);
+  record.prefixes = check_prefixes(neighbours, longer, model);
   if (options.rounds > 0) {
-    outcome.resuming = measure_resuming(neighbours.runtime(), longer,
-                                        make_prompt(model, options.context, 2), options);
+    record.resuming = measure_resuming(neighbours.runtime(), longer,
+                                       make_prompt(model, options.context, 2), options);
   }
-  const nlohmann::json report = to_json(outcome);
+  const nlohmann::json report = to_json(record);
   print_summary(report);
   if (!options.json.empty()) example::write_json(options.json, report);
   return example::verdict(complaints(report));

@@ -23,7 +23,7 @@ struct RunRecord {
   nlohmann::json reclaim{}, blocks{}, prefixes{}, resuming{};  // null where there was none
 };
 
-[[nodiscard]] nlohmann::json to_json(const RunRecord& outcome);
+[[nodiscard]] nlohmann::json to_json(const RunRecord& record);
 void print_summary(const nlohmann::json& report);
 // What was asked of the run and is not so; empty when it went well.
 [[nodiscard]] std::vector<std::string> complaints(const nlohmann::json& report);

@@ -51,10 +51,10 @@ struct Store {
   std::vector<double> save{}, restore{}, both{};
 };
 
-nlohmann::json to_json(const Store& way) {
-  return {{"save_ms", summary(way.save)},
-          {"restore_ms", summary(way.restore)},
-          {"save_and_restore_ms", summary(way.both)}};
+nlohmann::json to_json(const Store& store) {
+  return {{"save_ms", summary(store.save)},
+          {"restore_ms", summary(store.restore)},
+          {"save_and_restore_ms", summary(store.both)}};
 }
 
 }  // namespace
@@ -77,29 +77,29 @@ nlohmann::json measure_resuming(Runtime& runtime, Engine& engine, const std::vec
   TensorParking tensors(runtime, engine);
   MemoryParking fresh(engine);
   KeptMemory kept(engine, original.size());
-  std::vector<Store> ways{{"tensor", tensors}, {"memory_kept", kept}, {"memory_fresh", fresh}};
+  std::vector<Store> stores{{"tensor", tensors}, {"memory_kept", kept}, {"memory_fresh", fresh}};
   const Seat seat{.conversation = 0, .slot = 0, .history = prompt};
   std::size_t wrong = 0;
   std::vector<double> next_token;
   for (unsigned round = 0; round <= options.rounds; ++round) {
-    for (std::size_t i = 0; i < ways.size(); ++i) {
-      Store& way = ways[(i + round) % ways.size()];  // each goes first as often
-      const double save = ms_of([&] { (void)must(way.parking.park(seat), "park"); });
+    for (std::size_t i = 0; i < stores.size(); ++i) {
+      Store& store = stores[(i + round) % stores.size()];  // each goes first as often
+      const double save = ms_of([&] { (void)must(store.parking.park(seat), "park"); });
       engine.drop(0);
-      const double restore = ms_of([&] { way.parking.resume(seat); });
+      const double restore = ms_of([&] { store.parking.resume(seat); });
       engine.save(0, now);
       wrong += std::memcmp(now.data(), original.data(), now.size()) != 0 ? 1U : 0U;
       if (round == 0) continue;  // a warm-up
-      way.save.push_back(save);
-      way.restore.push_back(restore);
-      way.both.push_back(save + restore);
+      store.save.push_back(save);
+      store.restore.push_back(restore);
+      store.both.push_back(save + restore);
     }
     next_token.push_back(ms_of([&] { (void)engine.decode(0, past, {&pending, 1}); }));
     engine.drop(0, past);
   }
   engine.drop(0);
   const TensorParking::Stats& stats = tensors.stats();
-  const Store &ours = ways[0], &theirs = ways[1], &fresher = ways[2];
+  const Store &ours = stores[0], &theirs = stores[1], &fresher = stores[2];
   nlohmann::json report{{"context_tokens", past},
                         {"state_bytes", original.size()},
                         {"rounds", options.rounds},
@@ -107,7 +107,7 @@ nlohmann::json measure_resuming(Runtime& runtime, Engine& engine, const std::vec
                         {"states_wrong", wrong},
                         {"recompute_ms", summary(recompute)},
                         {"next_token_ms", summary(next_token)}};
-  for (const Store& way : ways) report[way.name] = to_json(way);
+  for (const Store& store : stores) report[store.name] = to_json(store);
   const double token = median(next_token), again = median(recompute);
   report["ratios"] = {
       {"recompute_over_tensor_restore", again / median(ours.restore)},

@@ -10,20 +10,20 @@ namespace aqua::long_context {
 StepTimes measure(Pipeline& pipeline, unsigned steps, unsigned rounds,
                   const example::StopSignals& stop) {
   struct Measurement {
-    Way way;
+    RunMode mode;
     const char* name;
     std::vector<double> StepTimes::*samples;
   };
-  constexpr Measurement kAll[] = {{Way::transfer, "copies alone", &StepTimes::transfer},
-                                  {Way::compute, "kernels alone", &StepTimes::compute},
-                                  {Way::overlapped, "overlapped", &StepTimes::overlapped},
-                                  {Way::serial, "no prefetch", &StepTimes::serial}};
+  constexpr Measurement kAll[] = {{RunMode::transfer, "copies alone", &StepTimes::transfer},
+                                  {RunMode::compute, "kernels alone", &StepTimes::compute},
+                                  {RunMode::overlapped, "overlapped", &StepTimes::overlapped},
+                                  {RunMode::serial, "no prefetch", &StepTimes::serial}};
   report::ProgressLine line(stdout, report::ProgressLine::Where::everywhere, "measuring");
   StepTimes times;
   for (unsigned round = 0; round <= rounds; ++round) {
     for (const Measurement& measurement : kAll) {
       unsigned step = 0;
-      const double seconds = pipeline.run(measurement.way, steps, [&] {
+      const double seconds = pipeline.run(measurement.mode, steps, [&] {
         stop.check();
         ++step;
         if (line.due()) {

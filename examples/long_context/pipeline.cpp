@@ -42,20 +42,20 @@ void Pipeline::prefill() {
   wait();
 }
 
-double Pipeline::run(Way way, std::uint64_t steps, const std::function<bool()>& go_on) {
+double Pipeline::run(RunMode mode, std::uint64_t steps, const std::function<bool()>& go_on) {
   using Clock = std::chrono::steady_clock;
-  if (way == Way::compute) hold_two_layers();
+  if (mode == RunMode::compute) hold_two_layers();
   Place place{.tokens = tokens_};
   const auto start = Clock::now();
-  if (way == Way::overlapped || way == Way::transfer) fetch(place);
+  if (mode == RunMode::overlapped || mode == RunMode::transfer) fetch(place);
   for (std::uint64_t step = 0; step < steps; ++step) {
-    step_through_layers(way, place, step + 1 < steps);
-    if (way == Way::overlapped || way == Way::serial) {
+    step_through_layers(mode, place, step + 1 < steps);
+    if (mode == RunMode::overlapped || mode == RunMode::serial) {
       tokens_ = place.tokens;
       ++generated_;
     }
     // The token is sampled. Where nothing is computed nobody waits, and the link is always busy.
-    if (way != Way::transfer) must(emulated::synchronize(runtime_, computing_), "compute");
+    if (mode != RunMode::transfer) must(emulated::synchronize(runtime_, computing_), "compute");
     collect();
     if (!go_on()) break;
   }
@@ -65,16 +65,16 @@ double Pipeline::run(Way way, std::uint64_t steps, const std::function<bool()>& 
 
 // What is waited for is what a stream was given before the next thing is posted to it: so the order
 // of the lines is what makes it a pipeline.
-void Pipeline::step_through_layers(Way way, Place& place, bool another_step) {
-  const bool computes = way != Way::transfer, copies = way != Way::compute;
+void Pipeline::step_through_layers(RunMode mode, Place& place, bool another_step) {
+  const bool computes = mode != RunMode::transfer, copies = mode != RunMode::compute;
   for (unsigned layer = 0; layer < shape_.layers; ++layer) {
     const Place next = after(place, computes && copies);
-    if (way == Way::serial) {
+    if (mode == RunMode::serial) {
       run_after(fetching_, storing_);
       fetch(place);
     }
     if (copies) run_after(computes ? computing_ : storing_, fetching_);
-    if ((way == Way::overlapped || way == Way::transfer) &&
+    if ((mode == RunMode::overlapped || mode == RunMode::transfer) &&
         (another_step || layer + 1 < shape_.layers)) {
       run_after(fetching_, computing_);  // the layer before, whose buffer it was
       run_after(fetching_, storing_);

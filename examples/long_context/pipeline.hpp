@@ -21,7 +21,7 @@
 
 namespace aqua::long_context {
 
-enum class Way : std::uint8_t {
+enum class RunMode : std::uint8_t {
   overlapped,  // as above
   serial,      // each layer is fetched when the one before is done: no prefetch
   transfer,    // all copies of `overlapped`, nothing is computed
@@ -40,7 +40,7 @@ class Pipeline {
 
   // Runs `steps` decode steps, or until `go_on`, asked after each, says no. Waits for all of it.
   // Returns the seconds it took. A step with kernels and copies generates a token.
-  double run(Way way, std::uint64_t steps, const std::function<bool()>& go_on);
+  double run(RunMode mode, std::uint64_t steps, const std::function<bool()>& go_on);
 
   void flip_a_byte() { context_.flip_a_byte(storing_); }
   // Of what was fetched, and of what `compute` held.
@@ -64,7 +64,7 @@ class Pipeline {
   void compute(const Place& place, bool appends);
   void store_block(const Place& place, std::uint32_t block);
   void run_after(Stream stream, Stream earlier);
-  void step_through_layers(Way way, Place& place, bool another_step);
+  void step_through_layers(RunMode mode, Place& place, bool another_step);
   void wait();     // for everything
   void collect();  // what of the copies is over
 

@@ -46,12 +46,12 @@ int run_engine(const Options& options) {
   Pipeline pipeline(neighbours.runtime(), shape, options.queries);
   pipeline.prefill();
   if (options.flip) pipeline.flip_a_byte();
-  RunRecord outcome{.options = options};
-  outcome.times = measure(pipeline, options.steps, options.rounds, stop);
-  if (options.reclaim) outcome.reclaim = show_reclaim(pipeline, neighbours, options.steps, stop);
-  outcome.lost_tensors = neighbours.runtime().status().lost_tensors;
+  RunRecord record{.options = options};
+  record.times = measure(pipeline, options.steps, options.rounds, stop);
+  if (options.reclaim) record.reclaim = show_reclaim(pipeline, neighbours, options.steps, stop);
+  record.lost_tensors = neighbours.runtime().status().lost_tensors;
 
-  const nlohmann::json report = to_json(outcome, pipeline);
+  const nlohmann::json report = to_json(record, pipeline);
   print_summary(report);
   if (!options.json.empty()) example::write_json(options.json, report);
   return example::verdict(complaints(report));

@@ -39,7 +39,7 @@ class Scene {
   void generate(const char* stage, std::uint64_t most, Enough enough) {
     const example::TierBytes before = pipeline_.context().fetched();
     const std::uint64_t tokens_before = pipeline_.generated_tokens();
-    const double seconds = pipeline_.run(Way::overlapped, most, [&] {
+    const double seconds = pipeline_.run(RunMode::overlapped, most, [&] {
       stop_.check();
       line_.show(stage);
       return !enough();

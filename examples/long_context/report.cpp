@@ -45,9 +45,9 @@ json describe(const Options& options) {
 
 }  // namespace
 
-json to_json(const RunRecord& outcome, const Pipeline& pipeline) {
-  const StepTimes& times = outcome.times;
-  json report = describe(outcome.options);
+json to_json(const RunRecord& record, const Pipeline& pipeline) {
+  const StepTimes& times = record.times;
+  json report = describe(record.options);
   report["benchmark"] = "long_context";
   report["device"] = "emulated";
   report["seconds_per_step"] = {{"overlapped", summary(times.overlapped)},
@@ -62,8 +62,8 @@ json to_json(const RunRecord& outcome, const Pipeline& pipeline) {
   report["mismatched_bytes"] = pipeline.findings().mismatched_bytes.load() +
                                pipeline.held_findings().mismatched_bytes.load();
   report["attention_digest"] = pipeline.findings().digest.load();
-  report["lost_tensors"] = outcome.lost_tensors;
-  report["reclaim"] = outcome.reclaim;
+  report["lost_tensors"] = record.lost_tensors;
+  report["reclaim"] = record.reclaim;
   return report;
 }
 

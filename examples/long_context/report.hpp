@@ -18,7 +18,7 @@ struct RunRecord {
   std::size_t lost_tensors = 0;
 };
 
-[[nodiscard]] nlohmann::json to_json(const RunRecord& outcome, const Pipeline& pipeline);
+[[nodiscard]] nlohmann::json to_json(const RunRecord& record, const Pipeline& pipeline);
 void print_summary(const nlohmann::json& report);
 // What was asked of the run and is not so; empty when it went well.
 [[nodiscard]] std::vector<std::string> complaints(const nlohmann::json& report);

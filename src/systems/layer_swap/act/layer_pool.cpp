@@ -15,9 +15,9 @@
 namespace aqua {
 
 using layer_swap::Move;
+using layer_swap::MoveKind;
 using layer_swap::Place;
 using layer_swap::StepMeter;
-using layer_swap::Way;
 
 Result<void> LayerPool::Impl::check_sound() {
   auto polled = poll();
@@ -91,7 +91,11 @@ Result<void> LayerPool::Impl::begin_step(Stream stream, BlockList reads, BlockLi
   step.used = away_.split(all);
   const layer_swap::SplitBlocks lacking = away_.split(missing);
   for (const auto layer : plan_.streamed) {
-    if (schedule_->place(layer) == Place::home) AQUA_TRY(fetch(layer, lacking));
+    if (schedule_->place(layer) != Place::home) continue;
+    const auto fetched = fetch(layer, lacking);
+    if (!fetched.ok() && fetched.error().code == Code::data_loss)
+      return lose(concat("layer ", layer), fetched.error());
+    AQUA_TRY(fetched);  // no step has begun: the call may be repeated
   }
   for (const std::uint32_t block : all) held_[block] = true;
   laid_out_ = false;
@@ -104,7 +108,7 @@ Result<void> LayerPool::Impl::fetch(std::uint32_t layer, const layer_swap::Split
   meter_.start(StepMeter::Span::fetch, in_.stream());
   const auto fetched = away_.fetch(layer, layouts_[layer], blocks, in_.stream(), fetches_[layer]);
   meter_.stop(in_.stream());
-  if (!fetched.ok()) return lose(concat("layer ", layer), fetched.error());
+  AQUA_TRY(fetched);
   for (const auto& of : blocks) {
     fetched_bytes_ += of.blocks.size() * layer_block_bytes();
     meter_.fetched(of.blocks.size());
@@ -117,7 +121,7 @@ Result<void> LayerPool::Impl::fetch(std::uint32_t layer, const layer_swap::Split
 Result<void> LayerPool::Impl::post(std::uint32_t ended, const std::vector<Move>& moves) {
   Step& step = *step_;
   for (const Move& move : moves) {
-    if (move.way == Way::out) {
+    if (move.kind == MoveKind::out) {
       layer_swap::Tickets& leaving = leaving_[slot_of_[move.layer]];
       meter_.start(StepMeter::Span::write, out_.stream());
       const auto posted =
@@ -130,10 +134,11 @@ Result<void> LayerPool::Impl::post(std::uint32_t ended, const std::vector<Move>&
       const auto ordered = in_.run_after(out_.stream());
       if (!ordered.ok()) return lose(concat("layer ", move.layer), ordered.error());
       // What has had its turn comes in for the next step.
-      AQUA_TRY(fetch(move.layer, move.layer > ended ? step.reads : step.used));
+      const auto fetched = fetch(move.layer, move.layer > ended ? step.reads : step.used);
+      if (!fetched.ok()) return lose(concat("layer ", move.layer), fetched.error());
     }
     // Streams keep the order from here on, whatever the host sees complete.
-    if (const auto told = schedule_->completed(move.way); !told.ok())
+    if (const auto told = schedule_->completed(move.kind); !told.ok())
       return lose("schedule", told.error());
   }
   return {};

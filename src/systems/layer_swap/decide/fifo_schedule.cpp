@@ -31,15 +31,15 @@ void FifoSchedule::on_reach(LayerIndex layer, std::vector<Move>& moves) {
   // The hottest is looked for first, and once: the layer that goes out now stays out for a while.
   const auto hottest = hottest_away(layer);
   const auto coldest = coldest_home(layer);
-  if (hottest && !free_.empty() && under_way(Way::in) == 0) {
-    moves.push_back(post({Way::in, *hottest, free_.front(), true}));
+  if (hottest && !free_.empty() && under_way(MoveKind::in) == 0) {
+    moves.push_back(post({MoveKind::in, *hottest, free_.front(), true}));
     free_.erase(free_.begin());
   }
-  if (!coldest || under_way(Way::out) != 0) return;
+  if (!coldest || under_way(MoveKind::out) != 0) return;
   // What just came off the queue is no longer away; the next hottest says whether all are colder.
   const auto left = moves.empty() ? hottest : hottest_away(layer);
   if (left && until(layer, *left) < until(layer, *coldest)) {
-    moves.push_back(post({Way::out, *coldest, *frame_of(*coldest), true}));
+    moves.push_back(post({MoveKind::out, *coldest, *frame_of(*coldest), true}));
   }
 }
 

@@ -22,9 +22,10 @@ FixedSchedule::FixedSchedule(const LayerScheduleOptions& options, const RingPlan
     std::size_t& before = last_in_slot[plan.slot[j % count]];
     posted_behind = std::max(posted_behind, before);
     before = j;
-    if (j < count) behind_[layer].push_back({Way::out, layer, frame_at(j), false});
+    if (j < count) behind_[layer].push_back({MoveKind::out, layer, frame_at(j), false});
     if (posted_behind < count || posted_behind >= 2 * count) continue;
-    behind_[plan.streamed[posted_behind % count]].push_back({Way::in, layer, frame_at(j), true});
+    behind_[plan.streamed[posted_behind % count]].push_back(
+        {MoveKind::in, layer, frame_at(j), true});
     if (j >= 2 * count) start_home(layer, frame_at(j));
   }
   FrameIndex own = 0;

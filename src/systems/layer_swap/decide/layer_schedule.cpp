@@ -8,8 +8,8 @@
 // table says of a layer what its last move makes of it.
 namespace aqua::layer_swap {
 
-std::string_view to_string(Way way) noexcept {
-  return way == Way::in ? "in" : "out";
+std::string_view to_string(MoveKind kind) noexcept {
+  return kind == MoveKind::in ? "in" : "out";
 }
 
 std::string_view to_string(Place place) noexcept {
@@ -34,9 +34,9 @@ void LayerSchedule::start_home(LayerIndex layer, FrameIndex frame) {
 }
 
 Move LayerSchedule::post(Move move) {
-  const Place place = move.way == Way::in ? Place::coming : Place::leaving;
+  const Place place = move.kind == MoveKind::in ? Place::coming : Place::leaving;
   table_[move.layer] = {place, move.frame, ++moves_};
-  under_way_[static_cast<std::size_t>(move.way)].push_back({move, moves_});
+  under_way_[static_cast<std::size_t>(move.kind)].push_back({move, moves_});
   return move;
 }
 
@@ -67,18 +67,18 @@ Result<std::vector<Move>> LayerSchedule::end(LayerIndex layer) {
   return moves;
 }
 
-Result<void> LayerSchedule::completed(Way way) {
-  auto& queue = under_way_[static_cast<std::size_t>(way)];
+Result<void> LayerSchedule::completed(MoveKind kind) {
+  auto& queue = under_way_[static_cast<std::size_t>(kind)];
   if (queue.empty()) {
     return Error{Code::failed_precondition,
-                 concat("completed: no move ", to_string(way), " is under way")};
+                 concat("completed: no move ", to_string(kind), " is under way")};
   }
   const auto [move, number] = queue.front();
   queue.pop_front();
   Row& row = table_[move.layer];
   // A layer may be on its way in before its way out is said to be over.
-  if (row.last_move == number) row.place = way == Way::in ? Place::home : Place::away;
-  if (way == Way::out) on_free(move.frame);
+  if (row.last_move == number) row.place = kind == MoveKind::in ? Place::home : Place::away;
+  if (kind == MoveKind::out) on_free(move.frame);
   return {};
 }
 

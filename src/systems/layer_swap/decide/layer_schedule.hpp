@@ -37,11 +37,11 @@ namespace aqua::layer_swap {
 using LayerIndex = std::uint32_t;  // of the layers whose KV is swapped, in the order they compute
 using FrameIndex = std::uint32_t;  // room on the device for one layer's KV
 
-enum class Way : std::uint8_t { in, out };  // to the device, from it
-[[nodiscard]] std::string_view to_string(Way way) noexcept;
+enum class MoveKind : std::uint8_t { in, out };  // to the device, from it
+[[nodiscard]] std::string_view to_string(MoveKind kind) noexcept;
 
 struct Move {
-  Way way = Way::in;
+  MoveKind kind = MoveKind::in;
   LayerIndex layer = 0;
   FrameIndex frame = 0;
   // Of a move out: all of the layer goes. Otherwise only the blocks written since it came in, since
@@ -78,9 +78,9 @@ class LayerSchedule {
   // Says that the kernels of `layer` are launched, and answers the moves to post behind them.
   // failed_precondition: it was not reached, or is not home.
   [[nodiscard]] Result<std::vector<Move>> end(LayerIndex layer);
-  // Says that the first of the moves this way that are not complete is. failed_precondition: there
-  // is none.
-  [[nodiscard]] Result<void> completed(Way way);
+  // Says that the first of the moves of this kind that are not complete is. failed_precondition:
+  // there is none.
+  [[nodiscard]] Result<void> completed(MoveKind kind);
 
   // A layer past the last is away.
   [[nodiscard]] Place place(LayerIndex layer) const;
@@ -88,8 +88,8 @@ class LayerSchedule {
   [[nodiscard]] std::uint32_t layers() const { return static_cast<std::uint32_t>(table_.size()); }
   [[nodiscard]] std::uint32_t frames() const { return frames_; }
   // Moves that are posted and not complete.
-  [[nodiscard]] std::size_t under_way(Way way) const {
-    return under_way_[static_cast<std::size_t>(way)].size();
+  [[nodiscard]] std::size_t under_way(MoveKind kind) const {
+    return under_way_[static_cast<std::size_t>(kind)].size();
   }
 
  protected:
@@ -117,7 +117,7 @@ class LayerSchedule {
   std::uint32_t frames_;
   LayerIndex next_ = 0;
   bool reached_ = false;                           // next_ is reached, and has not ended
-  std::array<std::deque<UnderWay>, 2> under_way_;  // by way
+  std::array<std::deque<UnderWay>, 2> under_way_;  // by kind
   std::uint64_t moves_ = 0;                        // posted so far
 };
 

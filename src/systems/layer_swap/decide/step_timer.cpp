@@ -22,23 +22,23 @@ StepTimer::StepTimer(std::unique_ptr<LayerSchedule> schedule)
 
 void StepTimer::post(const std::vector<Move>& moves, const StepTimes& times, StepTiming& timing) {
   for (const Move& move : moves) {
-    const auto way = static_cast<std::size_t>(move.way);
-    const double takes = move.way == Way::in ? times.fetch
-                         : move.whole        ? times.whole_out
-                                             : times.write_back;
-    const double start = std::max({now_, link_free_[way], frame_free_[move.frame]});
-    link_free_[way] = frame_free_[move.frame] = start + takes;
-    ends_[way].push_back(start + takes);
-    (move.way == Way::in ? timing.fetching : timing.writing) += takes;
-    timing.fetched += move.way == Way::in ? 1 : 0;
+    const auto kind = static_cast<std::size_t>(move.kind);
+    const double takes = move.kind == MoveKind::in ? times.fetch
+                         : move.whole              ? times.whole_out
+                                                   : times.write_back;
+    const double start = std::max({now_, link_free_[kind], frame_free_[move.frame]});
+    link_free_[kind] = frame_free_[move.frame] = start + takes;
+    ends_[kind].push_back(start + takes);
+    (move.kind == MoveKind::in ? timing.fetching : timing.writing) += takes;
+    timing.fetched += move.kind == MoveKind::in ? 1 : 0;
   }
 }
 
 void StepTimer::complete_due() {
-  for (const Way way : {Way::in, Way::out}) {
-    auto& ends = ends_[static_cast<std::size_t>(way)];
+  for (const MoveKind kind : {MoveKind::in, MoveKind::out}) {
+    auto& ends = ends_[static_cast<std::size_t>(kind)];
     while (!ends.empty() && ends.front() <= now_ + slack_) {
-      (void)schedule_->completed(way);
+      (void)schedule_->completed(kind);
       ends.pop_front();
     }
   }

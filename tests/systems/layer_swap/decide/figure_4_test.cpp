@@ -24,19 +24,19 @@ class Figure4 {
   std::vector<std::string> token() {
     std::vector<std::string> began;
     for (LayerIndex layer = 0; layer < 9; ++layer, ++now_) {
-      for (const Way way : {Way::in, Way::out}) {
-        if (schedule_->under_way(way) > 0 && ends_[static_cast<std::size_t>(way)] <= now_) {
-          EXPECT_TRUE(schedule_->completed(way).ok());
+      for (const MoveKind kind : {MoveKind::in, MoveKind::out}) {
+        if (schedule_->under_way(kind) > 0 && ends_[static_cast<std::size_t>(kind)] <= now_) {
+          EXPECT_TRUE(schedule_->completed(kind).ok());
         }
       }
       for (const Move& move : *schedule_->reach(layer)) {
-        ends_[static_cast<std::size_t>(move.way)] = now_ + 2;
-        if (move.way == Way::out) left_[move.layer] = now_;
-        if (move.way == Way::in && left_.contains(move.layer)) {
+        ends_[static_cast<std::size_t>(move.kind)] = now_ + 2;
+        if (move.kind == MoveKind::out) left_[move.layer] = now_;
+        if (move.kind == MoveKind::in && left_.contains(move.layer)) {
           gone_for.push_back(now_ + 2 - left_[move.layer]);
         }
         frames[move.layer] = move.frame;
-        began.push_back(concat(layer + 1, ": ", move.layer + 1, " ", to_string(move.way)));
+        began.push_back(concat(layer + 1, ": ", move.layer + 1, " ", to_string(move.kind)));
       }
       EXPECT_EQ(schedule_->place(layer), Place::home) << "layer " << layer + 1 << " had to wait";
       EXPECT_TRUE(schedule_->end(layer)->empty());
@@ -90,11 +90,11 @@ TEST(LayerSchedule, FifoAsksAgainForALayerThatWasReachedWhileAway) {
   EXPECT_EQ(schedule->place(0), Place::leaving) << "it went when layer 1 was reached";
   EXPECT_THAT(*schedule->reach(3), IsEmpty()) << "no frame is free";
   EXPECT_EQ(schedule->end(3).error().code, Code::failed_precondition);
-  ASSERT_TRUE(schedule->completed(Way::out).ok());
+  ASSERT_TRUE(schedule->completed(MoveKind::out).ok());
   EXPECT_THAT(*schedule->reach(3),
-              ElementsAre(Move{Way::in, 3, 0, true}, Move{Way::out, 2, 2, true}));
+              ElementsAre(Move{MoveKind::in, 3, 0, true}, Move{MoveKind::out, 2, 2, true}));
   EXPECT_EQ(schedule->end(3).error().code, Code::failed_precondition) << "it is coming";
-  ASSERT_TRUE(schedule->completed(Way::in).ok());
+  ASSERT_TRUE(schedule->completed(MoveKind::in).ok());
   EXPECT_TRUE(schedule->reach(3).ok());
   EXPECT_TRUE(schedule->end(3).ok());
 }

@@ -30,13 +30,13 @@ class Streams {
 
   void holds(LayerIndex layer, FrameIndex frame) { frames_[frame] = {layer, 0}; }
   void launch(const Move& move) {
-    auto& way = last_of_way_[static_cast<std::size_t>(move.way)];
+    auto& last = last_of_kind_[static_cast<std::size_t>(move.kind)];
     auto& of_frame = last_of_frame_[move.frame];
     auto& of_layer = last_of_layer_[move.layer];
-    way = of_frame = of_layer = add({move, false, {way, of_frame, of_layer, last_kernel_}});
+    last = of_frame = of_layer = add({move, false, {last, of_frame, of_layer, last_kernel_}});
   }
   void launch_kernel(LayerIndex layer, FrameIndex frame) {
-    last_kernel_ = add({{Way::in, layer, frame}, true, {last_kernel_, last_of_frame_[frame]}});
+    last_kernel_ = add({{MoveKind::in, layer, frame}, true, {last_kernel_, last_of_frame_[frame]}});
   }
   // Runs everything, in an order that `random` chooses.
   void run(std::mt19937& random) {
@@ -70,9 +70,9 @@ class Streams {
     return operations_.size();
   }
   void run(const Operation& operation) {
-    const auto [way, layer, frame, whole] = operation.move;
+    const auto [kind, layer, frame, whole] = operation.move;
     Bytes& bytes = frames_[frame];
-    if (!operation.kernel && way == Way::in) {
+    if (!operation.kernel && kind == MoveKind::in) {
       bytes = {layer, away_[layer]};
       return;
     }
@@ -86,7 +86,7 @@ class Streams {
   }
 
   std::vector<Operation> operations_;
-  std::size_t last_of_way_[2] = {0, 0};
+  std::size_t last_of_kind_[2] = {0, 0};
   std::vector<std::size_t> last_of_frame_, last_of_layer_;
   std::size_t last_kernel_ = 0;
   std::vector<int> away_, runs_;
@@ -120,9 +120,9 @@ TEST(LayerSchedule, EveryKernelFindsItsLayersBytesHoweverLateTheCopiesRun) {
       if (const auto frame = schedule->frame_of(layer)) streams.holds(layer, *frame);
     }
     const auto complete_some = [&](bool one) {
-      for (const Way way : {Way::in, Way::out}) {
-        while (schedule->under_way(way) > 0 && (one || random() % 2 == 0)) {
-          ASSERT_TRUE(schedule->completed(way).ok());
+      for (const MoveKind kind : {MoveKind::in, MoveKind::out}) {
+        while (schedule->under_way(kind) > 0 && (one || random() % 2 == 0)) {
+          ASSERT_TRUE(schedule->completed(kind).ok());
           one = false;
         }
       }
@@ -154,8 +154,8 @@ TEST(LayerSchedule, FixedGivesALayerTheSameFrameAndStepsTheSameMovesForever) {
         EXPECT_TRUE(schedule->reach(layer)->empty()) << "nothing depends on what is complete";
         frames[layer].insert(*schedule->frame_of(layer));
         for (const Move& move : *schedule->end(layer)) {
-          EXPECT_TRUE(schedule->completed(move.way).ok());
-          EXPECT_EQ(move.whole, move.way == Way::in) << "only written blocks go back";
+          EXPECT_TRUE(schedule->completed(move.kind).ok());
+          EXPECT_EQ(move.whole, move.kind == MoveKind::in) << "only written blocks go back";
           moves.push_back(move);
         }
       }
@@ -192,7 +192,7 @@ TEST(LayerSchedule, CallsOutOfOrderAreRefusedAndChangeNothing) {
     };
     EXPECT_EQ(code(schedule->end(0)), "failed_precondition") << "before it was reached";
     EXPECT_EQ(code(schedule->reach(1)), "invalid_argument");
-    EXPECT_EQ(code(schedule->completed(Way::out)), "failed_precondition");
+    EXPECT_EQ(code(schedule->completed(MoveKind::out)), "failed_precondition");
     ASSERT_TRUE(schedule->reach(0).ok());
     EXPECT_EQ(code(schedule->reach(1)), "invalid_argument") << "while 0 computes";
     EXPECT_EQ(code(schedule->end(1)), "failed_precondition");

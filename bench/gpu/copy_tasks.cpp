@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gpu/ways.hpp"
-
 #include <algorithm>
 #include <memory>
 #include <string>
+
+#include "gpu/tasks.hpp"
 
 namespace aqua::bench {
 namespace {
@@ -103,26 +103,26 @@ CopyTask at_once(const CopyTask& a, const CopyTask& b) {
       if (other) other();
     };
   };
-  CopyTask way{.name = a.name,
-               .queue =
-                   [a, b, second](cudaStream_t stream) {
-                     second->fork.record(stream);
-                     second->fork.hold(second->stream.get());
-                     a.queue(stream);
-                     b.queue(second->stream.get());
-                     second->join.record(second->stream.get());
-                     second->join.hold(stream);
-                   },
-               .commands = a.commands + b.commands,
-               .moves = a.moves,
-               .cleared = a.cleared,
-               .prepare = both(a.prepare, b.prepare),
-               .finish = both(a.finish, b.finish)};
-  if (a.chosen && b.chosen) way.chosen = [a, b] { return a.chosen() + "+" + b.chosen(); };
-  way.counts = a.counts;
-  way.moves.insert(way.moves.end(), b.moves.begin(), b.moves.end());
-  way.cleared.insert(way.cleared.end(), b.cleared.begin(), b.cleared.end());
-  return way;
+  CopyTask task{.name = a.name,
+                .queue =
+                    [a, b, second](cudaStream_t stream) {
+                      second->fork.record(stream);
+                      second->fork.hold(second->stream.get());
+                      a.queue(stream);
+                      b.queue(second->stream.get());
+                      second->join.record(second->stream.get());
+                      second->join.hold(stream);
+                    },
+                .commands = a.commands + b.commands,
+                .moves = a.moves,
+                .cleared = a.cleared,
+                .prepare = both(a.prepare, b.prepare),
+                .finish = both(a.finish, b.finish)};
+  if (a.chosen && b.chosen) task.chosen = [a, b] { return a.chosen() + "+" + b.chosen(); };
+  task.counts = a.counts;
+  task.moves.insert(task.moves.end(), b.moves.begin(), b.moves.end());
+  task.cleared.insert(task.cleared.end(), b.cleared.begin(), b.cleared.end());
+  return task;
 }
 
 }  // namespace aqua::bench
