@@ -5,14 +5,6 @@
 
 namespace aqua::example {
 
-void launch_reading(Runtime& runtime, Stream stream, std::shared_ptr<Stopwatch> watch,
-                    std::chrono::steady_clock::time_point Stopwatch::*which) {
-  auto kernel = [watch = std::move(watch), which] {
-    (*watch).*which = std::chrono::steady_clock::now();
-  };
-  must(emulated::launch(runtime, stream, std::move(kernel)), "launch");
-}
-
 void launch_writes(Runtime& runtime, Stream stream, const CacheGeometry& cache,
                    std::vector<Writing> writings) {
   if (writings.empty()) return;

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -21,14 +20,6 @@ struct Check {
   std::atomic<bool> done{false};
 };
 
-// When a stream came to the two places that launch_reading() was asked for, one behind the other.
-struct Stopwatch {
-  std::chrono::steady_clock::time_point begin{}, end{};
-  [[nodiscard]] double seconds() const {
-    return std::chrono::duration<double>(end - begin).count();
-  }
-};
-
 // A SequenceView that owns its list of blocks, for kernels that run later.
 struct SequenceCopy {
   std::uint32_t tenant = 0;
@@ -43,8 +34,6 @@ struct Writing {
   std::uint32_t first = 0, last = 0;  // positions; see write_stamps()
 };
 
-void launch_reading(Runtime& runtime, Stream stream, std::shared_ptr<Stopwatch> watch,
-                    std::chrono::steady_clock::time_point Stopwatch::*which);
 void launch_writes(Runtime& runtime, Stream stream, const CacheGeometry& cache,
                    std::vector<Writing> writings);
 [[nodiscard]] std::shared_ptr<Check> launch_check(Runtime& runtime, Stream stream,

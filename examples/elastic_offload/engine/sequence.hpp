@@ -5,8 +5,10 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "aqua/stream_mark.hpp"
 #include "aqua/tensor.hpp"
 #include "aqua/ticket.hpp"
 #include "check.hpp"
@@ -36,7 +38,7 @@ struct Sequence {
   Tier tier = Tier::host;  // the tensor's, as the scheduler was last told, or when it was fetched
   Ticket ticket{};
   std::shared_ptr<Check> check{};
-  std::shared_ptr<Stopwatch> watch{};  // of the fetch
+  std::optional<StreamMark> fetch_begin{}, fetch_end{};  // while it is returning
 
   // All that it would hold now, were memory no limit.
   [[nodiscard]] std::size_t bytes_wanted() const {

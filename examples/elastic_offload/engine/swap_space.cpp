@@ -40,16 +40,26 @@ void SwapSpace::bring_back(Sequence& sequence) {
     // While a pin is held the tensor stays, so that its bytes are booked to the right tier.
     const Pin pin = must(sequence.tensor.pin(Access::read, stream_), "pin");
     sequence.tier = pin.tier();
-    sequence.watch = std::make_shared<Stopwatch>();
-    launch_reading(runtime_, stream_, sequence.watch, &Stopwatch::begin);
+    sequence.fetch_begin = mark();
     sequence.ticket =
         must(runtime_.fetch(sequence.tensor, cache_.layout(), sequence.blocks, stream_), "fetch");
-    launch_reading(runtime_, stream_, sequence.watch, &Stopwatch::end);
+    sequence.fetch_end = mark();
   }
   stats_.fetched.add(sequence.tier, sequence.tensor.bytes());
   sequence.check = launch_check(runtime_, stream_, cache_.geometry(),
                                 {tenant_, sequence.id, sequence.computed, sequence.blocks});
   sequence.phase = Sequence::Phase::returning;
+}
+
+StreamMark SwapSpace::mark() {
+  StreamMark mark = must(StreamMark::create(runtime_), "mark");
+  must(mark.set(stream_), "mark");
+  return mark;
+}
+
+double SwapSpace::fetch_seconds(const Sequence& sequence) {
+  const auto took = must(sequence.fetch_end->since(*sequence.fetch_begin), "fetch's time");
+  return std::chrono::duration<double>(took).count();
 }
 
 bool SwapSpace::advance(Sequence& sequence) {

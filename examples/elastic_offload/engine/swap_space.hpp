@@ -28,6 +28,8 @@ class SwapSpace {
   // Takes the step that leaving or returning waits for, when its work is over: blocks go back
   // to the cache, or the tensor is freed and the sequence is resident. True if it did.
   bool advance(Sequence& sequence);
+  // The device's seconds of the fetch of a sequence that advance() has just made resident.
+  [[nodiscard]] static double fetch_seconds(const Sequence& sequence);
 
   // Of tensors made from here on. At first they go to lent memory where there is room.
   void use_lent_memory(bool use) { use_lent_ = use; }
@@ -36,6 +38,8 @@ class SwapSpace {
   [[nodiscard]] const SwapStats& stats() const { return stats_; }
 
  private:
+  [[nodiscard]] StreamMark mark();
+
   Runtime& runtime_;
   KvCache& cache_;
   const std::uint32_t tenant_;

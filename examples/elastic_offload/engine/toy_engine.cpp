@@ -89,7 +89,7 @@ void ToyEngine::collect() {
     } else if (sequence.phase == Phase::returning && swap_.advance(sequence)) {
       must(scheduler_->paged_in(id), "paged_in");
       costs_.came_back(*scheduler_, sequence.tier, sequence.blocks.size(),
-                       sequence.watch->seconds());
+                       SwapSpace::fetch_seconds(sequence));
     } else if (sequence.phase == Phase::finishing) {  // its check ran before iterate() returned
       stats_.verified_in_cache += sequence.check->bytes;
       stats_.mismatched_in_cache += sequence.check->mismatched_bytes;
