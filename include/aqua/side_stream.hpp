@@ -32,6 +32,7 @@ class AQUA_API SideStream {
   // The other way round.
   [[nodiscard]] Result<void> run_before(Stream later);
   // Blocks this host thread until the work posted to the stream so far has ended, well or not.
+  // failed_precondition: this process is a fork, where nothing runs.
   [[nodiscard]] Result<void> wait();
 
  private:

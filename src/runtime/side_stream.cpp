@@ -49,6 +49,7 @@ Result<void> SideStream::run_before(Stream later) {
   return parts_->order(stream(), later, later);
 }
 Result<void> SideStream::wait() {
+  AQUA_TRY(detail::Internals::impl(parts_->runtime).check_process());
   return parts_->device.synchronize(stream());
 }
 

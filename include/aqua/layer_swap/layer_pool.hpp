@@ -201,7 +201,7 @@ class AQUA_API LayerPool {
   // After an error nothing has changed, but after data_loss.
   //   unavailable          some of the memory is lent: Runtime::reclaim() it
   //   invalid_argument     fewer than 3, more than there are layers, or too many for the memory
-  //   failed_precondition  within a step
+  //   failed_precondition  within a step, or while a change with a list is under way
   //   resource_exhausted   host memory has no room for the exits of what is to be away
   [[nodiscard]] Result<void> resize(std::uint32_t frames);
   // The same with the engine's list of blocks, which has usable_blocks() or fewer. To fewer blocks:
@@ -209,8 +209,12 @@ class AQUA_API LayerPool {
   // on_resize, the others' blocks are moved, then the frames change. To more: the list has them
   // once every layer has. `stream`: of the copies that on_resize() posts. True when the frames are
   // there; false while blocks are held that were to be given back, or memory is lent that is being
-  // taken back: call again. A change that has begun is completed first, whatever `frames` says.
-  //   invalid_argument  also: a list of other blocks or layers
+  // taken back: call again. A change that has begun is completed first, and so is what a list gives
+  // up already.
+  //   invalid_argument    also: a list of other blocks or layers, or not the one that the change
+  //                       under way has begun with
+  //   resource_exhausted  also: host memory has no room for blocks that are moved. Said before any
+  //                       sequence is named
   [[nodiscard]] Result<bool> resize(std::uint32_t frames, layer_swap::BlockPool& blocks,
                                     Stream stream);
 
@@ -221,8 +225,9 @@ class AQUA_API LayerPool {
   // (resource_exhausted) is not proposed again for long.
   [[nodiscard]] Result<bool> adapt(layer_swap::BlockPool& blocks, Stream stream);
 
-  // Ends the step that was begun, if one was, and empties every block, also after data_loss. Waits
-  // as resize() does. resource_exhausted: no room for what is away; free some and call it again.
+  // Ends the step and the change that are under way, if any are, and empties every block, also
+  // after data_loss: no sequence of the engine's list has its KV any more. Waits as resize() does.
+  // resource_exhausted: no room for what is away; free some and call it again.
   [[nodiscard]] Result<void> discard();
 
   [[nodiscard]] LayerPoolStatus status() const;

@@ -8,8 +8,9 @@
 #include "base/try.hpp"
 #include "systems/layer_swap/act/layer_pool_impl.hpp"
 
-// Invariant: while leaving_for_ is set, the engine's list hands out no block past those that the
-// frames to come hold, and the frames are still those of before.
+// Invariant: while change_ is set, the engine's list hands out no block past those that the frames
+// to come hold, the frames are still those of before, and all memory that the change takes is
+// there.
 namespace aqua {
 
 using layer_swap::BlockMove;
@@ -21,6 +22,11 @@ constexpr std::size_t kMostCopiedAtOnce = std::size_t{64} << 20;
 constexpr std::size_t kLinkSample = std::size_t{32} << 20;
 constexpr std::chrono::milliseconds kReclaim{2000};  // until it is asked again
 constexpr double kLongSample = 0.1;                  // seconds that need no other one beside them
+
+// A list is on its way to fewer blocks.
+bool gives_up(const BlockPool& blocks) {
+  return blocks.resizing() && blocks.usable_blocks() == blocks.target_blocks();
+}
 
 }  // namespace
 
@@ -88,7 +94,7 @@ std::uint32_t LayerPool::Impl::propose() {
 Result<bool> LayerPool::Impl::adapt(BlockPool& blocks, Stream stream) {
   const std::uint32_t frames = propose();
   auto done = resize(frames, blocks, stream);
-  if (!done.ok() && done.error().code == Code::resource_exhausted && !leaving_for_)
+  if (!done.ok() && done.error().code == Code::resource_exhausted && expansion_ && !change_)
     AQUA_TRY(expansion_->applied(frames_));
   return done;
 }
@@ -97,31 +103,39 @@ Result<bool> LayerPool::Impl::resize(std::uint32_t frames, BlockPool& blocks, St
   if (step_) {
     return Error{Code::failed_precondition, concat("resize: step ", steps_ + 1, " has not ended")};
   }
-  if (leaving_for_) {
-    frames = *leaving_for_;
-  } else if (blocks.layers() != options_.layers || blocks.usable_blocks() > blocks_) {
-    return Error{Code::invalid_argument, concat("resize: a list of ", blocks.usable_blocks(),
-                                                " blocks of ", blocks.layers(), " layers, where ",
-                                                blocks_, " of ", options_.layers, " are usable")};
-  } else if (frames == frames_ && blocks.usable_blocks() == blocks_) {
-    return true;
-  }
-  if (const std::size_t missing = slabs_missing(frames); missing != 0) {
+  AQUA_TRY(check_sound());
+  AQUA_TRY(check_list(blocks));
+  const bool same = frames == frames_ && blocks.usable_blocks() == blocks_;
+  if (!change_ && !blocks.resizing() && same) return true;
+  const std::uint32_t to = change_ ? change_->frames : gives_up(blocks) ? frames_ : frames;
+  if (const std::size_t missing = slabs_missing(to); missing != 0) {
     AQUA_TRY(take_back(missing));
     return false;
   }
-  const std::uint32_t holds = usable_blocks(frames);
-  if (leaving_for_ || (holds != 0 && holds < blocks.usable_blocks())) {
-    AQUA_TRY(check_sound());
-    AQUA_ASSIGN(const bool vacated, vacate(frames, blocks, stream));
+  const std::uint32_t holds = usable_blocks(to);
+  if (!change_ && (gives_up(blocks) || (holds != 0 && holds < blocks.usable_blocks())))
+    AQUA_TRY(begin_change(to, blocks));
+  if (change_) {
+    AQUA_ASSIGN(const bool vacated, vacate(blocks, stream));
     if (!vacated) return false;
   }
-  AQUA_TRY(resize(frames));
-  if (!leaving_for_ && holds != blocks.usable_blocks()) AQUA_TRY(blocks.resize(holds));
-  leaving_for_.reset();
+  AQUA_TRY(change_frames(to));
+  if (!change_) AQUA_TRY(blocks.resize(holds));
+  change_.reset();
   for (std::uint32_t layer = 0; blocks.resizing(); ++layer) AQUA_TRY(blocks.layer_ready(layer));
-  tell({.frames = frames, .usable_blocks = blocks_, .done = true});
-  return true;
+  tell({.frames = to, .usable_blocks = blocks_, .done = true});
+  return resize(frames, blocks, stream);
+}
+
+// Of another list than the one that a change began with nobody knows which blocks are held.
+Result<void> LayerPool::Impl::check_list(const BlockPool& blocks) const {
+  if (blocks.layers() == options_.layers && blocks.usable_blocks() <= blocks_ &&
+      (!change_ || gives_up(blocks)))
+    return {};
+  return Error{Code::invalid_argument,
+               concat("resize: a list of ", blocks.usable_blocks(), " blocks of ", blocks.layers(),
+                      " layers, where ", blocks_, " of ", options_.layers, " are usable",
+                      change_ ? ", and not the one that a change has begun with" : "")};
 }
 
 // Asks for slabs that are lent; again when others were given back in their place.
@@ -131,45 +145,70 @@ Result<void> LayerPool::Impl::take_back(std::size_t slabs) {
   return {};
 }
 
-// Makes the blocks past those of so many frames nobody's. False while some are held.
-Result<bool> LayerPool::Impl::vacate(std::uint32_t frames, BlockPool& blocks, Stream stream) {
-  const std::uint32_t holds = usable_blocks(frames);
-  if (!leaving_for_) {
-    AQUA_ASSIGN(auto preempt, blocks.resize(holds));
-    leaving_for_ = frames;
-    if (!preempt.empty())
-      tell({.frames = frames, .usable_blocks = holds, .preempt = std::move(preempt)});
+// Takes what the change will need, and has the list give up the blocks past those of so many
+// frames. A list that does so already, for its owner or since a discard() ended the change, goes
+// on.
+Result<void> LayerPool::Impl::begin_change(std::uint32_t frames, BlockPool& blocks) {
+  AQUA_ASSIGN(const Shape next, shape_of(frames));
+  Change change{.frames = frames, .blocks = next.blocks};
+  if (gives_up(blocks)) change.blocks = blocks.usable_blocks();
+  const auto reserve = [&]() -> Result<void> {
+    AQUA_TRY(away_.extend(streamed_layers(next.plan, options_.layers), blocks_));
+    const std::size_t most = std::max<std::size_t>(kMostCopiedAtOnce / packed_bytes(1), 1);
+    const std::size_t count = std::min<std::size_t>(most, blocks_ - change.blocks);
+    if (count == 0) return {};
+    AQUA_ASSIGN(change.room, runtime_.allocate({.bytes = packed_bytes(count),
+                                                .name = concat(options_.name, " moves")}));
+    return {};
+  };
+  if (auto reserved = reserve(); !reserved.ok()) {
+    away_.trim(streamed_, blocks_);
+    return reserved;
   }
-  for (const BlockMove& move : blocks.take_moves()) moves_.push_back(move);
-  std::erase_if(moves_, [&](const BlockMove& move) {  // its sequence was released meanwhile
+  std::vector<layer_swap::SequenceId> preempt;
+  if (!gives_up(blocks)) {
+    AQUA_ASSIGN(preempt, blocks.resize(change.blocks));
+  }
+  change_ = std::move(change);
+  if (preempt.empty()) return {};
+  tell({.frames = frames, .usable_blocks = change_->blocks, .preempt = std::move(preempt)});
+  return {};
+}
+
+// Moves the blocks that the list gives up. False while some are held.
+Result<bool> LayerPool::Impl::vacate(BlockPool& blocks, Stream stream) {
+  Change& change = *change_;
+  for (const BlockMove& move : blocks.take_moves()) change.moves.push_back(move);
+  std::erase_if(change.moves, [&](const BlockMove& move) {  // its sequence was released meanwhile
     const auto of = blocks.blocks_of(move.sequence);
     return std::find(of.begin(), of.end(), move.from) == of.end();
   });
-  if (!moves_.empty()) {
+  if (!change.moves.empty()) {
     AQUA_TRY(others_.run_after(stream));
-    AQUA_TRY(copy_blocks(moves_));
-    for (const BlockMove& move : moves_) AQUA_TRY(blocks.moved(move.from));
-    tell({.frames = frames, .usable_blocks = holds, .moved = std::exchange(moves_, {})});
+    AQUA_TRY(copy_blocks(change));
+    for (const BlockMove& move : change.moves) AQUA_TRY(blocks.moved(move.from));
+    tell({.frames = change.frames,
+          .usable_blocks = change.blocks,
+          .moved = std::exchange(change.moves, {})});
   }
   return blocks.vacated();
 }
 
 // Waits for the copies, which come after all that was posted so far.
-Result<void> LayerPool::Impl::copy_blocks(const std::vector<BlockMove>& moves) {
-  const std::size_t at_once = std::max<std::size_t>(kMostCopiedAtOnce / packed_bytes(1), 1);
+Result<void> LayerPool::Impl::copy_blocks(Change& change) {
+  AquaTensor& room = *change.room;
+  const std::size_t at_once = room.bytes() / packed_bytes(1);
   AQUA_TRY(in_.run_after(out_.stream()));
   AQUA_TRY(in_.run_after(others_.stream()));
-  for (std::size_t first = 0; first < moves.size(); first += at_once) {
-    const std::size_t count = std::min(at_once, moves.size() - first);
+  for (std::size_t first = 0; first < change.moves.size(); first += at_once) {
+    const std::size_t count = std::min(at_once, change.moves.size() - first);
     std::vector<std::uint32_t> from, to;
     for (std::size_t i = first; i < first + count; ++i) {
-      from.push_back(moves[i].from);
-      to.push_back(moves[i].to);
+      from.push_back(change.moves[i].from);
+      to.push_back(change.moves[i].to);
     }
-    AQUA_ASSIGN(auto packed, runtime_.allocate({.bytes = packed_bytes(count),
-                                                .name = concat(options_.name, " moves")}));
-    AQUA_ASSIGN(auto out, offload(from, packed, in_.stream(), 0));
-    AQUA_ASSIGN(auto back, fetch(packed, to, in_.stream(), 0));
+    AQUA_ASSIGN(auto out, offload(from, room, in_.stream(), 0));
+    AQUA_ASSIGN(auto back, fetch(room, to, in_.stream(), 0));
     AQUA_TRY(out.wait());
     AQUA_TRY(back.wait());
   }

@@ -68,6 +68,14 @@ class LayerPool::Impl {
     std::uint64_t number = 0;
     layer_swap::Tickets tickets;  // not seen to be over
   };
+  // A change to fewer blocks, from when an engine's list hears of it until the frames are there.
+  // Whatever it takes was taken before, so that it can be completed.
+  struct Change {
+    std::uint32_t frames = 0;                    // that there are to be
+    std::uint32_t blocks = 0;                    // that these hold
+    std::optional<AquaTensor> room{};            // for blocks on their way to another place
+    std::vector<layer_swap::BlockMove> moves{};  // blocks that are still to be copied
+  };
   // What a number of frames makes of the pool.
   struct Shape {
     std::uint32_t frames = 0;
@@ -92,11 +100,14 @@ class LayerPool::Impl {
                                                        BlockList blocks) const;
   [[nodiscard]] Result<void> check_transfer(const char* call, BlockList blocks,
                                             const AquaTensor& tensor, std::size_t offset);
+  template <typename Post>
+  [[nodiscard]] Result<LayerTransfer> post_layers(Stream stream, const Post& post);
   [[nodiscard]] Result<void> fetch(std::uint32_t layer, const layer_swap::SplitBlocks& blocks);
   [[nodiscard]] Result<void> await(std::uint32_t layer, layer_swap::Tickets& tickets);
   [[nodiscard]] Result<void> post(std::uint32_t ended, const std::vector<layer_swap::Move>& moves);
 
   [[nodiscard]] Result<Shape> shape_of(std::uint32_t frames) const;
+  [[nodiscard]] Result<void> change_frames(std::uint32_t frames);
   [[nodiscard]] Result<void> send_away(const Shape& next, std::uint32_t kept);
   [[nodiscard]] Result<void> bring_home(const std::vector<bool>& were_away, std::uint32_t kept);
   [[nodiscard]] Result<void> settle();
@@ -108,9 +119,10 @@ class LayerPool::Impl {
   [[nodiscard]] Result<void> make_expansion();
   [[nodiscard]] double measure_link();
   [[nodiscard]] Result<void> take_back(std::size_t slabs);
-  [[nodiscard]] Result<bool> vacate(std::uint32_t frames, layer_swap::BlockPool& blocks,
-                                    Stream stream);
-  [[nodiscard]] Result<void> copy_blocks(const std::vector<layer_swap::BlockMove>& moves);
+  [[nodiscard]] Result<void> check_list(const layer_swap::BlockPool& blocks) const;
+  [[nodiscard]] Result<void> begin_change(std::uint32_t frames, layer_swap::BlockPool& blocks);
+  [[nodiscard]] Result<bool> vacate(layer_swap::BlockPool& blocks, Stream stream);
+  [[nodiscard]] Result<void> copy_blocks(Change& change);
   void tell(const LayerPoolResize& news) const {
     if (options_.on_resize) options_.on_resize(news);
   }
@@ -145,10 +157,9 @@ class LayerPool::Impl {
   layer_swap::StepMeter meter_;
   layer_swap::StepMeasure measured_{};  // times of all steps so far
   std::uint64_t resizes_ = 0;
-  bool laid_out_ = false;                     // no step has begun since
-  std::optional<Reclaim> reclaim_;            // of slabs that more frames need
-  std::optional<std::uint32_t> leaving_for_;  // frames, of a change to fewer blocks under way
-  std::vector<layer_swap::BlockMove> moves_;  // of it: blocks that are still to be copied
+  bool laid_out_ = false;           // no step has begun since
+  std::optional<Reclaim> reclaim_;  // of slabs that more frames need
+  std::optional<Change> change_;    // that is under way
 
   SideStream others_;    // carries nothing: its end is that of what sequences were copied behind
   SideStream in_, out_;  // last: they wait for their copies before anything goes

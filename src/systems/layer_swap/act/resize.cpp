@@ -187,6 +187,15 @@ Result<void> LayerPool::Impl::resize(std::uint32_t frames) {
     return Error{Code::failed_precondition, concat("resize: step ", steps_ + 1, " has not ended")};
   }
   AQUA_TRY(check_sound());
+  if (change_) {
+    return Error{Code::failed_precondition,
+                 concat("resize: a change to ", change_->frames, " frames is under way; complete ",
+                        "it with its list of blocks, or discard()")};
+  }
+  return change_frames(frames);
+}
+
+Result<void> LayerPool::Impl::change_frames(std::uint32_t frames) {
   if (frames == frames_) return {};
   if (const std::size_t away = slabs_missing(frames); away != 0) {
     return Error{Code::unavailable, concat("resize: ", frames, " frames need ", away,
@@ -204,12 +213,12 @@ Result<void> LayerPool::Impl::resize(std::uint32_t frames) {
     return memory_.map(next.places);
   };
   if (auto changed = change(); !changed.ok()) {
-    away_.trim(before, blocks_);
+    if (!change_) away_.trim(before, blocks_);
     return changed;
   }
   take(std::move(next));
   ++resizes_;
-  if (expansion_) AQUA_TRY(expansion_->applied(frames_));
+  if (expansion_) (void)expansion_->applied(frames_);  // refuses what shape_of() has refused
   auto home = bring_home(before, kept);
   away_.trim(after, blocks_);
   if (home.ok() && frame_shape_.same_blocks) lend_unused();
@@ -247,6 +256,7 @@ Result<void> LayerPool::Impl::discard() {
   AQUA_TRY(away_.extend(streamed_layers(same.plan, options_.layers), same.blocks));
   take(std::move(same));
   step_.reset();
+  change_.reset();
   past_.clear();
   discarded_ = steps_done_ = steps_;
   lost_.reset();

@@ -36,35 +36,45 @@ Result<void> LayerPool::Impl::check_transfer(const char* call, BlockList blocks,
                                               " do not fit a tensor of ", tensor.bytes())};
 }
 
+// Posts the copies of each layer by post(layer, tickets). Frames change only after what was posted,
+// also before a layer was refused.
+template <typename Post>
+Result<LayerTransfer> LayerPool::Impl::post_layers(Stream stream, const Post& post) {
+  AQUA_TRY(others_.run_after(stream));  // refuses a stream under capture before anything is posted
+  LayerTransfer transfer;
+  Result<void> posted;
+  for (std::uint32_t layer = 0; layer < options_.layers && posted.ok(); ++layer)
+    posted = post(layer, transfer.tickets);
+  const auto ordered = others_.run_after(stream);
+  AQUA_TRY(posted);
+  AQUA_TRY(ordered);
+  return transfer;
+}
+
 Result<LayerTransfer> LayerPool::Impl::offload(BlockList blocks, AquaTensor& tensor, Stream stream,
                                                std::size_t offset) {
   AQUA_TRY(check_transfer("offload", blocks, tensor, offset));
-  LayerTransfer transfer;
   const auto count = static_cast<std::uint32_t>(blocks.size());
-  if (count == 0) return transfer;
+  if (count == 0) return LayerTransfer{};
   std::vector<std::uint32_t> places(count);
   std::iota(places.begin(), places.end(), 0U);
   const auto split = away_.split(blocks);
-  for (std::uint32_t layer = 0; layer < options_.layers; ++layer) {
+  const auto post = [&](std::uint32_t layer, std::vector<Ticket>& tickets) -> Result<void> {
     const std::size_t at = offset + std::size_t{layer} * count * layer_block_bytes();
-    if (streamed_[layer]) {
-      AQUA_TRY(away_.copy_to(layer, split, tensor, count, at, stream, transfer.tickets));
-      continue;
-    }
+    if (streamed_[layer]) return away_.copy_to(layer, split, tensor, count, at, stream, tickets);
     AQUA_ASSIGN(auto ticket, runtime_.offload(layouts_[layer], blocks, tensor,
                                               TensorPages{count, places, at}, stream));
-    transfer.tickets.push_back(std::move(ticket));
-  }
-  AQUA_TRY(others_.run_after(stream));
-  return transfer;
+    tickets.push_back(std::move(ticket));
+    return {};
+  };
+  return post_layers(stream, post);
 }
 
 Result<LayerTransfer> LayerPool::Impl::fetch(AquaTensor& tensor, BlockList blocks, Stream stream,
                                              std::size_t offset) {
   AQUA_TRY(check_transfer("fetch", blocks, tensor, offset));
-  LayerTransfer transfer;
   const auto count = static_cast<std::uint32_t>(blocks.size());
-  if (count == 0) return transfer;
+  if (count == 0) return LayerTransfer{};
   std::vector<std::uint32_t> places(count);
   std::iota(places.begin(), places.end(), 0U);
   const auto split = away_.split(blocks);
@@ -72,18 +82,16 @@ Result<LayerTransfer> LayerPool::Impl::fetch(AquaTensor& tensor, BlockList block
               tensor.pin(Access::read, stream, {offset, packed_bytes(blocks.size())}));
   // What the frames of the ring have of these blocks is old from now on.
   for (const std::uint32_t block : blocks) held_[block] = false;
-  for (std::uint32_t layer = 0; layer < options_.layers; ++layer) {
+  const auto post = [&](std::uint32_t layer, std::vector<Ticket>& tickets) -> Result<void> {
     const std::size_t at = std::size_t{layer} * count * layer_block_bytes();
-    if (streamed_[layer]) {
-      AQUA_TRY(away_.copy_from(layer, split, source.data() + at, count, stream, transfer.tickets));
-      continue;
-    }
+    if (streamed_[layer])
+      return away_.copy_from(layer, split, source.data() + at, count, stream, tickets);
     AQUA_ASSIGN(auto ticket, runtime_.fetch(tensor, {count, places, offset + at}, layouts_[layer],
                                             blocks, stream));
-    transfer.tickets.push_back(std::move(ticket));
-  }
-  AQUA_TRY(others_.run_after(stream));
-  return transfer;
+    tickets.push_back(std::move(ticket));
+    return {};
+  };
+  return post_layers(stream, post);
 }
 
 }  // namespace aqua

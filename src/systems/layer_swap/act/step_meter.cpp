@@ -63,6 +63,9 @@ void StepMeter::end(Stream engine, std::uint32_t tokens, std::uint32_t used, std
   if (!now_->whole) return drop();
   ended_.push_back(std::move(*now_));
   now_.reset();
+  if (ended_.size() <= kMostKept) return;
+  give_back(ended_.front().timed);
+  ended_.pop_front();
 }
 
 void StepMeter::give_back(std::vector<Timed>& timed) {

@@ -6,7 +6,7 @@
 // Threads: one at a time. Owns: the marks. Must be gone before the runtime.
 #pragma once
 
-#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <optional>
@@ -22,6 +22,9 @@ class StepMeter {
  public:
   // What a stream does between two marks.
   enum class Span : std::uint8_t { step, stall, fetch, write };
+
+  // Steps that are kept until next() asks for them: the last ones.
+  static constexpr std::size_t kMostKept = 64;
 
   explicit StepMeter(Runtime runtime) : runtime_(std::move(runtime)) {}
 

@@ -150,14 +150,79 @@ TEST_F(LayerPoolAdapt, AChangeThatHasBegunWaitsForItsBlocksAndIsCompletedFirst) 
   read_all();
   EXPECT_FALSE(*pool().resize(3, *blocks_, engine_->stream()));
   swap_out(2);
+  const auto alone = pool().resize(6);
+  ASSERT_FALSE(alone.ok());
+  EXPECT_EQ(alone.error().code, Code::failed_precondition) << alone.error().message;
   EXPECT_TRUE(*pool().resize(3, *blocks_, engine_->stream()));
-  EXPECT_EQ(pool().usable_blocks(), 12U);
-  ASSERT_EQ(news_.size(), 2U);
+  ASSERT_EQ(news_.size(), 3U);
   EXPECT_EQ(news_[0].preempt, std::vector<SequenceId>{2});
-  EXPECT_TRUE(news_[1].done);
-  EXPECT_TRUE(*pool().resize(3, *blocks_, engine_->stream()));
+  EXPECT_TRUE(news_[1].done && news_[2].done);
+  EXPECT_EQ(news_[1].usable_blocks, 12U);
+  EXPECT_EQ(news_[2].usable_blocks, 16U);
   swap_in(2);
   read_all();
+}
+
+TEST_F(LayerPoolAdapt, WithoutRoomForWhatIsMovedNoSequenceIsPreempted) {
+  open(3, "", 0, 96_MiB);
+  come(1, 3);
+  come(2, 8);
+  come(3, 5);
+  std::vector<AquaTensor> others;  // of the engine, until host memory is full
+  for (;;) {
+    auto tensor = runtime_->allocate({.bytes = 1_MiB, .off_device = true});
+    if (!tensor.ok()) break;
+    others.push_back(std::move(*tensor));
+  }
+  const std::size_t away = pool().status().away_bytes;
+  const auto resized = pool().resize(4, *blocks_, engine_->stream());
+  ASSERT_FALSE(resized.ok());
+  EXPECT_EQ(resized.error().code, Code::resource_exhausted) << resized.error().message;
+  EXPECT_TRUE(news_.empty());
+  EXPECT_EQ(blocks_->usable_blocks(), 16U);
+  EXPECT_EQ(pool().status().away_bytes, away);
+  read_all();
+  others.clear();
+  ASSERT_TRUE(*pool().resize(4, *blocks_, engine_->stream()));
+  EXPECT_EQ(news_.front().preempt, std::vector<SequenceId>{3});
+  read_all();
+}
+
+// The list still gives up blocks, of sequences that have no KV any more.
+TEST_F(LayerPoolAdapt, ADiscardEndsTheChangeUnderWay) {
+  gives_back_ = false;
+  open(3, "");
+  come(1, 10);
+  come(2, 6);
+  ASSERT_FALSE(*pool().resize(4, *blocks_, engine_->stream()));
+  ASSERT_TRUE(pool().discard().ok());
+  engine_->forget_all();
+  EXPECT_FALSE(*pool().resize(3, *blocks_, engine_->stream())) << "blocks are held that were to go";
+  ASSERT_TRUE(blocks_->release(1).ok() && blocks_->release(2).ok());
+  ASSERT_TRUE(*pool().resize(3, *blocks_, engine_->stream()));
+  EXPECT_EQ(blocks_->usable_blocks(), 16U);
+  EXPECT_EQ(pool().status().frames, 3U);
+  come(4, 16);
+  read_all();
+}
+
+TEST_F(LayerPoolAdapt, AListThatGivesUpBlocksByItselfIsCompletedFirst) {
+  open(3, "");
+  come(1, 9);
+  come(2, 3);
+  come(3, 2);
+  engine_->forget(blocks_->blocks_of(2));
+  ASSERT_TRUE(blocks_->release(2).ok());
+  ASSERT_TRUE(blocks_->resize(11)->empty());
+  ASSERT_TRUE(*pool().resize(4, *blocks_, engine_->stream()));
+  ASSERT_FALSE(news_.empty());
+  EXPECT_EQ(news_[0].moved.size(), 2U) << "of sequence 3, whose blocks were 12 and 13";
+  EXPECT_EQ(blocks_->usable_blocks(), 12U);
+  read_all();
+  ASSERT_TRUE(blocks_->resize(20).ok()) << "a growth that no memory stands behind";
+  ASSERT_TRUE(*pool().resize(4, *blocks_, engine_->stream()));
+  EXPECT_EQ(blocks_->usable_blocks(), 12U);
+  EXPECT_FALSE(blocks_->resizing());
 }
 
 // What sequences were copied to and fro is waited for as the steps are.
@@ -246,6 +311,11 @@ TEST_F(LayerPoolAdapt, AListOfOtherBlocksIsRefused) {
     EXPECT_EQ(resized.error().code, Code::invalid_argument) << resized.error().message;
   }
   EXPECT_EQ(pool().resize(7, *blocks_, engine_->stream()).error().code, Code::invalid_argument);
+  gives_back_ = false;
+  come(1, 12);
+  ASSERT_FALSE(*pool().resize(6, *blocks_, engine_->stream()));
+  BlockPool another = *BlockPool::create(6, 8);
+  EXPECT_EQ(pool().resize(6, another, engine_->stream()).error().code, Code::invalid_argument);
   EXPECT_EQ(pool().status().frames, 4U);
 }
 

@@ -151,11 +151,17 @@ TEST_F(LayerPoolRefusals, AStreamThatIsNone) {
 
 TEST_F(LayerPoolRefusals, AForksCalls) {
   engine_->settle();
+  AquaTensor tensor = runtime_->allocate({.bytes = pool().packed_bytes(1)}).value();
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
-    const auto begun = pool().begin_step(engine_->stream(), {}, {});
-    ::_exit(!begun.ok() && begun.error().code == Code::failed_precondition ? 0 : 1);
+    const auto refused = [](const auto& result) {
+      return !result.ok() && result.error().code == Code::failed_precondition;
+    };
+    const bool all = refused(pool().begin_step(engine_->stream(), {}, {})) &&
+                     refused(pool().resize(3)) && refused(pool().discard()) &&
+                     refused(pool().offload(Blocks{0}, tensor, engine_->stream()));
+    ::_exit(all ? 0 : 1);
   }
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);

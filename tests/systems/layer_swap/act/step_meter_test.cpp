@@ -89,5 +89,16 @@ TEST_F(StepMeters, StepsThatWereDroppedOrCouldNotBeMarkedAreNotTold) {
   EXPECT_FALSE(meter_->next());
 }
 
+TEST_F(StepMeters, OnlyTheLastStepsAreKeptForWhoNeverAsks) {
+  const auto steps = static_cast<std::uint32_t>(StepMeter::kMostKept) + 5;
+  for (std::uint32_t step = 0; step < steps; ++step) {
+    meter_->begin(engine_->stream(), false);
+    meter_->end(engine_->stream(), step, 0, 0);
+  }
+  ASSERT_TRUE(engine_->wait().ok());
+  for (std::uint32_t step = 5; step < steps; ++step) EXPECT_EQ(meter_->next()->tokens, step);
+  EXPECT_FALSE(meter_->next());
+}
+
 }  // namespace
 }  // namespace aqua::layer_swap
