@@ -16,6 +16,10 @@ json judge(std::string goal, Bound bound, double limit, std::optional<double> me
           {"met", met}};
 }
 
+bool went_as_asked(const json& ran) {
+  return ran.value("unreachable", 0) + ran.value("full", 0) + ran.value("refused", 0) == 0;
+}
+
 void print_goals(const json& goals) {
   std::size_t met = 0;
   for (const json& goal : goals) {

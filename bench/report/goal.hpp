@@ -19,6 +19,10 @@ enum class Bound : unsigned char { at_least, at_most };
 [[nodiscard]] nlohmann::json judge(std::string goal, Bound bound, double limit,
                                    std::optional<double> measured);
 
+// Whether all copies went as their way says, by what the device tells of them (what_ran.hpp): where
+// it tells otherwise, another way was timed. An empty object tells of none.
+[[nodiscard]] bool went_as_asked(const nlohmann::json& ran);
+
 // A line for each that is not met, on stdout, and how many of all are.
 void print_goals(const nlohmann::json& goals);
 

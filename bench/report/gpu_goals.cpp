@@ -59,20 +59,14 @@ bool is_of(const json& row, const Part& part, std::size_t block) {
          row.value("block_bytes", std::size_t{0}) == block;
 }
 
-// Whether all of it went as its way says: of one of which the device tells otherwise, another way
-// was timed. Rows of copies that are not the library's do not tell.
-bool went_as_asked(const json& row) {
-  const json ran = row.value("ran", json::object());
-  return ran.value("unreachable", 0) + ran.value("full", 0) + ran.value("refused", 0) == 0;
-}
-
 // The highest of the rows whose way `fits`; none where there is no such row.
 template <typename Fits>
 std::optional<double> highest(const Part& part, std::size_t block, const char* figure, Fits fits) {
   std::optional<double> most;
   for (const json& row : part.rows) {
     if (!is_of(row, part, block) || !fits(row.value("way", "")) || !row.contains(figure)) continue;
-    if (row.value("bytes", 0.0) < kLeastBytes || !went_as_asked(row)) continue;
+    if (row.value("bytes", 0.0) < kLeastBytes) continue;
+    if (!went_as_asked(row.value("ran", json::object()))) continue;
     most = std::max(most.value_or(0), row[figure].get<double>());
   }
   return most;

@@ -21,7 +21,9 @@ json planner_goals(const json& rows) {
     std::vector<double> ratios, left_out;
     std::set<std::pair<std::size_t, std::size_t>> sizes;
     for (const json& row : rows) {
+      const json ran = row.value("ran", json::object());  // by way
       if (row.value("link", "") != link) continue;
+      if (!std::all_of(ran.begin(), ran.end(), went_as_asked)) continue;
       if (!row.value("resolved", true)) {
         left_out.push_back(row["ratio"]);
         continue;

@@ -220,6 +220,13 @@ TEST(PlannerGoals, CountNothingThatTheClockCannotTell) {
   EXPECT_EQ(met(planner_goals(rows)), 0U);
 }
 
+TEST(PlannerGoals, TakeNoRowThatWentAnotherWay) {
+  json rows = drawn(31, 1.03, 1.11);
+  for (json& row : rows)
+    row["ran"] = {{"each", {{"each", 1}}}, {"kernel", {{"refused", row["ratio"] < 1.11 ? 0 : 1}}}};
+  EXPECT_EQ(met(planner_goals(rows)), 2U);
+}
+
 TEST(PlannerGoals, WantThirtySizes) {
   const json goals = planner_goals(drawn(29, 1, 1));
   ASSERT_EQ(goals.size(), 2U);

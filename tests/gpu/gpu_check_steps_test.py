@@ -155,7 +155,7 @@ class GpuCheckSteps(WithGpuCheck):
 
     def test_list_prints_every_name_and_each_is_taken(self):
         rows = [line.split() for line in self.listed()]
-        self.assertEqual(len(rows), 22)
+        self.assertEqual(len(rows), 23)
         self.assertEqual({row[1] for row in rows}, {"contact", "death", "tests", "bench", "engine", "sanitizer"})
         self.assertIn(["host", "bench", "60", "s,", "and", "for", "each", "repetition", "60", "s"], rows)
         names = [row[0] for row in rows]

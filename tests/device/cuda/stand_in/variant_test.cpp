@@ -83,6 +83,32 @@ TEST_F(Variants, RegisteredMemoryMayHaveAnotherAddressOnTheDevice) {
   }
 }
 
+// A driver that answers no more than is documented costs no kernel.
+TEST_F(Variants, KernelsCopyWhereOnlyListedAttributesAreAnswered) {
+  behave([](auto& variant) { variant.listed_attributes_only = true; });
+  const Place place = make_place(*device_, 4_MiB);
+  const Stream stream = device_->create_stream().value();
+  const auto batch = scattered(place.base(), place.base() + 2_MiB, 100);
+  EXPECT_OK(device_->copy(batch, stream, {.method = CopyMethod::kernel}));
+  EXPECT_OK(finish(*device_, stream));
+  EXPECT_EQ(device_->copy_counts().kernel, 1U);
+  EXPECT_EQ(device_->copy_counts().unreachable, 0U);
+}
+
+TEST_F(Variants, NoKernelCopiesMemoryThatHasAnotherAddressOnTheDevice) {
+  behave([](auto& variant) { variant.registered_elsewhere = true; });
+  const Place place = make_place(*device_, 2_MiB);
+  const Stream stream = device_->create_stream().value();
+  std::vector<std::byte> memory(300'000);
+  EXPECT_OK(device_->register_host(memory.data(), memory.size()));
+  EXPECT_OK(device_->copy(scattered(memory.data(), place.base(), 100), stream,
+                          {.method = CopyMethod::kernel}));
+  EXPECT_OK(finish(*device_, stream));
+  EXPECT_EQ(device_->copy_counts().kernel, 0U);
+  EXPECT_EQ(device_->copy_counts().unreachable, 1U);
+  EXPECT_OK(device_->unregister_host(memory.data(), memory.size()));
+}
+
 TEST_F(Variants, AMappingTakesNoMoreThanTheMemoryHasUnlessTheDriverIsLax) {
   const RawDriver raw;
   const auto handle = raw.create(2_MiB);
