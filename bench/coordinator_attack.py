@@ -28,6 +28,7 @@ import uuid
 CLIENTS = 8  # honest ones
 PERIOD_S = 0.004  # between two of their calls
 GOAL = 2.0  # p99 among attackers over p99 alone
+FLAT = 1.05  # of what the daemon holds
 # Alone; while another coordinator of this machine is attacked, which shows what the machine's load
 # does; while this one is.
 PHASES = ("alone", "other_attacked", "attacked")
@@ -247,10 +248,18 @@ def measure(daemon, other, calls, seconds):
     found = {name: summary(took[i], refused[i]) for i, name in enumerate(PHASES)}
     ratio = found["attacked"]["p99_ms"] / found["alone"]["p99_ms"]
     half = len(seen) // 2
+    first, second = most(seen[:half]), most(seen[half:])
+    goals = [goal("p99 of the honest among attackers over alone", GOAL, ratio)]
+    for name in ("resident_kib", "descriptors"):
+        grew = second[name] / first[name] if first and second else None
+        goals.append(goal(f"{name}, the most in the second half over the first", FLAT, grew))
     return {"alive": daemon.process.poll() is None, "attacks": attackers.made.value, "seconds": seconds, **found,
-            "before": before, "most_in_first_half": most(seen[:half]), "most_in_second_half": most(seen[half:]),
-            "goals": [{"goal": "p99 of the honest among attackers over alone", "limit": GOAL, "measured": ratio,
-                       "met": ratio <= GOAL}]}
+            "p99_over_another_daemon_attacked": found["attacked"]["p99_ms"] / found["other_attacked"]["p99_ms"],
+            "before": before, "most_in_first_half": first, "most_in_second_half": second, "goals": goals}
+
+
+def goal(text, limit, measured):
+    return {"goal": text, "limit": limit, "measured": measured, "met": measured is not None and measured <= limit}
 
 
 def most(seen):
