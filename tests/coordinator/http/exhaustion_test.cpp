@@ -75,6 +75,38 @@ TEST(SlowBodies, OfOneProcessLeaveRoomForRenewalsAndHealth) {
   EXPECT_THAT(http.round_trip("GET /healthz HTTP/1.1\r\n\r\n"), HasSubstr("HTTP/1.1 200"));
 }
 
+// Requests with a body of 1 MiB each, of which all has come but the last byte; or less, where the
+// daemon does not read on.
+std::vector<UniqueFd> begin_bodies(const RawHttp& http, const RawSession& session, int count) {
+  const std::string body((std::size_t{1} << 20) - 1, ' ');
+  std::vector<UniqueFd> many;
+  for (int i = 0; i < count; ++i) {
+    many.push_back(http.connect());
+    const timeval patience{0, 20'000};
+    EXPECT_EQ(::setsockopt(many.back().get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience),
+              0);
+    RawHttp::send(many.back(),
+                  "POST /v1/leases HTTP/1.1\r\nContent-Type: application/json\r\n"
+                  "Content-Length: 1048576\r\nAqua-Session: " +
+                      to_string(session.lifeline.welcome.secret) + "\r\n\r\n");
+    RawHttp::send(many.back(), body);
+  }
+  return many;
+}
+
+// 64 MiB are set aside for all; those that would be more are refused before they are late.
+TEST(SlowBodies, OfAllTogetherTakeNoMoreThanIsSetAsideForThem) {
+  RawHttp http({"--max-concurrent", "4096"});
+  const RawSession session(http.daemon.address(), http.daemon.lifeline());
+  ASSERT_EQ(session.join().status, 200);
+  const std::vector<UniqueFd> many = begin_bodies(http, session, 80);
+  std::size_t refused = 0;
+  for (const UniqueFd& fd : many)
+    refused += RawHttp::receive(fd).starts_with("HTTP/1.1 503") ? 1U : 0U;
+  EXPECT_GT(refused, 0U);
+  EXPECT_EQ(session.call("POST", "/v1/clients/self/renew").status, 200);
+}
+
 // Under an address space that has no room left the daemon refuses, and lives.
 TEST(Memory, ThatRunsOutEndsRequestsAndNotTheDaemon) {
 #ifdef AQUA_SANITIZED
@@ -88,21 +120,9 @@ TEST(Memory, ThatRunsOutEndsRequestsAndNotTheDaemon) {
   ASSERT_EQ(::prlimit(http.daemon.process().pid(), RLIMIT_AS, nullptr, &limit), 0);
   limit.rlim_cur = static_cast<rlim_t>(http.status_number("VmSize")) * 1024 + kRoom;
   ASSERT_EQ(::prlimit(http.daemon.process().pid(), RLIMIT_AS, &limit, nullptr), 0);
-  const std::string body(std::size_t{1} << 20, ' ');
   std::size_t refused = 0;
   {
-    std::vector<UniqueFd> many;
-    for (int i = 0; i < 100; ++i) {
-      many.push_back(http.connect());
-      const timeval patience{0, 20'000};
-      ASSERT_EQ(
-          ::setsockopt(many.back().get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience), 0);
-      RawHttp::send(many.back(),
-                    "POST /v1/leases HTTP/1.1\r\nContent-Type: application/json\r\n"
-                    "Content-Length: 1048576\r\nAqua-Session: " +
-                        to_string(session.lifeline.welcome.secret) + "\r\n\r\n");
-      RawHttp::send(many.back(), std::string_view(body).substr(0, body.size() - 1));
-    }
+    const std::vector<UniqueFd> many = begin_bodies(http, session, 100);
     for (const UniqueFd& fd : many) {
       pollfd answered{fd.get(), POLLIN, 0};
       if (::poll(&answered, 1, 0) != 1) continue;
