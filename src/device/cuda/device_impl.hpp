@@ -30,8 +30,6 @@ class CudaDevice final : public Device {
   struct Parts {
     std::shared_ptr<const CudaContext> context;
     Info info;
-    ShareOffer offer;
-    unsigned handle_types = 0;  // CUmemAllocationHandleType bits of its slabs
     std::unique_ptr<UploadRing> uploads;
     bool kernels = false;  // there are some for this GPU
     std::chrono::milliseconds batch_patience{};
@@ -52,10 +50,6 @@ class CudaDevice final : public Device {
                                    std::size_t bytes) override;
   [[nodiscard]] Result<void> register_host(std::byte* memory, std::size_t bytes) override;
   [[nodiscard]] Result<void> unregister_host(std::byte* memory, std::size_t bytes) override;
-  [[nodiscard]] Result<FabricHandle> export_fabric(const Slab& slab);
-  [[nodiscard]] Result<std::unique_ptr<Slab>> import_fabric(const FabricHandle& handle,
-                                                            std::size_t bytes);
-  [[nodiscard]] const ShareOffer& offer() const noexcept { return parts_.offer; }
   [[nodiscard]] const std::shared_ptr<const CudaContext>& context() const noexcept {
     return parts_.context;
   }
@@ -97,9 +91,6 @@ class CudaDevice final : public Device {
   [[nodiscard]] const CudaDriver& driver() const noexcept { return parts_.context->driver(); }
   [[nodiscard]] CudaRange* own_range(AddressRange& range) const;
   [[nodiscard]] std::shared_ptr<const Cuts> cuts() const;
-  [[nodiscard]] Result<std::unique_ptr<Slab>> import_native(void* shareable,
-                                                            CUmemAllocationHandleType type,
-                                                            std::size_t bytes);
   // The three ways. The first two tell how many of the first runs are queued; an error of the third
   // means that none is, of it or of `any` before it.
   [[nodiscard]] Result<std::size_t> copy_by_kernel(Runs runs, CUstream stream, unsigned max_sms);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // CudaDevice's physical memory, addresses and registered host memory.
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "base/concat.hpp"
@@ -40,7 +39,7 @@ std::size_t CudaDevice::free_bytes() const {
 Result<std::unique_ptr<Slab>> CudaDevice::create_slab(std::size_t bytes) {
   AQUA_TRY(check_size("create_slab", bytes, parts_.info.granularity));
   AQUA_ASSIGN(const auto scope, parts_.context->enter());
-  return CudaSlab::create(parts_.context, budget_, bytes, parts_.handle_types);
+  return CudaSlab::create(parts_.context, budget_, bytes);
 }
 
 Result<UniqueFd> CudaDevice::export_slab(const Slab& slab) {
@@ -52,36 +51,10 @@ Result<UniqueFd> CudaDevice::export_slab(const Slab& slab) {
 
 Result<std::unique_ptr<Slab>> CudaDevice::import_slab(UniqueFd fd, std::size_t bytes) {
   if (!fd.valid()) return Error{Code::invalid_argument, "import_slab: no descriptor"};
-  // The driver takes a reference of its own; ours is closed on every way out.
-  void* shareable = reinterpret_cast<void*>(static_cast<std::uintptr_t>(fd.get()));
-  return import_native(shareable, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, bytes);
-}
-
-Result<FabricHandle> CudaDevice::export_fabric(const Slab& slab) {
-  const auto* own = dynamic_cast<const CudaSlab*>(&slab);
-  if (own == nullptr || own->owner() != budget_.get()) return not_ours("export_fabric", "slab");
-  if (!parts_.offer.fabric) {
-    return Error{Code::failed_precondition,
-                 concat("export_fabric: ", parts_.info.name,
-                        " was not opened for it, or has no fabric (IMEX) channel")};
-  }
-  AQUA_ASSIGN(const auto scope, parts_.context->enter());
-  return own->export_fabric();
-}
-
-Result<std::unique_ptr<Slab>> CudaDevice::import_fabric(const FabricHandle& handle,
-                                                        std::size_t bytes) {
-  CUmemFabricHandle native{};
-  std::memcpy(&native, handle.data(), sizeof native);
-  return import_native(&native, CU_MEM_HANDLE_TYPE_FABRIC, bytes);
-}
-
-Result<std::unique_ptr<Slab>> CudaDevice::import_native(void* shareable,
-                                                        CUmemAllocationHandleType type,
-                                                        std::size_t bytes) {
   AQUA_TRY(check_size("import_slab", bytes, parts_.info.granularity));
   AQUA_ASSIGN(const auto scope, parts_.context->enter());
-  return CudaSlab::import(parts_.context, shareable, type, bytes, parts_.info.granularity);
+  // The driver takes a reference of its own; ours is closed on every way out.
+  return CudaSlab::import(parts_.context, fd.get(), bytes, parts_.info.granularity);
 }
 
 Result<std::unique_ptr<AddressRange>> CudaDevice::reserve(std::size_t bytes) {

@@ -19,14 +19,5 @@ Result<std::unique_ptr<Device>> open_cuda(const CudaOptions&) {
 Result<void> cuda_available() {
   return none();
 }
-Result<ShareOffer> share_offer(const Device&) {
-  return none();
-}
-Result<FabricHandle> export_fabric(Device&, const Slab&) {
-  return none();
-}
-Result<std::unique_ptr<Slab>> import_fabric(Device&, const FabricHandle&, std::size_t) {
-  return none();
-}
 
 }  // namespace aqua::device

@@ -8,7 +8,6 @@
 
 #include "base/concat.hpp"
 #include "base/try.hpp"
-#include "device/boot_uuid.hpp"
 #include "device/cuda/device_impl.hpp"
 #include "device/cuda/error.hpp"
 #include "device/cuda/name.hpp"
@@ -99,19 +98,6 @@ Result<void> check_sharing(const CudaContext& context) {
                concat("device cuda:", context.ordinal(), ": its driver does not have: ", missing)};
 }
 
-// The attribute is not enough: without an IMEX channel the first allocation is refused.
-bool offers_fabric(const std::shared_ptr<const CudaContext>& context, std::size_t granularity) {
-  if (context->attribute(CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED) == 0) return false;
-  return CudaSlab::create(context, std::make_shared<SlabBudget>(granularity), granularity,
-                          CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR | CU_MEM_HANDLE_TYPE_FABRIC)
-      .ok();
-}
-
-Result<CudaDevice*> as_cuda(Device& device, const char* what) {
-  if (auto* cuda = dynamic_cast<CudaDevice*>(&device)) return cuda;
-  return Error{Code::invalid_argument, concat(what, ": ", device.info().name, " is no GPU")};
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Device>> open_cuda(const CudaOptions& options) {
@@ -128,13 +114,6 @@ Result<std::unique_ptr<Device>> open_cuda(const CudaOptions& options) {
   AQUA_ASSIGN(const auto scope, parts.context->enter());
   AQUA_TRY(check_sharing(*parts.context));
   AQUA_ASSIGN(parts.info, describe_device(*parts.context, options));
-  parts.offer = {.server = boot_uuid("server"), .posix_fd = true};
-  parts.handle_types = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
-  if (options.fabric && offers_fabric(parts.context, parts.info.granularity)) {
-    parts.offer.fabric = true;
-    parts.offer.domain = options.domain;
-    parts.handle_types |= CU_MEM_HANDLE_TYPE_FABRIC;
-  }
   AQUA_ASSIGN(parts.uploads, UploadRing::open(parts.context, kUploadBytes));
   parts.batch_patience = options.batch_patience;
   const int loaded = kernels::load_kernels();
@@ -147,22 +126,6 @@ Result<std::unique_ptr<Device>> open_cuda(const CudaOptions& options) {
 Result<void> cuda_available() {
   AQUA_TRY(cuda_driver());
   return {};
-}
-
-Result<ShareOffer> share_offer(const Device& device) {
-  if (const auto* cuda = dynamic_cast<const CudaDevice*>(&device)) return cuda->offer();
-  return Error{Code::invalid_argument, concat("share_offer: ", device.info().name, " is no GPU")};
-}
-
-Result<FabricHandle> export_fabric(Device& device, const Slab& slab) {
-  AQUA_ASSIGN(CudaDevice* const cuda, as_cuda(device, "export_fabric"));
-  return cuda->export_fabric(slab);
-}
-
-Result<std::unique_ptr<Slab>> import_fabric(Device& device, const FabricHandle& handle,
-                                            std::size_t bytes) {
-  AQUA_ASSIGN(CudaDevice* const cuda, as_cuda(device, "import_fabric"));
-  return cuda->import_fabric(handle, bytes);
 }
 
 }  // namespace aqua::device

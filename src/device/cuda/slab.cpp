@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 
-#include <cstring>
 #include <string>
 #include <utility>
 
@@ -16,7 +15,7 @@ namespace aqua::device {
 
 Result<std::unique_ptr<Slab>> CudaSlab::create(std::shared_ptr<const CudaContext> context,
                                                std::shared_ptr<SlabBudget> budget,
-                                               std::size_t bytes, unsigned handle_types) {
+                                               std::size_t bytes) {
   if (!budget->take(bytes)) {
     return Error{Code::resource_exhausted,
                  concat("create_slab: ", bytes, " bytes wanted, ", budget->free_bytes(), " free")};
@@ -24,7 +23,7 @@ Result<std::unique_ptr<Slab>> CudaSlab::create(std::shared_ptr<const CudaContext
   const CudaDriver& driver = context->driver();
   CUmemAllocationProp properties{};
   properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-  properties.requestedHandleTypes = static_cast<CUmemAllocationHandleType>(handle_types);
+  properties.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
   properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
   properties.location.id = context->device();
   CUmemGenericAllocationHandle handle = 0;
@@ -37,12 +36,13 @@ Result<std::unique_ptr<Slab>> CudaSlab::create(std::shared_ptr<const CudaContext
   return std::unique_ptr<Slab>(new CudaSlab(std::move(context), handle, bytes, std::move(budget)));
 }
 
-Result<std::unique_ptr<Slab>> CudaSlab::import(std::shared_ptr<const CudaContext> context,
-                                               void* shareable, CUmemAllocationHandleType type,
+Result<std::unique_ptr<Slab>> CudaSlab::import(std::shared_ptr<const CudaContext> context, int fd,
                                                std::size_t bytes, std::size_t granularity) {
   const CudaDriver& driver = context->driver();
   CUmemGenericAllocationHandle handle = 0;
-  const CUresult imported = driver.MemImportFromShareableHandle(&handle, shareable, type);
+  const CUresult imported = driver.MemImportFromShareableHandle(
+      &handle, reinterpret_cast<void*>(static_cast<std::uintptr_t>(fd)),
+      CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
   if (imported != CUDA_SUCCESS) {
     const Code code = code_of(imported);
     const bool ours = code == Code::resource_exhausted || code == Code::data_loss ||
@@ -140,18 +140,6 @@ Result<UniqueFd> CudaSlab::export_fd() const {
   // The driver takes no such flag: a fork and exec between these two calls inherits it.
   if (::fcntl(fd.get(), F_SETFD, FD_CLOEXEC) != 0) return errno_error("export_slab: FD_CLOEXEC");
   return fd;
-}
-
-Result<FabricHandle> CudaSlab::export_fabric() const {
-  const CudaDriver& driver = context_->driver();
-  CUmemFabricHandle native{};
-  FabricHandle handle{};
-  static_assert(sizeof native == sizeof handle);
-  AQUA_TRY(check(driver,
-                 driver.MemExportToShareableHandle(&native, handle_, CU_MEM_HANDLE_TYPE_FABRIC, 0),
-                 "export_fabric", "cuMemExportToShareableHandle"));
-  std::memcpy(handle.data(), &native, sizeof native);
-  return handle;
 }
 
 }  // namespace aqua::device

@@ -10,29 +10,26 @@
 #include "base/unique_fd.hpp"
 #include "device/cuda/context.hpp"
 #include "device/device.hpp"
-#include "device/share_handle.hpp"
 #include "device/slab_budget.hpp"
 
 namespace aqua::device {
 
 class CudaSlab final : public Slab {
  public:
-  // `handle_types`: CUmemAllocationHandleType bits that it can be exported as.
   [[nodiscard]] static Result<std::unique_ptr<Slab>> create(
       std::shared_ptr<const CudaContext> context, std::shared_ptr<SlabBudget> budget,
-      std::size_t bytes, unsigned handle_types);
-  // `shareable` as cuMemImportFromShareableHandle takes it. invalid_argument unless it is memory
-  // of a GPU and of exactly `bytes`; failed_precondition when our GPU cannot reach that one.
+      std::size_t bytes);
+  // The memory behind a descriptor, which stays the caller's. invalid_argument unless it is a GPU's
+  // and of exactly `bytes`; failed_precondition when our GPU cannot reach that one.
   [[nodiscard]] static Result<std::unique_ptr<Slab>> import(
-      std::shared_ptr<const CudaContext> context, void* shareable, CUmemAllocationHandleType type,
-      std::size_t bytes, std::size_t granularity);
+      std::shared_ptr<const CudaContext> context, int fd, std::size_t bytes,
+      std::size_t granularity);
   ~CudaSlab() override;
 
   [[nodiscard]] CUmemGenericAllocationHandle handle() const noexcept { return handle_; }
   // The owner's budget; null for an import.
   [[nodiscard]] const SlabBudget* owner() const noexcept { return budget_.get(); }
   [[nodiscard]] Result<UniqueFd> export_fd() const;
-  [[nodiscard]] Result<FabricHandle> export_fabric() const;
 
  private:
   CudaSlab(std::shared_ptr<const CudaContext> context, CUmemGenericAllocationHandle handle,

@@ -39,8 +39,7 @@ CUresult DeviceGetUuid(CUuuid* uuid, CUdevice device) {
 CUresult DeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice) {
   const Lock lock(world().mu);
   const auto told = world().variant.attributes.find(attribute);
-  const bool fabric = attribute == CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED;
-  const int usual = attribute == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT ? 132 : fabric ? 0 : 1;
+  const int usual = attribute == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT ? 132 : 1;
   *value = told == world().variant.attributes.end() ? usual : told->second;
   return CUDA_SUCCESS;
 }

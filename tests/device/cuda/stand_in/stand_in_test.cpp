@@ -327,14 +327,5 @@ TEST_F(StandIn, AStreamOfAnEarlierHandleInheritsNoFailure) {
   EXPECT_OK(device_->synchronize(*event));
 }
 
-TEST_F(StandIn, WithoutAFabricNoHandleIsGiven) {
-  const auto offer = share_offer(*device_);
-  ASSERT_TRUE(offer.ok());
-  EXPECT_TRUE(offer->posix_fd);
-  EXPECT_FALSE(offer->fabric);
-  const auto slab = device_->create_slab(2_MiB);
-  EXPECT_CODE(Code::failed_precondition, export_fabric(*device_, **slab));
-}
-
 }  // namespace
 }  // namespace aqua::device
