@@ -73,7 +73,8 @@ class Cursor {
   [[nodiscard]] AQUA_DEVICE const std::byte* src() const { return address(blocks_.src, src_); }
 
  private:
-  // As they were read: whoever asks for an address waits for them, not who goes on to the next.
+  // Values as they were loaded. Computing an address waits for the loads; going on to the next place
+  // does not.
   struct Place {
     std::byte* plane = nullptr;
     std::uint32_t id = 0;

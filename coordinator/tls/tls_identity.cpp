@@ -19,7 +19,7 @@ namespace aqua::coordinator {
 namespace {
 
 constexpr mode_t kOthers = S_IRWXG | S_IRWXO;
-// Of TLS 1.2; all of 1.3's are as good.
+// The ciphers of TLS 1.2 that are as good as all of 1.3's.
 constexpr const char* kCiphers = "ECDHE+AESGCM:ECDHE+CHACHA20";
 
 // A regular file, none of whose `forbidden` mode bits is set.

@@ -60,7 +60,7 @@ class AQUA_API PlaneMemory {
   // after Runtime::reclaim(). invalid_argument, and nothing is lent: a slab that is none, that lies
   // in a plane or is lent already, or twice.
   [[nodiscard]] Result<void> lend(const std::vector<std::uint32_t>& slabs);
-  // By slab, whether it is lent. What comes back is so on a thread of the runtime's.
+  // Whether each slab is lent, by number. A thread of the runtime's marks those that come back.
   [[nodiscard]] std::vector<bool> lent() const;
 
  private:

@@ -50,7 +50,7 @@ Result<void> Runtime::Impl::open_memory() {
 
 Result<void> Runtime::Impl::tell_missing_kernels() {
   if (device_->info().kind != device::Kind::cuda) return {};
-  // Of a stream of its own: others may be in the engine's graphs.
+  // Asks of a fresh stream, since the engine may be capturing its own into a graph.
   AQUA_ASSIGN(auto stream, device::OwnStream::create(*device_));
   if (!device_->supports(device::CopyMethod::kernel, *stream)) {
     log(LogLevel::warning,

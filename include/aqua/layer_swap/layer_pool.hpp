@@ -221,7 +221,7 @@ class AQUA_API LayerPool {
   // The frames that the steps measured so far ask for; those there are, without a goal. Waits for
   // nothing. Ranks of one model resize() to the most that any of them proposes.
   [[nodiscard]] std::uint32_t propose();
-  // As resize() to propose(); does nothing where the frames are those. What has no room
+  // Resizes to propose(); does nothing where there are that many frames already. What has no room
   // (resource_exhausted) is not proposed again for long.
   [[nodiscard]] Result<bool> adapt(layer_swap::BlockPool& blocks, Stream stream);
 

@@ -49,7 +49,7 @@ struct LoadProfile {
   double steady_queue_length = 0;
   // All KV memory of the engine when none is lent.
   std::size_t kv_bytes_total = 0;
-  // Of it, never used at the steady state: the most that is ever lent.
+  // The part of it that is never used in the steady state: the most that is ever lent.
   std::size_t steady_free_bytes = 0;
   // A device with less free than this is no producer. The paper's value: 10 GB.
   std::size_t producer_threshold_bytes = 10'000'000'000;

@@ -44,7 +44,7 @@ struct Profile {
   double queue_length = 0;
   // All KV memory of the engine; 0: unknown.
   std::size_t kv_bytes = 0;
-  // Of it, never used at max_rps.
+  // The part of kv_bytes that is never used at max_rps.
   std::size_t free_bytes = 0;
   // What the engine wants beyond kv_bytes for bursts, prefixes and long prompts.
   std::size_t swap_bytes = 0;

@@ -121,7 +121,7 @@ Result<Prober::Seen> Prober::play(const sim::Workload& work, LoadOptions options
                                          " answers of ", work.requests.size(), ")")};
   }
   AQUA_TRY(recover());
-  // Of other loads the peak is asked of nobody, but the pool is.
+  // A load that is not judged, or not met, gives no peak; its memory says how large the pool is.
   const bool counts = !options.judge || (options.whole && seen.load.standing == Standing::met);
   if (counts || seen.memory.readings == 0) AQUA_TRY(believable(seen.memory));
   return seen;

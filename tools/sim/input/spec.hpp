@@ -29,10 +29,10 @@ struct ModelSpec {
   };
   std::map<std::string, Donor> scaled{};
 
-  // Of one layer's four linear parts, in values.
+  // Values in the four linear parts of one layer.
   [[nodiscard]] double layer_weights() const;
   [[nodiscard]] double weight_bytes() const;  // all layers, embedding and head
-  // Of one token in all layers, in bytes.
+  // Bytes of one token's KV in all layers.
   [[nodiscard]] double kv_bytes_per_token() const;
 };
 
@@ -41,7 +41,7 @@ struct GpuSpec {
   double memory_bytes = 0;
   double memory_bytes_per_second = 0;  // peak
   double flops = 0;                    // peak, dense, of the model's type
-  // Of the peaks, where no measurement says better.
+  // Shares of the peaks, where no measurement says better.
   double memory_efficiency = 0.8;
   double compute_efficiency = 0.7;
 };

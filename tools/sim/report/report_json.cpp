@@ -9,7 +9,7 @@ namespace {
 
 using nlohmann::json;
 
-// Of the first seed. Not how often the policy was asked: skipping changes that and nothing else.
+// The first seed's totals. How often the policy was asked is left out: only skipping changes it.
 json totals_json(const Totals& totals) {
   return {{"iterations", totals.iterations},
           {"prefill_tokens", totals.prefill_tokens},

@@ -127,7 +127,8 @@ Result<bool> LayerPool::Impl::resize(std::uint32_t frames, BlockPool& blocks, St
   return resize(frames, blocks, stream);
 }
 
-// Of another list than the one that a change began with nobody knows which blocks are held.
+// Refuses another list than the one that a change began with: which of its blocks are held is
+// unknown.
 Result<void> LayerPool::Impl::check_list(const BlockPool& blocks) const {
   if (blocks.layers() == options_.layers && blocks.usable_blocks() <= blocks_ &&
       (!change_ || gives_up(blocks)))

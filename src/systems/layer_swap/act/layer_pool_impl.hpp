@@ -112,7 +112,7 @@ class LayerPool::Impl {
   [[nodiscard]] Result<void> bring_home(const std::vector<bool>& were_away, std::uint32_t kept);
   [[nodiscard]] Result<void> settle();
   void take(Shape shape);
-  // That so many frames need and that are lent.
+  // How many lent slabs would have to come back for `frames` frames.
   [[nodiscard]] std::size_t slabs_missing(std::uint32_t frames) const;
   void lend_unused();
 

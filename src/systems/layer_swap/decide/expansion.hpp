@@ -72,7 +72,7 @@ class Expansion {
 
   [[nodiscard]] std::uint32_t frames() const { return frames_; }
   [[nodiscard]] ExpansionReason reason() const { return reason_; }
-  // That `frames` frames hold.
+  // The number of blocks that `frames` frames hold.
   [[nodiscard]] std::uint32_t usable_blocks(std::uint32_t frames) const;
 
  private:

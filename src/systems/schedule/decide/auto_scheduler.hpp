@@ -118,7 +118,8 @@ class AutoScheduler final : public SchedulerBase {
 
   AutoQueues queues_;
   std::vector<Share> shares_;
-  // Those that answer, by arrival, wherever they are; of the backlog also those with hope.
+  // Sequences that answer, by arrival, wherever they are. hopeful_: those of the backlog that can
+  // still be kept at the pace.
   using ByArrival = std::set<std::pair<std::uint64_t, Slot>>;
   ByArrival paced_, backlog_, hopeful_;
   std::vector<Slot> running_;           // residents that stay, while a plan is made
