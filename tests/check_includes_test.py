@@ -34,6 +34,8 @@ REFUSED = [
     ("coordinator/common/log.hpp", '#include "coordinator/http/server.cpp"'),
     ("examples/play.cpp", '#include "base/try.hpp"'),
     ("src/runtime/loop.hpp", "#include <spdlog/spdlog.h>"),
+    ("src/runtime/loop.hpp", '#include "tests/runtime/runtime_fixture.hpp"'),
+    ("tools/sim/engine.hpp", '#include "bench/samples.hpp"'),
     ("tools/sim/engine.hpp", "#include <nlohmann/json.hpp>"),
     ("src/systems/prefix/act/cache.cpp", "int main() {"),
 ]
