@@ -12,7 +12,7 @@
 #include "base/try.hpp"
 #include "coordinator/host.hpp"
 #include "coordinator/http/listener.hpp"
-#include "coordinator/service/revival.hpp"
+#include "coordinator/service/restored_state.hpp"
 #include "coordinator/store/memory_store.hpp"
 #include "coordinator/store/sqlite_store.hpp"
 
@@ -122,9 +122,9 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const Options& options,
   AQUA_ASSIGN(DataDir data, DataDir::open(options.data));
   const Host host = this_host();
   AQUA_ASSIGN(std::unique_ptr<Store> store, open_store(options, data, host));
-  AQUA_ASSIGN(Revival revival, revive(*store, host, options.limits, LedgerService::now()));
+  AQUA_ASSIGN(RestoredState restored, restore(*store, host, options.limits, LedgerService::now()));
   std::unique_ptr<Daemon> daemon(new Daemon(options, std::move(data), host, std::move(store),
-                                            std::move(revival.ledger), std::move(tls),
+                                            std::move(restored.ledger), std::move(tls),
                                             std::move(on_fatal)));
   const SocketAccess access{options.socket_mode, options.peers.group};
   AQUA_ASSIGN(UniqueFd lifeline, listen_lifeline(options.lifeline, access));
@@ -134,7 +134,7 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const Options& options,
   AQUA_ASSIGN(
       daemon->lifeline_,
       LifelineServer::start(std::move(lifeline), std::move(lifeline_options), daemon->peers_,
-                            daemon->service_, daemon->sessions_, std::move(revival.processes)));
+                            daemon->service_, daemon->sessions_, std::move(restored.processes)));
   AQUA_TRY(daemon->listen(options));
   daemon->readiness_.set(Readiness::State::ready);
   return daemon;

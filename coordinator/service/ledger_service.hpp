@@ -49,7 +49,7 @@ class LedgerService {
     // The store can never be used again; called once or more, from any thread.
     std::function<void(const Error&)> on_fatal = [](const Error&) {};
   };
-  // `ledger` is what the store holds (revive()), with options.limits.
+  // `ledger` is what the store holds (restore()), with options.limits.
   LedgerService(std::unique_ptr<Store> store, ledger::Ledger ledger, Options options);
   // In memory, from nothing.
   LedgerService(ledger::Limits limits, std::size_t max_watches, Journal* journal = nullptr);

@@ -6,20 +6,20 @@
 namespace aqua::device {
 namespace {
 
-enum class Tier : std::uint8_t { host, peer, own };
+enum class Side : std::uint8_t { host, peer, own };
 
-Tier tier_of(const std::byte* address, std::size_t bytes, const MappedRegions& regions) {
-  if (regions.own.covers(address, bytes)) return Tier::own;
-  return regions.others.covers(address, bytes) ? Tier::peer : Tier::host;
+Side side_of(const std::byte* address, std::size_t bytes, const MappedRegions& regions) {
+  if (regions.own.covers(address, bytes)) return Side::own;
+  return regions.others.covers(address, bytes) ? Side::peer : Side::host;
 }
 
 }  // namespace
 
 void add_crossing(Crossing& total, const CopySegment& s, const MappedRegions& regions) {
-  const Tier from = tier_of(s.src, s.bytes, regions);
-  const Tier to = tier_of(s.dst, s.bytes, regions);
-  if (from != Tier::own) total[from == Tier::host ? 0 : 2] += s.bytes;
-  if (to != Tier::own) total[to == Tier::host ? 1 : 3] += s.bytes;
+  const Side from = side_of(s.src, s.bytes, regions);
+  const Side to = side_of(s.dst, s.bytes, regions);
+  if (from != Side::own) total[from == Side::host ? 0 : 2] += s.bytes;
+  if (to != Side::own) total[to == Side::host ? 1 : 3] += s.bytes;
 }
 
 Links::Time Links::take(const Crossing& bytes, Time now) {

@@ -153,7 +153,7 @@ class BadEngine : public testing::Test {
   std::atomic<std::size_t> asked_{0};
   std::size_t good_ = SIZE_MAX;  // requests that are answered well
   std::atomic<double> usage_{0.5};
-  bool metrics_fail_ = false;  // under load, but for the first reading after a knock
+  bool metrics_fail_ = false;  // under load, but for the first reading after a short request
   std::atomic<bool> loaded_{false}, calm_{false};
   std::atomic<bool> released_{false};
   std::stop_source stop_;

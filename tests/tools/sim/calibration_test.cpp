@@ -78,7 +78,7 @@ Recording recording(const std::string& policy, double per_second, std::uint64_t 
   SwapSpace swap(nullptr);
   Engine engine(
       asked, cost, *scheduler, swap, network, nullptr,
-      {.paging = {.method = CopyMethod::stopping, .stop_out = costs.out, .stop_in = costs.in},
+      {.paging = {.method = PagingMethod::stopping, .stop_out = costs.out, .stop_in = costs.in},
        .kv_bytes_per_token = made.kv_bytes_per_token});
   EXPECT_TRUE(run_world(network, {&engine}));
   made.requests = std::move(engine).outcome().requests;

@@ -67,7 +67,7 @@ TEST(ClosedForm, PagingTakesLatencyPlusBytesOverBandwidth) {
   Network network;
   const PortLinks own = add_gpu(network, "own", ground),
                   lender = add_gpu(network, "lender", ground);
-  const Paging paging = paging_of(ground, CopyMethod::gathered, own, lender);
+  const Paging paging = paging_of(ground, PagingMethod::gathered, own, lender);
   const double bytes = 640e6;  // ten windows
   network.start(paging.transfer(Tier::peer, true, bytes), 0);
   Picos end = 0;

@@ -21,7 +21,7 @@ TEST(LongPrompt, TakesWhatTheClosedFormsSay) {
     for (const bool overlapped : {false, true}) {
       for (const std::uint32_t prompt : {256u, 2048u, 8192u}) {
         const auto outcome = long_prompt(ground, {.prompt_tokens = prompt, .tokens = 400}, tier,
-                                         overlapped, CopyMethod::gathered);
+                                         overlapped, PagingMethod::gathered);
         EXPECT_NEAR(outcome.tokens_per_second / outcome.closed_form, 1, 0.01)
             << to_string(tier) << " " << overlapped << " " << prompt;
       }
@@ -32,7 +32,7 @@ TEST(LongPrompt, TakesWhatTheClosedFormsSay) {
 TEST(LongPrompt, IsFasterFromThePeerThanFromTheHostAndNeverFasterThanWithoutFetching) {
   const Ground ground = ground_for("opt-30b");
   const auto speed = [&](Tier tier) {
-    return long_prompt(ground, {}, tier, true, CopyMethod::gathered).tokens_per_second;
+    return long_prompt(ground, {}, tier, true, PagingMethod::gathered).tokens_per_second;
   };
   EXPECT_GT(speed(Tier::peer), 2 * speed(Tier::host));
   EXPECT_GE(speed(Tier::local), speed(Tier::peer));

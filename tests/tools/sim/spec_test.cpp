@@ -53,7 +53,7 @@ TEST(Spec, ALinkMayBeSlowerOneWay) {
     Network network;
     const PortLinks own = add_gpu(network, "a", ground), other = add_gpu(network, "b", ground);
     Network::Transfer copy =
-        paging_of(ground, CopyMethod::gathered, own, other).transfer(Tier::host, out, gb_s * 1e9);
+        paging_of(ground, PagingMethod::gathered, own, other).transfer(Tier::host, out, gb_s * 1e9);
     copy.delay = 0;
     network.start(copy, 0);
     EXPECT_NEAR(seconds(network.next_change()), 1, 1e-9) << (out ? "out" : "in");
@@ -86,7 +86,7 @@ TEST(Spec, AModelThatDoesNotFitSaysWhatToDo) {
 TEST(PolicyNames, AreASchedulerAndAWayToPage) {
   EXPECT_EQ(must(parse_policy("cfs+aqua")).tier, Tier::peer);
   EXPECT_EQ(must(parse_policy("fcfs")).tier, Tier::host);
-  EXPECT_EQ(must(parse_policy("las+aqua+blocks")).method, CopyMethod::per_block);
+  EXPECT_EQ(must(parse_policy("las+aqua+blocks")).method, PagingMethod::per_block);
   EXPECT_EQ(must(parse_policy("fcfs+pie+aqua")).tier, Tier::peer);
   EXPECT_EQ(must(parse_policy("fcfs+pie")).layers, LayerMode::overlapped);
   EXPECT_TRUE(must(parse_policy("fcfs+recompute")).recompute);

@@ -20,15 +20,15 @@ struct Paging {
   const char* name;
   Tier tier;
   bool overlapped;
-  sim::CopyMethod method;
+  sim::PagingMethod method;
 };
 constexpr Paging kPagings[] = {
-    {"dram, serial", Tier::host, false, sim::CopyMethod::gathered},
-    {"dram", Tier::host, true, sim::CopyMethod::gathered},
-    {"aqua, block by block", Tier::peer, true, sim::CopyMethod::per_block},
-    {"aqua, serial", Tier::peer, false, sim::CopyMethod::gathered},
-    {"aqua", Tier::peer, true, sim::CopyMethod::gathered},
-    {"nothing to fetch", Tier::local, true, sim::CopyMethod::gathered}};
+    {"dram, serial", Tier::host, false, sim::PagingMethod::gathered},
+    {"dram", Tier::host, true, sim::PagingMethod::gathered},
+    {"aqua, block by block", Tier::peer, true, sim::PagingMethod::per_block},
+    {"aqua, serial", Tier::peer, false, sim::PagingMethod::gathered},
+    {"aqua", Tier::peer, true, sim::PagingMethod::gathered},
+    {"nothing to fetch", Tier::local, true, sim::PagingMethod::gathered}};
 
 double mean(const std::vector<double>& values, double from, double to) {
   double sum = 0, count = 0;

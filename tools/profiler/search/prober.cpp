@@ -48,7 +48,7 @@ Prober::Prober(const EngineLink& engine, const sim::Trace* trace, ProberOptions 
       stop_(engine.http.stop),
       next_prompt_(nonce()) {}
 
-Result<Prober::Knock> Prober::knock() {
+Result<Prober::ShortRequest> Prober::time_short_request() {
   HttpClient client(engine_.url, engine_.http);
   const Clock::time_point sent = Clock::now();
   std::optional<Clock::time_point> first;
@@ -59,17 +59,17 @@ Result<Prober::Knock> Prober::knock() {
                                    });
   if (stop_.stop_requested()) return stopped();
   if (answer.ours) return Error{Code::resource_exhausted, answer.fault};
-  if (answer.refused) return Knock{.refusal = answer.fault};
+  if (answer.refused) return ShortRequest{.refusal = answer.fault};
   if (!answer.fault.empty() || !first)
     return Error{Code::unavailable, concat("the engine ", answer.fault)};
   usage_ = usage_ && answer.usage;
-  return Knock{.ttft_s = engine_.theirs(*first - sent)};
+  return ShortRequest{.ttft_s = engine_.theirs(*first - sent)};
 }
 
 Result<void> Prober::greet() {
   calm_ttft_s_ = std::numeric_limits<double>::infinity();
   for (int i = 0; i < 2; ++i) {  // the first may find it cold
-    AQUA_ASSIGN(const Knock one, knock());
+    AQUA_ASSIGN(const ShortRequest one, time_short_request());
     if (!one.refusal.empty()) return Error{Code::unavailable, concat("the engine ", one.refusal)};
     calm_ttft_s_ = std::min(calm_ttft_s_, one.ttft_s);
   }
@@ -82,7 +82,7 @@ Result<void> Prober::recover() {
   const Clock::time_point until = Clock::now() + engine_.http.timeout;
   const double calm = std::max(options_.sla.ttft_s / 2, 2 * calm_ttft_s_);
   do {
-    auto one = knock();
+    auto one = time_short_request();
     if (!one.ok()) {
       return Error{one.error().code, concat("after the load was cut off: ", one.error().message)};
     }

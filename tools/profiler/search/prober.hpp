@@ -44,11 +44,11 @@ class Prober final : public Probing {
   };
   [[nodiscard]] Result<Seen> play(const sim::Workload& work, LoadOptions options);
   // A request of a few tokens.
-  struct Knock {
+  struct ShortRequest {
     double ttft_s = 0;
     std::string refusal{};  // the engine's words with 429 or 503; empty: it answered
   };
-  [[nodiscard]] Result<Knock> knock();
+  [[nodiscard]] Result<ShortRequest> time_short_request();
   [[nodiscard]] Result<void> recover();
   [[nodiscard]] Result<void> items(std::size_t size, std::size_t rounds);
 
@@ -56,7 +56,7 @@ class Prober final : public Probing {
   const sim::Trace* trace_;
   const ProberOptions options_;
   const std::stop_token stop_;
-  double calm_ttft_s_ = 0;  // of knock(), when nothing else is asked
+  double calm_ttft_s_ = 0;  // of time_short_request(), when nothing else is asked
   bool usage_ = true;
   std::uint64_t next_prompt_;  // no prompt is asked twice
 };

@@ -18,7 +18,7 @@ Result<Metrics> play(const CostFit& costs, const Recording& recording) {
   Network network;
   SwapSpace swap(nullptr);
   const EngineOptions options{
-      .paging = {.method = CopyMethod::stopping, .stop_out = costs.out, .stop_in = costs.in},
+      .paging = {.method = PagingMethod::stopping, .stop_out = costs.out, .stop_in = costs.in},
       .kv_bytes_per_token = recording.kv_bytes_per_token,
       .block_tokens = recording.scheduler.block_tokens};
   Engine engine(workload, cost, *scheduler, swap, network, nullptr, options);

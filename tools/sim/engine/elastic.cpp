@@ -49,7 +49,7 @@ std::vector<double> per_second(const std::vector<Picos>& times, double end_s) {
 }  // namespace
 
 LongPromptOutcome long_prompt(const Ground& ground, const LongPromptShape& shape, Tier tier,
-                              bool overlapped, CopyMethod method) {
+                              bool overlapped, PagingMethod method) {
   Network network;
   const PortLinks own = add_gpu(network, "engine", ground),
                   lender = add_gpu(network, "lender", ground);
@@ -91,7 +91,7 @@ Result<ElasticOutcome> elastic(const Ground& lender, const Ground& borrower, con
     AQUA_ASSIGN(const auto scheduler,
                 schedule::make_scheduler(fcfs.scheduler, scheduler_options(lender, fcfs)));
     SwapSpace host(nullptr), swap(&market);
-    EngineOptions options{.paging = paging_of(lender, CopyMethod::gathered, own, far),
+    EngineOptions options{.paging = paging_of(lender, PagingMethod::gathered, own, far),
                           .kv_bytes_per_token = lender.kv_bytes_per_token,
                           .block_tokens = lender.scenario.server.kv_block_tokens,
                           .visitors = {own.nvlink_in, own.nvlink_out}};
@@ -101,7 +101,7 @@ Result<ElasticOutcome> elastic(const Ground& lender, const Ground& borrower, con
     stream.start = picos(shape.start_s);
     stream.stop = picos(shape.end_s);
     stream.tokens = UINT64_MAX;
-    Streamer streamer(stream, paging_of(borrower, CopyMethod::gathered, far, own), swap, network);
+    Streamer streamer(stream, paging_of(borrower, PagingMethod::gathered, far, own), swap, network);
 
     const double kv = lender.kv_tokens * lender.kv_bytes_per_token;
     AQUA_ASSIGN(ProducerPolicy policy,

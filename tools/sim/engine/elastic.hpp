@@ -26,7 +26,7 @@ struct LongPromptOutcome {
 };
 // Tier::local: its context needs no fetching (the limit).
 [[nodiscard]] LongPromptOutcome long_prompt(const Ground& ground, const LongPromptShape& shape,
-                                            Tier tier, bool overlapped, CopyMethod method);
+                                            Tier tier, bool overlapped, PagingMethod method);
 
 struct ElasticShape {
   double per_second = 1;  // the lender's stable rate

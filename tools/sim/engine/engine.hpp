@@ -81,11 +81,11 @@ class Engine final : public Actor {
     FlowId out = 0, in = 0, move = 0;  // under way
     std::uint32_t cached = 0;          // prefix tokens that its first page-in fetches
   };
-  enum class Direction : std::uint8_t { out, in, evacuate, promote, store };
+  enum class CopyPurpose : std::uint8_t { out, in, evacuate, promote, store };
   struct Copy {
     FlowId flow = 0;
     std::uint32_t request = 0;
-    Direction direction{};
+    CopyPurpose purpose{};
     Tier tier = Tier::host;
   };
 
@@ -115,7 +115,7 @@ class Engine final : public Actor {
   void store_prefix(std::uint32_t request, Picos now);
   void tell_finished_copies(Picos now);
   void start_move(std::uint32_t request, Tier to, Picos now);
-  [[nodiscard]] FlowId start_copy(std::uint32_t request, Direction direction, Tier tier,
+  [[nodiscard]] FlowId start_copy(std::uint32_t request, CopyPurpose purpose, Tier tier,
                                   double bytes, Picos now);
 
   const Workload& workload_;

@@ -15,18 +15,18 @@ void told([[maybe_unused]] const Result<void>& result) {
 
 }  // namespace
 
-FlowId Engine::start_copy(std::uint32_t request, Direction direction, Tier tier, double bytes,
+FlowId Engine::start_copy(std::uint32_t request, CopyPurpose purpose, Tier tier, double bytes,
                           Picos now) {
   const Paging& paging = options_.paging;
-  Copy copy{.request = request, .direction = direction, .tier = tier};
-  const bool out = direction != Direction::in;
+  Copy copy{.request = request, .purpose = purpose, .tier = tier};
+  const bool out = purpose != CopyPurpose::in;
   if (paging.at_once()) {
     const CopyCost& cost = out ? paging.stop_out : paging.stop_in;
-    if (paging.method == CopyMethod::stopping) stopped_ += picos(cost.seconds(bytes));
+    if (paging.method == PagingMethod::stopping) stopped_ += picos(cost.seconds(bytes));
     arrived_copies_.push_back(copy);  // the caller tells at once
     return 0;
   }
-  const bool move = direction == Direction::evacuate || direction == Direction::promote;
+  const bool move = purpose == CopyPurpose::evacuate || purpose == CopyPurpose::promote;
   copy.flow =
       network_.start(move ? paging.move(tier, bytes) : paging.transfer(tier, out, bytes), now);
   copies_.push_back(copy);
@@ -56,7 +56,7 @@ void Engine::page_out(const schedule::Preemption& order, Picos now) {
   if (tier == Tier::peer) totals_.bytes_out_peer += bytes;
   totals_.peak_peer_bytes = std::max(totals_.peak_peer_bytes, swap_.peer_bytes());
   totals_.peak_host_bytes = std::max(totals_.peak_host_bytes, swap_.host_bytes());
-  sequences_[request].out = start_copy(request, Direction::out, tier, bytes, now);
+  sequences_[request].out = start_copy(request, CopyPurpose::out, tier, bytes, now);
 }
 
 void Engine::page_in(const schedule::PageIn& order, Picos now) {
@@ -66,7 +66,7 @@ void Engine::page_in(const schedule::PageIn& order, Picos now) {
   ++totals_.swaps_in;
   totals_.bytes_in += bytes;
   if (!swap_.holds(request)) totals_.bytes_fetched += bytes;
-  sequences_[request].in = start_copy(request, Direction::in, tier, bytes, now);
+  sequences_[request].in = start_copy(request, CopyPurpose::in, tier, bytes, now);
 }
 
 void Engine::store_prefix(std::uint32_t request, Picos now) {
@@ -76,7 +76,7 @@ void Engine::store_prefix(std::uint32_t request, Picos now) {
   totals_.peak_peer_bytes = std::max(totals_.peak_peer_bytes, swap_.peer_bytes());
   totals_.peak_host_bytes = std::max(totals_.peak_host_bytes, swap_.host_bytes());
   if (options_.paging.at_once()) return;
-  (void)start_copy(request, Direction::store, stored.tier, stored.bytes, now);
+  (void)start_copy(request, CopyPurpose::store, stored.tier, stored.bytes, now);
 }
 
 void Engine::flow_ended(FlowId flow, Picos /*now*/) {
@@ -103,12 +103,12 @@ void Engine::copied(const Copy& copy, Picos now) {
   const std::uint32_t request = copy.request;
   const schedule::SequenceId id{request};
   Sequence& sequence = sequences_[request];
-  switch (copy.direction) {
-    case Direction::out:
+  switch (copy.purpose) {
+    case CopyPurpose::out:
       sequence.out = 0;
       told(scheduler_.paged_out(id, copy.tier));
       return;
-    case Direction::in:
+    case CopyPurpose::in:
       sequence.in = sequence.move = 0;
       if (swap_.holds(request)) {
         swap_.release(request, now);
@@ -117,15 +117,15 @@ void Engine::copied(const Copy& copy, Picos now) {
       }
       told(scheduler_.paged_in(id));
       return;
-    case Direction::evacuate:
-    case Direction::promote:
+    case CopyPurpose::evacuate:
+    case CopyPurpose::promote:
       // It may have been paged in meanwhile; another move of it has another flow.
       if (sequence.move != copy.flow || !swap_.holds(request)) return;
       sequence.move = 0;
       swap_.moved(request, now);
       if (sequence.in == 0) told(scheduler_.moved(id, copy.tier));
       return;
-    case Direction::store:
+    case CopyPurpose::store:
       return;
   }
 }
@@ -134,8 +134,8 @@ void Engine::start_move(std::uint32_t request, Tier to, Picos now) {
   const double bytes = swap_.bytes_of(request);
   swap_.moving(request, to, now);
   (to == Tier::host ? totals_.bytes_evacuated : totals_.bytes_promoted) += bytes;
-  const Direction direction = to == Tier::host ? Direction::evacuate : Direction::promote;
-  sequences_[request].move = start_copy(request, direction, to, bytes, now);
+  const CopyPurpose purpose = to == Tier::host ? CopyPurpose::evacuate : CopyPurpose::promote;
+  sequences_[request].move = start_copy(request, purpose, to, bytes, now);
 }
 
 void Engine::rebalance(Picos now) {

@@ -9,7 +9,7 @@ namespace aqua::sim {
 Network::Transfer Paging::transfer(Tier tier, bool out, double bytes) const {
   const PagingPath& way = path(tier);
   double delay = 0;
-  if (method == CopyMethod::gathered) {
+  if (method == PagingMethod::gathered) {
     const double gather = 2 * std::min(bytes, window_bytes) / hbm_bytes_per_second;
     delay = std::ceil(bytes / window_bytes) * way.latency_s + gather;
   } else {

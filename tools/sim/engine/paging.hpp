@@ -20,7 +20,7 @@
 
 namespace aqua::sim {
 
-enum class CopyMethod : std::uint8_t { gathered, per_block, stopping, free };
+enum class PagingMethod : std::uint8_t { gathered, per_block, stopping, free };
 
 // seconds = latency + bytes * per_byte
 struct CopyCost {
@@ -36,7 +36,7 @@ struct PagingPath {
 };
 
 struct Paging {
-  CopyMethod method = CopyMethod::gathered;
+  PagingMethod method = PagingMethod::gathered;
   PagingPath peer{};
   PagingPath host{};
   PagingPath lender_host{};  // evacuation (out) and promotion (in) between the peer and the host
@@ -48,7 +48,7 @@ struct Paging {
 
   // Over before the next iteration begins: nothing travels meanwhile.
   [[nodiscard]] bool at_once() const noexcept {
-    return method == CopyMethod::free || method == CopyMethod::stopping;
+    return method == PagingMethod::free || method == PagingMethod::stopping;
   }
 
   [[nodiscard]] const PagingPath& path(Tier tier) const { return tier == Tier::peer ? peer : host; }
@@ -59,7 +59,7 @@ struct Paging {
   // Bytes that this GPU's memory reads and writes for each byte copied: gathering (or scattering)
   // reads and writes, the copy reads or writes.
   [[nodiscard]] double hbm_traffic() const noexcept {
-    return method == CopyMethod::gathered ? 3 : method == CopyMethod::per_block ? 1 : 0;
+    return method == PagingMethod::gathered ? 3 : method == PagingMethod::per_block ? 1 : 0;
   }
 };
 

@@ -39,11 +39,11 @@ Result<PolicyName> parse_policy(std::string_view name) {
     policy.tier = Tier::peer;
   } else if (paging == "free") {
     policy.tier = Tier::peer;
-    policy.method = CopyMethod::free;
+    policy.method = PagingMethod::free;
   } else {
     known = known && (paging == "dram" || paging == "dram+blocks");
   }
-  if (paging.ends_with("+blocks")) policy.method = CopyMethod::per_block;
+  if (paging.ends_with("+blocks")) policy.method = PagingMethod::per_block;
   if (known) return policy;
   std::string all;
   for (const std::string& scheduler : schedulers) all += concat(all.empty() ? "" : "|", scheduler);

@@ -31,7 +31,7 @@ enum class LayerMode : std::uint8_t { stay, overlapped, on_demand };
 struct PolicyName {
   std::string name;
   std::string scheduler;
-  CopyMethod method = CopyMethod::gathered;
+  PagingMethod method = PagingMethod::gathered;
   Tier tier = Tier::host;
   bool recompute = false;  // whatever preemption costs
   LayerMode layers = LayerMode::stay;

@@ -43,9 +43,9 @@ Result<Ground> resolve(const Scenario& scenario, const std::filesystem::path& pr
 namespace {
 
 // What a block costs among many that are copied together: of windows only their bytes.
-double block_seconds(const Ground& ground, CopyMethod method, const LinkSpec& link) {
+double block_seconds(const Ground& ground, PagingMethod method, const LinkSpec& link) {
   const double bytes = ground.kv_bytes_per_token * ground.scenario.server.kv_block_tokens;
-  const double copies = method == CopyMethod::per_block ? 2.0 * ground.scenario.model.layers : 0;
+  const double copies = method == PagingMethod::per_block ? 2.0 * ground.scenario.model.layers : 0;
   return copies * link.latency_s + link.one_way_seconds(bytes);
 }
 
@@ -64,10 +64,10 @@ schedule::SchedulerOptions scheduler_options(const Ground& ground, const PolicyN
   const std::uint32_t chunk = options.budget_tokens;
   options.recompute_seconds_per_token = seconds(ground.cost.linear(chunk)) / chunk;
   const LinkSpec& link = policy.tier == Tier::peer ? ground.nvlink : ground.pcie;
-  options.swap_seconds_per_block = policy.method == CopyMethod::free
+  options.swap_seconds_per_block = policy.method == PagingMethod::free
                                        ? 0
                                        : link.one_way_seconds(ground.kv_bytes_per_token * block);
-  if (policy.method != CopyMethod::free) {
+  if (policy.method != PagingMethod::free) {
     options.peer_seconds_per_block = block_seconds(ground, policy.method, ground.nvlink);
     options.host_seconds_per_block = block_seconds(ground, policy.method, ground.pcie);
   }
@@ -86,7 +86,7 @@ PortLinks add_gpu(Network& network, const std::string& name, const Ground& groun
           .pcie_in = network.add_link(name + " PCIe in", pcie.in_bytes_per_second)};
 }
 
-Paging paging_of(const Ground& ground, CopyMethod method, const PortLinks& own,
+Paging paging_of(const Ground& ground, PagingMethod method, const PortLinks& own,
                  const PortLinks& lender) {
   const ServerSpec& server = ground.scenario.server;
   Paging paging{
@@ -185,7 +185,7 @@ Result<RunOutcome> simulate(const Ground& ground, const PolicyName& policy,
   SlabMarket market(ground.scenario.slab_bytes, ground.cost.roof().bytes_per_second);
   const bool peer = policy.tier == Tier::peer;
   // Free pages go wherever there is no end of room.
-  const double lent = policy.method == CopyMethod::free ? 4e12 : ground.scenario.lent_bytes;
+  const double lent = policy.method == PagingMethod::free ? 4e12 : ground.scenario.lent_bytes;
   if (peer) (void)market.offer(lent, 0);
   SwapSpace swap(peer ? &market : nullptr);
   AQUA_ASSIGN(const auto layers, swapped_layers(ground, policy, swap));
@@ -202,7 +202,7 @@ Result<RunOutcome> simulate(const Ground& ground, const PolicyName& policy,
   };
   LentSchedule schedule(ground.scenario.lent_changes, market, engine);
   std::vector<Actor*> actors{&engine};
-  if (peer && policy.method != CopyMethod::free) actors.push_back(&schedule);
+  if (peer && policy.method != PagingMethod::free) actors.push_back(&schedule);
   if (!run_world(network, actors, progress)) {
     return Error{Code::internal,
                  concat(policy.name, ": ", workload.requests.size() - engine.ended(),

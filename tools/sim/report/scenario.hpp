@@ -72,7 +72,7 @@ struct PortLinks {
   LinkId nvlink_out, nvlink_in, pcie_out, pcie_in;
 };
 [[nodiscard]] PortLinks add_gpu(Network& network, const std::string& name, const Ground& ground);
-[[nodiscard]] Paging paging_of(const Ground& ground, CopyMethod method, const PortLinks& own,
+[[nodiscard]] Paging paging_of(const Ground& ground, PagingMethod method, const PortLinks& own,
                                const PortLinks& lender);
 
 }  // namespace aqua::sim

@@ -14,9 +14,9 @@
 // layer fetched what the step used, for the next one.
 namespace aqua {
 
+using layer_swap::LayerState;
 using layer_swap::Move;
 using layer_swap::MoveKind;
-using layer_swap::Place;
 using layer_swap::StepMeter;
 
 Result<void> LayerPool::Impl::check_sound() {
@@ -91,7 +91,7 @@ Result<void> LayerPool::Impl::begin_step(Stream stream, BlockList reads, BlockLi
   step.used = away_.split(all);
   const layer_swap::SplitBlocks lacking = away_.split(missing);
   for (const auto layer : plan_.streamed) {
-    if (schedule_->place(layer) != Place::home) continue;
+    if (schedule_->state(layer) != LayerState::home) continue;
     const auto fetched = fetch(layer, lacking);
     if (!fetched.ok() && fetched.error().code == Code::data_loss)
       return lose(concat("layer ", layer), fetched.error());

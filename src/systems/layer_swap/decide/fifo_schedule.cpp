@@ -14,7 +14,7 @@ std::uint32_t FifoSchedule::until(LayerIndex layer, LayerIndex other) const {
 std::optional<LayerIndex> FifoSchedule::hottest_away(LayerIndex layer) const {
   for (std::uint32_t ahead = 0; ahead < layers(); ++ahead) {
     const LayerIndex other = (layer + ahead) % layers();
-    if (place(other) == Place::away) return other;
+    if (state(other) == LayerState::away) return other;
   }
   return std::nullopt;
 }
@@ -22,7 +22,7 @@ std::optional<LayerIndex> FifoSchedule::hottest_away(LayerIndex layer) const {
 std::optional<LayerIndex> FifoSchedule::coldest_home(LayerIndex layer) const {
   for (std::uint32_t back = 1; back < layers(); ++back) {
     const LayerIndex other = (layer + layers() - back) % layers();
-    if (place(other) == Place::home) return other;
+    if (state(other) == LayerState::home) return other;
   }
   return std::nullopt;
 }

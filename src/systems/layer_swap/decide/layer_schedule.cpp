@@ -12,15 +12,15 @@ std::string_view to_string(MoveKind kind) noexcept {
   return kind == MoveKind::in ? "in" : "out";
 }
 
-std::string_view to_string(Place place) noexcept {
-  switch (place) {
-    case Place::home:
+std::string_view to_string(LayerState state) noexcept {
+  switch (state) {
+    case LayerState::home:
       return "home";
-    case Place::leaving:
+    case LayerState::leaving:
       return "leaving";
-    case Place::away:
+    case LayerState::away:
       return "away";
-    case Place::coming:
+    case LayerState::coming:
       return "coming";
   }
   return "away";
@@ -30,12 +30,12 @@ LayerSchedule::LayerSchedule(const LayerScheduleOptions& options)
     : table_(options.layers), frames_(options.frames) {}
 
 void LayerSchedule::start_home(LayerIndex layer, FrameIndex frame) {
-  table_[layer] = {Place::home, frame, 0};
+  table_[layer] = {LayerState::home, frame, 0};
 }
 
 Move LayerSchedule::post(Move move) {
-  const Place place = move.kind == MoveKind::in ? Place::coming : Place::leaving;
-  table_[move.layer] = {place, move.frame, ++moves_};
+  const LayerState state = move.kind == MoveKind::in ? LayerState::coming : LayerState::leaving;
+  table_[move.layer] = {state, move.frame, ++moves_};
   under_way_[static_cast<std::size_t>(move.kind)].push_back({move, moves_});
   return move;
 }
@@ -56,9 +56,9 @@ Result<std::vector<Move>> LayerSchedule::end(LayerIndex layer) {
     return Error{Code::failed_precondition, concat("end: layer ", layer, " was not reached; layer ",
                                                    next_, reached_ ? " computes" : " is next")};
   }
-  if (place(layer) != Place::home) {
+  if (state(layer) != LayerState::home) {
     return Error{Code::failed_precondition,
-                 concat("end: layer ", layer, " is ", to_string(place(layer)), ", not home")};
+                 concat("end: layer ", layer, " is ", to_string(state(layer)), ", not home")};
   }
   reached_ = false;
   next_ = (next_ + 1) % layers();
@@ -77,17 +77,18 @@ Result<void> LayerSchedule::completed(MoveKind kind) {
   queue.pop_front();
   Row& row = table_[move.layer];
   // A layer may be on its way in before its way out is said to be over.
-  if (row.last_move == number) row.place = kind == MoveKind::in ? Place::home : Place::away;
+  if (row.last_move == number)
+    row.state = kind == MoveKind::in ? LayerState::home : LayerState::away;
   if (kind == MoveKind::out) on_free(move.frame);
   return {};
 }
 
-Place LayerSchedule::place(LayerIndex layer) const {
-  return layer < table_.size() ? table_[layer].place : Place::away;
+LayerState LayerSchedule::state(LayerIndex layer) const {
+  return layer < table_.size() ? table_[layer].state : LayerState::away;
 }
 
 std::optional<FrameIndex> LayerSchedule::frame_of(LayerIndex layer) const {
-  if (place(layer) == Place::away) return std::nullopt;
+  if (state(layer) == LayerState::away) return std::nullopt;
   return table_[layer].frame;
 }
 

@@ -3,7 +3,7 @@
 // compute in turn, step after step, and which copies that takes.
 //
 //   for (LayerIndex k = 0; k < layers; ++k) {
-//     post(*schedule->reach(k));             // until place(k) is home: wait, completed(), reach(k)
+//     post(*schedule->reach(k));             // until state(k) is home: wait, completed(), reach(k)
 //     /* kernels of layer k, which read *frame_of(k) */
 //     post(*schedule->end(k));
 //   }
@@ -51,8 +51,8 @@ struct Move {
 };
 
 // Where a layer is. It has a frame unless it is away.
-enum class Place : std::uint8_t { home, leaving, away, coming };
-[[nodiscard]] std::string_view to_string(Place place) noexcept;
+enum class LayerState : std::uint8_t { home, leaving, away, coming };
+[[nodiscard]] std::string_view to_string(LayerState state) noexcept;
 
 struct LayerScheduleOptions {
   std::uint32_t layers = 0;
@@ -83,7 +83,7 @@ class LayerSchedule {
   [[nodiscard]] Result<void> completed(MoveKind kind);
 
   // A layer past the last is away.
-  [[nodiscard]] Place place(LayerIndex layer) const;
+  [[nodiscard]] LayerState state(LayerIndex layer) const;
   [[nodiscard]] std::optional<FrameIndex> frame_of(LayerIndex layer) const;
   [[nodiscard]] std::uint32_t layers() const { return static_cast<std::uint32_t>(table_.size()); }
   [[nodiscard]] std::uint32_t frames() const { return frames_; }
@@ -104,7 +104,7 @@ class LayerSchedule {
   virtual void on_free(FrameIndex frame) = 0;  // a layer has left it
 
   struct Row {
-    Place place = Place::away;
+    LayerState state = LayerState::away;
     FrameIndex frame = 0;
     std::uint64_t last_move = 0;  // its number
   };

@@ -67,7 +67,7 @@ Result<StepTiming> StepTimer::step(const StepTimes& times) {
       complete_due();
       AQUA_ASSIGN(const auto moves, schedule_->reach(layer));
       post(moves, times, timing);
-      if (schedule_->place(layer) == Place::home) break;
+      if (schedule_->state(layer) == LayerState::home) break;
       const double next = next_completion();
       if (!std::isfinite(next)) {
         return Error{Code::internal, concat("step: layer ", layer, " is away and nothing moves")};

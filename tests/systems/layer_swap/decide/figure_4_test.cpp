@@ -38,7 +38,8 @@ class Figure4 {
         frames[move.layer] = move.frame;
         began.push_back(concat(layer + 1, ": ", move.layer + 1, " ", to_string(move.kind)));
       }
-      EXPECT_EQ(schedule_->place(layer), Place::home) << "layer " << layer + 1 << " had to wait";
+      EXPECT_EQ(schedule_->state(layer), LayerState::home)
+          << "layer " << layer + 1 << " had to wait";
       EXPECT_TRUE(schedule_->end(layer)->empty());
     }
     return began;
@@ -87,7 +88,7 @@ TEST(LayerSchedule, FifoAsksAgainForALayerThatWasReachedWhileAway) {
     ASSERT_TRUE(schedule->reach(layer).ok());
     ASSERT_TRUE(schedule->end(layer).ok());
   }
-  EXPECT_EQ(schedule->place(0), Place::leaving) << "it went when layer 1 was reached";
+  EXPECT_EQ(schedule->state(0), LayerState::leaving) << "it went when layer 1 was reached";
   EXPECT_THAT(*schedule->reach(3), IsEmpty()) << "no frame is free";
   EXPECT_EQ(schedule->end(3).error().code, Code::failed_precondition);
   ASSERT_TRUE(schedule->completed(MoveKind::out).ok());

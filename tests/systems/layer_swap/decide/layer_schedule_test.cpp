@@ -129,7 +129,8 @@ TEST(LayerSchedule, EveryKernelFindsItsLayersBytesHoweverLateTheCopiesRun) {
     };
     for (int step = 0; step < 4; ++step) {
       for (LayerIndex layer = 0; layer < options.layers; ++layer) {
-        for (bool first = true; first || schedule->place(layer) != Place::home; first = false) {
+        for (bool first = true; first || schedule->state(layer) != LayerState::home;
+             first = false) {
           complete_some(!first);
           for (const Move& move : *schedule->reach(layer)) streams.launch(move);
         }
@@ -199,7 +200,7 @@ TEST(LayerSchedule, CallsOutOfOrderAreRefusedAndChangeNothing) {
     EXPECT_TRUE(schedule->end(0).ok());
     EXPECT_EQ(code(schedule->end(0)), "failed_precondition") << "twice";
     EXPECT_TRUE(schedule->reach(1).ok());
-    EXPECT_EQ(schedule->place(600), Place::away);
+    EXPECT_EQ(schedule->state(600), LayerState::away);
     EXPECT_FALSE(schedule->frame_of(600));
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/service/revival.hpp"
+#include "coordinator/service/restored_state.hpp"
 
 #include <spdlog/spdlog.h>
 
@@ -7,19 +7,19 @@
 
 namespace aqua::coordinator {
 
-Result<Revival> revive(Store& store, const Host& host, const ledger::Limits& limits,
-                       ledger::Time now) {
+Result<RestoredState> restore(Store& store, const Host& host, const ledger::Limits& limits,
+                              ledger::Time now) {
   AQUA_ASSIGN(Stored stored, store.load());
   AQUA_ASSIGN(ledger::Ledger ledger, ledger::Ledger::restore(limits, stored.image, now));
-  Revival revival{std::move(ledger), {}};
+  RestoredState restored{std::move(ledger), {}};
   std::size_t dead = 0;
   for (const auto& [client, draining] : stored.image.clients) {
     if (client.started == 0 || stored.namespaces != host.namespaces) continue;
     auto process = PeerProcess::of_pid(client.pid, client.started);
     if (process.ok()) {
-      revival.processes.emplace(client.id, *std::move(process));
+      restored.processes.emplace(client.id, *std::move(process));
     } else if (process.error().code == Code::not_found) {
-      AQUA_TRY(revival.ledger.dead(client.id, now));
+      AQUA_TRY(restored.ledger.dead(client.id, now));
       ++dead;
     } else {
       spdlog::warn("client {}: {}", to_string(client.id), process.error().message);
@@ -30,7 +30,7 @@ Result<Revival> revive(Store& store, const Host& host, const ledger::Limits& lim
       "{} rows of other boots dropped",
       stored.revision, stored.image.clients.size(), dead, stored.image.slabs.size(),
       stored.image.reclaims.size(), stored.image.pairs.size(), stored.former_rows);
-  return revival;
+  return restored;
 }
 
 }  // namespace aqua::coordinator

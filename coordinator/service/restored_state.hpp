@@ -13,14 +13,14 @@
 
 namespace aqua::coordinator {
 
-struct Revival {
+struct RestoredState {
   ledger::Ledger ledger;
   std::map<ClientId, PeerProcess> processes;  // clients that are alive
 };
 
 // Loads the store. Clients whose process has ended meanwhile are dead in the ledger; those that
 // cannot be looked at (other namespaces) are suspect and stay so.
-[[nodiscard]] Result<Revival> revive(Store& store, const Host& host, const ledger::Limits& limits,
-                                     ledger::Time now);
+[[nodiscard]] Result<RestoredState> restore(Store& store, const Host& host,
+                                            const ledger::Limits& limits, ledger::Time now);
 
 }  // namespace aqua::coordinator
