@@ -14,10 +14,12 @@ if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
 endif()
 
 # ccache, so that a second clone of the same sources compiles nothing: paths inside the source tree
-# are taken relative to it, and precompiled headers are told apart by their content.
+# are taken relative to it, and precompiled headers are told apart by their content. By what was
+# included alone (CCACHE_DEPEND): one of a text that differs in its comments does not fit, since gcc
+# looks for a header that is included `once` by its size.
 find_program(AQUA_CCACHE ccache)
 if(AQUA_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(launcher env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
+  set(launcher env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 CCACHE_DEPEND=1
       CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${AQUA_CCACHE})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
   set(CMAKE_C_COMPILER_LAUNCHER ${launcher})

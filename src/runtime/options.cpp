@@ -98,7 +98,7 @@ Result<std::unique_ptr<device::Device>> open_device(const RuntimeOptions& option
     }
   }
   if (device::is_cuda_name(name)) {
-    return device::open_cuda({.device = options.device, .domain = options.domain});
+    return device::open_cuda({.device = options.device});
   }
   return Error{Code::invalid_argument,
                concat("device '", name, "': expected emu:N, cuda:N or GPU-UUID")};

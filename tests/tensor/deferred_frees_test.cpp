@@ -35,7 +35,7 @@ TEST_F(Frees, APlaceInUseIsFreedOnceItIsQuiet) {
     EXPECT_EQ(frees_.collect(), 1U);
     EXPECT_FALSE(freed);
   }
-  finish(*gpu_, a_);
+  EXPECT_OK(finish(*gpu_, a_));
   EXPECT_EQ(frees_.collect(), 0U);
   EXPECT_TRUE(freed);
 }
@@ -51,7 +51,7 @@ TEST_F(Frees, WhatAnotherThreadHasBegunToFreeIsFreeWhenCollectReturns) {
       delete place;
     }));
   }
-  finish(*gpu_, a_);
+  EXPECT_OK(finish(*gpu_, a_));
   auto first = std::async(std::launch::async, [&] { return frees_.collect(); });
   begun.get_future().wait();
   std::promise<void> asked;

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <vector>
 
 #include "device/cuda/device.hpp"
 #include "tests/device/contract.hpp"
@@ -23,6 +24,13 @@ class OnStandIn : public ::testing::Test {
   }
   void TearDown() override {
     if (driver_ != nullptr) driver_->behave({});
+  }
+  // `count` blocks of 1 KiB that are nobody's neighbours.
+  static CopyBatch scattered(std::byte* dst, const std::byte* src, std::size_t count) {
+    auto batch = std::make_shared<std::vector<CopySegment>>();
+    for (std::size_t i = 0; i < count; ++i)
+      batch->push_back({dst + 2'048 * i, src + 2'048 * i, 1'024});
+    return batch;
   }
 
   std::unique_ptr<Device> device_;

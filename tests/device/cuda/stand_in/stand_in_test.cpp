@@ -16,13 +16,6 @@ namespace {
 
 class StandIn : public OnStandIn {
  protected:
-  // `count` blocks of 1 KiB that are nobody's neighbours.
-  CopyBatch scattered(std::byte* dst, const std::byte* src, std::size_t count) {
-    auto batch = std::make_shared<std::vector<CopySegment>>();
-    for (std::size_t i = 0; i < count; ++i)
-      batch->push_back({dst + 2'048 * i, src + 2'048 * i, 1'024});
-    return batch;
-  }
   std::size_t calls_of(const char* name, const CopyBatch& batch, Stream stream, CopyMethod method) {
     const std::size_t before = driver_->calls(name);
     EXPECT_OK(device_->copy(batch, stream, {.method = method}));
