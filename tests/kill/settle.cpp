@@ -121,6 +121,13 @@ std::string Rig::unsettled_descriptors(const Actor& actor) {
   std::vector<std::string> more, less;
   std::ranges::set_difference(now, known->second, std::back_inserter(more));
   std::ranges::set_difference(known->second, now, std::back_inserter(less));
+  // A consumer closes a slab's descriptor once it has mapped it. On a busy machine one was still
+  // open all the time that the fewest were looked for.
+  const auto slabs = std::ranges::count(less, "/memfd:aqua-slab (deleted)");
+  if (actor.role == Role::consumer && more.empty() && std::ssize(less) == slabs) {
+    known->second = now;
+    return {};
+  }
   // With several pairs a node may stay connected to a living one that it had dealings with, and
   // a producer holds the pidfd of such a one. Those of the dead would add up.
   const std::size_t others = nodes_.size() / 2 - 1;

@@ -105,7 +105,7 @@ TEST_F(Variants, NoKernelCopiesMemoryThatHasAnotherAddressOnTheDevice) {
                           {.method = CopyMethod::kernel}));
   EXPECT_OK(finish(*device_, stream));
   EXPECT_EQ(device_->copy_counts().kernel, 0U);
-  EXPECT_EQ(device_->copy_counts().unreachable, 1U);
+  EXPECT_GT(device_->copy_counts().unreachable, 0U);
   EXPECT_OK(device_->unregister_host(memory.data(), memory.size()));
 }
 
