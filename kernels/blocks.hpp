@@ -73,7 +73,7 @@ class Cursor {
   [[nodiscard]] AQUA_DEVICE const std::byte* src() const { return address(blocks_.src, src_); }
 
  private:
-  // Values as they were loaded. Computing an address waits for the loads; going on to the next place
+  // Values as they were loaded: computing an address waits for them, going on to the next place
   // does not.
   struct Place {
     std::byte* plane = nullptr;
