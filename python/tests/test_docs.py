@@ -35,6 +35,14 @@ def test_the_lender_is_told_and_has_its_memory_back():
     assert any(line.startswith("OPENED lent: ") for line in lines)
 
 
+def test_a_sequence_lies_with_a_neighbour_and_comes_home(coordinator, tmp_path, monkeypatch):
+    monkeypatch.setenv("AQUA_COORDINATOR", coordinator.address)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    example = re.search(r"^```python borrowing\n(.*?)^```$", PAGE, re.M | re.S).group(1)
+    ended = run_python(example)
+    assert (ended.stdout, ended.stderr) == ("seq 42 is in PEER\nseq 42 is in HOST\n", "")
+
+
 @pytest.mark.skipif("AQUA_LIBRARY" not in os.environ, reason="AQUA_LIBRARY names no library")
 def test_the_commands_install_it(tmp_path):
     """In a tree like the checkout, its setup doing nothing, by a pip that asks no network."""
