@@ -48,17 +48,18 @@ class AQUA_API PlaneMemory {
   [[nodiscard]] std::byte* plane(std::size_t number) const;
   [[nodiscard]] const PlaneMemoryOptions& options() const noexcept;
 
-  // Maps what is named of each plane, and unmaps what was there else. What stays where it was is
-  // not touched, and slabs keep their bytes. All work on places that change has been seen complete:
-  // this waits for none. All or nothing.
+  // Maps what is named of each plane, and unmaps every slab that is not named; an address without a
+  // slab faults. What stays where it was is not touched, and slabs keep their bytes. Waits for no
+  // work: the caller has seen complete all that uses addresses which change. All or nothing.
   //   invalid_argument     not as many lists as planes, a slab that is none or is lent, more than a
   //                        plane holds
-  //   failed_precondition  an earlier change failed and could not be undone
+  //   failed_precondition  an earlier change failed half-way and could not be undone: destroy this
   [[nodiscard]] Result<void> map(Places places);
 
-  // Has slabs that lie in no plane offered to neighbours; their bytes are gone. They are here again
-  // after Runtime::reclaim(). invalid_argument, and nothing is lent: a slab that is none, that lies
-  // in a plane or is lent already, or twice.
+  // Has slabs that lie in no plane offered to neighbours; their bytes are gone. They come back by
+  // Runtime::reclaim(), which takes any lent memory of the runtime's; lent() says which are here.
+  // invalid_argument, and nothing is lent: a slab that is none, that lies in a plane or is lent
+  // already, or twice.
   [[nodiscard]] Result<void> lend(const std::vector<std::uint32_t>& slabs);
   // Whether each slab is lent, by number. A thread of the runtime's marks those that come back.
   [[nodiscard]] std::vector<bool> lent() const;

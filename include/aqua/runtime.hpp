@@ -3,7 +3,7 @@
 // neighbours, borrows theirs, and keeps AquaTensors in the fastest memory there is.
 //
 //   auto rt = aqua::Runtime::open(
-//       {.device = "cuda:0", .host_bytes = 1_GiB, .max_peer_bytes = 1_GiB});
+//       {.device = "cuda:0", .host_bytes = 1_GiB, .max_peer_bytes = 1_GiB});  // $AQUA_COORDINATOR
 //   if (!rt.ok()) return fail(rt.error());  // every call below answers in the same way
 //   auto swap = rt->allocate({.bytes = 512_MiB, .name = "seq 42"});
 //   auto out = rt->offload(layout, blocks, *swap, stream);  // queued; returns a ticket
@@ -13,7 +13,8 @@
 //          a socket, a copy or another process unless its comment says so.
 // Fork:    a child must not use the parent's runtime, nor what came from it: allocate, offload,
 //          fetch, lend, reclaim and report fail with failed_precondition there.
-// Without a coordinator everything works on the host tier; what is leased stays leased.
+// Without a coordinator nothing is borrowed and every tensor lies in host memory; when one goes
+// away, what is leased stays leased.
 #pragma once
 
 #include <chrono>
@@ -47,11 +48,12 @@ struct EmulatedGpuOptions {
   bool calibrate = false;  // measure copy times as on a GPU; otherwise built-in ones serve
 };
 
-// Part of a tensor that is paged as a cache is: for each plane of a Layout, one after another,
-// `count` pages of one block each, without gaps. A block goes to the page of its place in the list.
+// Part of a tensor that is laid out as a cache is: for each plane of a Layout, one after another,
+// `count` pages of one block each, without gaps: planes * count * Layout::plane_block_bytes() bytes
+// in all. Block i of a call's list is kept in page pages[i] of every plane.
 struct TensorPages {
-  std::uint32_t count = 0;  // of each plane
-  BlockList pages{};        // as many as there are blocks, each once
+  std::uint32_t count = 0;  // pages in each plane
+  BlockList pages{};        // one for each block, each once
   std::size_t offset = 0;   // where the first plane begins in the tensor
 };
 
@@ -217,7 +219,8 @@ class AQUA_API Runtime {
   // Layout and list are not needed any more afterwards. The tensor must be of this runtime.
   //   invalid_argument     the list, the offset or the stream
   //   data_loss            the tensor's bytes are gone
-  //   unavailable          offload() is a write pin, and waits as AquaTensor::pin() does
+  //   unavailable          offload() waited 5 s for readers of the tensor's old place, as
+  //                        AquaTensor::pin() does: release read pins, and call it again
   //   failed_precondition  the stream is being captured into a graph, or the tensor is empty
   // After any other code (of the device) the destination may have changed, else nothing has.
   [[nodiscard]] Result<Ticket> offload(const Layout& layout, BlockList blocks, AquaTensor& tensor,
@@ -225,9 +228,10 @@ class AQUA_API Runtime {
   [[nodiscard]] Result<Ticket> fetch(AquaTensor& tensor, const Layout& layout, BlockList blocks,
                                      Stream stream, std::size_t offset = 0);
 
-  // The same between blocks and the tensor's pages of these numbers, in any order; the other pages
-  // keep their bytes. While the tensor moves an offload goes to both of its places, so that it may
-  // be written in every step of an engine: it waits for no flip, and is not copied again.
+  // Moves the listed blocks between the engine's cache and these pages of a tensor, in any order;
+  // the other pages keep their bytes. Never waits for a move of the tensor, so that pages may be
+  // written in every step of an engine: while it moves an offload writes both its old and its new
+  // place.
   //   invalid_argument  also: pages past their count, or not as many as blocks
   [[nodiscard]] Result<Ticket> offload(const Layout& layout, BlockList blocks, AquaTensor& tensor,
                                        const TensorPages& pages, Stream stream);

@@ -29,7 +29,8 @@ class AQUA_API SideStream {
   //   invalid_argument     `earlier` is no stream, or another one on every thread
   //   failed_precondition  it is being captured into a graph; or this process is a fork
   [[nodiscard]] Result<void> run_after(Stream earlier);
-  // The other way round.
+  // Work posted to `later` from now on runs after the work posted to this stream so far. Errors:
+  // as run_after()'s.
   [[nodiscard]] Result<void> run_before(Stream later);
   // Blocks this host thread until the work posted to the stream so far has ended, well or not.
   // failed_precondition: this process is a fork, where nothing runs.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// StreamMark is a point in a stream whose time is kept: what lies between two of them tells how
-// long a device worked or waited. It puts nothing in order.
+// StreamMark is a point in a stream whose time the device keeps; since() is the time between two.
+// It puts nothing in order.
 //
 // Threads: one at a time. Owns: the device's event. Must be gone before its runtime.
 #pragma once
@@ -28,7 +28,7 @@ class AQUA_API StreamMark {
   //   invalid_argument     it is no stream, or another one on every thread
   //   failed_precondition  it is being captured into a graph; or this process is a fork
   [[nodiscard]] Result<void> set(Stream stream);
-  // The device's time since an earlier mark was reached; negative where that came later. Waits for
+  // The device's time since `earlier` was reached; negative where that was reached later. Waits for
   // nothing.
   //   unavailable          one of them is not reached yet: ask again
   //   failed_precondition  one was never set

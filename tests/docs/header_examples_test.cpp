@@ -129,6 +129,9 @@ TEST_F(HeaderExamples, LayerPool) {
                   std::memset(emulated::kernel_view(plane) + 5 * 64_KiB, 1, 64_KiB);
                 }).ok());
   };
+  const auto synchronize = [&](Stream on) {
+    ASSERT_TRUE(emulated::synchronize(runtime, on).ok());
+  };
 #include "header_examples/layer_swap/layer_pool.hpp"
   ASSERT_TRUE(begun.ok() && step.ok() && sound.ok());
   EXPECT_EQ(launched, 12U);
@@ -165,6 +168,7 @@ TEST_F(HeaderExamples, PrefixCache) {
   const auto compute_after = [&](std::size_t done, Stream) { computed_after = done; };
 #include "header_examples/prefix/prefix_cache.hpp"
   EXPECT_EQ(computed_after, 0U) << "nothing was cached";
+  EXPECT_TRUE(whole.ok());
   ASSERT_TRUE(stored.ok() && stored->wait().ok());
   EXPECT_EQ(cache->match(prefix).tokens, 512U) << "the next prompt finds it";
 }

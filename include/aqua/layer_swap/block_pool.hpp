@@ -63,8 +63,8 @@ class AQUA_API BlockPool {
   // Appends `count` blocks to those of a sequence, and answers them. resource_exhausted: so many
   // are not free, or are kept for moves. failed_precondition: the sequence is to be preempted.
   [[nodiscard]] Result<std::vector<BlockId>> allocate(SequenceId sequence, std::uint32_t count);
-  // Takes all blocks of a sequence back. Copies of its moves are over, or not begun. not_found: it
-  // has none.
+  // Takes all blocks of a sequence back. Call it while no copy of one of its moves runs. not_found:
+  // it has none.
   [[nodiscard]] Result<void> release(SequenceId sequence);
 
   // Changes the size, and names the sequences to preempt, last come first. A growth that is not

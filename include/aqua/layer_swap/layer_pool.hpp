@@ -17,7 +17,8 @@
 //     auto ended = pool->end_layer(layer);
 //   }
 //   auto step = pool->end_step();
-//   auto sound = pool->step_done(*step);  // before the step's tokens are used: *sound is true
+//   synchronize(stream);                 // as an engine does that samples tokens
+//   auto sound = pool->step_done(*step); // until *sound is true, no token of the step is used
 //
 // A step is one pass through the layers, in order: begin_step(), then begin_layer() and end_layer()
 // around the kernels of each, then end_step(). These post copies and put streams in order. None of
@@ -71,10 +72,12 @@ class Runtime;
 struct LayerPoolResize {
   std::uint32_t frames = 0;         // that there are to be
   std::uint32_t usable_blocks = 0;  // that they hold
-  // Their blocks are needed: copy them out with offload(), or not, and BlockPool::release() them,
-  // in the callback or before the next call.
+  // Sequences that must leave: copy them out with offload(), or not, and BlockPool::release() them,
+  // in the callback or before the next resize() or adapt(). A Scheduler has no call for them: it
+  // preempts by itself after set_device_blocks(usable_blocks), and is told lost() of the others.
   std::vector<layer_swap::SequenceId> preempt{};
-  // Are copied, in every layer. BlockPool::blocks_of() has the sequences' new lists.
+  // Blocks that were copied, in every layer: the next step uses the new numbers, which
+  // BlockPool::blocks_of() has.
   std::vector<layer_swap::BlockMove> moved{};
   bool done = false;  // the frames are there
 };
@@ -163,19 +166,19 @@ class AQUA_API LayerPool {
   //                        graph, or this process is a fork
   //   data_loss            as said above
   [[nodiscard]] Result<void> begin_step(Stream stream, BlockList reads, BlockList writes);
-  // From now on the stream has the layer's blocks of `reads` at its planes, which are answered.
+  // Has the stream wait until the layer's blocks of `reads` are at its planes, which it returns.
   //   invalid_argument     another layer is next
   //   failed_precondition  no step was begun, or the layer before has not ended
   //   data_loss            as said above; the step cannot go on: discard()
   [[nodiscard]] Result<std::span<std::byte* const>> begin_layer(std::uint32_t layer);
   // The layer's kernels are launched. Errors as begin_layer()'s.
   [[nodiscard]] Result<void> end_layer(std::uint32_t layer);
-  // Answers the step's number, from 1 on. failed_precondition: not every layer has ended.
+  // Returns the step's number, from 1 on. failed_precondition: not every layer has ended.
   [[nodiscard]] Result<std::uint64_t> end_step(const StepLoad& load = {});
-  // True once everything that a step's kernels read has come in whole, and what they wrote is safe,
-  // of this step and all before; false while copies run. Once the caller has seen the kernels
-  // complete, only what was written can still be under way. data_loss: use nothing of this step; so
-  // for all before a discard().
+  // Returns true once everything that a step's kernels read has come in whole, and what they wrote
+  // is safe, of this step and all before; false while copies run: ask again, it never waits. After
+  // the caller has seen the kernels complete only the few blocks that they wrote can still be on
+  // their way. data_loss: use nothing of this step; so for all before a discard().
   // invalid_argument for a step that has not ended. Any other code: ask again.
   [[nodiscard]] Result<bool> step_done(std::uint64_t step);
 
@@ -199,9 +202,10 @@ class AQUA_API LayerPool {
   // layers; those at or past the new usable_blocks() must not be needed any more. Unlike a step it
   // waits: for the kernels of the steps so far, for whole layers that are copied, and for mappings.
   // After an error nothing has changed, but after data_loss.
-  //   unavailable          some of the memory is lent: Runtime::reclaim() it
+  //   unavailable          some of the memory is lent: Runtime::reclaim() it, which the call with a
+  //                        BlockPool does by itself
   //   invalid_argument     fewer than 3, more than there are layers, or too many for the memory
-  //   failed_precondition  within a step, or while a change with a list is under way
+  //   failed_precondition  within a step, or while a change with a BlockPool is under way
   //   resource_exhausted   host memory has no room for the exits of what is to be away
   [[nodiscard]] Result<void> resize(std::uint32_t frames);
   // The same with the engine's list of blocks, which has usable_blocks() or fewer. To fewer blocks:
@@ -226,8 +230,8 @@ class AQUA_API LayerPool {
   [[nodiscard]] Result<bool> adapt(layer_swap::BlockPool& blocks, Stream stream);
 
   // Ends the step and the change that are under way, if any are, and empties every block, also
-  // after data_loss: no sequence of the engine's list has its KV any more. Waits as resize() does.
-  // resource_exhausted: no room for what is away; free some and call it again.
+  // after data_loss: release() every sequence of the BlockPool, whose KV is gone. Waits as resize()
+  // does. resource_exhausted: host memory has no room for what is away; free some, call it again.
   [[nodiscard]] Result<void> discard();
 
   [[nodiscard]] LayerPoolStatus status() const;

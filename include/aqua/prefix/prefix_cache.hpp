@@ -8,11 +8,12 @@
 //   auto got = cache->fetch(prefix, blocks, stream);     // copies what is cached into `blocks`
 //   compute_after(got->match.tokens, stream);            // your engine, on the same stream
 //   auto stored = cache->store(prefix, blocks, stream);  // for the next prompt
+//   auto whole = got->wait();                            // before what was computed is used
 //
 // One tensor for each index block, all layers packed, so that a block moves in one copy: choose
 // index blocks of a few MiB at least.
 // A prefix can be computed again, so it comes after all else that wants memory: its tensors are
-// discardable (TensorOptions), those that store_as() makes apart, and sequences that are preempted
+// discardable (TensorOptions) except those made by store_as(), and sequences that are preempted
 // take their tensors by allocate(), to which cached prefixes give way. Callbacks::on_data_loss
 // hears of one that a reclaim drops, by its name "prefix"; the cache notices by itself.
 // Order: copies are queued on `stream`; nothing waits for them. A fetch of a block comes after the
@@ -76,8 +77,8 @@ class AQUA_API PrefixCache {
   // where there is no room. Errors: as fetch(); codes of the device.
   [[nodiscard]] Result<PrefixTransfer> store(const prefix::Prefix& prefix, BlockList blocks,
                                              Stream stream);
-  // Drops the prefix's first block and so every prefix that begins with it. Call it after
-  // data_loss.
+  // Drops every cached prefix that shares this one's first block, with the names that it has;
+  // blocks that are held stay until they are let go. Call it after data_loss.
   void forget(const prefix::Prefix& prefix);
 
   // --- by the caller's own id (Aqua, section 8) ------------------------------------------------
@@ -85,7 +86,7 @@ class AQUA_API PrefixCache {
   // taken is replaced. What it copies has an exit in host memory, as all that is not discardable.
   [[nodiscard]] Result<PrefixTransfer> store_as(const std::string& id, const prefix::Prefix& prefix,
                                                 BlockList blocks, Stream stream);
-  // not_found: no such name. Nothing cached under it is a match of 0 blocks.
+  // not_found: no such name. One under which nothing is cached is a match of 0 blocks.
   [[nodiscard]] Result<PrefixTransfer> fetch_by(std::string_view id, BlockList blocks,
                                                 Stream stream);
   // Ends the name and its pin; the blocks stay until they are evicted.

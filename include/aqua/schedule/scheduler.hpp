@@ -71,8 +71,9 @@ class AQUA_API Scheduler {
   // already_exists; invalid_argument names the field; resource_exhausted when prompt and
   // max_new_tokens would not fit into the whole device.
   [[nodiscard]] virtual Result<void> arrive(const Request& request) = 0;
-  // It ended or was aborted, in whatever state: its blocks are free. A copy of it under way is no
-  // longer the scheduler's business; report nothing more about this id.
+  // Ends a sequence in any state, and counts its blocks as free at once; report nothing more about
+  // this id. Where a copy of it still runs, the caller keeps the blocks until that copy has ended,
+  // or until stream order sees to it.
   [[nodiscard]] virtual Result<void> finish(SequenceId id) = 0;
 
   // The copies ordered are over. failed_precondition when none of that kind is under way.
@@ -87,13 +88,15 @@ class AQUA_API Scheduler {
 
   // The device's or the swap space's capacity changed (memory lent, reclaimed; a prefix cache's
   // share). May be below what is held: the next decisions then preempt until it fits, and order
-  // nothing new out or in, respectively.
+  // nothing new out or in, respectively. Call these after commit() and before next(): a change in
+  // between voids the batch, and commit() refuses it.
   virtual void set_device_blocks(std::uint32_t blocks) = 0;
   virtual void set_swap_blocks(std::uint32_t blocks) = 0;
-  virtual void set_swap_tier(Tier tier) = 0;  // where page-outs land from now on
-  // Seconds since some beginning, best told before each next(). Told none, auto takes an iteration
-  // to last for half of seconds_per_token. invalid_argument when it is negative, not a number, or
-  // before the last.
+  // Says where page-outs land from now on; auto may name another tier (Preemption::to).
+  virtual void set_swap_tier(Tier tier) = 0;
+  // Tells the seconds since some beginning, best before each next(). Told none, auto takes an
+  // iteration to last for half of seconds_per_token. invalid_argument when it is negative, not a
+  // number, or before the last.
   [[nodiscard]] virtual Result<void> set_time(double seconds) = 0;
 
   // auto: what copying a block between the device and lent (peer) or host memory was measured to
@@ -107,10 +110,10 @@ class AQUA_API Scheduler {
   // without calls in between it returns the same again. O(log n) in the number of sequences for
   // each entry that changes; memory for n sequences is only touched when they move.
   [[nodiscard]] virtual const Batch& next() = 0;
-  // The last batch is being computed, `iterations` times (1..repeat): counts its tokens and takes
-  // its blocks. Sequences that finished or were lost since are skipped. failed_precondition when
-  // next() was not called since the last commit or change of capacity; invalid_argument for more
-  // than repeat.
+  // Says that the last batch is computed, `iterations` times (1..repeat), at its launch or once its
+  // kernels have ended: counts its tokens and takes its blocks. Sequences that finished or were
+  // lost since are skipped. failed_precondition when next() was not called since the last commit or
+  // change of capacity; invalid_argument for more than repeat.
   [[nodiscard]] virtual Result<void> commit(std::uint32_t iterations = 1) = 0;
 
   // --- questions -----------------------------------------------------------------------------
