@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/layer_pool_goals.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "report/goal.hpp"
+
+namespace aqua::bench {
+namespace {
+
+using nlohmann::json;
+
+json rows_of(const json& rows, const char* part) {
+  json some = json::array();
+  for (const json& row : rows) {
+    if (row["part"] == part) some.push_back(row);
+  }
+  return some;
+}
+
+// A row's number, or the median of its summary.
+std::optional<double> number(const json& row, const char* key) {
+  const auto found = row.find(key);
+  if (found == row.end()) return std::nullopt;
+  if (found->is_number()) return found->get<double>();
+  if (found->is_object()) return number(*found, "median");
+  return std::nullopt;
+}
+
+// The greatest of all rows; none where one of them has none.
+std::optional<double> greatest(const json& rows, const char* key) {
+  std::optional<double> most;
+  for (const json& row : rows) {
+    const auto value = number(row, key);
+    if (!value) return std::nullopt;
+    most = std::max(most.value_or(*value), *value);
+  }
+  return most;
+}
+
+std::optional<double> difference(const json& row, const char* of, const char* less) {
+  const auto left = number(row, of), right = number(row, less);
+  if (!left || !right) return std::nullopt;
+  return *left - *right;
+}
+
+void judge_steps(const json& rows, json& goals) {
+  for (const json& row : rows_of(rows, "step")) {
+    goals.push_back(judge("step over all-resident, copies at 0.9 of compute", Bound::at_most, 1.05,
+                          number(row, "ratio")));
+    goals.push_back(judge("bytes written back over bytes fetched", Bound::at_most, 0.05,
+                          number(row, "written_over_fetched")));
+  }
+  for (const json& row : rows_of(rows, "on_demand")) {
+    goals.push_back(judge("step on demand over all-resident, the same copies", Bound::at_least, 1.5,
+                          number(row, "ratio")));
+  }
+}
+
+void judge_links(const json& rows, json& goals) {
+  for (const json& row : rows_of(rows, "links")) {
+    const auto mb =
+        static_cast<std::int64_t>(number(row, "link_bytes_per_second").value_or(0) / 1e6);
+    auto apart = difference(row, "measured_frames", "reckoned_frames");
+    if (apart) apart = std::abs(*apart);
+    goals.push_back(judge("link of " + std::to_string(mb) +
+                              " MB/s: least frames without stalls, away from those reckoned",
+                          Bound::at_most, 1, apart));
+  }
+}
+
+void judge_adaptive(const json& rows, json& goals) {
+  for (const json& row : rows_of(rows, "adaptive")) {
+    const std::string shape = "adaptive, " + row.value("shape", "");
+    goals.push_back(judge(shape + ": tokens a second over the best fixed frames", Bound::at_least,
+                          0.98, number(row, "ratio")));
+    goals.push_back(judge(shape + ": steps from the last change of frames to the first full pool",
+                          Bound::at_least, 0, difference(row, "filled_step", "converged_step")));
+  }
+}
+
+// A load that stalled no step tells nothing.
+void judge_loads(const json& rows, json& goals) {
+  if (const json halved = rows_of(rows, "halved"); !halved.empty()) {
+    goals.push_back(judge("half of the link taken: steps until stalls are gone", Bound::at_most, 50,
+                          greatest(halved, "gone_after_steps")));
+  }
+  if (const json burst = rows_of(rows, "burst"); !burst.empty()) {
+    const bool stalled = std::all_of(burst.begin(), burst.end(), [](const json& row) {
+      return number(row, "stalled_steps").value_or(0) > 0;
+    });
+    goals.push_back(judge("half of the link taken for a moment: changes of frames", Bound::at_most,
+                          0, stalled ? greatest(burst, "changes") : std::nullopt));
+  }
+}
+
+void judge_memory(const json& rows, json& goals) {
+  for (const json& row : rows_of(rows, "memory")) {
+    goals.push_back(judge("goal `memory`: throughput over all-resident", Bound::at_least, 0.98,
+                          number(row, "throughput")));
+    goals.push_back(judge("goal `memory`: times fewer bytes, the rest held by another process",
+                          Bound::at_least, 1.67, number(row, "bytes_ratio")));
+  }
+}
+
+}  // namespace
+
+json layer_pool_goals(const json& rows) {
+  json goals = json::array();
+  judge_steps(rows, goals);
+  judge_links(rows, goals);
+  judge_adaptive(rows, goals);
+  judge_loads(rows, goals);
+  judge_memory(rows, goals);
+  return goals;
+}
+
+}  // namespace aqua::bench

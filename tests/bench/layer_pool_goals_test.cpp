@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of layer_pool_bench in, goals out: met at the limit, missed beyond, unmeasured without.
+#include "report/layer_pool_goals.hpp"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <string>
+
+namespace aqua::bench {
+namespace {
+
+using nlohmann::json;
+
+json median_of(double value) {
+  return {{"median", value}, {"samples", 3}};
+}
+
+json everything() {
+  return json::array(
+      {{{"part", "step"}, {"ratio", median_of(1.05)}, {"written_over_fetched", 0.05}},
+       {{"part", "on_demand"}, {"ratio", median_of(1.5)}},
+       {{"part", "links"},
+        {"link_bytes_per_second", 582e6},
+        {"measured_frames", 7},
+        {"reckoned_frames", 8}},
+       {{"part", "adaptive"},
+        {"shape", "8 layers"},
+        {"ratio", median_of(0.98)},
+        {"converged_step", 20},
+        {"filled_step", 20}},
+       {{"part", "halved"}, {"gone_after_steps", 20}},
+       {{"part", "halved"}, {"gone_after_steps", 50}},
+       {{"part", "burst"}, {"changes", 0}, {"stalled_steps", 4}},
+       {{"part", "memory"}, {"throughput", median_of(0.98)}, {"bytes_ratio", 1.67}}});
+}
+
+const json& find(const json& goals, const std::string& text) {
+  for (const json& goal : goals)
+    if (goal["goal"].get<std::string>().find(text) != std::string::npos) return goal;
+  throw std::runtime_error("no goal says " + text);
+}
+
+std::size_t met(const json& goals) {
+  std::size_t n = 0;
+  for (const json& goal : goals) n += goal["met"].get<bool>() ? 1U : 0U;
+  return n;
+}
+
+TEST(LayerPoolGoals, AreAllMetAtTheirLimits) {
+  const json goals = layer_pool_goals(everything());
+  EXPECT_EQ(goals.size(), 10U);
+  EXPECT_EQ(met(goals), 10U) << goals.dump(1);
+}
+
+TEST(LayerPoolGoals, AreMissedBeyondThem) {
+  json rows = everything();
+  rows[0]["ratio"] = median_of(1.06);
+  rows[0]["written_over_fetched"] = 0.06;
+  rows[1]["ratio"] = median_of(1.4);
+  rows[2]["measured_frames"] = 6;
+  rows[3]["ratio"] = median_of(0.97);
+  rows[3]["converged_step"] = 21;
+  rows[5]["gone_after_steps"] = 51;
+  rows[6]["changes"] = 1;
+  rows[7]["throughput"] = median_of(0.97);
+  rows[7]["bytes_ratio"] = 1.6;
+  EXPECT_EQ(met(layer_pool_goals(rows)), 0U);
+}
+
+TEST(LayerPoolGoals, OfLinksCountFramesEitherWay) {
+  json rows = everything();
+  rows[2]["measured_frames"] = 9;
+  EXPECT_TRUE(find(layer_pool_goals(rows), "link of 582 MB/s")["met"].get<bool>());
+  rows[2]["measured_frames"] = 10;
+  EXPECT_FALSE(find(layer_pool_goals(rows), "link of 582 MB/s")["met"].get<bool>());
+}
+
+TEST(LayerPoolGoals, AreUnmeasuredWithoutTheFigure) {
+  json rows = everything();
+  rows[3]["filled_step"] = nullptr;
+  rows[4]["gone_after_steps"] = nullptr;
+  const json goals = layer_pool_goals(rows);
+  for (const char* text : {"to the first full pool", "until stalls are gone"}) {
+    EXPECT_TRUE(find(goals, text)["measured"].is_null()) << text;
+    EXPECT_FALSE(find(goals, text)["met"].get<bool>()) << text;
+  }
+}
+
+TEST(LayerPoolGoals, OfABurstThatStalledNothingAreUnmeasured) {
+  json rows = everything();
+  rows[6]["stalled_steps"] = 0;
+  EXPECT_TRUE(find(layer_pool_goals(rows), "for a moment")["measured"].is_null());
+}
+
+TEST(LayerPoolGoals, OfPartsThatDidNotRunAreNotListed) {
+  EXPECT_TRUE(layer_pool_goals(json::array()).empty());
+}
+
+}  // namespace
+}  // namespace aqua::bench
