@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Part `links`: the least frames without stalls, measured, against the least F with
+// (layers - F + 2) * swap <= layers * compute, both times measured as well.
+#include <algorithm>
+
+#include "base/concat.hpp"
+#include "layer_pool_bench/parts.hpp"
+#include "layer_pool_bench/timing.hpp"
+#include "samples.hpp"
+#include "systems/layer_swap/decide/ring_plan.hpp"
+
+namespace aqua::bench {
+namespace {
+
+constexpr double kSwaps[] = {1.4, 1.8, 2.8};  // a layer's swap over what it computes, as wanted
+constexpr double kStallFree = 1.03;           // of the all-resident step, at most
+constexpr std::uint32_t kLeastFrames = 3;
+
+// The least frames that a link which always carries something bears, with a second one to compute
+// on.
+std::uint32_t reckoned(std::uint32_t layers, double swap_over_compute) {
+  std::uint32_t frames = kLeastFrames;
+  while (frames < layers && (layers - frames + 2) * swap_over_compute > layers) ++frames;
+  return frames;
+}
+
+// The least that the layers' own ring bears.
+std::uint32_t planned(std::uint32_t layers, double swap_over_compute) {
+  std::uint32_t frames = kLeastFrames;
+  while (frames < layers && layer_swap::best_ring(layers, frames).sustains < swap_over_compute)
+    ++frames;
+  return frames;
+}
+
+void measure_link(Report& report, const Effort& effort, double wanted) {
+  Shape shape{.name = "12 layers", .layers = 12, .planes = 2, .block_bytes = 32 << 10};
+  shape.layer_time = effort.paced(std::chrono::milliseconds(4));
+  const double layer = std::chrono::duration<double>(shape.layer_time).count();
+  const double rate = static_cast<double>(shape.frame_bytes()) / (wanted * layer);
+  Runtime runtime = open_device(rate, 256, 256);
+  const CopySeconds copies =
+      measure_copies(runtime, shape, first_blocks(shape.frame_blocks()), last_blocks(shape));
+  PoolEngine resident(runtime, shape, shape.pool(shape.layers));
+  fill(resident);
+  const double step = median(in_turn({&resident}, effort.few_rounds, effort.steps)[0]);
+  const double swap = copies.in * shape.layers / step;
+  const std::uint32_t expected = reckoned(shape.layers, swap);
+
+  nlohmann::json by_frames = nlohmann::json::array();
+  std::uint32_t least = shape.layers;  // where nothing streams nothing stalls
+  std::size_t checked = 0;
+  bool stalled = false;
+  const std::uint32_t most = std::min(expected + 1, shape.layers - 1);
+  const std::uint32_t fewest = std::max(expected, kLeastFrames + 2) - 2;
+  for (std::uint32_t frames = most; frames >= fewest; --frames) {
+    PoolEngine pool(runtime, shape, shape.pool(frames));
+    fill(pool);
+    const auto seconds = in_turn({&resident, &pool}, effort.few_rounds, effort.steps);
+    const auto over = ratios(seconds[1], seconds[0]);
+    checked += pool.check();
+    const bool free = median(over) <= kStallFree;
+    stalled = stalled || !free;
+    if (!stalled) least = frames;
+    by_frames.push_back({{"frames", frames},
+                         {"sustains", layer_swap::best_ring(shape.layers, frames).sustains},
+                         {"ratio", summary(over)},
+                         {"stall_free", free}});
+  }
+  const double expansion = static_cast<double>(shape.layers) / least;
+  report.add(concat("link of ", decimal(rate / 1e6, 0), " MB/s, a swap as long as ",
+                    decimal(swap, 2), " layers compute: stall-free with ", least,
+                    " frames (expansion ", decimal(expansion, 2), "), reckoned ", expected),
+             {{"part", "links"},
+              {"layers", shape.layers},
+              {"link_bytes_per_second", rate},
+              {"swap_over_compute", swap},
+              {"swap_s", copies.in},
+              {"write_s", copies.out},
+              {"resident_step_s", step},
+              {"stall_free_up_to", kStallFree},
+              {"reckoned_frames", expected},
+              {"planned_frames", planned(shape.layers, swap)},
+              {"measured_frames", least},
+              {"expansion", expansion},
+              {"by_frames", by_frames},
+              {"checked_bytes", checked + resident.check()}});
+}
+
+}  // namespace
+
+void measure_links(Report& report, const Effort& effort) {
+  for (const double swap : kSwaps) measure_link(report, effort, swap);
+}
+
+}  // namespace aqua::bench
