@@ -12,7 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <optional>
+#include <memory>
 #include <vector>
 
 #include "aqua/emulated.hpp"
@@ -97,11 +97,11 @@ class Holder {
 }  // namespace
 
 void BorrowerProcess::serve(const Coordinator& coordinator, int in, int out) {
-  std::optional<Holder> holder;
+  std::unique_ptr<Holder> holder;
   for (Message message; ::read(in, &message, sizeof message) == sizeof message;) {
     if (message.command == 'b') {
       holder.reset();
-      holder.emplace(coordinator, message.bytes);
+      holder = std::make_unique<Holder>(coordinator, message.bytes);
     } else if (!holder || !holder->whole()) {
       message.command = '!';
     }
