@@ -10,7 +10,8 @@ Usage: check_includes.py [ROOT]. Prints what breaks a rule; exits 1 if anything 
   headers include/aqua/S.
 - A system's `decide` is pure: of base it sees what PURE_BASE names, of include/aqua nothing that
   leads to a runtime, and no thread, clock or file. Its `act` stands on include/aqua, base and its
-  own decide.
+  own decide. Its `capi`, the C ABI of its public headers, stands on include/aqua, base and src/capi,
+  and nothing stands on it.
 - The simulator and the coordinator see of a system its `decide` and the public headers of that only.
   Examples see of the library include/ only; command lines and progress they share with the tools.
 - No header of the library, the coordinator or the tools brings a library that takes seconds to
@@ -110,6 +111,8 @@ class House:
                                          or target.endswith("/decide") and room.endswith("/act"))
             if room.endswith("/decide"):
                 return name in PURE_BASE or target == "include/aqua" and not self.runs(path)
+            if target == "src/capi":
+                return room.endswith("/capi")
             return target == "include/aqua" or target == "src/base" and not room.startswith("include/")
         if other:  # from outside every system
             if room == "tools/sim" or room.split("/")[0] == "coordinator":

@@ -25,7 +25,9 @@
 #ifndef AQUA_AQUA_H
 #define AQUA_AQUA_H
 
+#include "aqua/c/block_pool.h"
 #include "aqua/c/error.h"
+#include "aqua/c/layer_pool.h"
 #include "aqua/c/layout.h"
 #include "aqua/c/lending.h"
 #include "aqua/c/northbound.h"

@@ -3,6 +3,7 @@
 // no handle. And the errors for handles that are of no use.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "aqua/result.hpp"
@@ -10,7 +11,20 @@
 
 namespace aqua::capi {
 
-enum class Kind : std::uint8_t { runtime = 1, tensor, pin, layout, ticket, reclaim, pool, memory };
+enum class Kind : std::uint8_t {
+  runtime = 1,
+  tensor,
+  pin,
+  layout,
+  ticket,
+  reclaim,
+  pool,
+  memory,
+  layer_pool,  // of the system layer_swap, as the next two
+  layer_transfer,
+  block_pool,
+};
+inline constexpr std::size_t kKinds = static_cast<std::size_t>(Kind::block_pool) + 1;
 
 [[nodiscard]] const char* name_of(Kind kind) noexcept;
 

@@ -22,7 +22,8 @@
 
 namespace aqua::capi {
 
-template <typename T, Kind kKind>
+// `kMostChunks`: keeps of all kinds that keep a runtime open must fit into a HandleWord.
+template <typename T, Kind kKind, std::uint32_t kMostChunks = 1000>
 class HandleTable {
   struct Slot {
     HandleWord word;
@@ -36,8 +37,7 @@ class HandleTable {
 
  public:
   static constexpr std::uint32_t kChunkSlots = 256;
-  static constexpr std::uint32_t kChunks =
-      1000;  // so that the keeps of four kinds fit into a HandleWord
+  static constexpr std::uint32_t kChunks = kMostChunks;
   static constexpr std::uint32_t kMost = kChunkSlots * kChunks;
 
   // A claim on an object: for a call (kCall) or for the life of another object (kKeep).

@@ -24,6 +24,7 @@ class HandleWord {
   static constexpr std::uint64_t kKeep = std::uint64_t{1} << 11;
   static constexpr std::uint64_t kLive = std::uint64_t{1} << 31;
   static constexpr std::uint64_t kMostCalls = kKeep - 1;
+  static constexpr std::uint64_t kMostKeeps = kLive / kKeep - 1;
 
   enum class Take : std::uint8_t { ok, gone, ending, crowded };
 

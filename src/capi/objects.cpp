@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "capi/objects.hpp"
 
+#include "base/concat.hpp"
+
 namespace aqua::capi {
 namespace {
 
@@ -14,8 +16,23 @@ constinit HandleTable<Layout, Kind::layout> all_layouts;
 constinit HandleTable<TicketObject, Kind::ticket> all_tickets;
 constinit HandleTable<ReclaimObject, Kind::reclaim> all_reclaims;
 static_assert(std::is_trivially_destructible_v<RuntimeTable>);
+constinit std::array<std::atomic<CountAlive>, kKinds> counts_of_systems{};  // by kind
 
 }  // namespace
+
+void count_alive(Kind kind, CountAlive count) noexcept {
+  counts_of_systems[static_cast<std::size_t>(kind)].store(count, std::memory_order_release);
+}
+
+std::string others_alive(std::uint64_t runtime) {
+  std::string all;
+  for (std::size_t kind = 0; kind < kKinds; ++kind) {
+    const CountAlive count = counts_of_systems[kind].load(std::memory_order_acquire);
+    const std::size_t alive = count == nullptr ? 0 : count(runtime);
+    if (alive != 0) all += concat(", ", alive, " ", name_of(static_cast<Kind>(kind)), "s");
+  }
+  return all;
+}
 
 RuntimeTable& runtimes() noexcept {
   return all_runtimes;

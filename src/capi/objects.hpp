@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "aqua/elastic_pool.hpp"
@@ -42,6 +43,17 @@ struct ReclaimObject {
   std::uint64_t runtime = 0;
   Reclaim reclaim;
 };
+
+// The four tables above that hold keeps of a runtime; a system may add a table of its own.
+inline constexpr std::uint64_t kMostKeepsOfCore = 4 * std::uint64_t{RuntimeTable::kMost};
+static_assert(kMostKeepsOfCore <= HandleWord::kMostKeeps);
+
+// A system's objects that keep their runtime open. count(runtime) says how many are alive, so that
+// a close that is refused can name them; it is given before the first of them is made.
+using CountAlive = std::size_t (*)(std::uint64_t runtime);
+void count_alive(Kind kind, CountAlive count) noexcept;
+// ", 2 layer pools" of a runtime; empty when there is none.
+[[nodiscard]] std::string others_alive(std::uint64_t runtime);
 
 [[nodiscard]] RuntimeTable& runtimes() noexcept;
 [[nodiscard]] HandleTable<TensorObject, Kind::tensor>& tensors() noexcept;

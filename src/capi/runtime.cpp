@@ -50,7 +50,7 @@ Error still_alive(std::uint64_t id) {
   return {Code::failed_precondition,
           concat(kClose, ": still alive: ", tensors().count(id), " tensors, ", pins().count(id),
                  " pins, ", pools().count(id), " pools, ", memories().count(id),
-                 " emulated memories; free them first")};
+                 " emulated memories", others_alive(id), "; free them first")};
 }
 
 Result<void> close(std::uint64_t id) {

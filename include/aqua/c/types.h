@@ -37,6 +37,15 @@ typedef struct aqua_reclaim {
 typedef struct aqua_pool {
   uint64_t id;
 } aqua_pool;
+typedef struct aqua_layer_pool {
+  uint64_t id;
+} aqua_layer_pool;
+typedef struct aqua_layer_transfer {
+  uint64_t id;
+} aqua_layer_transfer;
+typedef struct aqua_block_pool {
+  uint64_t id;
+} aqua_block_pool;
 
 /* Where a tensor's bytes are, fastest first. */
 typedef uint32_t aqua_tier;

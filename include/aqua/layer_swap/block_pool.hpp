@@ -98,7 +98,6 @@ class AQUA_API BlockPool {
     std::vector<BlockId> blocks{};
   };
   BlockPool(std::uint32_t layers, std::uint32_t blocks);
-  void give_back(BlockId block);
   [[nodiscard]] std::vector<SequenceId> choose_preempted();
   [[nodiscard]] std::uint64_t moves_without_place() const;
   void finish_resize();

@@ -52,21 +52,16 @@ Result<std::vector<BlockId>> BlockPool::allocate(SequenceId sequence, std::uint3
                         " of ", usable_blocks(), " are free")};
   }
   if (count == 0) return std::vector<BlockId>{};
-  Sequence& holder = sequences_[sequence];
-  if (holder.blocks.empty()) holder.came = came_++;
   const auto end = std::next(free_.begin(), count);
   std::vector<BlockId> blocks(free_.begin(), end);
-  free_.erase(free_.begin(), end);
-  holder.blocks.insert(holder.blocks.end(), blocks.begin(), blocks.end());
-  return blocks;
-}
-
-void BlockPool::give_back(BlockId block) {
-  if (block < usable_blocks()) {
-    free_.insert(block);
+  if (found == sequences_.end()) {
+    sequences_.emplace(sequence, Sequence{.came = came_, .blocks = blocks});
+    came_ += 1;
   } else {
-    past_end_ -= 1;
+    found->second.blocks.insert(found->second.blocks.end(), blocks.begin(), blocks.end());
   }
+  free_.erase(free_.begin(), end);  // last: what takes memory may throw
+  return blocks;
 }
 
 Result<void> BlockPool::release(SequenceId sequence) {
@@ -74,13 +69,16 @@ Result<void> BlockPool::release(SequenceId sequence) {
   if (found == sequences_.end()) {
     return Error{Code::not_found, concat("release: sequence ", sequence, " has no blocks")};
   }
+  std::set<BlockId> back;  // made first: what takes memory may throw
   for (const BlockId block : found->second.blocks) {
-    if (const auto move = moves_.find(block); move != moves_.end()) {
-      free_.insert(move->second.to);
-      moves_.erase(move);
-    }
-    give_back(block);
+    if (block < usable_blocks()) back.insert(block);
+    if (const auto move = moves_.find(block); move != moves_.end()) back.insert(move->second.to);
   }
+  for (const BlockId block : found->second.blocks) {
+    moves_.erase(block);
+    past_end_ -= block < usable_blocks() ? 0U : 1U;
+  }
+  free_.merge(back);
   sequences_.erase(found);
   return {};
 }

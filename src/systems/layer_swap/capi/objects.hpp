@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// What stands behind the handles of layer swapping, and the tables they are in. LayerPool and
+// BlockPool are for one thread at a time and the C ABI is for many: each object has a lock, which
+// calls take in turn. The locks are recursive, since on_resize makes calls within a call.
+//
+// Lock order: a layer pool's, then a block pool's.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "aqua/c/layer_pool.h"
+#include "aqua/layer_swap/layer_pool.hpp"
+#include "capi/call.hpp"
+#include "capi/objects.hpp"
+
+namespace aqua::capi {
+
+struct LockedLayerPool {
+  std::recursive_mutex lock;
+  std::uint32_t layers = 0;
+  std::uint32_t planes_per_layer = 0;
+  bool in_on_resize = false;  // a call further up waits for the engine's callback
+  bool interrupted = false;   // an exception ended a call: nobody knows what was posted
+  std::optional<LayerPool> pool{};
+};
+struct LayerPoolObject {
+  RuntimeKeep runtime;
+  std::unique_ptr<LockedLayerPool> locked;
+};
+
+struct LockedBlockPool {
+  std::recursive_mutex lock;
+  layer_swap::BlockPool pool;
+};
+struct BlockPoolObject {
+  std::unique_ptr<LockedBlockPool> locked;
+};
+
+// May outlive its runtime: each call on it keeps it open while it lasts.
+struct LayerTransferObject {
+  std::uint64_t runtime = 0;
+  LayerTransfer transfer;
+};
+
+using LayerPoolTable = HandleTable<LayerPoolObject, Kind::layer_pool, 64>;
+static_assert(kMostKeepsOfCore + LayerPoolTable::kMost <= HandleWord::kMostKeeps);
+
+[[nodiscard]] LayerPoolTable& layer_pools() noexcept;
+[[nodiscard]] HandleTable<LayerTransferObject, Kind::layer_transfer>& layer_transfers() noexcept;
+[[nodiscard]] HandleTable<BlockPoolObject, Kind::block_pool>& block_pools() noexcept;
+
+// Where a call on a layer pool may be made.
+enum class Where : std::uint8_t { between_calls, in_on_resize_too, after_an_interruption_too };
+
+// failed_precondition in on_resize, data_loss after an interruption, but where they are allowed.
+[[nodiscard]] Result<void> check_may_call(const char* what, const LockedLayerPool& locked,
+                                          Where where);
+
+// Runs use(object) as the only call on the pool. `what` names the call.
+template <typename Use>
+[[nodiscard]] Result<void> use_pool(const char* what, aqua_layer_pool handle, Where where,
+                                    Use&& use) {
+  AQUA_ASSIGN(const auto object, layer_pools().use(what, handle.id));
+  LockedLayerPool& locked = *object->locked;
+  const std::lock_guard guard(locked.lock);
+  AQUA_TRY(check_may_call(what, locked, where));
+  try {
+    return use(*object);
+  } catch (...) {
+    locked.interrupted = true;
+    throw;
+  }
+}
+
+// The same for a call that only asks, which may be made at any time and interrupts nothing.
+template <typename Ask>
+[[nodiscard]] Result<void> ask_pool(const char* what, aqua_layer_pool handle, Ask&& ask) {
+  AQUA_ASSIGN(const auto object, layer_pools().use(what, handle.id));
+  const std::lock_guard guard(object->locked->lock);
+  return ask(*object->locked);
+}
+
+}  // namespace aqua::capi
