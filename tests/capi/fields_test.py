@@ -24,6 +24,11 @@ TWINS = {
     "aqua_producer_options": "ProducerOptions",
     "aqua_reclaim_progress": "ReclaimProgress",
     "aqua_pool_options": "ElasticPoolOptions",
+    "aqua_block_move": "BlockMove",
+    "aqua_layer_pool_change": "LayerPoolResize",
+    "aqua_layer_pool_options": "LayerPoolOptions",
+    "aqua_layer_pool_status": "LayerPoolStatus",
+    "aqua_step_load": "StepLoad",
 }
 # How C is called. A C++ duration is a C number of milli- or microseconds, with the unit in its name.
 OF_C = {"struct_size", "user"}
@@ -33,10 +38,12 @@ OTHERWISE = {
     "LoadReport": {"time_to_first_token", "time_per_output_token"},
     "aqua_producer_options": {"min_ms_between_flips"},
     "ProducerOptions": {"settle_time", "min_time_between_flips"},
+    "aqua_layer_pool_change": {"preempt_count", "moved_count"},
 }
 # Of C alone, in place of what a C++ object answers: handles, and what they tell of themselves.
-HANDLES = {"runtime", "tensor", "pin", "ticket", "layout", "pool", "reclaim"}
-TOLD = {"tensor_info", "pin_info", "pool_info", "layout_info", "layout_spec", "paged_shape", "pinned_tensor", "holder"}
+HANDLES = {"runtime", "tensor", "pin", "ticket", "layout", "pool", "reclaim", "layer_pool", "layer_transfer", "block_pool"}
+TOLD = {"tensor_info", "pin_info", "pool_info", "layout_info", "layout_spec", "paged_shape", "pinned_tensor", "holder",
+        "block_pool_info"}
 
 
 def without_comments(text):

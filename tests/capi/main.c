@@ -49,6 +49,7 @@ int main(int argc, char** argv) {
   test_northbound(directory);
   test_lending(directory, address);
   test_pool(directory, address);
+  test_layer_pools(directory);
 
   kill(coordinator, SIGTERM);
   waitpid(coordinator, NULL, 0);

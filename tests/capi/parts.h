@@ -12,5 +12,6 @@ void test_tensors_and_transfers(const char* directory);
 void test_lending(const char* directory, const char* coordinator);
 void test_pool(const char* directory, const char* coordinator);
 void test_northbound(const char* directory);
+void test_layer_pools(const char* directory);
 
 #endif
