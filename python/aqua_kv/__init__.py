@@ -14,7 +14,10 @@ from ._callbacks import Callbacks, LogLevel, PinnedTensor
 from ._errors import Code, Error
 from ._types import Access, Tier
 from ._version import __version__, has_feature, library_path, library_version
+from .block_pool import BlockMove, BlockPool
 from .device import DeviceArray, DeviceBytes
+from .layer_pool import LayerPlane, LayerPool
+from .layer_status import LayerPoolChange, LayerPoolStatus
 from .layout import Layout
 from .lending import Holder, Reclaim, ReclaimProgress
 from .northbound import (
@@ -29,11 +32,13 @@ from .pool import ElasticPool
 from .runtime import EmulatedGpu, Runtime
 from .status import CopyStatus, RuntimeStatus, TierStatus
 from .tensor import AquaTensor, Pin
-from .transfer import Ticket
+from .transfer import LayerTransfer, Ticket
 
 __all__ = [
-    "Access", "AquaTensor", "BudgetReason", "Callbacks", "Code", "CopyStatus", "DeviceArray",
-    "DeviceBytes", "ElasticPool", "EmulatedGpu", "Error", "Holder", "Layout", "LoadBand", "LoadProfile",
+    "Access", "AquaTensor", "BlockMove", "BlockPool", "BudgetReason", "Callbacks", "Code",
+    "CopyStatus", "DeviceArray", "DeviceBytes", "ElasticPool", "EmulatedGpu", "Error", "Holder",
+    "LayerPlane", "LayerPool", "LayerPoolChange", "LayerPoolStatus", "LayerTransfer", "Layout",
+    "LoadBand", "LoadProfile",
     "LoadReport", "LogLevel", "MemoryBudget", "Pin", "PinnedTensor", "ProducerOptions", "Reclaim",
     "ReclaimProgress", "Runtime", "RuntimeStatus", "Ticket", "Tier", "TierStatus", "__version__",
     "has_feature", "library_path", "library_version",

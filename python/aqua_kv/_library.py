@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import ctypes
 import os
-from ctypes import POINTER, c_char_p, c_int, c_size_t, c_uint32, c_void_p
+from ctypes import POINTER, c_char_p, c_int, c_size_t, c_uint32, c_uint64, c_void_p
 from pathlib import Path
 from typing import Any
 
+from . import _pool_structs as p
 from . import _structs as s
 
 SONAME = "libaqua.so.0"
@@ -49,6 +50,7 @@ def load() -> ctypes.CDLL:
 _OUT_SIZE = POINTER(c_size_t)
 _OUT_INT = POINTER(c_int)
 _OUT_POINTER = POINTER(c_void_p)
+_OUT_UINT32 = POINTER(c_uint32)
 _PLANES = POINTER(c_void_p)
 
 # What returns an error object, and its parameters. c_void_p stands for memory of the caller's.
@@ -109,6 +111,56 @@ CALLS: "dict[str, list[Any]]" = {
     "aqua_pool_get_plane": [s.PoolHandle, c_size_t, _OUT_POINTER],
     "aqua_pool_get_info": [s.PoolHandle, POINTER(s.CPoolInfo)],
     "aqua_pool_lend": [s.PoolHandle, c_size_t, c_size_t],
+    "aqua_layer_pool_create": [
+        s.RuntimeHandle, POINTER(p.CLayerPoolOptions), POINTER(p.LayerPoolHandle),
+    ],
+    "aqua_layer_pool_free": [p.LayerPoolHandle],
+    "aqua_layer_pool_get_plane": [p.LayerPoolHandle, c_uint32, c_uint32, _OUT_POINTER],
+    "aqua_layer_pool_usable_blocks": [p.LayerPoolHandle, _OUT_UINT32],
+    "aqua_layer_pool_usable_blocks_with": [p.LayerPoolHandle, c_uint32, _OUT_UINT32],
+    "aqua_layer_pool_packed_bytes": [p.LayerPoolHandle, c_size_t, _OUT_SIZE],
+    "aqua_layer_pool_get_status": [p.LayerPoolHandle, POINTER(p.CLayerPoolStatus)],
+    "aqua_layer_pool_begin_step": [
+        p.LayerPoolHandle, c_size_t, c_void_p, c_size_t, c_void_p, c_size_t,
+    ],
+    "aqua_layer_pool_begin_layer": [p.LayerPoolHandle, c_uint32],
+    "aqua_layer_pool_end_layer": [p.LayerPoolHandle, c_uint32],
+    "aqua_layer_pool_end_step": [p.LayerPoolHandle, POINTER(p.CStepLoad), POINTER(c_uint64)],
+    "aqua_layer_pool_step_done": [p.LayerPoolHandle, c_uint64, _OUT_INT],
+    "aqua_layer_pool_offload": [
+        p.LayerPoolHandle, c_void_p, c_size_t, s.TensorHandle, c_size_t, c_size_t,
+        POINTER(p.LayerTransferHandle),
+    ],
+    "aqua_layer_pool_fetch": [
+        p.LayerPoolHandle, s.TensorHandle, c_void_p, c_size_t, c_size_t, c_size_t,
+        POINTER(p.LayerTransferHandle),
+    ],
+    "aqua_layer_transfer_done": [p.LayerTransferHandle, _OUT_INT],
+    "aqua_layer_transfer_wait": [p.LayerTransferHandle],
+    "aqua_layer_transfer_free": [p.LayerTransferHandle],
+    "aqua_layer_pool_resize": [p.LayerPoolHandle, c_uint32],
+    "aqua_layer_pool_resize_with": [
+        p.LayerPoolHandle, c_uint32, p.BlockPoolHandle, c_size_t, _OUT_INT,
+    ],
+    "aqua_layer_pool_propose": [p.LayerPoolHandle, _OUT_UINT32],
+    "aqua_layer_pool_adapt": [p.LayerPoolHandle, p.BlockPoolHandle, c_size_t, _OUT_INT],
+    "aqua_layer_pool_discard": [p.LayerPoolHandle],
+    "aqua_block_pool_create": [c_uint32, c_uint32, POINTER(p.BlockPoolHandle)],
+    "aqua_block_pool_free": [p.BlockPoolHandle],
+    "aqua_block_pool_get_info": [p.BlockPoolHandle, POINTER(p.CBlockPoolInfo)],
+    "aqua_block_pool_allocate": [p.BlockPoolHandle, c_uint64, c_uint32, _OUT_UINT32],
+    "aqua_block_pool_release": [p.BlockPoolHandle, c_uint64],
+    "aqua_block_pool_get_blocks": [
+        p.BlockPoolHandle, c_uint64, _OUT_UINT32, c_size_t, _OUT_SIZE,
+    ],
+    "aqua_block_pool_resize": [
+        p.BlockPoolHandle, c_uint32, POINTER(c_uint64), c_size_t, _OUT_SIZE,
+    ],
+    "aqua_block_pool_take_moves": [
+        p.BlockPoolHandle, POINTER(p.CBlockMove), c_size_t, _OUT_SIZE,
+    ],
+    "aqua_block_pool_moved": [p.BlockPoolHandle, c_uint32],
+    "aqua_block_pool_layer_ready": [p.BlockPoolHandle, c_uint32],
     "aqua_emulated_allocate": [
         s.RuntimeHandle, c_size_t, POINTER(s.MemoryHandle), _OUT_POINTER,
     ],

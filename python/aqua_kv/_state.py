@@ -26,6 +26,7 @@ class State:
         self.pins = Belongings(lib.aqua_pin_release)
         self.tensors = Belongings(lib.aqua_tensor_free)
         self.pools = Belongings(lib.aqua_pool_free)
+        self.layer_pools = Belongings(lib.aqua_layer_pool_free)
         self.memories = Belongings(lib.aqua_emulated_free)
         self.emulated_streams: Set[int] = {0}
         self._callbacks_key = callbacks_key
@@ -42,7 +43,9 @@ class State:
             return
         if not _callbacks.inside():
             self.settle()
-            for kind in (self.pins, self.tensors, self.pools, self.memories):
+            for kind in (
+                self.pins, self.layer_pools, self.tensors, self.pools, self.memories,
+            ):
                 kind.free_all()
         error = lib.aqua_runtime_close(self.handle)
         if error:

@@ -132,7 +132,7 @@ class Runtime:
         return cls(State(handle, key))
 
     def close(self) -> None:
-        """Releases its pins, frees its tensors, pools and emulated memory, gives back what is
+        """Releases its pins, frees its tensors, pools, layer pools and emulated memory, gives back what is
         leased, withdraws what is offered, leaves. No work may be in flight on its pools and its
         emulated memory. Waits for calls of other threads, and for about a second at most beyond.
         Does nothing when it is closed; FAILED_PRECONDITION in one of its callbacks."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tickets tell how far a move of KV blocks is."""
+"""Tickets tell how far a move of KV blocks is, and a layer transfer how far those of a LayerPool."""
 
 from __future__ import annotations
 
@@ -76,3 +76,25 @@ class Ticket(Owned):
         if error:
             raise_error(error)
         return out.value
+
+
+class LayerTransfer(Owned):
+    """Made by LayerPool.offload() and fetch(): copies of all layers. Closing it cancels nothing. It
+    may be asked after its pool and its runtime are closed."""
+
+    __slots__ = ()
+    _free = lib.aqua_layer_transfer_free
+
+    def done(self) -> bool:
+        """As Ticket.done(), of all."""
+        done = ctypes.c_int()
+        error = lib.aqua_layer_transfer_done(self._handle, done)
+        if error:
+            raise_error(error)
+        return done.value != 0
+
+    def wait(self) -> None:
+        """As Ticket.wait(), of all."""
+        error = lib.aqua_layer_transfer_wait(self._handle)
+        if error:
+            raise_error(error)

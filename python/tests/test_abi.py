@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from aqua_kv import Code, Tier, _errors, _library, _structs, northbound
+from aqua_kv import Code, Tier, _errors, _library, _pool_structs, _structs, northbound
 from aqua_kv._library import lib
 
 INCLUDE = Path(os.environ.get("AQUA_INCLUDE", Path(__file__).parents[2] / "include"))
@@ -34,6 +34,15 @@ STRUCTS = {
     "aqua_runtime": _structs.RuntimeHandle, "aqua_tensor": _structs.TensorHandle,
     "aqua_pin": _structs.PinHandle, "aqua_layout": _structs.LayoutHandle,
     "aqua_ticket": _structs.TicketHandle, "aqua_reclaim": _structs.ReclaimHandle,
+    "aqua_block_move": _pool_structs.CBlockMove,
+    "aqua_block_pool_info": _pool_structs.CBlockPoolInfo,
+    "aqua_layer_pool_change": _pool_structs.CLayerPoolChange,
+    "aqua_layer_pool_options": _pool_structs.CLayerPoolOptions,
+    "aqua_layer_pool_status": _pool_structs.CLayerPoolStatus,
+    "aqua_step_load": _pool_structs.CStepLoad,
+    "aqua_layer_pool": _pool_structs.LayerPoolHandle,
+    "aqua_layer_transfer": _pool_structs.LayerTransferHandle,
+    "aqua_block_pool": _pool_structs.BlockPoolHandle,
     "aqua_pool": _structs.PoolHandle, "aqua_emulated_memory": _structs.MemoryHandle,
 }
 
@@ -82,12 +91,12 @@ def kind_of_c(written: str) -> str:
     pointer = re.match(r"(?:const )?(?:struct )?(\w+)(?: const)?\s*\*", written)
     if pointer:
         base = pointer.group(1)
-        if written.count("*") == 2 or base in ("void", "uint32_t", "size_t", "int", "aqua_error",
-                                              "aqua_tier", "aqua_stream", "char"):
+        if written.count("*") == 2 or base in ("void", "uint32_t", "uint64_t", "size_t", "int",
+                                              "aqua_error", "aqua_tier", "aqua_stream", "char"):
             return "pointer"
         return "pointer to " + base
     base = written.rsplit(" ", 1)[0].replace("const ", "")
-    same = {"aqua_stream": "size_t", "aqua_access": "uint32_t", "aqua_code": "uint32_t",
+    same = {"aqua_stream": "size_t", "uint64_t": "size_t", "aqua_access": "uint32_t", "aqua_code": "uint32_t",
             "aqua_tier": "uint32_t", "aqua_budget_reason": "uint32_t"}
     return same.get(base, base)
 
