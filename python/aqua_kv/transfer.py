@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tickets tell how far a move of KV blocks is, and a layer transfer how far those of a LayerPool."""
+"""Tickets tell how far a move of KV blocks is; layer transfers, of a LayerPool's blocks."""
 
 from __future__ import annotations
 

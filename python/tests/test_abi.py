@@ -96,8 +96,9 @@ def kind_of_c(written: str) -> str:
             return "pointer"
         return "pointer to " + base
     base = written.rsplit(" ", 1)[0].replace("const ", "")
-    same = {"aqua_stream": "size_t", "uint64_t": "size_t", "aqua_access": "uint32_t", "aqua_code": "uint32_t",
-            "aqua_tier": "uint32_t", "aqua_budget_reason": "uint32_t"}
+    same = {"aqua_stream": "size_t", "aqua_access": "uint32_t", "aqua_code": "uint32_t",
+            "aqua_tier": "uint32_t", "aqua_budget_reason": "uint32_t",
+            "uint64_t": "size_t"}  # one type to ctypes
     return same.get(base, base)
 
 

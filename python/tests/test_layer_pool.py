@@ -228,7 +228,6 @@ def test_in_on_resize_the_pool_may_be_asked_but_not_changed(device, monkeypatch)
     assert engine.pool.resize(4, engine.blocks)
     assert codes == [Code.FAILED_PRECONDITION] * 10
     assert [type(error) for error in raised] == [ZeroDivisionError] * 2
-    engine.swap_out(1) if 1 not in engine.away else None
     assert engine.read_all() == 0
 
 
@@ -323,6 +322,7 @@ def test_closing_and_collecting_in_any_order(device):
     assert code_of(lambda: engine.pool.usable_blocks) is Code.NOT_FOUND
     second = Engine(device)
     second.come(1, 1)
+    emulated.synchronize(device, second.stream)
     seen = weakref.ref(second.pool)
     del second
     gc.collect()
