@@ -7,49 +7,42 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <optional>
 #include <set>
 #include <vector>
 
 #include "aqua/aqua.h"
 #include "aqua/aqua_emulated.h"
+#include "tests/fuzz/capi_handles.hpp"
+#include "tests/fuzz/capi_layer_calls.hpp"
 
 namespace {
 
-class Input {
- public:
-  Input(const std::uint8_t* data, std::size_t size) : data_(data), size_(size) {}
-  [[nodiscard]] bool empty() const { return at_ >= size_; }
-  std::uint8_t byte() { return empty() ? std::uint8_t{0} : data_[at_++]; }
-  // Small, often 0; now and then of any size.
-  std::size_t number() {
-    const std::size_t n = byte();
-    return n < 240 ? n : n < 248 ? n << 12 : n < 252 ? n << 56 : SIZE_MAX - byte();
-  }
+using aqua::fuzz::Handles;
+using aqua::fuzz::Input;
+using aqua::fuzz::LayerCalls;
+using aqua::fuzz::must;
+using aqua::fuzz::ok;
 
- private:
-  const std::uint8_t* data_;
-  std::size_t size_;
-  std::size_t at_ = 0;
-};
-
-class Session {
+class Session : private Handles {
  public:
-  explicit Session(Input& in) : in_(in) {
+  explicit Session(Input& in) : Handles(in), in_(in) {
     aqua_runtime_options options = AQUA_RUNTIME_OPTIONS_INIT;
     aqua_emulated_gpu gpu = AQUA_EMULATED_GPU_INIT;
     gpu.total_bytes = std::size_t{64} << 20;
     options.device = "emu:12";
     options.coordinator = "none";
-    options.host_bytes = std::size_t{2} << 20;
+    options.host_bytes = std::size_t{16} << 20;
     options.slab_bytes = std::size_t{2} << 20;
     options.emulated = &gpu;
     must(aqua_runtime_open(&options, &runtime_));
     must(aqua_emulated_allocate(runtime_, kMemory, &memory_, &base_));
     must(aqua_emulated_stream_create(runtime_, &stream_));
-    ids_.push_back(runtime_.id);
+    made(runtime_.id, true);
+    layers_.emplace(in, *this, runtime_);
   }
   ~Session() {
-    for (const std::uint64_t id : ids_) {
+    for (const std::uint64_t id : all()) {
       free_any(id);
       if (id != runtime_.id && ok(aqua_tensor_free({id}))) std::abort();  // gone, whatever it was
     }
@@ -66,35 +59,6 @@ class Session {
  private:
   static constexpr std::size_t kMemory = std::size_t{2} << 20;
 
-  static void must(aqua_error* error) {
-    if (error != nullptr) std::abort();
-  }
-  static bool ok(aqua_error* error) {
-    const aqua_code code = aqua_error_code(error);
-    if (code > AQUA_INTERNAL || (error != nullptr && aqua_error_message(error)[0] == 0))
-      std::abort();
-    aqua_error_free(error);
-    return code == AQUA_OK;
-  }
-  // A call that used `id` came out well: then it must not be dead.
-  void used(std::uint64_t id, bool well) const {
-    if (well && dead_.contains(id)) std::abort();
-  }
-  void ended(std::uint64_t id, bool well) {
-    used(id, well);
-    if (well) dead_.insert(id);
-  }
-  void made(std::uint64_t id, bool well) {
-    if (!well) return;
-    if (dead_.contains(id)) std::abort();  // handles are never given twice
-    ids_.push_back(id);
-  }
-  std::uint64_t pick() {
-    const std::uint8_t n = in_.byte();
-    if (n >= 250) return std::uint64_t{in_.byte()} << (n - 250) * 11;
-    const std::uint64_t id = ids_[n % ids_.size()];
-    return n >= 240 ? id ^ (std::uint64_t{1} << (in_.byte() & 63)) : id;
-  }
   aqua_stream stream() {
     const std::uint8_t n = in_.byte();
     return n < 100 ? 0 : n < 240 ? stream_ : n;
@@ -105,11 +69,14 @@ class Session {
     ended(id, ok(aqua_reclaim_free({id})));
     ended(id, ok(aqua_layout_free({id})));
     ended(id, ok(aqua_pool_free({id})));
+    layers_->free_any(id);
     ended(id, ok(aqua_tensor_free({id})));
   }
 
   void one() {
-    switch (in_.byte() % 16) {
+    const std::uint8_t which = in_.byte();
+    if (which >= 208) return layers_->one(stream());
+    switch (which % 16) {
       case 0:
         return allocate();
       case 1:
@@ -249,7 +216,7 @@ class Session {
         ok(aqua_tensor_get_info({id}, &tensor)) + ok(aqua_pin_get_info({id}, &pin)) +
         ok(aqua_layout_get_info({id}, &layout)) + ok(aqua_pool_get_info({id}, &pool)) +
         ok(aqua_reclaim_get_progress({id}, &progress)) + ok(aqua_ticket_get_bytes({id}, &n)) +
-        ok(aqua_runtime_get_status({id}, &status));
+        ok(aqua_runtime_get_status({id}, &status)) + LayerCalls::kinds(id);
     if (kinds > 1) std::abort();  // a handle is of one kind
     used(id, kinds == 1);
     (void)ok(
@@ -297,8 +264,7 @@ class Session {
   void* base_ = nullptr;
   aqua_stream stream_ = 0;
   bool destroyed_ = false;
-  std::vector<std::uint64_t> ids_;
-  std::set<std::uint64_t> dead_;
+  std::optional<LayerCalls> layers_;
   std::set<std::uint64_t> unsafe_;
 };
 

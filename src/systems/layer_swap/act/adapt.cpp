@@ -130,8 +130,10 @@ Result<bool> LayerPool::Impl::resize(std::uint32_t frames, BlockPool& blocks, St
 // Refuses another list than the one that a change began with: which of its blocks are held is
 // unknown.
 Result<void> LayerPool::Impl::check_list(const BlockPool& blocks) const {
-  if (blocks.layers() == options_.layers && blocks.usable_blocks() <= blocks_ &&
-      (!change_ || gives_up(blocks)))
+  const std::uint32_t usable = blocks.usable_blocks();
+  const bool holds_more = usable == blocks_ && !blocks.vacated();  // than there ever were
+  if (blocks.layers() == options_.layers && usable <= blocks_ && !holds_more &&
+      (!change_ || (gives_up(blocks) && usable == change_->blocks)))
     return {};
   return Error{Code::invalid_argument,
                concat("resize: a list of ", blocks.usable_blocks(), " blocks of ", blocks.layers(),

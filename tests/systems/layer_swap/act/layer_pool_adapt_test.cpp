@@ -311,6 +311,11 @@ TEST_F(LayerPoolAdapt, AListOfOtherBlocksIsRefused) {
     EXPECT_EQ(resized.error().code, Code::invalid_argument) << resized.error().message;
   }
   EXPECT_EQ(pool().resize(7, *blocks_, engine_->stream()).error().code, Code::invalid_argument);
+  BlockPool shrunk = *BlockPool::create(6, 30);
+  ASSERT_TRUE(shrunk.allocate(1, 2).ok() && shrunk.allocate(2, 10).ok());
+  ASSERT_TRUE(shrunk.allocate(1, 1).ok() && shrunk.release(2).ok());
+  ASSERT_TRUE(shrunk.resize(12)->empty());  // block 12 is held, which the pool has not
+  EXPECT_EQ(pool().resize(3, shrunk, engine_->stream()).error().code, Code::invalid_argument);
   gives_back_ = false;
   come(1, 12);
   ASSERT_FALSE(*pool().resize(6, *blocks_, engine_->stream()));
