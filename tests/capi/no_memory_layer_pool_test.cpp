@@ -12,7 +12,16 @@ namespace {
 
 class NoMemoryLayerPool : public LayerPoolFixture {
  protected:
-  NoMemoryLayerPool() { start(small_layer_pool(3)); }
+  static constexpr std::uint32_t kLayers = 4;
+  // 16 blocks with three frames, 12 with four.
+  static aqua_layer_pool_options tiny(std::uint32_t frames) {
+    aqua_layer_pool_options options = small_layer_pool(frames);
+    options.layers = kLayers;
+    options.planes_per_layer = 1;
+    options.device_bytes = 24 * kMib;
+    return options;
+  }
+  NoMemoryLayerPool() { start(tiny(3)); }
   ~NoMemoryLayerPool() override { EXPECT_TRUE(works()); }
 
   void each(const char* what, const Call& call, const std::function<void()>& prepare = {},
@@ -33,7 +42,7 @@ class NoMemoryLayerPool : public LayerPoolFixture {
     freed(aqua_layer_pool_begin_step(pool(), engine_->stream(), blocks_, 3, blocks_, 3));
   }
   aqua_error* layers() {
-    for (std::uint32_t layer = 0; layer < 6; ++layer) {
+    for (std::uint32_t layer = 0; layer < kLayers; ++layer) {
       if (aqua_error* error = aqua_layer_pool_begin_layer(pool(), layer)) return error;
       if (aqua_error* error = aqua_layer_pool_end_layer(pool(), layer)) return error;
     }
@@ -108,7 +117,7 @@ TEST_F(NoMemoryLayerPool, Frames) {
       [&] {
         freed(aqua_layer_pool_discard(pool()));
         three();
-        freed(aqua_block_pool_create(6, 16, &list));
+        freed(aqua_block_pool_create(kLayers, 16, &list));
         std::uint32_t blocks[14];
         freed(aqua_block_pool_allocate(list, 1, 4, blocks));
         freed(aqua_block_pool_allocate(list, 2, std::size(blocks) - 4, blocks));
@@ -121,7 +130,7 @@ TEST_F(NoMemoryLayerPool, Frames) {
 
 TEST_F(NoMemoryLayerPool, PoolsAndLists) {
   aqua_layer_pool made{};
-  const aqua_layer_pool_options options = small_layer_pool(4);
+  const aqua_layer_pool_options options = tiny(3);
   fail_each(
       "aqua_layer_pool_create", [&] { return aqua_layer_pool_create(runtime_, &options, &made); },
       {},
