@@ -164,7 +164,7 @@ class LayerPoolFixture : public ::testing::Test {
     options.device = device;
     options.coordinator = "none";
     options.socket_directory = directory_.c_str();
-    options.host_bytes = 256 * kMib;
+    options.host_bytes = 160 * kMib;
     options.emulated = &gpu;
     aqua_runtime runtime{};
     EXPECT_EQ(code_of(aqua_runtime_open(&options, &runtime)), AQUA_OK);

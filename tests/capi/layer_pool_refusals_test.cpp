@@ -185,7 +185,8 @@ TEST_F(LayerPoolCalls, OptionsThatCannotBe) {
   EXPECT_EQ(create([](auto& o) { o.slab_bytes = 1; }), kInvalid);
   EXPECT_EQ(create([](auto& o) { o.frames = 7; }), kInvalid);
   EXPECT_EQ(create([](auto& o) { o.schedule = "lifo"; }), kInvalid);
-  EXPECT_EQ(create([](auto& o) { o.device_bytes = SIZE_MAX; }), AQUA_RESOURCE_EXHAUSTED);
+  EXPECT_EQ(create([](auto& o) { o.device_bytes = SIZE_MAX; }), kInvalid);
+  EXPECT_EQ(create([](auto& o) { o.device_bytes = 1024 * kMib; }), AQUA_RESOURCE_EXHAUSTED);
   EXPECT_EQ(made.id, 0U);
   EXPECT_EQ(code_of(aqua_layer_pool_create({}, nullptr, &made)), kInvalid);
   EXPECT_EQ(code_of(aqua_block_pool_create(0, 1, &list_)), kInvalid);
