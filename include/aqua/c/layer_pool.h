@@ -123,8 +123,8 @@ AQUA_CALL aqua_error* aqua_layer_pool_get_status(aqua_layer_pool pool,
  * write those of `writes`; a block that it writes only in part is in both. The lists are not needed
  * any more afterwards, and may be NULL where they are empty.
  *   invalid_argument     a block that is not usable, or is listed twice; the stream
- *   failed_precondition  the step before has not ended, or the stream is being captured into a
- * graph data_loss            bytes are lost: discard */
+ *   failed_precondition  the step before has not ended, or the stream is in a graph's capture
+ *   data_loss            bytes are lost: discard */
 AQUA_CALL aqua_error* aqua_layer_pool_begin_step(aqua_layer_pool pool, aqua_stream stream,
                                                  const uint32_t* reads, size_t read_count,
                                                  const uint32_t* writes, size_t write_count);
@@ -183,9 +183,11 @@ AQUA_CALL aqua_error* aqua_layer_pool_resize(aqua_layer_pool pool, uint32_t fram
  * copies that on_resize posts. *done is 1 when the frames are there; 0 while blocks are held that
  * were to be given back, or memory is lent that is being taken back: call again. A change that has
  * begun is completed first, and so is what a list gives up already. The list is used until the call
- * returns. invalid_argument    also: a list of other blocks or layers, or not the one that the
- * change under way has begun with; the stream resource_exhausted  also: host memory has no room for
- * blocks that are moved; no sequence was named then */
+ * returns.
+ *   invalid_argument    also: the stream; a list of other blocks or layers, or not the one that the
+ *                       change under way has begun with
+ *   resource_exhausted  also: host memory has no room for blocks that are moved; no sequence was
+ *                       named then */
 AQUA_CALL aqua_error* aqua_layer_pool_resize_with(aqua_layer_pool pool, uint32_t frames,
                                                   aqua_block_pool blocks, aqua_stream stream,
                                                   int* done);
