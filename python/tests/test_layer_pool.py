@@ -104,7 +104,7 @@ class Engine:
 @pytest.fixture
 def device(tmp_path) -> Iterator[aqua_kv.Runtime]:
     with aqua_kv.Runtime.open(
-        device="emu:0", coordinator="none", host_bytes=256 * MIB, socket_directory=str(tmp_path)
+        device="emu:0", coordinator="none", host_bytes=160 * MIB, socket_directory=str(tmp_path)
     ) as opened:
         yield opened
 

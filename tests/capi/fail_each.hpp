@@ -28,14 +28,15 @@ inline void fail_each(const char* what, const Call& call, const std::function<vo
       error = call();
       failed = failing.failed();
     }
+    const std::string message = aqua_error_message(error);
     const aqua_code code = code_of(error);
     EXPECT_TRUE(code == AQUA_OK ||
                 (failed && (code == AQUA_RESOURCE_EXHAUSTED || code == otherwise)))
-        << what << ", allocation " << n << ": " << aqua_code_name(code);
+        << what << ", allocation " << n << ": " << aqua_code_name(code) << ": " << message;
     refused += code == AQUA_OK ? 0U : 1U;
     if (undo) undo(code == AQUA_OK);
     if (failed) continue;
-    EXPECT_EQ(code, AQUA_OK) << what;
+    EXPECT_EQ(code, AQUA_OK) << what << ": " << message;
     std::printf("%-28s %zu allocations, %zu refusals\n", what, n, refused);
     return;
   }

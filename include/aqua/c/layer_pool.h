@@ -9,9 +9,10 @@
  *           that called. It may make every call of aqua/c/block_pool.h on the list, and on the pool
  *           aqua_layer_pool_offload(), _fetch() and those that only ask; the others are
  *           failed_precondition there.
- * Memory:   when the process runs out of memory in the middle of a call that posts copies or
- * changes frames, that call says resource_exhausted, and its bytes count as lost: data_loss from
- *           then on, until aqua_layer_pool_discard(). */
+ * Memory:   when the process runs out of memory in the middle of a call that does more than ask,
+ *           that call says resource_exhausted, and the pool's bytes count as lost: data_loss from
+ *           then on, until aqua_layer_pool_discard(). After a change of frames that ended so the
+ *           pool is good for aqua_layer_pool_free() only. */
 #ifndef AQUA_C_LAYER_POOL_H
 #define AQUA_C_LAYER_POOL_H
 

@@ -12,7 +12,7 @@ template <typename Change>
 Result<void> change_with(const char* what, aqua_layer_pool pool, aqua_block_pool blocks,
                          aqua_stream stream, int* done, Change&& change) {
   AQUA_CAPI_NOT_NULL(what, done);
-  return use_pool(what, pool, Where::between_calls, [&](LayerPoolObject& of) -> Result<void> {
+  return use_pool(what, pool, Does::change_frames, [&](LayerPoolObject& of) -> Result<void> {
     AQUA_ASSIGN(const auto list, block_pools().use(what, blocks.id));
     AQUA_TRY(check_stream(*of.runtime, of.runtime.id(), stream));
     const std::lock_guard guard(list->locked->lock);
@@ -34,7 +34,7 @@ extern "C" {
 
 aqua_error* aqua_layer_pool_resize(aqua_layer_pool pool, uint32_t frames) {
   return call([&] {
-    return use_pool("aqua_layer_pool_resize", pool, Where::between_calls,
+    return use_pool("aqua_layer_pool_resize", pool, Does::change_frames,
                     [&](LayerPoolObject& of) { return of.locked->pool->resize(frames); });
   });
 }
@@ -53,7 +53,7 @@ aqua_error* aqua_layer_pool_propose(aqua_layer_pool pool, uint32_t* frames) {
   return call([&]() -> Result<void> {
     constexpr const char* what = "aqua_layer_pool_propose";
     AQUA_CAPI_NOT_NULL(what, frames);
-    return use_pool(what, pool, Where::between_calls, [&](LayerPoolObject& of) -> Result<void> {
+    return use_pool(what, pool, Does::step, [&](LayerPoolObject& of) -> Result<void> {
       *frames = of.locked->pool->propose();
       return {};
     });
@@ -71,7 +71,7 @@ aqua_error* aqua_layer_pool_adapt(aqua_layer_pool pool, aqua_block_pool blocks, 
 
 aqua_error* aqua_layer_pool_discard(aqua_layer_pool pool) {
   return call([&] {
-    return use_pool("aqua_layer_pool_discard", pool, Where::after_an_interruption_too,
+    return use_pool("aqua_layer_pool_discard", pool, Does::discard,
                     [](LayerPoolObject& of) -> Result<void> {
                       AQUA_TRY(of.locked->pool->discard());
                       of.locked->interrupted = false;

@@ -182,7 +182,7 @@ aqua_error* aqua_layer_pool_begin_step(aqua_layer_pool pool, aqua_stream stream,
                                        const uint32_t* writes, size_t write_count) {
   return call([&] {
     constexpr const char* what = "aqua_layer_pool_begin_step";
-    return use_pool(what, pool, Where::between_calls, [&](LayerPoolObject& of) -> Result<void> {
+    return use_pool(what, pool, Does::step, [&](LayerPoolObject& of) -> Result<void> {
       aqua::LayerPool& used = *of.locked->pool;
       AQUA_ASSIGN(const auto read, to_list(what, "reads", used, reads, read_count));
       AQUA_ASSIGN(const auto written, to_list(what, "writes", used, writes, write_count));
@@ -193,7 +193,7 @@ aqua_error* aqua_layer_pool_begin_step(aqua_layer_pool pool, aqua_stream stream,
 
 aqua_error* aqua_layer_pool_begin_layer(aqua_layer_pool pool, uint32_t layer) {
   return call([&] {
-    return use_pool("aqua_layer_pool_begin_layer", pool, Where::between_calls,
+    return use_pool("aqua_layer_pool_begin_layer", pool, Does::step,
                     [&](LayerPoolObject& of) -> Result<void> {
                       AQUA_TRY(of.locked->pool->begin_layer(layer));
                       return {};
@@ -203,7 +203,7 @@ aqua_error* aqua_layer_pool_begin_layer(aqua_layer_pool pool, uint32_t layer) {
 
 aqua_error* aqua_layer_pool_end_layer(aqua_layer_pool pool, uint32_t layer) {
   return call([&] {
-    return use_pool("aqua_layer_pool_end_layer", pool, Where::between_calls,
+    return use_pool("aqua_layer_pool_end_layer", pool, Does::step,
                     [&](LayerPoolObject& of) { return of.locked->pool->end_layer(layer); });
   });
 }
@@ -218,7 +218,7 @@ aqua_error* aqua_layer_pool_end_step(aqua_layer_pool pool, const aqua_step_load*
       AQUA_ASSIGN(const auto given, take_in("aqua_layer_pool_end_step: load", load));
       told = {given.tokens, given.blocks_used, given.blocks_wanted};
     }
-    return use_pool(what, pool, Where::between_calls, [&](LayerPoolObject& of) -> Result<void> {
+    return use_pool(what, pool, Does::step, [&](LayerPoolObject& of) -> Result<void> {
       AQUA_ASSIGN(*step, of.locked->pool->end_step(told));
       return {};
     });
@@ -229,7 +229,7 @@ aqua_error* aqua_layer_pool_step_done(aqua_layer_pool pool, uint64_t step, int* 
   return call([&]() -> Result<void> {
     constexpr const char* what = "aqua_layer_pool_step_done";
     AQUA_CAPI_NOT_NULL(what, done);
-    return use_pool(what, pool, Where::between_calls, [&](LayerPoolObject& of) -> Result<void> {
+    return use_pool(what, pool, Does::step, [&](LayerPoolObject& of) -> Result<void> {
       AQUA_ASSIGN(const bool over, of.locked->pool->step_done(step));
       *done = over ? 1 : 0;
       return {};

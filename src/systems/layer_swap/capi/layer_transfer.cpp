@@ -80,7 +80,7 @@ aqua_error* aqua_layer_pool_offload(aqua_layer_pool pool, const uint32_t* blocks
                                     size_t offset, aqua_layer_transfer* transfer) {
   return call([&] {
     constexpr const char* what = "aqua_layer_pool_offload";
-    return use_pool(what, pool, Where::in_on_resize_too, [&](LayerPoolObject& of) {
+    return use_pool(what, pool, Does::copy, [&](LayerPoolObject& of) {
       return start(what, Direction::offload, {blocks, block_count, tensor, stream, offset}, of,
                    transfer);
     });
@@ -92,7 +92,7 @@ aqua_error* aqua_layer_pool_fetch(aqua_layer_pool pool, aqua_tensor tensor, cons
                                   aqua_layer_transfer* transfer) {
   return call([&] {
     constexpr const char* what = "aqua_layer_pool_fetch";
-    return use_pool(what, pool, Where::in_on_resize_too, [&](LayerPoolObject& of) {
+    return use_pool(what, pool, Does::copy, [&](LayerPoolObject& of) {
       return start(what, Direction::fetch, {blocks, block_count, tensor, stream, offset}, of,
                    transfer);
     });

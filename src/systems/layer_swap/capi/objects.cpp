@@ -21,16 +21,20 @@ HandleTable<BlockPoolObject, Kind::block_pool>& block_pools() noexcept {
   return all_block_pools;
 }
 
-Result<void> check_may_call(const char* what, const LockedLayerPool& locked, Where where) {
-  if (locked.in_on_resize && where != Where::in_on_resize_too) {
-    return Error{
-        Code::failed_precondition,
-        concat(what, ": not from on_resize, which the call that it would change waits for")};
+Result<void> check_may_call(const char* what, const LockedLayerPool& locked, Does does) {
+  if (locked.in_on_resize && does != Does::copy) {
+    return Error{Code::failed_precondition,
+                 concat(what, ": not from on_resize, for which a call on the pool waits")};
   }
-  if (locked.interrupted && where != Where::after_an_interruption_too) {
+  if (locked.damaged) {
     return Error{Code::data_loss,
-                 concat(what, ": an earlier call ran out of memory in its middle; the KV of every ",
-                        "sequence is lost: aqua_layer_pool_discard(), and compute it again")};
+                 concat(what, ": memory ran out in the middle of a change of frames; free the ",
+                        "pool, and compute the KV of every sequence again in another one")};
+  }
+  if (locked.interrupted && does != Does::discard) {
+    return Error{Code::data_loss,
+                 concat(what, ": memory ran out in the middle of an earlier call; the KV of every ",
+                        "sequence is lost: discard, and compute it again")};
   }
   return {};
 }

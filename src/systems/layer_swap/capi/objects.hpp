@@ -22,7 +22,10 @@ struct LockedLayerPool {
   std::uint32_t layers = 0;
   std::uint32_t planes_per_layer = 0;
   bool in_on_resize = false;  // a call further up waits for the engine's callback
-  bool interrupted = false;   // an exception ended a call: nobody knows what was posted
+  // An exception ended a call in its middle, so nobody knows what was posted; or, of one that
+  // changes frames, what is mapped where.
+  bool interrupted = false;
+  bool damaged = false;
   std::optional<LayerPool> pool{};
 };
 struct LayerPoolObject {
@@ -51,25 +54,26 @@ static_assert(kMostKeepsOfCore + LayerPoolTable::kMost <= HandleWord::kMostKeeps
 [[nodiscard]] HandleTable<LayerTransferObject, Kind::layer_transfer>& layer_transfers() noexcept;
 [[nodiscard]] HandleTable<BlockPoolObject, Kind::block_pool>& block_pools() noexcept;
 
-// Where a call on a layer pool may be made.
-enum class Where : std::uint8_t { between_calls, in_on_resize_too, after_an_interruption_too };
+// What a call on a layer pool does. Only copies of sequences are posted in on_resize, and only a
+// discard helps after an interruption.
+enum class Does : std::uint8_t { step, copy, change_frames, discard };
 
-// failed_precondition in on_resize, data_loss after an interruption, but where they are allowed.
+// failed_precondition in on_resize, data_loss after an interruption.
 [[nodiscard]] Result<void> check_may_call(const char* what, const LockedLayerPool& locked,
-                                          Where where);
+                                          Does does);
 
 // Runs use(object) as the only call on the pool. `what` names the call.
 template <typename Use>
-[[nodiscard]] Result<void> use_pool(const char* what, aqua_layer_pool handle, Where where,
+[[nodiscard]] Result<void> use_pool(const char* what, aqua_layer_pool handle, Does does,
                                     Use&& use) {
   AQUA_ASSIGN(const auto object, layer_pools().use(what, handle.id));
   LockedLayerPool& locked = *object->locked;
   const std::lock_guard guard(locked.lock);
-  AQUA_TRY(check_may_call(what, locked, where));
+  AQUA_TRY(check_may_call(what, locked, does));
   try {
     return use(*object);
   } catch (...) {
-    locked.interrupted = true;
+    (does == Does::change_frames ? locked.damaged : locked.interrupted) = true;
     throw;
   }
 }
