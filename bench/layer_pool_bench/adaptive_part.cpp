@@ -49,7 +49,7 @@ Best try_fixed(Runtime& runtime, const Effort& effort, Serving& adaptive,
 }
 
 void measure_scene(Report& report, const Effort& effort, const Scene& scene) {
-  Runtime runtime = open_device(scene.link_bytes_per_second, 320, 1024);
+  Runtime runtime = open_device(scene.link_bytes_per_second, 320, 640);
   Serving adaptive(runtime,
                    {.shape = scene.shape, .goal = "capacity", .arrival_steps = kArrivalSteps});
   adaptive.settle(effort.quiet, effort.most_settling);
