@@ -12,8 +12,10 @@
 namespace aqua::bench {
 namespace {
 
-constexpr double kSwaps[] = {1.4, 1.8, 2.8};  // a layer's swap over what it computes, as wanted
-constexpr double kStallFree = 1.03;           // of the all-resident step, at most
+// A layer's swap over what it computes, as wanted: between those at which one frame more is needed,
+// with room for the write-backs.
+constexpr double kSwaps[] = {1.35, 1.75, 2.6};
+constexpr double kStallFree = 1.03;  // of the all-resident step, at most
 constexpr std::uint32_t kLeastFrames = 3;
 
 // The least frames that a link which always carries something bears, with a second one to compute
