@@ -28,6 +28,8 @@ namespace aqua::schedule {
 enum class SequenceId : std::uint64_t {};  // the caller's own numbers
 enum class TenantId : std::uint64_t {};    // whom vtc is fair between
 
+inline constexpr double kLeastWeight = 1e-6, kGreatestWeight = 1e6;
+
 struct Request {
   SequenceId id{};
   std::uint32_t prompt_tokens = 0;  // at least 1
@@ -41,8 +43,8 @@ struct Request {
   std::uint32_t cached_tokens = 0;
   Tier cached_in = Tier::peer;
   TenantId tenant{};
-  // Share of service beside others, by cfs and (per tenant) vtc: above 0. 2 gets twice as much
-  // as 1.
+  // Share of service beside others, by cfs, auto (the pace of an answer) and (per tenant) vtc: from
+  // kLeastWeight to kGreatestWeight. 2 gets twice as much as 1.
   double weight = 1;
 };
 

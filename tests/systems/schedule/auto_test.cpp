@@ -201,7 +201,8 @@ TEST(Auto, TimesThatCannotBeAreNamedAndChangeNothing) {
 }
 
 TEST(Auto, APaceThatCannotBeIsNamed) {
-  for (const double wrong : {0.0, -0.1, std::nan(""), std::numeric_limits<double>::infinity()}) {
+  for (const double wrong :
+       {0.0, -0.1, 1e-300, 1e300, std::nan(""), std::numeric_limits<double>::infinity()}) {
     const auto made = make_scheduler("auto", options(wrong));
     ASSERT_FALSE(made.ok()) << wrong;
     EXPECT_NE(made.error().message.find("seconds_per_token"), std::string::npos);

@@ -117,6 +117,10 @@ TEST(BadInput, ARequestThatCannotBeIsNamedAndNobodyHasCome) {
       refused({.id = SequenceId{2}, .prompt_tokens = 8, .weight = wrong}, invalid_argument,
               "weight");
     }
+    refused({.id = SequenceId{2}, .prompt_tokens = 8, .weight = 5e-324}, invalid_argument,
+            "weight is 4.94066e-324, not from 1e-06 to 1e+06");
+    refused({.id = SequenceId{2}, .prompt_tokens = 8, .weight = 2e6}, invalid_argument,
+            "weight is 2e+06");
   }
 }
 

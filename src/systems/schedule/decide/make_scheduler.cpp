@@ -58,8 +58,8 @@ Result<void> check(const SchedulerOptions& options) {
   for (const auto& [name, cost] : costs) {
     if (!std::isfinite(cost) || cost < 0) return wrong(name, " is ", cost);
   }
-  if (!std::isfinite(options.seconds_per_token) || options.seconds_per_token <= 0) {
-    return wrong("seconds_per_token is ", options.seconds_per_token);
+  if (!(options.seconds_per_token >= 1e-9 && options.seconds_per_token <= 1e9)) {
+    return wrong("seconds_per_token is ", options.seconds_per_token, ", not from 1e-9 to 1e9");
   }
   // Copies may cost nothing, as on paper they do; computing never does.
   if (options.preempt_by == PreemptBy::cheaper && options.recompute_seconds_per_token <= 0) {

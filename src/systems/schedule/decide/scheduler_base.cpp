@@ -47,8 +47,9 @@ Result<void> SchedulerBase::arrive(const Request& request) {
     return wrong("cached_tokens ", request.cached_tokens, " of ", request.prompt_tokens,
                  " leave nothing to compute");
   }
-  if (!std::isfinite(request.weight) || request.weight <= 0) {
-    return wrong("weight is ", request.weight);
+  if (!(request.weight >= kLeastWeight && request.weight <= kGreatestWeight)) {
+    return wrong("weight is ", request.weight, ", not from ", kLeastWeight, " to ",
+                 kGreatestWeight);
   }
   const std::uint64_t tokens = std::uint64_t{request.prompt_tokens} + request.max_new_tokens;
   if (tokens > UINT32_MAX) return wrong("more than 2^32 tokens");
