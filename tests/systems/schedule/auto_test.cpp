@@ -109,6 +109,39 @@ TEST(Auto, BeyondWhatItSustainsAsManyKeepTheirPaceAsItDoes) {
   EXPECT_FALSE(why(status.sharing).empty());
 }
 
+// A pace of a ten-millionth of a second is nobody's: it would be hopeless at once, and the heaviest
+// the last to be served.
+TEST(Auto, TheHeaviestAreServedMostAndStarveNobody) {
+  for (const double light : {1.0, 0.5, kLeastWeight}) {
+    SCOPED_TRACE(light);
+    Timed timed(options(0.1));
+    std::vector<std::uint64_t> heavy, others;
+    for (int i = 0; i < 12; ++i) {
+      const bool weighs = i % 4 == 3;
+      auto& ids = weighs ? heavy : others;
+      ids.push_back(timed.engine.arrive(20, 1000, false,
+                                        weighs   ? kGreatestWeight
+                                        : i == 0 ? light
+                                                 : 1));
+    }
+    for (int i = 0; i < 90; ++i) timed.step();
+    const SchedulerStatus status = timed.engine.scheduler().status();
+    EXPECT_EQ(status.paced, 12U);
+    EXPECT_EQ(status.backlog, 0U);
+    std::uint32_t least = UINT32_MAX, most = 0;
+    for (const std::uint64_t id : heavy) {
+      least = std::min(least, timed.engine.sequences().at(id).generated);
+    }
+    for (const std::uint64_t id : others) {
+      const EngineSequence& s = timed.engine.sequences().at(id);
+      most = std::max(most, s.generated);
+      EXPECT_GT(s.generated, 1U) << id;
+      if (id != others.front()) EXPECT_LT(timed.behind(id, 0.1), 0.4) << id;
+    }
+    EXPECT_GE(least, most);
+  }
+}
+
 TEST(Auto, WhereThereIsNoSwapSpaceNobodyGivesWay) {
   SchedulerOptions none = options(0.1);
   none.swap_blocks = 0;

@@ -2,6 +2,7 @@
 #include "tests/systems/schedule/naive_auto.hpp"
 
 #include <bit>
+#include <cmath>
 
 namespace aqua::schedule::test {
 
@@ -56,9 +57,9 @@ void NaiveAuto::served(NaiveSequence& s, std::uint32_t /*tokens*/, std::uint32_t
   if (generated == 0) return;
   if (!s.answers) {
     s.answers = s.paced = true;
-    s.paced_from = now() + iteration_s_;
+    begin_pace(s, now() + iteration_s_);
     const bool others_wait = count([](const auto& x) { return x.hopeful; }) > 0;
-    if (contended_ && (others_wait || !sustains(paced(), 0.75))) pace(s, false);
+    if (contended_ && (others_wait || !sustains(load(), 0.75))) pace(s, false);
   }
   s.tokens += generated;
 }
@@ -76,7 +77,19 @@ double NaiveAuto::now() const {
 }
 
 double NaiveAuto::token_due(const NaiveSequence& s) const {
-  return s.paced_from + s.tokens * (options_.seconds_per_token / s.request.weight);
+  return s.paced_from + s.tokens * s.pace;
+}
+
+// Of a weight above 1: a token every second iteration at most, yet never less than weight 1 has.
+double NaiveAuto::quickest(const NaiveSequence& s) const {
+  const double one = options_.seconds_per_token, asked = one / s.request.weight;
+  return asked >= one ? asked : std::clamp(2 * iteration_s_, asked, one);
+}
+
+void NaiveAuto::begin_pace(NaiveSequence& s, double from) {
+  s.pace = quickest(s);
+  s.paced_from = from;
+  s.tokens = 0;
 }
 
 std::size_t NaiveAuto::count(const Select& wanted) const {
@@ -94,9 +107,18 @@ void NaiveAuto::pace(NaiveSequence& s, bool paced) {
   s.hopeful = !paced;
 }
 
-bool NaiveAuto::sustains(std::size_t answers, double part) const {
-  const double most = part * decodes_per_s_ * options_.seconds_per_token;
-  return !contended_ || static_cast<double>(answers) <= most;
+// Counted in millionths of an answer of weight 1.
+double NaiveAuto::load(const NaiveSequence* other) const {
+  long long millionths = 0;
+  for (const auto& [arrival, s] : all_) {
+    if (s.paced || &s == other)
+      millionths += std::llround(1e6 * options_.seconds_per_token / s.pace);
+  }
+  return static_cast<double>(millionths) / 1e6;
+}
+
+bool NaiveAuto::sustains(double load, double part) const {
+  return !contended_ || load <= part * decodes_per_s_ * options_.seconds_per_token;
 }
 
 bool NaiveAuto::hopeless(const NaiveSequence& s) const {
@@ -107,8 +129,14 @@ bool NaiveAuto::hopeless(const NaiveSequence& s) const {
     tokens += length;
   }
   const double remaining = answers > 0 ? std::max(tokens / answers - s.generated, 1.0) : 128;
-  const double pace = options_.seconds_per_token / s.request.weight;
-  return now() - token_due(s) > std::max(0.0, pace - iteration_s_) * remaining;
+  return now() - token_due(s) > std::max(0.0, s.pace - iteration_s_) * remaining;
+}
+
+bool NaiveAuto::gives_up(NaiveSequence& s) {
+  if (!hopeless(s)) return false;
+  if (quickest(s) <= s.pace) return true;
+  begin_pace(s, now());
+  return false;
 }
 
 void NaiveAuto::learn() {
@@ -126,27 +154,25 @@ void NaiveAuto::learn() {
 
 void NaiveAuto::demote() {
   if (!contended_) return;
-  while (paced() > 1 && !sustains(paced(), 0.95)) {
+  while (paced() > 1 && !sustains(load(), 0.95)) {
     pace(*select([](const auto& s) { return s.paced; }).back(), false);
   }
   for (NaiveSequence* s : select([](const auto& x) { return x.resident() && x.paced; })) {
-    if (token_due(*s) < now() && hopeless(*s)) pace(*s, false);
+    if (token_due(*s) < now() && gives_up(*s)) pace(*s, false);
   }
 }
 
 void NaiveAuto::promote() {
   const auto who = [&](const auto& s) { return contended_ ? s.hopeful : s.answers && !s.paced; };
-  for (Line line = select(who); !line.empty() && sustains(paced() + 1, 0.75); line = select(who)) {
+  for (Line line = select(who); !line.empty(); line = select(who)) {
     NaiveSequence& s = *line.back();
-    const bool late = hopeless(s);
+    if (!sustains(load(&s), 0.75)) return;
+    const bool late = gives_up(s);
     if (late && contended_) {
       s.hopeful = false;
       continue;
     }
-    if (late) {
-      s.paced_from = now();
-      s.tokens = 0;
-    }
+    if (late) begin_pace(s, now());
     pace(s, true);
   }
 }

@@ -51,8 +51,13 @@ class NaiveAuto final : public NaiveScheduler {
   static void pace(NaiveSequence& s, bool paced);
   std::size_t count(const Select& wanted) const;
   std::size_t paced() const;
-  bool sustains(std::size_t answers, double part) const;
+  // What those at their pace ask for, and `other` beside them.
+  double load(const NaiveSequence* other = nullptr) const;
+  bool sustains(double load, double part) const;
+  void begin_pace(NaiveSequence& s, double from);
+  double quickest(const NaiveSequence& s) const;
   bool hopeless(const NaiveSequence& s) const;
+  bool gives_up(NaiveSequence& s);
   double now() const;
   double token_due(const NaiveSequence& s) const;
   bool overdue(const NaiveSequence& s) const { return s.due <= iterations_; }

@@ -187,13 +187,14 @@ void NaiveAuto::bring_prompts() {
 
 void NaiveAuto::bring_due() {
   const double comes = now() + return_s_ + 2 * iteration_s_;
-  const double gains = std::max(0.0, options_.seconds_per_token - iteration_s_);
   for (NaiveSequence* s : paced_answers()) {
     if (token_due(*s) > comes || blocked_) return;
     if (overdue(*s)) continue;
-    if (hopeless(*s)) {
+    if (gives_up(*s)) {
       pace(*s, false);
     } else {
+      const double most = std::min(s->pace, options_.seconds_per_token);
+      const double gains = std::max(0.0, most - iteration_s_);
       (void)bring(*s, Keeps::prompt, comes + gains * options_.slice_iterations);
     }
   }

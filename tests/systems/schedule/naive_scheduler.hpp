@@ -32,7 +32,7 @@ struct NaiveSequence {
   double service = 0;
   std::uint64_t since = 0, due = 0;
   // --- auto; `since` and `due` as well ---
-  double paced_from = 0, comes_from = 0;
+  double paced_from = 0, pace = 0, comes_from = 0;
   std::uint32_t tokens = 0;  // since paced_from
   std::uint64_t held_until = 0;
   bool answers = false, paced = false, hopeful = false;

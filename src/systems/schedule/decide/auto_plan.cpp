@@ -23,6 +23,7 @@ constexpr double kClearlyNearer = 0.8;
 }  // namespace
 
 void AutoScheduler::plan() {
+  plans_ += 1;
   learn();
   demote();
   promote();
@@ -170,6 +171,7 @@ void AutoScheduler::let_in(Room& room, Slot slot, std::int64_t need) {
 // False when it does not fit, whoever makes room.
 bool AutoScheduler::bring(Room& room, Slot slot, Claim over, double later_than) {
   if (set_aside_if_stuck(slot)) return true;
+  shares_[slot].handled = plans_;
   const std::int64_t need = wanted(slot, prompts(slot) ? 1 : options_.slice_iterations);
   if (!make_room(room, need, over, later_than)) {
     room.blocked = true;
@@ -206,20 +208,21 @@ void AutoScheduler::bring_prompts(Room& room) {
 }
 
 // Brings back who would fall behind its pace while it comes. Who makes room for it is ahead by what
-// a slice gives, so that the two do not change places again at once.
+// a slice gives it, so that the two do not change places again at once; by no more than weight 1
+// would be given, so that those whose tokens are due at long intervals find somebody.
 void AutoScheduler::bring_due(Room& room) {
   const double comes = now() + return_s_ + 2 * iteration_s_;
-  const double gains = std::max(0.0, options_.seconds_per_token - iteration_s_);
-  const double ahead = comes + gains * options_.slice_iterations;
   const auto& queue = queues_.paced_answers();
   for (auto at = queue.begin(); at != queue.end() && at->token_due <= comes && !room.blocked;) {
     const Slot slot = (at++)->slot;
-    if (overdue(slot)) continue;
-    if (hopeless(slot)) {
+    if (overdue(slot) || handled(slot)) continue;
+    if (gives_up(slot)) {
       set_pace(slot, false);
-    } else {
-      (void)bring(room, slot, Claim::prompt, ahead);
+      continue;
     }
+    const double pace = std::min(shares_[slot].pace, options_.seconds_per_token);
+    const double gains = std::max(0.0, pace - iteration_s_);
+    (void)bring(room, slot, Claim::prompt, comes + gains * options_.slice_iterations);
   }
 }
 

@@ -2,12 +2,16 @@
 #include "systems/schedule/decide/auto_scheduler.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 
 // Invariants:
 // - Who is outside is filed in queues_ under its present class, due time and date; who is inside or
 //   on the way is not.
 // - Who has its first token is either in paced_ or in backlog_; who is in hopeful_ is in backlog_.
+// - paced_load_ is the sum over paced_ of what their paces ask for: in whole millionths, so that
+// what
+//   is added and taken away leaves no rounding behind. A pace changes in begin_pace() alone.
 // - last_date_ never falls: nobody is overdue before one that began to wait earlier.
 namespace aqua::schedule {
 namespace {
@@ -17,6 +21,10 @@ namespace {
 constexpr double kPromoteBelow = 0.75;
 constexpr double kDemoteAbove = 0.95;
 constexpr double kUnseenAnswer = 128;  // tokens, until an answer has ended
+constexpr double kMillionths = 1e6;
+// Iterations between two tokens of an answer of the greatest weight: what is left of the time is
+// for catching up.
+constexpr double kQuickest = 2;
 
 }  // namespace
 
@@ -92,9 +100,11 @@ void AutoScheduler::on_computed(Slot slot, std::uint32_t /*tokens*/, std::uint32
   if (!its.answers) {
     its.answers = true;
     its.paced_from = now() + iteration_s_;
+    its.pace = pace_for(slot);
     its.paced = true;
     paced_.emplace(table_.at(slot).arrival, slot);
-    const bool room = hopeful_.empty() && sustains(paced_.size(), kPromoteBelow);
+    paced_load_ += load_of(its);
+    const bool room = hopeful_.empty() && sustains(0, kPromoteBelow);
     if (contended_ && !room) set_pace(slot, false);
   }
   its.tokens += generated;
@@ -111,6 +121,7 @@ void AutoScheduler::on_committed(std::uint32_t iterations) {
 void AutoScheduler::on_finished(Slot slot) {
   Share& its = shares_[slot];
   lengths_.ended(table_.at(slot).generated);
+  if (its.paced) paced_load_ -= load_of(its);
   for (ByArrival* all : {&paced_, &backlog_, &hopeful_}) {
     all->erase({table_.at(slot).arrival, slot});
   }
@@ -134,17 +145,52 @@ void AutoScheduler::learn() {
   last_plan_ = iterations_;
 }
 
-bool AutoScheduler::sustains(std::size_t answers, double part) const noexcept {
+bool AutoScheduler::sustains(std::int64_t more, double part) const noexcept {
   if (!contended_) return true;
-  return static_cast<double>(answers) <= part * decodes_per_s_ * options_.seconds_per_token;
+  const double asked = static_cast<double>(paced_load_ + more) / kMillionths;
+  return asked <= part * decodes_per_s_ * options_.seconds_per_token;
+}
+
+std::int64_t AutoScheduler::load_of(const Share& its) const {
+  return std::llround(kMillionths * options_.seconds_per_token / its.pace);
+}
+
+// Divides the time between two tokens by the weight, down to what iterations allow: a pace that
+// cannot be kept would put those of the greatest weight behind everybody, among the hopeless.
+double AutoScheduler::pace_for(Slot slot) const {
+  const double weight = table_.at(slot).weight;
+  const double asked = options_.seconds_per_token / weight;
+  if (weight <= 1) return asked;
+  return std::max(asked, std::min(options_.seconds_per_token, kQuickest * iteration_s_));
+}
+
+void AutoScheduler::begin_pace(Slot slot) {
+  Share& its = shares_[slot];
+  const bool filed = queues_.filed(slot);
+  queues_.take(slot);
+  if (its.paced) paced_load_ -= load_of(its);
+  its.pace = pace_for(slot);
+  its.paced_from = now();
+  its.tokens = 0;
+  if (its.paced) paced_load_ += load_of(its);
+  if (filed) file(slot);
 }
 
 // Whether it is so far behind that running on until its expected end would not bring its mean back
 // to the pace.
 bool AutoScheduler::hopeless(Slot slot) const {
-  const double gains = std::max(0.0, pace_of(slot) - iteration_s_);
+  const double gains = std::max(0.0, shares_[slot].pace - iteration_s_);
   const double remaining = lengths_.remaining(table_.at(slot).generated, kUnseenAnswer);
   return now() - token_due(slot) > gains * remaining;
+}
+
+// Whether it is hopeless. Where iterations have turned out to be longer than its pace counted on,
+// it is not: its pace begins anew.
+bool AutoScheduler::gives_up(Slot slot) {
+  if (!hopeless(slot)) return false;
+  if (pace_for(slot) <= shares_[slot].pace) return true;
+  begin_pace(slot);
+  return false;
 }
 
 void AutoScheduler::set_pace(Slot slot, bool paced) {
@@ -153,6 +199,7 @@ void AutoScheduler::set_pace(Slot slot, bool paced) {
   const bool filed = queues_.filed(slot);
   queues_.take(slot);
   its.paced = paced;
+  paced_load_ += paced ? load_of(its) : -load_of(its);
   const std::pair key{table_.at(slot).arrival, slot};
   (paced ? backlog_ : paced_).erase(key);
   (paced ? paced_ : backlog_).insert(key);
@@ -164,16 +211,16 @@ void AutoScheduler::set_pace(Slot slot, bool paced) {
 // first, which is least behind; or all of them when nobody waits outside any more.
 void AutoScheduler::promote() {
   ByArrival& from = contended_ ? hopeful_ : backlog_;
-  while (!from.empty() && sustains(paced_.size() + 1, kPromoteBelow)) {
+  while (!from.empty()) {
     const auto last = std::prev(from.end());
     const Slot slot = last->second;
-    if (hopeless(slot)) {
+    if (!sustains(load_of(shares_[slot]), kPromoteBelow)) return;
+    if (gives_up(slot)) {
       if (contended_) {
         hopeful_.erase(last);
         continue;
       }
-      shares_[slot].paced_from = now();  // begins anew
-      shares_[slot].tokens = 0;
+      begin_pace(slot);
     }
     set_pace(slot, true);
   }
@@ -183,11 +230,11 @@ void AutoScheduler::promote() {
 // cannot catch up any more.
 void AutoScheduler::demote() {
   if (!contended_) return;
-  while (paced_.size() > 1 && !sustains(paced_.size(), kDemoteAbove)) {
+  while (paced_.size() > 1 && !sustains(0, kDemoteAbove)) {
     set_pace(paced_.rbegin()->second, false);
   }
   for (const auto& [arrival, slot] : table_.residents()) {
-    if (shares_[slot].paced && behind(slot) && hopeless(slot)) set_pace(slot, false);
+    if (shares_[slot].paced && behind(slot) && gives_up(slot)) set_pace(slot, false);
   }
 }
 

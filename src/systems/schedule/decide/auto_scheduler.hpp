@@ -47,11 +47,13 @@ class AutoScheduler final : public SchedulerBase {
   enum class Claim : std::uint8_t { held, prompt, paced, backlog };
   struct Share {
     double paced_from = 0;           // seconds: of its pace's beginning …
+    double pace = 0;                 // … what it promises between two tokens …
     std::uint32_t tokens = 0;        // … and the tokens generated since
     double comes_from = 0;           // seconds: when its page-in was ordered
     std::uint64_t since = 0;         // iteration of the last service, or of the arrival
     std::uint64_t overdue_from = 0;  // iteration
     std::uint64_t held_until = 0;    // until this iteration nobody takes its place
+    std::uint64_t handled = 0;       // the last plan that let it in, or claimed blocks for it
     bool answers = false;            // has its first token
     bool paced = false;
     bool known = false;
@@ -71,16 +73,18 @@ class AutoScheduler final : public SchedulerBase {
   void set_pace(Slot slot, bool paced);
   void file(Slot slot);
   void set_date(Share& its);
-  // Whether so many answers at their pace are at most `part` of what the engine sustains.
-  [[nodiscard]] bool sustains(std::size_t answers, double part) const noexcept;
+  // Whether those at their pace and `more` are at most `part` of what the engine sustains.
+  [[nodiscard]] bool sustains(std::int64_t more, double part) const noexcept;
+  // Tokens that its pace asks for in seconds_per_token, in millionths.
+  [[nodiscard]] std::int64_t load_of(const Share& its) const;
+  [[nodiscard]] double pace_for(Slot slot) const;
+  void begin_pace(Slot slot);
   [[nodiscard]] bool hopeless(Slot slot) const;
+  [[nodiscard]] bool gives_up(Slot slot);
   [[nodiscard]] bool behind(Slot slot) const { return token_due(slot) < now(); }
-  [[nodiscard]] double pace_of(Slot slot) const {
-    return options_.seconds_per_token / table_.at(slot).weight;
-  }
   // When its next token is due, by the pace.
   [[nodiscard]] double token_due(Slot slot) const {
-    return shares_[slot].paced_from + shares_[slot].tokens * pace_of(slot);
+    return shares_[slot].paced_from + shares_[slot].tokens * shares_[slot].pace;
   }
   [[nodiscard]] double now() const noexcept;
   // Whether a block comes back from the host in less than `part` of what lent memory takes.
@@ -90,6 +94,7 @@ class AutoScheduler final : public SchedulerBase {
   }
   [[nodiscard]] bool prompts(Slot slot) const { return !table_.at(slot).decodes(); }
   [[nodiscard]] bool overdue(Slot slot) const { return shares_[slot].overdue_from <= iterations_; }
+  [[nodiscard]] bool handled(Slot slot) const { return shares_[slot].handled == plans_; }
   Share& share(Slot slot);
 
   // --- plans (auto_plan.cpp) ---------------------------------------------------------------------
@@ -122,10 +127,12 @@ class AutoScheduler final : public SchedulerBase {
   // still be kept at the pace.
   using ByArrival = std::set<std::pair<std::uint64_t, Slot>>;
   ByArrival paced_, backlog_, hopeful_;
+  std::int64_t paced_load_ = 0;         // of all that are paced
   std::vector<Slot> running_;           // residents that stay, while a plan is made
   std::vector<Slot> fresh_;             // who waited and is let in by this plan
   std::vector<Slot> decodes_, chunks_;  // of both, while a batch is filled
   std::vector<Slot> served_;            // by the commit under way
+  std::uint64_t plans_ = 0;             // made in all
   std::uint64_t iterations_ = 0;        // computed in all
   std::uint64_t last_date_ = 0;
   std::uint32_t largest_ = 1;  // the most blocks ever held by one
