@@ -66,13 +66,25 @@ class AutoScheduler final : public SchedulerBase {
     bool blocked = false;      // somebody waits for blocks: nobody else may take them
   };
 
-  // --- what was seen (auto_scheduler.cpp) --------------------------------------------------------
+  void file(Slot slot);
+  void set_date(Share& its);
+  [[nodiscard]] double now() const noexcept;
+  Share& share(Slot slot);
+  // Whether a block comes back from the host in less than `part` of what lent memory takes.
+  [[nodiscard]] bool host_within(double part) const noexcept {
+    const double host = options_.host_seconds_per_block;
+    return host > 0 && host < part * options_.peer_seconds_per_block;
+  }
+  [[nodiscard]] bool prompts(Slot slot) const { return !table_.at(slot).decodes(); }
+  [[nodiscard]] bool overdue(Slot slot) const { return shares_[slot].overdue_from <= iterations_; }
+  [[nodiscard]] bool handled(Slot slot) const { return shares_[slot].handled == plans_; }
+
+  // --- what was seen, and who is paced by it (auto_pace.cpp) -------------------------------------
   void learn();
   void promote();
   void demote();
+  void begin_answer(Slot slot);
   void set_pace(Slot slot, bool paced);
-  void file(Slot slot);
-  void set_date(Share& its);
   // Whether those at their pace and `more` are at most `part` of what the engine sustains.
   [[nodiscard]] bool sustains(std::int64_t more, double part) const noexcept;
   // Tokens that its pace asks for in seconds_per_token, in millionths.
@@ -86,16 +98,6 @@ class AutoScheduler final : public SchedulerBase {
   [[nodiscard]] double token_due(Slot slot) const {
     return shares_[slot].paced_from + shares_[slot].tokens * shares_[slot].pace;
   }
-  [[nodiscard]] double now() const noexcept;
-  // Whether a block comes back from the host in less than `part` of what lent memory takes.
-  [[nodiscard]] bool host_within(double part) const noexcept {
-    const double host = options_.host_seconds_per_block;
-    return host > 0 && host < part * options_.peer_seconds_per_block;
-  }
-  [[nodiscard]] bool prompts(Slot slot) const { return !table_.at(slot).decodes(); }
-  [[nodiscard]] bool overdue(Slot slot) const { return shares_[slot].overdue_from <= iterations_; }
-  [[nodiscard]] bool handled(Slot slot) const { return shares_[slot].handled == plans_; }
-  Share& share(Slot slot);
 
   // --- plans (auto_plan.cpp) ---------------------------------------------------------------------
   void gather(Room& room);

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// AutoScheduler: what was seen of the engine, and who is kept at a pace by it.
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+#include "systems/schedule/decide/auto_scheduler.hpp"
+
+namespace aqua::schedule {
+namespace {
+
+// Somebody is paced up to the first part of what the engine sustains, and sent back beyond the
+// second, so that no breath of load does both.
+constexpr double kPromoteBelow = 0.75;
+constexpr double kDemoteAbove = 0.95;
+constexpr double kUnseenAnswer = 128;  // tokens, until an answer has ended
+constexpr double kMillionths = 1e6;
+// Iterations between two tokens of an answer of the greatest weight: what is left of the time is
+// for catching up.
+constexpr double kQuickest = 2;
+
+}  // namespace
+
+// Measures iterations while somebody waits outside: an engine that has room for all sustains them.
+void AutoScheduler::learn() {
+  const double at = now();
+  const double took = at - last_plan_s_;
+  const auto iterations = static_cast<double>(iterations_ - last_plan_);
+  if (contended_ && iterations > 0 && took > 0) {
+    const double part = iteration_s_ > 0 ? 1.0 / options_.slice_iterations : 1;
+    const double decodes = static_cast<double>(last_decodes_) * iterations / took;
+    iteration_s_ += part * (took / iterations - iteration_s_);
+    decodes_per_s_ += part * (decodes - decodes_per_s_);
+  }
+  if (iterations > 0 || took > 0) last_plan_s_ = at;
+  last_plan_ = iterations_;
+}
+
+bool AutoScheduler::sustains(std::int64_t more, double part) const noexcept {
+  if (!contended_) return true;
+  const double asked = static_cast<double>(paced_load_ + more) / kMillionths;
+  return asked <= part * decodes_per_s_ * options_.seconds_per_token;
+}
+
+std::int64_t AutoScheduler::load_of(const Share& its) const {
+  return std::llround(kMillionths * options_.seconds_per_token / its.pace);
+}
+
+// Divides the time between two tokens by the weight, down to what iterations allow: a pace that
+// cannot be kept would put those of the greatest weight behind everybody, among the hopeless.
+double AutoScheduler::pace_for(Slot slot) const {
+  const double weight = table_.at(slot).weight;
+  const double asked = options_.seconds_per_token / weight;
+  if (weight <= 1) return asked;
+  return std::max(asked, std::min(options_.seconds_per_token, kQuickest * iteration_s_));
+}
+
+void AutoScheduler::begin_pace(Slot slot) {
+  Share& its = shares_[slot];
+  const bool filed = queues_.filed(slot);
+  queues_.take(slot);
+  if (its.paced) paced_load_ -= load_of(its);
+  its.pace = pace_for(slot);
+  its.paced_from = now();
+  its.tokens = 0;
+  if (its.paced) paced_load_ += load_of(its);
+  if (filed) file(slot);
+}
+
+// Whether it is so far behind that running on until its expected end would not bring its mean back
+// to the pace.
+bool AutoScheduler::hopeless(Slot slot) const {
+  const double gains = std::max(0.0, shares_[slot].pace - iteration_s_);
+  const double remaining = lengths_.remaining(table_.at(slot).generated, kUnseenAnswer);
+  return now() - token_due(slot) > gains * remaining;
+}
+
+// Whether it is hopeless. Where iterations have turned out to be longer than its pace counted on,
+// it is not: its pace begins anew.
+bool AutoScheduler::gives_up(Slot slot) {
+  if (!hopeless(slot)) return false;
+  if (pace_for(slot) <= shares_[slot].pace) return true;
+  begin_pace(slot);
+  return false;
+}
+
+// Paces whoever has its first token, unless others wait to be or there are as many as can be.
+void AutoScheduler::begin_answer(Slot slot) {
+  Share& its = shares_[slot];
+  its.answers = true;
+  its.paced_from = now() + iteration_s_;
+  its.pace = pace_for(slot);
+  its.paced = true;
+  paced_.emplace(table_.at(slot).arrival, slot);
+  paced_load_ += load_of(its);
+  const bool room = hopeful_.empty() && sustains(0, kPromoteBelow);
+  if (contended_ && !room) set_pace(slot, false);
+}
+
+void AutoScheduler::set_pace(Slot slot, bool paced) {
+  Share& its = shares_[slot];
+  if (its.paced == paced) return;
+  const bool filed = queues_.filed(slot);
+  queues_.take(slot);
+  its.paced = paced;
+  paced_load_ += paced ? load_of(its) : -load_of(its);
+  const std::pair key{table_.at(slot).arrival, slot};
+  (paced ? backlog_ : paced_).erase(key);
+  (paced ? paced_ : backlog_).insert(key);
+  paced ? (void)hopeful_.erase(key) : (void)hopeful_.insert(key);
+  if (filed) file(slot);
+}
+
+// Paces the backlog again, as many as the engine sustains: who can catch up, the last to come
+// first, which is least behind; or all of them when nobody waits outside any more.
+void AutoScheduler::promote() {
+  ByArrival& from = contended_ ? hopeful_ : backlog_;
+  while (!from.empty()) {
+    const auto last = std::prev(from.end());
+    const Slot slot = last->second;
+    if (!sustains(load_of(shares_[slot]), kPromoteBelow)) return;
+    if (gives_up(slot)) {
+      if (contended_) {
+        hopeful_.erase(last);
+        continue;
+      }
+      begin_pace(slot);
+    }
+    set_pace(slot, true);
+  }
+}
+
+// Sends back who came last while there are more than the engine sustains, and, of those inside, who
+// cannot catch up any more.
+void AutoScheduler::demote() {
+  if (!contended_) return;
+  while (paced_.size() > 1 && !sustains(0, kDemoteAbove)) {
+    set_pace(paced_.rbegin()->second, false);
+  }
+  for (const auto& [arrival, slot] : table_.residents()) {
+    if (shares_[slot].paced && behind(slot) && gives_up(slot)) set_pace(slot, false);
+  }
+}
+
+}  // namespace aqua::schedule
