@@ -45,7 +45,7 @@ void NaiveAuto::entered(NaiveSequence& s) {
 void NaiveAuto::became_resident(NaiveSequence& s) {
   if (s.held_until > 0) s.held_until = iterations_ + options_.slice_iterations;
   if (s.comes_from <= 0) return;
-  return_s_ += (now() - s.comes_from - return_s_) / options_.slice_iterations;
+  return_s_ += (now() - s.comes_from - return_s_) / weighs(++returns_);
   s.comes_from = 0;
 }
 
@@ -66,6 +66,8 @@ void NaiveAuto::served(NaiveSequence& s, std::uint32_t /*tokens*/, std::uint32_t
 
 void NaiveAuto::committed() {
   iterations_ += 1;
+  if (!contended_) calm_for_ += 1;
+  found_for_ += 1;
   for (NaiveSequence* s : served_) date(*s);
   served_.clear();
 }
@@ -118,7 +120,7 @@ double NaiveAuto::load(const NaiveSequence* other) const {
 }
 
 bool NaiveAuto::sustains(double load, double part) const {
-  return !contended_ || load <= part * decodes_per_s_ * options_.seconds_per_token;
+  return measured_ < 16 || load <= part * decodes_per_s_ * options_.seconds_per_token;
 }
 
 bool NaiveAuto::hopeless(const NaiveSequence& s) const {
@@ -139,16 +141,29 @@ bool NaiveAuto::gives_up(NaiveSequence& s) {
   return false;
 }
 
+// Two means of what is seen while somebody waits outside: over a slice, of 16 at least.
 void NaiveAuto::learn() {
+  if (calm()) measured_ = 0;
   const double took = now() - last_plan_s_;
   const auto iterations = static_cast<double>(iterations_ - last_plan_);
   if (contended_ && iterations > 0 && took > 0) {
-    const double part = iteration_s_ > 0 ? 1.0 / options_.slice_iterations : 1;
-    const double decodes = static_cast<double>(last_decodes_) * iterations / took;
-    iteration_s_ += part * (took / iterations - iteration_s_);
+    const bool first_ones = ++measured_ <= 16;
+    const double each = took / iterations;
+    const double part = 1.0 / weighs(measured_);
+    if (first_ones) {
+      iteration_s_ = measured_ > 1 && iteration_s_ < each ? iteration_s_ : each;
+    } else if (each > 8 * iteration_s_) {
+      iteration_s_ += part * (8 * iteration_s_ - iteration_s_);
+    } else {
+      iteration_s_ += part * (each - iteration_s_);
+    }
+    // Stalls are in it: from the last iteration on, or from when somebody began to wait.
+    const double time = std::max(now() - last_computed_s_, iterations * iteration_s_ / 8);
+    const double decodes = static_cast<double>(last_decodes_) * iterations / time;
     decodes_per_s_ += part * (decodes - decodes_per_s_);
   }
-  if (iterations > 0 || took > 0) last_plan_s_ = now();
+  if (iterations > 0 || !contended_) last_computed_s_ = now();
+  last_plan_s_ = now();
   last_plan_ = iterations_;
 }
 
@@ -163,10 +178,11 @@ void NaiveAuto::demote() {
 }
 
 void NaiveAuto::promote() {
+  if (!contended_ && !calm()) return;
   const auto who = [&](const auto& s) { return contended_ ? s.hopeful : s.answers && !s.paced; };
   for (Line line = select(who); !line.empty(); line = select(who)) {
     NaiveSequence& s = *line.back();
-    if (!sustains(load(&s), 0.75)) return;
+    if (contended_ && !sustains(load(&s), 0.75)) return;
     const bool late = gives_up(s);
     if (late && contended_) {
       s.hopeful = false;

@@ -59,6 +59,12 @@ class NaiveAuto final : public NaiveScheduler {
   bool hopeless(const NaiveSequence& s) const;
   bool gives_up(NaiveSequence& s);
   double now() const;
+  bool calm() const { return !contended_ && calm_for_ >= options_.slice_iterations; }
+  // The nth of its kind is one part of so many in a mean.
+  double weighs(std::uint64_t n) const {
+    const std::uint64_t over = std::max(16U, options_.slice_iterations);
+    return static_cast<double>(std::min(n, over));
+  }
   double token_due(const NaiveSequence& s) const;
   bool overdue(const NaiveSequence& s) const { return s.due <= iterations_; }
 
@@ -105,8 +111,12 @@ class NaiveAuto final : public NaiveScheduler {
   std::uint64_t iterations_ = 0, last_date_ = 0, last_plan_ = 0;
   std::uint32_t largest_ = 1;
   double iteration_s_ = 0, decodes_per_s_ = 0, return_s_ = 0, last_plan_s_ = 0;
+  double last_computed_s_ = 0;
+  std::uint64_t measured_ = 0, returns_ = 0;
   std::size_t last_decodes_ = 0;
   bool contended_ = false;
+  std::uint64_t calm_for_ = 0, found_for_ = 0;  // iterations
+  Sharing found_ = Sharing::whole;
   Line served_;
   Sharing sharing_ = Sharing::whole;
   std::array<std::uint64_t, kSharings.size()> switched_to_{};

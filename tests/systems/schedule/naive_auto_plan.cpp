@@ -26,14 +26,17 @@ void NaiveAuto::plan() {
     order_out(who_goes(), Preemption::How::recompute);
   }
   contended_ = !paced_answers().empty() || !backlog().empty() || copies_under_way();
-  if (!contended_) promote();
+  if (contended_) calm_for_ = 0;
   last_decodes_ = batch_.decodes.size();
   const bool all_paced = count([](const auto& s) { return s.answers && !s.paced; }) == 0;
   const Sharing is = refused_      ? Sharing::none
                      : !contended_ ? Sharing::whole
                      : all_paced   ? Sharing::fair
                                    : Sharing::partial;
-  if (is != sharing_) switched_to_[static_cast<std::size_t>(is)] += 1;
+  if (is != found_) found_for_ = 0;
+  found_ = is;
+  if (is == sharing_ || found_for_ < options_.slice_iterations) return;
+  switched_to_[static_cast<std::size_t>(is)] += 1;
   sharing_ = is;
 }
 

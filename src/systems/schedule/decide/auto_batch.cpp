@@ -78,6 +78,11 @@ std::uint32_t AutoScheduler::iterations_without_change(bool all_decode) const {
     slack = std::min(slack, std::int64_t{s.device_blocks} * options_.block_tokens - s.computed);
     longest = std::min(longest, most - s.known() + 1);
   }
+  if (!backlog_.empty()) {  // which is paced again once it has been calm for a slice
+    const std::uint64_t calm_for = contended_ ? 0 : iterations_ - calm_from_;
+    const std::uint64_t slice = options_.slice_iterations;
+    longest = std::min(longest, slice - std::min(slice - 1, calm_for));
+  }
   const std::int64_t each =
       std::max<std::int64_t>(0, free_blocks()) / static_cast<std::int64_t>(count);
   const std::int64_t tokens = each * options_.block_tokens + slack - options_.slice_iterations;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <utility>
 
 #include "systems/schedule/decide/auto_scheduler.hpp"
 
@@ -13,6 +14,10 @@ namespace {
 // second, so that no breath of load does both.
 constexpr double kPromoteBelow = 0.75;
 constexpr double kDemoteAbove = 0.95;
+// Iterations that have to be measured before anybody is sent back by them, and the fewest that a
+// mean is taken over: a few are noise.
+constexpr std::uint64_t kTrusted = 16;
+constexpr double kOutlier = 8;
 constexpr double kUnseenAnswer = 128;  // tokens, until an answer has ended
 constexpr double kMillionths = 1e6;
 // Iterations between two tokens of an answer of the greatest weight: what is left of the time is
@@ -22,22 +27,39 @@ constexpr double kQuickest = 2;
 }  // namespace
 
 // Measures iterations while somebody waits outside: an engine that has room for all sustains them.
+// Time in which nothing was computed, because copies were under way, counts in what is sustained
+// and not in how long an iteration takes. After a slice in which nobody waited all begins anew.
 void AutoScheduler::learn() {
   const double at = now();
   const double took = at - last_plan_s_;
   const auto iterations = static_cast<double>(iterations_ - last_plan_);
-  if (contended_ && iterations > 0 && took > 0) {
-    const double part = iteration_s_ > 0 ? 1.0 / options_.slice_iterations : 1;
-    const double decodes = static_cast<double>(last_decodes_) * iterations / took;
-    iteration_s_ += part * (took / iterations - iteration_s_);
-    decodes_per_s_ += part * (decodes - decodes_per_s_);
-  }
-  if (iterations > 0 || took > 0) last_plan_s_ = at;
+  if (calm()) measured_ = 0;
+  if (contended_ && iterations > 0 && took > 0) measure(iterations, took, at - stood_from_);
+  if (!contended_ || iterations > 0) stood_from_ = at;
+  last_plan_s_ = at;
   last_plan_ = iterations_;
 }
 
+// Of the first that are measured the shortest is taken for an iteration, since whatever else
+// happens makes one longer and none shorter; later a long one counts for no more than kOutlier
+// means.
+void AutoScheduler::measure(double iterations, double took, double since) {
+  measured_ += 1;
+  const double one = took / iterations;
+  const double part = 1.0 / static_cast<double>(std::min(measured_, window()));
+  if (measured_ <= kTrusted) {
+    iteration_s_ = measured_ == 1 ? one : std::min(iteration_s_, one);
+  } else {
+    iteration_s_ += part * (std::min(one, kOutlier * iteration_s_) - iteration_s_);
+  }
+  const double least = iterations * iteration_s_ / kOutlier;
+  const double decodes = static_cast<double>(last_decodes_) * iterations / std::max(since, least);
+  decodes_per_s_ += part * (decodes - decodes_per_s_);
+}
+
+// True as long as too little was measured to say: nobody is sent back on a guess.
 bool AutoScheduler::sustains(std::int64_t more, double part) const noexcept {
-  if (!contended_) return true;
+  if (measured_ < kTrusted) return true;
   const double asked = static_cast<double>(paced_load_ + more) / kMillionths;
   return asked <= part * decodes_per_s_ * options_.seconds_per_token;
 }
@@ -97,6 +119,12 @@ void AutoScheduler::begin_answer(Slot slot) {
   if (contended_ && !room) set_pace(slot, false);
 }
 
+// Averages as measure() does.
+void AutoScheduler::came_back(double took) {
+  returns_ += 1;
+  return_s_ += (took - return_s_) / static_cast<double>(std::min(returns_, window()));
+}
+
 void AutoScheduler::set_pace(Slot slot, bool paced) {
   Share& its = shares_[slot];
   if (its.paced == paced) return;
@@ -112,13 +140,14 @@ void AutoScheduler::set_pace(Slot slot, bool paced) {
 }
 
 // Paces the backlog again, as many as the engine sustains: who can catch up, the last to come
-// first, which is least behind; or all of them when nobody waits outside any more.
+// first, which is least behind; or all of them when for a slice nobody has waited outside.
 void AutoScheduler::promote() {
+  if (!contended_ && !calm()) return;
   ByArrival& from = contended_ ? hopeful_ : backlog_;
   while (!from.empty()) {
     const auto last = std::prev(from.end());
     const Slot slot = last->second;
-    if (!sustains(load_of(shares_[slot]), kPromoteBelow)) return;
+    if (contended_ && !sustains(load_of(shares_[slot]), kPromoteBelow)) return;
     if (gives_up(slot)) {
       if (contended_) {
         hopeful_.erase(last);
@@ -140,6 +169,23 @@ void AutoScheduler::demote() {
   for (const auto& [arrival, slot] : table_.residents()) {
     if (shares_[slot].paced && behind(slot) && gives_up(slot)) set_pace(slot, false);
   }
+}
+
+std::uint64_t AutoScheduler::window() const noexcept {
+  return std::max<std::uint64_t>(kTrusted, options_.slice_iterations);
+}
+
+// Begins to share so when it has been found for a slice in a row: what a few iterations change is
+// no change of sharing.
+void AutoScheduler::share_as(Sharing found) {
+  if (found != std::exchange(found_, found)) found_from_ = iterations_;
+  switch_sharing(iterations_);
+}
+
+void AutoScheduler::switch_sharing(std::uint64_t iteration) {
+  if (found_ == sharing_ || iteration - found_from_ < options_.slice_iterations) return;
+  sharing_ = found_;
+  switched_to_[static_cast<std::size_t>(sharing_)] += 1;
 }
 
 }  // namespace aqua::schedule

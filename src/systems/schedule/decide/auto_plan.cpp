@@ -6,6 +6,7 @@
 // that nobody behind takes them.
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "systems/schedule/decide/auto_scheduler.hpp"
 
@@ -23,7 +24,7 @@ constexpr double kClearlyNearer = 0.8;
 }  // namespace
 
 void AutoScheduler::plan() {
-  plans_ += 1;
+  this_plan_ += 1;
   learn();
   demote();
   promote();
@@ -38,15 +39,14 @@ void AutoScheduler::plan() {
   bring_others(room);
   fill_batch();
   if (!batch().computes() && !batch().moves() && !table_.copies_under_way()) force_progress();
-  contended_ = !queues_.paced_answers().empty() || !queues_.backlogged().empty() ||
-               table_.copies_under_way();
-  if (!contended_) promote();
+  const bool contended = !queues_.paced_answers().empty() || !queues_.backlogged().empty() ||
+                         table_.copies_under_way();
+  if (std::exchange(contended_, contended) && !contended) calm_from_ = iterations_;
   last_decodes_ = decode_slots().size();
-  const Sharing is = refused_           ? Sharing::none
-                     : !contended_      ? Sharing::whole
-                     : backlog_.empty() ? Sharing::fair
-                                        : Sharing::partial;
-  if (is != std::exchange(sharing_, is)) switched_to_[static_cast<std::size_t>(is)] += 1;
+  share_as(refused_           ? Sharing::none
+           : !contended_      ? Sharing::whole
+           : backlog_.empty() ? Sharing::fair
+                              : Sharing::partial);
 }
 
 // Counts the blocks that hold all it knows and `tokens` more.
@@ -171,7 +171,7 @@ void AutoScheduler::let_in(Room& room, Slot slot, std::int64_t need) {
 // False when it does not fit, whoever makes room.
 bool AutoScheduler::bring(Room& room, Slot slot, Claim over, double later_than) {
   if (set_aside_if_stuck(slot)) return true;
-  shares_[slot].handled = plans_;
+  shares_[slot].handled = this_plan_;
   const std::int64_t need = wanted(slot, prompts(slot) ? 1 : options_.slice_iterations);
   if (!make_room(room, need, over, later_than)) {
     room.blocked = true;

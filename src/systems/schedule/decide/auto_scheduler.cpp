@@ -68,8 +68,7 @@ void AutoScheduler::on_resident(Slot slot) {
   queues_.take(slot);
   if (its.held_until > 0) its.held_until = iterations_ + options_.slice_iterations;
   if (its.comes_from <= 0) return;
-  const double took = now() - std::exchange(its.comes_from, 0);
-  return_s_ += (took - return_s_) / options_.slice_iterations;
+  came_back(now() - std::exchange(its.comes_from, 0));
 }
 
 void AutoScheduler::on_computed(Slot slot, std::uint32_t /*tokens*/, std::uint32_t generated,
@@ -85,10 +84,12 @@ void AutoScheduler::on_computed(Slot slot, std::uint32_t /*tokens*/, std::uint32
   its.tokens += generated;
 }
 
-// Dates all that were served after the last of them has grown, so that one commit of several
+// All iterations have found what the plan found, whether each had one of its own or not. Dates all
+// that were served after the last of them has grown, so that one commit of several
 // iterations sets the same dates as several commits.
 void AutoScheduler::on_committed(std::uint32_t iterations) {
   iterations_ += iterations;
+  switch_sharing(iterations_ - 1);
   for (const Slot slot : served_) set_date(shares_[slot]);
   served_.clear();
 }

@@ -77,10 +77,12 @@ class AutoScheduler final : public SchedulerBase {
   }
   [[nodiscard]] bool prompts(Slot slot) const { return !table_.at(slot).decodes(); }
   [[nodiscard]] bool overdue(Slot slot) const { return shares_[slot].overdue_from <= iterations_; }
-  [[nodiscard]] bool handled(Slot slot) const { return shares_[slot].handled == plans_; }
+  [[nodiscard]] bool handled(Slot slot) const { return shares_[slot].handled == this_plan_; }
 
   // --- what was seen, and who is paced by it (auto_pace.cpp) -------------------------------------
   void learn();
+  void measure(double iterations, double took, double since);
+  void came_back(double took);
   void promote();
   void demote();
   void begin_answer(Slot slot);
@@ -94,6 +96,13 @@ class AutoScheduler final : public SchedulerBase {
   [[nodiscard]] bool hopeless(Slot slot) const;
   [[nodiscard]] bool gives_up(Slot slot);
   [[nodiscard]] bool behind(Slot slot) const { return token_due(slot) < now(); }
+  [[nodiscard]] std::uint64_t window() const noexcept;  // measurements that a mean is taken over
+  // For a slice nobody has waited outside.
+  [[nodiscard]] bool calm() const noexcept {
+    return !contended_ && iterations_ - calm_from_ >= options_.slice_iterations;
+  }
+  void share_as(Sharing found);
+  void switch_sharing(std::uint64_t iteration);
   // When its next token is due, by the pace.
   [[nodiscard]] double token_due(Slot slot) const {
     return shares_[slot].paced_from + shares_[slot].tokens * shares_[slot].pace;
@@ -134,7 +143,7 @@ class AutoScheduler final : public SchedulerBase {
   std::vector<Slot> fresh_;             // who waited and is let in by this plan
   std::vector<Slot> decodes_, chunks_;  // of both, while a batch is filled
   std::vector<Slot> served_;            // by the commit under way
-  std::uint64_t plans_ = 0;             // made in all
+  std::uint64_t this_plan_ = 0;         // made in all
   std::uint64_t iterations_ = 0;        // computed in all
   std::uint64_t last_date_ = 0;
   std::uint32_t largest_ = 1;  // the most blocks ever held by one
@@ -142,13 +151,18 @@ class AutoScheduler final : public SchedulerBase {
   // What was seen while somebody waited outside.
   AnswerLengths lengths_;
   double iteration_s_ = 0, decodes_per_s_ = 0, return_s_ = 0;
+  std::uint64_t measured_ = 0, returns_ = 0;
   double last_plan_s_ = 0;
+  double stood_from_ = 0;        // seconds: since then no iteration was counted
   std::uint64_t last_plan_ = 0;  // iterations_ then
   std::size_t last_decodes_ = 0;
   bool host_is_nearer_ = host_within(1);
-  bool contended_ = false;  // somebody that answers is outside, or on the way
-  bool refused_ = false;    // somebody kept a place because the swap space is full
+  bool contended_ = false;       // somebody that answers is outside, or on the way
+  std::uint64_t calm_from_ = 0;  // unless contended_: the iteration from which it is not
+  bool refused_ = false;         // somebody kept a place because the swap space is full
   Sharing sharing_ = Sharing::whole;
+  Sharing found_ = Sharing::whole;  // by the last plan …
+  std::uint64_t found_from_ = 0;    // … and by all from this iteration on
   std::array<std::uint64_t, kSharings.size()> switched_to_{};
 };
 
