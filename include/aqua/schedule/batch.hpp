@@ -42,7 +42,9 @@ struct PageIn {
 
 // Orders (preemptions, page_ins) hold from the moment next() returned them and appear once; do
 // preemptions first. Computation (prefills, decodes) is a proposal for sequences that are resident
-// now, accepted with commit(). At most budget_tokens tokens in all; no sequence appears twice.
+// now, accepted with commit(). At most budget_tokens tokens in all; no sequence appears twice, be
+// it ordered or computed. A batch that computes nothing and whose orders begin no copy is followed
+// by another at once: call next() again.
 struct Batch {
   std::vector<Preemption> preemptions{};
   std::vector<PageIn> page_ins{};

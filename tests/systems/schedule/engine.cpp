@@ -99,6 +99,17 @@ const Batch& Engine::plan() {
     EXPECT_LE(held(), options_.device_blocks);
   }
   check_compute(batch_);
+  std::set<std::uint64_t> ordered;
+  for (const Preemption& out : batch_.preemptions) ordered.insert(number(out.id));
+  for (const PageIn& in : batch_.page_ins) ordered.insert(number(in.id));
+  EXPECT_EQ(ordered.size(), batch_.preemptions.size() + batch_.page_ins.size())
+      << "orders the same twice";
+  for (const PrefillChunk& chunk : batch_.prefills) {
+    EXPECT_FALSE(ordered.contains(number(chunk.id))) << "ordered and computed";
+  }
+  for (const SequenceId id : batch_.decodes) {
+    EXPECT_FALSE(ordered.contains(number(id))) << "ordered and computed";
+  }
   const SchedulerStatus status = scheduler_->status();
   EXPECT_EQ(status.device_blocks_held, held());
   EXPECT_EQ(

@@ -46,6 +46,7 @@ NaiveSlice::Line NaiveSlice::waiting_in(bool decodes, bool by_date) {
 
 NaiveSequence* NaiveSlice::head(bool decodes, bool by_date) {
   for (NaiveSequence* s : waiting_in(decodes, by_date)) {
+    if (s->ordered) continue;
     if (by_date && s->due > iterations_) return nullptr;  // nobody (more) is overdue
     if (!too_large(*s)) return s;
     larger_.push_back(s->request.id);

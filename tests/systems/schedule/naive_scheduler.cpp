@@ -169,7 +169,7 @@ const Batch& NaiveScheduler::next() {
   batch_.page_ins.clear();
   if (planned_ && !stale_) return batch_;
   batch_ = {};
-  for (auto& [arrival, s] : all_) s.planned = false;
+  for (auto& [arrival, s] : all_) s.planned = s.ordered = false;
   for (auto& [arrival, s] : all_) {  // the device was shrunk: those who were set aside go first
     if (free_blocks() + coming_blocks() >= 0) break;
     if (s.stuck && s.state == SequenceState::resident) order_out(s, how_out(s));
@@ -179,7 +179,11 @@ const Batch& NaiveScheduler::next() {
     batch_.too_large.push_back(s->request.id);
   }
   planned_ = true;
-  stale_ = false;
+  const bool travels = std::any_of(all_.begin(), all_.end(), [](const auto& entry) {
+    const SequenceState state = entry.second.state;
+    return state == SequenceState::paging_in || state == SequenceState::paging_out;
+  });
+  stale_ = batch_.moves() && !batch_.computes() && !travels;
   return batch_;
 }
 
@@ -219,6 +223,7 @@ void NaiveScheduler::commit_once() {
 void NaiveScheduler::order_out(NaiveSequence& s, Preemption::How how) {
   const Tier to = how == Preemption::How::swap ? tier_out() : Tier::local;
   batch_.preemptions.push_back({s.request.id, how, s.device_blocks, to});
+  s.ordered = true;
   left(s);
   if (how == Preemption::How::recompute) return forget(s);
   s.state = SequenceState::paging_out;

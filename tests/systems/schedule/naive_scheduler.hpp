@@ -26,6 +26,7 @@ struct NaiveSequence {
   Tier tier = Tier::local;
   bool stuck = false;    // set aside: larger than the device
   bool planned = false;  // the last plan computes it
+  bool ordered = false;  // the last plan sends it out
   // --- slices ---
   bool member = false, granted = false, dated = false;
   std::uint32_t promised = 0;

@@ -116,7 +116,7 @@ void NaiveSlice::plan_slice() {
   const auto travels = [](const NaiveSequence& s) {
     return s.state == SequenceState::paging_in || s.state == SequenceState::paging_out;
   };
-  while (!batch_.computes() && !batch_.moves() && select(travels).empty()) {
+  while (!batch_.computes() && select(travels).empty()) {
     if (done_ == 0) {  // even a fresh slice: the swap space is full of the wrong ones
       const auto residents = select([](const auto& s) { return s.resident(); });
       if (residents.empty()) return;

@@ -116,7 +116,7 @@ void Engine::begin(Picos now, Picos horizon) {
     }
     if (moves) page(batch, now);
     if (batch.computes()) return compute(batch, now, horizon);
-    changed_ = false;
+    changed_ = moves && copies_.empty();  // what was dropped alone is let in by the next plan
   }
 }
 

@@ -211,7 +211,8 @@ const Batch& SchedulerBase::next() {
   if (batch_.moves()) batch_.repeat = 1;
   for (const auto& [arrival, slot] : table_.stuck()) batch_.too_large.push_back(table_.at(slot).id);
   planned_ = true;
-  stale_ = false;
+  // What was dropped to be computed again is let in by the next plan, and no event comes before it.
+  stale_ = batch_.moves() && !batch_.computes() && !table_.copies_under_way();
   return batch_;
 }
 
@@ -263,17 +264,19 @@ void SchedulerBase::add_prefill(Slot slot, std::uint32_t tokens) {
   prefill_slots_.push_back(slot);
 }
 
-Preemption::How SchedulerBase::how_out(Slot slot) const noexcept {
+Preemption::How SchedulerBase::how_wanted(Slot slot) const noexcept {
   using How = Preemption::How;
-  const Sequence& s = table_.at(slot);
   if (options_.preempt_by == PreemptBy::recompute) return How::recompute;
-  if (std::uint64_t{table_.swap_held()} + s.device_blocks > options_.swap_blocks) {
-    return How::recompute;
-  }
   if (options_.preempt_by == PreemptBy::swap) return How::swap;
+  const Sequence& s = table_.at(slot);
   const double swap = 2.0 * s.device_blocks * options_.swap_seconds_per_block;
   const double recompute = s.computed * options_.recompute_seconds_per_token;
   return recompute < swap ? How::recompute : How::swap;
+}
+
+Preemption::How SchedulerBase::how_out(Slot slot) const noexcept {
+  const std::uint64_t held = std::uint64_t{table_.swap_held()} + table_.at(slot).device_blocks;
+  return held > options_.swap_blocks ? Preemption::How::recompute : how_wanted(slot);
 }
 
 void SchedulerBase::order_out(Slot slot, Preemption::How how) {

@@ -74,7 +74,9 @@ class SchedulerBase : public Scheduler {
   void order_out(Slot slot, Preemption::How how);
   void order_in(Slot slot);
   void set_repeat(std::uint32_t repeat) noexcept { batch_.repeat = repeat; }
-  // How this resident would be preempted: by swap where the options say so and there is room.
+  // How the options want this resident preempted, and how it would be: by recomputation also where
+  // the swap space has no room for it.
+  [[nodiscard]] Preemption::How how_wanted(Slot slot) const noexcept;
   [[nodiscard]] Preemption::How how_out(Slot slot) const noexcept;
   // True when the sequence no longer fits the device, and is set aside.
   [[nodiscard]] bool set_aside_if_stuck(Slot slot);

@@ -114,7 +114,7 @@ template <typename Queue>
 bool SliceScheduler::pick(const Queue& queue, typename Queue::const_iterator& at, Hand& hand,
                           std::uint64_t due) {
   for (; at != queue.end(); ++at) {
-    if (shares_[at->slot].member) continue;
+    if (shares_[at->slot].member || shares_[at->slot].sent_out) continue;
     if (at->due > due) return false;
     if (table_.blocks_for(table_.at(at->slot).known()) <= options_.device_blocks) break;
     too_large_.push_back(at->slot);  // deal() sets it aside

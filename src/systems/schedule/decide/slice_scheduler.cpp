@@ -143,6 +143,8 @@ void SliceScheduler::plan_fallback() {
 }
 
 void SliceScheduler::plan_slice() {
+  for (const Slot slot : sent_out_) shares_[slot].sent_out = false;
+  sent_out_.clear();
   std::erase_if(members_, [&](Slot slot) { return !shares_[slot].member; });
   if (over_ || members_.empty()) {
     begin_slice();
@@ -150,7 +152,7 @@ void SliceScheduler::plan_slice() {
     top_up();
   }
   run_slice();
-  while (!batch().computes() && !batch().moves() && !table_.copies_under_way()) {
+  while (!batch().computes() && !table_.copies_under_way()) {
     if (!force_progress()) return;
   }
 }
@@ -217,7 +219,7 @@ void SliceScheduler::preempt_idle() {
     const bool forced = free_blocks() + table_.leaving() < 0;
     if (wished || forced) {
       excess -= table_.at(slot).device_blocks;
-      order_out(slot, how);
+      send_out(slot, how);
     } else {
       // Lets it run on as a member: the swap space is full, and to throw its KV away for the sake
       // of fairness would do more harm.
@@ -300,13 +302,19 @@ void SliceScheduler::fill_batch() {
   set_repeat(prefills ? 1 : repeat);
 }
 
+void SliceScheduler::send_out(Slot slot, Preemption::How how) {
+  order_out(slot, how);
+  shares_[slot].sent_out = true;
+  sent_out_.push_back(slot);
+}
+
 // Makes something run when nothing runs, nothing moves and so no event will come. A new slice may
 // help; if it has just begun, the swap space is full, and a resident is dropped to be computed
-// again.
+// again: by a later plan, since a batch names a sequence once.
 bool SliceScheduler::force_progress() {
   if (done_ == 0) {
     if (table_.residents().empty()) return false;
-    order_out(table_.residents().rbegin()->second, Preemption::How::recompute);
+    send_out(table_.residents().rbegin()->second, Preemption::How::recompute);
   }
   begin_slice();
   run_slice();

@@ -50,7 +50,8 @@ class SliceScheduler final : public QueueScheduler {
     bool due_set = false;        // `due` is set for the wait that began at `since`
     std::uint32_t promised = 0;  // device blocks in all, while a member
     bool member = false;
-    bool granted = false;  // the promise is backed by free blocks
+    bool granted = false;   // the promise is backed by free blocks
+    bool sent_out = false;  // by this plan, which deals it no place again
     bool known = false;
   };
   // What the members take of the slice.
@@ -80,6 +81,7 @@ class SliceScheduler final : public QueueScheduler {
   void run_slice();
   void grant();
   void fill_batch();
+  void send_out(Slot slot, Preemption::How how);
   bool force_progress();
   void file(Slot slot);
   void set_due(Share& its);
@@ -112,6 +114,7 @@ class SliceScheduler final : public QueueScheduler {
   std::vector<Slot> members_;    // in the order dealt; may hold some that have left since
   std::vector<Slot> picked_;     // while dealing: new members that are still filed
   std::vector<Slot> idle_;       // residents who are no members
+  std::vector<Slot> sent_out_;   // by this plan
   std::vector<Slot> too_large_;  // while dealing: to be set aside afterwards
   std::uint64_t last_due_ = 0;
   std::size_t places_ = 1;        // members of the last slice that left somebody out …
