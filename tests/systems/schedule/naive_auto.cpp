@@ -195,26 +195,24 @@ void NaiveAuto::promote() {
 
 // --- lines -------------------------------------------------------------------------------------
 
-NaiveAuto::Line NaiveAuto::prompts(bool by_date) {
-  Line line = select([](const auto& s) { return s.outside() && !s.decodes(); });
-  sort_by(line, [&](const auto& s) { return by_date ? s.due : 0; });
-  return line;
+NaiveAuto::Line NaiveAuto::prompts() {
+  return select([](const auto& s) { return s.outside() && !s.answers; });
 }
 
-NaiveAuto::Line NaiveAuto::answers_by_date() {
-  Line line = select([](const auto& s) { return s.outside() && s.decodes(); });
+NaiveAuto::Line NaiveAuto::by_date(bool decodes) {
+  Line line = select([&](const auto& s) { return s.outside() && s.decodes() == decodes; });
   sort_by(line, [](const auto& s) { return s.due; });
   return line;
 }
 
 NaiveAuto::Line NaiveAuto::paced_answers() {
-  Line line = select([](const auto& s) { return s.outside() && s.decodes() && s.paced; });
+  Line line = select([](const auto& s) { return s.outside() && s.answers && s.paced; });
   sort_by(line, [&](const auto& s) { return token_due(s); });
   return line;
 }
 
 NaiveAuto::Line NaiveAuto::backlog() {
-  return select([](const auto& s) { return s.outside() && s.decodes() && !s.paced; });
+  return select([](const auto& s) { return s.outside() && s.answers && !s.paced; });
 }
 
 }  // namespace aqua::schedule::test

@@ -69,8 +69,8 @@ class NaiveAuto final : public NaiveScheduler {
   bool overdue(const NaiveSequence& s) const { return s.due <= iterations_; }
 
   // --- who is outside, in the order in which each line is served ---
-  Line prompts(bool by_date = false);
-  Line answers_by_date();
+  Line prompts();
+  Line by_date(bool decodes);
   Line paced_answers();
   Line backlog();
 

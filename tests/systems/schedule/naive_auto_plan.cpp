@@ -89,6 +89,7 @@ void NaiveAuto::gather() {
   promised_ = 0;
   fresh_.clear();
   running_.clear();
+  for (auto& [arrival, s] : all_) s.looked_at = false;
   window_ = 2 * options_.budget_tokens;
   for (NaiveSequence* s : select([](const auto& x) { return x.resident(); })) {
     if (set_aside_if_stuck(*s)) continue;
@@ -99,7 +100,9 @@ void NaiveAuto::gather() {
 
 std::pair<NaiveAuto::Keeps, double> NaiveAuto::keeps(const NaiveSequence& s) const {
   const auto arrival = static_cast<double>(s.arrival);
-  if (s.held_until > iterations_) return {Keeps::held, static_cast<double>(s.since)};
+  // What would be dropped half computed is computed to its end.
+  const bool half = !s.decodes() && how_wanted(s) == Preemption::How::recompute;
+  if (half || s.held_until > iterations_) return {Keeps::held, static_cast<double>(s.since)};
   if (!s.decodes()) return {Keeps::prompt, arrival};
   return s.paced ? std::pair{Keeps::paced, token_due(s)} : std::pair{Keeps::backlog, arrival};
 }
@@ -112,15 +115,12 @@ NaiveSequence& NaiveAuto::who_goes() {
 
 bool NaiveAuto::evict(bool forced) {
   NaiveSequence& s = who_goes();
-  std::uint64_t swapped = s.device_blocks;
-  for (const auto& [arrival, other] : all_) swapped += other.swap_blocks;
-  const bool swaps = swapped <= options_.swap_blocks && options_.preempt_by != PreemptBy::recompute;
-  if (!swaps && !forced) {
+  if (how_out(s) != how_wanted(s) && !forced) {
     refused_ = true;
     return false;
   }
   std::erase(running_, &s);
-  order_out(s, swaps ? Preemption::How::swap : Preemption::How::recompute);
+  order_out(s, how_out(s));
   return true;
 }
 
@@ -155,7 +155,8 @@ void NaiveAuto::take_in(NaiveSequence& s, std::int64_t need) {
 }
 
 bool NaiveAuto::bring(NaiveSequence& s, Keeps over, double later_than) {
-  if (set_aside_if_stuck(s)) return true;
+  if (s.ordered || s.looked_at || set_aside_if_stuck(s)) return true;
+  s.looked_at = true;
   const std::int64_t need = wanted(s, s.decodes() ? options_.slice_iterations : 1);
   if (!make_room(need, over, later_than)) {
     blocked_ = true;
@@ -167,13 +168,13 @@ bool NaiveAuto::bring(NaiveSequence& s, Keeps over, double later_than) {
 }
 
 void NaiveAuto::bring_overdue() {
-  Line late = prompts(true), answers = answers_by_date();
+  Line prefills = by_date(false), decodes = by_date(true);
   while (!blocked_) {
-    if (window_ == 0) late.clear();
-    if (late.empty() && answers.empty()) return;
+    if (window_ == 0) prefills.clear();
+    if (prefills.empty() && decodes.empty()) return;
     const auto key = [](const Line& line) { return std::pair(line[0]->due, line[0]->arrival); };
-    const bool prompt = answers.empty() || (!late.empty() && key(late) < key(answers));
-    Line& from = prompt ? late : answers;
+    const bool first = decodes.empty() || (!prefills.empty() && key(prefills) < key(decodes));
+    Line& from = first ? prefills : decodes;
     NaiveSequence& s = *from.front();
     if (!overdue(s)) return;
     from.erase(from.begin());
@@ -192,7 +193,8 @@ void NaiveAuto::bring_due() {
   const double comes = now() + return_s_ + 2 * iteration_s_;
   for (NaiveSequence* s : paced_answers()) {
     if (token_due(*s) > comes || blocked_) return;
-    if (overdue(*s)) continue;
+    if (overdue(*s) || s->ordered || s->looked_at) continue;
+    if (!s->decodes() && window_ == 0) return;
     if (gives_up(*s)) {
       pace(*s, false);
     } else {
@@ -204,17 +206,22 @@ void NaiveAuto::bring_due() {
 }
 
 void NaiveAuto::bring_others() {
-  if (blocked_ || coming_blocks() > 0 || prompts().size() > fresh_.size()) return;
+  const auto lets_in = [](const NaiveSequence* s) { return !s->answers; };
+  const auto let_in = std::count_if(fresh_.begin(), fresh_.end(), lets_in);
+  if (blocked_ || coming_blocks() > 0 || std::ssize(prompts()) > let_in) return;
   const std::uint32_t n = options_.slice_iterations;
   const std::int64_t growth = static_cast<std::int64_t>(inside()) * n / (2 * options_.block_tokens);
   Line line = paced_answers();
   const Line behind = backlog();
   line.insert(line.end(), behind.begin(), behind.end());
   for (NaiveSequence* s : line) {
-    if (set_aside_if_stuck(*s)) continue;
-    const std::int64_t need = wanted(*s, n) + (inside() > 0 ? growth : 0);
-    if (inside() >= most_sequences() || claimed() + need > free_blocks()) return;
-    take_in(*s, wanted(*s, n));
+    if (s->ordered || s->looked_at || set_aside_if_stuck(*s)) continue;
+    if (!s->decodes() && window_ == 0) return;
+    const std::int64_t need = wanted(*s, s->decodes() ? n : 1);
+    if (inside() >= most_sequences()) return;
+    if (claimed() + need + (inside() > 0 ? growth : 0) > free_blocks()) return;
+    if (!s->decodes()) window_ -= std::min(window_, s->pending());
+    take_in(*s, need);
   }
 }
 

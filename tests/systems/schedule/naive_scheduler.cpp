@@ -35,11 +35,8 @@ std::int64_t NaiveScheduler::coming_blocks() const {
   return blocks;
 }
 
-Preemption::How NaiveScheduler::how_out(const NaiveSequence& s) const {
+Preemption::How NaiveScheduler::how_wanted(const NaiveSequence& s) const {
   using How = Preemption::How;
-  std::uint64_t swapped = s.device_blocks;
-  for (const auto& [arrival, other] : all_) swapped += other.swap_blocks;
-  if (swapped > options_.swap_blocks) return How::recompute;
   switch (options_.preempt_by) {
     case PreemptBy::swap:
       return How::swap;
@@ -51,6 +48,12 @@ Preemption::How NaiveScheduler::how_out(const NaiveSequence& s) const {
   const double there_and_back = 2.0 * s.device_blocks * options_.swap_seconds_per_block;
   return s.computed * options_.recompute_seconds_per_token < there_and_back ? How::recompute
                                                                             : How::swap;
+}
+
+Preemption::How NaiveScheduler::how_out(const NaiveSequence& s) const {
+  std::uint64_t swapped = s.device_blocks;
+  for (const auto& [arrival, other] : all_) swapped += other.swap_blocks;
+  return swapped > options_.swap_blocks ? Preemption::How::recompute : how_wanted(s);
 }
 
 // --- what happens ------------------------------------------------------------------------------

@@ -37,6 +37,8 @@ struct NaiveSequence {
   std::uint32_t tokens = 0;  // since paced_from
   std::uint64_t held_until = 0;
   bool answers = false, paced = false, hopeful = false;
+  bool looked_at =
+      false;  // by the plan being made: it is let in, or claims blocks, or does not fit
   // --- vtc ---
   bool charged = false;
 
@@ -101,6 +103,7 @@ class NaiveScheduler : public Scheduler {
   }
   std::int64_t free_blocks() const;
   std::int64_t coming_blocks() const;  // of copies out under way
+  Preemption::How how_wanted(const NaiveSequence& s) const;
   Preemption::How how_out(const NaiveSequence& s) const;
 
   // --- orders ----------------------------------------------------------------------------------

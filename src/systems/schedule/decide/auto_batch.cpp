@@ -11,7 +11,7 @@ namespace aqua::schedule {
 void AutoScheduler::fill_batch() {
   decodes_.clear();
   chunks_.clear();
-  for (const Slot slot : running_) (prompts(slot) ? chunks_ : decodes_).push_back(slot);
+  for (const Slot slot : running_) (prefills(slot) ? chunks_ : decodes_).push_back(slot);
   const auto arrival = [&](Slot slot) { return table_.at(slot).arrival; };
   std::sort(chunks_.begin(), chunks_.end(),
             [&](Slot a, Slot b) { return arrival(a) < arrival(b); });

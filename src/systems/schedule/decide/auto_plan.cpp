@@ -60,7 +60,7 @@ std::int64_t AutoScheduler::wanted(Slot slot, std::uint32_t tokens) const {
 
 // Counts what a resident wants beyond the blocks that it has.
 std::int64_t AutoScheduler::claim(Slot slot) const {
-  const std::uint32_t ahead = prompts(slot) ? 1 : std::min(kAhead, options_.slice_iterations);
+  const std::uint32_t ahead = prefills(slot) ? 1 : std::min(kAhead, options_.slice_iterations);
   return wanted(slot, ahead) - table_.at(slot).device_blocks;
 }
 
@@ -71,7 +71,7 @@ void AutoScheduler::gather(Room& room) {
   room.window = kWindow * options_.budget_tokens;
   for (const Slot slot : running_) {
     room.claimed += claim(slot);
-    if (prompts(slot)) {
+    if (prefills(slot)) {
       room.window -= std::min(room.window, table_.at(slot).pending());
     } else {
       room.urgent += std::int64_t{blocks_after(table_.at(slot), 1)} - table_.at(slot).device_blocks;
@@ -79,12 +79,14 @@ void AutoScheduler::gather(Room& room) {
   }
 }
 
-// Who keeps a place longest comes first.
+// Who keeps a place longest comes first. A prefill that would be dropped is kept to its end: it
+// would begin again, and nobody's would ever come to an end where all are longer than a slice.
 std::pair<AutoScheduler::Claim, double> AutoScheduler::keep(Slot slot) const {
   const Share& its = shares_[slot];
   const auto arrival = static_cast<double>(table_.at(slot).arrival);
-  if (its.held_until > iterations_) return {Claim::held, static_cast<double>(its.since)};
-  if (prompts(slot)) return {Claim::prompt, arrival};
+  const bool lost = prefills(slot) && how_wanted(slot) == Preemption::How::recompute;
+  if (lost || its.held_until > iterations_) return {Claim::held, static_cast<double>(its.since)};
+  if (prefills(slot)) return {Claim::prompt, arrival};
   return its.paced ? std::pair{Claim::paced, token_due(slot)} : std::pair{Claim::backlog, arrival};
 }
 
@@ -110,16 +112,16 @@ void AutoScheduler::on_costs() {
 bool AutoScheduler::evict_last(Room& room, bool forced) {
   const Slot slot = running_.back();
   const Sequence& s = table_.at(slot);
-  const bool room_out = std::uint64_t{table_.swap_held()} + s.device_blocks <= options_.swap_blocks;
-  const bool swaps = room_out && options_.preempt_by != PreemptBy::recompute;
-  if (!swaps && !forced) {
+  const auto how = how_out(slot);
+  if (how != how_wanted(slot) && !forced) {
     refused_ = true;
     return false;
   }
   room.claimed -= claim(slot);
-  if (!prompts(slot)) room.urgent -= std::int64_t{blocks_after(s, 1)} - s.device_blocks;
+  if (!prefills(slot)) room.urgent -= std::int64_t{blocks_after(s, 1)} - s.device_blocks;
   running_.pop_back();
-  order_out(slot, swaps ? Preemption::How::swap : Preemption::How::recompute);
+  shares_[slot].handled = this_plan_;
+  order_out(slot, how);
   return true;
 }
 
@@ -165,35 +167,36 @@ void AutoScheduler::let_in(Room& room, Slot slot, std::int64_t need) {
     room.claimed -= table_.at(slot).device_blocks;  // no longer free
   } else {
     fresh_.push_back(slot);
+    room.prompts += shares_[slot].answers ? 0 : 1;
   }
 }
 
 // False when it does not fit, whoever makes room.
 bool AutoScheduler::bring(Room& room, Slot slot, Claim over, double later_than) {
-  if (set_aside_if_stuck(slot)) return true;
+  if (handled(slot) || set_aside_if_stuck(slot)) return true;
   shares_[slot].handled = this_plan_;
-  const std::int64_t need = wanted(slot, prompts(slot) ? 1 : options_.slice_iterations);
+  const std::int64_t need = wanted(slot, prefills(slot) ? 1 : options_.slice_iterations);
   if (!make_room(room, need, over, later_than)) {
     room.blocked = true;
     return false;
   }
-  if (prompts(slot)) room.window -= std::min(room.window, table_.at(slot).pending());
+  if (prefills(slot)) room.window -= std::min(room.window, table_.at(slot).pending());
   let_in(room, slot, need);
   return true;
 }
 
 // In these loops whoever is looked at may leave the queue, and nobody else does.
 void AutoScheduler::bring_overdue(Room& room) {
-  const auto& prompts = queues_.prompts_by_date();
-  const auto& answers = queues_.answers_by_date();
-  auto prompt = prompts.begin();
-  auto answer = answers.begin();
+  const auto& prefills = queues_.prefills_by_date();
+  const auto& decodes = queues_.decodes_by_date();
+  auto prefill = prefills.begin();
+  auto decode = decodes.begin();
   while (!room.blocked) {
-    const bool some_prompt = room.window > 0 && prompt != prompts.end();
-    const bool prompt_first =
-        some_prompt && (answer == answers.end() || AutoQueues::ByDate{}(*prompt, *answer));
-    if (!prompt_first && answer == answers.end()) return;
-    auto& at = prompt_first ? prompt : answer;
+    const bool some = room.window > 0 && prefill != prefills.end();
+    const bool prefill_first =
+        some && (decode == decodes.end() || AutoQueues::ByDate{}(*prefill, *decode));
+    if (!prefill_first && decode == decodes.end()) return;
+    auto& at = prefill_first ? prefill : decode;
     if (at->overdue_from > iterations_) return;
     (void)bring(room, (at++)->slot, Claim::held, kLongAgo);
   }
@@ -216,6 +219,7 @@ void AutoScheduler::bring_due(Room& room) {
   for (auto at = queue.begin(); at != queue.end() && at->token_due <= comes && !room.blocked;) {
     const Slot slot = (at++)->slot;
     if (overdue(slot) || handled(slot)) continue;
+    if (prefills(slot) && room.window == 0) return;
     if (gives_up(slot)) {
       set_pace(slot, false);
       continue;
@@ -229,21 +233,25 @@ void AutoScheduler::bring_due(Room& room) {
 // Lets in who is not due yet, then the backlog, where nobody has to make room for them and half a
 // slice's growth of those inside is left.
 void AutoScheduler::bring_others(Room& room) {
-  if (room.blocked || table_.leaving() > 0 || queues_.prompts().size() > fresh_.size()) return;
+  if (room.blocked || table_.leaving() > 0 || queues_.prompts().size() > room.prompts) return;
   const std::uint32_t n = options_.slice_iterations;
   const std::int64_t growth =
       static_cast<std::int64_t>(inside()) * n / (std::int64_t{2} * options_.block_tokens);
   const auto fits = [&](Slot slot) {
-    const std::int64_t need = wanted(slot, n);
+    if (prefills(slot) && room.window == 0) return false;
+    const std::int64_t need = wanted(slot, prefills(slot) ? 1 : n);
     const std::int64_t kept = inside() > 0 ? growth : 0;
     if (inside() >= max_sequences() || room.claimed + need + kept > free_blocks()) return false;
+    if (prefills(slot)) room.window -= std::min(room.window, table_.at(slot).pending());
     let_in(room, slot, need);
     return true;
   };
   const auto all = [&](const auto& queue) {
-    while (!queue.empty()) {
-      const Slot slot = queue.begin()->slot;
-      if (!set_aside_if_stuck(slot) && !fits(slot)) return false;
+    for (auto at = queue.begin(); at != queue.end();) {
+      const Slot slot = (at++)->slot;
+      if (handled(slot) || set_aside_if_stuck(slot)) continue;
+      shares_[slot].handled = this_plan_;
+      if (!fits(slot)) return false;
     }
     return true;
   };

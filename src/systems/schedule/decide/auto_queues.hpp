@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // AutoQueues holds the sequences outside, for AutoScheduler: prompts and the backlog by arrival,
-// paced answers by when their next token is due, and prompts and answers by when they are overdue.
+// paced answers by when their next token is due, and all by when they are overdue, those with a
+// prefill ahead of them apart. An answer whose KV was dropped is no prompt, though it has a prefill
+// ahead: else it would take the place of another answer at once, and this one the next one's.
 //
 // Threads: not thread-safe.
 #pragma once
@@ -24,6 +26,7 @@ class AutoQueues {
     double token_due = 0;            // seconds
     std::uint64_t overdue_from = 0;  // iteration
     Slot slot = no_slot;
+    bool prefills = false;  // all of it, or what was dropped of an answer, has to be computed
   };
   struct ByArrival {
     bool operator()(const Key& a, const Key& b) const noexcept { return a.arrival < b.arrival; }
@@ -42,7 +45,7 @@ class AutoQueues {
   void file(const Key& key) {
     if (filed_.size() <= key.slot) filed_.resize(key.slot + std::size_t{1});
     filed_[key.slot] = key;
-    by_date_[key.kind != prompt].insert(key);
+    by_date_[key.prefills ? 0 : 1].insert(key);
     if (key.kind == prompt) prompts_.insert(key);
     if (key.kind == paced) paced_.insert(key);
     if (key.kind == backlog) backlog_.insert(key);
@@ -51,7 +54,7 @@ class AutoQueues {
   void take(Slot slot) {
     if (!filed(slot)) return;
     const Key key = *filed_[slot];
-    by_date_[key.kind != prompt].erase(key);
+    by_date_[key.prefills ? 0 : 1].erase(key);
     if (key.kind == prompt) prompts_.erase(key);
     if (key.kind == paced) paced_.erase(key);
     if (key.kind == backlog) backlog_.erase(key);
@@ -60,10 +63,10 @@ class AutoQueues {
   [[nodiscard]] bool filed(Slot slot) const noexcept {
     return slot < filed_.size() && filed_[slot].has_value();
   }
-  [[nodiscard]] const std::set<Key, ByDate>& prompts_by_date() const noexcept {
+  [[nodiscard]] const std::set<Key, ByDate>& prefills_by_date() const noexcept {
     return by_date_[0];
   }
-  [[nodiscard]] const std::set<Key, ByDate>& answers_by_date() const noexcept {
+  [[nodiscard]] const std::set<Key, ByDate>& decodes_by_date() const noexcept {
     return by_date_[1];
   }
   [[nodiscard]] const std::set<Key, ByArrival>& prompts() const noexcept { return prompts_; }
@@ -71,7 +74,7 @@ class AutoQueues {
   [[nodiscard]] const std::set<Key, ByArrival>& backlogged() const noexcept { return backlog_; }
 
  private:
-  std::set<Key, ByDate> by_date_[2];  // of prompts, of answers
+  std::set<Key, ByDate> by_date_[2];  // who prefills, who decodes
   std::set<Key, ByArrival> prompts_, backlog_;
   std::set<Key, ByToken> paced_;
   std::vector<std::optional<Key>> filed_;  // by slot

@@ -24,10 +24,11 @@ double AutoScheduler::now() const noexcept {
 
 void AutoScheduler::file(Slot slot) {
   const Share& its = shares_[slot];
-  const auto kind = prompts(slot) ? AutoQueues::prompt
-                    : its.paced   ? AutoQueues::paced
-                                  : AutoQueues::backlog;
-  queues_.file({kind, table_.at(slot).arrival, token_due(slot), its.overdue_from, slot});
+  const auto kind = !its.answers ? AutoQueues::prompt
+                    : its.paced  ? AutoQueues::paced
+                                 : AutoQueues::backlog;
+  queues_.file(
+      {kind, table_.at(slot).arrival, token_due(slot), its.overdue_from, slot, prefills(slot)});
 }
 
 // Sets the date from which a sequence that waits is served before all others: twice the time in

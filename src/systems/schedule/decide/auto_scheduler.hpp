@@ -53,8 +53,9 @@ class AutoScheduler final : public SchedulerBase {
     std::uint64_t since = 0;         // iteration of the last service, or of the arrival
     std::uint64_t overdue_from = 0;  // iteration
     std::uint64_t held_until = 0;    // until this iteration nobody takes its place
-    std::uint64_t handled = 0;       // the last plan that let it in, or claimed blocks for it
-    bool answers = false;            // has its first token
+    std::uint64_t handled =
+        0;                 // the last plan that let it in, claimed blocks for it or sent it out
+    bool answers = false;  // has its first token
     bool paced = false;
     bool known = false;
   };
@@ -64,6 +65,7 @@ class AutoScheduler final : public SchedulerBase {
     std::uint32_t window = 0;  // prompt tokens for which memory is still made
     bool sorted = false;       // running_ is in order, who goes first at its end
     bool blocked = false;      // somebody waits for blocks: nobody else may take them
+    std::size_t prompts = 0;   // of fresh_
   };
 
   void file(Slot slot);
@@ -75,7 +77,8 @@ class AutoScheduler final : public SchedulerBase {
     const double host = options_.host_seconds_per_block;
     return host > 0 && host < part * options_.peer_seconds_per_block;
   }
-  [[nodiscard]] bool prompts(Slot slot) const { return !table_.at(slot).decodes(); }
+  // Has a prefill ahead: a prompt, or an answer that is computed again.
+  [[nodiscard]] bool prefills(Slot slot) const { return !table_.at(slot).decodes(); }
   [[nodiscard]] bool overdue(Slot slot) const { return shares_[slot].overdue_from <= iterations_; }
   [[nodiscard]] bool handled(Slot slot) const { return shares_[slot].handled == this_plan_; }
 

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// auto: how it preempts, whom, and for what.
+#include <set>
+
+#include "tests/systems/schedule/timed.hpp"
+
+namespace aqua::schedule::test {
+namespace {
+
+using How = Preemption::How;
+
+// How those who give way do, with twelve answers in four places.
+std::set<How> hows(const SchedulerOptions& wanted) {
+  Timed timed(wanted);
+  for (int i = 0; i < 12; ++i) timed.engine.arrive(20, 1000, false);
+  std::set<How> seen;
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_TRUE(timed.engine.scheduler().set_time(timed.now).ok());
+    for (const Preemption& out : timed.engine.plan().preemptions) seen.insert(out.how);
+    for (const std::uint64_t id : timed.engine.copies()) timed.engine.end_copy(id);
+    (void)timed.engine.step();
+    timed.now += 0.01;
+  }
+  for (const auto& [id, s] : timed.engine.sequences()) EXPECT_GT(s.generated, 4U) << id;
+  EXPECT_GT(timed.engine.preemptions(), 8U);
+  EXPECT_LT(timed.engine.preemptions(), 80U) << "they take each other's places at once";
+  return seen;
+}
+
+TEST(Auto, PreemptsAsTheOptionsSay) {
+  SchedulerOptions wanted = options(0.1);
+  EXPECT_EQ(hows(wanted), std::set{How::swap});
+  wanted.preempt_by = PreemptBy::recompute;
+  EXPECT_EQ(hows(wanted), std::set{How::recompute});
+  wanted.preempt_by = PreemptBy::cheaper;
+  wanted.recompute_seconds_per_token = 1;
+  wanted.swap_seconds_per_block = 0.001;
+  EXPECT_EQ(hows(wanted), std::set{How::swap});
+  wanted.swap_seconds_per_block = 1000;
+  EXPECT_EQ(hows(wanted), std::set{How::recompute});
+}
+
+}  // namespace
+}  // namespace aqua::schedule::test
