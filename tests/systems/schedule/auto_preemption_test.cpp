@@ -40,5 +40,36 @@ TEST(Auto, PreemptsAsTheOptionsSay) {
   EXPECT_EQ(hows(wanted), std::set{How::recompute});
 }
 
+// A small answer, and then prompts of 15 and 27 blocks at once: the device has 40, of which the
+// answer could give three or four. The second prompt waits for the first one's answer to give way.
+TEST(Auto, NobodyGivesWayWhereAllThatMayWouldNotMakeTheRoom) {
+  SchedulerOptions wanted = options(0.1);
+  wanted.budget_tokens = 128;
+  Timed timed(wanted);
+  timed.engine.arrive(8, 1000, false);
+  for (int i = 0; i < 3; ++i) timed.step();
+  timed.engine.arrive(60, 1000, false);
+  const std::uint64_t large = timed.engine.arrive(108, 1000, false);
+  EXPECT_TRUE(timed.engine.scheduler().set_time(timed.now).ok());
+  EXPECT_TRUE(timed.engine.plan().preemptions.empty());
+  for (int i = 0; i < 20; ++i) timed.step();
+  EXPECT_GT(timed.engine.sequences().at(large).generated, 0U);
+}
+
+// Two of those who would have to go fit the swap space, not all.
+TEST(Auto, NobodyGivesWayWhereTheSwapSpaceHasNoRoomForAllWhoWouldHaveTo) {
+  SchedulerOptions wanted = options(0.1);
+  wanted.swap_blocks = 15;
+  Timed timed(wanted);
+  for (int i = 0; i < 4; ++i) timed.engine.arrive(20, 1000, false);
+  for (int i = 0; i < 6; ++i) timed.step();
+  timed.engine.arrive(120, 1000, false);
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_TRUE(timed.engine.scheduler().set_time(timed.now).ok());
+    EXPECT_TRUE(timed.engine.plan().preemptions.empty());
+    timed.step();
+  }
+}
+
 }  // namespace
 }  // namespace aqua::schedule::test

@@ -134,13 +134,37 @@ void NaiveAuto::relieve() {
   }
 }
 
+// Who would have to go is picked first: from the last on, as few as it takes. All of them go, or
+// nobody.
 bool NaiveAuto::make_room(std::int64_t need, Keeps over, double later_than) {
-  while (claimed() + need > room() || inside() >= most_sequences()) {
-    if (running_.empty()) return false;
-    const auto [claim, value] = keeps(who_goes());
-    if (claim <= over || (claim == Keeps::paced && value <= later_than)) return false;
-    if (!evict(false)) return false;
+  const Line before = running_;
+  Line go;
+  const auto enough = [&] {
+    std::int64_t blocks = room();
+    for (const NaiveSequence* s : go) blocks += s->device_blocks;
+    return claimed() + need <= blocks && inside() < most_sequences();
+  };
+  const auto may_go = [&](const NaiveSequence& s) {
+    const auto [kept, value] = keeps(s);
+    return kept > over && (kept != Keeps::paced || value > later_than);
+  };
+  bool can = true;
+  while (can && !enough()) {
+    can = !running_.empty() && may_go(who_goes());
+    if (!can) break;
+    go.push_back(&who_goes());
+    std::erase(running_, go.back());
+    std::uint64_t held = 0, more = 0;
+    for (const auto& [arrival, s] : all_) held += s.swap_blocks;
+    for (const NaiveSequence* s : go) {
+      if (how_wanted(*s) == Preemption::How::swap) more += s->device_blocks;
+    }
+    can = more == 0 || held + more <= options_.swap_blocks;
+    refused_ |= !can;
   }
+  running_ = before;
+  if (!can) return false;
+  for (std::size_t i = 0; i < go.size(); ++i) (void)evict(false);
   return true;
 }
 

@@ -143,16 +143,31 @@ std::size_t AutoScheduler::inside() const noexcept {
 }
 
 // Preempts until a place and `need` blocks are free or on their way to be: those whose claim comes
-// after `over`, paced ones only when their next token is due after `later_than`.
+// after `over`, paced ones only when their next token is due after `later_than`. Nobody where all
+// of them together would not do.
 bool AutoScheduler::make_room(Room& room, std::int64_t need, Claim over, double later_than) {
-  while (room.claimed + need > free_blocks() + table_.leaving() || inside() >= max_sequences()) {
-    if (running_.empty()) return false;
+  const std::int64_t left = free_blocks() + table_.leaving();
+  std::int64_t freed = 0;
+  std::uint64_t swapped = table_.swap_held();
+  std::size_t go = 0;  // so many of running_, from its end
+  while (room.claimed + need > left + freed || inside() - go >= max_sequences()) {
+    if (go == running_.size()) return false;
     sort_running(room);
-    const auto [claim, value] = keep(running_.back());
-    if (claim <= over) return false;
-    if (claim == Claim::paced && value <= later_than) return false;
-    if (!evict_last(room, false)) return false;
+    const Slot slot = running_[running_.size() - 1 - go];
+    const auto [kept, value] = keep(slot);
+    if (kept <= over) return false;
+    if (kept == Claim::paced && value <= later_than) return false;
+    const std::uint32_t blocks = table_.at(slot).device_blocks;
+    const bool swaps = how_wanted(slot) == Preemption::How::swap;
+    if (swaps) swapped += blocks;
+    if (swaps && swapped > options_.swap_blocks) {
+      refused_ = true;
+      return false;
+    }
+    freed += claim(slot) + blocks;
+    go += 1;
   }
+  for (; go > 0; --go) (void)evict_last(room, false);
   return true;
 }
 
