@@ -71,5 +71,26 @@ TEST(Auto, NobodyGivesWayWhereTheSwapSpaceHasNoRoomForAllWhoWouldHaveTo) {
   }
 }
 
+// Who has been served as overdue, and whose hold is over, is not held anew by a failure.
+TEST(Auto, WhoseCopiesFailAreOrderedAgain) {
+  Timed timed(options(0.1));
+  for (int i = 0; i < 12; ++i) timed.engine.arrive(20, 1000, false);
+  std::size_t failed = 0;
+  for (int i = 0; i < 120; ++i) {
+    EXPECT_TRUE(timed.engine.scheduler().set_time(timed.now).ok());
+    const Batch first = timed.engine.plan();
+    if (first.moves()) {
+      for (const std::uint64_t id : timed.engine.copies()) timed.engine.end_copy(id, true);
+      const Batch again = timed.engine.plan();
+      EXPECT_EQ(again.preemptions, first.preemptions) << i;
+      EXPECT_EQ(again.page_ins, first.page_ins) << i;
+      for (const std::uint64_t id : timed.engine.copies()) timed.engine.end_copy(id);
+      failed += first.preemptions.size();
+    }
+    timed.step();
+  }
+  EXPECT_GT(failed, 10U);
+}
+
 }  // namespace
 }  // namespace aqua::schedule::test

@@ -42,11 +42,16 @@ void NaiveAuto::entered(NaiveSequence& s) {
   if (s.state == SequenceState::swapped) s.comes_from = now();  // its page-in is being ordered
 }
 
+void NaiveAuto::became_outside(NaiveSequence& s) {
+  s.held_until = 0;
+  s.comes_from = -1;
+}
+
 void NaiveAuto::became_resident(NaiveSequence& s) {
-  if (s.held_until > 0) s.held_until = iterations_ + options_.slice_iterations;
-  if (s.comes_from <= 0) return;
+  if (s.comes_from < 0) return;  // it has never left: its page-out failed
   return_s_ += (now() - s.comes_from - return_s_) / weighs(++returns_);
-  s.comes_from = 0;
+  s.comes_from = -1;
+  if (s.held_until > 0) s.held_until = iterations_ + options_.slice_iterations;
 }
 
 void NaiveAuto::served(NaiveSequence& s, std::uint32_t /*tokens*/, std::uint32_t generated) {

@@ -24,7 +24,7 @@ class NaiveAuto final : public NaiveScheduler {
   void plan() override;
   void arrived(NaiveSequence& s) override;
   void finished(NaiveSequence& s) override { ended_.push_back(s.generated); }
-  void became_outside(NaiveSequence& s) override { s.held_until = 0; }
+  void became_outside(NaiveSequence& s) override;
   void became_resident(NaiveSequence& s) override;
   void entered(NaiveSequence& s) override;
   void served(NaiveSequence& s, std::uint32_t tokens, std::uint32_t generated) override;

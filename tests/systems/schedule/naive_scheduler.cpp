@@ -112,7 +112,7 @@ Result<void> NaiveScheduler::copy_failed(SequenceId id) {
     left(s);
     s.state = SequenceState::swapped;
     s.device_blocks = 0;
-    became_outside(s);
+    outside_again(s);
   }
   changed();
   return {};

@@ -33,7 +33,8 @@ struct NaiveSequence {
   double service = 0;
   std::uint64_t since = 0, due = 0;
   // --- auto; `since` and `due` as well ---
-  double paced_from = 0, pace = 0, comes_from = 0;
+  double paced_from = 0, pace = 0;
+  double comes_from = -1;    // -1: it is not being paged in
   std::uint32_t tokens = 0;  // since paced_from
   std::uint64_t held_until = 0;
   bool answers = false, paced = false, hopeful = false;
@@ -80,7 +81,8 @@ class NaiveScheduler : public Scheduler {
   virtual void plan() { plan_queue(); }
   virtual void arrived(NaiveSequence&) {}
   virtual void finished(NaiveSequence&) {}
-  virtual void became_outside(NaiveSequence&) {}   // waiting or swapped from now on; also at first
+  virtual void became_outside(NaiveSequence&) {}  // waiting or swapped from now on; also at first
+  virtual void outside_again(NaiveSequence& s) { became_outside(s); }  // its page-in failed
   virtual void left(NaiveSequence&) {}             // its state is about to change
   virtual void entered(NaiveSequence&) {}          // was outside, is computed or paged in
   virtual void became_resident(NaiveSequence&) {}  // without having been computed

@@ -28,6 +28,7 @@ class NaiveVtc final : public NaiveScheduler {
     }
     counters_[mine] = std::max(counters_[mine], floor);
   }
+  void outside_again(NaiveSequence&) override {}  // it never ceased to wait
   void left(NaiveSequence& s) override {
     if (s.outside()) note_leaving(s);
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What holds for every policy under random arrivals, completions, copies, tiers and capacities.
 #include <algorithm>
+#include <map>
 
 #include "tests/systems/schedule/case.hpp"
 #include "tests/systems/schedule/engine.hpp"
@@ -124,6 +125,48 @@ TEST_P(Policies, SkippingAheadChangesNothing) {
     }
   }
   EXPECT_GT(leapt, 100U);
+}
+
+// At once, or a while later: what the sequence holds and where is what it was before the order.
+TEST_P(Policies, ACopyThatFailsLeavesTheSequenceAsItWas) {
+  std::size_t outs = 0, ins = 0;
+  for (std::uint64_t seed = 1; seed <= 30 && !HasFailure(); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937_64 random(seed);
+    Engine engine(GetParam().policy, small(GetParam().preempt_by));
+    std::map<std::uint64_t, SequenceStatus> before;  // the order of the copy under way
+    for (int round = 0; round < 200; ++round) {
+      if (random() % 3 == 0) {
+        engine.arrive(1 + static_cast<std::uint32_t>(random() % 40),
+                      1 + static_cast<std::uint32_t>(random() % 30), true, 1, random() % 3);
+      }
+      const auto status = [&](std::uint64_t id) {
+        return *engine.scheduler().sequence(SequenceId{id});
+      };
+      std::map<std::uint64_t, SequenceStatus> now;
+      for (const auto& [id, s] : engine.sequences()) now[id] = status(id);
+      const bool computes = engine.plan().computes();
+      for (const std::uint64_t id : engine.copies()) {
+        const bool fresh = before.emplace(id, now.at(id)).second;
+        if (random() % 3 == 0) continue;
+        const bool fails = random() % 2 == 0;
+        const bool out = status(id).state == SequenceState::paging_out;
+        engine.end_copy(id, fails);
+        if (fails) {
+          SequenceStatus was = before.at(id);
+          // Others are served meanwhile, and a plan may set a pace.
+          if (!fresh || GetParam().policy == "auto") was.service = status(id).service;
+          EXPECT_EQ(status(id), was) << "sequence " << id << (out ? " out" : " in");
+          (out ? outs : ins) += 1;
+        }
+        before.erase(id);
+      }
+      if (computes) engine.run();
+    }
+  }
+  if (GetParam().preempt_by != PreemptBy::swap) return;
+  EXPECT_GT(outs, 20U);
+  EXPECT_GT(ins, 20U);
 }
 
 TEST_P(Policies, SameCallsSameAnswers) {

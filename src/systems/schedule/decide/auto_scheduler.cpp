@@ -2,6 +2,7 @@
 #include "systems/schedule/decide/auto_scheduler.hpp"
 
 #include <algorithm>
+#include <utility>
 
 // Invariants:
 // - Who is outside is filed in queues_ under its present class, due time and date; who is inside or
@@ -56,6 +57,7 @@ void AutoScheduler::on_outside(Slot slot) {
     set_date(its);
   }
   its.held_until = 0;
+  its.comes_from.reset();
   file(slot);
 }
 
@@ -64,12 +66,13 @@ void AutoScheduler::on_paging_in(Slot slot) {
   shares_[slot].comes_from = now();
 }
 
+// Begins its hold when its page-in is over. Whose page-out failed stays as it was.
 void AutoScheduler::on_resident(Slot slot) {
   Share& its = shares_[slot];
   queues_.take(slot);
+  if (!its.comes_from) return;
+  came_back(now() - *std::exchange(its.comes_from, std::nullopt));
   if (its.held_until > 0) its.held_until = iterations_ + options_.slice_iterations;
-  if (its.comes_from <= 0) return;
-  came_back(now() - std::exchange(its.comes_from, 0));
 }
 
 void AutoScheduler::on_computed(Slot slot, std::uint32_t /*tokens*/, std::uint32_t generated,

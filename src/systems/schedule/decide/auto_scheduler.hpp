@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -46,13 +47,13 @@ class AutoScheduler final : public SchedulerBase {
   // Who keeps a place longest when room is made.
   enum class Claim : std::uint8_t { held, prompt, paced, backlog };
   struct Share {
-    double paced_from = 0;           // seconds: of its pace's beginning …
-    double pace = 0;                 // … what it promises between two tokens …
-    std::uint32_t tokens = 0;        // … and the tokens generated since
-    double comes_from = 0;           // seconds: when its page-in was ordered
-    std::uint64_t since = 0;         // iteration of the last service, or of the arrival
-    std::uint64_t overdue_from = 0;  // iteration
-    std::uint64_t held_until = 0;    // until this iteration nobody takes its place
+    double paced_from = 0;               // seconds: of its pace's beginning …
+    double pace = 0;                     // … what it promises between two tokens …
+    std::uint32_t tokens = 0;            // … and the tokens generated since
+    std::optional<double> comes_from{};  // seconds: when its page-in was ordered
+    std::uint64_t since = 0;             // iteration of the last service, or of the arrival
+    std::uint64_t overdue_from = 0;      // iteration
+    std::uint64_t held_until = 0;        // until this iteration nobody takes its place
     std::uint64_t handled =
         0;                 // the last plan that let it in, claimed blocks for it or sent it out
     bool answers = false;  // has its first token

@@ -105,12 +105,12 @@ Result<void> SchedulerBase::copy_failed(SequenceId id) {
   switch (table_.at(slot).state) {
     case SequenceState::paging_out:
       table_.abort_out(slot);
-      on_resident(slot);
+      if (!table_.at(slot).stuck) on_resident(slot);
       break;
     case SequenceState::paging_in:
       on_leave(slot);
       table_.abort_in(slot);
-      on_outside(slot);
+      on_outside_again(slot);
       break;
     default:
       return wrong_state("copy_failed", id, table_.at(slot).state);

@@ -52,6 +52,8 @@ class SchedulerBase : public Scheduler {
   // The sequence is outside from now on, waiting or swapped: it arrived, left the device, or lost
   // its KV.
   virtual void on_outside(Slot) {}
+  // The sequence is outside again as it was: its page-in failed.
+  virtual void on_outside_again(Slot slot) { on_outside(slot); }
   // The sequence is about to change its state or to end. Drop it from queues kept by state.
   virtual void on_leave(Slot) {}
   // The sequence is about to be paged in.

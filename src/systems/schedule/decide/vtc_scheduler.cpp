@@ -105,7 +105,7 @@ double VtcScheduler::service_of(Slot slot) const {
   return found == tenants_.end() ? 0 : found->second.counter;
 }
 
-void VtcScheduler::on_outside(Slot slot) {
+void VtcScheduler::wait(Slot slot, bool begins) {
   if (shares_.size() <= slot) shares_.resize(slot + std::size_t{1});
   const std::uint64_t number = tenant_of(slot);
   Tenant& tenant = tenants_[number];
@@ -114,7 +114,7 @@ void VtcScheduler::on_outside(Slot slot) {
     tenant.requests += 1;
   }
   if (tenant.outside.empty()) {
-    tenant.counter = std::max(tenant.counter, floor());
+    if (begins) tenant.counter = std::max(tenant.counter, floor());
     waiting_.emplace(tenant.counter, number);
   }
   tenant.outside.emplace(table_.at(slot).arrival, slot);

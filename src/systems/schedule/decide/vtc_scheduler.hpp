@@ -26,7 +26,8 @@ class VtcScheduler final : public QueueScheduler {
  protected:
   void plan() override;
   [[nodiscard]] double service_of(Slot slot) const override;
-  void on_outside(Slot slot) override;
+  void on_outside(Slot slot) override { wait(slot, true); }
+  void on_outside_again(Slot slot) override { wait(slot, false); }
   void on_leave(Slot slot) override;
   void on_computed(Slot slot, std::uint32_t tokens, std::uint32_t generated,
                    std::uint32_t iterations) override;
@@ -60,6 +61,8 @@ class VtcScheduler final : public QueueScheduler {
   // How often the same batch can be committed before another tenant is first.
   [[nodiscard]] std::uint32_t iterations_until_overtaken() const;
   void charge(std::uint64_t number, double amount);
+  // Queues it; `begins`: a tenant that has nobody else outside begins to wait, and is lifted.
+  void wait(Slot slot, bool begins);
   void take_out(Slot slot);
 
   std::unordered_map<std::uint64_t, Tenant> tenants_;
