@@ -92,5 +92,43 @@ TEST(Auto, WhoseCopiesFailAreOrderedAgain) {
   EXPECT_GT(failed, 10U);
 }
 
+// Whoever is let in has blocks for all it knows: none comes back in part, with blocks that nobody
+// can use until more come.
+TEST(Auto, WhoComesBackIsComputedAtOnce) {
+  std::size_t came = 0;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937_64 random(seed);
+    Timed timed(options(0.03));
+    std::set<std::uint64_t> due;  // to be computed: they have come back
+    for (int i = 0; i < 200; ++i) {
+      if (random() % 8 == 0) {
+        timed.engine.arrive(1 + static_cast<std::uint32_t>(random() % 100),
+                            1 + static_cast<std::uint32_t>(random() % 60), random() % 2 == 0);
+      }
+      EXPECT_TRUE(timed.engine.scheduler().set_time(timed.now).ok());
+      for (Batch batch = timed.engine.plan();; batch = timed.engine.plan()) {
+        for (const PageIn& in : batch.page_ins) due.insert(static_cast<std::uint64_t>(in.id));
+        for (const Preemption& out : batch.preemptions) {
+          EXPECT_FALSE(due.contains(static_cast<std::uint64_t>(out.id))) << "in, and out again";
+        }
+        if (!batch.moves()) {
+          for (const SequenceId id : batch.decodes)
+            came += due.erase(static_cast<std::uint64_t>(id));
+          for (const PrefillChunk& chunk : batch.prefills) {
+            came += due.erase(static_cast<std::uint64_t>(chunk.id));
+          }
+          EXPECT_TRUE(due.empty()) << i;
+          if (batch.computes()) timed.engine.run();
+          break;
+        }
+        for (const std::uint64_t id : timed.engine.copies()) timed.engine.end_copy(id);
+      }
+      timed.now += 0.01;
+    }
+  }
+  EXPECT_GT(came, 100U);
+}
+
 }  // namespace
 }  // namespace aqua::schedule::test
