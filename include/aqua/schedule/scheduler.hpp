@@ -101,8 +101,10 @@ class AQUA_API Scheduler {
 
   // auto: what copying a block between the device and lent (peer) or host memory was measured to
   // take, in place of what the options say. Page-outs turn to the host when a block comes back from
-  // there in less than 0.8 of the time, and to lent memory again when it takes as long.
-  // invalid_argument for another tier, and for what is no number of seconds above 0.
+  // there in less than 0.8 of the time, and to lent memory again when it takes as long. Of a tier
+  // that was told of once and is not turned to, one page-out in 256 tries again what it takes, and
+  // ever more rarely as long as this changes nothing, down to one in 16,384. invalid_argument for
+  // another tier, and for what is no number of seconds above 0.
   [[nodiscard]] virtual Result<void> set_seconds_per_block(Tier tier, double seconds) = 0;
 
   // --- decisions -----------------------------------------------------------------------------

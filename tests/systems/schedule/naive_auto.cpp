@@ -18,12 +18,30 @@ Result<void> NaiveAuto::set_seconds_per_block(Tier tier, double seconds) {
   double& host = options_.host_seconds_per_block;
   double& peer = options_.peer_seconds_per_block;
   (tier == Tier::host ? host : peer) = seconds;
+  told_.push_back(tier);
+  const bool before = hosts_nearer_;
   if (host == 0 || host >= peer) {
     hosts_nearer_ = false;
   } else if (host < 0.8 * peer) {
     hosts_nearer_ = true;
   }
+  if (before != hosts_nearer_) {
+    outs_ = 0;
+    next_try_ = apart_ = 256;
+  }
   return {};
+}
+
+Tier NaiveAuto::tier_out() {
+  const Tier nearer = hosts_nearer_ ? Tier::host : Tier::peer;
+  const Tier other = hosts_nearer_ ? Tier::peer : Tier::host;
+  const bool lent = options_.swap_tier == Tier::peer;
+  if (nearer == Tier::peer && !lent) return options_.swap_tier;  // for want of room
+  if (std::find(told_.begin(), told_.end(), other) == told_.end()) return nearer;
+  if (++outs_ < next_try_ || !lent) return nearer;
+  apart_ = std::min<std::uint64_t>(apart_ * 2, 16384);
+  next_try_ = outs_ + apart_;
+  return other;
 }
 
 void NaiveAuto::arrived(NaiveSequence& s) {

@@ -29,7 +29,7 @@ class NaiveAuto final : public NaiveScheduler {
   void entered(NaiveSequence& s) override;
   void served(NaiveSequence& s, std::uint32_t tokens, std::uint32_t generated) override;
   void committed() override;
-  Tier tier_out() const override { return hosts_nearer_ ? Tier::host : options_.swap_tier; }
+  Tier tier_out() override;
 
  private:
   using Line = std::vector<NaiveSequence*>;
@@ -106,6 +106,10 @@ class NaiveAuto final : public NaiveScheduler {
 
   bool hosts_nearer_ = options_.host_seconds_per_block != 0 &&
                        options_.host_seconds_per_block < options_.peer_seconds_per_block;
+  // Page-outs since it changed which is nearer, and the number of the one that tries the other
+  // tier.
+  std::uint64_t outs_ = 0, next_try_ = 256, apart_ = 256;
+  std::vector<Tier> told_;
   std::optional<double> time_;
   std::vector<std::uint32_t> ended_;  // lengths of answers
   std::uint64_t iterations_ = 0, last_date_ = 0, last_plan_ = 0;

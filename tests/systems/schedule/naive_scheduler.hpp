@@ -90,7 +90,7 @@ class NaiveScheduler : public Scheduler {
   virtual void served(NaiveSequence&, std::uint32_t /*tokens*/, std::uint32_t /*generated*/) {}
   virtual void committed() {}
   virtual bool falls_back() const { return false; }
-  virtual Tier tier_out() const { return options_.swap_tier; }
+  virtual Tier tier_out() { return options_.swap_tier; }
   // Of those outside who have not been passed over in this plan: whoever is let in next.
   virtual NaiveSequence* first_in_line(const std::vector<SequenceId>& passed);
   virtual void let_in(NaiveSequence&) {}

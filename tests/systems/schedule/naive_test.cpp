@@ -120,6 +120,50 @@ TEST_P(Naive, SaysTheSame) {
   }
 }
 
+// Sixteen answers in four places, for as long as it takes to see `count` page-outs: which of them,
+// by number, go to the host. The first of these is told to have taken `found` seconds a block.
+std::vector<std::size_t> outs_to_host(bool told, std::size_t count, double found) {
+  SchedulerOptions options{.budget_tokens = 64,
+                           .slice_iterations = 4,
+                           .min_prefill_tokens = 16,
+                           .block_tokens = 4,
+                           .device_blocks = 40,
+                           .peer_seconds_per_block = 0.001,
+                           .host_seconds_per_block = 0.01};
+  auto twin = std::make_unique<Twin>(*make_scheduler("auto", options), naive_of("auto", options));
+  Twin& both = *twin;
+  Engine engine(std::move(twin), options);
+  if (told) EXPECT_TRUE(both.set_seconds_per_block(Tier::host, 0.01).ok());
+  std::vector<std::size_t> seen;
+  std::size_t outs = 0;
+  while (outs < count && !::testing::Test::HasFailure()) {
+    while (engine.sequences().size() < 16) engine.arrive(20, 30, false);
+    const Batch batch = engine.plan();
+    for (const Preemption& out : batch.preemptions) {
+      if (outs++ >= count || out.to != Tier::host) continue;
+      seen.push_back(outs);
+      if (found > 0)
+        EXPECT_TRUE(both.set_seconds_per_block(Tier::host, std::exchange(found, 0)).ok());
+    }
+    for (const std::uint64_t id : engine.copies()) engine.end_copy(id);
+    if (batch.computes()) engine.run();
+  }
+  return seen;
+}
+
+TEST(NaiveAutoTiers, ATierThatWasMeasuredAndTurnedAwayIsTriedAgainEverMoreRarely) {
+  using Numbers = std::vector<std::size_t>;
+  EXPECT_EQ(outs_to_host(true, 2000, 0), (Numbers{256, 768, 1792}));
+  EXPECT_EQ(outs_to_host(false, 1000, 0), Numbers{}) << "a cost that was given is no measurement";
+}
+
+TEST(NaiveAutoTiers, AFirstMeasurementThatWasBadIsCorrected) {
+  const std::vector<std::size_t> seen = outs_to_host(true, 700, 0.0001);
+  ASSERT_FALSE(seen.empty());
+  EXPECT_EQ(seen.front(), 256U);
+  EXPECT_GE(seen.size(), 440U) << "and all after it, but those of the same batch";
+}
+
 const Case cases[] = {Case{"auto"},
                       Case{"auto", PreemptBy::recompute},
                       Case{"auto", PreemptBy::cheaper},

@@ -18,8 +18,6 @@ constexpr double kLongAgo = -std::numeric_limits<double>::infinity();
 constexpr std::uint32_t kAhead = 4;
 // Iterations of prompt tokens for which room is made: what is computed, and what comes next.
 constexpr std::uint32_t kWindow = 2;
-// Of the time that a block takes from lent memory: the host is turned to below it.
-constexpr double kClearlyNearer = 0.8;
 
 }  // namespace
 
@@ -95,16 +93,6 @@ void AutoScheduler::sort_running(Room& room) {
   std::sort(running_.begin(), running_.end(), [&](Slot a, Slot b) {
     return std::pair(keep(a), table_.at(a).arrival) < std::pair(keep(b), table_.at(b).arrival);
   });
-}
-
-// Lent memory while there is room, unless a block comes back from the host sooner.
-Tier AutoScheduler::tier_out() const noexcept {
-  return host_is_nearer_ ? Tier::host : options_.swap_tier;
-}
-
-// Measured times differ from copy to copy: what is as near as the other is not gone back and forth.
-void AutoScheduler::on_costs() {
-  host_is_nearer_ = host_within(host_is_nearer_ ? 1 : kClearlyNearer);
 }
 
 // Preempts who goes first. Unless it is forced, not where its KV would be thrown away for want of

@@ -30,8 +30,8 @@ class AutoScheduler final : public SchedulerBase {
  protected:
   void plan() override;
   [[nodiscard]] double service_of(Slot slot) const override { return token_due(slot); }
-  [[nodiscard]] Tier tier_out() const noexcept override;
-  void on_costs() override;
+  [[nodiscard]] Tier tier_out() noexcept override;
+  void on_costs(Tier told) override;
   void describe(SchedulerStatus& status) const noexcept override;
   [[nodiscard]] bool heeds_time() const noexcept override { return true; }
   void on_outside(Slot slot) override;
@@ -45,6 +45,7 @@ class AutoScheduler final : public SchedulerBase {
 
  private:
   // Who keeps a place longest when room is made.
+  static constexpr std::uint64_t kFirstTry = 256, kRarestTry = 16384;  // page-outs
   enum class Claim : std::uint8_t { held, prompt, paced, backlog };
   struct Share {
     double paced_from = 0;               // seconds: of its pace's beginning …
@@ -160,7 +161,13 @@ class AutoScheduler final : public SchedulerBase {
   double stood_from_ = 0;        // seconds: since then no iteration was counted
   std::uint64_t last_plan_ = 0;  // iterations_ then
   std::size_t last_decodes_ = 0;
+
+  // Which tier page-outs go to (auto_tiers.cpp).
   bool host_is_nearer_ = host_within(1);
+  bool host_told_ = false, peer_told_ = false;  // by set_seconds_per_block()
+  std::uint64_t outs_ = 0;                      // page-outs since the other tier was tried …
+  std::uint64_t try_after_ = kFirstTry;         // … and after how many it is again
+
   bool contended_ = false;       // somebody that answers is outside, or on the way
   std::uint64_t calm_from_ = 0;  // unless contended_: the iteration from which it is not
   bool refused_ = false;         // somebody kept a place because the swap space is full

@@ -186,7 +186,7 @@ Result<void> SchedulerBase::set_seconds_per_block(Tier tier, double seconds) {
   }
   (tier == Tier::peer ? options_.peer_seconds_per_block : options_.host_seconds_per_block) =
       seconds;
-  on_costs();
+  on_costs(tier);
   return {};
 }
 

@@ -43,8 +43,8 @@ class SchedulerBase : public Scheduler {
   virtual void plan() = 0;
   [[nodiscard]] virtual double service_of(Slot slot) const = 0;
   [[nodiscard]] virtual bool falling_back() const noexcept { return false; }
-  // Where a page-out should go.
-  [[nodiscard]] virtual Tier tier_out() const noexcept { return options_.swap_tier; }
+  // Where the next page-out should go; asked once for each.
+  [[nodiscard]] virtual Tier tier_out() noexcept { return options_.swap_tier; }
   // Fills in what only this policy has.
   virtual void describe(SchedulerStatus& /*status*/) const noexcept {}
   // Whether plan() asks for time().
@@ -65,7 +65,7 @@ class SchedulerBase : public Scheduler {
                            std::uint32_t /*iterations*/) {}
   virtual void on_committed(std::uint32_t /*iterations*/) {}
   virtual void on_capacity() {}
-  virtual void on_costs() {}
+  virtual void on_costs(Tier /*told*/) {}
   // The sequence has ended. Comes after on_leave().
   virtual void on_finished(Slot) {}
 
