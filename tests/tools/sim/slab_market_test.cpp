@@ -42,6 +42,19 @@ TEST(SlabMarket, WhatIsReclaimedComesBackAfterItIsEmptyAndScrubbed) {
   EXPECT_EQ(market.ledger().check_invariants(), "");
 }
 
+TEST(SwapSpace, MovesToThePeerWhatFoundNoRoomThereAndNotWhatWasPutOnTheHost) {
+  SlabMarket market(kSlab, 1e12);
+  market.offer(4 * kMiB, 0);
+  SwapSpace swap(&market);
+  EXPECT_EQ(swap.reserve(1, kMiB, 0, Tier::host), Tier::host);
+  EXPECT_EQ(swap.reserve(2, 3 * kMiB, 0), Tier::peer);
+  EXPECT_EQ(swap.reserve(3, 2 * kMiB, 0), Tier::host);
+  EXPECT_EQ(swap.reserve(4, 2 * kMiB, 0, Tier::host), Tier::host);  // there was no other room
+  swap.release(2, 0);
+  const auto nobody = [](std::uint64_t) { return false; };
+  EXPECT_EQ(swap.to_promote(nobody), (std::vector<std::uint64_t>{3, 4}));
+}
+
 TEST(SwapSpace, FillsThePeerThenTheHostAndMovesOffRevokedSlabs) {
   SlabMarket market(kSlab, 1e12);
   market.offer(2 * kMiB, 0);

@@ -7,9 +7,10 @@ namespace aqua::sim {
 
 Tier SwapSpace::reserve(std::uint64_t key, double bytes, Picos now, Tier wanted) {
   assert(!rows_.contains(key));
-  const Tier tier = wanted == Tier::host ? wanted : tier_for(bytes);
+  const Tier nearest = tier_for(bytes);
+  const Tier tier = wanted == Tier::host ? wanted : nearest;
   take(tier, bytes, now);
-  rows_[key] = {.bytes = bytes, .tier = tier};
+  rows_[key] = {.bytes = bytes, .tier = tier, .stays = tier != nearest};
   return tier;
 }
 

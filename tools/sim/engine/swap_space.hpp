@@ -25,7 +25,8 @@ class SwapSpace {
   explicit SwapSpace(SlabMarket* market) : market_(market) {}
 
   // Takes room for `bytes` under `key` (a sequence), which has none, and says where: with the peer
-  // only where `wanted` says so. Never fails: the host has room.
+  // only where `wanted` says so. What is wanted on the host although the peer has room stays there.
+  // Never fails: the host has room.
   Tier reserve(std::uint64_t key, double bytes, Picos now, Tier wanted = Tier::peer);
   // Gives it back; no effect on a key that has none.
   void release(std::uint64_t key, Picos now);
@@ -61,6 +62,7 @@ class SwapSpace {
     Tier tier = Tier::host;
     bool moves = false;
     Tier to = Tier::host;
+    bool stays = false;  // on the host, by choice
   };
   void take(Tier tier, double bytes, Picos now);
   void give(Tier tier, double bytes, Picos now);
@@ -94,7 +96,8 @@ std::vector<std::uint64_t> SwapSpace::to_promote(Busy busy) const {
   if (market_ == nullptr || host_ <= 0) return keys;
   double room = market_->reachable_bytes() - peer_;
   for (const auto& [key, row] : rows_) {
-    if (row.tier != Tier::host || row.moves || busy(key) || row.bytes > room) continue;
+    if (row.tier != Tier::host || row.moves || row.stays) continue;
+    if (busy(key) || row.bytes > room) continue;
     keys.push_back(key);
     room -= row.bytes;
   }
