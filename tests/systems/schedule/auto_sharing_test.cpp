@@ -64,7 +64,10 @@ TEST(Auto, NoSwitchFollowsAnotherWithinASlice) {
     Sharing last = Sharing::whole;
     std::uint64_t since = 0;
     for (int i = 0; i < 300; ++i) {
-      if (random() % 8 == 0) timed.engine.arrive(1 + random() % 30, 1 + random() % 60, true);
+      if (random() % 8 == 0) {
+        const auto prompt = 1 + static_cast<std::uint32_t>(random() % 30);
+        timed.engine.arrive(prompt, 1 + static_cast<std::uint32_t>(random() % 60), true);
+      }
       timed.step();
       const Sharing is = timed.engine.scheduler().status().sharing;
       if (is == last) continue;
@@ -122,7 +125,9 @@ TEST(Auto, TheHeaviestAreServedMostAndStarveNobody) {
       const EngineSequence& s = timed.engine.sequences().at(id);
       most = std::max(most, s.generated);
       EXPECT_GT(s.generated, 1U) << id;
-      if (id != others.front()) EXPECT_LT(timed.behind(id, 0.1), 0.4) << id;
+      if (id != others.front()) {
+        EXPECT_LT(timed.behind(id, 0.1), 0.4) << id;
+      }
     }
     EXPECT_GE(least, most);
   }

@@ -230,9 +230,9 @@ void NaiveAuto::bring_due() {
 }
 
 void NaiveAuto::bring_others() {
-  const auto lets_in = [](const NaiveSequence* s) { return !s->answers; };
-  const auto let_in = std::count_if(fresh_.begin(), fresh_.end(), lets_in);
-  if (blocked_ || coming_blocks() > 0 || std::ssize(prompts()) > let_in) return;
+  const auto new_one = [](const NaiveSequence* s) { return !s->answers; };
+  const auto prompts_in = std::count_if(fresh_.begin(), fresh_.end(), new_one);
+  if (blocked_ || coming_blocks() > 0 || std::ssize(prompts()) > prompts_in) return;
   const std::uint32_t n = options_.slice_iterations;
   const std::int64_t growth = static_cast<std::int64_t>(inside()) * n / (2 * options_.block_tokens);
   Line line = paced_answers();

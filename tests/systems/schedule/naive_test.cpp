@@ -133,7 +133,9 @@ std::vector<std::size_t> outs_to_host(bool told, std::size_t count, double found
   auto twin = std::make_unique<Twin>(*make_scheduler("auto", options), naive_of("auto", options));
   Twin& both = *twin;
   Engine engine(std::move(twin), options);
-  if (told) EXPECT_TRUE(both.set_seconds_per_block(Tier::host, 0.01).ok());
+  if (told) {
+    EXPECT_TRUE(both.set_seconds_per_block(Tier::host, 0.01).ok());
+  }
   std::vector<std::size_t> seen;
   std::size_t outs = 0;
   while (outs < count && !::testing::Test::HasFailure()) {
@@ -142,8 +144,8 @@ std::vector<std::size_t> outs_to_host(bool told, std::size_t count, double found
     for (const Preemption& out : batch.preemptions) {
       if (outs++ >= count || out.to != Tier::host) continue;
       seen.push_back(outs);
-      if (found > 0)
-        EXPECT_TRUE(both.set_seconds_per_block(Tier::host, std::exchange(found, 0)).ok());
+      if (found <= 0) continue;
+      EXPECT_TRUE(both.set_seconds_per_block(Tier::host, std::exchange(found, 0)).ok());
     }
     for (const std::uint64_t id : engine.copies()) engine.end_copy(id);
     if (batch.computes()) engine.run();

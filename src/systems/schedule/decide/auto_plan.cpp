@@ -170,7 +170,7 @@ void AutoScheduler::let_in(Room& room, Slot slot, std::int64_t need) {
     room.claimed -= table_.at(slot).device_blocks;  // no longer free
   } else {
     fresh_.push_back(slot);
-    room.prompts += shares_[slot].answers ? 0 : 1;
+    if (!shares_[slot].answers) room.prompts += 1;
   }
 }
 
