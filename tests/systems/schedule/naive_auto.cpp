@@ -108,7 +108,8 @@ double NaiveAuto::token_due(const NaiveSequence& s) const {
 // Of a weight above 1: a token every second iteration at most, yet never less than weight 1 has.
 double NaiveAuto::quickest(const NaiveSequence& s) const {
   const double one = options_.seconds_per_token, asked = one / s.request.weight;
-  return asked >= one ? asked : std::clamp(2 * iteration_s_, asked, one);
+  if (asked >= one) return asked;
+  return iteration_s_ > 0 ? std::clamp(2 * iteration_s_, asked, one) : one;
 }
 
 void NaiveAuto::begin_pace(NaiveSequence& s, double from) {
@@ -196,6 +197,7 @@ void NaiveAuto::demote() {
     pace(*select([](const auto& s) { return s.paced; }).back(), false);
   }
   for (NaiveSequence* s : select([](const auto& x) { return x.resident() && x.paced; })) {
+    if (measured_ >= 16 && s->pace >= 2 * quickest(*s)) begin_pace(*s, now());
     if (token_due(*s) < now() && gives_up(*s)) pace(*s, false);
   }
 }

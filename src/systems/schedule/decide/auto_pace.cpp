@@ -70,11 +70,13 @@ std::int64_t AutoScheduler::load_of(const Share& its) const {
 
 // Divides the time between two tokens by the weight, down to what iterations allow: a pace that
 // cannot be kept would put those of the greatest weight behind everybody, among the hopeless.
+// Before an iteration was measured no weight is promised more than 1.
 double AutoScheduler::pace_for(Slot slot) const {
   const double weight = table_.at(slot).weight;
   const double asked = options_.seconds_per_token / weight;
   if (weight <= 1) return asked;
-  return std::max(asked, std::min(options_.seconds_per_token, kQuickest * iteration_s_));
+  const double all = options_.seconds_per_token;
+  return std::max(asked, iteration_s_ > 0 ? std::min(all, kQuickest * iteration_s_) : all);
 }
 
 void AutoScheduler::begin_pace(Slot slot) {
@@ -160,14 +162,17 @@ void AutoScheduler::promote() {
 }
 
 // Sends back who came last while there are more than the engine sustains, and, of those inside, who
-// cannot catch up any more.
+// cannot catch up any more. Whose pace could be twice as quick as it was promised gets it.
 void AutoScheduler::demote() {
   if (!contended_) return;
   while (paced_.size() > 1 && !sustains(0, kDemoteAbove)) {
     set_pace(paced_.rbegin()->second, false);
   }
   for (const auto& [arrival, slot] : table_.residents()) {
-    if (shares_[slot].paced && behind(slot) && gives_up(slot)) set_pace(slot, false);
+    if (!shares_[slot].paced) continue;
+    const bool slow = measured_ >= kTrusted && 2 * pace_for(slot) <= shares_[slot].pace;
+    if (slow) begin_pace(slot);
+    if (behind(slot) && gives_up(slot)) set_pace(slot, false);
   }
 }
 
