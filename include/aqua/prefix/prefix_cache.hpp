@@ -77,8 +77,8 @@ class AQUA_API PrefixCache {
   // where there is no room. Errors: as fetch(); codes of the device.
   [[nodiscard]] Result<PrefixTransfer> store(const prefix::Prefix& prefix, BlockList blocks,
                                              Stream stream);
-  // Drops every cached prefix that shares this one's first block, pinned ones too; their names stay,
-  // and find nothing. Call it after data_loss.
+  // Drops every cached prefix that shares this one's first block, pinned ones too; their names
+  // stay, and find nothing. Call it after data_loss.
   void forget(const prefix::Prefix& prefix);
 
   // --- by the caller's own id (Aqua, section 8) ------------------------------------------------
