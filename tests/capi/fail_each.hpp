@@ -13,13 +13,14 @@ namespace aqua::test {
 using Call = std::function<aqua_error*()>;
 
 // `prepare` and `undo` have all the memory they want; undo(true) follows a call that succeeded. A
-// call may say `otherwise` in place of resource_exhausted.
+// call may say `otherwise` in place of resource_exhausted. Of a call that takes long only each
+// `stride`th allocation fails.
 inline void fail_each(const char* what, const Call& call, const std::function<void()>& prepare = {},
                       const std::function<void(bool ok)>& undo = {},
-                      aqua_code otherwise = AQUA_RESOURCE_EXHAUSTED) {
+                      aqua_code otherwise = AQUA_RESOURCE_EXHAUSTED, std::size_t stride = 1) {
   constexpr std::size_t kMost = 2000;
   std::size_t refused = 0;
-  for (std::size_t n = 0; n < kMost; ++n) {
+  for (std::size_t n = 0; n < kMost; n += stride) {
     if (prepare) prepare();
     bool failed = false;
     aqua_error* error = nullptr;

@@ -34,7 +34,7 @@ class NoMemoryLayerPool : public LayerPoolFixture {
       EXPECT_TRUE(changes_frames_ && !ok) << what;
       start(tiny(3));
     };
-    fail_each(what, call, prepare, then, AQUA_DATA_LOSS);
+    fail_each(what, call, prepare, then, AQUA_DATA_LOSS, changes_frames_ ? 11 : 1);
     EXPECT_TRUE(works()) << what;
   }
   [[nodiscard]] bool works() {

@@ -39,7 +39,7 @@ class Session : private Handles {
     must(aqua_emulated_allocate(runtime_, kMemory, &memory_, &base_));
     must(aqua_emulated_stream_create(runtime_, &stream_));
     made(runtime_.id, true);
-    layers_.emplace(in, *this, runtime_);
+    layers_.emplace(in, static_cast<Handles&>(*this), runtime_);
   }
   ~Session() {
     for (const std::uint64_t id : all()) {
