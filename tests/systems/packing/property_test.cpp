@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every policy promises, over 10,000 random and adversarial sequences: Cluster holds each plan
+// to it, counting by itself.
+#include <string>
+#include <vector>
+
+#include "tests/systems/packing/cluster.hpp"
+
+namespace aqua::packing::test {
+namespace {
+
+class Policies : public ::testing::TestWithParam<std::string> {
+ protected:
+  Cluster cluster(const PackerOptions& options) {
+    Cluster::Packers one;
+    one.push_back(make_packer(GetParam(), options).value());
+    return {std::move(one), options};
+  }
+};
+
+TEST_P(Policies, NoEngineGetsWhatItHasNoRoomFor) {
+  for (std::uint64_t seed = 1; seed <= 1700 && !HasFailure(); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const PackerOptions options{.watermark = seed % 3 == 0 ? 0 : 0.08,
+                                .max_moves = 1 + static_cast<std::uint32_t>(seed % 13),
+                                .max_move_tokens = seed % 7 == 0 ? 500U : 0U,
+                                .reserve = seed % 9 == 0,
+                                .block_tokens = seed % 2 == 0 ? 16U : 1U};
+    Cluster engines = cluster(options);
+    play(engines, {.seed = seed,
+                   .epochs = 8,
+                   .capacities_differ = seed % 5 == 1,
+                   .prefixes = seed % 4 == 2,
+                   .engines_change = seed % 2 == 1,
+                   .moves_take_time = seed % 3 == 1,
+                   .arrivals = 7,
+                   .lives = 4,
+                   .growth = 40,
+                   .sizes = static_cast<int>(seed % 4)});
+  }
+}
+
+TEST_P(Policies, TheSameCallsGiveTheSameAnswers) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const PackerOptions options{.block_tokens = 1};
+    Cluster::Packers three;
+    for (int i = 0; i < 3; ++i) three.push_back(make_packer(GetParam(), options).value());
+    Cluster engines(std::move(three), options);
+    play(engines, {.seed = seed, .prefixes = true, .engines_change = true, .sizes = 3});
+  }
+}
+
+TEST_P(Policies, WithoutEventsPlansComeToAnEnd) {
+  for (std::uint64_t seed = 1; seed <= 200 && !HasFailure(); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const PackerOptions options{.watermark = 0.05, .block_tokens = 1};
+    Cluster engines = cluster(options);
+    play(engines, {.seed = seed,
+                   .capacities_differ = seed % 3 == 1,
+                   .prefixes = seed % 4 == 2,
+                   .sizes = static_cast<int>(seed % 4)});
+    engines.settle(60);
+    EXPECT_TRUE(engines.epoch().moves.empty()) << "requests go to and fro";
+  }
+}
+
+TEST_P(Policies, AnEngineThatDrainsIsEmptied) {
+  if (GetParam() == "bf" || GetParam() == "wf") return;  // their requests end where they are
+  const PackerOptions options{.watermark = 0, .max_moves = 2, .block_tokens = 1};
+  Cluster engines = cluster(options);
+  for (std::uint64_t id = 1; id <= 3; ++id) {
+    ASSERT_TRUE(engines.join({.id = EngineId{id}, .kv_tokens = 1000}));
+  }
+  for (std::uint64_t id = 1; id <= 7; ++id) {
+    ASSERT_TRUE(engines.arrive({.id = RequestId{id}, .tokens = 120}));
+  }
+  engines.settle();
+  const EngineId full = engines.requests().at(RequestId{1}).engine;
+  ASSERT_TRUE(engines.drain(full));
+  EXPECT_FALSE(engines.gone(full)) << "with requests on it";
+  engines.settle();
+  EXPECT_EQ(engines.held(full), 0U);
+  EXPECT_EQ(engines.epoch().drained, std::vector<EngineId>{full});
+  EXPECT_TRUE(engines.gone(full));
+}
+
+std::string name_of(const ::testing::TestParamInfo<std::string>& info) {
+  return info.param;
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, Policies, ::testing::ValuesIn(packer_names()), name_of);
+
+}  // namespace
+}  // namespace aqua::packing::test
