@@ -16,6 +16,7 @@
 #include "aqua/elastic_pool.hpp"
 #include "aqua/emulated.hpp"
 #include "aqua/layer_swap/layer_pool.hpp"
+#include "aqua/packing/packer.hpp"
 #include "aqua/prefix/prefix_cache.hpp"
 #include "aqua/prefix/prefix_index.hpp"
 #include "aqua/runtime.hpp"
@@ -191,6 +192,35 @@ TEST_F(HeaderExamples, Scheduler) {
 #include "header_examples/schedule/scheduler.hpp"
   EXPECT_EQ(computed, 40U + 3U) << "the prompt, and three tokens after the first";
   EXPECT_EQ(scheduler.status().resident, 0U);
+}
+
+TEST_F(HeaderExamples, Packer) {
+  using packing::RequestId;
+  const std::vector<packing::EngineSpec> engines{{.id = packing::EngineId{1}, .kv_tokens = 100},
+                                                 {.id = packing::EngineId{2}, .kv_tokens = 100}};
+  int epochs = 0;
+  std::vector<packing::EngineId> sent, freed;
+  const auto serving = [&] { return epochs++ < 3; };
+  const auto came = [&] {
+    std::vector<packing::RequestSpec> requests;
+    if (epochs == 1)
+      requests = {{.id = RequestId{1}, .tokens = 60}, {.id = RequestId{2}, .tokens = 60}};
+    return requests;
+  };
+  const auto send = [&](const packing::RequestSpec&, const packing::Placement& placed) {
+    sent.push_back(placed.engine);
+  };
+  const auto grown = [&] { return std::vector{std::pair(RequestId{2}, std::uint64_t{60})}; };
+  const auto ended = [&] {
+    return epochs == 2 ? std::vector{RequestId{1}} : std::vector<RequestId>{};
+  };
+  const auto carry_out = [&](const packing::Plan& plan) {
+    for (const packing::EngineId id : plan.freed) freed.push_back(id);
+  };
+#include "header_examples/packing/packer.hpp"
+  EXPECT_EQ(sent, (std::vector{packing::EngineId{1}, packing::EngineId{2}}));
+  EXPECT_EQ(freed, std::vector{packing::EngineId{1}});
+  EXPECT_EQ(packer.status().resident, 1U);
 }
 
 }  // namespace

@@ -85,9 +85,9 @@ void PackerBase::relieve(Engine& engine) {
   }
 }
 
-// What still does not fit is dropped, the last that came first. Before moves are put in order: they
-// find the room, and no longer the prefixes, of those who go. An engine that is over its capacity has
-// got nobody by this plan.
+// Drops what still does not fit, the last that came first. This goes before the moves are put in
+// order: they find the room, and no longer the prefixes, of those who go. An engine that is over
+// its capacity has got nobody by this plan.
 void PackerBase::preempt() {
   const std::set<EngineId> overloaded = fleet_.overloaded();
   for (const EngineId id : overloaded) {
