@@ -32,7 +32,7 @@ class Session : private Handles {
     gpu.total_bytes = std::size_t{64} << 20;
     options.device = "emu:12";
     options.coordinator = "none";
-    options.host_bytes = std::size_t{16} << 20;
+    options.host_bytes = std::size_t{48} << 20;
     options.slab_bytes = std::size_t{2} << 20;
     options.emulated = &gpu;
     must(aqua_runtime_open(&options, &runtime_));

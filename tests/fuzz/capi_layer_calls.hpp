@@ -54,7 +54,7 @@ class LayerCalls {
     auto& self = *static_cast<LayerCalls*>(user);
     if (change->preempt_count > 0 && change->preempt == nullptr) std::abort();
     for (std::size_t i = 0; i < change->preempt_count && (self.in_.byte() & 1) == 0; ++i)
-      (void)ok(aqua_block_pool_release({self.handles_.pick()}, change->preempt[i]));
+      (void)ok(aqua_block_pool_release({self.some(self.list_.id)}, change->preempt[i]));
     switch (self.in_.byte() % 8) {
       case 0:
         return self.move();
@@ -70,21 +70,25 @@ class LayerCalls {
         return;
     }
   }
+  // Mostly the one that was made last, or else calls would seldom meet.
+  std::uint64_t some(std::uint64_t last) { return in_.byte() < 220 ? last : handles_.pick(); }
   Blocks some_blocks() {
-    Blocks blocks(in_.byte() % 6U);
-    for (std::uint32_t& block : blocks) block = in_.byte() % 33U;
+    Blocks blocks(in_.byte() % 4U);
+    for (std::uint32_t& block : blocks) block = in_.byte() % 9U;
+    if (in_.byte() > 240 && !blocks.empty())
+      blocks.front() = static_cast<std::uint32_t>(in_.number());
     return blocks;
   }
   void make_pool() {
     static constexpr const char* kGoals[] = {nullptr, nullptr, "", "capacity", "memory", "speed"};
     aqua_layer_pool_options options = AQUA_LAYER_POOL_OPTIONS_INIT;
     const std::uint8_t shape = in_.byte();
-    options.layers = 2 + shape % 4U;
-    options.planes_per_layer = shape / 64U;
-    options.block_bytes = std::size_t{1} << (16 + in_.byte() % 6U);
-    options.device_bytes = std::size_t{in_.byte()} << 20;
-    options.frames = in_.byte() % 6U;
+    options.layers = 3 + shape % 3U;
+    options.planes_per_layer = 1 + shape / 128U;
+    options.block_bytes = std::size_t{1} << (19 + shape / 4U % 3U);
+    options.device_bytes = std::size_t{12 + in_.byte() % 16U} << 20;
     options.goal = kGoals[in_.byte() % std::size(kGoals)];
+    if (options.goal == nullptr) options.frames = 3 + in_.byte() % 4U;
     options.user = this;
     options.on_resize = in_.byte() % 4 == 0 ? nullptr : on_resize;
     if (in_.byte() > 240) {
@@ -96,14 +100,25 @@ class LayerCalls {
       options.schedule = (in_.byte() & 1) != 0 ? "lifo" : nullptr;
     }
     if (in_.byte() > 240) options.struct_size = in_.number() % sizeof options;
+    free_any(some(pool_.id));  // or the device is soon full
     aqua_layer_pool pool{};
     const bool well = ok(aqua_layer_pool_create(runtime_, &options, &pool));
     handles_.made(pool.id, well);
     std::uint32_t usable = 0;
     if (!well || !ok(aqua_layer_pool_usable_blocks(pool, &usable)) || usable > 4096) return;
-    aqua_block_pool list{};
-    must(aqua_block_pool_create(options.layers, usable, &list));
-    handles_.made(list.id, true);
+    pool_ = pool;
+    layers_ = options.layers;
+    must(aqua_block_pool_create(layers_, usable, &list_));
+    handles_.made(list_.id, true);
+    // Full, mostly, so that fewer blocks preempt one sequence or move the other's.
+    Blocks blocks(usable);
+    const std::uint32_t first = usable / (1 + in_.byte() % 4U);
+    must(aqua_block_pool_allocate(list_, 1, first, blocks.data()));
+    must(aqua_block_pool_allocate(list_, 2, usable - first, blocks.data()));
+    if (in_.byte() < 100) (void)ok(aqua_block_pool_release(list_, 1));
+    aqua_tensor_options wanted = AQUA_TENSOR_OPTIONS_INIT;
+    if (!ok(aqua_layer_pool_packed_bytes(pool_, 1 + in_.byte() % 3U, &wanted.bytes))) return;
+    handles_.made(tensor_.id, ok(aqua_tensor_allocate(runtime_, &wanted, &tensor_)));
   }
   void make_list() {
     aqua_block_pool list{};
@@ -112,7 +127,7 @@ class LayerCalls {
     handles_.made(list.id, well);
   }
   void step() {
-    const aqua_layer_pool pool{handles_.pick()};
+    const aqua_layer_pool pool{some(pool_.id)};
     const Blocks reads = some_blocks();
     const Blocks writes = some_blocks();
     std::uint64_t number = 0;
@@ -120,7 +135,7 @@ class LayerCalls {
     bool well = ok(aqua_layer_pool_begin_step(pool, stream_, reads.data(), reads.size(),
                                               writes.data(), writes.size()));
     handles_.used(pool.id, well);
-    const std::uint32_t layers = in_.byte() % 7U;
+    const std::uint32_t layers = in_.byte() < 230 ? layers_ : in_.byte() % 7U;
     for (std::uint32_t layer = 0; layer < layers; ++layer) {
       handles_.used(pool.id, ok(aqua_layer_pool_begin_layer(pool, layer)));
       if (in_.byte() < 250) handles_.used(pool.id, ok(aqua_layer_pool_end_layer(pool, layer)));
@@ -134,10 +149,10 @@ class LayerCalls {
                   ok(aqua_layer_pool_step_done(pool, well ? number : in_.number(), &done)));
   }
   void move() {
-    const aqua_layer_pool pool{handles_.pick()};
-    const aqua_tensor tensor{handles_.pick()};
+    const aqua_layer_pool pool{some(pool_.id)};
+    const aqua_tensor tensor{some(tensor_.id)};
     const Blocks blocks = some_blocks();
-    const std::size_t offset = in_.number();
+    const std::size_t offset = in_.byte() < 200 ? 0 : in_.number();
     aqua_layer_transfer transfer{};
     const bool well =
         ok((in_.byte() & 1) != 0 ? aqua_layer_pool_offload(pool, blocks.data(), blocks.size(),
@@ -151,9 +166,9 @@ class LayerCalls {
     handles_.used(asked, ok(aqua_layer_transfer_wait({asked})));
   }
   void resize() {
-    const aqua_layer_pool pool{handles_.pick()};
-    const aqua_block_pool list{handles_.pick()};
-    const std::uint32_t frames = in_.byte() % 7U;
+    const aqua_layer_pool pool{some(pool_.id)};
+    const aqua_block_pool list{some(list_.id)};
+    const std::uint32_t frames = in_.byte() < 220 ? 3 + in_.byte() % 3U : in_.byte() % 8U;
     std::uint32_t proposed = 0;
     int done = 0;
     switch (in_.byte() % 8) {
@@ -174,9 +189,9 @@ class LayerCalls {
     if (well && were_dead) std::abort();
   }
   void list() {
-    const aqua_block_pool list{handles_.pick()};
+    const aqua_block_pool list{some(list_.id)};
     const std::uint64_t sequence = in_.byte() % 4U;
-    const std::uint32_t number = in_.byte() % 40U;
+    const std::uint32_t number = in_.byte() % (in_.byte() < 200 ? 6U : 40U);
     std::array<std::uint32_t, 40> blocks{};
     std::array<std::uint64_t, 40> named{};
     std::array<aqua_block_move, 40> moves{};
@@ -203,7 +218,7 @@ class LayerCalls {
     }
   }
   void ask() {
-    const aqua_layer_pool pool{handles_.pick()};
+    const aqua_layer_pool pool{some(pool_.id)};
     void* address = nullptr;
     std::uint32_t blocks = 0;
     std::size_t bytes = 0;
@@ -221,6 +236,11 @@ class LayerCalls {
   Handles& handles_;
   aqua_runtime runtime_;
   aqua_stream stream_ = 0;
+  // Made last.
+  aqua_layer_pool pool_{};
+  aqua_block_pool list_{};
+  aqua_tensor tensor_{};
+  std::uint32_t layers_ = 0;
 };
 
 }  // namespace aqua::fuzz

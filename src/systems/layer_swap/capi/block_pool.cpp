@@ -8,8 +8,6 @@
 #include "systems/layer_swap/capi/objects.hpp"
 
 using namespace aqua::capi;
-using aqua::Code;
-using aqua::Error;
 using aqua::Result;
 using aqua::layer_swap::BlockPool;
 
