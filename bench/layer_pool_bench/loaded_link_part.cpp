@@ -24,7 +24,7 @@ struct Watched {
 
 Watched watch(const Effort& effort, unsigned loaded_steps) {
   const Scene scene = scenes(effort)[1];
-  Runtime runtime = open_device(scene.link_bytes_per_second, 320, 384);
+  Runtime runtime = open_device(scene.link_bytes_per_second, 320, 640);
   Serving serving(runtime, {.shape = scene.shape, .goal = "capacity", .arrival_steps = 2});
   serving.settle(effort.quiet, effort.most_settling);
   Watched result;
