@@ -65,10 +65,11 @@ enum class RequestState : std::uint8_t {
 struct EngineStatus {
   EngineState state = EngineState::asleep;
   std::uint64_t kv_tokens = 0;
-  std::uint64_t usable_tokens = 0;   // what may be filled: kv_tokens less the watermark
-  std::uint64_t held_tokens = 0;     // by residents and by both ends of moves, prefixes once
-  std::uint64_t leaving_tokens = 0;  // of these, what moves away; shared prefixes are not in it
-  std::uint32_t residents = 0;       // that are not moving
+  std::uint64_t usable_tokens = 0;  // what may be filled: kv_tokens less the watermark
+  std::uint64_t held_tokens = 0;    // by residents and by both ends of moves, prefixes once
+  // Of these, what moves away: prefixes that nobody who stays shares are in it.
+  std::uint64_t leaving_tokens = 0;
+  std::uint32_t residents = 0;            // that are not moving
   std::uint32_t coming = 0, leaving = 0;  // moves under way
   friend bool operator==(const EngineStatus&, const EngineStatus&) = default;
 };

@@ -270,15 +270,15 @@ void Cluster::check_end(const Plan& plan) {
   }
   for (const EngineId id : plan.drained) EXPECT_EQ(held(id), 0U);
   // What stays fits, or nobody is left to be preempted.
-  std::map<EngineId, std::uint64_t> staying = all_held();
+  std::map<EngineId, std::uint64_t> staying;
+  std::set<std::pair<EngineId, PrefixId>> prefixes;
   std::set<EngineId> with_residents;
   for (const auto& [request, r] : requests_) {
-    if (r.engine == no_engine || r.dropped) continue;
-    if (r.to == no_engine) {
-      with_residents.insert(r.engine);
-    } else {
-      staying[r.engine] -= own(r);
-    }
+    const EngineId home = r.to != no_engine ? r.to : r.engine;
+    if (home == no_engine) continue;
+    staying[home] += own(r);
+    if (prefixes.insert({home, r.spec.prefix}).second) staying[home] += shared(r);
+    if (r.to == no_engine) with_residents.insert(home);
   }
   for (const EngineId id : with_residents) {
     EXPECT_LE(staying[id], engines_.at(id).spec.kv_tokens) << "nobody was preempted";

@@ -32,7 +32,16 @@ std::uint64_t NaivePacker::held(EngineId id) const {
 
 std::uint64_t NaivePacker::leaving(EngineId id) const {
   std::uint64_t sum = 0;
-  for (const auto& [request, r] : now_.requests) sum += r.source == id ? r.own : 0;
+  std::map<PrefixId, std::uint64_t> shared;
+  for (const auto& [request, r] : now_.requests) {
+    if (r.source != id) continue;
+    sum += r.own;
+    if (r.shared > 0) shared[r.spec.prefix] = r.shared;
+  }
+  for (const auto& [request, r] : now_.requests) {
+    if (r.home == id) shared.erase(r.spec.prefix);
+  }
+  for (const auto& [prefix, tokens] : shared) sum += tokens;
   return sum;
 }
 

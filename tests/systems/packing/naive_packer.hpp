@@ -103,6 +103,7 @@ class NaivePacker : public Packer {
   void evacuate();
   void relieve(EngineId id);
   void stage_moves();
+  bool begin_rounds(std::vector<Move>& wanted);  // false: one more is dropped
   void preempt();
   void place_waiting();
   void close();

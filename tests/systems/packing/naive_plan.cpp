@@ -168,56 +168,60 @@ void NaivePacker::relieve(EngineId id) {
 }
 
 // All is put back; then, round by round, whatever has room at its destination begins, and leaves
-// its source when the round is over.
+// its source when the round is over. When nothing can begin, the smallest is dropped from the
+// start.
 void NaivePacker::stage_moves() {
-  struct Wanted {
-    Move move;
-    bool begun = false;
-  };
-  std::vector<Wanted> wanted;
+  std::vector<Move> wanted;
   for (const auto& [id, reason] : now_.touched) {
     if (!displaced(id) || now_.requests.at(id).home == no_engine) continue;
-    const EngineId from = before_.requests.at(id).home;
-    wanted.push_back(
-        {{.request = id, .from = from, .to = now_.requests.at(id).home, .reason = reason}});
+    const EngineId from = before_.requests.at(id).home, to = now_.requests.at(id).home;
+    wanted.push_back({.request = id, .from = from, .to = to, .reason = reason});
     now_.requests.at(id).home = from;
   }
-  std::uint32_t stage = 0;
-  for (std::size_t left = wanted.size(); left > 0;) {
-    std::vector<RequestId> round;
-    for (Wanted& each : wanted) {
-      NaiveRequest& r = now_.requests.at(each.move.request);
-      if (each.begun || !fits(r, each.move.to)) continue;
-      each.begun = true;
-      each.move.stage = stage;
-      each.move.tokens = need(r, each.move.to);
-      each.move.bytes = each.move.tokens * options_.bytes_per_token;
-      r.source = r.home;
-      r.home = each.move.to;
-      r.state = RequestState::moving;
-      round.push_back(each.move.request);
-      plan_.moves.push_back(each.move);
-    }
-    left -= round.size();
-    if (!round.empty()) {
-      ++stage;
-    } else {
-      Wanted* smallest = nullptr;
-      for (Wanted& each : wanted) {
-        if (each.begun || each.move.dropped) continue;
-        const auto key = [&](const Wanted& w) {
-          return std::pair(now_.requests.at(w.move.request).own, w.move.request);
-        };
-        if (smallest == nullptr || key(each) < key(*smallest)) smallest = &each;
-      }
-      smallest->move.dropped = true;
-      now_.requests.at(smallest->move.request).home = no_engine;
-    }
-    for (const RequestId id : round) now_.requests.at(id).source = no_engine;
+  const NaiveFleet start = now_;
+  while (!begin_rounds(wanted)) {
+    now_ = start;
+    plan_.moves.clear();
   }
   for (const Move& move : plan_.moves) {
     if (!move.dropped) now_.requests.at(move.request).source = move.from;
   }
+}
+
+bool NaivePacker::begin_rounds(std::vector<Move>& wanted) {
+  for (const Move& move : wanted) {
+    if (move.dropped) now_.requests.at(move.request).home = no_engine;
+  }
+  for (std::uint32_t stage = 0; plan_.moves.size() < wanted.size(); ++stage) {
+    std::vector<RequestId> round;
+    Move* smallest = nullptr;
+    for (Move& move : wanted) {
+      NaiveRequest& r = now_.requests.at(move.request);
+      if (r.state == RequestState::moving) continue;
+      if (!fits(r, move.to)) {
+        const auto key = [&](const Move& m) {
+          return std::pair(now_.requests.at(m.request).own, m.request);
+        };
+        const bool first = smallest == nullptr || key(move) < key(*smallest);
+        if (!move.dropped && first) smallest = &move;
+        continue;
+      }
+      move.stage = stage;
+      move.tokens = need(r, move.to);
+      move.bytes = move.tokens * options_.bytes_per_token;
+      r.source = r.home;
+      r.home = move.to;
+      r.state = RequestState::moving;
+      round.push_back(move.request);
+      plan_.moves.push_back(move);
+    }
+    if (round.empty()) {
+      smallest->dropped = true;
+      return false;
+    }
+    for (const RequestId id : round) now_.requests.at(id).source = no_engine;
+  }
+  return true;
 }
 
 void NaivePacker::preempt() {

@@ -93,45 +93,58 @@ std::vector<Draft::Pending> Draft::take_back() {
   return pending;
 }
 
-void Draft::commit(Plan& plan) {
-  std::vector<Pending> pending = take_back();
-  std::vector<std::pair<Request*, Engine*>> sources;  // of what has been begun
-  for (std::uint32_t stage = 0; !pending.empty();) {
-    std::vector<Pending> later;
-    std::vector<Request*> begun;
-    for (Pending& each : pending) {
-      if (!fleet_.fits(*each.request, *each.to)) {
+// Begins what has room, stage by stage, as if the stage before were over and dropped KV gone.
+// Answers the smallest of those that wait for each other's room, if any do.
+Draft::Pending* Draft::begin_stages(std::vector<Pending>& pending) {
+  std::vector<Pending*> left;
+  for (Pending& each : pending) {
+    left.push_back(&each);
+    if (each.move.dropped) fleet_.unsettle(*each.request);
+  }
+  for (std::uint32_t stage = 0; !left.empty(); ++stage) {
+    std::vector<Pending*> later, begun;
+    for (Pending* each : left) {
+      Request& request = *each->request;
+      if (!fleet_.fits(request, *each->to)) {
         later.push_back(each);
         continue;
       }
-      each.move.stage = stage;
-      each.move.tokens = fleet_.need(*each.request, *each.to);
-      each.move.bytes = each.move.tokens * options_.bytes_per_token;
-      fleet_.begin_move(*each.request, *each.to);
-      if (!each.move.dropped) begun.push_back(each.request);
-      plan.moves.push_back(each.move);
+      each->move.stage = stage;
+      each->move.tokens = fleet_.need(request, *each->to);
+      each->move.bytes = each->move.tokens * options_.bytes_per_token;
+      fleet_.begin_move(request, *each->to);
+      begun.push_back(each);
     }
-    if (later.size() == pending.size()) {
-      // Each waits for another's room. The smallest gives its own up, and room follows from that.
-      const auto smallest =
-          std::min_element(later.begin(), later.end(), [](const Pending& a, const Pending& b) {
-            return std::tuple(a.move.dropped, a.request->own, a.request->id) <
-                   std::tuple(b.move.dropped, b.request->own, b.request->id);
-          });
-      assert(!smallest->move.dropped);
-      smallest->move.dropped = true;
-      fleet_.unsettle(*smallest->request);
-    } else {
-      ++stage;
+    if (begun.empty()) {
+      return *std::min_element(later.begin(), later.end(), [](const Pending* a, const Pending* b) {
+        return std::tuple(a->move.dropped, a->request->own, a->request->id) <
+               std::tuple(b->move.dropped, b->request->own, b->request->id);
+      });
     }
-    // The next stage begins when these are over.
-    for (Request* request : begun) {
-      sources.emplace_back(request, request->source);
-      fleet_.drop_source(*request);
+    for (Pending* each : begun) {
+      if (!each->move.dropped) fleet_.drop_source(*each->request);
     }
-    pending = std::move(later);
+    left = std::move(later);
   }
-  for (const auto& [request, source] : sources) fleet_.hold_source(*request, *source);
+  return nullptr;
+}
+
+// Where moves wait for each other the smallest gives its room up, and all begins anew: what was
+// found to fit beside its KV, or to share its prefix, may not. With everything dropped there is
+// room for all, so that this ends.
+void Draft::commit(Plan& plan) {
+  std::vector<Pending> pending = take_back();
+  while (Pending* stuck = begin_stages(pending)) {
+    assert(!stuck->move.dropped);
+    for (const Pending& each : pending) put(*each.request, *each.from);
+    stuck->move.dropped = true;
+  }
+  std::stable_sort(pending.begin(), pending.end(),
+                   [](const Pending& a, const Pending& b) { return a.move.stage < b.move.stage; });
+  for (const Pending& each : pending) {
+    plan.moves.push_back(each.move);
+    if (!each.move.dropped) fleet_.hold_source(*each.request, *each.from);
+  }
 }
 
 }  // namespace aqua::packing

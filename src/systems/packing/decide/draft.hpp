@@ -60,6 +60,7 @@ class Draft {
   void count(const Request& request, const Engine& origin, bool add);
   void put(Request& request, Engine& to);
   [[nodiscard]] std::vector<Pending> take_back();
+  [[nodiscard]] Pending* begin_stages(std::vector<Pending>& pending);
 
   Fleet& fleet_;
   const PackerOptions& options_;

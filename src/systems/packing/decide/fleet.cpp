@@ -153,21 +153,37 @@ void Fleet::count_home(const Request& request, bool add) {
   housed_.erase(request.prefix);
 }
 
-void Fleet::hold(Engine& engine, const Request& request) {
-  engine.held += request.own;
-  if (request.prefix == no_prefix || ++engine.prefixes[request.prefix] > 1) return;
-  engine.held += request.prefix_tokens;
-  holders_[request.prefix].insert(engine.id());
-}
-
-void Fleet::release(Engine& engine, const Request& request) {
-  engine.held -= request.own;
-  if (request.prefix == no_prefix || --engine.prefixes[request.prefix] > 0) return;
+void Fleet::share(Engine& engine, const Request& request, int all, int leaving) {
+  if (request.prefix == no_prefix) return;
+  Sharers& sharers = engine.prefixes[request.prefix];
+  const bool was_there = sharers.all > 0;
+  const auto goes = [&] {
+    return sharers.all > 0 && sharers.all == sharers.leaving ? request.prefix_tokens : 0;
+  };
+  engine.leaving -= goes();
+  sharers.all += static_cast<std::uint32_t>(all);
+  sharers.leaving += static_cast<std::uint32_t>(leaving);
+  engine.leaving += goes();
+  if (!was_there) {
+    engine.held += request.prefix_tokens;
+    holders_[request.prefix].insert(engine.id());
+  }
+  if (sharers.all > 0) return;
   engine.held -= request.prefix_tokens;
   engine.prefixes.erase(request.prefix);
   const auto holders = holders_.find(request.prefix);
   holders->second.erase(engine.id());
   if (holders->second.empty()) holders_.erase(holders);
+}
+
+void Fleet::hold(Engine& engine, const Request& request) {
+  engine.held += request.own;
+  share(engine, request, 1, 0);
+}
+
+void Fleet::release(Engine& engine, const Request& request) {
+  engine.held -= request.own;
+  share(engine, request, -1, 0);
 }
 
 void Fleet::grow(Request& request, std::uint64_t tokens) {
@@ -238,6 +254,7 @@ void Fleet::begin_move(Request& request, Engine& to) {
       from->own -= request.own;
       from->going += 1;
       from->leaving += request.own;
+      share(*from, request, 0, 1);
     });
     request.source = from;
   } else {
@@ -256,7 +273,8 @@ void Fleet::drop_source(Request& request) {
   change(source, [&] {
     source.going -= 1;
     source.leaving -= request.own;
-    release(source, request);
+    source.held -= request.own;
+    share(source, request, -1, -1);
   });
   request.source = nullptr;
 }
@@ -265,7 +283,8 @@ void Fleet::hold_source(Request& request, Engine& source) {
   change(source, [&] {
     source.going += 1;
     source.leaving += request.own;
-    hold(source, request);
+    source.held += request.own;
+    share(source, request, 1, 1);
   });
   request.source = &source;
 }
@@ -294,6 +313,7 @@ void Fleet::abort_move(Request& request) {
   change(from, [&] {
     from.going -= 1;
     from.leaving -= request.own;
+    share(from, request, 0, -1);
     from.residents.insert({request.own, request.id});
     from.own += request.own;
   });

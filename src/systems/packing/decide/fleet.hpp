@@ -43,18 +43,24 @@ struct Request {
   Engine* source = nullptr;  // of a move, unless its KV was dropped
 };
 
+// Requests on an engine that share a prefix, and how many of them leave.
+struct Sharers {
+  std::uint32_t all = 0, leaving = 0;
+};
+
 struct Engine {
   EngineSpec spec{};
   EngineState state = EngineState::asleep;
   std::uint64_t usable = 0;
   std::uint64_t relieved_above = 0;  // it is relieved when more than this stays
   std::uint64_t held = 0;
-  std::uint64_t own = 0;      // of residents
-  std::uint64_t leaving = 0;  // own tokens of requests that leave
+  std::uint64_t own = 0;  // of residents
+  // Of held, what goes with those that leave: theirs, and prefixes that nobody else shares.
+  std::uint64_t leaving = 0;
   std::uint32_t coming = 0, going = 0;
   std::uint64_t activated = 0;                                // its place in the order of wakings
   std::set<std::pair<std::uint64_t, RequestId>> residents{};  // by own tokens; none that move
-  std::map<PrefixId, std::uint32_t> prefixes{};               // requests that share each
+  std::map<PrefixId, Sharers> prefixes{};
 
   [[nodiscard]] EngineId id() const { return spec.id; }
   [[nodiscard]] std::int64_t room() const {
@@ -152,6 +158,8 @@ class Fleet {
   void look(std::uint64_t entries = 1) { looked_at_ += entries; }
 
  private:
+  // Counts `all` more requests that share the prefix, and `leaving` more of them that leave.
+  void share(Engine& engine, const Request& request, int all, int leaving);
   void hold(Engine& engine, const Request& request);
   void release(Engine& engine, const Request& request);
   void unlist(Engine& engine);  // out of the indexes, before a change
