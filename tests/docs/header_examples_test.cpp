@@ -130,9 +130,7 @@ TEST_F(HeaderExamples, LayerPool) {
                   std::memset(emulated::kernel_view(plane) + 5 * 64_KiB, 1, 64_KiB);
                 }).ok());
   };
-  const auto synchronize = [&](Stream on) {
-    ASSERT_TRUE(emulated::synchronize(runtime, on).ok());
-  };
+  const auto synchronize = [&](Stream on) { ASSERT_TRUE(emulated::synchronize(runtime, on).ok()); };
 #include "header_examples/layer_swap/layer_pool.hpp"
   ASSERT_TRUE(begun.ok() && step.ok() && sound.ok());
   EXPECT_EQ(launched, 12U);
