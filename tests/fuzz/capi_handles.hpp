@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <set>
 #include <vector>
@@ -31,7 +32,9 @@ class Input {
 };
 
 inline void must(aqua_error* error) {
-  if (error != nullptr) std::abort();
+  if (error == nullptr) return;
+  std::fprintf(stderr, "%s\n", aqua_error_message(error));
+  std::abort();
 }
 inline bool ok(aqua_error* error) {
   const aqua_code code = aqua_error_code(error);

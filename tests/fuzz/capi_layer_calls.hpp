@@ -118,7 +118,8 @@ class LayerCalls {
     if (in_.byte() < 100) (void)ok(aqua_block_pool_release(list_, 1));
     aqua_tensor_options wanted = AQUA_TENSOR_OPTIONS_INIT;
     if (!ok(aqua_layer_pool_packed_bytes(pool_, 1 + in_.byte() % 3U, &wanted.bytes))) return;
-    handles_.made(tensor_.id, ok(aqua_tensor_allocate(runtime_, &wanted, &tensor_)));
+    const bool allocated = ok(aqua_tensor_allocate(runtime_, &wanted, &tensor_));
+    handles_.made(tensor_.id, allocated);
   }
   void make_list() {
     aqua_block_pool list{};
