@@ -21,7 +21,7 @@ class EventPool : public std::enable_shared_from_this<EventPool> {
    public:
     Return() = default;
     explicit Return(std::shared_ptr<EventPool> pool) noexcept : pool_(std::move(pool)) {}
-    void operator()(device::Event* event) const {
+    void operator()(device::Event* event) const noexcept {
       pool_->give_back(std::unique_ptr<device::Event>(event));
     }
 
@@ -31,7 +31,8 @@ class EventPool : public std::enable_shared_from_this<EventPool> {
   // Goes back to the pool when it is dropped. Whoever drops it waits for it no more.
   using Pooled = std::unique_ptr<device::Event, Return>;
 
-  explicit EventPool(device::Device& device) noexcept : device_(device) {}
+  // Takes the memory that giving back will need: that happens where nothing may be thrown.
+  explicit EventPool(device::Device& device) : device_(device) { idle_.reserve(kMostIdle); }
 
   // An event to record: what it stands for before that has no meaning.
   [[nodiscard]] Result<Pooled> take() {
@@ -51,7 +52,7 @@ class EventPool : public std::enable_shared_from_this<EventPool> {
  private:
   static constexpr std::size_t kMostIdle = 1024;
 
-  void give_back(std::unique_ptr<device::Event> event) {
+  void give_back(std::unique_ptr<device::Event> event) noexcept {
     const MutexLock lock(mu_);
     if (idle_.size() < kMostIdle) idle_.push_back(std::move(event));
   }
