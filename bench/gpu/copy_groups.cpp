@@ -2,11 +2,11 @@
 #include <algorithm>
 
 #include "device/cuda/device.hpp"
+#include "gpu/copy_tasks.hpp"
 #include "gpu/groups.hpp"
 #include "gpu/lender_process.hpp"
 #include "gpu/library.hpp"
 #include "gpu/staged.hpp"
-#include "gpu/tasks.hpp"
 
 namespace aqua::bench {
 namespace {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "gpu/copy_tasks.hpp"
+
 #include <algorithm>
 #include <memory>
 #include <string>
-
-#include "gpu/tasks.hpp"
 
 namespace aqua::bench {
 namespace {

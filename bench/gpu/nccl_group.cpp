@@ -3,9 +3,9 @@
 #include <memory>
 
 #include "device/cuda/device.hpp"
+#include "gpu/copy_tasks.hpp"
 #include "gpu/groups.hpp"
 #include "gpu/library.hpp"
-#include "gpu/tasks.hpp"
 
 namespace aqua::bench {
 namespace {

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "gpu/copy_tasks.hpp"
 #include "gpu/groups.hpp"
-#include "gpu/tasks.hpp"
 #include "samples.hpp"
 
 namespace aqua::bench {
