@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layer_pool_bench/borrower.hpp"
 
-#include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -110,34 +106,12 @@ void BorrowerProcess::serve(const Coordinator& coordinator, int in, int out) {
   }
 }
 
-BorrowerProcess::BorrowerProcess(const Coordinator& coordinator) {
-  int to[2], from[2];
-  if (::pipe2(to, O_CLOEXEC) != 0 || ::pipe2(from, O_CLOEXEC) != 0)
-    std::exit((std::perror("pipe"), 1));
-  pid_ = ::fork();
-  if (pid_ == 0) {
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    ::close(to[1]);
-    ::close(from[0]);
-    serve(coordinator, to[0], from[1]);
-    std::_Exit(0);
-  }
-  ::close(to[0]);
-  ::close(from[1]);
-  to_ = to[1];
-  from_ = from[0];
-}
-
-BorrowerProcess::~BorrowerProcess() {
-  ::close(to_);  // it leaves
-  ::waitpid(pid_, nullptr, 0);
-  ::close(from_);
-}
+BorrowerProcess::BorrowerProcess(const Coordinator& coordinator)
+    : process_([&](int in, int out) { serve(coordinator, in, out); }) {}
 
 std::size_t BorrowerProcess::ask(char command, std::size_t bytes) {
   Message message{command, bytes};
-  if (::write(to_, &message, sizeof message) == sizeof message &&
-      ::read(from_, &message, sizeof message) == sizeof message && message.command == command)
+  if (process_.send(message) && process_.receive(message) && message.command == command)
     return message.bytes;
   std::fprintf(stderr, "layer_pool_bench: the borrower %s\n",
                message.command == '!' ? "found changed bytes" : "has failed");

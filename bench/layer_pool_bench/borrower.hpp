@@ -3,21 +3,16 @@
 // compares them later.
 #pragma once
 
-#include <sys/types.h>
-
 #include <cstddef>
 
+#include "forked_process.hpp"
 #include "harness.hpp"
 
 namespace aqua::bench {
 
 class BorrowerProcess {
  public:
-  // Forks: before this process has threads, and before it opens a device.
-  explicit BorrowerProcess(const Coordinator& coordinator);
-  ~BorrowerProcess();  // ends it
-  BorrowerProcess(const BorrowerProcess&) = delete;
-  BorrowerProcess& operator=(const BorrowerProcess&) = delete;
+  explicit BorrowerProcess(const Coordinator& coordinator);  // forks, see ForkedProcess
 
   // Once so many bytes are leased: fills them. Answers how many of its tensors' bytes lie in lent
   // memory. The program ends where it waits for longer than a minute.
@@ -34,8 +29,7 @@ class BorrowerProcess {
   static void serve(const Coordinator& coordinator, int in, int out);
   std::size_t ask(char command, std::size_t bytes);
 
-  int to_ = -1, from_ = -1;
-  pid_t pid_ = 0;
+  ForkedProcess process_;
 };
 
 }  // namespace aqua::bench

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reclaim_bench/consumer.hpp"
 
-#include <fcntl.h>
 #include <poll.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -108,40 +104,19 @@ void serve(const ReclaimOptions& options, const Coordinator& coordinator, int in
 
 }  // namespace
 
-ConsumerProcess::ConsumerProcess(const ReclaimOptions& options, const Coordinator& coordinator) {
-  int to[2], from[2];
-  if (::pipe2(to, O_CLOEXEC) != 0 || ::pipe2(from, O_CLOEXEC) != 0)
-    std::exit((std::perror("pipe"), 1));
-  pid_ = ::fork();
-  if (pid_ == 0) {
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    ::close(to[1]);
-    ::close(from[0]);
-    serve(options, coordinator, to[0], from[1]);
-    std::_Exit(0);
-  }
-  ::close(to[0]);
-  ::close(from[1]);
-  to_ = to[1];
-  from_ = from[0];
-}
-
-ConsumerProcess::~ConsumerProcess() {
-  ::close(to_);  // it leaves
-  ::waitpid(pid_, nullptr, 0);
-  ::close(from_);
-}
+ConsumerProcess::ConsumerProcess(const ReclaimOptions& options, const Coordinator& coordinator)
+    : process_([&](int in, int out) { serve(options, coordinator, in, out); }) {}
 
 device::CopyCounts ConsumerProcess::ran() {
   device::CopyCounts ran;
   ask('r');
-  if (::read(from_, &ran, sizeof ran) != sizeof ran) std::exit((std::perror("read"), 1));
+  if (!process_.receive(ran)) std::exit((std::perror("read"), 1));
   return ran;
 }
 
 void ConsumerProcess::ask(char command) {
   char answer = 0;
-  if (::write(to_, &command, 1) == 1 && ::read(from_, &answer, 1) == 1 && answer == command) return;
+  if (process_.send(command) && process_.receive(answer) && answer == command) return;
   std::fprintf(stderr, "reclaim_bench: the consumer %s\n",
                answer == '!' ? "found changed bytes" : "has failed");
   std::exit(1);

@@ -2,9 +2,8 @@
 // The process that borrows: fills what it is leased with stamped tensors, and checks them later.
 #pragma once
 
-#include <sys/types.h>
-
 #include "device/device.hpp"
+#include "forked_process.hpp"
 #include "harness.hpp"
 #include "reclaim_bench/options.hpp"
 
@@ -12,11 +11,8 @@ namespace aqua::bench {
 
 class ConsumerProcess {
  public:
-  // Forks: before this process has threads, and before it opens a device.
+  // Forks, see ForkedProcess.
   ConsumerProcess(const ReclaimOptions& options, const Coordinator& coordinator);
-  ~ConsumerProcess();
-  ConsumerProcess(const ConsumerProcess&) = delete;
-  ConsumerProcess& operator=(const ConsumerProcess&) = delete;
 
   // Once all that the options say is leased: returns when it is full of tensors.
   void fill() { ask('f'); }
@@ -32,8 +28,7 @@ class ConsumerProcess {
  private:
   void ask(char command);
 
-  int to_ = -1, from_ = -1;
-  pid_t pid_ = 0;
+  ForkedProcess process_;
 };
 
 }  // namespace aqua::bench
