@@ -28,7 +28,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Sequence, Tuple
 
-from simulation_tables import rounded
+from page_tables import rounded, write_tables
 
 Row = Dict[str, Any]
 
@@ -257,15 +257,6 @@ def shown(key: str, rows: List[Row]) -> str:
                  [[named(row), *(f"{row[link]:.2f}" for link in LINKS)] for row in rows])
 
 
-def with_table(page: str, key: str, text: str) -> str:
-    begin, end = f"<!-- pie_tables: {key} -->\n", "<!-- /pie_tables -->\n"
-    before, found, rest = page.partition(begin)
-    _, closed, after = rest.partition(end)
-    if not found or not closed:
-        sys.exit(f"pie_tables: the page has no {begin.strip()} with its end")
-    return before + begin + "\n" + text + "\n" + end + after
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--aqua", required=True, help="the aqua command")
@@ -288,11 +279,8 @@ def main() -> int:
         print(shown(key, rows))
     if arguments.json:
         Path(arguments.json).write_text(json.dumps(rounded(result), indent=1))
-    if arguments.page:
-        text = Path(arguments.page).read_text()
-        for key, rows in tables.items():
-            text = with_table(text, key, shown(key, rows))
-        Path(arguments.page).write_text(text)
+    if arguments.page and not missed:  # what the page says of its tables is then so
+        write_tables(arguments.page, "pie_tables", {key: shown(key, rows) for key, rows in tables.items()})
     if missed:
         print("missed, though the page calls it met: " + ", ".join(missed), file=sys.stderr)
     return 1 if missed else 0

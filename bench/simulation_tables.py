@@ -29,6 +29,7 @@ import sys
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Sequence
 
+from page_tables import rounded, write_tables
 from simulation_rows import (SHOWN, Row, Simulator, elastic_row, long_prompt_row, overload_row, prefix_row,
                              quiet_row)
 
@@ -183,24 +184,6 @@ def markdown(rows: List[Row]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def rounded(value: Any) -> Any:
-    """Six digits: the file is read by people too."""
-    if isinstance(value, dict):
-        return {key: rounded(each) for key, each in value.items()}
-    if isinstance(value, list):
-        return [rounded(each) for each in value]
-    return float(f"{value:.6g}") if isinstance(value, float) else value
-
-
-def with_table(page: str, key: str, table: str) -> str:
-    begin, end = f"<!-- simulation_tables: {key} -->\n", "<!-- /simulation_tables -->\n"
-    before, found, rest = page.partition(begin)
-    _, closed, after = rest.partition(end)
-    if not found or not closed:
-        sys.exit(f"simulation_tables: the page has no {begin.strip()} with its end")
-    return before + begin + "\n" + table + "\n" + end + after
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--aqua", required=True, help="the aqua command")
@@ -223,12 +206,9 @@ def main() -> int:
         print(json.dumps(rounded({"met": met, "figures": figures}), indent=1))
     if arguments.json:
         Path(arguments.json).write_text(json.dumps(rounded(result), indent=1))
-    if arguments.page:
-        text = Path(arguments.page).read_text()
-        for key in PAGE_TABLES:
-            if key in tables:
-                text = with_table(text, key, markdown(tables[key]))
-        Path(arguments.page).write_text(text)
+    if arguments.page and not missed:  # what the page says of its tables is then so
+        write_tables(arguments.page, "simulation_tables",
+                     {key: markdown(tables[key]) for key in PAGE_TABLES if key in tables})
     if missed:
         print("missed, though the page calls it met: " + ", ".join(missed), file=sys.stderr)
     return 1 if missed else 0
