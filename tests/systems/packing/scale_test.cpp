@@ -2,8 +2,6 @@
 // A decision costs about as much in a large fleet as in a small one, in entries looked at.
 #include <gtest/gtest.h>
 
-#include <cstdio>
-#include <cstdlib>
 #include <random>
 #include <string>
 
@@ -52,33 +50,6 @@ TEST_P(Scale, AHundredTimesTheFleetCostsFourTimesTheEntriesAtMost) {
   EXPECT_LE(large, 4 * small + 4) << small << " entries, then " << large;
   RecordProperty("small", std::to_string(small));
   RecordProperty("large", std::to_string(large));
-}
-
-// Of a fleet of 1,000 engines and 100,000 requests at a time, a plan after each thousandth.
-TEST_P(Scale, AMillionRequestsArePacked) {
-  if (std::getenv("AQUA_PACKING_TABLE") == nullptr) GTEST_SKIP() << "takes long; asked for only";
-  auto packer = make_packer(GetParam(), {.block_tokens = 1}).value();
-  for (std::uint64_t id = 1; id <= 1500; ++id) {
-    ASSERT_TRUE(packer->join({.id = EngineId{id}, .kv_tokens = 15'500}).ok());
-  }
-  std::mt19937_64 random(1);
-  constexpr std::uint64_t kAll = 1'000'000, kLive = 100'000;
-  for (std::uint64_t id = 1; id <= kAll; ++id) {
-    const std::uint64_t tokens = 1 + random() % 260;
-    ASSERT_TRUE(packer->arrive({.id = RequestId{id}, .tokens = tokens}).ok());
-    ASSERT_TRUE(packer->grew(RequestId{id}, tokens + 20).ok());
-    if (id > kLive) {
-      ASSERT_TRUE(packer->ended(RequestId{id - kLive}).ok());
-    }
-    if (id % 1000 != 0) continue;
-    const Plan& plan = packer->epoch();
-    for (const Move& move : plan.moves) ASSERT_TRUE(packer->moved(move.request).ok());
-  }
-  const PackerStatus status = packer->status();
-  EXPECT_EQ(status.resident, kLive);
-  std::printf("%s: %zu engines, %.1f entries a request, %lu moves\n", GetParam().c_str(),
-              status.active, static_cast<double>(status.looked_at) / kAll,
-              static_cast<unsigned long>(status.moves));
 }
 
 INSTANTIATE_TEST_SUITE_P(Each, Scale, ::testing::ValuesIn(packer_names()),

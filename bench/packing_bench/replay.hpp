@@ -10,7 +10,7 @@
 
 #include "aqua/packing/options.hpp"
 
-namespace aqua::packing::test {
+namespace aqua::bench {
 
 struct TraceRequest {
   double second = 0;
@@ -19,6 +19,13 @@ struct TraceRequest {
 
 // Azure's conversations of 2023, where AQUA_DATA has them: empty without.
 std::vector<TraceRequest> azure_conversations();
+
+// What the policies are compared on; empty where AQUA_DATA names no folder with the trace.
+struct PackingLoad {
+  std::string name;
+  std::vector<TraceRequest> trace;
+};
+std::vector<PackingLoad> packing_loads();
 
 // Poisson arrivals of `rate` a second for `seconds`, with lengths of the trace and outputs times so
 // much.
@@ -41,6 +48,6 @@ struct ReplayAs {
 };
 
 Replayed replay(const std::string& policy, const std::vector<TraceRequest>& trace,
-                const PackerOptions& options, const ReplayAs& as = {});
+                const packing::PackerOptions& options, const ReplayAs& as = {});
 
-}  // namespace aqua::packing::test
+}  // namespace aqua::bench

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/systems/packing/replay.hpp"
-
-#include <gtest/gtest.h>
+#include "packing_bench/replay.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -11,9 +9,12 @@
 #include <random>
 
 #include "aqua/packing/packer.hpp"
+#include "must.hpp"
 
-namespace aqua::packing::test {
+namespace aqua::bench {
 namespace {
+
+using namespace packing;
 
 constexpr std::uint64_t kTokensPerSecond = 25;
 
@@ -63,16 +64,30 @@ std::vector<TraceRequest> poisson(const std::vector<TraceRequest>& lengths, doub
   return trace;
 }
 
+std::vector<PackingLoad> packing_loads() {
+  const std::vector<TraceRequest> azure = azure_conversations();
+  if (azure.empty()) return {};
+  std::vector<TraceRequest> faster = azure;
+  for (TraceRequest& request : faster) request.second /= 4;
+  std::vector<PackingLoad> all{{"Azure", azure}, {"Azure, 4 times faster", faster}};
+  for (const double rate : {0.5, 0.8, 1.1}) {
+    char name[32];
+    std::snprintf(name, sizeof name, "outputs x 10, %.1f/s", rate);
+    all.push_back({name, poisson(azure, rate, 2400, 10, 1)});
+  }
+  return all;
+}
+
 Replayed replay(const std::string& policy, const std::vector<TraceRequest>& trace,
                 const PackerOptions& options, const ReplayAs& as) {
-  auto packer = make_packer(policy, options).value();
+  auto packer = must(make_packer(policy, options));
   const std::uint64_t capacity = as.capacity;
   for (std::uint64_t id = 1; id <= 400; ++id) {
-    EXPECT_TRUE(packer->join({.id = EngineId{id}, .kv_tokens = capacity}).ok());
+    must(packer->join({.id = EngineId{id}, .kv_tokens = capacity}));
   }
   const auto plan = [&]() -> Certificate {
     const Plan& is = packer->epoch();
-    for (const Move& move : is.moves) EXPECT_TRUE(packer->moved(move.request).ok());
+    for (const Move& move : is.moves) must(packer->moved(move.request));
     return is.certificate;
   };
   const auto after_event = [&] {
@@ -88,14 +103,14 @@ Replayed replay(const std::string& policy, const std::vector<TraceRequest>& trac
       const TraceRequest& is = trace[next];
       if (is.prompt + is.output > capacity - capacity / 10 || is.prompt == 0) continue;
       const RequestId id{++requests};
-      EXPECT_TRUE(packer->arrive({.id = id, .tokens = is.prompt, .max_new = is.output}).ok());
+      must(packer->arrive({.id = id, .tokens = is.prompt, .max_new = is.output}));
       live[id] = {is.prompt, is.output};
       after_event();
     }
     for (auto each = live.begin(); each != live.end();) {
       auto& [id, is] = *each;
       if (is.left == 0) {
-        EXPECT_TRUE(packer->ended(id).ok());
+        must(packer->ended(id));
         each = live.erase(each);
         after_event();
         continue;
@@ -103,7 +118,7 @@ Replayed replay(const std::string& policy, const std::vector<TraceRequest>& trac
       const std::uint64_t more = std::min(is.left, kTokensPerSecond);
       is.left -= more;
       is.tokens += more;
-      EXPECT_TRUE(packer->grew(id, is.tokens).ok());
+      must(packer->grew(id, is.tokens));
       after_event();
       ++each;
     }
@@ -135,4 +150,4 @@ Replayed replay(const std::string& policy, const std::vector<TraceRequest>& trac
   return sum;
 }
 
-}  // namespace aqua::packing::test
+}  // namespace aqua::bench
