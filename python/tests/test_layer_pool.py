@@ -315,7 +315,7 @@ def test_closing_and_collecting_in_any_order(device):
     engine.come(1, 2)
     tensor = device.allocate(engine.pool.packed_bytes(2))
     transfer = engine.pool.offload([0, 1], tensor, engine.stream)
-    threading.Thread(target=opened.set).start()
+    threading.Timer(0.2, opened.set).start()
     engine.pool.close()  # waits for the kernel and the copies
     engine.pool.close()
     assert transfer.done()

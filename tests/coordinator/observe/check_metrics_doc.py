@@ -58,6 +58,8 @@ def main() -> int:
     have |= {name: row for name, row in told.items() if name.startswith("aqua_engine_") and f'"{name}"' in headers}
     faults = [f"not in docs/operate/metrics.md, or otherwise: {name} {have[name]}, told {told.get(name)}"
               for name in have if told.get(name) != have[name]]
+    faults += [f"not in docs/operate/metrics.md: {name}"
+               for name in sorted(set(re.findall(r'"(aqua_engine_\w+)"', headers)) - told.keys())]
     faults += [f"docs/operate/metrics.md tells of {name}, which there is not" for name in told.keys() - have.keys()]
     alerts = re.findall(r"- alert: (\w+)", rules)
     faults += [f"no section for alert {alert}" for alert in alerts if f"\n### {alert}\n" not in document]
