@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <vector>
 
 #include "aqua/export.h"
 #include "aqua/result.hpp"
@@ -31,6 +32,11 @@ class AQUA_API Ticket {
   Ticket(Ticket&&) noexcept;
   Ticket& operator=(Ticket&&) noexcept;
   ~Ticket();
+
+  // Makes one ticket of several. It is done once all of them are, and ends with the first one's
+  // error once none of them can touch memory any more; of none it is done. Its layer k is layer k
+  // of each.
+  [[nodiscard]] static Ticket join(std::vector<Ticket> parts);
 
   // *done() is true once every byte has arrived, false while work is queued or running. Whether the
   // question was answered is done().ok(); `if (ticket.done())` does not compile.

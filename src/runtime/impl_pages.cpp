@@ -6,46 +6,9 @@
 #include "base/try.hpp"
 #include "runtime/impl.hpp"
 #include "tensor/entry.hpp"
-#include "transfer/ticket_state.hpp"
 
 namespace aqua {
 namespace {
-
-// One ticket for the same copy to two places.
-class BothTickets final : public TicketState {
- public:
-  BothTickets(Ticket here, Ticket there) : here_(std::move(here)), there_(std::move(there)) {}
-
-  // Over when both are: until then the memory of one is in use.
-  [[nodiscard]] Result<bool> done() override {
-    auto here = here_.done();
-    auto there = there_.done();
-    if ((here.ok() && !*here) || (there.ok() && !*there)) return false;
-    return here.ok() ? there : here;
-  }
-  [[nodiscard]] Result<void> wait() override {
-    auto here = here_.wait();
-    auto there = there_.wait();
-    return here.ok() ? there : here;
-  }
-  void cancel() noexcept override {
-    here_.cancel();
-    there_.cancel();
-  }
-  [[nodiscard]] Result<bool> layer_done(unsigned layer) override {
-    AQUA_ASSIGN(const bool here, here_.layer_done(layer));
-    AQUA_ASSIGN(const bool there, there_.layer_done(layer));
-    return here && there;
-  }
-  [[nodiscard]] Result<void> stream_wait(Stream stream, unsigned layer) override {
-    AQUA_TRY(here_.stream_wait(stream, layer));
-    return there_.stream_wait(stream, layer);
-  }
-  [[nodiscard]] std::size_t bytes() const noexcept override { return here_.bytes(); }
-
- private:
-  Ticket here_, there_;
-};
 
 // The tensor's side, whose first page lies at `base`.
 Result<Layout> layout_of(const Layout& cache, std::uint32_t count, std::byte* base) {
@@ -94,8 +57,10 @@ Result<Ticket> Runtime::Impl::move_pages(const Layout& layout, BlockList blocks,
   AQUA_ASSIGN(Ticket here, post_pages(layout, blocks, pins.here, pages, stream, direction));
   if (!pins.there.held()) return here;
   AQUA_ASSIGN(Ticket there, post_pages(layout, blocks, pins.there, pages, stream, direction));
-  return detail::Internals::make<Ticket>(
-      std::shared_ptr<TicketState>(new BothTickets(std::move(here), std::move(there))));
+  std::vector<Ticket> both;
+  both.push_back(std::move(here));
+  both.push_back(std::move(there));
+  return Ticket::join(std::move(both));
 }
 
 }  // namespace aqua
