@@ -50,10 +50,12 @@ class AQUA_API PlaneMemory {
 
   // Maps what is named of each plane, and unmaps every slab that is not named; an address without a
   // slab faults. What stays where it was is not touched, and slabs keep their bytes. Waits for no
-  // work: the caller has seen complete all that uses addresses which change. All or nothing.
+  // work: the caller has seen complete all that uses addresses which change. All or nothing, but
+  // for data_loss.
   //   invalid_argument     not as many lists as planes, a slab that is none or is lent, more than a
   //                        plane holds
-  //   failed_precondition  an earlier change failed half-way and could not be undone: destroy this
+  //   data_loss            the change failed half-way and could not be undone: destroy this
+  //   failed_precondition  an earlier change ended so
   [[nodiscard]] Result<void> map(Places places);
 
   // Has slabs that lie in no plane offered to neighbours; their bytes are gone. They come back by

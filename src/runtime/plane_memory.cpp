@@ -29,6 +29,15 @@ struct PlaneMemory::Parts {
 
   Parts(device::Device& device, const PlaneMemoryOptions& wanted, runtime::Lender& to)
       : options(wanted), lender(to), swaps(device, "plane memory"), places(wanted.planes) {}
+  // Frees every slab that is here. Those that are lent come back to a list without places, which
+  // frees them as well.
+  ~Parts() {
+    ranges.clear();
+    const MutexLock lock(slabs->mu);
+    slabs->all.clear();
+  }
+  Parts(const Parts&) = delete;
+  Parts& operator=(const Parts&) = delete;
 
   [[nodiscard]] Result<void> check(const Places& next) const {
     if (next.size() != options.planes) {
@@ -124,7 +133,11 @@ Result<void> PlaneMemory::map(Places places) {
         swaps.push_back({parts.ranges[p].get(), i * parts.options.slab_bytes, now, next});
     }
   }
-  AQUA_TRY(parts.swaps.run(swaps));
+  if (auto run = parts.swaps.run(swaps); !run.ok()) {
+    if (parts.swaps.check_whole().ok()) return run;
+    return Error{Code::data_loss, concat("plane memory: a change failed and could not be undone: ",
+                                         run.error().message)};
+  }
   parts.places = std::move(places);
   return {};
 }

@@ -118,6 +118,23 @@ TEST_F(PlaneMemories, SlabsInNoPlaneAreLentAndComeBack) {
   EXPECT_TRUE(holds(memory.plane(0), 1));
 }
 
+TEST_F(PlaneMemories, OneThatEndsKeepsOnlyWhatIsLent) {
+  const auto create = [&](std::size_t slabs) {
+    return PlaneMemory::create(*runtime_, {.planes = 1, .plane_bytes = 16_MiB, .slabs = slabs});
+  };
+  {
+    PlaneMemory memory = create(8).value();
+    ASSERT_TRUE(memory.map({{0, 3}}).ok());
+    ASSERT_TRUE(memory.lend({1, 2}).ok());
+  }
+  EXPECT_EQ(runtime_->status().lent_bytes, 4_MiB);
+  EXPECT_TRUE(create(6).ok());
+  expect(create(7), Code::resource_exhausted);
+  auto reclaim = runtime_->reclaim(4_MiB, std::chrono::seconds(20));
+  ASSERT_TRUE(reclaim.ok() && reclaim->wait().ok());
+  EXPECT_TRUE(create(8).ok());
+}
+
 TEST_F(PlaneMemories, OptionsThatCannotBeTakeNoMemory) {
   const auto create = [&](PlaneMemoryOptions options) {
     return PlaneMemory::create(*runtime_, options);
