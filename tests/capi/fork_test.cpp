@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/base/sanitized.hpp"
 #include "tests/capi/capi_fixture.hpp"
 
 namespace aqua::test {
@@ -13,7 +14,7 @@ class Fork : public CapiFixture {
   // TSan allows no threads in the child of a process with threads; ASan's allocator (gcc 12, clang
   // 14) hands it the locks that the parent's threads held, for ever.
   void SetUp() override {
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#ifdef AQUA_SANITIZED
     GTEST_SKIP() << "a sanitizer, whose runtime does not survive fork() beside threads";
 #endif
     CapiFixture::SetUp();

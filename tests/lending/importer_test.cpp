@@ -4,10 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <future>
 #include <thread>
 
 #include "lending/exchange_server.hpp"
 #include "tests/lending/support.hpp"
+#include "tests/transfer/faulty_device.hpp"
 
 namespace aqua::lending {
 namespace {
@@ -149,23 +151,32 @@ TEST_F(Importing, OneMemoryUnderTwoNamesIsRefused) {
   EXPECT_TRUE(succeeds(importer->import({&asked[1], 1}))) << "once the other is gone";
 }
 
-TEST_F(Importing, ASlabIsHeldWhileItIsBeingUnmapped) {
-  const auto slow = open_gpu(1, "hostile");
-  const auto importer = open_importer(*slow);
-  bool seen = false;
-  for (int round = 0; round < 100 && !seen; ++round) {
-    const LeasedSlab lease = lender_.lease(0);
-    EXPECT_FALSE(importer->holds(lease.key));
-    ASSERT_TRUE(succeeds(importer->import({&lease, 1})));
-    EXPECT_TRUE(importer->holds(lease.key));
-    std::thread returning([&] { EXPECT_TRUE(succeeds(importer->give_back(lease.key))); });
-    while (importer->find(lease.key)) std::this_thread::yield();
-    seen = importer->holds(lease.key);
-    returning.join();
-    EXPECT_FALSE(importer->holds(lease.key));
-    (void)lender_.freed().next();
+// Unmaps when it is told to.
+class HeldUnmap final : public test::FaultyDevice {
+ public:
+  using test::FaultyDevice::FaultyDevice;
+  Result<void> unmap(AddressRange& range, std::size_t offset, std::size_t bytes) override {
+    asked.set_value();
+    go_on.get_future().wait();
+    return FaultyDevice::unmap(range, offset, bytes);
   }
-  EXPECT_TRUE(seen) << "of 100 that were on their way";
+  std::promise<void> asked, go_on;
+};
+
+TEST_F(Importing, ASlabIsHeldWhileItIsBeingUnmapped) {
+  HeldUnmap device(*gpu_);
+  const auto importer = open_importer(device);
+  const LeasedSlab lease = lender_.lease(0);
+  EXPECT_FALSE(importer->holds(lease.key));
+  ASSERT_TRUE(succeeds(importer->import({&lease, 1})));
+  EXPECT_TRUE(importer->holds(lease.key));
+  std::thread returning([&] { EXPECT_TRUE(succeeds(importer->give_back(lease.key))); });
+  device.asked.get_future().wait();
+  EXPECT_FALSE(importer->find(lease.key));
+  EXPECT_TRUE(importer->holds(lease.key));
+  device.go_on.set_value();
+  returning.join();
+  EXPECT_FALSE(importer->holds(lease.key));
 }
 
 TEST_F(Importing, WhatIsMappedStaysWhenAnotherImportFails) {

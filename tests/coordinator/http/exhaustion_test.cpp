@@ -11,17 +11,10 @@
 #include <future>
 #include <vector>
 
+#include "tests/base/sanitized.hpp"
 #include "tests/coordinator/raw_http.hpp"
 #include "tests/coordinator/raw_session.hpp"
 #include "wire/slabs.hpp"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define AQUA_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define AQUA_SANITIZED 1
-#endif
-#endif
 
 namespace aqua::testing {
 namespace {
