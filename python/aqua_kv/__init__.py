@@ -32,12 +32,12 @@ from .pool import ElasticPool
 from .runtime import EmulatedGpu, Runtime
 from .status import CopyStatus, RuntimeStatus, TierStatus
 from .tensor import AquaTensor, Pin
-from .transfer import LayerTransfer, Ticket
+from .transfer import Ticket
 
 __all__ = [
     "Access", "AquaTensor", "BlockMove", "BlockPool", "BudgetReason", "Callbacks", "Code",
     "CopyStatus", "DeviceArray", "DeviceBytes", "ElasticPool", "EmulatedGpu", "Error", "Holder",
-    "LayerPlane", "LayerPool", "LayerPoolChange", "LayerPoolStatus", "LayerTransfer", "Layout",
+    "LayerPlane", "LayerPool", "LayerPoolChange", "LayerPoolStatus", "Layout",
     "LoadBand", "LoadProfile",
     "LoadReport", "LogLevel", "MemoryBudget", "Pin", "PinnedTensor", "ProducerOptions", "Reclaim",
     "ReclaimProgress", "Runtime", "RuntimeStatus", "Ticket", "Tier", "TierStatus", "__version__",

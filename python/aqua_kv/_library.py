@@ -129,15 +129,12 @@ CALLS: "dict[str, list[Any]]" = {
     "aqua_layer_pool_step_done": [p.LayerPoolHandle, c_uint64, _OUT_INT],
     "aqua_layer_pool_offload": [
         p.LayerPoolHandle, c_void_p, c_size_t, s.TensorHandle, c_size_t, c_size_t,
-        POINTER(p.LayerTransferHandle),
+        POINTER(s.TicketHandle),
     ],
     "aqua_layer_pool_fetch": [
         p.LayerPoolHandle, s.TensorHandle, c_void_p, c_size_t, c_size_t, c_size_t,
-        POINTER(p.LayerTransferHandle),
+        POINTER(s.TicketHandle),
     ],
-    "aqua_layer_transfer_done": [p.LayerTransferHandle, _OUT_INT],
-    "aqua_layer_transfer_wait": [p.LayerTransferHandle],
-    "aqua_layer_transfer_free": [p.LayerTransferHandle],
     "aqua_layer_pool_resize": [p.LayerPoolHandle, c_uint32],
     "aqua_layer_pool_resize_with": [
         p.LayerPoolHandle, c_uint32, p.BlockPoolHandle, c_size_t, _OUT_INT,

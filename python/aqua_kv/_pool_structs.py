@@ -14,10 +14,6 @@ class LayerPoolHandle(ctypes.Structure):
     _fields_: ClassVar[Fields] = [("id", c_uint64)]
 
 
-class LayerTransferHandle(ctypes.Structure):
-    _fields_: ClassVar[Fields] = [("id", c_uint64)]
-
-
 class BlockPoolHandle(ctypes.Structure):
     _fields_: ClassVar[Fields] = [("id", c_uint64)]
 

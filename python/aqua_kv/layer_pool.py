@@ -16,11 +16,12 @@ from ._errors import raise_error
 from ._library import lib
 from ._numbers import Stream, native_stream, size, text, uint32
 from ._owned import Owned
+from ._structs import TicketHandle
 from .block_pool import BlockPool
 from .device import DeviceBytes
 from .layer_status import LayerPoolChange, LayerPoolStatus
 from .tensor import AquaTensor
-from .transfer import LayerTransfer
+from .transfer import Ticket
 
 if TYPE_CHECKING:
     from .runtime import Runtime
@@ -233,7 +234,7 @@ class LayerPool(Owned):
 
     def offload(
         self, blocks: BlockList, tensor: AquaTensor, stream: Stream = 0, offset: int = 0
-    ) -> LayerTransfer:
+    ) -> Ticket:
         """Copies blocks to a tensor between steps, in the packed form of a layout of all layers,
         from `offset` on; in order with `stream`, also for layers that are away. INVALID_ARGUMENT: a
         block that is not usable or is listed twice, a tensor that is too small, the stream.
@@ -243,18 +244,18 @@ class LayerPool(Owned):
 
     def fetch(
         self, tensor: AquaTensor, blocks: BlockList, stream: Stream = 0, offset: int = 0
-    ) -> LayerTransfer:
+    ) -> Ticket:
         """The other way: from the tensor to the listed blocks."""
         return self._move(False, blocks, tensor, stream, offset)
 
     def _move(
         self, out: bool, blocks: BlockList, tensor: AquaTensor, stream: Stream, offset: int
-    ) -> LayerTransfer:
+    ) -> Ticket:
         if tensor._runtime is not self._runtime:
             raise ValueError("the tensor belongs to another runtime")
         keep, address, count = to_uint32(blocks)
         start, lane = size(offset, "offset"), native_stream(stream)
-        handle, of = s.LayerTransferHandle(), tensor._handle
+        handle, of = TicketHandle(), tensor._handle
         if out:
             error = lib.aqua_layer_pool_offload(
                 self._handle, address, count, of, lane, start, handle)
@@ -263,7 +264,7 @@ class LayerPool(Owned):
         del keep
         if error:
             raise_error(error)
-        return LayerTransfer(handle, None)
+        return Ticket(handle)
 
     def resize(self, frames: int, blocks: Optional[BlockPool] = None, stream: Stream = 0) -> bool:
         """Changes the number of frames between steps, and waits for the steps so far. Blocks that

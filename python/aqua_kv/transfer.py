@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tickets tell how far a move of KV blocks is; layer transfers, of a LayerPool's blocks."""
+"""Tickets tell how far a move of KV blocks is."""
 
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Optional
 
 from ._errors import raise_error
 from ._library import lib
@@ -17,13 +17,14 @@ if TYPE_CHECKING:
 
 
 class Ticket(Owned):
-    """Made by Runtime.offload() and fetch(). Dropping or closing it cancels nothing; while it is
-    kept, so are the layout's arrays. It may be asked after its runtime is closed."""
+    """Made by offload() and fetch() of a Runtime and of a LayerPool, where layer 0 is all of it.
+    Dropping or closing it cancels nothing; while it is kept, so are the layout's arrays. It may be
+    asked after its runtime is closed."""
 
     __slots__ = ("_layout",)
     _free = lib.aqua_ticket_free
 
-    def __init__(self, handle: TicketHandle, layout: "Layout") -> None:
+    def __init__(self, handle: TicketHandle, layout: Optional["Layout"] = None) -> None:
         super().__init__(handle, None)
         self._layout = layout
 
@@ -76,25 +77,3 @@ class Ticket(Owned):
         if error:
             raise_error(error)
         return out.value
-
-
-class LayerTransfer(Owned):
-    """Made by LayerPool.offload() and fetch(): copies of all layers. Closing it cancels nothing. It
-    may be asked after its pool and its runtime are closed."""
-
-    __slots__ = ()
-    _free = lib.aqua_layer_transfer_free
-
-    def done(self) -> bool:
-        """As Ticket.done(), of all."""
-        done = ctypes.c_int()
-        error = lib.aqua_layer_transfer_done(self._handle, done)
-        if error:
-            raise_error(error)
-        return done.value != 0
-
-    def wait(self) -> None:
-        """As Ticket.wait(), of all."""
-        error = lib.aqua_layer_transfer_wait(self._handle)
-        if error:
-            raise_error(error)

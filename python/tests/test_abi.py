@@ -41,7 +41,6 @@ STRUCTS = {
     "aqua_layer_pool_status": _pool_structs.CLayerPoolStatus,
     "aqua_step_load": _pool_structs.CStepLoad,
     "aqua_layer_pool": _pool_structs.LayerPoolHandle,
-    "aqua_layer_transfer": _pool_structs.LayerTransferHandle,
     "aqua_block_pool": _pool_structs.BlockPoolHandle,
     "aqua_pool": _structs.PoolHandle, "aqua_emulated_memory": _structs.MemoryHandle,
 }

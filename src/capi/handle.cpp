@@ -25,8 +25,6 @@ const char* name_of(Kind kind) noexcept {
       return "emulated memory";
     case Kind::layer_pool:
       return "layer pool";
-    case Kind::layer_transfer:
-      return "layer transfer";
     case Kind::block_pool:
       return "block pool";
   }

@@ -20,8 +20,7 @@ enum class Kind : std::uint8_t {
   reclaim,
   pool,
   memory,
-  layer_pool,  // of the system layer_swap, as the next two
-  layer_transfer,
+  layer_pool,  // of the system layer_swap, as the next
   block_pool,
 };
 inline constexpr std::size_t kKinds = static_cast<std::size_t>(Kind::block_pool) + 1;

@@ -5,12 +5,10 @@
 #include "capi/convert.hpp"
 #include "capi/objects.hpp"
 #include "capi/open_runtime.hpp"
+#include "capi/post.hpp"
 
 namespace aqua::capi {
 namespace {
-
-// As transfer::Direction, which is out of this room's reach.
-enum class Direction : std::uint8_t { offload, fetch };
 
 struct Move {
   aqua_layout layout;
@@ -45,22 +43,8 @@ Result<Ticket> post(const char* what, Direction direction, const Move& move, Ten
 
 Result<void> start(const char* what, Direction direction, const Move& move, aqua_ticket* ticket) {
   AQUA_ASSIGN(const auto tensor, tensors().use(what, move.tensor.id));
-  const std::uint64_t runtime = tensor->runtime.id();
-  if (ticket == nullptr) {
-    AQUA_TRY(post(what, direction, move, *tensor));
-    return {};
-  }
-  // The handle first: once work is queued nothing may fail any more.
-  AQUA_ASSIGN(const std::uint64_t id, tickets().insert(runtime, TicketObject{runtime, Ticket()}));
-  AQUA_ASSIGN(const auto made, tickets().use(what, id));
-  auto posted = post(what, direction, move, *tensor);
-  if (!posted.ok()) {
-    (void)tickets().end(what, id);
-    return std::move(posted).error();
-  }
-  made->ticket = std::move(posted).value();
-  ticket->id = id;
-  return {};
+  return post_with_ticket(what, tensor->runtime.id(), ticket,
+                          [&] { return post(what, direction, move, *tensor); });
 }
 
 // Asks a ticket while its runtime, if there still is one, stays open.

@@ -41,7 +41,7 @@ OTHERWISE = {
     "aqua_layer_pool_change": {"preempt_count", "moved_count"},
 }
 # Of C alone, in place of what a C++ object answers: handles, and what they tell of themselves.
-HANDLES = {"runtime", "tensor", "pin", "ticket", "layout", "pool", "reclaim", "layer_pool", "layer_transfer", "block_pool"}
+HANDLES = {"runtime", "tensor", "pin", "ticket", "layout", "pool", "reclaim", "layer_pool", "block_pool"}
 TOLD = {"tensor_info", "pin_info", "pool_info", "layout_info", "layout_spec", "paged_shape", "pinned_tensor", "holder",
         "block_pool_info"}
 

@@ -97,12 +97,12 @@ static void frames_that_change(aqua_runtime runtime, struct engine* engine) {
   OK(aqua_block_pool_release(engine->list, 41));
   OK(aqua_block_pool_allocate(engine->list, 42, 3, blocks));
   CHECK(blocks[0] == 0 && blocks[2] == 2);
-  aqua_layer_transfer back;
+  aqua_ticket back;
   OK(aqua_layer_pool_fetch(pool, engine->tensor, blocks, 3, engine->stream, 0, &back));
-  OK(aqua_layer_transfer_wait(back));
-  OK(aqua_layer_transfer_done(back, &done));
+  OK(aqua_ticket_wait(back));
+  OK(aqua_ticket_done(back, &done));
   CHECK(done);
-  OK(aqua_layer_transfer_free(back));
+  OK(aqua_ticket_free(back));
   step(runtime, pool, engine->stream, 0, blocks, 3);
   CHECK(wrong == 0);
   OK(aqua_layer_pool_propose(pool, &frames));

@@ -37,8 +37,8 @@ class LayerPoolCalls : public LayerPoolFixture {
         code_of(aqua_layer_pool_end_layer(pool, 0)),
         code_of(aqua_layer_pool_end_step(pool, nullptr, &step_)),
         code_of(aqua_layer_pool_step_done(pool, 1, &done_)),
-        code_of(aqua_layer_pool_offload(pool, &block, 1, tensor_, 0, 0, &transfer_)),
-        code_of(aqua_layer_pool_fetch(pool, tensor_, &block, 1, 0, 0, &transfer_)),
+        code_of(aqua_layer_pool_offload(pool, &block, 1, tensor_, 0, 0, &ticket_)),
+        code_of(aqua_layer_pool_fetch(pool, tensor_, &block, 1, 0, 0, &ticket_)),
         code_of(aqua_layer_pool_resize(pool, 3)),
         code_of(aqua_layer_pool_resize_with(pool, 3, list_, 0, &done_)),
         code_of(aqua_layer_pool_propose(pool, &number_)),
@@ -63,11 +63,6 @@ class LayerPoolCalls : public LayerPoolFixture {
         code_of(aqua_block_pool_free(list)),
     };
   }
-  std::vector<aqua_code> all_on(aqua_layer_transfer transfer) {
-    return {code_of(aqua_layer_transfer_done(transfer, &done_)),
-            code_of(aqua_layer_transfer_wait(transfer)),
-            code_of(aqua_layer_transfer_free(transfer))};
-  }
   template <typename H>
   void expect_all(H handle, aqua_code code) {
     const auto codes = all_on(handle);
@@ -76,7 +71,7 @@ class LayerPoolCalls : public LayerPoolFixture {
   aqua_code offload(const Blocks& blocks, aqua_tensor to, aqua_stream stream = 0,
                     std::size_t offset = 0) {
     return code_of(aqua_layer_pool_offload(pool(), blocks.data(), blocks.size(), to, stream, offset,
-                                           &transfer_));
+                                           &ticket_));
   }
 
   aqua_block_pool list_{};
@@ -86,17 +81,15 @@ class LayerPoolCalls : public LayerPoolFixture {
   std::size_t bytes_ = 0;
   std::uint64_t step_ = 0;
   int done_ = 77;
-  aqua_layer_transfer transfer_{};
+  aqua_ticket ticket_{};
   aqua_layer_pool_status status_ = AQUA_LAYER_POOL_STATUS_INIT;
 };
 
 TEST_F(LayerPoolCalls, HandlesThatAreNone) {
   expect_all(aqua_layer_pool{}, kInvalid);
   expect_all(aqua_block_pool{}, kInvalid);
-  expect_all(aqua_layer_transfer{}, kInvalid);
   expect_all(aqua_layer_pool{tensor_.id}, kInvalid);
   expect_all(aqua_block_pool{pool().id}, kInvalid);
-  expect_all(aqua_layer_transfer{list_.id}, kInvalid);
   aqua_block_pool freed{};
   ASSERT_EQ(code_of(aqua_block_pool_create(6, 16, &freed)), AQUA_OK);
   ASSERT_EQ(code_of(aqua_block_pool_free(freed)), AQUA_OK);
@@ -132,13 +125,12 @@ TEST_F(LayerPoolCalls, NullWhereSomethingIsWanted) {
   EXPECT_EQ(code_of(aqua_layer_pool_begin_step(pool(), 0, nullptr, 0, nullptr, 1)), kInvalid);
   EXPECT_EQ(code_of(aqua_layer_pool_end_step(pool(), nullptr, nullptr)), kInvalid);
   EXPECT_EQ(code_of(aqua_layer_pool_step_done(pool(), 1, nullptr)), kInvalid);
-  EXPECT_EQ(code_of(aqua_layer_pool_offload(pool(), nullptr, 1, tensor_, 0, 0, &transfer_)),
+  EXPECT_EQ(code_of(aqua_layer_pool_offload(pool(), nullptr, 1, tensor_, 0, 0, &ticket_)),
             kInvalid);
   EXPECT_EQ(code_of(aqua_layer_pool_fetch(pool(), tensor_, nullptr, 1, 0, 0, nullptr)), kInvalid);
   EXPECT_EQ(code_of(aqua_layer_pool_resize_with(pool(), 4, list_, 0, nullptr)), kInvalid);
   EXPECT_EQ(code_of(aqua_layer_pool_adapt(pool(), list_, 0, nullptr)), kInvalid);
   EXPECT_EQ(code_of(aqua_layer_pool_propose(pool(), nullptr)), kInvalid);
-  EXPECT_EQ(code_of(aqua_layer_transfer_done({}, nullptr)), kInvalid);
   EXPECT_EQ(code_of(aqua_block_pool_create(1, 1, nullptr)), kInvalid);
   EXPECT_EQ(code_of(aqua_block_pool_get_info(list_, nullptr)), kInvalid);
   EXPECT_EQ(code_of(aqua_block_pool_allocate(list_, 1, 1, nullptr)), kInvalid);

@@ -59,7 +59,7 @@ TEST_F(CapiLayerPool, ASequenceGoesToATensorAndComesBackInOtherBlocks) {
   EXPECT_EQ(bytes, 3 * 6 * kMib);
   const aqua_tensor tensor = tensor_for(3);
   const std::uint32_t from[] = {2, 9, 5}, to[] = {14, 0, 11};
-  aqua_layer_transfer out{}, back{};
+  aqua_ticket out{}, back{};
   ASSERT_EQ(code_of(aqua_layer_pool_offload(pool(), from, 3, tensor, engine.stream(), 0, &out)),
             AQUA_OK);
   ASSERT_EQ(code_of(aqua_layer_pool_fetch(pool(), tensor, to, 3, engine.stream(), 0, &back)),
@@ -67,20 +67,20 @@ TEST_F(CapiLayerPool, ASequenceGoesToATensorAndComesBackInOtherBlocks) {
   const std::uint64_t stamp = engine.stamps().at(2);
   engine.stamps() = {{14, stamp}, {0, stamp}, {11, stamp}};
   EXPECT_EQ(engine.wrong(), 0U);
-  EXPECT_EQ(code_of(aqua_layer_transfer_wait(out)), AQUA_OK);
-  EXPECT_EQ(code_of(aqua_layer_transfer_wait(back)), AQUA_OK);
+  EXPECT_EQ(code_of(aqua_ticket_wait(out)), AQUA_OK);
+  EXPECT_EQ(code_of(aqua_ticket_wait(back)), AQUA_OK);
   int done = 0;
-  EXPECT_EQ(code_of(aqua_layer_transfer_done(back, &done)), AQUA_OK);
+  EXPECT_EQ(code_of(aqua_ticket_done(back, &done)), AQUA_OK);
   EXPECT_EQ(done, 1);
   // Where nobody asks; and an empty one.
   EXPECT_EQ(code_of(aqua_layer_pool_offload(pool(), to, 3, tensor, engine.stream(), 0, nullptr)),
             AQUA_OK);
-  aqua_layer_transfer none{};
+  aqua_ticket none{};
   ASSERT_EQ(code_of(aqua_layer_pool_fetch(pool(), tensor, nullptr, 0, 0, 0, &none)), AQUA_OK);
-  EXPECT_EQ(code_of(aqua_layer_transfer_done(none, &done)), AQUA_OK);
-  for (const aqua_layer_transfer each : {out, back, none}) {
-    EXPECT_EQ(code_of(aqua_layer_transfer_free(each)), AQUA_OK);
-    EXPECT_EQ(code_of(aqua_layer_transfer_wait(each)), AQUA_NOT_FOUND);
+  EXPECT_EQ(code_of(aqua_ticket_done(none, &done)), AQUA_OK);
+  for (const aqua_ticket each : {out, back, none}) {
+    EXPECT_EQ(code_of(aqua_ticket_free(each)), AQUA_OK);
+    EXPECT_EQ(code_of(aqua_ticket_wait(each)), AQUA_NOT_FOUND);
   }
   EXPECT_EQ(code_of(aqua_tensor_free(tensor)), AQUA_OK);
   EXPECT_EQ(engine.wrong(), 0U);
@@ -89,7 +89,7 @@ TEST_F(CapiLayerPool, ASequenceGoesToATensorAndComesBackInOtherBlocks) {
 TEST_F(CapiLayerPool, ATransferMayBeAskedAfterItsPoolAndItsRuntimeAreGone) {
   LayerEngine& engine = start(small_layer_pool(3));
   const aqua_runtime other = open("emu:10");
-  aqua_layer_transfer out{};
+  aqua_ticket out{};
   {
     LayerEngine short_lived(other, small_layer_pool(3));
     short_lived.step({}, {1});
@@ -108,9 +108,9 @@ TEST_F(CapiLayerPool, ATransferMayBeAskedAfterItsPoolAndItsRuntimeAreGone) {
   }
   ASSERT_EQ(code_of(aqua_runtime_close(other)), AQUA_OK);
   int done = 0;
-  EXPECT_EQ(code_of(aqua_layer_transfer_done(out, &done)), AQUA_OK);
+  EXPECT_EQ(code_of(aqua_ticket_done(out, &done)), AQUA_OK);
   EXPECT_EQ(done, 1);
-  EXPECT_EQ(code_of(aqua_layer_transfer_free(out)), AQUA_OK);
+  EXPECT_EQ(code_of(aqua_ticket_free(out)), AQUA_OK);
 }
 
 // An engine whose list follows the pool's frames.

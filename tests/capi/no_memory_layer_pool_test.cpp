@@ -87,11 +87,11 @@ TEST_F(NoMemoryLayerPool, Steps) {
 
 TEST_F(NoMemoryLayerPool, Transfers) {
   const aqua_tensor tensor = tensor_for(3);
-  aqua_layer_transfer transfer{};
+  aqua_ticket transfer{};
   const auto finish = [&](bool ok) {
     if (!ok) return;
-    freed(aqua_layer_transfer_wait(transfer));
-    freed(aqua_layer_transfer_free(transfer));
+    freed(aqua_ticket_wait(transfer));
+    freed(aqua_ticket_free(transfer));
   };
   const auto out = [&] {
     return aqua_layer_pool_offload(pool(), blocks_, 3, tensor, engine_->stream(), 0, &transfer);
@@ -103,9 +103,9 @@ TEST_F(NoMemoryLayerPool, Transfers) {
   each("aqua_layer_pool_fetch", back, {}, finish);
   freed(out());
   int done = 0;
-  fail_each("aqua_layer_transfer_wait", [&] { return aqua_layer_transfer_wait(transfer); });
-  fail_each("aqua_layer_transfer_done", [&] { return aqua_layer_transfer_done(transfer, &done); });
-  freed(aqua_layer_transfer_free(transfer));
+  fail_each("aqua_ticket_wait", [&] { return aqua_ticket_wait(transfer); });
+  fail_each("aqua_ticket_done", [&] { return aqua_ticket_done(transfer, &done); });
+  freed(aqua_ticket_free(transfer));
   freed(aqua_tensor_free(tensor));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any calls on layer pools, their transfers and block pools. A pool's on_resize makes calls of its
+// Any calls on layer pools and block pools. A pool's on_resize makes calls of its
 // own, which the pool's call that waits for it must survive.
 #pragma once
 
@@ -15,7 +15,6 @@ class LayerCalls {
       : in_(in), handles_(handles), runtime_(runtime) {}
 
   void free_any(std::uint64_t id) {
-    handles_.ended(id, ok(aqua_layer_transfer_free({id})));
     handles_.ended(id, ok(aqua_layer_pool_free({id})));
     handles_.ended(id, ok(aqua_block_pool_free({id})));
   }
@@ -23,9 +22,8 @@ class LayerCalls {
   [[nodiscard]] static int kinds(std::uint64_t id) {
     aqua_layer_pool_status status = AQUA_LAYER_POOL_STATUS_INIT;
     aqua_block_pool_info info = AQUA_BLOCK_POOL_INFO_INIT;
-    int done = 0;
     return ok(aqua_layer_pool_get_status({id}, &status)) +
-           ok(aqua_block_pool_get_info({id}, &info)) + ok(aqua_layer_transfer_done({id}, &done));
+           ok(aqua_block_pool_get_info({id}, &info));
   }
   void one(aqua_stream stream) {
     stream_ = stream;
@@ -154,17 +152,17 @@ class LayerCalls {
     const aqua_tensor tensor{some(tensor_.id)};
     const Blocks blocks = some_blocks();
     const std::size_t offset = in_.byte() < 200 ? 0 : in_.number();
-    aqua_layer_transfer transfer{};
+    aqua_ticket ticket{};
     const bool well =
         ok((in_.byte() & 1) != 0 ? aqua_layer_pool_offload(pool, blocks.data(), blocks.size(),
-                                                           tensor, stream_, offset, &transfer)
+                                                           tensor, stream_, offset, &ticket)
                                  : aqua_layer_pool_fetch(pool, tensor, blocks.data(), blocks.size(),
-                                                         stream_, offset, &transfer));
+                                                         stream_, offset, &ticket));
     handles_.used(pool.id, well);
     handles_.used(tensor.id, well);
-    handles_.made(transfer.id, well);
+    handles_.made(ticket.id, well);
     const std::uint64_t asked = handles_.pick();
-    handles_.used(asked, ok(aqua_layer_transfer_wait({asked})));
+    handles_.used(asked, ok(aqua_ticket_wait({asked})));
   }
   void resize() {
     const aqua_layer_pool pool{some(pool_.id)};

@@ -6,8 +6,9 @@
  * Threads:  calls on one pool come one after the other, each waiting for the one before it. No call
  *           on a pool is made in a kernel of an emulated GPU.
  * on_resize runs within aqua_layer_pool_resize_with() and aqua_layer_pool_adapt(), on the thread
- *           that called. It may make every call of aqua/c/block_pool.h on the list, and on the pool
- *           aqua_layer_pool_offload(), _fetch() and those that only ask; the others are
+ *           that called. It may make every call of aqua/c/block_pool.h on the list but _resize(),
+ *           _take_moves(), _moved() and _layer_ready(), which the call on the pool makes, and on the
+ *           pool aqua_layer_pool_offload(), _fetch() and those that only ask; the others are
  *           failed_precondition there.
  * Memory:   when the process runs out of memory in the middle of a call that does more than ask,
  *           that call says resource_exhausted, and the pool's bytes count as lost: data_loss from
@@ -141,7 +142,8 @@ AQUA_CALL aqua_error* aqua_layer_pool_end_layer(aqua_layer_pool pool, uint32_t l
 AQUA_CALL aqua_error* aqua_layer_pool_end_step(aqua_layer_pool pool, const aqua_step_load* load,
                                                uint64_t* step);
 /* *done is 1 once everything that a step's kernels read has come in whole, and what they wrote is
- * safe, of this step and all before; 0 while copies run.
+ * safe, of this step and all before; 0 while copies run. Of what aqua_layer_pool_fetch() brought
+ * only its own ticket tells.
  *   data_loss         use nothing of this step; so for all before a discard
  *   invalid_argument  a step that has not ended
  *   any other code    ask again */
@@ -150,7 +152,8 @@ AQUA_CALL aqua_error* aqua_layer_pool_step_done(aqua_layer_pool pool, uint64_t s
 /* --- between steps ------------------------------------------------------------------------------
  * Copies blocks to a tensor of the same runtime and back, in the packed form of a layout of all
  * layers, from `offset` on. In order with `stream` as aqua_offload() and aqua_fetch() are, also for
- * layers that are away. `transfer` may be NULL where nobody will ask.
+ * layers that are away. `ticket` may be NULL where nobody will ask; its only layer, 0, is all of
+ * them.
  *   invalid_argument     a block that is not usable or is listed twice, a tensor that is too small
  *                        or of another runtime, the stream
  *   failed_precondition  within a step; the stream is being captured into a graph
@@ -159,16 +162,10 @@ AQUA_CALL aqua_error* aqua_layer_pool_step_done(aqua_layer_pool pool, uint64_t s
 AQUA_CALL aqua_error* aqua_layer_pool_offload(aqua_layer_pool pool, const uint32_t* blocks,
                                               size_t block_count, aqua_tensor tensor,
                                               aqua_stream stream, size_t offset,
-                                              aqua_layer_transfer* transfer);
+                                              aqua_ticket* ticket);
 AQUA_CALL aqua_error* aqua_layer_pool_fetch(aqua_layer_pool pool, aqua_tensor tensor,
                                             const uint32_t* blocks, size_t block_count,
-                                            aqua_stream stream, size_t offset,
-                                            aqua_layer_transfer* transfer);
-/* As aqua_ticket_done(), _wait() and _free(), of the copies of all layers. */
-AQUA_CALL aqua_error* aqua_layer_transfer_done(aqua_layer_transfer transfer, int* done);
-AQUA_CALL aqua_error* aqua_layer_transfer_wait(aqua_layer_transfer transfer);
-AQUA_CALL aqua_error* aqua_layer_transfer_free(aqua_layer_transfer transfer);
-
+                                            aqua_stream stream, size_t offset, aqua_ticket* ticket);
 /* Changes the number of frames. Blocks that are usable before and after keep their bytes, in all
  * layers; those at or past the new number of usable blocks must not be needed any more. Waits for
  * the kernels of the steps so far, for whole layers that are copied, and for mappings. After an

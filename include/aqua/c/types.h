@@ -40,9 +40,6 @@ typedef struct aqua_pool {
 typedef struct aqua_layer_pool {
   uint64_t id;
 } aqua_layer_pool;
-typedef struct aqua_layer_transfer {
-  uint64_t id;
-} aqua_layer_transfer;
 typedef struct aqua_block_pool {
   uint64_t id;
 } aqua_block_pool;

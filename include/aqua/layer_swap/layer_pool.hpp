@@ -92,7 +92,8 @@ struct LayerPoolOptions {
   // memory holds more blocks. `memory`: fewer frames hold the same blocks, and the memory that they
   // leave is lent. With a goal every layer has a frame at first.
   std::string goal{};
-  // Called within resize() and adapt() with a BlockPool. It may call offload() and fetch().
+  // Called within resize() and adapt() with a BlockPool. It may call offload() and fetch(), and of
+  // the BlockPool everything but resize(), take_moves(), moved() and layer_ready().
   std::function<void(const LayerPoolResize&)> on_resize{};
   // Which layers move when. `fixed`: the same in every step, decided beforehand.
   std::string schedule = "fixed";
@@ -129,14 +130,6 @@ struct LayerPoolStatus {
   double stall_seconds = 0;
   double fetch_seconds = 0;
   double write_seconds = 0;
-};
-
-// Copies of a sequence's blocks that were posted: some tickets for each layer, in order.
-struct LayerTransfer {
-  std::vector<Ticket> tickets{};
-  // As Ticket::done() and wait(), of all.
-  [[nodiscard]] AQUA_API Result<bool> done() const;
-  [[nodiscard]] AQUA_API Result<void> wait();
 };
 
 class AQUA_API LayerPool {
@@ -176,9 +169,10 @@ class AQUA_API LayerPool {
   // Returns the step's number, from 1 on. failed_precondition: not every layer has ended.
   [[nodiscard]] Result<std::uint64_t> end_step(const StepLoad& load = {});
   // Returns true once everything that a step's kernels read has come in whole, and what they wrote
-  // is safe, of this step and all before; false while copies run: ask again, it never waits. After
-  // the caller has seen the kernels complete only the few blocks that they wrote can still be on
-  // their way. data_loss: use nothing of this step; so for all before a discard().
+  // is safe, of this step and all before; false while copies run: ask again, it never waits. Of
+  // what fetch() brought only its own ticket tells: use a step's tokens when that is done, too.
+  // After the caller has seen the kernels complete only the few blocks that they wrote can still be
+  // on their way. data_loss: use nothing of this step; so for all before a discard().
   // invalid_argument for a step that has not ended. Any other code: ask again.
   [[nodiscard]] Result<bool> step_done(std::uint64_t step);
 
@@ -186,15 +180,16 @@ class AQUA_API LayerPool {
   // Copies blocks to a tensor and back, for preemption or a prefix cache: in the packed form of a
   // Layout of all layers (aqua/layout.hpp), from `offset` on. In order with `stream` as
   // Runtime::offload() and fetch() are, also for layers that are away, whose bytes do not come in
-  // for it. Neither waits for the tensor's moves.
+  // for it. Neither waits for the tensor's moves, but where a pin that was taken before the move
+  // still holds its old place. The ticket has one layer, which is all of them.
   //   invalid_argument     a block that is not usable or is listed twice, a tensor too small
   //   failed_precondition  within a step; the stream is being captured into a graph
   //   data_loss            as said above, or the tensor's bytes are gone
   // After any other code the destination may have changed.
-  [[nodiscard]] Result<LayerTransfer> offload(BlockList blocks, AquaTensor& tensor, Stream stream,
-                                              std::size_t offset = 0);
-  [[nodiscard]] Result<LayerTransfer> fetch(AquaTensor& tensor, BlockList blocks, Stream stream,
-                                            std::size_t offset = 0);
+  [[nodiscard]] Result<Ticket> offload(BlockList blocks, AquaTensor& tensor, Stream stream,
+                                       std::size_t offset = 0);
+  [[nodiscard]] Result<Ticket> fetch(AquaTensor& tensor, BlockList blocks, Stream stream,
+                                     std::size_t offset = 0);
   // What so many blocks take of a tensor.
   [[nodiscard]] std::size_t packed_bytes(std::size_t blocks) const noexcept;
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // LayerPool's expansion: what the steps' times ask for, and how the engine's blocks follow.
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "base/concat.hpp"
@@ -51,8 +50,7 @@ Result<void> LayerPool::Impl::make_expansion() {
 double LayerPool::Impl::measure_link() {
   const auto count = static_cast<std::uint32_t>(
       std::clamp<std::size_t>(kLinkSample / layer_block_bytes(), 1, blocks_));
-  std::vector<std::uint32_t> blocks(count);
-  std::iota(blocks.begin(), blocks.end(), 0U);
+  const auto blocks = first_blocks(count);
   double best = 0;
   const auto measure = [&]() -> Result<void> {
     AQUA_ASSIGN(auto away, runtime_.allocate({.bytes = count * layer_block_bytes(),
@@ -106,7 +104,14 @@ Result<bool> LayerPool::Impl::resize(std::uint32_t frames, BlockPool& blocks, St
   AQUA_TRY(check_sound());
   AQUA_TRY(check_list(blocks));
   const bool same = frames == frames_ && blocks.usable_blocks() == blocks_;
-  if (!change_ && !blocks.resizing() && same) return true;
+  if (!change_ && !blocks.resizing() && same) {
+    // What came back for frames that are not wanted any more.
+    if (reclaim_ && reclaim_->progress().done) {
+      lend_unused();
+      reclaim_.reset();
+    }
+    return true;
+  }
   const std::uint32_t to = change_ ? change_->frames : gives_up(blocks) ? frames_ : frames;
   if (const std::size_t missing = slabs_missing(to); missing != 0) {
     AQUA_TRY(take_back(missing));

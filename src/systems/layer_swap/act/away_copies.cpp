@@ -114,6 +114,11 @@ Result<void> AwayCopies::copy_from(std::uint32_t layer, const SplitBlocks& block
   return {};
 }
 
+bool AwayCopies::lost(std::uint32_t layer) const {
+  return std::any_of(tensors_[layer].begin(), tensors_[layer].end(),
+                     [](const AquaTensor& tensor) { return tensor.lost(); });
+}
+
 std::size_t AwayCopies::bytes() const {
   std::size_t all = 0;
   for (const auto& chunks : tensors_) {

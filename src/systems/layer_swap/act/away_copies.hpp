@@ -59,6 +59,8 @@ class AwayCopies {
                                        std::byte* source, std::uint32_t count, Stream stream,
                                        std::vector<Ticket>& tickets);
 
+  // Whether the memory of a layer's blocks has died.
+  [[nodiscard]] bool lost(std::uint32_t layer) const;
   [[nodiscard]] std::size_t bytes() const;
   [[nodiscard]] std::size_t peer_bytes() const;  // of these
 

@@ -78,6 +78,15 @@ Result<void> LayerPool::Impl::begin_step(Stream stream, BlockList reads, BlockLi
   if (expansion_) meter_.begin(stream, laid_out_);
 
   Step step{.stream = stream};
+  if (!plan_.streamed.empty()) AQUA_TRY(fetch_first(step, reads, writes, read));
+  laid_out_ = false;
+  step_ = std::move(step);
+  return {};
+}
+
+// Splits the step's lists, and fetches what layers lack that are about to have their turn.
+Result<void> LayerPool::Impl::fetch_first(Step& step, BlockList reads, BlockList writes,
+                                          const std::vector<bool>& read) {
   std::vector<std::uint32_t> all(reads.begin(), reads.end());
   for (const std::uint32_t block : writes) {
     if (!read[block]) all.push_back(block);
@@ -98,8 +107,6 @@ Result<void> LayerPool::Impl::begin_step(Stream stream, BlockList reads, BlockLi
     AQUA_TRY(fetched);  // no step has begun: the call may be repeated
   }
   for (const std::uint32_t block : all) held_[block] = true;
-  laid_out_ = false;
-  step_ = std::move(step);
   return {};
 }
 
@@ -275,12 +282,12 @@ Result<std::uint64_t> LayerPool::end_step(const StepLoad& load) {
 Result<bool> LayerPool::step_done(std::uint64_t step) {
   return impl_->step_done(step);
 }
-Result<LayerTransfer> LayerPool::offload(BlockList blocks, AquaTensor& tensor, Stream stream,
-                                         std::size_t offset) {
+Result<Ticket> LayerPool::offload(BlockList blocks, AquaTensor& tensor, Stream stream,
+                                  std::size_t offset) {
   return impl_->offload(blocks, tensor, stream, offset);
 }
-Result<LayerTransfer> LayerPool::fetch(AquaTensor& tensor, BlockList blocks, Stream stream,
-                                       std::size_t offset) {
+Result<Ticket> LayerPool::fetch(AquaTensor& tensor, BlockList blocks, Stream stream,
+                                std::size_t offset) {
   return impl_->fetch(tensor, blocks, stream, offset);
 }
 std::size_t LayerPool::packed_bytes(std::size_t blocks) const noexcept {

@@ -40,10 +40,10 @@ class LayerPool::Impl {
   [[nodiscard]] Result<void> end_layer(std::uint32_t layer);
   [[nodiscard]] Result<std::uint64_t> end_step(const StepLoad& load);
   [[nodiscard]] Result<bool> step_done(std::uint64_t step);
-  [[nodiscard]] Result<LayerTransfer> offload(BlockList blocks, AquaTensor& tensor, Stream stream,
-                                              std::size_t offset);
-  [[nodiscard]] Result<LayerTransfer> fetch(AquaTensor& tensor, BlockList blocks, Stream stream,
-                                            std::size_t offset);
+  [[nodiscard]] Result<Ticket> offload(BlockList blocks, AquaTensor& tensor, Stream stream,
+                                       std::size_t offset);
+  [[nodiscard]] Result<Ticket> fetch(AquaTensor& tensor, BlockList blocks, Stream stream,
+                                     std::size_t offset);
   [[nodiscard]] std::size_t packed_bytes(std::size_t blocks) const noexcept {
     return blocks * options_.layers * layer_block_bytes();
   }
@@ -92,6 +92,8 @@ class LayerPool::Impl {
   [[nodiscard]] std::size_t layer_block_bytes() const {
     return options_.planes_per_layer * options_.block_bytes;
   }
+  // 0, 1, and so on.
+  [[nodiscard]] static std::vector<std::uint32_t> first_blocks(std::uint32_t count);
   [[nodiscard]] Result<void> check_sound();
   [[nodiscard]] Error lose(const std::string& what, const Error& why);
   [[nodiscard]] Result<void> poll();
@@ -100,8 +102,10 @@ class LayerPool::Impl {
                                                        BlockList blocks) const;
   [[nodiscard]] Result<void> check_transfer(const char* call, BlockList blocks,
                                             const AquaTensor& tensor, std::size_t offset);
+  [[nodiscard]] Result<void> fetch_first(Step& step, BlockList reads, BlockList writes,
+                                         const std::vector<bool>& read);
   template <typename Post>
-  [[nodiscard]] Result<LayerTransfer> post_layers(Stream stream, const Post& post);
+  [[nodiscard]] Result<Ticket> post_layers(Stream stream, const Post& post);
   [[nodiscard]] Result<void> fetch(std::uint32_t layer, const layer_swap::SplitBlocks& blocks);
   [[nodiscard]] Result<void> await(std::uint32_t layer, layer_swap::Tickets& tickets);
   [[nodiscard]] Result<void> post(std::uint32_t ended, const std::vector<layer_swap::Move>& moves);

@@ -20,13 +20,13 @@ Error bad(const std::string& what) {
   return {Code::invalid_argument, concat("layer pool: ", what)};
 }
 
-std::vector<std::uint32_t> first_blocks(std::uint32_t count) {
+}  // namespace
+
+std::vector<std::uint32_t> LayerPool::Impl::first_blocks(std::uint32_t count) {
   std::vector<std::uint32_t> blocks(count);
   std::iota(blocks.begin(), blocks.end(), 0U);
   return blocks;
 }
-
-}  // namespace
 
 Result<std::unique_ptr<LayerPool::Impl>> LayerPool::Impl::create(Runtime& runtime,
                                                                  const LayerPoolOptions& wanted) {
@@ -34,6 +34,11 @@ Result<std::unique_ptr<LayerPool::Impl>> LayerPool::Impl::create(Runtime& runtim
   if (options.frames == 0) options.frames = options.layers;
   if (options.schedule != "fixed")
     return bad(concat("no schedule \"", options.schedule, "\"; there is fixed"));
+  if (!options.goal.empty() && options.goal != "capacity" && options.goal != "memory")
+    return bad(concat("no goal \"", options.goal, "\"; there are capacity and memory"));
+  if (!options.goal.empty() && options.frames != options.layers)
+    return bad(concat(options.frames, " frames at first, of ", options.layers,
+                      " layers; with a goal there are as many as layers"));
   if (options.layers < kLeastFrames || options.layers > layer_swap::kMostLayers)
     return bad(
         concat(options.layers, " layers, of ", kLeastFrames, " to ", layer_swap::kMostLayers));
@@ -47,18 +52,14 @@ Result<std::unique_ptr<LayerPool::Impl>> LayerPool::Impl::create(Runtime& runtim
                                      options.goal == "memory"};
   const std::size_t longest = shape.slabs_per_plane(kLeastFrames);
   if (longest == 0)
-    return bad(concat(options.device_bytes, " bytes do not make ", kLeastFrames, " frames of ",
+    return bad(concat(options.device_bytes, " bytes do not make ",
+                      shape.same_blocks ? options.layers : kLeastFrames, " frames of ",
                       options.planes_per_layer, " slabs of ", options.slab_bytes));
   AQUA_ASSIGN(auto memory,
               PlaneMemory::create(runtime, {.planes = std::size_t{shape.layers} * shape.planes,
                                             .plane_bytes = longest * options.slab_bytes,
                                             .slabs = shape.slabs,
                                             .slab_bytes = options.slab_bytes}));
-  if (!options.goal.empty() && options.goal != "capacity" && options.goal != "memory")
-    return bad(concat("no goal \"", options.goal, "\"; there are capacity and memory"));
-  if (!options.goal.empty() && options.frames != options.layers)
-    return bad(concat(options.frames, " frames at first, of ", options.layers,
-                      " layers; with a goal there are as many as layers"));
   AQUA_ASSIGN(auto others, SideStream::create(runtime));
   AQUA_ASSIGN(auto in, SideStream::create(runtime));
   AQUA_ASSIGN(auto out, SideStream::create(runtime));
@@ -210,7 +211,10 @@ Result<void> LayerPool::Impl::change_frames(std::uint32_t frames) {
     AQUA_TRY(settle());
     AQUA_TRY(check_sound());
     AQUA_TRY(send_away(next, kept));
-    return memory_.map(next.places);
+    auto mapped = memory_.map(next.places);
+    if (!mapped.ok() && mapped.error().code == Code::data_loss)
+      return lose("frames", mapped.error());
+    return mapped;
   };
   if (auto changed = change(); !changed.ok()) {
     if (!change_) away_.trim(before, blocks_);
@@ -222,6 +226,7 @@ Result<void> LayerPool::Impl::change_frames(std::uint32_t frames) {
   auto home = bring_home(before, kept);
   away_.trim(after, blocks_);
   if (home.ok() && frame_shape_.same_blocks) lend_unused();
+  reclaim_.reset();
   return home;
 }
 
@@ -249,6 +254,7 @@ void LayerPool::Impl::lend_unused() {
 Result<void> LayerPool::Impl::discard() {
   if (step_) AQUA_TRY(out_.run_after(step_->stream));
   AQUA_TRY(settle());
+  AQUA_TRY(memory_.map(places_));  // refuses where nobody can say what is mapped
   lost_ = Error{Code::data_loss, "layer pool: a discard() has not ended well; call it again"};
   away_.trim(std::vector<bool>(options_.layers), 0);
   AQUA_ASSIGN(Shape same, shape_of(frames_));
@@ -260,6 +266,7 @@ Result<void> LayerPool::Impl::discard() {
   past_.clear();
   discarded_ = steps_done_ = steps_;
   lost_.reset();
+  if (frame_shape_.same_blocks) lend_unused();  // what a change was to lend that did not end
   return {};
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // LayerPool's blocks to tensors and back. Layers that are away are copied from what is away, which
 // has the bytes of every step that was posted, and into it.
-#include <numeric>
 #include <utility>
 
 #include "base/concat.hpp"
@@ -10,24 +9,15 @@
 
 namespace aqua {
 
-Result<bool> LayerTransfer::done() const {
-  for (const Ticket& ticket : tickets) {
-    AQUA_ASSIGN(const bool arrived, ticket.done());
-    if (!arrived) return false;
-  }
-  return true;
-}
-
-Result<void> LayerTransfer::wait() {
-  for (Ticket& ticket : tickets) AQUA_TRY(ticket.wait());
-  return {};
-}
-
 Result<void> LayerPool::Impl::check_transfer(const char* call, BlockList blocks,
                                              const AquaTensor& tensor, std::size_t offset) {
   AQUA_TRY(check_sound());
   if (step_) {
     return Error{Code::failed_precondition, concat(call, ": step ", steps_ + 1, " has not ended")};
+  }
+  for (const auto layer : plan_.streamed) {
+    if (away_.lost(layer))
+      return lose(concat("layer ", layer), {Code::data_loss, "what is away of it is gone"});
   }
   AQUA_TRY(check_blocks(call, "the list", blocks));
   const std::size_t bytes = packed_bytes(blocks.size());
@@ -37,27 +27,31 @@ Result<void> LayerPool::Impl::check_transfer(const char* call, BlockList blocks,
 }
 
 // Posts the copies of each layer by post(layer, tickets). Frames change only after what was posted,
-// also before a layer was refused.
+// also before a layer was refused or memory ran out.
 template <typename Post>
-Result<LayerTransfer> LayerPool::Impl::post_layers(Stream stream, const Post& post) {
+Result<Ticket> LayerPool::Impl::post_layers(Stream stream, const Post& post) {
   AQUA_TRY(others_.run_after(stream));  // refuses a stream under capture before anything is posted
-  LayerTransfer transfer;
-  Result<void> posted;
-  for (std::uint32_t layer = 0; layer < options_.layers && posted.ok(); ++layer)
-    posted = post(layer, transfer.tickets);
-  const auto ordered = others_.run_after(stream);
-  AQUA_TRY(posted);
-  AQUA_TRY(ordered);
-  return transfer;
+  std::vector<Ticket> tickets;
+  try {
+    Result<void> posted;
+    for (std::uint32_t layer = 0; layer < options_.layers && posted.ok(); ++layer)
+      posted = post(layer, tickets);
+    const auto ordered = others_.run_after(stream);
+    AQUA_TRY(posted);
+    AQUA_TRY(ordered);
+  } catch (...) {
+    (void)others_.run_after(stream);
+    throw;
+  }
+  return Ticket::join(std::move(tickets));
 }
 
-Result<LayerTransfer> LayerPool::Impl::offload(BlockList blocks, AquaTensor& tensor, Stream stream,
-                                               std::size_t offset) {
+Result<Ticket> LayerPool::Impl::offload(BlockList blocks, AquaTensor& tensor, Stream stream,
+                                        std::size_t offset) {
   AQUA_TRY(check_transfer("offload", blocks, tensor, offset));
   const auto count = static_cast<std::uint32_t>(blocks.size());
-  if (count == 0) return LayerTransfer{};
-  std::vector<std::uint32_t> places(count);
-  std::iota(places.begin(), places.end(), 0U);
+  if (count == 0) return Ticket::join({});
+  const auto places = first_blocks(count);
   const auto split = away_.split(blocks);
   const auto post = [&](std::uint32_t layer, std::vector<Ticket>& tickets) -> Result<void> {
     const std::size_t at = offset + std::size_t{layer} * count * layer_block_bytes();
@@ -70,13 +64,12 @@ Result<LayerTransfer> LayerPool::Impl::offload(BlockList blocks, AquaTensor& ten
   return post_layers(stream, post);
 }
 
-Result<LayerTransfer> LayerPool::Impl::fetch(AquaTensor& tensor, BlockList blocks, Stream stream,
-                                             std::size_t offset) {
+Result<Ticket> LayerPool::Impl::fetch(AquaTensor& tensor, BlockList blocks, Stream stream,
+                                      std::size_t offset) {
   AQUA_TRY(check_transfer("fetch", blocks, tensor, offset));
   const auto count = static_cast<std::uint32_t>(blocks.size());
-  if (count == 0) return LayerTransfer{};
-  std::vector<std::uint32_t> places(count);
-  std::iota(places.begin(), places.end(), 0U);
+  if (count == 0) return Ticket::join({});
+  const auto places = first_blocks(count);
   const auto split = away_.split(blocks);
   AQUA_ASSIGN(const Pin source,
               tensor.pin(Access::read, stream, {offset, packed_bytes(blocks.size())}));

@@ -53,7 +53,7 @@ aqua_error* aqua_layer_pool_propose(aqua_layer_pool pool, uint32_t* frames) {
   return call([&]() -> Result<void> {
     constexpr const char* what = "aqua_layer_pool_propose";
     AQUA_CAPI_NOT_NULL(what, frames);
-    return use_pool(what, pool, Does::step, [&](LayerPoolObject& of) -> Result<void> {
+    return use_pool(what, pool, Does::look, [&](LayerPoolObject& of) -> Result<void> {
       *frames = of.locked->pool->propose();
       return {};
     });

@@ -229,7 +229,7 @@ aqua_error* aqua_layer_pool_step_done(aqua_layer_pool pool, uint64_t step, int* 
   return call([&]() -> Result<void> {
     constexpr const char* what = "aqua_layer_pool_step_done";
     AQUA_CAPI_NOT_NULL(what, done);
-    return use_pool(what, pool, Does::step, [&](LayerPoolObject& of) -> Result<void> {
+    return use_pool(what, pool, Does::look, [&](LayerPoolObject& of) -> Result<void> {
       AQUA_ASSIGN(const bool over, of.locked->pool->step_done(step));
       *done = over ? 1 : 0;
       return {};

@@ -6,16 +6,12 @@ namespace {
 
 // Constant-initialised and without destructors, as those of src/capi.
 constinit LayerPoolTable all_layer_pools;
-constinit HandleTable<LayerTransferObject, Kind::layer_transfer> all_layer_transfers;
 constinit HandleTable<BlockPoolObject, Kind::block_pool> all_block_pools;
 
 }  // namespace
 
 LayerPoolTable& layer_pools() noexcept {
   return all_layer_pools;
-}
-HandleTable<LayerTransferObject, Kind::layer_transfer>& layer_transfers() noexcept {
-  return all_layer_transfers;
 }
 HandleTable<BlockPoolObject, Kind::block_pool>& block_pools() noexcept {
   return all_block_pools;

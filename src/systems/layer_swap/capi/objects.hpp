@@ -41,22 +41,15 @@ struct BlockPoolObject {
   std::unique_ptr<LockedBlockPool> locked;
 };
 
-// May outlive its runtime: each call on it keeps it open while it lasts.
-struct LayerTransferObject {
-  std::uint64_t runtime = 0;
-  LayerTransfer transfer;
-};
-
 using LayerPoolTable = HandleTable<LayerPoolObject, Kind::layer_pool, 64>;
 static_assert(kMostKeepsOfCore + LayerPoolTable::kMost <= HandleWord::kMostKeeps);
 
 [[nodiscard]] LayerPoolTable& layer_pools() noexcept;
-[[nodiscard]] HandleTable<LayerTransferObject, Kind::layer_transfer>& layer_transfers() noexcept;
 [[nodiscard]] HandleTable<BlockPoolObject, Kind::block_pool>& block_pools() noexcept;
 
 // What a call on a layer pool does. Only copies of sequences are posted in on_resize, and only a
-// discard helps after an interruption.
-enum class Does : std::uint8_t { step, copy, change_frames, discard };
+// discard helps after an interruption. `look` posts nothing: after an interruption it is repeated.
+enum class Does : std::uint8_t { look, step, copy, change_frames, discard };
 
 // failed_precondition in on_resize, data_loss after an interruption.
 [[nodiscard]] Result<void> check_may_call(const char* what, const LockedLayerPool& locked,
@@ -73,7 +66,10 @@ template <typename Use>
   try {
     return use(*object);
   } catch (...) {
-    (does == Does::change_frames ? locked.damaged : locked.interrupted) = true;
+    if (does == Does::change_frames)
+      locked.damaged = true;
+    else if (does != Does::look)
+      locked.interrupted = true;
     throw;
   }
 }

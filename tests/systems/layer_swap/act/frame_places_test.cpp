@@ -54,5 +54,31 @@ TEST(FramePlaces, EverySlabIsInOneFrameAndLayersThatStayKeepTheirs) {
   }
 }
 
+// What fewer frames leave is lent: no plane has it when there are more again, and no more frames
+// than what is here makes.
+TEST(FramePlaces, SlabsThatAreLentAreInNoFrame) {
+  FrameShape shape = kShape;
+  shape.same_blocks = true;
+  const std::size_t per_plane = shape.slabs_per_plane(shape.layers);
+  const RingPlan all = best_ring(shape.layers, 12), few = best_ring(shape.layers, 5);
+  const RingPlan more = best_ring(shape.layers, 8);
+  const auto first = place_frames(shape, {}, {}, all, per_plane);
+  const auto left = place_frames(shape, first, all, few, per_plane);
+  std::vector<bool> unused(shape.slabs, true);
+  for (const auto& plane : left) {
+    for (const std::uint32_t slab : plane) unused[slab] = false;
+  }
+  std::vector<bool> lent = unused;  // all of it but what three frames take
+  std::size_t back = shape.slabs_of(8) - shape.slabs_of(5);
+  for (std::size_t slab = 0; slab < lent.size() && back > 0; ++slab) {
+    if (lent[slab]) lent[slab] = false, --back;
+  }
+  const auto next = place_frames(shape, left, few, more, per_plane, lent);
+  expect_apart(next, more, per_plane);
+  for (const auto& plane : next) {
+    for (const std::uint32_t slab : plane) EXPECT_FALSE(lent[slab]) << slab;
+  }
+}
+
 }  // namespace
 }  // namespace aqua::layer_swap

@@ -92,6 +92,7 @@ class GpuLayerPool : public ::testing::TestWithParam<const char*> {
   std::optional<Runtime> runtime_;
   std::optional<SideStream> stream_;  // the engine's
   std::optional<LayerPool> pool_;
+  std::vector<unsigned> written_;  // the step that wrote each block last; 0: none
 
  private:
   using Bytes = std::unique_ptr<std::byte[]>;
@@ -122,7 +123,6 @@ class GpuLayerPool : public ::testing::TestWithParam<const char*> {
     return kept_.back().get();
   }
 
-  std::vector<unsigned> written_;  // the step that wrote each block last; 0: none
   unsigned step_ = 0;
   std::vector<Looked> looked_;
   std::vector<Bytes> kept_;  // until the copies from them are over
@@ -132,6 +132,19 @@ TEST_P(GpuLayerPool, LayersThatShareMemoryHaveTheirOwnBytesInTheirTurn) {
   ASSERT_TRUE(pool_->resize(4).ok());
   step(all());
   for (std::uint32_t i = 0; i < 3; ++i) step({i, i + 4});
+  EXPECT_EQ(wrong(), 0U);
+}
+
+TEST_P(GpuLayerPool, ASequenceIsCopiedOutAndComesBack) {
+  ASSERT_TRUE(pool_->resize(4).ok());
+  step(all());
+  AquaTensor tensor = *runtime_->allocate({.bytes = pool_->packed_bytes(2)});
+  const Stream stream = stream_->stream();
+  ASSERT_TRUE(pool_->offload(Blocks{0, 5}, tensor, stream).ok());
+  step({0, 5});
+  ASSERT_TRUE(pool_->fetch(tensor, Blocks{0, 5}, stream).ok());
+  written_[0] = written_[5] = 1;
+  step({});
   EXPECT_EQ(wrong(), 0U);
 }
 

@@ -139,6 +139,28 @@ TEST_F(LayerPoolAdapt, ShrinkingPreemptsTheLastAndMovesTheOthersBlocks) {
   EXPECT_EQ(engine_->stamped().size(), 13U);
 }
 
+// A kernel of the engine's keeps back the copies of the one that is preempted, and with them the
+// moves to its places.
+TEST_F(LayerPoolAdapt, BlocksMoveOnlyToPlacesThatHaveBeenCopiedFrom) {
+  open(3, "");
+  come(1, 4);
+  come(2, 10);
+  engine_->forget(blocks_->blocks_of(1));
+  ASSERT_TRUE(blocks_->release(1).ok());
+  come(4, 4);
+  const auto kernel = [] { std::this_thread::sleep_for(milliseconds(200)); };
+  ASSERT_TRUE(emulated::launch(*runtime_, engine_->stream(), kernel).ok());
+  ASSERT_TRUE(*pool().resize(4, *blocks_, engine_->stream()));
+  EXPECT_EQ(news_[0].preempt, std::vector<SequenceId>{4});
+  EXPECT_EQ(news_[1].moved.size(), 2U);
+  EXPECT_LT(news_[1].moved.front().to, 4U);
+  read_all();
+  engine_->forget(blocks_->blocks_of(2));
+  ASSERT_TRUE(blocks_->release(2).ok());
+  swap_in(4);
+  read_all();
+}
+
 TEST_F(LayerPoolAdapt, AChangeThatHasBegunWaitsForItsBlocksAndIsCompletedFirst) {
   gives_back_ = false;
   open(3, "");

@@ -72,6 +72,10 @@ TEST_F(LayerPoolRefusals, OptionsThatCannotBe) {
   refused("7 frames", [](auto& o) { o.frames = 7; });
   refused("do not make 3 frames", [](auto& o) { o.device_bytes = 10_MiB; });
   refused("hold no block", [](auto& o) { o.device_bytes = 14_MiB; });
+  refused("no goal \"speed\"", [](auto& o) { o.frames = 6, o.goal = "speed"; });
+  refused("4 frames at first", [](auto& o) { o.frames = 4, o.goal = "capacity"; });
+  // Said before memory is asked for, of which there is none left.
+  refused("no goal \"speed\"", [](auto& o) { o.goal = "speed", o.device_bytes = 1_GiB; });
   refused("no schedule \"lifo\"", [](auto& o) { o.schedule = "lifo"; });
   expect(create([](auto& o) { o.device_bytes = 1_GiB; }), Code::resource_exhausted, "of 67108864");
   EXPECT_TRUE(create([](auto&) {}).ok()) << "what was refused has taken nothing";
