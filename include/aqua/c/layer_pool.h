@@ -7,9 +7,9 @@
  *           on a pool is made in a kernel of an emulated GPU.
  * on_resize runs within aqua_layer_pool_resize_with() and aqua_layer_pool_adapt(), on the thread
  *           that called. It may make every call of aqua/c/block_pool.h on the list but _resize(),
- *           _take_moves(), _moved() and _layer_ready(), which the call on the pool makes, and on the
- *           pool aqua_layer_pool_offload(), _fetch() and those that only ask; the others are
- *           failed_precondition there.
+ *           _take_moves(), _moved() and _layer_ready(), which the call on the pool makes itself;
+ *           and on the pool aqua_layer_pool_offload(), _fetch() and those that only ask. Others on
+ *           the pool are failed_precondition there.
  * Memory:   when the process runs out of memory in the middle of a call that does more than ask,
  *           that call says resource_exhausted, and the pool's bytes count as lost: data_loss from
  *           then on, until aqua_layer_pool_discard(). After a change of frames that ended so the
