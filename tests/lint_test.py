@@ -15,6 +15,7 @@ TIDY = """#!/bin/sh
 [ "$1" = --version ] && exit 0
 for source; do :; done
 echo "$source" >>"$SEEN"
+grep -q killed "$source" && kill -KILL $$
 ! grep wrong "$source"
 """
 FILES = {
@@ -79,6 +80,11 @@ class Memory(unittest.TestCase):
 
     def test_is_not_of_what_has_findings(self) -> None:
         self.write("src/b.cpp", "wrong")
+        self.lint(status=1)
+        self.assertEqual(self.lint(status=1), {"src/b.cpp"})
+
+    def test_is_not_of_what_ended_clang_tidy_without_a_word(self) -> None:
+        self.write("src/b.cpp", "killed")
         self.lint(status=1)
         self.assertEqual(self.lint(status=1), {"src/b.cpp"})
 
