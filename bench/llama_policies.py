@@ -11,7 +11,7 @@ first within a hundred. Then all policies serve the same requests, N times (5) w
 
 Judged are the medians of p99 TTFT and of requests within the SLA a second: of each workload `auto` must not be the
 worst (by more than 2 %, since equal ones differ by chance), and must be the best or within 10 % of it. The exit status
-is 0 whatever comes out; the JSON says `met`.
+is 0 whatever comes out; the JSON says `met`. It is written anew after each workload, and says whether it is `complete`.
 
 `scripts/bench --only llama_policies` does it all in one command and adds date, commit, machine and load to the JSON: 75
 runs of about a minute and a half each, two hours. Each run that has ended is told on stderr, with the time left.
@@ -141,6 +141,20 @@ def table(workload: str, result: Dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def met_by(workloads: Dict[str, Any]) -> Dict[str, bool]:
+    judged = [each for result in workloads.values() for each in result["verdict"].values()]
+    return {goal: all(each[goal] for each in judged) for goal in ("never_worst", "near_best")}
+
+
+def write(arguments: argparse.Namespace, workloads: Dict[str, Any], complete: bool) -> None:
+    """Anew after each workload, so that a run that fails later takes none of them along."""
+    if not arguments.json:
+        return
+    result = {"clock": arguments.clock, "seconds": arguments.seconds, "runs": arguments.runs, "load": arguments.load,
+              "complete": complete, "workloads": workloads, "met": met_by(workloads) if complete else None}
+    Path(arguments.json).write_text(json.dumps(result, indent=1))
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--serve", required=True, help="llama_serve")
@@ -159,13 +173,9 @@ def main() -> int:
         for workload in bench.workloads:
             workloads[workload] = bench.run(workload)
             print(table(workload, workloads[workload]), flush=True)
-    judged = [each for result in workloads.values() for each in result["verdict"].values()]
-    met = {goal: all(each[goal] for each in judged) for goal in ("never_worst", "near_best")}
+            write(arguments, workloads, complete=workload == bench.workloads[-1])
+    met = met_by(workloads)
     print(f"never worst: {met['never_worst']}; best or within 10 %: {met['near_best']}")
-    if arguments.json:
-        result = {"clock": arguments.clock, "seconds": arguments.seconds, "runs": arguments.runs, "load": arguments.load,
-                  "workloads": workloads, "met": met}
-        Path(arguments.json).write_text(json.dumps(result, indent=1))
     return 0
 
 

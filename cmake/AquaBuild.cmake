@@ -14,9 +14,9 @@ if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
 endif()
 
 # ccache, so that a second clone of the same sources compiles nothing: paths inside the source tree
-# are taken relative to it, and precompiled headers are told apart by their content. By what was
-# included alone (CCACHE_DEPEND): one of a text that differs in its comments does not fit, since gcc
-# looks for a header that is included `once` by its size.
+# are taken relative to it, and precompiled headers are told apart by their content. CCACHE_DEPEND has
+# it compare headers as they are, and not preprocessed: gcc knows the files that a precompiled header
+# has included once by their whole text, so that one that differs in comments is included again.
 find_program(AQUA_CCACHE ccache)
 if(AQUA_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(launcher env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 CCACHE_DEPEND=1

@@ -16,6 +16,13 @@ namespace {
 
 constexpr unsigned kArrivalSteps = 8;  // from one sequence to the next
 
+std::string spoken(std::optional<std::uint64_t> step) {
+  return step ? concat(*step) : "none";
+}
+nlohmann::json or_null(std::optional<std::uint64_t> step) {
+  return step ? nlohmann::json(*step) : nlohmann::json();
+}
+
 struct Best {
   std::uint32_t frames = 0;
   double rate = 0;
@@ -35,8 +42,8 @@ Best try_fixed(Runtime& runtime, const Effort& effort, Serving& adaptive,
     fixed.step();
     std::vector<double> rates;
     for (unsigned round = 0; round < effort.few_rounds; ++round) {
-      rates.push_back(fixed.rate(effort.steps));
-      adaptive_rates.push_back(adaptive.rate(effort.steps));
+      rates.push_back(fixed.batch(effort.steps).rate());
+      adaptive_rates.push_back(adaptive.batch(effort.steps).rate());
     }
     checked += fixed.engine().check();
     rows.push_back({{"frames", frames},
@@ -53,7 +60,7 @@ void measure_scene(Report& report, const Effort& effort, const Scene& scene) {
   Serving adaptive(runtime,
                    {.shape = scene.shape, .goal = "capacity", .arrival_steps = kArrivalSteps});
   adaptive.settle(effort.quiet, effort.most_settling);
-  const std::uint64_t converged = adaptive.changed_at();
+  const auto converged = adaptive.changed_at();
   const auto filled = adaptive.filled_at();
   const LayerPoolStatus settled = adaptive.status();
 
@@ -67,8 +74,8 @@ void measure_scene(Report& report, const Effort& effort, const Scene& scene) {
   const LayerPoolStatus end = adaptive.status();
   const auto ratio = summary(over);
   report.add(concat(scene.shape.name, ": ", spread_of(ratio), " of the best fixed (", best.frames,
-                    " frames) with ", end.frames, "; converged at step ", converged,
-                    ", first full at ", filled ? concat(*filled) : "none"),
+                    " frames) with ", end.frames, "; converged at step ", spoken(converged),
+                    ", first full at ", spoken(filled)),
              {{"part", "adaptive"},
               {"shape", scene.shape.name},
               {"layers", scene.shape.layers},
@@ -79,8 +86,8 @@ void measure_scene(Report& report, const Effort& effort, const Scene& scene) {
               {"reason", end.reason},
               {"best_frames", best.frames},
               {"sequences", adaptive.running()},
-              {"converged_step", converged},
-              {"filled_step", filled ? nlohmann::json(*filled) : nlohmann::json()},
+              {"converged_step", or_null(converged)},
+              {"filled_step", or_null(filled)},
               {"resizes", settled.resizes},
               {"resizes_while_measured", end.resizes - settled.resizes},
               {"fixed", fixed},

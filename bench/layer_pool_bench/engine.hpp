@@ -3,8 +3,9 @@
 // when it comes in, is its subclasses': all of it stays or some streams (PoolEngine), or some comes
 // in when its turn is there (OnDemandEngine).
 //
-// Every block is stamped when it is written, and compared when it is read. A word that is not as it
-// was written ends the program, when check() is asked.
+// Every block is stamped when it is written. A step compares the first and the last word of each
+// block that it reads, check() every word. One that is not as it was written ends the program, when
+// check() is asked.
 //
 // Threads: one. Owns: the stream. Must be gone before the runtime.
 #pragma once

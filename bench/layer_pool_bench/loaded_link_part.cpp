@@ -8,6 +8,7 @@
 #include "layer_pool_bench/measured_steps.hpp"
 #include "layer_pool_bench/parts.hpp"
 #include "layer_pool_bench/scenes.hpp"
+#include "layer_pool_bench/serving.hpp"
 #include "layer_pool_bench/timing.hpp"
 
 namespace aqua::bench {
@@ -21,6 +22,24 @@ struct Watched {
   std::vector<MeasuredStep> quiet{}, loaded{};  // before the load, and from it on
   std::size_t checked = 0;
 };
+
+// Runs so many steps, the first of which is step `first`. Those behind a change of frames are not
+// measured.
+std::vector<MeasuredStep> watch_steps(Serving& serving, unsigned steps, unsigned first = 1) {
+  std::vector<MeasuredStep> all;
+  LayerPoolStatus last = serving.status();
+  for (unsigned number = first; number < first + steps; ++number) {
+    serving.step();
+    serving.engine().wait(serving.engine().posted() - 1);
+    const LayerPoolStatus now = serving.status();
+    const double compute = now.compute_seconds - last.compute_seconds;
+    const double stall = now.stall_seconds - last.stall_seconds;
+    if (compute + stall > 0)
+      all.push_back({number, stall / (compute + stall), now.fetch_seconds - last.fetch_seconds});
+    last = now;
+  }
+  return all;
+}
 
 Watched watch(const Effort& effort, unsigned loaded_steps) {
   const Scene scene = scenes(effort)[1];
@@ -48,7 +67,6 @@ Watched watch(const Effort& effort, unsigned loaded_steps) {
 
 nlohmann::json row_of(const char* part, const Watched& watched, unsigned loaded_steps) {
   const auto shares = stall_shares(watched.loaded);
-  const auto is_stall = [](double share) { return share > kStall; };
   return {{"part", part},
           {"loaded_steps", loaded_steps},
           {"frames_before", watched.before.frames},
@@ -58,7 +76,7 @@ nlohmann::json row_of(const char* part, const Watched& watched, unsigned loaded_
           {"fetch_slowdown", fetch_slowdown(watched.quiet, watched.loaded, kBurst)},
           {"stall_share_before", summary(stall_shares(watched.quiet))},
           {"stall_share", summary(shares)},
-          {"stalled_steps", std::count_if(shares.begin(), shares.end(), is_stall)},
+          {"stalled_steps", stalled_steps(watched.loaded, loaded_steps)},
           {"stall_shares", shares},
           {"stalled_is_more_than", kStall},
           {"checked_bytes", watched.checked}};

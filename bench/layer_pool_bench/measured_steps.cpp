@@ -9,25 +9,13 @@ namespace aqua::bench {
 namespace {
 
 constexpr std::size_t kTogether = 8;
-constexpr std::size_t kOlder = 2;  // steps that were posted before a load began
+constexpr unsigned kOlder = 2;  // steps that were posted before a load began
+
+bool is_stall(const MeasuredStep& step) {
+  return step.stall_share > kStall;
+}
 
 }  // namespace
-
-std::vector<MeasuredStep> watch_steps(Serving& serving, unsigned steps, unsigned first) {
-  std::vector<MeasuredStep> all;
-  LayerPoolStatus last = serving.status();
-  for (unsigned number = first; number < first + steps; ++number) {
-    serving.step();
-    serving.engine().wait(serving.engine().posted() - 1);
-    const LayerPoolStatus now = serving.status();
-    const double compute = now.compute_seconds - last.compute_seconds;
-    const double stall = now.stall_seconds - last.stall_seconds;
-    if (compute + stall > 0)
-      all.push_back({number, stall / (compute + stall), now.fetch_seconds - last.fetch_seconds});
-    last = now;
-  }
-  return all;
-}
 
 std::vector<double> stall_shares(const std::vector<MeasuredStep>& steps) {
   std::vector<double> shares;
@@ -37,14 +25,22 @@ std::vector<double> stall_shares(const std::vector<MeasuredStep>& steps) {
 
 nlohmann::json gone_after(const std::vector<MeasuredStep>& steps) {
   const std::vector<double> shares = stall_shares(steps);
-  bool stalled = false;
-  for (std::size_t i = 0; i + kTogether <= shares.size(); ++i) {
-    const auto from = shares.begin() + static_cast<std::ptrdiff_t>(i);
-    const bool calm = median({from, from + kTogether}) <= kStall;
-    if (stalled && calm) return steps[i].number;
-    stalled = stalled || !calm;
+  std::size_t eights = 0, behind = 0;  // of all eights in a row; those up to the last that stalls
+  for (; eights + kTogether <= shares.size(); ++eights) {
+    const auto from = shares.begin() + static_cast<std::ptrdiff_t>(eights);
+    if (median({from, from + kTogether}) > kStall) behind = eights + 1;
   }
-  return nullptr;
+  if (behind == 0 || behind == eights) return nullptr;
+  // The next share seven steps with these, whose median is a stall: some of the seven stalled.
+  std::size_t last = behind + kTogether - 1;
+  while (!is_stall(steps[last])) --last;
+  return steps[last].number + 1;
+}
+
+std::size_t stalled_steps(const std::vector<MeasuredStep>& loaded, unsigned count) {
+  return static_cast<std::size_t>(std::ranges::count_if(loaded, [&](const MeasuredStep& step) {
+    return step.number > kOlder && step.number <= kOlder + count && is_stall(step);
+  }));
 }
 
 nlohmann::json fetch_slowdown(const std::vector<MeasuredStep>& before,

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an adaptive pool says of its steps, one after another, and what is concluded from it.
+// What an adaptive pool says of its steps, one after another, and what is concluded from it. Pure.
 #pragma once
 
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "layer_pool_bench/serving.hpp"
+#include "systems/layer_swap/decide/expansion.hpp"
 
 namespace aqua::bench {
 
-inline constexpr double kStall = 0.04;  // of a step, from which the pool counts it as stalled
+// Of a step, from which the pool counts it as stalled.
+inline const double kStall = layer_swap::ExpansionOptions{}.stalled_share();
 
 struct MeasuredStep {
   unsigned number = 0;       // steps posted when the measure was there, from the first watched one
@@ -17,16 +18,15 @@ struct MeasuredStep {
   double fetch_seconds = 0;  // that the link was busy for it
 };
 
-// Runs so many steps, the first of which is step `first`. Those behind a change of frames are not
-// measured.
-[[nodiscard]] std::vector<MeasuredStep> watch_steps(Serving& serving, unsigned steps,
-                                                    unsigned first = 1);
-
 [[nodiscard]] std::vector<double> stall_shares(const std::vector<MeasuredStep>& steps);
 
-// The step after which stalls are gone: the first of eight measured steps, behind stalled ones,
-// whose median is no stall. Null where no step stalled, or where they are not gone.
+// The step from which on stalls are gone. Eight measured steps in a row stall where their median
+// does. The first eight behind the last that do so may still begin with stalled steps, and it is
+// the one after these. Null where no eight stalled, or the last eight do.
 [[nodiscard]] nlohmann::json gone_after(const std::vector<MeasuredStep>& steps);
+
+// How many steps stalled of the first `count` that were posted under a load.
+[[nodiscard]] std::size_t stalled_steps(const std::vector<MeasuredStep>& loaded, unsigned count);
 
 // The median time that the link was busy for one of the first `count` steps of `loaded`, over that
 // of the steps before. Null where none was measured.

@@ -46,26 +46,27 @@ void Serving::admit(Blocks& fresh) {
   }
 }
 
-void Serving::step() {
+std::uint32_t Serving::step() {
   Blocks reads, writes;
   for (const auto& [sequence, blocks] : sequences_) {
     reads.insert(reads.end(), blocks.begin(), blocks.end());
     writes.push_back(blocks.back());
   }
   admit(writes);
-  engine_->post(reads, writes,
-                {.tokens = running(), .blocks_used = used(), .blocks_wanted = wanted_});
-  if (options_.goal.empty()) return;
+  const std::uint32_t tokens = running();
+  engine_->post(reads, writes, {.tokens = tokens, .blocks_used = used(), .blocks_wanted = wanted_});
+  if (options_.goal.empty()) return tokens;
   const std::uint64_t before = status().resizes;
   (void)must(engine_->pool().adapt(*blocks_, engine_->stream()), "adapt");
-  if (status().resizes != before) changed_at_ = engine_->posted();
+  if (status().resizes != before) changed_at_ = engine_->posted() + 1;
+  return tokens;
 }
 
 void Serving::settle(unsigned quiet, unsigned most) {
   const std::uint64_t begin = engine_->posted();
   const auto settled = [&] {
     const std::uint64_t now = engine_->posted();
-    return filled_at_ && now >= std::max(*filled_at_, changed_at_) + quiet;
+    return filled_at_ && now >= std::max(*filled_at_, changed_at_.value_or(0)) + quiet;
   };
   while (!settled() && engine_->posted() < begin + most) {
     step();
@@ -74,9 +75,15 @@ void Serving::settle(unsigned quiet, unsigned most) {
   engine_->settle();
 }
 
-double Serving::rate(unsigned steps) {
-  const double seconds = seconds_per_step(*engine_, steps, [&] { step(); });
-  return running() / seconds;
+Batch Serving::batch(unsigned steps) {
+  const std::uint64_t before = engine_->posted();
+  Batch batch;
+  const double seconds = seconds_per_step(*engine_, steps, [&] {
+    const std::uint32_t tokens = step();
+    if (counts(engine_->posted() - before, steps)) batch.tokens += tokens;
+  });
+  batch.seconds = seconds * steps;
+  return batch;
 }
 
 }  // namespace aqua::bench

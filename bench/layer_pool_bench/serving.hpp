@@ -25,18 +25,25 @@ struct ServingOptions {
   unsigned arrival_steps = 0;  // from one sequence to the next; 0: all come at once
 };
 
+// Of steps in a row.
+struct Batch {
+  std::uint64_t tokens = 0;
+  double seconds = 0;
+  [[nodiscard]] double rate() const { return static_cast<double>(tokens) / seconds; }
+};
+
 class Serving {
  public:
   Serving(Runtime& runtime, const ServingOptions& options);
   Serving(const Serving&) = delete;
   Serving& operator=(const Serving&) = delete;
 
-  // Posts one step, and lets the pool change its frames behind it.
-  void step();
+  // Posts one step, and lets the pool change its frames behind it. Answers the step's tokens.
+  std::uint32_t step();
   // Steps until the pool is full, and the frames have been the same for `quiet` steps; or `most`.
   void settle(unsigned quiet, unsigned most);
-  // Tokens a second over so many steps.
-  [[nodiscard]] double rate(unsigned steps);
+  // Runs a batch of so many steps that count (timing.hpp).
+  [[nodiscard]] Batch batch(unsigned steps);
 
   [[nodiscard]] PoolEngine& engine() { return *engine_; }
   [[nodiscard]] LayerPoolStatus status() { return engine_->pool().status(); }
@@ -44,8 +51,8 @@ class Serving {
     return static_cast<std::uint32_t>(sequences_.size());
   }
   [[nodiscard]] std::uint32_t used() const { return running() * options_.sequence_blocks; }
-  // The step before which the frames changed last; 0: they never did.
-  [[nodiscard]] std::uint64_t changed_at() const { return changed_at_; }
+  // The step before which the frames changed last.
+  [[nodiscard]] std::optional<std::uint64_t> changed_at() const { return changed_at_; }
   // The first step for which a sequence found no room.
   [[nodiscard]] std::optional<std::uint64_t> filled_at() const { return filled_at_; }
 
@@ -59,8 +66,7 @@ class Serving {
   std::map<layer_swap::SequenceId, Blocks> sequences_;
   layer_swap::SequenceId next_ = 1;
   std::uint32_t wanted_ = 0;  // blocks; more than any number of frames holds
-  std::uint64_t changed_at_ = 0;
-  std::optional<std::uint64_t> filled_at_;
+  std::optional<std::uint64_t> changed_at_, filled_at_;
 };
 
 }  // namespace aqua::bench

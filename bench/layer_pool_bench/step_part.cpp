@@ -38,6 +38,8 @@ nlohmann::json row_of(const char* part, const Bed& bed, const std::vector<double
           {"frames", kFrames},
           {"streamed_layers", bed.streamed},
           {"layer_bytes", bed.shape.frame_bytes()},
+          {"swap_s", bed.copies.in},
+          {"write_s", bed.copies.out},
           {"copies_over_compute", copies / median(resident)},
           {"resident_step_s", summary(resident)},
           {"step_s", summary(streaming)},

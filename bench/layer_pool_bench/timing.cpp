@@ -13,7 +13,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr unsigned kLeadIn = 2;  // steps
 constexpr int kCopies = 9;
 
 // Of what `copy` posts to the stream, the first one left out.

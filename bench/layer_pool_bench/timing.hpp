@@ -13,10 +13,15 @@
 namespace aqua::bench {
 
 // Mean seconds of a step over a batch. `post` posts one step of the engine; the host is one step
-// ahead, so that streams are never without work. Two steps before the batch, and one behind it, do
+// ahead, so that streams are never without work. Some steps before the batch, and one behind it, do
 // not count.
 [[nodiscard]] double seconds_per_step(Engine& engine, unsigned steps,
                                       const std::function<void()>& post);
+inline constexpr unsigned kLeadIn = 2;  // steps before the batch
+// Whether the n-th step that is posted so, from 1 on, is of the batch.
+[[nodiscard]] constexpr bool counts(std::uint64_t n, unsigned steps) {
+  return n > kLeadIn && n <= kLeadIn + steps;
+}
 
 // Seconds a step of each engine, batches in turn. Each step reads every block and writes the last
 // one of two sequences.

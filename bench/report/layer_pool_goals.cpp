@@ -15,6 +15,8 @@ namespace {
 
 using nlohmann::json;
 
+constexpr double kLeastSlowdown = 1.5;  // of a fetch, by a stream that takes half of the link
+
 json rows_of(const json& rows, const char* part) {
   json some = json::array();
   for (const json& row : rows) {
@@ -84,15 +86,22 @@ void judge_adaptive(const json& rows, json& goals) {
   }
 }
 
-// A load that stalled no step tells nothing.
+// Whether the load took as much of the link as it was to: a fetch takes twice as long by half of
+// it.
+bool was_loaded(const json& row) {
+  return number(row, "fetch_slowdown").value_or(0) >= kLeastSlowdown;
+}
+
+// A load that the link did not feel tells nothing, nor does a moment in which no step stalled.
 void judge_loads(const json& rows, json& goals) {
   if (const json halved = rows_of(rows, "halved"); !halved.empty()) {
+    const bool loaded = std::ranges::all_of(halved, was_loaded);
     goals.push_back(judge("half of the link taken: steps until stalls are gone", Bound::at_most, 50,
-                          greatest(halved, "gone_after_steps")));
+                          loaded ? greatest(halved, "gone_after_steps") : std::nullopt));
   }
   if (const json burst = rows_of(rows, "burst"); !burst.empty()) {
-    const bool stalled = std::all_of(burst.begin(), burst.end(), [](const json& row) {
-      return number(row, "stalled_steps").value_or(0) > 0;
+    const bool stalled = std::ranges::all_of(burst, [](const json& row) {
+      return was_loaded(row) && number(row, "stalled_steps").value_or(0) > 0;
     });
     goals.push_back(judge("half of the link taken for a moment: changes of frames", Bound::at_most,
                           0, stalled ? greatest(burst, "changes") : std::nullopt));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From layer_pool_bench's rows to its goals: of a part that did not run there are none; unmeasured
-// where a row lacks the figure. Ratios are medians. Of a part that ran several times the worst
-// counts. Pure.
+// where a row lacks the figure, or where a load was none. Ratios are medians. Of a part that ran
+// several times the worst counts. Pure.
 #pragma once
 
 #include <nlohmann/json.hpp>

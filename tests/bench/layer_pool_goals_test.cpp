@@ -29,9 +29,9 @@ json everything() {
         {"ratio", median_of(0.98)},
         {"converged_step", 20},
         {"filled_step", 20}},
-       {{"part", "halved"}, {"gone_after_steps", 20}},
-       {{"part", "halved"}, {"gone_after_steps", 50}},
-       {{"part", "burst"}, {"changes", 0}, {"stalled_steps", 4}},
+       {{"part", "halved"}, {"gone_after_steps", 20}, {"fetch_slowdown", 1.5}},
+       {{"part", "halved"}, {"gone_after_steps", 50}, {"fetch_slowdown", 2.1}},
+       {{"part", "burst"}, {"changes", 0}, {"stalled_steps", 4}, {"fetch_slowdown", 1.5}},
        {{"part", "memory"}, {"throughput", median_of(0.98)}, {"bytes_ratio", 1.67}}});
 }
 
@@ -91,6 +91,17 @@ TEST(LayerPoolGoals, OfABurstThatStalledNothingAreUnmeasured) {
   json rows = everything();
   rows[6]["stalled_steps"] = 0;
   EXPECT_TRUE(find(layer_pool_goals(rows), "for a moment")["measured"].is_null());
+}
+
+TEST(LayerPoolGoals, OfALoadThatTheLinkDidNotFeelAreUnmeasured) {
+  for (const json& slowdown : {json(1.49), json()}) {
+    json rows = everything();
+    rows[5]["fetch_slowdown"] = slowdown;
+    rows[6]["fetch_slowdown"] = slowdown;
+    const json goals = layer_pool_goals(rows);
+    for (const char* text : {"until stalls are gone", "for a moment"})
+      EXPECT_TRUE(find(goals, text)["measured"].is_null()) << text << slowdown;
+  }
 }
 
 TEST(LayerPoolGoals, OfPartsThatDidNotRunAreNotListed) {

@@ -16,6 +16,7 @@ import llama_policies  # noqa: E402  pylint: disable=wrong-import-position
 SERVE = """#!/usr/bin/env python3
 import json, sys
 given = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+if [given["--model"], given["--prompt-tokens"], given["--policy"]] == ["breaks", "50", "vtc"]: sys.exit(1)
 ttft = {"auto": 0.5, "cfs": 0.48, "las": 2, "fcfs": 3, "vtc": 3}[given["--policy"]]
 rows = [[i, 10, 11, i + ttft, i + ttft + 0.2] for i in range(int(given["--requests"]))]
 json.dump({"requests": rows, "iterations": [[0.01, 1, 1, 1, 1, 1]], "copies": [], "switches": []}, open(given["--json"], "w"))
@@ -56,23 +57,38 @@ class Verdict(unittest.TestCase):
 
 
 class Program(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.serve, self.out = pathlib.Path(folder.name, "serve"), pathlib.Path(folder.name, "out.json")
+        self.serve.write_text(SERVE)
+        self.serve.chmod(0o755)
+
+    def run_with(self, model: str) -> subprocess.CompletedProcess:
+        return subprocess.run([ROOT / "bench/llama_policies.py", "--serve", self.serve, "--model", model, "--seconds", "5",
+                               "--runs", "3", "--json", self.out], check=False, capture_output=True, text=True)
+
     def test_serves_each_policy_and_writes_what_came_of_it(self) -> None:
-        with tempfile.TemporaryDirectory() as folder:
-            serve, out = pathlib.Path(folder, "serve"), pathlib.Path(folder, "out.json")
-            serve.write_text(SERVE)
-            serve.chmod(0o755)
-            ran = subprocess.run([ROOT / "bench/llama_policies.py", "--serve", serve, "--model", "none", "--seconds", "5",
-                                  "--runs", "3", "--json", out], check=True, capture_output=True, text=True)
-            result = json.loads(out.read_text())
+        ran = self.run_with("none")
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        result = json.loads(self.out.read_text())
         told = ran.stderr.splitlines()
         self.assertEqual(len(told), 3 * 5 * 3)
         self.assertTrue(told[0].startswith("1 of 45: chat, auto, seed 1; about "), told[0])
         self.assertEqual(told[-1], "45 of 45: answers, vtc, seed 3; about 0 min left")
+        self.assertTrue(result["complete"])
         self.assertEqual(set(result["workloads"]), set(llama_policies.WORKLOADS))
         self.assertEqual(result["met"], {"never_worst": True, "near_best": True})
         chat = result["workloads"]["chat"]
         self.assertEqual([len(runs) for runs in chat["runs"].values()], [3] * 5)
         self.assertAlmostEqual(chat["verdict"]["ttft_p99_s"]["over_best_other"], 0.5 / 0.48)
+
+    def test_keeps_the_workloads_before_one_that_fails(self) -> None:
+        self.assertNotEqual(self.run_with("breaks").returncode, 0)
+        result = json.loads(self.out.read_text())
+        self.assertEqual(list(result["workloads"]), ["chat", "prompts"])
+        self.assertFalse(result["complete"])
+        self.assertIsNone(result["met"], "nothing is judged by a part")
 
 
 if __name__ == "__main__":

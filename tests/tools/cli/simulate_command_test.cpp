@@ -132,6 +132,22 @@ TEST_F(Simulate, LayersAreSwappedAsFarAsIsAsked) {
             std::string::npos);
 }
 
+TEST_F(Simulate, WhatIsOfLayersThatAreAwayIsRefusedWhereAllStay) {
+  for (const std::vector<std::string>& asked : std::vector<std::vector<std::string>>{
+           {"--expansion", "2"}, {"--link-at", "1:0.5"}, {"--sweep", "expansion=1,2"}}) {
+    std::vector<std::string> words = asked;
+    EXPECT_NE(fails(words, Code::invalid_argument).find("fcfs+pie"), std::string::npos);
+    words.insert(words.end(), {"--compare", "cfs+aqua,fcfs+recompute"});
+    (void)fails(words, Code::invalid_argument);
+  }
+  for (const char* workload : {"elastic", "long-prompt"}) {
+    EXPECT_NE(fails({"--workload", workload, "--link-at", "1:0.5"}, Code::invalid_argument)
+                  .find("without --compare"),
+              std::string::npos);
+  }
+  EXPECT_TRUE(run({"--expansion", "auto", "--compare", "fcfs"}).ok());
+}
+
 TEST_F(Simulate, FindsAStableRateWhenNoneIsGiven) {
   const auto table = run({"--workload", "poisson", "--requests", "50"});
   ASSERT_TRUE(table.ok()) << table.error().message;

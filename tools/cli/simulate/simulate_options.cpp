@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/cli/simulate/simulate_options.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 
@@ -204,17 +205,28 @@ Result<void> check(const SimulateOptions& options) {
   }
   const SimulateOptions fresh;
   if (lending &&
-      (options.compare != fresh.compare || options.seeds != 1 || !options.lent_changes.empty())) {
+      (options.compare != fresh.compare || options.seeds != 1 || !options.lent_changes.empty() ||
+       options.expansion || !options.link_changes.empty())) {
     return bad(
         "--workload long-prompt and elastic compare ways of their own, once: without --compare, "
-        "--seeds and --lent-at");
+        "--seeds, --lent-at, --expansion and --link-at");
   }
   if (options.sweep && (!options.csv.empty() || !options.html.empty())) {
     return bad("--sweep has a table and --json; --csv and --html are of one run");
   }
-  return sim::parse_policies(options.compare).ok()
-             ? Result<void>{}
-             : bad(sim::parse_policies(options.compare).error().message);
+  const auto policies = sim::parse_policies(options.compare);
+  if (!policies.ok()) return bad(policies.error().message);
+  const bool about_layers = options.expansion || !options.link_changes.empty() ||
+                            (options.sweep && options.sweep->parameter == "expansion");
+  const auto keeps_layers_away = [](const sim::PolicyName& policy) {
+    return policy.layers != sim::LayerMode::stay;
+  };
+  if (about_layers && std::ranges::none_of(*policies, keeps_layers_away)) {
+    return bad(
+        "--expansion and --link-at are of layers that are away: --compare fcfs+pie, "
+        "fcfs+pie+aqua or fcfs+ondemand");
+  }
+  return {};
 }
 
 }  // namespace

@@ -173,7 +173,7 @@ void Expansion::learn(const Times& times) {
 
 std::size_t Expansion::stalled_steps() const {
   if (frames_ == options_.layers) return 0;
-  const double most = 2 * options_.stall_share;
+  const double most = options_.stalled_share();
   return window_.count(
       [most](const StepMeasure& s) { return s.stall_seconds > most * s.seconds(); });
 }

@@ -43,6 +43,9 @@ struct ExpansionOptions {
   std::uint32_t window_steps = 16;   // that a change is concluded from
   std::uint32_t first_steps = 4;     // that the first change is concluded from
   std::uint32_t probe_steps = 1024;  // until what failed is tried again, at first
+
+  // Of a step: stalls that take more than this make it a stalled one.
+  [[nodiscard]] double stalled_share() const { return 2 * stall_share; }
 };
 
 // Why the frames are as many as they are.
