@@ -96,9 +96,10 @@ class AQUA_API PrefixCache {
   // Sets the capacity in index blocks, and evicts down to it.
   void set_capacity(std::size_t blocks);
   // Runtime::allocate() for a preempted sequence. Evicts prefixes that are not pinned, the least
-  // recently used first: as many as it takes while the runtime has no room, and up to twice
-  // `options.bytes` of those that lie in faster memory than the tensor would. What was evicted
-  // before a failure stays so. Errors: as Runtime::allocate().
+  // recently used first: as many as it takes while the runtime has no room, of those that have
+  // host memory to give (any, if the tensor is discardable), and up to twice `options.bytes` of
+  // those that lie in faster memory than the tensor would. What was evicted before a failure stays
+  // so. Errors: as Runtime::allocate().
   [[nodiscard]] Result<AquaTensor> allocate(const TensorOptions& options);
   [[nodiscard]] const prefix::PrefixIndex& index() const noexcept;
   [[nodiscard]] std::size_t bytes() const noexcept;  // of all tensors
