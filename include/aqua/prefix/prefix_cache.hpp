@@ -84,6 +84,8 @@ class AQUA_API PrefixCache {
   // --- by the caller's own id (Aqua, section 8) ------------------------------------------------
   // store() that remembers the prefix under `id` and pins what is stored of it; a name that is
   // taken is replaced. What it copies has an exit in host memory, as all that is not discardable.
+  // What is there already but has none is copied anew; where there is no room for that it stays
+  // as it is, pinned, and a reclaim may drop it.
   [[nodiscard]] Result<PrefixTransfer> store_as(const std::string& id, const prefix::Prefix& prefix,
                                                 BlockList blocks, Stream stream);
   // not_found: no such name. One under which nothing is cached is a match of 0 blocks.

@@ -251,6 +251,47 @@ TEST_F(PrefixAtAPeer, WhereHostMemoryIsFullAReclaimDropsPrefixesThatAreNotPinned
   EXPECT_EQ(hit(1, 1).tokens, prompt) << "computed again, and stored again";
 }
 
+// No fetch before it has told the cache what the reclaim dropped.
+TEST_F(PrefixAtAPeer, WhatAReclaimDroppedIsStoredAnew) {
+  open_cache(100);
+  auto filler = borrower_->allocate({.bytes = 64_MiB, .host_only = true});
+  ASSERT_TRUE(filler.ok()) << filler.error().message;
+  store(1, 1);
+  store(2, 2);
+  take_back();
+  *filler = AquaTensor();
+  store(1, 1);
+  EXPECT_EQ(hit(1, 1).tokens, prompt);
+  const auto named = chain(2, prompt);
+  const auto from = EngineBlocks::list(2, 8);
+  engine_->fill(from, 2);
+  auto stored = cache_->store_as("system", {named, prompt}, from, engine_->stream());
+  ASSERT_TRUE(stored.ok()) << stored.error().message;
+  EXPECT_EQ(stored->blocks, prompt_blocks);
+  engine_->fill(into_, 3);
+  EXPECT_EQ(arrived(cache_->fetch_by("system", into_, engine_->stream()), 2).tokens, prompt);
+}
+
+TEST_F(PrefixAtAPeer, WhatWasStoredWithoutAnExitGetsOneWithItsName) {
+  open_cache(100);
+  store(5, 5);
+  const auto hashes = chain(5, prompt);
+  const std::size_t bytes = cache_->bytes();
+  const auto from = EngineBlocks::list(5, 8);
+  auto stored = cache_->store_as("system", {hashes, prompt}, from, engine_->stream());
+  ASSERT_TRUE(stored.ok() && stored->wait().ok());
+  EXPECT_EQ(stored->blocks, prompt_blocks);
+  EXPECT_EQ(cache_->bytes(), bytes);
+  EXPECT_EQ(cache_->store_as("again", {hashes, prompt}, from, engine_->stream())->blocks, 0U);
+  const auto filler = borrower_->allocate({.bytes = 64_MiB - 512_KiB, .host_only = true});
+  ASSERT_TRUE(filler.ok()) << filler.error().message;
+  take_back();
+  engine_->fill(into_, 6);
+  const auto found = arrived(cache_->fetch_by("system", into_, engine_->stream()), 5);
+  EXPECT_EQ(found.tokens, prompt);
+  EXPECT_EQ(found.slowest, Tier::host);
+}
+
 TEST_F(PrefixAtAPeer, APinnedPrefixOutlivesEvictionAndReclaimUntilItIsDropped) {
   open_cache(3 * prompt_blocks);
   const auto from = EngineBlocks::list(2, 8);

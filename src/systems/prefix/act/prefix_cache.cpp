@@ -46,7 +46,8 @@ class PrefixCache::Impl {
   }
 
   [[nodiscard]] Result<PrefixTransfer> fetch(const Prefix& prefix, BlockList blocks, Stream stream);
-  // With `keep` the new tensors are not discardable.
+  // With `keep` the new tensors are not discardable, and blocks that are there without an exit are
+  // stored anew.
   [[nodiscard]] Result<PrefixTransfer> store(const Prefix& prefix, BlockList blocks, Stream stream,
                                              bool keep);
   [[nodiscard]] Result<AquaTensor> allocate_block(std::size_t bytes, bool keep);
@@ -72,6 +73,14 @@ class PrefixCache::Impl {
     return !cached.tensor.lost() && index_.moved(block, tier).ok();
   }
   void look_at_all();
+  // Takes out what was lost of the prefix since it was looked at.
+  void refresh(const Prefix& prefix) {
+    for (const BlockHash& block : prefix.chain.first(index_.match(prefix).blocks)) {
+      if (look_at(block)) continue;
+      lose(block);
+      break;
+    }
+  }
   void lose(const BlockHash& block) {
     if (auto gone = index_.lost(block); gone.ok()) discard(*gone);
   }
@@ -101,12 +110,7 @@ class PrefixCache::Impl {
 
 Result<PrefixTransfer> PrefixCache::Impl::fetch(const Prefix& prefix, BlockList blocks,
                                                 Stream stream) {
-  const PrefixMatch before = index_.match(prefix);
-  for (const BlockHash& block : prefix.chain.first(before.blocks)) {
-    if (look_at(block)) continue;
-    lose(block);
-    break;
-  }
+  refresh(prefix);
   AQUA_TRY(check("prefix cache: fetch", index_.match(prefix).tokens, blocks));
   PrefixTransfer transfer;
   transfer.match = index_.acquire(prefix);
@@ -208,6 +212,7 @@ Result<AquaTensor> PrefixCache::Impl::allocate_before_prefixes(const TensorOptio
 Result<PrefixTransfer> PrefixCache::Impl::store(const Prefix& prefix, BlockList blocks,
                                                 Stream stream, bool keep) {
   AQUA_TRY(check("prefix cache: store", prefix.tokens, blocks));
+  refresh(prefix);
   PrefixTransfer transfer;
   transfer.match = index_.match(prefix);
   AQUA_ASSIGN(const prefix::PrefixInsertion added, index_.insert(prefix, Tier::peer));
@@ -216,7 +221,9 @@ Result<PrefixTransfer> PrefixCache::Impl::store(const Prefix& prefix, BlockList 
   const auto mine = prefix.chain.first(added.first + added.blocks);
   AQUA_TRY(index_.pin(mine));
   Result<void> stored;
-  for (std::size_t i = added.first; i < mine.size(); ++i) {
+  for (std::size_t i = 0; i < mine.size(); ++i) {
+    const bool stays = i < added.first && (!keep || tensors_.at(mine[i]).has_exit);
+    if (stays) continue;
     const BlockList list = part(blocks, i, prefix.tokens);
     auto tensor = allocate_block(layout_.packed_bytes(list.size()), keep);
     if (!tensor.ok()) {
@@ -225,13 +232,15 @@ Result<PrefixTransfer> PrefixCache::Impl::store(const Prefix& prefix, BlockList 
       stored = std::move(ticket).error();
     } else {
       transfer.tickets.push_back(std::move(*ticket));
+      discard({mine[i]});
       bytes_ += tensor->bytes();
       const Tier tier = tensor->tier();
-      tensors_.insert_or_assign(mine[i], Cached{std::move(*tensor), keep || tier == Tier::host});
+      tensors_.emplace(mine[i], Cached{std::move(*tensor), keep || tier == Tier::host});
       stored = index_.moved(mine[i], tier);
     }
     if (stored.ok()) continue;
-    lose(mine[i]);  // and those after it, which have no bytes either
+    // Takes out the first block without bytes, and those after it, which have none either.
+    if (added.blocks > 0) lose(mine[std::max(i, added.first)]);
     break;
   }
   transfer.blocks = transfer.tickets.size();
