@@ -27,6 +27,7 @@ class PrefixCache::Impl {
       : runtime_(detail::Internals::view(runtime)),
         layout_(layout),
         options_(options),
+        has_local_(runtime_.status().local.capacity_bytes > 0),
         index_(std::move(index)) {}
 
   // The engine's blocks that make up block i of the index.
@@ -102,6 +103,7 @@ class PrefixCache::Impl {
   Runtime runtime_;  // a view of the caller's, which may move his
   const Layout layout_;
   const PrefixCacheOptions options_;
+  const bool has_local_;  // tensors may lie in the device's own memory
   prefix::PrefixIndex index_;
   std::unordered_map<BlockHash, Cached> tensors_;
   std::unordered_map<std::string, std::vector<BlockHash>> pinned_;  // by name
@@ -187,7 +189,9 @@ Result<AquaTensor> PrefixCache::Impl::allocate_before_prefixes(const TensorOptio
     if (!tensor.ok() && tensor.error().code != Code::resource_exhausted) return tensor;
     if (tensor.ok() && (options.host_only || tensor->tier() == Tier::local)) return tensor;
     if (tensor.ok() && given_up >= 2 * options.bytes) return tensor;
-    if (!status) {
+    const bool may_be_local = has_local_ && !options.off_device;
+    if (tensor.ok() && tensor->tier() == Tier::peer && !may_be_local) return tensor;
+    if (!status) {  // from here on the cost is that of all tensors
       status = runtime_.status();
       look_at_all();
     }
@@ -197,7 +201,7 @@ Result<AquaTensor> PrefixCache::Impl::allocate_before_prefixes(const TensorOptio
       continue;
     }
     const auto room_of = [&](Tier tier) {
-      if (tier == Tier::local && options.off_device) return std::size_t{0};
+      if (tier == Tier::local && !may_be_local) return std::size_t{0};
       const TierStatus& there = tier == Tier::local ? status->local : status->peer;
       const bool better = tier < tensor->tier() && there.capacity_bytes >= options.bytes;
       return better ? discard(index_.evict(tier)) : std::size_t{0};
