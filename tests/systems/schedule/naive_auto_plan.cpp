@@ -218,7 +218,7 @@ void NaiveAuto::bring_due() {
   for (NaiveSequence* s : paced_answers()) {
     if (token_due(*s) > comes || blocked_) return;
     if (overdue(*s) || s->ordered || s->looked_at) continue;
-    if (!s->decodes() && window_ == 0) return;
+    if (!s->decodes() && window_ == 0) continue;
     if (gives_up(*s)) {
       pace(*s, false);
     } else {

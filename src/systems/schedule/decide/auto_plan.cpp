@@ -222,7 +222,7 @@ void AutoScheduler::bring_due(Room& room) {
   for (auto at = queue.begin(); at != queue.end() && at->token_due <= comes && !room.blocked;) {
     const Slot slot = (at++)->slot;
     if (overdue(slot) || handled(slot)) continue;
-    if (prefills(slot) && room.window == 0) return;
+    if (prefills(slot) && room.window == 0) continue;  // those behind may need none
     if (gives_up(slot)) {
       set_pace(slot, false);
       continue;
