@@ -35,13 +35,8 @@ void AutoScheduler::file(Slot slot) {
 // Sets the date from which a sequence that waits is served before all others: twice the time in
 // which all would have had a slice each, and not before the date of any that began to wait earlier.
 void AutoScheduler::set_date(Share& its) {
-  std::size_t there = 0;
-  for (const auto state : {SequenceState::waiting, SequenceState::resident, SequenceState::swapped,
-                           SequenceState::paging_in, SequenceState::paging_out}) {
-    there += table_.count(state);
-  }
   const std::size_t places = std::max<std::size_t>(1, options_.device_blocks / largest_);
-  const std::uint64_t rounds = 2 * ((there + places - 1) / places);
+  const std::uint64_t rounds = 2 * ((table_.size() + places - 1) / places);
   last_date_ = std::max(last_date_, its.since + rounds * options_.slice_iterations);
   its.overdue_from = last_date_;
 }
