@@ -73,7 +73,8 @@ class AQUA_API Scheduler {
   [[nodiscard]] virtual Result<void> arrive(const Request& request) = 0;
   // Ends a sequence in any state, and counts its blocks as free at once; report nothing more about
   // this id. Where a copy of it still runs, the caller keeps the blocks until that copy has ended,
-  // or until stream order sees to it.
+  // or until stream order sees to it. auto learns from its length how long answers are, also where
+  // its user has hung up: it cannot tell one from the other.
   [[nodiscard]] virtual Result<void> finish(SequenceId id) = 0;
 
   // The copies ordered are over. failed_precondition when none of that kind is under way.
