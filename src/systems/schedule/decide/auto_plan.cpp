@@ -38,7 +38,7 @@ void AutoScheduler::plan() {
   fill_batch();
   if (!batch().computes() && !batch().moves() && !table_.copies_under_way()) force_progress();
   const bool contended = !queues_.paced_answers().empty() || !queues_.backlogged().empty() ||
-                         table_.copies_under_way();
+                         table_.count(SequenceState::paging_out) > 0 || returning_ > 0;
   if (std::exchange(contended_, contended) && !contended) calm_from_ = iterations_;
   last_decodes_ = decode_slots().size();
   share_as(refused_           ? Sharing::none

@@ -52,21 +52,34 @@ void AutoScheduler::on_outside(Slot slot) {
     set_date(its);
   }
   its.held_until = 0;
-  its.comes_from.reset();
   file(slot);
 }
 
-void AutoScheduler::on_paging_in(Slot slot) {
+void AutoScheduler::on_leave(Slot slot) {
   queues_.take(slot);
-  shares_[slot].comes_from = now();
+  end_return(shares_[slot]);
 }
 
-// Begins its hold when its page-in is over. Whose page-out failed stays as it was.
+void AutoScheduler::on_paging_in(Slot slot) {
+  Share& its = shares_[slot];
+  queues_.take(slot);
+  its.comes_from = now();
+  returning_ += its.answers ? 1 : 0;
+}
+
+void AutoScheduler::end_return(Share& its) {
+  if (its.comes_from && its.answers) returning_ -= 1;
+  its.comes_from.reset();
+}
+
+// Begins its hold when its page-in is over. Whose page-out failed stays as it was. Only answers
+// count in how long coming back takes: what is fetched of a prompt's prefix has another size.
 void AutoScheduler::on_resident(Slot slot) {
   Share& its = shares_[slot];
   queues_.take(slot);
   if (!its.comes_from) return;
-  came_back(now() - *std::exchange(its.comes_from, std::nullopt));
+  if (its.answers) came_back(now() - *its.comes_from);
+  end_return(its);
   if (its.held_until > 0) its.held_until = iterations_ + options_.slice_iterations;
 }
 
