@@ -52,10 +52,10 @@ void ToyEngine::submit(const WorkItem& item, Clock::time_point arrived) {
 
 void ToyEngine::iterate() {
   runtime_.tick();
-  collect();
-  tell_tiers();
   const std::chrono::duration<double> since = Clock::now() - began_;
   must(scheduler_->set_time(since.count()), "set_time");
+  collect();
+  tell_tiers();
   const schedule::Batch batch = scheduler_->next();
   carry_out(batch);
   if (batch.computes()) must(scheduler_->commit(), "commit");

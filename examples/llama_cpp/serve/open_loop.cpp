@@ -45,12 +45,11 @@ void OpenLoop::run(EngineClock::Kind clock) {
   while (arrived_ < requests_.size() || !sequences_.empty()) {
     admit();
     if (std::exchange(swap_is_full_, false)) scheduler_->set_swap_blocks(swap_.blocks);
-    double since = now();
-    told(scheduler_->set_time(since));
+    double since = tell_time();
     const schedule::Batch* batch = &scheduler_->next();
     note_sharing(since);
     while (page(*batch)) {
-      since = now();
+      since = tell_time();  // or the copies would count as part of the iteration
       batch = &scheduler_->next();
       note_sharing(since);
     }
@@ -62,6 +61,12 @@ void OpenLoop::run(EngineClock::Kind clock) {
       throw Failure("the scheduler has nothing for the engine to do");
     }
   }
+}
+
+double OpenLoop::tell_time() {
+  const double at = now();
+  told(scheduler_->set_time(at));
+  return at;
 }
 
 void OpenLoop::note_sharing(double at) {
@@ -143,6 +148,7 @@ void OpenLoop::page_in(const schedule::PageIn& order) {
   const double bytes = order.blocks * log_.scheduler.block_tokens * log_.kv_bytes_per_token;
   log_.copies.push_back({now() - begin, bytes, false});
   costs_.came_back(*scheduler_, from, order.blocks, log_.copies.back().seconds);
+  (void)tell_time();
   told(scheduler_->paged_in(order.id));
 }
 
@@ -163,6 +169,7 @@ void OpenLoop::fetch_prefix(schedule::SequenceId id) {
   use_.hit_tokens += got.tokens;
   log_.requests[number(id)].cached_tokens = promised;
   log_.copies.push_back({now() - begin, promised * log_.kv_bytes_per_token, false});
+  (void)tell_time();
   told(scheduler_->paged_in(id));
 }
 

@@ -64,6 +64,7 @@ class OpenLoop {
   };
 
   [[nodiscard]] double now() const { return clock_->now(); }
+  double tell_time();  // to the scheduler; returns it
   // What the scheduler is told of an answer's length: auto an upper limit, the longest of the load;
   // the others its own, as the simulator tells them.
   [[nodiscard]] std::uint32_t limit_of(const Asked& asked) const;

@@ -39,7 +39,7 @@ Serving::Serving(const Model& model, const ServeOptions& options, const std::vec
       engine_(model, options.kv_tokens / kTokensPerBlock, options.kv_tokens + options.chunk,
               options.chunk, options.threads) {
   const double alone = warm_up(engine_, load.front().prompt, options.chunk, options.clock);
-  if (alone <= options.seconds_per_token) return;
+  if (options.policy != "auto" || alone <= options.seconds_per_token) return;
   throw example::Failure("--seconds-per-token " + std::to_string(options.seconds_per_token) +
                          " cannot be met: a token of a single answer takes " +
                          std::to_string(alone) + " s");

@@ -84,6 +84,8 @@ class AQUA_API PrefixCache {
   // --- by the caller's own id (Aqua, section 8) ------------------------------------------------
   // store() that remembers the prefix under `id` and pins what is stored of it; a name that is
   // taken is replaced. What it copies has an exit in host memory, as all that is not discardable.
+  // What is there already but has none is copied anew; where there is no room for that it stays
+  // as it is, pinned, and a reclaim may drop it.
   [[nodiscard]] Result<PrefixTransfer> store_as(const std::string& id, const prefix::Prefix& prefix,
                                                 BlockList blocks, Stream stream);
   // not_found: no such name. One under which nothing is cached is a match of 0 blocks.
@@ -96,9 +98,10 @@ class AQUA_API PrefixCache {
   // Sets the capacity in index blocks, and evicts down to it.
   void set_capacity(std::size_t blocks);
   // Runtime::allocate() for a preempted sequence. Evicts prefixes that are not pinned, the least
-  // recently used first: as many as it takes while the runtime has no room, and up to twice
-  // `options.bytes` of those that lie in faster memory than the tensor would. What was evicted
-  // before a failure stays so. Errors: as Runtime::allocate().
+  // recently used first: as many as it takes while the runtime has no room, of those that have
+  // host memory to give (any, if the tensor is discardable), and up to twice `options.bytes` of
+  // those that lie in faster memory than the tensor would. What was evicted before a failure stays
+  // so. Errors: as Runtime::allocate().
   [[nodiscard]] Result<AquaTensor> allocate(const TensorOptions& options);
   [[nodiscard]] const prefix::PrefixIndex& index() const noexcept;
   [[nodiscard]] std::size_t bytes() const noexcept;  // of all tensors

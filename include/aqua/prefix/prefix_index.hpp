@@ -33,6 +33,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -126,6 +127,9 @@ class AQUA_API PrefixIndex {
   // it on whatever tier, for whoever needs room there. Returns them: free their bytes. Blocks that
   // are held stay, and those that they continue; none when no other lies there. O(n).
   [[nodiscard]] std::vector<BlockHash> evict(Tier tier);
+  // Does the same with the least recently used block for which `which` says true. It is asked only
+  // of blocks that may be evicted.
+  [[nodiscard]] std::vector<BlockHash> evict(const std::function<bool(const BlockHash&)>& which);
   // Records that a block's bytes went to another tier. not_found when the block is not there.
   [[nodiscard]] Result<void> moved(const BlockHash& block, Tier to);
   // Records that a block's bytes are gone, and takes out this block and those that continue it,

@@ -73,7 +73,8 @@ class AQUA_API Scheduler {
   [[nodiscard]] virtual Result<void> arrive(const Request& request) = 0;
   // Ends a sequence in any state, and counts its blocks as free at once; report nothing more about
   // this id. Where a copy of it still runs, the caller keeps the blocks until that copy has ended,
-  // or until stream order sees to it.
+  // or until stream order sees to it. auto learns from its length how long answers are, also where
+  // its user has hung up: it cannot tell one from the other.
   [[nodiscard]] virtual Result<void> finish(SequenceId id) = 0;
 
   // The copies ordered are over. failed_precondition when none of that kind is under way.
@@ -94,9 +95,10 @@ class AQUA_API Scheduler {
   virtual void set_swap_blocks(std::uint32_t blocks) = 0;
   // Says where page-outs land from now on; auto may name another tier (Preemption::to).
   virtual void set_swap_tier(Tier tier) = 0;
-  // Tells the seconds since some beginning, best before each next(). Told none, auto takes an
-  // iteration to last for half of seconds_per_token. invalid_argument when it is negative, not a
-  // number, or before the last.
+  // Tells the seconds since some beginning: before each next(), since auto plans for that time and
+  // measures iterations by it, and before paged_in(), since it measures how long coming back takes.
+  // Told none, auto takes an iteration to last for half of seconds_per_token. invalid_argument when
+  // it is negative, not a number, or before the last.
   [[nodiscard]] virtual Result<void> set_time(double seconds) = 0;
 
   // auto: what copying a block between the device and lent (peer) or host memory was measured to

@@ -190,6 +190,45 @@ TEST_F(PrefixAtAPeer, NoPrefixIsGivenUpForWhatLentMemoryCannotHold) {
   EXPECT_EQ(cache_->bytes(), before);
 }
 
+// What is short is the exit in host memory, which prefixes in lent memory do not have.
+TEST_F(PrefixAtAPeer, WhereExitsAreShortNoPrefixWithoutOneIsGivenUp) {
+  open_cache(100);
+  for (unsigned i = 0; i < 4; ++i) store(i, i);
+  const auto filler = borrower_->allocate({.bytes = 64_MiB, .host_only = true});
+  ASSERT_TRUE(filler.ok()) << filler.error().message;
+  const std::size_t before = cache_->bytes();
+  EXPECT_EQ(cache_->allocate({.bytes = 64_KiB, .name = "sequence"}).error().code,
+            Code::resource_exhausted);
+  EXPECT_EQ(cache_->bytes(), before);
+  const auto system = chain(50, prompt);
+  const auto stored =
+      cache_->store_as("system", {system, prompt}, EngineBlocks::list(2, 8), engine_->stream());
+  ASSERT_TRUE(stored.ok()) << stored.error().message;
+  EXPECT_EQ(stored->blocks, 0U);
+  EXPECT_EQ(cache_->bytes(), before);
+  for (unsigned i = 0; i < 4; ++i) EXPECT_EQ(hit(i, i).tokens, prompt);
+}
+
+TEST_F(PrefixAtAPeer, WhereExitsAreShortTheExitsOfPrefixesInLentMemoryAreGivenUp) {
+  open_cache(100);
+  for (unsigned i = 0; i < 4; ++i) store(i, i);
+  const auto named = chain(50, prompt);
+  const auto from = EngineBlocks::list(2, 8);
+  engine_->fill(from, 50);
+  ASSERT_TRUE(cache_->store_as("system", {named, prompt}, from, engine_->stream()).ok());
+  ASSERT_TRUE(emulated::synchronize(*borrower_, engine_->stream()).ok());
+  const auto filler = borrower_->allocate({.bytes = 64_MiB - 512_KiB, .host_only = true});
+  ASSERT_TRUE(filler.ok()) << filler.error().message;
+  const TensorOptions sequence{.bytes = 512_KiB, .name = "sequence"};
+  EXPECT_EQ(cache_->allocate(sequence).error().code, Code::resource_exhausted)
+      << "what has a name stays";
+  ASSERT_TRUE(cache_->drop("system").ok());
+  const auto tensor = cache_->allocate(sequence);
+  ASSERT_TRUE(tensor.ok()) << tensor.error().message;
+  EXPECT_EQ(cache_->match({named, prompt}).blocks, 0U);
+  for (unsigned i = 0; i < 4; ++i) EXPECT_EQ(hit(i, i).tokens, prompt) << i;
+}
+
 TEST_F(PrefixAtAPeer, WhereHostMemoryIsFullAReclaimDropsPrefixesThatAreNotPinned) {
   open_cache(100);
   const auto pinned = chain(50, prompt);
@@ -210,6 +249,47 @@ TEST_F(PrefixAtAPeer, WhereHostMemoryIsFullAReclaimDropsPrefixesThatAreNotPinned
   *filler = AquaTensor();
   store(1, 1);
   EXPECT_EQ(hit(1, 1).tokens, prompt) << "computed again, and stored again";
+}
+
+// No fetch before it has told the cache what the reclaim dropped.
+TEST_F(PrefixAtAPeer, WhatAReclaimDroppedIsStoredAnew) {
+  open_cache(100);
+  auto filler = borrower_->allocate({.bytes = 64_MiB, .host_only = true});
+  ASSERT_TRUE(filler.ok()) << filler.error().message;
+  store(1, 1);
+  store(2, 2);
+  take_back();
+  *filler = AquaTensor();
+  store(1, 1);
+  EXPECT_EQ(hit(1, 1).tokens, prompt);
+  const auto named = chain(2, prompt);
+  const auto from = EngineBlocks::list(2, 8);
+  engine_->fill(from, 2);
+  auto stored = cache_->store_as("system", {named, prompt}, from, engine_->stream());
+  ASSERT_TRUE(stored.ok()) << stored.error().message;
+  EXPECT_EQ(stored->blocks, prompt_blocks);
+  engine_->fill(into_, 3);
+  EXPECT_EQ(arrived(cache_->fetch_by("system", into_, engine_->stream()), 2).tokens, prompt);
+}
+
+TEST_F(PrefixAtAPeer, WhatWasStoredWithoutAnExitGetsOneWithItsName) {
+  open_cache(100);
+  store(5, 5);
+  const auto hashes = chain(5, prompt);
+  const std::size_t bytes = cache_->bytes();
+  const auto from = EngineBlocks::list(5, 8);
+  auto stored = cache_->store_as("system", {hashes, prompt}, from, engine_->stream());
+  ASSERT_TRUE(stored.ok() && stored->wait().ok());
+  EXPECT_EQ(stored->blocks, prompt_blocks);
+  EXPECT_EQ(cache_->bytes(), bytes);
+  EXPECT_EQ(cache_->store_as("again", {hashes, prompt}, from, engine_->stream())->blocks, 0U);
+  const auto filler = borrower_->allocate({.bytes = 64_MiB - 512_KiB, .host_only = true});
+  ASSERT_TRUE(filler.ok()) << filler.error().message;
+  take_back();
+  engine_->fill(into_, 6);
+  const auto found = arrived(cache_->fetch_by("system", into_, engine_->stream()), 5);
+  EXPECT_EQ(found.tokens, prompt);
+  EXPECT_EQ(found.slowest, Tier::host);
 }
 
 TEST_F(PrefixAtAPeer, APinnedPrefixOutlivesEvictionAndReclaimUntilItIsDropped) {

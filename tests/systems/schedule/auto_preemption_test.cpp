@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // auto: how it preempts, whom, and for what.
+#include <algorithm>
 #include <set>
 
 #include "tests/systems/schedule/timed.hpp"
@@ -90,6 +91,33 @@ TEST(Auto, WhoseCopiesFailAreOrderedAgain) {
     timed.step();
   }
   EXPECT_GT(failed, 10U);
+}
+
+// A prompt of 2,000 blocks is computed meanwhile: it leaves no window to compute the lost answer
+// again, which is the first to be due. The others only have to be brought in. One as large has been
+// there before, so that nobody is overdue in this test.
+TEST(Auto, AnAnswerThatIsComputedAgainKeepsNobodyOutside) {
+  SchedulerOptions wanted = options(0.1);
+  wanted.device_blocks = 2040;
+  Timed timed(wanted);
+  timed.engine.arrive(8000, 1, false);
+  while (!timed.engine.sequences().empty()) timed.step();
+  std::vector<std::uint64_t> ids;
+  for (int i = 0; i < 12; ++i) ids.push_back(timed.engine.arrive(20, 1000, false));
+  for (int i = 0; i < 8; ++i) timed.step();
+  timed.engine.arrive(8000, 10, false);
+  for (int i = 0; i < 4; ++i) timed.step();
+  const auto& all = timed.engine.sequences();
+  const auto lost = std::find_if(ids.begin(), ids.end(), [&](std::uint64_t id) {
+    return all.at(id).where == EngineSequence::Where::away;
+  });
+  ASSERT_NE(lost, ids.end()) << "nobody gave way to the prompt";
+  timed.engine.lose(*lost);
+  ids.erase(lost);
+  for (int i = 0; i < 110; ++i) {
+    timed.step();
+    for (const std::uint64_t id : ids) EXPECT_LT(timed.behind(id, 0.1), 0.1) << id << " " << i;
+  }
 }
 
 // Whoever is let in has blocks for all it knows: none comes back in part, with blocks that nobody

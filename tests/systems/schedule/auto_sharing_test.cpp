@@ -79,6 +79,31 @@ TEST(Auto, NoSwitchFollowsAnotherWithinASlice) {
   }
 }
 
+// Each prompt's beginning is fetched while the others compute, and memory suffices for all. Four
+// fifths of the pace is more than newcomers would be paced up to, if somebody had to wait.
+TEST(Auto, PrefixesOnTheirWayInAreNoShortageOfMemory) {
+  SchedulerOptions wanted = options(0.0125);
+  wanted.device_blocks = 400;
+  Timed timed(wanted);
+  Engine& engine = timed.engine;
+  std::size_t fetches = 0;
+  for (int i = 0; i < 100; ++i) {
+    engine.arrive(16, 20, true, 1, 0, 12);
+    EXPECT_TRUE(engine.scheduler().set_time(timed.now).ok());
+    const std::vector<std::uint64_t> over = engine.copies();
+    for (const std::uint64_t id : over) engine.end_copy(id);
+    const Batch batch = engine.plan();
+    EXPECT_TRUE(batch.preemptions.empty()) << i;
+    fetches += batch.page_ins.size();
+    if (batch.computes()) engine.run();
+    timed.now += 0.01;
+    const SchedulerStatus status = engine.scheduler().status();
+    EXPECT_EQ(status.sharing, Sharing::whole) << i;
+    EXPECT_EQ(status.backlog, 0U) << i;
+  }
+  EXPECT_EQ(fetches, 100U);
+}
+
 TEST(Auto, ABurstThatIsOverIsForgottenWithinASlice) {
   Timed timed(options(0.015));
   std::vector<std::uint64_t> ids;

@@ -67,7 +67,7 @@ void NaiveAuto::became_outside(NaiveSequence& s) {
 
 void NaiveAuto::became_resident(NaiveSequence& s) {
   if (s.comes_from < 0) return;  // it has never left: its page-out failed
-  return_s_ += (now() - s.comes_from - return_s_) / weighs(++returns_);
+  if (s.generated > 0) return_s_ += (now() - s.comes_from - return_s_) / weighs(++returns_);
   s.comes_from = -1;
   if (s.held_until > 0) s.held_until = iterations_ + options_.slice_iterations;
 }

@@ -96,6 +96,7 @@ class NaiveAuto final : public NaiveScheduler {
   std::int64_t urgent() const;
   std::size_t inside() const;
   bool copies_under_way() const;
+  bool memory_changes_hands() const;
   std::int64_t room() const { return free_blocks() + coming_blocks(); }
 
   // Of the plan being made.

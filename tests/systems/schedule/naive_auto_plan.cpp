@@ -25,7 +25,7 @@ void NaiveAuto::plan() {
   if (!batch_.computes() && !batch_.moves() && !copies_under_way() && !running_.empty()) {
     order_out(who_goes(), Preemption::How::recompute);
   }
-  contended_ = !paced_answers().empty() || !backlog().empty() || copies_under_way();
+  contended_ = !paced_answers().empty() || !backlog().empty() || memory_changes_hands();
   if (contended_) calm_for_ = 0;
   last_decodes_ = batch_.decodes.size();
   const bool all_paced = count([](const auto& s) { return s.answers && !s.paced; }) == 0;
@@ -76,6 +76,14 @@ std::int64_t NaiveAuto::urgent() const {
 bool NaiveAuto::copies_under_way() const {
   return count([](const auto& s) {
            return s.state == SequenceState::paging_out || s.state == SequenceState::paging_in;
+         }) > 0;
+}
+
+// Somebody goes out, or an answer comes back. A prompt comes in with what is cached of it.
+bool NaiveAuto::memory_changes_hands() const {
+  return count([](const auto& s) {
+           return s.state == SequenceState::paging_out ||
+                  (s.state == SequenceState::paging_in && s.generated > 0);
          }) > 0;
 }
 
@@ -218,7 +226,7 @@ void NaiveAuto::bring_due() {
   for (NaiveSequence* s : paced_answers()) {
     if (token_due(*s) > comes || blocked_) return;
     if (overdue(*s) || s->ordered || s->looked_at) continue;
-    if (!s->decodes() && window_ == 0) return;
+    if (!s->decodes() && window_ == 0) continue;
     if (gives_up(*s)) {
       pace(*s, false);
     } else {

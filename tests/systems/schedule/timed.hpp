@@ -29,8 +29,8 @@ class Timed {
     EXPECT_TRUE(engine.scheduler().set_time(now).ok());
     while (stall > 0 && engine.plan().moves()) {
       now += stall;
-      for (const std::uint64_t id : engine.copies()) engine.end_copy(id);
       EXPECT_TRUE(engine.scheduler().set_time(now).ok());
+      for (const std::uint64_t id : engine.copies()) engine.end_copy(id);
     }
     (void)engine.step();
     now += iteration;

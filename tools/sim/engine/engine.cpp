@@ -101,7 +101,6 @@ void Engine::arrivals(Picos now) {
 }
 
 void Engine::begin(Picos now, Picos horizon) {
-  told(scheduler_.set_time(seconds(now)));
   tell_finished_copies(now);
   if (options_.layers != nullptr) set_device_blocks(options_.layers->usable_blocks());
   while (changed_) {

@@ -113,7 +113,7 @@ class Engine final : public Actor {
   void page_in(const schedule::PageIn& order, Picos now);
   void copied(const Copy& copy, Picos now);
   void store_prefix(std::uint32_t request, Picos now);
-  void tell_finished_copies(Picos now);
+  void tell_finished_copies(Picos now);  // and the time, at which they are over
   void start_move(std::uint32_t request, Tier to, Picos now);
   [[nodiscard]] FlowId start_copy(std::uint32_t request, CopyPurpose purpose, Tier tier,
                                   double bytes, Picos now);

@@ -89,6 +89,7 @@ void Engine::flow_ended(FlowId flow, Picos /*now*/) {
 }
 
 void Engine::tell_finished_copies(Picos now) {
+  told(scheduler_.set_time(seconds(now + stopped_)));
   // Telling may start further moves, never further arrivals.
   const std::vector<Copy> over = std::exchange(arrived_copies_, {});
   for (const Copy& copy : over) {

@@ -27,6 +27,7 @@ class PrefixCache::Impl {
       : runtime_(detail::Internals::view(runtime)),
         layout_(layout),
         options_(options),
+        has_local_(runtime_.status().local.capacity_bytes > 0),
         index_(std::move(index)) {}
 
   // The engine's blocks that make up block i of the index.
@@ -46,18 +47,20 @@ class PrefixCache::Impl {
   }
 
   [[nodiscard]] Result<PrefixTransfer> fetch(const Prefix& prefix, BlockList blocks, Stream stream);
-  // With `keep` the new tensors are not discardable.
+  // With `keep` the new tensors are not discardable, and blocks that are there without an exit are
+  // stored anew.
   [[nodiscard]] Result<PrefixTransfer> store(const Prefix& prefix, BlockList blocks, Stream stream,
                                              bool keep);
   [[nodiscard]] Result<AquaTensor> allocate_block(std::size_t bytes, bool keep);
   [[nodiscard]] Result<AquaTensor> allocate_before_prefixes(const TensorOptions& options);
+  std::size_t evict_for(bool discardable);
   // Frees what the index has evicted; returns its bytes.
   std::size_t discard(const std::vector<BlockHash>& blocks) {
     const std::size_t before = bytes_;
     for (const BlockHash& block : blocks) {
       const auto found = tensors_.find(block);
       if (found == tensors_.end()) continue;
-      bytes_ -= found->second.bytes();
+      bytes_ -= found->second.tensor.bytes();
       tensors_.erase(found);
     }
     return before - bytes_;
@@ -65,10 +68,20 @@ class PrefixCache::Impl {
   // Tells the index where the tensor of a present block is: they move on their own. False when its
   // bytes are lost.
   [[nodiscard]] bool look_at(const BlockHash& block) {
-    const AquaTensor& tensor = tensors_.at(block);
-    return !tensor.lost() && index_.moved(block, tensor.tier()).ok();
+    Cached& cached = tensors_.at(block);
+    const Tier tier = cached.tensor.tier();
+    cached.has_exit |= tier == Tier::host;
+    return !cached.tensor.lost() && index_.moved(block, tier).ok();
   }
   void look_at_all();
+  // Takes out what was lost of the prefix since it was looked at.
+  void refresh(const Prefix& prefix) {
+    for (const BlockHash& block : prefix.chain.first(index_.match(prefix).blocks)) {
+      if (look_at(block)) continue;
+      lose(block);
+      break;
+    }
+  }
   void lose(const BlockHash& block) {
     if (auto gone = index_.lost(block); gone.ok()) discard(*gone);
   }
@@ -80,30 +93,33 @@ class PrefixCache::Impl {
     pinned_.erase(found);
   }
 
+  struct Cached {
+    AquaTensor tensor;
+    // Owns a range of host memory for as long as it lives: it was made with one, or was seen to lie
+    // there.
+    bool has_exit = false;
+  };
+
   Runtime runtime_;  // a view of the caller's, which may move his
   const Layout layout_;
   const PrefixCacheOptions options_;
+  const bool has_local_;  // tensors may lie in the device's own memory
   prefix::PrefixIndex index_;
-  std::unordered_map<BlockHash, AquaTensor> tensors_;
+  std::unordered_map<BlockHash, Cached> tensors_;
   std::unordered_map<std::string, std::vector<BlockHash>> pinned_;  // by name
   std::size_t bytes_ = 0;
 };
 
 Result<PrefixTransfer> PrefixCache::Impl::fetch(const Prefix& prefix, BlockList blocks,
                                                 Stream stream) {
-  const PrefixMatch before = index_.match(prefix);
-  for (const BlockHash& block : prefix.chain.first(before.blocks)) {
-    if (look_at(block)) continue;
-    lose(block);
-    break;
-  }
+  refresh(prefix);
   AQUA_TRY(check("prefix cache: fetch", index_.match(prefix).tokens, blocks));
   PrefixTransfer transfer;
   transfer.match = index_.acquire(prefix);
   const auto held = prefix.chain.first(transfer.match.blocks);
   Result<void> posted;
   for (std::size_t i = 0; i < held.size() && posted.ok(); ++i) {
-    auto ticket = runtime_.fetch(tensors_.at(held[i]), layout_,
+    auto ticket = runtime_.fetch(tensors_.at(held[i]).tensor, layout_,
                                  part(blocks, i, transfer.match.tokens), stream);
     if (ticket.ok()) {
       transfer.tickets.push_back(std::move(*ticket));
@@ -122,12 +138,17 @@ Result<PrefixTransfer> PrefixCache::Impl::fetch(const Prefix& prefix, BlockList 
   return transfer;
 }
 
-// Allocates a tensor, evicting older blocks while host memory is short: it can be although the
-// index has room.
+// Allocates a tensor, evicting other blocks while there is no room for it: there can be none
+// although the index has room. For a discardable one the index chooses, since any block's memory
+// will do.
 Result<AquaTensor> PrefixCache::Impl::allocate_block(std::size_t bytes, bool keep) {
   for (;;) {
     auto tensor = runtime_.allocate({.bytes = bytes, .name = "prefix", .discardable = !keep});
     if (tensor.ok() || tensor.error().code != Code::resource_exhausted) return tensor;
+    if (keep) {
+      if (evict_for(false) == 0) return tensor;
+      continue;
+    }
     const std::size_t capacity = index_.capacity();
     const std::size_t there = index_.blocks();
     const auto evicted = index_.set_capacity(there > 0 ? there - 1 : 0);
@@ -137,17 +158,29 @@ Result<AquaTensor> PrefixCache::Impl::allocate_block(std::size_t bytes, bool kee
   }
 }
 
+// Evicts for a tensor that found no room, and returns the bytes; 0 when no eviction would help.
+// What is short is an exit in host memory. Prefixes that lie there go first, then those elsewhere
+// that have an exit. A prefix without one would give no room and stays, unless the tensor is
+// discardable itself and can take the prefix's place.
+std::size_t PrefixCache::Impl::evict_for(bool discardable) {
+  const std::size_t evicted = discard(index_.evict(
+      [this](const BlockHash& block) { return tensors_.at(block).tensor.tier() == Tier::host; }));
+  if (evicted > 0) return evicted;
+  return discard(index_.evict([this, discardable](const BlockHash& block) {
+    return discardable || tensors_.at(block).has_exit;
+  }));
+}
+
 void PrefixCache::Impl::look_at_all() {
   std::vector<BlockHash> lost;
-  for (const auto& [block, tensor] : tensors_) {
+  for (const auto& [block, cached] : tensors_) {
     if (!look_at(block)) lost.push_back(block);
   }
   for (const BlockHash& block : lost) lose(block);
 }
 
-// Prefixes in host memory go first where there is no room, since every tensor needs its exit there;
-// those in faster memory may have an exit, too. For a better place no more than twice the tensor's
-// bytes go, because memory that its lender is taking back gives no room however much is evicted.
+// For a better place no more than twice the tensor's bytes go, because memory that its lender is
+// taking back gives no room however much is evicted.
 Result<AquaTensor> PrefixCache::Impl::allocate_before_prefixes(const TensorOptions& options) {
   std::size_t given_up = 0;  // bytes, for a better place
   std::optional<RuntimeStatus> status;
@@ -156,29 +189,34 @@ Result<AquaTensor> PrefixCache::Impl::allocate_before_prefixes(const TensorOptio
     if (!tensor.ok() && tensor.error().code != Code::resource_exhausted) return tensor;
     if (tensor.ok() && (options.host_only || tensor->tier() == Tier::local)) return tensor;
     if (tensor.ok() && given_up >= 2 * options.bytes) return tensor;
-    if (!status) {
+    const bool may_be_local = has_local_ && !options.off_device;
+    if (tensor.ok() && tensor->tier() == Tier::peer && !may_be_local) return tensor;
+    if (!status) {  // from here on the cost is that of all tensors
       status = runtime_.status();
       look_at_all();
     }
-    if (!tensor.ok() && status->host.capacity_bytes < options.bytes) return tensor;
+    if (!tensor.ok()) {
+      if (status->host.capacity_bytes < options.bytes) return tensor;
+      if (evict_for(options.discardable) == 0) return tensor;
+      continue;
+    }
     const auto room_of = [&](Tier tier) {
-      if (!tensor.ok()) return discard(index_.evict(tier));
-      if (tier == Tier::local && options.off_device) return std::size_t{0};
+      if (tier == Tier::local && !may_be_local) return std::size_t{0};
       const TierStatus& there = tier == Tier::local ? status->local : status->peer;
       const bool better = tier < tensor->tier() && there.capacity_bytes >= options.bytes;
       return better ? discard(index_.evict(tier)) : std::size_t{0};
     };
-    std::size_t evicted = room_of(Tier::host);
-    if (evicted == 0) evicted = room_of(Tier::peer);
+    std::size_t evicted = room_of(Tier::peer);
     if (evicted == 0) evicted = room_of(Tier::local);
     if (evicted == 0) return tensor;
-    if (tensor.ok()) given_up += evicted;
+    given_up += evicted;
   }
 }
 
 Result<PrefixTransfer> PrefixCache::Impl::store(const Prefix& prefix, BlockList blocks,
                                                 Stream stream, bool keep) {
   AQUA_TRY(check("prefix cache: store", prefix.tokens, blocks));
+  refresh(prefix);
   PrefixTransfer transfer;
   transfer.match = index_.match(prefix);
   AQUA_ASSIGN(const prefix::PrefixInsertion added, index_.insert(prefix, Tier::peer));
@@ -187,7 +225,9 @@ Result<PrefixTransfer> PrefixCache::Impl::store(const Prefix& prefix, BlockList 
   const auto mine = prefix.chain.first(added.first + added.blocks);
   AQUA_TRY(index_.pin(mine));
   Result<void> stored;
-  for (std::size_t i = added.first; i < mine.size(); ++i) {
+  for (std::size_t i = 0; i < mine.size(); ++i) {
+    const bool stays = i < added.first && (!keep || tensors_.at(mine[i]).has_exit);
+    if (stays) continue;
     const BlockList list = part(blocks, i, prefix.tokens);
     auto tensor = allocate_block(layout_.packed_bytes(list.size()), keep);
     if (!tensor.ok()) {
@@ -196,13 +236,15 @@ Result<PrefixTransfer> PrefixCache::Impl::store(const Prefix& prefix, BlockList 
       stored = std::move(ticket).error();
     } else {
       transfer.tickets.push_back(std::move(*ticket));
+      discard({mine[i]});
       bytes_ += tensor->bytes();
       const Tier tier = tensor->tier();
-      tensors_.insert_or_assign(mine[i], std::move(*tensor));
+      tensors_.emplace(mine[i], Cached{std::move(*tensor), keep || tier == Tier::host});
       stored = index_.moved(mine[i], tier);
     }
     if (stored.ok()) continue;
-    lose(mine[i]);  // and those after it, which have no bytes either
+    // Takes out the first block without bytes, and those after it, which have none either.
+    if (added.blocks > 0) lose(mine[std::max(i, added.first)]);
     break;
   }
   transfer.blocks = transfer.tickets.size();

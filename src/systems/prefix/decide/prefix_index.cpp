@@ -109,7 +109,11 @@ std::vector<BlockHash> PrefixIndex::set_capacity(std::size_t blocks) {
 }
 
 std::vector<BlockHash> PrefixIndex::evict(Tier tier) {
-  return impl_->evict(tier);
+  return impl_->evict([tier](const PrefixBlock& block) { return block.tier == tier; });
+}
+
+std::vector<BlockHash> PrefixIndex::evict(const std::function<bool(const BlockHash&)>& which) {
+  return impl_->evict([&which](const PrefixBlock& block) { return which(block.hash); });
 }
 
 Result<void> PrefixIndex::moved(const BlockHash& block, Tier to) {

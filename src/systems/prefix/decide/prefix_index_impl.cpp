@@ -272,8 +272,9 @@ PrefixInsertion PrefixIndex::Impl::insert(const Prefix& prefix, Tier tier) {
 }
 
 // A block is used no later than what it continues, so those that continue the least recently used
-// block of a tier lie on other tiers, or are as old and further back.
-std::vector<BlockHash> PrefixIndex::Impl::evict(Tier tier) {
+// block of some kind are of another kind, or are as old and further back.
+std::vector<BlockHash> PrefixIndex::Impl::evict(
+    const std::function<bool(const PrefixBlock&)>& which) {
   const auto order = [this](Node node) {
     return std::pair{tree.at(node).last_use, UINT64_MAX - tree.at(node).before};
   };
@@ -285,7 +286,7 @@ std::vector<BlockHash> PrefixIndex::Impl::evict(Tier tier) {
   Node first = no_node;
   for (Node node = 0; node < tree.nodes(); ++node) {
     const PrefixBlock& block = tree.at(node);
-    if (!block.present || block.tier != tier || stays[node]) continue;
+    if (!block.present || stays[node] || !which(block)) continue;
     if (first == no_node || order(node) < order(first)) first = node;
   }
   if (first == no_node) return {};

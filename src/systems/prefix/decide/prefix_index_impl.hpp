@@ -49,7 +49,7 @@ class PrefixIndex::Impl {
   [[nodiscard]] PrefixInsertion insert(const Prefix& prefix, Tier tier);
   // Evicts until `blocks` more fit. False when too few can be evicted.
   [[nodiscard]] bool make_room(std::size_t blocks, std::vector<BlockHash>& evicted);
-  [[nodiscard]] std::vector<BlockHash> evict(Tier tier);
+  [[nodiscard]] std::vector<BlockHash> evict(const std::function<bool(const PrefixBlock&)>& which);
   [[nodiscard]] Result<void> moved(const BlockHash& hash, Tier to);
   [[nodiscard]] Result<std::vector<BlockHash>> lost(const BlockHash& hash);
 

@@ -38,7 +38,7 @@ void AutoScheduler::plan() {
   fill_batch();
   if (!batch().computes() && !batch().moves() && !table_.copies_under_way()) force_progress();
   const bool contended = !queues_.paced_answers().empty() || !queues_.backlogged().empty() ||
-                         table_.copies_under_way();
+                         table_.count(SequenceState::paging_out) > 0 || returning_ > 0;
   if (std::exchange(contended_, contended) && !contended) calm_from_ = iterations_;
   last_decodes_ = decode_slots().size();
   share_as(refused_           ? Sharing::none
@@ -222,7 +222,7 @@ void AutoScheduler::bring_due(Room& room) {
   for (auto at = queue.begin(); at != queue.end() && at->token_due <= comes && !room.blocked;) {
     const Slot slot = (at++)->slot;
     if (overdue(slot) || handled(slot)) continue;
-    if (prefills(slot) && room.window == 0) return;
+    if (prefills(slot) && room.window == 0) continue;  // those behind may need none
     if (gives_up(slot)) {
       set_pace(slot, false);
       continue;

@@ -35,13 +35,8 @@ void AutoScheduler::file(Slot slot) {
 // Sets the date from which a sequence that waits is served before all others: twice the time in
 // which all would have had a slice each, and not before the date of any that began to wait earlier.
 void AutoScheduler::set_date(Share& its) {
-  std::size_t there = 0;
-  for (const auto state : {SequenceState::waiting, SequenceState::resident, SequenceState::swapped,
-                           SequenceState::paging_in, SequenceState::paging_out}) {
-    there += table_.count(state);
-  }
   const std::size_t places = std::max<std::size_t>(1, options_.device_blocks / largest_);
-  const std::uint64_t rounds = 2 * ((there + places - 1) / places);
+  const std::uint64_t rounds = 2 * ((table_.size() + places - 1) / places);
   last_date_ = std::max(last_date_, its.since + rounds * options_.slice_iterations);
   its.overdue_from = last_date_;
 }
@@ -57,21 +52,34 @@ void AutoScheduler::on_outside(Slot slot) {
     set_date(its);
   }
   its.held_until = 0;
-  its.comes_from.reset();
   file(slot);
 }
 
-void AutoScheduler::on_paging_in(Slot slot) {
+void AutoScheduler::on_leave(Slot slot) {
   queues_.take(slot);
-  shares_[slot].comes_from = now();
+  end_return(shares_[slot]);
 }
 
-// Begins its hold when its page-in is over. Whose page-out failed stays as it was.
+void AutoScheduler::on_paging_in(Slot slot) {
+  Share& its = shares_[slot];
+  queues_.take(slot);
+  its.comes_from = now();
+  returning_ += its.answers ? 1 : 0;
+}
+
+void AutoScheduler::end_return(Share& its) {
+  if (its.comes_from && its.answers) returning_ -= 1;
+  its.comes_from.reset();
+}
+
+// Begins its hold when its page-in is over. Whose page-out failed stays as it was. Only answers
+// count in how long coming back takes: what is fetched of a prompt's prefix has another size.
 void AutoScheduler::on_resident(Slot slot) {
   Share& its = shares_[slot];
   queues_.take(slot);
   if (!its.comes_from) return;
-  came_back(now() - *std::exchange(its.comes_from, std::nullopt));
+  if (its.answers) came_back(now() - *its.comes_from);
+  end_return(its);
   if (its.held_until > 0) its.held_until = iterations_ + options_.slice_iterations;
 }
 

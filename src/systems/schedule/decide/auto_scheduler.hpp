@@ -35,7 +35,7 @@ class AutoScheduler final : public SchedulerBase {
   void describe(SchedulerStatus& status) const noexcept override;
   [[nodiscard]] bool heeds_time() const noexcept override { return true; }
   void on_outside(Slot slot) override;
-  void on_leave(Slot slot) override { queues_.take(slot); }
+  void on_leave(Slot slot) override;
   void on_paging_in(Slot slot) override;
   void on_resident(Slot slot) override;
   void on_computed(Slot slot, std::uint32_t tokens, std::uint32_t generated,
@@ -87,6 +87,7 @@ class AutoScheduler final : public SchedulerBase {
   // --- what was seen, and who is paced by it (auto_pace.cpp) -------------------------------------
   void learn();
   void measure(double iterations, double took, double since);
+  void end_return(Share& its);
   void came_back(double took);
   void promote();
   void demote();
@@ -148,6 +149,7 @@ class AutoScheduler final : public SchedulerBase {
   std::vector<Slot> fresh_;             // who waited and is let in by this plan
   std::vector<Slot> decodes_, chunks_;  // of both, while a batch is filled
   std::vector<Slot> served_;            // by the commit under way
+  std::size_t returning_ = 0;           // sequences that answer and are paging in
   std::uint64_t this_plan_ = 0;         // made in all
   std::uint64_t iterations_ = 0;        // computed in all
   std::uint64_t last_date_ = 0;
@@ -168,7 +170,7 @@ class AutoScheduler final : public SchedulerBase {
   std::uint64_t outs_ = 0;                      // page-outs since the other tier was tried …
   std::uint64_t try_after_ = kFirstTry;         // … and after how many it is again
 
-  bool contended_ = false;       // somebody that answers is outside, or on the way
+  bool contended_ = false;  // somebody that answers is outside or comes in, or anybody goes out
   std::uint64_t calm_from_ = 0;  // unless contended_: the iteration from which it is not
   bool refused_ = false;         // somebody kept a place because the swap space is full
   Sharing sharing_ = Sharing::whole;

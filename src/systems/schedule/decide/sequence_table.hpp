@@ -57,6 +57,7 @@ class SequenceTable {
   [[nodiscard]] const ByArrival& outside() const noexcept { return outside_; }
   [[nodiscard]] const ByArrival& stuck() const noexcept { return stuck_; }
   [[nodiscard]] Slot slots() const noexcept { return static_cast<Slot>(sequences_.size()); }
+  [[nodiscard]] std::size_t size() const noexcept { return by_id_.size(); }  // sequences, in all
 
   // --- changes of state; the caller has checked that they may happen ----------------------------
   void begin_out(Slot slot);
