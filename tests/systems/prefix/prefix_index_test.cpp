@@ -123,6 +123,23 @@ TEST(PrefixIndex, EvictsTheOldestOfATierWithWhatContinuesIt) {
   EXPECT_EQ(index.blocks(), 1U);
 }
 
+TEST(PrefixIndex, EvictsTheOldestOfThoseThatACallerNames) {
+  PrefixIndex index = make(10);
+  const auto a = hash_chain("", tokens(12), 4);
+  const auto b = hash_chain("", tokens(8, 50), 4);
+  ASSERT_TRUE(index.insert({a, 12}, Tier::peer).ok());
+  ASSERT_TRUE(index.insert({b, 8}, Tier::peer).ok());
+  ASSERT_TRUE(index.pin(std::span(b).first(1)).ok());
+  const auto named = [&](const BlockHash& block) {
+    EXPECT_NE(block, b[0]) << "it is pinned";
+    return block == a[1] || block == b[1];
+  };
+  EXPECT_EQ(index.evict(named), (std::vector{a[2], a[1]}));
+  EXPECT_EQ(index.evict(named), (std::vector{b[1]}));
+  EXPECT_TRUE(index.evict(named).empty());
+  EXPECT_EQ(index.blocks(), 2U);
+}
+
 TEST(PrefixIndex, LostBlocksTakeTheirContinuationsAlongAndComeBackWhenInserted) {
   PrefixIndex index = make(10);
   const auto a = hash_chain("", tokens(16), 4);
