@@ -127,7 +127,7 @@ void OpenLoop::page_out(const schedule::Preemption& order) {
   const auto parked = swap_.parking.park(
       {id, slot_of(sequence), sequence.tokens, order.to == Tier::host && swap_.tier == Tier::peer});
   if (!parked.ok()) {
-    // Room enough, but in pieces. It stays, and nobody else is preempted in this iteration.
+    // Room enough, but in pieces. It stays, and no later plan of this iteration preempts anybody.
     told(scheduler_->copy_failed(order.id));
     scheduler_->set_swap_blocks(scheduler_->status().swap_blocks_held);
     swap_is_full_ = true;

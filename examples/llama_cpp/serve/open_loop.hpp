@@ -4,8 +4,9 @@
 // has come is noticed at the boundary of iterations, and copies stop the engine.
 //
 // With a prefix cache a request's first page-in fetches what is cached of its prompt, and what it
-// computes is stored once it has its first token. A hit holds nothing until it is fetched: what is
-// gone by then is computed. Preempted sequences come before cached prefixes.
+// computes is stored once it has its first token. A hit holds nothing until it is fetched: where
+// some of it is gone by then, all of it is computed. Preempted sequences come before cached
+// prefixes.
 #pragma once
 
 #include <map>

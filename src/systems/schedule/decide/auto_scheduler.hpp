@@ -44,8 +44,8 @@ class AutoScheduler final : public SchedulerBase {
   void on_finished(Slot slot) override;
 
  private:
-  // Who keeps a place longest when room is made.
   static constexpr std::uint64_t kFirstTry = 256, kRarestTry = 16384;  // page-outs
+  // Who keeps a place longest when room is made.
   enum class Claim : std::uint8_t { held, prompt, paced, backlog };
   struct Share {
     double paced_from = 0;               // seconds: of its pace's beginning …
