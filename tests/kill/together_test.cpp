@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The coordinator and a producer die, together or one soon after the other, and the coordinator
 // comes back alone, before or after the consumers have moved off by themselves. Set
-// AQUA_KILL_TOGETHER_ROUNDS for other than 3 rounds, AQUA_TEST_SEED to repeat a run.
+// AQUA_KILL_TOGETHER_ROUNDS for other than 4 rounds, AQUA_TEST_SEED to repeat a run.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr std::uint64_t kRounds = 3;
+constexpr std::uint64_t kRounds = 4, kFleets = 2;
 constexpr unsigned kPairs = 2;
 constexpr seconds kSettled{30};
 constexpr milliseconds kMovingOff{2500};  // consumers look at each producer once a second
@@ -103,16 +103,23 @@ class Together {
   Rig rig_;
 };
 
-TEST(KilledTogether, CoordinatorAndProducerLeaveNoOrphanAndNobodyWhoHammers) {
+// Each fleet plays its share of the rounds; ctest runs them side by side.
+class KilledTogether : public ::testing::TestWithParam<std::uint64_t> {};
+
+TEST_P(KilledTogether, CoordinatorAndProducerLeaveNoOrphanAndNobodyWhoHammers) {
   const std::uint64_t seed = number_from("AQUA_TEST_SEED", std::random_device{}());
-  const std::uint64_t rounds = number_from("AQUA_KILL_TOGETHER_ROUNDS", kRounds);
-  std::cout << "AQUA_TEST_SEED=" << seed << " AQUA_KILL_TOGETHER_ROUNDS=" << rounds << std::endl;
-  Together together(seed);
+  const std::uint64_t all = number_from("AQUA_KILL_TOGETHER_ROUNDS", kRounds);
+  const std::uint64_t rounds = all / kFleets + (GetParam() < all % kFleets ? 1 : 0);
+  std::cout << "AQUA_TEST_SEED=" << seed << ", " << rounds << " of " << all << " rounds"
+            << std::endl;
+  Together together(seed + GetParam());
   for (std::uint64_t round = 1; round <= rounds && !::testing::Test::HasFailure(); ++round) {
     SCOPED_TRACE(concat("round ", round, " of seed ", seed));
     together.play(round);
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Fleets, KilledTogether, ::testing::Range(std::uint64_t{0}, kFleets));
 
 }  // namespace
 }  // namespace aqua::kill_test
