@@ -113,6 +113,19 @@ TEST_P(PackerCalls, RequestsThatCannotBeAreNamed) {
   refused(failed_precondition, "is resident, not moving", [&] { return packer_->failed(one); });
 }
 
+// Less than a block is shared with nobody, so that nobody is held to it.
+TEST_P(PackerCalls, APrefixShorterThanABlockIsForgottenWithItsRequest) {
+  const auto packer = make_packer(GetParam(), {.block_tokens = 16}).value();
+  ASSERT_TRUE(packer->join({.id = EngineId{1}, .kv_tokens = 1000}).ok());
+  const auto come = [&](std::uint64_t tokens) {
+    return packer->arrive(
+        {.id = RequestId{1}, .tokens = 200, .prefix = PrefixId{7}, .prefix_tokens = tokens});
+  };
+  ASSERT_TRUE(come(10).ok());
+  ASSERT_TRUE(packer->ended(RequestId{1}).ok());
+  EXPECT_TRUE(come(100).ok());
+}
+
 // A plan that was overtaken: the request ended, or its engine died, while it moved.
 TEST_P(PackerCalls, AMoveThatIsOffIsNamed) {
   if (GetParam() == "bf" || GetParam() == "wf") return;

@@ -181,8 +181,9 @@ Result<Placement> PackerBase::arrive(const RequestSpec& spec) {
                  concat("arrive: request ", number(spec.id), " needs ", needs,
                         " tokens, of the largest engine ", fleet_.reference(), " may be filled")};
   }
-  if (spec.prefix != no_prefix) {
-    Prefix& prefix = prefixes_[spec.prefix];
+  // A prefix of less than a block is shared with nobody: fleet_ has dropped it.
+  if (request.prefix != no_prefix) {
+    Prefix& prefix = prefixes_[request.prefix];
     prefix.tokens = spec.prefix_tokens;
     prefix.requests += 1;
   }
