@@ -11,7 +11,7 @@
 //     for (const auto& [id, tokens] : grown()) (void)packer.grew(id, tokens);
 //     for (const packing::RequestId id : ended()) (void)packer.ended(id);
 //     const packing::Plan& plan = packer.epoch();
-//     carry_out(plan);  // then moved() or failed() for each move, when it is over
+//     carry_out(plan);  // then moved() or failed() with plan.number for each move, when it is over
 //   }
 //
 // Time: the packer knows none. The caller says how long an epoch is, by when it asks for a plan.
@@ -89,13 +89,14 @@ class AQUA_API Packer {
   // --- plans -----------------------------------------------------------------------------------
   // The next plan. It stays as it is until epoch() is called again.
   [[nodiscard]] virtual const Plan& epoch() = 0;
-  // The move of the last plan that ordered it is over, and its KV on the old engine gone.
-  // failed_precondition: the request is not moving, because the plan was overtaken.
-  [[nodiscard]] virtual Result<void> moved(RequestId request) = 0;
+  // The move that plan number `plan` ordered is over, and its KV on the old engine gone.
+  // failed_precondition: the plan was overtaken, so that the request does not move any more, or
+  // moves by another plan.
+  [[nodiscard]] virtual Result<void> moved(RequestId request, std::uint64_t plan) = 0;
   // The move was not done: the request is where it was, or waits if its KV was dropped. An engine
   // that has no room for a move after all (an earlier one failed, requests grew) refuses it thus.
   // failed_precondition as above.
-  [[nodiscard]] virtual Result<void> failed(RequestId request) = 0;
+  [[nodiscard]] virtual Result<void> failed(RequestId request, std::uint64_t plan) = 0;
 
   // --- questions -----------------------------------------------------------------------------
   [[nodiscard]] virtual Result<RequestStatus> request(RequestId request) const = 0;

@@ -141,7 +141,7 @@ bool Cluster::arrive(const RequestSpec& spec) {
     if (i == 0) first = *placed;
     EXPECT_EQ(*placed, first) << "request " << static_cast<std::uint64_t>(spec.id);
   }
-  requests_[spec.id] = {spec, spec.tokens, ++arrivals_, no_engine, no_engine, false};
+  requests_[spec.id] = {spec, spec.tokens, ++arrivals_, no_engine, no_engine, false, 0};
   check_placement(first);
   return true;
 }
@@ -159,8 +159,10 @@ bool Cluster::end(RequestId id) {
 }
 
 bool Cluster::end_move(RequestId id, bool failed) {
-  if (!told([&](Packer& p) { return failed ? p.failed(id) : p.moved(id); })) return false;
   RealRequest& r = requests_.at(id);
+  if (!told([&](Packer& p) { return failed ? p.failed(id, r.plan) : p.moved(id, r.plan); })) {
+    return false;
+  }
   if (!failed) {
     r.engine = r.to;
   } else if (r.dropped) {
@@ -210,6 +212,7 @@ void Cluster::check_moves(const Plan& plan) {
     EXPECT_EQ(engines_.at(move.to).state, EngineState::active);
     EXPECT_EQ(move.bytes, move.tokens * options_.bytes_per_token);
     if (move.dropped) r.dropped = true;
+    r.plan = plan.number;
   }
   if (options_.max_move_tokens > 0) {
     EXPECT_LE(own_tokens, options_.max_move_tokens);

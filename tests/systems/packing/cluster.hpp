@@ -23,6 +23,7 @@ struct RealRequest {
   EngineId engine = no_engine;  // no_engine: it waits
   EngineId to = no_engine;      // while it moves
   bool dropped = false;         // it moves, and its KV is nowhere
+  std::uint64_t plan = 0;       // that ordered its move
 };
 
 struct RealEngine {

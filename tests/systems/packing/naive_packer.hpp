@@ -53,8 +53,8 @@ class NaivePacker : public Packer {
   Result<void> grew(RequestId request, std::uint64_t tokens) override;
   Result<void> ended(RequestId request) override;
   const Plan& epoch() override;
-  Result<void> moved(RequestId request) override;
-  Result<void> failed(RequestId request) override;
+  Result<void> moved(RequestId request, std::uint64_t plan) override;
+  Result<void> failed(RequestId request, std::uint64_t plan) override;
   Result<RequestStatus> request(RequestId request) const override;
   Result<EngineStatus> engine(EngineId engine) const override;
   PackerStatus status() const noexcept override;

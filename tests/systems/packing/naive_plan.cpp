@@ -77,14 +77,14 @@ Result<void> NaivePacker::ended(RequestId id) {
   return {};
 }
 
-Result<void> NaivePacker::moved(RequestId id) {
+Result<void> NaivePacker::moved(RequestId id, std::uint64_t) {
   NaiveRequest& r = now_.requests.at(id);
   r.source = no_engine;
   r.state = RequestState::resident;
   return {};
 }
 
-Result<void> NaivePacker::failed(RequestId id) {
+Result<void> NaivePacker::failed(RequestId id, std::uint64_t) {
   NaiveRequest& r = now_.requests.at(id);
   r.home = r.source;
   r.source = no_engine;

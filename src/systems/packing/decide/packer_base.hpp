@@ -36,8 +36,8 @@ class PackerBase : public Packer {
   [[nodiscard]] Result<void> grew(RequestId request, std::uint64_t tokens) final;
   [[nodiscard]] Result<void> ended(RequestId request) final;
   [[nodiscard]] const Plan& epoch() final;
-  [[nodiscard]] Result<void> moved(RequestId request) final;
-  [[nodiscard]] Result<void> failed(RequestId request) final;
+  [[nodiscard]] Result<void> moved(RequestId request, std::uint64_t plan) final;
+  [[nodiscard]] Result<void> failed(RequestId request, std::uint64_t plan) final;
   [[nodiscard]] Result<RequestStatus> request(RequestId request) const final;
   [[nodiscard]] Result<EngineStatus> engine(EngineId engine) const final;
   [[nodiscard]] PackerStatus status() const noexcept final;
@@ -69,7 +69,7 @@ class PackerBase : public Packer {
 
   [[nodiscard]] Result<Request*> request_of(RequestId id, const char* call);
   [[nodiscard]] Result<Engine*> engine_of(EngineId id, const char* call);
-  [[nodiscard]] Result<Request*> mover_of(RequestId id, const char* call);
+  [[nodiscard]] Result<Request*> mover_of(RequestId id, std::uint64_t plan, const char* call);
   void enqueue(const Request& request);
   void dequeue(const Request& request);
   void requeue();
@@ -83,7 +83,7 @@ class PackerBase : public Packer {
 
   Plan plan_;
   Waiting waiting_, too_large_;
-  std::set<RequestId> moving_;
+  std::map<RequestId, std::uint64_t> moving_;  // by which plan
   struct Prefix {
     std::uint64_t tokens = 0, requests = 0;
   };

@@ -144,7 +144,7 @@ void PackerBase::close_plan() {
   for (const Move& move : plan_.moves) {
     totals_.moved_tokens += move.tokens;
     totals_.moved_bytes += move.bytes;
-    moving_.insert(move.request);
+    moving_.emplace(move.request, plan_.number);
   }
 }
 
