@@ -49,7 +49,8 @@ struct Move {
   RequestId request{};
   EngineId from{}, to{};
   Reason reason = Reason::overload;
-  // Its own tokens, and those of its prefix where `to` does not have it.
+  // What is to be copied or computed: its KV, in whole blocks, without its prefix where a request
+  // that stays on `to` shares that. Of several that bring one prefix each counts it.
   std::uint64_t tokens = 0;
   std::uint64_t bytes = 0;
   // Moves of stage 0 may all begin at once, and those of a later stage when all of the earlier ones
@@ -65,7 +66,7 @@ struct Move {
 struct Preemption {
   RequestId request{};
   EngineId engine{};
-  std::uint64_t tokens = 0;  // its own
+  std::uint64_t tokens = 0;  // of its KV, without its prefix
   friend bool operator==(const Preemption&, const Preemption&) = default;
 };
 

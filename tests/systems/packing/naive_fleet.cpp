@@ -56,6 +56,19 @@ bool NaivePacker::has_prefix(EngineId id, PrefixId prefix) const {
   });
 }
 
+bool NaivePacker::prefix_kept(EngineId id, PrefixId prefix) const {
+  return std::any_of(now_.requests.begin(), now_.requests.end(), [&](const auto& each) {
+    const NaiveRequest& r = each.second;
+    const bool stays = r.home == id && r.state == RequestState::resident;
+    return stays && r.shared > 0 && r.spec.prefix == prefix;
+  });
+}
+
+bool NaivePacker::has_home(EngineId id) const {
+  return std::any_of(now_.requests.begin(), now_.requests.end(),
+                     [&](const auto& each) { return each.second.home == id; });
+}
+
 std::uint64_t NaivePacker::need(const NaiveRequest& r, EngineId id) const {
   return r.own + (r.shared > 0 && !has_prefix(id, r.spec.prefix) ? r.shared : 0);
 }

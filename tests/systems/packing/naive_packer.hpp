@@ -21,6 +21,7 @@ namespace aqua::packing::test {
 struct NaiveRequest {
   RequestSpec spec{};
   std::uint64_t own = 0, shared = 0, arrival = 0;
+  std::uint64_t tokens = 0;  // as last told
   RequestState state = RequestState::waiting;
   EngineId home = no_engine, source = no_engine;
 };
@@ -72,6 +73,10 @@ class NaivePacker : public Packer {
   std::uint64_t need(const NaiveRequest& r, EngineId id) const;
   bool fits(const NaiveRequest& r, EngineId id) const;
   bool in_transit(EngineId id) const;  // a move comes or goes
+  bool has_home(EngineId id) const;    // for a request that is there to stay, or comes
+  std::uint64_t written(const NaiveRequest& r) const { return blocks(r.tokens); }
+  // By a request that is there and does not move.
+  bool prefix_kept(EngineId id, PrefixId prefix) const;
   // Residents that do not move, the smallest first; of equals the lowest id.
   std::vector<RequestId> residents(EngineId id) const;
   std::uint64_t reference() const;

@@ -59,6 +59,7 @@ Result<Placement> NaivePacker::arrive(const RequestSpec& spec) {
   r.shared = spec.prefix_tokens - spec.prefix_tokens % options_.block_tokens;
   r.own = blocks(spec.tokens + (options_.reserve ? spec.max_new : 0)) - r.shared;
   r.arrival = ++arrivals_;
+  r.tokens = spec.tokens;
   ++events_;
   const bool others_wait = !queue(false).empty();
   now_.requests[spec.id] = r;
@@ -68,6 +69,7 @@ Result<Placement> NaivePacker::arrive(const RequestSpec& spec) {
 Result<void> NaivePacker::grew(RequestId id, std::uint64_t tokens) {
   NaiveRequest& r = now_.requests.at(id);
   r.own = std::max(r.own, blocks(tokens) - r.shared);
+  r.tokens = tokens;
   return {};
 }
 
@@ -107,11 +109,12 @@ std::uint64_t NaivePacker::moves_made() const {
 bool NaivePacker::affords(RequestId id) const {
   if (displaced(id)) return true;
   if (moves_made() >= plan_.move_limit) return false;
-  std::uint64_t tokens = now_.requests.at(id).own;
+  std::uint64_t others = 0;
   for (const auto& [touched, reason] : now_.touched) {
-    tokens += displaced(touched) ? now_.requests.at(touched).own : 0;
+    others += displaced(touched) ? written(now_.requests.at(touched)) : 0;
   }
-  return options_.max_move_tokens == 0 || tokens <= options_.max_move_tokens;
+  if (options_.max_move_tokens == 0 || others == 0) return true;
+  return others + written(now_.requests.at(id)) <= options_.max_move_tokens;
 }
 
 void NaivePacker::relocate(RequestId id, EngineId to, Reason reason) {
@@ -207,8 +210,6 @@ bool NaivePacker::begin_rounds(std::vector<Move>& wanted) {
         continue;
       }
       move.stage = stage;
-      move.tokens = need(r, move.to);
-      move.bytes = move.tokens * options_.bytes_per_token;
       r.source = r.home;
       r.home = move.to;
       r.state = RequestState::moving;
@@ -218,6 +219,12 @@ bool NaivePacker::begin_rounds(std::vector<Move>& wanted) {
     if (round.empty()) {
       smallest->dropped = true;
       return false;
+    }
+    for (Move& move : plan_.moves) {
+      const NaiveRequest& r = now_.requests.at(move.request);
+      if (move.stage != stage) continue;
+      move.tokens = written(r) - (prefix_kept(move.to, r.spec.prefix) ? r.shared : 0);
+      move.bytes = move.tokens * options_.bytes_per_token;
     }
     for (const RequestId id : round) now_.requests.at(id).source = no_engine;
   }

@@ -84,6 +84,38 @@ TEST_P(Policies, AnEngineThatDrainsIsEmptied) {
   EXPECT_TRUE(engines.gone(full));
 }
 
+TEST_P(Policies, WhatIsReservedIsNotCopied) {
+  if (GetParam() == "bf" || GetParam() == "wf") return;
+  const PackerOptions options{.watermark = 0, .reserve = true, .block_tokens = 1};
+  Cluster engines = cluster(options);
+  ASSERT_TRUE(engines.join({.id = EngineId{1}, .kv_tokens = 1000}));
+  ASSERT_TRUE(engines.arrive({.id = RequestId{1}, .tokens = 10, .max_new = 400}));
+  ASSERT_TRUE(engines.join({.id = EngineId{2}, .kv_tokens = 2000}));
+  ASSERT_TRUE(engines.drain(EngineId{1}));
+  const Plan& plan = engines.epoch();
+  ASSERT_EQ(plan.moves.size(), 1U);
+  EXPECT_EQ(plan.moves[0].tokens, 10U);
+  EXPECT_EQ(engines.held(EngineId{2}), 410U);
+}
+
+// Both may arrive first, or alone.
+TEST_P(Policies, TwoThatMoveTogetherBothBringTheirPrefix) {
+  if (GetParam() == "bf" || GetParam() == "wf") return;
+  const PackerOptions options{.watermark = 0, .block_tokens = 1};
+  Cluster engines = cluster(options);
+  ASSERT_TRUE(engines.join({.id = EngineId{1}, .kv_tokens = 1000}));
+  for (const std::uint64_t id : {1U, 2U}) {
+    ASSERT_TRUE(engines.arrive(
+        {.id = RequestId{id}, .tokens = 300, .prefix = PrefixId{7}, .prefix_tokens = 200}));
+  }
+  ASSERT_TRUE(engines.join({.id = EngineId{2}, .kv_tokens = 1000}));
+  ASSERT_TRUE(engines.drain(EngineId{1}));
+  const Plan& plan = engines.epoch();
+  ASSERT_EQ(plan.moves.size(), 2U);
+  for (const Move& move : plan.moves) EXPECT_EQ(move.tokens, 300U);
+  EXPECT_EQ(engines.held(EngineId{2}), 400U) << "there is room for one";
+}
+
 std::string name_of(const ::testing::TestParamInfo<std::string>& info) {
   return info.param;
 }

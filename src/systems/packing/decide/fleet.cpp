@@ -153,7 +153,7 @@ void Fleet::count_home(const Request& request, bool add) {
   housed_.erase(request.prefix);
 }
 
-void Fleet::share(Engine& engine, const Request& request, int all, int leaving) {
+void Fleet::share(Engine& engine, const Request& request, int all, int leaving, int coming) {
   if (request.prefix == no_prefix) return;
   Sharers& sharers = engine.prefixes[request.prefix];
   const bool was_there = sharers.all > 0;
@@ -163,6 +163,7 @@ void Fleet::share(Engine& engine, const Request& request, int all, int leaving) 
   engine.leaving -= goes();
   sharers.all += static_cast<std::uint32_t>(all);
   sharers.leaving += static_cast<std::uint32_t>(leaving);
+  sharers.coming += static_cast<std::uint32_t>(coming);
   engine.leaving += goes();
   if (!was_there) {
     engine.held += request.prefix_tokens;
@@ -234,13 +235,14 @@ void Fleet::unsettle(Request& request) {
   Engine& home = *request.home;
   if (request.source != nullptr) drop_source(request);
   change(home, [&] {
-    release(home, request);
     if (request.state == RequestState::moving) {
+      share(home, request, 0, 0, -1);
       home.coming -= 1;
     } else {
       home.residents.erase({request.own, request.id});
       home.own -= request.own;
     }
+    release(home, request);
   });
   request.home = nullptr;
   request.state = RequestState::waiting;
@@ -262,6 +264,7 @@ void Fleet::begin_move(Request& request, Engine& to) {
   }
   change(to, [&] {
     hold(to, request);
+    share(to, request, 0, 0, 1);
     to.coming += 1;
   });
   request.home = &to;
@@ -294,6 +297,7 @@ void Fleet::end_move(Request& request) {
   Engine& home = *request.home;
   request.state = RequestState::resident;
   change(home, [&] {
+    share(home, request, 0, 0, -1);
     home.coming -= 1;
     home.residents.insert({request.own, request.id});
     home.own += request.own;
@@ -304,6 +308,7 @@ void Fleet::abort_move(Request& request) {
   Engine& from = *request.source;
   Engine& to = *request.home;
   change(to, [&] {
+    share(to, request, 0, 0, -1);
     to.coming -= 1;
     release(to, request);
   });

@@ -19,6 +19,13 @@ Engine* Fleet::first_with(const Rooms& rooms, std::int64_t need, const Engine* e
   return found == rooms.end() ? nullptr : &at(found->second);
 }
 
+bool Fleet::prefix_stays(const Request& request, const Engine& engine) const {
+  const auto found = engine.prefixes.find(request.prefix);
+  if (found == engine.prefixes.end()) return false;
+  const Sharers& sharers = found->second;
+  return sharers.all > sharers.leaving + sharers.coming;
+}
+
 Engine* Fleet::prefix_fit(const Request& request, const Engine* except, bool worst) {
   const auto holders = holders_.find(request.prefix);
   if (holders == holders_.end()) return nullptr;
