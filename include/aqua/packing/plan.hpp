@@ -95,8 +95,10 @@ struct Plan {
   // Nothing is on them and nothing is on its way: they are asleep from now on.
   std::vector<EngineId> freed{};
   std::vector<EngineId> drained{};  // those of drain() that are empty: they may leave. Every time
-  std::vector<RequestId> too_large{};  // no engine could hold them, even alone. Named every time
-  std::uint64_t move_limit = 0;        // of this epoch, in requests
+  // Those that wait and are larger than what may be filled of any engine, its watermark left free:
+  // none takes them, even alone. Named every time.
+  std::vector<RequestId> too_large{};
+  std::uint64_t move_limit = 0;  // of this epoch, in requests
   Certificate certificate{};
   friend bool operator==(const Plan&, const Plan&) = default;
 };

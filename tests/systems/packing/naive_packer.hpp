@@ -103,18 +103,17 @@ class NaivePacker : public Packer {
   std::uint64_t moves_made() const;
   bool affords(RequestId id) const;
   void relocate(RequestId id, EngineId to, Reason reason);
-  bool move_off(RequestId id, Reason reason);
+  bool move_off(RequestId id, Reason reason, bool wake);
   Placement send(RequestId id, Chosen chosen);
   void evacuate();
-  void relieve(EngineId id);
+  bool relieve_once(EngineId id);
   void stage_moves();
   bool begin_rounds(std::vector<Move>& wanted);  // false: one more is dropped
   void preempt();
   void place_waiting();
   void close();
 
-  // --- policies, naive_policies.cpp
-  // ----------------------------------------------------------------
+  // --- policies, naive_policies.cpp --------------------------------------------------------------
   bool moves() const { return policy_ != "bf" && policy_ != "wf"; }
   void improve();
   void balance();

@@ -133,9 +133,10 @@ void NaivePacker::relocate(RequestId id, EngineId to, Reason reason) {
   now_.requests.at(id).home = to;
 }
 
-bool NaivePacker::move_off(RequestId id, Reason reason) {
+bool NaivePacker::move_off(RequestId id, Reason reason, bool wake) {
   if (!affords(id)) return false;
-  const Chosen chosen = choose(now_.requests.at(id), now_.requests.at(id).home);
+  const NaiveRequest& r = now_.requests.at(id);
+  const Chosen chosen = wake ? choose(r, r.home) : place(r, r.home);
   if (chosen.engine == no_engine) return false;
   relocate(id, chosen.engine, reason);
   return true;
@@ -154,20 +155,25 @@ Placement NaivePacker::send(RequestId id, Chosen chosen) {
 
 void NaivePacker::evacuate() {
   for (const EngineId id : engines_that(EngineState::draining)) {
-    while (!residents(id).empty() && move_off(residents(id).back(), Reason::drains)) {
-    }
+    const std::vector<RequestId> here = residents(id);
+    for (auto r = here.rbegin(); r != here.rend(); ++r) (void)move_off(*r, Reason::drains, true);
   }
 }
 
-void NaivePacker::relieve(EngineId id) {
-  while (staying(id) > usable(id)) {
-    const std::vector<RequestId> here = residents(id);
-    if (here.empty()) return;
-    const std::uint64_t excess = staying(id) - usable(id);
-    const auto enough = std::find_if(
-        here.begin(), here.end(), [&](RequestId r) { return now_.requests.at(r).own >= excess; });
-    if (!move_off(enough != here.end() ? *enough : here.back(), Reason::overload)) return;
+// By the smallest that is enough, or by smaller and smaller ones; only then may an engine wake.
+bool NaivePacker::relieve_once(EngineId id) {
+  if (staying(id) <= usable(id)) return false;
+  const std::uint64_t excess = staying(id) - usable(id);
+  std::vector<RequestId> tried;
+  for (const RequestId r : residents(id)) {
+    tried.insert(tried.begin(), r);
+    if (now_.requests.at(r).own >= excess) break;
   }
+  const auto goes = [&](bool wake) {
+    return std::any_of(tried.begin(), tried.end(),
+                       [&](RequestId r) { return move_off(r, Reason::overload, wake); });
+  };
+  return goes(false) || goes(true);
 }
 
 // All is put back; then, round by round, whatever has room at its destination begins, and leaves
@@ -234,12 +240,17 @@ bool NaivePacker::begin_rounds(std::vector<Move>& wanted) {
 void NaivePacker::preempt() {
   for (const EngineId id : overloaded()) {
     while (staying(id) > now_.engines.at(id).spec.kv_tokens && !residents(id).empty()) {
-      const std::vector<RequestId> here = residents(id);
+      // Whoever could be placed again goes before those who could not.
+      std::vector<RequestId> here = residents(id);
+      const auto beyond_all = [&](RequestId each) {
+        return now_.requests.at(each).own + now_.requests.at(each).shared > reference();
+      };
+      if (!std::all_of(here.begin(), here.end(), beyond_all)) std::erase_if(here, beyond_all);
       const RequestId last = *std::max_element(here.begin(), here.end(), [&](auto a, auto b) {
         return now_.requests.at(a).arrival < now_.requests.at(b).arrival;
       });
       NaiveRequest& r = now_.requests.at(last);
-      plan_.preemptions.push_back({last, id, r.own});
+      plan_.preemptions.push_back({last, id, written(r) - r.shared});
       r.home = no_engine;
       r.state = RequestState::waiting;
     }
@@ -294,7 +305,9 @@ const Plan& NaivePacker::epoch() {
   if (moves()) {
     evacuate();
     for (const EngineId id : full) {
-      if (now_.engines.at(id).state == EngineState::active) relieve(id);
+      if (now_.engines.at(id).state != EngineState::active) continue;
+      while (relieve_once(id)) {
+      }
     }
     improve();
     const bool calm = std::none_of(now_.requests.begin(), now_.requests.end(), [](const auto& r) {

@@ -260,5 +260,44 @@ TEST(Packer, AMoveWaitsForTheRoomThatAnotherMakes) {
   EXPECT_EQ(find(1)->to, EngineId{2});
 }
 
+// Of 50 and 955 on a pool of 1000 only the 50 fits what may be filled of another engine.
+TEST(Packer, WhoeverCanGoGoesWhereTheOneThatWouldDoAloneCannot) {
+  PackerOptions options = plain;
+  options.watermark = 0.05;
+  for (const char* policy : {"lb", "drain", "mell", "pack"}) {
+    Cluster cluster = cluster_of(policy, {1000, 1000}, options);
+    arrive(cluster, 1, 40);
+    arrive(cluster, 2, 900);
+    ASSERT_TRUE(cluster.grow(RequestId{1}, 50));
+    ASSERT_TRUE(cluster.grow(RequestId{2}, 955));
+    const Plan& plan = cluster.epoch();
+    ASSERT_EQ(plan.moves.size(), 1U) << policy;
+    EXPECT_EQ(plan.moves[0].request, RequestId{1});
+    EXPECT_TRUE(plan.preemptions.empty());
+    EXPECT_TRUE(plan.too_large.empty());
+  }
+  Cluster cluster = cluster_of("bf", {1000, 1000}, options);
+  arrive(cluster, 1, 40);
+  arrive(cluster, 2, 900);
+  ASSERT_TRUE(cluster.grow(RequestId{1}, 50));
+  ASSERT_TRUE(cluster.grow(RequestId{2}, 955));
+  const Plan& plan = cluster.epoch();
+  ASSERT_EQ(plan.preemptions.size(), 1U);
+  EXPECT_EQ(plan.preemptions[0].request, RequestId{1}) << "who can be placed again";
+  EXPECT_TRUE(plan.too_large.empty());
+}
+
+TEST(Packer, NoEngineWakesForALargeOneWhereSmallOnesFit) {
+  Cluster cluster = cluster_of("drain", {1000, 1000, 1000});
+  arrive(cluster, 1, 800);
+  for (std::uint64_t id = 2; id <= 5; ++id) arrive(cluster, id, 50);
+  arrive(cluster, 6, 700);
+  ASSERT_TRUE(cluster.grow(RequestId{1}, 860));
+  const Plan& plan = cluster.epoch();
+  EXPECT_EQ(plan.moves.size(), 2U);
+  for (const Move& move : plan.moves) EXPECT_EQ(move.to, EngineId{2});
+  EXPECT_TRUE(plan.wake.empty());
+}
+
 }  // namespace
 }  // namespace aqua::packing::test

@@ -84,6 +84,23 @@ TEST_P(Policies, AnEngineThatDrainsIsEmptied) {
   EXPECT_TRUE(engines.gone(full));
 }
 
+// The largest may be more than an epoch moves, or have nowhere to go: the others leave all the
+// same.
+TEST_P(Policies, AnEngineDrainsThoughItsLargestRequestIsStuckOrAboveTheLimit) {
+  if (GetParam() == "bf" || GetParam() == "wf") return;
+  const PackerOptions options{.watermark = 0, .max_move_tokens = 400, .block_tokens = 1};
+  for (const bool fits : {false, true}) {
+    Cluster engines = cluster(options);
+    ASSERT_TRUE(engines.join({.id = EngineId{1}, .kv_tokens = 1000}));
+    ASSERT_TRUE(engines.arrive({.id = RequestId{1}, .tokens = 900}));
+    ASSERT_TRUE(engines.arrive({.id = RequestId{2}, .tokens = 100}));
+    ASSERT_TRUE(engines.join({.id = EngineId{2}, .kv_tokens = fits ? 1000U : 500U}));
+    ASSERT_TRUE(engines.drain(EngineId{1}));
+    engines.settle();
+    EXPECT_EQ(engines.held(EngineId{1}), fits ? 0U : 900U);
+  }
+}
+
 TEST_P(Policies, WhatIsReservedIsNotCopied) {
   if (GetParam() == "bf" || GetParam() == "wf") return;
   const PackerOptions options{.watermark = 0, .reserve = true, .block_tokens = 1};

@@ -174,7 +174,7 @@ Result<Placement> PackerBase::arrive(const RequestSpec& spec) {
                  concat("arrive: request ", number(spec.id), " is known already")};
   }
   Request& request = fleet_.add(spec);
-  if (request.own + request.prefix_tokens > fleet_.reference()) {
+  if (too_large(request)) {
     const std::uint64_t needs = request.own + request.prefix_tokens;
     fleet_.erase(request);
     return Error{Code::resource_exhausted,

@@ -74,9 +74,14 @@ class PackerBase : public Packer {
   void dequeue(const Request& request);
   void requeue();
   [[nodiscard]] Placement send(Request& request, const Choice& choice);
+  // Whether no engine may be filled with it, even alone.
+  [[nodiscard]] bool too_large(const Request& request) const {
+    return request.own + request.prefix_tokens > fleet_.reference();
+  }
   void evacuate();
   void relieve(Engine& engine);
-  [[nodiscard]] bool move_off(Request& request, Reason reason);
+  [[nodiscard]] bool move_one_off(Engine& engine);
+  [[nodiscard]] bool move_off(Request& request, Reason reason, bool wake);
   void preempt();
   void place_waiting();
   void close_plan();
