@@ -187,9 +187,9 @@ EngineId NaivePacker::sharer(const NaiveRequest& r, EngineId except, bool worst)
   EngineId best = no_engine;
   int seen = 0;
   for (const auto& [id, engine] : now_.engines) {
-    if (!has_prefix(id, r.spec.prefix)) continue;
+    if (engine.state != EngineState::active || !has_prefix(id, r.spec.prefix)) continue;
     if (++seen > 8) break;
-    if (id == except || engine.state != EngineState::active) continue;
+    if (id == except) continue;
     if (room(id) < static_cast<std::int64_t>(r.own)) continue;
     if (best == no_engine || (worst ? room(id) > room(best) : room(id) < room(best))) best = id;
   }

@@ -133,6 +133,23 @@ TEST_P(Policies, TwoThatMoveTogetherBothBringTheirPrefix) {
   EXPECT_EQ(engines.held(EngineId{2}), 400U) << "there is room for one";
 }
 
+TEST_P(Policies, APrefixIsFoundBesideEnginesThatDrain) {
+  const PackerOptions options{.watermark = 0, .max_moves = 1, .block_tokens = 1};
+  Cluster engines = cluster(options);
+  for (std::uint64_t id = 1; id <= 10; ++id) {
+    ASSERT_TRUE(engines.join({.id = EngineId{id}, .kv_tokens = 1000}));
+  }
+  const auto come = [&](std::uint64_t id, std::uint64_t tokens) {
+    ASSERT_TRUE(engines.arrive(
+        {.id = RequestId{id}, .tokens = tokens, .prefix = PrefixId{7}, .prefix_tokens = 600}));
+  };
+  for (std::uint64_t id = 1; id <= 8; ++id) come(id, 1000);
+  come(9, 700);
+  for (std::uint64_t id = 1; id <= 8; ++id) ASSERT_TRUE(engines.drain(EngineId{id}));
+  come(10, 700);
+  EXPECT_EQ(engines.requests().at(RequestId{10}).engine, EngineId{9});
+}
+
 std::string name_of(const ::testing::TestParamInfo<std::string>& info) {
   return info.param;
 }

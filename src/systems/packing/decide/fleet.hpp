@@ -141,7 +141,8 @@ class Fleet {
   // best_fit() calls others near to. nullptr: none has room.
   [[nodiscard]] Engine* best_fit(const Request& request, const Engine* except);
   [[nodiscard]] Engine* worst_fit(const Request& request, const Engine* except);
-  // The same of engines that have its prefix, of which the eight with the lowest ids are looked at.
+  // The same of active engines that have its prefix, of which the eight with the lowest ids are
+  // looked at.
   [[nodiscard]] Engine* prefix_fit(const Request& request, const Engine* except, bool worst);
   // The sleeping engine that costs least to wake, of those that are large enough.
   [[nodiscard]] Engine* sleeper(const Request& request);

@@ -33,8 +33,9 @@ Engine* Fleet::prefix_fit(const Request& request, const Engine* except, bool wor
   std::size_t seen = 0;
   for (auto id = holders->second.begin(); id != holders->second.end() && seen < kHolders; ++id) {
     Engine& engine = at(*id);
+    if (engine.state != EngineState::active) continue;
     ++seen;
-    if (&engine == except || engine.state != EngineState::active) continue;
+    if (&engine == except) continue;
     if (engine.room() < static_cast<std::int64_t>(request.own)) continue;
     const bool better =
         best == nullptr || (worst ? engine.room() > best->room() : engine.room() < best->room());
