@@ -78,8 +78,9 @@ struct Certificate {
   std::uint64_t bound = 0;
   // engines <= 4/3 * bound + 3.
   bool within = true;
-  // mell and pack: the properties that prove engines <= 4/3 of the best packing + 2 hold. They need
-  // engines of one capacity, no prefixes, and no moves under way from before.
+  // mell and pack: the properties that prove engines <= 4/3 of the best packing + 2 hold. Never
+  // true where they prove nothing: while engines differ in capacity or drain, requests share
+  // prefixes, or moves from before are under way.
   bool properties = false;
   friend bool operator==(const Certificate&, const Certificate&) = default;
 };

@@ -313,7 +313,16 @@ const Plan& NaivePacker::epoch() {
     const bool calm = std::none_of(now_.requests.begin(), now_.requests.end(), [](const auto& r) {
       return r.second.state == RequestState::moving;
     });
-    plan_.certificate.properties = calm && properties();
+    std::set<std::uint64_t> capacities;
+    bool drains = false;
+    for (const auto& [id, engine] : now_.engines) {
+      capacities.insert(usable(id));
+      drains |= engine.state == EngineState::draining;
+    }
+    const bool shared = std::any_of(now_.requests.begin(), now_.requests.end(),
+                                    [](const auto& r) { return r.second.shared > 0; });
+    const bool promised = calm && !drains && !shared && capacities.size() <= 1;
+    plan_.certificate.properties = promised && properties();
   }
   preempt();
   stage_moves();

@@ -54,6 +54,25 @@ Sizes repeated(std::initializer_list<double> pattern, int times) {
   return sizes;
 }
 
+TEST(WorstCase, NothingIsCertifiedWhereThePropertiesProveNothing) {
+  for (const char* policy : {"mell", "pack"}) {
+    Cluster cluster = cluster_of(policy, 2);
+    EXPECT_TRUE(cluster.arrive({.id = RequestId{1}, .tokens = 100}));
+    EXPECT_TRUE(cluster.epoch().certificate.properties);
+    EXPECT_TRUE(cluster.arrive(
+        {.id = RequestId{2}, .tokens = 100, .prefix = PrefixId{7}, .prefix_tokens = 50}));
+    EXPECT_FALSE(cluster.epoch().certificate.properties) << "a prefix is shared";
+    EXPECT_TRUE(cluster.end(RequestId{2}));
+    EXPECT_TRUE(cluster.epoch().certificate.properties);
+    EXPECT_TRUE(cluster.resize(EngineId{2}, kCapacity / 2));
+    EXPECT_FALSE(cluster.epoch().certificate.properties) << "engines differ";
+    EXPECT_TRUE(cluster.drain(EngineId{2}));
+    EXPECT_FALSE(cluster.epoch().certificate.properties) << "one drains";
+    EXPECT_TRUE(cluster.gone(EngineId{2}));
+    EXPECT_TRUE(cluster.epoch().certificate.properties);
+  }
+}
+
 // Least first fills engines with T, then with M: only moves can pair them with what comes later.
 TEST(WorstCase, DrainHasNoneAndPackHas) {
   const Sizes sizes = repeated({.164, .334, .501}, 60);  // 60 engines hold them

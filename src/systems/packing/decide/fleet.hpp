@@ -159,6 +159,10 @@ class Fleet {
   [[nodiscard]] std::uint64_t reference() const {
     return usables_.empty() ? 0 : *usables_.rbegin();
   }
+  // Whether all of these are equal.
+  [[nodiscard]] bool alike() const {
+    return usables_.empty() || *usables_.begin() == *usables_.rbegin();
+  }
   [[nodiscard]] std::uint64_t held() const { return held_; }
   [[nodiscard]] std::uint64_t engines_in_use() const { return in_use_; }
   [[nodiscard]] std::uint64_t bound() const { return bound_.value(); }

@@ -47,7 +47,8 @@ class PackerBase : public Packer {
   [[nodiscard]] virtual Choice place(const Request& request, const Engine* except) = 0;
   // Moves requests, by the draft, so that fewer engines do, or loads are alike.
   virtual void improve() {}
-  // Asked after improve(), as if all its moves were over: Certificate::properties.
+  // Asked after improve(), as if all its moves were over: Certificate::properties, where engines
+  // are alike, nobody shares a prefix, and nothing is under way.
   [[nodiscard]] virtual bool properties() const { return false; }
 
   // place(), or else a sleeping engine.

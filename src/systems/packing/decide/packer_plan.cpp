@@ -176,7 +176,9 @@ const Plan& PackerBase::epoch() {
       if (engine.state == EngineState::active) relieve(engine);
     }
     improve();
-    plan_.certificate.properties = moving_.empty() && properties();
+    const bool promised =
+        moving_.empty() && prefixes_.empty() && fleet_.draining().empty() && fleet_.alike();
+    plan_.certificate.properties = promised && properties();
   }
   preempt();
   draft_.commit(plan_);
