@@ -24,10 +24,18 @@ Request* Fleet::find(RequestId id) {
 
 void Fleet::index_rooms(const Engine& engine, bool add) {
   const std::pair key{engine.room(), engine.id()};
-  for (Rooms* rooms :
-       {&rooms_, &server_rooms_[engine.spec.server], &domain_rooms_[engine.spec.domain]}) {
-    add ? static_cast<void>(rooms->insert(key)) : static_cast<void>(rooms->erase(key));
-  }
+  const auto change = [&](Rooms& rooms) {
+    add ? static_cast<void>(rooms.insert(key)) : static_cast<void>(rooms.erase(key));
+  };
+  // A server or a domain that has left leaves nothing behind.
+  const auto change_of = [&](auto& groups, auto id) {
+    const auto group = groups.try_emplace(id).first;
+    change(group->second);
+    if (group->second.empty()) groups.erase(group);
+  };
+  change(rooms_);
+  change_of(server_rooms_, engine.spec.server);
+  change_of(domain_rooms_, engine.spec.domain);
 }
 
 void Fleet::unlist(Engine& engine) {
