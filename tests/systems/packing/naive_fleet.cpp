@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the naive packer counts, and where it finds room.
+// What the naive packer counts and answers, and where it finds room.
 #include <algorithm>
 #include <set>
 
@@ -241,6 +241,45 @@ NaivePacker::Chosen NaivePacker::choose(const NaiveRequest& r, EngineId except) 
     if (best == no_engine || cost < now_.engines.at(best).spec.wake_cost) best = id;
   }
   return {best, best != no_engine ? Reason::wakes : Reason::waits};
+}
+
+// --- questions -----------------------------------------------------------------------------------
+
+Result<RequestStatus> NaivePacker::request(RequestId id) const {
+  const NaiveRequest& r = now_.requests.at(id);
+  return RequestStatus{r.state, r.home, r.source, r.own, r.shared};
+}
+
+Result<EngineStatus> NaivePacker::engine(EngineId id) const {
+  EngineStatus is{now_.engines.at(id).state,
+                  now_.engines.at(id).spec.kv_tokens,
+                  usable(id),
+                  held(id),
+                  leaving(id),
+                  static_cast<std::uint32_t>(residents(id).size()),
+                  0,
+                  0};
+  for (const auto& [request, r] : now_.requests) {
+    if (r.state != RequestState::moving) continue;
+    is.coming += r.home == id;
+    is.leaving += r.source == id;
+  }
+  return is;
+}
+
+PackerStatus NaivePacker::status() const noexcept {
+  PackerStatus is = totals_;
+  for (const auto& [id, r] : now_.requests) {
+    is.waiting += r.state == RequestState::waiting;
+    is.resident += r.state == RequestState::resident;
+    is.moving += r.state == RequestState::moving;
+  }
+  is.asleep = engines_that(EngineState::asleep).size();
+  is.active = engines_that(EngineState::active).size();
+  is.draining = engines_that(EngineState::draining).size();
+  for (const auto& [id, engine] : now_.engines) is.held_tokens += held(id);
+  is.held_bytes = is.held_tokens * options_.bytes_per_token;
+  return is;
 }
 
 }  // namespace aqua::packing::test
