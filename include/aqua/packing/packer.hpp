@@ -16,6 +16,10 @@
 //
 // Time: the packer knows none. The caller says how long an epoch is, by when it asks for a plan.
 // Growth is best told before it happens: what a request will hold until the next epoch.
+// Growth under way: a request that moves grows on both engines. While moves are under way an engine
+// may come to hold more than its pool (EngineStatus::held_tokens above kv_tokens), and no plan
+// preempts for what leaves it. The caller then says failed() of a move from it or to it, and the
+// next plan counts anew.
 // Threads: not thread-safe; pure and deterministic: the same calls give the same answers.
 // Owns: numbers only. The caller keeps the bytes, and sends requests and KV.
 // Errors: a call that fails changes nothing. not_found: no such request or engine.

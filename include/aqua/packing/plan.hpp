@@ -39,7 +39,9 @@ struct Placement {
   RequestId request{};
   EngineId engine = no_engine;  // no_engine: it waits, and a later plan places it
   Reason reason = Reason::waits;
-  bool wakes = false;  // the engine slept: it is to be up before the request is sent
+  // This placement wakes the engine. One that an earlier order woke may still not be up: the caller
+  // keeps the list of those, and sends nothing to an engine before it is up.
+  bool wakes = false;
   friend bool operator==(const Placement&, const Placement&) = default;
 };
 

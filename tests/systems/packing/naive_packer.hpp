@@ -4,6 +4,10 @@
 // docs/plan/packing.md says is worked out from the fleet as it is. A plan in the making is a copy
 // of the whole fleet, and what is taken back is an older copy.
 //
+// They show that indexes and sums of the first ones agree with scans. They do not show that the
+// rules are the paper's: they were written with the first ones at hand, and follow them in what
+// neither the page nor the paper says (eight engines looked at, the order of waking, ties).
+//
 // They believe their caller, whose calls the packer under test has checked already.
 #pragma once
 
