@@ -149,7 +149,8 @@ void Bench::million(const std::string& policy) {
     must(packer->grew(RequestId{id}, tokens + 20));
     if (id > kLive) must(packer->ended(RequestId{id - kLive}));
     if (id % 1000 != 0) continue;
-    for (const Move& move : packer->epoch().moves) must(packer->moved(move.request));
+    const Plan& plan = packer->epoch();
+    for (const Move& move : plan.moves) must(packer->moved(move.request, plan.number));
   }
   const double cpu_s = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
   const PackerStatus status = packer->status();

@@ -87,7 +87,7 @@ Replayed replay(const std::string& policy, const std::vector<TraceRequest>& trac
   }
   const auto plan = [&]() -> Certificate {
     const Plan& is = packer->epoch();
-    for (const Move& move : is.moves) must(packer->moved(move.request));
+    for (const Move& move : is.moves) must(packer->moved(move.request, is.number));
     return is.certificate;
   };
   const auto after_event = [&] {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Replays requests over a fleet in epochs of a second, with moves that cost nothing and are over at
 // once: how many engines a policy needs, and what it moves for that. Every request gets 25 tokens a
-// second, wherever it is; preempted ones too, once they are placed again.
+// second, wherever it is, and also while it waits.
 #pragma once
 
 #include <cstdint>

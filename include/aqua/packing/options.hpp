@@ -16,7 +16,8 @@ struct PackerOptions {
   // may move. The moves of an epoch are at most this times the events since the last epoch, or this
   // if there was none. Above 0.
   std::uint32_t max_moves = 10;
-  // Tokens of KV that an epoch may move. 0: no limit.
+  // Tokens of KV that an epoch may move, each request with its prefix. One request may move in an
+  // epoch however large it is, so that none is stuck for ever. 0: no limit.
   std::uint64_t max_move_tokens = 0;
   // Rooms are taken for tokens + max_new when a request comes, so that nothing overflows but what
   // goes on beyond max_new. Costs room that short answers never use.

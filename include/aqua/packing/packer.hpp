@@ -11,11 +11,15 @@
 //     for (const auto& [id, tokens] : grown()) (void)packer.grew(id, tokens);
 //     for (const packing::RequestId id : ended()) (void)packer.ended(id);
 //     const packing::Plan& plan = packer.epoch();
-//     carry_out(plan);  // then moved() or failed() for each move, when it is over
+//     carry_out(plan);  // then moved() or failed() with plan.number for each move, when it is over
 //   }
 //
 // Time: the packer knows none. The caller says how long an epoch is, by when it asks for a plan.
 // Growth is best told before it happens: what a request will hold until the next epoch.
+// Growth under way: a request that moves grows on both engines. While moves are under way an engine
+// may come to hold more than its pool (EngineStatus::held_tokens above kv_tokens), and no plan
+// preempts for what leaves it. The caller then says failed() of a move from it or to it, and the
+// next plan counts anew.
 // Threads: not thread-safe; pure and deterministic: the same calls give the same answers.
 // Owns: numbers only. The caller keeps the bytes, and sends requests and KV.
 // Errors: a call that fails changes nothing. not_found: no such request or engine.
@@ -89,13 +93,14 @@ class AQUA_API Packer {
   // --- plans -----------------------------------------------------------------------------------
   // The next plan. It stays as it is until epoch() is called again.
   [[nodiscard]] virtual const Plan& epoch() = 0;
-  // The move of the last plan that ordered it is over, and its KV on the old engine gone.
-  // failed_precondition: the request is not moving, because the plan was overtaken.
-  [[nodiscard]] virtual Result<void> moved(RequestId request) = 0;
+  // The move that plan number `plan` ordered is over, and its KV on the old engine gone.
+  // failed_precondition: the plan was overtaken, so that the request does not move any more, or
+  // moves by another plan.
+  [[nodiscard]] virtual Result<void> moved(RequestId request, std::uint64_t plan) = 0;
   // The move was not done: the request is where it was, or waits if its KV was dropped. An engine
   // that has no room for a move after all (an earlier one failed, requests grew) refuses it thus.
   // failed_precondition as above.
-  [[nodiscard]] virtual Result<void> failed(RequestId request) = 0;
+  [[nodiscard]] virtual Result<void> failed(RequestId request, std::uint64_t plan) = 0;
 
   // --- questions -----------------------------------------------------------------------------
   [[nodiscard]] virtual Result<RequestStatus> request(RequestId request) const = 0;

@@ -39,7 +39,9 @@ struct Placement {
   RequestId request{};
   EngineId engine = no_engine;  // no_engine: it waits, and a later plan places it
   Reason reason = Reason::waits;
-  bool wakes = false;  // the engine slept: it is to be up before the request is sent
+  // This placement wakes the engine. One that an earlier order woke may still not be up: the caller
+  // keeps the list of those, and sends nothing to an engine before it is up.
+  bool wakes = false;
   friend bool operator==(const Placement&, const Placement&) = default;
 };
 
@@ -49,7 +51,8 @@ struct Move {
   RequestId request{};
   EngineId from{}, to{};
   Reason reason = Reason::overload;
-  // Its own tokens, and those of its prefix where `to` does not have it.
+  // What is to be copied or computed: its KV, in whole blocks, without its prefix where a request
+  // that stays on `to` shares that. Of several that bring one prefix each counts it.
   std::uint64_t tokens = 0;
   std::uint64_t bytes = 0;
   // Moves of stage 0 may all begin at once, and those of a later stage when all of the earlier ones
@@ -65,7 +68,7 @@ struct Move {
 struct Preemption {
   RequestId request{};
   EngineId engine{};
-  std::uint64_t tokens = 0;  // its own
+  std::uint64_t tokens = 0;  // of its KV, without its prefix
   friend bool operator==(const Preemption&, const Preemption&) = default;
 };
 
@@ -77,8 +80,9 @@ struct Certificate {
   std::uint64_t bound = 0;
   // engines <= 4/3 * bound + 3.
   bool within = true;
-  // mell and pack: the properties that prove engines <= 4/3 of the best packing + 2 hold. They need
-  // engines of one capacity, no prefixes, and no moves under way from before.
+  // mell and pack: the properties that prove engines <= 4/3 of the best packing + 2 hold. Never
+  // true where they prove nothing: while engines differ in capacity or drain, requests share
+  // prefixes, or moves from before are under way.
   bool properties = false;
   friend bool operator==(const Certificate&, const Certificate&) = default;
 };
@@ -94,8 +98,10 @@ struct Plan {
   // Nothing is on them and nothing is on its way: they are asleep from now on.
   std::vector<EngineId> freed{};
   std::vector<EngineId> drained{};  // those of drain() that are empty: they may leave. Every time
-  std::vector<RequestId> too_large{};  // no engine could hold them, even alone. Named every time
-  std::uint64_t move_limit = 0;        // of this epoch, in requests
+  // Those that wait and are larger than what may be filled of any engine, its watermark left free:
+  // none takes them, even alone. Named every time.
+  std::vector<RequestId> too_large{};
+  std::uint64_t move_limit = 0;  // of this epoch, in requests
   Certificate certificate{};
   friend bool operator==(const Plan&, const Plan&) = default;
 };

@@ -107,10 +107,23 @@ TEST_P(PackerCalls, RequestsThatCannotBeAreNamed) {
   refused(not_found, "grew: no request 9", [&] { return packer_->grew(nobody, 5); });
   refused(invalid_argument, "has 60 tokens, not 59", [&] { return packer_->grew(one, 59); });
   refused(not_found, "ended: no request 9", [&] { return packer_->ended(nobody); });
-  refused(not_found, "moved: no request 9", [&] { return packer_->moved(nobody); });
+  refused(not_found, "moved: no request 9", [&] { return packer_->moved(nobody, 1); });
   refused(not_found, "no request 9", [&] { return packer_->request(nobody); });
-  refused(failed_precondition, "is resident, not moving", [&] { return packer_->moved(one); });
-  refused(failed_precondition, "is resident, not moving", [&] { return packer_->failed(one); });
+  refused(failed_precondition, "is resident, not moving", [&] { return packer_->moved(one, 1); });
+  refused(failed_precondition, "is resident, not moving", [&] { return packer_->failed(one, 1); });
+}
+
+// Less than a block is shared with nobody, so that nobody is held to it.
+TEST_P(PackerCalls, APrefixShorterThanABlockIsForgottenWithItsRequest) {
+  const auto packer = make_packer(GetParam(), {.block_tokens = 16}).value();
+  ASSERT_TRUE(packer->join({.id = EngineId{1}, .kv_tokens = 1000}).ok());
+  const auto come = [&](std::uint64_t tokens) {
+    return packer->arrive(
+        {.id = RequestId{1}, .tokens = 200, .prefix = PrefixId{7}, .prefix_tokens = tokens});
+  };
+  ASSERT_TRUE(come(10).ok());
+  ASSERT_TRUE(packer->ended(RequestId{1}).ok());
+  EXPECT_TRUE(come(100).ok());
 }
 
 // A plan that was overtaken: the request ended, or its engine died, while it moved.
@@ -122,11 +135,20 @@ TEST_P(PackerCalls, AMoveThatIsOffIsNamed) {
   for (int i = 0; i < 3 && plan.moves.empty(); ++i) plan = packer_->epoch();
   ASSERT_FALSE(plan.moves.empty());
   ASSERT_TRUE(packer_->lost(plan.moves.front().to).ok());
+  const RequestId who = plan.moves.front().request;
   refused(Code::failed_precondition, "not moving",
-          [&] { return packer_->moved(plan.moves.front().request); });
-  ASSERT_TRUE(packer_->ended(plan.moves.front().request).ok());
-  refused(Code::not_found, "moved: no request",
-          [&] { return packer_->moved(plan.moves.front().request); });
+          [&] { return packer_->moved(who, plan.number); });
+  // Another plan moves it elsewhere: what is said late about the first move is not about this one.
+  ASSERT_TRUE(packer_->join({.id = EngineId{3}, .kv_tokens = 100}).ok());
+  const Plan next = packer_->epoch();
+  ASSERT_EQ(packer_->request(who)->state, RequestState::moving);
+  const auto late = "moves by plan " + std::to_string(next.number) + ", not by plan " +
+                    std::to_string(plan.number);
+  refused(Code::failed_precondition, late, [&] { return packer_->moved(who, plan.number); });
+  refused(Code::failed_precondition, late, [&] { return packer_->failed(who, plan.number); });
+  ASSERT_TRUE(packer_->moved(who, next.number).ok());
+  ASSERT_TRUE(packer_->ended(who).ok());
+  refused(Code::not_found, "moved: no request", [&] { return packer_->moved(who, next.number); });
 }
 
 INSTANTIATE_TEST_SUITE_P(Each, PackerCalls, ::testing::ValuesIn(packer_names()),

@@ -23,6 +23,7 @@ struct RealRequest {
   EngineId engine = no_engine;  // no_engine: it waits
   EngineId to = no_engine;      // while it moves
   bool dropped = false;         // it moves, and its KV is nowhere
+  std::uint64_t plan = 0;       // that ordered its move
 };
 
 struct RealEngine {
@@ -71,6 +72,8 @@ class Cluster {
   void check_placement(const Placement& placed);
   void check_end(const Plan& plan);
   std::uint64_t shared(const RealRequest& r) const;
+  // `over`: moves of this plan that count as done. They may yet fail.
+  std::uint64_t to_copy(const Move& move, const std::vector<const Move*>& over) const;
   std::map<EngineId, std::uint64_t> all_held() const;
   void wake(EngineId id);
 

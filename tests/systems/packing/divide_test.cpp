@@ -55,6 +55,14 @@ TEST(Divide, WhatWasDroppedGoesAsTokens) {
   EXPECT_EQ(divide(moves, boundaries_of(100'000, 100'000, 40)).value()[0], SendAs::later);
 }
 
+TEST(Divide, WhatWasDroppedMakesRoomThoughItGoesLater) {
+  std::vector<Move> moves{move_of(1, 1, 2, 300), move_of(2, 3, 1, 10, 1)};
+  moves[0].dropped = true;
+  const auto ways = divide(moves, boundaries_of(1000, 1000, 200)).value();
+  EXPECT_EQ(ways[0], SendAs::later);
+  EXPECT_NE(ways[1], SendAs::later);
+}
+
 TEST(Divide, WhoHasNoBoundaryIsNamed) {
   Boundaries all = boundaries_of(10, 10, 10);
   const std::vector<Move> stranger{move_of(1, 1, 13, 1)};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the naive packer counts, and where it finds room.
+// What the naive packer counts and answers, and where it finds room.
 #include <algorithm>
 #include <set>
 
@@ -54,6 +54,19 @@ bool NaivePacker::has_prefix(EngineId id, PrefixId prefix) const {
     const NaiveRequest& r = each.second;
     return r.shared > 0 && r.spec.prefix == prefix && (r.home == id || r.source == id);
   });
+}
+
+bool NaivePacker::prefix_kept(EngineId id, PrefixId prefix) const {
+  return std::any_of(now_.requests.begin(), now_.requests.end(), [&](const auto& each) {
+    const NaiveRequest& r = each.second;
+    const bool stays = r.home == id && r.state == RequestState::resident;
+    return stays && r.shared > 0 && r.spec.prefix == prefix;
+  });
+}
+
+bool NaivePacker::has_home(EngineId id) const {
+  return std::any_of(now_.requests.begin(), now_.requests.end(),
+                     [&](const auto& each) { return each.second.home == id; });
 }
 
 std::uint64_t NaivePacker::need(const NaiveRequest& r, EngineId id) const {
@@ -174,9 +187,9 @@ EngineId NaivePacker::sharer(const NaiveRequest& r, EngineId except, bool worst)
   EngineId best = no_engine;
   int seen = 0;
   for (const auto& [id, engine] : now_.engines) {
-    if (!has_prefix(id, r.spec.prefix)) continue;
+    if (engine.state != EngineState::active || !has_prefix(id, r.spec.prefix)) continue;
     if (++seen > 8) break;
-    if (id == except || engine.state != EngineState::active) continue;
+    if (id == except) continue;
     if (room(id) < static_cast<std::int64_t>(r.own)) continue;
     if (best == no_engine || (worst ? room(id) > room(best) : room(id) < room(best))) best = id;
   }
@@ -228,6 +241,45 @@ NaivePacker::Chosen NaivePacker::choose(const NaiveRequest& r, EngineId except) 
     if (best == no_engine || cost < now_.engines.at(best).spec.wake_cost) best = id;
   }
   return {best, best != no_engine ? Reason::wakes : Reason::waits};
+}
+
+// --- questions -----------------------------------------------------------------------------------
+
+Result<RequestStatus> NaivePacker::request(RequestId id) const {
+  const NaiveRequest& r = now_.requests.at(id);
+  return RequestStatus{r.state, r.home, r.source, r.own, r.shared};
+}
+
+Result<EngineStatus> NaivePacker::engine(EngineId id) const {
+  EngineStatus is{now_.engines.at(id).state,
+                  now_.engines.at(id).spec.kv_tokens,
+                  usable(id),
+                  held(id),
+                  leaving(id),
+                  static_cast<std::uint32_t>(residents(id).size()),
+                  0,
+                  0};
+  for (const auto& [request, r] : now_.requests) {
+    if (r.state != RequestState::moving) continue;
+    is.coming += r.home == id;
+    is.leaving += r.source == id;
+  }
+  return is;
+}
+
+PackerStatus NaivePacker::status() const noexcept {
+  PackerStatus is = totals_;
+  for (const auto& [id, r] : now_.requests) {
+    is.waiting += r.state == RequestState::waiting;
+    is.resident += r.state == RequestState::resident;
+    is.moving += r.state == RequestState::moving;
+  }
+  is.asleep = engines_that(EngineState::asleep).size();
+  is.active = engines_that(EngineState::active).size();
+  is.draining = engines_that(EngineState::draining).size();
+  for (const auto& [id, engine] : now_.engines) is.held_tokens += held(id);
+  is.held_bytes = is.held_tokens * options_.bytes_per_token;
+  return is;
 }
 
 }  // namespace aqua::packing::test

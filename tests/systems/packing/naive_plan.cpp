@@ -59,6 +59,7 @@ Result<Placement> NaivePacker::arrive(const RequestSpec& spec) {
   r.shared = spec.prefix_tokens - spec.prefix_tokens % options_.block_tokens;
   r.own = blocks(spec.tokens + (options_.reserve ? spec.max_new : 0)) - r.shared;
   r.arrival = ++arrivals_;
+  r.tokens = spec.tokens;
   ++events_;
   const bool others_wait = !queue(false).empty();
   now_.requests[spec.id] = r;
@@ -68,6 +69,7 @@ Result<Placement> NaivePacker::arrive(const RequestSpec& spec) {
 Result<void> NaivePacker::grew(RequestId id, std::uint64_t tokens) {
   NaiveRequest& r = now_.requests.at(id);
   r.own = std::max(r.own, blocks(tokens) - r.shared);
+  r.tokens = tokens;
   return {};
 }
 
@@ -77,14 +79,14 @@ Result<void> NaivePacker::ended(RequestId id) {
   return {};
 }
 
-Result<void> NaivePacker::moved(RequestId id) {
+Result<void> NaivePacker::moved(RequestId id, std::uint64_t) {
   NaiveRequest& r = now_.requests.at(id);
   r.source = no_engine;
   r.state = RequestState::resident;
   return {};
 }
 
-Result<void> NaivePacker::failed(RequestId id) {
+Result<void> NaivePacker::failed(RequestId id, std::uint64_t) {
   NaiveRequest& r = now_.requests.at(id);
   r.home = r.source;
   r.source = no_engine;
@@ -107,11 +109,12 @@ std::uint64_t NaivePacker::moves_made() const {
 bool NaivePacker::affords(RequestId id) const {
   if (displaced(id)) return true;
   if (moves_made() >= plan_.move_limit) return false;
-  std::uint64_t tokens = now_.requests.at(id).own;
+  std::uint64_t others = 0;
   for (const auto& [touched, reason] : now_.touched) {
-    tokens += displaced(touched) ? now_.requests.at(touched).own : 0;
+    others += displaced(touched) ? written(now_.requests.at(touched)) : 0;
   }
-  return options_.max_move_tokens == 0 || tokens <= options_.max_move_tokens;
+  if (options_.max_move_tokens == 0 || others == 0) return true;
+  return others + written(now_.requests.at(id)) <= options_.max_move_tokens;
 }
 
 void NaivePacker::relocate(RequestId id, EngineId to, Reason reason) {
@@ -130,9 +133,10 @@ void NaivePacker::relocate(RequestId id, EngineId to, Reason reason) {
   now_.requests.at(id).home = to;
 }
 
-bool NaivePacker::move_off(RequestId id, Reason reason) {
+bool NaivePacker::move_off(RequestId id, Reason reason, bool wake) {
   if (!affords(id)) return false;
-  const Chosen chosen = choose(now_.requests.at(id), now_.requests.at(id).home);
+  const NaiveRequest& r = now_.requests.at(id);
+  const Chosen chosen = wake ? choose(r, r.home) : place(r, r.home);
   if (chosen.engine == no_engine) return false;
   relocate(id, chosen.engine, reason);
   return true;
@@ -151,20 +155,25 @@ Placement NaivePacker::send(RequestId id, Chosen chosen) {
 
 void NaivePacker::evacuate() {
   for (const EngineId id : engines_that(EngineState::draining)) {
-    while (!residents(id).empty() && move_off(residents(id).back(), Reason::drains)) {
-    }
+    const std::vector<RequestId> here = residents(id);
+    for (auto r = here.rbegin(); r != here.rend(); ++r) (void)move_off(*r, Reason::drains, true);
   }
 }
 
-void NaivePacker::relieve(EngineId id) {
-  while (staying(id) > usable(id)) {
-    const std::vector<RequestId> here = residents(id);
-    if (here.empty()) return;
-    const std::uint64_t excess = staying(id) - usable(id);
-    const auto enough = std::find_if(
-        here.begin(), here.end(), [&](RequestId r) { return now_.requests.at(r).own >= excess; });
-    if (!move_off(enough != here.end() ? *enough : here.back(), Reason::overload)) return;
+// By the smallest that is enough, or by smaller and smaller ones; only then may an engine wake.
+bool NaivePacker::relieve_once(EngineId id) {
+  if (staying(id) <= usable(id)) return false;
+  const std::uint64_t excess = staying(id) - usable(id);
+  std::vector<RequestId> tried;
+  for (const RequestId r : residents(id)) {
+    tried.insert(tried.begin(), r);
+    if (now_.requests.at(r).own >= excess) break;
   }
+  const auto goes = [&](bool wake) {
+    return std::any_of(tried.begin(), tried.end(),
+                       [&](RequestId r) { return move_off(r, Reason::overload, wake); });
+  };
+  return goes(false) || goes(true);
 }
 
 // All is put back; then, round by round, whatever has room at its destination begins, and leaves
@@ -207,8 +216,6 @@ bool NaivePacker::begin_rounds(std::vector<Move>& wanted) {
         continue;
       }
       move.stage = stage;
-      move.tokens = need(r, move.to);
-      move.bytes = move.tokens * options_.bytes_per_token;
       r.source = r.home;
       r.home = move.to;
       r.state = RequestState::moving;
@@ -219,6 +226,12 @@ bool NaivePacker::begin_rounds(std::vector<Move>& wanted) {
       smallest->dropped = true;
       return false;
     }
+    for (Move& move : plan_.moves) {
+      const NaiveRequest& r = now_.requests.at(move.request);
+      if (move.stage != stage) continue;
+      move.tokens = written(r) - (prefix_kept(move.to, r.spec.prefix) ? r.shared : 0);
+      move.bytes = move.tokens * options_.bytes_per_token;
+    }
     for (const RequestId id : round) now_.requests.at(id).source = no_engine;
   }
   return true;
@@ -227,12 +240,17 @@ bool NaivePacker::begin_rounds(std::vector<Move>& wanted) {
 void NaivePacker::preempt() {
   for (const EngineId id : overloaded()) {
     while (staying(id) > now_.engines.at(id).spec.kv_tokens && !residents(id).empty()) {
-      const std::vector<RequestId> here = residents(id);
+      // Whoever could be placed again goes before those who could not.
+      std::vector<RequestId> here = residents(id);
+      const auto beyond_all = [&](RequestId each) {
+        return now_.requests.at(each).own + now_.requests.at(each).shared > reference();
+      };
+      if (!std::all_of(here.begin(), here.end(), beyond_all)) std::erase_if(here, beyond_all);
       const RequestId last = *std::max_element(here.begin(), here.end(), [&](auto a, auto b) {
         return now_.requests.at(a).arrival < now_.requests.at(b).arrival;
       });
       NaiveRequest& r = now_.requests.at(last);
-      plan_.preemptions.push_back({last, id, r.own});
+      plan_.preemptions.push_back({last, id, written(r) - r.shared});
       r.home = no_engine;
       r.state = RequestState::waiting;
     }
@@ -287,58 +305,30 @@ const Plan& NaivePacker::epoch() {
   if (moves()) {
     evacuate();
     for (const EngineId id : full) {
-      if (now_.engines.at(id).state == EngineState::active) relieve(id);
+      if (now_.engines.at(id).state != EngineState::active) continue;
+      while (relieve_once(id)) {
+      }
     }
     improve();
     const bool calm = std::none_of(now_.requests.begin(), now_.requests.end(), [](const auto& r) {
       return r.second.state == RequestState::moving;
     });
-    plan_.certificate.properties = calm && properties();
+    std::set<std::uint64_t> capacities;
+    bool drains = false;
+    for (const auto& [id, engine] : now_.engines) {
+      capacities.insert(usable(id));
+      drains |= engine.state == EngineState::draining;
+    }
+    const bool shared = std::any_of(now_.requests.begin(), now_.requests.end(),
+                                    [](const auto& r) { return r.second.shared > 0; });
+    const bool promised = calm && !drains && !shared && capacities.size() <= 1;
+    plan_.certificate.properties = promised && properties();
   }
   preempt();
   stage_moves();
   place_waiting();
   close();
   return plan_;
-}
-
-// --- questions -----------------------------------------------------------------------------------
-
-Result<RequestStatus> NaivePacker::request(RequestId id) const {
-  const NaiveRequest& r = now_.requests.at(id);
-  return RequestStatus{r.state, r.home, r.source, r.own, r.shared};
-}
-
-Result<EngineStatus> NaivePacker::engine(EngineId id) const {
-  EngineStatus is{now_.engines.at(id).state,
-                  now_.engines.at(id).spec.kv_tokens,
-                  usable(id),
-                  held(id),
-                  leaving(id),
-                  static_cast<std::uint32_t>(residents(id).size()),
-                  0,
-                  0};
-  for (const auto& [request, r] : now_.requests) {
-    if (r.state != RequestState::moving) continue;
-    is.coming += r.home == id;
-    is.leaving += r.source == id;
-  }
-  return is;
-}
-
-PackerStatus NaivePacker::status() const noexcept {
-  PackerStatus is = totals_;
-  for (const auto& [id, r] : now_.requests) {
-    is.waiting += r.state == RequestState::waiting;
-    is.resident += r.state == RequestState::resident;
-    is.moving += r.state == RequestState::moving;
-  }
-  is.asleep = engines_that(EngineState::asleep).size();
-  is.active = engines_that(EngineState::active).size();
-  is.draining = engines_that(EngineState::draining).size();
-  for (const auto& [id, engine] : now_.engines) is.held_tokens += held(id);
-  is.held_bytes = is.held_tokens * options_.bytes_per_token;
-  return is;
 }
 
 }  // namespace aqua::packing::test

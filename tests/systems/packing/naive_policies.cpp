@@ -57,11 +57,13 @@ void NaivePacker::balance() {
     std::sort(all.begin(), all.end(), [&](EngineId a, EngineId b) {
       return std::pair(room(a), a) < std::pair(room(b), b);
     });
-    const EngineId full = all.front(), light = all.back();
+    const EngineId light = all.back();
+    std::erase_if(all, [&](EngineId id) { return in_transit(id); });
+    if (all.empty()) return;
+    const EngineId full = all.front();
     const std::int64_t gap = room(light) - room(full);
     if (static_cast<double>(gap) / static_cast<double>(usable(full)) <= options_.balance_gap)
       return;
-    if (in_transit(full)) return;
     std::vector<RequestId> here = residents(full);
     std::erase_if(here, [&](RequestId id) {
       return 2 * now_.requests.at(id).own > static_cast<std::uint64_t>(gap);
@@ -77,21 +79,24 @@ void NaivePacker::balance() {
 bool NaivePacker::empty_one() {
   EngineId victim = no_engine;
   for (const EngineId id : engines_that(EngineState::active)) {
-    if (held(id) > 0 && (victim == no_engine || room(id) >= room(victim))) victim = id;
+    if (held(id) == 0 || in_transit(id)) continue;
+    if (victim == no_engine || room(id) >= room(victim)) victim = id;
   }
-  if (victim == no_engine || in_transit(victim)) return false;
-  if (residents(victim).size() > plan_.move_limit - moves_made()) return false;
+  if (victim == no_engine || moves_made() >= plan_.move_limit) return false;
   const NaiveFleet saved = now_;
+  std::optional<NaiveFleet> affordable;  // as far as the limits let it go
   while (!residents(victim).empty()) {
     const RequestId id = residents(victim).back();
     const Chosen chosen = fit(now_.requests.at(id), victim, false);
-    if (chosen.engine == no_engine || held(chosen.engine) == 0 || !affords(id)) {
+    if (chosen.engine == no_engine || !has_home(chosen.engine)) {
       now_ = saved;
       return false;
     }
+    if (!affordable && !affords(id)) affordable = now_;
     relocate(id, chosen.engine, Reason::empties);
   }
-  return true;
+  if (affordable) now_ = *affordable;
+  return !affordable;
 }
 
 void NaivePacker::empty_engines() {

@@ -260,5 +260,81 @@ TEST(Packer, AMoveWaitsForTheRoomThatAnotherMakes) {
   EXPECT_EQ(find(1)->to, EngineId{2});
 }
 
+// Of 50 and 955 on a pool of 1000 only the 50 fits what may be filled of another engine.
+TEST(Packer, WhoeverCanGoGoesWhereTheOneThatWouldDoAloneCannot) {
+  PackerOptions options = plain;
+  options.watermark = 0.05;
+  for (const char* policy : {"lb", "drain", "mell", "pack"}) {
+    Cluster cluster = cluster_of(policy, {1000, 1000}, options);
+    arrive(cluster, 1, 40);
+    arrive(cluster, 2, 900);
+    ASSERT_TRUE(cluster.grow(RequestId{1}, 50));
+    ASSERT_TRUE(cluster.grow(RequestId{2}, 955));
+    const Plan& plan = cluster.epoch();
+    ASSERT_EQ(plan.moves.size(), 1U) << policy;
+    EXPECT_EQ(plan.moves[0].request, RequestId{1});
+    EXPECT_TRUE(plan.preemptions.empty());
+    EXPECT_TRUE(plan.too_large.empty());
+  }
+  Cluster cluster = cluster_of("bf", {1000, 1000}, options);
+  arrive(cluster, 1, 40);
+  arrive(cluster, 2, 900);
+  ASSERT_TRUE(cluster.grow(RequestId{1}, 50));
+  ASSERT_TRUE(cluster.grow(RequestId{2}, 955));
+  const Plan& plan = cluster.epoch();
+  ASSERT_EQ(plan.preemptions.size(), 1U);
+  EXPECT_EQ(plan.preemptions[0].request, RequestId{1}) << "who can be placed again";
+  EXPECT_TRUE(plan.too_large.empty());
+}
+
+TEST(Packer, NoEngineWakesForALargeOneWhereSmallOnesFit) {
+  Cluster cluster = cluster_of("drain", {1000, 1000, 1000});
+  arrive(cluster, 1, 800);
+  for (std::uint64_t id = 2; id <= 5; ++id) arrive(cluster, id, 50);
+  arrive(cluster, 6, 700);
+  ASSERT_TRUE(cluster.grow(RequestId{1}, 860));
+  const Plan& plan = cluster.epoch();
+  EXPECT_EQ(plan.moves.size(), 2U);
+  for (const Move& move : plan.moves) EXPECT_EQ(move.to, EngineId{2});
+  EXPECT_TRUE(plan.wake.empty());
+}
+
+// 300 tokens in five requests fit beside the 320 of another engine, but a plan moves two.
+TEST(Packer, AnEngineIsEmptiedByAsManyPlansAsItTakes) {
+  PackerOptions options = plain;
+  options.max_moves = 2;
+  for (const char* policy : {"drain", "pack"}) {
+    Cluster cluster = cluster_of(policy, {1000, 1000}, options);
+    arrive(cluster, 1, 600);
+    for (std::uint64_t id = 2; id <= 6; ++id) arrive(cluster, id, 60);
+    arrive(cluster, 7, 320);
+    ASSERT_TRUE(cluster.epoch().moves.empty());
+    ASSERT_TRUE(cluster.end(RequestId{1}));
+    for (const std::size_t moves : {2U, 2U, 1U}) {
+      EXPECT_EQ(cluster.epoch().moves.size(), moves) << policy;
+      cluster.end_moves();
+    }
+    EXPECT_EQ(cluster.epoch().freed, std::vector<EngineId>{EngineId{1}});
+  }
+}
+
+TEST(Packer, AMoveUnderWayKeepsNoOtherEngineFromBeingEmptied) {
+  for (const char* policy : {"drain", "pack"}) {
+    Cluster cluster = cluster_of(policy, {100, 100, 100});
+    arrive(cluster, 1, 70);  // on engine 1
+    arrive(cluster, 2, 75);  // on engine 2
+    arrive(cluster, 3, 60);  // on engine 3
+    arrive(cluster, 4, 30);
+    arrive(cluster, 5, 25);
+    arrive(cluster, 6, 40);
+    for (const std::uint64_t id : {1U, 2U}) ASSERT_TRUE(cluster.end(RequestId{id}));
+    ASSERT_EQ(cluster.epoch().moves.size(), 1U) << "from engine 2, which has the most room";
+    ASSERT_TRUE(cluster.end(RequestId{3}));
+    const Plan& plan = cluster.epoch();
+    ASSERT_EQ(plan.moves.size(), 1U) << policy;
+    EXPECT_EQ(plan.moves[0].from, EngineId{3});
+    EXPECT_EQ(plan.moves[0].to, EngineId{1}) << "not to the one that is being emptied";
+  }
+}
 }  // namespace
 }  // namespace aqua::packing::test

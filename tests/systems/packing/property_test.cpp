@@ -84,6 +84,72 @@ TEST_P(Policies, AnEngineThatDrainsIsEmptied) {
   EXPECT_TRUE(engines.gone(full));
 }
 
+// The largest may be more than an epoch moves, or have nowhere to go: the others leave all the
+// same.
+TEST_P(Policies, AnEngineDrainsThoughItsLargestRequestIsStuckOrAboveTheLimit) {
+  if (GetParam() == "bf" || GetParam() == "wf") return;
+  const PackerOptions options{.watermark = 0, .max_move_tokens = 400, .block_tokens = 1};
+  for (const bool fits : {false, true}) {
+    Cluster engines = cluster(options);
+    ASSERT_TRUE(engines.join({.id = EngineId{1}, .kv_tokens = 1000}));
+    ASSERT_TRUE(engines.arrive({.id = RequestId{1}, .tokens = 900}));
+    ASSERT_TRUE(engines.arrive({.id = RequestId{2}, .tokens = 100}));
+    ASSERT_TRUE(engines.join({.id = EngineId{2}, .kv_tokens = fits ? 1000U : 500U}));
+    ASSERT_TRUE(engines.drain(EngineId{1}));
+    engines.settle();
+    EXPECT_EQ(engines.held(EngineId{1}), fits ? 0U : 900U);
+  }
+}
+
+TEST_P(Policies, WhatIsReservedIsNotCopied) {
+  if (GetParam() == "bf" || GetParam() == "wf") return;
+  const PackerOptions options{.watermark = 0, .reserve = true, .block_tokens = 1};
+  Cluster engines = cluster(options);
+  ASSERT_TRUE(engines.join({.id = EngineId{1}, .kv_tokens = 1000}));
+  ASSERT_TRUE(engines.arrive({.id = RequestId{1}, .tokens = 10, .max_new = 400}));
+  ASSERT_TRUE(engines.join({.id = EngineId{2}, .kv_tokens = 2000}));
+  ASSERT_TRUE(engines.drain(EngineId{1}));
+  const Plan& plan = engines.epoch();
+  ASSERT_EQ(plan.moves.size(), 1U);
+  EXPECT_EQ(plan.moves[0].tokens, 10U);
+  EXPECT_EQ(engines.held(EngineId{2}), 410U);
+}
+
+// Both may arrive first, or alone.
+TEST_P(Policies, TwoThatMoveTogetherBothBringTheirPrefix) {
+  if (GetParam() == "bf" || GetParam() == "wf") return;
+  const PackerOptions options{.watermark = 0, .block_tokens = 1};
+  Cluster engines = cluster(options);
+  ASSERT_TRUE(engines.join({.id = EngineId{1}, .kv_tokens = 1000}));
+  for (const std::uint64_t id : {1U, 2U}) {
+    ASSERT_TRUE(engines.arrive(
+        {.id = RequestId{id}, .tokens = 300, .prefix = PrefixId{7}, .prefix_tokens = 200}));
+  }
+  ASSERT_TRUE(engines.join({.id = EngineId{2}, .kv_tokens = 1000}));
+  ASSERT_TRUE(engines.drain(EngineId{1}));
+  const Plan& plan = engines.epoch();
+  ASSERT_EQ(plan.moves.size(), 2U);
+  for (const Move& move : plan.moves) EXPECT_EQ(move.tokens, 300U);
+  EXPECT_EQ(engines.held(EngineId{2}), 400U) << "there is room for one";
+}
+
+TEST_P(Policies, APrefixIsFoundBesideEnginesThatDrain) {
+  const PackerOptions options{.watermark = 0, .max_moves = 1, .block_tokens = 1};
+  Cluster engines = cluster(options);
+  for (std::uint64_t id = 1; id <= 10; ++id) {
+    ASSERT_TRUE(engines.join({.id = EngineId{id}, .kv_tokens = 1000}));
+  }
+  const auto come = [&](std::uint64_t id, std::uint64_t tokens) {
+    ASSERT_TRUE(engines.arrive(
+        {.id = RequestId{id}, .tokens = tokens, .prefix = PrefixId{7}, .prefix_tokens = 600}));
+  };
+  for (std::uint64_t id = 1; id <= 8; ++id) come(id, 1000);
+  come(9, 700);
+  for (std::uint64_t id = 1; id <= 8; ++id) ASSERT_TRUE(engines.drain(EngineId{id}));
+  come(10, 700);
+  EXPECT_EQ(engines.requests().at(RequestId{10}).engine, EngineId{9});
+}
+
 std::string name_of(const ::testing::TestParamInfo<std::string>& info) {
   return info.param;
 }

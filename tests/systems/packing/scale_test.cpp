@@ -29,7 +29,7 @@ double looked_at(const std::string& policy, std::uint64_t engines) {
   for (std::uint64_t i = 0; i < 100 * engines; ++i) come();
   const auto plan = [&] {
     const Plan& is = packer->epoch();
-    for (const Move& move : is.moves) EXPECT_TRUE(packer->moved(move.request).ok());
+    for (const Move& move : is.moves) EXPECT_TRUE(packer->moved(move.request, is.number).ok());
   };
   for (int i = 0; i < 5; ++i) plan();
   const std::uint64_t before = packer->status().looked_at;

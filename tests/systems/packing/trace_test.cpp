@@ -50,7 +50,7 @@ TEST(PackingOnTheTrace, OnePlanASecondMovesLessThanOneForEachEvent) {
       const PackerOptions options{.watermark = 0, .block_tokens = 1};
       const Replayed each = replay(policy, all[load].trace, options, {.event_by_event = true});
       const Replayed batched = replay(policy, all[load].trace, options);
-      EXPECT_LT(batched.moves_per_second, each.moves_per_second) << policy;
+      EXPECT_LE(batched.moves_per_second, 0.75 * each.moves_per_second) << policy;
     }
   }
 }

@@ -136,7 +136,10 @@ Result<std::vector<SendAs>> divide(std::span<const Move> moves, const Boundaries
     const auto full = still_full.find(move.to);
     const bool blocked = full != still_full.end() && full->second < move.stage;
     answer[each] = blocked ? SendAs::later : send(move, allowed, ledger);
-    if (answer[each] == SendAs::later) still_full.try_emplace(move.from, move.stage);
+    // What was dropped has left already.
+    if (answer[each] == SendAs::later && !move.dropped) {
+      still_full.try_emplace(move.from, move.stage);
+    }
   }
   return answer;
 }

@@ -7,7 +7,7 @@
 #include <utility>
 
 // Invariant: moves_ and tokens_ count the requests that are on another engine than when the plan
-// began, once each, however often they were put elsewhere.
+// began, and the KV that they copy at most, once each, however often they were put elsewhere.
 namespace aqua::packing {
 
 void Draft::begin(std::uint64_t most_moves) {
@@ -23,13 +23,15 @@ bool Draft::affords(const Request& request) const {
   const auto origin = origins_.find(key(request));
   if (origin != origins_.end() && origin->second.engine != request.home) return true;
   if (moves_ >= most_moves_) return false;
-  return options_.max_move_tokens == 0 || tokens_ + request.own <= options_.max_move_tokens;
+  const std::uint64_t most = options_.max_move_tokens;
+  return most == 0 || tokens_ == 0 || tokens_ + fleet_.filled(request) <= most;
 }
 
 void Draft::count(const Request& request, const Engine& origin, bool add) {
   if (request.home == &origin) return;
   moves_ += add ? 1 : std::uint64_t(-1);
-  tokens_ += add ? request.own : std::uint64_t(0) - request.own;
+  const std::uint64_t tokens = fleet_.filled(request);
+  tokens_ += add ? tokens : std::uint64_t(0) - tokens;
 }
 
 void Draft::put(Request& request, Engine& to) {
@@ -110,8 +112,6 @@ Draft::Pending* Draft::begin_stages(std::vector<Pending>& pending) {
         continue;
       }
       each->move.stage = stage;
-      each->move.tokens = fleet_.need(request, *each->to);
-      each->move.bytes = each->move.tokens * options_.bytes_per_token;
       fleet_.begin_move(request, *each->to);
       begun.push_back(each);
     }
@@ -122,7 +122,11 @@ Draft::Pending* Draft::begin_stages(std::vector<Pending>& pending) {
       });
     }
     for (Pending* each : begun) {
-      if (!each->move.dropped) fleet_.drop_source(*each->request);
+      Request& request = *each->request;
+      const bool there = fleet_.prefix_stays(request, *each->to);
+      each->move.tokens = fleet_.filled(request) - (there ? request.prefix_tokens : 0);
+      each->move.bytes = each->move.tokens * options_.bytes_per_token;
+      if (!each->move.dropped) fleet_.drop_source(request);
     }
     left = std::move(later);
   }

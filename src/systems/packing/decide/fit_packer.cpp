@@ -1,19 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "systems/packing/decide/fit_packer.hpp"
 
-#include <vector>
+#include <optional>
 
 namespace aqua::packing {
 
+// The one with the least room. What leaves an engine already is still in its load, so that those
+// with moves under way are passed over.
+Engine* LbPacker::fullest() {
+  for (const auto& [room, id] : fleet_.rooms()) {
+    Engine& engine = fleet_.at(id);
+    fleet_.look();
+    if (!engine.busy()) return &engine;
+  }
+  return nullptr;
+}
+
 void LbPacker::improve() {
-  while (fleet_.rooms().size() > 1) {
-    Engine& full = fleet_.at(fleet_.rooms().begin()->second);
+  while (Engine* const fullest_one = fullest()) {
+    Engine& full = *fullest_one;
     Engine& light = fleet_.at(fleet_.rooms().rbegin()->second);
-    fleet_.look(2);
+    fleet_.look();
     const std::int64_t gap = light.room() - full.room();
     const double share = static_cast<double>(gap) / static_cast<double>(full.usable);
-    // What leaves an engine already is still in its load.
-    if (share <= options_.balance_gap || full.busy()) return;
+    if (share <= options_.balance_gap) return;
     const std::uint64_t half = static_cast<std::uint64_t>(gap) / 2;
     auto found = full.residents.upper_bound({half, RequestId{UINT64_MAX}});
     if (found == full.residents.begin()) return;
@@ -24,31 +34,37 @@ void LbPacker::improve() {
   }
 }
 
-// Of active engines that have something, the one with the most room; of equals the highest id.
+// Of active engines that have something and no moves under way, the one with the most room; of
+// equals the highest id.
 Engine* DrainPacker::emptiest() {
   for (auto most = fleet_.rooms().rbegin(); most != fleet_.rooms().rend(); ++most) {
     Engine& engine = fleet_.at(most->second);
     fleet_.look();
-    if (engine.held > 0) return &engine;
+    if (engine.held > 0 && !engine.busy()) return &engine;
   }
   return nullptr;
 }
 
+// If all of it fits elsewhere, moves as much of it as the plan affords: it remains the emptiest,
+// and later plans move the rest.
 bool DrainPacker::empty_one(Engine& engine) {
-  if (engine.busy() || engine.residents.size() > draft_.moves_left()) return false;
+  if (draft_.moves_left() == 0) return false;
   const Draft::Mark mark = draft_.mark();
+  std::optional<Draft::Mark> afforded;  // without what is too much
   // The largest first, while the others still have room for it.
   while (!engine.residents.empty()) {
     Request& request = fleet_.at(engine.residents.rbegin()->second);
     const Choice choice = fit(request, &engine, false);
-    const bool nowhere = choice.engine == nullptr || choice.engine->held == 0;
-    if (nowhere || !draft_.affords(request)) {
+    // Nor to an engine that is being emptied.
+    if (choice.engine == nullptr || !choice.engine->in_use()) {
       draft_.rollback(mark);
       return false;
     }
+    if (!afforded && !draft_.affords(request)) afforded = draft_.mark();
     draft_.relocate(request, *choice.engine, Reason::empties);
   }
-  return true;
+  if (afforded) draft_.rollback(*afforded);
+  return !afforded;
 }
 
 void DrainPacker::empty_engines() {

@@ -33,9 +33,13 @@ class LbPacker final : public FitPacker {
 
  protected:
   void improve() override;
+
+ private:
+  [[nodiscard]] Engine* fullest();
 };
 
-// As long as all requests of the engine with the most room fit elsewhere, they go there.
+// As long as all requests of the engine with the most room fit elsewhere, they go there, by several
+// plans where they are more than one may move.
 class DrainPacker : public FitPacker {
  public:
   explicit DrainPacker(const PackerOptions& options) : FitPacker(options, false, true) {}

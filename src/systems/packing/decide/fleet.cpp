@@ -24,10 +24,18 @@ Request* Fleet::find(RequestId id) {
 
 void Fleet::index_rooms(const Engine& engine, bool add) {
   const std::pair key{engine.room(), engine.id()};
-  for (Rooms* rooms :
-       {&rooms_, &server_rooms_[engine.spec.server], &domain_rooms_[engine.spec.domain]}) {
-    add ? static_cast<void>(rooms->insert(key)) : static_cast<void>(rooms->erase(key));
-  }
+  const auto change = [&](Rooms& rooms) {
+    add ? static_cast<void>(rooms.insert(key)) : static_cast<void>(rooms.erase(key));
+  };
+  // A server or a domain that has left leaves nothing behind.
+  const auto change_of = [&](auto& groups, auto id) {
+    const auto group = groups.try_emplace(id).first;
+    change(group->second);
+    if (group->second.empty()) groups.erase(group);
+  };
+  change(rooms_);
+  change_of(server_rooms_, engine.spec.server);
+  change_of(domain_rooms_, engine.spec.domain);
 }
 
 void Fleet::unlist(Engine& engine) {
@@ -153,7 +161,7 @@ void Fleet::count_home(const Request& request, bool add) {
   housed_.erase(request.prefix);
 }
 
-void Fleet::share(Engine& engine, const Request& request, int all, int leaving) {
+void Fleet::share(Engine& engine, const Request& request, int all, int leaving, int coming) {
   if (request.prefix == no_prefix) return;
   Sharers& sharers = engine.prefixes[request.prefix];
   const bool was_there = sharers.all > 0;
@@ -163,6 +171,7 @@ void Fleet::share(Engine& engine, const Request& request, int all, int leaving) 
   engine.leaving -= goes();
   sharers.all += static_cast<std::uint32_t>(all);
   sharers.leaving += static_cast<std::uint32_t>(leaving);
+  sharers.coming += static_cast<std::uint32_t>(coming);
   engine.leaving += goes();
   if (!was_there) {
     engine.held += request.prefix_tokens;
@@ -234,13 +243,14 @@ void Fleet::unsettle(Request& request) {
   Engine& home = *request.home;
   if (request.source != nullptr) drop_source(request);
   change(home, [&] {
-    release(home, request);
     if (request.state == RequestState::moving) {
+      share(home, request, 0, 0, -1);
       home.coming -= 1;
     } else {
       home.residents.erase({request.own, request.id});
       home.own -= request.own;
     }
+    release(home, request);
   });
   request.home = nullptr;
   request.state = RequestState::waiting;
@@ -262,6 +272,7 @@ void Fleet::begin_move(Request& request, Engine& to) {
   }
   change(to, [&] {
     hold(to, request);
+    share(to, request, 0, 0, 1);
     to.coming += 1;
   });
   request.home = &to;
@@ -294,6 +305,7 @@ void Fleet::end_move(Request& request) {
   Engine& home = *request.home;
   request.state = RequestState::resident;
   change(home, [&] {
+    share(home, request, 0, 0, -1);
     home.coming -= 1;
     home.residents.insert({request.own, request.id});
     home.own += request.own;
@@ -304,6 +316,7 @@ void Fleet::abort_move(Request& request) {
   Engine& from = *request.source;
   Engine& to = *request.home;
   change(to, [&] {
+    share(to, request, 0, 0, -1);
     to.coming -= 1;
     release(to, request);
   });

@@ -43,9 +43,9 @@ struct Request {
   Engine* source = nullptr;  // of a move, unless its KV was dropped
 };
 
-// Requests on an engine that share a prefix, and how many of them leave.
+// Requests on an engine that share a prefix, and how many of them move away or come by a move.
 struct Sharers {
-  std::uint32_t all = 0, leaving = 0;
+  std::uint32_t all = 0, leaving = 0, coming = 0;
 };
 
 struct Engine {
@@ -129,12 +129,20 @@ class Fleet {
   [[nodiscard]] bool fits(const Request& request, const Engine& engine) const {
     return engine.room() >= static_cast<std::int64_t>(need(request, engine));
   }
+  // KV that it has filled, its prefix included: what a move of it copies at most.
+  [[nodiscard]] std::uint64_t filled(const Request& request) const {
+    return blocks(request.tokens);
+  }
+  // Whether the KV of its prefix is there and stays: a resident shares it. One that moves away
+  // takes it along, and one that comes may yet fail to.
+  [[nodiscard]] bool prefix_stays(const Request& request, const Engine& engine) const;
   // Of active engines but `except` that have room for it and its prefix: the one with the least
   // room (worst: the most), of equals the lowest id. `except`, where a move begins, is what
   // best_fit() calls others near to. nullptr: none has room.
   [[nodiscard]] Engine* best_fit(const Request& request, const Engine* except);
   [[nodiscard]] Engine* worst_fit(const Request& request, const Engine* except);
-  // The same of engines that have its prefix, of which the eight with the lowest ids are looked at.
+  // The same of active engines that have its prefix, of which the eight with the lowest ids are
+  // looked at.
   [[nodiscard]] Engine* prefix_fit(const Request& request, const Engine* except, bool worst);
   // The sleeping engine that costs least to wake, of those that are large enough.
   [[nodiscard]] Engine* sleeper(const Request& request);
@@ -151,6 +159,10 @@ class Fleet {
   [[nodiscard]] std::uint64_t reference() const {
     return usables_.empty() ? 0 : *usables_.rbegin();
   }
+  // Whether all of these are equal.
+  [[nodiscard]] bool alike() const {
+    return usables_.empty() || *usables_.begin() == *usables_.rbegin();
+  }
   [[nodiscard]] std::uint64_t held() const { return held_; }
   [[nodiscard]] std::uint64_t engines_in_use() const { return in_use_; }
   [[nodiscard]] std::uint64_t bound() const { return bound_.value(); }
@@ -158,8 +170,8 @@ class Fleet {
   void look(std::uint64_t entries = 1) { looked_at_ += entries; }
 
  private:
-  // Counts `all` more requests that share the prefix, and `leaving` more of them that leave.
-  void share(Engine& engine, const Request& request, int all, int leaving);
+  // Counts `all` more requests that share the prefix, and more of them that leave and come.
+  void share(Engine& engine, const Request& request, int all, int leaving, int coming = 0);
   void hold(Engine& engine, const Request& request);
   void release(Engine& engine, const Request& request);
   void unlist(Engine& engine);  // out of the indexes, before a change

@@ -19,6 +19,13 @@ Engine* Fleet::first_with(const Rooms& rooms, std::int64_t need, const Engine* e
   return found == rooms.end() ? nullptr : &at(found->second);
 }
 
+bool Fleet::prefix_stays(const Request& request, const Engine& engine) const {
+  const auto found = engine.prefixes.find(request.prefix);
+  if (found == engine.prefixes.end()) return false;
+  const Sharers& sharers = found->second;
+  return sharers.all > sharers.leaving + sharers.coming;
+}
+
 Engine* Fleet::prefix_fit(const Request& request, const Engine* except, bool worst) {
   const auto holders = holders_.find(request.prefix);
   if (holders == holders_.end()) return nullptr;
@@ -26,8 +33,9 @@ Engine* Fleet::prefix_fit(const Request& request, const Engine* except, bool wor
   std::size_t seen = 0;
   for (auto id = holders->second.begin(); id != holders->second.end() && seen < kHolders; ++id) {
     Engine& engine = at(*id);
+    if (engine.state != EngineState::active) continue;
     ++seen;
-    if (&engine == except || engine.state != EngineState::active) continue;
+    if (&engine == except) continue;
     if (engine.room() < static_cast<std::int64_t>(request.own)) continue;
     const bool better =
         best == nullptr || (worst ? engine.room() > best->room() : engine.room() < best->room());

@@ -9,7 +9,7 @@
 
 // Invariants:
 // - Every request without a home is in waiting_, or in too_large_ if no engine could hold it alone.
-// - moving_ has each request that moves, and nobody else.
+// - moving_ has each request that moves, with the plan that ordered it, and nobody else.
 namespace aqua::packing {
 namespace {
 
@@ -122,7 +122,7 @@ Result<std::vector<RequestId>> PackerBase::lost(EngineId id) {
   AQUA_ASSIGN(Engine* const engine, engine_of(id, "lost"));
   std::vector<RequestId> waiting;
   for (const auto& [own, resident] : engine->residents) waiting.push_back(resident);
-  for (const RequestId mover : moving_) {
+  for (const auto& [mover, plan] : moving_) {
     const Request& request = fleet_.at(mover);
     if (request.source == engine || (request.home == engine && request.source == nullptr)) {
       waiting.push_back(mover);
@@ -133,7 +133,7 @@ Result<std::vector<RequestId>> PackerBase::lost(EngineId id) {
     fleet_.unsettle(fleet_.at(each));
   }
   for (auto each = moving_.begin(); each != moving_.end();) {
-    Request& request = fleet_.at(*each);
+    Request& request = fleet_.at(each->first);
     if (request.home != engine) {
       ++each;
       continue;
@@ -174,15 +174,16 @@ Result<Placement> PackerBase::arrive(const RequestSpec& spec) {
                  concat("arrive: request ", number(spec.id), " is known already")};
   }
   Request& request = fleet_.add(spec);
-  if (request.own + request.prefix_tokens > fleet_.reference()) {
+  if (too_large(request)) {
     const std::uint64_t needs = request.own + request.prefix_tokens;
     fleet_.erase(request);
     return Error{Code::resource_exhausted,
                  concat("arrive: request ", number(spec.id), " needs ", needs,
                         " tokens, of the largest engine ", fleet_.reference(), " may be filled")};
   }
-  if (spec.prefix != no_prefix) {
-    Prefix& prefix = prefixes_[spec.prefix];
+  // A prefix of less than a block is shared with nobody: fleet_ has dropped it.
+  if (request.prefix != no_prefix) {
+    Prefix& prefix = prefixes_[request.prefix];
     prefix.tokens = spec.prefix_tokens;
     prefix.requests += 1;
   }
@@ -220,22 +221,27 @@ Result<void> PackerBase::ended(RequestId id) {
   return {};
 }
 
-Result<Request*> PackerBase::mover_of(RequestId id, const char* call) {
+Result<Request*> PackerBase::mover_of(RequestId id, std::uint64_t plan, const char* call) {
   AQUA_ASSIGN(Request* const request, request_of(id, call));
-  if (request->state == RequestState::moving) return request;
-  return Error{Code::failed_precondition, concat(call, ": request ", number(id), " is ",
-                                                 to_string(request->state), ", not moving")};
+  const auto mover = moving_.find(id);
+  if (mover == moving_.end()) {
+    return Error{Code::failed_precondition, concat(call, ": request ", number(id), " is ",
+                                                   to_string(request->state), ", not moving")};
+  }
+  if (mover->second == plan) return request;
+  return Error{Code::failed_precondition, concat(call, ": request ", number(id), " moves by plan ",
+                                                 mover->second, ", not by plan ", plan)};
 }
 
-Result<void> PackerBase::moved(RequestId id) {
-  AQUA_ASSIGN(Request* const request, mover_of(id, "moved"));
+Result<void> PackerBase::moved(RequestId id, std::uint64_t plan) {
+  AQUA_ASSIGN(Request* const request, mover_of(id, plan, "moved"));
   moving_.erase(id);
   fleet_.end_move(*request);
   return {};
 }
 
-Result<void> PackerBase::failed(RequestId id) {
-  AQUA_ASSIGN(Request* const request, mover_of(id, "failed"));
+Result<void> PackerBase::failed(RequestId id, std::uint64_t plan) {
+  AQUA_ASSIGN(Request* const request, mover_of(id, plan, "failed"));
   moving_.erase(id);
   if (request->source != nullptr) {
     fleet_.abort_move(*request);

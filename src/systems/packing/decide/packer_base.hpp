@@ -36,8 +36,8 @@ class PackerBase : public Packer {
   [[nodiscard]] Result<void> grew(RequestId request, std::uint64_t tokens) final;
   [[nodiscard]] Result<void> ended(RequestId request) final;
   [[nodiscard]] const Plan& epoch() final;
-  [[nodiscard]] Result<void> moved(RequestId request) final;
-  [[nodiscard]] Result<void> failed(RequestId request) final;
+  [[nodiscard]] Result<void> moved(RequestId request, std::uint64_t plan) final;
+  [[nodiscard]] Result<void> failed(RequestId request, std::uint64_t plan) final;
   [[nodiscard]] Result<RequestStatus> request(RequestId request) const final;
   [[nodiscard]] Result<EngineStatus> engine(EngineId engine) const final;
   [[nodiscard]] PackerStatus status() const noexcept final;
@@ -47,7 +47,8 @@ class PackerBase : public Packer {
   [[nodiscard]] virtual Choice place(const Request& request, const Engine* except) = 0;
   // Moves requests, by the draft, so that fewer engines do, or loads are alike.
   virtual void improve() {}
-  // Asked after improve(), as if all its moves were over: Certificate::properties.
+  // Asked after improve(), as if all its moves were over: Certificate::properties, where engines
+  // are alike, nobody shares a prefix, and nothing is under way.
   [[nodiscard]] virtual bool properties() const { return false; }
 
   // place(), or else a sleeping engine.
@@ -69,21 +70,26 @@ class PackerBase : public Packer {
 
   [[nodiscard]] Result<Request*> request_of(RequestId id, const char* call);
   [[nodiscard]] Result<Engine*> engine_of(EngineId id, const char* call);
-  [[nodiscard]] Result<Request*> mover_of(RequestId id, const char* call);
+  [[nodiscard]] Result<Request*> mover_of(RequestId id, std::uint64_t plan, const char* call);
   void enqueue(const Request& request);
   void dequeue(const Request& request);
   void requeue();
   [[nodiscard]] Placement send(Request& request, const Choice& choice);
+  // Whether no engine may be filled with it, even alone.
+  [[nodiscard]] bool too_large(const Request& request) const {
+    return request.own + request.prefix_tokens > fleet_.reference();
+  }
   void evacuate();
   void relieve(Engine& engine);
-  [[nodiscard]] bool move_off(Request& request, Reason reason);
+  [[nodiscard]] bool move_one_off(Engine& engine);
+  [[nodiscard]] bool move_off(Request& request, Reason reason, bool wake);
   void preempt();
   void place_waiting();
   void close_plan();
 
   Plan plan_;
   Waiting waiting_, too_large_;
-  std::set<RequestId> moving_;
+  std::map<RequestId, std::uint64_t> moving_;  // by which plan
   struct Prefix {
     std::uint64_t tokens = 0, requests = 0;
   };

@@ -10,8 +10,7 @@ namespace aqua::packing {
 // --- who waits -----------------------------------------------------------------------------------
 
 void PackerBase::enqueue(const Request& request) {
-  const bool large = request.own + request.prefix_tokens > fleet_.reference();
-  (large ? too_large_ : waiting_).insert({request.arrival, request.id});
+  (too_large(request) ? too_large_ : waiting_).insert({request.arrival, request.id});
 }
 
 void PackerBase::dequeue(const Request& request) {
@@ -51,55 +50,69 @@ Placement PackerBase::send(Request& request, const Choice& choice) {
   return {request.id, engine.id(), choice.reason, wakes};
 }
 
-bool PackerBase::move_off(Request& request, Reason reason) {
+bool PackerBase::move_off(Request& request, Reason reason, bool wake) {
   if (!draft_.affords(request)) return false;
-  const Choice choice = choose(request, request.home);
+  const Choice choice = wake ? choose(request, request.home) : place(request, request.home);
   if (choice.engine == nullptr) return false;
   draft_.relocate(request, *choice.engine, reason);
   return true;
 }
 
-// --- a plan
-// ----------------------------------------------------------------------------------------
+// --- a plan --------------------------------------------------------------------------------------
 
+// The largest first. Whoever has nowhere to go keeps nobody else from going.
 void PackerBase::evacuate() {
   const std::set<EngineId> draining = fleet_.draining();
   for (const EngineId id : draining) {
     Engine& engine = fleet_.at(id);
-    while (!engine.residents.empty()) {
+    const auto all = engine.residents;
+    for (auto each = all.rbegin(); each != all.rend() && draft_.moves_left() > 0; ++each) {
       fleet_.look();
-      if (!move_off(fleet_.at(engine.residents.rbegin()->second), Reason::drains)) break;
+      (void)move_off(fleet_.at(each->second), Reason::drains, true);
     }
   }
 }
 
-// Moves as few requests away as bring it down to what may be filled: the smallest that does it
-// alone, or else the largest first.
+// Moves the smallest request that relieves the engine alone, or else the largest that can go. An
+// engine is woken only when none of them has room on an active one.
+bool PackerBase::move_one_off(Engine& engine) {
+  const std::uint64_t excess = engine.staying() - engine.usable;
+  for (const bool wake : {false, true}) {
+    auto past = engine.residents.lower_bound({excess, RequestId{}});
+    if (past != engine.residents.end()) ++past;
+    while (past != engine.residents.begin() && draft_.moves_left() > 0) {
+      --past;
+      fleet_.look();
+      if (move_off(fleet_.at(past->second), Reason::overload, wake)) return true;
+    }
+  }
+  return false;
+}
+
+// Moves as few requests away as bring it down to what may be filled.
 void PackerBase::relieve(Engine& engine) {
-  while (engine.staying() > engine.usable && !engine.residents.empty()) {
-    const std::uint64_t excess = engine.staying() - engine.usable;
-    auto found = engine.residents.lower_bound({excess, RequestId{}});
-    if (found == engine.residents.end()) --found;
-    fleet_.look();
-    if (!move_off(fleet_.at(found->second), Reason::overload)) return;
+  while (engine.staying() > engine.usable && move_one_off(engine)) {
   }
 }
 
-// Drops what still does not fit, the last that came first. This goes before the moves are put in
-// order: they find the room, and no longer the prefixes, of those who go. An engine that is over
-// its capacity has got nobody by this plan.
+// Drops what still does not fit, the last that came first; those that no engine would take again
+// only when nobody else is left. This goes before the moves are put in order: they find the room,
+// and no longer the prefixes, of those who go. An engine that is over its capacity has got nobody
+// by this plan.
 void PackerBase::preempt() {
   const std::set<EngineId> overloaded = fleet_.overloaded();
   for (const EngineId id : overloaded) {
     Engine& engine = fleet_.at(id);
-    while (engine.staying() > engine.spec.kv_tokens && !engine.residents.empty()) {
-      Request* last = nullptr;
-      for (const auto& [own, each] : engine.residents) {
-        Request& request = fleet_.at(each);
-        if (last == nullptr || request.arrival > last->arrival) last = &request;
-      }
-      fleet_.look(engine.residents.size());
-      plan_.preemptions.push_back({last->id, id, last->own});
+    if (engine.staying() <= engine.spec.kv_tokens) continue;
+    std::vector<Request*> all;
+    for (const auto& [own, each] : engine.residents) all.push_back(&fleet_.at(each));
+    fleet_.look(all.size());
+    std::sort(all.begin(), all.end(), [&](const Request* a, const Request* b) {
+      return std::pair(!too_large(*a), a->arrival) > std::pair(!too_large(*b), b->arrival);
+    });
+    for (Request* last : all) {
+      if (engine.staying() <= engine.spec.kv_tokens) break;
+      plan_.preemptions.push_back({last->id, id, fleet_.filled(*last) - last->prefix_tokens});
       fleet_.unsettle(*last);
       enqueue(*last);
     }
@@ -144,7 +157,7 @@ void PackerBase::close_plan() {
   for (const Move& move : plan_.moves) {
     totals_.moved_tokens += move.tokens;
     totals_.moved_bytes += move.bytes;
-    moving_.insert(move.request);
+    moving_.emplace(move.request, plan_.number);
   }
 }
 
@@ -163,7 +176,9 @@ const Plan& PackerBase::epoch() {
       if (engine.state == EngineState::active) relieve(engine);
     }
     improve();
-    plan_.certificate.properties = moving_.empty() && properties();
+    const bool promised =
+        moving_.empty() && prefixes_.empty() && fleet_.draining().empty() && fleet_.alike();
+    plan_.certificate.properties = promised && properties();
   }
   preempt();
   draft_.commit(plan_);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Repairs moves requests until Mell's properties hold: what its Allocate, Depart and Update do
-// event by event, done once an epoch for all that has happened. docs/plan/packing.md derives why
-// they end, and what follows from the properties.
+// event by event, done once an epoch for all that has happened. repairs.cpp says why they end, and
+// docs/plan/packing.md what follows from the properties.
 //
 // Threads: not thread-safe.
 #pragma once
