@@ -35,11 +35,11 @@ Result<void> LayerPool::Impl::make_expansion() {
       options_.goal == "memory" ? layer_swap::Goal::memory : layer_swap::Goal::capacity;
   layer_swap::ExpansionOptions options{.goal = goal,
                                        .layers = layers,
-                                       .blocks = blocks_,
+                                       .blocks = memory_.blocks(),
                                        .usable_blocks = std::vector<std::uint32_t>(layers + 1),
                                        .seconds_per_block = measure_link()};
   for (std::uint32_t frames = layer_swap::kLeastFrames; frames <= layers; ++frames)
-    options.usable_blocks[frames] = usable_blocks(frames);
+    options.usable_blocks[frames] = memory_.usable_blocks(frames);
   AQUA_ASSIGN(auto made, layer_swap::Expansion::create(options));
   expansion_ = std::move(made);
   return {};
@@ -49,7 +49,7 @@ Result<void> LayerPool::Impl::make_expansion() {
 // that cannot be measured. The blocks hold nothing yet.
 double LayerPool::Impl::measure_link() {
   const auto count = static_cast<std::uint32_t>(
-      std::clamp<std::size_t>(kLinkSample / layer_block_bytes(), 1, blocks_));
+      std::clamp<std::size_t>(kLinkSample / layer_block_bytes(), 1, memory_.blocks()));
   const auto blocks = first_blocks(count);
   double best = 0;
   const auto measure = [&]() -> Result<void> {
@@ -60,8 +60,8 @@ double LayerPool::Impl::measure_link() {
     AQUA_ASSIGN(auto end, StreamMark::create(runtime_));
     for (int round = 0; round < 3; ++round) {
       AQUA_TRY(begin.set(in_.stream()));
-      AQUA_ASSIGN(auto ticket, runtime_.fetch(away, TensorPages{count, blocks, 0}, layouts_[0],
-                                              blocks, in_.stream()));
+      AQUA_ASSIGN(auto ticket, runtime_.fetch(away, TensorPages{count, blocks, 0},
+                                              memory_.layout(0), blocks, in_.stream()));
       AQUA_TRY(end.set(in_.stream()));
       AQUA_TRY(ticket.wait());
       AQUA_TRY(in_.wait());
@@ -76,14 +76,14 @@ double LayerPool::Impl::measure_link() {
 }
 
 std::uint32_t LayerPool::Impl::propose() {
-  if (!expansion_) return frames_;
+  if (!expansion_) return memory_.frames();
   while (auto measure = meter_.next()) {
     measured_.compute_seconds += measure->compute_seconds;
     measured_.stall_seconds += measure->stall_seconds;
     measured_.fetch_seconds += measure->fetch_seconds;
     measured_.write_seconds += measure->write_seconds;
     // Steps that ran with other frames than were asked for say nothing of these.
-    measure->resizing = measure->resizing || expansion_->frames() != frames_;
+    measure->resizing = measure->resizing || expansion_->frames() != memory_.frames();
     (void)expansion_->step(*measure);  // refuses negative times only
   }
   return expansion_->frames();
@@ -93,7 +93,7 @@ Result<bool> LayerPool::Impl::adapt(BlockPool& blocks, Stream stream) {
   const std::uint32_t frames = propose();
   auto done = resize(frames, blocks, stream);
   if (!done.ok() && done.error().code == Code::resource_exhausted && expansion_ && !change_)
-    AQUA_TRY(expansion_->applied(frames_));
+    AQUA_TRY(expansion_->applied(memory_.frames()));
   return done;
 }
 
@@ -103,21 +103,21 @@ Result<bool> LayerPool::Impl::resize(std::uint32_t frames, BlockPool& blocks, St
   }
   AQUA_TRY(check_sound());
   AQUA_TRY(check_list(blocks));
-  const bool same = frames == frames_ && blocks.usable_blocks() == blocks_;
+  const bool same = frames == memory_.frames() && blocks.usable_blocks() == memory_.blocks();
   if (!change_ && !blocks.resizing() && same) {
     // What came back for frames that are not wanted any more.
     if (reclaim_ && reclaim_->progress().done) {
-      lend_unused();
+      memory_.lend_unused();
       reclaim_.reset();
     }
     return true;
   }
-  const std::uint32_t to = change_ ? change_->frames : gives_up(blocks) ? frames_ : frames;
-  if (const std::size_t missing = slabs_missing(to); missing != 0) {
+  const std::uint32_t to = change_ ? change_->frames : gives_up(blocks) ? memory_.frames() : frames;
+  if (const std::size_t missing = memory_.slabs_missing(to); missing != 0) {
     AQUA_TRY(take_back(missing));
     return false;
   }
-  const std::uint32_t holds = usable_blocks(to);
+  const std::uint32_t holds = memory_.usable_blocks(to);
   if (!change_ && (gives_up(blocks) || (holds != 0 && holds < blocks.usable_blocks())))
     AQUA_TRY(begin_change(to, blocks));
   if (change_) {
@@ -128,7 +128,7 @@ Result<bool> LayerPool::Impl::resize(std::uint32_t frames, BlockPool& blocks, St
   if (!change_) AQUA_TRY(blocks.resize(holds));
   change_.reset();
   for (std::uint32_t layer = 0; blocks.resizing(); ++layer) AQUA_TRY(blocks.layer_ready(layer));
-  tell({.frames = to, .usable_blocks = blocks_, .done = true});
+  tell({.frames = to, .usable_blocks = memory_.blocks(), .done = true});
   return resize(frames, blocks, stream);
 }
 
@@ -136,13 +136,13 @@ Result<bool> LayerPool::Impl::resize(std::uint32_t frames, BlockPool& blocks, St
 // unknown.
 Result<void> LayerPool::Impl::check_list(const BlockPool& blocks) const {
   const std::uint32_t usable = blocks.usable_blocks();
-  const bool holds_more = usable == blocks_ && !blocks.vacated();  // than there ever were
-  if (blocks.layers() == options_.layers && usable <= blocks_ && !holds_more &&
+  const bool holds_more = usable == memory_.blocks() && !blocks.vacated();  // than there ever were
+  if (blocks.layers() == options_.layers && usable <= memory_.blocks() && !holds_more &&
       (!change_ || (gives_up(blocks) && usable == change_->blocks)))
     return {};
   return Error{Code::invalid_argument,
                concat("resize: a list of ", blocks.usable_blocks(), " blocks of ", blocks.layers(),
-                      " layers, where ", blocks_, " of ", options_.layers, " are usable",
+                      " layers, where ", memory_.blocks(), " of ", options_.layers, " are usable",
                       change_ ? ", and not the one that a change has begun with" : "")};
 }
 
@@ -157,20 +157,20 @@ Result<void> LayerPool::Impl::take_back(std::size_t slabs) {
 // frames. A list that does so already, for its owner or since a discard() ended the change, goes
 // on.
 Result<void> LayerPool::Impl::begin_change(std::uint32_t frames, BlockPool& blocks) {
-  AQUA_ASSIGN(const Shape next, shape_of(frames));
+  AQUA_ASSIGN(const auto next, memory_.shape_of(frames));
   Change change{.frames = frames, .blocks = next.blocks};
   if (gives_up(blocks)) change.blocks = blocks.usable_blocks();
   const auto reserve = [&]() -> Result<void> {
-    AQUA_TRY(away_.extend(streamed_layers(next.plan, options_.layers), blocks_));
+    AQUA_TRY(away_.extend(streamed_layers(next.plan, options_.layers), memory_.blocks()));
     const std::size_t most = std::max<std::size_t>(kMostCopiedAtOnce / packed_bytes(1), 1);
-    const std::size_t count = std::min<std::size_t>(most, blocks_ - change.blocks);
+    const std::size_t count = std::min<std::size_t>(most, memory_.blocks() - change.blocks);
     if (count == 0) return {};
     AQUA_ASSIGN(change.room, runtime_.allocate({.bytes = packed_bytes(count),
                                                 .name = concat(options_.name, " moves")}));
     return {};
   };
   if (auto reserved = reserve(); !reserved.ok()) {
-    away_.trim(streamed_, blocks_);
+    away_.trim(memory_.streamed(), memory_.blocks());
     return reserved;
   }
   std::vector<layer_swap::SequenceId> preempt;

@@ -53,12 +53,13 @@ Result<void> LayerPool::Impl::poll() {
 
 Result<std::vector<bool>> LayerPool::Impl::check_blocks(const char* call, const char* list,
                                                         BlockList blocks) const {
-  std::vector<bool> listed(blocks_);
+  std::vector<bool> listed(memory_.blocks());
   for (const std::uint32_t block : blocks) {
-    if (block >= blocks_ || listed[block]) {
-      return Error{Code::invalid_argument,
-                   concat(call, ": block ", block, " of ", list,
-                          block >= blocks_ ? concat(", where ", blocks_, " are usable")
+    if (block >= memory_.blocks() || listed[block]) {
+      return Error{
+          Code::invalid_argument,
+          concat(call, ": block ", block, " of ", list,
+                 block >= memory_.blocks() ? concat(", where ", memory_.blocks(), " are usable")
                                            : std::string(" is listed twice"))};
     }
     listed[block] = true;
@@ -78,7 +79,7 @@ Result<void> LayerPool::Impl::begin_step(Stream stream, BlockList reads, BlockLi
   if (expansion_) meter_.begin(stream, laid_out_);
 
   Step step{.stream = stream};
-  if (!plan_.streamed.empty()) AQUA_TRY(fetch_first(step, reads, writes, read));
+  if (!memory_.plan().streamed.empty()) AQUA_TRY(fetch_first(step, reads, writes, read));
   laid_out_ = false;
   step_ = std::move(step);
   return {};
@@ -99,8 +100,8 @@ Result<void> LayerPool::Impl::fetch_first(Step& step, BlockList reads, BlockList
   step.writes = away_.split(writes);
   step.used = away_.split(all);
   const layer_swap::SplitBlocks lacking = away_.split(missing);
-  for (const auto layer : plan_.streamed) {
-    if (schedule_->state(layer) != LayerState::home) continue;
+  for (const auto layer : memory_.plan().streamed) {
+    if (memory_.schedule().state(layer) != LayerState::home) continue;
     const auto fetched = fetch(layer, lacking);
     if (!fetched.ok() && fetched.error().code == Code::data_loss)
       return lose(concat("layer ", layer), fetched.error());
@@ -113,7 +114,8 @@ Result<void> LayerPool::Impl::fetch_first(Step& step, BlockList reads, BlockList
 Result<void> LayerPool::Impl::fetch(std::uint32_t layer, const layer_swap::SplitBlocks& blocks) {
   if (blocks.empty()) return {};
   meter_.start(StepMeter::Span::fetch, in_.stream());
-  const auto fetched = away_.fetch(layer, layouts_[layer], blocks, in_.stream(), fetches_[layer]);
+  const auto fetched =
+      away_.fetch(layer, memory_.layout(layer), blocks, in_.stream(), fetches_[layer]);
   meter_.stop(in_.stream());
   AQUA_TRY(fetched);
   for (const auto& of : blocks) {
@@ -129,10 +131,10 @@ Result<void> LayerPool::Impl::post(std::uint32_t ended, const std::vector<Move>&
   Step& step = *step_;
   for (const Move& move : moves) {
     if (move.kind == MoveKind::out) {
-      layer_swap::Tickets& leaving = leaving_[slot_of_[move.layer]];
+      layer_swap::Tickets& leaving = leaving_[memory_.slot_of(move.layer)];
       meter_.start(StepMeter::Span::write, out_.stream());
-      const auto posted =
-          away_.offload(move.layer, layouts_[move.layer], step.writes, out_.stream(), leaving);
+      const auto posted = away_.offload(move.layer, memory_.layout(move.layer), step.writes,
+                                        out_.stream(), leaving);
       meter_.stop(out_.stream());
       if (!posted.ok()) return lose(concat("layer ", move.layer), posted.error());
       step.tickets.insert(step.tickets.end(), leaving.begin(), leaving.end());
@@ -145,7 +147,7 @@ Result<void> LayerPool::Impl::post(std::uint32_t ended, const std::vector<Move>&
       if (!fetched.ok()) return lose(concat("layer ", move.layer), fetched.error());
     }
     // Streams keep the order from here on, whatever the host sees complete.
-    if (const auto told = schedule_->completed(move.kind); !told.ok())
+    if (const auto told = memory_.schedule().completed(move.kind); !told.ok())
       return lose("schedule", told.error());
   }
   return {};
@@ -175,11 +177,11 @@ Result<std::span<std::byte* const>> LayerPool::Impl::begin_layer(std::uint32_t l
     return Error{Code::invalid_argument,
                  concat("begin_layer: layer ", layer, ", where every layer has ended")};
   }
-  AQUA_TRY(schedule_->reach(layer));
+  AQUA_TRY(memory_.schedule().reach(layer));
   // Where nothing was to be fetched, the frame may still be copied from.
-  if (streamed_[layer]) {
+  if (memory_.streamed()[layer]) {
     meter_.start(StepMeter::Span::stall, step_->stream);
-    AQUA_TRY(await(layer, leaving_[slot_of_[layer]]));
+    AQUA_TRY(await(layer, leaving_[memory_.slot_of(layer)]));
     AQUA_TRY(await(layer, fetches_[layer]));
     meter_.stop(step_->stream);
   }
@@ -198,8 +200,9 @@ Result<void> LayerPool::Impl::end_layer(std::uint32_t layer) {
   }
   // Asked first: a stream under capture is refused, and nothing changes. Behind the last layer so
   // that the end of the copies is the end of the kernels as well.
-  if (streamed_[layer] || layer + 1 == options_.layers) AQUA_TRY(out_.run_after(step_->stream));
-  AQUA_ASSIGN(const auto moves, schedule_->end(layer));
+  if (memory_.streamed()[layer] || layer + 1 == options_.layers)
+    AQUA_TRY(out_.run_after(step_->stream));
+  AQUA_ASSIGN(const auto moves, memory_.schedule().end(layer));
   step_->in_layer = false;
   ++step_->ended;
   return post(layer, moves);
@@ -232,9 +235,9 @@ Result<bool> LayerPool::Impl::step_done(std::uint64_t step) {
 }
 
 LayerPoolStatus LayerPool::Impl::status() const {
-  return {.frames = frames_,
-          .usable_blocks = blocks_,
-          .streamed_layers = static_cast<std::uint32_t>(plan_.streamed.size()),
+  return {.frames = memory_.frames(),
+          .usable_blocks = memory_.blocks(),
+          .streamed_layers = static_cast<std::uint32_t>(memory_.plan().streamed.size()),
           .steps = steps_,
           .fetched_bytes = fetched_bytes_,
           .written_bytes = written_bytes_,

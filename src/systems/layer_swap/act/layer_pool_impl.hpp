@@ -14,14 +14,12 @@
 #include <vector>
 
 #include "aqua/layer_swap/layer_pool.hpp"
-#include "aqua/plane_memory.hpp"
 #include "aqua/runtime.hpp"
 #include "aqua/side_stream.hpp"
 #include "systems/layer_swap/act/away_copies.hpp"
-#include "systems/layer_swap/act/frame_places.hpp"
+#include "systems/layer_swap/act/frame_memory.hpp"
 #include "systems/layer_swap/act/step_meter.hpp"
 #include "systems/layer_swap/decide/expansion.hpp"
-#include "systems/layer_swap/decide/layer_schedule.hpp"
 
 namespace aqua {
 
@@ -31,10 +29,12 @@ class LayerPool::Impl {
                                                             const LayerPoolOptions& options);
 
   [[nodiscard]] std::span<std::byte* const> planes(std::uint32_t layer) const {
-    return planes_.at(layer);
+    return memory_.planes(layer);
   }
-  [[nodiscard]] std::uint32_t usable_blocks() const noexcept { return blocks_; }
-  [[nodiscard]] std::uint32_t usable_blocks(std::uint32_t frames) const noexcept;
+  [[nodiscard]] std::uint32_t usable_blocks() const noexcept { return memory_.blocks(); }
+  [[nodiscard]] std::uint32_t usable_blocks(std::uint32_t frames) const noexcept {
+    return memory_.usable_blocks(frames);
+  }
   [[nodiscard]] Result<void> begin_step(Stream stream, BlockList reads, BlockList writes);
   [[nodiscard]] Result<std::span<std::byte* const>> begin_layer(std::uint32_t layer);
   [[nodiscard]] Result<void> end_layer(std::uint32_t layer);
@@ -76,18 +76,9 @@ class LayerPool::Impl {
     std::optional<AquaTensor> room{};            // for blocks on their way to another place
     std::vector<layer_swap::BlockMove> moves{};  // blocks that are still to be copied
   };
-  // What a number of frames makes of the pool.
-  struct Shape {
-    std::uint32_t frames = 0;
-    std::uint32_t blocks = 0;
-    layer_swap::RingPlan plan{};
-    std::unique_ptr<layer_swap::LayerSchedule> schedule{};
-    PlaneMemory::Places places{};
-    std::vector<Layout> layouts{};  // of each layer's planes
-  };
 
-  Impl(Runtime runtime, const LayerPoolOptions& options, const layer_swap::FrameShape& frame_shape,
-       PlaneMemory memory, SideStream others, SideStream in, SideStream out);
+  Impl(Runtime runtime, const LayerPoolOptions& options, layer_swap::FrameMemory memory,
+       SideStream others, SideStream in, SideStream out);
 
   [[nodiscard]] std::size_t layer_block_bytes() const {
     return options_.planes_per_layer * options_.block_bytes;
@@ -110,15 +101,12 @@ class LayerPool::Impl {
   [[nodiscard]] Result<void> await(std::uint32_t layer, layer_swap::Tickets& tickets);
   [[nodiscard]] Result<void> post(std::uint32_t ended, const std::vector<layer_swap::Move>& moves);
 
-  [[nodiscard]] Result<Shape> shape_of(std::uint32_t frames) const;
   [[nodiscard]] Result<void> change_frames(std::uint32_t frames);
-  [[nodiscard]] Result<void> send_away(const Shape& next, std::uint32_t kept);
+  [[nodiscard]] Result<void> send_away(const layer_swap::FrameMemory::Shape& next,
+                                       std::uint32_t kept);
   [[nodiscard]] Result<void> bring_home(const std::vector<bool>& were_away, std::uint32_t kept);
   [[nodiscard]] Result<void> settle();
-  void take(Shape shape);
-  // How many lent slabs would have to come back for `frames` frames.
-  [[nodiscard]] std::size_t slabs_missing(std::uint32_t frames) const;
-  void lend_unused();
+  void take(layer_swap::FrameMemory::Shape shape);
 
   [[nodiscard]] Result<void> make_expansion();
   [[nodiscard]] double measure_link();
@@ -133,19 +121,8 @@ class LayerPool::Impl {
 
   Runtime runtime_;  // a view of the caller's, which may move his
   const LayerPoolOptions options_;
-  const layer_swap::FrameShape frame_shape_;
-  PlaneMemory memory_;
-  std::vector<std::vector<std::byte*>> planes_;  // by layer
+  layer_swap::FrameMemory memory_;
   layer_swap::AwayCopies away_;
-
-  std::uint32_t frames_ = 0;
-  std::uint32_t blocks_ = 0;  // usable
-  layer_swap::RingPlan plan_;
-  std::vector<bool> streamed_;                   // by layer
-  std::vector<layer_swap::FrameIndex> slot_of_;  // in the ring, of a streamed layer
-  std::unique_ptr<layer_swap::LayerSchedule> schedule_;
-  PlaneMemory::Places places_;
-  std::vector<Layout> layouts_;
 
   std::vector<bool> held_;  // blocks that have been used since the frames were laid out
   std::vector<layer_swap::Tickets> fetches_;  // of each layer, for its next turn

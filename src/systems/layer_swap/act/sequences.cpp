@@ -15,7 +15,7 @@ Result<void> LayerPool::Impl::check_transfer(const char* call, BlockList blocks,
   if (step_) {
     return Error{Code::failed_precondition, concat(call, ": step ", steps_ + 1, " has not ended")};
   }
-  for (const auto layer : plan_.streamed) {
+  for (const auto layer : memory_.plan().streamed) {
     if (away_.lost(layer))
       return lose(concat("layer ", layer), {Code::data_loss, "what is away of it is gone"});
   }
@@ -55,8 +55,9 @@ Result<Ticket> LayerPool::Impl::offload(BlockList blocks, AquaTensor& tensor, St
   const auto split = away_.split(blocks);
   const auto post = [&](std::uint32_t layer, std::vector<Ticket>& tickets) -> Result<void> {
     const std::size_t at = offset + std::size_t{layer} * count * layer_block_bytes();
-    if (streamed_[layer]) return away_.copy_to(layer, split, tensor, count, at, stream, tickets);
-    AQUA_ASSIGN(auto ticket, runtime_.offload(layouts_[layer], blocks, tensor,
+    if (memory_.streamed()[layer])
+      return away_.copy_to(layer, split, tensor, count, at, stream, tickets);
+    AQUA_ASSIGN(auto ticket, runtime_.offload(memory_.layout(layer), blocks, tensor,
                                               TensorPages{count, places, at}, stream));
     tickets.push_back(std::move(ticket));
     return {};
@@ -77,10 +78,10 @@ Result<Ticket> LayerPool::Impl::fetch(AquaTensor& tensor, BlockList blocks, Stre
   for (const std::uint32_t block : blocks) held_[block] = false;
   const auto post = [&](std::uint32_t layer, std::vector<Ticket>& tickets) -> Result<void> {
     const std::size_t at = std::size_t{layer} * count * layer_block_bytes();
-    if (streamed_[layer])
+    if (memory_.streamed()[layer])
       return away_.copy_from(layer, split, source.data() + at, count, stream, tickets);
-    AQUA_ASSIGN(auto ticket, runtime_.fetch(tensor, {count, places, offset + at}, layouts_[layer],
-                                            blocks, stream));
+    AQUA_ASSIGN(auto ticket, runtime_.fetch(tensor, {count, places, offset + at},
+                                            memory_.layout(layer), blocks, stream));
     tickets.push_back(std::move(ticket));
     return {};
   };

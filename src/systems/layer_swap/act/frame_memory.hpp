@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// FrameMemory is the device memory of a LayerPool: how many frames it makes, which slabs lie in the
+// planes of which layer, and which layers stream through the ring. It copies nothing.
+//
+// Threads: one at a time. Owns: memory and addresses. Units: bytes; blocks of one layer.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "aqua/layer_swap/layer_pool.hpp"
+#include "aqua/layout.hpp"
+#include "aqua/plane_memory.hpp"
+#include "systems/layer_swap/act/frame_places.hpp"
+#include "systems/layer_swap/decide/layer_schedule.hpp"
+
+namespace aqua::layer_swap {
+
+class FrameMemory {
+ public:
+  // What a number of frames makes of the memory.
+  struct Shape {
+    std::uint32_t frames = 0;
+    std::uint32_t blocks = 0;
+    RingPlan plan{};
+    std::unique_ptr<LayerSchedule> schedule{};
+    PlaneMemory::Places places{};
+    std::vector<Layout> layouts{};  // of each layer's planes
+  };
+
+  // Takes the memory and maps nothing. invalid_argument names the option; resource_exhausted: the
+  // device has less.
+  [[nodiscard]] static Result<FrameMemory> create(Runtime& runtime,
+                                                  const LayerPoolOptions& options);
+
+  // The shape of so many frames, in which layers that stay keep their slabs. invalid_argument: not
+  // possible.
+  [[nodiscard]] Result<Shape> shape_of(std::uint32_t frames) const;
+  // Maps the shape's slabs, once nothing uses addresses that change. Errors: PlaneMemory::map().
+  [[nodiscard]] Result<void> map(const Shape& shape) { return memory_.map(shape.places); }
+  // From now on the shape is that of this memory, which is mapped so.
+  void take(Shape shape);
+  // data_loss or failed_precondition: a change could not be undone, and nobody can say what is
+  // mapped.
+  [[nodiscard]] Result<void> check_whole() { return memory_.map(shape_.places); }
+
+  // --- the shape there is -----------------------------------------------------------------------
+  [[nodiscard]] std::uint32_t frames() const noexcept { return shape_.frames; }
+  [[nodiscard]] std::uint32_t blocks() const noexcept { return shape_.blocks; }
+  [[nodiscard]] const RingPlan& plan() const noexcept { return shape_.plan; }
+  [[nodiscard]] LayerSchedule& schedule() const noexcept { return *shape_.schedule; }
+  [[nodiscard]] const Layout& layout(std::uint32_t layer) const { return shape_.layouts[layer]; }
+  [[nodiscard]] const PlaneMemory::Places& places() const noexcept { return shape_.places; }
+  [[nodiscard]] const std::vector<bool>& streamed() const noexcept { return streamed_; }
+  // In the ring, of a streamed layer.
+  [[nodiscard]] FrameIndex slot_of(std::uint32_t layer) const { return slot_of_[layer]; }
+
+  // --- whatever the shape -----------------------------------------------------------------------
+  [[nodiscard]] std::span<std::byte* const> planes(std::uint32_t layer) const {
+    return planes_.at(layer);
+  }
+  // What so many frames hold; 0 where they are not possible.
+  [[nodiscard]] std::uint32_t usable_blocks(std::uint32_t frames) const noexcept;
+  // How many lent slabs would have to come back for so many frames.
+  [[nodiscard]] std::size_t slabs_missing(std::uint32_t frames) const;
+  // Lends what no frame has, where fewer frames hold the same blocks.
+  void lend_unused();
+
+ private:
+  FrameMemory(const LayerPoolOptions& options, const FrameShape& frame_shape, PlaneMemory memory);
+
+  std::size_t block_bytes_, slab_bytes_;
+  std::string schedule_;  // its name
+  FrameShape frame_shape_;
+  PlaneMemory memory_;
+  std::vector<std::vector<std::byte*>> planes_;  // by layer
+  Shape shape_;
+  std::vector<bool> streamed_;       // by layer
+  std::vector<FrameIndex> slot_of_;  // by layer
+};
+
+}  // namespace aqua::layer_swap
