@@ -77,7 +77,7 @@ double LayerPool::Impl::measure_link() {
 
 std::uint32_t LayerPool::Impl::propose() {
   if (!expansion_) return memory_.frames();
-  while (auto measure = meter_.next()) {
+  while (auto measure = steps_.meter().next()) {
     measured_.compute_seconds += measure->compute_seconds;
     measured_.stall_seconds += measure->stall_seconds;
     measured_.fetch_seconds += measure->fetch_seconds;
@@ -98,10 +98,7 @@ Result<bool> LayerPool::Impl::adapt(BlockPool& blocks, Stream stream) {
 }
 
 Result<bool> LayerPool::Impl::resize(std::uint32_t frames, BlockPool& blocks, Stream stream) {
-  if (step_) {
-    return Error{Code::failed_precondition, concat("resize: step ", steps_ + 1, " has not ended")};
-  }
-  AQUA_TRY(check_sound());
+  AQUA_TRY(steps_.check_between("resize"));
   AQUA_TRY(check_list(blocks));
   const bool same = frames == memory_.frames() && blocks.usable_blocks() == memory_.blocks();
   if (!change_ && !blocks.resizing() && same) {

@@ -95,6 +95,21 @@ void FrameMemory::take(Shape shape) {
     slot_of_[shape_.plan.streamed[j]] = shape_.plan.slot[j];
 }
 
+Result<std::vector<bool>> FrameMemory::check(const char* call, const char* list,
+                                             BlockList blocks) const {
+  std::vector<bool> listed(shape_.blocks);
+  for (const std::uint32_t block : blocks) {
+    if (block >= shape_.blocks || listed[block]) {
+      return Error{Code::invalid_argument,
+                   concat(call, ": block ", block, " of ", list,
+                          block >= shape_.blocks ? concat(", where ", shape_.blocks, " are usable")
+                                                 : std::string(" is listed twice"))};
+    }
+    listed[block] = true;
+  }
+  return listed;
+}
+
 std::size_t FrameMemory::slabs_missing(std::uint32_t frames) const {
   if (!frame_shape_.same_blocks || frames > frame_shape_.layers) return 0;
   const auto lent = memory_.lent();

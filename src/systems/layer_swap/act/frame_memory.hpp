@@ -56,6 +56,9 @@ class FrameMemory {
   [[nodiscard]] const Layout& layout(std::uint32_t layer) const { return shape_.layouts[layer]; }
   [[nodiscard]] const PlaneMemory::Places& places() const noexcept { return shape_.places; }
   [[nodiscard]] const std::vector<bool>& streamed() const noexcept { return streamed_; }
+  // What `call` names: usable blocks, each once. Answers which. invalid_argument names another one.
+  [[nodiscard]] Result<std::vector<bool>> check(const char* call, const char* list,
+                                                BlockList blocks) const;
   // In the ring, of a streamed layer.
   [[nodiscard]] FrameIndex slot_of(std::uint32_t layer) const { return slot_of_[layer]; }
 

@@ -1,255 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// LayerPool's steps: what is posted when, and what is known of it later.
 #include "aqua/layer_swap/layer_pool.hpp"
 
-#include <algorithm>
 #include <utility>
 
-#include "base/concat.hpp"
 #include "base/try.hpp"
 #include "systems/layer_swap/act/layer_pool_impl.hpp"
 
-// Invariant: when a step begins, a frame of the ring has the `held_` blocks of the layer that comes
-// first in it. Whenever another layer had a block there, a step used that block, and the first
-// layer fetched what the step used, for the next one.
 namespace aqua {
 
-using layer_swap::LayerState;
-using layer_swap::Move;
-using layer_swap::MoveKind;
-using layer_swap::StepMeter;
-
-Result<void> LayerPool::Impl::check_sound() {
-  auto polled = poll();
-  if (lost_) return *lost_;
-  return polled;
-}
-
-Error LayerPool::Impl::lose(const std::string& what, const Error& why) {
-  if (!lost_) {
-    lost_ = Error{Code::data_loss,
-                  concat("layer pool: ", what, ": ", why.message, "; the KV of every sequence is ",
-                         "lost: discard(), and compute it again")};
-  }
-  return *lost_;
-}
-
-// A ticket that is over with an error may be asked again and again.
-Result<void> LayerPool::Impl::poll() {
-  while (!past_.empty()) {
-    PastStep& step = past_.front();
-    while (!step.tickets.empty()) {
-      const auto done = step.tickets.back()->done();
-      if (!done.ok() && done.error().code != Code::data_loss) return done.error();
-      if (!done.ok()) return lose(concat("step ", step.number), done.error());
-      if (!*done) return {};
-      step.tickets.pop_back();
-    }
-    steps_done_ = step.number;
-    past_.pop_front();
-  }
-  return {};
-}
-
-Result<std::vector<bool>> LayerPool::Impl::check_blocks(const char* call, const char* list,
-                                                        BlockList blocks) const {
-  std::vector<bool> listed(memory_.blocks());
-  for (const std::uint32_t block : blocks) {
-    if (block >= memory_.blocks() || listed[block]) {
-      return Error{
-          Code::invalid_argument,
-          concat(call, ": block ", block, " of ", list,
-                 block >= memory_.blocks() ? concat(", where ", memory_.blocks(), " are usable")
-                                           : std::string(" is listed twice"))};
-    }
-    listed[block] = true;
-  }
-  return listed;
-}
-
-Result<void> LayerPool::Impl::begin_step(Stream stream, BlockList reads, BlockList writes) {
-  AQUA_TRY(check_sound());
-  if (step_) {
-    return Error{Code::failed_precondition,
-                 concat("begin_step: step ", steps_ + 1, " has not ended")};
-  }
-  AQUA_ASSIGN(const std::vector<bool> read, check_blocks("begin_step", "reads", reads));
-  AQUA_TRY(check_blocks("begin_step", "writes", writes));
-  AQUA_TRY(out_.run_after(stream));  // also refuses a stream under capture, and a fork
-  if (expansion_) meter_.begin(stream, laid_out_);
-
-  Step step{.stream = stream};
-  if (!memory_.plan().streamed.empty()) AQUA_TRY(fetch_first(step, reads, writes, read));
-  laid_out_ = false;
-  step_ = std::move(step);
-  return {};
-}
-
-// Splits the step's lists, and fetches what layers lack that are about to have their turn.
-Result<void> LayerPool::Impl::fetch_first(Step& step, BlockList reads, BlockList writes,
-                                          const std::vector<bool>& read) {
-  std::vector<std::uint32_t> all(reads.begin(), reads.end());
-  for (const std::uint32_t block : writes) {
-    if (!read[block]) all.push_back(block);
-  }
-  std::vector<std::uint32_t> missing;
-  for (const std::uint32_t block : reads) {
-    if (!held_[block]) missing.push_back(block);
-  }
-  step.reads = away_.split(reads);
-  step.writes = away_.split(writes);
-  step.used = away_.split(all);
-  const layer_swap::SplitBlocks lacking = away_.split(missing);
-  for (const auto layer : memory_.plan().streamed) {
-    if (memory_.schedule().state(layer) != LayerState::home) continue;
-    const auto fetched = fetch(layer, lacking);
-    if (!fetched.ok() && fetched.error().code == Code::data_loss)
-      return lose(concat("layer ", layer), fetched.error());
-    AQUA_TRY(fetched);  // no step has begun: the call may be repeated
-  }
-  for (const std::uint32_t block : all) held_[block] = true;
-  return {};
-}
-
-Result<void> LayerPool::Impl::fetch(std::uint32_t layer, const layer_swap::SplitBlocks& blocks) {
-  if (blocks.empty()) return {};
-  meter_.start(StepMeter::Span::fetch, in_.stream());
-  const auto fetched =
-      away_.fetch(layer, memory_.layout(layer), blocks, in_.stream(), fetches_[layer]);
-  meter_.stop(in_.stream());
-  AQUA_TRY(fetched);
-  for (const auto& of : blocks) {
-    fetched_bytes_ += of.blocks.size() * layer_block_bytes();
-    meter_.fetched(of.blocks.size());
-  }
-  return {};
-}
-
-// Posts moves in order. A fetch into a frame comes after the kernels and the write-backs of the
-// layers that had it: of all that have ended, since those of other frames were posted before.
-Result<void> LayerPool::Impl::post(std::uint32_t ended, const std::vector<Move>& moves) {
-  Step& step = *step_;
-  for (const Move& move : moves) {
-    if (move.kind == MoveKind::out) {
-      layer_swap::Tickets& leaving = leaving_[memory_.slot_of(move.layer)];
-      meter_.start(StepMeter::Span::write, out_.stream());
-      const auto posted = away_.offload(move.layer, memory_.layout(move.layer), step.writes,
-                                        out_.stream(), leaving);
-      meter_.stop(out_.stream());
-      if (!posted.ok()) return lose(concat("layer ", move.layer), posted.error());
-      step.tickets.insert(step.tickets.end(), leaving.begin(), leaving.end());
-      for (const auto& of : step.writes) written_bytes_ += of.blocks.size() * layer_block_bytes();
-    } else {
-      const auto ordered = in_.run_after(out_.stream());
-      if (!ordered.ok()) return lose(concat("layer ", move.layer), ordered.error());
-      // What has had its turn comes in for the next step.
-      const auto fetched = fetch(move.layer, move.layer > ended ? step.reads : step.used);
-      if (!fetched.ok()) return lose(concat("layer ", move.layer), fetched.error());
-    }
-    // Streams keep the order from here on, whatever the host sees complete.
-    if (const auto told = memory_.schedule().completed(move.kind); !told.ok())
-      return lose("schedule", told.error());
-  }
-  return {};
-}
-
-// Makes the step's stream wait for these copies, and the step depend on them.
-Result<void> LayerPool::Impl::await(std::uint32_t layer, layer_swap::Tickets& tickets) {
-  while (!tickets.empty()) {
-    const auto waits = tickets.back()->stream_wait(step_->stream, 0);
-    if (!waits.ok() && waits.error().code == Code::data_loss)
-      return lose(concat("layer ", layer), waits.error());
-    AQUA_TRY(waits);
-    step_->tickets.push_back(std::move(tickets.back()));
-    tickets.pop_back();
-  }
-  return {};
-}
-
-Result<std::span<std::byte* const>> LayerPool::Impl::begin_layer(std::uint32_t layer) {
-  if (lost_) return *lost_;
-  if (!step_) return Error{Code::failed_precondition, "begin_layer: no step was begun"};
-  if (step_->in_layer) {
-    return Error{Code::failed_precondition,
-                 concat("begin_layer: layer ", step_->ended, " has not ended")};
-  }
-  if (step_->ended == options_.layers) {
-    return Error{Code::invalid_argument,
-                 concat("begin_layer: layer ", layer, ", where every layer has ended")};
-  }
-  AQUA_TRY(memory_.schedule().reach(layer));
-  // Where nothing was to be fetched, the frame may still be copied from.
-  if (memory_.streamed()[layer]) {
-    meter_.start(StepMeter::Span::stall, step_->stream);
-    AQUA_TRY(await(layer, leaving_[memory_.slot_of(layer)]));
-    AQUA_TRY(await(layer, fetches_[layer]));
-    meter_.stop(step_->stream);
-  }
-  step_->in_layer = true;
-  return planes(layer);
-}
-
-Result<void> LayerPool::Impl::end_layer(std::uint32_t layer) {
-  if (lost_) return *lost_;
-  if (!step_ || !step_->in_layer) {
-    return Error{Code::failed_precondition, concat("end_layer: layer ", layer, " was not begun")};
-  }
-  if (layer != step_->ended) {
-    return Error{Code::invalid_argument,
-                 concat("end_layer: layer ", layer, ", where layer ", step_->ended, " was begun")};
-  }
-  // Asked first: a stream under capture is refused, and nothing changes. Behind the last layer so
-  // that the end of the copies is the end of the kernels as well.
-  if (memory_.streamed()[layer] || layer + 1 == options_.layers)
-    AQUA_TRY(out_.run_after(step_->stream));
-  AQUA_ASSIGN(const auto moves, memory_.schedule().end(layer));
-  step_->in_layer = false;
-  ++step_->ended;
-  return post(layer, moves);
-}
-
-Result<std::uint64_t> LayerPool::Impl::end_step(const StepLoad& load) {
-  if (lost_) return *lost_;
-  if (!step_) return Error{Code::failed_precondition, "end_step: no step was begun"};
-  if (step_->in_layer || step_->ended < options_.layers) {
-    return Error{Code::failed_precondition, concat("end_step: layer ", step_->ended, " of ",
-                                                   options_.layers, " has not ended")};
-  }
-  meter_.end(step_->stream, load.tokens, load.blocks_used, load.blocks_wanted);
-  past_.push_back({++steps_, std::move(step_->tickets)});
-  step_.reset();
-  return steps_;
-}
-
-Result<bool> LayerPool::Impl::step_done(std::uint64_t step) {
-  if (step == 0 || step > steps_) {
-    return Error{Code::invalid_argument,
-                 concat("step_done: step ", step, ", where ", steps_, " have ended")};
-  }
-  AQUA_TRY(check_sound());
-  if (step <= discarded_) {
-    return Error{Code::data_loss,
-                 concat("step_done: step ", step, " came before what was discarded")};
-  }
-  return step <= steps_done_;
-}
-
 LayerPoolStatus LayerPool::Impl::status() const {
-  return {.frames = memory_.frames(),
-          .usable_blocks = memory_.blocks(),
-          .streamed_layers = static_cast<std::uint32_t>(memory_.plan().streamed.size()),
-          .steps = steps_,
-          .fetched_bytes = fetched_bytes_,
-          .written_bytes = written_bytes_,
-          .away_bytes = away_.bytes(),
-          .away_peer_bytes = away_.peer_bytes(),
-          .resizes = resizes_,
-          .proposed_frames = expansion_ ? expansion_->frames() : 0,
-          .reason = std::string(expansion_ ? to_string(expansion_->reason()) : ""),
-          .compute_seconds = measured_.compute_seconds,
-          .stall_seconds = measured_.stall_seconds,
-          .fetch_seconds = measured_.fetch_seconds,
-          .write_seconds = measured_.write_seconds};
+  LayerPoolStatus status{
+      .frames = memory_.frames(),
+      .usable_blocks = memory_.blocks(),
+      .streamed_layers = static_cast<std::uint32_t>(memory_.plan().streamed.size()),
+      .away_bytes = away_.bytes(),
+      .away_peer_bytes = away_.peer_bytes(),
+      .resizes = resizes_,
+      .proposed_frames = expansion_ ? expansion_->frames() : 0,
+      .reason = std::string(expansion_ ? to_string(expansion_->reason()) : ""),
+      .compute_seconds = measured_.compute_seconds,
+      .stall_seconds = measured_.stall_seconds,
+      .fetch_seconds = measured_.fetch_seconds,
+      .write_seconds = measured_.write_seconds};
+  steps_.describe(status);
+  return status;
 }
 
 LayerPool::LayerPool(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
@@ -271,19 +45,19 @@ std::uint32_t LayerPool::usable_blocks(std::uint32_t frames) const noexcept {
   return impl_->usable_blocks(frames);
 }
 Result<void> LayerPool::begin_step(Stream stream, BlockList reads, BlockList writes) {
-  return impl_->begin_step(stream, reads, writes);
+  return impl_->steps().begin(stream, reads, writes);
 }
 Result<std::span<std::byte* const>> LayerPool::begin_layer(std::uint32_t layer) {
-  return impl_->begin_layer(layer);
+  return impl_->steps().begin_layer(layer);
 }
 Result<void> LayerPool::end_layer(std::uint32_t layer) {
-  return impl_->end_layer(layer);
+  return impl_->steps().end_layer(layer);
 }
 Result<std::uint64_t> LayerPool::end_step(const StepLoad& load) {
-  return impl_->end_step(load);
+  return impl_->steps().end(load);
 }
 Result<bool> LayerPool::step_done(std::uint64_t step) {
-  return impl_->step_done(step);
+  return impl_->steps().done(step);
 }
 Result<Ticket> LayerPool::offload(BlockList blocks, AquaTensor& tensor, Stream stream,
                                   std::size_t offset) {

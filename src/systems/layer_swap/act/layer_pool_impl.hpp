@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands behind LayerPool. layer_pool.cpp has its steps, resize.cpp its frames, adapt.cpp how
-// these are chosen, sequences.cpp copies of its blocks.
+// What stands behind LayerPool. resize.cpp changes its frames, adapt.cpp chooses how many there
+// are, sequences.cpp copies its blocks; its steps are a class of their own.
 //
 // Two streams carry the copies, one each way. A move out comes after the kernels of its layer; a
 // move in after the kernels and the moves out of the layers that had its frame; the engine's stream
 // waits for the moves in of a layer. A layer's tensor orders its own copies.
 #pragma once
 
-#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,7 +17,7 @@
 #include "aqua/side_stream.hpp"
 #include "systems/layer_swap/act/away_copies.hpp"
 #include "systems/layer_swap/act/frame_memory.hpp"
-#include "systems/layer_swap/act/step_meter.hpp"
+#include "systems/layer_swap/act/steps.hpp"
 #include "systems/layer_swap/decide/expansion.hpp"
 
 namespace aqua {
@@ -35,11 +34,7 @@ class LayerPool::Impl {
   [[nodiscard]] std::uint32_t usable_blocks(std::uint32_t frames) const noexcept {
     return memory_.usable_blocks(frames);
   }
-  [[nodiscard]] Result<void> begin_step(Stream stream, BlockList reads, BlockList writes);
-  [[nodiscard]] Result<std::span<std::byte* const>> begin_layer(std::uint32_t layer);
-  [[nodiscard]] Result<void> end_layer(std::uint32_t layer);
-  [[nodiscard]] Result<std::uint64_t> end_step(const StepLoad& load);
-  [[nodiscard]] Result<bool> step_done(std::uint64_t step);
+  [[nodiscard]] layer_swap::Steps& steps() noexcept { return steps_; }
   [[nodiscard]] Result<Ticket> offload(BlockList blocks, AquaTensor& tensor, Stream stream,
                                        std::size_t offset);
   [[nodiscard]] Result<Ticket> fetch(AquaTensor& tensor, BlockList blocks, Stream stream,
@@ -56,18 +51,6 @@ class LayerPool::Impl {
   [[nodiscard]] LayerPoolStatus status() const;
 
  private:
-  // The step that is under way.
-  struct Step {
-    Stream stream;
-    layer_swap::SplitBlocks reads{}, writes{}, used{};  // used: of both
-    layer_swap::Tickets tickets{};                      // that it depends on
-    std::uint32_t ended = 0;                            // layers
-    bool in_layer = false;                              // layer `ended` is begun
-  };
-  struct PastStep {
-    std::uint64_t number = 0;
-    layer_swap::Tickets tickets;  // not seen to be over
-  };
   // A change to fewer blocks, from when an engine's list hears of it until the frames are there.
   // Whatever it takes was taken before, so that it can be completed.
   struct Change {
@@ -85,21 +68,10 @@ class LayerPool::Impl {
   }
   // 0, 1, and so on.
   [[nodiscard]] static std::vector<std::uint32_t> first_blocks(std::uint32_t count);
-  [[nodiscard]] Result<void> check_sound();
-  [[nodiscard]] Error lose(const std::string& what, const Error& why);
-  [[nodiscard]] Result<void> poll();
-  // What `call` names: usable blocks, each once. Answers which.
-  [[nodiscard]] Result<std::vector<bool>> check_blocks(const char* call, const char* list,
-                                                       BlockList blocks) const;
   [[nodiscard]] Result<void> check_transfer(const char* call, BlockList blocks,
                                             const AquaTensor& tensor, std::size_t offset);
-  [[nodiscard]] Result<void> fetch_first(Step& step, BlockList reads, BlockList writes,
-                                         const std::vector<bool>& read);
   template <typename Post>
   [[nodiscard]] Result<Ticket> post_layers(Stream stream, const Post& post);
-  [[nodiscard]] Result<void> fetch(std::uint32_t layer, const layer_swap::SplitBlocks& blocks);
-  [[nodiscard]] Result<void> await(std::uint32_t layer, layer_swap::Tickets& tickets);
-  [[nodiscard]] Result<void> post(std::uint32_t ended, const std::vector<layer_swap::Move>& moves);
 
   [[nodiscard]] Result<void> change_frames(std::uint32_t frames);
   [[nodiscard]] Result<void> send_away(const layer_swap::FrameMemory::Shape& next,
@@ -124,21 +96,10 @@ class LayerPool::Impl {
   layer_swap::FrameMemory memory_;
   layer_swap::AwayCopies away_;
 
-  std::vector<bool> held_;  // blocks that have been used since the frames were laid out
-  std::vector<layer_swap::Tickets> fetches_;  // of each layer, for its next turn
-  std::vector<layer_swap::Tickets> leaving_;  // of each slot of the ring, out of it
-  std::optional<Step> step_;
-  std::deque<PastStep> past_;
-  std::uint64_t steps_ = 0, steps_done_ = 0;
-  std::uint64_t discarded_ = 0;  // the last step before a discard()
-  std::uint64_t fetched_bytes_ = 0, written_bytes_ = 0;
-  std::optional<Error> lost_;
-
+  layer_swap::Steps steps_;
   std::optional<layer_swap::Expansion> expansion_;  // of a pool with a goal
-  layer_swap::StepMeter meter_;
-  layer_swap::StepMeasure measured_{};  // times of all steps so far
+  layer_swap::StepMeasure measured_{};              // times of all steps so far
   std::uint64_t resizes_ = 0;
-  bool laid_out_ = false;           // no step has begun since
   std::optional<Reclaim> reclaim_;  // of slabs that more frames need
   std::optional<Change> change_;    // that is under way
 

@@ -59,19 +59,14 @@ LayerPool::Impl::Impl(Runtime runtime, const LayerPoolOptions& options, FrameMem
       memory_(std::move(memory)),
       away_(detail::Internals::view(runtime_), options.layers, options.planes_per_layer,
             options.block_bytes, options.name),
-      fetches_(options.layers),
-      meter_(detail::Internals::view(runtime_)),
+      steps_(detail::Internals::view(runtime_), options_, memory_, away_, in_, out_),
       others_(std::move(others)),
       in_(std::move(in)),
       out_(std::move(out)) {}
 
 void LayerPool::Impl::take(FrameMemory::Shape shape) {
   memory_.take(std::move(shape));
-  held_.assign(memory_.blocks(), false);
-  meter_.clear();
-  laid_out_ = true;
-  for (auto& tickets : fetches_) tickets.clear();
-  leaving_.assign(memory_.plan().ring, {});
+  steps_.lay_out();
 }
 
 // Waits for all copies, and for the kernels and the engine's copies that they were put in order
@@ -103,19 +98,17 @@ Result<void> LayerPool::Impl::bring_home(const std::vector<bool>& were_away, std
   for (std::uint32_t layer = 0; layer < options_.layers; ++layer) {
     if (!were_away[layer] || memory_.streamed()[layer]) continue;
     const auto posted = away_.fetch(layer, memory_.layout(layer), split, in_.stream(), tickets);
-    if (!posted.ok()) return lose(concat("layer ", layer), posted.error());
+    if (!posted.ok()) return steps_.lose(concat("layer ", layer), posted.error());
   }
   for (const auto& ticket : tickets) {
-    if (const auto waited = ticket->wait(); !waited.ok()) return lose("resize", waited.error());
+    if (const auto waited = ticket->wait(); !waited.ok())
+      return steps_.lose("resize", waited.error());
   }
   return {};
 }
 
 Result<void> LayerPool::Impl::resize(std::uint32_t frames) {
-  if (step_) {
-    return Error{Code::failed_precondition, concat("resize: step ", steps_ + 1, " has not ended")};
-  }
-  AQUA_TRY(check_sound());
+  AQUA_TRY(steps_.check_between("resize"));
   if (change_) {
     return Error{Code::failed_precondition,
                  concat("resize: a change to ", change_->frames, " frames is under way; complete ",
@@ -137,11 +130,11 @@ Result<void> LayerPool::Impl::change_frames(std::uint32_t frames) {
   const auto change = [&]() -> Result<void> {
     AQUA_TRY(away_.extend(after, next.blocks));
     AQUA_TRY(settle());
-    AQUA_TRY(check_sound());
+    AQUA_TRY(steps_.check_sound());
     AQUA_TRY(send_away(next, kept));
     auto mapped = memory_.map(next);
     if (!mapped.ok() && mapped.error().code == Code::data_loss)
-      return lose("frames", mapped.error());
+      return steps_.lose("frames", mapped.error());
     return mapped;
   };
   if (auto changed = change(); !changed.ok()) {
@@ -160,20 +153,17 @@ Result<void> LayerPool::Impl::change_frames(std::uint32_t frames) {
 }
 
 Result<void> LayerPool::Impl::discard() {
-  if (step_) AQUA_TRY(out_.run_after(step_->stream));
+  AQUA_TRY(steps_.begin_discard());
   AQUA_TRY(settle());
   AQUA_TRY(memory_.check_whole());
-  lost_ = Error{Code::data_loss, "layer pool: a discard() has not ended well; call it again"};
+  steps_.must_discard();
   away_.trim(std::vector<bool>(options_.layers), 0);
   AQUA_ASSIGN(auto same, memory_.shape_of(memory_.frames()));
   same.places = memory_.places();
   AQUA_TRY(away_.extend(streamed_layers(same.plan, options_.layers), same.blocks));
   take(std::move(same));
-  step_.reset();
   change_.reset();
-  past_.clear();
-  discarded_ = steps_done_ = steps_;
-  lost_.reset();
+  steps_.discard();
   memory_.lend_unused();  // what a change was to lend that did not end
   return {};
 }

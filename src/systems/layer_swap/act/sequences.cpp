@@ -11,15 +11,12 @@ namespace aqua {
 
 Result<void> LayerPool::Impl::check_transfer(const char* call, BlockList blocks,
                                              const AquaTensor& tensor, std::size_t offset) {
-  AQUA_TRY(check_sound());
-  if (step_) {
-    return Error{Code::failed_precondition, concat(call, ": step ", steps_ + 1, " has not ended")};
-  }
+  AQUA_TRY(steps_.check_between(call));
   for (const auto layer : memory_.plan().streamed) {
     if (away_.lost(layer))
-      return lose(concat("layer ", layer), {Code::data_loss, "what is away of it is gone"});
+      return steps_.lose(concat("layer ", layer), {Code::data_loss, "what is away of it is gone"});
   }
-  AQUA_TRY(check_blocks(call, "the list", blocks));
+  AQUA_TRY(memory_.check(call, "the list", blocks));
   const std::size_t bytes = packed_bytes(blocks.size());
   if (offset <= tensor.bytes() && bytes <= tensor.bytes() - offset) return {};
   return Error{Code::invalid_argument, concat(call, ": ", bytes, " bytes at offset ", offset,
@@ -75,7 +72,7 @@ Result<Ticket> LayerPool::Impl::fetch(AquaTensor& tensor, BlockList blocks, Stre
   AQUA_ASSIGN(const Pin source,
               tensor.pin(Access::read, stream, {offset, packed_bytes(blocks.size())}));
   // What the frames of the ring have of these blocks is old from now on.
-  for (const std::uint32_t block : blocks) held_[block] = false;
+  steps_.forget(blocks);
   const auto post = [&](std::uint32_t layer, std::vector<Ticket>& tickets) -> Result<void> {
     const std::size_t at = std::size_t{layer} * count * layer_block_bytes();
     if (memory_.streamed()[layer])

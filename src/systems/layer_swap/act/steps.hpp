@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Steps posts the copies of a LayerPool's steps: what each streamed layer fetches and writes back,
+// and in which order; and it knows of which steps all copies are over, and whether bytes are lost.
+//
+// Threads: one at a time. Owns: the steps' tickets and marks. Frames, what is away and the streams
+// are the pool's, and outlive this.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "aqua/layer_swap/layer_pool.hpp"
+#include "aqua/side_stream.hpp"
+#include "systems/layer_swap/act/away_copies.hpp"
+#include "systems/layer_swap/act/frame_memory.hpp"
+#include "systems/layer_swap/act/step_meter.hpp"
+
+namespace aqua::layer_swap {
+
+class Steps {
+ public:
+  Steps(Runtime runtime, const LayerPoolOptions& options, FrameMemory& memory, AwayCopies& away,
+        SideStream& in, SideStream& out);
+
+  // --- LayerPool's begin_step(), begin_layer(), end_layer(), end_step() and step_done() ----------
+  [[nodiscard]] Result<void> begin(Stream stream, BlockList reads, BlockList writes);
+  [[nodiscard]] Result<std::span<std::byte* const>> begin_layer(std::uint32_t layer);
+  [[nodiscard]] Result<void> end_layer(std::uint32_t layer);
+  [[nodiscard]] Result<std::uint64_t> end(const StepLoad& load);
+  [[nodiscard]] Result<bool> done(std::uint64_t step);
+  void describe(LayerPoolStatus& status) const;
+  [[nodiscard]] StepMeter& meter() noexcept { return meter_; }
+
+  // --- between steps ----------------------------------------------------------------------------
+  // data_loss where bytes are lost; failed_precondition where a step is under way.
+  [[nodiscard]] Result<void> check_between(const char* call);
+  [[nodiscard]] Result<void> check_sound();
+  // Bytes are lost: data_loss, from now on and until discard().
+  [[nodiscard]] Error lose(const std::string& what, const Error& why);
+  // What the frames of the ring have of these blocks is old.
+  void forget(BlockList blocks);
+  // The frames are laid out anew: those of the ring have no block, and no copy is under way.
+  void lay_out();
+
+  // --- in this order, to end the step that is under way and all before it -----------------------
+  [[nodiscard]] Result<void> begin_discard();  // the stream out ends no sooner than its kernels
+  void must_discard();                         // nothing goes on before discard()
+  void discard();
+
+ private:
+  // The step that is under way.
+  struct Step {
+    Stream stream;
+    SplitBlocks reads{}, writes{}, used{};  // used: of both
+    Tickets tickets{};                      // that it depends on
+    std::uint32_t ended = 0;                // layers
+    bool in_layer = false;                  // layer `ended` is begun
+  };
+  struct PastStep {
+    std::uint64_t number = 0;
+    Tickets tickets;  // not seen to be over
+  };
+
+  [[nodiscard]] Result<void> poll();
+  [[nodiscard]] Result<void> fetch_first(Step& step, BlockList reads, BlockList writes,
+                                         const std::vector<bool>& read);
+  [[nodiscard]] Result<void> fetch(std::uint32_t layer, const SplitBlocks& blocks);
+  [[nodiscard]] Result<void> await(std::uint32_t layer, Tickets& tickets);
+  [[nodiscard]] Result<void> post(std::uint32_t ended, const std::vector<Move>& moves);
+
+  const std::uint32_t layers_;
+  const std::size_t layer_block_bytes_;
+  const bool measured_;  // for a goal
+  FrameMemory& memory_;
+  AwayCopies& away_;
+  SideStream &in_, &out_;
+
+  StepMeter meter_;
+  bool laid_out_ = false;         // no step has begun since
+  std::vector<bool> held_;        // blocks that have been used since the frames were laid out
+  std::vector<Tickets> fetches_;  // of each layer, for its next turn
+  std::vector<Tickets> leaving_;  // of each slot of the ring, out of it
+  std::optional<Step> step_;
+  std::deque<PastStep> past_;
+  std::uint64_t steps_ = 0, steps_done_ = 0;
+  std::uint64_t discarded_ = 0;  // the last step before a discard()
+  std::uint64_t fetched_bytes_ = 0, written_bytes_ = 0;
+  std::optional<Error> lost_;
+};
+
+}  // namespace aqua::layer_swap
