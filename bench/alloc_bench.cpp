@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// alloc_bench [--allocations N] [--slabs N] [--threads N]... [--json FILE]
-//
 // What allocating inside leased slabs costs: the Suballocator behind one mutex, as the tensor
 // table holds it, with slabs 90 % full. A million mixed allocations age the arena first; the
 // same number is then timed, each call by itself, lock included. Sizes are drawn log-uniformly
@@ -11,23 +9,22 @@
 
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <vector>
 
 #include "base/mutex.hpp"
 #include "lending/suballocator.hpp"
+#include "report/report_file.hpp"
 
 namespace {
 
@@ -41,7 +38,7 @@ constexpr double kFullness = 0.9;
 struct Options {
   std::size_t allocations = 1'000'000;  // to age, and again to time
   std::size_t slabs = 256;              // of 64 MiB
-  std::vector<unsigned> threads;
+  std::vector<unsigned> threads{1, 4};
   std::string json;
 };
 
@@ -193,41 +190,19 @@ nlohmann::json timer_overhead() {
   return summary(std::move(ns));
 }
 
-bool parse(int argc, char** argv, Options& options) {
-  for (int i = 1; i < argc; i += 2) {
-    if (i + 1 >= argc) return false;
-    const std::string_view name = argv[i];
-    if (name == "--json") {
-      options.json = argv[i + 1];
-      continue;
-    }
-    char* end = nullptr;
-    const unsigned long value = std::strtoul(argv[i + 1], &end, 10);
-    if (*end != '\0' || value == 0 || value > 100'000'000) return false;
-    if (name == "--allocations") {
-      options.allocations = value;
-    } else if (name == "--slabs" && value <= 4096) {
-      options.slabs = value;
-    } else if (name == "--threads" && value <= 256) {
-      options.threads.push_back(static_cast<unsigned>(value));
-    } else {
-      return false;
-    }
-  }
-  if (options.threads.empty()) options.threads = {1, 4};
-  return true;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
   Options options;
-  if (!parse(argc, argv, options)) {
-    std::fprintf(stderr,
-                 "usage: alloc_bench [--allocations N] [--slabs N] [--threads N]... "
-                 "[--json FILE]\n");
-    return 2;
-  }
+  CLI::App app{"What allocating inside leased slabs costs."};
+  app.option_defaults()->always_capture_default();
+  app.add_option("--allocations", options.allocations, "to age the slabs, and again to time")
+      ->check(CLI::Range(1, 100'000'000));
+  app.add_option("--slabs", options.slabs, "of 64 MiB")->check(CLI::Range(1, 4096));
+  app.add_option("--threads", options.threads, "may be given several times")
+      ->check(CLI::Range(1, 256));
+  app.add_option("--json", options.json, "write the report");
+  CLI11_PARSE(app, argc, argv);
   nlohmann::json report = {{"benchmark", "alloc"},
                            {"cores", ::sysconf(_SC_NPROCESSORS_ONLN)},
                            {"slabs", options.slabs},
@@ -258,13 +233,6 @@ int main(int argc, char** argv) {
         run["free_blocks"].get<std::size_t>(), run["external_fragmentation"].get<double>(),
         run["refused"].get<std::size_t>());
   }
-  if (!options.json.empty()) {
-    std::ofstream out(options.json);
-    out << report.dump(2) << '\n';
-    if (!out.flush()) {
-      std::fprintf(stderr, "alloc_bench: cannot write %s\n", options.json.c_str());
-      return 1;
-    }
-  }
+  aqua::bench::write_report(options.json, report);
   return 0;
 }

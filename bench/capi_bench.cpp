@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// capi_bench [--json FILE]
-//
 // What the C ABI costs over the C++ one, for the calls that an engine makes all the time: a
 // tensor's tier, pin and release, tick. Goal: under 50 ns a call. Batches of both alternate, so
 // that a busy machine disturbs both. What the call costs more is taken from the quiet batches, the
 // lowest tenth of each: a pin on an emulated GPU wakes a thread, which swings by hundreds of
 // nanoseconds.
+#include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -18,6 +16,7 @@
 #include "aqua/aqua.h"
 #include "aqua/runtime.hpp"
 #include "harness.hpp"
+#include "report/report_file.hpp"
 #include "samples.hpp"
 
 namespace {
@@ -65,11 +64,9 @@ nlohmann::json compare(int calls, Cpp&& cpp, C&& c) {
 
 int main(int argc, char** argv) {
   std::string json;
-  if (argc == 3 && std::string(argv[1]) == "--json") json = argv[2];
-  if (argc != 1 && json.empty()) {
-    std::fprintf(stderr, "usage: capi_bench [--json FILE]\n");
-    return 2;
-  }
+  CLI::App app{"What the C ABI costs over the C++ one."};
+  app.add_option("--json", json, "write the report");
+  CLI11_PARSE(app, argc, argv);
   char pattern[] = "/tmp/aqua-bench-XXXXXX";
   const std::string directory = ::mkdtemp(pattern);
   nlohmann::json report{{"benchmark", "capi"}, {"device", "emulated"}};
@@ -121,6 +118,6 @@ int main(int argc, char** argv) {
   }
   std::filesystem::remove_all(directory);
   std::printf("%s\n", report.dump(2).c_str());
-  if (!json.empty()) std::ofstream(json) << report.dump(2) << '\n';
+  aqua::bench::write_report(json, report);
   return 0;
 }

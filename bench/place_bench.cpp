@@ -3,22 +3,20 @@
 // beside; in large clusters two more families whose optimum is known, which tells whether placement
 // or bound is what a gap comes from; and against placements that do not look at memory.
 //
-//   place_bench [--json FILE] [--seeds N] [--largest GPUS] [--no-naive] [--input-of GPUS]
-//
 // Times are of the wall, with the process's CPU seconds beside: on a busy machine they differ.
-// --input-of prints such a cluster as an input of `aqua place` and ends.
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
-#include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <string_view>
+#include <string>
 
 #include "harness.hpp"
 #include "place_models.hpp"
 #include "report/goal.hpp"
+#include "report/report_file.hpp"
 #include "samples.hpp"
 #include "tools/place/search/baselines.hpp"
 #include "tools/place/solve.hpp"
@@ -175,30 +173,22 @@ void print_input(int gpus) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::string path;
+  std::string json;
   unsigned seeds = 5;
-  int largest = 10'000;
-  bool naive = true;
-  for (int i = 1; i < argc; ++i) {
-    const std::string_view name = argv[i];
-    const bool more = i + 1 < argc;
-    if (name == "--no-naive") {
-      naive = false;
-    } else if (name == "--json" && more) {
-      path = argv[++i];
-    } else if (name == "--seeds" && more) {
-      seeds = static_cast<unsigned>(std::atoi(argv[++i]));
-    } else if (name == "--largest" && more) {
-      largest = std::atoi(argv[++i]);
-    } else if (name == "--input-of" && more) {
-      print_input(std::atoi(argv[++i]));
-      return 0;
-    } else {
-      std::fprintf(stderr,
-                   "Usage: place_bench [--json FILE] [--seeds N] [--largest GPUS] [--no-naive]\n"
-                   "                   [--input-of GPUS]\n");
-      return name == "--help" ? 0 : 2;
-    }
+  int largest = 10'000, input_of = 0;
+  bool without_naive = false;
+  CLI::App app{"The placer's gap and time, by cluster size."};
+  app.option_defaults()->always_capture_default();
+  app.add_option("--seeds", seeds, "of each size and family")->check(CLI::Range(1, 1000));
+  app.add_option("--largest", largest, "GPUs of the largest clusters");
+  app.add_flag("--no-naive", without_naive, "leaves out the naive formulation");
+  app.add_option("--input-of", input_of,
+                 "prints a cluster of so many GPUs as an input of `aqua place`, and ends");
+  app.add_option("--json", json, "write the report");
+  CLI11_PARSE(app, argc, argv);
+  if (input_of != 0) {
+    print_input(input_of);
+    return 0;
   }
   Json rows = Json::array();
   for (const int gpus : {16, 32, 64, 128, 1000, 10'000}) {
@@ -209,7 +199,7 @@ int main(int argc, char** argv) {
       for (unsigned seed = 1; seed <= (small ? seeds : std::min(seeds, 2U)); ++seed) {
         rows.push_back(run_once(gpus, mix, seed, "auto", small ? 5 : 30));
       }
-      if (small && naive) rows.push_back(run_once(gpus, mix, 1, "naive", 5));
+      if (small && !without_naive) rows.push_back(run_once(gpus, mix, 1, "naive", 5));
     }
   }
   Json others = Json::array();
@@ -219,12 +209,7 @@ int main(int argc, char** argv) {
   bench::print_goals(goals);
   double load = 0;
   if (::getloadavg(&load, 1) < 1) load = -1;
-  if (path.empty()) return 0;
-  std::ofstream(path) << Json{{"load_average", load},
-                              {"placements", rows},
-                              {"against", others},
-                              {"goals", goals}}
-                             .dump(1)
-                      << '\n';
+  bench::write_report(
+      json, {{"load_average", load}, {"placements", rows}, {"against", others}, {"goals", goals}});
   return 0;
 }

@@ -1,23 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// posting_bench [--repetitions N] [--json FILE]
-//
 // The cost of posting: the time that the caller's thread computes in prepare() and post() of pieces
 // that lie apart, with few blocks in many planes and the other way round. On an emulated device,
 // which is told of them as a GPU is; the bytes are compared by the tests.
 
 #include <time.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <future>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <random>
 #include <string>
-#include <string_view>
 
 #include "emulated_memory.hpp"
+#include "report/report_file.hpp"
 #include "samples.hpp"
 #include "transfer/transfer.hpp"
 
@@ -105,30 +103,17 @@ nlohmann::json post_pieces(const Goal& goal, unsigned planes, unsigned repetitio
 
 int main(int argc, char** argv) {
   unsigned repetitions = 41;
-  std::string json_path;
-  bool understood = argc % 2 == 1;
-  for (int i = 1; i + 1 < argc; i += 2) {
-    const std::string_view option = argv[i];
-    if (option == "--repetitions") {
-      repetitions = static_cast<unsigned>(std::strtoul(argv[i + 1], nullptr, 10));
-    } else if (option == "--json") {
-      json_path = argv[i + 1];
-    } else {
-      understood = false;
-    }
-  }
-  if (!understood || repetitions == 0) {
-    std::fprintf(stderr, "Usage: posting_bench [--repetitions N] [--json FILE]\n");
-    return 2;
-  }
+  std::string json;
+  CLI::App app{"What prepare() and post() of a transfer cost the calling thread."};
+  app.option_defaults()->always_capture_default();
+  app.add_option("--repetitions", repetitions)->check(CLI::Range(1, 100'000));
+  app.add_option("--json", json, "write the report");
+  CLI11_PARSE(app, argc, argv);
   nlohmann::json rows;
   for (const Goal& goal : kGoals) {
     for (const unsigned planes : {64U, 2U}) rows.push_back(post_pieces(goal, planes, repetitions));
   }
-  if (json_path.empty()) return 0;
-  std::ofstream file(json_path);
-  file << nlohmann::json{{"device", "emulated"}, {"repetitions", repetitions}, {"rows", rows}}.dump(
-              2)
-       << '\n';
-  return file ? 0 : 1;
+  aqua::bench::write_report(json,
+                            {{"device", "emulated"}, {"repetitions", repetitions}, {"rows", rows}});
+  return 0;
 }

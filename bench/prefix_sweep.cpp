@@ -2,21 +2,21 @@
 // Time that a finite prefix cache saves on the Mooncake conversation trace, by cost_aware eviction
 // and by lru, over a sweep of capacities. Blocks of 512 tokens; costs as in mooncake.hpp.
 //
-//   AQUA_DATA=FOLDER prefix_sweep [--json FILE]     a table; figures are of the trace, not of time
+// AQUA_DATA names the folder with traces/. Prints a table; figures are of the trace, not of time.
+#include <CLI/CLI.hpp>
 #include <cstdio>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <string_view>
+#include <string>
 
+#include "report/report_file.hpp"
 #include "tests/systems/prefix/mooncake.hpp"
 
 int main(int argc, char** argv) {
   using namespace aqua::prefix;
-  const bool to_file = argc == 3 && std::string_view(argv[1]) == "--json";
-  if (argc != 1 && !to_file) {
-    std::fputs("usage: AQUA_DATA=FOLDER prefix_sweep [--json FILE]\n", stderr);
-    return 2;
-  }
+  std::string json;
+  CLI::App app{"Time that a finite prefix cache saves, over a sweep of capacities."};
+  app.add_option("--json", json, "write the report");
+  CLI11_PARSE(app, argc, argv);
   const auto prompts = test::mooncake_conversation();
   if (prompts.empty()) {
     std::fputs(
@@ -43,8 +43,6 @@ int main(int argc, char** argv) {
                     {"cost_aware_hit_blocks", cost.hit_blocks},
                     {"lru_hit_blocks", lru.hit_blocks}});
   }
-  if (!to_file) return 0;
-  std::ofstream file(argv[2]);
-  file << nlohmann::json{{"sweep", rows}}.dump(1) << '\n';
-  return file.flush() ? 0 : 1;
+  aqua::bench::write_report(json, {{"sweep", rows}});
+  return 0;
 }

@@ -2,22 +2,21 @@
 // Does `aqua profile` find the truth? Profiles a live engine again and again, each time with other
 // arrivals, and compares with the rate that 20 seeds of an offline simulation of it sustain.
 //
-//   profile_bench [--runs N] [--requests N] [--speed X] [--json FILE]
-//
-// The engine is simulated, in real time: latencies are measured at X (20) times their pace, so the
+// The engine is simulated, in real time: latencies are measured at --speed times their pace, so the
 // machine must have nothing else to do. A run takes one to two minutes with 1,000 requests a load;
 // the 20 runs by default about half an hour. The goals: within one step in 19 of 20 runs, with at
 // most 2 ceil(log2(rates)) probes; "goals_met" in the JSON and the exit status say. A run that
 // fails or is not complete found nothing.
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <string_view>
+#include <string>
 
 #include "base/read_file.hpp"
 #include "harness.hpp"
+#include "report/report_file.hpp"
 #include "tests/tools/profiler/truth.hpp"
 #include "tools/cli/profile/profile_command.hpp"
 #include "tools/profiler/search/record.hpp"
@@ -140,41 +139,23 @@ json measure(const Wanted& wanted) {
           {"each", rows}};
 }
 
-// False for a command line that is wrong.
-bool parse(int argc, char** argv, Wanted& wanted) {
-  for (int i = 1; i < argc; i += 2) {
-    const std::string_view name = argv[i];
-    if (i + 1 == argc) return false;
-    const std::string value = argv[i + 1];
-    if (name == "--json") {
-      wanted.json = value;
-    } else if (name == "--runs") {
-      wanted.runs = std::atoi(value.c_str());
-    } else if (name == "--requests") {
-      wanted.requests = static_cast<std::uint64_t>(std::atol(value.c_str()));
-    } else if (name == "--speed") {
-      wanted.speed = std::atof(value.c_str());
-    } else {
-      return false;
-    }
-  }
-  return wanted.runs > 0 && wanted.requests > 0 && wanted.speed > 0;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
   Wanted wanted;
-  if (!parse(argc, argv, wanted)) {
-    std::fprintf(stderr,
-                 "Usage: profile_bench [--runs N] [--requests N] [--speed X] [--json FILE]\n");
-    return 2;
-  }
+  CLI::App app{"Does `aqua profile` find the truth?"};
+  app.option_defaults()->always_capture_default();
+  app.add_option("--runs", wanted.runs)->check(CLI::Range(1, 1000));
+  app.add_option("--requests", wanted.requests, "of a load")->check(CLI::PositiveNumber);
+  app.add_option("--speed", wanted.speed, "times its pace that latencies are measured at")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--json", wanted.json, "write the report");
+  CLI11_PARSE(app, argc, argv);
   const json report = measure(wanted);
   std::printf("%d of %d within a step; at most %zu probes, %d are allowed: %s\n",
               report["within_a_step"].get<int>(), wanted.runs,
               report["most_probes"].get<std::size_t>(), probes_allowed(),
               report["goals_met"].get<bool>() ? "as promised" : "MISSED");
-  if (!wanted.json.empty()) std::ofstream(wanted.json) << report.dump(1) << '\n';
+  aqua::bench::write_report(wanted.json, report);
   return report["goals_met"].get<bool>() ? 0 : 1;
 }

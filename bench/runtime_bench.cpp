@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// runtime_bench [--coordinator-binary PATH] [--json FILE]
-//
 // What the engine's thread pays: tick() with nothing to do (goal: under 2 us), and a tensor
 // allocated inside leased slabs against a REST round trip to the coordinator, which is what
 // the paper's design pays for each (Aqua, section 6).
 #include <poll.h>
 
+#include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "aqua/runtime.hpp"
 #include "harness.hpp"
+#include "report/report_file.hpp"
 #include "samples.hpp"
 #include "southbound/http_call.hpp"
 
@@ -48,14 +47,11 @@ nlohmann::json summary(const std::vector<double>& ns) {
 int main(int argc, char** argv) {
   std::string binary = "./aqua-coordinator";
   std::string json;
-  for (int i = 1; i < argc; i += 2) {
-    const std::string name = argv[i];
-    if (i + 1 == argc || (name != "--coordinator-binary" && name != "--json")) {
-      std::fprintf(stderr, "usage: runtime_bench [--coordinator-binary PATH] [--json FILE]\n");
-      return 2;
-    }
-    (name == "--json" ? json : binary) = argv[i + 1];
-  }
+  CLI::App app{"What the engine's thread pays for tick() and allocate()."};
+  app.option_defaults()->always_capture_default();
+  app.add_option("--coordinator-binary", binary, "aqua-coordinator");
+  app.add_option("--json", json, "write the report");
+  CLI11_PARSE(app, argc, argv);
   const aqua::bench::Coordinator coordinator(binary);
   const std::string address = coordinator.address();
   nlohmann::json report{{"benchmark", "runtime"}, {"device", "emulated"}};
@@ -98,6 +94,6 @@ int main(int argc, char** argv) {
     report["rest_over_allocate"] = aqua::bench::median(rest) / aqua::bench::median(allocate);
   }
   std::printf("%s\n", report.dump(2).c_str());
-  if (!json.empty()) std::ofstream(json) << report.dump(2) << '\n';
+  aqua::bench::write_report(json, report);
   return 0;
 }

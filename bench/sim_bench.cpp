@@ -10,12 +10,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "harness.hpp"
+#include "report/report_file.hpp"
 #include "tools/sim/input/spec_json.hpp"
 #include "tools/sim/input/trace.hpp"
 #include "tools/sim/report/scenario.hpp"
@@ -110,7 +110,7 @@ json queue_lengths() {
     Trace trace;
     trace.requests.push_back({.prompt_tokens = 500, .output_tokens = 100});
     Workload work = tiled(trace, queued);
-    for (Request& request : work.requests) request.arrival = 0;
+    for (auto& request : work.requests) request.arrival = 0;
     for (const char* policy : {"fcfs", "cfs+aqua"}) {
       const Run run = play(scenario_with(16'000), policy, work);
       const double each = run.cpu_s / static_cast<double>(run.outcome.totals.decisions) * 1e9;
@@ -158,6 +158,6 @@ int main(int argc, char** argv) {
   all["queue_lengths"] = aqua::bench::queue_lengths();
   all["goals"] = aqua::bench::goals(all);
   std::printf("goals: %s\n", all["goals"].dump().c_str());
-  if (!file.empty()) std::ofstream(file) << all.dump(2) << '\n';
+  aqua::bench::write_report(file, all);
   return 0;
 }
