@@ -40,8 +40,9 @@ PlaneMemory::Places place_frames(const FrameShape& shape, const PlaneMemory::Pla
     const std::size_t from = std::size_t{next.slot[j]} * shape.planes;
     for (std::size_t p = 0; p < shape.planes; ++p) places[to + p] = ring[from + p];
   }
-  for (std::size_t p = 0; p < places.size(); ++p) {
-    if (!streamed[p / shape.planes]) fill(places[p]);
+  for (std::size_t layer = 0; layer < shape.layers; ++layer) {
+    if (streamed[layer]) continue;
+    for (std::size_t p = 0; p < shape.planes; ++p) fill(places[layer * shape.planes + p]);
   }
   return places;
 }
