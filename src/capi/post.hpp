@@ -2,6 +2,7 @@
 // Work that is posted for a caller who may want a ticket of it.
 #pragma once
 
+#include <cstdint>
 #include <utility>
 
 #include "aqua/c/types.h"

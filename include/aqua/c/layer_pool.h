@@ -198,7 +198,8 @@ AQUA_CALL aqua_error* aqua_layer_pool_adapt(aqua_layer_pool pool, aqua_block_poo
                                             aqua_stream stream, int* done);
 /* Ends the step and the change that are under way, if any are, and empties every block, also after
  * data_loss: no sequence of the engine's list has its KV any more. Waits as a resize does.
- * resource_exhausted: no room for what is away; free some and call it again. */
+ *   resource_exhausted   no room for what is away; free some and call it again
+ *   failed_precondition  a change of frames could not be undone: free the pool */
 AQUA_CALL aqua_error* aqua_layer_pool_discard(aqua_layer_pool pool);
 
 #ifdef __cplusplus

@@ -226,7 +226,9 @@ class AQUA_API LayerPool {
 
   // Ends the step and the change that are under way, if any are, and empties every block, also
   // after data_loss: release() every sequence of the BlockPool, whose KV is gone. Waits as resize()
-  // does. resource_exhausted: host memory has no room for what is away; free some, call it again.
+  // does.
+  //   resource_exhausted   host memory has no room for what is away; free some, call it again
+  //   failed_precondition  a change of frames could not be undone: destroy this
   [[nodiscard]] Result<void> discard();
 
   [[nodiscard]] LayerPoolStatus status() const;

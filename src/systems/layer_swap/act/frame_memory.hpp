@@ -44,8 +44,7 @@ class FrameMemory {
   [[nodiscard]] Result<void> map(const Shape& shape) { return memory_.map(shape.places); }
   // From now on the shape is that of this memory, which is mapped so.
   void take(Shape shape);
-  // data_loss or failed_precondition: a change could not be undone, and nobody can say what is
-  // mapped.
+  // failed_precondition: an earlier change could not be undone, and nobody can say what is mapped.
   [[nodiscard]] Result<void> check_whole() { return memory_.map(shape_.places); }
 
   // --- the shape there is -----------------------------------------------------------------------
