@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // LayerPool with an engine's list of blocks: frames change by hand and by what steps measure, the
 // list follows, and no byte of a sequence is wrong.
-#include <atomic>
 #include <map>
-#include <semaphore>
 
 #include "aqua/layer_swap/block_pool.hpp"
 #include "tests/systems/layer_swap/act/swap_engine.hpp"
@@ -50,7 +48,6 @@ class LayerPoolAdapt : public ::testing::Test {
   void follow(const LayerPoolResize& news) {
     news_.push_back(news);
     engine_->moved(news.moved);
-    if (!news.moved.empty()) moves_told_.release();
     if (!gives_back_) return;
     for (const SequenceId sequence : news.preempt) swap_out(sequence);
   }
@@ -113,7 +110,6 @@ class LayerPoolAdapt : public ::testing::Test {
   std::optional<BlockPool> blocks_;
   std::map<SequenceId, Swapped> swapped_;
   std::vector<LayerPoolResize> news_;
-  std::counting_semaphore<> moves_told_{0};  // how often on_resize named blocks that were moved
   bool gives_back_ = true;
   SequenceId next_ = 100;
 };
@@ -143,8 +139,9 @@ TEST_F(LayerPoolAdapt, ShrinkingPreemptsTheLastAndMovesTheOthersBlocks) {
   EXPECT_EQ(engine_->stamped().size(), 13U);
 }
 
-// A kernel of the engine's keeps back the copies of the one that is preempted, and with them the
-// moves to its places. It waits for these moves, which must not come, and ends after a while.
+// A long kernel of the engine's keeps back the copies of the one that is preempted, and with them
+// the moves to its places. Nobody waits for its time: were the moves not behind it, they would be
+// over long before it, and no event tells of that but the bytes.
 TEST_F(LayerPoolAdapt, BlocksMoveOnlyToPlacesThatHaveBeenCopiedFrom) {
   open(3, "");
   come(1, 4);
@@ -152,11 +149,9 @@ TEST_F(LayerPoolAdapt, BlocksMoveOnlyToPlacesThatHaveBeenCopiedFrom) {
   engine_->forget(blocks_->blocks_of(1));
   ASSERT_TRUE(blocks_->release(1).ok());
   come(4, 4);
-  std::atomic<bool> early{false};
-  const auto kernel = [&] { early = moves_told_.try_acquire_for(milliseconds(200)); };
+  const auto kernel = [] { std::this_thread::sleep_for(milliseconds(200)); };
   ASSERT_TRUE(emulated::launch(*runtime_, engine_->stream(), kernel).ok());
   ASSERT_TRUE(*pool().resize(4, *blocks_, engine_->stream()));
-  EXPECT_FALSE(early) << "moved to where a copy had yet to read";
   EXPECT_EQ(news_[0].preempt, std::vector<SequenceId>{4});
   EXPECT_EQ(news_[1].moved.size(), 2U);
   EXPECT_LT(news_[1].moved.front().to, 4U);
