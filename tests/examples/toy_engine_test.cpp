@@ -40,6 +40,7 @@ Served serve(const std::string& policy, bool fallback = false, std::uint32_t swa
                     .cache_blocks = 96,
                     .swap_blocks = swap_blocks,
                     .slice_iterations = 8,
+                    .wait_for_copies = true,
                     .on_preemption = [&](std::uint64_t id) { served.preempted.push_back(id); }});
   for (std::uint64_t id = 0; id < 8; ++id) {
     engine.submit({.id = id, .prompt_tokens = 400, .output_tokens = 60});

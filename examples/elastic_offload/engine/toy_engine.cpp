@@ -2,6 +2,7 @@
 #include "toy_engine.hpp"
 
 #include <algorithm>
+#include <thread>
 
 #include "must.hpp"
 
@@ -84,9 +85,9 @@ void ToyEngine::collect() {
   for (auto at = sequences_.begin(); at != sequences_.end();) {
     Sequence& sequence = (at++)->second;  // it may go
     const schedule::SequenceId id = policy_id(sequence.id);
-    if (sequence.phase == Phase::leaving && swap_.advance(sequence)) {
+    if (sequence.phase == Phase::leaving && copied(sequence)) {
       must(scheduler_->paged_out(id, sequence.tier), "paged_out");
-    } else if (sequence.phase == Phase::returning && swap_.advance(sequence)) {
+    } else if (sequence.phase == Phase::returning && copied(sequence)) {
       must(scheduler_->paged_in(id), "paged_in");
       costs_.came_back(*scheduler_, sequence.tier, sequence.blocks.size(),
                        SwapSpace::fetch_seconds(sequence));
@@ -99,6 +100,14 @@ void ToyEngine::collect() {
       sequences_.erase(sequence.id);
     }
   }
+}
+
+bool ToyEngine::copied(Sequence& sequence) {
+  while (!swap_.advance(sequence)) {
+    if (!options_.wait_for_copies) return false;
+    std::this_thread::yield();
+  }
+  return true;
 }
 
 void ToyEngine::tell_tiers() {

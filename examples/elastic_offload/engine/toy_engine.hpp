@@ -36,6 +36,9 @@ struct EngineOptions {
   std::uint32_t cache_blocks = kCacheBytes / CacheShape::kBlockBytes;
   std::uint32_t swap_blocks = kTensorBudgetBytes / CacheShape::kBlockBytes;
   std::uint32_t slice_iterations = kSliceIterations;
+  // Each iteration waits for the copies of those before: what is decided then does not depend on
+  // how fast they are.
+  bool wait_for_copies = false;
   // For who wants to know: each preemption, when it is carried out.
   std::function<void(std::uint64_t id)> on_preemption{};
 };
@@ -62,7 +65,8 @@ class ToyEngine {
  private:
   using Phase = Sequence::Phase;
 
-  void collect();     // what transfers and checks have completed
+  void collect();  // what transfers and checks have completed
+  [[nodiscard]] bool copied(Sequence& sequence);
   void tell_tiers();  // where preempted bytes are, and where the next ones would go
   void carry_out(const schedule::Batch& batch);
   void preempt(const schedule::Preemption& order);
