@@ -56,30 +56,30 @@ std::uint64_t attend(const std::byte* layer, std::uint32_t tokens, unsigned quer
 
 }  // namespace
 
-void launch_attention(Runtime& runtime, Stream stream, const CacheGeometry& buffer,
+void launch_attention(Runtime& runtime, Stream stream, const CacheGeometry& cache,
                       std::span<const std::uint32_t> blocks, const LayerWork& work,
                       Findings& findings) {
-  auto kernel = [&buffer, blocks, work, &findings] {
+  auto kernel = [&cache, blocks, work, &findings] {
     SequenceView layer{.sequence = work.layer,
                        .tokens = work.tokens,
                        .blocks = blocks.first(blocks_for(work.tokens))};
-    findings.mismatched_bytes += count_mismatches(buffer, layer);
+    findings.mismatched_bytes += count_mismatches(cache, layer);
     findings.verified_bytes += layer.blocks.size() * kBlockBytes;
     findings.digest ^=
-        attend(emulated::kernel_view(buffer.planes.front()), work.tokens, work.queries);
+        attend(emulated::kernel_view(cache.planes.front()), work.tokens, work.queries);
     // A block's first token brings the stamps of its empty slots with it.
     const bool opens = work.tokens % kTokensPerBlock == 0;
     layer.blocks = blocks;
-    if (work.appends) ++layer.tokens;
-    write_stamps(buffer, layer, work.tokens, work.tokens + (opens ? kTokensPerBlock : 1));
+    ++layer.tokens;
+    write_stamps(cache, layer, work.tokens, work.tokens + (opens ? kTokensPerBlock : 1));
   };
   example::must(emulated::launch(runtime, stream, std::move(kernel)), "launch");
 }
 
-void launch_prefill(Runtime& runtime, Stream stream, const CacheGeometry& buffer,
+void launch_prefill(Runtime& runtime, Stream stream, const CacheGeometry& cache,
                     std::span<const std::uint32_t> blocks, unsigned layer, std::uint32_t tokens) {
-  auto kernel = [&buffer, blocks, layer, tokens] {
-    write_stamps(buffer, {.sequence = layer, .tokens = tokens, .blocks = blocks}, 0, tokens);
+  auto kernel = [&cache, blocks, layer, tokens] {
+    write_stamps(cache, {.sequence = layer, .tokens = tokens, .blocks = blocks}, 0, tokens);
   };
   example::must(emulated::launch(runtime, stream, std::move(kernel)), "launch");
 }

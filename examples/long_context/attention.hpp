@@ -27,16 +27,15 @@ struct LayerWork {
   unsigned layer = 0;
   std::uint32_t tokens = 0;  // that the layer holds
   unsigned queries = 0;      // that read each key and value
-  bool appends = true;       // false: the new token's slot is left empty, at the same cost
 };
 
-// `buffer`, `blocks` (those of `tokens` tokens and the next one) and `findings` outlive the work.
-void launch_attention(Runtime& runtime, Stream stream, const example::CacheGeometry& buffer,
+// `cache`, `blocks` (those of `tokens` tokens and the next one) and `findings` outlive the work.
+void launch_attention(Runtime& runtime, Stream stream, const example::CacheGeometry& cache,
                       std::span<const std::uint32_t> blocks, const LayerWork& work,
                       Findings& findings);
 
 // Writes a whole prompt's keys and values of a layer.
-void launch_prefill(Runtime& runtime, Stream stream, const example::CacheGeometry& buffer,
+void launch_prefill(Runtime& runtime, Stream stream, const example::CacheGeometry& cache,
                     std::span<const std::uint32_t> blocks, unsigned layer, std::uint32_t tokens);
 
 }  // namespace aqua::long_context

@@ -7,36 +7,38 @@
 
 namespace aqua::long_context {
 
-StepTimes measure(Pipeline& pipeline, unsigned steps, unsigned rounds,
+StepTimes measure(Engine& engine, Engine& resident, unsigned steps, unsigned rounds,
                   const example::StopSignals& stop) {
+  StepTimes times;
   struct Measurement {
+    Engine& engine;
     RunMode mode;
     const char* name;
-    std::vector<double> StepTimes::*samples;
+    std::vector<double>& samples;
   };
-  constexpr Measurement kAll[] = {{RunMode::transfer, "copies alone", &StepTimes::transfer},
-                                  {RunMode::compute, "kernels alone", &StepTimes::compute},
-                                  {RunMode::overlapped, "overlapped", &StepTimes::overlapped},
-                                  {RunMode::serial, "no prefetch", &StepTimes::serial}};
+  const Measurement all[] = {{engine, RunMode::copies, "copies alone", times.transfer},
+                             {resident, RunMode::generate, "kernels alone", times.compute},
+                             {engine, RunMode::generate, "overlapped", times.overlapped}};
   report::ProgressLine line(stdout, report::ProgressLine::Where::everywhere, "measuring");
-  StepTimes times;
   for (unsigned round = 0; round <= rounds; ++round) {
-    for (const Measurement& measurement : kAll) {
+    for (const Measurement& measurement : all) {
       unsigned step = 0;
-      const double seconds = pipeline.run(measurement.mode, steps, [&] {
+      const auto go_on = [&] {
         stop.check();
-        ++step;
         if (line.due()) {
           line.show("round " + std::to_string(round) + " of " + std::to_string(rounds) + ", " +
                     measurement.name + ", step " + std::to_string(step) + " of " +
                     std::to_string(steps));
         }
+        ++step;
         return true;
-      });
-      if (round > 0) (times.*measurement.samples).push_back(seconds / steps);
+      };
+      measurement.engine.run(measurement.mode, 1, go_on);
+      const double seconds = measurement.engine.run(measurement.mode, steps, go_on);
+      if (round > 0) measurement.samples.push_back(seconds / steps);
     }
   }
-  line.end(std::to_string(rounds) + " rounds of " + std::to_string(steps) + " steps, four ways");
+  line.end(std::to_string(rounds) + " rounds of " + std::to_string(steps) + " steps, three ways");
   return times;
 }
 

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures generation against its parts: in each round all four ways, one after the other, so that
+// Measures generation against its parts: in each round all three ways, one after the other, so that
 // what else the machine does touches all of them.
 #pragma once
 
 #include <vector>
 
-#include "pipeline.hpp"
+#include "engine.hpp"
 #include "workplace.hpp"
 
 namespace aqua::long_context {
 
 // Seconds a step, a sample for each round.
 struct StepTimes {
-  std::vector<double> overlapped{}, serial{}, transfer{}, compute{};
+  std::vector<double> overlapped{}, transfer{}, compute{};
 };
 
 // Of one round. `longer` is what no overlap can beat.
@@ -28,8 +28,11 @@ static_assert(total_over_longer(5, 4, 2) == 1.25);
 static_assert(hidden_share(4, 4, 2) == 1 && hidden_share(6, 4, 2) == 0 &&
               hidden_share(5, 2, 4) == 0.5);
 
-// A round that is not counted goes before. Throws Interrupted after a stop signal.
-[[nodiscard]] StepTimes measure(Pipeline& pipeline, unsigned steps, unsigned rounds,
+// Of `engine`, whose kernels alone are measured where nothing is away: with `resident`. Both
+// generate as many tokens. A step that is not counted goes before each measurement, so that as much
+// is coming in at its begin as at its end, and a whole round before all. Throws Interrupted after a
+// stop signal.
+[[nodiscard]] StepTimes measure(Engine& engine, Engine& resident, unsigned steps, unsigned rounds,
                                 const example::StopSignals& stop);
 
 }  // namespace aqua::long_context

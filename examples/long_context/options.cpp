@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "options.hpp"
 
-#include "layer_buffers.hpp"
 #include "must.hpp"
 
 namespace aqua::long_context {
@@ -9,34 +8,33 @@ namespace {
 
 using example::Failure;
 
-constexpr std::size_t kGranule = std::size_t{2} << 20;
 constexpr const char* kAbout = R"(Usage: long_context [options]
 
 Generates tokens from a context four times as large as the (emulated) GPU's memory. Its keys and
-values are in AquaTensors: in memory lent by another process, and beyond that in host memory. They
-are streamed layer by layer: the next layer is fetched while one is computed with, and each new
-token's block goes back. Every word of every layer is compared in every step. Measured in the same
-run: all of it, the kernels alone, the copies alone, and without prefetch.
+values are in a LayerPool: most layers are away, in memory lent by another process and beyond that
+in host memory, come in before their turn while others are computed with, and each new token's block
+goes back. Every word of every layer is compared in every step. Measured in the same run: all of it,
+the copies alone, and the kernels alone, on another device that has room for all layers.
 
-Takes about twice the context in memory. The exit status is 0 only if no byte was wrong.)";
+Takes about four times the context in memory. The exit status is 0 only if no byte was wrong.)";
 
 }  // namespace
 
 std::size_t Options::device_bytes() const {
   const auto bytes = static_cast<std::size_t>(static_cast<double>(shape().kv_bytes()) / times);
-  return bytes / kGranule * kGranule;
+  return bytes / kSlabBytes * kSlabBytes;
 }
 
 CommandLine options_line(Options& options) {
   CommandLine line("", kAbout);
-  line.number("--layers", options.layers, 2, 1000, "N", "of the model")
+  line.number("--layers", options.layers, kLeastFrames, 256, "N", "of the model")
       .number("--prompt-tokens", options.prompt_tokens, 16, 1'000'000, "N",
               "of context, in whole blocks of 16; 1 KiB a token and layer")
       .number("--output-tokens", options.output_tokens, 1, 1'000'000, "N",
               "of an answer; then another one to the same prompt begins")
       .number("--times", options.times, 1, 100, "X", "the context over the device's memory")
       .number("--lent-percent", options.lent_percent, 1, 100, "N",
-              "of the context that the neighbour lends memory for")
+              "of all layers, that the neighbour lends memory for")
       .number("--link-mb-per-s", options.link_mb_per_s, 0, 1'000'000, "N",
               "of the emulated link, to both tiers; 0: as fast as the host copies")
       .number("--queries", options.queries, 0, 10'000, "N",
@@ -62,10 +60,9 @@ void check_options(const Options& options) {
     throw Failure("--prompt-tokens " + std::to_string(shape.prompt_tokens) +
                   ": expected whole blocks of " + std::to_string(kTokensPerBlock));
   }
-  const std::size_t buffer = (shape.layer_bytes() + kGranule - 1) / kGranule * kGranule;
-  if (options.device_bytes() >= LayerBuffers::kCount * buffer) return;
-  throw Failure("two layers of " + std::to_string(buffer) + " bytes do not fit a device of " +
-                std::to_string(options.device_bytes()) +
+  if (options.frames() >= kLeastFrames) return;
+  throw Failure("three layers of " + std::to_string(shape.frame_bytes()) +
+                " bytes do not fit a device of " + std::to_string(options.device_bytes()) +
                 ": give more --layers, more --prompt-tokens, or fewer --times");
 }
 

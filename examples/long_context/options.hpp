@@ -16,7 +16,7 @@ struct Options {
   unsigned prompt_tokens = 8192;  // the paper's
   unsigned output_tokens = 64;
   double times = 4;               // the context is so many times the device's memory
-  unsigned lent_percent = 75;     // of the context, the neighbour lends; the rest is in host memory
+  unsigned lent_percent = 75;     // of all layers, the neighbour lends; the rest is in host memory
   unsigned link_mb_per_s = 2000;  // of the emulated link; 0: as fast as the host copies
   unsigned queries = 8;
   unsigned steps = 8;    // in each measurement
@@ -28,8 +28,11 @@ struct Options {
   example::NeighbourRole role{};
 
   [[nodiscard]] Shape shape() const { return {layers, prompt_tokens, output_tokens}; }
-  // 2 MiB, the device's granularity, at a time.
-  [[nodiscard]] std::size_t device_bytes() const;
+  [[nodiscard]] std::size_t device_bytes() const;  // whole slabs
+  // That the device has room for; fewer than layers.
+  [[nodiscard]] std::uint32_t frames() const {
+    return static_cast<std::uint32_t>(device_bytes() / shape().frame_bytes());
+  }
 };
 
 // The line that fills `options`, which must outlive it.

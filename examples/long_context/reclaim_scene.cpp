@@ -17,7 +17,7 @@ constexpr std::chrono::seconds kPatience{30};
 
 class Scene {
  public:
-  Scene(Pipeline& pipeline, const example::StopSignals& stop) : pipeline_(pipeline), stop_(stop) {}
+  Scene(Engine& engine, const example::StopSignals& stop) : engine_(engine), stop_(stop) {}
 
   void generate(const char* stage, unsigned steps) {
     generate(stage, steps, [] { return false; });
@@ -37,30 +37,31 @@ class Scene {
  private:
   template <typename Enough>
   void generate(const char* stage, std::uint64_t most, Enough enough) {
-    const example::TierBytes before = pipeline_.context().fetched();
-    const std::uint64_t tokens_before = pipeline_.generated_tokens();
-    const double seconds = pipeline_.run(RunMode::overlapped, most, [&] {
+    const std::uint64_t fetched_before = engine_.status().fetched_bytes;
+    const std::uint64_t tokens_before = engine_.generated_tokens();
+    double lent = 0;  // of what is away; of all steps
+    const double seconds = engine_.run(RunMode::generate, most, [&] {
       stop_.check();
       line_.show(stage);
+      const LayerPoolStatus pool = engine_.status();
+      lent += static_cast<double>(pool.away_peer_bytes) / static_cast<double>(pool.away_bytes);
       return !enough();
     });
-    const example::TierBytes& after = pipeline_.context().fetched();
-    const std::uint64_t tokens = pipeline_.generated_tokens() - tokens_before;
-    const example::TierBytes fetched{after.peer - before.peer, after.host - before.host};
+    const std::uint64_t tokens = engine_.generated_tokens() - tokens_before;
+    lent /= static_cast<double>(tokens);
     stages_.push_back({{"stage", stage},
                        {"tokens", tokens},
                        {"seconds", seconds},
                        {"tokens_per_second", static_cast<double>(tokens) / seconds},
-                       {"fetched_bytes", fetched}});
+                       {"fetched_bytes", engine_.status().fetched_bytes - fetched_before},
+                       {"lent_share_of_away", lent}});
     char text[96];
-    (void)std::snprintf(text, sizeof text, "%-22s %4lu tokens, %6.2f a second, %3.0f %% from peer",
-                        stage, tokens, static_cast<double>(tokens) / seconds,
-                        100 * static_cast<double>(fetched.peer) /
-                            static_cast<double>(std::max<std::uint64_t>(fetched.sum(), 1)));
+    (void)std::snprintf(text, sizeof text, "%-22s %4lu tokens, %6.2f a second, %3.0f %% lent",
+                        stage, tokens, static_cast<double>(tokens) / seconds, 100 * lent);
     line_.end(text);
   }
 
-  Pipeline& pipeline_;
+  Engine& engine_;
   const example::StopSignals& stop_;
   report::ProgressLine line_{stdout, report::ProgressLine::Where::everywhere, "generating"};
   json stages_ = json::array();
@@ -68,11 +69,11 @@ class Scene {
 
 }  // namespace
 
-json show_reclaim(Pipeline& pipeline, example::Neighbours& neighbours, unsigned steps,
+json show_reclaim(Engine& engine, example::Neighbours& neighbours, unsigned steps,
                   const example::StopSignals& stop) {
   Runtime& runtime = neighbours.runtime();
   const RuntimeStatus before = runtime.status();
-  Scene scene(pipeline, stop);
+  Scene scene(engine, stop);
   scene.generate("lent", steps);
   neighbours.ask_back();
   std::optional<json> lender;

@@ -5,15 +5,15 @@
 
 #include <nlohmann/json.hpp>
 
+#include "engine.hpp"
 #include "neighbours.hpp"
-#include "pipeline.hpp"
 
 namespace aqua::long_context {
 
 // `steps`: of generation before, between and after. What came of it: a row for each stage, the
 // lender's times, and moves. Throws Failure when the lender does not get its memory, and
 // Interrupted after a stop signal.
-[[nodiscard]] nlohmann::json show_reclaim(Pipeline& pipeline, example::Neighbours& neighbours,
+[[nodiscard]] nlohmann::json show_reclaim(Engine& engine, example::Neighbours& neighbours,
                                           unsigned steps, const example::StopSignals& stop);
 
 }  // namespace aqua::long_context

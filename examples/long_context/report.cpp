@@ -13,17 +13,15 @@ using nlohmann::json;
 
 // Of each round by itself.
 json ratios(const StepTimes& times) {
-  std::vector<double> total, hidden, serial, balance;
+  std::vector<double> total, hidden, balance;
   for (std::size_t i = 0; i < times.overlapped.size(); ++i) {
     const double all = times.overlapped[i], copies = times.transfer[i], kernels = times.compute[i];
     total.push_back(total_over_longer(all, copies, kernels));
     hidden.push_back(hidden_share(all, copies, kernels));
-    serial.push_back(times.serial[i] / all);
     balance.push_back(kernels / copies);
   }
   return {{"total_over_longer", summary(total)},
           {"hidden_share_of_shorter", summary(hidden)},
-          {"no_prefetch_over_total", summary(serial)},
           {"compute_over_transfer", summary(balance)}};
 }
 
@@ -45,23 +43,28 @@ json describe(const Options& options) {
 
 }  // namespace
 
-json to_json(const RunRecord& record, const Pipeline& pipeline) {
+json to_json(const RunRecord& record, const Engine& engine, const Engine& resident) {
   const StepTimes& times = record.times;
+  const LayerPoolStatus &measured = record.measured, pool = engine.status();
   json report = describe(record.options);
   report["benchmark"] = "long_context";
   report["device"] = "emulated";
   report["seconds_per_step"] = {{"overlapped", summary(times.overlapped)},
                                 {"transfer_alone", summary(times.transfer)},
-                                {"compute_alone", summary(times.compute)},
-                                {"no_prefetch", summary(times.serial)}};
+                                {"compute_alone", summary(times.compute)}};
   report["ratios"] = ratios(times);
-  report["generated_tokens"] = pipeline.generated_tokens();
-  report["fetched_bytes"] = pipeline.context().fetched();
-  report["stored_bytes"] = pipeline.context().stored();
-  report["verified_bytes"] = pipeline.findings().verified_bytes.load();
-  report["mismatched_bytes"] = pipeline.findings().mismatched_bytes.load() +
-                               pipeline.held_findings().mismatched_bytes.load();
-  report["attention_digest"] = pipeline.findings().digest.load();
+  report["generated_tokens"] = engine.generated_tokens();
+  report["frames"] = measured.frames;
+  report["streamed_layers"] = measured.streamed_layers;
+  report["away_bytes"] = measured.away_bytes;
+  report["away_peer_bytes"] = measured.away_peer_bytes;
+  report["fetched_bytes"] = pool.fetched_bytes;
+  report["written_bytes"] = pool.written_bytes;
+  report["verified_bytes"] = engine.findings().verified_bytes.load();
+  report["mismatched_bytes"] = engine.findings().mismatched_bytes.load();
+  report["mismatched_bytes_resident"] = resident.findings().mismatched_bytes.load();
+  report["attention_digest"] = engine.findings().digest.load();
+  report["same_digest_as_resident"] = record.same_digest;
   report["lost_tensors"] = record.lost_tensors;
   report["reclaim"] = record.reclaim;
   return report;
@@ -75,17 +78,13 @@ void print_summary(const json& report) {
   };
   const auto median = [&](const char* name) { return ratio.at(name).at("median").get<double>(); };
   std::printf(
-      "\nms a token   overlapped %.1f, copies alone %.1f, kernels alone %.1f, "
-      "no prefetch %.1f\n",
-      ms("overlapped"), ms("transfer_alone"), ms("compute_alone"), ms("no_prefetch"));
-  std::printf(
-      "overlapped is %.2f times the longer of the two; %.0f %% of the shorter is hidden; "
-      "without prefetch it takes %.2f times as long\n",
-      median("total_over_longer"), 100 * median("hidden_share_of_shorter"),
-      median("no_prefetch_over_total"));
-  const json &in = report.at("fetched_bytes"), &out = report.at("stored_bytes");
-  std::printf("GB fetched   %.2f from lent memory, %.2f from host memory; stored %.2f and %.2f\n",
-              gb(in.at("peer")), gb(in.at("host")), gb(out.at("peer")), gb(out.at("host")));
+      "\nms a token   overlapped %.1f, copies alone %.1f, kernels alone %.1f\n"
+      "overlapped is %.2f times the longer of the two; %.0f %% of the shorter is hidden\n",
+      ms("overlapped"), ms("transfer_alone"), ms("compute_alone"), median("total_over_longer"),
+      100 * median("hidden_share_of_shorter"));
+  std::printf("GB fetched   %.2f, written back %.2f; away %.2f, of these %.2f in lent memory\n",
+              gb(report.at("fetched_bytes")), gb(report.at("written_bytes")),
+              gb(report.at("away_bytes")), gb(report.at("away_peer_bytes")));
   if (const json& reclaim = report.at("reclaim"); !reclaim.is_null()) {
     std::printf(
         "reclaim      %.0f MiB back at the lender in %.1f ms; %zu layers moved home, %zu "
@@ -105,10 +104,13 @@ std::vector<std::string> complaints(const json& report) {
   };
   demand(report.at("mismatched_bytes") == 0,
          report.at("mismatched_bytes").dump() + " bytes are not what was written");
+  demand(report.at("mismatched_bytes_resident") == 0, "bytes that stayed are not what was written");
+  demand(report.at("same_digest_as_resident") == true,
+         "attention gave another result than where nothing is away");
   demand(report.at("lost_tensors") == 0, "a tensor was lost");
   demand(report.at("verified_bytes").get<double>() >= report.at("kv_bytes").get<double>(),
          "not even one context was verified");
-  demand(report.at("fetched_bytes").at("peer") > 0, "nothing was fetched from lent memory");
+  demand(report.at("away_peer_bytes") > 0, "nothing was in lent memory");
   if (const json& reclaim = report.at("reclaim"); !reclaim.is_null()) {
     demand(reclaim.at("evacuations") > 0, "the reclaim found nothing to move");
     demand(reclaim.at("peer_bytes_when_home") == 0, "the lender's memory was still in use");

@@ -14,11 +14,14 @@ namespace aqua::long_context {
 struct RunRecord {
   const Options& options;
   StepTimes times{};
-  nlohmann::json reclaim{};  // null: not asked for
+  LayerPoolStatus measured{};  // when all was measured
+  bool same_digest = false;    // then, as where nothing is away
+  nlohmann::json reclaim{};    // null: not asked for
   std::size_t lost_tensors = 0;
 };
 
-[[nodiscard]] nlohmann::json to_json(const RunRecord& record, const Pipeline& pipeline);
+[[nodiscard]] nlohmann::json to_json(const RunRecord& record, const Engine& engine,
+                                     const Engine& resident);
 void print_summary(const nlohmann::json& report);
 // What was asked of the run and is not so; empty when it went well.
 [[nodiscard]] std::vector<std::string> complaints(const nlohmann::json& report);

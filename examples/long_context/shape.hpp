@@ -17,6 +17,8 @@ inline constexpr std::size_t kPlaneWidth = std::size_t{kKvHeads} * kHeadDim;  //
 // Of one token in one layer: a key, then a value.
 inline constexpr std::size_t kSlotBytes = 2 * kPlaneWidth * kElementBytes;
 inline constexpr std::size_t kBlockBytes = kTokensPerBlock * kSlotBytes;
+inline constexpr std::size_t kSlabBytes = std::size_t{2} << 20;  // the device's granularity
+inline constexpr std::uint32_t kLeastFrames = 3;                 // of a LayerPool
 
 [[nodiscard]] constexpr std::uint32_t blocks_for(std::uint32_t tokens) {
   return (tokens + kTokensPerBlock - 1) / kTokensPerBlock;
@@ -30,7 +32,10 @@ struct Shape {
   [[nodiscard]] std::uint32_t capacity_blocks() const {
     return blocks_for(prompt_tokens + output_tokens);
   }
-  [[nodiscard]] std::size_t layer_bytes() const { return capacity_blocks() * kBlockBytes; }
+  // Of the device, for one layer.
+  [[nodiscard]] std::size_t frame_bytes() const {
+    return (capacity_blocks() * kBlockBytes + kSlabBytes - 1) / kSlabBytes * kSlabBytes;
+  }
   // Of the prompt, in all layers: what does not fit the device.
   [[nodiscard]] std::size_t kv_bytes() const {
     return std::size_t{layers} * blocks_for(prompt_tokens) * kBlockBytes;
