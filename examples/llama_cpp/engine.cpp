@@ -19,36 +19,39 @@ void log_errors(ggml_log_level level, const char* text, void*) {
   if (level == GGML_LOG_LEVEL_ERROR) std::fputs(text, stderr);
 }
 
-llama_model* load(const std::filesystem::path& file) {
+llama_model* load(const std::filesystem::path& file, ggml_backend_dev_t device) {
   llama_log_set(log_errors, nullptr);
   llama_backend_init();
   llama_model_params params = llama_model_default_params();
-  params.n_gpu_layers = 0;
+  ggml_backend_dev_t devices[] = {device, nullptr};
+  if (device != nullptr) params.devices = devices;
+  params.n_gpu_layers = device != nullptr ? INT32_MAX : 0;
   llama_model* model = llama_model_load_from_file(file.c_str(), params);
   if (model == nullptr) throw Failure(file.string() + ": llama.cpp cannot load it");
   return model;
 }
 
-llama_context_params params_of(unsigned slots, unsigned tokens_per_slot, unsigned threads) {
-  constexpr unsigned kChunk = Engine::kChunkTokens;
+llama_context_params params_of(const Model& model, unsigned slots, unsigned tokens_per_slot,
+                               unsigned threads) {
   llama_context_params params = llama_context_default_params();
-  params.n_ctx = (tokens_per_slot + kChunk - 1) / kChunk * kChunk * slots;
+  params.n_ctx = Engine::cache_tokens(slots, tokens_per_slot);
   params.n_seq_max = slots;
-  params.n_batch = kChunk;
-  params.n_ubatch = kChunk;
+  params.n_batch = Engine::kChunkTokens;
+  params.n_ubatch = Engine::kChunkTokens;
   params.n_threads = static_cast<std::int32_t>(threads);
   params.n_threads_batch = params.n_threads;
   params.kv_unified = false;
   // Values then lie token by token, as keys do; without it they are transposed.
   params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_ENABLED;
-  params.offload_kqv = false;
+  params.offload_kqv = model.cache_on_device();
   params.no_perf = true;
   return params;
 }
 
 }  // namespace
 
-Model::Model(const std::filesystem::path& file) : model_(load(file)) {}
+Model::Model(const std::filesystem::path& file, ggml_backend_dev_t device)
+    : model_(load(file, device)), cache_on_device_(device != nullptr) {}
 
 std::string Model::description() const {
   char text[128] = {};
@@ -91,7 +94,7 @@ std::size_t Model::kv_bytes_per_token() const {
 }
 
 Engine::Engine(const Model& model, unsigned slots, unsigned tokens_per_slot, unsigned threads)
-    : SlotStates(model.get(), params_of(slots, tokens_per_slot, threads)),
+    : SlotStates(model.get(), params_of(model, slots, tokens_per_slot, threads)),
       slots_(slots),
       vocabulary_(
           static_cast<std::size_t>(llama_vocab_n_tokens(llama_model_get_vocab(model.get())))),

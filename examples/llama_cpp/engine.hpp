@@ -28,7 +28,8 @@ using Token = llama_token;
 
 class Model {
  public:
-  explicit Model(const std::filesystem::path& file);
+  // With a device it has the KV cache, of every context of this model.
+  explicit Model(const std::filesystem::path& file, ggml_backend_dev_t device = nullptr);
   [[nodiscard]] llama_model* get() const { return model_.get(); }
   [[nodiscard]] std::string description() const;
   [[nodiscard]] std::vector<Token> tokenize(const std::string& text) const;
@@ -36,12 +37,14 @@ class Model {
   // Of keys and values together, in 16-bit floats.
   [[nodiscard]] std::size_t kv_bytes_per_token() const;
   [[nodiscard]] unsigned layers() const;
+  [[nodiscard]] bool cache_on_device() const { return cache_on_device_; }
 
  private:
   struct Free {
     void operator()(llama_model* m) const { llama_model_free(m); }
   };
   std::unique_ptr<llama_model, Free> model_;
+  bool cache_on_device_;
 };
 
 struct Prediction {
@@ -55,6 +58,10 @@ class Engine : public SlotStates {
 
   Engine(const Model& model, unsigned slots, unsigned tokens_per_slot, unsigned threads);
   [[nodiscard]] unsigned slots() const { return slots_; }
+  // Tokens that the KV cache of such an engine has room for.
+  [[nodiscard]] static unsigned cache_tokens(unsigned slots, unsigned tokens_per_slot) {
+    return (tokens_per_slot + kChunkTokens - 1) / kChunkTokens * kChunkTokens * slots;
+  }
 
   // Appends tokens to the sequence in `slot`, the first of them at position `past`.
   [[nodiscard]] Prediction decode(unsigned slot, unsigned past, std::span<const Token> tokens);
