@@ -36,6 +36,9 @@ CommandLine options_line(Options& options) {
             "leave out the run that drops and recomputes, which takes longest", false)
       .number("--threads", options.threads, 1, 256, "N",
               "of llama.cpp; it spins between layers, so more only pay on idle cores")
+      .flag("--swap-layers", options.swap_layers,
+            "also run with a KV cache in half the memory: the other half's layers are in lent "
+            "memory and come in before their turn")
       .flag("--flip-a-byte", options.flip,
             "damage one parked byte: the run must fail, or its checks are worthless")
       .text("--json", options.json, "FILE", "write the result");

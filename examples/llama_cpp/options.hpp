@@ -23,6 +23,7 @@ struct Options {
   unsigned recomputations = 3;   // of that
   unsigned threads = 1;          // of llama.cpp
   bool recompute = true;         // also the run that drops and recomputes
+  bool swap_layers = false;      // also the run with half of the layers' KV away
   bool flip = false;             // damage one byte, to see that it is noticed
   std::filesystem::path json{};
   example::NeighbourRole role{};

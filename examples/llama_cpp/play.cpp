@@ -35,14 +35,28 @@ std::string describe(const Served& served) {
   return text;
 }
 
+// How each run shows that it goes on.
+class Shown {
+ public:
+  explicit Shown(const std::string& name)
+      : line_(stdout, report::ProgressLine::Where::everywhere, name) {}
+  void follow(const Progress& progress) {
+    if (line_.due()) line_.show(describe(progress));
+  }
+  void end(const Served& served) { line_.end(describe(served)); }
+
+ private:
+  report::ProgressLine line_;
+};
+
 Served run(const std::string& name, Engine& engine, const std::vector<ChatRequest>& requests,
            unsigned slice, Parking* parking, ReclaimPlot* plot = nullptr) {
-  report::ProgressLine line(stdout, report::ProgressLine::Where::everywhere, name);
+  Shown shown(name);
   Served served = serve(engine, requests, slice, parking, [&](const Progress& progress) {
     if (plot != nullptr) plot->follow(progress);
-    if (line.due()) line.show(describe(progress));
+    shown.follow(progress);
   });
-  line.end(describe(served));
+  shown.end(served);
   return served;
 }
 
@@ -65,15 +79,18 @@ std::size_t tensor_bytes(const Model& model, const Options& options,
 }
 
 // What is parked at once at most, as the lender and the borrower have to be set up for it.
-std::unique_ptr<example::Neighbours> start_neighbours(const Options& options, std::size_t parked) {
+std::unique_ptr<example::Neighbours> start_neighbours(const Options& options, std::size_t parked,
+                                                      const SwapNeeds& swap) {
   // A sixteenth more, and two slabs: a tensor does not fit into what smaller ones leave over.
   const std::size_t lent =
-      example::whole_slabs(parked + parked / 16 + 2 * example::kNeighbourSlabBytes);
+      example::whole_slabs(parked + parked / 16 + 2 * example::kNeighbourSlabBytes) +
+      example::whole_slabs(swap.away_bytes);
   RuntimeOptions borrower;
   borrower.name = "llama.cpp";
   borrower.host_bytes = example::whole_slabs(lent + parked / 8);  // an exit for every tensor
   // What is outside tensors: the paged cache of the blocks' test.
-  borrower.emulated.total_bytes = example::whole_slabs(2 * parked + (std::size_t{64} << 20));
+  borrower.emulated.total_bytes = example::whole_slabs(2 * parked + (std::size_t{64} << 20)) +
+                                  example::whole_slabs(swap.device_bytes);
   return std::make_unique<example::Neighbours>(options.role.coordinator, lent, borrower);
 }
 
@@ -82,7 +99,8 @@ std::unique_ptr<example::Neighbours> start_neighbours(const Options& options, st
 int run_engine(const Options& options) {
   if (!options.json.empty())
     example::write_json(options.json, nlohmann::json::object());  // fails early
-  const Model model(model_of(options));
+  const std::filesystem::path file = model_of(options);
+  const Model model(file);
   const std::vector<ChatRequest> requests = make_requests(model, options);
   const unsigned longest = options.prompt_tokens * 3 / 2 + options.output_tokens + 1;
   Engine engine(model, options.slots, longest, options.threads);
@@ -94,7 +112,9 @@ int run_engine(const Options& options) {
   RunRecord record{.options = options, .model = model, .requests = requests};
   record.unpreempted = run("unpreempted", engine, requests, options.slice, nullptr);
 
-  const auto started = start_neighbours(options, tensor_bytes(model, options, requests));
+  const SwapNeeds swap =
+      options.swap_layers ? needs_of_swapping(model, options.slots, longest) : SwapNeeds{};
+  const auto started = start_neighbours(options, tensor_bytes(model, options, requests), swap);
   example::Neighbours& neighbours = *started;
   std::printf("lender    process %d lends %zu MiB\n", static_cast<int>(neighbours.lender_pid()),
               neighbours.lent_bytes() >> 20);
@@ -115,6 +135,13 @@ int run_engine(const Options& options) {
   }
 
   neighbours.await_leases();
+  if (options.swap_layers) {
+    Shown shown("layers away");
+    record.swapped =
+        serve_with_layers_away(neighbours.runtime(), file, model, requests, options, longest,
+                               [&](const Progress& progress) { shown.follow(progress); });
+    shown.end(record.swapped->served);
+  }
   const unsigned most =
       std::max({options.rounds > 0 ? options.context : 0, kBlocksPrompt, kPrefixCheckTokens});
   Engine longer(model, 2, most + 64, options.threads);

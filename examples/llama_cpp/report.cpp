@@ -71,6 +71,22 @@ json to_json(const TensorParking::Stats& s) {
           {"mismatched_states", s.mismatched_states}};
 }
 
+json to_json(const SwappedLayers& s, const Served& reference) {
+  json swapped = to_json(s.served, reference);
+  swapped.update({{"layers", s.layers},
+                  {"frames", s.frames},
+                  {"streamed_layers", s.streamed_layers},
+                  {"resident_bytes", s.resident_bytes},
+                  {"frame_bytes", s.frame_bytes},
+                  {"away_bytes", s.away_bytes},
+                  {"away_peer_bytes", s.away_peer_bytes},
+                  {"steps", s.steps},
+                  {"fetched_bytes", s.fetched_bytes},
+                  {"written_bytes", s.written_bytes},
+                  {"saved_state_equal", s.saved_state_equal}});
+  return swapped;
+}
+
 // Without the checks, which only the run with tensors makes, times are of the moves themselves.
 json ratios(const RunRecord& o) {
   const auto per_second = [](const Served& run) {
@@ -91,6 +107,12 @@ json ratios(const RunRecord& o) {
       ratios["median_resume_recomputed_over_tensors"] =
           bench::median(o.recomputed->resume_seconds) / bench::median(o.tensors.resume_seconds);
     }
+  }
+  if (o.swapped) {
+    ratios["tokens_per_second_swapped_over_unpreempted"] =
+        per_second(o.swapped->served) / per_second(o.unpreempted);
+    ratios["kv_memory_swapped_over_resident"] = static_cast<double>(o.swapped->frame_bytes) /
+                                                static_cast<double>(o.swapped->resident_bytes);
   }
   return ratios;
 }
@@ -113,6 +135,7 @@ json to_json(const RunRecord& o) {
               {"tensors", to_json(o.tensors, o.unpreempted)},
               {"memory", to_json(o.memory, o.unpreempted)},
               {"recomputed", nullptr},
+              {"swapped", nullptr},
               {"parking", to_json(o.parking)},
               {"reclaim", o.reclaim},
               {"blocks", o.blocks},
@@ -120,6 +143,7 @@ json to_json(const RunRecord& o) {
               {"resuming", o.resuming},
               {"ratios", ratios(o)}};
   if (o.recomputed) report["recomputed"] = to_json(*o.recomputed, o.unpreempted);
+  if (o.swapped) report["swapped"] = to_json(*o.swapped, o.unpreempted);
   const auto& first = o.tensors.answers.front().tokens;
   report["sample"] = o.model.text_of(first);
   return report;
@@ -128,7 +152,7 @@ json to_json(const RunRecord& o) {
 void print_summary(const json& r) {
   std::printf("\n%-14s %10s %12s %14s %12s %14s\n", "", "tokens/s", "preemptions", "first token, s",
               "resume, ms", "equal tokens");
-  for (const char* name : {"unpreempted", "tensors", "memory", "recomputed"}) {
+  for (const char* name : {"unpreempted", "tensors", "memory", "recomputed", "swapped"}) {
     const json& run = r.at(name);
     if (run.is_null()) continue;
     const json& resume = run.at("resume_s");
@@ -160,6 +184,15 @@ void print_summary(const json& r) {
                 row.at("tokens_fetched").get<std::size_t>(),
                 row.at("tokens_equal").get<bool>() ? "equal" : "different");
   }
+  if (const json& swapped = r.at("swapped"); !swapped.is_null()) {
+    std::printf(
+        "%u layers in %u frames: the KV cache in %.2f of the memory, %.2f times the tokens per "
+        "second, logits of %zu conversations equal\n",
+        swapped.at("layers").get<unsigned>(), swapped.at("frames").get<unsigned>(),
+        r.at("ratios").at("kv_memory_swapped_over_resident").get<double>(),
+        r.at("ratios").at("tokens_per_second_swapped_over_unpreempted").get<double>(),
+        swapped.at("conversations_with_equal_logits").get<std::size_t>());
+  }
   if (const json& resuming = r.at("resuming"); !resuming.is_null()) {
     const json& ratio = resuming.at("ratios");
     std::printf(
@@ -185,6 +218,14 @@ std::vector<std::string> complaints(const json& r) {
                run.at("conversations_with_equal_logits") == all,
            name[0] == 't' ? "tokens or logits differ with tensors"
                           : "tokens or logits differ with process memory");
+  }
+  if (const json& swapped = r.at("swapped"); !swapped.is_null()) {
+    demand(swapped.at("conversations_with_equal_tokens") == all &&
+               swapped.at("conversations_with_equal_logits") == all,
+           "tokens or logits differ with layers away");
+    demand(swapped.at("fetched_bytes") > 0 && swapped.at("away_peer_bytes") > 0,
+           "no layer was in lent memory");
+    demand(swapped.at("saved_state_equal") == true, "a state came back changed with layers away");
   }
   const json& parking = r.at("parking");
   demand(parking.at("mismatched_states") == 0, "a parked state came back changed");

@@ -9,6 +9,7 @@
 
 #include "options.hpp"
 #include "schedule.hpp"
+#include "swap/swapped_layers.hpp"
 #include "tensor_parking.hpp"
 
 namespace aqua::llama_example {
@@ -19,6 +20,7 @@ struct RunRecord {
   const std::vector<ChatRequest>& requests;
   Served unpreempted{}, tensors{}, memory{};
   std::optional<Served> recomputed{};
+  std::optional<SwappedLayers> swapped{};
   TensorParking::Stats parking{};
   nlohmann::json reclaim{}, blocks{}, prefixes{}, resuming{};  // null where there was none
 };
