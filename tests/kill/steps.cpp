@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/kill/steps.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <iostream>
 
 #include "base/concat.hpp"
 #include "tests/kill/proc.hpp"
-#include "tests/kill/stalls.hpp"
+#include "tests/kill/run_delays.hpp"
 
 namespace aqua::kill_test {
 namespace {
@@ -18,8 +20,6 @@ constexpr milliseconds kReclaimDeadline{600};
 // The promise for a dead consumer's slabs.
 constexpr milliseconds kReturnBase{200};
 constexpr milliseconds kReturnPerGib{300};
-constexpr milliseconds kMostStalled{500};
-constexpr int kInTurn = 3;  // coordinator, producer and this program wait for each other
 
 }  // namespace
 
@@ -57,7 +57,7 @@ void Steps::bring_to_step(const std::string& action) {
 
 // Each slab is offered again, or home where it was being reclaimed.
 void Steps::expect_slabs_come_back(Clock::time_point death) {
-  const Stalls stalls;
+  const RunDelays delays({rig_.pid(kCoordinator), rig_.pid(kProducer), ::getpid()});
   const std::size_t slab_bytes = NodeOptions{}.slab_bytes;
   const bool back = eventually(kPatience, [&] {
     const auto state = rig_.state();
@@ -69,13 +69,13 @@ void Steps::expect_slabs_come_back(Clock::time_point death) {
            });
   });
   const auto took = std::chrono::duration_cast<milliseconds>(Clock::now() - death);
-  const auto stalled = std::min(kInTurn * stalls.so_far(), kMostStalled);
+  const milliseconds waited = delays.so_far();
   const auto promised = kReturnBase + kReturnPerGib * rig_.full_target() / (std::size_t{1} << 30);
   EXPECT_TRUE(back);
-  EXPECT_LE(took, promised + stalled)
+  EXPECT_LE(took, promised + waited)
       << "a dead consumer's slabs come back in " << promised.count() << " ms";
   std::cout << "[ MEASURED ] a dead consumer's slabs came back in " << took.count()
-            << " ms (promised " << promised.count() << " ms, and " << stalled.count()
+            << " ms (promised " << promised.count() << " ms, and " << waited.count()
             << " ms that the machine was busy)" << std::endl;
   RecordProperty("slabs_back_ms", static_cast<int>(took.count()));
 }

@@ -76,6 +76,17 @@ class ChangingLayerPool : public ::testing::Test {
     engine_->must_step({});
     EXPECT_EQ(engine_->wrong(), 0U);
   }
+  // Of a layer's kernels: as long as hides what two blocks take on the link, however busy this
+  // machine is. Measured on the copies of all layers.
+  [[nodiscard]] std::chrono::microseconds ample_compute() {
+    const Blocks two{0, 1};
+    AquaTensor tensor = *runtime_->allocate({.bytes = pool().packed_bytes(two.size())});
+    const auto start = std::chrono::steady_clock::now();
+    EXPECT_TRUE(pool().offload(two, tensor, engine_->stream())->wait().ok());
+    const auto took = std::chrono::steady_clock::now() - start;
+    return std::max(std::chrono::microseconds(20'000),
+                    4 * std::chrono::duration_cast<std::chrono::microseconds>(took));
+  }
   [[nodiscard]] std::uint32_t used() const {
     return blocks_->usable_blocks() - blocks_->free_blocks();
   }

@@ -11,7 +11,7 @@ using std::chrono::milliseconds;
 
 TEST_F(LayerPoolAdapt, FramesGiveWayToBlocksThatAreWantedAndComeBack) {
   open(6, "capacity");
-  engine_->set_compute(milliseconds(20));
+  engine_->set_compute(ample_compute());
   EXPECT_EQ(pool().propose(), 6U);
   serve(40, 2, [&] { return pool().status().frames < 5; });
   EXPECT_GT(pool().usable_blocks(), 8U);
