@@ -32,6 +32,7 @@
 #include "aqua/c/lending.h"
 #include "aqua/c/northbound.h"
 #include "aqua/c/options.h"
+#include "aqua/c/packer.h"
 #include "aqua/c/pool.h"
 #include "aqua/c/runtime.h"
 #include "aqua/c/tensor.h"

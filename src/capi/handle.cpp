@@ -27,6 +27,8 @@ const char* name_of(Kind kind) noexcept {
       return "layer pool";
     case Kind::block_pool:
       return "block pool";
+    case Kind::packer:
+      return "packer";
   }
   return "unknown object";
 }

@@ -22,8 +22,9 @@ enum class Kind : std::uint8_t {
   memory,
   layer_pool,  // of the system layer_swap, as the next
   block_pool,
+  packer,  // of the system packing
 };
-inline constexpr std::size_t kKinds = static_cast<std::size_t>(Kind::block_pool) + 1;
+inline constexpr std::size_t kKinds = static_cast<std::size_t>(Kind::packer) + 1;
 
 [[nodiscard]] const char* name_of(Kind kind) noexcept;
 

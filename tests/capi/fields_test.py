@@ -29,6 +29,19 @@ TWINS = {
     "aqua_layer_pool_options": "LayerPoolOptions",
     "aqua_layer_pool_status": "LayerPoolStatus",
     "aqua_step_load": "StepLoad",
+    "aqua_packer_options": "PackerOptions",
+    "aqua_packer_engine": "EngineSpec",
+    "aqua_packer_request": "RequestSpec",
+    "aqua_packer_placement": "Placement",
+    "aqua_packer_move": "Move",
+    "aqua_packer_preemption": "Preemption",
+    "aqua_packer_certificate": "Certificate",
+    "aqua_packer_plan": "Plan",
+    "aqua_packer_engine_status": "EngineStatus",
+    "aqua_packer_request_status": "RequestStatus",
+    "aqua_packer_status": "PackerStatus",
+    "aqua_packer_engine_boundary": "EngineBoundary",
+    "aqua_packer_server_boundary": "ServerBoundary",
 }
 # How C is called. A C++ duration is a C number of milli- or microseconds, with the unit in its name.
 OF_C = {"struct_size", "user"}
@@ -39,9 +52,13 @@ OTHERWISE = {
     "aqua_producer_options": {"min_ms_between_flips"},
     "ProducerOptions": {"settle_time", "min_time_between_flips"},
     "aqua_layer_pool_change": {"preempt_count", "moved_count"},
+    "aqua_packer_plan": {f"{what}_count" for what in
+                         ("preemption", "wake", "move", "placement", "freed", "drained", "too_large")},
+    "aqua_packer_engine_boundary": {"engine"},  # keys of the C++ maps
+    "aqua_packer_server_boundary": {"server"},
 }
 # Of C alone, in place of what a C++ object answers: handles, and what they tell of themselves.
-HANDLES = {"runtime", "tensor", "pin", "ticket", "layout", "pool", "reclaim", "layer_pool", "block_pool"}
+HANDLES = {"runtime", "tensor", "pin", "ticket", "layout", "pool", "reclaim", "layer_pool", "block_pool", "packer"}
 TOLD = {"tensor_info", "pin_info", "pool_info", "layout_info", "layout_spec", "paged_shape", "pinned_tensor", "holder",
         "block_pool_info"}
 
@@ -69,7 +86,7 @@ def fields_of(body):
     while re.search(r"\{[^{}]*\}|<[^<>]*>|\[[^\[\]]*\]", flat):  # initialisers, parameters of templates, extents
         flat = re.sub(r"\{[^{}]*\}|<[^<>]*>|\[[^\[\]]*\]", " ", flat)
     for part in flat.split(";"):
-        part = part.split("=")[0].strip()
+        part = re.sub(r"=[^,]*", " ", part).strip()
         pointer = re.search(r"\(\*(\w+)\)", part)
         if pointer:
             names.add(pointer.group(1))

@@ -43,6 +43,9 @@ typedef struct aqua_layer_pool {
 typedef struct aqua_block_pool {
   uint64_t id;
 } aqua_block_pool;
+typedef struct aqua_packer {
+  uint64_t id;
+} aqua_packer;
 
 /* Where a tensor's bytes are, fastest first. */
 typedef uint32_t aqua_tier;
