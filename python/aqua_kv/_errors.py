@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import enum
+from typing import Optional
 
 from ._library import lib
 
@@ -52,3 +53,9 @@ def raise_error(error: int) -> None:
     except ValueError:  # of a newer library
         code = Code.INTERNAL
     raise Error(code, message.decode("utf-8", "replace"))
+
+
+def check(error: Optional[int]) -> None:
+    """Raises what a call answered, if it did not succeed."""
+    if error:
+        raise_error(error)

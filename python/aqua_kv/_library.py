@@ -16,6 +16,7 @@ from ctypes import POINTER, c_char_p, c_int, c_size_t, c_uint32, c_uint64, c_voi
 from pathlib import Path
 from typing import Any
 
+from . import _packer_structs as k
 from . import _pool_structs as p
 from . import _structs as s
 
@@ -158,6 +159,28 @@ CALLS: "dict[str, list[Any]]" = {
     ],
     "aqua_block_pool_moved": [p.BlockPoolHandle, c_uint32],
     "aqua_block_pool_layer_ready": [p.BlockPoolHandle, c_uint32],
+    "aqua_packer_create": [c_char_p, POINTER(k.CPackerOptions), POINTER(k.PackerHandle)],
+    "aqua_packer_free": [k.PackerHandle],
+    "aqua_packer_join": [k.PackerHandle, POINTER(k.CPackerEngine)],
+    "aqua_packer_resize": [k.PackerHandle, c_uint64, c_uint64],
+    "aqua_packer_drain": [k.PackerHandle, c_uint64],
+    "aqua_packer_gone": [k.PackerHandle, c_uint64],
+    "aqua_packer_lost": [k.PackerHandle, c_uint64, POINTER(POINTER(c_uint64)), _OUT_SIZE],
+    "aqua_packer_arrive": [
+        k.PackerHandle, POINTER(k.CPackerRequest), POINTER(k.CPackerPlacement),
+    ],
+    "aqua_packer_grew": [k.PackerHandle, c_uint64, c_uint64],
+    "aqua_packer_ended": [k.PackerHandle, c_uint64],
+    "aqua_packer_epoch": [k.PackerHandle, POINTER(k.CPackerPlan)],
+    "aqua_packer_moved": [k.PackerHandle, c_uint64, c_uint64],
+    "aqua_packer_failed": [k.PackerHandle, c_uint64, c_uint64],
+    "aqua_packer_get_engine": [k.PackerHandle, c_uint64, POINTER(k.CPackerEngineStatus)],
+    "aqua_packer_get_request": [k.PackerHandle, c_uint64, POINTER(k.CPackerRequestStatus)],
+    "aqua_packer_get_status": [k.PackerHandle, POINTER(k.CPackerStatus)],
+    "aqua_packer_divide": [
+        POINTER(k.CPackerMove), c_size_t, POINTER(k.CPackerEngineBoundary), c_size_t,
+        POINTER(k.CPackerServerBoundary), c_size_t, c_uint32, _OUT_UINT32,
+    ],
     "aqua_emulated_allocate": [
         s.RuntimeHandle, c_size_t, POINTER(s.MemoryHandle), _OUT_POINTER,
     ],
@@ -178,6 +201,8 @@ QUERIES: "dict[str, tuple[Any, list[Any]]]" = {
     "aqua_code_name": (c_char_p, [c_uint32]),
     "aqua_tier_name": (c_char_p, [c_uint32]),
     "aqua_budget_reason_name": (c_char_p, [c_uint32]),
+    "aqua_packer_policy": (c_char_p, [c_size_t]),
+    "aqua_packer_reason_name": (c_char_p, [c_uint32]),
     "aqua_version": (c_uint32, []),
     "aqua_version_string": (c_char_p, []),
     "aqua_has_feature": (c_int, [c_char_p]),

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from aqua_kv import Code, Tier, _errors, _library, _pool_structs, _structs, northbound
+from aqua_kv import Code, Tier, _errors, _library, _packer_structs, _pool_structs, _structs, northbound, packing
 from aqua_kv._library import lib
 
 INCLUDE = Path(os.environ.get("AQUA_INCLUDE", Path(__file__).parents[2] / "include"))
@@ -42,6 +42,20 @@ STRUCTS = {
     "aqua_step_load": _pool_structs.CStepLoad,
     "aqua_layer_pool": _pool_structs.LayerPoolHandle,
     "aqua_block_pool": _pool_structs.BlockPoolHandle,
+    "aqua_packer": _packer_structs.PackerHandle,
+    "aqua_packer_options": _packer_structs.CPackerOptions,
+    "aqua_packer_engine": _packer_structs.CPackerEngine,
+    "aqua_packer_request": _packer_structs.CPackerRequest,
+    "aqua_packer_placement": _packer_structs.CPackerPlacement,
+    "aqua_packer_move": _packer_structs.CPackerMove,
+    "aqua_packer_preemption": _packer_structs.CPackerPreemption,
+    "aqua_packer_certificate": _packer_structs.CPackerCertificate,
+    "aqua_packer_plan": _packer_structs.CPackerPlan,
+    "aqua_packer_engine_status": _packer_structs.CPackerEngineStatus,
+    "aqua_packer_request_status": _packer_structs.CPackerRequestStatus,
+    "aqua_packer_status": _packer_structs.CPackerStatus,
+    "aqua_packer_engine_boundary": _packer_structs.CPackerEngineBoundary,
+    "aqua_packer_server_boundary": _packer_structs.CPackerServerBoundary,
     "aqua_pool": _structs.PoolHandle, "aqua_emulated_memory": _structs.MemoryHandle,
 }
 
@@ -91,12 +105,14 @@ def kind_of_c(written: str) -> str:
     if pointer:
         base = pointer.group(1)
         if written.count("*") == 2 or base in ("void", "uint32_t", "uint64_t", "size_t", "int",
-                                              "aqua_error", "aqua_tier", "aqua_stream", "char"):
+                                              "aqua_error", "aqua_tier", "aqua_stream", "char",
+                                              "aqua_packer_send_as"):
             return "pointer"
         return "pointer to " + base
     base = written.rsplit(" ", 1)[0].replace("const ", "")
     same = {"aqua_stream": "size_t", "aqua_access": "uint32_t", "aqua_code": "uint32_t",
             "aqua_tier": "uint32_t", "aqua_budget_reason": "uint32_t",
+            "aqua_packer_reason": "uint32_t", "aqua_packer_ways": "uint32_t",
             "uint64_t": "size_t"}  # one type to ctypes
     return same.get(base, base)
 
@@ -137,6 +153,10 @@ def test_the_compiler_finds_every_field_where_python_has_it(tmp_path):
         lines.append(f'_Static_assert(AQUA_TIER_{tier.name} == {tier.value}, "{tier.name}");')
     for reason in northbound.BudgetReason:
         lines.append(f'_Static_assert(AQUA_BUDGET_{reason.name} == {reason.value}, "reason");')
+    for kind in (packing.Reason, packing.EngineState, packing.RequestState, packing.SendAs,
+                 packing.Ways):
+        for one in kind:
+            lines.append(f'_Static_assert(AQUA_PACKER_{one.name} == {one.value}, "{one.name}");')
     source = tmp_path / "check.c"
     source.write_text("\n".join(lines) + "\n")
     told = subprocess.run(
@@ -159,6 +179,9 @@ def test_every_tier_and_reason_has_the_librarys_name():
     for reason in northbound.BudgetReason:
         assert lib.aqua_budget_reason_name(reason).decode() == reason.name.lower()
     assert lib.aqua_budget_reason_name(len(northbound.BudgetReason)) == b"unknown"
+    for why in packing.Reason:
+        assert lib.aqua_packer_reason_name(why).decode() == str(why)
+    assert lib.aqua_packer_reason_name(len(packing.Reason)) == b"unknown"
 
 
 def test_the_defaults_of_a_producer_are_the_headers():

@@ -19,6 +19,7 @@ from vllm_engine import Engine
 
 PAGE = (PACKAGE.parent / "docs/engine/python.md").read_text()
 LAYER_SWAP = (PACKAGE.parent / "docs/engine/layer_swap.md").read_text()
+PACKING = (PACKAGE.parent / "docs/plan/packing.md").read_text()
 
 
 def test_the_example_runs():
@@ -44,9 +45,10 @@ def test_a_sequence_lies_with_a_neighbour_and_comes_home(coordinator, tmp_path, 
     assert (ended.stdout, ended.stderr) == ("seq 42 is in PEER\nseq 42 is in HOST\n", "")
 
 
-def test_the_layer_pool_prints_what_its_page_says():
-    example = re.search(r"^```python\n(.*?)^```$", LAYER_SWAP, re.M | re.S).group(1)
-    printed = re.search(r"^```text\n(.*?)^```$", LAYER_SWAP, re.M | re.S).group(1)
+@pytest.mark.parametrize("page", [LAYER_SWAP, PACKING], ids=["layer_swap", "packing"])
+def test_the_example_prints_what_its_page_says(page):
+    example = re.search(r"^```python\n(.*?)^```$", page, re.M | re.S).group(1)
+    printed = re.search(r"^```text\n(.*?)^```$", page, re.M | re.S).group(1)
     ended = run_python(example)
     assert (ended.stdout, ended.stderr) == (printed, "")
 
