@@ -15,6 +15,7 @@
 #include "aqua/aqua_emulated.h"
 #include "tests/fuzz/capi_handles.hpp"
 #include "tests/fuzz/capi_layer_calls.hpp"
+#include "tests/fuzz/capi_packer_calls.hpp"
 
 namespace {
 
@@ -23,6 +24,7 @@ using aqua::fuzz::Input;
 using aqua::fuzz::LayerCalls;
 using aqua::fuzz::must;
 using aqua::fuzz::ok;
+using aqua::fuzz::PackerCalls;
 
 class Session : private Handles {
  public:
@@ -40,6 +42,7 @@ class Session : private Handles {
     must(aqua_emulated_stream_create(runtime_, &stream_));
     made(runtime_.id, true);
     layers_.emplace(in, static_cast<Handles&>(*this), runtime_);
+    packers_.emplace(in, static_cast<Handles&>(*this));
   }
   ~Session() {
     for (const std::uint64_t id : all()) {
@@ -70,11 +73,13 @@ class Session : private Handles {
     ended(id, ok(aqua_layout_free({id})));
     ended(id, ok(aqua_pool_free({id})));
     layers_->free_any(id);
+    packers_->free_any(id);
     ended(id, ok(aqua_tensor_free({id})));
   }
 
   void one() {
     const std::uint8_t which = in_.byte();
+    if (which >= 240) return packers_->one();
     if (which >= 208) return layers_->one(stream());
     switch (which % 16) {
       case 0:
@@ -216,7 +221,7 @@ class Session : private Handles {
         ok(aqua_tensor_get_info({id}, &tensor)) + ok(aqua_pin_get_info({id}, &pin)) +
         ok(aqua_layout_get_info({id}, &layout)) + ok(aqua_pool_get_info({id}, &pool)) +
         ok(aqua_reclaim_get_progress({id}, &progress)) + ok(aqua_ticket_get_bytes({id}, &n)) +
-        ok(aqua_runtime_get_status({id}, &status)) + LayerCalls::kinds(id);
+        ok(aqua_runtime_get_status({id}, &status)) + LayerCalls::kinds(id) + PackerCalls::kinds(id);
     if (kinds > 1) std::abort();  // a handle is of one kind
     used(id, kinds == 1);
     (void)ok(
@@ -265,6 +270,7 @@ class Session : private Handles {
   aqua_stream stream_ = 0;
   bool destroyed_ = false;
   std::optional<LayerCalls> layers_;
+  std::optional<PackerCalls> packers_;
   std::set<std::uint64_t> unsafe_;
 };
 
