@@ -50,7 +50,8 @@ void write_stamps(const CacheGeometry& cache, const SequenceView& sequence, std:
       const std::size_t block = sequence.blocks[position / cache.tokens_per_block];
       std::byte* slot =
           base + block * cache.block_bytes() + position % cache.tokens_per_block * cache.slot_bytes;
-      fill(slot, cache.slot_bytes / kWordBytes, first_word(sequence, plane, position));
+      fill(slot, cache.slot_bytes / kWordBytes,
+           first_word(sequence, cache.first_plane + plane, position));
     }
   }
 }
@@ -65,7 +66,7 @@ std::size_t count_mismatches(const CacheGeometry& cache, const SequenceView& seq
       const std::byte* slot = base + block * cache.block_bytes();
       for (std::uint32_t i = 0; i < cache.tokens_per_block; ++i, ++position) {
         wrong += count_wrong(slot + i * cache.slot_bytes, words,
-                             first_word(sequence, plane, position), kOdd);
+                             first_word(sequence, cache.first_plane + plane, position), kOdd);
       }
     }
   }

@@ -20,7 +20,8 @@ namespace aqua::example {
 struct CacheGeometry {
   std::vector<std::byte*> planes{};  // device addresses
   std::uint32_t tokens_per_block = 0;
-  std::size_t slot_bytes = 0;  // of one token in one plane; a multiple of 8
+  std::size_t slot_bytes = 0;   // of one token in one plane; a multiple of 8
+  std::size_t first_plane = 0;  // where these are not all: the first one's number in the model
   [[nodiscard]] std::size_t block_bytes() const { return tokens_per_block * slot_bytes; }
 };
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "expansion_stats.hpp"
 #include "sharing_text.hpp"
 #include "tier_bytes.hpp"
 
@@ -39,11 +40,14 @@ struct ConsumerStats {
   std::uint64_t evacuations = 0, evacuated_bytes = 0;
   std::uint64_t budgets = 0;  // callbacks
   std::uint64_t lost_tensors = 0;
+  ExpansionStats expansion;
   std::vector<double> ttft_ms;  // of each request, once it has its first token
 
-  [[nodiscard]] std::uint64_t verified() const { return swap.verified.sum() + verified_in_cache; }
+  [[nodiscard]] std::uint64_t verified() const {
+    return swap.verified.sum() + verified_in_cache + expansion.verified_bytes;
+  }
   [[nodiscard]] std::uint64_t mismatched() const {
-    return swap.mismatched.sum() + mismatched_in_cache;
+    return swap.mismatched.sum() + mismatched_in_cache + expansion.mismatched_bytes;
   }
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ConsumerStats, submitted, done, waiting, resident, preempted,
@@ -51,7 +55,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ConsumerStats, submitted, done, waiting, resi
                                    peer_seconds_per_block, host_seconds_per_block, swap,
                                    verified_in_cache, mismatched_in_cache, tensors, leased_bytes,
                                    promotions, promoted_bytes, evacuations, evacuated_bytes,
-                                   budgets, lost_tensors, ttft_ms)
+                                   budgets, lost_tensors, expansion, ttft_ms)
 
 struct ProducerStats {
   std::uint64_t own_bytes = 0, lent_bytes = 0, held_bytes = 0;  // now; held: of lent, by others

@@ -14,16 +14,14 @@ void launch_writes(Runtime& runtime, Stream stream, const CacheGeometry& cache,
   must(emulated::launch(runtime, stream, std::move(kernel)), "launch");
 }
 
-std::shared_ptr<Check> launch_check(Runtime& runtime, Stream stream, const CacheGeometry& cache,
-                                    SequenceCopy sequence) {
-  auto check = std::make_shared<Check>();
-  auto kernel = [&cache, check, sequence = std::move(sequence)] {
-    check->bytes = sequence.blocks.size() * cache.block_bytes() * cache.planes.size();
-    check->mismatched_bytes = count_mismatches(cache, sequence.view());
-    check->done.store(true, std::memory_order_release);
+void launch_check(Runtime& runtime, Stream stream, const CacheGeometry& cache, CheckOrder order) {
+  auto kernel = [&cache, order = std::move(order)] {
+    const SequenceCopy& sequence = order.sequence;
+    order.check->bytes = sequence.blocks.size() * cache.block_bytes() * cache.planes.size();
+    order.check->mismatched_bytes = count_mismatches(cache, sequence.view());
+    order.check->done.store(true, std::memory_order_release);
   };
   must(emulated::launch(runtime, stream, std::move(kernel)), "launch");
-  return check;
 }
 
 }  // namespace aqua::example

@@ -34,10 +34,14 @@ struct Writing {
   std::uint32_t first = 0, last = 0;  // positions; see write_stamps()
 };
 
+// A comparison to come, behind other kernels.
+struct CheckOrder {
+  SequenceCopy sequence;
+  std::shared_ptr<Check> check = std::make_shared<Check>();
+};
+
 void launch_writes(Runtime& runtime, Stream stream, const CacheGeometry& cache,
                    std::vector<Writing> writings);
-[[nodiscard]] std::shared_ptr<Check> launch_check(Runtime& runtime, Stream stream,
-                                                  const CacheGeometry& cache,
-                                                  SequenceCopy sequence);
+void launch_check(Runtime& runtime, Stream stream, const CacheGeometry& cache, CheckOrder order);
 
 }  // namespace aqua::example

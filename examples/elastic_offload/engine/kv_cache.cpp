@@ -42,7 +42,8 @@ Layout layout_of(const CacheGeometry& geometry, std::uint32_t blocks) {
 }  // namespace
 
 KvCache::KvCache(Runtime& runtime, std::uint32_t blocks)
-    : blocks_(blocks),
+    : runtime_(runtime),
+      blocks_(blocks),
       memory_(allocate_planes(runtime, blocks)),
       geometry_(geometry_of(memory_)),
       layout_(layout_of(geometry_, blocks)),
@@ -50,16 +51,34 @@ KvCache::KvCache(Runtime& runtime, std::uint32_t blocks)
   std::iota(free_.begin(), free_.end(), 0U);
 }
 
-std::vector<std::uint32_t> KvCache::take(std::uint32_t count) {
+BlockIds KvCache::take(std::uint64_t, std::uint32_t count) {
   const auto end = free_.begin() + static_cast<std::ptrdiff_t>(count);
-  std::vector<std::uint32_t> taken(free_.begin(), end);
+  BlockIds taken(free_.begin(), end);
   free_.erase(free_.begin(), end);
   return taken;
 }
 
-void KvCache::give_back(std::vector<std::uint32_t>& blocks) {
+void KvCache::give_back(std::uint64_t, BlockIds& blocks) {
   free_.insert(free_.end(), blocks.begin(), blocks.end());
   blocks.clear();
+}
+
+Ticket KvCache::offload(BlockList blocks, AquaTensor& tensor, Stream stream) {
+  return must(runtime_.offload(layout_, blocks, tensor, stream), "offload");
+}
+
+Ticket KvCache::fetch(AquaTensor& tensor, BlockList blocks, Stream stream) {
+  return must(runtime_.fetch(tensor, layout_, blocks, stream), "fetch");
+}
+
+void KvCache::check_fetched(Stream stream, CheckOrder order) {
+  launch_check(runtime_, stream, geometry_, std::move(order));
+}
+
+std::uint64_t KvCache::step(Stream stream, StepWork work, const StepLoad&) {
+  launch_writes(runtime_, stream, geometry_, std::move(work.writings));
+  for (CheckOrder& order : work.checks) launch_check(runtime_, stream, geometry_, std::move(order));
+  return ++steps_;
 }
 
 }  // namespace aqua::example

@@ -12,7 +12,7 @@
 #include "aqua/tensor.hpp"
 #include "aqua/ticket.hpp"
 #include "check.hpp"
-#include "kv_cache.hpp"
+#include "kv_memory.hpp"
 
 namespace aqua::example {
 
@@ -38,6 +38,7 @@ struct Sequence {
   Tier tier = Tier::host;  // the tensor's, as the scheduler was last told, or when it was fetched
   Ticket ticket{};
   std::shared_ptr<Check> check{};
+  std::uint64_t last_step = 0;  // while it is finishing: the step that completed it
   std::optional<StreamMark> fetch_begin{}, fetch_end{};  // while it is returning
 
   // All that it would hold now, were memory no limit.

@@ -5,7 +5,7 @@
 
 namespace aqua::example {
 
-SwapSpace::SwapSpace(Runtime& runtime, KvCache& cache, std::uint32_t tenant)
+SwapSpace::SwapSpace(Runtime& runtime, KvMemory& cache, std::uint32_t tenant)
     : runtime_(runtime),
       cache_(cache),
       tenant_(tenant),
@@ -27,27 +27,26 @@ bool SwapSpace::send_away(Sequence& sequence, bool to_host) {
   sequence.tensor = must(std::move(tensor), "allocate");
   stats_.offloaded.add(sequence.tensor.tier(), bytes);
   ++stats_.preemptions;
-  sequence.ticket =
-      must(runtime_.offload(cache_.layout(), sequence.blocks, sequence.tensor, stream_), "offload");
+  sequence.ticket = cache_.offload(sequence.blocks, sequence.tensor, stream_);
   sequence.phase = Sequence::Phase::leaving;
   return true;
 }
 
 void SwapSpace::bring_back(Sequence& sequence) {
   const auto count = static_cast<std::uint32_t>(sequence.tensor.bytes() / CacheShape::kBlockBytes);
-  sequence.blocks = cache_.take(count);
+  sequence.blocks = cache_.take(sequence.id, count);
   {
     // While a pin is held the tensor stays, so that its bytes are booked to the right tier.
     const Pin pin = must(sequence.tensor.pin(Access::read, stream_), "pin");
     sequence.tier = pin.tier();
     sequence.fetch_begin = mark();
-    sequence.ticket =
-        must(runtime_.fetch(sequence.tensor, cache_.layout(), sequence.blocks, stream_), "fetch");
+    sequence.ticket = cache_.fetch(sequence.tensor, sequence.blocks, stream_);
     sequence.fetch_end = mark();
   }
   stats_.fetched.add(sequence.tier, sequence.tensor.bytes());
-  sequence.check = launch_check(runtime_, stream_, cache_.geometry(),
-                                {tenant_, sequence.id, sequence.computed, sequence.blocks});
+  CheckOrder order{{tenant_, sequence.id, sequence.computed, sequence.blocks}};
+  sequence.check = order.check;
+  cache_.check_fetched(stream_, std::move(order));
   sequence.phase = Sequence::Phase::returning;
 }
 
@@ -65,7 +64,7 @@ double SwapSpace::fetch_seconds(const Sequence& sequence) {
 bool SwapSpace::advance(Sequence& sequence) {
   if (!must(sequence.ticket.done(), "ticket of seq " + std::to_string(sequence.id))) return false;
   if (sequence.phase == Sequence::Phase::leaving) {
-    cache_.give_back(sequence.blocks);
+    cache_.give_back(sequence.id, sequence.blocks);
     sequence.tier = sequence.tensor.tier();
     sequence.phase = Sequence::Phase::away;
     return true;

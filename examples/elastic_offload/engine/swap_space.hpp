@@ -14,7 +14,7 @@ namespace aqua::example {
 
 class SwapSpace {
  public:
-  SwapSpace(Runtime& runtime, KvCache& cache, std::uint32_t tenant);
+  SwapSpace(Runtime& runtime, KvMemory& cache, std::uint32_t tenant);
   ~SwapSpace();
   SwapSpace(const SwapSpace&) = delete;
   SwapSpace& operator=(const SwapSpace&) = delete;
@@ -41,7 +41,7 @@ class SwapSpace {
   [[nodiscard]] StreamMark mark();
 
   Runtime& runtime_;
-  KvCache& cache_;
+  KvMemory& cache_;
   const std::uint32_t tenant_;
   Stream stream_;
   bool use_lent_ = true;

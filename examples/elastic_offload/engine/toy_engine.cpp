@@ -13,11 +13,17 @@ schedule::SequenceId policy_id(std::uint64_t id) {
   return schedule::SequenceId{id};
 }
 
-std::unique_ptr<schedule::Scheduler> make_scheduler(const EngineOptions& options) {
+std::unique_ptr<KvMemory> make_memory(Runtime& runtime, const EngineOptions& options) {
+  if (options.layers) return std::make_unique<LayeredKv>(runtime, *options.layers);
+  return std::make_unique<KvCache>(runtime, options.cache_blocks);
+}
+
+std::unique_ptr<schedule::Scheduler> make_scheduler(const EngineOptions& options,
+                                                    std::uint32_t blocks) {
   const schedule::SchedulerOptions wanted{.budget_tokens = kBatchTokens,
                                           .slice_iterations = options.slice_iterations,
                                           .block_tokens = CacheShape::kTokensPerBlock,
-                                          .device_blocks = options.cache_blocks,
+                                          .device_blocks = blocks,
                                           .swap_blocks = options.swap_blocks,
                                           .fcfs_on_slow_tier = options.fallback,
                                           .swap_tier = Tier::host};
@@ -29,9 +35,10 @@ std::unique_ptr<schedule::Scheduler> make_scheduler(const EngineOptions& options
 ToyEngine::ToyEngine(Runtime& runtime, EngineOptions options)
     : runtime_(runtime),
       options_(std::move(options)),
-      scheduler_(make_scheduler(options_)),
-      cache_(runtime, options_.cache_blocks),
-      swap_(runtime, cache_, options_.tenant),
+      memory_(make_memory(runtime, options_)),
+      told_blocks_(memory_->blocks()),
+      scheduler_(make_scheduler(options_, told_blocks_)),
+      swap_(runtime, *memory_, options_.tenant),
       compute_(must(emulated::create_stream(runtime), "compute stream")) {}
 
 ToyEngine::~ToyEngine() {
@@ -57,28 +64,53 @@ void ToyEngine::iterate() {
   must(scheduler_->set_time(since.count()), "set_time");
   collect();
   tell_tiers();
+  follow_changes();
   const schedule::Batch batch = scheduler_->next();
   carry_out(batch);
   if (batch.computes()) must(scheduler_->commit(), "commit");
   for (const schedule::SequenceId id : refused_) must(scheduler_->copy_failed(id), "copy_failed");
   refused_.clear();
-  launch_writes(runtime_, compute_, cache_.geometry(), std::exchange(writings_, {}));
-  for (auto& [id, sequence] : sequences_) {
-    if (sequence.phase != Phase::resident || sequence.generated < sequence.output_tokens) continue;
-    sequence.check = launch_check(runtime_, compute_, cache_.geometry(), copy_of(sequence));
-    sequence.phase = Phase::finishing;
-  }
-  must(emulated::synchronize(runtime_, compute_), "compute");
-  note_first_tokens();
+  run_step();
+  count();
   ++stats_.iterations;
 }
 
-void ToyEngine::note_first_tokens() {
-  const auto now = Clock::now();
-  for (const Clock::time_point arrived : waited_) {
-    stats_.ttft_ms.push_back(std::chrono::duration<double, std::milli>(now - arrived).count());
+void ToyEngine::run_step() {
+  StepWork work{.writings = std::exchange(writings_, {})};
+  std::vector<Sequence*> complete;
+  for (auto& [id, sequence] : sequences_) {
+    if (sequence.phase != Phase::resident || sequence.generated < sequence.output_tokens) continue;
+    CheckOrder order{copy_of(sequence)};
+    sequence.check = order.check;
+    sequence.phase = Phase::finishing;
+    work.checks.push_back(std::move(order));
+    complete.push_back(&sequence);
   }
-  waited_.clear();
+  const std::uint32_t used = used_blocks();
+  const auto waiting = static_cast<std::uint32_t>(bytes_waiting() / CacheShape::kBlockBytes);
+  current_.step = memory_->step(compute_, std::move(work),
+                                {.tokens = static_cast<std::uint32_t>(current_.tokens),
+                                 .blocks_used = used,
+                                 .blocks_wanted = used + waiting});
+  for (Sequence* sequence : complete) sequence->last_step = current_.step;
+  uncounted_.push_back(std::exchange(current_, {}));
+  must(emulated::synchronize(runtime_, compute_), "compute");
+}
+
+// Blocks and the scheduler's place of what is complete may go to others before its step is safe;
+// its tokens may not be used before.
+void ToyEngine::count() {
+  while (!uncounted_.empty() && memory_->step_done(uncounted_.front().step)) {
+    const auto now = Clock::now();
+    for (const Clock::time_point arrived : uncounted_.front().waited) {
+      stats_.ttft_ms.push_back(std::chrono::duration<double, std::milli>(now - arrived).count());
+    }
+    stats_.tokens += uncounted_.front().tokens;
+    counted_step_ = std::max(counted_step_, uncounted_.front().step);
+    uncounted_.pop_front();
+  }
+  for (; !complete_.empty() && complete_.front() <= counted_step_; complete_.pop_front())
+    ++stats_.done;
 }
 
 void ToyEngine::collect() {
@@ -94,12 +126,39 @@ void ToyEngine::collect() {
     } else if (sequence.phase == Phase::finishing) {  // its check ran before iterate() returned
       stats_.verified_in_cache += sequence.check->bytes;
       stats_.mismatched_in_cache += sequence.check->mismatched_bytes;
-      cache_.give_back(sequence.blocks);
-      ++stats_.done;
+      memory_->give_back(sequence.id, sequence.blocks);
+      complete_.push_back(sequence.last_step);
       must(scheduler_->finish(id), "finish");
       sequences_.erase(sequence.id);
     }
   }
+  count();
+}
+
+// The memory has other blocks, more or fewer. Those that must leave and have no copy under way are
+// computed again; the others' blocks go back when that is over.
+void ToyEngine::follow_changes() {
+  const KvChange change = memory_->change(compute_);
+  for (const layer_swap::BlockMove& move : change.moved)
+    std::ranges::replace(sequences_.at(move.sequence).blocks, move.from, move.to);
+  leaving_.insert(change.preempt.begin(), change.preempt.end());
+  std::erase_if(leaving_, [&](std::uint64_t id) {
+    const auto found = sequences_.find(id);
+    if (found == sequences_.end() || found->second.blocks.empty()) return true;
+    if (found->second.phase != Phase::resident) return false;
+    give_up(found->second);
+    must(scheduler_->lost(policy_id(id)), "lost");
+    return true;
+  });
+  const std::uint32_t blocks = memory_->blocks();
+  if (blocks != std::exchange(told_blocks_, blocks)) scheduler_->set_device_blocks(blocks);
+}
+
+// It waits, and is computed again.
+void ToyEngine::give_up(Sequence& sequence) {
+  memory_->give_back(sequence.id, sequence.blocks);
+  sequence.computed = 0;
+  sequence.phase = Phase::waiting;
 }
 
 bool ToyEngine::copied(Sequence& sequence) {
@@ -146,9 +205,7 @@ void ToyEngine::preempt(const schedule::Preemption& order) {
   Sequence& sequence = find(order.id);
   const bool to_host = order.to == Tier::host && swap_tier_ == Tier::peer;
   if (order.how == schedule::Preemption::How::recompute) {
-    cache_.give_back(sequence.blocks);
-    sequence.computed = 0;
-    sequence.phase = Phase::waiting;
+    give_up(sequence);
     ++stats_.recomputations;
   } else if (!swap_.send_away(sequence, to_host)) {
     refused_.push_back(order.id);
@@ -162,7 +219,8 @@ void ToyEngine::preempt(const schedule::Preemption& order) {
 void ToyEngine::compute(Sequence& sequence, std::uint32_t tokens) {
   const std::uint32_t first = sequence.computed, last = first + tokens;
   const auto held = static_cast<std::uint32_t>(sequence.blocks.size());
-  std::ranges::copy(cache_.take(blocks_for(last) - held), std::back_inserter(sequence.blocks));
+  std::ranges::copy(memory_->take(sequence.id, blocks_for(last) - held),
+                    std::back_inserter(sequence.blocks));
   sequence.computed = last;
   const bool opens = blocks_for(last) > held;
   const std::uint32_t end = opens ? blocks_for(last) * CacheShape::kTokensPerBlock : last;
@@ -170,8 +228,8 @@ void ToyEngine::compute(Sequence& sequence, std::uint32_t tokens) {
 }
 
 void ToyEngine::generate(Sequence& sequence) {
-  if (++sequence.generated == 1) waited_.push_back(sequence.arrived);
-  ++stats_.tokens;
+  if (++sequence.generated == 1) current_.waited.push_back(sequence.arrived);
+  ++current_.tokens;
 }
 
 Sequence& ToyEngine::find(schedule::SequenceId id) {
@@ -186,12 +244,24 @@ LoadReport ToyEngine::load() const {
   LoadReport load;
   const schedule::SchedulerStatus status = scheduler_->status();
   load.queue_length = static_cast<double>(status.waiting + status.paging_out + status.swapped);
-  load.kv_bytes_used = (cache_.blocks() - cache_.free_blocks()) * CacheShape::kBlockBytes;
-  load.kv_bytes_wanted = load.kv_bytes_used;
-  for (const auto& [id, sequence] : sequences_) {
-    if (sequence.blocks.empty()) load.kv_bytes_wanted += sequence.bytes_wanted();
-  }
+  load.kv_bytes_used = used_blocks() * CacheShape::kBlockBytes;
+  load.kv_bytes_wanted = load.kv_bytes_used + bytes_waiting();
   return load;
+}
+
+// Of sequences that have no blocks.
+std::size_t ToyEngine::bytes_waiting() const {
+  std::size_t bytes = 0;
+  for (const auto& [id, sequence] : sequences_) {
+    if (sequence.blocks.empty()) bytes += sequence.bytes_wanted();
+  }
+  return bytes;
+}
+
+std::uint32_t ToyEngine::used_blocks() const {
+  std::size_t blocks = 0;
+  for (const auto& [id, sequence] : sequences_) blocks += sequence.blocks.size();
+  return static_cast<std::uint32_t>(blocks);
 }
 
 ConsumerStats ToyEngine::stats() const {
@@ -203,6 +273,7 @@ ConsumerStats ToyEngine::stats() const {
                                         : stats.preempted);
   }
   stats.swap = swap_.stats();
+  stats.expansion = memory_->stats();
   const schedule::SchedulerStatus status = scheduler_->status();
   stats.sharing = to_string(status.sharing);
   stats.why = why(status.sharing);
