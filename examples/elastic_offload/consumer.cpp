@@ -21,17 +21,23 @@ struct Events {  // counted by callbacks, which tick() runs on the engine's thre
   std::uint64_t lost_tensors = 0;
 };
 
+std::uint64_t seed_of(const Options& options) {
+  return options.workload.seed * kConsumers + options.index;
+}
+
 Runtime open_runtime(const Options& options, Events& events) {
   RuntimeOptions runtime;
   runtime.device = "emu:" + std::to_string(kProducers + options.index);
   runtime.coordinator = coordinator_address(options);
   runtime.name = "consumer-" + std::to_string(options.index);
-  runtime.host_bytes = kHostBytes;
+  runtime.host_bytes = options.expansion.on() ? kLayeredHostBytes : kHostBytes;
   runtime.max_peer_bytes = kMaxPeerBytes;
   runtime.slab_bytes = kSlabBytes;
   runtime.socket_directory = options.directory;
   runtime.callbacks_in_tick = true;
   runtime.emulated.total_bytes = kConsumerBytes;
+  runtime.emulated.hostile = options.hostile_device();
+  runtime.emulated.seed = seed_of(options);
   runtime.emulated.link_bytes_per_second = options.host_link_mb_per_s * 1'000'000;
   runtime.emulated.peer_bytes_per_second = kPeerOverHost * runtime.emulated.link_bytes_per_second;
   runtime.callbacks.on_budget = [&events](const MemoryBudget&) { ++events.budgets; };
@@ -41,13 +47,26 @@ Runtime open_runtime(const Options& options, Events& events) {
   return must(Runtime::open(runtime), runtime.name);
 }
 
+EngineOptions engine_options(const Options& options) {
+  EngineOptions engine{
+      .tenant = options.index, .policy = options.policy, .fallback = options.fallback};
+  if (!options.expansion.on()) return engine;
+  engine.swap_blocks = kLayeredBudgetBytes / CacheShape::kBlockBytes;
+  engine.layers = {
+      .device_bytes = kLayeredBytes,
+      .frames = options.expansion.frames(),
+      .goal = options.expansion.automatic ? "capacity" : "",
+      .seed = seed_of(options),
+      .layer_time = std::chrono::microseconds(options.iteration) / CacheShape::kLayers};
+  return engine;
+}
+
 class Consumer {
  public:
   explicit Consumer(const Options& options)
       : iteration_(options.iteration),
         runtime_(open_runtime(options, events_)),
-        engine_(runtime_,
-                {.tenant = options.index, .policy = options.policy, .fallback = options.fallback}),
+        engine_(runtime_, engine_options(options)),
         commands_(STDIN_FILENO) {}
 
   void run() {
@@ -76,6 +95,8 @@ class Consumer {
         started_ = Clock::now();
       } else if (what == "lending") {
         engine_.use_lent_memory(command.at("use"));
+      } else if (what == "resize") {
+        engine_.change_until(command.at("until"));
       } else {
         finished_ = true;
       }

@@ -37,6 +37,11 @@ std::vector<std::string> command_line(const Options& options, const char* role, 
                                 "--coordinator-binary",
                                 options.coordinator};
   if (options.fallback) line.emplace_back("--fallback");
+  if (options.expansion.on()) {
+    line.insert(line.end(), {"--expand", to_string(options.expansion), "--seed",
+                             std::to_string(options.workload.seed)});
+  }
+  if (options.hostile_device()) line.emplace_back("--hostile");
   return line;
 }
 
@@ -70,7 +75,9 @@ void Fleet::start_coordinator(const Options& options, const std::filesystem::pat
 void Fleet::listen(milliseconds patience) {
   std::vector<pollfd> sources{{stop_.fd(), POLLIN, 0}, {coordinator_->output(), POLLIN, 0}};
   for (const auto& engine : consumers_) sources.push_back({engine.process.output(), POLLIN, 0});
-  for (const auto& engine : producers_) sources.push_back({engine.process.output(), POLLIN, 0});
+  for (const auto& engine : producers_) {
+    if (!engine.killed) sources.push_back({engine.process.output(), POLLIN, 0});
+  }
   // The end of a source that is known to have ended would wake us at once, again and again.
   if (finishing_) patience = std::min(patience, milliseconds(10));
   (void)::poll(sources.data(), sources.size(), static_cast<int>(patience.count()));
@@ -83,6 +90,7 @@ void Fleet::listen(milliseconds patience) {
 
 template <typename Stats>
 void Fleet::take_in(Engine<Stats>& engine) {
+  if (engine.killed) return;
   for (const std::string& line : engine.process.lines().read(milliseconds(0))) {
     const auto message = parse_line(line);
     const std::string what = message.at("say");
@@ -104,13 +112,24 @@ void Fleet::listen_until(Enough enough, const std::string& what) {
 
 template <typename Stats>
 void Fleet::finish(std::vector<Engine<Stats>>& engines) {
-  for (auto& engine : engines) (void)engine.process.send({{"do", "finish"}});
   for (auto& engine : engines) {
-    listen_until([&] { return engine.final_stats; }, "the last word of " + engine.process.name());
+    if (!engine.killed) (void)engine.process.send({{"do", "finish"}});
   }
   for (auto& engine : engines) {
-    if (engine.process.wait(kPatience) != 0) throw_ended(engine.process);
+    listen_until([&] { return engine.final_stats || engine.killed; },
+                 "the last word of " + engine.process.name());
   }
+  for (auto& engine : engines) {
+    if (!engine.killed && engine.process.wait(kPatience) != 0) throw_ended(engine.process);
+  }
+}
+
+void Fleet::kill(std::size_t producer) {
+  Engine<ProducerStats>& engine = producers_[producer];
+  engine.killed = true;
+  engine.stats.own_bytes = engine.stats.lent_bytes = engine.stats.held_bytes = 0;
+  engine.process.signal(SIGKILL);
+  if (!engine.process.wait(kPatience)) throw Failure(engine.process.name() + " survives SIGKILL");
 }
 
 void Fleet::finish() {
@@ -124,7 +143,9 @@ void Fleet::finish() {
 std::uint64_t Fleet::memory_bytes() const {
   std::uint64_t bytes = proportional_bytes(::getpid()) + proportional_bytes(coordinator_->pid());
   for (const auto& engine : consumers_) bytes += proportional_bytes(engine.process.pid());
-  for (const auto& engine : producers_) bytes += proportional_bytes(engine.process.pid());
+  for (const auto& engine : producers_) {
+    if (!engine.killed) bytes += proportional_bytes(engine.process.pid());
+  }
   return bytes;
 }
 

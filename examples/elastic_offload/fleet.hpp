@@ -25,6 +25,7 @@ struct Engine {
   Stats stats{};
   bool ready = false;
   bool final_stats = false;
+  bool killed = false;  // by us: nothing more is expected of it
 };
 
 class Fleet {
@@ -36,6 +37,9 @@ class Fleet {
   void listen(std::chrono::milliseconds patience);
   // Has every engine finish, takes its last stats and waits for its end; then the coordinator's.
   void finish();
+
+  // Kills a producer with SIGKILL. What it lends and keeps counts as nothing from then on.
+  void kill(std::size_t producer);
 
   [[nodiscard]] std::vector<Engine<ConsumerStats>>& consumers() { return consumers_; }
   [[nodiscard]] std::vector<Engine<ProducerStats>>& producers() { return producers_; }

@@ -16,6 +16,9 @@ memory above it: what users gain. Host memory is paced (--host-link-mb-per-s),
 so that it is to lent memory roughly what PCIe is to NVLink. Then one lender
 wants its memory back, gets it, and later lends it again.
 
+With --expand the borrowers keep the layers of their KV in fewer frames of
+memory than there are layers, and more blocks in it (docs/engine/layer_swap.md).
+
 Takes a minute or two and about 4 GiB of memory. The exit status is 0 only if
 no byte was wrong, and memory was reclaimed and could be borrowed again.)";
 
@@ -29,6 +32,18 @@ Result<void> set_policy(std::string& policy, std::string_view text) {
     known += (known.empty() ? "" : ", ") + name;
   }
   return Error{Code::invalid_argument, "expected one of " + known};
+}
+
+Result<void> set_expansion(Expansion& expansion, std::string_view text) {
+  expansion = {.automatic = text == "auto"};
+  if (expansion.automatic || text == "off") return {};
+  const auto factor =
+      parse_between(text, 1.0, static_cast<double>(CacheShape::kLayers) / Expansion::kLeastFrames);
+  if (!factor.ok())
+    return Error{Code::invalid_argument,
+                 "expected off, auto, or layers over frames, a number from 1 to 5.33"};
+  expansion.factor = *factor;
+  return {};
 }
 
 void add_workload(CommandLine& line, WorkloadOptions& workload) {
@@ -77,6 +92,21 @@ void add_play(CommandLine& line, Options& o) {
             "the aqua-coordinator program; default: of the same build");
 }
 
+void add_expansion(CommandLine& line, Options& o) {
+  line.group("Layers in fewer frames")
+      .option(
+          "--expand", "OFF|AUTO|X",
+          "the borrowers' KV: off, flat; a number, so many layers for each frame of their memory, "
+          "the others come in before their turn; auto, the frames change as it pays, and in a "
+          "trial: with --resizes 200 --hostile --kill-lender. Nothing is compared then",
+          [&o](std::string_view text) { return set_expansion(o.expansion, text); }, "off")
+      .number("--resizes", o.resizes, 0, 100'000, "N",
+              "change the frames at random, over both borrowers at least so many times")
+      .flag("--hostile", o.hostile,
+            "the borrowers' GPUs delay at random and are closed to the host")
+      .flag("--kill-lender", o.kill_lender, "kill a lender with SIGKILL after the reclaim");
+}
+
 void add_reports(CommandLine& line, Options& o) {
   line.group("What it leaves")
       .number("--dashboard", o.dashboard, 1, 65'535, "PORT",
@@ -93,6 +123,7 @@ CommandLine options_line(Options& options) {
   CommandLine line("", kAbout);
   add_workload(line, options.workload);
   add_play(line, options);
+  add_expansion(line, options);
   add_reports(line, options);
   line.group("")  // not in the help
       .choice("--role", options.role,

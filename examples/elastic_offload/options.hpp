@@ -11,6 +11,7 @@
 #include <string>
 
 #include "aqua/schedule/scheduler.hpp"
+#include "expansion.hpp"
 #include "sizes.hpp"
 #include "tools/options/command_line.hpp"
 #include "workload.hpp"
@@ -30,6 +31,10 @@ struct Options {
   std::chrono::milliseconds iteration{10};
   std::string policy{schedule::kDefaultPolicy};  // of schedule::scheduler_names(); the consumers'
   bool fallback = false;                         // of las and cfs to fcfs; see EngineOptions
+  Expansion expansion{};                         // of the consumers' KV
+  std::optional<std::uint64_t> resizes{};        // changes of frames that are to happen at least
+  bool hostile = false;                          // the consumers' GPUs, see EmulatedGpuOptions
+  bool kill_lender = false;                      // midway, with SIGKILL
   std::chrono::seconds timeout{300};
   std::uint16_t dashboard = 0;          // port; 0: none
   std::filesystem::path json{};         // empty: none
@@ -40,6 +45,14 @@ struct Options {
   std::filesystem::path directory{};  // of sockets and data; private to the run
   pid_t parent = 0;
 
+  // An automatic expansion is a trial of all that may happen to it.
+  [[nodiscard]] bool hostile_device() const { return hostile || expansion.automatic; }
+  [[nodiscard]] bool kills_lender() const { return kill_lender || expansion.automatic; }
+  [[nodiscard]] std::uint64_t least_resizes() const {
+    return expansion.on() ? resizes.value_or(expansion.automatic ? 200 : 0) : 0;
+  }
+  // Layers that are away are in lent memory whatever preempted sequences use: nothing to compare.
+  [[nodiscard]] std::size_t requests_to_compare() const { return expansion.on() ? 0 : compare; }
   // Those that preempt for memory only fill little lent memory.
   [[nodiscard]] std::size_t reclaim_at() const {
     return reclaim_at_mib.value_or(policy == "fcfs" || policy == "vtc" ? 1 : 512);

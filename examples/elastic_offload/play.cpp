@@ -13,11 +13,16 @@ namespace {
 
 constexpr std::uint64_t kAlwaysInHand = 72;  // requests; fewer would leave lent memory empty
 // At the longest, in seconds: waiting for memory to fill once enough requests are done, for it to
-// be used again after a reclaim, and for that once it has been leased again. On an idle machine
-// each takes a few.
+// be used again after a reclaim, for that once it has been leased again, and for a dead lender's to
+// be left. On an idle machine each takes a few.
 constexpr double kLongestFilling = 30;
 constexpr double kLongestSettling = 20;
 constexpr double kLongestUnused = 6;
+constexpr double kLongestLeaving = 20;
+
+// Of the changes of frames that are asked for: how many there may be before the reclaim, and before
+// a lender's death.
+constexpr double kResizedFilling = 0.25, kResizedBeforeDeath = 0.5;
 
 std::string mib(std::uint64_t bytes) {
   return std::to_string(bytes >> 20) + " MiB";
@@ -35,6 +40,8 @@ std::string_view to_string(Act act) {
       return "reclaiming";
     case Act::settling:
       return "settling";
+    case Act::killing:
+      return "killing";
     case Act::draining:
       return "draining";
     case Act::over:
@@ -48,7 +55,8 @@ Play::Play(const Options& options, const Workload& work, Fleet& fleet)
       work_(work),
       fleet_(fleet),
       requests_(fleet),
-      comparison_(work, options.compare, fleet, requests_),
+      comparison_(work, options.requests_to_compare(), fleet, requests_),
+      death_(fleet),
       recoveries_(fleet.consumers().size()) {}
 
 void Play::enter(Act act, double seconds) {
@@ -85,10 +93,16 @@ void Play::follow(double seconds) {
           seconds < lent_again_.value_or(seconds) + kLongestUnused) {
         break;
       }
-      news_.push_back(bytes_used_again() > 0
-                          ? "draining: lent memory is in use again; the rest completes"
-                          : "draining: nothing had to be lent again; the rest completes");
-      enter(Act::draining, seconds);
+      if (options_.kills_lender()) {
+        kill(seconds);
+      } else if (resizes() >= options_.least_resizes()) {
+        drain(seconds);
+      }
+      break;
+    case Act::killing:
+      dead_lender_left_ = dead_lender_left_ || death_.left();
+      if (!dead_lender_left_ && seconds < since_ + kLongestLeaving) break;
+      if (resizes() >= options_.least_resizes()) drain(seconds);
       break;
     case Act::draining:
       if (requests_done() == requests_sent()) enter(Act::over, seconds);
@@ -114,6 +128,7 @@ void Play::compare(double seconds) {
     compared_ = requests_.sent();
     requests_.deal(work_.items);
     requests_.go();
+    let_resize(kResizedFilling);
     enter(Act::filling, seconds);
   }
 }
@@ -141,7 +156,39 @@ void Play::surge(double seconds) {
   (void)chosen->process.send({{"do", "surge"}, {"ms", kSurge.count()}});
   news_.push_back("reclaiming: the load of emu:" + std::to_string(at_reclaim_.producer) +
                   " rises, it wants its " + mib(at_reclaim_.lent_bytes) + " back");
+  let_resize(options_.kills_lender() ? kResizedBeforeDeath : 1);
   enter(Act::reclaiming, seconds);
+}
+
+void Play::kill(double seconds) {
+  death_.kill(seconds);
+  news_.push_back("killing: emu:" + std::to_string(*death_.producer()) + " dies by SIGKILL, " +
+                  mib(death_.held_bytes()) + " of its memory are in use");
+  let_resize(1);
+  enter(Act::killing, seconds);
+}
+
+void Play::drain(double seconds) {
+  news_.push_back(bytes_used_again() > 0
+                      ? "draining: lent memory is in use again; the rest completes"
+                      : "draining: nothing had to be lent again; the rest completes");
+  enter(Act::draining, seconds);
+}
+
+// So that some changes fall into each act.
+void Play::let_resize(double share) {
+  const double until = std::ceil(static_cast<double>(options_.least_resizes()) * share /
+                                 static_cast<double>(fleet_.consumers().size()));
+  if (until == 0) return;
+  for (auto& consumer : fleet_.consumers()) {
+    (void)consumer.process.send({{"do", "resize"}, {"until", static_cast<std::uint64_t>(until)}});
+  }
+}
+
+std::uint64_t Play::resizes() const {
+  std::uint64_t sum = 0;
+  for (const auto& consumer : fleet_.consumers()) sum += consumer.stats.expansion.resizes;
+  return sum;
 }
 
 void Play::top_up() {

@@ -5,6 +5,7 @@
 //   filling    requests arrive; preempted sequences fill the lent memory
 //   reclaiming the load of one producer rises: it wants back all that it lent
 //   settling   it has it; its load falls, and it lends again
+//   killing    with Options::kills_lender() only: a lender is killed, and what it lent is left
 //   draining   what it lends is in use again; the rest of the requests completes
 //
 // Filling and settling end by time as well: a policy that seldom preempts may never fill the lent
@@ -20,11 +21,12 @@
 #include <vector>
 
 #include "comparison.hpp"
-#include "recovery.hpp"
+#include "play/lender_death.hpp"
+#include "play/recovery.hpp"
 
 namespace aqua::example {
 
-enum class Act : std::uint8_t { comparing, filling, reclaiming, settling, draining, over };
+enum class Act : std::uint8_t { comparing, filling, reclaiming, settling, killing, draining, over };
 [[nodiscard]] std::string_view to_string(Act act);
 
 // How things stood when memory was wanted back.
@@ -49,6 +51,9 @@ class Play {
 
   [[nodiscard]] const Comparison& comparison() const { return comparison_; }
   [[nodiscard]] const AtReclaim& at_reclaim() const { return at_reclaim_; }
+  [[nodiscard]] const LenderDeath& death() const { return death_; }
+  [[nodiscard]] bool dead_lender_left() const { return dead_lender_left_; }
+  [[nodiscard]] std::uint64_t resizes() const;  // of frames, over all consumers
   // Of the comparison's serving while that goes on, else of all after it.
   [[nodiscard]] std::uint64_t requests_sent() const;
   [[nodiscard]] std::uint64_t requests_done() const;
@@ -63,6 +68,9 @@ class Play {
   void top_up();
   [[nodiscard]] bool ready_to_reclaim(double seconds);
   void surge(double seconds);
+  void kill(double seconds);
+  void drain(double seconds);
+  void let_resize(double share);
 
   const Options& options_;
   const Workload& work_;
@@ -76,6 +84,8 @@ class Play {
   std::optional<double> lent_again_{};   // seconds, when consumers had leased again
   std::uint64_t compared_ = 0;           // requests
   AtReclaim at_reclaim_;
+  LenderDeath death_;
+  bool dead_lender_left_ = false;     // nobody uses its memory any more
   std::vector<Recovery> recoveries_;  // of each consumer
   std::vector<std::string> news_;
 };

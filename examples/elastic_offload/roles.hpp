@@ -6,6 +6,7 @@
 //   to consumers  {"do": "submit", "items": [WorkItem ...]}
 //                 {"do": "go"}                 arrival times count from here
 //                 {"do": "lending", "use": B}  whether preempted KV may go to lent memory
+//                 {"do": "resize", "until": N} change the frames of layers N times in all
 //   to producers  {"do": "surge", "ms": N}     report more load than steady for so long
 //   from all      {"say": "ready"}, {"say": "stats", "stats": {...}}, {"say": "final", ...}
 #pragma once

@@ -28,6 +28,12 @@ inline constexpr std::size_t kHostBytes = 768_MiB;
 // Of these, what the scheduler may fill; the rest is for fragmentation.
 inline constexpr std::size_t kTensorBudgetBytes = 640_MiB;
 
+// With layers in frames. Of these up to 384 MiB are away or on their way, and have their exits in
+// host memory beside what the scheduler may fill.
+inline constexpr std::size_t kLayeredBytes = 128_MiB;
+inline constexpr std::size_t kLayeredHostBytes = 1_GiB;
+inline constexpr std::size_t kLayeredBudgetBytes = 448_MiB;
+
 inline constexpr std::uint32_t kMaxPromptTokens = 3072;  // longer prompts are cut
 inline constexpr std::uint32_t kMaxOutputTokens = 1000;
 // The scheduler's: iterations in a slice, tokens in an iteration (aqua/schedule/options.hpp).

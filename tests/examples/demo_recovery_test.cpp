@@ -2,7 +2,7 @@
 // After a reclaim the demonstration goes on as soon as lent memory is used again, in whatever way.
 #include <gtest/gtest.h>
 
-#include "recovery.hpp"
+#include "play/recovery.hpp"
 
 namespace aqua::example {
 namespace {

@@ -91,6 +91,7 @@ json report_of_a_run() {
             {"lent", serving(100'000, 300'000, 100'000, 0)}}},
           {"mismatched_bytes", 0},
           {"lost_tensors", 0},
+          {"requests_lost", 0},
           {"reclaims", 1},
           {"leased_again", true},
           {"policy", "cfs"},
@@ -151,6 +152,46 @@ TEST(Complaints, TellAComparisonThatWasAskedForAndIsNotOne) {
   EXPECT_THAT(complaints(run), IsEmpty()) << "it may preempt before anything is leased";
   run.erase("comparison");
   EXPECT_THAT(complaints(run), ElementsAre(HasSubstr("nothing was compared")));
+}
+
+json report_of_frames() {
+  json run = report_of_a_run();
+  run.erase("comparison");
+  run["requests_to_compare"] = 0;
+  const json frames = std::vector<FramesSince>{{0, 16, 512}, {10, 6, 1280}, {20, 9, 768}};
+  run["expansion"] = {{"layers", 16},
+                      {"resizes", 99'999},
+                      {"resizes_asked", 200},
+                      {"moved_blocks", 99'999'999},
+                      {"preempted", 99'999},
+                      {"fetched_bytes", 999'999'999'999},
+                      {"verified_bytes", 999'999'999'999},
+                      {"steps", 999'999},
+                      {"frames_over_time", {frames, frames}}};
+  run["killed_lender"] = {{"name", "emu:1"}, {"held_bytes", 1 << 29}, {"left", true}};
+  return run;
+}
+
+TEST(Summary, TellsOfFramesWithin80Columns) {
+  const auto lines = lines_of(summary(report_of_frames()));
+  EXPECT_THAT(lines, Each(Property(&std::string::size, Le(79U))));
+  EXPECT_THAT(lines, ::testing::Contains(AllOf(HasSubstr("frames of emu:3"), HasSubstr(" 16 "),
+                                               HasSubstr("  6 "), ::testing::EndsWith("  9"))));
+}
+
+TEST(Complaints, TellFramesThatChangedTooSeldomAndALenderWhoseMemoryIsStillUsed) {
+  json run = report_of_frames();
+  EXPECT_THAT(complaints(run), IsEmpty());
+  run["expansion"]["resizes"] = 199;
+  EXPECT_THAT(complaints(run), ElementsAre(HasSubstr("changed 199 times, asked for were 200")));
+  run = report_of_frames();
+  run["killed_lender"]["left"] = false;
+  EXPECT_THAT(complaints(run), ElementsAre(HasSubstr("still in use")));
+  run["killed_lender"] = {{"name", "emu:1"}, {"held_bytes", 0}, {"left", true}};
+  EXPECT_THAT(complaints(run), ElementsAre(HasSubstr("had lent nothing")));
+  run = report_of_frames();
+  run["requests_lost"] = 1;
+  EXPECT_THAT(complaints(run), ElementsAre("requests_lost is 1"));
 }
 
 TEST(Page, BeginsWithTheVerdictAndDrawsBothServings) {

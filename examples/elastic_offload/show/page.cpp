@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "must.hpp"
+#include "show/expansion.hpp"
 #include "show/gain.hpp"
 #include "show/report.hpp"
 #include "tools/report/svg_plot.hpp"
@@ -71,7 +72,8 @@ std::string render_page(const json& found, const Timeline& timeline) {
   std::ostringstream out;
   out << report::page_begin("libaqua's demo", compared ? gain_sentence(found.at("comparison"))
                                                        : "No comparison was asked for.")
-      << "<p>" << reclaim_sentence(found) << " "
+      << "<p>" << expansion_sentence(found) << " " << death_sentence(found) << "</p>\n<p>"
+      << reclaim_sentence(found) << " "
       << static_cast<double>(found.at("verified_bytes").get<std::uint64_t>() / 100'000'000) / 10
       << " GB were checked, " << found.at("mismatched_bytes").get<std::uint64_t>()
       << " bytes wrong.</p>\n<p>Emulated GPUs on one machine; scheduled by "
@@ -79,6 +81,7 @@ std::string render_page(const json& found, const Timeline& timeline) {
       << found.at("scaling").at("host_link_mb_per_s").get<std::uint64_t>() << " MB/s.</p>\n";
   if (compared) comparison(out, found.at("comparison"));
   memory(out, timeline, found);
+  out << frames_svg(found);
   out << report::kPageEnd;
   return std::move(out).str();
 }

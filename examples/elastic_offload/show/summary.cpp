@@ -2,7 +2,8 @@
 // The report for people.
 #include <sstream>
 
-#include "kv_cache.hpp"
+#include "cache_shape.hpp"
+#include "show/expansion.hpp"
 #include "show/gain.hpp"
 #include "show/report.hpp"
 #include "show/text.hpp"
@@ -22,6 +23,16 @@ double gb(const json& bytes) {
 
 std::string wrapped(const std::string& sentence) {
   return report::wrapped(sentence, kColumns) + "\n";
+}
+
+std::string also(const std::string& sentence) {
+  return sentence.empty() ? "" : wrapped(sentence);
+}
+
+std::string expansion_line(const Options& options) {
+  if (!options.expansion.on()) return "";
+  return "          layers over frames: " + to_string(options.expansion) +
+         (options.hostile_device() ? ", on hostile GPUs\n" : "\n");
 }
 
 std::string gain(const json& comparison) {
@@ -79,9 +90,10 @@ std::string summary(const json& report) {
                       report.at("wall_seconds").get<double>())) +
          sharing(report);
   if (compared) out += "\n" + wrapped(gain_sentence(report.at("comparison")));
-  return out + wrapped(reclaim_sentence(report)) +
-         text("%.1f GB were checked, %lu bytes wrong.\n", gb(report.at("verified_bytes")),
-              count("mismatched_bytes"));
+  return out + wrapped(reclaim_sentence(report)) + also(expansion_sentence(report)) +
+         also(death_sentence(report)) + frames_lines(report) +
+         text("%.1f GB were checked, %lu bytes wrong; %lu requests lost.\n",
+              gb(report.at("verified_bytes")), count("mismatched_bytes"), count("requests_lost"));
 }
 
 std::string describe_scaling(const Options& options, const Workload& work) {
@@ -93,13 +105,15 @@ std::string describe_scaling(const Options& options, const Workload& work) {
       "          %s%s\n"
       "          slices of %u steps of %ld ms or more\n"
       "          %zu KiB of KV a token (a 7B model: 512), caches of %zu MiB\n"
+      "%s"
       "          host memory paced to %zu MB/s (0: not), lent memory %lu times that\n",
       work.source.c_str(), work.items.size(), work.arrivals_faster, work.prompt_tokens,
       work.output_tokens, work.output_scale, kMaxOutputTokens, work.outputs_cut, kMaxPromptTokens,
       work.prompts_cut, options.policy.c_str(),
       options.fallback ? " (fcfs while KV is in host memory)" : "", kSliceIterations,
       options.iteration.count(), CacheShape::kBlockBytes / CacheShape::kTokensPerBlock >> 10,
-      kCacheBytes >> 20, options.host_link_mb_per_s, kPeerOverHost);
+      (options.expansion.on() ? kLayeredBytes : kCacheBytes) >> 20, expansion_line(options).c_str(),
+      options.host_link_mb_per_s, kPeerOverHost);
 }
 
 }  // namespace aqua::example

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "recovery.hpp"
+#include "play/recovery.hpp"
 
 namespace aqua::example {
 
