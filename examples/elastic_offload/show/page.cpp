@@ -18,6 +18,11 @@ using nlohmann::json;
 using report::Plot;
 using report::Series;
 
+// Nothing of nothing.
+std::string paragraph(const std::string& text) {
+  return text.empty() ? "" : "<p>" + text + "</p>\n";
+}
+
 // By percentile, in seconds.
 Series first_tokens(const char* name, const json& serving) {
   auto samples = serving.at("ttft_ms").at("all").get<std::vector<double>>();
@@ -72,7 +77,7 @@ std::string render_page(const json& found, const Timeline& timeline) {
   std::ostringstream out;
   out << report::page_begin("libaqua's demo", compared ? gain_sentence(found.at("comparison"))
                                                        : "No comparison was asked for.")
-      << "<p>" << expansion_sentence(found) << " " << death_sentence(found) << "</p>\n<p>"
+      << paragraph(expansion_sentence(found)) << paragraph(death_sentence(found)) << "<p>"
       << reclaim_sentence(found) << " "
       << static_cast<double>(found.at("verified_bytes").get<std::uint64_t>() / 100'000'000) / 10
       << " GB were checked, " << found.at("mismatched_bytes").get<std::uint64_t>()
