@@ -26,12 +26,13 @@ class LenderDeath {
     held_bytes_ = chosen->stats.held_bytes;
     fleet_.kill(*producer_);
   }
-  // The consumers have leased no more than the living lend.
+  // The consumers have leased, and use, no more than the living lend.
   [[nodiscard]] bool left() const {
-    std::uint64_t leased = 0, lent = 0;
-    for (const auto& consumer : fleet_.consumers()) leased += consumer.stats.leased_bytes;
+    std::uint64_t used = 0, lent = 0;
+    for (const auto& consumer : fleet_.consumers())
+      used += std::max(consumer.stats.leased_bytes, consumer.stats.tensors.peer);
     for (const auto& producer : fleet_.producers()) lent += producer.stats.lent_bytes;
-    return producer_ && leased <= lent;
+    return producer_ && used <= lent;
   }
 
   [[nodiscard]] const std::optional<std::size_t>& producer() const { return producer_; }
