@@ -23,7 +23,7 @@ std::string borrower(std::size_t index) {
 }
 
 std::uint32_t frames_at(const Frames& frames, double seconds) {
-  std::uint32_t now = 0;
+  std::uint32_t now = frames.empty() ? 0 : frames.front().frames;
   for (const FramesSince& each : frames) {
     if (each.seconds <= seconds) now = each.frames;
   }
