@@ -17,7 +17,7 @@ so that it is to lent memory roughly what PCIe is to NVLink. Then one lender
 wants its memory back, gets it, and later lends it again.
 
 With --expand the borrowers keep the layers of their KV in fewer frames of
-memory than there are layers, and more blocks in it (docs/engine/layer_swap.md).
+memory than there are layers, and have more blocks in it.
 
 Takes a minute or two and about 4 GiB of memory. The exit status is 0 only if
 no byte was wrong, and memory was reclaimed and could be borrowed again.)";
@@ -95,7 +95,7 @@ void add_play(CommandLine& line, Options& o) {
 void add_expansion(CommandLine& line, Options& o) {
   line.group("Layers in fewer frames")
       .option(
-          "--expand", "OFF|AUTO|X",
+          "--expand", "off|auto|X",
           "the borrowers' KV: off, flat; a number, so many layers for each frame of their memory, "
           "the others come in before their turn; auto, the frames change as it pays, and in a "
           "trial: with --resizes 200 --hostile --kill-lender. Nothing is compared then",
