@@ -75,14 +75,14 @@ struct Preemption {
 // How many engines the plan needs once its moves are over, held against how few could do.
 struct Certificate {
   std::uint64_t engines = 0;  // that hold requests
-  // No packing of these requests into engines of the largest usable capacity has fewer (after
-  // Martello and Toth's L2).
+  // No packing of these requests into engines of the largest usable capacity has fewer: Martello
+  // and Toth's L2, at thresholds of 64ths of that capacity only, so that it may be below L2.
   std::uint64_t bound = 0;
   // engines <= 4/3 * bound + 3.
   bool within = true;
   // mell and pack: the properties that prove engines <= 4/3 of the best packing + 2 hold. Never
   // true where they prove nothing: while engines differ in capacity or drain, requests share
-  // prefixes, or moves from before are under way.
+  // prefixes, or moves from before are under way. May be false in a plan that preempts or places.
   bool properties = false;
   friend bool operator==(const Certificate&, const Certificate&) = default;
 };
@@ -92,7 +92,7 @@ struct Certificate {
 struct Plan {
   std::uint64_t number = 0;  // of the epoch, from 1
   std::vector<Preemption> preemptions{};
-  std::vector<EngineId> wake{};
+  std::vector<EngineId> wake{};         // those that placements wake among them
   std::vector<Move> moves{};            // by stage
   std::vector<Placement> placements{};  // of requests that waited
   // Nothing is on them and nothing is on its way: they are asleep from now on.

@@ -126,6 +126,7 @@ class NaivePacker : public Packer {
   void repair();
   bool repair_once();
   bool admit(RequestId id, EngineId to, std::uint64_t most_guest, Reason reason);
+  bool cut_short_ = false;  // the plan's limit ended a repair in its middle
   char class_of(RequestId id) const;
   std::vector<RequestId> of_class(EngineId id, const std::string& classes) const;
   // Active engines without moves under way, of these classes; the one woken last at the end.

@@ -179,6 +179,12 @@ NaivePacker::Ids NaivePacker::sparse() const {
 
 bool NaivePacker::admit(RequestId id, EngineId to, std::uint64_t most_guest, Reason reason) {
   const NaiveFleet saved = now_;
+  bool some_gave_way = false;
+  const auto cut_short = [&] {
+    cut_short_ = some_gave_way;
+    if (!some_gave_way) now_ = saved;
+    return some_gave_way;
+  };
   while (!fits(now_.requests.at(id), to)) {
     const auto lacks = static_cast<std::uint64_t>(
         static_cast<std::int64_t>(need(now_.requests.at(id), to)) - room(to));
@@ -188,12 +194,14 @@ bool NaivePacker::admit(RequestId id, EngineId to, std::uint64_t most_guest, Rea
     const auto enough = std::find_if(guests.begin(), guests.end(),
                                      [&](RequestId g) { return now_.requests.at(g).own >= lacks; });
     const RequestId guest = enough != guests.end() ? *enough : guests.back();
-    if (!affords(guest)) break;
+    if (!affords(guest)) return cut_short();
     const Chosen chosen = choose(now_.requests.at(guest), to);
     if (chosen.engine == no_engine) break;
     relocate(guest, chosen.engine, Reason::makes_room);
+    some_gave_way = true;
   }
-  if (fits(now_.requests.at(id), to) && affords(id)) {
+  if (fits(now_.requests.at(id), to)) {
+    if (!affords(id)) return cut_short();
     relocate(id, to, reason);
     return true;
   }
@@ -251,7 +259,9 @@ bool NaivePacker::repair_once() {
 }
 
 void NaivePacker::repair() {
-  while (!(policy_ == "pack" && few_enough()) && moves_made() < plan_.move_limit && repair_once()) {
+  cut_short_ = false;
+  while (!cut_short_ && !(policy_ == "pack" && few_enough()) && moves_made() < plan_.move_limit &&
+         repair_once()) {
   }
 }
 

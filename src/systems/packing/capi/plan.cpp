@@ -18,6 +18,7 @@ namespace {
 template <typename Id>
 std::vector<std::uint64_t> numbers(const std::vector<Id>& ids) {
   std::vector<std::uint64_t> numbers;
+  numbers.reserve(ids.size());
   for (const Id id : ids) numbers.push_back(static_cast<std::uint64_t>(id));
   return numbers;
 }

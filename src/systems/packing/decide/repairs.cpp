@@ -13,8 +13,11 @@
 namespace aqua::packing {
 
 // Makes room on `to` by sending guests of at most `most_guest` tokens elsewhere, as few as do.
+// Those that went before the plan's limit stay away: the next plan finds the same repair to be
+// made, of which less is left.
 bool Repairs::admit(Request& request, Engine& to, std::uint64_t most_guest, Reason reason) {
   const Draft::Mark mark = draft_.mark();
+  bool affordable = true;
   while (!fleet_.fits(request, to)) {
     const auto excess =
         static_cast<std::uint64_t>(static_cast<std::int64_t>(fleet_.need(request, to)) - to.room());
@@ -26,12 +29,20 @@ bool Repairs::admit(Request& request, Engine& to, std::uint64_t most_guest, Reas
     }
     fleet_.look();
     Request& guest = fleet_.at(found->second);
-    const Choice choice = draft_.affords(guest) ? place_(guest, &to) : Choice{};
+    affordable = draft_.affords(guest);
+    const Choice choice = affordable ? place_(guest, &to) : Choice{};
     if (choice.engine == nullptr) break;
     draft_.relocate(guest, *choice.engine, Reason::makes_room);
   }
-  if (fleet_.fits(request, to) && draft_.affords(request)) {
-    draft_.relocate(request, to, reason);
+  if (fleet_.fits(request, to)) {
+    affordable = draft_.affords(request);
+    if (affordable) {
+      draft_.relocate(request, to, reason);
+      return true;
+    }
+  }
+  if (!affordable && draft_.mark() != mark) {
+    cut_short_ = true;
     return true;
   }
   draft_.rollback(mark);
@@ -113,7 +124,8 @@ bool Repairs::fill_tiny() {
 }
 
 void Repairs::run(const std::function<bool()>& enough) {
-  while (!enough() && draft_.moves_left() > 0) {
+  cut_short_ = false;
+  while (!cut_short_ && !enough() && draft_.moves_left() > 0) {
     if (pair_large() || fill_medium() || fill_small() || share_holes() || fill_gap() ||
         fill_tiny()) {
       continue;

@@ -20,11 +20,13 @@ class Repairs {
   Repairs(Fleet& fleet, Board& board, Draft& draft, Place place)
       : fleet_(fleet), board_(board), draft_(draft), place_(std::move(place)) {}
 
-  // Until the properties hold, `enough` says so, or the plan may move no more.
+  // Until the properties hold, `enough` says so, or the plan may move no more. A repair that needs
+  // more moves than are left is begun, and goes on in the next plan.
   void run(const std::function<bool()>& enough);
 
  private:
-  // One move, and what gives way to it; false when there is none to make.
+  // One move, and what gives way to it; false when there is none to make. True, too, when the
+  // plan's limit cut it short after some had given way.
   [[nodiscard]] bool pair_large();
   [[nodiscard]] bool fill_medium();
   [[nodiscard]] bool fill_small();
@@ -39,6 +41,7 @@ class Repairs {
   Board& board_;
   Draft& draft_;
   const Place place_;
+  bool cut_short_ = false;
 };
 
 }  // namespace aqua::packing
