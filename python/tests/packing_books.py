@@ -77,22 +77,36 @@ class Book:
         assert held + coming <= self.capacity, f"engine {engine} holds {held}, and {coming} come"
 
 
-class Ours:
-    """The reference, and its book."""
+class Packed:
+    """A packer and its book, which are told the same."""
 
-    def __init__(self, capacity: int, max_moves: int = 1 << 30) -> None:
-        self.packer = MellReference(capacity, max_moves)
-        self.book = Book(capacity)
+    packer: Union[MellReference, Packer]
+    book: Book
+
+    def arrive(self, request: int, tokens: int) -> int:
+        """Answers the engine; 0: it waits."""
+        raise NotImplementedError
 
     def tell(self, what: str, request: int, tokens: int) -> None:
         if what == "arrive":
-            self.book.arrived(request, tokens, self.packer.arrive(request, tokens))
+            self.book.arrived(request, tokens, self.arrive(request, tokens))
         elif what == "grew":
             self.book.tokens[request] = tokens
             self.packer.grew(request, tokens)
         else:
             self.book.ended(request)
             self.packer.ended(request)
+
+
+class Ours(Packed):
+    """The reference, and its book."""
+
+    def __init__(self, capacity: int, max_moves: int = 1 << 30) -> None:
+        self.packer = MellReference(capacity, max_moves)
+        self.book = Book(capacity)
+
+    def arrive(self, request: int, tokens: int) -> int:
+        return self.packer.arrive(request, tokens)
 
     def epoch(self) -> bool:
         """Whether there was nothing to do."""
@@ -101,7 +115,7 @@ class Ours:
         return plan == ReferencePlan([], [], [])
 
 
-class Theirs:
+class Theirs(Packed):
     """The library's, and its book. A woken engine counts as up at once; moves are over at once."""
 
     def __init__(
@@ -114,18 +128,11 @@ class Theirs:
         for engine in range(1, engines + 1):
             self.packer.join(engine, capacity)
 
-    def tell(self, what: str, request: int, tokens: int) -> None:
-        if what == "arrive":
-            placed = self.packer.arrive(request, tokens)
-            assert placed.wakes == (placed.engine not in self.awake | {0})
-            self.awake |= {placed.engine} - {0}
-            self.book.arrived(request, tokens, placed.engine)
-        elif what == "grew":
-            self.book.tokens[request] = tokens
-            self.packer.grew(request, tokens)
-        else:
-            self.book.ended(request)
-            self.packer.ended(request)
+    def arrive(self, request: int, tokens: int) -> int:
+        placed = self.packer.arrive(request, tokens)
+        assert placed.wakes == (placed.engine not in self.awake | {0})
+        self.awake |= {placed.engine} - {0}
+        return placed.engine
 
     def epoch(self) -> bool:
         plan = self.packer.epoch()

@@ -52,7 +52,8 @@ void KvDevice::visit(const ggml_tensor& tensor, std::size_t offset, std::size_t 
   const std::vector<RowRange> rows{
       {first / row_bytes_, (first + bytes + row_bytes_ - 1) / row_bytes_}};
   const std::uint32_t layer = plane_of(&tensor)->layer;
-  if (writes) rows_used_.at(rows[0].begin / rows_per_sequence_) = rows_per_sequence_;
+  for (std::uint64_t row = rows[0].begin; writes && row < rows[0].end; ++row)
+    rows_used_.at(row / rows_per_sequence_) = rows_per_sequence_;  // as far as anybody knows
   kv_->pass(rows, writes ? rows : std::vector<RowRange>{}, [&](std::uint32_t at) {
     if (at == layer) work(static_cast<std::byte*>(tensor.data) + offset);
   });
