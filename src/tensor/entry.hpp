@@ -6,8 +6,10 @@
 //   stable -> copying -> (closing ->) stable            the flip found no pins on the old place
 //                                  -> draining -> stable  readers of the old place were left
 //
-//   copying   pins get the old place; a write marks its chunks dirty, which are copied again
-//   closing   two rounds were not enough, or the deadline is near: new write pins wait for
+//   copying   pins get the old place; a write marks its chunks dirty, which are copied again.
+//             No round is posted while a write pin is held, but to repeat one that failed: it
+//             would read what is being written
+//   closing   two rounds more were not enough, or the deadline is near: new write pins wait for
 //             the flip. Read pins never wait
 //   draining  flipped: pins get the new place; write pins wait until the readers of the old
 //             place are gone, so that these never read behind a write
@@ -72,7 +74,8 @@ class TensorEntry : public std::enable_shared_from_this<TensorEntry> {
   [[nodiscard]] bool lost() const noexcept { return lost_.load(std::memory_order_relaxed); }
 
   // --- for the Migrator -------------------------------------------------------------------
-  // Posts the first round of a move to `to` on `stream`. A null `to` means home.
+  // Begins a move to `to`: posts its first round on `stream`, once no write pin is held. A null
+  // `to` means home.
   //   failed_precondition  it is moving or draining already, is there, or has no home
   //   not_found            freed or lost
   [[nodiscard]] Result<void> begin_move(std::shared_ptr<TensorPlace> to, Stream stream);
@@ -144,9 +147,9 @@ class TensorEntry : public std::enable_shared_from_this<TensorEntry> {
   std::shared_ptr<TensorPlace> here_ AQUA_GUARDED_BY(mu_);
   std::shared_ptr<TensorPlace> to_ AQUA_GUARDED_BY(mu_);        // copying, closing
   std::shared_ptr<TensorPlace> draining_ AQUA_GUARDED_BY(mu_);  // draining
-  unsigned rounds_ AQUA_GUARDED_BY(mu_) = 0;
-  std::uint64_t round_ AQUA_GUARDED_BY(mu_) = 0;  // counts the rounds of all moves
-  bool alone_ AQUA_GUARDED_BY(mu_) = false;       // the round posted last has a stream of its own
+  unsigned rounds_ AQUA_GUARDED_BY(mu_) = 0;                    // posted, of this move
+  std::uint64_t round_ AQUA_GUARDED_BY(mu_) = 0;                // counts the rounds of all moves
+  bool alone_ AQUA_GUARDED_BY(mu_) = false;  // the round posted last has a stream of its own
   tensor::DirtyChunks dirty_ AQUA_GUARDED_BY(mu_);
   std::unique_ptr<device::Event> round_done_ AQUA_GUARDED_BY(mu_);
   PlaceList leaving_ AQUA_GUARDED_BY(mu_);  // unpinned, not yet with DeferredFrees

@@ -33,7 +33,11 @@ Result<void> TensorEntry::try_begin_move(std::shared_ptr<TensorPlace> to, Stream
   rounds_ = 0;
   alone_ = false;
   dirty_.clear();
-  // Write pins held now may be changing bytes under the copy; they mark them when released.
+  if (here_->write_pins > 0) {  // whoever writes now would do so under the copy
+    dirty_.mark(0, options_.bytes);
+    return {};
+  }
+  rounds_ = 1;
   auto posted = post_round({{to_->address(), here_->address(), options_.bytes}}, stream);
   if (!posted.ok()) end_move();  // the copy itself may have been posted
   leaving = std::move(leaving_);
@@ -65,7 +69,7 @@ TensorEntry::Round TensorEntry::step_move(Stream stream, bool pressing) {
     const MutexLock lock(mu_);
     if (freed_ || to_ == nullptr) return Round::gone;
     const bool evacuating = to_ == home_;
-    const auto done = context_.device.query(*round_done_);
+    const auto done = rounds_ == 0 ? true : context_.device.query(*round_done_);
     if (!done.ok()) {
       // Evacuating, the source has died. Promoting, the new place has: stay at home.
       if (evacuating && !alone_) return Round::suspect;
@@ -74,7 +78,7 @@ TensorEntry::Round TensorEntry::step_move(Stream stream, bool pressing) {
     } else if (!*done) {
       return Round::running;
     } else if (here_->write_pins > 0 || (!evacuating && here_->read_pins > 0)) {
-      if (evacuating && (pressing || rounds_ >= kFreeRounds)) {
+      if (evacuating && (pressing || rounds_ > kFreeRounds)) {
         phase_ = Phase::closing;
       } else if (!evacuating && phase_ == Phase::closing) {
         phase_ = Phase::copying;  // a promotion must not make writers wait for readers
@@ -83,7 +87,7 @@ TensorEntry::Round TensorEntry::step_move(Stream stream, bool pressing) {
       return Round::pinned;
     } else if (dirty_.any()) {
       alone_ = false;
-      if (++rounds_ >= kFreeRounds || pressing) phase_ = Phase::closing;
+      if (++rounds_ > kFreeRounds || pressing) phase_ = Phase::closing;
       if (post_round(dirty_.take(to_->address(), here_->address()), stream).ok())
         return Round::again;
       end_move();

@@ -76,12 +76,15 @@ TEST_F(CopyPins, AWriterOfCopiesWaitsForNoFlip) {
   EXPECT_EQ(read(tensor_, a_), bytes_);
 }
 
-TEST_F(CopyPins, TakenBeforeTheMoveTheyLeaveTheirRangeDirty) {
+// The copy would read what they are writing.
+TEST_F(CopyPins, TakenBeforeTheMoveTheyAreOverBeforeAnythingIsCopied) {
   {
     const auto one = pins(5000, 9000);
+    const auto before = gpu_->copy_counts().each;
     EXPECT_OK(entry().begin_move(nullptr, m_));
     entry().wait_round();
     EXPECT_EQ(step(), Round::pinned);
+    EXPECT_EQ(gpu_->copy_counts().each, before);
     write(one, 5000, 3);
   }
   EXPECT_EQ(step(), Round::again);
