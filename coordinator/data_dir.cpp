@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <cstdlib>
 #include <string_view>
 
 #include "base/absolute_path.hpp"
@@ -27,13 +26,6 @@ std::string read_owner(int fd) {
 }
 
 }  // namespace
-
-std::string DataDir::default_path() {
-  if (const char* runtime = std::getenv("XDG_RUNTIME_DIR"); runtime != nullptr && *runtime == '/') {
-    return concat(runtime, "/aqua");
-  }
-  return concat("/tmp/aqua-", ::getuid());
-}
 
 Result<bool> DataDir::check(const std::string& path) {
   const std::string parent = folder_of(path);

@@ -22,9 +22,6 @@ class DataDir {
   // another daemon has.
   [[nodiscard]] static Result<bool> check(const std::string& path);
 
-  // $XDG_RUNTIME_DIR/aqua, or /tmp/aqua-UID without that.
-  [[nodiscard]] static std::string default_path();
-
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
 
  private:

@@ -29,7 +29,7 @@
 
 #include "aqua/result.hpp"
 #include "base/ids.hpp"
-#include "base/peer_process.hpp"
+#include "base/socket/peer_process.hpp"
 #include "base/unique_fd.hpp"
 #include "coordinator/access/pace.hpp"
 #include "coordinator/access/peer_access.hpp"

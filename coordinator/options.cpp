@@ -7,9 +7,9 @@
 
 #include "base/absolute_path.hpp"
 #include "base/concat.hpp"
+#include "base/own_directory.hpp"
 #include "base/try.hpp"
 #include "coordinator/config_file.hpp"
-#include "coordinator/data_dir.hpp"
 #include "coordinator/option_table.hpp"
 #include "wire/limits.hpp"
 
@@ -126,7 +126,7 @@ Result<void> take_all(Options& options, const CommandLine& line) {
 }
 
 Result<void> fill_in_paths(Options& options) {
-  if (options.data.empty()) options.data = DataDir::default_path();
+  if (options.data.empty()) options.data = default_own_directory();
   // Clients in other directories are told paths in it.
   AQUA_ASSIGN(options.data, absolute_path(options.data));
   if (options.listen.path.empty() && options.listen.host.empty()) {

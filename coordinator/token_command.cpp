@@ -9,9 +9,9 @@
 
 #include "base/concat.hpp"
 #include "base/errno_error.hpp"
+#include "base/own_directory.hpp"
 #include "base/try.hpp"
 #include "coordinator/access/tokens.hpp"
-#include "coordinator/data_dir.hpp"
 
 namespace aqua::coordinator {
 namespace {
@@ -32,7 +32,7 @@ command take it from the file that AQUA_TOKEN_FILE names.
 
 struct Command {
   std::vector<std::string> words;
-  std::string data = DataDir::default_path();
+  std::string data = default_own_directory();
   std::string tokens;
   bool help = false;
 };

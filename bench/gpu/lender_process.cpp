@@ -14,7 +14,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "base/unix_socket.hpp"
+#include "base/socket/unix_socket.hpp"
 #include "device/cuda/device.hpp"
 #include "gpu/cuda_objects.hpp"
 

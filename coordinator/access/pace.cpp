@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "base/unix_socket.hpp"
+#include "base/socket/unix_socket.hpp"
 
 namespace aqua::coordinator {
 namespace {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/concat.hpp"
+#include "base/socket/unix_socket.hpp"
 #include "base/try.hpp"
-#include "base/unix_socket.hpp"
 
 namespace aqua::coordinator {
 namespace {

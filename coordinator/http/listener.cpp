@@ -13,8 +13,8 @@
 #include "base/absolute_path.hpp"
 #include "base/concat.hpp"
 #include "base/errno_error.hpp"
+#include "base/socket/unix_socket.hpp"
 #include "base/try.hpp"
-#include "base/unix_socket.hpp"
 
 namespace aqua::coordinator {
 namespace {

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "aqua/result.hpp"
-#include "base/peer_process.hpp"
+#include "base/socket/peer_process.hpp"
 #include "coordinator/store/store.hpp"
 #include "ledger/ledger.hpp"
 

@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdlib>
+
 #include "base/concat.hpp"
 #include "base/errno_error.hpp"
 
@@ -27,6 +29,13 @@ Result<UniqueFd> open_own_directory(std::string_view what, std::string path) {
                                                  " and be writable by nobody else")};
   }
   return directory;
+}
+
+std::string default_own_directory() {
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets variables here
+  const char* const given = std::getenv("XDG_RUNTIME_DIR");
+  if (given != nullptr && *given == '/') return concat(given, "/aqua");
+  return concat("/tmp/aqua-", ::getuid());
 }
 
 }  // namespace aqua

@@ -16,4 +16,8 @@ namespace aqua {
 // write there, and when it is a link, whose maker could turn it round. `what` names it in errors.
 [[nodiscard]] Result<UniqueFd> open_own_directory(std::string_view what, std::string path);
 
+// Where this user's sockets and books are unless something else is said: $XDG_RUNTIME_DIR/aqua, or
+// else /tmp/aqua-UID.
+[[nodiscard]] std::string default_own_directory();
+
 }  // namespace aqua

@@ -2,7 +2,6 @@
 #include "lending/exchange_client.hpp"
 
 #include <poll.h>
-#include <unistd.h>
 
 #include <algorithm>
 
@@ -30,21 +29,13 @@ Error as_unavailable(Error error) {
 
 constexpr std::chrono::milliseconds kPostPatience{50};
 
-// Whoever listens at the path reads what will be written to the memory that comes from there. Root
-// may do that anyway.
-Result<void> check_owner(int fd, const std::string& path) {
-  AQUA_ASSIGN(const ucred exporter, peer_credentials(fd));
-  if (exporter.uid == ::geteuid() || exporter.uid == 0) return {};
-  return Error{Code::permission_denied, concat("exchange: ", path, " is user ", exporter.uid,
-                                               "'s, and this process is user ", ::geteuid(), "'s")};
-}
-
 }  // namespace
 
 Result<void> ExchangeClient::ensure_connected() {
   if (fd_.valid()) return {};
   AQUA_ASSIGN(UniqueFd fd, connect_seqpacket(path_));
-  AQUA_TRY(check_owner(fd.get(), path_));
+  // Whoever listens there reads what will be written to the memory that comes from there.
+  AQUA_TRY(check_listener(fd.get(), concat("exchange: ", path_)));
   AQUA_TRY(send_message(fd.get(), encode(Hello{self_}), {}, kPatience));
   auto message = receive_message(fd.get(), kMaxExchangeBytes, kPatience);
   if (!message.ok()) return as_unavailable(std::move(message).error());

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/mutex.hpp"
-#include "base/unix_socket.hpp"
+#include "base/socket/unix_socket.hpp"
 #include "lending/exchange_wire.hpp"
 
 namespace aqua::lending {

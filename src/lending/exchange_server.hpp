@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exporter's side of the exchange socket: accepts consumers, ties each to a process,
-// and learns of that process's death by its pidfd. One thread, one poll loop.
+// The exporter's side of the exchange socket: ties each consumer to a process, and learns of that
+// process's death by its pidfd.
 //
 // A client id is what a process says in its hello, and anybody may say it. It belongs to the
 // process that is first granted a slab under it, for which a secret is needed, until that process
@@ -13,12 +13,11 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "base/ids.hpp"
-#include "base/peer_process.hpp"
-#include "base/socket_file.hpp"
+#include "base/socket/packet_server.hpp"
+#include "base/socket/peer_process.hpp"
 #include "base/unique_fd.hpp"
 #include "lending/exchange_wire.hpp"
 
@@ -44,51 +43,43 @@ struct ExchangeLimits {
   std::size_t of_one_process = 64;  // connections, and also client ids that have been granted slabs
 };
 
-class ExchangeServer {
+class ExchangeServer final : private PacketHandler {
  public:
   // Listens at `path`; `handler` must outlive the server.
   [[nodiscard]] static Result<std::unique_ptr<ExchangeServer>> open(
       const std::string& path, ExchangeHandler& handler, const ExchangeLimits& limits = {});
-  // Stops the thread, closes every connection, removes the socket file.
-  ~ExchangeServer();
-  ExchangeServer(const ExchangeServer&) = delete;
-  ExchangeServer& operator=(const ExchangeServer&) = delete;
 
  private:
-  struct Connection {
-    UniqueFd fd;
-    std::int64_t pid = 0;            // of who connected
-    std::optional<ClientId> client;  // since the hello, and of this process:
+  // A connection since its hello.
+  struct Client {
+    ClientId id;
     PeerProcess::Identity process;
   };
 
-  ExchangeServer(SocketFile file, UniqueFd listener, UniqueFd wake, ExchangeHandler& handler,
-                 const ExchangeLimits& limits);
-  void run();
-  void accept_one();
-  [[nodiscard]] bool make_room_for(std::int64_t pid);
-  void forget_dead(const ClientId& client);
-  // False: close the connection.
-  [[nodiscard]] bool serve(Connection& connection);
-  [[nodiscard]] Reply answer(Connection& connection, const ExchangeMessage& message,
-                             std::vector<UniqueFd>& fds);
-  [[nodiscard]] Result<void> greet(Connection& connection, const ClientId& client);
-  [[nodiscard]] Reply fetch(const Connection& connection, const Fetch& request,
-                            std::vector<UniqueFd>& fds);
-  // Whether its client id is its process's.
-  [[nodiscard]] bool owns_its_id(const Connection& connection) const;
+  ExchangeServer(ExchangeHandler& handler, const ExchangeLimits& limits)
+      : handler_(handler), limits_(limits) {}
+  std::optional<Answer> on_packet(const PacketPeer& from, Message packet) override;
+  void on_closed(std::uint64_t number) override { clients_.erase(number); }
+  [[nodiscard]] bool dispensable(std::uint64_t number) const override;
+  [[nodiscard]] std::vector<int> watched() const override;
+  void on_readable(PacketServer& server, int fd) override;
 
-  const SocketFile file_;
-  const UniqueFd listener_;
-  const UniqueFd wake_;  // eventfd: written once, to stop
+  [[nodiscard]] Reply answer(const PacketPeer& from, const ExchangeMessage& message,
+                             std::vector<UniqueFd>& fds);
+  [[nodiscard]] Result<void> greet(const PacketPeer& from, const ClientId& id);
+  [[nodiscard]] Reply fetch(const PacketPeer& from, const Fetch& request,
+                            std::vector<UniqueFd>& fds);
+  [[nodiscard]] const Client* client_of(std::uint64_t number) const;
+  // Whether its client id is its process's.
+  [[nodiscard]] bool owns_its_id(const Client& client) const;
+
   ExchangeHandler& handler_;
   const ExchangeLimits limits_;
-  // The rest belongs to the thread.
-  std::vector<std::unique_ptr<Connection>> connections_;  // the oldest first
+  // These belong to the server's thread.
+  std::map<std::uint64_t, Client> clients_;  // by connection
   // Live processes that have been granted slabs, connected or not.
   std::map<ClientId, PeerProcess> peers_;
-  bool accept_later_ = false;  // no descriptors: a connection that waits must not make us spin
-  std::thread thread_;
+  std::unique_ptr<PacketServer> server_;  // its thread ends first
 };
 
 }  // namespace aqua::lending

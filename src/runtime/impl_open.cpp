@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a runtime comes up: its memory, its copy curves, its coordinator.
 #include "base/concat.hpp"
-#include "base/stale_sockets.hpp"
+#include "base/socket/stale_sockets.hpp"
 #include "base/try.hpp"
 #include "device/probe.hpp"
 #include "runtime/impl.hpp"

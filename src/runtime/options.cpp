@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/options.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
@@ -25,11 +23,6 @@ constexpr std::size_t kSmallestSlab = std::size_t{2} << 20;
 std::string environment(const char* name, std::string fallback) {
   const char* value = std::getenv(name);
   return value != nullptr && *value != '\0' ? value : std::move(fallback);
-}
-
-std::string default_directory() {
-  const std::string runtime_directory = environment("XDG_RUNTIME_DIR", "");
-  return runtime_directory.empty() ? concat("/tmp/aqua-", ::getuid()) : runtime_directory + "/aqua";
 }
 
 }  // namespace
@@ -55,7 +48,7 @@ Result<RuntimeOptions> resolve(RuntimeOptions options) {
     return Error{Code::invalid_argument,
                  concat("reclaim_deadline ", options.reclaim_deadline.count(), " ms")};
   }
-  if (options.socket_directory.empty()) options.socket_directory = default_directory();
+  if (options.socket_directory.empty()) options.socket_directory = default_own_directory();
   AQUA_TRY(open_own_directory("socket_directory", options.socket_directory));
   if (options.curve_directory.empty())
     options.curve_directory = transfer::default_curve_directory();

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "base/concat.hpp"
+#include "base/socket/unix_socket.hpp"
 #include "base/try.hpp"
-#include "base/unix_socket.hpp"
 #include "wire/error.hpp"
 #include "wire/limits.hpp"
 

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "base/stale_sockets.hpp"
-#include "base/unix_socket.hpp"
+#include "base/socket/stale_sockets.hpp"
+#include "base/socket/unix_socket.hpp"
 
 namespace aqua {
 namespace {

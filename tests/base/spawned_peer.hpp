@@ -18,7 +18,7 @@ inline constexpr int kPeerSocket = 3;
 class SpawnedPeer {
  public:
   // Starts arguments[0], a path; "/proc/self/exe" is the calling program once more. Messages over
-  // the socket keep their bounds (base/unix_socket.hpp).
+  // the socket keep their bounds (base/socket/unix_socket.hpp).
   [[nodiscard]] static Result<SpawnedPeer> spawn(std::vector<std::string> arguments);
   SpawnedPeer(SpawnedPeer&& other) noexcept;
   SpawnedPeer& operator=(SpawnedPeer&&) = delete;

@@ -7,7 +7,7 @@
 #include <chrono>
 #include <utility>
 
-#include "base/unix_socket.hpp"
+#include "base/socket/unix_socket.hpp"
 #include "device/probe.hpp"
 #include "tests/base/spawned_peer.hpp"
 #include "tests/device/contract.hpp"

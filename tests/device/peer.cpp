@@ -12,8 +12,8 @@
 #include <string>
 #include <utility>
 
+#include "base/socket/unix_socket.hpp"
 #include "base/try.hpp"
-#include "base/unix_socket.hpp"
 #include "tests/base/spawned_peer.hpp"
 #include "tests/device/device_kinds.hpp"
 

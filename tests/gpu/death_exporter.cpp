@@ -2,8 +2,8 @@
 #include <array>
 #include <chrono>
 
+#include "base/socket/unix_socket.hpp"
 #include "base/try.hpp"
-#include "base/unix_socket.hpp"
 #include "tests/base/spawned_peer.hpp"
 #include "tests/gpu/exporter_death.hpp"
 

@@ -4,8 +4,8 @@
 #include <thread>
 #include <utility>
 
+#include "base/socket/unix_socket.hpp"
 #include "base/try.hpp"
-#include "base/unix_socket.hpp"
 #include "tests/base/spawned_peer.hpp"
 #include "tests/gpu/exporter_death.hpp"
 

@@ -20,7 +20,7 @@
 #include <string>
 
 #include "base/concat.hpp"
-#include "base/unix_socket.hpp"
+#include "base/socket/unix_socket.hpp"
 #include "tests/lending/churn.hpp"
 #include "tests/lending/peer_process.hpp"
 #include "tests/lending/support.hpp"

@@ -8,7 +8,7 @@
 #include <span>
 
 #include "base/concat.hpp"
-#include "base/unix_socket.hpp"
+#include "base/socket/unix_socket.hpp"
 
 namespace aqua::lending {
 

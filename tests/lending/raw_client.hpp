@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "base/unix_socket.hpp"
+#include "base/socket/unix_socket.hpp"
 #include "lending/exchange_wire.hpp"
 
 namespace aqua::lending {

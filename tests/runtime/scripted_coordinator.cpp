@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "base/concat.hpp"
-#include "base/unix_socket.hpp"
+#include "base/socket/unix_socket.hpp"
 #include "wire/address.hpp"
 #include "wire/clients.hpp"
 #include "wire/problem.hpp"

@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/unix_socket.hpp"
+#include "base/socket/unix_socket.hpp"
 #include "southbound/client.hpp"
 #include "southbound/http_call.hpp"
 #include "wire/clients.hpp"

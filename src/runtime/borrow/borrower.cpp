@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "base/unix_socket.hpp"
+#include "base/socket/unix_socket.hpp"
 
 namespace aqua::runtime {
 namespace {

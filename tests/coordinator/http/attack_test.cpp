@@ -16,7 +16,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "base/unix_socket.hpp"
+#include "base/socket/unix_socket.hpp"
 #include "tests/coordinator/raw_http.hpp"
 #include "tests/coordinator/raw_session.hpp"
 #include "tests/southbound/peers.hpp"

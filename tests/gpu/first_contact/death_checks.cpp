@@ -14,8 +14,8 @@
 
 #include "base/concat.hpp"
 #include "base/errno_error.hpp"
+#include "base/socket/unix_socket.hpp"
 #include "base/try.hpp"
-#include "base/unix_socket.hpp"
 #include "tests/base/spawned_peer.hpp"
 #include "tests/gpu/first_contact/check.hpp"
 #include "tests/gpu/first_contact/gpu.hpp"

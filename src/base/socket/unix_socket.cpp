@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/unix_socket.hpp"
+#include "base/socket/unix_socket.hpp"
 
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -192,6 +193,13 @@ Result<ucred> peer_credentials(int fd) {
   if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0)
     return errno_error("SO_PEERCRED");
   return credentials;
+}
+
+Result<void> check_listener(int fd, std::string_view what) {
+  AQUA_ASSIGN(const ucred listener, peer_credentials(fd));
+  if (listener.uid == ::geteuid() || listener.uid == 0) return {};
+  return Error{Code::permission_denied, concat(what, " is user ", listener.uid,
+                                               "'s, and this process is user ", ::geteuid(), "'s")};
 }
 
 bool peer_has_closed(int fd) {

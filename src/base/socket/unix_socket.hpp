@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "aqua/result.hpp"
@@ -49,6 +50,9 @@ struct Message {
 // Who connected, or, of a connected socket, who listens: the process and user that the kernel noted
 // when they did.
 [[nodiscard]] Result<ucred> peer_credentials(int fd);
+// permission_denied unless who listens at the other end of a connected socket is this process's
+// user or root, who may do anyway what a listener could. `what` begins the message.
+[[nodiscard]] Result<void> check_listener(int fd, std::string_view what);
 // True when the other side has closed. What it sent before can still be received.
 [[nodiscard]] bool peer_has_closed(int fd);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/peer_process.hpp"
+#include "base/socket/peer_process.hpp"
 
 #include <poll.h>
 #include <sys/socket.h>
@@ -12,8 +12,8 @@
 #include "base/concat.hpp"
 #include "base/errno_error.hpp"
 #include "base/read_file.hpp"
+#include "base/socket/unix_socket.hpp"
 #include "base/try.hpp"
-#include "base/unix_socket.hpp"
 
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77  // Linux 6.5

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/stale_sockets.hpp"
+#include "base/socket/stale_sockets.hpp"
 
 #include <dirent.h>
 #include <sys/stat.h>
@@ -9,7 +9,7 @@
 #include <ctime>
 #include <memory>
 
-#include "base/unix_socket.hpp"
+#include "base/socket/unix_socket.hpp"
 
 namespace aqua {
 namespace {

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// An anonymous file in memory that can be sealed.
+#pragma once
+
+#include <sys/mman.h>
+
+#include <cerrno>
+
+#include "base/unique_fd.hpp"
+
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x0008U  // Linux 6.3
+#endif
+
+namespace aqua {
+
+// Makes an empty one, close-on-exec, and never executable where the kernel knows how to promise
+// that: one with vm.memfd_noexec=2 creates no other memfd. On failure not valid; errno says why.
+[[nodiscard]] inline UniqueFd create_memfd(const char* name) {
+  constexpr unsigned kFlags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+  UniqueFd fd(::memfd_create(name, kFlags | MFD_NOEXEC_SEAL));
+  if (!fd.valid() && errno == EINVAL) fd.reset(::memfd_create(name, kFlags));
+  return fd;
+}
+
+}  // namespace aqua
