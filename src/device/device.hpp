@@ -23,6 +23,7 @@
 
 #include "aqua/result.hpp"
 #include "aqua/types.hpp"
+#include "aqua/write_protection.hpp"
 #include "base/ids.hpp"
 #include "base/unique_fd.hpp"
 #include "device/block_copy.hpp"
@@ -77,6 +78,12 @@ class AddressRange {
 
 // What work of this device may do with a mapped slab.
 enum class MapAccess : std::uint8_t { read_write, read_only };
+
+// What other processes do with a slab's memory.
+enum class SlabUse : std::uint8_t {
+  lend,     // read and write it, for as long as it lives
+  publish,  // read it, once it is filled and sealed; nobody writes it after that
+};
 
 // What an event is for. Timed ones cost the device a little more; ordering needs none.
 enum class EventKind : std::uint8_t { ordering, timed };
@@ -171,14 +178,21 @@ class Device {
   // --- physical memory -----------------------------------------------------------------
   // Shareable physical memory of this device, not mapped anywhere; content undefined.
   // resource_exhausted when fewer than `bytes` are free.
-  [[nodiscard]] virtual Result<std::unique_ptr<Slab>> create_slab(std::size_t bytes) = 0;
-  // A new descriptor (close-on-exec) for a slab that this process created.
+  [[nodiscard]] virtual Result<std::unique_ptr<Slab>> create_slab(std::size_t bytes,
+                                                                  SlabUse use = SlabUse::lend) = 0;
+  // Ends all writing of a slab that this process created to publish: from now on it is mapped
+  // read_only alone, here and wherever it is imported. Sealing again changes nothing.
+  // failed_precondition: somebody still has it mapped read_write (a forked child, perhaps), or it
+  // was created to lend.
+  [[nodiscard]] virtual Result<WriteProtection> seal(Slab& slab) = 0;
+  // A new descriptor (close-on-exec) for a slab that this process created. failed_precondition for
+  // one to publish that is not sealed.
   [[nodiscard]] virtual Result<UniqueFd> export_slab(const Slab& slab) = 0;
-  // Takes the descriptor of another process's slab of `bytes` on a device like this one.
-  // Checks type, size and seals first (invalid_argument): a hostile exporter cannot make
-  // us fault later.
-  [[nodiscard]] virtual Result<std::unique_ptr<Slab>> import_slab(UniqueFd fd,
-                                                                  std::size_t bytes) = 0;
+  // Takes the descriptor of another process's slab of `bytes` on a device like this one, which was
+  // created for this use. Checks type, size and seals first (invalid_argument): a hostile exporter
+  // cannot make us fault later, nor, where protection is enforced, write what was published.
+  [[nodiscard]] virtual Result<std::unique_ptr<Slab>> import_slab(UniqueFd fd, std::size_t bytes,
+                                                                  SlabUse use = SlabUse::lend) = 0;
 
   // --- addresses -----------------------------------------------------------------------
   [[nodiscard]] virtual Result<std::unique_ptr<AddressRange>> reserve(std::size_t bytes) = 0;
@@ -186,7 +200,8 @@ class Device {
   // (failed_precondition). The mapping keeps the physical memory alive. Imported slabs are not
   // inherited by forked children. Through a read_only mapping copy() and scrub() write nothing
   // (permission_denied); a kernel of the engine's that does is treated as one that writes where
-  // nothing is mapped. Another mapping of the same slab may be read_write.
+  // nothing is mapped. Another mapping of the same slab may be read_write, unless it is sealed
+  // (permission_denied).
   [[nodiscard]] virtual Result<void> map(AddressRange& range, std::size_t offset, const Slab& slab,
                                          MapAccess access = MapAccess::read_write) = 0;
   // Unmaps exactly one slab mapped before. The caller has seen every event of work that

@@ -38,13 +38,15 @@ class FaultyDevice : public device::Device {
   const device::Info& info() const noexcept override { return info_; }
   std::size_t free_bytes() const override { return inner_.free_bytes(); }
 
-  Result<std::unique_ptr<Slab>> create_slab(std::size_t bytes) override {
+  Result<std::unique_ptr<Slab>> create_slab(std::size_t bytes, device::SlabUse use) override {
     if (refuse_now()) return refusal("create_slab");
-    return inner_.create_slab(bytes);
+    return inner_.create_slab(bytes, use);
   }
+  Result<WriteProtection> seal(Slab& slab) override { return inner_.seal(slab); }
   Result<UniqueFd> export_slab(const Slab& slab) override { return inner_.export_slab(slab); }
-  Result<std::unique_ptr<Slab>> import_slab(UniqueFd fd, std::size_t bytes) override {
-    return inner_.import_slab(std::move(fd), bytes);
+  Result<std::unique_ptr<Slab>> import_slab(UniqueFd fd, std::size_t bytes,
+                                            device::SlabUse use) override {
+    return inner_.import_slab(std::move(fd), bytes, use);
   }
   Result<std::unique_ptr<AddressRange>> reserve(std::size_t bytes) override {
     if (refuse_now()) return refusal("reserve");

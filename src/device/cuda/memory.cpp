@@ -36,10 +36,17 @@ std::size_t CudaDevice::free_bytes() const {
   return std::min(ours, free);  // other users of the GPU count as well
 }
 
-Result<std::unique_ptr<Slab>> CudaDevice::create_slab(std::size_t bytes) {
+Result<std::unique_ptr<Slab>> CudaDevice::create_slab(std::size_t bytes, SlabUse use) {
   AQUA_TRY(check_size("create_slab", bytes, parts_.info.granularity));
   AQUA_ASSIGN(const auto scope, parts_.context->enter());
-  return CudaSlab::create(parts_.context, budget_, bytes);
+  return CudaSlab::create(parts_.context, budget_, bytes, use);
+}
+
+Result<WriteProtection> CudaDevice::seal(Slab& slab) {
+  auto* own = dynamic_cast<CudaSlab*>(&slab);
+  if (own == nullptr || own->owner() != budget_.get()) return not_ours("seal", "slab");
+  AQUA_TRY(own->seal());
+  return WriteProtection::by_convention;
 }
 
 Result<UniqueFd> CudaDevice::export_slab(const Slab& slab) {
@@ -49,12 +56,12 @@ Result<UniqueFd> CudaDevice::export_slab(const Slab& slab) {
   return own->export_fd();
 }
 
-Result<std::unique_ptr<Slab>> CudaDevice::import_slab(UniqueFd fd, std::size_t bytes) {
+Result<std::unique_ptr<Slab>> CudaDevice::import_slab(UniqueFd fd, std::size_t bytes, SlabUse use) {
   if (!fd.valid()) return Error{Code::invalid_argument, "import_slab: no descriptor"};
   AQUA_TRY(check_size("import_slab", bytes, parts_.info.granularity));
   AQUA_ASSIGN(const auto scope, parts_.context->enter());
   // The driver takes a reference of its own; ours is closed on every way out.
-  return CudaSlab::import(parts_.context, fd.get(), bytes, parts_.info.granularity);
+  return CudaSlab::import(parts_.context, fd.get(), bytes, parts_.info.granularity, use);
 }
 
 Result<std::unique_ptr<AddressRange>> CudaDevice::reserve(std::size_t bytes) {

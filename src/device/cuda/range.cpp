@@ -39,6 +39,7 @@ CudaRange::CudaRange(std::shared_ptr<const CudaContext> context,
 CudaRange::~CudaRange() {
   known_.reachable->remove(base(), bytes());
   known_.read_only->remove(base(), bytes());
+  for (const auto& [offset, writers] : writers_) --*writers;
   const auto scope = context_->try_enter();
   if (!scope) return;
   const CudaDriver& driver = context_->driver();
@@ -49,6 +50,7 @@ CudaRange::~CudaRange() {
 Result<void> CudaRange::map(std::size_t offset, const CudaSlab& slab, MapAccess wanted) {
   const std::size_t size = slab.bytes();
   AQUA_TRY(places_.check_free(offset, size));
+  AQUA_TRY(slab.state().check_map(wanted));
   const CudaDriver& driver = context_->driver();
   AQUA_TRY(
       check(driver, driver.MemMap(first_ + offset, size, 0, slab.handle(), 0), "map", "cuMemMap"));
@@ -64,7 +66,11 @@ Result<void> CudaRange::map(std::size_t offset, const CudaSlab& slab, MapAccess 
     return granted;
   }
   places_.take(offset, size);
-  if (!writable) known_.read_only->add(base() + offset, size);
+  if (writable) {
+    ++*writers_.emplace(offset, slab.writers()).first->second;
+  } else {
+    known_.read_only->add(base() + offset, size);
+  }
   known_.reachable->add(base() + offset, size);
   return {};
 }
@@ -80,6 +86,7 @@ Result<void> CudaRange::unmap(std::size_t offset, std::size_t size) {
   }
   places_.release(offset);
   known_.read_only->remove(base() + offset, size);
+  if (const auto writer = writers_.extract(offset)) --*writer.mapped();
   return {};
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <memory>
 
 #include "device/cuda/context.hpp"
@@ -40,6 +41,7 @@ class CudaRange final : public AddressRange {
   const Known known_;
   const CUdeviceptr first_;
   SlabPlaces places_;
+  std::map<std::size_t, CudaSlab::Writers> writers_;  // of what is mapped to be written, by offset
 };
 
 }  // namespace aqua::device

@@ -15,7 +15,7 @@ namespace aqua::device {
 
 Result<std::unique_ptr<Slab>> CudaSlab::create(std::shared_ptr<const CudaContext> context,
                                                std::shared_ptr<SlabBudget> budget,
-                                               std::size_t bytes) {
+                                               std::size_t bytes, SlabUse use) {
   if (!budget->take(bytes)) {
     return Error{Code::resource_exhausted,
                  concat("create_slab: ", bytes, " bytes wanted, ", budget->free_bytes(), " free")};
@@ -33,11 +33,13 @@ Result<std::unique_ptr<Slab>> CudaSlab::create(std::shared_ptr<const CudaContext
     budget->give(bytes);
     return std::move(created).error();
   }
-  return std::unique_ptr<Slab>(new CudaSlab(std::move(context), handle, bytes, std::move(budget)));
+  return std::unique_ptr<Slab>(
+      new CudaSlab(std::move(context), handle, bytes, std::move(budget), SealState::made_to(use)));
 }
 
 Result<std::unique_ptr<Slab>> CudaSlab::import(std::shared_ptr<const CudaContext> context, int fd,
-                                               std::size_t bytes, std::size_t granularity) {
+                                               std::size_t bytes, std::size_t granularity,
+                                               SlabUse use) {
   const CudaDriver& driver = context->driver();
   CUmemGenericAllocationHandle handle = 0;
   const CUresult imported = driver.MemImportFromShareableHandle(
@@ -52,7 +54,8 @@ Result<std::unique_ptr<Slab>> CudaSlab::import(std::shared_ptr<const CudaContext
         concat("import_slab: ", describe(driver, "cuMemImportFromShareableHandle", imported),
                "; not a slab of a GPU that this process sees (CUDA_VISIBLE_DEVICES)?")};
   }
-  std::unique_ptr<CudaSlab> slab(new CudaSlab(std::move(context), handle, bytes, nullptr));
+  std::unique_ptr<CudaSlab> slab(
+      new CudaSlab(std::move(context), handle, bytes, nullptr, SealState::imported(use)));
   AQUA_TRY(slab->check_import(granularity));
   return std::unique_ptr<Slab>(std::move(slab));
 }
@@ -117,15 +120,27 @@ Result<void> CudaSlab::check_import_size(std::size_t granularity) const {
 }
 
 CudaSlab::CudaSlab(std::shared_ptr<const CudaContext> context, CUmemGenericAllocationHandle handle,
-                   std::size_t bytes, std::shared_ptr<SlabBudget> budget)
-    : Slab(bytes), context_(std::move(context)), handle_(handle), budget_(std::move(budget)) {}
+                   std::size_t bytes, std::shared_ptr<SlabBudget> budget, SealState state)
+    : Slab(bytes),
+      context_(std::move(context)),
+      handle_(handle),
+      budget_(std::move(budget)),
+      state_(state) {}
 
 CudaSlab::~CudaSlab() {
   if (const auto scope = context_->try_enter()) (void)context_->driver().MemRelease(handle_);
   if (budget_) budget_->give(bytes());
 }
 
+Result<void> CudaSlab::seal() {
+  AQUA_TRY(state_.check_seal());
+  if (writers_->load() > 0) return SealState::still_written();
+  state_.seal();
+  return {};
+}
+
 Result<UniqueFd> CudaSlab::export_fd() const {
+  AQUA_TRY(state_.check_export());
   const CudaDriver& driver = context_->driver();
   int raw = -1;
   const CUresult exported =

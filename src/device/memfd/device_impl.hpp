@@ -35,9 +35,11 @@ class MemfdDevice final : public Device {
   // memory.cpp
   [[nodiscard]] const Info& info() const noexcept override { return options_.info; }
   [[nodiscard]] std::size_t free_bytes() const override;
-  [[nodiscard]] Result<std::unique_ptr<Slab>> create_slab(std::size_t bytes) override;
+  [[nodiscard]] Result<std::unique_ptr<Slab>> create_slab(std::size_t bytes, SlabUse use) override;
+  [[nodiscard]] Result<WriteProtection> seal(Slab& slab) override;
   [[nodiscard]] Result<UniqueFd> export_slab(const Slab& slab) override;
-  [[nodiscard]] Result<std::unique_ptr<Slab>> import_slab(UniqueFd fd, std::size_t bytes) override;
+  [[nodiscard]] Result<std::unique_ptr<Slab>> import_slab(UniqueFd fd, std::size_t bytes,
+                                                          SlabUse use) override;
   [[nodiscard]] Result<std::unique_ptr<AddressRange>> reserve(std::size_t bytes) override;
   [[nodiscard]] Result<void> map(AddressRange& range, std::size_t offset, const Slab& slab,
                                  MapAccess access) override;

@@ -15,9 +15,16 @@ std::size_t MemfdDevice::free_bytes() const {
   return capacity_->free_bytes();
 }
 
-Result<std::unique_ptr<Slab>> MemfdDevice::create_slab(std::size_t bytes) {
+Result<std::unique_ptr<Slab>> MemfdDevice::create_slab(std::size_t bytes, SlabUse use) {
   AQUA_TRY(check_size("create_slab", bytes, kGranularity));
-  return MemfdSlab::create(capacity_, bytes, options_.touch_slabs);
+  return MemfdSlab::create(capacity_, bytes, options_.touch_slabs, use);
+}
+
+Result<WriteProtection> MemfdDevice::seal(Slab& slab) {
+  auto* own = dynamic_cast<MemfdSlab*>(&slab);
+  if (own == nullptr || own->owner() != capacity_.get()) return not_ours("seal", "slab");
+  AQUA_TRY(own->seal());
+  return WriteProtection::enforced;
 }
 
 Result<UniqueFd> MemfdDevice::export_slab(const Slab& slab) {
@@ -26,9 +33,10 @@ Result<UniqueFd> MemfdDevice::export_slab(const Slab& slab) {
   return own->duplicate();
 }
 
-Result<std::unique_ptr<Slab>> MemfdDevice::import_slab(UniqueFd fd, std::size_t bytes) {
+Result<std::unique_ptr<Slab>> MemfdDevice::import_slab(UniqueFd fd, std::size_t bytes,
+                                                       SlabUse use) {
   AQUA_TRY(check_size("import_slab", bytes, kGranularity));
-  return MemfdSlab::import(std::move(fd), bytes);
+  return MemfdSlab::import(std::move(fd), bytes, use);
 }
 
 Result<std::unique_ptr<AddressRange>> MemfdDevice::reserve(std::size_t bytes) {

@@ -25,7 +25,8 @@ Result<void> MemfdRange::map(std::size_t offset, const MemfdSlab& slab, MapAcces
   AQUA_TRY(places_.check_free(offset, size));
   const bool imported = slab.owner() == nullptr;
   const bool writable = access == MapAccess::read_write;
-  AQUA_TRY(reservation_.map_file(offset, slab.fd(), size, !imported, writable));
+  AQUA_TRY(slab.state().check_map(access));
+  AQUA_TRY(reservation_.map_file(offset, slab.fd(access), size, !imported, writable));
   places_.take(offset, size);
   if (!writable) regions_->read_only.add(base() + offset, size);
   (slab.owner() == device() ? regions_->own : regions_->others).add(base() + offset, size);

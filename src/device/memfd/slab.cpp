@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <linux/magic.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
@@ -12,29 +11,20 @@
 #include <utility>
 
 #include "base/concat.hpp"
+#include "base/memfd.hpp"
 #include "base/try.hpp"
 
 namespace aqua::device {
 namespace {
 
-#ifndef MFD_NOEXEC_SEAL
-#define MFD_NOEXEC_SEAL 0x0008U  // Linux 6.3
-#endif
 #ifndef F_SEAL_EXEC
 #define F_SEAL_EXEC 0x0020
 #endif
 
-// SEAL too: nobody adds a write seal later.
-constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
-
-// Never executable where the kernel knows how to promise that: one with vm.memfd_noexec=2 creates
-// no other memfd.
-UniqueFd create_memfd() {
-  constexpr unsigned kFlags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
-  UniqueFd fd(::memfd_create("aqua-slab", kFlags | MFD_NOEXEC_SEAL));
-  if (!fd.valid() && errno == EINVAL) fd.reset(::memfd_create("aqua-slab", kFlags));
-  return fd;
-}
+// What is lent nobody seals against writing later; what is published is sealed so, and no more.
+constexpr int kSize = F_SEAL_SHRINK | F_SEAL_GROW;
+constexpr int kLent = kSize | F_SEAL_SEAL;
+constexpr int kPublished = kSize | F_SEAL_WRITE | F_SEAL_SEAL;
 
 Error os_error(const char* what, std::size_t bytes, int error) {
   if (error == EMFILE || error == ENFILE) {
@@ -48,19 +38,19 @@ Error os_error(const char* what, std::size_t bytes, int error) {
                concat(what, ": ", bytes, " bytes: ", std::generic_category().message(error))};
 }
 
-Result<UniqueFd> create_file(std::size_t bytes, bool touch) {
-  UniqueFd fd = create_memfd();
+Result<UniqueFd> create_file(std::size_t bytes, bool touch, int seals) {
+  UniqueFd fd = create_memfd("aqua-slab");
   if (!fd.valid()) return os_error("create_slab", bytes, errno);
   const auto length = static_cast<off_t>(bytes);
   if (::ftruncate(fd.get(), length) != 0) return os_error("create_slab", bytes, errno);
   while (touch && ::fallocate(fd.get(), 0, 0, length) != 0) {
     if (errno != EINTR) return os_error("create_slab", bytes, errno);
   }
-  if (::fcntl(fd.get(), F_ADD_SEALS, kSeals) != 0) return os_error("create_slab", bytes, errno);
+  if (::fcntl(fd.get(), F_ADD_SEALS, seals) != 0) return os_error("create_slab", bytes, errno);
   return fd;
 }
 
-Result<void> check_import(int fd, std::size_t bytes) {
+Result<void> check_import(int fd, std::size_t bytes, SlabUse use) {
   const auto refuse = [](const auto&... why) {
     return Error{Code::invalid_argument, concat("import_slab: ", why...)};
   };
@@ -77,9 +67,20 @@ Result<void> check_import(int fd, std::size_t bytes) {
   const int seals = ::fcntl(fd, F_GET_SEALS);
   if (seals < 0) return refuse("not a memfd: ", std::generic_category().message(errno));
   // The exporter's kernel may have added the seal against execution, which takes nothing from us.
-  if ((seals & ~F_SEAL_EXEC) != kSeals) return refuse("seals ", seals, ", expected ", kSeals);
-  if ((::fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDWR) return refuse("not opened read-write");
+  const int expected = use == SlabUse::lend ? kLent : kPublished;
+  if ((seals & ~F_SEAL_EXEC) != expected) return refuse("seals ", seals, ", expected ", expected);
+  const int access = ::fcntl(fd, F_GETFL) & O_ACCMODE;
+  if (use == SlabUse::lend && access != O_RDWR) return refuse("not opened read-write");
+  if (access == O_WRONLY) return refuse("not opened for reading");
   return {};
+}
+
+// Kernels before 6.7 map a file sealed against writing only through a descriptor that cannot write,
+// and none seals one that was mapped to be read through a descriptor that can.
+Result<UniqueFd> read_only_descriptor(int fd, std::size_t bytes) {
+  UniqueFd opened(::open(concat("/proc/self/fd/", fd).c_str(), O_RDONLY | O_CLOEXEC));
+  if (!opened.valid()) return os_error("create_slab: /proc/self/fd", bytes, errno);
+  return opened;
 }
 
 }  // namespace
@@ -104,33 +105,54 @@ std::size_t Capacity::free_bytes() const {
 }
 
 Result<std::unique_ptr<Slab>> MemfdSlab::create(std::shared_ptr<Capacity> capacity,
-                                                std::size_t bytes, bool touch) {
+                                                std::size_t bytes, bool touch, SlabUse use) {
   if (!capacity->take(bytes)) {
     return Error{Code::resource_exhausted, concat("create_slab: ", bytes, " bytes wanted, ",
                                                   capacity->free_bytes(), " free")};
   }
-  auto fd = create_file(bytes, touch);
-  if (!fd.ok()) {
+  auto fd = create_file(bytes, touch, use == SlabUse::lend ? kLent : kSize);
+  auto reading = fd.ok() && use == SlabUse::publish ? read_only_descriptor(fd->get(), bytes)
+                                                    : Result<UniqueFd>(UniqueFd());
+  if (!fd.ok() || !reading.ok()) {
     capacity->give(bytes, {});
-    return std::move(fd).error();
+    return std::move(fd.ok() ? reading : fd).error();
   }
-  return std::unique_ptr<Slab>(new MemfdSlab(std::move(fd).value(), bytes, std::move(capacity)));
+  return std::unique_ptr<Slab>(new MemfdSlab(std::move(fd).value(), std::move(reading).value(),
+                                             bytes, std::move(capacity), SealState::made_to(use)));
 }
 
-Result<std::unique_ptr<Slab>> MemfdSlab::import(UniqueFd fd, std::size_t bytes) {
-  AQUA_TRY(check_import(fd.get(), bytes));
+Result<std::unique_ptr<Slab>> MemfdSlab::import(UniqueFd fd, std::size_t bytes, SlabUse use) {
+  AQUA_TRY(check_import(fd.get(), bytes, use));
   if (::fcntl(fd.get(), F_SETFD, FD_CLOEXEC) != 0) return os_error("import_slab", bytes, errno);
-  return std::unique_ptr<Slab>(new MemfdSlab(std::move(fd), bytes, nullptr));
+  return std::unique_ptr<Slab>(
+      new MemfdSlab(std::move(fd), {}, bytes, nullptr, SealState::imported(use)));
 }
 
-MemfdSlab::MemfdSlab(UniqueFd fd, std::size_t bytes, std::shared_ptr<Capacity> capacity)
-    : Slab(bytes), fd_(std::move(fd)), capacity_(std::move(capacity)) {}
+MemfdSlab::MemfdSlab(UniqueFd fd, UniqueFd reading, std::size_t bytes,
+                     std::shared_ptr<Capacity> capacity, SealState state)
+    : Slab(bytes),
+      fd_(std::move(fd)),
+      reading_(std::move(reading)),
+      capacity_(std::move(capacity)),
+      state_(state) {}
 
 MemfdSlab::~MemfdSlab() {
   if (capacity_) capacity_->give(bytes(), std::move(fd_));
 }
 
+Result<void> MemfdSlab::seal() {
+  AQUA_TRY(state_.check_seal());
+  if (state_.sealed()) return {};
+  if (::fcntl(fd_.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SEAL) != 0) {
+    return errno == EBUSY ? SealState::still_written() : os_error("seal", bytes(), errno);
+  }
+  fd_ = std::move(reading_);
+  state_.seal();
+  return {};
+}
+
 Result<UniqueFd> MemfdSlab::duplicate() const {
+  AQUA_TRY(state_.check_export());
   UniqueFd copy(::fcntl(fd_.get(), F_DUPFD_CLOEXEC, 0));
   if (!copy.valid()) return os_error("export_slab", bytes(), errno);
   return copy;

@@ -13,24 +13,12 @@
 
 #include "device/memfd/device.hpp"
 #include "tests/device/contract.hpp"
+#include "tests/device/memfd/memfds.hpp"
 
 namespace aqua::device {
 namespace {
 
 constexpr std::size_t kBytes = 2_MiB;
-constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
-
-#ifndef MFD_NOEXEC_SEAL
-#define MFD_NOEXEC_SEAL 0x0008U  // Linux 6.3
-#endif
-
-UniqueFd memfd(std::size_t bytes, int seals, unsigned flags = MFD_ALLOW_SEALING) {
-  UniqueFd fd(::memfd_create("not-quite-a-slab", MFD_CLOEXEC | flags));
-  if (!fd.valid()) return fd;
-  if (::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0) std::abort();
-  if (seals != 0 && ::fcntl(fd.get(), F_ADD_SEALS, seals) != 0) std::abort();
-  return fd;
-}
 
 auto open_descriptors() {
   const std::filesystem::directory_iterator directory("/proc/self/fd");
@@ -41,14 +29,14 @@ class MemfdSlabs : public Contract {};
 AQUA_MEMFD_SUITE(MemfdSlabs);
 
 TEST_P(MemfdSlabs, ASealedMemfdOfTheRightSizeIsImported) {
-  EXPECT_OK(device_->import_slab(memfd(kBytes, kSeals), kBytes));
+  EXPECT_OK(device_->import_slab(memfd(kBytes, kLentSeals), kBytes));
 }
 
 // As every memfd is on a host with vm.memfd_noexec=1.
 TEST_P(MemfdSlabs, OneSealedAgainstExecutionAsWellIsImported) {
-  UniqueFd fd = memfd(kBytes, kSeals, MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
+  UniqueFd fd = memfd(kBytes, kLentSeals, MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
   if (!fd.valid()) GTEST_SKIP() << "this kernel has no such seal";
-  ASSERT_NE(::fcntl(fd.get(), F_GET_SEALS), kSeals);
+  ASSERT_NE(::fcntl(fd.get(), F_GET_SEALS), kLentSeals);
   EXPECT_OK(device_->import_slab(std::move(fd), kBytes));
 }
 
@@ -69,16 +57,16 @@ TEST_P(MemfdSlabs, AFileThatItsSenderCouldStillTruncateIsRefused) {
 
 TEST_P(MemfdSlabs, AFileThatCannotBeWrittenIsRefused) {
   EXPECT_CODE(Code::invalid_argument,
-              device_->import_slab(memfd(kBytes, kSeals | F_SEAL_WRITE), kBytes));
-  const UniqueFd writable = memfd(kBytes, kSeals);
+              device_->import_slab(memfd(kBytes, kLentSeals | F_SEAL_WRITE), kBytes));
+  const UniqueFd writable = memfd(kBytes, kLentSeals);
   const std::string path = "/proc/self/fd/" + std::to_string(writable.get());
   EXPECT_CODE(Code::invalid_argument,
               device_->import_slab(UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC)), kBytes));
 }
 
 TEST_P(MemfdSlabs, AFileOfAnotherSizeIsRefused) {
-  EXPECT_CODE(Code::invalid_argument, device_->import_slab(memfd(kBytes - 1, kSeals), kBytes));
-  EXPECT_CODE(Code::invalid_argument, device_->import_slab(memfd(2 * kBytes, kSeals), kBytes));
+  EXPECT_CODE(Code::invalid_argument, device_->import_slab(memfd(kBytes - 1, kLentSeals), kBytes));
+  EXPECT_CODE(Code::invalid_argument, device_->import_slab(memfd(2 * kBytes, kLentSeals), kBytes));
 }
 
 TEST_P(MemfdSlabs, WhatIsNotAMemfdIsRefused) {
@@ -93,7 +81,7 @@ TEST_P(MemfdSlabs, WhatIsNotAMemfdIsRefused) {
 TEST_P(MemfdSlabs, ARefusedImportLeaksNoDescriptor) {
   const auto before = open_descriptors();
   EXPECT_CODE(Code::invalid_argument, device_->import_slab(memfd(kBytes, 0), kBytes));
-  EXPECT_CODE(Code::invalid_argument, device_->import_slab(memfd(kBytes, kSeals), kBytes + 1));
+  EXPECT_CODE(Code::invalid_argument, device_->import_slab(memfd(kBytes, kLentSeals), kBytes + 1));
   EXPECT_EQ(open_descriptors(), before);
 }
 

@@ -49,7 +49,7 @@ class SlabImport : public OnStandIn {
     const auto context = CudaContext::retain(calls_, 0).value();
     const auto scope = context->enter().value();
     const UniqueFd fd = device_->export_slab(*slab_).value();
-    AQUA_TRY(CudaSlab::import(context, fd.get(), bytes, 2_MiB));
+    AQUA_TRY(CudaSlab::import(context, fd.get(), bytes, 2_MiB, SlabUse::lend));
     return {};
   }
 
