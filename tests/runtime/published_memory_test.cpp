@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "aqua/published_memory.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "aqua/emulated.hpp"
+#include "aqua/runtime.hpp"
+
+namespace aqua {
+namespace {
+
+using namespace aqua::literals;
+using Slabs = std::vector<std::size_t>;
+
+Runtime open_runtime(std::size_t total = 32_MiB) {
+  return Runtime::open({.device = "emu:0",
+                        .coordinator = "none",
+                        .host_bytes = 2_MiB,
+                        .emulated = {.total_bytes = total, .hostile = true}})
+      .value();
+}
+
+std::vector<std::byte> pattern(std::size_t bytes, unsigned seed) {
+  std::vector<std::byte> made(bytes);
+  for (std::size_t i = 0; i < bytes; ++i) made[i] = static_cast<std::byte>(i * 31 + i / 251 + seed);
+  return made;
+}
+
+template <typename T>
+void expect(const Result<T>& result, Code code) {
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().code, code) << result.error().message;
+}
+
+class Published : public ::testing::Test {
+ protected:
+  // Sealed, with the pattern of `seed`.
+  PublishedMemory publish(const Slabs& slabs, unsigned seed) {
+    PublishedMemory memory = PublishedMemory::create(writer_, slabs).value();
+    const auto bytes = pattern(memory.bytes(), seed);
+    EXPECT_TRUE(memory.write(0, bytes.data(), bytes.size()).ok());
+    EXPECT_EQ(memory.seal().value(), WriteProtection::enforced);
+    return memory;
+  }
+  static bool holds(const PublishedMemory& memory, unsigned seed) {
+    std::vector<std::byte> read(memory.bytes());
+    EXPECT_TRUE(memory.read(0, read.data(), read.size()).ok());
+    return read == pattern(memory.bytes(), seed);
+  }
+
+  Runtime writer_ = open_runtime();
+  Runtime reader_ = open_runtime();
+};
+
+TEST_F(Published, WhatOneWritesAndSealsAnotherReads) {
+  const PublishedMemory memory = publish({4_MiB, 2_MiB}, 1);
+  PublishedMemory read = PublishedMemory::open(reader_, memory.descriptors().value()).value();
+  EXPECT_EQ(read.bytes(), 6_MiB);
+  EXPECT_TRUE(holds(read, 1));
+  EXPECT_TRUE(holds(memory, 1)) << "at the writer's as well";
+  EXPECT_EQ(PublishedMemory::device_of(writer_), PublishedMemory::device_of(reader_));
+}
+
+TEST_F(Published, AKernelReadsItWhereItLies) {
+  const PublishedMemory memory = publish({2_MiB, 2_MiB}, 2);
+  PublishedMemory read = PublishedMemory::open(reader_, memory.descriptors().value()).value();
+  const Stream stream = emulated::create_stream(reader_).value();
+  bool same = false;
+  ASSERT_TRUE(emulated::launch(reader_, stream, [&] {
+                const auto expected = pattern(4_MiB, 2);
+                same =
+                    std::memcmp(emulated::kernel_view(read.address()), expected.data(), 4_MiB) == 0;
+              }).ok());
+  ASSERT_TRUE(emulated::synchronize(reader_, stream).ok());
+  EXPECT_TRUE(same) << "over both slabs";
+  EXPECT_TRUE(emulated::destroy_stream(reader_, stream).ok());
+}
+
+TEST_F(Published, NobodyWritesItAnyMore) {
+  PublishedMemory memory = publish({2_MiB}, 3);
+  PublishedMemory read = PublishedMemory::open(reader_, memory.descriptors().value()).value();
+  const std::byte one{1};
+  expect(memory.write(0, &one, 1), Code::permission_denied);
+  expect(read.write(0, &one, 1), Code::permission_denied);
+  expect(read.seal(), Code::failed_precondition);
+  EXPECT_TRUE(memory.seal().ok()) << "twice is once";
+  EXPECT_TRUE(holds(read, 3));
+}
+
+TEST_F(Published, WhatIsNotSealedHasNoDescriptors) {
+  const PublishedMemory memory = PublishedMemory::create(writer_, {2_MiB}).value();
+  expect(memory.descriptors(), Code::failed_precondition);
+}
+
+TEST_F(Published, SizesThatCannotBeAreRefused) {
+  expect(PublishedMemory::create(writer_, {}), Code::invalid_argument);
+  expect(PublishedMemory::create(writer_, {1_MiB}), Code::invalid_argument);
+  expect(PublishedMemory::create(writer_, {0}), Code::invalid_argument);
+  expect(PublishedMemory::create(writer_, {2_MiB, SIZE_MAX - 2_MiB + 1}), Code::invalid_argument);
+  expect(PublishedMemory::create(writer_, {32_MiB, 2_MiB}), Code::resource_exhausted);
+  EXPECT_TRUE(PublishedMemory::create(writer_, {32_MiB}).ok()) << "nothing of the others stayed";
+}
+
+TEST_F(Published, DescriptorsThatAreNoSealedSlabsAreRefused) {
+  const PublishedMemory memory = publish({2_MiB}, 4);
+  const PublishedSlab slab = memory.descriptors().value().front();
+  expect(PublishedMemory::open(reader_, {}), Code::invalid_argument);
+  expect(PublishedMemory::open(reader_, {{slab.descriptor, 4_MiB}}), Code::invalid_argument);
+  const int file = ::open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+  expect(PublishedMemory::open(reader_, {slab, {file, 2_MiB}}), Code::invalid_argument);
+  ::close(file);
+  EXPECT_FALSE(PublishedMemory::open(reader_, {{-1, 2_MiB}}).ok());
+}
+
+TEST_F(Published, ReadsAndWritesBeyondItAreRefused) {
+  PublishedMemory memory = PublishedMemory::create(writer_, {2_MiB}).value();
+  std::byte one{1};
+  expect(memory.write(2_MiB, &one, 1), Code::invalid_argument);
+  expect(memory.read(1, &one, 2_MiB), Code::invalid_argument);
+  expect(memory.read(SIZE_MAX, &one, 2), Code::invalid_argument);
+  EXPECT_TRUE(memory.write(2_MiB, &one, 0).ok());
+}
+
+TEST_F(Published, ReleasedItKeepsItsAddressesAndTakesOtherSlabsOfTheSameSizes) {
+  PublishedMemory first = publish({2_MiB, 2_MiB}, 5);
+  PublishedMemory read = PublishedMemory::open(reader_, first.descriptors().value()).value();
+  const std::byte* const address = read.address();
+  ASSERT_TRUE(read.release().ok());
+  std::byte one{};
+  expect(read.read(0, &one, 1), Code::failed_precondition);
+  EXPECT_TRUE(read.release().ok()) << "twice is once";
+  const PublishedMemory second = publish({2_MiB, 2_MiB}, 6);
+  const PublishedMemory other = publish({4_MiB}, 7);
+  expect(read.reopen(other.descriptors().value()), Code::invalid_argument);
+  ASSERT_TRUE(read.reopen(second.descriptors().value()).ok());
+  EXPECT_EQ(read.address(), address);
+  EXPECT_TRUE(holds(read, 6));
+  expect(read.reopen(first.descriptors().value()), Code::failed_precondition);
+  expect(first.release(), Code::failed_precondition);
+}
+
+TEST_F(Published, TheMemoryOutlivesTheWriter) {
+  std::optional<PublishedMemory> memory = publish({2_MiB}, 8);
+  const PublishedMemory read =
+      PublishedMemory::open(reader_, memory->descriptors().value()).value();
+  memory.reset();
+  EXPECT_TRUE(holds(read, 8));
+}
+
+TEST_F(Published, ThreadsReadSideBySide) {
+  const PublishedMemory memory = publish({2_MiB}, 9);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) threads.emplace_back([&] { EXPECT_TRUE(holds(memory, 9)); });
+  for (std::thread& thread : threads) thread.join();
+}
+
+// The child has what its parent had mapped to be written, until it ends.
+TEST_F(Published, AForkedChildKeepsItFromBeingSealedUntilItEnds) {
+  PublishedMemory memory = PublishedMemory::create(writer_, {2_MiB}).value();
+  const auto bytes = pattern(2_MiB, 10);
+  ASSERT_TRUE(memory.write(0, bytes.data(), bytes.size()).ok());
+  int gate[2];
+  ASSERT_EQ(::pipe(gate), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    char byte = 0;
+    ::close(gate[1]);
+    (void)!::read(gate[0], &byte, 1);
+    ::_exit(0);
+  }
+  ::close(gate[0]);
+  expect(memory.seal(), Code::failed_precondition);
+  const std::byte one{1};
+  expect(memory.write(0, &one, 1), Code::failed_precondition);
+  ::close(gate[1]);
+  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+  ASSERT_TRUE(memory.seal().ok());
+  EXPECT_TRUE(holds(memory, 10));
+}
+
+}  // namespace
+}  // namespace aqua
