@@ -12,7 +12,7 @@ Usage: check_includes.py [ROOT]. Prints what breaks a rule; exits 1 if anything 
   leads to a runtime, and no thread, clock or file. Its `act` stands on include/aqua, base and its
   own decide. Its `capi`, the C ABI of its public headers, stands on include/aqua, base and src/capi,
   and nothing stands on it.
-- The simulator and the coordinator see of a system its `decide` and the public headers of that only.
+- The simulator and the daemons see of a system its `decide` and the public headers of that only.
   Examples see of the library include/ only; command lines and progress they share with the tools.
 - No header of the library, the coordinator or the tools brings a library that takes seconds to
   compile, but for those that are about JSON itself. No program is in src/.
@@ -31,9 +31,9 @@ CODE = re.compile(r"\.(cpp|hpp|cu|cuh|h|c|py)$")
 IMPURE = re.compile(r"(thread|mutex|shared_mutex|condition_variable|future|atomic|semaphore|latch|barrier|stop_token|"
                     r"fstream|iostream|filesystem|cstdio|stdio\.h|ctime|time\.h|fcntl\.h|unistd\.h|pthread\.h|sys/.*)$")
 IMPURE_PUBLIC = {"include/aqua/" + name for name in
-                 ("runtime.hpp", "tensor.hpp", "ticket.hpp", "elastic_pool.hpp", "plane_memory.hpp", "side_stream.hpp",
-                  "stream_mark.hpp", "emulated.hpp")}
-PURE_BASE = ("base/concat.hpp", "base/try.hpp", "base/ids.hpp")
+                 ("runtime.hpp", "tensor.hpp", "ticket.hpp", "elastic_pool.hpp", "plane_memory.hpp", "published_memory.hpp",
+                  "side_stream.hpp", "stream_mark.hpp", "emulated.hpp")}
+PURE_BASE = ("base/concat.hpp", "base/try.hpp", "base/ids.hpp", "base/json_object.hpp", "base/shallow_json.hpp")
 HEAVY = re.compile(r"(spdlog/.*|httplib\.h|nlohmann/json\.hpp)$")
 ABOUT_JSON = {"src/base/json_object.hpp", "src/base/shallow_json.hpp", "src/northbound/profile_fields.hpp",
               "src/wire/json.hpp"}
@@ -115,7 +115,7 @@ class House:
                 return room.endswith("/capi")
             return target == "include/aqua" or target == "src/base" and not room.startswith("include/")
         if other:  # from outside every system
-            if room == "tools/sim" or room.split("/")[0] == "coordinator":
+            if room in ("tools/sim", "tools/keeper") or room.split("/")[0] == "coordinator":
                 return target.endswith("/decide") or target.startswith("include/") and not self.runs(path)
             return target.startswith("include/") and room.split("/")[0] == "tools"
         if target == "include/aqua":
