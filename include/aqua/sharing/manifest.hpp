@@ -69,6 +69,14 @@ struct Manifest {
 // of a view or beyond what it is a view of.
 [[nodiscard]] AQUA_API Result<void> check(const Manifest& manifest);
 
+// Places tensors one after another in slabs of `slab_bytes`, the last one only as large as it has
+// to be, in multiples of 2 MiB: sets slabs, offsets and dense strides. Each tensor begins at a
+// multiple of 256 bytes and may go on in the next slab. The offset of a view counts from the first
+// byte of its tensor until then, and it keeps strides that are given. Errors: check()'s, and
+// invalid_argument for slabs of no bytes; nothing is changed then.
+[[nodiscard]] AQUA_API Result<void> lay_out(Manifest& manifest,
+                                            std::uint64_t slab_bytes = std::uint64_t{256} << 20);
+
 // JSON. What parse_manifest() returns has been checked; to_json() wants one that has.
 [[nodiscard]] AQUA_API std::string to_json(const Manifest& manifest);
 [[nodiscard]] AQUA_API Result<Manifest> parse_manifest(std::string_view json);
