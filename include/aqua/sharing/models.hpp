@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a keeper has, for people and for who looks after it.
+//
+// Threads: free functions; concurrent calls are fine. Each blocks for the keeper's answer.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "aqua/export.h"
+#include "aqua/result.hpp"
+
+namespace aqua::sharing {
+
+struct ModelStatus {
+  std::string model{};
+  std::string version{};
+  std::uint32_t shards = 1;
+  std::uint32_t copies = 0;   // of shards, on whatever devices
+  std::uint32_t filling = 0;  // of these, being published
+  std::uint32_t readers = 0;
+  std::uint64_t bytes = 0;  // of all copies
+  bool shows = false;       // all of its shards are there
+  bool superseded = false;  // by a newer one: it goes with its last reader
+  friend bool operator==(const ModelStatus&, const ModelStatus&) = default;
+};
+
+// By model, the oldest version first. `keeper`: as WeightsOptions::keeper. unavailable and
+// permission_denied as SharedWeights::attach().
+[[nodiscard]] AQUA_API Result<std::vector<ModelStatus>> list_models(const std::string& keeper = {});
+// Has a version go as if a newer one had superseded it: at once, or with its last reader.
+// not_found: there is no such version.
+[[nodiscard]] AQUA_API Result<void> retire_model(const std::string& model,
+                                                 const std::string& version,
+                                                 const std::string& keeper = {});
+
+}  // namespace aqua::sharing

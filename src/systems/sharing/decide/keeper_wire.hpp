@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is asked of the keeper over its socket, and answered: docs/internals/exchange.md has the
+// packets. Each is a JSON object; memory goes beside it, as descriptors.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "aqua/result.hpp"
+#include "aqua/sharing/models.hpp"
+#include "base/ids.hpp"
+#include "systems/sharing/decide/model_book.hpp"
+
+namespace aqua::sharing::wire {
+
+inline constexpr std::size_t kMaxPacket = std::size_t{64} << 10;  // bytes
+inline constexpr std::size_t kMaxDescriptors = 64;                // beside a packet
+inline constexpr std::size_t kMaxRows = 64;                       // of models in one answer
+
+// A copy of a shard is to be published. Answer: copy.
+struct Publish {
+  ShardName shard;
+  DeviceUuid device;
+  // The slabs are sealed memfds, and a descriptor of anything else is refused. If false, nothing
+  // but convention keeps readers from writing.
+  bool enforced = true;
+};
+// Its next slabs, with a descriptor each.
+struct Add {
+  CopyId copy = 0;
+  std::vector<std::uint64_t> bytes;
+};
+// All of them are there, and with this comes the descriptor of the manifest: a sealed memfd.
+struct Commit {
+  CopyId copy = 0;
+};
+// Answer: copy, version, slabs, enforced; with it the descriptor of the manifest.
+struct Attach {
+  ShardName shard;
+  DeviceUuid device;
+};
+// Slabs of a copy that the caller reads, from this one on. Answer: bytes, with a descriptor each,
+// as many as go into a packet.
+struct Fetch {
+  CopyId copy = 0;
+  std::uint32_t first = 0;
+};
+struct Detach {
+  CopyId copy = 0;
+};
+// Answer: models from this row on, and whether there are more.
+struct ListModels {
+  std::uint32_t first = 0;
+};
+struct Retire {
+  std::string model;
+  std::string version;
+};
+using Request = std::variant<Publish, Add, Commit, Attach, Fetch, Detach, ListModels, Retire>;
+
+struct Reply {
+  CopyId copy = 0;
+  std::string version{};
+  std::uint32_t slabs = 0;
+  bool enforced = false;
+  std::vector<std::uint64_t> bytes{};
+  std::vector<ModelStatus> models{};
+  bool more = false;
+  friend bool operator==(const Reply&, const Reply&) = default;
+};
+
+[[nodiscard]] std::string encode(const Request& request);
+[[nodiscard]] std::string encode(const Result<Reply>& reply);
+// invalid_argument for anything else.
+[[nodiscard]] Result<Request> decode_request(std::string_view packet);
+// The keeper's own refusal, or invalid_argument for what is no answer.
+[[nodiscard]] Result<Reply> decode_reply(std::string_view packet);
+
+}  // namespace aqua::sharing::wire

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// ModelBook is the keeper's record of published models: which versions there are, on which devices
+// each of their shards lies, who is publishing and who reads.
+//
+//   open() --> filling --commit()--> there; a version shows once all of its shards are there
+//
+// A newer version that shows supersedes the older ones of its model: they are attached only by name
+// from then on, and go with their last reader; older ones that lack shards go at once. Readers of
+// one shard keep the whole version, so that the workers of one engine never get shards of different
+// ones.
+//
+// What is published is never written again, so that memory which is forgotten here goes when the
+// last process unmaps it: nobody's death need be proven.
+//
+// Threads: none of its own; the keeper's lock guards it. Pure: no I/O, no clock.
+// Errors:  a call that fails changes nothing.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "aqua/result.hpp"
+#include "base/ids.hpp"
+
+namespace aqua::sharing {
+
+// One shard of one version on one device: slabs and a manifest, which the keeper has by this
+// number.
+using CopyId = std::uint64_t;
+// A connection to the keeper.
+using ClientNumber = std::uint64_t;
+
+struct ShardName {
+  std::string model{};
+  std::string version{};
+  std::uint32_t shard = 0, shards = 1;
+};
+
+struct CopyStatus {
+  CopyId id = 0;
+  std::uint32_t shard = 0;
+  DeviceUuid device;
+  bool filling = false;
+  std::size_t readers = 0;
+};
+
+struct VersionStatus {
+  std::string model{};
+  std::string version{};
+  std::uint32_t shards = 1;
+  bool shows = false;       // all shards are there
+  bool superseded = false;  // a newer one shows
+  std::vector<CopyStatus> copies{};
+};
+
+class ModelBook {
+ public:
+  // A copy that `writer` is about to fill.
+  //   already_exists        this shard of this version is there or being filled, on this device
+  //   invalid_argument      the version has another number of shards
+  //   failed_precondition   the version is superseded: what is changed is published under a new
+  //   name
+  [[nodiscard]] Result<CopyId> open(ClientNumber writer, const ShardName& name,
+                                    const DeviceUuid& device);
+  // It is filled and sealed. Answers the copies to forget: those of older versions that nobody
+  // reads. not_found: `writer` fills no such copy.
+  [[nodiscard]] Result<std::vector<CopyId>> commit(ClientNumber writer, CopyId copy);
+
+  // The copy of a shard on a device that `reader` maps from now on: of the newest version that
+  // shows, or of the one named. Attaching again changes nothing. What other copies of that version
+  // it reads stays.
+  //   not_found              no such model or version shows
+  //   invalid_argument       it has another number of shards
+  //   failed_precondition    that shard is not on that device; the message names where it is
+  struct Attached {
+    CopyId copy = 0;
+    std::string version{};
+  };
+  [[nodiscard]] Result<Attached> attach(ClientNumber reader, const ShardName& name,
+                                        const DeviceUuid& device);
+  // Answers the copies to forget. not_found: it does not read that.
+  [[nodiscard]] Result<std::vector<CopyId>> detach(ClientNumber reader, CopyId copy);
+
+  // A client has gone: what it was filling and what it read. Answers the copies to forget.
+  [[nodiscard]] std::vector<CopyId> gone(ClientNumber client);
+  // A version is to go, as if a newer one showed: at once, or with its last reader. Answers the
+  // copies to forget. not_found: there is no such version.
+  [[nodiscard]] Result<std::vector<CopyId>> retire(const std::string& model,
+                                                   const std::string& version);
+
+  [[nodiscard]] bool knows(ClientNumber client) const;  // it fills or reads something
+  [[nodiscard]] bool fills(ClientNumber writer, CopyId copy) const;
+  [[nodiscard]] bool reads(ClientNumber reader, CopyId copy) const;
+  [[nodiscard]] std::vector<VersionStatus> status() const;  // by model, the oldest version first
+
+ private:
+  struct Copy {
+    std::uint32_t shard = 0;
+    DeviceUuid device;
+    std::optional<ClientNumber> writer{};  // while it is being filled
+    std::set<ClientNumber> readers{};
+  };
+  struct Version {
+    std::string model, name;
+    std::uint32_t shards = 1;
+    bool retired = false;
+    std::map<CopyId, Copy> copies{};
+
+    [[nodiscard]] bool shows() const;
+    [[nodiscard]] bool unread() const;
+  };
+  using Versions = std::map<std::uint64_t, Version>;  // by when the first copy was opened
+
+  [[nodiscard]] Versions::iterator find(const std::string& model, const std::string& version);
+  [[nodiscard]] Versions::iterator newest_shown(const std::string& model);
+  [[nodiscard]] Versions::iterator version_of(CopyId copy);
+  [[nodiscard]] const Copy* find_copy(CopyId copy) const;
+  void supersede_older(const std::string& model);
+  // Versions that are retired and unread, and those without a copy.
+  [[nodiscard]] std::vector<CopyId> sweep();
+
+  Versions versions_;
+  std::uint64_t next_version_ = 1;
+  CopyId next_copy_ = 1;
+};
+
+}  // namespace aqua::sharing
