@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Named steps of the lending protocol, so that a test can stop or kill a process exactly
+// Named steps of protocols between processes, so that a test can stop or kill a process exactly
 // there. Without a hook a step costs one relaxed atomic load.
 #pragma once
 
@@ -8,9 +8,10 @@
 namespace aqua {
 
 // `name` is a literal: "register", "export", "import", "copy", "flip", "return", "scrub",
-// "reconnect". The hook runs on the thread that reached the step and may not return.
-// In a process with a runtime the hook runs just before the step is taken. In the coordinator it
-// runs just after the ledger has recorded the step and before the reply is sent.
+// "reconnect"; of shared weights "seal", "publish", "commit", "attach", "map". The hook runs on the
+// thread that reached the step and may not return. In a process with a runtime the hook runs just
+// before the step is taken. In the coordinator it runs just after the ledger has recorded the step
+// and before the reply is sent.
 using StepHook = void (*)(const char* name);
 
 inline std::atomic<StepHook> step_hook{nullptr};

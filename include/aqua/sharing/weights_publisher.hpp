@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// WeightsPublisher puts weights into memory that a keeper then has: by a loader, from files, or by
+// the first engine, from its own tensors, which are fused and packed as no file has them.
+//
+//   Manifest manifest{.model = "smollm2", .version = "1", .types = …, .tensors = …};
+//   lay_out(manifest);                                      // slabs, offsets, strides
+//   auto publisher = WeightsPublisher::begin(*rt, manifest);
+//   publisher->write(0, 0, bytes, size);                    // or kernels, to publisher->address()
+//   publisher->commit();                                    // sealed, digested, the keeper's
+//   auto weights = SharedWeights::attach(*rt, {.model = "smollm2"});   // as everybody does
+//
+// Nobody sees anything of it before commit(). A publisher that goes without, or dies, leaves
+// nothing behind.
+//
+// Threads: one at a time. Must be gone before its runtime.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "aqua/export.h"
+#include "aqua/result.hpp"
+#include "aqua/sharing/manifest.hpp"
+
+namespace aqua {
+class Runtime;
+}
+
+namespace aqua::sharing {
+
+class AQUA_API WeightsPublisher {
+ public:
+  // Takes memory for the manifest's slabs on the runtime's device. Digests in it are not looked at.
+  // `keeper`: as WeightsOptions::keeper.
+  //   already_exists       this shard of this version is there on this device, or being published
+  //   failed_precondition  the version is superseded
+  //   invalid_argument     the manifest cannot be; or the version has another number of shards
+  //   resource_exhausted   the device has less memory
+  //   unavailable, permission_denied   as SharedWeights::attach()
+  [[nodiscard]] static Result<WeightsPublisher> begin(Runtime& runtime, const Manifest& manifest,
+                                                      const std::string& keeper = {});
+  // One that was moved from may only be assigned to or destroyed.
+  WeightsPublisher(WeightsPublisher&&) noexcept;
+  WeightsPublisher& operator=(WeightsPublisher&&) noexcept;
+  ~WeightsPublisher();
+
+  // Device address of the first slab's first byte; the others follow without a gap.
+  [[nodiscard]] std::byte* address() const noexcept;
+  // Copies to a byte of a tensor of the manifest, from host memory or this device's; blocks.
+  // invalid_argument: beyond the tensor, or no such tensor.
+  [[nodiscard]] Result<void> write(std::size_t tensor, std::uint64_t offset, const std::byte* from,
+                                   std::uint64_t bytes);
+  // Seals the memory, digests each tensor, hands all to the keeper and unmaps it; blocks. The
+  // caller has seen all work on it complete. Nothing is left to be called here after it succeeded.
+  // A version of several shards shows when the last one is committed.
+  //   failed_precondition  a forked child still has it mapped: call it again once that has ended
+  //   unavailable          the keeper went: begin anew
+  [[nodiscard]] Result<void> commit();
+
+ private:
+  struct AQUA_LOCAL Parts;
+  explicit WeightsPublisher(std::unique_ptr<Parts> parts) noexcept;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace aqua::sharing

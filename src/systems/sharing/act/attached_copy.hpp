@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a keeper answers to who attaches: a manifest that has been checked, and the slabs.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "aqua/published_memory.hpp"
+#include "aqua/sharing/manifest.hpp"
+#include "aqua/write_protection.hpp"
+#include "base/unique_fd.hpp"
+#include "systems/sharing/act/keeper_client.hpp"
+
+namespace aqua::sharing {
+
+struct AttachedCopy {
+  CopyId id = 0;
+  Manifest manifest;
+  WriteProtection protection = WriteProtection::by_convention;
+  std::vector<UniqueFd> descriptors;  // one for each of the manifest's slabs
+
+  // Borrows the descriptors.
+  [[nodiscard]] std::vector<PublishedSlab> slabs() const;
+};
+
+// Errors: the keeper's; invalid_argument where its answer is not of what was asked, or does not fit
+// together.
+[[nodiscard]] Result<AttachedCopy> attach_copy(KeeperClient& keeper, const ShardName& shard,
+                                               const std::string& device);
+
+}  // namespace aqua::sharing

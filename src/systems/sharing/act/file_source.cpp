@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "systems/sharing/act/file_source.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/concat.hpp"
+#include "base/errno_error.hpp"
+
+namespace aqua::sharing {
+
+Result<std::unique_ptr<FileSource>> FileSource::open(const std::string& path) {
+  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat info {};
+  if (!fd.valid() || ::fstat(fd.get(), &info) != 0) return errno_error(path);
+  if (!S_ISREG(info.st_mode)) {
+    return Error{Code::invalid_argument, concat(path, ": is no ordinary file")};
+  }
+  return std::unique_ptr<FileSource>(
+      new FileSource(path, std::move(fd), static_cast<std::uint64_t>(info.st_size)));
+}
+
+Result<void> FileSource::read(std::uint64_t offset, std::span<std::byte> to) {
+  while (!to.empty()) {
+    const ssize_t got = ::pread(fd_.get(), to.data(), to.size(), static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return errno_error(path_);
+    if (got == 0) return Error{Code::invalid_argument, concat(path_, ": has become shorter")};
+    offset += static_cast<std::uint64_t>(got);
+    to = to.subspan(static_cast<std::size_t>(got));
+  }
+  return {};
+}
+
+}  // namespace aqua::sharing

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "systems/sharing/act/keeper_client.hpp"
+
+#include <cstdlib>
+#include <string_view>
+#include <utility>
+
+#include "base/concat.hpp"
+#include "base/own_directory.hpp"
+#include "base/socket/unix_socket.hpp"
+#include "base/try.hpp"
+
+namespace aqua::sharing {
+namespace {
+
+std::string path_or_default(const std::string& path) {
+  if (!path.empty()) return path;
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets variables here
+  const char* const given = std::getenv("AQUA_KEEPER");
+  if (given != nullptr && *given != '\0') return given;
+  return concat(default_own_directory(), "/keeper.sock");
+}
+
+Error away(const std::string& path, const Error& why) {
+  return Error{Code::unavailable, concat("keeper: ", path, ": ", why.message)};
+}
+
+}  // namespace
+
+Result<KeeperClient> KeeperClient::connect(const std::string& path) {
+  std::string at = path_or_default(path);
+  auto fd = connect_seqpacket(at, kPatience);
+  if (!fd.ok() && fd.error().code == Code::invalid_argument) return std::move(fd).error();
+  if (!fd.ok()) return away(at, fd.error());
+  AQUA_TRY(check_listener(fd->get(), concat("keeper: ", at)));
+  return KeeperClient(std::move(at), std::move(fd).value());
+}
+
+Result<KeeperClient::Answer> KeeperClient::call(const wire::Request& request,
+                                                std::span<const int> fds) {
+  if (!fd_.valid()) return Error{Code::unavailable, concat("keeper: ", path_, ": no connection")};
+  const std::string text = wire::encode(request);
+  if (auto sent = send_message(fd_.get(), std::as_bytes(std::span(text)), fds, kPatience);
+      !sent.ok()) {
+    fd_.reset();
+    return away(path_, sent.error());
+  }
+  auto message = receive_message(fd_.get(), wire::kMaxPacket, kPatience);
+  if (!message.ok() || message->bytes.empty()) {
+    // A late answer would be taken for that to the next request.
+    fd_.reset();
+    if (message.ok()) return Error{Code::unavailable, concat("keeper: ", path_, " has closed")};
+    if (message.error().code == Code::resource_exhausted) return std::move(message).error();
+    return away(path_, message.error());
+  }
+  const std::string_view answer(reinterpret_cast<const char*>(message->bytes.data()),
+                                message->bytes.size());
+  AQUA_ASSIGN(wire::Reply reply, wire::decode_reply(answer));
+  return Answer{std::move(reply), std::move(message->fds)};
+}
+
+}  // namespace aqua::sharing

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "aqua/sharing/weights_publisher.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "aqua/published_memory.hpp"
+#include "base/concat.hpp"
+#include "base/step.hpp"
+#include "base/try.hpp"
+#include "systems/sharing/act/digest.hpp"
+#include "systems/sharing/act/keeper_client.hpp"
+#include "systems/sharing/act/sealed_text.hpp"
+
+namespace aqua::sharing {
+
+struct WeightsPublisher::Parts {
+  Manifest manifest;
+  KeeperClient keeper;
+  CopyId copy;
+  PublishedMemory memory;
+  std::size_t handed_over = 0;  // slabs that the keeper has
+
+  [[nodiscard]] Result<void> digest();
+  [[nodiscard]] Result<void> hand_over(const std::vector<PublishedSlab>& slabs);
+};
+
+WeightsPublisher::WeightsPublisher(std::unique_ptr<Parts> parts) noexcept
+    : parts_(std::move(parts)) {}
+WeightsPublisher::WeightsPublisher(WeightsPublisher&&) noexcept = default;
+WeightsPublisher& WeightsPublisher::operator=(WeightsPublisher&&) noexcept = default;
+WeightsPublisher::~WeightsPublisher() = default;
+
+Result<WeightsPublisher> WeightsPublisher::begin(Runtime& runtime, const Manifest& manifest,
+                                                 const std::string& keeper) {
+  AQUA_TRY(check(manifest));
+  AQUA_ASSIGN(const DeviceUuid device, parse_id<DeviceTag>(PublishedMemory::device_of(runtime)));
+  AQUA_ASSIGN(KeeperClient client, KeeperClient::connect(keeper));
+  const ShardName shard{manifest.model, manifest.version, manifest.shard, manifest.shards};
+  // Memory before the name: a version that is being published keeps others from doing so.
+  const std::vector<std::size_t> slabs(manifest.slabs.begin(), manifest.slabs.end());
+  AQUA_ASSIGN(PublishedMemory memory, PublishedMemory::create(runtime, slabs));
+  AQUA_ASSIGN(const auto opened, client.call(wire::Publish{.shard = shard, .device = device}));
+  return WeightsPublisher(std::unique_ptr<Parts>(
+      new Parts{manifest, std::move(client), opened.reply.copy, std::move(memory)}));
+}
+
+std::byte* WeightsPublisher::address() const noexcept {
+  return parts_->memory.address();
+}
+
+Result<void> WeightsPublisher::write(std::size_t tensor, std::uint64_t offset,
+                                     const std::byte* from, std::uint64_t bytes) {
+  const Manifest& manifest = parts_->manifest;
+  const std::uint64_t room =
+      tensor < manifest.tensors.size() ? tensor_bytes(manifest, manifest.tensors[tensor]) : 0;
+  if (offset > room || bytes > room - offset) {
+    return Error{Code::invalid_argument, concat("publish: ", bytes, " bytes at ", offset,
+                                                " of tensor ", tensor, ", which has ", room)};
+  }
+  return parts_->memory.write(manifest.tensors[tensor].offset + offset, from, bytes);
+}
+
+Result<void> WeightsPublisher::Parts::digest() {
+  Digester digester(memory);
+  for (TensorInfo& tensor : manifest.tensors) {
+    if (tensor.view_of) continue;
+    AQUA_ASSIGN(tensor.digest, digester.digest(tensor.offset, tensor_bytes(manifest, tensor)));
+  }
+  return {};
+}
+
+Result<void> WeightsPublisher::Parts::hand_over(const std::vector<PublishedSlab>& slabs) {
+  while (handed_over < slabs.size()) {
+    wire::Add part{.copy = copy, .bytes = {}};
+    std::vector<int> fds;
+    const std::size_t end = std::min(slabs.size(), handed_over + wire::kMaxDescriptors);
+    for (std::size_t i = handed_over; i < end; ++i) {
+      part.bytes.push_back(slabs[i].bytes);
+      fds.push_back(slabs[i].descriptor);
+    }
+    step("publish");
+    AQUA_TRY(keeper.call(part, fds));
+    handed_over = end;
+  }
+  AQUA_ASSIGN(const UniqueFd text, seal_text(to_json(manifest)));
+  const int fd = text.get();
+  step("commit");
+  AQUA_TRY(keeper.call(wire::Commit{.copy = copy}, {&fd, 1}));
+  return {};
+}
+
+Result<void> WeightsPublisher::commit() {
+  Parts& parts = *parts_;
+  step("seal");
+  AQUA_TRY(parts.memory.seal());
+  AQUA_TRY(parts.digest());
+  AQUA_ASSIGN(const auto slabs, parts.memory.descriptors());
+  AQUA_TRY(parts.hand_over(slabs));
+  parts_.reset();
+  return {};
+}
+
+}  // namespace aqua::sharing
