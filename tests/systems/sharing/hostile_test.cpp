@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// Readers that would write what they were given to read, and requests that the keeper refuses.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "aqua/published_memory.hpp"
+#include "aqua/runtime.hpp"
+#include "aqua/sharing/models.hpp"
+#include "aqua/sharing/shared_weights.hpp"
+#include "aqua/sharing/weights_publisher.hpp"
+#include "base/memfd.hpp"
+#include "base/socket/unix_socket.hpp"
+#include "systems/sharing/act/keeper_client.hpp"
+#include "systems/sharing/act/sealed_text.hpp"
+#include "tests/systems/sharing/keeper_process.hpp"
+#include "tests/systems/sharing/small_model.hpp"
+
+namespace aqua::sharing {
+namespace {
+
+using namespace aqua::literals;
+
+constexpr int kSealed = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL;
+constexpr std::size_t kBytes = 2_MiB;
+
+UniqueFd slab(int seals, std::size_t bytes = kBytes) {
+  UniqueFd fd = create_memfd("not-quite-a-slab");
+  EXPECT_EQ(::ftruncate(fd.get(), static_cast<off_t>(bytes)), 0);
+  EXPECT_EQ(::fcntl(fd.get(), F_ADD_SEALS, seals), 0);
+  return fd;
+}
+
+class HostileClients : public ::testing::Test {
+ protected:
+  Result<KeeperClient::Answer> call(const wire::Request& request, std::vector<int> fds = {}) {
+    return client_.call(request, fds);
+  }
+  void refused(const wire::Request& request, std::vector<int> fds, Code code,
+               const std::string& words) {
+    const auto answer = call(request, std::move(fds));
+    ASSERT_FALSE(answer.ok()) << words;
+    EXPECT_EQ(answer.error().code, code) << answer.error().message;
+    EXPECT_NE(answer.error().message.find(words), std::string::npos) << answer.error().message;
+  }
+  CopyId begin(const std::string& version) {
+    return call(wire::Publish{.shard = {.model = "small", .version = version}, .device = {}})
+        ->reply.copy;
+  }
+
+  KeeperProcess keeper_;
+  KeeperClient client_ = KeeperClient::connect(keeper_.socket()).value();
+};
+
+// The kernel refuses each way to change what is published, also by a descriptor opened anew.
+TEST_F(HostileClients, AReaderCannotChangeAByte) {
+  Runtime runtime = Runtime::open({.device = "emu:0",
+                                   .coordinator = "none",
+                                   .host_bytes = 2_MiB,
+                                   .emulated = {.total_bytes = 32_MiB}})
+                        .value();
+  auto publisher = WeightsPublisher::begin(runtime, small_model("1"), keeper_.socket());
+  ASSERT_TRUE(publisher.ok() && fill(*publisher, small_model("1"), 7).ok());
+  ASSERT_TRUE(publisher->commit().ok());
+  const SharedWeights honest =
+      SharedWeights::attach(runtime, {.model = "small", .keeper = keeper_.socket()}).value();
+
+  const auto device = parse_id<DeviceTag>(PublishedMemory::device_of(runtime)).value();
+  const auto attached =
+      call(wire::Attach{.shard = {.model = "small", .version = "1"}, .device = device});
+  ASSERT_TRUE(attached.ok()) << attached.error().message;
+  const auto fetched = call(wire::Fetch{.copy = attached->reply.copy, .first = 0});
+  ASSERT_TRUE(fetched.ok() && fetched->fds.size() == 2);
+  std::vector<UniqueFd> ways;
+  for (const int fd : {fetched->fds[0].get(), attached->fds[0].get()}) {
+    ways.emplace_back(::dup(fd));
+    ways.emplace_back(::open(("/proc/self/fd/" + std::to_string(fd)).c_str(), O_RDWR | O_CLOEXEC));
+  }
+  for (const UniqueFd& way : ways) {
+    if (!way.valid()) continue;  // not even opened to be written
+    char byte = 1;
+    EXPECT_LT(::pwrite(way.get(), &byte, 1, 0), 0);
+    EXPECT_NE(::ftruncate(way.get(), 0), 0);
+    EXPECT_NE(::fallocate(way.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096), 0);
+    EXPECT_NE(::fallocate(way.get(), 0, 0, 8_MiB), 0);
+    EXPECT_EQ(::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, way.get(), 0), MAP_FAILED);
+    void* const map = ::mmap(nullptr, 4096, PROT_READ, MAP_SHARED, way.get(), 0);
+    if (map == MAP_FAILED) continue;  // older kernels, by a descriptor that can write
+    EXPECT_NE(::mprotect(map, 4096, PROT_READ | PROT_WRITE), 0);
+    EXPECT_NE(::madvise(map, 4096, MADV_REMOVE), 0);
+    ::munmap(map, 4096);
+  }
+  for (std::size_t i : {std::size_t{0}, std::size_t{2}}) {
+    const WeightTensor tensor = honest.tensor(i);
+    const auto expected = small_bytes(tensor.bytes, 7, i);
+    EXPECT_TRUE(std::equal(expected.begin(), expected.end(), tensor.address)) << tensor.info->name;
+  }
+}
+
+TEST_F(HostileClients, SlabsThatSomebodyCouldStillWriteAreRefused) {
+  const CopyId copy = begin("1");
+  const wire::Add one{.copy = copy, .bytes = {kBytes}};
+  const UniqueFd sealed = slab(kSealed);
+  for (const int seals :
+       {F_SEAL_SHRINK | F_SEAL_GROW, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL,
+        F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE}) {
+    const UniqueFd fd = slab(seals);
+    refused(one, {fd.get()}, Code::invalid_argument, "has seals");
+  }
+  UniqueFd file(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
+  refused(one, {file.get()}, Code::invalid_argument, "not a memfd");
+  refused(one, {}, Code::invalid_argument, "1 sizes with 0 descriptors");
+  refused({wire::Add{.copy = copy, .bytes = {kBytes, kBytes}}}, {sealed.get(), file.get()},
+          Code::invalid_argument, "not a memfd");
+  refused({wire::Add{.copy = copy, .bytes = {kBytes + 1}}}, {sealed.get()}, Code::invalid_argument,
+          "has 2097152");
+  refused({wire::Add{.copy = copy, .bytes = {0}}}, {sealed.get()}, Code::invalid_argument,
+          "no bytes");
+  EXPECT_EQ(list_models(keeper_.socket())->front().bytes, 0U) << "nothing of all that was kept";
+  EXPECT_TRUE(call(one, {sealed.get()}).ok());
+}
+
+TEST_F(HostileClients, AManifestThatIsNoSealedTextIsRefused) {
+  const CopyId copy = begin("1");
+  const UniqueFd open_file = create_memfd("unsealed");
+  refused(wire::Commit{.copy = copy}, {open_file.get()}, Code::invalid_argument, "has seals");
+  refused(wire::Commit{.copy = copy}, {}, Code::invalid_argument, "0 descriptors");
+  const UniqueFd text = seal_text("{}").value();
+  refused(wire::Commit{.copy = copy}, {text.get(), text.get()}, Code::invalid_argument,
+          "2 descriptors");
+}
+
+TEST_F(HostileClients, WhatIsAnothersCannotBeFilledCommittedOrRead) {
+  const CopyId copy = begin("1");
+  KeeperClient other = KeeperClient::connect(keeper_.socket()).value();
+  const UniqueFd sealed = slab(kSealed);
+  const UniqueFd text = seal_text("{}").value();
+  const int fd = sealed.get();
+  const int manifest = text.get();
+  const auto code = [](const Result<KeeperClient::Answer>& answer) {
+    return answer.ok() ? Code::internal : answer.error().code;
+  };
+  EXPECT_EQ(code(other.call(wire::Add{.copy = copy, .bytes = {kBytes}}, {&fd, 1})),
+            Code::not_found);
+  EXPECT_EQ(code(other.call(wire::Commit{.copy = copy}, {&manifest, 1})), Code::not_found);
+  EXPECT_EQ(code(other.call(wire::Fetch{.copy = copy})), Code::not_found);
+  EXPECT_EQ(code(other.call(wire::Detach{.copy = copy})), Code::not_found);
+  EXPECT_EQ(code(other.call(wire::Commit{.copy = 99}, {&manifest, 1})), Code::not_found);
+}
+
+// A reader checks what the keeper passes on: whoever published may have lied.
+TEST_F(HostileClients, ALyingManifestIsNotAttached) {
+  Runtime runtime = Runtime::open({.device = "emu:0",
+                                   .coordinator = "none",
+                                   .host_bytes = 2_MiB,
+                                   .emulated = {.total_bytes = 32_MiB}})
+                        .value();
+  const auto device = parse_id<DeviceTag>(PublishedMemory::device_of(runtime)).value();
+  const Manifest truth = small_model("0");
+  struct Lie {
+    std::string words;
+    std::function<void(Manifest&)> tell;
+  };
+  const Lie lies[] = {
+      {"norm", [](Manifest& m) { m.tensors[2].offset = std::uint64_t{1} << 40; }},
+      {"norm: has bytes of qkv", [](Manifest& m) { m.tensors[2].offset = 0; }},
+      {"a view of", [](Manifest& m) { m.tensors[0].view_of = 1; }},
+      {"manifest of other", [](Manifest& m) { m.model = "other"; }},
+      {"small 77", [](Manifest& m) { m.version = "77"; }},
+      {"3 in the manifest", [](Manifest& m) { m.slabs.push_back(kBytes); }},
+      {"slab 1 of 2097152 bytes", [](Manifest& m) { m.slabs[1] *= 2; }},
+  };
+  int number = 0;
+  for (const Lie& lie : lies) {
+    Manifest manifest = truth;
+    manifest.version = std::to_string(number++);
+    const ShardName shard{.model = "small", .version = manifest.version};
+    lie.tell(manifest);
+    const CopyId copy = call(wire::Publish{.shard = shard, .device = device})->reply.copy;
+    const UniqueFd a = slab(kSealed);
+    const UniqueFd b = slab(kSealed);
+    ASSERT_TRUE(call(wire::Add{.copy = copy, .bytes = {kBytes, kBytes}}, {a.get(), b.get()}).ok());
+    const UniqueFd text = seal_text(to_json(manifest)).value();
+    ASSERT_TRUE(call(wire::Commit{.copy = copy}, {text.get()}).ok());
+    const auto attached = SharedWeights::attach(
+        runtime, {.model = "small", .version = shard.version, .keeper = keeper_.socket()});
+    ASSERT_FALSE(attached.ok()) << lie.words;
+    EXPECT_EQ(attached.error().code, Code::invalid_argument) << attached.error().message;
+    EXPECT_NE(attached.error().message.find(lie.words), std::string::npos)
+        << attached.error().message;
+  }
+  EXPECT_EQ(list_models(keeper_.socket())->back().readers, 0U);
+}
+
+TEST_F(HostileClients, WhatIsNoRequestIsRefusedOrEndsTheConnection) {
+  const auto raw = [&](const std::string& packet) -> std::string {
+    const UniqueFd fd = connect_seqpacket(keeper_.socket()).value();
+    EXPECT_TRUE(
+        send_message(fd.get(), std::as_bytes(std::span(packet)), {}, std::chrono::seconds(5)).ok());
+    const auto answer = receive_message(fd.get(), wire::kMaxPacket, std::chrono::seconds(60));
+    if (!answer.ok() || answer->bytes.empty()) return "closed";
+    return {reinterpret_cast<const char*>(answer->bytes.data()), answer->bytes.size()};
+  };
+  for (const char* packet : {"x", "{}", "[]", R"({"op":"steal"})", R"({"op":"fetch"})",
+                             R"({"op":"detach","copy":-1})", R"({"op":"models","first":0.5})"}) {
+    EXPECT_NE(raw(packet).find("invalid_argument"), std::string::npos) << packet;
+  }
+  EXPECT_EQ(raw(std::string(wire::kMaxPacket + 1, 'x')), "closed");
+  EXPECT_TRUE(list_models(keeper_.socket()).ok()) << "and it goes on";
+}
+
+TEST_F(HostileClients, WhoConnectsWithoutANeedMakesRoomForWhoHasOne) {
+  const CopyId copy = begin("1");
+  std::vector<UniqueFd> idle;
+  for (int i = 0; i < 400; ++i) {
+    auto fd = connect_seqpacket(keeper_.socket());
+    if (fd.ok()) idle.push_back(std::move(*fd));
+  }
+  EXPECT_TRUE(call(wire::Add{.copy = copy, .bytes = {kBytes}}, {slab(kSealed).get()}).ok());
+}
+
+}  // namespace
+}  // namespace aqua::sharing

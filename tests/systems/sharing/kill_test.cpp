@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// Publishers, readers and keepers that are killed: at each step, and at random.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "aqua/sharing/models.hpp"
+#include "systems/sharing/act/keeper_client.hpp"
+#include "tests/systems/sharing/keeper_process.hpp"
+#include "tests/systems/sharing/peer_process.hpp"
+
+namespace aqua::sharing {
+namespace {
+
+class KilledWeights : public ::testing::Test {
+ protected:
+  // What the keeper has open: what it keeps, what it stands on, and one connection, over which it
+  // answers when it has heard the end of earlier ones.
+  [[nodiscard]] std::ptrdiff_t descriptors() {
+    KeeperClient last = KeeperClient::connect(keeper_.socket()).value();
+    EXPECT_TRUE(last.call(wire::ListModels{}).ok());
+    const std::filesystem::directory_iterator all("/proc/" +
+                                                  std::to_string(keeper_.process().pid()) + "/fd");
+    return std::distance(begin(all), end(all));
+  }
+  [[nodiscard]] std::vector<ModelStatus> models() { return list_models(keeper_.socket()).value(); }
+
+  KeeperProcess keeper_;
+};
+
+using Step = std::string;
+class KilledAtStep : public KilledWeights, public ::testing::WithParamInterface<Step> {};
+INSTANTIATE_TEST_SUITE_P(Publish, KilledAtStep, ::testing::Values("seal", "publish", "commit"),
+                         [](const auto& step) { return step.param; });
+
+TEST_P(KilledAtStep, APublisherLeavesNothingAndAnotherPublishes) {
+  const std::ptrdiff_t before = descriptors();
+  PeerProcess publisher(keeper_.socket());
+  ASSERT_EQ(publisher.ask("stop-at " + GetParam()), "ok");
+  ASSERT_EQ(publisher.ask("publish 1 7"), "at " + GetParam());
+  EXPECT_EQ(models().front().filling, 1U);
+  publisher.kill();
+  EXPECT_TRUE(models().empty());
+  PeerProcess next(keeper_.socket());
+  EXPECT_EQ(next.ask("attach 1").substr(0, 9), "not_found");
+  EXPECT_EQ(next.ask("publish 1 8"), "ok");
+  EXPECT_EQ(next.ask("attach 1"), "1");
+  EXPECT_EQ(next.ask("check 8"), "ok");
+  next.kill();
+  EXPECT_TRUE(retire_model("small", "1", keeper_.socket()).ok());
+  EXPECT_TRUE(models().empty());
+  EXPECT_EQ(descriptors(), before);
+}
+
+TEST_P(KilledAtStep, AKeeperFailsThePublisherWhichBeginsAnew) {
+  PeerProcess publisher(keeper_.socket());
+  ASSERT_EQ(publisher.ask("stop-at " + GetParam()), "ok");
+  ASSERT_EQ(publisher.ask("publish 1 7"), "at " + GetParam());
+  keeper_.kill();
+  publisher.post("go on");
+  EXPECT_EQ(publisher.answer().substr(0, 11), "unavailable");
+  keeper_.start();
+  EXPECT_TRUE(models().empty());
+  EXPECT_EQ(publisher.ask("publish 1 7"), "ok") << "its memory came back";
+  EXPECT_EQ(publisher.ask("attach -"), "1");
+  EXPECT_EQ(publisher.ask("check 7"), "ok");
+}
+
+class ReaderAtStep : public KilledWeights, public ::testing::WithParamInterface<Step> {};
+INSTANTIATE_TEST_SUITE_P(Attach, ReaderAtStep, ::testing::Values("attach", "map"),
+                         [](const auto& step) { return step.param; });
+
+TEST_P(ReaderAtStep, KilledThereItIsForgotten) {
+  PeerProcess publisher(keeper_.socket());
+  ASSERT_EQ(publisher.ask("publish 1 7"), "ok");
+  PeerProcess reader(keeper_.socket());
+  ASSERT_EQ(reader.ask("stop-at " + GetParam()), "ok");
+  ASSERT_EQ(reader.ask("attach 1"), "at " + GetParam());
+  reader.kill();
+  EXPECT_EQ(models().front().readers, 0U);
+  EXPECT_EQ(publisher.ask("attach 1"), "1");
+  EXPECT_EQ(publisher.ask("check 7"), "ok");
+}
+
+// By then it has the descriptors, or none.
+TEST_P(ReaderAtStep, WhoseKeeperIsKilledThereHasAllOfItOrNothing) {
+  PeerProcess publisher(keeper_.socket());
+  ASSERT_EQ(publisher.ask("publish 1 7"), "ok");
+  PeerProcess reader(keeper_.socket());
+  ASSERT_EQ(reader.ask("stop-at " + GetParam()), "ok");
+  ASSERT_EQ(reader.ask("attach 1"), "at " + GetParam());
+  keeper_.kill();
+  reader.post("go on");
+  if (GetParam() == "attach") {
+    EXPECT_EQ(reader.answer().substr(0, 11), "unavailable");
+  } else {
+    EXPECT_EQ(reader.answer(), "1");
+    EXPECT_EQ(reader.ask("check 7"), "ok");
+  }
+}
+
+TEST_F(KilledWeights, AReaderThatIsKilledLetsASupersededVersionGo) {
+  PeerProcess publisher(keeper_.socket());
+  ASSERT_EQ(publisher.ask("publish 1 1"), "ok");
+  PeerProcess reader(keeper_.socket());
+  ASSERT_EQ(reader.ask("attach -"), "1");
+  ASSERT_EQ(publisher.ask("publish 2 2"), "ok");
+  EXPECT_EQ(models().size(), 2U);
+  EXPECT_EQ(reader.ask("check 1"), "ok");
+  reader.kill();
+  ASSERT_EQ(models().size(), 1U);
+  EXPECT_EQ(models().front().version, "2");
+}
+
+// Publishers, readers and the keeper die at random moments of whatever they do. Whatever is
+// attached has the bytes of its version, and at the end the keeper has nothing left open.
+TEST_F(KilledWeights, AtRandomMomentsNoByteIsWrongAndNothingIsLeft) {
+  const char* const wanted = std::getenv("AQUA_SHARING_ROUNDS");
+  const int rounds = wanted != nullptr ? std::atoi(wanted) : 40;
+  const std::ptrdiff_t before = descriptors();
+  std::mt19937_64 random(std::random_device{}());
+  const std::uint64_t seed = random();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  random.seed(seed);
+  const auto below = [&](std::uint64_t n) { return random() % n; };
+  std::vector<std::unique_ptr<PeerProcess>> peers;
+  int version = 0;
+  int checked = 0;
+  for (int round = 0; round < rounds; ++round) {
+    while (peers.size() < 3) peers.push_back(std::make_unique<PeerProcess>(keeper_.socket()));
+    for (std::size_t i = 0; i < peers.size(); ++i) {
+      // Two may publish the same version: one of them is refused.
+      if (below(2) == 0) version += static_cast<int>(below(2));
+      peers[i]->post(below(2) == 0 ? "publish " + std::to_string(version) + " " +
+                                         std::to_string(1000 + version)
+                                   : "attach -");
+    }
+    std::this_thread::yield();
+    const std::size_t victim = below(peers.size() + 1);
+    if (victim == peers.size()) {
+      keeper_.kill();
+      keeper_.start();
+    } else {
+      peers[victim]->kill();
+      peers.erase(peers.begin() + static_cast<std::ptrdiff_t>(victim));
+    }
+    for (const auto& peer : peers) {
+      const std::string answer = peer->answer();
+      ASSERT_NE(answer, "dead");
+      if (answer.empty() || !std::isdigit(static_cast<unsigned char>(answer[0]))) continue;
+      ++checked;
+      ASSERT_EQ(peer->ask("check " + std::to_string(1000 + std::atoi(answer.c_str()))), "ok");
+    }
+  }
+  peers.clear();
+  for (const ModelStatus& left : models()) {
+    EXPECT_EQ(left.readers + left.filling, 0U);
+    EXPECT_TRUE(retire_model(left.model, left.version, keeper_.socket()).ok());
+  }
+  EXPECT_TRUE(models().empty());
+  EXPECT_EQ(descriptors(), before);
+  RecordProperty("checked", checked);
+}
+
+}  // namespace
+}  // namespace aqua::sharing

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// A publisher or reader of weights in a process of its own. It does what each packet on its socket
+// says and answers with "ok" or what went wrong:
+//   publish VERSION SEED   publishes the small model, with bytes of the seed
+//   attach VERSION         attaches that version, or the newest for "-"; answers its version
+//   check SEED             "ok" when every byte is the seed's
+//   suspend, resume
+//   stop-at STEP           from now on it answers "at STEP" there, and goes on with the next packet
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <sstream>
+#include <string>
+
+#include "aqua/runtime.hpp"
+#include "aqua/sharing/shared_weights.hpp"
+#include "aqua/sharing/weights_publisher.hpp"
+#include "base/socket/unix_socket.hpp"
+#include "base/step.hpp"
+#include "tests/base/spawned_peer.hpp"
+#include "tests/systems/sharing/small_model.hpp"
+
+namespace {
+
+using namespace aqua::literals;
+using namespace aqua::sharing;
+using aqua::Result;
+
+constexpr std::chrono::hours kForever{1};
+
+std::string stop_at;  // a step
+
+void tell(const std::string& text) {
+  const auto sent =
+      aqua::send_message(aqua::test::kPeerSocket, std::as_bytes(std::span(text)), {}, kForever);
+  if (!sent.ok()) std::exit(0);  // the test has gone
+}
+
+std::string hear() {
+  const auto message = aqua::receive_message(aqua::test::kPeerSocket, 4096, kForever);
+  if (!message.ok() || message->bytes.empty()) std::exit(0);
+  return {reinterpret_cast<const char*>(message->bytes.data()), message->bytes.size()};
+}
+
+void on_step(const char* name) {
+  if (stop_at != name) return;
+  stop_at.clear();
+  tell(std::string("at ") + name);
+  (void)hear();
+}
+
+template <typename T>
+std::string outcome(const Result<T>& result) {
+  return result.ok() ? "ok"
+                     : std::string(to_string(result.error().code)) + ": " + result.error().message;
+}
+
+class Peer {
+ public:
+  explicit Peer(std::string keeper) : keeper_(std::move(keeper)) {}
+
+  std::string obey(const std::string& packet) {
+    std::istringstream words(packet);
+    std::string verb;
+    words >> verb;
+    if (verb == "publish") return publish(words);
+    if (verb == "attach") return attach(words);
+    if (verb == "check") return check(words);
+    if (verb == "suspend") return outcome(weights_->suspend());
+    if (verb == "resume") return outcome(weights_->resume());
+    if (verb == "stop-at") return words >> stop_at, "ok";
+    return "what is '" + verb + "'?";
+  }
+
+ private:
+  std::string publish(std::istream& words) {
+    std::string version;
+    std::uint64_t seed = 0;
+    words >> version >> seed;
+    const Manifest manifest = small_model(version);
+    auto publisher = WeightsPublisher::begin(runtime_, manifest, keeper_);
+    if (!publisher.ok()) return outcome(publisher);
+    if (auto filled = fill(*publisher, manifest, seed); !filled.ok()) return outcome(filled);
+    return outcome(publisher->commit());
+  }
+  std::string attach(std::istream& words) {
+    WeightsOptions options{.model = "small", .keeper = keeper_};
+    words >> options.version;
+    if (options.version == "-") options.version.clear();
+    weights_.reset();
+    auto attached = SharedWeights::attach(runtime_, options);
+    if (!attached.ok()) return outcome(attached);
+    weights_ = std::move(*attached);
+    return weights_->manifest().version;
+  }
+  std::string check(std::istream& words) {
+    std::uint64_t seed = 0;
+    words >> seed;
+    for (std::size_t i = 0; i < weights_->manifest().tensors.size(); ++i) {
+      if (weights_->manifest().tensors[i].view_of) continue;
+      const WeightTensor tensor = weights_->tensor(i);
+      const auto expected = small_bytes(tensor.bytes, seed, i);
+      if (std::memcmp(tensor.address, expected.data(), expected.size()) != 0)
+        return "wrong bytes in " + tensor.info->name;
+    }
+    return outcome(weights_->verify());
+  }
+
+  const std::string keeper_;
+  aqua::Runtime runtime_ = aqua::Runtime::open({.device = "emu:0",
+                                                .coordinator = "none",
+                                                .host_bytes = 2_MiB,
+                                                .emulated = {.total_bytes = 32_MiB}})
+                               .value();
+  std::optional<SharedWeights> weights_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) return 2;
+  aqua::step_hook = on_step;
+  Peer peer(argv[1]);
+  for (;;) tell(peer.obey(hear()));
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// The other program of these tests (peer.cpp) as a process. Needs AQUA_SHARING_PEER.
+//
+// Threads: one.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+
+#include "base/socket/unix_socket.hpp"
+#include "tests/base/spawned_peer.hpp"
+
+namespace aqua::sharing {
+
+class PeerProcess {
+ public:
+  explicit PeerProcess(const std::string& keeper)
+      : process_(test::SpawnedPeer::spawn({AQUA_SHARING_PEER, keeper}).value()) {}
+
+  // Sends it and waits for the answer; "dead" where none comes.
+  std::string ask(const std::string& words) {
+    post(words);
+    return answer();
+  }
+  void post(const std::string& words) {
+    (void)send_message(process_.socket(), std::as_bytes(std::span(words)), {}, kPatience);
+  }
+  std::string answer() {
+    const auto message = receive_message(process_.socket(), 4096, kPatience);
+    if (!message.ok() || message->bytes.empty()) return "dead";
+    return {reinterpret_cast<const char*>(message->bytes.data()), message->bytes.size()};
+  }
+  void kill() { (void)process_.kill(); }
+
+ private:
+  static constexpr std::chrono::seconds kPatience{60};
+  test::SpawnedPeer process_;
+};
+
+}  // namespace aqua::sharing

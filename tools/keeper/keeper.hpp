@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keeper holds the memory of published models for processes that come and go: it has their
+// descriptors, remembers what belongs together, and hands descriptors to readers. It maps nothing,
+// reads nothing of what it keeps, and speaks to processes of its own user and root alone.
+//
+// A client's word ends with its connection: what it was filling is dropped, what it read is read no
+// more. That is enough, because nobody writes what is published: memory goes when the last process
+// has unmapped it, whatever the keeper believes.
+//
+// Threads: the server's, inside.
+#pragma once
+
+#include <memory>
+#include <set>
+#include <string>
+
+#include "base/mutex.hpp"
+#include "base/socket/packet_server.hpp"
+#include "systems/sharing/decide/keeper_wire.hpp"
+#include "tools/keeper/copies.hpp"
+
+namespace aqua::keeper {
+
+struct KeeperOptions {
+  std::string socket;                // mode 0600
+  std::size_t connections = 1024;    // publishers and readers
+  std::size_t most_slabs = 1 << 16;  // of all that is kept
+};
+
+class Keeper final : private PacketHandler {
+ public:
+  [[nodiscard]] static Result<std::unique_ptr<Keeper>> start(const KeeperOptions& options);
+  ~Keeper() override;  // closes all descriptors: readers keep what they have mapped
+
+ private:
+  explicit Keeper(const KeeperOptions& options) : copies_(options.most_slabs) {}
+  std::optional<Answer> on_packet(const PacketPeer& from, Message packet) override;
+  void on_closed(std::uint64_t number) override;
+  [[nodiscard]] bool dispensable(std::uint64_t number) const override;
+
+  using Reply = sharing::wire::Reply;
+  using Fds = std::vector<UniqueFd>;
+  // A request of `from`, with the descriptors that came; `out` takes those of the answer, which
+  // stay the keeper's.
+  [[nodiscard]] Result<Reply> serve(std::uint64_t from, const sharing::wire::Publish& asked, Fds in,
+                                    std::vector<int>& out);
+  [[nodiscard]] Result<Reply> serve(std::uint64_t from, const sharing::wire::Add& asked, Fds in,
+                                    std::vector<int>& out);
+  [[nodiscard]] Result<Reply> serve(std::uint64_t from, const sharing::wire::Commit& asked, Fds in,
+                                    std::vector<int>& out);
+  [[nodiscard]] Result<Reply> serve(std::uint64_t from, const sharing::wire::Attach& asked, Fds in,
+                                    std::vector<int>& out);
+  [[nodiscard]] Result<Reply> serve(std::uint64_t from, const sharing::wire::Fetch& asked, Fds in,
+                                    std::vector<int>& out);
+  [[nodiscard]] Result<Reply> serve(std::uint64_t from, const sharing::wire::Detach& asked, Fds in,
+                                    std::vector<int>& out);
+  [[nodiscard]] Result<Reply> serve(std::uint64_t from, const sharing::wire::ListModels& asked,
+                                    Fds in, std::vector<int>& out);
+  [[nodiscard]] Result<Reply> serve(std::uint64_t from, const sharing::wire::Retire& asked, Fds in,
+                                    std::vector<int>& out);
+
+  // These belong to the server's thread.
+  sharing::ModelBook book_;
+  Copies copies_;
+  std::unique_ptr<PacketServer> server_;  // its thread ends first
+};
+
+}  // namespace aqua::keeper

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// aqua-keeper: options in, a daemon until a signal, an exit status out.
+#include <pthread.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/concat.hpp"
+#include "base/descriptor_limit.hpp"
+#include "base/own_directory.hpp"
+#include "base/try.hpp"
+#include "tools/keeper/keeper.hpp"
+#include "tools/options/command_line.hpp"
+
+namespace {
+
+constexpr std::size_t kSpareDescriptors = 64;  // of ours, and what arrives with a packet
+
+aqua::CommandLine line_of(aqua::keeper::KeeperOptions& options) {
+  aqua::CommandLine line("", R"(Usage: aqua-keeper [options]
+
+Keeps the memory of published models for engines that come and go: weights are loaded once,
+and mapped by every process that reads them. Serves processes of its own user until SIGTERM;
+memory that is mapped then stays with those who map it. docs/operate/keeper.md)");
+  line.text("--socket", options.socket, "PATH",
+            "default: keeper.sock in $XDG_RUNTIME_DIR/aqua, else in /tmp/aqua-UID")
+      .number("--connections", options.connections, 4, 65536, "N",
+              "publishers and readers at most");
+  return line;
+}
+
+aqua::Result<int> run(aqua::keeper::KeeperOptions options) {
+  ::umask(S_IRWXG | S_IRWXO);
+  ::signal(SIGPIPE, SIG_IGN);
+  sigset_t signals;  // blocked before the first thread starts, so that only sigwait() gets them
+  ::sigemptyset(&signals);
+  for (const int number : {SIGTERM, SIGINT}) ::sigaddset(&signals, number);
+  ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  if (options.socket.empty()) {
+    const std::string directory = aqua::default_own_directory();
+    AQUA_TRY(aqua::open_own_directory("socket directory", directory));
+    options.socket = aqua::concat(directory, "/keeper.sock");
+  }
+  // A slab costs a descriptor, as a connection and a manifest do.
+  (void)aqua::raise_descriptor_limit();
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+    const std::size_t taken = options.connections + kSpareDescriptors;
+    const std::size_t left = std::max<std::size_t>(limit.rlim_cur, taken) - taken;
+    options.most_slabs = std::min(options.most_slabs, left / 2);
+  }
+  AQUA_ASSIGN(const auto keeper, aqua::keeper::Keeper::start(options));
+  std::printf("listening on %s\n", options.socket.c_str());
+  std::fflush(stdout);
+  int signal = 0;
+  while (::sigwait(&signals, &signal) != 0) continue;
+  return 0;
+}
+
+int complain(const aqua::Error& error, int status) {
+  std::fprintf(stderr, "aqua-keeper: %s\n", error.message.c_str());
+  return status;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::vector<std::string_view> arguments(argv + 1, argv + argc);
+  aqua::keeper::KeeperOptions options;
+  aqua::CommandLine line = line_of(options);
+  if (aqua::asks_for_help(arguments)) {
+    std::fputs(line.help().c_str(), stdout);
+    return 0;
+  }
+  if (std::find(arguments.begin(), arguments.end(), "--version") != arguments.end()) {
+    std::puts("aqua-keeper " AQUA_VERSION);
+    return 0;
+  }
+  if (const auto parsed = line.parse(arguments); !parsed.ok()) return complain(parsed.error(), 2);
+  const auto ran = run(options);
+  return ran.ok() ? *ran : complain(ran.error(), 1);
+}
