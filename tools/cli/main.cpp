@@ -15,6 +15,7 @@
 #include "tools/cli/calibrate/calibrate_command.hpp"
 #include "tools/cli/coordinator_option.hpp"
 #include "tools/cli/manual.hpp"
+#include "tools/cli/models/models_command.hpp"
 #include "tools/cli/orders.hpp"
 #include "tools/cli/place/place_command.hpp"
 #include "tools/cli/profile/profile_command.hpp"
@@ -156,6 +157,11 @@ const Verb kVerbs[] = {
      give_order<OrderKind::reclaim>},
     {"pair", "says who borrows from whom", page_of_order<OrderKind::pair>,
      give_order<OrderKind::pair>},
+    {"models", "whose weights the keeper has; loads, verifies and retires them",
+     page_of<aqua::tool::ModelsCommand, aqua::tool::models_line>,
+     [](Arguments arguments) {
+       return perform([&] { return aqua::tool::parse_models(arguments); }, aqua::tool::run_models);
+     }},
     {"calibrate", "measures how fast a device copies, each way over each link, and keeps it",
      page_of<aqua::tool::CalibrateCommand, aqua::tool::calibrate_line>,
      [](Arguments arguments) {

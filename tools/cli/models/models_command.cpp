@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/cli/models/models_command.hpp"
+
+#include <algorithm>
+#include <iomanip>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <utility>
+
+#include "aqua/runtime.hpp"
+#include "aqua/sharing/models.hpp"
+#include "aqua/sharing/shared_weights.hpp"
+#include "base/concat.hpp"
+#include "base/try.hpp"
+#include "tools/report/progress_line.hpp"
+
+namespace aqua::tool {
+namespace {
+
+using sharing::ModelStatus;
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kAbout =
+    R"(Usage: aqua models [options]
+       aqua models load --file FILE --model NAME --version VERSION --device DEVICE [options]
+       aqua models verify --model NAME --device DEVICE [options]
+       aqua models retire --model NAME --version VERSION [options]
+
+What the keeper of this server has of models' weights; loads them from files, once for every engine
+of a device; reads them again and compares their digests; has a version go with its last reader.
+(docs/operate/keeper.md))";
+
+constexpr std::size_t kHostTier = std::size_t{2} << 20;  // of no use to a loader, and the smallest
+
+Error bad(const std::string& what) {
+  return Error{Code::invalid_argument, concat("models: ", what)};
+}
+
+Result<void> take_rules(ModelsCommand& command) {
+  for (const std::string& text : command.split) {
+    const std::size_t at = text.rfind('=');
+    const auto axis = at == std::string::npos
+                          ? Result<std::uint32_t>(bad("no ="))
+                          : parse_between<std::uint32_t>(text.substr(at + 1), 0, 7);
+    if (!axis.ok() || at == 0) return bad(concat("--split ", text, ": expected PATTERN=AXIS"));
+    command.load.rules.push_back({.pattern = text.substr(0, at), .axis = *axis});
+  }
+  return {};
+}
+
+Result<void> check_all_there(const ModelsCommand& command) {
+  const auto needs = [&](bool there, const char* option) -> Result<void> {
+    if (there) return {};
+    return bad(concat("this needs ", option));
+  };
+  const bool load = command.action == ModelsAction::load;
+  if (command.action == ModelsAction::list) return {};
+  AQUA_TRY(needs(!command.load.model.empty(), "--model"));
+  if (command.action != ModelsAction::verify) {
+    AQUA_TRY(needs(!command.load.version.empty(), "--version"));
+  }
+  if (load) AQUA_TRY(needs(!command.files.empty(), "--file"));
+  if (command.load.shard >= command.load.shards) return bad("--shard is not below --shards");
+  return {};
+}
+
+Json to_json(const ModelStatus& model) {
+  return {{"model", model.model},   {"version", model.version}, {"shards", model.shards},
+          {"copies", model.copies}, {"filling", model.filling}, {"readers", model.readers},
+          {"bytes", model.bytes},   {"shows", model.shows},     {"superseded", model.superseded}};
+}
+
+std::string_view state_of(const ModelStatus& model) {
+  if (model.superseded) return "superseded";
+  return model.shows ? "there" : "lacks shards";
+}
+
+Result<std::string> list(const ModelsCommand& command) {
+  AQUA_ASSIGN(const auto models, sharing::list_models(command.load.keeper));
+  if (command.json) {
+    Json all = Json::array();
+    for (const ModelStatus& model : models) all.push_back(to_json(model));
+    return Json{{"models", all}}.dump(2) + "\n";
+  }
+  if (models.empty()) return std::string("the keeper has no models\n");
+  std::ostringstream out;
+  const auto row = [&](const auto& model, const auto& version, const auto& state,
+                       const auto&... counts) {
+    out << std::left << std::setw(24) << model << ' ' << std::setw(16) << version << ' '
+        << std::setw(12) << state << std::right;
+    ((out << ' ' << std::setw(8) << counts), ...);
+    out << '\n';
+  };
+  row("model", "version", "state", "shards", "copies", "readers", "MiB");
+  for (const ModelStatus& model : models) {
+    row(model.model, model.version, state_of(model), model.shards, model.copies, model.readers,
+        model.bytes >> 20);
+  }
+  return out.str();
+}
+
+Result<Runtime> open_runtime(const ModelsCommand& command, std::size_t emulated_bytes) {
+  return Runtime::open({.device = command.device,
+                        .coordinator = "none",
+                        .host_bytes = kHostTier,
+                        .curve_directory = "off",
+                        .emulated = {.total_bytes = emulated_bytes}});
+}
+
+Result<std::string> load(const ModelsCommand& command) {
+  // An emulated GPU is as large as is asked for.
+  AQUA_ASSIGN(Runtime runtime, open_runtime(command, std::size_t{1} << 40));
+  sharing::LoadOptions options = command.load;
+  options.slab_bytes = command.slab_mib << 20;
+  report::ProgressLine progress(stderr, report::ProgressLine::Where::terminals, "load");
+  options.on_progress = [&](std::uint64_t done, std::uint64_t of) {
+    progress.show(options.model, done, of);
+  };
+  AQUA_ASSIGN(const auto loaded, sharing::load_weights(runtime, command.files, options));
+  if (command.json) {
+    return Json{{"model", options.model},
+                {"version", options.version},
+                {"tensors", loaded.tensors},
+                {"bytes", loaded.bytes},
+                {"slab_bytes", loaded.slab_bytes}}
+               .dump(2) +
+           "\n";
+  }
+  return concat(options.model, " ", options.version, ": ", loaded.tensors, " tensors, ",
+                loaded.bytes >> 20, " MiB\n");
+}
+
+Result<std::string> verify(const ModelsCommand& command) {
+  AQUA_ASSIGN(Runtime runtime, open_runtime(command, std::size_t{1} << 30));
+  AQUA_ASSIGN(auto weights,
+              sharing::SharedWeights::attach(runtime, {.model = command.load.model,
+                                                       .version = command.load.version,
+                                                       .shard = command.load.shard,
+                                                       .shards = command.load.shards,
+                                                       .keeper = command.load.keeper}));
+  AQUA_TRY(weights.verify());
+  const auto& manifest = weights.manifest();
+  if (command.json) {
+    return Json{{"model", manifest.model},
+                {"version", manifest.version},
+                {"tensors", manifest.tensors.size()},
+                {"write_protection", to_string(weights.protection())}}
+               .dump(2) +
+           "\n";
+  }
+  return concat(
+      manifest.model, " ", manifest.version, ": ", manifest.tensors.size(),
+      " tensors are what was published; write protection: ", to_string(weights.protection()), "\n");
+}
+
+}  // namespace
+
+CommandLine models_line(ModelsCommand& command) {
+  CommandLine line("models", kAbout);
+  line.list("--file", command.files, "FILE",
+            "GGUF or safetensors; several where the model is in several")
+      .text("--model", command.load.model, "NAME", "as engines ask for it")
+      .text("--version", command.load.version, "VERSION",
+            "of these weights; to verify the newest where it is left out")
+      .text("--device", command.device, "DEVICE", "cuda:N, GPU-UUID or emu:N; else $AQUA_DEVICE")
+      .number("--shard", command.load.shard, 0, 4095, "I", "which part, for engines of several")
+      .number("--shards", command.load.shards, 1, 4096, "N", "of how many")
+      .list("--split", command.split, "PATTERN=AXIS",
+            "cut such tensors along this axis (0: the outermost); others are whole in each shard")
+      .number("--slab-mib", command.slab_mib, 2, 65536, "N", "a descriptor each; even")
+      .text("--keeper", command.load.keeper, "PATH",
+            "its socket; else $AQUA_KEEPER, else keeper.sock where aqua-keeper puts it")
+      .flag("--json", command.json, "for scripts");
+  return line;
+}
+
+Result<ModelsCommand> parse_models(std::span<const std::string_view> arguments) {
+  ModelsCommand command;
+  if (!arguments.empty() && !arguments.front().starts_with("-")) {
+    constexpr std::pair<std::string_view, ModelsAction> kActions[] = {
+        {"list", ModelsAction::list},
+        {"load", ModelsAction::load},
+        {"verify", ModelsAction::verify},
+        {"retire", ModelsAction::retire}};
+    const auto* const known = std::find_if(std::begin(kActions), std::end(kActions),
+                                           [&](auto& a) { return a.first == arguments.front(); });
+    if (known == std::end(kActions)) {
+      return bad(concat("no action '", arguments.front(), "': list, load, verify or retire"));
+    }
+    command.action = known->second;
+    arguments = arguments.subspan(1);
+  }
+  AQUA_TRY(models_line(command).parse(arguments));
+  AQUA_TRY(take_rules(command));
+  AQUA_TRY(check_all_there(command));
+  return command;
+}
+
+Result<std::string> run_models(const ModelsCommand& command) {
+  switch (command.action) {
+    case ModelsAction::list:
+      return list(command);
+    case ModelsAction::load:
+      return load(command);
+    case ModelsAction::verify:
+      return verify(command);
+    case ModelsAction::retire:
+      AQUA_TRY(
+          sharing::retire_model(command.load.model, command.load.version, command.load.keeper));
+      return concat(command.load.model, " ", command.load.version, " goes with its last reader\n");
+  }
+  return Error{Code::internal, "no such action"};
+}
+
+}  // namespace aqua::tool
