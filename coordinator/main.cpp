@@ -14,11 +14,11 @@
 #include <string_view>
 
 #include "base/descriptor_limit.hpp"
+#include "base/socket/notify.hpp"
 #include "coordinator/check_start.hpp"
 #include "coordinator/common/log.hpp"
 #include "coordinator/common/memory_reserve.hpp"
 #include "coordinator/daemon.hpp"
-#include "coordinator/notify.hpp"
 #include "coordinator/options.hpp"
 #include "coordinator/token_command.hpp"
 
@@ -26,7 +26,6 @@ namespace {
 
 using aqua::coordinator::Daemon;
 using aqua::coordinator::need_restart;
-using aqua::coordinator::notify;
 using aqua::coordinator::Options;
 using aqua::coordinator::parse_options;
 
@@ -42,8 +41,12 @@ sigset_t block_signals() {
   return signals;
 }
 
+void tell(std::string_view state) {
+  if (const auto told = aqua::notify(state); !told.ok()) spdlog::warn("{}", told.error().message);
+}
+
 void reload(Daemon& daemon, Options& running, std::span<const char* const> arguments) {
-  notify("RELOADING=1");
+  tell("RELOADING=1");
   const auto wanted = parse_options(arguments);
   if (!wanted.ok()) {
     spdlog::error("reload: nothing is changed: {}", wanted.error().message);
@@ -56,7 +59,7 @@ void reload(Daemon& daemon, Options& running, std::span<const char* const> argum
     running.log_level = wanted->log_level;
     spdlog::info("reloaded");
   }
-  notify("READY=1");
+  tell("READY=1");
 }
 
 int run(Options options, std::span<const char* const> arguments) {
@@ -87,12 +90,12 @@ int run(Options options, std::span<const char* const> arguments) {
   if (const auto& tls = (*daemon)->tls_address())
     std::printf("listening on https://%s\n", to_string(*tls).c_str());
   std::fflush(stdout);
-  notify("READY=1");
+  tell("READY=1");
   int signal = 0;
   while (::sigwait(&signals, &signal) == 0 && signal == SIGHUP)
     reload(**daemon, options, arguments);
   spdlog::info("signal {}: stopping", signal);
-  notify("STOPPING=1");
+  tell("STOPPING=1");
   daemon->reset();
   return failed ? 1 : 0;
 }

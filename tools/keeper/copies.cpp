@@ -85,13 +85,11 @@ Result<void> Copies::set_manifest(sharing::CopyId id, std::vector<UniqueFd> fds)
   return {};
 }
 
-void Copies::forget(std::span<const sharing::CopyId> ids) {
-  for (const sharing::CopyId id : ids) {
-    const auto found = copies_.find(id);
-    if (found == copies_.end()) continue;
-    slabs_ -= found->second.slabs.size();
-    copies_.erase(found);
-  }
+void Copies::forget(sharing::CopyId id) {
+  const auto found = copies_.find(id);
+  if (found == copies_.end()) return;
+  slabs_ -= found->second.slabs.size();
+  copies_.erase(found);
 }
 
 }  // namespace aqua::keeper

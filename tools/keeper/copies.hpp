@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "aqua/result.hpp"
@@ -23,6 +24,7 @@ struct KeptSlab {
 
 struct KeptCopy {
   bool enforced = true;  // each slab is a memfd that nobody can write any more
+  std::string stored{};  // its name in the DescriptorStore; empty: it is not there
   std::vector<KeptSlab> slabs;
   UniqueFd manifest;
   [[nodiscard]] std::uint64_t bytes() const;
@@ -42,8 +44,9 @@ class Copies {
                                  std::vector<UniqueFd> fds);
   // invalid_argument: it is no memfd that is sealed.
   [[nodiscard]] Result<void> set_manifest(sharing::CopyId id, std::vector<UniqueFd> fds);
-  void forget(std::span<const sharing::CopyId> ids);
+  void forget(sharing::CopyId id);
 
+  [[nodiscard]] KeptCopy& at(sharing::CopyId id) { return copies_.at(id); }
   [[nodiscard]] const KeptCopy& at(sharing::CopyId id) const { return copies_.at(id); }
 
  private:

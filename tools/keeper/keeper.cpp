@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <span>
 #include <utility>
@@ -33,8 +34,18 @@ Result<void> no_descriptors(const std::vector<UniqueFd>& fds) {
 
 }  // namespace
 
-Result<std::unique_ptr<Keeper>> Keeper::start(const KeeperOptions& options) {
+Result<std::unique_ptr<Keeper>> Keeper::start(const KeeperOptions& options,
+                                              std::vector<StoredCopy> left) {
   std::unique_ptr<Keeper> keeper(new Keeper(options));
+  for (StoredCopy& copy : left) {
+    const std::string name = copy.name;
+    const std::size_t slabs = copy.slabs.size();
+    if (const auto restored = keeper->restore(std::move(copy)); !restored.ok()) {
+      std::fprintf(stderr, "aqua-keeper: %s is dropped: %s\n", name.c_str(),
+                   restored.error().message.c_str());
+      keeper->store_.forget(name, slabs);
+    }
+  }
   AQUA_ASSIGN(keeper->server_, PacketServer::open(options.socket, *keeper,
                                                   {.packet_bytes = wire::kMaxPacket,
                                                    .connections = options.connections,
@@ -61,7 +72,36 @@ std::optional<PacketHandler::Answer> Keeper::on_packet(const PacketPeer& from, M
 }
 
 void Keeper::on_closed(std::uint64_t number) {
-  copies_.forget(book_.gone(number));
+  forget(book_.gone(number));
+}
+
+void Keeper::forget(std::span<const sharing::CopyId> ids) {
+  for (const sharing::CopyId id : ids) {
+    store_.forget(copies_.at(id).stored, copies_.at(id).slabs.size());
+    copies_.forget(id);
+  }
+}
+
+Result<void> Keeper::restore(StoredCopy left) {
+  constexpr sharing::ClientNumber kNobody = 0;  // no connection has this number
+  store_.skip(left.name);
+  AQUA_ASSIGN(const StoredRecord record, read_record(left));
+  std::vector<int> none;
+  AQUA_ASSIGN(const Reply opened, serve(kNobody, record.publish, {}, none));
+  copies_.at(opened.copy).stored = left.name;
+  const auto refill = [&]() -> Result<void> {
+    AQUA_TRY(copies_.add(opened.copy, record.bytes, std::move(left.slabs)));
+    std::vector<UniqueFd> manifest;
+    manifest.push_back(std::move(left.manifest));
+    return copies_.set_manifest(opened.copy, std::move(manifest));
+  };
+  if (auto filled = refill(); !filled.ok()) {
+    forget(book_.gone(kNobody));
+    return filled;
+  }
+  AQUA_ASSIGN(const auto forgotten, book_.commit(kNobody, opened.copy));
+  forget(forgotten);
+  return {};
 }
 
 bool Keeper::dispensable(std::uint64_t number) const {
@@ -91,8 +131,12 @@ Result<Keeper::Reply> Keeper::serve(std::uint64_t from, const wire::Commit& aske
     return Error{Code::not_found, concat("keeper: the caller publishes no copy ", asked.copy)};
   }
   AQUA_TRY(copies_.set_manifest(asked.copy, std::move(in)));
+  // Before it shows: a keeper that dies in between leaves it to the next one.
+  KeptCopy& kept = copies_.at(asked.copy);
+  const auto opened = book_.opened_as(asked.copy);
+  store_.keep(kept, {.shard = opened.shard, .device = opened.device, .enforced = kept.enforced});
   AQUA_ASSIGN(const auto forgotten, book_.commit(from, asked.copy));
-  copies_.forget(forgotten);
+  forget(forgotten);
   return Reply{.copy = asked.copy};
 }
 
@@ -128,7 +172,7 @@ Result<Keeper::Reply> Keeper::serve(std::uint64_t from, const wire::Detach& aske
                                     std::vector<int>& /*out*/) {
   AQUA_TRY(no_descriptors(in));
   AQUA_ASSIGN(const auto forgotten, book_.detach(from, asked.copy));
-  copies_.forget(forgotten);
+  forget(forgotten);
   return Reply{.copy = asked.copy};
 }
 
@@ -163,7 +207,7 @@ Result<Keeper::Reply> Keeper::serve(std::uint64_t /*from*/, const wire::Retire& 
                                     std::vector<int>& /*out*/) {
   AQUA_TRY(no_descriptors(in));
   AQUA_ASSIGN(const auto forgotten, book_.retire(asked.model, asked.version));
-  copies_.forget(forgotten);
+  forget(forgotten);
   return Reply{};
 }
 

@@ -7,17 +7,19 @@
 // more. That is enough, because nobody writes what is published: memory goes when the last process
 // has unmapped it, whatever the keeper believes.
 //
+// What is committed lies in systemd's descriptor store as well, where there is one: a keeper that
+// is started after another one died has what that had.
+//
 // Threads: the server's, inside.
 #pragma once
 
 #include <memory>
-#include <set>
 #include <string>
 
-#include "base/mutex.hpp"
 #include "base/socket/packet_server.hpp"
 #include "systems/sharing/decide/keeper_wire.hpp"
 #include "tools/keeper/copies.hpp"
+#include "tools/keeper/descriptor_store.hpp"
 
 namespace aqua::keeper {
 
@@ -29,7 +31,10 @@ struct KeeperOptions {
 
 class Keeper final : private PacketHandler {
  public:
-  [[nodiscard]] static Result<std::unique_ptr<Keeper>> start(const KeeperOptions& options);
+  // With what an earlier keeper left in the store; what of that is not whole is dropped, and told
+  // on stderr.
+  [[nodiscard]] static Result<std::unique_ptr<Keeper>> start(const KeeperOptions& options,
+                                                             std::vector<StoredCopy> left = {});
   ~Keeper() override;  // closes all descriptors: readers keep what they have mapped
 
  private:
@@ -59,9 +64,14 @@ class Keeper final : private PacketHandler {
   [[nodiscard]] Result<Reply> serve(std::uint64_t from, const sharing::wire::Retire& asked, Fds in,
                                     std::vector<int>& out);
 
+  void forget(std::span<const sharing::CopyId> ids);
+  // Asks of itself what a publisher asked of an earlier keeper.
+  [[nodiscard]] Result<void> restore(StoredCopy left);
+
   // These belong to the server's thread.
   sharing::ModelBook book_;
   Copies copies_;
+  DescriptorStore store_;
   std::unique_ptr<PacketServer> server_;  // its thread ends first
 };
 

@@ -14,6 +14,7 @@
 #include "base/concat.hpp"
 #include "base/descriptor_limit.hpp"
 #include "base/own_directory.hpp"
+#include "base/socket/notify.hpp"
 #include "base/try.hpp"
 #include "tools/keeper/keeper.hpp"
 #include "tools/options/command_line.hpp"
@@ -55,9 +56,13 @@ aqua::Result<int> run(aqua::keeper::KeeperOptions options) {
     const std::size_t left = std::max<std::size_t>(limit.rlim_cur, taken) - taken;
     options.most_slabs = std::min(options.most_slabs, left / 2);
   }
-  AQUA_ASSIGN(const auto keeper, aqua::keeper::Keeper::start(options));
+  AQUA_ASSIGN(const auto keeper, aqua::keeper::Keeper::start(
+                                     options, aqua::keeper::sort_out(aqua::take_descriptors())));
   std::printf("listening on %s\n", options.socket.c_str());
   std::fflush(stdout);
+  if (const auto told = aqua::notify("READY=1"); !told.ok()) {
+    std::fprintf(stderr, "aqua-keeper: %s\n", told.error().message.c_str());
+  }
   int signal = 0;
   while (::sigwait(&signals, &signal) != 0) continue;
   return 0;

@@ -22,8 +22,10 @@ class KeeperProcess {
   // Ready when this returns.
   KeeperProcess() { start(); }
 
-  void start() {
-    process_.emplace(std::vector<std::string>{AQUA_KEEPER_PROGRAM, "--socket", socket()});
+  void start() { start({AQUA_KEEPER_PROGRAM, "--socket", socket()}); }
+  // By a command that ends as one of these.
+  void start(const std::vector<std::string>& arguments) {
+    process_.emplace(arguments);
     const std::string line = process_->read_line();
     EXPECT_EQ(line, "listening on " + socket());
   }

@@ -49,6 +49,19 @@ ModelBook::Versions::iterator ModelBook::version_of(CopyId copy) {
                       [&](const auto& entry) { return entry.second.copies.contains(copy); });
 }
 
+ModelBook::Opened ModelBook::opened_as(CopyId copy) const {
+  for (const auto& [number, version] : versions_) {
+    const auto found = version.copies.find(copy);
+    if (found == version.copies.end()) continue;
+    return {.shard = {.model = version.model,
+                      .version = version.name,
+                      .shard = found->second.shard,
+                      .shards = version.shards},
+            .device = found->second.device};
+  }
+  return {};
+}
+
 const ModelBook::Copy* ModelBook::find_copy(CopyId copy) const {
   for (const auto& [number, version] : versions_) {
     const auto found = version.copies.find(copy);

@@ -95,6 +95,12 @@ class ModelBook {
   [[nodiscard]] bool knows(ClientNumber client) const;  // it fills or reads something
   [[nodiscard]] bool fills(ClientNumber writer, CopyId copy) const;
   [[nodiscard]] bool reads(ClientNumber reader, CopyId copy) const;
+  // What a copy was opened as; nothing of one that is not there.
+  struct Opened {
+    ShardName shard;
+    DeviceUuid device;
+  };
+  [[nodiscard]] Opened opened_as(CopyId copy) const;
   [[nodiscard]] std::vector<VersionStatus> status() const;  // by model, the oldest version first
 
  private:
