@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A coordinator for the benchmarks with real processes.
+// Daemons for the benchmarks with real processes.
 #pragma once
 
 #include <fcntl.h>
@@ -20,20 +20,20 @@
 
 namespace aqua::bench {
 
-// aqua-coordinator in a directory of its own, both gone with this object.
-class Coordinator {
+// A program in a directory of its own, both gone with this object.
+class ProgramInDirectory {
  public:
-  // Returns once it listens, with `extra` arguments and its directory in `parent`. Before this
-  // process has threads: it forks.
-  explicit Coordinator(const std::string& binary, const std::vector<std::string>& extra = {},
-                       const std::string& parent = "/tmp")
+  // `words` are its name and arguments; those that begin with "%/" name something in the directory.
+  // Returns once it has written a line. Before this process has threads: it forks.
+  ProgramInDirectory(const std::string& binary, std::vector<std::string> words,
+                     const std::string& parent)
       : directory_(parent + "/aqua-bench-XXXXXX") {
     if (::mkdtemp(directory_.data()) == nullptr) std::exit((std::perror(parent.c_str()), 1));
-    std::vector<std::string> words{"aqua-coordinator",   "--listen",    address(), "--data",
-                                   directory_ + "/data", "--log-level", "warn"};
-    words.insert(words.end(), extra.begin(), extra.end());
     std::vector<char*> arguments;
-    for (std::string& word : words) arguments.push_back(word.data());
+    for (std::string& word : words) {
+      if (const auto at = word.find("%/"); at != std::string::npos) word.replace(at, 1, directory_);
+      arguments.push_back(word.data());
+    }
     arguments.push_back(nullptr);
     int out[2];
     if (::pipe2(out, O_CLOEXEC) != 0) std::exit(1);
@@ -50,21 +50,47 @@ class Coordinator {
     if (::read(out[0], line, sizeof line) <= 0) std::exit(1);
     ::close(out[0]);
   }
-  ~Coordinator() {
+  ~ProgramInDirectory() {
     ::kill(pid_, SIGTERM);
     ::waitpid(pid_, nullptr, 0);
     std::filesystem::remove_all(directory_);
   }
-  Coordinator(const Coordinator&) = delete;
-  Coordinator& operator=(const Coordinator&) = delete;
+  ProgramInDirectory(const ProgramInDirectory&) = delete;
+  ProgramInDirectory& operator=(const ProgramInDirectory&) = delete;
 
-  [[nodiscard]] std::string address() const { return "unix:" + directory_ + "/c.sock"; }
   [[nodiscard]] const std::string& directory() const { return directory_; }
   [[nodiscard]] pid_t pid() const { return pid_; }
 
  private:
   std::string directory_;
   pid_t pid_ = 0;
+};
+
+// aqua-coordinator, with `extra` arguments and its directory in `parent`.
+class Coordinator : public ProgramInDirectory {
+ public:
+  explicit Coordinator(const std::string& binary, const std::vector<std::string>& extra = {},
+                       const std::string& parent = "/tmp")
+      : ProgramInDirectory(binary, words(extra), parent) {}
+
+  [[nodiscard]] std::string address() const { return "unix:" + directory() + "/c.sock"; }
+
+ private:
+  static std::vector<std::string> words(const std::vector<std::string>& extra) {
+    std::vector<std::string> all{"aqua-coordinator", "--listen",    "unix:%/c.sock", "--data",
+                                 "%/data",           "--log-level", "warn"};
+    all.insert(all.end(), extra.begin(), extra.end());
+    return all;
+  }
+};
+
+// aqua-keeper.
+class Keeper : public ProgramInDirectory {
+ public:
+  explicit Keeper(const std::string& binary)
+      : ProgramInDirectory(binary, {"aqua-keeper", "--socket", "%/k.sock"}, "/tmp") {}
+
+  [[nodiscard]] std::string socket() const { return directory() + "/k.sock"; }
 };
 
 }  // namespace aqua::bench

@@ -21,6 +21,9 @@
 #include "aqua/prefix/prefix_index.hpp"
 #include "aqua/runtime.hpp"
 #include "aqua/schedule/scheduler.hpp"
+#include "aqua/sharing/shared_weights.hpp"
+#include "aqua/sharing/weights_publisher.hpp"
+#include "tests/coordinator/child_process.hpp"
 
 namespace {
 
@@ -139,6 +142,27 @@ TEST_F(HeaderExamples, LayerPool) {
   ASSERT_TRUE(pool->resize(12).ok());  // waits until what was written is safe
   EXPECT_EQ(pool->usable_blocks(), 64U);
   EXPECT_TRUE(*pool->step_done(*step));
+}
+
+// Another engine finds what the first one has published.
+TEST_F(HeaderExamples, WeightsPublisherAndSharedWeights) {
+  aqua::testing::ChildProcess keeper({AQUA_KEEPER_PROGRAM});
+  ASSERT_TRUE(keeper.read_line().starts_with("listening on "));
+  ::setenv("AQUA_DEVICE", "emu:0", 1);
+  const std::vector<std::byte> qkv(std::size_t{3} * 576 * 576 * 2, std::byte{7});
+  {
+    auto rt = Runtime::open({});
+#include "header_examples/sharing/weights_publisher.hpp"
+    ASSERT_TRUE(placed.ok() && written.ok() && published.ok());
+    EXPECT_EQ(weights->find("qkv")->bytes, qkv.size());
+  }
+  const auto fail = [](const Error& error) { ADD_FAILURE() << error.message; };
+  {
+#include "header_examples/sharing/shared_weights.hpp"
+    EXPECT_EQ(q.error().code, Code::not_found) << "this model has one tensor, of another name";
+    EXPECT_EQ(std::memcmp(weights->find("qkv")->address, qkv.data(), qkv.size()), 0);
+  }
+  ::unsetenv("AQUA_DEVICE");
 }
 
 TEST_F(HeaderExamples, PrefixIndex) {

@@ -31,24 +31,15 @@ Result<void> check_sealed(int fd) {
   return {};
 }
 
-// What the driver of a device gives has neither size nor seals.
-Result<void> check_device_memory(int fd) {
-  struct stat info {};
-  if (::fstat(fd, &info) != 0 || S_ISREG(info.st_mode) || S_ISDIR(info.st_mode)) {
-    return bad("a descriptor is a file, but not said to be a sealed memfd");
-  }
-  return {};
-}
-
-Result<void> check_slab(int fd, std::uint64_t bytes, bool enforced) {
+// Whether the kernel keeps it from being written.
+Result<bool> check_slab(int fd, std::uint64_t bytes) {
   if (bytes == 0) return bad("a slab of no bytes");
-  if (!enforced) return check_device_memory(fd);
-  AQUA_TRY(check_sealed(fd));
   struct stat info {};
-  if (::fstat(fd, &info) != 0 || static_cast<std::uint64_t>(info.st_size) != bytes) {
-    return bad("a slab of ", bytes, " bytes has ", info.st_size);
-  }
-  return {};
+  if (::fstat(fd, &info) != 0 || S_ISDIR(info.st_mode)) return bad("a descriptor of no memory");
+  if (!S_ISREG(info.st_mode)) return false;
+  AQUA_TRY(check_sealed(fd));
+  if (static_cast<std::uint64_t>(info.st_size) == bytes) return true;
+  return bad("a slab of ", bytes, " bytes has ", info.st_size);
 }
 
 }  // namespace
@@ -65,8 +56,10 @@ Result<void> Copies::add(sharing::CopyId id, std::span<const std::uint64_t> byte
   if (bytes.empty() || bytes.size() != fds.size()) {
     return bad(bytes.size(), " sizes with ", fds.size(), " descriptors");
   }
+  bool enforced = copy.enforced;
   for (std::size_t i = 0; i < fds.size(); ++i) {
-    AQUA_TRY(check_slab(fds[i].get(), bytes[i], copy.enforced));
+    AQUA_ASSIGN(const bool sealed, check_slab(fds[i].get(), bytes[i]));
+    enforced = enforced && sealed;
   }
   if (fds.size() > most_slabs_ - slabs_) {
     return Error{Code::resource_exhausted,
@@ -75,6 +68,7 @@ Result<void> Copies::add(sharing::CopyId id, std::span<const std::uint64_t> byte
   }
   for (std::size_t i = 0; i < fds.size(); ++i) copy.slabs.push_back({std::move(fds[i]), bytes[i]});
   slabs_ += fds.size();
+  copy.enforced = enforced;
   return {};
 }
 

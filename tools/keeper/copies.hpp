@@ -23,7 +23,7 @@ struct KeptSlab {
 };
 
 struct KeptCopy {
-  bool enforced = true;  // each slab is a memfd that nobody can write any more
+  bool enforced = true;  // each slab is a memfd that nobody can write any more; else by convention
   std::string stored{};  // its name in the DescriptorStore; empty: it is not there
   std::vector<KeptSlab> slabs;
   UniqueFd manifest;
@@ -35,9 +35,10 @@ class Copies {
   // At most so many slabs in all.
   explicit Copies(std::size_t most_slabs) : most_slabs_(most_slabs) {}
 
-  void begin(sharing::CopyId id, bool enforced) { copies_[id].enforced = enforced; }
-  // All or none.
-  //   invalid_argument     as many sizes as descriptors, a size that a slab has not, or a slab
+  void begin(sharing::CopyId id) { copies_[id] = {}; }
+  // All or none. A memfd must be sealed; a file of any other kind is none, and what is no file is
+  // memory of a device, whose driver knows neither sizes nor seals.
+  //   invalid_argument     not as many sizes as descriptors, a size that a slab has not, or a slab
   //                        that is not sealed as it must be
   //   resource_exhausted   more slabs than the keeper has descriptors for
   [[nodiscard]] Result<void> add(sharing::CopyId id, std::span<const std::uint64_t> bytes,

@@ -112,7 +112,7 @@ Result<Keeper::Reply> Keeper::serve(std::uint64_t from, const wire::Publish& ask
                                     std::vector<int>& /*out*/) {
   AQUA_TRY(no_descriptors(in));
   AQUA_ASSIGN(const sharing::CopyId copy, book_.open(from, asked.shard, asked.device));
-  copies_.begin(copy, asked.enforced);
+  copies_.begin(copy);
   return Reply{.copy = copy};
 }
 
@@ -134,7 +134,7 @@ Result<Keeper::Reply> Keeper::serve(std::uint64_t from, const wire::Commit& aske
   // Before it shows: a keeper that dies in between leaves it to the next one.
   KeptCopy& kept = copies_.at(asked.copy);
   const auto opened = book_.opened_as(asked.copy);
-  store_.keep(kept, {.shard = opened.shard, .device = opened.device, .enforced = kept.enforced});
+  store_.keep(kept, {.shard = opened.shard, .device = opened.device});
   AQUA_ASSIGN(const auto forgotten, book_.commit(from, asked.copy));
   forget(forgotten);
   return Reply{.copy = asked.copy};

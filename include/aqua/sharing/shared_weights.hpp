@@ -2,7 +2,7 @@
 // SharedWeights are the weights of a model as a keeper has them: once in a device's memory, mapped
 // to be read by every engine there. Whoever attaches finds tensors by name.
 //
-//   auto rt = aqua::Runtime::open({.device = "cuda:0"});
+//   auto rt = aqua::Runtime::open({});  // the device is $AQUA_DEVICE
 //   auto weights = aqua::sharing::SharedWeights::attach(*rt, {.model = "smollm2"});
 //   if (!weights.ok()) return fail(weights.error());  // not_found: load them, or publish your own
 //   auto q = weights->find("blk.0.attn_q.weight");    // address, type, shape, strides

@@ -2,12 +2,14 @@
 // WeightsPublisher puts weights into memory that a keeper then has: by a loader, from files, or by
 // the first engine, from its own tensors, which are fused and packed as no file has them.
 //
-//   Manifest manifest{.model = "smollm2", .version = "1", .types = …, .tensors = …};
-//   lay_out(manifest);                                      // slabs, offsets, strides
-//   auto publisher = WeightsPublisher::begin(*rt, manifest);
-//   publisher->write(0, 0, bytes, size);                    // or kernels, to publisher->address()
-//   publisher->commit();                                    // sealed, digested, the keeper's
-//   auto weights = SharedWeights::attach(*rt, {.model = "smollm2"});   // as everybody does
+//   aqua::sharing::Manifest manifest{.model = "smollm2", .version = "1"};
+//   manifest.types = {{.name = "F16", .bytes = 2}};
+//   manifest.tensors = {{.name = "qkv", .type = 0, .shape = {3 * 576, 576}}};
+//   auto placed = aqua::sharing::lay_out(manifest);           // slabs, offsets, strides
+//   auto publisher = aqua::sharing::WeightsPublisher::begin(*rt, manifest);
+//   auto written = publisher->write(0, 0, qkv.data(), qkv.size());  // or kernels: address()
+//   auto published = publisher->commit();                     // sealed, digested, the keeper's
+//   auto weights = aqua::sharing::SharedWeights::attach(*rt, {.model = "smollm2"});
 //
 // Nobody sees anything of it before commit(). A publisher that goes without, or dies, leaves
 // nothing behind.

@@ -2,6 +2,7 @@
 // Readers that would write what they were given to read, and requests that the keeper refuses.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -125,6 +126,21 @@ TEST_F(HostileClients, SlabsThatSomebodyCouldStillWriteAreRefused) {
           "no bytes");
   EXPECT_EQ(list_models(keeper_.socket())->front().bytes, 0U) << "nothing of all that was kept";
   EXPECT_TRUE(call(one, {sealed.get()}).ok());
+}
+
+// As CUDA's are: nothing but convention keeps a reader from writing them.
+TEST_F(HostileClients, WhatIsNoFileIsTakenForMemoryOfADeviceAndSaidToBeUnprotected) {
+  const CopyId copy = begin("1");
+  const UniqueFd sealed = slab(kSealed);
+  const UniqueFd device(::eventfd(0, EFD_CLOEXEC));
+  const UniqueFd text = seal_text("{}").value();
+  ASSERT_TRUE(
+      call(wire::Add{.copy = copy, .bytes = {kBytes, kBytes}}, {sealed.get(), device.get()}).ok());
+  ASSERT_TRUE(call(wire::Commit{.copy = copy}, {text.get()}).ok());
+  const auto attached =
+      call(wire::Attach{.shard = {.model = "small", .version = "1"}, .device = {}});
+  ASSERT_TRUE(attached.ok()) << attached.error().message;
+  EXPECT_FALSE(attached->reply.enforced);
 }
 
 TEST_F(HostileClients, AManifestThatIsNoSealedTextIsRefused) {

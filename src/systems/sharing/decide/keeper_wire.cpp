@@ -35,7 +35,6 @@ Json with(Json json, const char* operation) {
 Json to_json(const Publish& asked) {
   Json json = with(to_json(asked.shard), "publish");
   json["device"] = to_string(asked.device);
-  json["enforced"] = asked.enforced;
   return json;
 }
 Json to_json(const Add& asked) {
@@ -126,7 +125,6 @@ DeviceUuid read_device(JsonObject& object) {
 std::optional<Request> read_request(JsonObject& object, const std::string& operation) {
   if (operation == "publish") {
     Publish asked{.shard = read_shard(object), .device = read_device(object)};
-    asked.enforced = object.flag_or("enforced", true);
     if (asked.shard.version.empty()) object.fail("version is empty");
     return asked;
   }

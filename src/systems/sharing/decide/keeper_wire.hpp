@@ -24,9 +24,6 @@ inline constexpr std::size_t kMaxRows = 64;                       // of models i
 struct Publish {
   ShardName shard;
   DeviceUuid device;
-  // The slabs are sealed memfds, and a descriptor of anything else is refused. If false, nothing
-  // but convention keeps readers from writing.
-  bool enforced = true;
 };
 // Its next slabs, with a descriptor each.
 struct Add {
