@@ -36,40 +36,54 @@ Error bad_safetensors(const What&... what) {
   return Error{Code::invalid_argument, concat("safetensors: ", what...)};
 }
 
-// HeaderWatch sees a header while it is parsed. It refuses what the parsed value no longer shows,
-// doubled keys, and what would make that value far larger than its text: long arrays, and nesting.
-class HeaderWatch {
+// HeaderWatch goes through a header before it is parsed. It refuses what the parsed value would no
+// longer show, doubled keys, and what would make that value far larger than its text: long arrays,
+// and nesting. (As a callback of the parser it would cost a look at every entry for each of them.)
+class HeaderWatch final : public nlohmann::json::json_sax_t {
  public:
-  using Event = nlohmann::json::parse_event_t;
-
-  // False once anything is wrong: the rest is dropped.
-  [[nodiscard]] bool see(int depth, Event event, const nlohmann::json& value) {
-    if (!wrong_.empty()) return false;
-    if (event == Event::key) {
-      see_key(depth, value.get_ref<const std::string&>());
-    } else if (event == Event::object_start) {
-      fields_.clear();
-      if (depth > 1) wrong_ = concat(entry_, ": has an object within");
-    } else if (event == Event::array_start) {
-      items_ = 0;
-      if (depth != 2) wrong_ = concat(entry_, ": has an array where none belongs");
-    } else if (event == Event::value && depth == 3 && ++items_ > kMostAxes) {
-      wrong_ = concat(entry_, ": has more than ", kMostAxes, " axes");
-    }
-    return wrong_.empty();
-  }
   [[nodiscard]] const std::string& wrong() const { return wrong_; }
 
- private:
-  void see_key(int depth, const std::string& key) {
-    if (depth == 1) {
+  bool null() override { return see_value(); }
+  bool boolean(bool) override { return see_value(); }
+  bool number_integer(std::int64_t) override { return see_value(); }
+  bool number_unsigned(std::uint64_t) override { return see_value(); }
+  bool number_float(double, const std::string&) override { return see_value(); }
+  bool string(std::string&) override { return see_value(); }
+  bool binary(nlohmann::json::binary_t&) override { return see_value(); }
+  bool start_object(std::size_t) override {
+    fields_.clear();
+    if (++depth_ > 2) wrong_ = concat(entry_, ": has an object within");
+    return wrong_.empty();
+  }
+  bool end_object() override { return --depth_, true; }
+  bool start_array(std::size_t) override {
+    items_ = 0;
+    if (++depth_ != 3) wrong_ = concat(entry_, ": has an array where none belongs");
+    return wrong_.empty();
+  }
+  bool end_array() override { return --depth_, true; }
+  bool key(std::string& key) override {
+    if (depth_ == 1) {
       entry_ = shown(key);
       if (!entries_.insert(key).second) wrong_ = concat(entry_, " is there twice");
     } else if (!fields_.insert(key).second) {
       wrong_ = concat(entry_, ": ", shown(key), " is there twice");
     }
+    return wrong_.empty();
+  }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception&) override {
+    return false;
   }
 
+ private:
+  bool see_value() {
+    if (depth_ == 3 && ++items_ > kMostAxes) {
+      wrong_ = concat(entry_, ": has more than ", kMostAxes, " axes");
+    }
+    return wrong_.empty();
+  }
+
+  int depth_ = 0;
   std::unordered_set<std::string> entries_;  // keys of the header so far
   std::set<std::string> fields_;             // keys of its latest entry so far
   std::string entry_;                        // the key of that, as messages show it
@@ -79,13 +93,10 @@ class HeaderWatch {
 
 Result<nlohmann::json> parse_header(const std::string& text) {
   HeaderWatch watch;
-  auto header = nlohmann::json::parse(
-      text,
-      [&](int depth, HeaderWatch::Event event, nlohmann::json& value) {
-        return watch.see(depth, event, value);
-      },
-      /*allow_exceptions=*/false);
+  const bool sound = nlohmann::json::sax_parse(text, &watch);
   if (!watch.wrong().empty()) return bad_safetensors(watch.wrong());
+  if (!sound) return bad_safetensors("its header is not a JSON object");
+  auto header = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!header.is_object()) return bad_safetensors("its header is not a JSON object");
   return header;
 }
