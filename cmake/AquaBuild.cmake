@@ -16,11 +16,12 @@ endif()
 # ccache, so that a second clone of the same sources compiles nothing: paths inside the source tree
 # are taken relative to it, and precompiled headers are told apart by their content. CCACHE_DEPEND has
 # it compare headers as they are, and not preprocessed: gcc knows the files that a precompiled header
-# has included once by their whole text, so that one that differs in comments is included again.
+# has included once by their whole text, so that one that differs in comments is included again. A header that is
+# changed while it is compiled keeps the result out of the cache, where it would stand for the new text.
 find_program(AQUA_CCACHE ccache)
 if(AQUA_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(launcher env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 CCACHE_DEPEND=1
-      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${AQUA_CCACHE})
+      CCACHE_SLOPPINESS=pch_defines,time_macros ${AQUA_CCACHE})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
   set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
   set(CMAKE_CUDA_COMPILER_LAUNCHER ${launcher})
