@@ -180,6 +180,13 @@ class Bench {
     }
   }
 
+  // The newest first: each has inherited the pipes of those before it.
+  ~Bench() {
+    while (!engines_.empty()) engines_.pop_back();
+  }
+  Bench(const Bench&) = delete;
+  Bench& operator=(const Bench&) = delete;
+
   Json run() {
     publish("1");
     Json report{{"weights_bytes", bytes_}, {"engines", options_.engines}};

@@ -156,12 +156,14 @@ void DescriptorStore::keep(KeptCopy& copy, const sharing::wire::Publish& what) {
 void DescriptorStore::forget(const std::string& name, std::size_t slabs) {
   if (name.empty()) return;
   const auto remove = [&](const auto& part) {
-    (void)notify(concat("FDSTOREREMOVE=1\nFDNAME=", name, "-", part), {}, kPatience);
+    return notify(concat("FDSTOREREMOVE=1\nFDNAME=", name, "-", part), {}, kPatience).ok();
   };
-  // The record first: without it the rest is nothing.
-  remove(kRecord);
-  remove(kManifest);
-  for (std::size_t i = 0; i < slabs; ++i) remove(i);
+  // The record first: without it the rest is nothing. The first failure is the last: whoever does
+  // not read would be waited for again and again.
+  if (!remove(kRecord) || !remove(kManifest)) return;
+  for (std::size_t i = 0; i < slabs; ++i) {
+    if (!remove(i)) return;
+  }
 }
 
 }  // namespace aqua::keeper

@@ -9,6 +9,8 @@
 namespace aqua::sharing {
 namespace {
 
+constexpr int kMostNamed = 8;  // devices in a message
+
 Error other_shards(const char* what, const ShardName& name, std::uint32_t shards) {
   return Error{Code::invalid_argument, concat(what, ": ", name.model, " ", name.version, " has ",
                                               shards, " shards, not ", name.shards)};
@@ -155,13 +157,14 @@ Result<ModelBook::Attached> ModelBook::attach(ClientNumber reader, const ShardNa
   Version& version = found->second;
   if (version.shards != name.shards) return other_shards("attach", name, version.shards);
   std::string where;
+  int named = 0;
   for (auto& [id, copy] : version.copies) {
     if (copy.shard != name.shard || copy.writer) continue;
     if (copy.device == device) {
       copy.readers.insert(reader);
       return Attached{id, version.name};
     }
-    where += " " + to_string(copy.device);
+    if (++named <= kMostNamed) where += " " + to_string(copy.device);
   }
   return Error{Code::failed_precondition,
                concat("attach: ", name.model, " ", version.name, " shard ", name.shard,
