@@ -62,8 +62,7 @@ class ModelBook {
   // A copy that `writer` is about to fill.
   //   already_exists        this shard of this version is there or being filled, on this device
   //   invalid_argument      the version has another number of shards
-  //   failed_precondition   the version is superseded: what is changed is published under a new
-  //   name
+  //   failed_precondition   the version is superseded: what is changed gets a new version's name
   [[nodiscard]] Result<CopyId> open(ClientNumber writer, const ShardName& name,
                                     const DeviceUuid& device);
   // It is filled and sealed. Answers the copies to forget: those of older versions that nobody
