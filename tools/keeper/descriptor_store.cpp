@@ -108,6 +108,7 @@ std::vector<StoredCopy> sort_out(std::vector<NamedDescriptor> passed) {
     }
   }
   std::vector<StoredCopy> sorted;
+  sorted.reserve(copies.size());
   for (auto& [number, copy] : copies) sorted.push_back(std::move(copy));
   return sorted;
 }

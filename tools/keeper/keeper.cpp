@@ -62,8 +62,7 @@ std::optional<PacketHandler::Answer> Keeper::on_packet(const PacketPeer& from, M
   auto request = wire::decode_request(text_of(packet));
   if (request.ok()) {
     reply = std::visit(
-        [&](const auto& asked) { return serve(from.number, asked, std::move(packet.fds), out); },
-        *request);
+        [&](const auto& asked) { return serve(from.number, asked, packet.fds, out); }, *request);
   } else {
     reply = std::move(request).error();
   }
@@ -86,8 +85,9 @@ Result<void> Keeper::restore(StoredCopy left) {
   constexpr sharing::ClientNumber kNobody = 0;  // no connection has this number
   store_.skip(left.name);
   AQUA_ASSIGN(const StoredRecord record, read_record(left));
-  std::vector<int> none;
-  AQUA_ASSIGN(const Reply opened, serve(kNobody, record.publish, {}, none));
+  Fds none;
+  std::vector<int> nothing;
+  AQUA_ASSIGN(const Reply opened, serve(kNobody, record.publish, none, nothing));
   copies_.at(opened.copy).stored = left.name;
   const auto refill = [&]() -> Result<void> {
     AQUA_TRY(copies_.add(opened.copy, record.bytes, std::move(left.slabs)));
@@ -108,7 +108,7 @@ bool Keeper::dispensable(std::uint64_t number) const {
   return !book_.knows(number);
 }
 
-Result<Keeper::Reply> Keeper::serve(std::uint64_t from, const wire::Publish& asked, Fds in,
+Result<Keeper::Reply> Keeper::serve(std::uint64_t from, const wire::Publish& asked, Fds& in,
                                     std::vector<int>& /*out*/) {
   AQUA_TRY(no_descriptors(in));
   AQUA_ASSIGN(const sharing::CopyId copy, book_.open(from, asked.shard, asked.device));
@@ -116,7 +116,7 @@ Result<Keeper::Reply> Keeper::serve(std::uint64_t from, const wire::Publish& ask
   return Reply{.copy = copy};
 }
 
-Result<Keeper::Reply> Keeper::serve(std::uint64_t from, const wire::Add& asked, Fds in,
+Result<Keeper::Reply> Keeper::serve(std::uint64_t from, const wire::Add& asked, Fds& in,
                                     std::vector<int>& /*out*/) {
   if (!book_.fills(from, asked.copy)) {
     return Error{Code::not_found, concat("keeper: the caller publishes no copy ", asked.copy)};
@@ -125,7 +125,7 @@ Result<Keeper::Reply> Keeper::serve(std::uint64_t from, const wire::Add& asked, 
   return Reply{.copy = asked.copy};
 }
 
-Result<Keeper::Reply> Keeper::serve(std::uint64_t from, const wire::Commit& asked, Fds in,
+Result<Keeper::Reply> Keeper::serve(std::uint64_t from, const wire::Commit& asked, Fds& in,
                                     std::vector<int>& /*out*/) {
   if (!book_.fills(from, asked.copy)) {
     return Error{Code::not_found, concat("keeper: the caller publishes no copy ", asked.copy)};
@@ -140,7 +140,7 @@ Result<Keeper::Reply> Keeper::serve(std::uint64_t from, const wire::Commit& aske
   return Reply{.copy = asked.copy};
 }
 
-Result<Keeper::Reply> Keeper::serve(std::uint64_t from, const wire::Attach& asked, Fds in,
+Result<Keeper::Reply> Keeper::serve(std::uint64_t from, const wire::Attach& asked, Fds& in,
                                     std::vector<int>& out) {
   AQUA_TRY(no_descriptors(in));
   AQUA_ASSIGN(const auto attached, book_.attach(from, asked.shard, asked.device));
@@ -152,7 +152,7 @@ Result<Keeper::Reply> Keeper::serve(std::uint64_t from, const wire::Attach& aske
                .enforced = copy.enforced};
 }
 
-Result<Keeper::Reply> Keeper::serve(std::uint64_t from, const wire::Fetch& asked, Fds in,
+Result<Keeper::Reply> Keeper::serve(std::uint64_t from, const wire::Fetch& asked, Fds& in,
                                     std::vector<int>& out) {
   AQUA_TRY(no_descriptors(in));
   if (!book_.reads(from, asked.copy)) {
@@ -168,7 +168,7 @@ Result<Keeper::Reply> Keeper::serve(std::uint64_t from, const wire::Fetch& asked
   return reply;
 }
 
-Result<Keeper::Reply> Keeper::serve(std::uint64_t from, const wire::Detach& asked, Fds in,
+Result<Keeper::Reply> Keeper::serve(std::uint64_t from, const wire::Detach& asked, Fds& in,
                                     std::vector<int>& /*out*/) {
   AQUA_TRY(no_descriptors(in));
   AQUA_ASSIGN(const auto forgotten, book_.detach(from, asked.copy));
@@ -176,7 +176,7 @@ Result<Keeper::Reply> Keeper::serve(std::uint64_t from, const wire::Detach& aske
   return Reply{.copy = asked.copy};
 }
 
-Result<Keeper::Reply> Keeper::serve(std::uint64_t /*from*/, const wire::ListModels& asked, Fds in,
+Result<Keeper::Reply> Keeper::serve(std::uint64_t /*from*/, const wire::ListModels& asked, Fds& in,
                                     std::vector<int>& /*out*/) {
   AQUA_TRY(no_descriptors(in));
   Reply reply;
@@ -203,7 +203,7 @@ Result<Keeper::Reply> Keeper::serve(std::uint64_t /*from*/, const wire::ListMode
   return reply;
 }
 
-Result<Keeper::Reply> Keeper::serve(std::uint64_t /*from*/, const wire::Retire& asked, Fds in,
+Result<Keeper::Reply> Keeper::serve(std::uint64_t /*from*/, const wire::Retire& asked, Fds& in,
                                     std::vector<int>& /*out*/) {
   AQUA_TRY(no_descriptors(in));
   AQUA_ASSIGN(const auto forgotten, book_.retire(asked.model, asked.version));

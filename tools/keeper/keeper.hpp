@@ -45,23 +45,23 @@ class Keeper final : private PacketHandler {
 
   using Reply = sharing::wire::Reply;
   using Fds = std::vector<UniqueFd>;
-  // A request of `from`, with the descriptors that came; `out` takes those of the answer, which
-  // stay the keeper's.
-  [[nodiscard]] Result<Reply> serve(std::uint64_t from, const sharing::wire::Publish& asked, Fds in,
+  // A request of `from`, with the descriptors that came, of which it takes what it keeps; `out`
+  // gets those of the answer, which stay the keeper's.
+  [[nodiscard]] Result<Reply> serve(std::uint64_t from, const sharing::wire::Publish& asked,
+                                    Fds& in, std::vector<int>& out);
+  [[nodiscard]] Result<Reply> serve(std::uint64_t from, const sharing::wire::Add& asked, Fds& in,
                                     std::vector<int>& out);
-  [[nodiscard]] Result<Reply> serve(std::uint64_t from, const sharing::wire::Add& asked, Fds in,
+  [[nodiscard]] Result<Reply> serve(std::uint64_t from, const sharing::wire::Commit& asked, Fds& in,
                                     std::vector<int>& out);
-  [[nodiscard]] Result<Reply> serve(std::uint64_t from, const sharing::wire::Commit& asked, Fds in,
+  [[nodiscard]] Result<Reply> serve(std::uint64_t from, const sharing::wire::Attach& asked, Fds& in,
                                     std::vector<int>& out);
-  [[nodiscard]] Result<Reply> serve(std::uint64_t from, const sharing::wire::Attach& asked, Fds in,
+  [[nodiscard]] Result<Reply> serve(std::uint64_t from, const sharing::wire::Fetch& asked, Fds& in,
                                     std::vector<int>& out);
-  [[nodiscard]] Result<Reply> serve(std::uint64_t from, const sharing::wire::Fetch& asked, Fds in,
-                                    std::vector<int>& out);
-  [[nodiscard]] Result<Reply> serve(std::uint64_t from, const sharing::wire::Detach& asked, Fds in,
+  [[nodiscard]] Result<Reply> serve(std::uint64_t from, const sharing::wire::Detach& asked, Fds& in,
                                     std::vector<int>& out);
   [[nodiscard]] Result<Reply> serve(std::uint64_t from, const sharing::wire::ListModels& asked,
-                                    Fds in, std::vector<int>& out);
-  [[nodiscard]] Result<Reply> serve(std::uint64_t from, const sharing::wire::Retire& asked, Fds in,
+                                    Fds& in, std::vector<int>& out);
+  [[nodiscard]] Result<Reply> serve(std::uint64_t from, const sharing::wire::Retire& asked, Fds& in,
                                     std::vector<int>& out);
 
   void forget(std::span<const sharing::CopyId> ids);

@@ -4,7 +4,12 @@
 // Threads: concurrent reads are fine.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
+#include <utility>
 
 #include "base/unique_fd.hpp"
 #include "systems/sharing/decide/model_file.hpp"

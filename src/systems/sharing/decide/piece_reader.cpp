@@ -35,7 +35,7 @@ Result<void> PieceReader::read(std::span<std::byte> to) {
     if (!held) {
       piece_.resize(std::min<std::uint64_t>(kPieceBytes, left()));
       piece_start_ = position_;
-      const Result<void> filled = source_.read(position_, piece_);
+      Result<void> filled = source_.read(position_, piece_);
       if (!filled.ok()) {
         piece_.clear();
         return filled;
