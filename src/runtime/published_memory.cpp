@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -236,7 +237,9 @@ Result<void> PublishedMemory::release() {
 Result<void> PublishedMemory::reopen(const std::vector<PublishedSlab>& slabs) {
   Parts& parts = *parts_;
   AQUA_TRY(detail::Internals::impl(parts.runtime).check_process());
-  if (parts.created || parts.places.front().slab != nullptr) {
+  const bool mapped = std::all_of(parts.places.begin(), parts.places.end(),
+                                  [](const Parts::Place& place) { return place.mapped; });
+  if (parts.created || mapped) {
     return Error{Code::failed_precondition, "published memory: reopen: it is mapped"};
   }
   bool alike = slabs.size() == parts.places.size();
@@ -244,6 +247,7 @@ Result<void> PublishedMemory::reopen(const std::vector<PublishedSlab>& slabs) {
     alike = slabs[i].bytes == parts.places[i].bytes;
   }
   if (!alike) return bad("reopen: slabs of other sizes than before");
+  AQUA_TRY(parts.let_go());  // what an earlier failure has left
   return parts.import_all(slabs);
 }
 

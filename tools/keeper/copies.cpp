@@ -35,8 +35,13 @@ Result<void> check_sealed(int fd) {
 Result<bool> check_slab(int fd, std::uint64_t bytes) {
   if (bytes == 0) return bad("a slab of no bytes");
   struct stat info {};
-  if (::fstat(fd, &info) != 0 || S_ISDIR(info.st_mode)) return bad("a descriptor of no memory");
-  if (!S_ISREG(info.st_mode)) return false;
+  if (::fstat(fd, &info) != 0) return bad("a descriptor of no memory");
+  // A socket could be a client's own connection, whose end nobody would hear of any more.
+  const mode_t mode = info.st_mode;
+  if (S_ISDIR(mode) || S_ISSOCK(mode) || S_ISFIFO(mode) || S_ISBLK(mode) || S_ISLNK(mode)) {
+    return bad("a descriptor of no memory");
+  }
+  if (!S_ISREG(mode)) return false;
   AQUA_TRY(check_sealed(fd));
   if (static_cast<std::uint64_t>(info.st_size) == bytes) return true;
   return bad("a slab of ", bytes, " bytes has ", info.st_size);
@@ -48,6 +53,15 @@ std::uint64_t KeptCopy::bytes() const {
   std::uint64_t sum = 0;
   for (const KeptSlab& slab : slabs) sum += slab.bytes;
   return sum;
+}
+
+Result<void> Copies::begin(sharing::CopyId id) {
+  if (copies_.size() >= most_slabs_) {
+    return Error{Code::resource_exhausted,
+                 concat("keeper: ", copies_.size(), " copies: retire models first")};
+  }
+  copies_[id] = {};
+  return {};
 }
 
 Result<void> Copies::add(sharing::CopyId id, std::span<const std::uint64_t> bytes,
@@ -74,6 +88,7 @@ Result<void> Copies::add(sharing::CopyId id, std::span<const std::uint64_t> byte
 
 Result<void> Copies::set_manifest(sharing::CopyId id, std::vector<UniqueFd> fds) {
   if (fds.size() != 1) return bad("a manifest of ", fds.size(), " descriptors");
+  if (copies_.at(id).slabs.empty()) return bad("a copy without slabs");
   AQUA_TRY(check_sealed(fds.front().get()));
   copies_.at(id).manifest = std::move(fds.front());
   return {};

@@ -35,15 +35,16 @@ class Copies {
   // At most so many slabs in all.
   explicit Copies(std::size_t most_slabs) : most_slabs_(most_slabs) {}
 
-  void begin(sharing::CopyId id) { copies_[id] = {}; }
-  // All or none. A memfd must be sealed; a file of any other kind is none, and what is no file is
-  // memory of a device, whose driver knows neither sizes nor seals.
+  // resource_exhausted: as many copies as slabs may be.
+  [[nodiscard]] Result<void> begin(sharing::CopyId id);
+  // All or none. A file must be a memfd that is sealed. A descriptor of anything else, but for
+  // sockets and the like, is taken for memory of a device, which has neither size nor seals.
   //   invalid_argument     not as many sizes as descriptors, a size that a slab has not, or a slab
   //                        that is not sealed as it must be
   //   resource_exhausted   more slabs than the keeper has descriptors for
   [[nodiscard]] Result<void> add(sharing::CopyId id, std::span<const std::uint64_t> bytes,
                                  std::vector<UniqueFd> fds);
-  // invalid_argument: it is no memfd that is sealed.
+  // invalid_argument: it is no memfd that is sealed, or the copy has no slabs.
   [[nodiscard]] Result<void> set_manifest(sharing::CopyId id, std::vector<UniqueFd> fds);
   void forget(sharing::CopyId id);
 

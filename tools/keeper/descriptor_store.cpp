@@ -19,6 +19,7 @@
 #include "base/errno_error.hpp"
 #include "base/memfd.hpp"
 #include "base/try.hpp"
+#include "systems/sharing/decide/manifest_limits.hpp"
 
 namespace aqua::keeper {
 namespace {
@@ -102,7 +103,8 @@ std::vector<StoredCopy> sort_out(std::vector<NamedDescriptor> passed) {
       copy.manifest = std::move(one.fd);
     } else if (parts->second == kRecord) {
       copy.record = std::move(one.fd);
-    } else if (const auto slab = number_of(parts->second); slab && *slab < passed.size()) {
+    } else if (const auto slab = number_of(parts->second);
+               slab && *slab < sharing::kMostManifestSlabs) {
       if (copy.slabs.size() <= *slab) copy.slabs.resize(*slab + 1);
       copy.slabs[*slab] = std::move(one.fd);
     }
@@ -162,7 +164,8 @@ void DescriptorStore::forget(const std::string& name, std::size_t slabs) {
   // The record first: without it the rest is nothing. The first failure is the last: whoever does
   // not read would be waited for again and again.
   if (!remove(kRecord) || !remove(kManifest)) return;
-  for (std::size_t i = 0; i < slabs; ++i) {
+  // The last one first, so that a keeper which dies here leaves the next one a count of the rest.
+  for (std::size_t i = slabs; i-- > 0;) {
     if (!remove(i)) return;
   }
 }

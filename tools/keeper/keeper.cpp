@@ -43,7 +43,8 @@ Result<std::unique_ptr<Keeper>> Keeper::start(const KeeperOptions& options,
     if (const auto restored = keeper->restore(std::move(copy)); !restored.ok()) {
       std::fprintf(stderr, "aqua-keeper: %s is dropped: %s\n", name.c_str(),
                    restored.error().message.c_str());
-      keeper->store_.forget(name, slabs);
+      // What there was no room for may find room in a later keeper.
+      if (restored.error().code != Code::resource_exhausted) keeper->store_.forget(name, slabs);
     }
   }
   AQUA_ASSIGN(keeper->server_, PacketServer::open(options.socket, *keeper,
@@ -88,20 +89,19 @@ Result<void> Keeper::restore(StoredCopy left) {
   Fds none;
   std::vector<int> nothing;
   AQUA_ASSIGN(const Reply opened, serve(kNobody, record.publish, none, nothing));
-  copies_.at(opened.copy).stored = left.name;
   const auto refill = [&]() -> Result<void> {
     AQUA_TRY(copies_.add(opened.copy, record.bytes, std::move(left.slabs)));
     std::vector<UniqueFd> manifest;
     manifest.push_back(std::move(left.manifest));
-    return copies_.set_manifest(opened.copy, std::move(manifest));
+    AQUA_TRY(copies_.set_manifest(opened.copy, std::move(manifest)));
+    copies_.at(opened.copy).stored = left.name;
+    AQUA_ASSIGN(const auto forgotten, book_.commit(kNobody, opened.copy));
+    forget(forgotten);
+    return {};
   };
-  if (auto filled = refill(); !filled.ok()) {
-    forget(book_.gone(kNobody));
-    return filled;
-  }
-  AQUA_ASSIGN(const auto forgotten, book_.commit(kNobody, opened.copy));
-  forget(forgotten);
-  return {};
+  auto filled = refill();
+  if (!filled.ok()) forget(book_.gone(kNobody));
+  return filled;
 }
 
 bool Keeper::dispensable(std::uint64_t number) const {
@@ -112,7 +112,10 @@ Result<Keeper::Reply> Keeper::serve(std::uint64_t from, const wire::Publish& ask
                                     std::vector<int>& /*out*/) {
   AQUA_TRY(no_descriptors(in));
   AQUA_ASSIGN(const sharing::CopyId copy, book_.open(from, asked.shard, asked.device));
-  copies_.begin(copy);
+  if (auto begun = copies_.begin(copy); !begun.ok()) {
+    (void)book_.drop(from, copy);
+    return std::move(begun).error();
+  }
   return Reply{.copy = copy};
 }
 
@@ -135,8 +138,12 @@ Result<Keeper::Reply> Keeper::serve(std::uint64_t from, const wire::Commit& aske
   KeptCopy& kept = copies_.at(asked.copy);
   const auto opened = book_.opened_as(asked.copy);
   store_.keep(kept, {.shard = opened.shard, .device = opened.device});
-  AQUA_ASSIGN(const auto forgotten, book_.commit(from, asked.copy));
-  forget(forgotten);
+  auto forgotten = book_.commit(from, asked.copy);
+  if (!forgotten.ok()) {
+    store_.forget(std::exchange(kept.stored, {}), kept.slabs.size());
+    return std::move(forgotten).error();
+  }
+  forget(*forgotten);
   return Reply{.copy = asked.copy};
 }
 

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <string>
 #include <string_view>
@@ -55,12 +56,17 @@ aqua::Result<int> run(aqua::keeper::KeeperOptions options) {
     const std::size_t taken = options.connections + kSpareDescriptors;
     const std::size_t left = std::max<std::size_t>(limit.rlim_cur, taken) - taken;
     options.most_slabs = std::min(options.most_slabs, left / 2);
+    if (options.most_slabs == 0) {
+      return aqua::Error{aqua::Code::resource_exhausted,
+                         aqua::concat("RLIMIT_NOFILE is ", limit.rlim_cur, ": with ",
+                                      options.connections, " connections none is left for slabs")};
+    }
   }
   AQUA_ASSIGN(const auto keeper, aqua::keeper::Keeper::start(
                                      options, aqua::keeper::sort_out(aqua::take_descriptors())));
   std::printf("listening on %s\n", options.socket.c_str());
   std::fflush(stdout);
-  if (const auto told = aqua::notify("READY=1"); !told.ok()) {
+  if (const auto told = aqua::notify("READY=1", {}, std::chrono::seconds(2)); !told.ok()) {
     std::fprintf(stderr, "aqua-keeper: %s\n", told.error().message.c_str());
   }
   int signal = 0;

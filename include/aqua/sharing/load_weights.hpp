@@ -51,6 +51,7 @@ struct LoadedWeights {
 //                       that its rule cannot cut into equal parts; an option that cannot be
 //   unimplemented       a version, a byte order or an element type that is not known here
 //   resource_exhausted  the device has less memory
+//   aborted             a file was written while it was read: load it again
 // and the errors of WeightsPublisher::begin() and commit().
 [[nodiscard]] AQUA_API Result<LoadedWeights> load_weights(Runtime& runtime,
                                                           const std::vector<std::string>& files,

@@ -12,7 +12,7 @@
 //   auto weights = aqua::sharing::SharedWeights::attach(*rt, {.model = "smollm2"});
 //
 // Nobody sees anything of it before commit(). A publisher that goes without, or dies, leaves
-// nothing behind.
+// nothing behind, once the children are gone that it has forked.
 //
 // Threads: one at a time. Must be gone before its runtime.
 #pragma once
@@ -58,6 +58,7 @@ class AQUA_API WeightsPublisher {
   // caller has seen all work on it complete. Nothing is left to be called here after it succeeded.
   // A version of several shards shows when the last one is committed.
   //   failed_precondition  a forked child still has it mapped: call it again once that has ended
+  //                        (address() faults until then); or the version was superseded meanwhile
   //   unavailable          the keeper went: begin anew
   [[nodiscard]] Result<void> commit();
 

@@ -143,8 +143,23 @@ TEST_F(HostileClients, WhatIsNoFileIsTakenForMemoryOfADeviceAndSaidToBeUnprotect
   EXPECT_FALSE(attached->reply.enforced);
 }
 
+// Its own connection, above all: the keeper would hold both ends.
+TEST_F(HostileClients, ASocketIsNoSlab) {
+  const CopyId copy = begin("1");
+  const UniqueFd own(connect_seqpacket(keeper_.socket()).value());
+  refused(wire::Add{.copy = copy, .bytes = {kBytes}}, {own.get()}, Code::invalid_argument,
+          "no memory");
+}
+
+TEST_F(HostileClients, ACopyWithoutSlabsIsNotCommitted) {
+  const UniqueFd text = seal_text("{}").value();
+  refused(wire::Commit{.copy = begin("1")}, {text.get()}, Code::invalid_argument, "without slabs");
+}
+
 TEST_F(HostileClients, AManifestThatIsNoSealedTextIsRefused) {
   const CopyId copy = begin("1");
+  const UniqueFd sealed = slab(kSealed);
+  ASSERT_TRUE(call(wire::Add{.copy = copy, .bytes = {kBytes}}, {sealed.get()}).ok());
   const UniqueFd open_file = create_memfd("unsealed");
   refused(wire::Commit{.copy = copy}, {open_file.get()}, Code::invalid_argument, "has seals");
   refused(wire::Commit{.copy = copy}, {}, Code::invalid_argument, "0 descriptors");

@@ -22,7 +22,7 @@ using sharing::ModelStatus;
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kAbout =
-    R"(Usage: aqua models [options]
+    R"(Usage: aqua models [list] [options]
        aqua models load --file FILE --model NAME --version VERSION --device DEVICE [options]
        aqua models verify --model NAME --device DEVICE [options]
        aqua models retire --model NAME --version VERSION [options]
@@ -61,6 +61,7 @@ Result<void> check_all_there(const ModelsCommand& command) {
     AQUA_TRY(needs(!command.load.version.empty(), "--version"));
   }
   if (load) AQUA_TRY(needs(!command.files.empty(), "--file"));
+  if (command.slab_mib % 2 != 0) return bad("--slab-mib is not even");
   if (command.load.shard >= command.load.shards) return bad("--shard is not below --shards");
   return {};
 }
@@ -208,7 +209,12 @@ Result<std::string> run_models(const ModelsCommand& command) {
     case ModelsAction::retire:
       AQUA_TRY(
           sharing::retire_model(command.load.model, command.load.version, command.load.keeper));
-      return concat(command.load.model, " ", command.load.version, " goes with its last reader\n");
+      if (command.json) {
+        return Json{{"model", command.load.model}, {"retired", command.load.version}}.dump(2) +
+               "\n";
+      }
+      return concat(command.load.model, " ", command.load.version,
+                    " goes with its last reader, or has gone\n");
   }
   return Error{Code::internal, "no such action"};
 }

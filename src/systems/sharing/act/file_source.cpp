@@ -19,8 +19,17 @@ Result<std::unique_ptr<FileSource>> FileSource::open(const std::string& path) {
   if (!S_ISREG(info.st_mode)) {
     return Error{Code::invalid_argument, concat(path, ": is no ordinary file")};
   }
-  return std::unique_ptr<FileSource>(
-      new FileSource(path, std::move(fd), static_cast<std::uint64_t>(info.st_size)));
+  return std::unique_ptr<FileSource>(new FileSource(path, std::move(fd), info));
+}
+
+Result<void> FileSource::check_unchanged() const {
+  struct stat info {};
+  if (::fstat(fd_.get(), &info) != 0) return errno_error(path_);
+  if (static_cast<std::uint64_t>(info.st_size) == bytes_ &&
+      info.st_mtim.tv_sec == changed_.tv_sec && info.st_mtim.tv_nsec == changed_.tv_nsec) {
+    return {};
+  }
+  return Error{Code::aborted, concat(path_, ": was written while it was read")};
 }
 
 Result<void> FileSource::read(std::uint64_t offset, std::span<std::byte> to) {

@@ -62,6 +62,7 @@ Result<LoadedWeights> load_weights(Runtime& runtime, const std::vector<std::stri
   AQUA_ASSIGN(const LoadPlan plan, make_load_plan(tensors, options));
   AQUA_ASSIGN(auto publisher, WeightsPublisher::begin(runtime, plan.manifest, options.keeper));
   AQUA_TRY(copy(plan, sources, publisher, options));
+  for (const auto& source : sources) AQUA_TRY(source->check_unchanged());
   AQUA_TRY(publisher.commit());
   LoadedWeights loaded{.tensors = plan.manifest.tensors.size(),
                        .slab_bytes = slab_bytes(plan.manifest)};

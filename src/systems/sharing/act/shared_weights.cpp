@@ -104,8 +104,8 @@ Result<void> SharedWeights::verify() {
 
 Result<void> SharedWeights::suspend() {
   if (parts_->suspended) return {};
+  parts_->suspended = true;  // also if some of it stays mapped: resume() begins anew
   AQUA_TRY(parts_->memory.release());
-  parts_->suspended = true;
   // A keeper that is away has forgotten us anyway.
   (void)parts_->keeper.call(wire::Detach{.copy = parts_->copy.id});
   return {};

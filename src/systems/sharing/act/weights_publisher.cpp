@@ -38,10 +38,11 @@ Result<WeightsPublisher> WeightsPublisher::begin(Runtime& runtime, const Manifes
   AQUA_ASSIGN(const DeviceUuid device, parse_id<DeviceTag>(PublishedMemory::device_of(runtime)));
   AQUA_ASSIGN(KeeperClient client, KeeperClient::connect(keeper));
   const ShardName shard{manifest.model, manifest.version, manifest.shard, manifest.shards};
-  // Memory before the name: a version that is being published keeps others from doing so.
+  // The name before the memory, which two publishers at once would both take. Without memory the
+  // connection ends here, and gives the name back.
+  AQUA_ASSIGN(const auto opened, client.call(wire::Publish{.shard = shard, .device = device}));
   const std::vector<std::size_t> slabs(manifest.slabs.begin(), manifest.slabs.end());
   AQUA_ASSIGN(PublishedMemory memory, PublishedMemory::create(runtime, slabs));
-  AQUA_ASSIGN(const auto opened, client.call(wire::Publish{.shard = shard, .device = device}));
   return WeightsPublisher(std::unique_ptr<Parts>(
       new Parts{manifest, std::move(client), opened.reply.copy, std::move(memory)}));
 }

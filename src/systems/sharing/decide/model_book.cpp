@@ -126,9 +126,24 @@ Result<std::vector<CopyId>> ModelBook::commit(ClientNumber writer, CopyId copy) 
   if (version == versions_.end() || version->second.copies.at(copy).writer != writer) {
     return Error{Code::not_found, concat("commit: the caller publishes no copy ", copy)};
   }
+  if (version->second.retired) {
+    return Error{Code::failed_precondition,
+                 concat("commit: ", version->second.model, " ", version->second.name,
+                        " was superseded while it was published")};
+  }
   version->second.copies.at(copy).writer.reset();
   supersede_older(version->second.model);
   return sweep();
+}
+
+Result<void> ModelBook::drop(ClientNumber writer, CopyId copy) {
+  const auto version = version_of(copy);
+  if (version == versions_.end() || version->second.copies.at(copy).writer != writer) {
+    return Error{Code::not_found, concat("drop: the caller publishes no copy ", copy)};
+  }
+  version->second.copies.erase(copy);
+  if (version->second.copies.empty()) versions_.erase(version);
+  return {};
 }
 
 // Also those that lack shards: they would show too late.

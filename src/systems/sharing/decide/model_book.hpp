@@ -12,7 +12,7 @@
 // What is published is never written again, so that memory which is forgotten here goes when the
 // last process unmaps it: nobody's death need be proven.
 //
-// Threads: none of its own; the keeper's lock guards it. Pure: no I/O, no clock.
+// Threads: none of its own; the keeper calls it on one. Pure: no I/O, no clock.
 // Errors:  a call that fails changes nothing.
 #pragma once
 
@@ -53,7 +53,7 @@ struct VersionStatus {
   std::string version{};
   std::uint32_t shards = 1;
   bool shows = false;       // all shards are there
-  bool superseded = false;  // a newer one shows
+  bool superseded = false;  // a newer one shows, or it was retired
   std::vector<CopyStatus> copies{};
 };
 
@@ -66,8 +66,13 @@ class ModelBook {
   [[nodiscard]] Result<CopyId> open(ClientNumber writer, const ShardName& name,
                                     const DeviceUuid& device);
   // It is filled and sealed. Answers the copies to forget: those of older versions that nobody
-  // reads. not_found: `writer` fills no such copy.
+  // reads.
+  //   not_found             `writer` fills no such copy
+  //   failed_precondition   its version was superseded or retired meanwhile
   [[nodiscard]] Result<std::vector<CopyId>> commit(ClientNumber writer, CopyId copy);
+
+  // A copy will not be filled after all. not_found: `writer` fills no such copy.
+  [[nodiscard]] Result<void> drop(ClientNumber writer, CopyId copy);
 
   // The copy of a shard on a device that `reader` maps from now on: of the newest version that
   // shows, or of the one named. Attaching again changes nothing. What other copies of that version
