@@ -2,6 +2,7 @@
 // An anonymous file in memory that can be sealed.
 #pragma once
 
+#include <fcntl.h>
 #include <sys/mman.h>
 
 #include <cerrno>
@@ -13,6 +14,9 @@
 #endif
 
 namespace aqua {
+
+// With these nobody writes, resizes or unseals it any more.
+inline constexpr int kSealedForGood = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL;
 
 // Makes an empty one, close-on-exec, and never executable where the kernel knows how to promise
 // that: one with vm.memfd_noexec=2 creates no other memfd. On failure not valid; errno says why.

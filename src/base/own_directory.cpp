@@ -5,9 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstdlib>
-
 #include "base/concat.hpp"
+#include "base/environment.hpp"
 #include "base/errno_error.hpp"
 
 namespace aqua {
@@ -32,9 +31,8 @@ Result<UniqueFd> open_own_directory(std::string_view what, std::string path) {
 }
 
 std::string default_own_directory() {
-  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets variables here
-  const char* const given = std::getenv("XDG_RUNTIME_DIR");
-  if (given != nullptr && *given == '/') return concat(given, "/aqua");
+  const std::string given = environment("XDG_RUNTIME_DIR");
+  if (given.starts_with('/')) return concat(given, "/aqua");
   return concat("/tmp/aqua-", ::getuid());
 }
 

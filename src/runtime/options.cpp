@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <cstdlib>
 #include <string_view>
 
 #include "base/concat.hpp"
+#include "base/environment.hpp"
 #include "base/own_directory.hpp"
 #include "base/try.hpp"
 #include "device/cuda/device.hpp"
@@ -20,15 +20,10 @@ namespace {
 
 constexpr std::size_t kSmallestSlab = std::size_t{2} << 20;
 
-std::string environment(const char* name, std::string fallback) {
-  const char* value = std::getenv(name);
-  return value != nullptr && *value != '\0' ? value : std::move(fallback);
-}
-
 }  // namespace
 
 Result<RuntimeOptions> resolve(RuntimeOptions options) {
-  if (options.device.empty()) options.device = environment("AQUA_DEVICE", "");
+  if (options.device.empty()) options.device = environment("AQUA_DEVICE");
   if (options.device.empty()) {
     return Error{Code::invalid_argument,
                  "no device is named: set RuntimeOptions::device or $AQUA_DEVICE to \"cuda:N\" or "

@@ -10,10 +10,10 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
-#include <cstdlib>
 #include <fstream>
 
 #include "base/concat.hpp"
+#include "base/environment.hpp"
 #include "base/errno_error.hpp"
 #include "base/fork_guard.hpp"
 #include "base/try.hpp"
@@ -176,9 +176,9 @@ Result<HttpReply> parse_reply(std::string_view text) {
 }
 
 std::string bearer_token() {
-  const char* path = std::getenv("AQUA_TOKEN_FILE");
+  const std::string path = environment("AQUA_TOKEN_FILE");
   std::string line;
-  if (path != nullptr) std::getline(std::ifstream(path), line);
+  if (!path.empty()) std::getline(std::ifstream(path), line);
   // What is no token must not become a header of its own.
   const bool plain =
       std::all_of(line.begin(), line.end(), [](char c) { return c > ' ' && c < 127; });

@@ -6,18 +6,15 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <charconv>
 #include <cstddef>
 #include <cstdlib>
-#include <cstring>
 
 #include "base/concat.hpp"
+#include "base/environment.hpp"
 #include "base/errno_error.hpp"
 #include "base/socket/unix_socket.hpp"
 #include "base/try.hpp"
-
-// NOLINTBEGIN(concurrency-mt-unsafe): nobody sets variables while threads run
 
 namespace aqua {
 namespace {
@@ -25,22 +22,23 @@ namespace {
 constexpr int kFirstPassed = 3;
 constexpr int kMostPassed = 1 << 20;
 
-const char* notify_socket() {
-  const char* const path = std::getenv("NOTIFY_SOCKET");
-  return path != nullptr && (*path == '/' || *path == '@') ? path : nullptr;
+// A path or, behind '@', an abstract name; empty where there is none.
+std::string notify_socket() {
+  std::string path = environment("NOTIFY_SOCKET");
+  return path.starts_with('/') || path.starts_with('@') ? path : std::string();
 }
 
 int number_in(const char* name) {
-  const char* const text = std::getenv(name);
+  const std::string text = environment(name);
   int number = -1;
-  if (text != nullptr) std::from_chars(text, text + std::strlen(text), number);
+  std::from_chars(text.data(), text.data() + text.size(), number);
   return number;
 }
 
 // Those between colons; more are "unknown", as systemd calls what has no name.
 std::vector<std::string> passed_names(int count) {
-  const char* const text = std::getenv("LISTEN_FDNAMES");
-  std::string_view left = text != nullptr ? text : "";
+  const std::string text = environment("LISTEN_FDNAMES");
+  std::string_view left = text;
   std::vector<std::string> names;
   while (!left.empty() && names.size() < static_cast<std::size_t>(count)) {
     const std::size_t end = left.find(':');
@@ -54,23 +52,22 @@ std::vector<std::string> passed_names(int count) {
 }  // namespace
 
 bool has_notify_socket() {
-  return notify_socket() != nullptr;
+  return !notify_socket().empty();
 }
 
 Result<void> notify(std::string_view state, std::span<const int> fds,
                     std::chrono::milliseconds patience) {
-  const char* const path = notify_socket();
-  if (path == nullptr) return {};
+  const std::string path = notify_socket();
+  if (path.empty()) return {};
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  const std::size_t length = std::strlen(path);
-  if (length >= sizeof address.sun_path) {
+  if (path.size() >= sizeof address.sun_path) {
     return Error{Code::unavailable, concat("NOTIFY_SOCKET is too long: ", path)};
   }
-  std::memcpy(address.sun_path, path, length);
-  if (*path == '@') address.sun_path[0] = '\0';  // an abstract name
+  path.copy(address.sun_path, path.size());
+  if (path.front() == '@') address.sun_path[0] = '\0';
   const UniqueFd fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + length);
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + path.size());
   if (!fd.valid() || ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), size) != 0) {
     return Error{Code::unavailable, errno_error("NOTIFY_SOCKET").message};
   }
@@ -95,7 +92,5 @@ std::vector<NamedDescriptor> take_descriptors() {
   for (const char* name : {"LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"}) ::unsetenv(name);
   return taken;
 }
-
-// NOLINTEND(concurrency-mt-unsafe)
 
 }  // namespace aqua

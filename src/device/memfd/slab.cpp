@@ -21,10 +21,10 @@ namespace {
 #define F_SEAL_EXEC 0x0020
 #endif
 
-// What is lent nobody seals against writing later; what is published is sealed so, and no more.
+// What is lent can never be sealed against writing; what is published is sealed for good, once
+// filled.
 constexpr int kSize = F_SEAL_SHRINK | F_SEAL_GROW;
 constexpr int kLent = kSize | F_SEAL_SEAL;
-constexpr int kPublished = kSize | F_SEAL_WRITE | F_SEAL_SEAL;
 
 Error os_error(const char* what, std::size_t bytes, int error) {
   if (error == EMFILE || error == ENFILE) {
@@ -67,7 +67,7 @@ Result<void> check_import(int fd, std::size_t bytes, SlabUse use) {
   const int seals = ::fcntl(fd, F_GET_SEALS);
   if (seals < 0) return refuse("not a memfd: ", std::generic_category().message(errno));
   // The exporter's kernel may have added the seal against execution, which takes nothing from us.
-  const int expected = use == SlabUse::lend ? kLent : kPublished;
+  const int expected = use == SlabUse::lend ? kLent : kSealedForGood;
   if ((seals & ~F_SEAL_EXEC) != expected) return refuse("seals ", seals, ", expected ", expected);
   const int access = ::fcntl(fd, F_GETFL) & O_ACCMODE;
   if (use == SlabUse::lend && access != O_RDWR) return refuse("not opened read-write");
@@ -75,8 +75,9 @@ Result<void> check_import(int fd, std::size_t bytes, SlabUse use) {
   return {};
 }
 
-// Kernels before 6.7 map a file sealed against writing only through a descriptor that cannot write,
-// and none seals one that was mapped to be read through a descriptor that can.
+// For two rules of the kernel. A file that is mapped through a descriptor that can write counts as
+// written, even if it is mapped to be read, and is not sealed. And before 6.7 a sealed file is
+// mapped through a descriptor that cannot write only.
 Result<UniqueFd> read_only_descriptor(int fd, std::size_t bytes) {
   UniqueFd opened(::open(concat("/proc/self/fd/", fd).c_str(), O_RDONLY | O_CLOEXEC));
   if (!opened.valid()) return os_error("create_slab: /proc/self/fd", bytes, errno);

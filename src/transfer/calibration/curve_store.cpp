@@ -7,9 +7,9 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 
 #include "base/concat.hpp"
+#include "base/environment.hpp"
 #include "base/errno_error.hpp"
 #include "base/read_file.hpp"
 #include "base/try.hpp"
@@ -19,8 +19,8 @@ namespace aqua::transfer {
 namespace {
 
 std::string full_path(const char* variable) {
-  const char* value = std::getenv(variable);
-  return value != nullptr && *value == '/' ? value : "";
+  std::string value = environment(variable);
+  return value.starts_with('/') ? value : std::string();
 }
 
 Result<std::string> read_all(const std::string& path) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "systems/sharing/act/keeper_client.hpp"
 
-#include <cstdlib>
 #include <string_view>
 #include <utility>
 
 #include "base/concat.hpp"
+#include "base/environment.hpp"
 #include "base/own_directory.hpp"
 #include "base/socket/unix_socket.hpp"
 #include "base/try.hpp"
@@ -15,10 +15,7 @@ namespace {
 
 std::string path_or_default(const std::string& path) {
   if (!path.empty()) return path;
-  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets variables here
-  const char* const given = std::getenv("AQUA_KEEPER");
-  if (given != nullptr && *given != '\0') return given;
-  return concat(default_own_directory(), "/keeper.sock");
+  return environment("AQUA_KEEPER", concat(default_own_directory(), "/keeper.sock"));
 }
 
 Error away(const std::string& path, const Error& why) {

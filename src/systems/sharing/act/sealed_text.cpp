@@ -12,11 +12,6 @@
 #include "base/memfd.hpp"
 
 namespace aqua::sharing {
-namespace {
-
-constexpr int kSealed = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL;
-
-}  // namespace
 
 Result<UniqueFd> seal_text(std::string_view text) {
   UniqueFd fd = create_memfd("aqua-manifest");
@@ -27,14 +22,15 @@ Result<UniqueFd> seal_text(std::string_view text) {
     if (written < 0) return errno_error("manifest: write");
     text.remove_prefix(static_cast<std::size_t>(written));
   }
-  if (::fcntl(fd.get(), F_ADD_SEALS, kSealed) != 0) return errno_error("manifest: F_ADD_SEALS");
+  if (::fcntl(fd.get(), F_ADD_SEALS, kSealedForGood) != 0)
+    return errno_error("manifest: F_ADD_SEALS");
   return fd;
 }
 
 Result<std::string> read_sealed_text(int fd, std::size_t most) {
   struct stat info {};
   const int seals = ::fcntl(fd, F_GET_SEALS);
-  if (seals < 0 || (seals & kSealed) != kSealed || ::fstat(fd, &info) != 0) {
+  if (seals < 0 || (seals & kSealedForGood) != kSealedForGood || ::fstat(fd, &info) != 0) {
     return Error{Code::invalid_argument, "manifest: its descriptor is no memfd that is sealed"};
   }
   const auto bytes = static_cast<std::size_t>(info.st_size);
