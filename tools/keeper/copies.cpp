@@ -9,25 +9,23 @@
 #include <utility>
 
 #include "base/concat.hpp"
+#include "base/memfd.hpp"
 #include "base/try.hpp"
 
 namespace aqua::keeper {
 namespace {
-
-constexpr int kSealed = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL;
 
 template <typename... What>
 Error bad(const What&... what) {
   return Error{Code::invalid_argument, concat("keeper: ", what...)};
 }
 
-// A memfd, or a file of a memory file system, that nobody can write, resize or unseal any more.
 Result<void> check_sealed(int fd) {
   const int seals = ::fcntl(fd, F_GET_SEALS);
   if (seals < 0)
     return bad("a descriptor is not a memfd: ", std::generic_category().message(errno));
-  if ((seals & kSealed) != kSealed)
-    return bad("a memfd has seals ", seals, ", not all of ", kSealed);
+  if ((seals & kSealedForGood) != kSealedForGood)
+    return bad("a memfd has seals ", seals, ", not all of ", kSealedForGood);
   return {};
 }
 

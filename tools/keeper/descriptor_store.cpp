@@ -18,6 +18,7 @@
 #include "base/concat.hpp"
 #include "base/errno_error.hpp"
 #include "base/memfd.hpp"
+#include "base/shallow_json.hpp"
 #include "base/try.hpp"
 #include "systems/sharing/decide/manifest_limits.hpp"
 
@@ -50,7 +51,7 @@ Result<void> store(const std::string& name, int fd) {
   return notify(concat("FDSTORE=1\nFDPOLL=0\nFDNAME=", name), {&fd, 1}, kPatience);
 }
 
-// Two lines: the request to publish, and the sizes as a request to add.
+// Two lines: the request to publish, and the bytes of each slab as a JSON list.
 std::string record_of(const KeptCopy& copy, const sharing::wire::Publish& what) {
   nlohmann::json sizes = nlohmann::json::array();
   for (const KeptSlab& slab : copy.slabs) sizes.push_back(slab.bytes);
@@ -80,7 +81,7 @@ Error not_whole(std::string_view what) {
 }
 
 Result<std::vector<std::uint64_t>> sizes_in(std::string_view text) {
-  const auto json = nlohmann::json::parse(text, nullptr, false);
+  const auto json = parse_shallow(text, 1);
   if (!json.is_array()) return not_whole("its record has no sizes");
   std::vector<std::uint64_t> sizes;
   for (const auto& size : json) {
@@ -142,31 +143,34 @@ Result<StoredRecord> read_record(const StoredCopy& copy) {
 
 void DescriptorStore::skip(std::string_view name) {
   const auto number = number_of(name.substr(1));
-  if (number) next_ = std::max(next_, *number + 1);
+  if (number) last_ = std::max(last_, *number);
 }
 
 void DescriptorStore::keep(KeptCopy& copy, const sharing::wire::Publish& what) {
   if (!has_notify_socket()) return;
-  copy.stored = concat("c", next_++);
+  copy.stored = concat("c", copy.number);
   const auto stored = store_all(copy, what);
   if (stored.ok()) return;
   std::fprintf(stderr, "aqua-keeper: %s %s would not outlive this keeper: %s\n",
                what.shard.model.c_str(), what.shard.version.c_str(),
                stored.error().message.c_str());
-  forget(std::exchange(copy.stored, {}), copy.slabs.size());
+  forget(copy);
 }
 
-void DescriptorStore::forget(const std::string& name, std::size_t slabs) {
-  if (name.empty()) return;
-  const auto remove = [&](const auto& part) {
+void DescriptorStore::forget(KeptCopy& copy) {
+  if (!copy.stored.empty()) remove(std::exchange(copy.stored, {}), copy.slabs.size());
+}
+
+void DescriptorStore::remove(const std::string& name, std::size_t slabs) {
+  const auto removed = [&](const auto& part) {
     return notify(concat("FDSTOREREMOVE=1\nFDNAME=", name, "-", part), {}, kPatience).ok();
   };
   // The record first: without it the rest is nothing. The first failure is the last: whoever does
   // not read would be waited for again and again.
-  if (!remove(kRecord) || !remove(kManifest)) return;
+  if (!removed(kRecord) || !removed(kManifest)) return;
   // The last one first, so that a keeper which dies here leaves the next one a count of the rest.
   for (std::size_t i = slabs; i-- > 0;) {
-    if (!remove(i)) return;
+    if (!removed(i)) return;
   }
 }
 

@@ -3,9 +3,9 @@
 // which passes them to the next keeper (FileDescriptorStoreMax= in its unit). Without systemd it
 // does nothing.
 //
-// A copy is stored under a name, "c" and a number that only grows: each slab as NAME-0, NAME-1, …,
-// its manifest as NAME-manifest, and last NAME-record, which says what they are. What has no record
-// was being stored when its keeper died.
+// A copy is stored under a name, "c" and its number, which is higher the later its publishing
+// began: each slab as NAME-0, NAME-1, …, its manifest as NAME-manifest, and last NAME-record, which
+// says what they are. What has no record was being stored, or removed, when its keeper died.
 //
 // Threads: the keeper's.
 #pragma once
@@ -44,15 +44,18 @@ struct StoredRecord {
 
 class DescriptorStore {
  public:
-  // Names from now on come after this one.
+  // Numbers from now on come after that of this name.
   void skip(std::string_view name);
+  [[nodiscard]] std::uint64_t next_number() { return ++last_; }
   // Sets `copy.stored`. What cannot be stored is told on stderr, and is served all the same.
   void keep(KeptCopy& copy, const sharing::wire::Publish& what);
-  // Does nothing for an empty name.
-  void forget(const std::string& name, std::size_t slabs);
+  // Clears `copy.stored`. Does nothing for a copy that is not stored.
+  void forget(KeptCopy& copy);
+  // Removes what there is under this name.
+  void remove(const std::string& name, std::size_t slabs);
 
  private:
-  std::uint64_t next_ = 1;
+  std::uint64_t last_ = 0;
 };
 
 }  // namespace aqua::keeper

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstring>
 #include <span>
+#include <type_traits>
 #include <utility>
 
 #include "base/concat.hpp"
@@ -26,11 +27,9 @@ std::vector<std::byte> bytes_of(std::string_view text) {
   return {bytes.begin(), bytes.end()};
 }
 
-Result<void> no_descriptors(const std::vector<UniqueFd>& fds) {
-  if (fds.empty()) return {};
-  return Error{Code::invalid_argument,
-               concat("keeper: ", fds.size(), " descriptors with a request that takes none")};
-}
+template <typename Request>
+constexpr bool kTakesDescriptors =
+    std::is_same_v<Request, wire::Add> || std::is_same_v<Request, wire::Commit>;
 
 }  // namespace
 
@@ -44,13 +43,13 @@ Result<std::unique_ptr<Keeper>> Keeper::start(const KeeperOptions& options,
       std::fprintf(stderr, "aqua-keeper: %s is dropped: %s\n", name.c_str(),
                    restored.error().message.c_str());
       // What there was no room for may find room in a later keeper.
-      if (restored.error().code != Code::resource_exhausted) keeper->store_.forget(name, slabs);
+      if (restored.error().code != Code::resource_exhausted) keeper->store_.remove(name, slabs);
     }
   }
   AQUA_ASSIGN(keeper->server_, PacketServer::open(options.socket, *keeper,
                                                   {.packet_bytes = wire::kMaxPacket,
                                                    .connections = options.connections,
-                                                   .of_one_process = options.connections / 4}));
+                                                   .of_one_process = options.of_one_process}));
   return keeper;
 }
 
@@ -58,17 +57,22 @@ Keeper::~Keeper() = default;
 
 std::optional<PacketHandler::Answer> Keeper::on_packet(const PacketPeer& from, Message packet) {
   if (from.uid != ::geteuid() && from.uid != 0) return std::nullopt;
-  std::vector<int> out;
-  Result<Reply> reply = Error{Code::internal, ""};
-  auto request = wire::decode_request(text_of(packet));
-  if (request.ok()) {
-    reply = std::visit(
-        [&](const auto& asked) { return serve(from.number, asked, packet.fds, out); }, *request);
-  } else {
-    reply = std::move(request).error();
-  }
-  if (!reply.ok()) out.clear();
-  return Answer{.bytes = bytes_of(wire::encode(reply)), .kept_fds = std::move(out)};
+  const auto request = wire::decode_request(text_of(packet));
+  if (!request.ok()) return Answer{.bytes = bytes_of(wire::encode(request.error()))};
+  auto served = std::visit(
+      [&](const auto& asked) -> Result<Served> {
+        if constexpr (kTakesDescriptors<std::decay_t<decltype(asked)>>) {
+          return serve(from.number, asked, std::move(packet.fds));
+        } else {
+          if (packet.fds.empty()) return serve(from.number, asked);
+          return Error{
+              Code::invalid_argument,
+              concat("keeper: ", packet.fds.size(), " descriptors with a request that takes none")};
+        }
+      },
+      *request);
+  if (!served.ok()) return Answer{.bytes = bytes_of(wire::encode(served.error()))};
+  return Answer{.bytes = bytes_of(wire::encode(served->reply)), .kept_fds = std::move(served->fds)};
 }
 
 void Keeper::on_closed(std::uint64_t number) {
@@ -77,7 +81,7 @@ void Keeper::on_closed(std::uint64_t number) {
 
 void Keeper::forget(std::span<const sharing::CopyId> ids) {
   for (const sharing::CopyId id : ids) {
-    store_.forget(copies_.at(id).stored, copies_.at(id).slabs.size());
+    store_.forget(copies_.at(id));
     copies_.forget(id);
   }
 }
@@ -86,16 +90,16 @@ Result<void> Keeper::restore(StoredCopy left) {
   constexpr sharing::ClientNumber kNobody = 0;  // no connection has this number
   store_.skip(left.name);
   AQUA_ASSIGN(const StoredRecord record, read_record(left));
-  Fds none;
-  std::vector<int> nothing;
-  AQUA_ASSIGN(const Reply opened, serve(kNobody, record.publish, none, nothing));
+  AQUA_ASSIGN(const Served opened, serve(kNobody, record.publish));
+  const sharing::CopyId id = opened.reply.copy;
+  KeptCopy& copy = copies_.at(id);
   const auto refill = [&]() -> Result<void> {
-    AQUA_TRY(copies_.add(opened.copy, record.bytes, std::move(left.slabs)));
+    AQUA_TRY(copies_.add(id, record.bytes, std::move(left.slabs)));
     std::vector<UniqueFd> manifest;
     manifest.push_back(std::move(left.manifest));
-    AQUA_TRY(copies_.set_manifest(opened.copy, std::move(manifest)));
-    copies_.at(opened.copy).stored = left.name;
-    AQUA_ASSIGN(const auto forgotten, book_.commit(kNobody, opened.copy));
+    AQUA_TRY(copies_.set_manifest(id, std::move(manifest)));
+    copy.stored = left.name;
+    AQUA_ASSIGN(const auto forgotten, book_.commit(kNobody, id));
     forget(forgotten);
     return {};
   };
@@ -108,28 +112,25 @@ bool Keeper::dispensable(std::uint64_t number) const {
   return !book_.knows(number);
 }
 
-Result<Keeper::Reply> Keeper::serve(std::uint64_t from, const wire::Publish& asked, Fds& in,
-                                    std::vector<int>& /*out*/) {
-  AQUA_TRY(no_descriptors(in));
+Result<Keeper::Served> Keeper::serve(std::uint64_t from, const wire::Publish& asked) {
   AQUA_ASSIGN(const sharing::CopyId copy, book_.open(from, asked.shard, asked.device));
   if (auto begun = copies_.begin(copy); !begun.ok()) {
     (void)book_.drop(from, copy);
     return std::move(begun).error();
   }
-  return Reply{.copy = copy};
+  copies_.at(copy).number = store_.next_number();
+  return Served{{.copy = copy}};
 }
 
-Result<Keeper::Reply> Keeper::serve(std::uint64_t from, const wire::Add& asked, Fds& in,
-                                    std::vector<int>& /*out*/) {
+Result<Keeper::Served> Keeper::serve(std::uint64_t from, const wire::Add& asked, Fds in) {
   if (!book_.fills(from, asked.copy)) {
     return Error{Code::not_found, concat("keeper: the caller publishes no copy ", asked.copy)};
   }
   AQUA_TRY(copies_.add(asked.copy, asked.bytes, std::move(in)));
-  return Reply{.copy = asked.copy};
+  return Served{{.copy = asked.copy}};
 }
 
-Result<Keeper::Reply> Keeper::serve(std::uint64_t from, const wire::Commit& asked, Fds& in,
-                                    std::vector<int>& /*out*/) {
+Result<Keeper::Served> Keeper::serve(std::uint64_t from, const wire::Commit& asked, Fds in) {
   if (!book_.fills(from, asked.copy)) {
     return Error{Code::not_found, concat("keeper: the caller publishes no copy ", asked.copy)};
   }
@@ -140,52 +141,44 @@ Result<Keeper::Reply> Keeper::serve(std::uint64_t from, const wire::Commit& aske
   store_.keep(kept, {.shard = opened.shard, .device = opened.device});
   auto forgotten = book_.commit(from, asked.copy);
   if (!forgotten.ok()) {
-    store_.forget(std::exchange(kept.stored, {}), kept.slabs.size());
+    store_.forget(kept);
     return std::move(forgotten).error();
   }
   forget(*forgotten);
-  return Reply{.copy = asked.copy};
+  return Served{{.copy = asked.copy}};
 }
 
-Result<Keeper::Reply> Keeper::serve(std::uint64_t from, const wire::Attach& asked, Fds& in,
-                                    std::vector<int>& out) {
-  AQUA_TRY(no_descriptors(in));
+Result<Keeper::Served> Keeper::serve(std::uint64_t from, const wire::Attach& asked) {
   AQUA_ASSIGN(const auto attached, book_.attach(from, asked.shard, asked.device));
   const KeptCopy& copy = copies_.at(attached.copy);
-  out.push_back(copy.manifest.get());
-  return Reply{.copy = attached.copy,
-               .version = attached.version,
-               .slabs = static_cast<std::uint32_t>(copy.slabs.size()),
-               .enforced = copy.enforced};
+  return Served{{.copy = attached.copy,
+                 .version = attached.version,
+                 .slabs = static_cast<std::uint32_t>(copy.slabs.size()),
+                 .enforced = copy.enforced},
+                {copy.manifest.get()}};
 }
 
-Result<Keeper::Reply> Keeper::serve(std::uint64_t from, const wire::Fetch& asked, Fds& in,
-                                    std::vector<int>& out) {
-  AQUA_TRY(no_descriptors(in));
+Result<Keeper::Served> Keeper::serve(std::uint64_t from, const wire::Fetch& asked) {
   if (!book_.reads(from, asked.copy)) {
     return Error{Code::not_found, concat("keeper: the caller does not read copy ", asked.copy)};
   }
   const auto& slabs = copies_.at(asked.copy).slabs;
-  Reply reply{.copy = asked.copy};
+  Served served{{.copy = asked.copy}};
   const std::size_t end = std::min(slabs.size(), asked.first + wire::kMaxDescriptors);
   for (std::size_t i = asked.first; i < end; ++i) {
-    out.push_back(slabs[i].fd.get());
-    reply.bytes.push_back(slabs[i].bytes);
+    served.fds.push_back(slabs[i].fd.get());
+    served.reply.bytes.push_back(slabs[i].bytes);
   }
-  return reply;
+  return served;
 }
 
-Result<Keeper::Reply> Keeper::serve(std::uint64_t from, const wire::Detach& asked, Fds& in,
-                                    std::vector<int>& /*out*/) {
-  AQUA_TRY(no_descriptors(in));
+Result<Keeper::Served> Keeper::serve(std::uint64_t from, const wire::Detach& asked) {
   AQUA_ASSIGN(const auto forgotten, book_.detach(from, asked.copy));
   forget(forgotten);
-  return Reply{.copy = asked.copy};
+  return Served{{.copy = asked.copy}};
 }
 
-Result<Keeper::Reply> Keeper::serve(std::uint64_t /*from*/, const wire::ListModels& asked, Fds& in,
-                                    std::vector<int>& /*out*/) {
-  AQUA_TRY(no_descriptors(in));
+Result<Keeper::Served> Keeper::serve(std::uint64_t /*from*/, const wire::ListModels& asked) {
   Reply reply;
   const auto versions = book_.status();
   for (std::size_t i = asked.first; i < versions.size(); ++i) {
@@ -207,15 +200,17 @@ Result<Keeper::Reply> Keeper::serve(std::uint64_t /*from*/, const wire::ListMode
     }
     reply.models.push_back(std::move(row));
   }
-  return reply;
+  return Served{std::move(reply)};
 }
 
-Result<Keeper::Reply> Keeper::serve(std::uint64_t /*from*/, const wire::Retire& asked, Fds& in,
-                                    std::vector<int>& /*out*/) {
-  AQUA_TRY(no_descriptors(in));
+Result<Keeper::Served> Keeper::serve(std::uint64_t /*from*/, const wire::Retire& asked) {
   AQUA_ASSIGN(const auto forgotten, book_.retire(asked.model, asked.version));
   forget(forgotten);
-  return Reply{};
+  // What is still read goes with its readers, and not on to the next keeper.
+  for (const sharing::CopyId id : book_.copies_of(asked.model, asked.version)) {
+    store_.forget(copies_.at(id));
+  }
+  return Served{};
 }
 
 }  // namespace aqua::keeper

@@ -26,6 +26,7 @@ namespace aqua::keeper {
 struct KeeperOptions {
   std::string socket;                // mode 0600
   std::size_t connections = 1024;    // publishers and readers
+  std::size_t of_one_process = 256;  // of these
   std::size_t most_slabs = 1 << 16;  // of all that is kept
 };
 
@@ -45,24 +46,21 @@ class Keeper final : private PacketHandler {
 
   using Reply = sharing::wire::Reply;
   using Fds = std::vector<UniqueFd>;
-  // A request of `from`, with the descriptors that came, of which it takes what it keeps; `out`
-  // gets those of the answer, which stay the keeper's.
-  [[nodiscard]] Result<Reply> serve(std::uint64_t from, const sharing::wire::Publish& asked,
-                                    Fds& in, std::vector<int>& out);
-  [[nodiscard]] Result<Reply> serve(std::uint64_t from, const sharing::wire::Add& asked, Fds& in,
-                                    std::vector<int>& out);
-  [[nodiscard]] Result<Reply> serve(std::uint64_t from, const sharing::wire::Commit& asked, Fds& in,
-                                    std::vector<int>& out);
-  [[nodiscard]] Result<Reply> serve(std::uint64_t from, const sharing::wire::Attach& asked, Fds& in,
-                                    std::vector<int>& out);
-  [[nodiscard]] Result<Reply> serve(std::uint64_t from, const sharing::wire::Fetch& asked, Fds& in,
-                                    std::vector<int>& out);
-  [[nodiscard]] Result<Reply> serve(std::uint64_t from, const sharing::wire::Detach& asked, Fds& in,
-                                    std::vector<int>& out);
-  [[nodiscard]] Result<Reply> serve(std::uint64_t from, const sharing::wire::ListModels& asked,
-                                    Fds& in, std::vector<int>& out);
-  [[nodiscard]] Result<Reply> serve(std::uint64_t from, const sharing::wire::Retire& asked, Fds& in,
-                                    std::vector<int>& out);
+  // An answer, and the descriptors beside it, which stay the keeper's.
+  struct Served {
+    Reply reply;
+    std::vector<int> fds{};
+  };
+  // A request of `from`; the two that take descriptors get those that came.
+  [[nodiscard]] Result<Served> serve(std::uint64_t from, const sharing::wire::Publish& asked);
+  [[nodiscard]] Result<Served> serve(std::uint64_t from, const sharing::wire::Add& asked, Fds in);
+  [[nodiscard]] Result<Served> serve(std::uint64_t from, const sharing::wire::Commit& asked,
+                                     Fds in);
+  [[nodiscard]] Result<Served> serve(std::uint64_t from, const sharing::wire::Attach& asked);
+  [[nodiscard]] Result<Served> serve(std::uint64_t from, const sharing::wire::Fetch& asked);
+  [[nodiscard]] Result<Served> serve(std::uint64_t from, const sharing::wire::Detach& asked);
+  [[nodiscard]] Result<Served> serve(std::uint64_t from, const sharing::wire::ListModels& asked);
+  [[nodiscard]] Result<Served> serve(std::uint64_t from, const sharing::wire::Retire& asked);
 
   void forget(std::span<const sharing::CopyId> ids);
   // Asks of itself what a publisher asked of an earlier keeper.

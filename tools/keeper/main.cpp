@@ -22,6 +22,7 @@
 
 namespace {
 
+constexpr std::size_t kLeastOfOneProcess = 4;  // connections: it may load and attach at once
 constexpr std::size_t kSpareDescriptors = 64;  // of ours, and what arrives with a packet
 
 aqua::CommandLine line_of(aqua::keeper::KeeperOptions& options) {
@@ -49,6 +50,7 @@ aqua::Result<int> run(aqua::keeper::KeeperOptions options) {
     AQUA_TRY(aqua::open_own_directory("socket directory", directory));
     options.socket = aqua::concat(directory, "/keeper.sock");
   }
+  options.of_one_process = std::max<std::size_t>(options.connections / 4, kLeastOfOneProcess);
   // A slab costs a descriptor, as a connection and a manifest do.
   (void)aqua::raise_descriptor_limit();
   rlimit limit{};

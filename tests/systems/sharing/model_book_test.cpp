@@ -85,7 +85,7 @@ TEST_F(Models, ANewVersionSupersedesTheOldWhichGoesWithItsLastReader) {
 // Workers of one engine: a second version shows between their calls.
 TEST_F(Models, AVersionShowsWithItsLastShardAndReadersOfOneShardKeepTheOthers) {
   const CopyId first = book_.open(kLoader, {"m", "1", 0, 2}, gpu(0)).value();
-  const CopyId second = book_.open(kOther, {"m", "1", 1, 2}, gpu(1)).value();
+  const CopyId second = book_.open(kOther, {"m", "1", 1, 2}, gpu(0)).value();
   ASSERT_TRUE(book_.commit(kLoader, first).ok());
   EXPECT_EQ(attach_code({"m", "", 0, 2}), Code::not_found);
   EXPECT_FALSE(book_.status()[0].shows);
@@ -93,7 +93,7 @@ TEST_F(Models, AVersionShowsWithItsLastShardAndReadersOfOneShardKeepTheOthers) {
   EXPECT_EQ(book_.attach(kReader, {"m", "", 0, 2}, gpu(0))->copy, first);
   publish("2");
   EXPECT_EQ(forgotten_, Copies{});
-  EXPECT_EQ(book_.attach(kLate, {"m", "1", 1, 2}, gpu(1))->copy, second);
+  EXPECT_EQ(book_.attach(kLate, {"m", "1", 1, 2}, gpu(0))->copy, second);
   EXPECT_EQ(book_.gone(kReader), Copies{});
   EXPECT_EQ(book_.gone(kLate), (Copies{first, second}));
 }
@@ -101,7 +101,7 @@ TEST_F(Models, AVersionShowsWithItsLastShardAndReadersOfOneShardKeepTheOthers) {
 TEST_F(Models, AnOlderVersionThatLacksShardsGoesWhenANewerOneShows) {
   const CopyId half = book_.open(kLoader, {"m", "1", 0, 2}, gpu(0)).value();
   ASSERT_TRUE(book_.commit(kLoader, half).ok());
-  const CopyId slow = book_.open(kOther, {"m", "1", 1, 2}, gpu(1)).value();
+  const CopyId slow = book_.open(kOther, {"m", "1", 1, 2}, gpu(0)).value();
   publish("2");
   EXPECT_EQ(forgotten_, Copies{half});
   EXPECT_EQ(book_.commit(kOther, slow).error().code, Code::failed_precondition) << "too late";
@@ -126,6 +126,27 @@ TEST_F(Models, AnotherDeviceHasACopyOfItsOwn) {
   const auto elsewhere = book_.attach(kReader, {"m"}, gpu(2));
   EXPECT_EQ(elsewhere.error().code, Code::failed_precondition);
   EXPECT_NE(elsewhere.error().message.find(to_string(gpu(1))), std::string::npos);
+}
+
+// Replicas are given the new version one after another, and none is without one meanwhile.
+TEST_F(Models, AnOlderVersionStaysUntilItsLastDeviceHasANewerOne) {
+  const CopyId old_here = publish("1");
+  const CopyId old_there = book_.open(kLoader, {"m", "1"}, gpu(1)).value();
+  ASSERT_TRUE(book_.commit(kLoader, old_there).ok());
+  const CopyId new_here = publish("2");
+  EXPECT_EQ(forgotten_, Copies{});
+  EXPECT_EQ(book_.attach(kReader, {"m"}, gpu(0))->copy, new_here);
+  EXPECT_EQ(book_.attach(kReader, {"m"}, gpu(1))->copy, old_there);
+  const auto nowhere = book_.attach(kReader, {"m"}, gpu(2));
+  ASSERT_FALSE(nowhere.ok());
+  EXPECT_NE(nowhere.error().message.find("m 2 shard 0 is not on"), std::string::npos)
+      << "the newest of all is named: " << nowhere.error().message;
+  EXPECT_EQ(book_.gone(kReader), Copies{}) << "unread, and still the newest on a device";
+  const CopyId newer_there = book_.open(kLoader, {"m", "3"}, gpu(1)).value();
+  EXPECT_EQ(book_.commit(kLoader, newer_there).value(), (Copies{old_here, old_there}))
+      << "two newer ones have both of its devices";
+  EXPECT_EQ(book_.attach(kLate, {"m"}, gpu(0))->copy, new_here);
+  EXPECT_EQ(book_.attach(kLate, {"m"}, gpu(1))->copy, newer_there);
 }
 
 TEST_F(Models, ARetiredVersionGoesAtOnceUnlessItIsRead) {

@@ -26,6 +26,13 @@ bool ModelBook::Version::shows() const {
   return there.size() == shards;
 }
 
+bool ModelBook::Version::has(std::uint32_t wanted, const DeviceUuid& where) const {
+  return std::any_of(copies.begin(), copies.end(), [&](const auto& entry) {
+    const Copy& copy = entry.second;
+    return copy.shard == wanted && copy.device == where && !copy.writer;
+  });
+}
+
 bool ModelBook::Version::unread() const {
   return std::all_of(copies.begin(), copies.end(),
                      [](const auto& copy) { return copy.second.readers.empty(); });
@@ -38,17 +45,32 @@ ModelBook::Versions::iterator ModelBook::find(const std::string& model,
   });
 }
 
-ModelBook::Versions::iterator ModelBook::newest_shown(const std::string& model) {
+ModelBook::Versions::iterator ModelBook::newest_shown(const ShardName& name,
+                                                      const DeviceUuid& device) {
   auto newest = versions_.end();
+  auto newest_here = versions_.end();
   for (auto it = versions_.begin(); it != versions_.end(); ++it) {
-    if (it->second.model == model && !it->second.retired && it->second.shows()) newest = it;
+    const Version& version = it->second;
+    if (version.model != name.model || version.retired || !version.shows()) continue;
+    newest = it;
+    if (version.has(name.shard, device)) newest_here = it;
   }
-  return newest;
+  return newest_here != versions_.end() ? newest_here : newest;
 }
 
 ModelBook::Versions::iterator ModelBook::version_of(CopyId copy) {
   return std::find_if(versions_.begin(), versions_.end(),
                       [&](const auto& entry) { return entry.second.copies.contains(copy); });
+}
+
+std::vector<CopyId> ModelBook::copies_of(const std::string& model,
+                                         const std::string& version) const {
+  std::vector<CopyId> copies;
+  for (const auto& [number, known] : versions_) {
+    if (known.model != model || known.name != version) continue;
+    for (const auto& [id, copy] : known.copies) copies.push_back(id);
+  }
+  return copies;
 }
 
 ModelBook::Opened ModelBook::opened_as(CopyId copy) const {
@@ -146,19 +168,27 @@ Result<void> ModelBook::drop(ClientNumber writer, CopyId copy) {
   return {};
 }
 
-// Also those that lack shards: they would show too late.
+// Also those that lack shards: they would show too late. From the newest to the oldest, with the
+// devices of those that show so far.
 void ModelBook::supersede_older(const std::string& model) {
-  const auto newest = newest_shown(model);
-  if (newest == versions_.end()) return;
-  for (auto it = versions_.begin(); it != newest; ++it) {
-    if (it->second.model == model) it->second.retired = true;
+  std::set<DeviceUuid> covered;
+  for (auto it = versions_.rbegin(); it != versions_.rend(); ++it) {
+    Version& version = it->second;
+    if (version.model != model || version.retired) continue;
+    const bool shows = version.shows();
+    version.retired =
+        std::all_of(version.copies.begin(), version.copies.end(),
+                    [&](const auto& entry) { return covered.contains(entry.second.device); });
+    for (const auto& [id, copy] : version.copies) {
+      if (shows) covered.insert(copy.device);
+    }
   }
 }
 
 Result<ModelBook::Attached> ModelBook::attach(ClientNumber reader, const ShardName& name,
                                               const DeviceUuid& device) {
   const auto found =
-      name.version.empty() ? newest_shown(name.model) : find(name.model, name.version);
+      name.version.empty() ? newest_shown(name, device) : find(name.model, name.version);
   if (found == versions_.end() || !found->second.shows()) {
     const bool known = std::any_of(versions_.begin(), versions_.end(), [&](const auto& entry) {
       const Version& version = entry.second;
@@ -227,7 +257,7 @@ std::vector<CopyId> ModelBook::sweep() {
   for (auto it = versions_.begin(); it != versions_.end();) {
     Version& version = it->second;
     if (version.retired && version.unread()) {
-      // What is still being filled is forgotten when its writer commits it, or goes.
+      // What is still being filled is forgotten when its writer goes.
       std::erase_if(version.copies, [&](const auto& entry) {
         if (entry.second.writer) return false;
         forgotten.push_back(entry.first);

@@ -4,10 +4,11 @@
 //
 //   open() --> filling --commit()--> there; a version shows once all of its shards are there
 //
-// A newer version that shows supersedes the older ones of its model: they are attached only by name
-// from then on, and go with their last reader; older ones that lack shards go at once. Readers of
-// one shard keep the whole version, so that the workers of one engine never get shards of different
-// ones.
+// Newer versions that show supersede an older one of their model once they have copies on every
+// device on which that has some: it is attached only by name from then on, and goes with its last
+// reader; one that lacks shards goes at once. So a version that is put on one device after another
+// takes nothing from the engines of the others. Readers of one shard keep the whole version, so
+// that the workers of one engine never get shards of different ones.
 //
 // What is published is never written again, so that memory which is forgotten here goes when the
 // last process unmaps it: nobody's death need be proven.
@@ -74,9 +75,9 @@ class ModelBook {
   // A copy will not be filled after all. not_found: `writer` fills no such copy.
   [[nodiscard]] Result<void> drop(ClientNumber writer, CopyId copy);
 
-  // The copy of a shard on a device that `reader` maps from now on: of the newest version that
-  // shows, or of the one named. Attaching again changes nothing. What other copies of that version
-  // it reads stays.
+  // The copy of a shard on a device that `reader` maps from now on: of the version that is named
+  // or, without a name, of the newest that shows and has that shard there. Attaching again changes
+  // nothing. What other copies of that version it reads stays.
   //   not_found              no such model or version shows
   //   invalid_argument       it has another number of shards
   //   failed_precondition    that shard is not on that device; the message names where it is
@@ -99,6 +100,9 @@ class ModelBook {
   [[nodiscard]] bool knows(ClientNumber client) const;  // it fills or reads something
   [[nodiscard]] bool fills(ClientNumber writer, CopyId copy) const;
   [[nodiscard]] bool reads(ClientNumber reader, CopyId copy) const;
+  // The copies of a version that are there or being filled. Empty where there is none.
+  [[nodiscard]] std::vector<CopyId> copies_of(const std::string& model,
+                                              const std::string& version) const;
   // What a copy was opened as; nothing of one that is not there.
   struct Opened {
     ShardName shard;
@@ -122,11 +126,13 @@ class ModelBook {
 
     [[nodiscard]] bool shows() const;
     [[nodiscard]] bool unread() const;
+    [[nodiscard]] bool has(std::uint32_t wanted, const DeviceUuid& where) const;  // not filling
   };
   using Versions = std::map<std::uint64_t, Version>;  // by when the first copy was opened
 
   [[nodiscard]] Versions::iterator find(const std::string& model, const std::string& version);
-  [[nodiscard]] Versions::iterator newest_shown(const std::string& model);
+  // The newest version that shows: one with this shard on this device if there is any, else of any.
+  [[nodiscard]] Versions::iterator newest_shown(const ShardName& name, const DeviceUuid& device);
   [[nodiscard]] Versions::iterator version_of(CopyId copy);
   [[nodiscard]] const Copy* find_copy(CopyId copy) const;
   void supersede_older(const std::string& model);
