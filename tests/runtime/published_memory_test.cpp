@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -13,6 +12,7 @@
 
 #include "aqua/emulated.hpp"
 #include "aqua/runtime.hpp"
+#include "tests/base/forked_child.hpp"
 
 namespace aqua {
 namespace {
@@ -167,21 +167,11 @@ TEST_F(Published, AForkedChildKeepsItFromBeingSealedUntilItEnds) {
   PublishedMemory memory = PublishedMemory::create(writer_, {2_MiB}).value();
   const auto bytes = pattern(2_MiB, 10);
   ASSERT_TRUE(memory.write(0, bytes.data(), bytes.size()).ok());
-  int gate[2];
-  ASSERT_EQ(::pipe(gate), 0);
-  const pid_t child = ::fork();
-  if (child == 0) {
-    char byte = 0;
-    ::close(gate[1]);
-    (void)!::read(gate[0], &byte, 1);
-    ::_exit(0);
-  }
-  ::close(gate[0]);
+  test::ForkedChild child;
   expect(memory.seal(), Code::failed_precondition);
   const std::byte one{1};
   expect(memory.write(0, &one, 1), Code::failed_precondition);
-  ::close(gate[1]);
-  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+  child.end();
   ASSERT_TRUE(memory.seal().ok());
   EXPECT_TRUE(holds(memory, 10));
 }

@@ -39,15 +39,6 @@ Result<std::vector<FileTensor>> read(const std::string& bytes) {
   return read_tensor_list(source, 5);
 }
 
-::testing::AssertionResult refused(const std::string& bytes, Code code, const std::string& why) {
-  const auto tensors = read(bytes);
-  if (tensors.ok()) return ::testing::AssertionFailure() << "taken";
-  if (tensors.error().code == code && tensors.error().message.find(why) != std::string::npos)
-    return ::testing::AssertionSuccess();
-  return ::testing::AssertionFailure()
-         << to_string(tensors.error().code) << ": " << tensors.error().message;
-}
-
 TEST(Gguf, TensorsComeInTheOrderOfTheirBytesWithTheOutermostAxisFirst) {
   const GgufFile file = example();
   const std::uint64_t data = file.header().size();

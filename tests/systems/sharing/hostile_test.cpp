@@ -23,13 +23,14 @@
 #include "systems/sharing/act/sealed_text.hpp"
 #include "tests/systems/sharing/keeper_process.hpp"
 #include "tests/systems/sharing/small_model.hpp"
+#include "tools/keeper/keeper.hpp"
 
 namespace aqua::sharing {
 namespace {
 
+namespace keeper = aqua::keeper;
 using namespace aqua::literals;
 
-constexpr int kSealed = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL;
 constexpr std::size_t kBytes = 2_MiB;
 
 UniqueFd slab(int seals, std::size_t bytes = kBytes) {
@@ -37,6 +38,14 @@ UniqueFd slab(int seals, std::size_t bytes = kBytes) {
   EXPECT_EQ(::ftruncate(fd.get(), static_cast<off_t>(bytes)), 0);
   EXPECT_EQ(::fcntl(fd.get(), F_ADD_SEALS, seals), 0);
   return fd;
+}
+
+Runtime open_runtime() {
+  return Runtime::open({.device = "emu:0",
+                        .coordinator = "none",
+                        .host_bytes = 2_MiB,
+                        .emulated = {.total_bytes = 32_MiB}})
+      .value();
 }
 
 class HostileClients : public ::testing::Test {
@@ -62,11 +71,7 @@ class HostileClients : public ::testing::Test {
 
 // The kernel refuses each way to change what is published, also by a descriptor opened anew.
 TEST_F(HostileClients, AReaderCannotChangeAByte) {
-  Runtime runtime = Runtime::open({.device = "emu:0",
-                                   .coordinator = "none",
-                                   .host_bytes = 2_MiB,
-                                   .emulated = {.total_bytes = 32_MiB}})
-                        .value();
+  Runtime runtime = open_runtime();
   auto publisher = WeightsPublisher::begin(runtime, small_model("1"), keeper_.socket());
   ASSERT_TRUE(publisher.ok() && fill(*publisher, small_model("1"), 7).ok());
   ASSERT_TRUE(publisher->commit().ok());
@@ -108,7 +113,7 @@ TEST_F(HostileClients, AReaderCannotChangeAByte) {
 TEST_F(HostileClients, SlabsThatSomebodyCouldStillWriteAreRefused) {
   const CopyId copy = begin("1");
   const wire::Add one{.copy = copy, .bytes = {kBytes}};
-  const UniqueFd sealed = slab(kSealed);
+  const UniqueFd sealed = slab(kSealedForGood);
   for (const int seals :
        {F_SEAL_SHRINK | F_SEAL_GROW, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL,
         F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE}) {
@@ -131,7 +136,7 @@ TEST_F(HostileClients, SlabsThatSomebodyCouldStillWriteAreRefused) {
 // As CUDA's are: nothing but convention keeps a reader from writing them.
 TEST_F(HostileClients, WhatIsNoFileIsTakenForMemoryOfADeviceAndSaidToBeUnprotected) {
   const CopyId copy = begin("1");
-  const UniqueFd sealed = slab(kSealed);
+  const UniqueFd sealed = slab(kSealedForGood);
   const UniqueFd device(::eventfd(0, EFD_CLOEXEC));
   const UniqueFd text = seal_text("{}").value();
   ASSERT_TRUE(
@@ -158,7 +163,7 @@ TEST_F(HostileClients, ACopyWithoutSlabsIsNotCommitted) {
 
 TEST_F(HostileClients, AManifestThatIsNoSealedTextIsRefused) {
   const CopyId copy = begin("1");
-  const UniqueFd sealed = slab(kSealed);
+  const UniqueFd sealed = slab(kSealedForGood);
   ASSERT_TRUE(call(wire::Add{.copy = copy, .bytes = {kBytes}}, {sealed.get()}).ok());
   const UniqueFd open_file = create_memfd("unsealed");
   refused(wire::Commit{.copy = copy}, {open_file.get()}, Code::invalid_argument, "has seals");
@@ -171,7 +176,7 @@ TEST_F(HostileClients, AManifestThatIsNoSealedTextIsRefused) {
 TEST_F(HostileClients, WhatIsAnothersCannotBeFilledCommittedOrRead) {
   const CopyId copy = begin("1");
   KeeperClient other = KeeperClient::connect(keeper_.socket()).value();
-  const UniqueFd sealed = slab(kSealed);
+  const UniqueFd sealed = slab(kSealedForGood);
   const UniqueFd text = seal_text("{}").value();
   const int fd = sealed.get();
   const int manifest = text.get();
@@ -188,11 +193,7 @@ TEST_F(HostileClients, WhatIsAnothersCannotBeFilledCommittedOrRead) {
 
 // A reader checks what the keeper passes on: whoever published may have lied.
 TEST_F(HostileClients, ALyingManifestIsNotAttached) {
-  Runtime runtime = Runtime::open({.device = "emu:0",
-                                   .coordinator = "none",
-                                   .host_bytes = 2_MiB,
-                                   .emulated = {.total_bytes = 32_MiB}})
-                        .value();
+  Runtime runtime = open_runtime();
   const auto device = parse_id<DeviceTag>(PublishedMemory::device_of(runtime)).value();
   const Manifest truth = small_model("0");
   struct Lie {
@@ -215,19 +216,41 @@ TEST_F(HostileClients, ALyingManifestIsNotAttached) {
     const ShardName shard{.model = "small", .version = manifest.version};
     lie.tell(manifest);
     const CopyId copy = call(wire::Publish{.shard = shard, .device = device})->reply.copy;
-    const UniqueFd a = slab(kSealed);
-    const UniqueFd b = slab(kSealed);
+    const UniqueFd a = slab(kSealedForGood);
+    const UniqueFd b = slab(kSealedForGood);
     ASSERT_TRUE(call(wire::Add{.copy = copy, .bytes = {kBytes, kBytes}}, {a.get(), b.get()}).ok());
     const UniqueFd text = seal_text(to_json(manifest)).value();
     ASSERT_TRUE(call(wire::Commit{.copy = copy}, {text.get()}).ok());
-    const auto attached = SharedWeights::attach(
-        runtime, {.model = "small", .version = shard.version, .keeper = keeper_.socket()});
-    ASSERT_FALSE(attached.ok()) << lie.words;
-    EXPECT_EQ(attached.error().code, Code::invalid_argument) << attached.error().message;
-    EXPECT_NE(attached.error().message.find(lie.words), std::string::npos)
-        << attached.error().message;
+    for (const std::string& wanted : {shard.version, std::string()}) {  // it is the newest, too
+      const auto attached = SharedWeights::attach(
+          runtime, {.model = "small", .version = wanted, .keeper = keeper_.socket()});
+      ASSERT_FALSE(attached.ok()) << lie.words;
+      EXPECT_EQ(attached.error().code, Code::invalid_argument) << attached.error().message;
+      EXPECT_NE(attached.error().message.find(lie.words), std::string::npos)
+          << attached.error().message;
+    }
   }
   EXPECT_EQ(list_models(keeper_.socket())->back().readers, 0U);
+}
+
+// Its bytes are zeroes, and one tensor's digest is not of those.
+TEST_F(HostileClients, ADigestThatIsNotOfTheBytesIsFoundByVerifying) {
+  Runtime runtime = open_runtime();
+  const auto device = parse_id<DeviceTag>(PublishedMemory::device_of(runtime)).value();
+  const CopyId copy =
+      call(wire::Publish{.shard = {.model = "small", .version = "1"}, .device = device})
+          ->reply.copy;
+  const UniqueFd a = slab(kSealedForGood);
+  const UniqueFd b = slab(kSealedForGood);
+  ASSERT_TRUE(call(wire::Add{.copy = copy, .bytes = {kBytes, kBytes}}, {a.get(), b.get()}).ok());
+  const UniqueFd text = seal_text(to_json(small_model("1"))).value();
+  ASSERT_TRUE(call(wire::Commit{.copy = copy}, {text.get()}).ok());
+  SharedWeights weights =
+      SharedWeights::attach(runtime, {.model = "small", .keeper = keeper_.socket()}).value();
+  const auto verified = weights.verify();
+  ASSERT_FALSE(verified.ok());
+  EXPECT_EQ(verified.error().code, Code::data_loss);
+  EXPECT_NE(verified.error().message.find("qkv"), std::string::npos) << verified.error().message;
 }
 
 TEST_F(HostileClients, WhatIsNoRequestIsRefusedOrEndsTheConnection) {
@@ -247,14 +270,51 @@ TEST_F(HostileClients, WhatIsNoRequestIsRefusedOrEndsTheConnection) {
   EXPECT_TRUE(list_models(keeper_.socket()).ok()) << "and it goes on";
 }
 
-TEST_F(HostileClients, WhoConnectsWithoutANeedMakesRoomForWhoHasOne) {
-  const CopyId copy = begin("1");
-  std::vector<UniqueFd> idle;
-  for (int i = 0; i < 400; ++i) {
-    auto fd = connect_seqpacket(keeper_.socket());
-    if (fd.ok()) idle.push_back(std::move(*fd));
-  }
-  EXPECT_TRUE(call(wire::Add{.copy = copy, .bytes = {kBytes}}, {slab(kSealed).get()}).ok());
+// With room for four connections.
+TEST(KeeperLimits, WhoConnectsWithoutANeedMakesRoomAndWhoPublishesDoesNot) {
+  const aqua::testing::TempDir directory;
+  const std::string socket = directory / "k";
+  const auto keeper =
+      keeper::Keeper::start({.socket = socket, .connections = 4, .of_one_process = 8}).value();
+  const auto publisher = [&](const std::string& version) {
+    KeeperClient client = KeeperClient::connect(socket).value();
+    EXPECT_TRUE(
+        client.call(wire::Publish{.shard = {.model = "m", .version = version}, .device = {}}).ok());
+    return client;
+  };
+  std::vector<KeeperClient> busy;
+  busy.push_back(publisher("1"));
+  KeeperClient idle = KeeperClient::connect(socket).value();
+  ASSERT_TRUE(idle.call(wire::ListModels{}).ok());
+  for (const char* version : {"2", "3", "4"}) busy.push_back(publisher(version));
+  EXPECT_EQ(idle.call(wire::ListModels{}).error().code, Code::unavailable) << "it made room";
+  KeeperClient late = KeeperClient::connect(socket).value();
+  EXPECT_EQ(late.call(wire::ListModels{}).error().code, Code::unavailable) << "nobody does now";
+  for (KeeperClient& client : busy) EXPECT_TRUE(client.call(wire::ListModels{}).ok());
+  busy.pop_back();
+  KeeperClient next = KeeperClient::connect(socket).value();
+  EXPECT_TRUE(next.call(wire::ListModels{}).ok()) << "whoever leaves makes room";
+}
+
+TEST(KeeperLimits, SlabsAndCopiesAreBounded) {
+  const aqua::testing::TempDir directory;
+  const std::string socket = directory / "k";
+  const auto keeper = keeper::Keeper::start({.socket = socket, .most_slabs = 2}).value();
+  KeeperClient client = KeeperClient::connect(socket).value();
+  const auto publish = [&](const std::string& version) {
+    return client.call(wire::Publish{.shard = {.model = "m", .version = version}, .device = {}});
+  };
+  const CopyId copy = publish("1")->reply.copy;
+  const UniqueFd one = slab(kSealedForGood);
+  const std::vector<int> three(3, one.get());
+  const auto added = client.call(wire::Add{.copy = copy, .bytes = {kBytes, kBytes, kBytes}}, three);
+  ASSERT_FALSE(added.ok());
+  EXPECT_EQ(added.error().code, Code::resource_exhausted);
+  ASSERT_TRUE(publish("2").ok());
+  EXPECT_EQ(publish("3").error().code, Code::resource_exhausted);
+  const auto listed = client.call(wire::ListModels{});
+  ASSERT_TRUE(listed.ok());
+  EXPECT_EQ(listed->reply.models.size(), 2U) << "what was refused left nothing";
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 // Files of model weights as tests make them, byte by byte: true ones, and ones that lie.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -42,6 +44,18 @@ class BytesSource : public ByteSource {
   std::uint64_t read_ = 0;
   std::size_t largest_ = 0;
 };
+
+// Whether the list of tensors is refused with this code, and these words.
+inline ::testing::AssertionResult refused(const std::string& bytes, Code code,
+                                          const std::string& why) {
+  BytesSource source(bytes);
+  const auto tensors = read_tensor_list(source, 0);
+  if (tensors.ok()) return ::testing::AssertionFailure() << "taken";
+  if (tensors.error().code == code && tensors.error().message.find(why) != std::string::npos)
+    return ::testing::AssertionSuccess();
+  return ::testing::AssertionFailure()
+         << to_string(tensors.error().code) << ": " << tensors.error().message;
+}
 
 inline std::string u32_bytes(std::uint32_t number) {
   std::string bytes;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Weights that are published, attached, suspended and superseded, over a real keeper.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -11,6 +10,7 @@
 #include "aqua/sharing/models.hpp"
 #include "aqua/sharing/shared_weights.hpp"
 #include "aqua/sharing/weights_publisher.hpp"
+#include "tests/base/forked_child.hpp"
 #include "tests/systems/sharing/keeper_process.hpp"
 #include "tests/systems/sharing/small_model.hpp"
 
@@ -210,20 +210,10 @@ TEST_F(Weights, AForkedChildOfThePublisherFailsTheCommitUntilItEnds) {
   auto publisher = WeightsPublisher::begin(loader_, small_model("1"), keeper_.socket());
   ASSERT_TRUE(publisher.ok());
   ASSERT_TRUE(fill(*publisher, small_model("1"), 3).ok());
-  int gate[2];
-  ASSERT_EQ(::pipe(gate), 0);
-  const pid_t child = ::fork();
-  if (child == 0) {
-    char byte = 0;
-    ::close(gate[1]);
-    (void)!::read(gate[0], &byte, 1);
-    ::_exit(0);
-  }
-  ::close(gate[0]);
+  test::ForkedChild child;
   expect(publisher->commit(), Code::failed_precondition, "still mapped to be written");
   expect(attach({}), Code::not_found);
-  ::close(gate[1]);
-  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+  child.end();
   ASSERT_TRUE(publisher->commit().ok());
   EXPECT_TRUE(holds(attach({}).value(), 3));
 }

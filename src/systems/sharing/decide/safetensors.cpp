@@ -66,6 +66,7 @@ class HeaderWatch final : public nlohmann::json::json_sax_t {
     if (depth_ == 1) {
       entry_ = shown(key);
       if (!entries_.insert(key).second) wrong_ = concat(entry_, " is there twice");
+      if (entries_.size() > kMostTensors) wrong_ = concat("has more than ", kMostTensors, " keys");
     } else if (!fields_.insert(key).second) {
       wrong_ = concat(entry_, ": ", shown(key), " is there twice");
     }
@@ -158,7 +159,6 @@ Result<std::vector<FileTensor>> read_safetensors(ByteSource& source, std::uint32
   }
   AQUA_ASSIGN(const std::string text, reader.text(length));
   AQUA_ASSIGN(const nlohmann::json header, parse_header(text));
-  if (header.size() > kMostTensors) return bad_safetensors("has more than ", kMostTensors, " keys");
   std::vector<FileTensor> tensors;
   for (const auto& [name, entry] : header.items()) {
     if (name == kMetadataKey) continue;

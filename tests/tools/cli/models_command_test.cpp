@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// aqua models: its command line, and what it does and says over a real keeper.
+#include "tools/cli/models/models_command.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "tests/systems/sharing/keeper_process.hpp"
+#include "tests/systems/sharing/model_bytes.hpp"
+
+namespace aqua::tool {
+namespace {
+
+using sharing::KeeperProcess;
+using Words = std::vector<std::string_view>;
+
+class Models : public ::testing::Test {
+ protected:
+  // Parses and runs it with the keeper of this test; the text it prints.
+  Result<std::string> run(Words words) {
+    words.insert(words.end(), {"--keeper", socket_});
+    auto command = parse_models(words);
+    if (!command.ok()) return std::move(command).error();
+    return run_models(*command);
+  }
+  std::string said(const Words& words) {
+    const auto text = run(words);
+    return text.ok() ? *text : text.error().message;
+  }
+
+  KeeperProcess keeper_;
+  const std::string socket_ = keeper_.socket();
+};
+
+TEST_F(Models, AreLoadedListedVerifiedAndRetired) {
+  const aqua::testing::TempDir directory;
+  const std::string file = directory / "weights";
+  std::ofstream(file, std::ios::binary) << sharing::safetensors_bytes(
+      R"({"w": {"dtype": "F16", "shape": [512, 1024], "data_offsets": [0, 1048576]}})", 1 << 20);
+  EXPECT_EQ(said({}), "the keeper has no models\n");
+  const Words load{"load", "--file", file, "--model", "m", "--version", "1", "--device", "emu:0"};
+  EXPECT_EQ(said(load), "m 1: 1 tensors, 1 MiB\n");
+  EXPECT_NE(said(load).find("is published"), std::string::npos) << "once is enough";
+  EXPECT_EQ(said({"verify", "--model", "m", "--device", "emu:0"}),
+            "m 1: 1 tensors are what was published; write protection: enforced\n");
+  EXPECT_NE(said({"list"}).find("m                        1                there "),
+            std::string::npos)
+      << said({"list"});
+  const auto listed = nlohmann::json::parse(said({"--json"}));
+  EXPECT_EQ(listed["models"][0]["bytes"], 2 << 20);
+  EXPECT_EQ(listed["models"][0]["shows"], true);
+  const auto retired =
+      nlohmann::json::parse(said({"retire", "--model", "m", "--version", "1", "--json"}));
+  EXPECT_EQ(retired["retired"], "1");
+  EXPECT_EQ(run({"verify", "--model", "m", "--device", "emu:0"}).error().code, Code::not_found);
+  EXPECT_EQ(nlohmann::json::parse(said({"list", "--json"}))["models"].size(), 0U);
+}
+
+TEST_F(Models, WithoutAKeeperTheSocketIsNamed) {
+  keeper_.stop();
+  const auto text = run({});
+  ASSERT_FALSE(text.ok());
+  EXPECT_EQ(text.error().code, Code::unavailable);
+  EXPECT_NE(text.error().message.find(socket_), std::string::npos);
+}
+
+TEST(ModelsLine, WrongArgumentsAreNamed) {
+  const std::pair<Words, const char*> wrong[] = {
+      {{"steal"}, "no action 'steal'"},
+      {{"load", "--model", "m", "--version", "1"}, "needs --file"},
+      {{"load", "--file", "f", "--version", "1"}, "needs --model"},
+      {{"load", "--file", "f", "--model", "m"}, "needs --version"},
+      {{"retire", "--model", "m"}, "needs --version"},
+      {{"verify"}, "needs --model"},
+      {{"verify", "--model", "m", "--shard", "2", "--shards", "2"}, "--shard is not below"},
+      {{"load", "--file", "f", "--model", "m", "--version", "1", "--split", "q"}, "PATTERN=AXIS"},
+      {{"load", "--file", "f", "--model", "m", "--version", "1", "--split", "q=9"}, "PATTERN=AXIS"},
+      {{"load", "--file", "f", "--model", "m", "--version", "1", "--split", "=0"}, "PATTERN=AXIS"},
+      {{"load", "--file", "f", "--model", "m", "--version", "1", "--slab-mib", "3"}, "not even"},
+      {{"--shards", "0"}, "--shards '0'"}};
+  for (const auto& [words, why] : wrong) {
+    const auto command = parse_models(words);
+    ASSERT_FALSE(command.ok()) << why;
+    EXPECT_EQ(command.error().code, Code::invalid_argument);
+    EXPECT_NE(command.error().message.find(why), std::string::npos) << command.error().message;
+  }
+}
+
+TEST(ModelsLine, RulesAreTakenInTheirOrder) {
+  const Words words{"load",  "--file",  "f",     "--model",  "m", "--version", "1", "--split",
+                    "*.q=0", "--split", "a=b=1", "--shards", "2", "--shard",   "1"};
+  const auto command = parse_models(words);
+  ASSERT_TRUE(command.ok()) << command.error().message;
+  ASSERT_EQ(command->load.rules.size(), 2U);
+  EXPECT_EQ(command->load.rules[0].pattern, "*.q");
+  EXPECT_EQ(command->load.rules[1].pattern, "a=b");
+  EXPECT_EQ(command->load.rules[1].axis, 1U);
+}
+
+}  // namespace
+}  // namespace aqua::tool
