@@ -17,6 +17,7 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -55,15 +56,19 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// Of a process the memory that it maps, what it shares counted in parts.
-double proportional_bytes() {
-  std::ifstream file("/proc/self/smaps_rollup");
+// What a file of /proc says behind this word, in KiB there.
+double bytes_in(const char* path, std::string_view key) {
+  std::ifstream file(path);
   std::string word;
   double kib = 0;
   while (file >> word) {
-    if (word == "Pss:") file >> kib;
+    if (word == key) file >> kib;
   }
   return kib * 1024;
+}
+// Of this process the memory that it maps, what it shares counted in parts.
+double proportional_bytes() {
+  return bytes_in("/proc/self/smaps_rollup", "Pss:");
 }
 
 enum class Way : std::uint8_t { shared, private_copy, mapped_file };
@@ -243,15 +248,7 @@ class Bench {
     must(aqua::sharing::load_weights(
         runtime, {file_}, {.model = "w", .version = version, .keeper = keeper_.socket()}));
   }
-  static double shared_memory() {
-    std::ifstream file("/proc/meminfo");
-    std::string word;
-    double kib = 0;
-    while (file >> word) {
-      if (word == "Shmem:") file >> kib;
-    }
-    return kib * 1024;
-  }
+  static double shared_memory() { return bytes_in("/proc/meminfo", "Shmem:"); }
   // From the moment in which the last reader of a superseded version is told to drop it.
   std::vector<double> times_back() {
     std::vector<double> times;
