@@ -22,17 +22,12 @@
 
 #include "aqua/export.h"
 #include "aqua/result.hpp"
+#include "aqua/slab_descriptor.hpp"
 #include "aqua/write_protection.hpp"
 
 namespace aqua {
 
 class Runtime;
-
-// A slab that another process published. The descriptor stays the caller's.
-struct PublishedSlab {
-  int descriptor = -1;
-  std::size_t bytes = 0;
-};
 
 class AQUA_API PublishedMemory {
  public:
@@ -44,7 +39,7 @@ class AQUA_API PublishedMemory {
   // Maps what another process has published on this device. invalid_argument: no slab, a size that
   // is not the slab's, or a descriptor of anything but a sealed slab.
   [[nodiscard]] static Result<PublishedMemory> open(Runtime& runtime,
-                                                    const std::vector<PublishedSlab>& slabs);
+                                                    const std::vector<SlabDescriptor>& slabs);
   // One that was moved from may only be assigned to or destroyed.
   PublishedMemory(PublishedMemory&&) noexcept;
   PublishedMemory& operator=(PublishedMemory&&) noexcept;
@@ -74,14 +69,14 @@ class AQUA_API PublishedMemory {
   [[nodiscard]] Result<WriteProtection> seal();
   // One for each slab, in order; they are closed with this. failed_precondition before seal(), and
   // for memory that open() has mapped.
-  [[nodiscard]] Result<std::vector<PublishedSlab>> descriptors() const;
+  [[nodiscard]] Result<std::vector<SlabDescriptor>> descriptors() const;
 
   // Unmaps everything and lets go of the memory; the addresses stay. For what open() has mapped.
   // The caller has seen all work on it complete. failed_precondition: create() made it.
   [[nodiscard]] Result<void> release();
   // Maps other slabs of the same sizes at the same addresses, after release(). Errors: open()'s;
   // nothing is mapped then.
-  [[nodiscard]] Result<void> reopen(const std::vector<PublishedSlab>& slabs);
+  [[nodiscard]] Result<void> reopen(const std::vector<SlabDescriptor>& slabs);
 
  private:
   struct AQUA_LOCAL Parts;

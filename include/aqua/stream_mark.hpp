@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// StreamMark is a point in a stream whose time the device keeps; since() is the time between two.
-// It puts nothing in order.
+// StreamMark is a point in a stream, to be awaited by a thread. The device keeps its time; since()
+// is the time between two. It puts nothing in order.
 //
 // Threads: one at a time. Owns: the device's event. Must be gone before its runtime.
 #pragma once
@@ -28,6 +28,10 @@ class AQUA_API StreamMark {
   //   invalid_argument     it is no stream, or another one on every thread
   //   failed_precondition  it is being captured into a graph; or this process is a fork
   [[nodiscard]] Result<void> set(Stream stream);
+  // Blocks this host thread until what was marked is complete; at once where nothing was.
+  //   data_loss            work before it on its stream failed: memory or the device has died
+  //   failed_precondition  this process is a fork
+  [[nodiscard]] Result<void> wait() const;
   // The device's time since `earlier` was reached; negative where that was reached later. Waits for
   // nothing.
   //   unavailable          one of them is not reached yet: ask again

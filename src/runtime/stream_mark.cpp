@@ -34,6 +34,11 @@ Result<void> StreamMark::set(Stream stream) {
   return parts_->device.record(*parts_->event, stream);
 }
 
+Result<void> StreamMark::wait() const {
+  AQUA_TRY(detail::Internals::impl(parts_->runtime).check_process());
+  return parts_->device.synchronize(*parts_->event);
+}
+
 Result<std::chrono::nanoseconds> StreamMark::since(const StreamMark& earlier) const {
   return parts_->device.elapsed(*earlier.parts_->event, *parts_->event);
 }

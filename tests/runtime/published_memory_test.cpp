@@ -111,7 +111,7 @@ TEST_F(Published, SizesThatCannotBeAreRefused) {
 
 TEST_F(Published, DescriptorsThatAreNoSealedSlabsAreRefused) {
   const PublishedMemory memory = publish({2_MiB}, 4);
-  const PublishedSlab slab = memory.descriptors().value().front();
+  const SlabDescriptor slab = memory.descriptors().value().front();
   expect(PublishedMemory::open(reader_, {}), Code::invalid_argument);
   expect(PublishedMemory::open(reader_, {{slab.descriptor, 4_MiB}}), Code::invalid_argument);
   const int file = ::open("/proc/self/exe", O_RDONLY | O_CLOEXEC);

@@ -35,8 +35,8 @@ Result<Manifest> manifest_of(const KeeperClient::Answer& attached, const ShardNa
 
 }  // namespace
 
-std::vector<PublishedSlab> AttachedCopy::slabs() const {
-  std::vector<PublishedSlab> slabs;
+std::vector<SlabDescriptor> AttachedCopy::slabs() const {
+  std::vector<SlabDescriptor> slabs;
   for (std::size_t i = 0; i < descriptors.size(); ++i) {
     slabs.push_back(
         {.descriptor = descriptors[i].get(), .bytes = static_cast<std::size_t>(manifest.slabs[i])});

@@ -21,7 +21,7 @@ struct AttachedCopy {
   std::vector<UniqueFd> descriptors;  // one for each of the manifest's slabs
 
   // Borrows the descriptors.
-  [[nodiscard]] std::vector<PublishedSlab> slabs() const;
+  [[nodiscard]] std::vector<SlabDescriptor> slabs() const;
 };
 
 // Errors: the keeper's; invalid_argument where its answer is not of what was asked, or does not fit

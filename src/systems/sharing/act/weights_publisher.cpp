@@ -23,7 +23,7 @@ struct WeightsPublisher::Parts {
   std::size_t handed_over = 0;  // slabs that the keeper has
 
   [[nodiscard]] Result<void> digest();
-  [[nodiscard]] Result<void> hand_over(const std::vector<PublishedSlab>& slabs);
+  [[nodiscard]] Result<void> hand_over(const std::vector<SlabDescriptor>& slabs);
 };
 
 WeightsPublisher::WeightsPublisher(std::unique_ptr<Parts> parts) noexcept
@@ -72,7 +72,7 @@ Result<void> WeightsPublisher::Parts::digest() {
   return {};
 }
 
-Result<void> WeightsPublisher::Parts::hand_over(const std::vector<PublishedSlab>& slabs) {
+Result<void> WeightsPublisher::Parts::hand_over(const std::vector<SlabDescriptor>& slabs) {
   while (handed_over < slabs.size()) {
     wire::Add part{.copy = copy, .bytes = {}};
     std::vector<int> fds;
