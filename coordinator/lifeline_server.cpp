@@ -3,7 +3,6 @@
 
 #include <poll.h>
 #include <spdlog/spdlog.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +14,7 @@
 #include "base/shares.hpp"
 #include "base/socket/unix_socket.hpp"
 #include "base/try.hpp"
+#include "base/wake_event.hpp"
 #include "wire/clients.hpp"
 #include "wire/error.hpp"
 #include "wire/limits.hpp"
@@ -37,8 +37,7 @@ Result<void> say(int fd, std::string_view text) {
 Result<std::unique_ptr<LifelineServer>> LifelineServer::start(
     UniqueFd listener, LifelineOptions options, const PeerAccess& peers, LedgerService& service,
     Sessions& sessions, std::map<ClientId, PeerProcess> former) {
-  UniqueFd stop(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!stop.valid()) return errno_error("eventfd");
+  AQUA_ASSIGN(UniqueFd stop, make_wake_event());
   return std::unique_ptr<LifelineServer>(new LifelineServer(std::move(listener), std::move(stop),
                                                             std::move(options), peers, service,
                                                             sessions, std::move(former)));
@@ -59,9 +58,7 @@ LifelineServer::LifelineServer(UniqueFd listener, UniqueFd stop, LifelineOptions
 }
 
 LifelineServer::~LifelineServer() {
-  const std::uint64_t one = 1;
-  // An eventfd that was never written before takes this.
-  [[maybe_unused]] const ssize_t n = ::write(stop_.get(), &one, sizeof one);
+  signal_event(stop_.get());
   thread_.join();
 }
 

@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <spdlog/spdlog.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -16,6 +15,8 @@
 #include <utility>
 
 #include "base/errno_error.hpp"
+#include "base/try.hpp"
+#include "base/wake_event.hpp"
 #include "coordinator/http/request_head.hpp"
 #include "coordinator/tls/client_hello.hpp"
 #include "coordinator/tls/socket_bio.hpp"
@@ -45,8 +46,7 @@ bool try_again() {
 
 Result<std::unique_ptr<Acceptor>> Acceptor::start(UniqueFd listener, const AcceptorLimits& limits,
                                                   const TlsIdentity* tls, Arrived arrived) {
-  UniqueFd stop(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!stop.valid()) return errno_error("eventfd");
+  AQUA_ASSIGN(UniqueFd stop, make_wake_event());
   UniqueFd epoll(::epoll_create1(EPOLL_CLOEXEC));
   if (!epoll.valid()) return errno_error("epoll_create1");
   for (const int fd : {stop.get(), listener.get()}) {
@@ -69,8 +69,7 @@ Acceptor::Acceptor(UniqueFd listener, UniqueFd stop, UniqueFd epoll, const Accep
       thread_([this] { run(); }) {}
 
 Acceptor::~Acceptor() {
-  const std::uint64_t one = 1;
-  [[maybe_unused]] const ssize_t n = ::write(stop_.get(), &one, sizeof one);
+  signal_event(stop_.get());
   thread_.join();
 }
 

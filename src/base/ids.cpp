@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "base/concat.hpp"
+#include "base/text/hex.hpp"
 
 namespace aqua::detail {
 
@@ -22,17 +23,6 @@ void fill_random(std::array<std::uint8_t, 16>& out) {
   }
 }
 
-std::string hex(const std::array<std::uint8_t, 16>& bytes) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string text;
-  text.reserve(2 * bytes.size());
-  for (const std::uint8_t b : bytes) {
-    text.push_back(kDigits[b >> 4]);
-    text.push_back(kDigits[b & 15]);
-  }
-  return text;
-}
-
 Result<std::array<std::uint8_t, 16>> parse_hex(std::string_view text) {
   std::array<std::uint8_t, 16> bytes{};
   if (text.size() != 2 * bytes.size()) {
@@ -40,17 +30,13 @@ Result<std::array<std::uint8_t, 16>> parse_hex(std::string_view text) {
                  concat("id: expected 32 hex digits, got ", text.size(), " characters")};
   }
   for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    unsigned digit = 0;
-    if (c >= '0' && c <= '9') {
-      digit = static_cast<unsigned>(c - '0');
-    } else if (c >= 'a' && c <= 'f') {
-      digit = static_cast<unsigned>(c - 'a') + 10;
-    } else {
+    const int digit = hex_value(text[i]);
+    if (digit < 0) {
       return Error{Code::invalid_argument,
                    concat("id: character ", i, " is not a lower-case hex digit")};
     }
-    bytes[i / 2] = static_cast<std::uint8_t>((unsigned{bytes[i / 2]} << 4) | digit);
+    bytes[i / 2] =
+        static_cast<std::uint8_t>((unsigned{bytes[i / 2]} << 4) | static_cast<unsigned>(digit));
   }
   return bytes;
 }

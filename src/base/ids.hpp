@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "aqua/result.hpp"
+#include "base/text/hex.hpp"
 
 namespace aqua {
 namespace detail {
@@ -41,7 +42,6 @@ struct Id128 {
 
 namespace detail {
 void fill_random(std::array<std::uint8_t, 16>& out);  // getrandom(2); aborts if the kernel has none
-[[nodiscard]] std::string hex(const std::array<std::uint8_t, 16>& bytes);
 [[nodiscard]] Result<std::array<std::uint8_t, 16>> parse_hex(std::string_view text);
 }  // namespace detail
 
@@ -53,7 +53,7 @@ template <typename Tag>
 }
 template <typename Tag>
 [[nodiscard]] std::string to_string(const Id128<Tag>& id) {
-  return detail::hex(id.bytes);
+  return to_hex(id.bytes);
 }
 // invalid_argument unless `text` is exactly 32 hex digits.
 template <typename Tag>

@@ -2,32 +2,25 @@
 #include "southbound/interrupt.hpp"
 
 #include <poll.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
-#include <cstdint>
 #include <utility>
 
-#include "base/errno_error.hpp"
+#include "base/try.hpp"
+#include "base/wake_event.hpp"
 
 namespace aqua::southbound {
 
 Result<Interrupt> Interrupt::open() {
-  UniqueFd fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!fd.valid()) return errno_error("eventfd");
+  AQUA_ASSIGN(UniqueFd fd, make_wake_event());
   return Interrupt(ForkGuardedFd(std::move(fd)));
 }
 
 void Interrupt::raise() const noexcept {
-  const std::uint64_t one = 1;
-  // Fails only where it is raised 2^64 times already.
-  [[maybe_unused]] const ssize_t n = ::write(fd_.get(), &one, sizeof one);
+  signal_event(fd_.get());
 }
 
 void Interrupt::clear() const noexcept {
-  std::uint64_t count = 0;
-  // Fails where it is not raised.
-  [[maybe_unused]] const ssize_t n = ::read(fd_.get(), &count, sizeof count);
+  clear_event(fd_.get());
 }
 
 bool Interrupt::raised() const noexcept {

@@ -2,14 +2,13 @@
 #include "base/socket/packet_server.hpp"
 
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "base/errno_error.hpp"
 #include "base/try.hpp"
+#include "base/wake_event.hpp"
 
 namespace aqua {
 namespace {
@@ -25,8 +24,7 @@ Result<std::unique_ptr<PacketServer>> PacketServer::open(const std::string& path
   SocketFile file(path);
   AQUA_ASSIGN(UniqueFd listener, listen_seqpacket(path));
   file.own();
-  UniqueFd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!wake.valid()) return errno_error("eventfd");
+  AQUA_ASSIGN(UniqueFd wake, make_wake_event());
   return std::unique_ptr<PacketServer>(
       new PacketServer(std::move(file), std::move(listener), std::move(wake), handler, limits));
 }
@@ -42,8 +40,7 @@ PacketServer::PacketServer(SocketFile file, UniqueFd listener, UniqueFd wake,
 }
 
 PacketServer::~PacketServer() {
-  const std::uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = ::write(wake_.get(), &one, sizeof one);
+  signal_event(wake_.get());
   thread_.join();
 }
 

@@ -124,7 +124,7 @@ Json to_json(const Manifest& manifest, const TensorInfo& tensor) {
   if (tensor.view_of) {
     entry["view_of"] = manifest.tensors[*tensor.view_of].name;
   } else {
-    entry["digest"] = detail::hex(tensor.digest.bytes);
+    entry["digest"] = to_hex(tensor.digest.bytes);
   }
   return entry;
 }
