@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "systems/sharing/decide/keeper_wire.hpp"
 
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -16,10 +15,6 @@ namespace aqua::sharing::wire {
 namespace {
 
 using Json = nlohmann::json;
-
-constexpr int kDeepest = 4;
-constexpr double kMostCopies = 1e15;  // doubles count further than that
-constexpr std::uint32_t kMostCount = std::numeric_limits<std::uint32_t>::max();
 
 Json to_json(const ShardName& shard) {
   return {{"model", shard.model},
@@ -73,31 +68,8 @@ Json to_json(const Reply& reply) {
           {"more", reply.more}};
 }
 
-// Names come from others' packets and errors: what is no UTF-8 becomes U+FFFD.
-std::string dump(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
 CopyId read_copy(JsonObject& object) {
-  return static_cast<CopyId>(object.number("copy", 0, kMostCopies));
-}
-
-std::uint64_t read_bytes(JsonObject& object, const Json& value) {
-  const bool whole = value.is_number_unsigned();
-  if (!whole || value.get<std::uint64_t>() > kMostManifestBytes) object.fail("bytes are no size");
-  return whole ? value.get<std::uint64_t>() : 0;
-}
-
-std::vector<std::uint64_t> read_sizes(JsonObject& object) {
-  std::vector<std::uint64_t> sizes;
-  const Json* list = object.take("bytes");
-  if (list == nullptr) return sizes;
-  if (!list->is_array() || list->size() > kMaxDescriptors) {
-    object.fail(concat("bytes is not a list of at most ", kMaxDescriptors));
-    return sizes;
-  }
-  for (const Json& size : *list) sizes.push_back(read_bytes(object, size));
-  return sizes;
+  return read_number(object, "copy");
 }
 
 ShardName read_shard(JsonObject& object) {
@@ -113,13 +85,6 @@ ShardName read_shard(JsonObject& object) {
   }
   if (shard.shard >= shard.shards) object.fail("shard is not below shards");
   return shard;
-}
-
-DeviceUuid read_device(JsonObject& object) {
-  const auto device = parse_id<DeviceTag>(object.text("device"));
-  if (device.ok()) return *device;
-  object.fail("device is not of 32 hexadecimal digits");
-  return {};
 }
 
 std::optional<Request> read_request(JsonObject& object, const std::string& operation) {
@@ -158,14 +123,6 @@ Result<ModelStatus> read_row(const Json& json) {
   return row;
 }
 
-// internal for a name that this side does not know.
-Code code_named(std::string_view name) {
-  for (std::uint8_t number = 0; number <= static_cast<std::uint8_t>(Code::internal); ++number) {
-    if (to_string(static_cast<Code>(number)) == name) return static_cast<Code>(number);
-  }
-  return Code::internal;
-}
-
 }  // namespace
 
 std::string encode(const Request& request) {
@@ -173,8 +130,7 @@ std::string encode(const Request& request) {
 }
 
 std::string encode(const Result<Reply>& reply) {
-  if (reply.ok()) return dump(to_json(*reply));
-  return dump({{"error", to_string(reply.error().code)}, {"message", reply.error().message}});
+  return reply.ok() ? dump(to_json(*reply)) : encode_refusal(reply.error());
 }
 
 Result<Request> decode_request(std::string_view packet) {
@@ -189,13 +145,8 @@ Result<Request> decode_request(std::string_view packet) {
 
 Result<Reply> decode_reply(std::string_view packet) {
   const Json json = parse_shallow(packet, kDeepest);
+  if (auto refused = read_refusal(json)) return std::move(*refused);
   JsonObject object(json, "keeper");
-  if (object.has("error")) {
-    const std::string code = object.text("error");
-    const std::string message = object.text("message");
-    AQUA_TRY(object.finish());
-    return Error{code_named(code), message};
-  }
   Reply reply{.copy = read_copy(object), .version = object.text("version")};
   reply.slabs = object.count("slabs", 0, kMostManifestSlabs);
   reply.enforced = object.flag_or("enforced", false);

@@ -13,12 +13,9 @@
 #include "aqua/sharing/models.hpp"
 #include "base/ids.hpp"
 #include "systems/sharing/decide/model_book.hpp"
+#include "systems/sharing/decide/wire_json.hpp"
 
 namespace aqua::sharing::wire {
-
-inline constexpr std::size_t kMaxPacket = std::size_t{64} << 10;  // bytes
-inline constexpr std::size_t kMaxDescriptors = 64;                // beside a packet
-inline constexpr std::size_t kMaxRows = 64;                       // of models in one answer
 
 // A copy of a shard is to be published. Answer: copy.
 struct Publish {
