@@ -3,16 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <random>
 #include <vector>
 
 #include "aqua/sharing/models.hpp"
-#include "systems/sharing/act/keeper_client.hpp"
-#include "tests/systems/sharing/keeper_process.hpp"
+#include "tests/systems/sharing/kept_descriptors.hpp"
 #include "tests/systems/sharing/peer_process.hpp"
 
 namespace aqua::sharing {
@@ -20,15 +19,6 @@ namespace {
 
 class KilledWeights : public ::testing::Test {
  protected:
-  // What the keeper has open: what it keeps, what it stands on, and one connection, over which it
-  // answers when it has heard the end of earlier ones.
-  [[nodiscard]] std::ptrdiff_t descriptors() {
-    KeeperClient last = KeeperClient::connect(keeper_.socket()).value();
-    EXPECT_TRUE(last.call(wire::ListModels{}).ok());
-    const std::filesystem::directory_iterator all("/proc/" +
-                                                  std::to_string(keeper_.process().pid()) + "/fd");
-    return std::distance(begin(all), end(all));
-  }
   [[nodiscard]] std::vector<ModelStatus> models() { return list_models(keeper_.socket()).value(); }
 
   KeeperProcess keeper_;
@@ -40,7 +30,7 @@ INSTANTIATE_TEST_SUITE_P(Publish, KilledAtStep, ::testing::Values("seal", "publi
                          [](const auto& step) { return step.param; });
 
 TEST_P(KilledAtStep, APublisherLeavesNothingAndAnotherPublishes) {
-  const std::ptrdiff_t before = descriptors();
+  const std::ptrdiff_t before = kept_descriptors(keeper_);
   PeerProcess publisher(keeper_.socket());
   ASSERT_EQ(publisher.ask("stop-at " + GetParam()), "ok");
   ASSERT_EQ(publisher.ask("publish 1 7"), "at " + GetParam());
@@ -55,7 +45,7 @@ TEST_P(KilledAtStep, APublisherLeavesNothingAndAnotherPublishes) {
   next.kill();
   EXPECT_TRUE(retire_model("small", "1", keeper_.socket()).ok());
   EXPECT_TRUE(models().empty());
-  EXPECT_EQ(descriptors(), before);
+  EXPECT_EQ(kept_descriptors(keeper_), before);
 }
 
 TEST_P(KilledAtStep, AKeeperFailsThePublisherWhichBeginsAnew) {
@@ -121,9 +111,8 @@ TEST_F(KilledWeights, AReaderThatIsKilledLetsASupersededVersionGo) {
 // Publishers, readers and the keeper die at random moments of whatever they do. Whatever is
 // attached has the bytes of its version, and at the end the keeper has nothing left open.
 TEST_F(KilledWeights, AtRandomMomentsNoByteIsWrongAndNothingIsLeft) {
-  const char* const wanted = std::getenv("AQUA_SHARING_ROUNDS");
-  const int rounds = wanted != nullptr ? std::atoi(wanted) : 40;
-  const std::ptrdiff_t before = descriptors();
+  const int rounds = random_rounds();
+  const std::ptrdiff_t before = kept_descriptors(keeper_);
   std::mt19937_64 random(std::random_device{}());
   const std::uint64_t seed = random();
   SCOPED_TRACE("seed " + std::to_string(seed));
@@ -164,7 +153,7 @@ TEST_F(KilledWeights, AtRandomMomentsNoByteIsWrongAndNothingIsLeft) {
     EXPECT_TRUE(retire_model(left.model, left.version, keeper_.socket()).ok());
   }
   EXPECT_TRUE(models().empty());
-  EXPECT_EQ(descriptors(), before);
+  EXPECT_EQ(kept_descriptors(keeper_), before);
   RecordProperty("checked", checked);
 }
 

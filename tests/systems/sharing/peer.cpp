@@ -1,74 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 // A publisher or reader of weights in a process of its own. It does what each packet on its socket
-// says and answers with "ok" or what went wrong:
+// says and answers with "ok" or what went wrong (obey.hpp):
 //   publish VERSION SEED   publishes the small model, with bytes of the seed
 //   attach VERSION         attaches that version, or the newest for "-"; answers its version
 //   check SEED             "ok" when every byte is the seed's
 //   suspend, resume
-//   stop-at STEP           from now on it answers "at STEP" there, and goes on with the next packet
-#include <cstdlib>
 #include <cstring>
+#include <istream>
 #include <optional>
-#include <sstream>
 #include <string>
 
 #include "aqua/runtime.hpp"
 #include "aqua/sharing/shared_weights.hpp"
 #include "aqua/sharing/weights_publisher.hpp"
-#include "base/socket/unix_socket.hpp"
-#include "base/step.hpp"
-#include "tests/base/spawned_peer.hpp"
+#include "tests/systems/sharing/obey.hpp"
 #include "tests/systems/sharing/small_model.hpp"
 
 namespace {
 
 using namespace aqua::literals;
 using namespace aqua::sharing;
-using aqua::Result;
-
-constexpr std::chrono::hours kForever{1};
-
-std::string stop_at;  // a step
-
-void tell(const std::string& text) {
-  const auto sent =
-      aqua::send_message(aqua::test::kPeerSocket, std::as_bytes(std::span(text)), {}, kForever);
-  if (!sent.ok()) std::exit(0);  // the test has gone
-}
-
-std::string hear() {
-  const auto message = aqua::receive_message(aqua::test::kPeerSocket, 4096, kForever);
-  if (!message.ok() || message->bytes.empty()) std::exit(0);
-  return {reinterpret_cast<const char*>(message->bytes.data()), message->bytes.size()};
-}
-
-void on_step(const char* name) {
-  if (stop_at != name) return;
-  stop_at.clear();
-  tell(std::string("at ") + name);
-  (void)hear();
-}
-
-template <typename T>
-std::string outcome(const Result<T>& result) {
-  return result.ok() ? "ok"
-                     : std::string(to_string(result.error().code)) + ": " + result.error().message;
-}
+using peer::outcome;
 
 class Peer {
  public:
   explicit Peer(std::string keeper) : keeper_(std::move(keeper)) {}
 
-  std::string obey(const std::string& packet) {
-    std::istringstream words(packet);
-    std::string verb;
-    words >> verb;
+  std::string obey(const std::string& verb, std::istream& words) {
     if (verb == "publish") return publish(words);
     if (verb == "attach") return attach(words);
     if (verb == "check") return check(words);
     if (verb == "suspend") return outcome(weights_->suspend());
     if (verb == "resume") return outcome(weights_->resume());
-    if (verb == "stop-at") return words >> stop_at, "ok";
     return "what is '" + verb + "'?";
   }
 
@@ -119,7 +82,6 @@ class Peer {
 
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
-  aqua::step_hook = on_step;
-  Peer peer(argv[1]);
-  for (;;) tell(peer.obey(hear()));
+  Peer publisher_or_reader(argv[1]);
+  peer::obey_forever(publisher_or_reader);
 }

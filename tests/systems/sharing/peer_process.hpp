@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The other program of these tests (peer.cpp) as a process. Needs AQUA_SHARING_PEER.
+// Another program of these tests as a process: peer.cpp or pool_peer.cpp. Needs AQUA_SHARING_PEER
+// or the path.
 //
 // Threads: one.
 #pragma once
@@ -16,8 +17,8 @@ namespace aqua::sharing {
 
 class PeerProcess {
  public:
-  explicit PeerProcess(const std::string& keeper)
-      : process_(test::SpawnedPeer::spawn({AQUA_SHARING_PEER, keeper}).value()) {}
+  explicit PeerProcess(const std::string& keeper, const std::string& program = AQUA_SHARING_PEER)
+      : process_(test::SpawnedPeer::spawn({program, keeper}).value()) {}
 
   // Sends it and waits for the answer; "dead" where none comes.
   std::string ask(const std::string& words) {
@@ -33,6 +34,8 @@ class PeerProcess {
     return {reinterpret_cast<const char*>(message->bytes.data()), message->bytes.size()};
   }
   void kill() { (void)process_.kill(); }
+  [[nodiscard]] int socket() const { return process_.socket(); }  // readable: an answer is there
+  [[nodiscard]] pid_t pid() const { return process_.pid(); }
 
  private:
   static constexpr std::chrono::seconds kPatience{60};
