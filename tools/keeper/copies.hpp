@@ -14,13 +14,9 @@
 #include "aqua/result.hpp"
 #include "base/unique_fd.hpp"
 #include "systems/sharing/decide/model_book.hpp"
+#include "tools/keeper/kept_slab.hpp"
 
 namespace aqua::keeper {
-
-struct KeptSlab {
-  UniqueFd fd;
-  std::uint64_t bytes = 0;
-};
 
 struct KeptCopy {
   bool enforced = true;  // each slab is a memfd that nobody can write any more; else by convention
@@ -34,16 +30,13 @@ struct KeptCopy {
 
 class Copies {
  public:
-  // At most so many slabs in all.
-  explicit Copies(std::size_t most_slabs) : most_slabs_(most_slabs) {}
+  // The room outlives it.
+  explicit Copies(SlabRoom& room) : room_(room) {}
 
   // resource_exhausted: as many copies as slabs may be.
   [[nodiscard]] Result<void> begin(sharing::CopyId id);
-  // All or none. A file must be a memfd that is sealed. A descriptor of anything else, but for
-  // sockets and the like, is taken for memory of a device, which has neither size nor seals.
-  //   invalid_argument     not as many sizes as descriptors, a size that a slab has not, or a slab
-  //                        that is not sealed as it must be
-  //   resource_exhausted   more slabs than the keeper has descriptors for
+  // All or none. invalid_argument: what take_slabs() says of slabs that nobody writes.
+  // resource_exhausted: there is no room for them.
   [[nodiscard]] Result<void> add(sharing::CopyId id, std::span<const std::uint64_t> bytes,
                                  std::vector<UniqueFd> fds);
   // invalid_argument: it is no memfd that is sealed, or the copy has no slabs.
@@ -54,8 +47,7 @@ class Copies {
   [[nodiscard]] const KeptCopy& at(sharing::CopyId id) const { return copies_.at(id); }
 
  private:
-  const std::size_t most_slabs_;
-  std::size_t slabs_ = 0;
+  SlabRoom& room_;
   std::map<sharing::CopyId, KeptCopy> copies_;
 };
 

@@ -27,6 +27,13 @@ std::vector<std::byte> bytes_of(std::string_view text) {
   return {bytes.begin(), bytes.end()};
 }
 
+// Of what was served: a reply, and descriptors that stay the keeper's.
+template <typename Served>
+PacketHandler::Answer answer_of(Result<Served> served) {
+  if (!served.ok()) return {.bytes = bytes_of(wire::encode_refusal(served.error()))};
+  return {.bytes = bytes_of(wire::encode(served->reply)), .kept_fds = std::move(served->fds)};
+}
+
 template <typename Request>
 constexpr bool kTakesDescriptors =
     std::is_same_v<Request, wire::Add> || std::is_same_v<Request, wire::Commit>;
@@ -57,9 +64,12 @@ Keeper::~Keeper() = default;
 
 std::optional<PacketHandler::Answer> Keeper::on_packet(const PacketPeer& from, Message packet) {
   if (from.uid != ::geteuid() && from.uid != 0) return std::nullopt;
+  const auto for_pools = wire::decode_pool_request(text_of(packet));
+  if (!for_pools.ok()) return Answer{.bytes = bytes_of(wire::encode_refusal(for_pools.error()))};
+  if (*for_pools) return answer_of(pools_.serve(from, **for_pools, std::move(packet.fds)));
   const auto request = wire::decode_request(text_of(packet));
-  if (!request.ok()) return Answer{.bytes = bytes_of(wire::encode(request.error()))};
-  auto served = std::visit(
+  if (!request.ok()) return Answer{.bytes = bytes_of(wire::encode_refusal(request.error()))};
+  return answer_of(std::visit(
       [&](const auto& asked) -> Result<Served> {
         if constexpr (kTakesDescriptors<std::decay_t<decltype(asked)>>) {
           return serve(from.number, asked, std::move(packet.fds));
@@ -70,13 +80,19 @@ std::optional<PacketHandler::Answer> Keeper::on_packet(const PacketPeer& from, M
               concat("keeper: ", packet.fds.size(), " descriptors with a request that takes none")};
         }
       },
-      *request);
-  if (!served.ok()) return Answer{.bytes = bytes_of(wire::encode(served.error()))};
-  return Answer{.bytes = bytes_of(wire::encode(served->reply)), .kept_fds = std::move(served->fds)};
+      *request));
 }
 
 void Keeper::on_closed(std::uint64_t number) {
   forget(book_.gone(number));
+  pools_.closed(number);
+}
+
+void Keeper::on_readable(PacketServer& server, int fd) {
+  for (const std::uint64_t number : pools_.members_of(fd)) {
+    server.close(number);  // a forked child may hold it open
+    pools_.ended(number);
+  }
 }
 
 void Keeper::forget(std::span<const sharing::CopyId> ids) {
@@ -109,7 +125,7 @@ Result<void> Keeper::restore(StoredCopy left) {
 }
 
 bool Keeper::dispensable(std::uint64_t number) const {
-  return !book_.knows(number);
+  return !book_.knows(number) && !pools_.knows(number);
 }
 
 Result<Keeper::Served> Keeper::serve(std::uint64_t from, const wire::Publish& asked) {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeper holds the memory of published models for processes that come and go: it has their
-// descriptors, remembers what belongs together, and hands descriptors to readers. It maps nothing,
-// reads nothing of what it keeps, and speaks to processes of its own user and root alone.
+// Keeper holds memory for processes that come and go: that of published models, and that of KV
+// pools (Pools). It has the descriptors, remembers what belongs together, and hands descriptors to
+// who may map them. It maps nothing, reads nothing of what it keeps, and speaks to processes of its
+// own user and root alone.
 //
-// A client's word ends with its connection: what it was filling is dropped, what it read is read no
-// more. That is enough, because nobody writes what is published: memory goes when the last process
-// has unmapped it, whatever the keeper believes.
+// Of models, a client's word ends with its connection: what it was filling is dropped, what it read
+// is read no more. That is enough, because nobody writes what is published: memory goes when the
+// last process has unmapped it, whatever the keeper believes.
 //
 // What is committed lies in systemd's descriptor store as well, where there is one: a keeper that
 // is started after another one died has what that had.
@@ -20,6 +21,7 @@
 #include "systems/sharing/decide/keeper_wire.hpp"
 #include "tools/keeper/copies.hpp"
 #include "tools/keeper/descriptor_store.hpp"
+#include "tools/keeper/pools.hpp"
 
 namespace aqua::keeper {
 
@@ -39,10 +41,12 @@ class Keeper final : private PacketHandler {
   ~Keeper() override;  // closes all descriptors: readers keep what they have mapped
 
  private:
-  explicit Keeper(const KeeperOptions& options) : copies_(options.most_slabs) {}
+  explicit Keeper(const KeeperOptions& options) : room_(options.most_slabs) {}
   std::optional<Answer> on_packet(const PacketPeer& from, Message packet) override;
   void on_closed(std::uint64_t number) override;
   [[nodiscard]] bool dispensable(std::uint64_t number) const override;
+  [[nodiscard]] std::vector<int> watched() const override { return pools_.pidfds(); }
+  void on_readable(PacketServer& server, int fd) override;
 
   using Reply = sharing::wire::Reply;
   using Fds = std::vector<UniqueFd>;
@@ -68,8 +72,10 @@ class Keeper final : private PacketHandler {
 
   // These belong to the server's thread.
   sharing::ModelBook book_;
-  Copies copies_;
+  SlabRoom room_;
+  Copies copies_{room_};
   DescriptorStore store_;
+  Pools pools_{room_};
   std::unique_ptr<PacketServer> server_;  // its thread ends first
 };
 

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pools are the KV pools that the keeper has: the memory of each, the record of its blocks, and who
+// its members are. A pool is made by the first that joins it, out of slabs of its own, and ends
+// when it has neither members nor parcels that wait.
+//
+// A connection is one member of one pool. What a member has is nobody else's before it has left
+// (and has unmapped the pool) or its process has ended, proven by the kernel: a pidfd tells.
+//
+// Threads: none of its own; the keeper's.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "aqua/result.hpp"
+#include "base/socket/packet_server.hpp"
+#include "base/socket/peer_process.hpp"
+#include "base/unique_fd.hpp"
+#include "systems/sharing/decide/pool/pool_book.hpp"
+#include "systems/sharing/decide/pool/pool_wire.hpp"
+#include "tools/keeper/kept_slab.hpp"
+
+namespace aqua::keeper {
+
+class Pools {
+ public:
+  // Blocks of all pools together: what bounds the keeper's own memory.
+  static constexpr std::uint64_t kMostBlocks = std::uint64_t{1} << 22;
+
+  // The room outlives it.
+  explicit Pools(SlabRoom& room) : room_(room) {}
+
+  // An answer, and the descriptors beside it, which stay the pool's.
+  struct Served {
+    sharing::wire::PoolReply reply;
+    std::vector<int> fds{};
+  };
+  // A request of a connection; one that takes descriptors gets those that came.
+  [[nodiscard]] Result<Served> serve(const PacketPeer& from,
+                                     const sharing::wire::PoolRequest& request,
+                                     std::vector<UniqueFd> in);
+  // A connection has closed. What its member had stays its own until ended().
+  void closed(std::uint64_t number);
+
+  [[nodiscard]] bool knows(std::uint64_t number) const { return members_.contains(number); }
+  // Readable once the process of a member has ended.
+  [[nodiscard]] std::vector<int> pidfds() const;
+  // The members whose process this is. None, if it is not a member's.
+  [[nodiscard]] std::vector<std::uint64_t> members_of(int pidfd) const;
+  // The process of a member has ended, or it has left. Its connection may still be open.
+  void ended(std::uint64_t number);
+
+ private:
+  struct Pool {
+    std::string device;
+    std::string shape;
+    std::uint64_t bytes = 0;
+    std::uint64_t maker = 0;  // a connection; 0: it is made
+    std::vector<KeptSlab> slabs{};
+    std::uint64_t slab_bytes = 0;  // of those that are there
+    sharing::PoolBook book;
+  };
+  struct Member {
+    std::string pool;
+    std::string role;
+    PeerProcess process;
+    UniqueFd wake;        // an eventfd, of which the member has a copy
+    bool hungry = false;  // it was granted less than it asked for
+  };
+  using Fds = std::vector<UniqueFd>;
+
+  // A pool, and who asks in it. not_found: the caller is no member of a pool that is made.
+  struct Asker {
+    std::uint64_t number = 0;
+    Pool& pool;
+    Member& member;
+  };
+  [[nodiscard]] Result<Asker> asker(const PacketPeer& from);
+  [[nodiscard]] std::uint32_t members_in(const std::string& name) const;
+  [[nodiscard]] Result<Pool*> find(const std::string& name);
+
+  [[nodiscard]] Result<Served> join(const PacketPeer& from, const sharing::wire::JoinPool& asked);
+  [[nodiscard]] Result<Served> add(const PacketPeer& from, const sharing::wire::AddSlabs& asked,
+                                   Fds in);
+  [[nodiscard]] Result<Served> list(std::uint32_t first) const;
+  [[nodiscard]] Result<Served> remove(const std::string& name);
+  [[nodiscard]] static Result<Served> answer(Asker by, const sharing::wire::FetchSlabs& asked);
+  [[nodiscard]] static Result<Served> answer(Asker by, const sharing::wire::Grant& asked);
+  [[nodiscard]] static Result<Served> answer(Asker by, const sharing::wire::GiveBack& asked);
+  [[nodiscard]] static Result<Served> answer(Asker by, const sharing::wire::Share& asked);
+  [[nodiscard]] Result<Served> answer(Asker by, const sharing::wire::Offer& asked);
+  [[nodiscard]] static Result<Served> answer(Asker by, const sharing::wire::Accept& asked);
+  [[nodiscard]] static Result<Served> answer(Asker by, const sharing::wire::Finish& asked);
+  [[nodiscard]] Result<Served> answer(Asker by, const sharing::wire::Leave& asked);
+
+  // Something may be there to be accepted that was not before.
+  void wake_takers(const std::string& name);
+  // Wakes who waits for blocks, where there are any, and ends the pool if it is to end.
+  void settle(const std::string& name);
+  // The pool has been made, or will not be.
+  void wake_waiters(const std::string& name);
+  void erase(std::map<std::string, Pool>::iterator pool);
+
+  SlabRoom& room_;
+  std::map<std::string, Pool> pools_;
+  // Of pools that are being made, by connection: eventfds of those that wait to join.
+  std::map<std::string, std::map<std::uint64_t, UniqueFd>> waiters_;
+  std::map<std::uint64_t, Member> members_;  // by connection, and for longer than that lasts
+};
+
+}  // namespace aqua::keeper
