@@ -22,6 +22,10 @@ Error away(const std::string& path, const Error& why) {
   return Error{Code::unavailable, concat("keeper: ", path, ": ", why.message)};
 }
 
+std::string_view text_of(const Message& packet) {
+  return {reinterpret_cast<const char*>(packet.bytes.data()), packet.bytes.size()};
+}
+
 }  // namespace
 
 Result<KeeperClient> KeeperClient::connect(const std::string& path) {
@@ -33,16 +37,15 @@ Result<KeeperClient> KeeperClient::connect(const std::string& path) {
   return KeeperClient(std::move(at), std::move(fd).value());
 }
 
-Result<KeeperClient::Answer> KeeperClient::call(const wire::Request& request,
-                                                std::span<const int> fds) {
+Result<Message> KeeperClient::exchange(const std::string& text, std::span<const int> fds,
+                                       std::chrono::milliseconds patience) {
   if (!fd_.valid()) return Error{Code::unavailable, concat("keeper: ", path_, ": no connection")};
-  const std::string text = wire::encode(request);
-  if (auto sent = send_message(fd_.get(), std::as_bytes(std::span(text)), fds, kPatience);
+  if (auto sent = send_message(fd_.get(), std::as_bytes(std::span(text)), fds, patience);
       !sent.ok()) {
     fd_.reset();
     return away(path_, sent.error());
   }
-  auto message = receive_message(fd_.get(), wire::kMaxPacket, kPatience);
+  auto message = receive_message(fd_.get(), wire::kMaxPacket, patience);
   if (!message.ok() || message->bytes.empty()) {
     // A late answer would be taken for that to the next request.
     fd_.reset();
@@ -50,10 +53,22 @@ Result<KeeperClient::Answer> KeeperClient::call(const wire::Request& request,
     if (message.error().code == Code::resource_exhausted) return std::move(message).error();
     return away(path_, message.error());
   }
-  const std::string_view answer(reinterpret_cast<const char*>(message->bytes.data()),
-                                message->bytes.size());
-  AQUA_ASSIGN(wire::Reply reply, wire::decode_reply(answer));
-  return Answer{std::move(reply), std::move(message->fds)};
+  return message;
+}
+
+Result<KeeperClient::Answer> KeeperClient::call(const wire::Request& request,
+                                                std::span<const int> fds) {
+  AQUA_ASSIGN(Message message, exchange(wire::encode(request), fds, kPatience));
+  AQUA_ASSIGN(wire::Reply reply, wire::decode_reply(text_of(message)));
+  return Answer{std::move(reply), std::move(message.fds)};
+}
+
+Result<KeeperClient::PoolAnswer> KeeperClient::call(const wire::PoolRequest& request,
+                                                    std::span<const int> fds,
+                                                    std::chrono::milliseconds patience) {
+  AQUA_ASSIGN(Message message, exchange(wire::encode(request), fds, patience));
+  AQUA_ASSIGN(wire::PoolReply reply, wire::decode_pool_reply(text_of(message)));
+  return PoolAnswer{std::move(reply), std::move(message.fds)};
 }
 
 }  // namespace aqua::sharing
