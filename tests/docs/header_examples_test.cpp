@@ -21,6 +21,7 @@
 #include "aqua/prefix/prefix_index.hpp"
 #include "aqua/runtime.hpp"
 #include "aqua/schedule/scheduler.hpp"
+#include "aqua/sharing/kv_pool.hpp"
 #include "aqua/sharing/shared_weights.hpp"
 #include "aqua/sharing/weights_publisher.hpp"
 #include "tests/coordinator/child_process.hpp"
@@ -163,6 +164,27 @@ TEST_F(HeaderExamples, WeightsPublisherAndSharedWeights) {
     EXPECT_EQ(std::memcmp(weights->find("qkv")->address, qkv.data(), qkv.size()), 0);
   }
   ::unsetenv("AQUA_DEVICE");
+}
+
+TEST_F(HeaderExamples, KvPool) {
+  aqua::testing::ChildProcess keeper({AQUA_KEEPER_PROGRAM});
+  ASSERT_TRUE(keeper.read_line().starts_with("listening on "));
+  Runtime runtime = open();
+  Runtime* const rt = &runtime;
+  const Stream stream{};
+  const auto launch_prefill = [](const Layout& layout, const std::vector<std::uint32_t>& list,
+                                 Stream) {
+    std::memset(layout.spec().planes[59] + list[7] * layout.spec().block_stride, 42, 6144);
+  };
+  const auto launch_decode = [](const Layout& layout, const std::vector<Parcel>& taken, Stream) {
+    ASSERT_EQ(taken.size(), 1U);
+    EXPECT_EQ(taken[0].note, "pending token");
+    const std::byte* const block =
+        layout.spec().planes[59] + taken[0].blocks[7] * layout.spec().block_stride;
+    EXPECT_EQ(block[6143], std::byte{42});
+  };
+#include "header_examples/sharing/kv_pool.hpp"
+  EXPECT_TRUE(handed.ok() && finished.ok());
 }
 
 TEST_F(HeaderExamples, PrefixIndex) {
