@@ -30,6 +30,7 @@ struct KeeperOptions {
   std::size_t connections = 1024;    // publishers and readers
   std::size_t of_one_process = 256;  // of these
   std::size_t most_slabs = 1 << 16;  // of all that is kept
+  std::size_t members = 256;         // of KV pools; a quarter of them of one process
 };
 
 class Keeper final : private PacketHandler {
@@ -41,7 +42,8 @@ class Keeper final : private PacketHandler {
   ~Keeper() override;  // closes all descriptors: readers keep what they have mapped
 
  private:
-  explicit Keeper(const KeeperOptions& options) : room_(options.most_slabs) {}
+  explicit Keeper(const KeeperOptions& options)
+      : room_(options.most_slabs), pools_(room_, options.members) {}
   std::optional<Answer> on_packet(const PacketPeer& from, Message packet) override;
   void on_closed(std::uint64_t number) override;
   [[nodiscard]] bool dispensable(std::uint64_t number) const override;
@@ -75,7 +77,7 @@ class Keeper final : private PacketHandler {
   SlabRoom room_;
   Copies copies_{room_};
   DescriptorStore store_;
-  Pools pools_{room_};
+  Pools pools_;
   std::unique_ptr<PacketServer> server_;  // its thread ends first
 };
 

@@ -28,8 +28,8 @@ constexpr std::size_t kSpareDescriptors = 64;  // of ours, and what arrives with
 aqua::CommandLine line_of(aqua::keeper::KeeperOptions& options) {
   aqua::CommandLine line("", R"(Usage: aqua-keeper [options]
 
-Keeps the memory of published models for engines that come and go: weights are loaded once,
-and mapped by every process that reads them. Serves processes of its own user until SIGTERM;
+Keeps memory for engines that come and go: weights are loaded once, and mapped by every
+process that reads them; KV pools are shared by processes that hand requests over. Serves processes of its own user until SIGTERM;
 memory that is mapped then stays with those who map it. docs/operate/keeper.md)");
   line.text("--socket", options.socket, "PATH",
             "default: keeper.sock in $XDG_RUNTIME_DIR/aqua, else in /tmp/aqua-UID")
@@ -55,7 +55,8 @@ aqua::Result<int> run(aqua::keeper::KeeperOptions options) {
   (void)aqua::raise_descriptor_limit();
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-    const std::size_t taken = options.connections + kSpareDescriptors;
+    // A connection, and the event of who waits to join a pool; a member's process, and its event.
+    const std::size_t taken = 2 * (options.connections + options.members) + kSpareDescriptors;
     const std::size_t left = std::max<std::size_t>(limit.rlim_cur, taken) - taken;
     options.most_slabs = std::min(options.most_slabs, left / 2);
     if (options.most_slabs == 0) {

@@ -80,6 +80,7 @@ Result<Pools::Served> Pools::join(const PacketPeer& from, const wire::JoinPool& 
   if (known != pools_.end()) {
     const Pool& pool = known->second;
     if (pool.maker != 0) {
+      forget_waiter(from.number);
       UniqueFd& event = waiters_[asked.pool][from.number];
       AQUA_ASSIGN(event, make_wake_event());
       return Served{{.later = true}, {event.get()}};
@@ -101,6 +102,7 @@ Result<Pools::Served> Pools::join(const PacketPeer& from, const wire::JoinPool& 
                    concat("keeper: ", blocks, " blocks in all pools, of ", kMostBlocks)};
     }
   }
+  AQUA_TRY(check_room(from.pid));
   AQUA_ASSIGN(PeerProcess process, PeerProcess::of_socket(from.fd));
   AQUA_ASSIGN(UniqueFd event, make_wake_event());
   Served served{{.make = known == pools_.end()}, {event.get()}};
@@ -203,6 +205,16 @@ Result<Pools::Served> Pools::answer(Asker by, const wire::Leave& /*asked*/) {
   return Served{};
 }
 
+Result<void> Pools::check_room(std::int64_t pid) const {
+  const auto of_process = static_cast<std::size_t>(
+      std::count_if(members_.begin(), members_.end(),
+                    [&](const auto& member) { return member.second.process.pid() == pid; }));
+  if (members_.size() < most_members_ && of_process < most_members_ / 4) return {};
+  return Error{Code::resource_exhausted,
+               concat("keeper: ", members_.size(), " members of pools, of at most ", most_members_,
+                      ", and ", of_process, " of process ", pid, ", of a quarter of that")};
+}
+
 std::uint32_t Pools::members_in(const std::string& name) const {
   return static_cast<std::uint32_t>(
       std::count_if(members_.begin(), members_.end(),
@@ -245,12 +257,13 @@ Result<Pools::Served> Pools::remove(const std::string& name) {
 }
 
 void Pools::closed(std::uint64_t number) {
-  for (auto& [name, waiters] : waiters_) waiters.erase(number);
+  forget_waiter(number);
   const auto member = members_.find(number);
   if (member == members_.end()) return;
   Pool& pool = pools_.at(member->second.pool);
-  // Nobody else has ever had the memory of a pool that is being made.
-  if (pool.maker == number || member->second.process.proven_dead()) {
+  // Nobody else has ever had the memory of a pool that is being made, and who has no block may
+  // write none.
+  if (pool.maker == number || !pool.book.has_any(number) || member->second.process.proven_dead()) {
     ended(number);
   } else {
     pool.book.gone(number);
@@ -305,6 +318,10 @@ void Pools::settle(const std::string& name) {
     signal_event(member.wake.get());
   }
   if (!members && pool->second.book.waiting() == 0) erase(pool);
+}
+
+void Pools::forget_waiter(std::uint64_t number) {
+  for (auto& [name, waiters] : waiters_) waiters.erase(number);
 }
 
 void Pools::wake_waiters(const std::string& name) {

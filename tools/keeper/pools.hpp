@@ -29,8 +29,9 @@ class Pools {
   // Blocks of all pools together: what bounds the keeper's own memory.
   static constexpr std::uint64_t kMostBlocks = std::uint64_t{1} << 22;
 
-  // The room outlives it.
-  explicit Pools(SlabRoom& room) : room_(room) {}
+  // At most so many members, also of those whose connections have closed; a quarter of them of one
+  // process. Each takes two descriptors. The room outlives it.
+  Pools(SlabRoom& room, std::size_t most_members) : room_(room), most_members_(most_members) {}
 
   // An answer, and the descriptors beside it, which stay the pool's.
   struct Served {
@@ -41,7 +42,7 @@ class Pools {
   [[nodiscard]] Result<Served> serve(const PacketPeer& from,
                                      const sharing::wire::PoolRequest& request,
                                      std::vector<UniqueFd> in);
-  // A connection has closed. What its member had stays its own until ended().
+  // A connection has closed. What its member had stays its own until ended(), if it had anything.
   void closed(std::uint64_t number);
 
   [[nodiscard]] bool knows(std::uint64_t number) const { return members_.contains(number); }
@@ -78,6 +79,8 @@ class Pools {
     Member& member;
   };
   [[nodiscard]] Result<Asker> asker(const PacketPeer& from);
+  // resource_exhausted: there are as many members as may be, of all processes or of this one.
+  [[nodiscard]] Result<void> check_room(std::int64_t pid) const;
   [[nodiscard]] std::uint32_t members_in(const std::string& name) const;
   [[nodiscard]] Result<Pool*> find(const std::string& name);
 
@@ -99,13 +102,16 @@ class Pools {
   void wake_takers(const std::string& name);
   // Wakes who waits for blocks, where there are any, and ends the pool if it is to end.
   void settle(const std::string& name);
+  void forget_waiter(std::uint64_t number);
   // The pool has been made, or will not be.
   void wake_waiters(const std::string& name);
   void erase(std::map<std::string, Pool>::iterator pool);
 
   SlabRoom& room_;
+  const std::size_t most_members_;
   std::map<std::string, Pool> pools_;
-  // Of pools that are being made, by connection: eventfds of those that wait to join.
+  // Of pools that are being made, by connection: eventfds of those that wait to join, each one
+  // pool.
   std::map<std::string, std::map<std::uint64_t, UniqueFd>> waiters_;
   std::map<std::uint64_t, Member> members_;  // by connection, and for longer than that lasts
 };

@@ -15,7 +15,7 @@
 #include "base/memfd.hpp"
 #include "base/socket/unix_socket.hpp"
 #include "systems/sharing/act/keeper_client.hpp"
-#include "tests/systems/sharing/keeper_process.hpp"
+#include "tests/systems/sharing/kept_descriptors.hpp"
 #include "tests/systems/sharing/stamped_pool.hpp"
 
 namespace aqua::sharing {
@@ -147,6 +147,33 @@ TEST_F(HostileMembers, AnHonestMemberMapsNoMemoryThatCanBeSealed) {
   ASSERT_FALSE(attached.ok());
   EXPECT_EQ(attached.error().code, Code::invalid_argument) << attached.error().message;
   EXPECT_EQ(row().members, 1U) << "it has left again";
+}
+
+TEST_F(HostileMembers, WhoJoinAndHangUpForEverTakeNothing) {
+  Client member = make();
+  const std::ptrdiff_t before = kept_descriptors(keeper_);
+  for (int i = 0; i < 500; ++i) {
+    Client client = connect();
+    ASSERT_EQ(code_of(client, joining()), "ok") << i;
+  }
+  EXPECT_EQ(row().members, 1U) << "they had nothing";
+  EXPECT_EQ(kept_descriptors(keeper_), before);
+}
+
+TEST_F(HostileMembers, AreBoundedInOneProcessAlsoWhenTheyHaveHungUp) {
+  Client member = make();
+  std::vector<Client> members;
+  members.reserve(63);
+  for (int i = 0; i < 63; ++i) {
+    members.push_back(connect());
+    ASSERT_EQ(code_of(members.back(), joining()), "ok") << i;
+  }
+  ASSERT_EQ(members[0].call(wire::Grant{1})->reply.blocks.size(), 1U);
+  members.erase(members.begin());  // hangs up with a block
+  Client last = connect();
+  EXPECT_EQ(code_of(last, joining()), "resource_exhausted");
+  ASSERT_EQ(code_of(members.back(), wire::Leave{}), "ok");
+  EXPECT_EQ(code_of(last, joining()), "ok");
 }
 
 TEST_F(HostileMembers, AreWokenForParcelsAndForBlocksTheyLacked) {

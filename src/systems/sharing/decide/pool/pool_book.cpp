@@ -292,6 +292,15 @@ void PoolBook::end_parcel(std::uint64_t number) {
   parcels_.erase(number);
 }
 
+bool PoolBook::has_any(MemberNumber member) const {
+  const Holder self = of_member(member);
+  return std::find(all_.begin(), all_.end(), self) != all_.end() ||
+         std::any_of(sharers_.begin(), sharers_.end(),
+                     [&](const auto& shared) { return shared.second.contains(self); }) ||
+         std::any_of(parcels_.begin(), parcels_.end(),
+                     [&](const auto& kept) { return kept.second.taker == member; });
+}
+
 PoolCounts PoolBook::counts() const {
   PoolCounts counts{.free = free_blocks(), .shared = static_cast<std::uint32_t>(sharers_.size())};
   const auto count_of = [&](MemberNumber member) -> std::uint32_t& {

@@ -95,6 +95,8 @@ class PoolBook {
   // of, and what it had taken waits again, but for what was superseded. (Not known: nothing.)
   void end(MemberNumber member);
 
+  // Whether a member has a block, or has taken a parcel. Looks at every block.
+  [[nodiscard]] bool has_any(MemberNumber member) const;
   [[nodiscard]] std::uint32_t blocks() const { return static_cast<std::uint32_t>(all_.size()); }
   [[nodiscard]] std::uint32_t free_blocks() const {
     return static_cast<std::uint32_t>(all_.size() - untouched_ + free_.size());
