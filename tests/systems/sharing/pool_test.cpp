@@ -160,16 +160,15 @@ TEST_F(KvPoolTest, EveryBlockIsGivenOutOnceAndComesBack) {
     ones.push_back(blocks_of(one, 1));
     EXPECT_TRUE(given.insert(ones.back()[0]).second);
   }
-  std::size_t others = 0;
   while (other.status().idle > 0) {
     EXPECT_TRUE(given.insert(blocks_of(other, 1)[0]).second);
-    ++others;
   }
   EXPECT_EQ(code_of(other.allocate(9)), "resource_exhausted");
   for (const auto& block : ones) ASSERT_TRUE(one.release(block, {}).ok());
   EXPECT_EQ(blocks_of(other, 9).size(), 9U) << "what the one gave back wakes the other";
   EXPECT_EQ(one.status().used, 0U);
-  EXPECT_LE(one.status().idle, 2 * 4U + 1) << "twice the reserve is kept";
+  // Twice the reserve is kept; what is more goes back a little later.
+  while (one.status().idle > 2 * small_pool("", "").reserve) std::this_thread::yield();
 }
 
 TEST_F(KvPoolTest, WhatIsNotAMembersOwnIsRefused) {
