@@ -18,6 +18,7 @@
 #include "tools/cli/models/models_command.hpp"
 #include "tools/cli/orders.hpp"
 #include "tools/cli/place/place_command.hpp"
+#include "tools/cli/pools/pools_command.hpp"
 #include "tools/cli/profile/profile_command.hpp"
 #include "tools/cli/simulate/simulate_command.hpp"
 #include "tools/cli/slab_story.hpp"
@@ -161,6 +162,11 @@ const Verb kVerbs[] = {
      page_of<aqua::tool::ModelsCommand, aqua::tool::models_line>,
      [](Arguments arguments) {
        return perform([&] { return aqua::tool::parse_models(arguments); }, aqua::tool::run_models);
+     }},
+    {"pools", "KV pools that the keeper has, and the parcels that wait in them",
+     page_of<aqua::tool::PoolsCommand, aqua::tool::pools_line>,
+     [](Arguments arguments) {
+       return perform([&] { return aqua::tool::parse_pools(arguments); }, aqua::tool::run_pools);
      }},
     {"calibrate", "measures how fast a device copies, each way over each link, and keeps it",
      page_of<aqua::tool::CalibrateCommand, aqua::tool::calibrate_line>,

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// aqua pools: its command line, and what it does and says over a real keeper.
+#include "tools/cli/pools/pools_command.hpp"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "aqua/emulated.hpp"
+#include "tests/systems/sharing/keeper_process.hpp"
+#include "tests/systems/sharing/stamped_pool.hpp"
+
+namespace aqua::tool {
+namespace {
+
+using namespace std::chrono_literals;
+using sharing::KeeperProcess;
+using sharing::KvPool;
+using Words = std::vector<std::string_view>;
+
+class Pools : public ::testing::Test {
+ protected:
+  // Parses and runs it with the keeper of this test; the text it prints.
+  Result<std::string> run(Words words) {
+    words.insert(words.end(), {"--keeper", socket_});
+    auto command = parse_pools(words);
+    if (!command.ok()) return std::move(command).error();
+    return run_pools(*command);
+  }
+  std::string said(const Words& words) {
+    const auto text = run(words);
+    return text.ok() ? *text : text.error().message;
+  }
+  nlohmann::json only_pool() {
+    const auto all = nlohmann::json::parse(said({"--json"})).at("pools");
+    return all.size() == 1 ? all[0] : nlohmann::json();
+  }
+
+  KeeperProcess keeper_;
+  const std::string socket_ = keeper_.socket();
+  Runtime gpu_ = sharing::open_small_gpu();
+};
+
+TEST_F(Pools, AreListedAndAParcelThatWaitsIsCancelled) {
+  EXPECT_EQ(said({}), "the keeper has no pools\n");
+  const Stream stream = emulated::create_stream(gpu_).value();
+  auto pool =
+      std::make_optional(KvPool::attach(gpu_, sharing::small_pool(socket_, "prefill")).value());
+  auto blocks = pool->allocate(3);
+  while (!blocks.ok() && pool->wait(60s)) blocks = pool->allocate(3);
+  ASSERT_TRUE(pool->hand_over({.id = "7", .blocks = *blocks, .tokens = 12}, "decode", stream).ok());
+  pool.reset();  // once what was handed over is the keeper's
+  EXPECT_NE(said({"list"}).find("small                           0"), std::string::npos)
+      << said({"list"});
+  EXPECT_EQ(only_pool().at("offered"), 3);
+  EXPECT_EQ(only_pool().at("waiting"), 1);
+  EXPECT_EQ(run({"cancel", "--pool", "small", "--id", "8"}).error().code, Code::not_found);
+  EXPECT_EQ(nlohmann::json::parse(said({"cancel", "--pool", "small", "--id", "7", "--json"})),
+            nlohmann::json({{"pool", "small"}, {"cancelled", "7"}}));
+  EXPECT_EQ(said({}), "the keeper has no pools\n") << "nobody is a member, and nothing waits";
+  ASSERT_TRUE(emulated::destroy_stream(gpu_, stream).ok());
+}
+
+TEST_F(Pools, OneWithMembersIsNotRemoved) {
+  auto pool =
+      std::make_optional(KvPool::attach(gpu_, sharing::small_pool(socket_, "prefill")).value());
+  EXPECT_EQ(run({"remove", "--pool", "small"}).error().code, Code::failed_precondition);
+  EXPECT_EQ(run({"remove", "--pool", "large"}).error().code, Code::not_found);
+  EXPECT_EQ(only_pool().at("members"), 1);
+}
+
+TEST_F(Pools, WithoutAKeeperTheSocketIsNamed) {
+  keeper_.stop();
+  const auto text = run({});
+  ASSERT_FALSE(text.ok());
+  EXPECT_EQ(text.error().code, Code::unavailable);
+  EXPECT_NE(text.error().message.find(socket_), std::string::npos);
+}
+
+TEST(PoolsLine, WrongArgumentsAreNamed) {
+  const std::pair<Words, const char*> wrong[] = {
+      {{"drain"}, "no action 'drain'"},
+      {{"cancel", "--id", "7"}, "needs --pool"},
+      {{"cancel", "--pool", "p"}, "needs --id"},
+      {{"remove"}, "needs --pool"},
+  };
+  for (const auto& [words, message] : wrong) {
+    const auto command = parse_pools(words);
+    ASSERT_FALSE(command.ok()) << message;
+    EXPECT_EQ(command.error().code, Code::invalid_argument);
+    EXPECT_NE(command.error().message.find(message), std::string::npos) << command.error().message;
+  }
+}
+
+}  // namespace
+}  // namespace aqua::tool

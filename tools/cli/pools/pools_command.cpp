@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/cli/pools/pools_command.hpp"
+
+#include <algorithm>
+#include <iomanip>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <utility>
+
+#include "aqua/sharing/pools.hpp"
+#include "base/concat.hpp"
+#include "base/try.hpp"
+
+namespace aqua::tool {
+namespace {
+
+using sharing::PoolStatus;
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kAbout = R"(Usage: aqua pools [list] [options]
+       aqua pools cancel --pool NAME --id ID [options]
+       aqua pools remove --pool NAME [options]
+
+The KV pools that the keeper of this server has: their blocks, and the parcels that nobody has
+taken. Cancels a parcel that waits, of a request that nobody wants answered any more; removes a
+pool of which nobody is a member, with what waits in it. (docs/operate/keeper.md))";
+
+Error bad(const std::string& what) {
+  return Error{Code::invalid_argument, concat("pools: ", what)};
+}
+
+Json to_json(const PoolStatus& pool) {
+  return {{"pool", pool.pool},       {"device", pool.device},     {"shape", pool.shape},
+          {"members", pool.members}, {"bytes", pool.bytes},       {"blocks", pool.blocks},
+          {"free", pool.free},       {"owned", pool.owned},       {"offered", pool.offered},
+          {"shared", pool.shared},   {"orphaned", pool.orphaned}, {"waiting", pool.waiting}};
+}
+
+Result<std::string> list(const PoolsCommand& command) {
+  AQUA_ASSIGN(const auto pools, sharing::list_pools(command.keeper));
+  if (command.json) {
+    Json all = Json::array();
+    for (const PoolStatus& pool : pools) all.push_back(to_json(pool));
+    return Json{{"pools", all}}.dump(2) + "\n";
+  }
+  if (pools.empty()) return std::string("the keeper has no pools\n");
+  std::ostringstream out;
+  const auto row = [&](const auto& name, const auto&... counts) {
+    out << std::left << std::setw(24) << name << std::right;
+    ((out << ' ' << std::setw(8) << counts), ...);
+    out << '\n';
+  };
+  row("pool", "members", "MiB", "blocks", "free", "owned", "offered", "shared", "orphaned",
+      "waiting");
+  for (const PoolStatus& pool : pools) {
+    row(pool.pool, pool.members, pool.bytes >> 20, pool.blocks, pool.free, pool.owned, pool.offered,
+        pool.shared, pool.orphaned, pool.waiting);
+  }
+  return out.str();
+}
+
+}  // namespace
+
+CommandLine pools_line(PoolsCommand& command) {
+  CommandLine line("pools", kAbout);
+  line.text("--pool", command.pool, "NAME", "as its members name it")
+      .text("--id", command.id, "ID", "of the request whose parcel waits")
+      .text("--keeper", command.keeper, "PATH",
+            "its socket; else $AQUA_KEEPER, else keeper.sock where aqua-keeper puts it")
+      .flag("--json", command.json, "for scripts");
+  return line;
+}
+
+Result<PoolsCommand> parse_pools(std::span<const std::string_view> arguments) {
+  PoolsCommand command;
+  if (!arguments.empty() && !arguments.front().starts_with("-")) {
+    constexpr std::pair<std::string_view, PoolsAction> kActions[] = {
+        {"list", PoolsAction::list},
+        {"cancel", PoolsAction::cancel},
+        {"remove", PoolsAction::remove}};
+    const auto* const known = std::find_if(std::begin(kActions), std::end(kActions),
+                                           [&](auto& a) { return a.first == arguments.front(); });
+    if (known == std::end(kActions)) {
+      return bad(concat("no action '", arguments.front(), "': list, cancel or remove"));
+    }
+    command.action = known->second;
+    arguments = arguments.subspan(1);
+  }
+  AQUA_TRY(pools_line(command).parse(arguments));
+  if (command.action != PoolsAction::list && command.pool.empty()) return bad("this needs --pool");
+  if (command.action == PoolsAction::cancel && command.id.empty()) return bad("this needs --id");
+  return command;
+}
+
+Result<std::string> run_pools(const PoolsCommand& command) {
+  switch (command.action) {
+    case PoolsAction::list:
+      return list(command);
+    case PoolsAction::cancel:
+      AQUA_TRY(sharing::cancel_parcel(command.pool, command.id, command.keeper));
+      if (command.json) {
+        return Json{{"pool", command.pool}, {"cancelled", command.id}}.dump(2) + "\n";
+      }
+      return concat(command.id, " is cancelled, its blocks are free\n");
+    case PoolsAction::remove:
+      AQUA_TRY(sharing::remove_pool(command.pool, command.keeper));
+      if (command.json) return Json{{"removed", command.pool}}.dump(2) + "\n";
+      return concat(command.pool, " is removed\n");
+  }
+  return Error{Code::internal, "no such action"};
+}
+
+}  // namespace aqua::tool
