@@ -1,24 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator_program.hpp"
+#include "daemon_program.hpp"
 
 #include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <vector>
 
 #include "must.hpp"
 
 namespace aqua::example {
 namespace {
 
-std::filesystem::path find_program() {
+// `built_in`: its folder in a build, from that of an example.
+std::filesystem::path find_program(const std::string& name, const std::string& built_in) {
   const auto here = std::filesystem::read_symlink("/proc/self/exe").parent_path();
-  for (const char* place : {"aqua-coordinator", "../../coordinator/aqua-coordinator"}) {
-    if (std::filesystem::exists(here / place)) return here / place;
+  for (const auto& place : {here / name, here / built_in / name}) {
+    if (std::filesystem::exists(place)) return place;
   }
-  throw Failure("no aqua-coordinator near " + here.string() +
-                ": build that target too, or give --coordinator-binary");
+  throw Failure("no " + name + " near " + here.string() + ": build that target too, or name it");
+}
+
+[[noreturn]] void become(const std::string& program, std::vector<std::string> arguments) {
+  std::vector<char*> pointers{const_cast<char*>(program.c_str())};  // NOLINT(*-const-cast)
+  for (std::string& argument : arguments) pointers.push_back(argument.data());
+  pointers.push_back(nullptr);
+  ::signal(SIGPIPE, SIG_DFL);
+  ::execv(program.c_str(), pointers.data());
+  throw Failure(program + ": " + std::strerror(errno));
 }
 
 }  // namespace
@@ -27,15 +37,22 @@ std::string coordinator_address(const std::filesystem::path& directory) {
   return "unix:" + (directory / "coordinator.sock").string();
 }
 
+std::string keeper_socket(const std::filesystem::path& directory) {
+  return directory / "keeper.sock";
+}
+
 void become_coordinator(const std::filesystem::path& given,
                         const std::filesystem::path& directory) {
-  const std::string program = given.empty() ? find_program() : std::filesystem::absolute(given);
-  const std::string listen = coordinator_address(directory);
-  const std::string data = (directory / "coordinator").string();
-  ::signal(SIGPIPE, SIG_DFL);
-  ::execl(program.c_str(), program.c_str(), "--listen", listen.c_str(), "--data", data.c_str(),
-          "--log-level", "error", nullptr);
-  throw Failure(program + ": " + std::strerror(errno));
+  become(given.empty() ? find_program("aqua-coordinator", "../../coordinator")
+                       : std::filesystem::absolute(given),
+         {"--listen", coordinator_address(directory), "--data", directory / "coordinator",
+          "--log-level", "error"});
+}
+
+void become_keeper(const std::filesystem::path& given, const std::filesystem::path& directory) {
+  become(given.empty() ? find_program("aqua-keeper", "../../tools/keeper")
+                       : std::filesystem::absolute(given),
+         {"--socket", keeper_socket(directory)});
 }
 
 }  // namespace aqua::example

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The coordinator of a demonstration: a child process that becomes aqua-coordinator.
+// The daemons of a demonstration: child processes that become aqua-coordinator or aqua-keeper.
+// Which program: the one given; where none is, the one beside this program, as installed, or where
+// the build puts it. Errors: Failure, where there is none.
 #pragma once
 
 #include <filesystem>
@@ -7,12 +9,13 @@
 
 namespace aqua::example {
 
-// Of the coordinator whose sockets and data lie in `directory`.
+// Of the coordinator, and of the keeper, whose sockets and data lie in `directory`.
 [[nodiscard]] std::string coordinator_address(const std::filesystem::path& directory);
+[[nodiscard]] std::string keeper_socket(const std::filesystem::path& directory);
 
-// Executes `program`; empty: the one beside this program, as installed, or where the build puts
-// it. Throws Failure when there is none; does not return otherwise.
-[[noreturn]] void become_coordinator(const std::filesystem::path& program,
+[[noreturn]] void become_coordinator(const std::filesystem::path& given,
                                      const std::filesystem::path& directory);
+[[noreturn]] void become_keeper(const std::filesystem::path& given,
+                                const std::filesystem::path& directory);
 
 }  // namespace aqua::example

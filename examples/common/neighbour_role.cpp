@@ -5,7 +5,7 @@
 
 #include "aqua/runtime.hpp"
 #include "child_process.hpp"
-#include "coordinator_program.hpp"
+#include "daemon_program.hpp"
 #include "json_lines.hpp"
 #include "neighbours.hpp"
 

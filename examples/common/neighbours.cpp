@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-#include "coordinator_program.hpp"
+#include "daemon_program.hpp"
 #include "must.hpp"
 
 namespace aqua::example {

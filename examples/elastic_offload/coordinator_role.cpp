@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The coordinator's process: it asks the kernel to die with the orchestrator, which survives
 // execve(), and becomes aqua-coordinator.
-#include "coordinator_program.hpp"
+#include "daemon_program.hpp"
 #include "roles.hpp"
 
 namespace aqua::example {
