@@ -50,6 +50,14 @@ llama_context_params params_of(const Model& model, unsigned slots, unsigned toke
 
 }  // namespace
 
+std::filesystem::path model_file(const std::filesystem::path& named) {
+  if (!named.empty()) return named;
+  const char* variable =
+      std::getenv("AQUA_LLAMA_MODEL");  // NOLINT(concurrency-mt-unsafe): at start
+  if (variable == nullptr) throw Failure("no --model and no $AQUA_LLAMA_MODEL; see --help");
+  return variable;
+}
+
 Model::Model(const std::filesystem::path& file, ggml_backend_dev_t device)
     : model_(load(file, device)), cache_on_device_(device != nullptr) {}
 

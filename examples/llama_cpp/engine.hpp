@@ -26,6 +26,9 @@ namespace aqua::llama_example {
 
 using Token = llama_token;
 
+// The file that was named or, where none was, that $AQUA_LLAMA_MODEL names. Throws Failure without.
+[[nodiscard]] std::filesystem::path model_file(const std::filesystem::path& named);
+
 class Model {
  public:
   // With a device it has the KV cache, of every context of this model.

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 
 #include "block_path.hpp"
 #include "must.hpp"
@@ -60,13 +59,6 @@ Served run(const std::string& name, Engine& engine, const std::vector<ChatReques
   return served;
 }
 
-std::filesystem::path model_of(const Options& options) {
-  if (!options.model.empty()) return options.model;
-  const char* named = std::getenv("AQUA_LLAMA_MODEL");  // NOLINT(concurrency-mt-unsafe): at start
-  if (named == nullptr) throw Failure("no --model and no $AQUA_LLAMA_MODEL; see --help");
-  return named;
-}
-
 // What all tensors that are parked at once take, at most.
 std::size_t tensor_bytes(const Model& model, const Options& options,
                          const std::vector<ChatRequest>& requests) {
@@ -99,7 +91,7 @@ std::unique_ptr<example::Neighbours> start_neighbours(const Options& options, st
 int run_engine(const Options& options) {
   if (!options.json.empty())
     example::write_json(options.json, nlohmann::json::object());  // fails early
-  const std::filesystem::path file = model_of(options);
+  const std::filesystem::path file = model_file(options.model);
   const Model model(file);
   const std::vector<ChatRequest> requests = make_requests(model, options);
   const unsigned longest = options.prompt_tokens * 3 / 2 + options.output_tokens + 1;

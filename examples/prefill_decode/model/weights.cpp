@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/weights.hpp"
+
+#include <strings.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "must.hpp"
+
+namespace aqua::prefill_decode {
+namespace {
+
+using example::Failure;
+
+ggml_type type_named(const std::string& name) {
+  for (int i = 0; i < GGML_TYPE_COUNT; ++i) {
+    const auto type = static_cast<ggml_type>(i);
+    const char* const known = ggml_type_name(type);
+    if (known != nullptr && ::strcasecmp(known, name.c_str()) == 0) return type;
+  }
+  throw Failure("ggml has no type " + name);
+}
+
+}  // namespace
+
+Weights::Weights(sharing::SharedWeights shared) : shared_(std::move(shared)) {
+  const auto& tensors = shared_->manifest().tensors;
+  tensors_.reset(ggml_init({.mem_size = (tensors.size() + 1) * ggml_tensor_overhead(),
+                            .mem_buffer = nullptr,
+                            .no_alloc = true}));
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const sharing::WeightTensor found = shared_->tensor(i);
+    // ggml has the innermost axis first.
+    std::array<std::int64_t, GGML_MAX_DIMS> elements{1, 1, 1, 1};
+    const auto& shape = found.info->shape;
+    if (shape.size() > elements.size()) throw Failure(found.info->name + ": too many axes");
+    std::copy(shape.rbegin(), shape.rend(), elements.begin());
+    ggml_tensor* const tensor =
+        ggml_new_tensor(tensors_.get(), type_named(found.type->name),
+                        static_cast<int>(std::max<std::size_t>(shape.size(), 1)), elements.data());
+    if (ggml_nbytes(tensor) != found.bytes) throw Failure(found.info->name + ": not dense");
+    ggml_set_name(tensor, found.info->name.c_str());
+    // ggml takes no pointer to const; weights are read alone, and the mapping sees to it.
+    tensor->data = const_cast<std::byte*>(found.address);  // NOLINT(*-const-cast)
+  }
+}
+
+Weights::Weights(const std::filesystem::path& file) {
+  ggml_context* tensors = nullptr;
+  const GgufFile read(gguf_init_from_file(file.c_str(), {.no_alloc = false, .ctx = &tensors}));
+  tensors_.reset(tensors);
+  if (!read || !tensors_) throw Failure(file.string() + ": ggml cannot read it");
+}
+
+ggml_tensor* Weights::find(const std::string& name) const {
+  return ggml_get_tensor(tensors_.get(), name.c_str());
+}
+
+ggml_tensor* Weights::get(const std::string& name) const {
+  ggml_tensor* const tensor = find(name);
+  if (tensor == nullptr) throw Failure("the model has no tensor " + name);
+  return tensor;
+}
+
+}  // namespace aqua::prefill_decode
