@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "play/fleet.hpp"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+
+#include "must.hpp"
+#include "roles.hpp"
+
+namespace aqua::prefill_decode {
+namespace {
+
+using example::ChildProcess;
+using example::Failure;
+using Kind = Options::Kind;
+
+constexpr std::chrono::seconds kPatience{120};  // for a start or an end, on a busy machine
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+const char* role_name(Kind kind) {
+  switch (kind) {
+    case Kind::keeper:
+      return "keeper";
+    case Kind::loader:
+      return "loader";
+    case Kind::prefill:
+      return "prefill";
+    case Kind::decode:
+      return "decode";
+    case Kind::both:
+      return "both";
+    case Kind::main:
+      break;
+  }
+  throw Failure("not a role");
+}
+
+ChildProcess started(Kind kind, const Options& options, const std::filesystem::path& model,
+                     const std::filesystem::path& directory, const char* word) {
+  ChildProcess process = start(kind, options, model, directory);
+  example::await_line(process, word, kPatience);
+  return process;
+}
+
+void await_end(ChildProcess& process) {
+  const auto status = process.wait(kPatience);
+  if (!status) throw Failure(process.name() + " does not end");
+  if (*status != 0) throw Failure(process.name() + " " + example::describe_status(*status));
+}
+
+}  // namespace
+
+ChildProcess start(Kind kind, const Options& options, const std::filesystem::path& model,
+                   const std::filesystem::path& directory) {
+  std::vector<std::string> line{std::filesystem::read_symlink("/proc/self/exe")};
+  const auto add = [&](const char* option, const std::string& value) {
+    line.insert(line.end(), {option, value});
+  };
+  add("--role", role_name(kind));
+  add("--parent", std::to_string(::getpid()));
+  add("--directory", directory);
+  add("--model", model);
+  add("--engine", options.engine == EngineKind::paged ? "paged" : "llama.cpp");
+  add("--blocks", std::to_string(options.blocks));
+  add("--chunk", std::to_string(options.chunk));
+  add("--threads", std::to_string(options.threads));
+  add("--prompt-tokens", std::to_string(options.prompt_tokens));
+  add("--answer-tokens", std::to_string(options.answer_tokens));
+  if (options.private_weights) line.emplace_back("--private-weights");
+  if (!options.keeper.empty()) add("--keeper-binary", options.keeper);
+  return {role_name(kind), line};
+}
+
+Keeper::Keeper(const Options& options, const std::filesystem::path& model)
+    : daemon_(started(Kind::keeper, options, model, directory_.path(), "listening")) {
+  if (options.private_weights || options.engine != EngineKind::paged) return;
+  ChildProcess loader = start(Kind::loader, options, model, directory_.path());
+  await_end(loader);
+}
+
+Fleet::Fleet(bool two, const Options& options, const std::filesystem::path& model,
+             const std::filesystem::path& directory, const example::StopSignals& stop)
+    : options_(options), model_(model), directory_(directory), stop_(stop) {
+  front_.emplace(started(two ? Kind::prefill : Kind::both, options_, model_, directory_, "ready"));
+  if (two) decode_.emplace(started(Kind::decode, options_, model_, directory_, "ready"));
+}
+
+void Fleet::replace_decode() {
+  decode_->signal(SIGKILL);
+  (void)decode_->wait(kPatience);
+  decode_.reset();
+  decode_.emplace(started(Kind::decode, options_, model_, directory_, "ready"));
+}
+
+std::vector<pid_t> Fleet::pids() const {
+  std::vector<pid_t> pids{front_->pid()};
+  if (decode_) pids.push_back(decode_->pid());
+  return pids;
+}
+
+void Fleet::take_in(ChildProcess& process, std::map<std::uint64_t, Outcome>& outcomes) {
+  for (const std::string& line : process.lines().read(std::chrono::milliseconds(0))) {
+    const auto message = example::parse_line(line);
+    if (message.contains("first_of")) {
+      const auto first = message.get<FirstToken>();
+      outcomes.at(first.first_of).first = first.at;
+    } else if (message.contains("answer_to")) {
+      auto answer = message.get<Answer>();
+      Outcome& outcome = outcomes.at(answer.answer_to);
+      // Killed behind its answer and before the keeper has heard that it is finished, decode leaves
+      // the parcel to its successor.
+      if (outcome.answer && outcome.answer->logits_hash != answer.logits_hash) {
+        throw Failure("request " + std::to_string(answer.answer_to) + " has two answers");
+      }
+      if (!outcome.answer) ++answered_;
+      outcome.answer = std::move(answer);
+    }
+  }
+  if (process.lines().ended()) example::throw_ended(process);
+}
+
+void Fleet::listen(std::map<std::uint64_t, Outcome>& outcomes, double patience) {
+  std::vector<pollfd> sources{{stop_.fd(), POLLIN, 0}, {front_->output(), POLLIN, 0}};
+  if (decode_) sources.push_back({decode_->output(), POLLIN, 0});
+  (void)::poll(sources.data(), sources.size(), static_cast<int>(patience * 1000));
+  stop_.check();
+  take_in(*front_, outcomes);
+  if (decode_) take_in(*decode_, outcomes);
+}
+
+std::map<std::uint64_t, Outcome> Fleet::serve(
+    const std::vector<TimedRequest>& requests,
+    const std::function<void(std::size_t answered)>& on_answer) {
+  std::map<std::uint64_t, Outcome> outcomes;
+  const double begin = now();
+  answered_ = 0;
+  std::size_t sent = 0;
+  while (answered_ < requests.size()) {
+    for (; sent < requests.size() && begin + requests[sent].at <= now(); ++sent) {
+      const TimedRequest& due = requests[sent];
+      outcomes[due.request.id] = {.request = due.request, .sent = begin + due.at};
+      if (!front_->send(due.request)) example::throw_ended(*front_);
+    }
+    const double patience =
+        sent < requests.size() ? std::max(begin + requests[sent].at - now(), 0.001) : 1;
+    const std::size_t before = answered_;
+    listen(outcomes, std::min(patience, 1.0));
+    if (answered_ > before && on_answer) on_answer(answered_);
+  }
+  return outcomes;
+}
+
+void Fleet::finish() {
+  front_->close_input();
+  await_end(*front_);
+  if (!decode_) return;
+  decode_->close_input();
+  await_end(*decode_);
+}
+
+}  // namespace aqua::prefill_decode

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fleet: the engines of one way to serve, as processes, and what comes of requests that are sent to
+// them. Keeper: the daemon, with the model's weights loaded once.
+//
+// Threads: one, which lives as long as the processes. Errors: Failure.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "child_process.hpp"
+#include "play/workload.hpp"
+#include "program_options.hpp"
+#include "workplace.hpp"
+
+namespace aqua::prefill_decode {
+
+struct Outcome {
+  Request request{};
+  double sent = 0;   // when it was due
+  double first = 0;  // when its first token was there
+  std::optional<Answer> answer{};
+};
+
+class Keeper {
+ public:
+  Keeper(const Options& options, const std::filesystem::path& model);
+  [[nodiscard]] const std::filesystem::path& directory() const { return directory_.path(); }
+  [[nodiscard]] pid_t pid() const { return daemon_.pid(); }
+
+ private:
+  example::PrivateDirectory directory_;
+  example::ChildProcess daemon_;
+};
+
+// A process of this program in such a role.
+[[nodiscard]] example::ChildProcess start(Options::Kind kind, const Options& options,
+                                          const std::filesystem::path& model,
+                                          const std::filesystem::path& directory);
+
+class Fleet {
+ public:
+  // Prefill and decode, or both in one.
+  Fleet(bool two, const Options& options, const std::filesystem::path& model,
+        const std::filesystem::path& directory, const example::StopSignals& stop);
+
+  // Sends each when it is due; returns once all are answered. By their numbers.
+  [[nodiscard]] std::map<std::uint64_t, Outcome> serve(
+      const std::vector<TimedRequest>& requests,
+      const std::function<void(std::size_t answered)>& on_answer = {});
+  // Kills decode, and starts a successor.
+  void replace_decode();
+  [[nodiscard]] std::vector<pid_t> pids() const;
+  // Lets the processes end, and sees that they do so in peace.
+  void finish();
+
+ private:
+  // Prefill, or the one that is both; then decode.
+  [[nodiscard]] example::ChildProcess& front() { return *front_; }
+  void listen(std::map<std::uint64_t, Outcome>& outcomes, double patience);
+  void take_in(example::ChildProcess& process, std::map<std::uint64_t, Outcome>& outcomes);
+
+  const Options& options_;
+  const std::filesystem::path model_, directory_;
+  const example::StopSignals& stop_;
+  std::optional<example::ChildProcess> front_, decode_;
+  std::size_t answered_ = 0;
+};
+
+}  // namespace aqua::prefill_decode

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line of prefill_decode: what people give, and what the main process gives to the
+// processes that it starts.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <filesystem>
+
+#include "tools/options/command_line.hpp"
+
+namespace aqua::prefill_decode {
+
+enum class EngineKind : std::uint8_t { paged, llama_cpp };
+
+struct Options {
+  // --- for people ---
+  std::filesystem::path model{};  // empty: $AQUA_LLAMA_MODEL
+  EngineKind engine = EngineKind::paged;
+  unsigned conversations = 32;
+  unsigned prompt_tokens = 160;  // the mean; they lie between half and three halves of it
+  unsigned answer_tokens = 48;
+  unsigned blocks = 1024;  // of the pool
+  unsigned chunk = 256;    // tokens in an iteration
+  unsigned threads = 1;    // of each of two processes; one alone has those of both
+  bool kill_decode = false;
+  bool private_weights = false;
+  unsigned weight_rounds = 0;  // with the keeper's weights and with private ones, in turn
+  unsigned long_prompts = 0;   // that arrive while others are answered
+  unsigned long_tokens = 2000;
+  unsigned long_answer_tokens = 600;  // of the others
+  double long_every = 5;              // seconds
+  std::filesystem::path json{};
+  std::filesystem::path keeper{};  // the daemon's program; empty: looked for
+
+  // --- for the processes that it starts ---
+  enum class Kind : std::uint8_t { main, keeper, loader, prefill, decode, both } kind = Kind::main;
+  std::filesystem::path directory{};
+  pid_t parent = 0;
+};
+
+// The line that fills `options`, which must outlive it.
+[[nodiscard]] CommandLine options_line(Options& options);
+
+}  // namespace aqua::prefill_decode
