@@ -23,6 +23,7 @@
 #include "aqua/schedule/scheduler.hpp"
 #include "aqua/sharing/kv_pool.hpp"
 #include "aqua/sharing/shared_weights.hpp"
+#include "aqua/sharing/sm_shares.hpp"
 #include "aqua/sharing/weights_publisher.hpp"
 #include "tests/coordinator/child_process.hpp"
 
@@ -236,6 +237,22 @@ TEST_F(HeaderExamples, Scheduler) {
 #include "header_examples/schedule/scheduler.hpp"
   EXPECT_EQ(computed, 40U + 3U) << "the prompt, and three tokens after the first";
   EXPECT_EQ(scheduler.status().resident, 0U);
+}
+
+TEST_F(HeaderExamples, SmShares) {
+  int rounds = 0;
+  const auto serving = [&] { return rounds++ < 3; };
+  const auto measure = [] {
+    return std::vector<sharing::EngineLoad>{
+        {.phases = {{0.5, {}}}}, {.phases = {{0.1, {}}}}, {.phases = {{0.1, {}}}}};
+  };
+  std::vector<double> popular;
+  const auto apply = [&](const sharing::SmShares& applied) {
+    popular.push_back(applied.shares()[0].share);
+  };
+#include "header_examples/sharing/sm_shares.hpp"
+  ASSERT_EQ(popular.size(), 1U) << "they have changed once";
+  EXPECT_GT(popular.front(), 0.5);
 }
 
 TEST_F(HeaderExamples, Packer) {
