@@ -25,6 +25,7 @@
 #include "tools/sim/engine/prefix_store.hpp"
 #include "tools/sim/engine/swap_space.hpp"
 #include "tools/sim/input/workload.hpp"
+#include "tools/sim/share/gpu_share.hpp"
 
 namespace aqua::sim {
 
@@ -43,6 +44,8 @@ struct EngineOptions {
   std::uint32_t answer_limit = 0;
   // What swaps layers; may be null, and outlives the engine. Not beside prefixes.
   SwappedLayers* layers = nullptr;
+  // Where others compute on the GPU, too; may be null, and outlives the engine.
+  GpuShare* gpu = nullptr;
   // Told of each token, a request's index and when it came, in time order. Wants `skip` false.
   std::function<void(std::uint32_t, Picos)> token{};
   Picos sample_interval = kPicosPerSecond;

@@ -20,7 +20,8 @@ void Engine::compute(const schedule::Batch& batch, Picos now, Picos horizon) {
   prefills_ = batch.prefills;
   decodes_.clear();
   std::uint64_t kv_tokens = 0, prompts_kv = 0;
-  std::uint32_t repeat = options_.skip && network_.idle() ? batch.repeat : 1;
+  const bool may_skip = options_.skip && options_.gpu == nullptr && network_.idle();
+  std::uint32_t repeat = may_skip ? batch.repeat : 1;
   for (const schedule::SequenceId id : batch.decodes) {
     const std::uint32_t request = request_of(id);
     decodes_.push_back(request);
@@ -54,6 +55,7 @@ void Engine::compute(const schedule::Batch& batch, Picos now, Picos horizon) {
   };
   now += std::exchange(stopped_, 0);
   Picos length = iteration(0, now);
+  if (options_.gpu != nullptr) length = options_.gpu->begin(now, length, !prefills_.empty()) - now;
   first_end_ = end_ = now + length;
   longest_ = length;
   for (repeat_ = 1; same && repeat_ < repeat && end_ < horizon; ++repeat_) {
