@@ -169,6 +169,29 @@ TEST_F(Simulate, LongPromptsAndLendersHaveTheirOwnTables) {
   (void)fails({"--workload", "elastic", "--seeds", "3"}, Code::invalid_argument);
 }
 
+TEST_F(Simulate, ModelsThatShareAGpuHaveTheirOwnTable) {
+  const std::vector<std::string> share{"--share", "2", "--share-seconds", "30",
+                                       "--rate",  "1", "--seeds",         "2"};
+  const auto table = run(share);
+  ASSERT_TRUE(table.ok()) << table.error().message;
+  EXPECT_EQ(table->find("2 models on one GPU, 1 requests/s"), 0U) << *table;
+  for (const char* way : {"\ntemporal ", "\nfixed ", "\nfixed by popularity ", "\nby load "}) {
+    EXPECT_NE(table->find(way), std::string::npos) << *table;
+  }
+  EXPECT_NE(table->find("assumed"), std::string::npos) << "where figures come from";
+  std::vector<std::string> json = share;
+  json.emplace_back("--json");
+  const auto ways = nlohmann::json::parse(run(json).value()).at("ways");
+  EXPECT_EQ(ways.size(), 4U);
+  EXPECT_EQ(ways[3].at("seeds").size(), 2U);
+  EXPECT_EQ(ways[3].at("seeds")[0].at("models").size(), 2U);
+  EXPECT_NE(fails({"--share", "2", "--compare", "fcfs,cfs"}, Code::invalid_argument)
+                .find("ways of its own"),
+            std::string::npos);
+  (void)fails({"--share", "1"}, Code::invalid_argument);
+  (void)fails({"--share", "16", "--model", "llama-2-70b"}, Code::failed_precondition);
+}
+
 TEST_F(Simulate, ErrorsSayWhatToDo) {
   EXPECT_NE(fails({"--compare", "fcfs,lifo"}, Code::invalid_argument).find("expected"),
             std::string::npos);

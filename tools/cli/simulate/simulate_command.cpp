@@ -9,6 +9,7 @@
 #include "tools/cli/simulate/simulate_calibration.hpp"
 #include "tools/cli/simulate/simulate_lending.hpp"
 #include "tools/cli/simulate/simulate_setup.hpp"
+#include "tools/cli/simulate/simulate_sharing.hpp"
 #include "tools/report/progress_line.hpp"
 #include "tools/report/text.hpp"
 #include "tools/sim/input/quoted_lengths.hpp"
@@ -98,11 +99,12 @@ Result<std::string> run_simulate(const SimulateOptions& options) {
   if (options.workload == WorkloadKind::long_prompt) return run_long_prompt(options);
   AQUA_ASSIGN(const sim::Trace trace, requests_of(options));
   if (options.workload == WorkloadKind::elastic) return run_elastic(options, trace);
+  report::ProgressLine bar(stderr, options.progress ? Where::terminals : Where::nowhere);
+  if (options.share > 0) return run_sharing(options, trace, bar);
   if (trace.format == sim::TraceFormat::lengths && options.workload == WorkloadKind::trace) {
     return Error{Code::invalid_argument,
                  "these are lengths only: give --workload poisson or burst"};
   }
-  report::ProgressLine bar(stderr, options.progress ? Where::terminals : Where::nowhere);
   if (options.sweep) return run_sweep(options, trace, bar);
   AQUA_ASSIGN(const sim::Comparison comparison, run_one(options, trace, bar));
   if (!options.csv.empty()) AQUA_TRY(write_file(options.csv, sim::render_csv(comparison)));

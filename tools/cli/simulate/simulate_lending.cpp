@@ -7,9 +7,9 @@
 
 #include "base/concat.hpp"
 #include "base/try.hpp"
+#include "tools/cli/simulate/simulate_rows.hpp"
 #include "tools/cli/simulate/simulate_setup.hpp"
 #include "tools/sim/engine/elastic.hpp"
-#include "tools/sim/report/metric_fields.hpp"
 
 namespace aqua::tool {
 namespace {
@@ -52,29 +52,6 @@ std::string verdict(double lent_per_second, double host_per_second) {
   return concat("A context in a neighbour's memory gives ", fixed(lent_per_second, 2),
                 " tokens/s, in host memory ", fixed(host_per_second, 2), ": ",
                 fixed(lent_per_second / host_per_second, 1), " times as many.\n\n");
-}
-
-json metrics_json(const sim::Metrics& metrics) {
-  json row;
-  for (const sim::MetricField& field : sim::kMetricFields) {
-    row[std::string(field.name)] = metrics.*field.field;
-  }
-  return row;
-}
-
-json sources_json(const sim::Ground& ground) {
-  json rows = json::array();
-  for (const sim::Source& source : ground.sources)
-    rows.push_back({{"what", source.what}, {"label", source.label}, {"from", source.from}});
-  return rows;
-}
-
-std::string sources_text(const sim::Ground& ground) {
-  std::string text =
-      "\n" + ground.scenario.model.name + " on " + ground.scenario.server.gpu.name + "\n";
-  for (const sim::Source& source : ground.sources)
-    text += source.what + ": " + source.label + " (" + source.from + ")\n";
-  return text;
 }
 
 json elastic_json(const sim::ElasticShape& shape, const sim::ElasticOutcome& outcome) {

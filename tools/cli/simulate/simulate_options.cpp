@@ -126,6 +126,13 @@ void add_engine(CommandLine& line, SimulateOptions& o) {
       .text("--compare", o.compare, "P,P...",
             "fcfs, vtc, las, cfs, auto, each alone or with +dram, +aqua, +free; +aqua+blocks "
             "copies block by block; fcfs also with +recompute, +pie, +pie+aqua, +ondemand")
+      .number(
+          "--share", o.share, 2, 16, "N",
+          "so many models of this kind share one GPU; compares temporal sharing, fixed parts of "
+          "the multiprocessors, and parts by load")
+      .number("--skew", o.skew, 0, 10, "A", "their popularity: model i in proportion to i^-A")
+      .number("--share-seconds", o.share_seconds, 10, 1e6, "S",
+              "how long requests come; at half time the order of popularity turns round")
       .text("--model", o.model, "NAME|FILE", "a preset or a JSON file")
       .text("--server", o.server, "NAME|FILE", "a preset or a JSON file")
       .text("--borrower", o.borrower, "NAME|FILE",
@@ -210,6 +217,15 @@ Result<void> check(const SimulateOptions& options) {
     return bad(
         "--workload long-prompt and elastic compare ways of their own, once: without --compare, "
         "--seeds, --lent-at, --expansion and --link-at");
+  }
+  const bool other_ways = options.workload != fresh.workload || options.compare != fresh.compare ||
+                          !options.lent_changes.empty() || options.expansion ||
+                          !options.link_changes.empty() || options.prefix_cache;
+  if (options.share > 0 &&
+      (other_ways || options.sweep || !options.csv.empty() || !options.html.empty())) {
+    return bad(
+        "--share compares ways of its own, in a table or --json: with --rate, --seeds, --skew and "
+        "who serves, and nothing else");
   }
   if (options.sweep && (!options.csv.empty() || !options.html.empty())) {
     return bad("--sweep has a table and --json; --csv and --html are of one run");

@@ -42,6 +42,9 @@ struct SimulateOptions {
   std::uint32_t chunk = 512;
   std::uint32_t slice = schedule::SchedulerOptions{}.slice_iterations;
   std::uint64_t seeds = 1;
+  unsigned share = 0;  // models on one GPU; 0: one engine has it
+  double skew = 1.5;   // of their popularity
+  double share_seconds = 600;
   sim::Sla sla{};
   bool skip = true;
   bool fallback = true;
