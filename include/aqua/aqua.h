@@ -39,5 +39,6 @@
 #include "aqua/c/transfer.h"
 #include "aqua/c/types.h"
 #include "aqua/c/version.h"
+#include "aqua/c/weights.h"
 
 #endif

@@ -29,6 +29,10 @@ const char* name_of(Kind kind) noexcept {
       return "block pool";
     case Kind::packer:
       return "packer";
+    case Kind::weights:
+      return "weights";
+    case Kind::weights_publisher:
+      return "weights publisher";
   }
   return "unknown object";
 }

@@ -22,9 +22,11 @@ enum class Kind : std::uint8_t {
   memory,
   layer_pool,  // of the system layer_swap, as the next
   block_pool,
-  packer,  // of the system packing
+  packer,   // of the system packing
+  weights,  // of the system sharing, as the next
+  weights_publisher,
 };
-inline constexpr std::size_t kKinds = static_cast<std::size_t>(Kind::packer) + 1;
+inline constexpr std::size_t kKinds = static_cast<std::size_t>(Kind::weights_publisher) + 1;
 
 [[nodiscard]] const char* name_of(Kind kind) noexcept;
 

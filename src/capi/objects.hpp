@@ -44,9 +44,14 @@ struct ReclaimObject {
   Reclaim reclaim;
 };
 
-// The four tables above that hold keeps of a runtime; a system may add a table of its own.
-inline constexpr std::uint64_t kMostKeepsOfCore = 4 * std::uint64_t{RuntimeTable::kMost};
-static_assert(kMostKeepsOfCore <= HandleWord::kMostKeeps);
+// The four tables above hold keeps of a runtime, and so do those of systems, which have so many
+// chunks together: all that there can be fit into a runtime's word.
+inline constexpr std::uint32_t kChunksOfLayerSwap = 64;
+inline constexpr std::uint32_t kChunksOfSharing = 20;
+static_assert(4 * std::uint64_t{RuntimeTable::kMost} +
+                  std::uint64_t{kChunksOfLayerSwap + kChunksOfSharing} *
+                      RuntimeTable::kChunkSlots <=
+              HandleWord::kMostKeeps);
 
 // A system's objects that keep their runtime open. count(runtime) says how many are alive, so that
 // a close that is refused can name them; it is given before the first of them is made.

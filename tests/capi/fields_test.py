@@ -29,6 +29,7 @@ TWINS = {
     "aqua_layer_pool_options": "LayerPoolOptions",
     "aqua_layer_pool_status": "LayerPoolStatus",
     "aqua_step_load": "StepLoad",
+    "aqua_weights_options": "WeightsOptions",
     "aqua_packer_options": "PackerOptions",
     "aqua_packer_engine": "EngineSpec",
     "aqua_packer_request": "RequestSpec",
@@ -58,9 +59,10 @@ OTHERWISE = {
     "aqua_packer_server_boundary": {"server"},
 }
 # Of C alone, in place of what a C++ object answers: handles, and what they tell of themselves.
-HANDLES = {"runtime", "tensor", "pin", "ticket", "layout", "pool", "reclaim", "layer_pool", "block_pool", "packer"}
+HANDLES = {"runtime", "tensor", "pin", "ticket", "layout", "pool", "reclaim", "layer_pool", "block_pool", "packer",
+           "weights", "weights_publisher"}
 TOLD = {"tensor_info", "pin_info", "pool_info", "layout_info", "layout_spec", "paged_shape", "pinned_tensor", "holder",
-        "block_pool_info"}
+        "block_pool_info", "weights_info", "weight_tensor", "weight_spec"}
 
 
 def without_comments(text):

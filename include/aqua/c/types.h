@@ -46,6 +46,12 @@ typedef struct aqua_block_pool {
 typedef struct aqua_packer {
   uint64_t id;
 } aqua_packer;
+typedef struct aqua_weights {
+  uint64_t id;
+} aqua_weights;
+typedef struct aqua_weights_publisher {
+  uint64_t id;
+} aqua_weights_publisher;
 
 /* Where a tensor's bytes are, fastest first. */
 typedef uint32_t aqua_tier;

@@ -41,8 +41,7 @@ struct BlockPoolObject {
   std::unique_ptr<LockedBlockPool> locked;
 };
 
-using LayerPoolTable = HandleTable<LayerPoolObject, Kind::layer_pool, 64>;
-static_assert(kMostKeepsOfCore + LayerPoolTable::kMost <= HandleWord::kMostKeeps);
+using LayerPoolTable = HandleTable<LayerPoolObject, Kind::layer_pool, kChunksOfLayerSwap>;
 
 [[nodiscard]] LayerPoolTable& layer_pools() noexcept;
 [[nodiscard]] HandleTable<BlockPoolObject, Kind::block_pool>& block_pools() noexcept;
