@@ -33,13 +33,15 @@ from .runtime import EmulatedGpu, Runtime
 from .status import CopyStatus, RuntimeStatus, TierStatus
 from .tensor import AquaTensor, Pin
 from .transfer import Ticket
+from .weights import NewWeight, SharedWeights, WeightTensor, publish_weights
 
 __all__ = [
     "Access", "AquaTensor", "BlockMove", "BlockPool", "BudgetReason", "Callbacks", "Code",
     "CopyStatus", "DeviceArray", "DeviceBytes", "ElasticPool", "EmulatedGpu", "Error", "Holder",
     "LayerPlane", "LayerPool", "LayerPoolChange", "LayerPoolStatus", "Layout",
     "LoadBand", "LoadProfile",
-    "LoadReport", "LogLevel", "MemoryBudget", "Pin", "PinnedTensor", "ProducerOptions", "Reclaim",
-    "ReclaimProgress", "Runtime", "RuntimeStatus", "Ticket", "Tier", "TierStatus", "__version__",
-    "has_feature", "library_path", "library_version",
+    "LoadReport", "LogLevel", "MemoryBudget", "NewWeight", "Pin", "PinnedTensor", "ProducerOptions", "Reclaim",
+    "ReclaimProgress", "Runtime", "RuntimeStatus", "SharedWeights", "Ticket", "Tier", "TierStatus",
+    "WeightTensor", "__version__",
+    "has_feature", "library_path", "library_version", "publish_weights",
 ]

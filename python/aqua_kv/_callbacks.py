@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, Iterator, List, Optional
 
-from ._structs import (
+from ._c.structs import (
     BudgetFunction,
     CCallbacks,
     DataLossFunction,

@@ -16,9 +16,10 @@ from ctypes import POINTER, c_char_p, c_int, c_size_t, c_uint32, c_uint64, c_voi
 from pathlib import Path
 from typing import Any
 
-from . import _packer_structs as k
-from . import _pool_structs as p
-from . import _structs as s
+from ._c import packer_structs as k
+from ._c import pool_structs as p
+from ._c import structs as s
+from ._c import weights_structs as w
 
 SONAME = "libaqua.so.0"
 
@@ -191,6 +192,23 @@ CALLS: "dict[str, list[Any]]" = {
     "aqua_emulated_write": [s.RuntimeHandle, c_size_t, c_void_p, c_void_p, c_size_t],
     "aqua_emulated_read": [s.RuntimeHandle, c_size_t, c_void_p, c_void_p, c_size_t],
     "aqua_emulated_launch": [s.RuntimeHandle, c_size_t, s.KernelFunction, c_void_p],
+    "aqua_weights_attach": [s.RuntimeHandle, POINTER(w.CWeightsOptions), POINTER(w.WeightsHandle)],
+    "aqua_weights_free": [w.WeightsHandle],
+    "aqua_weights_get_info": [w.WeightsHandle, POINTER(w.CWeightsInfo)],
+    "aqua_weights_get_tensor": [w.WeightsHandle, c_uint64, POINTER(w.CWeightTensor)],
+    "aqua_weights_find": [w.WeightsHandle, c_char_p, POINTER(w.CWeightTensor)],
+    "aqua_weights_verify": [w.WeightsHandle],
+    "aqua_weights_suspend": [w.WeightsHandle],
+    "aqua_weights_resume": [w.WeightsHandle],
+    "aqua_weights_publish": [
+        s.RuntimeHandle, POINTER(w.CWeightsOptions), POINTER(w.CWeightSpec), c_size_t,
+        POINTER(w.WeightsPublisherHandle),
+    ],
+    "aqua_weights_publisher_write": [
+        w.WeightsPublisherHandle, c_uint64, c_uint64, c_void_p, c_uint64,
+    ],
+    "aqua_weights_publisher_commit": [w.WeightsPublisherHandle],
+    "aqua_weights_publisher_free": [w.WeightsPublisherHandle],
 }
 
 # What returns something else.

@@ -12,7 +12,7 @@ from . import _callbacks
 from ._errors import Error
 from ._library import lib
 from ._owned import Belongings, ignore_not_found
-from ._structs import RuntimeHandle
+from ._c.structs import RuntimeHandle
 
 
 _TRIES = 100
@@ -27,6 +27,8 @@ class State:
         self.tensors = Belongings(lib.aqua_tensor_free)
         self.pools = Belongings(lib.aqua_pool_free)
         self.layer_pools = Belongings(lib.aqua_layer_pool_free)
+        self.weights = Belongings(lib.aqua_weights_free)
+        self.publishers = Belongings(lib.aqua_weights_publisher_free)
         self.memories = Belongings(lib.aqua_emulated_free)
         self.emulated_streams: Set[int] = {0}
         self._callbacks_key = callbacks_key
@@ -44,7 +46,8 @@ class State:
         if not _callbacks.inside():
             self.settle()
             for kind in (
-                self.pins, self.layer_pools, self.tensors, self.pools, self.memories,
+                self.pins, self.layer_pools, self.tensors, self.pools, self.weights,
+                self.publishers, self.memories,
             ):
                 kind.free_all()
         error = lib.aqua_runtime_close(self.handle)

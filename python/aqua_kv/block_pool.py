@@ -11,7 +11,7 @@ from ._errors import raise_error
 from ._library import lib
 from ._numbers import size, uint32
 from ._owned import Owned
-from ._pool_structs import BlockPoolHandle, CBlockMove, CBlockPoolInfo
+from ._c.pool_structs import BlockPoolHandle, CBlockMove, CBlockPoolInfo
 
 _MOST = 2**64 - 1
 

@@ -9,7 +9,7 @@ import ctypes
 import itertools
 from typing import Any, Callable, Dict, Union
 
-from . import _structs as s
+from ._c import structs as s
 from ._callbacks import being_called
 from ._errors import raise_error
 from ._library import lib

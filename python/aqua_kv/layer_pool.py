@@ -9,14 +9,14 @@ import itertools
 import weakref
 from typing import TYPE_CHECKING, Any, Callable, Optional, Tuple
 
-from . import _pool_structs as s
+from ._c import pool_structs as s
 from ._blocks import BlockList, to_uint32
 from ._callbacks import being_called
 from ._errors import raise_error
 from ._library import lib
 from ._numbers import Stream, native_stream, size, text, uint32
 from ._owned import Owned
-from ._structs import TicketHandle
+from ._c.structs import TicketHandle
 from .block_pool import BlockPool
 from .device import DeviceBytes
 from .layer_status import LayerPoolChange, LayerPoolStatus

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Tuple
 
-from ._pool_structs import CLayerPoolStatus
+from ._c.pool_structs import CLayerPoolStatus
 from .block_pool import BlockMove
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any, List, Optional, Sequence, Tuple, Union
 
-from . import _structs as s
+from ._c import structs as s
 from ._errors import raise_error
 from ._library import lib
 from ._numbers import size, uint32

@@ -9,7 +9,7 @@ from typing import Any, Tuple
 from ._errors import raise_error
 from ._library import lib
 from ._owned import Owned
-from ._structs import CHolder, CReclaimProgress
+from ._c.structs import CHolder, CReclaimProgress
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import enum
 from dataclasses import astuple, dataclass
 from typing import Any
 
-from ._structs import CLoadBand, CLoadProfile, CLoadReport, CMemoryBudget, CProducerOptions
+from ._c.structs import CLoadBand, CLoadProfile, CLoadReport, CMemoryBudget, CProducerOptions
 
 
 class BudgetReason(enum.IntEnum):

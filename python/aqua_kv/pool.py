@@ -12,7 +12,7 @@ from ._errors import raise_error
 from ._library import lib
 from ._numbers import Stream, native_stream, size
 from ._owned import Owned
-from ._structs import CPoolInfo, CPoolOptions, PoolHandle
+from ._c.structs import CPoolInfo, CPoolOptions, PoolHandle
 from .device import DeviceBytes
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, Optional, Type
 
 from . import _callbacks
-from . import _structs as s
+from ._c import structs as s
 from ._blocks import BlockList, to_uint32
 from ._callbacks import Callbacks
 from ._errors import raise_error

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ._structs import CCopyStatus, CRuntimeStatus
+from ._c.structs import CCopyStatus, CRuntimeStatus
 
 
 @dataclass(frozen=True)

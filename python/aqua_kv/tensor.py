@@ -11,7 +11,7 @@ from ._errors import raise_error
 from ._library import lib
 from ._numbers import Stream, native_stream, size
 from ._owned import Belongings, Owned
-from ._structs import WHOLE_TENSOR, CPinInfo, CTensorInfo, PinHandle, TensorHandle
+from ._c.structs import WHOLE_TENSOR, CPinInfo, CTensorInfo, PinHandle, TensorHandle
 from ._types import TIERS, Access, Tier
 from .device import DeviceBytes
 

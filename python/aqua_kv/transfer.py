@@ -10,7 +10,7 @@ from ._errors import raise_error
 from ._library import lib
 from ._numbers import Stream, native_stream, uint32
 from ._owned import Owned
-from ._structs import TicketHandle
+from ._c.structs import TicketHandle
 
 if TYPE_CHECKING:
     from .layout import Layout

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fixtures: an emulated GPU, a real coordinator, processes of their own.
 
-AQUA_LIBRARY names the libaqua.so under test, AQUA_COORDINATOR_BINARY the daemon.
+AQUA_LIBRARY names the libaqua.so under test, AQUA_COORDINATOR_BINARY and
+AQUA_KEEPER_BINARY the daemons.
 """
 
 from __future__ import annotations
@@ -72,6 +73,31 @@ def coordinator(tmp_path: Path) -> Iterator[Coordinator]:
         yield started
     finally:
         started.kill()
+
+
+class Keeper:
+    def __init__(self, program: str, directory: Path) -> None:
+        self.socket = str(directory / "keeper.sock")
+        self.process = subprocess.Popen(
+            [program, "--socket", self.socket], stdout=subprocess.PIPE, text=True
+        )
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        assert line.startswith("listening on"), line
+
+
+@pytest.fixture
+def keeper(tmp_path: Path) -> Iterator[Keeper]:
+    """One of this test's own."""
+    program = os.environ.get("AQUA_KEEPER_BINARY")
+    if not program:
+        pytest.skip("AQUA_KEEPER_BINARY names no aqua-keeper")
+    started = Keeper(program, tmp_path)
+    try:
+        yield started
+    finally:
+        started.process.kill()
+        started.process.wait()
 
 
 class Lender:

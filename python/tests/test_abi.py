@@ -12,7 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from aqua_kv import Code, Tier, _errors, _library, _packer_structs, _pool_structs, _structs, northbound, packing
+from aqua_kv import Code, Tier, _errors, _library, northbound, packing
+from aqua_kv._c import packer_structs as _packer_structs
+from aqua_kv._c import pool_structs as _pool_structs
+from aqua_kv._c import structs as _structs
+from aqua_kv._c import weights_structs as _weights_structs
 from aqua_kv._library import lib
 
 INCLUDE = Path(os.environ.get("AQUA_INCLUDE", Path(__file__).parents[2] / "include"))
@@ -56,6 +60,12 @@ STRUCTS = {
     "aqua_packer_status": _packer_structs.CPackerStatus,
     "aqua_packer_engine_boundary": _packer_structs.CPackerEngineBoundary,
     "aqua_packer_server_boundary": _packer_structs.CPackerServerBoundary,
+    "aqua_weights": _weights_structs.WeightsHandle,
+    "aqua_weights_publisher": _weights_structs.WeightsPublisherHandle,
+    "aqua_weights_options": _weights_structs.CWeightsOptions,
+    "aqua_weights_info": _weights_structs.CWeightsInfo,
+    "aqua_weight_tensor": _weights_structs.CWeightTensor,
+    "aqua_weight_spec": _weights_structs.CWeightSpec,
     "aqua_pool": _structs.PoolHandle, "aqua_emulated_memory": _structs.MemoryHandle,
 }
 

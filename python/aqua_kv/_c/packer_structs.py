@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The structs of include/aqua/c/packer.h, as _structs.py has the others."""
+"""The structs of include/aqua/c/packer.h, as structs.py has the others."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import ctypes
 from ctypes import POINTER, c_double, c_size_t, c_uint32, c_uint64
 from typing import ClassVar
 
-from ._structs import Fields, Sized
+from .structs import Fields, Sized
 
 
 class PackerHandle(ctypes.Structure):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The structs of include/aqua/c/layer_pool.h and block_pool.h, as _structs.py has the others."""
+"""The structs of include/aqua/c/layer_pool.h and block_pool.h, as structs.py has the others."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import ctypes
 from ctypes import c_char, c_char_p, c_double, c_size_t, c_uint32, c_uint64, c_void_p
 from typing import ClassVar
 
-from ._structs import NAME_BYTES, Fields, Sized
+from .structs import NAME_BYTES, Fields, Sized
 
 
 class LayerPoolHandle(ctypes.Structure):

@@ -7,7 +7,7 @@ import ctypes
 import enum
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
-from .. import _packer_structs as p
+from .._c import packer_structs as p
 from .._errors import check
 from .._library import lib
 from .packer import number

@@ -6,7 +6,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any, List, Tuple
 
-from .. import _packer_structs as p
+from .._c import packer_structs as p
 from .._errors import check
 from .._library import lib
 from .._numbers import size, text, uint32

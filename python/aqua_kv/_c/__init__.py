@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The structs of the C ABI, as ctypes has them. Of no use outside this package."""

@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SharedWeights: a model's weights as aqua-keeper has them, once in a device's memory and mapped to
+be read by every engine there; publish_weights(): how the first engine puts its own there.
+
+    with aqua_kv.SharedWeights.attach(rt, "smollm2") as weights:   # NOT_FOUND: publish or load them
+        q = weights["blk.0.attn_q.weight"]                         # where it lies, type, shape
+
+Nothing is ever read from a disk here, and nothing falls back to it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Iterable, Iterator, Optional, Tuple
+
+from . import arrays
+from ._errors import Code, Error, raise_error
+from ._library import lib
+from ._numbers import size, text, uint32
+from ._owned import Owned
+from ._c.weights_structs import (
+    AXES,
+    CWeightsInfo,
+    CWeightsOptions,
+    CWeightSpec,
+    CWeightTensor,
+    WeightsHandle,
+    WeightsPublisherHandle,
+)
+from .device import DeviceArray, DeviceBytes
+
+if TYPE_CHECKING:
+    from .runtime import Runtime
+
+# Types whose elements stand alone, as NumPy's array interface calls them. BF16 it does not know.
+_TYPESTRS = {
+    "F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<V2",
+    "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "|i1",
+    "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "|u1", "BOOL": "|b1",
+}  # fmt: skip
+
+
+class WeightTensor(DeviceBytes):
+    """Where a tensor lies, to be read. Valid until its weights are closed or suspended."""
+
+    def __init__(self, owner: "SharedWeights", c: CWeightTensor) -> None:
+        self.owner = owner  # keeps the mapping from being collected
+        self.name = c.name.decode()
+        self.type = c.type.decode()  # as in safetensors ("BF16") or ggml ("Q4_0")
+        self.block_elements = int(c.block_elements)  # that are stored together ...
+        self.block_bytes = int(c.block_bytes)  # ... in so many bytes
+        self.shape: Tuple[int, ...] = tuple(c.shape[: c.axes])
+        self.strides: Tuple[int, ...] = tuple(c.strides[: c.axes])  # in bytes
+        self._data = int(c.address)
+        self._bytes = int(c.bytes)
+
+    @property
+    def data(self) -> int:
+        return self._data
+
+    @property
+    def bytes(self) -> int:
+        return self._bytes
+
+    @property
+    def read_only(self) -> bool:
+        return True
+
+    def values(self) -> DeviceArray:
+        """Its elements as an array. TypeError where they are packed in blocks (Q4_0 and the like)."""
+        typestr = _TYPESTRS.get(self.type)
+        if typestr is None or self.block_elements != 1:
+            raise TypeError(f"{self.name}: {self.type} has no elements that stand alone")
+        return self.array(self.shape, typestr, strides=self.strides)
+
+
+class SharedWeights(Owned):
+    """A mapping from names to tensors. No work of a GPU may be in flight on it when it is closed or
+    suspended (an emulated GPU's is waited for when it is closed)."""
+
+    __slots__ = ("_runtime",)
+    _free = lib.aqua_weights_free
+    _settles = True
+
+    def __init__(self, runtime: "Runtime", handle: WeightsHandle) -> None:
+        super().__init__(handle, runtime._state.weights)
+        self._runtime = runtime
+
+    def _settle(self) -> bool:
+        return self._runtime._state.settle()
+
+    @classmethod
+    def attach(
+        cls,
+        runtime: "Runtime",
+        model: str,
+        *,
+        version: str = "",
+        shard: int = 0,
+        shards: int = 1,
+        keeper: str = "",
+    ) -> "SharedWeights":
+        """Asks the keeper and maps what it has. `version`: the newest that is whole, if empty.
+        `keeper`: its socket; else $AQUA_KEEPER, else where aqua-keeper puts it. NOT_FOUND: it has no
+        such model; FAILED_PRECONDITION: none on this device; UNAVAILABLE: no keeper listens."""
+        handle = WeightsHandle()
+        options = _options(model, version, shard, shards, keeper)
+        error = lib.aqua_weights_attach(runtime._handle, options, handle)
+        if error:
+            raise_error(error)
+        return cls(runtime, handle)
+
+    def __len__(self) -> int:
+        return int(self._info().tensors)
+
+    def __iter__(self) -> Iterator[str]:
+        for number in range(len(self)):
+            c = CWeightTensor()
+            error = lib.aqua_weights_get_tensor(self._handle, number, c)
+            if error:
+                raise_error(error)
+            yield c.name.decode()
+
+    def __getitem__(self, name: str) -> WeightTensor:
+        c = CWeightTensor()
+        error = lib.aqua_weights_find(self._handle, text(name), c)
+        if error:
+            try:
+                raise_error(error)
+            except Error as raised:
+                if raised.code is Code.NOT_FOUND and not self.closed:
+                    raise KeyError(name) from None
+                raise
+        return WeightTensor(self, c)
+
+    @property
+    def version(self) -> str:
+        return str(self._info().version.decode())
+
+    @property
+    def bytes(self) -> int:
+        """Mapped, all of it: what it takes of a device is not part of MemoryBudget."""
+        return int(self._info().bytes)
+
+    @property
+    def enforced(self) -> bool:
+        """Whether the kernel refuses each write. False on CUDA: there it is a convention."""
+        return bool(self._info().enforced)
+
+    def verify(self) -> None:
+        """Reads every tensor and compares its digest. DATA_LOSS names the first that differs."""
+        error = lib.aqua_weights_verify(self._handle)
+        if error:
+            raise_error(error)
+
+    def suspend(self) -> None:
+        """Unmaps them and lets go of them; addresses stay reserved, and fault."""
+        error = lib.aqua_weights_suspend(self._handle)
+        if error:
+            raise_error(error)
+
+    def resume(self) -> None:
+        """Maps them at the same addresses: the newest version by now, unless attach() named one.
+        FAILED_PRECONDITION: that one is laid out in another way; attach anew."""
+        error = lib.aqua_weights_resume(self._handle)
+        if error:
+            raise_error(error)
+
+    def _info(self) -> Any:
+        info = CWeightsInfo()
+        error = lib.aqua_weights_get_info(self._handle, info)
+        if error:
+            raise_error(error)
+        return info
+
+
+@dataclass(frozen=True)
+class NewWeight:
+    """A tensor to publish: a contiguous array in host or device memory."""
+
+    name: str
+    type: str  # "F16", "BF16", "Q4_0" …
+    data: Any
+    shape: Optional[Tuple[int, ...]] = None  # in elements; none: that of `data`
+    block_elements: int = 1
+    block_bytes: Optional[int] = None  # none: an item of `data`
+
+
+class _Publisher(Owned):
+    __slots__ = ()
+    _free = lib.aqua_weights_publisher_free
+
+
+def publish_weights(
+    runtime: "Runtime",
+    model: str,
+    version: str,
+    weights: Iterable[NewWeight],
+    *,
+    shard: int = 0,
+    shards: int = 1,
+    keeper: str = "",
+) -> None:
+    """Copies tensors into memory that the keeper then has, sealed; nobody sees any of them before
+    all are there. ALREADY_EXISTS: this shard of this version is there, or being published."""
+    new = list(weights)
+    spans = [_span(weight) for weight in new]
+    specs = (CWeightSpec * max(len(new), 1))()
+    for spec, weight, span in zip(specs, new, spans):
+        shape = span.shape if weight.shape is None else weight.shape
+        if len(shape) > AXES:
+            raise ValueError(f"{weight.name} has {len(shape)} axes, at most {AXES} are possible")
+        spec.name = text(weight.name)
+        spec.type = text(weight.type)
+        spec.block_elements = uint32(weight.block_elements, "block_elements")
+        spec.block_bytes = uint32(
+            span.item_bytes if weight.block_bytes is None else weight.block_bytes, "block_bytes"
+        )
+        spec.axes = len(shape)
+        spec.shape[: len(shape)] = [size(n, "shape") for n in shape]
+    handle = WeightsPublisherHandle()
+    options = _options(model, version, shard, shards, keeper)
+    error = lib.aqua_weights_publish(runtime._handle, options, specs, len(new), handle)
+    if error:
+        raise_error(error)
+    with _Publisher(handle, runtime._state.publishers):
+        for number, span in enumerate(spans):
+            error = lib.aqua_weights_publisher_write(handle, number, 0, span.address, span.bytes)
+            if error:
+                raise_error(error)
+        error = lib.aqua_weights_publisher_commit(handle)
+        if error:
+            raise_error(error)
+
+
+def _options(model: str, version: str, shard: int, shards: int, keeper: str) -> CWeightsOptions:
+    return CWeightsOptions(
+        model=text(model),
+        version=text(version),
+        shard=uint32(shard, "shard"),
+        shards=uint32(shards, "shards"),
+        keeper=text(keeper),
+    )
+
+
+def _span(weight: NewWeight) -> arrays.Span:
+    on_device = hasattr(weight.data, "__cuda_array_interface__")
+    if not on_device:
+        return arrays.host_span(weight.data, weight.name, writable=False)
+    span = arrays.device_span(weight.data, weight.name)
+    if not span.contiguous:
+        raise ValueError(f"{weight.name} is not contiguous (strides {span.strides})")
+    return span

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Shared weights with a real keeper: published from arrays, read where they lie."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import aqua_kv
+from aqua_kv import Code, NewWeight, SharedWeights, emulated, publish_weights
+
+A = np.arange(32 * 64, dtype=np.float16).reshape(32, 64)
+B = np.array([3, 1, 2], dtype=np.float32)
+
+
+def publish(runtime, keeper, version="1", a=A, **more):
+    weights = [NewWeight("a", "F16", a), NewWeight("b", "F32", B)]
+    publish_weights(runtime, "small", version, weights, keeper=keeper.socket, **more)
+
+
+def read(runtime, tensor, dtype):
+    out = np.empty(tensor.bytes // np.dtype(dtype).itemsize, dtype)
+    emulated.read(runtime, tensor, out)
+    return out.reshape(tensor.shape)
+
+
+def test_what_one_publishes_another_reads_in_place(runtime, keeper):
+    publish(runtime, keeper)
+    with SharedWeights.attach(runtime, "small", keeper=keeper.socket) as weights:
+        assert list(weights) == ["a", "b"] and len(weights) == 2
+        assert weights.version == "1" and weights.enforced and weights.bytes == 2 << 20
+        a = weights["a"]
+        assert (a.type, a.shape, a.strides, a.block_bytes) == ("F16", (32, 64), (128, 2), 2)
+        assert (read(runtime, a, np.float16) == A).all()
+        assert (read(runtime, weights["b"], np.float32) == B).all()
+        weights.verify()
+
+
+def test_an_array_over_it_is_read_only(runtime, keeper):
+    publish(runtime, keeper)
+    with SharedWeights.attach(runtime, "small", keeper=keeper.socket) as weights:
+        values = weights["a"].values()
+        interface = values.__cuda_array_interface__
+        assert interface["data"] == (weights["a"].data, True)
+        assert interface["shape"] == (32, 64) and interface["typestr"] == "<f2"
+        with pytest.raises(ValueError, match="read-only"):
+            emulated.write(runtime, values, A)
+
+
+def test_from_the_device_and_in_blocks(runtime, keeper):
+    memory = emulated.allocate(runtime, 2 << 20)
+    packed = np.arange(18 * 4, dtype=np.uint8)
+    emulated.write(runtime, memory, packed)
+    emulated.synchronize(runtime)
+    q = NewWeight("q", "Q4_0", memory.array((72,)), shape=(2, 64), block_elements=32, block_bytes=18)
+    publish_weights(runtime, "packed", "1", [q], keeper=keeper.socket)
+    with SharedWeights.attach(runtime, "packed", keeper=keeper.socket) as weights:
+        tensor = weights["q"]
+        assert (tensor.shape, tensor.strides, tensor.bytes) == ((2, 64), (36, 18), 72)
+        out = np.empty(72, np.uint8)
+        emulated.read(runtime, tensor, out)
+        assert (out == packed).all()
+        with pytest.raises(TypeError, match="Q4_0"):
+            tensor.values()
+
+
+def test_resuming_maps_the_newest_at_the_same_address(runtime, keeper):
+    publish(runtime, keeper)
+    with SharedWeights.attach(runtime, "small", keeper=keeper.socket) as weights:
+        before = weights["a"].data
+        weights.suspend()
+        publish(runtime, keeper, "2", A * 2)
+        weights.resume()
+        assert weights.version == "2" and weights["a"].data == before
+        assert (read(runtime, weights["a"], np.float16) == A * 2).all()
+
+
+def test_errors_name_what_is_missing(runtime, keeper):
+    with pytest.raises(aqua_kv.Error) as raised:
+        SharedWeights.attach(runtime, "small", keeper=keeper.socket)
+    assert raised.value.code is Code.NOT_FOUND
+    publish(runtime, keeper)
+    with pytest.raises(aqua_kv.Error) as raised:
+        publish(runtime, keeper)
+    assert raised.value.code is Code.ALREADY_EXISTS
+    with SharedWeights.attach(runtime, "small", keeper=keeper.socket) as weights:
+        with pytest.raises(KeyError, match="c"):
+            weights["c"]
+    with pytest.raises(aqua_kv.Error) as raised:
+        len(weights)
+    assert raised.value.code is Code.NOT_FOUND
+    with pytest.raises(aqua_kv.Error) as raised:
+        SharedWeights.attach(runtime, "small", keeper="/nowhere/keeper.sock")
+    assert raised.value.code is Code.UNAVAILABLE
+    with pytest.raises(ValueError, match="not contiguous"):
+        publish(runtime, keeper, "3", A.T)
+    with pytest.raises(ValueError, match="axes"):
+        wide = NewWeight("w", "U8", np.zeros((1,) * 9, np.uint8))
+        publish_weights(runtime, "wide", "1", [wide], keeper=keeper.socket)
+
+
+def test_a_runtime_closes_with_its_weights(tmp_path, keeper):
+    runtime = aqua_kv.Runtime.open(
+        device="emu:0", coordinator="none", host_bytes=32 << 20, socket_directory=str(tmp_path)
+    )
+    publish(runtime, keeper)
+    weights = SharedWeights.attach(runtime, "small", keeper=keeper.socket)
+    runtime.close()
+    with pytest.raises(aqua_kv.Error):
+        len(weights)
