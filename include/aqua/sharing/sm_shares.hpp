@@ -26,7 +26,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "aqua/export.h"
@@ -44,7 +43,7 @@ struct SpeedCurve {
   // Prefill is bound by arithmetic: {{1, 1}}. Decode is bound by memory: {{0.4, 1}, {1, 1}}, say.
   std::vector<Point> points{{1, 1}};
 };
-// At a share above 0, of a curve that has been checked.
+// At a share above 0 and up to 1, of a curve that has been checked.
 [[nodiscard]] AQUA_API double speed_at(const SpeedCurve& curve, double share);
 
 struct PhaseLoad {
@@ -62,13 +61,13 @@ struct EngineLoad {
 };
 
 struct ShareOptions {
-  std::uint32_t units = 20;     // that the multiprocessors are divided into
+  std::uint32_t units = 20;     // that the multiprocessors are divided into; 1,024 at most
   std::uint32_t kv_blocks = 0;  // that all engines have together; 0: they are not divided here
-  // Of what equal parts would be, that each engine has at least, of both: an engine that is asked
-  // for little is still to be quick when it is.
+  // Of what equal parts would be, that each engine has at least, of both, in whole units and
+  // blocks: an engine that is asked for little is still to be quick when it is.
   double least = 0.5;
   // Shares stay as they are unless the highest utilization falls by more than this part of it, or
-  // more engines keep up.
+  // more engines keep up. Blocks do unless somebody who lacks some has more of them by this part.
   double worth_changing = 0.1;
 };
 
@@ -84,7 +83,7 @@ class AQUA_API SmShares {
   // cannot be.
   [[nodiscard]] static Result<SmShares> create(std::size_t engines, const ShareOptions& options);
 
-  // Whether the shares have changed by this. Loads are in the order of the engines.
+  // Whether shares or take_turns() have changed by this. Loads are in the order of the engines.
   // invalid_argument: another number of them, a load below 0 or not a number, a curve that is none;
   // nothing is changed then.
   [[nodiscard]] Result<bool> decide(std::span<const EngineLoad> loads);
@@ -101,7 +100,8 @@ class AQUA_API SmShares {
   bool take_turns_ = true;
 };
 
-// The highest utilization of all engines, with shares in their order.
+// The highest utilization of all engines, with shares above 0, as many as loads and in their order.
+// Loads are as decide() wants them.
 [[nodiscard]] AQUA_API double highest_utilization(std::span<const EngineLoad> loads,
                                                   std::span<const EngineShare> shares);
 

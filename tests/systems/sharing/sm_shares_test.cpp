@@ -125,6 +125,13 @@ TEST(SmShares, WhoIsAskedForLittleTakesTurns) {
   EXPECT_TRUE(turns_with(0.19, 0));
 }
 
+TEST(SmShares, AChangeOfTurnsAloneIsToldToo) {
+  auto shares = SmShares::create(2, {}).value();
+  EXPECT_TRUE(shares.decide(std::vector{load_of(0.3, 0), load_of(0.3, 0)}).value());
+  EXPECT_EQ(shares.shares()[0].share, 0.5);
+  EXPECT_FALSE(shares.decide(std::vector{load_of(0.3, 0), load_of(0.3, 0)}).value());
+}
+
 TEST(SmShares, BlocksAreAllGivenOutWhateverIsWanted) {
   std::mt19937 random(11);
   std::uniform_real_distribution<double> any(0, 5000);
@@ -145,6 +152,7 @@ TEST(SmShares, BlocksAreAllGivenOutWhateverIsWanted) {
 TEST(SmShares, WhatCannotBeIsRefusedAndChangesNothing) {
   EXPECT_EQ(SmShares::create(0, {}).error().code, Code::invalid_argument);
   EXPECT_EQ(SmShares::create(21, {.units = 20}).error().code, Code::invalid_argument);
+  EXPECT_EQ(SmShares::create(2, {.units = 1025}).error().code, Code::invalid_argument);
   EXPECT_EQ(SmShares::create(2, {.least = 2}).error().code, Code::invalid_argument);
   EXPECT_EQ(SmShares::create(2, {.worth_changing = -1}).error().code, Code::invalid_argument);
   auto shares = SmShares::create(2, {}).value();

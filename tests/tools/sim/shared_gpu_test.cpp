@@ -108,6 +108,33 @@ TEST_F(SharedModels, TheSameSeedGivesTheSame) {
   EXPECT_EQ(play(ways_.back(), 3).within_sla, play(ways_.back(), 3).within_sla);
 }
 
+TEST_F(SharedModels, PopularityTurnsRoundAtHalfTime) {
+  const ModelsShape shape{.models = 4, .skew = 4, .per_second = 2, .seconds = 200};
+  const auto outcome =
+      test::must(share_gpu(ground_, trace_, shape, ways_to_share(shape)[0], {}, 1));
+  // Hardly anybody asks for the last one before, and nearly everybody after.
+  EXPECT_NEAR(static_cast<double>(outcome.requests), 400, 60);
+  EXPECT_NEAR(static_cast<double>(outcome.models[3].completed), 185, 40);
+  EXPECT_NEAR(static_cast<double>(outcome.models[0].completed), 185, 40);
+}
+
+TEST_F(SharedModels, ARequestAsLargeAsAnEqualPartIsAnsweredByEachWay) {
+  Trace trace;
+  trace.requests = {{.prompt_tokens = 1000, .output_tokens = 200},
+                    {.prompt_tokens = 5000, .output_tokens = 500},
+                    {.prompt_tokens = 200, .output_tokens = 20}};
+  Scenario scenario = ground_.scenario;
+  scenario.kv_tokens = 3 * 5600;
+  const Ground ground = test::must(resolve(scenario, {}));
+  const ModelsShape shape{.models = 3, .per_second = 1, .seconds = 120};
+  for (const WayToShare& way : ways_) {
+    const ModelsOutcome outcome = test::must(share_gpu(ground, trace, shape, way, {}, 1));
+    std::uint64_t completed = 0;
+    for (const Metrics& model : outcome.models) completed += model.completed;
+    EXPECT_EQ(completed, outcome.requests) << way.name;
+  }
+}
+
 TEST_F(SharedModels, ModelsThatDoNotFitAreRefused) {
   const auto refused =
       share_gpu(ground_, trace_, {.models = 6}, ways_to_share({.models = 6})[0], {}, 1);

@@ -130,7 +130,7 @@ void add_engine(CommandLine& line, SimulateOptions& o) {
           "--share", o.share, 2, 16, "N",
           "so many models of this kind share one GPU; compares temporal sharing, fixed parts of "
           "the multiprocessors, and parts by load")
-      .number("--skew", o.skew, 0, 10, "A", "their popularity: model i in proportion to i^-A")
+      .number("--skew", o.skew, 0, 4, "A", "their popularity: model i in proportion to i^-A")
       .number("--share-seconds", o.share_seconds, 10, 1e6, "S",
               "how long requests come; at half time the order of popularity turns round")
       .text("--model", o.model, "NAME|FILE", "a preset or a JSON file")

@@ -27,6 +27,12 @@ struct Row {
     for (const sim::ModelsOutcome& outcome : outcomes) all.push_back(outcome.within_sla);
     return sim::confidence(all);
   }
+  // Of shares, in the mean.
+  [[nodiscard]] double changes() const {
+    double sum = 0;
+    for (const sim::ModelsOutcome& outcome : outcomes) sum += static_cast<double>(outcome.changes);
+    return sum / static_cast<double>(outcomes.size());
+  }
   // Of the worst model, over all seeds.
   [[nodiscard]] double worst(double sim::Metrics::*field) const {
     double worst = 0;
@@ -67,8 +73,8 @@ std::string table(const SimulateOptions& options, const sim::ModelsShape& shape,
     out << std::left << std::setw(22) << row.way << std::right << std::setw(16) << percent.str()
         << std::fixed << std::setprecision(2) << std::setw(22)
         << row.worst(&sim::Metrics::ttft_p99_s) << std::setw(22)
-        << row.worst(&sim::Metrics::tpot_p99_s) * 1e3 << std::setw(10)
-        << row.outcomes.front().changes << '\n';
+        << row.worst(&sim::Metrics::tpot_p99_s) * 1e3 << std::setprecision(0) << std::setw(10)
+        << row.changes() << '\n';
   }
   return std::move(out).str();
 }
@@ -78,6 +84,7 @@ std::string table(const SimulateOptions& options, const sim::ModelsShape& shape,
 Result<std::string> run_sharing(const SimulateOptions& options, const sim::Trace& trace,
                                 report::ProgressLine& bar) {
   AQUA_ASSIGN(sim::Ground ground, ground_of(options));
+  AQUA_TRY(can_be_met(options.sla, ground));
   ground.sources.push_back({"speed with part of the multiprocessors", "assumed",
                             "prefill in proportion, decode full from 0.4 on (after MuxServe)"});
   ground.sources.push_back({"memory bandwidth of a phase", "assumed", "prefill 0.3, decode 0.8"});

@@ -32,11 +32,17 @@ Workload requests_for(const Trace& trace, const ModelsShape& shape, unsigned mod
   Random random(seed * 1000 + model);
   std::size_t at = random.below(trace.requests.size());
   Workload work;
+  const double half = shape.seconds / 2;
   for (double now = 0;;) {
-    const bool first_half = now < shape.seconds / 2;
+    const bool first_half = now < half;
     const double rate =
         shape.per_second * (first_half ? parts[model] : parts[shape.models - 1 - model]);
-    now += random.exponential(1 / rate);
+    const double next = now + random.exponential(1 / rate);
+    if (first_half && next >= half) {  // with the other rate the time to the next is drawn anew
+      now = half;
+      continue;
+    }
+    now = next;
     if (now >= shape.seconds) return work;
     TraceRequest request = trace.requests[at++ % trace.requests.size()];
     request.arrival = picos(now);
@@ -65,14 +71,26 @@ class Divider final : public Actor {
         block_bytes_(ground.kv_bytes_per_token * ground.scenario.server.kv_block_tokens),
         token_seconds_(seconds(ground.cost.linear(ground.cost.max_batch_tokens())) /
                        ground.cost.max_batch_tokens()),
-        busy_(engines.size()) {
+        busy_(engines.size()),
+        tick_(picos(shape.rebalance_s)) {
+    for (const ModelEngine& one : engines_) {
+      for (const TraceRequest& request : one.workload.requests) {
+        const double tokens = request.prompt_tokens + request.output_tokens;
+        largest_blocks_ =
+            std::max(largest_blocks_, std::ceil(tokens / ground.scenario.server.kv_block_tokens));
+      }
+    }
     give_blocks();
   }
 
-  [[nodiscard]] Picos next() const override { return tick_; }
+  // Never, once the engines have waited in vain for what it may give them.
+  [[nodiscard]] Picos next() const override { return idle_ticks_ > 2 * kWindow ? kNever : tick_; }
   void act(Picos now, Picos /*horizon*/) override {
     if (now < tick_) return;
     tick_ += picos(shape_.rebalance_s);
+    const bool idle = std::ranges::all_of(
+        engines_, [](const ModelEngine& one) { return one.engine->next() == kNever; });
+    idle_ticks_ = idle ? idle_ticks_ + 1 : 0;
     std::vector<sharing::EngineLoad> loads;
     for (std::size_t i = 0; i < engines_.size(); ++i) loads.push_back(measure(i));
     if (const auto changed = shares_.decide(loads); !changed.ok() || !*changed) return;
@@ -105,7 +123,7 @@ class Divider final : public Actor {
     }
     return {.phases = {{sum.prefill / window, shape_.profile.prefill.speed},
                        {sum.decode / window, shape_.profile.decode.speed, false}},
-            .kv_blocks = engine.kv_bytes_wanted() / block_bytes_};
+            .kv_blocks = std::max(engine.kv_bytes_wanted() / block_bytes_, largest_blocks_)};
   }
   void give_blocks() {
     for (std::size_t i = 0; i < engines_.size(); ++i) {
@@ -120,7 +138,10 @@ class Divider final : public Actor {
   const double block_bytes_;
   const double token_seconds_;  // of a prompt, computed with the whole GPU
   std::vector<std::deque<SharedGpu::Busy>> busy_;
-  Picos tick_ = kPicosPerSecond;
+  // Of a request with its answer: an engine knows what it accepts at most, and it is to fit.
+  double largest_blocks_ = 0;
+  Picos tick_;
+  std::size_t idle_ticks_ = 0;  // in a row, in which no engine had anything to do
   std::uint64_t changes_ = 0;
 };
 
@@ -129,8 +150,9 @@ Result<std::uint32_t> blocks_of(const Ground& ground, const ModelsShape& shape) 
   const Scenario& scenario = ground.scenario;
   const double block = ground.kv_bytes_per_token * scenario.server.kv_block_tokens;
   const double weights = scenario.model.weight_bytes() / scenario.tensor_parallel;
-  const double room =
+  double room =
       scenario.server.gpu.memory_bytes * scenario.server.usable_memory - weights * shape.models;
+  if (scenario.kv_tokens) room = *scenario.kv_tokens * ground.kv_bytes_per_token;
   const double blocks = std::floor(room / block);
   if (blocks < 16.0 * shape.models) {
     return Error{Code::failed_precondition,
@@ -144,9 +166,12 @@ Result<std::uint32_t> blocks_of(const Ground& ground, const ModelsShape& shape) 
 
 std::vector<WayToShare> ways_to_share(const ModelsShape& shape) {
   const std::vector<double> equal(shape.models, 1.0 / shape.models);
+  constexpr double kLeastPart = 0.05;  // of the GPU, for a model that hardly anybody asks for
+  std::vector<double> popular = popularity(shape);
+  for (double& part : popular) part = kLeastPart + (1 - kLeastPart * shape.models) * part;
   return {{"temporal", GpuSharing::temporal, equal},
           {"fixed", GpuSharing::fixed, equal},
-          {"fixed by popularity", GpuSharing::fixed, popularity(shape)},
+          {"fixed by popularity", GpuSharing::fixed, popular},
           {"by load", GpuSharing::by_load, equal}};
 }
 

@@ -42,7 +42,8 @@ struct ModelsOutcome {
   std::uint64_t changes = 0;  // of shares
 };
 
-// What is left beside the weights of all models is their KV cache. failed_precondition: nothing is.
+// The KV cache of all models is what the scenario says, or else what their weights leave.
+// failed_precondition: they leave nothing. internal: a run cannot end.
 [[nodiscard]] Result<ModelsOutcome> share_gpu(const Ground& ground, const Trace& trace,
                                               const ModelsShape& shape, const WayToShare& way,
                                               const Sla& sla, std::uint64_t seed);

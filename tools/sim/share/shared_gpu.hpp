@@ -13,8 +13,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
-#include <span>
 #include <vector>
 
 #include "aqua/sharing/sm_shares.hpp"

@@ -45,6 +45,7 @@ double utilization(const EngineLoad& load, double share) {
 
 using Units = std::vector<std::uint32_t>;
 
+constexpr std::uint32_t kMostUnits = 1024;
 constexpr double kKeepsUp = 0.8;  // utilization up to which queues stay short
 
 // Gives `left` units more. Each goes to whoever has the highest utilization at that moment, of
@@ -102,9 +103,7 @@ Units divide_units(std::span<const EngineLoad> loads, const ShareOptions& option
     given[all[kept]] = needs[all[kept]];
     left -= needs[all[kept]] - least;
   }
-  const auto others = std::span(all).subspan(kept);
-  give_to_neediest(loads, others.empty() ? std::span<const std::size_t>(all) : others, units, left,
-                   given);
+  give_to_neediest(loads, std::span(all).subspan(kept), units, left, given);
   return given;
 }
 
@@ -174,6 +173,7 @@ double highest_utilization(std::span<const EngineLoad> loads, std::span<const En
 }
 
 Result<SmShares> SmShares::create(std::size_t engines, const ShareOptions& options) {
+  if (options.units > kMostUnits) return bad(concat(options.units, " units, over ", kMostUnits));
   if (engines == 0 || engines > options.units) {
     return bad(concat(engines, " engines, expected 1 to ", options.units, ", the units"));
   }
