@@ -16,5 +16,6 @@ int run(const Options& options) {
 
 int main(int argc, char** argv) {
   using namespace aqua::prefill_decode;
-  return aqua::example::run_program<Options>({"prefill_decode", options_line, run}, argc, argv);
+  return aqua::example::run_program<Options>({"prefill_decode", options_line, run, check_options},
+                                             argc, argv);
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "program_options.hpp"
 
+#include "must.hpp"
+
 namespace aqua::prefill_decode {
 namespace {
 
@@ -64,6 +66,15 @@ CommandLine options_line(Options& options) {
       .text("--directory", options.directory, "DIR", "")
       .number("--parent", options.parent, 1, INT32_MAX, "PID", "");
   return line;
+}
+
+void check_options(const Options& options) {
+  if (options.weight_rounds == 0) return;
+  if (options.engine != EngineKind::paged || options.private_weights) {
+    throw example::Failure(
+        "--weight-rounds compares the keeper's weights with private ones: it wants --engine paged, "
+        "and no --private-weights");
+  }
 }
 
 }  // namespace aqua::prefill_decode

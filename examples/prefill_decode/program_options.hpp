@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 
@@ -38,8 +39,19 @@ struct Options {
   enum class Kind : std::uint8_t { main, keeper, loader, prefill, decode, both } kind = Kind::main;
   std::filesystem::path directory{};
   pid_t parent = 0;
+
+  // Of a request at most, prompt and answer.
+  [[nodiscard]] unsigned most_tokens() const {
+    const unsigned short_one = prompt_tokens / 2 + prompt_tokens + answer_tokens;
+    if (long_prompts == 0) return short_one;
+    return std::max({short_one, long_tokens + kLongAnswer, kShortPrompt + long_answer_tokens});
+  }
+  static constexpr unsigned kLongAnswer = 4;    // tokens that answer a long prompt
+  static constexpr unsigned kShortPrompt = 32;  // of those who are answered meanwhile
 };
 
+// Throws Failure where options do not go together.
+void check_options(const Options& options);
 // The line that fills `options`, which must outlive it.
 [[nodiscard]] CommandLine options_line(Options& options);
 

@@ -94,8 +94,7 @@ class Serving {
   [[nodiscard]] std::unique_ptr<KvEngine> make_engine() {
     if (options_.engine == EngineKind::llama_cpp) {
       return std::make_unique<LlamaCppEngine>(options_.model, pool_->layout(), kSequences,
-                                              options_.prompt_tokens * 2 + options_.answer_tokens,
-                                              threads());
+                                              options_.most_tokens(), threads());
     }
     if (options_.private_weights) {
       weights_.emplace(options_.model);

@@ -26,21 +26,33 @@ class Metadata {
   [[nodiscard]] std::uint32_t number(const char* key) const {
     const auto at = find(key, GGUF_TYPE_UINT32);
     if (at < 0) throw Failure(name_ + ": no " + key);
-    return gguf_get_val_u32(file_.get(), at);
+    const std::uint32_t value = gguf_get_val_u32(file_.get(), at);
+    if (value == 0) throw Failure(name_ + ": " + key + " is 0");
+    return value;
   }
   [[nodiscard]] std::uint32_t number(const char* key, std::uint32_t otherwise) const {
-    return find(key, GGUF_TYPE_UINT32) < 0 ? otherwise : number(key);
+    return has(key) ? number(key) : otherwise;
   }
   [[nodiscard]] float real(const char* key, float otherwise) const {
-    const auto at = find(key, GGUF_TYPE_FLOAT32);
-    return at < 0 ? otherwise : gguf_get_val_f32(file_.get(), at);
+    return has(key) ? gguf_get_val_f32(file_.get(), find(key, GGUF_TYPE_FLOAT32)) : otherwise;
+  }
+  [[nodiscard]] bool has(const char* key) const { return gguf_find_key(file_.get(), key) >= 0; }
+  // What the forward does not compute, rather than a wrong answer.
+  void refuse(const char* what, bool there) const {
+    if (there) throw Failure(name_ + ": " + what + " is not computed here");
+  }
+  [[nodiscard]] bool has_tensor(const char* name) const {
+    return gguf_find_tensor(file_.get(), name) >= 0;
   }
 
  private:
-  // Below 0: it is not there, or of another type.
+  // Below 0: it is not there. Throws Failure where it is of another type.
   [[nodiscard]] std::int64_t find(const char* key, gguf_type type) const {
     const auto at = gguf_find_key(file_.get(), key);
-    return at >= 0 && gguf_get_kv_type(file_.get(), at) == type ? at : -1;
+    if (at >= 0 && gguf_get_kv_type(file_.get(), at) != type) {
+      throw Failure(name_ + ": " + key + " is of another type than expected");
+    }
+    return at;
   }
 
   std::string name_;
@@ -57,12 +69,18 @@ LlamaShape read_llama_shape(const std::filesystem::path& file) {
   shape.heads = metadata.number("llama.attention.head_count");
   shape.kv_heads = metadata.number("llama.attention.head_count_kv", shape.heads);
   shape.context = metadata.number("llama.context_length");
-  if (shape.heads == 0 || shape.kv_heads == 0 || shape.heads % shape.kv_heads != 0 ||
-      shape.width % shape.heads != 0) {
+  if (shape.heads % shape.kv_heads != 0 || shape.width % shape.heads != 0) {
     throw Failure(file.string() + ": its heads do not divide its width");
   }
   shape.head_width = metadata.number("llama.attention.key_length", shape.width / shape.heads);
   shape.rope_width = metadata.number("llama.rope.dimension_count", shape.head_width);
+  metadata.refuse(
+      "another width of values than of keys",
+      metadata.number("llama.attention.value_length", shape.head_width) != shape.head_width);
+  metadata.refuse("scaled rotation", metadata.has("llama.rope.scaling.type") ||
+                                         metadata.has_tensor("rope_freqs.weight"));
+  metadata.refuse("a bias", metadata.has_tensor("blk.0.attn_q.bias"));
+  metadata.refuse("a mixture of experts", metadata.has("llama.expert_count"));
   shape.rope_base = metadata.real("llama.rope.freq_base", shape.rope_base);
   shape.norm_epsilon = metadata.real("llama.attention.layer_norm_rms_epsilon", shape.norm_epsilon);
   return shape;

@@ -23,7 +23,8 @@ struct LlamaShape {
   [[nodiscard]] std::uint32_t kv_width() const { return kv_heads * head_width; }
 };
 
-// Reads the metadata alone. Throws Failure where the file is no GGUF or of another architecture.
+// Reads the metadata alone. Throws Failure where the file is no GGUF, of another architecture, or
+// of a model that PagedLlama does not compute (scaled rotation, biases, experts).
 [[nodiscard]] LlamaShape read_llama_shape(const std::filesystem::path& file);
 
 inline constexpr std::uint32_t kTokensPerBlock = 16;

@@ -51,7 +51,6 @@ PagedLlama::PagedLlama(const LlamaShape& shape, const Weights& weights, const La
       vocabulary_(static_cast<std::size_t>(output_->ne[1])),
       most_rows_(most_rows) {
   if (!backend_ || !allocator_ || !planes_) throw Failure("ggml: out of memory");
-  compute_in_pairs_ = !ggml_is_quantized(weights.get("blk.0.attn_q.weight")->type);
   if (cache.layers() != shape.layers) throw Failure("the pool has another number of layers");
   ggml_backend_cpu_set_n_threads(backend_.get(), static_cast<int>(threads));
   attending_.kv_heads = shape.kv_heads;
@@ -70,6 +69,11 @@ PagedLlama::PagedLlama(const LlamaShape& shape, const Weights& weights, const La
                        .down = get("ffn_down"),
                        .keys = plane_tensor(planes_.get(), cache, 2 * i, shape.kv_width()),
                        .values = plane_tensor(planes_.get(), cache, 2 * i + 1, shape.kv_width())});
+    const Layer& layer = layers_.back();
+    for (const ggml_tensor* matrix : {layer.q, layer.k, layer.v, layer.attention_out, layer.gate,
+                                      layer.up, layer.down, output_}) {
+      compute_in_pairs_ = compute_in_pairs_ || !ggml_is_quantized(matrix->type);
+    }
   }
 }
 
@@ -128,7 +132,8 @@ void PagedLlama::fill(const Inputs& in, std::span<const Row> rows) const {
     slots.push_back(std::int64_t{row.blocks[row.position / kTokensPerBlock]} * kTokensPerBlock +
                     row.position % kTokensPerBlock);
   }
-  if (wanted.empty()) wanted.push_back(0);  // ggml has no tensor of no rows
+  // ggml has no tensor of no rows; and see compute_in_pairs_.
+  wanted.resize(static_cast<std::size_t>(in.wanted->ne[0]), 0);
   const auto set = [](ggml_tensor* tensor, const auto& values) {
     ggml_backend_tensor_set(tensor, values.data(), 0, values.size() * sizeof(values[0]));
   };
@@ -160,10 +165,11 @@ std::span<const float> PagedLlama::compute(std::span<const Row> rows) {
     ggml_set_input(tensor);
     return tensor;
   };
-  const Inputs in{.tokens = input(GGML_TYPE_I32, rows.size()),
-                  .positions = input(GGML_TYPE_I32, rows.size()),
-                  .slots = input(GGML_TYPE_I64, rows.size()),
-                  .wanted = input(GGML_TYPE_I32, std::max<std::size_t>(wanted, 1))};
+  const Inputs in{
+      .tokens = input(GGML_TYPE_I32, rows.size()),
+      .positions = input(GGML_TYPE_I32, rows.size()),
+      .slots = input(GGML_TYPE_I64, rows.size()),
+      .wanted = input(GGML_TYPE_I32, std::max<std::size_t>(wanted, compute_in_pairs_ ? 2 : 1))};
   attending_.rows = rows;
   ggml_tensor* const out = logits(graph, in);
   ggml_set_output(out);

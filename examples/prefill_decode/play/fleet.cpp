@@ -10,7 +10,6 @@
 #include <cstring>
 
 #include "must.hpp"
-#include "roles.hpp"
 
 namespace aqua::prefill_decode {
 namespace {
@@ -20,6 +19,8 @@ using example::Failure;
 using Kind = Options::Kind;
 
 constexpr std::chrono::seconds kPatience{120};  // for a start or an end, on a busy machine
+
+constexpr double kSilenceSeconds = 600;
 
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -74,6 +75,9 @@ ChildProcess start(Kind kind, const Options& options, const std::filesystem::pat
   add("--threads", std::to_string(options.threads));
   add("--prompt-tokens", std::to_string(options.prompt_tokens));
   add("--answer-tokens", std::to_string(options.answer_tokens));
+  add("--long-prompts", std::to_string(options.long_prompts));
+  add("--long-tokens", std::to_string(options.long_tokens));
+  add("--long-answer-tokens", std::to_string(options.long_answer_tokens));
   if (options.private_weights) line.emplace_back("--private-weights");
   if (!options.keeper.empty()) add("--keeper-binary", options.keeper);
   return {role_name(kind), line};
@@ -96,6 +100,7 @@ Fleet::Fleet(bool two, const Options& options, const std::filesystem::path& mode
 void Fleet::replace_decode() {
   decode_->signal(SIGKILL);
   (void)decode_->wait(kPatience);
+  take_in(*decode_);  // its last words, of answers that nobody will give again
   decode_.reset();
   decode_.emplace(started(Kind::decode, options_, model_, directory_, "ready"));
 }
@@ -106,15 +111,16 @@ std::vector<pid_t> Fleet::pids() const {
   return pids;
 }
 
-void Fleet::take_in(ChildProcess& process, std::map<std::uint64_t, Outcome>& outcomes) {
+void Fleet::take_in(ChildProcess& process) {
   for (const std::string& line : process.lines().read(std::chrono::milliseconds(0))) {
+    last_news_ = now();
     const auto message = example::parse_line(line);
     if (message.contains("first_of")) {
       const auto first = message.get<FirstToken>();
-      outcomes.at(first.first_of).first = first.at;
+      outcomes_.at(first.first_of).first = first.at;
     } else if (message.contains("answer_to")) {
       auto answer = message.get<Answer>();
-      Outcome& outcome = outcomes.at(answer.answer_to);
+      Outcome& outcome = outcomes_.at(answer.answer_to);
       // Killed behind its answer and before the keeper has heard that it is finished, decode leaves
       // the parcel to its successor.
       if (outcome.answer && outcome.answer->logits_hash != answer.logits_hash) {
@@ -124,38 +130,46 @@ void Fleet::take_in(ChildProcess& process, std::map<std::uint64_t, Outcome>& out
       outcome.answer = std::move(answer);
     }
   }
-  if (process.lines().ended()) example::throw_ended(process);
 }
 
-void Fleet::listen(std::map<std::uint64_t, Outcome>& outcomes, double patience) {
+void Fleet::listen(double patience) {
   std::vector<pollfd> sources{{stop_.fd(), POLLIN, 0}, {front_->output(), POLLIN, 0}};
   if (decode_) sources.push_back({decode_->output(), POLLIN, 0});
   (void)::poll(sources.data(), sources.size(), static_cast<int>(patience * 1000));
   stop_.check();
-  take_in(*front_, outcomes);
-  if (decode_) take_in(*decode_, outcomes);
+  for (auto* const process : {&front_, &decode_}) {
+    if (!*process) continue;
+    take_in(**process);
+    if ((*process)->lines().ended()) example::throw_ended(**process);
+  }
 }
 
 std::map<std::uint64_t, Outcome> Fleet::serve(
     const std::vector<TimedRequest>& requests,
     const std::function<void(std::size_t answered)>& on_answer) {
-  std::map<std::uint64_t, Outcome> outcomes;
   const double begin = now();
+  outcomes_.clear();
   answered_ = 0;
+  last_news_ = begin;
   std::size_t sent = 0;
   while (answered_ < requests.size()) {
     for (; sent < requests.size() && begin + requests[sent].at <= now(); ++sent) {
       const TimedRequest& due = requests[sent];
-      outcomes[due.request.id] = {.request = due.request, .sent = begin + due.at};
+      outcomes_[due.request.id] = {.request = due.request, .sent = begin + due.at};
       if (!front_->send(due.request)) example::throw_ended(*front_);
+      last_news_ = now();
     }
     const double patience =
         sent < requests.size() ? std::max(begin + requests[sent].at - now(), 0.001) : 1;
     const std::size_t before = answered_;
-    listen(outcomes, std::min(patience, 1.0));
+    listen(std::min(patience, 1.0));
     if (answered_ > before && on_answer) on_answer(answered_);
+    if (sent > answered_ && now() - last_news_ > kSilenceSeconds) {
+      throw Failure("nothing has come for ten minutes; " + std::to_string(sent - answered_) +
+                    " requests are not answered");
+    }
   }
-  return outcomes;
+  return std::move(outcomes_);
 }
 
 void Fleet::finish() {

@@ -47,7 +47,8 @@ class Fleet {
   Fleet(bool two, const Options& options, const std::filesystem::path& model,
         const std::filesystem::path& directory, const example::StopSignals& stop);
 
-  // Sends each when it is due; returns once all are answered. By their numbers.
+  // Sends each when it is due; returns once all are answered. By their numbers. Gives up where
+  // nothing comes for ten minutes.
   [[nodiscard]] std::map<std::uint64_t, Outcome> serve(
       const std::vector<TimedRequest>& requests,
       const std::function<void(std::size_t answered)>& on_answer = {});
@@ -58,16 +59,18 @@ class Fleet {
   void finish();
 
  private:
-  // Prefill, or the one that is both; then decode.
-  [[nodiscard]] example::ChildProcess& front() { return *front_; }
-  void listen(std::map<std::uint64_t, Outcome>& outcomes, double patience);
-  void take_in(example::ChildProcess& process, std::map<std::uint64_t, Outcome>& outcomes);
+  void listen(double patience);
+  // What a process has said by now.
+  void take_in(example::ChildProcess& process);
 
   const Options& options_;
   const std::filesystem::path model_, directory_;
   const example::StopSignals& stop_;
-  std::optional<example::ChildProcess> front_, decode_;
+  std::optional<example::ChildProcess> front_;   // prefill, or the one that is both
+  std::optional<example::ChildProcess> decode_;  // none beside one that is both
+  std::map<std::uint64_t, Outcome> outcomes_{};  // of the requests that are being served
   std::size_t answered_ = 0;
+  double last_news_ = 0;  // when a process last said something
 };
 
 }  // namespace aqua::prefill_decode

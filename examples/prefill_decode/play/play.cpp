@@ -10,7 +10,6 @@
 #include "must.hpp"
 #include "play/fleet.hpp"
 #include "play/pool_memory.hpp"
-#include "roles.hpp"
 #include "summary.hpp"
 #include "verdict.hpp"
 
@@ -158,6 +157,7 @@ class Play {
           "answers differ from those of one process");
     if (paged) compare_with_llama_cpp(two.outcomes);
     check(two.same_memory, "the processes have not the same memory mapped");
+    check(one.pool_bytes > 0 && memory <= 1.02, "two processes take more memory than one");
     check((copied == 0) == paged, paged ? "KV was copied" : "no KV was copied");
   }
 

@@ -22,17 +22,18 @@ std::vector<TimedRequest> make_conversations(const llama_example::Model& model,
 
 std::vector<TimedRequest> make_long_prompts(const llama_example::Model& model,
                                             const Options& options, double every) {
-  constexpr unsigned kAnswers = 4, kShortPrompt = 32, kShortAnswer = 4;
+  constexpr unsigned kAnswers = 4;
   std::vector<TimedRequest> requests;
   for (unsigned i = 0; i < kAnswers; ++i) {
-    requests.push_back(
-        {0, {i, llama_example::make_prompt(model, kShortPrompt, i), options.long_answer_tokens}});
+    requests.push_back({0,
+                        {i, llama_example::make_prompt(model, Options::kShortPrompt, i),
+                         options.long_answer_tokens}});
   }
   for (unsigned i = 0; i < options.long_prompts; ++i) {
     requests.push_back(
         {(i + 1) * every,
          {kFirstLong + i, llama_example::make_prompt(model, options.long_tokens, 100 + i),
-          kShortAnswer}});
+          Options::kLongAnswer}});
   }
   return requests;
 }

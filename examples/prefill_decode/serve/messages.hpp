@@ -24,10 +24,9 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Request, id, prompt, answer_tokens)
 // The first token of an answer, as soon as it is there.
 struct FirstToken {
   std::uint64_t first_of = 0;
-  Token token = 0;
   double at = 0;
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FirstToken, first_of, token, at)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FirstToken, first_of, at)
 
 struct Answer {
   std::uint64_t answer_to = 0;

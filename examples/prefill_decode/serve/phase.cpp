@@ -163,7 +163,7 @@ void Phase::predicted(schedule::SequenceId id, const Prediction& next) {
   answer.logits_hash = add_hash(answer.logits_hash, next.logits_hash);
   answer.tokens.push_back(next.token);
   if (answer.tokens.size() == 1) {
-    say(FirstToken{.first_of = sequence.id, .token = next.token, .at = now()});
+    say(FirstToken{.first_of = sequence.id, .at = now()});
   } else {
     answer.at.push_back(now());
   }
