@@ -3,7 +3,9 @@
  * be read by every engine there (aqua/sharing/shared_weights.hpp); and how an engine publishes its
  * own (aqua/sharing/weights_publisher.hpp). Nothing is ever read from a disk here.
  *
- * Threads: calls on one object are made one after another, each waiting for the one before. */
+ * Threads: calls on one object are made one after another, each waiting for the one before.
+ * Memory:  attach, resume, publish and commit speak to the keeper, and end the process where that
+ *          finds no memory for a few kilobytes. */
 #ifndef AQUA_C_WEIGHTS_H
 #define AQUA_C_WEIGHTS_H
 
