@@ -30,13 +30,14 @@ class MemoryBudget:
     peer_bytes: int  # neighbours' memory leased to us
     host_bytes: int  # this server's DRAM that we may use
     reason: BudgetReason
+    shared_bytes: int = 0  # of its own device: weights and KV pools that are mapped here
 
     @classmethod
     def from_c(cls, c: CMemoryBudget) -> "MemoryBudget":
         told: Any = c
         return cls(
             told.engine_bytes, told.lent_bytes, told.peer_bytes, told.host_bytes,
-            BudgetReason(told.reason),
+            BudgetReason(told.reason), told.shared_bytes,
         )
 
 

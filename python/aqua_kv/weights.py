@@ -139,7 +139,7 @@ class SharedWeights(Owned):
 
     @property
     def bytes(self) -> int:
-        """Mapped, all of it: what it takes of a device is not part of MemoryBudget."""
+        """Mapped, all of it: MemoryBudget.shared_bytes counts it."""
         return int(self._info().bytes)
 
     @property

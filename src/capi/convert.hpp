@@ -29,7 +29,8 @@ static_assert(static_cast<aqua_budget_reason>(BudgetReason::lost) == AQUA_BUDGET
 [[nodiscard]] inline aqua_memory_budget to_c(const MemoryBudget& budget) noexcept {
   return {sizeof(aqua_memory_budget), budget.engine_bytes,
           budget.lent_bytes,          budget.peer_bytes,
-          budget.host_bytes,          static_cast<aqua_budget_reason>(budget.reason)};
+          budget.host_bytes,          static_cast<aqua_budget_reason>(budget.reason),
+          budget.shared_bytes};
 }
 
 }  // namespace aqua::capi

@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <memory>
 #include <span>
 #include <string>
@@ -39,6 +40,10 @@ class Runtime::Impl final : private southbound::Listener {
   [[nodiscard]] Result<void> set_profile(const LoadProfile& profile,
                                          const ProducerOptions& options);
   [[nodiscard]] MemoryBudget budget(BudgetReason reason) const;
+  // Memory that others may have as well is mapped from now on, or not any more.
+  void count_shared(std::size_t bytes, bool mapped) noexcept {
+    shared_bytes_.fetch_add(mapped ? bytes : 0 - bytes, std::memory_order_relaxed);
+  }
   [[nodiscard]] RuntimeStatus status() const;
 
   [[nodiscard]] std::shared_ptr<runtime::PoolShare> share(
@@ -78,6 +83,7 @@ class Runtime::Impl final : private southbound::Listener {
   const pid_t process_ = ::getpid();
   const ClientId id_ = random_id<ClientTag>();
   std::unique_ptr<device::Device> device_;
+  std::atomic<std::size_t> shared_bytes_{0};
   runtime::CopyNews copy_news_;
   std::unique_ptr<runtime::HostTier> host_;
   std::unique_ptr<runtime::HostPinning> pinning_;  // null but for a GPU

@@ -67,7 +67,10 @@ MemoryBudget Runtime::Impl::budget(BudgetReason reason) const {
   budget.lent_bytes = lender_.lent_bytes();
   budget.peer_bytes = borrower_ != nullptr ? borrower_->leased_bytes() : 0;
   budget.host_bytes = host_->bytes();
-  budget.engine_bytes = producer_.engine_bytes(device_->info().total_bytes, budget.lent_bytes);
+  budget.shared_bytes = shared_bytes_.load(std::memory_order_relaxed);
+  const std::size_t device_bytes = device_->info().total_bytes;
+  budget.engine_bytes = producer_.engine_bytes(
+      device_bytes - std::min(device_bytes, budget.shared_bytes), budget.lent_bytes);
   return budget;
 }
 

@@ -19,6 +19,16 @@ MappedSlabs::MappedSlabs(Runtime& runtime, std::string what)
       what_(std::move(what)),
       device_(detail::Internals::impl(runtime).device()) {}
 
+MappedSlabs::~MappedSlabs() {
+  for (Place& place : places_) set_mapped(place, false);  // they go with the range
+}
+
+void MappedSlabs::set_mapped(Place& place, bool mapped) {
+  if (place.mapped == mapped) return;
+  place.mapped = mapped;
+  detail::Internals::impl(runtime_).count_shared(place.bytes, mapped);
+}
+
 Result<void> MappedSlabs::reserve(const std::vector<std::size_t>& sizes) {
   const std::size_t granularity = device_.info().granularity;
   std::size_t sum = 0;
@@ -73,7 +83,7 @@ Result<void> MappedSlabs::map(device::MapAccess access) {
   for (Place& place : places_) {
     if (place.mapped) continue;
     AQUA_TRY(device_.map(*range_, place.offset, *place.slab, access));
-    place.mapped = true;
+    set_mapped(place, true);
   }
   return {};
 }
@@ -82,7 +92,7 @@ Result<void> MappedSlabs::unmap() {
   for (Place& place : places_) {
     if (!place.mapped) continue;
     AQUA_TRY(device_.unmap(*range_, place.offset, place.bytes));
-    place.mapped = false;
+    set_mapped(place, false);
   }
   return {};
 }

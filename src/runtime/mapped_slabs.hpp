@@ -33,6 +33,10 @@ class MappedSlabs {
   // `what` begins the messages of errors. What fails leaves this to be destroyed.
   MappedSlabs(Runtime& runtime, std::string what);
 
+  ~MappedSlabs();
+  MappedSlabs(const MappedSlabs&) = delete;
+  MappedSlabs& operator=(const MappedSlabs&) = delete;
+
   // Reserves addresses for slabs of these sizes. invalid_argument: none, or no multiple of the
   // device's granularity.
   [[nodiscard]] Result<void> reserve(const std::vector<std::size_t>& sizes);
@@ -67,6 +71,8 @@ class MappedSlabs {
 
  private:
   [[nodiscard]] Result<void> wait() AQUA_REQUIRES(copying_);
+  // Mapped or not from now on, which the runtime's budget counts.
+  void set_mapped(Place& place, bool mapped);
 
   mutable Runtime runtime_;  // a view, which stays good when the runtime is moved
   const std::string what_;

@@ -31,9 +31,10 @@ typedef struct aqua_memory_budget {
   size_t peer_bytes;   /* neighbours' memory leased to us */
   size_t host_bytes;   /* this server's DRAM that we may use */
   aqua_budget_reason reason;
+  size_t shared_bytes; /* of its own device: weights and KV pools that are mapped here */
 } aqua_memory_budget;
 #define AQUA_MEMORY_BUDGET_INIT \
-  { sizeof(aqua_memory_budget), 0, 0, 0, 0, 0 }
+  { sizeof(aqua_memory_budget), 0, 0, 0, 0, 0, 0 }
 
 typedef struct aqua_load_report {
   size_t struct_size;

@@ -68,6 +68,7 @@ class CMemoryBudget(Sized):
         ("peer_bytes", c_size_t),
         ("host_bytes", c_size_t),
         ("reason", c_uint32),
+        ("shared_bytes", c_size_t),
     ]
 
 

@@ -64,6 +64,11 @@ class CapiWeights : public CapiFixture {
     EXPECT_EQ(code_of(aqua_weights_find(weights, name, &tensor)), AQUA_OK);
     return tensor;
   }
+  [[nodiscard]] aqua_memory_budget budget() const {
+    aqua_memory_budget told = AQUA_MEMORY_BUDGET_INIT;
+    EXPECT_EQ(code_of(aqua_runtime_get_budget(runtime_, &told)), AQUA_OK);
+    return told;
+  }
   [[nodiscard]] static aqua_weights_info info_of(aqua_weights weights) {
     aqua_weights_info info = AQUA_WEIGHTS_INFO_INIT;
     EXPECT_EQ(code_of(aqua_weights_get_info(weights, &info)), AQUA_OK);
@@ -77,7 +82,11 @@ class CapiWeights : public CapiFixture {
 
 TEST_F(CapiWeights, WhatOneEnginePublishesAnotherReadsInPlace) {
   publish_all("1");
+  EXPECT_EQ(budget().shared_bytes, 0U) << "what is published is the keeper's";
+  const std::size_t all = budget().engine_bytes;
   const aqua_weights weights = attach();
+  EXPECT_EQ(budget().shared_bytes, std::size_t{2} << 20);
+  EXPECT_EQ(budget().engine_bytes, all - (std::size_t{2} << 20)) << "weights are not free";
   const aqua_weights_info info = info_of(weights);
   EXPECT_EQ(info.tensors, 2U);
   EXPECT_EQ(info.bytes, std::uint64_t{2} << 20);
@@ -102,6 +111,7 @@ TEST_F(CapiWeights, WhatOneEnginePublishesAnotherReadsInPlace) {
   EXPECT_EQ(b.bytes, 4U);
   EXPECT_EQ(code_of(aqua_weights_verify(weights)), AQUA_OK);
   EXPECT_EQ(code_of(aqua_weights_free(weights)), AQUA_OK);
+  EXPECT_EQ(budget().engine_bytes, all);
 }
 
 TEST_F(CapiWeights, ResumingMapsTheNewestAtTheSameAddresses) {
@@ -109,6 +119,7 @@ TEST_F(CapiWeights, ResumingMapsTheNewestAtTheSameAddresses) {
   const aqua_weights weights = attach();
   const void* const before = find(weights, "a").address;
   ASSERT_EQ(code_of(aqua_weights_suspend(weights)), AQUA_OK);
+  EXPECT_EQ(budget().shared_bytes, 0U) << "what is suspended is not mapped";
   EXPECT_EQ(info_of(weights).is_suspended, 1U);
   EXPECT_EQ(code_of(aqua_weights_verify(weights)), AQUA_FAILED_PRECONDITION);
   values_[0] = 7777;
