@@ -10,10 +10,12 @@ Nothing is ever read from a disk here, and nothing falls back to it.
 
 from __future__ import annotations
 
+import math
+import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Iterable, Iterator, Optional, Tuple
 
-from . import arrays
+from . import _dlpack, arrays
 from ._errors import Code, Error, raise_error
 from ._library import lib
 from ._numbers import size, text, uint32
@@ -69,7 +71,8 @@ class WeightTensor(DeviceBytes):
     def values(self) -> DeviceArray:
         """Its elements as an array. TypeError where they are packed in blocks (Q4_0 and the like)."""
         typestr = _TYPESTRS.get(self.type)
-        if typestr is None or self.block_elements != 1:
+        alone = typestr is not None and self.block_elements == 1
+        if typestr is None or not alone or self.block_bytes != int(typestr[2:]):
             raise TypeError(f"{self.name}: {self.type} has no elements that stand alone")
         return self.array(self.shape, typestr, strides=self.strides)
 
@@ -78,16 +81,23 @@ class SharedWeights(Owned):
     """A mapping from names to tensors. No work of a GPU may be in flight on it when it is closed or
     suspended (an emulated GPU's is waited for when it is closed)."""
 
-    __slots__ = ("_runtime",)
+    __slots__ = ("_lock", "_runtime")
     _free = lib.aqua_weights_free
     _settles = True
 
     def __init__(self, runtime: "Runtime", handle: WeightsHandle) -> None:
         super().__init__(handle, runtime._state.weights)
         self._runtime = runtime
+        # What the library answers points into what resume() and close() change.
+        self._lock = threading.Lock()
 
     def _settle(self) -> bool:
         return self._runtime._state.settle()
+
+    def close(self) -> None:
+        """Unmaps them. Does nothing when that was done before, or its runtime is closed."""
+        with self._lock:
+            super().close()
 
     @classmethod
     def attach(
@@ -116,26 +126,31 @@ class SharedWeights(Owned):
     def __iter__(self) -> Iterator[str]:
         for number in range(len(self)):
             c = CWeightTensor()
-            error = lib.aqua_weights_get_tensor(self._handle, number, c)
-            if error:
-                raise_error(error)
-            yield c.name.decode()
+            with self._lock:
+                error = lib.aqua_weights_get_tensor(self._handle, number, c)
+                if error:
+                    raise_error(error)
+                name = c.name.decode()
+            yield name
 
     def __getitem__(self, name: str) -> WeightTensor:
         c = CWeightTensor()
-        error = lib.aqua_weights_find(self._handle, text(name), c)
-        if error:
-            try:
-                raise_error(error)
-            except Error as raised:
-                if raised.code is Code.NOT_FOUND and not self.closed:
-                    raise KeyError(name) from None
+        with self._lock:
+            error = lib.aqua_weights_find(self._handle, text(name), c)
+            if not error:
+                return WeightTensor(self, c)
+        try:
+            raise_error(error)
+        except Error as raised:
+            if raised.code is not Code.NOT_FOUND:
                 raise
-        return WeightTensor(self, c)
+        len(self)  # raises where it is not the tensor that is not there, but the weights
+        raise KeyError(name)
 
     @property
     def version(self) -> str:
-        return str(self._info().version.decode())
+        with self._lock:
+            return str(self._info().version.decode())
 
     @property
     def bytes(self) -> int:
@@ -155,14 +170,16 @@ class SharedWeights(Owned):
 
     def suspend(self) -> None:
         """Unmaps them and lets go of them; addresses stay reserved, and fault."""
-        error = lib.aqua_weights_suspend(self._handle)
+        with self._lock:
+            error = lib.aqua_weights_suspend(self._handle)
         if error:
             raise_error(error)
 
     def resume(self) -> None:
         """Maps them at the same addresses: the newest version by now, unless attach() named one.
         FAILED_PRECONDITION: that one is laid out in another way; attach anew."""
-        error = lib.aqua_weights_resume(self._handle)
+        with self._lock:
+            error = lib.aqua_weights_resume(self._handle)
         if error:
             raise_error(error)
 
@@ -176,7 +193,8 @@ class SharedWeights(Owned):
 
 @dataclass(frozen=True)
 class NewWeight:
-    """A tensor to publish: a contiguous array in host or device memory."""
+    """A tensor to publish: a contiguous array in host or device memory, which it fills. Work on the
+    device that still writes the array is over."""
 
     name: str
     type: str  # "F16", "BF16", "Q4_0" …
@@ -216,6 +234,9 @@ def publish_weights(
         spec.block_bytes = uint32(
             span.item_bytes if weight.block_bytes is None else weight.block_bytes, "block_bytes"
         )
+        wanted = spec.block_bytes * math.prod(shape) // max(spec.block_elements, 1)
+        if wanted != span.bytes:
+            raise ValueError(f"{weight.name} takes {wanted} bytes, its data has {span.bytes}")
         spec.axes = len(shape)
         spec.shape[: len(shape)] = [size(n, "shape") for n in shape]
     handle = WeightsPublisherHandle()
@@ -245,6 +266,8 @@ def _options(model: str, version: str, shard: int, shards: int, keeper: str) -> 
 
 def _span(weight: NewWeight) -> arrays.Span:
     on_device = hasattr(weight.data, "__cuda_array_interface__")
+    if not on_device and hasattr(weight.data, "__dlpack_device__"):
+        on_device = int(weight.data.__dlpack_device__()[0]) in (_dlpack.CUDA, _dlpack.CUDA_MANAGED)
     if not on_device:
         return arrays.host_span(weight.data, weight.name, writable=False)
     span = arrays.device_span(weight.data, weight.name)

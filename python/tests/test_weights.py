@@ -109,3 +109,24 @@ def test_a_runtime_closes_with_its_weights(tmp_path, keeper):
     runtime.close()
     with pytest.raises(aqua_kv.Error):
         len(weights)
+    with pytest.raises(aqua_kv.Error):  # it is not the tensor that is missing
+        weights["a"]
+
+
+def test_data_of_another_size_is_refused_and_nothing_is_published(runtime, keeper):
+    for shape, bytes_of_block in (((4, 64), 18), ((2, 64), 9)):
+        q = NewWeight("q", "Q4_0", bytes(72), shape, 32, bytes_of_block)
+        with pytest.raises(ValueError, match="its data has 72"):
+            publish_weights(runtime, "packed", "1", [q], keeper=keeper.socket)
+    with pytest.raises(aqua_kv.Error) as raised:
+        SharedWeights.attach(runtime, "packed", keeper=keeper.socket)
+    assert raised.value.code is Code.NOT_FOUND
+
+
+def test_a_type_whose_elements_have_another_size_has_no_values(runtime, keeper):
+    publish_weights(
+        runtime, "odd", "1", [NewWeight("w", "F16", B)], keeper=keeper.socket
+    )
+    with SharedWeights.attach(runtime, "odd", keeper=keeper.socket) as weights:
+        with pytest.raises(TypeError, match="F16"):
+            weights["w"].values()

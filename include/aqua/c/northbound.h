@@ -26,12 +26,13 @@ AQUA_API const char* aqua_budget_reason_name(aqua_budget_reason reason);
 
 typedef struct aqua_memory_budget {
   size_t struct_size;
-  size_t engine_bytes; /* of its own device: what the engine may use from now on */
+  size_t engine_bytes; /* of its own device: what the engine may use from now on, shared_bytes not
+                          among it */
   size_t lent_bytes;   /* of its own device: out with others, or on the way back */
   size_t peer_bytes;   /* neighbours' memory leased to us */
   size_t host_bytes;   /* this server's DRAM that we may use */
   aqua_budget_reason reason;
-  size_t shared_bytes; /* of its own device: weights and KV pools that are mapped here */
+  size_t shared_bytes; /* of its own device: weights and KV pools, each mapping here counted */
 } aqua_memory_budget;
 #define AQUA_MEMORY_BUDGET_INIT \
   { sizeof(aqua_memory_budget), 0, 0, 0, 0, 0, 0 }

@@ -4,8 +4,8 @@
  * own (aqua/sharing/weights_publisher.hpp). Nothing is ever read from a disk here.
  *
  * Threads: calls on one object are made one after another, each waiting for the one before.
- * Memory:  attach, resume, publish and commit speak to the keeper, and end the process where that
- *          finds no memory for a few kilobytes. */
+ * Memory:  attach, suspend, resume, publish and commit speak to the keeper, and end the process
+ * where that finds no memory for a few kilobytes. */
 #ifndef AQUA_C_WEIGHTS_H
 #define AQUA_C_WEIGHTS_H
 
@@ -29,7 +29,7 @@ typedef struct aqua_weights_options {
 typedef struct aqua_weights_info {
   size_t struct_size;
   uint64_t tensors;
-  uint64_t bytes;        /* mapped */
+  uint64_t bytes;        /* mapped, or reserved while suspended */
   const char* version;   /* valid until the weights are freed or resumed */
   uint32_t enforced;     /* 1: the kernel refuses each write; 0: by convention alone (CUDA) */
   uint32_t is_suspended; /* 1: addresses fault */
@@ -79,7 +79,7 @@ AQUA_CALL aqua_error* aqua_weights_find(aqua_weights weights, const char* name,
 /* Reads every tensor and compares its digest; blocks. data_loss names the first that differs. */
 AQUA_CALL aqua_error* aqua_weights_verify(aqua_weights weights);
 /* Unmaps the weights and lets go of them; the addresses stay reserved. The caller has seen all work
- * on them complete. */
+ * on them complete. After an error they count as suspended: call it again, or resume. */
 AQUA_CALL aqua_error* aqua_weights_suspend(aqua_weights weights);
 /* Maps them at the same addresses: the version of the options or, without one, the newest by now.
  * Errors: those of attach, and failed_precondition where that is laid out in another way. */
@@ -106,7 +106,9 @@ AQUA_CALL aqua_error* aqua_weights_publish(aqua_runtime runtime,
                                            const aqua_weight_spec* tensors, size_t count,
                                            aqua_weights_publisher* publisher);
 /* Copies `bytes` to byte `offset` of the `number`-th tensor, from host memory or this device's;
- * blocks. invalid_argument: beyond the tensor, or no such tensor. */
+ * blocks. invalid_argument: beyond the tensor, or no such tensor.
+ * The bytes are read at once, by the library's own stream: work that still writes them is over.
+ * What is not written keeps what the memory held. */
 AQUA_CALL aqua_error* aqua_weights_publisher_write(aqua_weights_publisher publisher,
                                                    uint64_t number, uint64_t offset,
                                                    const void* from, uint64_t bytes);

@@ -95,8 +95,8 @@ struct MemoryBudget {
   std::size_t peer_bytes = 0;  // neighbours' memory leased to us
   std::size_t host_bytes = 0;  // this server's DRAM that we may use
   BudgetReason reason = BudgetReason::opened;
-  // Of its own device: weights and KV pools that are mapped here, and that others may have mapped
-  // as well. Mapping them is no event of its own.
+  // Of its own device: weights and KV pools that are mapped here, each mapping counted, and that
+  // others may have mapped as well. Mapping them is no event of its own.
   std::size_t shared_bytes = 0;
   friend bool operator==(const MemoryBudget&, const MemoryBudget&) = default;
 };

@@ -76,7 +76,8 @@ class AQUA_API SharedWeights {
   [[nodiscard]] Result<void> verify();
 
   // Unmaps the weights and lets go of them, so that a version which is superseded can end; the
-  // addresses stay reserved. The caller has seen all work on them complete. Twice is once.
+  // addresses stay reserved. The caller has seen all work on them complete. Twice is once; after an
+  // error they count as suspended, and calling it again does the rest.
   [[nodiscard]] Result<void> suspend();
   // Maps them at the same addresses again: the version of the options or, without one, the newest
   // by now. Errors: attach()'s, and failed_precondition where that version is laid out in another

@@ -60,8 +60,6 @@ TEST_F(NoMemoryWeights, Reading) {
             [&] { return aqua_weights_get_tensor(weights_, 0, &tensor); });
   fail_each("aqua_weights_get_info", [&] { return aqua_weights_get_info(weights_, &info); });
   fail_each("aqua_weights_verify", [&] { return aqua_weights_verify(weights_); });
-  fail_each("aqua_weights_suspend", [&] { return aqua_weights_suspend(weights_); });
-  freed(aqua_weights_resume(weights_));
   EXPECT_EQ(code_of(aqua_weights_verify(weights_)), AQUA_OK);
   freed(aqua_weights_free(weights_));
 }

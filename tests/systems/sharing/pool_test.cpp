@@ -93,6 +93,20 @@ class KvPoolTest : public ::testing::Test {
   Runtime gpu_ = open_small_gpu();
 };
 
+TEST_F(KvPoolTest, WhatIsMappedIsNotTheEnginesToUse) {
+  const MemoryBudget before = gpu_.budget();
+  EXPECT_EQ(before.shared_bytes, 0U);
+  {
+    const KvPool prefill = join("prefill");
+    const std::size_t bytes = gpu_.budget().shared_bytes;
+    EXPECT_GE(bytes, prefill.layout().block_bytes() * kPoolBlocks);
+    EXPECT_EQ(gpu_.budget().engine_bytes, before.engine_bytes - bytes);
+    const KvPool decode = join("decode");
+    EXPECT_EQ(gpu_.budget().shared_bytes, 2 * bytes) << "each mapping counts";
+  }
+  EXPECT_EQ(gpu_.budget(), before);
+}
+
 TEST_F(KvPoolTest, PrefillHandsOverToDecodeInTheSameMemory) {
   PeerProcess prefill(keeper_.socket(), AQUA_POOL_PEER);
   PeerProcess decode(keeper_.socket(), AQUA_POOL_PEER);

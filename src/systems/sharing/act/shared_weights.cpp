@@ -41,6 +41,7 @@ struct SharedWeights::Parts {
   PublishedMemory memory;
   std::unordered_map<std::string_view, std::size_t> numbers{};  // of tensors, by name
   bool suspended = false;
+  bool detached = false;  // the keeper knows, or is away
 };
 
 SharedWeights::SharedWeights(std::unique_ptr<Parts> parts) noexcept : parts_(std::move(parts)) {}
@@ -103,11 +104,12 @@ Result<void> SharedWeights::verify() {
 }
 
 Result<void> SharedWeights::suspend() {
-  if (parts_->suspended) return {};
   parts_->suspended = true;  // also if some of it stays mapped: resume() begins anew
   AQUA_TRY(parts_->memory.release());
+  if (parts_->detached) return {};
   // A keeper that is away has forgotten us anyway.
   (void)parts_->keeper.call(wire::Detach{.copy = parts_->copy.id});
+  parts_->detached = true;
   return {};
 }
 
@@ -131,7 +133,7 @@ Result<void> SharedWeights::resume() {
   parts_->copy.id = copy.id;
   parts_->copy.protection = copy.protection;
   parts_->keeper = std::move(keeper);
-  parts_->suspended = false;
+  parts_->suspended = parts_->detached = false;
   return {};
 }
 

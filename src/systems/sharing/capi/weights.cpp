@@ -45,7 +45,9 @@ aqua_error* aqua_weights_attach(aqua_runtime runtime, const aqua_weights_options
     constexpr const char* what = "aqua_weights_attach";
     AQUA_CAPI_NOT_NULL(what, weights);
     AQUA_ASSIGN(const auto used, runtimes().use(what, runtime.id));
-    AQUA_ASSIGN(const auto given, take_in("aqua_weights_attach: options", options));
+    AQUA_ASSIGN(const auto given,
+                take_in<aqua_weights_options>("aqua_weights_attach: options", options,
+                                              AQUA_WEIGHTS_OPTIONS_INIT));
     auto locked = std::make_unique<LockedWeights>();
     AQUA_ASSIGN(auto attached, aqua::sharing::SharedWeights::attach(
                                    *used, {.model = string_or_empty(given.model),
@@ -128,9 +130,8 @@ aqua_error* aqua_weights_verify(aqua_weights weights) {
 aqua_error* aqua_weights_suspend(aqua_weights weights) {
   return call([&] {
     return use_weights("aqua_weights_suspend", weights, [](LockedWeights& locked) -> Result<void> {
-      AQUA_TRY(locked.weights->suspend());
-      locked.suspended = true;
-      return {};
+      locked.suspended = true;  // also after an error: some of it may be unmapped
+      return locked.weights->suspend();
     });
   });
 }

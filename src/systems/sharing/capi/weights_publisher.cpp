@@ -68,7 +68,9 @@ aqua_error* aqua_weights_publish(aqua_runtime runtime, const aqua_weights_option
     AQUA_CAPI_NOT_NULL(what, publisher);
     AQUA_CAPI_NOT_NULL(what, tensors);
     AQUA_ASSIGN(const auto used, runtimes().use(what, runtime.id));
-    AQUA_ASSIGN(const auto given, take_in("aqua_weights_publish: options", options));
+    AQUA_ASSIGN(const auto given,
+                take_in<aqua_weights_options>("aqua_weights_publish: options", options,
+                                              AQUA_WEIGHTS_OPTIONS_INIT));
     AQUA_ASSIGN(const Manifest manifest, manifest_of(what, given, {tensors, count}));
     auto locked = std::make_unique<LockedPublisher>();
     AQUA_ASSIGN(auto begun, aqua::sharing::WeightsPublisher::begin(*used, manifest,
