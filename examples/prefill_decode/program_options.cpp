@@ -24,7 +24,6 @@ The exit status is 0 only if every check held.)";
 }  // namespace
 
 CommandLine options_line(Options& options) {
-  using Kind = Options::Kind;
   CommandLine line("", kAbout);
   line.text(
           "--model", options.model, "FILE",
@@ -56,16 +55,20 @@ CommandLine options_line(Options& options) {
       .text("--keeper-binary", options.keeper, "PROGRAM",
             "the aqua-keeper program; default: of the same build");
   line.group("")  // not in the help
-      .choice("--role", options.kind,
-              {{"keeper", Kind::keeper},
-               {"loader", Kind::loader},
-               {"prefill", Kind::prefill},
-               {"decode", Kind::decode},
-               {"both", Kind::both}},
-              "ROLE", "")
+      .choice("--role", options.kind, role_names(), "ROLE", "")
       .text("--directory", options.directory, "DIR", "")
       .number("--parent", options.parent, 1, INT32_MAX, "PID", "");
   return line;
+}
+
+const std::vector<std::pair<std::string, Options::Kind>>& role_names() {
+  using Kind = Options::Kind;
+  static const std::vector<std::pair<std::string, Kind>> names{{"keeper", Kind::keeper},
+                                                               {"loader", Kind::loader},
+                                                               {"prefill", Kind::prefill},
+                                                               {"decode", Kind::decode},
+                                                               {"both", Kind::both}};
+  return names;
 }
 
 void check_options(const Options& options) {

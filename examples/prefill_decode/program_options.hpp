@@ -8,6 +8,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "tools/options/command_line.hpp"
 
@@ -50,6 +53,8 @@ struct Options {
   static constexpr unsigned kShortPrompt = 32;  // of those who are answered meanwhile
 };
 
+// What --role calls them, but for main.
+[[nodiscard]] const std::vector<std::pair<std::string, Options::Kind>>& role_names();
 // Throws Failure where options do not go together.
 void check_options(const Options& options);
 // The line that fills `options`, which must outlive it.

@@ -29,8 +29,9 @@ aqua::CommandLine line_of(aqua::keeper::KeeperOptions& options) {
   aqua::CommandLine line("", R"(Usage: aqua-keeper [options]
 
 Keeps memory for engines that come and go: weights are loaded once, and mapped by every
-process that reads them; KV pools are shared by processes that hand requests over. Serves processes of its own user until SIGTERM;
-memory that is mapped then stays with those who map it. docs/operate/keeper.md)");
+process that reads them; KV pools are shared by processes that hand requests over. Serves
+processes of its own user until SIGTERM; memory that is mapped then stays with those who
+map it. docs/operate/keeper.md)");
   line.text("--socket", options.socket, "PATH",
             "default: keeper.sock in $XDG_RUNTIME_DIR/aqua, else in /tmp/aqua-UID")
       .number("--connections", options.connections, 4, 65536, "N",

@@ -22,26 +22,8 @@ constexpr std::chrono::seconds kPatience{120};  // for a start or an end, on a b
 
 constexpr double kSilenceSeconds = 600;
 
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-const char* role_name(Kind kind) {
-  switch (kind) {
-    case Kind::keeper:
-      return "keeper";
-    case Kind::loader:
-      return "loader";
-    case Kind::prefill:
-      return "prefill";
-    case Kind::decode:
-      return "decode";
-    case Kind::both:
-      return "both";
-    case Kind::main:
-      break;
-  }
-  throw Failure("not a role");
+std::string role_name(Kind kind) {
+  return std::ranges::find(role_names(), kind, &std::pair<std::string, Kind>::second)->first;
 }
 
 ChildProcess started(Kind kind, const Options& options, const std::filesystem::path& model,
@@ -113,7 +95,7 @@ std::vector<pid_t> Fleet::pids() const {
 
 void Fleet::take_in(ChildProcess& process) {
   for (const std::string& line : process.lines().read(std::chrono::milliseconds(0))) {
-    last_news_ = now();
+    last_news_ = steady_seconds();
     const auto message = example::parse_line(line);
     if (message.contains("first_of")) {
       const auto first = message.get<FirstToken>();
@@ -147,24 +129,24 @@ void Fleet::listen(double patience) {
 std::map<std::uint64_t, Outcome> Fleet::serve(
     const std::vector<TimedRequest>& requests,
     const std::function<void(std::size_t answered)>& on_answer) {
-  const double begin = now();
+  const double begin = steady_seconds();
   outcomes_.clear();
   answered_ = 0;
   last_news_ = begin;
   std::size_t sent = 0;
   while (answered_ < requests.size()) {
-    for (; sent < requests.size() && begin + requests[sent].at <= now(); ++sent) {
+    for (; sent < requests.size() && begin + requests[sent].at <= steady_seconds(); ++sent) {
       const TimedRequest& due = requests[sent];
       outcomes_[due.request.id] = {.request = due.request, .sent = begin + due.at};
       if (!front_->send(due.request)) example::throw_ended(*front_);
-      last_news_ = now();
+      last_news_ = steady_seconds();
     }
     const double patience =
-        sent < requests.size() ? std::max(begin + requests[sent].at - now(), 0.001) : 1;
+        sent < requests.size() ? std::max(begin + requests[sent].at - steady_seconds(), 0.001) : 1;
     const std::size_t before = answered_;
     listen(std::min(patience, 1.0));
     if (answered_ > before && on_answer) on_answer(answered_);
-    if (sent > answered_ && now() - last_news_ > kSilenceSeconds) {
+    if (sent > answered_ && steady_seconds() - last_news_ > kSilenceSeconds) {
       throw Failure("nothing has come for ten minutes; " + std::to_string(sent - answered_) +
                     " requests are not answered");
     }

@@ -5,6 +5,7 @@
 // Units: seconds of this server's steady clock.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -45,6 +46,11 @@ struct Pending {
   std::uint64_t copied_bytes = 0;
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Pending, token, answer_tokens, logits_hash, copied_bytes)
+
+// Now, by that clock.
+[[nodiscard]] inline double steady_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 // Of what was predicted so far and the next prediction.
 [[nodiscard]] constexpr std::uint64_t add_hash(std::uint64_t sum, std::uint64_t hash) {

@@ -16,10 +16,6 @@ using example::Failure;
 using example::must;
 using namespace std::chrono_literals;
 
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 void say(const nlohmann::json& line) {
   if (!example::write_line(STDOUT_FILENO, line)) throw Failure("nobody reads the answers");
 }
@@ -163,9 +159,9 @@ void Phase::predicted(schedule::SequenceId id, const Prediction& next) {
   answer.logits_hash = add_hash(answer.logits_hash, next.logits_hash);
   answer.tokens.push_back(next.token);
   if (answer.tokens.size() == 1) {
-    say(FirstToken{.first_of = sequence.id, .at = now()});
+    say(FirstToken{.first_of = sequence.id, .at = steady_seconds()});
   } else {
-    answer.at.push_back(now());
+    answer.at.push_back(steady_seconds());
   }
   sequence.tokens.push_back(next.token);
   if (answer.tokens.size() == sequence.answer_tokens) {

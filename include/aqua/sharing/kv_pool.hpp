@@ -34,8 +34,7 @@
 //          process, but attach(), wait() and the destructor. Two threads of its own do.
 // Fork:    a child must not use it.
 // Owns:    the mapping, and addresses. Must be gone before its runtime, and no work may be in
-// flight
-//          on it then.
+//          flight on it then.
 #pragma once
 
 #include <chrono>

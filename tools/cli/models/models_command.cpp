@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/cli/models/models_command.hpp"
 
-#include <algorithm>
 #include <iomanip>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <sstream>
-#include <utility>
 
 #include "aqua/runtime.hpp"
 #include "aqua/sharing/models.hpp"
 #include "aqua/sharing/shared_weights.hpp"
 #include "base/concat.hpp"
 #include "base/try.hpp"
+#include "tools/cli/action.hpp"
 #include "tools/report/progress_line.hpp"
 
 namespace aqua::tool {
@@ -178,20 +176,12 @@ CommandLine models_line(ModelsCommand& command) {
 
 Result<ModelsCommand> parse_models(std::span<const std::string_view> arguments) {
   ModelsCommand command;
-  if (!arguments.empty() && !arguments.front().starts_with("-")) {
-    constexpr std::pair<std::string_view, ModelsAction> kActions[] = {
-        {"list", ModelsAction::list},
-        {"load", ModelsAction::load},
-        {"verify", ModelsAction::verify},
-        {"retire", ModelsAction::retire}};
-    const auto* const known = std::find_if(std::begin(kActions), std::end(kActions),
-                                           [&](auto& a) { return a.first == arguments.front(); });
-    if (known == std::end(kActions)) {
-      return bad(concat("no action '", arguments.front(), "': list, load, verify or retire"));
-    }
-    command.action = known->second;
-    arguments = arguments.subspan(1);
-  }
+  auto action = take_action<ModelsAction>(arguments, {{"list", ModelsAction::list},
+                                                      {"load", ModelsAction::load},
+                                                      {"verify", ModelsAction::verify},
+                                                      {"retire", ModelsAction::retire}});
+  if (!action.ok()) return bad(action.error().message);
+  command.action = *action;
   AQUA_TRY(models_line(command).parse(arguments));
   AQUA_TRY(take_rules(command));
   AQUA_TRY(check_all_there(command));

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/cli/pools/pools_command.hpp"
 
-#include <algorithm>
 #include <iomanip>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <sstream>
-#include <utility>
 
 #include "aqua/sharing/pools.hpp"
 #include "base/concat.hpp"
 #include "base/try.hpp"
+#include "tools/cli/action.hpp"
 
 namespace aqua::tool {
 namespace {
@@ -74,19 +72,11 @@ CommandLine pools_line(PoolsCommand& command) {
 
 Result<PoolsCommand> parse_pools(std::span<const std::string_view> arguments) {
   PoolsCommand command;
-  if (!arguments.empty() && !arguments.front().starts_with("-")) {
-    constexpr std::pair<std::string_view, PoolsAction> kActions[] = {
-        {"list", PoolsAction::list},
-        {"cancel", PoolsAction::cancel},
-        {"remove", PoolsAction::remove}};
-    const auto* const known = std::find_if(std::begin(kActions), std::end(kActions),
-                                           [&](auto& a) { return a.first == arguments.front(); });
-    if (known == std::end(kActions)) {
-      return bad(concat("no action '", arguments.front(), "': list, cancel or remove"));
-    }
-    command.action = known->second;
-    arguments = arguments.subspan(1);
-  }
+  auto action = take_action<PoolsAction>(arguments, {{"list", PoolsAction::list},
+                                                     {"cancel", PoolsAction::cancel},
+                                                     {"remove", PoolsAction::remove}});
+  if (!action.ok()) return bad(action.error().message);
+  command.action = *action;
   AQUA_TRY(pools_line(command).parse(arguments));
   if (command.action != PoolsAction::list && command.pool.empty()) return bad("this needs --pool");
   if (command.action == PoolsAction::cancel && command.id.empty()) return bad("this needs --id");
