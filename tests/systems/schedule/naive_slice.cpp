@@ -56,6 +56,7 @@ void NaiveSlice::served(NaiveSequence& s, std::uint32_t tokens, std::uint32_t ge
 void NaiveSlice::committed() {
   iterations_ += 1;
   done_ += 1;
+  ran_ = true;
   over_ |= done_ >= options_.slice_iterations;
 }
 
@@ -94,7 +95,12 @@ void NaiveSlice::join(NaiveSequence& s, std::uint32_t promised) {
 }
 
 void NaiveSlice::plan() {
-  falls_back() ? plan_fallback() : plan_slice();
+  if (falls_back()) {
+    fallback_ = true;
+    ran_ = false;
+  }
+  if (ran_) fallback_ = false;
+  fallback_ ? plan_fallback() : plan_slice();
 }
 
 void NaiveSlice::plan_fallback() {

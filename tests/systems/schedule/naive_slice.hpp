@@ -66,6 +66,7 @@ class NaiveSlice final : public NaiveScheduler {
   std::size_t places_ = 1;     // members of the last slice that left somebody out
   std::uint32_t largest_ = 1;  // most blocks ever promised to one
   std::uint32_t done_ = 0;
+  bool fallback_ = false, ran_ = false;
   double clock_ = 0;
   bool over_ = true, open_ = false;
 };

@@ -201,5 +201,51 @@ const Case cases[] = {Case{"las"},
 INSTANTIATE_TEST_SUITE_P(Each, Policies, ::testing::ValuesIn(cases),
                          ::testing::PrintToStringParamName());
 
+// Lent memory is full, so that whoever is sent out lands on the slow tier; a prompt whose beginning
+// is cached in lent memory waits for the same blocks. Neither may send the other out for ever.
+TEST(Fallback, IsNotLeftBeforeSomethingWasComputedInIt) {
+  SchedulerOptions options = small(PreemptBy::swap);
+  options.fcfs_on_slow_tier = true;
+  const auto made = make_scheduler("cfs", options);
+  ASSERT_TRUE(made.ok());
+  Scheduler& scheduler = **made;
+  const SequenceId first{1}, second{2};
+  ASSERT_TRUE(scheduler.arrive({.id = first, .prompt_tokens = 100, .max_new_tokens = 60}).ok());
+  std::map<SequenceId, std::uint32_t> left{{first, 60}};
+  int plans = 0, sent_out = 0;
+  for (; plans < 500 && !left.empty(); ++plans) {
+    if (plans == 8) {
+      ASSERT_TRUE(
+          scheduler
+              .arrive(
+                  {.id = second, .prompt_tokens = 120, .max_new_tokens = 20, .cached_tokens = 8})
+              .ok());
+      left[second] = 20;
+    }
+    const Batch batch = scheduler.next();
+    if (batch.computes()) {
+      ASSERT_TRUE(scheduler.commit().ok());
+    }
+    for (const Preemption& out : batch.preemptions) {
+      ++sent_out;
+      if (out.how == Preemption::How::swap) {
+        ASSERT_TRUE(scheduler.paged_out(out.id, Tier::host).ok());
+      }
+    }
+    for (const PageIn& in : batch.page_ins) ASSERT_TRUE(scheduler.paged_in(in.id).ok());
+    const auto token = [&](SequenceId id) {
+      if (--left[id] > 0) return;
+      left.erase(id);
+      ASSERT_TRUE(scheduler.finish(id).ok());
+    };
+    for (const PrefillChunk& chunk : batch.prefills) {
+      if (chunk.last) token(chunk.id);
+    }
+    for (const SequenceId id : batch.decodes) token(id);
+  }
+  EXPECT_TRUE(left.empty()) << plans << " plans";
+  EXPECT_GT(sent_out, 0);
+}
+
 }  // namespace
 }  // namespace aqua::schedule::test

@@ -114,14 +114,25 @@ void SliceScheduler::on_computed(Slot slot, std::uint32_t tokens, std::uint32_t 
 void SliceScheduler::on_committed(std::uint32_t iterations) {
   iterations_ += iterations;
   done_ += iterations;
+  ran_ = true;
   if (done_ >= options_.slice_iterations) over_ = true;
 }
 
 // --- plans -------------------------------------------------------------------------------------
 
+// Goes on with the fallback until something was computed in it. What it lets in may be the last
+// that was on the slow tier; a slice would send that out again, back to the slow tier, and so on
+// for ever.
 void SliceScheduler::plan() {
   if (falling_back()) {
+    fallback_ = true;
+    ran_ = false;
+  } else if (ran_) {
+    fallback_ = false;
+  }
+  if (fallback_) {
     plan_fallback();
+    if (!falling_back()) set_repeat(1);  // the next iteration is planned otherwise
   } else {
     plan_slice();
   }

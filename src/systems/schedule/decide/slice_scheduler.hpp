@@ -125,6 +125,8 @@ class SliceScheduler final : public QueueScheduler {
   std::uint32_t done_ = 0;  // iterations of this slice
   bool over_ = true;        // the next plan begins a slice
   bool open_ = false;       // the next plan deals what is free in this one
+  bool fallback_ = false;   // the last plan was first come, first served
+  bool ran_ = false;        // something was computed since the slow tier last held something
 };
 
 }  // namespace aqua::schedule
