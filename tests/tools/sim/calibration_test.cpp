@@ -6,7 +6,7 @@
 #include "tests/tools/sim/ground.hpp"
 #include "tools/sim/cost/least_squares.hpp"
 #include "tools/sim/cost/prediction.hpp"
-#include "tools/sim/engine/engine.hpp"
+#include "tools/sim/engine/arrivals.hpp"
 #include "tools/sim/engine/random.hpp"
 #include "tools/sim/engine/world.hpp"
 
@@ -76,11 +76,13 @@ Recording recording(const std::string& policy, double per_second, std::uint64_t 
   const Workload asked = made.workload();
   Network network;
   SwapSpace swap(nullptr);
+  RequestTable table(asked);
   Engine engine(
-      asked, cost, *scheduler, swap, network, nullptr,
+      table, cost, *scheduler, swap, network, nullptr,
       {.paging = {.method = PagingMethod::stopping, .stop_out = costs.out, .stop_in = costs.in},
        .kv_bytes_per_token = made.kv_bytes_per_token});
-  EXPECT_TRUE(run_world(network, {&engine}));
+  Arrivals arrivals(asked, engine);
+  EXPECT_TRUE(run_world(network, {&arrivals, &engine}));
   made.requests = std::move(engine).outcome().requests;
   made.iterations = iterations(600, 0.1);
   for (int i = 1; i <= 20; ++i) {

@@ -13,7 +13,7 @@ std::vector<double> ends(Network& network, std::size_t flows) {
   std::vector<double> at(flows);
   while (!network.idle()) {
     const Picos now = network.next_change();
-    for (const FlowId flow : network.advance(now)) at[flow - 1] = seconds(now);
+    for (const auto& ended : network.advance(now)) at[ended.flow - 1] = seconds(now);
   }
   return at;
 }

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "tests/tools/sim/ground.hpp"
-#include "tools/sim/engine/engine.hpp"
+#include "tools/sim/engine/arrivals.hpp"
 #include "tools/sim/engine/world.hpp"
 
 namespace aqua::sim::test {
@@ -82,12 +82,14 @@ TEST(Stopping, AReturnIsToldAtTheTimeAtWhichItsCopyIsOver) {
   const Workload work = poisson(constant_trace(100, 60), {.requests = 30, .per_second = 20}, 1);
   Network network;
   SwapSpace swap(nullptr);
-  Engine engine(work, cost, scheduler, swap, network, nullptr,
+  RequestTable table(work);
+  Engine engine(table, cost, scheduler, swap, network, nullptr,
                 {.paging = {.method = PagingMethod::stopping,
                             .stop_out = {.latency_s = kOut},
                             .stop_in = {.latency_s = kIn}},
                  .kv_bytes_per_token = 1});
-  ASSERT_TRUE(run_world(network, {&engine}));
+  Arrivals arrivals(work, engine);
+  ASSERT_TRUE(run_world(network, {&arrivals, &engine}));
   EXPECT_GT(scheduler.returns(), 5U);
   EXPECT_GE(scheduler.shortest_return(), kIn - 1e-9);
 }

@@ -4,6 +4,7 @@
 #include "aqua/schedule/scheduler.hpp"
 #include "base/concat.hpp"
 #include "base/try.hpp"
+#include "tools/sim/engine/arrivals.hpp"
 #include "tools/sim/engine/engine.hpp"
 #include "tools/sim/engine/world.hpp"
 
@@ -21,8 +22,10 @@ Result<Metrics> play(const CostFit& costs, const Recording& recording) {
       .paging = {.method = PagingMethod::stopping, .stop_out = costs.out, .stop_in = costs.in},
       .kv_bytes_per_token = recording.kv_bytes_per_token,
       .block_tokens = recording.scheduler.block_tokens};
-  Engine engine(workload, cost, *scheduler, swap, network, nullptr, options);
-  if (!run_world(network, {&engine}, {})) {
+  RequestTable table(workload);
+  Engine engine(table, cost, *scheduler, swap, network, nullptr, options);
+  Arrivals arrivals(workload, engine);
+  if (!run_world(network, {&arrivals, &engine})) {
     return Error{Code::internal,
                  concat(recording.policy, ": ", workload.requests.size() - engine.ended(),
                         " requests wait for ever")};

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/try.hpp"
+#include "tools/sim/engine/arrivals.hpp"
 #include "tools/sim/engine/random.hpp"
 #include "tools/sim/engine/world.hpp"
 
@@ -96,7 +97,9 @@ Result<ElasticOutcome> elastic(const Ground& lender, const Ground& borrower, con
                           .block_tokens = lender.scenario.server.kv_block_tokens,
                           .visitors = {own.nvlink_in, own.nvlink_out}};
     options.paging.peer = {};  // it pages to the host; its NVLink is the visitor's
-    Engine engine(work, lender.cost, *scheduler, host, network, nullptr, options);
+    RequestTable table(work);
+    Engine engine(table, lender.cost, *scheduler, host, network, nullptr, options);
+    Arrivals arrivals(work, engine);
     StreamShape stream = stream_of(borrower, shape.prompt_tokens);
     stream.start = picos(shape.start_s);
     stream.stop = picos(shape.end_s);
@@ -111,8 +114,8 @@ Result<ElasticOutcome> elastic(const Ground& lender, const Ground& borrower, con
                                             std::min(kv, shape.lend_bytes))}));
     const double block = lender.kv_bytes_per_token * lender.scenario.server.kv_block_tokens;
     Lender lending(engine, market, policy, block, [&](Picos now) { streamer.rebalance(now); });
-    const std::vector<Actor*> actors =
-        lends ? std::vector<Actor*>{&engine, &lending, &streamer} : std::vector<Actor*>{&engine};
+    std::vector<Actor*> actors{&arrivals, &engine};
+    if (lends) actors.insert(actors.end(), {&lending, &streamer});
     if (!run_world(network, actors))
       return Error{Code::internal, "elastic: somebody waits for ever"};
     if (lends) {

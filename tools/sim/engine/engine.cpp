@@ -20,35 +20,28 @@ void told([[maybe_unused]] const Result<void>& result) {
 
 }  // namespace
 
-Engine::Engine(const Workload& workload, const CostModel& cost, schedule::Scheduler& scheduler,
+Engine::Engine(RequestTable& table, const CostModel& cost, schedule::Scheduler& scheduler,
                SwapSpace& swap, Network& network, PrefixStore* prefixes,
                const EngineOptions& options)
-    : workload_(workload),
+    : table_(table),
+      workload_(table.workload),
       cost_(cost),
       scheduler_(scheduler),
       swap_(swap),
       network_(network),
       prefixes_(prefixes),
       options_(options),
-      sequences_(workload.requests.size()),
-      requests_(workload.requests.size()),
-      series_(options.sample_interval) {
-  for (std::size_t i = 0; i < requests_.size(); ++i) {
-    const TraceRequest& request = workload.requests[i];
-    requests_[i].arrival = request.arrival;
-    requests_[i].prompt_tokens = request.prompt_tokens;
-    requests_[i].output_tokens = request.output_tokens;
-  }
-}
+      sequences_(table.progress),
+      requests_(table.outcomes),
+      series_(options.sample_interval) {}
 
 Picos Engine::next() const {
   if (done()) return kNever;
-  const bool more = arrived_ < requests_.size();
-  Picos at = more ? requests_[arrived_].arrival : kNever;
-  if (computing_) at = std::min(at, end_);
-  if (!computing_ && changed_) return std::min(at, Picos{0});  // at once
-  const bool waits_for_something = more || computing_ || !copies_.empty();
-  return waits_for_something ? std::min(at, series_.next()) : kNever;
+  constexpr Picos kAtOnce = 0;
+  if (!inbox_.empty() || (!computing_ && changed_)) return kAtOnce;
+  const bool waits_for_something = !closed_ || computing_ || !copies_.empty();
+  if (!waits_for_something) return kNever;
+  return computing_ ? std::min(end_, series_.next()) : series_.next();
 }
 
 void Engine::act(Picos now, Picos horizon) {
@@ -58,10 +51,48 @@ void Engine::act(Picos now, Picos horizon) {
       end_ += more;
     } else {
       end_iteration(now);
+      let_go(now);
     }
   }
-  arrivals(now);
+  take_inbox(now);
   if (!computing_) begin(now, horizon);
+}
+
+void Engine::submit(std::uint32_t request) {
+  inbox_.push_back(request);
+  changed();
+}
+
+void Engine::close() {
+  closed_ = true;
+  changed();
+}
+
+void Engine::send_away(std::uint32_t request, Picos now) {
+  leaving_.push_back(request);
+  if (!computing_) let_go(now);
+  changed();
+}
+
+// Those that are to leave and are on the device, or nowhere, do so: between two iterations.
+void Engine::let_go(Picos now) {
+  if (leaving_.empty()) return;
+  take_inbox(now);
+  for (const std::uint32_t request : std::exchange(leaving_, {})) {
+    const auto status = scheduler_.sequence(id_of(request));
+    if (!status.ok()) continue;  // it has ended
+    const bool goes = status->state == schedule::SequenceState::resident ||
+                      status->state == schedule::SequenceState::waiting;
+    if (goes) {
+      told(scheduler_.finish(id_of(request)));
+      --open_;
+      changed_ = true;
+      RequestTable::Progress& sequence = sequences_[request];
+      sequence.delivered = status->computed_tokens;
+      if (sequence.computed_once == 0) unstarted_tokens_ -= requests_[request].prompt_tokens;
+    }
+    options_.left(request, goes, now);
+  }
 }
 
 std::uint32_t Engine::limit_of(const TraceRequest& request) const {
@@ -72,32 +103,42 @@ std::uint32_t Engine::limit_of(const TraceRequest& request) const {
   return std::max(request.output_tokens, static_cast<std::uint32_t>(limit));
 }
 
-void Engine::arrivals(Picos now) {
-  for (; arrived_ < requests_.size() && requests_[arrived_].arrival <= now; ++arrived_) {
-    const auto index = static_cast<std::uint32_t>(arrived_);
-    const TraceRequest& request = workload_.requests[arrived_];
-    schedule::Request asked{.id = id_of(index),
-                            .prompt_tokens = request.prompt_tokens,
-                            .max_new_tokens = limit_of(request),
-                            .tenant = schedule::TenantId{index}};  // each is a user of its own
-    if (prefixes_ != nullptr) {
-      const PrefixStore::Hit hit = prefixes_->acquire(workload_, request);
-      asked.cached_tokens = hit.tokens;
-      asked.cached_in = hit.tier;
-    }
-    const std::uint64_t most = std::uint64_t{request.prompt_tokens} + request.output_tokens;
-    const bool may = options_.layers == nullptr || options_.layers->holds_ever(most);
-    if (!may || !scheduler_.arrive(asked).ok()) {
-      if (asked.cached_tokens > 0) prefixes_->release(workload_, request, asked.cached_tokens);
-      ++ended_;  // refused: larger than the device
-      continue;
-    }
-    if (options_.layers != nullptr) options_.layers->waits(request.prompt_tokens);
-    sequences_[arrived_].cached = sequences_[arrived_].computed_once = asked.cached_tokens;
-    requests_[arrived_].cached_tokens = asked.cached_tokens;
-    totals_.cached_tokens += asked.cached_tokens;
-    changed_ = true;
+void Engine::take_inbox(Picos now) {
+  for (const std::uint32_t request : std::exchange(inbox_, {})) take(request, now);
+}
+
+void Engine::take(std::uint32_t request, Picos now) {
+  ++arrived_;
+  const TraceRequest& trace = workload_.requests[request];
+  RequestTable::Progress& sequence = sequences_[request];
+  schedule::Request asked{.id = id_of(request),
+                          .prompt_tokens = static_cast<std::uint32_t>(table_.known_tokens(request)),
+                          .max_new_tokens = limit_of(trace) - sequence.generated,
+                          .cached_tokens = sequence.delivered,
+                          .tenant = schedule::TenantId{request}};  // each is a user of its own
+  if (prefixes_ != nullptr && sequence.generated == 0) {
+    const PrefixStore::Hit hit = prefixes_->acquire(workload_, trace);
+    asked.cached_tokens = hit.tokens;
+    asked.cached_in = hit.tier;
   }
+  const std::uint64_t most = std::uint64_t{trace.prompt_tokens} + trace.output_tokens;
+  const bool may = options_.layers == nullptr || options_.layers->holds_ever(most);
+  if (!may || !scheduler_.arrive(asked).ok()) {
+    if (asked.cached_tokens > 0 && prefixes_ != nullptr) {
+      prefixes_->release(workload_, trace, asked.cached_tokens);
+    }
+    over(request, now);  // refused: larger than the device
+    return;
+  }
+  ++open_;
+  changed_ = true;
+  if (options_.layers != nullptr) options_.layers->waits(trace.prompt_tokens);
+  if (sequence.delivered > 0 || sequence.generated > 0) return;
+  sequence.cached = asked.cached_tokens;
+  sequence.computed_once = std::max(sequence.computed_once, asked.cached_tokens);
+  if (sequence.computed_once == 0) unstarted_tokens_ += trace.prompt_tokens;
+  requests_[request].cached_tokens = asked.cached_tokens;
+  totals_.cached_tokens += asked.cached_tokens;
 }
 
 void Engine::begin(Picos now, Picos horizon) {
@@ -109,7 +150,7 @@ void Engine::begin(Picos now, Picos horizon) {
     const schedule::Batch& batch = scheduler_.next();
     ++totals_.decisions;
     const bool moves = batch.moves();
-    if (moves && options_.paging.at_once()) {
+    if (moves && at_once(batch)) {
       page(schedule::Batch(batch), now);  // tells the scheduler at once, which ends `batch`
       continue;
     }
@@ -121,7 +162,7 @@ void Engine::begin(Picos now, Picos horizon) {
 
 void Engine::emit(std::uint32_t request, std::uint32_t tokens, Picos first_at, Picos now,
                   Picos longest) {
-  Sequence& sequence = sequences_[request];
+  RequestTable::Progress& sequence = sequences_[request];
   RequestOutcome& outcome = requests_[request];
   if (sequence.last_token == kNever) {
     outcome.first_token = first_at;
@@ -139,10 +180,16 @@ void Engine::emit(std::uint32_t request, std::uint32_t tokens, Picos first_at, P
 
 void Engine::finish(std::uint32_t request, Picos now) {
   requests_[request].finish = now;
-  ++ended_;
+  --open_;
   swap_.release(request, now);
   if (options_.layers != nullptr) options_.layers->leaves(request);
   told(scheduler_.finish(id_of(request)));
+  over(request, now);
+}
+
+void Engine::over(std::uint32_t request, Picos now) {
+  ++ended_;
+  if (options_.ended) options_.ended(request, now);
 }
 
 }  // namespace aqua::sim

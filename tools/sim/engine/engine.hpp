@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One serving engine in virtual time: requests arrive, the real scheduler (aqua/schedule) decides
-// every iteration, the cost model says how long it computes, the network how long pages travel.
+// One serving engine in virtual time: it is sent requests, the real scheduler (aqua/schedule)
+// decides every iteration, the cost model says how long it computes, the network how long pages
+// travel.
 //
 // Copies overlap with computing: the scheduler goes on with who is resident; what travels joins at
 // the next iteration boundary after it has arrived. Iterations follow each other without a gap
@@ -23,6 +24,7 @@
 #include "tools/sim/engine/outcome.hpp"
 #include "tools/sim/engine/paging.hpp"
 #include "tools/sim/engine/prefix_store.hpp"
+#include "tools/sim/engine/request_table.hpp"
 #include "tools/sim/engine/swap_space.hpp"
 #include "tools/sim/input/workload.hpp"
 #include "tools/sim/share/gpu_share.hpp"
@@ -46,6 +48,11 @@ struct EngineOptions {
   SwappedLayers* layers = nullptr;
   // Where others compute on the GPU, too; may be null, and outlives the engine.
   GpuShare* gpu = nullptr;
+  // Told of requests that are over here: finished, or refused (then the table has no finish).
+  std::function<void(std::uint32_t, Picos)> ended{};
+  // Told of a request that was to be sent away: true: it is gone, and its KV is in nobody's books;
+  // false: its KV is not on the device, so that it stays. Not told of one that ended before.
+  std::function<void(std::uint32_t, bool, Picos)> left{};
   // Told of each token, a request's index and when it came, in time order. Wants `skip` false.
   std::function<void(std::uint32_t, Picos)> token{};
   Picos sample_interval = kPicosPerSecond;
@@ -54,13 +61,23 @@ struct EngineOptions {
 class Engine final : public Actor {
  public:
   // All must outlive it. `prefixes` may be null.
-  Engine(const Workload& workload, const CostModel& cost, schedule::Scheduler& scheduler,
+  Engine(RequestTable& table, const CostModel& cost, schedule::Scheduler& scheduler,
          SwapSpace& swap, Network& network, PrefixStore* prefixes, const EngineOptions& options);
+
+  // The request comes to this engine, with what the table says of it: it may have been served
+  // elsewhere until now.
+  void submit(std::uint32_t request);
+  // No more will come.
+  void close();
+  // The request leaves when the iteration under way has ended, or at once: then `left` of the
+  // options is told.
+  void send_away(std::uint32_t request, Picos now);
 
   [[nodiscard]] Picos next() const override;
   void act(Picos now, Picos horizon) override;
   void flow_ended(FlowId flow, Picos now) override;
-  [[nodiscard]] bool done() const override { return ended_ == workload_.requests.size(); }
+  [[nodiscard]] bool done() const override { return closed_ && inbox_.empty() && open_ == 0; }
+  [[nodiscard]] bool steers() const override { return false; }
   [[nodiscard]] std::size_t ended() const noexcept { return ended_; }
 
   // The market changed (slabs revoked, offered): sequences move between tiers, revoked slabs that
@@ -73,17 +90,11 @@ class Engine final : public Actor {
   [[nodiscard]] double kv_bytes_wanted() const;
   void set_device_blocks(std::uint32_t blocks);
 
-  // Once done.
+  // Once done, of an engine that had the table for itself.
   [[nodiscard]] RunOutcome outcome() &&;
+  [[nodiscard]] const Totals& totals() const noexcept { return totals_; }
 
  private:
-  struct Sequence {
-    std::uint32_t generated = 0;
-    std::uint32_t computed_once = 0;  // most tokens that had KV at a time
-    Picos last_token = kNever;
-    FlowId out = 0, in = 0, move = 0;  // under way
-    std::uint32_t cached = 0;          // prefix tokens that its first page-in fetches
-  };
   enum class CopyPurpose : std::uint8_t { out, in, evacuate, promote, store };
   struct Copy {
     FlowId flow = 0;
@@ -93,19 +104,19 @@ class Engine final : public Actor {
   };
 
   // engine.cpp
-  void arrivals(Picos now);
+  void take_inbox(Picos now);
+  void take(std::uint32_t request, Picos now);
   [[nodiscard]] std::uint32_t limit_of(const TraceRequest& request) const;
   void begin(Picos now, Picos horizon);
   void emit(std::uint32_t request, std::uint32_t tokens, Picos first_at, Picos now, Picos longest);
   void finish(std::uint32_t request, Picos now);
+  void over(std::uint32_t request, Picos now);
+  void let_go(Picos now);
   // engine_iteration.cpp
   void compute(const schedule::Batch& batch, Picos now, Picos horizon);
   void end_iteration(Picos now);
   void start_prompts();
   [[nodiscard]] LayerIteration layer_iteration(Picos length, std::uint32_t repetition) const;
-  [[nodiscard]] std::uint64_t known_tokens(std::uint32_t request) const {
-    return std::uint64_t{requests_[request].prompt_tokens} + sequences_[request].generated;
-  }
   [[nodiscard]] double memory_traffic(Picos now) const;
   [[nodiscard]] Picos memory_stretch(Picos now);
   // engine_report.cpp
@@ -118,9 +129,11 @@ class Engine final : public Actor {
   void store_prefix(std::uint32_t request, Picos now);
   void tell_finished_copies(Picos now);  // and the time, at which they are over
   void start_move(std::uint32_t request, Tier to, Picos now);
+  [[nodiscard]] bool at_once(const schedule::Batch& batch) const;
   [[nodiscard]] FlowId start_copy(std::uint32_t request, CopyPurpose purpose, Tier tier,
                                   double bytes, Picos now);
 
+  RequestTable& table_;
   const Workload& workload_;
   const CostModel& cost_;
   schedule::Scheduler& scheduler_;
@@ -129,13 +142,18 @@ class Engine final : public Actor {
   PrefixStore* prefixes_;
   EngineOptions options_;
 
-  std::vector<Sequence> sequences_;
-  std::vector<RequestOutcome> requests_;
-  std::vector<Copy> copies_;          // under way
-  std::vector<Copy> arrived_copies_;  // over, the scheduler is told at the next boundary
+  std::vector<RequestTable::Progress>& sequences_;
+  std::vector<RequestOutcome>& requests_;
+  std::vector<Copy> copies_;            // under way
+  std::vector<Copy> arrived_copies_;    // over, the scheduler is told at the next boundary
+  std::vector<std::uint32_t> inbox_;    // came, the scheduler does not know them yet
+  std::vector<std::uint32_t> leaving_;  // at the next boundary
+  bool closed_ = false;
   std::size_t arrived_ = 0;
   std::size_t ended_ = 0;
-  bool changed_ = true;  // since the scheduler said that there is nothing to do
+  std::size_t open_ = 0;                // with the scheduler
+  std::uint64_t unstarted_tokens_ = 0;  // of prompts of which nothing was computed
+  bool changed_ = true;                 // since the scheduler said that there is nothing to do
 
   // The iterations being computed.
   bool computing_ = false;

@@ -40,7 +40,6 @@ void Engine::compute(const schedule::Batch& batch, Picos now, Picos horizon) {
   fixed += cost_.head(rows);
   if (!prefills_.empty()) repeat = 1;
   start_prompts();
-  if (arrived_ < requests_.size()) horizon = std::min(horizon, requests_[arrived_].arrival);
   horizon = std::min(horizon, series_.next());
 
   bool same = true;  // may the next iteration be computed without a decision
@@ -77,7 +76,7 @@ void Engine::compute(const schedule::Batch& batch, Picos now, Picos horizon) {
 void Engine::start_prompts() {
   if (options_.layers == nullptr) return;
   for (const schedule::PrefillChunk& chunk : prefills_) {
-    if (chunk.first == 0) options_.layers->starts(known_tokens(request_of(chunk.id)));
+    if (chunk.first == 0) options_.layers->starts(table_.known_tokens(request_of(chunk.id)));
   }
 }
 
@@ -88,7 +87,7 @@ LayerIteration Engine::layer_iteration(Picos length, std::uint32_t repetition) c
                            .written = decodes_.size(),
                            .tokens = static_cast<std::uint32_t>(decodes_.size())};
   for (const std::uint32_t request : decodes_) {
-    const std::uint64_t tokens = known_tokens(request) + repetition;
+    const std::uint64_t tokens = table_.known_tokens(request) + repetition;
     iteration.blocks += layers.blocks_for(tokens);
     iteration.read += layers.blocks_for(tokens - 1);
   }
@@ -131,13 +130,13 @@ void Engine::end_iteration(Picos now) {
   // Blocks are taken in the order of single iterations: their numbers decide which have to move.
   for (std::uint32_t i = 0; options_.layers != nullptr && i + 1 < repeat_; ++i) {
     for (const std::uint32_t request : decodes_) {
-      options_.layers->holds(request, known_tokens(request) + i);
+      options_.layers->holds(request, table_.known_tokens(request) + i);
     }
   }
   for (const std::uint32_t request : decodes_) {
     totals_.decode_tokens += repeat_;
     if (options_.layers != nullptr) {
-      options_.layers->holds(request, known_tokens(request) + repeat_ - 1);
+      options_.layers->holds(request, table_.known_tokens(request) + repeat_ - 1);
     }
     sequences_[request].computed_once += repeat_;
     emit(request, repeat_, first_at, now, longest_);
@@ -146,6 +145,7 @@ void Engine::end_iteration(Picos now) {
     const std::uint32_t request = request_of(chunk.id);
     std::uint32_t& once = sequences_[request].computed_once;
     const std::uint32_t until = chunk.first + chunk.tokens;
+    if (once == 0) unstarted_tokens_ -= requests_[request].prompt_tokens;
     const std::uint32_t fresh = std::min(chunk.tokens, until - std::min(until, once));
     totals_.prefill_tokens += fresh;
     totals_.recomputed_tokens += chunk.tokens - fresh;

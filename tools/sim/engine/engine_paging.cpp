@@ -27,8 +27,8 @@ FlowId Engine::start_copy(std::uint32_t request, CopyPurpose purpose, Tier tier,
     return 0;
   }
   const bool move = purpose == CopyPurpose::evacuate || purpose == CopyPurpose::promote;
-  copy.flow =
-      network_.start(move ? paging.move(tier, bytes) : paging.transfer(tier, out, bytes), now);
+  copy.flow = network_.start(move ? paging.move(tier, bytes) : paging.transfer(tier, out, bytes),
+                             now, this);
   copies_.push_back(copy);
   return copy.flow;
 }
@@ -36,7 +36,15 @@ FlowId Engine::start_copy(std::uint32_t request, CopyPurpose purpose, Tier tier,
 void Engine::page(const schedule::Batch& batch, Picos now) {
   for (const schedule::Preemption& order : batch.preemptions) page_out(order, now);
   for (const schedule::PageIn& order : batch.page_ins) page_in(order, now);
-  if (options_.paging.at_once()) tell_finished_copies(now);
+  if (at_once(batch)) tell_finished_copies(now);
+}
+
+// What is ordered out or in is there when it is ordered, or some of it.
+bool Engine::at_once(const schedule::Batch& batch) const {
+  if (options_.paging.at_once()) return batch.moves();
+  return std::ranges::any_of(batch.page_ins, [&](const schedule::PageIn& order) {
+    return sequences_[static_cast<std::uint32_t>(order.id)].delivered > 0;
+  });
 }
 
 void Engine::page_out(const schedule::Preemption& order, Picos now) {
@@ -46,7 +54,7 @@ void Engine::page_out(const schedule::Preemption& order, Picos now) {
     ++totals_.recomputes;
     if (options_.layers == nullptr) return;
     options_.layers->leaves(request);
-    options_.layers->waits(known_tokens(request));
+    options_.layers->waits(table_.known_tokens(request));
     return;
   }
   const double bytes = order.blocks * options_.kv_bytes_per_token * options_.block_tokens;
@@ -61,6 +69,10 @@ void Engine::page_out(const schedule::Preemption& order, Picos now) {
 
 void Engine::page_in(const schedule::PageIn& order, Picos now) {
   const auto request = static_cast<std::uint32_t>(order.id);
+  if (sequences_[request].delivered > 0) {
+    arrived_copies_.push_back({.request = request, .purpose = CopyPurpose::in});
+    return;
+  }
   const double bytes = order.blocks * options_.kv_bytes_per_token * options_.block_tokens;
   const Tier tier = swap_.holds(request) ? swap_.tier_of(request) : order.from;
   ++totals_.swaps_in;
@@ -103,7 +115,7 @@ void Engine::tell_finished_copies(Picos now) {
 void Engine::copied(const Copy& copy, Picos now) {
   const std::uint32_t request = copy.request;
   const schedule::SequenceId id{request};
-  Sequence& sequence = sequences_[request];
+  RequestTable::Progress& sequence = sequences_[request];
   switch (copy.purpose) {
     case CopyPurpose::out:
       sequence.out = 0;
@@ -111,6 +123,7 @@ void Engine::copied(const Copy& copy, Picos now) {
       return;
     case CopyPurpose::in:
       sequence.in = sequence.move = 0;
+      sequence.delivered = 0;
       if (swap_.holds(request)) {
         swap_.release(request, now);
       } else if (prefixes_ != nullptr && sequence.cached > 0) {
@@ -153,6 +166,7 @@ void Engine::rebalance(Picos now) {
     start_move(static_cast<std::uint32_t>(key), Tier::peer, now);
   }
   changed_ = true;
+  changed();
 }
 
 }  // namespace aqua::sim

@@ -16,17 +16,14 @@ double Engine::kv_bytes_wanted() const {
   const double block = options_.kv_bytes_per_token * options_.block_tokens;
   double bytes = kv_bytes_used() + scheduler_.status().swap_blocks_held * block;
   if (scheduler_.status().waiting == 0) return bytes;
-  for (std::size_t i = 0; i < arrived_; ++i) {
-    const bool waits = sequences_[i].computed_once == 0 && requests_[i].finish == kNever;
-    if (waits) bytes += requests_[i].prompt_tokens * options_.kv_bytes_per_token;
-  }
-  return bytes;
+  return bytes + static_cast<double>(unstarted_tokens_) * options_.kv_bytes_per_token;
 }
 
 void Engine::set_device_blocks(std::uint32_t blocks) {
   if (scheduler_.status().device_blocks == blocks) return;
   scheduler_.set_device_blocks(blocks);
   changed_ = true;
+  changed();
 }
 
 void Engine::sample(Picos now) {

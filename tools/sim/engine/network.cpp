@@ -14,25 +14,26 @@ LinkId Network::add_link(std::string name, double bytes_per_second) {
   return links_.size() - 1;
 }
 
-FlowId Network::start(const Transfer& transfer, Picos now) {
+FlowId Network::start(const Transfer& transfer, Picos now, Actor* owner) {
   assert(!transfer.links.empty() && now >= settled_);
   settle(now);
   flows_.push_back({.id = ++last_,
                     .left = transfer.bytes,
                     .begins = now + transfer.delay,
-                    .links = transfer.links});
+                    .links = transfer.links,
+                    .owner = owner});
   share(now);
   return last_;
 }
 
-std::vector<FlowId> Network::advance(Picos now) {
+std::vector<Network::Ended> Network::advance(Picos now) {
   assert(now <= next_change_);
-  std::vector<FlowId> ended;
+  std::vector<Ended> ended;
   if (now < next_change_) return ended;
   settle(now);
   std::erase_if(flows_, [&](const Flow& flow) {
     if (flow.ends > now) return false;
-    ended.push_back(flow.id);
+    ended.push_back({flow.id, flow.owner});
     return true;
   });
   share(now);

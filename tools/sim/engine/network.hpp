@@ -19,6 +19,8 @@
 
 namespace aqua::sim {
 
+class Actor;
+
 using LinkId = std::size_t;
 using FlowId = std::uint64_t;
 
@@ -32,11 +34,16 @@ class Network {
     Picos delay = 0;
     std::vector<LinkId> links{};  // at least one, each once
   };
-  FlowId start(const Transfer& transfer, Picos now);
+  // `owner`, who is told by the world when it ends, may be null.
+  FlowId start(const Transfer& transfer, Picos now, Actor* owner = nullptr);
   // When the next flow begins to move bytes or ends; kNever without flows.
   [[nodiscard]] Picos next_change() const noexcept { return next_change_; }
+  struct Ended {
+    FlowId flow = 0;
+    Actor* owner = nullptr;
+  };
   // Goes on to `now`, at most next_change(). Flows that ended, in the order they were started.
-  [[nodiscard]] std::vector<FlowId> advance(Picos now);
+  [[nodiscard]] std::vector<Ended> advance(Picos now);
 
   [[nodiscard]] bool idle() const noexcept { return flows_.empty(); }
   // Moved over the link until `now`, which is not before the last call.
@@ -57,6 +64,7 @@ class Network {
     double rate = 0;
     Picos ends = kNever;
     std::vector<LinkId> links;
+    Actor* owner = nullptr;
   };
   void settle(Picos now);
   void share(Picos now);

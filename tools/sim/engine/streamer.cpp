@@ -48,7 +48,7 @@ void Streamer::proceed(Picos now) {
   const std::uint64_t ahead = shape_.overlapped ? 2 : 1;
   if (fetch_ != 0 || fetched_ - computed_ >= ahead) return;
   const Tier tier = swap_.tier_of(fetched_ % shape_.layers);
-  fetch_ = network_.start(paging_.transfer(tier, false, shape_.layer_bytes), now);
+  fetch_ = network_.start(paging_.transfer(tier, false, shape_.layer_bytes), now, this);
 }
 
 void Streamer::rebalance(Picos now) {
@@ -58,7 +58,7 @@ void Streamer::rebalance(Picos now) {
   };
   const auto move = [&](std::uint64_t layer, Tier to) {
     swap_.moving(layer, to, now);
-    moves_[network_.start(paging_.move(to, shape_.layer_bytes), now)] = layer;
+    moves_[network_.start(paging_.move(to, shape_.layer_bytes), now, this)] = layer;
     bytes_moved_ += shape_.layer_bytes;
   };
   for (const std::uint64_t layer : swap_.to_evacuate(busy)) move(layer, Tier::host);

@@ -6,6 +6,7 @@
 
 #include "base/concat.hpp"
 #include "base/try.hpp"
+#include "tools/sim/engine/arrivals.hpp"
 #include "tools/sim/engine/engine.hpp"
 #include "tools/sim/engine/lent_schedule.hpp"
 #include "tools/sim/engine/world.hpp"
@@ -196,12 +197,14 @@ Result<RunOutcome> simulate(const Ground& ground, const PolicyName& policy,
                         .answer_limit = answer_limit(policy, workload),
                         .layers = layers.get(),
                         .token = token};
-  Engine engine(workload, ground.cost, *scheduler, swap, network, prefixes.get(), options);
+  RequestTable table(workload);
+  Engine engine(table, ground.cost, *scheduler, swap, network, prefixes.get(), options);
+  Arrivals arrivals(workload, engine);
   const auto progress = [&](Picos) {
     if (observe) observe(engine.ended());
   };
   LentSchedule schedule(ground.scenario.lent_changes, market, engine);
-  std::vector<Actor*> actors{&engine};
+  std::vector<Actor*> actors{&arrivals, &engine};
   if (peer && policy.method != PagingMethod::free) actors.push_back(&schedule);
   if (!run_world(network, actors, progress)) {
     return Error{Code::internal,

@@ -10,6 +10,7 @@
 
 #include "base/concat.hpp"
 #include "base/try.hpp"
+#include "tools/sim/engine/arrivals.hpp"
 #include "tools/sim/engine/engine.hpp"
 #include "tools/sim/engine/random.hpp"
 #include "tools/sim/engine/world.hpp"
@@ -56,7 +57,9 @@ struct ModelEngine {
   Workload workload;
   std::unique_ptr<schedule::Scheduler> scheduler;
   SwapSpace swap{nullptr};
+  std::unique_ptr<RequestTable> table{};
   std::unique_ptr<Engine> engine{};
+  std::unique_ptr<Arrivals> arrivals{};
 };
 
 // Measures what is asked of each engine, and divides the GPU by it.
@@ -190,13 +193,15 @@ Result<ModelsOutcome> share_gpu(const Ground& ground, const Trace& trace, const 
     ModelEngine& one = engines[i];
     one.workload = requests_for(trace, shape, i, seed);
     AQUA_ASSIGN(one.scheduler, schedule::make_scheduler("fcfs", options));
+    one.table = std::make_unique<RequestTable>(one.workload);
     one.engine = std::make_unique<Engine>(
-        one.workload, ground.cost, *one.scheduler, one.swap, network, nullptr,
+        *one.table, ground.cost, *one.scheduler, one.swap, network, nullptr,
         EngineOptions{.paging = paging_of(ground, policies.front().method, links, links),
                       .kv_bytes_per_token = ground.kv_bytes_per_token,
                       .block_tokens = ground.scenario.server.kv_block_tokens,
                       .gpu = &gpu.of(i)});
-    actors.push_back(one.engine.get());
+    one.arrivals = std::make_unique<Arrivals>(one.workload, *one.engine);
+    actors.insert(actors.end(), {one.arrivals.get(), one.engine.get()});
   }
   AQUA_ASSIGN(sharing::SmShares shares,
               sharing::SmShares::create(shape.models, {.kv_blocks = blocks}));
