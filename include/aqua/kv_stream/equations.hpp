@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// The equations of DéjàVu (4.2.1 and appendix E), mended where the paper errs: docs/plan/pipelines.md
+// says what and why. The planner (plan.hpp) uses (3), with whole layers; the rest are estimates that
+// stand beside it.
+//
+// Threads: plain functions. Units: seconds and bytes. D: machines, one stage each.
+// Input is the caller's to check: times finite and above 0, depths and tokens 1 or more.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "aqua/export.h"
+
+namespace aqua::kv_stream {
+
+struct LayerMemory {
+  std::uint32_t layers = 0;           // L
+  std::uint64_t machine_bytes = 0;    // M
+  std::uint64_t weight_bytes = 0;     // W0, of a layer
+  std::uint64_t prompt_kv_bytes = 0;  // C0, of a layer and a microbatch
+  std::uint64_t token_kv_bytes = 0;   // K0, likewise, of the tokens that are generated
+};
+
+// (1): the fewest stages that hold the weights and the KV of one prompt. Nothing if no layer fits.
+[[nodiscard]] AQUA_API std::optional<std::uint32_t> prompt_depth(const LayerMemory& memory);
+// (2): the fewest stages that hold the weights and the KV of as many microbatches as stages.
+// Nothing if no depth does; a greater depth may hold less, since layers do not split.
+[[nodiscard]] AQUA_API std::optional<std::uint32_t> token_depth(const LayerMemory& memory);
+
+// Seconds that a microbatch's token steps occupy a stage.
+struct TokenSteps {
+  double seconds = 0;  // all of them
+  double first = 0, last = 0;
+};
+
+// `tokens` steps of `step_seconds`. With microbatch swapping step i takes at least as long as
+// copying the KV that is there before it, which is that of prompt_tokens + i - 1 tokens.
+[[nodiscard]] AQUA_API TokenSteps token_steps(double step_seconds, std::uint64_t tokens,
+                                              std::uint64_t prompt_tokens = 0,
+                                              double copy_seconds_per_token = 0);
+
+// (3): inverse throughput of a pipeline of `depth` stages with as many microbatches in flight, which
+// begin and end together: stage seconds of one, and its share of the bubbles. `prompt_seconds` is
+// what a prompt occupies a stage; 0 if prompts are processed elsewhere.
+[[nodiscard]] AQUA_API double inverse_throughput(std::uint32_t depth, double prompt_seconds,
+                                                 const TokenSteps& steps);
+
+// (4): disaggregation pays, by (5), if Y/t is above this. Nothing: it never does, as m is not below
+// 2 - 1/D. For Y >= t.
+[[nodiscard]] AQUA_API std::optional<double> least_ratio_that_pays(std::uint32_t machines,
+                                                                   double stream_overhead);
+
+struct IdealSplit {
+  double prompt_machines = 0, token_machines = 0;  // real numbers
+};
+// (5) and (6): where both sides would keep up with each other if machines and layers could be split.
+[[nodiscard]] AQUA_API IdealSplit ideal_split(std::uint32_t machines, double prompt_seconds,
+                                              double token_seconds, std::uint64_t tokens,
+                                              double stream_overhead);
+
+// Appendix E: how many times faster two microbatches of B are as one of 2B that is swapped. Pays
+// above 1. Times are those of B; copy_seconds_per_token is that of a token of KV of 2B requests.
+[[nodiscard]] AQUA_API double swapping_gain(double prompt_seconds, double token_seconds,
+                                            std::uint64_t prompt_tokens, std::uint64_t tokens,
+                                            double copy_seconds_per_token);
+
+}  // namespace aqua::kv_stream

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "systems/kv_stream/decide/check.hpp"
+
+#include <cmath>
+#include <set>
+
+#include "base/concat.hpp"
+#include "base/try.hpp"
+
+namespace aqua::kv_stream {
+namespace {
+
+constexpr double kMostBytes = 4e18;  // sums of bytes stay within 64 bits below it
+constexpr double kMostSeconds = 1e9;
+
+template <typename... Parts>
+Error wrong(const char* call, const Parts&... parts) {
+  return Error{Code::invalid_argument, concat(call, ": ", parts...)};
+}
+
+Result<void> check_counts(const char* call, const PlanInput& in) {
+  if (in.machines == 0) return wrong(call, "machines is 0: at least 1");
+  if (in.machines > kMostMachines) {
+    return wrong(call, "machines is ", in.machines, ": at most ", kMostMachines,
+                 ", every split of which is tried");
+  }
+  if (in.layers == 0) return wrong(call, "layers is 0: at least 1");
+  if (in.layer_weight_bytes == 0) return wrong(call, "layer_weight_bytes is 0: at least 1");
+  if (in.layer_kv_bytes == 0) return wrong(call, "layer_kv_bytes is 0: at least 1");
+  if (in.prompt_tokens == 0) {
+    return wrong(call, "prompt_tokens is 0, an empty prompt: at least 1");
+  }
+  if (in.new_tokens == 0) {
+    return wrong(call, "new_tokens is 0, so that nothing is generated: at least 1");
+  }
+  if (in.reserved_bytes >= in.machine_bytes) {
+    return wrong(call, "reserved_bytes is ", in.reserved_bytes, " of machine_bytes ",
+                 in.machine_bytes, ": nothing is left for the model");
+  }
+  return {};
+}
+
+Result<void> check_rates(const char* call, const PlanInput& in) {
+  if (!(in.stream_overhead >= 1 && std::isfinite(in.stream_overhead))) {
+    return wrong(call, "stream_overhead is ", in.stream_overhead,
+                 ": at least 1, which is streaming that costs nothing");
+  }
+  if (!(in.machine_hour_price >= 0 && std::isfinite(in.machine_hour_price))) {
+    return wrong(call, "machine_hour_price is ", in.machine_hour_price, ": at least 0");
+  }
+  if (!(in.host_bytes_per_second >= 0 && std::isfinite(in.host_bytes_per_second))) {
+    return wrong(call, "host_bytes_per_second is ", in.host_bytes_per_second,
+                 ": at least 0, which is no swapping");
+  }
+  if ((in.host_bytes > 0) != (in.host_bytes_per_second > 0)) {
+    return wrong(call, "host_bytes is ", in.host_bytes, " and host_bytes_per_second ",
+                 in.host_bytes_per_second, ": swapping needs both; without it both are 0");
+  }
+  return {};
+}
+
+Result<void> check_microbatches(const char* call, const PlanInput& in) {
+  if (in.microbatches.empty()) return wrong(call, "microbatches is empty: at least one size");
+  std::set<std::uint32_t> sizes;
+  for (const MicrobatchCost& each : in.microbatches) {
+    if (each.requests == 0) return wrong(call, "a microbatch has 0 requests: at least 1");
+    if (!sizes.insert(each.requests).second) {
+      return wrong(call, "the microbatch of ", each.requests, " is there twice: once");
+    }
+    const auto cost = [&](const char* name, double seconds) -> Result<void> {
+      if (seconds > 0 && seconds <= kMostSeconds) return {};
+      return wrong(call, name, " of the microbatch of ", each.requests, " is ", seconds,
+                   ": above 0, at most ", kMostSeconds);
+    };
+    AQUA_TRY(cost("prompt_seconds", each.prompt_seconds));
+    AQUA_TRY(cost("token_seconds", each.token_seconds));
+  }
+  // The largest sum that is computed: all layers on one machine, each microbatch of a pipeline.
+  const double tokens = static_cast<double>(in.prompt_tokens) + in.new_tokens;
+  const double kv = tokens * *sizes.rbegin() * static_cast<double>(in.layer_kv_bytes) *
+                    (kMostMachines + static_cast<double>(in.streaming_buffers) + 1);
+  const double all = in.layers * (static_cast<double>(in.layer_weight_bytes) + kv);
+  if (all + static_cast<double>(in.reserved_bytes) > kMostBytes) {
+    return wrong(call, "weights and KV of ", in.layers, " layers may take ", all,
+                 " bytes: at most ", kMostBytes);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> check(const char* call, const PlanInput& input) {
+  AQUA_TRY(check_counts(call, input));
+  AQUA_TRY(check_rates(call, input));
+  return check_microbatches(call, input);
+}
+
+}  // namespace aqua::kv_stream

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "aqua/kv_stream/equations.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+// Numbers in brackets are the paper's.
+namespace aqua::kv_stream {
+
+std::optional<std::uint32_t> prompt_depth(const LayerMemory& memory) {
+  const std::uint64_t fit = memory.machine_bytes / (memory.weight_bytes + memory.prompt_kv_bytes);
+  if (fit == 0) return std::nullopt;
+  return static_cast<std::uint32_t>((memory.layers + fit - 1) / fit);
+}
+
+std::optional<std::uint32_t> token_depth(const LayerMemory& memory) {
+  const std::uint64_t kv = memory.prompt_kv_bytes + memory.token_kv_bytes;
+  for (std::uint32_t depth = 1; depth <= memory.layers; ++depth) {
+    const std::uint64_t stage = (memory.layers + depth - 1) / depth;
+    if (stage * (memory.weight_bytes + depth * kv) <= memory.machine_bytes) return depth;
+  }
+  return std::nullopt;
+}
+
+TokenSteps token_steps(double step_seconds, std::uint64_t tokens, std::uint64_t prompt_tokens,
+                       double copy_seconds_per_token) {
+  const auto count = static_cast<double>(tokens), before = static_cast<double>(prompt_tokens);
+  if (copy_seconds_per_token <= 0) return {count * step_seconds, step_seconds, step_seconds};
+  // Copies of up to `hidden` tokens hide behind a step; the steps from there on take the copy's time.
+  const double hidden = std::floor(step_seconds / copy_seconds_per_token);
+  const double quick = std::clamp(hidden - before + 1, 0.0, count);
+  const double slow = count - quick;
+  const double copied = slow * (before + quick + before + count - 1) / 2;
+  const auto step = [&](double held) {
+    return std::max(step_seconds, held * copy_seconds_per_token);
+  };
+  return {quick * step_seconds + copied * copy_seconds_per_token, step(before),
+          step(before + count - 1)};
+}
+
+// The stages repeat a cycle of rounds: prompts, first tokens, ..., last tokens. A microbatch enters
+// its next round when it has left the last stage. Each time that the next round is shorter by x, the
+// stages wait depth - 1 times x for it; no longer round makes them wait.
+double inverse_throughput(std::uint32_t depth, double prompt_seconds, const TokenSteps& steps) {
+  const double shorter = prompt_seconds > 0 ? std::max(0.0, prompt_seconds - steps.first) +
+                                                  std::max(0.0, steps.last - prompt_seconds)
+                                            : steps.last - steps.first;
+  return prompt_seconds + steps.seconds + (depth - 1) * shorter / depth;
+}
+
+std::optional<double> least_ratio_that_pays(std::uint32_t machines, double stream_overhead) {
+  const double gain = machines * (2 - stream_overhead) - 1;
+  if (gain <= 0) return std::nullopt;
+  return (machines - 1) / gain;
+}
+
+IdealSplit ideal_split(std::uint32_t machines, double prompt_seconds, double token_seconds,
+                       std::uint64_t tokens, double stream_overhead) {
+  const double prompt = stream_overhead * prompt_seconds;
+  const double answer = static_cast<double>(tokens) * token_seconds;
+  return {machines * prompt / (prompt + answer), machines * answer / (prompt + answer)};
+}
+
+double swapping_gain(double prompt_seconds, double token_seconds, std::uint64_t prompt_tokens,
+                     std::uint64_t tokens, double copy_seconds_per_token) {
+  const TokenSteps swapped =
+      token_steps(token_seconds, tokens, prompt_tokens, copy_seconds_per_token);
+  return 2 * (prompt_seconds + static_cast<double>(tokens) * token_seconds) /
+         (2 * prompt_seconds + swapped.seconds);
+}
+
+}  // namespace aqua::kv_stream

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "aqua/kv_stream/plan.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/concat.hpp"
+#include "base/try.hpp"
+#include "systems/kv_stream/decide/check.hpp"
+#include "systems/kv_stream/decide/side.hpp"
+#include "systems/kv_stream/decide/splits.hpp"
+
+namespace aqua::kv_stream {
+namespace {
+
+const MicrobatchCost& cost_of(const PlanInput& in, std::uint32_t requests) {
+  return *std::find_if(in.microbatches.begin(), in.microbatches.end(),
+                       [&](const MicrobatchCost& each) { return each.requests == requests; });
+}
+
+// A colocated pipeline holds no more than the token pipeline of its depth, so it decides what fits.
+Needs needs_of(const PlanInput& in) {
+  Needs needs;
+  std::uint64_t microbatch = 0;
+  for (std::uint32_t depth = 1; depth <= std::min(in.layers, kMostMachines); ++depth) {
+    const Side side = best_side(in, Role::colocated, depth);
+    if (side.fits && needs.machines == 0) needs.machines = depth;
+    if (depth > in.machines) continue;
+    // Of sides that fit, the fastest was chosen, which is not the smallest: ask with no memory.
+    PlanInput poor = in;
+    poor.machine_bytes = 0;
+    const std::uint64_t bytes = best_side(poor, Role::colocated, depth).bytes;
+    if (depth == 1 || bytes < needs.machine_bytes) needs.machine_bytes = bytes;
+    microbatch = std::max(microbatch, largest_microbatch(in, depth));
+  }
+  needs.microbatch = static_cast<std::uint32_t>(std::min<std::uint64_t>(microbatch, UINT32_MAX));
+  return needs;
+}
+
+Error nothing_fits(const char* call, const PlanInput& in) {
+  const Needs needs = needs_of(in);
+  std::string would = concat("machine_bytes of ", needs.machine_bytes);
+  if (needs.machines > 0) would += concat(", or ", needs.machines, " machines");
+  if (needs.microbatch > 0) would += concat(", or a microbatch of ", needs.microbatch);
+  return Error{Code::resource_exhausted,
+               concat(call, ": weights and KV of ", in.layers, " layers fit no pipeline of ",
+                      in.machines, " machines of ", in.machine_bytes,
+                      " bytes. What would do: ", would)};
+}
+
+std::string lacks(const PlanInput& in, const Split& split) {
+  std::string all;
+  for (const Side* side : {&split.prompt, &split.token}) {
+    if (side->pipelines == 0 || side->fits) continue;
+    const bool apart = split.prompt.pipelines > 0;
+    all += concat(all.empty() ? "does not fit: " : ", ", side->bytes - in.machine_bytes,
+                  " bytes too many on a ",
+                  !apart ? "" : side == &split.prompt ? "prompt " : "token ", "machine");
+  }
+  return all;
+}
+
+std::string slower(const Split& split, const Split& best) {
+  constexpr double kAsFast = 1.005;
+  const double times = split.seconds_per_request / best.seconds_per_request;
+  if (times < kAsFast) {
+    return concat("does not pay: as fast within 0.5 %, with ", split.machines, " machines for ",
+                  best.machines);
+  }
+  std::string said = concat("does not pay: a request takes ", std::round(times * 100) / 100,
+                            " times as long");
+  if (split.prompt.pipelines == 0) return said;
+  const bool prompts = seconds_per_request(split.prompt) > seconds_per_request(split.token);
+  return said + (prompts ? "; prompts are the slower side" : "; tokens are the slower side");
+}
+
+std::string why_none(const PlanInput& in, Policy policy, const Split* least) {
+  if (least != nullptr) return lacks(in, *least);
+  return concat("needs at least ", policy == Policy::disaggregated_dp ? 3 : 2, " machines");
+}
+
+}  // namespace
+
+Result<Plan> plan(const PlanInput& input) {
+  AQUA_TRY(check("plan", input));
+  const std::vector<Split> all = every_split(input);
+  const Split& best = *std::min_element(all.begin(), all.end(), preferred);
+  if (!best.fits) return nothing_fits("plan", input);
+  Plan plan{.best = best};
+  for (std::size_t i = 0; i < plan.outcomes.size(); ++i) {
+    const auto policy = static_cast<Policy>(i);
+    const Split* of_policy = nullptr;
+    for (const Split& split : all) {
+      if (split.policy != policy) continue;
+      if (of_policy == nullptr || preferred(split, *of_policy)) of_policy = &split;
+    }
+    Outcome& outcome = plan.outcomes[i];
+    if (of_policy == nullptr || !of_policy->fits) {
+      outcome.reason = why_none(input, policy, of_policy);
+      continue;
+    }
+    outcome.best = *of_policy;
+    if (policy != best.policy) outcome.reason = slower(*of_policy, best);
+  }
+  const MicrobatchCost& cost = cost_of(input, best.token.microbatch);
+  plan.ideal = ideal_split(input.machines, cost.prompt_seconds, cost.token_seconds,
+                           input.new_tokens, input.stream_overhead);
+  return plan;
+}
+
+Result<std::vector<Split>> explain(const PlanInput& input) {
+  AQUA_TRY(check("explain", input));
+  std::vector<Split> all = every_split(input);
+  std::stable_sort(all.begin(), all.end(), preferred);
+  const bool some = all.front().fits;
+  for (std::size_t i = some ? 1 : 0; i < all.size(); ++i) {
+    all[i].lost = all[i].fits ? slower(all[i], all.front()) : lacks(input, all[i]);
+  }
+  return all;
+}
+
+Result<Needs> needs(const PlanInput& input) {
+  AQUA_TRY(check("needs", input));
+  return needs_of(input);
+}
+
+std::string describe(const Split& split) {
+  const auto of = [](const Side& side) {
+    return concat(side.pipelines, " x ", side.depth, side.depth == 1 ? " stage of " : " stages of ",
+                  side.microbatch, side.microbatch == 1 ? " request" : " requests",
+                  side.swaps ? ", swapped" : "");
+  };
+  if (split.prompt.pipelines == 0) return of(split.token);
+  return concat("prompts ", of(split.prompt), ", tokens ", of(split.token));
+}
+
+}  // namespace aqua::kv_stream

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/systems/kv_stream/naive.hpp"
+
+#include <algorithm>
+#include <random>
+
+namespace aqua::kv_stream::test {
+
+double played(std::uint32_t depth, const std::vector<double>& rounds) {
+  std::vector<double> free(depth, 0), left(depth, 0);  // by stage; by slot, when it left the last
+  double before = 0, after = 0;
+  for (int cycle = 0; cycle < 4; ++cycle) {
+    before = after;
+    for (const double seconds : rounds) {
+      for (std::uint32_t slot = 0; slot < depth; ++slot) {
+        double ready = left[slot];
+        for (double& stage : free) ready = stage = std::max(ready, stage) + seconds;
+        left[slot] = ready;
+      }
+    }
+    after = left.back();
+  }
+  return (after - before) / depth;
+}
+
+std::optional<double> naive_seconds(const PlanInput& in, bool prompts, bool tokens,
+                                    std::uint32_t depth, const MicrobatchCost& cost, bool swaps) {
+  std::vector<std::uint64_t> stages(depth, 0);
+  for (std::uint32_t layer = 0; layer < in.layers; ++layer) stages[layer % depth] += 1;
+  double slowest_prompt = 0, slowest_token = 0, copy = 0;
+  for (const std::uint64_t layers : stages) {
+    if (layers == 0) return std::nullopt;
+    const std::uint64_t token = layers * in.layer_kv_bytes * cost.requests;  // one of each request
+    std::uint64_t device = in.reserved_bytes + layers * in.layer_weight_bytes, host = 0;
+    std::uint64_t buffers = 0;
+    for (std::uint32_t i = 0; i < in.streaming_buffers; ++i) buffers += token * in.prompt_tokens;
+    if (!tokens) device += token * in.prompt_tokens + buffers;
+    if (tokens) {
+      for (std::uint32_t i = 0; i < depth; ++i) {
+        const std::uint64_t answer = token * (in.prompt_tokens + in.new_tokens);
+        if (swaps) host += answer;
+        if (!swaps || i < 2) device += answer;
+      }
+      if (!prompts) (swaps ? host : device) += buffers;
+    }
+    if (device > in.machine_bytes || host > in.host_bytes) return std::nullopt;
+    const double share = static_cast<double>(layers) / in.layers;
+    slowest_prompt = std::max(slowest_prompt, share * cost.prompt_seconds);
+    slowest_token = std::max(slowest_token, share * cost.token_seconds);
+    if (swaps) copy = std::max(copy, static_cast<double>(token) / in.host_bytes_per_second);
+  }
+  std::vector<double> rounds;
+  if (!tokens) slowest_prompt *= in.stream_overhead;
+  if (prompts) rounds.push_back(std::max(slowest_prompt, tokens ? copy * in.prompt_tokens : 0));
+  for (std::uint32_t i = 0; tokens && i < in.new_tokens; ++i) {
+    rounds.push_back(std::max(slowest_token, copy * (in.prompt_tokens + i)));
+  }
+  return played(depth, rounds);
+}
+
+std::map<Policy, double> naive_plan(const PlanInput& in) {
+  std::map<Policy, double> best;
+  const auto offer = [&](Policy policy, double seconds) {
+    const auto [at, added] = best.emplace(policy, seconds);
+    if (!added) at->second = std::min(at->second, seconds);
+  };
+  const auto each = [&](bool prompts, bool tokens, std::uint32_t machines, const auto& take) {
+    for (std::uint32_t depth = 1; depth <= machines; ++depth) {
+      for (const MicrobatchCost& cost : in.microbatches) {
+        for (const bool swaps : {false, true}) {
+          if (swaps && (!tokens || depth < 3)) continue;
+          const auto seconds = naive_seconds(in, prompts, tokens, depth, cost, swaps);
+          for (std::uint32_t n = 1; seconds && n * depth <= machines; ++n) {
+            take(n, n * depth, *seconds / cost.requests / n);
+          }
+        }
+      }
+    }
+  };
+  each(true, true, in.machines, [&](std::uint32_t n, std::uint32_t, double seconds) {
+    offer(n == 1 ? Policy::colocated : Policy::colocated_dp, seconds);
+  });
+  each(true, false, in.machines, [&](std::uint32_t p, std::uint32_t used, double prompt) {
+    each(false, true, in.machines - used, [&](std::uint32_t t, std::uint32_t, double token) {
+      offer(p == 1 && t == 1 ? Policy::disaggregated : Policy::disaggregated_dp,
+            std::max(prompt, token));
+    });
+  });
+  return best;
+}
+
+PlanInput random_input(std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  const auto from = [&](std::uint64_t low, std::uint64_t high) {
+    return static_cast<std::uint32_t>(low + random() % (high - low + 1));
+  };
+  PlanInput in{.machines = from(1, 6), .machine_bytes = from(20, 400), .reserved_bytes = from(0, 9)};
+  in.layers = from(1, 8);
+  in.layer_weight_bytes = from(1, 30);
+  in.layer_kv_bytes = from(1, 2);
+  in.prompt_tokens = from(1, 6);
+  in.new_tokens = from(1, 8);
+  in.stream_overhead = 1 + from(0, 10) / 10.0;
+  in.streaming_buffers = from(0, 2);
+  in.machine_hour_price = from(0, 5);
+  if (from(0, 1) == 1) {
+    in.host_bytes = from(50, 1000);
+    in.host_bytes_per_second = from(1, 100);
+  }
+  double prompt = from(1, 40) / 4.0, token = from(1, 20) / 4.0;
+  std::uint32_t requests = 0;
+  for (std::uint32_t sizes = from(1, 3); sizes > 0; --sizes) {
+    requests += from(1, 2);
+    in.microbatches.push_back({requests, prompt * requests, token});
+    token *= 1 + from(0, 5) / 10.0;
+  }
+  return in;
+}
+
+}  // namespace aqua::kv_stream::test
