@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The equations of DéjàVu (4.2.1 and appendix E), mended where the paper errs: docs/plan/pipelines.md
-// says what and why. The planner (plan.hpp) uses (3), with whole layers; the rest are estimates that
-// stand beside it.
+// The equations of DéjàVu (4.2.1 and appendix E), mended where the paper errs:
+// docs/plan/pipelines.md says what and why. The planner (plan.hpp) uses (3), with whole layers; the
+// rest are estimates that stand beside it.
 //
 // Threads: plain functions. Units: seconds and bytes. D: machines, one stage each.
 // Input is the caller's to check: times finite and above 0, depths and tokens 1 or more.
@@ -40,9 +40,9 @@ struct TokenSteps {
                                               std::uint64_t prompt_tokens = 0,
                                               double copy_seconds_per_token = 0);
 
-// (3): inverse throughput of a pipeline of `depth` stages with as many microbatches in flight, which
-// begin and end together: stage seconds of one, and its share of the bubbles. `prompt_seconds` is
-// what a prompt occupies a stage; 0 if prompts are processed elsewhere.
+// (3): inverse throughput of a pipeline of `depth` stages with as many microbatches in flight,
+// which begin and end together: stage seconds of one, and its share of the bubbles.
+// `prompt_seconds` is what a prompt occupies a stage; 0 if prompts are processed elsewhere.
 [[nodiscard]] AQUA_API double inverse_throughput(std::uint32_t depth, double prompt_seconds,
                                                  const TokenSteps& steps);
 
@@ -54,7 +54,7 @@ struct TokenSteps {
 struct IdealSplit {
   double prompt_machines = 0, token_machines = 0;  // real numbers
 };
-// (5) and (6): where both sides would keep up with each other if machines and layers could be split.
+// (5) and (6): where both sides would keep pace with each other if machines could be divided.
 [[nodiscard]] AQUA_API IdealSplit ideal_split(std::uint32_t machines, double prompt_seconds,
                                               double token_seconds, std::uint64_t tokens,
                                               double stream_overhead);

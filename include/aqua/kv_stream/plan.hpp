@@ -39,12 +39,14 @@ struct PlanInput {
   std::uint64_t layer_kv_bytes = 0;      // of one token in one layer
   std::uint32_t prompt_tokens = 0;       // of a request
   std::uint32_t new_tokens = 0;          // N: token steps, those after the prompt's own token
+  // New tokens that KV is reserved for, as for the longest answer; 0: for new_tokens.
+  std::uint32_t reserved_tokens = 0;
   std::vector<MicrobatchCost> microbatches{};  // sizes to choose from, in any order
 
-  // m: a prompt takes so many times as long when its KV is streamed away meanwhile. 1: costs nothing.
+  // m: a prompt takes so many times as long when its KV is streamed away meanwhile; 1 or more.
   double stream_overhead = 1;
-  // KV of prompts that may be on its way from a prompt machine, or to a token machine, beside what is
-  // computed. 0: as the paper counts; then a stage waits until its last prompt has left.
+  // KV of prompts that may be on its way from a prompt machine, or to a token machine, beside what
+  // is computed. 0: as the paper counts; then a stage waits until its last prompt has left.
   std::uint32_t streaming_buffers = 1;
   // Host memory and its link to the devices, of a machine, for microbatch swapping. 0: no swapping.
   std::uint64_t host_bytes = 0;

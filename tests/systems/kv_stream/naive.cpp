@@ -37,7 +37,8 @@ std::optional<double> naive_seconds(const PlanInput& in, bool prompts, bool toke
     if (!tokens) device += token * in.prompt_tokens + buffers;
     if (tokens) {
       for (std::uint32_t i = 0; i < depth; ++i) {
-        const std::uint64_t answer = token * (in.prompt_tokens + in.new_tokens);
+        const std::uint64_t answer =
+            token * (in.prompt_tokens + std::max(in.reserved_tokens, in.new_tokens));
         if (swaps) host += answer;
         if (!swaps || i < 2) device += answer;
       }
@@ -94,12 +95,14 @@ PlanInput random_input(std::uint64_t seed) {
   const auto from = [&](std::uint64_t low, std::uint64_t high) {
     return static_cast<std::uint32_t>(low + random() % (high - low + 1));
   };
-  PlanInput in{.machines = from(1, 6), .machine_bytes = from(20, 400), .reserved_bytes = from(0, 9)};
+  PlanInput in{
+      .machines = from(1, 6), .machine_bytes = from(20, 400), .reserved_bytes = from(0, 9)};
   in.layers = from(1, 8);
   in.layer_weight_bytes = from(1, 30);
   in.layer_kv_bytes = from(1, 2);
   in.prompt_tokens = from(1, 6);
   in.new_tokens = from(1, 8);
+  if (from(0, 3) == 0) in.reserved_tokens = in.new_tokens + from(0, 4);
   in.stream_overhead = 1 + from(0, 10) / 10.0;
   in.streaming_buffers = from(0, 2);
   in.machine_hour_price = from(0, 5);

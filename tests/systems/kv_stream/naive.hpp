@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The planner once more, by brute force: layers are dealt out one by one, KV is counted microbatch by
-// microbatch, and every pipeline is played, job by job.
+// The planner once more, by brute force: layers are dealt out one by one, KV is counted microbatch
+// by microbatch, and every pipeline is played, job by job.
 #pragma once
 
 #include <map>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The planner beside its naive second.
+#include "tests/systems/kv_stream/naive.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
-
-#include "tests/systems/kv_stream/naive.hpp"
 
 namespace aqua::kv_stream::test {
 namespace {
@@ -16,9 +16,9 @@ void expect_same(double seconds, double naive, std::uint64_t seed) {
 // Each side of a split, as the naive second has it.
 void expect_side(const PlanInput& in, const Side& side, bool prompts, bool tokens) {
   if (side.pipelines == 0) return;
-  const auto cost = std::find_if(
-      in.microbatches.begin(), in.microbatches.end(),
-      [&](const MicrobatchCost& each) { return each.requests == side.microbatch; });
+  const auto cost =
+      std::find_if(in.microbatches.begin(), in.microbatches.end(),
+                   [&](const MicrobatchCost& each) { return each.requests == side.microbatch; });
   ASSERT_NE(cost, in.microbatches.end());
   const auto naive = naive_seconds(in, prompts, tokens, side.depth, *cost, side.swaps);
   ASSERT_EQ(naive.has_value(), side.fits);
@@ -54,7 +54,8 @@ TEST(PlanBesideNaive, EachPolicyIsAsFastAsByBruteForce) {
   EXPECT_GT(fit, 4000U);
   EXPECT_LT(fit, 11000U);
   EXPECT_GT(swapped, 20U);
-  for (const std::uint64_t wins : won) EXPECT_GT(wins, 10U) << "each policy is the best somewhere, out of " << fit;
+  for (const std::uint64_t wins : won)
+    EXPECT_GT(wins, 10U) << "each policy is the best somewhere, out of " << fit;
 }
 
 TEST(PlanBesideNaive, EverySplitThatIsExplainedFitsAndLastsAsLong) {

@@ -6,6 +6,7 @@
 
 #include "base/concat.hpp"
 #include "base/try.hpp"
+#include "systems/kv_stream/decide/side.hpp"
 
 namespace aqua::kv_stream {
 namespace {
@@ -32,6 +33,10 @@ Result<void> check_counts(const char* call, const PlanInput& in) {
   }
   if (in.new_tokens == 0) {
     return wrong(call, "new_tokens is 0, so that nothing is generated: at least 1");
+  }
+  if (in.reserved_tokens > 0 && in.reserved_tokens < in.new_tokens) {
+    return wrong(call, "reserved_tokens is ", in.reserved_tokens, ": at least the ", in.new_tokens,
+                 " new_tokens, or 0");
   }
   if (in.reserved_bytes >= in.machine_bytes) {
     return wrong(call, "reserved_bytes is ", in.reserved_bytes, " of machine_bytes ",
@@ -76,7 +81,7 @@ Result<void> check_microbatches(const char* call, const PlanInput& in) {
     AQUA_TRY(cost("token_seconds", each.token_seconds));
   }
   // The largest sum that is computed: all layers on one machine, each microbatch of a pipeline.
-  const double tokens = static_cast<double>(in.prompt_tokens) + in.new_tokens;
+  const double tokens = static_cast<double>(in.prompt_tokens) + kept_tokens(in);
   const double kv = tokens * *sizes.rbegin() * static_cast<double>(in.layer_kv_bytes) *
                     (kMostMachines + static_cast<double>(in.streaming_buffers) + 1);
   const double all = in.layers * (static_cast<double>(in.layer_weight_bytes) + kv);

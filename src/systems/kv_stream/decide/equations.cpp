@@ -26,7 +26,8 @@ TokenSteps token_steps(double step_seconds, std::uint64_t tokens, std::uint64_t 
                        double copy_seconds_per_token) {
   const auto count = static_cast<double>(tokens), before = static_cast<double>(prompt_tokens);
   if (copy_seconds_per_token <= 0) return {count * step_seconds, step_seconds, step_seconds};
-  // Copies of up to `hidden` tokens hide behind a step; the steps from there on take the copy's time.
+  // Copies of up to `hidden` tokens hide behind a step; the steps from there on take the copy's
+  // time.
   const double hidden = std::floor(step_seconds / copy_seconds_per_token);
   const double quick = std::clamp(hidden - before + 1, 0.0, count);
   const double slow = count - quick;
@@ -39,8 +40,8 @@ TokenSteps token_steps(double step_seconds, std::uint64_t tokens, std::uint64_t 
 }
 
 // The stages repeat a cycle of rounds: prompts, first tokens, ..., last tokens. A microbatch enters
-// its next round when it has left the last stage. Each time that the next round is shorter by x, the
-// stages wait depth - 1 times x for it; no longer round makes them wait.
+// its next round when it has left the last stage. Each time that the next round is shorter by x,
+// the stages wait depth - 1 times x for it; no longer round makes them wait.
 double inverse_throughput(std::uint32_t depth, double prompt_seconds, const TokenSteps& steps) {
   const double shorter = prompt_seconds > 0 ? std::max(0.0, prompt_seconds - steps.first) +
                                                   std::max(0.0, steps.last - prompt_seconds)

@@ -42,10 +42,10 @@ Error nothing_fits(const char* call, const PlanInput& in) {
   std::string would = concat("machine_bytes of ", needs.machine_bytes);
   if (needs.machines > 0) would += concat(", or ", needs.machines, " machines");
   if (needs.microbatch > 0) would += concat(", or a microbatch of ", needs.microbatch);
-  return Error{Code::resource_exhausted,
-               concat(call, ": weights and KV of ", in.layers, " layers fit no pipeline of ",
-                      in.machines, " machines of ", in.machine_bytes,
-                      " bytes. What would do: ", would)};
+  return Error{Code::resource_exhausted, concat(call, ": no pipeline on ", in.machines,
+                                                in.machines == 1 ? " machine of " : " machines of ",
+                                                in.machine_bytes, " bytes holds weights and KV of ",
+                                                in.layers, " layers. What would do: ", would)};
 }
 
 std::string lacks(const PlanInput& in, const Split& split) {
@@ -55,7 +55,10 @@ std::string lacks(const PlanInput& in, const Split& split) {
     const bool apart = split.prompt.pipelines > 0;
     all += concat(all.empty() ? "does not fit: " : ", ", side->bytes - in.machine_bytes,
                   " bytes too many on a ",
-                  !apart ? "" : side == &split.prompt ? "prompt " : "token ", "machine");
+                  !apart                  ? ""
+                  : side == &split.prompt ? "prompt "
+                                          : "token ",
+                  "machine");
   }
   return all;
 }
@@ -67,8 +70,8 @@ std::string slower(const Split& split, const Split& best) {
     return concat("does not pay: as fast within 0.5 %, with ", split.machines, " machines for ",
                   best.machines);
   }
-  std::string said = concat("does not pay: a request takes ", std::round(times * 100) / 100,
-                            " times as long");
+  std::string said =
+      concat("does not pay: a request takes ", std::round(times * 100) / 100, " times as long");
   if (split.prompt.pipelines == 0) return said;
   const bool prompts = seconds_per_request(split.prompt) > seconds_per_request(split.token);
   return said + (prompts ? "; prompts are the slower side" : "; tokens are the slower side");

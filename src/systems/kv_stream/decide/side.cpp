@@ -6,8 +6,8 @@
 
 #include "aqua/kv_stream/equations.hpp"
 
-// KV on a machine, by role, for each layer of its stage. A pipeline of depth d has d microbatches in
-// flight, so that no stage is without work.
+// KV on a machine, by role, for each layer of its stage. A pipeline of depth d has d microbatches
+// in flight, so that no stage is without work.
 //   colocated: d microbatches, prompt and answer, from their first step to their last.
 //   prompt:    the prompt that is computed, and those on their way out: a microbatch passes each
 //              stage once.
@@ -27,16 +27,17 @@ bool may_swap(const PlanInput& in, Role role, std::uint32_t depth) {
   return role != Role::prompt && in.host_bytes > 0 && depth > kSwapSlots;
 }
 
-Side sized(const PlanInput& in, Role role, std::uint32_t depth, std::uint32_t requests, bool swaps) {
+Side sized(const PlanInput& in, Role role, std::uint32_t depth, std::uint32_t requests,
+           bool swaps) {
   const std::uint64_t prompt = in.layer_kv_bytes * requests * in.prompt_tokens;
-  const std::uint64_t whole = prompt + in.layer_kv_bytes * requests * in.new_tokens;
+  const std::uint64_t whole = prompt + in.layer_kv_bytes * requests * kept_tokens(in);
   const std::uint64_t buffers = in.streaming_buffers * prompt;
   std::uint64_t kv = whole * (swaps ? kSwapSlots : depth), host = swaps ? whole * depth : 0;
   if (role == Role::prompt) kv = prompt + buffers;
   if (role == Role::token) (swaps ? host : kv) += buffers;
   const std::uint32_t layers = stage_layers(in, depth);
-  Side side{.pipelines = 1, .depth = depth, .layers = layers, .microbatch = requests,
-            .swaps = swaps};
+  Side side{
+      .pipelines = 1, .depth = depth, .layers = layers, .microbatch = requests, .swaps = swaps};
   side.bytes = in.reserved_bytes + layers * (in.layer_weight_bytes + kv);
   side.host_bytes = layers * host;
   side.fits = side.bytes <= in.machine_bytes && side.host_bytes <= in.host_bytes;
@@ -86,7 +87,7 @@ std::uint64_t largest_microbatch(const PlanInput& input, std::uint32_t depth) {
   const Side empty = sized(input, Role::colocated, depth, 0, false);
   if (!empty.fits) return 0;
   const std::uint64_t room = input.machine_bytes - empty.bytes;
-  const std::uint64_t tokens = std::uint64_t{input.prompt_tokens} + input.new_tokens;
+  const std::uint64_t tokens = std::uint64_t{input.prompt_tokens} + kept_tokens(input);
   const std::uint64_t one = empty.layers * input.layer_kv_bytes * tokens;
   const std::uint64_t kept = room / (one * depth);
   if (!may_swap(input, Role::colocated, depth)) return kept;

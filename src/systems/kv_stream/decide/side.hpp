@@ -8,6 +8,11 @@
 
 namespace aqua::kv_stream {
 
+// New tokens of a request that KV is reserved for.
+[[nodiscard]] constexpr std::uint32_t kept_tokens(const PlanInput& input) noexcept {
+  return input.reserved_tokens == 0 ? input.new_tokens : input.reserved_tokens;
+}
+
 enum class Role : std::uint8_t { colocated, prompt, token };
 
 // The fastest microbatch that fits a pipeline of this depth, 1 to `layers`, swapped or not. If none

@@ -51,8 +51,8 @@ std::vector<Split> every_split(const PlanInput& input) {
         continue;
       }
       const bool alone = prompt.pipelines == 1 && token.pipelines == 1;
-      all.push_back(split_of(input, alone ? Policy::disaggregated : Policy::disaggregated_dp,
-                             prompt, token));
+      all.push_back(
+          split_of(input, alone ? Policy::disaggregated : Policy::disaggregated_dp, prompt, token));
     }
   }
   std::stable_sort(all.begin(), all.end(),

@@ -8,8 +8,8 @@
 
 namespace aqua::kv_stream {
 
-// By policy, then by shape. Both sides of a split have their best microbatches: the time of one does
-// not depend on the other's.
+// By policy, then by shape. Both sides of a split have their best microbatches: the time of one
+// does not depend on the other's.
 [[nodiscard]] std::vector<Split> every_split(const PlanInput& input);
 
 // Inverse throughput of all pipelines of a side together; 0 if there are none.
