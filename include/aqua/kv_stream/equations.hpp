@@ -4,7 +4,8 @@
 // rest are estimates that stand beside it.
 //
 // Threads: plain functions. Units: seconds and bytes. D: machines, one stage each.
-// Input is the caller's to check: times finite and above 0, depths and tokens 1 or more.
+// Input is the caller's to check: times finite and above 0, bytes of a layer above 0, depths and
+// tokens 1 or more.
 #pragma once
 
 #include <cstdint>

@@ -64,14 +64,14 @@ std::string lacks(const PlanInput& in, const Split& split) {
 }
 
 std::string slower(const Split& split, const Split& best) {
-  constexpr double kAsFast = 1.005;
-  const double times = split.seconds_per_request / best.seconds_per_request;
-  if (times < kAsFast) {
+  constexpr double kAsFast = 0.995;
+  const double share = best.seconds_per_request / split.seconds_per_request;
+  if (share > kAsFast) {
     return concat("does not pay: as fast within 0.5 %, with ", split.machines, " machines for ",
                   best.machines);
   }
   std::string said =
-      concat("does not pay: a request takes ", std::round(times * 100) / 100, " times as long");
+      concat("does not pay: ", std::round(share * 100) / 100, " of the plan's throughput");
   if (split.prompt.pipelines == 0) return said;
   const bool prompts = seconds_per_request(split.prompt) > seconds_per_request(split.token);
   return said + (prompts ? "; prompts are the slower side" : "; tokens are the slower side");
