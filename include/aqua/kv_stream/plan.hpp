@@ -46,7 +46,7 @@ struct PlanInput {
   // m: a prompt takes so many times as long when its KV is streamed away meanwhile; 1 or more.
   double stream_overhead = 1;
   // KV of prompts that may be on its way from a prompt machine, or to a token machine, beside what
-  // is computed. 0: as the paper counts; that a stage then waits for its last prompt is not counted.
+  // is computed. 0: as the paper counts; the wait for the last prompt is not counted.
   std::uint32_t streaming_buffers = 1;
   // Host memory and its link to the devices, of a machine, for microbatch swapping. 0: no swapping.
   std::uint64_t host_bytes = 0;
