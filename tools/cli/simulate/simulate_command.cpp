@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/cli/simulate/simulate_command.hpp"
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "base/concat.hpp"
 #include "base/try.hpp"
 #include "tools/cli/simulate/simulate_calibration.hpp"
 #include "tools/cli/simulate/simulate_lending.hpp"
+#include "tools/cli/simulate/simulate_packing.hpp"
 #include "tools/cli/simulate/simulate_setup.hpp"
 #include "tools/cli/simulate/simulate_sharing.hpp"
+#include "tools/cli/simulate/write_file.hpp"
 #include "tools/report/progress_line.hpp"
 #include "tools/report/text.hpp"
 #include "tools/sim/input/quoted_lengths.hpp"
@@ -20,14 +21,6 @@ namespace aqua::tool {
 namespace {
 
 using Where = report::ProgressLine::Where;
-
-Result<void> write_file(const std::string& path, const std::string& text) {
-  std::ofstream out(path, std::ios::binary | std::ios::trunc);
-  out << text;
-  out.flush();
-  if (!out) return Error{Code::permission_denied, concat("cannot write ", path)};
-  return {};
-}
 
 Result<std::string> show_preset(const std::string& name) {
   std::string known;
@@ -105,6 +98,7 @@ Result<std::string> run_simulate(const SimulateOptions& options) {
     return Error{Code::invalid_argument,
                  "these are lengths only: give --workload poisson or burst"};
   }
+  if (!options.pack.empty()) return run_packing(options, trace, bar);
   if (options.sweep) return run_sweep(options, trace, bar);
   AQUA_ASSIGN(const sim::Comparison comparison, run_one(options, trace, bar));
   if (!options.csv.empty()) AQUA_TRY(write_file(options.csv, sim::render_csv(comparison)));

@@ -48,7 +48,8 @@ std::string describe(const SimulateOptions& options, double rate) {
       return concat("a cached prompt of 100,000 tokens in one of ten requests, ", rate,
                     " a second");
     default:
-      return "arrivals as in the trace";
+      return options.speed == 1 ? "arrivals as in the trace"
+                                : concat("arrivals as in the trace, ", options.speed, " x faster");
   }
 }
 
@@ -70,7 +71,7 @@ sim::MakeWorkload workload_of(const SimulateOptions& options, const sim::Trace& 
       case WorkloadKind::prefix:
         return sim::prefix_caching(trace, {.requests = drawn, .per_second = rate}, seed);
       default:
-        return sim::tiled(trace, options.requests);
+        return sim::tiled(trace, options.requests, options.speed);
     }
   };
 }

@@ -51,7 +51,6 @@ void Engine::act(Picos now, Picos horizon) {
       end_ += more;
     } else {
       end_iteration(now);
-      let_go(now);
     }
   }
   take_inbox(now);
@@ -74,25 +73,28 @@ void Engine::send_away(std::uint32_t request, Picos now) {
   changed();
 }
 
-// Those that are to leave and are on the device, or nowhere, do so: between two iterations.
+// Those that are to leave and are not being copied do so.
 void Engine::let_go(Picos now) {
   if (leaving_.empty()) return;
   take_inbox(now);
   for (const std::uint32_t request : std::exchange(leaving_, {})) {
     const auto status = scheduler_.sequence(id_of(request));
     if (!status.ok()) continue;  // it has ended
-    const bool goes = status->state == schedule::SequenceState::resident ||
-                      status->state == schedule::SequenceState::waiting;
-    if (goes) {
-      told(scheduler_.finish(id_of(request)));
-      --open_;
-      changed_ = true;
-      RequestTable::Progress& sequence = sequences_[request];
-      sequence.delivered = status->computed_tokens;
-      if (sequence.computed_once == 0) unstarted_tokens_ -= requests_[request].prompt_tokens;
+    RequestTable::Progress& sequence = sequences_[request];
+    if (sequence.in != 0 || sequence.out != 0 || sequence.move != 0) {
+      leaving_.push_back(request);
+      continue;
     }
-    options_.left(request, goes, now);
+    told(scheduler_.finish(id_of(request)));
+    --open_;
+    changed_ = true;
+    const bool resident = status->state == schedule::SequenceState::resident;
+    sequence.delivered = resident ? status->computed_tokens : 0;
+    swap_.release(request, now);
+    if (sequence.computed_once == 0) unstarted_tokens_ -= requests_[request].prompt_tokens;
+    options_.left(request, now);
   }
+  take_inbox(now);  // it may be sent back at once
 }
 
 std::uint32_t Engine::limit_of(const TraceRequest& request) const {
@@ -123,7 +125,7 @@ void Engine::take(std::uint32_t request, Picos now) {
   }
   const std::uint64_t most = std::uint64_t{trace.prompt_tokens} + trace.output_tokens;
   const bool may = options_.layers == nullptr || options_.layers->holds_ever(most);
-  if (!may || !scheduler_.arrive(asked).ok()) {
+  if (!may || !accepts(asked)) {
     if (asked.cached_tokens > 0 && prefixes_ != nullptr) {
       prefixes_->release(workload_, trace, asked.cached_tokens);
     }
@@ -141,8 +143,18 @@ void Engine::take(std::uint32_t request, Picos now) {
   totals_.cached_tokens += asked.cached_tokens;
 }
 
+// What fits into all that the engine has, although some of it is kept for others now.
+bool Engine::accepts(const schedule::Request& asked) {
+  const std::uint32_t blocks = scheduler_.status().device_blocks;
+  if (reserved_ > 0) scheduler_.set_device_blocks(blocks + reserved_);
+  const bool accepted = scheduler_.arrive(asked).ok();
+  if (reserved_ > 0) scheduler_.set_device_blocks(blocks);
+  return accepted;
+}
+
 void Engine::begin(Picos now, Picos horizon) {
   tell_finished_copies(now);
+  let_go(now);
   if (options_.layers != nullptr) set_device_blocks(options_.layers->usable_blocks());
   while (changed_) {
     const double typical = options_.kv_bytes_per_token * options_.block_tokens;

@@ -48,11 +48,14 @@ struct EngineOptions {
   SwappedLayers* layers = nullptr;
   // Where others compute on the GPU, too; may be null, and outlives the engine.
   GpuShare* gpu = nullptr;
-  // Told of requests that are over here: finished, or refused (then the table has no finish).
+  // Told of each request that is over: finished, or refused (then the table has no finish).
   std::function<void(std::uint32_t, Picos)> ended{};
-  // Told of a request that was to be sent away: true: it is gone, and its KV is in nobody's books;
-  // false: its KV is not on the device, so that it stays. Not told of one that ended before.
-  std::function<void(std::uint32_t, bool, Picos)> left{};
+  // Told of a request that was to be sent away and is gone: nothing here counts it any more.
+  std::function<void(std::uint32_t, Picos)> left{};
+  // Asked before iterations are skipped over: is all that may concern the engine before the horizon
+  // known to it? With it, iterations that are computed in one step end before the horizon, so that
+  // whoever acts then finds every token that is there.
+  std::function<bool()> may_skip{};
   // Told of each token, a request's index and when it came, in time order. Wants `skip` false.
   std::function<void(std::uint32_t, Picos)> token{};
   Picos sample_interval = kPicosPerSecond;
@@ -69,8 +72,9 @@ class Engine final : public Actor {
   void submit(std::uint32_t request);
   // No more will come.
   void close();
-  // The request leaves when the iteration under way has ended, or at once: then `left` of the
-  // options is told.
+  // The request leaves between two iterations, at once if none is under way, but not while a copy
+  // of it is: then `left` of the options is told. KV that is swapped out by then is dropped. One
+  // that ends before does not leave.
   void send_away(std::uint32_t request, Picos now);
 
   [[nodiscard]] Picos next() const override;
@@ -89,6 +93,10 @@ class Engine final : public Actor {
   // The same, and what is swapped out or waits for its first token.
   [[nodiscard]] double kv_bytes_wanted() const;
   void set_device_blocks(std::uint32_t blocks);
+  // Keeps blocks for requests that are on their way here, so that its own do not grow into them;
+  // false, and nothing changed: it has not so many free.
+  [[nodiscard]] bool reserve(std::uint32_t blocks);
+  void unreserve(std::uint32_t blocks);
 
   // Once done, of an engine that had the table for itself.
   [[nodiscard]] RunOutcome outcome() &&;
@@ -106,6 +114,7 @@ class Engine final : public Actor {
   // engine.cpp
   void take_inbox(Picos now);
   void take(std::uint32_t request, Picos now);
+  [[nodiscard]] bool accepts(const schedule::Request& asked);
   [[nodiscard]] std::uint32_t limit_of(const TraceRequest& request) const;
   void begin(Picos now, Picos horizon);
   void emit(std::uint32_t request, std::uint32_t tokens, Picos first_at, Picos now, Picos longest);
@@ -152,6 +161,7 @@ class Engine final : public Actor {
   std::size_t arrived_ = 0;
   std::size_t ended_ = 0;
   std::size_t open_ = 0;                // with the scheduler
+  std::uint32_t reserved_ = 0;          // blocks that the scheduler is not told of
   std::uint64_t unstarted_tokens_ = 0;  // of prompts of which nothing was computed
   bool changed_ = true;                 // since the scheduler said that there is nothing to do
 

@@ -20,7 +20,8 @@ void Engine::compute(const schedule::Batch& batch, Picos now, Picos horizon) {
   prefills_ = batch.prefills;
   decodes_.clear();
   std::uint64_t kv_tokens = 0, prompts_kv = 0;
-  const bool may_skip = options_.skip && options_.gpu == nullptr && network_.idle();
+  const bool may_skip = options_.skip && options_.gpu == nullptr && network_.idle() &&
+                        (!options_.may_skip || options_.may_skip());
   std::uint32_t repeat = may_skip ? batch.repeat : 1;
   for (const schedule::SequenceId id : batch.decodes) {
     const std::uint32_t request = request_of(id);
@@ -60,6 +61,7 @@ void Engine::compute(const schedule::Batch& batch, Picos now, Picos horizon) {
   for (repeat_ = 1; same && repeat_ < repeat && end_ < horizon; ++repeat_) {
     kv_tokens += decodes_.size();
     length = iteration(repeat_, end_);
+    if (options_.may_skip && end_ + length >= horizon) break;
     longest_ = std::max(longest_, length);
     end_ += length;
   }

@@ -26,6 +26,19 @@ void Engine::set_device_blocks(std::uint32_t blocks) {
   changed();
 }
 
+bool Engine::reserve(std::uint32_t blocks) {
+  const schedule::SchedulerStatus status = scheduler_.status();
+  if (std::uint64_t{status.device_blocks_held} + blocks > status.device_blocks) return false;
+  reserved_ += blocks;
+  set_device_blocks(status.device_blocks - blocks);
+  return true;
+}
+
+void Engine::unreserve(std::uint32_t blocks) {
+  reserved_ -= blocks;
+  set_device_blocks(scheduler_.status().device_blocks + blocks);
+}
+
 void Engine::sample(Picos now) {
   const schedule::SchedulerStatus status = scheduler_.status();
   series_.add({.at = now,

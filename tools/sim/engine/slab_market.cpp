@@ -2,8 +2,9 @@
 #include "tools/sim/engine/slab_market.hpp"
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
+
+#include "tools/sim/engine/accepted.hpp"
 
 namespace aqua::sim {
 namespace {
@@ -36,13 +37,6 @@ ledger::ClientInfo client(ClientId id, std::uint64_t n, bool producer) {
   info.producer = producer;
   info.consumer = !producer;
   return info;
-}
-
-// The ledger refuses nothing of what is asked here.
-template <typename T>
-T accepted(Result<T> result) {
-  assert(result.ok());
-  if constexpr (!std::is_void_v<T>) return std::move(result).value();
 }
 
 }  // namespace

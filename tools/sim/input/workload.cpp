@@ -34,7 +34,7 @@ std::vector<prefix::BlockHash> hashes_of(const Trace& trace) {
 
 }  // namespace
 
-Workload tiled(const Trace& trace, std::uint64_t count) {
+Workload tiled(const Trace& trace, std::uint64_t count, double speed) {
   Workload work{.requests = {}, .hashes = hashes_of(trace)};
   const std::size_t n = trace.requests.size();
   if (count == 0) count = n;
@@ -44,6 +44,7 @@ Workload tiled(const Trace& trace, std::uint64_t count) {
   for (std::uint64_t i = 0; i < count; ++i) {
     TraceRequest request = trace.requests[i % n];
     request.arrival += period * static_cast<Picos>(i / n);
+    if (speed != 1) request.arrival = picos(seconds(request.arrival) / speed);
     work.requests.push_back(request);
   }
   return work;

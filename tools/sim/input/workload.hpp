@@ -20,8 +20,8 @@ struct Workload {
 };
 
 // As the trace has it, the hour repeated until there are `count` requests (0: as many as it has).
-// Repetitions follow each other at the trace's mean distance.
-[[nodiscard]] Workload tiled(const Trace& trace, std::uint64_t count);
+// Repetitions follow each other at the trace's mean distance. `speed`: so many times faster.
+[[nodiscard]] Workload tiled(const Trace& trace, std::uint64_t count, double speed = 1);
 
 // Lengths of the trace in its order from a place that the seed chooses; Poisson arrivals.
 struct PoissonShape {
