@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/sim/engine/elastic.hpp"
+#include "tools/sim/lending/elastic.hpp"
 
 #include "tests/tools/sim/ground.hpp"
 

@@ -9,7 +9,7 @@
 #include "base/try.hpp"
 #include "tools/cli/simulate/simulate_rows.hpp"
 #include "tools/cli/simulate/simulate_setup.hpp"
-#include "tools/sim/engine/elastic.hpp"
+#include "tools/sim/lending/elastic.hpp"
 
 namespace aqua::tool {
 namespace {

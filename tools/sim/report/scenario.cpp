@@ -8,9 +8,9 @@
 #include "base/try.hpp"
 #include "tools/sim/engine/arrivals.hpp"
 #include "tools/sim/engine/engine.hpp"
-#include "tools/sim/engine/lent_schedule.hpp"
 #include "tools/sim/engine/world.hpp"
 #include "tools/sim/layers/swapped_layers.hpp"
+#include "tools/sim/lending/lent_schedule.hpp"
 
 namespace aqua::sim {
 

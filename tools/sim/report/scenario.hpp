@@ -9,12 +9,12 @@
 #include "aqua/prefix/prefix_index.hpp"
 #include "aqua/schedule/options.hpp"
 #include "tools/sim/cost/cost_model.hpp"
-#include "tools/sim/engine/lent_change.hpp"
 #include "tools/sim/engine/outcome.hpp"
 #include "tools/sim/input/policy_name.hpp"
 #include "tools/sim/input/spec.hpp"
 #include "tools/sim/input/workload.hpp"
 #include "tools/sim/layers/link_change.hpp"
+#include "tools/sim/lending/lent_change.hpp"
 
 namespace aqua::sim {
 

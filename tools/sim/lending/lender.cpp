@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/sim/engine/lender.hpp"
+#include "tools/sim/lending/lender.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/sim/engine/lent_schedule.hpp"
+#include "tools/sim/lending/lent_schedule.hpp"
 
 #include <algorithm>
 

@@ -8,8 +8,8 @@
 
 #include "tools/sim/engine/actor.hpp"
 #include "tools/sim/engine/engine.hpp"
-#include "tools/sim/engine/lent_change.hpp"
 #include "tools/sim/engine/slab_market.hpp"
+#include "tools/sim/lending/lent_change.hpp"
 
 namespace aqua::sim {
 

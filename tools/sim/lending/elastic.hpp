@@ -6,8 +6,8 @@
 // a borrower: what lending costs it.
 #pragma once
 
-#include "tools/sim/engine/lender.hpp"
-#include "tools/sim/engine/streamer.hpp"
+#include "tools/sim/lending/lender.hpp"
+#include "tools/sim/lending/streamer.hpp"
 #include "tools/sim/report/metrics.hpp"
 #include "tools/sim/report/scenario.hpp"
 

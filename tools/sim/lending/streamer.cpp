@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/sim/engine/streamer.hpp"
+#include "tools/sim/lending/streamer.hpp"
 
 #include <algorithm>
 #include <cassert>
