@@ -192,6 +192,7 @@ void add_fleet(CommandLine& line, SimulateOptions& o) {
       .choice("--moves", o.moves,
               {{"both", Allowed::both}, {"kv", Allowed::kv_only}, {"tokens", Allowed::tokens_only}},
               "HOW", "requests move as KV, as tokens that are computed again, or as fits")
+      .flag("--free-moves", o.free_moves, "they take no time and no link: the limit")
       .text(
           "--placements", o.placements, "FILE",
           "CSV: epoch,request,gpu,tokens; of several packers a file each, .PACKER after its name");

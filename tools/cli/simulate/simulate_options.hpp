@@ -58,6 +58,7 @@ struct SimulateOptions {
   double watermark = 0.05;
   double network_gbps = 25;  // GB/s of a server
   packing::Allowed moves = packing::Allowed::both;
+  bool free_moves = false;
   std::string placements{};
   double speed = 1;  // times the trace's
   sim::Sla sla{};

@@ -50,6 +50,8 @@ constexpr Column kColumns[] = {
      [](const sim::FleetOutcome& is) { return is.metrics.ttft_p99_s; }},
     {"tpot_p99_ms", "TPOT p99 ms", 1,
      [](const sim::FleetOutcome& is) { return 1e3 * is.metrics.tpot_p99_s; }},
+    {"still_tpot_p99_ms", "never moved", 1,
+     [](const sim::FleetOutcome& is) { return 1e3 * is.still_tpot_p99_s; }},
     {"longest_gap_p99_s", "gap p99 s", 2,
      [](const sim::FleetOutcome& is) { return is.metrics.longest_gap_p99_s; }},
     {"utilization_percent", "held %", 0,
@@ -136,7 +138,8 @@ sim::FleetShape shape_of(const SimulateOptions& options) {
                         .spare = options.spare,
                         .linger_s = options.linger_s,
                         .fixed = options.fixed_fleet,
-                        .moves = options.moves};
+                        .moves = options.moves,
+                        .free_moves = options.free_moves};
   shape.options.watermark = options.watermark;
   return shape;
 }

@@ -19,6 +19,7 @@ struct RequestOutcome {
   std::uint32_t output_tokens = 0;
   std::uint32_t cached_tokens = 0;  // of the prompt, fetched instead of computed
   std::uint32_t preemptions = 0;
+  std::uint32_t moves = 0;  // from one engine to another
 
   [[nodiscard]] bool refused() const noexcept { return finish == kNever; }
   [[nodiscard]] double ttft() const { return seconds(first_token - arrival); }

@@ -192,6 +192,7 @@ void Fleet::move_over(const packing::Move& move, std::uint64_t plan, bool done, 
   const auto request = static_cast<std::uint32_t>(move.request);
   if (done) {
     rows_[request].engine = place_of(move.to);
+    ++table_.outcomes[request].moves;
   } else if (move.dropped) {
     preempt(request, now);  // the packer takes its KV for gone
   }

@@ -32,6 +32,7 @@ struct FleetShape {
   packing::Allowed moves = packing::Allowed::both;
   double link_share = 0.5;
   double compute_share = 0.05;
+  bool free_moves = false;  // they take no time and no link: the limit
   bool keep_placements = false;
 };
 
@@ -53,6 +54,8 @@ struct PlacementRow {
 struct FleetOutcome {
   RunOutcome run;  // of all engines together; without memory over time
   Metrics metrics;
+  // Of those that never moved: what moves of others cost them.
+  double still_tpot_p99_s = 0;
   double gpu_hours = 0;      // of engines that were up, booting among it
   double mean_used = 0;      // engines, from a tenth of the arrivals' time to the last
   double mean_resident = 0;  // requests with KV on a device, likewise

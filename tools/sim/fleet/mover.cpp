@@ -2,8 +2,9 @@
 #include "tools/sim/fleet/mover.hpp"
 
 #include <algorithm>
-#include <cassert>
-#include <cmath>
+#include <vector>
+
+#include "tools/sim/engine/accepted.hpp"
 
 namespace aqua::sim {
 namespace {
@@ -54,16 +55,17 @@ Mover::Under Mover::under(const Order& order, std::uint64_t plan) const {
 
 void Mover::begin(const packing::Plan& plan, Picos now) {
   if (plan.moves.empty()) return;
-  const auto ways = packing::divide(plan.moves, boundaries(), shape_.moves);
-  assert(ways.ok());
+  const auto ways = accepted(packing::divide(plan.moves, boundaries(), shape_.moves));
   Run run{.number = plan.number, .orders = {}};
   std::vector<packing::Move> later;
   for (std::size_t i = 0; i < plan.moves.size(); ++i) {
     const packing::Move& move = plan.moves[i];
-    if ((*ways)[i] == packing::SendAs::later) {
+    if (shape_.free_moves) {
+      run.orders.push_back({move, !move.dropped});
+    } else if (ways[i] == packing::SendAs::later) {
       later.push_back(move);
     } else {
-      run.orders.push_back({move, (*ways)[i] == packing::SendAs::kv});
+      run.orders.push_back({move, ways[i] == packing::SendAs::kv});
     }
   }
   counts_.later += later.size();
@@ -108,7 +110,7 @@ void Mover::proceed(std::uint32_t request, Picos now) {
   const auto status = source.scheduler().sequence(schedule::SequenceId{request});
   const bool there = status.ok() && status->state == schedule::SequenceState::resident &&
                      status->computed_tokens > 0;
-  if (!move.order.as_kv || !there) return source.send_away(request, now);
+  if (!move.order.as_kv || !there || shape_.free_moves) return source.send_away(request, now);
   // Also for what it computes while it is copied.
   constexpr std::uint32_t kGrowth = 64;
   const std::uint32_t block = ground_.scenario.server.kv_block_tokens;
@@ -147,7 +149,11 @@ bool Mover::left(std::uint32_t request, Picos now) {
   std::uint32_t& kv_tokens = table_.progress[request].delivered;
   move.away = true;
   // It may have been swapped out or dropped while it was copied.
-  if (move.sent == 0 || kv_tokens < move.sent) kv_tokens = move.sent = 0;
+  if (shape_.free_moves && move.order.as_kv) {
+    move.sent = kv_tokens;
+  } else if (move.sent == 0 || kv_tokens < move.sent) {
+    kv_tokens = move.sent = 0;
+  }
   if (kv_tokens > move.sent) {
     copy(request, move, kv_tokens, now);
   } else {

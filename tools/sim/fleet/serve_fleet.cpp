@@ -99,6 +99,11 @@ Result<FleetOutcome> serve_fleet(const Ground& ground, const Workload& workload,
   if (!table.outcomes.empty()) average(outcome, table.outcomes.back().arrival, ground.kv_tokens);
   outcome.run.requests = std::move(table.outcomes);
   outcome.metrics = measure(outcome.run, sla);
+  std::vector<double> still;
+  for (const RequestOutcome& request : outcome.run.requests) {
+    if (!request.refused() && request.moves == 0) still.push_back(request.tpot());
+  }
+  outcome.still_tpot_p99_s = quantile(still, 0.99);
   return outcome;
 }
 
