@@ -14,24 +14,24 @@ constexpr double kMiB = 1 << 20;
 TEST(SlabMarket, LeasesAsMuchAsIsUsedAndNoMoreThanIsOffered) {
   SlabMarket market(kSlab, 1e12);
   EXPECT_EQ(market.offer(10.5 * kMiB, 0), 10 * kMiB);
-  EXPECT_EQ(market.usable_bytes(), 0);
-  EXPECT_EQ(market.reachable_bytes(), 10 * kMiB);
-  market.use(2.5 * kMiB, 0);
-  EXPECT_EQ(market.usable_bytes(), 3 * kMiB);
-  market.use(50 * kMiB, 0);
-  EXPECT_EQ(market.usable_bytes(), 10 * kMiB);
+  EXPECT_EQ(market.borrower().usable_bytes(), 0);
+  EXPECT_EQ(market.borrower().reachable_bytes(), 10 * kMiB);
+  market.borrower().use(2.5 * kMiB, 0);
+  EXPECT_EQ(market.borrower().usable_bytes(), 3 * kMiB);
+  market.borrower().use(50 * kMiB, 0);
+  EXPECT_EQ(market.borrower().usable_bytes(), 10 * kMiB);
   EXPECT_EQ(market.ledger().check_invariants(), "");
 }
 
 TEST(SlabMarket, WhatIsReclaimedComesBackAfterItIsEmptyAndScrubbed) {
   SlabMarket market(kSlab, kMiB);  // scrubs a slab a second
   market.offer(4 * kMiB, 0);
-  market.use(4 * kMiB, 0);
+  market.borrower().use(4 * kMiB, 0);
   EXPECT_EQ(market.reclaim(2 * kMiB, 10 * kPicosPerSecond, kPicosPerSecond), 0);
-  EXPECT_EQ(market.usable_bytes(), 2 * kMiB);
-  market.settle(3 * kMiB, kPicosPerSecond);  // too much is still there
+  EXPECT_EQ(market.borrower().usable_bytes(), 2 * kMiB);
+  market.borrower().settle(3 * kMiB, kPicosPerSecond);  // too much is still there
   EXPECT_EQ(market.next_change(), kNever);
-  market.settle(2 * kMiB, kPicosPerSecond);
+  market.borrower().settle(2 * kMiB, kPicosPerSecond);
   EXPECT_EQ(market.next_change(), 2 * kPicosPerSecond);
   market.advance(2 * kPicosPerSecond);
   EXPECT_EQ(market.lent_bytes(), 3 * kMiB);
@@ -42,10 +42,30 @@ TEST(SlabMarket, WhatIsReclaimedComesBackAfterItIsEmptyAndScrubbed) {
   EXPECT_EQ(market.ledger().check_invariants(), "");
 }
 
+TEST(SlabMarket, SeveralBorrowTheSameLendersSlabsEachItsOwn) {
+  SlabMarket market(kSlab, 1e12, 2);
+  market.offer(6 * kMiB, 0);
+  SlabMarket::Borrower &one = market.borrower(0), &two = market.borrower(1);
+  one.use(4 * kMiB, 0);
+  EXPECT_EQ(two.reachable_bytes(), 2 * kMiB);
+  two.use(4 * kMiB, 0);
+  EXPECT_EQ(two.usable_bytes(), 2 * kMiB);
+  EXPECT_EQ(market.leased_bytes(), 6 * kMiB);
+  EXPECT_EQ(market.reclaim(6 * kMiB, 10 * kPicosPerSecond, 0), 0);
+  EXPECT_EQ(one.usable_bytes() + two.usable_bytes(), 0);
+  one.settle(0, 0);
+  EXPECT_EQ(market.leased_bytes(), 2 * kMiB) << "the other's are still with it";
+  two.settle(0, 0);
+  market.advance(kPicosPerSecond);
+  EXPECT_FALSE(market.reclaiming());
+  EXPECT_EQ(market.lent_bytes(), 0);
+  EXPECT_EQ(market.ledger().check_invariants(), "");
+}
+
 TEST(SwapSpace, MovesToThePeerWhatFoundNoRoomThereAndNotWhatWasPutOnTheHost) {
   SlabMarket market(kSlab, 1e12);
   market.offer(4 * kMiB, 0);
-  SwapSpace swap(&market);
+  SwapSpace swap(&market.borrower());
   EXPECT_EQ(swap.reserve(1, kMiB, 0, Tier::host), Tier::host);
   EXPECT_EQ(swap.reserve(2, 3 * kMiB, 0), Tier::peer);
   EXPECT_EQ(swap.reserve(3, 2 * kMiB, 0), Tier::host);
@@ -58,7 +78,7 @@ TEST(SwapSpace, MovesToThePeerWhatFoundNoRoomThereAndNotWhatWasPutOnTheHost) {
 TEST(SwapSpace, FillsThePeerThenTheHostAndMovesOffRevokedSlabs) {
   SlabMarket market(kSlab, 1e12);
   market.offer(2 * kMiB, 0);
-  SwapSpace swap(&market);
+  SwapSpace swap(&market.borrower());
   EXPECT_EQ(swap.reserve(1, kMiB, 0), Tier::peer);
   EXPECT_EQ(swap.reserve(2, kMiB, 0), Tier::peer);
   EXPECT_EQ(swap.reserve(3, kMiB, 0), Tier::host);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "tools/sim/engine/accepted.hpp"
 
@@ -25,6 +26,7 @@ ledger::Time ledger_time(Picos now) {
 ledger::Limits limits() {
   ledger::Limits all;
   all.client_ttl = all.lease_ttl = ledger::Time(std::int64_t{1} << 45);
+  all.share_producers = true;
   return all;
 }
 
@@ -41,15 +43,21 @@ ledger::ClientInfo client(ClientId id, std::uint64_t n, bool producer) {
 
 }  // namespace
 
-SlabMarket::SlabMarket(std::uint64_t slab_bytes, double scrub_bytes_per_second)
+SlabMarket::SlabMarket(std::uint64_t slab_bytes, double scrub_bytes_per_second,
+                       std::size_t borrowers)
     : slab_bytes_(slab_bytes),
       scrub_rate_(scrub_bytes_per_second),
       ledger_(limits()),
-      lender_(numbered<ClientId>(1, 1)),
-      borrower_(numbered<ClientId>(1, 2)) {
+      lender_(numbered<ClientId>(1, 1)) {
   accepted(ledger_.join(client(lender_, 1, true), ledger::Time(0)));
-  accepted(ledger_.join(client(borrower_, 2, false), ledger::Time(0)));
+  for (std::uint64_t n = 2; n < borrowers + 2; ++n) {
+    const auto id = numbered<ClientId>(1, n);
+    accepted(ledger_.join(client(id, n, false), ledger::Time(0)));
+    borrowers_.push_back(std::unique_ptr<Borrower>(new Borrower(*this, id)));
+  }
 }
+
+SlabMarket::~SlabMarket() = default;
 
 double SlabMarket::offer(double bytes, Picos now) {
   const auto count = static_cast<std::uint32_t>(bytes / static_cast<double>(slab_bytes_));
@@ -81,37 +89,47 @@ double SlabMarket::lent_bytes() const {
   return static_cast<double>(ledger_.slabs().size() * slab_bytes_);
 }
 
-void SlabMarket::use(double bytes, Picos now) {
+double SlabMarket::leased_bytes() const {
+  return static_cast<double>(leased() * slab_bytes_);
+}
+
+std::size_t SlabMarket::leased() const {
+  std::size_t all = 0;
+  for (const auto& one : borrowers_) all += one->held_.size() + one->revoked_.size();
+  return all;
+}
+
+void SlabMarket::Borrower::use(double bytes, Picos now) {
   if (bytes <= usable_) return;
   constexpr std::uint64_t kPlenty = std::uint64_t{1} << 50;  // of host memory to fall back to
-  const auto grants = ledger_.lease(
-      borrower_, static_cast<std::uint64_t>(std::ceil(bytes - usable_)), kPlenty, ledger_time(now));
+  const auto grants = market_.ledger_.lease(
+      id_, static_cast<std::uint64_t>(std::ceil(bytes - usable_)), kPlenty, ledger_time(now));
   if (!grants.ok()) return;
   for (const ledger::Grant& grant : *grants) held_.insert(grant.slab);
-  usable_ = static_cast<double>(held_.size() * slab_bytes_);
+  usable_ = static_cast<double>(held_.size() * market_.slab_bytes_);
 }
 
-double SlabMarket::reachable_bytes() const {
-  if (reclaiming()) return usable_;
+double SlabMarket::Borrower::reachable_bytes() const {
+  if (market_.reclaiming()) return usable_;
   const std::size_t offered =
-      ledger_.slabs().size() - held_.size() - revoked_.size() - scrubs_.size();
-  return usable_ + static_cast<double>(offered * slab_bytes_);
+      market_.ledger_.slabs().size() - market_.leased() - market_.scrubs_.size();
+  return usable_ + static_cast<double>(offered * market_.slab_bytes_);
 }
 
-void SlabMarket::settle(double bytes, Picos now) {
+void SlabMarket::Borrower::settle(double bytes, Picos now) {
   // What is in a revoked slab has moved when the others hold all there is.
   if (bytes > usable_) return;
-  while (!revoked_.empty()) give_back(*revoked_.begin(), now);
+  for (const ledger::SlabId& slab : std::exchange(revoked_, {})) {
+    market_.give_back(id_, slab, now);
+  }
 }
 
-void SlabMarket::give_back(const ledger::SlabId& slab, Picos now) {
-  const ledger::SlabId id = slab;
-  const ledger::Generation generation = ledger_.slabs().at(id).generation;
-  accepted(ledger_.give_back(borrower_, id, generation, ledger_time(now)));
-  revoked_.erase(id);
+void SlabMarket::give_back(ClientId borrower, const ledger::SlabId& slab, Picos now) {
+  const ledger::Generation generation = ledger_.slabs().at(slab).generation;
+  accepted(ledger_.give_back(borrower, slab, generation, ledger_time(now)));
   scrubber_free_ =
       std::max(scrubber_free_, now) + picos(static_cast<double>(slab_bytes_) / scrub_rate_);
-  scrubs_.insert({scrubber_free_, id, generation});
+  scrubs_.insert({scrubber_free_, slab, generation});
 }
 
 Picos SlabMarket::next_change() const {
@@ -130,15 +148,19 @@ void SlabMarket::advance(Picos now) {
 }
 
 void SlabMarket::read_events() {
-  const auto events = ledger_.events(borrower_, seen_);
+  for (const auto& one : borrowers_) one->read_events();
+}
+
+void SlabMarket::Borrower::read_events() {
+  const auto events = market_.ledger_.events(id_, seen_);
   if (events) {
     for (const ledger::Event& event : *events) {
       if (event.kind != ledger::EventKind::revoke) continue;
       if (held_.erase(event.slab) != 0) revoked_.insert(event.slab);
     }
   }
-  seen_ = ledger_.last_event();
-  usable_ = static_cast<double>(held_.size() * slab_bytes_);
+  seen_ = market_.ledger_.last_event();
+  usable_ = static_cast<double>(held_.size() * market_.slab_bytes_);
 }
 
 }  // namespace aqua::sim

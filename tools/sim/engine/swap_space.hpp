@@ -22,7 +22,7 @@ namespace aqua::sim {
 class SwapSpace {
  public:
   // `market` may be null: host only. It outlives this.
-  explicit SwapSpace(SlabMarket* market) : market_(market) {}
+  explicit SwapSpace(SlabMarket::Borrower* market) : market_(market) {}
 
   // Takes room for `bytes` under `key` (a sequence), which has none, and says where: with the peer
   // only where `wanted` says so. What is wanted on the host although the peer has room stays there.
@@ -67,7 +67,7 @@ class SwapSpace {
   void take(Tier tier, double bytes, Picos now);
   void give(Tier tier, double bytes, Picos now);
 
-  SlabMarket* market_;
+  SlabMarket::Borrower* market_;
   std::map<std::uint64_t, Row> rows_;
   double peer_ = 0;  // used of the leased slabs
   double host_ = 0;

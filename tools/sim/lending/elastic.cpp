@@ -65,7 +65,7 @@ LongPromptOutcome long_prompt(const Ground& ground, const LongPromptShape& shape
     outcome.tokens_per_second = outcome.closed_form = 1 / closed_form_token(stream, 0);
     return outcome;
   }
-  SwapSpace swap(tier == Tier::peer ? &market : nullptr);
+  SwapSpace swap(tier == Tier::peer ? &market.borrower() : nullptr);
   const Paging paging = paging_of(ground, method, own, lender);
   const Network::Transfer fetch = paging.transfer(tier, false, stream.layer_bytes);
   const double rate = tier == Tier::peer ? ground.nvlink.between_bytes_per_second()
@@ -91,7 +91,7 @@ Result<ElasticOutcome> elastic(const Ground& lender, const Ground& borrower, con
     SlabMarket market(lender.scenario.slab_bytes, lender.cost.roof().bytes_per_second);
     AQUA_ASSIGN(const auto scheduler,
                 schedule::make_scheduler(fcfs.scheduler, scheduler_options(lender, fcfs)));
-    SwapSpace host(nullptr), swap(&market);
+    SwapSpace host(nullptr), swap(&market.borrower());
     EngineOptions options{.paging = paging_of(lender, PagingMethod::gathered, own, far),
                           .kv_bytes_per_token = lender.kv_bytes_per_token,
                           .block_tokens = lender.scenario.server.kv_block_tokens,

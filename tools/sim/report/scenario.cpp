@@ -188,7 +188,7 @@ Result<RunOutcome> simulate(const Ground& ground, const PolicyName& policy,
   // Free pages go wherever there is no end of room.
   const double lent = policy.method == PagingMethod::free ? 4e12 : ground.scenario.lent_bytes;
   if (peer) (void)market.offer(lent, 0);
-  SwapSpace swap(peer ? &market : nullptr);
+  SwapSpace swap(peer ? &market.borrower() : nullptr);
   AQUA_ASSIGN(const auto layers, swapped_layers(ground, policy, swap));
   EngineOptions options{.paging = paging_of(ground, policy.method, own, lender),
                         .kv_bytes_per_token = ground.kv_bytes_per_token,
