@@ -32,6 +32,8 @@ from ._c.weights_structs import (
 from .device import DeviceArray, DeviceBytes
 
 if TYPE_CHECKING:
+    from ctypes import Array
+
     from .runtime import Runtime
 
 # Types whose elements stand alone, as NumPy's array interface calls them. BF16 it does not know.
@@ -239,12 +241,9 @@ def publish_weights(
             raise ValueError(f"{weight.name} takes {wanted} bytes, its data has {span.bytes}")
         spec.axes = len(shape)
         spec.shape[: len(shape)] = [size(n, "shape") for n in shape]
-    handle = WeightsPublisherHandle()
     options = _options(model, version, shard, shards, keeper)
-    error = lib.aqua_weights_publish(runtime._handle, options, specs, len(new), handle)
-    if error:
-        raise_error(error)
-    with _Publisher(handle, runtime._state.publishers):
+    with _begin(runtime, options, specs, len(new)) as publisher:
+        handle = publisher._handle
         for number, span in enumerate(spans):
             error = lib.aqua_weights_publisher_write(handle, number, 0, span.address, span.bytes)
             if error:
@@ -252,6 +251,27 @@ def publish_weights(
         error = lib.aqua_weights_publisher_commit(handle)
         if error:
             raise_error(error)
+
+
+def claim_weights(
+    runtime: "Runtime", model: str, version: str, *, shard: int = 0, shards: int = 1, keeper: str = ""
+) -> Owned:
+    """Takes a name until it is closed or this process dies, and publishes nothing under it: for
+    engines that agree on who loads a model. ALREADY_EXISTS: another has it. It takes the smallest
+    slab of the device's memory."""
+    spec = CWeightSpec(name=b"claim", type=b"U8", block_elements=1, block_bytes=1, axes=0)
+    options = _options(model, version, shard, shards, keeper)
+    return _begin(runtime, options, (CWeightSpec * 1)(spec), 1)
+
+
+def _begin(
+    runtime: "Runtime", options: CWeightsOptions, specs: "Array[CWeightSpec]", count: int
+) -> _Publisher:
+    handle = WeightsPublisherHandle()
+    error = lib.aqua_weights_publish(runtime._handle, options, specs, count, handle)
+    if error:
+        raise_error(error)
+    return _Publisher(handle, runtime._state.publishers)
 
 
 def _options(model: str, version: str, shard: int, shards: int, keeper: str) -> CWeightsOptions:

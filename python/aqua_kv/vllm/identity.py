@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Under which name a model's processed weights are shared: whatever changes one of their bytes
+changes the name. Of two engines whose names are alike each computes with the other's bytes, so that
+what is in doubt is taken into the name: at worst weights are not shared that could have been.
+
+  model    "vllm/BASENAME/DIGEST", the digest of all facts but the checkpoint's
+  version  the checkpoint's: what its files or its commit say
+  shard    the tensor-parallel rank, of as many shards as there are ranks
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import dataclass, field
+from typing import Any, Dict, Mapping
+
+from vllm.config.model import ModelConfig
+from vllm.config.vllm import VllmConfig
+from vllm.distributed.parallel_state import (
+    get_dp_group,
+    get_pcp_group,
+    get_pp_group,
+    get_tensor_model_parallel_rank,
+    get_tensor_model_parallel_world_size,
+)
+from vllm.envs import compile_factors
+from vllm.version import __version__ as vllm_version
+
+from .loader_options import LoaderOptions
+from .model_state import SharingError
+from .tensors import torch
+
+_DIGITS = 32  # of a digest's hexadecimal ones
+_NAME = 64  # bytes of a model's name that are shown
+_FILES = (".safetensors", ".bin", ".pt", ".pth", ".gguf", ".json")
+
+
+@dataclass(frozen=True)
+class Identity:
+    model: str
+    version: str
+    shard: int
+    shards: int
+    # Published too, so that two that differ can be told how.
+    facts: Mapping[str, Any] = field(compare=False)
+
+    def __str__(self) -> str:
+        return f"{self.model} {self.version} (shard {self.shard} of {self.shards})"
+
+    def check(self, published: Mapping[str, Any]) -> None:
+        """SharingError names the facts that differ from those that were published."""
+        mine = json.loads(json.dumps(self.facts))
+        names = sorted(set(mine) | set(published))
+        other = [n for n in names if mine.get(n) != published.get(n)]
+        if other:
+            raise SharingError(
+                f"{self} was published by an engine of another {', '.join(other)}: retire it with "
+                "`aqua models retire`"
+            )
+
+
+def identity_of(
+    vllm_config: VllmConfig, model_config: ModelConfig, options: LoaderOptions
+) -> Identity:
+    """Asked before the model is made: vLLM's processing may change the configuration. The
+    distributed environment is there by then."""
+    facts = _facts(vllm_config, model_config, options)
+    plain = "".join(c if " " < c <= "~" else "_" for c in os.path.basename(model_config.model))
+    return Identity(
+        model=f"vllm/{plain[:_NAME]}/{digest(facts)}",
+        version=options.version or checkpoint_version(model_config),
+        shard=get_tensor_model_parallel_rank(),
+        shards=get_tensor_model_parallel_world_size(),
+        facts=facts,
+    )
+
+
+def digest(facts: Any) -> str:
+    text = json.dumps(facts, sort_keys=True, default=repr)
+    return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
+
+
+def _facts(
+    vllm_config: VllmConfig, model_config: ModelConfig, options: LoaderOptions
+) -> Dict[str, Any]:
+    pp, dp, pcp = get_pp_group(), get_dp_group(), get_pcp_group()
+    parallel, cache = vllm_config.parallel_config, vllm_config.cache_config
+    kernel, lora = vllm_config.kernel_config, vllm_config.lora_config
+    multimodal = model_config.multimodal_config
+    return {
+        "vllm": vllm_version,
+        "torch": str(torch().__version__),
+        "model": model_config.model,
+        "revision": model_config.revision,
+        "dtype": str(model_config.dtype),
+        "quantization": model_config.quantization,
+        # Of the Hugging Face configuration and nearly all of vLLM's options for a model.
+        "model configuration": model_config.compute_hash(),
+        "conversion": str(model_config.convert),
+        "multimodal encoder only": bool(multimodal is not None and multimodal.mm_encoder_only),
+        "load format": options.load_format,
+        "load options": digest([options.load_options, vllm_config.load_config.ignore_patterns]),
+        "tensor parallel size": get_tensor_model_parallel_world_size(),
+        "pipeline parallel": [pp.rank_in_group, pp.world_size],
+        "data parallel": [dp.rank_in_group, dp.world_size],
+        "prefill context parallel": [pcp.rank_in_group, pcp.world_size],
+        "expert parallel": bool(parallel.enable_expert_parallel),
+        "expert placement": str(parallel.expert_placement_strategy),
+        "KV cache dtype": str(cache.cache_dtype),
+        "KV cache dtype of layers": sorted(map(str, cache.kv_cache_dtype_skip_layers)),
+        "MoE backend": str(kernel.moe_backend),
+        "linear backend": str(kernel.linear_backend),
+        "linear backend of types": sorted((kernel.linear_backend_per_quant or {}).items()),
+        "attention configuration": vllm_config.attention_config.compute_hash(),
+        "LoRA": None if lora is None else lora.compute_hash(),
+        "additional configuration": digest(vllm_config.additional_config),
+        "environment of vLLM": digest(compile_factors()),
+    }
+
+
+def checkpoint_version(model_config: ModelConfig) -> str:
+    """A digest of what the checkpoint's files are, or of its commit. SharingError where neither is
+    known."""
+    place = model_config.model
+    if getattr(model_config, "model_weights", ""):
+        raise SharingError(
+            f"{place}: what lies in an object store is not known by content; name it with "
+            '"version" in model_loader_extra_config'
+        )
+    if os.path.isdir(place):
+        return digest(["files", os.path.realpath(place), _files(place)])
+    if os.path.isfile(place):
+        return digest(["file", os.path.realpath(place), _form(place)])
+    commit = getattr(model_config.hf_config, "_commit_hash", None)
+    if not commit:
+        raise SharingError(
+            f"{place} is no local directory, and its commit is not known: name its content with "
+            '"version" in model_loader_extra_config'
+        )
+    return digest(["commit", place, commit])
+
+
+def _files(place: str) -> Any:
+    names = sorted(name for name in os.listdir(place) if name.endswith(_FILES))
+    return [(name, _form(os.path.join(place, name))) for name in names]
+
+
+def _form(path: str) -> Any:
+    """A file that is written anew has another size or another time."""
+    found = os.stat(path)
+    return [found.st_size, found.st_mtime_ns]

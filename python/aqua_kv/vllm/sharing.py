@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Weights of one name at the keeper, as an engine meets them: there, being loaded by another engine,
+or to be loaded by this one."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import time
+from typing import Any, Callable, List, Optional
+
+from .. import emulated
+from .._errors import Code, Error
+from .._owned import Owned
+from ..runtime import Runtime
+from ..weights import NewWeight, SharedWeights, WeightTensor, claim_weights, publish_weights
+from .identity import Identity
+from .loader_options import LoaderOptions
+from .model_state import SharingError
+from .tensors import mapped_bytes
+
+_log = logging.getLogger(__name__)
+
+_HOST_BYTES = 2 << 20  # nothing is kept in host memory
+_PAUSE_SECONDS = 0.2
+# What attach() answers where another engine has yet to publish, on this device.
+_MISSING = (Code.NOT_FOUND, Code.FAILED_PRECONDITION)
+
+
+class Session:
+    """Has `weights` where they are published. Without, and where they are to be published, it has
+    the claim: no other engine reads this model for this device meanwhile."""
+
+    def __init__(self, identity: Identity, options: LoaderOptions, runtime: Runtime) -> None:
+        self.identity = identity
+        self.runtime = runtime
+        self.weights: Optional[SharedWeights] = None
+        self._options = options
+        self._claim: Optional[Owned] = None
+
+    def find(self) -> None:
+        """Blocks while another engine loads them. SharingError: they are not there, and the options
+        say to fail; or they were not there in time."""
+        deadline = time.monotonic() + self._options.wait_seconds
+        waits = False
+        while True:
+            self.weights, missing = self._attach()
+            if self.weights is not None or self._options.when_missing == "load":
+                return
+            if self._options.when_missing == "fail":
+                raise SharingError(
+                    f"load format aqua: {self.identity} is not published ({missing}), and "
+                    '"when_missing" is "fail": start an engine that publishes it'
+                )
+            if self._take_claim():
+                # It may have been published between the question and the claim.
+                self.weights, _ = self._attach()
+                if self.weights is not None:
+                    self.release()
+                return
+            if not waits:
+                _log.info("Aqua weights: another engine is loading %s; waiting", self.identity)
+                waits = True
+            self._pause(deadline, "another engine has been loading it")
+
+    def publish(self, new: List[NewWeight]) -> SharedWeights:
+        """Publishes them, and maps what is published by then: another's, where one was faster."""
+        try:
+            publish_weights(
+                self.runtime, self.identity.model, self.identity.version, new, **self._place()
+            )
+        except Error as error:
+            if error.code is not Code.ALREADY_EXISTS:
+                raise
+            _log.warning(
+                "Aqua weights: %s was published by another engine meanwhile; its copy is used, "
+                "this engine's is dropped", self.identity,
+            )
+        deadline = time.monotonic() + self._options.wait_seconds
+        while True:
+            self.weights, missing = self._attach()
+            if self.weights is not None:
+                return self.weights
+            self._pause(deadline, f"not all of its shards were published ({missing})")
+
+    def release(self) -> None:
+        """Lets go of the claim. The weights stay mapped while tensors over them are there."""
+        if self._claim is not None:
+            self._claim.close()
+            self._claim = None
+
+    def close(self) -> None:
+        self.release()
+        self.runtime.close()
+
+    def _attach(self) -> Any:
+        try:
+            return (
+                SharedWeights.attach(
+                    self.runtime, self.identity.model, version=self.identity.version, **self._place()
+                ),
+                None,
+            )
+        except Error as error:
+            if error.code not in _MISSING:
+                raise
+            return None, error
+
+    def _take_claim(self) -> bool:
+        try:
+            self._claim = claim_weights(
+                self.runtime, f"{self.identity.model} claim", self.identity.version, **self._place()
+            )
+        except Error as error:
+            if error.code is not Code.ALREADY_EXISTS:
+                raise
+            return False
+        return True
+
+    def _pause(self, deadline: float, what: str) -> None:
+        if time.monotonic() >= deadline:
+            raise SharingError(
+                f"load format aqua: {what} for more than {self._options.wait_seconds} s: "
+                f"{self.identity}. See to that engine, or raise \"wait_seconds\""
+            )
+        time.sleep(_PAUSE_SECONDS)
+
+    def _place(self) -> Any:
+        return {
+            "shard": self.identity.shard,
+            "shards": self.identity.shards,
+            "keeper": self._options.keeper,
+        }
+
+
+def open_session(identity: Identity, options: LoaderOptions, device: Any) -> Session:
+    """`device`: torch's. SharingError where the keeper cannot be reached."""
+    name = _device_name(options, device)
+    session = None
+    try:
+        runtime = Runtime.open(
+            device=name,
+            coordinator="none",
+            name="vllm weights",
+            socket_directory=options.socket_directory,
+            host_bytes=_HOST_BYTES,
+            curve_directory="off",
+        )
+        session = Session(identity, options, runtime)
+        session.find()
+        return session
+    except BaseException as error:
+        if session is not None:
+            session.close()
+        if not isinstance(error, Error):
+            raise
+        what = f"load format aqua, {identity}: {error}"
+        if error.code is Code.UNAVAILABLE:
+            what += (
+                '. Start aqua-keeper, or name its socket ("keeper" in model_loader_extra_config, or '
+                "$AQUA_KEEPER). Nothing was read from a disk instead"
+            )
+        raise SharingError(what) from error
+
+
+def _device_name(options: LoaderOptions, device: Any) -> str:
+    named = options.device or (f"cuda:{device.index}" if device.type == "cuda" else "")
+    if not named or named.startswith("emu:") != (device.type == "cpu"):
+        raise SharingError(
+            f"load format aqua: torch's device is {device}, libaqua's {named or 'not named'}: "
+            "weights are shared on CUDA devices, and on emulated ones (emu:N) with torch's CPU"
+        )
+    return named
+
+
+def to_host(runtime: Runtime, device: Any) -> Callable[[WeightTensor], bytes]:
+    def read(tensor: WeightTensor) -> bytes:
+        if device.type == "cpu":
+            host = (ctypes.c_ubyte * tensor.bytes)()
+            emulated.read(runtime, tensor, host)
+            return bytes(host)
+        return bytes(mapped_bytes(tensor, device).cpu().numpy().tobytes())
+
+    return read
