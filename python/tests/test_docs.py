@@ -19,6 +19,7 @@ from vllm_engine import Engine
 
 PAGE = (PACKAGE.parent / "docs/engine/python.md").read_text()
 LAYER_SWAP = (PACKAGE.parent / "docs/engine/layer_swap.md").read_text()
+VLLM_WEIGHTS = (PACKAGE.parent / "docs/engine/vllm_weights.md").read_text()
 PACKING = (PACKAGE.parent / "docs/plan/packing.md").read_text()
 
 
@@ -100,3 +101,15 @@ def test_every_option_is_in_the_table():
     table = PAGE[PAGE.index('| under `"aqua"` |') :]
     for name in vars(Options(1)):
         assert f"`{name}`" in table, name
+
+
+def test_the_weights_loaders_line_is_taken_and_its_options_are_in_the_table():
+    from aqua_kv.vllm.loader_options import LoaderOptions
+
+    shown = json.loads(re.search(r"--model-loader-extra-config '(.*?)'", VLLM_WEIGHTS, re.S).group(1))
+    assert LoaderOptions.parse(shown).when_missing == "fail"
+    table = VLLM_WEIGHTS[VLLM_WEIGHTS.index("| option |") : VLLM_WEIGHTS.index("## What happens")]
+    told = {name for row in table.splitlines() for name in re.findall("`(\\w+)`", row.split("|")[1] if row else "")}
+    assert told == set(vars(LoaderOptions()))
+    for words in (r"`when_missing`.*?\| `publish` \|", r"`load_format`.*?\| `auto` \|"):
+        assert re.search(words, table), words

@@ -58,6 +58,11 @@ def test_a_wheel_with_the_library_inside_needs_nothing_else(build, tmp_path):
     names = zipfile.ZipFile(wheel).namelist()
     assert {"aqua_kv/lib/libaqua.so.0", "aqua_kv/py.typed", "aqua_kv/vllm/spec.py"} <= set(names)
     assert not any(name.startswith("tests") for name in names)
+    (points,) = (name for name in names if name.endswith("/entry_points.txt"))
+    told = zipfile.ZipFile(wheel).read(points).decode()
+    assert told.split() == [  # vLLM finds the load format by it
+        "[vllm.general_plugins]", "aqua", "=", "aqua_kv.vllm.plugin:register",
+    ]
     target = tmp_path / "installed"
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(target)
