@@ -13,10 +13,15 @@ import subprocess
 import sys
 
 import pytest
+import vllm
 from conftest import HERE, PACKAGE, until
 
 import aqua_kv
 from aqua_kv import NewWeight, SharedWeights, publish_weights
+
+
+if "standin" not in str(vllm.__file__):
+    pytest.skip("vLLM is installed: test_vllm_real.py", allow_module_level=True)
 
 
 @pytest.fixture(autouse=True)
@@ -82,14 +87,28 @@ def refused(*parts):
     return pytest.raises(SharingError, match=".*".join(parts))
 
 
+@pytest.fixture(autouse=True)
+def no_engine_is_left():
+    yield
+    for process in _started:
+        process.kill()
+        process.wait()
+    _started.clear()
+
+
+_started = []
+
+
 def start(tmp_path, keeper, **told):
     extra = {"keeper": keeper.socket, "socket_directory": str(tmp_path)}
     told["extra"] = {**extra, **told.get("extra", {})}
-    return subprocess.Popen(
+    process = subprocess.Popen(
         [sys.executable, str(HERE / "vllm_load.py"), json.dumps(told)], text=True,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         env=dict(os.environ, PYTHONPATH=f"{PACKAGE}:{HERE}"),
     )
+    _started.append(process)
+    return process
 
 
 def answer(process):
@@ -194,24 +213,43 @@ def test_when_the_one_that_reads_dies_the_one_that_waits_reads(keeper, tmp_path)
 def test_waiting_ends(engine, keeper, tmp_path):
     first = start(tmp_path, keeper, read_seconds=60)
     assert first.stdout.readline() == "reading\n"
-    try:
-        with refused("another engine has been loading it for more than 0 s", "wait_seconds"):
-            engine(wait_seconds=0).load()
-    finally:
-        first.kill()
-        first.communicate()
+    with refused("another engine has been loading it for more than 0 s", "wait_seconds"):
+        engine(wait_seconds=0).load()
+
+
+def ranks(tmp_path, keeper, engine, **told):
+    place = tmp_path / engine
+    place.mkdir()
+    return [
+        start(tmp_path, keeper, rank=i, ranks=2, seed=i + 1, place=str(place), **told)
+        for i in (0, 1)
+    ]
 
 
 def test_ranks_publish_shards_and_map_once_all_are_there(keeper, tmp_path):
-    ranks = [start(tmp_path, keeper, rank=i, ranks=2, seed=i + 1, read_seconds=i) for i in (0, 1)]
-    first = [answer(process) for process in ranks]
-    again = [
-        answer(start(tmp_path, keeper, rank=i, ranks=2, extra={"when_missing": "fail"}))
-        for i in (0, 1)
-    ]
+    first = [answer(each) for each in ranks(tmp_path, keeper, "first", read_seconds=0.3)]
+    absent = {"when_missing": "fail"}
+    again = [answer(each) for each in ranks(tmp_path, keeper, "second", extra=absent)]
     assert [each["reads"] for each in first + again] == [1, 1, 0, 0]
     assert [each["contents"] for each in first] == [each["contents"] for each in again]
     assert first[0]["contents"] != first[1]["contents"]
+
+
+def test_engines_of_two_ranks_that_start_together_do_not_wait_for_each_other(keeper, tmp_path):
+    started = [
+        each
+        for engine in ("a", "b")
+        for each in ranks(tmp_path, keeper, engine, read_seconds=0.5, ask=True, stay=True)
+    ]
+    said = [answer(each) for each in started]
+    assert sorted([said[0]["reads"] + said[1]["reads"], said[2]["reads"] + said[3]["reads"]]) == [0, 2]
+    assert [said[i]["contents"] for i in (0, 1)] == [said[i]["contents"] for i in (2, 3)]
+
+
+def test_every_rank_is_told_what_the_first_one_met(keeper, tmp_path):
+    for each in ranks(tmp_path, keeper, "a", extra={"when_missing": "fail"}):
+        text = each.communicate(timeout=60)[0]
+        assert each.returncode == 1 and text == ""
 
 
 def test_who_publishes_second_maps_the_first_ones(engine, monkeypatch, caplog):
@@ -281,6 +319,15 @@ def test_memory_that_the_keeper_has_is_told_before_the_model_is_loaded(engine):
     told = second.external_bytes()
     assert told >= sum(t.numel() * t.element_size() for t in second.load().state_dict().values())
     assert second.hf.reads == 0
+
+
+def test_a_claim_goes_when_the_configuration_changes_before_the_model_is_loaded(
+    engine, keeper, tmp_path
+):
+    before, changed = engine(), engine(width=96)
+    assert before.external_bytes() == 0
+    changed.load()
+    assert answer(start(tmp_path, keeper, extra={"wait_seconds": 0}))["reads"] == 1
 
 
 def test_who_was_told_zero_is_the_one_to_read(keeper, tmp_path):

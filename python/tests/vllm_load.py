@@ -27,6 +27,9 @@ def main() -> None:
     told = json.loads(sys.argv[1])
     parallel_state.TENSOR.rank_in_group = told.get("rank", 0)
     parallel_state.TENSOR.world_size = told.get("ranks", 1)
+    parallel_state.WORLD.rank_in_group = told.get("rank", 0)
+    parallel_state.WORLD.world_size = told.get("ranks", 1)
+    parallel_state.WORLD.place = told.get("place", "")
     config = configuration(told.get("kind", "Small"), told.get("seed", 1), **told["extra"])
     hf = config.model_config.hf_config
     load = hf.model_class

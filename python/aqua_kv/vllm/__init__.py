@@ -9,6 +9,9 @@
 vLLM's OffloadingConnector makes the spec in each of its processes: the scheduler asks it for a
 manager, which knows what is stored where, each worker for a worker, which moves the bytes.
 Written for vLLM VLLM_VERSION; its interface of offloading specs is experimental.
+
+A model's weights once for all engines of a GPU are `vllm serve MODEL --load-format aqua`: see loader,
+which vLLM finds by plugin.
 """
 
 try:

@@ -20,6 +20,7 @@ from typing import Any, Dict, Optional
 from vllm.config.load import LoadConfig
 from vllm.config.model import ModelConfig
 from vllm.config.vllm import VllmConfig
+from vllm.distributed.parallel_state import get_world_group
 from vllm.model_executor.layers.quantization.base_config import QuantizeMethodBase
 from vllm.model_executor.model_loader import get_model_loader
 from vllm.model_executor.model_loader.base_loader import BaseModelLoader
@@ -112,7 +113,11 @@ class AquaModelLoader(BaseModelLoader):
         held = _opened.pop(identity, None)
         if held is not None:
             return held
-        return open_session(identity, self.options, self._device(vllm_config))
+        for other in list(_opened):  # of a configuration that has changed since
+            _opened.pop(other).close()
+        return open_session(
+            identity, self.options, self._device(vllm_config), get_world_group()
+        )
 
     def _map(
         self, vllm_config: VllmConfig, model_config: ModelConfig, prefix: str, session: Session
@@ -131,10 +136,10 @@ class AquaModelLoader(BaseModelLoader):
             placement.fill(model)
             with weights_already_processed():
                 process_weights_after_loading(model, model_config, device)
-            placement.complete(model)
+            anew = placement.complete(model)
         _log.info(
-            "Aqua weights: mapped %s, %d bytes, in %.2f s",
-            session.identity, weights.bytes, time.monotonic() - start,
+            "Aqua weights: mapped %s, %d bytes, in %.2f s; %d bytes were made anew by processing",
+            session.identity, weights.bytes, time.monotonic() - start, anew,
         )
         return model.eval()
 

@@ -19,7 +19,9 @@ class LoaderOptions:
     when_missing: str = "publish"
     load_format: str = "auto"  # how the model is read then: vLLM's format of this name
     load_options: Dict[str, Any] = field(default_factory=dict)  # extra config of that format
-    wait_seconds: int = 1800  # for another engine, or other ranks, to publish
+    # For another engine, or other ranks, to publish. vLLM gives up an engine that is not ready after
+    # $VLLM_ENGINE_READY_TIMEOUT_S, 600 unless set.
+    wait_seconds: int = 600
     # Read-only mappings for buffers too. Without, each engine has copies of its buffers, which it
     # may write as it runs.
     map_buffers: bool = False

@@ -223,6 +223,7 @@ class Placement:
         self._device = device
         self._map_buffers = map_buffers
         self._bytes: Dict[Tuple[str, bool], Any] = {}
+        self._filled: Dict[str, Any] = {}
         self._mapped = {
             entry.region
             for entry in description.entries.values()
@@ -249,7 +250,7 @@ class Placement:
     def fill(self, model: Any) -> None:
         """Puts published tensors in place of a model's parameters and buffers."""
         modules = dict(model.named_modules(remove_duplicate=False))
-        made: Dict[str, Any] = {}
+        made = self._filled
         for name, entry in self._description.entries.items():
             if entry.kind == ATTRIBUTE:
                 continue
@@ -268,13 +269,15 @@ class Placement:
                 module.register_buffer(leaf, tensor, persistent=entry.persistent)
             made[name] = tensor
 
-    def complete(self, model: Any) -> None:
+    def complete(self, model: Any) -> int:
         """After processing: drops what the publisher's processing dropped, fills plain attributes
         that the constructor left without memory, and compares what there is by then with what was
-        published. SharingError names the differences."""
+        published. SharingError names the differences. Answers the bytes that processing made anew
+        here, in memory of this engine's own."""
         entries = self._description.entries
         wrong: List[str] = []
         names = set()
+        anew: Dict[int, int] = {}
         for name, kind, tensor, module in list(tensors_of(model)):
             names.add(name)
             entry = entries.get(name)
@@ -298,12 +301,15 @@ class Placement:
                     f"{name} became a {kind} of {dtype_name(tensor)} {list(tensor.shape)} here, and "
                     f"is published as a {entry.kind} of {entry.dtype} {list(entry.shape)}"
                 )
+            elif tensor is not self._filled.get(name):
+                anew[id(tensor)] = int(tensor.numel() * tensor.element_size())
         wrong += [
             f"{name} is published, and was dropped by processing here"
             for name, entry in entries.items()
             if entry.kind != ATTRIBUTE and name not in names
         ]
         _refuse_differences(wrong)
+        return sum(anew.values())
 
     def _check_regions(self) -> None:
         wrong = []

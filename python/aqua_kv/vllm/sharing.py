@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Weights of one name at the keeper, as an engine meets them: there, being loaded by another engine,
-or to be loaded by this one."""
+or to be loaded by this one.
+
+The first rank of an engine asks, waits and claims for all of its ranks; the others wait for it. So
+an engine has or awaits one claim at most, and two engines never wait for each other.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,8 @@ import ctypes
 import logging
 import time
 from typing import Any, Callable, List, Optional
+
+from vllm.distributed.parallel_state import GroupCoordinator
 
 from .. import emulated
 from .._errors import Code, Error
@@ -28,8 +34,8 @@ _MISSING = (Code.NOT_FOUND, Code.FAILED_PRECONDITION)
 
 
 class Session:
-    """Has `weights` where they are published. Without, and where they are to be published, it has
-    the claim: no other engine reads this model for this device meanwhile."""
+    """Has `weights` where they are published. Without, and where they are to be published, the
+    engine's first rank has the claim: no other engine reads this model meanwhile."""
 
     def __init__(self, identity: Identity, options: LoaderOptions, runtime: Runtime) -> None:
         self.identity = identity
@@ -39,19 +45,14 @@ class Session:
         self._claim: Optional[Owned] = None
 
     def find(self) -> None:
-        """Blocks while another engine loads them. SharingError: they are not there, and the options
+        """For the first rank. Blocks while another engine loads them. SharingError: they are not there, and the options
         say to fail; or they were not there in time."""
         deadline = time.monotonic() + self._options.wait_seconds
         waits = False
         while True:
             self.weights, missing = self._attach()
-            if self.weights is not None or self._options.when_missing == "load":
-                return
-            if self._options.when_missing == "fail":
-                raise SharingError(
-                    f"load format aqua: {self.identity} is not published ({missing}), and "
-                    '"when_missing" is "fail": start an engine that publishes it'
-                )
+            if self.weights is not None or self._options.when_missing != "publish":
+                return self._check(missing)
             if self._take_claim():
                 # It may have been published between the question and the claim.
                 self.weights, _ = self._attach()
@@ -62,6 +63,12 @@ class Session:
                 _log.info("Aqua weights: another engine is loading %s; waiting", self.identity)
                 waits = True
             self._pause(deadline, "another engine has been loading it")
+
+    def follow(self) -> None:
+        """For the other ranks, once the first has found them or claimed them. What is missing by then
+        this rank reads too, as it may be alone with that: each rank has a shard of its own."""
+        self.weights, missing = self._attach()
+        self._check(missing)
 
     def publish(self, new: List[NewWeight]) -> SharedWeights:
         """Publishes them, and maps what is published by then: another's, where one was faster."""
@@ -92,6 +99,13 @@ class Session:
     def close(self) -> None:
         self.release()
         self.runtime.close()
+
+    def _check(self, missing: Optional[Error]) -> None:
+        if missing is not None and self._options.when_missing == "fail":
+            raise SharingError(
+                f"load format aqua: {self.identity} is not published ({missing}), and "
+                '"when_missing" is "fail": start an engine that publishes it'
+            )
 
     def _attach(self) -> Any:
         try:
@@ -133,34 +147,62 @@ class Session:
         }
 
 
-def open_session(identity: Identity, options: LoaderOptions, device: Any) -> Session:
-    """`device`: torch's. SharingError where the keeper cannot be reached."""
+def open_session(
+    identity: Identity, options: LoaderOptions, device: Any, ranks: GroupCoordinator
+) -> Session:
+    """Called by all ranks of an engine. `device`: torch's. SharingError where the keeper cannot be
+    reached, and in every rank what the first one met."""
     name = _device_name(options, device)
-    session = None
+    session: Optional[Session] = None
+    failure: Optional[SharingError] = None
     try:
-        runtime = Runtime.open(
-            device=name,
-            coordinator="none",
-            name="vllm weights",
-            socket_directory=options.socket_directory,
-            host_bytes=_HOST_BYTES,
-            curve_directory="off",
-        )
-        session = Session(identity, options, runtime)
-        session.find()
+        try:
+            session = Session(identity, options, _open_runtime(options, name))
+            if ranks.rank_in_group == 0:
+                session.find()
+        except (Error, SharingError) as error:
+            failure = _told(error, identity)
+        if ranks.world_size > 1:
+            said = ranks.broadcast_object(failure and str(failure), src=0)
+            if said is not None and ranks.rank_in_group != 0:
+                raise SharingError(f"the engine's first rank: {said}")
+        if failure is not None:
+            raise failure
+        assert session is not None
+        if ranks.rank_in_group != 0:
+            session.follow()
         return session
     except BaseException as error:
         if session is not None:
             session.close()
-        if not isinstance(error, Error):
-            raise
-        what = f"load format aqua, {identity}: {error}"
-        if error.code is Code.UNAVAILABLE:
-            what += (
-                '. Start aqua-keeper, or name its socket ("keeper" in model_loader_extra_config, or '
-                "$AQUA_KEEPER). Nothing was read from a disk instead"
-            )
-        raise SharingError(what) from error
+        if isinstance(error, Error):
+            raise _told(error, identity) from error
+        raise
+
+
+def _open_runtime(options: LoaderOptions, device: str) -> Runtime:
+    return Runtime.open(
+        device=device,
+        coordinator="none",
+        name="vllm weights",
+        socket_directory=options.socket_directory,
+        host_bytes=_HOST_BYTES,
+        curve_directory="off",
+    )
+
+
+def _told(error: Exception, identity: Identity) -> SharingError:
+    if isinstance(error, SharingError):
+        return error
+    what = f"load format aqua, {identity}: {error}"
+    if isinstance(error, Error) and error.code is Code.UNAVAILABLE:
+        what += (
+            '. Start aqua-keeper, or name its socket ("keeper" in model_loader_extra_config, or '
+            "$AQUA_KEEPER). Nothing was read from a disk instead"
+        )
+    told = SharingError(what)
+    told.__cause__ = error
+    return told
 
 
 def _device_name(options: LoaderOptions, device: Any) -> str:
