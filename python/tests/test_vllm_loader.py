@@ -82,7 +82,7 @@ def engine(keeper, tmp_path):
 
 
 def refused(*parts):
-    from aqua_kv.vllm.model_state import SharingError
+    from aqua_kv.vllm.description import SharingError
 
     return pytest.raises(SharingError, match=".*".join(parts))
 

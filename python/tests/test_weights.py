@@ -130,3 +130,16 @@ def test_a_type_whose_elements_have_another_size_has_no_values(runtime, keeper):
     with SharedWeights.attach(runtime, "odd", keeper=keeper.socket) as weights:
         with pytest.raises(TypeError, match="F16"):
             weights["w"].values()
+
+
+def test_a_claim_is_one_engines_until_it_is_closed_and_shows_nothing(runtime, keeper):
+    from aqua_kv.weights import claim_weights
+
+    with claim_weights(runtime, "small claim", "1", keeper=keeper.socket):
+        with pytest.raises(aqua_kv.Error) as raised:
+            claim_weights(runtime, "small claim", "1", keeper=keeper.socket)
+        assert raised.value.code is Code.ALREADY_EXISTS
+        with pytest.raises(aqua_kv.Error) as raised:
+            SharedWeights.attach(runtime, "small claim", keeper=keeper.socket)
+        assert raised.value.code is Code.NOT_FOUND
+    claim_weights(runtime, "small claim", "1", keeper=keeper.socket).close()

@@ -28,8 +28,8 @@ from vllm.distributed.parallel_state import (
 from vllm.envs import compile_factors
 from vllm.version import __version__ as vllm_version
 
+from .description import SharingError
 from .loader_options import LoaderOptions
-from .model_state import SharingError
 from .tensors import torch
 
 _DIGITS = 32  # of a digest's hexadecimal ones

@@ -15,6 +15,7 @@ import dataclasses
 import gc
 import logging
 import time
+import weakref
 from typing import Any, Dict, Optional
 
 from vllm.config.load import LoadConfig
@@ -29,9 +30,11 @@ from vllm.model_executor.utils import weights_already_processed
 from vllm.utils.torch_utils import set_default_torch_dtype
 
 from .._errors import Error
+from .description import Declared, SharingError, read_description
 from .identity import Identity, identity_of
 from .loader_options import LoaderOptions
-from .model_state import Declared, Placement, SharingError, collect, declared_by, read_description
+from .model_state import collect, declared_by
+from .placement import Placement
 from .sharing import Session, open_session, to_host
 from .tensors import torch
 
@@ -141,6 +144,7 @@ class AquaModelLoader(BaseModelLoader):
             "Aqua weights: mapped %s, %d bytes, in %.2f s; %d bytes were made anew by processing",
             session.identity, weights.bytes, time.monotonic() - start, anew,
         )
+        _settle_first(model, device)
         return model.eval()
 
     def _publish(
@@ -160,6 +164,7 @@ class AquaModelLoader(BaseModelLoader):
         placement.complete(model)
         del state, placement
         _free_unused(device)
+        _settle_first(model, device)
         _log.info("Aqua weights: published %s, %d bytes", session.identity, weights.bytes)
         return model.eval()
 
@@ -227,6 +232,13 @@ def refuse_model(model: Any, options: LoaderOptions) -> None:
             "load format aqua: this model reads a second checkpoint, whose content is not known; "
             'name both with "version" in model_loader_extra_config'
         )
+
+
+def _settle_first(model: Any, device: Any) -> None:
+    """Has the device's work end before a model that is dropped lets go of its mappings, which, other
+    than torch's own memory, are not freed in stream order."""
+    if device.type != "cpu":
+        weakref.finalize(model, torch().accelerator.synchronize, device)
 
 
 def _free_unused(device: Any) -> None:

@@ -20,9 +20,9 @@ from .._errors import Code, Error
 from .._owned import Owned
 from ..runtime import Runtime
 from ..weights import NewWeight, SharedWeights, WeightTensor, claim_weights, publish_weights
+from .description import SharingError
 from .identity import Identity
 from .loader_options import LoaderOptions
-from .model_state import SharingError
 from .tensors import mapped_bytes
 
 _log = logging.getLogger(__name__)

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Published weights in place of a model's tensors, and the comparison of both: what is published must
+be this model's, before its processing and after it."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Mapping, Tuple
+
+from ..weights import SharedWeights
+from .description import ATTRIBUTE, BUFFER, PARAMETER, Declared, Description, Entry, SharingError
+from .model_state import tensors_of
+from .tensors import dtype_name, mapped_bytes, torch
+
+
+class Placement:
+    """Gives a model the tensors of published weights. They keep the weights mapped."""
+
+    def __init__(
+        self, description: Description, weights: SharedWeights, device: Any, *, map_buffers: bool
+    ) -> None:
+        self._description = description
+        self._weights = weights
+        self._device = device
+        self._bytes: Dict[Tuple[str, bool], Any] = {}
+        self._filled: Dict[str, Any] = {}
+        self._mapped = {
+            entry.region
+            for entry in description.entries.values()
+            if entry.kind == PARAMETER or (map_buffers and entry.kind == BUFFER)
+        }
+        self._check_regions()
+
+    def check_declared(self, declared: Mapping[str, Declared]) -> None:
+        """SharingError names how a model's parameters and buffers differ from those of the one that
+        was published, before either had weights."""
+        declared = _registered(declared)
+        theirs = _registered(self._description.declared)
+        wrong = [f"{name} is missing there" for name in declared if name not in theirs]
+        wrong += [f"{name} is there and not in this model" for name in theirs if name not in declared]
+        for name in declared:
+            if name in theirs and declared[name] != theirs[name]:
+                mine, other = declared[name], theirs[name]
+                wrong.append(
+                    f"{name} is a {mine.kind} of {mine.dtype} {list(mine.shape)} here, a "
+                    f"{other.kind} of {other.dtype} {list(other.shape)} there"
+                )
+        _refuse_differences(wrong)
+
+    def fill(self, model: Any) -> None:
+        """Puts published tensors in place of a model's parameters and buffers."""
+        modules = dict(model.named_modules(remove_duplicate=False))
+        made = self._filled
+        for name, entry in self._description.entries.items():
+            if entry.kind == ATTRIBUTE:
+                continue
+            prefix, _, leaf = name.rpartition(".")
+            module = modules.get(prefix)
+            if module is None:
+                raise SharingError(f"{name} is published, and this model has no module {prefix!r}")
+            tensor = made[entry.same_as] if entry.same_as in made else self._tensor(entry)
+            module._parameters.pop(leaf, None)
+            module._buffers.pop(leaf, None)
+            if entry.kind == PARAMETER:
+                if not isinstance(tensor, torch().nn.Parameter):
+                    tensor = torch().nn.Parameter(tensor, requires_grad=False)
+                module.register_parameter(leaf, tensor)
+            else:
+                module.register_buffer(leaf, tensor, persistent=entry.persistent)
+            made[name] = tensor
+
+    def complete(self, model: Any) -> int:
+        """After processing: drops what the publisher's processing dropped, fills plain attributes
+        that the constructor left without memory, and compares what there is by then with what was
+        published. SharingError names the differences. Answers the bytes that processing made anew
+        here, in memory of this engine's own."""
+        entries = self._description.entries
+        wrong: List[str] = []
+        names = set()
+        anew: Dict[int, int] = {}
+        for name, kind, tensor, module in list(tensors_of(model)):
+            names.add(name)
+            entry = entries.get(name)
+            on_meta = tensor.device.type == "meta"
+            leaf = name.rpartition(".")[2]
+            if kind == ATTRIBUTE:
+                if on_meta and entry is not None and entry.kind == ATTRIBUTE:
+                    setattr(module, leaf, self._tensor(entry))
+                elif on_meta:
+                    wrong.append(f"the attribute {name} has no memory, and was not published")
+            elif entry is None and on_meta:
+                names.discard(name)
+                if leaf in module._parameters or leaf in module._buffers:  # not by another name
+                    delattr(module, leaf)
+            elif on_meta:
+                wrong.append(f"{name} was left without memory by processing here")
+            elif entry is None:
+                wrong.append(f"{name} was made by processing here, and is not published")
+            elif (kind, dtype_name(tensor), tuple(tensor.shape)) != (
+                entry.kind, entry.dtype, entry.shape,
+            ):
+                wrong.append(
+                    f"{name} became a {kind} of {dtype_name(tensor)} {list(tensor.shape)} here, and "
+                    f"is published as a {entry.kind} of {entry.dtype} {list(entry.shape)}"
+                )
+            elif tensor is not self._filled.get(name):
+                anew[id(tensor)] = int(tensor.numel() * tensor.element_size())
+        wrong += [
+            f"{name} is published, and was dropped by processing here"
+            for name, entry in entries.items()
+            if entry.kind != ATTRIBUTE and name not in names
+        ]
+        _refuse_differences(wrong)
+        return sum(anew.values())
+
+    def _check_regions(self) -> None:
+        wrong = []
+        for name, entry in self._description.entries.items():
+            if not entry.region:
+                continue
+            try:
+                there = self._weights[entry.region].bytes
+            except KeyError:
+                wrong.append(f"{name} lies in {entry.region}, which is not published")
+                continue
+            if entry.end > there or entry.offset < 0 or min(entry.strides, default=0) < 0:
+                wrong.append(f"{name} ends at byte {entry.end} of {entry.region}, which has {there}")
+        _refuse_differences(wrong)
+
+    def _tensor(self, entry: Entry) -> Any:
+        dtype = getattr(torch(), entry.dtype)
+        device = torch().device("cpu") if entry.on_host else self._device
+        if not entry.region:
+            return torch().empty(entry.shape, dtype=dtype, device=device)
+        raw = self._region(entry)[entry.offset : entry.end]
+        return torch().as_strided(raw.view(dtype), entry.shape, entry.strides)
+
+    def _region(self, entry: Entry) -> Any:
+        key = (entry.region, entry.on_host)
+        if key not in self._bytes:
+            raw = mapped_bytes(self._weights[entry.region], self._device)
+            if entry.region not in self._mapped:
+                raw = raw.cpu() if entry.on_host and self._device.type != "cpu" else raw.clone()
+            self._bytes[key] = raw
+        return self._bytes[key]
+
+
+def _registered(declared: Mapping[str, Declared]) -> Dict[str, Declared]:
+    return {name: one for name, one in declared.items() if one.kind != ATTRIBUTE}
+
+
+def _refuse_differences(wrong: List[str]) -> None:
+    if wrong:
+        more = f"; and {len(wrong) - 8} more" if len(wrong) > 8 else ""
+        raise SharingError(
+            "the published weights are not this model's: " + "; ".join(wrong[:8]) + more
+            + ". Retire them with `aqua models retire`, or use another load format"
+        )
+
