@@ -11,6 +11,7 @@ import os
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from conftest import HERE, PACKAGE
@@ -24,7 +25,8 @@ if importlib.util.find_spec("vllm.engine") is None:
 @pytest.fixture
 def worker(keeper, tmp_path):
     # As pip leaves it: where vLLM looks for plugins.
-    points = re.search(r'\[project.entry-points."(.*?)"\]\n(.*?)\n\n', (PACKAGE / "pyproject.toml").read_text(), re.S)
+    project = (PACKAGE / "pyproject.toml").read_text()
+    points = re.search(r'\[project.entry-points."(.*?)"\]\n(.*?)\n\n', project, re.S)
     told = tmp_path / "site/aqua_kv-0.1.0.dist-info"
     told.mkdir(parents=True)
     (told / "METADATA").write_text("Metadata-Version: 2.1\nName: aqua-kv\nVersion: 0.1.0\n")
@@ -58,6 +60,28 @@ def test_the_default_loader_the_publisher_and_who_maps_have_the_same_state(worke
     for part in ("state", "buffers", "computed", "tied"):
         assert first[part] == default[part] and second[part] == default[part], part
     assert list(second["state"]) == list(default["state"]) and default["tied"] is what["tied"]
+
+
+def test_two_ranks_publish_and_map_their_shards(worker, tmp_path):
+    worker("auto")  # writes the checkpoint
+
+    def engine(name, *given):
+        place = tmp_path / name
+        place.mkdir()
+
+        def run(rank):
+            return worker(*given, rank=rank, ranks=2, place=str(place))
+
+        with ThreadPoolExecutor() as ranks:
+            return list(ranks.map(run, (0, 1)))
+
+    default, first = engine("default", "auto"), engine("first")
+    second = engine("second", "aqua", {"when_missing": "fail"})
+    for each in (first, second):
+        for rank in (0, 1):
+            assert each[rank]["state"] == default[rank]["state"]
+    assert first[0]["state"] != first[1]["state"]
+    assert [each["reads"] for each in first + second] == [1, 1, 0, 0]
 
 
 @pytest.mark.parametrize(

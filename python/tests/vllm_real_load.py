@@ -74,7 +74,8 @@ def load(told: Any) -> Any:
     args = EngineArgs(
         model=told["model"], skip_tokenizer_init=True, dtype="bfloat16", enforce_eager=True,
         max_model_len=128, load_format=told["format"],
-        model_loader_extra_config=told.get("extra", {}), **told.get("args", {}),
+        model_loader_extra_config=told.get("extra", {}),
+        tensor_parallel_size=told.get("ranks", 1), **told.get("args", {}),
     )
     config = args.create_engine_config()
     reads = []
@@ -86,8 +87,10 @@ def load(told: Any) -> Any:
 
     DefaultModelLoader.load_weights = load_weights  # type: ignore[method-assign]
     with set_current_vllm_config(config), tempfile.TemporaryDirectory() as place:
-        init_distributed_environment(1, 0, f"file://{place}/meeting", 0, "gloo")
-        ensure_model_parallel_initialized(1, 1)
+        rank, ranks = told.get("rank", 0), told.get("ranks", 1)
+        meeting = f"file://{told.get('place', place)}/meeting"
+        init_distributed_environment(ranks, rank, meeting, rank, "gloo")
+        ensure_model_parallel_initialized(ranks, 1)
         external = get_model_loader(config.load_config).get_external_weight_memory(config)
         # Another object, as in vLLM's worker.
         loader = get_model_loader(config.load_config)
