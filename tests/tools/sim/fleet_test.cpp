@@ -122,6 +122,38 @@ TEST(Fleet, WhoeverWaitsForABootWaitsForIt) {
   EXPECT_LT(run(shape, some_work()).run.requests.front().ttft(), shape.boot_s);
 }
 
+TEST(Fleet, EnginesThatAreNotUsedLendAndWakeAtOnceWhereNobodyBorrows) {
+  FleetShape boots = small_fleet("pack"), lends = boots;
+  boots.spare = lends.spare = 0;
+  lends.lend = true;
+  const FleetOutcome cold = run(boots, some_work()), warm = run(lends, some_work());
+  EXPECT_LT(warm.run.requests.front().ttft(), 1);
+  EXPECT_LT(warm.metrics.ttft_p99_s, cold.metrics.ttft_p99_s / 2);
+  EXPECT_GT(warm.lent_gb_hours, 0);
+  EXPECT_EQ(cold.lent_gb_hours, 0);
+}
+
+// bf moves nothing, so that its engines overflow: into what others lend, and come back from there.
+TEST(Fleet, WhatOverflowsGoesToLentMemoryAndEveryTokenIsAccountedFor) {
+  FleetShape shape = small_fleet("bf");
+  shape.options.watermark = 0;
+  shape.lend = true;
+  const Workload work = some_work();
+  const FleetOutcome outcome = run(shape, work), slow = run(shape, work, false);
+  EXPECT_GT(outcome.borrowed_gb_hours, 0);
+  EXPECT_LE(outcome.borrowed_gb_hours, outcome.lent_gb_hours);
+  EXPECT_GT(outcome.run.totals.swaps_in, 0u);  // the packer drops the KV of some that are out
+  EXPECT_LE(outcome.run.totals.swaps_in, outcome.run.totals.swaps_out);
+  std::uint64_t computed = 0;
+  for (std::size_t i = 0; i < work.requests.size(); ++i) {
+    const RequestOutcome& request = outcome.run.requests[i];
+    ASSERT_FALSE(request.refused());
+    computed += request.prompt_tokens + request.output_tokens - 1;
+    EXPECT_EQ(request.finish, slow.run.requests[i].finish);
+  }
+  EXPECT_EQ(outcome.run.totals.prefill_tokens + outcome.run.totals.decode_tokens, computed);
+}
+
 TEST(Fleet, PlacementsNameEachRequestOnceAnEpochAndNeverMoreThanAnEngineHolds) {
   FleetShape shape = small_fleet("pack");
   shape.keep_placements = true;

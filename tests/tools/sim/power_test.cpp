@@ -62,6 +62,20 @@ TEST_F(PowerOfFour, OneThatIsUsedAgainWhileItLingersStays) {
   EXPECT_EQ(power_.powered(), 3u);
 }
 
+TEST(Power, OneThatLendsComesUpWhenItIsSaidToBeReady) {
+  std::vector<std::pair<std::size_t, bool>> turned;
+  Power power(2, {.spare = 0, .turned = [&](std::size_t engine, bool on, Picos) {
+                    turned.emplace_back(engine, on);
+                  }});
+  power.settle([](std::size_t engine) { return engine == 0; }, 0, [](std::size_t) {});
+  EXPECT_EQ(turned, (std::vector<std::pair<std::size_t, bool>>{{0, true}}));
+  EXPECT_EQ(power.next(), kNever);
+  power.ready(0, 3 * kSecond);
+  EXPECT_EQ(power.come_up(3 * kSecond), (std::vector<std::size_t>{0}));
+  power.settle([](std::size_t) { return false; }, 4 * kSecond, [](std::size_t) {});
+  EXPECT_EQ(turned.back(), (std::pair<std::size_t, bool>{0, false}));
+}
+
 TEST(Power, OfAFixedFleetNeverChanges) {
   Power power(3, {.fixed = true});
   power.settle([](std::size_t) { return false; }, 5 * kSecond, [](std::size_t) { FAIL(); });

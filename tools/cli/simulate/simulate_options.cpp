@@ -186,6 +186,9 @@ void add_fleet(CommandLine& line, SimulateOptions& o) {
       .number("--boot-seconds", o.boot_s, 0, 1e5, "S", "until an engine that was off serves")
       .number("--linger-seconds", o.linger_s, 0, 1e5, "S",
               "an engine that is no longer used stays up so long")
+      .flag("--lend", o.lend,
+            "an engine that is not used keeps its weights and lends its memory; it serves when it "
+            "has that back, whatever --boot-seconds says")
       .flag("--fixed-fleet", o.fixed_fleet, "all engines are up all the time")
       .number("--epoch", o.epoch_s, 0.01, 1e4, "S", "a plan so often")
       .number("--watermark", o.watermark, 0, 0.5, "W", "share of an engine left free for growth")

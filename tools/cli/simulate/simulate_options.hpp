@@ -52,6 +52,7 @@ struct SimulateOptions {
   unsigned engines_per_server = 8;
   unsigned spare = 1;
   bool fixed_fleet = false;
+  bool lend = false;
   double boot_s = 30;
   double linger_s = 60;
   double epoch_s = 1;

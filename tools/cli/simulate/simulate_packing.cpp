@@ -58,6 +58,9 @@ constexpr Column kColumns[] = {
      [](const sim::FleetOutcome& is) { return 100 * is.utilization; }},
     {"resident_mean", "resident", 1, [](const sim::FleetOutcome& is) { return is.mean_resident; }},
     {"boots", "boots", 0, [](const sim::FleetOutcome& is) { return double(is.boots); }},
+    {"lent_gb_hours", "lent GB h", 1, [](const sim::FleetOutcome& is) { return is.lent_gb_hours; }},
+    {"borrowed_gb_hours", "used of it", 2,
+     [](const sim::FleetOutcome& is) { return is.borrowed_gb_hours; }},
     {"moves_kv", "as KV", 0, [](const sim::FleetOutcome& is) { return double(is.moves_kv); }},
     {"moves_tokens", "as tokens", 0,
      [](const sim::FleetOutcome& is) { return double(is.moves_tokens); }},
@@ -137,6 +140,7 @@ sim::FleetShape shape_of(const SimulateOptions& options) {
                         .boot_s = options.boot_s,
                         .spare = options.spare,
                         .linger_s = options.linger_s,
+                        .lend = options.lend,
                         .fixed = options.fixed_fleet,
                         .moves = options.moves,
                         .free_moves = options.free_moves};
@@ -183,6 +187,8 @@ Result<std::string> run_packing(const SimulateOptions& options, const sim::Trace
              " KV tokens an engine, at most ", options.engines, " engines, ",
              options.engines_per_server, " a server; ",
              options.fixed_fleet ? std::string("all up")
+             : options.lend      ? concat("those not in use lend, ", options.spare, " spare, ",
+                                          options.linger_s, " s until one that is unused lends")
                                  : concat(options.spare, " spare, ", options.boot_s, " s to boot, ",
                                           options.linger_s, " s until one that is unused is off"),
              "; a plan each ", options.epoch_s, " s, watermark ", options.watermark, "; ",

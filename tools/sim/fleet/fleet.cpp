@@ -15,23 +15,48 @@ packing::RequestId request_id(std::uint32_t request) {
 }  // namespace
 
 Fleet::Fleet(const Ground& ground, const FleetShape& shape, RequestTable& table,
-             packing::Packer& packer, FleetEngines& engines, Mover& mover, FleetOutcome& outcome)
+             packing::Packer& packer, FleetEngines& engines, Mover& mover, SlabMarket* market,
+             FleetOutcome& outcome)
     : ground_(ground),
       shape_(shape),
       table_(table),
       packer_(packer),
       engines_(engines),
       mover_(mover),
+      market_(market),
       outcome_(outcome),
-      power_(shape.engines, {.spare = shape.spare,
-                             .fixed = shape.fixed,
-                             .boot = picos(shape.boot_s),
-                             .linger = picos(shape.linger_s)}),
+      power_(shape.engines, power_rules()),
       rows_(table.outcomes.size()),
       pending_(shape.engines),
       tick_(picos(shape.epoch_s)) {
   for (std::size_t engine = 0; engine < engines_.size(); ++engine) join(engine);
+  for (std::size_t engine = 0; lent_ && engine < engines_.size(); ++engine) {
+    if (power_.state(engine) == Power::State::off) lent_->lend(engine, 0);
+  }
   mover_.set_up([this](std::size_t engine) { return power_.state(engine) == Power::State::up; });
+}
+
+Power::Rules Fleet::power_rules() {
+  Power::Rules rules{.spare = shape_.spare,
+                     .fixed = shape_.fixed,
+                     .boot = picos(shape_.boot_s),
+                     .linger = picos(shape_.linger_s)};
+  if (market_ == nullptr) return rules;
+  const auto changed = [this](Picos now) {
+    for (std::size_t engine = 0; engine < engines_.size(); ++engine) {
+      engines_[engine].rebalance(now);
+    }
+  };
+  lent_.emplace(*market_, ground_.kv_tokens * ground_.kv_bytes_per_token, changed,
+                [this](std::size_t engine, Picos now) { power_.ready(engine, now); });
+  rules.turned = [this](std::size_t engine, bool on, Picos now) {
+    if (on) {
+      lent_->take_back(engine, now);
+    } else {
+      lent_->lend(engine, now);
+    }
+  };
+  return rules;
 }
 
 // What is up costs nothing to wake, and what boots already less than what is off.
@@ -215,6 +240,10 @@ void Fleet::sample(Picos now) {
     sample.held_tokens += static_cast<double>(blocks * ground_.scenario.server.kv_block_tokens);
     sample.waiting += status.waiting;
     sample.resident += status.resident;
+  }
+  if (market_ != nullptr) {
+    sample.lent_bytes = market_->lent_bytes();
+    sample.borrowed_bytes = market_->leased_bytes();
   }
   outcome_.series.push_back(sample);
 }

@@ -7,10 +7,12 @@
 // same swaps to its host, as any does.
 #pragma once
 
+#include <optional>
 #include <set>
 #include <vector>
 
 #include "tools/sim/fleet/fleet_engines.hpp"
+#include "tools/sim/fleet/lent_pool.hpp"
 #include "tools/sim/fleet/mover.hpp"
 #include "tools/sim/fleet/power.hpp"
 
@@ -20,7 +22,7 @@ class Fleet final : public Actor {
  public:
   // All must outlive it.
   Fleet(const Ground& ground, const FleetShape& shape, RequestTable& table, packing::Packer& packer,
-        FleetEngines& engines, Mover& mover, FleetOutcome& outcome);
+        FleetEngines& engines, Mover& mover, SlabMarket* market, FleetOutcome& outcome);
 
   [[nodiscard]] Picos next() const override;
   void act(Picos now, Picos horizon) override;
@@ -28,7 +30,11 @@ class Fleet final : public Actor {
   [[nodiscard]] bool done() const override { return over_ == table_.outcomes.size(); }
   [[nodiscard]] std::size_t over() const noexcept { return over_; }
   // Nothing is on its way from one engine to another.
-  [[nodiscard]] bool settled() const { return mover_.idle() && leaving_ == 0; }
+  [[nodiscard]] bool settled() const {
+    return mover_.idle() && leaving_ == 0 && (!lent_ || lent_->settled());
+  }
+  // Of a fleet that lends; else null.
+  [[nodiscard]] LentPool* lent() { return lent_ ? &*lent_ : nullptr; }
 
   // --- told by engines and the mover -------------------------------------------------------------
   void ended(std::uint32_t request, Picos now);
@@ -57,6 +63,7 @@ class Fleet final : public Actor {
   void carry_out(packing::Plan plan, Picos now);
   void settle_power(Picos now);
   void join(std::size_t engine);
+  [[nodiscard]] Power::Rules power_rules();
   [[nodiscard]] bool used(std::size_t engine) const;
   void sample(Picos now);
 
@@ -66,7 +73,9 @@ class Fleet final : public Actor {
   packing::Packer& packer_;
   FleetEngines& engines_;
   Mover& mover_;
+  SlabMarket* market_;
   FleetOutcome& outcome_;
+  std::optional<LentPool> lent_{};
   Power power_;
   std::vector<Row> rows_;
   std::vector<std::vector<std::uint32_t>> pending_;  // by engine, until it is up

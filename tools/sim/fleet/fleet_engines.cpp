@@ -9,9 +9,11 @@ namespace aqua::sim {
 Result<std::unique_ptr<FleetEngines>> FleetEngines::create(const Ground& ground,
                                                            const FleetShape& shape,
                                                            RequestTable& table, Network& network,
+                                                           SlabMarket* market,
                                                            const Callbacks& callbacks) {
   std::unique_ptr<FleetEngines> made(new FleetEngines(ground));
-  AQUA_ASSIGN(const PolicyName policy, parse_policy("fcfs"));
+  AQUA_ASSIGN(const PolicyName policy, parse_policy(market == nullptr ? "fcfs" : "fcfs+aqua"));
+  const PortLinks lenders = add_gpus(network, "lenders", ground, shape.engines);
   made->all_.resize(shape.engines);
   for (std::size_t k = 0; k < shape.engines; ++k) {
     FleetEngine& one = made->all_[k];
@@ -23,8 +25,9 @@ Result<std::unique_ptr<FleetEngines>> FleetEngines::create(const Ground& ground,
     }
     one.links = add_gpu(network, concat("engine ", k), ground);
     const schedule::SchedulerOptions options = scheduler_options(ground, policy);
+    if (market != nullptr) one.swap = SwapSpace(&market->borrower(k));
     AQUA_ASSIGN(one.scheduler, schedule::make_scheduler(policy.scheduler, options));
-    EngineOptions engine{.paging = paging_of(ground, policy.method, one.links, one.links),
+    EngineOptions engine{.paging = paging_of(ground, policy.method, one.links, lenders),
                          .kv_bytes_per_token = ground.kv_bytes_per_token,
                          .block_tokens = ground.scenario.server.kv_block_tokens,
                          .skip = ground.scenario.skip,

@@ -30,19 +30,18 @@ struct FleetEngine {
 
 class FleetEngines {
  public:
-  // Every engine runs fcfs and pages to its host. `options` has what all of them are told; `ended`
-  // and `left` of it are called with the engine's number before the request's.
+  // Every engine runs fcfs and pages to its host, and before that to what `market` lends, if that
+  // is not null; it then has a borrower for each of them. `options` has what all of them are told;
+  // `ended` and `left` of it are called with the engine's number before the request's.
   struct Callbacks {
     std::function<void(std::size_t, std::uint32_t, Picos)> ended{};
     std::function<void(std::size_t, std::uint32_t, Picos)> left{};
     std::function<bool()> may_skip{};
   };
   // All must outlive it. As make_scheduler.
-  [[nodiscard]] static Result<std::unique_ptr<FleetEngines>> create(const Ground& ground,
-                                                                    const FleetShape& shape,
-                                                                    RequestTable& table,
-                                                                    Network& network,
-                                                                    const Callbacks& callbacks);
+  [[nodiscard]] static Result<std::unique_ptr<FleetEngines>> create(
+      const Ground& ground, const FleetShape& shape, RequestTable& table, Network& network,
+      SlabMarket* market, const Callbacks& callbacks);
 
   [[nodiscard]] std::size_t size() const noexcept { return all_.size(); }
   [[nodiscard]] Engine& operator[](std::size_t engine) { return *all_[engine].engine; }

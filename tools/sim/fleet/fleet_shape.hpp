@@ -26,6 +26,9 @@ struct FleetShape {
   unsigned spare = 1;
   // An engine that is no longer used stays up so long before it is switched off.
   double linger_s = 60;
+  // An engine that is not in use keeps its weights and lends its memory, to which the others swap
+  // before they do to the host. It serves when it has all of it back: boot_s is not read.
+  bool lend = false;
   bool fixed = false;  // all are up from the beginning to the end
   // How requests are moved, and what of an epoch they may take: a share of each link, and tokens
   // computed again that lengthen the iterations of others by this share.
@@ -42,6 +45,7 @@ struct FleetSample {
   std::uint32_t used = 0;  // by requests
   double held_tokens = 0;  // on devices
   std::uint64_t waiting = 0, resident = 0;
+  double lent_bytes = 0, borrowed_bytes = 0;
 };
 
 struct PlacementRow {
@@ -61,6 +65,9 @@ struct FleetOutcome {
   double mean_resident = 0;  // requests with KV on a device, likewise
   double utilization = 0;    // of the KV memory of those used, likewise
   std::uint64_t boots = 0;
+  // By engines that were not in use, and of that what others used: in GB and hours. Means of
+  // epochs.
+  double lent_gb_hours = 0, borrowed_gb_hours = 0;
   std::uint64_t moves_kv = 0, moves_tokens = 0;  // done
   std::uint64_t moves_later = 0;  // put off: there was no room on a link or an engine
   double bytes_moved = 0;

@@ -6,34 +6,28 @@
 namespace aqua::sim {
 
 Power::Power(std::size_t engines, const Rules& rules)
-    : rules_(rules), up_at_(engines, kNever), up_(engines), lingers_until_(engines, kNever) {
-  const std::size_t first = rules.fixed ? engines : std::min(rules.spare, engines);
-  for (std::size_t engine = 0; engine < first; ++engine) {
-    up_at_[engine] = 0;
-    up_[engine] = true;
-  }
-  powered_ = first;
-}
-
-Power::State Power::state(std::size_t engine) const {
-  if (up_at_[engine] == kNever) return State::off;
-  return up_[engine] ? State::up : State::booting;
+    : rules_(rules),
+      state_(engines, State::off),
+      up_at_(engines, kNever),
+      lingers_until_(engines, kNever) {
+  powered_ = rules.fixed ? engines : std::min(rules.spare, engines);
+  std::fill_n(state_.begin(), powered_, State::up);
 }
 
 Picos Power::next() const {
   Picos at = kNever;
-  for (std::size_t engine = 0; engine < up_.size(); ++engine) {
-    if (!up_[engine]) at = std::min(at, up_at_[engine]);
-    at = std::min(at, lingers_until_[engine]);
+  for (std::size_t engine = 0; engine < state_.size(); ++engine) {
+    at = std::min({at, up_at_[engine], lingers_until_[engine]});
   }
   return at;
 }
 
 std::vector<std::size_t> Power::come_up(Picos now) {
   std::vector<std::size_t> come;
-  for (std::size_t engine = 0; engine < up_.size(); ++engine) {
-    if (up_[engine] || up_at_[engine] > now) continue;
-    up_[engine] = true;
+  for (std::size_t engine = 0; engine < state_.size(); ++engine) {
+    if (up_at_[engine] > now) continue;
+    up_at_[engine] = kNever;
+    state_[engine] = State::up;
     come.push_back(engine);
   }
   return come;
@@ -42,17 +36,18 @@ std::vector<std::size_t> Power::come_up(Picos now) {
 void Power::turn(std::size_t engine, bool on, Picos now) {
   engine_seconds_ = engine_seconds(now);
   counted_ = now;
-  up_[engine] = false;
-  up_at_[engine] = on ? now + rules_.boot : kNever;
+  state_[engine] = on ? State::booting : State::off;
+  up_at_[engine] = on && !rules_.turned ? now + rules_.boot : kNever;
   powered_ += on ? 1 : std::size_t{0} - 1;
   boots_ += on ? 1 : 0;
+  if (rules_.turned) rules_.turned(engine, on, now);
 }
 
 void Power::settle(const std::function<bool(std::size_t)>& used, Picos now,
                    const std::function<void(std::size_t)>& changed) {
   if (rules_.fixed) return;
   std::vector<std::size_t> on, off;  // unused
-  for (std::size_t engine = 0; engine < up_.size(); ++engine) {
+  for (std::size_t engine = 0; engine < state_.size(); ++engine) {
     const bool is_off = state(engine) == State::off;
     if (used(engine)) {
       lingers_until_[engine] = kNever;
@@ -66,7 +61,8 @@ void Power::settle(const std::function<bool(std::size_t)>& used, Picos now,
     changed(off[k]);
   }
   // Those that still boot go first, then the last ones.
-  std::ranges::stable_sort(on, {}, [&](std::size_t engine) { return !up_[engine]; });
+  std::ranges::stable_sort(on, {},
+                           [&](std::size_t engine) { return state_[engine] == State::booting; });
   for (std::size_t k = on.size(); k-- > 0;) {
     Picos& until = lingers_until_[on[k]];
     if (k < rules_.spare) {

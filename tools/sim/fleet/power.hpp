@@ -17,13 +17,18 @@ class Power {
     bool fixed = false;     // all are up for ever
     Picos boot = 0;
     Picos linger = 0;  // an engine that is no longer used stays up so long
+    // Told of each engine that is switched on or off, if not empty. With it, `boot` is not read:
+    // the caller says ready().
+    std::function<void(std::size_t, bool on, Picos now)> turned{};
   };
   Power(std::size_t engines, const Rules& rules);
 
   enum class State : std::uint8_t { off, booting, up };
-  [[nodiscard]] State state(std::size_t engine) const;
+  [[nodiscard]] State state(std::size_t engine) const { return state_[engine]; }
   // When the next engine comes up, or has lingered; kNever: none will.
   [[nodiscard]] Picos next() const;
+  // The engine that boots comes up now.
+  void ready(std::size_t engine, Picos now) { up_at_[engine] = now; }
   // Engines that have come up by `now`.
   [[nodiscard]] std::vector<std::size_t> come_up(Picos now);
   // Boots those that are used and off, and as many more as are to be spare; switches the others off
@@ -42,8 +47,8 @@ class Power {
   void turn(std::size_t engine, bool on, Picos now);
 
   const Rules rules_;
-  std::vector<Picos> up_at_;  // kNever: off
-  std::vector<bool> up_;
+  std::vector<State> state_;
+  std::vector<Picos> up_at_;          // of those that boot; kNever: nobody knows, or of others
   std::vector<Picos> lingers_until_;  // of those that are unused and not off; kNever: of others
   std::size_t powered_ = 0;
   std::uint64_t boots_ = 0;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "base/concat.hpp"
 #include "base/try.hpp"
@@ -29,9 +30,11 @@ void add(Totals& sum, const Totals& one) {
 }
 
 // Means over the epochs from a tenth of the time in which requests came until the last came.
-void average(FleetOutcome& outcome, Picos last_arrival, double kv_tokens) {
+void average(FleetOutcome& outcome, Picos last_arrival, double kv_tokens, double epoch_s) {
   double epochs = 0, used = 0, held = 0;
   for (const FleetSample& sample : outcome.series) {
+    outcome.lent_gb_hours += sample.lent_bytes / 1e9 * epoch_s / 3600;
+    outcome.borrowed_gb_hours += sample.borrowed_bytes / 1e9 * epoch_s / 3600;
     if (sample.at < last_arrival / 10 || sample.at > last_arrival) continue;
     epochs += 1;
     used += sample.used;
@@ -63,16 +66,23 @@ Result<FleetOutcome> serve_fleet(const Ground& ground, const Workload& workload,
   RequestTable table(workload);
   std::unique_ptr<Fleet> fleet;
   std::unique_ptr<Mover> mover;
+  std::optional<SlabMarket> market;
+  if (shape.lend) {
+    market.emplace(ground.scenario.slab_bytes, ground.cost.roof().bytes_per_second, shape.engines);
+  }
+  SlabMarket* const lent = market ? &*market : nullptr;
   const FleetEngines::Callbacks callbacks{
       .ended = [&](std::size_t, std::uint32_t request, Picos now) { fleet->ended(request, now); },
       .left = [&](std::size_t, std::uint32_t request, Picos now) { fleet->left(request, now); },
       .may_skip = [&] { return fleet->settled(); }};
-  AQUA_ASSIGN(const auto engines, FleetEngines::create(ground, shape, table, network, callbacks));
+  AQUA_ASSIGN(const auto engines,
+              FleetEngines::create(ground, shape, table, network, lent, callbacks));
   mover = std::make_unique<Mover>(ground, shape, table, *engines, network,
                                   [&](const packing::Move& move, std::uint64_t plan, bool done,
                                       Picos now) { fleet->move_over(move, plan, done, now); });
-  fleet = std::make_unique<Fleet>(ground, shape, table, *packer, *engines, *mover, outcome);
+  fleet = std::make_unique<Fleet>(ground, shape, table, *packer, *engines, *mover, lent, outcome);
   std::vector<Actor*> actors{fleet.get(), mover.get()};
+  if (lent != nullptr) actors.push_back(fleet->lent());
   for (std::size_t k = 0; k < engines->size(); ++k) actors.push_back(&(*engines)[k]);
   Picos last = 0;
   const auto progress = [&](Picos now) {
@@ -96,7 +106,9 @@ Result<FleetOutcome> serve_fleet(const Ground& ground, const Workload& workload,
   outcome.moves_tokens = moved.tokens;
   outcome.moves_later = moved.later;
   outcome.bytes_moved = moved.bytes;
-  if (!table.outcomes.empty()) average(outcome, table.outcomes.back().arrival, ground.kv_tokens);
+  if (!table.outcomes.empty()) {
+    average(outcome, table.outcomes.back().arrival, ground.kv_tokens, shape.epoch_s);
+  };
   outcome.run.requests = std::move(table.outcomes);
   outcome.metrics = measure(outcome.run, sla);
   std::vector<double> still;

@@ -80,11 +80,15 @@ schedule::SchedulerOptions scheduler_options(const Ground& ground, const PolicyN
 }
 
 PortLinks add_gpu(Network& network, const std::string& name, const Ground& ground) {
+  return add_gpus(network, name, ground, 1);
+}
+
+PortLinks add_gpus(Network& network, const std::string& name, const Ground& ground, double count) {
   const LinkSpec &nvlink = ground.nvlink, &pcie = ground.pcie;
-  return {.nvlink_out = network.add_link(name + " NVLink out", nvlink.out_bytes_per_second),
-          .nvlink_in = network.add_link(name + " NVLink in", nvlink.in_bytes_per_second),
-          .pcie_out = network.add_link(name + " PCIe out", pcie.out_bytes_per_second),
-          .pcie_in = network.add_link(name + " PCIe in", pcie.in_bytes_per_second)};
+  return {.nvlink_out = network.add_link(name + " NVLink out", count * nvlink.out_bytes_per_second),
+          .nvlink_in = network.add_link(name + " NVLink in", count * nvlink.in_bytes_per_second),
+          .pcie_out = network.add_link(name + " PCIe out", count * pcie.out_bytes_per_second),
+          .pcie_in = network.add_link(name + " PCIe in", count * pcie.in_bytes_per_second)};
 }
 
 Paging paging_of(const Ground& ground, PagingMethod method, const PortLinks& own,

@@ -72,6 +72,9 @@ struct PortLinks {
   LinkId nvlink_out, nvlink_in, pcie_out, pcie_in;
 };
 [[nodiscard]] PortLinks add_gpu(Network& network, const std::string& name, const Ground& ground);
+// The same of so many GPUs together.
+[[nodiscard]] PortLinks add_gpus(Network& network, const std::string& name, const Ground& ground,
+                                 double count);
 [[nodiscard]] Paging paging_of(const Ground& ground, PagingMethod method, const PortLinks& own,
                                const PortLinks& lender);
 
