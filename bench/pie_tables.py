@@ -26,9 +26,9 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Tuple
 
-from page_tables import rounded, write_tables
+from page_tables import rounded, table, write_tables
 
 Row = Dict[str, Any]
 
@@ -207,11 +207,6 @@ def met_of(tables: Dict[str, List[Row]]) -> Dict[str, bool]:
         "latency_worse_at_2_2_than_at_2": points["2.2"]["latency"] > points["2"]["latency"],
         "memory_1_67_times_less": all(row["c2c"] >= 0.98 for row in tables["memory"]),
     }
-
-
-def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = ["| " + " | ".join(heads) + " |", "|---" * len(heads) + "|"]
-    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows]) + "\n"
 
 
 def named(row: Row) -> str:
