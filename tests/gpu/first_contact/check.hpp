@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What first_contact asks of a GPU and its driver: one check for each thing that the CUDA device
-// takes for granted without a document that promises it, or that a choice of ours depends on.
+// What a program asks of a GPU and its driver: one check for each thing that the library takes for
+// granted without a document that promises it, or that a choice of ours depends on. first_contact
+// has those of the CUDA device, sharing_contact (tests/gpu/sharing) those of shared weights.
 //
 // Threads: one. Each check runs alone in a process of its own (process.hpp), which ends with it: a
 //          check leaves what it has taken to the driver, and may hang or lose its context.
 #pragma once
 
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
@@ -34,9 +36,22 @@ struct Check {
   Kind kind;
   const char* asks;
   const char* otherwise;  // what to do where the answer is no
-  // An error says which call failed, which is answered with no.
-  Result<Answer> (*run)(const Gpu&);
+  // An error says which call failed, which is answered with no; unimplemented: nothing can be asked
+  // here, which is skipped.
+  Result<Answer> (*run)(const Gpu&) = nullptr;
+  // Instead of `run`: in a process that opens neither driver nor GPU.
+  Result<Answer> (*run_without_gpu)() = nullptr;
 };
+
+// What tells one program from another, besides its checks.
+struct Program {
+  const char* name;
+  std::chrono::seconds limit;  // of one check; opening a context may be two seconds of it
+  // The program once more, as another process of a check, told by test::kPeerSocket. Its exit
+  // status, if it is not killed.
+  int (*be_peer)(std::string_view role, std::size_t mib);
+};
+[[nodiscard]] const Program& program();
 
 // The program's own, the most wanted first (checks.cpp).
 [[nodiscard]] std::span<const Check> checks();
@@ -45,7 +60,7 @@ struct Check {
 // The other process of `forked_child` (death_checks.cpp): told by test::kPeerSocket.
 [[nodiscard]] Result<void> be_victim(const Gpu& gpu);
 
-// Each of them, by file.
+// Each of first_contact's, by file.
 [[nodiscard]] Result<Answer> reach(const Gpu& gpu);  // pointer_checks.cpp
 [[nodiscard]] Result<Answer> attributes(const Gpu& gpu);
 [[nodiscard]] Result<Answer> device_pointers(const Gpu& gpu);

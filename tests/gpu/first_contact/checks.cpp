@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // All that first_contact asks, and what follows from a no.
 #include "tests/gpu/first_contact/check.hpp"
+#include "tests/gpu/first_contact/gpu.hpp"
 
 namespace aqua::first_contact {
 namespace {
@@ -51,7 +52,19 @@ constexpr Check kChecks[]{
      "work of a dead process is over though its child has the driver's files",
      "slabs of the dead must be made anew, never scrubbed and lent again", forked_child}};
 
+int be_peer(std::string_view, std::size_t mib) {
+  const auto gpu = Gpu::open(mib);
+  if (gpu.ok()) (void)be_victim(**gpu);
+  return 1;  // it is to be killed, not to return
+}
+
+constexpr Program kProgram{"first_contact", std::chrono::seconds(10), be_peer};
+
 }  // namespace
+
+const Program& program() {
+  return kProgram;
+}
 
 std::span<const Check> checks() {
   return kChecks;

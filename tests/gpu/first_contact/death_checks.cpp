@@ -78,7 +78,7 @@ Result<Answer> forked_child(const Gpu& gpu) {
   const UniqueFd exported(fd);
   // It queues work in our slab, and has a child that shares its driver's files, and ends when the
   // socket closes.
-  AQUA_ASSIGN(auto victim, test::SpawnedPeer::spawn({"/proc/self/exe", "--victim", "--mib",
+  AQUA_ASSIGN(auto victim, test::SpawnedPeer::spawn({"/proc/self/exe", "--peer", "victim", "--mib",
                                                      std::to_string(gpu.large() >> 20)}));
   const std::array<int, 1> fds{fd};
   AQUA_TRY(send_message(victim.socket(), kWord, fds, kPatience));

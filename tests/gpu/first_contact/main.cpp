@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does the driver do what libaqua takes for granted? To be run before all else on a new kind of
-// machine: half a minute.
+// Does the driver do what libaqua takes for granted? first_contact is to be run before all else on
+// a new kind of machine: half a minute.
 //
-//   first_contact [--json FILE] [--mib N] [--only CHECK]
+//   first_contact|sharing_contact [--json FILE] [--mib N] [--only CHECK]
 //
 // Prints a line for each check: yes, no or skipped, and why; after a no, what to do. An answer of
 // "no" to an assumption is marked. Exit status: 0 where every assumption holds, 1 where one does
-// not, 77 without a GPU.
+// not, 77 without a GPU, or where nothing else could be asked.
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -14,7 +14,6 @@
 
 #include "report/provenance.hpp"
 #include "report/report_file.hpp"
-#include "tests/gpu/first_contact/gpu.hpp"
 #include "tests/gpu/first_contact/process.hpp"
 
 namespace aqua::first_contact {
@@ -23,15 +22,14 @@ namespace {
 using nlohmann::json;
 
 int usage() {
-  std::fprintf(stderr, "usage: first_contact [--json FILE] [--mib N] [--only CHECK]\n");
+  std::fprintf(stderr, "usage: %s [--json FILE] [--mib N] [--only CHECK]\n", program().name);
   return 2;
 }
 
 int ask_all(int argc, char** argv, const Options& options, const std::string& path,
             const Check* only) {
   json report = bench::provenance(argc, argv);
-  report["benchmark"] = "first_contact";
-  report["device"] = bench::gpu_model("cuda:0");
+  report["benchmark"] = program().name;
   report["complete"] = false;
   report["answers"] = json::array();
   std::size_t yes = 0, broken = 0, skipped = 0, open = 0;
@@ -52,31 +50,31 @@ int ask_all(int argc, char** argv, const Options& options, const std::string& pa
     bench::write_report(path, report);
   }
   report["complete"] = true;
+  // Asked last: it opens the driver here, and a check may want nobody to have it open.
+  report["device"] = bench::gpu_model("cuda:0");
   bench::write_report(path, report);
   std::printf(
-      "first_contact: %zu yes, %zu assumptions broken, %zu questions answered no, %zu "
+      "%s: %zu yes, %zu assumptions broken, %zu questions answered no, %zu "
       "skipped\n",
-      yes, broken, open, skipped);
+      program().name, yes, broken, open, skipped);
   if (broken > 0) return 1;
   return yes + open == 0 ? 77 : 0;
 }
 
 int run(int argc, char** argv) {
-  Options options;
+  Options options{.limit = program().limit};
   std::string path;
+  std::string_view role;
   const Check* only = nullptr;
   const Check* here = nullptr;
-  bool victim = false;
   for (int i = 1; i < argc; ++i) {
     const std::string_view option = argv[i];
-    if (option == "--victim") {
-      victim = true;
-      continue;
-    }
     if (i + 1 == argc) return usage();
     const char* value = argv[++i];
     if (option == "--json") {
       path = value;
+    } else if (option == "--peer") {
+      role = value;
     } else if (option == "--mib") {
       options.mib = std::strtoull(value, nullptr, 10);
     } else if (option == "--only" || option == "--check") {
@@ -88,10 +86,8 @@ int run(int argc, char** argv) {
   }
   if (options.mib == 0) return usage();
   if (here != nullptr) return answer_here(*here, options);
-  if (!victim) return ask_all(argc, argv, options, path, only);
-  const auto gpu = Gpu::open(options.mib);
-  if (gpu.ok()) (void)be_victim(**gpu);
-  return 1;  // it is to be killed, not to return
+  if (!role.empty()) return program().be_peer(role, options.mib);
+  return ask_all(argc, argv, options, path, only);
 }
 
 }  // namespace

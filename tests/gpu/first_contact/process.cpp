@@ -48,6 +48,14 @@ json no(const std::string& detail) {
   return {{"answer", "no"}, {"detail", detail}};
 }
 
+Result<Answer> run(const Check& check, const Options& options) {
+  if (check.run_without_gpu != nullptr) return check.run_without_gpu();
+  const auto gpu = Gpu::open(options.mib);
+  if (gpu.ok()) return check.run(**gpu);
+  if (gpu.error().code != Code::unavailable) return gpu.error();
+  return Error{Code::unimplemented, gpu.error().message};
+}
+
 json outcome(const std::string& text, int status) {
   const json answer = last_line(text);
   if (answer.is_object() && answer.contains("answer")) return answer;
@@ -73,7 +81,7 @@ json ask_apart(const Check& check, const Options& options) {
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
   ::posix_spawn_file_actions_adddup2(&actions, theirs.get(), STDOUT_FILENO);
-  std::string name = "first_contact", option = "--check", which = check.name, large = "--mib",
+  std::string name = "contact", option = "--check", which = check.name, large = "--mib",
               mib = std::to_string(options.mib);
   char* arguments[] = {name.data(), option.data(), which.data(), large.data(), mib.data(), nullptr};
   pid_t pid = -1;
@@ -93,20 +101,16 @@ json ask_apart(const Check& check, const Options& options) {
 }
 
 int answer_here(const Check& check, const Options& options) {
+  const auto answer = run(check, options);
   json row;
-  const auto gpu = Gpu::open(options.mib);
-  if (!gpu.ok() && gpu.error().code == Code::unavailable) {
-    row = {{"answer", "skipped"}, {"detail", gpu.error().message}};
-  } else if (!gpu.ok()) {
-    row = no(gpu.error().message);
-  } else if (const auto answer = check.run(**gpu); !answer.ok()) {
-    row = no(answer.error().message);
-    // Nothing can be asked of a driver that lacks the call.
-    if (answer.error().code == Code::unimplemented) row["answer"] = "skipped";
-  } else {
+  if (answer.ok()) {
     row = {{"answer", answer->yes ? "yes" : "no"},
            {"detail", answer->detail},
            {"figures", answer->figures}};
+  } else {
+    row = no(answer.error().message);
+    // Nothing can be asked without a GPU, or of a driver that lacks the call.
+    if (answer.error().code == Code::unimplemented) row["answer"] = "skipped";
   }
   std::printf("%s\n", row.dump(-1, ' ', true, json::error_handler_t::replace).c_str());
   std::fflush(stdout);
