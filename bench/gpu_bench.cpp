@@ -3,13 +3,13 @@
 //
 // What copies of KV blocks cost on the first GPU: by the driver's means, by our kernels alone, and
 // by the library ("library": a Mover, the planner's choice after a calibration in this run), all in
-// one run. Groups: hbm, host, slab, nccl, sm_budget, launches, batch; all of them by default. Each
-// copy is timed behind a gate kernel that holds the stream until all is queued, where the driver's
-// queue is long enough (the report says so), and with the host's posting (gpu/measure.hpp); medians
-// and quartiles; every destination is overwritten before and compared after, with what lies between
-// the blocks. The report is written anew after each size. Exits 0 whether goals
-// (report/gpu_goals.hpp) are met or not, 77 when there is no GPU, or no NCCL and only that group
-// was asked for, 1 when a byte is wrong.
+// one run. Groups: hbm, host, slab, nccl, sm_budget, launches, green_contexts, batch; all of them
+// by default. Each copy is timed behind a gate kernel that holds the stream until all is queued,
+// where the driver's queue is long enough (the report says so), and with the host's posting
+// (gpu/measure.hpp); medians and quartiles; every destination is overwritten before and compared
+// after, with what lies between the blocks. The report is written anew after each size. Exits 0
+// whether goals (report/gpu_goals.hpp) are met or not, 77 when there is no GPU, or no NCCL or green
+// contexts and only that group was asked for, 1 when a byte is wrong.
 //
 // The matrix product of sm_budget is a stand-in for an engine's: plain tensor-core tiles.
 
@@ -38,8 +38,8 @@ struct Options {
 };
 
 constexpr const char* kUsage =
-    "gpu_bench [--mib N] [--repetitions N] [--only hbm|host|slab|nccl|sm_budget|launches|batch]\n"
-    "          [--nccl FILE] [--json FILE]\n"
+    "gpu_bench [--mib N] [--repetitions N] [--nccl FILE] [--json FILE]\n"
+    "          [--only hbm|host|slab|nccl|sm_budget|launches|green_contexts|batch]\n"
     "  --mib          MiB moved by each measurement, a power of two, at least 64 (1024)\n"
     "  --repetitions  measurements of each way (11)\n"
     "  --nccl         the library, where the loader does not find libnccl.so.2\n";
@@ -136,6 +136,16 @@ int main(int argc, char** argv) {
   if (left_out) return 77;
   run("sm_budget", [&](const auto& sink) { bench::measure_sm_budget(areas, meter, sink); });
   run("launches", [&](const auto& sink) { bench::measure_launches(sink); });
+  run("green_contexts", [&](const auto& sink) {
+    const auto measured = bench::measure_green_contexts(areas, options.repetitions, sink);
+    if (measured.ok()) return;
+    const bool cannot = measured.error().code == Code::unimplemented;
+    std::fprintf(stderr, "gpu_bench: %s%s\n", cannot ? "skipped: " : "",
+                 measured.error().message.c_str());
+    if (!cannot) std::exit(1);
+    left_out = !options.only.empty();
+  });
+  if (left_out) return 77;
   run("batch", [&](const auto& sink) { bench::measure_batch(areas, meter, sink); });
   report["complete"] = true;
   write();

@@ -40,4 +40,10 @@ void measure_sm_budget(Areas& areas, Meter& meter, const Sink& sink);
 // Launch of an empty kernel, quiet and while slabs are mapped and unmapped.
 void measure_launches(const Sink& sink);
 
+// A matrix product and reading memory, each with 0.1, 0.2 … 1.0 of the multiprocessors (green
+// contexts), alone and beside the other, which has the rest; and that two parts' kernels share
+// none. unimplemented, with the reason: the driver or the GPU has no green contexts.
+[[nodiscard]] Result<void> measure_green_contexts(Areas& areas, unsigned repetitions,
+                                                  const Sink& sink);
+
 }  // namespace aqua::bench
