@@ -87,6 +87,25 @@ class GpuCheckSteps(WithGpuCheck):
         self.assertNotIn("own_import", output)
         self.assertEqual((self.folder / "asked").read_text(encoding="utf-8"), f"--json {self.out}/first-contact.json\n")
 
+    def test_what_sharing_rests_on_is_asked_one_by_one(self):
+        self.script("sharing_contact", r"""echo "$*" >>asked; case $2 in
+          write_faults) printf '%s  no       NOT SO: a: b\n                   then   mend it\n' $2; exit 1 ;;
+          mps_kill) printf '%s   skipped  a: not proven: no MPS daemon is found here\nsharing_contact: 0 yes\n' $2; exit 77 ;;
+          *) printf '%s  yes      a: b\nsharing_contact: 1 yes\n' $2 ;; esac""")
+        self.script("gpu_bench", measures())
+        output = self.check("--only", "sharing", status=1)
+        self.assert_step("descriptor_alone", "passed", "yes a: b")
+        self.assert_step("write_faults", "failed", "exit status 1: no NOT SO: a: b")
+        self.assert_step("graph_resume", "passed", "yes a: b")
+        self.assert_step("mps_kill", "skipped", "a: not proven: no MPS daemon is found here")
+        self.assert_step("green_contexts", "passed", "measured; it has no goals")
+        self.assertIn("then   mend it", output)
+        self.assertEqual((self.folder / "asked").read_text(encoding="utf-8").splitlines()[0],
+                         f"--only descriptor_alone --json {self.out}/sharing-descriptor_alone.json")
+        self.script("gpu_bench", "echo 'gpu_bench: skipped: the driver has no cuGreenCtxCreate'; exit 77")
+        self.check("--only", "green_contexts", status=77)
+        self.assert_step("green_contexts", "skipped", "gpu_bench: skipped: the driver has no cuGreenCtxCreate")
+
     def test_the_engine_runs_where_python_is(self):
         program = "python/bench/first_token/first_token.py"
         (self.folder / "python/bench").mkdir(parents=True)
@@ -99,10 +118,10 @@ class GpuCheckSteps(WithGpuCheck):
         self.check("--only", "engine", status=77)
         self.assert_step("first_token", "skipped", "first_token: skipped: no PyTorch here")
 
-    def test_four_calls_cover_every_step_each_within_nine_minutes(self):
+    def test_five_calls_cover_every_step_each_within_nine_minutes(self):
         listed = {row.split()[0] for row in self.listed()}
         seen = []
-        for call in "ABCD":
+        for call in "ABCDE":
             self.script("exporter_death", 'echo "$*"; exit 77')
             shutil.rmtree(self.out, ignore_errors=True)
             self.check("--call", call, status=77)
@@ -155,8 +174,8 @@ class GpuCheckSteps(WithGpuCheck):
 
     def test_list_prints_every_name_and_each_is_taken(self):
         rows = [line.split() for line in self.listed()]
-        self.assertEqual(len(rows), 23)
-        self.assertEqual({row[1] for row in rows}, {"contact", "death", "tests", "bench", "engine", "sanitizer"})
+        self.assertEqual(len(rows), 28)
+        self.assertEqual({row[1] for row in rows}, {"contact", "death", "tests", "bench", "engine", "sanitizer", "sharing"})
         self.assertIn(["host", "bench", "60", "s,", "and", "for", "each", "repetition", "60", "s"], rows)
         names = [row[0] for row in rows]
         self.check(*(word for name in reversed(names) for word in ("--only", name)), status=77)

@@ -229,7 +229,7 @@ class GpuCheck(WithGpuCheck):
 
     def test_a_wrong_command_line_says_how(self):
         for arguments in (["--only", "nothing"], ["--only", "s"], ["--only", "and"], ["--only", ""], ["--only"], ["--limit", "0"],
-                          ["--seconds", "soon"], ["--call"], ["--call", "E"], ["--mib"], ["--mib", "32"], ["--mib", "1000"], ["--unknown"], ["elsewhere"]):
+                          ["--seconds", "soon"], ["--call"], ["--call", "F"], ["--mib"], ["--mib", "32"], ["--mib", "1000"], ["--unknown"], ["elsewhere"]):
             with self.subTest(arguments=arguments):
                 process = self.start(*arguments)
                 output, errors = process.communicate(timeout=PATIENCE)
