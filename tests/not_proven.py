@@ -17,7 +17,7 @@ PROOFS = (
     (r"^llama_cpp\.", "llama.cpp's tokens", "scripts/llama"),
     (r"^Python\.vllm_interface$", "vLLM's interface", "scripts/vllm-interface"),
     (r"^Python\.vllm_real$", "weights inside vLLM",
-     "pytest python/tests/test_vllm_real.py with a Python that has vLLM"),
+     "pytest python/tests/in_vllm/test_vllm_real.py with a Python that has vLLM"),
     (r"^kernels_sass$", "what the kernels compile to",
      "export AQUA_CUOBJDUMP=$(scripts/fetch-cuobjdump build/cuobjdump)"),
     (r"promtool$", "metrics and alerts", "scripts/setup check"),

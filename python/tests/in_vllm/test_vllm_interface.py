@@ -125,7 +125,7 @@ def members(node: ast.ClassDef) -> Dict[str, str]:
 
 @pytest.mark.parametrize("path", INTERFACE)
 def test_the_stand_in_has_nothing_that_vllm_has_not(theirs, path):
-    standin = (HERE / "standin/vllm" / path).read_text()
+    standin = (HERE / "in_vllm/standin/vllm" / path).read_text()
     there = functions(theirs.text(path))
     for name, function in functions(standin).items():
         assert parameters(function) == parameters(there[name]), name

@@ -103,7 +103,7 @@ def start(tmp_path, keeper, **told):
     extra = {"keeper": keeper.socket, "socket_directory": str(tmp_path)}
     told["extra"] = {**extra, **told.get("extra", {})}
     process = subprocess.Popen(
-        [sys.executable, str(HERE / "vllm_load.py"), json.dumps(told)], text=True,
+        [sys.executable, str(HERE / "in_vllm/vllm_load.py"), json.dumps(told)], text=True,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         env=dict(os.environ, PYTHONPATH=f"{PACKAGE}:{HERE}"),
     )
