@@ -43,7 +43,7 @@ class Line(unittest.TestCase):
         program = [ROOT / "tests/not_proven.py"]
         self.assertEqual(subprocess.run(program + ["/nonexistent"], capture_output=True, check=True).stdout, b"")
         with tempfile.NamedTemporaryFile("w") as file:
-            file.write("12:GpuTest.ALaunch\n7:Python.vllm_interface\n")
+            file.write("12:GpuTest.ALaunch\n7:Python.vllm_interface_loader\n")
             file.flush()
             out = subprocess.run(program + [file.name], capture_output=True, check=True, text=True).stdout
         self.assertEqual(out.count("\n"), 1)

@@ -23,7 +23,7 @@ sys.path.insert(0, str(PACKAGE))
 try:
     import vllm  # noqa: F401
 except ImportError:
-    sys.path.append(str(HERE / "standin"))
+    sys.path.append(str(HERE / "in_vllm/standin"))
 
 import aqua_kv  # noqa: E402
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stand-in for the interface of the same name in vLLM: the classes, methods, parameters and fields
 that aqua_kv.vllm meets, written anew for these tests, without vLLM's code and without torch.
-tests/test_vllm_interface.py holds it against the files of the pinned vLLM."""
+tests/in_vllm/test_vllm_interface.py holds it against the files of the pinned vLLM."""
 
 from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager, nullcontext

@@ -38,7 +38,7 @@ def worker(keeper, tmp_path):
         extra = {**base, **(extra or {})} if format == "aqua" else {}
         given = {"model": str(tmp_path / "model"), "format": format, "extra": extra, **more}
         ended = subprocess.run(
-            [sys.executable, str(HERE / "vllm_real_load.py"), json.dumps(given)],
+            [sys.executable, str(HERE / "in_vllm/vllm_real_load.py"), json.dumps(given)],
             capture_output=True, text=True, timeout=200,
             env=dict(os.environ, PYTHONPATH=f"{told.parent}:{PACKAGE}"),
         )

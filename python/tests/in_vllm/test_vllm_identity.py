@@ -8,22 +8,8 @@ import os
 import sys
 
 import pytest
-import vllm
-
-
-if "standin" not in str(vllm.__file__):
-    pytest.skip("vLLM is installed: test_vllm_real.py", allow_module_level=True)
-
-
-@pytest.fixture(autouse=True)
-def torch(monkeypatch):
-    try:
-        import torch
-    except ImportError:
-        import torch_standin as torch
-
-        monkeypatch.setitem(sys.modules, "torch", torch)
-    return torch
+from vllm_loader_engines import torch  # noqa: F401  (a fixture)
+from vllm_models import configuration
 
 
 def named(config):
@@ -32,12 +18,6 @@ def named(config):
 
     options = LoaderOptions.parse(config.load_config.model_loader_extra_config)
     return identity_of(config, config.model_config, options)
-
-
-def configuration(**extra):
-    from vllm_models import configuration
-
-    return configuration(**extra)
 
 
 def set_model(name, value):

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`--load-format aqua`: published weights that are not this model's, and models and options of vLLM
+whose weights are not shared."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from vllm_loader_engines import engine, refused, torch  # noqa: F401  (among them fixtures)
+from vllm_models import Packed
+
+from aqua_kv import NewWeight, publish_weights
+
+
+@pytest.mark.parametrize(
+    "changes, parts",
+    [
+        ({"kind": "Extra"}, ["extra.weight is missing there"]),
+        ({"width": 96}, [r"embed.weight is a parameter of bfloat16 \[64, 96\] here", r"\[64, 48\]"]),
+        ({"dtype": "float16"}, ["embed.weight is a parameter of float16", "of bfloat16"]),
+    ],
+)
+def test_another_model_of_the_same_name_is_refused(engine, torch, monkeypatch, changes, parts):
+    from aqua_kv.vllm import identity
+
+    monkeypatch.setattr(identity, "digest", lambda facts: "0" * 32)
+    monkeypatch.setattr(identity.Identity, "check", lambda self, published: None)
+    engine().load()
+    changes = dict(changes)
+    dtype = changes.pop("dtype", None)
+    other = engine(**changes)
+    if dtype:
+        other.config.model_config.dtype = getattr(torch, dtype)
+    with refused("the published weights are not this model's", *parts):
+        other.load()
+    assert other.hf.reads == 0
+
+
+def test_a_tensor_that_this_model_lacks_is_refused(engine, monkeypatch):
+    from aqua_kv.vllm import identity
+
+    monkeypatch.setattr(identity, "digest", lambda facts: "0" * 32)
+    monkeypatch.setattr(identity.Identity, "check", lambda self, published: None)
+    engine("Extra").load()
+    with refused("extra.weight is there and not in this model"):
+        engine().load()
+
+
+def test_facts_that_differ_under_one_name_are_named(engine, monkeypatch):
+    from aqua_kv.vllm import identity
+
+    monkeypatch.setattr(identity, "digest", lambda facts: "0" * 32)
+    engine().load()
+    other = engine()
+    other.config.cache_config.cache_dtype = "fp8"
+    with refused("was published by an engine of another KV cache dtype"):
+        other.load()
+
+
+def test_processing_that_leads_elsewhere_is_refused(engine, monkeypatch):
+    engine("Quantized").load()
+
+    def process(self, layer):
+        layer.weight_scale = layer.weight
+
+    monkeypatch.setattr(Packed, "process_weights_after_loading", process)
+    with refused("packed.weight_scale became a parameter of uint8", "published as a parameter"):
+        engine("Quantized").load()
+
+
+def test_an_attribute_without_memory_is_refused(engine, monkeypatch, torch):
+    engine("Quantized").load()
+
+    def process(self, layer):
+        layer.workspace = torch.empty((4,), device="meta")
+
+    monkeypatch.setattr(Packed, "process_weights_after_loading", process)
+    with refused("the attribute packed.workspace has no memory"):
+        engine("Quantized").load()
+
+
+def test_weights_of_another_program_are_refused(engine, runtime, keeper):
+    from aqua_kv.vllm.identity import identity_of
+
+    one = engine()
+    named = identity_of(one.config, one.config.model_config, one.make().options)
+    publish_weights(
+        runtime, named.model, named.version, [NewWeight("a", "U8", np.zeros(4, np.uint8))],
+        keeper=keeper.socket,
+    )
+    with refused("have no description by this loader"):
+        one.load()
+
+
+def test_a_quantization_without_support_is_refused_before_anything_is_read(engine):
+    one = engine("Unsupported")
+    with refused("packed: Unsupported cannot take weights that are processed already"):
+        one.load()
+    assert one.hf.reads == 0 and not one.published()
+    alone = engine("Unsupported", when_missing="load")
+    alone.load()
+    assert alone.hf.reads == 1
+
+
+def test_a_second_checkpoint_wants_a_version(engine):
+    with refused("second checkpoint", '"version"'):
+        one = engine("Second")
+        one.config.load_config.model_loader_extra_config.pop("version")
+        one.config.model_config.hf_config._commit_hash = "abc"
+        one.load()
+    engine("Second").load()
+
+
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        (lambda c: setattr(c.model_config, "enable_sleep_mode", True), "--enable-sleep-mode"),
+        (lambda c: setattr(c.parallel_config, "enable_eplb", True), "--enable-eplb"),
+        (lambda c: setattr(c, "weight_transfer_config", object()), "--weight-transfer-config"),
+        (lambda c: setattr(c.offload_config.uva, "cpu_offload_gb", 1.0), "--cpu-offload-gb"),
+        (
+            lambda c: setattr(c.offload_config.prefetch, "offload_group_size", 1),
+            "--offload-group-size",
+        ),
+    ],
+)
+def test_options_under_which_weights_are_written_are_refused(engine, change, words):
+    one = engine()
+    change(one.config)
+    with refused(words):
+        one.load()
+    with refused(words):
+        one.external_bytes()
+    assert one.hf.reads == 0
+
+
+def test_a_draft_model_is_refused_with_what_to_write(engine):
+    from vllm.config.speculative import SpeculativeConfig
+
+    one = engine()
+    one.config.speculative_config = SpeculativeConfig(dataclasses.replace(one.config.model_config))
+    with refused('"draft_load_config"'):
+        one.make().load_model(one.config, one.config.speculative_config.draft_model_config)
+    one.load()
+
+
+def test_weights_are_not_loaded_into_a_model_that_has_some(engine):
+    one = engine()
+    model = one.load()
+    with refused("does not load weights into a model that has some"):
+        one.make().load_weights(model, one.config.model_config)
