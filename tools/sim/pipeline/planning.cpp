@@ -69,9 +69,12 @@ kv_stream::PlanInput plan_input(const MachineGround& ground, const PipelineLengt
                        .prompt_attention = b * cost.prompt_attention(prompt, 0),
                        .first_tokens = b};
     const Pass tokens{.decodes = b, .kv_tokens = static_cast<std::uint64_t>(held * b)};
-    input.microbatches.push_back({.requests = b,
-                                  .prompt_seconds = seconds(cost.stage_time(prompts, all)),
-                                  .token_seconds = seconds(cost.stage_time(tokens, all))});
+    input.microbatches.push_back(
+        {.requests = b,
+         .prompt_seconds = seconds(cost.stage_time(prompts, all)),
+         .token_seconds = seconds(cost.stage_time(tokens, all)),
+         .stream_seconds =
+             b * lengths.prompt * model.kv_bytes_per_token() / ground.links.bytes_per_second});
   }
   return input;
 }
