@@ -14,8 +14,8 @@
 namespace aqua::sim {
 namespace {
 
-constexpr std::size_t kWithoutLinks = 150;  // splits that are played so, the quickest by plan
-constexpr std::size_t kWithLinks = 4;
+constexpr std::size_t kWithoutLinks = 100;  // splits that are played so, the quickest by plan
+constexpr std::size_t kWithLinks = 3;
 constexpr std::string_view kChunked = "+chunked";
 
 // Those of the policy that fit, with every microbatch, quickest first.
