@@ -8,6 +8,7 @@
 
 #include "tools/options/command_line.hpp"
 #include "tools/sim/pipeline/requests.hpp"
+#include "tools/sim/pipeline/shape.hpp"
 
 namespace aqua::tool {
 
@@ -23,6 +24,10 @@ struct PipelineOptions {
   double stream_overhead = 1.05;
   bool links = true;
   std::string timeline{};
+  std::vector<sim::Outage> outages{};
+  sim::Recovery recovery = sim::Recovery::restore;
+  // Seconds. Assumed: 20 in all, which the paper's own figures follow from.
+  double detection = 2, restart = 10, weights = 8;
 };
 
 // Adds them under a heading of their own.

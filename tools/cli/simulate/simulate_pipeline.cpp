@@ -82,6 +82,7 @@ json row_json(const Row& row) {
            {"normalised_latency_p50_s", mean_of(row.latencies)},
            {"normalised_latency_p99_s", sim::normalised_latency(outcome, 0.99)},
            {"busy_share", busy_share(outcome)},
+           {"down_s", sim::seconds(outcome.down)},
            {"store_full_s", sim::seconds(outcome.store_full)},
            {"prompt_tokens", outcome.prompt_tokens},
            {"output_tokens", outcome.output_tokens},
@@ -188,7 +189,12 @@ Result<Point> run_point(const SimulateOptions& options, const sim::Trace& trace,
       .chunk_tokens = options.chunk,
       .all_machines = asked.all_machines,
       .links = asked.links,
-      .timeline = !asked.timeline.empty()};
+      .timeline = !asked.timeline.empty(),
+      .outages = asked.outages,
+      .recovery = asked.recovery,
+      .recovery_times = {.detection = sim::picos(asked.detection),
+                         .restart = sim::picos(asked.restart),
+                         .weights = sim::picos(asked.weights)}};
   question.input.stream_overhead = asked.stream_overhead;
   std::vector<Row> rows;
   for (const sim::PipelinePolicy& policy : policies) {

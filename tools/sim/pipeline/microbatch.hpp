@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tools/sim/pipeline/pass.hpp"
+#include "tools/sim/pipeline/shape.hpp"
 
 namespace aqua::sim {
 
@@ -17,6 +18,17 @@ struct Member {
   std::uint64_t held = 0;         // tokens that have KV
   std::uint32_t now = 0;          // of the prompt, in the pass under way
   std::uint64_t reserved = 0;     // tokens that it has memory for
+  std::uint32_t again = 0;        // tokens to be computed that its user has already
+
+  // The pass under way is lost, and as much as the recovery says.
+  void recover(Recovery recovery, std::uint32_t prompt, std::uint32_t output) {
+    now = 0;
+    if (recovery >= Recovery::restore) return;
+    const std::uint32_t given = output - left;
+    held = 0;
+    prompt_left = prompt + (recovery == Recovery::reprefill ? given : 0);
+    again = recovery == Recovery::scratch ? given : 0;
+  }
 };
 
 struct Microbatch {
@@ -56,6 +68,10 @@ struct Microbatch {
       member.prompt_left -= member.now;
       member.now = 0;
       if (member.prompt_left > 0 || member.left == 0) continue;
+      if (member.again > 0) {
+        --member.again;
+        continue;
+      }
       --member.left;
       got_token(member);
     }

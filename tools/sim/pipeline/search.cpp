@@ -59,6 +59,9 @@ Result<PipelineOutcome> play(const PipelineQuestion& question, const PipelinePol
   shape.chunk_tokens = policy.chunked ? question.chunk_tokens : 0;
   shape.open = load.per_second > 0;
   shape.timeline = timeline;
+  shape.outages = question.outages;
+  shape.recovery = question.recovery;
+  shape.recovery_times = question.recovery_times;
   return serve(shape, question.cost, requests);
 }
 

@@ -39,6 +39,9 @@ struct PipelineQuestion {
   bool all_machines = false;         // splits that leave none over, as the paper has them
   bool links = true;
   bool timeline = false;
+  std::vector<Outage> outages{};
+  Recovery recovery = Recovery::scratch;
+  RecoveryTimes recovery_times{};
 };
 
 struct BestPipelines {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/sim/pipeline/shape.hpp"
 
+#include <algorithm>
 #include <string>
 
 #include "base/concat.hpp"
@@ -38,6 +39,16 @@ Result<void> check(const PipelineShape& shape, const std::vector<TraceRequest>& 
     return no_shape(
         "prompts in chunks go with tokens in the same pipeline: not with prompts apart");
   }
+  for (const Outage& outage : shape.outages) {
+    if (shape.apart()) return no_shape("outages are of pipelines that compute prompts and tokens");
+    if (outage.pipeline >= shape.token.pipelines || outage.stage >= shape.token.depth) {
+      return no_shape(concat("an outage of stage ", outage.stage, " of pipeline ", outage.pipeline,
+                             ": there are ", shape.token.pipelines, " of ", shape.token.depth,
+                             " stages, from 0 on"));
+    }
+  }
+  if (!std::ranges::is_sorted(shape.outages, {}, &Outage::at))
+    return no_shape("outages are not in the order of time");
   if (requests.size() < 2) {
     return no_shape(
         concat("a trace of ", requests.size(), " requests shows nothing of pipelines: at least 2"));

@@ -22,6 +22,24 @@ struct PipelineSide {
 // or whoever ends is replaced at once.
 enum class Ending : std::uint8_t { together, refill };
 
+// What a pipeline does once a stage that failed is back. The requests that were under way
+//   scratch:         begin anew;
+//   reprefill:       have the KV of prompt and answer so far computed once more, in one pass;
+//   restore:         go on where they were: each stage's KV has a replica on the next machine;
+//   restore_standby: the same, on a machine that stands by with the weights.
+enum class Recovery : std::uint8_t { scratch, reprefill, restore, restore_standby };
+
+struct RecoveryTimes {
+  Picos detection = 0;  // until the failure is known
+  Picos restart = 0;    // of machine and processes
+  Picos weights = 0;    // until a stage's are loaded
+};
+
+struct Outage {
+  Picos at = 0;
+  std::uint32_t pipeline = 0, stage = 0;
+};
+
 // The network between machines: each has a way out and a way in, which whatever it sends and
 // receives shares.
 struct MachineLinks {
@@ -48,7 +66,11 @@ struct PipelineShape {
   std::uint64_t host_bytes = 0;      // of a machine, for prompts that wait; 0: without limit
 
   std::optional<MachineLinks> links{};  // none: nothing takes time between stages
-  bool skip = true;       // without links: a pass goes through all stages in one event
+  std::vector<Outage> outages{};        // by time; of pipelines that compute prompts and tokens
+  Recovery recovery = Recovery::scratch;
+  RecoveryTimes recovery_times{};
+
+  bool skip = true;       // without links and outages: a pass goes through all stages in one event
   bool timeline = false;  // keeps each stage's work
 
   [[nodiscard]] bool apart() const noexcept { return prompt.pipelines > 0; }

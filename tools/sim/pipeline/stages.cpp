@@ -53,7 +53,8 @@ void Stages::schedule(Picos at, std::uint32_t pipeline, std::uint32_t stage, std
                 .stage = stage,
                 .number = numbers_++,
                 .slot = slot,
-                .frees = frees});
+                .frees = frees,
+                .aborts = pipelines_[pipeline].aborts});
 }
 
 void Stages::note(const Work& work, std::uint32_t stage, Picos begin, Picos end) {
@@ -81,8 +82,8 @@ void Stages::begin(const Work& work, Picos now) {
   if (work.slot >= progress_.size()) progress_.resize(work.slot + 1);
   progress_[work.slot] = {.work = work};
   ++passes_;
-  ++under_way_;
   Pipeline& pipeline = pipelines_[work.pipeline];
+  ++pipeline.under_way;
   if (pipeline.prompts) {
     streamed_bytes_ += static_cast<double>(work.pass.prompt_tokens * shape_.layers) *
                        static_cast<double>(shape_.layer_kv_bytes);
@@ -90,6 +91,25 @@ void Stages::begin(const Work& work, Picos now) {
   if (at_once()) return play_at_once(work, now);
   pipeline.stages.front().waiting.push_back(work.slot);
   try_stage(work.pipeline, 0, now);
+}
+
+bool Stages::done() const {
+  return std::ranges::all_of(pipelines_, [](const Pipeline& each) { return each.under_way == 0; });
+}
+
+void Stages::abort(std::uint32_t number, Picos now) {
+  Pipeline& pipeline = pipelines_[number];
+  ++pipeline.aborts;
+  pipeline.under_way = 0;
+  for (std::uint32_t i = 0; i < pipeline.stages.size(); ++i) {
+    Stage& stage = pipeline.stages[i];
+    stage.waiting.clear();
+    if (stage.busy) machines_[pipeline.first_machine + i].busy -= stage.busy_until - now;
+    stage.busy = false;
+  }
+  for (StageSpan& span : spans_) {
+    if (span.pipeline == number) span.end = std::min(span.end, now);
+  }
 }
 
 bool Stages::idle(std::uint32_t pipeline) const {
@@ -122,6 +142,7 @@ void Stages::act(Picos now, Picos /*horizon*/) {
   while (!events_.empty() && events_.top().at <= now) {
     const Event event = events_.top();
     events_.pop();
+    if (event.aborts != pipelines_[event.pipeline].aborts) continue;
     if (!at_once()) {
       stage_ended(event.pipeline, event.stage, event.slot, now);
       continue;
@@ -143,6 +164,7 @@ void Stages::try_stage(std::uint32_t number, std::uint32_t at, Picos now) {
   Progress& progress = progress_[slot];
   const Pass& pass = progress.work.pass;
   const Picos end = now + time_of(pipeline, stage, pass);
+  stage.busy_until = end;
   note(progress.work, at, now, end);
   if (pipeline.prompts) {
     hold(pipeline.first_machine + at, stage, pass.prompt_tokens);
@@ -173,6 +195,8 @@ void Stages::stream_kv(Progress& progress, std::uint32_t at, Picos now) {
 void Stages::start_flow(double bytes, std::uint32_t from, std::uint32_t to, Flow flow, Picos now) {
   const FlowId id = network_.start(
       {.bytes = bytes, .delay = shape_.links->latency, .links = {out_[from], in_[to]}}, now, this);
+  flow.pipeline = progress_[flow.slot].work.pipeline;
+  flow.aborts = pipelines_[flow.pipeline].aborts;
   flows_[id] = flow;
 }
 
@@ -211,8 +235,9 @@ void Stages::hand_on(std::uint32_t slot, std::uint32_t at, Picos now) {
 void Stages::flow_ended(FlowId id, Picos now) {
   const Flow flow = flows_.at(id);
   flows_.erase(id);
+  const std::uint32_t number = flow.pipeline;
+  if (flow.aborts != pipelines_[number].aborts) return;
   Progress& progress = progress_[flow.slot];
-  const std::uint32_t number = progress.work.pipeline;
   if (!flow.kv) {
     if (flow.stage == 0) return leave(flow.slot, now);
     pipelines_[number].stages[flow.stage].waiting.push_back(flow.slot);
@@ -232,7 +257,7 @@ void Stages::leave(std::uint32_t slot, Picos now) {
   progress_[slot].out = true;
   const Work work = progress_[slot].work;
   if (!pipelines_[work.pipeline].prompts) {
-    --under_way_;
+    --pipelines_[work.pipeline].under_way;
     return user_.passed(work, now);
   }
   user_.passed(work, now);
@@ -242,8 +267,8 @@ void Stages::leave(std::uint32_t slot, Picos now) {
 void Stages::maybe_deliver(std::uint32_t slot, Picos now) {
   const Progress& progress = progress_[slot];
   if (!progress.out || progress.streams > 0) return;
-  --under_way_;
   const Work work = progress.work;
+  --pipelines_[work.pipeline].under_way;
   user_.delivered(work, now);
 }
 

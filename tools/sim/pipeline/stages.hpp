@@ -49,13 +49,15 @@ class Stages final : public Actor {
 
   // Lets a pass enter its pipeline's first stage.
   void begin(const Work& work, Picos now);
+  // All its passes are lost.
+  void abort(std::uint32_t pipeline, Picos now);
   // Whether the first stage would begin with it at once.
   [[nodiscard]] bool idle(std::uint32_t pipeline) const;
 
   [[nodiscard]] Picos next() const override { return events_.empty() ? kNever : events_.top().at; }
   void act(Picos now, Picos horizon) override;
   void flow_ended(FlowId flow, Picos now) override;
-  [[nodiscard]] bool done() const override { return under_way_ == 0; }
+  [[nodiscard]] bool done() const override;
 
   [[nodiscard]] std::uint32_t first_machine(std::uint32_t pipeline) const {
     return pipelines_[pipeline].first_machine;
@@ -72,6 +74,7 @@ class Stages final : public Actor {
     StageLayers layers{};
     std::deque<std::uint32_t> waiting{};  // slots
     bool busy = false;
+    Picos busy_until = 0;
     Picos free_at = 0;              // when passes are played in one event
     std::uint32_t streams = 0;      // prompts whose KV leaves it
     std::uint64_t held_tokens = 0;  // of prompts that it computes, and of those streams
@@ -79,6 +82,8 @@ class Stages final : public Actor {
   struct Pipeline {
     bool prompts = false;
     std::uint32_t first_machine = 0;
+    std::uint32_t aborts = 0;     // events and flows from before the last are of nothing
+    std::uint64_t under_way = 0;  // passes
     std::vector<Stage> stages{};
   };
   struct Progress {
@@ -93,6 +98,7 @@ class Stages final : public Actor {
     std::uint64_t number = 0;  // of equal ones the older first
     std::uint32_t slot = 0;
     bool frees = false;  // the first stage only; the pass itself is further on
+    std::uint32_t aborts = 0;
     [[nodiscard]] auto key() const noexcept { return std::tie(at, pipeline, stage, number); }
   };
   struct Later {
@@ -101,9 +107,12 @@ class Stages final : public Actor {
   struct Flow {
     std::uint32_t slot = 0, stage = 0;  // where it goes, or, of KV, where it comes from
     bool kv = false;
+    std::uint32_t pipeline = 0, aborts = 0;  // when it began
   };
 
-  [[nodiscard]] bool at_once() const noexcept { return !shape_.links && shape_.skip; }
+  [[nodiscard]] bool at_once() const noexcept {
+    return !shape_.links && shape_.outages.empty() && shape_.skip;
+  }
   [[nodiscard]] Picos time_of(const Pipeline& pipeline, const Stage& stage, const Pass& pass) const;
   void schedule(Picos at, std::uint32_t pipeline, std::uint32_t stage, std::uint32_t slot,
                 bool frees);
@@ -129,7 +138,7 @@ class Stages final : public Actor {
   std::map<FlowId, Flow> flows_{};
   std::priority_queue<Event, std::vector<Event>, Later> events_{};
   std::vector<StageSpan> spans_{};
-  std::uint64_t numbers_ = 0, passes_ = 0, under_way_ = 0;
+  std::uint64_t numbers_ = 0, passes_ = 0;
   double activation_bytes_ = 0, streamed_bytes_ = 0;
 };
 

@@ -21,7 +21,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from page_tables import rounded, write_tables
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from page_tables import rounded, write_tables  # noqa: E402
 
 MACHINES = (2, 4, 6, 8, 10, 12, 14, 16)
 # Model, server, the paper's splits: baseline as "depth, microbatch"; data parallel as "pipelines,
@@ -134,7 +135,7 @@ def stops_rows(simulator):
             policies = simulator.run("--model", "bloom-176b", "--server", "a100x4", "--machines", str(machines),
                                      "--all-machines", "--policies", "colocated", "--microbatches", str(microbatch),
                                      "--stops", stops, "--seeds", "5")
-            row[stops] = policies["colocated"].get("makespan_s")
+            row[f"makespan_{stops}"] = policies["colocated"].get("makespan_s")
         rows.append(row)
     return rows
 
@@ -142,7 +143,7 @@ def stops_rows(simulator):
 def stops_table(rows):
     lines = ["| machines | microbatch | makespan s without early stops | with them | times |", "|---|---|---|---|---|"]
     for row in rows:
-        none, some = row["none"], row["microbatch"]
+        none, some = row["makespan_none"], row["makespan_microbatch"]
         times = some / none if none and some else None
         lines.append(f"| {row['machines']} | {row['microbatch']} | {number(none, 0)} | {number(some, 0)} | "
                      f"{number(times)} |")
