@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of docs/plan/pipeline_tables.md, beside DéjàVu's Tables 2 to 5 and Figures 24 and 25.
+"""The tables of docs/plan/pipeline_tables.md, beside DéjàVu's Tables 2 to 5 and Figures 12, 14, 24 and 25.
 
 Usage: pipeline_tables.py --aqua PROGRAM [--requests N] [--only KEY]... [--page FILE] [--json FILE]
 
@@ -19,6 +19,7 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -57,7 +58,7 @@ class Simulator:
         command = [self.aqua, "simulate", "--workload", "pipeline", "--trace",
                    str(self.data / "traces" / "azure_llm_inference_conv_2023.csv"), "--profiles",
                    str(self.data / "profiles"), "--fixed-prompt", "1000", "--requests", str(self.requests),
-                   "--json", "--no-progress", *words]
+                   "--json", "--no-progress", *words]  # of one given twice the last counts
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode != 0:
             sys.exit(f"pipeline_tables: {' '.join(command)}: {done.stderr or done.stdout}")
@@ -150,9 +151,75 @@ def stops_table(rows):
     return "\n".join(lines) + "\n"
 
 
+def rate_rows(simulator):
+    """Figure 12: the highest rate at which half of the requests have at most twice the unloaded latency a token."""
+    rows = []
+    for model, server in (("opt-66b", "a100x2"), ("bloom-176b", "a100x4")):
+        for stops in (("--stops", "microbatch"), ("--stops", "request", "--refill")):
+            row = {"model": model, "server": server, "stops": " ".join(stops[1:])}
+
+            def latency(policy, rate):
+                policies = simulator.run("--model", model, "--server", server, "--machines", "8", "--all-machines",
+                                         "--requests", "512", "--rate", str(rate), "--policies", policy, *stops)
+                return policies[policy]["normalised_latency_p50_s"]
+
+            row["unloaded_s"] = latency("colocated", 0.02)
+            for policy in ("colocated", "disaggregated", "colocated+chunked"):
+                low, high = 0.02, 8.0
+                while high / low > 1.03:
+                    middle = (low * high) ** 0.5
+                    low, high = (middle, high) if latency(policy, middle) <= 2 * row["unloaded_s"] else (low, middle)
+                row[policy] = low
+            rows.append(row)
+    return rows
+
+
+def rate_table(rows):
+    lines = ["| model, 8 machines | early stops | ms a token, unloaded | requests/s: one pipeline | apart | chunked | "
+             "apart / one | chunked / one |", "|" + "---|" * 8]
+    for row in rows:
+        one, apart, chunked = row["colocated"], row["disaggregated"], row["colocated+chunked"]
+        stops = "one length a microbatch" if row["stops"] == "microbatch" else "one a request, replaced at once"
+        lines.append(f"| {row['model']}, {row['server']} | {stops} | {row['unloaded_s'] * 1e3:.0f} | {one:.2f} | "
+                     f"{apart:.2f} | {chunked:.2f} | {apart / one:.2f} | {chunked / one:.2f} |")
+    return "\n".join(lines) + "\n"
+
+
+def outage_rows(simulator):
+    """Figure 14: prompts of 500, answers of 1000, 4 stages; one fails 700 tokens into the answers."""
+    rows = []
+    with tempfile.NamedTemporaryFile("w", suffix=".csv") as trace:
+        trace.write("num_prefill_tokens,num_decode_tokens\n" + "500,1000\n" * 2)
+        trace.flush()
+        for microbatch in (4, 8, 16):
+            def run(*words):
+                return simulator.run("--trace", trace.name, "--fixed-prompt", "500", "--model", "opt-66b", "--server",
+                                     "a100x2", "--machines", "4", "--all-machines", "--policies", "colocated",
+                                     "--microbatches", str(microbatch), "--requests", str(4 * microbatch), "--stops",
+                                     "none", *words)["colocated"]
+
+            none = run()["makespan_s"]
+            row = {"microbatch": microbatch, "none": none}
+            for recovery in ("scratch", "reprefill", "restore", "restore+standby"):
+                row[recovery] = run("--outages", f"{0.7 * none}:0:1", "--recovery", recovery)["makespan_s"] / none
+            rows.append(row)
+    return rows
+
+
+def outage_table(rows):
+    lines = ["| microbatch | s without a failure | `scratch` | `reprefill` | `restore` | `restore+standby` |",
+             "|" + "---|" * 6]
+    for row in rows:
+        lines.append(f"| {row['microbatch']} | {row['none']:.0f} | {row['scratch']:.2f} | {row['reprefill']:.2f} | "
+                     f"{row['restore']:.2f} | {row['restore+standby']:.2f} |")
+    return "\n".join(lines) + "\n"
+
+
 MAKE = {key: (lambda s, key=key: rows_of(s, key, ("--stops", "microbatch"), OURS), paper_table) for key in PAPER}
 MAKE["users"] = (lambda s: rows_of(s, "table_2", ("--stops", "request", "--refill"), OURS + MORE), user_table)
 MAKE["stops"] = (stops_rows, stops_table)
+MAKE["rates"] = (rate_rows, rate_table)
+MAKE["outages"] = (outage_rows, outage_table)
 
 
 def figures_of(tables):

@@ -47,10 +47,16 @@ Picos GivenCost::stage_time(const Pass& pass, const StageLayers& stage) const {
 }
 
 Picos ModelledCost::stage_time(const Pass& pass, const StageLayers& stage) const {
-  const auto tokens = static_cast<std::uint32_t>(pass.prompt_tokens + pass.decodes);
+  const std::uint64_t most = cost_.max_batch_tokens();
+  const std::uint64_t tokens = pass.prompt_tokens + pass.decodes;
+  Picos linear = cost_.linear(static_cast<std::uint32_t>(most), stage.count, stage.embeds()) *
+                 static_cast<Picos>(tokens / most);
+  if (tokens % most > 0) {
+    linear += cost_.linear(static_cast<std::uint32_t>(tokens % most), stage.count, stage.embeds());
+  }
   const Picos attention = pass.prompt_attention +
                           cost_.decode_attention_per_token() * static_cast<Picos>(pass.kv_tokens);
-  return cost_.linear(tokens, stage.count, stage.embeds()) + attention * stage.count / stage.of +
+  return linear + attention * stage.count / stage.of +
          (stage.heads() ? cost_.head(pass.first_tokens + pass.decodes) : 0);
 }
 

@@ -57,7 +57,8 @@ class GivenCost final : public PassCost {
   std::vector<kv_stream::MicrobatchCost> microbatches_;  // by requests
 };
 
-// By a cost model, which must outlive it and whose batches must be large enough.
+// By a cost model, which must outlive it. More tokens than its largest batch are computed in
+// several batches.
 class ModelledCost final : public PassCost {
  public:
   explicit ModelledCost(const CostModel& cost) : cost_(cost) {}

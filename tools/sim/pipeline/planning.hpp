@@ -26,7 +26,7 @@ struct MachineGround {
 
 struct MachineOptions {
   std::filesystem::path profiles{};        // empty: the roofline alone
-  std::uint32_t max_pass_tokens = 65'536;  // the most that a microbatch computes in a pass
+  std::uint32_t max_pass_tokens = 65'536;  // that are computed at once; more in several batches
 };
 // invalid_argument: a server that says nothing of its network. Otherwise as CostModel::build.
 [[nodiscard]] Result<MachineGround> machine_ground(const ModelSpec& model, const ServerSpec& server,
