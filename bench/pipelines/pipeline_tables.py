@@ -78,12 +78,12 @@ def split_of(row):
     return f"{many}{token['depth']}, {token['microbatch']}"
 
 
-def rows_of(simulator, key, stops, names):
+def rows_of(simulator, key, stops, names, sizes=MACHINES):
     model, server, paper = PAPER[key]
     rows = []
-    for machines in MACHINES:
+    for machines in sizes:
         policies = simulator.run("--model", model, "--server", server, "--machines", str(machines), "--all-machines",
-                                 "--policies", ",".join(names), *stops)
+                                 "--policies", ",".join(names), "--seeds", "5", *stops)
         rows.append({"machines": machines, "paper": paper[machines], "policies": policies})
     return rows
 
@@ -160,13 +160,13 @@ def rate_rows(simulator):
 
             def latency(policy, rate):
                 policies = simulator.run("--model", model, "--server", server, "--machines", "8", "--all-machines",
-                                         "--requests", "512", "--rate", str(rate), "--policies", policy, *stops)
+                                         "--requests", "2048", "--rate", str(rate), "--policies", policy, *stops)
                 return policies[policy]["normalised_latency_p50_s"]
 
             row["unloaded_s"] = latency("colocated", 0.02)
             for policy in ("colocated", "disaggregated", "colocated+chunked"):
                 low, high = 0.02, 8.0
-                while high / low > 1.03:
+                while high / low > 1.05:
                     middle = (low * high) ** 0.5
                     low, high = (middle, high) if latency(policy, middle) <= 2 * row["unloaded_s"] else (low, middle)
                 row[policy] = low
@@ -217,6 +217,8 @@ def outage_table(rows):
 
 MAKE = {key: (lambda s, key=key: rows_of(s, key, ("--stops", "microbatch"), OURS), paper_table) for key in PAPER}
 MAKE["users"] = (lambda s: rows_of(s, "table_2", ("--stops", "request", "--refill"), OURS + MORE), user_table)
+MAKE["no_links"] = (lambda s: rows_of(s, "table_2", ("--stops", "microbatch", "--no-links"), OURS, (4, 8, 16)),
+                    paper_table)
 MAKE["stops"] = (stops_rows, stops_table)
 MAKE["rates"] = (rate_rows, rate_table)
 MAKE["outages"] = (outage_rows, outage_table)

@@ -46,6 +46,20 @@ TEST(PipelineOutage, EachRecoveryCostsWhatItLosesToThePicosecond) {
   EXPECT_EQ(makespan(shape, Recovery::reprefill, one), makespan(shape, Recovery::restore, one));
 }
 
+// Of the four passes that are lost, six stages were done and four half done.
+TEST(PipelineOutage, StagesAreBusyOnlyAsLongAsTheyCompute) {
+  PipelineShape shape = four_stages();
+  shape.recovery = Recovery::restore;
+  shape.outages = {{.at = 22 * kSecond + kSecond / 2, .pipeline = 0, .stage = 2}};
+  shape.timeline = true;
+  const PipelineOutcome outcome = must_serve(shape, stage_second(), alike(4, 10, 10));
+  Picos busy = 0, spans = 0;
+  for (const MachineUse& machine : outcome.machines) busy += machine.busy;
+  for (const StageSpan& span : outcome.spans) spans += span.end - span.begin;
+  EXPECT_EQ(busy, (160 + 6 + 2) * kSecond);
+  EXPECT_EQ(spans, busy);
+}
+
 TEST(PipelineOutage, OtherPipelinesGoOnAndTakeWhatWaits) {
   PipelineShape shape = four_stages();
   shape.token.pipelines = 2;
