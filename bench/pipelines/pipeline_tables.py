@@ -164,7 +164,7 @@ def rate_rows(simulator):
                 return policies[policy]["normalised_latency_p50_s"]
 
             row["unloaded_s"] = latency("colocated", 0.02)
-            for policy in ("colocated", "disaggregated", "colocated+chunked"):
+            for policy in ("colocated", "colocated+dp", "disaggregated", "colocated+chunked"):
                 low, high = 0.02, 8.0
                 while high / low > 1.05:
                     middle = (low * high) ** 0.5
@@ -175,13 +175,14 @@ def rate_rows(simulator):
 
 
 def rate_table(rows):
-    lines = ["| model, 8 machines | early stops | ms a token, unloaded | requests/s: one pipeline | apart | chunked | "
-             "apart / one | chunked / one |", "|" + "---|" * 8]
+    lines = ["| model, 8 machines | early stops | ms a token, unloaded | requests/s: one pipeline | several | apart | "
+             "one, chunked | apart / one | apart / several |", "|" + "---|" * 9]
     for row in rows:
-        one, apart, chunked = row["colocated"], row["disaggregated"], row["colocated+chunked"]
+        names = ("colocated", "colocated+dp", "disaggregated", "colocated+chunked")
+        one, several, apart, chunked = (row[name] for name in names)
         stops = "one length a microbatch" if row["stops"] == "microbatch" else "one a request, replaced at once"
         lines.append(f"| {row['model']}, {row['server']} | {stops} | {row['unloaded_s'] * 1e3:.0f} | {one:.2f} | "
-                     f"{apart:.2f} | {chunked:.2f} | {apart / one:.2f} | {chunked / one:.2f} |")
+                     f"{several:.2f} | {apart:.2f} | {chunked:.2f} | {apart / one:.2f} | {apart / several:.2f} |")
     return "\n".join(lines) + "\n"
 
 
