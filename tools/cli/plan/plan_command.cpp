@@ -71,7 +71,7 @@ Result<Asked> asked_by(const PlanOptions& options) {
 }
 
 Result<double> seconds_a_request(const PlanOptions& options, const Asked& asked,
-                                 sim::PipelineShape shape, sim::EarlyStops stops) {
+                                 const sim::PipelineShape& shape, sim::EarlyStops stops) {
   AQUA_ASSIGN(
       const auto requests,
       sim::pipeline_requests(asked.trace, load_of(options, options.requests, stops), kSeed));
