@@ -18,6 +18,7 @@
 #include "tools/cli/models/models_command.hpp"
 #include "tools/cli/orders.hpp"
 #include "tools/cli/place/place_command.hpp"
+#include "tools/cli/plan/plan_command.hpp"
 #include "tools/cli/pools/pools_command.hpp"
 #include "tools/cli/profile/profile_command.hpp"
 #include "tools/cli/simulate/simulate_command.hpp"
@@ -180,6 +181,11 @@ const Verb kVerbs[] = {
      [](Arguments arguments) {
        return perform([&] { return aqua::tool::parse_simulate(arguments); },
                       aqua::tool::run_simulate);
+     }},
+    {"plan", "one pipeline, several, or prefill and decode apart (docs/plan/pipelines.md)",
+     page_of<aqua::tool::PlanOptions, aqua::tool::plan_line>,
+     [](Arguments arguments) {
+       return perform([&] { return aqua::tool::parse_plan(arguments); }, aqua::tool::run_plan);
      }},
     {"profile", "the load an engine sustains, and the memory it leaves (docs/plan/profiling.md)",
      page_of<aqua::tool::ProfileOptions, aqua::tool::profile_line>,

@@ -28,6 +28,9 @@ struct MicrobatchCost {
   std::uint32_t requests = 0;
   double prompt_seconds = 0;  // Y(b): all prompt tokens, and the first token of the answer
   double token_seconds = 0;   // t(b): one token of each request, the mean over an answer
+  // With prompts apart: what the KV of the prompts takes over one machine's link, all layers, each
+  // way. 0: never the slower.
+  double stream_seconds = 0;
 };
 
 struct PlanInput {

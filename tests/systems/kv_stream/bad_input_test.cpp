@@ -81,6 +81,9 @@ TEST(PlanBadInput, AMicrobatchThatCannotBeIsNamed) {
             [&](PlanInput& in) { in.microbatches[0].prompt_seconds = wrong; });
     refused("token_seconds of the microbatch of 1 is",
             [&](PlanInput& in) { in.microbatches[0].token_seconds = wrong; });
+    if (wrong == 0) continue;  // the link is never the slower
+    refused("stream_seconds of the microbatch of 1 is",
+            [&](PlanInput& in) { in.microbatches[0].stream_seconds = wrong; });
   }
 }
 

@@ -162,8 +162,8 @@ std::string stdout_of(const std::vector<std::string>& command) {
   return all.str();
 }
 
-const std::vector<std::string> kCommands{"status",    "slab",     "drain",   "reclaim", "pair",
-                                         "calibrate", "simulate", "profile", "place"};
+const std::vector<std::string> kCommands{"status",    "slab",     "drain", "reclaim", "pair",
+                                         "calibrate", "simulate", "plan",  "profile", "place"};
 
 // The options that `aqua COMMAND --help` lists.
 std::set<std::string> options_of(const std::string& command) {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <tuple>
+
 #include "tests/tools/sim/ground.hpp"
 
 namespace aqua::sim::test {
@@ -37,6 +39,24 @@ TEST(Spec, TheModelsOfPieAreTheirMakers) {
   EXPECT_NEAR(must(load_model("llama-13b")).weight_bytes() / 2 / 13.0e9, 1, 0.005);
   EXPECT_NEAR(must(load_model("opt-30b")).weight_bytes() / 2 / 30.0e9, 1, 0.02);
   EXPECT_EQ(must(load_model("opt-13b")).kv_bytes_per_token(), 800 * 1024);
+}
+
+// 66 and 176 billion parameters; the paper's 40 and 32 Gbit/s.
+TEST(Spec, TheModelsAndMachinesOfDejaVuAreTheirMakers) {
+  EXPECT_NEAR(must(load_model("opt-66b")).weight_bytes() / 2 / 66e9, 1, 0.01);
+  EXPECT_NEAR(must(load_model("bloom-176b")).weight_bytes() / 2 / 176.2e9, 1, 0.03);
+  EXPECT_EQ(must(load_model("opt-66b")).kv_bytes_per_token(), 64 * 36'864);
+  for (const auto& [name, gpus, gbit_s] :
+       {std::tuple{"a100x2", 2U, 40.0}, {"a100x4", 4U, 40.0}, {"v100x4", 4U, 32.0}}) {
+    const ServerSpec machine = must(load_server(name));
+    EXPECT_EQ(machine.gpus, gpus);
+    EXPECT_EQ(machine.network.value().in_bytes_per_second * 8 / 1e9, gbit_s);
+    EXPECT_GT(machine.host_bytes, 400e9);
+    for (const std::string& source : {machine.network->source, machine.host_source}) {
+      EXPECT_EQ(source.find("quoted: "), 0U) << source;
+    }
+  }
+  EXPECT_FALSE(must(load_server("a100")).network.has_value());
 }
 
 TEST(Spec, ALinkMayBeSlowerOneWay) {

@@ -8,6 +8,7 @@
 #include "tools/cli/simulate/simulate_calibration.hpp"
 #include "tools/cli/simulate/simulate_lending.hpp"
 #include "tools/cli/simulate/simulate_packing.hpp"
+#include "tools/cli/simulate/simulate_pipeline.hpp"
 #include "tools/cli/simulate/simulate_setup.hpp"
 #include "tools/cli/simulate/simulate_sharing.hpp"
 #include "tools/cli/simulate/write_file.hpp"
@@ -93,6 +94,7 @@ Result<std::string> run_simulate(const SimulateOptions& options) {
   AQUA_ASSIGN(const sim::Trace trace, requests_of(options));
   if (options.workload == WorkloadKind::elastic) return run_elastic(options, trace);
   report::ProgressLine bar(stderr, options.progress ? Where::terminals : Where::nowhere);
+  if (options.workload == WorkloadKind::pipeline) return run_pipelines(options, trace, bar);
   if (options.share > 0) return run_sharing(options, trace, bar);
   if (trace.format == sim::TraceFormat::lengths && options.workload == WorkloadKind::trace) {
     return Error{Code::invalid_argument,

@@ -8,6 +8,7 @@
 #include "base/concat.hpp"
 #include "base/try.hpp"
 #include "tools/report/text.hpp"
+#include "tools/sim/pipeline/search.hpp"
 
 namespace aqua::tool {
 
@@ -104,11 +105,13 @@ void add_requests(CommandLine& line, SimulateOptions& o) {
            {"burst", WorkloadKind::burst},
            {"prefix", WorkloadKind::prefix},
            {"long-prompt", WorkloadKind::long_prompt},
-           {"elastic", WorkloadKind::elastic}},
+           {"elastic", WorkloadKind::elastic},
+           {"pipeline", WorkloadKind::pipeline}},
           "NAME",
           "trace: as it came; poisson: its lengths at --rate; burst: the paper's burst; prefix: "
           "its long cached prompt; long-prompt: a context larger than the device; elastic: a "
-          "lender whose load doubles")
+          "lender whose load doubles; pipeline: machines in pipelines, all requests at once or at "
+          "--rate")
       .number("--requests", o.requests, 1, 20'000'000, "N",
               "so many: a trace is repeated; default: all of it, or 300 drawn")
       .number("--rate", o.rate, 1e-6, 1e6, "R",
@@ -215,7 +218,7 @@ void add_report(CommandLine& line, SimulateOptions& o) {
           concat(o.sla.ttft_s, ",", o.sla.tpot_s))
       .option("--sweep", "NAME=V,V...",
               "again for each value of kv-tokens, burst, rate, lent-gb, expansion, slice, chunk, "
-              "seeds",
+              "seeds, machines",
               [&o](std::string_view value) { return set_sweep(o, value); })
       .flag("--json", o.json, "for scripts")
       .text("--csv", o.csv, "FILE", "a row per request")
@@ -223,6 +226,20 @@ void add_report(CommandLine& line, SimulateOptions& o) {
       .flag("--no-progress", o.progress,
             "no bar (there is none either where stderr is no terminal)", false)
       .flag("--no-skip", o.skip, "iteration by iteration; the same figures, slower", false);
+}
+
+Result<void> check_pipelines(const SimulateOptions& options) {
+  if (!options.csv.empty() || !options.html.empty() || options.share > 0 ||
+      options.compare != SimulateOptions{}.compare) {
+    return bad(
+        "--workload pipeline compares --policies, in a table, --json or --timeline: without "
+        "--compare, --share, --csv and --html");
+  }
+  const auto policies = sim::parse_pipeline_policies(options.pipelines.policies);
+  if (!policies.ok()) return bad(policies.error().message);
+  if (options.sweep && !options.pipelines.timeline.empty())
+    return bad("--timeline is of one run, not of a --sweep");
+  return {};
 }
 
 Result<void> check(const SimulateOptions& options) {
@@ -237,6 +254,7 @@ Result<void> check(const SimulateOptions& options) {
   if (!options.trace.empty() && !options.lengths.empty()) {
     return bad("--trace and --lengths: one of them says what is asked");
   }
+  if (options.workload == WorkloadKind::pipeline) return check_pipelines(options);
   const bool lending = own_prompts || options.workload == WorkloadKind::elastic;
   if (lending && (options.sweep || !options.csv.empty() || !options.html.empty())) {
     return bad("--workload long-prompt and elastic have a table and --json, nothing else");
@@ -296,6 +314,7 @@ CommandLine simulate_line(SimulateOptions& options) {
   add_requests(line, options);
   add_engine(line, options);
   add_fleet(line, options);
+  add_pipelines(line, options.pipelines);
   add_report(line, options);
   return line;
 }

@@ -10,12 +10,21 @@
 
 #include "aqua/packing/divide.hpp"
 #include "aqua/result.hpp"
+#include "tools/cli/simulate/pipeline_options.hpp"
 #include "tools/options/command_line.hpp"
 #include "tools/sim/report/comparison.hpp"
 
 namespace aqua::tool {
 
-enum class WorkloadKind : std::uint8_t { trace, poisson, burst, prefix, long_prompt, elastic };
+enum class WorkloadKind : std::uint8_t {
+  trace,
+  poisson,
+  burst,
+  prefix,
+  long_prompt,
+  elastic,
+  pipeline
+};
 
 struct SimulateOptions {
   std::string trace{};
@@ -76,6 +85,7 @@ struct SimulateOptions {
   };
   std::optional<Sweep> sweep{};
   std::string preset{};  // only print it
+  PipelineOptions pipelines{};
   // Recordings of an engine: what costs are fitted to, and others, by commas, to be predicted.
   std::string calibrate{};
   std::string predict{};

@@ -91,8 +91,11 @@ Result<CostModel> CostModel::build(const ModelSpec& model, const ServerSpec& ser
   };
   for (std::uint32_t n = 0; n <= options.max_batch_tokens; ++n) {
     const double tokens = std::max(n, 1u);
-    cost.linear_.push_back(picos(model.layers * layer(tokens) + embedding(tokens) +
-                                 all_reduce_seconds(model, nvlink, tokens, tp)));
+    const double reduce = all_reduce_seconds(model, nvlink, tokens, tp);
+    const double one = layer(tokens), rest = embedding(tokens);
+    cost.linear_.push_back(picos(model.layers * one + rest + reduce));
+    cost.layer_s_.push_back(one + reduce / model.layers);
+    cost.embedding_s_.push_back(rest);
     cost.head_.push_back(picos(head_seconds(model, cost.roof_, n, tp)));
   }
   cost.decode_per_token_ = picos(model.kv_bytes_per_token() / tp / cost.roof_.bytes_per_second);

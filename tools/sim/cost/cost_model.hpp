@@ -52,6 +52,11 @@ class CostModel {
 
   // 1 to max_batch_tokens.
   [[nodiscard]] Picos linear(std::uint32_t tokens) const { return linear_[tokens]; }
+  // The same of `layers` of them only, with or without the embedding: a stage of a pipeline. Not of
+  // a fitted model, which knows no layers.
+  [[nodiscard]] Picos linear(std::uint32_t tokens, std::uint32_t layers, bool embeds) const {
+    return picos(layers * layer_s_[tokens] + (embeds ? embedding_s_[tokens] : 0));
+  }
   // 0 to max_batch_tokens.
   [[nodiscard]] Picos head(std::uint32_t rows) const { return head_[rows]; }
   [[nodiscard]] Picos decode_attention_per_token() const noexcept { return decode_per_token_; }
@@ -77,6 +82,7 @@ class CostModel {
   Roof roof_;
   std::vector<Picos> linear_;
   std::vector<Picos> head_;
+  std::vector<double> layer_s_, embedding_s_;  // linear_ of one layer, and the rest of it
   Picos decode_per_token_ = 0;
   Picos per_any_pair_ = 0;
   std::uint32_t kv_step_ = 1;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
 namespace aqua::sim {
@@ -69,8 +70,13 @@ struct LinkSpec {
 struct ServerSpec {
   std::string name;
   GpuSpec gpu;
-  LinkSpec nvlink;              // GPU to GPU
-  LinkSpec pcie;                // GPU to host; of a GH200, NVLink-C2C
+  LinkSpec nvlink;    // GPU to GPU
+  LinkSpec pcie;      // GPU to host; of a GH200, NVLink-C2C
+  unsigned gpus = 1;  // of a machine, where machines are planned with
+  // To other machines, of all its GPUs together, each way.
+  std::optional<LinkSpec> network{};
+  double host_bytes = 0;  // of a machine; 0: not said
+  std::string host_source{};
   double staging_bytes = 64e6;  // window of gathered copies; two of them
   double usable_memory = 0.9;   // of a GPU, by weights and KV cache
   std::uint32_t kv_block_tokens = 16;

@@ -115,6 +115,16 @@ Result<ServerSpec> parse_server(std::string_view text) {
   }
   AQUA_ASSIGN(spec.nvlink, link(object, "nvlink"));
   AQUA_ASSIGN(spec.pcie, link(object, "pcie"));
+  if (object.has("gpus")) spec.gpus = object.count("gpus", 1, 64);
+  if (object.has("network")) {
+    AQUA_ASSIGN(spec.network, link(object, "network"));
+  }
+  if (object.has("host")) {
+    JsonObject host(*object.take("host"), "host");
+    spec.host_bytes = host.number("gb", 1e-3, 1e6) * 1e9;
+    spec.host_source = host.text("source");
+    AQUA_TRY(host.finish());
+  }
   spec.staging_bytes = object.number_or("staging_mb", 64, 0.1, 1e4) * 1e6;
   spec.usable_memory = object.number_or("usable_memory", 0.9, 0.01, 1);
   if (object.has("kv_block_tokens"))

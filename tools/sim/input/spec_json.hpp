@@ -7,7 +7,10 @@
 //
 //   {"name": "2xA100-80G",
 //    "gpu": {"name": "A100", "memory_gb": 80, "memory_gb_s": 2039, "tflops": 312},
-//    "nvlink": {"latency_us": 64, "gb_s": 250, "source": "quoted: ..."}, "pcie": {...}}
+//    "nvlink": {"latency_us": 64, "gb_s": 250, "source": "quoted: ..."}, "pcie": {...},
+//    "gpus": 2, "network": {...}, "host": {"gb": 472, "source": "quoted: ..."}}
+//
+// The last line is of machines that pipelines are planned with, and may be left out.
 #pragma once
 
 #include <string>

@@ -79,6 +79,7 @@ Result<void> check_microbatches(const char* call, const PlanInput& in) {
     };
     AQUA_TRY(cost("prompt_seconds", each.prompt_seconds));
     AQUA_TRY(cost("token_seconds", each.token_seconds));
+    if (each.stream_seconds != 0) AQUA_TRY(cost("stream_seconds", each.stream_seconds));
   }
   // The largest sum that is computed: all layers on one machine, each microbatch of a pipeline.
   const double tokens = static_cast<double>(in.prompt_tokens) + kept_tokens(in);

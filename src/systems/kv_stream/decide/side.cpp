@@ -47,14 +47,15 @@ Side sized(const PlanInput& in, Role role, std::uint32_t depth, std::uint32_t re
 double seconds_of(const PlanInput& in, Role role, const Side& side, const MicrobatchCost& cost) {
   const double share = static_cast<double>(side.layers) / in.layers;
   const double prompt = cost.prompt_seconds * share, token = cost.token_seconds * share;
-  if (role == Role::prompt) return in.stream_overhead * prompt;
+  const double stream = cost.stream_seconds * share;
+  if (role == Role::prompt) return std::max(in.stream_overhead * prompt, stream);
   double copy = 0;  // seconds for a token of each request
   if (side.swaps) {
     copy = static_cast<double>(side.layers * in.layer_kv_bytes * side.microbatch) /
            in.host_bytes_per_second;
   }
   const TokenSteps steps = token_steps(token, in.new_tokens, in.prompt_tokens, copy);
-  if (role == Role::token) return inverse_throughput(side.depth, 0, steps);
+  if (role == Role::token) return std::max(inverse_throughput(side.depth, 0, steps), stream);
   return inverse_throughput(side.depth, std::max(prompt, copy * in.prompt_tokens), steps);
 }
 

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// `aqua plan` as its users call it: plans, errors, sweeps.
+#include "tools/cli/plan/plan_command.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+namespace aqua::tool {
+namespace {
+
+class PlanCommand : public ::testing::Test {
+ protected:
+  PlanCommand() {
+    ::unsetenv("AQUA_DATA");
+    char pattern[] = "/tmp/aqua-plan-XXXXXX";
+    directory_ = ::mkdtemp(pattern);
+    std::ofstream out(directory_ / "trace.csv");
+    out << "num_prefill_tokens,num_decode_tokens\n";
+    for (int i = 0; i < 200; ++i) out << 400 + i * 5 << ',' << 20 + i % 40 * 10 << '\n';
+  }
+  ~PlanCommand() override { std::filesystem::remove_all(directory_); }
+
+  Result<std::string> run(const std::vector<std::string>& arguments) {
+    const std::string trace = (directory_ / "trace.csv").string();
+    std::vector<std::string_view> all{"--trace", trace, "--requests", "128"};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    auto options = parse_plan(all);
+    if (!options.ok()) return std::move(options).error();
+    return run_plan(*options);
+  }
+  std::string fails(const std::vector<std::string>& arguments, Code code) {
+    const auto result = run(arguments);
+    EXPECT_FALSE(result.ok());
+    if (result.ok()) return "";
+    EXPECT_EQ(to_string(result.error().code), to_string(code)) << result.error().message;
+    return result.error().message;
+  }
+
+  std::filesystem::path directory_;
+};
+
+TEST_F(PlanCommand, ThePlanIsTheFastestOfItsPoliciesAndSimulatedBeside) {
+  const auto json =
+      nlohmann::json::parse(run({"--prompt", "1000", "--requests", "4096", "--json"}).value());
+  const double best = json.at("plan").at("seconds_per_request");
+  for (const char* policy : {"colocated", "colocated+dp", "disaggregated", "disaggregated+dp"}) {
+    const auto& row = json.at("policies").at(policy);
+    EXPECT_GE(row.at("seconds_per_request").get<double>(), best) << policy;
+    EXPECT_NEAR(row.at("simulated").at("equal_lengths_s").get<double>() /
+                    row.at("seconds_per_request").get<double>(),
+                1, 0.12)
+        << policy;
+    EXPECT_GT(row.at("simulated").at("own_lengths_s").get<double>(),
+              row.at("simulated").at("own_lengths_refilled_s").get<double>());
+  }
+  EXPECT_EQ(json.at("prompt_tokens").at("longest"), 1000);
+  EXPECT_EQ(run({"--json"}).value(), run({"--json"}).value());
+}
+
+TEST_F(PlanCommand, ExplainListsEverySplitAndWhyItLost) {
+  const auto json = nlohmann::json::parse(run({"--machines", "4", "--explain", "--json"}).value());
+  const auto& splits = json.at("splits");
+  EXPECT_GT(splits.size(), 20U);
+  EXPECT_EQ(splits.front().at("split"), json.at("plan").at("split"));
+  for (std::size_t i = 1; i < splits.size(); ++i) {
+    EXPECT_FALSE(splits[i].at("lost").get<std::string>().empty());
+  }
+  const std::string text = run({"--machines", "4", "--explain"}).value();
+  EXPECT_NE(text.find(". The plan\n"), std::string::npos);
+  EXPECT_EQ(text.find("4 machines: "), 0U) << "the answer comes first";
+}
+
+TEST_F(PlanCommand, ASweepHasAPointForEachNumberThatDoes) {
+  const auto json = nlohmann::json::parse(
+      run({"--sweep", "machines=1..4", "--json", "--model", "bloom-176b", "--server", "a100x4"})
+          .value());
+  ASSERT_EQ(json.at("points").size(), 3U) << "one machine does not hold it";
+  EXPECT_EQ(json["points"][0].at("machines"), 2);
+  EXPECT_NE(run({"--sweep", "machines=4,8"}).value().find("\n8 machines\n"), std::string::npos);
+}
+
+TEST_F(PlanCommand, TimesMayBeTheOperatorsOwn) {
+  const auto json = nlohmann::json::parse(
+      run({"--times", "1:0.4:0.04,16:6:0.05", "--json", "--price", "3.5"}).value());
+  EXPECT_EQ(json.at("microbatches").size(), 2U);
+  EXPECT_EQ(json.at("sources").at(0).at("label"), "given");
+  const auto& plan = json.at("plan");
+  EXPECT_NEAR(
+      plan.at("cost_per_request").get<double>(),
+      3.5 / 3600 * plan.at("machines").get<double>() * plan.at("seconds_per_request").get<double>(),
+      1e-9);
+}
+
+TEST_F(PlanCommand, BadInputIsNamedWithWhatWouldDo) {
+  EXPECT_NE(fails({"--machines", "1", "--model", "bloom-176b"}, Code::resource_exhausted)
+                .find("machine_bytes of "),
+            std::string::npos);
+  EXPECT_NE(fails({"--stream-overhead", "0.9"}, Code::invalid_argument).find("from 1 to"),
+            std::string::npos);
+  EXPECT_NE(fails({"--server", "h100"}, Code::invalid_argument).find("a100x2"), std::string::npos);
+  EXPECT_NE(fails({"--times", "1:0.4"}, Code::invalid_argument).find("B:Y:T"), std::string::npos);
+  EXPECT_NE(fails({"--times", "1:nan:0.1"}, Code::invalid_argument).find("number"),
+            std::string::npos);
+  EXPECT_NE(fails({"--sweep", "machines=4..2"}, Code::invalid_argument).find("from 4 to 2"),
+            std::string::npos);
+  EXPECT_NE(fails({"--sweep", "rate=1"}, Code::invalid_argument).find("machines="),
+            std::string::npos);
+  EXPECT_NE(fails({"--prompt", "1900", "--context", "1900"}, Code::invalid_argument).find("longer"),
+            std::string::npos);
+  EXPECT_NE(fails({"--lengths", "alpaca"}, Code::invalid_argument).find("one of"),
+            std::string::npos);
+  EXPECT_NE(fails({"--sweep", "machines=2,4", "--explain"}, Code::invalid_argument).find("one"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace aqua::tool

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// `aqua simulate --workload pipeline` as its users call it.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "tools/cli/simulate/simulate_command.hpp"
+
+namespace aqua::tool {
+namespace {
+
+using nlohmann::json;
+
+class SimulatePipeline : public ::testing::Test {
+ protected:
+  SimulatePipeline() {
+    ::unsetenv("AQUA_DATA");
+    char pattern[] = "/tmp/aqua-pipeline-XXXXXX";
+    directory_ = ::mkdtemp(pattern);
+    std::ofstream out(path("trace.csv"));
+    out << "num_prefill_tokens,num_decode_tokens\n";
+    for (int i = 0; i < 200; ++i) out << 400 + i * 5 << ',' << 20 + i * 37 % 40 * 10 << '\n';
+  }
+  ~SimulatePipeline() override { std::filesystem::remove_all(directory_); }
+
+  std::string path(const std::string& name) const { return (directory_ / name).string(); }
+  Result<std::string> run(const std::vector<std::string>& arguments) {
+    const std::string trace = path("trace.csv");
+    std::vector<std::string_view> all{"--trace",    trace,     "--workload",     "pipeline",
+                                      "--model",    "opt-66b", "--server",       "a100x2",
+                                      "--requests", "128",     "--microbatches", "4,16"};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    auto options = parse_simulate(all);
+    if (!options.ok()) return std::move(options).error();
+    return run_simulate(*options);
+  }
+  json json_of(std::vector<std::string> arguments) {
+    arguments.emplace_back("--json");
+    return json::parse(run(arguments).value());
+  }
+  std::string fails(const std::vector<std::string>& arguments, Code code) {
+    const auto result = run(arguments);
+    EXPECT_FALSE(result.ok());
+    if (result.ok()) return "";
+    EXPECT_EQ(to_string(result.error().code), to_string(code)) << result.error().message;
+    return result.error().message;
+  }
+
+  std::filesystem::path directory_;
+};
+
+TEST_F(SimulatePipeline, EveryPolicyServesTheSameTokensAndTheSameSeedGivesTheSameReport) {
+  const std::vector<std::string> words{
+      "--machines", "6", "--policies",
+      "colocated,colocated+dp,disaggregated,disaggregated+dp,colocated+chunked"};
+  const json report = json_of(words);
+  const auto& policies = report.at("policies");
+  ASSERT_EQ(policies.size(), 5U);
+  for (const auto& [name, row] : policies.items()) {
+    EXPECT_EQ(row.at("output_tokens"), policies.at("colocated").at("output_tokens")) << name;
+    EXPECT_EQ(row.at("prompt_tokens"), policies.at("colocated").at("prompt_tokens")) << name;
+    EXPECT_LE(row.at("busy_share").get<double>(), 1) << name;
+    EXPECT_NEAR(row.at("machine_hours").get<double>(),
+                row.at("makespan_s").get<double>() / 3600 * row.at("machines").get<double>(), 1e-9);
+  }
+  EXPECT_EQ(policies.at("colocated").at("streamed_bytes"), 0);
+  EXPECT_GT(policies.at("disaggregated").at("streamed_bytes").get<double>(), 1e11);
+  EXPECT_EQ(report, json_of(words));
+}
+
+TEST_F(SimulatePipeline, TheTimelineHasALaneForEachStageWithoutOverlap) {
+  ASSERT_TRUE(run({"--machines", "4", "--all-machines", "--policies", "disaggregated", "--timeline",
+                   path("t.json")})
+                  .ok());
+  const json file = json::parse(std::ifstream(path("t.json")));
+  std::map<std::pair<int, int>, double> end;
+  std::size_t lanes = 0;
+  for (const json& event : file.at("traceEvents")) {
+    if (event.at("ph") == "M") {
+      if (event.at("name") == "thread_name") ++lanes;
+      continue;
+    }
+    double& before = end[{event.at("pid"), event.at("tid")}];
+    EXPECT_GE(event.at("ts").get<double>(), before - 1e-3);
+    before = event.at("ts").get<double>() + event.at("dur").get<double>();
+  }
+  EXPECT_EQ(lanes, 4U);
+  EXPECT_EQ(end.size(), 4U);
+  (void)fails({"--timeline", path("no/such/folder.json")}, Code::permission_denied);
+}
+
+TEST_F(SimulatePipeline, EarlyStopsMakeItSlowerAndReplacingAtOnceFaster) {
+  const auto makespan = [&](std::vector<std::string> words) {
+    words.insert(words.end(), {"--machines", "4", "--all-machines", "--policies", "colocated",
+                               "--microbatches", "16", "--requests", "512"});
+    return json_of(words).at("policies").at("colocated").at("makespan_s").get<double>();
+  };
+  const double none = makespan({"--stops", "none"});
+  const double request = makespan({"--stops", "request"});
+  EXPECT_GT(makespan({"--stops", "microbatch"}), none * 1.05);
+  EXPECT_GT(request, none * 1.2);
+  EXPECT_LT(makespan({"--stops", "request", "--refill"}), request);
+}
+
+TEST_F(SimulatePipeline, RequestsMayComeOverTimeAndSeedsAndSweepsAreTaken) {
+  const json sweep = json_of(
+      {"--sweep", "rate=0.05,2", "--machines", "4", "--policies", "colocated", "--seeds", "2"});
+  const auto latency = [&](std::size_t point) {
+    return sweep.at("points")
+        .at(point)
+        .at("policies")
+        .at("colocated")
+        .at("normalised_latency_p50_s")
+        .get<double>();
+  };
+  EXPECT_LT(latency(0) * 1.5, latency(1));
+  EXPECT_TRUE(sweep["points"][0]["policies"]["colocated"].contains("confidence_95"));
+  EXPECT_EQ(
+      json_of({"--sweep", "machines=2,4", "--policies", "colocated"})["points"][1]["machines"], 4);
+}
+
+TEST_F(SimulatePipeline, BadInputIsNamed) {
+  EXPECT_NE(fails({"--policies", "fcfs"}, Code::invalid_argument).find("disaggregated+dp"),
+            std::string::npos);
+  EXPECT_NE(fails({"--policies", "disaggregated+chunked"}, Code::invalid_argument).find("+chunked"),
+            std::string::npos);
+  EXPECT_NE(fails({"--compare", "fcfs"}, Code::invalid_argument).find("--policies"),
+            std::string::npos);
+  EXPECT_NE(fails({"--server", "a100"}, Code::invalid_argument).find("network"), std::string::npos);
+  EXPECT_NE(fails({"--requests", "1"}, Code::invalid_argument).find("at least 2"),
+            std::string::npos);
+  EXPECT_NE(fails({"--microbatches", "64"}, Code::invalid_argument).find("32"), std::string::npos);
+  const json none = json_of({"--machines", "1", "--policies", "disaggregated"});
+  EXPECT_NE(none.at("policies")
+                .at("disaggregated")
+                .at("missing")
+                .get<std::string>()
+                .find("does not fit on 1 machine"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace aqua::tool

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/cli/plan/plan_command.hpp"
+
+#include <algorithm>
+#include <memory>
+
+#include "base/concat.hpp"
+#include "base/try.hpp"
+#include "tools/sim/input/quoted_lengths.hpp"
+#include "tools/sim/input/spec_json.hpp"
+#include "tools/sim/pipeline/serving.hpp"
+
+namespace aqua::tool {
+namespace {
+
+constexpr std::uint64_t kMostPassTokens = 8'000'000;
+constexpr std::uint64_t kSeed = 1;
+
+struct Asked {
+  sim::Trace trace{};
+  sim::PipelineLengths lengths{};
+  std::unique_ptr<sim::MachineGround> ground{};  // where the cost finds it
+  std::unique_ptr<sim::PassCost> cost{};
+};
+
+Result<sim::Trace> trace_of(const PlanOptions& options) {
+  if (options.lengths.empty()) return sim::read_trace_file(options.trace);
+  AQUA_ASSIGN(const auto quoted, sim::find_quoted_lengths(options.lengths));
+  return sim::draw_lengths(quoted);
+}
+
+sim::PipelineLoad load_of(const PlanOptions& options, std::uint64_t requests,
+                          sim::EarlyStops stops) {
+  return {.requests = requests,
+          .prompt_tokens = options.prompt,
+          .context = options.context,
+          .stops = stops};
+}
+
+// What all numbers of machines share.
+Result<Asked> asked_by(const PlanOptions& options) {
+  Asked asked;
+  AQUA_ASSIGN(asked.trace, trace_of(options));
+  AQUA_ASSIGN(const auto all,
+              sim::pipeline_requests(
+                  asked.trace,
+                  load_of(options, asked.trace.requests.size(), sim::EarlyStops::request), kSeed));
+  asked.lengths = sim::lengths_of(all);
+  AQUA_ASSIGN(const sim::ModelSpec model, sim::load_model(options.model));
+  AQUA_ASSIGN(const sim::ServerSpec server, sim::load_server(options.server));
+  const std::uint64_t most = std::uint64_t{std::ranges::max(options.microbatches)} *
+                             (std::uint64_t{asked.lengths.longest_prompt} + 1);
+  if (most > kMostPassTokens) {
+    return Error{Code::invalid_argument,
+                 concat("plan: a microbatch may compute ", most, " tokens at once: at most ",
+                        kMostPassTokens, "; smaller --microbatches, or a shorter --context")};
+  }
+  AQUA_ASSIGN(sim::MachineGround ground,
+              sim::machine_ground(model, server,
+                                  {.profiles = options.profiles,
+                                   .max_pass_tokens = static_cast<std::uint32_t>(most)}));
+  asked.ground = std::make_unique<sim::MachineGround>(std::move(ground));
+  if (options.times.empty()) {
+    asked.cost = std::make_unique<sim::ModelledCost>(asked.ground->cost);
+  } else {
+    asked.cost = std::make_unique<sim::GivenCost>(options.times);
+    asked.ground->sources.clear();
+    asked.ground->sources.push_back({"prompts and tokens", "given", "--times"});
+  }
+  return asked;
+}
+
+Result<double> seconds_a_request(const PlanOptions& options, const Asked& asked,
+                                 const sim::PipelineShape& shape, sim::EarlyStops stops) {
+  AQUA_ASSIGN(
+      const auto requests,
+      sim::pipeline_requests(asked.trace, load_of(options, options.requests, stops), kSeed));
+  AQUA_ASSIGN(const sim::PipelineOutcome outcome, sim::serve(shape, *asked.cost, requests));
+  return sim::seconds(outcome.makespan) / static_cast<double>(requests.size());
+}
+
+// A plan that ran out of memory here would be an error of the planner's, and is never printed.
+Result<SimulatedSplit> simulate_split(const PlanOptions& options, const Asked& asked,
+                                      const kv_stream::PlanInput& input,
+                                      const kv_stream::Split& split) {
+  sim::PipelineShape shape = sim::shape_of(*asked.ground, input, split);
+  SimulatedSplit simulated;
+  AQUA_ASSIGN(simulated.equal, seconds_a_request(options, asked, shape, sim::EarlyStops::none));
+  AQUA_ASSIGN(simulated.own, seconds_a_request(options, asked, shape, sim::EarlyStops::request));
+  shape.ending = sim::Ending::refill;
+  AQUA_ASSIGN(simulated.own_refilled,
+              seconds_a_request(options, asked, shape, sim::EarlyStops::request));
+  return simulated;
+}
+
+Result<PlannedMachines> plan_for(const PlanOptions& options, const Asked& asked,
+                                 std::uint32_t machines) {
+  PlannedMachines planned;
+  planned.input = sim::plan_input(*asked.ground, asked.lengths, machines, options.microbatches);
+  planned.input.stream_overhead = options.stream_overhead;
+  planned.input.machine_hour_price = options.price > 0 ? options.price : 1;
+  if (!options.times.empty()) planned.input.microbatches = options.times;
+  AQUA_ASSIGN(planned.plan, kv_stream::plan(planned.input));
+  for (std::size_t i = 0; i < planned.simulated.size(); ++i) {
+    const auto& best = planned.plan.outcomes[i].best;
+    if (!best) continue;
+    AQUA_ASSIGN(planned.simulated[i], simulate_split(options, asked, planned.input, *best));
+  }
+  if (options.explain) {
+    AQUA_ASSIGN(planned.splits, kv_stream::explain(planned.input));
+  }
+  return planned;
+}
+
+}  // namespace
+
+Result<std::string> run_plan(const PlanOptions& options) {
+  AQUA_ASSIGN(const Asked asked, asked_by(options));
+  std::vector<PlannedMachines> all;
+  for (const std::uint32_t machines : options.machines) {
+    auto planned = plan_for(options, asked, machines);
+    // Of a sweep the numbers that are too small are left out, unless none is left.
+    const bool too_few = !planned.ok() && planned.error().code == Code::resource_exhausted;
+    if (too_few && options.sweep && machines != options.machines.back()) continue;
+    if (!planned.ok()) return std::move(planned).error();
+    all.push_back(std::move(planned).value());
+  }
+  return options.json ? plan_json(options, *asked.ground, asked.lengths, all)
+                      : plan_text(*asked.ground, asked.lengths, all);
+}
+
+}  // namespace aqua::tool

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/sim/pipeline/search.hpp"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "base/concat.hpp"
+#include "base/try.hpp"
+#include "tools/report/text.hpp"
+#include "tools/sim/pipeline/serving.hpp"
+#include "tools/sim/report/metrics.hpp"
+
+namespace aqua::sim {
+namespace {
+
+constexpr std::size_t kWithoutLinks = 100;  // splits that are played so, the quickest by plan
+constexpr std::size_t kWithLinks = 3;
+constexpr std::string_view kChunked = "+chunked";
+
+// Those of the policy that fit, with every microbatch, quickest first.
+Result<std::vector<kv_stream::Split>> splits_to_play(const PipelineQuestion& question,
+                                                     const PipelinePolicy& policy) {
+  std::vector<kv_stream::PlanInput> inputs{question.input};
+  for (const kv_stream::MicrobatchCost& one : question.input.microbatches) {
+    if (question.input.microbatches.size() == 1) break;
+    inputs.push_back(question.input);
+    inputs.back().microbatches = {one};
+  }
+  std::vector<kv_stream::Split> all;
+  std::set<std::string> known;
+  for (const kv_stream::PlanInput& input : inputs) {
+    AQUA_ASSIGN(const auto splits, kv_stream::explain(input));
+    std::size_t taken = 0;
+    for (const kv_stream::Split& split : splits) {
+      if (split.policy != policy.split || !split.fits) continue;
+      if (question.all_machines && split.machines != input.machines) continue;
+      if (++taken > 2 * kWithoutLinks) break;
+      if (known.insert(kv_stream::describe(split)).second) all.push_back(split);
+    }
+  }
+  std::ranges::stable_sort(all, {}, &kv_stream::Split::seconds_per_request);
+  if (all.size() > kWithoutLinks) all.resize(kWithoutLinks);
+  if (!all.empty()) return all;
+  return Error{Code::resource_exhausted,
+               concat("pipelines: ", policy.name, " does not fit on ", question.input.machines,
+                      question.input.machines == 1 ? " machine" : " machines")};
+}
+
+Result<PipelineOutcome> play(const PipelineQuestion& question, const PipelinePolicy& policy,
+                             const kv_stream::Split& split, std::uint64_t seed, bool links,
+                             bool timeline) {
+  PipelineLoad load = question.load;
+  load.microbatch = std::min(split.token.microbatch, 32U);
+  AQUA_ASSIGN(const auto requests, pipeline_requests(question.trace, load, seed));
+  PipelineShape shape = shape_of(question.ground, question.input, split);
+  if (!links) shape.links.reset();
+  shape.ending = policy.chunked ? Ending::refill : question.ending;
+  shape.chunk_tokens = policy.chunked ? question.chunk_tokens : 0;
+  shape.open = load.per_second > 0;
+  shape.timeline = timeline;
+  shape.outages = question.outages;
+  shape.recovery = question.recovery;
+  shape.recovery_times = question.recovery_times;
+  return serve(shape, question.cost, requests);
+}
+
+// What is to be small.
+double objective(const PipelineQuestion& question, const PipelineOutcome& outcome) {
+  if (question.load.per_second > 0) return normalised_latency(outcome, 0.5);
+  return seconds(outcome.makespan);
+}
+
+}  // namespace
+
+Result<std::vector<PipelinePolicy>> parse_pipeline_policies(std::string_view names) {
+  std::vector<std::string_view> columns;
+  report::split_columns(names, columns);
+  std::vector<PipelinePolicy> policies;
+  for (const std::string_view name : columns) {
+    PipelinePolicy policy{.name = std::string(name)};
+    std::string_view split = name;
+    policy.chunked = split.ends_with(kChunked);
+    if (policy.chunked) split.remove_suffix(kChunked.size());
+    std::string known;
+    bool found = false;
+    for (std::uint8_t i = 0; i < 4; ++i) {
+      const auto of = static_cast<kv_stream::Policy>(i);
+      known += concat(known.empty() ? "" : ", ", to_string(of));
+      if (to_string(of) != split || (policy.chunked && i > 1)) continue;
+      policy.split = of;
+      found = true;
+    }
+    if (!found) {
+      return Error{Code::invalid_argument,
+                   concat("no policy ", report::shown(name), " of pipelines: there are ", known,
+                          "; the first two also with +chunked")};
+    }
+    policies.push_back(std::move(policy));
+  }
+  return policies;
+}
+
+double normalised_latency(const PipelineOutcome& outcome, double q) {
+  std::vector<double> all;
+  for (const RequestOutcome& request : outcome.requests) {
+    all.push_back(request.latency() / request.output_tokens);
+  }
+  return quantile(all, q);
+}
+
+Result<PipelineOutcome> play_split(const PipelineQuestion& question, const PipelinePolicy& policy,
+                                   const kv_stream::Split& split, std::uint64_t seed) {
+  return play(question, policy, split, seed, question.links, question.timeline);
+}
+
+Result<BestPipelines> find_best(const PipelineQuestion& question, const PipelinePolicy& policy,
+                                std::uint64_t seed) {
+  AQUA_ASSIGN(auto splits, splits_to_play(question, policy));
+  std::vector<std::pair<double, kv_stream::Split>> scored;
+  for (const kv_stream::Split& split : splits) {
+    AQUA_ASSIGN(const PipelineOutcome outcome, play(question, policy, split, seed, false, false));
+    double score = objective(question, outcome);
+    if (question.links && split.prompt.pipelines > 0 && question.load.per_second == 0) {
+      score =
+          std::max(score, split.seconds_per_request * static_cast<double>(question.load.requests));
+    }
+    scored.emplace_back(score, split);
+  }
+  std::ranges::stable_sort(scored, {}, &std::pair<double, kv_stream::Split>::first);
+  if (scored.size() > kWithLinks) scored.resize(kWithLinks);
+  BestPipelines best{.split = {}, .outcome = {}, .played = splits.size()};
+  for (const auto& [score, split] : scored) {
+    AQUA_ASSIGN(PipelineOutcome outcome, play_split(question, policy, split, seed));
+    const bool first = best.outcome.machines.empty();
+    if (!first && objective(question, outcome) >= objective(question, best.outcome)) continue;
+    best.split = split;
+    best.outcome = std::move(outcome);
+  }
+  return best;
+}
+
+}  // namespace aqua::sim
