@@ -41,8 +41,8 @@ GOAL = 0.91  # GPU-hours over those of spreading
 FIXED = 12  # engines that are always up
 SPEEDS = tuple(2.5 + 0.25 * step for step in range(13))  # times Azure's
 OVERLOAD = 6
-CALLED_MET = ("gpu_hours_azure_4", "gpu_hours_lending_azure_4", "gpu_hours_lending_long_answers_3",
-              "never_moved_within_5_percent")
+CALLED_MET = ("gpu_hours_azure_4", "gpu_hours_lending_azure", "gpu_hours_lending_azure_4",
+              "gpu_hours_lending_long_answers", "gpu_hours_lending_long_answers_3", "never_moved_within_5_percent")
 
 
 class Simulator:
