@@ -192,10 +192,48 @@ TEST_F(Simulate, ModelsThatShareAGpuHaveTheirOwnTable) {
   (void)fails({"--share", "16", "--model", "llama-2-70b"}, Code::failed_precondition);
 }
 
+TEST_F(Simulate, PacksRequestsOverEngines) {
+  const std::vector<std::string> fleet{"--engines",   "6",   "--kv-tokens",      "4000",
+                                       "--spare",     "1",   "--boot-seconds",   "2",
+                                       "--watermark", "0.1", "--linger-seconds", "1"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.end(), fleet.begin(), fleet.end());
+    return more;
+  };
+  const auto json = nlohmann::json::parse(run(with({"--pack", "pack,wf", "--json", "--placements",
+                                                    path("p"), "--html", path("f.html")}))
+                                              .value());
+  ASSERT_EQ(json.at("packers").size(), 2u);
+  for (const auto& row : json["packers"]) {
+    EXPECT_GT(row.at("gpu_hours").get<double>(), 0);
+    EXPECT_EQ(row.at("seeds").size(), 1u);
+  }
+  EXPECT_EQ(content(path("p.pack")).rfind("epoch,request,gpu,tokens\n", 0), 0u);
+  EXPECT_GT(content(path("p.wf")).size(), 100u);
+  EXPECT_NE(content(path("f.html")).find("</html>"), std::string::npos);
+  const auto table = run(with({"--pack", "bf", "--lend", "--speed", "4"}));
+  ASSERT_TRUE(table.ok()) << table.error().message;
+  EXPECT_NE(table->find("lent GB h"), std::string::npos);
+}
+
+TEST_F(Simulate, APackersOptionsAreChecked) {
+  const auto says = [&](const std::vector<std::string>& arguments, const char* what) {
+    EXPECT_NE(fails(arguments, Code::invalid_argument).find(what), std::string::npos) << what;
+  };
+  says({"--pack", "best"}, "pack, mell");
+  says({"--pack", "bf,bf"}, "twice");
+  says({"--pack", "bf", "--lend", "--fixed-fleet"}, "always up");
+  says({"--pack", "bf", "--engines", "2", "--spare", "3"}, "3 of 2");
+  says({"--engines", "2"}, "--pack");
+  says({"--placements", "p.csv"}, "--pack");
+  says({"--pack", "bf", "--compare", "fcfs"}, "without --compare");
+  says({"--pack", "bf", "--workload", "pipeline"}, "--pack");
+}
+
 TEST_F(Simulate, ErrorsSayWhatToDo) {
   EXPECT_NE(fails({"--compare", "fcfs,lifo"}, Code::invalid_argument).find("expected"),
             std::string::npos);
-  EXPECT_NE(fails({"--speed", "3"}, Code::invalid_argument).find("--help"), std::string::npos);
+  EXPECT_NE(fails({"--pace", "3"}, Code::invalid_argument).find("--help"), std::string::npos);
   EXPECT_NE(fails({"--rate"}, Code::invalid_argument).find("needs a value"), std::string::npos);
   EXPECT_NE(fails({"--rate", "fast"}, Code::invalid_argument).find("expected"), std::string::npos);
   EXPECT_NE(fails({"--model", "gpt"}, Code::not_found).find("llama-3-8b"), std::string::npos);

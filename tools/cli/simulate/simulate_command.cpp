@@ -100,7 +100,7 @@ Result<std::string> run_simulate(const SimulateOptions& options) {
     return Error{Code::invalid_argument,
                  "these are lengths only: give --workload poisson or burst"};
   }
-  if (!options.pack.empty()) return run_packing(options, trace, bar);
+  if (!options.fleet.pack.empty()) return run_packing(options, trace, bar);
   if (options.sweep) return run_sweep(options, trace, bar);
   AQUA_ASSIGN(const sim::Comparison comparison, run_one(options, trace, bar));
   if (!options.csv.empty()) AQUA_TRY(write_file(options.csv, sim::render_csv(comparison)));

@@ -174,36 +174,6 @@ void add_engine(CommandLine& line, SimulateOptions& o) {
             false);
 }
 
-void add_fleet(CommandLine& line, SimulateOptions& o) {
-  using packing::Allowed;
-  line.group("Several engines (docs/plan/packing.md)")
-      .text("--pack", o.pack, "P,P...",
-            "compares packers in place of schedulers: pack, mell, drain, lb, wf, bf; every engine "
-            "runs fcfs")
-      .number("--engines", o.engines, 1, 1000, "N", "that there are at most")
-      .number("--engines-per-server", o.engines_per_server, 1, 64, "N",
-              "joined by NVLink; others by the servers' network")
-      .number("--network-gbps", o.network_gbps, 1e-3, 1e4, "G",
-              "GB a second of a server's network, each way")
-      .number("--spare", o.spare, 0, 1000, "N", "engines kept up beside those that are used")
-      .number("--boot-seconds", o.boot_s, 0, 1e5, "S", "until an engine that was off serves")
-      .number("--linger-seconds", o.linger_s, 0, 1e5, "S",
-              "an engine that is no longer used stays up so long")
-      .flag("--lend", o.lend,
-            "an engine that is not used keeps its weights and lends its memory; it serves when it "
-            "has that back, whatever --boot-seconds says")
-      .flag("--fixed-fleet", o.fixed_fleet, "all engines are up all the time")
-      .number("--epoch", o.epoch_s, 0.01, 1e4, "S", "a plan so often")
-      .number("--watermark", o.watermark, 0, 0.5, "W", "share of an engine left free for growth")
-      .choice("--moves", o.moves,
-              {{"both", Allowed::both}, {"kv", Allowed::kv_only}, {"tokens", Allowed::tokens_only}},
-              "HOW", "requests move as KV, as tokens that are computed again, or as fits")
-      .flag("--free-moves", o.free_moves, "they take no time and no link: the limit")
-      .text(
-          "--placements", o.placements, "FILE",
-          "CSV: epoch,request,gpu,tokens; of several packers a file each, .PACKER after its name");
-}
-
 void add_report(CommandLine& line, SimulateOptions& o) {
   line.group("How close it comes to an engine (examples/llama_cpp: llama_serve records)")
       .text("--calibrate", o.calibrate, "FILE",
@@ -229,6 +199,7 @@ void add_report(CommandLine& line, SimulateOptions& o) {
 }
 
 Result<void> check_pipelines(const SimulateOptions& options) {
+  if (!options.fleet.pack.empty()) return bad("--pack rules engines, not --workload pipeline");
   if (!options.csv.empty() || !options.html.empty() || options.share > 0 ||
       options.compare != SimulateOptions{}.compare) {
     return bad(
@@ -240,6 +211,20 @@ Result<void> check_pipelines(const SimulateOptions& options) {
   if (options.sweep && !options.pipelines.timeline.empty())
     return bad("--timeline is of one run, not of a --sweep");
   return {};
+}
+
+Result<void> check_packing(const SimulateOptions& options) {
+  const bool drawn = options.workload == WorkloadKind::trace ||
+                     options.workload == WorkloadKind::poisson ||
+                     options.workload == WorkloadKind::burst;
+  const SimulateOptions fresh;
+  if (drawn && options.share == 0 && options.compare == fresh.compare && !options.sweep &&
+      !options.prefix_cache && options.csv.empty() && options.lent_changes.empty()) {
+    return {};
+  }
+  return bad(
+      "--pack compares packers on --workload trace, poisson or burst: without --compare, --share, "
+      "--sweep, --prefix-cache, --lent-at and --csv");
 }
 
 Result<void> check(const SimulateOptions& options) {
@@ -254,25 +239,14 @@ Result<void> check(const SimulateOptions& options) {
   if (!options.trace.empty() && !options.lengths.empty()) {
     return bad("--trace and --lengths: one of them says what is asked");
   }
+  AQUA_TRY(check_fleet(options.fleet));
   if (options.workload == WorkloadKind::pipeline) return check_pipelines(options);
   const bool lending = own_prompts || options.workload == WorkloadKind::elastic;
   if (lending && (options.sweep || !options.csv.empty() || !options.html.empty())) {
     return bad("--workload long-prompt and elastic have a table and --json, nothing else");
   }
+  if (!options.fleet.pack.empty()) return check_packing(options);
   const SimulateOptions fresh;
-  const bool drawn = options.workload == WorkloadKind::trace ||
-                     options.workload == WorkloadKind::poisson ||
-                     options.workload == WorkloadKind::burst;
-  if (!options.pack.empty() &&
-      (!drawn || options.share > 0 || options.compare != fresh.compare || options.sweep ||
-       options.prefix_cache || !options.csv.empty() || !options.lent_changes.empty())) {
-    return bad(
-        "--pack compares packers on --workload trace, poisson or burst: without --compare, "
-        "--share, --sweep, --prefix-cache, --lent-at and --csv");
-  }
-  if (options.pack.empty() && !options.placements.empty()) {
-    return bad("--placements are a packer's: give --pack");
-  }
   if (lending &&
       (options.compare != fresh.compare || options.seeds != 1 || !options.lent_changes.empty() ||
        options.expansion || !options.link_changes.empty())) {
@@ -313,7 +287,7 @@ CommandLine simulate_line(SimulateOptions& options) {
   CommandLine line("simulate", kAbout);
   add_requests(line, options);
   add_engine(line, options);
-  add_fleet(line, options);
+  add_fleet(line, options.fleet);
   add_pipelines(line, options.pipelines);
   add_report(line, options);
   return line;

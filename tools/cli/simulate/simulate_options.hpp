@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "aqua/packing/divide.hpp"
 #include "aqua/result.hpp"
+#include "tools/cli/simulate/fleet_options.hpp"
 #include "tools/cli/simulate/pipeline_options.hpp"
 #include "tools/options/command_line.hpp"
 #include "tools/sim/report/comparison.hpp"
@@ -55,21 +55,7 @@ struct SimulateOptions {
   unsigned share = 0;  // models on one GPU; 0: one engine has it
   double skew = 1.5;   // of their popularity
   double share_seconds = 600;
-  // Several engines that a packer rules: packers by commas, or none.
-  std::string pack{};
-  unsigned engines = 64;
-  unsigned engines_per_server = 8;
-  unsigned spare = 1;
-  bool fixed_fleet = false;
-  bool lend = false;
-  double boot_s = 30;
-  double linger_s = 60;
-  double epoch_s = 1;
-  double watermark = 0.05;
-  double network_gbps = 25;  // GB/s of a server
-  packing::Allowed moves = packing::Allowed::both;
-  bool free_moves = false;
-  std::string placements{};
+  FleetOptions fleet{};
   double speed = 1;  // times the trace's
   sim::Sla sla{};
   bool skip = true;

@@ -132,7 +132,7 @@ std::string picture(const std::vector<Row>& rows, const std::string& about) {
   return std::move(out).str();
 }
 
-sim::FleetShape shape_of(const SimulateOptions& options) {
+sim::FleetShape shape_of(const FleetOptions& options) {
   sim::FleetShape shape{.engines = options.engines,
                         .engines_per_server = options.engines_per_server,
                         .network_bytes_per_second = options.network_gbps * 1e9,
@@ -141,7 +141,7 @@ sim::FleetShape shape_of(const SimulateOptions& options) {
                         .spare = options.spare,
                         .linger_s = options.linger_s,
                         .lend = options.lend,
-                        .fixed = options.fixed_fleet,
+                        .fixed = options.fixed,
                         .moves = options.moves,
                         .free_moves = options.free_moves};
   shape.options.watermark = options.watermark;
@@ -160,22 +160,23 @@ Result<std::string> run_packing(const SimulateOptions& options, const sim::Trace
   }
   const sim::MakeWorkload make = workload_of(options, trace, rate);
   std::vector<std::string_view> packers;
-  report::split_columns(options.pack, packers);
+  report::split_columns(options.fleet.pack, packers);
   std::vector<Row> rows;
   for (const std::string_view packer : packers) {
     rows.push_back({.packer = std::string(packer), .outcomes = {}});
     for (std::uint64_t seed = 1; seed <= options.seeds; ++seed) {
       const sim::Workload work = make(seed);
-      sim::FleetShape shape = shape_of(options);
+      sim::FleetShape shape = shape_of(options.fleet);
       shape.packer = packer;
-      shape.keep_placements = !options.placements.empty() && seed == 1;
+      shape.keep_placements = !options.fleet.placements.empty() && seed == 1;
       AQUA_ASSIGN(auto outcome,
                   sim::serve_fleet(ground, work, shape, options.sla, [&](std::size_t over) {
                     bar.show(std::string(packer), over, work.requests.size());
                   }));
       if (shape.keep_placements) {
-        const std::string path =
-            packers.size() == 1 ? options.placements : concat(options.placements, ".", packer);
+        const std::string path = packers.size() == 1
+                                     ? options.fleet.placements
+                                     : concat(options.fleet.placements, ".", packer);
         AQUA_TRY(write_file(path, placements(outcome)));
       }
       rows.back().outcomes.push_back(std::move(outcome));
@@ -184,15 +185,16 @@ Result<std::string> run_packing(const SimulateOptions& options, const sim::Trace
   const std::string about =
       concat(ground.scenario.model.name, " on ", ground.scenario.tensor_parallel, " of ",
              ground.scenario.server.name, ", ", static_cast<std::uint64_t>(ground.kv_tokens),
-             " KV tokens an engine, at most ", options.engines, " engines, ",
-             options.engines_per_server, " a server; ",
-             options.fixed_fleet ? std::string("all up")
-             : options.lend      ? concat("those not in use lend, ", options.spare, " spare, ",
-                                          options.linger_s, " s until one that is unused lends")
-                                 : concat(options.spare, " spare, ", options.boot_s, " s to boot, ",
-                                          options.linger_s, " s until one that is unused is off"),
-             "; a plan each ", options.epoch_s, " s, watermark ", options.watermark, "; ",
-             describe(options, rate), "; SLA TTFT ", options.sla.ttft_s, " s, TPOT ",
+             " KV tokens an engine, at most ", options.fleet.engines, " engines, ",
+             options.fleet.engines_per_server, " a server; ",
+             options.fleet.fixed ? std::string("all up")
+             : options.fleet.lend
+                 ? concat("those not in use lend, ", options.fleet.spare, " spare, ",
+                          options.fleet.linger_s, " s until one that is unused lends")
+                 : concat(options.fleet.spare, " spare, ", options.fleet.boot_s, " s to boot, ",
+                          options.fleet.linger_s, " s until one that is unused is off"),
+             "; a plan each ", options.fleet.epoch_s, " s, watermark ", options.fleet.watermark,
+             "; ", describe(options, rate), "; SLA TTFT ", options.sla.ttft_s, " s, TPOT ",
              options.sla.tpot_s * 1e3, " ms.");
   if (!options.html.empty()) AQUA_TRY(write_file(options.html, picture(rows, about)));
   if (!options.json) return concat(about, "\n\n", table(rows), "\n", sources_text(ground));
