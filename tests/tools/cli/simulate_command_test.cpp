@@ -226,6 +226,10 @@ TEST_F(Simulate, APackersOptionsAreChecked) {
   says({"--pack", "bf", "--engines", "2", "--spare", "3"}, "3 of 2");
   says({"--engines", "2"}, "--pack");
   says({"--placements", "p.csv"}, "--pack");
+  says({"--pack", "bf,"}, "--pack");
+  says({"--pack", "bf", "--free-moves", "--moves", "kv"}, "--free-moves");
+  says({"--pack", "bf", "--lent-gb", "3"}, "--lent-gb");
+  (void)fails({"--pack", "bf", "--placements", path("no/such/file")}, Code::permission_denied);
   says({"--pack", "bf", "--compare", "fcfs"}, "without --compare");
   says({"--pack", "bf", "--workload", "pipeline"}, "--pack");
 }

@@ -75,6 +75,9 @@ Result<void> check_fleet(const FleetOptions& options) {
   if (options.lend && options.fixed) {
     return bad("--lend and --fixed-fleet: engines that are always up lend nothing");
   }
+  if (options.free_moves && options.moves != FleetOptions{}.moves) {
+    return bad("--moves says nothing of --free-moves");
+  }
   if (options.spare > options.engines) {
     return bad(concat("--spare: ", options.spare, " of ", options.engines, " engines"));
   }

@@ -219,12 +219,13 @@ Result<void> check_packing(const SimulateOptions& options) {
                      options.workload == WorkloadKind::burst;
   const SimulateOptions fresh;
   if (drawn && options.share == 0 && options.compare == fresh.compare && !options.sweep &&
-      !options.prefix_cache && options.csv.empty() && options.lent_changes.empty()) {
+      !options.prefix_cache && options.csv.empty() && options.lent_changes.empty() &&
+      options.lent_gb == fresh.lent_gb && !options.expansion && options.link_changes.empty()) {
     return {};
   }
   return bad(
       "--pack compares packers on --workload trace, poisson or burst: without --compare, --share, "
-      "--sweep, --prefix-cache, --lent-at and --csv");
+      "--sweep, --prefix-cache, --lent-gb, --lent-at, --expansion, --link-at and --csv");
 }
 
 Result<void> check(const SimulateOptions& options) {

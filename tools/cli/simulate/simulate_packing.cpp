@@ -161,6 +161,13 @@ Result<std::string> run_packing(const SimulateOptions& options, const sim::Trace
   const sim::MakeWorkload make = workload_of(options, trace, rate);
   std::vector<std::string_view> packers;
   report::split_columns(options.fleet.pack, packers);
+  const auto path_of = [&](std::string_view packer) {
+    return packers.size() == 1 ? options.fleet.placements
+                               : concat(options.fleet.placements, ".", packer);
+  };
+  for (const std::string_view packer : packers) {  // known before the runs, not after them
+    if (!options.fleet.placements.empty()) AQUA_TRY(write_file(path_of(packer), ""));
+  }
   std::vector<Row> rows;
   for (const std::string_view packer : packers) {
     rows.push_back({.packer = std::string(packer), .outcomes = {}});
@@ -174,10 +181,7 @@ Result<std::string> run_packing(const SimulateOptions& options, const sim::Trace
                     bar.show(std::string(packer), over, work.requests.size());
                   }));
       if (shape.keep_placements) {
-        const std::string path = packers.size() == 1
-                                     ? options.fleet.placements
-                                     : concat(options.fleet.placements, ".", packer);
-        AQUA_TRY(write_file(path, placements(outcome)));
+        AQUA_TRY(write_file(path_of(packer), placements(outcome)));
       }
       rows.back().outcomes.push_back(std::move(outcome));
     }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 #include "tools/sim/layers/swapped_layers.hpp"
 
@@ -62,14 +63,19 @@ void Engine::submit(std::uint32_t request) {
   changed();
 }
 
+void Engine::submit_delivered(std::uint32_t request, std::uint32_t blocks) {
+  delivered_ += blocks;
+  submit(request);
+}
+
 void Engine::close() {
   closed_ = true;
   changed();
 }
 
-void Engine::send_away(std::uint32_t request, Picos now) {
+void Engine::send_away(std::uint32_t request) {
   leaving_.push_back(request);
-  if (!computing_) let_go(now);
+  if (!computing_) changed_ = true;
   changed();
 }
 
@@ -155,6 +161,7 @@ bool Engine::accepts(const schedule::Request& asked) {
 void Engine::begin(Picos now, Picos horizon) {
   tell_finished_copies(now);
   let_go(now);
+  if (delivered_ > 0) unreserve(std::exchange(delivered_, 0));
   if (options_.layers != nullptr) set_device_blocks(options_.layers->usable_blocks());
   while (changed_) {
     const double typical = options_.kv_bytes_per_token * options_.block_tokens;

@@ -70,12 +70,15 @@ class Engine final : public Actor {
   // The request comes to this engine, with what the table says of it: it may have been served
   // elsewhere until now.
   void submit(std::uint32_t request);
+  // One whose KV is delivered: `blocks`, reserved for it, are free when the scheduler may take it
+  // in.
+  void submit_delivered(std::uint32_t request, std::uint32_t blocks);
   // No more will come.
   void close();
   // The request leaves between two iterations, at once if none is under way, but not while a copy
   // of it is: then `left` of the options is told. KV that is swapped out by then is dropped. One
   // that ends before does not leave.
-  void send_away(std::uint32_t request, Picos now);
+  void send_away(std::uint32_t request);
 
   [[nodiscard]] Picos next() const override;
   void act(Picos now, Picos horizon) override;
@@ -161,7 +164,8 @@ class Engine final : public Actor {
   std::size_t arrived_ = 0;
   std::size_t ended_ = 0;
   std::size_t open_ = 0;                // with the scheduler
-  std::uint32_t reserved_ = 0;          // blocks that the scheduler is not told of
+  std::uint32_t reserved_ = 0;          // blocks that the scheduler is not told of …
+  std::uint32_t delivered_ = 0;         // … of them for requests that are here
   std::uint64_t unstarted_tokens_ = 0;  // of prompts of which nothing was computed
   bool changed_ = true;                 // since the scheduler said that there is nothing to do
 

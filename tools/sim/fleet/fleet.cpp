@@ -2,6 +2,7 @@
 #include "tools/sim/fleet/fleet.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "tools/sim/engine/accepted.hpp"
 
@@ -28,12 +29,13 @@ Fleet::Fleet(const Ground& ground, const FleetShape& shape, RequestTable& table,
       power_(shape.engines, power_rules()),
       rows_(table.outcomes.size()),
       pending_(shape.engines),
+      told_costs_(shape.engines),
       tick_(picos(shape.epoch_s)) {
   for (std::size_t engine = 0; engine < engines_.size(); ++engine) join(engine);
   for (std::size_t engine = 0; lent_ && engine < engines_.size(); ++engine) {
     if (power_.state(engine) == Power::State::off) lent_->lend(engine, 0);
   }
-  mover_.set_up([this](std::size_t engine) { return power_.state(engine) == Power::State::up; });
+  mover_.set_is_up([this](std::size_t engine) { return power_.state(engine) == Power::State::up; });
 }
 
 Power::Rules Fleet::power_rules() {
@@ -60,12 +62,26 @@ Power::Rules Fleet::power_rules() {
 }
 
 // What is up costs nothing to wake, and what boots already less than what is off.
-void Fleet::join(std::size_t engine) {
+double Fleet::wake_cost(std::size_t engine) const {
   constexpr double kCost[] = {2, 1, 0};  // by Power::State
+  return kCost[static_cast<std::size_t>(power_.state(engine))];
+}
+
+void Fleet::join(std::size_t engine) {
+  told_costs_[engine] = wake_cost(engine);
   accepted(packer_.join({.id = engine_id(engine),
                          .kv_tokens = static_cast<std::uint64_t>(ground_.kv_tokens),
                          .server = packing::ServerId{engines_.server_of(engine)},
-                         .wake_cost = kCost[static_cast<std::size_t>(power_.state(engine))]}));
+                         .wake_cost = told_costs_[engine]}));
+}
+
+// A packer takes what waking costs when an engine joins: those that sleep leave and join again.
+void Fleet::tell_costs() {
+  for (std::size_t engine = 0; engine < engines_.size(); ++engine) {
+    if (told_costs_[engine] == wake_cost(engine) || used(engine)) continue;
+    accepted(packer_.gone(engine_id(engine)));
+    join(engine);
+  }
 }
 
 bool Fleet::used(std::size_t engine) const {
@@ -84,6 +100,7 @@ void Fleet::act(Picos now, Picos /*horizon*/) {
     for (const std::uint32_t request : std::exchange(pending_[engine], {})) send(request, engine);
     mover_.came_up(engine, now);
   }
+  tell_costs();
   for (; came_ < rows_.size() && table_.outcomes[came_].arrival <= now; ++came_) {
     arrive(static_cast<std::uint32_t>(came_), now);
   }
@@ -105,7 +122,7 @@ void Fleet::arrive(std::uint32_t request, Picos now) {
                                              .max_new = is.output_tokens})
                            : Result<packing::Placement>(Error{Code::resource_exhausted, ""});
   if (!placed.ok()) {
-    ++over_;  // refused
+    one_is_over(now);  // refused
     return;
   }
   live_.insert(request);
@@ -118,6 +135,7 @@ void Fleet::arrive(std::uint32_t request, Picos now) {
 void Fleet::send(std::uint32_t request, std::size_t engine) {
   Row& row = rows_[request];
   row.engine = engine;
+  if (row.leaves) return;  // then it is sent there
   row.sent = power_.state(engine) == Power::State::up;
   if (row.sent) {
     engines_[engine].submit(request);
@@ -126,8 +144,13 @@ void Fleet::send(std::uint32_t request, std::size_t engine) {
   }
 }
 
-void Fleet::ended(std::uint32_t request, Picos now) {
+void Fleet::one_is_over(Picos now) {
   ++over_;
+  last_ = now;
+}
+
+void Fleet::ended(std::uint32_t request, Picos now) {
+  one_is_over(now);
   live_.erase(request);
   if (std::exchange(rows_[request].leaves, false)) --leaving_;
   mover_.ended(request, now);
@@ -150,9 +173,8 @@ void Fleet::tell_growth() {
   for (const std::uint32_t request : live_) {
     Row& row = rows_[request];
     const std::uint32_t generated = table_.progress[request].generated;
-    row.pace = generated - row.generated;
-    row.generated = generated;
-    const std::uint32_t more = row.engine == kNowhere ? 0 : std::max(row.pace, kFirstPace);
+    const std::uint32_t pace = generated - std::exchange(row.generated, generated);
+    const std::uint32_t more = row.engine == kNowhere ? 0 : std::max(pace, kFirstPace);
     const std::uint32_t left = table_.outcomes[request].output_tokens - generated;
     const std::uint64_t tokens = table_.known_tokens(request) + std::min(more, left);
     if (tokens <= row.told) continue;
@@ -161,14 +183,14 @@ void Fleet::tell_growth() {
   }
 }
 
-void Fleet::preempt(std::uint32_t request, Picos now) {
+void Fleet::preempt(std::uint32_t request) {
   Row& row = rows_[request];
   const std::size_t engine = std::exchange(row.engine, kNowhere);
   ++outcome_.preempted;
   if (std::exchange(row.sent, false)) {
     row.leaves = true;
     ++leaving_;
-    engines_[engine].send_away(request, now);
+    engines_[engine].send_away(request);
   } else {
     std::erase(pending_[engine], request);
   }
@@ -176,7 +198,7 @@ void Fleet::preempt(std::uint32_t request, Picos now) {
 
 void Fleet::carry_out(packing::Plan plan, Picos now) {
   for (const packing::Preemption& order : plan.preemptions) {
-    preempt(static_cast<std::uint32_t>(order.request), now);
+    preempt(static_cast<std::uint32_t>(order.request));
   }
   settle_power(now);
   // What waits for an engine to boot has nothing to be moved.
@@ -191,8 +213,7 @@ void Fleet::carry_out(packing::Plan plan, Picos now) {
   mover_.begin(plan, now);
   for (const packing::Placement& placement : plan.placements) {
     const auto request = static_cast<std::uint32_t>(placement.request);
-    rows_[request].engine = place_of(placement.engine);
-    if (!rows_[request].leaves) send(request, rows_[request].engine);
+    send(request, place_of(placement.engine));
   }
   if (!shape_.keep_placements) return;
   for (const std::uint32_t request : live_) {
@@ -212,23 +233,20 @@ void Fleet::left(std::uint32_t request, Picos now) {
   if (row.engine != kNowhere) send(request, row.engine);  // and placed since
 }
 
-void Fleet::move_over(const packing::Move& move, std::uint64_t plan, bool done, Picos now) {
+void Fleet::move_over(const packing::Move& move, std::uint64_t plan, bool done) {
   accepted(done ? packer_.moved(move.request, plan) : packer_.failed(move.request, plan));
   const auto request = static_cast<std::uint32_t>(move.request);
   if (done) {
     rows_[request].engine = place_of(move.to);
     ++table_.outcomes[request].moves;
   } else if (move.dropped) {
-    preempt(request, now);  // the packer takes its KV for gone
+    preempt(request);  // the packer takes its KV for gone
   }
 }
 
 void Fleet::settle_power(Picos now) {
-  power_.settle([this](std::size_t engine) { return used(engine); }, now,
-                [this](std::size_t engine) {
-                  accepted(packer_.gone(engine_id(engine)));
-                  join(engine);
-                });
+  power_.settle([this](std::size_t engine) { return used(engine); }, now);
+  tell_costs();
 }
 
 void Fleet::sample(Picos now) {

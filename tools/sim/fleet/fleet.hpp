@@ -29,6 +29,8 @@ class Fleet final : public Actor {
   void flow_ended(FlowId /*flow*/, Picos /*now*/) override {}
   [[nodiscard]] bool done() const override { return over_ == table_.outcomes.size(); }
   [[nodiscard]] std::size_t over() const noexcept { return over_; }
+  // When the last request was over, or was refused.
+  [[nodiscard]] Picos last() const noexcept { return last_; }
   // Nothing is on its way from one engine to another.
   [[nodiscard]] bool settled() const {
     return mover_.idle() && leaving_ == 0 && (!lent_ || lent_->settled());
@@ -39,9 +41,8 @@ class Fleet final : public Actor {
   // --- told by engines and the mover -------------------------------------------------------------
   void ended(std::uint32_t request, Picos now);
   void left(std::uint32_t request, Picos now);
-  void move_over(const packing::Move& move, std::uint64_t plan, bool done, Picos now);
+  void move_over(const packing::Move& move, std::uint64_t plan, bool done);
 
-  // Engines that were up, in seconds, once done.
   [[nodiscard]] const Power& power() const noexcept { return power_; }
 
  private:
@@ -52,17 +53,19 @@ class Fleet final : public Actor {
     bool leaves = false;            // it was preempted, and the engine has not let it go yet
     std::uint64_t told = 0;         // tokens
     std::uint32_t generated = 0;    // at the last epoch
-    std::uint32_t pace = 0;         // tokens in the last one
   };
 
   void arrive(std::uint32_t request, Picos now);
   void send(std::uint32_t request, std::size_t engine);
   void epoch(Picos now);
   void tell_growth();
-  void preempt(std::uint32_t request, Picos now);
+  void preempt(std::uint32_t request);
   void carry_out(packing::Plan plan, Picos now);
   void settle_power(Picos now);
+  void one_is_over(Picos now);
   void join(std::size_t engine);
+  void tell_costs();
+  [[nodiscard]] double wake_cost(std::size_t engine) const;
   [[nodiscard]] Power::Rules power_rules();
   [[nodiscard]] bool used(std::size_t engine) const;
   void sample(Picos now);
@@ -82,6 +85,8 @@ class Fleet final : public Actor {
   std::set<std::uint32_t> live_;
   std::size_t came_ = 0, over_ = 0;
   std::size_t leaving_ = 0;  // rows that leave
+  Picos last_ = 0;
+  std::vector<double> told_costs_;  // of waking each engine
   Picos tick_;
   std::uint64_t epochs_ = 0;
 };

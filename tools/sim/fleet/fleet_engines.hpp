@@ -30,15 +30,15 @@ struct FleetEngine {
 
 class FleetEngines {
  public:
-  // Every engine runs fcfs and pages to its host, and before that to what `market` lends, if that
-  // is not null; it then has a borrower for each of them. `options` has what all of them are told;
-  // `ended` and `left` of it are called with the engine's number before the request's.
+  // Each is called with the engine's number first, but for `may_skip` (EngineOptions).
   struct Callbacks {
     std::function<void(std::size_t, std::uint32_t, Picos)> ended{};
     std::function<void(std::size_t, std::uint32_t, Picos)> left{};
     std::function<bool()> may_skip{};
   };
-  // All must outlive it. As make_scheduler.
+  // Every engine runs fcfs and pages to its host, and before that to what `market` lends, if that
+  // is not null; it then has a borrower for each of them. All must outlive it. Fails as
+  // make_scheduler.
   [[nodiscard]] static Result<std::unique_ptr<FleetEngines>> create(
       const Ground& ground, const FleetShape& shape, RequestTable& table, Network& network,
       SlabMarket* market, const Callbacks& callbacks);

@@ -2,6 +2,7 @@
 #include "tools/sim/fleet/mover.hpp"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "tools/sim/engine/accepted.hpp"
@@ -69,14 +70,14 @@ void Mover::begin(const packing::Plan& plan, Picos now) {
     }
   }
   counts_.later += later.size();
-  for (const packing::Move& move : later) over_(move, plan.number, false, now);
+  for (const packing::Move& move : later) over_(move, plan.number, false);
   if (run.orders.empty()) return;
   runs_.push_back(std::move(run));
   for (const Order& order : std::vector<Order>(runs_.back().orders)) {
     if (!order.move.dropped) continue;
     const Under move = under(order, plan.number);
     moves_[request_of(order.move)] = move;
-    engines_[move.from].send_away(request_of(order.move), now);
+    engines_[move.from].send_away(request_of(order.move));
   }
   next_stage(runs_.back(), now);
 }
@@ -110,7 +111,7 @@ void Mover::proceed(std::uint32_t request, Picos now) {
   const auto status = source.scheduler().sequence(schedule::SequenceId{request});
   const bool there = status.ok() && status->state == schedule::SequenceState::resident &&
                      status->computed_tokens > 0;
-  if (!move.order.as_kv || !there || shape_.free_moves) return source.send_away(request, now);
+  if (!move.order.as_kv || !there || shape_.free_moves) return source.send_away(request);
   // Also for what it computes while it is copied.
   constexpr std::uint32_t kGrowth = 64;
   const std::uint32_t block = ground_.scenario.server.kv_block_tokens;
@@ -139,7 +140,7 @@ void Mover::flow_ended(FlowId flow, Picos now) {
   Under& move = moves_.at(request);
   move.copying = false;
   if (move.away) return deliver(request, now);
-  engines_[move.from].send_away(request, now);
+  engines_[move.from].send_away(request);
 }
 
 bool Mover::left(std::uint32_t request, Picos now) {
@@ -165,16 +166,15 @@ bool Mover::left(std::uint32_t request, Picos now) {
 void Mover::deliver(std::uint32_t request, Picos now) {
   Under& move = moves_.at(request);
   ++(move.sent > 0 ? counts_.kv : counts_.tokens);
-  const std::size_t to = move.to;
+  engines_[move.to].submit_delivered(request, std::exchange(move.reserved, 0));
   end(request, true, now);
-  engines_[to].submit(request);
 }
 
 void Mover::end(std::uint32_t request, bool done, Picos now) {
   const Under move = moves_.at(request);
   moves_.erase(request);
   if (move.reserved > 0) engines_[move.to].unreserve(move.reserved);
-  over_(move.order.move, move.plan, done, now);
+  over_(move.order.move, move.plan, done);
   closed(move.plan, now);
 }
 

@@ -22,7 +22,7 @@ namespace aqua::sim {
 class Mover final : public Actor {
  public:
   // `over` is called when a move is over, with true, or is not done. All must outlive it.
-  using Over = std::function<void(const packing::Move&, std::uint64_t plan, bool done, Picos now)>;
+  using Over = std::function<void(const packing::Move&, std::uint64_t plan, bool done)>;
   Mover(const Ground& ground, const FleetShape& shape, RequestTable& table, FleetEngines& engines,
         Network& network, Over over);
 
@@ -40,8 +40,8 @@ class Mover final : public Actor {
   void ended(std::uint32_t request, Picos now);
   // The engine can take requests: moves to it that waited for that go on.
   void came_up(std::size_t engine, Picos now);
-  // Of a request that is to be served by an engine: can it be sent there?
-  void set_up(std::function<bool(std::size_t)> is_up) { is_up_ = std::move(is_up); }
+  // Says of an engine whether it serves; to be set before the first plan.
+  void set_is_up(std::function<bool(std::size_t)> is_up) { is_up_ = std::move(is_up); }
   [[nodiscard]] bool idle() const noexcept { return moves_.empty(); }
 
   struct Counts {

@@ -43,8 +43,7 @@ void Power::turn(std::size_t engine, bool on, Picos now) {
   if (rules_.turned) rules_.turned(engine, on, now);
 }
 
-void Power::settle(const std::function<bool(std::size_t)>& used, Picos now,
-                   const std::function<void(std::size_t)>& changed) {
+void Power::settle(const std::function<bool(std::size_t)>& used, Picos now) {
   if (rules_.fixed) return;
   std::vector<std::size_t> on, off;  // unused
   for (std::size_t engine = 0; engine < state_.size(); ++engine) {
@@ -58,7 +57,6 @@ void Power::settle(const std::function<bool(std::size_t)>& used, Picos now,
   }
   for (std::size_t k = 0; on.size() + k < rules_.spare && k < off.size(); ++k) {
     turn(off[k], true, now);
-    changed(off[k]);
   }
   // Those that still boot go first, then the last ones.
   std::ranges::stable_sort(on, {},
@@ -72,7 +70,6 @@ void Power::settle(const std::function<bool(std::size_t)>& used, Picos now,
     } else if (until == kNever || until <= now) {
       until = kNever;
       turn(on[k], false, now);
-      changed(on[k]);
     }
   }
 }

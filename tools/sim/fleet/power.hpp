@@ -2,6 +2,7 @@
 // Which engines of a fleet are up: those in use, and spare ones. Counts the time of all of them.
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <functional>
 #include <vector>
@@ -33,13 +34,12 @@ class Power {
   [[nodiscard]] std::vector<std::size_t> come_up(Picos now);
   // Boots those that are used and off, and as many more as are to be spare; switches the others off
   // that have lingered.
-  // `changed` is called with each unused engine whose state is another now.
-  void settle(const std::function<bool(std::size_t)>& used, Picos now,
-              const std::function<void(std::size_t)>& changed);
+  void settle(const std::function<bool(std::size_t)>& used, Picos now);
 
   [[nodiscard]] std::size_t powered() const noexcept { return powered_; }
   [[nodiscard]] std::uint64_t boots() const noexcept { return boots_; }
   [[nodiscard]] double engine_seconds(Picos now) const {
+    assert(now >= counted_);
     return engine_seconds_ + static_cast<double>(powered_) * seconds(now - counted_);
   }
 

@@ -2,7 +2,6 @@
 #include "tools/sim/fleet/serve_fleet.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 
 #include "base/concat.hpp"
@@ -78,15 +77,14 @@ Result<FleetOutcome> serve_fleet(const Ground& ground, const Workload& workload,
   AQUA_ASSIGN(const auto engines,
               FleetEngines::create(ground, shape, table, network, lent, callbacks));
   mover = std::make_unique<Mover>(ground, shape, table, *engines, network,
-                                  [&](const packing::Move& move, std::uint64_t plan, bool done,
-                                      Picos now) { fleet->move_over(move, plan, done, now); });
+                                  [&](const packing::Move& move, std::uint64_t plan, bool done) {
+                                    fleet->move_over(move, plan, done);
+                                  });
   fleet = std::make_unique<Fleet>(ground, shape, table, *packer, *engines, *mover, lent, outcome);
   std::vector<Actor*> actors{fleet.get(), mover.get()};
   if (lent != nullptr) actors.push_back(fleet->lent());
   for (std::size_t k = 0; k < engines->size(); ++k) actors.push_back(&(*engines)[k]);
-  Picos last = 0;
-  const auto progress = [&](Picos now) {
-    last = now;
+  const auto progress = [&](Picos) {
     if (observe) observe(fleet->over());
   };
   if (!run_world(network, actors, progress)) {
@@ -94,12 +92,14 @@ Result<FleetOutcome> serve_fleet(const Ground& ground, const Workload& workload,
                                         " requests wait for ever")};
   }
   for (std::size_t k = 0; k < engines->size(); ++k) add(outcome.run.totals, (*engines)[k].totals());
+  Picos finish = 0;
   for (const RequestOutcome& request : table.outcomes) {
-    if (!request.refused()) last = std::max(last, request.finish);
+    if (!request.refused()) finish = std::max(finish, request.finish);
   }
   const Picos first = table.outcomes.empty() ? 0 : table.outcomes.front().arrival;
-  outcome.run.makespan = last - std::min(last, first);
-  outcome.gpu_hours = fleet->power().engine_seconds(last) * ground.scenario.tensor_parallel / 3600;
+  outcome.run.makespan = finish - std::min(finish, first);
+  outcome.gpu_hours =
+      fleet->power().engine_seconds(fleet->last()) * ground.scenario.tensor_parallel / 3600;
   outcome.boots = fleet->power().boots();
   const Mover::Counts& moved = mover->counts();
   outcome.moves_kv = moved.kv;
@@ -108,7 +108,7 @@ Result<FleetOutcome> serve_fleet(const Ground& ground, const Workload& workload,
   outcome.bytes_moved = moved.bytes;
   if (!table.outcomes.empty()) {
     average(outcome, table.outcomes.back().arrival, ground.kv_tokens, shape.epoch_s);
-  };
+  }
   outcome.run.requests = std::move(table.outcomes);
   outcome.metrics = measure(outcome.run, sla);
   std::vector<double> still;
