@@ -53,6 +53,19 @@ TEST(PrefixCache, AHitIsFasterFromThePeerThanFromTheHost) {
   EXPECT_LT(hit_ttft("fcfs+aqua"), hit_ttft("fcfs"));
 }
 
+// A lender whose memory is full of cached prefixes: they give way to whoever is preempted.
+TEST(PrefixCache, MakesRoomForSequencesThatArePreempted) {
+  Scenario scenario = prefix_scenario();
+  scenario.kv_tokens = 12'000;
+  scenario.lent_bytes = 1.2e9;  // some 9,000 tokens
+  const Workload work = prompts();
+  const RunOutcome outcome = play(scenario, "cfs+aqua", work);
+  EXPECT_GT(outcome.totals.bytes_stored, 0.9e9);
+  EXPECT_GT(outcome.totals.swaps_out, 50u);
+  EXPECT_GT(outcome.totals.bytes_out_peer, 0.5 * outcome.totals.bytes_out);
+  for (const RequestOutcome& request : outcome.requests) EXPECT_FALSE(request.refused());
+}
+
 TEST(PrefixCache, SkippingChangesNothing) {
   Scenario with = prefix_scenario(), without = with;
   without.skip = false;

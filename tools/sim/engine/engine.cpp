@@ -165,7 +165,8 @@ void Engine::begin(Picos now, Picos horizon) {
   if (options_.layers != nullptr) set_device_blocks(options_.layers->usable_blocks());
   while (changed_) {
     const double typical = options_.kv_bytes_per_token * options_.block_tokens;
-    scheduler_.set_swap_tier(swap_.tier_for(typical));
+    const bool gives_way = prefixes_ != nullptr && prefixes_->any_with_peer();
+    scheduler_.set_swap_tier(gives_way ? Tier::peer : swap_.tier_for(typical));
     const schedule::Batch& batch = scheduler_.next();
     ++totals_.decisions;
     const bool moves = batch.moves();

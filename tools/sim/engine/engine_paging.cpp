@@ -58,6 +58,7 @@ void Engine::page_out(const schedule::Preemption& order, Picos now) {
     return;
   }
   const double bytes = order.blocks * options_.kv_bytes_per_token * options_.block_tokens;
+  if (prefixes_ != nullptr && order.to == Tier::peer) prefixes_->make_room(bytes, swap_, now);
   const Tier tier = swap_.reserve(request, bytes, now, order.to);
   ++totals_.swaps_out;
   totals_.bytes_out += bytes;

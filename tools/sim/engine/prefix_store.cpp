@@ -36,17 +36,31 @@ PrefixStore::Stored PrefixStore::store(const Workload& workload, const TraceRequ
   const Tier tier = swap.tier_for(static_cast<double>(missing) * block_bytes);
   const auto insertion = index_.insert(prefix, tier);
   if (!insertion.ok()) return {};
-  for (const prefix::BlockHash& gone : insertion->evicted) {
-    if (const auto key = keys_.find(gone); key != keys_.end()) {
-      swap.release(key->second, now);
-      keys_.erase(key);
-    }
-  }
+  free(insertion->evicted, swap, now);
   for (const auto& block : prefix.chain.subspan(insertion->first, insertion->blocks)) {
-    keys_[block] = next_key_;
-    (void)swap.reserve(next_key_++, block_bytes, now);
+    const Tier at = swap.reserve(next_key_, block_bytes, now);
+    places_[block] = {next_key_++, at};
+    with_peer_ += at == Tier::peer ? 1U : 0U;
   }
   return {.bytes = static_cast<double>(insertion->blocks) * block_bytes, .tier = tier};
+}
+
+void PrefixStore::free(std::span<const prefix::BlockHash> gone, SwapSpace& swap, Picos now) {
+  for (const prefix::BlockHash& block : gone) {
+    const auto found = places_.find(block);
+    if (found == places_.end()) continue;
+    swap.release(found->second.key, now);
+    with_peer_ -= found->second.tier == Tier::peer ? 1U : 0U;
+    places_.erase(found);
+  }
+}
+
+void PrefixStore::make_room(double bytes, SwapSpace& swap, Picos now) {
+  while (swap.tier_for(bytes) != Tier::peer) {
+    const std::vector<prefix::BlockHash> gone = index_.evict(Tier::peer);
+    if (gone.empty()) return;
+    free(gone, swap, now);
+  }
 }
 
 }  // namespace aqua::sim

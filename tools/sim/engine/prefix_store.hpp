@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 
 #include "aqua/prefix/prefix_index.hpp"
 #include "tools/sim/engine/swap_space.hpp"
@@ -34,8 +35,15 @@ class PrefixStore {
   };
   [[nodiscard]] Stored store(const Workload& workload, const TraceRequest& request, SwapSpace& swap,
                              Picos now);
+  // Blocks with the peer give way, the oldest first, until `bytes` have room there or none is left
+  // that nobody holds.
+  void make_room(double bytes, SwapSpace& swap, Picos now);
+  // Whether any block is with the peer, most of which would give way.
+  [[nodiscard]] bool any_with_peer() const noexcept { return with_peer_ > 0; }
 
  private:
+  void free(std::span<const prefix::BlockHash> gone, SwapSpace& swap, Picos now);
+
   [[nodiscard]] static prefix::Prefix prefix_of(const Workload& workload,
                                                 const TraceRequest& request);
 
@@ -44,7 +52,12 @@ class PrefixStore {
 
   prefix::PrefixIndex index_;
   double bytes_per_token_;
-  std::map<prefix::BlockHash, std::uint64_t> keys_;
+  struct Place {
+    std::uint64_t key = 0;  // in the swap space
+    Tier tier = Tier::host;
+  };
+  std::map<prefix::BlockHash, Place> places_;
+  std::size_t with_peer_ = 0;  // of them
   std::uint64_t next_key_ = kFirstKey;
 };
 
