@@ -227,6 +227,12 @@ TEST(Fleet, WhoHasNotLeftYetIsServedOnce) {
   }
 }
 
+TEST(Fleet, NobodyAsksForAnything) {
+  const FleetOutcome outcome = run(small_fleet("pack"), Workload{.requests = {}});
+  EXPECT_EQ(outcome.gpu_hours, 0);
+  EXPECT_EQ(outcome.metrics.completed, 0u);
+}
+
 TEST(Fleet, BadShapesAreNamed) {
   FleetShape shape = small_fleet("best");
   const auto unknown = serve_fleet(small_ground(), some_work(), shape, {});

@@ -36,6 +36,13 @@ Fleet::Fleet(const Ground& ground, const FleetShape& shape, RequestTable& table,
     if (power_.state(engine) == Power::State::off) lent_->lend(engine, 0);
   }
   mover_.set_is_up([this](std::size_t engine) { return power_.state(engine) == Power::State::up; });
+  close_when_done();
+}
+
+void Fleet::close_when_done() {
+  for (std::size_t engine = 0; done() && engine < engines_.size(); ++engine) {
+    engines_[engine].close();
+  }
 }
 
 Power::Rules Fleet::power_rules() {
@@ -106,9 +113,7 @@ void Fleet::act(Picos now, Picos /*horizon*/) {
   }
   if (now >= tick_) epoch(now);
   settle_power(now);
-  for (std::size_t engine = 0; done() && engine < engines_.size(); ++engine) {
-    engines_[engine].close();
-  }
+  close_when_done();
 }
 
 void Fleet::arrive(std::uint32_t request, Picos now) {
@@ -155,9 +160,7 @@ void Fleet::ended(std::uint32_t request, Picos now) {
   if (std::exchange(rows_[request].leaves, false)) --leaving_;
   mover_.ended(request, now);
   accepted(packer_.ended(request_id(request)));
-  for (std::size_t engine = 0; done() && engine < engines_.size(); ++engine) {
-    engines_[engine].close();
-  }
+  close_when_done();
 }
 
 void Fleet::epoch(Picos now) {

@@ -63,6 +63,7 @@ class Fleet final : public Actor {
   void carry_out(packing::Plan plan, Picos now);
   void settle_power(Picos now);
   void one_is_over(Picos now);
+  void close_when_done();
   void join(std::size_t engine);
   void tell_costs();
   [[nodiscard]] double wake_cost(std::size_t engine) const;
