@@ -212,7 +212,7 @@ TEST(Fleet, WhoHasNotLeftYetIsServedOnce) {
   Scenario scenario = small_scenario();
   scenario.kv_tokens = 4000;
   const Ground ground = must(resolve(scenario, {}));
-  Workload work = poisson(mixed_trace(500), {.requests = 1000, .per_second = 40}, 3);
+  Workload work = poisson(mixed_trace(500), {.requests = 300, .per_second = 40}, 3);
   for (const std::string& packer : packing::packer_names()) {
     FleetShape shape{.packer = packer, .engines = 16, .engines_per_server = 1, .epoch_s = 0.01};
     shape.options.watermark = 0;
