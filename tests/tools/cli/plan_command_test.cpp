@@ -94,6 +94,17 @@ TEST_F(PlanCommand, TimesMayBeTheOperatorsOwn) {
       1e-9);
 }
 
+// 1000 tokens of OPT-66B are 2.36 GB of KV: 0.47 s over 40 Gbit/s, more than these prompts take.
+TEST_F(PlanCommand, GivenTimesAreBoundByTheNetworkToo) {
+  const auto json = nlohmann::json::parse(
+      run({"--prompt", "1000", "--times", "1:0.01:0.0001,16:0.1:0.0002", "--json"}).value());
+  const auto& apart = json.at("policies").at("disaggregated");
+  const double planned = apart.at("seconds_per_request");
+  EXPECT_GT(planned, 0.47 / 7) << "seven machines at most compute prompts";
+  EXPECT_LT(planned / apart.at("simulated").at("equal_lengths_s").get<double>(), 1.1);
+  EXPECT_GT(planned / apart.at("simulated").at("equal_lengths_s").get<double>(), 0.7);
+}
+
 TEST_F(PlanCommand, BadInputIsNamedWithWhatWouldDo) {
   EXPECT_NE(fails({"--machines", "1", "--model", "bloom-176b"}, Code::resource_exhausted)
                 .find("machine_bytes of "),
