@@ -122,6 +122,19 @@ TEST_F(SimulatePipeline, RequestsMayComeOverTimeAndSeedsAndSweepsAreTaken) {
       json_of({"--sweep", "machines=2,4", "--policies", "colocated"})["points"][1]["machines"], 4);
 }
 
+// The long answers come together: from where some seeds begin, the mean is far above the trace's.
+TEST_F(SimulatePipeline, MemoryIsForTheLongestAnswerThatAnySeedPlays) {
+  std::ofstream trace(path("trace.csv"), std::ios::app);
+  for (int i = 0; i < 40; ++i) trace << "100,1500\n";
+  trace.close();
+  for (const char* stops : {"none", "microbatch"}) {
+    const auto played = run({"--stops", stops, "--machines", "2", "--policies",
+                             "colocated,disaggregated", "--microbatches", "8,16,32", "--requests",
+                             "64", "--fixed-prompt", "400", "--seeds", "12"});
+    EXPECT_TRUE(played.ok()) << stops << ": " << (played.ok() ? "" : played.error().message);
+  }
+}
+
 TEST_F(SimulatePipeline, BadInputIsNamed) {
   EXPECT_NE(fails({"--policies", "fcfs"}, Code::invalid_argument).find("disaggregated+dp"),
             std::string::npos);

@@ -170,6 +170,8 @@ Result<Point> run_point(const SimulateOptions& options, const sim::Trace& trace,
                          .per_second = options.rate.value_or(0)};
   sim::PipelineLoad whole = load;
   whole.requests = trace.requests.size();
+  whole.stops = sim::EarlyStops::request;  // memory is for the longest answer that may be played
+  whole.per_second = 0;
   AQUA_ASSIGN(const auto all, sim::pipeline_requests(trace, whole, 1));
   const sim::PipelineLengths lengths = sim::lengths_of(all);
   const std::uint64_t most = std::uint64_t{std::ranges::max(asked.microbatches)} *
