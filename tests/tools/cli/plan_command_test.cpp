@@ -115,6 +115,8 @@ TEST_F(PlanCommand, BadInputIsNamedWithWhatWouldDo) {
   EXPECT_NE(fails({"--times", "1:0.4"}, Code::invalid_argument).find("B:Y:T"), std::string::npos);
   EXPECT_NE(fails({"--times", "1:nan:0.1"}, Code::invalid_argument).find("number"),
             std::string::npos);
+  EXPECT_NE(fails({"--times", "1:1000000:1000000"}, Code::invalid_argument).find("may take"),
+            std::string::npos);
   EXPECT_NE(fails({"--sweep", "machines=4..2"}, Code::invalid_argument).find("from 4 to 2"),
             std::string::npos);
   EXPECT_NE(fails({"--sweep", "rate=1"}, Code::invalid_argument).find("machines="),

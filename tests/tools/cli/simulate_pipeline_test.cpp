@@ -146,6 +146,8 @@ TEST_F(SimulatePipeline, BadInputIsNamed) {
   EXPECT_NE(fails({"--requests", "1"}, Code::invalid_argument).find("at least 2"),
             std::string::npos);
   EXPECT_NE(fails({"--microbatches", "64"}, Code::invalid_argument).find("32"), std::string::npos);
+  EXPECT_NE(fails({"--rate", "0.000001"}, Code::invalid_argument).find("a higher --rate"),
+            std::string::npos);
   const json none = json_of({"--machines", "1", "--policies", "disaggregated"});
   EXPECT_NE(none.at("policies")
                 .at("disaggregated")
