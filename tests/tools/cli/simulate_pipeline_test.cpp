@@ -135,6 +135,32 @@ TEST_F(SimulatePipeline, MemoryIsForTheLongestAnswerThatAnySeedPlays) {
   }
 }
 
+TEST_F(SimulatePipeline, OutagesAreOfSplitsThatHaveTheStageAndInAnyOrder) {
+  const auto policies = json_of({"--machines", "4", "--outages", "90:0:1,30:0:3"}).at("policies");
+  EXPECT_EQ(policies.at("colocated").at("token").at("depth"), 4);
+  EXPECT_GT(policies.at("colocated").at("down_s").get<double>(), 0);
+  for (const char* policy : {"colocated+dp", "disaggregated"}) {
+    EXPECT_NE(policies.at(policy).at("missing").get<std::string>().find("stages that fail"),
+              std::string::npos)
+        << policy;
+  }
+}
+
+// The KV of 16 prompts is larger than each host here, that of 4 is not.
+TEST_F(SimulatePipeline, ASplitWithoutHostMemoryIsLeftOut) {
+  SimulateOptions preset;
+  preset.preset = "a100x2";
+  json server = json::parse(run_simulate(preset).value());
+  server["host"]["gb"] = 3;
+  std::ofstream(path("server.json")) << server;
+  const auto row =
+      json_of({"--machines", "6", "--policies", "disaggregated", "--server", path("server.json"),
+               "--microbatches", "1,4,16", "--fixed-prompt", "400"})
+          .at("policies")
+          .at("disaggregated");
+  EXPECT_GT(row.at("makespan_s").get<double>(), 0) << row;
+}
+
 TEST_F(SimulatePipeline, BadInputIsNamed) {
   EXPECT_NE(fails({"--policies", "fcfs"}, Code::invalid_argument).find("disaggregated+dp"),
             std::string::npos);

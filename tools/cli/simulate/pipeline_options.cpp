@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/cli/simulate/pipeline_options.hpp"
 
+#include <algorithm>
 #include <string_view>
 
 #include "aqua/kv_stream/plan.hpp"
@@ -25,6 +26,7 @@ Result<void> set_outages(PipelineOptions& options, std::string_view value) {
     AQUA_ASSIGN(outage.stage, parse_between<std::uint32_t>(one.substr(last + 1), 0, 1000));
     options.outages.push_back(outage);
   }
+  std::ranges::stable_sort(options.outages, {}, &sim::Outage::at);
   return {};
 }
 

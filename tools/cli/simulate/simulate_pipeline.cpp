@@ -57,7 +57,12 @@ Result<Row> play_policy(const sim::PipelineQuestion& question, const sim::Pipeli
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     std::optional<sim::PipelineOutcome> other;
     if (seed > 1) {
-      AQUA_ASSIGN(other, sim::play_split(question, policy, row.best.split, seed));
+      auto played = sim::play_split(question, policy, row.best.split, seed);
+      if (!played.ok() && played.error().code == Code::resource_exhausted) {
+        row.missing = concat(played.error().message, " (seed ", seed, ")");
+        return row;
+      }
+      AQUA_ASSIGN(other, std::move(played));
     }
     const sim::PipelineOutcome& outcome = other ? *other : row.best.outcome;
     row.makespans.push_back(sim::seconds(outcome.makespan));

@@ -39,7 +39,7 @@ struct PipelineQuestion {
   bool all_machines = false;         // splits that leave none over, as the paper has them
   bool links = true;
   bool timeline = false;
-  std::vector<Outage> outages{};
+  std::vector<Outage> outages{};  // by time; only splits that have these stages
   Recovery recovery = Recovery::scratch;
   RecoveryTimes recovery_times{};
 };
@@ -51,7 +51,7 @@ struct BestPipelines {
 };
 
 // The shortest makespan where all requests come at once, else the least median latency a token.
-// resource_exhausted: no split of the policy fits.
+// resource_exhausted: no split of the policy fits and has the stages that fail.
 [[nodiscard]] Result<BestPipelines> find_best(const PipelineQuestion& question,
                                               const PipelinePolicy& policy, std::uint64_t seed);
 
