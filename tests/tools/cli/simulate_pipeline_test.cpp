@@ -161,6 +161,16 @@ TEST_F(SimulatePipeline, ASplitWithoutHostMemoryIsLeftOut) {
   EXPECT_GT(row.at("makespan_s").get<double>(), 0) << row;
 }
 
+TEST_F(SimulatePipeline, ASweepOfNamesHasTheNamesAndKeepsTheResults) {
+  const json models = json_of({"--sweep", "model=opt-13b,opt-66b", "--policies", "colocated"});
+  EXPECT_EQ(models.at("points").at(0).at("model"), "opt-13b");
+  EXPECT_EQ(models.at("points").at(1).at("model"), "opt-66b");
+  const json stops = json_of({"--sweep", "stops=none,request", "--policies", "colocated"});
+  EXPECT_EQ(stops.at("points").at(1).at("stops"), "request");
+  const json policies = json_of({"--sweep", "policies=colocated,disaggregated"});
+  EXPECT_TRUE(policies.at("points").at(1).at("policies").contains("disaggregated"));
+}
+
 TEST_F(SimulatePipeline, BadInputIsNamed) {
   EXPECT_NE(fails({"--policies", "fcfs"}, Code::invalid_argument).find("disaggregated+dp"),
             std::string::npos);

@@ -254,7 +254,12 @@ Result<std::string> run_pipelines(const SimulateOptions& options, const sim::Tra
     AQUA_TRY(set_option(one, options.sweep->parameter, value));
     AQUA_ASSIGN(Point point, run_point(one, trace, bar));
     text += concat("--", options.sweep->parameter, " ", value, "\n", point.text, "\n");
-    point.values[options.sweep->parameter] = report::parse_number<double>(value).value_or(0);
+    json& swept = point.values[options.sweep->parameter];
+    if (const auto number = report::parse_number<double>(value)) {
+      swept = *number;
+    } else if (!swept.is_object()) {  // as the results by policy are
+      swept = value;
+    }
     points.push_back(std::move(point.values));
   }
   if (!options.json) return text;
