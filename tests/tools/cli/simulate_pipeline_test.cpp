@@ -2,6 +2,7 @@
 // `aqua simulate --workload pipeline` as its users call it.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -169,6 +170,42 @@ TEST_F(SimulatePipeline, ASweepOfNamesHasTheNamesAndKeepsTheResults) {
   EXPECT_EQ(stops.at("points").at(1).at("stops"), "request");
   const json policies = json_of({"--sweep", "policies=colocated,disaggregated"});
   EXPECT_TRUE(policies.at("points").at(1).at("policies").contains("disaggregated"));
+}
+
+TEST_F(SimulatePipeline, WhatIsOfOneEngineIsRefusedAndTheOtherWayRound) {
+  EXPECT_NE(fails({"--lent-gb", "80"}, Code::invalid_argument).find("--lent-gb is of one engine"),
+            std::string::npos);
+  EXPECT_NE(fails({"--burst", "3"}, Code::invalid_argument).find("--burst"), std::string::npos);
+  EXPECT_NE(fails({"--prefix-cache"}, Code::invalid_argument).find("--prefix-cache"),
+            std::string::npos);
+  EXPECT_NE(fails({"--sweep", "lent-gb=10,80"}, Code::invalid_argument).find("--lent-gb"),
+            std::string::npos);
+  EXPECT_NE(fails({"--prompt", "1000"}, Code::invalid_argument).find("--fixed-prompt"),
+            std::string::npos);
+  for (const char* word : {"--outages=1:0:0", "--stops=none", "--policies=colocated",
+                           "--machines=4", "--refill", "--sweep=machines=2,4"}) {
+    EXPECT_NE(fails({"--workload", "poisson", word}, Code::invalid_argument)
+                  .find("machines in pipelines are --workload pipeline"),
+              std::string::npos)
+        << word;
+  }
+}
+
+// The events of the timeline come pass by pass, or stage by stage.
+TEST_F(SimulatePipeline, NoSkipPlaysStageByStageWithTheSameFigures) {
+  const auto play = [&](std::vector<std::string> words) {
+    words.insert(words.end(), {"--machines", "4", "--policies", "colocated", "--no-links",
+                               "--timeline", path("t.json")});
+    const json report = json_of(words);
+    return std::pair(report, json::parse(std::ifstream(path("t.json"))).at("traceEvents"));
+  };
+  auto [skipped, at_once] = play({});
+  auto [stepped, by_stage] = play({"--no-skip"});
+  EXPECT_EQ(skipped, stepped);
+  EXPECT_NE(at_once, by_stage);
+  std::ranges::sort(at_once.get_ref<json::array_t&>());
+  std::ranges::sort(by_stage.get_ref<json::array_t&>());
+  EXPECT_EQ(at_once, by_stage);
 }
 
 TEST_F(SimulatePipeline, BadInputIsNamed) {

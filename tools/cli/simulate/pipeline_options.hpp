@@ -28,6 +28,7 @@ struct PipelineOptions {
   sim::Recovery recovery = sim::Recovery::restore;
   // Seconds. Assumed: 20 in all, which the paper's own figures follow from.
   double detection = 2, restart = 10, weights = 8;
+  friend bool operator==(const PipelineOptions&, const PipelineOptions&) = default;
 };
 
 // Adds them under a heading of their own.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <utility>
 
 #include "base/concat.hpp"
 #include "base/try.hpp"
@@ -198,7 +199,44 @@ void add_report(CommandLine& line, SimulateOptions& o) {
       .flag("--no-skip", o.skip, "iteration by iteration; the same figures, slower", false);
 }
 
+// What one engine has, and pipelines do not.
+Result<void> check_engine_untouched(const SimulateOptions& o) {
+  const SimulateOptions fresh;
+  const std::pair<bool, const char*> all[] = {
+      {o.lent_gb != fresh.lent_gb, "--lent-gb"},
+      {!o.lent_changes.empty(), "--lent-at"},
+      {o.expansion.has_value(), "--expansion"},
+      {!o.link_changes.empty(), "--link-at"},
+      {o.burst != fresh.burst, "--burst"},
+      {o.burst_seconds != fresh.burst_seconds, "--burst-seconds"},
+      {o.quiet != fresh.quiet, "--quiet"},
+      {o.after != fresh.after, "--after"},
+      {o.speed != fresh.speed, "--speed"},
+      {o.kv_tokens.has_value(), "--kv-tokens"},
+      {o.prefix_cache, "--prefix-cache"},
+      {o.prefix_gb != fresh.prefix_gb, "--prefix-gb"},
+      {!o.fallback, "--no-fallback"},
+      {o.slice != fresh.slice, "--slice"},
+      {o.tensor_parallel != fresh.tensor_parallel, "--tensor-parallel"},
+      {o.borrower != fresh.borrower, "--borrower"},
+      {o.prompt != fresh.prompt, "--prompt (--fixed-prompt is of pipelines)"},
+      {o.skew != fresh.skew, "--skew"},
+      {o.share_seconds != fresh.share_seconds, "--share-seconds"},
+      {o.sla.ttft_s != fresh.sla.ttft_s || o.sla.tpot_s != fresh.sla.tpot_s, "--sla"}};
+  for (const auto& [touched, name] : all) {
+    if (touched) return bad(concat(name, " is of one engine, not of --workload pipeline"));
+  }
+  return {};
+}
+
 Result<void> check_pipelines(const SimulateOptions& options) {
+  if (options.workload != WorkloadKind::pipeline) {
+    if (options.pipelines == PipelineOptions{}) return {};
+    return bad(
+        "machines in pipelines are --workload pipeline: give that, or leave out what is about "
+        "them");
+  }
+  AQUA_TRY(check_engine_untouched(options));
   if (!options.fleet.pack.empty()) return bad("--pack rules engines, not --workload pipeline");
   if (!options.csv.empty() || !options.html.empty() || options.share > 0 ||
       options.compare != SimulateOptions{}.compare) {
@@ -241,7 +279,13 @@ Result<void> check(const SimulateOptions& options) {
     return bad("--trace and --lengths: one of them says what is asked");
   }
   AQUA_TRY(check_fleet(options.fleet));
-  if (options.workload == WorkloadKind::pipeline) return check_pipelines(options);
+  AQUA_TRY(check_pipelines(options));
+  for (std::size_t i = 0; options.sweep && i < options.sweep->values.size(); ++i) {
+    SimulateOptions one = options;
+    AQUA_TRY(set_option(one, options.sweep->parameter, options.sweep->values[i]));
+    AQUA_TRY(check_pipelines(one));
+  }
+  if (options.workload == WorkloadKind::pipeline) return {};
   const bool lending = own_prompts || options.workload == WorkloadKind::elastic;
   if (lending && (options.sweep || !options.csv.empty() || !options.html.empty())) {
     return bad("--workload long-prompt and elastic have a table and --json, nothing else");

@@ -76,6 +76,7 @@ Result<PipelineOutcome> play(const PipelineQuestion& question, const PipelinePol
   shape.ending = policy.chunked ? Ending::refill : question.ending;
   shape.chunk_tokens = policy.chunked ? question.chunk_tokens : 0;
   shape.open = load.per_second > 0;
+  shape.skip = question.skip;
   shape.timeline = timeline;
   shape.outages = question.outages;
   shape.recovery = question.recovery;

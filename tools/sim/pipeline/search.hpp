@@ -38,6 +38,7 @@ struct PipelineQuestion {
   std::uint32_t chunk_tokens = 512;  // of +chunked
   bool all_machines = false;         // splits that leave none over, as the paper has them
   bool links = true;
+  bool skip = true;  // PipelineShape::skip
   bool timeline = false;
   std::vector<Outage> outages{};  // by time; only splits that have these stages
   Recovery recovery = Recovery::scratch;

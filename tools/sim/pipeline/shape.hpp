@@ -39,6 +39,7 @@ struct RecoveryTimes {
 struct Outage {
   Picos at = 0;
   std::uint32_t pipeline = 0, stage = 0;
+  friend bool operator==(const Outage&, const Outage&) = default;
 };
 
 // The network between machines: each has a way out and a way in, which whatever it sends and
