@@ -117,6 +117,10 @@ TEST_F(PlanCommand, BadInputIsNamedWithWhatWouldDo) {
             std::string::npos);
   EXPECT_NE(fails({"--times", "1:1000000:1000000"}, Code::invalid_argument).find("may take"),
             std::string::npos);
+  EXPECT_NE(fails({"--times", "1:1:1,1:2:1"}, Code::invalid_argument).find("named twice"),
+            std::string::npos);
+  EXPECT_NE(fails({"--microbatches", "8,8"}, Code::invalid_argument).find("named twice"),
+            std::string::npos);
   EXPECT_NE(fails({"--sweep", "machines=4..2"}, Code::invalid_argument).find("from 4 to 2"),
             std::string::npos);
   EXPECT_NE(fails({"--sweep", "rate=1"}, Code::invalid_argument).find("machines="),

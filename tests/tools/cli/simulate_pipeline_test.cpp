@@ -221,6 +221,11 @@ TEST_F(SimulatePipeline, BadInputIsNamed) {
   EXPECT_NE(fails({"--microbatches", "64"}, Code::invalid_argument).find("32"), std::string::npos);
   EXPECT_NE(fails({"--rate", "0.000001"}, Code::invalid_argument).find("a higher --rate"),
             std::string::npos);
+  EXPECT_NE(fails({"--policies", "colocated,colocated"}, Code::invalid_argument).find("twice"),
+            std::string::npos);
+  EXPECT_NE(fails({"--microbatches", "4,8,4"}, Code::invalid_argument)
+                .find("a microbatch of 4 is named twice"),
+            std::string::npos);
   const json none = json_of({"--machines", "1", "--policies", "disaggregated"});
   EXPECT_NE(none.at("policies")
                 .at("disaggregated")

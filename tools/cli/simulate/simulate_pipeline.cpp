@@ -2,7 +2,6 @@
 #include "tools/cli/simulate/simulate_pipeline.hpp"
 
 #include <algorithm>
-#include <fstream>
 #include <iomanip>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -10,6 +9,7 @@
 
 #include "base/concat.hpp"
 #include "base/try.hpp"
+#include "tools/cli/simulate/write_file.hpp"
 #include "tools/report/text.hpp"
 #include "tools/sim/input/spec_json.hpp"
 #include "tools/sim/pipeline/search.hpp"
@@ -150,11 +150,7 @@ Result<void> write_timeline(const std::string& path, const std::vector<Row>& row
       process += machine.stage == 0 ? 1 : 0;
     }
   }
-  std::ofstream out(path, std::ios::binary | std::ios::trunc);
-  out << sim::chrome_trace(events);
-  out.flush();
-  if (!out) return Error{Code::permission_denied, concat("cannot write ", path)};
-  return {};
+  return write_file(path, sim::chrome_trace(events));
 }
 
 struct Point {

@@ -115,6 +115,10 @@ Result<std::vector<PipelinePolicy>> parse_pipeline_policies(std::string_view nam
                    concat("no policy ", report::shown(name), " of pipelines: there are ", known,
                           "; the first two also with +chunked")};
     }
+    if (std::ranges::find(policies, policy.name, &PipelinePolicy::name) != policies.end()) {
+      return Error{Code::invalid_argument,
+                   concat("policy ", report::shown(name), " of pipelines is named twice")};
+    }
     policies.push_back(std::move(policy));
   }
   return policies;

@@ -25,7 +25,7 @@ struct PipelinePolicy {
   kv_stream::Policy split{};
   bool chunked = false;
 };
-// By commas. invalid_argument lists the names.
+// By commas, each once. invalid_argument lists the names.
 [[nodiscard]] Result<std::vector<PipelinePolicy>> parse_pipeline_policies(std::string_view names);
 
 struct PipelineQuestion {
