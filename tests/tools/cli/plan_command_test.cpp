@@ -94,6 +94,17 @@ TEST_F(PlanCommand, TimesMayBeTheOperatorsOwn) {
       1e-9);
 }
 
+// 1000 tokens of OPT-66B are 2.36 GB of KV: 0.47 s over 40 Gbit/s, more than these prompts take.
+TEST_F(PlanCommand, GivenTimesAreBoundByTheNetworkToo) {
+  const auto json = nlohmann::json::parse(
+      run({"--prompt", "1000", "--times", "1:0.01:0.0001,16:0.1:0.0002", "--json"}).value());
+  const auto& apart = json.at("policies").at("disaggregated");
+  const double planned = apart.at("seconds_per_request");
+  EXPECT_GT(planned, 0.47 / 7) << "seven machines at most compute prompts";
+  EXPECT_LT(planned / apart.at("simulated").at("equal_lengths_s").get<double>(), 1.1);
+  EXPECT_GT(planned / apart.at("simulated").at("equal_lengths_s").get<double>(), 0.7);
+}
+
 TEST_F(PlanCommand, BadInputIsNamedWithWhatWouldDo) {
   EXPECT_NE(fails({"--machines", "1", "--model", "bloom-176b"}, Code::resource_exhausted)
                 .find("machine_bytes of "),
@@ -103,6 +114,12 @@ TEST_F(PlanCommand, BadInputIsNamedWithWhatWouldDo) {
   EXPECT_NE(fails({"--server", "h100"}, Code::invalid_argument).find("a100x2"), std::string::npos);
   EXPECT_NE(fails({"--times", "1:0.4"}, Code::invalid_argument).find("B:Y:T"), std::string::npos);
   EXPECT_NE(fails({"--times", "1:nan:0.1"}, Code::invalid_argument).find("number"),
+            std::string::npos);
+  EXPECT_NE(fails({"--times", "1:1000000:1000000"}, Code::invalid_argument).find("may take"),
+            std::string::npos);
+  EXPECT_NE(fails({"--times", "1:1:1,1:2:1"}, Code::invalid_argument).find("named twice"),
+            std::string::npos);
+  EXPECT_NE(fails({"--microbatches", "8,8"}, Code::invalid_argument).find("named twice"),
             std::string::npos);
   EXPECT_NE(fails({"--sweep", "machines=4..2"}, Code::invalid_argument).find("from 4 to 2"),
             std::string::npos);

@@ -2,6 +2,7 @@
 // `aqua simulate --workload pipeline` as its users call it.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -122,6 +123,91 @@ TEST_F(SimulatePipeline, RequestsMayComeOverTimeAndSeedsAndSweepsAreTaken) {
       json_of({"--sweep", "machines=2,4", "--policies", "colocated"})["points"][1]["machines"], 4);
 }
 
+// The long answers come together: from where some seeds begin, the mean is far above the trace's.
+TEST_F(SimulatePipeline, MemoryIsForTheLongestAnswerThatAnySeedPlays) {
+  std::ofstream trace(path("trace.csv"), std::ios::app);
+  for (int i = 0; i < 40; ++i) trace << "100,1500\n";
+  trace.close();
+  for (const char* stops : {"none", "microbatch"}) {
+    const auto played = run({"--stops", stops, "--machines", "2", "--policies",
+                             "colocated,disaggregated", "--microbatches", "8,16,32", "--requests",
+                             "64", "--fixed-prompt", "400", "--seeds", "12"});
+    EXPECT_TRUE(played.ok()) << stops << ": " << (played.ok() ? "" : played.error().message);
+  }
+}
+
+TEST_F(SimulatePipeline, OutagesAreOfSplitsThatHaveTheStageAndInAnyOrder) {
+  const auto policies = json_of({"--machines", "4", "--outages", "90:0:1,30:0:3"}).at("policies");
+  EXPECT_EQ(policies.at("colocated").at("token").at("depth"), 4);
+  EXPECT_GT(policies.at("colocated").at("down_s").get<double>(), 0);
+  for (const char* policy : {"colocated+dp", "disaggregated"}) {
+    EXPECT_NE(policies.at(policy).at("missing").get<std::string>().find("stages that fail"),
+              std::string::npos)
+        << policy;
+  }
+}
+
+// The KV of 16 prompts is larger than each host here, that of 4 is not.
+TEST_F(SimulatePipeline, ASplitWithoutHostMemoryIsLeftOut) {
+  SimulateOptions preset;
+  preset.preset = "a100x2";
+  json server = json::parse(run_simulate(preset).value());
+  server["host"]["gb"] = 3;
+  std::ofstream(path("server.json")) << server;
+  const auto row =
+      json_of({"--machines", "6", "--policies", "disaggregated", "--server", path("server.json"),
+               "--microbatches", "1,4,16", "--fixed-prompt", "400"})
+          .at("policies")
+          .at("disaggregated");
+  EXPECT_GT(row.at("makespan_s").get<double>(), 0) << row;
+}
+
+TEST_F(SimulatePipeline, ASweepOfNamesHasTheNamesAndKeepsTheResults) {
+  const json models = json_of({"--sweep", "model=opt-13b,opt-66b", "--policies", "colocated"});
+  EXPECT_EQ(models.at("points").at(0).at("model"), "opt-13b");
+  EXPECT_EQ(models.at("points").at(1).at("model"), "opt-66b");
+  const json stops = json_of({"--sweep", "stops=none,request", "--policies", "colocated"});
+  EXPECT_EQ(stops.at("points").at(1).at("stops"), "request");
+  const json policies = json_of({"--sweep", "policies=colocated,disaggregated"});
+  EXPECT_TRUE(policies.at("points").at(1).at("policies").contains("disaggregated"));
+}
+
+TEST_F(SimulatePipeline, WhatIsOfOneEngineIsRefusedAndTheOtherWayRound) {
+  EXPECT_NE(fails({"--lent-gb", "80"}, Code::invalid_argument).find("--lent-gb is of one engine"),
+            std::string::npos);
+  EXPECT_NE(fails({"--burst", "3"}, Code::invalid_argument).find("--burst"), std::string::npos);
+  EXPECT_NE(fails({"--prefix-cache"}, Code::invalid_argument).find("--prefix-cache"),
+            std::string::npos);
+  EXPECT_NE(fails({"--sweep", "lent-gb=10,80"}, Code::invalid_argument).find("--lent-gb"),
+            std::string::npos);
+  EXPECT_NE(fails({"--prompt", "1000"}, Code::invalid_argument).find("--fixed-prompt"),
+            std::string::npos);
+  for (const char* word : {"--outages=1:0:0", "--stops=none", "--policies=colocated",
+                           "--machines=4", "--refill", "--sweep=machines=2,4"}) {
+    EXPECT_NE(fails({"--workload", "poisson", word}, Code::invalid_argument)
+                  .find("machines in pipelines are --workload pipeline"),
+              std::string::npos)
+        << word;
+  }
+}
+
+// The events of the timeline come pass by pass, or stage by stage.
+TEST_F(SimulatePipeline, NoSkipPlaysStageByStageWithTheSameFigures) {
+  const auto play = [&](std::vector<std::string> words) {
+    words.insert(words.end(), {"--machines", "4", "--policies", "colocated", "--no-links",
+                               "--timeline", path("t.json")});
+    const json report = json_of(words);
+    return std::pair(report, json::parse(std::ifstream(path("t.json"))).at("traceEvents"));
+  };
+  auto [skipped, at_once] = play({});
+  auto [stepped, by_stage] = play({"--no-skip"});
+  EXPECT_EQ(skipped, stepped);
+  EXPECT_NE(at_once, by_stage);
+  std::ranges::sort(at_once.get_ref<json::array_t&>());
+  std::ranges::sort(by_stage.get_ref<json::array_t&>());
+  EXPECT_EQ(at_once, by_stage);
+}
+
 TEST_F(SimulatePipeline, BadInputIsNamed) {
   EXPECT_NE(fails({"--policies", "fcfs"}, Code::invalid_argument).find("disaggregated+dp"),
             std::string::npos);
@@ -133,6 +219,13 @@ TEST_F(SimulatePipeline, BadInputIsNamed) {
   EXPECT_NE(fails({"--requests", "1"}, Code::invalid_argument).find("at least 2"),
             std::string::npos);
   EXPECT_NE(fails({"--microbatches", "64"}, Code::invalid_argument).find("32"), std::string::npos);
+  EXPECT_NE(fails({"--rate", "0.000001"}, Code::invalid_argument).find("a higher --rate"),
+            std::string::npos);
+  EXPECT_NE(fails({"--policies", "colocated,colocated"}, Code::invalid_argument).find("twice"),
+            std::string::npos);
+  EXPECT_NE(fails({"--microbatches", "4,8,4"}, Code::invalid_argument)
+                .find("a microbatch of 4 is named twice"),
+            std::string::npos);
   const json none = json_of({"--machines", "1", "--policies", "disaggregated"});
   EXPECT_NE(none.at("policies")
                 .at("disaggregated")

@@ -100,6 +100,9 @@ Result<PlannedMachines> plan_for(const PlanOptions& options, const Asked& asked,
   planned.input.stream_overhead = options.stream_overhead;
   planned.input.machine_hour_price = options.price > 0 ? options.price : 1;
   if (!options.times.empty()) planned.input.microbatches = options.times;
+  for (kv_stream::MicrobatchCost& size : planned.input.microbatches) {
+    size.stream_seconds = sim::stream_seconds(*asked.ground, asked.lengths, size.requests);
+  }
   AQUA_ASSIGN(planned.plan, kv_stream::plan(planned.input));
   for (std::size_t i = 0; i < planned.simulated.size(); ++i) {
     const auto& best = planned.plan.outcomes[i].best;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/cli/plan/plan_options.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "base/concat.hpp"
 #include "base/try.hpp"
+#include "tools/cli/simulate/pipeline_options.hpp"
 #include "tools/report/text.hpp"
 
 namespace aqua::tool {
@@ -51,13 +53,7 @@ Result<void> set_sweep(PlanOptions& options, std::string_view value) {
 }
 
 Result<void> set_microbatches(PlanOptions& options, std::string_view value) {
-  std::vector<std::string_view> all;
-  report::split_columns(value, all);
-  options.microbatches.clear();
-  for (const std::string_view one : all) {
-    AQUA_ASSIGN(const auto size, parse_between<std::uint32_t>(one, 1, kMostMicrobatch));
-    options.microbatches.push_back(size);
-  }
+  AQUA_ASSIGN(options.microbatches, parse_microbatches(value, kMostMicrobatch));
   return {};
 }
 
@@ -73,6 +69,12 @@ Result<void> set_times(PlanOptions& options, std::string_view value) {
     kv_stream::MicrobatchCost cost;
     AQUA_ASSIGN(cost.requests,
                 parse_between<std::uint32_t>(one.substr(0, first), 1, kMostMicrobatch));
+    const auto known =
+        std::ranges::find(options.times, cost.requests, &kv_stream::MicrobatchCost::requests);
+    if (known != options.times.end()) {
+      return Error{Code::invalid_argument,
+                   concat("a microbatch of ", cost.requests, " is named twice")};
+    }
     AQUA_ASSIGN(cost.prompt_seconds,
                 parse_between<double>(one.substr(first + 1, last - first - 1), 1e-9, 1e6));
     AQUA_ASSIGN(cost.token_seconds, parse_between<double>(one.substr(last + 1), 1e-9, 1e6));

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/cli/simulate/pipeline_options.hpp"
 
+#include <algorithm>
 #include <string_view>
 
 #include "aqua/kv_stream/plan.hpp"
+#include "base/concat.hpp"
 #include "base/try.hpp"
 #include "tools/report/text.hpp"
 
@@ -25,10 +27,25 @@ Result<void> set_outages(PipelineOptions& options, std::string_view value) {
     AQUA_ASSIGN(outage.stage, parse_between<std::uint32_t>(one.substr(last + 1), 0, 1000));
     options.outages.push_back(outage);
   }
+  std::ranges::stable_sort(options.outages, {}, &sim::Outage::at);
   return {};
 }
 
 }  // namespace
+
+Result<std::vector<std::uint32_t>> parse_microbatches(std::string_view value, std::uint32_t most) {
+  std::vector<std::string_view> all;
+  report::split_columns(value, all);
+  std::vector<std::uint32_t> sizes;
+  for (const std::string_view one : all) {
+    AQUA_ASSIGN(const auto size, parse_between<std::uint32_t>(one, 1, most));
+    if (std::ranges::find(sizes, size) != sizes.end()) {
+      return Error{Code::invalid_argument, concat("a microbatch of ", size, " is named twice")};
+    }
+    sizes.push_back(size);
+  }
+  return sizes;
+}
 
 void add_pipelines(CommandLine& line, PipelineOptions& o) {
   using sim::EarlyStops;
@@ -41,13 +58,7 @@ void add_pipelines(CommandLine& line, PipelineOptions& o) {
       .option(
           "--microbatches", "B,B...", "requests of a microbatch, to choose from, at most 32",
           [&o](std::string_view value) -> Result<void> {
-            std::vector<std::string_view> all;
-            report::split_columns(value, all);
-            o.microbatches.clear();
-            for (const std::string_view one : all) {
-              AQUA_ASSIGN(const auto size, parse_between<std::uint32_t>(one, 1, 32));
-              o.microbatches.push_back(size);
-            }
+            AQUA_ASSIGN(o.microbatches, parse_microbatches(value, 32));
             return {};
           },
           "1,2,4,8,16,32")

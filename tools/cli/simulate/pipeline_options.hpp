@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "aqua/result.hpp"
 #include "tools/options/command_line.hpp"
 #include "tools/sim/pipeline/requests.hpp"
 #include "tools/sim/pipeline/shape.hpp"
@@ -28,7 +30,12 @@ struct PipelineOptions {
   sim::Recovery recovery = sim::Recovery::restore;
   // Seconds. Assumed: 20 in all, which the paper's own figures follow from.
   double detection = 2, restart = 10, weights = 8;
+  friend bool operator==(const PipelineOptions&, const PipelineOptions&) = default;
 };
+
+// Sizes by commas, 1 to `most`, each once.
+[[nodiscard]] Result<std::vector<std::uint32_t>> parse_microbatches(std::string_view value,
+                                                                    std::uint32_t most);
 
 // Adds them under a heading of their own.
 void add_pipelines(CommandLine& line, PipelineOptions& options);

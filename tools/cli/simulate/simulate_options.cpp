@@ -4,11 +4,12 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <utility>
 
 #include "base/concat.hpp"
 #include "base/try.hpp"
+#include "tools/cli/simulate/check_pipelines.hpp"
 #include "tools/report/text.hpp"
-#include "tools/sim/pipeline/search.hpp"
 
 namespace aqua::tool {
 
@@ -198,21 +199,6 @@ void add_report(CommandLine& line, SimulateOptions& o) {
       .flag("--no-skip", o.skip, "iteration by iteration; the same figures, slower", false);
 }
 
-Result<void> check_pipelines(const SimulateOptions& options) {
-  if (!options.fleet.pack.empty()) return bad("--pack rules engines, not --workload pipeline");
-  if (!options.csv.empty() || !options.html.empty() || options.share > 0 ||
-      options.compare != SimulateOptions{}.compare) {
-    return bad(
-        "--workload pipeline compares --policies, in a table, --json or --timeline: without "
-        "--compare, --share, --csv and --html");
-  }
-  const auto policies = sim::parse_pipeline_policies(options.pipelines.policies);
-  if (!policies.ok()) return bad(policies.error().message);
-  if (options.sweep && !options.pipelines.timeline.empty())
-    return bad("--timeline is of one run, not of a --sweep");
-  return {};
-}
-
 Result<void> check_packing(const SimulateOptions& options) {
   const bool drawn = options.workload == WorkloadKind::trace ||
                      options.workload == WorkloadKind::poisson ||
@@ -241,7 +227,13 @@ Result<void> check(const SimulateOptions& options) {
     return bad("--trace and --lengths: one of them says what is asked");
   }
   AQUA_TRY(check_fleet(options.fleet));
-  if (options.workload == WorkloadKind::pipeline) return check_pipelines(options);
+  AQUA_TRY(check_pipelines(options));
+  for (std::size_t i = 0; options.sweep && i < options.sweep->values.size(); ++i) {
+    SimulateOptions one = options;
+    AQUA_TRY(set_option(one, options.sweep->parameter, options.sweep->values[i]));
+    AQUA_TRY(check_pipelines(one));
+  }
+  if (options.workload == WorkloadKind::pipeline) return {};
   const bool lending = own_prompts || options.workload == WorkloadKind::elastic;
   if (lending && (options.sweep || !options.csv.empty() || !options.html.empty())) {
     return bad("--workload long-prompt and elastic have a table and --json, nothing else");

@@ -2,7 +2,6 @@
 #include "tools/cli/simulate/simulate_pipeline.hpp"
 
 #include <algorithm>
-#include <fstream>
 #include <iomanip>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -10,6 +9,7 @@
 
 #include "base/concat.hpp"
 #include "base/try.hpp"
+#include "tools/cli/simulate/write_file.hpp"
 #include "tools/report/text.hpp"
 #include "tools/sim/input/spec_json.hpp"
 #include "tools/sim/pipeline/search.hpp"
@@ -57,7 +57,12 @@ Result<Row> play_policy(const sim::PipelineQuestion& question, const sim::Pipeli
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     std::optional<sim::PipelineOutcome> other;
     if (seed > 1) {
-      AQUA_ASSIGN(other, sim::play_split(question, policy, row.best.split, seed));
+      auto played = sim::play_split(question, policy, row.best.split, seed);
+      if (!played.ok() && played.error().code == Code::resource_exhausted) {
+        row.missing = concat(played.error().message, " (seed ", seed, ")");
+        return row;
+      }
+      AQUA_ASSIGN(other, std::move(played));
     }
     const sim::PipelineOutcome& outcome = other ? *other : row.best.outcome;
     row.makespans.push_back(sim::seconds(outcome.makespan));
@@ -145,11 +150,7 @@ Result<void> write_timeline(const std::string& path, const std::vector<Row>& row
       process += machine.stage == 0 ? 1 : 0;
     }
   }
-  std::ofstream out(path, std::ios::binary | std::ios::trunc);
-  out << sim::chrome_trace(events);
-  out.flush();
-  if (!out) return Error{Code::permission_denied, concat("cannot write ", path)};
-  return {};
+  return write_file(path, sim::chrome_trace(events));
 }
 
 struct Point {
@@ -170,6 +171,8 @@ Result<Point> run_point(const SimulateOptions& options, const sim::Trace& trace,
                          .per_second = options.rate.value_or(0)};
   sim::PipelineLoad whole = load;
   whole.requests = trace.requests.size();
+  whole.stops = sim::EarlyStops::request;  // memory is for the longest answer that may be played
+  whole.per_second = 0;
   AQUA_ASSIGN(const auto all, sim::pipeline_requests(trace, whole, 1));
   const sim::PipelineLengths lengths = sim::lengths_of(all);
   const std::uint64_t most = std::uint64_t{std::ranges::max(asked.microbatches)} *
@@ -189,6 +192,7 @@ Result<Point> run_point(const SimulateOptions& options, const sim::Trace& trace,
       .chunk_tokens = options.chunk,
       .all_machines = asked.all_machines,
       .links = asked.links,
+      .skip = options.skip,
       .timeline = !asked.timeline.empty(),
       .outages = asked.outages,
       .recovery = asked.recovery,
@@ -247,7 +251,12 @@ Result<std::string> run_pipelines(const SimulateOptions& options, const sim::Tra
     AQUA_TRY(set_option(one, options.sweep->parameter, value));
     AQUA_ASSIGN(Point point, run_point(one, trace, bar));
     text += concat("--", options.sweep->parameter, " ", value, "\n", point.text, "\n");
-    point.values[options.sweep->parameter] = report::parse_number<double>(value).value_or(0);
+    json& swept = point.values[options.sweep->parameter];
+    if (const auto number = report::parse_number<double>(value)) {
+      swept = *number;
+    } else if (!swept.is_object()) {  // as the results by policy are
+      swept = value;
+    }
     points.push_back(std::move(point.values));
   }
   if (!options.json) return text;

@@ -12,6 +12,8 @@ namespace aqua::sim {
 using Picos = std::int64_t;
 
 inline constexpr Picos kPicosPerSecond = 1'000'000'000'000;
+// What a run may take at most, in seconds: well below what 64 bits hold.
+inline constexpr double kMostSeconds = 9e6;
 inline constexpr Picos kNever = std::numeric_limits<Picos>::max();
 
 [[nodiscard]] inline Picos picos(double seconds) {

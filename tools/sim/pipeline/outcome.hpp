@@ -37,11 +37,7 @@ struct PipelineOutcome {
   Picos down = 0;        // of all outages, from the failure until the pipeline goes on
   Picos store_full = 0;  // how long prompts could not begin since no host memory was left for them
   std::vector<MachineUse> machines;
-  std::vector<StageSpan> spans;  // by end, if a timeline was asked for
-
-  [[nodiscard]] double machine_hours() const {
-    return seconds(makespan) / 3600 * static_cast<double>(machines.size());
-  }
+  std::vector<StageSpan> spans;  // if a timeline was asked for
 };
 
 }  // namespace aqua::sim

@@ -37,6 +37,12 @@ Result<MachineGround> machine_ground(const ModelSpec& model, const ServerSpec& s
   return ground;
 }
 
+double stream_seconds(const MachineGround& ground, const PipelineLengths& lengths,
+                      std::uint32_t requests) {
+  return requests * lengths.prompt * ground.model.kv_bytes_per_token() /
+         ground.links.bytes_per_second;
+}
+
 kv_stream::PlanInput plan_input(const MachineGround& ground, const PipelineLengths& lengths,
                                 std::uint32_t machines,
                                 const std::vector<std::uint32_t>& microbatches) {
@@ -69,12 +75,10 @@ kv_stream::PlanInput plan_input(const MachineGround& ground, const PipelineLengt
                        .prompt_attention = b * cost.prompt_attention(prompt, 0),
                        .first_tokens = b};
     const Pass tokens{.decodes = b, .kv_tokens = static_cast<std::uint64_t>(held * b)};
-    input.microbatches.push_back(
-        {.requests = b,
-         .prompt_seconds = seconds(cost.stage_time(prompts, all)),
-         .token_seconds = seconds(cost.stage_time(tokens, all)),
-         .stream_seconds =
-             b * lengths.prompt * model.kv_bytes_per_token() / ground.links.bytes_per_second});
+    input.microbatches.push_back({.requests = b,
+                                  .prompt_seconds = seconds(cost.stage_time(prompts, all)),
+                                  .token_seconds = seconds(cost.stage_time(tokens, all)),
+                                  .stream_seconds = stream_seconds(ground, lengths, b)});
   }
   return input;
 }

@@ -32,6 +32,10 @@ struct MachineOptions {
 [[nodiscard]] Result<MachineGround> machine_ground(const ModelSpec& model, const ServerSpec& server,
                                                    const MachineOptions& options);
 
+// What the KV of so many prompts of the mean length takes over a machine's link.
+[[nodiscard]] double stream_seconds(const MachineGround& ground, const PipelineLengths& lengths,
+                                    std::uint32_t requests);
+
 // Memory is planned for the longest prompt and the longest answer, times are of the mean ones.
 // Embedding and head count on every machine, as does what the server's file keeps free.
 [[nodiscard]] kv_stream::PlanInput plan_input(const MachineGround& ground,

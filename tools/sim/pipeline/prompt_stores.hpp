@@ -74,7 +74,6 @@ class PromptStores {
   }
   [[nodiscard]] std::uint32_t coming(std::uint32_t store) const { return stores_[store].coming; }
   [[nodiscard]] std::uint64_t peak_tokens(std::uint32_t store) const { return stores_[store].peak; }
-  [[nodiscard]] std::uint64_t most_tokens() const noexcept { return most_; }
 
  private:
   struct Store {

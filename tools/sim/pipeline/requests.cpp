@@ -28,6 +28,12 @@ void shuffle_microbatches(std::vector<TraceRequest>& requests, std::uint32_t siz
   for (const auto& part : cut) requests.insert(requests.end(), part.begin(), part.end());
 }
 
+Error comes_too_late(const PipelineLoad& load) {
+  return {Code::invalid_argument, concat("pipelines: ", load.requests, " requests at ",
+                                         load.per_second, " a second come over more than ",
+                                         kMostSeconds, " s: fewer --requests, or a higher --rate")};
+}
+
 }  // namespace
 
 Result<std::vector<TraceRequest>> pipeline_requests(const Trace& trace, const PipelineLoad& load,
@@ -48,6 +54,9 @@ Result<std::vector<TraceRequest>> pipeline_requests(const Trace& trace, const Pi
     return Error{Code::invalid_argument,
                  concat("pipelines: ", load.requests, " requests in microbatches of ",
                         load.microbatch, ": at least 2, in 1 to ", kRun)};
+  }
+  if (load.per_second > 0 && static_cast<double>(load.requests) / load.per_second > kMostSeconds) {
+    return comes_too_late(load);
   }
   Random random(seed);
   const std::size_t start = random.below(fit.size());
@@ -73,7 +82,10 @@ Result<std::vector<TraceRequest>> pipeline_requests(const Trace& trace, const Pi
   for (TraceRequest& request : requests) {
     request.arrival = now;
     request.hash_begin = request.hash_count = 0;
-    if (load.per_second > 0) now += picos(random.exponential(1 / load.per_second));
+    if (load.per_second <= 0) continue;
+    const double gap = random.exponential(1 / load.per_second);
+    if (seconds(now) + gap > kMostSeconds) return comes_too_late(load);
+    now += picos(gap);
   }
   return requests;
 }

@@ -28,7 +28,7 @@ struct PipelineLoad {
 };
 
 // From a place in the trace that the seed chooses. invalid_argument: nothing of the trace is left,
-// or it is a single request.
+// it is a single request, or requests come over more than kMostSeconds.
 [[nodiscard]] Result<std::vector<TraceRequest>> pipeline_requests(const Trace& trace,
                                                                   const PipelineLoad& load,
                                                                   std::uint64_t seed);

@@ -18,7 +18,15 @@ constexpr std::size_t kWithoutLinks = 100;  // splits that are played so, the qu
 constexpr std::size_t kWithLinks = 3;
 constexpr std::string_view kChunked = "+chunked";
 
-// Those of the policy that fit, with every microbatch, quickest first.
+bool has_stages(const kv_stream::Split& split, const std::vector<Outage>& outages) {
+  return std::ranges::all_of(outages, [&](const Outage& outage) {
+    return split.prompt.pipelines == 0 && outage.pipeline < split.token.pipelines &&
+           outage.stage < split.token.depth;
+  });
+}
+
+// Those of the policy that fit and have the stages that fail, with every microbatch, quickest
+// first.
 Result<std::vector<kv_stream::Split>> splits_to_play(const PipelineQuestion& question,
                                                      const PipelinePolicy& policy) {
   std::vector<kv_stream::PlanInput> inputs{question.input};
@@ -28,6 +36,7 @@ Result<std::vector<kv_stream::Split>> splits_to_play(const PipelineQuestion& que
     inputs.back().microbatches = {one};
   }
   std::vector<kv_stream::Split> all;
+  bool without_stages = false;
   std::set<std::string> known;
   for (const kv_stream::PlanInput& input : inputs) {
     AQUA_ASSIGN(const auto splits, kv_stream::explain(input));
@@ -35,6 +44,10 @@ Result<std::vector<kv_stream::Split>> splits_to_play(const PipelineQuestion& que
     for (const kv_stream::Split& split : splits) {
       if (split.policy != policy.split || !split.fits) continue;
       if (question.all_machines && split.machines != input.machines) continue;
+      if (!has_stages(split, question.outages)) {
+        without_stages = true;
+        continue;
+      }
       if (++taken > 2 * kWithoutLinks) break;
       if (known.insert(kv_stream::describe(split)).second) all.push_back(split);
     }
@@ -42,6 +55,11 @@ Result<std::vector<kv_stream::Split>> splits_to_play(const PipelineQuestion& que
   std::ranges::stable_sort(all, {}, &kv_stream::Split::seconds_per_request);
   if (all.size() > kWithoutLinks) all.resize(kWithoutLinks);
   if (!all.empty()) return all;
+  if (without_stages) {
+    return Error{Code::resource_exhausted,
+                 concat("pipelines: no split of ", policy.name,
+                        " has the stages that fail; outages are of colocated pipelines")};
+  }
   return Error{Code::resource_exhausted,
                concat("pipelines: ", policy.name, " does not fit on ", question.input.machines,
                       question.input.machines == 1 ? " machine" : " machines")};
@@ -58,6 +76,7 @@ Result<PipelineOutcome> play(const PipelineQuestion& question, const PipelinePol
   shape.ending = policy.chunked ? Ending::refill : question.ending;
   shape.chunk_tokens = policy.chunked ? question.chunk_tokens : 0;
   shape.open = load.per_second > 0;
+  shape.skip = question.skip;
   shape.timeline = timeline;
   shape.outages = question.outages;
   shape.recovery = question.recovery;
@@ -96,6 +115,10 @@ Result<std::vector<PipelinePolicy>> parse_pipeline_policies(std::string_view nam
                    concat("no policy ", report::shown(name), " of pipelines: there are ", known,
                           "; the first two also with +chunked")};
     }
+    if (std::ranges::find(policies, policy.name, &PipelinePolicy::name) != policies.end()) {
+      return Error{Code::invalid_argument,
+                   concat("policy ", report::shown(name), " of pipelines is named twice")};
+    }
     policies.push_back(std::move(policy));
   }
   return policies;
@@ -118,8 +141,17 @@ Result<BestPipelines> find_best(const PipelineQuestion& question, const Pipeline
                                 std::uint64_t seed) {
   AQUA_ASSIGN(auto splits, splits_to_play(question, policy));
   std::vector<std::pair<double, kv_stream::Split>> scored;
+  // A host without room for a microbatch's prompts rules out its split, not the policy.
+  Error no_room{};
+  const auto ruled_out = [&no_room](Result<PipelineOutcome>& played) {
+    if (played.ok() || played.error().code != Code::resource_exhausted) return false;
+    no_room = std::move(played).error();
+    return true;
+  };
   for (const kv_stream::Split& split : splits) {
-    AQUA_ASSIGN(const PipelineOutcome outcome, play(question, policy, split, seed, false, false));
+    auto played = play(question, policy, split, seed, false, false);
+    if (ruled_out(played)) continue;
+    AQUA_ASSIGN(const PipelineOutcome outcome, std::move(played));
     double score = objective(question, outcome);
     if (question.links && split.prompt.pipelines > 0 && question.load.per_second == 0) {
       score =
@@ -128,15 +160,20 @@ Result<BestPipelines> find_best(const PipelineQuestion& question, const Pipeline
     scored.emplace_back(score, split);
   }
   std::ranges::stable_sort(scored, {}, &std::pair<double, kv_stream::Split>::first);
-  if (scored.size() > kWithLinks) scored.resize(kWithLinks);
   BestPipelines best{.split = {}, .outcome = {}, .played = splits.size()};
+  std::size_t left = kWithLinks;
   for (const auto& [score, split] : scored) {
-    AQUA_ASSIGN(PipelineOutcome outcome, play_split(question, policy, split, seed));
+    auto played = play_split(question, policy, split, seed);
+    if (ruled_out(played)) continue;
+    AQUA_ASSIGN(PipelineOutcome outcome, std::move(played));
     const bool first = best.outcome.machines.empty();
-    if (!first && objective(question, outcome) >= objective(question, best.outcome)) continue;
-    best.split = split;
-    best.outcome = std::move(outcome);
+    if (first || objective(question, outcome) < objective(question, best.outcome)) {
+      best.split = split;
+      best.outcome = std::move(outcome);
+    }
+    if (--left == 0) break;
   }
+  if (best.outcome.machines.empty()) return no_room;
   return best;
 }
 

@@ -25,7 +25,7 @@ struct PipelinePolicy {
   kv_stream::Policy split{};
   bool chunked = false;
 };
-// By commas. invalid_argument lists the names.
+// By commas, each once. invalid_argument lists the names.
 [[nodiscard]] Result<std::vector<PipelinePolicy>> parse_pipeline_policies(std::string_view names);
 
 struct PipelineQuestion {
@@ -38,8 +38,9 @@ struct PipelineQuestion {
   std::uint32_t chunk_tokens = 512;  // of +chunked
   bool all_machines = false;         // splits that leave none over, as the paper has them
   bool links = true;
+  bool skip = true;  // PipelineShape::skip
   bool timeline = false;
-  std::vector<Outage> outages{};
+  std::vector<Outage> outages{};  // by time; only splits that have these stages
   Recovery recovery = Recovery::scratch;
   RecoveryTimes recovery_times{};
 };
@@ -51,7 +52,7 @@ struct BestPipelines {
 };
 
 // The shortest makespan where all requests come at once, else the least median latency a token.
-// resource_exhausted: no split of the policy fits.
+// resource_exhausted: no split of the policy fits and has the stages that fail.
 [[nodiscard]] Result<BestPipelines> find_best(const PipelineQuestion& question,
                                               const PipelinePolicy& policy, std::uint64_t seed);
 

@@ -10,7 +10,7 @@ namespace aqua::sim {
 
 Result<PipelineOutcome> serve(const PipelineShape& shape, const PassCost& cost,
                               const std::vector<TraceRequest>& requests) {
-  AQUA_TRY(check(shape, requests));
+  AQUA_TRY(check(shape, cost, requests));
   Network network;
   PipelineServer server(shape, cost, network, requests);
   if (!run_world(network, {&server, &server.stages()})) {

@@ -26,7 +26,55 @@ Result<void> check_side(const char* name, const PipelineSide& side, std::uint32_
 
 }  // namespace
 
-Result<void> check(const PipelineShape& shape, const std::vector<TraceRequest>& requests) {
+double makespan_bound(const PipelineShape& shape, const PassCost& cost,
+                      const std::vector<TraceRequest>& requests) {
+  std::uint32_t longest_prompt = 1, longest = 1;
+  double tokens = 0;
+  for (const TraceRequest& request : requests) {
+    longest_prompt = std::max(longest_prompt, request.prompt_tokens);
+    longest = std::max(longest, request.prompt_tokens + request.output_tokens);
+    tokens += request.output_tokens;
+  }
+  const std::uint32_t most = std::max(shape.prompt.microbatch, shape.token.microbatch);
+  const std::uint32_t depth = std::max(shape.prompt.depth, shape.token.depth);
+  const auto sent = [&](double computed) {
+    if (!shape.links) return 0.0;
+    const double bytes = computed * std::max(shape.links->activation_bytes, 4.0);
+    return depth * (seconds(shape.links->latency) + bytes / shape.links->bytes_per_second);
+  };
+  const StageLayers all{.first = 0, .count = shape.layers, .of = shape.layers};
+  double prompt_pass = 0, token_pass = 0;
+  for (std::uint32_t b = 1; b <= most; ++b) {
+    const Pass prompts{.prompts = b,
+                       .prompt_tokens = std::uint64_t{b} * longest_prompt,
+                       .prompt_attention = b * cost.prompt_attention(longest_prompt, 0),
+                       .first_tokens = b};
+    const Pass decodes{.decodes = b, .kv_tokens = std::uint64_t{b} * longest};
+    const auto prompt_tokens = static_cast<double>(prompts.prompt_tokens);
+    double prompt = seconds(cost.stage_time(prompts, all)) * shape.stream_overhead;
+    prompt += sent(prompt_tokens);
+    if (shape.links && shape.apart()) {
+      prompt += prompt_tokens * shape.layers * static_cast<double>(shape.layer_kv_bytes) /
+                shape.links->bytes_per_second;
+    }
+    // Each prompt of the pass is one less to be computed; of its decodes one is needed, perhaps.
+    prompt_pass = std::max(prompt_pass, prompt / (shape.chunk_tokens > 0 ? 1 : b));
+    token_pass = std::max(token_pass, seconds(cost.stage_time(decodes, all)) + sent(b));
+  }
+  const double parts = shape.chunk_tokens > 0 ? 1 + longest_prompt / shape.chunk_tokens : 1;
+  const auto count = static_cast<double>(requests.size());
+  const double work = count * parts * prompt_pass + tokens * token_pass;
+  double down = seconds(shape.recovery_times.detection) + seconds(shape.recovery_times.restart) +
+                seconds(shape.recovery_times.weights);
+  if (shape.links && shape.machine_bytes > 0) {
+    down += static_cast<double>(shape.machine_bytes) / shape.links->bytes_per_second;
+  }
+  const auto outages = static_cast<double>(shape.outages.size());
+  return seconds(requests.back().arrival) + work * (1 + outages) + down * outages;
+}
+
+Result<void> check(const PipelineShape& shape, const PassCost& cost,
+                   const std::vector<TraceRequest>& requests) {
   if (shape.layers == 0) return no_shape("a model of 0 layers: at least 1");
   if (shape.token.pipelines == 0) return no_shape("no pipeline for tokens: at least 1");
   AQUA_TRY(check_side("token", shape.token, shape.layers));
@@ -56,6 +104,12 @@ Result<void> check(const PipelineShape& shape, const std::vector<TraceRequest>& 
   for (const TraceRequest& request : requests) {
     if (request.prompt_tokens == 0) return no_shape("an empty prompt: at least 1 token");
     if (request.output_tokens == 0) return no_shape("an answer of 0 tokens: at least 1");
+  }
+  const double bound = makespan_bound(shape, cost, requests);
+  if (!(bound <= kMostSeconds)) {
+    return no_shape(concat("the run may take ", bound, " s, with ", requests.size(),
+                           " requests one after another: at most ", kMostSeconds,
+                           "; fewer requests, or shorter times"));
   }
   return {};
 }

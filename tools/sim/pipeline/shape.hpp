@@ -10,6 +10,7 @@
 #include "aqua/result.hpp"
 #include "tools/sim/engine/time.hpp"
 #include "tools/sim/input/trace.hpp"
+#include "tools/sim/pipeline/pass.hpp"
 
 namespace aqua::sim {
 
@@ -38,6 +39,7 @@ struct RecoveryTimes {
 struct Outage {
   Picos at = 0;
   std::uint32_t pipeline = 0, stage = 0;
+  friend bool operator==(const Outage&, const Outage&) = default;
 };
 
 // The network between machines: each has a way out and a way in, which whatever it sends and
@@ -79,8 +81,14 @@ struct PipelineShape {
   }
 };
 
-// invalid_argument: a shape that cannot be, or requests of which there is nothing to be told.
-[[nodiscard]] Result<void> check(const PipelineShape& shape,
+// Seconds that no run takes longer than: one pass of the largest microbatch for each token and for
+// each prompt, one after another, after the last arrival; all of it again after each outage.
+[[nodiscard]] double makespan_bound(const PipelineShape& shape, const PassCost& cost,
+                                    const std::vector<TraceRequest>& requests);
+
+// invalid_argument: a shape that cannot be, requests of which there is nothing to be told, or a run
+// that may take longer than kMostSeconds.
+[[nodiscard]] Result<void> check(const PipelineShape& shape, const PassCost& cost,
                                  const std::vector<TraceRequest>& requests);
 
 // As the planner has it; what is not in a split stays as it is.

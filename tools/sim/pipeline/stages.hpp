@@ -59,9 +59,6 @@ class Stages final : public Actor {
   void flow_ended(FlowId flow, Picos now) override;
   [[nodiscard]] bool done() const override;
 
-  [[nodiscard]] std::uint32_t first_machine(std::uint32_t pipeline) const {
-    return pipelines_[pipeline].first_machine;
-  }
   // Of one machine each, pipeline by pipeline, stage by stage. Bytes are what prompt stages hold.
   [[nodiscard]] std::vector<MachineUse>& machines() noexcept { return machines_; }
   [[nodiscard]] std::vector<StageSpan>& spans() noexcept { return spans_; }

@@ -47,6 +47,41 @@ TEST(PipelineBadInput, RequestsOfWhichNothingCanBeToldAreNamed) {
   EXPECT_NE(refused(apart(), alike(2, 10, 0)).message.find("answer of 0"), std::string::npos);
 }
 
+TEST(PipelineBadInput, ARunThatMayOutlastVirtualTimeIsNamed) {
+  PipelineShape shape = apart();
+  const GivenCost slow({{1, 1e6, 1e6}});
+  auto outcome = serve(shape, slow, alike(1024, 10, 300));
+  ASSERT_FALSE(outcome.ok());
+  EXPECT_EQ(outcome.error().code, Code::invalid_argument);
+  EXPECT_NE(outcome.error().message.find("at most 9"), std::string::npos)
+      << outcome.error().message;
+  auto late = alike(2, 10, 3);
+  late.back().arrival = 9'000'000 * kPicosPerSecond;
+  EXPECT_FALSE(serve(shape, any_cost(), late).ok());
+  late.back().arrival -= kPicosPerSecond;
+  EXPECT_TRUE(serve(shape, any_cost(), late).ok());
+}
+
+TEST(PipelineBadInput, NoRunTakesLongerThanItsBound) {
+  const GivenCost cost({{1, 0.4, 0.04}, {4, 1.2, 0.1}});
+  for (const std::uint32_t prompts : {0U, 1U, 2U}) {
+    for (const std::uint32_t batch : {1U, 3U, 4U}) {
+      PipelineShape shape = small_shape();
+      shape.prompt = {.pipelines = prompts, .depth = 2, .microbatch = 1};
+      shape.token = {.pipelines = 1, .depth = 3, .microbatch = batch};
+      shape.stream_overhead = 1.05;
+      shape.links = MachineLinks{
+          .bytes_per_second = 1e5, .latency = kPicosPerSecond / 100, .activation_bytes = 64};
+      std::vector<TraceRequest> requests;
+      for (std::uint32_t i = 0; i < 40; ++i) {
+        requests.push_back({.prompt_tokens = 10 + i % 7, .output_tokens = 1 + i * 5 % 31});
+      }
+      const double bound = makespan_bound(shape, cost, requests);
+      EXPECT_LE(seconds(must_serve(shape, cost, requests).makespan), bound);
+    }
+  }
+}
+
 TEST(PipelineBadInput, AMachineThatRunsOutOfMemoryIsNamed) {
   PipelineShape shape = apart();
   shape.machine_bytes = 420 + 420 * 2 * 12;  // weights, and two microbatches of 12 tokens
