@@ -4,7 +4,7 @@ changes the name. Of two engines whose names are alike each computes with the ot
 what is in doubt is taken into the name: at worst weights are not shared that could have been.
 
   model    "vllm/BASENAME/DIGEST", the digest of all facts but the checkpoint's
-  version  the checkpoint's: what its files or its commit say
+  version  the checkpoint's: what its files (all but their content) or its commit say
   shard    the tensor-parallel rank, of as many shards as there are ranks
 """
 
@@ -34,6 +34,8 @@ from .tensors import torch
 
 _DIGITS = 32  # of a digest's hexadecimal ones
 _NAME = 64  # bytes of a model's name that are shown
+_LENGTH = 8  # bytes at the start of a safetensors file that tell how long its header is ...
+_LONGEST_HEADER = 100_000_000  # ... which is not longer
 _FILES = (".safetensors", ".bin", ".pt", ".pth", ".gguf", ".json")
 
 
@@ -121,8 +123,8 @@ def _facts(
 
 
 def checkpoint_version(model_config: ModelConfig) -> str:
-    """A digest of what the checkpoint's files are, or of its commit. SharingError where neither is
-    known."""
+    """A digest of what the checkpoint's files are (not of all their bytes), or of its commit.
+    SharingError where neither is known."""
     place = model_config.model
     if getattr(model_config, "model_weights", ""):
         raise SharingError(
@@ -148,6 +150,19 @@ def _files(place: str) -> Any:
 
 
 def _form(path: str) -> Any:
-    """A file that is written anew has another size or another time."""
+    """What tells a file from one that is put in its place. Size and time alone do not: copies keep
+    them (cp -p, rsync -a). A time of change cannot be set, and a file's number is its own; both
+    also change where the content does not, and a version then is one too many. The header of a
+    safetensors file says what lies in it."""
     found = os.stat(path)
-    return [found.st_size, found.st_mtime_ns]
+    form = [
+        found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino, found.st_dev,
+    ]
+    return [*form, _header(path) if path.endswith(".safetensors") else ""]
+
+
+def _header(path: str) -> str:
+    with open(path, "rb") as file:
+        length = file.read(_LENGTH)
+        announced = min(int.from_bytes(length, "little"), _LONGEST_HEADER)
+        return hashlib.sha256(length + file.read(announced)).hexdigest()

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import sys
+from types import SimpleNamespace as Namespace
 
 import pytest
 from vllm_loader_engines import torch  # noqa: F401  (a fixture)
@@ -129,6 +130,43 @@ def test_a_file_that_is_written_anew_is_another_version(tmp_path):
     (tmp_path / "model-2.safetensors").write_bytes(b"")
     third = of_files(tmp_path)
     assert len({first, second, third, of_files(weights)}) == 4
+
+
+def test_a_file_in_place_of_another_of_the_same_size_and_time_is_another_version(tmp_path):
+    weights, other = tmp_path / "model.safetensors", tmp_path / "other"
+    weights.write_bytes(b"1" * 8)
+    os.utime(weights, ns=(5, 5))
+    first = of_files(tmp_path)
+    other.write_bytes(b"2" * 8)
+    os.utime(other, ns=(5, 5))
+    os.rename(other, weights)
+    second = of_files(tmp_path)
+    weights.write_bytes(b"3" * 8)  # the same file
+    os.utime(weights, ns=(5, 5))
+    assert len({first, second, of_files(tmp_path)}) == 3
+
+
+@pytest.mark.parametrize(
+    "field", ["st_size", "st_mtime_ns", "st_ctime_ns", "st_ino", "st_dev"]
+)
+def test_all_that_a_file_system_says_of_a_file_is_in_the_version(tmp_path, monkeypatch, field):
+    weights = tmp_path / "model.safetensors"
+    weights.write_bytes((2).to_bytes(8, "little") + b"{}1234")
+    first, there = of_files(weights), os.stat(weights)
+    assert of_files(weights) == first
+    names = ("st_size", "st_mtime_ns", "st_ctime_ns", "st_ino", "st_dev", "st_mode")
+    changed = {**{name: getattr(there, name) for name in names}, field: 7}
+    monkeypatch.setattr("aqua_kv.vllm.identity.os.stat", lambda *_, **__: Namespace(**changed))
+    assert of_files(weights) != first
+
+
+def test_the_header_of_a_safetensors_file_is_in_the_version(tmp_path, monkeypatch):
+    weights = tmp_path / "model.safetensors"
+    weights.write_bytes((2).to_bytes(8, "little") + b"{}1234")
+    first, there = of_files(weights), os.stat(weights)
+    weights.write_bytes((2).to_bytes(8, "little") + b"[]1234")
+    monkeypatch.setattr("aqua_kv.vllm.identity.os.stat", lambda *_, **__: there)
+    assert of_files(weights) != first
 
 
 def test_a_repository_is_known_by_its_commit_or_by_what_the_user_says(torch):
