@@ -144,6 +144,15 @@ def checkpoint_version(model_config: ModelConfig) -> str:
     return digest(["commit", place, commit])
 
 
+def check_unchanged(model_config: ModelConfig, options: LoaderOptions, read: Identity) -> None:
+    """After reading, before anything is published: SharingError where the files are no longer those
+    that `read` names, as what was read may be some of both."""
+    if not options.version and checkpoint_version(model_config) != read.version:
+        raise SharingError(
+            f"load format aqua: {model_config.model} changed while it was read; start again"
+        )
+
+
 def _files(place: str) -> Any:
     names = sorted(name for name in os.listdir(place) if name.endswith(_FILES))
     return [(name, _form(os.path.join(place, name))) for name in names]

@@ -31,7 +31,7 @@ from vllm.utils.torch_utils import set_default_torch_dtype
 
 from .._errors import Error
 from .description import Declared, SharingError, read_description
-from .identity import Identity, identity_of
+from .identity import Identity, check_unchanged, identity_of
 from .loader_options import LoaderOptions
 from .model_state import collect, declared_by
 from .placement import Placement
@@ -99,18 +99,24 @@ class AquaModelLoader(BaseModelLoader):
         session = self._session(identity, vllm_config)
         try:
             if session.weights is not None:
-                return self._map(vllm_config, model_config, prefix, session)
-            if self.options.when_missing == "load":
+                model = self._map(vllm_config, model_config, prefix, session)
+            elif self.options.when_missing == "load":
                 _log.warning(
                     "Aqua weights: %s is not published; read for this engine alone "
                     '("when_missing" is "load")', identity,
                 )
+                session.close()
                 return self._read(vllm_config, model_config, prefix)
-            return self._publish(vllm_config, model_config, prefix, session)
-        except Error as error:
-            raise SharingError(f"load format aqua, {identity}: {error}") from error
-        finally:
+            else:
+                model = self._publish(vllm_config, model_config, prefix, session)
             session.release()
+            return model
+        except BaseException as error:
+            _settle(self._device(vllm_config))  # what was mapped may be in use
+            session.close()
+            if isinstance(error, Error):
+                raise SharingError(f"load format aqua, {identity}: {error}") from error
+            raise
 
     def _session(self, identity: Identity, vllm_config: VllmConfig) -> Session:
         held = _opened.pop(identity, None)
@@ -125,24 +131,19 @@ class AquaModelLoader(BaseModelLoader):
     def _map(
         self, vllm_config: VllmConfig, model_config: ModelConfig, prefix: str, session: Session
     ) -> Any:
-        weights = session.weights
-        assert weights is not None
         device = self._device(vllm_config)
         start = time.monotonic()
-        description = read_description(weights, to_host(session.runtime, device))
-        session.identity.check(description.identity)
-        placement = Placement(description, weights, device, map_buffers=self.options.map_buffers)
+        placement = self._placement(session, device)
         with set_default_torch_dtype(model_config.dtype):
             with torch().device("meta"):
                 model = self.create_model(vllm_config, model_config, prefix)
-            placement.check_declared(self._declared or {})
-            placement.fill(model)
+            self._fill(model, placement)
             with weights_already_processed():
                 process_weights_after_loading(model, model_config, device)
             anew = placement.complete(model)
         _log.info(
             "Aqua weights: mapped %s, %d bytes, in %.2f s; %d bytes were made anew by processing",
-            session.identity, weights.bytes, time.monotonic() - start, anew,
+            session.identity, placement.bytes, time.monotonic() - start, anew,
         )
         _settle_first(model, device)
         return model.eval()
@@ -152,21 +153,31 @@ class AquaModelLoader(BaseModelLoader):
     ) -> Any:
         device = self._device(vllm_config)
         model = self._read(vllm_config, model_config, prefix)
-        if device.type != "cpu":
-            torch().accelerator.synchronize(device)  # the copies are not in its streams
+        check_unchanged(model_config, self.options, session.identity)
+        _settle(device)  # the copies are not in torch's streams
         state = collect(model, self._declared or {}, session.identity.facts, device)
-        weights = session.publish(state.weights)
-        description = read_description(weights, to_host(session.runtime, device))
-        session.identity.check(description.identity)
-        placement = Placement(description, weights, device, map_buffers=self.options.map_buffers)
-        placement.check_declared(self._declared or {})
-        placement.fill(model)
+        session.publish(state.weights)
+        placement = self._placement(session, device)
+        self._fill(model, placement)
         placement.complete(model)
+        _log.info("Aqua weights: published %s, %d bytes", session.identity, placement.bytes)
         del state, placement
         _free_unused(device)
         _settle_first(model, device)
-        _log.info("Aqua weights: published %s, %d bytes", session.identity, weights.bytes)
         return model.eval()
+
+    def _placement(self, session: Session, device: Any) -> Placement:
+        """Of what is mapped, once it is known to be what this engine would have published."""
+        assert session.weights is not None
+        description = read_description(session.weights, to_host(session.runtime, device))
+        session.identity.check(description.identity)
+        return Placement(
+            description, session.weights, device, map_buffers=self.options.map_buffers
+        )
+
+    def _fill(self, model: Any, placement: Placement) -> None:
+        placement.check_declared(self._declared or {})
+        placement.fill(model)
 
     def _read(self, vllm_config: VllmConfig, model_config: ModelConfig, prefix: str) -> Any:
         """From a disk, as BaseModelLoader has it, with another loader's load_weights()."""
@@ -232,6 +243,11 @@ def refuse_model(model: Any, options: LoaderOptions) -> None:
             "load format aqua: this model reads a second checkpoint, whose content is not known; "
             'name both with "version" in model_loader_extra_config'
         )
+
+
+def _settle(device: Any) -> None:
+    if device.type != "cpu":
+        torch().accelerator.synchronize(device)
 
 
 def _settle_first(model: Any, device: Any) -> None:

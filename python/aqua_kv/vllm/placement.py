@@ -30,6 +30,10 @@ class Placement:
         }
         self._check_regions()
 
+    @property
+    def bytes(self) -> int:
+        return self._weights.bytes
+
     def check_declared(self, declared: Mapping[str, Declared]) -> None:
         """SharingError names how a model's parameters and buffers differ from those of the one that
         was published, before either had weights."""

@@ -5,6 +5,7 @@ whose weights are not shared."""
 from __future__ import annotations
 
 import dataclasses
+import os
 
 import numpy as np
 import pytest
@@ -151,3 +152,78 @@ def test_weights_are_not_loaded_into_a_model_that_has_some(engine):
     model = one.load()
     with refused("does not load weights into a model that has some"):
         one.make().load_weights(model, one.config.model_config)
+
+
+def reading(one, change):
+    """Has an engine call `change` while it reads its model."""
+    made = one.hf.model_class()
+
+    def make(config):
+        model = made(config)
+        load = model.load
+
+        def change_and_load(config):
+            change(model)
+            load(config)
+
+        object.__setattr__(model, "load", change_and_load)
+        return model
+
+    one.hf.model_class = lambda: make
+    return one
+
+
+def on_disk(one, place):
+    one.config.load_config.model_loader_extra_config.pop("version")
+    one.config.model_config.model = str(place)
+    return one
+
+
+def test_a_checkpoint_that_changes_while_it_is_read_is_not_published(engine, tmp_path):
+    weights = tmp_path / "checkpoint/model.safetensors"
+    weights.parent.mkdir()
+    weights.write_bytes(b"1" * 8)
+    one = on_disk(engine(), weights.parent)
+    reading(one, lambda model: weights.write_bytes(b"2" * 9))
+    before = one.make()
+    with refused("changed while it was read; start again"):
+        before.load_model(one.config, one.config.model_config)
+    assert one.hf.reads == 1 and not one.published()
+    os.truncate(weights, 8)
+    again = on_disk(engine(wait_seconds=0), weights.parent)  # no claim is left
+    again.load()
+    assert again.hf.reads == 1 and again.published()
+
+
+@pytest.fixture
+def runtimes(monkeypatch):
+    """All that loaders open, so that nothing but closing closes them."""
+    from aqua_kv.vllm import sharing
+
+    opened, open_one = [], sharing._open_runtime
+    monkeypatch.setattr(
+        sharing, "_open_runtime", lambda *told: opened.append(open_one(*told)) or opened[-1]
+    )
+    return opened
+
+
+def test_nothing_is_left_open_where_nothing_is_mapped(engine, runtimes):
+    def stop(model):
+        raise MemoryError("no room")
+
+    with pytest.raises(MemoryError):
+        reading(engine(), stop).load()
+    engine(when_missing="load").load()
+    assert [runtime.closed for runtime in runtimes] == [True, True]
+
+
+def test_nothing_is_left_open_where_what_is_published_is_refused(engine, monkeypatch, runtimes):
+    engine("Quantized").load()
+
+    def process(self, layer):
+        layer.weight_scale = layer.weight
+
+    monkeypatch.setattr(Packed, "process_weights_after_loading", process)
+    with refused("packed.weight_scale became"):
+        engine("Quantized").load()
+    assert [runtime.closed for runtime in runtimes] == [False, True]
