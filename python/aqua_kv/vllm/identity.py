@@ -47,6 +47,7 @@ class Identity:
     shards: int
     # Published too, so that two that differ can be told how.
     facts: Mapping[str, Any] = field(compare=False)
+    found: str = field(default="", compare=False)  # the version that this rank has found itself
 
     def __str__(self) -> str:
         return f"{self.model} {self.version} (shard {self.shard} of {self.shards})"
@@ -64,18 +65,20 @@ class Identity:
 
 
 def identity_of(
-    vllm_config: VllmConfig, model_config: ModelConfig, options: LoaderOptions
+    vllm_config: VllmConfig, model_config: ModelConfig, options: LoaderOptions, version: str = ""
 ) -> Identity:
     """Asked before the model is made: vLLM's processing may change the configuration. The
-    distributed environment is there by then."""
+    distributed environment is there by then. `version`: what another rank has found, if given."""
     facts = _facts(vllm_config, model_config, options)
     plain = "".join(c if " " < c <= "~" else "_" for c in os.path.basename(model_config.model))
+    found = options.version or checkpoint_version(model_config)
     return Identity(
         model=f"vllm/{plain[:_NAME]}/{digest(facts)}",
-        version=options.version or checkpoint_version(model_config),
+        version=version or found,
         shard=get_tensor_model_parallel_rank(),
         shards=get_tensor_model_parallel_world_size(),
         facts=facts,
+        found=found,
     )
 
 
@@ -146,8 +149,8 @@ def checkpoint_version(model_config: ModelConfig) -> str:
 
 def check_unchanged(model_config: ModelConfig, options: LoaderOptions, read: Identity) -> None:
     """After reading, before anything is published: SharingError where the files are no longer those
-    that `read` names, as what was read may be some of both."""
-    if not options.version and checkpoint_version(model_config) != read.version:
+    that this rank found when it named `read`, as what was read may be some of both."""
+    if not options.version and checkpoint_version(model_config) != read.found:
         raise SharingError(
             f"load format aqua: {model_config.model} changed while it was read; start again"
         )

@@ -35,7 +35,7 @@ from .identity import Identity, check_unchanged, identity_of
 from .loader_options import LoaderOptions
 from .model_state import collect, declared_by
 from .placement import Placement
-from .sharing import Session, open_session, to_host
+from .sharing import Session, first_rank_says, open_session, to_host
 from .tensors import torch
 
 _log = logging.getLogger(__name__)
@@ -62,11 +62,8 @@ class AquaModelLoader(BaseModelLoader):
     def get_external_weight_memory(self, vllm_config: VllmConfig) -> int:
         """Bytes of the device that the keeper has and this engine will map, so that vLLM takes them
         off what it may use itself. 0 where this engine is the one to read the model."""
-        model_config = vllm_config.model_config
-        refuse_what_cannot_be_shared(vllm_config, model_config)
-        identity = identity_of(vllm_config, model_config, self.options)
-        session = self._session(identity, vllm_config)
-        _opened[identity] = session
+        session = self._session(vllm_config, vllm_config.model_config)
+        _opened[session.identity] = session
         return session.weights.bytes if session.weights is not None else 0
 
     def download_model(self, model_config: ModelConfig) -> None:
@@ -94,16 +91,14 @@ class AquaModelLoader(BaseModelLoader):
     def load_model(
         self, vllm_config: VllmConfig, model_config: ModelConfig, prefix: str = ""
     ) -> Any:
-        refuse_what_cannot_be_shared(vllm_config, model_config)
-        identity = identity_of(vllm_config, model_config, self.options)
-        session = self._session(identity, vllm_config)
+        session = self._session(vllm_config, model_config)
         try:
             if session.weights is not None:
                 model = self._map(vllm_config, model_config, prefix, session)
             elif self.options.when_missing == "load":
                 _log.warning(
                     "Aqua weights: %s is not published; read for this engine alone "
-                    '("when_missing" is "load")', identity,
+                    '("when_missing" is "load")', session.identity,
                 )
                 session.close()
                 return self._read(vllm_config, model_config, prefix)
@@ -115,18 +110,25 @@ class AquaModelLoader(BaseModelLoader):
             _settle(self._device(vllm_config))  # what was mapped may be in use
             session.close()
             if isinstance(error, Error):
-                raise SharingError(f"load format aqua, {identity}: {error}") from error
+                raise SharingError(f"load format aqua, {session.identity}: {error}") from error
             raise
 
-    def _session(self, identity: Identity, vllm_config: VllmConfig) -> Session:
+    def _session(self, vllm_config: VllmConfig, model_config: ModelConfig) -> Session:
+        """All ranks ask for it, and all have the version that the first one finds."""
+        ranks = get_world_group()
+
+        def version() -> str:
+            refuse_what_cannot_be_shared(vllm_config, model_config)
+            return identity_of(vllm_config, model_config, self.options).version
+
+        found = first_rank_says(ranks, version)
+        identity = identity_of(vllm_config, model_config, self.options, found)
         held = _opened.pop(identity, None)
         if held is not None:
             return held
         for other in list(_opened):  # of a configuration that has changed since
             _opened.pop(other).close()
-        return open_session(
-            identity, self.options, self._device(vllm_config), get_world_group()
-        )
+        return open_session(identity, self.options, self._device(vllm_config), ranks)
 
     def _map(
         self, vllm_config: VllmConfig, model_config: ModelConfig, prefix: str, session: Session

@@ -90,7 +90,7 @@ def start(keeper, tmp_path):
         told["extra"] = {**extra, **told.get("extra", {})}
         process = subprocess.Popen(
             [sys.executable, str(HERE / "in_vllm/vllm_load.py"), json.dumps(told)], text=True,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             env=dict(os.environ, PYTHONPATH=f"{PACKAGE}:{HERE}"),
         )
         started.append(process)
@@ -107,6 +107,13 @@ def answer(process):
     lines = process.communicate(timeout=120)[0].splitlines()
     assert process.returncode == 0
     return json.loads(lines[-1])
+
+
+def refusal(process):
+    """The last line that it wrote of what it met; it has ended."""
+    out, errors = process.communicate(timeout=60)
+    assert process.returncode == 1 and out.replace("reading\n", "") == ""
+    return errors.splitlines()[-1]
 
 
 def refused(*parts):
