@@ -10,13 +10,13 @@ which bytes of which published tensor it is. The description is published beside
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Callable, Dict, Mapping, Tuple
 
 from ..weights import SharedWeights, WeightTensor
 from .tensors import torch
 
-FORMAT = 1
+FORMAT = 2
 DESCRIPTION = "aqua.vllm"  # the name under which the description is published
 
 PARAMETER, BUFFER, ATTRIBUTE = "parameter", "buffer", "attribute"
@@ -44,6 +44,10 @@ class Entry:
     persistent: bool = True  # a buffer's, of state_dict()
     on_host: bool = False
     same_as: str = ""  # the name of an entry that is the same object
+    # A parameter's: see attributes.py.
+    type_name: str = ""
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    others: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def end(self) -> int:

@@ -16,7 +16,7 @@ import gc
 import logging
 import time
 import weakref
-from typing import Any, Dict, Optional
+from typing import AbstractSet, Any, Dict, Optional
 
 from vllm.config.load import LoadConfig
 from vllm.config.model import ModelConfig
@@ -33,7 +33,7 @@ from .._errors import Error
 from .description import Declared, SharingError, read_description
 from .identity import Identity, check_unchanged, identity_of
 from .loader_options import LoaderOptions
-from .model_state import collect, declared_by
+from .model_state import attributes_in, collect, declared_by
 from .placement import Placement
 from .sharing import Session, first_rank_says, open_session, to_host
 from .tensors import torch
@@ -57,6 +57,7 @@ class AquaModelLoader(BaseModelLoader):
         super().__init__(load_config)
         self.options = LoaderOptions.parse(load_config.model_loader_extra_config or {})
         self._declared: Optional[Dict[str, Declared]] = None
+        self._loaded: AbstractSet[str] = frozenset()  # plain attributes that are tensors by then
         self._reader: Optional[BaseModelLoader] = None  # while this engine reads the model
 
     def get_external_weight_memory(self, vllm_config: VllmConfig) -> int:
@@ -78,6 +79,7 @@ class AquaModelLoader(BaseModelLoader):
                 "by other engines too. Restart the engine, or use another load format"
             )
         self._reader.load_weights(model, model_config)
+        self._loaded = attributes_in(model)
 
     def create_model(
         self, vllm_config: VllmConfig, model_config: ModelConfig, prefix: str = ""
@@ -139,7 +141,8 @@ class AquaModelLoader(BaseModelLoader):
         with set_default_torch_dtype(model_config.dtype):
             with torch().device("meta"):
                 model = self.create_model(vllm_config, model_config, prefix)
-            self._fill(model, placement)
+            placement.check_declared(self._declared or {})
+            placement.fill(model)
             with weights_already_processed():
                 process_weights_after_loading(model, model_config, device)
             anew = placement.complete(model)
@@ -157,10 +160,11 @@ class AquaModelLoader(BaseModelLoader):
         model = self._read(vllm_config, model_config, prefix)
         check_unchanged(model_config, self.options, session.identity)
         _settle(device)  # the copies are not in torch's streams
-        state = collect(model, self._declared or {}, session.identity.facts, device)
+        state = collect(model, self._declared or {}, session.identity.facts, device, self._loaded)
         session.publish(state.weights)
         placement = self._placement(session, device)
-        self._fill(model, placement)
+        placement.check_declared(self._declared or {})
+        placement.rebind(model)
         placement.complete(model)
         _log.info("Aqua weights: published %s, %d bytes", session.identity, placement.bytes)
         del state, placement
@@ -176,10 +180,6 @@ class AquaModelLoader(BaseModelLoader):
         return Placement(
             description, session.weights, device, map_buffers=self.options.map_buffers
         )
-
-    def _fill(self, model: Any, placement: Placement) -> None:
-        placement.check_declared(self._declared or {})
-        placement.fill(model)
 
     def _read(self, vllm_config: VllmConfig, model_config: ModelConfig, prefix: str) -> Any:
         """From a disk, as BaseModelLoader has it, with another loader's load_weights()."""

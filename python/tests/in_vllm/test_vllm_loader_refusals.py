@@ -9,7 +9,12 @@ import os
 
 import numpy as np
 import pytest
-from vllm_loader_engines import engine, refused, torch  # noqa: F401  (among them fixtures)
+from vllm_loader_engines import (  # noqa: F401  (among them fixtures)
+    engine,
+    reading,
+    refused,
+    torch,
+)
 from vllm_models import Packed
 
 from aqua_kv import NewWeight, publish_weights
@@ -152,25 +157,6 @@ def test_weights_are_not_loaded_into_a_model_that_has_some(engine):
     model = one.load()
     with refused("does not load weights into a model that has some"):
         one.make().load_weights(model, one.config.model_config)
-
-
-def reading(one, change):
-    """Has an engine call `change` while it reads its model."""
-    made = one.hf.model_class()
-
-    def make(config):
-        model = made(config)
-        load = model.load
-
-        def change_and_load(config):
-            change(model)
-            load(config)
-
-        object.__setattr__(model, "load", change_and_load)
-        return model
-
-    one.hf.model_class = lambda: make
-    return one
 
 
 def on_disk(one, place):

@@ -122,6 +122,34 @@ def refused(*parts):
     return pytest.raises(SharingError, match=".*".join(parts))
 
 
+def making(one, change):
+    """Has an engine call `change` with its model once that is made."""
+    made = one.hf.model_class()
+
+    def make(config):
+        model = made(config)
+        change(model)
+        return model
+
+    one.hf.model_class = lambda: make
+    return one
+
+
+def reading(one, change):
+    """Has an engine call `change` with its model while it reads that."""
+
+    def wrap(model):
+        load = model.load
+
+        def change_and_load(config):
+            change(model)
+            load(config)
+
+        object.__setattr__(model, "load", change_and_load)
+
+    return making(one, wrap)
+
+
 def mappings_that_are_read_only():
     with open("/proc/self/maps", encoding="ascii") as file:
         lines = [line.split() for line in file]
