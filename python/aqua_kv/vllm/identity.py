@@ -10,11 +10,15 @@ what is in doubt is taken into the name: at worst weights are not shared that co
 
 from __future__ import annotations
 
+import dataclasses
+import enum
 import hashlib
 import json
 import os
+import re
 from dataclasses import dataclass, field
-from typing import Any, Dict, Mapping
+from importlib import metadata
+from typing import Any, Dict, Mapping, Optional
 
 from vllm.config.model import ModelConfig
 from vllm.config.vllm import VllmConfig
@@ -32,6 +36,8 @@ from .description import SharingError
 from .loader_options import LoaderOptions
 from .tensors import torch
 
+_PACKAGES = ("flashinfer-python", "deep_gemm", "triton")
+_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+\b")
 _DIGITS = 32  # of a digest's hexadecimal ones
 _NAME = 64  # bytes of a model's name that are shown
 _LENGTH = 8  # bytes at the start of a safetensors file that tell how long its header is ...
@@ -83,8 +89,44 @@ def identity_of(
 
 
 def digest(facts: Any) -> str:
-    text = json.dumps(facts, sort_keys=True, default=repr)
+    """Alike in every process for what is alike. SharingError where that cannot be said."""
+    try:
+        text = json.dumps(facts, sort_keys=True, default=_plain)
+    except TypeError as error:
+        raise SharingError(f"load format aqua: an option is no plain data ({error})") from error
     return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
+
+
+def _plain(value: Any) -> Any:
+    """What json does not know, as data that it does."""
+    kind = f"{type(value).__module__}.{type(value).__qualname__}"
+    if isinstance(value, enum.Enum):
+        return [kind, value.name]
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return [kind, {each.name: getattr(value, each.name) for each in dataclasses.fields(value)}]
+    if isinstance(value, (set, frozenset)):
+        return sorted(json.dumps(each, sort_keys=True, default=_plain) for each in value)
+    if hasattr(value, "compute_hash") and not isinstance(value, type):
+        return [kind, value.compute_hash()]
+    text = repr(value)
+    if _ADDRESS.search(text):
+        raise SharingError(
+            f"load format aqua: an option is {text}, which is another in every engine: write it as "
+            "plain data, or use another load format"
+        )
+    return text
+
+
+def _hash_of(config: Any) -> Any:
+    """vLLM's own, of a part of its configuration that has one."""
+    return config.compute_hash() if hasattr(config, "compute_hash") else None
+
+
+def _installed(package: str) -> Optional[str]:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
 
 
 def _facts(
@@ -93,10 +135,11 @@ def _facts(
     pp, dp, pcp = get_pp_group(), get_dp_group(), get_pcp_group()
     parallel, cache = vllm_config.parallel_config, vllm_config.cache_config
     kernel, lora = vllm_config.kernel_config, vllm_config.lora_config
-    multimodal = model_config.multimodal_config
     return {
         "vllm": vllm_version,
         "torch": str(torch().__version__),
+        # They pack weights for their kernels.
+        "packages": {name: _installed(name) for name in _PACKAGES},
         "model": model_config.model,
         "revision": model_config.revision,
         "dtype": str(model_config.dtype),
@@ -104,13 +147,15 @@ def _facts(
         # Of the Hugging Face configuration and nearly all of vLLM's options for a model.
         "model configuration": model_config.compute_hash(),
         "conversion": str(model_config.convert),
-        "multimodal encoder only": bool(multimodal is not None and multimodal.mm_encoder_only),
+        "multimodal": digest(model_config.multimodal_config),
         "load format": options.load_format,
         "load options": digest([options.load_options, vllm_config.load_config.ignore_patterns]),
         "tensor parallel size": get_tensor_model_parallel_world_size(),
         "pipeline parallel": [pp.rank_in_group, pp.world_size],
         "data parallel": [dp.rank_in_group, dp.world_size],
         "prefill context parallel": [pcp.rank_in_group, pcp.world_size],
+        "parallel configuration": _hash_of(parallel),
+        "kernel configuration": _hash_of(kernel),
         "expert parallel": bool(parallel.enable_expert_parallel),
         "expert placement": str(parallel.expert_placement_strategy),
         "KV cache dtype": str(cache.cache_dtype),

@@ -216,6 +216,8 @@ def refuse_what_cannot_be_shared(vllm_config: VllmConfig, model_config: ModelCon
             model_config.enable_sleep_mode,
         "expert load balancing (EPLB) moves experts' weights: leave out --enable-eplb":
             vllm_config.parallel_config.enable_eplb,
+        "an engine of several nodes (--nnodes) has weights where no one keeper is: leave it out":
+            vllm_config.parallel_config.nnodes > 1,
         "weight transfer writes weights: leave out --weight-transfer-config":
             vllm_config.weight_transfer_config is not None,
         "offloaded weights are not in the device's memory: leave out --cpu-offload-gb and "

@@ -124,6 +124,7 @@ def test_a_second_checkpoint_wants_a_version(engine):
     [
         (lambda c: setattr(c.model_config, "enable_sleep_mode", True), "--enable-sleep-mode"),
         (lambda c: setattr(c.parallel_config, "enable_eplb", True), "--enable-eplb"),
+        (lambda c: setattr(c.parallel_config, "nnodes", 2), "--nnodes"),
         (lambda c: setattr(c, "weight_transfer_config", object()), "--weight-transfer-config"),
         (lambda c: setattr(c.offload_config.uva, "cpu_offload_gb", 1.0), "--cpu-offload-gb"),
         (
