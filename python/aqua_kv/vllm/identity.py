@@ -16,6 +16,7 @@ import hashlib
 import json
 import os
 import re
+import shlex
 from dataclasses import dataclass, field
 from importlib import metadata
 from typing import Any, Dict, Mapping, Optional
@@ -58,6 +59,13 @@ class Identity:
     def __str__(self) -> str:
         return f"{self.model} {self.version} (shard {self.shard} of {self.shards})"
 
+    @property
+    def retire(self) -> str:
+        """How to be rid of what is published, for messages: until its last reader has gone, the
+        keeper answers it to who names it."""
+        named = f"--model {shlex.quote(self.model)} --version {shlex.quote(self.version)}"
+        return f"end the engines that map it, then `aqua models retire {named}`"
+
     def check(self, published: Mapping[str, Any]) -> None:
         """SharingError names the facts that differ from those that were published."""
         mine = json.loads(json.dumps(self.facts))
@@ -65,8 +73,7 @@ class Identity:
         other = [n for n in names if mine.get(n) != published.get(n)]
         if other:
             raise SharingError(
-                f"{self} was published by an engine of another {', '.join(other)}: retire it with "
-                "`aqua models retire`"
+                f"{self} was published by an engine of another {', '.join(other)}: {self.retire}"
             )
 
 

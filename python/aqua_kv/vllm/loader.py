@@ -175,10 +175,13 @@ class AquaModelLoader(BaseModelLoader):
     def _placement(self, session: Session, device: Any) -> Placement:
         """Of what is mapped, once it is known to be what this engine would have published."""
         assert session.weights is not None
-        description = read_description(session.weights, to_host(session.runtime, device))
+        retire = session.identity.retire
+        read = to_host(session.runtime, device)
+        description = read_description(session.weights, read, retire)
         session.identity.check(description.identity)
         return Placement(
-            description, session.weights, device, map_buffers=self.options.map_buffers
+            description, session.weights, device, map_buffers=self.options.map_buffers,
+            retire=retire,
         )
 
     def _read(self, vllm_config: VllmConfig, model_config: ModelConfig, prefix: str) -> Any:

@@ -17,11 +17,13 @@ class Placement:
     """Gives a model the tensors of published weights. They keep the weights mapped."""
 
     def __init__(
-        self, description: Description, weights: SharedWeights, device: Any, *, map_buffers: bool
+        self, description: Description, weights: SharedWeights, device: Any, *, map_buffers: bool,
+        retire: str,
     ) -> None:
         self._description = description
         self._weights = weights
         self._device = device
+        self._retire = retire  # how to be rid of them, for messages
         self._bytes: Dict[Tuple[str, bool], Any] = {}
         self._mapped = {
             entry.region
@@ -48,7 +50,7 @@ class Placement:
                     f"{name} is a {mine.kind} of {mine.dtype} {list(mine.shape)} here, a "
                     f"{other.kind} of {other.dtype} {list(other.shape)} there"
                 )
-        _refuse_differences(wrong)
+        self._refuse(wrong)
 
     def rebind(self, model: Any) -> None:
         """For the model that was published: its tensors are mapped, and stay the objects they are.
@@ -117,7 +119,7 @@ class Placement:
                 wrong.append(f"the attribute {name} is published, and this model lacks it")
             elif name not in names:
                 wrong.append(f"{name} is published, and was dropped by processing here")
-        _refuse_differences(wrong)
+        self._refuse(wrong)
         return sum(anew.values())
 
     def _complete_attribute(self, name: str, leaf: str, tensor: Any, module: Any) -> List[str]:
@@ -170,7 +172,15 @@ class Placement:
                 continue
             if entry.end > there or entry.offset < 0 or min(entry.strides, default=0) < 0:
                 wrong.append(f"{name} ends at byte {entry.end} of {entry.region}, which has {there}")
-        _refuse_differences(wrong)
+        self._refuse(wrong)
+
+    def _refuse(self, wrong: List[str]) -> None:
+        if wrong:
+            more = f"; and {len(wrong) - 8} more" if len(wrong) > 8 else ""
+            raise SharingError(
+                "the published weights are not this model's: " + "; ".join(wrong[:8]) + more
+                + f". Use another load format; or {self._retire}"
+            )
 
     def _tensor(self, entry: Entry) -> Any:
         dtype = getattr(torch(), entry.dtype)
@@ -207,13 +217,3 @@ def _other_form(kind: str, tensor: Any, entry: Entry) -> str:
 
 def _registered(declared: Mapping[str, Declared]) -> Dict[str, Declared]:
     return {name: one for name, one in declared.items() if one.kind != ATTRIBUTE}
-
-
-def _refuse_differences(wrong: List[str]) -> None:
-    if wrong:
-        more = f"; and {len(wrong) - 8} more" if len(wrong) > 8 else ""
-        raise SharingError(
-            "the published weights are not this model's: " + "; ".join(wrong[:8]) + more
-            + ". Retire them with `aqua models retire`, or use another load format"
-        )
-

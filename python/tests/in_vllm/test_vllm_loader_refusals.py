@@ -20,6 +20,12 @@ from vllm_models import Packed
 from aqua_kv import NewWeight, publish_weights
 
 
+RETIRE = (
+    "end the engines that map it, then "
+    "`aqua models retire --model vllm/small/[0-9a-f]{32} --version 1`"
+)
+
+
 @pytest.mark.parametrize(
     "changes, parts",
     [
@@ -39,7 +45,7 @@ def test_another_model_of_the_same_name_is_refused(engine, torch, monkeypatch, c
     other = engine(**changes)
     if dtype:
         other.config.model_config.dtype = getattr(torch, dtype)
-    with refused("the published weights are not this model's", *parts):
+    with refused("the published weights are not this model's", *parts, RETIRE):
         other.load()
     assert other.hf.reads == 0
 
@@ -61,7 +67,7 @@ def test_facts_that_differ_under_one_name_are_named(engine, monkeypatch):
     engine().load()
     other = engine()
     other.config.cache_config.cache_dtype = "fp8"
-    with refused("was published by an engine of another KV cache dtype"):
+    with refused("was published by an engine of another KV cache dtype", RETIRE):
         other.load()
 
 
@@ -87,6 +93,15 @@ def test_an_attribute_without_memory_is_refused(engine, monkeypatch, torch):
         engine("Quantized").load()
 
 
+def test_a_description_of_another_format_is_refused(engine, monkeypatch):
+    from aqua_kv.vllm import description
+
+    engine().load()
+    monkeypatch.setattr(description, "FORMAT", 3)
+    with refused("described in format 2, this aqua_kv reads format 3", RETIRE):
+        engine().load()
+
+
 def test_weights_of_another_program_are_refused(engine, runtime, keeper):
     from aqua_kv.vllm.identity import identity_of
 
@@ -96,7 +111,7 @@ def test_weights_of_another_program_are_refused(engine, runtime, keeper):
         runtime, named.model, named.version, [NewWeight("a", "U8", np.zeros(4, np.uint8))],
         keeper=keeper.socket,
     )
-    with refused("have no description by this loader"):
+    with refused("have no description by this loader", RETIRE):
         one.load()
 
 
