@@ -109,8 +109,10 @@ class AquaModelLoader(BaseModelLoader):
             session.release()
             return model
         except BaseException as error:
-            _settle(self._device(vllm_config))  # what was mapped may be in use
-            session.close()
+            try:
+                _settle(self._device(vllm_config))  # what was mapped may be in use
+            finally:
+                session.close()
             if isinstance(error, Error):
                 raise SharingError(f"load format aqua, {session.identity}: {error}") from error
             raise

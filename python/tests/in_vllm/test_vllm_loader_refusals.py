@@ -209,14 +209,17 @@ def runtimes(monkeypatch):
     return opened
 
 
-def test_nothing_is_left_open_where_nothing_is_mapped(engine, runtimes):
+def test_nothing_is_left_open_where_nothing_is_mapped(engine, runtimes, monkeypatch):
     def stop(model):
         raise MemoryError("no room")
 
     with pytest.raises(MemoryError):
         reading(engine(), stop).load()
+    monkeypatch.setattr("aqua_kv.vllm.loader._settle", stop)  # as a device that has failed
+    with pytest.raises(MemoryError):
+        reading(engine(), stop).load()
     engine(when_missing="load").load()
-    assert [runtime.closed for runtime in runtimes] == [True, True]
+    assert [runtime.closed for runtime in runtimes] == [True, True, True]
 
 
 def test_nothing_is_left_open_where_what_is_published_is_refused(engine, monkeypatch, runtimes):
