@@ -139,6 +139,15 @@ def test_what_loading_notes_on_a_parameter_is_there_where_it_is_mapped(engine, t
     assert engine().load().qkv.weight.is_shuffled
 
 
+def test_code_that_is_noted_on_a_parameter_is_the_engines_own(engine):
+    def change(loader):
+        return lambda model: setattr(model.qkv.weight, "weight_loader", loader)
+
+    making(engine(), change(print)).load()
+    mine = making(engine(), change(lambda: 1))
+    assert mine.load().qkv.weight.weight_loader() == 1
+
+
 @pytest.mark.parametrize("notes, words", [
     ({"layer": object()}, "qkv.weight is published with an attribute layer, a builtins:object"),
     ({}, "qkv.weight is published as a sharded:"),
