@@ -10,13 +10,13 @@ which bytes of which published tensor it is. The description is published beside
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Callable, Dict, Mapping, Tuple
 
 from ..weights import SharedWeights, WeightTensor
 from .tensors import torch
 
-FORMAT = 1
+FORMAT = 2
 DESCRIPTION = "aqua.vllm"  # the name under which the description is published
 
 PARAMETER, BUFFER, ATTRIBUTE = "parameter", "buffer", "attribute"
@@ -44,6 +44,10 @@ class Entry:
     persistent: bool = True  # a buffer's, of state_dict()
     on_host: bool = False
     same_as: str = ""  # the name of an entry that is the same object
+    # A parameter's: see attributes.py.
+    type_name: str = ""
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    others: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def end(self) -> int:
@@ -62,12 +66,12 @@ class Description:
         return json.dumps({"format": FORMAT, **asdict(self)}).encode()
 
     @classmethod
-    def parse(cls, text: bytes) -> "Description":
+    def parse(cls, text: bytes, retire: str) -> "Description":
         told = json.loads(text)
         if told.get("format") != FORMAT:
             raise SharingError(
                 f"the published weights are described in format {told.get('format')}, this aqua_kv "
-                f"reads format {FORMAT}: use the same version of it in all engines, or retire them"
+                f"reads format {FORMAT}: use the same version of it in all engines, or {retire}"
             )
         return cls(
             told["identity"],
@@ -84,12 +88,15 @@ def item_bytes(dtype: str) -> int:
     return int(getattr(torch(), dtype).itemsize)
 
 
-def read_description(weights: SharedWeights, to_host: Callable[[WeightTensor], bytes]) -> Description:
+def read_description(
+    weights: SharedWeights, to_host: Callable[[WeightTensor], bytes], retire: str
+) -> Description:
+    """`retire`: how to be rid of them, for messages."""
     try:
         described = weights[DESCRIPTION]
     except KeyError:
         raise SharingError(
             "the published weights have no description by this loader: another program has "
-            "published them under this name; retire them with `aqua models retire`"
+            f"published them under this name; {retire}"
         ) from None
-    return Description.parse(to_host(described))
+    return Description.parse(to_host(described), retire)

@@ -16,7 +16,7 @@ import gc
 import logging
 import time
 import weakref
-from typing import Any, Dict, Optional
+from typing import AbstractSet, Any, Dict, Optional
 
 from vllm.config.load import LoadConfig
 from vllm.config.model import ModelConfig
@@ -31,11 +31,11 @@ from vllm.utils.torch_utils import set_default_torch_dtype
 
 from .._errors import Error
 from .description import Declared, SharingError, read_description
-from .identity import Identity, identity_of
+from .identity import Identity, check_unchanged, identity_of
 from .loader_options import LoaderOptions
-from .model_state import collect, declared_by
+from .model_state import attributes_in, collect, declared_by
 from .placement import Placement
-from .sharing import Session, open_session, to_host
+from .sharing import Session, first_rank_says, open_session, to_host
 from .tensors import torch
 
 _log = logging.getLogger(__name__)
@@ -57,16 +57,14 @@ class AquaModelLoader(BaseModelLoader):
         super().__init__(load_config)
         self.options = LoaderOptions.parse(load_config.model_loader_extra_config or {})
         self._declared: Optional[Dict[str, Declared]] = None
+        self._loaded: AbstractSet[str] = frozenset()  # plain attributes that are tensors by then
         self._reader: Optional[BaseModelLoader] = None  # while this engine reads the model
 
     def get_external_weight_memory(self, vllm_config: VllmConfig) -> int:
         """Bytes of the device that the keeper has and this engine will map, so that vLLM takes them
         off what it may use itself. 0 where this engine is the one to read the model."""
-        model_config = vllm_config.model_config
-        refuse_what_cannot_be_shared(vllm_config, model_config)
-        identity = identity_of(vllm_config, model_config, self.options)
-        session = self._session(identity, vllm_config)
-        _opened[identity] = session
+        session = self._session(vllm_config, vllm_config.model_config)
+        _opened[session.identity] = session
         return session.weights.bytes if session.weights is not None else 0
 
     def download_model(self, model_config: ModelConfig) -> None:
@@ -81,6 +79,7 @@ class AquaModelLoader(BaseModelLoader):
                 "by other engines too. Restart the engine, or use another load format"
             )
         self._reader.load_weights(model, model_config)
+        self._loaded = attributes_in(model)
 
     def create_model(
         self, vllm_config: VllmConfig, model_config: ModelConfig, prefix: str = ""
@@ -94,44 +93,53 @@ class AquaModelLoader(BaseModelLoader):
     def load_model(
         self, vllm_config: VllmConfig, model_config: ModelConfig, prefix: str = ""
     ) -> Any:
-        refuse_what_cannot_be_shared(vllm_config, model_config)
-        identity = identity_of(vllm_config, model_config, self.options)
-        session = self._session(identity, vllm_config)
+        session = self._session(vllm_config, model_config)
         try:
             if session.weights is not None:
-                return self._map(vllm_config, model_config, prefix, session)
-            if self.options.when_missing == "load":
+                model = self._map(vllm_config, model_config, prefix, session)
+            elif self.options.when_missing == "load":
                 _log.warning(
                     "Aqua weights: %s is not published; read for this engine alone "
-                    '("when_missing" is "load")', identity,
+                    '("when_missing" is "load")', session.identity,
                 )
+                session.close()
                 return self._read(vllm_config, model_config, prefix)
-            return self._publish(vllm_config, model_config, prefix, session)
-        except Error as error:
-            raise SharingError(f"load format aqua, {identity}: {error}") from error
-        finally:
+            else:
+                model = self._publish(vllm_config, model_config, prefix, session)
             session.release()
+            return model
+        except BaseException as error:
+            try:
+                _settle(self._device(vllm_config))  # what was mapped may be in use
+            finally:
+                session.close()
+            if isinstance(error, Error):
+                raise SharingError(f"load format aqua, {session.identity}: {error}") from error
+            raise
 
-    def _session(self, identity: Identity, vllm_config: VllmConfig) -> Session:
+    def _session(self, vllm_config: VllmConfig, model_config: ModelConfig) -> Session:
+        """All ranks ask for it, and all have the version that the first one finds."""
+        ranks = get_world_group()
+
+        def version() -> str:
+            refuse_what_cannot_be_shared(vllm_config, model_config)
+            return identity_of(vllm_config, model_config, self.options).version
+
+        found = first_rank_says(ranks, version)
+        identity = identity_of(vllm_config, model_config, self.options, found)
         held = _opened.pop(identity, None)
         if held is not None:
             return held
         for other in list(_opened):  # of a configuration that has changed since
             _opened.pop(other).close()
-        return open_session(
-            identity, self.options, self._device(vllm_config), get_world_group()
-        )
+        return open_session(identity, self.options, self._device(vllm_config), ranks)
 
     def _map(
         self, vllm_config: VllmConfig, model_config: ModelConfig, prefix: str, session: Session
     ) -> Any:
-        weights = session.weights
-        assert weights is not None
         device = self._device(vllm_config)
         start = time.monotonic()
-        description = read_description(weights, to_host(session.runtime, device))
-        session.identity.check(description.identity)
-        placement = Placement(description, weights, device, map_buffers=self.options.map_buffers)
+        placement = self._placement(session, device)
         with set_default_torch_dtype(model_config.dtype):
             with torch().device("meta"):
                 model = self.create_model(vllm_config, model_config, prefix)
@@ -142,7 +150,7 @@ class AquaModelLoader(BaseModelLoader):
             anew = placement.complete(model)
         _log.info(
             "Aqua weights: mapped %s, %d bytes, in %.2f s; %d bytes were made anew by processing",
-            session.identity, weights.bytes, time.monotonic() - start, anew,
+            session.identity, placement.bytes, time.monotonic() - start, anew,
         )
         _settle_first(model, device)
         return model.eval()
@@ -152,21 +160,31 @@ class AquaModelLoader(BaseModelLoader):
     ) -> Any:
         device = self._device(vllm_config)
         model = self._read(vllm_config, model_config, prefix)
-        if device.type != "cpu":
-            torch().accelerator.synchronize(device)  # the copies are not in its streams
-        state = collect(model, self._declared or {}, session.identity.facts, device)
-        weights = session.publish(state.weights)
-        description = read_description(weights, to_host(session.runtime, device))
-        session.identity.check(description.identity)
-        placement = Placement(description, weights, device, map_buffers=self.options.map_buffers)
+        check_unchanged(model_config, self.options, session.identity)
+        _settle(device)  # the copies are not in torch's streams
+        state = collect(model, self._declared or {}, session.identity.facts, device, self._loaded)
+        session.publish(state.weights)
+        placement = self._placement(session, device)
         placement.check_declared(self._declared or {})
-        placement.fill(model)
+        placement.rebind(model)
         placement.complete(model)
+        _log.info("Aqua weights: published %s, %d bytes", session.identity, placement.bytes)
         del state, placement
         _free_unused(device)
         _settle_first(model, device)
-        _log.info("Aqua weights: published %s, %d bytes", session.identity, weights.bytes)
         return model.eval()
+
+    def _placement(self, session: Session, device: Any) -> Placement:
+        """Of what is mapped, once it is known to be what this engine would have published."""
+        assert session.weights is not None
+        retire = session.identity.retire
+        read = to_host(session.runtime, device)
+        description = read_description(session.weights, read, retire)
+        session.identity.check(description.identity)
+        return Placement(
+            description, session.weights, device, map_buffers=self.options.map_buffers,
+            retire=retire,
+        )
 
     def _read(self, vllm_config: VllmConfig, model_config: ModelConfig, prefix: str) -> Any:
         """From a disk, as BaseModelLoader has it, with another loader's load_weights()."""
@@ -203,6 +221,8 @@ def refuse_what_cannot_be_shared(vllm_config: VllmConfig, model_config: ModelCon
             model_config.enable_sleep_mode,
         "expert load balancing (EPLB) moves experts' weights: leave out --enable-eplb":
             vllm_config.parallel_config.enable_eplb,
+        "an engine of several nodes (--nnodes) has weights where no one keeper is: leave it out":
+            vllm_config.parallel_config.nnodes > 1,
         "weight transfer writes weights: leave out --weight-transfer-config":
             vllm_config.weight_transfer_config is not None,
         "offloaded weights are not in the device's memory: leave out --cpu-offload-gb and "
@@ -232,6 +252,11 @@ def refuse_model(model: Any, options: LoaderOptions) -> None:
             "load format aqua: this model reads a second checkpoint, whose content is not known; "
             'name both with "version" in model_loader_extra_config'
         )
+
+
+def _settle(device: Any) -> None:
+    if device.type != "cpu":
+        torch().accelerator.synchronize(device)
 
 
 def _settle_first(model: Any, device: Any) -> None:

@@ -6,9 +6,10 @@ they have."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Dict, Iterator, List, Mapping, Tuple
+from typing import AbstractSet, Any, Dict, Iterator, List, Mapping, Tuple
 
 from ..weights import NewWeight
+from .attributes import attributes_of, type_name
 from .description import (
     ATTRIBUTE,
     BUFFER,
@@ -39,6 +40,11 @@ def tensors_of(model: Any) -> Iterator[Tuple[str, str, Any, Any]]:
                     yield f"{prefix}.{leaf}" if prefix else leaf, kind, tensor, module
 
 
+def attributes_in(model: Any) -> AbstractSet[str]:
+    """Names of the tensors that are plain attributes of modules."""
+    return {name for name, kind, _, _ in tensors_of(model) if kind == ATTRIBUTE}
+
+
 def declared_by(model: Any) -> Dict[str, Declared]:
     return {
         name: Declared(kind, dtype_name(tensor), tuple(tensor.shape))
@@ -65,26 +71,32 @@ class Collected:
 
 
 def collect(
-    model: Any, declared: Dict[str, Declared], identity: Mapping[str, Any], device: Any
+    model: Any, declared: Dict[str, Declared], identity: Mapping[str, Any], device: Any,
+    loaded: AbstractSet[str],
 ) -> Collected:
     """SharingError names a tensor that cannot be shared. Plain attributes are taken where the
-    constructor made them: what processing makes, it makes in every engine."""
+    constructor made them, or loading (`loaded`): what processing makes, it makes in every engine."""
     entries: Dict[str, Entry] = {}
     storages: Dict[Tuple[str, int], _Storage] = {}
     seen: Dict[int, str] = {}  # the first name of each object
     found: Dict[str, Any] = {}
     for name, kind, tensor, module in tensors_of(model):
-        if kind == ATTRIBUTE and name not in declared or name in found:
+        of_processing = kind == ATTRIBUTE and name not in declared and name not in loaded
+        if of_processing or name in found:
             continue
         _check(name, kind, tensor, device)
         found[name] = tensor
         _note_storage(storages, name, tensor)
         leaf = name.rpartition(".")[2]
+        plain, others = attributes_of(name, tensor) if kind == PARAMETER else ({}, {})
         entries[name] = Entry(
             kind, dtype_name(tensor), tuple(tensor.shape), tuple(tensor.stride()), "", 0,
             persistent=leaf not in module._non_persistent_buffers_set,
             on_host=str(tensor.device.type) != str(device.type),
             same_as=seen.get(id(tensor), ""),
+            type_name=type_name(tensor) if kind == PARAMETER else "",
+            attributes=plain,
+            others=others,
         )
         seen.setdefault(id(tensor), name)
     weights = []

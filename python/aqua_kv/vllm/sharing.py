@@ -11,7 +11,7 @@ from __future__ import annotations
 import ctypes
 import logging
 import time
-from typing import Any, Callable, List, Optional
+from typing import Any, Callable, List, Optional, TypeVar, cast
 
 from vllm.distributed.parallel_state import GroupCoordinator
 
@@ -24,6 +24,8 @@ from .description import SharingError
 from .identity import Identity
 from .loader_options import LoaderOptions
 from .tensors import mapped_bytes
+
+Said = TypeVar("Said")
 
 _log = logging.getLogger(__name__)
 
@@ -45,8 +47,8 @@ class Session:
         self._claim: Optional[Owned] = None
 
     def find(self) -> None:
-        """For the first rank. Blocks while another engine loads them. SharingError: they are not there, and the options
-        say to fail; or they were not there in time."""
+        """For the first rank. Blocks while another engine loads them. SharingError: they are not
+        there, and the options say to fail; or they were not there in time."""
         deadline = time.monotonic() + self._options.wait_seconds
         waits = False
         while True:
@@ -88,6 +90,12 @@ class Session:
             self.weights, missing = self._attach()
             if self.weights is not None:
                 return self.weights
+            if self._has_gone():
+                raise SharingError(
+                    f"load format aqua: another version of {self.identity.model} was published "
+                    f"before all shards of {self.identity.version} were, and has superseded it; "
+                    "start again"
+                )
             self._pause(deadline, f"not all of its shards were published ({missing})")
 
     def release(self) -> None:
@@ -131,6 +139,19 @@ class Session:
             return False
         return True
 
+    def _has_gone(self) -> bool:
+        """Whether the keeper no longer has this rank's shard: it could be published again, or is
+        superseded."""
+        try:
+            claim_weights(
+                self.runtime, self.identity.model, self.identity.version, **self._place()
+            ).close()
+        except Error as error:
+            if error.code not in (Code.ALREADY_EXISTS, Code.FAILED_PRECONDITION):
+                raise
+            return error.code is Code.FAILED_PRECONDITION
+        return True
+
     def _pause(self, deadline: float, what: str) -> None:
         if time.monotonic() >= deadline:
             raise SharingError(
@@ -147,36 +168,52 @@ class Session:
         }
 
 
+def first_rank_says(ranks: GroupCoordinator, ask: Callable[[], Said]) -> Said:
+    """Called by all ranks of an engine: what `ask` answers in the first one, or a SharingError with
+    what that one met, whatever it was. Nobody waits for a rank that has failed."""
+    said: Optional[Said] = None
+    failure: Optional[Exception] = None
+    if ranks.rank_in_group == 0:
+        try:
+            said = ask()
+        except Exception as error:
+            failure = error
+    if ranks.world_size > 1:
+        said, told = ranks.broadcast_object((said, failure and _text(failure)), src=0)
+        if told is not None and ranks.rank_in_group != 0:
+            raise SharingError(f"the engine's first rank: {told}")
+    if failure is not None:
+        raise failure
+    return cast(Said, said)
+
+
+def _text(error: Exception) -> str:
+    return str(error) if isinstance(error, SharingError) else f"{type(error).__name__}: {error}"
+
+
 def open_session(
     identity: Identity, options: LoaderOptions, device: Any, ranks: GroupCoordinator
 ) -> Session:
     """Called by all ranks of an engine. `device`: torch's. SharingError where the keeper cannot be
     reached, and in every rank what the first one met."""
-    name = _device_name(options, device)
-    session: Optional[Session] = None
-    failure: Optional[SharingError] = None
-    try:
+    opened: List[Session] = []
+
+    def meet(how: Callable[[Session], None]) -> None:
         try:
-            session = Session(identity, options, _open_runtime(options, name))
-            if ranks.rank_in_group == 0:
-                session.find()
-        except (Error, SharingError) as error:
-            failure = _told(error, identity)
-        if ranks.world_size > 1:
-            said = ranks.broadcast_object(failure and str(failure), src=0)
-            if said is not None and ranks.rank_in_group != 0:
-                raise SharingError(f"the engine's first rank: {said}")
-        if failure is not None:
-            raise failure
-        assert session is not None
-        if ranks.rank_in_group != 0:
-            session.follow()
-        return session
-    except BaseException as error:
-        if session is not None:
-            session.close()
-        if isinstance(error, Error):
+            runtime = _open_runtime(options, _device_name(options, device))
+            opened.append(Session(identity, options, runtime))
+            how(opened[0])
+        except Error as error:
             raise _told(error, identity) from error
+
+    try:
+        first_rank_says(ranks, lambda: meet(Session.find))
+        if ranks.rank_in_group != 0:
+            meet(Session.follow)
+        return opened[0]
+    except BaseException:
+        for session in opened:
+            session.close()
         raise
 
 
@@ -191,18 +228,14 @@ def _open_runtime(options: LoaderOptions, device: str) -> Runtime:
     )
 
 
-def _told(error: Exception, identity: Identity) -> SharingError:
-    if isinstance(error, SharingError):
-        return error
+def _told(error: Error, identity: Identity) -> SharingError:
     what = f"load format aqua, {identity}: {error}"
-    if isinstance(error, Error) and error.code is Code.UNAVAILABLE:
+    if error.code is Code.UNAVAILABLE:
         what += (
             '. Start aqua-keeper, or name its socket ("keeper" in model_loader_extra_config, or '
             "$AQUA_KEEPER). Nothing was read from a disk instead"
         )
-    told = SharingError(what)
-    told.__cause__ = error
-    return told
+    return SharingError(what)
 
 
 def _device_name(options: LoaderOptions, device: Any) -> str:

@@ -61,6 +61,13 @@ def extent(tensor: Any) -> Tuple[int, int]:
     return first, first + (int(last) + 1) * item
 
 
+def same_bytes(one: Any, other: Any) -> bool:
+    """Of two tensors of one type and shape on one device: whether their elements are alike bit for
+    bit, as not even each NaN is like itself."""
+    flat = [t.detach().contiguous().reshape(-1).view(torch().uint8) for t in (one, other)]
+    return bool(torch().equal(*flat))
+
+
 def is_dense(shape: Tuple[int, ...], strides: Tuple[int, ...]) -> bool:
     """Whether the elements lie in C order without gaps. `strides` in elements."""
     step = 1

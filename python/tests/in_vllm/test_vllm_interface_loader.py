@@ -13,6 +13,7 @@ from vllm_interface import (  # noqa: F401  (theirs is a fixture)
     check_alike,
     classes,
     fields,
+    functions,
     is_abstract,
     methods,
     theirs,
@@ -118,30 +119,53 @@ def test_formats_that_may_read_are_the_default_loaders_or_dummy(theirs):
         assert not {"load_model", "create_model"} & set(methods(loader))
 
 
+def facts_of(text):
+    """The facts of a name by their keys, and what else an identity has, as KEYWORD=."""
+    defined = functions(text)
+    (facts,) = [n.value for n in ast.walk(defined["_facts"]) if isinstance(n, ast.Return)]
+    (made,) = [n.value for n in ast.walk(defined["identity_of"]) if isinstance(n, ast.Return)]
+    assert ast.unparse(made).startswith("Identity(")
+    told = {k.value: v for k, v in zip(facts.keys, facts.values)}
+    assert "digest(facts)" in ast.unparse(made)
+    return {**told, **{f"{k.arg}=": k.value for k in made.keywords}}
+
+
 def test_every_fact_of_vllms_own_cache_of_weights_is_among_ours(theirs):
     """What vLLM's IPC cache has in its key changes our names too: by a fact, or by the hash of the
     model's configuration."""
     key = classes(theirs.text(f"{LOADER}/weight_cache/protocol.py"))["WeightCacheKey"]
-    ours = {
-        "checkpoint": "version", "model_arch": "model_config.compute_hash",
-        "tp_size": "get_tensor_model_parallel_world_size", "tp_rank": "get_tensor_model_parallel_rank",
-        "dtype": "model_config.dtype", "quantization": "model_config.quantization",
-        "quant_config_hash": "model_config.compute_hash",
-        "rope_parameters_hash": "model_config.compute_hash",
-        "kv_cache_dtype": "cache.cache_dtype",
-        "kv_cache_dtype_skip_layers": "cache.kv_cache_dtype_skip_layers",
-        "revision": "model_config.revision", "vllm_version": "vllm_version",
-        "pp_size": "pp.world_size", "pp_rank": "pp.rank_in_group",
-        "is_draft": "",  # drafts are refused
-        "dp_size": "dp.world_size", "dp_rank": "dp.rank_in_group",
-        "enable_expert_parallel": "parallel.enable_expert_parallel",
-        "expert_placement_strategy": "parallel.expert_placement_strategy",
-        "moe_backend": "kernel.moe_backend", "linear_backend": "kernel.linear_backend",
-        "linear_backend_per_quant": "kernel.linear_backend_per_quant",
-    }  # fmt: skip
+    ours = {  # the fact, and the expression in it
+        "checkpoint": ("version=", "version or found"),
+        "model_arch": ("model configuration", "model_config.compute_hash()"),
+        "tp_size": ("tensor parallel size", "get_tensor_model_parallel_world_size()"),
+        "tp_rank": ("shard=", "get_tensor_model_parallel_rank()"),
+        "dtype": ("dtype", "model_config.dtype"),
+        "quantization": ("quantization", "model_config.quantization"),
+        "quant_config_hash": ("model configuration", "model_config.compute_hash()"),
+        "rope_parameters_hash": ("model configuration", "model_config.compute_hash()"),
+        "kv_cache_dtype": ("KV cache dtype", "cache.cache_dtype"),
+        "kv_cache_dtype_skip_layers": (
+            "KV cache dtype of layers", "cache.kv_cache_dtype_skip_layers"
+        ),
+        "revision": ("revision", "model_config.revision"),
+        "vllm_version": ("vllm", "vllm_version"),
+        "pp_size": ("pipeline parallel", "pp.world_size"),
+        "pp_rank": ("pipeline parallel", "pp.rank_in_group"),
+        "is_draft": None,  # drafts are refused
+        "dp_size": ("data parallel", "dp.world_size"),
+        "dp_rank": ("data parallel", "dp.rank_in_group"),
+        "enable_expert_parallel": ("expert parallel", "parallel.enable_expert_parallel"),
+        "expert_placement_strategy": ("expert placement", "parallel.expert_placement_strategy"),
+        "moe_backend": ("MoE backend", "kernel.moe_backend"),
+        "linear_backend": ("linear backend", "kernel.linear_backend"),
+        "linear_backend_per_quant": (
+            "linear backend of types", "kernel.linear_backend_per_quant"
+        ),
+    }
     assert set(fields(key)) == set(ours)
-    text = (PACKAGE / "aqua_kv/vllm/identity.py").read_text()
-    assert all(fact in text for fact in ours.values())
+    facts = facts_of((PACKAGE / "aqua_kv/vllm/identity.py").read_text())
+    for fact, expression in filter(None, ours.values()):
+        assert expression in {ast.unparse(node) for node in ast.walk(facts[fact])}, fact
     ignored = ast.unparse(methods(classes(theirs.text("config/model.py"))["ModelConfig"])["compute_hash"])
     for name in ("hf_config", "max_model_len", "quantization", "revision", "dtype"):
         assert f"'{name}'" not in ignored, name

@@ -5,17 +5,21 @@ from __future__ import annotations
 
 import subprocess
 
+import numpy as np
 import pytest
 from vllm_loader_engines import (  # noqa: F401  (among them fixtures)
     answer,
     engine,
     mappings_that_are_read_only,
+    refusal,
     refused,
     start,
     torch,
     within,
 )
 from vllm_models import contents
+
+from aqua_kv import NewWeight, publish_weights
 
 
 def test_of_two_at_the_same_time_one_reads(start):
@@ -122,6 +126,58 @@ def test_engines_of_two_ranks_that_start_together_do_not_wait_for_each_other(ran
 
 
 def test_every_rank_is_told_what_the_first_one_met(ranks):
-    for each in ranks("a", extra={"when_missing": "fail"}):
-        text = each.communicate(timeout=60)[0]
-        assert each.returncode == 1 and text == ""
+    first, second = [refusal(each) for each in ranks("a", extra={"when_missing": "fail"})]
+    assert first.split(": ", 1)[1].startswith("load format aqua: vllm/small/")
+    assert "(shard 0 of 2) is not published" in first and "start an engine" in first
+    assert second.split(": ", 1)[1] == f"the engine's first rank: {first.split(': ', 1)[1]}"
+
+
+def test_no_rank_waits_for_a_first_one_that_could_not_name_the_checkpoint(start, tmp_path):
+    second = start(rank=1, ranks=2, place=str(tmp_path))
+    first = start(rank=0, ranks=2, place=str(tmp_path), extra={"version": ""})
+    assert "its commit is not known" in refusal(first)
+    assert "the engine's first rank: small is no local directory" in refusal(second)
+
+
+def test_the_first_rank_tells_whatever_it_met():
+    from aqua_kv.vllm.sharing import first_rank_says
+    from vllm.distributed.parallel_state import GroupCoordinator
+
+    said = []
+    first = GroupCoordinator(0, 2)
+    first.broadcast_object = lambda told, src: said.append(told) or told
+    with pytest.raises(MemoryError):
+        first_rank_says(first, lambda: (_ for _ in ()).throw(MemoryError()))
+    second = GroupCoordinator(1, 2)
+    second.broadcast_object = lambda told, src: said[0]
+    with refused("the engine's first rank: MemoryError"):
+        first_rank_says(second, lambda: "never asked")
+
+
+def test_all_ranks_have_the_version_that_the_first_one_finds(ranks):
+    """As where their file systems say other things of one file."""
+    first, second = ranks("a", versions=["of the first", "of the second"])
+    assert answer(first)["reads"] + answer(second)["reads"] == 2
+
+
+def test_a_rank_whose_version_is_superseded_before_all_shards_are_there_does_not_wait(
+    engine, runtime, keeper, monkeypatch
+):
+    from aqua_kv.vllm.identity import Identity
+    from aqua_kv.vllm.sharing import Session
+
+    one = engine(wait_seconds=0)
+    new = [NewWeight("a", "U8", np.zeros(4, np.uint8))]
+    session = Session(Identity("m", "1", 0, 2, {}), one.make().options, runtime)
+    waits = []
+
+    def pause(*_):
+        waits.append(1)
+        assert not session._has_gone()
+        for shard in range(2):
+            publish_weights(runtime, "m", "2", new, shard=shard, shards=2, keeper=keeper.socket)
+
+    monkeypatch.setattr(session, "_pause", pause)
+    with refused("another version of m was published before all shards of 1 were", "start again"):
+        session.publish(new)
+    assert len(waits) == 1

@@ -74,6 +74,9 @@ class UntypedStorage:
 
 
 class Tensor:
+    __slots__ = (
+        "_storage", "dtype", "device", "shape", "_strides", "_offset", "__dict__", "__weakref__",
+    )
     layout = strided
 
     def __init__(
@@ -104,6 +107,22 @@ class Tensor:
     @property
     def data(self) -> "Tensor":
         return self._over(self.shape, self._strides, self._offset)
+
+    @data.setter
+    def data(self, other: "Tensor") -> None:
+        assert "meta" not in (self.device.type, other.device.type), "torch refuses it"
+        self._storage, self.dtype, self.shape = other._storage, other.dtype, other.shape
+        self._strides, self._offset = other._strides, other._offset
+
+    def detach(self) -> "Tensor":
+        return self.data
+
+    def contiguous(self) -> "Tensor":
+        return self.clone()
+
+    def reshape(self, length: int) -> "Tensor":
+        assert length == -1  # of one that is contiguous
+        return self._over((self.numel(),), (1,), self._offset)
 
     def numpy(self) -> Any:
         assert self._storage.memory is not None, "a tensor on the meta device has no elements"
@@ -179,6 +198,10 @@ def frombuffer(memory: Any, dtype: dtype) -> Tensor:
 
 def as_strided(tensor: Tensor, shape: Sequence[int], strides: Sequence[int]) -> Tensor:
     return tensor._over(shape, strides, tensor._offset)
+
+
+def equal(one: Tensor, other: Tensor) -> Any:
+    return one.numpy().tobytes() == other.numpy().tobytes()
 
 
 class Module:

@@ -20,6 +20,7 @@ except ImportError:
 from vllm.distributed import parallel_state
 from vllm_models import configuration, contents
 
+from aqua_kv.vllm import identity
 from aqua_kv.vllm.loader import AquaModelLoader
 
 
@@ -30,6 +31,9 @@ def main() -> None:
     parallel_state.WORLD.rank_in_group = told.get("rank", 0)
     parallel_state.WORLD.world_size = told.get("ranks", 1)
     parallel_state.WORLD.place = told.get("place", "")
+    if "versions" in told:  # that ranks find, each its own
+        identity.checkpoint_version = lambda _: told["versions"][told["rank"]]
+        told["extra"]["version"] = ""
     config = configuration(told.get("kind", "Small"), told.get("seed", 1), **told["extra"])
     hf = config.model_config.hf_config
     load = hf.model_class

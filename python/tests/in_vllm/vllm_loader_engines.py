@@ -90,7 +90,7 @@ def start(keeper, tmp_path):
         told["extra"] = {**extra, **told.get("extra", {})}
         process = subprocess.Popen(
             [sys.executable, str(HERE / "in_vllm/vllm_load.py"), json.dumps(told)], text=True,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             env=dict(os.environ, PYTHONPATH=f"{PACKAGE}:{HERE}"),
         )
         started.append(process)
@@ -109,10 +109,45 @@ def answer(process):
     return json.loads(lines[-1])
 
 
+def refusal(process):
+    """The last line that it wrote of what it met; it has ended."""
+    out, errors = process.communicate(timeout=60)
+    assert process.returncode == 1 and out.replace("reading\n", "") == ""
+    return errors.splitlines()[-1]
+
+
 def refused(*parts):
     from aqua_kv.vllm.description import SharingError
 
     return pytest.raises(SharingError, match=".*".join(parts))
+
+
+def making(one, change):
+    """Has an engine call `change` with its model once that is made."""
+    made = one.hf.model_class()
+
+    def make(config):
+        model = made(config)
+        change(model)
+        return model
+
+    one.hf.model_class = lambda: make
+    return one
+
+
+def reading(one, change):
+    """Has an engine call `change` with its model while it reads that."""
+
+    def wrap(model):
+        load = model.load
+
+        def change_and_load(config):
+            change(model)
+            load(config)
+
+        object.__setattr__(model, "load", change_and_load)
+
+    return making(one, wrap)
 
 
 def mappings_that_are_read_only():

@@ -10,3 +10,7 @@ class KernelConfig:
     moe_backend: str = "auto"
     linear_backend: str = "auto"
     linear_backend_per_quant: Optional[Dict[str, str]] = None
+    sparse_indexer_topk_backend: str = "auto"
+
+    def compute_hash(self) -> str:
+        return repr(self)

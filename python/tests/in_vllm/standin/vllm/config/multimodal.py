@@ -7,3 +7,4 @@ from dataclasses import dataclass
 @dataclass
 class MultiModalConfig:
     mm_encoder_only: bool = False
+    mm_encoder_tp_mode: str = "weights"

@@ -9,3 +9,8 @@ class ParallelConfig:
     enable_expert_parallel: bool = False
     enable_eplb: bool = False
     expert_placement_strategy: str = "linear"
+    nnodes: int = 1
+    all2all_backend: str = "allgather_reducescatter"
+
+    def compute_hash(self):  # type: ignore[no-untyped-def]
+        return repr(self)

@@ -13,11 +13,13 @@ class GroupCoordinator:
     rank_in_group: int = 0
     world_size: int = 1
     place: str = ""  # a folder where the tests' ranks meet
+    broadcasts: int = 0
 
     def broadcast_object(self, obj: Any = None, src: int = 0) -> Any:
         if self.world_size == 1:
             return obj
-        path = f"{self.place}/said"
+        path = f"{self.place}/said.{self.broadcasts}"
+        self.broadcasts += 1
         if self.rank_in_group == src:
             with open(f"{path}.new", "wb") as file:
                 pickle.dump(obj, file)
