@@ -55,6 +55,7 @@ struct Program {
 
 // The program's own, the most wanted first (checks.cpp).
 [[nodiscard]] std::span<const Check> checks();
+// Of checks(); null: there is none of this name.
 [[nodiscard]] const Check* find_check(std::string_view name);
 
 // The other process of `forked_child` (death_checks.cpp): told by test::kPeerSocket.

@@ -100,6 +100,12 @@ json ask_apart(const Check& check, const Options& options) {
                       : no(concat("still ran after ", options.limit.count(), " s")));
 }
 
+const Check* find_check(std::string_view name) {
+  for (const Check& check : checks())
+    if (name == check.name) return &check;
+  return nullptr;
+}
+
 int answer_here(const Check& check, const Options& options) {
   const auto answer = run(check, options);
   json row;

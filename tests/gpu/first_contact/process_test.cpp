@@ -73,12 +73,6 @@ TEST(FirstContact, ACheckThatDiesTakesNoOtherWithIt) {
 std::span<const Check> checks() {
   return kChecks;
 }
-const Check* find_check(std::string_view name) {
-  for (const Check& check : kChecks)
-    if (name == check.name) return &check;
-  return nullptr;
-}
-
 }  // namespace aqua::first_contact
 
 int main(int argc, char** argv) {

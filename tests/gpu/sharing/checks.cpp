@@ -43,10 +43,4 @@ std::span<const Check> checks() {
   return kChecks;
 }
 
-const Check* find_check(std::string_view name) {
-  for (const Check& check : kChecks)
-    if (name == check.name) return &check;
-  return nullptr;
-}
-
 }  // namespace aqua::first_contact

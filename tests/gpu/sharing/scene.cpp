@@ -13,7 +13,6 @@
 #include <fstream>
 #include <map>
 #include <span>
-#include <thread>
 #include <utility>
 
 #include "base/concat.hpp"
@@ -31,8 +30,11 @@ constexpr std::string_view kBecomeKeeper = "keeper ";  // and its socket
 constexpr std::string_view kNoGpu = "no GPU: ";        // the first word of a peer without one
 
 // This process becomes it, and dies with the check that asked for it, also where that is killed.
+// Its first line, which says that it listens, goes to who asked.
 [[noreturn]] void become_keeper(const std::string& socket) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::dup2(test::kPeerSocket, STDOUT_FILENO) < 0) std::_Exit(127);
+  ::close(test::kPeerSocket);
   ::execl(AQUA_KEEPER_PROGRAM, AQUA_KEEPER_PROGRAM, "--socket", socket.c_str(), nullptr);
   std::_Exit(127);
 }
@@ -47,12 +49,9 @@ Result<Keeper> Keeper::start() {
                                 {"/proc/self/exe", "--peer", concat(kBecomeKeeper, socket)}));
   ::setenv("AQUA_KEEPER", socket.c_str(), 1);
   Keeper keeper(std::move(directory), std::move(process));
-  const auto limit = first_contact::Clock::now() + kPatience;
-  while (!connect_seqpacket(socket).ok()) {
-    if (first_contact::Clock::now() > limit)
-      return Error{Code::unavailable, concat(AQUA_KEEPER_PROGRAM, " does not listen")};
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
+  const auto line = receive_message(keeper.process_.socket(), 4096, kPatience);
+  if (!line.ok() || line->bytes.empty())
+    return Error{Code::unavailable, concat(AQUA_KEEPER_PROGRAM, " does not listen")};
   return keeper;
 }
 

@@ -7,39 +7,30 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/tools/cli/trace_command.hpp"
 
 namespace aqua::tool {
 namespace {
 
-class PlanCommand : public ::testing::Test {
- protected:
-  PlanCommand() {
-    ::unsetenv("AQUA_DATA");
-    char pattern[] = "/tmp/aqua-plan-XXXXXX";
-    directory_ = ::mkdtemp(pattern);
-    std::ofstream out(directory_ / "trace.csv");
-    out << "num_prefill_tokens,num_decode_tokens\n";
-    for (int i = 0; i < 200; ++i) out << 400 + i * 5 << ',' << 20 + i % 40 * 10 << '\n';
-  }
-  ~PlanCommand() override { std::filesystem::remove_all(directory_); }
+std::string trace() {
+  std::ostringstream out;
+  out << "num_prefill_tokens,num_decode_tokens\n";
+  for (int i = 0; i < 200; ++i) out << 400 + i * 5 << ',' << 20 + i % 40 * 10 << '\n';
+  return out.str();
+}
 
-  Result<std::string> run(const std::vector<std::string>& arguments) {
-    const std::string trace = (directory_ / "trace.csv").string();
-    std::vector<std::string_view> all{"--trace", trace, "--requests", "128"};
-    all.insert(all.end(), arguments.begin(), arguments.end());
-    auto options = parse_plan(all);
+class PlanCommand : public TraceCommand {
+ protected:
+  PlanCommand() : TraceCommand(trace()) {}
+
+  Result<std::string> run(const std::vector<std::string>& arguments) override {
+    const std::vector<std::string> always{"--trace", path("trace.csv"), "--requests", "128"};
+    auto options = parse_plan(joined(always, arguments));
     if (!options.ok()) return std::move(options).error();
     return run_plan(*options);
   }
-  std::string fails(const std::vector<std::string>& arguments, Code code) {
-    const auto result = run(arguments);
-    EXPECT_FALSE(result.ok());
-    if (result.ok()) return "";
-    EXPECT_EQ(to_string(result.error().code), to_string(code)) << result.error().message;
-    return result.error().message;
-  }
-
-  std::filesystem::path directory_;
 };
 
 TEST_F(PlanCommand, ThePlanIsTheFastestOfItsPoliciesAndSimulatedBeside) {

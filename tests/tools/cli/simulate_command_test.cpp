@@ -9,44 +9,33 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "tests/tools/cli/trace_command.hpp"
+
 namespace aqua::tool {
 namespace {
 
-class Simulate : public ::testing::Test {
- protected:
-  Simulate() {
-    ::unsetenv("AQUA_DATA");
-    char pattern[] = "/tmp/aqua-simulate-XXXXXX";
-    directory_ = ::mkdtemp(pattern);
-    std::ofstream out(path("trace.csv"));
-    out << "TIMESTAMP,ContextTokens,GeneratedTokens\n";
-    for (int i = 10; i < 50; ++i) out << "2023-11-16 18:15:" << i << ".0," << i * 40 << ",20\n";
-  }
-  ~Simulate() override { std::filesystem::remove_all(directory_); }
+std::string trace() {
+  std::ostringstream out;
+  out << "TIMESTAMP,ContextTokens,GeneratedTokens\n";
+  for (int i = 10; i < 50; ++i) out << "2023-11-16 18:15:" << i << ".0," << i * 40 << ",20\n";
+  return out.str();
+}
 
-  std::string path(const std::string& name) const { return (directory_ / name).string(); }
-  Result<std::string> run(const std::vector<std::string>& arguments) {
-    const std::string trace = path("trace.csv");
-    std::vector<std::string_view> all{"--trace", trace};
-    all.insert(all.end(), arguments.begin(), arguments.end());
-    auto options = parse_simulate(all);
+class Simulate : public TraceCommand {
+ protected:
+  Simulate() : TraceCommand(trace()) {}
+
+  Result<std::string> run(const std::vector<std::string>& arguments) override {
+    const std::vector<std::string> always{"--trace", path("trace.csv")};
+    auto options = parse_simulate(joined(always, arguments));
     if (!options.ok()) return std::move(options).error();
     return run_simulate(*options);
-  }
-  std::string fails(const std::vector<std::string>& arguments, Code code) {
-    const auto result = run(arguments);
-    EXPECT_FALSE(result.ok());
-    if (result.ok()) return "";
-    EXPECT_EQ(to_string(result.error().code), to_string(code)) << result.error().message;
-    return result.error().message;
   }
   static std::string content(const std::string& file) {
     std::ostringstream out;
     out << std::ifstream(file).rdbuf();
     return out.str();
   }
-
-  std::filesystem::path directory_;
 };
 
 TEST_F(Simulate, ComparesTheDefaultPolicyWithTheOthers) {

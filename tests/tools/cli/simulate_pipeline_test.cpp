@@ -7,7 +7,9 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
+#include "tests/tools/cli/trace_command.hpp"
 #include "tools/cli/simulate/simulate_command.hpp"
 
 namespace aqua::tool {
@@ -15,26 +17,22 @@ namespace {
 
 using nlohmann::json;
 
-class SimulatePipeline : public ::testing::Test {
- protected:
-  SimulatePipeline() {
-    ::unsetenv("AQUA_DATA");
-    char pattern[] = "/tmp/aqua-pipeline-XXXXXX";
-    directory_ = ::mkdtemp(pattern);
-    std::ofstream out(path("trace.csv"));
-    out << "num_prefill_tokens,num_decode_tokens\n";
-    for (int i = 0; i < 200; ++i) out << 400 + i * 5 << ',' << 20 + i * 37 % 40 * 10 << '\n';
-  }
-  ~SimulatePipeline() override { std::filesystem::remove_all(directory_); }
+std::string trace() {
+  std::ostringstream out;
+  out << "num_prefill_tokens,num_decode_tokens\n";
+  for (int i = 0; i < 200; ++i) out << 400 + i * 5 << ',' << 20 + i * 37 % 40 * 10 << '\n';
+  return out.str();
+}
 
-  std::string path(const std::string& name) const { return (directory_ / name).string(); }
-  Result<std::string> run(const std::vector<std::string>& arguments) {
-    const std::string trace = path("trace.csv");
-    std::vector<std::string_view> all{"--trace",    trace,     "--workload",     "pipeline",
-                                      "--model",    "opt-66b", "--server",       "a100x2",
-                                      "--requests", "128",     "--microbatches", "4,16"};
-    all.insert(all.end(), arguments.begin(), arguments.end());
-    auto options = parse_simulate(all);
+class SimulatePipeline : public TraceCommand {
+ protected:
+  SimulatePipeline() : TraceCommand(trace()) {}
+
+  Result<std::string> run(const std::vector<std::string>& arguments) override {
+    const std::vector<std::string> always{
+        "--trace",  path("trace.csv"), "--workload", "pipeline", "--model",        "opt-66b",
+        "--server", "a100x2",          "--requests", "128",      "--microbatches", "4,16"};
+    auto options = parse_simulate(joined(always, arguments));
     if (!options.ok()) return std::move(options).error();
     return run_simulate(*options);
   }
@@ -42,15 +40,6 @@ class SimulatePipeline : public ::testing::Test {
     arguments.emplace_back("--json");
     return json::parse(run(arguments).value());
   }
-  std::string fails(const std::vector<std::string>& arguments, Code code) {
-    const auto result = run(arguments);
-    EXPECT_FALSE(result.ok());
-    if (result.ok()) return "";
-    EXPECT_EQ(to_string(result.error().code), to_string(code)) << result.error().message;
-    return result.error().message;
-  }
-
-  std::filesystem::path directory_;
 };
 
 TEST_F(SimulatePipeline, EveryPolicyServesTheSameTokensAndTheSameSeedGivesTheSameReport) {
