@@ -18,7 +18,6 @@ status 1 if a goal is missed that docs/plan/packing.md calls met.
 
 from __future__ import annotations
 
-import argparse
 import csv
 import json
 import os
@@ -28,7 +27,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from page_tables import rounded, table, write_tables
+from page_tables import finish, parser_of, table
 
 Row = Dict[str, Any]
 
@@ -213,12 +212,7 @@ def shown(key: str, rows: List[Row]) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--aqua", required=True, help="the aqua command")
-    parser.add_argument("--only", action="append", choices=list(MAKE), help="only these tables")
-    parser.add_argument("--page", help="write the tables into this page")
-    parser.add_argument("--json", help="write rows and goals")
-    arguments = parser.parse_args()
+    arguments = parser_of(__doc__, MAKE).parse_args()
     if not os.environ.get("AQUA_DATA"):
         sys.exit("fleet_tables: AQUA_DATA names no folder with traces/ and profiles/")
     with tempfile.TemporaryDirectory() as folder:
@@ -233,13 +227,8 @@ def main() -> int:
         print(json.dumps(met, indent=1))
     for key, rows in tables.items():
         print(shown(key, rows))
-    if arguments.json:
-        Path(arguments.json).write_text(json.dumps(rounded(result), indent=1))
-    if arguments.page and not missed:  # what the page says of its tables is then so
-        write_tables(arguments.page, "fleet_tables", {key: shown(key, rows) for key, rows in tables.items()})
-    if missed:
-        print("missed, though the page calls it met: " + ", ".join(missed), file=sys.stderr)
-    return 1 if missed else 0
+    return finish("fleet_tables", arguments, result,
+                  {key: shown(key, rows) for key, rows in tables.items()}, missed)
 
 
 if __name__ == "__main__":

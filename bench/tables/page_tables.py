@@ -1,9 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
 """What programs share that write tables into a page, between two comments, and their rows as JSON."""
 
+import argparse
+import json
 import sys
 from pathlib import Path
-from typing import Any, Mapping, Sequence
+from typing import Any, Iterable, List, Mapping, Optional, Sequence
+
+
+def parser_of(about: Optional[str], keys: Iterable[str], seeds: Optional[int] = None) -> argparse.ArgumentParser:
+    """The command line of a program that makes tables; `seeds` by default, if it takes any."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--aqua", required=True, help="the aqua command")
+    if seeds is not None:
+        parser.add_argument("--seeds", type=int, default=seeds)
+    parser.add_argument("--only", action="append", choices=list(keys), help="only these tables")
+    parser.add_argument("--page", help="write the tables into this page")
+    parser.add_argument("--json", help="write rows and goals")
+    return parser
+
+
+def finish(program: str, arguments: argparse.Namespace, result: Mapping[str, Any], tables: Mapping[str, str],
+           missed: List[str]) -> int:
+    """Writes what is asked for; the tables only if what the page says of them is so. The exit status."""
+    if arguments.json:
+        Path(arguments.json).write_text(json.dumps(rounded(result), indent=1))
+    if arguments.page and not missed:
+        write_tables(arguments.page, program, tables)
+    if missed:
+        print("missed, though the page calls it met: " + ", ".join(missed), file=sys.stderr)
+    return 1 if missed else 0
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

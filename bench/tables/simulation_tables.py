@@ -21,15 +21,13 @@ the same figures, with all seeds, as with 1,000 GB lent.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import statistics
 import sys
-from pathlib import Path
 from typing import Any, Callable, Dict, List, Sequence
 
-from page_tables import rounded, write_tables
+from page_tables import finish, parser_of, rounded
 from simulation_rows import (SHOWN, Row, Simulator, elastic_row, long_prompt_row, overload_row, prefix_row,
                              quiet_row)
 
@@ -185,13 +183,7 @@ def markdown(rows: List[Row]) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--aqua", required=True, help="the aqua command")
-    parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--only", action="append", choices=list(MAKE), help="only these tables")
-    parser.add_argument("--page", help="write the tables into this page")
-    parser.add_argument("--json", help="write rows, figures and goals")
-    arguments = parser.parse_args()
+    arguments = parser_of(__doc__, MAKE, 20).parse_args()
     if not os.environ.get("AQUA_DATA"):
         sys.exit("simulation_tables: AQUA_DATA names no folder with traces/ and profiles/")
     simulator = Simulator(arguments.aqua, arguments.seeds)
@@ -204,14 +196,8 @@ def main() -> int:
         missed = [goal for goal in CALLED_MET if not met[goal]]
         result = {"seeds": arguments.seeds, "met": met, "figures": figures, **tables}
         print(json.dumps(rounded({"met": met, "figures": figures}), indent=1))
-    if arguments.json:
-        Path(arguments.json).write_text(json.dumps(rounded(result), indent=1))
-    if arguments.page and not missed:  # what the page says of its tables is then so
-        write_tables(arguments.page, "simulation_tables",
-                     {key: markdown(tables[key]) for key in PAGE_TABLES if key in tables})
-    if missed:
-        print("missed, though the page calls it met: " + ", ".join(missed), file=sys.stderr)
-    return 1 if missed else 0
+    return finish("simulation_tables", arguments, result,
+                  {key: markdown(tables[key]) for key in PAGE_TABLES if key in tables}, missed)
 
 
 if __name__ == "__main__":
