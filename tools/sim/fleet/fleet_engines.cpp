@@ -10,7 +10,7 @@ Result<std::unique_ptr<FleetEngines>> FleetEngines::create(const Ground& ground,
                                                            const FleetShape& shape,
                                                            RequestTable& table, Network& network,
                                                            SlabMarket* market,
-                                                           const Callbacks& callbacks) {
+                                                           const EngineOptions& options) {
   std::unique_ptr<FleetEngines> made(new FleetEngines(ground));
   AQUA_ASSIGN(const PolicyName policy, parse_policy(market == nullptr ? "fcfs" : "fcfs+aqua"));
   const PortLinks lenders = add_gpus(network, "lenders", ground, shape.engines);
@@ -24,20 +24,16 @@ Result<std::unique_ptr<FleetEngines>> FleetEngines::create(const Ground& ground,
                                  network.add_link(concat("server ", one.server, " in"), rate)});
     }
     one.links = add_gpu(network, concat("engine ", k), ground);
-    const schedule::SchedulerOptions options = scheduler_options(ground, policy);
     if (market != nullptr) one.swap = SwapSpace(&market->borrower(k));
-    AQUA_ASSIGN(one.scheduler, schedule::make_scheduler(policy.scheduler, options));
-    EngineOptions engine{.paging = paging_of(ground, policy.method, one.links, lenders),
-                         .kv_bytes_per_token = ground.kv_bytes_per_token,
-                         .block_tokens = ground.scenario.server.kv_block_tokens,
-                         .skip = ground.scenario.skip,
-                         .ended = [&callbacks, k](std::uint32_t request,
-                                                  Picos now) { callbacks.ended(k, request, now); },
-                         .left = [&callbacks, k](std::uint32_t request,
-                                                 Picos now) { callbacks.left(k, request, now); },
-                         .may_skip = callbacks.may_skip};
+    AQUA_ASSIGN(one.scheduler,
+                schedule::make_scheduler(policy.scheduler, scheduler_options(ground, policy)));
+    EngineOptions its = options;
+    its.paging = paging_of(ground, policy.method, one.links, lenders);
+    its.kv_bytes_per_token = ground.kv_bytes_per_token;
+    its.block_tokens = ground.scenario.server.kv_block_tokens;
+    its.skip = ground.scenario.skip;
     one.engine = std::make_unique<Engine>(table, ground.cost, *one.scheduler, one.swap, network,
-                                          nullptr, engine);
+                                          nullptr, its);
   }
   return made;
 }

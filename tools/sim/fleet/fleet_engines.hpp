@@ -30,18 +30,12 @@ struct FleetEngine {
 
 class FleetEngines {
  public:
-  // Each is called with the engine's number first, but for `may_skip` (EngineOptions).
-  struct Callbacks {
-    std::function<void(std::size_t, std::uint32_t, Picos)> ended{};
-    std::function<void(std::size_t, std::uint32_t, Picos)> left{};
-    std::function<bool()> may_skip{};
-  };
   // Every engine runs fcfs and pages to its host, and before that to what `market` lends, if that
-  // is not null; it then has a borrower for each of them. All must outlive it. Fails as
-  // make_scheduler.
+  // is not null; it then has a borrower for each of them. Of `options` only whom they tell and
+  // may_skip are read. All but these must outlive it. Fails as make_scheduler.
   [[nodiscard]] static Result<std::unique_ptr<FleetEngines>> create(
       const Ground& ground, const FleetShape& shape, RequestTable& table, Network& network,
-      SlabMarket* market, const Callbacks& callbacks);
+      SlabMarket* market, const EngineOptions& options);
 
   [[nodiscard]] std::size_t size() const noexcept { return all_.size(); }
   [[nodiscard]] Engine& operator[](std::size_t engine) { return *all_[engine].engine; }

@@ -70,12 +70,12 @@ Result<FleetOutcome> serve_fleet(const Ground& ground, const Workload& workload,
     market.emplace(ground.scenario.slab_bytes, ground.cost.roof().bytes_per_second, shape.engines);
   }
   SlabMarket* const lent = market ? &*market : nullptr;
-  const FleetEngines::Callbacks callbacks{
-      .ended = [&](std::size_t, std::uint32_t request, Picos now) { fleet->ended(request, now); },
-      .left = [&](std::size_t, std::uint32_t request, Picos now) { fleet->left(request, now); },
-      .may_skip = [&] { return fleet->settled(); }};
+  EngineOptions options_of_each;
+  options_of_each.ended = [&](std::uint32_t request, Picos now) { fleet->ended(request, now); };
+  options_of_each.left = [&](std::uint32_t request, Picos now) { fleet->left(request, now); };
+  options_of_each.may_skip = [&] { return fleet->settled(); };
   AQUA_ASSIGN(const auto engines,
-              FleetEngines::create(ground, shape, table, network, lent, callbacks));
+              FleetEngines::create(ground, shape, table, network, lent, options_of_each));
   mover = std::make_unique<Mover>(ground, shape, table, *engines, network,
                                   [&](const packing::Move& move, std::uint64_t plan, bool done) {
                                     fleet->move_over(move, plan, done);
