@@ -4,7 +4,8 @@
 
 Usage: not_proven.py FILE      (ctest's Testing/Temporary/LastTestsDisabled.log)
 
-Prints nothing where nothing was skipped, or the file is not there.
+Prints nothing where nothing was skipped, or the file is not there. Of how many tests it was is read from LastTest.log
+beside the file: ctest's own closing line counts skipped tests among those that passed.
 """
 import os
 import re
@@ -31,8 +32,8 @@ PROOFS = (
 )
 
 
-def line_of(names):
-    """The line; empty for no names."""
+def line_of(names, total=0):
+    """The line; empty for no names. `total`: of the tests that ran or were skipped, 0 where it is not known."""
     counts = {}
     for name in names:
         for pattern, what, command in PROOFS:
@@ -44,12 +45,20 @@ def line_of(names):
     if not counts:
         return ""
     groups = [f"{count} {what} ({command})" for (what, command), count in counts.items()]
-    return f"NOT PROVEN HERE, {sum(counts.values())} skipped: " + "; ".join(groups)
+    skipped = sum(counts.values())
+    of = f" of {total}" if total else ""
+    return f"NOT PROVEN HERE, {skipped}{of} skipped, not passed: " + "; ".join(groups)
 
 
 def names_in(text):
     """Of lines of the form `number:name`."""
     return [line.split(":", 1)[1] for line in text.splitlines() if ":" in line]
+
+
+def total_in(text):
+    """Of LastTest.log: how many tests there were; 0 where it does not say."""
+    found = re.search(r"^\d+/(\d+) Test", text, re.MULTILINE)
+    return int(found.group(1)) if found else 0
 
 
 def main():
@@ -58,7 +67,13 @@ def main():
         return 0 if len(sys.argv) == 2 else 2
     if os.path.exists(sys.argv[1]):
         with open(sys.argv[1], encoding="utf-8") as file:
-            line = line_of(names_in(file.read()))
+            names = names_in(file.read())
+        log = os.path.join(os.path.dirname(sys.argv[1]), "LastTest.log")
+        total = 0
+        if os.path.exists(log):
+            with open(log, encoding="utf-8", errors="replace") as file:
+                total = total_in(file.read())
+        line = line_of(names, total)
         if line:
             print(line)
     return 0

@@ -19,7 +19,7 @@ class Line(unittest.TestCase):
     def test_counts_by_what_is_not_proven_and_names_what_proves_it(self):
         line = not_proven.line_of(["EveryDevice/KilledBorrower.GivesAllBackScrubbed/cuda", "exporter_death.cuda",
                                    "dashboard_browser"])
-        self.assertEqual(line, "NOT PROVEN HERE, 3 skipped: 2 a GPU (scripts/gpu-check, on a machine with one); "
+        self.assertEqual(line, "NOT PROVEN HERE, 3 skipped, not passed: 2 a GPU (scripts/gpu-check, on a machine with one); "
                                "1 the dashboard in a browser (scripts/setup browser)")
 
     def test_what_wants_another_user_wants_root(self):
@@ -47,7 +47,15 @@ class Line(unittest.TestCase):
             file.flush()
             out = subprocess.run(program + [file.name], capture_output=True, check=True, text=True).stdout
         self.assertEqual(out.count("\n"), 1)
-        self.assertIn("2 skipped: 1 a GPU", out)
+        self.assertIn("2 skipped, not passed: 1 a GPU", out)
+
+    def test_says_of_how_many_where_ctest_has_left_that(self):
+        with tempfile.TemporaryDirectory() as folder:
+            disabled = pathlib.Path(folder, "LastTestsDisabled.log")
+            disabled.write_text("12:GpuTest.ALaunch\n")
+            pathlib.Path(folder, "LastTest.log").write_text("Start testing\n-----\n1/3728 Testing: Some.Test\n1/3728 Test: Some.Test\n")
+            out = subprocess.run([ROOT / "tests/not_proven.py", disabled], capture_output=True, check=True, text=True).stdout
+        self.assertIn("NOT PROVEN HERE, 1 of 3728 skipped, not passed: 1 a GPU", out)
 
 
 if __name__ == "__main__":
