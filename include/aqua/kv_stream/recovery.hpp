@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// plan_recovery() says how a pipeline goes on after some of its stages have died: from which token
+// each sequence is computed on, which replicas are read into the stages that took their place, and
+// which replicas are made anew (DéjàVu, 4.2.3).
+//
+// Each sequence goes on at a point of its own, not at one step for all as in the paper: the token
+// ids that the client has are known, so that positions which lie beyond a replica are computed
+// again from known ids, as a prefill is, and nothing that was delivered can change. A sequence
+// without a replica of a lost stage is computed again from its first token, and so is one that has
+// replicas where that makes the whole recovery shorter: the links and the devices work side by
+// side.
+//
+// Threads: a plain function, deterministic.
+// Units:   tokens, bytes, seconds. Positions count from 0; KV "of n tokens" is that of [0, n).
+// Before:  the term is raised, and the segments of the old one are sealed. What is reported here
+//          does not grow any more.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "aqua/export.h"
+#include "aqua/result.hpp"
+
+namespace aqua::kv_stream {
+
+// KV of one stage and one sequence that a keeper has committed.
+struct Replica {
+  std::uint32_t stage = 0;   // whose KV it is
+  std::uint32_t keeper = 0;  // who has it: the keeper beside the stage of this number
+  std::uint32_t tokens = 0;  // its watermark
+  friend bool operator==(const Replica&, const Replica&) = default;
+};
+
+struct SequenceState {
+  std::uint64_t sequence = 0;
+  std::uint32_t prompt_tokens = 0;  // 1 or more
+  std::uint32_t delivered = 0;      // tokens of the answer that the client has
+  // By stage: tokens whose KV its worker has. Of a lost worker it is not looked at.
+  std::vector<std::uint32_t> cached{};
+  std::vector<Replica> replicas{};  // in any order; several of a stage are no error
+};
+
+struct RecoveryInput {
+  // One for each stage of the pipeline: whether its worker, and the keeper beside it, is lost. What
+  // took the worker's place has the stage's weights, and no KV.
+  std::vector<bool> lost_workers{};
+  std::vector<bool> lost_keepers{};
+  std::vector<std::uint64_t> token_bytes{};  // KV of one token in each stage
+  std::vector<SequenceState> sequences{};
+  // From a keeper into a stage; each stage has a link of its own. Above 0.
+  double link_bytes_per_second = 0;
+  // Of one token that is computed from a known id, through the whole pipeline. Above 0.
+  double prefill_seconds_per_token = 0;
+};
+
+// One token is always computed: the one whose result is the next new token.
+struct Resumed {
+  std::uint64_t sequence = 0;
+  // The first position that is computed. Every stage has KV of so many tokens then, and drops what
+  // it has beyond. 0: the sequence is prefilled anew.
+  std::uint32_t from = 0;
+  // Positions below this have ids that are known: prompt, then delivered tokens. KV of this
+  // position and beyond, wherever it is, is of ids that nobody has seen: replicas are cut there,
+  // too.
+  std::uint32_t known = 0;
+  // What is read, one of each lost stage, `tokens` being `from`. None where nothing is read.
+  std::vector<Replica> reads{};
+  friend bool operator==(const Resumed&, const Resumed&) = default;
+};
+
+// A replica that is lost, or whose stage was: to be written in the background, from token 0 on.
+struct Rewritten {
+  std::uint64_t sequence = 0;
+  std::uint32_t stage = 0;
+  std::uint32_t keeper = 0;  // the keeper beside the next stage; the first follows the last
+  friend bool operator==(const Rewritten&, const Rewritten&) = default;
+};
+
+struct RecoveryPlan {
+  // In the order in which they go on: first those that wait for no link, then those that are read
+  // soonest. Each sequence once.
+  std::vector<Resumed> sequences{};
+  std::vector<Rewritten> rewritten{};
+  double link_seconds = 0;     // of the stage that reads longest
+  double compute_seconds = 0;  // of all that is computed again
+  // Until everything runs on, both side by side.
+  [[nodiscard]] double seconds() const noexcept {
+    return link_seconds > compute_seconds ? link_seconds : compute_seconds;
+  }
+};
+
+// invalid_argument, naming the field: lists that are not one for each stage, no stage, a stage or a
+// keeper that the pipeline does not have, an empty prompt, more than 2^31 tokens, a sequence that
+// is named twice, a rate that is not above 0 and finite.
+[[nodiscard]] AQUA_API Result<RecoveryPlan> plan_recovery(const RecoveryInput& input);
+
+}  // namespace aqua::kv_stream
