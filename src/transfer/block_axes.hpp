@@ -10,7 +10,7 @@
 
 #include "aqua/layout.hpp"
 #include "device/block_copy.hpp"
-#include "transfer/checked_blocks.hpp"
+#include "layout/checked_blocks.hpp"
 #include "transfer/link.hpp"
 
 namespace aqua::transfer {
@@ -52,7 +52,7 @@ struct BlockPart {
 // One end of a copy: the part of each listed block of a cache.
 struct PagedEnd {
   const Layout& layout;
-  const CheckedBlocks& blocks;  // of this layout
+  const layout::CheckedBlocks& blocks;  // of this layout
   BlockPart part{BlockAxes::of(layout)};
 };
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/try.hpp"
-#include "transfer/block_runs.hpp"
+#include "layout/block_runs.hpp"
 #include "transfer/plan.hpp"
 
 namespace aqua::transfer {
@@ -45,7 +45,7 @@ class CacheSide {
 
  private:
   const ProgramInput& in_;
-  std::optional<BlockRuns> runs_;
+  std::optional<layout::BlockRuns> runs_;
 };
 
 class Builder {

@@ -23,7 +23,7 @@ Error bad(const std::string& what) {
 
 // What a request moves.
 struct Moved {
-  CheckedBlocks blocks;
+  layout::CheckedBlocks blocks;
   std::optional<device::BlockCopy> named{};  // parts of blocks or pages, which have no list
   std::size_t bytes = 0;
   Pieces pieces{};
@@ -36,10 +36,11 @@ BlockPart part_of(const Layout& layout, const std::optional<BlockPart>& part) {
   return part.value_or(BlockPart{BlockAxes::of(layout)});
 }
 
-Result<device::BlockCopy> name_pages(const TransferRequest& request, const CheckedBlocks& blocks) {
+Result<device::BlockCopy> name_pages(const TransferRequest& request,
+                                     const layout::CheckedBlocks& blocks) {
   const PagedTensor& paged = *request.paged;
   if (paged.layout == nullptr) return bad("the tensor's layout is null");
-  AQUA_ASSIGN(const auto pages, CheckedBlocks::make(*paged.layout, paged.blocks));
+  AQUA_ASSIGN(const auto pages, layout::CheckedBlocks::make(*paged.layout, paged.blocks));
   const PagedEnd cache{*request.layout, blocks, part_of(*request.layout, request.part)};
   const PagedEnd tensor{*paged.layout, pages, part_of(*paged.layout, paged.part)};
   return request.direction == Direction::offload ? pair(tensor, cache) : pair(cache, tensor);
@@ -48,7 +49,8 @@ Result<device::BlockCopy> name_pages(const TransferRequest& request, const Check
 Result<Moved> moved_by(const TransferRequest& request) {
   if (request.layout == nullptr) return bad("layout is null");
   const Layout& layout = *request.layout;
-  AQUA_ASSIGN(const CheckedBlocks blocks, CheckedBlocks::make(layout, request.blocks));
+  AQUA_ASSIGN(const layout::CheckedBlocks blocks,
+              layout::CheckedBlocks::make(layout, request.blocks));
   Moved moved{blocks};
   if (request.paged) {
     AQUA_ASSIGN(moved.named, name_pages(request, moved.blocks));
@@ -98,8 +100,9 @@ unsigned group_count(const MoverOptions& options, const Layout& layout, const Ch
 
 // Naming the blocks is best unless merging leaves few pieces: a list has 32 bytes for each of them
 // in each plane, the blocks 4 bytes each for all planes together.
-bool suits_blocks(const Layout& layout, const CheckedBlocks& blocks, std::size_t max_piece_bytes) {
-  const Segments segments = segments_of(layout);
+bool suits_blocks(const Layout& layout, const layout::CheckedBlocks& blocks,
+                  std::size_t max_piece_bytes) {
+  const layout::Segments segments = layout::segments_of(layout);
   return segments.bytes <= max_piece_bytes &&
          8 * blocks.plane().count() > blocks.size() * segments.count;
 }

@@ -40,8 +40,8 @@ TEST(BlockAxes, TenThousandRandomPairsOfCachesMoveAsANaiveCopyDoes) {
     });
     const Layout dst = to.layout(target.data());
     const Layout src = from.layout(source.data());
-    const auto dst_blocks = CheckedBlocks::make(dst, to.blocks()).value();
-    const auto src_blocks = CheckedBlocks::make(src, from.blocks()).value();
+    const auto dst_blocks = layout::CheckedBlocks::make(dst, to.blocks()).value();
+    const auto src_blocks = layout::CheckedBlocks::make(src, from.blocks()).value();
     run(pair({dst, dst_blocks, to.part()}, {src, src_blocks, from.part()}).value(), nullptr);
     ASSERT_TRUE(target == expected) << "round " << round;
   }
@@ -58,7 +58,7 @@ TEST(BlockAxes, APartOfEachBlockIsPackedInTheOrderOfTheBlock) {
       packed.insert(packed.end(), &cache[at], &cache[at] + shape.bytes);
     });
     const Layout layout = pages.layout(cache.data());
-    const auto blocks = CheckedBlocks::make(layout, pages.blocks()).value();
+    const auto blocks = layout::CheckedBlocks::make(layout, pages.blocks()).value();
     Bytes line(packed.size());
     run(pack({layout, blocks, pages.part()}, Direction::offload).value(), line.data());
     ASSERT_TRUE(line == packed) << "round " << round;
@@ -94,7 +94,7 @@ class OneCache : public testing::Test {
   const BlockAxes whole_ = BlockAxes::tokens_first(4, 2, 16);
   const Layout cache_ = layout(2, 8);
   const std::vector<std::uint32_t> list_{5, 2, 3};
-  const CheckedBlocks blocks_ = CheckedBlocks::make(cache_, list_).value();
+  const layout::CheckedBlocks blocks_ = layout::CheckedBlocks::make(cache_, list_).value();
 };
 
 TEST_F(OneCache, WhatLiesSideBySideIsOnePiece) {
@@ -125,7 +125,7 @@ TEST_F(OneCache, RunsInTheGapsBetweenSegmentsAreRefused) {
   auto* const base = reinterpret_cast<std::byte*>(std::uintptr_t{0x1000000});
   const Layout apart = test::Geometry{"", 1, 1, 4, 16, 2, 16, 64, 256}.layout(base);
   const std::vector<std::uint32_t> list{1};
-  const auto blocks = CheckedBlocks::make(apart, list).value();
+  const auto blocks = layout::CheckedBlocks::make(apart, list).value();
   const auto good = pack({apart, blocks, {{1, 2, 0, 64, 16}}}, Direction::offload);
   EXPECT_TRUE(good.ok());
   const auto bad = pack({apart, blocks, {{1, 2, 0, 48, 16}}}, Direction::offload);
@@ -142,7 +142,7 @@ TEST_F(OneCache, RangesThatAreEmptyOrBeginPastTheirAxisAreRefused) {
 TEST_F(OneCache, EndsThatDifferAreRefused) {
   const auto refused = [&](const Layout& other, const std::vector<std::uint32_t>& list,
                            const BlockPart& part) {
-    const auto blocks = CheckedBlocks::make(other, list).value();
+    const auto blocks = layout::CheckedBlocks::make(other, list).value();
     const auto made = pair({cache_, blocks_, {whole_}}, {other, blocks, part});
     if (made.ok()) return std::string();
     EXPECT_EQ(made.error().code, Code::invalid_argument);

@@ -6,9 +6,9 @@
 #include <cstddef>
 
 #include "aqua/layout.hpp"
-#include "transfer/pieces.hpp"
+#include "layout/pieces.hpp"
 
-namespace aqua::transfer {
+namespace aqua::layout {
 
 class CheckedBlocks {
  public:
@@ -36,4 +36,4 @@ struct Segments {
 };
 [[nodiscard]] Segments segments_of(const Layout& layout) noexcept;
 
-}  // namespace aqua::transfer
+}  // namespace aqua::layout

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transfer/checked_blocks.hpp"
+#include "layout/checked_blocks.hpp"
 
 #include <string>
 #include <vector>
 
 #include "base/concat.hpp"
 
-namespace aqua::transfer {
+namespace aqua::layout {
 namespace {
 
 Error bad(const std::string& what) {
@@ -65,4 +65,4 @@ Result<CheckedBlocks> CheckedBlocks::make(const Layout& layout, BlockList blocks
   return made;
 }
 
-}  // namespace aqua::transfer
+}  // namespace aqua::layout

@@ -9,7 +9,7 @@
 
 #include "aqua/layout.hpp"
 
-namespace aqua::transfer {
+namespace aqua::layout {
 
 // The most bytes between the first and the last byte of one plane.
 inline constexpr std::size_t kMaxExtent = std::size_t{1} << 59;
@@ -19,4 +19,4 @@ inline constexpr std::size_t kMaxExtent = std::size_t{1} << 59;
 [[nodiscard]] std::optional<std::pair<std::size_t, std::size_t>> find_overlap(
     const LayoutSpec& spec, std::size_t extent);
 
-}  // namespace aqua::transfer
+}  // namespace aqua::layout

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transfer/calibration/overlap.hpp"
+#include "layout/overlap.hpp"
 
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
 #include <vector>
 
-namespace aqua::transfer {
+namespace aqua::layout {
 namespace {
 
 using Signed = std::int64_t;
@@ -57,4 +57,4 @@ std::optional<std::pair<std::size_t, std::size_t>> find_overlap(const LayoutSpec
   return std::nullopt;
 }
 
-}  // namespace aqua::transfer
+}  // namespace aqua::layout

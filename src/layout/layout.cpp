@@ -5,8 +5,8 @@
 
 #include "base/concat.hpp"
 #include "base/try.hpp"
-#include "transfer/calibration/overlap.hpp"
-#include "transfer/checked_blocks.hpp"
+#include "layout/checked_blocks.hpp"
+#include "layout/overlap.hpp"
 
 namespace aqua {
 namespace {
@@ -18,7 +18,7 @@ Error bad(const std::string& what) {
 // `a * b`, refused above kMaxExtent: no cache is that large, and below it every sum and
 // product of offsets that follows fits a signed 64-bit number.
 Result<std::size_t> product(const char* what, std::size_t a, std::size_t b) {
-  if (a != 0 && b > transfer::kMaxExtent / a) {
+  if (a != 0 && b > layout::kMaxExtent / a) {
     return bad(concat(what, " overflows: ", a, " times ", b));
   }
   return a * b;
@@ -32,7 +32,7 @@ Result<void> check_sizes(const LayoutSpec& spec) {
   if (spec.segments_per_block == 0) return bad("segments_per_block is zero");
   if (spec.segment_bytes == 0) return bad("segment_bytes is zero");
   if (spec.segments_per_block > 1 && spec.segment_stride == 0) return bad("segment_stride is zero");
-  if (spec.block_stride > transfer::kMaxExtent || spec.segment_stride > transfer::kMaxExtent) {
+  if (spec.block_stride > layout::kMaxExtent || spec.segment_stride > layout::kMaxExtent) {
     return bad(concat("block_stride ", spec.block_stride, " or segment_stride ",
                       spec.segment_stride, " overflows"));
   }
@@ -81,7 +81,7 @@ Result<Layout> Layout::make(LayoutSpec spec) {
     const auto base = reinterpret_cast<std::uintptr_t>(spec.planes[p]);
     if (base + extent < base) return bad(concat("plane ", p, " runs past the last address"));
   }
-  if (auto overlap = transfer::find_overlap(spec, extent)) {
+  if (auto overlap = layout::find_overlap(spec, extent)) {
     return bad(concat("planes ", overlap->first, " and ", overlap->second,
                       " have blocks that share bytes; block_stride is ", spec.block_stride,
                       ", segment_stride ", spec.segment_stride, ", segment_bytes ",
@@ -119,7 +119,7 @@ Result<Layout> Layout::mla(const PagedShape& shape, unsigned latent_dim,
 }
 
 Result<void> Layout::check(BlockList blocks) const {
-  AQUA_TRY(transfer::CheckedBlocks::make(*this, blocks));
+  AQUA_TRY(layout::CheckedBlocks::make(*this, blocks));
   return {};
 }
 

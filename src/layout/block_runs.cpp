@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transfer/block_runs.hpp"
+#include "layout/block_runs.hpp"
 
 #include <algorithm>
 
-namespace aqua::transfer {
+namespace aqua::layout {
 
 BlockRuns::BlockRuns(const Layout& layout, const CheckedBlocks& blocks) {
   const LayoutSpec& spec = layout.spec();
@@ -29,4 +29,4 @@ std::span<const BlockRun> BlockRuns::between(std::size_t begin, std::size_t end)
   return {first, std::ranges::lower_bound(first, runs_.end(), end, {}, &BlockRun::packed)};
 }
 
-}  // namespace aqua::transfer
+}  // namespace aqua::layout
