@@ -3,42 +3,78 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <numeric>
+#include <span>
 #include <vector>
+
+#include "layout/block_pieces.hpp"
 
 namespace aqua::layout {
 namespace {
 
 using Signed = std::int64_t;
 
-// Runs of two planes lie at a lattice of distances from each other:
-//   delta + db * block_stride + ds * segment_stride,  |db| < block_count, |ds| < segments
-// Two runs share a byte when such a distance is smaller than a run is long. For each ds
-// only the db nearest to a distance of zero can do so.
-bool runs_meet(const LayoutSpec& spec, Signed delta) {
-  const auto run = static_cast<Signed>(spec.segment_bytes);
-  const auto block_stride = static_cast<Signed>(spec.block_stride);
-  const auto segment_stride = static_cast<Signed>(spec.segment_stride);
-  const Signed last_block = Signed{spec.block_count} - 1;
-  const Signed last_segment = Signed{spec.segments_per_block} - 1;
-  for (Signed ds = -last_segment; ds <= last_segment; ++ds) {
-    const Signed distance = delta + ds * segment_stride;
-    const Signed nearest = -distance / block_stride;
-    for (Signed guess = nearest - 1; guess <= nearest + 1; ++guess) {
-      const Signed db = std::clamp(guess, -last_block, last_block);
-      if (delta == 0 && ds == 0 && db == 0) continue;  // a run and itself
-      const Signed gap = distance + db * block_stride;
-      if (gap < run && gap > -run) return true;
-    }
+// Pieces of two planes lie at a lattice of distances from each other:
+//   delta + d1 * stride1 + d2 * stride2 + ...,  |di| < counti
+// for the steps from block to block and those within a block. Two pieces share a byte when such a
+// distance is smaller than a piece is long.
+struct Level {
+  Signed last = 0;    // |d| is at most this
+  Signed stride = 0;  // those of later levels are no larger
+  Signed below = 0;   // the largest distance that later levels add
+};
+
+Signed floor_of(Signed a, Signed b) {
+  return a / b - (a % b < 0 ? 1 : 0);
+}
+
+// `same`: of a piece and itself there is nothing to find. Where levels nest, as they do in any
+// cache that was meant, each has at most three d worth a look.
+bool meet(std::span<const Level> levels, Signed piece, Signed distance, bool same) {
+  if (levels.empty()) return !same && distance < piece && distance > -piece;
+  const Level& level = levels.front();
+  const Signed room = piece - 1 + level.below;
+  const Signed first = std::max(-level.last, -floor_of(room + distance, level.stride));
+  const Signed last = std::min(level.last, floor_of(room - distance, level.stride));
+  for (Signed d = first; d <= last; ++d) {
+    if (meet(levels.subspan(1), piece, distance + d * level.stride, same && d == 0)) return true;
   }
   return false;
 }
+
+class Lattice {
+ public:
+  explicit Lattice(const LayoutSpec& spec) {
+    const BlockPieces pieces(spec.axes);
+    piece_ = static_cast<Signed>(pieces.bytes());
+    add({spec.block_count, spec.block_stride});
+    for (const Steps& steps : pieces.steps()) add(steps);
+    std::ranges::sort(levels_, std::greater{}, &Level::stride);
+    Signed below = 0;
+    for (auto level = levels_.rbegin(); level != levels_.rend(); ++level) {
+      level->below = below;
+      below += level->last * level->stride;
+    }
+  }
+  // Of two planes at this distance; 0: of a plane with itself.
+  [[nodiscard]] bool meets(Signed delta) const { return meet(levels_, piece_, delta, delta == 0); }
+
+ private:
+  void add(const Steps& steps) {
+    if (steps.count > 1)
+      levels_.push_back({static_cast<Signed>(steps.count - 1), static_cast<Signed>(steps.stride)});
+  }
+  std::vector<Level> levels_;
+  Signed piece_ = 0;
+};
 
 }  // namespace
 
 std::optional<std::pair<std::size_t, std::size_t>> find_overlap(const LayoutSpec& spec,
                                                                 std::size_t extent) {
-  if (runs_meet(spec, 0)) return std::pair{std::size_t{0}, std::size_t{0}};
+  const Lattice lattice(spec);
+  if (lattice.meets(0)) return std::pair{std::size_t{0}, std::size_t{0}};
   std::vector<std::size_t> order(spec.planes.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   const auto address = [&](std::size_t p) {
@@ -49,7 +85,7 @@ std::optional<std::pair<std::size_t, std::size_t>> find_overlap(const LayoutSpec
     for (std::size_t j = i + 1; j < order.size(); ++j) {
       const std::uintptr_t delta = address(order[j]) - address(order[i]);
       if (delta >= extent) break;  // sorted: all further planes lie beyond, too
-      if (delta == 0 || runs_meet(spec, static_cast<Signed>(delta))) {
+      if (delta == 0 || lattice.meets(static_cast<Signed>(delta))) {
         return std::minmax(order[i], order[j]);
       }
     }

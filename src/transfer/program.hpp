@@ -57,6 +57,7 @@ struct ProgramInput {
   // The pieces by their blocks; null: the whole blocks, by a list of their pieces. Staged, no piece
   // is larger than a buffer, and one side is the packed form.
   device::BlockBatch named;
+  unsigned layers = 1;          // that are moved
   std::size_t bytes = 0;        // of all, as many in each layer
   std::byte* packed = nullptr;  // where the packed form begins
   Direction direction = Direction::offload;

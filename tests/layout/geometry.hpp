@@ -34,8 +34,11 @@ struct Geometry {
     return (layers * planes_per_layer - 1) * plane_pitch + plane_bytes();
   }
   [[nodiscard]] Layout layout(std::byte* base) const {
-    LayoutSpec spec{layers,        planes_per_layer, {}, block_count, block_stride, segments,
-                    segment_bytes, segment_stride};
+    LayoutSpec spec{.layers = layers,
+                    .planes_per_layer = planes_per_layer,
+                    .block_count = block_count,
+                    .block_stride = block_stride,
+                    .axes = {.heads = {segments, segment_stride}, .run_bytes = segment_bytes}};
     for (unsigned p = 0; p < layers * planes_per_layer; ++p) {
       spec.planes.push_back(base + p * plane_pitch);
     }
