@@ -23,7 +23,8 @@ ggml_tensor* plane_tensor(ggml_context* context, const Layout& cache, std::size_
   const LayoutSpec& spec = cache.spec();
   const std::size_t row = width * sizeof(ggml_fp16_t);
   const std::size_t block = cache.plane_block_bytes();
-  if (spec.axes != BlockAxes::whole(block) || spec.block_stride != block || block % row != 0) {
+  const bool by_tokens = spec.axes == BlockAxes::whole(block) || spec.axes.tokens.stride == row;
+  if (!by_tokens || spec.block_stride != block || block % row != 0) {
     throw Failure("the pool's blocks are not one behind another, token by token");
   }
   ggml_tensor* const tensor =
