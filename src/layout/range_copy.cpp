@@ -20,7 +20,8 @@ Error bad_range(const std::string& what) {
 }
 
 Result<IndexRange> take(const char* name, std::size_t all, const IndexRange& range) {
-  if (all == 0 && range == IndexRange{}) return IndexRange{0, 0};
+  const bool whole = range.first == 0 && (range.count == kToTheEnd || range.count == all);
+  if (all == 0 && whole) return IndexRange{0, 0};  // of no blocks
   const std::size_t left = range.first < all ? all - range.first : 0;
   if (left == 0 || range.count == 0 || (range.count != kToTheEnd && range.count > left)) {
     const std::string count =
@@ -205,6 +206,26 @@ Result<KvRange> resolve(const Layout& layout, std::size_t blocks, const KvRange&
   AQUA_ASSIGN(exact.tokens, take("tokens", blocks * axes.tokens.count, range.tokens));
   AQUA_ASSIGN(exact.heads, take("heads", axes.heads.count, range.heads));
   return exact;
+}
+
+std::vector<KvRange> whole_blocks_apart(const Layout& layout, const KvRange& range) {
+  const std::uint64_t per_block = layout.spec().axes.tokens.count;
+  const std::uint64_t first = range.tokens.first;
+  const std::uint64_t end = first + range.tokens.count;
+  const std::uint64_t whole = (first + per_block - 1) / per_block * per_block;
+  const std::uint64_t whole_end = end / per_block * per_block;
+  if (whole_end < whole + 2 * per_block) return {range};
+  std::vector<KvRange> parts;
+  const auto add = [&](std::uint64_t begin, std::uint64_t past) {
+    if (begin == past) return;
+    KvRange part = range;
+    part.tokens = {static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(past - begin)};
+    parts.push_back(part);
+  };
+  add(first, whole);
+  add(whole, whole_end);
+  add(whole_end, end);
+  return parts;
 }
 
 Result<BlockCopy> pack_blocks(const Layout& layout, const CheckedBlocks& blocks, PackedSide side,

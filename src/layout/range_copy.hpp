@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "aqua/kv_range.hpp"
 #include "aqua/layout.hpp"
@@ -31,6 +32,11 @@ enum class PackedSide : std::uint8_t { dst, src };
 // reaches past its end.
 [[nodiscard]] Result<KvRange> resolve(const Layout& layout, std::size_t blocks,
                                       const KvRange& range);
+
+// The range, which is resolved, as up to three in the order of its tokens: whole blocks by
+// themselves where there are two or more of them, so that they move as such. Both ends of a copy
+// that is to gain by it have tokens at the same places of their blocks.
+[[nodiscard]] std::vector<KvRange> whole_blocks_apart(const Layout& layout, const KvRange& range);
 
 // Whether a side is a line. One that is none needs more steps than a BlockCopy has within a block;
 // then the packed form is named by the address at which it begins.

@@ -5,6 +5,7 @@
 #include "base/trace_range.hpp"
 #include "base/try.hpp"
 #include "layout/block_pieces.hpp"
+#include "layout/range_copy.hpp"
 #include "runtime/impl.hpp"
 #include "tensor/entry.hpp"
 
@@ -29,12 +30,18 @@ Result<Ticket> Runtime::Impl::post_pages(const Layout& layout, BlockList blocks,
                                          const TensorPages& pages, Stream stream,
                                          transfer::Direction direction) {
   AQUA_ASSIGN(const Layout there, layout_of(layout, pages.count, pin.data()));
-  return post({.layout = &layout,
-               .blocks = blocks,
-               .range = range,
-               .paged = transfer::PagedTensor{&there, pages.pages, range},
-               .direction = direction},
-              pin, stream);
+  AQUA_ASSIGN(const KvRange exact, layout::resolve(layout, blocks.size(), range));
+  std::vector<Ticket> parts;
+  for (const KvRange& part : layout::whole_blocks_apart(layout, exact)) {
+    AQUA_ASSIGN(auto ticket, post({.layout = &layout,
+                                   .blocks = blocks,
+                                   .range = part,
+                                   .paged = transfer::PagedTensor{&there, pages.pages, part},
+                                   .direction = direction},
+                                  pin, stream));
+    parts.push_back(std::move(ticket));
+  }
+  return parts.size() == 1 ? std::move(parts.front()) : Ticket::join(std::move(parts));
 }
 
 Result<Ticket> Runtime::Impl::move_pages(const Layout& layout, BlockList blocks,

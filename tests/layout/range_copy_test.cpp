@@ -176,6 +176,29 @@ TEST_F(OneCache, WhatLiesSideBySideIsOnePiece) {
       << "a head whose tokens are dense";
 }
 
+TEST_F(OneCache, WholeBlocksOfARangeAreAPartWhereThereAreTwoOfThem) {
+  const auto parts = [&](std::uint32_t first, std::uint32_t count) {
+    std::vector<IndexRange> tokens;
+    for (const KvRange& part :
+         whole_blocks_apart(cache_, {.layers = {1, 1}, .tokens = {first, count}})) {
+      EXPECT_EQ(part.layers, (IndexRange{1, 1}));
+      tokens.push_back(part.tokens);
+    }
+    return tokens;
+  };
+  using Ranges = std::vector<IndexRange>;
+  EXPECT_EQ(parts(3, 10), (Ranges{{3, 1}, {4, 8}, {12, 1}}));
+  EXPECT_EQ(parts(4, 11), (Ranges{{4, 8}, {12, 3}}));
+  EXPECT_EQ(parts(1, 11), (Ranges{{1, 3}, {4, 8}}));
+  EXPECT_EQ(parts(0, 12), (Ranges{{0, 12}})) << "nothing but whole blocks";
+  EXPECT_EQ(parts(1, 10), (Ranges{{1, 10}})) << "one whole block";
+  EXPECT_EQ(parts(9, 1), (Ranges{{9, 1}})) << "a step";
+  EXPECT_EQ(parts(0, 0), (Ranges{{0, 0}}));
+  EXPECT_EQ(parts(UINT32_MAX - 12, 12),
+            (Ranges{{UINT32_MAX - 12, 1}, {UINT32_MAX - 11, 8}, {UINT32_MAX - 3, 3}}))
+      << "at the end of the numbers";
+}
+
 TEST_F(OneCache, AStepOfFasterTransformersKeysIsRunsOf16Bytes) {
   const BlockCopy step =
       packed(BlockAxes::runs_first(4, 2, 8, 16), {.layers = {1, 1}, .tokens = {6, 1}});

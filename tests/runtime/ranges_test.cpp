@@ -119,6 +119,33 @@ TEST_F(Ranges, AStepMovesItsTokenAndNoOtherByte) {
   EXPECT_EQ(std::memcmp(&back[block], &source[block], block), 0);
 }
 
+TEST_F(Ranges, APromptThatEndsWithinABlockGoesToItsPagesAndBack) {
+  const BlockAxes axes = BlockAxes::heads_first(4, kHeads, kHead);
+  const Layout cache = layout(cache_.data(), axes, 8);
+  const Blocks blocks{6, 1, 3, 0}, places{3, 0, 1, 2};
+  const TensorPages pages{4, places};
+  const KvRange prompt{.tokens = {3, 12}};  // parts of the first block and of the last one
+  const Bytes source = bytes_at(cache_.data());
+  const std::size_t bytes = cache.packed_bytes(4, prompt).value();
+  EXPECT_EQ(wait(runtime_->offload(cache, blocks, tensor_, pages, stream_, prompt)), bytes);
+  Bytes expected = bytes_at(other_.data());
+  const Layout other = layout(other_.data(), axes, 8);
+  auto back = runtime_->fetch(tensor_, pages, other, blocks, stream_, prompt);
+  ASSERT_TRUE(back.ok()) << back.error().message;
+  ASSERT_TRUE(back->wait().ok());
+  EXPECT_TRUE(*back->layer_done(kLayers - 1)) << "of all parts";
+  for (std::size_t p = 0; p < kPlanes; ++p) {
+    for (std::uint32_t token = 3; token < 15; ++token) {
+      for (std::size_t h = 0; h < kHeads; ++h) {
+        const std::size_t at =
+            (p * 8 + blocks[token / 4]) * axes.bytes() + (h * 4 + token % 4) * kHead;
+        std::memcpy(&expected[at], &source[at], kHead);
+      }
+    }
+  }
+  EXPECT_TRUE(bytes_at(other_.data()) == expected);
+}
+
 TEST_F(Ranges, GoThroughATensorToAnEngineWithOtherBlocks) {
   const BlockAxes axes = BlockAxes::tokens_first(4, kHeads, kHead);
   const BlockAxes others = BlockAxes::runs_first(5, 2, 2, kHead / 2);  // of two heads
@@ -152,6 +179,13 @@ TEST_F(Ranges, GoThroughATensorToAnEngineWithOtherBlocks) {
     }
   }
   EXPECT_TRUE(bytes_at(other_.data()) == expected);
+}
+
+TEST_F(Ranges, OfNoBlocksMoveNothing) {
+  const Layout cache = layout(cache_.data(), BlockAxes::tokens_first(4, kHeads, kHead), 8);
+  EXPECT_EQ(wait(runtime_->offload(cache, {}, KvRange{}, tensor_, stream_)), 0U);
+  EXPECT_EQ(wait(runtime_->fetch(tensor_, {2, {}}, cache, {}, stream_)), 0U);
+  EXPECT_EQ(wait(runtime_->fetch(tensor_, {2, {}}, cache, {}, stream_, {.heads = {1, 1}})), 0U);
 }
 
 TEST_F(Ranges, ThatTheBlocksDoNotHaveAreRefusedAndNothingMoves) {
