@@ -51,7 +51,8 @@ nlohmann::json post_pieces(const Goal& goal, unsigned planes, unsigned repetitio
   spec.layers = planes / 2;
   spec.planes_per_layer = 2;
   spec.block_count = static_cast<std::uint32_t>(2 * blocks);
-  spec.block_stride = spec.segment_bytes = kPieceBytes;
+  spec.block_stride = kPieceBytes;
+  spec.axes = BlockAxes::whole(kPieceBytes);
   for (std::size_t p = 0; p < planes; ++p)
     spec.planes.push_back(cache.base() + p * 2 * blocks * kPieceBytes);
   const Layout layout = must(Layout::make(spec));

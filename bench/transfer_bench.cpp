@@ -55,7 +55,8 @@ class Bench {
     spec.layers = kLayers;
     spec.planes_per_layer = kPlanes;
     spec.block_count = static_cast<std::uint32_t>(2 * n_);
-    spec.block_stride = spec.segment_bytes = kBlockBytes;
+    spec.block_stride = kBlockBytes;
+    spec.axes = BlockAxes::whole(kBlockBytes);
     for (std::size_t p = 0; p < kLayers * kPlanes; ++p) {
       spec.planes.push_back(cache_.base() + p * 2 * n_ * kBlockBytes);
     }

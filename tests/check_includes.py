@@ -8,10 +8,10 @@ Usage: check_includes.py [ROOT]. Prints what breaks a rule; exits 1 if anything 
   in architecture.md allows, and include/aqua.
 - The core includes no system, and a system no other system. A system is src/systems/S and its public
   headers include/aqua/S.
-- A system's `decide` is pure: of base it sees what PURE_BASE names, of include/aqua nothing that
-  leads to a runtime, and no thread, clock or file. Its `act` stands on include/aqua, base and its
-  own decide. Its `capi`, the C ABI of its public headers, stands on include/aqua, base and src/capi,
-  and nothing stands on it.
+- A system's `decide` is pure, and so are the core's PURE_ROOMS: no thread, clock or file. Of base a
+  `decide` sees what PURE_BASE names, of include/aqua nothing that leads to a runtime. A system's
+  `act` stands on include/aqua, base and its own decide. Its `capi`, the C ABI of its public headers,
+  stands on include/aqua, base and src/capi, and nothing stands on it.
 - The simulator and the daemons see of a system its `decide` and the public headers of that only.
   Examples see of the library include/ only; command lines and progress they share with the tools.
 - No header of the library, the coordinator or the tools brings a library that takes seconds to
@@ -33,6 +33,7 @@ IMPURE = re.compile(r"(thread|mutex|shared_mutex|condition_variable|future|atomi
 IMPURE_PUBLIC = {"include/aqua/" + name for name in
                  ("runtime.hpp", "tensor.hpp", "ticket.hpp", "elastic_pool.hpp", "plane_memory.hpp", "published_memory.hpp", "shared_memory.hpp",
                   "side_stream.hpp", "stream_mark.hpp", "emulated.hpp")}
+PURE_ROOMS = ("src/layout",)  # of the core
 PURE_BASE = ("base/concat.hpp", "base/try.hpp", "base/ids.hpp", "base/json_object.hpp", "base/shallow_json.hpp",
              "base/text/hex.hpp")
 HEAVY = re.compile(r"(spdlog/.*|httplib\.h|nlohmann/json\.hpp)$")
@@ -131,7 +132,7 @@ class House:
 
     def faults_of(self, path: str) -> list[str]:
         room = self.room_of(path)
-        pure = room.startswith("src/systems/") and room.endswith("/decide")
+        pure = room in PURE_ROOMS or room.startswith("src/systems/") and room.endswith("/decide")
         faults = []
         if room.startswith(("src/", "tools/", "coordinator/")) and not self.system_of(room) and room not in self.arrows:
             faults.append(f"{path}: no row for {room} in architecture.md")

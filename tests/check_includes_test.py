@@ -5,12 +5,13 @@ import unittest
 
 import check_includes
 
-ARROWS = {"src/base": set(), "src/runtime": {"base"}, "src/capi": {"base", "runtime"}, "tools/sim": {"base"}, "tools/cli": {"base", "sim"},
+ARROWS = {"src/base": set(), "src/runtime": {"base"}, "src/capi": {"base", "runtime"}, "src/layout": {"base"}, "tools/sim": {"base"}, "tools/cli": {"base", "sim"},
           "tools/sim_server": {"sim"}, "coordinator/http": {"common"}, "coordinator/common": set(), "coordinator": set()}
 FILES = {
     "include/aqua/runtime.hpp": "", "include/aqua/result.hpp": "",
     "include/aqua/prefix/index.hpp": '#include "aqua/result.hpp"', "include/aqua/prefix/cache.hpp": "#include <aqua/runtime.hpp>",
     "include/aqua/schedule/plan.hpp": "", "src/base/try.hpp": "", "src/base/mutex.hpp": "", "src/runtime/loop.hpp": "",
+    "src/layout/shards.cpp": "",
     "src/capi/call.hpp": "", "src/systems/prefix/capi/cache.cpp": "",
     "src/systems/prefix/decide/tree.hpp": "", "src/systems/prefix/act/cache.cpp": "", "src/systems/schedule/decide/deal.hpp": "",
     "tools/sim/engine.hpp": "", "tools/sim_server/main.cpp": "", "tools/cli/main.cpp": "", "tools/options/line.hpp": "",
@@ -28,6 +29,9 @@ REFUSED = [
     ("src/systems/prefix/decide/tree.hpp", '#include "base/mutex.hpp"'),
     ("src/systems/prefix/decide/tree.hpp", "#include <thread>"),
     ("src/systems/prefix/decide/tree.hpp", "auto now = std::chrono::steady_clock::now();"),
+    ("src/layout/shards.cpp", "#include <thread>"),
+    ("src/layout/shards.cpp", "auto now = std::chrono::steady_clock::now();"),
+    ("src/layout/shards.cpp", '#include "runtime/loop.hpp"'),
     ("src/systems/prefix/act/cache.cpp", '#include "runtime/loop.hpp"'),
     ("src/systems/prefix/act/cache.cpp", '#include "capi/call.hpp"'),
     ("src/systems/prefix/act/cache.cpp", '#include "systems/prefix/capi/cache.cpp"'),
@@ -49,6 +53,7 @@ REFUSED = [
 ]
 ALLOWED = [
     ("src/runtime/loop.hpp", '#include "base/mutex.hpp"'),
+    ("src/layout/shards.cpp", '#include "base/try.hpp"'),
     ("src/systems/prefix/decide/tree.hpp", '#include "aqua/prefix/index.hpp"'),
     ("src/systems/prefix/decide/tree.hpp", '#include "base/try.hpp"'),
     ("src/systems/prefix/act/cache.cpp", '#include "aqua/prefix/cache.hpp"'),

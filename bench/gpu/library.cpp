@@ -30,7 +30,7 @@ Layout layout_of(const Library::Move& move, const BlockPlaces& places) {
   spec.planes_per_layer = 1;
   spec.block_count = places.per_layer;
   spec.block_stride = move.block_bytes;
-  spec.segment_bytes = move.block_bytes;
+  spec.axes = BlockAxes::whole(move.block_bytes);
   for (unsigned layer = 0; layer < places.layers; ++layer)
     spec.planes.push_back(move.pool + std::size_t{layer} * places.per_layer * move.block_bytes);
   return must(Layout::make(std::move(spec)));

@@ -35,7 +35,7 @@ void LinkLoad::start(std::size_t piece_bytes) {
                                              .planes = {memory_.data()},
                                              .block_count = count,
                                              .block_stride = kBlock,
-                                             .segment_bytes = kBlock}),
+                                             .axes = BlockAxes::whole(kBlock)}),
                                "layout");
     while (!stopped.stop_requested()) {
       Ticket copy = must(runtime_.fetch(source_, layout, blocks, stream_), "fetch");

@@ -32,7 +32,7 @@ Layout OnDemandEngine::layout_of(const Layer& layer) const {
                             .planes = layer.planes,
                             .block_count = shape().frame_blocks(),
                             .block_stride = shape().block_bytes,
-                            .segment_bytes = shape().block_bytes}),
+                            .axes = BlockAxes::whole(shape().block_bytes)}),
               "layout");
 }
 

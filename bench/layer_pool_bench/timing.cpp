@@ -88,7 +88,7 @@ CopySeconds measure_copies(Runtime& runtime, const Shape& shape, const Blocks& f
                   .planes_per_layer = shape.planes,
                   .block_count = shape.frame_blocks(),
                   .block_stride = shape.block_bytes,
-                  .segment_bytes = shape.block_bytes};
+                  .axes = BlockAxes::whole(shape.block_bytes)};
   for (std::size_t p = 0; p < shape.planes; ++p)
     spec.planes.push_back(memory.data() + p * shape.slabs * kSlabBytes);
   const Layout layout = must(Layout::make(std::move(spec)), "layout");

@@ -27,6 +27,7 @@
 
 #include "aqua/copy_status.hpp"
 #include "aqua/export.h"
+#include "aqua/kv_range.hpp"
 #include "aqua/layout.hpp"
 #include "aqua/northbound/load.hpp"
 #include "aqua/northbound/producer_policy.hpp"
@@ -50,7 +51,8 @@ struct EmulatedGpuOptions {
 
 // Part of a tensor that is laid out as a cache is: for each plane of a Layout, one after another,
 // `count` pages of one block each, without gaps: planes * count * Layout::plane_block_bytes() bytes
-// in all. Block i of a call's list is kept in page pages[i] of every plane.
+// in all. Block i of a call's list is kept in page pages[i] of every plane. The packed form of n
+// blocks is n pages, of which block i has the i-th.
 struct TensorPages {
   std::uint32_t count = 0;  // pages in each plane
   BlockList pages{};        // one for each block, each once
@@ -228,15 +230,28 @@ class AQUA_API Runtime {
   [[nodiscard]] Result<Ticket> fetch(AquaTensor& tensor, const Layout& layout, BlockList blocks,
                                      Stream stream, std::size_t offset = 0);
 
+  // Moves a part of a sequence, whose blocks are listed in the order of its tokens, and nothing
+  // else: the tensor's side is the packed form of the range, which another layout may have written.
+  // The ticket counts the range's layers from 0.
+  //   invalid_argument  also: a range that the blocks do not have
+  [[nodiscard]] Result<Ticket> offload(const Layout& layout, BlockList blocks, const KvRange& range,
+                                       AquaTensor& tensor, Stream stream, std::size_t offset = 0);
+  [[nodiscard]] Result<Ticket> fetch(AquaTensor& tensor, const Layout& layout, BlockList blocks,
+                                     const KvRange& range, Stream stream, std::size_t offset = 0);
+
   // Moves the listed blocks between the engine's cache and these pages of a tensor, in any order;
-  // the other pages keep their bytes. Never waits for a move of the tensor, so that pages may be
+  // the other pages keep their bytes. Of a range, a token and a head keep their places within their
+  // page, and so do the bytes of all others: a step's token goes to where its sequence is kept.
+  // Never waits for a move of the tensor, so that pages may be
   // written in every step of an engine: while it moves an offload writes both its old and its new
   // place.
   //   invalid_argument  also: pages past their count, or not as many as blocks
   [[nodiscard]] Result<Ticket> offload(const Layout& layout, BlockList blocks, AquaTensor& tensor,
-                                       const TensorPages& pages, Stream stream);
+                                       const TensorPages& pages, Stream stream,
+                                       const KvRange& range = {});
   [[nodiscard]] Result<Ticket> fetch(AquaTensor& tensor, const TensorPages& pages,
-                                     const Layout& layout, BlockList blocks, Stream stream);
+                                     const Layout& layout, BlockList blocks, Stream stream,
+                                     const KvRange& range = {});
 
   // --- lending ------------------------------------------------------------------------------
   // Takes `bytes` of this device's free memory, rounded down to slabs, and has it offered. What

@@ -16,6 +16,7 @@ from ._types import Access, Tier
 from ._version import __version__, has_feature, library_path, library_version
 from .block_pool import BlockMove, BlockPool
 from .device import DeviceArray, DeviceBytes
+from .kv_range import KvRange, TensorPages
 from .layer_pool import LayerPlane, LayerPool
 from .layer_status import LayerPoolChange, LayerPoolStatus
 from .layout import Layout
@@ -38,10 +39,11 @@ from .weights import NewWeight, SharedWeights, WeightTensor, publish_weights
 __all__ = [
     "Access", "AquaTensor", "BlockMove", "BlockPool", "BudgetReason", "Callbacks", "Code",
     "CopyStatus", "DeviceArray", "DeviceBytes", "ElasticPool", "EmulatedGpu", "Error", "Holder",
-    "LayerPlane", "LayerPool", "LayerPoolChange", "LayerPoolStatus", "Layout",
+    "KvRange", "LayerPlane", "LayerPool", "LayerPoolChange", "LayerPoolStatus", "Layout",
     "LoadBand", "LoadProfile",
     "LoadReport", "LogLevel", "MemoryBudget", "NewWeight", "Pin", "PinnedTensor", "ProducerOptions", "Reclaim",
-    "ReclaimProgress", "Runtime", "RuntimeStatus", "SharedWeights", "Ticket", "Tier", "TierStatus",
+    "ReclaimProgress", "Runtime", "RuntimeStatus", "SharedWeights",
+    "TensorPages", "Ticket", "Tier", "TierStatus",
     "WeightTensor", "__version__",
     "has_feature", "library_path", "library_version", "publish_weights",
 ]

@@ -16,6 +16,7 @@ from ctypes import POINTER, c_char_p, c_int, c_size_t, c_uint32, c_uint64, c_voi
 from pathlib import Path
 from typing import Any
 
+from ._c import layout_structs as ls
 from ._c import packer_structs as k
 from ._c import pool_structs as p
 from ._c import structs as s
@@ -78,16 +79,35 @@ CALLS: "dict[str, list[Any]]" = {
     "aqua_pin_get_info": [s.PinHandle, POINTER(s.CPinInfo)],
     "aqua_pin_release": [s.PinHandle],
     "aqua_pin_release_on": [s.PinHandle, c_size_t],
-    "aqua_layout_create": [POINTER(s.CLayoutSpec), POINTER(s.LayoutHandle)],
+    "aqua_layout_create": [POINTER(ls.CLayoutSpec), POINTER(s.LayoutHandle)],
     "aqua_layout_create_mha": [
-        POINTER(s.CPagedShape), c_uint32, c_uint32, _PLANES, _PLANES, POINTER(s.LayoutHandle),
+        POINTER(ls.CPagedShape), c_uint32, c_uint32, _PLANES, _PLANES, POINTER(s.LayoutHandle),
     ],
-    "aqua_layout_create_mla": [POINTER(s.CPagedShape), c_uint32, _PLANES, POINTER(s.LayoutHandle)],
+    "aqua_layout_create_mla": [POINTER(ls.CPagedShape), c_uint32, _PLANES, POINTER(s.LayoutHandle)],
     "aqua_layout_free": [s.LayoutHandle],
-    "aqua_layout_get_info": [s.LayoutHandle, POINTER(s.CLayoutInfo)],
+    "aqua_layout_get_info": [s.LayoutHandle, POINTER(ls.CLayoutInfo)],
     "aqua_layout_packed_bytes": [s.LayoutHandle, c_size_t, _OUT_SIZE],
     "aqua_layout_packed_offset": [
         s.LayoutHandle, c_uint32, c_uint32, c_size_t, c_size_t, _OUT_SIZE,
+    ],
+    "aqua_layout_range_bytes": [
+        s.LayoutHandle, c_size_t, POINTER(ls.CKvRange), _OUT_SIZE,
+    ],
+    "aqua_offload_range": [
+        s.LayoutHandle, c_void_p, c_size_t, POINTER(ls.CKvRange), s.TensorHandle, c_size_t,
+        c_size_t, POINTER(s.TicketHandle),
+    ],
+    "aqua_fetch_range": [
+        s.TensorHandle, s.LayoutHandle, c_void_p, c_size_t, POINTER(ls.CKvRange), c_size_t,
+        c_size_t, POINTER(s.TicketHandle),
+    ],
+    "aqua_offload_pages": [
+        s.LayoutHandle, c_void_p, c_size_t, POINTER(ls.CKvRange), s.TensorHandle,
+        POINTER(ls.CTensorPages), c_size_t, POINTER(s.TicketHandle),
+    ],
+    "aqua_fetch_pages": [
+        s.TensorHandle, POINTER(ls.CTensorPages), s.LayoutHandle, c_void_p, c_size_t,
+        POINTER(ls.CKvRange), c_size_t, POINTER(s.TicketHandle),
     ],
     "aqua_offload": [
         s.LayoutHandle, c_void_p, c_size_t, s.TensorHandle, c_size_t, c_size_t,

@@ -2,21 +2,28 @@
 """Layouts describe an engine's paged KV cache once, so that block numbers are enough to move
 blocks in every layer with one call.
 
-    address(layer, plane, block, segment) =
-        planes[layer * planes_per_layer + plane] + block * block_stride + segment * segment_stride
+    address(layer, plane, block, token, head, run) =
+        planes[layer * planes_per_layer + plane] + block * block_stride
+            + token * token_stride + head * head_stride + run * run_stride
+
+A run is what lies together of one head of one token; all of it, but for caches such as
+FasterTransformer's keys. Where tokens and heads lie is asked by ranges (KvRange) alone.
 """
 
 from __future__ import annotations
 
 import ctypes
+import math
 from typing import Any, List, Optional, Sequence, Tuple, Union
 
+from ._c import layout_structs as ls
 from ._c import structs as s
 from ._errors import raise_error
 from ._library import lib
 from ._numbers import size, uint32
 from ._owned import Owned
 from .arrays import Span, dense_from, device_span
+from .kv_range import KvRange
 
 # A device address, or an array in device memory.
 Plane = Union[int, Any]
@@ -33,7 +40,7 @@ class Layout(Owned):
         super().__init__(handle, None)
         self._keep = keep
         self._read_only = read_only
-        self._info: Any = s.CLayoutInfo()
+        self._info: Any = ls.CLayoutInfo()
         error = lib.aqua_layout_get_info(handle, self._info)
         if error:
             raise_error(error)
@@ -45,27 +52,36 @@ class Layout(Owned):
         *,
         block_count: int,
         block_stride: int,
-        segment_bytes: int,
+        run_bytes: int,
         planes_per_layer: int = 1,
-        segments_per_block: int = 1,
-        segment_stride: int = 0,
+        tokens_per_block: int = 1,
+        token_stride: int = 0,
+        heads: int = 1,
+        head_stride: int = 0,
+        runs_per_head: int = 1,
+        run_stride: int = 0,
     ) -> "Layout":
-        """Any shape. `planes`: layer by layer. Error(INVALID_ARGUMENT) names the field when a size
-        is zero or overflows, or when two blocks would share a byte."""
+        """Any shape. `planes`: layer by layer. A stride is unused where there is one. Of a block of
+        whose inside nothing is told, run_bytes is all of it. Error(INVALID_ARGUMENT) names the
+        field when a size is zero or overflows, or when two runs would share a byte."""
         per_layer = uint32(planes_per_layer, "planes_per_layer")
         if per_layer == 0 or len(planes) % per_layer != 0:
             raise ValueError(f"{len(planes)} planes, {per_layer} a layer")
         addresses, keep, read_only = _addresses(planes, "planes")
-        spec = s.CLayoutSpec(
+        spec = ls.CLayoutSpec(
             layers=len(planes) // per_layer,
             planes_per_layer=per_layer,
             planes=ctypes.cast(addresses, ctypes.POINTER(ctypes.c_void_p)),
             plane_count=len(planes),
             block_count=uint32(block_count, "block_count"),
-            segments_per_block=uint32(segments_per_block, "segments_per_block"),
+            tokens_per_block=uint32(tokens_per_block, "tokens_per_block"),
+            heads=uint32(heads, "heads"),
+            runs_per_head=uint32(runs_per_head, "runs_per_head"),
             block_stride=size(block_stride, "block_stride"),
-            segment_bytes=size(segment_bytes, "segment_bytes"),
-            segment_stride=size(segment_stride, "segment_stride"),
+            token_stride=size(token_stride, "token_stride"),
+            head_stride=size(head_stride, "head_stride"),
+            run_stride=size(run_stride, "run_stride"),
+            run_bytes=size(run_bytes, "run_bytes"),
         )
         handle = s.LayoutHandle()
         error = lib.aqua_layout_create(spec, handle)
@@ -74,9 +90,15 @@ class Layout(Owned):
         return cls(handle, keep, read_only)
 
     @classmethod
-    def from_arrays(cls, arrays: Sequence[Any], *, planes_per_layer: int = 1) -> "Layout":
+    def from_arrays(
+        cls, arrays: Sequence[Any], *, planes_per_layer: int = 1, axes: str = ""
+    ) -> "Layout":
         """One array a plane, all alike: blocks along the first axis, and what follows of a block
-        in one piece."""
+        in one piece. `axes` names what follows, at any strides: T for tokens, H for heads, R for
+        runs, and the rest in one piece. "TH" is vLLM's NHD, "HT" its HND, "HRT" FasterTransformer's
+        keys, "T" a cache of latents."""
+        if sorted(set(axes)) != sorted(axes) or set(axes) - set("THR"):
+            raise ValueError(f"axes: each of T, H and R once, not {axes!r}")
         spans = [device_span(array, f"arrays[{i}]") for i, array in enumerate(arrays)]
         if not spans:
             raise ValueError("a layout of no arrays")
@@ -84,22 +106,32 @@ class Layout(Owned):
         for i, span in enumerate(spans):
             if not span.shape or span.bytes == 0:
                 raise ValueError(f"arrays[{i}] has no blocks: its shape is {span.shape}")
-            if span.strides[0] < 0:
+            if min(span.strides) < 0:
                 raise ValueError(f"arrays[{i}] runs backwards: strides {span.strides}")
-            if not dense_from(span, 1):
+            if len(span.shape) <= len(axes):
+                raise ValueError(f"arrays[{i}] lacks axes of {axes!r}: its shape is {span.shape}")
+            if not dense_from(span, 1 + len(axes)):
                 raise ValueError(
-                    f"arrays[{i}]: a block is not contiguous (shape {span.shape}, strides "
-                    f"{span.strides}); describe it with Layout.make()"
+                    f"arrays[{i}]: a {'run' if axes else 'block'} is not contiguous (shape "
+                    f"{span.shape}, strides {span.strides}); describe it with Layout.make()"
                 )
             if _block_shape(span) != _block_shape(first):
                 raise ValueError(f"arrays[{i}] is not like arrays[0]: {span.shape}, {first.shape}")
         block_bytes = first.bytes // first.shape[0]
+        count = {axis: first.shape[1 + i] for i, axis in enumerate(axes)}
+        stride = {axis: first.strides[1 + i] for i, axis in enumerate(axes)}
         return cls.make(
             arrays,
             block_count=first.shape[0],
             block_stride=first.strides[0] if first.shape[0] > 1 else block_bytes,
-            segment_bytes=block_bytes,
+            run_bytes=block_bytes // math.prod(count.values()),
             planes_per_layer=planes_per_layer,
+            tokens_per_block=count.get("T", 1),
+            token_stride=stride.get("T", 0),
+            heads=count.get("H", 1),
+            head_stride=stride.get("H", 0),
+            runs_per_head=count.get("R", 1),
+            run_stride=stride.get("R", 0),
         )
 
     @classmethod
@@ -113,14 +145,18 @@ class Layout(Owned):
         kv_heads: int,
         head_dim: int,
         element_bytes: int,
+        heads_first: bool = False,
     ) -> "Layout":
-        """Keys and values in planes of their own, one of each per layer, blocks densely packed.
-        kv_heads counts the heads that are stored, so this serves MHA, GQA and MQA."""
+        """Keys and values in planes of their own, one of each per layer, blocks densely packed:
+        [token][head], or [head][token] where heads_first says so. kv_heads counts the heads that
+        are stored, so this serves MHA, GQA and MQA."""
         if len(key_planes) != len(value_planes):
             raise ValueError(f"{len(key_planes)} key planes, {len(value_planes)} value planes")
         keys, keep_keys, keys_read_only = _addresses(key_planes, "key_planes")
         values, keep_values, values_read_only = _addresses(value_planes, "value_planes")
-        shape = _shape(len(key_planes), block_count, tokens_per_block, element_bytes)
+        shape = _shape(
+            len(key_planes), block_count, tokens_per_block, element_bytes, int(heads_first)
+        )
         handle = s.LayoutHandle()
         error = lib.aqua_layout_create_mha(
             shape, uint32(kv_heads, "kv_heads"), uint32(head_dim, "head_dim"), keys, values, handle
@@ -161,6 +197,15 @@ class Layout(Owned):
         return int(self._info.block_count)
 
     @property
+    def tokens_per_block(self) -> int:
+        """1 where nothing was told of them, as for the next."""
+        return int(self._info.tokens_per_block)
+
+    @property
+    def heads(self) -> int:
+        return int(self._info.heads)
+
+    @property
     def plane_block_bytes(self) -> int:
         """Of one block in one plane."""
         return int(self._info.plane_block_bytes)
@@ -180,6 +225,15 @@ class Layout(Owned):
         in list order, without gaps."""
         out = ctypes.c_size_t()
         error = lib.aqua_layout_packed_bytes(self._handle, size(count, "count"), out)
+        if error:
+            raise_error(error)
+        return out.value
+
+    def range_bytes(self, count: int, part: KvRange) -> int:
+        """What a part of a sequence that has `count` blocks takes of a tensor: layer by layer,
+        plane by plane, token by token, head by head, without gaps, whatever the layout."""
+        out = ctypes.c_size_t()
+        error = lib.aqua_layout_range_bytes(self._handle, size(count, "count"), part._for_c(), out)
         if error:
             raise_error(error)
         return out.value
@@ -212,14 +266,17 @@ def _addresses(planes: Sequence[Plane], what: str) -> Tuple[Any, List[object], b
     return (ctypes.c_void_p * len(addresses))(*addresses), keep, read_only
 
 
-def _shape(layers: int, block_count: int, tokens_per_block: int, element_bytes: int) -> object:
-    return s.CPagedShape(
+def _shape(
+    layers: int, block_count: int, tokens_per_block: int, element_bytes: int, order: int = 0
+) -> object:
+    return ls.CPagedShape(
         layers=layers,
         block_count=uint32(block_count, "block_count"),
         tokens_per_block=uint32(tokens_per_block, "tokens_per_block"),
         element_bytes=uint32(element_bytes, "element_bytes"),
+        order=order,
     )
 
 
 def _block_shape(span: Span) -> Tuple[object, ...]:
-    return span.shape, span.strides[0], span.item_bytes
+    return span.shape, span.strides, span.item_bytes

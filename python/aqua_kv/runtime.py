@@ -6,9 +6,10 @@ from __future__ import annotations
 import ctypes
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Optional, Type
+from typing import Any, Optional, Tuple, Type
 
 from . import _callbacks
+from ._c import layout_structs as ls
 from ._c import structs as s
 from ._blocks import BlockList, to_uint32
 from ._callbacks import Callbacks
@@ -16,6 +17,7 @@ from ._errors import raise_error
 from ._library import lib
 from ._numbers import Stream, native_stream, size, text, uint32
 from ._state import State
+from .kv_range import KvRange, TensorPages
 from .layout import Layout
 from .lending import Reclaim
 from .northbound import LoadProfile, LoadReport, MemoryBudget, ProducerOptions
@@ -175,12 +177,18 @@ class Runtime:
         tensor: AquaTensor,
         stream: Stream = 0,
         offset: int = 0,
+        *,
+        part: Optional[KvRange] = None,
+        pages: Optional[TensorPages] = None,
     ) -> Ticket:
         """Queues the move of the listed blocks to the tensor, from `offset` on, in the layout's
         packed form: after the work posted to `stream` before, before what is posted afterwards.
+        `part`: a part of the sequence that the blocks hold, and nothing else, in the packed form of
+        a range; the ticket counts its layers from 0. `pages` instead of the offset: to these pages,
+        each token and head to its place in them, while all other bytes stay.
         INVALID_ARGUMENT: a block number twice or too large, more bytes than the tensor has from
         `offset` on, a stream of another device. DATA_LOSS: the tensor's bytes are gone."""
-        return self._move(True, layout, blocks, tensor, stream, offset)
+        return self._move(True, layout, blocks, tensor, stream, offset, part, pages)
 
     def fetch(
         self,
@@ -189,11 +197,14 @@ class Runtime:
         blocks: BlockList,
         stream: Stream = 0,
         offset: int = 0,
+        *,
+        part: Optional[KvRange] = None,
+        pages: Optional[TensorPages] = None,
     ) -> Ticket:
         """The other way: from the tensor to the listed blocks."""
         if layout.read_only:
             raise ValueError("fetch: an array of the layout is read-only")
-        return self._move(False, layout, blocks, tensor, stream, offset)
+        return self._move(False, layout, blocks, tensor, stream, offset, part, pages)
 
     def _move(
         self,
@@ -203,6 +214,8 @@ class Runtime:
         tensor: AquaTensor,
         stream: Stream,
         offset: int,
+        part: Optional[KvRange],
+        pages: Optional[TensorPages],
     ) -> Ticket:
         if tensor._runtime is not self:
             raise ValueError("the tensor belongs to another runtime")
@@ -210,7 +223,23 @@ class Runtime:
         start = size(offset, "offset")
         handle = s.TicketHandle()
         of, at, lane = tensor._handle, layout._handle, native_stream(stream)
-        if out:
+        named = part._for_c() if part is not None else None
+        if pages is not None:
+            if start != 0:
+                raise ValueError("offset: pages have their own")
+            kept, of_pages = _pages(pages, count)
+            if out:
+                error = lib.aqua_offload_pages(
+                    at, address, count, named, of, of_pages, lane, handle
+                )
+            else:
+                error = lib.aqua_fetch_pages(of, of_pages, at, address, count, named, lane, handle)
+            del kept
+        elif named is not None and out:
+            error = lib.aqua_offload_range(at, address, count, named, of, lane, start, handle)
+        elif named is not None:
+            error = lib.aqua_fetch_range(of, at, address, count, named, lane, start, handle)
+        elif out:
             error = lib.aqua_offload(at, address, count, of, lane, start, handle)
         else:
             error = lib.aqua_fetch(of, at, address, count, lane, start, handle)
@@ -286,3 +315,14 @@ class Runtime:
         state = getattr(self, "_state", None)
         if state is not None:
             state.drop()
+
+
+def _pages(pages: TensorPages, count: int) -> Tuple[object, ls.CTensorPages]:
+    """What keeps the numbers, and the struct that names them."""
+    keep, address, numbers = to_uint32(pages.pages)
+    if numbers != count:
+        raise ValueError(f"{numbers} pages for {count} blocks")
+    return keep, ls.CTensorPages(
+        count=uint32(pages.count, "pages.count"), pages=address,
+        offset=size(pages.offset, "pages.offset"),
+    )

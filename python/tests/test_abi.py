@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from aqua_kv import Code, Tier, _errors, _library, northbound, packing
+from aqua_kv._c import layout_structs as _layout_structs
 from aqua_kv._c import packer_structs as _packer_structs
 from aqua_kv._c import pool_structs as _pool_structs
 from aqua_kv._c import structs as _structs
@@ -31,8 +32,10 @@ STRUCTS = {
     "aqua_tier_status": _structs.CTierStatus, "aqua_copy_status": _structs.CCopyStatus,
     "aqua_runtime_status": _structs.CRuntimeStatus,
     "aqua_tensor_options": _structs.CTensorOptions, "aqua_tensor_info": _structs.CTensorInfo,
-    "aqua_pin_info": _structs.CPinInfo, "aqua_layout_spec": _structs.CLayoutSpec,
-    "aqua_paged_shape": _structs.CPagedShape, "aqua_layout_info": _structs.CLayoutInfo,
+    "aqua_pin_info": _structs.CPinInfo, "aqua_layout_spec": _layout_structs.CLayoutSpec,
+    "aqua_paged_shape": _layout_structs.CPagedShape,
+    "aqua_layout_info": _layout_structs.CLayoutInfo,
+    "aqua_kv_range": _layout_structs.CKvRange, "aqua_tensor_pages": _layout_structs.CTensorPages,
     "aqua_reclaim_progress": _structs.CReclaimProgress, "aqua_holder": _structs.CHolder,
     "aqua_pool_options": _structs.CPoolOptions, "aqua_pool_info": _structs.CPoolInfo,
     "aqua_runtime": _structs.RuntimeHandle, "aqua_tensor": _structs.TensorHandle,

@@ -163,7 +163,7 @@ def test_layouts_that_cannot_be(runtime, cache):
         Layout.from_arrays([memory.array((4, 16)), memory.array((4, 16), offset=32)])
     assert raised.value.code is Code.INVALID_ARGUMENT
     with pytest.raises(Error) as raised:
-        Layout.make([0], block_count=1, block_stride=16, segment_bytes=16)
+        Layout.make([0], block_count=1, block_stride=16, run_bytes=16)
     assert raised.value.code is Code.INVALID_ARGUMENT
 
 

@@ -80,15 +80,87 @@ def test_the_packed_form_is_what_packed_offset_says(runtime):
                 assert (packed[at : at + 4096] == before[2 * layer + plane, block]).all()
 
 
-def test_strided_planes_and_segments(runtime):
+def _cache(runtime, shape, seed):
+    """One plane a layer in one array of device memory: what it holds, and its arrays by layer."""
+    before = np.random.default_rng(seed).integers(0, 256, shape, dtype=np.uint8)
+    memory = emulated.allocate(runtime, before.nbytes)
+    emulated.write(runtime, memory, before)
+    bytes_of_layer = before[0].nbytes
+    arrays = [
+        memory.array(shape[1:], offset=layer * bytes_of_layer) for layer in range(shape[0])
+    ]
+    return memory, before, arrays
+
+
+def test_a_step_moves_its_token_to_where_its_sequence_is_kept(runtime):
+    memory, before, arrays = _cache(runtime, (2, 8, 3, 4, 32), 5)  # [layer][block][head][token]
+    layout = aqua_kv.Layout.from_arrays(arrays, axes="HT")
+    assert (layout.tokens_per_block, layout.heads) == (4, 3)
+    tensor = runtime.allocate(layout.packed_bytes(2))
+    pages = aqua_kv.TensorPages(2, [0, 1])
+    runtime.offload(layout, [6, 1], tensor, pages=pages)
+    changed = np.random.default_rng(6).integers(0, 256, before.shape, dtype=np.uint8)
+    emulated.write(runtime, memory, changed)
+    step = aqua_kv.KvRange(tokens=range(5, 6))
+    assert layout.range_bytes(2, step) == 2 * 3 * 32
+    ticket = runtime.offload(layout, [6, 1], tensor, part=step, pages=pages)
+    assert ticket.bytes == 2 * 3 * 32
+    runtime.fetch(tensor, layout, [6, 1]).wait()
+    after = np.empty_like(before)
+    emulated.read(runtime, memory, after)
+    expected = changed.copy()
+    expected[:, [6, 1]] = before[:, [6, 1]]
+    expected[:, 1, :, 1] = changed[:, 1, :, 1]
+    assert (after == expected).all()
+
+
+def test_a_range_goes_to_a_layout_with_other_blocks(runtime):
+    _, keys, arrays = _cache(runtime, (2, 6, 4, 3, 32), 7)  # [layer][block][token][head]
+    memory, expected, others = _cache(runtime, (1, 5, 2, 2, 5, 16), 8)  # [head][run][token]
+    source = aqua_kv.Layout.from_arrays(arrays, axes="TH")
+    target = aqua_kv.Layout.from_arrays(others, axes="HRT")
+    tensor = runtime.allocate(4096)
+    part = aqua_kv.KvRange(layers=range(1, 2), tokens=range(2, 10), heads=range(1, 3))
+    runtime.offload(source, [5, 0, 2], tensor, part=part, offset=64)
+    runtime.fetch(
+        tensor, target, [3, 1], offset=64, part=aqua_kv.KvRange(tokens=range(1, 9))
+    ).wait()
+    for token in range(8):
+        block, within = [5, 0, 2][(2 + token) // 4], (2 + token) % 4
+        to, place = [3, 1][(1 + token) // 5], (1 + token) % 5
+        expected[0, to, :, :, place] = keys[1, block, within, 1:].reshape(2, 2, 16)
+    after = np.empty_like(expected)
+    emulated.read(runtime, memory, after)
+    assert (after == expected).all()
+
+
+def test_parts_that_are_none_are_refused(runtime):
+    _, _, arrays = _cache(runtime, (1, 2, 4, 3, 32), 9)
+    layout = aqua_kv.Layout.from_arrays(arrays, axes="TH")
+    tensor = runtime.allocate(layout.packed_bytes(2))
+    for part in (aqua_kv.KvRange(tokens=range(8, 9)), aqua_kv.KvRange(heads=range(0))):
+        with pytest.raises(Error) as refused:
+            runtime.offload(layout, [0, 1], tensor, part=part)
+        assert refused.value.code == Code.INVALID_ARGUMENT
+    with pytest.raises(ValueError):
+        runtime.offload(layout, [0], tensor, part=aqua_kv.KvRange(tokens=range(0, 4, 2)))
+    with pytest.raises(ValueError):
+        runtime.offload(layout, [0, 1], tensor, pages=aqua_kv.TensorPages(2, [0]))
+    with pytest.raises(ValueError):
+        aqua_kv.Layout.from_arrays(arrays, axes="TT")
+    with pytest.raises(ValueError):
+        aqua_kv.Layout.from_arrays(arrays, axes="TXH")
+
+
+def test_strided_planes_and_heads_outermost(runtime):
     """Heads outermost: a block of a plane is two runs; planes interleave in one array."""
     memory = emulated.allocate(runtime, 1 << 20)
     before = np.random.default_rng(3).integers(0, 256, (2, 16, 2, 4096), dtype=np.uint8)
     emulated.write(runtime, memory, before)
-    # [segment][block][plane][4096]
+    # [head][block][plane][4096]
     layout = aqua_kv.Layout.make(
         [memory.data, memory.data + 4096], planes_per_layer=2, block_count=16, block_stride=8192,
-        segments_per_block=2, segment_bytes=4096, segment_stride=16 * 8192,
+        heads=2, head_stride=16 * 8192, run_bytes=4096,
     )
     tensor = runtime.allocate(layout.packed_bytes(4))
     runtime.offload(layout, [3, 1, 15, 8], tensor)

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "capi/call.hpp"
+#include "capi/kv_range.hpp"
 #include "capi/objects.hpp"
 #include "capi/sized.hpp"
 
@@ -25,7 +26,17 @@ Result<std::vector<std::byte*>> copy_planes(const char* what, void* const* plane
 }
 
 PagedShape to_shape(const aqua_paged_shape& c) {
-  return {c.layers, c.block_count, c.tokens_per_block, c.element_bytes};
+  return {c.layers, c.block_count, c.tokens_per_block, c.element_bytes,
+          c.order == AQUA_HEADS_FIRST ? BlockOrder::heads_first : BlockOrder::tokens_first};
+}
+
+Result<void> check_order(const char* what, const aqua_paged_shape& c) {
+  if (c.order <= AQUA_HEADS_FIRST) return {};
+  return Error{Code::invalid_argument, concat(what, ": order ", c.order, " is none")};
+}
+
+BlockAxis axis_of(uint32_t count, std::size_t stride) {
+  return {count == 0 ? 1 : count, stride};
 }
 
 Result<void> keep(Result<Layout> made, aqua_layout* layout) {
@@ -62,9 +73,9 @@ aqua_error* aqua_layout_create(const aqua_layout_spec* spec, aqua_layout* layout
     AQUA_ASSIGN(wanted.planes, copy_planes(what, given.planes, given.plane_count));
     wanted.block_count = given.block_count;
     wanted.block_stride = given.block_stride;
-    if (given.segments_per_block != 0) wanted.segments_per_block = given.segments_per_block;
-    wanted.segment_bytes = given.segment_bytes;
-    wanted.segment_stride = given.segment_stride;
+    wanted.axes = {axis_of(given.tokens_per_block, given.token_stride),
+                   axis_of(given.heads, given.head_stride),
+                   axis_of(given.runs_per_head, given.run_stride), given.run_bytes};
     return keep(Layout::make(std::move(wanted)), layout);
   });
 }
@@ -76,6 +87,7 @@ aqua_error* aqua_layout_create_mha(const aqua_paged_shape* shape, uint32_t kv_he
     constexpr const char* what = "aqua_layout_create_mha";
     AQUA_CAPI_NOT_NULL(what, layout);
     AQUA_ASSIGN(const auto given, take_in("aqua_layout_create_mha: shape", shape));
+    AQUA_TRY(check_order(what, given));
     AQUA_ASSIGN(const auto keys, copy_planes(what, key_planes, given.layers));
     AQUA_ASSIGN(const auto values, copy_planes(what, value_planes, given.layers));
     return keep(Layout::mha(to_shape(given), kv_heads, head_dim, keys, values), layout);
@@ -107,8 +119,8 @@ aqua_error* aqua_layout_get_info(aqua_layout layout, aqua_layout_info* info) {
     AQUA_ASSIGN(const auto used, layouts().use(what, layout.id));
     const aqua::LayoutSpec& spec = used->spec();
     give_out(aqua_layout_info{sizeof(aqua_layout_info), spec.layers, spec.planes_per_layer,
-                              spec.block_count, spec.segments_per_block, used->plane_block_bytes(),
-                              used->block_bytes()},
+                              spec.block_count, spec.axes.tokens.count, spec.axes.heads.count,
+                              spec.axes.runs.count, used->plane_block_bytes(), used->block_bytes()},
              info);
     return {};
   });
@@ -121,6 +133,19 @@ aqua_error* aqua_layout_packed_bytes(aqua_layout layout, size_t count, size_t* b
     AQUA_ASSIGN(const auto used, layouts().use(what, layout.id));
     AQUA_TRY(check_count(what, *used, count));
     *bytes = used->packed_bytes(count);
+    return {};
+  });
+}
+
+aqua_error* aqua_layout_range_bytes(aqua_layout layout, size_t count, const aqua_kv_range* range,
+                                    size_t* bytes) {
+  return call([&]() -> Result<void> {
+    constexpr const char* what = "aqua_layout_range_bytes";
+    AQUA_CAPI_NOT_NULL(what, bytes);
+    AQUA_ASSIGN(const auto named, to_range("aqua_layout_range_bytes: range", range));
+    AQUA_ASSIGN(const auto used, layouts().use(what, layout.id));
+    AQUA_TRY(check_count(what, *used, count));
+    AQUA_ASSIGN(*bytes, used->packed_bytes(count, named));
     return {};
   });
 }

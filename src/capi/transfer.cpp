@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "aqua/c/transfer.h"
 
+#include <optional>
+
 #include "capi/call.hpp"
 #include "capi/convert.hpp"
+#include "capi/kv_range.hpp"
 #include "capi/objects.hpp"
 #include "capi/open_runtime.hpp"
 #include "capi/post.hpp"
@@ -15,8 +18,10 @@ struct Move {
   const uint32_t* blocks;
   std::size_t block_count;
   aqua_tensor tensor;
-  std::size_t offset;
   aqua_stream stream;
+  std::size_t offset = 0;
+  const aqua_kv_range* range = nullptr;      // in C a NULL may say that there is none
+  const aqua_tensor_pages* pages = nullptr;  // instead of the offset
 };
 
 Result<BlockList> to_list(const char* what, const Layout& layout, const Move& move) {
@@ -31,14 +36,35 @@ Result<BlockList> to_list(const char* what, const Layout& layout, const Move& mo
   return BlockList(move.blocks, move.block_count);
 }
 
+Result<TensorPages> to_pages(const char* what, const aqua_tensor_pages* pages,
+                             std::size_t block_count) {
+  AQUA_ASSIGN(const auto given, take_in(what, pages));
+  if (block_count != 0 && given.pages == nullptr) return null_argument(what, "pages");
+  return TensorPages{given.count, BlockList(given.pages, block_count), given.offset};
+}
+
 Result<Ticket> post(const char* what, Direction direction, const Move& move, TensorObject& tensor) {
   AQUA_ASSIGN(const auto layout, layouts().use(what, move.layout.id));
   AQUA_ASSIGN(const BlockList list, to_list(what, *layout, move));
+  std::optional<KvRange> range;
+  if (move.range != nullptr) {
+    AQUA_ASSIGN(range, to_range(what, move.range));
+  }
   Runtime& runtime = *tensor.runtime;
   const Stream stream = to_stream(move.stream);
-  return direction == Direction::offload
-             ? runtime.offload(*layout, list, tensor.tensor, stream, move.offset)
-             : runtime.fetch(tensor.tensor, *layout, list, stream, move.offset);
+  const bool offload = direction == Direction::offload;
+  if (move.pages != nullptr) {
+    AQUA_ASSIGN(const auto pages, to_pages(what, move.pages, list.size()));
+    const KvRange part = range.value_or(KvRange{});
+    return offload ? runtime.offload(*layout, list, tensor.tensor, pages, stream, part)
+                   : runtime.fetch(tensor.tensor, pages, *layout, list, stream, part);
+  }
+  if (range) {
+    return offload ? runtime.offload(*layout, list, *range, tensor.tensor, stream, move.offset)
+                   : runtime.fetch(tensor.tensor, *layout, list, *range, stream, move.offset);
+  }
+  return offload ? runtime.offload(*layout, list, tensor.tensor, stream, move.offset)
+                 : runtime.fetch(tensor.tensor, *layout, list, stream, move.offset);
 }
 
 Result<void> start(const char* what, Direction direction, const Move& move, aqua_ticket* ticket) {
@@ -69,7 +95,7 @@ aqua_error* aqua_offload(aqua_layout layout, const uint32_t* blocks, size_t bloc
                          aqua_ticket* ticket) {
   return call([&] {
     return start("aqua_offload", Direction::offload,
-                 {layout, blocks, block_count, tensor, offset, stream}, ticket);
+                 {layout, blocks, block_count, tensor, stream, offset}, ticket);
   });
 }
 
@@ -77,7 +103,52 @@ aqua_error* aqua_fetch(aqua_tensor tensor, aqua_layout layout, const uint32_t* b
                        size_t block_count, aqua_stream stream, size_t offset, aqua_ticket* ticket) {
   return call([&] {
     return start("aqua_fetch", Direction::fetch,
-                 {layout, blocks, block_count, tensor, offset, stream}, ticket);
+                 {layout, blocks, block_count, tensor, stream, offset}, ticket);
+  });
+}
+
+aqua_error* aqua_offload_range(aqua_layout layout, const uint32_t* blocks, size_t block_count,
+                               const aqua_kv_range* range, aqua_tensor tensor, aqua_stream stream,
+                               size_t offset, aqua_ticket* ticket) {
+  return call([&]() -> Result<void> {
+    constexpr const char* what = "aqua_offload_range";
+    AQUA_CAPI_NOT_NULL(what, range);
+    return start(what, Direction::offload,
+                 {layout, blocks, block_count, tensor, stream, offset, range}, ticket);
+  });
+}
+
+aqua_error* aqua_fetch_range(aqua_tensor tensor, aqua_layout layout, const uint32_t* blocks,
+                             size_t block_count, const aqua_kv_range* range, aqua_stream stream,
+                             size_t offset, aqua_ticket* ticket) {
+  return call([&]() -> Result<void> {
+    constexpr const char* what = "aqua_fetch_range";
+    AQUA_CAPI_NOT_NULL(what, range);
+    return start(what, Direction::fetch,
+                 {layout, blocks, block_count, tensor, stream, offset, range}, ticket);
+  });
+}
+
+aqua_error* aqua_offload_pages(aqua_layout layout, const uint32_t* blocks, size_t block_count,
+                               const aqua_kv_range* range, aqua_tensor tensor,
+                               const aqua_tensor_pages* pages, aqua_stream stream,
+                               aqua_ticket* ticket) {
+  return call([&]() -> Result<void> {
+    constexpr const char* what = "aqua_offload_pages";
+    AQUA_CAPI_NOT_NULL(what, pages);
+    return start(what, Direction::offload,
+                 {layout, blocks, block_count, tensor, stream, 0, range, pages}, ticket);
+  });
+}
+
+aqua_error* aqua_fetch_pages(aqua_tensor tensor, const aqua_tensor_pages* pages, aqua_layout layout,
+                             const uint32_t* blocks, size_t block_count, const aqua_kv_range* range,
+                             aqua_stream stream, aqua_ticket* ticket) {
+  return call([&]() -> Result<void> {
+    constexpr const char* what = "aqua_fetch_pages";
+    AQUA_CAPI_NOT_NULL(what, pages);
+    return start(what, Direction::fetch,
+                 {layout, blocks, block_count, tensor, stream, 0, range, pages}, ticket);
   });
 }
 

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -29,12 +30,15 @@ class Runtime::Impl final : private southbound::Listener {
   ~Impl() override;
 
   [[nodiscard]] Result<void> check_process() const;
-  [[nodiscard]] Result<Ticket> move(const Layout& layout, BlockList blocks, AquaTensor& tensor,
+  // In the packed form of the range, or else of whole blocks.
+  [[nodiscard]] Result<Ticket> move(const Layout& layout, BlockList blocks,
+                                    const std::optional<KvRange>& range, AquaTensor& tensor,
                                     Stream stream, std::size_t offset,
                                     transfer::Direction direction);
   [[nodiscard]] Result<Ticket> move_pages(const Layout& layout, BlockList blocks,
-                                          AquaTensor& tensor, const TensorPages& pages,
-                                          Stream stream, transfer::Direction direction);
+                                          const KvRange& range, AquaTensor& tensor,
+                                          const TensorPages& pages, Stream stream,
+                                          transfer::Direction direction);
   [[nodiscard]] Result<void> lend(std::size_t bytes);
   [[nodiscard]] Result<void> report(const LoadReport& report);
   [[nodiscard]] Result<void> set_profile(const LoadProfile& profile,
@@ -60,7 +64,8 @@ class Runtime::Impl final : private southbound::Listener {
   // Prepares and posts it, and takes its pin's tier for the link.
   [[nodiscard]] Result<Ticket> post(transfer::TransferRequest request, const Pin& pin,
                                     Stream stream);
-  [[nodiscard]] Result<Ticket> post_pages(const Layout& layout, BlockList blocks, const Pin& pin,
+  [[nodiscard]] Result<Ticket> post_pages(const Layout& layout, BlockList blocks,
+                                          const KvRange& range, const Pin& pin,
                                           const TensorPages& pages, Stream stream,
                                           transfer::Direction direction);
   [[nodiscard]] Result<void> open_memory();

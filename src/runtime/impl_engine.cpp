@@ -19,16 +19,21 @@ Result<void> Runtime::Impl::check_process() const {
                "this runtime belongs to the parent process; open one after fork()"};
 }
 
-Result<Ticket> Runtime::Impl::move(const Layout& layout, BlockList blocks, AquaTensor& tensor,
+Result<Ticket> Runtime::Impl::move(const Layout& layout, BlockList blocks,
+                                   const std::optional<KvRange>& range, AquaTensor& tensor,
                                    Stream stream, std::size_t offset,
                                    transfer::Direction direction) {
-  const TraceRange range(direction == transfer::Direction::offload ? "aqua offload" : "aqua fetch");
+  const TraceRange trace(direction == transfer::Direction::offload ? "aqua offload" : "aqua fetch");
   AQUA_TRY(check_process());
-  const std::size_t bytes = layout.packed_bytes(blocks.size());
+  std::size_t bytes = layout.packed_bytes(blocks.size());
+  if (range) {
+    AQUA_ASSIGN(bytes, layout.packed_bytes(blocks.size(), *range));
+  }
   const Access access = direction == transfer::Direction::offload ? Access::write : Access::read;
   // An empty list moves nothing; the pin then only checks the offset.
   AQUA_ASSIGN(Pin pin, tensor.pin(access, stream, {offset, std::max<std::size_t>(bytes, 1)}));
-  return post({.layout = &layout, .blocks = blocks, .direction = direction}, pin, stream);
+  return post({.layout = &layout, .blocks = blocks, .range = range, .direction = direction}, pin,
+              stream);
 }
 
 // The posted work is the last use of the pin, which the caller releases.

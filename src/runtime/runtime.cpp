@@ -25,22 +25,31 @@ Result<AquaTensor> Runtime::allocate(const TensorOptions& options) {
 
 Result<Ticket> Runtime::offload(const Layout& layout, BlockList blocks, AquaTensor& tensor,
                                 Stream stream, std::size_t offset) {
-  return impl_->move(layout, blocks, tensor, stream, offset, transfer::Direction::offload);
+  return impl_->move(layout, blocks, {}, tensor, stream, offset, transfer::Direction::offload);
 }
-
 Result<Ticket> Runtime::fetch(AquaTensor& tensor, const Layout& layout, BlockList blocks,
                               Stream stream, std::size_t offset) {
-  return impl_->move(layout, blocks, tensor, stream, offset, transfer::Direction::fetch);
+  return impl_->move(layout, blocks, {}, tensor, stream, offset, transfer::Direction::fetch);
+}
+
+Result<Ticket> Runtime::offload(const Layout& layout, BlockList blocks, const KvRange& range,
+                                AquaTensor& tensor, Stream stream, std::size_t offset) {
+  return impl_->move(layout, blocks, range, tensor, stream, offset, transfer::Direction::offload);
+}
+Result<Ticket> Runtime::fetch(AquaTensor& tensor, const Layout& layout, BlockList blocks,
+                              const KvRange& range, Stream stream, std::size_t offset) {
+  return impl_->move(layout, blocks, range, tensor, stream, offset, transfer::Direction::fetch);
 }
 
 Result<Ticket> Runtime::offload(const Layout& layout, BlockList blocks, AquaTensor& tensor,
-                                const TensorPages& pages, Stream stream) {
-  return impl_->move_pages(layout, blocks, tensor, pages, stream, transfer::Direction::offload);
+                                const TensorPages& pages, Stream stream, const KvRange& range) {
+  return impl_->move_pages(layout, blocks, range, tensor, pages, stream,
+                           transfer::Direction::offload);
 }
-
 Result<Ticket> Runtime::fetch(AquaTensor& tensor, const TensorPages& pages, const Layout& layout,
-                              BlockList blocks, Stream stream) {
-  return impl_->move_pages(layout, blocks, tensor, pages, stream, transfer::Direction::fetch);
+                              BlockList blocks, Stream stream, const KvRange& range) {
+  return impl_->move_pages(layout, blocks, range, tensor, pages, stream,
+                           transfer::Direction::fetch);
 }
 
 Result<void> Runtime::lend(std::size_t bytes) {

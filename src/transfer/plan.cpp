@@ -40,10 +40,10 @@ PlaneSlice plane_slice(const PackedSlice& slice, std::size_t at) {
 
 // The hot loop of a transfer: once for each piece.
 template <Direction direction>
-CopySegment* write_plane(CopySegment* out, std::span<const BlockRun> runs, const PlaneSlice& slice,
-                         std::size_t max_copy_bytes) {
-  const BlockRun* const last = runs.data() + runs.size();
-  for (const BlockRun* run = runs.data(); run != last; ++run) {
+CopySegment* write_plane(CopySegment* out, std::span<const layout::BlockRun> runs,
+                         const PlaneSlice& slice, std::size_t max_copy_bytes) {
+  const layout::BlockRun* const last = runs.data() + runs.size();
+  for (const layout::BlockRun* run = runs.data(); run != last; ++run) {
     const std::size_t begin = std::max(run->packed, slice.begin);
     const std::size_t end = std::min(run[1].packed, slice.end);
     std::byte* const cache = slice.cache + run->cache + (begin - run->packed);

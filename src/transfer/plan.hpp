@@ -7,7 +7,7 @@
 
 #include "aqua/layout.hpp"
 #include "device/device.hpp"
-#include "transfer/block_runs.hpp"
+#include "layout/block_runs.hpp"
 #include "transfer/link.hpp"
 
 namespace aqua::transfer {
@@ -16,7 +16,7 @@ namespace aqua::transfer {
 // `begin` lies at `address`.
 struct PackedSlice {
   const Layout& layout;
-  const BlockRuns& runs;  // of this layout
+  const layout::BlockRuns& runs;  // of this layout
   std::size_t begin = 0;
   std::size_t end = 0;
   std::byte* address = nullptr;

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/try.hpp"
-#include "transfer/block_runs.hpp"
+#include "layout/block_runs.hpp"
 #include "transfer/plan.hpp"
 
 namespace aqua::transfer {
@@ -16,10 +16,10 @@ using device::Event;
 
 // The layers of group g when `layers` are dealt into `groups` as evenly as can be.
 unsigned end_layer(const ProgramInput& in, unsigned g) {
-  return static_cast<unsigned>(std::uint64_t{in.layout.layers()} * (g + 1) / in.groups);
+  return static_cast<unsigned>(std::uint64_t{in.layers} * (g + 1) / in.groups);
 }
 std::size_t packed_end(const ProgramInput& in, unsigned g) {
-  return in.bytes / in.layout.layers() * end_layer(in, g);
+  return in.bytes / in.layers * end_layer(in, g);
 }
 
 // The copies between the cache and slices of the packed form.
@@ -45,7 +45,7 @@ class CacheSide {
 
  private:
   const ProgramInput& in_;
-  std::optional<BlockRuns> runs_;
+  std::optional<layout::BlockRuns> runs_;
 };
 
 class Builder {

@@ -14,8 +14,8 @@
 
 #include "aqua/result.hpp"
 #include "device/device.hpp"
+#include "layout/checked_blocks.hpp"
 #include "transfer/batch_pool.hpp"
-#include "transfer/checked_blocks.hpp"
 #include "transfer/event_pool.hpp"
 #include "transfer/link.hpp"
 #include "transfer/staging.hpp"
@@ -53,10 +53,11 @@ struct Program {
 
 struct ProgramInput {
   const Layout& layout;
-  const CheckedBlocks& blocks;  // of this layout
+  const layout::CheckedBlocks& blocks;  // of this layout
   // The pieces by their blocks; null: the whole blocks, by a list of their pieces. Staged, no piece
   // is larger than a buffer, and one side is the packed form.
   device::BlockBatch named;
+  unsigned layers = 1;          // that are moved
   std::size_t bytes = 0;        // of all, as many in each layer
   std::byte* packed = nullptr;  // where the packed form begins
   Direction direction = Direction::offload;

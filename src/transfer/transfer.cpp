@@ -10,6 +10,8 @@
 #include "base/internals.hpp"
 #include "base/trace_range.hpp"
 #include "base/try.hpp"
+#include "layout/block_pieces.hpp"
+#include "layout/range_copy.hpp"
 #include "transfer/program.hpp"
 #include "transfer/transfer_state.hpp"
 #include "transfer/writable.hpp"
@@ -23,45 +25,58 @@ Error bad(const std::string& what) {
 
 // What a request moves.
 struct Moved {
-  CheckedBlocks blocks;
-  std::optional<device::BlockCopy> named{};  // parts of blocks or pages, which have no list
+  layout::CheckedBlocks blocks;
+  unsigned layers = 0;
+  std::optional<device::BlockCopy> named{};  // ranges and pages, which have no list
   std::size_t bytes = 0;
   Pieces pieces{};
 
   // Bytes of a piece, where pieces cannot be split; else 0.
   [[nodiscard]] std::size_t whole() const { return named ? named->piece_bytes : 0; }
+  [[nodiscard]] bool may_be_staged() const { return !named || layout::has_line(*named); }
 };
 
-BlockPart part_of(const Layout& layout, const std::optional<BlockPart>& part) {
-  return part.value_or(BlockPart{BlockAxes::of(layout)});
+layout::PackedSide packed_side(Direction direction) {
+  return direction == Direction::offload ? layout::PackedSide::dst : layout::PackedSide::src;
 }
 
-Result<device::BlockCopy> name_pages(const TransferRequest& request, const CheckedBlocks& blocks) {
+// Where the packed form is to begin. Not looked at yet: a number.
+std::byte* packed_at(const TransferRequest& request) {
+  return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(request.tensor) +
+                                      request.offset);
+}
+
+Result<device::BlockCopy> name_pages(const TransferRequest& request,
+                                     const layout::CheckedBlocks& blocks) {
   const PagedTensor& paged = *request.paged;
   if (paged.layout == nullptr) return bad("the tensor's layout is null");
-  AQUA_ASSIGN(const auto pages, CheckedBlocks::make(*paged.layout, paged.blocks));
-  const PagedEnd cache{*request.layout, blocks, part_of(*request.layout, request.part)};
-  const PagedEnd tensor{*paged.layout, pages, part_of(*paged.layout, paged.part)};
+  AQUA_ASSIGN(const auto pages, layout::CheckedBlocks::make(*paged.layout, paged.blocks));
+  const layout::PagedEnd cache{*request.layout, blocks, request.range.value_or(KvRange{})};
+  const layout::PagedEnd tensor{*paged.layout, pages, paged.range};
   return request.direction == Direction::offload ? pair(tensor, cache) : pair(cache, tensor);
 }
 
 Result<Moved> moved_by(const TransferRequest& request) {
   if (request.layout == nullptr) return bad("layout is null");
   const Layout& layout = *request.layout;
-  AQUA_ASSIGN(const CheckedBlocks blocks, CheckedBlocks::make(layout, request.blocks));
-  Moved moved{blocks};
-  if (request.paged) {
-    AQUA_ASSIGN(moved.named, name_pages(request, moved.blocks));
-  } else if (request.part) {
-    AQUA_ASSIGN(moved.named, pack({layout, moved.blocks, *request.part}, request.direction));
-  }
-  if (moved.named) {
-    moved.bytes = moved.named->pieces() * moved.named->piece_bytes;
-    moved.pieces.add(moved.named->pieces(), moved.named->piece_bytes);
-  } else {
+  AQUA_ASSIGN(const auto blocks, layout::CheckedBlocks::make(layout, request.blocks));
+  Moved moved{blocks, layout.layers()};
+  if (!request.paged && !request.range) {
     moved.bytes = layout.packed_bytes(moved.blocks.size());
     moved.pieces = moved.blocks.plane().times(layout.spec().planes.size());
+    return moved;
   }
+  AQUA_ASSIGN(const KvRange range,
+              layout::resolve(layout, blocks.size(), request.range.value_or(KvRange{})));
+  moved.layers = range.layers.count;
+  if (request.paged) {
+    AQUA_ASSIGN(moved.named, name_pages(request, moved.blocks));
+  } else {
+    AQUA_ASSIGN(moved.named, pack_range({layout, moved.blocks, range},
+                                        packed_side(request.direction), packed_at(request)));
+  }
+  moved.bytes = moved.named->pieces() * moved.named->piece_bytes;
+  moved.pieces.add(moved.named->pieces(), moved.named->piece_bytes);
   return moved;
 }
 
@@ -74,9 +89,7 @@ Result<void> check_tensor(const TransferRequest& request, std::size_t packed) {
                       request.tensor_bytes));
   }
   const LayoutSpec& spec = request.paged->layout->spec();
-  const std::size_t extent = (spec.block_count - 1) * spec.block_stride +
-                             (spec.segments_per_block - 1) * spec.segment_stride +
-                             spec.segment_bytes;
+  const std::size_t extent = layout::plane_extent(spec);
   const auto base = reinterpret_cast<std::uintptr_t>(request.tensor);
   for (std::size_t p = 0; p < spec.planes.size(); ++p) {
     const auto plane = reinterpret_cast<std::uintptr_t>(spec.planes[p]);
@@ -89,8 +102,8 @@ Result<void> check_tensor(const TransferRequest& request, std::size_t packed) {
   return {};
 }
 
-unsigned group_count(const MoverOptions& options, const Layout& layout, const Choice& choice) {
-  const unsigned most = std::clamp(options.max_layer_groups, 1U, layout.layers());
+unsigned group_count(const MoverOptions& options, unsigned layers, const Choice& choice) {
+  const unsigned most = std::clamp(options.max_layer_groups, 1U, layers);
   const double least = std::chrono::duration<double>(options.min_group).count();
   if (least <= 0 || choice.seconds() >= least * most) return most;
   return std::max(1U, static_cast<unsigned>(choice.seconds() / least));
@@ -98,10 +111,11 @@ unsigned group_count(const MoverOptions& options, const Layout& layout, const Ch
 
 // Naming the blocks is best unless merging leaves few pieces: a list has 32 bytes for each of them
 // in each plane, the blocks 4 bytes each for all planes together.
-bool suits_blocks(const Layout& layout, const CheckedBlocks& blocks, std::size_t max_piece_bytes) {
-  const Segments segments = segments_of(layout);
-  return segments.bytes <= max_piece_bytes &&
-         8 * blocks.plane().count() > blocks.size() * segments.count;
+bool suits_blocks(const Layout& layout, const layout::CheckedBlocks& blocks,
+                  std::size_t max_piece_bytes) {
+  const layout::BlockPieces pieces(layout.spec().axes);
+  return pieces.bytes() <= max_piece_bytes &&
+         8 * blocks.plane().count() > blocks.size() * pieces.count();
 }
 
 // A stream's queue holds about a thousand commands; posting more blocks the engine's thread until
@@ -140,7 +154,8 @@ void Mover::use(std::shared_ptr<const CurveSet> curves) {
   curves_ = std::move(curves);
 }
 
-Job Mover::job_of(const TransferRequest& request, const Pieces& pieces, std::size_t whole) const {
+Job Mover::job_of(const TransferRequest& request, const Pieces& pieces, std::size_t whole,
+                  bool may_be_staged) const {
   Job job{request.link, request.direction, pieces, {Way::each}};
   for (const Way way : {Way::batched, Way::kernel}) {
     if (device_.supports(method_of(way), request.stream)) job.possible.add(way);
@@ -148,7 +163,7 @@ Job Mover::job_of(const TransferRequest& request, const Pieces& pieces, std::siz
   const bool other = job.possible.has(Way::batched) || job.possible.has(Way::kernel);
   if (other && job.pieces.count() > kMostCommands) job.possible.remove(Way::each);
   const bool fits = whole <= options_.staging.buffer_bytes;
-  if (options_.staging.pairs > 0 && !request.paged && fits) job.possible.add(Way::staged);
+  if (options_.staging.pairs > 0 && may_be_staged && fits) job.possible.add(Way::staged);
   return job;
 }
 
@@ -168,7 +183,7 @@ Choice Mover::choice_of(const Job& job, std::optional<Way> wanted) const {
 
 Result<Choice> Mover::choose_for(const TransferRequest& request) const {
   AQUA_ASSIGN(const Moved moved, moved_by(request));
-  return choice_of(job_of(request, moved.pieces, moved.whole()),
+  return choice_of(job_of(request, moved.pieces, moved.whole(), moved.may_be_staged()),
                    request.way ? request.way : options_.way);
 }
 
@@ -194,12 +209,13 @@ Result<Transfer> Mover::prepare(const TransferRequest& request) {
   const Layout& layout = *request.layout;
   TransferState::Parts parts;
   parts.keep = request.keep;
-  parts.layers = layout.layers();
+  parts.layers = moved.layers;
   parts.bytes = moved.bytes;
 
-  Job job = job_of(request, moved.pieces, moved.whole());
+  Job job = job_of(request, moved.pieces, moved.whole(), moved.may_be_staged());
   parts.choice = choice_of(job, request.way ? request.way : options_.way);
-  if (request.paged && parts.choice.way == Way::staged) return bad("pages are never staged");
+  if (!moved.may_be_staged() && parts.choice.way == Way::staged)
+    return bad("pages, and axes that all have gaps, are never staged");
   parts.max_sms = options_.max_sms;
   AQUA_ASSIGN(parts.staging, staging_for(parts.choice, job));
   const device::CopyMethod method = method_of(parts.choice.way);
@@ -212,16 +228,19 @@ Result<Transfer> Mover::prepare(const TransferRequest& request) {
   }
   if (!moved.named && device_.takes_blocks(method, request.stream) &&
       suits_blocks(layout, moved.blocks, most_named)) {
-    AQUA_ASSIGN(moved.named, pack({layout, moved.blocks}, request.direction));
+    AQUA_ASSIGN(auto named, pack_blocks(layout, moved.blocks, packed_side(request.direction),
+                                        packed_at(request)));
+    if (layout::has_line(named)) moved.named = std::move(named);
   }
   const ProgramInput input{
       layout,
       moved.blocks,
       moved.named ? std::make_shared<const device::BlockCopy>(*std::move(moved.named)) : nullptr,
+      moved.layers,
       moved.bytes,
       request.tensor + request.offset,
       request.direction,
-      group_count(options_, layout, parts.choice),
+      group_count(options_, moved.layers, parts.choice),
       most,
       method,
       request.link == Link::local,

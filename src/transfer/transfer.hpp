@@ -20,6 +20,7 @@
 #include <optional>
 #include <vector>
 
+#include "aqua/kv_range.hpp"
 #include "aqua/layout.hpp"
 #include "aqua/result.hpp"
 #include "aqua/ticket.hpp"
@@ -27,7 +28,6 @@
 #include "base/mutex.hpp"
 #include "device/device.hpp"
 #include "transfer/batch_pool.hpp"
-#include "transfer/block_axes.hpp"
 #include "transfer/event_pool.hpp"
 #include "transfer/planner.hpp"
 #include "transfer/staging.hpp"
@@ -43,7 +43,7 @@ struct MoverOptions {
   // longer: it costs a launch, whose beginning and end leave the link idle, and an event.
   unsigned max_layer_groups = 16;
   std::chrono::microseconds min_group{200};
-  // Larger pieces are split; those of parts and pages are refused.
+  // Larger pieces are split; those of ranges and pages are refused.
   std::size_t max_copy_bytes = std::size_t{64} << 20;
   StagingOptions staging{};
 };
@@ -52,7 +52,7 @@ struct MoverOptions {
 struct PagedTensor {
   const Layout* layout = nullptr;  // borrowed, as the list, until prepare() returns
   BlockList blocks{};
-  std::optional<BlockPart> part{};  // unset: whole blocks
+  KvRange range{};  // as large as the cache's
 };
 
 struct TransferRequest {
@@ -60,8 +60,8 @@ struct TransferRequest {
   BlockList blocks{};              // borrowed until prepare() returns
   std::byte* tensor = nullptr;     // where the tensor is now; must stay until the ticket is over
   std::size_t tensor_bytes = 0;
-  std::size_t offset = 0;           // of the packed form within the tensor
-  std::optional<BlockPart> part{};  // of each block of the cache; unset: all of it
+  std::size_t offset = 0;          // of the packed form within the tensor
+  std::optional<KvRange> range{};  // its packed form; unset: that of whole blocks
   // Instead of the packed form, whose offset then means nothing. Never staged.
   std::optional<PagedTensor> paged{};
   Direction direction = Direction::offload;
@@ -114,8 +114,8 @@ class Mover {
   Mover& operator=(const Mover&) = delete;
 
   //   invalid_argument    a null, a block list that Layout::check() refuses, a packed form or
-  //                       pages that do not fit the tensor, a part that is none of the layout's
-  //                       blocks, or ends that differ in what they are of
+  //                       pages that do not fit the tensor, a range that the blocks do not have,
+  //                       or ends that differ in what they are of
   //   permission_denied   some of the destination is mapped read-only
   //   resource_exhausted  staging was asked for by name and none is free (when it was only
   //                       chosen, the next best way is taken instead)
@@ -137,8 +137,8 @@ class Mover {
   friend class Transfer;
   void adopt(std::shared_ptr<TransferState> state);
   // `whole`: bytes of a piece, where pieces cannot be split; else 0.
-  [[nodiscard]] Job job_of(const TransferRequest& request, const Pieces& pieces,
-                           std::size_t whole) const;
+  [[nodiscard]] Job job_of(const TransferRequest& request, const Pieces& pieces, std::size_t whole,
+                           bool may_be_staged) const;
   [[nodiscard]] Choice choice_of(const Job& job, std::optional<Way> wanted) const;
   [[nodiscard]] Result<StagingLease> staging_for(Choice& choice, Job& job);
 

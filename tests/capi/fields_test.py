@@ -24,6 +24,7 @@ TWINS = {
     "aqua_producer_options": "ProducerOptions",
     "aqua_reclaim_progress": "ReclaimProgress",
     "aqua_pool_options": "ElasticPoolOptions",
+    "aqua_tensor_pages": "TensorPages",
     "aqua_block_move": "BlockMove",
     "aqua_layer_pool_change": "LayerPoolResize",
     "aqua_layer_pool_options": "LayerPoolOptions",
@@ -61,7 +62,7 @@ OTHERWISE = {
 # Of C alone, in place of what a C++ object answers: handles, and what they tell of themselves.
 HANDLES = {"runtime", "tensor", "pin", "ticket", "layout", "pool", "reclaim", "layer_pool", "block_pool", "packer",
            "weights", "weights_publisher"}
-TOLD = {"tensor_info", "pin_info", "pool_info", "layout_info", "layout_spec", "paged_shape", "pinned_tensor", "holder",
+TOLD = {"tensor_info", "pin_info", "pool_info", "layout_info", "layout_spec", "paged_shape", "kv_range", "pinned_tensor", "holder",
         "block_pool_info", "weights_info", "weight_tensor", "weight_spec"}
 
 

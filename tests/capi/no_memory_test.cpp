@@ -151,7 +151,7 @@ TEST_F(NoMemory, LayoutsAndTransfers) {
   spec.planes = planes;
   spec.plane_count = 1;
   spec.block_count = 8;
-  spec.block_stride = spec.segment_bytes = 2048;
+  spec.block_stride = spec.run_bytes = 2048;
   fail_each(
       "aqua_layout_create", [&] { return aqua_layout_create(&spec, &made); }, {},
       [&](bool ok) {

@@ -149,6 +149,100 @@ static void test_round_trip(aqua_runtime runtime, aqua_stream stream) {
   FAILS(AQUA_NOT_FOUND, aqua_emulated_free(memory));
 }
 
+/* A step adds a token: it goes to its page and nothing else does; and a range is packed by tokens.
+ */
+static void test_ranges(aqua_runtime runtime, aqua_stream stream) {
+  enum { kTokens = 4, kHeads = 2, kHead = 8, kToken = kHeads * kHead, kBlock = kTokens * kToken };
+  unsigned char cache[kBlocks * kBlock], kept[2 * kBlock], packed[kToken];
+  aqua_emulated_memory memory;
+  void* base = NULL;
+  OK(aqua_emulated_allocate(runtime, sizeof cache, &memory, &base));
+  for (size_t i = 0; i < sizeof cache; ++i) cache[i] = (unsigned char)(1 + i % 251);
+  OK(aqua_emulated_write(runtime, stream, base, cache, sizeof cache));
+  aqua_layout_spec spec = AQUA_LAYOUT_SPEC_INIT;
+  spec.layers = spec.planes_per_layer = 1;
+  spec.planes = &base;
+  spec.plane_count = 1;
+  spec.block_count = kBlocks;
+  spec.block_stride = kBlock;
+  spec.tokens_per_block = kTokens;
+  spec.heads = kHeads;
+  spec.token_stride = kHead; /* [head][token] */
+  spec.head_stride = kTokens * kHead;
+  spec.run_bytes = kHead;
+  aqua_layout layout;
+  OK(aqua_layout_create(&spec, &layout));
+  aqua_tensor_options options = AQUA_TENSOR_OPTIONS_INIT;
+  options.bytes = sizeof kept;
+  aqua_tensor tensor;
+  OK(aqua_tensor_allocate(runtime, &options, &tensor));
+
+  const uint32_t blocks[2] = {9, 3};
+  const uint32_t places[2] = {1, 0};
+  aqua_tensor_pages pages = AQUA_TENSOR_PAGES_INIT;
+  pages.count = 2;
+  pages.pages = places;
+  aqua_kv_range step = AQUA_KV_RANGE_INIT;
+  step.first_token = 6; /* the third of block 3 */
+  step.token_count = 1;
+  aqua_pin pin;
+  void* data = NULL;
+  aqua_ticket ticket;
+  size_t bytes = 0;
+  memset(kept, 0, sizeof kept);
+  OK(aqua_tensor_pin(tensor, AQUA_ACCESS_WRITE, stream, 0, AQUA_WHOLE_TENSOR, &pin, &data));
+  OK(aqua_emulated_write(runtime, stream, data, kept, sizeof kept));
+  OK(aqua_pin_release_on(pin, stream));
+  OK(aqua_offload_pages(layout, blocks, 2, &step, tensor, &pages, stream, &ticket));
+  OK(aqua_ticket_wait(ticket));
+  OK(aqua_ticket_get_bytes(ticket, &bytes));
+  CHECK(bytes == kToken);
+  OK(aqua_ticket_free(ticket));
+  OK(aqua_tensor_pin(tensor, AQUA_ACCESS_READ, stream, 0, AQUA_WHOLE_TENSOR, &pin, &data));
+  OK(aqua_emulated_read(runtime, stream, data, kept, sizeof kept));
+  OK(aqua_pin_release_on(pin, stream));
+  OK(aqua_emulated_synchronize(runtime, stream));
+  for (size_t i = 0; i < sizeof kept; ++i) {
+    const size_t within = i % kBlock; /* of page 0, where block 3 is kept */
+    const int moved = i < kBlock && within % (kTokens * kHead) / kHead == 2;
+    CHECK(kept[i] == (moved ? cache[3 * kBlock + within] : 0));
+  }
+
+  OK(aqua_offload_range(layout, blocks, 2, &step, tensor, stream, 0, NULL));
+  OK(aqua_tensor_pin(tensor, AQUA_ACCESS_READ, stream, 0, AQUA_WHOLE_TENSOR, &pin, &data));
+  OK(aqua_emulated_read(runtime, stream, data, packed, sizeof packed));
+  OK(aqua_pin_release_on(pin, stream));
+  OK(aqua_emulated_synchronize(runtime, stream));
+  for (size_t h = 0; h < kHeads; ++h) {
+    CHECK(memcmp(packed + h * kHead, cache + 3 * kBlock + h * kTokens * kHead + 2 * kHead, kHead) ==
+          0);
+  }
+  step.first_token = 1; /* to where block 9 has its second one */
+  OK(aqua_fetch_range(tensor, layout, blocks, 2, &step, stream, 0, NULL));
+  OK(aqua_emulated_read(runtime, stream, (char*)base + 9 * kBlock + kHead, packed, kHead));
+  OK(aqua_emulated_synchronize(runtime, stream));
+  CHECK(memcmp(packed, cache + 3 * kBlock + 2 * kHead, kHead) == 0);
+  step.first_token = 6;
+  OK(aqua_fetch_pages(tensor, &pages, layout, blocks, 2, NULL, stream, NULL));
+
+  step.token_count = 3;
+  FAILS(AQUA_INVALID_ARGUMENT,
+        aqua_offload_range(layout, blocks, 2, &step, tensor, stream, 0, NULL));
+  FAILS(AQUA_INVALID_ARGUMENT,
+        aqua_offload_range(layout, blocks, 2, NULL, tensor, stream, 0, NULL));
+  FAILS(AQUA_INVALID_ARGUMENT,
+        aqua_offload_pages(layout, blocks, 2, &step, tensor, &pages, stream, NULL));
+  FAILS(AQUA_INVALID_ARGUMENT,
+        aqua_offload_pages(layout, blocks, 2, NULL, tensor, NULL, stream, NULL));
+  pages.pages = NULL;
+  FAILS(AQUA_INVALID_ARGUMENT,
+        aqua_fetch_pages(tensor, &pages, layout, blocks, 2, NULL, stream, NULL));
+  OK(aqua_emulated_synchronize(runtime, stream));
+  OK(aqua_layout_free(layout));
+  OK(aqua_tensor_free(tensor));
+  OK(aqua_emulated_free(memory));
+}
+
 /* A ticket whose runtime is closed: its transfer is over. */
 static void test_late_ticket(aqua_runtime runtime, aqua_ticket* ticket) {
   aqua_emulated_memory memory;
@@ -180,6 +274,7 @@ void test_tensors_and_transfers(const char* directory) {
     OK(aqua_emulated_stream_create(runtime, &stream));
     test_tensors(runtime, stream);
     test_round_trip(runtime, stream);
+    test_ranges(runtime, stream);
     OK(aqua_emulated_stream_destroy(runtime, stream));
     FAILS(AQUA_INVALID_ARGUMENT, aqua_emulated_stream_destroy(runtime, stream));
     aqua_ticket late;

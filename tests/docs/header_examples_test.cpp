@@ -21,6 +21,7 @@
 #include "aqua/prefix/prefix_index.hpp"
 #include "aqua/runtime.hpp"
 #include "aqua/schedule/scheduler.hpp"
+#include "aqua/shards.hpp"
 #include "aqua/sharing/kv_pool.hpp"
 #include "aqua/sharing/shared_weights.hpp"
 #include "aqua/sharing/sm_shares.hpp"
@@ -68,6 +69,19 @@ TEST_F(HeaderExamples, Runtime) {
   ASSERT_TRUE(out.ok() && out->wait().ok());
   ASSERT_TRUE(back.ok() && back->wait().ok());
   EXPECT_EQ(back->bytes(), layout.packed_bytes(3));
+}
+
+TEST_F(HeaderExamples, Shards) {
+  const std::size_t rank = 5;  // layers 22 to 31, heads 4 to 7
+  std::uint64_t moved = 0;
+  const auto move = [&](std::uint32_t source, const KvRange& from, const KvRange& to) {
+    EXPECT_TRUE(source == 6 || source == 7) << source;
+    EXPECT_EQ(from.layers, (IndexRange{6, 10}));
+    EXPECT_EQ(to.layers, (IndexRange{0, 10}));
+    moved += to.heads.count;
+  };
+#include "header_examples/shards.hpp"
+  EXPECT_EQ(moved, 4U);
 }
 
 TEST_F(HeaderExamples, Tensor) {

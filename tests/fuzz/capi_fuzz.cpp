@@ -163,16 +163,23 @@ class Session : private Handles {
     spec.planes_per_layer = 1 + in_.byte() % 2u;
     spec.planes = planes.data();
     spec.plane_count = std::size_t{spec.layers} * spec.planes_per_layer;
-    spec.segment_bytes = 1 + in_.byte();
-    spec.block_stride = spec.segment_bytes + in_.byte();
+    spec.run_bytes = 1 + in_.byte();
+    spec.tokens_per_block = 1 + in_.byte() % 4u;
+    spec.heads = 1 + in_.byte() % 3u;
+    spec.head_stride = spec.run_bytes;
+    spec.token_stride = spec.heads * spec.head_stride;
+    spec.block_stride = spec.tokens_per_block * spec.token_stride + in_.byte();
     spec.block_count = 1 + in_.byte() % 16u;
     for (std::size_t p = 0; p < planes.size(); ++p)
       planes[p] = static_cast<std::byte*>(base_) + p * (kMemory / planes.size());
     if (!real) {
-      spec.segments_per_block = in_.byte() % 8u;
-      spec.segment_stride = in_.number();
+      spec.heads = in_.byte() % 8u;
+      spec.head_stride = in_.number();
+      spec.token_stride = in_.number();
+      spec.runs_per_head = in_.byte() % 8u;
+      spec.run_stride = in_.number();
       spec.block_stride = in_.number();
-      spec.segment_bytes = in_.number();
+      spec.run_bytes = in_.number();
       spec.block_count = static_cast<std::uint32_t>(in_.number());
       planes[in_.byte() % planes.size()] = reinterpret_cast<void*>(in_.number());
       if (in_.byte() > 200) spec.plane_count = in_.byte() % (planes.size() + 1);
@@ -191,11 +198,36 @@ class Session : private Handles {
     for (std::uint32_t& block : blocks) block = in_.byte() % 17u;
     const std::size_t offset = in_.number();
     aqua_ticket ticket{};
-    const bool out = (in_.byte() & 1) != 0;
-    const bool well = ok(out ? aqua_offload({layout}, blocks.data(), blocks.size(), {tensor},
-                                            stream(), offset, &ticket)
-                             : aqua_fetch({tensor}, {layout}, blocks.data(), blocks.size(),
-                                          stream(), offset, &ticket));
+    const unsigned how = in_.byte();
+    const bool out = (how & 1) != 0;
+    aqua_kv_range range = AQUA_KV_RANGE_INIT;
+    if ((how & 2) != 0) {
+      range.first_token = in_.byte() % 32u;
+      range.token_count = in_.byte() % 32u;
+      range.first_head = in_.byte() % 3u;
+      range.first_layer = in_.byte() % 3u;
+    }
+    bool well = false;
+    if ((how & 4) != 0) {
+      aqua_tensor_pages pages = AQUA_TENSOR_PAGES_INIT;
+      pages.count = in_.byte() % 32u;
+      pages.pages = blocks.data();
+      pages.offset = offset;
+      well = ok(out ? aqua_offload_pages({layout}, blocks.data(), blocks.size(), &range, {tensor},
+                                         &pages, stream(), &ticket)
+                    : aqua_fetch_pages({tensor}, &pages, {layout}, blocks.data(), blocks.size(),
+                                       &range, stream(), &ticket));
+    } else if ((how & 2) != 0) {
+      well = ok(out ? aqua_offload_range({layout}, blocks.data(), blocks.size(), &range, {tensor},
+                                         stream(), offset, &ticket)
+                    : aqua_fetch_range({tensor}, {layout}, blocks.data(), blocks.size(), &range,
+                                       stream(), offset, &ticket));
+    } else {
+      well = ok(out ? aqua_offload({layout}, blocks.data(), blocks.size(), {tensor}, stream(),
+                                   offset, &ticket)
+                    : aqua_fetch({tensor}, {layout}, blocks.data(), blocks.size(), stream(), offset,
+                                 &ticket));
+    }
     used(layout, well);
     used(tensor, well);
     made(ticket.id, well);

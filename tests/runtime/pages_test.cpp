@@ -35,7 +35,7 @@ class Pages : public ::testing::Test {
                     .planes_per_layer = 2,
                     .block_count = kBlocks,
                     .block_stride = kBlock,
-                    .segment_bytes = kBlock};
+                    .axes = BlockAxes::whole(kBlock)};
     for (unsigned p = 0; p < 4; ++p) spec.planes.push_back(memory_.data() + p * kBlocks * kBlock);
     layout_.emplace(Layout::make(spec).value());
     tensor_ = runtime_->allocate({.bytes = 100 + 4 * 5 * kBlock}).value();

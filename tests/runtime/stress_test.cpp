@@ -61,7 +61,7 @@ class Worker {
                             .planes = planes,
                             .block_count = kBlocks,
                             .block_stride = kBlockBytes,
-                            .segment_bytes = kBlockBytes})
+                            .axes = BlockAxes::whole(kBlockBytes)})
                   .value();
     std::iota(order_.begin(), order_.end(), 0U);
   }

@@ -50,7 +50,7 @@ ByteMap naive(const Geometry& g, BlockList blocks, std::size_t begin, std::size_
 
 std::vector<CopySegment> planned(const Layout& layout, BlockList blocks, std::size_t begin,
                                  std::size_t end, Direction direction, std::size_t limit) {
-  const BlockRuns runs(layout, CheckedBlocks::make(layout, blocks).value());
+  const layout::BlockRuns runs(layout, layout::CheckedBlocks::make(layout, blocks).value());
   std::vector<CopySegment> copies(7);  // what an earlier batch has left
   plan({layout, runs, begin, end, kTensor}, direction, limit, copies);
   return copies;

@@ -27,7 +27,7 @@ PagedCache::PagedCache(Runtime& runtime, const StateView& shape, std::size_t blo
                   .planes_per_layer = 2,
                   .block_count = static_cast<std::uint32_t>(blocks),
                   .block_stride = block_bytes(),
-                  .segment_bytes = block_bytes()};
+                  .axes = BlockAxes::whole(block_bytes())};
   for (std::size_t p = 0; p < planes; ++p) spec.planes.push_back(memory_.data() + p * plane);
   layout_ = must(Layout::make(std::move(spec)), "layout");
 }

@@ -22,8 +22,9 @@ ggml_tensor* plane_tensor(ggml_context* context, const Layout& cache, std::size_
                           std::size_t width) {
   const LayoutSpec& spec = cache.spec();
   const std::size_t row = width * sizeof(ggml_fp16_t);
-  if (spec.segments_per_block != 1 || spec.block_stride != spec.segment_bytes ||
-      spec.segment_bytes % row != 0) {
+  const std::size_t block = cache.plane_block_bytes();
+  const bool by_tokens = spec.axes == BlockAxes::whole(block) || spec.axes.tokens.stride == row;
+  if (!by_tokens || spec.block_stride != block || block % row != 0) {
     throw Failure("the pool's blocks are not one behind another, token by token");
   }
   ggml_tensor* const tensor =

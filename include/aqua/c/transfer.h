@@ -5,6 +5,7 @@
 #define AQUA_C_TRANSFER_H
 
 #include "aqua/c/error.h"
+#include "aqua/c/layout.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -24,6 +25,44 @@ AQUA_CALL aqua_error* aqua_offload(aqua_layout layout, const uint32_t* blocks, s
 AQUA_CALL aqua_error* aqua_fetch(aqua_tensor tensor, aqua_layout layout, const uint32_t* blocks,
                                  size_t block_count, aqua_stream stream, size_t offset,
                                  aqua_ticket* ticket);
+
+/* The same for a part of a sequence, and nothing else: the tensor's side is the packed form of the
+ * range (aqua/c/layout.h), which another layout may have written. The ticket counts the range's
+ * layers from 0.
+ *   invalid_argument  also: a range that the blocks do not have */
+AQUA_CALL aqua_error* aqua_offload_range(aqua_layout layout, const uint32_t* blocks,
+                                         size_t block_count, const aqua_kv_range* range,
+                                         aqua_tensor tensor, aqua_stream stream, size_t offset,
+                                         aqua_ticket* ticket);
+AQUA_CALL aqua_error* aqua_fetch_range(aqua_tensor tensor, aqua_layout layout,
+                                       const uint32_t* blocks, size_t block_count,
+                                       const aqua_kv_range* range, aqua_stream stream,
+                                       size_t offset, aqua_ticket* ticket);
+
+/* Part of a tensor that is laid out as a cache is: for each plane, one after another, `count` pages
+ * of one block each, without gaps. The packed form of n blocks is n pages, of which block i has the
+ * i-th. */
+typedef struct aqua_tensor_pages {
+  size_t struct_size;
+  uint32_t count;        /* pages in each plane */
+  const uint32_t* pages; /* one for each block of the call's list, each once */
+  size_t offset;         /* where the first plane begins in the tensor */
+} aqua_tensor_pages;
+#define AQUA_TENSOR_PAGES_INIT \
+  { sizeof(aqua_tensor_pages), 0, NULL, 0 }
+
+/* Moves listed blocks to or from pages of a tensor, in any order; the other pages keep their bytes.
+ * Of a range (NULL: all), a token and a head keep their places within their page, and so do the
+ * bytes of all others: a step's token goes to where its sequence is kept. Never waits for a move of
+ * the tensor, so that pages may be written in every step of an engine. Errors as above. */
+AQUA_CALL aqua_error* aqua_offload_pages(aqua_layout layout, const uint32_t* blocks,
+                                         size_t block_count, const aqua_kv_range* range,
+                                         aqua_tensor tensor, const aqua_tensor_pages* pages,
+                                         aqua_stream stream, aqua_ticket* ticket);
+AQUA_CALL aqua_error* aqua_fetch_pages(aqua_tensor tensor, const aqua_tensor_pages* pages,
+                                       aqua_layout layout, const uint32_t* blocks,
+                                       size_t block_count, const aqua_kv_range* range,
+                                       aqua_stream stream, aqua_ticket* ticket);
 
 /* "Still running" is a state, not an error. *done is 1 once every byte has arrived, 0 while work
  * is queued or running.

@@ -259,44 +259,6 @@ class CPinInfo(Sized):
     ]
 
 
-# layout.h
-class CLayoutSpec(Sized):
-    _fields_: ClassVar[Fields] = [
-        ("struct_size", c_size_t),
-        ("layers", c_uint32),
-        ("planes_per_layer", c_uint32),
-        ("planes", ctypes.POINTER(c_void_p)),
-        ("plane_count", c_size_t),
-        ("block_count", c_uint32),
-        ("segments_per_block", c_uint32),
-        ("block_stride", c_size_t),
-        ("segment_bytes", c_size_t),
-        ("segment_stride", c_size_t),
-    ]
-
-
-class CPagedShape(Sized):
-    _fields_: ClassVar[Fields] = [
-        ("struct_size", c_size_t),
-        ("layers", c_uint32),
-        ("block_count", c_uint32),
-        ("tokens_per_block", c_uint32),
-        ("element_bytes", c_uint32),
-    ]
-
-
-class CLayoutInfo(Sized):
-    _fields_: ClassVar[Fields] = [
-        ("struct_size", c_size_t),
-        ("layers", c_uint32),
-        ("planes_per_layer", c_uint32),
-        ("block_count", c_uint32),
-        ("segments_per_block", c_uint32),
-        ("plane_block_bytes", c_size_t),
-        ("block_bytes", c_size_t),
-    ]
-
-
 # lending.h
 class CReclaimProgress(Sized):
     _fields_: ClassVar[Fields] = [

@@ -28,7 +28,7 @@ class _Part:
         form = {
             "block_count": span.shape[0],
             "block_stride": span.strides[0],
-            "segment_bytes": page_bytes,
+            "run_bytes": page_bytes,
         }
         self.all_planes = Layout.make(arrays, **form)
         self.planes = [Layout.make([array], **form) for array in arrays]

@@ -24,9 +24,11 @@
 #include <vector>
 
 #include "aqua/result.hpp"
-#include "transfer/pieces.hpp"
+#include "layout/pieces.hpp"
 
 namespace aqua::transfer {
+
+using layout::Pieces;
 
 struct CurvePoint {
   std::uint64_t piece_bytes = 0;

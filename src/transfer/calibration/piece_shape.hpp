@@ -40,7 +40,7 @@ struct PieceShape {
     spec.planes_per_layer = 1;
     spec.block_count = per_layer;
     spec.block_stride = stride();
-    spec.segment_bytes = piece_bytes;
+    spec.axes = BlockAxes::whole(piece_bytes);
     for (unsigned l = 0; l < layers; ++l)
       spec.planes.push_back(cache + std::size_t{l} * per_layer * spec.block_stride);
     return Layout::make(std::move(spec));

@@ -49,7 +49,7 @@ class PagedLlamaTest : public ::testing::Test {
                     .planes_per_layer = 2,
                     .block_count = kBlocks,
                     .block_stride = kv.plane_block_bytes,
-                    .segment_bytes = kv.plane_block_bytes};
+                    .axes = BlockAxes::whole(kv.plane_block_bytes)};
     for (std::size_t i = 0; i < 2 * shape_.layers; ++i) {
       spec.planes.push_back(memory_.data() + i * plane);
     }

@@ -32,7 +32,7 @@ class EngineBlocks {
                     .planes_per_layer = 2,
                     .block_count = block_count,
                     .block_stride = plane_bytes,
-                    .segment_bytes = plane_bytes};
+                    .axes = BlockAxes::whole(plane_bytes)};
     for (std::size_t p = 0; p < planes; ++p) {
       spec.planes.push_back(memory_.data() + p * block_count * plane_bytes);
     }

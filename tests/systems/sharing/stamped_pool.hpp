@@ -50,7 +50,7 @@ inline std::uint64_t* words_of(const Layout& layout, std::size_t plane, std::uin
 // Blocks from `place` on of a request.
 inline void stamp_blocks(const Layout& layout, const std::vector<std::uint32_t>& blocks,
                          std::uint64_t stamp, std::size_t place = 0) {
-  const std::size_t words = layout.spec().segment_bytes / 8;
+  const std::size_t words = layout.plane_block_bytes() / 8;
   for (std::size_t b = 0; b < blocks.size(); ++b) {
     for (std::size_t p = 0; p < layout.spec().planes.size(); ++p) {
       std::uint64_t* const at = words_of(layout, p, blocks[b]);
@@ -61,7 +61,7 @@ inline void stamp_blocks(const Layout& layout, const std::vector<std::uint32_t>&
 
 inline bool are_stamped(const Layout& layout, const std::vector<std::uint32_t>& blocks,
                         std::uint64_t stamp, std::size_t place = 0) {
-  const std::size_t words = layout.spec().segment_bytes / 8;
+  const std::size_t words = layout.plane_block_bytes() / 8;
   for (std::size_t b = 0; b < blocks.size(); ++b) {
     for (std::size_t p = 0; p < layout.spec().planes.size(); ++p) {
       const std::uint64_t* const at = words_of(layout, p, blocks[b]);

@@ -85,7 +85,7 @@ Result<Layout> AwayCopies::layout_at(std::byte* base, std::uint32_t count) const
                        .planes = std::move(planes),
                        .block_count = count,
                        .block_stride = block_bytes_,
-                       .segment_bytes = block_bytes_});
+                       .axes = BlockAxes::whole(block_bytes_)});
 }
 
 Result<void> AwayCopies::copy_to(std::uint32_t layer, const SplitBlocks& blocks, AquaTensor& tensor,

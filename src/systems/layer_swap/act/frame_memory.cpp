@@ -81,7 +81,7 @@ Result<FrameMemory::Shape> FrameMemory::shape_of(std::uint32_t frames) const {
                                              .planes = of,
                                              .block_count = shape.blocks,
                                              .block_stride = block_bytes_,
-                                             .segment_bytes = block_bytes_}));
+                                             .axes = BlockAxes::whole(block_bytes_)}));
     shape.layouts.push_back(std::move(layout));
   }
   return shape;

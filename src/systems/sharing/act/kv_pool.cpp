@@ -24,7 +24,7 @@ Result<Layout> layout_of(const KvShape& shape, std::byte* base) {
                   .planes = {},
                   .block_count = shape.blocks,
                   .block_stride = shape.plane_block_bytes,
-                  .segment_bytes = shape.plane_block_bytes};
+                  .axes = BlockAxes::whole(shape.plane_block_bytes)};
   for (std::size_t i = 0; i < std::size_t{shape.layers} * shape.planes_per_layer; ++i) {
     spec.planes.push_back(base + i * plane_bytes(shape));
   }

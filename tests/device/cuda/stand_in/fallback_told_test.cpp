@@ -62,7 +62,7 @@ TEST(FallbackTold, OfACacheOutOfTheGpusReach) {
                   .planes = {cache.data()},
                   .block_count = 2 * kBlocks,
                   .block_stride = 1_KiB,
-                  .segment_bytes = 1_KiB};
+                  .axes = BlockAxes::whole(1_KiB)};
   const Layout layout = Layout::make(spec).value();
   auto tensor = runtime->allocate({.bytes = layout.packed_bytes(kBlocks), .name = "t"});
   ASSERT_TRUE(tensor.ok());

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "aqua/layout.hpp"
-#include "transfer/checked_blocks.hpp"
+#include "layout/checked_blocks.hpp"
 
-namespace aqua::transfer {
+namespace aqua::layout {
 
 // Where a run begins: in the cache from the plane's base, in the packed form from the plane's
 // first byte there. It ends where the next one begins in the packed form.
@@ -39,4 +39,4 @@ class BlockRuns {
   std::vector<BlockRun> runs_;
 };
 
-}  // namespace aqua::transfer
+}  // namespace aqua::layout

@@ -9,14 +9,14 @@
 
 #include "aqua/layout.hpp"
 
-namespace aqua::transfer {
+namespace aqua::layout {
 
 // The most bytes between the first and the last byte of one plane.
 inline constexpr std::size_t kMaxExtent = std::size_t{1} << 59;
 
 // Two planes (perhaps the same one twice) with runs that share bytes. Sizes are checked
-// already; `extent` is at most 3 * kMaxExtent. Pure.
+// already; `extent` is plane_extent(spec), at most 5 * kMaxExtent. Pure.
 [[nodiscard]] std::optional<std::pair<std::size_t, std::size_t>> find_overlap(
     const LayoutSpec& spec, std::size_t extent);
 
-}  // namespace aqua::transfer
+}  // namespace aqua::layout

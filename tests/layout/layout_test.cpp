@@ -25,9 +25,7 @@ LayoutSpec good() {
           .planes = {at(0x10000), at(0x20000), at(0x30000), at(0x40000)},
           .block_count = 16,
           .block_stride = 256,
-          .segments_per_block = 1,
-          .segment_bytes = 256,
-          .segment_stride = 0};
+          .axes = BlockAxes::whole(256)};
 }
 
 // The message names what is wrong.
@@ -54,9 +52,11 @@ TEST(Layout, MakeRefusesEveryZeroByName) {
       {"planes_per_layer", [](LayoutSpec& s) { s.planes_per_layer = 0; }},
       {"block_count", [](LayoutSpec& s) { s.block_count = 0; }},
       {"block_stride", [](LayoutSpec& s) { s.block_stride = 0; }},
-      {"segments_per_block", [](LayoutSpec& s) { s.segments_per_block = 0; }},
-      {"segment_bytes", [](LayoutSpec& s) { s.segment_bytes = 0; }},
-      {"segment_stride", [](LayoutSpec& s) { s.segments_per_block = 2; }},
+      {"axes.tokens.count", [](LayoutSpec& s) { s.axes.tokens.count = 0; }},
+      {"axes.heads.count", [](LayoutSpec& s) { s.axes.heads.count = 0; }},
+      {"axes.runs.count", [](LayoutSpec& s) { s.axes.runs.count = 0; }},
+      {"axes.run_bytes", [](LayoutSpec& s) { s.axes.run_bytes = 0; }},
+      {"axes.heads.stride", [](LayoutSpec& s) { s.axes.heads.count = 2; }},
   };
   for (const auto& [name, clear] : zeroes) {
     LayoutSpec spec = good();
@@ -83,12 +83,14 @@ TEST(Layout, MakeRefusesOverflow) {
   spec.block_stride = std::size_t{1} << 58;
   expect_refused(spec, "block_stride overflows");
   spec = good();
-  spec.segment_bytes = kHuge / 2;
+  spec.axes.run_bytes = kHuge / 2;
   expect_refused(spec, "overflows");
   spec = good();
-  spec.segments_per_block = 1U << 20;
-  spec.segment_stride = std::size_t{1} << 50;
-  expect_refused(spec, "segment_stride overflows");
+  spec.axes.tokens = {1U << 20, std::size_t{1} << 50};
+  expect_refused(spec, "axes.tokens.stride overflows");
+  spec = good();
+  spec.axes = BlockAxes::runs_first(1U << 31, 1U << 31, 1U << 31, kHuge / 4);
+  expect_refused(spec, "overflows");
   spec = good();
   spec.planes[3] = at(std::numeric_limits<std::uintptr_t>::max() - 100);
   expect_refused(spec, "runs past the last address");
@@ -118,13 +120,19 @@ TEST(Layout, MakeAcceptsLayersWithinBlocks) {
 // Whether any byte has two owners, by painting every byte.
 bool paints_twice(const LayoutSpec& spec) {
   std::set<std::byte*> painted;
+  const BlockAxes& axes = spec.axes;
+  std::vector<std::size_t> offsets;
+  for (std::size_t t = 0; t < axes.tokens.count; ++t) {
+    for (std::size_t h = 0; h < axes.heads.count; ++h) {
+      for (std::size_t r = 0; r < axes.runs.count; ++r)
+        offsets.push_back(t * axes.tokens.stride + h * axes.heads.stride + r * axes.runs.stride);
+    }
+  }
   for (std::byte* plane : spec.planes) {
     for (std::size_t b = 0; b < spec.block_count; ++b) {
-      for (std::size_t s = 0; s < spec.segments_per_block; ++s) {
-        for (std::size_t i = 0; i < spec.segment_bytes; ++i) {
-          if (!painted.insert(plane + b * spec.block_stride + s * spec.segment_stride + i).second) {
-            return true;
-          }
+      for (const std::size_t at : offsets) {
+        for (std::size_t i = 0; i < spec.axes.run_bytes; ++i) {
+          if (!painted.insert(plane + b * spec.block_stride + at + i).second) return true;
         }
       }
     }
@@ -136,18 +144,20 @@ TEST(Layout, OverlapIsFoundExactlyWhenAByteHasTwoOwners) {
   std::minstd_rand random(7);
   const auto draw = [&](unsigned most) { return 1U + static_cast<unsigned>(random()) % most; };
   unsigned accepted = 0;
-  for (int round = 0; round < 3000; ++round) {
-    LayoutSpec spec{1,       2,       {at(5000), at(5000 + draw(60))}, draw(5), draw(20), draw(4),
-                    draw(5), draw(30)};
+  for (int round = 0; round < 6000; ++round) {
+    LayoutSpec spec{1, 2, {at(5000), at(5000 + draw(90))}, draw(4), draw(30), {}};
+    BlockAxes& axes = spec.axes;
+    axes = {{draw(3), draw(12)}, {draw(3), draw(30)}, {draw(2), draw(6)}, draw(4)};
     const bool ok = Layout::make(spec).ok();
     ASSERT_EQ(ok, !paints_twice(spec))
         << "plane gap " << spec.planes[1] - spec.planes[0] << " blocks " << spec.block_count << "*"
-        << spec.block_stride << " segments " << spec.segments_per_block << "*"
-        << spec.segment_stride << " bytes " << spec.segment_bytes;
+        << spec.block_stride << " tokens " << axes.tokens.count << "*" << axes.tokens.stride
+        << " heads " << axes.heads.count << "*" << axes.heads.stride << " runs " << axes.runs.count
+        << "*" << axes.runs.stride << " bytes " << axes.run_bytes;
     accepted += ok ? 1 : 0;
   }
   EXPECT_GT(accepted, 300U);  // the draw tries both outcomes
-  EXPECT_LT(accepted, 2700U);
+  EXPECT_LT(accepted, 5400U);
 }
 
 TEST(Layout, MhaInterleavesKeyAndValuePlanesByLayer) {
@@ -157,6 +167,11 @@ TEST(Layout, MhaInterleavesKeyAndValuePlanesByLayer) {
   const auto layout = Layout::mha(shape, 8, 128, keys, values);
   ASSERT_TRUE(layout.ok()) << layout.error().message;
   EXPECT_EQ(layout->plane_block_bytes(), 16U * 8U * 128U * 2U);
+  EXPECT_EQ(layout->spec().axes, BlockAxes::tokens_first(16, 8, 256));
+  PagedShape by_heads = shape;
+  by_heads.order = BlockOrder::heads_first;
+  EXPECT_EQ(Layout::mha(by_heads, 8, 128, keys, values)->spec().axes,
+            BlockAxes::heads_first(16, 8, 256));
   EXPECT_EQ(layout->spec().planes_per_layer, 2U);
   EXPECT_EQ(layout->spec().planes, (std::vector{keys[0], values[0], keys[1], values[1]}));
   const auto short_of_one = Layout::mha(shape, 8, 128, std::span(keys).first(1), values);

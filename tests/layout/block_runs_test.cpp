@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transfer/block_runs.hpp"
+#include "layout/block_runs.hpp"
 
 #include <gtest/gtest.h>
 
-#include "tests/transfer/test_cache.hpp"
+#include "tests/layout/geometry.hpp"
 
-namespace aqua::transfer {
+namespace aqua::layout {
 namespace {
 
 using test::Geometry;
@@ -71,4 +71,4 @@ TEST(BlockRuns, ASliceHoldsTheRunsThatItTouches) {
 }
 
 }  // namespace
-}  // namespace aqua::transfer
+}  // namespace aqua::layout

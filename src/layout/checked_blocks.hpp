@@ -6,9 +6,9 @@
 #include <cstddef>
 
 #include "aqua/layout.hpp"
-#include "transfer/pieces.hpp"
+#include "layout/pieces.hpp"
 
-namespace aqua::transfer {
+namespace aqua::layout {
 
 class CheckedBlocks {
  public:
@@ -28,12 +28,4 @@ class CheckedBlocks {
   Pieces plane_;
 };
 
-// How the blocks of a layout fall apart in a plane.
-struct Segments {
-  std::size_t count = 1;  // pieces that a block falls into
-  std::size_t bytes = 0;  // of one
-  bool joins = false;     // a block and the next one are one piece
-};
-[[nodiscard]] Segments segments_of(const Layout& layout) noexcept;
-
-}  // namespace aqua::transfer
+}  // namespace aqua::layout

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transfer/checked_blocks.hpp"
+#include "layout/checked_blocks.hpp"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "tests/transfer/test_cache.hpp"
+#include "tests/layout/geometry.hpp"
 
-namespace aqua::transfer {
+namespace aqua::layout {
 namespace {
 
 using test::Geometry;
@@ -62,4 +62,4 @@ TEST(CheckedBlocks, BlocksWithGapsAndSegmentsThatLieApartStayApart) {
 }
 
 }  // namespace
-}  // namespace aqua::transfer
+}  // namespace aqua::layout

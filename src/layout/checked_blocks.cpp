@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transfer/checked_blocks.hpp"
+#include "layout/checked_blocks.hpp"
 
 #include <string>
 #include <vector>
 
 #include "base/concat.hpp"
+#include "layout/block_pieces.hpp"
 
-namespace aqua::transfer {
+namespace aqua::layout {
 namespace {
 
 Error bad(const std::string& what) {
@@ -15,19 +16,11 @@ Error bad(const std::string& what) {
 
 }  // namespace
 
-Segments segments_of(const Layout& layout) noexcept {
-  const LayoutSpec& spec = layout.spec();
-  if (spec.segment_stride != spec.segment_bytes) {
-    return {spec.segments_per_block, spec.segment_bytes, false};
-  }
-  const std::size_t block = layout.plane_block_bytes();
-  return {1, block, spec.block_stride == block};
-}
-
 // The hot loop of preparing a transfer: once for each block.
 Result<CheckedBlocks> CheckedBlocks::make(const Layout& layout, BlockList blocks) {
   const std::uint32_t count = layout.spec().block_count;
-  const Segments segments = segments_of(layout);
+  const BlockPieces pieces(layout.spec().axes);
+  const bool joins = blocks_join(layout.spec(), pieces);
   constexpr std::uint32_t kBits = 64;
   std::vector<std::uint64_t> seen(blocks.empty() ? 0 : count / kBits + 1);
   CheckedBlocks made(blocks);
@@ -38,7 +31,7 @@ Result<CheckedBlocks> CheckedBlocks::make(const Layout& layout, BlockList blocks
     if (run == 1) {
       ++singles;
     } else {
-      made.plane_.add(1, run * segments.bytes);
+      made.plane_.add(1, run * pieces.bytes());
     }
   };
   for (std::size_t i = 0; i < blocks.size(); ++i) {
@@ -48,7 +41,7 @@ Result<CheckedBlocks> CheckedBlocks::make(const Layout& layout, BlockList blocks
     const std::uint64_t bit = std::uint64_t{1} << block % kBits;
     if ((word & bit) != 0) return bad(concat("block ", block, " is listed again at entry ", i));
     word |= bit;
-    if (!segments.joins) continue;
+    if (!joins) continue;
     if (block != next) {
       end_run();
       run = 0;
@@ -56,13 +49,13 @@ Result<CheckedBlocks> CheckedBlocks::make(const Layout& layout, BlockList blocks
     ++run;
     next = std::size_t{block} + 1;
   }
-  if (segments.joins) {
+  if (joins) {
     end_run();
-    made.plane_.add(singles, segments.bytes);
+    made.plane_.add(singles, pieces.bytes());
   } else {
-    made.plane_.add(blocks.size() * segments.count, segments.bytes);
+    made.plane_.add(blocks.size() * pieces.count(), pieces.bytes());
   }
   return made;
 }
 
-}  // namespace aqua::transfer
+}  // namespace aqua::layout

@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <limits>
 
-namespace aqua::transfer {
+namespace aqua::layout {
 
 class Pieces {
  public:
@@ -49,4 +49,4 @@ class Pieces {
   std::size_t bytes_ = 0;
 };
 
-}  // namespace aqua::transfer
+}  // namespace aqua::layout

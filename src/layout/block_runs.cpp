@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transfer/block_runs.hpp"
+#include "layout/block_runs.hpp"
 
 #include <algorithm>
 
-namespace aqua::transfer {
+#include "layout/block_pieces.hpp"
+
+namespace aqua::layout {
 
 BlockRuns::BlockRuns(const Layout& layout, const CheckedBlocks& blocks) {
   const LayoutSpec& spec = layout.spec();
-  const Segments segments = segments_of(layout);
+  const BlockPieces pieces(spec.axes);
+  const std::vector<std::size_t> offsets = pieces.offsets();
+  const bool joins = blocks_join(spec, pieces);
   runs_.reserve(blocks.plane().count() + 1);
   std::size_t packed = 0;
   std::size_t next = spec.block_count;  // the block that would continue the run: none
   for (const std::size_t block : blocks.list()) {
-    if (!segments.joins || block != next) {
-      for (std::size_t s = 0; s < segments.count; ++s) {
-        runs_.push_back(
-            {block * spec.block_stride + s * spec.segment_stride, packed + s * segments.bytes});
-      }
+    if (!joins || block != next) {
+      for (std::size_t i = 0; i < offsets.size(); ++i)
+        runs_.push_back({block * spec.block_stride + offsets[i], packed + i * pieces.bytes()});
     }
     packed += layout.plane_block_bytes();
     next = block + 1;
@@ -29,4 +31,4 @@ std::span<const BlockRun> BlockRuns::between(std::size_t begin, std::size_t end)
   return {first, std::ranges::lower_bound(first, runs_.end(), end, {}, &BlockRun::packed)};
 }
 
-}  // namespace aqua::transfer
+}  // namespace aqua::layout
