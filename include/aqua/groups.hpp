@@ -3,16 +3,11 @@
 // coordinator says who has which rank, in which term; when a member dies a standby gets its rank
 // under the next term, and all go on from one plan (docs/internals/groups.md).
 //
-//   auto member = GroupMember::join(*rt, {.name = "chat", .decode = {.stages = 2},
-//                                         .shape = {"llama-3-8b", "f16", layout_text},
-//                                         .rank = GroupRank{.stage = 0},
-//                                         .on_news = [&](const GroupNews& news) { … }});
-//
-// What an engine does with its news:
-//   news.acknowledge   stop acting under older terms, seal what there is, member.acknowledge()
-//   news.resume        carry out news.plan, then member.resumed()
-//   running            go on, in news.term
-// Everything that it sends to other members carries group and term; whoever takes it asks check().
+// What an engine does with its news: where GroupNews::acknowledge says so, it stops acting under
+// older terms, seals what there is, and acknowledges with its watermarks; where GroupNews::resume
+// does, it carries out the plan and says that it has resumed; in a group that runs it goes on, in
+// that term. Everything that it sends to other members carries group and term; whoever takes it
+// asks check().
 #pragma once
 
 #include <compare>
