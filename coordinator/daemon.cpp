@@ -12,7 +12,6 @@
 #include "base/try.hpp"
 #include "coordinator/host.hpp"
 #include "coordinator/http/listener.hpp"
-#include "coordinator/service/restored_state.hpp"
 #include "coordinator/store/memory_store.hpp"
 #include "coordinator/store/sqlite_store.hpp"
 
@@ -23,8 +22,13 @@ namespace {
 // is wanted, so that most of them never are.
 constexpr std::size_t kThreadsBesideWatches = 640;
 
+// Of groups, which few clients are in, beside as many as there are of all else.
+std::size_t group_watches(const Options& options) {
+  return options.max_watches / 2;
+}
+
 std::size_t threads_of(const Options& options) {
-  return options.max_watches + kThreadsBesideWatches;
+  return options.max_watches + group_watches(options) + kThreadsBesideWatches;
 }
 
 HttpOptions http_options(const Options& options) {
@@ -77,23 +81,26 @@ Result<std::unique_ptr<Store>> open_store(const Options& options, const DataDir&
 
 }  // namespace
 
-Daemon::Daemon(const Options& options, DataDir data, const Host& host, std::unique_ptr<Store> store,
-               ledger::Ledger ledger, std::unique_ptr<TlsIdentity> tls,
-               std::function<void(const Error&)> on_fatal)
+Daemon::Daemon(const Options& options, DataDir data, const Host& host, std::shared_ptr<Store> store,
+               RestoredState& restored, std::unique_ptr<TlsIdentity> tls,
+               const std::function<void(const Error&)>& on_fatal)
     : drain_timeout_(options.drain_timeout),
       data_(std::move(data)),
       metrics_(AQUA_VERSION),
       journal_(metrics_),
       observer_(metrics_),
-      service_(std::move(store), std::move(ledger),
+      service_(store, std::move(restored.ledger),
                {.limits = options.limits,
                 .max_watches = options.max_watches,
                 .journal = &journal_,
-                .on_fatal = std::move(on_fatal)}),
+                .on_fatal = on_fatal}),
+      groups_(std::move(store), std::move(restored.groups), service_,
+              {.max_watches = group_watches(options), .on_fatal = on_fatal}),
       tokens_(options.tokens),
       peers_(options.peers),
       tls_(std::move(tls)),
       api_{.service = service_,
+           .groups = groups_,
            .sessions = sessions_,
            .journal = journal_,
            .metrics = metrics_,
@@ -124,17 +131,17 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const Options& options,
   AQUA_ASSIGN(std::unique_ptr<Store> store, open_store(options, data, host));
   AQUA_ASSIGN(RestoredState restored, restore(*store, host, options.limits, LedgerService::now()));
   std::unique_ptr<Daemon> daemon(new Daemon(options, std::move(data), host, std::move(store),
-                                            std::move(restored.ledger), std::move(tls),
-                                            std::move(on_fatal)));
+                                            restored, std::move(tls), on_fatal));
+  AQUA_TRY(daemon->groups_.begin());
   const SocketAccess access{options.socket_mode, options.peers.group};
   AQUA_ASSIGN(UniqueFd lifeline, listen_lifeline(options.lifeline, access));
   LifelineOptions lifeline_options;
   lifeline_options.server = daemon->api_.server;
   lifeline_options.process_rate = options.max_process_rate;
-  AQUA_ASSIGN(
-      daemon->lifeline_,
-      LifelineServer::start(std::move(lifeline), std::move(lifeline_options), daemon->peers_,
-                            daemon->service_, daemon->sessions_, std::move(restored.processes)));
+  AQUA_ASSIGN(daemon->lifeline_,
+              LifelineServer::start(std::move(lifeline), std::move(lifeline_options),
+                                    daemon->peers_, daemon->service_, daemon->groups_,
+                                    daemon->sessions_, std::move(restored.processes)));
   AQUA_TRY(daemon->listen(options));
   daemon->readiness_.set(Readiness::State::ready);
   return daemon;
@@ -164,6 +171,7 @@ Daemon::~Daemon() {
   if (address_.is_unix()) ::unlink(address_.path.c_str());
   if (lifeline_) ::unlink(api_.lifeline.c_str());
   service_.stop();
+  groups_.stop();
   // Neither hears anybody while the other waits, and both together wait no longer than one.
   if (https_) https_->close();
   http_.close();

@@ -22,7 +22,9 @@
 #include "coordinator/http/router.hpp"
 #include "coordinator/lifeline_server.hpp"
 #include "coordinator/options.hpp"
+#include "coordinator/service/group_service.hpp"
 #include "coordinator/service/ledger_service.hpp"
+#include "coordinator/service/restored_state.hpp"
 #include "coordinator/store/store.hpp"
 #include "coordinator/tls/tls_identity.hpp"
 #include "wire/address.hpp"
@@ -52,9 +54,9 @@ class Daemon {
 
  private:
   [[nodiscard]] Result<void> listen(const Options& options);
-  Daemon(const Options& options, DataDir data, const Host& host, std::unique_ptr<Store> store,
-         ledger::Ledger ledger, std::unique_ptr<TlsIdentity> tls,
-         std::function<void(const Error&)> on_fatal);
+  Daemon(const Options& options, DataDir data, const Host& host, std::shared_ptr<Store> store,
+         RestoredState& restored, std::unique_ptr<TlsIdentity> tls,
+         const std::function<void(const Error&)>& on_fatal);
 
   const std::chrono::milliseconds drain_timeout_;
   DataDir data_;
@@ -65,6 +67,7 @@ class Daemon {
   HttpObserver observer_;
   Readiness readiness_;
   LedgerService service_;
+  GroupService groups_;
   Sessions sessions_;
   TokenBook tokens_;
   PeerAccess peers_;

@@ -36,21 +36,23 @@ Result<void> say(int fd, std::string_view text) {
 
 Result<std::unique_ptr<LifelineServer>> LifelineServer::start(
     UniqueFd listener, LifelineOptions options, const PeerAccess& peers, LedgerService& service,
-    Sessions& sessions, std::map<ClientId, PeerProcess> former) {
+    GroupService& groups, Sessions& sessions, std::map<ClientId, PeerProcess> former) {
   AQUA_ASSIGN(UniqueFd stop, make_wake_event());
   return std::unique_ptr<LifelineServer>(new LifelineServer(std::move(listener), std::move(stop),
                                                             std::move(options), peers, service,
-                                                            sessions, std::move(former)));
+                                                            groups, sessions, std::move(former)));
 }
 
 LifelineServer::LifelineServer(UniqueFd listener, UniqueFd stop, LifelineOptions options,
-                               const PeerAccess& peers, LedgerService& service, Sessions& sessions,
+                               const PeerAccess& peers, LedgerService& service,
+                               GroupService& groups, Sessions& sessions,
                                std::map<ClientId, PeerProcess>&& former)
     : listener_(std::move(listener)),
       stop_(std::move(stop)),
       options_(std::move(options)),
       peers_(peers),
       service_(service),
+      groups_(groups),
       sessions_(sessions),
       pace_(options_.process_rate) {
   for (auto& [id, process] : former) clients_.try_emplace(id, Client{std::move(process), nullptr});
@@ -278,6 +280,7 @@ void LifelineServer::lifeline_closed(const ClientId& client) {
     if (ledger.suspect(client, now).ok()) return true;
     return !ledger.held_by(client).empty();  // not joined, and yet a producer has declared it
   });
+  (void)groups_.changed(client);
   const auto at = clients_.find(client);
   if (at == clients_.end()) return;
   at->second.connection = nullptr;
@@ -303,6 +306,7 @@ void LifelineServer::client_died(const ClientId& client) {
   service_.end_watch(client);
   const auto outcome = service_.with(
       [&](ledger::Ledger& ledger, ledger::Time now) { return ledger.dead(client, now); });
+  groups_.gone(client);
   const auto at = clients_.find(client);
   if (outcome.ok())
     spdlog::warn("lifeline: client {} (process {}) is dead", to_string(client),

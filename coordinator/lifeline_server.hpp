@@ -34,6 +34,7 @@
 #include "coordinator/access/pace.hpp"
 #include "coordinator/access/peer_access.hpp"
 #include "coordinator/access/sessions.hpp"
+#include "coordinator/service/group_service.hpp"
 #include "coordinator/service/ledger_service.hpp"
 
 namespace aqua::coordinator {
@@ -47,11 +48,12 @@ struct LifelineOptions {
 
 class LifelineServer {
  public:
-  // `listener` listens already; peers, service and sessions must outlive this. `former` are
+  // `listener` listens already; peers, services and sessions must outlive this. `former` are
   // the living processes of clients that an earlier daemon knew: their deaths are watched for.
   static Result<std::unique_ptr<LifelineServer>> start(UniqueFd listener, LifelineOptions options,
                                                        const PeerAccess& peers,
-                                                       LedgerService& service, Sessions& sessions,
+                                                       LedgerService& service, GroupService& groups,
+                                                       Sessions& sessions,
                                                        std::map<ClientId, PeerProcess> former = {});
   ~LifelineServer();  // stops; says nothing to the ledger
 
@@ -71,7 +73,7 @@ class LifelineServer {
   using Connections = std::list<Connection>;
 
   LifelineServer(UniqueFd listener, UniqueFd stop, LifelineOptions options, const PeerAccess& peers,
-                 LedgerService& service, Sessions& sessions,
+                 LedgerService& service, GroupService& groups, Sessions& sessions,
                  std::map<ClientId, PeerProcess>&& former);
   void run();
   // Waits for something to happen, and deals with it. False: it is time to stop.
@@ -96,6 +98,7 @@ class LifelineServer {
   const LifelineOptions options_;
   const PeerAccess& peers_;
   LedgerService& service_;
+  GroupService& groups_;
   Sessions& sessions_;
   // The thread's own.
   Pace pace_;

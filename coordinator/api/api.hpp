@@ -14,10 +14,12 @@
 #include "coordinator/http/router.hpp"
 #include "coordinator/observe/journal.hpp"
 #include "coordinator/observe/metrics.hpp"
+#include "coordinator/service/group_service.hpp"
 #include "coordinator/service/ledger_service.hpp"
 #include "coordinator/service/readiness.hpp"
 #include "wire/clients.hpp"
 #include "wire/events.hpp"
+#include "wire/groups.hpp"
 #include "wire/observation.hpp"
 #include "wire/slabs.hpp"
 #include "wire/state.hpp"
@@ -27,6 +29,7 @@ namespace aqua::coordinator {
 // What every handler may use; all of it outlives the server.
 struct Api {
   LedgerService& service;
+  GroupService& groups;
   Sessions& sessions;
   Journal& journal;
   Metrics& metrics;
@@ -65,6 +68,31 @@ void install_api(Router& router, Api& api);
                                              const wire::LeaseRequest& request);
 [[nodiscard]] Result<wire::ReturnReply> give_back(Api& api, const Session& caller,
                                                   const wire::ReturnRequest& request);
+
+// --- groups --------------------------------------------------------------------------------
+[[nodiscard]] Result<wire::GroupReply> create_group(Api& api, const Session& caller,
+                                                    const wire::CreateGroupRequest& request);
+[[nodiscard]] Result<wire::GroupReply> join_group(Api& api, const Session& caller,
+                                                  const groups::GroupId& id,
+                                                  const wire::JoinGroupRequest& request);
+[[nodiscard]] Result<wire::GroupReply> acknowledge_group(Api& api, const Session& caller,
+                                                         const groups::GroupId& id,
+                                                         const wire::AcknowledgeRequest& request);
+[[nodiscard]] Result<wire::GroupReply> group_resumed(Api& api, const Session& caller,
+                                                     const groups::GroupId& id,
+                                                     const wire::ResumedRequest& request);
+[[nodiscard]] Result<wire::Ack> leave_group(Api& api, const Session& caller,
+                                            const groups::GroupId& id);
+[[nodiscard]] Result<wire::Ack> close_group(Api& api, const Session& caller,
+                                            const groups::GroupId& id);
+[[nodiscard]] Result<wire::GroupReply> watch_group(Api& api, const Session& caller,
+                                                   const groups::GroupId& id,
+                                                   std::optional<std::uint64_t> after,
+                                                   std::chrono::milliseconds timeout);
+// To look at; an operator's end of one.
+[[nodiscard]] wire::Groups all_groups(Api& api);
+[[nodiscard]] Result<wire::GroupReply> group(Api& api, const groups::GroupId& id);
+[[nodiscard]] Result<wire::Ack> end_group(Api& api, const groups::GroupId& id);
 
 // --- for operators -------------------------------------------------------------------------
 [[nodiscard]] wire::Info info(Api& api);

@@ -38,6 +38,7 @@ Result<wire::RenewReply> join(Api& api, const Session& caller, const wire::JoinR
     return ledger.join(info, now);
   }));
   step(known ? "reconnect" : "register");
+  (void)api.groups.changed(caller.client);
   log(LogLevel::info, known ? "client joined again" : "client joined",
       {{"client", to_string(info.id)},
        {"name", info.name},
@@ -49,12 +50,14 @@ Result<wire::RenewReply> join(Api& api, const Session& caller, const wire::JoinR
 Result<wire::RenewReply> renew(Api& api, const Session& caller) {
   AQUA_TRY(api.service.with(
       [&](ledger::Ledger& ledger, ledger::Time now) { return ledger.renew(caller.client, now); }));
+  (void)api.groups.changed(caller.client);
   return alive(api);
 }
 
 Result<wire::Ack> leave(Api& api, const Session& caller) {
   AQUA_TRY(api.service.with(
       [&](ledger::Ledger& ledger, ledger::Time now) { return ledger.leave(caller.client, now); }));
+  api.groups.gone(caller.client);
   log(LogLevel::info, "client left", {{"client", to_string(caller.client)}});
   return wire::Ack{api.service.epoch()};
 }

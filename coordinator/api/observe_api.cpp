@@ -71,10 +71,23 @@ std::uint64_t bytes_of(const Ledger& ledger, const ClientId& producer) {
   return bytes;
 }
 
+void count_groups(Api& api, Gauges& gauges) {
+  const GroupService::Numbers numbers = api.groups.numbers();
+  for (const auto& [state, count] : numbers.groups)
+    gauges.groups[static_cast<std::size_t>(state)] = count;
+  gauges.group_members = numbers.members;
+  gauges.group_standbys = numbers.standbys;
+  gauges.group_silent = numbers.silent;
+  gauges.group_terms = numbers.terms;
+  gauges.group_recoveries = numbers.recoveries;
+  gauges.group_watches = numbers.watches;
+}
+
 }  // namespace
 
 std::string metrics_text(Api& api) {
   Gauges gauges;
+  count_groups(api, gauges);
   api.service.with([&](Ledger& ledger, Time) {
     count(ledger, gauges);
     return true;

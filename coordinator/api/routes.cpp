@@ -104,17 +104,28 @@ Result<std::uint64_t> parse_number(std::string_view name, std::string_view text,
   return value;
 }
 
-Result<wire::WatchReply> watch(Api& api, const Call& call) {
+// What every long poll is told.
+struct Poll {
   std::optional<std::uint64_t> after;
+  std::chrono::milliseconds timeout{kDefaultWatchMs};
+};
+
+Result<Poll> poll_of(const Call& call) {
+  Poll poll;
   if (const auto text = query_value(call.query, "after")) {
-    AQUA_ASSIGN(after, parse_number("after", *text, UINT64_MAX));
+    AQUA_ASSIGN(poll.after, parse_number("after", *text, UINT64_MAX));
   }
-  std::uint64_t timeout_ms = kDefaultWatchMs;
   if (const auto text = query_value(call.query, "timeout_ms")) {
-    AQUA_ASSIGN(timeout_ms, parse_number("timeout_ms", *text, kMaxWatchMs));
+    AQUA_ASSIGN(const std::uint64_t ms, parse_number("timeout_ms", *text, kMaxWatchMs));
+    poll.timeout = std::chrono::milliseconds{ms};
   }
+  return poll;
+}
+
+Result<wire::WatchReply> watch(Api& api, const Call& call) {
+  AQUA_ASSIGN(const Poll poll, poll_of(call));
   const Session& session = *call.caller.session;
-  return api.service.watch(session.client, after, std::chrono::milliseconds{timeout_ms},
+  return api.service.watch(session.client, poll.after, poll.timeout,
                            [&] { return api.sessions.find(session.secret).has_value(); });
 }
 
@@ -142,6 +153,67 @@ void install_slabs(Router& router, Api& api) {
               })});
   router.add({"POST", "/v1/leases", session, once(api, with_body(api, lease))});
   router.add({"POST", "/v1/leases/return", session, with_body(api, give_back)});
+}
+
+// work(api, group, call), of the group that the path names.
+template <typename Work>
+Handler of_group(Api& api, Work work) {
+  return answering(api, [&api, work](const Call& call) -> decltype(work(api, {}, call)) {
+    AQUA_ASSIGN(const groups::GroupId id, parse_id<groups::GroupTag>(call.parameters[0]));
+    return work(api, id, call);
+  });
+}
+
+// With the decoded body and the session as well.
+template <typename Body, typename Reply>
+Handler of_group_with_body(Api& api,
+                           Result<Reply> (*handler)(Api&, const Session&, const groups::GroupId&,
+                                                    const Body&)) {
+  return of_group(api,
+                  [handler](Api& to, const groups::GroupId& id, const Call& call) -> Result<Reply> {
+                    AQUA_ASSIGN(const Body body, wire::decode<Body>(call.body));
+                    return handler(to, *call.caller.session, id, body);
+                  });
+}
+
+template <typename Reply>
+Handler of_group_without_body(Api& api, Result<Reply> (*handler)(Api&, const Session&,
+                                                                 const groups::GroupId&)) {
+  return of_group(api, [handler](Api& to, const groups::GroupId& id, const Call& call) {
+    return handler(to, *call.caller.session, id);
+  });
+}
+
+void install_groups(Router& router, Api& api) {
+  const Access session = Access::session;
+  router.add({"POST", "/v1/groups", session, with_body(api, create_group)});
+  router.add({"GET", "/v1/groups", Access::reader,
+              answering(api, [&api](const Call&) { return Result(all_groups(api)); })});
+  router.add({"GET", "/v1/groups/{group}", Access::reader,
+              of_group(api, [](Api& to, const groups::GroupId& id, const Call&) {
+                return group(to, id);
+              })});
+  router.add({"DELETE", "/v1/groups/{group}", Access::operators,
+              of_group(api, [](Api& to, const groups::GroupId& id, const Call&) {
+                return end_group(to, id);
+              })});
+  router.add({"POST", "/v1/groups/{group}/join", session, of_group_with_body(api, join_group)});
+  router.add(
+      {"POST", "/v1/groups/{group}/leave", session, of_group_without_body(api, leave_group)});
+  router.add(
+      {"POST", "/v1/groups/{group}/close", session, of_group_without_body(api, close_group)});
+  router.add({"POST", "/v1/groups/{group}/acknowledge", session,
+              of_group_with_body(api, acknowledge_group)});
+  router.add(
+      {"POST", "/v1/groups/{group}/resumed", session, of_group_with_body(api, group_resumed)});
+  router.add({"GET", "/v1/groups/{group}/watch", session,
+              of_group(api,
+                       [](Api& to, const groups::GroupId& id,
+                          const Call& call) -> Result<wire::GroupReply> {
+                         AQUA_ASSIGN(const Poll poll, poll_of(call));
+                         return watch_group(to, *call.caller.session, id, poll.after, poll.timeout);
+                       }),
+              Lane::watch});
 }
 
 void install_operators(Router& router, Api& api) {
@@ -210,6 +282,7 @@ void install_orders(Router& router, Api& api) {
 void install_api(Router& router, Api& api) {
   install_clients(router, api);
   install_slabs(router, api);
+  install_groups(router, api);
   install_operators(router, api);
   install_observation(router, api);
   install_orders(router, api);

@@ -95,6 +95,29 @@ void append_clients(std::vector<MetricFamily>& families, const Gauges& gauges) {
   families.push_back(std::move(clients));
 }
 
+void append_groups(std::vector<MetricFamily>& families, const Gauges& gauges) {
+  auto all = family("aqua_groups", "Groups, by state.");
+  for (const groups::State state : groups::kStates) {
+    if (state == groups::State::closed) continue;
+    add(all, gauges.groups[static_cast<std::size_t>(state)],
+        {{"state", std::string(to_string(state))}});
+  }
+  families.push_back(std::move(all));
+  append_one(families, "aqua_group_members", "Members of groups that have a rank.",
+             gauges.group_members);
+  append_one(families, "aqua_group_standbys", "Members that stand by.", gauges.group_standbys);
+  append_one(families, "aqua_group_silent", "Members and standbys that are silent.",
+             gauges.group_silent);
+  append_one(families, "aqua_group_terms_total",
+             "Terms begun because a rank had lost its member, since the start.", gauges.group_terms,
+             MetricType::Counter);
+  append_one(families, "aqua_group_recoveries_total",
+             "Recoveries that ended with the group running, since the start.",
+             gauges.group_recoveries, MetricType::Counter);
+  append_one(families, "aqua_group_watches", "Long polls that wait for a change of a group.",
+             gauges.group_watches);
+}
+
 }  // namespace
 
 void append_gauges(std::vector<MetricFamily>& families, const Gauges& gauges) {
@@ -118,6 +141,7 @@ void append_gauges(std::vector<MetricFamily>& families, const Gauges& gauges) {
   append_one(families, "aqua_sessions", "Open sessions.", gauges.sessions);
   append_one(families, "aqua_ready", "1 while requests are taken, 0 while starting or stopping.",
              gauges.ready ? 1 : 0);
+  append_groups(families, gauges);
 }
 
 }  // namespace aqua::coordinator

@@ -28,6 +28,7 @@
 #include "aqua/result.hpp"
 #include "base/mutex.hpp"
 #include "coordinator/observe/tally.hpp"
+#include "groups/types.hpp"
 #include "ledger/changes.hpp"
 
 namespace aqua::coordinator {
@@ -44,6 +45,13 @@ struct Gauges {
   std::uint64_t last_event = 0;
   std::uint64_t watches = 0;
   std::uint64_t sessions = 0;
+  std::array<std::uint64_t, groups::kStates.size()> groups{};  // by state
+  std::uint64_t group_members = 0;
+  std::uint64_t group_standbys = 0;
+  std::uint64_t group_silent = 0;
+  std::uint64_t group_terms = 0;       // begun since the start
+  std::uint64_t group_recoveries = 0;  // ended since the start
+  std::uint64_t group_watches = 0;
   bool ready = false;
 };
 

@@ -45,7 +45,7 @@ LedgerService::LedgerService(ledger::Limits limits, std::size_t max_watches, Jou
     : LedgerService(memory_store(), recorded(limits),
                     {.limits = limits, .max_watches = max_watches, .journal = journal}) {}
 
-LedgerService::LedgerService(std::unique_ptr<Store> store, ledger::Ledger ledger, Options options)
+LedgerService::LedgerService(std::shared_ptr<Store> store, ledger::Ledger ledger, Options options)
     : limits_(options.limits),
       max_watches_(options.max_watches),
       journal_(options.journal),

@@ -50,7 +50,7 @@ class LedgerService {
     std::function<void(const Error&)> on_fatal = [](const Error&) {};
   };
   // `ledger` is what the store holds (restore()), with options.limits.
-  LedgerService(std::unique_ptr<Store> store, ledger::Ledger ledger, Options options);
+  LedgerService(std::shared_ptr<Store> store, ledger::Ledger ledger, Options options);
   // In memory, from nothing.
   LedgerService(ledger::Limits limits, std::size_t max_watches, Journal* journal = nullptr);
   ~LedgerService();  // stop()

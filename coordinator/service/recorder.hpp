@@ -16,7 +16,7 @@ namespace aqua::coordinator {
 
 class Recorder {
  public:
-  explicit Recorder(std::unique_ptr<Store> store) : store_(std::move(store)) {}
+  explicit Recorder(std::shared_ptr<Store> store) : store_(std::move(store)) {}
 
   // Writes what has changed since the last record() that succeeded; nothing where nothing has.
   // The revision that holds it all. Errors as Store::commit; the next call tries again.
@@ -34,7 +34,7 @@ class Recorder {
  private:
   Result<Revision> write(ledger::Ledger& ledger);
 
-  const std::unique_ptr<Store> store_;
+  const std::shared_ptr<Store> store_;  // also the groups'
   ledger::DirtyRows unwritten_;
   std::optional<Error> fault_;
   Revision revision_ = 0;

@@ -11,7 +11,8 @@ Result<RestoredState> restore(Store& store, const Host& host, const ledger::Limi
                               ledger::Time now) {
   AQUA_ASSIGN(Stored stored, store.load());
   AQUA_ASSIGN(ledger::Ledger ledger, ledger::Ledger::restore(limits, stored.image, now));
-  RestoredState restored{std::move(ledger), {}};
+  AQUA_ASSIGN(groups::Book groups, groups::Book::restore({}, stored.groups));
+  RestoredState restored{std::move(ledger), std::move(groups), {}};
   std::size_t dead = 0;
   for (const auto& [client, draining] : stored.image.clients) {
     if (client.started == 0 || stored.namespaces != host.namespaces) continue;
@@ -25,11 +26,15 @@ Result<RestoredState> restore(Store& store, const Host& host, const ledger::Limi
       spdlog::warn("client {}: {}", to_string(client.id), process.error().message);
     }
   }
+  for (const ClientId& client : restored.groups.clients()) {
+    if (!restored.ledger.clients().contains(client)) restored.groups.gone(client);
+  }
   spdlog::info(
-      "store: revision {}: {} clients ({} have died meanwhile), {} slabs, {} reclaims, {} pairs; "
-      "{} rows of other boots dropped",
+      "store: revision {}: {} clients ({} have died meanwhile), {} slabs, {} reclaims, {} pairs, "
+      "{} groups; {} rows of other boots dropped",
       stored.revision, stored.image.clients.size(), dead, stored.image.slabs.size(),
-      stored.image.reclaims.size(), stored.image.pairs.size(), stored.former_rows);
+      stored.image.reclaims.size(), stored.image.pairs.size(), stored.groups.size(),
+      stored.former_rows);
   return restored;
 }
 

@@ -21,11 +21,12 @@ Result<Stored> MemoryStore::load() {
   Stored stored;
   if (memory_->host.boot != host_.boot) {
     stored.former_rows = memory_->clients.size() + memory_->slabs.size() +
-                         memory_->reclaims.size() + memory_->pairs.size();
+                         memory_->reclaims.size() + memory_->pairs.size() + memory_->groups.size();
     memory_->clients.clear();
     memory_->slabs.clear();
     memory_->reclaims.clear();
     memory_->pairs.clear();
+    memory_->groups.clear();
   } else {
     stored.namespaces = memory_->host.namespaces;
   }
@@ -33,6 +34,7 @@ Result<Stored> MemoryStore::load() {
                   .slabs = values(memory_->slabs),
                   .reclaims = values(memory_->reclaims),
                   .pairs = values(memory_->pairs)};
+  stored.groups = values(memory_->groups);
   memory_->host = host_;
   last_ = ++memory_->revision;  // whoever loaded before must not write any more
   stored.revision = last_;
@@ -49,10 +51,12 @@ Result<Revision> MemoryStore::commit(const WriteSet& rows) {
   for (const auto& row : rows.put.slabs) memory_->slabs[row.id] = row;
   for (const auto& row : rows.put.reclaims) memory_->reclaims[row.id] = row;
   for (const auto& row : rows.put.pairs) memory_->pairs[row.consumer] = row;
+  for (const auto& row : rows.groups) memory_->groups[row.id] = row;
   for (const auto& id : rows.clients_gone) memory_->clients.erase(id);
   for (const auto& id : rows.slabs_gone) memory_->slabs.erase(id);
   for (const auto& id : rows.reclaims_gone) memory_->reclaims.erase(id);
   for (const auto& id : rows.pairs_gone) memory_->pairs.erase(id);
+  for (const auto& id : rows.groups_gone) memory_->groups.erase(id);
   return last_ = ++memory_->revision;
 }
 

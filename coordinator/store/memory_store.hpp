@@ -23,6 +23,7 @@ class MemoryStore final : public Store {
     std::map<ledger::SlabId, ledger::Slab> slabs AQUA_GUARDED_BY(mu);
     std::map<std::uint64_t, ledger::Reclaim> reclaims AQUA_GUARDED_BY(mu);
     std::map<ClientId, ledger::Pair> pairs AQUA_GUARDED_BY(mu);
+    std::map<groups::GroupId, groups::GroupRow> groups AQUA_GUARDED_BY(mu);
   };
 
   explicit MemoryStore(Host host, std::shared_ptr<Memory> memory = std::make_shared<Memory>())

@@ -56,6 +56,21 @@ ALTER TABLE client ADD COLUMN draining INTEGER NOT NULL DEFAULT 0;
     R"(
 ALTER TABLE client ADD COLUMN uid INTEGER NOT NULL DEFAULT 4294967295;
 UPDATE slab SET granted = (SELECT max(granted) FROM slab) + 1 WHERE granted = 0 AND holder IS NOT NULL;
+)",
+    // Groups: "group" is a word of SQL.
+    R"(
+CREATE TABLE pipeline_group(
+  id BLOB PRIMARY KEY, boot TEXT NOT NULL, name TEXT NOT NULL, creator BLOB NOT NULL,
+  creator_gone INTEGER NOT NULL, uid INTEGER NOT NULL, model TEXT NOT NULL, dtype TEXT NOT NULL,
+  layout TEXT NOT NULL, prefill_stages INTEGER NOT NULL, prefill_tensor INTEGER NOT NULL,
+  decode_stages INTEGER NOT NULL, decode_tensor INTEGER NOT NULL, state TEXT NOT NULL,
+  term INTEGER NOT NULL, joins INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE group_member(
+  pipeline_group BLOB NOT NULL, client BLOB NOT NULL, boot TEXT NOT NULL, name TEXT NOT NULL,
+  role TEXT, stage INTEGER NOT NULL, tensor INTEGER NOT NULL, joined INTEGER NOT NULL,
+  PRIMARY KEY(pipeline_group, client)
+) STRICT, WITHOUT ROWID;
 )"};
 
 Result<void> take_step(const SqliteConnection& connection, int version) {

@@ -8,7 +8,7 @@
 
 namespace aqua::coordinator {
 
-inline constexpr int kSchemaVersion = 5;
+inline constexpr int kSchemaVersion = 6;
 
 // Makes the tables, or brings them up to this version, each step in a transaction of its own.
 // failed_precondition when a later version wrote the file; data_loss when it is not ours.

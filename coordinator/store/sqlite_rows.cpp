@@ -62,7 +62,8 @@ Result<std::uint64_t> drop_other_boots(const SqliteConnection& connection,
   std::uint64_t dropped = 0;
   for (const char* sql :
        {"DELETE FROM client WHERE boot <> ?", "DELETE FROM slab WHERE boot <> ?",
-        "DELETE FROM reclaim WHERE boot <> ?", "DELETE FROM pair WHERE boot <> ?"}) {
+        "DELETE FROM reclaim WHERE boot <> ?", "DELETE FROM pair WHERE boot <> ?",
+        "DELETE FROM pipeline_group WHERE boot <> ?", "DELETE FROM group_member WHERE boot <> ?"}) {
     AQUA_ASSIGN(SqliteStatement statement, connection.prepare(sql));
     AQUA_TRY(statement.bind(boot).run());
     dropped += static_cast<std::uint64_t>(connection.changed());
@@ -71,17 +72,6 @@ Result<std::uint64_t> drop_other_boots(const SqliteConnection& connection,
 }
 
 namespace {
-
-template <typename Row, typename Read>
-Result<std::vector<Row>> read(const SqliteConnection& connection, const char* sql, Read&& one) {
-  AQUA_ASSIGN(SqliteStatement statement, connection.prepare(sql));
-  std::vector<Row> all;
-  for (;;) {
-    AQUA_ASSIGN(const bool more, statement.step());
-    if (!more) return all;
-    all.push_back(one(statement));
-  }
-}
 
 ClientRow client_of(const SqliteStatement& row) {
   ClientInfo info;
@@ -141,20 +131,23 @@ Pair pair_of(const SqliteStatement& row) {
 Result<ledger::Image> read_all(const SqliteConnection& connection) {
   ledger::Image image;
   AQUA_ASSIGN(image.clients,
-              read<ClientRow>(connection,
-                              "SELECT id, name, device, device_name, server, domain, exchange,"
-                              " producer, consumer, pid, started, uid, draining FROM client",
-                              client_of));
-  AQUA_ASSIGN(image.slabs, read<Slab>(connection,
-                                      "SELECT producer, number, bytes, state, generation, secret,"
-                                      " holder, reclaim, granted, late FROM slab",
-                                      slab_of));
-  AQUA_ASSIGN(image.reclaims, read<Reclaim>(connection,
-                                            "SELECT id, producer, wanted, returned, started_ms,"
-                                            " deadline_ms, done, ended_ms FROM reclaim",
-                                            reclaim_of));
-  AQUA_ASSIGN(image.pairs,
-              read<Pair>(connection, "SELECT consumer, producer, explicit FROM pair", pair_of));
+              read_rows<ClientRow>(connection,
+                                   "SELECT id, name, device, device_name, server, domain, exchange,"
+                                   " producer, consumer, pid, started, uid, draining FROM client",
+                                   client_of));
+  AQUA_ASSIGN(image.slabs,
+              read_rows<Slab>(connection,
+                              "SELECT producer, number, bytes, state, generation, secret,"
+                              " holder, reclaim, granted, late FROM slab",
+                              slab_of));
+  AQUA_ASSIGN(image.reclaims,
+              read_rows<Reclaim>(connection,
+                                 "SELECT id, producer, wanted, returned, started_ms,"
+                                 " deadline_ms, done, ended_ms FROM reclaim",
+                                 reclaim_of));
+  AQUA_ASSIGN(
+      image.pairs,
+      read_rows<Pair>(connection, "SELECT consumer, producer, explicit FROM pair", pair_of));
   return image;
 }
 

@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
+#include "base/try.hpp"
 #include "coordinator/store/sqlite.hpp"
 #include "ledger/image.hpp"
 
@@ -20,6 +22,19 @@ SqliteStatement& bind(SqliteStatement& put, const ledger::ClientRow& row, const 
 SqliteStatement& bind(SqliteStatement& put, const ledger::Slab& row, const std::string& boot);
 SqliteStatement& bind(SqliteStatement& put, const ledger::Reclaim& row, const std::string& boot);
 SqliteStatement& bind(SqliteStatement& put, const ledger::Pair& row, const std::string& boot);
+
+// All rows of a query, each by one(statement).
+template <typename Row, typename Read>
+[[nodiscard]] Result<std::vector<Row>> read_rows(const SqliteConnection& connection,
+                                                 const char* sql, Read&& one) {
+  AQUA_ASSIGN(SqliteStatement statement, connection.prepare(sql));
+  std::vector<Row> all;
+  for (;;) {
+    AQUA_ASSIGN(const bool more, statement.step());
+    if (!more) return all;
+    all.push_back(one(statement));
+  }
+}
 
 // Deletes what does not belong to `boot`; returns the number of rows.
 [[nodiscard]] Result<std::uint64_t> drop_other_boots(const SqliteConnection& connection,

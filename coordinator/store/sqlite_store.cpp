@@ -10,7 +10,6 @@
 #include "base/errno_error.hpp"
 #include "base/try.hpp"
 #include "coordinator/store/schema.hpp"
-#include "coordinator/store/sqlite_rows.hpp"
 
 namespace aqua::coordinator {
 namespace {
@@ -100,7 +99,9 @@ Result<void> SqliteStore::prepare() {
   AQUA_TRY(make(s.drop_client, "DELETE FROM client WHERE id = ?"));
   AQUA_TRY(make(s.drop_slab, "DELETE FROM slab WHERE producer = ? AND number = ?"));
   AQUA_TRY(make(s.drop_reclaim, "DELETE FROM reclaim WHERE id = ?"));
-  return make(s.drop_pair, "DELETE FROM pair WHERE consumer = ?");
+  AQUA_TRY(make(s.drop_pair, "DELETE FROM pair WHERE consumer = ?"));
+  AQUA_ASSIGN(s.groups, rows::GroupStatements::prepare(*connection_));
+  return {};
 }
 
 template <typename Work>
@@ -137,6 +138,7 @@ Result<Stored> SqliteStore::load() {
 Result<void> SqliteStore::load_into(Stored& stored) {
   AQUA_ASSIGN(stored.former_rows, rows::drop_other_boots(*connection_, host_.boot));
   AQUA_ASSIGN(stored.image, rows::read_all(*connection_));
+  AQUA_ASSIGN(stored.groups, rows::read_groups(*connection_));
   AQUA_ASSIGN(const std::string revision,
               connection_->ask("SELECT value FROM meta WHERE key = 'revision'"));
   last_ = seen_.revision = std::strtoull(revision.c_str(), nullptr, 10);
@@ -150,11 +152,13 @@ Result<void> SqliteStore::load_into(Stored& stored) {
 }
 
 Result<Revision> SqliteStore::commit(const WriteSet& rows) {
+  MutexLock lock(commits_);
   Revision in_file = 0;
   auto done = transact([&]() -> Result<void> {
     AQUA_ASSIGN(in_file, be_alone(rows.empty()));
     AQUA_TRY(drop(rows));
-    return put(rows.put);
+    AQUA_TRY(put(rows.put));
+    return statements_.groups.write(rows, host_.boot);
   });
   if (!done.ok()) return std::move(done).error();
   AQUA_ASSIGN(const std::uint32_t version, connection_->data_version());

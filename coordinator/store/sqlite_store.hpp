@@ -12,9 +12,12 @@
 #include <memory>
 #include <string>
 
+#include "base/mutex.hpp"
 #include "coordinator/store/checkpointer.hpp"
 #include "coordinator/store/group_sync.hpp"
 #include "coordinator/store/sqlite.hpp"
+#include "coordinator/store/sqlite_group_rows.hpp"
+#include "coordinator/store/sqlite_rows.hpp"
 #include "coordinator/store/store.hpp"
 
 namespace aqua::coordinator {
@@ -36,6 +39,7 @@ class SqliteStore final : public Store {
     SqliteStatement begin, commit, put_revision;
     SqliteStatement put_client, put_slab, put_reclaim, put_pair;
     SqliteStatement drop_client, drop_slab, drop_reclaim, drop_pair;
+    rows::GroupStatements groups;
   };
   SqliteStore(Host host, std::unique_ptr<SqliteConnection> connection);
 
@@ -64,6 +68,8 @@ class SqliteStore final : public Store {
   Statements statements_;  // goes before the connection
   std::unique_ptr<GroupSync> log_;
   std::unique_ptr<Checkpointer> checkpointer_;
+  // Around a commit; what is below and above is then its own.
+  Mutex commits_;
   Revision last_ = 0;
   Seen seen_;
 };

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Store is where the ledger's rows outlive the daemon. One contract, several stores: memory
-// (tests, embedding), SQLite (one machine); docs/internals/store.md says how etcd fits it.
+// Store is where the rows of the ledger and of the groups outlive the daemon. One contract, several
+// stores: memory (tests, embedding), SQLite (one machine); docs/internals/store.md says how etcd
+// fits it.
 //
 // A store has one writer. Every commit names the revision that it builds on, in silence: the
 // store remembers the last one it loaded or committed, and refuses to go on (aborted) when
 // somebody else has loaded since.
 //
-// Threads: load() and commit() from one at a time; sync() from any, concurrently with these.
+// Threads: load() before all else; commit() and sync() from any, concurrently. Commits are made one
+//          after another.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "aqua/result.hpp"
 #include "coordinator/store/write_set.hpp"
@@ -27,7 +30,8 @@ struct Host {
 };
 
 struct Stored {
-  ledger::Image image;  // of this boot
+  ledger::Image image;                     // of this boot
+  std::vector<groups::GroupRow> groups{};  // likewise
   Revision revision = 0;
   std::string namespaces;         // of whoever committed last; "" when not known
   std::uint64_t former_rows = 0;  // of other boots, deleted by this load

@@ -25,6 +25,7 @@ Runtime::Impl::Impl(RuntimeOptions options, std::unique_ptr<device::Device> devi
                 [this](LogLevel level, const std::string& text) { log(level, text); },
                 [this](BudgetReason reason) { budget_changed(reason); },
                 [this](Clock::time_point at) { second_look_.want(at); }},
+      group_leaver_(services_),
       second_look_(services_,
                    [this](const wire::Snapshot& snapshot) {
                      lender_.on_snapshot(snapshot);
@@ -121,6 +122,7 @@ void Runtime::Impl::log(LogLevel level, const std::string& text) const {
 }
 
 void Runtime::Impl::on_connected(const southbound::Session& session) {
+  group_leaver_.again();
   lender_.declare(session);
   loop_.post([this, session] {
     lender_.on_connected(session);

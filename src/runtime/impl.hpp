@@ -14,6 +14,7 @@
 #include "runtime/borrow/borrower.hpp"
 #include "runtime/copy_curves.hpp"
 #include "runtime/copy_news.hpp"
+#include "runtime/groups/group_leaver.hpp"
 #include "runtime/host_pinning.hpp"
 #include "runtime/host_tier.hpp"
 #include "runtime/lend/lender.hpp"
@@ -58,6 +59,9 @@ class Runtime::Impl final : private southbound::Listener {
   [[nodiscard]] runtime::Lender& lender() noexcept { return lender_; }
   [[nodiscard]] runtime::CallbackQueue& callbacks() noexcept { return callbacks_; }
   [[nodiscard]] const RuntimeOptions& options() const noexcept { return options_; }
+  [[nodiscard]] const runtime::Services& services() const noexcept { return services_; }
+  [[nodiscard]] const ClientId& id() const noexcept { return id_; }
+  [[nodiscard]] runtime::GroupLeaver& group_leaver() noexcept { return group_leaver_; }
 
  private:
   Impl(RuntimeOptions options, std::unique_ptr<device::Device> device);
@@ -105,6 +109,7 @@ class Runtime::Impl final : private southbound::Listener {
   runtime::SerialQueue unmap_queue_;
   runtime::ControlLoop loop_;
   runtime::Services services_;
+  runtime::GroupLeaver group_leaver_;
   runtime::SecondLook second_look_;
   runtime::Lender lender_;
   runtime::ProducerRole producer_;

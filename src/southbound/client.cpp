@@ -153,6 +153,58 @@ Result<std::vector<Result<void>>> Client::give_back(std::span<const wire::Return
   return results;
 }
 
+namespace {
+
+std::string path_of(const groups::GroupId& group, std::string_view what) {
+  return concat("/v1/groups/", to_string(group), "/", what);
+}
+
+Result<groups::Group> group_of(Result<wire::GroupReply> reply) {
+  if (!reply.ok()) return std::move(reply).error();
+  return std::move(reply->group);
+}
+
+}  // namespace
+
+Result<groups::Group> Client::create_group(const wire::CreateGroupRequest& request) {
+  return group_of(impl_->link->post<wire::GroupReply>("/v1/groups", request));
+}
+
+Result<groups::Group> Client::join_group(const groups::GroupId& group,
+                                         const wire::JoinGroupRequest& request) {
+  return group_of(impl_->link->post<wire::GroupReply>(path_of(group, "join").c_str(), request));
+}
+
+Result<groups::Group> Client::acknowledge_term(const groups::GroupId& group,
+                                               const wire::AcknowledgeRequest& request) {
+  return group_of(
+      impl_->link->post<wire::GroupReply>(path_of(group, "acknowledge").c_str(), request));
+}
+
+Result<groups::Group> Client::group_resumed(const groups::GroupId& group, groups::Term term) {
+  return group_of(impl_->link->post<wire::GroupReply>(path_of(group, "resumed").c_str(),
+                                                      wire::ResumedRequest{term}));
+}
+
+Result<void> Client::leave_group(const groups::GroupId& group) {
+  AQUA_TRY(impl_->link->call<wire::Ack>("POST", path_of(group, "leave")));
+  return {};
+}
+
+Result<void> Client::close_group(const groups::GroupId& group) {
+  AQUA_TRY(impl_->link->call<wire::Ack>("POST", path_of(group, "close")));
+  return {};
+}
+
+Result<groups::Group> Client::watch_group(const groups::GroupId& group,
+                                          std::optional<std::uint64_t> after,
+                                          std::chrono::milliseconds timeout,
+                                          const Interrupt* ends) {
+  std::string target = path_of(group, concat("watch?timeout_ms=", timeout.count()));
+  if (after) target += concat("&after=", *after);
+  return group_of(impl_->link->wait<wire::GroupReply>(std::move(target), timeout, ends));
+}
+
 Result<wire::Snapshot> Client::snapshot() {
   return impl_->link->call<wire::Snapshot>("GET", "/v1/clients/self");
 }

@@ -24,10 +24,13 @@
 #include "base/ids.hpp"
 #include "ledger/ledger.hpp"
 #include "wire/events.hpp"
+#include "wire/groups.hpp"
 #include "wire/slabs.hpp"
 #include "wire/state.hpp"
 
 namespace aqua::southbound {
+
+class Interrupt;
 
 struct Options {
   std::string coordinator;  // "unix:PATH" or "HOST:PORT"
@@ -118,6 +121,28 @@ class Client {
                                                          std::uint64_t exit_bytes);
   // One result for each return, in order.
   [[nodiscard]] Result<std::vector<Result<void>>> give_back(std::span<const wire::Return> leases);
+
+  // --- groups (docs/internals/groups.md) --------------------------------------------------
+  // Each answers with the group as it is then. Codes are the book's (groups/book.hpp), and
+  // failed_precondition before the client has joined. All but create_group() without may_exist may
+  // be repeated when the reply was lost.
+  [[nodiscard]] Result<groups::Group> create_group(const wire::CreateGroupRequest& request);
+  [[nodiscard]] Result<groups::Group> join_group(const groups::GroupId& group,
+                                                 const wire::JoinGroupRequest& request);
+  [[nodiscard]] Result<groups::Group> acknowledge_term(const groups::GroupId& group,
+                                                       const wire::AcknowledgeRequest& request);
+  [[nodiscard]] Result<groups::Group> group_resumed(const groups::GroupId& group,
+                                                    groups::Term term);
+  [[nodiscard]] Result<void> leave_group(const groups::GroupId& group);
+  [[nodiscard]] Result<void> close_group(const groups::GroupId& group);
+  // Waits, for at most `timeout` beside call_timeout, until the group's version is another than
+  // `after`; nullopt: does not wait. Versions are of one coordinator's life: after a new epoch ask
+  // without one. not_found once the group has ended. cancelled when `ends` is raised; close() does
+  // not end a call that has one.
+  [[nodiscard]] Result<groups::Group> watch_group(const groups::GroupId& group,
+                                                  std::optional<std::uint64_t> after,
+                                                  std::chrono::milliseconds timeout,
+                                                  const Interrupt* ends = nullptr);
 
   // This client's own slabs and leases; everybody's, without secrets.
   [[nodiscard]] Result<wire::Snapshot> snapshot();

@@ -37,32 +37,19 @@ ledger::Time Link::steady_now() {
 
 Result<std::string> Link::call_text(const char* method, std::string target, std::string body,
                                     std::string key, std::optional<std::uint64_t> number) {
-  if (forked()) {
-    return Error{
-        Code::failed_precondition,
-        concat(method, " ", target, ": this process was forked from the one that has the session")};
-  }
-  std::optional<Active> active;
+  AQUA_ASSIGN(const Active active, session_for(concat(method, " ", target)));
   {
     MutexLock lock(mu_);
-    if (closing_)
-      return Error{Code::cancelled, concat(method, " ", target, ": the client is closed")};
-    if (!active_) {
-      return Error{Code::unavailable,
-                   concat(method, " ", target, ": not connected to ", to_string(address),
-                          status_.last_error.empty() ? "" : "; ", status_.last_error)};
-    }
-    active = active_;
     ++status_.calls;
   }
-  if (number && active->session.number != *number)
+  if (number && active.session.number != *number)
     return Error{Code::unavailable, concat(method, " ", target, ": session ", *number, " is over")};
-  const HttpRequest request{method, std::move(target), active->secret, std::move(body),
+  const HttpRequest request{method, std::move(target), active.secret, std::move(body),
                             std::move(key)};
   const auto deadline = Clock::now() + options.call_timeout;
   CallOutcome outcome = http_call(address, request, deadline, &calls_end);
   const bool lost = !outcome.reply && outcome.sent && outcome.error.code == Code::unavailable;
-  if (lost && !request.idempotency_key.empty() && is_current(active->session.number)) {
+  if (lost && !request.idempotency_key.empty() && is_current(active.session.number)) {
     outcome = http_call(address, request, deadline, &calls_end);
     outcome.sent = true;  // the first time, at least
   }
@@ -71,7 +58,29 @@ Result<std::string> Link::call_text(const char* method, std::string target, std:
     snapshot_wish_ = true;
     watch_ends.raise();
   }
-  return read(std::move(outcome), active->session.number);
+  return read(std::move(outcome), active.session.number);
+}
+
+Result<Active> Link::session_for(std::string_view what) const {
+  if (forked()) {
+    return Error{Code::failed_precondition,
+                 concat(what, ": this process was forked from the one that has the session")};
+  }
+  MutexLock lock(mu_);
+  if (closing_) return Error{Code::cancelled, concat(what, ": the client is closed")};
+  if (active_) return *active_;
+  return Error{Code::unavailable,
+               concat(what, ": not connected to ", to_string(address),
+                      status_.last_error.empty() ? "" : "; ", status_.last_error)};
+}
+
+Result<std::string> Link::wait_text(std::string target, std::chrono::milliseconds timeout,
+                                    const Interrupt* ends) {
+  AQUA_ASSIGN(const Active active, session_for(concat("GET ", target)));
+  const HttpRequest request{"GET", std::move(target), active.secret, {}};
+  const auto deadline = Clock::now() + timeout + options.call_timeout;
+  return read(http_call(address, request, deadline, ends != nullptr ? ends : &calls_end),
+              active.session.number);
 }
 
 Result<std::string> Link::read(CallOutcome outcome, std::uint64_t in_session) {

@@ -48,6 +48,15 @@ class Link {
   [[nodiscard]] Result<Reply> call(const char* method, std::string target) {
     return send<Reply>(method, std::move(target), {}, {}, {});
   }
+  // A long poll, which the coordinator may leave unanswered for `timeout`. A reply that is lost
+  // changes nothing, and it is none of Status::calls.
+  // cancelled when `ends` is raised; nullptr: by close().
+  template <typename Reply>
+  [[nodiscard]] Result<Reply> wait(std::string target, std::chrono::milliseconds timeout,
+                                   const Interrupt* ends) {
+    AQUA_ASSIGN(const std::string text, wait_text(std::move(target), timeout, ends));
+    return decoded<Reply>(text);
+  }
   // With `number`: in the session of this number, unavailable in any other.
   template <typename Reply, typename Request>
   [[nodiscard]] Result<Reply> post(const char* target, const Request& request,
@@ -106,6 +115,10 @@ class Link {
   [[nodiscard]] Result<std::string> call_text(const char* method, std::string target,
                                               std::string body, std::string key,
                                               std::optional<std::uint64_t> number);
+  [[nodiscard]] Result<std::string> wait_text(std::string target, std::chrono::milliseconds timeout,
+                                              const Interrupt* ends);
+  // The session to call in; `what` is for the message.
+  [[nodiscard]] Result<Active> session_for(std::string_view what) const;
   template <typename Reply>
   [[nodiscard]] Result<Reply> send(const char* method, std::string target, std::string body,
                                    std::string key, std::optional<std::uint64_t> number) {

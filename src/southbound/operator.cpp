@@ -79,4 +79,24 @@ Result<void> end_drain(std::string_view coordinator, const ClientId& client,
   return {};
 }
 
+Result<wire::Groups> fetch_groups(std::string_view coordinator,
+                                  std::chrono::milliseconds patience) {
+  return ask<wire::Groups>(coordinator, {"GET", "/v1/groups", {}, {}}, patience);
+}
+
+Result<groups::Group> fetch_group(std::string_view coordinator, const groups::GroupId& group,
+                                  std::chrono::milliseconds patience) {
+  AQUA_ASSIGN(wire::GroupReply reply,
+              ask<wire::GroupReply>(
+                  coordinator, {"GET", concat("/v1/groups/", to_string(group)), {}, {}}, patience));
+  return std::move(reply.group);
+}
+
+Result<void> end_group(std::string_view coordinator, const groups::GroupId& group,
+                       std::chrono::milliseconds patience) {
+  AQUA_TRY(ask<wire::Ack>(coordinator, {"DELETE", concat("/v1/groups/", to_string(group)), {}, {}},
+                          patience));
+  return {};
+}
+
 }  // namespace aqua::southbound

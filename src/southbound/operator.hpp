@@ -14,6 +14,7 @@
 #include "aqua/result.hpp"
 #include "base/ids.hpp"
 #include "wire/clients.hpp"
+#include "wire/groups.hpp"
 #include "wire/observation.hpp"
 #include "wire/state.hpp"
 
@@ -40,6 +41,14 @@ inline constexpr std::chrono::milliseconds kOperatorPatience{5000};
 [[nodiscard]] Result<void> drain(std::string_view coordinator, const wire::DrainRequest& request,
                                  std::chrono::milliseconds patience = kOperatorPatience);
 [[nodiscard]] Result<void> end_drain(std::string_view coordinator, const ClientId& client,
+                                     std::chrono::milliseconds patience = kOperatorPatience);
+[[nodiscard]] Result<wire::Groups> fetch_groups(
+    std::string_view coordinator, std::chrono::milliseconds patience = kOperatorPatience);
+// With its plan, where it has one.
+[[nodiscard]] Result<groups::Group> fetch_group(
+    std::string_view coordinator, const groups::GroupId& group,
+    std::chrono::milliseconds patience = kOperatorPatience);
+[[nodiscard]] Result<void> end_group(std::string_view coordinator, const groups::GroupId& group,
                                      std::chrono::milliseconds patience = kOperatorPatience);
 
 }  // namespace aqua::southbound

@@ -79,6 +79,7 @@ class InMemory {
   coordinator::Metrics metrics{"test"};
   coordinator::Journal journal{metrics};
   coordinator::LedgerService service{{}, 16, &journal};
+  coordinator::GroupService groups{service};
   coordinator::Sessions sessions;
   coordinator::Router router;
 
@@ -87,6 +88,7 @@ class InMemory {
   coordinator::HttpObserver observer_{metrics};
   coordinator::Readiness readiness_;
   coordinator::Api api_{.service = service,
+                        .groups = groups,
                         .sessions = sessions,
                         .journal = journal,
                         .metrics = metrics,

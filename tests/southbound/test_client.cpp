@@ -3,6 +3,9 @@
 //
 //   aqua_test_client lease ADDRESS ID BYTES   with southbound::Client
 //   aqua_test_client offer ADDRESS ID COUNT   as a producer, slabs of one byte
+//   aqua_test_client group ADDRESS ID STAGE   a member of the group "pipeline" of two stages (2: a
+//                                             standby), which recovers as it is told, and says
+//                                             "running TERM STAGE" whenever it may go on
 //   aqua_test_client fork ADDRESS ID BYTES    by hand; then forks a child that keeps the
 //                                             lifeline open, and says its pid
 #include <signal.h>
@@ -12,6 +15,7 @@
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -57,6 +61,7 @@ struct Ready : southbound::Listener {
   void on_snapshot(const wire::Snapshot&) override {
     const std::lock_guard lock(mu);
     ready = true;
+    ++snapshots;
     changed.notify_all();
   }
   void on_events(std::span<const ledger::Event>) override {}
@@ -65,6 +70,7 @@ struct Ready : southbound::Listener {
   std::mutex mu;
   std::condition_variable changed;
   bool ready = false;
+  int snapshots = 0;
 };
 
 std::unique_ptr<southbound::Client> connect(const std::string& address,
@@ -103,6 +109,69 @@ std::unique_ptr<southbound::Client> connect(const std::string& address,
   if (!offered.ok()) fail(offered.error().message);
   say("offered %ld\n", static_cast<long>(count));
   for (;;) ::pause();
+}
+
+// What the group is, asked until there is an answer: the coordinator may be away for a while.
+groups::Group follow(Ready& ready, const std::function<Result<groups::Group>()>& call) {
+  for (;;) {
+    int seen = 0;
+    {
+      const std::lock_guard lock(ready.mu);
+      seen = ready.snapshots;
+    }
+    auto group = call();
+    if (group.ok()) return *std::move(group);
+    if (group.error().code != Code::unavailable && group.error().code != Code::aborted)
+      fail(group.error().message);
+    std::unique_lock lock(ready.mu);
+    ready.changed.wait_for(lock, std::chrono::milliseconds{100},
+                           [&] { return ready.snapshots > seen; });
+  }
+}
+
+[[noreturn]] void be_a_member(const std::string& address, const ClientId& id, std::uint32_t stage) {
+  using groups::Rank;
+  using groups::Role;
+  using groups::State;
+  Ready ready;
+  const auto client = connect(address, info_of(id), ready);
+  const groups::Shape shape{.model = "m", .dtype = "f16", .layout = "l"};
+  const groups::GroupId group_id =
+      follow(ready, [&] {
+        return client->create_group({"pipeline", {.prefill = {}, .decode = {2, 1}}, shape, true});
+      }).id;
+  const auto rank = stage < 2 ? std::optional(Rank{Role::decode, stage, 0}) : std::nullopt;
+  follow(ready, [&] { return client->join_group(group_id, {"member", shape, rank}); });
+  say("joined %ld\n", static_cast<long>(stage));
+  groups::Term said = 0;
+  std::optional<std::uint64_t> version;
+  Epoch epoch = client->status().epoch;
+  for (;;) {
+    if (const Epoch now = client->status().epoch; now != epoch) {
+      epoch = now;
+      version.reset();
+    }
+    groups::Group group = follow(ready, [&] {
+      return client->watch_group(group_id, version, std::chrono::milliseconds{1000});
+    });
+    version = group.version;
+    const groups::Member& self = group.members.at(id);
+    if (!self.rank) continue;
+    const groups::Term term = group.term;
+    const bool recovers = group.state == State::sealing || group.state == State::waiting;
+    if (recovers && !self.acknowledged) {
+      // Its own, and the replica of the other stage's.
+      const std::uint32_t own = self.rank->stage;
+      (void)client->acknowledge_term(
+          group_id, {term, {{*self.rank, 7, 40}, {{Role::decode, 1 - own, 0}, 7, 38}}});
+    } else if (group.state == State::resuming && !self.resumed) {
+      (void)client->group_resumed(group_id, term);
+    } else if (group.state == State::running && said != term) {
+      said = term;
+      std::printf("running %lu %u\n", static_cast<unsigned long>(term), self.rank->stage);
+      std::fflush(stdout);
+    }
+  }
 }
 
 std::string ask(const std::string& address, const southbound::HttpRequest& request) {
@@ -150,13 +219,14 @@ std::string ask(const std::string& address, const southbound::HttpRequest& reque
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 5) fail("usage: lease|offer|fork ADDRESS ID NUMBER");
+  if (argc != 5) fail("usage: lease|offer|group|fork ADDRESS ID NUMBER");
   ::alarm(kLifetimeSeconds);
   const auto id = parse_id<ClientTag>(argv[3]);
   if (!id.ok()) fail(id.error().message);
   const std::uint64_t bytes = std::strtoull(argv[4], nullptr, 10);
   if (std::string(argv[1]) == "lease") lease_as_client(argv[2], *id, bytes);
   if (std::string(argv[1]) == "offer") offer_as_client(argv[2], *id, bytes);
+  if (std::string(argv[1]) == "group") be_a_member(argv[2], *id, static_cast<std::uint32_t>(bytes));
   if (std::string(argv[1]) == "fork") lease_and_fork(argv[2], *id, bytes);
   fail("unknown mode");
 }

@@ -5,6 +5,7 @@
 #include "wire/clients.hpp"
 #include "wire/error.hpp"
 #include "wire/events.hpp"
+#include "wire/groups.hpp"
 #include "wire/observation.hpp"
 #include "wire/problem.hpp"
 #include "wire/slabs.hpp"
@@ -126,6 +127,36 @@ inline ReturnReply return_reply() {
   return out;
 }
 
+inline groups::Topology topology() {
+  return {.prefill = {1, 2}, .decode = {2, 1}};
+}
+inline groups::Shape kv_shape() {
+  return {.model = "llama", .dtype = "f16", .layout = "[block][token][head][dim]"};
+}
+inline groups::Group group() {
+  groups::Group out;
+  out.id = id<groups::GroupId>(0x96);
+  out.name = "chat";
+  out.creator = kProducer;
+  out.user = 1000;
+  out.topology = topology();
+  out.shape = kv_shape();
+  out.state = groups::State::resuming;
+  out.term = 3;
+  out.version = 17;
+  out.members[kProducer] = {.client = kProducer,
+                            .name = "engine",
+                            .rank = groups::Rank{groups::Role::decode, 1, 0},
+                            .order = 2,
+                            .acknowledged = true,
+                            .marks = {}};
+  out.members[kConsumer] = {
+      .client = kConsumer, .name = "spare", .rank = {}, .order = 3, .silent = true, .marks = {}};
+  out.plan = groups::Plan{{{groups::Role::decode, 7, 40}},
+                          {{{groups::Role::decode, 0, 0}, 7, kProducer, 41}}};
+  return out;
+}
+
 // check(sample) for every message.
 template <typename Check>
 void for_each(Check check) {
@@ -161,6 +192,12 @@ void for_each(Check check) {
   check(PairRequest{{kProducer, kConsumer}});
   check(Pairs{.epoch = kEpoch, .pairs = {{kProducer, kConsumer}}});
   check(state());
+  check(CreateGroupRequest{"chat", topology(), kv_shape(), true});
+  check(JoinGroupRequest{"engine", kv_shape(), groups::Rank{groups::Role::decode, 1, 0}});
+  check(AcknowledgeRequest{2, {{{groups::Role::decode, 1, 0}, 7, 40}}});
+  check(ResumedRequest{2});
+  check(GroupReply{kEpoch, group()});
+  check(Groups{kEpoch, {group()}});
   check(SlabStory{.epoch = kEpoch,
                   .slab = kSlab,
                   .bytes = 2 << 20,

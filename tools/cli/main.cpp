@@ -14,6 +14,7 @@
 #include "southbound/operator.hpp"
 #include "tools/cli/calibrate/calibrate_command.hpp"
 #include "tools/cli/coordinator_option.hpp"
+#include "tools/cli/groups/groups_command.hpp"
 #include "tools/cli/manual.hpp"
 #include "tools/cli/models/models_command.hpp"
 #include "tools/cli/orders.hpp"
@@ -159,6 +160,11 @@ const Verb kVerbs[] = {
      give_order<OrderKind::reclaim>},
     {"pair", "says who borrows from whom", page_of_order<OrderKind::pair>,
      give_order<OrderKind::pair>},
+    {"groups", "who serves as which rank of which pipeline, and how far a recovery is",
+     page_of<aqua::tool::GroupsCommand, aqua::tool::groups_line>,
+     [](Arguments arguments) {
+       return perform([&] { return aqua::tool::parse_groups(arguments); }, aqua::tool::run_groups);
+     }},
     {"models", "whose weights the keeper has; loads, verifies and retires them",
      page_of<aqua::tool::ModelsCommand, aqua::tool::models_line>,
      [](Arguments arguments) {

@@ -42,7 +42,8 @@ def main(program, seconds, schemathesis):
                 "--checks", "status_code_conformance,content_type_conformance,"
                 "response_schema_conformance,response_headers_conformance",
                 # A long poll waits by design, up to a minute; leaving would end what the rest needs.
-                "--exclude-operation-id", "watch", "--exclude-operation-id", "leave",
+                "--exclude-operation-id", "watch", "--exclude-operation-id", "watchGroup",
+                "--exclude-operation-id", "leave",
                 "--phases", "examples,coverage,fuzzing", "--max-time", str(seconds),
                 "--request-timeout", "20", "--generation-database", "none", "--no-color", "--workers", "1",
             ]

@@ -177,6 +177,38 @@ def main(program):
         assert call(None, "GET", "/v1/history")["samples"]
         assert "aqua_slabs{" in call(None, "GET", "/metrics")
 
+        # Both serve a model as a pipeline of two stages; B leaves it and comes back.
+        made = call(lender, "POST", "/v1/groups", example("POST", "/v1/groups"))["group"]
+        assert made["state"] == "forming" and made["term"] == 1, made
+
+        def of_group(secret, method, what, body=None, **more):
+            path = "/v1/groups/{group}" + what.partition("?")[0]
+            return call(secret, method, path, body, target=f"/v1/groups/{made['id']}{what}", **more)
+
+        joins = example("POST", "/v1/groups/{group}/join")
+        other = {**joins, "rank": {**joins["rank"], "stage": 1}}
+        of_group(lender, "POST", "/join", joins)
+        assert of_group(borrower, "POST", "/join", other)["group"]["state"] == "running"
+        of_group(borrower, "POST", "/join", {**other, "shape": {**other["shape"], "dtype": "bf16"}}, expect=409)
+        of_group(borrower, "POST", "/leave")
+        assert of_group(lender, "GET", "/watch")["group"]["state"] == "waiting"
+        of_group(lender, "POST", "/acknowledge", {"term": 1, "marks": []}, expect=409)
+        of_group(lender, "POST", "/acknowledge", example("POST", "/v1/groups/{group}/acknowledge"))
+        of_group(borrower, "POST", "/join", other)
+        plan = of_group(borrower, "POST", "/acknowledge", {"term": 2, "marks": []})["group"]["plan"]
+        assert plan["resume"] == [{"role": "decode", "sequence": 7, "mark": 0}], plan
+        of_group(lender, "POST", "/resumed", example("POST", "/v1/groups/{group}/resumed"))
+        of_group(borrower, "POST", "/resumed", {"term": 2})
+        seen = of_group(None, "GET", "")["group"]
+        assert seen["state"] == "running" and seen["term"] == 2, seen
+        after = f"/watch?after={seen['version']}&timeout_ms=0"
+        assert of_group(lender, "GET", after)["group"]["version"] == seen["version"]
+        assert [row["name"] for row in call(None, "GET", "/v1/groups")["groups"]] == [seen["name"]]
+        of_group(lender, "POST", "/close")
+        of_group(None, "GET", "", expect=404)
+        made = call(lender, "POST", "/v1/groups", example("POST", "/v1/groups"))["group"]
+        of_group(None, "DELETE", "")
+
         # An operator takes memory home, and has a lender lend no more.
         offer = example("POST", "/v1/offers")
         call(lender, "POST", "/v1/offers", {"slabs": [{**offer["slabs"][0], "index": 5}]})
@@ -193,7 +225,7 @@ def main(program):
         # Faults, on every operation that can have them.
         for path, operations in document["paths"].items():
             target = path.replace("{id}", "999").replace("{index}", "1")
-            for of in ("{consumer}", "{client}", "{producer}"):
+            for of in ("{consumer}", "{client}", "{producer}", "{group}"):
                 target = target.replace(of, KNOWN_BAD)
             for method, operation in operations.items():
                 method = method.upper()

@@ -114,6 +114,55 @@ TEST_P(StoreContract, RowsAreReplacedByNameAndDeletedByName) {
   EXPECT_EQ(text_of(load(*last).image), "");
 }
 
+TEST_P(StoreContract, AGroupIsKeptWithItsMembersAndReplacedWhole) {
+  WriteSet rows;
+  rows.groups = {one_group(), one_group()};
+  rows.groups[1].name = "another";
+  std::ranges::sort(rows.groups, {}, &groups::GroupRow::id);
+  {
+    const auto store = medium_->open(host_);
+    load(*store);
+    commit(*store, rows);
+  }
+  const auto next = medium_->open(host_);
+  EXPECT_EQ(load(*next).groups, rows.groups);
+  WriteSet changed;
+  changed.groups = {rows.groups[0]};
+  changed.groups[0].term += 1;
+  changed.groups[0].members.pop_back();
+  changed.groups_gone = {rows.groups[1].id};
+  commit(*next, changed);
+  EXPECT_EQ(load(*medium_->open(host_)).groups, changed.groups);
+  const Stored after_boot = load(*medium_->open({.boot = "boot 2", .namespaces = "here"}));
+  EXPECT_TRUE(after_boot.groups.empty());
+  EXPECT_GT(after_boot.former_rows, 0U);
+}
+
+TEST_P(StoreContract, TwoMayCommitAtOneTime) {
+  const auto store = medium_->open(host_);
+  load(*store);
+  constexpr int kEach = 50;
+  const auto commit_many = [&](bool groups) {
+    for (int i = 0; i < kEach; ++i) {
+      WriteSet rows;
+      if (groups) {
+        rows.groups = {one_group()};
+        rows.groups[0].name = std::to_string(i);
+      } else {
+        rows.put = one_of_each();
+        rows.put.reclaims[0].id = static_cast<std::uint64_t>(i);
+      }
+      commit(*store, rows);
+    }
+  };
+  std::thread other([&] { commit_many(true); });
+  commit_many(false);
+  other.join();
+  const Stored all = load(*medium_->open(host_));
+  EXPECT_EQ(all.groups.size(), std::size_t{kEach});
+  EXPECT_EQ(all.image.reclaims.size(), std::size_t{kEach});
+}
+
 TEST_P(StoreContract, RevisionsGrowWithEachCommit) {
   const auto store = medium_->open(host_);
   const Revision loaded = load(*store).revision;

@@ -2,9 +2,11 @@
 // Rows for tests of stores, and rows as text to compare.
 #pragma once
 
+#include <algorithm>
 #include <string>
 
 #include "base/concat.hpp"
+#include "groups/types.hpp"
 #include "ledger/image.hpp"
 
 namespace aqua::coordinator {
@@ -46,6 +48,27 @@ inline ledger::Image one_of_each() {
                             .outstanding = {}});
   image.pairs.push_back({client.id, *slab.holder, true});
   return image;
+}
+
+inline groups::GroupRow one_group() {
+  groups::GroupRow row;
+  row.id = random_id<groups::GroupTag>();
+  row.name = "a 'group' with \"quotes\"";
+  row.creator = random_id<ClientTag>();
+  row.creator_gone = true;
+  row.user = 65534;
+  row.topology = {.prefill = {2, 3}, .decode = {4, 5}};
+  row.shape = {.model = "model", .dtype = "f16", .layout = "[block][token]"};
+  row.state = groups::State::sealing;
+  row.term = std::uint64_t{1} << 62;
+  row.joins = 9;
+  row.members.push_back(
+      {random_id<ClientTag>(), "one", groups::Rank{groups::Role::prefill, 1, 2}, 7});
+  row.members.push_back({random_id<ClientTag>(), "spare", std::nullopt, 8});
+  row.members.push_back(
+      {random_id<ClientTag>(), "two", groups::Rank{groups::Role::decode, 3, 4}, 9});
+  std::ranges::sort(row.members, {}, &groups::MemberRow::client);
+  return row;
 }
 
 inline std::string text_of(const ledger::Image& image) {
