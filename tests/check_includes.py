@@ -33,7 +33,7 @@ IMPURE = re.compile(r"(thread|mutex|shared_mutex|condition_variable|future|atomi
 IMPURE_PUBLIC = {"include/aqua/" + name for name in
                  ("runtime.hpp", "tensor.hpp", "ticket.hpp", "elastic_pool.hpp", "plane_memory.hpp", "published_memory.hpp", "shared_memory.hpp",
                   "side_stream.hpp", "stream_mark.hpp", "groups.hpp", "emulated.hpp")}
-PURE_ROOMS = ("src/layout",)  # of the core
+PURE_ROOMS = ("src/groups", "src/layout")  # of the core
 PURE_BASE = ("base/concat.hpp", "base/try.hpp", "base/ids.hpp", "base/json_object.hpp", "base/shallow_json.hpp",
              "base/text/hex.hpp")
 HEAVY = re.compile(r"(spdlog/.*|httplib\.h|nlohmann/json\.hpp)$")
