@@ -17,6 +17,7 @@
 
 #include "aqua/export.h"
 #include "aqua/kv_stream/equations.hpp"
+#include "aqua/kv_stream/swap.hpp"
 #include "aqua/result.hpp"
 
 namespace aqua::kv_stream {
@@ -51,9 +52,9 @@ struct PlanInput {
   // KV of prompts that may be on its way from a prompt machine, or to a token machine, beside what
   // is computed. 0: as the paper counts; the wait for the last prompt is not counted.
   std::uint32_t streaming_buffers = 1;
-  // Host memory and its link to the devices, of a machine, for microbatch swapping. 0: no swapping.
-  std::uint64_t host_bytes = 0;
-  double host_bytes_per_second = 0;
+  // For microbatch swapping, of a machine. No host_bytes: no swapping.
+  AwayMemory away{};
+  bool only_swapped = false;      // where a pipeline can swap it does: to see what that costs
   double machine_hour_price = 0;  // in any currency
 };
 
@@ -70,7 +71,8 @@ struct Side {
   std::uint32_t pipelines = 0, depth = 0;
   std::uint32_t layers = 0;      // of the slowest stage, the one with the most
   std::uint32_t microbatch = 0;  // requests
-  bool swaps = false;            // KV is in host memory but for two microbatches
+  bool swaps = false;            // KV is away but for swap_buffers() microbatches
+  AwayPlaces away{};             // where, if it swaps
   bool fits = false;
   std::uint64_t bytes = 0, host_bytes = 0;  // what the machine of that stage holds
   double seconds = 0;  // inverse throughput of one of the pipelines, for a microbatch: Ic, Ip or It
@@ -113,6 +115,7 @@ struct Needs {
   std::uint32_t machines = 0;       // all else equal, the fewest, up to kMostMachines
   std::uint64_t machine_bytes = 0;  // the least memory of a machine
   std::uint32_t microbatch = 0;     // the largest, measured or not
+  std::uint64_t host_bytes = 0;     // with only_swapped, the least host memory of a machine
 };
 [[nodiscard]] AQUA_API Result<Needs> needs(const PlanInput& input);
 

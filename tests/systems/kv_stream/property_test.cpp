@@ -57,7 +57,7 @@ TEST(PlanProperty, APlanKeepsToMachinesAndMemoryAndTellsItsCost) {
     EXPECT_LE(best.machines, in.machines);
     for (const Side& side : {best.prompt, best.token}) {
       EXPECT_LE(side.bytes, in.machine_bytes);
-      EXPECT_LE(side.host_bytes, in.host_bytes);
+      EXPECT_LE(side.host_bytes, in.away.host_bytes);
     }
     EXPECT_DOUBLE_EQ(best.cost_per_request,
                      in.machine_hour_price * best.machines * best.seconds_per_request / 3600);

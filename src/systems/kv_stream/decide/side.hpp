@@ -19,6 +19,9 @@ enum class Role : std::uint8_t { colocated, prompt, token };
 // fits, the one that needs the least memory of a machine.
 [[nodiscard]] Side best_side(const PlanInput& input, Role role, std::uint32_t depth);
 
+// Whether it wants more host memory than a machine has.
+[[nodiscard]] bool lacks_host(const PlanInput& input, const Side& side);
+
 // The requests that a microbatch of a colocated pipeline may have at most, by memory.
 [[nodiscard]] std::uint64_t largest_microbatch(const PlanInput& input, std::uint32_t depth);
 
