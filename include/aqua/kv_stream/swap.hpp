@@ -61,8 +61,8 @@ struct SwapCopies {
 // Seconds that the stage is occupied by a microbatch, the mean of those in lent and in host memory.
 // With two buffers the copy of the next microbatch hides behind a step, and what is written goes
 // the other way behind the next one: a step takes as long as the slower of both. With one they add
-// up. Where a step takes about as long as its copy, what it adds delays two steps of an answer by
-// at most half of its own copy, which is not counted.
+// up. Not counted: where a step takes about as long as its copy, what it adds delays two steps of
+// an answer by at most half of its own copy; and once a round where lent and host memory mix.
 [[nodiscard]] AQUA_API TokenSteps swapped_steps(double step_seconds, std::uint64_t tokens,
                                                 std::uint64_t prompt_tokens,
                                                 const SwapCopies& copies);

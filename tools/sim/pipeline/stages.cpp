@@ -29,6 +29,8 @@ Stages::Stages(const PipelineShape& shape, const PassCost& cost, Network& networ
       for (const StageLayers& layers : stages_of(shape.layers, side.depth)) {
         const auto stage = static_cast<std::uint32_t>(pipeline.stages.size());
         pipeline.stages.push_back({.layers = layers});
+        if (shape.swaps && !prompts)
+          pipeline.stages.back().swap = SwapBuffers(kv_stream::swap_buffers(side.depth));
         machines_.push_back({.pipeline = number, .stage = stage, .prompts = prompts});
         if (!shape.links) continue;
         const std::string name = "machine " + std::to_string(machines_.size());
@@ -44,6 +46,26 @@ Picos Stages::time_of(const Pipeline& pipeline, const Stage& stage, const Pass& 
   const Picos time = cost_.stage_time(pass, stage.layers);
   if (!pipeline.prompts || shape_.stream_overhead == 1) return time;
   return static_cast<Picos>(std::llround(static_cast<double>(time) * shape_.stream_overhead));
+}
+
+std::pair<Picos, Picos> Stages::compute(const Pipeline& pipeline, Stage& stage, const Work& work,
+                                        Picos now) {
+  const Picos takes = time_of(pipeline, stage, work.pass);
+  if (!stage.swap.swaps()) return {now, now + takes};
+  const kv_stream::AwayMemory& memory = shape_.swaps->memory;
+  const double rate = work.lent ? memory.lent_bytes_per_second : memory.host_bytes_per_second;
+  const auto copy = [&](std::uint64_t tokens) {
+    const double bytes = static_cast<double>(tokens * stage.layers.count) *
+                         static_cast<double>(shape_.layer_kv_bytes);
+    return std::pair(picos(bytes / rate), bytes);
+  };
+  const auto [in, in_bytes] = copy(work.pass.held_tokens);
+  const auto [out, out_bytes] = copy(work.pass.prompt_tokens + work.pass.decodes);
+  const Picos there = stage.swap.ready(work.microbatch, work.known, in);
+  const Picos begins = std::max(now, there);
+  stage.swap.computed(begins + takes, out);
+  swapped_bytes_ += out_bytes + (there > 0 ? in_bytes : 0);
+  return {begins, begins + takes};
 }
 
 void Stages::schedule(Picos at, std::uint32_t pipeline, std::uint32_t stage, std::uint32_t slot,
@@ -123,9 +145,9 @@ void Stages::play_at_once(const Work& work, Picos now) {
   Picos at = now;
   for (std::uint32_t i = 0; i < pipeline.stages.size(); ++i) {
     Stage& stage = pipeline.stages[i];
-    const Picos begins = std::max(at, stage.free_at);
-    at = stage.free_at = begins + time_of(pipeline, stage, work.pass);
-    note(work, i, begins, at);
+    const auto [begins, ends] = compute(pipeline, stage, work, std::max(at, stage.free_at));
+    at = stage.free_at = ends;
+    note(work, i, begins, ends);
     if (!pipeline.prompts) continue;
     hold(pipeline.first_machine + i, stage, work.pass.prompt_tokens);
     stage.held_tokens = 0;
@@ -163,9 +185,9 @@ void Stages::try_stage(std::uint32_t number, std::uint32_t at, Picos now) {
   stage.busy = true;
   Progress& progress = progress_[slot];
   const Pass& pass = progress.work.pass;
-  const Picos end = now + time_of(pipeline, stage, pass);
+  const auto [begin, end] = compute(pipeline, stage, progress.work, now);
   stage.busy_until = end;
-  note(progress.work, at, now, end);
+  note(progress.work, at, begin, end);
   if (pipeline.prompts) {
     hold(pipeline.first_machine + at, stage, pass.prompt_tokens);
     if (shape_.links) stream_kv(progress, at, now);
