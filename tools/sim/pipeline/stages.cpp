@@ -126,6 +126,7 @@ void Stages::abort(std::uint32_t number, Picos now) {
   for (std::uint32_t i = 0; i < pipeline.stages.size(); ++i) {
     Stage& stage = pipeline.stages[i];
     stage.waiting.clear();
+    stage.coming.clear();
     if (stage.busy) machines_[pipeline.first_machine + i].busy -= stage.busy_until - now;
     stage.busy = false;
   }
@@ -250,6 +251,7 @@ void Stages::hand_on(std::uint32_t slot, std::uint32_t at, Picos now) {
   const double bytes = tokens * (last ? kTokenIdBytes : shape_.links->activation_bytes);
   activation_bytes_ += bytes;
   const std::uint32_t to = last ? 0 : at + 1;
+  if (!last) pipelines_[work.pipeline].stages[to].coming.emplace_back(slot, false);
   start_flow(bytes, pipeline.first_machine + at, pipeline.first_machine + to,
              {.slot = slot, .stage = to}, now);
 }
@@ -262,8 +264,7 @@ void Stages::flow_ended(FlowId id, Picos now) {
   Progress& progress = progress_[flow.slot];
   if (!flow.kv) {
     if (flow.stage == 0) return leave(flow.slot, now);
-    pipelines_[number].stages[flow.stage].waiting.push_back(flow.slot);
-    return try_stage(number, flow.stage, now);
+    return arrive(number, flow.stage, flow.slot, now);
   }
   if (--progress.flows[flow.stage] > 0) return;
   Stage& stage = pipelines_[number].stages[flow.stage];
@@ -273,6 +274,17 @@ void Stages::flow_ended(FlowId id, Picos now) {
   maybe_deliver(flow.slot, now);
   try_stage(number, flow.stage, now);
   if (flow.stage == 0 && idle(number)) user_.idle(number, now);
+}
+
+// What two stages send each other stays in order: a few tokens do not overtake a prompt that is
+// still on its way.
+void Stages::arrive(std::uint32_t number, std::uint32_t at, std::uint32_t slot, Picos now) {
+  Stage& stage = pipelines_[number].stages[at];
+  std::ranges::find(stage.coming, std::pair(slot, false))->second = true;
+  for (; !stage.coming.empty() && stage.coming.front().second; stage.coming.pop_front()) {
+    stage.waiting.push_back(stage.coming.front().first);
+  }
+  try_stage(number, at, now);
 }
 
 void Stages::leave(std::uint32_t slot, Picos now) {

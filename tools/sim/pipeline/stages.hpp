@@ -77,6 +77,8 @@ class Stages final : public Actor {
     StageLayers layers{};
     SwapBuffers swap{};
     std::deque<std::uint32_t> waiting{};  // slots
+    // Passes on their way from the stage before, in its order, and whether they are here.
+    std::deque<std::pair<std::uint32_t, bool>> coming{};
     bool busy = false;
     Picos busy_until = 0;
     Picos free_at = 0;              // when passes are played in one event
@@ -128,6 +130,7 @@ class Stages final : public Actor {
   void stage_ended(std::uint32_t pipeline, std::uint32_t stage, std::uint32_t slot, Picos now);
   void stream_kv(Progress& progress, std::uint32_t stage, Picos now);
   void hand_on(std::uint32_t slot, std::uint32_t stage, Picos now);
+  void arrive(std::uint32_t pipeline, std::uint32_t stage, std::uint32_t slot, Picos now);
   void leave(std::uint32_t slot, Picos now);
   void maybe_deliver(std::uint32_t slot, Picos now);
   void note(const Work& work, std::uint32_t stage, Picos begin, Picos end);
