@@ -44,6 +44,11 @@ struct TokenSteps {
 [[nodiscard]] AQUA_API double inverse_throughput(std::uint32_t depth, double prompt_seconds,
                                                  const TokenSteps& steps);
 
+// Until the last of so many equal microbatches has left a pipeline of `depth` stages, with as many
+// in flight, that begin at once: rounds of (3), and a last one that also drains. 1 or more.
+[[nodiscard]] AQUA_API double makespan(std::uint32_t depth, double prompt_seconds,
+                                       const TokenSteps& steps, std::uint64_t microbatches);
+
 // (4): disaggregation pays, by (5), if Y/t is above this. Nothing: it never does, as m is not below
 // 2 - 1/D. For Y >= t.
 [[nodiscard]] AQUA_API std::optional<double> least_ratio_that_pays(std::uint32_t machines,

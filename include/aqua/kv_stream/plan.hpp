@@ -5,7 +5,8 @@
 //
 // Threads: plain functions, deterministic.
 // Units:   bytes, seconds, tokens. `depth` counts the stages of a pipeline, each a machine.
-// Model:   requests are equal, and there are always enough of them. Docs: docs/plan/pipelines.md.
+// Model:   requests are equal; there are always enough of them, or so many that come at once. Docs:
+//          docs/plan/pipelines.md.
 #pragma once
 
 #include <array>
@@ -47,6 +48,9 @@ struct PlanInput {
   std::uint32_t reserved_tokens = 0;
   std::vector<MicrobatchCost> microbatches{};  // sizes to choose from, in any order
 
+  // That all come at once, so that filling and draining count; 0: always enough.
+  std::uint64_t requests = 0;
+
   // m: a prompt takes so many times as long when its KV is streamed away meanwhile; 1 or more.
   double stream_overhead = 1;
   // KV of prompts that may be on its way from a prompt machine, or to a token machine, beside what
@@ -86,9 +90,10 @@ struct Split {
   Side token{};   // all pipelines if the policy is colocated
   std::uint32_t machines = 0;
   bool fits = false;
-  double seconds_per_request = 0;  // of the slower side; 0 if it does not fit
-  double cost_per_request = 0;     // of the machines that it uses
-  std::string lost{};              // why it is not the plan: filled by explain(); "" is the plan
+  // Of the slower side; of PlanInput::requests the makespan's part. 0 if it does not fit.
+  double seconds_per_request = 0;
+  double cost_per_request = 0;  // of the machines that it uses
+  std::string lost{};           // why it is not the plan: filled by explain(); "" is the plan
 };
 
 struct Outcome {

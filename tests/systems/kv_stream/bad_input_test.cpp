@@ -54,6 +54,8 @@ TEST(PlanBadInput, ACountThatCannotBeIsNamed) {
   refused("new_tokens is 0", [](PlanInput& in) { in.new_tokens = 0; });
   refused("reserved_tokens is 1: at least the 2 new_tokens",
           [](PlanInput& in) { in.reserved_tokens = 1; });
+  refused("requests is 2000000000000: at most",
+          [](PlanInput& in) { in.requests = 2'000'000'000'000; });
   refused("reserved_bytes is 100 of machine_bytes 100",
           [](PlanInput& in) { in.reserved_bytes = 100; });
   refused("at most 4e+18", [](PlanInput& in) { in.layer_kv_bytes = UINT64_MAX / 2; });

@@ -65,6 +65,21 @@ TEST(PlanProperty, APlanKeepsToMachinesAndMemoryAndTellsItsCost) {
   }
 }
 
+TEST(PlanProperty, ManyRequestsAtOnceTakeAsLongEachAsIfThereWereAlwaysEnough) {
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    PlanInput in = random_input(seed);
+    const double always = seconds(in);
+    in.requests = 100'000'000;
+    if (always == kWorseThanNothing) {
+      EXPECT_EQ(seconds(in), kWorseThanNothing);
+      continue;
+    }
+    EXPECT_NEAR(seconds(in), always, 1e-4 * always) << "seed " << seed;
+    in.requests = 1;
+    EXPECT_GT(seconds(in), always / 2) << "seed " << seed;
+  }
+}
+
 // Whoever fits a machine has no bubbles there, and prompts and tokens share it without waiting.
 TEST(PlanProperty, OneMachineThatHoldsAllIsNeverBeatenWithTheSameMicrobatch) {
   std::uint64_t seen = 0;

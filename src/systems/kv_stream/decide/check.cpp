@@ -13,6 +13,7 @@ namespace {
 
 constexpr double kMostBytes = 4e18;  // sums of bytes stay within 64 bits below it
 constexpr double kMostSeconds = 1e9;
+constexpr std::uint64_t kMostRequests = 1'000'000'000'000;
 
 template <typename... Parts>
 Error wrong(const char* call, const Parts&... parts) {
@@ -37,6 +38,10 @@ Result<void> check_counts(const char* call, const PlanInput& in) {
   if (in.reserved_tokens > 0 && in.reserved_tokens < in.new_tokens) {
     return wrong(call, "reserved_tokens is ", in.reserved_tokens, ": at least the ", in.new_tokens,
                  " new_tokens, or 0");
+  }
+  if (in.requests > kMostRequests) {
+    return wrong(call, "requests is ", in.requests, ": at most ", kMostRequests,
+                 ", or 0, which is always enough");
   }
   if (in.reserved_bytes >= in.machine_bytes) {
     return wrong(call, "reserved_bytes is ", in.reserved_bytes, " of machine_bytes ",

@@ -35,6 +35,18 @@ double inverse_throughput(std::uint32_t depth, double prompt_seconds, const Toke
   return prompt_seconds + steps.seconds + (depth - 1) * shorter / depth;
 }
 
+// In the last round a microbatch waits for those before it once, and then goes through all stages
+// for each of its steps.
+double makespan(std::uint32_t depth, double prompt_seconds, const TokenSteps& steps,
+                std::uint64_t microbatches) {
+  const std::uint64_t rounds = (microbatches - 1) / depth;
+  const auto before = static_cast<double>((microbatches - 1) % depth);
+  const double last = depth * prompt_seconds + before * std::max(prompt_seconds, steps.first) +
+                      depth * steps.seconds;
+  return static_cast<double>(rounds * depth) * inverse_throughput(depth, prompt_seconds, steps) +
+         last;
+}
+
 std::optional<double> least_ratio_that_pays(std::uint32_t machines, double stream_overhead) {
   const double gain = machines * (2 - stream_overhead) - 1;
   if (gain <= 0) return std::nullopt;

@@ -49,39 +49,68 @@ Side sized(const PlanInput& in, Role role, std::uint32_t depth, std::uint32_t re
   return side;
 }
 
-double seconds_of(const PlanInput& in, Role role, const Side& side, const MicrobatchCost& cost) {
-  const double share = static_cast<double>(side.layers) / in.layers;
-  const double prompt = cost.prompt_seconds * share, token = cost.token_seconds * share;
-  const double stream = cost.stream_seconds * share;
-  if (role == Role::prompt) return std::max(in.stream_overhead * prompt, stream);
-  if (!side.swaps) {
-    const TokenSteps steps = token_steps(token, in.new_tokens);
-    if (role == Role::token) return std::max(inverse_throughput(side.depth, 0, steps), stream);
-    return inverse_throughput(side.depth, prompt, steps);
-  }
-  const SwapCopies copies = swap_copies(
-      in.away, side.away, side.layers * in.layer_kv_bytes * side.microbatch, side.depth);
-  const TokenSteps steps = swapped_steps(token, in.new_tokens, in.prompt_tokens, copies);
-  if (role == Role::token) return std::max(inverse_throughput(side.depth, 0, steps), stream);
-  return inverse_throughput(side.depth, swapped_prompt(prompt, in.prompt_tokens, copies), steps);
+double seconds_of(Role role, const Side& side, const SideTimes& times) {
+  if (role == Role::prompt) return std::max(times.prompt, times.stream);
+  const double all = inverse_throughput(side.depth, times.prompt, times.steps);
+  return role == Role::token ? std::max(all, times.stream) : all;
 }
 
-bool better(const PlanInput& in, const Side& a, const Side& b) {
+// What is to be small: seconds of a request, if this side were all.
+double worth(const PlanInput& in, Role role, const Side& side) {
+  if (in.requests == 0 || !side.fits) return side.seconds / side.microbatch;
+  const SideTimes times = times_of(in, role, side);
+  const std::uint64_t most = most_microbatches(in, side);
+  const double all = role == Role::prompt
+                         ? (static_cast<double>(most) + side.depth - 1) * side.seconds
+                         : makespan(side.depth, times.prompt, times.steps, most);
+  return all / static_cast<double>(in.requests);
+}
+
+bool better(const PlanInput& in, Role role, const Side& a, const Side& b) {
   if (a.fits != b.fits) return a.fits;
   if (!a.fits) return std::pair(lacks_host(in, a), a.bytes) < std::pair(lacks_host(in, b), b.bytes);
-  const auto key = [](const Side& side) {
-    return std::tuple(side.seconds / side.microbatch, side.swaps, side.microbatch);
+  const auto key = [&](const Side& side) {
+    return std::tuple(worth(in, role, side), side.swaps, side.microbatch);
   };
   return key(a) < key(b);
 }
 
 }  // namespace
 
+SideTimes times_of(const PlanInput& in, Role role, const Side& side) {
+  const auto cost =
+      std::find_if(in.microbatches.begin(), in.microbatches.end(),
+                   [&](const MicrobatchCost& each) { return each.requests == side.microbatch; });
+  const double share = static_cast<double>(side.layers) / in.layers;
+  const double token = cost->token_seconds * share;
+  SideTimes times{.prompt = cost->prompt_seconds * share, .stream = cost->stream_seconds * share};
+  if (role == Role::prompt) {
+    times.prompt *= in.stream_overhead;
+    return times;
+  }
+  if (role == Role::token) times.prompt = 0;
+  if (!side.swaps) {
+    times.steps = token_steps(token, in.new_tokens);
+    return times;
+  }
+  const SwapCopies copies = swap_copies(
+      in.away, side.away, side.layers * in.layer_kv_bytes * side.microbatch, side.depth);
+  times.steps = swapped_steps(token, in.new_tokens, in.prompt_tokens, copies);
+  if (role == Role::colocated)
+    times.prompt = swapped_prompt(times.prompt, in.prompt_tokens, copies);
+  return times;
+}
+
+std::uint64_t most_microbatches(const PlanInput& in, const Side& side) {
+  const std::uint64_t all = (in.requests + side.microbatch - 1) / side.microbatch;
+  return (all + side.pipelines - 1) / side.pipelines;
+}
+
 bool lacks_host(const PlanInput& input, const Side& side) {
   return side.host_bytes > input.away.host_bytes;
 }
 
-Side best_side(const PlanInput& input, Role role, std::uint32_t depth) {
+Side best_side(const PlanInput& input, Role role, std::uint32_t depth, std::uint32_t pipelines) {
   Side best;
   for (const MicrobatchCost& cost : input.microbatches) {
     for (const bool swaps : {false, true}) {
@@ -90,8 +119,9 @@ Side best_side(const PlanInput& input, Role role, std::uint32_t depth) {
       Side side = sized(input, role, depth, cost.requests, swaps);
       // Without swapping it may fit, so that host memory is not what is lacking.
       if (lacks_host(input, side) && !input.only_swapped) continue;
-      side.seconds = seconds_of(input, role, side, cost);
-      if (best.depth == 0 || better(input, side, best)) best = side;
+      side.pipelines = pipelines;
+      side.seconds = seconds_of(role, side, times_of(input, role, side));
+      if (best.depth == 0 || better(input, role, side, best)) best = side;
     }
   }
   return best;
