@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of docs/plan/pipeline_tables.md, beside DéjàVu's Tables 2 to 5 and Figures 12, 14, 24 and 25.
+"""The tables of docs/plan/pipeline_tables.md, beside DéjàVu's Tables 2 to 5 and Figures 12 to 14, 24, 25
+and 28 to 31.
 
 Usage: pipeline_tables.py --aqua PROGRAM [--requests N] [--only KEY]... [--page FILE] [--json FILE]
 
@@ -22,6 +23,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import pipeline_swaps
 from page_tables import rounded, write_tables
 
 MACHINES = (2, 4, 6, 8, 10, 12, 14, 16)
@@ -222,6 +224,7 @@ MAKE["no_links"] = (lambda s: rows_of(s, "table_2", ("--stops", "microbatch", "-
 MAKE["stops"] = (stops_rows, stops_table)
 MAKE["rates"] = (rate_rows, rate_table)
 MAKE["outages"] = (outage_rows, outage_table)
+MAKE.update(pipeline_swaps.MAKE)
 
 
 def figures_of(tables):
@@ -233,6 +236,7 @@ def figures_of(tables):
             known = {row["machines"]: ratio(row, name) for row in tables[key] if ratio(row, name) is not None}
             result[f"{key} {name} over apart"] = {"8": known.get(8), "16": known.get(16), "most": max(known.values()),
                                                   "median": statistics.median(known.values())}
+    result.update(pipeline_swaps.figures_of(tables))
     return result
 
 

@@ -15,6 +15,7 @@
 
 #include "aqua/elastic_pool.hpp"
 #include "aqua/emulated.hpp"
+#include "aqua/kv_stream/microbatch_swap.hpp"
 #include "aqua/layer_swap/layer_pool.hpp"
 #include "aqua/packing/packer.hpp"
 #include "aqua/prefix/prefix_cache.hpp"
@@ -158,6 +159,36 @@ TEST_F(HeaderExamples, LayerPool) {
   ASSERT_TRUE(pool->resize(12).ok());  // waits until what was written is safe
   EXPECT_EQ(pool->usable_blocks(), 64U);
   EXPECT_TRUE(*pool->step_done(*step));
+}
+
+TEST_F(HeaderExamples, MicrobatchSwap) {
+  Runtime runtime = open();
+  const Stream stream{};
+  const auto memory = emulated::allocate(runtime, 8 * 64_KiB);
+  ASSERT_TRUE(memory.ok());
+  const auto buffer_at = [&](std::size_t at) {
+    return *Layout::make({.layers = 1,
+                          .planes_per_layer = 1,
+                          .planes = {memory->data() + at},
+                          .block_count = 4,
+                          .block_stride = 64_KiB,
+                          .segment_bytes = 64_KiB});
+  };
+  const Layout a = buffer_at(0), b = buffer_at(4 * 64_KiB);
+  const std::vector<std::uint32_t> writes{0, 3};
+  std::uint32_t launched = 0;
+  const auto launch_step = [&](std::uint32_t m, const Layout& buffer) {
+    EXPECT_EQ(m, launched++);
+    ASSERT_TRUE(emulated::launch(runtime, stream, [plane = buffer.spec().planes[0]] {
+                  std::memset(emulated::kernel_view(plane), 1, 64_KiB);
+                }).ok());
+  };
+#include "header_examples/kv_stream/microbatch_swap.hpp"
+  EXPECT_EQ(launched, 4U);
+  ASSERT_TRUE(swap.ok());
+  EXPECT_EQ(swap->status().turns, 4U);
+  EXPECT_EQ(swap->status().written_bytes, 4 * 2 * 64_KiB);
+  ASSERT_TRUE(emulated::synchronize(runtime, stream).ok());
 }
 
 // Another engine finds what the first one has published.

@@ -132,17 +132,14 @@ class CommandLine {
     for (const auto& [known, meaning] : names) {
       if (meaning == field) fallback = known;
     }
-    return option(
-        name, value, help,
-        [&field, names = std::move(names)](std::string_view given) -> Result<void> {
-          std::string all;
-          for (const auto& [known, meaning] : names) {
-            if (known == given) return field = meaning, Result<void>{};
-            all += (all.empty() ? "" : ", ") + known;
-          }
-          return Error{Code::invalid_argument, "expected one of " + all};
-        },
-        fallback);
+    return option(name, value, help, one_of(field, std::move(names)), fallback);
+  }
+  // `fallback` says in the help what counts if nothing is given.
+  template <typename Enum>
+  CommandLine& choice(const std::string& name, std::optional<Enum>& field,
+                      std::vector<std::pair<std::string, Enum>> names, const std::string& value,
+                      const std::string& help, const std::string& fallback) {
+    return option(name, value, help, one_of(field, std::move(names)), fallback);
   }
 
   // Sets fields in the order in which options were added. Those that are not given keep their
@@ -163,6 +160,18 @@ class CommandLine {
       if (!number.ok()) return std::move(number).error();
       field = *number;
       return {};
+    };
+  }
+
+  template <typename Field, typename Enum>
+  static Set one_of(Field& field, std::vector<std::pair<std::string, Enum>> names) {
+    return [&field, names = std::move(names)](std::string_view given) -> Result<void> {
+      std::string all;
+      for (const auto& [known, meaning] : names) {
+        if (known == given) return field = meaning, Result<void>{};
+        all += (all.empty() ? "" : ", ") + known;
+      }
+      return Error{Code::invalid_argument, "expected one of " + all};
     };
   }
 

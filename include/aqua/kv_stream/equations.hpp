@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The equations of DéjàVu (4.2.1 and appendix E), mended where the paper errs:
+// The equations of DéjàVu (4.2.1), mended where the paper errs:
 // docs/plan/pipelines.md says what and why. The planner (plan.hpp) uses (3), with whole layers; the
 // rest are estimates that stand beside it.
 //
@@ -35,17 +35,19 @@ struct TokenSteps {
   double first = 0, last = 0;
 };
 
-// `tokens` steps of `step_seconds`. With microbatch swapping step i takes at least as long as
-// copying the KV that is there before it, which is that of prompt_tokens + i - 1 tokens.
-[[nodiscard]] AQUA_API TokenSteps token_steps(double step_seconds, std::uint64_t tokens,
-                                              std::uint64_t prompt_tokens = 0,
-                                              double copy_seconds_per_token = 0);
+// `tokens` steps of `step_seconds`. Those of a microbatch that is swapped: swap.hpp.
+[[nodiscard]] AQUA_API TokenSteps token_steps(double step_seconds, std::uint64_t tokens);
 
 // (3): inverse throughput of a pipeline of `depth` stages with as many microbatches in flight,
 // which begin and end together: stage seconds of one, and its share of the bubbles.
 // `prompt_seconds` is what a prompt occupies a stage; 0 if prompts are processed elsewhere.
 [[nodiscard]] AQUA_API double inverse_throughput(std::uint32_t depth, double prompt_seconds,
                                                  const TokenSteps& steps);
+
+// Until the last of so many equal microbatches has left a pipeline of `depth` stages, with as many
+// in flight, that begin at once: rounds of (3), and a last one that also drains. 1 or more.
+[[nodiscard]] AQUA_API double makespan(std::uint32_t depth, double prompt_seconds,
+                                       const TokenSteps& steps, std::uint64_t microbatches);
 
 // (4): disaggregation pays, by (5), if Y/t is above this. Nothing: it never does, as m is not below
 // 2 - 1/D. For Y >= t.
@@ -59,11 +61,5 @@ struct IdealSplit {
 [[nodiscard]] AQUA_API IdealSplit ideal_split(std::uint32_t machines, double prompt_seconds,
                                               double token_seconds, std::uint64_t tokens,
                                               double stream_overhead);
-
-// Appendix E: how many times faster two microbatches of B are as one of 2B that is swapped. Pays
-// above 1. Times are those of B; copy_seconds_per_token is that of a token of KV of 2B requests.
-[[nodiscard]] AQUA_API double swapping_gain(double prompt_seconds, double token_seconds,
-                                            std::uint64_t prompt_tokens, std::uint64_t tokens,
-                                            double copy_seconds_per_token);
 
 }  // namespace aqua::kv_stream

@@ -5,7 +5,8 @@
 //
 // Threads: plain functions, deterministic.
 // Units:   bytes, seconds, tokens. `depth` counts the stages of a pipeline, each a machine.
-// Model:   requests are equal, and there are always enough of them. Docs: docs/plan/pipelines.md.
+// Model:   requests are equal; there are always enough of them, or so many that come at once. Docs:
+//          docs/plan/pipelines.md.
 #pragma once
 
 #include <array>
@@ -17,6 +18,7 @@
 
 #include "aqua/export.h"
 #include "aqua/kv_stream/equations.hpp"
+#include "aqua/kv_stream/swap.hpp"
 #include "aqua/result.hpp"
 
 namespace aqua::kv_stream {
@@ -46,14 +48,17 @@ struct PlanInput {
   std::uint32_t reserved_tokens = 0;
   std::vector<MicrobatchCost> microbatches{};  // sizes to choose from, in any order
 
+  // That all come at once, so that filling and draining count; 0: always enough.
+  std::uint64_t requests = 0;
+
   // m: a prompt takes so many times as long when its KV is streamed away meanwhile; 1 or more.
   double stream_overhead = 1;
   // KV of prompts that may be on its way from a prompt machine, or to a token machine, beside what
   // is computed. 0: as the paper counts; the wait for the last prompt is not counted.
   std::uint32_t streaming_buffers = 1;
-  // Host memory and its link to the devices, of a machine, for microbatch swapping. 0: no swapping.
-  std::uint64_t host_bytes = 0;
-  double host_bytes_per_second = 0;
+  // For microbatch swapping, of a machine. No host_bytes: no swapping.
+  AwayMemory away{};
+  bool only_swapped = false;      // where a pipeline can swap it does: to see what that costs
   double machine_hour_price = 0;  // in any currency
 };
 
@@ -70,7 +75,8 @@ struct Side {
   std::uint32_t pipelines = 0, depth = 0;
   std::uint32_t layers = 0;      // of the slowest stage, the one with the most
   std::uint32_t microbatch = 0;  // requests
-  bool swaps = false;            // KV is in host memory but for two microbatches
+  bool swaps = false;            // KV is away but for swap_buffers() microbatches
+  AwayPlaces away{};             // where, if it swaps
   bool fits = false;
   std::uint64_t bytes = 0, host_bytes = 0;  // what the machine of that stage holds
   double seconds = 0;  // inverse throughput of one of the pipelines, for a microbatch: Ic, Ip or It
@@ -84,9 +90,10 @@ struct Split {
   Side token{};   // all pipelines if the policy is colocated
   std::uint32_t machines = 0;
   bool fits = false;
-  double seconds_per_request = 0;  // of the slower side; 0 if it does not fit
-  double cost_per_request = 0;     // of the machines that it uses
-  std::string lost{};              // why it is not the plan: filled by explain(); "" is the plan
+  // Of the slower side; of PlanInput::requests the makespan's part. 0 if it does not fit.
+  double seconds_per_request = 0;
+  double cost_per_request = 0;  // of the machines that it uses
+  std::string lost{};           // why it is not the plan: filled by explain(); "" is the plan
 };
 
 struct Outcome {
@@ -113,6 +120,7 @@ struct Needs {
   std::uint32_t machines = 0;       // all else equal, the fewest, up to kMostMachines
   std::uint64_t machine_bytes = 0;  // the least memory of a machine
   std::uint32_t microbatch = 0;     // the largest, measured or not
+  std::uint64_t host_bytes = 0;     // with only_swapped, the least host memory of a machine
 };
 [[nodiscard]] AQUA_API Result<Needs> needs(const PlanInput& input);
 

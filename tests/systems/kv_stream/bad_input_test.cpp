@@ -2,6 +2,7 @@
 // What a planner cannot plan with is named, with the nearest that would do.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <limits>
 
@@ -53,6 +54,8 @@ TEST(PlanBadInput, ACountThatCannotBeIsNamed) {
   refused("new_tokens is 0", [](PlanInput& in) { in.new_tokens = 0; });
   refused("reserved_tokens is 1: at least the 2 new_tokens",
           [](PlanInput& in) { in.reserved_tokens = 1; });
+  refused("requests is 2000000000000: at most",
+          [](PlanInput& in) { in.requests = 2'000'000'000'000; });
   refused("reserved_bytes is 100 of machine_bytes 100",
           [](PlanInput& in) { in.reserved_bytes = 100; });
   refused("at most 4e+18", [](PlanInput& in) { in.layer_kv_bytes = UINT64_MAX / 2; });
@@ -65,10 +68,16 @@ TEST(PlanBadInput, ARateThatCannotBeIsNamed) {
   }
   for (const double wrong : {-1.0, kNoNumber, kEndless}) {
     refused("machine_hour_price is", [&](PlanInput& in) { in.machine_hour_price = wrong; });
-    refused("host_bytes_per_second is", [&](PlanInput& in) { in.host_bytes_per_second = wrong; });
+    refused("away.host_bytes_per_second is",
+            [&](PlanInput& in) { in.away.host_bytes_per_second = wrong; });
+    refused("away.lent_bytes_per_second is",
+            [&](PlanInput& in) { in.away.lent_bytes_per_second = wrong; });
   }
-  refused("swapping needs both", [](PlanInput& in) { in.host_bytes = 1; });
-  refused("swapping needs both", [](PlanInput& in) { in.host_bytes_per_second = 1; });
+  refused("swapping needs both", [](PlanInput& in) { in.away.host_bytes = 1; });
+  refused("swapping needs both", [](PlanInput& in) { in.away.host_bytes_per_second = 1; });
+  refused("swapping needs both", [](PlanInput& in) { in.away.lent_bytes = 1; });
+  refused("its exit in host memory", [](PlanInput& in) { in.away = {0, 0, 1, 1}; });
+  refused("nothing can be swapped", [](PlanInput& in) { in.only_swapped = true; });
 }
 
 TEST(PlanBadInput, AMicrobatchThatCannotBeIsNamed) {
@@ -107,6 +116,23 @@ TEST(PlanBadInput, KvLargerThanTheMemoryIsAnsweredByASmallerMicrobatchOrMoreMemo
   in.microbatches[0].requests = 100;  // one layer: 10, and 2 x 600 of KV
   EXPECT_NE(says(in).find("machine_bytes of 1210, or a microbatch of 7"), std::string::npos)
       << says(in) << " 2 x 7 x 6 = 84 beside 10; on one machine 6 x 12 = 72 beside 20";
+}
+
+TEST(PlanBadInput, TooLittleHostMemoryForWhatMustBeSwappedIsAnsweredByHowMuch) {
+  PlanInput in = small_input();
+  in.machine_bytes =
+      21;  // two layers take 32 and one with two microbatches 22; with one of them 16
+  in.away = {.host_bytes = 11, .host_bytes_per_second = 1};  // two microbatches are 12
+  in.only_swapped = true;
+  EXPECT_NE(says(in).find("What would do: machine_bytes of 32, or away.host_bytes of 12"),
+            std::string::npos)
+      << says(in);
+  const auto splits = explain(in).value();
+  EXPECT_TRUE(std::any_of(splits.begin(), splits.end(), [](const Split& split) {
+    return split.lost == "does not fit: 1 bytes too many in the host memory of a machine";
+  }));
+  in.away.host_bytes = 12;
+  EXPECT_TRUE(plan(in)->best.token.swaps);
 }
 
 TEST(PlanBadInput, ThatAPolicyHasTooFewMachinesIsItsReason) {

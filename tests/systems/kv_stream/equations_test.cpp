@@ -67,31 +67,5 @@ TEST(Equations, IdealSplitGivesBothSidesTheSameTime) {
   EXPECT_NE(part.prompt_machines, std::floor(part.prompt_machines)) << "no number of machines";
 }
 
-TEST(Equations, SwappingMovesBothHalvesOfTheMicrobatch) {
-  // A prompt of 1000 tokens, 100 new ones: 0.15 s to copy what B = 1 holds at first.
-  double printed = 0;
-  for (int i = 1000; i <= 1100; ++i) printed += std::max(0.1, i * 1.5e-4);
-  EXPECT_GT(2 * (1 + 100 * 0.1) / (2 + printed), 1.2) << "the inequality as printed: it pays";
-  double moved = 0;
-  for (int i = 1000; i < 1100; ++i) moved += std::max(0.1, i * 3e-4);
-  EXPECT_NEAR(swapping_gain(1, 0.1, 1000, 100, 3e-4), 22 / (2 + moved), 1e-12);
-  EXPECT_LT(swapping_gain(1, 0.1, 1000, 100, 3e-4), 0.7);
-  EXPECT_DOUBLE_EQ(swapping_gain(1, 0.1, 1000, 100, 0), 22.0 / 12) << "copies that cost nothing";
-}
-
-TEST(Equations, TokenStepsAreSummedAsIfOneByOne) {
-  std::mt19937_64 random(2);
-  for (int i = 0; i < 5000; ++i) {
-    const std::uint64_t prompt = random() % 50, tokens = 1 + random() % 50;
-    const double step = 1 + static_cast<double>(random() % 40);
-    const double copy = 0.05 * static_cast<double>(1 + random() % 20);
-    double sum = 0;
-    for (std::uint64_t at = prompt; at < prompt + tokens; ++at) {
-      sum += std::max(step, copy * static_cast<double>(at));
-    }
-    EXPECT_NEAR(token_steps(step, tokens, prompt, copy).seconds, sum, 1e-9 * sum);
-  }
-}
-
 }  // namespace
 }  // namespace aqua::kv_stream::test

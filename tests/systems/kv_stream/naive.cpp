@@ -28,7 +28,9 @@ std::optional<double> naive_seconds(const PlanInput& in, bool prompts, bool toke
                                     std::uint32_t depth, const MicrobatchCost& cost, bool swaps) {
   std::vector<std::uint64_t> stages(depth, 0);
   for (std::uint32_t layer = 0; layer < in.layers; ++layer) stages[layer % depth] += 1;
-  double slowest_prompt = 0, slowest_token = 0, copy = 0;
+  double slowest_prompt = 0, slowest_token = 0;
+  std::vector<double> copies(depth, 0);  // of a token, by microbatch
+  const std::uint32_t on_device = depth == 2 ? 1 : 2;
   for (const std::uint64_t layers : stages) {
     if (layers == 0) return std::nullopt;
     const std::uint64_t token = layers * in.layer_kv_bytes * cost.requests;  // one of each request
@@ -41,21 +43,39 @@ std::optional<double> naive_seconds(const PlanInput& in, bool prompts, bool toke
         const std::uint64_t answer =
             token * (in.prompt_tokens + std::max(in.reserved_tokens, in.new_tokens));
         if (swaps) host += answer;
-        if (!swaps || i < 2) device += answer;
+        if (!swaps || i < on_device) device += answer;
       }
       if (!prompts) (swaps ? host : device) += buffers;
     }
-    if (device > in.machine_bytes || host > in.host_bytes) return std::nullopt;
+    if (device > in.machine_bytes || host > in.away.host_bytes) return std::nullopt;
     const double share = static_cast<double>(layers) / in.layers;
     slowest_prompt = std::max(slowest_prompt, share * cost.prompt_seconds);
     slowest_token = std::max(slowest_token, share * cost.token_seconds);
-    if (swaps) copy = std::max(copy, static_cast<double>(token) / in.host_bytes_per_second);
+    std::uint64_t lent = in.away.lent_bytes;
+    for (std::uint32_t i = 0; swaps && i < depth; ++i) {
+      const std::uint64_t answer =
+          token * (in.prompt_tokens + std::max(in.reserved_tokens, in.new_tokens));
+      const bool fits =
+          lent >= answer && in.away.lent_bytes_per_second > in.away.host_bytes_per_second;
+      if (fits) lent -= answer;
+      const double rate = fits ? in.away.lent_bytes_per_second : in.away.host_bytes_per_second;
+      copies[i] = std::max(copies[i], static_cast<double>(token) / rate);
+    }
   }
   std::vector<double> rounds;
   if (!tokens) slowest_prompt *= in.stream_overhead;
-  if (prompts) rounds.push_back(std::max(slowest_prompt, tokens ? copy * in.prompt_tokens : 0));
+  // The mean of what the microbatches of a round take.
+  const auto round = [&](double computed, double in_tokens, double out_tokens) {
+    double sum = 0;
+    for (const double copy : copies) {
+      sum += on_device == 1 ? computed + copy * (in_tokens + out_tokens)
+                            : std::max({computed, copy * in_tokens, copy * out_tokens});
+    }
+    rounds.push_back(sum / depth);
+  };
+  if (prompts) round(slowest_prompt, 0, tokens ? in.prompt_tokens : 0);
   for (std::uint32_t i = 0; tokens && i < in.new_tokens; ++i) {
-    rounds.push_back(std::max(slowest_token, copy * (in.prompt_tokens + i)));
+    round(slowest_token, in.prompt_tokens + i, 1);
   }
   // With prompts apart the link of the machine with the most layers carries their KV meanwhile.
   const double link =
@@ -73,7 +93,8 @@ std::map<Policy, double> naive_plan(const PlanInput& in) {
     for (std::uint32_t depth = 1; depth <= machines; ++depth) {
       for (const MicrobatchCost& cost : in.microbatches) {
         for (const bool swaps : {false, true}) {
-          if (swaps && (!tokens || depth < 3)) continue;
+          if (swaps && (!tokens || depth < 2)) continue;
+          if (!swaps && tokens && depth > 1 && in.only_swapped) continue;
           const auto seconds = naive_seconds(in, prompts, tokens, depth, cost, swaps);
           for (std::uint32_t n = 1; seconds && n * depth <= machines; ++n) {
             take(n, n * depth, *seconds / cost.requests / n);
@@ -111,8 +132,13 @@ PlanInput random_input(std::uint64_t seed) {
   in.streaming_buffers = from(0, 2);
   in.machine_hour_price = from(0, 5);
   if (from(0, 1) == 1) {
-    in.host_bytes = from(50, 1000);
-    in.host_bytes_per_second = from(1, 100);
+    in.away = {.host_bytes = from(50, 1000),
+               .host_bytes_per_second = static_cast<double>(from(1, 100))};
+    if (from(0, 1) == 1) {
+      in.away.lent_bytes = from(20, 400);
+      in.away.lent_bytes_per_second = from(10, 1000);
+    }
+    in.only_swapped = from(0, 5) == 0;
   }
   double prompt = from(1, 40) / 4.0, token = from(1, 20) / 4.0;
   std::uint32_t requests = 0;

@@ -52,8 +52,7 @@ TEST(PlanOfThePaper, SplitsAreThoseOfTable2ButForFourteenMachines) {
 
 TEST(PlanOfThePaper, SwappingDoesNotPayOverPcie) {
   PlanInput in = opt_66b(16);
-  in.host_bytes = 1'000'000'000'000;
-  in.host_bytes_per_second = 50e9;
+  in.away = {.host_bytes = 1'000'000'000'000, .host_bytes_per_second = 50e9};
   const Plan made = plan(in).value();
   for (const Outcome& outcome : made.outcomes) EXPECT_FALSE(outcome.best->token.swaps);
 }

@@ -57,11 +57,26 @@ TEST(PlanProperty, APlanKeepsToMachinesAndMemoryAndTellsItsCost) {
     EXPECT_LE(best.machines, in.machines);
     for (const Side& side : {best.prompt, best.token}) {
       EXPECT_LE(side.bytes, in.machine_bytes);
-      EXPECT_LE(side.host_bytes, in.host_bytes);
+      EXPECT_LE(side.host_bytes, in.away.host_bytes);
     }
     EXPECT_DOUBLE_EQ(best.cost_per_request,
                      in.machine_hour_price * best.machines * best.seconds_per_request / 3600);
     EXPECT_NEAR(made->ideal.prompt_machines + made->ideal.token_machines, in.machines, 1e-9);
+  }
+}
+
+TEST(PlanProperty, ManyRequestsAtOnceTakeAsLongEachAsIfThereWereAlwaysEnough) {
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    PlanInput in = random_input(seed);
+    const double always = seconds(in);
+    in.requests = 100'000'000;
+    if (always == kWorseThanNothing) {
+      EXPECT_EQ(seconds(in), kWorseThanNothing);
+      continue;
+    }
+    EXPECT_NEAR(seconds(in), always, 1e-4 * always) << "seed " << seed;
+    in.requests = 1;
+    EXPECT_GT(seconds(in), always / 2) << "seed " << seed;
   }
 }
 

@@ -64,6 +64,37 @@ TEST_F(PlanCommand, ExplainListsEverySplitAndWhyItLost) {
   EXPECT_EQ(text.find("4 machines: "), 0U) << "the answer comes first";
 }
 
+TEST_F(PlanCommand, SaysWhetherMicrobatchesAreToBeSwapped) {
+  const auto json = nlohmann::json::parse(run({"--machines", "4", "--json"}).value());
+  const auto& swapping = json.at("swapping");
+  EXPECT_TRUE(swapping.at("split").at("token").contains("swapped"));
+  EXPECT_FALSE(swapping.at("without").at("token").contains("swapped"));
+  EXPECT_NEAR(swapping.at("gain").get<double>(),
+              swapping.at("without").at("seconds_per_request").get<double>() /
+                  swapping.at("split").at("seconds_per_request").get<double>(),
+              1e-9);
+  const bool pays = swapping.at("gain").get<double>() > 1;
+  EXPECT_EQ(json.at("plan").at("token").contains("swapped"), pays) << "the plan is the faster one";
+  EXPECT_NE(
+      run({"--machines", "4"}).value().find(pays ? "Swapping pays: " : "Swapping does not pay: "),
+      std::string::npos);
+  EXPECT_EQ(run({"--machines", "4", "--swap", "never"}).value().find("Swapping"),
+            std::string::npos);
+  const auto must =
+      nlohmann::json::parse(run({"--machines", "4", "--swap", "must", "--json"}).value());
+  EXPECT_TRUE(must.at("policies").at("colocated").at("token").contains("swapped"));
+}
+
+// Steps of 50 ms whatever the microbatch, and neighbours that hold all of it.
+TEST_F(PlanCommand, SwapsWhereLentMemoryIsFastEnough) {
+  const std::vector<std::string> words{
+      "--machines",     "4",  "--prompt", "400", "--times", "1:0.02:0.05,16:0.32:0.05,64:1.28:0.05",
+      "--swap-lent-gb", "400"};
+  const std::string text = run(words).value();
+  EXPECT_NE(text.find("Swapping pays: "), std::string::npos) << text;
+  EXPECT_NE(text.find(", swapped"), std::string::npos);
+}
+
 TEST_F(PlanCommand, ASweepHasAPointForEachNumberThatDoes) {
   const auto json = nlohmann::json::parse(
       run({"--sweep", "machines=1..4", "--json", "--model", "bloom-176b", "--server", "a100x4"})

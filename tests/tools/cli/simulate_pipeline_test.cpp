@@ -136,6 +136,40 @@ TEST_F(SimulatePipeline, OutagesAreOfSplitsThatHaveTheStageAndInAnyOrder) {
   }
 }
 
+TEST_F(SimulatePipeline, WhatSaysHowOutagesGoOnNeedsSome) {
+  for (const char* word :
+       {"--recovery=restore", "--recovery=scratch", "--detection=3", "--restart=3", "--load=3"}) {
+    EXPECT_NE(fails({word}, Code::invalid_argument).find("give --outages"), std::string::npos)
+        << word;
+  }
+  const std::vector<std::string> words{"--machines", "4",         "--policies",
+                                       "colocated",  "--outages", "60:0:1"};
+  std::vector<std::string> named = words;
+  named.insert(named.end(), {"--recovery", "restore"});
+  EXPECT_EQ(json_of(words), json_of(named)) << "what counts if nothing is given";
+}
+
+// Microbatches of 32 do not fit four machines, unless all but two of them are away.
+TEST_F(SimulatePipeline, LargerMicrobatchesFitWhereTheyAreSwapped) {
+  const auto colocated = [&](std::vector<std::string> words) {
+    words.insert(words.end(), {"--machines", "4", "--all-machines", "--policies", "colocated",
+                               "--microbatches", "32", "--stops", "none"});
+    return json_of(words).at("policies").at("colocated");
+  };
+  EXPECT_TRUE(colocated({}).contains("missing"));
+  const json host = colocated({"--swap", "may"});
+  EXPECT_EQ(host.at("token").at("swapped"), json({{"host", 4}, {"lent", 0}}));
+  EXPECT_GT(host.at("swapped_bytes").get<double>(), 1e12);
+  const json lent = colocated({"--swap", "must", "--swap-lent-gb", "200"});
+  EXPECT_EQ(lent.at("token").at("swapped").at("lent"), 4) << lent;
+  EXPECT_LT(lent.at("makespan_s").get<double>(), host.at("makespan_s").get<double>());
+  EXPECT_NE(
+      fails({"--swap", "may", "--outages", "1:0:0"}, Code::invalid_argument).find("without --swap"),
+      std::string::npos);
+  EXPECT_NE(fails({"--swap-lent-gb", "8"}, Code::invalid_argument).find("--swap may or must"),
+            std::string::npos);
+}
+
 // The KV of 16 prompts is larger than each host here, that of 4 is not.
 TEST_F(SimulatePipeline, ASplitWithoutHostMemoryIsLeftOut) {
   SimulateOptions preset;

@@ -15,12 +15,14 @@ namespace {
 
 constexpr std::uint64_t kMostPassTokens = 8'000'000;
 constexpr std::uint64_t kSeed = 1;
+constexpr double kBytesPerGb = 1e9;
 
 struct Asked {
   sim::Trace trace{};
   sim::PipelineLengths lengths{};
   std::unique_ptr<sim::MachineGround> ground{};  // where the cost finds it
   std::unique_ptr<sim::PassCost> cost{};
+  kv_stream::AwayMemory away{};  // none: no swapping
 };
 
 Result<sim::Trace> trace_of(const PlanOptions& options) {
@@ -67,6 +69,13 @@ Result<Asked> asked_by(const PlanOptions& options) {
     asked.ground->sources.clear();
     asked.ground->sources.push_back({"prompts and tokens", "given", "--times"});
   }
+  // Of a machine that says nothing of its host memory nothing can be said, unless it is asked for.
+  if (options.swap == sim::Swapping::must || asked.ground->server.host_bytes > 0) {
+    kv_stream::PlanInput input;
+    AQUA_TRY(sim::allow_swapping(input, *asked.ground, options.profiles, options.swap,
+                                 options.swap_lent_gb * kBytesPerGb));
+    asked.away = input.away;
+  }
   return asked;
 }
 
@@ -93,6 +102,27 @@ Result<SimulatedSplit> simulate_split(const PlanOptions& options, const Asked& a
   return simulated;
 }
 
+// The fastest split that fits and that swaps, or does not.
+Result<std::optional<kv_stream::Split>> fastest(const kv_stream::PlanInput& input, bool swaps) {
+  AQUA_ASSIGN(const auto splits, kv_stream::explain(input));
+  const auto found = std::ranges::find_if(splits, [&](const kv_stream::Split& split) {
+    return split.fits && split.token.swaps == swaps;
+  });
+  std::optional<kv_stream::Split> best;
+  if (found != splits.end()) best = *found;
+  return best;
+}
+
+Result<SwapVerdict> verdict_on_swapping(kv_stream::PlanInput input) {
+  SwapVerdict verdict;
+  input.only_swapped = true;
+  AQUA_ASSIGN(verdict.swapped, fastest(input, true));
+  input.only_swapped = false;
+  input.away = {};
+  AQUA_ASSIGN(verdict.kept, fastest(input, false));
+  return verdict;
+}
+
 Result<PlannedMachines> plan_for(const PlanOptions& options, const Asked& asked,
                                  std::uint32_t machines) {
   PlannedMachines planned;
@@ -103,7 +133,12 @@ Result<PlannedMachines> plan_for(const PlanOptions& options, const Asked& asked,
   for (kv_stream::MicrobatchCost& size : planned.input.microbatches) {
     size.stream_seconds = sim::stream_seconds(*asked.ground, asked.lengths, size.requests);
   }
+  planned.input.away = asked.away;
+  planned.input.only_swapped = options.swap == sim::Swapping::must;
   AQUA_ASSIGN(planned.plan, kv_stream::plan(planned.input));
+  if (asked.away.host_bytes > 0) {
+    AQUA_ASSIGN(planned.swap, verdict_on_swapping(planned.input));
+  }
   for (std::size_t i = 0; i < planned.simulated.size(); ++i) {
     const auto& best = planned.plan.outcomes[i].best;
     if (!best) continue;

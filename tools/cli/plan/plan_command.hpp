@@ -21,11 +21,22 @@ struct SimulatedSplit {
   double own_refilled = 0;  // the same, and whoever ends is replaced at once
 };
 
+// Whether microbatches are to be swapped: the fastest split that swaps beside the fastest that does
+// not.
+struct SwapVerdict {
+  std::optional<kv_stream::Split> swapped{}, kept{};
+  // Throughput with swapping over that without; 0 unless both are there.
+  [[nodiscard]] double gain() const {
+    return swapped && kept ? kept->seconds_per_request / swapped->seconds_per_request : 0;
+  }
+};
+
 struct PlannedMachines {
   kv_stream::PlanInput input{};
   kv_stream::Plan plan{};
   std::array<std::optional<SimulatedSplit>, 4> simulated{};  // by policy
   std::vector<kv_stream::Split> splits{};                    // with --explain
+  std::optional<SwapVerdict> swap{};                         // unless --swap never
 };
 
 // The text to print. resource_exhausted: no split fits, and what would do.

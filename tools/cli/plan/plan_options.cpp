@@ -111,6 +111,15 @@ CommandLine plan_line(PlanOptions& o) {
             "measured times; default: profiles in $AQUA_DATA. off: roofline alone")
       .number("--stream-overhead", o.stream_overhead, 1, 100, "M",
               "so many times as long takes a prompt whose KV is streamed away")
+      .choice("--swap", o.swap,
+              {{"never", sim::Swapping::never},
+               {"may", sim::Swapping::may},
+               {"must", sim::Swapping::must}},
+              "NAME",
+              "KV of microbatches that are not computed is in host memory: may, where that is "
+              "faster; must, in every pipeline of two stages or more")
+      .number("--swap-lent-gb", o.swap_lent_gb, 0, 1e6, "GB",
+              "that neighbours lend each machine, for what is swapped, before host memory")
       .number("--price", o.price, 0, 1e6, "P", "of a machine and hour; 0: machine hours");
   line.group("What is shown")
       .option("--sweep", "machines=N..N", "again for each number, or of machines=N,N",
@@ -131,6 +140,8 @@ Result<PlanOptions> parse_plan(std::span<const std::string_view> arguments) {
   if (options.trace.empty() == options.lengths.empty()) {
     return bad("requests come from one of --trace FILE and --lengths NAME");
   }
+  if (options.swap_lent_gb > 0 && options.swap == sim::Swapping::never)
+    return bad("--swap-lent-gb is where swapped KV is: not with --swap never");
   if (options.explain && options.sweep) return bad("--explain is of one number of machines");
   return options;
 }

@@ -11,6 +11,7 @@
 #include "aqua/kv_stream/plan.hpp"
 #include "aqua/result.hpp"
 #include "tools/options/command_line.hpp"
+#include "tools/sim/pipeline/planning.hpp"
 
 namespace aqua::tool {
 
@@ -28,6 +29,8 @@ struct PlanOptions {
   std::vector<kv_stream::MicrobatchCost> times{};  // measured, in place of the cost model's
   double stream_overhead = 1.05;
   double price = 0;
+  sim::Swapping swap = sim::Swapping::may;
+  double swap_lent_gb = 0;        // of neighbours, for each machine
   std::uint64_t requests = 1024;  // simulated beside
   bool explain = false;
   bool json = false;

@@ -23,8 +23,13 @@ std::string fixed(double value, int digits) {
 }
 
 json side_json(const kv_stream::Side& side) {
-  return {{"pipelines", side.pipelines},   {"depth", side.depth}, {"layers", side.layers},
-          {"microbatch", side.microbatch}, {"bytes", side.bytes}, {"seconds", side.seconds}};
+  json row{{"pipelines", side.pipelines},   {"depth", side.depth}, {"layers", side.layers},
+           {"microbatch", side.microbatch}, {"bytes", side.bytes}, {"seconds", side.seconds}};
+  if (side.swaps) {
+    row["swapped"] = {
+        {"lent", side.away.lent}, {"host", side.away.host}, {"host_bytes", side.host_bytes}};
+  }
+  return row;
 }
 
 json split_json(const kv_stream::Split& split) {
@@ -57,6 +62,13 @@ json planned_json(const PlannedMachines& planned) {
     }
     all["policies"][std::string(name_of(i))] = std::move(row);
   }
+  if (planned.swap) {
+    json& swap = all["swapping"];
+    swap = json::object();
+    if (planned.swap->swapped) swap["split"] = split_json(*planned.swap->swapped);
+    if (planned.swap->kept) swap["without"] = split_json(*planned.swap->kept);
+    if (planned.swap->gain() > 0) swap["gain"] = planned.swap->gain();
+  }
   for (const kv_stream::Split& split : planned.splits) all["splits"].push_back(split_json(split));
   return all;
 }
@@ -70,6 +82,15 @@ std::string verdict(const PlannedMachines& planned) {
   if (best.machines < planned.input.machines)
     text += concat(", ", planned.input.machines - best.machines, " machines left over");
   return text + ".\n";
+}
+
+std::string swap_text(const SwapVerdict& verdict) {
+  if (!verdict.swapped) return "Swapping: no split that swaps microbatches fits.\n";
+  const std::string split =
+      concat(to_string(verdict.swapped->policy), ", ", kv_stream::describe(*verdict.swapped));
+  if (!verdict.kept) return concat("Swapping: nothing fits without it; best is ", split, ".\n");
+  return concat("Swapping ", verdict.gain() > 1 ? "pays" : "does not pay", ": at best ",
+                fixed(verdict.gain(), 2), " of the throughput without it, with ", split, ".\n");
 }
 
 void table(std::ostringstream& out, const PlannedMachines& planned) {
@@ -96,6 +117,7 @@ void table(std::ostringstream& out, const PlannedMachines& planned) {
   out << "Equations 5 and 6, an estimate: " << fixed(planned.plan.ideal.prompt_machines, 2)
       << " machines for prompts, " << fixed(planned.plan.ideal.token_machines, 2)
       << " for tokens\n";
+  if (planned.swap) out << swap_text(*planned.swap);
 }
 
 }  // namespace

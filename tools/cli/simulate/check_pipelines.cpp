@@ -44,6 +44,22 @@ Result<void> check_engine_untouched(const SimulateOptions& o) {
   return {};
 }
 
+// What says how outages go on, where there are any; and what does not go together with them.
+Result<void> check_outages(const PipelineOptions& o) {
+  const PipelineOptions fresh;
+  const std::pair<bool, const char*> all[] = {{o.recovery.has_value(), "--recovery"},
+                                              {o.detection != fresh.detection, "--detection"},
+                                              {o.restart != fresh.restart, "--restart"},
+                                              {o.weights != fresh.weights, "--load"}};
+  for (const auto& [given, name] : all) {
+    if (given && o.outages.empty())
+      return bad(concat(name, " says how outages go on: give --outages, or leave it out"));
+  }
+  if (!o.outages.empty() && o.swap != sim::Swapping::never)
+    return bad("--outages with microbatches that are swapped are not simulated: without --swap");
+  return {};
+}
+
 }  // namespace
 
 Result<void> check_pipelines(const SimulateOptions& options) {
@@ -61,6 +77,9 @@ Result<void> check_pipelines(const SimulateOptions& options) {
         "--workload pipeline compares --policies, in a table, --json or --timeline: without "
         "--compare, --share, --csv and --html");
   }
+  AQUA_TRY(check_outages(options.pipelines));
+  if (options.pipelines.swap_lent_gb > 0 && options.pipelines.swap == sim::Swapping::never)
+    return bad("--swap-lent-gb is where swapped KV is: give --swap may or must as well");
   const auto policies = sim::parse_pipeline_policies(options.pipelines.policies);
   if (!policies.ok()) return bad(policies.error().message);
   if (options.sweep && !options.pipelines.timeline.empty())

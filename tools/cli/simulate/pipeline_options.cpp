@@ -78,6 +78,15 @@ void add_pipelines(CommandLine& line, PipelineOptions& o) {
       .number("--stream-overhead", o.stream_overhead, 1, 100, "M",
               "so many times as long takes a prompt whose KV is streamed away")
       .flag("--no-links", o.links, "nothing takes time between machines", false)
+      .choice("--swap", o.swap,
+              {{"never", sim::Swapping::never},
+               {"may", sim::Swapping::may},
+               {"must", sim::Swapping::must}},
+              "NAME",
+              "KV of microbatches that are not computed is in host memory: may, where the planner "
+              "finds that faster; must, in every pipeline of two stages or more")
+      .number("--swap-lent-gb", o.swap_lent_gb, 0, 1e6, "GB",
+              "that neighbours lend each machine, for what is swapped, before host memory")
       .option("--outages", "S:PIPELINE:STAGE,...",
               "at second S this stage of this colocated pipeline fails, both from 0 on",
               [&o](std::string_view value) { return set_outages(o, value); })
@@ -88,7 +97,8 @@ void add_pipelines(CommandLine& line, PipelineOptions& o) {
                {"restore+standby", sim::Recovery::restore_standby}},
               "NAME",
               "requests under way begin anew; have their KV computed once more; get it from a "
-              "replica; the same, on a machine that stands by")
+              "replica; the same, on a machine that stands by",
+              "restore")
       .number("--detection", o.detection, 0, 1e5, "S", "until a failure is known")
       .number("--restart", o.restart, 0, 1e5, "S", "of a machine; none of one that stands by")
       .number("--load", o.weights, 0, 1e5, "S", "of its weights; none of one that stands by")

@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "aqua/result.hpp"
 #include "tools/options/command_line.hpp"
+#include "tools/sim/pipeline/planning.hpp"
 #include "tools/sim/pipeline/requests.hpp"
 #include "tools/sim/pipeline/shape.hpp"
 
@@ -25,9 +27,11 @@ struct PipelineOptions {
   std::uint32_t context = 2048;
   double stream_overhead = 1.05;
   bool links = true;
+  sim::Swapping swap = sim::Swapping::never;
+  double swap_lent_gb = 0;  // of neighbours, for each machine
   std::string timeline{};
   std::vector<sim::Outage> outages{};
-  sim::Recovery recovery = sim::Recovery::restore;
+  std::optional<sim::Recovery> recovery{};  // restore
   // Seconds. Assumed: 20 in all, which the paper's own figures follow from.
   double detection = 2, restart = 10, weights = 8;
   friend bool operator==(const PipelineOptions&, const PipelineOptions&) = default;

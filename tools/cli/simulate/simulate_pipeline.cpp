@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
+#include <utility>
 
 #include "base/concat.hpp"
 #include "base/try.hpp"
@@ -21,6 +22,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::uint64_t kRequests = 1024;  // where --requests says nothing
+constexpr double kBytesPerGb = 1e9;
 
 struct Row {
   sim::PipelinePolicy policy{};
@@ -75,7 +77,9 @@ json row_json(const Row& row) {
   if (!row.missing.empty()) return {{"missing", row.missing}};
   const sim::PipelineOutcome& outcome = row.best.outcome;
   const auto side = [](const kv_stream::Side& of) {
-    return json{{"pipelines", of.pipelines}, {"depth", of.depth}, {"microbatch", of.microbatch}};
+    json shown{{"pipelines", of.pipelines}, {"depth", of.depth}, {"microbatch", of.microbatch}};
+    if (of.swaps) shown["swapped"] = {{"lent", of.away.lent}, {"host", of.away.host}};
+    return shown;
   };
   json all{{"split", kv_stream::describe(row.best.split)},
            {"token", side(row.best.split.token)},
@@ -93,7 +97,8 @@ json row_json(const Row& row) {
            {"output_tokens", outcome.output_tokens},
            {"passes", outcome.passes},
            {"activation_bytes", outcome.activation_bytes},
-           {"streamed_bytes", outcome.streamed_bytes}};
+           {"streamed_bytes", outcome.streamed_bytes},
+           {"swapped_bytes", outcome.swapped_bytes}};
   if (row.best.split.prompt.pipelines > 0) all["prompt"] = side(row.best.split.prompt);
   if (row.makespans.size() > 1) {
     all["confidence_95"] = {
@@ -177,16 +182,20 @@ Result<Point> run_point(const SimulateOptions& options, const sim::Trace& trace,
   const sim::PipelineLengths lengths = sim::lengths_of(all);
   const std::uint64_t most = std::uint64_t{std::ranges::max(asked.microbatches)} *
                              (std::uint64_t{lengths.longest_prompt} + 1);
-  AQUA_ASSIGN(const sim::MachineGround ground,
+  AQUA_ASSIGN(sim::MachineGround ground,
               sim::machine_ground(model, server,
                                   {.profiles = options.profiles,
                                    .max_pass_tokens = static_cast<std::uint32_t>(most)}));
   const sim::ModelledCost cost(ground.cost);
+  auto input = sim::plan_input(ground, lengths, asked.machines, asked.microbatches);
+  input.stream_overhead = asked.stream_overhead;
+  AQUA_TRY(sim::allow_swapping(input, ground, options.profiles, asked.swap,
+                               asked.swap_lent_gb * kBytesPerGb));
   sim::PipelineQuestion question{
       .ground = ground,
       .cost = cost,
       .trace = trace,
-      .input = sim::plan_input(ground, lengths, asked.machines, asked.microbatches),
+      .input = std::move(input),
       .load = load,
       .ending = asked.refill ? sim::Ending::refill : sim::Ending::together,
       .chunk_tokens = options.chunk,
@@ -195,11 +204,10 @@ Result<Point> run_point(const SimulateOptions& options, const sim::Trace& trace,
       .skip = options.skip,
       .timeline = !asked.timeline.empty(),
       .outages = asked.outages,
-      .recovery = asked.recovery,
+      .recovery = asked.recovery.value_or(sim::Recovery::restore),
       .recovery_times = {.detection = sim::picos(asked.detection),
                          .restart = sim::picos(asked.restart),
                          .weights = sim::picos(asked.weights)}};
-  question.input.stream_overhead = asked.stream_overhead;
   std::vector<Row> rows;
   for (const sim::PipelinePolicy& policy : policies) {
     bar.show(policy.name, rows.size(), policies.size());

@@ -34,6 +34,8 @@ struct Member {
 struct Microbatch {
   std::uint32_t pipeline = 0, target = 0;
   std::uint64_t number = 0;
+  bool lent = false;  // its KV is away in lent memory, where it is swapped
+  Picos known = 0;    // when it was formed, or somebody joined it
   std::vector<Member> members{};
 
   // What the next pass computes: a token of each request whose prompt is done, and prompts, of
@@ -42,6 +44,7 @@ struct Microbatch {
     Pass pass;
     std::uint64_t budget = most == 0 ? ~std::uint64_t{0} : most;
     for (Member& member : members) {
+      pass.held_tokens += member.held;
       if (member.prompt_left == 0) {
         ++pass.decodes;
         pass.kv_tokens += member.held + 1;

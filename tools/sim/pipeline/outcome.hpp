@@ -24,7 +24,7 @@ struct MachineUse {
   bool prompts = false;  // of a prompt pipeline
   Picos busy = 0;
   std::uint64_t peak_bytes = 0;       // weights, KV and what is reserved
-  std::uint64_t peak_host_bytes = 0;  // of prompts that wait
+  std::uint64_t peak_host_bytes = 0;  // of prompts that wait, and of what is swapped
 };
 
 struct PipelineOutcome {
@@ -33,7 +33,7 @@ struct PipelineOutcome {
   std::uint64_t prompt_tokens = 0;       // computed
   std::uint64_t output_tokens = 0;       // given to users
   std::uint64_t passes = 0;
-  double activation_bytes = 0, streamed_bytes = 0;
+  double activation_bytes = 0, streamed_bytes = 0, swapped_bytes = 0;
   Picos down = 0;        // of all outages, from the failure until the pipeline goes on
   Picos store_full = 0;  // how long prompts could not begin since no host memory was left for them
   std::vector<MachineUse> machines;

@@ -21,6 +21,7 @@ struct Pass {
   std::uint32_t first_tokens = 0;   // prompts that are complete with this pass
   std::uint32_t decodes = 0;        // requests that get their next token
   std::uint64_t kv_tokens = 0;      // that the decodes attend to
+  std::uint64_t held_tokens = 0;    // of all its requests, that have KV before it
 };
 
 // The layers of one stage: the embedding is the first stage's, the output head the last one's.

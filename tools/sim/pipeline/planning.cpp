@@ -37,6 +37,28 @@ Result<MachineGround> machine_ground(const ModelSpec& model, const ServerSpec& s
   return ground;
 }
 
+Result<void> allow_swapping(kv_stream::PlanInput& input, MachineGround& ground,
+                            const std::filesystem::path& profiles, Swapping swapping,
+                            double lent_bytes) {
+  if (swapping == Swapping::never) return {};
+  const ServerSpec& server = ground.server;
+  if (server.host_bytes <= 0) {
+    return Error{Code::invalid_argument,
+                 concat("server '", server.name,
+                        "' says nothing of its host memory, where swapped KV is: add \"host\" to "
+                        "its file")};
+  }
+  AQUA_ASSIGN(const LinkSpec host, resolve_link(server.pcie, "PCIe", profiles, ground.sources));
+  input.away = {.host_bytes = static_cast<std::uint64_t>(server.host_bytes),
+                .host_bytes_per_second = host.between_bytes_per_second() * server.gpus};
+  input.only_swapped = swapping == Swapping::must;
+  if (lent_bytes < 1) return {};
+  AQUA_ASSIGN(const LinkSpec lent, resolve_link(server.nvlink, "NVLink", profiles, ground.sources));
+  input.away.lent_bytes = static_cast<std::uint64_t>(lent_bytes);
+  input.away.lent_bytes_per_second = lent.between_bytes_per_second() * server.gpus;
+  return {};
+}
+
 double stream_seconds(const MachineGround& ground, const PipelineLengths& lengths,
                       std::uint32_t requests) {
   return requests * lengths.prompt * ground.model.kv_bytes_per_token() /
@@ -87,7 +109,7 @@ PipelineShape shape_of(const MachineGround& ground, const kv_stream::PlanInput& 
                        const kv_stream::Split& split) {
   PipelineShape shape;
   take_input(shape, input);
-  take_split(shape, split);
+  take_split(shape, input, split);
   shape.host_bytes = static_cast<std::uint64_t>(ground.server.host_bytes);
   shape.links = ground.links;
   return shape;

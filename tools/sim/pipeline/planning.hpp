@@ -3,6 +3,7 @@
 // requests by its plan.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <vector>
 
@@ -31,6 +32,17 @@ struct MachineOptions {
 // invalid_argument: a server that says nothing of its network. Otherwise as CostModel::build.
 [[nodiscard]] Result<MachineGround> machine_ground(const ModelSpec& model, const ServerSpec& server,
                                                    const MachineOptions& options);
+
+// How microbatches may be swapped: never, where the planner finds it faster, or wherever a pipeline
+// has something to swap.
+enum class Swapping : std::uint8_t { never, may, must };
+
+// Lets the planner swap, over the links of all GPUs of a machine: to host memory over PCIe, and to
+// `lent_bytes` of neighbours over NVLink. Adds the sources of both.
+// invalid_argument: a server that says nothing of its host memory.
+[[nodiscard]] Result<void> allow_swapping(kv_stream::PlanInput& input, MachineGround& ground,
+                                          const std::filesystem::path& profiles, Swapping swapping,
+                                          double lent_bytes);
 
 // What the KV of so many prompts of the mean length takes over a machine's link.
 [[nodiscard]] double stream_seconds(const MachineGround& ground, const PipelineLengths& lengths,

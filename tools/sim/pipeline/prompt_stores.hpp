@@ -22,7 +22,9 @@ class PromptStores {
       : microbatch_(shape.token.microbatch), stores_(shape.apart() ? shape.token.pipelines : 0) {
     if (shape.host_bytes == 0) return;
     const std::uint64_t layers = (shape.layers + shape.token.depth - 1) / shape.token.depth;
-    most_ = shape.host_bytes / (layers * shape.layer_kv_bytes);
+    const std::uint64_t swapped = shape.swaps ? shape.swaps->host_bytes : 0;
+    most_ =
+        (shape.host_bytes - std::min(swapped, shape.host_bytes)) / (layers * shape.layer_kv_bytes);
   }
 
   // Takes memory for so many prompts, which are computed now. The same pipeline until it has a

@@ -65,16 +65,20 @@ PipelineOutcome PipelineServer::outcome() && {
   out_.passes = stages_.passes();
   out_.activation_bytes = stages_.activation_bytes();
   out_.streamed_bytes = stages_.streamed_bytes();
+  out_.swapped_bytes = stages_.swapped_bytes();
   out_.machines = std::move(stages_.machines());
   for (MachineUse& machine : out_.machines) {
     if (machine.prompts) continue;
     const std::uint64_t layers = stages_of(shape_.layers, shape_.token.depth)[machine.stage].count;
-    machine.peak_bytes =
-        shape_.reserved_bytes +
-        layers * (shape_.layer_weight_bytes + peak_[machine.pipeline] * shape_.layer_kv_bytes);
-    if (!shape_.apart()) continue;
-    machine.peak_host_bytes =
-        layers * stores_.peak_tokens(machine.pipeline - prompts()) * shape_.layer_kv_bytes;
+    const std::uint64_t all = peak_[machine.pipeline];
+    const std::uint64_t on_device =
+        shape_.swaps ? kv_stream::swap_buffers(shape_.token.depth) * largest_[machine.pipeline]
+                     : all;
+    machine.peak_bytes = shape_.reserved_bytes +
+                         layers * (shape_.layer_weight_bytes + on_device * shape_.layer_kv_bytes);
+    const std::uint64_t waiting =
+        shape_.apart() ? stores_.peak_tokens(machine.pipeline - prompts()) : 0;
+    machine.peak_host_bytes = layers * (waiting + (shape_.swaps ? all : 0)) * shape_.layer_kv_bytes;
   }
   out_.spans = std::move(stages_.spans());
   return std::move(out_);

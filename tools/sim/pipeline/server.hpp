@@ -26,6 +26,8 @@ class PipelineServer final : public Actor, private StagesUser {
         under_way_(shape.prompt.pipelines + shape.token.pipelines),
         reserved_(under_way_.size()),
         peak_(under_way_.size()),
+        largest_(under_way_.size()),
+        lent_(under_way_.size()),
         down_until_(under_way_.size(), kNever) {
     for (const TraceRequest& request : requests) {
       out_.requests.push_back({.arrival = request.arrival,
@@ -87,6 +89,8 @@ class PipelineServer final : public Actor, private StagesUser {
   std::vector<std::uint32_t> free_slots_{};
   std::vector<std::uint32_t> under_way_;        // microbatches, by pipeline
   std::vector<std::uint64_t> reserved_, peak_;  // tokens of KV in a layer, by pipeline
+  std::vector<std::uint64_t> largest_;          // of a microbatch
+  std::vector<std::uint32_t> lent_;             // microbatches in lent memory, by pipeline
   std::vector<Picos> down_until_;               // kNever: it is up
   std::size_t came_ = 0, taken_ = 0, ended_ = 0, outages_ = 0;
   std::uint64_t numbers_ = 0;

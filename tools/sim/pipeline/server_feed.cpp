@@ -13,13 +13,16 @@ std::uint32_t PipelineServer::open(std::uint32_t pipeline, std::uint32_t target)
   }
   const std::uint32_t slot = free_slots_.back();
   free_slots_.pop_back();
-  batches_[slot] = {.pipeline = pipeline, .target = target, .number = numbers_++, .members = {}};
+  const bool lent = shape_.swaps && lent_[pipeline] < shape_.swaps->places.lent;
+  lent_[pipeline] += lent ? 1U : 0U;
+  batches_[slot] = {.pipeline = pipeline, .target = target, .number = numbers_++, .lent = lent};
   ++under_way_[pipeline];
   return slot;
 }
 
 void PipelineServer::close(std::uint32_t slot) {
   --under_way_[batches_[slot].pipeline];
+  lent_[batches_[slot].pipeline] -= batches_[slot].lent ? 1U : 0U;
   batches_[slot].members.clear();
   free_slots_.push_back(slot);
 }
@@ -53,7 +56,11 @@ void PipelineServer::go(std::uint32_t slot, Picos now) {
       const TraceRequest& request = requests_[member.request];
       member.reserved = std::uint64_t{request.prompt_tokens} + request.output_tokens - 1;
       reserved_[batch.pipeline] += member.reserved;
+      batch.known = now;
     }
+    std::uint64_t tokens = 0;
+    for (const Member& member : batch.members) tokens += member.reserved;
+    largest_[batch.pipeline] = std::max(largest_[batch.pipeline], tokens);
     peak_[batch.pipeline] = std::max(peak_[batch.pipeline], reserved_[batch.pipeline]);
   }
   const Pass pass = batch.next_pass(cost_, shape_.chunk_tokens);
@@ -61,6 +68,8 @@ void PipelineServer::go(std::uint32_t slot, Picos now) {
                  .slot = slot,
                  .microbatch = batch.number,
                  .target = batch.target,
+                 .lent = batch.lent,
+                 .known = batch.known,
                  .pass = pass},
                 now);
 }

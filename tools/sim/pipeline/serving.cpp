@@ -20,12 +20,16 @@ Result<PipelineOutcome> serve(const PipelineShape& shape, const PassCost& cost,
                         ": a smaller one, or more memory")};
   }
   PipelineOutcome outcome = std::move(server).outcome();
-  for (std::size_t i = 0; shape.machine_bytes > 0 && i < outcome.machines.size(); ++i) {
-    const MachineUse& machine = outcome.machines[i];
-    if (machine.peak_bytes <= shape.machine_bytes) continue;
-    return Error{Code::resource_exhausted,
-                 concat("pipelines: stage ", machine.stage, " of pipeline ", machine.pipeline,
-                        " needs ", machine.peak_bytes, " bytes and has ", shape.machine_bytes)};
+  for (const MachineUse& machine : outcome.machines) {
+    const auto lacks = [&](std::uint64_t needs, std::uint64_t has, const char* memory) {
+      return Error{Code::resource_exhausted,
+                   concat("pipelines: stage ", machine.stage, " of pipeline ", machine.pipeline,
+                          " needs ", needs, " bytes", memory, " and has ", has)};
+    };
+    if (shape.machine_bytes > 0 && machine.peak_bytes > shape.machine_bytes)
+      return lacks(machine.peak_bytes, shape.machine_bytes, "");
+    if (shape.host_bytes > 0 && machine.peak_host_bytes > shape.host_bytes)
+      return lacks(machine.peak_host_bytes, shape.host_bytes, " of host memory");
   }
   return outcome;
 }

@@ -42,6 +42,14 @@ double makespan_bound(const PipelineShape& shape, const PassCost& cost,
     const double bytes = computed * std::max(shape.links->activation_bytes, 4.0);
     return depth * (seconds(shape.links->latency) + bytes / shape.links->bytes_per_second);
   };
+  const auto swapped = [&](double kv_tokens) {
+    if (!shape.swaps) return 0.0;
+    const kv_stream::AwayMemory& memory = shape.swaps->memory;
+    const double rate = shape.swaps->places.lent == 0
+                            ? memory.host_bytes_per_second
+                            : std::min(memory.host_bytes_per_second, memory.lent_bytes_per_second);
+    return kv_tokens * shape.layers * static_cast<double>(shape.layer_kv_bytes) / rate;
+  };
   const StageLayers all{.first = 0, .count = shape.layers, .of = shape.layers};
   double prompt_pass = 0, token_pass = 0;
   for (std::uint32_t b = 1; b <= most; ++b) {
@@ -52,14 +60,15 @@ double makespan_bound(const PipelineShape& shape, const PassCost& cost,
     const Pass decodes{.decodes = b, .kv_tokens = std::uint64_t{b} * longest};
     const auto prompt_tokens = static_cast<double>(prompts.prompt_tokens);
     double prompt = seconds(cost.stage_time(prompts, all)) * shape.stream_overhead;
-    prompt += sent(prompt_tokens);
+    prompt += sent(prompt_tokens) + swapped(2 * prompt_tokens);
     if (shape.links && shape.apart()) {
       prompt += prompt_tokens * shape.layers * static_cast<double>(shape.layer_kv_bytes) /
                 shape.links->bytes_per_second;
     }
     // Each prompt of the pass is one less to be computed; of its decodes one is needed, perhaps.
     prompt_pass = std::max(prompt_pass, prompt / (shape.chunk_tokens > 0 ? 1 : b));
-    token_pass = std::max(token_pass, seconds(cost.stage_time(decodes, all)) + sent(b));
+    token_pass = std::max(token_pass, seconds(cost.stage_time(decodes, all)) + sent(b) +
+                                          swapped(b * (longest + 1.0)));
   }
   const double parts = shape.chunk_tokens > 0 ? 1 + longest_prompt / shape.chunk_tokens : 1;
   const auto count = static_cast<double>(requests.size());
@@ -87,6 +96,11 @@ Result<void> check(const PipelineShape& shape, const PassCost& cost,
     return no_shape(
         "prompts in chunks go with tokens in the same pipeline: not with prompts apart");
   }
+  if (shape.swaps && !shape.outages.empty()) {
+    return no_shape("outages with microbatches that are swapped are not simulated: one of both");
+  }
+  if (shape.swaps && shape.swaps->memory.host_bytes_per_second <= 0)
+    return no_shape("swapping to host memory at no rate: above 0");
   for (const Outage& outage : shape.outages) {
     if (shape.apart()) return no_shape("outages are of pipelines that compute prompts and tokens");
     if (outage.pipeline >= shape.token.pipelines || outage.stage >= shape.token.depth) {
@@ -114,12 +128,21 @@ Result<void> check(const PipelineShape& shape, const PassCost& cost,
   return {};
 }
 
-void take_split(PipelineShape& shape, const kv_stream::Split& split) {
+void take_split(PipelineShape& shape, const kv_stream::PlanInput& input,
+                const kv_stream::Split& split) {
   const auto side = [](const kv_stream::Side& of) {
     return PipelineSide{.pipelines = of.pipelines, .depth = of.depth, .microbatch = of.microbatch};
   };
   shape.prompt = side(split.prompt);
   shape.token = side(split.token);
+  shape.swaps.reset();
+  if (!split.token.swaps) return;
+  const std::uint64_t tokens =
+      std::uint64_t{input.prompt_tokens} + std::max(input.reserved_tokens, input.new_tokens);
+  shape.swaps = {.memory = input.away,
+                 .places = split.token.away,
+                 .host_bytes = split.token.depth * split.token.layers * input.layer_kv_bytes *
+                               split.token.microbatch * tokens};
 }
 
 void take_input(PipelineShape& shape, const kv_stream::PlanInput& input) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "aqua/kv_stream/plan.hpp"
+#include "aqua/kv_stream/swap.hpp"
 #include "aqua/result.hpp"
 #include "tools/sim/engine/time.hpp"
 #include "tools/sim/input/trace.hpp"
@@ -50,6 +51,13 @@ struct MachineLinks {
   double activation_bytes = 0;  // of a token, between two stages
 };
 
+// Where pipelines that generate tokens keep the KV of microbatches, of a machine each.
+struct MicrobatchSwaps {
+  kv_stream::AwayMemory memory{};
+  kv_stream::AwayPlaces places{};  // of the microbatches of a pipeline
+  std::uint64_t host_bytes = 0;    // that they may take of a host's, at most
+};
+
 struct PipelineShape {
   // No prompt pipelines: those of `token` compute prompts too.
   PipelineSide prompt{}, token{};
@@ -65,7 +73,9 @@ struct PipelineShape {
   std::uint64_t layer_weight_bytes = 0;
   std::uint64_t reserved_bytes = 0;  // of a machine
   std::uint64_t machine_bytes = 0;   // 0: without limit
-  std::uint64_t host_bytes = 0;      // of a machine, for prompts that wait; 0: without limit
+  // Of a machine, for prompts that wait and for what is swapped; 0: without limit.
+  std::uint64_t host_bytes = 0;
+  std::optional<MicrobatchSwaps> swaps{};  // of `token`; without outages
 
   std::optional<MachineLinks> links{};  // none: nothing takes time between stages
   std::vector<Outage> outages{};        // by time; of pipelines that compute prompts and tokens
@@ -92,7 +102,8 @@ struct PipelineShape {
                                  const std::vector<TraceRequest>& requests);
 
 // As the planner has it; what is not in a split stays as it is.
-void take_split(PipelineShape& shape, const kv_stream::Split& split);
+void take_split(PipelineShape& shape, const kv_stream::PlanInput& input,
+                const kv_stream::Split& split);
 void take_input(PipelineShape& shape, const kv_stream::PlanInput& input);
 
 }  // namespace aqua::sim

@@ -29,6 +29,8 @@ Stages::Stages(const PipelineShape& shape, const PassCost& cost, Network& networ
       for (const StageLayers& layers : stages_of(shape.layers, side.depth)) {
         const auto stage = static_cast<std::uint32_t>(pipeline.stages.size());
         pipeline.stages.push_back({.layers = layers});
+        if (shape.swaps && !prompts)
+          pipeline.stages.back().swap = SwapBuffers(kv_stream::swap_buffers(side.depth));
         machines_.push_back({.pipeline = number, .stage = stage, .prompts = prompts});
         if (!shape.links) continue;
         const std::string name = "machine " + std::to_string(machines_.size());
@@ -44,6 +46,26 @@ Picos Stages::time_of(const Pipeline& pipeline, const Stage& stage, const Pass& 
   const Picos time = cost_.stage_time(pass, stage.layers);
   if (!pipeline.prompts || shape_.stream_overhead == 1) return time;
   return static_cast<Picos>(std::llround(static_cast<double>(time) * shape_.stream_overhead));
+}
+
+std::pair<Picos, Picos> Stages::compute(const Pipeline& pipeline, Stage& stage, const Work& work,
+                                        Picos now) {
+  const Picos takes = time_of(pipeline, stage, work.pass);
+  if (!stage.swap.swaps()) return {now, now + takes};
+  const kv_stream::AwayMemory& memory = shape_.swaps->memory;
+  const double rate = work.lent ? memory.lent_bytes_per_second : memory.host_bytes_per_second;
+  const auto copy = [&](std::uint64_t tokens) {
+    const double bytes = static_cast<double>(tokens * stage.layers.count) *
+                         static_cast<double>(shape_.layer_kv_bytes);
+    return std::pair(picos(bytes / rate), bytes);
+  };
+  const auto [in, in_bytes] = copy(work.pass.held_tokens);
+  const auto [out, out_bytes] = copy(work.pass.prompt_tokens + work.pass.decodes);
+  const Picos there = stage.swap.ready(work.microbatch, work.known, in);
+  const Picos begins = std::max(now, there);
+  stage.swap.computed(begins + takes, out);
+  swapped_bytes_ += out_bytes + (there > 0 ? in_bytes : 0);
+  return {begins, begins + takes};
 }
 
 void Stages::schedule(Picos at, std::uint32_t pipeline, std::uint32_t stage, std::uint32_t slot,
@@ -104,6 +126,7 @@ void Stages::abort(std::uint32_t number, Picos now) {
   for (std::uint32_t i = 0; i < pipeline.stages.size(); ++i) {
     Stage& stage = pipeline.stages[i];
     stage.waiting.clear();
+    stage.coming.clear();
     if (stage.busy) machines_[pipeline.first_machine + i].busy -= stage.busy_until - now;
     stage.busy = false;
   }
@@ -123,9 +146,9 @@ void Stages::play_at_once(const Work& work, Picos now) {
   Picos at = now;
   for (std::uint32_t i = 0; i < pipeline.stages.size(); ++i) {
     Stage& stage = pipeline.stages[i];
-    const Picos begins = std::max(at, stage.free_at);
-    at = stage.free_at = begins + time_of(pipeline, stage, work.pass);
-    note(work, i, begins, at);
+    const auto [begins, ends] = compute(pipeline, stage, work, std::max(at, stage.free_at));
+    at = stage.free_at = ends;
+    note(work, i, begins, ends);
     if (!pipeline.prompts) continue;
     hold(pipeline.first_machine + i, stage, work.pass.prompt_tokens);
     stage.held_tokens = 0;
@@ -163,9 +186,9 @@ void Stages::try_stage(std::uint32_t number, std::uint32_t at, Picos now) {
   stage.busy = true;
   Progress& progress = progress_[slot];
   const Pass& pass = progress.work.pass;
-  const Picos end = now + time_of(pipeline, stage, pass);
+  const auto [begin, end] = compute(pipeline, stage, progress.work, now);
   stage.busy_until = end;
-  note(progress.work, at, now, end);
+  note(progress.work, at, begin, end);
   if (pipeline.prompts) {
     hold(pipeline.first_machine + at, stage, pass.prompt_tokens);
     if (shape_.links) stream_kv(progress, at, now);
@@ -228,6 +251,7 @@ void Stages::hand_on(std::uint32_t slot, std::uint32_t at, Picos now) {
   const double bytes = tokens * (last ? kTokenIdBytes : shape_.links->activation_bytes);
   activation_bytes_ += bytes;
   const std::uint32_t to = last ? 0 : at + 1;
+  if (!last) pipelines_[work.pipeline].stages[to].coming.emplace_back(slot, false);
   start_flow(bytes, pipeline.first_machine + at, pipeline.first_machine + to,
              {.slot = slot, .stage = to}, now);
 }
@@ -240,8 +264,7 @@ void Stages::flow_ended(FlowId id, Picos now) {
   Progress& progress = progress_[flow.slot];
   if (!flow.kv) {
     if (flow.stage == 0) return leave(flow.slot, now);
-    pipelines_[number].stages[flow.stage].waiting.push_back(flow.slot);
-    return try_stage(number, flow.stage, now);
+    return arrive(number, flow.stage, flow.slot, now);
   }
   if (--progress.flows[flow.stage] > 0) return;
   Stage& stage = pipelines_[number].stages[flow.stage];
@@ -251,6 +274,17 @@ void Stages::flow_ended(FlowId id, Picos now) {
   maybe_deliver(flow.slot, now);
   try_stage(number, flow.stage, now);
   if (flow.stage == 0 && idle(number)) user_.idle(number, now);
+}
+
+// What two stages send each other stays in order: a few tokens do not overtake a prompt that is
+// still on its way.
+void Stages::arrive(std::uint32_t number, std::uint32_t at, std::uint32_t slot, Picos now) {
+  Stage& stage = pipelines_[number].stages[at];
+  std::ranges::find(stage.coming, std::pair(slot, false))->second = true;
+  for (; !stage.coming.empty() && stage.coming.front().second; stage.coming.pop_front()) {
+    stage.waiting.push_back(stage.coming.front().first);
+  }
+  try_stage(number, at, now);
 }
 
 void Stages::leave(std::uint32_t slot, Picos now) {

@@ -13,12 +13,14 @@
 #include <map>
 #include <queue>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "tools/sim/engine/actor.hpp"
 #include "tools/sim/pipeline/outcome.hpp"
 #include "tools/sim/pipeline/pass.hpp"
 #include "tools/sim/pipeline/shape.hpp"
+#include "tools/sim/pipeline/swap_buffers.hpp"
 
 namespace aqua::sim {
 
@@ -27,6 +29,8 @@ struct Work {
   std::uint32_t pipeline = 0, slot = 0;
   std::uint64_t microbatch = 0;  // for the timeline
   std::uint32_t target = 0;      // of a prompt pipeline: the token pipeline that gets the KV
+  bool lent = false;             // Microbatch::lent
+  Picos known = 0;               // Microbatch::known
   Pass pass{};
 };
 
@@ -64,12 +68,17 @@ class Stages final : public Actor {
   [[nodiscard]] std::vector<StageSpan>& spans() noexcept { return spans_; }
   [[nodiscard]] double activation_bytes() const noexcept { return activation_bytes_; }
   [[nodiscard]] double streamed_bytes() const noexcept { return streamed_bytes_; }
+  // In and out of devices, of microbatches that are swapped.
+  [[nodiscard]] double swapped_bytes() const noexcept { return swapped_bytes_; }
   [[nodiscard]] std::uint64_t passes() const noexcept { return passes_; }
 
  private:
   struct Stage {
     StageLayers layers{};
+    SwapBuffers swap{};
     std::deque<std::uint32_t> waiting{};  // slots
+    // Passes on their way from the stage before, in its order, and whether they are here.
+    std::deque<std::pair<std::uint32_t, bool>> coming{};
     bool busy = false;
     Picos busy_until = 0;
     Picos free_at = 0;              // when passes are played in one event
@@ -111,6 +120,9 @@ class Stages final : public Actor {
     return !shape_.links && shape_.outages.empty() && shape_.skip;
   }
   [[nodiscard]] Picos time_of(const Pipeline& pipeline, const Stage& stage, const Pass& pass) const;
+  // When the stage computes the pass that is its next, which is no sooner than `now`.
+  [[nodiscard]] std::pair<Picos, Picos> compute(const Pipeline& pipeline, Stage& stage,
+                                                const Work& work, Picos now);
   void schedule(Picos at, std::uint32_t pipeline, std::uint32_t stage, std::uint32_t slot,
                 bool frees);
   void play_at_once(const Work& work, Picos now);
@@ -118,6 +130,7 @@ class Stages final : public Actor {
   void stage_ended(std::uint32_t pipeline, std::uint32_t stage, std::uint32_t slot, Picos now);
   void stream_kv(Progress& progress, std::uint32_t stage, Picos now);
   void hand_on(std::uint32_t slot, std::uint32_t stage, Picos now);
+  void arrive(std::uint32_t pipeline, std::uint32_t stage, std::uint32_t slot, Picos now);
   void leave(std::uint32_t slot, Picos now);
   void maybe_deliver(std::uint32_t slot, Picos now);
   void note(const Work& work, std::uint32_t stage, Picos begin, Picos end);
@@ -136,7 +149,7 @@ class Stages final : public Actor {
   std::priority_queue<Event, std::vector<Event>, Later> events_{};
   std::vector<StageSpan> spans_{};
   std::uint64_t numbers_ = 0, passes_ = 0;
-  double activation_bytes_ = 0, streamed_bytes_ = 0;
+  double activation_bytes_ = 0, streamed_bytes_ = 0, swapped_bytes_ = 0;
 };
 
 }  // namespace aqua::sim

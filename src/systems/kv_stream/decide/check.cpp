@@ -13,6 +13,7 @@ namespace {
 
 constexpr double kMostBytes = 4e18;  // sums of bytes stay within 64 bits below it
 constexpr double kMostSeconds = 1e9;
+constexpr std::uint64_t kMostRequests = 1'000'000'000'000;
 
 template <typename... Parts>
 Error wrong(const char* call, const Parts&... parts) {
@@ -38,10 +39,36 @@ Result<void> check_counts(const char* call, const PlanInput& in) {
     return wrong(call, "reserved_tokens is ", in.reserved_tokens, ": at least the ", in.new_tokens,
                  " new_tokens, or 0");
   }
+  if (in.requests > kMostRequests) {
+    return wrong(call, "requests is ", in.requests, ": at most ", kMostRequests,
+                 ", or 0, which is always enough");
+  }
   if (in.reserved_bytes >= in.machine_bytes) {
     return wrong(call, "reserved_bytes is ", in.reserved_bytes, " of machine_bytes ",
                  in.machine_bytes, ": nothing is left for the model");
   }
+  return {};
+}
+
+Result<void> check_away(const char* call, const PlanInput& in) {
+  const AwayMemory& away = in.away;
+  const auto pair = [&](const char* name, std::uint64_t bytes, double rate) -> Result<void> {
+    if (!(rate >= 0 && std::isfinite(rate))) {
+      return wrong(call, "away.", name, "_bytes_per_second is ", rate,
+                   ": at least 0, which is no swapping");
+    }
+    if ((bytes > 0) == (rate > 0)) return {};
+    return wrong(call, "away.", name, "_bytes is ", bytes, " and its rate ", rate,
+                 ": swapping needs both; without it both are 0");
+  };
+  AQUA_TRY(pair("host", away.host_bytes, away.host_bytes_per_second));
+  AQUA_TRY(pair("lent", away.lent_bytes, away.lent_bytes_per_second));
+  if (away.lent_bytes > 0 && away.host_bytes == 0) {
+    return wrong(call, "away.lent_bytes is ", away.lent_bytes,
+                 " and away.host_bytes 0: what is lent needs its exit in host memory");
+  }
+  if (in.only_swapped && away.host_bytes == 0)
+    return wrong(call, "only_swapped is set and away.host_bytes 0: nothing can be swapped");
   return {};
 }
 
@@ -53,15 +80,7 @@ Result<void> check_rates(const char* call, const PlanInput& in) {
   if (!(in.machine_hour_price >= 0 && std::isfinite(in.machine_hour_price))) {
     return wrong(call, "machine_hour_price is ", in.machine_hour_price, ": at least 0");
   }
-  if (!(in.host_bytes_per_second >= 0 && std::isfinite(in.host_bytes_per_second))) {
-    return wrong(call, "host_bytes_per_second is ", in.host_bytes_per_second,
-                 ": at least 0, which is no swapping");
-  }
-  if ((in.host_bytes > 0) != (in.host_bytes_per_second > 0)) {
-    return wrong(call, "host_bytes is ", in.host_bytes, " and host_bytes_per_second ",
-                 in.host_bytes_per_second, ": swapping needs both; without it both are 0");
-  }
-  return {};
+  return check_away(call, in);
 }
 
 Result<void> check_microbatches(const char* call, const PlanInput& in) {

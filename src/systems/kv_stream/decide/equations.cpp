@@ -2,7 +2,6 @@
 #include "aqua/kv_stream/equations.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 // Numbers in brackets are the paper's.
 namespace aqua::kv_stream {
@@ -22,21 +21,8 @@ std::optional<std::uint32_t> token_depth(const LayerMemory& memory) {
   return std::nullopt;
 }
 
-TokenSteps token_steps(double step_seconds, std::uint64_t tokens, std::uint64_t prompt_tokens,
-                       double copy_seconds_per_token) {
-  const auto count = static_cast<double>(tokens), before = static_cast<double>(prompt_tokens);
-  if (copy_seconds_per_token <= 0) return {count * step_seconds, step_seconds, step_seconds};
-  // Copies of up to `hidden` tokens hide behind a step; the steps from there on take the copy's
-  // time.
-  const double hidden = std::floor(step_seconds / copy_seconds_per_token);
-  const double quick = std::clamp(hidden - before + 1, 0.0, count);
-  const double slow = count - quick;
-  const double copied = slow * (before + quick + before + count - 1) / 2;
-  const auto step = [&](double held) {
-    return std::max(step_seconds, held * copy_seconds_per_token);
-  };
-  return {quick * step_seconds + copied * copy_seconds_per_token, step(before),
-          step(before + count - 1)};
+TokenSteps token_steps(double step_seconds, std::uint64_t tokens) {
+  return {static_cast<double>(tokens) * step_seconds, step_seconds, step_seconds};
 }
 
 // The stages repeat a cycle of rounds: prompts, first tokens, ..., last tokens. A microbatch enters
@@ -47,6 +33,18 @@ double inverse_throughput(std::uint32_t depth, double prompt_seconds, const Toke
                                                   std::max(0.0, steps.last - prompt_seconds)
                                             : steps.last - steps.first;
   return prompt_seconds + steps.seconds + (depth - 1) * shorter / depth;
+}
+
+// In the last round a microbatch waits for those before it once, and then goes through all stages
+// for each of its steps.
+double makespan(std::uint32_t depth, double prompt_seconds, const TokenSteps& steps,
+                std::uint64_t microbatches) {
+  const std::uint64_t rounds = (microbatches - 1) / depth;
+  const auto before = static_cast<double>((microbatches - 1) % depth);
+  const double last = depth * prompt_seconds + before * std::max(prompt_seconds, steps.first) +
+                      depth * steps.seconds;
+  return static_cast<double>(rounds * depth) * inverse_throughput(depth, prompt_seconds, steps) +
+         last;
 }
 
 std::optional<double> least_ratio_that_pays(std::uint32_t machines, double stream_overhead) {
@@ -60,14 +58,6 @@ IdealSplit ideal_split(std::uint32_t machines, double prompt_seconds, double tok
   const double prompt = stream_overhead * prompt_seconds;
   const double answer = static_cast<double>(tokens) * token_seconds;
   return {machines * prompt / (prompt + answer), machines * answer / (prompt + answer)};
-}
-
-double swapping_gain(double prompt_seconds, double token_seconds, std::uint64_t prompt_tokens,
-                     std::uint64_t tokens, double copy_seconds_per_token) {
-  const TokenSteps swapped =
-      token_steps(token_seconds, tokens, prompt_tokens, copy_seconds_per_token);
-  return 2 * (prompt_seconds + static_cast<double>(tokens) * token_seconds) /
-         (2 * prompt_seconds + swapped.seconds);
 }
 
 }  // namespace aqua::kv_stream

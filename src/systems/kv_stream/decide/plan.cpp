@@ -18,10 +18,26 @@ const MicrobatchCost& cost_of(const PlanInput& in, std::uint32_t requests) {
                        [&](const MicrobatchCost& each) { return each.requests == requests; });
 }
 
+// The least host memory with which a pipeline of this depth fits, all else equal. 0: none does.
+std::uint64_t least_host_bytes(const PlanInput& in, std::uint32_t depth) {
+  std::uint64_t least = 0;
+  PlanInput rich = in;
+  rich.away.host_bytes = UINT64_MAX;
+  for (const MicrobatchCost& cost : in.microbatches) {
+    rich.microbatches = {cost};
+    const Side side = best_side(rich, Role::colocated, depth);
+    if (side.fits && (least == 0 || side.host_bytes < least)) least = side.host_bytes;
+  }
+  return least;
+}
+
 // A colocated pipeline holds no more than the token pipeline of its depth, so it decides what fits.
 Needs needs_of(const PlanInput& in) {
   Needs needs;
   std::uint64_t microbatch = 0;
+  const auto lower = [](std::uint64_t& least, std::uint64_t bytes) {
+    if (bytes > 0 && (least == 0 || bytes < least)) least = bytes;
+  };
   for (std::uint32_t depth = 1; depth <= std::min(in.layers, kMostMachines); ++depth) {
     const Side side = best_side(in, Role::colocated, depth);
     if (side.fits && needs.machines == 0) needs.machines = depth;
@@ -29,8 +45,9 @@ Needs needs_of(const PlanInput& in) {
     // Of sides that fit, the fastest was chosen, which is not the smallest: ask with no memory.
     PlanInput poor = in;
     poor.machine_bytes = 0;
-    const std::uint64_t bytes = best_side(poor, Role::colocated, depth).bytes;
-    if (depth == 1 || bytes < needs.machine_bytes) needs.machine_bytes = bytes;
+    const Side smallest = best_side(poor, Role::colocated, depth);
+    if (!lacks_host(in, smallest)) lower(needs.machine_bytes, smallest.bytes);
+    if (in.only_swapped) lower(needs.host_bytes, least_host_bytes(in, depth));
     microbatch = std::max(microbatch, largest_microbatch(in, depth));
   }
   needs.microbatch = static_cast<std::uint32_t>(std::min<std::uint64_t>(microbatch, UINT32_MAX));
@@ -39,9 +56,14 @@ Needs needs_of(const PlanInput& in) {
 
 Error nothing_fits(const char* call, const PlanInput& in) {
   const Needs needs = needs_of(in);
-  std::string would = concat("machine_bytes of ", needs.machine_bytes);
-  if (needs.machines > 0) would += concat(", or ", needs.machines, " machines");
-  if (needs.microbatch > 0) would += concat(", or a microbatch of ", needs.microbatch);
+  std::string would;
+  const auto add = [&](std::uint64_t number, const auto&... change) {
+    if (number > 0) would += concat(would.empty() ? "" : ", or ", change...);
+  };
+  add(needs.machine_bytes, "machine_bytes of ", needs.machine_bytes);
+  add(needs.machines, needs.machines, " machines");
+  add(needs.microbatch, "a microbatch of ", needs.microbatch);
+  add(needs.host_bytes, "away.host_bytes of ", needs.host_bytes);
   return Error{Code::resource_exhausted, concat(call, ": no pipeline on ", in.machines,
                                                 in.machines == 1 ? " machine of " : " machines of ",
                                                 in.machine_bytes, " bytes holds weights and KV of ",
@@ -53,12 +75,17 @@ std::string lacks(const PlanInput& in, const Split& split) {
   for (const Side* side : {&split.prompt, &split.token}) {
     if (side->pipelines == 0 || side->fits) continue;
     const bool apart = split.prompt.pipelines > 0;
-    all += concat(all.empty() ? "does not fit: " : ", ", side->bytes - in.machine_bytes,
-                  " bytes too many on a ",
-                  !apart                  ? ""
-                  : side == &split.prompt ? "prompt "
-                                          : "token ",
-                  "machine");
+    const std::string machine = concat(!apart                  ? ""
+                                       : side == &split.prompt ? "prompt "
+                                                               : "token ",
+                                       "machine");
+    const auto add = [&](std::uint64_t has, std::uint64_t wants, const char* memory) {
+      if (wants <= has) return;
+      all += concat(all.empty() ? "does not fit: " : ", ", wants - has, " bytes too many ", memory,
+                    machine);
+    };
+    add(in.machine_bytes, side->bytes, "on a ");
+    add(in.away.host_bytes, side->host_bytes, "in the host memory of a ");
   }
   return all;
 }

@@ -119,6 +119,19 @@ TEST(PipelineAccount, AFullStoreLetsPromptsWaitAndLosesNothing) {
   EXPECT_LT(narrow.makespan, wide.makespan * 102 / 100);
 }
 
+// A prompt's activations take long over these links, a token's do not.
+TEST(PipelineAccount, NoPassOvertakesAnotherBetweenTwoStages) {
+  PipelineShape shape = small_shape();
+  shape.token = {.pipelines = 1, .depth = 5, .microbatch = 4};
+  shape.links = MachineLinks{.bytes_per_second = 2e4, .activation_bytes = 10};
+  shape.timeline = true;
+  const PipelineOutcome outcome = must_serve(shape, some_cost(), mixed(3, 200, 0));
+  std::vector<std::vector<std::uint64_t>> order(shape.token.depth);
+  for (const StageSpan& span : outcome.spans) order[span.stage].push_back(span.microbatch);
+  EXPECT_GT(order[0].size(), 500U);
+  for (const auto& of_stage : order) EXPECT_EQ(of_stage, order[0]);
+}
+
 TEST(PipelineAccount, RefillingAtOnceIsNeverWorseThanWaitingForTheLongest) {
   PipelineShape shape = small_shape();
   shape.token = {.pipelines = 1, .depth = 4, .microbatch = 16};

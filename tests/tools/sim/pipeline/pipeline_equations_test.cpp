@@ -45,6 +45,26 @@ TEST(PipelineEquations, AColocatedPipelineIsEquation3ToThePicosecond) {
   }
 }
 
+TEST(PipelineEquations, SoManyMicrobatchesEndWhenTheMakespanSaysToThePicosecond) {
+  for (const Times& times : kTimes) {
+    for (const std::uint32_t depth : {1U, 2U, 3U, 5U, 8U}) {
+      for (std::size_t microbatches = 1; microbatches <= 3 * depth; ++microbatches) {
+        SCOPED_TRACE(testing::Message() << times.prompt << " s, " << times.token << " s, depth "
+                                        << depth << ", " << microbatches << " microbatches");
+        const GivenCost cost({{kRequests, times.prompt, times.token}});
+        PipelineShape shape = small_shape();
+        shape.token = {.pipelines = 1, .depth = depth, .microbatch = kRequests};
+        const double said =
+            kv_stream::makespan(depth, times.prompt / depth,
+                                kv_stream::token_steps(times.token / depth, 9), microbatches);
+        const Picos simulated =
+            must_serve(shape, cost, alike(microbatches * kRequests, 10, 10)).makespan;
+        EXPECT_LE(std::abs(static_cast<double>(simulated) - said * kPicosPerSecond), 2);
+      }
+    }
+  }
+}
+
 TEST(PipelineEquations, WithPromptsApartTheSlowerSideDecidesToThePicosecond) {
   constexpr std::uint32_t kTokens = 6;
   for (const Times& times : kTimes) {

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether the rule of microbatch swapping (aqua/kv_stream/swap.hpp) is right about MicrobatchSwap:
+// a stage of four microbatches of B requests that stay on the device, against four of 2B that are
+// swapped over a link to host memory, at 40 points. Kernels sleep for as long as a step takes; the
+// copies are real ones, at the rate of the emulated GPU's link. What a GPU would do it does not
+// say.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "aqua/emulated.hpp"
+#include "aqua/kv_stream/microbatch_swap.hpp"
+#include "aqua/kv_stream/swap.hpp"
+#include "aqua/runtime.hpp"
+#include "must.hpp"
+#include "report/goal.hpp"
+#include "report/report_file.hpp"
+#include "samples.hpp"
+
+namespace {
+
+using namespace aqua::literals;
+using namespace aqua::bench;
+using Json = nlohmann::json;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::uint32_t kMicrobatches = 4;
+constexpr std::uint32_t kPrompt = 16, kTokens = 16;  // blocks of a token of each request
+constexpr std::uint64_t kLink = 1'000'000'000;
+constexpr double kStep = 6e-3;  // of B requests
+// A step of 2B over one of B, and the copy of 2B after half of the tokens over a step of B.
+constexpr double kLarger[] = {1, 1.2, 1.5, 1.9};
+constexpr double kCopies[] = {0.1, 0.3, 0.5, 0.7, 0.9, 1.1, 1.4, 1.7, 2.3, 3};
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+class Stage {
+ public:
+  Stage()
+      : gpu_(must(aqua::Runtime::open(
+            {.device = "emu:0",
+             .coordinator = "none",
+             .host_bytes = 512_MiB,
+             .curve_directory = "off",
+             .emulated = {.total_bytes = 256_MiB, .link_bytes_per_second = kLink}}))),
+        stream_(must(aqua::emulated::create_stream(gpu_))) {}
+  ~Stage() { must(aqua::emulated::destroy_stream(gpu_, stream_)); }
+  Stage(const Stage&) = delete;
+  Stage& operator=(const Stage&) = delete;
+
+  // Seconds of a step of one microbatch, the mean over all.
+  double kept(double step_seconds) {
+    compute(step_seconds);  // the stream is awake
+    must(aqua::emulated::synchronize(gpu_, stream_));
+    const auto begin = Clock::now();
+    for (std::uint32_t i = 0; i < kTokens * kMicrobatches; ++i) compute(step_seconds);
+    must(aqua::emulated::synchronize(gpu_, stream_));
+    return seconds_since(begin) / (kTokens * kMicrobatches);
+  }
+
+  double swapped(double step_seconds, std::size_t token_bytes) {
+    const std::size_t buffer = (kPrompt + kTokens) * token_bytes;
+    const auto memory = must(aqua::emulated::allocate(gpu_, 2 * buffer));
+    std::vector<aqua::Layout> buffers;
+    for (std::size_t at : {std::size_t{0}, buffer}) {
+      buffers.push_back(must(aqua::Layout::make({.layers = 1,
+                                                 .planes_per_layer = 1,
+                                                 .planes = {memory.data() + at},
+                                                 .block_count = kPrompt + kTokens,
+                                                 .block_stride = token_bytes,
+                                                 .segment_bytes = token_bytes})));
+    }
+    auto swap = must(
+        aqua::MicrobatchSwap::create(gpu_, {.microbatches = kMicrobatches, .buffers = buffers}));
+    std::vector<std::uint32_t> prompt(kPrompt);
+    std::iota(prompt.begin(), prompt.end(), 0U);
+    std::uint64_t last = 0;
+    for (std::uint32_t m = 0; m < kMicrobatches; ++m) {
+      must(swap.begin_turn(stream_, m));
+      last = must(swap.end_turn(prompt));
+    }
+    while (!must(swap.turn_done(last))) std::this_thread::yield();
+    const std::uint64_t before = swap.status().fetched_bytes;
+    const auto begin = Clock::now();
+    for (std::uint32_t i = 0; i < kTokens * kMicrobatches; ++i) {
+      must(swap.begin_turn(stream_, i % kMicrobatches));
+      compute(step_seconds);
+      const std::vector<std::uint32_t> written{kPrompt + i / kMicrobatches};
+      last = must(swap.end_turn(written));
+    }
+    must(aqua::emulated::synchronize(gpu_, stream_));
+    const double seconds = seconds_since(begin) / (kTokens * kMicrobatches);
+    while (!must(swap.turn_done(last))) std::this_thread::yield();
+    moved_ = swap.status().fetched_bytes - before;
+    return seconds;
+  }
+  // By the last swapped(), into the device.
+  [[nodiscard]] std::uint64_t moved() const { return moved_; }
+
+ private:
+  void compute(double step_seconds) {
+    must(aqua::emulated::launch(gpu_, stream_, [step_seconds] {
+      std::this_thread::sleep_for(std::chrono::duration<double>(step_seconds));
+    }));
+  }
+
+  aqua::Runtime gpu_;
+  const aqua::Stream stream_;
+  std::uint64_t moved_ = 0;
+};
+
+// What the rule says of one stage, whose microbatches have their prompts already.
+double said(double larger, std::size_t token_bytes) {
+  const aqua::kv_stream::SwapCopies copies{
+      .places = {.host = kMicrobatches},
+      .host_seconds = static_cast<double>(token_bytes) / static_cast<double>(kLink)};
+  return 2 * kTokens * kStep /
+         aqua::kv_stream::swapped_steps(kStep * larger, kTokens, kPrompt, copies).seconds;
+}
+
+Json measure(unsigned rounds) {
+  Stage stage;
+  Json report;
+  std::size_t right = 0, points = 0;
+  double lost = 0, most = 0, off = 0;
+  for (const double larger : kLarger) {
+    for (const double copy : kCopies) {
+      const auto bytes = static_cast<std::size_t>(copy * kStep * static_cast<double>(kLink) /
+                                                  (kPrompt + kTokens / 2)) /
+                         64 * 64;
+      std::vector<double> kept, swapped;
+      for (unsigned round = 0; round < rounds; ++round) {
+        kept.push_back(stage.kept(kStep));
+        swapped.push_back(stage.swapped(kStep * larger, bytes));
+      }
+      const double gain = 2 * median(ratios(kept, swapped)), rule = said(larger, bytes);
+      const bool agrees = (gain > 1) == (rule > 1);
+      ++points;
+      right += agrees ? 1U : 0U;
+      // What is lost by doing as the rule says.
+      if (!agrees) lost = std::max(lost, rule > 1 ? 1 - gain : 1 - 1 / gain);
+      most = std::max(most, gain);
+      off = std::max(off, std::max(rule / gain, gain / rule) - 1);
+      report["rows"].push_back({{"step_of_2b_over_step_of_b", larger},
+                                {"copy_over_step_of_b", copy},
+                                {"seconds_of_a_step_kept", median(kept)},
+                                {"seconds_of_a_step_swapped", median(swapped)},
+                                {"samples", rounds},
+                                {"bytes_moved_in", stage.moved()},
+                                {"gain", gain},
+                                {"gain_by_the_rule", rule},
+                                {"rule_is_right", agrees}});
+    }
+  }
+  report["largest_error_of_a_gain"] = off;
+  report["goals"] = {judge("points where the rule is right, of all", Bound::at_least, 0.95,
+                           static_cast<double>(right) / static_cast<double>(points)),
+                     judge("throughput lost where it is not", Bound::at_most, 0.03, lost),
+                     judge("the largest gain", Bound::at_least, 1.8, most)};
+  return report;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::string json;
+  unsigned rounds = 5;
+  CLI::App app(
+      "Microbatches that are swapped against smaller ones that are kept, on an emulated GPU.");
+  app.add_option("--rounds", rounds)->check(CLI::Range(1, 1000));
+  app.add_option("--json", json, "a file for the report");
+  CLI11_PARSE(app, argc, argv);
+  const Json report = measure(rounds);
+  for (const Json& row : report["rows"]) {
+    std::printf("step x %.1f, copy %.1f steps: gain %.2f, by the rule %.2f%s\n",
+                row["step_of_2b_over_step_of_b"].get<double>(),
+                row["copy_over_step_of_b"].get<double>(), row["gain"].get<double>(),
+                row["gain_by_the_rule"].get<double>(),
+                row["rule_is_right"].get<bool>() ? "" : ", wrong");
+  }
+  print_goals(report["goals"]);
+  write_report(json, report);
+  return 0;
+}

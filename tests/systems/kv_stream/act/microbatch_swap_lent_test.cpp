@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// Microbatches that are away in lent memory: it is taken back, its lender is killed, or it dies. No
+// byte is wrong, and what is lost is told.
+#include <unistd.h>
+
+#include <set>
+
+#include "base/internals.hpp"
+#include "device/memfd/device.hpp"
+#include "runtime/impl.hpp"
+#include "tests/base/spawned_peer.hpp"
+#include "tests/runtime/runtime_fixture.hpp"
+#include "tests/systems/kv_stream/act/turn_engine.hpp"
+
+namespace aqua {
+namespace {
+
+using namespace aqua::literals;
+using std::chrono::milliseconds;
+using test::TurnEngine;
+using test::TurnShape;
+using Blocks = TurnEngine::Blocks;
+
+constexpr std::size_t kLent = 16_MiB;
+constexpr TurnShape kShape{.microbatches = 4, .blocks = 6, .block_bytes = 64_KiB};  // 1.5 MiB each
+
+class MicrobatchSwapLent : public test::RuntimeFixture {
+ protected:
+  void TearDown() override { engine_.reset(); }
+  void open_borrower() {
+    borrower_ = open({.device = "emu:1",
+                      .name = "borrower",
+                      .host_bytes = 64_MiB,
+                      .max_peer_bytes = kLent,
+                      .emulated = {.total_bytes = 64_MiB}});
+  }
+  void open_lender() {
+    lender_ = open({.device = "emu:0", .name = "lender"});
+    ASSERT_TRUE(lender_->lend(kLent).ok());
+  }
+  void open_engine() {
+    await([&] { return borrower_->status().peer.capacity_bytes == kLent; });
+    engine_ = std::make_unique<TurnEngine>(*borrower_, kShape);
+    EXPECT_EQ(swap().status().away_peer_bytes, swap().status().away_bytes);
+    for (std::uint32_t m = 0; m < kShape.microbatches; ++m) {
+      engine_->must_turn(m, {0, 1, 2, 3, 4, 5});
+    }
+  }
+  // Rounds of turns of an engine that launches ahead; it waits now and then, as for the tokens.
+  void decode(unsigned rounds) {
+    for (unsigned i = 0; i < rounds * kShape.microbatches; ++i) {
+      engine_->must_turn(i % kShape.microbatches, {i % kShape.blocks});
+      if (i % 4 == 3) engine_->settle();
+    }
+  }
+  [[nodiscard]] MicrobatchSwap& swap() { return engine_->swap(); }
+
+  std::optional<Runtime> lender_, borrower_;
+  std::unique_ptr<TurnEngine> engine_;
+};
+
+TEST_F(MicrobatchSwapLent, AReclaimInTheMiddleOfTurnsChangesNoByte) {
+  open_lender();
+  open_borrower();
+  open_engine();
+  decode(2);
+  auto reclaim = lender_->reclaim(kLent, milliseconds(20'000));
+  ASSERT_TRUE(reclaim.ok());
+  do decode(1);
+  while (!reclaim->progress().done && !HasFatalFailure());
+  EXPECT_TRUE(reclaim->wait().ok());
+  EXPECT_EQ(swap().status().away_peer_bytes, 0U);
+  decode(2);
+  EXPECT_EQ(engine_->wrong(), 0U);
+  // Lent again, microbatches move back up under the turns.
+  ASSERT_TRUE(lender_->lend(kLent).ok());
+  await([&] {
+    decode(1);
+    engine_->settle();
+    return swap().status().away_peer_bytes > 0;
+  });
+  decode(2);
+  EXPECT_EQ(engine_->wrong(), 0U);
+}
+
+TEST_F(MicrobatchSwapLent, AKilledLenderTakesNoByteWithIt) {
+  auto peer =
+      test::SpawnedPeer::spawn({AQUA_LAYER_POOL_LENDER, "unix:" + directory_ + "/coordinator.sock",
+                                directory_, std::to_string(kLent)});
+  ASSERT_TRUE(peer.ok()) << peer.error().message;
+  char byte = 0;
+  ASSERT_EQ(::read(peer->socket(), &byte, 1), 1);
+  open_borrower();
+  open_engine();
+  decode(2);
+  peer->kill();
+  do decode(1);
+  while (swap().status().away_peer_bytes > 0 && !HasFatalFailure());
+  decode(2);
+  EXPECT_EQ(engine_->wrong(), 0U);
+  await([&] {
+    const auto done = swap().turn_done(swap().status().turns);
+    EXPECT_TRUE(done.ok());
+    return !done.ok() || *done;
+  });
+}
+
+// The memory of microbatch 2 dies. Whatever a turn computed of wrong bytes, turn_done() says so.
+TEST_F(MicrobatchSwapLent, LostBytesAreToldOfEachTurnAndWhoeverIsClearedGoesOn) {
+  open_lender();
+  open_borrower();
+  open_engine();
+  decode(1);
+  engine_->settle();
+  auto& impl = detail::Internals::impl(*borrower_);
+  for (const auto& entry : impl.table().all()) {
+    if (entry->options().name.find("microbatch 2 ") == std::string::npos) continue;
+    const auto pin = entry->pin(Access::read, engine_->stream(), {}).value();
+    device::poison_range(impl.device(), pin.data(), pin.bytes());
+  }
+  std::set<std::uint32_t> lost;
+  std::vector<std::uint64_t> read_wrong;  // turns
+  std::optional<Reclaim> reclaim;         // what died goes
+  std::uint64_t wrong = engine_->wrong();
+  const auto turn = [&](std::uint32_t m) {
+    const bool holds = engine_->held(m) > 0;
+    auto done = engine_->turn(m, holds ? Blocks{m} : Blocks{0, 1, 2, 3, 4, 5});
+    const std::uint64_t now = engine_->wrong();
+    if (done.ok() && now > wrong) read_wrong.push_back(*done);
+    wrong = now;
+    if (done.ok()) return true;
+    EXPECT_EQ(done.error().code, Code::data_loss) << done.error().message;
+    EXPECT_NE(done.error().message.find("clear()"), std::string::npos) << done.error().message;
+    EXPECT_EQ(engine_->turn(m, {}).error().code, Code::data_loss) << "until it is cleared";
+    lost.insert(m);
+    if (!reclaim) reclaim = lender_->reclaim(kLent, milliseconds(20'000)).value();
+    await([&] { return swap().clear(m).ok(); });
+    engine_->forget(m);
+    return false;
+  };
+  await([&] {
+    bool all = true;
+    for (std::uint32_t m = 0; m < kShape.microbatches; ++m) all = turn(m) && all;
+    return all && reclaim && reclaim->progress().done;
+  });
+  EXPECT_TRUE(lost.contains(2));
+  for (const std::uint64_t number : read_wrong) {
+    await([&] { return !swap().turn_done(number).ok(); });
+    EXPECT_EQ(swap().turn_done(number).error().code, Code::data_loss) << number;
+  }
+  decode(3);
+  EXPECT_EQ(engine_->wrong(), wrong);
+  await([&] {
+    const auto done = swap().turn_done(swap().status().turns);
+    EXPECT_TRUE(done.ok());
+    return !done.ok() || *done;
+  });
+}
+
+}  // namespace
+}  // namespace aqua
