@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <deque>
+#include <optional>
 #include <set>
 #include <unordered_map>
 
@@ -51,7 +52,12 @@ Seen explore(Kind kind, const Budget& budget) {
     // What is in the budget need not happen.
     World quiet = world;
     quiet.budget = {};
-    if (quiet.steps().empty()) {
+    // Engines have clocks; without suspicions nobody needs one.
+    const auto later = budget.suspicions > 0 ? world.after_too_long() : std::nullopt;
+    const bool rests = quiet.steps().empty();
+    if (rests && later) {
+      meet(*later, &world);
+    } else if (rests) {
       seen.rests += 1;
       EXPECT_EQ(world.fault_at_rest(), "") << path_to(&world);
       if (!world.fault_at_rest().empty()) break;
@@ -89,6 +95,10 @@ TEST(ExploredKv, AClientThatGoesAtAnyStepLeavesNothing) {
 
 TEST(ExploredKv, AMoveThatTakesTooLongOrFailsAtAnyStepLosesNothing) {
   (void)explore(Kind::kv, {.timeouts = 1, .failures = 1});
+}
+
+TEST(ExploredKv, ASourceThatIsTakenForDeadAndIsNotLosesNothing) {
+  (void)explore(Kind::kv, {.timeouts = 1, .suspicions = 1});
 }
 
 TEST(ExploredKv, ADeathBesideAMoveThatTakesTooLong) {

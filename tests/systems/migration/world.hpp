@@ -28,6 +28,7 @@ Message take(std::vector<Message>& queue) {
 
 struct Budget {
   int deaths = 0, cancels = 0, timeouts = 0, failures = 0;
+  int suspicions = 0;  // a source that stands still is taken for dead
   friend bool operator==(const Budget&, const Budget&) = default;
 };
 
@@ -68,6 +69,8 @@ struct World {
 
   World(Kind kind, const Budget& budget);
   [[nodiscard]] std::vector<World> steps() const;
+  // Nothing else can happen, and the source waits: it is told that its move takes too long.
+  [[nodiscard]] std::optional<World> after_too_long() const;
   // What must hold where nothing is left to happen; empty when it does.
   [[nodiscard]] std::string fault_at_rest() const;
   [[nodiscard]] std::size_t hash() const noexcept;

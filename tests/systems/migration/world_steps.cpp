@@ -12,6 +12,14 @@ void World::add(std::vector<World>& worlds, Change change) const {
   next.look();
 }
 
+std::optional<World> World::after_too_long() const {
+  if (!leaves || leaves->over()) return std::nullopt;
+  World next = *this;
+  next.source_event(SourceEvent::timed_out);
+  next.look();
+  return next;
+}
+
 std::vector<World> World::steps() const {
   std::vector<World> all;
   const auto may = [&](bool possible, auto change) {
@@ -81,6 +89,10 @@ std::vector<World> World::steps() const {
   may(router_alive && budget.timeouts > 0, [](World& w) {
     w.budget.timeouts -= 1;
     w.router_event(RouterEvent::timed_out);
+  });
+  may(budget.suspicions > 0 && source.present, [](World& w) {
+    w.budget.suspicions -= 1;
+    w.from_source.push_back({RouterEvent::source_died});
   });
   may(budget.deaths > 0 && router_alive, [](World& w) {
     w.budget.deaths -= 1;

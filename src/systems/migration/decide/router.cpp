@@ -20,7 +20,9 @@ RouterStep step(RouterState state, RouterEvent event, bool otherwise) {
   if (state >=
       S::recomputed) {  // it is over: who still asks is told that another speaks, or nobody
     if (event == RouterEvent::confirmed) return {state, {C::deny}};
-    if (event == RouterEvent::asked) return {state, {C::confirm}};
+    if (event == RouterEvent::asked || event == RouterEvent::reported) {
+      return {state, {C::confirm}};
+    }
     if (event == RouterEvent::source_died || event == RouterEvent::destination_died) {
       return {state, {C::sweep}};
     }
@@ -28,8 +30,11 @@ RouterStep step(RouterState state, RouterEvent event, bool otherwise) {
   }
   switch (event) {
     case RouterEvent::reported:
-      return pick(state,
-                  {{S::stays, {C::deny}}, {S::stays}, {S::orphaned}, {S::switched}, {S::stays}});
+      return pick(state, {{S::stays, {C::deny}},
+                          {S::stays},
+                          {S::orphaned, {C::confirm}},
+                          {S::switched, {C::confirm}},
+                          {S::stays}});
     case RouterEvent::confirmed:
       if (otherwise) {
         return pick(state, {{S::stays, {C::deny, C::resume}},
