@@ -71,7 +71,7 @@ class AQUA_API Scheduler {
   // --- what happens --------------------------------------------------------------------------
   // already_exists; invalid_argument names the field; resource_exhausted when prompt and
   // max_new_tokens would not fit into the whole device, or when the blocks that it brings KV in
-  // (Tier::local) are not free.
+  // (Tier::local) are not free. Such KV voids the batch, as a change of capacity does.
   [[nodiscard]] virtual Result<void> arrive(const Request& request) = 0;
   // Ends a sequence in any state, and counts its blocks as free at once; report nothing more about
   // this id. Where a copy of it still runs, the caller keeps the blocks until that copy has ended,
