@@ -44,6 +44,7 @@ namespace aqua::schedule {
 
 struct SchedulerStatus {
   std::size_t waiting = 0, resident = 0, paging_out = 0, swapped = 0, paging_in = 0;
+  std::size_t held = 0;                  // of the residents
   std::uint32_t device_blocks = 0;       // capacity
   std::uint32_t device_blocks_held = 0;  // by residents and by copies under way
   std::uint32_t swap_blocks = 0;         // capacity
@@ -69,13 +70,27 @@ class AQUA_API Scheduler {
 
   // --- what happens --------------------------------------------------------------------------
   // already_exists; invalid_argument names the field; resource_exhausted when prompt and
-  // max_new_tokens would not fit into the whole device.
+  // max_new_tokens would not fit into the whole device, or when the blocks that it brings KV in
+  // (Tier::local) are not free. Such KV voids the batch, as a change of capacity does.
   [[nodiscard]] virtual Result<void> arrive(const Request& request) = 0;
   // Ends a sequence in any state, and counts its blocks as free at once; report nothing more about
   // this id. Where a copy of it still runs, the caller keeps the blocks until that copy has ended,
   // or until stream order sees to it. auto learns from its length how long answers are, also where
   // its user has hung up: it cannot tell one from the other.
   [[nodiscard]] virtual Result<void> finish(SequenceId id) = 0;
+  // As finish(), for a sequence that goes on elsewhere: auto learns nothing from its length.
+  [[nodiscard]] virtual Result<void> depart(SequenceId id) = 0;
+
+  // Keeps a resident as it is from the next iteration boundary on: it is not computed, it is not
+  // sent out, and its blocks stay, also where the device shrinks below them. Others are served on.
+  // SequenceStatus::held says when that begins: at once, but where the last batch computes the
+  // sequence and is not yet committed, with commit(), which still counts, or with another next(),
+  // which leaves it out. An engine that commits at the launch waits for the kernels itself.
+  // failed_precondition when its KV is not on the device; already_exists when it is held, or will
+  // be. lost(), finish() and depart() end a hold.
+  [[nodiscard]] virtual Result<void> hold(SequenceId id) = 0;
+  // It goes on. failed_precondition when it is not held.
+  [[nodiscard]] virtual Result<void> release(SequenceId id) = 0;
 
   // The copies ordered are over. failed_precondition when none of that kind is under way.
   [[nodiscard]] virtual Result<void> paged_out(SequenceId id, Tier to) = 0;

@@ -107,8 +107,16 @@ TEST(BadInput, ARequestThatCannotBeIsNamedAndNobodyHasCome) {
     using enum Code;
     refused({.id = SequenceId{1}, .prompt_tokens = 8}, already_exists, "sequence 1");
     refused({.id = SequenceId{2}}, invalid_argument, "prompt_tokens");
-    refused({.id = SequenceId{2}, .prompt_tokens = 8, .cached_tokens = 8}, invalid_argument,
-            "cached_tokens");
+    refused({.id = SequenceId{2}, .prompt_tokens = 8, .generated_tokens = 2, .cached_tokens = 11},
+            invalid_argument, "cached_tokens 11 of 10");
+    refused({.id = SequenceId{2}, .prompt_tokens = 8, .generated_tokens = UINT32_MAX},
+            invalid_argument, "tokens");
+    refused({.id = SequenceId{2}, .prompt_tokens = 8, .generated_tokens = 153}, resource_exhausted,
+            "needs 41 blocks");
+    refused({.id = SequenceId{2}, .prompt_tokens = 8, .lead = 2e12}, invalid_argument,
+            "lead is 2e+12");
+    refused({.id = SequenceId{2}, .prompt_tokens = 8, .lead = kNoNumbers[1]}, invalid_argument,
+            "lead is nan");
     refused({.id = SequenceId{2}, .prompt_tokens = 8, .max_new_tokens = UINT32_MAX},
             invalid_argument, "tokens");
     refused({.id = SequenceId{2}, .prompt_tokens = 8, .max_new_tokens = 160}, resource_exhausted,

@@ -13,26 +13,72 @@ std::uint64_t number(SequenceId id) {
 
 std::uint64_t Engine::arrive(std::uint32_t prompt, std::uint32_t output, bool tell_output,
                              double weight, std::uint64_t tenant, std::uint32_t cached) {
+  return come({.prompt_tokens = prompt,
+               .max_new_tokens = tell_output ? output : 0,
+               .cached_tokens = cached,
+               .tenant = TenantId{tenant},
+               .weight = weight},
+              output);
+}
+
+std::uint64_t Engine::come(Request request, std::uint32_t output) {
   const std::uint64_t id = next_id_++;
-  const auto arrived = scheduler_->arrive({.id = SequenceId{id},
-                                           .prompt_tokens = prompt,
-                                           .max_new_tokens = tell_output ? output : 0,
-                                           .cached_tokens = cached,
-                                           .tenant = TenantId{tenant},
-                                           .weight = weight});
+  request.id = SequenceId{id};
+  const auto arrived = scheduler_->arrive(request);
   EXPECT_TRUE(arrived.ok()) << arrived.error().message;
   EngineSequence& s = sequences_[id];
-  s = {.prompt = prompt, .output = output, .waits_since = iterations_};
-  if (cached > 0) {
-    s.computed = cached;
-    s.where = Where::away;
-  }
+  s = {.prompt = request.prompt_tokens,
+       .output = output,
+       .generated = request.generated_tokens,
+       .waits_since = iterations_};
+  s.computed = std::min(request.cached_tokens, s.prompt + s.generated - 1);
+  if (s.computed == 0) return id;
+  const bool here = request.cached_in == Tier::local;
+  s.where = here ? Where::device : Where::away;
+  if (here) s.blocks = blocks_for(s.computed);
+  if (here) batch_ = {};
   return id;
 }
 
 void Engine::finish(std::uint64_t id) {
   EXPECT_TRUE(scheduler_->finish(SequenceId{id}).ok());
   sequences_.erase(id);
+}
+
+void Engine::depart(std::uint64_t id) {
+  EXPECT_TRUE(scheduler_->depart(SequenceId{id}).ok());
+  sequences_.erase(id);
+}
+
+bool Engine::hold(std::uint64_t id) {
+  EngineSequence& s = sequences_.at(id);
+  const Result<void> held = scheduler_->hold(SequenceId{id});
+  if (!held.ok()) {
+    const bool twice = s.held || s.to_hold;
+    EXPECT_TRUE(twice || s.where != Where::device) << held.error().message;
+    EXPECT_EQ(held.error().code, twice ? Code::already_exists : Code::failed_precondition);
+    return false;
+  }
+  EXPECT_EQ(s.where, Where::device);
+  s.held = scheduler_->sequence(SequenceId{id})->held;
+  s.to_hold = !s.held;
+  return true;
+}
+
+void Engine::release(std::uint64_t id) {
+  EngineSequence& s = sequences_.at(id);
+  const Result<void> released = scheduler_->release(SequenceId{id});
+  EXPECT_EQ(released.ok(), s.held || s.to_hold);
+  s.held = s.to_hold = false;
+}
+
+void Engine::begin_holds() {
+  for (auto& [id, s] : sequences_) {
+    if (!s.to_hold) continue;
+    s.held = true;
+    s.to_hold = false;
+    EXPECT_TRUE(scheduler_->sequence(SequenceId{id})->held);
+  }
 }
 
 void Engine::set_device_blocks(std::uint32_t blocks) {
@@ -66,6 +112,7 @@ void Engine::lose(std::uint64_t id) {
   EngineSequence& s = sequences_.at(id);
   s.where = Where::nowhere;
   s.computed = s.blocks = 0;
+  s.held = s.to_hold = false;
 }
 
 std::uint32_t Engine::held() const {
@@ -76,9 +123,11 @@ std::uint32_t Engine::held() const {
 
 const Batch& Engine::plan() {
   batch_ = scheduler_->next();
+  begin_holds();
   for (const Preemption& out : batch_.preemptions) {
     EngineSequence& s = sequences_.at(number(out.id));
     EXPECT_EQ(s.where, Where::device) << "preempts one who is not resident";
+    EXPECT_FALSE(s.held) << "preempts one who is held";
     EXPECT_EQ(out.blocks, s.blocks);
     preemptions_ += 1;
     if (out.how == Preemption::How::swap) {
@@ -135,6 +184,7 @@ void Engine::check_compute(const Batch& batch) {
     ASSERT_TRUE(sequences_.contains(number(chunk.id))) << "computes one who has finished";
     const EngineSequence& s = sequences_.at(number(chunk.id));
     EXPECT_TRUE(s.where == Where::device || s.where == Where::nowhere) << "is not resident";
+    EXPECT_FALSE(s.held) << "computes one who is held";
     EXPECT_EQ(chunk.first, s.computed);
     EXPECT_GT(chunk.tokens, 0U);
     EXPECT_LE(s.computed + chunk.tokens, s.prompt + s.generated);
@@ -146,6 +196,7 @@ void Engine::check_compute(const Batch& batch) {
     ASSERT_TRUE(sequences_.contains(number(id))) << "computes one who has finished";
     const EngineSequence& s = sequences_.at(number(id));
     EXPECT_EQ(s.where, Where::device);
+    EXPECT_FALSE(s.held) << "computes one who is held";
     EXPECT_EQ(s.computed + 1, s.prompt + s.generated);
     more += std::int64_t{blocks_for(s.computed + batch.repeat)} - s.blocks;
   }
@@ -177,6 +228,7 @@ std::vector<std::uint64_t> Engine::run(std::uint32_t iterations) {
   }
   for (const SequenceId id : batch_.decodes) serve(id, iterations, iterations);
   iterations_ += iterations;
+  begin_holds();
   for (const std::uint64_t id : finished) finish(id);
   return finished;
 }

@@ -25,6 +25,8 @@ struct EngineSequence {
   std::uint32_t generated = 0;
   std::uint32_t blocks = 0;  // on the device
   enum class Where { nowhere, device, going, away, coming } where = Where::nowhere;
+  bool held = false;
+  bool to_hold = false;           // once the iteration that computes it is over
   std::uint64_t waits_since = 0;  // iteration of the last service, or of the arrival
   std::uint64_t longest_wait = 0;
 };
@@ -45,7 +47,13 @@ class Engine {
 
   std::uint64_t arrive(std::uint32_t prompt, std::uint32_t output, bool tell_output = true,
                        double weight = 1, std::uint64_t tenant = 0, std::uint32_t cached = 0);
+  // A request that comes as it says, but for its number; `output` as above.
+  std::uint64_t come(Request request, std::uint32_t output);
   void finish(std::uint64_t id);
+  void depart(std::uint64_t id);  // to another engine
+  // False when it is held already or has no KV on the device.
+  bool hold(std::uint64_t id);
+  void release(std::uint64_t id);
   void set_device_blocks(std::uint32_t blocks);
   void set_swap_blocks(std::uint32_t blocks);
   // The copy under way of this sequence is over, or failed.
@@ -62,6 +70,7 @@ class Engine {
 
  private:
   void check_compute(const Batch& batch);
+  void begin_holds();
   std::uint32_t blocks_for(std::uint64_t tokens) const {
     return static_cast<std::uint32_t>((tokens + options_.block_tokens - 1) / options_.block_tokens);
   }

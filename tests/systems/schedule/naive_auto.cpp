@@ -47,6 +47,7 @@ Tier NaiveAuto::tier_out() {
 void NaiveAuto::arrived(NaiveSequence& s) {
   s.since = iterations_;
   date(s);
+  if (s.generated > 0) begin_answer(s, now() + s.request.lead);
 }
 
 void NaiveAuto::date(NaiveSequence& s) {
@@ -78,13 +79,15 @@ void NaiveAuto::served(NaiveSequence& s, std::uint32_t /*tokens*/, std::uint32_t
   served_.push_back(&s);
   largest_ = std::max(largest_, s.device_blocks);
   if (generated == 0) return;
-  if (!s.answers) {
-    s.answers = s.paced = true;
-    begin_pace(s, now() + iteration_s_);
-    const bool others_wait = count([](const auto& x) { return x.hopeful; }) > 0;
-    if (contended_ && (others_wait || !sustains(load(), 0.75))) pace(s, false);
-  }
+  if (!s.answers) begin_answer(s, now() + iteration_s_);
   s.tokens += generated;
+}
+
+void NaiveAuto::begin_answer(NaiveSequence& s, double from) {
+  s.answers = s.paced = true;
+  begin_pace(s, from);
+  const bool others_wait = count([](const auto& x) { return x.hopeful; }) > 0;
+  if (contended_ && (others_wait || !sustains(load(), 0.75))) pace(s, false);
 }
 
 void NaiveAuto::committed() {

@@ -23,7 +23,7 @@ class NaiveAuto final : public NaiveScheduler {
  protected:
   void plan() override;
   void arrived(NaiveSequence& s) override;
-  void finished(NaiveSequence& s) override { ended_.push_back(s.generated); }
+  void answered(NaiveSequence& s) override { ended_.push_back(s.generated); }
   void became_outside(NaiveSequence& s) override;
   void became_resident(NaiveSequence& s) override;
   void entered(NaiveSequence& s) override;
@@ -55,6 +55,7 @@ class NaiveAuto final : public NaiveScheduler {
   double load(const NaiveSequence* other = nullptr) const;
   bool sustains(double load, double part) const;
   void begin_pace(NaiveSequence& s, double from);
+  void begin_answer(NaiveSequence& s, double from);
   double quickest(const NaiveSequence& s) const;
   bool hopeless(const NaiveSequence& s) const;
   bool gives_up(NaiveSequence& s);

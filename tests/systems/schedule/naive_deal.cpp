@@ -92,7 +92,7 @@ void NaiveSlice::deal(bool idle_stay) {
     if (s.member) {
       left.blocks -= s.promised;
       s.decodes() ? decodes += 1 : planned += planned_tokens(s);
-    } else if (s.state == SequenceState::resident && (s.stuck || idle_stay)) {
+    } else if (s.state == SequenceState::resident && (s.stuck || s.held || idle_stay)) {
       left.blocks -= s.device_blocks;
     }
   }

@@ -62,22 +62,69 @@ Result<void> NaiveScheduler::arrive(const Request& request) {
   NaiveSequence& s = all_[++arrivals_];
   s.request = request;
   s.arrival = arrivals_;
-  if (request.cached_tokens > 0) {
-    s.computed = request.cached_tokens;
+  s.generated = request.generated_tokens;
+  s.computed = std::min(request.cached_tokens, s.known() - 1);
+  if (s.computed > 0) {
     s.state = SequenceState::swapped;
     s.tier = request.cached_in;
   }
   arrived(s);
   became_outside(s);
+  if (s.computed > 0 && request.cached_in == Tier::local) {
+    left(s);
+    s.state = SequenceState::resident;
+    s.device_blocks = blocks_for(s.computed);
+    became_resident(s);
+    planned_ = false;
+    capacity_changed();
+  }
   changed();
   return {};
 }
 
 Result<void> NaiveScheduler::finish(SequenceId id) {
+  answered(at(id));
+  return depart(id);
+}
+
+Result<void> NaiveScheduler::depart(SequenceId id) {
   NaiveSequence& s = at(id);
   left(s);
   finished(s);
   all_.erase(s.arrival);
+  changed();
+  return {};
+}
+
+// At once, or when the iteration that computes it is over.
+Result<void> NaiveScheduler::hold(SequenceId id) {
+  NaiveSequence& s = at(id);
+  if (planned_ && s.planned) {
+    s.to_hold = true;
+  } else {
+    begin_hold(s);
+  }
+  changed();
+  return {};
+}
+
+void NaiveScheduler::begin_hold(NaiveSequence& s) {
+  left(s);
+  s.held = true;
+  s.to_hold = false;
+}
+
+void NaiveScheduler::begin_holds() {
+  for (auto& [arrival, s] : all_) {
+    if (s.to_hold) begin_hold(s);
+  }
+}
+
+Result<void> NaiveScheduler::release(SequenceId id) {
+  NaiveSequence& s = at(id);
+  const bool goes_on = s.held;
+  s.held = s.to_hold = false;
+  if (goes_on && !s.stuck) became_resident(s);
   changed();
   return {};
 }
@@ -126,6 +173,7 @@ Result<void> NaiveScheduler::moved(SequenceId id, Tier to) {
 
 void NaiveScheduler::forget(NaiveSequence& s) {
   s.state = SequenceState::waiting;
+  s.held = s.to_hold = false;
   s.tier = Tier::local;
   s.computed = s.device_blocks = s.swap_blocks = 0;
   if (!s.stuck) became_outside(s);
@@ -171,11 +219,17 @@ const Batch& NaiveScheduler::next() {
   batch_.preemptions.clear();
   batch_.page_ins.clear();
   if (planned_ && !stale_) return batch_;
+  begin_holds();
+  replan();
+  return batch_;
+}
+
+void NaiveScheduler::replan() {
   batch_ = {};
   for (auto& [arrival, s] : all_) s.planned = s.ordered = false;
   for (auto& [arrival, s] : all_) {  // the device was shrunk: those who were set aside go first
     if (free_blocks() + coming_blocks() >= 0) break;
-    if (s.stuck && s.state == SequenceState::resident) order_out(s, how_out(s));
+    if (s.stuck && !s.held && s.state == SequenceState::resident) order_out(s, how_out(s));
   }
   plan();
   for (const NaiveSequence* s : select([](const auto& x) { return x.stuck; })) {
@@ -187,7 +241,6 @@ const Batch& NaiveScheduler::next() {
     return state == SequenceState::paging_in || state == SequenceState::paging_out;
   });
   stale_ = batch_.moves() && !batch_.computes() && !travels;
-  return batch_;
 }
 
 // Several at once are several, each planned again: what `repeat` promises.
@@ -195,12 +248,12 @@ Result<void> NaiveScheduler::commit(std::uint32_t iterations) {
   const Batch proposed = batch_;
   commit_once();
   for (std::uint32_t i = 1; i < iterations; ++i) {
-    changed();
-    (void)next();
+    replan();
     EXPECT_EQ(batch_.decodes, proposed.decodes) << "repeat promised iteration " << i;
     EXPECT_TRUE(batch_.prefills.empty() && !batch_.moves()) << "repeat promised iteration " << i;
     commit_once();
   }
+  begin_holds();
   return {};
 }
 
@@ -269,6 +322,7 @@ SchedulerStatus NaiveScheduler::status() const noexcept {
      : s.state == SequenceState::paging_out ? status.paging_out
      : s.state == SequenceState::swapped    ? status.swapped
                                             : status.paging_in) += 1;
+    status.held += s.held;
     status.device_blocks_held += s.device_blocks;
     status.swap_blocks_held += s.swap_blocks;
   }

@@ -27,6 +27,7 @@ struct NaiveSequence {
   bool stuck = false;    // set aside: larger than the device
   bool planned = false;  // the last plan computes it
   bool ordered = false;  // the last plan sends it out
+  bool held = false, to_hold = false;
   // --- slices ---
   bool member = false, granted = false, dated = false;
   std::uint32_t promised = 0;
@@ -47,9 +48,9 @@ struct NaiveSequence {
   std::uint32_t pending() const { return known() - computed; }
   bool decodes() const { return generated > 0 && pending() == 1; }
   bool outside() const {
-    return !stuck && (state == SequenceState::waiting || state == SequenceState::swapped);
+    return !stuck && !held && (state == SequenceState::waiting || state == SequenceState::swapped);
   }
-  bool resident() const { return !stuck && state == SequenceState::resident; }
+  bool resident() const { return !stuck && !held && state == SequenceState::resident; }
 };
 
 class NaiveScheduler : public Scheduler {
@@ -60,6 +61,9 @@ class NaiveScheduler : public Scheduler {
   std::string_view name() const noexcept override { return "naive fcfs"; }
   Result<void> arrive(const Request& request) override;
   Result<void> finish(SequenceId id) override;
+  Result<void> depart(SequenceId id) override;
+  Result<void> hold(SequenceId id) override;
+  Result<void> release(SequenceId id) override;
   Result<void> paged_out(SequenceId id, Tier to) override;
   Result<void> paged_in(SequenceId id) override;
   Result<void> copy_failed(SequenceId id) override;
@@ -80,6 +84,7 @@ class NaiveScheduler : public Scheduler {
   // --- what differs between policies -----------------------------------------------------------
   virtual void plan() { plan_queue(); }
   virtual void arrived(NaiveSequence&) {}
+  virtual void answered(NaiveSequence&) {}  // it ends here and nowhere else
   virtual void finished(NaiveSequence&) {}
   virtual void became_outside(NaiveSequence&) {}  // waiting or swapped from now on; also at first
   virtual void outside_again(NaiveSequence& s) { became_outside(s); }  // its page-in failed
@@ -128,6 +133,9 @@ class NaiveScheduler : public Scheduler {
  private:
   NaiveSequence& at(SequenceId id);
   void forget(NaiveSequence& s);
+  void begin_hold(NaiveSequence& s);
+  void begin_holds();
+  void replan();
   void commit_once();
   bool preempt_latest();
   void admit(std::uint32_t tokens, std::size_t places, std::int64_t left);

@@ -22,7 +22,7 @@ bool NaiveSlice::falls_back() const {
 // --- what happens ------------------------------------------------------------------------------
 
 void NaiveSlice::arrived(NaiveSequence& s) {
-  s.service = clock_;
+  s.service = clock_ + std::max(0.0, s.request.lead);
   s.since = iterations_;
   over_ |= !cfs_ && blocks_for(s.computed + std::uint64_t{1}) <= free_blocks();
 }

@@ -6,6 +6,7 @@
 
 #include "tests/systems/schedule/case.hpp"
 #include "tests/systems/schedule/engine.hpp"
+#include "tests/systems/schedule/moves.hpp"
 #include "tests/systems/schedule/naive_auto.hpp"
 #include "tests/systems/schedule/naive_slice.hpp"
 #include "tests/systems/schedule/naive_vtc.hpp"
@@ -27,6 +28,7 @@ std::unique_ptr<Scheduler> naive_of(const std::string& policy, const SchedulerOp
 constexpr double weights[] = {0.25, 0.5, 1, 2, 4};
 
 struct Seen {
+  Moves moves{};
   std::size_t decisions = 0, preemptions = 0, fallbacks = 0;
   std::array<std::size_t, kSharings.size()> plans{};  // by Sharing
 };
@@ -55,6 +57,7 @@ void play(const Case& what, std::uint64_t seed, Seen& seen) {
   Twin& both = *twin;
   Engine engine(std::move(twin), options);
   const std::uint32_t busy = 1 + up_to(4);  // arrivals: one in so many rounds
+  const bool moving = seed % 2 == 0;
   const bool timed = what.policy == "auto" && seed % 4 != 0;
   double now = 0;
   for (int round = 0; round < 400 && !::testing::Test::HasFailure(); ++round) {
@@ -70,6 +73,10 @@ void play(const Case& what, std::uint64_t seed, Seen& seen) {
                       up_to(4), cached);
       }
     }
+    if (moving && up_to(9) == 0) {
+      come_from_elsewhere(engine, random, weights[up_to(4)], seen.moves);
+    }
+    if (moving && up_to(4) == 0) hold_and_release(engine, random, seen.moves);
     // Below what the largest sequence needs, now and then: it is set aside.
     if (up_to(99) == 0) engine.set_device_blocks(seed % 7 == 0 ? 15 + up_to(33) : 28 + up_to(20));
     if (up_to(99) == 0 && seed % 3 == 0) engine.set_swap_blocks(up_to(80));
@@ -97,7 +104,12 @@ void play(const Case& what, std::uint64_t seed, Seen& seen) {
     seen.plans[static_cast<std::size_t>(both.status().sharing)] += 1;
     seen.fallbacks += both.status().falling_back;
     if (up_to(9) == 0) continue;  // planned again before it runs
-    if (batch.computes()) engine.run(1 + up_to(batch.repeat - 1));
+    std::uint32_t most = batch.repeat;
+    if (moving && up_to(9) == 0) {
+      hold_and_release(engine, random, seen.moves);
+      most = 1;  // more is promised only where nothing is said meanwhile
+    }
+    if (batch.computes()) engine.run(1 + up_to(most - 1));
   }
   seen.decisions += both.decisions();
   seen.preemptions += engine.preemptions();
@@ -108,6 +120,9 @@ TEST_P(Naive, SaysTheSame) {
   for (std::uint64_t seed = 1; seed <= 100 && !HasFailure(); ++seed) play(GetParam(), seed, seen);
   EXPECT_GT(seen.decisions, 50'000U);
   EXPECT_GT(seen.preemptions, 500U) << "memory was never short";
+  EXPECT_GT(seen.moves.came_with_kv, 50U);
+  EXPECT_GT(seen.moves.held, 300U);
+  EXPECT_GT(seen.moves.departed, 100U);
   if (GetParam().policy == "las" || GetParam().policy == "cfs") {
     EXPECT_GT(seen.fallbacks, 1000U) << "nothing was ever on the slow tier";
   }

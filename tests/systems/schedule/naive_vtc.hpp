@@ -2,7 +2,8 @@
 // vtc, in words: as fcfs, but next in line is the earliest of the tenant with the least counter,
 // as if those let in by this plan had been charged already. A prompt is charged when it is first
 // computed, prompt tokens / weight, every generated token 2 / weight. A tenant that begins to wait
-// is lifted to the least counter of those who wait, or of the last who did.
+// is lifted to the least counter of those who wait, or of the last who did; by a request that moved
+// here, further.
 #pragma once
 
 #include <tuple>
@@ -16,6 +17,23 @@ class NaiveVtc final : public NaiveScheduler {
   using NaiveScheduler::NaiveScheduler;
 
  protected:
+  // Who comes with an answer begun has paid for its prompt elsewhere. Its tenant is at least as far
+  // ahead of the others here as it was there.
+  void arrived(NaiveSequence& s) override {
+    s.charged = s.generated > 0;
+    if (s.request.lead <= 0) return;
+    double least = 0;
+    for (const auto& [who, counter] : leavers_) {
+      if (who != tenant(s)) least = counter;
+    }
+    bool any = false;
+    for (const auto& [arrival, other] : all_) {
+      if (!other.outside() || tenant(other) == tenant(s)) continue;
+      least = any ? std::min(least, counters_[tenant(other)]) : counters_[tenant(other)];
+      any = true;
+    }
+    counters_[tenant(s)] = std::max(counters_[tenant(s)], least + s.request.lead);
+  }
   void became_outside(NaiveSequence& s) override {
     const std::uint64_t mine = tenant(s);
     double floor = last_left_;
@@ -66,10 +84,12 @@ class NaiveVtc final : public NaiveScheduler {
       if (other.outside() && other.arrival != s.arrival && tenant(other) == tenant(s)) return;
     }
     last_left_ = counters_[tenant(s)];
+    leavers_.emplace_back(tenant(s), last_left_);
   }
 
   std::map<std::uint64_t, double> counters_, provisional_;
   double last_left_ = 0;
+  std::vector<std::pair<std::uint64_t, double>> leavers_;  // all, in their order
 };
 
 }  // namespace aqua::schedule::test

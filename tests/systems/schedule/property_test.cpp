@@ -5,6 +5,7 @@
 
 #include "tests/systems/schedule/case.hpp"
 #include "tests/systems/schedule/engine.hpp"
+#include "tests/systems/schedule/moves.hpp"
 
 namespace aqua::schedule::test {
 namespace {
@@ -23,7 +24,7 @@ SchedulerOptions small(PreemptBy preempt_by) {
 }
 
 // Random events between iterations; at the end all that arrived finishes.
-void play(const Case& what, std::uint64_t seed) {
+void play(const Case& what, std::uint64_t seed, Moves& moves) {
   SCOPED_TRACE(what.policy + " seed " + std::to_string(seed));
   std::mt19937_64 random(seed);
   const auto up_to = [&](std::uint64_t n) {
@@ -40,6 +41,8 @@ void play(const Case& what, std::uint64_t seed) {
       const std::uint32_t cached = up_to(4) == 0 ? up_to(prompt - 1) : 0;
       engine.arrive(prompt, 1 + up_to(40), tell, 0.5 + up_to(3), up_to(4), cached);
     }
+    if (up_to(14) == 0) come_from_elsewhere(engine, random, 0.5 + up_to(3), moves);
+    if (up_to(7) == 0) hold_and_release(engine, random, moves);
     if (up_to(99) == 0) engine.set_device_blocks(28 + up_to(20));
     if (up_to(99) == 0 && seed % 3 == 0) engine.set_swap_blocks(up_to(80));
     if (up_to(49) == 0) engine.scheduler().set_swap_tier(up_to(1) == 0 ? Tier::peer : Tier::host);
@@ -55,9 +58,11 @@ void play(const Case& what, std::uint64_t seed) {
     }
     const Batch& batch = engine.plan();
     if (up_to(9) == 0) continue;  // planned again before it runs
+    if (up_to(14) == 0) hold_and_release(engine, random, moves);
     if (batch.computes()) engine.run(1 + up_to(batch.repeat - 1));
     if (::testing::Test::HasFailure()) return;
   }
+  release_all(engine);
   engine.set_device_blocks(48);
   engine.set_swap_blocks(UINT32_MAX);
   engine.scheduler().set_swap_tier(Tier::peer);
@@ -79,7 +84,11 @@ void play(const Case& what, std::uint64_t seed) {
 }
 
 TEST_P(Policies, KeepMemoryAndBudgetAndLoseNobody) {
-  for (std::uint64_t seed = 1; seed <= 150 && !HasFailure(); ++seed) play(GetParam(), seed);
+  Moves moves;
+  for (std::uint64_t seed = 1; seed <= 150 && !HasFailure(); ++seed) play(GetParam(), seed, moves);
+  EXPECT_GT(moves.came_with_kv, 100U);
+  EXPECT_GT(moves.held, 800U);
+  EXPECT_GT(moves.departed, 200U);
 }
 
 // commit(k) is k times next() and commit().
@@ -156,6 +165,7 @@ TEST_P(Policies, ACopyThatFailsLeavesTheSequenceAsItWas) {
           SequenceStatus was = before.at(id);
           // Others are served meanwhile, and a plan may set a pace.
           if (!fresh || GetParam().policy == "auto") was.service = status(id).service;
+          was.lead = status(id).lead;  // the least of the others may be another
           EXPECT_EQ(status(id), was) << "sequence " << id << (out ? " out" : " in");
           (out ? outs : ins) += 1;
         }

@@ -21,6 +21,15 @@ class Twin final : public Scheduler {
   Result<void> finish(SequenceId id) override {
     return both([&](Scheduler& s) { return s.finish(id); });
   }
+  Result<void> depart(SequenceId id) override {
+    return both([&](Scheduler& s) { return s.depart(id); });
+  }
+  Result<void> hold(SequenceId id) override {
+    return both([&](Scheduler& s) { return s.hold(id); });
+  }
+  Result<void> release(SequenceId id) override {
+    return both([&](Scheduler& s) { return s.release(id); });
+  }
   Result<void> paged_out(SequenceId id, Tier to) override {
     return both([&](Scheduler& s) { return s.paged_out(id, to); });
   }

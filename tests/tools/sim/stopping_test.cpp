@@ -29,6 +29,9 @@ class Watched final : public schedule::Scheduler {
   [[nodiscard]] std::string_view name() const noexcept override { return real_->name(); }
   Result<void> arrive(const schedule::Request& request) override { return real_->arrive(request); }
   Result<void> finish(SequenceId id) override { return real_->finish(id); }
+  Result<void> depart(SequenceId id) override { return real_->depart(id); }
+  Result<void> hold(SequenceId id) override { return real_->hold(id); }
+  Result<void> release(SequenceId id) override { return real_->release(id); }
   Result<void> paged_out(SequenceId id, Tier to) override { return real_->paged_out(id, to); }
   Result<void> paged_in(SequenceId id) override {
     returns_ += 1;

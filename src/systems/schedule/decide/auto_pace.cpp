@@ -108,11 +108,12 @@ bool AutoScheduler::gives_up(Slot slot) {
   return false;
 }
 
-// Paces whoever has its first token, unless others wait to be or there are as many as can be.
-void AutoScheduler::begin_answer(Slot slot) {
+// Paces whoever has its first token, or comes with several, from a time on, unless others wait to
+// be or there are as many as can be.
+void AutoScheduler::begin_answer(Slot slot, double from) {
   Share& its = shares_[slot];
   its.answers = true;
-  its.paced_from = now() + iteration_s_;
+  its.paced_from = from;
   its.pace = pace_for(slot);
   its.paced = true;
   paced_.emplace(table_.at(slot).arrival, slot);

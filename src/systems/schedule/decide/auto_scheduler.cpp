@@ -50,6 +50,8 @@ void AutoScheduler::on_outside(Slot slot) {
     its.known = true;
     its.since = iterations_;
     set_date(its);
+    const Sequence& s = table_.at(slot);
+    if (s.generated > 0) begin_answer(slot, now() + s.lead);
   }
   its.held_until = 0;
   file(slot);
@@ -92,7 +94,7 @@ void AutoScheduler::on_computed(Slot slot, std::uint32_t /*tokens*/, std::uint32
   served_.push_back(slot);
   largest_ = std::max(largest_, table_.at(slot).device_blocks);
   if (generated == 0) return;
-  if (!its.answers) begin_answer(slot);
+  if (!its.answers) begin_answer(slot, now() + iteration_s_);
   its.tokens += generated;
 }
 
@@ -108,7 +110,6 @@ void AutoScheduler::on_committed(std::uint32_t iterations) {
 
 void AutoScheduler::on_finished(Slot slot) {
   Share& its = shares_[slot];
-  lengths_.ended(table_.at(slot).generated);
   if (its.paced) paced_load_ -= load_of(its);
   for (ByArrival* all : {&paced_, &backlog_, &hopeful_}) {
     all->erase({table_.at(slot).arrival, slot});

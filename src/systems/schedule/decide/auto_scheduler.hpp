@@ -30,6 +30,9 @@ class AutoScheduler final : public SchedulerBase {
  protected:
   void plan() override;
   [[nodiscard]] double service_of(Slot slot) const override { return token_due(slot); }
+  [[nodiscard]] double lead_of(Slot slot) const override {
+    return shares_[slot].answers ? token_due(slot) - now() : 0;
+  }
   [[nodiscard]] Tier tier_out() noexcept override;
   void on_costs(Tier told) override;
   void describe(SchedulerStatus& status) const noexcept override;
@@ -41,6 +44,7 @@ class AutoScheduler final : public SchedulerBase {
   void on_computed(Slot slot, std::uint32_t tokens, std::uint32_t generated,
                    std::uint32_t iterations) override;
   void on_committed(std::uint32_t iterations) override;
+  void on_answered(Slot slot) override { lengths_.ended(table_.at(slot).generated); }
   void on_finished(Slot slot) override;
 
  private:
@@ -91,7 +95,7 @@ class AutoScheduler final : public SchedulerBase {
   void came_back(double took);
   void promote();
   void demote();
-  void begin_answer(Slot slot);
+  void begin_answer(Slot slot, double from);
   void set_pace(Slot slot, bool paced);
   // Whether those at their pace and `more` are at most `part` of what the engine sustains.
   [[nodiscard]] bool sustains(std::int64_t more, double part) const noexcept;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "systems/schedule/decide/scheduler_base.hpp"
 
-#include <cmath>
-
 #include "base/concat.hpp"
 #include "base/try.hpp"
 
@@ -14,181 +12,6 @@
 //   (on_leave(), on_paging_in()), after one that puts it somewhere (on_outside(), on_resident(),
 //   on_computed()).
 namespace aqua::schedule {
-namespace {
-
-std::uint64_t number(SequenceId id) {
-  return static_cast<std::uint64_t>(id);
-}
-
-Error wrong_state(const char* call, SequenceId id, SequenceState state) {
-  return Error{Code::failed_precondition,
-               concat(call, ": sequence ", number(id), " is ", to_string(state))};
-}
-
-}  // namespace
-
-Scheduler::~Scheduler() = default;
-
-Result<Slot> SchedulerBase::slot_of(SequenceId id, const char* call) const {
-  const Slot slot = table_.find(id);
-  if (slot == no_slot) {
-    return Error{Code::not_found, concat(call, ": no sequence ", number(id))};
-  }
-  return slot;
-}
-
-Result<void> SchedulerBase::arrive(const Request& request) {
-  const auto wrong = [&](const auto&... what) {
-    return Error{Code::invalid_argument,
-                 concat("arrive: sequence ", number(request.id), ": ", what...)};
-  };
-  if (request.prompt_tokens == 0) return wrong("prompt_tokens is 0");
-  if (request.cached_tokens >= request.prompt_tokens) {
-    return wrong("cached_tokens ", request.cached_tokens, " of ", request.prompt_tokens,
-                 " leave nothing to compute");
-  }
-  if (!(request.weight >= kLeastWeight && request.weight <= kGreatestWeight)) {
-    return wrong("weight is ", request.weight, ", not from ", kLeastWeight, " to ",
-                 kGreatestWeight);
-  }
-  const std::uint64_t tokens = std::uint64_t{request.prompt_tokens} + request.max_new_tokens;
-  if (tokens > UINT32_MAX) return wrong("more than 2^32 tokens");
-  if (table_.find(request.id) != no_slot) {
-    return Error{Code::already_exists,
-                 concat("arrive: sequence ", number(request.id), " is known already")};
-  }
-  // Leaves out the last generated token, whose KV nothing reads.
-  const std::uint64_t kept = tokens - (request.max_new_tokens > 0 ? 1 : 0);
-  if (table_.blocks_for(kept) > options_.device_blocks) {
-    return Error{Code::resource_exhausted,
-                 concat("arrive: sequence ", number(request.id), " needs ", table_.blocks_for(kept),
-                        " blocks, the device has ", options_.device_blocks)};
-  }
-  on_outside(table_.add(request));
-  stale();
-  return {};
-}
-
-Result<void> SchedulerBase::finish(SequenceId id) {
-  AQUA_ASSIGN(const Slot slot, slot_of(id, "finish"));
-  on_leave(slot);
-  on_finished(slot);
-  table_.remove(slot);
-  stale();
-  return {};
-}
-
-Result<void> SchedulerBase::paged_out(SequenceId id, Tier to) {
-  AQUA_ASSIGN(const Slot slot, slot_of(id, "paged_out"));
-  if (table_.at(slot).state != SequenceState::paging_out) {
-    return wrong_state("paged_out", id, table_.at(slot).state);
-  }
-  table_.end_out(slot, to);
-  if (!table_.at(slot).stuck) on_outside(slot);
-  stale();
-  return {};
-}
-
-Result<void> SchedulerBase::paged_in(SequenceId id) {
-  AQUA_ASSIGN(const Slot slot, slot_of(id, "paged_in"));
-  if (table_.at(slot).state != SequenceState::paging_in) {
-    return wrong_state("paged_in", id, table_.at(slot).state);
-  }
-  table_.end_in(slot);
-  on_resident(slot);
-  stale();
-  return {};
-}
-
-Result<void> SchedulerBase::copy_failed(SequenceId id) {
-  AQUA_ASSIGN(const Slot slot, slot_of(id, "copy_failed"));
-  switch (table_.at(slot).state) {
-    case SequenceState::paging_out:
-      table_.abort_out(slot);
-      if (!table_.at(slot).stuck) on_resident(slot);
-      break;
-    case SequenceState::paging_in:
-      on_leave(slot);
-      table_.abort_in(slot);
-      on_outside_again(slot);
-      break;
-    default:
-      return wrong_state("copy_failed", id, table_.at(slot).state);
-  }
-  stale();
-  return {};
-}
-
-Result<void> SchedulerBase::moved(SequenceId id, Tier to) {
-  AQUA_ASSIGN(const Slot slot, slot_of(id, "moved"));
-  if (table_.at(slot).state != SequenceState::swapped) {
-    return wrong_state("moved", id, table_.at(slot).state);
-  }
-  table_.move_swapped(slot, to);
-  stale();
-  return {};
-}
-
-Result<void> SchedulerBase::lost(SequenceId id) {
-  AQUA_ASSIGN(const Slot slot, slot_of(id, "lost"));
-  on_leave(slot);
-  table_.at(slot).plan = 0;  // takes it out of a batch that computes it
-  table_.forget_kv(slot);
-  if (!table_.at(slot).stuck) on_outside(slot);
-  stale();
-  return {};
-}
-
-void SchedulerBase::set_device_blocks(std::uint32_t blocks) {
-  const bool grown = blocks > options_.device_blocks;
-  options_.device_blocks = blocks;
-  planned_ = false;  // the batch may count on blocks that are gone
-  stale();
-  on_capacity();
-  if (!grown) return;
-  const SequenceTable::ByArrival stuck = table_.stuck();
-  for (const auto& [arrival, slot] : stuck) {
-    if (table_.blocks_for(table_.at(slot).known()) > blocks) continue;
-    table_.set_stuck(slot, false);
-    const SequenceState state = table_.at(slot).state;
-    if (state == SequenceState::resident) on_resident(slot);
-    if (state == SequenceState::waiting || state == SequenceState::swapped) on_outside(slot);
-  }
-}
-
-void SchedulerBase::set_swap_blocks(std::uint32_t blocks) {
-  options_.swap_blocks = blocks;
-  stale();
-}
-
-void SchedulerBase::set_swap_tier(Tier tier) {
-  options_.swap_tier = tier;
-  stale();
-}
-
-Result<void> SchedulerBase::set_time(double seconds) {
-  if (!std::isfinite(seconds) || seconds < 0) {
-    return Error{Code::invalid_argument, concat("set_time: ", seconds, " seconds")};
-  }
-  if (time_ && seconds < *time_) {
-    return Error{Code::invalid_argument,
-                 concat("set_time: ", seconds, " seconds is before the last, ", *time_)};
-  }
-  if (heeds_time() && seconds != time_) stale();
-  time_ = seconds;
-  return {};
-}
-
-Result<void> SchedulerBase::set_seconds_per_block(Tier tier, double seconds) {
-  if (tier == Tier::local || !std::isfinite(seconds) || seconds <= 0) {
-    return Error{Code::invalid_argument,
-                 concat("set_seconds_per_block: ", seconds, " seconds, ", to_string(tier))};
-  }
-  (tier == Tier::peer ? options_.peer_seconds_per_block : options_.host_seconds_per_block) =
-      seconds;
-  on_costs(tier);
-  return {};
-}
 
 const Batch& SchedulerBase::next() {
   if (planned_ && !stale_) {
@@ -205,11 +28,14 @@ const Batch& SchedulerBase::next() {
   decode_slots_.clear();
   prefill_slots_.clear();
   plans_ += 1;
+  begin_holds();
   evict_stuck();
   plan();
   // Makes a batch with orders hold for one iteration: the next plan starts from other blocks.
   if (batch_.moves()) batch_.repeat = 1;
-  for (const auto& [arrival, slot] : table_.stuck()) batch_.too_large.push_back(table_.at(slot).id);
+  for (const auto& [arrival, slot] : table_.aside()) {
+    if (table_.at(slot).stuck) batch_.too_large.push_back(table_.at(slot).id);
+  }
   planned_ = true;
   // What was dropped to be computed again is let in by the next plan, and no event comes before it.
   stale_ = batch_.moves() && !batch_.computes() && !table_.copies_under_way();
@@ -238,6 +64,7 @@ Result<void> SchedulerBase::commit(std::uint32_t iterations) {
     commit_one(decode_slots_[i], iterations, iterations, iterations);
   }
   on_committed(iterations);
+  begin_holds();
   return {};
 }
 
@@ -306,14 +133,15 @@ bool SchedulerBase::set_aside_if_stuck(Slot slot) {
   return true;
 }
 
-// Preempts set-aside residents while a shrunken device holds more than it has: no policy looks at
-// them.
+// Preempts residents that are stuck while a shrunken device holds more than it has: no policy looks
+// at them. Those that are held stay.
 void SchedulerBase::evict_stuck() {
   if (free_blocks() + table_.leaving() >= 0) return;
-  const SequenceTable::ByArrival stuck = table_.stuck();
-  for (const auto& [arrival, slot] : stuck) {
+  const SequenceTable::ByArrival aside = table_.aside();
+  for (const auto& [arrival, slot] : aside) {
     if (free_blocks() + table_.leaving() >= 0) return;
-    if (table_.at(slot).state == SequenceState::resident) order_out(slot, how_out(slot));
+    const Sequence& s = table_.at(slot);
+    if (!s.held && s.state == SequenceState::resident) order_out(slot, how_out(slot));
   }
 }
 
@@ -324,7 +152,8 @@ Result<SequenceStatus> SchedulerBase::sequence(SequenceId id) const {
   return SequenceStatus{s.state,       swapped ? s.tier : Tier::local,
                         s.prompt,      s.computed,
                         s.generated,   s.device_blocks,
-                        s.swap_blocks, service_of(slot)};
+                        s.swap_blocks, service_of(slot),
+                        lead_of(slot), s.held};
 }
 
 SchedulerStatus SchedulerBase::status() const noexcept {
@@ -334,6 +163,7 @@ SchedulerStatus SchedulerBase::status() const noexcept {
   status.paging_out = table_.count(SequenceState::paging_out);
   status.swapped = table_.count(SequenceState::swapped);
   status.paging_in = table_.count(SequenceState::paging_in);
+  status.held = table_.held();
   status.device_blocks = options_.device_blocks;
   status.device_blocks_held = table_.device_held();
   status.swap_blocks = options_.swap_blocks;

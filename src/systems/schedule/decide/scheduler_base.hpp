@@ -22,6 +22,9 @@ class SchedulerBase : public Scheduler {
 
   [[nodiscard]] Result<void> arrive(const Request& request) final;
   [[nodiscard]] Result<void> finish(SequenceId id) final;
+  [[nodiscard]] Result<void> depart(SequenceId id) final;
+  [[nodiscard]] Result<void> hold(SequenceId id) final;
+  [[nodiscard]] Result<void> release(SequenceId id) final;
   [[nodiscard]] Result<void> paged_out(SequenceId id, Tier to) final;
   [[nodiscard]] Result<void> paged_in(SequenceId id) final;
   [[nodiscard]] Result<void> copy_failed(SequenceId id) final;
@@ -42,6 +45,8 @@ class SchedulerBase : public Scheduler {
   // Fills the batch: add_decode(), add_prefill(), order_out(), order_in(), set_repeat().
   virtual void plan() = 0;
   [[nodiscard]] virtual double service_of(Slot slot) const = 0;
+  // How far that is ahead of the least (SequenceStatus::lead). 0: the policy carries nothing along.
+  [[nodiscard]] virtual double lead_of(Slot) const { return 0; }
   [[nodiscard]] virtual bool falling_back() const noexcept { return false; }
   // Where the next page-out should go; asked once for each.
   [[nodiscard]] virtual Tier tier_out() noexcept { return options_.swap_tier; }
@@ -50,7 +55,7 @@ class SchedulerBase : public Scheduler {
   // Whether plan() asks for time().
   [[nodiscard]] virtual bool heeds_time() const noexcept { return false; }
   // The sequence is outside from now on, waiting or swapped: it arrived, left the device, or lost
-  // its KV.
+  // its KV. One that arrives with its KV on the device is outside for a moment.
   virtual void on_outside(Slot) {}
   // The sequence is outside again as it was: its page-in failed.
   virtual void on_outside_again(Slot slot) { on_outside(slot); }
@@ -58,7 +63,8 @@ class SchedulerBase : public Scheduler {
   virtual void on_leave(Slot) {}
   // The sequence is about to be paged in.
   virtual void on_paging_in(Slot slot) { on_leave(slot); }
-  // The sequence is resident without having been computed: it was paged in, or its page-out failed.
+  // The sequence is resident without having been computed: it was paged in, its page-out failed, it
+  // brought its KV with it, or its hold is over.
   virtual void on_resident(Slot) {}
   // `iterations` iterations computed `tokens` tokens of it and generated `generated`.
   virtual void on_computed(Slot, std::uint32_t /*tokens*/, std::uint32_t /*generated*/,
@@ -66,7 +72,9 @@ class SchedulerBase : public Scheduler {
   virtual void on_committed(std::uint32_t /*iterations*/) {}
   virtual void on_capacity() {}
   virtual void on_costs(Tier /*told*/) {}
-  // The sequence has ended. Comes after on_leave().
+  // The sequence is about to end here and nowhere else.
+  virtual void on_answered(Slot) {}
+  // The sequence has ended, or goes on elsewhere. Comes after on_leave().
   virtual void on_finished(Slot) {}
 
   // --- what plan() may use -----------------------------------------------------------------------
@@ -102,12 +110,17 @@ class SchedulerBase : public Scheduler {
 
  private:
   [[nodiscard]] Result<Slot> slot_of(SequenceId id, const char* call) const;
+  [[nodiscard]] Result<void> check(const Request& request) const;
+  void remove(Slot slot);
+  void begin_hold(Slot slot);
+  void begin_holds();
   void commit_one(Slot slot, std::uint32_t tokens, std::uint32_t generated, std::uint32_t times);
   void evict_stuck();
   void stale() noexcept { stale_ = true; }
 
   Batch batch_;
   std::vector<Slot> decode_slots_, prefill_slots_;  // of the batch's entries
+  std::vector<Slot> to_hold_;                       // may name some that have left since
   std::uint64_t plans_ = 0;
   std::optional<double> time_;
   bool planned_ = false;  // a batch can be committed

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "systems/schedule/decide/sequence_table.hpp"
 
+#include <algorithm>
 #include <cassert>
 
-// Invariant: each sequence is in at most one queue (residents_, outside_, stuck_), the one that its
-// state and `stuck` name, and device_held_, swap_held_, leaving_ and the counts are sums over all
+// Invariant: each sequence is in at most one queue (residents_, outside_, aside_), the one that its
+// state and aside() name, and device_held_, swap_held_, leaving_ and the counts are sums over all
 // sequences. A change of state, tier or blocks happens between unlist() and list(); compute() alone
 // adjusts device_held_ itself, since it is called for every sequence of every iteration.
 namespace aqua::schedule {
@@ -27,12 +28,16 @@ Slot SequenceTable::add(const Request& request) {
   sequence.id = request.id;
   sequence.tenant = request.tenant;
   sequence.weight = request.weight;
+  sequence.lead = request.lead;
   sequence.prompt = request.prompt_tokens;
   sequence.max_new = request.max_new_tokens;
+  sequence.generated = request.generated_tokens;
   sequence.arrival = ++arrivals_;
-  if (request.cached_tokens > 0) {
+  // The last token is computed again where it is cached as well.
+  const std::uint32_t cached = std::min(request.cached_tokens, sequence.known() - 1);
+  if (cached > 0) {
     // Counts no swap blocks: the copy belongs to the cache.
-    sequence.computed = request.cached_tokens;
+    sequence.computed = cached;
     sequence.state = SequenceState::swapped;
     sequence.tier = request.cached_in;
   }
@@ -49,7 +54,7 @@ void SequenceTable::remove(Slot slot) {
 }
 
 SequenceTable::ByArrival* SequenceTable::queue_of(const Sequence& sequence) noexcept {
-  if (sequence.stuck) return &stuck_;
+  if (sequence.aside()) return &aside_;
   if (sequence.state == SequenceState::resident) return &residents_;
   if (sequence.state == SequenceState::waiting || sequence.state == SequenceState::swapped) {
     return &outside_;
@@ -61,6 +66,7 @@ void SequenceTable::unlist(Slot slot) {
   const Sequence& s = sequences_[slot];
   if (ByArrival* queue = queue_of(s)) queue->erase({s.arrival, slot});
   counts_[static_cast<std::size_t>(s.state)] -= 1;
+  if (s.held) held_ -= 1;
   device_held_ -= s.device_blocks;
   swap_held_ -= s.swap_blocks;
   if (s.state == SequenceState::paging_out) leaving_ -= s.device_blocks;
@@ -71,6 +77,7 @@ void SequenceTable::list(Slot slot) {
   const Sequence& s = sequences_[slot];
   if (ByArrival* queue = queue_of(s)) queue->emplace(s.arrival, slot);
   counts_[static_cast<std::size_t>(s.state)] += 1;
+  if (s.held) held_ += 1;
   device_held_ += s.device_blocks;
   swap_held_ += s.swap_blocks;
   if (s.state == SequenceState::paging_out) leaving_ += s.device_blocks;
@@ -143,6 +150,7 @@ void SequenceTable::forget_kv(Slot slot) {
   Sequence& s = sequences_[slot];
   unlist(slot);
   s.state = SequenceState::waiting;
+  s.held = s.to_hold = false;
   s.tier = Tier::local;
   s.computed = 0;
   s.device_blocks = 0;
@@ -154,6 +162,18 @@ void SequenceTable::set_stuck(Slot slot, bool stuck) {
   unlist(slot);
   sequences_[slot].stuck = stuck;
   list(slot);
+}
+
+void SequenceTable::set_held(Slot slot, bool held) {
+  unlist(slot);
+  sequences_[slot].held = held;
+  sequences_[slot].to_hold = false;
+  list(slot);
+}
+
+void SequenceTable::begin_resident(Slot slot) {
+  begin_in(slot);
+  end_in(slot);
 }
 
 void SequenceTable::compute(Slot slot, std::uint32_t tokens, std::uint32_t generated) {

@@ -23,6 +23,7 @@ struct Sequence {
   SequenceId id{};
   TenantId tenant{};
   double weight = 1;
+  double lead = 0;  // that it brought
   std::uint32_t prompt = 0;
   std::uint32_t max_new = 0;
   std::uint32_t computed = 0;
@@ -33,11 +34,15 @@ struct Sequence {
   std::uint64_t plan = 0;     // number of the last plan that computes it
   SequenceState state = SequenceState::waiting;
   Tier tier = Tier::local;
-  bool stuck = false;  // larger than the device
+  bool stuck = false;    // larger than the device
+  bool held = false;     // by hold() …
+  bool to_hold = false;  // … or will be, once the batch that computes it is committed
 
   [[nodiscard]] std::uint32_t known() const noexcept { return prompt + generated; }
   [[nodiscard]] std::uint32_t pending() const noexcept { return known() - computed; }
   [[nodiscard]] bool decodes() const noexcept { return generated > 0 && pending() == 1; }
+  // No policy looks at it.
+  [[nodiscard]] bool aside() const noexcept { return stuck || held; }
 };
 
 class SequenceTable {
@@ -53,9 +58,9 @@ class SequenceTable {
   [[nodiscard]] Sequence& at(Slot slot) noexcept { return sequences_[slot]; }
   [[nodiscard]] const Sequence& at(Slot slot) const noexcept { return sequences_[slot]; }
   [[nodiscard]] const ByArrival& residents() const noexcept { return residents_; }
-  // The sequences that want in: waiting or swapped, and not stuck.
+  // The sequences that want in: waiting or swapped, and not set aside.
   [[nodiscard]] const ByArrival& outside() const noexcept { return outside_; }
-  [[nodiscard]] const ByArrival& stuck() const noexcept { return stuck_; }
+  [[nodiscard]] const ByArrival& aside() const noexcept { return aside_; }
   [[nodiscard]] Slot slots() const noexcept { return static_cast<Slot>(sequences_.size()); }
   [[nodiscard]] std::size_t size() const noexcept { return by_id_.size(); }  // sequences, in all
 
@@ -69,6 +74,9 @@ class SequenceTable {
   void move_swapped(Slot slot, Tier to);
   void forget_kv(Slot slot);  // back to waiting, from anywhere
   void set_stuck(Slot slot, bool stuck);
+  void set_held(Slot slot, bool held);
+  // What was just added has its KV in blocks of the device.
+  void begin_resident(Slot slot);
   // Counts `tokens` more as computed, with the blocks they need, and `generated` more as generated:
   // one for each iteration of a decode, and one at the end of a prefill.
   void compute(Slot slot, std::uint32_t tokens, std::uint32_t generated);
@@ -87,6 +95,7 @@ class SequenceTable {
   [[nodiscard]] std::size_t swapped_on(Tier tier) const noexcept {
     return swapped_on_[static_cast<std::size_t>(tier)];
   }
+  [[nodiscard]] std::size_t held() const noexcept { return held_; }
   [[nodiscard]] bool copies_under_way() const noexcept {
     return count(SequenceState::paging_out) + count(SequenceState::paging_in) > 0;
   }
@@ -101,10 +110,11 @@ class SequenceTable {
   std::vector<Sequence> sequences_;
   std::vector<Slot> free_;
   std::unordered_map<std::uint64_t, Slot> by_id_;
-  ByArrival residents_, outside_, stuck_;
+  ByArrival residents_, outside_, aside_;
   std::uint64_t arrivals_ = 0;
   std::uint32_t device_held_ = 0, swap_held_ = 0, leaving_ = 0;
   std::size_t counts_[5] = {};
+  std::size_t held_ = 0;
   std::size_t swapped_on_[3] = {};
 };
 

@@ -75,7 +75,7 @@ SliceScheduler::Hand SliceScheduler::hand(bool idle_taken) const {
   Hand hand;
   hand.idle_taken = idle_taken;
   hand.blocks = options_.device_blocks - members.blocks;
-  for (const auto& [arrival, slot] : table_.stuck()) hand.blocks -= table_.at(slot).device_blocks;
+  for (const auto& [arrival, slot] : table_.aside()) hand.blocks -= table_.at(slot).device_blocks;
   for (const auto& [arrival, slot] : table_.residents()) {
     if (idle_taken && !shares_[slot].member) hand.blocks -= table_.at(slot).device_blocks;
   }

@@ -9,7 +9,8 @@
 // - A promise is backed (`granted`) by free blocks before its member computes, and the member
 //   computes only what the promise holds. So it never waits for a block in its slice.
 // - last_due_ and clock_ never fall: the date of a newcomer is never before that of one that waits
-//   already, and it never starts at less virtual service than an earlier newcomer did.
+//   already, and it never starts at less virtual service than an earlier newcomer that brought no
+//   lead did.
 namespace aqua::schedule {
 
 SliceScheduler::Share& SliceScheduler::share(Slot slot) {
@@ -25,6 +26,10 @@ double SliceScheduler::rank_of(Slot slot) const {
 
 double SliceScheduler::service_of(Slot slot) const {
   return rank_of(slot);
+}
+
+double SliceScheduler::lead_of(Slot slot) const {
+  return rule_ == Rule::cfs ? std::max(0.0, shares_[slot].service - clock_) : 0;
 }
 
 bool SliceScheduler::falling_back() const noexcept {
@@ -57,10 +62,10 @@ void SliceScheduler::set_due(Share& its) {
 
 void SliceScheduler::on_outside(Slot slot) {
   Share& its = share(slot);
-  if (!its.known) {  // it has just arrived, and starts at the least virtual service
+  if (!its.known) {  // it has just arrived, and starts at the least virtual service or ahead of it
     its = {};
     its.known = true;
-    its.service = clock_;
+    its.service = clock_ + std::max(0.0, table_.at(slot).lead);
     its.since = iterations_;
     // Begins a new slice at an arrival when memory is free, as the paper does.
     if (rule_ == Rule::las && blocks_after(table_.at(slot), 1) <= free_blocks()) over_ = true;
@@ -214,7 +219,7 @@ void SliceScheduler::preempt_idle() {
   std::int64_t excess = -std::int64_t{options_.device_blocks};
   idle_.clear();
   for (const Slot slot : members_) excess += shares_[slot].promised;
-  for (const auto& [arrival, slot] : table_.stuck()) excess += table_.at(slot).device_blocks;
+  for (const auto& [arrival, slot] : table_.aside()) excess += table_.at(slot).device_blocks;
   for (const auto& [arrival, slot] : table_.residents()) {
     if (shares_[slot].member) continue;
     excess += table_.at(slot).device_blocks;

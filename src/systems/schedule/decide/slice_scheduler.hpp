@@ -29,6 +29,7 @@ class SliceScheduler final : public QueueScheduler {
  protected:
   void plan() override;
   [[nodiscard]] double service_of(Slot slot) const override;
+  [[nodiscard]] double lead_of(Slot slot) const override;
   [[nodiscard]] bool falling_back() const noexcept override;
   void on_outside(Slot slot) override;
   void on_leave(Slot slot) override;

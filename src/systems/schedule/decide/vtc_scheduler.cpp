@@ -7,10 +7,11 @@
 #include <iterator>
 #include <queue>
 #include <tuple>
+#include <utility>
 
 // Invariant: a tenant is in waiting_, under its present counter, exactly while it has somebody
-// outside. A counter changes only in charge(), which files it again, and where a tenant begins to
-// wait.
+// outside. A counter changes only in set_counter(), which files it again, and where a tenant begins
+// to wait.
 namespace aqua::schedule {
 
 // TenantOrder goes through tenants by counter as if each sequence let in had been charged already,
@@ -105,13 +106,27 @@ double VtcScheduler::service_of(Slot slot) const {
   return found == tenants_.end() ? 0 : found->second.counter;
 }
 
+double VtcScheduler::lead_of(Slot slot) const {
+  return std::max(0.0, service_of(slot) - floor());
+}
+
+double VtcScheduler::floor_beside(std::uint64_t number) const {
+  for (const auto& [counter, other] : waiting_) {
+    if (other != number) return counter;
+  }
+  return last_left_by_ == number ? left_before_ : last_left_;
+}
+
 void VtcScheduler::wait(Slot slot, bool begins) {
   if (shares_.size() <= slot) shares_.resize(slot + std::size_t{1});
   const std::uint64_t number = tenant_of(slot);
   Tenant& tenant = tenants_[number];
   if (!shares_[slot].known) {
-    shares_[slot] = {.known = true};
+    // Who has generated tokens was let in, and charged for its prompt, elsewhere.
+    shares_[slot] = {.known = true, .charged = table_.at(slot).generated > 0};
     tenant.requests += 1;
+    const double lead = table_.at(slot).lead;
+    if (lead > 0) set_counter(number, std::max(tenant.counter, floor_beside(number) + lead));
   }
   if (tenant.outside.empty()) {
     if (begins) tenant.counter = std::max(tenant.counter, floor());
@@ -129,6 +144,7 @@ void VtcScheduler::take_out(Slot slot) {
   tenant.outside.erase({table_.at(slot).arrival, slot});
   if (!tenant.outside.empty()) return;
   waiting_.erase({tenant.counter, number});
+  if (std::exchange(last_left_by_, number) != number) left_before_ = last_left_;
   last_left_ = tenant.counter;
 }
 
@@ -146,19 +162,34 @@ void VtcScheduler::on_computed(Slot slot, std::uint32_t /*tokens*/, std::uint32_
 }
 
 void VtcScheduler::charge(std::uint64_t number, double amount) {
+  set_counter(number, tenants_[number].counter + amount);
+}
+
+void VtcScheduler::set_counter(std::uint64_t number, double counter) {
   Tenant& tenant = tenants_[number];
   const bool waits = !tenant.outside.empty();
   if (waits) waiting_.erase({tenant.counter, number});
-  tenant.counter += amount;
+  tenant.counter = counter;
   if (waits) waiting_.emplace(tenant.counter, number);
 }
 
 void VtcScheduler::on_finished(Slot slot) {
   shares_[slot] = {};
-  const auto tenant = tenants_.find(tenant_of(slot));
-  tenant->second.requests -= 1;
-  // Forgets a tenant at or below the floor: it would be lifted to it when it comes back anyway.
-  if (tenant->second.requests == 0 && tenant->second.counter <= floor()) tenants_.erase(tenant);
+  const std::uint64_t number = tenant_of(slot);
+  if ((tenants_[number].requests -= 1) == 0) idle_.push_back(number);
+  forget_idle();
+}
+
+// Forgets tenants at or below the floor: they would be lifted to it when they come back anyway. Not
+// while somebody is paging in, who is outside again under its old counter if that fails: the floor
+// may fall then.
+void VtcScheduler::forget_idle() {
+  if (table_.count(SequenceState::paging_in) > 0) return;
+  for (const std::uint64_t number : std::exchange(idle_, {})) {
+    const auto tenant = tenants_.find(number);
+    if (tenant == tenants_.end() || tenant->second.requests > 0) continue;
+    if (tenant->second.counter <= floor()) tenants_.erase(tenant);
+  }
 }
 
 }  // namespace aqua::schedule

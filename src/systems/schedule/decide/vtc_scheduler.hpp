@@ -4,8 +4,9 @@
 // is served, prompts at 1 a token when they are let in, answers at 2 a token, divided by the
 // tenant's weight. The tenant with the least counter is let in next, its own requests by arrival. A
 // tenant that comes back after a pause is lifted to the least counter of those that wait, so that
-// idling earns no credit. No resident is preempted for fairness: as in the paper, and as Aqua's
-// paper says of it.
+// idling earns no credit; one whose request comes from another engine, to as much above it as it
+// was there, so that moving earns none. No resident is preempted for fairness: as in the paper, and
+// as Aqua's paper says of it.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +27,7 @@ class VtcScheduler final : public QueueScheduler {
  protected:
   void plan() override;
   [[nodiscard]] double service_of(Slot slot) const override;
+  [[nodiscard]] double lead_of(Slot slot) const override;
   void on_outside(Slot slot) override { wait(slot, true); }
   void on_outside_again(Slot slot) override { wait(slot, false); }
   void on_leave(Slot slot) override;
@@ -54,21 +56,29 @@ class VtcScheduler final : public QueueScheduler {
   [[nodiscard]] double admission_charge(Slot slot) const {
     return shares_[slot].charged ? 0 : table_.at(slot).prompt / table_.at(slot).weight;
   }
-  // The least counter of the tenants that wait, or of the last one that did. Never falls.
+  // The least counter of the tenants that wait, or of the last one that did. Falls only where
+  // somebody is outside again because its page-in failed.
   [[nodiscard]] double floor() const {
     return waiting_.empty() ? last_left_ : waiting_.begin()->first;
   }
+  // The floor as it were without this tenant.
+  [[nodiscard]] double floor_beside(std::uint64_t number) const;
   // How often the same batch can be committed before another tenant is first.
   [[nodiscard]] std::uint32_t iterations_until_overtaken() const;
   void charge(std::uint64_t number, double amount);
+  void set_counter(std::uint64_t number, double counter);
   // Queues it; `begins`: a tenant that has nobody else outside begins to wait, and is lifted.
   void wait(Slot slot, bool begins);
   void take_out(Slot slot);
+  void forget_idle();
 
   std::unordered_map<std::uint64_t, Tenant> tenants_;
-  ByCounter waiting_;          // tenants with somebody outside
-  std::vector<Share> shares_;  // by slot
-  double last_left_ = 0;       // counter of the last tenant to have nobody outside
+  ByCounter waiting_;                // tenants with somebody outside
+  std::vector<Share> shares_;        // by slot
+  std::vector<std::uint64_t> idle_;  // tenants that may be forgotten, once nobody is paging in
+  double last_left_ = 0;             // counter of the last tenant to have nobody outside …
+  std::uint64_t last_left_by_ = 0;   // … which tenant that is …
+  double left_before_ = 0;           // … and that of the last before it which is another
 };
 
 }  // namespace aqua::schedule

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// A second implementation of the stream's filter: it keeps all that passed and asks each time.
+#pragma once
+
+#include <algorithm>
+#include <set>
+
+#include "aqua/migration/stream_filter.hpp"
+
+namespace aqua::migration::test {
+
+class NaiveStream {
+ public:
+  // As StreamFilter::take(), but for the message; internal stands for no error.
+  std::pair<Passes, Code> take(Turn turn, Position position) {
+    if (given_.count(turn) == 0 && turn > *given_.rbegin())
+      return {Passes::late, Code::permission_denied};
+    if (turn != *given_.rbegin()) return {Passes::late, Code::internal};
+    if (passed_.count(position) > 0) return {Passes::duplicate, Code::internal};
+    for (Position before = 0; before < position; ++before) {
+      if (passed_.count(before) == 0) return {Passes::late, Code::aborted};
+    }
+    passed_.insert(position);
+    return {Passes::yes, Code::internal};
+  }
+  Turn raise() {
+    given_.insert(*given_.rbegin() + 1);
+    return *given_.rbegin();
+  }
+  [[nodiscard]] Position next() const { return passed_.size(); }
+
+ private:
+  std::set<Turn> given_{1};
+  std::set<Position> passed_{};
+};
+
+}  // namespace aqua::migration::test
