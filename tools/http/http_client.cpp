@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/profiler/load/http_client.hpp"
+#include "tools/http/http_client.hpp"
 
 #include <httplib.h>
 #include <sys/socket.h>
@@ -11,7 +11,7 @@
 #include "base/descriptor_limit.hpp"
 #include "tools/report/text.hpp"
 
-namespace aqua::profiler {
+namespace aqua::http {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -20,7 +20,7 @@ constexpr std::size_t kMostErrorText = 2000;
 constexpr std::size_t kMostBody = std::size_t{16} << 20;
 
 Error bad_url(std::string_view url, std::string_view what) {
-  return Error{Code::invalid_argument, concat("--url ", report::shown(url), ": ", what)};
+  return Error{Code::invalid_argument, concat("URL ", report::shown(url), ": ", what)};
 }
 
 }  // namespace
@@ -28,7 +28,7 @@ Error bad_url(std::string_view url, std::string_view what) {
 Result<EngineUrl> parse_url(std::string_view text) {
   constexpr std::string_view kScheme = "http://";
   if (text.starts_with("https://"))
-    return bad_url(text, "https is not spoken here: profile the engine where it runs, over http");
+    return bad_url(text, "https is not spoken here: ask the engine where it runs, over http");
   if (!text.starts_with(kScheme)) return bad_url(text, "expected http://HOST[:PORT][/PREFIX]");
   std::string_view rest = text.substr(kScheme.size());
   EngineUrl url;
@@ -165,4 +165,4 @@ void HttpClient::stop() {
   impl_->end();
 }
 
-}  // namespace aqua::profiler
+}  // namespace aqua::http

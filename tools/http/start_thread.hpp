@@ -9,7 +9,7 @@
 #include "aqua/result.hpp"
 #include "base/concat.hpp"
 
-namespace aqua::profiler {
+namespace aqua::http {
 
 // resource_exhausted when there can be none.
 template <typename F>
@@ -24,4 +24,4 @@ template <typename F>
   }
 }
 
-}  // namespace aqua::profiler
+}  // namespace aqua::http

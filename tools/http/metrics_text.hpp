@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace aqua::profiler {
+namespace aqua::http {
 
 struct MetricSample {
   std::map<std::string, std::string> labels{};
@@ -21,4 +21,4 @@ struct MetricSample {
 // Their sum; none when there is none, or one is not a finite number.
 [[nodiscard]] std::optional<double> metric_sum(std::string_view text, std::string_view name);
 
-}  // namespace aqua::profiler
+}  // namespace aqua::http

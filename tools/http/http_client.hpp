@@ -12,7 +12,7 @@
 
 #include "aqua/result.hpp"
 
-namespace aqua::profiler {
+namespace aqua::http {
 
 struct HttpOptions {
   std::string url{};                 // "http://HOST[:PORT][/PREFIX]"
@@ -72,4 +72,4 @@ class HttpClient {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace aqua::profiler
+}  // namespace aqua::http

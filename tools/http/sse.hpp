@@ -10,7 +10,7 @@
 
 #include "aqua/result.hpp"
 
-namespace aqua::profiler {
+namespace aqua::http {
 
 class SseReader {
  public:
@@ -31,4 +31,4 @@ class SseReader {
   bool overflowed_ = false;
 };
 
-}  // namespace aqua::profiler
+}  // namespace aqua::http

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/profiler/load/sse.hpp"
+#include "tools/http/sse.hpp"
 
 #include "base/concat.hpp"
 
-namespace aqua::profiler {
+namespace aqua::http {
 
 Result<void> SseReader::feed(std::string_view bytes,
                              const std::function<void(std::string_view)>& event) {
@@ -37,4 +37,4 @@ void SseReader::line(std::string_view text, const std::function<void(std::string
   any_ = true;
 }
 
-}  // namespace aqua::profiler
+}  // namespace aqua::http

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/profiler/memory/metrics_text.hpp"
+#include "tools/http/metrics_text.hpp"
 
 #include <cmath>
 
 #include "tools/report/text.hpp"
 
-namespace aqua::profiler {
+namespace aqua::http {
 namespace {
 
 constexpr std::string_view kBlank = " \t";
@@ -85,4 +85,4 @@ std::optional<double> metric_sum(std::string_view text, std::string_view name) {
   return std::isfinite(sum) ? std::optional(sum) : std::nullopt;
 }
 
-}  // namespace aqua::profiler
+}  // namespace aqua::http
