@@ -13,10 +13,10 @@
 
 #include "aqua/result.hpp"
 #include "base/mutex.hpp"
-#include "coordinator/access/peer.hpp"
-#include "coordinator/common/digest.hpp"
+#include "tools/access/digest.hpp"
+#include "tools/access/role.hpp"
 
-namespace aqua::coordinator {
+namespace aqua::access {
 
 struct Token {
   Digest digest{};
@@ -63,4 +63,4 @@ class TokenBook {
   std::string fault_ AQUA_GUARDED_BY(mu_);  // what was logged of it; "": nothing since it was read
 };
 
-}  // namespace aqua::coordinator
+}  // namespace aqua::access

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/access/tokens.hpp"
+#include "tools/access/tokens.hpp"
 
 #include <fcntl.h>
 #include <spdlog/spdlog.h>
@@ -20,7 +20,7 @@
 #include "base/try.hpp"
 #include "base/unique_fd.hpp"
 
-namespace aqua::coordinator {
+namespace aqua::access {
 namespace {
 
 constexpr std::string_view kPrefix = "aqua_";
@@ -217,4 +217,4 @@ Result<std::optional<Token>> TokenBook::find(std::string_view text) {
   return found;
 }
 
-}  // namespace aqua::coordinator
+}  // namespace aqua::access

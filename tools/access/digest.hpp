@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-namespace aqua::coordinator {
+namespace aqua::access {
 
 using Digest = std::array<std::uint8_t, 32>;
 
@@ -23,4 +23,4 @@ using Digest = std::array<std::uint8_t, 32>;
 [[nodiscard]] std::string to_hex(const Digest& digest);
 [[nodiscard]] std::optional<Digest> parse_digest(std::string_view text);
 
-}  // namespace aqua::coordinator
+}  // namespace aqua::access

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/common/digest.hpp"
+#include "tools/access/digest.hpp"
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 
 #include <cstdlib>
 
-namespace aqua::coordinator {
+namespace aqua::access {
 namespace {
 
 // Looked up once: OpenSSL 3 takes longer to find it than to use it on something short. Never
@@ -52,4 +52,4 @@ std::optional<Digest> parse_digest(std::string_view text) {
   return digest;
 }
 
-}  // namespace aqua::coordinator
+}  // namespace aqua::access

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coordinator/access/quota.hpp"
+#include "tools/access/quota.hpp"
 
 #include <algorithm>
 #include <iterator>
 
 #include "base/concat.hpp"
 
-namespace aqua::coordinator {
+namespace aqua::access {
 namespace {
 
 // Beyond this many callers the idle ones are forgotten: they have their full second again.
@@ -61,4 +61,4 @@ std::size_t Quota::callers() const {
   return uses_.size();
 }
 
-}  // namespace aqua::coordinator
+}  // namespace aqua::access

@@ -14,7 +14,7 @@
 #include "aqua/result.hpp"
 #include "base/mutex.hpp"
 
-namespace aqua::coordinator {
+namespace aqua::access {
 
 struct QuotaLimits {
   std::size_t rate = 5000;      // requests a second for each caller
@@ -62,4 +62,4 @@ class Quota {
   std::map<std::string, Use> uses_ AQUA_GUARDED_BY(mu_);
 };
 
-}  // namespace aqua::coordinator
+}  // namespace aqua::access
