@@ -132,6 +132,14 @@ struct HttpClient::Impl {
     return reply;
   }
 
+  // A request without a body.
+  Result<Reply> bare(const char* method, const std::string& path) {
+    httplib::Request request;
+    request.method = method;
+    request.path = prefix + path;
+    return send(request, nullptr);
+  }
+
   const std::string name;
   const std::string prefix;
   const std::chrono::seconds timeout;
@@ -145,10 +153,11 @@ HttpClient::HttpClient(const EngineUrl& url, const HttpOptions& options)
 HttpClient::~HttpClient() = default;
 
 Result<Reply> HttpClient::get(const std::string& path) {
-  httplib::Request request;
-  request.method = "GET";
-  request.path = impl_->prefix + path;
-  return impl_->send(request, nullptr);
+  return impl_->bare("GET", path);
+}
+
+Result<Reply> HttpClient::erase(const std::string& path) {
+  return impl_->bare("DELETE", path);
 }
 
 Result<Reply> HttpClient::post(const std::string& path, const std::string& body,

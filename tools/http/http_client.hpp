@@ -59,6 +59,7 @@ class HttpClient {
 
   // Blocks until the answer has ended.
   [[nodiscard]] Result<Reply> get(const std::string& path);
+  [[nodiscard]] Result<Reply> erase(const std::string& path);  // DELETE
   // Passes the body of a status 200 to `data` as it comes. When `data` returns `enough`, the call
   // ends with cancelled, as after stop().
   [[nodiscard]] Result<Reply> post(const std::string& path, const std::string& body,
