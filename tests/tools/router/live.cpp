@@ -129,7 +129,8 @@ RouterProcess::RouterProcess(const std::vector<std::string>& engine_urls,
                              std::vector<std::string> arguments, std::size_t up)
     : child([&] {
         std::vector<std::string> all{
-            AQUA_ROUTER_PROGRAM, "--listen", "127.0.0.1:0", "--health", "100", "--epoch", "50"};
+            AQUA_ROUTER_PROGRAM, "--listen", "127.0.0.1:0", "--health", "100",
+            "--epoch",           "50",       "--rest",      "200"};
         for (std::size_t i = 0; i < engine_urls.size(); ++i) {
           all.push_back("--engine");
           all.push_back(std::string(1, static_cast<char>('a' + i)) + "=" + engine_urls[i]);

@@ -138,20 +138,30 @@ TEST(Moves, UnderLoadNoTokenIsLostOrDoubled) {
 }
 
 TEST(Moves, ADrainedEngineIsLeftAndComesBack) {
-  const EngineProcess a(kSmall), b(kSmall);
-  const RouterProcess router({a.url(), b.url()}, {"--policy", "lb"});
-  Load load(router.url(), 8, 600);
-  const auto on = [&](const char* name) { return router.engine(name).at("requests").get<int>(); };
-  EXPECT_TRUE(becomes([&] { return on("a") > 0 && on("b") > 0; }));
-  EXPECT_EQ(router.order("/admin/v1/engines/a/drain"), 200);
-  EXPECT_EQ(router.order("/admin/v1/engines/a/drain"), 409);
-  EXPECT_EQ(router.order("/admin/v1/engines/x/drain"), 404);
-  EXPECT_TRUE(becomes([&] { return on("a") == 0; }));
-  EXPECT_GT(router.metric("aqua_router_moves_total", "done"), 0);
-  EXPECT_EQ(router.engine("a").at("state"), "draining");
-  EXPECT_EQ(router.order("/admin/v1/engines/a/drain", "", true), 200);
-  EXPECT_TRUE(becomes([&] { return on("a") > 0; }));
-  load.expect_all_right();
+  const EngineProcess a(kQuick), b(kQuick);
+  const RouterProcess router({a.url(), b.url()});
+  const auto prompt = some_prompt(2, 40);
+  constexpr std::uint32_t kMany = 100'000;  // more than is waited for
+  std::string drained;
+  const Answer answer =
+      ask(router.url(), request_of(prompt, 2, kMany), "/v1/completions", [&](const Answer& so_far) {
+        if (drained.empty()) {
+          drained = router.get("/admin/v1/requests").at("requests").at(0).at("engine");
+          EXPECT_EQ(router.order("/admin/v1/engines/" + drained + "/drain"), 200);
+          EXPECT_EQ(router.order("/admin/v1/engines/" + drained + "/drain"), 409);
+          EXPECT_EQ(router.order("/admin/v1/engines/x/drain"), 404);
+        }
+        if (so_far.ids.size() % 50 != 0) return true;
+        return router.metric("aqua_router_moves_total", "done") < 1;
+      });
+  EXPECT_LT(answer.ids.size(), kMany);
+  const Answer expected = expected_answer(prompt, 2, static_cast<std::uint32_t>(answer.ids.size()));
+  EXPECT_EQ(answer.ids, expected.ids);
+  EXPECT_EQ(router.engine(drained).at("state"), "draining");
+  EXPECT_TRUE(becomes([&] { return router.engine(drained).at("requests") == 0; }));
+  EXPECT_EQ(router.order("/admin/v1/engines/" + drained + "/drain", "", true), 200);
+  EXPECT_EQ(router.order("/admin/v1/engines/" + drained + "/drain", "", true), 409);
+  EXPECT_EQ(router.engine(drained).at("state"), "up");
 }
 
 TEST(Moves, ThatCannotBeAreRefusedAndChangeNothing) {

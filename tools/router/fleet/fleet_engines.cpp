@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Engines: whether they are there, what they hold, and who may use them.
 #include <algorithm>
+#include <cmath>
 
 #include "base/concat.hpp"
 #include "base/try.hpp"
@@ -122,10 +123,10 @@ void Fleet::set_capacities() {
     }
     std::uint64_t room = engine.told - std::min(engine.told, pinned);
     if (engine.shy_until > now) {
-      // What it holds stays, the watermark above it: nothing is to move away because of this.
+      // What it holds stays, with the watermark above it: nothing is to move away because of this.
       const double held = static_cast<double>(engine.shy_tokens);
-      room = std::min(room, static_cast<std::uint64_t>(held / (1 - options_.packing.watermark)) +
-                                options_.packing.block_tokens);
+      room = std::min(
+          room, static_cast<std::uint64_t>(std::ceil(held / (1 - options_.packing.watermark))));
     }
     room = std::max<std::uint64_t>(room, 1);
     if (room == engine.set) continue;

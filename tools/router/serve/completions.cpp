@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/router/serve/completions.hpp"
 
+#include <httplib.h>
+
 #include <ctime>
 #include <memory>
 #include <utility>

@@ -5,13 +5,16 @@
 // Threads: the connection's.
 #pragma once
 
-#include <httplib.h>
-
 #include <functional>
 
 #include "tools/router/fleet/fleet.hpp"
 #include "tools/router/flow/conversation.hpp"
 #include "tools/router/observe/counters.hpp"
+
+namespace httplib {
+struct Request;
+struct Response;
+}  // namespace httplib
 
 namespace aqua::router {
 

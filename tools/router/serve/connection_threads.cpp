@@ -18,31 +18,33 @@ bool ConnectionThreads::full() {
   return turned_away;
 }
 
-void ConnectionThreads::enqueue(std::function<void()> connection) {
-  {
-    const MutexLock lock(mu_);
-    if (idle_ > waiting_.size()) {
-      waiting_.push_back(std::move(connection));
-      changed_.notify_all();
-      return;
-    }
-    if (threads_ < most_) {
-      try {
-        std::thread([this] { serve(); }).detach();
-        ++threads_;
-        ++idle_;
-        waiting_.push_back(std::move(connection));
-        return;
-      } catch (const std::system_error&) {  // this machine has no thread more
-      }
-    }
+bool ConnectionThreads::give(std::function<void()>& connection) {
+  const MutexLock lock(mu_);
+  if (idle_ > waiting_.size()) {
+    waiting_.push_back(std::move(connection));
+    changed_.notify_all();
+    return true;
   }
+  if (threads_ == most_) return false;
+  try {
+    std::thread([this] { work(); }).detach();
+  } catch (const std::system_error&) {  // this machine has no thread more
+    return false;
+  }
+  ++threads_;
+  ++idle_;
+  waiting_.push_back(std::move(connection));
+  return true;
+}
+
+void ConnectionThreads::serve(std::function<void()> connection) {
+  if (give(connection)) return;
   turned_away = true;
   connection();
   turned_away = false;
 }
 
-void ConnectionThreads::serve() {
+void ConnectionThreads::work() {
   for (;;) {
     std::function<void()> connection;
     {

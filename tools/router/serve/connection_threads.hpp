@@ -2,10 +2,8 @@
 // ConnectionThreads gives every connection a thread, up to a number; one more is served by the
 // caller, who is told so by full() and turns it away at once.
 //
-// Threads: enqueue() and shutdown() by one, the accepting; the rest from any.
+// Threads: serve() and shutdown() by one, the accepting; the rest from any.
 #pragma once
-
-#include <httplib.h>
 
 #include <chrono>
 #include <cstddef>
@@ -16,18 +14,20 @@
 
 namespace aqua::router {
 
-class ConnectionThreads final : public httplib::TaskQueue {
+class ConnectionThreads {
  public:
   explicit ConnectionThreads(std::size_t most) : most_(most) {}
 
-  void enqueue(std::function<void()> connection) override;
+  void serve(std::function<void()> connection);
   // Waits for all of them.
-  void shutdown() override;
+  void shutdown();
   // Whether this connection has no thread of its own.
   [[nodiscard]] static bool full();
 
  private:
-  void serve() AQUA_EXCLUDES(mu_);
+  // False: there is no thread for it.
+  [[nodiscard]] bool give(std::function<void()>& connection) AQUA_EXCLUDES(mu_);
+  void work() AQUA_EXCLUDES(mu_);
 
   const std::size_t most_;
   Mutex mu_;

@@ -147,14 +147,4 @@ void FencedStream::linger() {
   }
 }
 
-// Nothing here is decided by an address.
-void FencedStream::get_remote_ip_and_port(std::string& ip, int& port) const {
-  ip.clear();
-  port = 0;
-}
-void FencedStream::get_local_ip_and_port(std::string& ip, int& port) const {
-  ip.clear();
-  port = 0;
-}
-
 }  // namespace aqua::router

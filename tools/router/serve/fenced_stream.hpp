@@ -7,12 +7,11 @@
 // Threads: one, its connection's; current() is that thread's.
 #pragma once
 
-#include <httplib.h>
+#include <sys/types.h>
 
 #include <array>
 #include <chrono>
 #include <cstddef>
-#include <string>
 
 namespace aqua::router {
 
@@ -25,11 +24,11 @@ struct FenceLimits {
   std::chrono::milliseconds write{30'000};  // that a reader may take for one write
 };
 
-class FencedStream final : public httplib::Stream {
+class FencedStream {
  public:
   // Borrows `socket`, and becomes current().
   FencedStream(int socket, const FenceLimits& limits);
-  ~FencedStream() override;
+  ~FencedStream();
   FencedStream(const FencedStream&) = delete;
   FencedStream& operator=(const FencedStream&) = delete;
 
@@ -46,13 +45,10 @@ class FencedStream final : public httplib::Stream {
   // Ends what was written so that it arrives, though the client may still be sending.
   void linger();
 
-  [[nodiscard]] bool is_readable() const override { return true; }
-  [[nodiscard]] bool is_writable() const override { return client_is_there(); }
-  ssize_t read(char* out, std::size_t size) override;
-  ssize_t write(const char* bytes, std::size_t size) override;
-  void get_remote_ip_and_port(std::string& ip, int& port) const override;
-  void get_local_ip_and_port(std::string& ip, int& port) const override;
-  [[nodiscard]] int socket() const override { return socket_; }
+  // As read(2) and write(2); -1 where a fence has ended the connection.
+  ssize_t read(char* out, std::size_t size);
+  ssize_t write(const char* bytes, std::size_t size);
+  [[nodiscard]] int socket() const noexcept { return socket_; }
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -47,6 +47,42 @@ HeadView view_of(const httplib::Request& request) {
           .from_page = request.has_header("Origin") || request.has_header("Sec-Fetch-Site")};
 }
 
+// The two as the library wants them. What is not marked as overriding is virtual in some of its
+// releases only.
+class LibraryStream final : public httplib::Stream {
+ public:
+  explicit LibraryStream(FencedStream& stream) : stream_(stream) {}
+  bool is_readable() const override { return true; }
+  bool is_writable() const { return stream_.client_is_there(); }
+  bool wait_readable() const { return true; }
+  bool wait_writable() const { return stream_.client_is_there(); }
+  time_t duration() const { return 0; }
+  ssize_t read(char* out, std::size_t size) override { return stream_.read(out, size); }
+  ssize_t write(const char* bytes, std::size_t size) override { return stream_.write(bytes, size); }
+  // Nothing here is decided by an address.
+  void get_remote_ip_and_port(std::string& ip, int& port) const override { ip.clear(), port = 0; }
+  void get_local_ip_and_port(std::string& ip, int& port) const override { ip.clear(), port = 0; }
+  socket_t socket() const override { return stream_.socket(); }
+
+ private:
+  FencedStream& stream_;
+};
+
+class LibraryThreads final : public httplib::TaskQueue {
+ public:
+  explicit LibraryThreads(std::size_t most) : threads_(most) {}
+  // Answers nothing, or true in later releases.
+  using Taken = decltype(std::declval<httplib::TaskQueue&>().enqueue(std::function<void()>()));
+  Taken enqueue(std::function<void()> connection) override {
+    threads_.serve(std::move(connection));
+    return Taken(true);
+  }
+  void shutdown() override { threads_.shutdown(); }
+
+ private:
+  ConnectionThreads threads_;
+};
+
 }  // namespace
 
 // A connection is served here from its first byte to its last; the library parses and routes.
@@ -55,7 +91,7 @@ struct RouterServer::Impl : httplib::Server {
       : options(options_), fleet(fleet_), counters(counters_), gate(options_.gate) {
     fences.body_bytes = options.gate.most_body;
     fences.write = options.write;
-    new_task_queue = [this] { return new ConnectionThreads(options.connections); };
+    new_task_queue = [this] { return new LibraryThreads(options.connections); };
     set_keep_alive_max_count(1'000'000);
     set_payload_max_length(options.gate.most_body);
     set_tcp_nodelay(true);
@@ -171,7 +207,7 @@ struct RouterServer::Impl : httplib::Server {
     FencedStream stream(socket, fences);
     for (bool first = true; !stream.closing() && wait_idle(socket, stream, first); first = false) {
       bool closed = false;
-      const bool went_well = process_request(stream, draining, closed, nullptr);
+      const bool went_well = answer_one(*this, stream, closed);
       this_pass.reset();
       {
         const MutexLock lock(mu);
@@ -181,6 +217,17 @@ struct RouterServer::Impl : httplib::Server {
       if (!went_well || closed) break;
     }
     if (stream.closing()) stream.linger();
+  }
+
+  // The library's own, which is told addresses too in later releases.
+  template <typename Self>
+  static bool answer_one(Self& self, FencedStream& fenced, bool& closed) {
+    LibraryStream stream(fenced);
+    if constexpr (requires { self.process_request(stream, true, closed, nullptr); }) {
+      return self.process_request(stream, self.draining, closed, nullptr);
+    } else {
+      return self.process_request(stream, "", 0, "", 0, self.draining, closed, nullptr);
+    }
   }
 
   // Until the next request begins; drain() ends the wait. Who connects later is told why.
