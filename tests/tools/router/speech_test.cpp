@@ -102,6 +102,15 @@ TEST(Dialect, VllmContinuesFromIdsWithWhatIsLeftToSay) {
             1);
 }
 
+TEST(Dialect, WithoutALimitTheEngineHasNone) {
+  const Asked asked =
+      parse_asked(Api::chat, R"({"messages":[{"role":"user","content":"a"}]})").value();
+  const Json body = Json::parse(continue_call(Dialect::vllm, "m", asked, kPrompt, {}).body);
+  EXPECT_TRUE(body.at("max_tokens").is_null()) << "left out, vLLM would end after 16";
+  EXPECT_FALSE(Json::parse(continue_call(Dialect::llama, "m", asked, kPrompt, {}).body)
+                   .contains("n_predict"));
+}
+
 TEST(Dialect, LlamaServerContinuesByItsOwnWords) {
   const EngineCall call = continue_call(Dialect::llama, "m", kAsked, kPrompt, kAnswer);
   EXPECT_EQ(call.path, "/completion");

@@ -47,22 +47,22 @@ HeadView view_of(const httplib::Request& request) {
           .from_page = request.has_header("Origin") || request.has_header("Sec-Fetch-Site")};
 }
 
-// The two as the library wants them. What is not marked as overriding is virtual in some of its
-// releases only.
+// The two as the library wants them. Nothing is marked as overriding: what is virtual differs by
+// its release.
 class LibraryStream final : public httplib::Stream {
  public:
   explicit LibraryStream(FencedStream& stream) : stream_(stream) {}
-  bool is_readable() const override { return true; }
+  bool is_readable() const { return true; }
   bool is_writable() const { return stream_.client_is_there(); }
   bool wait_readable() const { return true; }
   bool wait_writable() const { return stream_.client_is_there(); }
   time_t duration() const { return 0; }
-  ssize_t read(char* out, std::size_t size) override { return stream_.read(out, size); }
-  ssize_t write(const char* bytes, std::size_t size) override { return stream_.write(bytes, size); }
+  ssize_t read(char* out, std::size_t size) { return stream_.read(out, size); }
+  ssize_t write(const char* bytes, std::size_t size) { return stream_.write(bytes, size); }
   // Nothing here is decided by an address.
-  void get_remote_ip_and_port(std::string& ip, int& port) const override { ip.clear(), port = 0; }
-  void get_local_ip_and_port(std::string& ip, int& port) const override { ip.clear(), port = 0; }
-  socket_t socket() const override { return stream_.socket(); }
+  void get_remote_ip_and_port(std::string& ip, int& port) const { ip.clear(), port = 0; }
+  void get_local_ip_and_port(std::string& ip, int& port) const { ip.clear(), port = 0; }
+  socket_t socket() const { return stream_.socket(); }
 
  private:
   FencedStream& stream_;

@@ -41,7 +41,7 @@ EngineCall call_of(Dialect dialect, std::string_view model, const Asked& asked,
     return {"/completion", text_of(body)};
   }
   body["model"] = model;
-  if (most > 0) body["max_tokens"] = most;
+  body["max_tokens"] = most > 0 ? Json(most) : Json(nullptr);  // left out it would mean 16
   if (least > 0) body["min_tokens"] = least;
   body["return_token_ids"] = true;
   return {"/v1/completions", text_of(body)};
