@@ -36,8 +36,9 @@ if(AQUA_PROGRAMS)
     FetchContent_MakeAvailable(prometheus_cpp)
   endif()
 
-  # cpp-httplib asks engines and plays one (tools/profiler, tools/sim_server); no daemon serves by
-  # it. Newer releases have a CMake config; Debian's older one is known to pkg-config only.
+  # cpp-httplib asks engines and plays one (tools/http, tools/sim_server), and serves the router, behind
+  # fences of ours; the coordinator serves without it. Newer releases have a CMake config; Debian's
+  # older one is known to pkg-config only.
   find_package(httplib 0.53.1 QUIET CONFIG)
   if(NOT httplib_FOUND)
     find_package(PkgConfig QUIET)

@@ -47,16 +47,16 @@ Result<void> check_characters(std::string_view text, const std::string& path) {
   while (!text.empty()) {
     const std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(line.size() + 1, text.size()));
-    const auto refuse = [&](std::string_view what) {
+    const auto complaint = [&](std::string_view what) {
       return Error{Code::invalid_argument, concat(path, ":", number, ": ", what)};
     };
     ++number;
     if (line.find(R"(""")") != line.npos || line.find("'''") != line.npos)
-      return refuse("a string of several lines, which no option takes");
+      return complaint("a string of several lines, which no option takes");
     const std::size_t first = line.find_first_not_of(" \t");
     const bool comment = first != line.npos && line[first] == '#';
     if (!comment && !is_ascii(line))
-      return refuse(R"(not ASCII; within quotes write \u00E9, or a comment on its own line)");
+      return complaint(R"(not ASCII; within quotes write \u00E9, or a comment on its own line)");
   }
   return {};
 }

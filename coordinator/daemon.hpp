@@ -14,7 +14,6 @@
 #include "aqua/result.hpp"
 #include "coordinator/access/peer_access.hpp"
 #include "coordinator/access/sessions.hpp"
-#include "coordinator/access/tokens.hpp"
 #include "coordinator/api/api.hpp"
 #include "coordinator/data_dir.hpp"
 #include "coordinator/http/admission.hpp"
@@ -27,6 +26,7 @@
 #include "coordinator/service/restored_state.hpp"
 #include "coordinator/store/store.hpp"
 #include "coordinator/tls/tls_identity.hpp"
+#include "tools/access/tokens.hpp"
 #include "wire/address.hpp"
 
 namespace aqua::coordinator {

@@ -11,9 +11,12 @@
 #include "base/errno_error.hpp"
 #include "base/own_directory.hpp"
 #include "base/try.hpp"
-#include "coordinator/access/tokens.hpp"
+#include "tools/access/tokens.hpp"
 
 namespace aqua::coordinator {
+
+using namespace access;
+
 namespace {
 
 constexpr std::string_view kUsage = R"(usage: aqua-coordinator token COMMAND [options]

@@ -27,27 +27,6 @@ bool is_member(int socket, const ucred& peer, gid_t group) {
 
 }  // namespace
 
-std::string_view to_string(Role role) noexcept {
-  switch (role) {
-    case Role::none:
-      return "none";
-    case Role::read_only:
-      return "read-only";
-    case Role::engine:
-      return "engine";
-    case Role::operator_:
-      return "operator";
-  }
-  return "none";
-}
-
-std::optional<Role> parse_role(std::string_view name) {
-  for (const Role role : {Role::read_only, Role::engine, Role::operator_}) {
-    if (to_string(role) == name) return role;
-  }
-  return std::nullopt;
-}
-
 Result<Peer> PeerPolicy::admit(int socket) const {
   AQUA_ASSIGN(const ucred peer, peer_credentials(socket));
   if (peer.uid == 0 || peer.uid == ::geteuid()) return Peer{true, peer.uid, Role::operator_};

@@ -9,16 +9,13 @@
 #include <cstdint>
 #include <optional>
 #include <set>
-#include <string_view>
 
 #include "aqua/result.hpp"
+#include "tools/access/role.hpp"
 
 namespace aqua::coordinator {
 
-// What somebody may do; each may also do what the ones before it may.
-enum class Role : std::uint8_t { none, read_only, engine, operator_ };
-[[nodiscard]] std::string_view to_string(Role role) noexcept;  // "read-only", "engine", "operator"
-[[nodiscard]] std::optional<Role> parse_role(std::string_view name);
+using namespace access;  // roles
 
 struct Peer {
   bool local = false;      // over a Unix socket

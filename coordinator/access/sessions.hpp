@@ -11,9 +11,11 @@
 
 #include "base/ids.hpp"
 #include "base/mutex.hpp"
-#include "coordinator/common/digest.hpp"
+#include "tools/access/digest.hpp"
 
 namespace aqua::coordinator {
+
+using namespace access;  // digests
 
 struct Session {
   ClientId client;

@@ -10,10 +10,10 @@
 #include "coordinator/api/api.hpp"
 #include "coordinator/api/dashboard.hpp"
 #include "coordinator/api/openapi.hpp"
-#include "coordinator/common/digest.hpp"
 #include "coordinator/http/http_status.hpp"
 #include "coordinator/http/reply.hpp"
 #include "coordinator/http/request_head.hpp"
+#include "tools/access/digest.hpp"
 #include "wire/limits.hpp"
 
 namespace aqua::coordinator {

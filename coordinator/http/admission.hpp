@@ -15,15 +15,17 @@
 
 #include "coordinator/access/caller.hpp"
 #include "coordinator/access/peer.hpp"
-#include "coordinator/access/quota.hpp"
 #include "coordinator/access/sessions.hpp"
-#include "coordinator/access/tokens.hpp"
 #include "coordinator/http/refusal.hpp"
 #include "coordinator/http/request_head.hpp"
 #include "coordinator/http/router.hpp"
+#include "tools/access/quota.hpp"
+#include "tools/access/tokens.hpp"
 #include "wire/limits.hpp"
 
 namespace aqua::coordinator {
+
+using namespace access;  // tokens and quotas
 
 // Sets `length` to the bytes of body that follow `head`; or returns the refusal: 400, 411, 413,
 // 415. Only a plain length is taken: no transfer coding, no compression, no ranges.

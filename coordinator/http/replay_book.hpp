@@ -19,9 +19,11 @@
 #include "aqua/result.hpp"
 #include "base/ids.hpp"
 #include "base/mutex.hpp"
-#include "coordinator/common/digest.hpp"
+#include "tools/access/digest.hpp"
 
 namespace aqua::coordinator {
+
+using namespace access;  // digests
 
 struct ReplayLimits {
   std::size_t keys_per_client = 64;

@@ -6,15 +6,17 @@
 #include <cstdlib>
 #include <string>
 
+#include "tools/http/engine_answer.hpp"
+#include "tools/http/http_client.hpp"
+#include "tools/http/sse.hpp"
 #include "tools/profiler/load/completion.hpp"
-#include "tools/profiler/load/http_client.hpp"
-#include "tools/profiler/load/sse.hpp"
 #include "tools/profiler/memory/memory_reading.hpp"
 #include "tools/profiler/search/record.hpp"
 
 namespace {
 
 using namespace aqua::profiler;
+using namespace aqua::http;
 
 void require(bool good) {
   if (!good) std::abort();

@@ -5,16 +5,16 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "coordinator/access/tokens.hpp"
+#include "tools/access/tokens.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const auto tokens = aqua::coordinator::parse_tokens({reinterpret_cast<const char*>(data), size});
+  const auto tokens = aqua::access::parse_tokens({reinterpret_cast<const char*>(data), size});
   if (!tokens.ok()) {
     if (tokens.error().code != aqua::Code::invalid_argument) std::abort();
     return 0;
   }
   for (const auto& token : *tokens) {
-    if (token.role == aqua::coordinator::Role::none || token.name.size() > 128 || token.issued < 0)
+    if (token.role == aqua::access::Role::none || token.name.size() > 128 || token.issued < 0)
       std::abort();
   }
   return 0;

@@ -4,11 +4,14 @@
 #include <httplib.h>
 #include <sys/socket.h>
 
+#include <atomic>
 #include <nlohmann/json.hpp>
 #include <thread>
 
 #include "base/concat.hpp"
 #include "tools/sim_server/live_engine.hpp"
+#include "tools/sim_server/sim_answer.hpp"
+#include "tools/sim_server/sim_request.hpp"
 
 namespace aqua::tool {
 namespace {
@@ -16,70 +19,64 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::size_t kThreads = 400;  // connections at once
-constexpr std::chrono::milliseconds kHeartbeat{20};
+constexpr std::uint32_t kMostIds = 1'000'000;
+constexpr const char* kJson = "application/json";
 
 // The library lets five connections wait, which a burst of them overruns.
 struct WideServer : httplib::Server {
   void widen() { (void)::listen(svr_sock_, 1024); }
 };
 
-// The stream of one request: a token an event, usage, the end.
-class Stream {
- public:
-  Stream(LiveEngine& engine, std::shared_ptr<LiveEngine::Job> job)
-      : engine_(engine), job_(std::move(job)) {}
+void refuse(httplib::Response& reply, int status, const std::string& why) {
+  reply.status = status;
+  reply.set_content(Json{{"error", {{"message", why}}}}.dump(), kJson);
+}
 
-  bool next(httplib::DataSink& sink) {
-    const auto [produced, refused] = engine_.await(*job_, sent_, kHeartbeat);
-    if (refused)
-      return end(sink, Json{{"error", {{"message", "larger than all of the KV memory"}}}}, "");
-    if (produced == sent_) return write(sink, ": busy\n\n");  // finds out who has gone
-    for (; sent_ < produced; ++sent_) {
-      const Json reason = sent_ + 1 == job_->output ? Json("length") : Json(nullptr);
-      const Json event{{"object", "text_completion"},
-                       {"choices", {{{"index", 0}, {"text", "x"}, {"finish_reason", reason}}}}};
-      if (!write(sink, concat("data: ", event.dump(), "\n\n"))) return false;
-    }
-    if (sent_ < job_->output) return true;
-    const Json last{{"choices", Json::array()},
-                    {"usage", {{"prompt_tokens", job_->prompt}, {"completion_tokens", sent_}}}};
-    return end(sink, last, "data: [DONE]\n\n");
-  }
+// Counts one request while it lives.
+class Place {
+ public:
+  explicit Place(std::atomic<std::uint32_t>& taken) : taken_(taken) { ++taken_; }
+  ~Place() { --taken_; }
+  Place(const Place&) = delete;
+  Place& operator=(const Place&) = delete;
 
  private:
-  static bool end(httplib::DataSink& sink, const Json& event, const char* after) {
-    if (!write(sink, concat("data: ", event.dump(), "\n\n", after))) return false;
-    sink.done();
-    return true;
-  }
-  static bool write(httplib::DataSink& sink, const std::string& text) {
-    return sink.write(text.data(), text.size());
-  }
-
-  LiveEngine& engine_;
-  std::shared_ptr<LiveEngine::Job> job_;
-  std::uint32_t sent_ = 0;
+  std::atomic<std::uint32_t>& taken_;
 };
 
 }  // namespace
 
 struct SimServer::Impl {
-  Impl(const sim::Ground& ground, double speed, int wanted) : engine(ground, speed) {
+  Impl(const sim::Ground& ground, double speed, int wanted, SimManners manners_)
+      : manners(std::move(manners_)), engine(ground, speed) {
     server.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
     server.set_keep_alive_max_count(1'000'000);
     server.set_tcp_nodelay(true);
-    server.Post("/v1/completions", [this](const httplib::Request& request,
-                                          httplib::Response& reply) { complete(request, reply); });
-    server.Get("/v1/models", [&](const httplib::Request&, httplib::Response& reply) {
-      const Json models{{"data", {{{"id", "simulated"}, {"max_model_len", 1'000'000}}}}};
-      reply.set_content(models.dump(), "application/json");
+    for (const char* path : {"/v1/completions", "/v1/chat/completions"}) {
+      server.Post(path, [this](const httplib::Request& request, httplib::Response& reply) {
+        complete(request, reply);
+      });
+    }
+    server.Post("/tokenize", [](const httplib::Request& request, httplib::Response& reply) {
+      const auto asked = parse_sim_request(request.body);
+      if (!asked.ok()) return refuse(reply, 400, asked.error().message);
+      const Json told{
+          {"count", asked->prompt.size()}, {"max_model_len", kMostIds}, {"tokens", asked->prompt}};
+      reply.set_content(told.dump(), kJson);
+    });
+    server.Get("/health", [](const httplib::Request&, httplib::Response&) {});
+    server.Get("/v1/models", [this](const httplib::Request&, httplib::Response& reply) {
+      const Json models{{"data", {{{"id", manners.model}, {"max_model_len", kMostIds}}}}};
+      reply.set_content(models.dump(), kJson);
     });
     server.Get("/metrics", [this, block = ground.scenario.server.kv_block_tokens](
                                const httplib::Request&, httplib::Response& reply) {
       const LiveEngine::Memory memory = engine.memory();
+      const std::uint64_t told =
+          manners.told_tokens > 0 ? manners.told_tokens / block : memory.blocks;
       reply.set_content(
-          concat("vllm:cache_config_info{block_size=\"", block, "\",num_gpu_blocks=\"",
-                 memory.blocks, "\"} 1\nvllm:kv_cache_usage_perc{engine=\"0\"} ",
+          concat("vllm:cache_config_info{block_size=\"", block, "\",num_gpu_blocks=\"", told,
+                 "\"} 1\nvllm:kv_cache_usage_perc{engine=\"0\"} ",
                  static_cast<double>(memory.held) / memory.blocks, "\n"),
           "text/plain");
     });
@@ -90,33 +87,45 @@ struct SimServer::Impl {
     (void)httplib::Client("127.0.0.1", port).Get("/v1/models");  // it is up
   }
 
-  void complete(const httplib::Request& request, httplib::Response& reply) {
-    const Json body = Json::parse(request.body, nullptr, false);
-    if (!body.is_object() || !body.contains("prompt") || !body.contains("max_tokens")) {
-      reply.status = 400;
-      reply.set_content(R"({"error":{"message":"prompt and max_tokens, please"}})",
-                        "application/json");
+  void complete(const httplib::Request& http, httplib::Response& reply) {
+    auto request = parse_sim_request(http.body);
+    if (!request.ok()) return refuse(reply, 400, request.error().message);
+    request->tell_ids = request->tell_ids && manners.tells_ids;
+    auto place = std::make_shared<Place>(taken);
+    if (manners.most > 0 && taken > manners.most) return refuse(reply, 503, "full");
+    const bool stream = request->stream;
+    auto answer = std::make_shared<SimAnswer>(engine, *std::move(request));
+    if (!stream) {
+      const auto whole = answer->whole([this] { return over.load(); });
+      if (!whole.ok()) return refuse(reply, 400, whole.error().message);
+      reply.set_content(*whole, kJson);
       return;
     }
-    auto job = engine.submit(static_cast<std::uint32_t>(body.at("prompt").size()),
-                             body.at("max_tokens").get<std::uint32_t>());
-    auto stream = std::make_shared<Stream>(engine, job);
-    reply.set_chunked_content_provider(
-        "text/event-stream",
-        [stream](std::size_t, httplib::DataSink& sink) { return stream->next(sink); },
-        [this, job](bool) { engine.abort(job); });
+    reply.set_chunked_content_provider("text/event-stream",
+                                       [answer, place](std::size_t, httplib::DataSink& sink) {
+                                         bool ended = false;
+                                         const std::string events = answer->next_events(ended);
+                                         if (!sink.write(events.data(), events.size()))
+                                           return false;
+                                         if (ended) sink.done();
+                                         return true;
+                                       });
   }
 
+  const SimManners manners;
   LiveEngine engine;
+  std::atomic<std::uint32_t> taken{0};
+  std::atomic<bool> over{false};
   WideServer server;
   int port = 0;
   std::thread thread;
 };
 
-SimServer::SimServer(const sim::Ground& ground, double speed, int port)
-    : impl_(std::make_unique<Impl>(ground, speed, port)) {}
+SimServer::SimServer(const sim::Ground& ground, double speed, int port, SimManners manners)
+    : impl_(std::make_unique<Impl>(ground, speed, port, std::move(manners))) {}
 
 SimServer::~SimServer() {
+  impl_->over = true;
   impl_->server.stop();
   if (impl_->thread.joinable()) impl_->thread.join();
 }

@@ -11,12 +11,14 @@
 #include <iterator>
 
 #include "coordinator/access/pace.hpp"
-#include "coordinator/access/quota.hpp"
-#include "coordinator/access/tokens.hpp"
 #include "coordinator/token_command.hpp"
 #include "tests/coordinator/temp_dir.hpp"
+#include "tools/access/quota.hpp"
+#include "tools/access/tokens.hpp"
 
 namespace aqua::coordinator {
+using namespace access;
+
 namespace {
 
 using ::testing::HasSubstr;

@@ -6,9 +6,9 @@
 
 #include <array>
 
-#include "coordinator/access/tokens.hpp"
 #include "tests/coordinator/in_memory.hpp"
 #include "tests/coordinator/temp_dir.hpp"
+#include "tools/access/tokens.hpp"
 
 namespace aqua::testing {
 namespace {

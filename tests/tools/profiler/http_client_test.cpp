@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a client meets on its way: a stop, an answer without end, its own machine's limits.
-#include "tools/profiler/load/http_client.hpp"
+#include "tools/http/http_client.hpp"
 
 #include <gtest/gtest.h>
 #include <httplib.h>

@@ -71,7 +71,7 @@ TEST_F(LiveProfile, MemoryIsWhatTheRequestsInFlightTake) {
 
 TEST_F(LiveProfile, ARequestThatNeverFitsIsRefusedAtOnce) {
   const SimServer server(ground_, kSpeed);
-  const EngineLink engine{.url = parse_url(server.url()).value(), .model = "simulated"};
+  const EngineLink engine{.url = http::parse_url(server.url()).value(), .model = "simulated"};
   HttpClient client(engine.url, engine.http);
   const Answer answer =
       ask_engine(client, engine, {.prompt_tokens = 1, .output_tokens = 2'000'000'000}, 1,

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "aqua/northbound/load_metrics.hpp"
-#include "tools/profiler/memory/metrics_text.hpp"
 
 namespace aqua::profiler {
 namespace {
@@ -19,13 +18,6 @@ void refuses(const Result<MemoryReading>& reading, Code code, const std::string&
   ASSERT_FALSE(reading.ok());
   EXPECT_EQ(to_string(reading.error().code), to_string(code));
   EXPECT_NE(reading.error().message.find(part), std::string::npos) << reading.error().message;
-}
-
-TEST(Metrics, AreFoundByTheirWholeName) {
-  EXPECT_EQ(find_metric("ab 1\na 2\na{x=\"}\"} 3\na{x= 4\na five\n", "a").size(), 2u);
-  EXPECT_EQ(metric_sum("a 2\na{x=\"1\"} 3\n", "a"), 5);
-  EXPECT_EQ(metric_sum("a NaN\n", "a"), std::nullopt);
-  EXPECT_EQ(metric_sum("", "a"), std::nullopt);
 }
 
 TEST(Memory, OfVllmIsItsShareOfItsBlocks) {

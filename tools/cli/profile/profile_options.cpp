@@ -3,7 +3,7 @@
 
 #include "base/concat.hpp"
 #include "base/try.hpp"
-#include "tools/profiler/load/http_client.hpp"
+#include "tools/http/http_client.hpp"
 #include "tools/report/text.hpp"
 
 namespace aqua::tool {
@@ -116,7 +116,7 @@ void add_others(CommandLine& line, ProfileOptions& o) {
 Result<void> check(const ProfileOptions& options) {
   if (options.url.empty()) return bad("--url URL is missing: which engine?");
   if (options.out.empty()) return bad("--out FILE is missing: where is the profile to go?");
-  AQUA_TRY(profiler::parse_url(options.url));
+  AQUA_TRY(http::parse_url(options.url));
   if (options.kind == ProfileKind::llm && options.trace.empty())
     return bad("--trace FILE is missing: lengths are drawn from it");
   AQUA_TRY(profiler::RateSearch::create(options.range));

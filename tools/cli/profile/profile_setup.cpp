@@ -10,6 +10,7 @@
 #include "base/concat.hpp"
 #include "base/read_file.hpp"
 #include "base/try.hpp"
+#include "tools/http/engine_answer.hpp"
 #include "tools/profiler/memory/swap_needs.hpp"
 #include "tools/profiler/search/picture.hpp"
 #include "tools/report/text.hpp"
@@ -80,7 +81,7 @@ Result<void> same_settings(const profiler::Record& record,
 
 Result<profiler::EngineLink> link_of(ProfileOptions& options, const std::stop_token& stop) {
   profiler::EngineLink engine{.model = options.model, .speed = options.speed};
-  AQUA_ASSIGN(engine.url, profiler::parse_url(options.url));
+  AQUA_ASSIGN(engine.url, http::parse_url(options.url));
   engine.http.url = options.url;
   engine.http.timeout = options.timeout;
   engine.http.stop = stop;
@@ -90,7 +91,7 @@ Result<profiler::EngineLink> link_of(ProfileOptions& options, const std::stop_to
   if (!models.ok()) {
     return Error{models.error().code, concat("profile: ", models.error().message)};
   }
-  AQUA_ASSIGN(const profiler::ModelInfo info, profiler::parse_models(*models));
+  AQUA_ASSIGN(const http::ModelInfo info, http::parse_models(*models));
   if (engine.model.empty()) engine.model = info.id;
   if (options.context == 0) options.context = info.max_tokens;
   return engine;

@@ -2,7 +2,8 @@
 #include "tools/profiler/load/answer.hpp"
 
 #include "base/concat.hpp"
-#include "tools/profiler/load/sse.hpp"
+#include "tools/http/engine_answer.hpp"
+#include "tools/http/sse.hpp"
 
 namespace aqua::profiler {
 namespace {
@@ -70,7 +71,7 @@ class Stream {
 
   const std::uint64_t most_;  // one event may be more than a token that was asked for
   const std::function<bool(Clock::time_point)>& token_;
-  SseReader reader_;
+  http::SseReader reader_;
   std::optional<Usage> usage_{};
   std::uint64_t tokens_ = 0;
   std::string fault_{};
@@ -92,7 +93,7 @@ Answer ask_engine(HttpClient& client, const EngineLink& engine, const Ask& ask, 
     answer.fault = reply.error().message;
   } else if (reply->status != 200) {
     answer.refused = reply->status == 429 || reply->status == 503;
-    answer.fault = concat("answers ", reply->status, ": ", error_text(reply->body));
+    answer.fault = concat("answers ", reply->status, ": ", http::error_text(reply->body));
     return answer;
   }
   stream.conclude(answer);

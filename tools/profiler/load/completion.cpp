@@ -5,6 +5,7 @@
 
 #include "base/concat.hpp"
 #include "base/shallow_json.hpp"
+#include "tools/http/engine_answer.hpp"
 #include "tools/report/text.hpp"
 #include "tools/sim/engine/random.hpp"
 
@@ -66,40 +67,10 @@ Result<StreamEvent> parse_event(std::string_view data) {
     return Error{Code::data_loss, concat("not an event of a completion: ", report::shown(data))};
   }
   if (event.contains("error") && !event.at("error").is_null())
-    return Error{Code::data_loss, concat("the engine failed: ", error_text(data))};
+    return Error{Code::data_loss, concat("the engine failed: ", http::error_text(data))};
   StreamEvent found = choice_of(event);
   found.usage = usage_of(event);
   return found;
-}
-
-std::string error_text(std::string_view body) {
-  const Json answer = parse_shallow(body);
-  const Json* found = &answer;
-  for (const char* key : {"error", "message"}) {
-    if (found->is_object() && found->contains(key)) found = &found->at(key);
-  }
-  if (!found->is_string()) return report::shown(body);
-  const auto& text = found->get_ref<const std::string&>();
-  // report::shown() keeps forty characters; messages say what to do at their ends.
-  std::string out;
-  for (const char c : text.substr(0, 300)) out += c >= ' ' && c <= '~' ? c : '?';
-  return out;
-}
-
-Result<ModelInfo> parse_models(std::string_view body) {
-  const Json answer = parse_shallow(body);
-  const Json* list = answer.is_object() && answer.contains("data") ? &answer.at("data") : nullptr;
-  const bool any =
-      list != nullptr && list->is_array() && !list->empty() && list->front().is_object();
-  if (!any || !list->front().contains("id") || !list->front().at("id").is_string()) {
-    return Error{Code::data_loss, concat("/v1/models lists no model: ", report::shown(body))};
-  }
-  const Json& model = list->front();
-  ModelInfo info{.id = model.at("id").get<std::string>()};
-  const auto most = model.find("max_model_len");
-  if (most != model.end() && most->is_number_unsigned())
-    info.max_tokens = most->get<std::uint64_t>();
-  return info;
 }
 
 }  // namespace aqua::profiler

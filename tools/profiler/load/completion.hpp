@@ -38,14 +38,4 @@ struct StreamEvent {
 // data_loss when it is not an event of such a stream, or says that the engine failed.
 [[nodiscard]] Result<StreamEvent> parse_event(std::string_view data);
 
-// What a person can read of an answer that is an error: its message, else its beginning.
-[[nodiscard]] std::string error_text(std::string_view body);
-
-// The first model of /v1/models, and its longest sequence where that is told (vLLM).
-struct ModelInfo {
-  std::string id{};
-  std::uint64_t max_tokens = 0;  // 0: not told
-};
-[[nodiscard]] Result<ModelInfo> parse_models(std::string_view body);
-
 }  // namespace aqua::profiler

@@ -3,6 +3,7 @@
 
 #include "base/concat.hpp"
 #include "base/try.hpp"
+#include "tools/http/engine_answer.hpp"
 
 namespace aqua::profiler {
 
@@ -10,9 +11,9 @@ Result<std::string> fetch(const EngineLink& engine, const std::string& path) {
   HttpClient client(engine.url, engine.http);
   AQUA_ASSIGN(Reply reply, client.get(path));
   if (reply.status == 200) return std::move(reply.body);
-  return Error{
-      reply.status == 404 ? Code::not_found : Code::unavailable,
-      concat("GET ", path, ": the engine answers ", reply.status, ": ", error_text(reply.body))};
+  return Error{reply.status == 404 ? Code::not_found : Code::unavailable,
+               concat("GET ", path, ": the engine answers ", reply.status, ": ",
+                      http::error_text(reply.body))};
 }
 
 }  // namespace aqua::profiler

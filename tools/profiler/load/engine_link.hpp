@@ -9,12 +9,13 @@
 #include <chrono>
 #include <string>
 
+#include "tools/http/http_client.hpp"
 #include "tools/profiler/load/completion.hpp"
-#include "tools/profiler/load/http_client.hpp"
 
 namespace aqua::profiler {
 
 using Clock = std::chrono::steady_clock;
+using http::EngineUrl, http::HttpClient, http::HttpOptions, http::Heard, http::Reply;
 
 struct EngineLink {
   EngineUrl url{};

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "tools/profiler/load/start_thread.hpp"
+#include "tools/http/start_thread.hpp"
 #include "tools/sim/report/metrics.hpp"
 
 namespace aqua::profiler {
@@ -60,7 +60,7 @@ void LoadRun::send(std::size_t index) {
 
 void LoadRun::hire() {
   Member& member = *members_.emplace_back(std::make_unique<Member>(engine_));
-  auto thread = start_thread([this, &member] { serve(member); });
+  auto thread = http::start_thread([this, &member] { serve(member); });
   if (!thread.ok()) {
     members_.pop_back();
     return end_for(thread.error().message);

@@ -11,13 +11,14 @@
 #include "base/shallow_json.hpp"
 #include "base/try.hpp"
 #include "northbound/profile_fields.hpp"
-#include "tools/profiler/memory/metrics_text.hpp"
+#include "tools/http/metrics_text.hpp"
 #include "tools/report/text.hpp"
 
 namespace aqua::profiler {
 namespace {
 
 using Json = nlohmann::json;
+using http::find_metric, http::metric_sum, http::MetricSample;
 
 Error untrue(const std::string& what) {
   return Error{Code::data_loss, concat("the engine's figures cannot be true: ", what)};

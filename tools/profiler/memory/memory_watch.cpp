@@ -5,8 +5,8 @@
 
 #include "aqua/northbound/load_metrics.hpp"
 #include "base/try.hpp"
-#include "tools/profiler/load/start_thread.hpp"
-#include "tools/profiler/memory/metrics_text.hpp"
+#include "tools/http/metrics_text.hpp"
+#include "tools/http/start_thread.hpp"
 
 namespace aqua::profiler {
 
@@ -41,7 +41,8 @@ MemorySource detect_memory(const EngineLink& engine, const MemoryOptions& option
   const auto metrics = fetch(engine, "/metrics");
   if (metrics.ok() && metrics->find("vllm:cache_config_info") != std::string::npos)
     return MemorySource::vllm;
-  if (metrics.ok() && !find_metric(*metrics, kMetricKvUsed).empty()) return MemorySource::aqua;
+  if (metrics.ok() && !http::find_metric(*metrics, kMetricKvUsed).empty())
+    return MemorySource::aqua;
   const auto slots = fetch(engine, "/slots");
   return slots.ok() ? MemorySource::llama : MemorySource::client;
 }
@@ -73,7 +74,7 @@ MemoryWatch::MemoryWatch(const EngineLink& engine, const MemoryOptions& options,
       options_(options),
       interval_(interval),
       stopped_(engine.http.stop, [this] { end(); }) {
-  auto thread = start_thread([this] { watch(); });
+  auto thread = http::start_thread([this] { watch(); });
   if (thread.ok()) {
     thread_ = std::move(thread).value();
   } else {

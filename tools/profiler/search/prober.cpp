@@ -9,8 +9,9 @@
 
 #include "base/concat.hpp"
 #include "base/try.hpp"
+#include "tools/http/engine_answer.hpp"
+#include "tools/http/start_thread.hpp"
 #include "tools/profiler/load/load_memory.hpp"
-#include "tools/profiler/load/start_thread.hpp"
 #include "tools/profiler/memory/swap_needs.hpp"
 
 namespace aqua::profiler {
@@ -187,7 +188,7 @@ Result<void> Prober::items(std::size_t size, std::size_t rounds) {
         return;
       }
       fault = reply.ok() ? Error{Code::unavailable, concat("the engine answers ", reply->status,
-                                                           ": ", error_text(reply->body))}
+                                                           ": ", http::error_text(reply->body))}
                          : reply.error();
       return;
     }
@@ -195,7 +196,7 @@ Result<void> Prober::items(std::size_t size, std::size_t rounds) {
   std::vector<std::thread> threads;
   Result<void> shortage{};
   for (std::size_t i = 0; i < size && shortage.ok(); ++i) {
-    auto thread = start_thread(one);
+    auto thread = http::start_thread(one);
     if (thread.ok()) {
       threads.push_back(std::move(thread).value());
     } else {

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// ScriptedEngine: an engine of the test's own, which answers as it is told: rightly, or with what a
+// test has put in the way of a warm-up, of an answer, or of what it says of itself.
+//
+// Threads: every method from any; hooks run on the engine's.
+#pragma once
+
+#include <httplib.h>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tools/sim_server/sim_request.hpp"
+#include "tools/sim_server/vocabulary.hpp"
+
+namespace aqua::router::test {
+
+class ScriptedEngine {
+ public:
+  // Runs before each token is said; what it answers is said in place of the event. "": the token's.
+  // "cut": the connection ends.
+  using Hook = std::function<std::string(std::uint32_t token)>;
+
+  ScriptedEngine() {
+    server_.new_task_queue = [] { return new httplib::ThreadPool(32); };
+    server_.Get("/health", [](const auto&, auto&) {});
+    server_.Get("/v1/models", [this](const auto&, auto& reply) {
+      reply.set_content(models, "application/json");
+    });
+    server_.Get("/metrics", [this](const auto&, auto& reply) {
+      reply.set_content(
+          "vllm:cache_config_info{block_size=\"16\",num_gpu_blocks=\"" + blocks + "\"} 1\n",
+          "text/plain");
+    });
+    server_.Post("/tokenize", [this](const auto& request, auto& reply) {
+      auto ids = tool::parse_sim_request(request.body).value().prompt;
+      ids.resize(ids.size() - cuts_off);
+      reply.set_content(nlohmann::json{{"tokens", ids}}.dump(), "application/json");
+    });
+    server_.Post("/v1/completions",
+                 [this](const auto& request, auto& reply) { answer(request, reply); });
+    port_ = server_.bind_to_any_port("127.0.0.1");
+    thread_ = std::thread([this] { server_.listen_after_bind(); });
+    (void)httplib::Client("127.0.0.1", port_).Get("/health");
+  }
+  ~ScriptedEngine() {
+    over_ = true;
+    server_.stop();
+    thread_.join();
+  }
+
+  [[nodiscard]] std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
+  // Of warm-ups (one token), and of answers.
+  void script(Hook warm_up, Hook answers) {
+    const std::lock_guard lock(mu_);
+    warm_up_ = std::move(warm_up);
+    answers_ = std::move(answers);
+  }
+  [[nodiscard]] bool over() const { return over_; }
+
+  std::string models = R"({"data":[{"id":"simulated"}]})";
+  std::string blocks = "60";
+  std::size_t cuts_off = 0;               // ids that its tokenizer leaves out
+  std::atomic<int> status{200};           // of answers
+  std::atomic<int> asked{0}, running{0};  // answers, warm-ups among them
+  std::atomic<int> warm_ups{0};
+
+ private:
+  void answer(const httplib::Request& http, httplib::Response& reply) {
+    ++asked;
+    reply.status = status;
+    if (status != 200) {
+      reply.set_content(R"({"error":{"message":"as the script has it"}})", "application/json");
+      return;
+    }
+    const auto request = tool::parse_sim_request(http.body).value();
+    const bool warm = request.max_tokens == 1;
+    warm_ups += warm ? 1 : 0;
+    Hook hook;
+    {
+      const std::lock_guard lock(mu_);
+      hook = warm ? warm_up_ : answers_;
+    }
+    ++running;
+    reply.set_chunked_content_provider(
+        "text/event-stream",
+        [hook, request, next = tool::Continuation(request.prompt, request.seed), said = 0U,
+         text = tool::Detokenizer()](std::size_t, httplib::DataSink& sink) mutable {
+          std::string event = hook ? hook(said) : "";
+          if (event == "cut") return false;
+          if (event.empty()) {
+            const auto id = next.next(false);
+            ++said;
+            const bool last = said == request.max_tokens;
+            const nlohmann::json choice{
+                {"text", text.feed(id)},
+                {"token_ids", {id}},
+                {"finish_reason", last ? nlohmann::json("length") : nlohmann::json()}};
+            event = "data: " + nlohmann::json{{"choices", {choice}}}.dump() + "\n\n";
+            if (last) event += "data: [DONE]\n\n";
+            if (!sink.write(event.data(), event.size())) return false;
+            if (last) sink.done();
+            return true;
+          }
+          return sink.write(event.data(), event.size());
+        },
+        [this](bool) { --running; });
+  }
+
+  httplib::Server server_;
+  int port_ = 0;
+  std::mutex mu_;
+  Hook warm_up_, answers_;
+  std::atomic<bool> over_{false};
+  std::thread thread_;
+};
+
+}  // namespace aqua::router::test

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Piece: some tokens of an answer, as one attempt at it produced them: what may pass to the client
+// at once.
+//
+// Threads: plain data.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace aqua::router {
+
+using TokenId = std::uint32_t;
+// Attempts at one request are numbered from 1, each with a higher turn than all before it.
+using Turn = std::uint32_t;
+inline constexpr Turn kNoTurn = 0;
+
+struct Piece {
+  Turn turn = kNoTurn;
+  std::uint64_t position = 0;  // of its first token in the answer, from 0
+  std::uint64_t count = 0;     // of tokens
+  std::vector<TokenId> ids{};  // of these; fewer than `count` where the engine left some out
+  std::string text{};
+  std::string finish{};  // "stop", "length": the answer ends with it
+
+  [[nodiscard]] bool ends() const noexcept { return !finish.empty(); }
+  [[nodiscard]] bool whole() const noexcept { return ids.size() == count; }
+};
+
+// Makes pieces of what an engine says token by token. Engines hold text back in the middle of a
+// character: tokens without text wait for the next that has some, so that after each piece the text
+// is all of the ids so far. Only there an answer can go on elsewhere: an engine that begins between
+// two ids of one character does not find its text.
+class PieceMaker {
+ public:
+  PieceMaker(Turn turn, std::uint64_t from) : turn_(turn), position_(from) {}
+
+  // `count` is of tokens, told with their ids or not. nullopt: nothing can pass yet.
+  [[nodiscard]] std::optional<Piece> feed(std::vector<TokenId> ids, std::uint64_t count,
+                                          std::string_view text, std::string_view finish) {
+    begun_.ids.insert(begun_.ids.end(), ids.begin(), ids.end());
+    begun_.count += count;
+    if (text.empty() && finish.empty()) return std::nullopt;
+    Piece piece = std::move(begun_);
+    begun_ = {};
+    piece.turn = turn_;
+    piece.position = position_;
+    piece.text = text;
+    piece.finish = finish;
+    position_ += piece.count;
+    return piece;
+  }
+
+ private:
+  const Turn turn_;
+  std::uint64_t position_;
+  Piece begun_{};
+};
+
+}  // namespace aqua::router

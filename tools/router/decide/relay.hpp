@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Relay decides, of one request, which attempt speaks to the client: while it is answered by one
+// engine, moves to another, or is continued because its engine is gone. Each position of the answer
+// passes once, in order, whatever engines say and when.
+//
+// A move by tokens has three steps. The destination computes the ids so far while the source goes
+// on (warming). Then what the source says is held, and the destination continues from the last
+// position that passed: only the few ids of the first step are new to its prefix cache (holding).
+// With its first piece it takes over, and what was held is forgotten; so that nothing is said twice
+// even where engines draw differently. Where it fails or is late, what was held passes, and the
+// source goes on as if nothing had been.
+//
+// KV moves will differ in the first two steps alone: the source hands over finished blocks where
+// the destination computes here, and is held by its own scheduler. Turns and positions are the
+// same.
+//
+//   phase     speaks    other    what ends it
+//   idle      -         -        begin()
+//   speaking  speaker   -        warm(); its last piece; its death: idle
+//   warming   speaker   warm-up  warmed(); the warm-up's death, or give_up(): speaking; the
+//                                speaker's last piece: over; its death: idle
+//   holding   (held)    heir     the heir's first piece: speaking; its death, or give_up():
+//   speaking;
+//                                the speaker's last piece: over; its death: idle
+//   over      -         -
+//
+// Where the speaker dies the move is off: the answer is continued from what passed, as without one.
+//
+// Threads: not thread-safe. Pure.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "tools/router/decide/piece.hpp"
+
+namespace aqua::router {
+
+enum class Phase : std::uint8_t { idle, speaking, warming, holding, over };
+[[nodiscard]] std::string_view to_string(Phase phase) noexcept;
+
+// What the caller does about what it told.
+enum class Next : std::uint8_t {
+  nothing,      // goes on as before; a piece is kept, or is of an attempt that is over
+  pass,         // the piece goes to the client
+  take_over,    // likewise, and the former speaker is cut: the move is done
+  release,      // what take_held() answers goes to the client; the heir is cut: the move failed
+  move_failed,  // the source goes on; the warm-up or the heir is cut
+  want_place,   // nobody speaks or will: begin() on another engine
+  broken,       // the attempt left its order: as if it had died
+};
+
+class Relay {
+ public:
+  [[nodiscard]] Phase phase() const noexcept { return phase_; }
+  // Tokens that have passed: where an attempt that begins now begins.
+  [[nodiscard]] std::uint64_t passed() const noexcept { return passed_; }
+  [[nodiscard]] Turn speaker() const noexcept { return speaker_; }
+  // The warm-up or the heir, kNoTurn if there is none.
+  [[nodiscard]] Turn other() const noexcept { return other_; }
+
+  // The turn of an attempt that begins at passed(), or kNoTurn unless idle. It speaks from now on.
+  [[nodiscard]] Turn begin();
+  // The turn of a warm-up, or kNoTurn unless speaking.
+  [[nodiscard]] Turn warm();
+  // The warm-up has ended well: the turn of the heir, which begins at passed(). kNoTurn for any
+  // other turn.
+  [[nodiscard]] Turn warmed(Turn turn);
+  [[nodiscard]] Next heard(const Piece& piece);
+  // The attempt ended before its last piece.
+  [[nodiscard]] Next died(Turn turn);
+  // The move under way is off: it takes too long, or is not wanted any more.
+  [[nodiscard]] Next give_up();
+  // The client has gone, or has all it wants.
+  void end();
+  // What was held and passes now; call it once after `release`.
+  [[nodiscard]] std::vector<Piece> take_held();
+
+ private:
+  [[nodiscard]] Next pass(const Piece& piece, Next next);
+  [[nodiscard]] Next keep(const Piece& piece);
+
+  Phase phase_ = Phase::idle;
+  Turn last_ = kNoTurn;
+  Turn speaker_ = kNoTurn;
+  Turn other_ = kNoTurn;
+  std::uint64_t passed_ = 0;
+  std::uint64_t kept_ = 0;  // tokens in held_
+  std::vector<Piece> held_{};
+};
+
+}  // namespace aqua::router

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// An engine as the router sees it: where it is, how it is spoken to, and what it says of itself.
+//
+// Threads: plain data and functions.
+#pragma once
+
+#include <cstdint>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "aqua/result.hpp"
+#include "tools/http/http_client.hpp"
+#include "tools/router/decide/piece.hpp"
+#include "tools/router/speech/asked.hpp"
+#include "tools/router/speech/dialect.hpp"
+
+namespace aqua::router {
+
+// Where it is and how it is spoken to: the same for as long as it is up.
+struct EngineDoor {
+  std::string name{};
+  http::EngineUrl url{};
+  std::string api_key{};
+  Dialect dialect = Dialect::vllm;
+  std::string model{};
+  std::uint64_t max_tokens = 0;  // of a sequence; 0: not told
+};
+
+// What it says of itself.
+struct EngineFacts {
+  Dialect dialect = Dialect::vllm;
+  std::string model{};
+  std::uint64_t max_tokens = 0;
+  std::uint64_t kv_tokens = 0;  // of its whole KV cache, 1 to 2^40; 0: not told
+  // The ids of a text that tokenizers differ about: engines that cut it differently do not speak of
+  // the same tokens, whatever their model is called.
+  std::vector<TokenId> fingerprint{};
+};
+
+// Asks it all of that. unavailable, deadline_exceeded, data_loss as HttpClient and the parsers have
+// it; data_loss too for a capacity that cannot be.
+[[nodiscard]] Result<EngineFacts> ask_facts(const EngineDoor& door, const std::stop_token& stop);
+// Whether it answers at all: GET /health. As ask_facts().
+[[nodiscard]] Result<void> ask_health(const EngineDoor& door, const std::stop_token& stop);
+// The ids of the prompt, by the engine's own tokenizer and template. invalid_argument: the engine
+// does not take it, and says why.
+[[nodiscard]] Result<std::vector<TokenId>> ask_ids(const EngineDoor& door, Asked asked,
+                                                   const std::stop_token& stop);
+
+// "NAME=URL". invalid_argument says what was expected: a name of letters, digits, '-', '_' and '.',
+// at most 64.
+[[nodiscard]] Result<EngineDoor> parse_engine(std::string_view text);
+
+// KV tokens by /metrics of vLLM, or by /props of llama-server. 0: not told. data_loss: cannot be.
+[[nodiscard]] Result<std::uint64_t> vllm_capacity(std::string_view metrics);
+[[nodiscard]] Result<std::uint64_t> llama_capacity(std::string_view props);
+
+}  // namespace aqua::router

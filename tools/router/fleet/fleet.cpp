@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// Requests: where they come, go on and end.
+#include "tools/router/fleet/fleet.hpp"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "base/concat.hpp"
+#include "base/try.hpp"
+
+namespace aqua::router {
+
+using packing::EngineId;
+using packing::RequestId;
+
+Fleet::Fleet(const FleetOptions& options, std::unique_ptr<packing::Packer> packer)
+    : options_(options), packer_(std::move(packer)) {}
+
+Result<std::unique_ptr<Fleet>> Fleet::open(const FleetOptions& options,
+                                           std::vector<EngineDoor> engines) {
+  AQUA_ASSIGN(auto packer, packing::make_packer(options.policy, options.packing));
+  std::unique_ptr<Fleet> fleet(new Fleet(options, std::move(packer)));
+  std::set<std::string> names;
+  for (EngineDoor& door : engines) {
+    if (!names.insert(door.name).second)
+      return Error{Code::invalid_argument, concat("two engines are called ", door.name)};
+    const EngineId id{names.size()};
+    const MutexLock lock(fleet->mu_);
+    fleet->engines_[id] = {.asked = std::move(door), .id = id, .fault = "not seen yet"};
+  }
+  Fleet& self = *fleet;
+  for (std::size_t i = 1; i <= names.size(); ++i) {
+    self.threads_.emplace_back(
+        [&self, id = EngineId{i}](const std::stop_token& stop) { self.watch(id, stop); });
+  }
+  self.threads_.emplace_back([&self](const std::stop_token& stop) { self.plan_for_ever(stop); });
+  return fleet;
+}
+
+Fleet::~Fleet() {
+  {
+    const MutexLock lock(mu_);
+    over_ = true;
+    changed_.notify_all();
+  }
+  for (std::jthread& thread : threads_) thread.request_stop();
+  threads_.clear();  // joins
+}
+
+void Fleet::order(RequestId id, OrderKind kind, EngineId engine, std::uint64_t plan) {
+  const Engine* found = find(engine);
+  requests_.at(id).who.mail->post(FleetOrder{.kind = kind,
+                                             .request = id,
+                                             .engine = found == nullptr ? nullptr : found->door,
+                                             .plan = plan});
+}
+
+void Fleet::place(RequestId id, EngineId engine) {
+  Request& request = requests_.at(id);
+  request.at = engine;
+  request.to = packing::no_engine;
+  order(id, OrderKind::place, engine);
+}
+
+// Has the packer place it. Nothing has changed after an error.
+Result<void> Fleet::settle(RequestId id, Request& request) {
+  const bool any_up = std::ranges::any_of(
+      engines_, [](const auto& entry) { return entry.second.door && !entry.second.draining; });
+  if (!any_up) return Error{Code::unavailable, "no engine is up"};
+  auto placed = packer_->arrive({.id = id,
+                                 .tokens = std::max<std::uint64_t>(1, request.who.tokens),
+                                 .max_new = request.who.max_new});
+  request.at = request.to = packing::no_engine;
+  request.parked = false;
+  if (placed.ok()) {
+    if (placed->engine != packing::no_engine) place(id, placed->engine);
+    return {};
+  }
+  const auto now = Clock::now();
+  const bool some_shy = std::ranges::any_of(
+      engines_, [&](const auto& entry) { return entry.second.shy_until > now; });
+  if (placed.error().code != Code::resource_exhausted) return std::move(placed).error();
+  if (!some_shy) {
+    return Error{Code::invalid_argument, concat("its ", request.who.tokens,
+                                                " tokens are more than any engine has room for")};
+  }
+  request.parked = true;
+  return {};
+}
+
+Result<RequestId> Fleet::arrive(Newcomer newcomer) {
+  const MutexLock lock(mu_);
+  if (requests_.size() >= options_.most_requests) {
+    return Error{Code::unavailable,
+                 concat("there are ", requests_.size(), " requests, as many as the router takes")};
+  }
+  const RequestId id{++last_request_};
+  Request& request = requests_[id];
+  request.who = std::move(newcomer);
+  if (auto settled = settle(id, request); !settled.ok()) {
+    requests_.erase(id);
+    return std::move(settled).error();
+  }
+  return id;
+}
+
+void Fleet::blame(Engine& engine, RequestId request, FaultKind kind, const std::string& why) {
+  ++engine.faults[static_cast<std::size_t>(kind)];
+  engine.fault = why;
+  if (!engine.door) return;
+  const auto status = packer_->engine(engine.id);
+  const auto own = packer_->request(request);
+  const bool here = own.ok() && (own->engine == engine.id || own->from == engine.id);
+  const std::uint64_t held = status.ok() ? status->held_tokens : 0;
+  engine.shy_tokens = held - (here ? std::min(held, own->own_tokens) : 0);
+  engine.shy_until = Clock::now() + options_.shy;
+}
+
+void Fleet::fault(RequestId request, const std::string& name, FaultKind kind,
+                  const std::string& why) {
+  const MutexLock lock(mu_);
+  if (Engine* engine = find(name); engine != nullptr) blame(*engine, request, kind, why);
+  set_capacities();
+}
+
+RequestId Fleet::again(RequestId old, const std::string& name, FaultKind kind,
+                       const std::string& why) {
+  const MutexLock lock(mu_);
+  ++counts_.recoveries;
+  if (Engine* engine = find(name); engine != nullptr) blame(*engine, old, kind, why);
+  const auto found = requests_.find(old);
+  Request request = std::move(found->second);
+  requests_.erase(found);
+  moving_.erase(old);
+  if (!request.pinned && !request.parked) (void)packer_->ended(old);
+  set_capacities();
+  const RequestId id{++last_request_};
+  request.pinned = false;
+  request.at = request.to = packing::no_engine;
+  request.who.tokens = std::max(request.who.tokens, request.who.mail->held_tokens.load());
+  Request& kept = requests_[id] = std::move(request);
+  // Where no engine is up, or none is large enough now, one may be soon.
+  if (!settle(id, kept).ok()) kept.parked = true;
+  begin_moves();
+  return id;
+}
+
+void Fleet::move_over(RequestId id, std::uint64_t plan, bool done) {
+  const MutexLock lock(mu_);
+  ++(done ? counts_.moves : counts_.moves_failed);
+  moving_.erase(id);
+  const auto found = requests_.find(id);
+  if (found != requests_.end()) {
+    Request& request = found->second;
+    if (plan == 0 && done && !request.pinned) {
+      (void)packer_->ended(id);
+      request.pinned = true;
+    }
+    if (plan != 0) (void)(done ? packer_->moved(id, plan) : packer_->failed(id, plan));
+    if (done) request.at = request.to;
+    request.to = packing::no_engine;
+    set_capacities();
+  }
+  begin_moves();
+}
+
+void Fleet::leave(RequestId id) {
+  const MutexLock lock(mu_);
+  const auto found = requests_.find(id);
+  if (found == requests_.end()) return;
+  if (!found->second.pinned && !found->second.parked) (void)packer_->ended(id);
+  requests_.erase(found);
+  moving_.erase(id);
+  begin_moves();
+}
+
+Result<void> Fleet::move(const std::string& name, const std::string& to) {
+  const MutexLock lock(mu_);
+  const auto found = std::ranges::find_if(
+      requests_, [&](const auto& entry) { return entry.second.who.name == name; });
+  if (found == requests_.end())
+    return Error{Code::not_found, concat("no request is called ", name)};
+  const Engine* engine = find(to);
+  if (engine == nullptr) return Error{Code::not_found, concat("no engine is called ", to)};
+  Request& request = found->second;
+  const auto refuse = [&](const std::string& why) {
+    return Error{Code::failed_precondition, concat("move ", name, " to ", to, ": ", why)};
+  };
+  if (!engine->door) return refuse("the engine is down");
+  if (engine->draining) return refuse("the engine drains");
+  if (!request.who.stays.empty()) return refuse(request.who.stays);
+  if (request.at == packing::no_engine) return refuse("it waits for a place");
+  if (request.to != packing::no_engine) return refuse("it moves already");
+  if (request.at == engine->id) return refuse("it is there");
+  request.to = engine->id;
+  order(found->first, OrderKind::move, engine->id);
+  return {};
+}
+
+std::vector<RequestView> Fleet::requests() const {
+  const MutexLock lock(mu_);
+  std::vector<RequestView> views;
+  const auto name_of = [&](EngineId id) AQUA_REQUIRES(mu_) {
+    const Engine* engine = find(id);
+    return engine == nullptr ? std::string() : engine->asked.name;
+  };
+  for (const auto& [id, request] : requests_) {
+    views.push_back({.name = request.who.name,
+                     .engine = name_of(request.at),
+                     .moves_to = name_of(request.to),
+                     .tokens = std::max(request.who.tokens, request.who.mail->held_tokens.load()),
+                     .by_operator = request.pinned,
+                     .stays = request.who.stays});
+  }
+  return views;
+}
+
+FleetCounts Fleet::counts() const {
+  const MutexLock lock(mu_);
+  FleetCounts counts = counts_;
+  counts.requests = requests_.size();
+  for (const auto& [id, request] : requests_) counts.waiting += request.at == packing::no_engine;
+  return counts;
+}
+
+}  // namespace aqua::router

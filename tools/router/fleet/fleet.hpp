@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fleet knows the engines and which of them has which request. Where a request goes, and which
+// move, is the packer's decision (aqua/packing/packer.hpp); the fleet tells it what it sees, and
+// posts its orders to the requests' mailboxes.
+//
+// What an engine says of its capacity is believed until it refuses a request or breaks one off:
+// then it gets nothing more for a while (`shy`), and is asked to take no more than it held then.
+// Silence is no death, but nobody waits for it: an engine that misses its health checks is down,
+// and its requests are continued elsewhere under higher turns. What it still says is not heard.
+//
+// A request that an operator has moved is his: the packer knows it no more, and what it holds is
+// taken off the engine's capacity.
+//
+// Threads: every method may be called concurrently. One of its own makes the plans, one for each
+//          engine watches its health.
+// Owns:    no store: what it knows it has asked the engines, and is told by its requests.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "aqua/packing/packer.hpp"
+#include "aqua/result.hpp"
+#include "base/mutex.hpp"
+#include "tools/router/fleet/engine.hpp"
+#include "tools/router/flow/mailbox.hpp"
+
+namespace aqua::router {
+
+struct FleetOptions {
+  std::string policy{packing::kDefaultPacker};
+  packing::PackerOptions packing{};
+  std::chrono::milliseconds epoch{1000};   // between two plans
+  std::chrono::milliseconds health{1000};  // between two checks
+  unsigned misses = 2;                     // checks in a row after which an engine is down
+  std::chrono::milliseconds shy{3000};     // that an engine gets nothing more after a refusal
+  std::uint64_t default_tokens = 1 << 20;  // of KV, for engines that do not tell
+  std::size_t most_requests = 4096;
+};
+
+// How an attempt ended that did not end well, as the fleet counts it.
+enum class FaultKind : std::uint8_t { broke_off, silent, refused, malformed };
+inline constexpr std::array<const char*, 4> kFaultNames{"broke_off", "silent", "refused",
+                                                        "malformed"};
+
+struct EngineView {
+  std::string name{}, url{}, model{}, dialect{}, state{}, fault{};
+  std::uint64_t told_tokens = 0;    // of KV, as it says; 0: never seen
+  std::uint64_t usable_tokens = 0;  // as the packer may fill it now
+  std::uint64_t held_tokens = 0;    // of requests on it, both ends of moves
+  std::uint64_t requests = 0;
+  std::array<std::uint64_t, kFaultNames.size()> faults{};
+};
+struct RequestView {
+  std::string name{}, engine{}, moves_to{};
+  std::uint64_t tokens = 0;
+  bool by_operator = false;
+  std::string stays{};  // why it cannot move
+};
+struct FleetCounts {
+  std::uint64_t requests = 0, waiting = 0;
+  std::uint64_t moves = 0, moves_failed = 0, recoveries = 0, plans = 0;
+};
+
+class Fleet {
+ public:
+  // invalid_argument: no such policy, or a name twice.
+  [[nodiscard]] static Result<std::unique_ptr<Fleet>> open(const FleetOptions& options,
+                                                           std::vector<EngineDoor> engines);
+  ~Fleet();
+  Fleet(const Fleet&) = delete;
+  Fleet& operator=(const Fleet&) = delete;
+
+  // --- requests ------------------------------------------------------------------------------
+  struct Newcomer {
+    std::string name{};   // what operators call it
+    std::string stays{};  // why it cannot move
+    std::uint64_t tokens = 1;
+    std::uint64_t max_new = 0;
+    std::shared_ptr<Mailbox> mail{};
+  };
+  // An order to begin comes by the mailbox, now or once there is room. unavailable: no engine is
+  // up, or too many requests are here; invalid_argument: larger than every engine.
+  [[nodiscard]] Result<packing::RequestId> arrive(Newcomer newcomer);
+  // Its attempt on `engine` has died: what it was there is over, and another place is looked for,
+  // for as long as the request waits, under another number.
+  [[nodiscard]] packing::RequestId again(packing::RequestId request, const std::string& engine,
+                                         FaultKind kind, const std::string& why);
+  // Its move to `engine` has failed there; say move_over() too.
+  void fault(packing::RequestId request, const std::string& engine, FaultKind kind,
+             const std::string& why);
+  // The move by `plan` is over; 0: an operator's.
+  void move_over(packing::RequestId request, std::uint64_t plan, bool done);
+  void leave(packing::RequestId request);
+  // An engine that is up, another one each time, to ask for ids; unavailable if none is.
+  [[nodiscard]] Result<std::shared_ptr<const EngineDoor>> any();
+
+  // --- operators -----------------------------------------------------------------------------
+  // not_found; failed_precondition: it is not up, drains, or holds requests still (resume).
+  [[nodiscard]] Result<void> drain(const std::string& engine);
+  [[nodiscard]] Result<void> resume(const std::string& engine);
+  [[nodiscard]] Result<void> move(const std::string& request, const std::string& engine);
+
+  [[nodiscard]] std::vector<EngineView> engines() const;
+  [[nodiscard]] std::vector<RequestView> requests() const;
+  [[nodiscard]] FleetCounts counts() const;
+  // The model that is served, and its longest sequence; unavailable until an engine has told.
+  [[nodiscard]] Result<std::shared_ptr<const EngineDoor>> model() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Engine {
+    EngineDoor asked{};                        // as the options have it
+    std::shared_ptr<const EngineDoor> door{};  // while it is up
+    packing::EngineId id{};
+    std::uint64_t told = 0, set = 0;  // tokens: as it says; as the packer has it
+    std::uint64_t shy_tokens = 0;
+    Clock::time_point shy_until{};
+    bool draining = false;
+    unsigned missed = 0;
+    std::string fault{};
+    std::array<std::uint64_t, kFaultNames.size()> faults{};
+  };
+  struct Request {
+    Newcomer who{};
+    packing::EngineId at{}, to{};
+    bool pinned = false;  // an operator's
+    bool parked = false;  // larger than every engine while some are shy
+  };
+  struct PendingMove {
+    packing::Move move{};
+    std::uint64_t plan = 0;
+  };
+
+  Fleet(const FleetOptions& options, std::unique_ptr<packing::Packer> packer);
+
+  // fleet_engines.cpp
+  void watch(packing::EngineId id, const std::stop_token& stop);
+  void seen(packing::EngineId id, EngineFacts facts);
+  void missed(packing::EngineId id, const Error& why);
+  [[nodiscard]] std::string unlike(const EngineFacts& facts) const AQUA_REQUIRES(mu_);
+  void down(Engine& engine) AQUA_REQUIRES(mu_);
+  void set_capacities() AQUA_REQUIRES(mu_);
+  [[nodiscard]] Engine* find(const std::string& name) AQUA_REQUIRES(mu_);
+  [[nodiscard]] const Engine* find(packing::EngineId id) const AQUA_REQUIRES(mu_);
+
+  // fleet.cpp
+  void blame(Engine& engine, packing::RequestId request, FaultKind kind, const std::string& why)
+      AQUA_REQUIRES(mu_);
+  [[nodiscard]] Result<void> settle(packing::RequestId id, Request& request) AQUA_REQUIRES(mu_);
+  void place(packing::RequestId id, packing::EngineId engine) AQUA_REQUIRES(mu_);
+  void order(packing::RequestId id, OrderKind kind, packing::EngineId engine,
+             std::uint64_t plan = 0) AQUA_REQUIRES(mu_);
+
+  // fleet_plans.cpp
+  void plan_for_ever(const std::stop_token& stop);
+  void plan() AQUA_REQUIRES(mu_);
+  void carry_out(const packing::Plan& plan) AQUA_REQUIRES(mu_);
+  void begin_moves() AQUA_REQUIRES(mu_);
+  void begin_move(const PendingMove& pending) AQUA_REQUIRES(mu_);
+
+  const FleetOptions options_;
+  mutable Mutex mu_;
+  CondVar changed_;
+  bool wanted_ AQUA_GUARDED_BY(mu_) = false;  // a plan at once
+  bool over_ AQUA_GUARDED_BY(mu_) = false;
+  std::unique_ptr<packing::Packer> packer_ AQUA_GUARDED_BY(mu_);
+  std::map<packing::EngineId, Engine> engines_ AQUA_GUARDED_BY(mu_);
+  std::map<packing::RequestId, Request> requests_ AQUA_GUARDED_BY(mu_);
+  std::vector<PendingMove> pending_ AQUA_GUARDED_BY(mu_);                    // of later stages
+  std::map<packing::RequestId, std::uint32_t> moving_ AQUA_GUARDED_BY(mu_);  // their stages
+  std::string model_ AQUA_GUARDED_BY(mu_);
+  std::vector<TokenId> fingerprint_ AQUA_GUARDED_BY(mu_);
+  std::shared_ptr<const EngineDoor> first_ AQUA_GUARDED_BY(mu_);  // that told of the model
+  std::uint64_t last_request_ AQUA_GUARDED_BY(mu_) = 0;
+  std::size_t last_asked_ AQUA_GUARDED_BY(mu_) = 0;  // by any()
+  FleetCounts counts_ AQUA_GUARDED_BY(mu_);
+  std::vector<std::jthread> threads_;
+};
+
+}  // namespace aqua::router

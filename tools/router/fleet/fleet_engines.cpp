@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// Engines: whether they are there, what they hold, and who may use them.
+#include <algorithm>
+#include <cmath>
+
+#include "base/concat.hpp"
+#include "base/try.hpp"
+#include "tools/router/fleet/fleet.hpp"
+
+namespace aqua::router {
+
+using packing::EngineId;
+
+void Fleet::watch(EngineId id, const std::stop_token& stop) {
+  EngineDoor door;
+  {
+    const MutexLock lock(mu_);
+    door = engines_.at(id).asked;
+  }
+  while (!stop.stop_requested()) {
+    bool known = false;
+    {
+      const MutexLock lock(mu_);
+      known = engines_.at(id).door != nullptr;
+    }
+    if (known) {
+      const auto health = ask_health(door, stop);
+      if (health.ok()) {
+        const MutexLock lock(mu_);
+        engines_.at(id).missed = 0;
+      } else {
+        missed(id, health.error());
+      }
+    } else if (auto facts = ask_facts(door, stop); facts.ok()) {
+      seen(id, *std::move(facts));
+    } else {
+      missed(id, facts.error());
+    }
+    const auto until = Clock::now() + options_.health;
+    const MutexLock lock(mu_);
+    while (!over_ && Clock::now() < until) (void)changed_.wait_until(mu_, until);
+  }
+}
+
+// Engines of one router serve one model, cut by one tokenizer: ids of one mean the same on another.
+std::string Fleet::unlike(const EngineFacts& facts) const {
+  if (model_.empty()) return {};
+  if (facts.model != model_) return concat("it serves ", facts.model, ", the others ", model_);
+  if (facts.fingerprint != fingerprint_) return "its tokenizer is not that of the others";
+  return {};
+}
+
+void Fleet::seen(EngineId id, EngineFacts facts) {
+  const MutexLock lock(mu_);
+  Engine& engine = engines_.at(id);
+  engine.missed = 0;
+  if (std::string why = unlike(facts); !why.empty()) {
+    engine.fault = std::move(why);
+    return;
+  }
+  engine.told = facts.kv_tokens > 0 ? facts.kv_tokens : options_.default_tokens;
+  const auto joined = packer_->join({.id = id, .kv_tokens = engine.told});
+  if (!joined.ok()) {
+    engine.fault = joined.error().message;
+    return;
+  }
+  EngineDoor door = engine.asked;
+  door.dialect = facts.dialect;
+  door.model = facts.model;
+  door.max_tokens = facts.max_tokens;
+  engine.door = std::make_shared<const EngineDoor>(std::move(door));
+  engine.set = engine.told;
+  engine.shy_until = {};
+  engine.fault.clear();
+  if (model_.empty()) {
+    model_ = facts.model;
+    fingerprint_ = std::move(facts.fingerprint);
+    first_ = engine.door;
+  }
+  if (engine.draining) (void)packer_->drain(id);
+  wanted_ = true;
+  changed_.notify_all();
+}
+
+void Fleet::missed(EngineId id, const Error& why) {
+  if (why.code == Code::cancelled) return;
+  const MutexLock lock(mu_);
+  Engine& engine = engines_.at(id);
+  engine.fault = why.message;
+  if (!engine.door) return;
+  if (++engine.missed < options_.misses && why.code != Code::unavailable) return;
+  down(engine);
+}
+
+void Fleet::down(Engine& engine) {
+  engine.missed = 0;
+  for (auto& [id, request] : requests_) {
+    if (request.at != engine.id && request.to != engine.id) continue;
+    order(id, OrderKind::gone, engine.id);
+    if (request.at == engine.id) request.at = packing::no_engine;
+    if (request.to == engine.id) request.to = packing::no_engine;
+    if (request.pinned && request.at == packing::no_engine) {
+      request.pinned = false;
+      request.who.tokens = std::max(request.who.tokens, request.who.mail->held_tokens.load());
+      // Where no other engine is up it waits, parked, for one.
+      if (!settle(id, request).ok()) request.parked = true;
+    }
+  }
+  engine.door = nullptr;
+  (void)packer_->lost(engine.id);
+  wanted_ = true;
+  changed_.notify_all();
+}
+
+// Tells the packer what it may fill, where that has changed.
+void Fleet::set_capacities() {
+  const auto now = Clock::now();
+  for (auto& [id, engine] : engines_) {
+    if (!engine.door) continue;
+    std::uint64_t pinned = 0;
+    for (const auto& [unused, request] : requests_) {
+      if (request.pinned && request.at == id) pinned += request.who.mail->held_tokens;
+    }
+    std::uint64_t room = engine.told - std::min(engine.told, pinned);
+    if (engine.shy_until > now) {
+      // What it holds stays, with the watermark above it: nothing is to move away because of this.
+      const double held = static_cast<double>(engine.shy_tokens);
+      room = std::min(
+          room, static_cast<std::uint64_t>(std::ceil(held / (1 - options_.packing.watermark))));
+    }
+    room = std::max<std::uint64_t>(room, 1);
+    if (room == engine.set) continue;
+    if (packer_->resize(id, room).ok()) engine.set = room;
+  }
+}
+
+Fleet::Engine* Fleet::find(const std::string& name) {
+  for (auto& [id, engine] : engines_) {
+    if (engine.asked.name == name) return &engine;
+  }
+  return nullptr;
+}
+
+const Fleet::Engine* Fleet::find(EngineId id) const {
+  const auto found = engines_.find(id);
+  return found == engines_.end() ? nullptr : &found->second;
+}
+
+Result<std::shared_ptr<const EngineDoor>> Fleet::any() {
+  const MutexLock lock(mu_);
+  std::vector<std::shared_ptr<const EngineDoor>> doors;
+  for (const auto& [id, engine] : engines_) {
+    if (engine.door && !engine.draining) doors.push_back(engine.door);
+  }
+  if (doors.empty()) return Error{Code::unavailable, "no engine is up"};
+  return doors[++last_asked_ % doors.size()];
+}
+
+Result<std::shared_ptr<const EngineDoor>> Fleet::model() const {
+  const MutexLock lock(mu_);
+  if (first_) return first_;
+  return Error{Code::unavailable, "no engine has told yet what it serves"};
+}
+
+Result<void> Fleet::drain(const std::string& name) {
+  const MutexLock lock(mu_);
+  Engine* engine = find(name);
+  if (engine == nullptr) return Error{Code::not_found, concat("no engine is called ", name)};
+  if (engine->draining) return Error{Code::failed_precondition, concat(name, " drains already")};
+  if (engine->door) AQUA_TRY(packer_->drain(engine->id));
+  engine->draining = true;
+  wanted_ = true;
+  changed_.notify_all();
+  return {};
+}
+
+Result<void> Fleet::resume(const std::string& name) {
+  const MutexLock lock(mu_);
+  Engine* engine = find(name);
+  if (engine == nullptr) return Error{Code::not_found, concat("no engine is called ", name)};
+  if (!engine->draining) return Error{Code::failed_precondition, concat(name, " does not drain")};
+  if (engine->door) {
+    AQUA_TRY(packer_->gone(engine->id));
+    AQUA_TRY(packer_->join({.id = engine->id, .kv_tokens = engine->set}));
+  }
+  engine->draining = false;
+  wanted_ = true;
+  changed_.notify_all();
+  return {};
+}
+
+std::vector<EngineView> Fleet::engines() const {
+  const MutexLock lock(mu_);
+  std::vector<EngineView> views;
+  for (const auto& [id, engine] : engines_) {
+    EngineView view{.name = engine.asked.name,
+                    .url = concat("http://", engine.asked.url.host, ":", engine.asked.url.port,
+                                  engine.asked.url.prefix),
+                    .state = engine.draining ? "draining" : "up",
+                    .fault = engine.fault,
+                    .told_tokens = engine.told,
+                    .faults = engine.faults};
+    if (!engine.door) view.state = "down";
+    if (engine.door) {
+      view.model = engine.door->model;
+      view.dialect = to_string(engine.door->dialect);
+      if (const auto status = packer_->engine(id); status.ok()) {
+        view.usable_tokens = status->usable_tokens;
+        view.held_tokens = status->held_tokens;
+      }
+    }
+    for (const auto& [unused, request] : requests_) view.requests += request.at == id;
+    views.push_back(std::move(view));
+  }
+  return views;
+}
+
+}  // namespace aqua::router

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/router/flow/attempt.hpp"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/concat.hpp"
+#include "base/shallow_json.hpp"
+#include "tools/http/engine_answer.hpp"
+#include "tools/http/start_thread.hpp"
+#include "tools/report/text.hpp"
+
+namespace aqua::router {
+namespace {
+
+constexpr std::size_t kMostWhole = std::size_t{16} << 20;
+constexpr std::uint64_t kRawTokens = 1;  // at least, of an event that nobody counts
+
+}  // namespace
+
+Attempt::Attempt(std::shared_ptr<const EngineDoor> engine, AttemptOrder order,
+                 std::shared_ptr<Mailbox> mail)
+    : engine_(std::move(engine)),
+      order_(std::move(order)),
+      mail_(std::move(mail)),
+      client_(engine_->url, {.api_key = engine_->api_key, .timeout = order_.silence}),
+      pieces_(order_.turn, order_.from) {
+  auto thread = http::start_thread([this] { run(); });
+  if (thread.ok()) {
+    thread_ = std::move(thread).value();
+  } else {
+    die(0, thread.error());
+  }
+}
+
+Attempt::~Attempt() {
+  cut();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Attempt::cut() {
+  if (!cut_.exchange(true)) client_.stop();
+}
+
+void Attempt::die(int status, Error error) {
+  if (cut_) return;
+  error.message = concat("engine ", engine_->name, ": ", error.message);
+  mail_->post(Mail{AttemptDied{order_.turn, status, std::move(error)}});
+}
+
+void Attempt::run() {
+  const auto reply = client_.post(order_.call.path, order_.call.body,
+                                  [this](std::string_view bytes, auto) { return hear(bytes); });
+  if (done_) return;
+  if (overflowed_) {
+    const Error error{Code::resource_exhausted, "the client reads its answer too slowly"};
+    return mail_->post(Mail{AttemptDied{order_.turn, 0, error, true}});
+  }
+  if (!fault_.empty()) return die(0, {Code::data_loss, fault_});
+  if (!reply.ok()) return die(0, reply.error());
+  if (reply->status != 200) {
+    return die(reply->status, {Code::unavailable, concat("answers ", reply->status, ": ",
+                                                         http::error_text(reply->body))});
+  }
+  if (order_.kind != AttemptKind::raw_whole)
+    return die(0, {Code::unavailable, "broke off: its answer ended in the middle"});
+  (void)mail_->post({Mail{RawPart{order_.turn, std::move(whole_), true}}}, kRawTokens);
+}
+
+http::Heard Attempt::hear(std::string_view bytes) {
+  if (cut_) return http::Heard::enough;
+  if (order_.kind == AttemptKind::raw_whole) {
+    whole_ += bytes;
+    if (whole_.size() > kMostWhole)
+      fault_ = concat("an answer of more than ", kMostWhole, " bytes");
+    return fault_.empty() ? http::Heard::something : http::Heard::enough;
+  }
+  std::vector<Mail> mails;
+  std::uint64_t tokens = 0;
+  const auto fed = reader_.feed(bytes, [&](std::string_view data) {
+    if (done_ || !fault_.empty()) return;
+    if (order_.kind != AttemptKind::raw_stream) return take(data, mails, tokens);
+    take_raw(data, mails);
+    tokens = mails.size();
+  });
+  if (!fed.ok()) fault_ = fed.error().message;
+  const bool any = !mails.empty();
+  if (any) overflowed_ = !mail_->post(std::move(mails), tokens);
+  if (done_ || overflowed_ || !fault_.empty()) return http::Heard::enough;
+  return any ? http::Heard::something : http::Heard::nothing;
+}
+
+void Attempt::take(std::string_view data, std::vector<Mail>& mails, std::uint64_t& tokens) {
+  auto event = parse_token_event(engine_->dialect, data, had_);
+  if (!event.ok()) {
+    fault_ = event.error().message;
+    return;
+  }
+  had_ += event->count;
+  if (order_.kind == AttemptKind::warm) {
+    done_ = event->count > 0 || !event->finish.empty();
+    if (done_) mails.emplace_back(WarmedUp{order_.turn});
+    return;
+  }
+  done_ = !event->finish.empty();
+  auto piece = pieces_.feed(std::move(event->ids), event->count, event->text, event->finish);
+  if (!piece) return;
+  tokens += piece->count;
+  mails.emplace_back(*std::move(piece));
+}
+
+void Attempt::take_raw(std::string_view data, std::vector<Mail>& mails) {
+  done_ = data == "[DONE]";
+  if (!done_ && !parse_shallow(data).is_object()) {
+    fault_ = concat("not an event of an answer: ", report::shown(data));
+    return;
+  }
+  mails.emplace_back(RawPart{order_.turn, std::string(data), done_});
+}
+
+}  // namespace aqua::router

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attempt has one engine answer, or begin to, and posts what it hears to the request's mailbox.
+//
+// Threads: one of its own, which reads the engine; cut() from any.
+// Ends:    by its last piece, or by an AttemptDied; cut, it posts nothing more (late pieces may be
+// in
+//          the mailbox, of a turn that nobody hears).
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "tools/http/http_client.hpp"
+#include "tools/http/sse.hpp"
+#include "tools/router/decide/piece.hpp"
+#include "tools/router/fleet/engine.hpp"
+#include "tools/router/flow/mailbox.hpp"
+#include "tools/router/speech/dialect.hpp"
+
+namespace aqua::router {
+
+enum class AttemptKind : std::uint8_t {
+  tokens,      // pieces
+  warm,        // one WarmedUp, by its first token
+  raw_stream,  // RawParts, an event each
+  raw_whole,   // one RawPart
+};
+
+struct AttemptOrder {
+  AttemptKind kind = AttemptKind::tokens;
+  Turn turn = kNoTurn;
+  std::uint64_t from = 0;  // position of its first token
+  EngineCall call{};
+  std::chrono::seconds silence{60};  // without a token, after which it has died
+};
+
+class Attempt {
+ public:
+  // Begins at once.
+  Attempt(std::shared_ptr<const EngineDoor> engine, AttemptOrder order,
+          std::shared_ptr<Mailbox> mail);
+  ~Attempt();  // cut(), and waits for the thread
+  Attempt(const Attempt&) = delete;
+  Attempt& operator=(const Attempt&) = delete;
+
+  // Closes the connection, by which engines learn that nobody wants the rest.
+  void cut();
+  [[nodiscard]] const std::string& engine() const noexcept { return engine_->name; }
+
+ private:
+  void run();
+  [[nodiscard]] http::Heard hear(std::string_view bytes);
+  void take(std::string_view data, std::vector<Mail>& mails, std::uint64_t& tokens);
+  void take_raw(std::string_view data, std::vector<Mail>& mails);
+  void die(int status, Error error);
+
+  const std::shared_ptr<const EngineDoor> engine_;
+  const AttemptOrder order_;
+  const std::shared_ptr<Mailbox> mail_;
+  http::HttpClient client_;
+  std::atomic<bool> cut_{false};
+  // The thread's.
+  http::SseReader reader_;
+  PieceMaker pieces_;
+  std::uint64_t had_ = 0;
+  std::string whole_{};
+  std::string fault_{};
+  bool done_ = false;
+  bool overflowed_ = false;
+  std::thread thread_;
+};
+
+}  // namespace aqua::router

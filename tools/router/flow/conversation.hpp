@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// Conversation answers one request: it finds a place, has engines answer, moves and continues as
+// the fleet orders, and tells its caller what passes to the client.
+//
+// Threads: one, the client's; everything reaches it by its mailbox.
+// Ends:    with its last words, an error, or the caller's going: then every attempt is cut, at
+//          whatever step of a move, and the fleet knows it no more.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "aqua/result.hpp"
+#include "tools/router/decide/relay.hpp"
+#include "tools/router/decide/stop_scanner.hpp"
+#include "tools/router/fleet/fleet.hpp"
+#include "tools/router/flow/attempt.hpp"
+#include "tools/router/flow/mailbox.hpp"
+#include "tools/router/observe/counters.hpp"
+#include "tools/router/speech/asked.hpp"
+
+namespace aqua::router {
+
+struct ConversationOptions {
+  std::chrono::seconds silence{60};         // of an engine, after which its attempt has died
+  std::chrono::milliseconds hold{2000};     // that a move may keep the client waiting
+  std::chrono::milliseconds warm{60'000};   // that a destination may compute before
+  std::chrono::milliseconds place{60'000};  // that a request waits for an engine
+  unsigned tries = 5;                       // attempts that die without a token, one after another
+  std::uint64_t most_behind = 4096;         // tokens that a client may be behind
+};
+
+class Conversation {
+ public:
+  using Alive = std::function<bool()>;
+
+  // What passes: text and ids of some tokens, or the data of an event that is passed on.
+  struct Words {
+    std::string text{};
+    std::vector<TokenId> ids{};
+    std::string finish{};
+    std::optional<std::string> raw{};
+  };
+  // `fleet` and `counters` outlive it. `body` is the request as it came.
+  Conversation(Fleet& fleet, Counters& counters, const ConversationOptions& options, Asked asked,
+               std::string body, std::string name);
+  ~Conversation();
+  Conversation(const Conversation&) = delete;
+  Conversation& operator=(const Conversation&) = delete;
+
+  // Finds the prompt's ids and a place in the fleet. The error is the client's.
+  [[nodiscard]] Result<void> begin();
+  // Blocks until something passes; `alive` is asked meanwhile, and ends it with cancelled. Once
+  // over() nothing more comes. Any other error is the client's, and the last.
+  [[nodiscard]] Result<std::vector<Words>> next(const Alive& alive);
+  [[nodiscard]] bool over() const noexcept { return relay_.phase() == Phase::over; }
+
+  [[nodiscard]] const Asked& asked() const noexcept { return asked_; }
+  [[nodiscard]] std::uint64_t prompt_tokens() const noexcept { return prompt_.size(); }
+  [[nodiscard]] std::uint64_t answer_tokens() const noexcept { return relay_.passed(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void handle(Piece& piece);
+  void handle(RawPart& part);
+  void handle(AttemptDied& died);
+  void handle(WarmedUp& warmed);
+  void handle(FleetOrder& order);
+  void start(const std::shared_ptr<const EngineDoor>& engine, AttemptKind kind, Turn turn);
+  void begin_move(const FleetOrder& order);
+  void follow(Next next);  // what a death or a give-up of an attempt leads to
+  void end_move(bool done);
+  void drop_attempts(const std::string& engine);  // "": of every engine
+  void say(Piece& piece);
+  void cut_all_but(Turn first, Turn second);
+  void look_at_clocks();
+  void finish();
+  void fail(Error error);
+  [[nodiscard]] bool goes_on() const;  // elsewhere, where this attempt ended
+
+  Fleet& fleet_;
+  Counters& counters_;
+  const ConversationOptions options_;
+  const Asked asked_;
+  const std::string body_;
+  const std::string name_;
+  const std::shared_ptr<Mailbox> mail_;
+  packing::RequestId id_{};
+  bool here_ = false;  // in the fleet
+  Relay relay_;
+  StopScanner stops_;
+  std::vector<TokenId> prompt_{};
+  std::vector<TokenId> answer_{};
+  bool exact_ = true;  // every token that passed came with its id
+  std::map<Turn, std::unique_ptr<Attempt>> attempts_{};
+  std::vector<std::unique_ptr<Attempt>> cut_{};  // their threads may still be ending
+  struct Move {
+    std::shared_ptr<const EngineDoor> engine{};
+    std::uint64_t plan = 0;
+    Clock::time_point until{};
+  };
+  std::optional<Move> move_{};
+  std::uint64_t said_tokens_ = 0;
+  unsigned tries_ = 0;
+  Clock::time_point said_{};         // when something passed last
+  Clock::time_point place_until_{};  // while nobody speaks
+  std::vector<Words> words_{};
+  std::optional<Error> error_{};
+};
+
+}  // namespace aqua::router

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// How an answer goes from one engine to another: by order, or because an attempt has died.
+#include <utility>
+
+#include "base/concat.hpp"
+#include "tools/router/flow/conversation.hpp"
+
+namespace aqua::router {
+namespace {
+
+FaultKind kind_of(const AttemptDied& died) {
+  if (died.status != 0) return FaultKind::refused;
+  if (died.error.code == Code::data_loss) return FaultKind::malformed;
+  if (died.error.code == Code::deadline_exceeded) return FaultKind::silent;
+  return FaultKind::broke_off;
+}
+
+// The request is wrong, whoever is asked.
+bool is_the_clients(int status) {
+  return status == 400 || status == 404 || status == 413 || status == 415 || status == 422;
+}
+
+}  // namespace
+
+bool Conversation::goes_on() const {
+  return relay_.passed() == 0 || (asked_.stays.empty() && exact_);
+}
+
+void Conversation::start(const std::shared_ptr<const EngineDoor>& engine, AttemptKind kind,
+                         Turn turn) {
+  AttemptOrder order{
+      .kind = kind, .turn = turn, .from = relay_.passed(), .silence = options_.silence};
+  if (!asked_.stays.empty()) {
+    order.kind = asked_.stream ? AttemptKind::raw_stream : AttemptKind::raw_whole;
+    order.call = {asked_.api == Api::chat ? "/v1/chat/completions" : "/v1/completions", body_};
+  } else if (kind == AttemptKind::warm) {
+    order.call = warm_call(engine->dialect, engine->model, asked_, prompt_, answer_);
+  } else {
+    order.call = continue_call(engine->dialect, engine->model, asked_, prompt_, answer_);
+  }
+  attempts_[turn] = std::make_unique<Attempt>(engine, std::move(order), mail_);
+}
+
+void Conversation::handle(FleetOrder& order) {
+  if (order.request != id_) return;
+  switch (order.kind) {
+    case OrderKind::place:
+      if (order.engine && relay_.phase() == Phase::idle)
+        start(order.engine, AttemptKind::tokens, relay_.begin());
+      return;
+    case OrderKind::move:
+      return begin_move(order);
+    case OrderKind::drop:
+      return drop_attempts("");
+    case OrderKind::gone:
+      if (order.engine) drop_attempts(order.engine->name);
+  }
+}
+
+// A KV move will begin here: where both engines can, the source is asked to hand its blocks over
+// to `order.engine` in place of the warm-up, and the rest is the same.
+void Conversation::begin_move(const FleetOrder& order) {
+  const bool can = order.engine && asked_.stays.empty() && exact_ && !move_;
+  const Turn turn = can ? relay_.warm() : kNoTurn;
+  if (turn == kNoTurn) return fleet_.move_over(id_, order.plan, false);
+  move_ = Move{order.engine, order.plan, Clock::now() + options_.warm};
+  start(order.engine, AttemptKind::warm, turn);
+}
+
+void Conversation::handle(WarmedUp& warmed) {
+  const Turn turn = relay_.warmed(warmed.turn);
+  if (turn == kNoTurn || !move_) return;
+  cut_all_but(relay_.speaker(), kNoTurn);
+  move_->until = Clock::now() + options_.hold;
+  start(move_->engine, AttemptKind::tokens, turn);
+}
+
+void Conversation::end_move(bool done) {
+  if (!move_) return;
+  const std::uint64_t plan = std::exchange(move_, std::nullopt)->plan;
+  fleet_.move_over(id_, plan, done);
+}
+
+void Conversation::follow(Next next) {
+  if (next != Next::release && next != Next::move_failed) return;
+  cut_all_but(relay_.speaker(), kNoTurn);
+  end_move(false);
+  if (next == Next::move_failed) return;
+  for (Piece& piece : relay_.take_held()) {
+    if (here_) say(piece);  // the last may have been said by a stop text
+  }
+}
+
+void Conversation::handle(AttemptDied& died) {
+  const Turn turn = died.turn;
+  const auto found = attempts_.find(turn);
+  if (found == attempts_.end()) return;
+  const std::string engine = found->second->engine();
+  const bool speaks = turn == relay_.speaker();
+  if (died.slow_reader) {
+    ++counters_.slow_readers;
+    return fail(std::move(died.error));
+  }
+  if (is_the_clients(died.status) && speaks)
+    return fail({Code::invalid_argument, std::move(died.error.message)});
+  const Next next = relay_.died(turn);
+  if (next != Next::want_place) {
+    fleet_.fault(id_, engine, kind_of(died), died.error.message);
+    return follow(next);
+  }
+  end_move(false);
+  cut_all_but(kNoTurn, kNoTurn);
+  if (!goes_on()) {
+    const std::string why = asked_.stays.empty() ? "its tokens were not all told" : asked_.stays;
+    return fail({Code::unavailable,
+                 concat(died.error.message, "; the answer cannot go on elsewhere: ", why)});
+  }
+  if (++tries_ >= options_.tries) {
+    return fail(
+        {Code::unavailable, concat(died.error.message, "; given up after ", tries_, " attempts")});
+  }
+  place_until_ = Clock::now() + options_.place;
+  id_ = fleet_.again(id_, engine, kind_of(died), died.error.message);
+}
+
+void Conversation::drop_attempts(const std::string& engine) {
+  std::vector<Turn> turns;
+  for (const auto& [turn, attempt] : attempts_) {
+    if (engine.empty() || attempt->engine() == engine) turns.push_back(turn);
+  }
+  for (const Turn turn : turns) {
+    const Next next = relay_.died(turn);
+    follow(next);
+    if (next != Next::want_place) continue;
+    end_move(false);
+    place_until_ = Clock::now() + options_.place;
+    if (!goes_on()) {
+      return fail({Code::unavailable,
+                   concat("engine ", engine.empty() ? "memory" : engine,
+                          " is gone; the answer cannot go on elsewhere: ",
+                          asked_.stays.empty() ? "its tokens were not all told" : asked_.stays)});
+    }
+  }
+  if (!over()) cut_all_but(relay_.speaker(), relay_.other());
+}
+
+void Conversation::look_at_clocks() {
+  if (error_ || over()) return;
+  const auto now = Clock::now();
+  if (move_ && now > move_->until) follow(relay_.give_up());
+  if (relay_.phase() == Phase::idle && now > place_until_) {
+    fail({Code::unavailable,
+          concat("no engine had room for it within ", options_.place.count(), " ms")});
+  }
+}
+
+}  // namespace aqua::router

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// Mailbox is where everything reaches a request: pieces of its attempts, their ends, and what the
+// fleet orders. The request's own thread takes it all, in the order in which it came.
+//
+// Threads: every method may be called concurrently; take() by one.
+// Bounds: pieces that nobody has taken are counted; past `most` tokens no more are taken in, and
+//         the request has ended (a reader that is too slow). Ends and orders always are.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "aqua/packing/fleet.hpp"
+#include "aqua/result.hpp"
+#include "base/mutex.hpp"
+#include "tools/router/decide/piece.hpp"
+#include "tools/router/fleet/engine.hpp"
+
+namespace aqua::router {
+
+// Of an answer that is passed on as it comes: the data of one event, or the whole body.
+struct RawPart {
+  Turn turn = kNoTurn;
+  std::string data{};
+  bool ends = false;
+};
+// The attempt is over before its last piece; `status` 0: without an answer.
+struct AttemptDied {
+  Turn turn = kNoTurn;
+  int status = 0;
+  Error error{};
+  bool slow_reader = false;  // nobody took what it said
+};
+struct WarmedUp {
+  Turn turn = kNoTurn;
+};
+enum class OrderKind : std::uint8_t {
+  place,  // begin on `engine`
+  move,   // move to `engine`, then tell the fleet of `plan`
+  drop,   // cut the attempt: its place is needed; another order follows
+  gone,   // `engine` is gone, with what it was doing
+};
+struct FleetOrder {
+  OrderKind kind = OrderKind::place;
+  packing::RequestId request{};  // as the fleet numbers it; an older number's orders are void
+  std::shared_ptr<const EngineDoor> engine{};
+  std::uint64_t plan = 0;  // of the packer; 0: an operator's move
+};
+using Mail = std::variant<Piece, RawPart, AttemptDied, WarmedUp, FleetOrder>;
+
+class Mailbox {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+
+  explicit Mailbox(std::uint64_t most) : most_(most) {}
+
+  // False when there is no room, or nobody takes anything any more.
+  [[nodiscard]] bool post(std::vector<Mail> mails, std::uint64_t tokens) {
+    const MutexLock lock(mu_);
+    if (closed_ || waiting_ + tokens > most_) return false;
+    waiting_ += tokens;
+    for (Mail& mail : mails) mails_.push_back(std::move(mail));
+    changed_.notify_one();
+    return true;
+  }
+  void post(Mail mail) {
+    const MutexLock lock(mu_);
+    if (closed_) return;
+    mails_.push_back(std::move(mail));
+    changed_.notify_one();
+  }
+  // All that is there; waits for some until then. Empty: nothing came.
+  [[nodiscard]] std::vector<Mail> take(Time until) {
+    const MutexLock lock(mu_);
+    while (mails_.empty() && changed_.wait_until(mu_, until)) continue;
+    waiting_ = 0;
+    return std::exchange(mails_, {});
+  }
+  void close() {
+    const MutexLock lock(mu_);
+    closed_ = true;
+    mails_.clear();
+  }
+
+  // Tokens of KV that the request holds, prompt and answer: for the fleet to read.
+  std::atomic<std::uint64_t> held_tokens{0};
+
+ private:
+  const std::uint64_t most_;
+  Mutex mu_;
+  CondVar changed_;
+  std::vector<Mail> mails_ AQUA_GUARDED_BY(mu_);
+  std::uint64_t waiting_ AQUA_GUARDED_BY(mu_) = 0;  // tokens in mails_
+  bool closed_ AQUA_GUARDED_BY(mu_) = false;
+};
+
+}  // namespace aqua::router

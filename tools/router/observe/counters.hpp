@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Counters are the router's numbers that only grow, kept as things happen; metrics.hpp renders
+// them.
+//
+// Threads: every field may be changed concurrently.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+namespace aqua::router {
+
+struct Counters {
+  // Upper bounds of the pauses of moves, in seconds; one more bucket has the rest.
+  static constexpr std::array<double, 10> kPauses{0.001, 0.0025, 0.005, 0.01, 0.025,
+                                                  0.05,  0.1,    0.25,  0.5,  1};
+  using Count = std::atomic<std::uint64_t>;
+
+  Count answered{0}, failed{0}, gone{0}, refused{0};  // requests, by how they ended
+  Count tokens{0};                                    // that passed to clients
+  Count late_tokens{0};                               // of attempts that nobody hears any more
+  Count slow_readers{0};  // requests ended because their client was too far behind
+  std::array<Count, kPauses.size() + 1> pauses{};
+  Count pause_microseconds{0};
+
+  void paused(std::chrono::steady_clock::duration time) {
+    const double seconds = std::chrono::duration<double>(time).count();
+    std::size_t bucket = 0;
+    while (bucket < kPauses.size() && seconds > kPauses[bucket]) ++bucket;
+    ++pauses[bucket];
+    pause_microseconds += static_cast<std::uint64_t>(seconds * 1e6);
+  }
+};
+
+}  // namespace aqua::router

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/router/observe/metrics.hpp"
+
+#include <prometheus/metric_family.h>
+#include <prometheus/text_serializer.h>
+
+#include <limits>
+#include <utility>
+
+namespace aqua::router {
+namespace {
+
+using prometheus::ClientMetric;
+using prometheus::MetricFamily;
+using prometheus::MetricType;
+using Labels = std::vector<ClientMetric::Label>;
+
+class Families {
+ public:
+  // The ones that follow are of this family.
+  void begin(const char* name, const char* help, MetricType type) {
+    MetricFamily& family = all_.emplace_back();
+    family.name = name;
+    family.help = help;
+    family.type = type;
+  }
+  void add(double value, Labels labels = {}) {
+    ClientMetric metric;
+    metric.label = std::move(labels);
+    const bool counts = all_.back().type == MetricType::Counter;
+    (counts ? metric.counter.value : metric.gauge.value) = value;
+    all_.back().metric.push_back(std::move(metric));
+  }
+  void add(ClientMetric metric) { all_.back().metric.push_back(std::move(metric)); }
+  [[nodiscard]] std::string text() const { return prometheus::TextSerializer().Serialize(all_); }
+
+ private:
+  std::vector<MetricFamily> all_;
+};
+
+ClientMetric pauses_of(const Counters& counters) {
+  ClientMetric metric;
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < counters.pauses.size(); ++i) {
+    sum += counters.pauses[i];
+    const double bound = i < Counters::kPauses.size() ? Counters::kPauses[i]
+                                                      : std::numeric_limits<double>::infinity();
+    metric.histogram.bucket.push_back({sum, bound});
+  }
+  metric.histogram.sample_count = sum;
+  metric.histogram.sample_sum = static_cast<double>(counters.pause_microseconds) / 1e6;
+  return metric;
+}
+
+void add_engines(Families& families, const std::vector<EngineView>& engines) {
+  const auto each = [&](const char* name, const char* help, auto value) {
+    families.begin(name, help, MetricType::Gauge);
+    for (const EngineView& engine : engines)
+      families.add(static_cast<double>(value(engine)), {{"engine", engine.name}});
+  };
+  each("aqua_router_engine_up", "1 where the engine answers.",
+       [](const EngineView& engine) { return engine.state != "down"; });
+  each("aqua_router_engine_requests", "Requests on the engine.",
+       [](const EngineView& engine) { return engine.requests; });
+  each("aqua_router_engine_held_tokens", "Tokens of KV that requests hold on it, as counted here.",
+       [](const EngineView& engine) { return engine.held_tokens; });
+  each("aqua_router_engine_usable_tokens", "Tokens of KV that may be filled on it.",
+       [](const EngineView& engine) { return engine.usable_tokens; });
+  families.begin("aqua_router_engine_faults_total", "Attempts that ended badly, by kind.",
+                 MetricType::Counter);
+  for (const EngineView& engine : engines) {
+    for (std::size_t i = 0; i < engine.faults.size(); ++i) {
+      families.add(static_cast<double>(engine.faults[i]),
+                   {{"engine", engine.name}, {"kind", kFaultNames[i]}});
+    }
+  }
+}
+
+}  // namespace
+
+std::string render_metrics(const Counters& counters, const FleetCounts& fleet,
+                           const std::vector<EngineView>& engines) {
+  Families families;
+  const auto number = [](const auto& count) { return static_cast<double>(count); };
+  families.begin("aqua_router_requests_total", "Requests that ended, by outcome.",
+                 MetricType::Counter);
+  families.add(number(counters.answered), {{"outcome", "answered"}});
+  families.add(number(counters.failed), {{"outcome", "failed"}});
+  families.add(number(counters.gone), {{"outcome", "client_gone"}});
+  families.add(number(counters.refused), {{"outcome", "refused"}});
+  families.begin("aqua_router_requests", "Requests that are here.", MetricType::Gauge);
+  families.add(number(fleet.requests));
+  families.begin("aqua_router_requests_waiting", "Of these, those that no engine has.",
+                 MetricType::Gauge);
+  families.add(number(fleet.waiting));
+  families.begin("aqua_router_tokens_total", "Tokens that passed to clients.", MetricType::Counter);
+  families.add(number(counters.tokens));
+  families.begin("aqua_router_late_tokens_total", "Tokens of attempts that nobody heard any more.",
+                 MetricType::Counter);
+  families.add(number(counters.late_tokens));
+  families.begin("aqua_router_slow_readers_total",
+                 "Requests ended because their client was too far behind.", MetricType::Counter);
+  families.add(number(counters.slow_readers));
+  families.begin("aqua_router_moves_total", "Moves that are over, by outcome.",
+                 MetricType::Counter);
+  families.add(number(fleet.moves), {{"kind", "tokens"}, {"outcome", "done"}});
+  families.add(number(fleet.moves_failed), {{"kind", "tokens"}, {"outcome", "failed"}});
+  families.begin("aqua_router_move_pause_seconds",
+                 "From a client's last token before a move to its first after.",
+                 MetricType::Histogram);
+  families.add(pauses_of(counters));
+  families.begin("aqua_router_recoveries_total",
+                 "Requests that were given another place because their attempt died.",
+                 MetricType::Counter);
+  families.add(number(fleet.recoveries));
+  families.begin("aqua_router_plans_total", "Plans that the packer made.", MetricType::Counter);
+  families.add(number(fleet.plans));
+  add_engines(families, engines);
+  return families.text();
+}
+
+}  // namespace aqua::router

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/router/serve/admin.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "base/shallow_json.hpp"
+
+namespace aqua::router {
+namespace {
+
+using Json = nlohmann::json;
+
+std::string text_of(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace
+
+std::string engine_list(const std::vector<EngineView>& engines) {
+  Json list = Json::array();
+  for (const EngineView& engine : engines) {
+    Json faults = Json::object();
+    for (std::size_t i = 0; i < engine.faults.size(); ++i)
+      faults[kFaultNames[i]] = engine.faults[i];
+    list.push_back({{"name", engine.name},
+                    {"url", engine.url},
+                    {"state", engine.state},
+                    {"model", engine.model},
+                    {"dialect", engine.dialect},
+                    {"fault", engine.fault},
+                    {"told_tokens", engine.told_tokens},
+                    {"usable_tokens", engine.usable_tokens},
+                    {"held_tokens", engine.held_tokens},
+                    {"requests", engine.requests},
+                    {"faults", std::move(faults)}});
+  }
+  return text_of({{"engines", std::move(list)}});
+}
+
+std::string request_list(const std::vector<RequestView>& requests) {
+  Json list = Json::array();
+  for (const RequestView& request : requests) {
+    list.push_back({{"name", request.name},
+                    {"engine", request.engine},
+                    {"moves_to", request.moves_to},
+                    {"tokens", request.tokens},
+                    {"by_operator", request.by_operator},
+                    {"stays", request.stays}});
+  }
+  return text_of({{"requests", std::move(list)}});
+}
+
+Result<std::string> parse_move(std::string_view body) {
+  const Json asked = parse_shallow(body);
+  if (!asked.is_object() || asked.size() != 1 || !asked.contains("to") ||
+      !asked.at("to").is_string()) {
+    return Error{Code::invalid_argument, R"(expected {"to": "ENGINE"})"};
+  }
+  return asked.at("to").get<std::string>();
+}
+
+}  // namespace aqua::router

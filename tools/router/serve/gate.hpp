@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gate decides from a request's head whether it goes on: who asks, whether they may, how often, and
+// whether its body can be taken. Nothing of the body is read before.
+//
+// Without a file of tokens everybody who reaches the socket may do everything; but a request that a
+// browser marks as a page's (Origin, Sec-Fetch-Site) needs a token in any case: a page of any site
+// can make a browser send requests to this machine.
+//
+// Threads: every method may be called concurrently.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "aqua/result.hpp"
+#include "tools/access/quota.hpp"
+#include "tools/access/role.hpp"
+#include "tools/access/tokens.hpp"
+
+namespace aqua::router {
+
+// What of a head is decided by; a header that is not there is empty.
+struct HeadView {
+  std::string_view method{}, path{}, authorization{}, content_type{}, content_length{};
+  bool has_transfer_encoding = false, has_content_encoding = false, from_page = false;
+};
+
+struct Refused {
+  int status = 400;
+  Error error{};
+};
+
+struct GateOptions {
+  std::string tokens{};  // the file; "": none are asked for
+  access::QuotaLimits quota{.rate = 1000, .concurrent = 256};
+  std::size_t most_body = std::size_t{8} << 20;
+};
+
+class Gate {
+ public:
+  explicit Gate(const GateOptions& options);
+
+  // Lets it in, counted against its caller for as long as `pass` lives; or the refusal.
+  [[nodiscard]] std::optional<Refused> refusal_of(const HeadView& head,
+                                                  std::optional<access::Quota::Pass>& pass);
+
+ private:
+  [[nodiscard]] std::optional<Refused> identify(const HeadView& head,
+                                                std::optional<access::Quota::Pass>& pass);
+
+  const GateOptions options_;
+  access::TokenBook book_;
+  access::Quota quota_;
+};
+
+// The least role that may ask for it.
+[[nodiscard]] access::Role role_for(std::string_view method, std::string_view path);
+
+}  // namespace aqua::router
