@@ -12,6 +12,7 @@ Usage: check_includes.py [ROOT]. Prints what breaks a rule; exits 1 if anything 
   leads to a runtime, and no thread, clock or file. Its `act` stands on include/aqua, base and its
   own decide. Its `capi`, the C ABI of its public headers, stands on include/aqua, base and src/capi,
   and nothing stands on it.
+- A room of the core in PURE_ROOMS is pure in the same way.
 - The simulator and the daemons see of a system its `decide` and the public headers of that only.
   Examples see of the library include/ only; command lines and progress they share with the tools.
 - No header of the library, the coordinator or the tools brings a library that takes seconds to
@@ -34,7 +35,9 @@ IMPURE_PUBLIC = {"include/aqua/" + name for name in
                  ("runtime.hpp", "tensor.hpp", "ticket.hpp", "elastic_pool.hpp", "plane_memory.hpp", "published_memory.hpp", "shared_memory.hpp",
                   "side_stream.hpp", "stream_mark.hpp", "emulated.hpp")}
 PURE_BASE = ("base/concat.hpp", "base/try.hpp", "base/ids.hpp", "base/json_object.hpp", "base/shallow_json.hpp",
-             "base/text/hex.hpp")
+             "base/keeper/limits.hpp", "base/keeper/packets.hpp", "base/text/hex.hpp", "base/text/plain_name.hpp")
+# Rooms of the core that decide, as a system's `decide` does.
+PURE_ROOMS = {"src/parcel"}
 HEAVY = re.compile(r"(spdlog/.*|httplib\.h|nlohmann/json\.hpp)$")
 ABOUT_JSON = {"src/base/json_object.hpp", "src/base/shallow_json.hpp", "src/northbound/profile_fields.hpp",
               "src/wire/json.hpp"}
@@ -119,6 +122,8 @@ class House:
             if room in ("tools/sim", "tools/keeper") or room.split("/")[0] == "coordinator":
                 return target.endswith("/decide") or target.startswith("include/") and not self.runs(path)
             return target.startswith("include/") and room.split("/")[0] == "tools"
+        if room in PURE_ROOMS and target in ("include/aqua", "src/base"):
+            return name in PURE_BASE or target == "include/aqua" and not self.runs(path)
         if target == "include/aqua":
             return True
         if room == "include/aqua":
@@ -131,7 +136,7 @@ class House:
 
     def faults_of(self, path: str) -> list[str]:
         room = self.room_of(path)
-        pure = room.startswith("src/systems/") and room.endswith("/decide")
+        pure = room in PURE_ROOMS or room.startswith("src/systems/") and room.endswith("/decide")
         faults = []
         if room.startswith(("src/", "tools/", "coordinator/")) and not self.system_of(room) and room not in self.arrows:
             faults.append(f"{path}: no row for {room} in architecture.md")

@@ -15,13 +15,13 @@
 
 #include "aqua/elastic_pool.hpp"
 #include "aqua/emulated.hpp"
+#include "aqua/handoff/kv_pool.hpp"
 #include "aqua/layer_swap/layer_pool.hpp"
 #include "aqua/packing/packer.hpp"
 #include "aqua/prefix/prefix_cache.hpp"
 #include "aqua/prefix/prefix_index.hpp"
 #include "aqua/runtime.hpp"
 #include "aqua/schedule/scheduler.hpp"
-#include "aqua/sharing/kv_pool.hpp"
 #include "aqua/sharing/shared_weights.hpp"
 #include "aqua/sharing/sm_shares.hpp"
 #include "aqua/sharing/weights_publisher.hpp"
@@ -184,7 +184,7 @@ TEST_F(HeaderExamples, KvPool) {
         layout.spec().planes[59] + taken[0].blocks[7] * layout.spec().block_stride;
     EXPECT_EQ(block[6143], std::byte{42});
   };
-#include "header_examples/sharing/kv_pool.hpp"
+#include "header_examples/handoff/kv_pool.hpp"
   EXPECT_TRUE(handed.ok() && finished.ok());
 }
 

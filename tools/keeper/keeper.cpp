@@ -31,7 +31,7 @@ std::vector<std::byte> bytes_of(std::string_view text) {
 template <typename Served>
 PacketHandler::Answer answer_of(Result<Served> served) {
   if (!served.ok()) return {.bytes = bytes_of(wire::encode_refusal(served.error()))};
-  return {.bytes = bytes_of(wire::encode(served->reply)), .kept_fds = std::move(served->fds)};
+  return {.bytes = bytes_of(encode(served->reply)), .kept_fds = std::move(served->fds)};
 }
 
 template <typename Request>
@@ -64,7 +64,7 @@ Keeper::~Keeper() = default;
 
 std::optional<PacketHandler::Answer> Keeper::on_packet(const PacketPeer& from, Message packet) {
   if (from.uid != ::geteuid() && from.uid != 0) return std::nullopt;
-  const auto for_pools = wire::decode_pool_request(text_of(packet));
+  const auto for_pools = pool_wire::decode_pool_request(text_of(packet));
   if (!for_pools.ok()) return Answer{.bytes = bytes_of(wire::encode_refusal(for_pools.error()))};
   if (*for_pools) return answer_of(pools_.serve(from, **for_pools, std::move(packet.fds)));
   const auto request = wire::decode_request(text_of(packet));

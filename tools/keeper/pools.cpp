@@ -13,8 +13,6 @@
 namespace aqua::keeper {
 namespace {
 
-namespace wire = sharing::wire;
-
 template <typename... What>
 Error not_now(const What&... what) {
   return Error{Code::failed_precondition, concat("keeper: ", what...)};
@@ -22,24 +20,24 @@ Error not_now(const What&... what) {
 
 }  // namespace
 
-Result<Pools::Served> Pools::serve(const PacketPeer& from, const wire::PoolRequest& request,
+Result<Pools::Served> Pools::serve(const PacketPeer& from, const pool_wire::PoolRequest& request,
                                    std::vector<UniqueFd> in) {
-  if (!in.empty() && !std::holds_alternative<wire::AddSlabs>(request)) {
+  if (!in.empty() && !std::holds_alternative<pool_wire::AddSlabs>(request)) {
     return Error{Code::invalid_argument,
                  concat("keeper: ", in.size(), " descriptors with a request that takes none")};
   }
   return std::visit(
       [&](const auto& asked) -> Result<Served> {
         using Asked = std::decay_t<decltype(asked)>;
-        if constexpr (std::is_same_v<Asked, wire::JoinPool>) {
+        if constexpr (std::is_same_v<Asked, pool_wire::JoinPool>) {
           return join(from, asked);
-        } else if constexpr (std::is_same_v<Asked, wire::AddSlabs>) {
+        } else if constexpr (std::is_same_v<Asked, pool_wire::AddSlabs>) {
           return add(from, asked, std::move(in));
-        } else if constexpr (std::is_same_v<Asked, wire::ListPools>) {
+        } else if constexpr (std::is_same_v<Asked, pool_wire::ListPools>) {
           return list(asked.first);
-        } else if constexpr (std::is_same_v<Asked, wire::RemovePool>) {
+        } else if constexpr (std::is_same_v<Asked, pool_wire::RemovePool>) {
           return remove(asked.pool);
-        } else if constexpr (std::is_same_v<Asked, wire::Cancel>) {
+        } else if constexpr (std::is_same_v<Asked, pool_wire::Cancel>) {
           AQUA_ASSIGN(Pool* const pool, find(asked.pool));
           AQUA_TRY(pool->book.cancel(asked.id));
           settle(asked.pool);
@@ -70,8 +68,8 @@ Result<Pools::Pool*> Pools::find(const std::string& name) {
   return Error{Code::not_found, concat("keeper: there is no pool '", name, "'")};
 }
 
-Result<Pools::Served> Pools::join(const PacketPeer& from, const wire::JoinPool& asked) {
-  AQUA_TRY(sharing::check_role("join", asked.role));
+Result<Pools::Served> Pools::join(const PacketPeer& from, const pool_wire::JoinPool& asked) {
+  AQUA_TRY(check_role("join", asked.role));
   if (members_.contains(from.number)) {
     return Error{Code::already_exists, "keeper: the caller has joined a pool"};
   }
@@ -111,7 +109,7 @@ Result<Pools::Served> Pools::join(const PacketPeer& from, const wire::JoinPool& 
                                     .shape = asked.shape,
                                     .bytes = asked.bytes,
                                     .maker = from.number,
-                                    .book = sharing::PoolBook(asked.blocks)});
+                                    .book = PoolBook(asked.blocks)});
   } else {
     AQUA_TRY(known->second.book.join(from.number, asked.role));
     served.reply.slabs = static_cast<std::uint32_t>(known->second.slabs.size());
@@ -121,7 +119,7 @@ Result<Pools::Served> Pools::join(const PacketPeer& from, const wire::JoinPool& 
   return served;
 }
 
-Result<Pools::Served> Pools::add(const PacketPeer& from, const wire::AddSlabs& asked, Fds in) {
+Result<Pools::Served> Pools::add(const PacketPeer& from, const pool_wire::AddSlabs& asked, Fds in) {
   const auto member = members_.find(from.number);
   if (member == members_.end() || pools_.at(member->second.pool).maker != from.number) {
     return Error{Code::not_found, "keeper: the caller makes no pool"};
@@ -145,10 +143,10 @@ Result<Pools::Served> Pools::add(const PacketPeer& from, const wire::AddSlabs& a
   return Served{{.slabs = static_cast<std::uint32_t>(pool.slabs.size())}};
 }
 
-Result<Pools::Served> Pools::answer(Asker by, const wire::FetchSlabs& asked) {
+Result<Pools::Served> Pools::answer(Asker by, const pool_wire::FetchSlabs& asked) {
   Served served;
   const auto& slabs = by.pool.slabs;
-  const std::size_t end = std::min(slabs.size(), asked.first + wire::kMaxDescriptors);
+  const std::size_t end = std::min(slabs.size(), asked.first + keeper_wire::kMaxDescriptors);
   for (std::size_t i = asked.first; i < end; ++i) {
     served.fds.push_back(slabs[i].fd.get());
     served.reply.bytes.push_back(slabs[i].bytes);
@@ -156,36 +154,36 @@ Result<Pools::Served> Pools::answer(Asker by, const wire::FetchSlabs& asked) {
   return served;
 }
 
-Result<Pools::Served> Pools::answer(Asker by, const wire::Grant& asked) {
+Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Grant& asked) {
   AQUA_ASSIGN(auto blocks, by.pool.book.grant(by.number, asked.most));
   by.member.hungry = blocks.size() < asked.most;
   return Served{{.blocks = std::move(blocks)}};
 }
 
-Result<Pools::Served> Pools::answer(Asker by, const wire::GiveBack& asked) {
+Result<Pools::Served> Pools::answer(Asker by, const pool_wire::GiveBack& asked) {
   AQUA_TRY(by.pool.book.give_back(by.number, asked.blocks));
   return Served{};
 }
 
-Result<Pools::Served> Pools::answer(Asker by, const wire::Share& asked) {
+Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Share& asked) {
   AQUA_TRY(by.pool.book.share(by.number, asked.blocks));
   return Served{};
 }
 
-Result<Pools::Served> Pools::answer(Asker by, const wire::Offer& asked) {
-  AQUA_TRY(wire::check_bytes(asked.parcel));
+Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Offer& asked) {
+  AQUA_TRY(pool_wire::check_bytes(asked.parcel));
   AQUA_ASSIGN(const std::uint64_t number, by.pool.book.offer(by.number, asked.role, asked.parcel));
   wake_takers(by.member.pool);
   return Served{{.number = number}};
 }
 
-Result<Pools::Served> Pools::answer(Asker by, const wire::Accept& asked) {
+Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Accept& asked) {
   Served served;
-  std::size_t room = wire::kMostParcelBytes;
+  std::size_t room = pool_wire::kMostParcelBytes;
   for (std::uint32_t i = 0; i < asked.most; ++i) {
     const Parcel* const next = by.pool.book.next_for(by.number);
     if (next == nullptr) break;
-    const std::size_t bytes = wire::packet_bytes(*next);
+    const std::size_t bytes = pool_wire::packet_bytes(*next);
     if (bytes > room) break;
     room -= bytes;
     AQUA_ASSIGN(auto taken, by.pool.book.accept(by.number, 1));
@@ -195,12 +193,12 @@ Result<Pools::Served> Pools::answer(Asker by, const wire::Accept& asked) {
   return served;
 }
 
-Result<Pools::Served> Pools::answer(Asker by, const wire::Finish& asked) {
+Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Finish& asked) {
   AQUA_TRY(by.pool.book.finish(by.number, asked.number));
   return Served{};
 }
 
-Result<Pools::Served> Pools::answer(Asker by, const wire::Leave& /*asked*/) {
+Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Leave& /*asked*/) {
   ended(by.number);
   return Served{};
 }
@@ -226,11 +224,11 @@ Result<Pools::Served> Pools::list(std::uint32_t first) const {
   std::uint32_t row = 0;
   for (const auto& [name, pool] : pools_) {
     if (pool.maker != 0 || row++ < first) continue;
-    if (served.reply.pools.size() == wire::kMostPoolRows) {
+    if (served.reply.pools.size() == pool_wire::kMostPoolRows) {
       served.reply.more = true;
       break;
     }
-    const sharing::PoolCounts counts = pool.book.counts();
+    const PoolCounts counts = pool.book.counts();
     served.reply.pools.push_back({.pool = name,
                                   .device = pool.device,
                                   .shape = pool.shape,
@@ -300,7 +298,7 @@ void Pools::ended(std::uint64_t number) {
 }
 
 void Pools::wake_takers(const std::string& name) {
-  const sharing::PoolBook& book = pools_.at(name).book;
+  const PoolBook& book = pools_.at(name).book;
   for (const auto& [number, member] : members_) {
     if (member.pool == name && book.next_for(number) != nullptr) signal_event(member.wake.get());
   }

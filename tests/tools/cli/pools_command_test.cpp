@@ -8,15 +8,14 @@
 #include <optional>
 
 #include "aqua/emulated.hpp"
-#include "tests/systems/sharing/keeper_process.hpp"
-#include "tests/systems/sharing/stamped_pool.hpp"
+#include "tests/handoff/stamped_pool.hpp"
+#include "tests/keeper/keeper_process.hpp"
 
 namespace aqua::tool {
 namespace {
 
 using namespace std::chrono_literals;
-using sharing::KeeperProcess;
-using sharing::KvPool;
+using test::KeeperProcess;
 using Words = std::vector<std::string_view>;
 
 class Pools : public ::testing::Test {
@@ -39,14 +38,13 @@ class Pools : public ::testing::Test {
 
   KeeperProcess keeper_;
   const std::string socket_ = keeper_.socket();
-  Runtime gpu_ = sharing::open_small_gpu();
+  Runtime gpu_ = open_small_gpu();
 };
 
 TEST_F(Pools, AreListedAndAParcelThatWaitsIsCancelled) {
   EXPECT_EQ(said({}), "the keeper has no pools\n");
   const Stream stream = emulated::create_stream(gpu_).value();
-  auto pool =
-      std::make_optional(KvPool::attach(gpu_, sharing::small_pool(socket_, "prefill")).value());
+  auto pool = std::make_optional(KvPool::attach(gpu_, small_pool(socket_, "prefill")).value());
   auto blocks = pool->allocate(3);
   while (!blocks.ok() && pool->wait(60s)) blocks = pool->allocate(3);
   ASSERT_TRUE(pool->hand_over({.id = "7", .blocks = *blocks, .tokens = 12}, "decode", stream).ok());
@@ -63,8 +61,7 @@ TEST_F(Pools, AreListedAndAParcelThatWaitsIsCancelled) {
 }
 
 TEST_F(Pools, OneWithMembersIsNotRemoved) {
-  auto pool =
-      std::make_optional(KvPool::attach(gpu_, sharing::small_pool(socket_, "prefill")).value());
+  auto pool = std::make_optional(KvPool::attach(gpu_, small_pool(socket_, "prefill")).value());
   EXPECT_EQ(run({"remove", "--pool", "small"}).error().code, Code::failed_precondition);
   EXPECT_EQ(run({"remove", "--pool", "large"}).error().code, Code::not_found);
   EXPECT_EQ(only_pool().at("members"), 1);

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "aqua/sharing/pools.hpp"
+#include "aqua/handoff/pools.hpp"
 #include "base/concat.hpp"
 #include "base/try.hpp"
 #include "tools/cli/action.hpp"
@@ -13,7 +13,6 @@
 namespace aqua::tool {
 namespace {
 
-using sharing::PoolStatus;
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kAbout = R"(Usage: aqua pools [list] [options]
@@ -36,7 +35,7 @@ Json to_json(const PoolStatus& pool) {
 }
 
 Result<std::string> list(const PoolsCommand& command) {
-  AQUA_ASSIGN(const auto pools, sharing::list_pools(command.keeper));
+  AQUA_ASSIGN(const auto pools, list_pools(command.keeper));
   if (command.json) {
     Json all = Json::array();
     for (const PoolStatus& pool : pools) all.push_back(to_json(pool));
@@ -88,13 +87,13 @@ Result<std::string> run_pools(const PoolsCommand& command) {
     case PoolsAction::list:
       return list(command);
     case PoolsAction::cancel:
-      AQUA_TRY(sharing::cancel_parcel(command.pool, command.id, command.keeper));
+      AQUA_TRY(cancel_parcel(command.pool, command.id, command.keeper));
       if (command.json) {
         return Json{{"pool", command.pool}, {"cancelled", command.id}}.dump(2) + "\n";
       }
       return concat(command.id, " is cancelled, its blocks are free\n");
     case PoolsAction::remove:
-      AQUA_TRY(sharing::remove_pool(command.pool, command.keeper));
+      AQUA_TRY(remove_pool(command.pool, command.keeper));
       if (command.json) return Json{{"removed", command.pool}}.dump(2) + "\n";
       return concat(command.pool, " is removed\n");
   }
