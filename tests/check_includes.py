@@ -32,7 +32,7 @@ CODE = re.compile(r"\.(cpp|hpp|cu|cuh|h|c|py)$")
 IMPURE = re.compile(r"(thread|mutex|shared_mutex|condition_variable|future|atomic|semaphore|latch|barrier|stop_token|"
                     r"fstream|iostream|filesystem|cstdio|stdio\.h|ctime|time\.h|fcntl\.h|unistd\.h|pthread\.h|sys/.*)$")
 IMPURE_PUBLIC = {"include/aqua/" + name for name in
-                 ("runtime.hpp", "tensor.hpp", "ticket.hpp", "elastic_pool.hpp", "plane_memory.hpp", "published_memory.hpp", "shared_memory.hpp",
+                 ("runtime.hpp", "tensor.hpp", "ticket.hpp", "elastic_pool.hpp", "host_memory.hpp", "plane_memory.hpp", "published_memory.hpp", "shared_memory.hpp",
                   "side_stream.hpp", "stream_mark.hpp", "emulated.hpp")}
 PURE_BASE = ("base/concat.hpp", "base/try.hpp", "base/ids.hpp", "base/json_object.hpp", "base/shallow_json.hpp",
              "base/keeper/limits.hpp", "base/keeper/packets.hpp", "base/text/hex.hpp", "base/text/plain_name.hpp")

@@ -37,6 +37,10 @@ Result<Ticket> Runtime::Impl::post(transfer::TransferRequest request, const Pin&
   request.tensor = pin.data();
   request.tensor_bytes = pin.bytes();
   request.link = transfer::link_to(pin.tier());
+  return post(std::move(request), stream);
+}
+
+Result<Ticket> Runtime::Impl::post(transfer::TransferRequest request, Stream stream) {
   request.stream = stream;
   AQUA_ASSIGN(auto transfer, mover_->prepare(request));
   Ticket ticket = transfer.ticket();
@@ -47,6 +51,12 @@ Result<Ticket> Runtime::Impl::post(transfer::TransferRequest request, const Pin&
     return std::move(posted).error();
   }
   return ticket;
+}
+
+Result<Ticket> Runtime::Impl::move_host(const transfer::TransferRequest& request, Stream stream) {
+  const TraceRange range(request.direction == transfer::Direction::offload ? "aqua gather"
+                                                                           : "aqua scatter");
+  return post(request, stream);
 }
 
 Result<void> Runtime::Impl::lend(std::size_t bytes) {

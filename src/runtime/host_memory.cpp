@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "aqua/host_memory.hpp"
+
+#include <fcntl.h>
+
+#include <utility>
+
+#include "base/concat.hpp"
+#include "base/errno_error.hpp"
+#include "base/internals.hpp"
+#include "base/try.hpp"
+#include "runtime/impl.hpp"
+
+namespace aqua {
+
+struct HostMemory::Parts {
+  [[nodiscard]] auto& impl() const noexcept { return detail::Internals::impl(runtime); }
+  explicit Parts(Runtime& of) : runtime(detail::Internals::view(of)) {}
+  ~Parts() {
+    // A forked child has neither the mapping nor the GPU's context.
+    if (locked && impl().check_process().ok()) {
+      (void)impl().device().unregister_host(range->base(), range->bytes());
+    }
+  }
+  Parts(const Parts&) = delete;
+  Parts& operator=(const Parts&) = delete;
+
+  [[nodiscard]] Result<Ticket> move(const Layout& layout, BlockList blocks, std::size_t offset,
+                                    Stream stream, transfer::Direction direction) const {
+    AQUA_TRY(impl().check_process());
+    return impl().move_host({.layout = &layout,
+                             .blocks = blocks,
+                             .tensor = range->base(),
+                             .tensor_bytes = range->bytes(),
+                             .offset = offset,
+                             .direction = direction},
+                            stream);
+  }
+
+  mutable Runtime runtime;  // a view, which stays good when the runtime is moved
+  std::unique_ptr<device::AddressRange> range;
+  bool writable = false;
+  bool locked = false;
+};
+
+HostMemory::HostMemory(std::unique_ptr<Parts> parts) noexcept : parts_(std::move(parts)) {}
+HostMemory::HostMemory(HostMemory&&) noexcept = default;
+HostMemory& HostMemory::operator=(HostMemory&&) noexcept = default;
+HostMemory::~HostMemory() = default;
+
+Result<HostMemory> HostMemory::map(Runtime& runtime, const SlabDescriptor& memory, Access access) {
+  auto parts = std::make_unique<Parts>(runtime);
+  AQUA_TRY(parts->impl().check_process());
+  device::Device& host = parts->impl().host_device();
+  device::Device& gpu = parts->impl().device();
+  if (memory.bytes == 0 || memory.bytes % host.info().granularity != 0) {
+    return Error{Code::invalid_argument,
+                 concat("host memory: ", memory.bytes, " bytes, which are no multiple of ",
+                        host.info().granularity)};
+  }
+  UniqueFd copy(::fcntl(memory.descriptor, F_DUPFD_CLOEXEC, 0));
+  if (!copy.valid()) return errno_error("host memory: a descriptor");
+  AQUA_ASSIGN(const auto slab, host.import_slab(std::move(copy), memory.bytes));
+  AQUA_ASSIGN(parts->range, host.reserve(memory.bytes));
+  parts->writable = access == Access::write;
+  const bool read_only = !parts->writable && gpu.info().kind != device::Kind::cuda;
+  AQUA_TRY(host.map(*parts->range, 0, *slab,
+                    read_only ? device::MapAccess::read_only : device::MapAccess::read_write));
+  parts->locked = gpu.register_host(parts->range->base(), memory.bytes).ok();
+  return HostMemory(std::move(parts));
+}
+
+std::byte* HostMemory::address() const noexcept {
+  return parts_->range->base();
+}
+std::size_t HostMemory::bytes() const noexcept {
+  return parts_->range->bytes();
+}
+bool HostMemory::locked() const noexcept {
+  return parts_->locked;
+}
+
+Result<Ticket> HostMemory::gather(const Layout& layout, BlockList blocks, std::size_t offset,
+                                  Stream stream) {
+  if (!parts_->writable) {
+    return Error{Code::permission_denied, "host memory: gather: it is mapped to be read"};
+  }
+  return parts_->move(layout, blocks, offset, stream, transfer::Direction::offload);
+}
+
+Result<Ticket> HostMemory::scatter(std::size_t offset, const Layout& layout, BlockList blocks,
+                                   Stream stream) const {
+  return parts_->move(layout, blocks, offset, stream, transfer::Direction::fetch);
+}
+
+}  // namespace aqua
