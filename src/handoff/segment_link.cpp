@@ -111,6 +111,7 @@ Result<SegmentMember::Memory> SegmentMember::map(const SegmentClient::Answer& an
         Code::invalid_argument,
         concat("segments: the keeper's answer cannot be: ", answer.fds.size(), " descriptors")};
   }
+  step("map");
   AQUA_ASSIGN(HostMemory memory,
               HostMemory::map(runtime_, {answer.fds[0].get(), answer.reply.capacity}, access));
   return std::make_shared<HostMemory>(std::move(memory));

@@ -5,11 +5,9 @@
 // Threads: one.
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
-#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -63,14 +61,17 @@ class StampedCache {
       each_word(blocks, stamp,
                 [&](std::uint64_t& word, std::uint64_t value) { right = right && word == value; });
     });
-    EXPECT_TRUE(emulated::synchronize(runtime_, stream_).ok());
+    must(emulated::synchronize(runtime_, stream_));
     return right;
   }
   void launch(std::function<void()> kernel) {
-    EXPECT_TRUE(emulated::launch(runtime_, stream_, std::move(kernel)).ok());
+    must(emulated::launch(runtime_, stream_, std::move(kernel)));
   }
 
  private:
+  static void must(const Result<void>& done) {
+    if (!done.ok()) std::abort();
+  }
   static LayoutSpec spec(unsigned layers, std::byte* base) {
     LayoutSpec spec{.layers = layers,
                     .planes_per_layer = 2,
