@@ -81,10 +81,13 @@ void SegmentMember::post(segment_wire::Request request) {
 }
 
 std::deque<std::uint64_t>::iterator SegmentMember::fitting(std::size_t bytes) {
-  const auto size = [&](std::uint64_t number) { return own_.at(number).memory->bytes(); };
   auto best = ready_.end();
+  std::size_t least = 0;  // bytes of the best one
   for (auto it = ready_.begin(); it != ready_.end(); ++it) {
-    if (size(*it) >= bytes && (best == ready_.end() || size(*it) < size(*best))) best = it;
+    const std::size_t has = own_.at(*it).memory->bytes();
+    if (has < bytes || (best != ready_.end() && has >= least)) continue;
+    best = it;
+    least = has;
   }
   return best;
 }

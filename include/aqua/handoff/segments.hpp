@@ -1,15 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // Segments are host memory that a keeper has, into which an engine gathers blocks of its cache and
 // which it then commits: what is committed outlives the engine, however it ends. Another process of
-// the same user maps the same memory and scatters out of it. Nobody copies a byte twice.
+// the same user maps the same memory and scatters out of it.
 //
-//   auto ours = aqua::Segments::open(*rt);                       // a keeper runs
-//   auto segment = ours->take(layout.packed_bytes(blocks.size()));   // local: asks nobody
+//   auto ours = aqua::Segments::open(*rt);  // a keeper runs
+//   const std::size_t bytes = layout.packed_bytes(blocks.size());
+//   auto segment = ours->take(bytes);  // local: asks nobody
 //   auto gathered = ours->gather(segment->number, 0, layout, blocks, stream);
-//   auto posted = ours->commit(segment->number, layout.packed_bytes(blocks.size()), stream);
-//   while (ours->committed().empty() && ours->wait(std::chrono::seconds(5))) continue;
-//   // its SegmentName goes to another process, by any message; there:
-//   auto asked = theirs->read(name);                             // then wait(), and opened()
+//   auto posted = ours->commit(segment->number, bytes, stream);
+//   std::vector<aqua::CommittedSegment> done;
+//   do done = ours->committed();
+//   while (done.empty() && ours->wait(std::chrono::seconds(5)));
+//   const aqua::SegmentName name = done.front().name;  // goes to another process by any message
+//
+//   auto theirs = aqua::Segments::open(*rt);  // there
+//   auto asked = theirs->read(name);
+//   std::vector<aqua::OpenedSegment> there;
+//   do there = theirs->opened();
+//   while (there.empty() && theirs->wait(std::chrono::seconds(5)));
 //   auto scattered = theirs->scatter(name.number, 0, layout, other_blocks, stream);
 //   auto closed = theirs->close(name.number, stream, aqua::SegmentAfter::drop);
 //
