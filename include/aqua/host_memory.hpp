@@ -5,7 +5,7 @@
 //
 // Nothing here says who may write what when: its users agree on it (aqua::Segments does).
 //
-// Threads: gather() and scatter() may be called concurrently.
+// Threads: gather(), scatter() and wait() may be called concurrently. Only wait() blocks.
 // Owns:    its mapping, which forked children do not inherit. Must be gone before its runtime, and
 //          no work may be in flight on it then.
 // Units:   bytes.
@@ -56,6 +56,10 @@ class AQUA_API HostMemory {
                                       Stream stream);
   [[nodiscard]] Result<Ticket> scatter(std::size_t offset, const Layout& layout, BlockList blocks,
                                        Stream stream) const;
+
+  // Blocks until every gather() so far has ended. The error of the first that failed since the last
+  // call, whoever has asked its ticket: the bytes are not what they should be.
+  [[nodiscard]] Result<void> wait();
 
  private:
   struct AQUA_LOCAL Parts;

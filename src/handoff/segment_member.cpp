@@ -270,6 +270,12 @@ void SegmentMember::run_marks() {
 }
 
 void SegmentMember::reached(const Release& release, const Result<void>& /*outcome*/) {
+  Memory memory;
+  {
+    const MutexLock lock(mu_);
+    memory = own_.at(release.number).memory;
+  }
+  (void)memory->wait();  // what failed is not the next one's
   const MutexLock lock(mu_);
   own_.at(release.number).state = State::ready;
   ready_.push_back(release.number);
@@ -281,18 +287,18 @@ void SegmentMember::reached(const Commit& commit, const Result<void>& outcome) {
   Memory memory;
   {
     const MutexLock lock(mu_);
-    Own& own = own_.at(commit.number);
-    if (!outcome.ok()) {
-      own.state = State::taken;
-      committed_.push_back({.name = {.number = commit.number}, .error = outcome.error()});
-      return news();
-    }
-    memory = own.memory;
+    memory = own_.at(commit.number).memory;
   }
+  // A failure on a stream is told once, and may have been told to who asked for a ticket.
+  auto complete = memory->wait();
+  if (complete.ok()) complete = outcome;
   segment_wire::Commit asked{.number = commit.number, .bytes = commit.bytes};
-  if (options_.digest) asked.digest = digest_of({memory->address(), commit.bytes});
+  if (complete.ok() && options_.digest) asked.digest = digest_of({memory->address(), commit.bytes});
   const MutexLock lock(mu_);
-  post(asked);
+  if (complete.ok()) return post(asked);
+  own_.at(commit.number).state = State::taken;
+  committed_.push_back({.name = {.number = commit.number}, .error = complete.error()});
+  news();
 }
 
 void SegmentMember::reached(const Close& close, const Result<void>& /*outcome*/) {

@@ -4,10 +4,12 @@
 #include <fcntl.h>
 
 #include <utility>
+#include <vector>
 
 #include "base/concat.hpp"
 #include "base/errno_error.hpp"
 #include "base/internals.hpp"
+#include "base/mutex.hpp"
 #include "base/try.hpp"
 #include "runtime/impl.hpp"
 
@@ -25,8 +27,9 @@ struct HostMemory::Parts {
   Parts(const Parts&) = delete;
   Parts& operator=(const Parts&) = delete;
 
-  [[nodiscard]] Result<Ticket> move(const Layout& layout, BlockList blocks, std::size_t offset,
-                                    Stream stream, transfer::Direction direction) const {
+  [[nodiscard]] Result<transfer::Transfer> move(const Layout& layout, BlockList blocks,
+                                                std::size_t offset, Stream stream,
+                                                transfer::Direction direction) const {
     AQUA_TRY(impl().check_process());
     return impl().move_host({.layout = &layout,
                              .blocks = blocks,
@@ -36,11 +39,24 @@ struct HostMemory::Parts {
                              .direction = direction},
                             stream);
   }
+  void remember(Ticket ticket) {
+    constexpr std::size_t kMany = 64;
+    const MutexLock lock(mu);
+    if (gathers.size() >= kMany) {
+      std::erase_if(gathers, [](const Ticket& one) {
+        const auto done = one.done();
+        return done.ok() && *done;
+      });
+    }
+    gathers.push_back(std::move(ticket));
+  }
 
   mutable Runtime runtime;  // a view, which stays good when the runtime is moved
   std::unique_ptr<device::AddressRange> range;
   bool writable = false;
   bool locked = false;
+  Mutex mu;
+  std::vector<Ticket> gathers AQUA_GUARDED_BY(mu);  // that wait() has not seen end
 };
 
 HostMemory::HostMemory(std::unique_ptr<Parts> parts) noexcept : parts_(std::move(parts)) {}
@@ -85,12 +101,26 @@ Result<Ticket> HostMemory::gather(const Layout& layout, BlockList blocks, std::s
   if (!parts_->writable) {
     return Error{Code::permission_denied, "host memory: gather: it is mapped to be read"};
   }
-  return parts_->move(layout, blocks, offset, stream, transfer::Direction::offload);
+  AQUA_ASSIGN(const auto transfer,
+              parts_->move(layout, blocks, offset, stream, transfer::Direction::offload));
+  parts_->remember(transfer.ticket());
+  return transfer.ticket();
 }
 
 Result<Ticket> HostMemory::scatter(std::size_t offset, const Layout& layout, BlockList blocks,
                                    Stream stream) const {
-  return parts_->move(layout, blocks, offset, stream, transfer::Direction::fetch);
+  AQUA_ASSIGN(const auto transfer,
+              parts_->move(layout, blocks, offset, stream, transfer::Direction::fetch));
+  return transfer.ticket();
+}
+
+Result<void> HostMemory::wait() {
+  std::vector<Ticket> gathers;
+  {
+    const MutexLock lock(parts_->mu);
+    gathers.swap(parts_->gathers);
+  }
+  return Ticket::join(std::move(gathers)).wait();
 }
 
 }  // namespace aqua

@@ -36,7 +36,8 @@ class Runtime::Impl final : private southbound::Listener {
                                           AquaTensor& tensor, const TensorPages& pages,
                                           Stream stream, transfer::Direction direction);
   // To or from host memory that is mapped here, and stays so until the ticket is over.
-  [[nodiscard]] Result<Ticket> move_host(const transfer::TransferRequest& request, Stream stream);
+  [[nodiscard]] Result<transfer::Transfer> move_host(const transfer::TransferRequest& request,
+                                                     Stream stream);
   [[nodiscard]] Result<void> lend(std::size_t bytes);
   [[nodiscard]] Result<void> report(const LoadReport& report);
   [[nodiscard]] Result<void> set_profile(const LoadProfile& profile,
@@ -63,7 +64,7 @@ class Runtime::Impl final : private southbound::Listener {
   // Prepares and posts it, and takes its pin's tier for the link.
   [[nodiscard]] Result<Ticket> post(transfer::TransferRequest request, const Pin& pin,
                                     Stream stream);
-  [[nodiscard]] Result<Ticket> post(transfer::TransferRequest request, Stream stream);
+  [[nodiscard]] Result<transfer::Transfer> post(transfer::TransferRequest request, Stream stream);
   [[nodiscard]] Result<Ticket> post_pages(const Layout& layout, BlockList blocks, const Pin& pin,
                                           const TensorPages& pages, Stream stream,
                                           transfer::Direction direction);

@@ -13,6 +13,9 @@
 #include <string>
 #include <vector>
 
+#include "base/internals.hpp"
+#include "device/memfd/device.hpp"
+#include "runtime/impl.hpp"
 #include "tests/handoff/stamped_cache.hpp"
 #include "tests/keeper/kept_descriptors.hpp"
 
@@ -136,6 +139,54 @@ TEST_F(SegmentsTest, ACommitWaitsForItsStreamAndNoCallDoes) {
   Segments reader = open(theirs_);
   ASSERT_FALSE(opened(reader, outcome.name).error);
   EXPECT_TRUE(*reader.verify(outcome.name.number)) << "the digest is of what the kernel wrote";
+}
+
+// A failure on a stream is told once: here to who asks for the ticket.
+TEST_F(SegmentsTest, WhatCouldNotBeGatheredIsNotCommitted) {
+  Segments writer = open(ours_);
+  const auto blocks = StampedCache::blocks(4), dead = StampedCache::blocks(4, 20);
+  const std::size_t bytes = ours_.layout().packed_bytes(4);
+  const std::byte* const plane = ours_.layout().spec().planes[1];
+  device::poison_range(detail::Internals::impl(ours_.runtime()).device(),
+                       plane + 21 * StampedCache::kPlaneBlockBytes, 1);
+  const Segment segment = take(writer, bytes);
+  auto gathered = writer.gather(segment.number, 0, ours_.layout(), dead, ours_.stream());
+  ASSERT_TRUE(gathered.ok());
+  EXPECT_EQ(gathered->wait().error().code, Code::data_loss);
+  ASSERT_TRUE(writer.commit(segment.number, bytes, ours_.stream()).ok());
+  const CommittedSegment outcome = committed(writer);
+  ASSERT_TRUE(outcome.error);
+  EXPECT_EQ(outcome.error->code, Code::data_loss) << outcome.error->message;
+  EXPECT_EQ(outcome.name.number, segment.number);
+  EXPECT_TRUE(kept().empty());
+  // It is still this process's, to be filled again.
+  ASSERT_TRUE(writer.gather(segment.number, 0, ours_.layout(), blocks, ours_.stream()).ok());
+  ASSERT_TRUE(writer.commit(segment.number, bytes, ours_.stream()).ok());
+  EXPECT_FALSE(committed(writer).error);
+}
+
+TEST_F(SegmentsTest, LayersAreGatheredOneByOneBehindTheirKernels) {
+  Segments writer = open(ours_);
+  Segments reader = open(theirs_);
+  const auto blocks = StampedCache::blocks(5, 3, 2);
+  const std::size_t bytes = ours_.layout().packed_bytes(5);
+  const Segment segment = take(writer, bytes);
+  ours_.stamp(blocks, 9);
+  for (const unsigned layer : {1U, 0U}) {
+    LayoutSpec one = ours_.layout().spec();
+    one.planes.assign(ours_.layout().spec().planes.begin() + 2 * layer,
+                      ours_.layout().spec().planes.begin() + 2 * layer + 2);
+    one.layers = 1;
+    ASSERT_TRUE(writer
+                    .gather(segment.number, ours_.layout().packed_offset(layer, 0, 0, 5),
+                            Layout::make(one).value(), blocks, ours_.stream())
+                    .ok());
+  }
+  ASSERT_TRUE(writer.commit(segment.number, bytes, ours_.stream()).ok());
+  const SegmentName name = committed(writer).name;
+  ASSERT_FALSE(opened(reader, name).error);
+  ASSERT_TRUE(reader.scatter(name.number, 0, theirs_.layout(), blocks, theirs_.stream()).ok());
+  EXPECT_TRUE(theirs_.stamped(blocks, 9));
 }
 
 TEST_F(SegmentsTest, ASegmentComesBackToItsWriterAndIsMappedOnceOnEachSide) {
