@@ -28,9 +28,9 @@ class Runtime;
 class AQUA_API HostMemory {
  public:
   // Maps a memfd of exactly these bytes, a multiple of 2 MiB, that nobody can resize or seal any
-  // more; blocks while its pages are taken, and page-locked for a GPU. The descriptor stays the
-  // caller's. Through `Access::read` this process cannot write it, but where the device is a GPU,
-  // which page-locks only what can be written.
+  // more; blocks while its pages are taken, where it is to be written, and page-locked for a GPU.
+  // The descriptor stays the caller's. Through `Access::read` this process cannot write it, but
+  // where the device is a GPU, which page-locks only what can be written.
   //   invalid_argument    anything else
   //   resource_exhausted  the server has no memory left for it
   [[nodiscard]] static Result<HostMemory> map(Runtime& runtime, const SlabDescriptor& memory,

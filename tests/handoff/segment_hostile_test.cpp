@@ -6,8 +6,10 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -152,6 +154,35 @@ TEST_F(HostileSegments, WhoJoinAndHangUpForEverTakeNothing) {
   EXPECT_EQ(test::kept_descriptors(keeper_), before);
 }
 
+// The file at the socket's path lets only its user in; and where it lets others in, the keeper
+// does not.
+TEST_F(HostileSegments, AnotherUserIsNotHeard) {
+  if (::geteuid() != 0) GTEST_SKIP() << "becoming another user needs root";
+  constexpr uid_t kNobody = 65534;
+  const std::string socket = keeper_.socket();
+  // 0: it could not connect; 1: it was not answered; 2: it was.
+  const auto try_as_nobody = [&] {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      if (::setgid(kNobody) != 0 || ::setuid(kNobody) != 0) std::_Exit(9);
+      const auto raw = connect_seqpacket(socket);
+      if (!raw.ok()) std::_Exit(0);
+      const std::string packet = segment_wire::encode(segment_wire::Join{});
+      (void)send_message(raw->get(), std::as_bytes(std::span(packet)), {}, std::chrono::seconds(5));
+      const auto answer =
+          receive_message(raw->get(), keeper_wire::kMaxPacket, std::chrono::seconds(5));
+      std::_Exit(answer.ok() && !answer->bytes.empty() ? 2 : 1);
+    }
+    int status = 0;
+    EXPECT_EQ(::waitpid(child, &status, 0), child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  };
+  ASSERT_EQ(::chmod(socket.substr(0, socket.rfind('/')).c_str(), 0755), 0);
+  EXPECT_EQ(try_as_nobody(), 0);
+  ASSERT_EQ(::chmod(socket.c_str(), 0666), 0);
+  EXPECT_EQ(try_as_nobody(), 1);
+}
+
 TEST_F(HostileSegments, RubbishIsAnsweredAndChangesNothing) {
   SegmentClient member = join();
   const std::uint64_t number = reserve(member);
@@ -236,6 +267,9 @@ TEST(HostMemory, RefusesWhatItCannotMapAndGathersOnlyIntoWhatItMayWrite) {
   EXPECT_EQ(reading.gather(cache.layout(), blocks, 0, cache.stream()).error().code,
             Code::permission_denied);
   auto writing = HostMemory::map(cache.runtime(), {memory.get(), kUnit}, Access::write).value();
+  struct stat taken {};
+  ASSERT_EQ(::fstat(memory.get(), &taken), 0);
+  EXPECT_EQ(static_cast<std::uint64_t>(taken.st_blocks) * 512, kUnit) << "its pages are there";
   cache.stamp(blocks, 3);
   ASSERT_TRUE(writing.gather(cache.layout(), blocks, 64, cache.stream()).ok());
   const auto others = test::StampedCache::blocks(2, 9);

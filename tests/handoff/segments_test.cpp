@@ -1,85 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "aqua/handoff/segments.hpp"
-
-#include <fcntl.h>
+// What is gathered, committed, read and given back, byte by byte.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <future>
 #include <map>
-#include <string>
 #include <vector>
 
 #include "base/internals.hpp"
 #include "device/memfd/device.hpp"
 #include "runtime/impl.hpp"
-#include "tests/handoff/stamped_cache.hpp"
+#include "tests/handoff/segments_fixture.hpp"
 #include "tests/keeper/kept_descriptors.hpp"
 
 namespace aqua {
 namespace {
 
 using test::StampedCache;
-constexpr std::size_t kSegment = std::size_t{2} << 20;
-
-// A writer and a reader, each with a cache of its own.
-class SegmentsTest : public ::testing::Test {
- protected:
-  [[nodiscard]] Segments open(StampedCache& cache, bool digest = true,
-                              std::uint32_t ready = 1) const {
-    return Segments::open(cache.runtime(), {.segment_bytes = kSegment,
-                                            .ready = ready,
-                                            .digest = digest,
-                                            .keeper = keeper_.socket()})
-        .value();
-  }
-  // Of the next segment that is there; 0 bytes: the keeper is away.
-  static Segment take(Segments& segments, std::size_t bytes) {
-    for (;;) {
-      const auto taken = segments.take(bytes);
-      if (taken.ok()) return *taken;
-      EXPECT_EQ(taken.error().code, Code::resource_exhausted) << taken.error().message;
-      if (!segments.wait(std::chrono::seconds(30))) return {};
-    }
-  }
-  static CommittedSegment committed(Segments& segments) {
-    for (;;) {
-      const auto all = segments.committed();
-      if (!all.empty()) return all.front();
-      if (!segments.wait(std::chrono::seconds(30))) return {};
-    }
-  }
-  static OpenedSegment opened(Segments& segments, const SegmentName& name) {
-    const auto asked = segments.read(name);
-    EXPECT_TRUE(asked.ok()) << asked.error().message;
-    for (;;) {
-      const auto all = segments.opened();
-      if (!all.empty()) return all.front();
-      if (!segments.wait(std::chrono::seconds(30))) return {};
-    }
-  }
-  // Stamps blocks, gathers and commits them, and answers the name.
-  static SegmentName write(Segments& segments, StampedCache& cache,
-                           const std::vector<std::uint32_t>& blocks, std::uint64_t stamp) {
-    const std::size_t bytes = cache.layout().packed_bytes(blocks.size());
-    const Segment segment = take(segments, bytes);
-    cache.stamp(blocks, stamp);
-    EXPECT_TRUE(segments.gather(segment.number, 0, cache.layout(), blocks, cache.stream()).ok());
-    EXPECT_TRUE(segments.commit(segment.number, bytes, cache.stream()).ok());
-    const CommittedSegment outcome = committed(segments);
-    EXPECT_FALSE(outcome.error) << outcome.error->message;
-    return outcome.name;
-  }
-  [[nodiscard]] std::vector<SegmentStatus> kept() const {
-    return list_segments(keeper_.socket()).value();
-  }
-
-  mutable test::KeeperProcess keeper_;
-  StampedCache ours_, theirs_;
-};
 
 TEST_F(SegmentsTest, WhatIsCommittedIsReadByteForByteByAnother) {
   Segments writer = open(ours_);
@@ -195,7 +133,7 @@ TEST_F(SegmentsTest, ASegmentComesBackToItsWriterAndIsMappedOnceOnEachSide) {
   std::map<std::uint64_t, const std::byte*> written, read;
   std::uint64_t generations = 0;
   for (std::uint64_t turn = 1; turn <= 8; ++turn) {
-    const Segment segment = take(writer, kSegment);
+    const Segment segment = take(writer, kSegmentBytes);
     EXPECT_EQ(written.emplace(segment.number, segment.address).first->second, segment.address);
     ASSERT_TRUE(writer.commit(segment.number, 100, ours_.stream()).ok());
     const SegmentName name = committed(writer).name;
@@ -213,96 +151,11 @@ TEST_F(SegmentsTest, ASegmentComesBackToItsWriterAndIsMappedOnceOnEachSide) {
 
 TEST_F(SegmentsTest, ALargerOneIsThereOnceItWasAskedFor) {
   Segments writer = open(ours_);
-  const auto refused = writer.take(3 * kSegment);
+  const auto refused = writer.take(3 * kSegmentBytes);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, Code::resource_exhausted);
-  const Segment large = take(writer, 3 * kSegment);
-  EXPECT_GE(large.bytes, 3 * kSegment);
-}
-
-TEST_F(SegmentsTest, RefusalsSayWhyAndChangeNothing) {
-  Segments writer = open(ours_);
-  const auto blocks = StampedCache::blocks(2);
-  const auto code = [](const auto& result) {
-    EXPECT_FALSE(result.ok());
-    return result.ok() ? Code::internal : result.error().code;
-  };
-  EXPECT_EQ(code(Segments::open(ours_.runtime(), {.segment_bytes = 0})), Code::invalid_argument);
-  EXPECT_EQ(code(writer.gather(1, 0, ours_.layout(), blocks, ours_.stream())), Code::not_found);
-  EXPECT_EQ(code(writer.commit(1, 1, ours_.stream())), Code::not_found);
-  EXPECT_EQ(code(writer.release(1, ours_.stream())), Code::not_found);
-  const Segment segment = take(writer, kSegment);
-  EXPECT_EQ(code(writer.commit(segment.number, kSegment + 1, ours_.stream())),
-            Code::invalid_argument);
-  EXPECT_EQ(code(writer.gather(segment.number, kSegment, ours_.layout(), blocks, ours_.stream())),
-            Code::invalid_argument);
-  EXPECT_EQ(code(writer.scatter(segment.number, 0, ours_.layout(), blocks, ours_.stream())),
-            Code::not_found);
-  EXPECT_EQ(code(writer.close(segment.number, ours_.stream(), SegmentAfter::keep)),
-            Code::not_found);
-  EXPECT_EQ(code(writer.verify(segment.number)), Code::not_found);
-  EXPECT_EQ(writer.status().taken, 1U);
-  EXPECT_TRUE(kept().empty());
-}
-
-TEST_F(SegmentsTest, NamesThatAreForgedOrOldOpenNothing) {
-  Segments writer = open(ours_);
-  Segments reader = open(theirs_);
-  const SegmentName name = write(writer, ours_, StampedCache::blocks(2), 1);
-  const auto code = [&](SegmentName forged) {
-    const OpenedSegment outcome = opened(reader, forged);
-    return outcome.error ? outcome.error->code : Code::internal;
-  };
-  SegmentName forged = name;
-  forged.number += 1000;
-  EXPECT_EQ(code(forged), Code::not_found);
-  forged = name;
-  ++forged.generation;
-  EXPECT_EQ(code(forged), Code::not_found);
-  forged = name;
-  forged.bytes = ~std::uint64_t{0};
-  EXPECT_EQ(code(forged), Code::invalid_argument);
-  forged = name;
-  forged.digest[0] ^= 1;
-  EXPECT_EQ(code(forged), Code::invalid_argument);
-  EXPECT_EQ(reader.status().reading, 0U);
-  ASSERT_FALSE(opened(reader, name).error) << "the right one is still there";
-  EXPECT_EQ(reader.read(name).error().code, Code::already_exists);
-  const auto much = StampedCache::blocks(3);
-  EXPECT_EQ(reader.scatter(name.number, 0, theirs_.layout(), much, theirs_.stream()).error().code,
-            Code::invalid_argument)
-      << "more than is committed";
-}
-
-TEST_F(SegmentsTest, TheDigestTellsOfAWriterThatWroteOn) {
-  Segments writer = open(ours_);
-  Segments reader = open(theirs_);
-  const Segment segment = take(writer, kSegment);
-  segment.address[7] = std::byte{1};
-  ASSERT_TRUE(writer.commit(segment.number, 100, ours_.stream()).ok());
-  const SegmentName name = committed(writer).name;
-  ASSERT_FALSE(opened(reader, name).error);
-  EXPECT_TRUE(*reader.verify(name.number));
-  segment.address[7] = std::byte{2};  // as it must not
-  EXPECT_FALSE(*reader.verify(name.number));
-  Segments without = open(ours_, /*digest=*/false);
-  const Segment plain = take(without, kSegment);
-  ASSERT_TRUE(without.commit(plain.number, 100, ours_.stream()).ok());
-  const SegmentName unsaid = committed(without).name;
-  ASSERT_FALSE(opened(reader, unsaid).error);
-  EXPECT_EQ(reader.verify(unsaid.number).error().code, Code::failed_precondition);
-}
-
-TEST_F(SegmentsTest, AReaderCannotWriteWhatItReads) {
-  Segments writer = open(ours_);
-  Segments reader = open(theirs_);
-  const SegmentName name = write(writer, ours_, StampedCache::blocks(2), 1);
-  const OpenedSegment there = opened(reader, name);
-  ASSERT_FALSE(there.error);
-  const int zeroes = ::open("/dev/zero", O_RDONLY | O_CLOEXEC);
-  EXPECT_EQ(::read(zeroes, there.segment.address, 8), -1);
-  EXPECT_EQ(errno, EFAULT);
-  ::close(zeroes);
+  const Segment large = take(writer, 3 * kSegmentBytes);
+  EXPECT_GE(large.bytes, 3 * kSegmentBytes);
 }
 
 TEST_F(SegmentsTest, WhatIsKeptOutlivesItsSegmentsAndIsDroppedByName) {
@@ -317,20 +170,6 @@ TEST_F(SegmentsTest, WhatIsKeptOutlivesItsSegmentsAndIsDroppedByName) {
             Code::not_found);
   ASSERT_TRUE(drop_segment(name.number, name.generation, keeper_.socket()).ok());
   EXPECT_TRUE(kept().empty());
-}
-
-TEST_F(SegmentsTest, MoreThanTheQuotaIsRefusedAndSaid) {
-  keeper_.stop();
-  keeper_.start({AQUA_KEEPER_PROGRAM, "--socket", keeper_.socket(), "--segment-bytes",
-                 std::to_string(4 * kSegment)});
-  const auto much = Segments::open(
-      ours_.runtime(), {.segment_bytes = kSegment, .ready = 3, .keeper = keeper_.socket()});
-  ASSERT_FALSE(much.ok());
-  EXPECT_EQ(much.error().code, Code::resource_exhausted) << "half of it for one process";
-  Segments writer = open(ours_);  // what was refused took nothing
-  (void)take(writer, kSegment);
-  (void)take(writer, kSegment);
-  EXPECT_EQ(writer.take(kSegment).error().code, Code::resource_exhausted);
 }
 
 TEST_F(SegmentsTest, NothingIsLeftWithTheKeeper) {
