@@ -108,6 +108,7 @@ Result<JoinedPool> join_pool(Runtime& runtime, const KvPoolOptions& options) {
                                            .device = device,
                                            .shape = text_of(options.shape),
                                            .blocks = options.shape.blocks,
+                                           .block_tokens = options.shape.tokens_per_block,
                                            .bytes = bytes}));
   if (joined.make) {
     AQUA_ASSIGN(joined.slabs, make(runtime, keeper, options));

@@ -30,6 +30,12 @@ Result<void> cancel_parcel(const std::string& pool, const std::string& id,
   return {};
 }
 
+Result<void> release_quarantined(const std::string& pool, const std::string& keeper) {
+  AQUA_ASSIGN(PoolClient client, PoolClient::connect(keeper));
+  AQUA_TRY(client.call(pool_wire::Release{.pool = pool}));
+  return {};
+}
+
 Result<void> remove_pool(const std::string& pool, const std::string& keeper) {
   AQUA_ASSIGN(PoolClient client, PoolClient::connect(keeper));
   AQUA_TRY(client.call(pool_wire::RemovePool{.pool = pool}));

@@ -47,7 +47,7 @@ class MemberBlocks {
   // See PoolBook::share().
   [[nodiscard]] Result<void> share(BlockList blocks);
 
-  // See PoolBook::offer().
+  // See PoolBook::close().
   [[nodiscard]] Result<HandedOver> hand_over(Parcel parcel, std::string role);
   // The keeper did not take it: all is as it was before.
   void undo(const HandedOver& handed);

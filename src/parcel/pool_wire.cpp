@@ -8,97 +8,23 @@
 #include "base/json_object.hpp"
 #include "base/keeper/limits.hpp"
 #include "base/shallow_json.hpp"
-#include "base/text/hex.hpp"
 #include "base/text/plain_name.hpp"
 #include "base/try.hpp"
+#include "parcel/parcel_json.hpp"
 
 namespace aqua::pool_wire {
 namespace {
 
 using Json = nlohmann::json;
 
-// Blocks that follow each other are one run: its first, and how many.
-template <typename Take>
-void for_each_run(const Blocks& blocks, const Take& take) {
-  for (std::size_t i = 0; i < blocks.size();) {
-    std::size_t end = i + 1;
-    while (end < blocks.size() && blocks[end] == blocks[end - 1] + 1) ++end;
-    take(blocks[i], end - i);
-    i = end;
-  }
-}
-
-constexpr std::size_t digits(std::size_t number) {
-  std::size_t count = 1;
-  for (; number >= 10; number /= 10) ++count;
-  return count;
-}
-
-Json to_json(const Blocks& blocks) {
-  Json runs = Json::array();
-  for_each_run(blocks, [&](std::uint32_t first, std::size_t count) {
-    runs.push_back(first);
-    runs.push_back(count);
-  });
-  return runs;
-}
-
-Blocks read_blocks(JsonObject& object) {
-  Blocks blocks;
-  const Json* runs = object.take("blocks");
-  if (runs == nullptr) return blocks;
-  bool good = runs->is_array() && runs->size() % 2 == 0;
-  for (std::size_t i = 0; good && i < runs->size(); i += 2) {
-    const Json& first = (*runs)[i];
-    const Json& count = (*runs)[i + 1];
-    good = first.is_number_unsigned() && count.is_number_unsigned() &&
-           first.get<std::uint64_t>() < kMostPoolBlocks &&
-           count.get<std::uint64_t>() <= kMostPoolBlocks - first.get<std::uint64_t>() &&
-           count.get<std::uint64_t>() <= kMostPoolBlocks - blocks.size();
-    for (std::uint64_t k = 0; good && k < count.get<std::uint64_t>(); ++k) {
-      blocks.push_back(static_cast<std::uint32_t>(first.get<std::uint64_t>() + k));
-    }
-  }
-  if (!good) object.fail("blocks is not a list of runs of blocks");
-  return blocks;
-}
-
-std::string read_note(JsonObject& object) {
-  const std::string text = object.text("note");
-  std::string note;
-  for (std::size_t i = 0; i + 1 < text.size(); i += 2) {
-    const int high = hex_value(text[i]);
-    const int low = hex_value(text[i + 1]);
-    if (high < 0 || low < 0) break;
-    note += static_cast<char>(high * 16 + low);
-  }
-  if (note.size() * 2 != text.size()) object.fail("note is not of hexadecimal digits");
-  return note;
-}
-
-std::string hex_of(std::string_view bytes) {
-  return to_hex({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
-}
-
-Json to_json(const Parcel& parcel) {
-  return {{"number", parcel.number},     {"id", parcel.id},
-          {"turn", parcel.turn},         {"tokens", parcel.tokens},
-          {"note", hex_of(parcel.note)}, {"blocks", to_json(parcel.blocks)}};
-}
-
-Parcel read_parcel(JsonObject& object) {
-  Parcel parcel{.number = read_number(object, "number"), .id = object.text("id")};
-  parcel.turn = read_number(object, "turn");
-  parcel.tokens = object.count("tokens", 0, kMostCount);
-  parcel.note = read_note(object);
-  parcel.blocks = read_blocks(object);
-  return parcel;
-}
-
 Json to_json(const JoinPool& asked) {
-  return {{"op", "pool-join"},    {"pool", asked.pool},
-          {"role", asked.role},   {"device", to_string(asked.device)},
-          {"shape", asked.shape}, {"blocks", asked.blocks},
+  return {{"op", "pool-join"},
+          {"pool", asked.pool},
+          {"role", asked.role},
+          {"device", to_string(asked.device)},
+          {"shape", asked.shape},
+          {"blocks", asked.blocks},
+          {"block_tokens", asked.block_tokens},
           {"bytes", asked.bytes}};
 }
 Json to_json(const AddSlabs& asked) {
@@ -111,16 +37,31 @@ Json to_json(const Grant& asked) {
   return {{"op", "pool-grant"}, {"most", asked.most}};
 }
 Json to_json(const GiveBack& asked) {
-  return {{"op", "pool-give-back"}, {"blocks", to_json(asked.blocks)}};
+  return {{"op", "pool-give-back"}, {"blocks", json_of(asked.blocks)}};
 }
 Json to_json(const Share& asked) {
-  return {{"op", "pool-share"}, {"blocks", to_json(asked.blocks)}};
+  return {{"op", "pool-share"}, {"blocks", json_of(asked.blocks)}};
 }
 Json to_json(const Offer& asked) {
-  Json json = to_json(asked.parcel);
+  Json json = json_of(asked.parcel);
   json["op"] = "pool-offer";
   json["role"] = asked.role;
   return json;
+}
+Json to_json(const Open& asked) {
+  return {
+      {"op", "pool-open"}, {"role", asked.role}, {"id", asked.head.id}, {"turn", asked.head.turn}};
+}
+Json to_json(const Close& asked) {
+  Json json = json_of(asked.parcel);
+  json["op"] = "pool-close";
+  return json;
+}
+Json to_json(const Recall& asked) {
+  return {{"op", "pool-recall"}, {"number", asked.number}};
+}
+Json to_json(const Confirm& asked) {
+  return {{"op", "pool-confirm"}, {"number", asked.number}};
 }
 Json to_json(const Accept& asked) {
   return {{"op", "pool-accept"}, {"most", asked.most}};
@@ -140,24 +81,31 @@ Json to_json(const ListPools& asked) {
 Json to_json(const RemovePool& asked) {
   return {{"op", "pool-remove"}, {"pool", asked.pool}};
 }
+Json to_json(const Release& asked) {
+  return {{"op", "pool-release"}, {"pool", asked.pool}};
+}
 Json to_json(const PoolStatus& row) {
   return {{"pool", row.pool},       {"device", row.device},     {"shape", row.shape},
           {"members", row.members}, {"bytes", row.bytes},       {"blocks", row.blocks},
           {"free", row.free},       {"owned", row.owned},       {"offered", row.offered},
-          {"shared", row.shared},   {"orphaned", row.orphaned}, {"waiting", row.waiting}};
+          {"shared", row.shared},   {"orphaned", row.orphaned}, {"quarantined", row.quarantined},
+          {"waiting", row.waiting}, {"ended", row.ended}};
 }
 Json to_json(const PoolReply& reply) {
   Json parcels = Json::array();
-  for (const Parcel& parcel : reply.parcels) parcels.push_back(to_json(parcel));
+  for (const Parcel& parcel : reply.parcels) parcels.push_back(json_of(parcel));
+  Json told = Json::array();
+  for (const ParcelNews& news : reply.told) told.push_back(json_of(news));
   Json pools = Json::array();
   for (const PoolStatus& row : reply.pools) pools.push_back(to_json(row));
   return {{"make", reply.make},
           {"later", reply.later},
           {"slabs", reply.slabs},
           {"bytes", reply.bytes},
-          {"blocks", to_json(reply.blocks)},
+          {"blocks", json_of(reply.blocks)},
           {"number", reply.number},
           {"parcels", parcels},
+          {"told", told},
           {"waiting", reply.waiting},
           {"pools", pools},
           {"more", reply.more}};
@@ -181,6 +129,7 @@ JoinPool read_join(JsonObject& object) {
     object.fail(concat("shape is not at most ", kLongestShape, " bytes of printable ASCII"));
   }
   asked.blocks = object.count("blocks", 1, kMostPoolBlocks);
+  asked.block_tokens = object.count("block_tokens", 1, kMostCount);
   if (const Json* bytes = object.take("bytes")) asked.bytes = read_bytes(object, *bytes);
   if (asked.bytes == 0) object.fail("bytes are none");
   return asked;
@@ -196,6 +145,13 @@ std::optional<PoolRequest> read_pool_request(JsonObject& object, std::string_vie
   if (operation == "offer") {
     return Offer{.role = object.text("role"), .parcel = read_parcel(object)};
   }
+  if (operation == "open") {
+    return Open{.role = object.text("role"), .head = read_head(object)};
+  }
+  if (operation == "close") return Close{.parcel = read_parcel(object)};
+  if (operation == "recall") return Recall{.number = read_number(object, "number")};
+  if (operation == "confirm") return Confirm{.number = read_number(object, "number")};
+  if (operation == "release") return Release{.pool = read_pool(object)};
   if (operation == "accept") return Accept{.most = object.count("most", 0, kMostCount)};
   if (operation == "finish") return Finish{.number = read_number(object, "number")};
   if (operation == "cancel") return Cancel{.pool = read_pool(object), .id = object.text("id")};
@@ -217,7 +173,9 @@ Result<PoolStatus> read_pool_row(const Json& json) {
   row.offered = object.count("offered", 0, kMostCount);
   row.shared = object.count("shared", 0, kMostCount);
   row.orphaned = object.count("orphaned", 0, kMostCount);
+  row.quarantined = object.count("quarantined", 0, kMostCount);
   row.waiting = object.count("waiting", 0, kMostCount);
+  row.ended = object.count("ended", 0, kMostCount);
   AQUA_TRY(object.finish());
   return row;
 }
@@ -233,13 +191,6 @@ Result<std::vector<Row>> read_list(const Json& list, const Read& read) {
   return rows;
 }
 
-Result<Parcel> read_whole_parcel(const Json& json) {
-  JsonObject object(json, "keeper: parcels");
-  Parcel parcel = read_parcel(object);
-  AQUA_TRY(object.finish());
-  return parcel;
-}
-
 }  // namespace
 
 std::string encode(const PoolRequest& request) {
@@ -248,24 +199,6 @@ std::string encode(const PoolRequest& request) {
 
 std::string encode(const Result<PoolReply>& reply) {
   return reply.ok() ? dump(to_json(*reply)) : encode_refusal(reply.error());
-}
-
-std::size_t packet_bytes(const Parcel& parcel) {
-  constexpr std::size_t kAround = 256;  // keys, brackets and numbers
-  std::size_t bytes = kAround + 2 * parcel.id.size() + 2 * parcel.note.size();  // with escapes
-  for_each_run(parcel.blocks, [&](std::uint32_t first, std::size_t count) {
-    bytes += digits(first) + digits(count) + 2;
-  });
-  return bytes;
-}
-
-Result<void> check_bytes(const Parcel& parcel) {
-  const std::size_t bytes = packet_bytes(parcel);
-  if (bytes <= kMostParcelBytes) return {};
-  return Error{Code::invalid_argument,
-               concat("parcel ", parcel.id.substr(0, 40), ": its ", parcel.blocks.size(),
-                      " blocks are so scattered that it takes ", bytes,
-                      " bytes to name them, of at most ", kMostParcelBytes)};
 }
 
 Result<std::optional<PoolRequest>> decode_pool_request(std::string_view packet) {
@@ -292,12 +225,14 @@ Result<PoolReply> decode_pool_reply(std::string_view packet) {
   reply.waiting = object.count("waiting", 0, kMostCount);
   reply.more = object.flag_or("more", false);
   const Json* parcels = object.take("parcels");
+  const Json* told = object.take("told");
   const Json* pools = object.take("pools");
-  for (const Json* list : {parcels, pools}) {
-    if (list != nullptr && !list->is_array()) object.fail("parcels or pools is not a list");
+  for (const Json* list : {parcels, told, pools}) {
+    if (list != nullptr && !list->is_array()) object.fail("parcels, told or pools is not a list");
   }
   AQUA_TRY(object.finish());
   AQUA_ASSIGN(reply.parcels, read_list<Parcel>(*parcels, read_whole_parcel));
+  AQUA_ASSIGN(reply.told, read_list<ParcelNews>(*told, read_news));
   AQUA_ASSIGN(reply.pools, read_list<PoolStatus>(*pools, read_pool_row));
   return reply;
 }

@@ -16,13 +16,11 @@
 #include "aqua/result.hpp"
 #include "base/ids.hpp"
 #include "base/keeper/packets.hpp"
-#include "parcel/pool_book.hpp"
+#include "parcel/block_book.hpp"
+#include "parcel/parcel_json.hpp"
 
 namespace aqua::pool_wire {
 
-using namespace keeper_wire;
-
-inline constexpr std::uint32_t kMostPoolBlocks = 1 << 20;
 inline constexpr std::size_t kLongestShape = 1024;     // bytes
 inline constexpr std::size_t kMostNamedBlocks = 4096;  // in one request or answer, but for parcels
 inline constexpr std::size_t kMostPoolRows = 32;       // in one answer
@@ -37,6 +35,7 @@ struct JoinPool {
   DeviceUuid device;
   std::string shape;  // compared with that of the others, and shown to people
   std::uint32_t blocks = 0;
+  std::uint32_t block_tokens = 1;
   std::uint64_t bytes = 0;  // of all slabs
 };
 // The next slabs of a pool that the caller makes, with a descriptor each. With the last of them the
@@ -63,7 +62,23 @@ struct Offer {
   std::string role;
   Parcel parcel;
 };
-// Answer: parcels, as many as go into a packet; waiting.
+// Answer: number. The parcel gets its blocks, tokens and note by Close.
+struct Open {
+  std::string role;
+  ParcelHead head;
+};
+// Closes the parcel of this number.
+struct Close {
+  Parcel parcel;
+};
+struct Recall {
+  std::uint64_t number = 0;
+};
+struct Confirm {
+  std::uint64_t number = 0;
+};
+// Answer: parcels, as many as go into a packet; told, what has become of parcels since the last
+// time; waiting.
 struct Accept {
   std::uint32_t most = 0;
 };
@@ -83,8 +98,13 @@ struct ListPools {
 struct RemovePool {
   std::string pool;
 };
-using PoolRequest = std::variant<JoinPool, AddSlabs, FetchSlabs, Grant, GiveBack, Share, Offer,
-                                 Accept, Finish, Cancel, Leave, ListPools, RemovePool>;
+// What the dead may still have written is quiet now.
+struct Release {
+  std::string pool;
+};
+using PoolRequest =
+    std::variant<JoinPool, AddSlabs, FetchSlabs, Grant, GiveBack, Share, Offer, Open, Close, Recall,
+                 Confirm, Accept, Finish, Cancel, Leave, ListPools, RemovePool, Release>;
 
 struct PoolReply {
   bool make = false, later = false;
@@ -93,6 +113,7 @@ struct PoolReply {
   Blocks blocks{};
   std::uint64_t number = 0;
   std::vector<Parcel> parcels{};
+  std::vector<ParcelNews> told{};
   std::uint32_t waiting = 0;  // parcels for the member's role, after these
   std::vector<PoolStatus> pools{};
   bool more = false;
@@ -101,12 +122,6 @@ struct PoolReply {
 
 [[nodiscard]] std::string encode(const PoolRequest& request);
 [[nodiscard]] std::string encode(const Result<PoolReply>& reply);
-// What a parcel takes of a packet at most.
-[[nodiscard]] std::size_t packet_bytes(const Parcel& parcel);
-// So that a parcel, with all that is around it, goes into a packet.
-inline constexpr std::size_t kMostParcelBytes = kMaxPacket - 1024;
-// invalid_argument: it is larger, since its blocks are many and scattered.
-[[nodiscard]] Result<void> check_bytes(const Parcel& parcel);
 // Nothing for a request of another kind (keeper_wire's). invalid_argument for what is meant to be
 // one of these, and cannot be.
 [[nodiscard]] Result<std::optional<PoolRequest>> decode_pool_request(std::string_view packet);

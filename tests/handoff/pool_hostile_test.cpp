@@ -144,6 +144,7 @@ TEST_F(HostileMembers, AnHonestMemberMapsNoMemoryThatCanBeSealed) {
   asked.shape =
       "layers=2 planes_per_layer=2 plane_block_bytes=512 tokens_per_block=4 format=stamps";
   asked.blocks = kPoolBlocks;
+  asked.block_tokens = 4;
   ASSERT_TRUE(maker.call(asked)->reply.make);
   ASSERT_EQ(code_of(maker, pool_wire::AddSlabs{{kBytes}}, {slab(kSized).get()}), "ok");
   const auto attached = KvPool::attach(gpu, small_pool(keeper_.socket(), "decode"));

@@ -254,7 +254,7 @@ TEST_F(KvPoolTest, DecodePushesASequenceBackWithWhatItAppended) {
   const auto prompt = blocks_of(prefill, 2);
   ASSERT_TRUE(prefill.hand_over({.id = "r", .turn = 1, .blocks = prompt}, "decode", {}).ok());
   Parcel parcel = take(decode, 1)[0];
-  parcel.turn = 2;
+  ++parcel.turn;
   parcel.blocks.push_back(blocks_of(decode, 1)[0]);
   ASSERT_TRUE(decode.hand_over(parcel, "prefill", {}).ok());
   EXPECT_EQ(code_of(decode.finish(parcel.number, {})), "not_found") << "it is on its way";

@@ -122,7 +122,7 @@ TEST(MemberBlocks, WhatItAllowsTheKeeperAllowsToo) {
           break;
         case 4: {
           const Parcel parcel{.id = std::string(1, static_cast<char>('a' + below(3))),
-                              .turn = below(50),
+                              .turn = static_cast<std::uint64_t>(step) + below(3),
                               .blocks = list};
           const auto handed = mine.hand_over(parcel, "any");
           if (!handed.ok()) break;

@@ -20,7 +20,8 @@ namespace aqua {
 
 class NaivePool {
  public:
-  explicit NaivePool(std::uint32_t blocks) : blocks_(blocks) {}
+  NaivePool(std::uint32_t blocks, std::uint32_t block_tokens)
+      : blocks_(blocks), block_tokens_(block_tokens) {}
 
   std::optional<Code> join(std::uint64_t member, const std::string& role) {
     if (roles_.contains(member)) return Code::already_exists;
@@ -30,7 +31,7 @@ class NaivePool {
   std::optional<Code> grant(std::uint64_t member, std::uint32_t most, Blocks& granted) {
     if (!present(member)) return Code::not_found;
     for (std::uint32_t b = 0; b < blocks_ && granted.size() < most; ++b) {
-      if (holders(b) != 0) continue;
+      if (holders(b) != 0 || quarantined_.contains(b)) continue;
       holds_.push_back({b, 'm', member, true});
       granted.push_back(b);
     }
@@ -43,7 +44,10 @@ class NaivePool {
       if (find(b, 'm', member) != nullptr) continue;
       return in_taken(member, b) ? Code::failed_precondition : Code::invalid_argument;
     }
-    for (const std::uint32_t b : blocks) drop_one(b, 'm', member);
+    for (const std::uint32_t b : blocks) {
+      drop_one(b, 'm', member);
+      fall(b, true);
+    }
     return {};
   }
   std::optional<Code> share(std::uint64_t member, const Blocks& blocks) {
@@ -66,11 +70,13 @@ class NaivePool {
                             std::uint64_t number) {
     if (!present(member)) return Code::not_found;
     if (!list_is_good(parcel.blocks)) return Code::invalid_argument;
+    const auto highest = highest_.find(parcel.id);
+    if (highest != highest_.end() && highest->second >= parcel.turn) return Code::aborted;
     std::uint64_t carried = 0;
     for (const auto& [n, known] : parcels_) {
-      if (known.parcel.id != parcel.id) continue;
-      if (!known.superseded && known.parcel.turn >= parcel.turn) return Code::aborted;
-      if (known.taker == member && carried == 0) carried = n;
+      if (known.parcel.id != parcel.id || known.taker != member) continue;
+      if (known.superseded) return Code::aborted;
+      carried = n;
     }
     for (const std::uint32_t b : parcel.blocks) {
       if (find(b, 'm', member) == nullptr && (carried == 0 || find(b, 'p', carried) == nullptr)) {
@@ -101,6 +107,7 @@ class NaivePool {
         parcels_[n].superseded = true;
       }
     }
+    highest_[parcel.id] = parcel.turn;
     parcels_[number] = {parcel, role};
     parcels_[number].parcel.number = number;
     return {};
@@ -110,7 +117,11 @@ class NaivePool {
     for (auto& [n, known] : parcels_) {
       if (known.taker != 0 || known.role != roles_[member]) continue;
       known.taker = member;
+      known.parcel.turn = ++highest_[known.parcel.id];
       taken.push_back(known.parcel);
+      for (const std::uint32_t b : known.parcel.blocks) {
+        if (doubt_.contains(b)) taken.back().tail_in_doubt = true;
+      }
       break;
     }
     return {};
@@ -133,8 +144,14 @@ class NaivePool {
   void gone(std::uint64_t member) {
     if (roles_.contains(member)) gone_.insert(member);
   }
-  void end(std::uint64_t member) {
-    std::erase_if(holds_, [&](const Hold& h) { return h.kind == 'm' && h.number == member; });
+  void end(std::uint64_t member, bool is_quiet) {
+    for (const auto& [n, known] : parcels_) {
+      if (known.taker != member || is_quiet) continue;
+      const Blocks& in = known.parcel.blocks;
+      for (std::size_t i = known.parcel.tokens / block_tokens_; i < in.size(); ++i) {
+        if (find(in[i], 'p', n)->alone) doubt_.insert(in[i]);
+      }
+    }
     std::vector<std::uint64_t> old;
     for (auto& [n, known] : parcels_) {
       if (known.taker != member) continue;
@@ -142,8 +159,20 @@ class NaivePool {
       if (known.superseded) old.push_back(n);
     }
     for (const std::uint64_t n : old) remove(n);
+    Blocks had;
+    for (const Hold& h : holds_) {
+      if (h.kind == 'm' && h.number == member) had.push_back(h.block);
+    }
+    std::erase_if(holds_, [&](const Hold& h) { return h.kind == 'm' && h.number == member; });
+    for (const std::uint32_t b : had) fall(b, is_quiet);
     roles_.erase(member);
     gone_.erase(member);
+  }
+  std::uint32_t release_quarantined() {
+    const auto released = static_cast<std::uint32_t>(quarantined_.size());
+    quarantined_.clear();
+    doubt_.clear();
+    return released;
   }
 
   [[nodiscard]] PoolCounts counts() const {
@@ -152,7 +181,7 @@ class NaivePool {
       const auto hold =
           std::find_if(holds_.begin(), holds_.end(), [&](const Hold& h) { return h.block == b; });
       if (hold == holds_.end()) {
-        ++counts.free;
+        ++(quarantined_.contains(b) ? counts.quarantined : counts.free);
         continue;
       }
       if (!hold->alone) {
@@ -174,9 +203,14 @@ class NaivePool {
     for (const auto& [n, known] : parcels_) all.push_back(n);
     return all;
   }
+  // 0: the id is not known.
+  [[nodiscard]] std::uint64_t highest(const std::string& id) const {
+    const auto found = highest_.find(id);
+    return found == highest_.end() ? 0 : found->second;
+  }
   // How often blocks are had, in all: what bounds a search.
   [[nodiscard]] std::size_t holds() const { return holds_.size(); }
-  // Alike for states that differ in the numbers of their parcels alone.
+  // Alike for states that differ in the numbers of their parcels and in turns alone.
   [[nodiscard]] std::string text() const {
     std::map<std::uint64_t, std::size_t> order;
     for (const auto& [n, known] : parcels_) order.emplace(n, order.size());
@@ -190,11 +224,12 @@ class NaivePool {
     std::ostringstream all;
     for (const auto& [m, role] : roles_) all << m << role << gone_.contains(m) << ' ';
     for (const auto& [n, known] : parcels_) {
-      all << '|' << known.parcel.id << known.parcel.turn << known.role << known.taker
-          << known.superseded;
+      all << '|' << known.parcel.id << known.role << known.taker << known.superseded;
       for (const std::uint32_t b : known.parcel.blocks) all << ',' << b;
     }
     for (const std::string& line : lines) all << '/' << line;
+    for (const std::uint32_t b : quarantined_) all << 'q' << b;
+    for (const std::uint32_t b : doubt_) all << '?' << b;
     return all.str();
   }
 
@@ -238,16 +273,25 @@ class NaivePool {
     Hold* const hold = find(block, kind, number);
     if (hold != nullptr) holds_.erase(holds_.begin() + (hold - holds_.data()));
   }
+  // Where nobody has it any more, it is quarantined if work may still write it.
+  void fall(std::uint32_t b, bool is_quiet) {
+    if (holders(b) != 0) return;
+    if (doubt_.erase(b) != 0 || !is_quiet) quarantined_.insert(b);
+  }
   void remove(std::uint64_t number) {
+    const Blocks had = parcels_.at(number).parcel.blocks;
     std::erase_if(holds_, [&](const Hold& h) { return h.kind == 'p' && h.number == number; });
     parcels_.erase(number);
+    for (const std::uint32_t b : had) fall(b, true);
   }
 
-  std::uint32_t blocks_;
+  std::uint32_t blocks_, block_tokens_;
   std::map<std::uint64_t, std::string> roles_;
   std::set<std::uint64_t> gone_;
   std::vector<Hold> holds_;
   std::map<std::uint64_t, Known> parcels_;
+  std::map<std::string, std::uint64_t> highest_;  // turns, by id
+  std::set<std::uint32_t> quarantined_, doubt_;
 };
 
 }  // namespace aqua

@@ -26,7 +26,10 @@ class Pool : public ::testing::Test {
     EXPECT_TRUE(book_.join(kOther, "decode").ok());
   }
   // Blocks of this member, handed over to decode.
-  std::uint64_t offer(const std::string& id, const Blocks& blocks, std::uint64_t turn = 1) {
+  std::uint64_t offer(const std::string& id, const Blocks& blocks) {
+    return offer(id, blocks, turn_ += 10);
+  }
+  std::uint64_t offer(const std::string& id, const Blocks& blocks, std::uint64_t turn) {
     return book_.offer(kPrefill, "decode", {.id = id, .turn = turn, .blocks = blocks}).value();
   }
   Blocks grant(MemberNumber member, std::uint32_t count) {
@@ -34,7 +37,8 @@ class Pool : public ::testing::Test {
   }
   std::vector<Parcel> accept(MemberNumber member) { return book_.accept(member, 9).value(); }
 
-  PoolBook book_{8};
+  std::uint64_t turn_ = 0;
+  PoolBook book_{8, 4};
 };
 
 TEST_F(Pool, APromptGoesFromPrefillToDecodeAndItsBlocksAreFreeAfterIt) {
@@ -103,7 +107,12 @@ TEST_F(Pool, TheHigherTurnWins) {
   ASSERT_EQ(taken.size(), 1U);
   EXPECT_EQ(taken[0].number, higher);
   // One that is taken is not taken away, but waits no more when its taker dies.
-  offer("r", grant(kPrefill, 1), 4);
+  EXPECT_EQ(taken[0].turn, 4U) << "to take it is a turn";
+  offer("r", grant(kPrefill, 1), 5);
+  EXPECT_EQ(book_.take_news(kDecode), (std::vector{ParcelNews{higher, ParcelEvent::superseded}}));
+  EXPECT_EQ(code_of(book_.confirm(kDecode, higher)), "aborted");
+  EXPECT_EQ(code_of(book_.offer(kDecode, "decode", {.id = "r", .turn = 99})), "aborted")
+      << "it may only finish it";
   EXPECT_EQ(book_.counts(), (PoolCounts{.free = 6, .owned = 1, .offered = 1}));
   book_.end(kDecode);
   EXPECT_EQ(book_.counts(), (PoolCounts{.free = 7, .offered = 1}));
@@ -116,9 +125,9 @@ TEST_F(Pool, ATakerHandsOnWhatItTookWithWhatItAppended) {
   const Blocks appended = grant(kDecode, 1);
   Blocks all = prompt;
   all.push_back(appended[0]);
-  EXPECT_EQ(code_of(book_.offer(kOther, "prefill", {.id = "r", .turn = 2, .blocks = all})),
+  EXPECT_EQ(code_of(book_.offer(kOther, "prefill", {.id = "r", .turn = 3, .blocks = all})),
             "invalid_argument");
-  ASSERT_TRUE(book_.offer(kDecode, "prefill", {.id = "r", .turn = 2, .blocks = all}).ok());
+  ASSERT_TRUE(book_.offer(kDecode, "prefill", {.id = "r", .turn = 3, .blocks = all}).ok());
   EXPECT_EQ(code_of(book_.finish(kDecode, first)), "not_found") << "it ended by that";
   EXPECT_EQ(book_.counts(), (PoolCounts{.free = 5, .offered = 3}));
   EXPECT_EQ(accept(kPrefill).at(0).blocks, all);
@@ -128,7 +137,7 @@ TEST_F(Pool, WhatIsNotCarriedOverIsLetGoOf) {
   const Blocks prompt = grant(kPrefill, 3);
   offer("r", prompt, 1);
   ASSERT_EQ(accept(kDecode).size(), 1U);
-  ASSERT_TRUE(book_.offer(kDecode, "decode", {.id = "r", .turn = 2, .blocks = {prompt[1]}}).ok());
+  ASSERT_TRUE(book_.offer(kDecode, "decode", {.id = "r", .turn = 3, .blocks = {prompt[1]}}).ok());
   EXPECT_EQ(book_.counts(), (PoolCounts{.free = 7, .offered = 1}));
 }
 
@@ -174,11 +183,73 @@ TEST_F(Pool, WordsThatCannotBeAreRefused) {
 }
 
 TEST_F(Pool, ParcelsAreBounded) {
-  for (std::size_t i = 0; i < PoolBook::kMostParcels; ++i) {
+  for (std::size_t i = 0; i < ParcelBook::kMostParcels; ++i) {
     ASSERT_TRUE(book_.offer(kPrefill, "decode", {.id = std::to_string(i)}).ok());
   }
   EXPECT_EQ(code_of(book_.offer(kPrefill, "decode", {.id = "more"})), "resource_exhausted");
   EXPECT_EQ(accept(kDecode).at(0).id, "0") << "the oldest first";
+}
+
+TEST_F(Pool, TurnsOutliveTheirParcels) {
+  ASSERT_TRUE(book_.finish(kDecode, (offer("r", {}, 7), accept(kDecode).at(0).number)).ok());
+  EXPECT_EQ(book_.parcels().size(), 0U);
+  EXPECT_EQ(code_of(book_.offer(kPrefill, "decode", {.id = "r", .turn = 8})), "aborted")
+      << "its taker spoke under that";
+  EXPECT_EQ(code_of(book_.offer(kPrefill, "decode", {.id = "r", .turn = 9})), "ok");
+}
+
+TEST_F(Pool, ARecalledParcelLeavesItsBlocksWithItsGiver) {
+  const Blocks own = grant(kPrefill, 3);
+  ASSERT_TRUE(book_.share(kPrefill, {own[0]}).ok());
+  const std::uint64_t number = offer("r", own);
+  EXPECT_EQ(code_of(book_.recall(kDecode, number)), "not_found");
+  ASSERT_TRUE(book_.recall(kPrefill, number).ok());
+  EXPECT_TRUE(accept(kDecode).empty());
+  EXPECT_TRUE(book_.give_back(kPrefill, own).ok());
+  EXPECT_EQ(book_.counts(), (PoolCounts{.free = 7, .shared = 1})) << "which it had by itself, too";
+  EXPECT_TRUE(book_.give_back(kPrefill, {own[0]}).ok());
+  offer("s", grant(kPrefill, 1));
+  const std::uint64_t taken = accept(kDecode).at(0).number;
+  EXPECT_EQ(code_of(book_.recall(kPrefill, taken)), "failed_precondition");
+}
+
+TEST_F(Pool, AParcelIsOpenBeforeItHasBlocks) {
+  const Blocks own = grant(kPrefill, 2);
+  const std::uint64_t number = book_.open(kPrefill, "decode", {"r", 1}).value();
+  EXPECT_TRUE(accept(kDecode).empty());
+  EXPECT_EQ(book_.counts(), (PoolCounts{.free = 6, .owned = 2}));
+  EXPECT_EQ(code_of(book_.close(kPrefill, number, {.id = "r", .blocks = {7}})), "invalid_argument");
+  ASSERT_TRUE(book_.close(kPrefill, number, {.id = "r", .blocks = own, .tokens = 8}).ok());
+  const auto taken = accept(kDecode);
+  ASSERT_EQ(taken.size(), 1U);
+  EXPECT_EQ(taken[0].blocks, own);
+  ASSERT_TRUE(book_.confirm(kDecode, number).ok());
+  EXPECT_EQ(book_.take_news(kPrefill), (std::vector{ParcelNews{number, ParcelEvent::confirmed}}));
+}
+
+TEST_F(Pool, WhatTheDeadMayStillWriteIsNobodysUntilItIsReleased) {
+  const Blocks prompt = grant(kPrefill, 4);
+  ASSERT_TRUE(book_.share(kPrefill, {prompt[0]}).ok());
+  ASSERT_TRUE(book_.offer(kPrefill, "decode", {.id = "r", .blocks = prompt, .tokens = 10}).ok());
+  ASSERT_EQ(accept(kDecode).size(), 1U);
+  grant(kDecode, 2);  // appended
+  book_.end(kDecode, /*is_quiet=*/false);
+  EXPECT_EQ(book_.counts(), (PoolCounts{.free = 2, .offered = 3, .shared = 1, .quarantined = 2}));
+  const auto again = accept(kOther);
+  ASSERT_EQ(again.size(), 1U) << "the prompt is not lost";
+  EXPECT_TRUE(again[0].tail_in_doubt) << "10 tokens end within the third block";
+  EXPECT_TRUE(book_.finish(kOther, again[0].number).ok());
+  EXPECT_EQ(book_.counts(), (PoolCounts{.free = 3, .shared = 1, .quarantined = 4}));
+  EXPECT_EQ(book_.release_quarantined(), 4U);
+  EXPECT_EQ(grant(kOther, 9).size(), 7U);
+}
+
+TEST_F(Pool, WhatLiesBeforeTheTokensEndIsNotInDoubt) {
+  const Blocks prompt = grant(kPrefill, 2);
+  ASSERT_TRUE(book_.offer(kPrefill, "decode", {.id = "r", .blocks = prompt, .tokens = 8}).ok());
+  ASSERT_EQ(accept(kDecode).size(), 1U);
+  book_.end(kDecode, /*is_quiet=*/false);
+  EXPECT_FALSE(accept(kOther).at(0).tail_in_doubt);
 }
 
 // Each kind of block that there is, and what each call says of one.

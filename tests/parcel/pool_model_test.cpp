@@ -23,9 +23,11 @@ std::string code_of(const Result<T>& result) {
   return result.ok() ? "ok" : std::string(to_string(result.error().code));
 }
 
+constexpr std::uint32_t kBlockTokens = 2;
+
 // The record and the naive one, which have to say the same.
 struct Twins {
-  explicit Twins(std::uint32_t blocks) : book(blocks), naive(blocks) {}
+  explicit Twins(std::uint32_t blocks) : book(blocks, kBlockTokens), naive(blocks, kBlockTokens) {}
 
   template <typename T>
   static void same(const Result<T>& said, const std::optional<Code>& expected) {
@@ -65,13 +67,14 @@ struct Twins {
     book.gone(m);
     naive.gone(m);
   }
-  void end(MemberNumber m) {
-    book.end(m);
-    naive.end(m);
+  void end(MemberNumber m, bool is_quiet) {
+    book.end(m, is_quiet);
+    naive.end(m, is_quiet);
   }
+  void release_quarantined() { ASSERT_EQ(book.release_quarantined(), naive.release_quarantined()); }
   void compare() const {
     ASSERT_EQ(book.counts(), naive.counts()) << naive.text();
-    ASSERT_EQ(book.waiting(), naive.waiting()) << naive.text();
+    ASSERT_EQ(book.parcels().waiting(), naive.waiting()) << naive.text();
   }
 
   PoolBook book;
@@ -86,6 +89,7 @@ struct Bounds {
   std::uint32_t blocks = 1;
   std::size_t holds = 3;    // how often blocks are had, in all
   std::size_t parcels = 2;  // at a time
+  bool may_doubt = false;   // whether work may outlast a member
 };
 void PrintTo(const Bounds& bounds, std::ostream* to) {
   *to << bounds.blocks << " blocks, " << bounds.holds << " holds, " << bounds.parcels << " parcels";
@@ -98,12 +102,16 @@ std::vector<Step> steps_from(const Twins& twins, const Bounds& bounds) {
   for (std::uint32_t b = 0; b < bounds.blocks; ++b) lists.push_back({b});
   if (bounds.blocks > 1) lists.push_back({1, 0});
   steps.push_back([](Twins& t) { t.cancel("r"); });
+  steps.push_back([](Twins& t) { t.release_quarantined(); });
   for (const MemberNumber m : {1U, 2U}) {
     steps.push_back([m](Twins& t) { t.join(m, "d"); });
     steps.push_back([m](Twins& t) { t.grant(m, 1); });
     steps.push_back([m](Twins& t) { t.accept(m); });
     steps.push_back([m](Twins& t) { t.gone(m); });
-    steps.push_back([m](Twins& t) { t.end(m); });
+    for (const bool is_quiet : {false, true}) {
+      if (!is_quiet && !bounds.may_doubt) continue;
+      steps.push_back([m, is_quiet](Twins& t) { t.end(m, is_quiet); });
+    }
     for (const std::uint64_t number : twins.naive.numbers()) {
       steps.push_back([m, number](Twins& t) { t.finish(m, number); });
     }
@@ -112,9 +120,10 @@ std::vector<Step> steps_from(const Twins& twins, const Bounds& bounds) {
       if (twins.naive.holds() >= bounds.holds) continue;
       steps.push_back([m, list](Twins& t) { t.share(m, list); });
       if (twins.naive.numbers().size() >= bounds.parcels) continue;
-      for (const std::uint64_t turn : {1U, 2U}) {
-        steps.push_back([m, list, turn](Twins& t) {
-          t.offer(m, "d", {.id = "r", .turn = turn, .blocks = list});
+      for (const std::uint64_t higher : {0U, 1U}) {
+        steps.push_back([m, list, higher](Twins& t) {
+          const std::uint64_t turn = t.naive.highest("r") + higher;
+          t.offer(m, "d", {.id = "r", .turn = turn, .blocks = list, .tokens = 1});
         });
       }
     }
@@ -124,7 +133,7 @@ std::vector<Step> steps_from(const Twins& twins, const Bounds& bounds) {
 
 class PoolModel : public ::testing::TestWithParam<Bounds> {};
 INSTANTIATE_TEST_SUITE_P(Bounds, PoolModel,
-                         ::testing::Values(Bounds{1, 3, 3}, Bounds{2, 3, 1}, Bounds{2, 2, 2}),
+                         ::testing::Values(Bounds{1, 3, 3, true}, Bounds{2, 3, 1}, Bounds{2, 2, 2}),
                          [](const auto& bounds) {
                            return "Number" + std::to_string(bounds.index);
                          });
@@ -165,7 +174,8 @@ TEST(PoolBookTwins, RandomCallsOfFourMembersSayWhatTheNaiveOneSays) {
           twins.gone(m);
           break;
         case 1:
-          twins.end(m);
+          twins.end(m, below(2) == 0);
+          if (below(4) == 0) twins.release_quarantined();
           break;
         case 2:
           twins.cancel(std::string(1, static_cast<char>('a' + below(3))));
@@ -197,10 +207,12 @@ TEST(PoolBookTwins, RandomCallsOfFourMembersSayWhatTheNaiveOneSays) {
           twins.finish(m, 1 + below(twins.last + 1));
           break;
         default:
+          const std::string id(1, static_cast<char>('a' + below(3)));
           twins.offer(m, role,
-                      {.id = std::string(1, static_cast<char>('a' + below(3))),
-                       .turn = below(9),
-                       .blocks = list});
+                      {.id = id,
+                       .turn = twins.naive.highest(id) + below(4),
+                       .blocks = list,
+                       .tokens = static_cast<std::uint32_t>(below(7))});
       }
       twins.compare();
       if (HasFatalFailure()) FAIL() << "life " << life << ", step " << step;

@@ -16,7 +16,7 @@ DeviceUuid gpu() {
 }
 
 std::vector<PoolRequest> one_of_each() {
-  return {JoinPool{"pool", "decode", gpu(), "layers=2", 64, 1 << 21},
+  return {JoinPool{"pool", "decode", gpu(), "layers=2", 64, 16, 1 << 21},
           AddSlabs{{1 << 21, 2 << 21}},
           FetchSlabs{3},
           Grant{kMostNamedBlocks},
@@ -29,12 +29,17 @@ std::vector<PoolRequest> one_of_each() {
                  .blocks = {9, 8, 3, 4, 5},
                  .tokens = 77,
                  .note = std::string("\0\xff\n\"", 4)}},
+          Open{"decode", {"r", 3}},
+          Close{{.number = 9, .id = "r", .turn = 3, .blocks = {1}, .tokens = 2, .note = "n"}},
+          Recall{9},
+          Confirm{10},
           Accept{4},
           Finish{12},
           Cancel{"pool", "r"},
           Leave{},
           ListPools{32},
-          RemovePool{"pool"}};
+          RemovePool{"pool"},
+          Release{"pool"}};
 }
 
 TEST(PoolWire, EveryRequestArrivesAsItWasSent) {
@@ -63,6 +68,13 @@ TEST(PoolWire, RepliesAndRefusalsArrive) {
   reply.waiting = 5;
   reply.parcels = {{.number = 8, .id = "r", .turn = 1, .blocks = {3}, .tokens = 1, .note = "n"}};
   reply.pools = {{.pool = "p", .device = "d", .shape = "s", .members = 1, .blocks = 2, .free = 2}};
+  reply.parcels[0].tail_in_doubt = true;
+  reply.told = {{3, ParcelEvent::opened},
+                {4, ParcelEvent::confirmed},
+                {5, ParcelEvent::superseded},
+                {6, ParcelEvent::cancelled}};
+  reply.pools[0].quarantined = 4;
+  reply.pools[0].ended = 5;
   reply.more = true;
   EXPECT_EQ(decode_pool_reply(encode(Result<PoolReply>(reply))).value(), reply);
   const auto refused =
@@ -90,6 +102,7 @@ TEST(PoolWire, WhatCannotBeIsRefused) {
   };
   EXPECT_FALSE(refused(offered("00ff")));
   for (const char* const note : {"0", "0g", "FF", "00 1"}) EXPECT_TRUE(refused(offered(note)));
+  EXPECT_TRUE(refused(R"({"op":"pool-open","role":"d","id":"r"})")) << "no turn";
   EXPECT_EQ(decode_pool_reply("[]").error().code, Code::invalid_argument);
 }
 

@@ -20,6 +20,19 @@ Error not_now(const What&... what) {
 
 }  // namespace
 
+// What a request may have made for others.
+template <typename Asked>
+std::optional<Pools::Wake> Pools::woken_by() {
+  constexpr auto kIs = []<typename... These>(std::variant<These...>*) {
+    return (std::is_same_v<Asked, These> || ...);
+  };
+  using Parcels = std::variant<pool_wire::Offer, pool_wire::Open, pool_wire::Close,
+                               pool_wire::Recall, pool_wire::Finish>;
+  if (kIs(static_cast<Parcels*>(nullptr))) return Wake::takers;
+  if (std::is_same_v<Asked, pool_wire::Confirm>) return Wake::told;
+  return std::nullopt;
+}
+
 Result<Pools::Served> Pools::serve(const PacketPeer& from, const pool_wire::PoolRequest& request,
                                    std::vector<UniqueFd> in) {
   if (!in.empty() && !std::holds_alternative<pool_wire::AddSlabs>(request)) {
@@ -40,12 +53,19 @@ Result<Pools::Served> Pools::serve(const PacketPeer& from, const pool_wire::Pool
         } else if constexpr (std::is_same_v<Asked, pool_wire::Cancel>) {
           AQUA_ASSIGN(Pool* const pool, find(asked.pool));
           AQUA_TRY(pool->book.cancel(asked.id));
+          wake(asked.pool, Wake::takers);
+          settle(asked.pool);
+          return Served{};
+        } else if constexpr (std::is_same_v<Asked, pool_wire::Release>) {
+          AQUA_ASSIGN(Pool* const pool, find(asked.pool));
+          pool->book.release_quarantined();
           settle(asked.pool);
           return Served{};
         } else {
           AQUA_ASSIGN(const Asker by, asker(from));
           const std::string pool = by.member.pool;
           auto served = answer(by, asked);
+          if (const auto whom = woken_by<Asked>(); whom && pools_.contains(pool)) wake(pool, *whom);
           settle(pool);
           return served;
         }
@@ -87,7 +107,7 @@ Result<Pools::Served> Pools::join(const PacketPeer& from, const pool_wire::JoinP
       return not_now("pool '", asked.pool, "' lies on device ", pool.device, ", not ", device);
     }
     if (pool.shape != asked.shape || pool.book.blocks() != asked.blocks ||
-        pool.bytes != asked.bytes) {
+        pool.book.block_tokens() != asked.block_tokens || pool.bytes != asked.bytes) {
       return not_now("pool '", asked.pool, "' has ", pool.book.blocks(), " blocks, ", pool.bytes,
                      " bytes and the shape ", pool.shape, ", not ", asked.blocks, ", ", asked.bytes,
                      " and ", asked.shape);
@@ -109,7 +129,7 @@ Result<Pools::Served> Pools::join(const PacketPeer& from, const pool_wire::JoinP
                                     .shape = asked.shape,
                                     .bytes = asked.bytes,
                                     .maker = from.number,
-                                    .book = PoolBook(asked.blocks)});
+                                    .book = PoolBook(asked.blocks, asked.block_tokens)});
   } else {
     AQUA_TRY(known->second.book.join(from.number, asked.role));
     served.reply.slabs = static_cast<std::uint32_t>(known->second.slabs.size());
@@ -135,6 +155,7 @@ Result<Pools::Served> Pools::add(const PacketPeer& from, const pool_wire::AddSla
   AQUA_TRY(room_.take(taken.slabs.size()));
   std::move(taken.slabs.begin(), taken.slabs.end(), std::back_inserter(pool.slabs));
   pool.slab_bytes = sum;
+  if (!taken.enforced) pool.on_device = true;
   if (sum == pool.bytes) {
     pool.maker = 0;
     AQUA_TRY(pool.book.join(from.number, member->second.role));
@@ -143,63 +164,8 @@ Result<Pools::Served> Pools::add(const PacketPeer& from, const pool_wire::AddSla
   return Served{{.slabs = static_cast<std::uint32_t>(pool.slabs.size())}};
 }
 
-Result<Pools::Served> Pools::answer(Asker by, const pool_wire::FetchSlabs& asked) {
-  Served served;
-  const auto& slabs = by.pool.slabs;
-  const std::size_t end = std::min(slabs.size(), asked.first + keeper_wire::kMaxDescriptors);
-  for (std::size_t i = asked.first; i < end; ++i) {
-    served.fds.push_back(slabs[i].fd.get());
-    served.reply.bytes.push_back(slabs[i].bytes);
-  }
-  return served;
-}
-
-Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Grant& asked) {
-  AQUA_ASSIGN(auto blocks, by.pool.book.grant(by.number, asked.most));
-  by.member.hungry = blocks.size() < asked.most;
-  return Served{{.blocks = std::move(blocks)}};
-}
-
-Result<Pools::Served> Pools::answer(Asker by, const pool_wire::GiveBack& asked) {
-  AQUA_TRY(by.pool.book.give_back(by.number, asked.blocks));
-  return Served{};
-}
-
-Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Share& asked) {
-  AQUA_TRY(by.pool.book.share(by.number, asked.blocks));
-  return Served{};
-}
-
-Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Offer& asked) {
-  AQUA_TRY(pool_wire::check_bytes(asked.parcel));
-  AQUA_ASSIGN(const std::uint64_t number, by.pool.book.offer(by.number, asked.role, asked.parcel));
-  wake_takers(by.member.pool);
-  return Served{{.number = number}};
-}
-
-Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Accept& asked) {
-  Served served;
-  std::size_t room = pool_wire::kMostParcelBytes;
-  for (std::uint32_t i = 0; i < asked.most; ++i) {
-    const Parcel* const next = by.pool.book.next_for(by.number);
-    if (next == nullptr) break;
-    const std::size_t bytes = pool_wire::packet_bytes(*next);
-    if (bytes > room) break;
-    room -= bytes;
-    AQUA_ASSIGN(auto taken, by.pool.book.accept(by.number, 1));
-    served.reply.parcels.push_back(std::move(taken.front()));
-  }
-  served.reply.waiting = static_cast<std::uint32_t>(by.pool.book.waiting(by.member.role));
-  return served;
-}
-
-Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Finish& asked) {
-  AQUA_TRY(by.pool.book.finish(by.number, asked.number));
-  return Served{};
-}
-
 Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Leave& /*asked*/) {
-  ended(by.number);
+  end(by.number, /*is_quiet=*/true);  // it has unmapped the pool, and no work was left
   return Served{};
 }
 
@@ -217,32 +183,6 @@ std::uint32_t Pools::members_in(const std::string& name) const {
   return static_cast<std::uint32_t>(
       std::count_if(members_.begin(), members_.end(),
                     [&](const auto& member) { return member.second.pool == name; }));
-}
-
-Result<Pools::Served> Pools::list(std::uint32_t first) const {
-  Served served;
-  std::uint32_t row = 0;
-  for (const auto& [name, pool] : pools_) {
-    if (pool.maker != 0 || row++ < first) continue;
-    if (served.reply.pools.size() == pool_wire::kMostPoolRows) {
-      served.reply.more = true;
-      break;
-    }
-    const PoolCounts counts = pool.book.counts();
-    served.reply.pools.push_back({.pool = name,
-                                  .device = pool.device,
-                                  .shape = pool.shape,
-                                  .members = members_in(name),
-                                  .bytes = pool.bytes,
-                                  .blocks = pool.book.blocks(),
-                                  .free = counts.free,
-                                  .owned = counts.owned,
-                                  .offered = counts.offered,
-                                  .shared = counts.shared,
-                                  .orphaned = counts.orphaned,
-                                  .waiting = static_cast<std::uint32_t>(pool.book.waiting())});
-  }
-  return served;
 }
 
 Result<Pools::Served> Pools::remove(const std::string& name) {
@@ -282,7 +222,13 @@ std::vector<std::uint64_t> Pools::members_of(int pidfd) const {
   return numbers;
 }
 
+// Work that a process had queued on a device may outlast it. What it wrote to files ends with it.
 void Pools::ended(std::uint64_t number) {
+  const auto member = members_.find(number);
+  if (member != members_.end()) end(number, !pools_.at(member->second.pool).on_device);
+}
+
+void Pools::end(std::uint64_t number, bool is_quiet) {
   const auto member = members_.find(number);
   if (member == members_.end()) return;
   const std::string name = member->second.pool;
@@ -292,15 +238,18 @@ void Pools::ended(std::uint64_t number) {
     erase(pool);
     return;
   }
-  pool->second.book.end(number);
-  wake_takers(name);
+  pool->second.book.end(number, is_quiet);
+  wake(name, Wake::takers);
   settle(name);
 }
 
-void Pools::wake_takers(const std::string& name) {
+void Pools::wake(const std::string& name, Wake whom) {
   const PoolBook& book = pools_.at(name).book;
   for (const auto& [number, member] : members_) {
-    if (member.pool == name && book.next_for(number) != nullptr) signal_event(member.wake.get());
+    if (member.pool != name) continue;
+    const bool has = book.parcels().has_news(number) ||
+                     (whom == Wake::takers && book.parcels().next_for(number) != 0);
+    if (has) signal_event(member.wake.get());
   }
 }
 
@@ -315,7 +264,7 @@ void Pools::settle(const std::string& name) {
     if (!has_free || !std::exchange(member.hungry, false)) continue;
     signal_event(member.wake.get());
   }
-  if (!members && pool->second.book.waiting() == 0) erase(pool);
+  if (!members && pool->second.book.parcels().waiting() == 0) erase(pool);
 }
 
 void Pools::forget_waiter(std::uint64_t number) {

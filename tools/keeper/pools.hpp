@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -60,6 +61,7 @@ class Pools {
     std::uint64_t maker = 0;  // a connection; 0: it is made
     std::vector<KeptSlab> slabs{};
     std::uint64_t slab_bytes = 0;  // of those that are there
+    bool on_device = false;        // and not in files, which the kernel ends the writing of
     PoolBook book;
   };
   struct Member {
@@ -92,13 +94,22 @@ class Pools {
   [[nodiscard]] static Result<Served> answer(Asker by, const pool_wire::Grant& asked);
   [[nodiscard]] static Result<Served> answer(Asker by, const pool_wire::GiveBack& asked);
   [[nodiscard]] static Result<Served> answer(Asker by, const pool_wire::Share& asked);
-  [[nodiscard]] Result<Served> answer(Asker by, const pool_wire::Offer& asked);
+  [[nodiscard]] static Result<Served> answer(Asker by, const pool_wire::Offer& asked);
+  [[nodiscard]] static Result<Served> answer(Asker by, const pool_wire::Open& asked);
+  [[nodiscard]] static Result<Served> answer(Asker by, const pool_wire::Close& asked);
+  [[nodiscard]] static Result<Served> answer(Asker by, const pool_wire::Recall& asked);
+  [[nodiscard]] static Result<Served> answer(Asker by, const pool_wire::Confirm& asked);
   [[nodiscard]] static Result<Served> answer(Asker by, const pool_wire::Accept& asked);
   [[nodiscard]] static Result<Served> answer(Asker by, const pool_wire::Finish& asked);
   [[nodiscard]] Result<Served> answer(Asker by, const pool_wire::Leave& asked);
 
-  // Something may be there to be accepted that was not before.
-  void wake_takers(const std::string& name);
+  // Not quiet: work that the member left may still write to the pool.
+  void end(std::uint64_t number, bool is_quiet);
+  // Wakes who has not been told of something, and who may accept something.
+  enum class Wake : std::uint8_t { told, takers };
+  template <typename Asked>
+  [[nodiscard]] static std::optional<Wake> woken_by();
+  void wake(const std::string& name, Wake whom);
   // Wakes who waits for blocks, where there are any, and ends the pool if it is to end.
   void settle(const std::string& name);
   void forget_waiter(std::uint64_t number);

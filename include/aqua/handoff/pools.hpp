@@ -25,7 +25,11 @@ struct PoolStatus {
   std::uint32_t offered = 0;   // in parcels that nobody has taken
   std::uint32_t shared = 0;    // read by any number
   std::uint32_t orphaned = 0;  // of members that are gone and whose end is not proven
-  std::uint32_t waiting = 0;   // parcels that nobody has taken
+  // Of members that are dead, whose work on the device may not be: nobody gets them before
+  // release_quarantined(), or the end of the pool.
+  std::uint32_t quarantined = 0;
+  std::uint32_t waiting = 0;  // parcels that nobody has taken
+  std::uint32_t ended = 0;    // requests that have ended and whose turns are remembered
   friend bool operator==(const PoolStatus&, const PoolStatus&) = default;
 };
 
@@ -36,6 +40,11 @@ struct PoolStatus {
 // then. not_found: no such pool, or no such parcel waits.
 [[nodiscard]] AQUA_API Result<void> cancel_parcel(const std::string& pool, const std::string& id,
                                                   const std::string& keeper = {});
+// Says that nothing writes to the quarantined blocks of a pool any more: the device was idle since
+// the deaths, say. They are free then, and no parcel is in doubt. A wrong word costs bytes.
+// not_found: no such pool.
+[[nodiscard]] AQUA_API Result<void> release_quarantined(const std::string& pool,
+                                                        const std::string& keeper = {});
 // Ends a pool of which nobody is a member, with the parcels that wait in it.
 //   not_found            there is no such pool
 //   failed_precondition  it has members, or one whose end is not proven

@@ -60,6 +60,14 @@ TEST_F(Pools, AreListedAndAParcelThatWaitsIsCancelled) {
   ASSERT_TRUE(emulated::destroy_stream(gpu_, stream).ok());
 }
 
+TEST_F(Pools, WhatIsQuarantinedIsShownAndReleasedByName) {
+  const KvPool pool = KvPool::attach(gpu_, small_pool(socket_, "prefill")).value();
+  EXPECT_EQ(only_pool().at("quarantined"), 0);
+  EXPECT_NE(said({}).find("quarantined"), std::string::npos);
+  EXPECT_EQ(said({"release", "--pool", "small"}), "what was quarantined of small is free\n");
+  EXPECT_EQ(run({"release", "--pool", "large"}).error().code, Code::not_found);
+}
+
 TEST_F(Pools, OneWithMembersIsNotRemoved) {
   auto pool = std::make_optional(KvPool::attach(gpu_, small_pool(socket_, "prefill")).value());
   EXPECT_EQ(run({"remove", "--pool", "small"}).error().code, Code::failed_precondition);
@@ -81,6 +89,7 @@ TEST(PoolsLine, WrongArgumentsAreNamed) {
       {{"cancel", "--id", "7"}, "needs --pool"},
       {{"cancel", "--pool", "p"}, "needs --id"},
       {{"remove"}, "needs --pool"},
+      {{"release"}, "needs --pool"},
   };
   for (const auto& [words, message] : wrong) {
     const auto command = parse_pools(words);
