@@ -85,7 +85,7 @@ std::deque<std::uint64_t>::iterator SegmentMember::fitting(std::size_t bytes) {
   std::size_t least = 0;  // bytes of the best one
   for (auto it = ready_.begin(); it != ready_.end(); ++it) {
     const std::size_t has = own_.at(*it).memory->bytes();
-    if (has < bytes || (best != ready_.end() && has >= least)) continue;
+    if (has < bytes || (best != ready_.end() && has > least)) continue;
     best = it;
     least = has;
   }

@@ -104,7 +104,8 @@ class SegmentMember {
   // From now on it is asked, after what was posted before.
   void post(segment_wire::Request request) AQUA_REQUIRES(mu_);
   void news() AQUA_REQUIRES(mu_);
-  // The smallest of those that are ready and large enough; end of ready_: none is.
+  // The smallest of those that are ready and large enough, of these the latest that came back: its
+  // readers may still have it mapped. End of ready_: none is.
   [[nodiscard]] std::deque<std::uint64_t>::iterator fitting(std::size_t bytes) AQUA_REQUIRES(mu_);
 
   void run_marks();
