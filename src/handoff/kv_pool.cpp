@@ -8,6 +8,7 @@
 #include "aqua/runtime.hpp"
 #include "aqua/shared_memory.hpp"
 #include "aqua/stream_mark.hpp"
+#include "base/concat.hpp"
 #include "base/fork_guard.hpp"
 #include "base/internals.hpp"
 #include "base/try.hpp"
@@ -120,6 +121,60 @@ std::vector<Parcel> KvPool::accept(std::size_t most) {
 Result<void> KvPool::finish(std::uint64_t number, Stream stream) {
   AQUA_ASSIGN(StreamMark mark, parts_->mark(stream));
   return parts_->member->finish(number, std::move(mark));
+}
+
+Result<std::uint64_t> KvPool::open(const ParcelHead& head, const std::string& role) {
+  return parts_->member->open(head, role);
+}
+
+Result<ParcelState> KvPool::state(std::uint64_t number) const {
+  return parts_->member->state(number);
+}
+
+Result<void> KvPool::fill(std::uint64_t number, const KvRange& /*range*/, BlockList /*from*/,
+                          Stream /*stream*/) {
+  AQUA_TRY(parts_->member->state(number));
+  return {};
+}
+
+Result<void> KvPool::close(std::uint64_t number, BlockList blocks, std::uint32_t tokens,
+                           std::string note, Stream stream) {
+  AQUA_ASSIGN(StreamMark mark, parts_->mark(stream));
+  return parts_->member->close(
+      number, {.blocks = {blocks.begin(), blocks.end()}, .tokens = tokens, .note = std::move(note)},
+      std::move(mark));
+}
+
+Result<void> KvPool::recall(std::uint64_t number) {
+  return parts_->member->recall(number);
+}
+
+std::vector<Delivery> KvPool::deliveries() {
+  return parts_->member->deliveries();
+}
+
+Result<void> KvPool::admit(std::uint32_t /*parcels*/) {
+  return {};
+}
+
+Result<Ticket> KvPool::land(std::uint64_t number, const KvRange& /*range*/, BlockList into,
+                            Stream /*stream*/) {
+  AQUA_TRY(parts_->member->check_taken("land", number));
+  if (into.empty()) return Ticket::join({});
+  return Error{Code::invalid_argument,
+               concat("land: ", into.size(), " blocks, and within a pool it lies in its own")};
+}
+
+Result<void> KvPool::confirm(std::uint64_t number) {
+  return parts_->member->confirm(number);
+}
+
+std::vector<std::uint64_t> KvPool::superseded() {
+  return parts_->member->superseded();
+}
+
+bool KvPool::is_connected() const {
+  return parts_->member->status().connected;
 }
 
 bool KvPool::wait(std::chrono::milliseconds patience) {

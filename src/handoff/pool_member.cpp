@@ -245,6 +245,7 @@ void PoolMember::run_link() {
       clear_event(wake_.get());
       const MutexLock lock(mu_);
       may_wait_ = true;
+      may_hear_ = true;
       starved_ = false;
     }
     if (polled[2].revents != 0) {  // nothing comes unasked but the end
@@ -267,9 +268,10 @@ std::optional<PoolMember::Ask> PoolMember::next() {
     return pool_wire::PoolRequest(
         pool_wire::Grant{static_cast<std::uint32_t>(std::min(aim - idle, kMostNamed))});
   }
-  if (may_wait_ && ready_.size() < wanted_) {
+  if (may_hear_ || (may_wait_ && ready_.size() < wanted_)) {
+    may_hear_ = false;
     return pool_wire::PoolRequest(
-        pool_wire::Accept{static_cast<std::uint32_t>(wanted_ - ready_.size())});
+        pool_wire::Accept{static_cast<std::uint32_t>(wanted_ - std::min(wanted_, ready_.size()))});
   }
   const Blocks surplus = mine_.surplus(2 * reserve_ + wanted_blocks_);
   if (surplus.empty()) return std::nullopt;
@@ -290,9 +292,23 @@ Result<PoolClient::Answer> PoolMember::call(const pool_wire::PoolRequest& reques
 }
 
 void PoolMember::ask(const HandedOver& handed) {
-  step("hand_over");
+  step(handed.given == 0 ? "hand_over" : "close");
   const bool connected = keeper_.connected();
-  const auto answer = call(pool_wire::Offer{handed.role, handed.parcel});
+  pool_wire::PoolRequest request = pool_wire::Offer{handed.role, handed.parcel};
+  if (handed.given != 0) {
+    const MutexLock lock(mu_);
+    const auto given = given_.find(handed.given);
+    if (given == given_.end()) return;  // it has ended, and was told so
+    if (given->second.refused) {
+      failed(handed, *given->second.refused, /*in_doubt=*/false);
+      return;
+    }
+    given->second.sent = true;
+    pool_wire::Close closing{handed.parcel};
+    closing.parcel.number = given->second.at_keeper;
+    request = std::move(closing);
+  }
+  const auto answer = call(request);
   if (answer.ok()) return;
   const MutexLock lock(mu_);
   failed(handed, answer.error(), /*in_doubt=*/connected && !keeper_.connected());
@@ -314,20 +330,8 @@ void PoolMember::ask(const pool_wire::PoolRequest& request) {
   const pool_wire::PoolReply& reply = answer->reply;
   mine_.idle(reply.blocks);
   ready_.insert(ready_.end(), reply.parcels.begin(), reply.parcels.end());
+  for (const ParcelNews& told : reply.told) hear(told);
   if (!reply.blocks.empty() || !reply.parcels.empty()) news();
-}
-
-void PoolMember::failed(const HandedOver& handed, const Error& error, bool in_doubt) {
-  if (!in_doubt) mine_.undo(handed);
-  undelivered_.push_back(
-      {.parcel = handed.parcel, .role = handed.role, .error = error, .in_doubt = in_doubt});
-  news();
-}
-
-void PoolMember::disconnect(const std::string& why) {
-  connected_ = false;
-  error_ = why;
-  news();
 }
 
 }  // namespace aqua

@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -45,6 +46,16 @@ class PoolMember {
   [[nodiscard]] Result<void> share(BlockList blocks);
   [[nodiscard]] Result<void> hand_over(Parcel parcel, const std::string& role, StreamMark mark);
   [[nodiscard]] std::vector<Undelivered> undelivered();
+  // As Carrier's.
+  [[nodiscard]] Result<std::uint64_t> open(const ParcelHead& head, const std::string& role);
+  [[nodiscard]] Result<ParcelState> state(std::uint64_t number) const;
+  [[nodiscard]] Result<void> close(std::uint64_t number, Parcel parcel, StreamMark mark);
+  [[nodiscard]] Result<void> recall(std::uint64_t number);
+  [[nodiscard]] std::vector<Delivery> deliveries();
+  [[nodiscard]] Result<void> confirm(std::uint64_t number);
+  [[nodiscard]] std::vector<std::uint64_t> superseded();
+  // not_found: no such parcel is this member's.
+  [[nodiscard]] Result<void> check_taken(const char* call, std::uint64_t number) const;
   [[nodiscard]] std::vector<Parcel> accept(std::size_t most);
   [[nodiscard]] Result<void> finish(std::uint64_t number, StreamMark mark);
   [[nodiscard]] bool wait(std::chrono::milliseconds patience);
@@ -63,8 +74,23 @@ class PoolMember {
     StreamMark mark;
     std::variant<Released, HandedOver, pool_wire::Finish> work;
   };
+  // Parcels that this member gives, by the numbers of open().
+  struct Opening {
+    std::uint64_t given = 0;
+  };
+  struct Recalling {
+    std::uint64_t given = 0;
+  };
+  struct Given {
+    ParcelHead head{};
+    std::string role{};
+    std::uint64_t at_keeper = 0;         // its number there; 0: it has not heard of it
+    std::optional<HandedOver> closed{};  // from close() on
+    bool sent = false;                   // the keeper was asked to close it
+    std::optional<Error> refused{};      // when it was opened, and close() is on its way
+  };
   // What the keeper is to be asked.
-  using Ask = std::variant<HandedOver, pool_wire::PoolRequest>;
+  using Ask = std::variant<HandedOver, Opening, Recalling, pool_wire::PoolRequest>;
 
   PoolMember(PoolClient keeper, UniqueFd socket, UniqueFd wake, UniqueFd kick, const Part& part);
   [[nodiscard]] Result<void> check_connected() const AQUA_REQUIRES(mu_);
@@ -83,6 +109,14 @@ class PoolMember {
   // What is to be asked next; nothing: there is none now.
   [[nodiscard]] std::optional<Ask> next() AQUA_REQUIRES(mu_);
   void ask(const HandedOver& handed) AQUA_EXCLUDES(mu_);
+  void ask(const Opening& opening) AQUA_EXCLUDES(mu_);
+  void ask(const Recalling& recalling) AQUA_EXCLUDES(mu_);
+  void hear(const ParcelNews& told) AQUA_REQUIRES(mu_);
+  // The last that is heard of a parcel that was given.
+  void deliver(std::uint64_t given, Delivery::Outcome outcome, const Error& error = {})
+      AQUA_REQUIRES(mu_);
+  // Has back what close() gave away, where the keeper was not asked for that yet. Whether it has.
+  [[nodiscard]] bool take_back(std::uint64_t given) AQUA_REQUIRES(mu_);
   void ask(const pool_wire::PoolRequest& request) AQUA_EXCLUDES(mu_);
   [[nodiscard]] Result<PoolClient::Answer> call(const pool_wire::PoolRequest& request)
       AQUA_EXCLUDES(mu_);
@@ -102,11 +136,16 @@ class PoolMember {
   std::deque<Ask> due_ AQUA_GUARDED_BY(mu_);
   std::deque<Parcel> ready_ AQUA_GUARDED_BY(mu_);
   std::vector<Undelivered> undelivered_ AQUA_GUARDED_BY(mu_);
+  std::map<std::uint64_t, Given> given_ AQUA_GUARDED_BY(mu_);
+  std::uint64_t last_given_ AQUA_GUARDED_BY(mu_) = 0;
+  std::vector<Delivery> deliveries_ AQUA_GUARDED_BY(mu_);
+  std::vector<std::uint64_t> superseded_ AQUA_GUARDED_BY(mu_);
   std::size_t wanted_ AQUA_GUARDED_BY(mu_) = 0;  // parcels at hand
   std::size_t wanted_blocks_ AQUA_GUARDED_BY(mu_) =
-      0;                                       // that allocate() was last asked for in vain
-  bool may_wait_ AQUA_GUARDED_BY(mu_) = true;  // parcels may wait at the keeper
-  bool starved_ AQUA_GUARDED_BY(mu_) = false;  // the keeper had no more blocks, until it wakes us
+      0;                                        // that allocate() was last asked for in vain
+  bool may_wait_ AQUA_GUARDED_BY(mu_) = true;   // parcels may wait at the keeper
+  bool may_hear_ AQUA_GUARDED_BY(mu_) = false;  // the keeper may have news
+  bool starved_ AQUA_GUARDED_BY(mu_) = false;   // the keeper had no more blocks, until it wakes us
   std::uint32_t waiting_ AQUA_GUARDED_BY(mu_) = 0;
   std::uint64_t news_ AQUA_GUARDED_BY(mu_) = 0, news_seen_ AQUA_GUARDED_BY(mu_) = 0;
   bool connected_ AQUA_GUARDED_BY(mu_) = true;

@@ -121,6 +121,14 @@ void MemberBlocks::undo(const HandedOver& handed) {
   if (handed.taken) taken(*handed.taken);
 }
 
+void MemberBlocks::recalled(const HandedOver& handed) {
+  const std::unordered_set<std::uint32_t> own(handed.own.begin(), handed.own.end());
+  set_used(handed.own, State::used);
+  for (const std::uint32_t block : handed.parcel.blocks) {
+    if (!own.contains(block)) ++shared_[block];
+  }
+}
+
 Result<void> MemberBlocks::finish(std::uint64_t number) {
   if (taken_.erase(number) != 0) return {};
   return Error{Code::not_found, concat("finish: no parcel ", number, " is this member's")};

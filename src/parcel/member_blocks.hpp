@@ -29,6 +29,7 @@ class MemberBlocks {
     std::string role{};
     Blocks own{};                   // of its blocks, those that were this member's alone
     std::optional<Parcel> taken{};  // that ended by it
+    std::uint64_t given = 0;        // as which it was opened; 0: it is opened and closed in one
   };
   struct Released {
     Blocks own{};     // to be idle(), once no work is left on them
@@ -51,7 +52,10 @@ class MemberBlocks {
   [[nodiscard]] Result<HandedOver> hand_over(Parcel parcel, std::string role);
   // The keeper did not take it: all is as it was before.
   void undo(const HandedOver& handed);
+  // The keeper has given it back. It did not continue a parcel. See PoolBook::recall().
+  void recalled(const HandedOver& handed);
   void taken(const Parcel& parcel) { taken_[parcel.number] = parcel; }
+  [[nodiscard]] bool has_taken(std::uint64_t number) const { return taken_.contains(number); }
   // not_found: no such parcel is this member's.
   [[nodiscard]] Result<void> finish(std::uint64_t number);
 

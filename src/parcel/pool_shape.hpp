@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <string>
 
-#include "aqua/handoff/kv_pool.hpp"
+#include "aqua/handoff/kv_shape.hpp"
 #include "aqua/result.hpp"
 
 namespace aqua {

@@ -4,6 +4,9 @@
 //   leave
 //   hang-up                 shuts its connection to the keeper, and lives on
 //   hand ID TURN N STAMP    allocates N blocks, stamps them and hands them over to "decode"
+//   carry ID TURN N STAMP   the same in two calls: opens a parcel, and closes it
+//   delivered               answers what has become of the next of these, and the code of a refusal
+//   confirm                 confirms all that was taken
 //   take N                  accepts N parcels, the next that come, and compares every byte; answers
 //                           their ids
 //   append                  allocates a block for each of them where there is one, and stamps it
@@ -52,6 +55,9 @@ class PoolPeer {
     if (verb == "hang-up") return hang_up();
     if (verb == "leave") return taken_.clear(), pool_.reset(), "ok";
     if (verb == "hand") return hand(words);
+    if (verb == "carry") return carry(words);
+    if (verb == "delivered") return delivered();
+    if (verb == "confirm") return confirm();
     if (verb == "take") return take(number(words));
     if (verb == "append") return append(), "ok";
     if (verb == "check") return check();
@@ -114,6 +120,43 @@ class PoolPeer {
     parcel.blocks = std::move(*blocks);
     parcel.tokens = static_cast<std::uint32_t>(count * 4);
     return outcome(pool_->hand_over(std::move(parcel), "decode", {}));
+  }
+
+  std::string carry(std::istream& words) {
+    ParcelHead head;
+    words >> head.id >> head.turn;
+    const std::uint64_t count = number(words);
+    std::string note;
+    words >> note;
+    const auto blocks = allocate(count);
+    if (!blocks) return "no keeper";
+    const auto opened = pool_->open(head, "decode");
+    if (!opened.ok()) return outcome(opened);
+    stamp_blocks(pool_->layout(), *blocks, std::stoull(note));
+    return outcome(pool_->close(*opened, *blocks, static_cast<std::uint32_t>(count * 4), note, {}));
+  }
+
+  std::string delivered() {
+    using Outcome = Delivery::Outcome;
+    static const std::map<Outcome, std::string> names{
+        {Outcome::confirmed, "confirmed"}, {Outcome::superseded, "superseded"},
+        {Outcome::cancelled, "cancelled"}, {Outcome::recalled, "recalled"},
+        {Outcome::refused, "refused "},    {Outcome::in_doubt, "in doubt "}};
+    for (;;) {
+      const auto all = pool_->deliveries();
+      if (!all.empty()) {
+        const std::string& name = names.at(all[0].outcome);
+        return name.back() == ' ' ? name + std::string(to_string(all[0].error.code)) : name;
+      }
+      (void)pool_->wait(kLook);
+    }
+  }
+
+  std::string confirm() {
+    for (const Taken& taken : taken_) {
+      if (const auto r = pool_->confirm(taken.parcel.number); !r.ok()) return outcome(r);
+    }
+    return "ok";
   }
 
   std::string take(std::uint64_t count) {

@@ -45,6 +45,8 @@
 #include <vector>
 
 #include "aqua/export.h"
+#include "aqua/handoff/carrier.hpp"
+#include "aqua/handoff/kv_shape.hpp"
 #include "aqua/handoff/parcel.hpp"
 #include "aqua/layout.hpp"
 #include "aqua/result.hpp"
@@ -55,27 +57,6 @@ class Runtime;
 }
 
 namespace aqua {
-
-// What the members of a pool agree on. Planes lie one after another, each with its blocks.
-struct KvShape {
-  std::uint32_t layers = 0;
-  std::uint32_t planes_per_layer = 2;  // keys and values, or 1
-  std::size_t plane_block_bytes = 0;   // of one block in one plane
-  std::uint32_t tokens_per_block = 0;
-  std::uint32_t blocks = 0;
-  // All else that they have to agree on, in their own words: type of elements, heads, their order.
-  std::string format{};
-};
-
-struct KvPoolOptions {
-  std::string name{};
-  std::string role{};  // what parcels are handed to: "prefill", "decode", …
-  KvShape shape{};
-  std::size_t slab_bytes = std::size_t{64} << 20;  // a multiple of 2 MiB; counts where it is made
-  // Blocks to have here ahead of need. Twice as many are kept, more are given back.
-  std::uint32_t reserve = 64;
-  std::string keeper{};  // as WeightsOptions::keeper
-};
 
 struct KvPoolStatus {
   bool connected = true;      // to the keeper. Once false it stays so
@@ -97,7 +78,7 @@ struct Undelivered {
   bool in_doubt = false;
 };
 
-class AQUA_API KvPool {
+class AQUA_API KvPool final : public Carrier {
  public:
   // Joins the pool, or makes it where there is none of this name; blocks for the keeper, and for
   // the memory.
@@ -113,7 +94,7 @@ class AQUA_API KvPool {
   KvPool& operator=(KvPool&&) noexcept;
   // Blocks until what was posted so far has ended, and what was handed over is the keeper's; unmaps
   // the pool, and leaves it. Parcels that were not finished wait for the next member of this role.
-  ~KvPool();
+  ~KvPool() override;
 
   // Of the whole pool. Valid for as long as the pool.
   [[nodiscard]] const Layout& layout() const noexcept;
@@ -131,9 +112,10 @@ class AQUA_API KvPool {
   // invalid_argument as release().
   [[nodiscard]] Result<void> share(BlockList blocks);
 
-  // Hands a parcel to whoever has this role, once the work posted to `stream` so far has ended. Its
-  // blocks are those of allocate(), which this member has no more then; those that it shares; and
-  // those of the parcel of the same id that it has accepted, which ends by this.
+  // Opens a parcel and closes it in one: hands it to whoever has this role, once the work posted to
+  // `stream` so far has ended. Its blocks are those of allocate(), which this member has no more
+  // then; those that it shares; and those of the parcel of the same id that it has accepted, which
+  // ends by this.
   //   invalid_argument     the id, the role, the note, or as release()
   //   failed_precondition  as release()
   //   unavailable          the keeper is away
@@ -144,15 +126,34 @@ class AQUA_API KvPool {
   [[nodiscard]] std::vector<Undelivered> undelivered();
   // Parcels for this role, at most so many of those that are at hand, the oldest first. Up to
   // `most` are fetched ahead in the background. They are this member's until finish().
-  [[nodiscard]] std::vector<Parcel> accept(std::size_t most);
+  [[nodiscard]] std::vector<Parcel> accept(std::size_t most) override;
   // A parcel has ended: lets go of its blocks once the work posted to `stream` so far has ended.
   //   not_found            no such parcel is this member's
   //   invalid_argument, failed_precondition   the stream, as release()
-  [[nodiscard]] Result<void> finish(std::uint64_t number, Stream stream);
+  [[nodiscard]] Result<void> finish(std::uint64_t number, Stream stream) override;
+
+  // As Carrier's. A pool needs no room at a taker, and carries no bytes. Close() takes blocks as
+  // hand_over() does. A parcel that continues one that was accepted cannot be recalled
+  // (failed_precondition); of a recalled one this member has shared blocks once more.
+  [[nodiscard]] Result<std::uint64_t> open(const ParcelHead& head,
+                                           const std::string& role) override;
+  [[nodiscard]] Result<ParcelState> state(std::uint64_t number) const override;
+  [[nodiscard]] Result<void> fill(std::uint64_t number, const KvRange& range, BlockList from,
+                                  Stream stream) override;
+  [[nodiscard]] Result<void> close(std::uint64_t number, BlockList blocks, std::uint32_t tokens,
+                                   std::string note, Stream stream) override;
+  [[nodiscard]] Result<void> recall(std::uint64_t number) override;
+  [[nodiscard]] std::vector<Delivery> deliveries() override;
+  [[nodiscard]] Result<void> admit(std::uint32_t parcels) override;
+  [[nodiscard]] Result<Ticket> land(std::uint64_t number, const KvRange& range, BlockList into,
+                                    Stream stream) override;
+  [[nodiscard]] Result<void> confirm(std::uint64_t number) override;
+  [[nodiscard]] std::vector<std::uint64_t> superseded() override;
+  [[nodiscard]] bool is_connected() const override;
 
   // Blocks until there is news for this member since the last call: parcels, blocks, something
-  // undelivered, or the keeper's end. False: none came within `patience`.
-  [[nodiscard]] bool wait(std::chrono::milliseconds patience);
+  // undelivered or delivered, or the keeper's end. False: none came within `patience`.
+  [[nodiscard]] bool wait(std::chrono::milliseconds patience) override;
   [[nodiscard]] KvPoolStatus status() const;
 
  private:
