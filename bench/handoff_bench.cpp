@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "aqua/emulated.hpp"
+#include "aqua/handoff/kv_pool.hpp"
 #include "aqua/runtime.hpp"
-#include "aqua/sharing/kv_pool.hpp"
 #include "forked_process.hpp"
 #include "harness.hpp"
 #include "report/goal.hpp"
@@ -28,7 +28,7 @@ namespace {
 using namespace aqua::literals;
 using namespace aqua::bench;
 using namespace std::chrono_literals;
-using aqua::sharing::KvPool;
+using aqua::KvPool;
 using Json = nlohmann::json;
 using Blocks = std::vector<std::uint32_t>;
 

@@ -77,7 +77,7 @@ class Stage {
                                                  .planes = {memory.data() + at},
                                                  .block_count = kPrompt + kTokens,
                                                  .block_stride = token_bytes,
-                                                 .segment_bytes = token_bytes})));
+                                                 .axes = aqua::BlockAxes::whole(token_bytes)})));
     }
     auto swap = must(
         aqua::MicrobatchSwap::create(gpu_, {.microbatches = kMicrobatches, .buffers = buffers}));

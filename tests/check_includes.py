@@ -31,11 +31,12 @@ CODE = re.compile(r"\.(cpp|hpp|cu|cuh|h|c|py)$")
 IMPURE = re.compile(r"(thread|mutex|shared_mutex|condition_variable|future|atomic|semaphore|latch|barrier|stop_token|"
                     r"fstream|iostream|filesystem|cstdio|stdio\.h|ctime|time\.h|fcntl\.h|unistd\.h|pthread\.h|sys/.*)$")
 IMPURE_PUBLIC = {"include/aqua/" + name for name in
-                 ("runtime.hpp", "tensor.hpp", "ticket.hpp", "elastic_pool.hpp", "plane_memory.hpp", "published_memory.hpp", "shared_memory.hpp",
+                 ("runtime.hpp", "tensor.hpp", "ticket.hpp", "elastic_pool.hpp", "host_memory.hpp", "plane_memory.hpp", "published_memory.hpp", "shared_memory.hpp",
                   "side_stream.hpp", "stream_mark.hpp", "groups.hpp", "emulated.hpp")}
-PURE_ROOMS = ("src/groups", "src/layout")  # of the core
 PURE_BASE = ("base/concat.hpp", "base/try.hpp", "base/ids.hpp", "base/json_object.hpp", "base/shallow_json.hpp",
-             "base/text/hex.hpp")
+             "base/keeper/limits.hpp", "base/keeper/packets.hpp", "base/shares.hpp", "base/text/hex.hpp", "base/text/plain_name.hpp")
+# Rooms of the core that decide, as a system's `decide` does.
+PURE_ROOMS = {"src/groups", "src/layout", "src/parcel"}
 HEAVY = re.compile(r"(spdlog/.*|httplib\.h|nlohmann/json\.hpp)$")
 ABOUT_JSON = {"src/base/json_object.hpp", "src/base/shallow_json.hpp", "src/northbound/profile_fields.hpp",
               "src/wire/json.hpp"}
@@ -120,6 +121,8 @@ class House:
             if room in ("tools/sim", "tools/keeper") or room.split("/")[0] == "coordinator":
                 return target.endswith("/decide") or target.startswith("include/") and not self.runs(path)
             return target.startswith("include/") and room.split("/")[0] == "tools"
+        if room in PURE_ROOMS and target in ("include/aqua", "src/base"):
+            return name in PURE_BASE or target == "include/aqua" and not self.runs(path)
         if target == "include/aqua":
             return True
         if room == "include/aqua":

@@ -79,10 +79,10 @@ class Serving {
   [[nodiscard]] unsigned threads() const {
     return kind_ == Kind::both ? 2 * options_.threads : options_.threads;
   }
-  [[nodiscard]] std::optional<sharing::KvPool> join() {
+  [[nodiscard]] std::optional<KvPool> join() {
     const bool paged = options_.engine == EngineKind::paged;
     const LlamaShape shape = read_llama_shape(options_.model);
-    return must(sharing::KvPool::attach(
+    return must(KvPool::attach(
                     runtime_, {.name = pool_name(kind_),
                                .role = kind_ == Kind::decode ? "decode" : "prefill",
                                .shape = paged ? kv_shape(shape, options_.blocks)
@@ -113,7 +113,7 @@ class Serving {
   const Kind kind_;
   Runtime runtime_;
   Stream stream_;
-  std::optional<sharing::KvPool> pool_;
+  std::optional<KvPool> pool_;
   std::optional<Weights> weights_{};
   std::optional<PagedLlama> model_{};
   std::unique_ptr<KvEngine> engine_;

@@ -6,7 +6,7 @@
 //   maker:  create() -> descriptors(), to whoever keeps them
 //   others: open() with those descriptors
 //
-// Nothing here says who may write what when: its users agree on it (aqua::sharing::KvPool does).
+// Nothing here says who may write what when: its users agree on it (aqua::KvPool does).
 //
 // Threads: one at a time, but address() and bytes(). Owns: addresses, its mapping and, after
 //          create(), descriptors. Memory goes when nobody has it mapped and nobody holds a

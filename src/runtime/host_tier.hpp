@@ -23,6 +23,7 @@ class HostTier {
   [[nodiscard]] static Result<std::unique_ptr<HostTier>> open(std::size_t bytes,
                                                               int numa_node = -1);
 
+  [[nodiscard]] device::Device& device() noexcept { return *device_; }
   [[nodiscard]] tensor::Space& space() noexcept { return *space_; }
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
   // What it is made of: each piece is one mapping, and is registered at once.

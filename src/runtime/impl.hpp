@@ -40,6 +40,9 @@ class Runtime::Impl final : private southbound::Listener {
                                           const KvRange& range, AquaTensor& tensor,
                                           const TensorPages& pages, Stream stream,
                                           transfer::Direction direction);
+  // To or from host memory that is mapped here, and stays so until the ticket is over.
+  [[nodiscard]] Result<transfer::Transfer> move_host(const transfer::TransferRequest& request,
+                                                     Stream stream);
   [[nodiscard]] Result<void> lend(std::size_t bytes);
   [[nodiscard]] Result<void> report(const LoadReport& report);
   [[nodiscard]] Result<void> set_profile(const LoadProfile& profile,
@@ -55,6 +58,7 @@ class Runtime::Impl final : private southbound::Listener {
       std::unique_ptr<lending::ElasticPool> pool);
 
   [[nodiscard]] device::Device& device() noexcept { return *device_; }
+  [[nodiscard]] device::Device& host_device() noexcept { return host_->device(); }
   [[nodiscard]] tensor::TensorTable& table() noexcept { return *table_; }
   [[nodiscard]] runtime::Lender& lender() noexcept { return lender_; }
   [[nodiscard]] runtime::CallbackQueue& callbacks() noexcept { return callbacks_; }
@@ -68,6 +72,7 @@ class Runtime::Impl final : private southbound::Listener {
   // Prepares and posts it, and takes its pin's tier for the link.
   [[nodiscard]] Result<Ticket> post(transfer::TransferRequest request, const Pin& pin,
                                     Stream stream);
+  [[nodiscard]] Result<transfer::Transfer> post(transfer::TransferRequest request, Stream stream);
   [[nodiscard]] Result<Ticket> post_pages(const Layout& layout, BlockList blocks,
                                           const KvRange& range, const Pin& pin,
                                           const TensorPages& pages, Stream stream,

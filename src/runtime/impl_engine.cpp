@@ -42,16 +42,28 @@ Result<Ticket> Runtime::Impl::post(transfer::TransferRequest request, const Pin&
   request.tensor = pin.data();
   request.tensor_bytes = pin.bytes();
   request.link = transfer::link_to(pin.tier());
+  AQUA_ASSIGN(const auto transfer, post(std::move(request), stream));
+  return transfer.ticket();
+}
+
+Result<transfer::Transfer> Runtime::Impl::post(transfer::TransferRequest request, Stream stream) {
   request.stream = stream;
   AQUA_ASSIGN(auto transfer, mover_->prepare(request));
-  Ticket ticket = transfer.ticket();
   auto posted = transfer.post(stream);
   if (copy_news_.any(device_->copy_counts())) loop_.nudge();
   if (!posted.ok()) {
-    (void)ticket.wait();  // what was queued before the refusal is skipped; then the place is quiet
+    (void)transfer.ticket()
+        .wait();  // what was queued before the refusal is skipped; then the place is quiet
     return std::move(posted).error();
   }
-  return ticket;
+  return transfer;
+}
+
+Result<transfer::Transfer> Runtime::Impl::move_host(const transfer::TransferRequest& request,
+                                                    Stream stream) {
+  const TraceRange range(request.direction == transfer::Direction::offload ? "aqua gather"
+                                                                           : "aqua scatter");
+  return post(request, stream);
 }
 
 Result<void> Runtime::Impl::lend(std::size_t bytes) {

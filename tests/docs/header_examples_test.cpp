@@ -15,6 +15,8 @@
 
 #include "aqua/elastic_pool.hpp"
 #include "aqua/emulated.hpp"
+#include "aqua/handoff/kv_pool.hpp"
+#include "aqua/handoff/segments.hpp"
 #include "aqua/kv_stream/microbatch_swap.hpp"
 #include "aqua/layer_swap/layer_pool.hpp"
 #include "aqua/packing/packer.hpp"
@@ -23,7 +25,6 @@
 #include "aqua/runtime.hpp"
 #include "aqua/schedule/scheduler.hpp"
 #include "aqua/shards.hpp"
-#include "aqua/sharing/kv_pool.hpp"
 #include "aqua/sharing/shared_weights.hpp"
 #include "aqua/sharing/sm_shares.hpp"
 #include "aqua/sharing/weights_publisher.hpp"
@@ -229,8 +230,25 @@ TEST_F(HeaderExamples, KvPool) {
         layout.spec().planes[59] + taken[0].blocks[7] * layout.spec().block_stride;
     EXPECT_EQ(block[6143], std::byte{42});
   };
-#include "header_examples/sharing/kv_pool.hpp"
+#include "header_examples/handoff/kv_pool.hpp"
   EXPECT_TRUE(handed.ok() && finished.ok());
+}
+
+TEST_F(HeaderExamples, Segments) {
+  aqua::testing::ChildProcess keeper({AQUA_KEEPER_PROGRAM});
+  ASSERT_TRUE(keeper.read_line().starts_with("listening on "));
+  Runtime runtime = open();
+  Runtime* const rt = &runtime;
+  const auto memory = emulated::allocate(runtime, kCacheBytes).value();
+  const Layout layout = layout_at(memory.data());
+  const std::vector<std::uint32_t> blocks{3, 1}, other_blocks{8, 9};
+  const Stream stream{};
+  std::byte* const first = memory.data() + 3 * layout.block_bytes();
+  std::memset(first, 42, layout.block_bytes());
+#include "header_examples/handoff/segments.hpp"
+  ASSERT_TRUE(gathered.ok() && posted.ok() && asked.ok() && scattered.ok() && closed.ok());
+  ASSERT_TRUE(scattered->wait().ok());
+  EXPECT_EQ(std::memcmp(memory.data() + 8 * layout.block_bytes(), first, layout.block_bytes()), 0);
 }
 
 TEST_F(HeaderExamples, PrefixIndex) {

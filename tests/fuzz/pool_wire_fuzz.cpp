@@ -6,10 +6,10 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "systems/sharing/decide/pool/pool_wire.hpp"
+#include "parcel/pool_wire.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace aqua::sharing::wire;
+  using namespace aqua::pool_wire;
   const std::string_view packet(reinterpret_cast<const char*>(data), size);
   const auto request = decode_pool_request(packet);
   if (request.ok() && request->has_value()) {

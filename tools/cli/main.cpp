@@ -22,6 +22,7 @@
 #include "tools/cli/plan/plan_command.hpp"
 #include "tools/cli/pools/pools_command.hpp"
 #include "tools/cli/profile/profile_command.hpp"
+#include "tools/cli/segments/segments_command.hpp"
 #include "tools/cli/simulate/simulate_command.hpp"
 #include "tools/cli/slab_story.hpp"
 #include "tools/cli/status_report.hpp"
@@ -174,6 +175,12 @@ const Verb kVerbs[] = {
      page_of<aqua::tool::PoolsCommand, aqua::tool::pools_line>,
      [](Arguments arguments) {
        return perform([&] { return aqua::tool::parse_pools(arguments); }, aqua::tool::run_pools);
+     }},
+    {"segments", "host memory that processes have committed to the keeper, and outlives them",
+     page_of<aqua::tool::SegmentsCommand, aqua::tool::segments_line>,
+     [](Arguments arguments) {
+       return perform([&] { return aqua::tool::parse_segments(arguments); },
+                      aqua::tool::run_segments);
      }},
     {"calibrate", "measures how fast a device copies, each way over each link, and keeps it",
      page_of<aqua::tool::CalibrateCommand, aqua::tool::calibrate_line>,

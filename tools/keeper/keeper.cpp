@@ -31,7 +31,7 @@ std::vector<std::byte> bytes_of(std::string_view text) {
 template <typename Served>
 PacketHandler::Answer answer_of(Result<Served> served) {
   if (!served.ok()) return {.bytes = bytes_of(wire::encode_refusal(served.error()))};
-  return {.bytes = bytes_of(wire::encode(served->reply)), .kept_fds = std::move(served->fds)};
+  return {.bytes = bytes_of(encode(served->reply)), .kept_fds = std::move(served->fds)};
 }
 
 template <typename Request>
@@ -64,9 +64,14 @@ Keeper::~Keeper() = default;
 
 std::optional<PacketHandler::Answer> Keeper::on_packet(const PacketPeer& from, Message packet) {
   if (from.uid != ::geteuid() && from.uid != 0) return std::nullopt;
-  const auto for_pools = wire::decode_pool_request(text_of(packet));
+  const auto for_pools = pool_wire::decode_pool_request(text_of(packet));
   if (!for_pools.ok()) return Answer{.bytes = bytes_of(wire::encode_refusal(for_pools.error()))};
   if (*for_pools) return answer_of(pools_.serve(from, **for_pools, std::move(packet.fds)));
+  const auto for_segments = segment_wire::decode_request(text_of(packet));
+  if (!for_segments.ok()) {
+    return Answer{.bytes = bytes_of(wire::encode_refusal(for_segments.error()))};
+  }
+  if (*for_segments) return answer_of(segments_.serve(from, **for_segments, packet.fds));
   const auto request = wire::decode_request(text_of(packet));
   if (!request.ok()) return Answer{.bytes = bytes_of(wire::encode_refusal(request.error()))};
   return answer_of(std::visit(
@@ -86,12 +91,24 @@ std::optional<PacketHandler::Answer> Keeper::on_packet(const PacketPeer& from, M
 void Keeper::on_closed(std::uint64_t number) {
   forget(book_.gone(number));
   pools_.closed(number);
+  segments_.closed(number);
+}
+
+std::vector<int> Keeper::watched() const {
+  std::vector<int> fds = pools_.pidfds();
+  const auto others = segments_.pidfds();
+  fds.insert(fds.end(), others.begin(), others.end());
+  return fds;
 }
 
 void Keeper::on_readable(PacketServer& server, int fd) {
   for (const std::uint64_t number : pools_.members_of(fd)) {
     server.close(number);  // a forked child may hold it open
     pools_.ended(number);
+  }
+  for (const std::uint64_t number : segments_.members_of(fd)) {
+    server.close(number);
+    segments_.ended(number);
   }
 }
 
@@ -125,7 +142,7 @@ Result<void> Keeper::restore(StoredCopy left) {
 }
 
 bool Keeper::dispensable(std::uint64_t number) const {
-  return !book_.knows(number) && !pools_.knows(number);
+  return !book_.knows(number) && !pools_.knows(number) && !segments_.knows(number);
 }
 
 Result<Keeper::Served> Keeper::serve(std::uint64_t from, const wire::Publish& asked) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeper holds memory for processes that come and go: that of published models, and that of KV
-// pools (Pools). It has the descriptors, remembers what belongs together, and hands descriptors to
-// who may map them. It maps nothing, reads nothing of what it keeps, and speaks to processes of its
-// own user and root alone.
+// Keeper holds memory for processes that come and go: that of published models, that of KV pools
+// (Pools), and host memory that processes hand over (Segments). It has the descriptors, remembers
+// what belongs together, and hands descriptors to who may map them. It maps nothing, reads nothing
+// of what it keeps, and speaks to processes of its own user and root alone.
 //
 // Of models, a client's word ends with its connection: what it was filling is dropped, what it read
 // is read no more. That is enough, because nobody writes what is published: memory goes when the
@@ -22,15 +22,20 @@
 #include "tools/keeper/copies.hpp"
 #include "tools/keeper/descriptor_store.hpp"
 #include "tools/keeper/pools.hpp"
+#include "tools/keeper/segments.hpp"
 
 namespace aqua::keeper {
 
 struct KeeperOptions {
-  std::string socket;                // mode 0600
-  std::size_t connections = 1024;    // publishers and readers
-  std::size_t of_one_process = 256;  // of these
-  std::size_t most_slabs = 1 << 16;  // of all that is kept
-  std::size_t members = 256;         // of KV pools; a quarter of them of one process
+  std::string socket;                 // mode 0600
+  std::size_t connections = 1024;     // publishers and readers
+  std::size_t of_one_process = 256;   // of these
+  std::size_t most_slabs = 1 << 16;   // of all that is kept
+  std::size_t members = 256;          // of KV pools; a quarter of them of one process
+  std::size_t segment_members = 256;  // who has segments; a quarter of them of one process
+  // Bytes of segments. Those of one process are at most half of it.
+  std::uint64_t segment_bytes = std::uint64_t{16} << 30;
+  std::size_t most_segments = 4096;
 };
 
 class Keeper final : private PacketHandler {
@@ -43,11 +48,18 @@ class Keeper final : private PacketHandler {
 
  private:
   explicit Keeper(const KeeperOptions& options)
-      : room_(options.most_slabs), pools_(room_, options.members) {}
+      : room_(options.most_slabs),
+        pools_(room_, options.members),
+        segments_(room_,
+                  {.bytes = options.segment_bytes,
+                   .of_user = options.segment_bytes,
+                   .of_process = options.segment_bytes / 2,
+                   .segments = options.most_segments},
+                  options.segment_members) {}
   std::optional<Answer> on_packet(const PacketPeer& from, Message packet) override;
   void on_closed(std::uint64_t number) override;
   [[nodiscard]] bool dispensable(std::uint64_t number) const override;
-  [[nodiscard]] std::vector<int> watched() const override { return pools_.pidfds(); }
+  [[nodiscard]] std::vector<int> watched() const override;
   void on_readable(PacketServer& server, int fd) override;
 
   using Reply = sharing::wire::Reply;
@@ -78,6 +90,7 @@ class Keeper final : private PacketHandler {
   Copies copies_{room_};
   DescriptorStore store_;
   Pools pools_;
+  Segments segments_;
   std::unique_ptr<PacketServer> server_;  // its thread ends first
 };
 

@@ -4,9 +4,11 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <string>
 #include <string_view>
@@ -29,13 +31,17 @@ aqua::CommandLine line_of(aqua::keeper::KeeperOptions& options) {
   aqua::CommandLine line("", R"(Usage: aqua-keeper [options]
 
 Keeps memory for engines that come and go: weights are loaded once, and mapped by every
-process that reads them; KV pools are shared by processes that hand requests over. Serves
-processes of its own user until SIGTERM; memory that is mapped then stays with those who
-map it. docs/operate/keeper.md)");
+process that reads them; KV pools are shared by processes that hand requests over, and what
+is gathered into segments outlives who gathered it. Serves processes of its own user until
+SIGTERM; memory that is mapped then stays with those who map it. docs/operate/keeper.md)");
+  const std::uint64_t memory = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
+                               static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  options.segment_bytes = memory / 4;
   line.text("--socket", options.socket, "PATH",
             "default: keeper.sock in $XDG_RUNTIME_DIR/aqua, else in /tmp/aqua-UID")
-      .number("--connections", options.connections, 4, 65536, "N",
-              "publishers and readers at most");
+      .number("--connections", options.connections, 4, 65536, "N", "publishers and readers at most")
+      .number("--segment-bytes", options.segment_bytes, 0, memory, "N",
+              "host memory for segments at most, half of it for one process");
   return line;
 }
 
@@ -57,7 +63,8 @@ aqua::Result<int> run(aqua::keeper::KeeperOptions options) {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) {
     // A connection, and the event of who waits to join a pool; a member's process, and its event.
-    const std::size_t taken = 2 * (options.connections + options.members) + kSpareDescriptors;
+    const std::size_t taken =
+        2 * (options.connections + options.members + options.segment_members) + kSpareDescriptors;
     const std::size_t left = std::max<std::size_t>(limit.rlim_cur, taken) - taken;
     options.most_slabs = std::min(options.most_slabs, left / 2);
     if (options.most_slabs == 0) {

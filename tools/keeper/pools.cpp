@@ -13,8 +13,6 @@
 namespace aqua::keeper {
 namespace {
 
-namespace wire = sharing::wire;
-
 template <typename... What>
 Error not_now(const What&... what) {
   return Error{Code::failed_precondition, concat("keeper: ", what...)};
@@ -22,32 +20,52 @@ Error not_now(const What&... what) {
 
 }  // namespace
 
-Result<Pools::Served> Pools::serve(const PacketPeer& from, const wire::PoolRequest& request,
+// What a request may have made for others.
+template <typename Asked>
+std::optional<Pools::Wake> Pools::woken_by() {
+  constexpr auto kIs = []<typename... These>(std::variant<These...>*) {
+    return (std::is_same_v<Asked, These> || ...);
+  };
+  using Parcels = std::variant<pool_wire::Offer, pool_wire::Open, pool_wire::Close,
+                               pool_wire::Recall, pool_wire::Finish>;
+  if (kIs(static_cast<Parcels*>(nullptr))) return Wake::takers;
+  if (std::is_same_v<Asked, pool_wire::Confirm>) return Wake::told;
+  return std::nullopt;
+}
+
+Result<Pools::Served> Pools::serve(const PacketPeer& from, const pool_wire::PoolRequest& request,
                                    std::vector<UniqueFd> in) {
-  if (!in.empty() && !std::holds_alternative<wire::AddSlabs>(request)) {
+  if (!in.empty() && !std::holds_alternative<pool_wire::AddSlabs>(request)) {
     return Error{Code::invalid_argument,
                  concat("keeper: ", in.size(), " descriptors with a request that takes none")};
   }
   return std::visit(
       [&](const auto& asked) -> Result<Served> {
         using Asked = std::decay_t<decltype(asked)>;
-        if constexpr (std::is_same_v<Asked, wire::JoinPool>) {
+        if constexpr (std::is_same_v<Asked, pool_wire::JoinPool>) {
           return join(from, asked);
-        } else if constexpr (std::is_same_v<Asked, wire::AddSlabs>) {
+        } else if constexpr (std::is_same_v<Asked, pool_wire::AddSlabs>) {
           return add(from, asked, std::move(in));
-        } else if constexpr (std::is_same_v<Asked, wire::ListPools>) {
+        } else if constexpr (std::is_same_v<Asked, pool_wire::ListPools>) {
           return list(asked.first);
-        } else if constexpr (std::is_same_v<Asked, wire::RemovePool>) {
+        } else if constexpr (std::is_same_v<Asked, pool_wire::RemovePool>) {
           return remove(asked.pool);
-        } else if constexpr (std::is_same_v<Asked, wire::Cancel>) {
+        } else if constexpr (std::is_same_v<Asked, pool_wire::Cancel>) {
           AQUA_ASSIGN(Pool* const pool, find(asked.pool));
           AQUA_TRY(pool->book.cancel(asked.id));
+          wake(asked.pool, Wake::takers);
+          settle(asked.pool);
+          return Served{};
+        } else if constexpr (std::is_same_v<Asked, pool_wire::Release>) {
+          AQUA_ASSIGN(Pool* const pool, find(asked.pool));
+          pool->book.release_quarantined();
           settle(asked.pool);
           return Served{};
         } else {
           AQUA_ASSIGN(const Asker by, asker(from));
           const std::string pool = by.member.pool;
           auto served = answer(by, asked);
+          if (const auto whom = woken_by<Asked>(); whom && pools_.contains(pool)) wake(pool, *whom);
           settle(pool);
           return served;
         }
@@ -70,8 +88,8 @@ Result<Pools::Pool*> Pools::find(const std::string& name) {
   return Error{Code::not_found, concat("keeper: there is no pool '", name, "'")};
 }
 
-Result<Pools::Served> Pools::join(const PacketPeer& from, const wire::JoinPool& asked) {
-  AQUA_TRY(sharing::check_role("join", asked.role));
+Result<Pools::Served> Pools::join(const PacketPeer& from, const pool_wire::JoinPool& asked) {
+  AQUA_TRY(check_role("join", asked.role));
   if (members_.contains(from.number)) {
     return Error{Code::already_exists, "keeper: the caller has joined a pool"};
   }
@@ -89,7 +107,7 @@ Result<Pools::Served> Pools::join(const PacketPeer& from, const wire::JoinPool& 
       return not_now("pool '", asked.pool, "' lies on device ", pool.device, ", not ", device);
     }
     if (pool.shape != asked.shape || pool.book.blocks() != asked.blocks ||
-        pool.bytes != asked.bytes) {
+        pool.book.block_tokens() != asked.block_tokens || pool.bytes != asked.bytes) {
       return not_now("pool '", asked.pool, "' has ", pool.book.blocks(), " blocks, ", pool.bytes,
                      " bytes and the shape ", pool.shape, ", not ", asked.blocks, ", ", asked.bytes,
                      " and ", asked.shape);
@@ -111,7 +129,7 @@ Result<Pools::Served> Pools::join(const PacketPeer& from, const wire::JoinPool& 
                                     .shape = asked.shape,
                                     .bytes = asked.bytes,
                                     .maker = from.number,
-                                    .book = sharing::PoolBook(asked.blocks)});
+                                    .book = PoolBook(asked.blocks, asked.block_tokens)});
   } else {
     AQUA_TRY(known->second.book.join(from.number, asked.role));
     served.reply.slabs = static_cast<std::uint32_t>(known->second.slabs.size());
@@ -121,7 +139,7 @@ Result<Pools::Served> Pools::join(const PacketPeer& from, const wire::JoinPool& 
   return served;
 }
 
-Result<Pools::Served> Pools::add(const PacketPeer& from, const wire::AddSlabs& asked, Fds in) {
+Result<Pools::Served> Pools::add(const PacketPeer& from, const pool_wire::AddSlabs& asked, Fds in) {
   const auto member = members_.find(from.number);
   if (member == members_.end() || pools_.at(member->second.pool).maker != from.number) {
     return Error{Code::not_found, "keeper: the caller makes no pool"};
@@ -137,6 +155,7 @@ Result<Pools::Served> Pools::add(const PacketPeer& from, const wire::AddSlabs& a
   AQUA_TRY(room_.take(taken.slabs.size()));
   std::move(taken.slabs.begin(), taken.slabs.end(), std::back_inserter(pool.slabs));
   pool.slab_bytes = sum;
+  if (!taken.enforced) pool.on_device = true;
   if (sum == pool.bytes) {
     pool.maker = 0;
     AQUA_TRY(pool.book.join(from.number, member->second.role));
@@ -145,63 +164,8 @@ Result<Pools::Served> Pools::add(const PacketPeer& from, const wire::AddSlabs& a
   return Served{{.slabs = static_cast<std::uint32_t>(pool.slabs.size())}};
 }
 
-Result<Pools::Served> Pools::answer(Asker by, const wire::FetchSlabs& asked) {
-  Served served;
-  const auto& slabs = by.pool.slabs;
-  const std::size_t end = std::min(slabs.size(), asked.first + wire::kMaxDescriptors);
-  for (std::size_t i = asked.first; i < end; ++i) {
-    served.fds.push_back(slabs[i].fd.get());
-    served.reply.bytes.push_back(slabs[i].bytes);
-  }
-  return served;
-}
-
-Result<Pools::Served> Pools::answer(Asker by, const wire::Grant& asked) {
-  AQUA_ASSIGN(auto blocks, by.pool.book.grant(by.number, asked.most));
-  by.member.hungry = blocks.size() < asked.most;
-  return Served{{.blocks = std::move(blocks)}};
-}
-
-Result<Pools::Served> Pools::answer(Asker by, const wire::GiveBack& asked) {
-  AQUA_TRY(by.pool.book.give_back(by.number, asked.blocks));
-  return Served{};
-}
-
-Result<Pools::Served> Pools::answer(Asker by, const wire::Share& asked) {
-  AQUA_TRY(by.pool.book.share(by.number, asked.blocks));
-  return Served{};
-}
-
-Result<Pools::Served> Pools::answer(Asker by, const wire::Offer& asked) {
-  AQUA_TRY(wire::check_bytes(asked.parcel));
-  AQUA_ASSIGN(const std::uint64_t number, by.pool.book.offer(by.number, asked.role, asked.parcel));
-  wake_takers(by.member.pool);
-  return Served{{.number = number}};
-}
-
-Result<Pools::Served> Pools::answer(Asker by, const wire::Accept& asked) {
-  Served served;
-  std::size_t room = wire::kMostParcelBytes;
-  for (std::uint32_t i = 0; i < asked.most; ++i) {
-    const Parcel* const next = by.pool.book.next_for(by.number);
-    if (next == nullptr) break;
-    const std::size_t bytes = wire::packet_bytes(*next);
-    if (bytes > room) break;
-    room -= bytes;
-    AQUA_ASSIGN(auto taken, by.pool.book.accept(by.number, 1));
-    served.reply.parcels.push_back(std::move(taken.front()));
-  }
-  served.reply.waiting = static_cast<std::uint32_t>(by.pool.book.waiting(by.member.role));
-  return served;
-}
-
-Result<Pools::Served> Pools::answer(Asker by, const wire::Finish& asked) {
-  AQUA_TRY(by.pool.book.finish(by.number, asked.number));
-  return Served{};
-}
-
-Result<Pools::Served> Pools::answer(Asker by, const wire::Leave& /*asked*/) {
-  ended(by.number);
+Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Leave& /*asked*/) {
+  end(by.number, /*is_quiet=*/true);  // it has unmapped the pool, and no work was left
   return Served{};
 }
 
@@ -219,32 +183,6 @@ std::uint32_t Pools::members_in(const std::string& name) const {
   return static_cast<std::uint32_t>(
       std::count_if(members_.begin(), members_.end(),
                     [&](const auto& member) { return member.second.pool == name; }));
-}
-
-Result<Pools::Served> Pools::list(std::uint32_t first) const {
-  Served served;
-  std::uint32_t row = 0;
-  for (const auto& [name, pool] : pools_) {
-    if (pool.maker != 0 || row++ < first) continue;
-    if (served.reply.pools.size() == wire::kMostPoolRows) {
-      served.reply.more = true;
-      break;
-    }
-    const sharing::PoolCounts counts = pool.book.counts();
-    served.reply.pools.push_back({.pool = name,
-                                  .device = pool.device,
-                                  .shape = pool.shape,
-                                  .members = members_in(name),
-                                  .bytes = pool.bytes,
-                                  .blocks = pool.book.blocks(),
-                                  .free = counts.free,
-                                  .owned = counts.owned,
-                                  .offered = counts.offered,
-                                  .shared = counts.shared,
-                                  .orphaned = counts.orphaned,
-                                  .waiting = static_cast<std::uint32_t>(pool.book.waiting())});
-  }
-  return served;
 }
 
 Result<Pools::Served> Pools::remove(const std::string& name) {
@@ -284,7 +222,13 @@ std::vector<std::uint64_t> Pools::members_of(int pidfd) const {
   return numbers;
 }
 
+// Work that a process had queued on a device may outlast it. What it wrote to files ends with it.
 void Pools::ended(std::uint64_t number) {
+  const auto member = members_.find(number);
+  if (member != members_.end()) end(number, !pools_.at(member->second.pool).on_device);
+}
+
+void Pools::end(std::uint64_t number, bool is_quiet) {
   const auto member = members_.find(number);
   if (member == members_.end()) return;
   const std::string name = member->second.pool;
@@ -294,15 +238,18 @@ void Pools::ended(std::uint64_t number) {
     erase(pool);
     return;
   }
-  pool->second.book.end(number);
-  wake_takers(name);
+  pool->second.book.end(number, is_quiet);
+  wake(name, Wake::takers);
   settle(name);
 }
 
-void Pools::wake_takers(const std::string& name) {
-  const sharing::PoolBook& book = pools_.at(name).book;
+void Pools::wake(const std::string& name, Wake whom) {
+  const PoolBook& book = pools_.at(name).book;
   for (const auto& [number, member] : members_) {
-    if (member.pool == name && book.next_for(number) != nullptr) signal_event(member.wake.get());
+    if (member.pool != name) continue;
+    const bool has = book.parcels().has_news(number) ||
+                     (whom == Wake::takers && book.parcels().next_for(number) != 0);
+    if (has) signal_event(member.wake.get());
   }
 }
 
@@ -317,7 +264,7 @@ void Pools::settle(const std::string& name) {
     if (!has_free || !std::exchange(member.hungry, false)) continue;
     signal_event(member.wake.get());
   }
-  if (!members && pool->second.book.waiting() == 0) erase(pool);
+  if (!members && pool->second.book.parcels().waiting() == 0) erase(pool);
 }
 
 void Pools::forget_waiter(std::uint64_t number) {

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,8 +19,8 @@
 #include "base/socket/packet_server.hpp"
 #include "base/socket/peer_process.hpp"
 #include "base/unique_fd.hpp"
-#include "systems/sharing/decide/pool/pool_book.hpp"
-#include "systems/sharing/decide/pool/pool_wire.hpp"
+#include "parcel/pool_book.hpp"
+#include "parcel/pool_wire.hpp"
 #include "tools/keeper/kept_slab.hpp"
 
 namespace aqua::keeper {
@@ -35,12 +36,11 @@ class Pools {
 
   // An answer, and the descriptors beside it, which stay the pool's.
   struct Served {
-    sharing::wire::PoolReply reply;
+    pool_wire::PoolReply reply;
     std::vector<int> fds{};
   };
   // A request of a connection; one that takes descriptors gets those that came.
-  [[nodiscard]] Result<Served> serve(const PacketPeer& from,
-                                     const sharing::wire::PoolRequest& request,
+  [[nodiscard]] Result<Served> serve(const PacketPeer& from, const pool_wire::PoolRequest& request,
                                      std::vector<UniqueFd> in);
   // A connection has closed. What its member had stays its own until ended(), if it had anything.
   void closed(std::uint64_t number);
@@ -61,7 +61,8 @@ class Pools {
     std::uint64_t maker = 0;  // a connection; 0: it is made
     std::vector<KeptSlab> slabs{};
     std::uint64_t slab_bytes = 0;  // of those that are there
-    sharing::PoolBook book;
+    bool on_device = false;        // and not in files, which the kernel ends the writing of
+    PoolBook book;
   };
   struct Member {
     std::string pool;
@@ -84,22 +85,31 @@ class Pools {
   [[nodiscard]] std::uint32_t members_in(const std::string& name) const;
   [[nodiscard]] Result<Pool*> find(const std::string& name);
 
-  [[nodiscard]] Result<Served> join(const PacketPeer& from, const sharing::wire::JoinPool& asked);
-  [[nodiscard]] Result<Served> add(const PacketPeer& from, const sharing::wire::AddSlabs& asked,
+  [[nodiscard]] Result<Served> join(const PacketPeer& from, const pool_wire::JoinPool& asked);
+  [[nodiscard]] Result<Served> add(const PacketPeer& from, const pool_wire::AddSlabs& asked,
                                    Fds in);
   [[nodiscard]] Result<Served> list(std::uint32_t first) const;
   [[nodiscard]] Result<Served> remove(const std::string& name);
-  [[nodiscard]] static Result<Served> answer(Asker by, const sharing::wire::FetchSlabs& asked);
-  [[nodiscard]] static Result<Served> answer(Asker by, const sharing::wire::Grant& asked);
-  [[nodiscard]] static Result<Served> answer(Asker by, const sharing::wire::GiveBack& asked);
-  [[nodiscard]] static Result<Served> answer(Asker by, const sharing::wire::Share& asked);
-  [[nodiscard]] Result<Served> answer(Asker by, const sharing::wire::Offer& asked);
-  [[nodiscard]] static Result<Served> answer(Asker by, const sharing::wire::Accept& asked);
-  [[nodiscard]] static Result<Served> answer(Asker by, const sharing::wire::Finish& asked);
-  [[nodiscard]] Result<Served> answer(Asker by, const sharing::wire::Leave& asked);
+  [[nodiscard]] static Result<Served> answer(Asker by, const pool_wire::FetchSlabs& asked);
+  [[nodiscard]] static Result<Served> answer(Asker by, const pool_wire::Grant& asked);
+  [[nodiscard]] static Result<Served> answer(Asker by, const pool_wire::GiveBack& asked);
+  [[nodiscard]] static Result<Served> answer(Asker by, const pool_wire::Share& asked);
+  [[nodiscard]] static Result<Served> answer(Asker by, const pool_wire::Offer& asked);
+  [[nodiscard]] static Result<Served> answer(Asker by, const pool_wire::Open& asked);
+  [[nodiscard]] static Result<Served> answer(Asker by, const pool_wire::Close& asked);
+  [[nodiscard]] static Result<Served> answer(Asker by, const pool_wire::Recall& asked);
+  [[nodiscard]] static Result<Served> answer(Asker by, const pool_wire::Confirm& asked);
+  [[nodiscard]] static Result<Served> answer(Asker by, const pool_wire::Accept& asked);
+  [[nodiscard]] static Result<Served> answer(Asker by, const pool_wire::Finish& asked);
+  [[nodiscard]] Result<Served> answer(Asker by, const pool_wire::Leave& asked);
 
-  // Something may be there to be accepted that was not before.
-  void wake_takers(const std::string& name);
+  // Not quiet: work that the member left may still write to the pool.
+  void end(std::uint64_t number, bool is_quiet);
+  // Wakes who has not been told of something, and who may accept something.
+  enum class Wake : std::uint8_t { told, takers };
+  template <typename Asked>
+  [[nodiscard]] static std::optional<Wake> woken_by();
+  void wake(const std::string& name, Wake whom);
   // Wakes who waits for blocks, where there are any, and ends the pool if it is to end.
   void settle(const std::string& name);
   void forget_waiter(std::uint64_t number);

@@ -86,7 +86,7 @@ LlamaShape read_llama_shape(const std::filesystem::path& file) {
   return shape;
 }
 
-sharing::KvShape kv_shape(const LlamaShape& shape, std::uint32_t blocks) {
+KvPoolShape kv_shape(const LlamaShape& shape, std::uint32_t blocks) {
   return {
       .layers = shape.layers,
       .planes_per_layer = 2,

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 
-#include "aqua/sharing/kv_pool.hpp"
+#include "aqua/handoff/kv_pool.hpp"
 
 namespace aqua::prefill_decode {
 
@@ -29,6 +29,6 @@ struct LlamaShape {
 
 inline constexpr std::uint32_t kTokensPerBlock = 16;
 // A pool of so many blocks for such a model: keys and values in 16-bit floats, token by token.
-[[nodiscard]] sharing::KvShape kv_shape(const LlamaShape& shape, std::uint32_t blocks);
+[[nodiscard]] KvPoolShape kv_shape(const LlamaShape& shape, std::uint32_t blocks);
 
 }  // namespace aqua::prefill_decode

@@ -36,7 +36,7 @@ LlamaCppEngine::LlamaCppEngine(const std::filesystem::path& model, const Layout&
   for (unsigned slot = sequences; slot-- > 0;) free_slots_.push_back(slot);
 }
 
-sharing::KvShape LlamaCppEngine::state_shape(const LlamaShape& shape, std::uint32_t blocks) {
+KvPoolShape LlamaCppEngine::state_shape(const LlamaShape& shape, std::uint32_t blocks) {
   const std::size_t token = std::size_t{2} * 2 * shape.layers * shape.kv_width();
   return {.layers = 1,
           .planes_per_layer = 1,

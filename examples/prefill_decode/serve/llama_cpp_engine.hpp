@@ -24,7 +24,7 @@ class LlamaCppEngine final : public KvEngine {
   void drop(std::uint64_t sequence) override;
 
   // A pool whose blocks have room for what llama.cpp writes of so many tokens.
-  [[nodiscard]] static sharing::KvShape state_shape(const LlamaShape& shape, std::uint32_t blocks);
+  [[nodiscard]] static KvPoolShape state_shape(const LlamaShape& shape, std::uint32_t blocks);
 
  private:
   [[nodiscard]] unsigned slot_of(std::uint64_t sequence);

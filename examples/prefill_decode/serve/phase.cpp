@@ -26,7 +26,7 @@ std::uint32_t blocks_for(std::size_t tokens) {
 
 }  // namespace
 
-Phase::Phase(const PhaseOptions& options, KvEngine& engine, sharing::KvPool& pool, Stream stream,
+Phase::Phase(const PhaseOptions& options, KvEngine& engine, KvPool& pool, Stream stream,
              example::LineReader& input)
     : options_(options),
       engine_(engine),
@@ -56,7 +56,7 @@ void Phase::run() {
     } else {
       wait();
     }
-    for (const sharing::Undelivered& parcel : pool_.undelivered()) {
+    for (const Undelivered& parcel : pool_.undelivered()) {
       throw example::failure("the parcel of request " + parcel.parcel.id, parcel.error);
     }
   }

@@ -22,8 +22,8 @@
 #include <string>
 #include <vector>
 
+#include "aqua/handoff/kv_pool.hpp"
 #include "aqua/schedule/scheduler.hpp"
-#include "aqua/sharing/kv_pool.hpp"
 #include "json_lines.hpp"
 #include "serve/kv_engine.hpp"
 #include "serve/messages.hpp"
@@ -42,7 +42,7 @@ class Phase {
  public:
   // All outlive this. Requests come by `input`, but for those that decode accepts; what is answered
   // goes to standard output.
-  Phase(const PhaseOptions& options, KvEngine& engine, sharing::KvPool& pool, Stream stream,
+  Phase(const PhaseOptions& options, KvEngine& engine, KvPool& pool, Stream stream,
         example::LineReader& input);
   // Until the input has ended and all is answered.
   void run();
@@ -69,7 +69,7 @@ class Phase {
 
   PhaseOptions options_;
   KvEngine& engine_;
-  sharing::KvPool& pool_;
+  KvPool& pool_;
   Stream stream_;
   example::LineReader& input_;
   std::unique_ptr<schedule::Scheduler> scheduler_;

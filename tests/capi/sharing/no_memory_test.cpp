@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "tests/capi/fail_each.hpp"
-#include "tests/systems/sharing/keeper_process.hpp"
+#include "tests/keeper/keeper_process.hpp"
 
 namespace aqua::test {
 namespace {
@@ -32,7 +32,7 @@ class NoMemoryWeights : public CapiFixture {
   void free_publisher() { freed(aqua_weights_publisher_free(std::exchange(publisher_, {}))); }
   aqua_error* attach() { return aqua_weights_attach(runtime_, &options_, &weights_); }
 
-  sharing::KeeperProcess keeper_;
+  test::KeeperProcess keeper_;
   const std::string socket_ = keeper_.socket();
   const std::array<char, 4096> values_{};
   aqua_weights_options options_ = AQUA_WEIGHTS_OPTIONS_INIT;

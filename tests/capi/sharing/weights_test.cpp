@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tests/capi/capi_fixture.hpp"
-#include "tests/systems/sharing/keeper_process.hpp"
+#include "tests/keeper/keeper_process.hpp"
 
 namespace aqua::test {
 namespace {
@@ -75,7 +75,7 @@ class CapiWeights : public CapiFixture {
     return info;
   }
 
-  sharing::KeeperProcess keeper_;
+  test::KeeperProcess keeper_;
   const std::string socket_ = keeper_.socket();
   std::array<std::uint16_t, 2048> values_{};
 };

@@ -42,7 +42,7 @@ class PagedLlamaTest : public ::testing::Test {
     return file;
   }
   [[nodiscard]] Layout layout() {
-    const sharing::KvShape kv = kv_shape(shape_, kBlocks);
+    const KvPoolShape kv = kv_shape(shape_, kBlocks);
     const std::size_t plane = kv.plane_block_bytes * kBlocks;
     memory_.resize(plane * 2 * shape_.layers);
     LayoutSpec spec{.layers = shape_.layers,

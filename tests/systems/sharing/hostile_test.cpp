@@ -21,7 +21,7 @@
 #include "base/socket/unix_socket.hpp"
 #include "systems/sharing/act/keeper_client.hpp"
 #include "systems/sharing/act/sealed_text.hpp"
-#include "tests/systems/sharing/keeper_process.hpp"
+#include "tests/keeper/keeper_process.hpp"
 #include "tests/systems/sharing/small_model.hpp"
 #include "tools/keeper/keeper.hpp"
 
@@ -65,7 +65,7 @@ class HostileClients : public ::testing::Test {
         ->reply.copy;
   }
 
-  KeeperProcess keeper_;
+  test::KeeperProcess keeper_;
   KeeperClient client_ = KeeperClient::connect(keeper_.socket()).value();
 };
 

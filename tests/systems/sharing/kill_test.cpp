@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "aqua/sharing/models.hpp"
-#include "tests/systems/sharing/kept_descriptors.hpp"
-#include "tests/systems/sharing/peer_process.hpp"
+#include "tests/keeper/kept_descriptors.hpp"
+#include "tests/keeper/peer_program.hpp"
 
 namespace aqua::sharing {
 namespace {
@@ -21,7 +21,7 @@ class KilledWeights : public ::testing::Test {
  protected:
   [[nodiscard]] std::vector<ModelStatus> models() { return list_models(keeper_.socket()).value(); }
 
-  KeeperProcess keeper_;
+  test::KeeperProcess keeper_;
 };
 
 using Step = std::string;
@@ -30,14 +30,14 @@ INSTANTIATE_TEST_SUITE_P(Publish, KilledAtStep, ::testing::Values("seal", "publi
                          [](const auto& step) { return step.param; });
 
 TEST_P(KilledAtStep, APublisherLeavesNothingAndAnotherPublishes) {
-  const std::ptrdiff_t before = kept_descriptors(keeper_);
-  PeerProcess publisher(keeper_.socket());
+  const std::ptrdiff_t before = test::kept_descriptors(keeper_);
+  test::PeerProgram publisher(keeper_.socket());
   ASSERT_EQ(publisher.ask("stop-at " + GetParam()), "ok");
   ASSERT_EQ(publisher.ask("publish 1 7"), "at " + GetParam());
   EXPECT_EQ(models().front().filling, 1U);
   publisher.kill();
   EXPECT_TRUE(models().empty());
-  PeerProcess next(keeper_.socket());
+  test::PeerProgram next(keeper_.socket());
   EXPECT_EQ(next.ask("attach 1").substr(0, 9), "not_found");
   EXPECT_EQ(next.ask("publish 1 8"), "ok");
   EXPECT_EQ(next.ask("attach 1"), "1");
@@ -45,11 +45,11 @@ TEST_P(KilledAtStep, APublisherLeavesNothingAndAnotherPublishes) {
   next.kill();
   EXPECT_TRUE(retire_model("small", "1", keeper_.socket()).ok());
   EXPECT_TRUE(models().empty());
-  EXPECT_EQ(kept_descriptors(keeper_), before);
+  EXPECT_EQ(test::kept_descriptors(keeper_), before);
 }
 
 TEST_P(KilledAtStep, AKeeperFailsThePublisherWhichBeginsAnew) {
-  PeerProcess publisher(keeper_.socket());
+  test::PeerProgram publisher(keeper_.socket());
   ASSERT_EQ(publisher.ask("stop-at " + GetParam()), "ok");
   ASSERT_EQ(publisher.ask("publish 1 7"), "at " + GetParam());
   keeper_.kill();
@@ -67,9 +67,9 @@ INSTANTIATE_TEST_SUITE_P(Attach, ReaderAtStep, ::testing::Values("attach", "map"
                          [](const auto& step) { return step.param; });
 
 TEST_P(ReaderAtStep, KilledThereItIsForgotten) {
-  PeerProcess publisher(keeper_.socket());
+  test::PeerProgram publisher(keeper_.socket());
   ASSERT_EQ(publisher.ask("publish 1 7"), "ok");
-  PeerProcess reader(keeper_.socket());
+  test::PeerProgram reader(keeper_.socket());
   ASSERT_EQ(reader.ask("stop-at " + GetParam()), "ok");
   ASSERT_EQ(reader.ask("attach 1"), "at " + GetParam());
   reader.kill();
@@ -80,9 +80,9 @@ TEST_P(ReaderAtStep, KilledThereItIsForgotten) {
 
 // By then it has the descriptors, or none.
 TEST_P(ReaderAtStep, WhoseKeeperIsKilledThereHasAllOfItOrNothing) {
-  PeerProcess publisher(keeper_.socket());
+  test::PeerProgram publisher(keeper_.socket());
   ASSERT_EQ(publisher.ask("publish 1 7"), "ok");
-  PeerProcess reader(keeper_.socket());
+  test::PeerProgram reader(keeper_.socket());
   ASSERT_EQ(reader.ask("stop-at " + GetParam()), "ok");
   ASSERT_EQ(reader.ask("attach 1"), "at " + GetParam());
   keeper_.kill();
@@ -96,9 +96,9 @@ TEST_P(ReaderAtStep, WhoseKeeperIsKilledThereHasAllOfItOrNothing) {
 }
 
 TEST_F(KilledWeights, AReaderThatIsKilledLetsASupersededVersionGo) {
-  PeerProcess publisher(keeper_.socket());
+  test::PeerProgram publisher(keeper_.socket());
   ASSERT_EQ(publisher.ask("publish 1 1"), "ok");
-  PeerProcess reader(keeper_.socket());
+  test::PeerProgram reader(keeper_.socket());
   ASSERT_EQ(reader.ask("attach -"), "1");
   ASSERT_EQ(publisher.ask("publish 2 2"), "ok");
   EXPECT_EQ(models().size(), 2U);
@@ -111,18 +111,18 @@ TEST_F(KilledWeights, AReaderThatIsKilledLetsASupersededVersionGo) {
 // Publishers, readers and the keeper die at random moments of whatever they do. Whatever is
 // attached has the bytes of its version, and at the end the keeper has nothing left open.
 TEST_F(KilledWeights, AtRandomMomentsNoByteIsWrongAndNothingIsLeft) {
-  const int rounds = random_rounds();
-  const std::ptrdiff_t before = kept_descriptors(keeper_);
+  const int rounds = test::random_rounds();
+  const std::ptrdiff_t before = test::kept_descriptors(keeper_);
   std::mt19937_64 random(std::random_device{}());
   const std::uint64_t seed = random();
   SCOPED_TRACE("seed " + std::to_string(seed));
   random.seed(seed);
   const auto below = [&](std::uint64_t n) { return random() % n; };
-  std::vector<std::unique_ptr<PeerProcess>> peers;
+  std::vector<std::unique_ptr<test::PeerProgram>> peers;
   int version = 0;
   int checked = 0;
   for (int round = 0; round < rounds; ++round) {
-    while (peers.size() < 3) peers.push_back(std::make_unique<PeerProcess>(keeper_.socket()));
+    while (peers.size() < 3) peers.push_back(std::make_unique<test::PeerProgram>(keeper_.socket()));
     for (std::size_t i = 0; i < peers.size(); ++i) {
       // Two may publish the same version: one of them is refused.
       if (below(2) == 0) version += static_cast<int>(below(2));
@@ -153,7 +153,7 @@ TEST_F(KilledWeights, AtRandomMomentsNoByteIsWrongAndNothingIsLeft) {
     EXPECT_TRUE(retire_model(left.model, left.version, keeper_.socket()).ok());
   }
   EXPECT_TRUE(models().empty());
-  EXPECT_EQ(kept_descriptors(keeper_), before);
+  EXPECT_EQ(test::kept_descriptors(keeper_), before);
   RecordProperty("checked", checked);
 }
 

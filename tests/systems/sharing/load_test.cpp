@@ -14,7 +14,7 @@
 #include "aqua/sharing/load_weights.hpp"
 #include "aqua/sharing/models.hpp"
 #include "aqua/sharing/shared_weights.hpp"
-#include "tests/systems/sharing/keeper_process.hpp"
+#include "tests/keeper/keeper_process.hpp"
 #include "tests/systems/sharing/model_bytes.hpp"
 
 namespace aqua::sharing {
@@ -81,7 +81,7 @@ class LoadedFromFiles : public ::testing::Test {
   }
 
   aqua::testing::TempDir directory_;
-  KeeperProcess keeper_;
+  test::KeeperProcess keeper_;
   Runtime loader_ = open_runtime();
   Runtime engine_ = open_runtime();
 };

@@ -13,14 +13,14 @@
 #include "aqua/runtime.hpp"
 #include "aqua/sharing/shared_weights.hpp"
 #include "aqua/sharing/weights_publisher.hpp"
-#include "tests/systems/sharing/obey.hpp"
+#include "tests/keeper/obey.hpp"
 #include "tests/systems/sharing/small_model.hpp"
 
 namespace {
 
 using namespace aqua::literals;
 using namespace aqua::sharing;
-using peer::outcome;
+using aqua::test::peer::outcome;
 
 class Peer {
  public:
@@ -83,5 +83,5 @@ class Peer {
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
   Peer publisher_or_reader(argv[1]);
-  peer::obey_forever(publisher_or_reader);
+  aqua::test::peer::obey_forever(publisher_or_reader);
 }

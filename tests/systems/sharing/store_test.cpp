@@ -10,9 +10,9 @@
 #include "aqua/sharing/models.hpp"
 #include "base/memfd.hpp"
 #include "systems/sharing/act/keeper_client.hpp"
+#include "tests/keeper/keeper_process.hpp"
+#include "tests/keeper/peer_program.hpp"
 #include "tests/systems/sharing/fake_systemd.hpp"
-#include "tests/systems/sharing/keeper_process.hpp"
-#include "tests/systems/sharing/peer_process.hpp"
 
 namespace aqua::sharing {
 namespace {
@@ -34,12 +34,12 @@ class StoredWeights : public ::testing::Test {
   [[nodiscard]] std::vector<ModelStatus> models() { return list_models(keeper_.socket()).value(); }
 
   aqua::testing::TempDir directory_;
-  KeeperProcess keeper_;
+  test::KeeperProcess keeper_;
   FakeSystemd systemd_{directory_ / "notify"};
 };
 
 TEST_F(StoredWeights, AreServedByTheNextKeeperAndNoFileIsRead) {
-  PeerProcess engine(keeper_.socket());
+  test::PeerProgram engine(keeper_.socket());
   ASSERT_EQ(engine.ask("publish 1 7"), "ok");
   EXPECT_EQ(systemd_.names(),
             (std::vector<std::string>{"c1-0", "c1-1", "c1-manifest", "c1-record"}));
@@ -47,18 +47,18 @@ TEST_F(StoredWeights, AreServedByTheNextKeeperAndNoFileIsRead) {
   engine.kill();
   restart();
   EXPECT_EQ(models(), before);
-  PeerProcess next(keeper_.socket());
+  test::PeerProgram next(keeper_.socket());
   EXPECT_EQ(next.ask("attach -"), "1");
   EXPECT_EQ(next.ask("check 7"), "ok");
   restart();
-  PeerProcess later(keeper_.socket());
+  test::PeerProgram later(keeper_.socket());
   EXPECT_EQ(later.ask("attach -"), "1") << "once more";
   EXPECT_EQ(later.ask("check 7"), "ok");
 }
 
 TEST_F(StoredWeights, TheNewestIsStillTheNewestAndWhatNobodyReadsGoes) {
-  PeerProcess publisher(keeper_.socket());
-  PeerProcess reader(keeper_.socket());
+  test::PeerProgram publisher(keeper_.socket());
+  test::PeerProgram reader(keeper_.socket());
   ASSERT_EQ(publisher.ask("publish 1 1"), "ok");
   ASSERT_EQ(reader.ask("attach 1"), "1");
   ASSERT_EQ(publisher.ask("publish 2 2"), "ok");
@@ -75,14 +75,14 @@ TEST_F(StoredWeights, TheNewestIsStillTheNewestAndWhatNobodyReadsGoes) {
 }
 
 TEST_F(StoredWeights, RetiredTheyLeaveTheStore) {
-  PeerProcess publisher(keeper_.socket());
+  test::PeerProgram publisher(keeper_.socket());
   ASSERT_EQ(publisher.ask("publish 1 1"), "ok");
   ASSERT_TRUE(retire_model("small", "1", keeper_.socket()).ok());
   EXPECT_TRUE(systemd_.names().empty());
 }
 
 TEST_F(StoredWeights, RetiredWhileTheyAreReadTheyStayWithTheirReadersAlone) {
-  PeerProcess engine(keeper_.socket());
+  test::PeerProgram engine(keeper_.socket());
   ASSERT_EQ(engine.ask("publish 1 1"), "ok");
   ASSERT_EQ(engine.ask("attach 1"), "1");
   ASSERT_TRUE(retire_model("small", "1", keeper_.socket()).ok());
@@ -125,7 +125,7 @@ TEST_F(StoredWeights, WhichVersionIsNewerIsKnownToTheNextKeeper) {
 }
 
 TEST_F(StoredWeights, OfWhatIsNotWholeNothingIsServedAndTheRestIs) {
-  PeerProcess publisher(keeper_.socket());
+  test::PeerProgram publisher(keeper_.socket());
   ASSERT_EQ(publisher.ask("publish 1 1"), "ok");
   for (const char* lost : {"c1-1", "c1-manifest", "c1-record"}) {
     SCOPED_TRACE(lost);
@@ -138,7 +138,7 @@ TEST_F(StoredWeights, OfWhatIsNotWholeNothingIsServedAndTheRestIs) {
     EXPECT_EQ(systemd_.names(), (std::vector<std::string>{"c07-", "stranger"}))
         << "what is of no use leaves the store; what is another's stays";
     for (const std::string& name : systemd_.names()) systemd_.lose(name);
-    PeerProcess next(keeper_.socket());
+    test::PeerProgram next(keeper_.socket());
     ASSERT_EQ(next.ask("publish 1 1"), "ok");
     // Under a new name; give it the old one for the next round.
     const auto names = systemd_.names();
@@ -150,7 +150,7 @@ TEST_F(StoredWeights, OfWhatIsNotWholeNothingIsServedAndTheRestIs) {
 // Killed right after its answer, or as it is about to give one.
 TEST_F(StoredWeights, WhatWasCommittedIsThereAfterTheKeeperIsKilled) {
   for (int round = 0; round < 8; ++round) {
-    PeerProcess publisher(keeper_.socket());
+    test::PeerProgram publisher(keeper_.socket());
     ASSERT_EQ(publisher.ask("stop-at commit"), "ok");
     const std::string version = std::to_string(round);
     ASSERT_EQ(publisher.ask("publish " + version + " " + version), "at commit");
@@ -159,7 +159,7 @@ TEST_F(StoredWeights, WhatWasCommittedIsThereAfterTheKeeperIsKilled) {
     if (round % 2 == 0) answer = publisher.answer();
     restart();
     if (round % 2 != 0) answer = publisher.answer();
-    PeerProcess reader(keeper_.socket());
+    test::PeerProgram reader(keeper_.socket());
     const std::string attached = reader.ask("attach " + version);
     if (answer != "ok") {
       EXPECT_EQ(answer.substr(0, 11), "unavailable");

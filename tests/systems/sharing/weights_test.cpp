@@ -11,7 +11,7 @@
 #include "aqua/sharing/shared_weights.hpp"
 #include "aqua/sharing/weights_publisher.hpp"
 #include "tests/base/forked_child.hpp"
-#include "tests/systems/sharing/keeper_process.hpp"
+#include "tests/keeper/keeper_process.hpp"
 #include "tests/systems/sharing/small_model.hpp"
 
 namespace aqua::sharing {
@@ -62,7 +62,7 @@ class Weights : public ::testing::Test {
   }
   [[nodiscard]] std::vector<ModelStatus> models() { return list_models(keeper_.socket()).value(); }
 
-  KeeperProcess keeper_;
+  test::KeeperProcess keeper_;
   Runtime loader_ = open_runtime();
   Runtime engine_ = open_runtime();
 };

@@ -8,13 +8,13 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "tests/systems/sharing/keeper_process.hpp"
+#include "tests/keeper/keeper_process.hpp"
 #include "tests/systems/sharing/model_bytes.hpp"
 
 namespace aqua::tool {
 namespace {
 
-using sharing::KeeperProcess;
+using test::KeeperProcess;
 using Words = std::vector<std::string_view>;
 
 class Models : public ::testing::Test {
@@ -31,7 +31,7 @@ class Models : public ::testing::Test {
     return text.ok() ? *text : text.error().message;
   }
 
-  KeeperProcess keeper_;
+  test::KeeperProcess keeper_;
   const std::string socket_ = keeper_.socket();
 };
 

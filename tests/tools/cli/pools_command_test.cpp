@@ -8,15 +8,14 @@
 #include <optional>
 
 #include "aqua/emulated.hpp"
-#include "tests/systems/sharing/keeper_process.hpp"
-#include "tests/systems/sharing/stamped_pool.hpp"
+#include "tests/handoff/stamped_pool.hpp"
+#include "tests/keeper/keeper_process.hpp"
 
 namespace aqua::tool {
 namespace {
 
 using namespace std::chrono_literals;
-using sharing::KeeperProcess;
-using sharing::KvPool;
+using test::KeeperProcess;
 using Words = std::vector<std::string_view>;
 
 class Pools : public ::testing::Test {
@@ -39,14 +38,13 @@ class Pools : public ::testing::Test {
 
   KeeperProcess keeper_;
   const std::string socket_ = keeper_.socket();
-  Runtime gpu_ = sharing::open_small_gpu();
+  Runtime gpu_ = open_small_gpu();
 };
 
 TEST_F(Pools, AreListedAndAParcelThatWaitsIsCancelled) {
   EXPECT_EQ(said({}), "the keeper has no pools\n");
   const Stream stream = emulated::create_stream(gpu_).value();
-  auto pool =
-      std::make_optional(KvPool::attach(gpu_, sharing::small_pool(socket_, "prefill")).value());
+  auto pool = std::make_optional(KvPool::attach(gpu_, small_pool(socket_, "prefill")).value());
   auto blocks = pool->allocate(3);
   while (!blocks.ok() && pool->wait(60s)) blocks = pool->allocate(3);
   ASSERT_TRUE(pool->hand_over({.id = "7", .blocks = *blocks, .tokens = 12}, "decode", stream).ok());
@@ -62,9 +60,16 @@ TEST_F(Pools, AreListedAndAParcelThatWaitsIsCancelled) {
   ASSERT_TRUE(emulated::destroy_stream(gpu_, stream).ok());
 }
 
+TEST_F(Pools, WhatIsQuarantinedIsShownAndReleasedByName) {
+  const KvPool pool = KvPool::attach(gpu_, small_pool(socket_, "prefill")).value();
+  EXPECT_EQ(only_pool().at("quarantined"), 0);
+  EXPECT_NE(said({}).find("quarantined"), std::string::npos);
+  EXPECT_EQ(said({"release", "--pool", "small"}), "what was quarantined of small is free\n");
+  EXPECT_EQ(run({"release", "--pool", "large"}).error().code, Code::not_found);
+}
+
 TEST_F(Pools, OneWithMembersIsNotRemoved) {
-  auto pool =
-      std::make_optional(KvPool::attach(gpu_, sharing::small_pool(socket_, "prefill")).value());
+  auto pool = std::make_optional(KvPool::attach(gpu_, small_pool(socket_, "prefill")).value());
   EXPECT_EQ(run({"remove", "--pool", "small"}).error().code, Code::failed_precondition);
   EXPECT_EQ(run({"remove", "--pool", "large"}).error().code, Code::not_found);
   EXPECT_EQ(only_pool().at("members"), 1);
@@ -84,6 +89,7 @@ TEST(PoolsLine, WrongArgumentsAreNamed) {
       {{"cancel", "--id", "7"}, "needs --pool"},
       {{"cancel", "--pool", "p"}, "needs --id"},
       {{"remove"}, "needs --pool"},
+      {{"release"}, "needs --pool"},
   };
   for (const auto& [words, message] : wrong) {
     const auto command = parse_pools(words);

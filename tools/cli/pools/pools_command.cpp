@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "aqua/sharing/pools.hpp"
+#include "aqua/handoff/pools.hpp"
 #include "base/concat.hpp"
 #include "base/try.hpp"
 #include "tools/cli/action.hpp"
@@ -13,16 +13,18 @@
 namespace aqua::tool {
 namespace {
 
-using sharing::PoolStatus;
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kAbout = R"(Usage: aqua pools [list] [options]
        aqua pools cancel --pool NAME --id ID [options]
+       aqua pools release --pool NAME [options]
        aqua pools remove --pool NAME [options]
 
 The KV pools that the keeper of this server has: their blocks, and the parcels that nobody has
-taken. Cancels a parcel that waits, of a request that nobody wants answered any more; removes a
-pool of which nobody is a member, with what waits in it. (docs/operate/keeper.md))";
+taken. Cancels a parcel that waits, of a request that nobody wants answered any more. Releases the
+blocks that were quarantined since work of dead members may still write them: once the device has
+been idle since. Removes a pool of which nobody is a member, with what waits in it.
+(docs/operate/keeper.md))";
 
 Error bad(const std::string& what) {
   return Error{Code::invalid_argument, concat("pools: ", what)};
@@ -32,11 +34,12 @@ Json to_json(const PoolStatus& pool) {
   return {{"pool", pool.pool},       {"device", pool.device},     {"shape", pool.shape},
           {"members", pool.members}, {"bytes", pool.bytes},       {"blocks", pool.blocks},
           {"free", pool.free},       {"owned", pool.owned},       {"offered", pool.offered},
-          {"shared", pool.shared},   {"orphaned", pool.orphaned}, {"waiting", pool.waiting}};
+          {"shared", pool.shared},   {"orphaned", pool.orphaned}, {"quarantined", pool.quarantined},
+          {"waiting", pool.waiting}, {"ended", pool.ended}};
 }
 
 Result<std::string> list(const PoolsCommand& command) {
-  AQUA_ASSIGN(const auto pools, sharing::list_pools(command.keeper));
+  AQUA_ASSIGN(const auto pools, list_pools(command.keeper));
   if (command.json) {
     Json all = Json::array();
     for (const PoolStatus& pool : pools) all.push_back(to_json(pool));
@@ -50,10 +53,10 @@ Result<std::string> list(const PoolsCommand& command) {
     out << '\n';
   };
   row("pool", "members", "MiB", "blocks", "free", "owned", "offered", "shared", "orphaned",
-      "waiting");
+      "quarantined", "waiting");
   for (const PoolStatus& pool : pools) {
     row(pool.pool, pool.members, pool.bytes >> 20, pool.blocks, pool.free, pool.owned, pool.offered,
-        pool.shared, pool.orphaned, pool.waiting);
+        pool.shared, pool.orphaned, pool.quarantined, pool.waiting);
   }
   return out.str();
 }
@@ -74,6 +77,7 @@ Result<PoolsCommand> parse_pools(std::span<const std::string_view> arguments) {
   PoolsCommand command;
   auto action = take_action<PoolsAction>(arguments, {{"list", PoolsAction::list},
                                                      {"cancel", PoolsAction::cancel},
+                                                     {"release", PoolsAction::release},
                                                      {"remove", PoolsAction::remove}});
   if (!action.ok()) return bad(action.error().message);
   command.action = *action;
@@ -88,13 +92,17 @@ Result<std::string> run_pools(const PoolsCommand& command) {
     case PoolsAction::list:
       return list(command);
     case PoolsAction::cancel:
-      AQUA_TRY(sharing::cancel_parcel(command.pool, command.id, command.keeper));
+      AQUA_TRY(cancel_parcel(command.pool, command.id, command.keeper));
       if (command.json) {
         return Json{{"pool", command.pool}, {"cancelled", command.id}}.dump(2) + "\n";
       }
       return concat(command.id, " is cancelled, its blocks are free\n");
+    case PoolsAction::release:
+      AQUA_TRY(release_quarantined(command.pool, command.keeper));
+      if (command.json) return Json{{"released", command.pool}}.dump(2) + "\n";
+      return concat("what was quarantined of ", command.pool, " is free\n");
     case PoolsAction::remove:
-      AQUA_TRY(sharing::remove_pool(command.pool, command.keeper));
+      AQUA_TRY(remove_pool(command.pool, command.keeper));
       if (command.json) return Json{{"removed", command.pool}}.dump(2) + "\n";
       return concat(command.pool, " is removed\n");
   }

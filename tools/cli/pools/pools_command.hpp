@@ -12,7 +12,7 @@
 
 namespace aqua::tool {
 
-enum class PoolsAction : std::uint8_t { list, cancel, remove };
+enum class PoolsAction : std::uint8_t { list, cancel, release, remove };
 
 struct PoolsCommand {
   PoolsAction action = PoolsAction::list;

@@ -16,9 +16,7 @@ Error wrong(const std::string& what) {
 
 bool alike(const LayoutSpec& a, const LayoutSpec& b) {
   return a.layers == b.layers && a.planes_per_layer == b.planes_per_layer &&
-         a.block_count == b.block_count && a.block_stride == b.block_stride &&
-         a.segments_per_block == b.segments_per_block && a.segment_bytes == b.segment_bytes &&
-         (a.segments_per_block == 1 || a.segment_stride == b.segment_stride);
+         a.block_count == b.block_count && a.block_stride == b.block_stride && a.axes == b.axes;
 }
 
 }  // namespace

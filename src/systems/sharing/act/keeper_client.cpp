@@ -1,74 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "systems/sharing/act/keeper_client.hpp"
 
-#include <string_view>
 #include <utility>
 
-#include "base/concat.hpp"
-#include "base/environment.hpp"
-#include "base/own_directory.hpp"
-#include "base/socket/unix_socket.hpp"
 #include "base/try.hpp"
 
 namespace aqua::sharing {
-namespace {
-
-std::string path_or_default(const std::string& path) {
-  if (!path.empty()) return path;
-  return environment("AQUA_KEEPER", concat(default_own_directory(), "/keeper.sock"));
-}
-
-Error away(const std::string& path, const Error& why) {
-  return Error{Code::unavailable, concat("keeper: ", path, ": ", why.message)};
-}
-
-std::string_view text_of(const Message& packet) {
-  return {reinterpret_cast<const char*>(packet.bytes.data()), packet.bytes.size()};
-}
-
-}  // namespace
 
 Result<KeeperClient> KeeperClient::connect(const std::string& path) {
-  std::string at = path_or_default(path);
-  auto fd = connect_seqpacket(at, kPatience);
-  if (!fd.ok() && fd.error().code == Code::invalid_argument) return std::move(fd).error();
-  if (!fd.ok()) return away(at, fd.error());
-  AQUA_TRY(check_listener(fd->get(), concat("keeper: ", at)));
-  return KeeperClient(std::move(at), std::move(fd).value());
-}
-
-Result<Message> KeeperClient::exchange(const std::string& text, std::span<const int> fds,
-                                       std::chrono::milliseconds patience) {
-  if (!fd_.valid()) return Error{Code::unavailable, concat("keeper: ", path_, ": no connection")};
-  if (auto sent = send_message(fd_.get(), std::as_bytes(std::span(text)), fds, patience);
-      !sent.ok()) {
-    fd_.reset();
-    return away(path_, sent.error());
-  }
-  auto message = receive_message(fd_.get(), wire::kMaxPacket, patience);
-  if (!message.ok() || message->bytes.empty()) {
-    // A late answer would be taken for that to the next request.
-    fd_.reset();
-    if (message.ok()) return Error{Code::unavailable, concat("keeper: ", path_, " has closed")};
-    if (message.error().code == Code::resource_exhausted) return std::move(message).error();
-    return away(path_, message.error());
-  }
-  return message;
+  AQUA_ASSIGN(auto connection, KeeperConnection::connect(path));
+  return KeeperClient(std::move(connection));
 }
 
 Result<KeeperClient::Answer> KeeperClient::call(const wire::Request& request,
                                                 std::span<const int> fds) {
-  AQUA_ASSIGN(Message message, exchange(wire::encode(request), fds, kPatience));
+  AQUA_ASSIGN(Message message, connection_.exchange(wire::encode(request), fds));
   AQUA_ASSIGN(wire::Reply reply, wire::decode_reply(text_of(message)));
   return Answer{std::move(reply), std::move(message.fds)};
-}
-
-Result<KeeperClient::PoolAnswer> KeeperClient::call(const wire::PoolRequest& request,
-                                                    std::span<const int> fds,
-                                                    std::chrono::milliseconds patience) {
-  AQUA_ASSIGN(Message message, exchange(wire::encode(request), fds, patience));
-  AQUA_ASSIGN(wire::PoolReply reply, wire::decode_pool_reply(text_of(message)));
-  return PoolAnswer{std::move(reply), std::move(message.fds)};
 }
 
 }  // namespace aqua::sharing

@@ -6,9 +6,9 @@
 #include <unordered_set>
 
 #include "base/concat.hpp"
+#include "base/text/plain_name.hpp"
 #include "base/try.hpp"
 #include "systems/sharing/decide/manifest_limits.hpp"
-#include "systems/sharing/decide/plain_name.hpp"
 
 namespace aqua::sharing {
 namespace {

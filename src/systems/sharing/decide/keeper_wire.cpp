@@ -7,9 +7,9 @@
 #include "base/concat.hpp"
 #include "base/json_object.hpp"
 #include "base/shallow_json.hpp"
+#include "base/text/plain_name.hpp"
 #include "base/try.hpp"
 #include "systems/sharing/decide/manifest_limits.hpp"
-#include "systems/sharing/decide/plain_name.hpp"
 
 namespace aqua::sharing::wire {
 namespace {

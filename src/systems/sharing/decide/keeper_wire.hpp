@@ -12,10 +12,12 @@
 #include "aqua/result.hpp"
 #include "aqua/sharing/models.hpp"
 #include "base/ids.hpp"
+#include "base/keeper/packets.hpp"
 #include "systems/sharing/decide/model_book.hpp"
-#include "systems/sharing/decide/wire_json.hpp"
 
 namespace aqua::sharing::wire {
+
+using namespace keeper_wire;
 
 // A copy of a shard is to be published. Answer: copy.
 struct Publish {

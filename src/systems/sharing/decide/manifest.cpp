@@ -7,9 +7,9 @@
 #include <string_view>
 
 #include "base/concat.hpp"
+#include "base/text/plain_name.hpp"
 #include "base/try.hpp"
 #include "systems/sharing/decide/manifest_limits.hpp"
-#include "systems/sharing/decide/plain_name.hpp"
 
 namespace aqua::sharing {
 namespace {

@@ -57,7 +57,7 @@ class TurnEngine {
                       .planes_per_layer = shape_.planes,
                       .block_count = shape_.blocks,
                       .block_stride = shape_.block_bytes,
-                      .segment_bytes = shape_.block_bytes};
+                      .axes = BlockAxes::whole(shape_.block_bytes)};
       for (unsigned p = 0; p < shape_.layers * shape_.planes; ++p) {
         spec.planes.push_back(plane(b, p));
       }

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Carrier is what parcels (aqua/handoff/parcel.hpp) travel by, whatever lies between giver and
+// taker: one pool of blocks that both have mapped (aqua::KvPool), or memory that is copied through.
+// Who hands KV over knows a Carrier, and not which.
+//
+//   giver:  open(head, role) -> number, fill() behind each kernel, close(), deliveries()
+//   taker:  accept() -> parcels, land() into blocks of its own, confirm(), finish()
+//
+// Numbers of parcels that one gives are its own, from open(); of those that one takes they are in
+// the parcel.
+//
+// Threads: every method may be called concurrently. None waits for a stream, a socket or another
+//          process, but wait().
+// Errors:  a call that fails changes nothing. not_found: there is no such parcel of the caller's.
+//          A stream that is none is invalid_argument, one that is being captured
+//          failed_precondition. unavailable: nothing is carried any more.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "aqua/export.h"
+#include "aqua/handoff/parcel.hpp"
+#include "aqua/kv_range.hpp"
+#include "aqua/layout.hpp"
+#include "aqua/result.hpp"
+#include "aqua/ticket.hpp"
+#include "aqua/types.hpp"
+
+namespace aqua {
+
+// What has become of a parcel that was opened: the last that its giver hears of it.
+struct Delivery {
+  enum class Outcome : std::uint8_t {
+    confirmed,   // its taker has all bytes: free what was kept
+    superseded,  // a higher turn of the request counts
+    cancelled,   // by name, before it was taken
+    recalled,    // as asked
+    refused,   // `error` says why: aborted, of a turn that is not higher; what the stream's work is
+    in_doubt,  // nothing is carried any more, and it may have arrived or not
+  };
+  std::uint64_t number = 0;
+  Outcome outcome = Outcome::confirmed;
+  bool returned = false;  // what close() gave away, if it was called, is the giver's again
+  Error error{};          // of refused and in_doubt
+};
+
+class AQUA_API Carrier {
+ public:
+  Carrier() = default;
+  virtual ~Carrier() = default;
+
+  // --- who gives ---------------------------------------------------------------------------------
+  // A parcel for whoever has this role. Room for it is asked for in the background.
+  // invalid_argument: the id or the role. What is wrong with the turn is told by deliveries().
+  [[nodiscard]] virtual Result<std::uint64_t> open(const ParcelHead& head,
+                                                   const std::string& role) = 0;
+  // Reserved until there is room, then open, and closed from close() on.
+  [[nodiscard]] virtual Result<ParcelState> state(std::uint64_t number) const = 0;
+  // Carries a range of the sequence that lies in these blocks, once the work posted to `stream` so
+  // far has ended. The blocks stay as they are until close(). Does nothing within a pool.
+  [[nodiscard]] virtual Result<void> fill(std::uint64_t number, const KvRange& range,
+                                          BlockList from, Stream stream) = 0;
+  // It is complete once the work posted to `stream` so far has ended. Within a pool its blocks are
+  // the caller's no more (KvPool::hand_over()); elsewhere they are not looked at.
+  // invalid_argument: the blocks, or a note of more than 4 KiB.
+  [[nodiscard]] virtual Result<void> close(std::uint64_t number, BlockList blocks,
+                                           std::uint32_t tokens, std::string note,
+                                           Stream stream) = 0;
+  // Takes it back, if nobody has taken it by then: deliveries() tells which it was.
+  [[nodiscard]] virtual Result<void> recall(std::uint64_t number) = 0;
+  // What has become of parcels since the last call.
+  [[nodiscard]] virtual std::vector<Delivery> deliveries() = 0;
+
+  // --- who takes ---------------------------------------------------------------------------------
+  // There is room for so many more parcels here. Means nothing where none is needed.
+  [[nodiscard]] virtual Result<void> admit(std::uint32_t parcels) = 0;
+  // Parcels for the caller's role that are at hand, the oldest first. They are its own until
+  // finish().
+  [[nodiscard]] virtual std::vector<Parcel> accept(std::size_t most) = 0;
+  // Brings a range of it into blocks of the caller's, behind the work posted to `stream` so far.
+  // Within a pool they are the parcel's, `into` is empty, and the ticket is done.
+  [[nodiscard]] virtual Result<Ticket> land(std::uint64_t number, const KvRange& range,
+                                            BlockList into, Stream stream) = 0;
+  // All that is wanted of it has landed: the giver need not keep it.
+  [[nodiscard]] virtual Result<void> confirm(std::uint64_t number) = 0;
+  // The work on it has ended, once the work posted to `stream` so far has.
+  [[nodiscard]] virtual Result<void> finish(std::uint64_t number, Stream stream) = 0;
+  // Parcels of the caller's that are superseded since the last call: what it makes of them counts
+  // no more, and they are to be finished.
+  [[nodiscard]] virtual std::vector<std::uint64_t> superseded() = 0;
+
+  // --- both --------------------------------------------------------------------------------------
+  // Blocks until there is news since the last call, of any of the above. False: none came within
+  // `patience`.
+  [[nodiscard]] virtual bool wait(std::chrono::milliseconds patience) = 0;
+  // Once false it stays so.
+  [[nodiscard]] virtual bool is_connected() const = 0;
+
+ protected:
+  Carrier(const Carrier&) = default;
+  Carrier(Carrier&&) noexcept = default;
+  Carrier& operator=(const Carrier&) = default;
+  Carrier& operator=(Carrier&&) noexcept = default;
+};
+
+}  // namespace aqua

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// The KV pools of a keeper, for people and for who looks after it.
+//
+// Threads: free functions; concurrent calls are fine. Each blocks for the keeper's answer.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "aqua/export.h"
+#include "aqua/result.hpp"
+
+namespace aqua {
+
+struct PoolStatus {
+  std::string pool{};
+  std::string device{};  // as PublishedMemory::device_of()
+  std::string shape{};   // as its first member told it
+  std::uint32_t members = 0;
+  std::uint64_t bytes = 0;
+  std::uint32_t blocks = 0;  // in all; each is one of these:
+  std::uint32_t free = 0;
+  std::uint32_t owned = 0;     // by a member alone
+  std::uint32_t offered = 0;   // in parcels that nobody has taken
+  std::uint32_t shared = 0;    // read by any number
+  std::uint32_t orphaned = 0;  // of members that are gone and whose end is not proven
+  // Of members that are dead, whose work on the device may not be: nobody gets them before
+  // release_quarantined(), or the end of the pool.
+  std::uint32_t quarantined = 0;
+  std::uint32_t waiting = 0;  // parcels that nobody has taken
+  std::uint32_t ended = 0;    // requests that have ended and whose turns are remembered
+  friend bool operator==(const PoolStatus&, const PoolStatus&) = default;
+};
+
+// By name. `keeper`: as WeightsOptions::keeper. unavailable and permission_denied as
+// SharedWeights::attach().
+[[nodiscard]] AQUA_API Result<std::vector<PoolStatus>> list_pools(const std::string& keeper = {});
+// Ends a parcel that nobody has taken: of a request that was cancelled, say. Its blocks are free
+// then. not_found: no such pool, or no such parcel waits.
+[[nodiscard]] AQUA_API Result<void> cancel_parcel(const std::string& pool, const std::string& id,
+                                                  const std::string& keeper = {});
+// Says that nothing writes to the quarantined blocks of a pool any more: the device was idle since
+// the deaths, say. They are free then, and no parcel is in doubt. A wrong word costs bytes.
+// not_found: no such pool.
+[[nodiscard]] AQUA_API Result<void> release_quarantined(const std::string& pool,
+                                                        const std::string& keeper = {});
+// Ends a pool of which nobody is a member, with the parcels that wait in it.
+//   not_found            there is no such pool
+//   failed_precondition  it has members, or one whose end is not proven
+[[nodiscard]] AQUA_API Result<void> remove_pool(const std::string& pool,
+                                                const std::string& keeper = {});
+
+}  // namespace aqua

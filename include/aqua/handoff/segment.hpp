@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// SegmentName names what a process has committed in host memory that the keeper has: with it,
+// another process of the same user maps the bytes (aqua/handoff/segments.hpp). It is a few numbers,
+// which any message carries.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace aqua {
+
+// XXH3, 128 bits, the most significant byte first.
+using SegmentDigest = std::array<std::uint8_t, 16>;
+
+struct SegmentName {
+  std::uint64_t number = 0;      // of the memory; never given twice by one keeper
+  std::uint64_t generation = 0;  // how often that memory has been committed, this time counted
+  std::uint64_t bytes = 0;       // that are committed, from the first on
+  SegmentDigest digest{};        // of these bytes, as its writer says; all zero: it said none
+  friend bool operator==(const SegmentName&, const SegmentName&) = default;
+};
+
+// What a keeper keeps, for people.
+struct SegmentStatus {
+  SegmentName name{};
+  std::uint64_t capacity = 0;  // bytes of all of it
+  std::uint64_t parcel = 0;    // that it goes with; 0: it goes when it is dropped by name
+  bool has_writer = false;     // to whom it comes back
+  std::uint32_t readers = 0;
+  friend bool operator==(const SegmentStatus&, const SegmentStatus&) = default;
+};
+
+}  // namespace aqua

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// PoolMember is a member's side of a KV pool without its memory: what it has (MemberBlocks), and
+// the two threads that do what an engine must not wait for. One waits for streams, in the order of
+// the calls; what is complete then it passes to the other, which speaks to the keeper.
+//
+// Threads: every method may be called concurrently, but stop() and leave(), which are the last.
+#pragma once
+
+#include <chrono>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <variant>
+#include <vector>
+
+#include "aqua/handoff/kv_pool.hpp"
+#include "aqua/stream_mark.hpp"
+#include "base/mutex.hpp"
+#include "base/unique_fd.hpp"
+#include "handoff/pool_client.hpp"
+#include "parcel/member_blocks.hpp"
+
+namespace aqua {
+
+class PoolMember {
+ public:
+  // What it has of the pool at first.
+  struct Part {
+    std::uint32_t blocks = 0;  // in the whole pool
+    Blocks granted{};
+    std::uint32_t reserve = 0;  // as KvPoolOptions::reserve
+  };
+  // `keeper` has joined the pool; `wake` is the event that came with that.
+  [[nodiscard]] static Result<std::unique_ptr<PoolMember>> start(PoolClient keeper, UniqueFd wake,
+                                                                 const Part& part);
+  ~PoolMember() { stop(); }
+  PoolMember(const PoolMember&) = delete;
+  PoolMember& operator=(const PoolMember&) = delete;
+
+  // As KvPool's. A mark is of the work that is to end first.
+  [[nodiscard]] Result<Blocks> allocate(std::size_t count);
+  [[nodiscard]] Result<void> release(BlockList blocks, StreamMark mark);
+  [[nodiscard]] Result<void> share(BlockList blocks);
+  [[nodiscard]] Result<void> hand_over(Parcel parcel, const std::string& role, StreamMark mark);
+  [[nodiscard]] std::vector<Undelivered> undelivered();
+  // As Carrier's.
+  [[nodiscard]] Result<std::uint64_t> open(const ParcelHead& head, const std::string& role);
+  [[nodiscard]] Result<ParcelState> state(std::uint64_t number) const;
+  [[nodiscard]] Result<void> close(std::uint64_t number, Parcel parcel, StreamMark mark);
+  [[nodiscard]] Result<void> recall(std::uint64_t number);
+  [[nodiscard]] std::vector<Delivery> deliveries();
+  [[nodiscard]] Result<void> confirm(std::uint64_t number);
+  [[nodiscard]] std::vector<std::uint64_t> superseded();
+  // not_found: no such parcel is this member's.
+  [[nodiscard]] Result<void> check_taken(const char* call, std::uint64_t number) const;
+  [[nodiscard]] std::vector<Parcel> accept(std::size_t most);
+  [[nodiscard]] Result<void> finish(std::uint64_t number, StreamMark mark);
+  [[nodiscard]] bool wait(std::chrono::milliseconds patience);
+  [[nodiscard]] KvPoolStatus status() const;
+
+  // Does what was asked for so far, and ends the threads.
+  void stop();
+  // Tells the keeper that the pool is unmapped, after stop().
+  void leave();
+
+ private:
+  using HandedOver = MemberBlocks::HandedOver;
+  using Released = MemberBlocks::Released;
+  // What is to be done once a mark is reached.
+  struct Pending {
+    StreamMark mark;
+    std::variant<Released, HandedOver, pool_wire::Finish> work;
+  };
+  // Parcels that this member gives, by the numbers of open().
+  struct Opening {
+    std::uint64_t given = 0;
+  };
+  struct Recalling {
+    std::uint64_t given = 0;
+  };
+  struct Given {
+    ParcelHead head{};
+    std::string role{};
+    std::uint64_t at_keeper = 0;         // its number there; 0: it has not heard of it
+    std::optional<HandedOver> closed{};  // from close() on
+    bool sent = false;                   // the keeper was asked to close it
+    std::optional<Error> refused{};      // when it was opened, and close() is on its way
+  };
+  // What the keeper is to be asked.
+  using Ask = std::variant<HandedOver, Opening, Recalling, pool_wire::PoolRequest>;
+
+  PoolMember(PoolClient keeper, UniqueFd socket, UniqueFd wake, UniqueFd kick, const Part& part);
+  [[nodiscard]] Result<void> check_connected() const AQUA_REQUIRES(mu_);
+  void post(StreamMark mark, std::variant<Released, HandedOver, pool_wire::Finish> work)
+      AQUA_REQUIRES(mu_);
+  // From now on it is asked, after what was posted before.
+  void post(Ask ask) AQUA_REQUIRES(mu_);
+  // A request about blocks, in as many packets as it takes.
+  template <typename Request>
+  void post_about(BlockList blocks) AQUA_REQUIRES(mu_);
+  void news() AQUA_REQUIRES(mu_);
+
+  void run_marks();
+  void reached(Pending pending, const Result<void>& outcome) AQUA_EXCLUDES(mu_);
+  void run_link();
+  // What is to be asked next; nothing: there is none now.
+  [[nodiscard]] std::optional<Ask> next() AQUA_REQUIRES(mu_);
+  void ask(const HandedOver& handed) AQUA_EXCLUDES(mu_);
+  void ask(const Opening& opening) AQUA_EXCLUDES(mu_);
+  void ask(const Recalling& recalling) AQUA_EXCLUDES(mu_);
+  void hear(const ParcelNews& told) AQUA_REQUIRES(mu_);
+  // The last that is heard of a parcel that was given.
+  void deliver(std::uint64_t given, Delivery::Outcome outcome, const Error& error = {})
+      AQUA_REQUIRES(mu_);
+  // Has back what close() gave away, where the keeper was not asked for that yet. Whether it has.
+  [[nodiscard]] bool take_back(std::uint64_t given) AQUA_REQUIRES(mu_);
+  void ask(const pool_wire::PoolRequest& request) AQUA_EXCLUDES(mu_);
+  [[nodiscard]] Result<PoolClient::Answer> call(const pool_wire::PoolRequest& request)
+      AQUA_EXCLUDES(mu_);
+  void failed(const HandedOver& handed, const Error& error, bool in_doubt) AQUA_REQUIRES(mu_);
+  void disconnect(const std::string& why) AQUA_REQUIRES(mu_);
+
+  PoolClient keeper_;      // the link thread's, until that has ended
+  const UniqueFd socket_;  // its connection, for as long as this lives
+  const UniqueFd wake_;    // the keeper signals it when there is something
+  const UniqueFd kick_;    // this process does when there is something to ask
+  const std::size_t reserve_;
+
+  mutable Mutex mu_;
+  CondVar marks_changed_, news_came_, link_ended_;
+  MemberBlocks mine_ AQUA_GUARDED_BY(mu_);
+  std::deque<Pending> pending_ AQUA_GUARDED_BY(mu_);
+  std::deque<Ask> due_ AQUA_GUARDED_BY(mu_);
+  std::deque<Parcel> ready_ AQUA_GUARDED_BY(mu_);
+  std::vector<Undelivered> undelivered_ AQUA_GUARDED_BY(mu_);
+  std::map<std::uint64_t, Given> given_ AQUA_GUARDED_BY(mu_);
+  std::uint64_t last_given_ AQUA_GUARDED_BY(mu_) = 0;
+  std::vector<Delivery> deliveries_ AQUA_GUARDED_BY(mu_);
+  std::vector<std::uint64_t> superseded_ AQUA_GUARDED_BY(mu_);
+  std::size_t wanted_ AQUA_GUARDED_BY(mu_) = 0;  // parcels at hand
+  std::size_t wanted_blocks_ AQUA_GUARDED_BY(mu_) =
+      0;                                        // that allocate() was last asked for in vain
+  bool may_wait_ AQUA_GUARDED_BY(mu_) = true;   // parcels may wait at the keeper
+  bool may_hear_ AQUA_GUARDED_BY(mu_) = false;  // the keeper may have news
+  bool starved_ AQUA_GUARDED_BY(mu_) = false;   // the keeper had no more blocks, until it wakes us
+  std::uint32_t waiting_ AQUA_GUARDED_BY(mu_) = 0;
+  std::uint64_t news_ AQUA_GUARDED_BY(mu_) = 0, news_seen_ AQUA_GUARDED_BY(mu_) = 0;
+  bool connected_ AQUA_GUARDED_BY(mu_) = true;
+  std::string error_ AQUA_GUARDED_BY(mu_);
+  bool marks_end_ AQUA_GUARDED_BY(mu_) = false;  // once nothing is pending
+  bool link_ends_ AQUA_GUARDED_BY(mu_) = false;  // once nothing is due
+  bool link_has_ended_ AQUA_GUARDED_BY(mu_) = false;
+  std::thread marks_, link_;
+};
+
+}  // namespace aqua

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// PoolMember as a carrier: parcels that are opened before they are closed, and what is told of
+// them.
+#include <algorithm>
+#include <utility>
+
+#include "base/concat.hpp"
+#include "base/step.hpp"
+#include "base/try.hpp"
+#include "handoff/pool_member.hpp"
+
+namespace aqua {
+namespace {
+
+Error not_given(const char* call, std::uint64_t number) {
+  return Error{Code::not_found, concat(call, ": this member gives no parcel ", number)};
+}
+
+}  // namespace
+
+Result<std::uint64_t> PoolMember::open(const ParcelHead& head, const std::string& role) {
+  AQUA_TRY(check_id("open", head.id));
+  AQUA_TRY(check_role("open", role));
+  const MutexLock lock(mu_);
+  AQUA_TRY(check_connected());
+  const std::uint64_t number = ++last_given_;
+  given_[number] = {.head = head, .role = role};
+  post(Opening{number});
+  return number;
+}
+
+Result<ParcelState> PoolMember::state(std::uint64_t number) const {
+  const MutexLock lock(mu_);
+  const auto given = given_.find(number);
+  if (given == given_.end()) return not_given("state", number);
+  if (given->second.closed) return ParcelState::closed;
+  return given->second.at_keeper == 0 ? ParcelState::reserved : ParcelState::open;
+}
+
+Result<void> PoolMember::close(std::uint64_t number, Parcel parcel, StreamMark mark) {
+  const MutexLock lock(mu_);
+  AQUA_TRY(check_connected());
+  const auto found = given_.find(number);
+  if (found == given_.end()) return not_given("close", number);
+  Given& given = found->second;
+  if (given.closed) {
+    return Error{Code::failed_precondition, concat("close: parcel ", number, " is closed")};
+  }
+  parcel.id = given.head.id;
+  parcel.turn = given.head.turn;
+  AQUA_TRY(pool_wire::check_bytes(parcel));
+  AQUA_ASSIGN(HandedOver handed, mine_.hand_over(std::move(parcel), given.role));
+  handed.given = number;
+  given.closed = handed;
+  post(std::move(mark), std::move(handed));
+  return {};
+}
+
+Result<void> PoolMember::recall(std::uint64_t number) {
+  const MutexLock lock(mu_);
+  AQUA_TRY(check_connected());
+  const auto given = given_.find(number);
+  if (given == given_.end()) return not_given("recall", number);
+  if (given->second.closed && given->second.closed->taken) {
+    return Error{Code::failed_precondition,
+                 concat("recall: parcel ", number, " continues one that was accepted")};
+  }
+  post(Recalling{number});
+  return {};
+}
+
+std::vector<Delivery> PoolMember::deliveries() {
+  const MutexLock lock(mu_);
+  return std::exchange(deliveries_, {});
+}
+
+Result<void> PoolMember::check_taken(const char* call, std::uint64_t number) const {
+  const MutexLock lock(mu_);
+  if (mine_.has_taken(number)) return {};
+  return Error{Code::not_found, concat(call, ": no parcel ", number, " is this member's")};
+}
+
+Result<void> PoolMember::confirm(std::uint64_t number) {
+  AQUA_TRY(check_taken("confirm", number));
+  const MutexLock lock(mu_);
+  AQUA_TRY(check_connected());
+  post(pool_wire::PoolRequest(pool_wire::Confirm{number}));
+  return {};
+}
+
+std::vector<std::uint64_t> PoolMember::superseded() {
+  const MutexLock lock(mu_);
+  return std::exchange(superseded_, {});
+}
+
+void PoolMember::ask(const Opening& opening) {
+  step("open");
+  pool_wire::Open request;
+  {
+    const MutexLock lock(mu_);
+    const auto given = given_.find(opening.given);
+    if (given == given_.end()) return;  // the keeper is away
+    request = {given->second.role, given->second.head};
+  }
+  const auto answer = call(request);
+  const MutexLock lock(mu_);
+  const auto found = given_.find(opening.given);
+  if (found == given_.end()) return;  // the keeper is away
+  Given& given = found->second;
+  if (answer.ok()) {
+    given.at_keeper = answer->reply.number;
+    news();
+  } else if (given.closed) {
+    given.refused = answer.error();  // told once its blocks are back
+  } else {
+    deliver(opening.given, Delivery::Outcome::refused, answer.error());
+  }
+}
+
+void PoolMember::ask(const Recalling& recalling) {
+  std::uint64_t number = 0;
+  {
+    const MutexLock lock(mu_);
+    const auto given = given_.find(recalling.given);
+    if (given == given_.end()) return;  // its last news was on its way
+    number = given->second.at_keeper;
+  }
+  const auto answer = call(pool_wire::Recall{number});
+  if (!answer.ok()) return;  // it is taken, or has ended: that is told
+  const MutexLock lock(mu_);
+  const auto given = given_.find(recalling.given);
+  if (given == given_.end()) return;
+  if (given->second.sent) mine_.recalled(*given->second.closed);
+  deliver(recalling.given, Delivery::Outcome::recalled);
+}
+
+void PoolMember::hear(const ParcelNews& told) {
+  const auto given = std::find_if(given_.begin(), given_.end(), [&](const auto& entry) {
+    return entry.second.at_keeper == told.number;
+  });
+  if (given != given_.end()) {
+    switch (told.event) {
+      case ParcelEvent::opened:
+        break;
+      case ParcelEvent::confirmed:
+        deliver(given->first, Delivery::Outcome::confirmed);
+        break;
+      case ParcelEvent::superseded:
+        deliver(given->first, Delivery::Outcome::superseded);
+        break;
+      case ParcelEvent::cancelled:
+        deliver(given->first, Delivery::Outcome::cancelled);
+        break;
+    }
+    return;
+  }
+  if (told.event != ParcelEvent::superseded) return;  // of what was handed over in one call
+  const auto ready = std::find_if(ready_.begin(), ready_.end(), [&](const Parcel& parcel) {
+    return parcel.number == told.number;
+  });
+  if (ready != ready_.end()) {  // nobody has begun it
+    ready_.erase(ready);
+    post(pool_wire::PoolRequest(pool_wire::Finish{told.number}));
+  } else if (mine_.has_taken(told.number)) {
+    superseded_.push_back(told.number);
+    news();
+  }
+}
+
+bool PoolMember::take_back(std::uint64_t given) {
+  const auto found = given_.find(given);
+  if (found == given_.end() || !found->second.closed || found->second.sent) return false;
+  mine_.undo(*found->second.closed);
+  return true;
+}
+
+void PoolMember::deliver(std::uint64_t given, Delivery::Outcome outcome, const Error& error) {
+  const bool returned = take_back(given) || outcome == Delivery::Outcome::recalled ||
+                        outcome == Delivery::Outcome::refused;
+  given_.erase(given);
+  deliveries_.push_back(
+      {.number = given, .outcome = outcome, .returned = returned, .error = error});
+  news();
+}
+
+void PoolMember::failed(const HandedOver& handed, const Error& error, bool in_doubt) {
+  if (handed.given != 0) {
+    const auto given = given_.find(handed.given);
+    if (given == given_.end()) return;  // told when the connection ended
+    if (!in_doubt) given->second.sent = false;
+    deliver(handed.given, in_doubt ? Delivery::Outcome::in_doubt : Delivery::Outcome::refused,
+            error);
+    return;
+  }
+  if (!in_doubt) mine_.undo(handed);
+  undelivered_.push_back(
+      {.parcel = handed.parcel, .role = handed.role, .error = error, .in_doubt = in_doubt});
+  news();
+}
+
+void PoolMember::disconnect(const std::string& why) {
+  connected_ = false;
+  error_ = why;
+  std::vector<std::uint64_t> unheard;
+  for (const auto& [number, given] : given_) unheard.push_back(number);
+  for (const std::uint64_t number : unheard) {
+    deliver(number,
+            given_.at(number).sent ? Delivery::Outcome::in_doubt : Delivery::Outcome::refused,
+            Error{Code::unavailable, concat("pool: ", why)});
+  }
+  news();
+}
+
+}  // namespace aqua

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "aqua/handoff/pools.hpp"
+
+#include <iterator>
+#include <utility>
+
+#include "base/try.hpp"
+#include "handoff/pool_client.hpp"
+
+namespace aqua {
+
+Result<std::vector<PoolStatus>> list_pools(const std::string& keeper) {
+  AQUA_ASSIGN(PoolClient client, PoolClient::connect(keeper));
+  std::vector<PoolStatus> rows;
+  for (bool more = true; more;) {
+    AQUA_ASSIGN(
+        auto answer,
+        client.call(pool_wire::ListPools{.first = static_cast<std::uint32_t>(rows.size())}));
+    auto& part = answer.reply.pools;
+    more = answer.reply.more && !part.empty();
+    std::move(part.begin(), part.end(), std::back_inserter(rows));
+  }
+  return rows;
+}
+
+Result<void> cancel_parcel(const std::string& pool, const std::string& id,
+                           const std::string& keeper) {
+  AQUA_ASSIGN(PoolClient client, PoolClient::connect(keeper));
+  AQUA_TRY(client.call(pool_wire::Cancel{.pool = pool, .id = id}));
+  return {};
+}
+
+Result<void> release_quarantined(const std::string& pool, const std::string& keeper) {
+  AQUA_ASSIGN(PoolClient client, PoolClient::connect(keeper));
+  AQUA_TRY(client.call(pool_wire::Release{.pool = pool}));
+  return {};
+}
+
+Result<void> remove_pool(const std::string& pool, const std::string& keeper) {
+  AQUA_ASSIGN(PoolClient client, PoolClient::connect(keeper));
+  AQUA_TRY(client.call(pool_wire::RemovePool{.pool = pool}));
+  return {};
+}
+
+}  // namespace aqua

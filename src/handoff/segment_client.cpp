@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "handoff/segment_client.hpp"
+
+#include <iterator>
+
+#include "aqua/handoff/segments.hpp"
+#include "base/try.hpp"
+
+namespace aqua {
+
+Result<SegmentClient> SegmentClient::connect(const std::string& path) {
+  AQUA_ASSIGN(auto connection, KeeperConnection::connect(path));
+  return SegmentClient(std::move(connection));
+}
+
+Result<SegmentClient::Answer> SegmentClient::call(const segment_wire::Request& request,
+                                                  std::chrono::milliseconds patience) {
+  AQUA_ASSIGN(Message message, connection_.exchange(segment_wire::encode(request), {}, patience));
+  AQUA_ASSIGN(segment_wire::Reply reply, segment_wire::decode_reply(text_of(message)));
+  return Answer{std::move(reply), std::move(message.fds)};
+}
+
+Result<std::vector<SegmentStatus>> list_segments(const std::string& keeper) {
+  AQUA_ASSIGN(SegmentClient client, SegmentClient::connect(keeper));
+  std::vector<SegmentStatus> rows;
+  for (bool more = true; more;) {
+    const std::uint64_t first = rows.empty() ? 0 : rows.back().name.number + 1;
+    AQUA_ASSIGN(auto answer, client.call(segment_wire::List{first}));
+    auto& part = answer.reply.rows;
+    more = answer.reply.more && !part.empty();
+    std::move(part.begin(), part.end(), std::back_inserter(rows));
+  }
+  return rows;
+}
+
+Result<void> drop_segment(std::uint64_t number, std::uint64_t generation,
+                          const std::string& keeper) {
+  AQUA_ASSIGN(SegmentClient client, SegmentClient::connect(keeper));
+  AQUA_TRY(client.call(segment_wire::Drop{number, generation}));
+  return {};
+}
+
+}  // namespace aqua

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+// The thread of a SegmentMember that speaks to the keeper, and maps and unmaps.
+#include <poll.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <utility>
+
+#include "base/concat.hpp"
+#include "base/step.hpp"
+#include "base/try.hpp"
+#include "base/wake_event.hpp"
+#include "handoff/segment_member.hpp"
+
+namespace aqua {
+namespace {
+
+// The keeper may be stopped, which is not the end of it; when it ends, the call does too.
+constexpr std::chrono::hours kWithoutEnd{24 * 365};
+
+// Segments that are alike can serve each other's turn: at most an eighth is wasted.
+std::size_t size_class(std::size_t bytes) {
+  const std::size_t unit = std::max<std::size_t>(std::bit_floor(bytes) / 8, 1);
+  return (bytes + unit - 1) / unit * unit;
+}
+
+}  // namespace
+
+void SegmentMember::run_link() {
+  for (;;) {
+    std::vector<Memory> unmapped;
+    std::optional<segment_wire::Request> request;
+    bool connected = false;
+    {
+      const MutexLock lock(mu_);
+      unmapped.swap(unmapped_);
+      request = next();
+      connected = connected_;
+      if (!request && link_ends_) {
+        link_has_ended_ = true;
+        link_ended_.notify_all();
+        return;
+      }
+    }
+    unmapped.clear();
+    if (request) {
+      ask(*request);
+      continue;
+    }
+    std::array<pollfd, 3> polled{{{kick_.get(), POLLIN, 0},
+                                  {connected ? wake_.get() : -1, POLLIN, 0},
+                                  {connected ? socket_.get() : -1, POLLIN | POLLRDHUP, 0}}};
+    if (::poll(polled.data(), polled.size(), -1) < 0) continue;  // EINTR
+    if (polled[0].revents != 0) clear_event(kick_.get());
+    if (polled[1].revents != 0) {
+      clear_event(wake_.get());
+      const MutexLock lock(mu_);
+      returned_ = true;
+    }
+    if (polled[2].revents != 0) {  // nothing comes unasked but the end
+      const MutexLock lock(mu_);
+      disconnect("the keeper has closed");
+    }
+  }
+}
+
+std::optional<segment_wire::Request> SegmentMember::next() {
+  if (!due_.empty()) {
+    segment_wire::Request first = std::move(due_.front());
+    due_.pop_front();
+    return first;
+  }
+  if (!connected_ || link_ends_) return std::nullopt;
+  if (std::exchange(returned_, false)) return segment_wire::Returned{};
+  if (ready_.size() > 2 * std::size_t{options_.ready}) {
+    const std::uint64_t number = ready_.front();
+    ready_.pop_front();
+    unmapped_.push_back(std::move(own_.at(number).memory));
+    own_.erase(number);
+    return segment_wire::GiveUp{number};
+  }
+  if (starved_) return std::nullopt;
+  if (wanted_ != 0 && fitting(wanted_) == ready_.end()) {
+    return segment_wire::Reserve{std::max(options_.segment_bytes, size_class(wanted_))};
+  }
+  if (ready_.size() < options_.ready) return segment_wire::Reserve{options_.segment_bytes};
+  return std::nullopt;
+}
+
+void SegmentMember::ask(const segment_wire::Request& request) {
+  std::visit([this](const auto& asked) { ask(asked); }, request);
+}
+
+Result<SegmentClient::Answer> SegmentMember::call(const segment_wire::Request& request) {
+  auto answer = keeper_.call(request, kWithoutEnd);
+  if (answer.ok()) return answer;
+  const MutexLock lock(mu_);
+  if (!keeper_.connected()) {
+    disconnect(answer.error().message);
+  } else {
+    error_ = answer.error().message;
+  }
+  return answer;
+}
+
+Result<SegmentMember::Memory> SegmentMember::map(const SegmentClient::Answer& answer,
+                                                 Access access) {
+  if (answer.fds.size() != 1) {
+    return Error{
+        Code::invalid_argument,
+        concat("segments: the keeper's answer cannot be: ", answer.fds.size(), " descriptors")};
+  }
+  step("map");
+  AQUA_ASSIGN(HostMemory memory,
+              HostMemory::map(runtime_, {answer.fds[0].get(), answer.reply.capacity}, access));
+  return std::make_shared<HostMemory>(std::move(memory));
+}
+
+Result<void> SegmentMember::reserve_one(std::size_t bytes) {
+  step("reserve");
+  AQUA_ASSIGN(const auto answer, call(segment_wire::Reserve{bytes}));
+  const std::uint64_t number = answer.reply.name.number;
+  auto memory = map(answer, Access::write);
+  if (!memory.ok()) {
+    (void)call(segment_wire::GiveUp{number});
+    return std::move(memory).error();
+  }
+  const MutexLock lock(mu_);
+  own_[number] = {std::move(memory).value(), State::ready};
+  ready_.push_back(number);
+  news();
+  return {};
+}
+
+void SegmentMember::ask(const segment_wire::Reserve& asked) {
+  const auto reserved = reserve_one(asked.bytes);
+  if (reserved.ok()) return;
+  // What was refused is not asked for again before take() is.
+  const MutexLock lock(mu_);
+  starved_ = true;
+  error_ = reserved.error().message;
+}
+
+void SegmentMember::ask(const segment_wire::Commit& asked) {
+  step("commit");
+  const auto answer = call(asked);
+  const MutexLock lock(mu_);
+  CommittedSegment outcome{.name = {.number = asked.number}};
+  if (answer.ok()) {
+    outcome.name = answer->reply.name;
+    own_.at(asked.number).state = State::kept;
+  } else {
+    outcome.error = answer.error();
+    unmapped_.push_back(std::move(own_.at(asked.number).memory));
+    own_.erase(asked.number);
+    if (keeper_.connected()) post(segment_wire::GiveUp{asked.number});
+  }
+  committed_.push_back(std::move(outcome));
+  news();
+}
+
+void SegmentMember::ask(const segment_wire::Open& asked) {
+  step("open");
+  auto answer = call(asked);
+  Memory memory;
+  {
+    const MutexLock lock(mu_);
+    const auto spare = std::find_if(spare_.begin(), spare_.end(),
+                                    [&](const auto& one) { return one.first == asked.number; });
+    if (spare != spare_.end()) {
+      memory = std::move(spare->second);
+      spare_.erase(spare);
+    }
+  }
+  std::optional<Error> error;
+  if (!answer.ok()) {
+    error = answer.error();
+  } else if (memory == nullptr) {
+    auto mapped = map(*answer, Access::read);
+    if (mapped.ok()) {
+      memory = std::move(mapped).value();
+    } else {
+      error = mapped.error();
+      (void)call(segment_wire::Close{asked.number});
+    }
+  }
+  const MutexLock lock(mu_);
+  const auto other = others_.find(asked.number);
+  // The keeper's name counts: who was told another one was told wrong.
+  if (!error &&
+      (answer->reply.name != other->second.name || answer->reply.name.bytes > memory->bytes())) {
+    error = Error{Code::invalid_argument,
+                  concat("segments: read: segment ", asked.number, " has ",
+                         answer->reply.name.bytes, " bytes, or another digest than was said")};
+    post(segment_wire::Close{asked.number});
+  }
+  OpenedSegment outcome{.name = other->second.name, .error = error};
+  if (error) {
+    if (memory != nullptr) unmapped_.push_back(std::move(memory));
+    others_.erase(other);
+  } else {
+    outcome.segment = {asked.number, memory->address(), memory->bytes(), memory->locked()};
+    other->second.memory = std::move(memory);
+  }
+  opened_.push_back(std::move(outcome));
+  news();
+}
+
+void SegmentMember::ask(const segment_wire::Returned& asked) {
+  const auto answer = call(asked);
+  if (!answer.ok()) return;
+  const MutexLock lock(mu_);
+  for (const std::uint64_t number : answer->reply.numbers) {
+    const auto own = own_.find(number);
+    if (own == own_.end() || own->second.state != State::kept) continue;
+    own->second.state = State::ready;
+    ready_.push_back(number);
+  }
+  returned_ = answer->reply.numbers.size() == segment_wire::kMostNumbers;  // there may be more
+  news();
+}
+
+template <typename Asked>
+void SegmentMember::ask(const Asked& asked) {
+  (void)call(asked);
+}
+
+void SegmentMember::disconnect(const std::string& why) {
+  if (!connected_) return;
+  connected_ = false;
+  error_ = why;
+  news();
+}
+
+}  // namespace aqua

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the engine asks of its segments, and what is done once its streams have got so far.
+#include "handoff/segment_member.hpp"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/concat.hpp"
+#include "base/errno_error.hpp"
+#include "base/try.hpp"
+#include "base/wake_event.hpp"
+#include "handoff/segment_digest.hpp"
+
+namespace aqua {
+namespace {
+
+// For which stop() waits for the keeper's last answers.
+constexpr std::chrono::seconds kLastAnswers{5};
+
+Error no_segment(const char* call, std::uint64_t number, const char* what) {
+  return Error{Code::not_found, concat("segments: ", call, ": segment ", number, what)};
+}
+
+Segment as_segment(std::uint64_t number, const HostMemory& memory) {
+  return {number, memory.address(), memory.bytes(), memory.locked()};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<SegmentMember>> SegmentMember::start(Runtime& runtime, SegmentClient keeper,
+                                                            UniqueFd wake,
+                                                            const SegmentsOptions& options) {
+  // As PoolMember's: the connection is shut down from another thread than the one that closes it.
+  UniqueFd socket(::fcntl(keeper.descriptor(), F_DUPFD_CLOEXEC, 0));
+  if (!socket.valid()) return errno_error("segments: connection");
+  AQUA_ASSIGN(UniqueFd kick, make_wake_event());
+  std::unique_ptr<SegmentMember> member(new SegmentMember(
+      runtime, std::move(keeper), std::move(socket), std::move(wake), std::move(kick), options));
+  for (std::uint32_t i = 0; i < options.ready; ++i) {
+    AQUA_TRY(member->reserve_one(options.segment_bytes));
+  }
+  member->start_threads();
+  return member;
+}
+
+SegmentMember::SegmentMember(Runtime& runtime, SegmentClient keeper, UniqueFd socket, UniqueFd wake,
+                             UniqueFd kick, const SegmentsOptions& options)
+    : runtime_(runtime),
+      keeper_(std::move(keeper)),
+      socket_(std::move(socket)),
+      wake_(std::move(wake)),
+      kick_(std::move(kick)),
+      options_(options) {}
+
+void SegmentMember::start_threads() {
+  marks_ = std::thread([this] { run_marks(); });
+  link_ = std::thread([this] { run_link(); });
+}
+
+Result<void> SegmentMember::check_connected() const {
+  if (connected_) return {};
+  return Error{Code::unavailable, concat("segments: ", error_)};
+}
+
+void SegmentMember::news() {
+  ++news_;
+  news_came_.notify_all();
+}
+
+void SegmentMember::post(StreamMark mark, Work work) {
+  pending_.push_back({std::move(mark), std::move(work)});
+  marks_changed_.notify_one();
+}
+
+void SegmentMember::post(segment_wire::Request request) {
+  due_.push_back(std::move(request));
+  signal_event(kick_.get());
+}
+
+std::deque<std::uint64_t>::iterator SegmentMember::fitting(std::size_t bytes) {
+  auto best = ready_.end();
+  std::size_t least = 0;  // bytes of the best one
+  for (auto it = ready_.begin(); it != ready_.end(); ++it) {
+    const std::size_t has = own_.at(*it).memory->bytes();
+    if (has < bytes || (best != ready_.end() && has > least)) continue;
+    best = it;
+    least = has;
+  }
+  return best;
+}
+
+Result<Segment> SegmentMember::take(std::size_t bytes) {
+  const MutexLock lock(mu_);
+  const auto found = fitting(bytes);
+  if (found == ready_.end()) {
+    AQUA_TRY(check_connected());
+    wanted_ = bytes;
+    starved_ = false;
+    signal_event(kick_.get());
+    return Error{Code::resource_exhausted,
+                 concat("segments: take: none of ", bytes, " bytes is ready",
+                        error_.empty() ? "" : ": ", error_)};
+  }
+  wanted_ = 0;
+  const std::uint64_t number = *found;
+  ready_.erase(found);
+  own_.at(number).state = State::taken;
+  if (ready_.size() < options_.ready) signal_event(kick_.get());
+  return as_segment(number, *own_.at(number).memory);
+}
+
+Result<SegmentMember::Own*> SegmentMember::find_taken(const char* call, std::uint64_t number) {
+  const auto own = own_.find(number);
+  if (own != own_.end() && own->second.state == State::taken) return &own->second;
+  return no_segment(call, number, " was not taken, or is no more");
+}
+
+Result<SegmentMember::Memory> SegmentMember::taken(std::uint64_t number) const {
+  const MutexLock lock(mu_);
+  const auto own = own_.find(number);
+  if (own != own_.end() && own->second.state == State::taken) return own->second.memory;
+  return no_segment("gather", number, " was not taken, or is no more");
+}
+
+Result<void> SegmentMember::release(std::uint64_t number, StreamMark mark) {
+  const MutexLock lock(mu_);
+  AQUA_ASSIGN(Own* const own, find_taken("release", number));
+  own->state = State::ending;
+  post(std::move(mark), Release{number});
+  return {};
+}
+
+Result<void> SegmentMember::commit(std::uint64_t number, std::size_t bytes, StreamMark mark) {
+  const MutexLock lock(mu_);
+  AQUA_ASSIGN(Own* const own, find_taken("commit", number));
+  if (bytes > own->memory->bytes()) {
+    return Error{Code::invalid_argument, concat("segments: commit: ", bytes, " bytes of segment ",
+                                                number, ", which has ", own->memory->bytes())};
+  }
+  own->state = State::ending;
+  post(std::move(mark), Commit{number, bytes});
+  return {};
+}
+
+std::vector<CommittedSegment> SegmentMember::committed() {
+  const MutexLock lock(mu_);
+  return std::exchange(committed_, {});
+}
+
+Result<void> SegmentMember::read(const SegmentName& name) {
+  const MutexLock lock(mu_);
+  AQUA_TRY(check_connected());
+  if (!others_.emplace(name.number, Other{.name = name}).second) {
+    return Error{Code::already_exists,
+                 concat("segments: read: segment ", name.number, " is read here")};
+  }
+  post(segment_wire::Open{name.number, name.generation});
+  return {};
+}
+
+std::vector<OpenedSegment> SegmentMember::opened() {
+  const MutexLock lock(mu_);
+  return std::exchange(opened_, {});
+}
+
+Result<SegmentMember::Read> SegmentMember::opened(std::uint64_t number) const {
+  const MutexLock lock(mu_);
+  const auto other = others_.find(number);
+  if (other != others_.end() && other->second.memory != nullptr && !other->second.closing) {
+    return Read{other->second.memory, other->second.name};
+  }
+  return no_segment("scatter", number, " is not opened");
+}
+
+Result<void> SegmentMember::close(std::uint64_t number, StreamMark mark, SegmentAfter after) {
+  const MutexLock lock(mu_);
+  const auto other = others_.find(number);
+  if (other == others_.end() || other->second.memory == nullptr || other->second.closing) {
+    return no_segment("close", number, " is not opened");
+  }
+  other->second.closing = true;
+  post(std::move(mark), Close{number, after});
+  return {};
+}
+
+Result<void> SegmentMember::drop(const SegmentName& name) {
+  const MutexLock lock(mu_);
+  AQUA_TRY(check_connected());
+  post(segment_wire::Drop{name.number, name.generation});
+  return {};
+}
+
+bool SegmentMember::wait(std::chrono::milliseconds patience) {
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  const MutexLock lock(mu_);
+  while (news_ == news_seen_) {
+    if (!news_came_.wait_until(mu_, deadline)) break;
+  }
+  return std::exchange(news_seen_, news_) != news_;
+}
+
+SegmentsStatus SegmentMember::status() const {
+  const MutexLock lock(mu_);
+  SegmentsStatus status{.connected = connected_, .error = error_, .ready = ready_.size()};
+  for (const auto& [number, own] : own_) {
+    status.taken += own.state == State::taken || own.state == State::ending ? 1 : 0;
+    status.kept += own.state == State::kept ? 1 : 0;
+    status.mapped_bytes += own.memory->bytes();
+  }
+  for (const auto& [number, other] : others_) {
+    if (other.memory == nullptr) continue;
+    ++status.reading;
+    status.mapped_bytes += other.memory->bytes();
+  }
+  for (const auto& [number, memory] : spare_) status.mapped_bytes += memory->bytes();
+  return status;
+}
+
+void SegmentMember::stop() {
+  if (marks_.joinable()) {
+    {
+      const MutexLock lock(mu_);
+      marks_end_ = true;
+      marks_changed_.notify_one();
+    }
+    marks_.join();
+  }
+  if (!link_.joinable()) return;
+  {
+    const auto deadline = std::chrono::steady_clock::now() + kLastAnswers;
+    const MutexLock lock(mu_);
+    link_ends_ = true;
+    signal_event(kick_.get());
+    while (!link_has_ended_) {
+      if (link_ended_.wait_until(mu_, deadline)) continue;
+      if (connected_) ::shutdown(socket_.get(), SHUT_RDWR);
+      break;
+    }
+  }
+  link_.join();
+}
+
+void SegmentMember::leave() {
+  {
+    const MutexLock lock(mu_);
+    own_.clear();
+    others_.clear();
+    spare_.clear();
+    unmapped_.clear();
+  }
+  if (keeper_.connected()) (void)keeper_.call(segment_wire::Leave{});
+}
+
+void SegmentMember::run_marks() {
+  for (;;) {
+    std::optional<Pending> pending;
+    {
+      const MutexLock lock(mu_);
+      while (pending_.empty() && !marks_end_) marks_changed_.wait(mu_);
+      if (pending_.empty()) return;
+      pending = std::move(pending_.front());
+      pending_.pop_front();
+    }
+    const auto outcome = pending->mark.wait();
+    std::visit([&](const auto& work) { reached(work, outcome); }, pending->work);
+  }
+}
+
+void SegmentMember::reached(const Release& release, const Result<void>& /*outcome*/) {
+  Memory memory;
+  {
+    const MutexLock lock(mu_);
+    memory = own_.at(release.number).memory;
+  }
+  (void)memory->wait();  // what failed is not the next one's
+  const MutexLock lock(mu_);
+  own_.at(release.number).state = State::ready;
+  ready_.push_back(release.number);
+  signal_event(kick_.get());  // there may be more than are to be kept now
+  news();
+}
+
+void SegmentMember::reached(const Commit& commit, const Result<void>& outcome) {
+  Memory memory;
+  {
+    const MutexLock lock(mu_);
+    memory = own_.at(commit.number).memory;
+  }
+  // A failure on a stream is told once, and may have been told to who asked for a ticket.
+  auto complete = memory->wait();
+  if (complete.ok()) complete = outcome;
+  segment_wire::Commit asked{.number = commit.number, .bytes = commit.bytes};
+  if (complete.ok() && options_.digest) asked.digest = digest_of({memory->address(), commit.bytes});
+  const MutexLock lock(mu_);
+  if (complete.ok()) return post(asked);
+  own_.at(commit.number).state = State::taken;
+  committed_.push_back({.name = {.number = commit.number}, .error = complete.error()});
+  news();
+}
+
+void SegmentMember::reached(const Close& close, const Result<void>& /*outcome*/) {
+  const MutexLock lock(mu_);
+  const auto other = others_.find(close.number);
+  const SegmentName name = other->second.name;
+  spare_.emplace_back(close.number, std::move(other->second.memory));
+  if (spare_.size() > options_.ready) {
+    unmapped_.push_back(std::move(spare_.front().second));
+    spare_.pop_front();
+  }
+  others_.erase(other);
+  // Dropped first: it is read till then, so that nobody else drops another generation by this.
+  if (close.after == SegmentAfter::drop) {
+    post(segment_wire::Drop{close.number, name.generation});
+  }
+  post(segment_wire::Close{close.number});
+}
+
+}  // namespace aqua

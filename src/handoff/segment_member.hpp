@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// SegmentMember is a process's side of the keeper's segments: which it has mapped, and the two
+// threads that do what an engine must not wait for. One waits for streams, in the order of the
+// calls; what is complete then it passes to the other, which speaks to the keeper, maps and unmaps.
+//
+//   ready --take()--> taken --commit()--> committing --> kept --> ready, when it has come back
+//     ^                 '--release()--> ending --.
+//     '------------------------------------------'
+//
+// Threads: every method may be called concurrently, but stop() and leave(), which are the last.
+#pragma once
+
+#include <chrono>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <variant>
+#include <vector>
+
+#include "aqua/handoff/segments.hpp"
+#include "aqua/host_memory.hpp"
+#include "aqua/runtime.hpp"
+#include "aqua/stream_mark.hpp"
+#include "base/mutex.hpp"
+#include "base/unique_fd.hpp"
+#include "handoff/segment_client.hpp"
+
+namespace aqua {
+
+class SegmentMember {
+ public:
+  using Memory = std::shared_ptr<HostMemory>;
+
+  // `keeper` has joined; `wake` is the event that came with that. The runtime outlives it.
+  [[nodiscard]] static Result<std::unique_ptr<SegmentMember>> start(Runtime& runtime,
+                                                                    SegmentClient keeper,
+                                                                    UniqueFd wake,
+                                                                    const SegmentsOptions& options);
+  ~SegmentMember() { stop(); }
+  SegmentMember(const SegmentMember&) = delete;
+  SegmentMember& operator=(const SegmentMember&) = delete;
+
+  // As Segments'. A mark is of the work that is to end first.
+  [[nodiscard]] Result<Segment> take(std::size_t bytes);
+  [[nodiscard]] Result<Memory> taken(std::uint64_t number) const;
+  [[nodiscard]] Result<void> release(std::uint64_t number, StreamMark mark);
+  [[nodiscard]] Result<void> commit(std::uint64_t number, std::size_t bytes, StreamMark mark);
+  [[nodiscard]] std::vector<CommittedSegment> committed();
+  [[nodiscard]] Result<void> read(const SegmentName& name);
+  [[nodiscard]] std::vector<OpenedSegment> opened();
+  struct Read {
+    Memory memory;
+    SegmentName name;
+  };
+  [[nodiscard]] Result<Read> opened(std::uint64_t number) const;
+  [[nodiscard]] Result<void> close(std::uint64_t number, StreamMark mark, SegmentAfter after);
+  [[nodiscard]] Result<void> drop(const SegmentName& name);
+  [[nodiscard]] bool wait(std::chrono::milliseconds patience);
+  [[nodiscard]] SegmentsStatus status() const;
+
+  // Does what was asked for so far, and ends the threads.
+  void stop();
+  // Unmaps all and tells the keeper, after stop().
+  void leave();
+
+ private:
+  enum class State : std::uint8_t { ready, taken, ending, kept };
+  struct Own {
+    Memory memory;
+    State state = State::ready;
+  };
+  struct Other {
+    SegmentName name{};
+    Memory memory{};  // null: it is being opened
+    bool closing = false;
+  };
+  // What is to be done once a mark is reached.
+  struct Release {
+    std::uint64_t number = 0;
+  };
+  struct Commit {
+    std::uint64_t number = 0;
+    std::size_t bytes = 0;
+  };
+  struct Close {
+    std::uint64_t number = 0;
+    SegmentAfter after = SegmentAfter::keep;
+  };
+  using Work = std::variant<Release, Commit, Close>;
+  struct Pending {
+    StreamMark mark;
+    Work work;
+  };
+
+  SegmentMember(Runtime& runtime, SegmentClient keeper, UniqueFd socket, UniqueFd wake,
+                UniqueFd kick, const SegmentsOptions& options);
+  void start_threads();
+  [[nodiscard]] Result<void> check_connected() const AQUA_REQUIRES(mu_);
+  [[nodiscard]] Result<Own*> find_taken(const char* call, std::uint64_t number) AQUA_REQUIRES(mu_);
+  void post(StreamMark mark, Work work) AQUA_REQUIRES(mu_);
+  // From now on it is asked, after what was posted before.
+  void post(segment_wire::Request request) AQUA_REQUIRES(mu_);
+  void news() AQUA_REQUIRES(mu_);
+  // The smallest of those that are ready and large enough, of these the latest that came back: its
+  // readers may still have it mapped. End of ready_: none is.
+  [[nodiscard]] std::deque<std::uint64_t>::iterator fitting(std::size_t bytes) AQUA_REQUIRES(mu_);
+
+  void run_marks();
+  void reached(const Release& release, const Result<void>& outcome) AQUA_EXCLUDES(mu_);
+  void reached(const Commit& commit, const Result<void>& outcome) AQUA_EXCLUDES(mu_);
+  void reached(const Close& close, const Result<void>& outcome) AQUA_EXCLUDES(mu_);
+
+  // segment_link.cpp
+  void run_link();
+  // What is to be asked next; nothing: there is none now.
+  [[nodiscard]] std::optional<segment_wire::Request> next() AQUA_REQUIRES(mu_);
+  void ask(const segment_wire::Request& request) AQUA_EXCLUDES(mu_);
+  void ask(const segment_wire::Reserve& asked) AQUA_EXCLUDES(mu_);
+  void ask(const segment_wire::Commit& asked) AQUA_EXCLUDES(mu_);
+  void ask(const segment_wire::Open& asked) AQUA_EXCLUDES(mu_);
+  void ask(const segment_wire::Returned& asked) AQUA_EXCLUDES(mu_);
+  template <typename Asked>
+  void ask(const Asked& asked) AQUA_EXCLUDES(mu_);
+  [[nodiscard]] Result<SegmentClient::Answer> call(const segment_wire::Request& request)
+      AQUA_EXCLUDES(mu_);
+  // Memory of an answer, mapped.
+  [[nodiscard]] Result<Memory> map(const SegmentClient::Answer& answer, Access access);
+  [[nodiscard]] Result<void> reserve_one(std::size_t bytes) AQUA_EXCLUDES(mu_);
+  void disconnect(const std::string& why) AQUA_REQUIRES(mu_);
+
+  Runtime& runtime_;
+  SegmentClient keeper_;   // the link thread's, until that has ended
+  const UniqueFd socket_;  // its connection, for as long as this lives
+  const UniqueFd wake_;    // the keeper signals it when segments have come back
+  const UniqueFd kick_;    // this process does when there is something to ask
+  const SegmentsOptions options_;
+
+  mutable Mutex mu_;
+  CondVar marks_changed_, news_came_, link_ended_;
+  std::map<std::uint64_t, Own> own_ AQUA_GUARDED_BY(mu_);
+  std::deque<std::uint64_t> ready_ AQUA_GUARDED_BY(mu_);  // of own_, the longest ready first
+  std::map<std::uint64_t, Other> others_ AQUA_GUARDED_BY(mu_);
+  // Others' that were read, and stay mapped for when they are read again; the latest last.
+  std::deque<std::pair<std::uint64_t, Memory>> spare_ AQUA_GUARDED_BY(mu_);
+  std::vector<Memory> unmapped_ AQUA_GUARDED_BY(mu_);  // that the link thread lets go of
+  std::deque<Pending> pending_ AQUA_GUARDED_BY(mu_);
+  std::deque<segment_wire::Request> due_ AQUA_GUARDED_BY(mu_);
+  std::vector<CommittedSegment> committed_ AQUA_GUARDED_BY(mu_);
+  std::vector<OpenedSegment> opened_ AQUA_GUARDED_BY(mu_);
+  std::size_t wanted_ AQUA_GUARDED_BY(mu_) = 0;  // bytes that take() was last asked for in vain
+  bool starved_ AQUA_GUARDED_BY(mu_) = false;    // the keeper had no more, until we are asked again
+  bool returned_ AQUA_GUARDED_BY(mu_) = false;   // segments have come back
+  std::uint64_t news_ AQUA_GUARDED_BY(mu_) = 0, news_seen_ AQUA_GUARDED_BY(mu_) = 0;
+  bool connected_ AQUA_GUARDED_BY(mu_) = true;
+  std::string error_ AQUA_GUARDED_BY(mu_);
+  bool marks_end_ AQUA_GUARDED_BY(mu_) = false;  // once nothing is pending
+  bool link_ends_ AQUA_GUARDED_BY(mu_) = false;  // once nothing is due
+  bool link_has_ended_ AQUA_GUARDED_BY(mu_) = false;
+  std::thread marks_, link_;
+};
+
+}  // namespace aqua

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "aqua/handoff/segments.hpp"
+
+#include <utility>
+
+#include "base/concat.hpp"
+#include "base/fork_guard.hpp"
+#include "base/internals.hpp"
+#include "base/step.hpp"
+#include "base/try.hpp"
+#include "handoff/segment_digest.hpp"
+#include "handoff/segment_member.hpp"
+
+namespace aqua {
+
+struct Segments::Parts {
+  explicit Parts(Runtime& of) : runtime(detail::Internals::view(of)) {}
+  ~Parts() {
+    if (member == nullptr) return;
+    if (born != fork_generation()) {
+      // A forked child has none of the threads, nor the mappings, and must not speak for its
+      // parent.
+      (void)member.release();
+      return;
+    }
+    member->stop();
+    member->leave();
+  }
+  Parts(const Parts&) = delete;
+  Parts& operator=(const Parts&) = delete;
+
+  [[nodiscard]] Result<StreamMark> mark(Stream stream) {
+    AQUA_ASSIGN(StreamMark mark, StreamMark::create(runtime));
+    AQUA_TRY(mark.set(stream));
+    return mark;
+  }
+
+  Runtime runtime;  // a view, which stays good when the runtime is moved
+  std::unique_ptr<SegmentMember> member;
+  const std::uint64_t born = fork_generation();
+};
+
+Segments::Segments(std::unique_ptr<Parts> parts) noexcept : parts_(std::move(parts)) {}
+Segments::Segments(Segments&&) noexcept = default;
+Segments& Segments::operator=(Segments&&) noexcept = default;
+Segments::~Segments() = default;
+
+Result<Segments> Segments::open(Runtime& runtime, const SegmentsOptions& options) {
+  if (options.segment_bytes == 0) {
+    return Error{Code::invalid_argument, "segments: open: segment_bytes is 0"};
+  }
+  AQUA_ASSIGN(SegmentClient keeper, SegmentClient::connect(options.keeper));
+  step("join");
+  AQUA_ASSIGN(auto joined, keeper.call(segment_wire::Join{}));
+  if (joined.fds.size() != 1) {
+    return Error{Code::invalid_argument, "segments: the keeper's answer cannot be"};
+  }
+  auto parts = std::make_unique<Parts>(runtime);
+  AQUA_ASSIGN(parts->member, SegmentMember::start(parts->runtime, std::move(keeper),
+                                                  std::move(joined.fds[0]), options));
+  return Segments(std::move(parts));
+}
+
+Result<Segment> Segments::take(std::size_t bytes) {
+  return parts_->member->take(bytes);
+}
+
+Result<Ticket> Segments::gather(std::uint64_t number, std::size_t offset, const Layout& layout,
+                                BlockList blocks, Stream stream) {
+  AQUA_ASSIGN(const auto memory, parts_->member->taken(number));
+  return memory->gather(layout, blocks, offset, stream);
+}
+
+Result<void> Segments::release(std::uint64_t number, Stream stream) {
+  AQUA_ASSIGN(StreamMark mark, parts_->mark(stream));
+  return parts_->member->release(number, std::move(mark));
+}
+
+Result<void> Segments::commit(std::uint64_t number, std::size_t bytes, Stream stream) {
+  AQUA_ASSIGN(StreamMark mark, parts_->mark(stream));
+  return parts_->member->commit(number, bytes, std::move(mark));
+}
+
+std::vector<CommittedSegment> Segments::committed() {
+  return parts_->member->committed();
+}
+
+Result<void> Segments::read(const SegmentName& name) {
+  return parts_->member->read(name);
+}
+
+std::vector<OpenedSegment> Segments::opened() {
+  return parts_->member->opened();
+}
+
+Result<Ticket> Segments::scatter(std::uint64_t number, std::size_t offset, const Layout& layout,
+                                 BlockList blocks, Stream stream) {
+  AQUA_ASSIGN(const auto read, parts_->member->opened(number));
+  if (offset > read.name.bytes || layout.packed_bytes(blocks.size()) > read.name.bytes - offset) {
+    return Error{
+        Code::invalid_argument,
+        concat("segments: scatter: ", layout.packed_bytes(blocks.size()), " bytes at ", offset,
+               " of segment ", number, ", of which ", read.name.bytes, " are committed")};
+  }
+  return read.memory->scatter(offset, layout, blocks, stream);
+}
+
+Result<bool> Segments::verify(std::uint64_t number) const {
+  AQUA_ASSIGN(const auto read, parts_->member->opened(number));
+  if (read.name.digest == SegmentDigest{}) {
+    return Error{Code::failed_precondition,
+                 concat("segments: verify: segment ", number, " has no digest")};
+  }
+  return digest_of({read.memory->address(), read.name.bytes}) == read.name.digest;
+}
+
+Result<void> Segments::close(std::uint64_t number, Stream stream, SegmentAfter after) {
+  AQUA_ASSIGN(StreamMark mark, parts_->mark(stream));
+  return parts_->member->close(number, std::move(mark), after);
+}
+
+Result<void> Segments::drop(const SegmentName& name) {
+  return parts_->member->drop(name);
+}
+
+bool Segments::wait(std::chrono::milliseconds patience) {
+  return parts_->member->wait(patience);
+}
+
+SegmentsStatus Segments::status() const {
+  return parts_->member->status();
+}
+
+}  // namespace aqua

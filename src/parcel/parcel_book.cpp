@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is asked of the record; how one call moves other parcels is in parcel_moves.cpp.
+//
+// Of all parcels of an id at most one is complete and not replaced: closing one ends or replaces
+// those that were.
+#include "parcel/parcel_book.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/concat.hpp"
+#include "base/try.hpp"
+
+namespace aqua {
+namespace {
+
+template <typename... What>
+Error wrong_state(const What&... what) {
+  return Error{Code::failed_precondition, concat(what...)};
+}
+
+bool is_taken(ParcelState state) {
+  return state == ParcelState::taken || state == ParcelState::confirmed;
+}
+
+}  // namespace
+
+Result<void> ParcelBook::check_member(const char* call, MemberNumber member) const {
+  if (is_member(member)) return {};
+  return Error{Code::not_found, concat(call, ": the caller is no member")};
+}
+
+Result<void> ParcelBook::check_turn(MemberNumber giver, const ParcelHead& head) const {
+  const auto known = turns_.find(head.id);
+  if (known == turns_.end()) return {};
+  if (head.turn <= known->second.highest) {
+    return Error{Code::aborted, concat("offer: ", head.id, ": turn ", head.turn, ", and turn ",
+                                       known->second.highest, " has been seen")};
+  }
+  const bool superseded =
+      std::any_of(known->second.numbers.begin(), known->second.numbers.end(), [&](auto number) {
+        const Record& record = parcels_.at(number);
+        return record.taker == giver && record.superseded;
+      });
+  if (!superseded) return {};
+  return Error{Code::aborted,
+               concat("offer: ", head.id, ": what the caller has of it is superseded")};
+}
+
+Result<ParcelBook::Record*> ParcelBook::given(const char* call, MemberNumber giver,
+                                              std::uint64_t number) {
+  AQUA_TRY(check_member(call, giver));
+  const auto found = parcels_.find(number);
+  if (found != parcels_.end() && found->second.giver == giver) return &found->second;
+  return Error{Code::not_found, concat(call, ": the caller gives no parcel ", number)};
+}
+
+Result<ParcelBook::Record*> ParcelBook::taken(const char* call, MemberNumber taker,
+                                              std::uint64_t number) {
+  AQUA_TRY(check_member(call, taker));
+  const auto found = parcels_.find(number);
+  if (found != parcels_.end() && found->second.taker == taker) return &found->second;
+  return Error{Code::not_found, concat(call, ": the caller has taken no parcel ", number)};
+}
+
+Result<void> ParcelBook::join(MemberNumber member, const std::string& role) {
+  AQUA_TRY(check_role("join", role));
+  if (members_.contains(member)) {
+    return Error{Code::already_exists, "join: the caller is a member"};
+  }
+  members_[member] = {.role = role};
+  return {};
+}
+
+Result<void> ParcelBook::admit(MemberNumber member, std::uint32_t parcels) {
+  AQUA_TRY(check_member("admit", member));
+  Member& known = members_.at(member);
+  known.room = parcels;
+  open_reserved(known.role);
+  return {};
+}
+
+Result<std::uint64_t> ParcelBook::begin(const char* call, MemberNumber giver,
+                                        const std::string& role, const ParcelHead& head,
+                                        ParcelState state) {
+  AQUA_TRY(check_member(call, giver));
+  AQUA_TRY(check_role(call, role));
+  AQUA_TRY(check_id(call, head.id));
+  AQUA_TRY(check_turn(giver, head));
+  if (parcels_.size() >= kMostParcels) {
+    return Error{Code::resource_exhausted, concat(call, ": ", parcels_.size(), " parcels")};
+  }
+  const std::uint64_t number = ++last_;
+  parcels_[number] = {.id = head.id,
+                      .turn = head.turn,
+                      .role = role,
+                      .state = state,
+                      .giver = giver,
+                      .continues = taken_as(giver, head.id)};
+  Turns& turns = turns_[head.id];
+  turns.highest = head.turn;
+  ended_ids_.erase(std::exchange(turns.ended, 0));
+  turns.numbers.insert(number);
+  fence(number);
+  return number;
+}
+
+Result<std::uint64_t> ParcelBook::reserve(MemberNumber giver, const std::string& role,
+                                          const ParcelHead& head) {
+  AQUA_ASSIGN(const std::uint64_t number,
+              begin("reserve", giver, role, head, ParcelState::reserved));
+  if (!promise(number)) reserved_[role].insert(number);
+  return number;
+}
+
+Result<std::uint64_t> ParcelBook::open(MemberNumber giver, const std::string& role,
+                                       const ParcelHead& head) {
+  return begin("open", giver, role, head, ParcelState::open);
+}
+
+Result<void> ParcelBook::progress(MemberNumber giver, std::uint64_t number, std::uint64_t filled) {
+  AQUA_ASSIGN(Record* const record, given("progress", giver, number));
+  if (record->state != ParcelState::open) {
+    return wrong_state("progress: parcel ", number, " is not open");
+  }
+  if (filled < record->progress) {
+    return Error{Code::invalid_argument, concat("progress: parcel ", number, ": ", filled,
+                                                ", and it was ", record->progress)};
+  }
+  record->progress = filled;
+  return {};
+}
+
+Result<void> ParcelBook::close(MemberNumber giver, std::uint64_t number, std::uint32_t tokens,
+                               std::string note) {
+  AQUA_ASSIGN(Record* const record, given("close", giver, number));
+  if (record->state != ParcelState::open) {
+    return wrong_state("close: parcel ", number, " is not open");
+  }
+  record->state = ParcelState::closed;
+  record->tokens = tokens;
+  record->note = std::move(note);
+  const std::string id = record->id;
+  if (record->continues != 0) end_parcel(record->continues);
+  const auto others = turns_.at(id).numbers;
+  for (const std::uint64_t other : others) {
+    Record& lower = parcels_.at(other);
+    if (other == number) continue;
+    tell_giver(lower, other, ParcelEvent::superseded);
+    if (is_taken(lower.state)) {
+      lower.replaced = true;
+    } else {
+      end_parcel(other);
+    }
+  }
+  queue(id);
+  return {};
+}
+
+Result<void> ParcelBook::recall(MemberNumber giver, std::uint64_t number) {
+  AQUA_ASSIGN(const Record* const record, given("recall", giver, number));
+  if (is_taken(record->state)) return wrong_state("recall: parcel ", number, " is taken");
+  end_parcel(number);
+  return {};
+}
+
+Result<std::uint64_t> ParcelBook::accept(MemberNumber member) {
+  AQUA_TRY(check_member("accept", member));
+  const std::uint64_t number = next_for(member);
+  if (number == 0) return Error{Code::not_found, "accept: no parcel waits for the caller"};
+  Record& record = parcels_.at(number);
+  unqueue(number);
+  record.state = ParcelState::taken;
+  record.receiver = 0;
+  record.taker = member;
+  record.turn = ++turns_.at(record.id).highest;
+  return number;
+}
+
+Result<void> ParcelBook::confirm(MemberNumber taker, std::uint64_t number) {
+  AQUA_ASSIGN(Record* const record, taken("confirm", taker, number));
+  if (record->superseded) {
+    return Error{Code::aborted, concat("confirm: ", record->id, ": a higher turn has been seen")};
+  }
+  record->state = ParcelState::confirmed;
+  tell_giver(*record, number, ParcelEvent::confirmed);
+  return {};
+}
+
+Result<void> ParcelBook::finish(MemberNumber taker, std::uint64_t number) {
+  AQUA_ASSIGN(Record* const record, taken("finish", taker, number));
+  if (!record->superseded) tell_giver(*record, number, ParcelEvent::confirmed);
+  leave(number, /*done=*/!record->superseded);
+  return {};
+}
+
+Result<void> ParcelBook::cancel(const std::string& id) {
+  const auto known = turns_.find(id);
+  bool any = false;
+  if (known != turns_.end()) {
+    const auto numbers = known->second.numbers;
+    for (const std::uint64_t number : numbers) {
+      Record& record = parcels_.at(number);
+      if (is_taken(record.state)) continue;
+      tell_giver(record, number, ParcelEvent::cancelled);
+      end_parcel(number);
+      any = true;
+    }
+  }
+  if (any) return {};
+  return Error{Code::not_found, concat("cancel: no parcel of '", id.substr(0, 40), "' waits")};
+}
+
+void ParcelBook::gone(MemberNumber member) {
+  const auto found = members_.find(member);
+  if (found == members_.end() || found->second.gone) return;
+  found->second.gone = true;
+  found->second.room = 0;
+  news_.erase(member);
+  std::vector<std::uint64_t> unfilled;
+  for (auto& [number, record] : parcels_) {
+    if (record.receiver == member) {
+      unqueue(number);
+      record.receiver = 0;
+      queue(record.id);
+    }
+    const bool is_open = record.state == ParcelState::open || record.state == ParcelState::reserved;
+    if (is_open && record.giver == member) unfilled.push_back(number);
+  }
+  for (const std::uint64_t number : unfilled) end_parcel(number);
+}
+
+void ParcelBook::end(MemberNumber member) {
+  if (!members_.contains(member)) return;
+  gone(member);
+  members_.erase(member);
+  for (const std::uint64_t number : taken_by(member)) leave(number, /*done=*/false);
+  for (auto& [number, record] : parcels_) {
+    if (record.giver == member) record.giver = 0;
+  }
+}
+
+}  // namespace aqua

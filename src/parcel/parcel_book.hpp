@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// ParcelBook is the keeper's record of parcels: which there are, in which state, whose they are and
+// under which turns. Where their bytes lie is another's record (BlockBook). docs/engine/handover.md
+// has the table of states and calls.
+//
+// Turns fence. The highest turn of an id is remembered, also when no parcel of it is left. To open
+// or reserve takes a higher one, and to take a parcel makes one, so that of all who ever spoke for
+// a request only one does so under the highest turn. A parcel of a lower turn than the highest is
+//   - ended, if it is reserved or open: it could not be closed any more
+//   - held back from takers, if it is closed, until the higher one is closed, which ends it, or has
+//     ended unclosed, which lets it be taken again: what was complete is not lost
+//   - superseded, if it is taken: its taker is told, and may only finish it
+//
+// Threads: none of its own; the keeper calls it on one. Pure: no I/O, no clock.
+// Errors:  a call that fails changes nothing. not_found: the caller is no member, or has no such
+//          parcel.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "aqua/handoff/parcel.hpp"
+#include "aqua/result.hpp"
+
+namespace aqua {
+
+// A connection to the keeper that hands over or takes.
+using MemberNumber = std::uint64_t;
+
+// What a giver or a taker is told of a parcel, once.
+enum class ParcelEvent : std::uint8_t {
+  opened,      // giver: there is room for what it had reserved
+  confirmed,   // giver: the taker has all bytes
+  superseded,  // giver, taker: a higher turn of the id counts
+  cancelled,   // giver: by name, before it was taken
+};
+struct ParcelNews {
+  std::uint64_t number = 0;
+  ParcelEvent event = ParcelEvent::opened;
+  friend bool operator==(const ParcelNews&, const ParcelNews&) = default;
+};
+
+// invalid_argument: not 1 to 128 bytes of printable ASCII.
+[[nodiscard]] Result<void> check_role(const char* call, const std::string& role);
+// invalid_argument: an id that cannot be.
+[[nodiscard]] Result<void> check_id(const char* call, const std::string& id);
+// invalid_argument: an id or a note that cannot be.
+[[nodiscard]] Result<void> check_parcel(const char* call, const Parcel& parcel);
+
+class ParcelBook {
+ public:
+  static constexpr std::size_t kMostParcels = 1 << 16;
+  static constexpr std::size_t kMostEndedIds = 1 << 16;  // whose turns are remembered
+  static constexpr std::size_t kLongestId = 256;         // bytes
+  static constexpr std::size_t kLongestNote = 4096;      // bytes
+
+  struct Record {
+    std::string id{};
+    std::uint64_t turn = 0;
+    std::string role{};
+    ParcelState state = ParcelState::open;
+    MemberNumber giver = 0;     // 0: it need not be told any more
+    MemberNumber receiver = 0;  // who has promised room for it; 0: any of the role may take it
+    MemberNumber taker = 0;
+    std::uint64_t progress = 0;
+    std::uint64_t continues = 0;  // the parcel of this id that the giver had taken; 0: none
+    std::uint32_t tokens = 0;
+    std::string note{};
+    bool superseded = false;  // taken, and a higher turn has been seen
+    bool replaced = false;    // taken, and a parcel of a higher turn was closed: it waits no more
+    friend bool operator==(const Record&, const Record&) = default;
+  };
+
+  // already_exists: it is a member.
+  [[nodiscard]] Result<void> join(MemberNumber member, const std::string& role);
+  // It has room for so many more parcels, beyond those that it was promised for: what is reserved
+  // for its role is opened, the oldest first, with whoever has most room.
+  [[nodiscard]] Result<void> admit(MemberNumber member, std::uint32_t parcels);
+
+  // Whether the giver may speak for this request under this turn. aborted: it is not higher than
+  // all of this id; or the caller has taken a parcel of it that is superseded.
+  [[nodiscard]] Result<void> check_turn(MemberNumber giver, const ParcelHead& head) const;
+  // A parcel for whoever has that role, open at once if a member of it has room, else reserved.
+  //   aborted              as check_turn()
+  //   resource_exhausted   as many parcels as may be
+  [[nodiscard]] Result<std::uint64_t> reserve(MemberNumber giver, const std::string& role,
+                                              const ParcelHead& head);
+  // One that needs no room at its taker, and is open at once. Errors as reserve().
+  [[nodiscard]] Result<std::uint64_t> open(MemberNumber giver, const std::string& role,
+                                           const ParcelHead& head);
+  // How far it is filled, in units of the giver's, for people. failed_precondition: it is not open;
+  // invalid_argument: less than before.
+  [[nodiscard]] Result<void> progress(MemberNumber giver, std::uint64_t number,
+                                      std::uint64_t filled);
+  // It is complete. Ends the parcel that it continues, and what a higher turn ends.
+  // failed_precondition: it is not open.
+  [[nodiscard]] Result<void> close(MemberNumber giver, std::uint64_t number, std::uint32_t tokens,
+                                   std::string note);
+  // The giver has it back: it ends. failed_precondition: it is taken.
+  [[nodiscard]] Result<void> recall(MemberNumber giver, std::uint64_t number);
+
+  // The parcel that the member would be given next: those with room promised by it and those of its
+  // role, the oldest first. 0: none.
+  [[nodiscard]] std::uint64_t next_for(MemberNumber member) const;
+  // It is the member's, who speaks under a new turn from now on. not_found: none waits for it.
+  [[nodiscard]] Result<std::uint64_t> accept(MemberNumber member);
+  // The taker has all bytes. Saying so again changes nothing. aborted: it is superseded.
+  [[nodiscard]] Result<void> confirm(MemberNumber taker, std::uint64_t number);
+  // The taker's work on it has ended, and it does. Where the taker is superseded and nothing of the
+  // higher turn is complete, it waits for another one instead.
+  [[nodiscard]] Result<void> finish(MemberNumber taker, std::uint64_t number);
+  // Ends what nobody has taken of this id. not_found: there is nothing.
+  [[nodiscard]] Result<void> cancel(const std::string& id);
+
+  // The connection of a member has closed: nobody can close what it fills, nor be given what it has
+  // promised room for. What it has taken stays its own. (Not known: nothing.)
+  void gone(MemberNumber member);
+  // Its end is proven: what it had taken waits again. (Not known: nothing.)
+  void end(MemberNumber member);
+
+  // What the member has not been told.
+  [[nodiscard]] std::vector<ParcelNews> take_news(MemberNumber member);
+  [[nodiscard]] bool has_news(MemberNumber member) const { return news_.contains(member); }
+  // Parcels that have ended since the last call, for whoever has their bytes.
+  [[nodiscard]] std::vector<std::uint64_t> take_ended();
+  // nullptr: there is no such parcel.
+  [[nodiscard]] const Record* find(std::uint64_t number) const;
+  // The parcel of this id that the member has taken; 0: none.
+  [[nodiscard]] std::uint64_t taken_as(MemberNumber member, const std::string& id) const;
+  [[nodiscard]] std::vector<std::uint64_t> taken_by(MemberNumber member) const;
+  [[nodiscard]] bool is_member(MemberNumber member) const;  // and not gone
+  [[nodiscard]] bool knows(MemberNumber member) const { return members_.contains(member); }
+  [[nodiscard]] std::size_t size() const { return parcels_.size(); }
+  [[nodiscard]] std::size_t waiting() const;  // closed; also what is held back
+  [[nodiscard]] std::size_t waiting(const std::string& role) const;  // that may be taken
+  [[nodiscard]] std::size_t ended_ids() const { return ended_ids_.size(); }
+  friend bool operator==(const ParcelBook&, const ParcelBook&) = default;
+
+ private:
+  struct Member {
+    std::string role{};
+    std::uint32_t room = 0;
+    bool gone = false;
+    friend bool operator==(const Member&, const Member&) = default;
+  };
+  struct Turns {
+    std::uint64_t highest = 0;
+    std::set<std::uint64_t> numbers{};  // of its parcels
+    std::uint64_t ended = 0;            // when the last of them did, in ended_ids_
+    friend bool operator==(const Turns&, const Turns&) = default;
+  };
+
+  [[nodiscard]] Result<void> check_member(const char* call, MemberNumber member) const;
+  [[nodiscard]] Result<Record*> given(const char* call, MemberNumber giver, std::uint64_t number);
+  [[nodiscard]] Result<Record*> taken(const char* call, MemberNumber taker, std::uint64_t number);
+  [[nodiscard]] Result<std::uint64_t> begin(const char* call, MemberNumber giver,
+                                            const std::string& role, const ParcelHead& head,
+                                            ParcelState state);
+
+  void fence(std::uint64_t by);
+  void tell(MemberNumber member, std::uint64_t number, ParcelEvent event);
+  void tell_giver(Record& record, std::uint64_t number, ParcelEvent event);
+  [[nodiscard]] bool promise(std::uint64_t number);
+  void open_reserved(const std::string& role);
+  void leave(std::uint64_t number, bool done);
+  void end_parcel(std::uint64_t number);
+  // Bring the queues of takers up to date: without this parcel, with what may be taken of this id.
+  void unqueue(std::uint64_t number);
+  void queue(const std::string& id);
+
+  std::map<MemberNumber, Member> members_;
+  std::map<std::uint64_t, Record> parcels_;
+  std::map<std::string, Turns> turns_;
+  std::map<std::uint64_t, std::string> ended_ids_;  // the oldest first
+  // What may be taken: by role, where any of it may, and by who has promised room.
+  std::map<std::string, std::set<std::uint64_t>> of_role_;
+  std::map<MemberNumber, std::set<std::uint64_t>> of_receiver_;
+  std::map<std::string, std::set<std::uint64_t>> reserved_;  // by role
+  std::map<MemberNumber, std::vector<ParcelNews>> news_;
+  std::vector<std::uint64_t> ended_;
+  std::uint64_t last_ = 0, last_ended_ = 0;
+};
+
+}  // namespace aqua

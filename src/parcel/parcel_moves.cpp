@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one call does to other parcels, and what is told of it.
+#include <algorithm>
+#include <utility>
+
+#include "parcel/parcel_book.hpp"
+
+namespace aqua {
+
+// A new turn has been seen: that of parcel `by`, which is the highest.
+void ParcelBook::fence(std::uint64_t by) {
+  const Record& newest = parcels_.at(by);
+  const std::string id = newest.id;
+  const auto numbers = turns_.at(id).numbers;
+  for (const std::uint64_t number : numbers) {
+    if (number == by || number == newest.continues) continue;
+    Record& record = parcels_.at(number);
+    switch (record.state) {
+      case ParcelState::reserved:
+      case ParcelState::open:
+        tell_giver(record, number, ParcelEvent::superseded);
+        end_parcel(number);
+        break;
+      case ParcelState::closed:
+        break;  // held back by queue()
+      case ParcelState::taken:
+      case ParcelState::confirmed:
+        if (!std::exchange(record.superseded, true)) {
+          tell(record.taker, number, ParcelEvent::superseded);
+        }
+        break;
+    }
+  }
+  queue(id);
+}
+
+void ParcelBook::tell(MemberNumber member, std::uint64_t number, ParcelEvent event) {
+  if (is_member(member)) news_[member].push_back({number, event});
+}
+
+// The last that its giver hears of it.
+void ParcelBook::tell_giver(Record& record, std::uint64_t number, ParcelEvent event) {
+  tell(std::exchange(record.giver, 0), number, event);
+}
+
+// Has whoever of its role has most room receive it. False: nobody has any.
+bool ParcelBook::promise(std::uint64_t number) {
+  Record& record = parcels_.at(number);
+  Member* roomiest = nullptr;
+  for (auto& [member, known] : members_) {
+    if (known.role != record.role || known.room == 0) continue;
+    if (roomiest != nullptr && known.room <= roomiest->room) continue;
+    roomiest = &known;
+    record.receiver = member;
+  }
+  if (roomiest == nullptr) return false;
+  --roomiest->room;
+  record.state = ParcelState::open;
+  return true;
+}
+
+void ParcelBook::open_reserved(const std::string& role) {
+  const auto waiting = reserved_.find(role);
+  if (waiting == reserved_.end()) return;
+  std::set<std::uint64_t>& numbers = waiting->second;
+  while (!numbers.empty() && promise(*numbers.begin())) {
+    const std::uint64_t number = *numbers.begin();
+    numbers.erase(numbers.begin());
+    tell(parcels_.at(number).giver, number, ParcelEvent::opened);
+  }
+  if (numbers.empty()) reserved_.erase(waiting);
+}
+
+// Its taker has it no more.
+void ParcelBook::leave(std::uint64_t number, bool done) {
+  Record& record = parcels_.at(number);
+  if (done || record.replaced) {
+    end_parcel(number);
+    return;
+  }
+  record.state = ParcelState::closed;
+  record.taker = 0;
+  record.superseded = false;
+  queue(record.id);
+}
+
+void ParcelBook::end_parcel(std::uint64_t number) {
+  unqueue(number);
+  const Record record = parcels_.at(number);
+  parcels_.erase(number);
+  ended_.push_back(number);
+  if (const auto reserved = reserved_.find(record.role); reserved != reserved_.end()) {
+    reserved->second.erase(number);
+    if (reserved->second.empty()) reserved_.erase(reserved);
+  }
+  Turns& turns = turns_.at(record.id);
+  turns.numbers.erase(number);
+  for (const std::uint64_t other : turns.numbers) {
+    if (parcels_.at(other).continues == number) parcels_.at(other).continues = 0;
+  }
+  if (turns.numbers.empty()) {
+    turns.ended = ++last_ended_;
+    ended_ids_[turns.ended] = record.id;
+    if (ended_ids_.size() > kMostEndedIds) {
+      turns_.erase(ended_ids_.extract(ended_ids_.begin()).mapped());
+    }
+  } else {
+    queue(record.id);
+  }
+  if (is_member(record.receiver)) {
+    ++members_.at(record.receiver).room;
+    open_reserved(record.role);
+  }
+}
+
+void ParcelBook::unqueue(std::uint64_t number) {
+  const Record& record = parcels_.at(number);
+  const auto erase = [&](auto& queues, const auto& key) {
+    const auto queue = queues.find(key);
+    if (queue == queues.end()) return;
+    queue->second.erase(number);
+    if (queue->second.empty()) queues.erase(queue);
+  };
+  erase(of_role_, record.role);
+  erase(of_receiver_, record.receiver);
+}
+
+void ParcelBook::queue(const std::string& id) {
+  const std::set<std::uint64_t>& numbers = turns_.at(id).numbers;
+  for (const std::uint64_t number : numbers) {
+    const Record& record = parcels_.at(number);
+    unqueue(number);
+    const bool held = std::any_of(numbers.begin(), numbers.end(), [&](std::uint64_t other) {
+      const Record& higher = parcels_.at(other);
+      return higher.turn > record.turn &&
+             (higher.state == ParcelState::reserved || higher.state == ParcelState::open);
+    });
+    if (record.state != ParcelState::closed || held) continue;
+    if (record.receiver != 0) {
+      of_receiver_[record.receiver].insert(number);
+    } else {
+      of_role_[record.role].insert(number);
+    }
+  }
+}
+
+std::uint64_t ParcelBook::next_for(MemberNumber member) const {
+  if (!is_member(member)) return 0;
+  const auto first_of = [](const auto& queues, const auto& key) {
+    const auto queue = queues.find(key);
+    return queue == queues.end() ? 0 : *queue->second.begin();
+  };
+  const std::uint64_t promised = first_of(of_receiver_, member);
+  const std::uint64_t any = first_of(of_role_, members_.at(member).role);
+  return promised == 0 || any == 0 ? promised + any : std::min(promised, any);
+}
+
+std::vector<ParcelNews> ParcelBook::take_news(MemberNumber member) {
+  const auto found = news_.find(member);
+  return found == news_.end() ? std::vector<ParcelNews>() : news_.extract(found).mapped();
+}
+
+std::vector<std::uint64_t> ParcelBook::take_ended() {
+  return std::exchange(ended_, {});
+}
+
+const ParcelBook::Record* ParcelBook::find(std::uint64_t number) const {
+  const auto found = parcels_.find(number);
+  return found == parcels_.end() ? nullptr : &found->second;
+}
+
+std::uint64_t ParcelBook::taken_as(MemberNumber member, const std::string& id) const {
+  const auto known = turns_.find(id);
+  if (known == turns_.end()) return 0;
+  const auto& numbers = known->second.numbers;
+  const auto found = std::find_if(numbers.begin(), numbers.end(), [&](std::uint64_t number) {
+    return parcels_.at(number).taker == member;
+  });
+  return found == numbers.end() ? 0 : *found;
+}
+
+std::vector<std::uint64_t> ParcelBook::taken_by(MemberNumber member) const {
+  std::vector<std::uint64_t> numbers;
+  for (const auto& [number, record] : parcels_) {
+    if (record.taker == member) numbers.push_back(number);
+  }
+  return numbers;
+}
+
+bool ParcelBook::is_member(MemberNumber member) const {
+  const auto found = members_.find(member);
+  return found != members_.end() && !found->second.gone;
+}
+
+std::size_t ParcelBook::waiting() const {
+  return static_cast<std::size_t>(
+      std::count_if(parcels_.begin(), parcels_.end(),
+                    [](const auto& parcel) { return parcel.second.state == ParcelState::closed; }));
+}
+
+std::size_t ParcelBook::waiting(const std::string& role) const {
+  const auto found = of_role_.find(role);
+  std::size_t count = found == of_role_.end() ? 0 : found->second.size();
+  for (const auto& [member, numbers] : of_receiver_) {
+    if (members_.at(member).role == role) count += numbers.size();
+  }
+  return count;
+}
+
+}  // namespace aqua

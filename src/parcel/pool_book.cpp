@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// A parcel has blocks from close() on; before that they are its giver's.
+#include "parcel/pool_book.hpp"
+
+#include "base/concat.hpp"
+#include "base/try.hpp"
+
+namespace aqua {
+
+Result<void> PoolBook::check_member(const char* call, MemberNumber member) const {
+  if (parcels_.is_member(member)) return {};
+  return Error{Code::not_found, concat(call, ": the caller is no member of the pool")};
+}
+
+Result<Blocks> PoolBook::grant(MemberNumber member, std::uint32_t most) {
+  AQUA_TRY(check_member("grant", member));
+  return blocks_.grant(member, most);
+}
+
+Result<void> PoolBook::give_back(MemberNumber member, const Blocks& blocks) {
+  AQUA_TRY(check_member("give back", member));
+  return blocks_.give_back(member, blocks);
+}
+
+Result<void> PoolBook::share(MemberNumber member, const Blocks& blocks) {
+  AQUA_TRY(check_member("share", member));
+  return blocks_.share(member, blocks);
+}
+
+Result<std::uint64_t> PoolBook::open(MemberNumber giver, const std::string& role,
+                                     const ParcelHead& head) {
+  AQUA_ASSIGN(const std::uint64_t number, parcels_.open(giver, role, head));
+  drop_ended();
+  return number;
+}
+
+Result<void> PoolBook::close(MemberNumber giver, std::uint64_t number, const Parcel& parcel) {
+  AQUA_TRY(check_member("close", giver));
+  const ParcelBook::Record* const record = parcels_.find(number);
+  const bool is_open =
+      record != nullptr && record->giver == giver && record->state == ParcelState::open;
+  const std::uint64_t continues = is_open ? record->continues : 0;
+  if (is_open) {
+    AQUA_TRY(check_parcel("close", parcel));
+    AQUA_TRY(blocks_.check_gather(giver, continues, parcel.blocks));
+  }
+  AQUA_TRY(parcels_.close(giver, number, parcel.tokens, parcel.note));
+  blocks_.gather(number, continues, parcel.blocks);
+  drop_ended();
+  return {};
+}
+
+Result<std::uint64_t> PoolBook::offer(MemberNumber giver, const std::string& role,
+                                      const Parcel& parcel) {
+  AQUA_TRY(check_member("offer", giver));
+  AQUA_TRY(check_role("offer", role));
+  AQUA_TRY(check_parcel("offer", parcel));
+  AQUA_TRY(check_blocks("offer", parcel.blocks, blocks_.blocks()));
+  const ParcelHead head{parcel.id, parcel.turn};
+  AQUA_TRY(parcels_.check_turn(giver, head));
+  AQUA_TRY(blocks_.check_gather(giver, parcels_.taken_as(giver, parcel.id), parcel.blocks));
+  AQUA_ASSIGN(const std::uint64_t number, parcels_.open(giver, role, head));
+  AQUA_TRY(close(giver, number, parcel));
+  return number;
+}
+
+Result<void> PoolBook::recall(MemberNumber giver, std::uint64_t number) {
+  AQUA_TRY(parcels_.recall(giver, number));
+  blocks_.drop(number, giver);
+  drop_ended();
+  return {};
+}
+
+Parcel PoolBook::parcel_of(std::uint64_t number) const {
+  const ParcelBook::Record& record = *parcels_.find(number);
+  return {.number = number,
+          .id = record.id,
+          .turn = record.turn,
+          .blocks = blocks_.blocks_of(number),
+          .tokens = record.tokens,
+          .note = record.note,
+          .tail_in_doubt = blocks_.is_in_doubt(number)};
+}
+
+std::optional<Parcel> PoolBook::next_for(MemberNumber member) const {
+  const std::uint64_t number = parcels_.next_for(member);
+  return number == 0 ? std::nullopt : std::optional(parcel_of(number));
+}
+
+Result<std::vector<Parcel>> PoolBook::accept(MemberNumber member, std::size_t most) {
+  AQUA_TRY(check_member("accept", member));
+  std::vector<Parcel> taken;
+  while (taken.size() < most && parcels_.next_for(member) != 0) {
+    AQUA_ASSIGN(const std::uint64_t number, parcels_.accept(member));
+    blocks_.give(number, member);
+    taken.push_back(parcel_of(number));
+  }
+  return taken;
+}
+
+Result<void> PoolBook::finish(MemberNumber taker, std::uint64_t number) {
+  AQUA_TRY(parcels_.finish(taker, number));
+  if (parcels_.find(number) != nullptr) blocks_.give(number, 0);
+  drop_ended();
+  return {};
+}
+
+Result<void> PoolBook::cancel(const std::string& id) {
+  AQUA_TRY(parcels_.cancel(id));
+  drop_ended();
+  return {};
+}
+
+void PoolBook::gone(MemberNumber member) {
+  if (!parcels_.is_member(member)) return;
+  parcels_.gone(member);
+  blocks_.gone(member);
+  drop_ended();
+}
+
+void PoolBook::end(MemberNumber member, bool is_quiet) {
+  if (!parcels_.knows(member)) return;
+  const auto taken = parcels_.taken_by(member);
+  for (const std::uint64_t number : taken) {
+    if (!is_quiet) blocks_.doubt(number, parcels_.find(number)->tokens / block_tokens_);
+    blocks_.give(number, 0);
+  }
+  parcels_.end(member);
+  drop_ended();
+  blocks_.end(member, is_quiet);
+}
+
+void PoolBook::drop_ended() {
+  for (const std::uint64_t number : parcels_.take_ended()) blocks_.drop(number);
+}
+
+}  // namespace aqua

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// PoolBook is the keeper's record of one KV pool: its parcels (ParcelBook) and who has which of its
+// blocks (BlockBook), which change together.
+//
+// Nothing that a member has is anybody else's before that member has let go of it or its end is
+// proven: a connection that closed proves nothing (gone()), the process behind it may write on.
+// What it has is orphaned until end().
+//
+// Threads: none of its own; the keeper calls it on one. Pure: no I/O, no clock.
+// Errors:  a call that fails changes nothing. not_found: the caller is no member, or has no such
+//          parcel.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "aqua/handoff/parcel.hpp"
+#include "aqua/result.hpp"
+#include "parcel/block_book.hpp"
+#include "parcel/parcel_book.hpp"
+
+namespace aqua {
+
+class PoolBook {
+ public:
+  // A pool of so many blocks, of so many tokens each.
+  explicit PoolBook(std::uint32_t blocks, std::uint32_t block_tokens = 1)
+      : blocks_(blocks), block_tokens_(block_tokens) {}
+
+  [[nodiscard]] Result<void> join(MemberNumber member, const std::string& role) {
+    return parcels_.join(member, role);
+  }
+  // As BlockBook's.
+  [[nodiscard]] Result<Blocks> grant(MemberNumber member, std::uint32_t most);
+  [[nodiscard]] Result<void> give_back(MemberNumber member, const Blocks& blocks);
+  [[nodiscard]] Result<void> share(MemberNumber member, const Blocks& blocks);
+
+  // As ParcelBook's. Within a pool a parcel needs no room at its taker: it is never reserved.
+  [[nodiscard]] Result<std::uint64_t> open(MemberNumber giver, const std::string& role,
+                                           const ParcelHead& head);
+  // Closes it, with the blocks, tokens and note of `parcel`: its blocks are the member's own,
+  // shared ones that it has by itself, or those of the parcel of the same id that it has taken,
+  // which ends by this: what is not carried over is let go of.
+  [[nodiscard]] Result<void> close(MemberNumber giver, std::uint64_t number, const Parcel& parcel);
+  // Opens and closes one. Answers its number.
+  [[nodiscard]] Result<std::uint64_t> offer(MemberNumber giver, const std::string& role,
+                                            const Parcel& parcel);
+  // Its blocks are the giver's again.
+  [[nodiscard]] Result<void> recall(MemberNumber giver, std::uint64_t number);
+  // Parcels that nobody has taken and the member may, the oldest first. They are its own then.
+  [[nodiscard]] Result<std::vector<Parcel>> accept(MemberNumber member, std::size_t most);
+  // What accept() would answer with next, but for its turn.
+  [[nodiscard]] std::optional<Parcel> next_for(MemberNumber member) const;
+  [[nodiscard]] Result<void> confirm(MemberNumber taker, std::uint64_t number) {
+    return parcels_.confirm(taker, number);
+  }
+  // Ends a parcel that the member has taken, and lets go of its blocks.
+  [[nodiscard]] Result<void> finish(MemberNumber taker, std::uint64_t number);
+  [[nodiscard]] Result<void> cancel(const std::string& id);
+
+  // The connection of a member has closed. What it has is orphaned. (Not known: nothing.)
+  void gone(MemberNumber member);
+  // A member has unmapped the pool, or its process is proven to have ended. Its blocks are let go
+  // of, and what it had taken waits again. Not quiet: work that it left on a device may still write
+  // to its blocks, which are quarantined. (Not known: nothing.)
+  void end(MemberNumber member, bool is_quiet = true);
+  // As BlockBook's.
+  std::uint32_t release_quarantined() { return blocks_.release_quarantined(); }
+
+  [[nodiscard]] std::vector<ParcelNews> take_news(MemberNumber member) {
+    return parcels_.take_news(member);
+  }
+  // Whether there is a parcel for it, or news of one.
+  [[nodiscard]] bool has_something_for(MemberNumber member) const {
+    return parcels_.next_for(member) != 0 || parcels_.has_news(member);
+  }
+  // Whether a member has a block, or has taken a parcel. Looks at every block.
+  [[nodiscard]] bool has_any(MemberNumber member) const {
+    return blocks_.has_any(member) || !parcels_.taken_by(member).empty();
+  }
+  [[nodiscard]] std::uint32_t blocks() const { return blocks_.blocks(); }
+  [[nodiscard]] std::uint32_t block_tokens() const { return block_tokens_; }
+  [[nodiscard]] std::uint32_t free_blocks() const { return blocks_.free_blocks(); }
+  [[nodiscard]] PoolCounts counts() const { return blocks_.counts(); }
+  [[nodiscard]] const ParcelBook& parcels() const { return parcels_; }
+  friend bool operator==(const PoolBook&, const PoolBook&) = default;
+
+ private:
+  [[nodiscard]] Result<void> check_member(const char* call, MemberNumber member) const;
+  [[nodiscard]] Parcel parcel_of(std::uint64_t number) const;
+  void drop_ended();
+
+  ParcelBook parcels_;
+  BlockBook blocks_;
+  std::uint32_t block_tokens_;
+};
+
+}  // namespace aqua

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "parcel/pool_wire.hpp"
+
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/concat.hpp"
+#include "base/json_object.hpp"
+#include "base/keeper/limits.hpp"
+#include "base/shallow_json.hpp"
+#include "base/text/plain_name.hpp"
+#include "base/try.hpp"
+#include "parcel/parcel_json.hpp"
+
+namespace aqua::pool_wire {
+namespace {
+
+using Json = nlohmann::json;
+
+Json to_json(const JoinPool& asked) {
+  return {{"op", "pool-join"},
+          {"pool", asked.pool},
+          {"role", asked.role},
+          {"device", to_string(asked.device)},
+          {"shape", asked.shape},
+          {"blocks", asked.blocks},
+          {"block_tokens", asked.block_tokens},
+          {"bytes", asked.bytes}};
+}
+Json to_json(const AddSlabs& asked) {
+  return {{"op", "pool-add"}, {"bytes", asked.bytes}};
+}
+Json to_json(const FetchSlabs& asked) {
+  return {{"op", "pool-fetch"}, {"first", asked.first}};
+}
+Json to_json(const Grant& asked) {
+  return {{"op", "pool-grant"}, {"most", asked.most}};
+}
+Json to_json(const GiveBack& asked) {
+  return {{"op", "pool-give-back"}, {"blocks", json_of(asked.blocks)}};
+}
+Json to_json(const Share& asked) {
+  return {{"op", "pool-share"}, {"blocks", json_of(asked.blocks)}};
+}
+Json to_json(const Offer& asked) {
+  Json json = json_of(asked.parcel);
+  json["op"] = "pool-offer";
+  json["role"] = asked.role;
+  return json;
+}
+Json to_json(const Open& asked) {
+  return {
+      {"op", "pool-open"}, {"role", asked.role}, {"id", asked.head.id}, {"turn", asked.head.turn}};
+}
+Json to_json(const Close& asked) {
+  Json json = json_of(asked.parcel);
+  json["op"] = "pool-close";
+  return json;
+}
+Json to_json(const Recall& asked) {
+  return {{"op", "pool-recall"}, {"number", asked.number}};
+}
+Json to_json(const Confirm& asked) {
+  return {{"op", "pool-confirm"}, {"number", asked.number}};
+}
+Json to_json(const Accept& asked) {
+  return {{"op", "pool-accept"}, {"most", asked.most}};
+}
+Json to_json(const Finish& asked) {
+  return {{"op", "pool-finish"}, {"number", asked.number}};
+}
+Json to_json(const Cancel& asked) {
+  return {{"op", "pool-cancel"}, {"pool", asked.pool}, {"id", asked.id}};
+}
+Json to_json(const Leave& /*asked*/) {
+  return {{"op", "pool-leave"}};
+}
+Json to_json(const ListPools& asked) {
+  return {{"op", "pool-list"}, {"first", asked.first}};
+}
+Json to_json(const RemovePool& asked) {
+  return {{"op", "pool-remove"}, {"pool", asked.pool}};
+}
+Json to_json(const Release& asked) {
+  return {{"op", "pool-release"}, {"pool", asked.pool}};
+}
+Json to_json(const PoolStatus& row) {
+  return {{"pool", row.pool},       {"device", row.device},     {"shape", row.shape},
+          {"members", row.members}, {"bytes", row.bytes},       {"blocks", row.blocks},
+          {"free", row.free},       {"owned", row.owned},       {"offered", row.offered},
+          {"shared", row.shared},   {"orphaned", row.orphaned}, {"quarantined", row.quarantined},
+          {"waiting", row.waiting}, {"ended", row.ended}};
+}
+Json to_json(const PoolReply& reply) {
+  Json parcels = Json::array();
+  for (const Parcel& parcel : reply.parcels) parcels.push_back(json_of(parcel));
+  Json told = Json::array();
+  for (const ParcelNews& news : reply.told) told.push_back(json_of(news));
+  Json pools = Json::array();
+  for (const PoolStatus& row : reply.pools) pools.push_back(to_json(row));
+  return {{"make", reply.make},
+          {"later", reply.later},
+          {"slabs", reply.slabs},
+          {"bytes", reply.bytes},
+          {"blocks", json_of(reply.blocks)},
+          {"number", reply.number},
+          {"parcels", parcels},
+          {"told", told},
+          {"waiting", reply.waiting},
+          {"pools", pools},
+          {"more", reply.more}};
+}
+
+std::string read_pool(JsonObject& object) {
+  std::string pool = object.text("pool");
+  if (pool.empty() || pool.size() > kLongestName || !is_plain(pool)) {
+    object.fail(concat("pool is not 1 to ", kLongestName, " bytes of printable ASCII"));
+  }
+  return pool;
+}
+
+JoinPool read_join(JsonObject& object) {
+  JoinPool asked;
+  asked.pool = read_pool(object);
+  asked.role = object.text("role");
+  asked.device = read_device(object);
+  asked.shape = object.text("shape");
+  if (asked.shape.size() > kLongestShape || !is_plain(asked.shape)) {
+    object.fail(concat("shape is not at most ", kLongestShape, " bytes of printable ASCII"));
+  }
+  asked.blocks = object.count("blocks", 1, kMostPoolBlocks);
+  asked.block_tokens = object.count("block_tokens", 1, kMostCount);
+  if (const Json* bytes = object.take("bytes")) asked.bytes = read_bytes(object, *bytes);
+  if (asked.bytes == 0) object.fail("bytes are none");
+  return asked;
+}
+
+std::optional<PoolRequest> read_pool_request(JsonObject& object, std::string_view operation) {
+  if (operation == "join") return read_join(object);
+  if (operation == "add") return AddSlabs{.bytes = read_sizes(object)};
+  if (operation == "fetch") return FetchSlabs{.first = object.count("first", 0, kMostCount)};
+  if (operation == "grant") return Grant{.most = object.count("most", 0, kMostNamedBlocks)};
+  if (operation == "give-back") return GiveBack{.blocks = read_blocks(object)};
+  if (operation == "share") return Share{.blocks = read_blocks(object)};
+  if (operation == "offer") {
+    return Offer{.role = object.text("role"), .parcel = read_parcel(object)};
+  }
+  if (operation == "open") {
+    return Open{.role = object.text("role"), .head = read_head(object)};
+  }
+  if (operation == "close") return Close{.parcel = read_parcel(object)};
+  if (operation == "recall") return Recall{.number = read_number(object, "number")};
+  if (operation == "confirm") return Confirm{.number = read_number(object, "number")};
+  if (operation == "release") return Release{.pool = read_pool(object)};
+  if (operation == "accept") return Accept{.most = object.count("most", 0, kMostCount)};
+  if (operation == "finish") return Finish{.number = read_number(object, "number")};
+  if (operation == "cancel") return Cancel{.pool = read_pool(object), .id = object.text("id")};
+  if (operation == "leave") return Leave{};
+  if (operation == "list") return ListPools{.first = object.count("first", 0, kMostCount)};
+  if (operation == "remove") return RemovePool{.pool = read_pool(object)};
+  return std::nullopt;
+}
+
+Result<PoolStatus> read_pool_row(const Json& json) {
+  JsonObject object(json, "keeper: pools");
+  PoolStatus row{.pool = object.text("pool"), .device = object.text("device")};
+  row.shape = object.text("shape");
+  row.members = object.count("members", 0, kMostCount);
+  if (const Json* bytes = object.take("bytes")) row.bytes = read_bytes(object, *bytes);
+  row.blocks = object.count("blocks", 0, kMostCount);
+  row.free = object.count("free", 0, kMostCount);
+  row.owned = object.count("owned", 0, kMostCount);
+  row.offered = object.count("offered", 0, kMostCount);
+  row.shared = object.count("shared", 0, kMostCount);
+  row.orphaned = object.count("orphaned", 0, kMostCount);
+  row.quarantined = object.count("quarantined", 0, kMostCount);
+  row.waiting = object.count("waiting", 0, kMostCount);
+  row.ended = object.count("ended", 0, kMostCount);
+  AQUA_TRY(object.finish());
+  return row;
+}
+
+// The elements of a list, each read by `read`.
+template <typename Row, typename Read>
+Result<std::vector<Row>> read_list(const Json& list, const Read& read) {
+  std::vector<Row> rows;
+  for (const Json& json : list) {
+    AQUA_ASSIGN(Row row, read(json));
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+}  // namespace
+
+std::string encode(const PoolRequest& request) {
+  return dump(std::visit([](const auto& asked) { return to_json(asked); }, request));
+}
+
+std::string encode(const Result<PoolReply>& reply) {
+  return reply.ok() ? dump(to_json(*reply)) : encode_refusal(reply.error());
+}
+
+Result<std::optional<PoolRequest>> decode_pool_request(std::string_view packet) {
+  constexpr std::string_view kPool = "pool-";
+  const Json json = parse_shallow(packet, kDeepest);
+  JsonObject object(json, "keeper");
+  const std::string operation = object.text("op");
+  if (!operation.starts_with(kPool)) return std::optional<PoolRequest>();
+  auto request = read_pool_request(object, std::string_view(operation).substr(kPool.size()));
+  if (!request) object.fail(concat("no operation '", operation.substr(0, 40), "'"));
+  AQUA_TRY(object.finish());
+  return request;
+}
+
+Result<PoolReply> decode_pool_reply(std::string_view packet) {
+  const Json json = parse_shallow(packet, kDeepest);
+  if (auto refused = read_refusal(json)) return std::move(*refused);
+  JsonObject object(json, "keeper");
+  PoolReply reply{.make = object.flag_or("make", false), .later = object.flag_or("later", false)};
+  reply.slabs = object.count("slabs", 0, kMostSlabs);
+  reply.bytes = read_sizes(object);
+  reply.blocks = read_blocks(object);
+  reply.number = read_number(object, "number");
+  reply.waiting = object.count("waiting", 0, kMostCount);
+  reply.more = object.flag_or("more", false);
+  const Json* parcels = object.take("parcels");
+  const Json* told = object.take("told");
+  const Json* pools = object.take("pools");
+  for (const Json* list : {parcels, told, pools}) {
+    if (list != nullptr && !list->is_array()) object.fail("parcels, told or pools is not a list");
+  }
+  AQUA_TRY(object.finish());
+  AQUA_ASSIGN(reply.parcels, read_list<Parcel>(*parcels, read_whole_parcel));
+  AQUA_ASSIGN(reply.told, read_list<ParcelNews>(*told, read_news));
+  AQUA_ASSIGN(reply.pools, read_list<PoolStatus>(*pools, read_pool_row));
+  return reply;
+}
+
+}  // namespace aqua::pool_wire

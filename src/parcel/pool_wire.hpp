@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// What members of a KV pool ask of the keeper, and its answers: docs/internals/exchange.md has the
+// packets. They are of the same kind as keeper_wire's; a connection that has joined a pool is a
+// member of that one until it ends.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "aqua/handoff/parcel.hpp"
+#include "aqua/handoff/pools.hpp"
+#include "aqua/result.hpp"
+#include "base/ids.hpp"
+#include "base/keeper/packets.hpp"
+#include "parcel/block_book.hpp"
+#include "parcel/parcel_json.hpp"
+
+namespace aqua::pool_wire {
+
+inline constexpr std::size_t kLongestShape = 1024;     // bytes
+inline constexpr std::size_t kMostNamedBlocks = 4096;  // in one request or answer, but for parcels
+inline constexpr std::size_t kMostPoolRows = 32;       // in one answer
+
+// Answer: slabs; with it an eventfd that is written when parcels or blocks are there for the
+// member. Where there is no such pool, `make` is true, and the caller makes it with AddSlabs. Where
+// another one is making it, `later` is true, and the eventfd is written when it is time to join
+// again.
+struct JoinPool {
+  std::string pool;
+  std::string role;
+  DeviceUuid device;
+  std::string shape;  // compared with that of the others, and shown to people
+  std::uint32_t blocks = 0;
+  std::uint32_t block_tokens = 1;
+  std::uint64_t bytes = 0;  // of all slabs
+};
+// The next slabs of a pool that the caller makes, with a descriptor each. With the last of them the
+// pool is there, and the caller is a member.
+struct AddSlabs {
+  std::vector<std::uint64_t> bytes;
+};
+// Slabs of the pool from this one on. Answer: bytes, with a descriptor each.
+struct FetchSlabs {
+  std::uint32_t first = 0;
+};
+// Answer: blocks. At most kMostNamedBlocks.
+struct Grant {
+  std::uint32_t most = 0;
+};
+struct GiveBack {
+  Blocks blocks;
+};
+struct Share {
+  Blocks blocks;
+};
+// Answer: number.
+struct Offer {
+  std::string role;
+  Parcel parcel;
+};
+// Answer: number. The parcel gets its blocks, tokens and note by Close.
+struct Open {
+  std::string role;
+  ParcelHead head;
+};
+// Closes the parcel of this number.
+struct Close {
+  Parcel parcel;
+};
+struct Recall {
+  std::uint64_t number = 0;
+};
+struct Confirm {
+  std::uint64_t number = 0;
+};
+// Answer: parcels, as many as go into a packet; told, what has become of parcels since the last
+// time; waiting.
+struct Accept {
+  std::uint32_t most = 0;
+};
+struct Finish {
+  std::uint64_t number = 0;
+};
+struct Cancel {
+  std::string pool;
+  std::string id;
+};
+// The member has unmapped the pool.
+struct Leave {};
+// Answer: pools from this row on, and whether there are more.
+struct ListPools {
+  std::uint32_t first = 0;
+};
+struct RemovePool {
+  std::string pool;
+};
+// What the dead may still have written is quiet now.
+struct Release {
+  std::string pool;
+};
+using PoolRequest =
+    std::variant<JoinPool, AddSlabs, FetchSlabs, Grant, GiveBack, Share, Offer, Open, Close, Recall,
+                 Confirm, Accept, Finish, Cancel, Leave, ListPools, RemovePool, Release>;
+
+struct PoolReply {
+  bool make = false, later = false;
+  std::uint32_t slabs = 0;
+  std::vector<std::uint64_t> bytes{};
+  Blocks blocks{};
+  std::uint64_t number = 0;
+  std::vector<Parcel> parcels{};
+  std::vector<ParcelNews> told{};
+  std::uint32_t waiting = 0;  // parcels for the member's role, after these
+  std::vector<PoolStatus> pools{};
+  bool more = false;
+  friend bool operator==(const PoolReply&, const PoolReply&) = default;
+};
+
+[[nodiscard]] std::string encode(const PoolRequest& request);
+[[nodiscard]] std::string encode(const Result<PoolReply>& reply);
+// Nothing for a request of another kind (keeper_wire's). invalid_argument for what is meant to be
+// one of these, and cannot be.
+[[nodiscard]] Result<std::optional<PoolRequest>> decode_pool_request(std::string_view packet);
+// The keeper's own refusal, or invalid_argument for what is no answer.
+[[nodiscard]] Result<PoolReply> decode_pool_reply(std::string_view packet);
+
+}  // namespace aqua::pool_wire

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is asked of the keeper about segments, and its answers: docs/internals/exchange.md has the
+// packets. A connection that has joined is a member until it ends.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "aqua/handoff/segment.hpp"
+#include "aqua/result.hpp"
+#include "base/keeper/packets.hpp"
+
+namespace aqua::segment_wire {
+
+inline constexpr std::size_t kMostNumbers = 1024;  // in one answer
+inline constexpr std::size_t kMostRows = 64;
+
+// Answer: nothing; with it an eventfd that is written when segments have come back to the member.
+struct Join {};
+// Answer: number, capacity; with it a descriptor of the memory, to be written.
+struct Reserve {
+  std::uint64_t bytes = 0;
+};
+// Answer: generation.
+struct Commit {
+  std::uint64_t number = 0;
+  std::uint64_t bytes = 0;
+  SegmentDigest digest{};
+};
+// Answer: name, capacity; with it a descriptor of the memory that can be read alone.
+struct Open {
+  std::uint64_t number = 0;
+  std::uint64_t generation = 0;
+};
+struct Close {
+  std::uint64_t number = 0;
+};
+struct Drop {
+  std::uint64_t number = 0;
+  std::uint64_t generation = 0;
+};
+struct GiveUp {
+  std::uint64_t number = 0;
+};
+// Answer: numbers of those that have come back since, as many as fit.
+struct Returned {};
+// The member has unmapped all that it had.
+struct Leave {};
+// Answer: rows of what is kept, from this number on, and whether there are more.
+struct List {
+  std::uint64_t first = 0;
+};
+using Request =
+    std::variant<Join, Reserve, Commit, Open, Close, Drop, GiveUp, Returned, Leave, List>;
+
+struct Reply {
+  SegmentName name{};
+  std::uint64_t capacity = 0;
+  std::vector<std::uint64_t> numbers{};
+  std::vector<SegmentStatus> rows{};
+  bool more = false;
+  friend bool operator==(const Reply&, const Reply&) = default;
+};
+
+[[nodiscard]] std::string encode(const Request& request);
+[[nodiscard]] std::string encode(const Result<Reply>& reply);
+// Nothing for a request of another kind. invalid_argument for what is meant to be one of these, and
+// cannot be.
+[[nodiscard]] Result<std::optional<Request>> decode_request(std::string_view packet);
+// The keeper's own refusal, or invalid_argument for what is no answer.
+[[nodiscard]] Result<Reply> decode_reply(std::string_view packet);
+
+}  // namespace aqua::segment_wire

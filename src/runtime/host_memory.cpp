@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "aqua/host_memory.hpp"
+
+#include <fcntl.h>
+
+#include <cerrno>
+#include <utility>
+#include <vector>
+
+#include "base/concat.hpp"
+#include "base/errno_error.hpp"
+#include "base/internals.hpp"
+#include "base/mutex.hpp"
+#include "base/try.hpp"
+#include "runtime/impl.hpp"
+
+namespace aqua {
+
+struct HostMemory::Parts {
+  [[nodiscard]] auto& impl() const noexcept { return detail::Internals::impl(runtime); }
+  explicit Parts(Runtime& of) : runtime(detail::Internals::view(of)) {}
+  ~Parts() {
+    // A forked child has neither the mapping nor the GPU's context.
+    if (locked && impl().check_process().ok()) {
+      (void)impl().device().unregister_host(range->base(), range->bytes());
+    }
+  }
+  Parts(const Parts&) = delete;
+  Parts& operator=(const Parts&) = delete;
+
+  [[nodiscard]] Result<transfer::Transfer> move(const Layout& layout, BlockList blocks,
+                                                std::size_t offset, Stream stream,
+                                                transfer::Direction direction) const {
+    AQUA_TRY(impl().check_process());
+    return impl().move_host({.layout = &layout,
+                             .blocks = blocks,
+                             .tensor = range->base(),
+                             .tensor_bytes = range->bytes(),
+                             .offset = offset,
+                             .direction = direction},
+                            stream);
+  }
+  void remember(Ticket ticket) {
+    constexpr std::size_t kMany = 64;
+    const MutexLock lock(mu);
+    if (gathers.size() >= kMany) {
+      std::erase_if(gathers, [](const Ticket& one) {
+        const auto done = one.done();
+        return done.ok() && *done;
+      });
+    }
+    gathers.push_back(std::move(ticket));
+  }
+
+  mutable Runtime runtime;  // a view, which stays good when the runtime is moved
+  std::unique_ptr<device::AddressRange> range;
+  bool writable = false;
+  bool locked = false;
+  Mutex mu;
+  std::vector<Ticket> gathers AQUA_GUARDED_BY(mu);  // that wait() has not seen end
+};
+
+HostMemory::HostMemory(std::unique_ptr<Parts> parts) noexcept : parts_(std::move(parts)) {}
+HostMemory::HostMemory(HostMemory&&) noexcept = default;
+HostMemory& HostMemory::operator=(HostMemory&&) noexcept = default;
+HostMemory::~HostMemory() = default;
+
+Result<HostMemory> HostMemory::map(Runtime& runtime, const SlabDescriptor& memory, Access access) {
+  auto parts = std::make_unique<Parts>(runtime);
+  AQUA_TRY(parts->impl().check_process());
+  device::Device& host = parts->impl().host_device();
+  device::Device& gpu = parts->impl().device();
+  if (memory.bytes == 0 || memory.bytes % host.info().granularity != 0) {
+    return Error{Code::invalid_argument,
+                 concat("host memory: ", memory.bytes, " bytes, which are no multiple of ",
+                        host.info().granularity)};
+  }
+  UniqueFd copy(::fcntl(memory.descriptor, F_DUPFD_CLOEXEC, 0));
+  if (!copy.valid()) return errno_error("host memory: a descriptor");
+  AQUA_ASSIGN(const auto slab, host.import_slab(std::move(copy), memory.bytes));
+  AQUA_ASSIGN(parts->range, host.reserve(memory.bytes));
+  parts->writable = access == Access::write;
+  // Taken now, or a write would kill this process once the server has no memory left.
+  while (parts->writable &&
+         ::fallocate(memory.descriptor, 0, 0, static_cast<off_t>(memory.bytes)) != 0) {
+    if (errno != EINTR) return errno_error(concat("host memory: ", memory.bytes, " bytes"));
+  }
+  const bool read_only = !parts->writable && gpu.info().kind != device::Kind::cuda;
+  AQUA_TRY(host.map(*parts->range, 0, *slab,
+                    read_only ? device::MapAccess::read_only : device::MapAccess::read_write));
+  parts->locked = gpu.register_host(parts->range->base(), memory.bytes).ok();
+  return HostMemory(std::move(parts));
+}
+
+std::byte* HostMemory::address() const noexcept {
+  return parts_->range->base();
+}
+std::size_t HostMemory::bytes() const noexcept {
+  return parts_->range->bytes();
+}
+bool HostMemory::locked() const noexcept {
+  return parts_->locked;
+}
+
+Result<Ticket> HostMemory::gather(const Layout& layout, BlockList blocks, std::size_t offset,
+                                  Stream stream) {
+  if (!parts_->writable) {
+    return Error{Code::permission_denied, "host memory: gather: it is mapped to be read"};
+  }
+  AQUA_ASSIGN(const auto transfer,
+              parts_->move(layout, blocks, offset, stream, transfer::Direction::offload));
+  parts_->remember(transfer.ticket());
+  return transfer.ticket();
+}
+
+Result<Ticket> HostMemory::scatter(std::size_t offset, const Layout& layout, BlockList blocks,
+                                   Stream stream) const {
+  AQUA_ASSIGN(const auto transfer,
+              parts_->move(layout, blocks, offset, stream, transfer::Direction::fetch));
+  return transfer.ticket();
+}
+
+Result<void> HostMemory::wait() {
+  std::vector<Ticket> gathers;
+  {
+    const MutexLock lock(parts_->mu);
+    gathers.swap(parts_->gathers);
+  }
+  return Ticket::join(std::move(gathers)).wait();
+}
+
+}  // namespace aqua

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every Carrier does, as tests. A world makes members of one carrier and has their memory:
+//
+//   std::unique_ptr<Carrier> join(role)
+//   std::vector<std::uint32_t> filled(carrier, count, stamp)    blocks of its own with these bytes
+//   bool landed(carrier, parcel, stamp)                         brings it here and compares
+//   void cancel(id)
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "aqua/handoff/carrier.hpp"
+
+namespace aqua {
+
+template <typename World>
+class CarrierContract : public ::testing::Test {
+ protected:
+  static constexpr std::chrono::seconds kLong{20};
+  using Outcome = Delivery::Outcome;
+
+  template <typename T>
+  static std::string code_of(const Result<T>& result) {
+    return result.ok() ? "ok" : std::string(to_string(result.error().code));
+  }
+  static Parcel take(Carrier& carrier) {
+    for (;;) {
+      auto parcels = carrier.accept(1);
+      if (!parcels.empty()) return std::move(parcels.front());
+      if (!carrier.wait(kLong)) {
+        ADD_FAILURE() << "no parcel came";
+        return {};
+      }
+    }
+  }
+  static Delivery delivery(Carrier& carrier) {
+    for (;;) {
+      auto all = carrier.deliveries();
+      EXPECT_LE(all.size(), 1U);
+      if (!all.empty()) return all.front();
+      if (!carrier.wait(kLong)) {
+        ADD_FAILURE() << "nothing was delivered";
+        return {};
+      }
+    }
+  }
+  static void until_open(Carrier& carrier, std::uint64_t number) {
+    while (carrier.state(number).ok() && *carrier.state(number) == ParcelState::reserved) {
+      ASSERT_TRUE(carrier.wait(kLong));
+    }
+  }
+  // Opens, fills and closes one of two blocks for decode.
+  std::uint64_t give(Carrier& carrier, const ParcelHead& head, std::uint64_t stamp) {
+    const std::uint64_t number = carrier.open(head, "decode").value();
+    const auto blocks = world_.filled(carrier, 2, stamp);
+    EXPECT_TRUE(carrier.fill(number, {}, blocks, {}).ok());
+    EXPECT_TRUE(carrier.close(number, blocks, 8, "note", {}).ok());
+    return number;
+  }
+
+  World world_;
+};
+
+TYPED_TEST_SUITE_P(CarrierContract);
+
+TYPED_TEST_P(CarrierContract, AParcelArrivesWithItsBytesAndUnderANewTurn) {
+  const auto prefill = this->world_.join("prefill");
+  const auto decode = this->world_.join("decode");
+  const std::uint64_t number = this->give(*prefill, {"r", 4}, 77);
+  const Parcel parcel = this->take(*decode);
+  EXPECT_EQ(parcel.id, "r");
+  EXPECT_EQ(parcel.turn, 5U);
+  EXPECT_EQ(parcel.tokens, 8U);
+  EXPECT_EQ(parcel.note, "note");
+  EXPECT_TRUE(this->world_.landed(*decode, parcel, 77));
+  ASSERT_TRUE(decode->confirm(parcel.number).ok());
+  const Delivery told = this->delivery(*prefill);
+  EXPECT_EQ(told.number, number);
+  EXPECT_EQ(told.outcome, Delivery::Outcome::confirmed);
+  ASSERT_TRUE(decode->finish(parcel.number, {}).ok());
+  EXPECT_EQ(this->code_of(decode->finish(parcel.number, {})), "not_found");
+}
+
+TYPED_TEST_P(CarrierContract, WhatIsOpenIsNotTaken) {
+  const auto prefill = this->world_.join("prefill");
+  const auto decode = this->world_.join("decode");
+  const std::uint64_t number = prefill->open({"r", 1}, "decode").value();
+  this->until_open(*prefill, number);
+  EXPECT_EQ(prefill->state(number).value(), ParcelState::open);
+  EXPECT_TRUE(decode->accept(1).empty());
+  EXPECT_EQ(this->code_of(prefill->state(number + 999)), "not_found");
+  EXPECT_EQ(this->code_of(prefill->open({"", 1}, "decode")), "invalid_argument");
+  EXPECT_EQ(this->code_of(decode->confirm(12345)), "not_found");
+  EXPECT_EQ(this->code_of(decode->land(12345, {}, {}, {})), "not_found");
+}
+
+TYPED_TEST_P(CarrierContract, ATurnThatIsNotHigherIsRefused) {
+  const auto prefill = this->world_.join("prefill");
+  const auto decode = this->world_.join("decode");
+  this->give(*prefill, {"r", 1}, 5);
+  const Parcel parcel = this->take(*decode);
+  const std::uint64_t late = prefill->open({"r", parcel.turn}, "decode").value();
+  const Delivery told = this->delivery(*prefill);
+  EXPECT_EQ(told.number, late);
+  EXPECT_EQ(told.outcome, Delivery::Outcome::refused);
+  EXPECT_EQ(told.error.code, Code::aborted);
+  EXPECT_EQ(this->code_of(prefill->state(late)), "not_found");
+}
+
+TYPED_TEST_P(CarrierContract, ASupersededTakerIsTold) {
+  const auto prefill = this->world_.join("prefill");
+  const auto decode = this->world_.join("decode");
+  const std::uint64_t first = this->give(*prefill, {"r", 1}, 5);
+  const Parcel parcel = this->take(*decode);
+  this->give(*prefill, {"r", 9}, 6);
+  std::vector<std::uint64_t> superseded;
+  while (superseded.empty()) {
+    superseded = decode->superseded();
+    if (superseded.empty()) {
+      ASSERT_TRUE(decode->wait(this->kLong));
+    }
+  }
+  EXPECT_EQ(superseded, std::vector{parcel.number});
+  const Delivery told = this->delivery(*prefill);
+  EXPECT_EQ(told.number, first);
+  EXPECT_EQ(told.outcome, Delivery::Outcome::superseded);
+  ASSERT_TRUE(decode->finish(parcel.number, {}).ok());
+  const Parcel next = this->take(*decode);
+  EXPECT_EQ(next.turn, 10U);
+  EXPECT_TRUE(this->world_.landed(*decode, next, 6));
+}
+
+TYPED_TEST_P(CarrierContract, ARecalledParcelIsTheGiversAgain) {
+  const auto prefill = this->world_.join("prefill");
+  const auto decode = this->world_.join("decode");
+  const std::uint64_t number = this->give(*prefill, {"r", 1}, 5);
+  ASSERT_TRUE(prefill->recall(number).ok());
+  const Delivery told = this->delivery(*prefill);
+  EXPECT_EQ(told.number, number);
+  EXPECT_EQ(told.outcome, Delivery::Outcome::recalled);
+  EXPECT_TRUE(told.returned);
+  EXPECT_TRUE(decode->accept(1).empty());
+  EXPECT_EQ(this->code_of(prefill->recall(number)), "not_found");
+  this->give(*prefill, {"r", 2}, 6);
+  EXPECT_TRUE(this->world_.landed(*decode, this->take(*decode), 6));
+}
+
+TYPED_TEST_P(CarrierContract, WhatIsClosedOutlivesItsGiverAndItsTaker) {
+  auto prefill = this->world_.join("prefill");
+  this->give(*prefill, {"r", 1}, 5);
+  prefill.reset();
+  auto first = this->world_.join("decode");
+  EXPECT_EQ(this->take(*first).turn, 2U);
+  first.reset();
+  const auto second = this->world_.join("decode");
+  const Parcel parcel = this->take(*second);
+  EXPECT_EQ(parcel.turn, 3U);
+  EXPECT_TRUE(this->world_.landed(*second, parcel, 5));
+}
+
+TYPED_TEST_P(CarrierContract, ACancelledParcelIsToldItsGiver) {
+  const auto prefill = this->world_.join("prefill");
+  const std::uint64_t number = prefill->open({"r", 1}, "decode").value();
+  this->until_open(*prefill, number);
+  this->world_.cancel("r");
+  const Delivery told = this->delivery(*prefill);
+  EXPECT_EQ(told.number, number);
+  EXPECT_EQ(told.outcome, Delivery::Outcome::cancelled);
+}
+
+REGISTER_TYPED_TEST_SUITE_P(CarrierContract, AParcelArrivesWithItsBytesAndUnderANewTurn,
+                            WhatIsOpenIsNotTaken, ATurnThatIsNotHigherIsRefused,
+                            ASupersededTakerIsTold, ARecalledParcelIsTheGiversAgain,
+                            WhatIsClosedOutlivesItsGiverAndItsTaker,
+                            ACancelledParcelIsToldItsGiver);
+
+}  // namespace aqua

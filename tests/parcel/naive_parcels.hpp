@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+// A second record of parcels, as plain as it can be: a list, searched anew at each question.
+// ParcelBook is compared with it, step by step.
+//
+// Threads: one.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "parcel/parcel_book.hpp"
+
+namespace aqua {
+
+class NaiveParcels {
+ public:
+  using Said = std::optional<Code>;  // nothing: ok
+  struct Row {
+    std::uint64_t number = 0;
+    ParcelBook::Record record{};
+  };
+
+  Said join(std::uint64_t m, const std::string& role) {
+    if (members_.contains(m)) return Code::already_exists;
+    members_[m] = {role, 0, false};
+    return {};
+  }
+  Said admit(std::uint64_t m, std::uint32_t room) {
+    if (!there(m)) return Code::not_found;
+    members_[m].room = room;
+    match();
+    return {};
+  }
+  Said begin(std::uint64_t m, const std::string& role, const ParcelHead& head, bool reserved) {
+    if (!there(m)) return Code::not_found;
+    if (highest_.contains(head.id) && head.turn <= highest_[head.id]) return Code::aborted;
+    std::uint64_t continues = 0;
+    for (const Row& row : rows_) {
+      if (row.record.id != head.id || row.record.taker != m) continue;
+      if (row.record.superseded) return Code::aborted;
+      continues = row.number;
+    }
+    highest_[head.id] = head.turn;
+    rows_.push_back({++last_,
+                     {.id = head.id,
+                      .turn = head.turn,
+                      .role = role,
+                      .state = reserved ? ParcelState::reserved : ParcelState::open,
+                      .giver = m,
+                      .continues = continues}});
+    const std::uint64_t newest = last_;
+    remove_if([&](const Row& row) {
+      if (row.number == newest || row.record.id != head.id || !is_unfilled(row)) return false;
+      tell(row.record.giver, row.number, ParcelEvent::superseded);
+      return true;
+    });
+    for (Row& row : rows_) {
+      if (row.record.id != head.id || row.record.taker == 0 || row.number == continues) continue;
+      if (row.record.superseded) continue;
+      row.record.superseded = true;
+      tell(row.record.taker, row.number, ParcelEvent::superseded);
+    }
+    quiet_ = newest;  // a reservation that is met at once is no news
+    match();
+    quiet_ = 0;
+    return {};
+  }
+  Said close(std::uint64_t m, std::uint64_t number, std::uint32_t tokens) {
+    Row* const row = mine(m, number);
+    if (row == nullptr) return Code::not_found;
+    if (row->record.state != ParcelState::open) return Code::failed_precondition;
+    row->record.state = ParcelState::closed;
+    row->record.tokens = tokens;
+    const std::string id = row->record.id;
+    const std::uint64_t continues = row->record.continues;
+    for (Row& other : rows_) {
+      if (other.record.id != id || other.number == number || other.number == continues) continue;
+      tell(std::exchange(other.record.giver, 0), other.number, ParcelEvent::superseded);
+      other.record.replaced = true;
+    }
+    remove_if([&](const Row& other) {
+      return other.number == continues ||
+             (other.record.id == id && other.record.replaced && other.record.taker == 0);
+    });
+    match();
+    return {};
+  }
+  Said recall(std::uint64_t m, std::uint64_t number) {
+    const Row* const row = mine(m, number);
+    if (row == nullptr) return Code::not_found;
+    if (row->record.taker != 0) return Code::failed_precondition;
+    remove_if([&](const Row& other) { return other.number == number; });
+    match();
+    return {};
+  }
+  [[nodiscard]] std::uint64_t next_for(std::uint64_t m) const {
+    for (const Row& row : rows_) {
+      const ParcelBook::Record& r = row.record;
+      if (!there(m) || r.state != ParcelState::closed || r.role != members_.at(m).role) continue;
+      if (r.receiver != 0 && r.receiver != m) continue;
+      const bool held = std::any_of(rows_.begin(), rows_.end(), [&](const Row& other) {
+        return other.record.id == r.id && is_unfilled(other) && other.record.turn > r.turn;
+      });
+      if (!held) return row.number;
+    }
+    return 0;
+  }
+  Said accept(std::uint64_t m) {
+    const std::uint64_t number = next_for(m);
+    if (number == 0) return Code::not_found;
+    ParcelBook::Record& record = find(number)->record;
+    record.state = ParcelState::taken;
+    record.taker = m;
+    record.receiver = 0;
+    record.turn = ++highest_[record.id];
+    return {};
+  }
+  Said confirm(std::uint64_t m, std::uint64_t number) {
+    Row* const row = its(m, number);
+    if (row == nullptr) return Code::not_found;
+    if (row->record.superseded) return Code::aborted;
+    row->record.state = ParcelState::confirmed;
+    tell(std::exchange(row->record.giver, 0), number, ParcelEvent::confirmed);
+    return {};
+  }
+  Said finish(std::uint64_t m, std::uint64_t number) {
+    Row* const row = its(m, number);
+    if (row == nullptr) return Code::not_found;
+    if (row->record.superseded && !row->record.replaced) {
+      wait_again(*row);
+      return {};
+    }
+    if (!row->record.superseded) tell(row->record.giver, number, ParcelEvent::confirmed);
+    remove_if([&](const Row& other) { return other.number == number; });
+    return {};
+  }
+  Said cancel(const std::string& id) {
+    const std::size_t before = rows_.size();
+    remove_if([&](const Row& row) {
+      if (row.record.id != id || row.record.taker != 0) return false;
+      tell(row.record.giver, row.number, ParcelEvent::cancelled);
+      return true;
+    });
+    match();
+    return rows_.size() == before ? Said(Code::not_found) : Said();
+  }
+  void gone(std::uint64_t m) {
+    if (!there(m)) return;
+    members_[m].is_gone = true;
+    news_.erase(m);
+    for (Row& row : rows_) {
+      if (row.record.receiver == m) row.record.receiver = 0;
+    }
+    remove_if([&](const Row& row) { return is_unfilled(row) && row.record.giver == m; });
+    match();
+  }
+  void end(std::uint64_t m) {
+    gone(m);
+    if (members_.erase(m) == 0) return;
+    remove_if([&](const Row& row) { return row.record.taker == m && row.record.replaced; });
+    for (Row& row : rows_) {
+      if (row.record.giver == m) row.record.giver = 0;
+      if (row.record.taker == m) wait_again(row);
+    }
+  }
+  std::vector<ParcelNews> take_news(std::uint64_t m) { return std::exchange(news_[m], {}); }
+
+  [[nodiscard]] const std::vector<Row>& rows() const { return rows_; }
+  [[nodiscard]] std::uint64_t highest(const std::string& id) const {
+    return highest_.contains(id) ? highest_.at(id) : 0;
+  }
+
+ private:
+  struct Member {
+    std::string role{};
+    std::uint32_t room = 0;
+    bool is_gone = false;
+  };
+
+  [[nodiscard]] bool there(std::uint64_t m) const {
+    return members_.contains(m) && !members_.at(m).is_gone;
+  }
+  static bool is_unfilled(const Row& row) {
+    return row.record.state == ParcelState::reserved || row.record.state == ParcelState::open;
+  }
+  Row* find(std::uint64_t number) {
+    const auto found = std::find_if(rows_.begin(), rows_.end(),
+                                    [&](const Row& row) { return row.number == number; });
+    return found == rows_.end() ? nullptr : &*found;
+  }
+  Row* mine(std::uint64_t m, std::uint64_t number) {
+    Row* const row = find(number);
+    return row != nullptr && there(m) && row->record.giver == m ? row : nullptr;
+  }
+  Row* its(std::uint64_t m, std::uint64_t number) {
+    Row* const row = find(number);
+    return row != nullptr && there(m) && row->record.taker == m ? row : nullptr;
+  }
+  static void wait_again(Row& row) {
+    row.record.state = ParcelState::closed;
+    row.record.taker = 0;
+    row.record.superseded = false;
+  }
+  void tell(std::uint64_t m, std::uint64_t number, ParcelEvent event) {
+    if (there(m)) news_[m].push_back({number, event});
+  }
+  template <typename Which>
+  void remove_if(const Which& which) {
+    std::set<std::uint64_t> removed;
+    for (const Row& row : rows_) {
+      if (!which(row)) continue;
+      removed.insert(row.number);
+      if (there(row.record.receiver)) ++members_[row.record.receiver].room;
+    }
+    std::erase_if(rows_, [&](const Row& row) { return removed.contains(row.number); });
+    for (Row& row : rows_) {
+      if (removed.contains(row.record.continues)) row.record.continues = 0;
+    }
+  }
+  // What is reserved, the oldest first, goes to who has most room.
+  void match() {
+    for (Row& row : rows_) {
+      if (row.record.state != ParcelState::reserved) continue;
+      std::uint64_t best = 0;
+      for (const auto& [m, member] : members_) {
+        if (member.is_gone || member.role != row.record.role || member.room == 0) continue;
+        if (best == 0 || member.room > members_[best].room) best = m;
+      }
+      if (best == 0) continue;
+      --members_[best].room;
+      row.record.receiver = best;
+      row.record.state = ParcelState::open;
+      if (row.number != quiet_) tell(row.record.giver, row.number, ParcelEvent::opened);
+    }
+  }
+
+  std::map<std::uint64_t, Member> members_;
+  std::vector<Row> rows_;
+  std::map<std::string, std::uint64_t> highest_;
+  std::map<std::uint64_t, std::vector<ParcelNews>> news_;
+  std::uint64_t last_ = 0, quiet_ = 0;
+};
+
+}  // namespace aqua

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of docs/engine/handover.md, cell by cell.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <functional>
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "parcel/parcel_book.hpp"
+
+namespace aqua {
+namespace {
+
+constexpr MemberNumber kGiver = 1, kTaker = 2, kOtherGiver = 3, kOtherTaker = 4;
+constexpr std::uint64_t kNumber = 1;
+
+template <typename T>
+std::string code_of(const Result<T>& result) {
+  return result.ok() ? "" : std::string(to_string(result.error().code));
+}
+
+std::string trimmed(const std::string& text) {
+  const auto first = text.find_first_not_of(' ');
+  return first == std::string::npos ? ""
+                                    : text.substr(first, text.find_last_not_of(' ') - first + 1);
+}
+
+// By state and call.
+std::map<std::string, std::map<std::string, std::string>> read_table() {
+  std::map<std::string, std::map<std::string, std::string>> table;
+  std::vector<std::string> calls;
+  std::ifstream page(AQUA_HANDOVER_DOC);
+  for (std::string line; std::getline(page, line);) {
+    if (!line.starts_with("| ")) continue;
+    std::istringstream row(line.substr(1));
+    std::vector<std::string> cells;
+    for (std::string cell; std::getline(row, cell, '|');) cells.push_back(trimmed(cell));
+    if (cells[0] == "state") {
+      calls = cells;
+    } else {
+      for (std::size_t i = 1; i < cells.size() && i < calls.size(); ++i) {
+        table[cells[0]][calls[i]] = cells[i];
+      }
+    }
+  }
+  return table;
+}
+
+// A book in which parcel 1 is in this state.
+ParcelBook in_state(const std::string& state) {
+  ParcelBook book;
+  const auto must = [](const auto& result) { EXPECT_TRUE(result.ok()); };
+  must(book.join(kGiver, "prefill"));
+  must(book.join(kOtherGiver, "prefill"));
+  must(book.join(kTaker, "decode"));
+  must(book.join(kOtherTaker, "decode"));
+  must(book.reserve(kGiver, "decode", {"r", 1}));
+  if (state == "reserved") return book;
+  must(book.admit(kTaker, 1));
+  if (state == "open") return book;
+  must(book.close(kGiver, kNumber, 7, "note"));
+  if (state == "closed") return book;
+  if (state != "held") must(book.accept(kTaker));
+  if (state == "taken") return book;
+  if (state == "confirmed") {
+    must(book.confirm(kTaker, kNumber));
+    return book;
+  }
+  must(book.open(kOtherGiver, "decode", {"r", 3}));
+  if (state == "replaced") must(book.close(kOtherGiver, kNumber + 1, 7, ""));
+  return book;
+}
+
+std::string state_of(const ParcelBook& book) {
+  const ParcelBook::Record* const record = book.find(kNumber);
+  if (record == nullptr) return "ended";
+  if (record->replaced) return "replaced";
+  if (record->superseded) return "superseded";
+  switch (record->state) {
+    case ParcelState::reserved:
+      return "reserved";
+    case ParcelState::open:
+      return "open";
+    case ParcelState::closed:
+      return book.waiting("decode") == 0 ? "held" : "closed";
+    case ParcelState::taken:
+      return "taken";
+    case ParcelState::confirmed:
+      return "confirmed";
+  }
+  return "";
+}
+
+const std::map<std::string, std::function<std::string(ParcelBook&)>>& calls() {
+  static const std::map<std::string, std::function<std::string(ParcelBook&)>> all{
+      {"open",
+       [](auto& b) {
+         return code_of(b.open(kOtherGiver, "decode", {"r", 9}));
+       }},
+      {"close", [](auto& b) { return code_of(b.close(kGiver, kNumber, 8, "n")); }},
+      {"recall", [](auto& b) { return code_of(b.recall(kGiver, kNumber)); }},
+      {"accept",
+       [](auto& b) {
+         // Whoever has promised room, else another one.
+         const bool by_taker = b.next_for(kTaker) != 0;
+         return code_of(b.accept(by_taker ? kTaker : kOtherTaker));
+       }},
+      {"confirm", [](auto& b) { return code_of(b.confirm(kTaker, kNumber)); }},
+      {"finish", [](auto& b) { return code_of(b.finish(kTaker, kNumber)); }},
+      {"cancel", [](auto& b) { return code_of(b.cancel("r")); }},
+      {"giver's end",
+       [](auto& b) {
+         b.end(kGiver);
+         return std::string();
+       }},
+      {"taker's end", [](auto& b) {
+         b.end(kTaker);
+         return std::string();
+       }}};
+  return all;
+}
+
+class ParcelCells : public ::testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(States, ParcelCells,
+                         ::testing::Values("reserved", "open", "closed", "held", "taken",
+                                           "confirmed", "superseded", "replaced"),
+                         [](const auto& state) { return state.param; });
+
+TEST_P(ParcelCells, AreAsThePageSays) {
+  const auto table = read_table();
+  ASSERT_TRUE(table.contains(GetParam()));
+  ASSERT_EQ(table.at(GetParam()).size(), calls().size());
+  EXPECT_EQ(state_of(in_state(GetParam())), GetParam());
+  for (const auto& [call, expected] : table.at(GetParam())) {
+    ParcelBook book = in_state(GetParam());
+    const ParcelBook before = book;
+    const std::string error = calls().at(call)(book);
+    EXPECT_EQ(error.empty() ? state_of(book) : error, expected) << GetParam() << ", " << call;
+    EXPECT_TRUE(error.empty() || book == before) << GetParam() << ", " << call << " changed it";
+  }
+}
+
+}  // namespace
+}  // namespace aqua

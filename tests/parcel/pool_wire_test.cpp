@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "parcel/pool_wire.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace aqua::pool_wire {
+namespace {
+
+DeviceUuid gpu() {
+  DeviceUuid id;
+  id.bytes[3] = 7;
+  return id;
+}
+
+std::vector<PoolRequest> one_of_each() {
+  return {JoinPool{"pool", "decode", gpu(), "layers=2", 64, 16, 1 << 21},
+          AddSlabs{{1 << 21, 2 << 21}},
+          FetchSlabs{3},
+          Grant{kMostNamedBlocks},
+          GiveBack{{5, 6, 7, 1}},
+          Share{{0}},
+          Offer{"decode",
+                {.number = 1,
+                 .id = "r",
+                 .turn = 2,
+                 .blocks = {9, 8, 3, 4, 5},
+                 .tokens = 77,
+                 .note = std::string("\0\xff\n\"", 4)}},
+          Open{"decode", {"r", 3}},
+          Close{{.number = 9, .id = "r", .turn = 3, .blocks = {1}, .tokens = 2, .note = "n"}},
+          Recall{9},
+          Confirm{10},
+          Accept{4},
+          Finish{12},
+          Cancel{"pool", "r"},
+          Leave{},
+          ListPools{32},
+          RemovePool{"pool"},
+          Release{"pool"}};
+}
+
+TEST(PoolWire, EveryRequestArrivesAsItWasSent) {
+  const auto requests = one_of_each();
+  ASSERT_EQ(requests.size(), std::variant_size_v<PoolRequest>);
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    const std::string sent = encode(requests[i]);
+    const auto heard = decode_pool_request(sent);
+    ASSERT_TRUE(heard.ok()) << sent << ": " << heard.error().message;
+    ASSERT_TRUE(heard->has_value());
+    EXPECT_EQ((*heard)->index(), i);
+    EXPECT_EQ(encode(**heard), sent);
+  }
+  const auto& sent = std::get<Offer>(requests[6]);
+  EXPECT_EQ(std::get<Offer>(**decode_pool_request(encode(sent))).parcel, sent.parcel);
+}
+
+TEST(PoolWire, RequestsOfAnotherKindAreLeftToOthers) {
+  EXPECT_FALSE(decode_pool_request(R"({"op":"models","first":0})")->has_value());
+  EXPECT_FALSE(decode_pool_request("rubbish")->has_value());
+}
+
+TEST(PoolWire, RepliesAndRefusalsArrive) {
+  PoolReply reply{.make = true, .later = true, .slabs = 3, .bytes = {1 << 21}, .blocks = {1, 2, 9}};
+  reply.number = 4;
+  reply.waiting = 5;
+  reply.parcels = {{.number = 8, .id = "r", .turn = 1, .blocks = {3}, .tokens = 1, .note = "n"}};
+  reply.pools = {{.pool = "p", .device = "d", .shape = "s", .members = 1, .blocks = 2, .free = 2}};
+  reply.parcels[0].tail_in_doubt = true;
+  reply.told = {{3, ParcelEvent::opened},
+                {4, ParcelEvent::confirmed},
+                {5, ParcelEvent::superseded},
+                {6, ParcelEvent::cancelled}};
+  reply.pools[0].quarantined = 4;
+  reply.pools[0].ended = 5;
+  reply.more = true;
+  EXPECT_EQ(decode_pool_reply(encode(Result<PoolReply>(reply))).value(), reply);
+  const auto refused =
+      decode_pool_reply(encode(Result<PoolReply>(Error{Code::aborted, "a higher turn"})));
+  EXPECT_EQ(refused.error().code, Code::aborted);
+  EXPECT_EQ(refused.error().message, "a higher turn");
+}
+
+TEST(PoolWire, WhatCannotBeIsRefused) {
+  const auto refused = [](const std::string& packet) {
+    const auto heard = decode_pool_request(packet);
+    return !heard.ok() && heard.error().code == Code::invalid_argument;
+  };
+  EXPECT_TRUE(refused(R"({"op":"pool-dance"})"));
+  EXPECT_TRUE(refused(R"({"op":"pool-leave","now":true})")) << "an unknown key";
+  EXPECT_TRUE(refused(R"({"op":"pool-grant","most":4097})"));
+  EXPECT_TRUE(refused(R"({"op":"pool-remove","pool":""})"));
+  for (const char* const blocks : {"[1]", "[-1,1]", "[0.5,1]", "[1048576,1]", "[1048575,2]",
+                                   "[0,1048576,0,1]", "[0,18446744073709551615]", "{}", "\"0\""}) {
+    EXPECT_TRUE(refused(std::string(R"({"op":"pool-share","blocks":)") + blocks + "}")) << blocks;
+  }
+  const auto offered = [&](const std::string& note) {
+    return R"({"op":"pool-offer","role":"d","number":0,"id":"r","turn":1,"tokens":0,"blocks":[],"note":")" +
+           note + "\"}";
+  };
+  EXPECT_FALSE(refused(offered("00ff")));
+  for (const char* const note : {"0", "0g", "FF", "00 1"}) EXPECT_TRUE(refused(offered(note)));
+  EXPECT_TRUE(refused(R"({"op":"pool-open","role":"d","id":"r"})")) << "no turn";
+  EXPECT_EQ(decode_pool_reply("[]").error().code, Code::invalid_argument);
+}
+
+TEST(PoolWire, AParcelThatFitsNoPacketIsToldSo) {
+  Parcel parcel{.id = "long", .turn = 1};
+  for (std::uint32_t i = 0; i < 200'000; ++i) parcel.blocks.push_back(i);
+  EXPECT_TRUE(check_bytes(parcel).ok()) << "one run";
+  for (std::uint32_t& block : parcel.blocks) block *= 2;
+  EXPECT_EQ(check_bytes(parcel).error().code, Code::invalid_argument);
+  // The most that may be, in an answer with all that is around it.
+  parcel.blocks.resize(8'000);
+  while (!check_bytes(parcel).ok()) parcel.blocks.resize(parcel.blocks.size() - 16);
+  EXPECT_LE(encode(Result<PoolReply>(PoolReply{.parcels = {parcel}})).size(), kMaxPacket);
+  EXPECT_LE(encode(PoolRequest(Offer{std::string(128, 'r'), parcel})).size(), kMaxPacket);
+}
+
+// The worst lists that are ever named: no two blocks follow each other.
+TEST(PoolWire, AFullListOfBlocksFitsAPacket) {
+  Blocks blocks;
+  for (std::uint32_t i = 0; i < kMostNamedBlocks; ++i)
+    blocks.push_back(kMostPoolBlocks - 1 - 2 * i);
+  EXPECT_LE(encode(PoolRequest(GiveBack{blocks})).size(), kMaxPacket);
+  EXPECT_LE(encode(Result<PoolReply>(PoolReply{.blocks = blocks})).size(), kMaxPacket);
+}
+
+}  // namespace
+}  // namespace aqua::pool_wire

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "parcel/segment_wire.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace aqua::segment_wire {
+namespace {
+
+constexpr SegmentDigest kDigest{0, 1, 0xab, 0xff};
+constexpr SegmentName kName{.number = 7, .generation = 3, .bytes = 1 << 20, .digest = kDigest};
+
+std::vector<Request> one_of_each() {
+  return {Join{},     Reserve{1 << 21}, Commit{7, 1 << 20, kDigest},
+          Open{7, 3}, Close{7},         Drop{7, 3},
+          GiveUp{7},  Returned{},       Leave{},
+          List{9}};
+}
+
+TEST(SegmentWire, EveryRequestArrivesAsItWasSent) {
+  const auto requests = one_of_each();
+  ASSERT_EQ(requests.size(), std::variant_size_v<Request>);
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    const std::string sent = encode(requests[i]);
+    const auto heard = decode_request(sent);
+    ASSERT_TRUE(heard.ok()) << sent << ": " << heard.error().message;
+    ASSERT_TRUE(heard->has_value());
+    EXPECT_EQ((*heard)->index(), i);
+    EXPECT_EQ(encode(**heard), sent);
+  }
+  EXPECT_EQ(std::get<Commit>(**decode_request(encode(requests[2]))).digest, kDigest);
+}
+
+TEST(SegmentWire, RequestsOfAnotherKindAreLeftToOthers) {
+  EXPECT_FALSE(decode_request(R"({"op":"pool-leave"})")->has_value());
+  EXPECT_FALSE(decode_request("rubbish")->has_value());
+}
+
+TEST(SegmentWire, RepliesAndRefusalsArrive) {
+  const Reply reply{.name = kName,
+                    .capacity = 1 << 21,
+                    .numbers = {3, 1},
+                    .rows = {{kName, 1 << 21, 4, true, 2}},
+                    .more = true};
+  const auto heard = decode_reply(encode(reply));
+  ASSERT_TRUE(heard.ok()) << heard.error().message;
+  EXPECT_EQ(*heard, reply);
+  const auto refused = decode_reply(encode(Error{Code::aborted, "gone"}));
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, Code::aborted);
+}
+
+TEST(SegmentWire, WhatCannotBeIsRefused) {
+  for (
+      const char* const packet :
+      {R"({"op":"segment-"})", R"({"op":"segment-reserve"})",
+       R"({"op":"segment-reserve","bytes":-1})", R"({"op":"segment-reserve","bytes":1e30})",
+       R"({"op":"segment-open","number":1})", R"({"op":"segment-join","more":1})",
+       R"({"op":"segment-close","number":"1"})",
+       R"({"op":"segment-commit","number":1,"bytes":1,"digest":"00"})",
+       R"({"op":"segment-commit","number":1,"bytes":1,"digest":"0000000000000000000000000000000g"})"}) {
+    const auto heard = decode_request(packet);
+    ASSERT_FALSE(heard.ok()) << packet;
+    EXPECT_EQ(heard.error().code, Code::invalid_argument) << packet;
+  }
+  for (const char* const packet : {"", "{}", "[1]", R"({"error":"aborted"})"}) {
+    const auto heard = decode_reply(packet);
+    ASSERT_FALSE(heard.ok()) << packet;
+    EXPECT_EQ(heard.error().code, Code::invalid_argument) << packet;
+  }
+}
+
+TEST(SegmentWire, TheLongestAnswersFitIntoAPacket) {
+  constexpr std::uint64_t kLarge = 999'999'999'999'999;
+  const SegmentName name{kLarge, kLarge, keeper_wire::kMostBytes, kDigest};
+  Reply rows;
+  rows.rows.assign(kMostRows, {name, keeper_wire::kMostBytes, kLarge, false, ~std::uint32_t{0}});
+  EXPECT_LE(encode(rows).size(), keeper_wire::kMaxPacket);
+  Reply numbers;
+  numbers.numbers.assign(kMostNumbers, kLarge);
+  EXPECT_LE(encode(numbers).size(), keeper_wire::kMaxPacket);
+}
+
+}  // namespace
+}  // namespace aqua::segment_wire

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// aqua segments: its command line, and what it does and says over a real keeper.
+#include "tools/cli/segments/segments_command.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "aqua/handoff/segments.hpp"
+#include "aqua/runtime.hpp"
+#include "tests/keeper/keeper_process.hpp"
+
+namespace aqua::tool {
+namespace {
+
+using Words = std::vector<std::string_view>;
+
+class SegmentsCommandTest : public ::testing::Test {
+ protected:
+  Result<std::string> run(Words words) {
+    words.insert(words.end(), {"--keeper", socket_});
+    auto command = parse_segments(words);
+    if (!command.ok()) return std::move(command).error();
+    return run_segments(*command);
+  }
+  std::string said(const Words& words) {
+    const auto text = run(words);
+    return text.ok() ? *text : text.error().message;
+  }
+  // Of a process that has ended.
+  SegmentName commit() {
+    Runtime gpu =
+        Runtime::open({.device = "emu:0", .coordinator = "none", .host_bytes = 2 << 20}).value();
+    Segments segments =
+        Segments::open(gpu, {.segment_bytes = 2 << 20, .ready = 1, .keeper = socket_}).value();
+    EXPECT_TRUE(segments.commit(segments.take(1)->number, 5000, {}).ok());
+    std::vector<CommittedSegment> done;
+    while ((done = segments.committed()).empty()) (void)segments.wait(std::chrono::seconds(30));
+    return done.front().name;
+  }
+
+  test::KeeperProcess keeper_;
+  const std::string socket_ = keeper_.socket();
+};
+
+TEST_F(SegmentsCommandTest, ListsWhatIsKeptAndDropsItByName) {
+  EXPECT_EQ(said({}), "the keeper keeps no segments\n");
+  const SegmentName name = commit();
+  const auto rows = nlohmann::json::parse(said({"--json"})).at("segments");
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_EQ(rows[0], nlohmann::json({{"number", name.number},
+                                     {"generation", 1},
+                                     {"bytes", 5000},
+                                     {"capacity", 2 << 20},
+                                     {"parcel", 0},
+                                     {"writer", false},
+                                     {"readers", 0}}));
+  EXPECT_NE(said({"list"}).find("4       2048          0       gone          0"), std::string::npos)
+      << said({"list"});
+  const std::string number = std::to_string(name.number);
+  EXPECT_EQ(run({"drop", "--number", number, "--generation", "2"}).error().code, Code::not_found);
+  EXPECT_EQ(said({"drop", "--number", number, "--generation", "1"}),
+            "segment " + number + " is dropped\n");
+  EXPECT_EQ(said({}), "the keeper keeps no segments\n");
+}
+
+TEST(SegmentsLine, WrongArgumentsAreNamed) {
+  const std::pair<Words, const char*> wrong[] = {
+      {{"remove"}, "no action 'remove'"},
+      {{"drop", "--generation", "7"}, "needs --number"},
+      {{"drop", "--number", "7"}, "needs --generation"},
+      {{"drop", "--number", "x"}, "--number"},
+  };
+  for (const auto& [words, message] : wrong) {
+    const auto command = parse_segments(words);
+    ASSERT_FALSE(command.ok()) << message;
+    EXPECT_EQ(command.error().code, Code::invalid_argument);
+    EXPECT_NE(command.error().message.find(message), std::string::npos) << command.error().message;
+  }
+}
+
+}  // namespace
+}  // namespace aqua::tool

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a member of a pool is answered: its part of the record, in packets.
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+#include "base/try.hpp"
+#include "tools/keeper/pools.hpp"
+
+namespace aqua::keeper {
+
+Result<Pools::Served> Pools::answer(Asker by, const pool_wire::FetchSlabs& asked) {
+  Served served;
+  const auto& slabs = by.pool.slabs;
+  const std::size_t end = std::min(slabs.size(), asked.first + keeper_wire::kMaxDescriptors);
+  for (std::size_t i = asked.first; i < end; ++i) {
+    served.fds.push_back(slabs[i].fd.get());
+    served.reply.bytes.push_back(slabs[i].bytes);
+  }
+  return served;
+}
+
+Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Grant& asked) {
+  AQUA_ASSIGN(auto blocks, by.pool.book.grant(by.number, asked.most));
+  by.member.hungry = blocks.size() < asked.most;
+  return Served{{.blocks = std::move(blocks)}};
+}
+
+Result<Pools::Served> Pools::answer(Asker by, const pool_wire::GiveBack& asked) {
+  AQUA_TRY(by.pool.book.give_back(by.number, asked.blocks));
+  return Served{};
+}
+
+Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Share& asked) {
+  AQUA_TRY(by.pool.book.share(by.number, asked.blocks));
+  return Served{};
+}
+
+Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Offer& asked) {
+  AQUA_TRY(pool_wire::check_bytes(asked.parcel));
+  AQUA_ASSIGN(const std::uint64_t number, by.pool.book.offer(by.number, asked.role, asked.parcel));
+  return Served{{.number = number}};
+}
+
+Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Open& asked) {
+  AQUA_ASSIGN(const std::uint64_t number, by.pool.book.open(by.number, asked.role, asked.head));
+  return Served{{.number = number}};
+}
+
+Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Close& asked) {
+  AQUA_TRY(pool_wire::check_bytes(asked.parcel));
+  AQUA_TRY(by.pool.book.close(by.number, asked.parcel.number, asked.parcel));
+  return Served{};
+}
+
+Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Recall& asked) {
+  AQUA_TRY(by.pool.book.recall(by.number, asked.number));
+  return Served{};
+}
+
+Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Confirm& asked) {
+  AQUA_TRY(by.pool.book.confirm(by.number, asked.number));
+  return Served{};
+}
+
+Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Accept& asked) {
+  Served served;
+  std::size_t room = pool_wire::kMostParcelBytes;
+  for (std::uint32_t i = 0; i < asked.most; ++i) {
+    const std::optional<Parcel> next = by.pool.book.next_for(by.number);
+    if (!next) break;
+    const std::size_t bytes = pool_wire::packet_bytes(*next);
+    if (bytes > room) break;
+    room -= bytes;
+    AQUA_ASSIGN(auto taken, by.pool.book.accept(by.number, 1));
+    served.reply.parcels.push_back(std::move(taken.front()));
+  }
+  served.reply.told = by.pool.book.take_news(by.number);
+  served.reply.waiting = static_cast<std::uint32_t>(by.pool.book.parcels().waiting(by.member.role));
+  return served;
+}
+
+Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Finish& asked) {
+  AQUA_TRY(by.pool.book.finish(by.number, asked.number));
+  return Served{};
+}
+
+Result<Pools::Served> Pools::list(std::uint32_t first) const {
+  Served served;
+  std::uint32_t row = 0;
+  for (const auto& [name, pool] : pools_) {
+    if (pool.maker != 0 || row++ < first) continue;
+    if (served.reply.pools.size() == pool_wire::kMostPoolRows) {
+      served.reply.more = true;
+      break;
+    }
+    const PoolCounts counts = pool.book.counts();
+    served.reply.pools.push_back(
+        {.pool = name,
+         .device = pool.device,
+         .shape = pool.shape,
+         .members = members_in(name),
+         .bytes = pool.bytes,
+         .blocks = pool.book.blocks(),
+         .free = counts.free,
+         .owned = counts.owned,
+         .offered = counts.offered,
+         .shared = counts.shared,
+         .orphaned = counts.orphaned,
+         .quarantined = counts.quarantined,
+         .waiting = static_cast<std::uint32_t>(pool.book.parcels().waiting()),
+         .ended = static_cast<std::uint32_t>(pool.book.parcels().ended_ids())});
+  }
+  return served;
+}
+
+}  // namespace aqua::keeper

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/keeper/segments.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/concat.hpp"
+#include "base/errno_error.hpp"
+#include "base/memfd.hpp"
+#include "base/try.hpp"
+#include "base/wake_event.hpp"
+
+namespace aqua::keeper {
+namespace {
+
+// Nobody resizes it, nor seals it against its writer.
+constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+
+// Its pages are taken when they are first written.
+Result<UniqueFd> make_memory(std::uint64_t bytes) {
+  UniqueFd fd = create_memfd("aqua-segment");
+  if (!fd.valid() || ::fchmod(fd.get(), S_IRUSR | S_IWUSR) != 0 ||
+      ::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0 ||
+      ::fcntl(fd.get(), F_ADD_SEALS, kSeals) != 0) {
+    return errno_error(concat("keeper: a segment of ", bytes, " bytes"));
+  }
+  return fd;
+}
+
+// No later process has the same, although a pid is given again.
+std::uint64_t process_number(const PeerProcess& process) {
+  return (process.start_time() << 22) ^ static_cast<std::uint64_t>(process.pid());
+}
+
+}  // namespace
+
+Result<Segments::Served> Segments::serve(const PacketPeer& from,
+                                         const segment_wire::Request& request,
+                                         const std::vector<UniqueFd>& in) {
+  if (!in.empty()) {
+    return Error{Code::invalid_argument,
+                 concat("keeper: ", in.size(), " descriptors with a request that takes none")};
+  }
+  return std::visit([&](const auto& asked) { return answer(from, asked); }, request);
+}
+
+Result<Segments::Served> Segments::answer(const PacketPeer& from,
+                                          const segment_wire::Join& /*asked*/) {
+  if (members_.contains(from.number)) {
+    return Error{Code::already_exists, "keeper: the caller has joined"};
+  }
+  AQUA_TRY(check_room(from.pid));
+  AQUA_ASSIGN(PeerProcess process, PeerProcess::of_socket(from.fd));
+  AQUA_ASSIGN(UniqueFd event, make_wake_event());
+  AQUA_TRY(book_.join(from.number, {.user = from.uid, .process = process_number(process)}));
+  Served served{.reply = {}, .fds = {event.get()}};
+  members_.emplace(from.number, Member{std::move(process), std::move(event)});
+  return served;
+}
+
+Result<Segments::Served> Segments::answer(const PacketPeer& from,
+                                          const segment_wire::Reserve& asked) {
+  const std::uint64_t bytes = (asked.bytes + kUnit - 1) / kUnit * kUnit;
+  AQUA_ASSIGN(const SegmentNumber number, book_.reserve(from.number, bytes));
+  auto made = [&]() -> Result<UniqueFd> {
+    AQUA_TRY(room_.take(1));
+    auto fd = make_memory(bytes);
+    if (!fd.ok()) room_.give(1);
+    return fd;
+  }();
+  if (!made.ok()) {
+    (void)book_.give_up(from.number, number);
+    return std::move(made).error();
+  }
+  KeptSlab& memory = memory_[number] = {std::move(made).value(), bytes};
+  return Served{{.name = {.number = number}, .capacity = bytes}, {memory.fd.get()}};
+}
+
+Result<Segments::Served> Segments::answer(const PacketPeer& from,
+                                          const segment_wire::Commit& asked) {
+  AQUA_ASSIGN(const std::uint64_t generation,
+              book_.commit(from.number, asked.number, 0, asked.bytes, asked.digest));
+  return Served{{.name = {asked.number, generation, asked.bytes, asked.digest}}};
+}
+
+Result<Segments::Served> Segments::answer(const PacketPeer& from, const segment_wire::Open& asked) {
+  AQUA_ASSIGN(const auto opened, book_.open(from.number, asked.number, asked.generation));
+  return Served{{.name = opened.name, .capacity = opened.bytes},
+                {memory_.at(asked.number).fd.get()}};
+}
+
+Result<Segments::Served> Segments::answer(const PacketPeer& from,
+                                          const segment_wire::Close& asked) {
+  AQUA_ASSIGN(const auto ended, book_.close(from.number, asked.number));
+  settle(ended);
+  return Served{};
+}
+
+Result<Segments::Served> Segments::answer(const PacketPeer& /*from*/,
+                                          const segment_wire::Drop& asked) {
+  AQUA_ASSIGN(const auto ended, book_.drop(asked.number, asked.generation));
+  settle(ended);
+  return Served{};
+}
+
+Result<Segments::Served> Segments::answer(const PacketPeer& from,
+                                          const segment_wire::GiveUp& asked) {
+  AQUA_ASSIGN(const auto ended, book_.give_up(from.number, asked.number));
+  settle(ended);
+  return Served{};
+}
+
+Result<Segments::Served> Segments::answer(const PacketPeer& from,
+                                          const segment_wire::Returned& /*asked*/) {
+  AQUA_ASSIGN(auto numbers, book_.take_returned(from.number, segment_wire::kMostNumbers));
+  return Served{{.numbers = std::move(numbers)}};
+}
+
+Result<Segments::Served> Segments::answer(const PacketPeer& from,
+                                          const segment_wire::Leave& /*asked*/) {
+  if (!knows(from.number)) return Error{Code::not_found, "keeper: the caller has not joined"};
+  ended(from.number);
+  return Served{};
+}
+
+Result<Segments::Served> Segments::answer(const PacketPeer& /*from*/,
+                                          const segment_wire::List& asked) {
+  Served served{{.rows = book_.kept(asked.first, segment_wire::kMostRows)}};
+  const auto& rows = served.reply.rows;
+  served.reply.more = !rows.empty() && !book_.kept(rows.back().name.number + 1, 1).empty();
+  return served;
+}
+
+Result<void> Segments::check_room(std::int64_t pid) const {
+  const auto of_process = static_cast<std::size_t>(
+      std::count_if(members_.begin(), members_.end(),
+                    [&](const auto& member) { return member.second.process.pid() == pid; }));
+  if (members_.size() < most_members_ && of_process < most_members_ / 4) return {};
+  return Error{
+      Code::resource_exhausted,
+      concat("keeper: ", members_.size(), " members that have segments, of at most ", most_members_,
+             ", and ", of_process, " of process ", pid, ", of a quarter of that")};
+}
+
+void Segments::settle(const SegmentNumbers& ended) {
+  for (const SegmentNumber number : ended) memory_.erase(number);
+  room_.give(ended.size());
+  for (const std::uint64_t member : book_.returned_to()) {
+    signal_event(members_.at(member).wake.get());
+  }
+}
+
+void Segments::closed(std::uint64_t number) {
+  const auto member = members_.find(number);
+  if (member == members_.end()) return;
+  if (!book_.reads(number) || member->second.process.proven_dead()) {
+    ended(number);
+  } else {
+    settle(book_.gone(number));
+  }
+}
+
+std::vector<int> Segments::pidfds() const {
+  std::vector<int> fds;
+  for (const auto& [number, member] : members_) fds.push_back(member.process.pidfd());
+  return fds;
+}
+
+std::vector<std::uint64_t> Segments::members_of(int pidfd) const {
+  std::vector<std::uint64_t> numbers;
+  for (const auto& [number, member] : members_) {
+    if (member.process.pidfd() == pidfd) numbers.push_back(number);
+  }
+  return numbers;
+}
+
+void Segments::ended(std::uint64_t number) {
+  if (members_.erase(number) != 0) settle(book_.end(number));
+}
+
+}  // namespace aqua::keeper

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Segments are the host memory that the keeper has for processes which hand bytes over: the memory
+// of each segment, the record of who writes and reads it, and who its members are. The memory is a
+// memfd of the keeper's own making, that nobody can resize; the keeper maps none of it and reads
+// none of it.
+//
+// A connection is one member. What it reads is let go of when it has left or its process has ended,
+// proven by the kernel: a pidfd tells. Each segment is new memory: none is ever another writer's.
+//
+// Threads: none of its own; the keeper's.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "aqua/result.hpp"
+#include "base/socket/packet_server.hpp"
+#include "base/socket/peer_process.hpp"
+#include "base/unique_fd.hpp"
+#include "parcel/segment_book.hpp"
+#include "parcel/segment_wire.hpp"
+#include "tools/keeper/kept_slab.hpp"
+
+namespace aqua::keeper {
+
+class Segments {
+ public:
+  // Sizes are rounded up to this.
+  static constexpr std::uint64_t kUnit = std::uint64_t{2} << 20;
+
+  // At most so many members, also of those whose connections have closed; a quarter of them of one
+  // process. Each takes two descriptors. The room outlives it.
+  Segments(SlabRoom& room, const SegmentQuota& quota, std::size_t most_members)
+      : room_(room), most_members_(most_members), book_(quota) {}
+
+  // An answer, and the descriptors beside it, which stay the segments'.
+  struct Served {
+    segment_wire::Reply reply;
+    std::vector<int> fds{};
+  };
+  // No request takes descriptors. invalid_argument: some came with it.
+  [[nodiscard]] Result<Served> serve(const PacketPeer& from, const segment_wire::Request& request,
+                                     const std::vector<UniqueFd>& in);
+  // A connection has closed. What its member reads it still does until ended().
+  void closed(std::uint64_t number);
+
+  [[nodiscard]] bool knows(std::uint64_t number) const { return members_.contains(number); }
+  // Readable once the process of a member has ended.
+  [[nodiscard]] std::vector<int> pidfds() const;
+  // The members whose process this is. None, if it is not a member's.
+  [[nodiscard]] std::vector<std::uint64_t> members_of(int pidfd) const;
+  // The process of a member has ended, or it has left. Its connection may still be open.
+  void ended(std::uint64_t number);
+
+ private:
+  struct Member {
+    PeerProcess process;
+    UniqueFd wake;  // an eventfd, of which the member has a copy
+  };
+
+  [[nodiscard]] Result<Served> answer(const PacketPeer& from, const segment_wire::Join& asked);
+  [[nodiscard]] Result<Served> answer(const PacketPeer& from, const segment_wire::Reserve& asked);
+  [[nodiscard]] Result<Served> answer(const PacketPeer& from, const segment_wire::Commit& asked);
+  [[nodiscard]] Result<Served> answer(const PacketPeer& from, const segment_wire::Open& asked);
+  [[nodiscard]] Result<Served> answer(const PacketPeer& from, const segment_wire::Close& asked);
+  [[nodiscard]] Result<Served> answer(const PacketPeer& from, const segment_wire::Drop& asked);
+  [[nodiscard]] Result<Served> answer(const PacketPeer& from, const segment_wire::GiveUp& asked);
+  [[nodiscard]] Result<Served> answer(const PacketPeer& from, const segment_wire::Returned& asked);
+  [[nodiscard]] Result<Served> answer(const PacketPeer& from, const segment_wire::Leave& asked);
+  [[nodiscard]] Result<Served> answer(const PacketPeer& from, const segment_wire::List& asked);
+
+  // resource_exhausted: there are as many members as may be, of all processes or of this one.
+  [[nodiscard]] Result<void> check_room(std::int64_t pid) const;
+  // Closes the memory of segments that have ended, and wakes those to whom others came back.
+  void settle(const SegmentNumbers& ended);
+
+  SlabRoom& room_;
+  const std::size_t most_members_;
+  SegmentBook book_;
+  std::map<SegmentNumber, KeptSlab> memory_;
+  std::map<std::uint64_t, Member> members_;  // by connection, and for longer than that lasts
+};
+
+}  // namespace aqua::keeper
