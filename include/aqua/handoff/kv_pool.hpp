@@ -22,7 +22,8 @@
 //
 // What a process has is nobody else's before it lets go of it or has ended, proven by the kernel.
 // Then its blocks are free, and what it had accepted and not finished is accepted by the next one
-// of its role (aqua/handoff/parcel.hpp).
+// of its role (aqua/handoff/parcel.hpp). On a GPU, whose queued work may outlast a process, blocks
+// of the dead are quarantined instead, and Parcel::tail_in_doubt says where not to append.
 //
 // Members trust each other: any of them can write every block, and only what they agree on keeps
 // them from it. A pool is for processes of one user and one model.
