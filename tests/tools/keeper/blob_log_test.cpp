@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/keeper/disk/blob_log.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <random>
+#include <string>
+
+#include "tests/tools/keeper/memory_directory.hpp"
+
+namespace aqua::keeper::test {
+namespace {
+
+constexpr BlobLogOptions kSmall{.most_bytes = 4096, .file_bytes = 512};
+
+Bytes filled(std::size_t bytes, int with) {
+  return Bytes(bytes, static_cast<std::byte>(with));
+}
+
+Result<BlobLog> open(MemoryDisk& disk, const BlobLogOptions& options = kSmall) {
+  return BlobLog::open(std::make_unique<MemoryDirectory>(disk), options);
+}
+
+TEST(BlobLog, GivesBackWhatWasPutAlsoWhenOpenedAgain) {
+  MemoryDisk disk;
+  {
+    auto log = open(disk);
+    ASSERT_TRUE(log->put("a", filled(100, 1)).ok());
+    ASSERT_TRUE(log->put("b", filled(0, 2)).ok());
+    ASSERT_TRUE(log->put("a", filled(77, 3)).ok());
+    EXPECT_EQ(*log->read("a"), filled(77, 3));
+  }
+  auto log = open(disk);
+  EXPECT_EQ(log->names(), (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(*log->read("a"), filled(77, 3));
+  EXPECT_EQ(*log->read("b"), Bytes());
+  EXPECT_EQ(log->bytes_of("a"), 77U);
+  EXPECT_EQ(log->bytes_of("c"), std::nullopt);
+  EXPECT_EQ(log->read("c").error().code, Code::not_found);
+}
+
+TEST(BlobLog, RefusesNamesAndOptionsThatCannotBeAndChangesNothing) {
+  MemoryDisk disk;
+  EXPECT_EQ(open(disk, {.most_bytes = 1000, .file_bytes = 501}).error().code,
+            Code::invalid_argument);
+  EXPECT_EQ(open(disk, {.most_bytes = 1000, .file_bytes = 0}).error().code, Code::invalid_argument);
+  auto log = open(disk);
+  EXPECT_EQ(log->put("", filled(1, 1)).error().code, Code::invalid_argument);
+  EXPECT_EQ(log->put(std::string(1025, 'n'), filled(1, 1)).error().code, Code::invalid_argument);
+  EXPECT_EQ(log->put("large", (std::uint64_t{1} << 40) + 1, nullptr).error().code,
+            Code::invalid_argument);
+  EXPECT_EQ(log->erase("a").error().code, Code::not_found);
+  EXPECT_EQ(log->live_bytes(), 0U);
+  EXPECT_TRUE(log->put(std::string(1024, 'n'), filled(1, 1)).ok());
+}
+
+TEST(BlobLog, AlwaysHasRoomForWhatIsBelowItsLimitHoweverOftenItIsReplaced) {
+  MemoryDisk disk;
+  auto log = open(disk);
+  for (int round = 0; round < 400; ++round) {
+    ASSERT_TRUE(log->put(std::string("blob ") + static_cast<char>('a' + round % 4),
+                         filled(500 + static_cast<std::size_t>(round) % 90, round))
+                    .ok())
+        << round;
+    EXPECT_LE(log->file_bytes(), kSmall.most_bytes) << round;
+  }
+  EXPECT_EQ(log->names().size(), 4U);
+  const auto refused = log->put("one more", filled(1200, 1));
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, Code::resource_exhausted);
+  ASSERT_TRUE(log->erase("blob a").ok());
+  ASSERT_TRUE(log->erase("blob b").ok());
+  EXPECT_TRUE(log->put("one more", filled(1200, 1)).ok());
+}
+
+TEST(BlobLog, CleaningForgetsNoEraseBeforeWhatItErased) {
+  MemoryDisk disk;
+  auto log = open(disk);
+  ASSERT_TRUE(log->put("kept", filled(200, 1)).ok());
+  ASSERT_TRUE(log->put("erased", filled(400, 2)).ok());  // fills the first file
+  ASSERT_TRUE(log->erase("erased").ok());                // lies in the second one
+  while (true) {
+    const auto cleaned = log->clean();
+    ASSERT_TRUE(cleaned.ok());
+    if (!*cleaned) break;
+  }
+  for (int i = 0; i < 8; ++i) ASSERT_TRUE(log->put("other", filled(500, i)).ok());
+  EXPECT_EQ(open(disk)->names(), (std::vector<std::string>{"kept", "other"}));
+}
+
+TEST(BlobLog, AFailingSourceLeavesWhatWasThere) {
+  MemoryDisk disk;
+  auto log = open(disk);
+  ASSERT_TRUE(log->put("a", filled(100, 1)).ok());
+  const auto failed = log->put("a", 50, [](std::uint64_t, std::span<std::byte>) {
+    return Result<void>(Error{Code::cancelled, "enough"});
+  });
+  EXPECT_EQ(failed.error().code, Code::cancelled);
+  EXPECT_EQ(*log->read("a"), filled(100, 1));
+  EXPECT_EQ(*open(disk)->read("a"), filled(100, 1));
+}
+
+TEST(BlobLog, OfAPutThatFailedHalfWayNothingStaysBehindTheNextRecord) {
+  constexpr BlobLogOptions kLarge{.most_bytes = 8 << 20, .file_bytes = 1 << 16};
+  MemoryDisk disk;
+  {
+    auto log = open(disk, kLarge);
+    const auto failed = log->put("a", 3 << 20, [](std::uint64_t offset, std::span<std::byte>) {
+      return offset == 0 ? Result<void>() : Result<void>(Error{Code::cancelled, "enough"});
+    });
+    EXPECT_EQ(failed.error().code, Code::cancelled);
+    // The file is closed behind this one, and has to end there.
+    ASSERT_TRUE(log->put("b", filled(1 << 16, 1)).ok());
+    ASSERT_TRUE(log->put("c", filled(1, 2)).ok());
+  }
+  auto log = open(disk, kLarge);
+  ASSERT_TRUE(log.ok()) << log.error().message;
+  EXPECT_EQ(log->names(), (std::vector<std::string>{"b", "c"}));
+}
+
+TEST(BlobLog, NeverGivesBytesThatHaveChangedOnTheDisk) {
+  std::mt19937_64 random(7);
+  int lost = 0, refused = 0;
+  for (int round = 0; round < 2000; ++round) {
+    MemoryDisk disk;
+    std::map<std::string, Bytes> put;
+    {
+      auto log = open(disk);
+      for (int i = 0; i < 6; ++i) {
+        const std::string name(1, static_cast<char>('a' + i));
+        put[name] = filled(150 + random() % 100, i);
+        ASSERT_TRUE(log->put(name, put[name]).ok());
+        ASSERT_TRUE(log->sync().ok());
+      }
+    }
+    auto file = disk.files.begin();
+    std::advance(file, static_cast<std::ptrdiff_t>(random() % disk.files.size()));
+    Bytes& bytes = file->second.durable;
+    bytes[random() % bytes.size()] ^= static_cast<std::byte>(1U << random() % 8);
+    auto log = open(disk);
+    if (!log.ok()) {
+      ++refused;
+      continue;
+    }
+    for (const std::string& name : log->names()) {
+      const auto read = log->read(name);
+      if (read.ok()) {
+        ASSERT_EQ(*read, put.at(name));
+      } else {
+        EXPECT_EQ(read.error().code, Code::data_loss);
+        ++lost;
+      }
+    }
+  }
+  EXPECT_GT(lost, 100);
+  EXPECT_GT(refused, 100);
+}
+
+TEST(BlobLog, SaysThatARecordThatHadBeenSyncedHasDecayed) {
+  MemoryDisk disk;
+  {
+    auto log = open(disk, {.most_bytes = 1 << 20, .file_bytes = 1 << 16});
+    ASSERT_TRUE(log->put("a", filled(100, 1)).ok());
+    ASSERT_TRUE(log->sync().ok());
+    ASSERT_TRUE(log->put("b", filled(100, 2)).ok());
+    ASSERT_TRUE(log->sync().ok());
+  }
+  disk.files.begin()->second.durable[blob_log::kFileHeadBytes] ^= std::byte{1};
+  EXPECT_EQ(open(disk).error().code, Code::data_loss);
+}
+
+TEST(BlobLog, CleaningDropsABlobThatHasDecayedAndCountsIt) {
+  MemoryDisk disk;
+  auto log = open(disk);
+  ASSERT_TRUE(log->put("a", filled(400, 1)).ok());
+  ASSERT_TRUE(log->put("b", filled(100, 2)).ok());
+  ASSERT_TRUE(log->sync().ok());
+  disk.files.begin()->second.durable[200] ^= std::byte{1};
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(log->put("c", filled(500, i)).ok());
+  EXPECT_EQ(log->decayed(), 1U);
+  EXPECT_EQ(log->names(), (std::vector<std::string>{"b", "c"}));
+}
+
+TEST(BlobLog, BytesThatLookLikeARecordAreNone) {
+  // A whole file of another log, as the body of a put that is cut off behind it.
+  MemoryDisk other, disk;
+  {
+    auto log = open(other);
+    ASSERT_TRUE(log->put("planted", filled(100, 9)).ok());
+  }
+  const Bytes planted = other.now(1);
+  {
+    auto log = open(disk);
+    ASSERT_TRUE(log->put("a", planted).ok());
+  }
+  Bytes& bytes = disk.files.begin()->second.durable;
+  bytes = disk.now(1);
+  disk.files.begin()->second.pending.clear();
+  bytes.erase(bytes.begin() + blob_log::kFileHeadBytes, bytes.end() - 192);
+  EXPECT_EQ(open(disk)->names(), std::vector<std::string>());
+}
+
+TEST(BlobLog, ReadsNoLogOfAnotherVersionAndLeavesItAsItIs) {
+  MemoryDisk disk;
+  { ASSERT_TRUE(open(disk)->put("a", filled(100, 1)).ok()); }
+  disk.files.begin()->second.durable[8] = std::byte{2};
+  const Bytes before = disk.now(1);
+  EXPECT_EQ(open(disk).error().code, Code::failed_precondition);
+  EXPECT_EQ(disk.now(1), before);
+}
+
+}  // namespace
+}  // namespace aqua::keeper::test
