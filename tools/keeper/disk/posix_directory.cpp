@@ -30,7 +30,7 @@ std::string name_of(LogFile file) {
   return concat(std::string(10 - digits.size(), '0'), digits, kEnding);
 }
 
-std::optional<LogFile> number_of(std::string_view name) {
+std::optional<LogFile> file_of(std::string_view name) {
   LogFile file = 0;
   const auto read = std::from_chars(name.data(), name.data() + name.size(), file);
   if (read.ec != std::errc() || name != name_of(file)) return std::nullopt;
@@ -72,7 +72,7 @@ Result<std::vector<LogDirectory::Entry>> PosixDirectory::list() {
   while (const dirent* const entry = ::readdir(entries.get())) {
     const std::string_view name = entry->d_name;
     if (name == "." || name == "..") continue;
-    const auto file = number_of(name);
+    const auto file = file_of(name);
     if (!file) {
       return Error{Code::failed_precondition,
                    concat(path_, ": '", name, "' is no file of a blob log")};

@@ -20,39 +20,40 @@ namespace {
 constexpr std::uint64_t kMostTokens = std::uint64_t{1} << 31;
 
 template <typename... Parts>
-Error wrong(const Parts&... parts) {
+Error bad_input(const Parts&... parts) {
   return Error{Code::invalid_argument, concat("plan_recovery: ", parts...)};
 }
 
 Result<void> check(const RecoveryInput& in) {
   const std::size_t stages = in.lost_workers.size();
-  if (stages == 0) return wrong("lost_workers is empty: one for each stage");
+  if (stages == 0) return bad_input("lost_workers is empty: one for each stage");
   if (in.lost_keepers.size() != stages) {
-    return wrong("lost_keepers has ", in.lost_keepers.size(), " entries for ", stages, " stages");
+    return bad_input("lost_keepers has ", in.lost_keepers.size(), " entries for ", stages,
+                     " stages");
   }
   if (in.token_bytes.size() != stages) {
-    return wrong("token_bytes has ", in.token_bytes.size(), " entries for ", stages, " stages");
+    return bad_input("token_bytes has ", in.token_bytes.size(), " entries for ", stages, " stages");
   }
   for (const auto& [field, value] : {std::pair{"link_bytes_per_second", in.link_bytes_per_second},
                                      {"prefill_seconds_per_token", in.prefill_seconds_per_token}}) {
-    if (!(value > 0 && std::isfinite(value))) return wrong(field, " is ", value, ": above 0");
+    if (!(value > 0 && std::isfinite(value))) return bad_input(field, " is ", value, ": above 0");
   }
   std::set<std::uint64_t> seen;
   for (const SequenceState& state : in.sequences) {
     const std::uint64_t name = state.sequence;
-    if (!seen.insert(name).second) return wrong("sequence ", name, " is named twice");
-    if (state.prompt_tokens == 0) return wrong("sequence ", name, ": prompt_tokens is 0");
+    if (!seen.insert(name).second) return bad_input("sequence ", name, " is named twice");
+    if (state.prompt_tokens == 0) return bad_input("sequence ", name, ": prompt_tokens is 0");
     if (std::uint64_t{state.prompt_tokens} + state.delivered > kMostTokens) {
-      return wrong("sequence ", name, ": more than ", kMostTokens, " tokens");
+      return bad_input("sequence ", name, ": more than ", kMostTokens, " tokens");
     }
     if (state.cached.size() != stages) {
-      return wrong("sequence ", name, ": cached has ", state.cached.size(), " entries for ", stages,
-                   " stages");
+      return bad_input("sequence ", name, ": cached has ", state.cached.size(), " entries for ",
+                       stages, " stages");
     }
     for (const Replica& replica : state.replicas) {
       if (replica.stage < stages && replica.keeper < stages) continue;
-      return wrong("sequence ", name, ": a replica of stage ", replica.stage, " with keeper ",
-                   replica.keeper, ", of ", stages, " stages");
+      return bad_input("sequence ", name, ": a replica of stage ", replica.stage, " with keeper ",
+                       replica.keeper, ", of ", stages, " stages");
     }
   }
   return {};
