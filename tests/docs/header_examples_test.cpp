@@ -19,14 +19,9 @@
 #include "aqua/handoff/segments.hpp"
 #include "aqua/kv_stream/microbatch_swap.hpp"
 #include "aqua/layer_swap/layer_pool.hpp"
-#include "aqua/packing/packer.hpp"
 #include "aqua/prefix/prefix_cache.hpp"
-#include "aqua/prefix/prefix_index.hpp"
 #include "aqua/runtime.hpp"
-#include "aqua/schedule/scheduler.hpp"
-#include "aqua/shards.hpp"
 #include "aqua/sharing/shared_weights.hpp"
-#include "aqua/sharing/sm_shares.hpp"
 #include "aqua/sharing/weights_publisher.hpp"
 #include "tests/coordinator/child_process.hpp"
 
@@ -71,19 +66,6 @@ TEST_F(HeaderExamples, Runtime) {
   ASSERT_TRUE(out.ok() && out->wait().ok());
   ASSERT_TRUE(back.ok() && back->wait().ok());
   EXPECT_EQ(back->bytes(), layout.packed_bytes(3));
-}
-
-TEST_F(HeaderExamples, Shards) {
-  const std::size_t rank = 5;  // layers 22 to 31, heads 4 to 7
-  std::uint64_t moved = 0;
-  const auto move = [&](std::uint32_t source, const KvRange& from, const KvRange& to) {
-    EXPECT_TRUE(source == 6 || source == 7) << source;
-    EXPECT_EQ(from.layers, (IndexRange{6, 10}));
-    EXPECT_EQ(to.layers, (IndexRange{0, 10}));
-    moved += to.heads.count;
-  };
-#include "header_examples/shards.hpp"
-  EXPECT_EQ(moved, 4U);
 }
 
 TEST_F(HeaderExamples, Tensor) {
@@ -173,7 +155,7 @@ TEST_F(HeaderExamples, MicrobatchSwap) {
                           .planes = {memory->data() + at},
                           .block_count = 4,
                           .block_stride = 64_KiB,
-                          .segment_bytes = 64_KiB});
+                          .axes = BlockAxes::whole(64_KiB)});
   };
   const Layout a = buffer_at(0), b = buffer_at(4 * 64_KiB);
   const std::vector<std::uint32_t> writes{0, 3};
@@ -251,18 +233,6 @@ TEST_F(HeaderExamples, Segments) {
   EXPECT_EQ(std::memcmp(memory.data() + 8 * layout.block_bytes(), first, layout.block_bytes()), 0);
 }
 
-TEST_F(HeaderExamples, PrefixIndex) {
-  const std::vector<prefix::Token> tokens(8, 7);
-  const auto chain = prefix::hash_chain("tenant", tokens, 4);
-  const prefix::Prefix prefix{chain, tokens.size()};
-  auto index = prefix::PrefixIndex::create({.block_tokens = 4}).value();
-#include "header_examples/prefix/prefix_index.hpp"
-  EXPECT_TRUE(done.ok());
-  ASSERT_TRUE(added.ok());
-  EXPECT_EQ(added->blocks, 2U);
-  EXPECT_EQ(index.match(prefix).blocks, 2U);
-}
-
 TEST_F(HeaderExamples, PrefixCache) {
   Runtime runtime = open();
   const auto memory = emulated::allocate(runtime, kCacheBytes).value();
@@ -280,71 +250,6 @@ TEST_F(HeaderExamples, PrefixCache) {
   EXPECT_TRUE(whole.ok());
   ASSERT_TRUE(stored.ok() && stored->wait().ok());
   EXPECT_EQ(cache->match(prefix).tokens, 512U) << "the next prompt finds it";
-}
-
-TEST_F(HeaderExamples, Scheduler) {
-  using schedule::SequenceId;
-  int iterations = 0;
-  std::uint32_t computed = 0;
-  const auto serving = [&] { return iterations++ < 8; };
-  const auto came = [&] {
-    std::vector<schedule::Request> requests;
-    if (iterations == 1) requests.push_back({.id = SequenceId{1}, .prompt_tokens = 40});
-    return requests;
-  };
-  const auto copy = [](const auto& orders) { EXPECT_TRUE(orders.empty()); };
-  const auto compute = [&](const schedule::Batch& batch) { computed += batch.tokens(); };
-  const auto ended = [&] {
-    return iterations == 4 ? std::vector{SequenceId{1}} : std::vector<SequenceId>{};
-  };
-#include "header_examples/schedule/scheduler.hpp"
-  EXPECT_EQ(computed, 40U + 3U) << "the prompt, and three tokens after the first";
-  EXPECT_EQ(scheduler.status().resident, 0U);
-}
-
-TEST_F(HeaderExamples, SmShares) {
-  int rounds = 0;
-  const auto serving = [&] { return rounds++ < 3; };
-  const auto measure = [] {
-    return std::vector<sharing::EngineLoad>{
-        {.phases = {{0.5, {}}}}, {.phases = {{0.1, {}}}}, {.phases = {{0.1, {}}}}};
-  };
-  std::vector<double> popular;
-  const auto apply = [&](const sharing::SmShares& applied) {
-    popular.push_back(applied.shares()[0].share);
-  };
-#include "header_examples/sharing/sm_shares.hpp"
-  ASSERT_EQ(popular.size(), 1U) << "they have changed once";
-  EXPECT_GT(popular.front(), 0.5);
-}
-
-TEST_F(HeaderExamples, Packer) {
-  using packing::RequestId;
-  const std::vector<packing::EngineSpec> engines{{.id = packing::EngineId{1}, .kv_tokens = 100},
-                                                 {.id = packing::EngineId{2}, .kv_tokens = 100}};
-  int epochs = 0;
-  std::vector<packing::EngineId> sent, freed;
-  const auto serving = [&] { return epochs++ < 3; };
-  const auto came = [&] {
-    std::vector<packing::RequestSpec> requests;
-    if (epochs == 1)
-      requests = {{.id = RequestId{1}, .tokens = 60}, {.id = RequestId{2}, .tokens = 60}};
-    return requests;
-  };
-  const auto send = [&](const packing::RequestSpec&, const packing::Placement& placed) {
-    sent.push_back(placed.engine);
-  };
-  const auto grown = [&] { return std::vector{std::pair(RequestId{2}, std::uint64_t{60})}; };
-  const auto ended = [&] {
-    return epochs == 2 ? std::vector{RequestId{1}} : std::vector<RequestId>{};
-  };
-  const auto carry_out = [&](const packing::Plan& plan) {
-    for (const packing::EngineId id : plan.freed) freed.push_back(id);
-  };
-#include "header_examples/packing/packer.hpp"
-  EXPECT_EQ(sent, (std::vector{packing::EngineId{1}, packing::EngineId{2}}));
-  EXPECT_EQ(freed, std::vector{packing::EngineId{1}});
-  EXPECT_EQ(packer.status().resident, 1U);
 }
 
 }  // namespace

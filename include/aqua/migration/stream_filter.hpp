@@ -5,7 +5,7 @@
 //   StreamFilter stream;                       // turn 1, from position 0
 //   const auto passed = stream.take(1, 0);     // Passes::yes: send it
 //   const Turn turn = stream.raise();          // another engine is to speak from stream.next() on
-//   stream.take(1, 1);                         // Passes::late: the old one's, dropped
+//   const auto dropped = stream.take(1, 1);    // Passes::late: the old one's
 //
 // Threads: not thread-safe; pure.
 #pragma once
