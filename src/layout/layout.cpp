@@ -98,7 +98,8 @@ Result<Layout> Layout::make(LayoutSpec spec) {
     const auto base = reinterpret_cast<std::uintptr_t>(spec.planes[p]);
     if (base + extent < base) return bad(concat("plane ", p, " runs past the last address"));
   }
-  if (auto overlap = layout::find_overlap(spec, extent)) {
+  AQUA_ASSIGN(const auto overlap, layout::find_overlap(spec, extent));
+  if (overlap) {
     return bad(concat("planes ", overlap->first, " and ", overlap->second,
                       " have blocks that share bytes; block_stride is ", spec.block_stride,
                       ", a block is ", words_of(spec.axes)));

@@ -29,16 +29,24 @@ Signed floor_of(Signed a, Signed b) {
   return a / b - (a % b < 0 ? 1 : 0);
 }
 
-// `same`: of a piece and itself there is nothing to find. Where levels nest, as they do in any
-// cache that was meant, each has at most three d worth a look.
-bool meet(std::span<const Level> levels, Signed piece, Signed distance, bool same) {
+// Where levels nest, as they do in any cache that was meant, each of four has at most three d worth
+// a look. What strides that do not nest take beyond that is bounded, of all planes together.
+constexpr std::uint64_t kNestedSteps = 3 + 9 + 27 + 81;
+constexpr std::uint64_t kFurtherSteps = std::uint64_t{1} << 24;
+
+// `same`: of a piece and itself there is nothing to find. `left`: steps that it may take; where none
+// are left it has not seen all.
+bool meet(std::span<const Level> levels, Signed piece, Signed distance, bool same,
+          std::uint64_t& left) {
   if (levels.empty()) return !same && distance < piece && distance > -piece;
   const Level& level = levels.front();
   const Signed room = piece - 1 + level.below;
   const Signed first = std::max(-level.last, -floor_of(room + distance, level.stride));
   const Signed last = std::min(level.last, floor_of(room - distance, level.stride));
-  for (Signed d = first; d <= last; ++d) {
-    if (meet(levels.subspan(1), piece, distance + d * level.stride, same && d == 0)) return true;
+  for (Signed d = first; d <= last && left > 0; ++d) {
+    --left;
+    const Signed at = distance + d * level.stride;
+    if (meet(levels.subspan(1), piece, at, same && d == 0, left)) return true;
   }
   return false;
 }
@@ -58,7 +66,14 @@ class Lattice {
     }
   }
   // Of two planes at this distance; 0: of a plane with itself.
-  [[nodiscard]] bool meets(Signed delta) const { return meet(levels_, piece_, delta, delta == 0); }
+  [[nodiscard]] bool meets(Signed delta) {
+    std::uint64_t left = further_ + kNestedSteps + 1;
+    const bool met = meet(levels_, piece_, delta, delta == 0, left);
+    further_ = std::min(further_, left);
+    return met;
+  }
+  // What meets() has answered may be wrong.
+  [[nodiscard]] bool gave_up() const noexcept { return further_ == 0; }
 
  private:
   void add(const Steps& steps) {
@@ -67,14 +82,17 @@ class Lattice {
   }
   std::vector<Level> levels_;
   Signed piece_ = 0;
+  std::uint64_t further_ = kFurtherSteps;
 };
 
 }  // namespace
 
-std::optional<std::pair<std::size_t, std::size_t>> find_overlap(const LayoutSpec& spec,
-                                                                std::size_t extent) {
-  const Lattice lattice(spec);
-  if (lattice.meets(0)) return std::pair{std::size_t{0}, std::size_t{0}};
+Result<std::optional<PlanePair>> find_overlap(const LayoutSpec& spec, std::size_t extent) {
+  const Error too_many{Code::invalid_argument,
+                       "layout: strides that do not nest, in too many ways to be told apart"};
+  Lattice lattice(spec);
+  if (lattice.meets(0)) return std::optional(PlanePair{0, 0});
+  if (lattice.gave_up()) return too_many;
   std::vector<std::size_t> order(spec.planes.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   const auto address = [&](std::size_t p) {
@@ -86,11 +104,12 @@ std::optional<std::pair<std::size_t, std::size_t>> find_overlap(const LayoutSpec
       const std::uintptr_t delta = address(order[j]) - address(order[i]);
       if (delta >= extent) break;  // sorted: all further planes lie beyond, too
       if (delta == 0 || lattice.meets(static_cast<Signed>(delta))) {
-        return std::minmax(order[i], order[j]);
+        return std::optional<PlanePair>(std::minmax(order[i], order[j]));
       }
+      if (lattice.gave_up()) return too_many;
     }
   }
-  return std::nullopt;
+  return std::optional<PlanePair>{};
 }
 
 }  // namespace aqua::layout

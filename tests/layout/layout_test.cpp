@@ -117,6 +117,38 @@ TEST(Layout, MakeAcceptsLayersWithinBlocks) {
   EXPECT_TRUE(Layout::make(spec).ok());
 }
 
+TEST(Layout, MakeAcceptsAThousandPlanesWithinBlocks) {
+  LayoutSpec spec = good();
+  spec.layers = 500;
+  spec.block_stride = std::size_t{1000} * 4096;
+  spec.axes = BlockAxes::runs_first(4, 4, 4, 64);
+  spec.planes.clear();
+  for (std::uintptr_t plane = 0; plane < 1000; ++plane)
+    spec.planes.push_back(at(0x10000 + plane * 4096));
+  EXPECT_TRUE(Layout::make(spec).ok());
+  spec.planes[999] = at(0x10000 + 998 * 4096 + 4095);
+  expect_refused(spec, "planes 998 and 999");
+}
+
+// No two pieces of theirs share a byte, as far as there is time to look.
+TEST(Layout, MakeRefusesStridesThatTakeForeverToTellApart) {
+  LayoutSpec spec = good();
+  spec.layers = spec.planes_per_layer = 1;
+  spec.planes = {at(0x10000)};
+  spec.axes.run_bytes = 1;
+  for (const std::uint32_t n : {256U, 16384U}) {
+    spec.block_count = spec.axes.tokens.count = spec.axes.heads.count = n;
+    spec.block_stride = 17592186044423;
+    spec.axes.tokens.stride = 13835221895283;
+    spec.axes.heads.stride = 11258999068427;
+    if (n == 256) {
+      EXPECT_TRUE(Layout::make(spec).ok());
+    } else {
+      expect_refused(spec, "do not nest");
+    }
+  }
+}
+
 // Whether any byte has two owners, by painting every byte.
 bool paints_twice(const LayoutSpec& spec) {
   std::set<std::byte*> painted;

@@ -86,8 +86,9 @@ typedef struct aqua_kv_range {
 #define AQUA_KV_RANGE_INIT \
   { sizeof(aqua_kv_range), 0, AQUA_TO_THE_END, 0, AQUA_TO_THE_END, 0, AQUA_TO_THE_END }
 
-/* invalid_argument, naming the field, when a size is zero or overflows, an address is NULL, or
- * two pieces would share a byte. Likewise for the next two. */
+/* invalid_argument, naming the field, when a size is zero or overflows, an address is NULL, two
+ * pieces would share a byte, or strides that do not nest have too many pieces to tell. Likewise for
+ * the next two. */
 AQUA_CALL aqua_error* aqua_layout_create(const aqua_layout_spec* spec, aqua_layout* layout);
 /* Keys and values in planes of their own, shape->layers of each. */
 AQUA_CALL aqua_error* aqua_layout_create_mha(const aqua_paged_shape* shape, uint32_t kv_heads,

@@ -66,7 +66,7 @@ enum class SourceCommand : std::uint8_t {
   hold,      // Scheduler::hold(), and tell `held` when it has begun
   close,     // hand over the note (note.hpp) behind the last copy: nothing follows
   withdraw,  // tell the destination that nothing (more) comes: it frees its room
-  release,   // Scheduler::release(): it goes on
+  release,   // Scheduler::release(): it goes on; done already where a loss has ended the hold
   ask,       // ask the router who is to speak
   free,      // Scheduler::depart(), and free its blocks
   report,    // tell the router that it stays, and why
@@ -100,8 +100,10 @@ class AQUA_API SourceMove {
                                                 const SourceOptions& options);
 
   // `tokens` are those that can cross now: with KV (Kind::kv), or known (Kind::tokens). Heeded by
-  // reserved, copied and held. failed_precondition, and nothing changes, when this cannot happen
-  // now; what comes late is no error and orders nothing.
+  // reserved, copied and held. What comes late is no error and orders nothing. Errors change
+  // nothing:
+  //   failed_precondition  this cannot happen now
+  //   invalid_argument     there are fewer tokens than have crossed: what was lost, `lost` says
   [[nodiscard]] Result<std::vector<SourceOrder>> on(SourceEvent event, std::uint32_t tokens = 0);
   // After each iteration that computed it: holds it before it outgrows the room.
   [[nodiscard]] std::vector<SourceOrder> grew(std::uint32_t tokens);
@@ -123,6 +125,7 @@ class AQUA_API SourceMove {
   [[nodiscard]] std::uint32_t finished(std::uint32_t tokens) const noexcept {
     return kind_ == Kind::kv ? tokens - tokens % block_ : tokens;
   }
+  [[nodiscard]] bool fills_room(std::uint32_t tokens) const noexcept;
   // Whether the second of two outcomes in a cell of the table is the one.
   [[nodiscard]] bool otherwise(SourceEvent event, std::uint32_t tokens) const noexcept;
 

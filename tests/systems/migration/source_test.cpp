@@ -67,6 +67,47 @@ TEST(SourceMove, IsHeldBeforeItOutgrowsTheRoom) {
   EXPECT_EQ(on(move, E::held, 1020), (Orders{{C::copy, {992, 28}}, {C::close, {}}}));
 }
 
+// It goes on while it waits for the room, and nobody knows how long.
+TEST(SourceMove, ThatHasOutgrownTheRoomBeforeItIsThereCopiesNothing) {
+  SourceMove move = begin({.room_tokens = 1020});
+  EXPECT_EQ(move.grew(1500), Orders{}) << "there is nothing to hold yet";
+  EXPECT_EQ(on(move, E::reserved, 1500), (Orders{{C::hold, {}}}));
+  EXPECT_EQ(on(move, E::held, 1500),
+            (Orders{{C::withdraw, {}}, {C::release, {}}, {C::report, {}}}));
+  EXPECT_EQ(move.reason(), Stays::outgrown);
+}
+
+TEST(SourceMove, NeverCopiesMoreThanTheRoomWhateverItIsTold) {
+  for (const Kind kind : {Kind::kv, Kind::tokens}) {
+    for (std::uint32_t grown = 1004; grown < 1200; ++grown) {
+      SourceMove move = begin({.kind = kind, .room_tokens = 1100, .little_tokens = 0});
+      (void)on(move, E::reserved, 1004);
+      for (const SourceOrder& order : on(move, E::copied, grown)) {
+        EXPECT_LE(order.range.first + order.range.count, 1100U) << grown;
+      }
+    }
+  }
+}
+
+TEST(SourceMove, FewerTokensThanHaveCrossedAreRefused) {
+  SourceMove move = begin({.room_tokens = 2000});
+  (void)on(move, E::reserved, 1004);
+  const SourceMove copying = move;
+  EXPECT_EQ(move.on(E::copied).error().code, Code::invalid_argument);
+  EXPECT_EQ(move, copying);
+  (void)on(move, E::copied, 1004);
+  const SourceMove holding = move;
+  EXPECT_EQ(move.on(E::held, 991).error().code, Code::invalid_argument);
+  EXPECT_EQ(move, holding);
+  EXPECT_EQ(on(move, E::held, 992), (Orders{{C::copy, {992, 0}}, {C::close, {}}}));
+}
+
+TEST(SourceMove, ThatNothingIsWorthARoundForIsHeldAfterTheFirst) {
+  SourceMove move = begin({.room_tokens = 2000, .little_tokens = UINT32_MAX});
+  (void)on(move, E::reserved, 1004);
+  EXPECT_EQ(on(move, E::copied, 1900), (Orders{{C::hold, {}}}));
+}
+
 TEST(SourceMove, ThatHasOutgrownTheRoomAllTheSameStays) {
   SourceMove move = begin({.room_tokens = 1020});
   (void)on(move, E::reserved, 1004);

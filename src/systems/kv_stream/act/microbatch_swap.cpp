@@ -53,7 +53,7 @@ class MicrobatchSwap::Impl {
     AQUA_TRY(check_between("begin_turn", microbatch));
     if (next != kInOrder) AQUA_TRY(check_number("begin_turn", next));
     Microbatch& batch = microbatches_[microbatch];
-    if (batch.lost) return *batch.lost;
+    if (batch.life->lost) return *batch.life->lost;
     AQUA_TRY(out_.run_after(stream));  // also refuses a stream under capture, and a fork
     std::optional<std::uint32_t> place = buffer_of(microbatch);
     const bool foreseen = place.has_value();
@@ -125,12 +125,11 @@ class MicrobatchSwap::Impl {
     Microbatch& batch = microbatches_[microbatch];
     if (const auto place = buffer_of(microbatch)) empty(buffers_[*place]);
     batch.away.drop_all();
-    if (batch.lost) {
+    if (batch.life->lost) {
       AQUA_ASSIGN(auto away, allocate(microbatch));
       batch.away = std::move(away);
-      batch.lost.reset();
     }
-    ++batch.life;
+    batch.life = std::make_shared<Life>();
     return {};
   }
 
@@ -150,10 +149,13 @@ class MicrobatchSwap::Impl {
     Tickets in{};      // that no turn has waited for
     Tickets others{};  // out of it, and into it for nothing: only to be waited for
   };
+  // Of a microbatch, until it is cleared. Its turns outlive it until they are over.
+  struct Life {
+    std::optional<Error> lost{};
+  };
   struct Microbatch {
     AwayMicrobatch away;
-    std::uint64_t life = 0;  // since it was cleared
-    std::optional<Error> lost{};
+    std::shared_ptr<Life> life = std::make_shared<Life>();
   };
   struct Turn {
     Stream stream;
@@ -163,9 +165,8 @@ class MicrobatchSwap::Impl {
   struct PastTurn {
     std::uint64_t number = 0;
     std::uint32_t microbatch = 0;
-    std::uint64_t life = 0;
+    std::shared_ptr<Life> life{};
     Tickets tickets{};  // not seen to be over
-    std::optional<Error> failed{};
   };
 
   Result<AwayMicrobatch> allocate(std::uint32_t microbatch) {
@@ -234,10 +235,10 @@ class MicrobatchSwap::Impl {
     const auto count = static_cast<std::uint32_t>(microbatches_.size());
     for (std::uint32_t i = 1; next == kInOrder && i < count; ++i) {
       const std::uint32_t at = (after + i) % count;
-      if (!microbatches_[at].away.empty() && !microbatches_[at].lost) next = at;
+      if (!microbatches_[at].away.empty() && !microbatches_[at].life->lost) next = at;
     }
-    if (next == kInOrder || microbatches_[next].away.empty() || microbatches_[next].lost) return;
-    if (!buffer_of(next)) (void)load(next, place);
+    if (next == kInOrder || microbatches_[next].away.empty()) return;
+    if (!microbatches_[next].life->lost && !buffer_of(next)) (void)load(next, place);
   }
 
   // Has the stream wait. The first loss among the copies that are over; those of others than `in`
@@ -254,7 +255,10 @@ class MicrobatchSwap::Impl {
   }
 
   Error lose(std::uint32_t microbatch, const Error& why) {
-    auto& lost = microbatches_[microbatch].lost;
+    return lose(microbatch, *microbatches_[microbatch].life, why);
+  }
+  static Error lose(std::uint32_t microbatch, Life& life, const Error& why) {
+    auto& lost = life.lost;
     if (!lost) {
       lost = Error{Code::data_loss,
                    concat("microbatch swap: microbatch ", microbatch, ": ", why.message,
@@ -263,22 +267,19 @@ class MicrobatchSwap::Impl {
     return *lost;
   }
 
-  // Turns end in their order. One whose microbatch is lost by then may have read what was lost.
+  // Turns end in their order. One whose microbatch is lost by then may have read what was lost, also
+  // where it was cleared since: of several turns on one buffer the first alone has the tickets.
   Result<void> poll() {
     while (!past_.empty()) {
       PastTurn& turn = past_.front();
-      const Microbatch& batch = microbatches_[turn.microbatch];
       while (!turn.tickets.empty()) {
         const auto done = turn.tickets.back()->done();
         if (!done.ok() && done.error().code != Code::data_loss) return done.error();
         if (done.ok() && !*done) return {};
-        if (!done.ok()) turn.failed = done.error();
+        if (!done.ok()) (void)lose(turn.microbatch, *turn.life, done.error());
         turn.tickets.pop_back();
       }
-      const bool alive = turn.life == batch.life;  // else it was cleared, and others begin anew
-      if (turn.failed && alive) turn.failed = lose(turn.microbatch, *turn.failed);
-      if (alive && batch.lost) turn.failed = batch.lost;
-      if (turn.failed) failed_.emplace(turn.number, *turn.failed);
+      if (turn.life->lost) failed_.emplace(turn.number, *turn.life->lost);
       done_ = turn.number;
       past_.pop_front();
     }

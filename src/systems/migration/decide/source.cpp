@@ -124,9 +124,10 @@ Result<SourceMove> SourceMove::begin(const Candidate& candidate, const SourceOpt
 bool SourceMove::otherwise(SourceEvent event, std::uint32_t tokens) const noexcept {
   switch (event) {
     case SourceEvent::reserved:
-      return finished(tokens) == 0;
+      return finished(tokens) == 0 || fills_room(tokens);
     case SourceEvent::copied:
-      return rounds_ == kRounds || finished(tokens) <= sent_ + little_;
+      return rounds_ == kRounds || finished(tokens) <= std::uint64_t{sent_} + little_ ||
+             fills_room(tokens);
     case SourceEvent::held:
       return tokens > room_;
     default:
@@ -139,6 +140,12 @@ Result<std::vector<SourceOrder>> SourceMove::on(SourceEvent event, std::uint32_t
   if (!done.due()) {
     return Error{Code::failed_precondition,
                  concat("move: ", to_string(event), " while the source is ", to_string(state_))};
+  }
+  const bool heeded = (event == SourceEvent::copied && state_ == SourceState::copying) ||
+                      (event == SourceEvent::held && state_ == SourceState::holding);
+  if (heeded && tokens < sent_) {
+    return Error{Code::invalid_argument, concat("move: ", to_string(event), " with ", tokens,
+                                                " tokens, of which ", sent_, " have crossed")};
   }
   std::vector<SourceOrder> orders;
   for (const SourceCommand command : done) {
@@ -157,8 +164,12 @@ Result<std::vector<SourceOrder>> SourceMove::on(SourceEvent event, std::uint32_t
 }
 
 // Leaves room for what the iteration computes that is under way when it is told to hold.
+bool SourceMove::fills_room(std::uint32_t tokens) const noexcept {
+  return std::uint64_t{tokens} + 2 > room_;
+}
+
 std::vector<SourceOrder> SourceMove::grew(std::uint32_t tokens) {
-  if (state_ != SourceState::copying || std::uint64_t{tokens} + 2 <= room_) return {};
+  if (state_ != SourceState::copying || !fills_room(tokens)) return {};
   return on(SourceEvent::outgrown).value();
 }
 

@@ -3,8 +3,10 @@
 // byte is wrong, and what is lost is told.
 #include <unistd.h>
 
+#include <future>
 #include <set>
 
+#include "base/concat.hpp"
 #include "base/internals.hpp"
 #include "device/memfd/device.hpp"
 #include "runtime/impl.hpp"
@@ -51,6 +53,15 @@ class MicrobatchSwapLent : public test::RuntimeFixture {
     for (unsigned i = 0; i < rounds * kShape.microbatches; ++i) {
       engine_->must_turn(i % kShape.microbatches, {i % kShape.blocks});
       if (i % 4 == 3) engine_->settle();
+    }
+  }
+  // The memory dies that a microbatch is away in.
+  void poison(std::uint32_t microbatch) {
+    auto& impl = detail::Internals::impl(*borrower_);
+    for (const auto& entry : impl.table().all()) {
+      if (!entry->options().name.starts_with(concat("microbatch ", microbatch, ' '))) continue;
+      const auto pin = entry->pin(Access::read, engine_->stream(), {}).value();
+      device::poison_range(impl.device(), pin.data(), pin.bytes());
     }
   }
   [[nodiscard]] MicrobatchSwap& swap() { return engine_->swap(); }
@@ -105,6 +116,29 @@ TEST_F(MicrobatchSwapLent, AKilledLenderTakesNoByteWithIt) {
   });
 }
 
+// Of two turns on what was lost, both are told so, also where the microbatch has ended meanwhile.
+TEST_F(MicrobatchSwapLent, TheTurnsOfAMicrobatchThatWasClearedAreStillToldOfTheirLoss) {
+  open_lender();
+  open_borrower();
+  open_engine();  // 2 and 3 are in the buffers, or come into them
+  for (const std::uint32_t m : {0U, 1U}) engine_->must_turn(m, {}, 0);
+  engine_->settle();
+  poison(2);
+  std::promise<void> gate;
+  engine_->launch_gate([open = gate.get_future().share()] { open.wait(); });
+  const auto first = engine_->turn(2, {}, 0);
+  const auto second = engine_->turn(2, {}, 0);  // in the same buffer
+  ASSERT_TRUE(first.ok() && second.ok());
+  engine_->must_clear(2);
+  gate.set_value();
+  EXPECT_GT(engine_->wrong(), 0U) << "both read what was lost";
+  for (const std::uint64_t turn : {*first, *second}) {
+    await([&] { return !swap().turn_done(turn).ok() || *swap().turn_done(turn); });
+    ASSERT_FALSE(swap().turn_done(turn).ok()) << turn;
+    EXPECT_EQ(swap().turn_done(turn).error().code, Code::data_loss);
+  }
+}
+
 // The memory of microbatch 2 dies. Whatever a turn computed of wrong bytes, turn_done() says so.
 TEST_F(MicrobatchSwapLent, LostBytesAreToldOfEachTurnAndWhoeverIsClearedGoesOn) {
   open_lender();
@@ -112,12 +146,7 @@ TEST_F(MicrobatchSwapLent, LostBytesAreToldOfEachTurnAndWhoeverIsClearedGoesOn) 
   open_engine();
   decode(1);
   engine_->settle();
-  auto& impl = detail::Internals::impl(*borrower_);
-  for (const auto& entry : impl.table().all()) {
-    if (entry->options().name.find("microbatch 2 ") == std::string::npos) continue;
-    const auto pin = entry->pin(Access::read, engine_->stream(), {}).value();
-    device::poison_range(impl.device(), pin.data(), pin.bytes());
-  }
+  poison(2);
   std::set<std::uint32_t> lost;
   std::vector<std::uint64_t> read_wrong;  // turns
   std::optional<Reclaim> reclaim;         // what died goes
