@@ -57,8 +57,8 @@ class AQUA_API HostMemory {
   [[nodiscard]] Result<Ticket> scatter(std::size_t offset, const Layout& layout, BlockList blocks,
                                        Stream stream) const;
 
-  // Blocks until every gather() so far has ended. The error of the first that failed since the last
-  // call, whoever has asked its ticket: the bytes are not what they should be.
+  // Blocks until every gather() and scatter() so far has ended. The error of the first that failed
+  // since the last call, whoever has asked its ticket: the bytes are not what they should be.
   [[nodiscard]] Result<void> wait();
 
  private:

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 
 #include "aqua/export.h"
@@ -32,6 +33,10 @@ class AQUA_API StreamMark {
   //   data_loss            work before it on its stream failed: memory or the device has died
   //   failed_precondition  this process is a fork
   [[nodiscard]] Result<void> wait() const;
+  // The number of the latest work before it that failed on its stream, also where something else
+  // has told of it (wait() tells of each failure once, and so does a Ticket). Numbers are never
+  // given twice in a process, and grow along a stream. 0: none has, or the mark is not reached.
+  [[nodiscard]] std::uint64_t latest_failure() const noexcept;
   // The device's time since `earlier` was reached; negative where that was reached later. Waits for
   // nothing.
   //   unavailable          one of them is not reached yet: ask again

@@ -239,6 +239,10 @@ class Device {
   [[nodiscard]] virtual Result<bool> query(const Event& event) = 0;
   // Blocks this host thread until query() would no longer be false.
   [[nodiscard]] virtual Result<void> synchronize(const Event& event) = 0;
+  // The number of the latest work before the event that failed on its stream, also where another
+  // event has reported it; it reports nothing itself. Numbers are never given twice in a process,
+  // and grow along a stream. 0: none, or the event is not reached.
+  [[nodiscard]] virtual std::uint64_t latest_failure(const Event& event) const = 0;
   // The device's time between the points that two timed events stand for, negative where `end`
   // was reached first; exact to about a microsecond. Waits for nothing, and reports no failure.
   //   invalid_argument     an event that is not timed, or of another device

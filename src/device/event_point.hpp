@@ -13,11 +13,13 @@
 
 namespace aqua::device {
 
-// Counts the pieces of work of one stream that failed, and how many of these some event
-// has reported. Safe from any thread.
+// The latest piece of work of one stream that failed, and the latest that some event has reported.
+// Failures have numbers, which are never given twice in a process and grow. Safe from any thread.
 class FailureLog {
  public:
-  void note_failure() { failed_.fetch_add(1, std::memory_order_relaxed); }
+  void note_failure();
+  // The number of the latest failure, whether it has been reported or not. 0: none.
+  [[nodiscard]] std::uint64_t latest() const { return failed_.load(std::memory_order_relaxed); }
   // The number of the latest failure, or 0 when it has been reported.
   [[nodiscard]] std::uint64_t unreported() const;
   void report(std::uint64_t failure);
@@ -35,6 +37,8 @@ class EventPoint {
   void wait();   // until reached
   // False until reached; data_loss when work before it failed, which counts as reporting it.
   [[nodiscard]] Result<bool> query();
+  // FailureLog::latest() when it was reached; 0 before.
+  [[nodiscard]] std::uint64_t latest_failure();
   // When it was reached; nothing before.
   [[nodiscard]] std::optional<std::chrono::steady_clock::time_point> reached_at();
 
@@ -44,7 +48,8 @@ class EventPoint {
   CondVar reached_cv_;
   bool reached_ AQUA_GUARDED_BY(mu_) = false;
   std::chrono::steady_clock::time_point reached_at_ AQUA_GUARDED_BY(mu_);
-  std::uint64_t failure_ AQUA_GUARDED_BY(mu_) = 0;  // 0: none
+  std::uint64_t failure_ AQUA_GUARDED_BY(mu_) = 0;  // unreported; 0: none
+  std::uint64_t latest_ AQUA_GUARDED_BY(mu_) = 0;   // reported or not
 };
 
 }  // namespace aqua::device

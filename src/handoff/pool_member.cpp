@@ -64,7 +64,7 @@ void PoolMember::news() {
 }
 
 void PoolMember::post(StreamMark mark, std::variant<Released, HandedOver, pool_wire::Finish> work) {
-  pending_.push_back({std::move(mark), std::move(work)});
+  pending_.push_back({std::move(mark), std::move(work), told_.now()});
   marks_changed_.notify_one();
 }
 
@@ -108,22 +108,28 @@ Result<void> PoolMember::hand_over(Parcel parcel, const std::string& role, Strea
   const MutexLock lock(mu_);
   AQUA_TRY(check_connected());
   AQUA_ASSIGN(HandedOver handed, mine_.hand_over(std::move(parcel), role));
+  begin_giving(handed.parcel.id);
   post(std::move(mark), std::move(handed));
   return {};
 }
 
 std::vector<Undelivered> PoolMember::undelivered() {
   const MutexLock lock(mu_);
+  told_.tell(std::exchange(undelivered_failures_, {}));
   return std::exchange(undelivered_, {});
 }
 
 std::vector<Parcel> PoolMember::accept(std::size_t most) {
   const MutexLock lock(mu_);
   std::vector<Parcel> parcels;
-  while (parcels.size() < most && !ready_.empty()) {
-    mine_.taken(ready_.front());
-    parcels.push_back(std::move(ready_.front()));
-    ready_.pop_front();
+  for (auto ready = ready_.begin(); parcels.size() < most && ready != ready_.end();) {
+    if (giving_.contains(ready->id)) {
+      ++ready;
+      continue;
+    }
+    mine_.taken(*ready);
+    parcels.push_back(std::move(*ready));
+    ready = ready_.erase(ready);
   }
   wanted_ = most;
   if (may_wait_ && ready_.size() < wanted_) signal_event(kick_.get());
@@ -208,11 +214,18 @@ void PoolMember::reached(Pending pending, const Result<void>& outcome) {
     signal_event(kick_.get());  // there may be more than the reserve now
     news();
   } else if (auto* const handed = std::get_if<HandedOver>(&pending.work)) {
-    if (outcome.ok()) {
+    const std::uint64_t failure = pending.mark.latest_failure();
+    if (outcome.ok() && !told_.concerns(failure, pending.told)) {
       post(std::move(*handed));
-    } else {
-      failed(*handed, outcome.error(), /*in_doubt=*/false);
+      return;
     }
+    if (failure != 0) {
+      (handed->given == 0 ? undelivered_failures_ : delivery_failures_).push_back(failure);
+    }
+    failed(*handed,
+           outcome.ok() ? Error{Code::data_loss, "pool: work before it on its stream has failed"}
+                        : outcome.error(),
+           /*in_doubt=*/false);
   } else {
     post(pool_wire::PoolRequest(std::get<pool_wire::Finish>(pending.work)));
   }
@@ -289,29 +302,6 @@ Result<PoolClient::Answer> PoolMember::call(const pool_wire::PoolRequest& reques
     error_ = answer.error().message;
   }
   return answer;
-}
-
-void PoolMember::ask(const HandedOver& handed) {
-  step(handed.given == 0 ? "hand_over" : "close");
-  const bool connected = keeper_.connected();
-  pool_wire::PoolRequest request = pool_wire::Offer{handed.role, handed.parcel};
-  if (handed.given != 0) {
-    const MutexLock lock(mu_);
-    const auto given = given_.find(handed.given);
-    if (given == given_.end()) return;  // it has ended, and was told so
-    if (given->second.refused) {
-      failed(handed, *given->second.refused, /*in_doubt=*/false);
-      return;
-    }
-    given->second.sent = true;
-    pool_wire::Close closing{handed.parcel};
-    closing.parcel.number = given->second.at_keeper;
-    request = std::move(closing);
-  }
-  const auto answer = call(request);
-  if (answer.ok()) return;
-  const MutexLock lock(mu_);
-  failed(handed, answer.error(), /*in_doubt=*/connected && !keeper_.connected());
 }
 
 void PoolMember::ask(const pool_wire::PoolRequest& request) {

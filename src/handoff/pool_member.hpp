@@ -11,8 +11,10 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -21,6 +23,7 @@
 #include "base/mutex.hpp"
 #include "base/unique_fd.hpp"
 #include "handoff/pool_client.hpp"
+#include "handoff/told_failures.hpp"
 #include "parcel/member_blocks.hpp"
 
 namespace aqua {
@@ -73,6 +76,7 @@ class PoolMember {
   struct Pending {
     StreamMark mark;
     std::variant<Released, HandedOver, pool_wire::Finish> work;
+    std::uint64_t told = 0;  // as told_.now() when it was posted
   };
   // Parcels that this member gives, by the numbers of open().
   struct Opening {
@@ -87,6 +91,7 @@ class PoolMember {
     std::uint64_t at_keeper = 0;         // its number there; 0: it has not heard of it
     std::optional<HandedOver> closed{};  // from close() on
     bool sent = false;                   // the keeper was asked to close it
+    bool giving = true;                  // it counts in giving_
     std::optional<Error> refused{};      // when it was opened, and close() is on its way
   };
   // What the keeper is to be asked.
@@ -121,6 +126,13 @@ class PoolMember {
   [[nodiscard]] Result<PoolClient::Answer> call(const pool_wire::PoolRequest& request)
       AQUA_EXCLUDES(mu_);
   void failed(const HandedOver& handed, const Error& error, bool in_doubt) AQUA_REQUIRES(mu_);
+  // A parcel of this id is on its way to the keeper, or is opened; and is no more. Meanwhile none
+  // of the id is accepted: by closing it the keeper ends what this member has taken of it.
+  void begin_giving(const std::string& id) AQUA_REQUIRES(mu_) { giving_.insert(id); }
+  void end_giving(const std::string& id) AQUA_REQUIRES(mu_) { giving_.erase(giving_.find(id)); }
+  void end_giving(Given& given) AQUA_REQUIRES(mu_) {
+    if (std::exchange(given.giving, false)) end_giving(given.head.id);
+  }
   void disconnect(const std::string& why) AQUA_REQUIRES(mu_);
 
   PoolClient keeper_;      // the link thread's, until that has ended
@@ -135,7 +147,12 @@ class PoolMember {
   std::deque<Pending> pending_ AQUA_GUARDED_BY(mu_);
   std::deque<Ask> due_ AQUA_GUARDED_BY(mu_);
   std::deque<Parcel> ready_ AQUA_GUARDED_BY(mu_);
+  std::multiset<std::string> giving_ AQUA_GUARDED_BY(mu_);  // ids
   std::vector<Undelivered> undelivered_ AQUA_GUARDED_BY(mu_);
+  ToldFailures told_ AQUA_GUARDED_BY(mu_);
+  // That undelivered_ and deliveries_ are about.
+  ToldFailures::Numbers undelivered_failures_ AQUA_GUARDED_BY(mu_), delivery_failures_
+      AQUA_GUARDED_BY(mu_);
   std::map<std::uint64_t, Given> given_ AQUA_GUARDED_BY(mu_);
   std::uint64_t last_given_ AQUA_GUARDED_BY(mu_) = 0;
   std::vector<Delivery> deliveries_ AQUA_GUARDED_BY(mu_);

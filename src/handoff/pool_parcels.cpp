@@ -25,6 +25,7 @@ Result<std::uint64_t> PoolMember::open(const ParcelHead& head, const std::string
   AQUA_TRY(check_connected());
   const std::uint64_t number = ++last_given_;
   given_[number] = {.head = head, .role = role};
+  begin_giving(head.id);
   post(Opening{number});
   return number;
 }
@@ -71,6 +72,7 @@ Result<void> PoolMember::recall(std::uint64_t number) {
 
 std::vector<Delivery> PoolMember::deliveries() {
   const MutexLock lock(mu_);
+  told_.tell(std::exchange(delivery_failures_, {}));
   return std::exchange(deliveries_, {});
 }
 
@@ -115,6 +117,38 @@ void PoolMember::ask(const Opening& opening) {
   } else {
     deliver(opening.given, Delivery::Outcome::refused, answer.error());
   }
+}
+
+void PoolMember::ask(const HandedOver& handed) {
+  step(handed.given == 0 ? "hand_over" : "close");
+  const bool connected = keeper_.connected();
+  pool_wire::PoolRequest request = pool_wire::Offer{handed.role, handed.parcel};
+  if (handed.given != 0) {
+    const MutexLock lock(mu_);
+    const auto given = given_.find(handed.given);
+    if (given == given_.end()) return;  // it has ended, and was told so
+    if (given->second.refused) {
+      failed(handed, *given->second.refused, /*in_doubt=*/false);
+      return;
+    }
+    given->second.sent = true;
+    pool_wire::Close closing{handed.parcel};
+    closing.parcel.number = given->second.at_keeper;
+    request = std::move(closing);
+  }
+  const auto answer = call(request);
+  const MutexLock lock(mu_);
+  if (answer.ok()) {
+    // It has ended what this member had taken of the id, and others get those blocks.
+    std::erase_if(ready_, [&](const Parcel& ready) { return ready.id == handed.parcel.id; });
+    if (handed.given == 0) {
+      end_giving(handed.parcel.id);
+    } else if (const auto given = given_.find(handed.given); given != given_.end()) {
+      end_giving(given->second);
+    }
+    return;
+  }
+  failed(handed, answer.error(), /*in_doubt=*/connected && !keeper_.connected());
 }
 
 void PoolMember::ask(const Recalling& recalling) {
@@ -177,7 +211,9 @@ bool PoolMember::take_back(std::uint64_t given) {
 void PoolMember::deliver(std::uint64_t given, Delivery::Outcome outcome, const Error& error) {
   const bool returned = take_back(given) || outcome == Delivery::Outcome::recalled ||
                         outcome == Delivery::Outcome::refused;
-  given_.erase(given);
+  const auto ended = given_.find(given);
+  end_giving(ended->second);
+  given_.erase(ended);
   deliveries_.push_back(
       {.number = given, .outcome = outcome, .returned = returned, .error = error});
   news();
@@ -192,6 +228,7 @@ void PoolMember::failed(const HandedOver& handed, const Error& error, bool in_do
             error);
     return;
   }
+  end_giving(handed.parcel.id);
   if (!in_doubt) mine_.undo(handed);
   undelivered_.push_back(
       {.parcel = handed.parcel, .role = handed.role, .error = error, .in_doubt = in_doubt});

@@ -301,7 +301,14 @@ void SegmentMember::reached(const Commit& commit, const Result<void>& outcome) {
   news();
 }
 
-void SegmentMember::reached(const Close& close, const Result<void>& /*outcome*/) {
+void SegmentMember::reached(const Close& close, const Result<void>& outcome) {
+  Memory memory;
+  {
+    const MutexLock lock(mu_);
+    memory = others_.at(close.number).memory;
+  }
+  auto arrived = memory->wait();
+  if (arrived.ok()) arrived = outcome;
   const MutexLock lock(mu_);
   const auto other = others_.find(close.number);
   const SegmentName name = other->second.name;
@@ -312,8 +319,10 @@ void SegmentMember::reached(const Close& close, const Result<void>& /*outcome*/)
   }
   others_.erase(other);
   // Dropped first: it is read till then, so that nobody else drops another generation by this.
-  if (close.after == SegmentAfter::drop) {
+  if (close.after == SegmentAfter::drop && arrived.ok()) {
     post(segment_wire::Drop{close.number, name.generation});
+  } else if (close.after == SegmentAfter::drop) {
+    error_ = concat("close: segment ", close.number, " is kept: ", arrived.error().message);
   }
   post(segment_wire::Close{close.number});
 }

@@ -130,9 +130,8 @@ void BlockBook::drop(std::uint64_t number, MemberNumber member) {
 
 void BlockBook::doubt(std::uint64_t number, std::size_t first) {
   const Blocks& blocks = parcels_.at(number).blocks;
-  for (std::size_t i = first; i < blocks.size(); ++i) {
-    if (all_[blocks[i]] == of_parcel(number)) in_doubt_.insert(blocks[i]);
-  }
+  // Also what is shared: the taker may have written it before it shared it.
+  for (std::size_t i = first; i < blocks.size(); ++i) in_doubt_.insert(blocks[i]);
 }
 
 bool BlockBook::is_in_doubt(std::uint64_t number) const {

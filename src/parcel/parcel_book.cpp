@@ -90,6 +90,11 @@ Result<std::uint64_t> ParcelBook::begin(const char* call, MemberNumber giver,
   if (parcels_.size() >= kMostParcels) {
     return Error{Code::resource_exhausted, concat(call, ": ", parcels_.size(), " parcels")};
   }
+  if (const auto untold = news_.find(giver);
+      untold != news_.end() && untold->second.size() >= kMostNews) {
+    return Error{Code::resource_exhausted,
+                 concat(call, ": the caller has not been told of ", untold->second.size())};
+  }
   const std::uint64_t number = ++last_;
   parcels_[number] = {.id = head.id,
                       .turn = head.turn,
@@ -141,7 +146,10 @@ Result<void> ParcelBook::close(MemberNumber giver, std::uint64_t number, std::ui
   record->tokens = tokens;
   record->note = std::move(note);
   const std::string id = record->id;
-  if (record->continues != 0) end_parcel(record->continues);
+  if (const std::uint64_t before = record->continues; before != 0) {
+    tell_giver(parcels_.at(before), before, ParcelEvent::confirmed);  // who hands it on has all
+    end_parcel(before);
+  }
   const auto others = turns_.at(id).numbers;
   for (const std::uint64_t other : others) {
     Record& lower = parcels_.at(other);

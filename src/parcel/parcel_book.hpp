@@ -55,6 +55,7 @@ class ParcelBook {
  public:
   static constexpr std::size_t kMostParcels = 1 << 16;
   static constexpr std::size_t kMostEndedIds = 1 << 16;  // whose turns are remembered
+  static constexpr std::size_t kMostNews = 1 << 16;      // that a giver has not been told
   static constexpr std::size_t kLongestId = 256;         // bytes
   static constexpr std::size_t kLongestNote = 4096;      // bytes
 
@@ -86,7 +87,7 @@ class ParcelBook {
   [[nodiscard]] Result<void> check_turn(MemberNumber giver, const ParcelHead& head) const;
   // A parcel for whoever has that role, open at once if a member of it has room, else reserved.
   //   aborted              as check_turn()
-  //   resource_exhausted   as many parcels as may be
+  //   resource_exhausted   as many parcels as may be, or the giver has not been told of so many
   [[nodiscard]] Result<std::uint64_t> reserve(MemberNumber giver, const std::string& role,
                                               const ParcelHead& head);
   // One that needs no room at its taker, and is open at once. Errors as reserve().
@@ -122,8 +123,9 @@ class ParcelBook {
   // Its end is proven: what it had taken waits again. (Not known: nothing.)
   void end(MemberNumber member);
 
-  // What the member has not been told.
-  [[nodiscard]] std::vector<ParcelNews> take_news(MemberNumber member);
+  // What the member has not been told, at most so much, the oldest first.
+  [[nodiscard]] std::vector<ParcelNews> take_news(MemberNumber member,
+                                                  std::size_t most = kMostNews);
   [[nodiscard]] bool has_news(MemberNumber member) const { return news_.contains(member); }
   // Parcels that have ended since the last call, for whoever has their bytes.
   [[nodiscard]] std::vector<std::uint64_t> take_ended();

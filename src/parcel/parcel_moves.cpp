@@ -155,9 +155,15 @@ std::uint64_t ParcelBook::next_for(MemberNumber member) const {
   return promised == 0 || any == 0 ? promised + any : std::min(promised, any);
 }
 
-std::vector<ParcelNews> ParcelBook::take_news(MemberNumber member) {
+std::vector<ParcelNews> ParcelBook::take_news(MemberNumber member, std::size_t most) {
   const auto found = news_.find(member);
-  return found == news_.end() ? std::vector<ParcelNews>() : news_.extract(found).mapped();
+  if (found == news_.end()) return {};
+  std::vector<ParcelNews>& all = found->second;
+  const auto end = all.begin() + static_cast<std::ptrdiff_t>(std::min(most, all.size()));
+  std::vector<ParcelNews> told(all.begin(), end);
+  all.erase(all.begin(), end);
+  if (all.empty()) news_.erase(found);
+  return told;
 }
 
 std::vector<std::uint64_t> ParcelBook::take_ended() {

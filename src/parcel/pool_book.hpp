@@ -69,8 +69,9 @@ class PoolBook {
   // As BlockBook's.
   std::uint32_t release_quarantined() { return blocks_.release_quarantined(); }
 
-  [[nodiscard]] std::vector<ParcelNews> take_news(MemberNumber member) {
-    return parcels_.take_news(member);
+  [[nodiscard]] std::vector<ParcelNews> take_news(MemberNumber member,
+                                                  std::size_t most = ParcelBook::kMostNews) {
+    return parcels_.take_news(member, most);
   }
   // Whether there is a parcel for it, or news of one.
   [[nodiscard]] bool has_something_for(MemberNumber member) const {

@@ -23,7 +23,7 @@ namespace aqua::pool_wire {
 
 inline constexpr std::size_t kLongestShape = 1024;     // bytes
 inline constexpr std::size_t kMostNamedBlocks = 4096;  // in one request or answer, but for parcels
-inline constexpr std::size_t kMostPoolRows = 32;       // in one answer
+inline constexpr std::size_t kMostPoolRows = 16;       // in one answer, of which each may be long
 
 // Answer: slabs; with it an eventfd that is written when parcels or blocks are there for the
 // member. Where there is no such pool, `make` is true, and the caller makes it with AddSlabs. Where

@@ -43,13 +43,13 @@ struct HostMemory::Parts {
   void remember(Ticket ticket) {
     constexpr std::size_t kMany = 64;
     const MutexLock lock(mu);
-    if (gathers.size() >= kMany) {
-      std::erase_if(gathers, [](const Ticket& one) {
+    if (moves.size() >= kMany) {
+      std::erase_if(moves, [](const Ticket& one) {
         const auto done = one.done();
         return done.ok() && *done;
       });
     }
-    gathers.push_back(std::move(ticket));
+    moves.push_back(std::move(ticket));
   }
 
   mutable Runtime runtime;  // a view, which stays good when the runtime is moved
@@ -57,7 +57,7 @@ struct HostMemory::Parts {
   bool writable = false;
   bool locked = false;
   Mutex mu;
-  std::vector<Ticket> gathers AQUA_GUARDED_BY(mu);  // that wait() has not seen end
+  std::vector<Ticket> moves AQUA_GUARDED_BY(mu);  // that wait() has not seen end
 };
 
 HostMemory::HostMemory(std::unique_ptr<Parts> parts) noexcept : parts_(std::move(parts)) {}
@@ -117,16 +117,17 @@ Result<Ticket> HostMemory::scatter(std::size_t offset, const Layout& layout, Blo
                                    Stream stream) const {
   AQUA_ASSIGN(const auto transfer,
               parts_->move(layout, blocks, offset, stream, transfer::Direction::fetch));
+  parts_->remember(transfer.ticket());
   return transfer.ticket();
 }
 
 Result<void> HostMemory::wait() {
-  std::vector<Ticket> gathers;
+  std::vector<Ticket> moves;
   {
     const MutexLock lock(parts_->mu);
-    gathers.swap(parts_->gathers);
+    moves.swap(parts_->moves);
   }
-  return Ticket::join(std::move(gathers)).wait();
+  return Ticket::join(std::move(moves)).wait();
 }
 
 }  // namespace aqua

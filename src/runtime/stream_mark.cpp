@@ -39,6 +39,10 @@ Result<void> StreamMark::wait() const {
   return parts_->device.synchronize(*parts_->event);
 }
 
+std::uint64_t StreamMark::latest_failure() const noexcept {
+  return parts_->device.latest_failure(*parts_->event);
+}
+
 Result<std::chrono::nanoseconds> StreamMark::since(const StreamMark& earlier) const {
   return parts_->device.elapsed(*earlier.parts_->event, *parts_->event);
 }

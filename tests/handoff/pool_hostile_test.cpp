@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -200,6 +201,47 @@ TEST_F(HostileMembers, AreWokenForParcelsAndForBlocksTheyLacked) {
   EXPECT_FALSE(woken()) << "there are none yet";
   ASSERT_EQ(code_of(giver, pool_wire::GiveBack{{all[1]}}), "ok");
   EXPECT_TRUE(woken());
+}
+
+// A giver that was stopped for long is told in as many answers as it takes, and its packets are
+// never longer than a member reads.
+TEST_F(HostileMembers, AreToldOfMoreParcelsThanAPacketHolds) {
+  constexpr std::size_t kMany = 3000;
+  Client taker = make();
+  Client giver = connect();
+  const auto joined = giver.call(joining("giver"));
+  for (std::size_t i = 0; i < kMany; ++i) {
+    const std::string id = "r" + std::to_string(i);
+    ASSERT_EQ(code_of(giver, pool_wire::Offer{"decode", {.id = id, .turn = 1}}), "ok");
+    const auto accepted = taker.call(pool_wire::Accept{1});
+    ASSERT_EQ(code_of(taker, pool_wire::Finish{accepted->reply.parcels.at(0).number}), "ok");
+  }
+  std::set<std::uint64_t> told;
+  std::uint64_t woken = 0;
+  while (::read(joined->fds[0].get(), &woken, sizeof woken) == sizeof woken) {
+    const auto answer = giver.call(pool_wire::Accept{1});
+    ASSERT_TRUE(answer.ok()) << answer.error().message;
+    for (const ParcelNews& news : answer->reply.told) told.insert(news.number);
+  }
+  EXPECT_EQ(told.size(), kMany);
+}
+
+TEST_F(HostileMembers, NamesOfPoolsThatAreLongAsJsonAreListedAllTheSame) {
+  constexpr std::size_t kPools = 33;
+  std::vector<Client> members;
+  for (std::size_t i = 0; i < kPools; ++i) {
+    members.push_back(connect());
+    pool_wire::JoinPool asked = joining();
+    asked.pool = std::string(pool_wire::kLongestName - 2, '"') + std::to_string(10 + i);
+    asked.shape = std::string(pool_wire::kLongestShape, '"');
+    ASSERT_TRUE(members.back().call(asked)->reply.make);
+    const UniqueFd memory = slab(kSized);
+    const std::vector<int> fds{memory.get()};
+    ASSERT_TRUE(members.back().call(pool_wire::AddSlabs{{kBytes}}, fds).ok());
+  }
+  const auto rows = list_pools(keeper_.socket());
+  ASSERT_TRUE(rows.ok()) << rows.error().message;
+  EXPECT_EQ(rows->size(), kPools);
 }
 
 TEST_F(HostileMembers, RubbishIsAnsweredAndChangesNothing) {

@@ -6,6 +6,8 @@
 #include <chrono>
 #include <future>
 #include <map>
+#include <string>
+#include <thread>
 #include <vector>
 
 #include "base/internals.hpp"
@@ -101,6 +103,27 @@ TEST_F(SegmentsTest, WhatCouldNotBeGatheredIsNotCommitted) {
   ASSERT_TRUE(writer.gather(segment.number, 0, ours_.layout(), blocks, ours_.stream()).ok());
   ASSERT_TRUE(writer.commit(segment.number, bytes, ours_.stream()).ok());
   EXPECT_FALSE(committed(writer).error);
+}
+
+TEST_F(SegmentsTest, WhatCouldNotBeScatteredIsNotDropped) {
+  Segments writer = open(ours_), reader = open(theirs_);
+  const auto blocks = StampedCache::blocks(4), dead = StampedCache::blocks(4, 20);
+  const SegmentName name = write(writer, ours_, blocks, 7);
+  ASSERT_FALSE(opened(reader, name).error);
+  device::poison_range(detail::Internals::impl(theirs_.runtime()).device(),
+                       theirs_.layout().spec().planes[1] + 21 * StampedCache::kPlaneBlockBytes, 1);
+  auto scattered = reader.scatter(name.number, 0, theirs_.layout(), dead, theirs_.stream());
+  ASSERT_TRUE(scattered.ok());
+  EXPECT_EQ(scattered->wait().error().code, Code::data_loss);
+  ASSERT_TRUE(reader.close(name.number, theirs_.stream(), SegmentAfter::drop).ok());
+  while (reader.status().reading != 0) std::this_thread::yield();
+  EXPECT_NE(reader.status().error.find("is kept"), std::string::npos) << reader.status().error;
+  // The bytes are there for another try.
+  ASSERT_FALSE(opened(reader, name).error);
+  ASSERT_TRUE(reader.scatter(name.number, 0, theirs_.layout(), blocks, theirs_.stream()).ok());
+  EXPECT_TRUE(theirs_.stamped(blocks, 7));
+  ASSERT_TRUE(reader.close(name.number, theirs_.stream(), SegmentAfter::drop).ok());
+  while (!kept().empty()) std::this_thread::yield();
 }
 
 TEST_F(SegmentsTest, LayersAreGatheredOneByOneBehindTheirKernels) {

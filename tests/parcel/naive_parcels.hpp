@@ -80,8 +80,11 @@ class NaiveParcels {
     const std::string id = row->record.id;
     const std::uint64_t continues = row->record.continues;
     for (Row& other : rows_) {
-      if (other.record.id != id || other.number == number || other.number == continues) continue;
-      tell(std::exchange(other.record.giver, 0), other.number, ParcelEvent::superseded);
+      if (other.record.id != id || other.number == number) continue;
+      const bool handed_on = other.number == continues;
+      tell(std::exchange(other.record.giver, 0), other.number,
+           handed_on ? ParcelEvent::confirmed : ParcelEvent::superseded);
+      if (handed_on) continue;
       other.record.replaced = true;
     }
     remove_if([&](const Row& other) {

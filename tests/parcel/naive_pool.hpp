@@ -149,7 +149,7 @@ class NaivePool {
       if (known.taker != member || is_quiet) continue;
       const Blocks& in = known.parcel.blocks;
       for (std::size_t i = known.parcel.tokens / block_tokens_; i < in.size(); ++i) {
-        if (find(in[i], 'p', n)->alone) doubt_.insert(in[i]);
+        doubt_.insert(in[i]);
       }
     }
     std::vector<std::uint64_t> old;

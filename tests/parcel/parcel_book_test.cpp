@@ -138,6 +138,16 @@ TEST_F(Parcels, TheGiverHearsOfTheTakersConfirmationOnce) {
   EXPECT_EQ(book_.take_news(kPrefill), (std::vector<ParcelNews>{{number, ParcelEvent::confirmed}}));
 }
 
+TEST_F(Parcels, WhoHandsItOnHasConfirmedItByThat) {
+  const std::uint64_t first = closed("a");
+  ASSERT_TRUE(book_.accept(kDecode).ok());
+  const std::uint64_t second = book_.open(kDecode, "prefill", {"a", 3}).value();
+  EXPECT_FALSE(book_.has_news(kPrefill));
+  ASSERT_TRUE(book_.close(kDecode, second, 6, "").ok());
+  EXPECT_EQ(book_.find(first), nullptr);
+  EXPECT_EQ(book_.take_news(kPrefill), (std::vector<ParcelNews>{{first, ParcelEvent::confirmed}}));
+}
+
 TEST_F(Parcels, HowFarItIsFilledOnlyGrows) {
   const std::uint64_t number = book_.open(kPrefill, "decode", {"a", 1}).value();
   ASSERT_TRUE(book_.progress(kPrefill, number, 3).ok());
@@ -159,6 +169,23 @@ TEST_F(Parcels, TurnsOfIdsThatEndedAreRememberedUpToABound) {
   EXPECT_EQ(code_of(book_.open(kPrefill, "decode", {"0", 7})), "ok") << "the oldest is forgotten";
   EXPECT_EQ(code_of(book_.open(kPrefill, "decode", {"1", 8})), "ok");
   EXPECT_EQ(book_.ended_ids(), ParcelBook::kMostEndedIds - 1) << "it has not ended any more";
+}
+
+TEST_F(Parcels, AGiverThatDoesNotListenIsToldInPartsAndBeginsNothingMore) {
+  std::vector<std::uint64_t> numbers;
+  for (std::uint64_t turn = 1; turn <= ParcelBook::kMostNews + 1; ++turn) {
+    numbers.push_back(book_.open(kPrefill, "decode", {"r", turn}).value());  // ends the one before
+  }
+  const ParcelBook before = book_;
+  EXPECT_EQ(code_of(book_.open(kPrefill, "decode", {"s", 1})), "resource_exhausted");
+  EXPECT_EQ(book_, before);
+  EXPECT_TRUE(book_.open(kSecond, "decode", {"s", 1}).ok()) << "others may";
+  EXPECT_EQ(book_.take_news(kPrefill, 2),
+            (std::vector<ParcelNews>{{numbers[0], ParcelEvent::superseded},
+                                     {numbers[1], ParcelEvent::superseded}}));
+  EXPECT_TRUE(book_.open(kPrefill, "decode", {"t", 1}).ok()) << "it has heard of some";
+  EXPECT_EQ(book_.take_news(kPrefill).size(), ParcelBook::kMostNews - 2);
+  EXPECT_FALSE(book_.has_news(kPrefill));
 }
 
 TEST(ParcelBookTwins, RandomCallsSayWhatTheNaiveOneSays) {

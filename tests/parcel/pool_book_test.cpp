@@ -244,6 +244,18 @@ TEST_F(Pool, WhatTheDeadMayStillWriteIsNobodysUntilItIsReleased) {
   EXPECT_EQ(grant(kOther, 9).size(), 7U);
 }
 
+TEST_F(Pool, WhatADeadTakerWroteAndThenSharedIsInDoubtToo) {
+  const Blocks prompt = grant(kPrefill, 2);
+  ASSERT_TRUE(book_.offer(kPrefill, "decode", {.id = "r", .blocks = prompt, .tokens = 6}).ok());
+  ASSERT_EQ(accept(kDecode).size(), 1U);
+  ASSERT_TRUE(book_.share(kDecode, prompt).ok());  // it has appended to the second one
+  book_.end(kDecode, /*is_quiet=*/false);
+  const auto again = accept(kOther);
+  EXPECT_TRUE(again.at(0).tail_in_doubt);
+  ASSERT_TRUE(book_.finish(kOther, again[0].number).ok());
+  EXPECT_EQ(book_.counts(), (PoolCounts{.free = 7, .quarantined = 1}));
+}
+
 TEST_F(Pool, WhatLiesBeforeTheTokensEndIsNotInDoubt) {
   const Blocks prompt = grant(kPrefill, 2);
   ASSERT_TRUE(book_.offer(kPrefill, "decode", {.id = "r", .blocks = prompt, .tokens = 8}).ok());

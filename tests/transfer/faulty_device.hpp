@@ -79,6 +79,9 @@ class FaultyDevice : public device::Device {
   }
   Result<bool> query(const Event& event) override { return inner_.query(event); }
   Result<void> synchronize(const Event& event) override { return inner_.synchronize(event); }
+  std::uint64_t latest_failure(const Event& event) const override {
+    return inner_.latest_failure(event);
+  }
   Result<std::chrono::nanoseconds> elapsed(const Event& start, const Event& end) override {
     return inner_.elapsed(start, end);
   }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/try.hpp"
+#include "base/wake_event.hpp"
 #include "tools/keeper/pools.hpp"
 
 namespace aqua::keeper {
@@ -76,7 +77,9 @@ Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Accept& asked) {
     AQUA_ASSIGN(auto taken, by.pool.book.accept(by.number, 1));
     served.reply.parcels.push_back(std::move(taken.front()));
   }
-  served.reply.told = by.pool.book.take_news(by.number);
+  served.reply.told = by.pool.book.take_news(by.number, room / pool_wire::kNewsBytes);
+  // What did not go into this packet goes into the next one.
+  if (by.pool.book.parcels().has_news(by.number)) signal_event(by.member.wake.get());
   served.reply.waiting = static_cast<std::uint32_t>(by.pool.book.parcels().waiting(by.member.role));
   return served;
 }

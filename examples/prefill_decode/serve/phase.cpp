@@ -8,6 +8,7 @@
 
 #include "model/llama_shape.hpp"
 #include "must.hpp"
+#include "serve/own_tail.hpp"
 
 namespace aqua::prefill_decode {
 namespace {
@@ -46,7 +47,9 @@ void Phase::run() {
     take_in(0ms);
     if (options_.role == Role::decode) accept();
     admit();
-    if (input_.ended() && queue_.empty() && sequences_.empty()) return;
+    if (input_.ended() && queue_.empty() && accepted_.empty() && sequences_.empty()) {
+      return;
+    }
     const schedule::Batch& batch = scheduler_->next();
     if (batch.moves()) {
       const auto page_ins = batch.page_ins;  // telling the scheduler ends the batch
@@ -104,28 +107,39 @@ void Phase::admit() {
 }
 
 void Phase::accept() {
-  const std::size_t room =
-      options_.sequences - std::min<std::size_t>(sequences_.size(), options_.sequences);
-  for (Parcel& parcel : pool_.accept(room)) {
-    const auto note = nlohmann::json::parse(parcel.note).get<Pending>();
-    const schedule::SequenceId id{++last_};
-    Sequence sequence{.id = std::stoull(parcel.id), .tokens = {note.token}, .first = parcel.tokens};
-    sequence.answer_tokens = note.answer_tokens;
-    sequence.blocks = std::move(parcel.blocks);
-    sequence.parcel = parcel.number;
-    sequence.answer = {.answer_to = sequence.id,
-                       .tokens = {note.token},
-                       .logits_hash = note.logits_hash,
-                       .copied_bytes = note.copied_bytes};
-    sequence.answer.copied_bytes += engine_.get(last_, sequence.blocks, parcel.tokens);
-    // The pending token is the last one of the prompt: the only one that is not in the cache.
-    must(scheduler_->arrive({.id = id,
-                             .prompt_tokens = parcel.tokens + 1,
-                             .max_new_tokens = note.answer_tokens - 1,
-                             .cached_tokens = parcel.tokens}),
-         "arrive");
-    sequences_.emplace(id, std::move(sequence));
+  const std::size_t at_once = sequences_.size() + accepted_.size();
+  for (Parcel& parcel :
+       pool_.accept(options_.sequences - std::min<std::size_t>(at_once, options_.sequences))) {
+    accepted_.push_back(std::move(parcel));
   }
+  for (; !accepted_.empty(); accepted_.pop_front()) {
+    auto own_tail = pool_.allocate(blocks_in_doubt(accepted_.front(), kTokensPerBlock));
+    if (!own_tail.ok()) return;  // some day there are
+    begin(std::move(accepted_.front()), std::move(own_tail).value());
+  }
+}
+
+void Phase::begin(Parcel parcel, std::vector<std::uint32_t> own_tail) {
+  const auto note = nlohmann::json::parse(parcel.note).get<Pending>();
+  const schedule::SequenceId id{++last_};
+  Sequence sequence{.id = std::stoull(parcel.id), .tokens = {note.token}, .first = parcel.tokens};
+  sequence.answer_tokens = note.answer_tokens;
+  sequence.blocks = with_own_tail(pool_.layout(), parcel, own_tail);
+  sequence.parcel = parcel.number;
+  sequence.answer = {.answer_to = sequence.id,
+                     .tokens = {note.token},
+                     .logits_hash = note.logits_hash,
+                     .copied_bytes = note.copied_bytes};
+  sequence.answer.copied_bytes += own_tail.size() * pool_.layout().block_bytes();
+  sequence.answer.copied_bytes += engine_.get(last_, sequence.blocks, parcel.tokens);
+  sequence.own_tail = std::move(own_tail);
+  // The pending token is the last one of the prompt: the only one that is not in the cache.
+  must(scheduler_->arrive({.id = id,
+                           .prompt_tokens = parcel.tokens + 1,
+                           .max_new_tokens = note.answer_tokens - 1,
+                           .cached_tokens = parcel.tokens}),
+       "arrive");
+  sequences_.emplace(id, std::move(sequence));
 }
 
 void Phase::compute(const schedule::Batch& batch) {
@@ -168,6 +182,7 @@ void Phase::predicted(schedule::SequenceId id, const Prediction& next) {
     say(answer);
     if (sequence.parcel != 0) {
       must(pool_.finish(sequence.parcel, stream_), "finish");
+      must(pool_.release(sequence.own_tail, stream_), "release");
     } else {
       must(pool_.release(sequence.blocks, stream_), "release");
     }

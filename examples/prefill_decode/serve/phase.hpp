@@ -54,13 +54,16 @@ class Phase {
     std::uint32_t first = 0;      // position of the first of them
     std::uint32_t answer_tokens = 0;
     std::vector<std::uint32_t> blocks{};
-    std::uint64_t parcel = 0;  // that was accepted; 0: none
+    std::uint64_t parcel = 0;               // that was accepted; 0: none
+    std::vector<std::uint32_t> own_tail{};  // of `blocks`, those that are not the parcel's
     Answer answer{};
   };
 
   void take_in(std::chrono::milliseconds patience);
   void admit();
   void accept();
+  // A parcel that was accepted, with own blocks in place of those in doubt.
+  void begin(Parcel parcel, std::vector<std::uint32_t> own_tail);
   void wait();
   void compute(const schedule::Batch& batch);
   void predicted(schedule::SequenceId id, const Prediction& next);
@@ -73,7 +76,8 @@ class Phase {
   Stream stream_;
   example::LineReader& input_;
   std::unique_ptr<schedule::Scheduler> scheduler_;
-  std::deque<Request> queue_;  // not admitted yet
+  std::deque<Request> queue_;    // not admitted yet
+  std::deque<Parcel> accepted_;  // that wait for blocks, since their tails are in doubt
   std::map<schedule::SequenceId, Sequence> sequences_;
   std::uint64_t last_ = 0;  // sequence that began
 };

@@ -122,11 +122,15 @@ class AQUA_API KvPool final : public Carrier {
   //   unavailable          the keeper is away
   // What goes wrong later is told by undelivered().
   [[nodiscard]] Result<void> hand_over(Parcel parcel, const std::string& role, Stream stream);
-  // What could not be handed over since the last call: the stream's work failed (data_loss), the
+  // What could not be handed over since the last call: work on the stream failed (data_loss), the
   // keeper refused (aborted: the same id has a higher turn) or is away.
+  // Nobody knows which bytes failed work was about. So all that was handed over behind it and
+  // before it is told here comes back, also where a Ticket has told of it; what is handed over
+  // afterwards does not. Parcels of open() alike, by deliveries().
   [[nodiscard]] std::vector<Undelivered> undelivered();
   // Parcels for this role, at most so many of those that are at hand, the oldest first. Up to
-  // `most` are fetched ahead in the background. They are this member's until finish().
+  // `most` are fetched ahead in the background. They are this member's until finish(). One of an id
+  // that this member is handing over, or has open, is held back: it ends once that is closed.
   [[nodiscard]] std::vector<Parcel> accept(std::size_t most) override;
   // A parcel has ended: lets go of its blocks once the work posted to `stream` so far has ended.
   //   not_found            no such parcel is this member's

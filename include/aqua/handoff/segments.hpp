@@ -95,7 +95,9 @@ struct OpenedSegment {
 // What becomes of what was read.
 enum class SegmentAfter : std::uint8_t {
   keep,  // it can be read again
-  drop,  // it has arrived, and is needed no more
+  // It has arrived, and is needed no more. Where work before it on its stream failed it has not: it
+  // is kept, and status().error says so.
+  drop,
 };
 
 struct SegmentsStatus {

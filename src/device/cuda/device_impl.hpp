@@ -64,6 +64,7 @@ class CudaDevice final : public Device {
   [[nodiscard]] Result<void> wait_event(Stream stream, const Event& event) override;
   [[nodiscard]] Result<bool> query(const Event& event) override;
   [[nodiscard]] Result<void> synchronize(const Event& event) override;
+  [[nodiscard]] std::uint64_t latest_failure(const Event& event) const override;
   [[nodiscard]] Result<std::chrono::nanoseconds> elapsed(const Event& start,
                                                          const Event& end) override;
   [[nodiscard]] Result<void> synchronize(Stream stream) override;

@@ -20,6 +20,7 @@ namespace aqua::device {
 struct FailureMark {
   std::shared_ptr<FailureLog> log;
   std::uint64_t failure = 0;
+  std::uint64_t latest = 0;  // whether it has been reported or not
 };
 
 class PostFailures {
@@ -42,7 +43,7 @@ class PostFailures {
     const MutexLock lock(mu_);
     const auto found = logs_.find(stream);
     if (found == logs_.end()) return {};
-    return {found->second, found->second->unreported()};
+    return {found->second, found->second->unreported(), found->second->latest()};
   }
 
  private:

@@ -131,6 +131,11 @@ Result<void> CudaDevice::synchronize(const Event& event) {
   return {};
 }
 
+std::uint64_t CudaDevice::latest_failure(const Event& event) const {
+  const auto* cuda = dynamic_cast<const CudaEvent*>(&event);
+  return cuda == nullptr ? 0 : cuda->mark.latest;
+}
+
 Result<std::chrono::nanoseconds> CudaDevice::elapsed(const Event& start, const Event& end) {
   const auto* first = dynamic_cast<const CudaEvent*>(&start);
   const auto* last = dynamic_cast<const CudaEvent*>(&end);

@@ -77,6 +77,11 @@ Result<void> MemfdDevice::synchronize(const Event& event) {
   return {};
 }
 
+std::uint64_t MemfdDevice::latest_failure(const Event& event) const {
+  const auto* memfd = dynamic_cast<const MemfdEvent*>(&event);
+  return memfd == nullptr || memfd->point == nullptr ? 0 : memfd->point->latest_failure();
+}
+
 Result<std::chrono::nanoseconds> MemfdDevice::elapsed(const Event& start, const Event& end) {
   const std::array events{dynamic_cast<const MemfdEvent*>(&start),
                           dynamic_cast<const MemfdEvent*>(&end)};

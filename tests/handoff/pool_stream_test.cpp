@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a KV pool makes of work that failed on the stream of a parcel, whoever has been told of it
+// before; and of a parcel that comes while another one of its id goes.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <future>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "aqua/emulated.hpp"
+#include "base/internals.hpp"
+#include "device/memfd/device.hpp"
+#include "runtime/impl.hpp"
+#include "tests/handoff/stamped_pool.hpp"
+#include "tests/keeper/keeper_process.hpp"
+
+namespace aqua {
+namespace {
+
+constexpr std::chrono::seconds kLong{60};
+
+class PoolStreams : public ::testing::Test {
+ protected:
+  ~PoolStreams() override { (void)emulated::destroy_stream(gpu_, stream_); }
+  [[nodiscard]] KvPool join(const std::string& role) {
+    return KvPool::attach(gpu_, small_pool(keeper_.socket(), role)).value();
+  }
+  static std::vector<std::uint32_t> blocks_of(KvPool& pool, std::size_t count) {
+    for (;;) {
+      auto blocks = pool.allocate(count);
+      if (blocks.ok()) return *blocks;
+      if (!pool.wait(kLong)) ADD_FAILURE() << blocks.error().message;
+    }
+  }
+  static Undelivered returned(KvPool& pool) {
+    for (;;) {
+      auto all = pool.undelivered();
+      if (!all.empty()) return all.front();
+      if (!pool.wait(kLong)) ADD_FAILURE() << "nothing came back";
+    }
+  }
+  static Parcel take(KvPool& pool) {
+    for (;;) {
+      auto taken = pool.accept(1);
+      if (!taken.empty()) return taken.front();
+      if (!pool.wait(kLong)) ADD_FAILURE() << "no parcel came";
+    }
+  }
+  // Work on the stream that fails: it reads a block of the pool that has died.
+  Ticket fail(KvPool& pool) {
+    const auto dead = blocks_of(pool, 1);
+    const LayoutSpec& spec = pool.layout().spec();
+    device::poison_range(detail::Internals::impl(gpu_).device(),
+                         spec.planes[0] + dead[0] * spec.block_stride, 1);
+    tensor_ = gpu_.allocate({.bytes = pool.layout().packed_bytes(1)}).value();
+    return gpu_.offload(pool.layout(), dead, *tensor_, stream_).value();
+  }
+
+  test::KeeperProcess keeper_;
+  Runtime gpu_ = open_small_gpu();
+  Stream stream_ = emulated::create_stream(gpu_).value();
+  std::optional<AquaTensor> tensor_;
+};
+
+TEST_F(PoolStreams, AFailureThatATicketHasToldOfHoldsTheParcelBackToo) {
+  KvPool prefill = join("prefill");
+  const auto blocks = blocks_of(prefill, 1);
+  EXPECT_EQ(fail(prefill).wait().error().code, Code::data_loss);
+  ASSERT_TRUE(prefill.hand_over({.id = "r", .turn = 1, .blocks = blocks}, "decode", stream_).ok());
+  const Undelivered back = returned(prefill);
+  EXPECT_EQ(back.error.code, Code::data_loss);
+  EXPECT_FALSE(back.in_doubt);
+  KvPool decode = join("decode");
+  // Who has been told of it may go on: nothing has failed since.
+  ASSERT_TRUE(prefill.hand_over({.id = "r", .turn = 1, .blocks = blocks}, "decode", stream_).ok());
+  EXPECT_EQ(take(decode).blocks, blocks);
+}
+
+TEST_F(PoolStreams, AFailureThatAReleaseHasSeenHoldsTheParcelBackToo) {
+  KvPool prefill = join("prefill");
+  KvPool decode = join("decode");
+  const auto blocks = blocks_of(prefill, 1), other = blocks_of(prefill, 1);
+  (void)fail(prefill);
+  ASSERT_TRUE(prefill.release(other, stream_).ok());
+  // Streams are waited for in the order of the calls: once this one is there, so is the release.
+  ASSERT_TRUE(
+      prefill.hand_over({.id = "s", .turn = 1, .blocks = blocks_of(prefill, 1)}, "decode", {})
+          .ok());
+  (void)take(decode);
+  ASSERT_TRUE(prefill.hand_over({.id = "r", .turn = 1, .blocks = blocks}, "decode", stream_).ok());
+  EXPECT_EQ(returned(prefill).error.code, Code::data_loss);
+}
+
+TEST_F(PoolStreams, EveryParcelBehindAFailureComesBackUntilItIsTold) {
+  KvPool prefill = join("prefill");
+  const auto first = blocks_of(prefill, 1), second = blocks_of(prefill, 1);
+  EXPECT_EQ(fail(prefill).wait().error().code, Code::data_loss);
+  ASSERT_TRUE(prefill.hand_over({.id = "a", .turn = 1, .blocks = first}, "decode", stream_).ok());
+  const std::uint64_t opened = prefill.open({.id = "b", .turn = 1}, "decode").value();
+  ASSERT_TRUE(prefill.close(opened, second, 1, "", stream_).ok());
+  std::vector<Delivery> told;
+  while (told.empty()) {
+    told = prefill.deliveries();
+    ASSERT_TRUE(!told.empty() || prefill.wait(kLong));
+  }
+  EXPECT_EQ(told[0].outcome, Delivery::Outcome::refused);
+  EXPECT_EQ(told[0].error.code, Code::data_loss);
+  EXPECT_TRUE(told[0].returned);
+  EXPECT_EQ(returned(prefill).parcel.blocks, first);
+}
+
+// A parcel that is fetched ahead is the member's at the keeper before it is accepted. What the
+// member hands over under the same id ends it there, and others get its blocks.
+TEST_F(PoolStreams, AParcelThatWasFetchedAheadIsNotAcceptedOnceItsIdIsHandedOver) {
+  KvPool giver = join("prefill");
+  KvPool taker = join("decode");
+  (void)taker.accept(1);  // from now on one is fetched ahead
+  ASSERT_TRUE(
+      giver.hand_over({.id = "r", .turn = 1, .blocks = blocks_of(giver, 2)}, "decode", {}).ok());
+  while (taker.status().ready == 0) ASSERT_TRUE(taker.wait(kLong));
+  std::promise<void> go;
+  ASSERT_TRUE(emulated::launch(gpu_, stream_, [&] { go.get_future().wait(); }).ok());
+  const auto own = blocks_of(taker, 1);
+  ASSERT_TRUE(taker.hand_over({.id = "r", .turn = 9, .blocks = own}, "prefill", stream_).ok());
+  EXPECT_TRUE(taker.accept(1).empty()) << "while that is on its way";
+  go.set_value();
+  EXPECT_EQ(take(giver).blocks, own);
+  EXPECT_TRUE(taker.accept(1).empty()) << "it has ended, and its blocks are others'";
+  EXPECT_EQ(taker.status().ready, 0U);
+}
+
+TEST_F(PoolStreams, AParcelThatWasFetchedAheadIsAcceptedAfterAllWhenAnotherOfItsIdCameBack) {
+  KvPool giver = join("prefill");
+  KvPool taker = join("decode");
+  (void)taker.accept(1);
+  const auto prompt = blocks_of(giver, 2);
+  ASSERT_TRUE(giver.hand_over({.id = "r", .turn = 5, .blocks = prompt}, "decode", {}).ok());
+  while (taker.status().ready == 0) ASSERT_TRUE(taker.wait(kLong));
+  ASSERT_TRUE(
+      taker.hand_over({.id = "r", .turn = 2, .blocks = blocks_of(taker, 1)}, "prefill", {}).ok());
+  EXPECT_EQ(returned(taker).error.code, Code::aborted);
+  EXPECT_EQ(take(taker).blocks, prompt);
+}
+
+}  // namespace
+}  // namespace aqua
