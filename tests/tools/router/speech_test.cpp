@@ -239,6 +239,19 @@ TEST(Gate, RefusesBodiesUnread) {
   other = head;
   other.has_content_encoding = true;
   EXPECT_EQ(status(other), 415);
+  for (const char* method : {"GET", "DELETE", "PATCH"}) {
+    for (const char* path : {"/healthz", "/nowhere"}) {
+      const HeadView bare{.method = method, .path = path};
+      EXPECT_FALSE(gate.refusal_of(bare, pass));
+      other = bare;
+      other.content_length = "5";
+      EXPECT_EQ(status(other), 413) << method;
+      other.has_content_encoding = true;
+      EXPECT_EQ(status(other), 415) << "the library would unpack it: " << method;
+      other.has_transfer_encoding = true;
+      EXPECT_EQ(status(other), 411) << method;
+    }
+  }
   other = head;
   other.content_type = "text/plain";
   EXPECT_EQ(status(other), 415) << "what a page of another site may send unasked";
