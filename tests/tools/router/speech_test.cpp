@@ -143,6 +143,12 @@ TEST(Dialect, LlamaServersOmissionsShowInItsCount) {
       R"({"content":"","tokens":[],"stop":true,"stop_type":"eos","tokens_predicted":6})", 5);
   EXPECT_EQ(last->finish, "stop");
   EXPECT_EQ(last->count, 0u);
+  for (const char* count : {"1000000001", "18446744073709551615"}) {
+    const auto lie = parse_token_event(
+        Dialect::llama, std::string(R"({"content":"e","tokens_predicted":)") + count + "}", 3);
+    ASSERT_FALSE(lie.ok()) << "it would wrap what is counted with it";
+    EXPECT_EQ(lie.error().code, Code::data_loss);
+  }
 }
 
 TEST(Dialect, WhatIsNoEventIsNamed) {
