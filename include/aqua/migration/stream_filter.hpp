@@ -29,10 +29,12 @@ class AQUA_API StreamFilter {
   // `turn` speaks, from position `next` on: what a router goes on with that has asked engines.
   explicit StreamFilter(Turn turn = 1, Position next = 0) : turn_(turn), next_(next) {}
 
-  // Whether the event is for the client. aborted: positions are missing before it, and whoever
-  // speaks has to be asked for them or replaced. permission_denied: its turn was never given. Both
-  // change nothing.
-  [[nodiscard]] Result<Passes> take(Turn turn, Position position);
+  // Whether the event is for the client, which has the positions [first, first + count): they pass
+  // together or not at all. One without tokens (count 0) passes at next() as well. aborted:
+  // positions are missing before it, or only some of it have passed, and whoever speaks has to be
+  // asked for them or replaced. permission_denied: its turn was never given. invalid_argument:
+  // there are not so many positions. All of these change nothing.
+  [[nodiscard]] Result<Passes> take(Turn turn, Position first, std::uint64_t count = 1);
   // Gives the next turn, to a speaker that begins at next(): whatever comes under earlier ones is
   // late from now on, be it missing or not.
   Turn raise() noexcept { return ++turn_; }

@@ -49,6 +49,24 @@ TEST(StreamFilter, ATurnThatWasNotGivenIsRefused) {
   EXPECT_EQ(stream, StreamFilter());
 }
 
+TEST(StreamFilter, PositionsThatComeTogetherPassTogetherOrNotAtAll) {
+  StreamFilter stream(1, 4);
+  EXPECT_EQ(*stream.take(1, 4, 3), Passes::yes);
+  EXPECT_EQ(stream.next(), 7U);
+  EXPECT_EQ(*stream.take(1, 5, 2), Passes::duplicate);
+  EXPECT_EQ(*stream.take(1, 7, 0), Passes::yes) << "an end without a token";
+  const StreamFilter before = stream;
+  const auto overlapping = stream.take(1, 6, 2);
+  ASSERT_FALSE(overlapping.ok());
+  EXPECT_EQ(overlapping.error().code, Code::aborted);
+  EXPECT_EQ(overlapping.error().message,
+            "stream: 2 positions from 6 on under turn 1, of which some have passed");
+  const auto endless = stream.take(1, 7, UINT64_MAX - 6);
+  ASSERT_FALSE(endless.ok());
+  EXPECT_EQ(endless.error().code, Code::invalid_argument);
+  EXPECT_EQ(stream, before);
+}
+
 TEST(StreamFilter, SaysTheSameAsItsNaiveTwin) {
   std::size_t passed = 0, dropped = 0, refused = 0;
   for (unsigned seed = 1; seed <= 200; ++seed) {
@@ -62,8 +80,9 @@ TEST(StreamFilter, SaysTheSameAsItsNaiveTwin) {
       const Turn turn = stream.turn() + 1 - std::min<Turn>(random() % 4, stream.turn());
       const Position near = stream.next() + random() % 4;
       const Position position = near - std::min<Position>(random() % 3, near);
-      const auto told = stream.take(turn, position);
-      const auto [passes, code] = naive.take(turn, position);
+      const std::uint64_t count = random() % 4;
+      const auto told = stream.take(turn, position, count);
+      const auto [passes, code] = naive.take(turn, position, count);
       ASSERT_EQ(told.ok(), code == Code::internal);
       if (told.ok()) {
         ASSERT_EQ(*told, passes);

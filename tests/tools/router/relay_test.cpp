@@ -172,6 +172,35 @@ TEST(Relay, AnAttemptOutOfOrderIsBroken) {
   EXPECT_EQ(scene.relay.heard(piece(scene.other, 1)), Next::broken);
 }
 
+TEST(Relay, APieceOfSeveralTokensPassesWholeOrNotAtAll) {
+  for (const Phase phase : {Phase::speaking, Phase::holding}) {
+    Scene scene(phase);
+    Piece some = piece(scene.speaker, 1);
+    some.count = 3;  // the first has passed
+    EXPECT_EQ(scene.relay.heard(some), Next::broken) << to_string(phase);
+    some.position = 2;
+    some.count = UINT64_MAX;
+    EXPECT_EQ(scene.relay.heard(some), Next::broken) << "there are not so many";
+    EXPECT_EQ(scene.relay.passed(), 2u);
+    some.count = 3;
+    EXPECT_EQ(scene.relay.heard(some), phase == Phase::speaking ? Next::pass : Next::nothing);
+    EXPECT_EQ(scene.relay.heard(piece(scene.speaker, 5)),
+              phase == Phase::speaking ? Next::pass : Next::nothing);
+  }
+}
+
+TEST(Relay, ASourceThatGoesOnTwiceIsHeardByItsFirstName) {
+  Scene scene(Phase::speaking);
+  for (std::uint64_t i = 2; i < 8; i += 2) {
+    EXPECT_NE(scene.relay.warmed(scene.relay.warm()), kNoTurn);
+    EXPECT_EQ(scene.relay.heard(piece(scene.speaker, i)), Next::nothing);
+    EXPECT_EQ(scene.relay.give_up(), Next::release);
+    EXPECT_EQ(scene.relay.take_held().size(), 1u);
+    EXPECT_EQ(scene.relay.heard(piece(scene.speaker, i + 1)), Next::pass);
+    EXPECT_EQ(scene.relay.speaker(), scene.speaker);
+  }
+}
+
 TEST(Relay, OnceOverNothingPasses) {
   Scene scene(Phase::over);
   EXPECT_EQ(scene.relay.heard(piece(scene.speaker, 2)), Next::nothing);

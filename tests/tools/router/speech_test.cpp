@@ -143,6 +143,12 @@ TEST(Dialect, LlamaServersOmissionsShowInItsCount) {
       R"({"content":"","tokens":[],"stop":true,"stop_type":"eos","tokens_predicted":6})", 5);
   EXPECT_EQ(last->finish, "stop");
   EXPECT_EQ(last->count, 0u);
+  for (const char* count : {"1000000001", "18446744073709551615"}) {
+    const auto lie = parse_token_event(
+        Dialect::llama, std::string(R"({"content":"e","tokens_predicted":)") + count + "}", 3);
+    ASSERT_FALSE(lie.ok()) << "it would wrap what is counted with it";
+    EXPECT_EQ(lie.error().code, Code::data_loss);
+  }
 }
 
 TEST(Dialect, WhatIsNoEventIsNamed) {
@@ -239,6 +245,19 @@ TEST(Gate, RefusesBodiesUnread) {
   other = head;
   other.has_content_encoding = true;
   EXPECT_EQ(status(other), 415);
+  for (const char* method : {"GET", "DELETE", "PATCH"}) {
+    for (const char* path : {"/healthz", "/nowhere"}) {
+      const HeadView bare{.method = method, .path = path};
+      EXPECT_FALSE(gate.refusal_of(bare, pass));
+      other = bare;
+      other.content_length = "5";
+      EXPECT_EQ(status(other), 413) << method;
+      other.has_content_encoding = true;
+      EXPECT_EQ(status(other), 415) << "the library would unpack it: " << method;
+      other.has_transfer_encoding = true;
+      EXPECT_EQ(status(other), 411) << method;
+    }
+  }
   other = head;
   other.content_type = "text/plain";
   EXPECT_EQ(status(other), 415) << "what a page of another site may send unasked";

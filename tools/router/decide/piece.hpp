@@ -11,15 +11,18 @@
 #include <string_view>
 #include <vector>
 
+#include "aqua/migration/move.hpp"
+
 namespace aqua::router {
 
 using TokenId = std::uint32_t;
-// Attempts at one request are numbered from 1, each with a higher turn than all before it.
-using Turn = std::uint32_t;
+// The right to speak for a request (aqua/migration/move.hpp). An attempt is called by the turn that
+// it was begun under, each a higher one than all before it.
+using migration::Turn;
 inline constexpr Turn kNoTurn = 0;
 
 struct Piece {
-  Turn turn = kNoTurn;
+  Turn turn = kNoTurn;         // the attempt's
   std::uint64_t position = 0;  // of its first token in the answer, from 0
   std::uint64_t count = 0;     // of tokens
   std::vector<TokenId> ids{};  // of these; fewer than `count` where the engine left some out

@@ -10,18 +10,18 @@
 // even where engines draw differently. Where it fails or is late, what was held passes, and the
 // source goes on as if nothing had been.
 //
-// KV moves will differ in the first two steps alone: the source hands over finished blocks where
-// the destination computes here, and is held by its own scheduler. Turns and positions are the
-// same.
+// What passes is decided by the wing's StreamFilter (aqua/migration/stream_filter.hpp). An heir has
+// the highest turn from the moment it is asked; a source that goes on without it is given another.
+// The wing's RouterMove is for engines that take part: that hold a request, wait for the grant of a
+// turn, and ask. These here do neither, so that the router holds what a source says.
 //
 //   phase     speaks    other    what ends it
 //   idle      -         -        begin()
 //   speaking  speaker   -        warm(); its last piece; its death: idle
 //   warming   speaker   warm-up  warmed(); the warm-up's death, or give_up(): speaking; the
 //                                speaker's last piece: over; its death: idle
-//   holding   (held)    heir     the heir's first piece: speaking; its death, or give_up():
-//   speaking;
-//                                the speaker's last piece: over; its death: idle
+//   holding   (held)    heir     the heir's first piece: speaking; the heir's death, or give_up():
+//                                speaking; the speaker's last piece: over; its death: idle
 //   over      -         -
 //
 // Where the speaker dies the move is off: the answer is continued from what passed, as without one.
@@ -33,6 +33,7 @@
 #include <string_view>
 #include <vector>
 
+#include "aqua/migration/stream_filter.hpp"
 #include "tools/router/decide/piece.hpp"
 
 namespace aqua::router {
@@ -55,7 +56,7 @@ class Relay {
  public:
   [[nodiscard]] Phase phase() const noexcept { return phase_; }
   // Tokens that have passed: where an attempt that begins now begins.
-  [[nodiscard]] std::uint64_t passed() const noexcept { return passed_; }
+  [[nodiscard]] std::uint64_t passed() const noexcept { return stream_.next(); }
   [[nodiscard]] Turn speaker() const noexcept { return speaker_; }
   // The warm-up or the heir, kNoTurn if there is none.
   [[nodiscard]] Turn other() const noexcept { return other_; }
@@ -78,15 +79,15 @@ class Relay {
   [[nodiscard]] std::vector<Piece> take_held();
 
  private:
-  [[nodiscard]] Next pass(const Piece& piece, Next next);
   [[nodiscard]] Next keep(const Piece& piece);
+  void be_without_speaker(Phase phase);
 
   Phase phase_ = Phase::idle;
-  Turn last_ = kNoTurn;
-  Turn speaker_ = kNoTurn;
+  migration::StreamFilter stream_{};  // the client's; its first turn is nobody's
+  Turn speaker_ = kNoTurn;            // as its pieces have it
+  Turn speaks_ = kNoTurn;             // the turn that it has by now
   Turn other_ = kNoTurn;
-  std::uint64_t passed_ = 0;
-  std::uint64_t kept_ = 0;  // tokens in held_
+  migration::StreamFilter ahead_{};  // in holding: the client's, had what is held passed
   std::vector<Piece> held_{};
 };
 

@@ -89,6 +89,15 @@ Result<void> Fleet::settle(RequestId id, Request& request) {
   return {};
 }
 
+// Nothing of it is anywhere. Where no engine is up it waits, parked, for one.
+void Fleet::begin_anew(RequestId id, Request& request) {
+  if (!request.pinned && !request.parked) (void)packer_->ended(id);
+  request.pinned = false;
+  request.at = packing::no_engine;
+  request.who.tokens = std::max(request.who.tokens, request.who.mail->held_tokens.load());
+  if (!settle(id, request).ok()) request.parked = true;
+}
+
 Result<RequestId> Fleet::arrive(Newcomer newcomer) {
   const MutexLock lock(mu_);
   if (requests_.size() >= options_.most_requests) {
@@ -158,7 +167,11 @@ void Fleet::move_over(RequestId id, std::uint64_t plan, bool done) {
       request.pinned = true;
     }
     if (plan != 0) (void)(done ? packer_->moved(id, plan) : packer_->failed(id, plan));
-    if (done) request.at = request.to;
+    if (done && request.to == packing::no_engine) {
+      begin_anew(id, request);  // its destination went down before this was told
+    } else if (done) {
+      request.at = request.to;
+    }
     request.to = packing::no_engine;
     set_capacities();
   }

@@ -155,6 +155,7 @@ class Fleet {
   void blame(Engine& engine, packing::RequestId request, FaultKind kind, const std::string& why)
       AQUA_REQUIRES(mu_);
   [[nodiscard]] Result<void> settle(packing::RequestId id, Request& request) AQUA_REQUIRES(mu_);
+  void begin_anew(packing::RequestId id, Request& request) AQUA_REQUIRES(mu_);
   void place(packing::RequestId id, packing::EngineId engine) AQUA_REQUIRES(mu_);
   void order(packing::RequestId id, OrderKind kind, packing::EngineId engine,
              std::uint64_t plan = 0) AQUA_REQUIRES(mu_);

@@ -99,12 +99,7 @@ void Fleet::down(Engine& engine) {
     order(id, OrderKind::gone, engine.id);
     if (request.at == engine.id) request.at = packing::no_engine;
     if (request.to == engine.id) request.to = packing::no_engine;
-    if (request.pinned && request.at == packing::no_engine) {
-      request.pinned = false;
-      request.who.tokens = std::max(request.who.tokens, request.who.mail->held_tokens.load());
-      // Where no other engine is up it waits, parked, for one.
-      if (!settle(id, request).ok()) request.parked = true;
-    }
+    if (request.pinned && request.at == packing::no_engine) begin_anew(id, request);
   }
   engine.door = nullptr;
   (void)packer_->lost(engine.id);

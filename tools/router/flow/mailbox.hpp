@@ -63,7 +63,7 @@ class Mailbox {
   // False when there is no room, or nobody takes anything any more.
   [[nodiscard]] bool post(std::vector<Mail> mails, std::uint64_t tokens) {
     const MutexLock lock(mu_);
-    if (closed_ || waiting_ + tokens > most_) return false;
+    if (closed_ || tokens > most_ - waiting_) return false;
     waiting_ += tokens;
     for (Mail& mail : mails) mails_.push_back(std::move(mail));
     changed_.notify_one();

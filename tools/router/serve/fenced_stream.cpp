@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 namespace aqua::router {
 namespace {
@@ -62,25 +63,25 @@ bool FencedStream::fill(Clock::time_point deadline) {
 bool FencedStream::await_request() {
   if (begin_ == end_ && !fill(Clock::now() + limits_.idle)) return false;
   deadline_ = Clock::now() + limits_.head;
-  taken_ = line_end_ = 0;
+  taken_ = line_bytes_ = 0;
+  after_cr_ = false;
   in_body_ = false;
   return true;
 }
 
-// Looks for the head's end itself: the library does not say when it has read it.
+// Looks for the head's end itself: the library does not say when it has read it. What it might take
+// for the end otherwise than this, a line without CR, is refused.
 bool FencedStream::allow(char byte) {
   if (++taken_ > (in_body_ ? limits_.body_bytes : limits_.head_bytes)) return false;
   if (in_body_) return true;
-  if (byte == '\n') {
-    line_end_ = line_end_ >= 1 ? 3 : 1;
-  } else if (byte != '\r') {
-    line_end_ = 0;
-  }
-  if (line_end_ == 3) {
-    in_body_ = true;
-    taken_ = 0;
-    deadline_ = Clock::now() + limits_.body;
-  }
+  ++line_bytes_;
+  const bool after_cr = std::exchange(after_cr_, byte == '\r');
+  if (byte != '\n') return true;
+  if (!after_cr) return false;
+  if (std::exchange(line_bytes_, 0) > 2) return true;
+  in_body_ = true;  // a line of CR LF alone
+  taken_ = 0;
+  deadline_ = Clock::now() + limits_.body;
   return true;
 }
 

@@ -61,8 +61,9 @@ class FencedStream {
   std::size_t begin_ = 0, end_ = 0;  // of what is in buffer_
   // Of the request that is being read.
   Clock::time_point deadline_{};
-  std::size_t taken_ = 0;  // of its head, then of its body
-  unsigned line_end_ = 0;  // of the head's last blank line: how much of LF CR LF has come
+  std::size_t taken_ = 0;       // of its head, then of its body
+  std::size_t line_bytes_ = 0;  // of the head's line that comes
+  bool after_cr_ = false;       // its last byte is a CR
   bool in_body_ = false;
   bool closing_ = false;
 };

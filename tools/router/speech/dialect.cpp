@@ -14,6 +14,8 @@ namespace {
 
 using Json = nlohmann::json;
 
+constexpr std::uint64_t kMostAnswerTokens = 1'000'000'000;  // of an answer, as clients may ask for
+
 Error data_loss(std::string what) {
   return Error{Code::data_loss, std::move(what)};
 }
@@ -103,8 +105,12 @@ Result<TokenEvent> llama_event(const Json& event, std::uint64_t had) {
   told.count = told.ids.size();
   const auto predicted = event.find("tokens_predicted");
   // The last event counts the end of the answer too, which has no id.
-  if (told.finish.empty() && predicted != event.end() && predicted->is_number_unsigned())
-    told.count = std::max(told.count, less(predicted->get<std::uint64_t>(), had));
+  if (told.finish.empty() && predicted != event.end() && predicted->is_number_unsigned()) {
+    const auto count = predicted->get<std::uint64_t>();
+    if (count > kMostAnswerTokens)
+      return data_loss(concat("tells of ", count, " tokens, which cannot be"));
+    told.count = std::max(told.count, less(count, had));
+  }
   return told;
 }
 

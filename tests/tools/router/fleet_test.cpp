@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the fleet orders where engines go down while moves to them end.
+#include "tools/router/fleet/fleet.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+
+#include "tests/tools/router/live.hpp"
+#include "tests/tools/router/scripted_engine.hpp"
+
+namespace aqua::router::test {
+namespace {
+
+EngineDoor door_of(const std::string& name, const std::string& url) {
+  return parse_engine(name + "=" + url).value();
+}
+
+// The next order of this kind; orders before it are passed over.
+std::optional<FleetOrder> await(Mailbox& mail, OrderKind kind) {
+  std::optional<FleetOrder> found;
+  (void)becomes([&] {
+    for (Mail& one : mail.take(std::chrono::steady_clock::now() + std::chrono::milliseconds(50))) {
+      const auto* order = std::get_if<FleetOrder>(&one);
+      if (order != nullptr && order->kind == kind) found = *order;
+    }
+    return found.has_value();
+  });
+  return found;
+}
+
+// The heir's first token and its engine's end may reach a request's mailbox in this order, the
+// fleet in the other.
+TEST(Fleet, AMoveThatWasDoneWhenItsDestinationWentDownGetsAnotherPlace) {
+  const ScriptedEngine a;
+  auto b = std::make_unique<ScriptedEngine>();
+  FleetOptions options;
+  options.health = std::chrono::milliseconds(20);
+  const auto fleet = Fleet::open(options, {door_of("a", a.url()), door_of("b", b->url())}).value();
+  const auto state = [&](std::size_t engine) { return fleet->engines().at(engine).state; };
+  ASSERT_TRUE(becomes([&] { return state(0) == "up" && state(1) == "up"; }));
+  // It is to begin on a.
+  ASSERT_TRUE(fleet->drain("b").ok());
+  auto mail = std::make_shared<Mailbox>(100);
+  const auto id = fleet->arrive({.name = "r", .tokens = 10, .mail = mail}).value();
+  const auto begun = await(*mail, OrderKind::place);
+  ASSERT_TRUE(begun && begun->engine && begun->engine->name == "a");
+  ASSERT_TRUE(fleet->resume("b").ok());
+  ASSERT_TRUE(fleet->move("r", "b").ok());
+  ASSERT_TRUE(await(*mail, OrderKind::move));
+  b.reset();
+  ASSERT_TRUE(await(*mail, OrderKind::gone));
+  fleet->move_over(id, 0, true);
+  const auto again = await(*mail, OrderKind::place);
+  ASSERT_TRUE(again) << "else it waits for ever";
+  EXPECT_EQ(again->request, id);
+  EXPECT_EQ(again->engine->name, "a");
+  EXPECT_EQ(fleet->counts().waiting, 0u);
+  fleet->leave(id);
+}
+
+}  // namespace
+}  // namespace aqua::router::test
