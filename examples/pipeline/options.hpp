@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line of pipeline: what people give, and what the orchestrator gives to the processes
+// that it starts.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "model/shape.hpp"
+#include "serve/kv_cache.hpp"
+#include "serve/wiring.hpp"
+#include "tools/options/command_line.hpp"
+
+namespace aqua::pipeline {
+
+inline constexpr const char* kColocated = "colocated";  // the pipeline that does both phases
+// So many prompts in JSON fit a pipe: who writes orders never waits for who reads them, while these
+// wait for their answers to be read.
+inline constexpr unsigned kMostBatch = 32;
+inline constexpr unsigned kMostPrompt = 200;
+
+// Which process dies, and when.
+struct Kill {
+  std::string pipeline{};
+  unsigned stage = 0;
+  unsigned rank = 0;
+  unsigned percent = 0;  // of all tokens of answers are there then
+};
+
+struct Options {
+  // --- for people ---
+  PipelineShape shape{2, 2};
+  unsigned requests = 16;
+  unsigned batch = 4;           // that are answered at the same time
+  unsigned prompt_tokens = 48;  // the mean; they lie between half and three halves of it
+  unsigned answer_tokens = 24;
+  std::uint64_t seed = 1;
+  ModelShape model{};
+  CacheOptions cache{};
+  std::optional<Kill> kill{};
+  bool flip = false;
+  bool json = false;
+
+  [[nodiscard]] ModelShape model_shape() const {
+    ModelShape all = model;
+    all.query_heads = 2 * all.kv_heads;
+    return all;
+  }
+  // Of a request, prompt and answer.
+  [[nodiscard]] unsigned most_tokens() const {
+    return prompt_tokens / 2 + prompt_tokens + answer_tokens;
+  }
+  // With blocks for a whole batch.
+  [[nodiscard]] CacheOptions cache_options() const {
+    CacheOptions all = cache;
+    all.blocks = batch * ((most_tokens() + all.tokens_per_block - 1) / all.tokens_per_block);
+    return all;
+  }
+
+  // --- for the processes that it starts ---
+  bool stage_role = false;
+  Place place{};
+  std::filesystem::path directory{};
+  pid_t parent = 0;
+};
+
+// Throws Failure where options do not go together.
+void check_options(const Options& options);
+// The line that fills `options`, which must outlive it.
+[[nodiscard]] CommandLine options_line(Options& options);
+
+}  // namespace aqua::pipeline
