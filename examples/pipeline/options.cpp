@@ -11,17 +11,17 @@ constexpr const char* kAbout = R"(Usage: pipeline [options]
 Serves requests with a pipeline of real processes: SxR is S stages of R tensor-parallel ranks, one
 process each, connected by Unix sockets. The model is a toy in integers, whose attention sums over
 every byte of the KV cache: one wrong byte changes the tokens. The KV lies in paged blocks of
-emulated devices. The same requests are then answered by one process; all tokens must be equal.
+emulated devices. A process that is killed is replaced, and no token is lost. The same requests are
+then answered by one process; all tokens must be equal.
 
 The exit status is 0 only if they are.)";
 
-Result<void> parse_kill(std::string_view text, std::optional<Kill>& kill) {
+Result<Kill> parse_kill(std::string_view text) {
   const Error wrong{Code::invalid_argument, "expected PIPELINE:STAGE[:RANK]@PERCENT%"};
   const std::size_t colon = text.find(':'), at = text.find('@');
   if (colon == std::string_view::npos || at == std::string_view::npos || at < colon ||
       !text.ends_with('%'))
     return wrong;
-  Kill wanted{.pipeline = std::string(text.substr(0, colon))};
   std::string_view stage = text.substr(colon + 1, at - colon - 1);
   std::string_view rank = "0";
   if (const std::size_t second = stage.find(':'); second != std::string_view::npos) {
@@ -32,11 +32,7 @@ Result<void> parse_kill(std::string_view text, std::optional<Kill>& kill) {
   const auto parsed_rank = parse_between(rank, 0U, 1000U);
   const auto percent = parse_between(text.substr(at + 1, text.size() - at - 2), 0U, 99U);
   if (!parsed_stage.ok() || !parsed_rank.ok() || !percent.ok()) return wrong;
-  wanted.stage = *parsed_stage;
-  wanted.rank = *parsed_rank;
-  wanted.percent = *percent;
-  kill = std::move(wanted);
-  return {};
+  return Kill{std::string(text.substr(0, colon)), *parsed_stage, *parsed_rank, *percent};
 }
 
 void add_shape(CommandLine& line, const std::string& name, PipelineShape& shape,
@@ -58,6 +54,7 @@ void add_stage_options(CommandLine& line, Options& options) {
       .text("--pipeline", options.place.pipeline, "NAME", "")
       .number("--stage", options.place.stage, 0, 1000, "N", "")
       .number("--rank", options.place.rank, 0, 1000, "N", "")
+      .number("--term", options.term, 1, UINT32_MAX, "N", "")
       .text("--directory", options.directory, "DIR", "")
       .number("--parent", options.parent, 1, INT32_MAX, "PID", "");
   add_shape(line, "--shape", options.place.shape, "");
@@ -70,7 +67,7 @@ CommandLine options_line(Options& options) {
   add_shape(line, "--colocated", options.shape, "stages and ranks of the pipeline");
   line.number("--requests", options.requests, 1, 10'000, "N", "in all")
       .number("--batch", options.batch, 1, kMostBatch, "N", "that are answered at the same time")
-      .number("--prompt-tokens", options.prompt_tokens, 2, kMostPrompt, "N", "on average")
+      .number("--prompt-tokens", options.prompt_tokens, 2, 10'000, "N", "on average")
       .number("--answer-tokens", options.answer_tokens, 1, 10'000, "N", "of each")
       .number("--seed", options.seed, 0, UINT64_MAX, "N", "of prompts and samplers")
       .number("--layers", options.model.layers, 1, 256, "N", "of the model")
@@ -80,9 +77,8 @@ CommandLine options_line(Options& options) {
               "of a block of the KV cache")
       .flag("--heads-first", options.cache.heads_first,
             "a block is [head][token], in place of [token][head]")
-      .option("--kill", "PIPELINE:STAGE[:RANK]@PERCENT%",
-              "kill that process once so many of all tokens are there",
-              [&options](std::string_view text) { return parse_kill(text, options.kill); })
+      .list("--kill", options.kill, "PIPELINE:STAGE[:RANK]@PERCENT%",
+            "kill that process once so many of all tokens are there; again and again")
       .flag("--flip-a-byte", options.flip,
             "damage one byte of a key behind its prompt: the run must fail, or proves nothing")
       .flag("--json", options.json, "print the result as JSON");
@@ -93,13 +89,20 @@ CommandLine options_line(Options& options) {
 void check_options(const Options& options) {
   if (const auto why = refusal(options.model_shape(), options.shape))
     throw example::Failure("--colocated " + to_string(options.shape) + ": " + *why);
-  if (!options.kill) return;
-  const Kill& kill = *options.kill;
-  if (kill.pipeline != kColocated || kill.stage >= options.shape.stages ||
-      kill.rank >= options.shape.ranks) {
-    throw example::Failure("--kill " + kill.pipeline + ":" + std::to_string(kill.stage) + ":" +
-                           std::to_string(kill.rank) + ": there is no such process");
+  (void)kills(options);
+}
+
+std::vector<Kill> kills(const Options& options) {
+  std::vector<Kill> all;
+  for (const std::string& text : options.kill) {
+    auto kill = parse_kill(text);
+    if (!kill.ok()) throw example::Failure("--kill " + text + ": " + kill.error().message);
+    if (kill->pipeline != kColocated || kill->stage >= options.shape.stages ||
+        kill->rank >= options.shape.ranks)
+      throw example::Failure("--kill " + text + ": there is no such process");
+    all.push_back(std::move(*kill));
   }
+  return all;
 }
 
 }  // namespace aqua::pipeline

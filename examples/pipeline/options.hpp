@@ -7,8 +7,9 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "model/shape.hpp"
 #include "serve/kv_cache.hpp"
@@ -18,10 +19,9 @@
 namespace aqua::pipeline {
 
 inline constexpr const char* kColocated = "colocated";  // the pipeline that does both phases
-// So many prompts in JSON fit a pipe: who writes orders never waits for who reads them, while these
-// wait for their answers to be read.
-inline constexpr unsigned kMostBatch = 32;
-inline constexpr unsigned kMostPrompt = 200;
+// The last stage's answers to a whole batch fit a pipe: it never waits for the orchestrator to read
+// them, so that the others go on, and read what the orchestrator writes to them.
+inline constexpr unsigned kMostBatch = 64;
 
 // Which process dies, and when.
 struct Kill {
@@ -41,7 +41,7 @@ struct Options {
   std::uint64_t seed = 1;
   ModelShape model{};
   CacheOptions cache{};
-  std::optional<Kill> kill{};
+  std::vector<std::string> kill{};
   bool flip = false;
   bool json = false;
 
@@ -64,10 +64,13 @@ struct Options {
   // --- for the processes that it starts ---
   bool stage_role = false;
   Place place{};
+  unsigned term = 1;
   std::filesystem::path directory{};
   pid_t parent = 0;
 };
 
+// Of Options::kill. Throws Failure where one is wrong, or there is no such process.
+[[nodiscard]] std::vector<Kill> kills(const Options& options);
 // Throws Failure where options do not go together.
 void check_options(const Options& options);
 // The line that fills `options`, which must outlive it.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "play/play.hpp"
 
-#include <chrono>
 #include <cstdio>
 
 #include "must.hpp"
@@ -14,12 +13,6 @@ namespace {
 
 constexpr const char* kReference = "reference";
 
-struct Run {
-  Answers answers{};
-  double seconds = 0;
-  std::size_t tokens = 0;  // of all answers
-};
-
 class Play {
  public:
   explicit Play(const Options& options) : options_(options), requests_(make_requests(options)) {
@@ -27,8 +20,8 @@ class Play {
   }
 
   int run() {
-    const Run many = serve(kColocated, options_.shape, options_.kill);
-    const Run one = serve(kReference, {1, 1}, {});
+    const Served many = serve(kColocated, options_.shape, kills(options_));
+    const Served one = serve(kReference, {1, 1}, {});
     std::size_t equal = 0;
     for (const auto& [sequence, answer] : one.answers)
       equal += many.answers.at(sequence) == answer ? 1U : 0U;
@@ -39,25 +32,24 @@ class Play {
   }
 
  private:
-  Run serve(const std::string& name, const PipelineShape& shape, const std::optional<Kill>& kill) {
-    using Clock = std::chrono::steady_clock;
+  Served serve(const std::string& name, const PipelineShape& shape, std::vector<Kill> kills) {
     say("serving: " + name + " " + to_string(shape) + ", " + std::to_string(shape.processes()) +
         (shape.processes() == 1 ? " process" : " processes"));
     Options options = options_;
     options.flip = options.flip && name != kReference;
     Processes pipeline(name, shape, options, directory_.path());
-    bool killed = !kill;
-    Run run;
-    const auto begin = Clock::now();
-    run.answers = Serving(pipeline, requests_, options_.batch, stop_).run([&](std::size_t tokens) {
-      run.tokens = tokens;
-      if (killed || tokens * 100 < answer_tokens_ * kill->percent) return;
-      pipeline.kill(kill->stage, kill->rank);
-      killed = true;
-    });
-    run.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    const auto kill_those_due = [&](std::size_t tokens) {
+      const auto due = [&](const Kill& kill) {
+        return tokens * 100 >= answer_tokens_ * kill.percent;
+      };
+      for (const Kill& kill : kills) {
+        if (due(kill)) pipeline.kill(kill.stage, kill.rank);
+      }
+      std::erase_if(kills, due);
+    };
+    Served served = Serving(pipeline, requests_, options_, stop_).run(kill_those_due);
     pipeline.finish();
-    return run;
+    return served;
   }
 
   void say(const std::string& line) const {
@@ -66,7 +58,7 @@ class Play {
     (void)std::fflush(stdout);
   }
 
-  void report(const Run& many, const Run& one, std::size_t equal) const {
+  void report(const Served& many, const Served& one, std::size_t equal) const {
     if (options_.json) {
       const nlohmann::json all{{"pipeline", to_string(options_.shape)},
                                {"processes", options_.shape.processes()},
@@ -74,8 +66,16 @@ class Play {
                                {"tokens", many.tokens},
                                {"equal_answers", equal},
                                {"seconds", many.seconds},
-                               {"seconds_of_one_process", one.seconds}};
+                               {"seconds_of_one_process", one.seconds},
+                               {"recoveries", many.recoveries},
+                               {"recovery_seconds", many.recovery_seconds},
+                               {"tokens_computed_again", many.computed_again}};
       std::puts(all.dump(2).c_str());
+    }
+    if (many.recoveries > 0) {
+      say("recovered " + std::to_string(many.recoveries) + " times, in " +
+          std::to_string(many.recovery_seconds) + " s at most, by computing " +
+          std::to_string(many.computed_again) + " tokens again");
     }
     say(std::to_string(requests_.size()) + " requests, " + std::to_string(many.tokens) +
         " tokens: " + std::to_string(equal) + " answers are those of one process");

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Serving sends requests through a pipeline, a batch at the same time, and collects the answers.
+// When a process has been killed, each sequence goes on at a point of its own, by plan_recovery():
+// tokens that are there count, and none is computed twice.
 //
 // Threads: one. Errors: Failure.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <vector>
@@ -17,27 +20,41 @@ namespace aqua::pipeline {
 // Tokens by sequence.
 using Answers = std::map<Word, std::vector<std::uint32_t>>;
 
+struct Served {
+  Answers answers{};
+  std::size_t tokens = 0;  // of all answers
+  double seconds = 0;
+  unsigned recoveries = 0;
+  std::size_t computed_again = 0;  // tokens, prompts too, whose KV had been there
+  double recovery_seconds = 0;     // from a death that was noticed to the next token, the longest
+};
+
 class Serving {
  public:
-  Serving(Processes& pipeline, const std::vector<Request>& requests, unsigned batch,
+  Serving(Processes& pipeline, const std::vector<Request>& requests, const Options& options,
           const example::StopSignals& stop);
 
   // Returns once all are answered. `on_tokens` is told how many tokens are there, of all answers.
-  [[nodiscard]] Answers run(const std::function<void(std::size_t tokens)>& on_tokens = {});
+  [[nodiscard]] Served run(const std::function<void(std::size_t tokens)>& on_tokens = {});
 
  private:
+  using Clock = std::chrono::steady_clock;
+
   void begin_more();
   void listen();
-  void take_in(const Sampled& sampled);
+  void recover();
+  // Whether the answer is complete by this token.
+  bool deliver(const Sampled& sampled);
+  void order(const Request& request, std::uint32_t from);
 
   Processes& pipeline_;
   const std::vector<Request>& requests_;
-  const unsigned batch_;
+  const Options& options_;
   const example::StopSignals& stop_;
   std::map<Word, const Request*> running_{};
-  Answers answers_{};
+  Served served_{};
   std::size_t begun_ = 0;
-  std::size_t tokens_ = 0;
+  std::optional<Clock::time_point> noticed_{};  // a death after which no token has come yet
 };
 
 }  // namespace aqua::pipeline

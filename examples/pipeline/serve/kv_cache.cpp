@@ -72,6 +72,12 @@ std::vector<std::uint32_t> KvCache::blocks_of(std::uint64_t sequence) const {
   return found == sequences_.end() ? std::vector<std::uint32_t>{} : found->second;
 }
 
+std::vector<std::uint64_t> KvCache::sequences() const {
+  std::vector<std::uint64_t> all;
+  for (const auto& [sequence, blocks] : sequences_) all.push_back(sequence);
+  return all;
+}
+
 void KvCache::release(std::uint64_t sequence) {
   const auto found = sequences_.find(sequence);
   if (found == sequences_.end()) return;

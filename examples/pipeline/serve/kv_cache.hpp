@@ -30,6 +30,7 @@ class KvCache {
   void reserve(std::uint64_t sequence, std::uint32_t tokens);
   // The sequence's blocks in order; none: it is not there.
   [[nodiscard]] std::vector<std::uint32_t> blocks_of(std::uint64_t sequence) const;
+  [[nodiscard]] std::vector<std::uint64_t> sequences() const;  // that have blocks
   // Gives its blocks back. No work on them may be in flight.
   void release(std::uint64_t sequence);
   [[nodiscard]] std::size_t free_blocks() const { return free_.size(); }

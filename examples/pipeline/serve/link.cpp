@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "serve/link.hpp"
 
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <system_error>
 
 namespace aqua::pipeline {
@@ -39,7 +41,7 @@ Link Link::connect(std::string peer, const std::filesystem::path& socket) {
   Fd made = make_socket();
   const sockaddr_un address = address_of(socket);
   if (::connect(made.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0)
-    throw Failure(peer + " cannot be reached: " + reason());
+    throw NeighbourGone(peer + " cannot be reached: " + reason());
   return {std::move(peer), std::move(made)};
 }
 
@@ -71,8 +73,12 @@ Listener::Listener(const std::filesystem::path& socket) : socket_(make_socket())
   }
 }
 
-Link Listener::accept() {
+Link Listener::accept(int orders) {
   for (;;) {
+    pollfd waiting[]{{socket_.get(), POLLIN, 0}, {orders, POLLIN, 0}};
+    (void)::poll(waiting, std::size(waiting), -1);
+    if (waiting[1].revents != 0) throw NeighbourGone("a neighbour does not come");
+    if ((waiting[0].revents & POLLIN) == 0) continue;  // a signal
     Fd made(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
     if (made.valid()) return {"a neighbour", std::move(made)};
     if (errno != EINTR) throw Failure("accept: " + reason());

@@ -20,8 +20,6 @@ namespace aqua::pipeline {
 struct NeighbourGone : example::Failure {
   using Failure::Failure;
 };
-// The exit status of who ends for that: somebody else has ended before.
-inline constexpr int kNeighbourGoneStatus = 3;
 
 class Link {
  public:
@@ -50,7 +48,9 @@ class Link {
 class Listener {
  public:
   explicit Listener(const std::filesystem::path& socket);
-  [[nodiscard]] Link accept();
+  // NeighbourGone where `orders` becomes readable first: who is waited for has died, and the
+  // orchestrator says how to go on.
+  [[nodiscard]] Link accept(int orders);
 
  private:
   example::Fd socket_;

@@ -16,7 +16,8 @@ namespace aqua::pipeline {
 
 class Orders {
  public:
-  explicit Orders(int fd) : lines_(fd) {}
+  explicit Orders(int fd) : fd_(fd), lines_(fd) {}
+  [[nodiscard]] int fd() const { return fd_; }
 
   // Waits for the next one. None: the orchestrator has closed its end.
   [[nodiscard]] std::optional<nlohmann::json> next() {
@@ -31,6 +32,7 @@ class Orders {
   }
 
  private:
+  const int fd_;
   example::LineReader lines_;
   std::deque<std::string> read_{};
 };

@@ -18,28 +18,29 @@ namespace aqua::pipeline {
 
 class Stage {
  public:
-  // `wiring` is connected. `orders` brings the first stage's steps.
-  Stage(Runtime& runtime, const Options& options, Wiring& wiring, Orders& orders);
+  Stage(Runtime& runtime, const Options& options);
   ~Stage();  // waits for its kernels
   Stage(const Stage&) = delete;
   Stage& operator=(const Stage&) = delete;
 
-  // Until there are no more steps.
-  void run();
+  // Lets go of all other sequences.
+  void keep(const std::vector<Word>& sequences);
+  // Takes steps until there are no more; then nothing is returned. An order to wire anew ends it,
+  // too, and is returned. `wiring` is connected, `orders` brings the first stage's steps.
+  // NeighbourGone: somebody has died; the KV of earlier steps is all there.
+  [[nodiscard]] std::optional<Rewire> run(Wiring& wiring, Orders& orders);
 
  private:
-  [[nodiscard]] std::optional<Step> next();
-  void compute(Step& step);
-  void compute_layer(unsigned layer, Step& step, BlockList blocks);
+  void take(Step& step, Wiring& wiring);
+  void compute(Step& step, Wiring& wiring);
+  void compute_layer(unsigned layer, Step& step, BlockList blocks, Wiring& wiring);
   void flip_a_byte(const KvPlanes& planes);
-  void pass_on(const Step& step);
+  void pass_on(const Step& step, Wiring& wiring);
 
   Runtime& runtime_;
   const ModelShape model_;
   const Place place_;
   const Part part_;
-  Wiring& wiring_;
-  Orders& orders_;
   KvCache cache_;
   Stream stream_;
   bool flip_;  // a byte is still to be damaged

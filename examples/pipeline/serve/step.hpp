@@ -40,7 +40,28 @@ struct Order {
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Order, sequence, seed, first, tokens)
 
-// The last stage's answer to it, unless the sequence has ended.
+// To every process. It leaves whatever it does, and listens under a new term, which it says.
+struct Rewire {
+  unsigned listen = 0;  // the term
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Rewire, listen)
+
+// To every process, once all listen: it connects, and says so.
+struct Connect {
+  unsigned connect = 0;           // the term
+  std::vector<Word> sequences{};  // that go on; the blocks of all others are free
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Connect, connect, sequences)
+
+// What a process says of these two.
+struct Wired {
+  unsigned term = 0;
+  bool connected = false;
+  friend bool operator==(const Wired&, const Wired&) = default;
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Wired, term, connected)
+
+// The last stage's answer to an order, unless the sequence has ended.
 struct Sampled {
   Word sequence = 0;
   std::uint32_t position = 0;  // of the token

@@ -18,17 +18,18 @@ std::string Place::name() const {
   return pipeline + ", stage " + std::to_string(stage) + ", rank " + std::to_string(rank);
 }
 
-Wiring::Wiring(Place place, const std::filesystem::path& directory)
+Wiring::Wiring(Place place, const std::filesystem::path& directory, unsigned term)
     : place_(std::move(place)),
       directory_(directory),
+      term_(term),
       listener_(socket_of(place_.stage, place_.rank)) {}
 
 std::filesystem::path Wiring::socket_of(unsigned stage, unsigned rank) const {
-  return directory_ /
-         (place_.pipeline + "-" + std::to_string(stage) + "-" + std::to_string(rank) + ".sock");
+  return directory_ / (place_.pipeline + "-" + std::to_string(stage) + "-" + std::to_string(rank) +
+                       "-" + std::to_string(term_) + ".sock");
 }
 
-void Wiring::connect() {
+void Wiring::connect(int orders) {
   const auto reach = [&](unsigned stage, unsigned rank) {
     Place there = place_;
     there.stage = stage;
@@ -43,7 +44,7 @@ void Wiring::connect() {
 
   const unsigned partners = place_.rank == 0 ? place_.shape.ranks - 1 : 0;
   for (unsigned i = 0; i < partners + (place_.first() ? 0 : 1); ++i) {
-    Link link = listener_.accept();
+    Link link = listener_.accept(orders);
     Greeting greeting;
     link.receive_values(std::span<Greeting>(&greeting, 1));
     Place there = place_;

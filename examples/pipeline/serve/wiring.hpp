@@ -2,7 +2,10 @@
 // Wiring connects a process of a pipeline with its neighbours: the same rank of the stage before
 // and behind it, and within its stage the first rank, which adds up what all of them have computed.
 //
-// Threads: one. Errors: Failure.
+// Each time that a process is replaced, all are wired anew, under the next term: nothing that was
+// on its way in the old one can be taken for something of the new one.
+//
+// Threads: one. Errors: Failure, NeighbourGone.
 #pragma once
 
 #include <filesystem>
@@ -29,10 +32,11 @@ struct Place {
 
 class Wiring {
  public:
-  // Listens; nobody is connected yet.
-  Wiring(Place place, const std::filesystem::path& directory);
-  // All processes of the pipeline listen. Returns once each neighbour is connected.
-  void connect();
+  // Listens, for those of the same term; nobody is connected yet.
+  Wiring(Place place, const std::filesystem::path& directory, unsigned term);
+  // All processes of the pipeline listen. Returns once each neighbour is connected. NeighbourGone
+  // where one has died meanwhile, or `orders` becomes readable.
+  void connect(int orders);
 
   // The first stage has none before it, the last none behind it: they talk with the orchestrator.
   [[nodiscard]] Link& before() { return before_; }
@@ -46,6 +50,7 @@ class Wiring {
 
   const Place place_;
   const std::filesystem::path directory_;
+  const unsigned term_;
   Listener listener_;
   Link before_{}, behind_{};
   Link leader_{};                 // of the other ranks: the first one
