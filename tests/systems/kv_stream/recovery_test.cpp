@@ -195,7 +195,7 @@ TEST(RecoveryProperty, IsShorterThanReadingAllAndNearTheBestOfAllChoices) {
     for (const Resumed& resumed : plan->sequences) {
       const std::size_t i = index_of(in, resumed.sequence);
       chosen[i] = resumed.from == 0;
-      reads += resumed.reads.empty() ? 0 : 1;
+      reads += resumed.reads.empty() ? 0U : 1U;
       RecoveryInput alone = in;
       alone.sequences = {in.sequences[i]};
       largest = std::max({largest, seconds_with(alone, {false}), seconds_with(alone, {true})});
