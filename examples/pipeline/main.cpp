@@ -9,7 +9,7 @@ namespace aqua::pipeline {
 namespace {
 
 int run(const Options& options) {
-  return options.stage_role ? run_stage(options) : play(options);
+  return options.stage_role || options.keeper_role ? run_role(options) : play(options);
 }
 
 }  // namespace

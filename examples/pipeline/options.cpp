@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "options.hpp"
 
+#include <type_traits>
+
 #include "must.hpp"
 
 namespace aqua::pipeline {
@@ -8,8 +10,9 @@ namespace {
 
 constexpr const char* kAbout = R"(Usage: pipeline [options]
 
-Serves requests with a pipeline of real processes: SxR is S stages of R tensor-parallel ranks, one
-process each, connected by Unix sockets. The model is a toy in integers, whose attention sums over
+Serves requests with pipelines of real processes: SxR is S stages of R tensor-parallel ranks, one
+process each, connected by Unix sockets. With --prefill and --decode the KV of a prompt is streamed
+from one pipeline to the other while it is computed; their shapes may differ in every way. The model is a toy in integers, whose attention sums over
 every byte of the KV cache: one wrong byte changes the tokens. The KV lies in paged blocks of
 emulated devices. A process that is killed is replaced, and no token is lost. The same requests are
 then answered by one process; all tokens must be equal.
@@ -35,8 +38,11 @@ Result<Kill> parse_kill(std::string_view text) {
   return Kill{std::string(text.substr(0, colon)), *parsed_stage, *parsed_rank, *percent};
 }
 
-void add_shape(CommandLine& line, const std::string& name, PipelineShape& shape,
-               const std::string& help) {
+// `shape` may be optional.
+template <typename Shape>
+void add_shape(CommandLine& line, const std::string& name, Shape& shape, const std::string& help) {
+  std::string fallback;
+  if constexpr (std::is_same_v<Shape, PipelineShape>) fallback = to_string(shape);
   line.option(
       name, "SxR", help,
       [&shape](std::string_view text) -> Result<void> {
@@ -45,12 +51,13 @@ void add_shape(CommandLine& line, const std::string& name, PipelineShape& shape,
         shape = *parsed;
         return {};
       },
-      to_string(shape));
+      fallback);
 }
 
 void add_stage_options(CommandLine& line, Options& options) {
   line.group("")  // not in the help
       .flag("--stage-role", options.stage_role, "")
+      .flag("--keeper-role", options.keeper_role, "")
       .text("--pipeline", options.place.pipeline, "NAME", "")
       .number("--stage", options.place.stage, 0, 1000, "N", "")
       .number("--rank", options.place.rank, 0, 1000, "N", "")
@@ -64,7 +71,9 @@ void add_stage_options(CommandLine& line, Options& options) {
 
 CommandLine options_line(Options& options) {
   CommandLine line("", kAbout);
-  add_shape(line, "--colocated", options.shape, "stages and ranks of the pipeline");
+  add_shape(line, "--colocated", options.colocated, "one pipeline for prompts and answers ...");
+  add_shape(line, "--prefill", options.prefill, "... or one for prompts, whose KV is streamed ...");
+  add_shape(line, "--decode", options.decode, "... to one for answers");
   line.number("--requests", options.requests, 1, 10'000, "N", "in all")
       .number("--batch", options.batch, 1, kMostBatch, "N", "that are answered at the same time")
       .number("--prompt-tokens", options.prompt_tokens, 2, 10'000, "N", "on average")
@@ -81,25 +90,40 @@ CommandLine options_line(Options& options) {
             "kill that process once so many of all tokens are there; again and again")
       .flag("--flip-a-byte", options.flip,
             "damage one byte of a key behind its prompt: the run must fail, or proves nothing")
+      .text("--keeper-binary", options.keeper, "PROGRAM",
+            "the aqua-keeper program; default: of the same build")
       .flag("--json", options.json, "print the result as JSON");
   add_stage_options(line, options);
   return line;
 }
 
 void check_options(const Options& options) {
-  if (const auto why = refusal(options.model_shape(), options.shape))
-    throw example::Failure("--colocated " + to_string(options.shape) + ": " + *why);
+  const auto check = [&](const char* name, const PipelineShape& shape) {
+    if (const auto why = refusal(options.model_shape(), shape))
+      throw example::Failure(concat(name, " ", to_string(shape), ": ", *why));
+  };
+  check("--colocated", options.colocated);
+  if (options.prefill) check("--prefill", *options.prefill);
+  if (options.decode) check("--decode", *options.decode);
+  if (options.prefill.has_value() != options.decode.has_value())
+    throw example::Failure("--prefill and --decode go together");
   (void)kills(options);
+}
+
+const PipelineShape* shape_of(const Options& options, const std::string& pipeline) {
+  if (!options.prefill) return pipeline == kColocated ? &options.colocated : nullptr;
+  if (pipeline == kPrefill) return &*options.prefill;
+  return pipeline == kDecode ? &*options.decode : nullptr;
 }
 
 std::vector<Kill> kills(const Options& options) {
   std::vector<Kill> all;
   for (const std::string& text : options.kill) {
     auto kill = parse_kill(text);
-    if (!kill.ok()) throw example::Failure("--kill " + text + ": " + kill.error().message);
-    if (kill->pipeline != kColocated || kill->stage >= options.shape.stages ||
-        kill->rank >= options.shape.ranks)
-      throw example::Failure("--kill " + text + ": there is no such process");
+    if (!kill.ok()) throw example::Failure(concat("--kill ", text, ": ", kill.error().message));
+    const PipelineShape* const shape = shape_of(options, kill->pipeline);
+    if (shape == nullptr || kill->stage >= shape->stages || kill->rank >= shape->ranks)
+      throw example::Failure(concat("--kill ", text, ": there is no such process"));
     all.push_back(std::move(*kill));
   }
   return all;

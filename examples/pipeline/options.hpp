@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,7 +19,8 @@
 
 namespace aqua::pipeline {
 
-inline constexpr const char* kColocated = "colocated";  // the pipeline that does both phases
+// Names of pipelines: one that does both phases, and those of one.
+inline constexpr const char *kColocated = "colocated", *kPrefill = "prefill", *kDecode = "decode";
 // The last stage's answers to a whole batch fit a pipe: it never waits for the orchestrator to read
 // them, so that the others go on, and read what the orchestrator writes to them.
 inline constexpr unsigned kMostBatch = 64;
@@ -33,7 +35,8 @@ struct Kill {
 
 struct Options {
   // --- for people ---
-  PipelineShape shape{2, 2};
+  PipelineShape colocated{2, 2};
+  std::optional<PipelineShape> prefill{}, decode{};  // both or none: in place of `colocated`
   unsigned requests = 16;
   unsigned batch = 4;           // that are answered at the same time
   unsigned prompt_tokens = 48;  // the mean; they lie between half and three halves of it
@@ -41,6 +44,7 @@ struct Options {
   std::uint64_t seed = 1;
   ModelShape model{};
   CacheOptions cache{};
+  std::filesystem::path keeper{};  // the daemon's program; empty: looked for
   std::vector<std::string> kill{};
   bool flip = false;
   bool json = false;
@@ -62,13 +66,15 @@ struct Options {
   }
 
   // --- for the processes that it starts ---
-  bool stage_role = false;
+  bool stage_role = false, keeper_role = false;
   Place place{};
   unsigned term = 1;
   std::filesystem::path directory{};
   pid_t parent = 0;
 };
 
+// nullptr: there is no such pipeline.
+[[nodiscard]] const PipelineShape* shape_of(const Options& options, const std::string& pipeline);
 // Of Options::kill. Throws Failure where one is wrong, or there is no such process.
 [[nodiscard]] std::vector<Kill> kills(const Options& options);
 // Throws Failure where options do not go together.

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "child_process.hpp"
+#include "daemon_program.hpp"
 #include "must.hpp"
 #include "serve/stage.hpp"
 
@@ -42,8 +43,9 @@ std::optional<Rewire> serve(Stage& stage, const Options& options, unsigned term,
 
 }  // namespace
 
-int run_stage(const Options& options) {
+int run_role(const Options& options) {
   example::die_with_parent(options.parent);
+  if (options.keeper_role) example::become_keeper(options.keeper, options.directory);
   Runtime runtime = example::must(Runtime::open({.device = "emu:0",
                                                  .coordinator = "none",
                                                  .host_bytes = 2_MiB,

@@ -7,6 +7,6 @@
 namespace aqua::pipeline {
 
 // Returns the exit status, or throws Failure.
-[[nodiscard]] int run_stage(const Options& options);
+[[nodiscard]] int run_role(const Options& options);
 
 }  // namespace aqua::pipeline

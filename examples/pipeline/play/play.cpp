@@ -20,8 +20,13 @@ class Play {
   }
 
   int run() {
-    const Served many = serve(kColocated, options_.shape, kills(options_));
-    const Served one = serve(kReference, {1, 1}, {});
+    const Served many = options_.prefill ? serve_apart() : serve_colocated();
+    Options alone = options_;
+    alone.flip = false;
+    alone.prefill = alone.decode = {};
+    Processes one_process = start(kReference, {1, 1}, alone);
+    const Served one = Serving(one_process, one_process, requests_, alone, stop_).run();
+    one_process.finish();
     std::size_t equal = 0;
     for (const auto& [sequence, answer] : one.answers)
       equal += many.answers.at(sequence) == answer ? 1U : 0U;
@@ -32,24 +37,50 @@ class Play {
   }
 
  private:
-  Served serve(const std::string& name, const PipelineShape& shape, std::vector<Kill> kills) {
+  Processes start(const std::string& name, const PipelineShape& shape, const Options& options) {
     say("serving: " + name + " " + to_string(shape) + ", " + std::to_string(shape.processes()) +
         (shape.processes() == 1 ? " process" : " processes"));
-    Options options = options_;
-    options.flip = options.flip && name != kReference;
-    Processes pipeline(name, shape, options, directory_.path());
-    const auto kill_those_due = [&](std::size_t tokens) {
+    return {name, shape, options, directory_.path()};
+  }
+
+  Served serve_colocated() {
+    Processes pipeline = start(kColocated, options_.colocated, options_);
+    Served served =
+        Serving(pipeline, pipeline, requests_, options_, stop_).run(killing({&pipeline}));
+    pipeline.finish();
+    return served;
+  }
+
+  // Prefill and decode apart, with a keeper between them. Decode has other blocks.
+  Served serve_apart() {
+    example::ChildProcess keeper = start_keeper(options_, directory_.path());
+    Options of_decode = options_;
+    of_decode.flip = false;
+    of_decode.cache.heads_first = !options_.cache.heads_first;
+    of_decode.cache.tokens_per_block = options_.cache.tokens_per_block / 2 + 1;
+    Processes prefill = start(kPrefill, *options_.prefill, options_);
+    Processes decode = start(kDecode, *options_.decode, of_decode);
+    Served served =
+        Serving(prefill, decode, requests_, options_, stop_).run(killing({&prefill, &decode}));
+    prefill.finish();
+    decode.finish();
+    return served;
+  }
+
+  // Kills what is due, as tokens come.
+  std::function<void(std::size_t)> killing(std::vector<Processes*> pipelines) const {
+    return [this, pipelines = std::move(pipelines),
+            pending = kills(options_)](std::size_t tokens) mutable {
       const auto due = [&](const Kill& kill) {
         return tokens * 100 >= answer_tokens_ * kill.percent;
       };
-      for (const Kill& kill : kills) {
-        if (due(kill)) pipeline.kill(kill.stage, kill.rank);
+      for (const Kill& kill : pending) {
+        for (Processes* const each : pipelines) {
+          if (due(kill) && each->name() == kill.pipeline) each->kill(kill.stage, kill.rank);
+        }
       }
-      std::erase_if(kills, due);
+      std::erase_if(pending, due);
     };
-    Served served = Serving(pipeline, requests_, options_, stop_).run(kill_those_due);
-    pipeline.finish();
-    return served;
   }
 
   void say(const std::string& line) const {
@@ -60,8 +91,7 @@ class Play {
 
   void report(const Served& many, const Served& one, std::size_t equal) const {
     if (options_.json) {
-      const nlohmann::json all{{"pipeline", to_string(options_.shape)},
-                               {"processes", options_.shape.processes()},
+      const nlohmann::json all{{"pipelines", pipelines()},
                                {"requests", requests_.size()},
                                {"tokens", many.tokens},
                                {"equal_answers", equal},
@@ -79,6 +109,11 @@ class Play {
     }
     say(std::to_string(requests_.size()) + " requests, " + std::to_string(many.tokens) +
         " tokens: " + std::to_string(equal) + " answers are those of one process");
+  }
+
+  [[nodiscard]] nlohmann::json pipelines() const {
+    if (!options_.prefill) return {{kColocated, to_string(options_.colocated)}};
+    return {{kPrefill, to_string(*options_.prefill)}, {kDecode, to_string(*options_.decode)}};
   }
 
   [[nodiscard]] int verdict(const std::vector<std::string>& complaints) const {

@@ -26,6 +26,11 @@ std::vector<std::string> model_arguments(const Options& options) {
                                 "--kv-heads",      std::to_string(options.model.kv_heads),
                                 "--block-tokens",  std::to_string(options.cache.tokens_per_block)};
   if (options.cache.heads_first) line.emplace_back("--heads-first");
+  if (options.prefill) {
+    for (const auto& [name, shape] :
+         {std::pair("--prefill", *options.prefill), std::pair("--decode", *options.decode)})
+      line.insert(line.end(), {name, to_string(shape)});
+  }
   return line;
 }
 
@@ -35,6 +40,19 @@ bool was_killed(int status) {
 }
 
 }  // namespace
+
+ChildProcess start_keeper(const Options& options, const std::filesystem::path& directory) {
+  std::vector<std::string> line{std::filesystem::read_symlink("/proc/self/exe"),
+                                "--keeper-role",
+                                "--directory",
+                                directory,
+                                "--parent",
+                                std::to_string(::getpid())};
+  if (!options.keeper.empty()) line.insert(line.end(), {"--keeper-binary", options.keeper});
+  ChildProcess keeper("keeper", line);
+  example::await_line(keeper, "listening", kPatience);
+  return keeper;
+}
 
 ChildProcess Processes::start(const Place& place) const {
   std::vector<std::string> line{std::filesystem::read_symlink("/proc/self/exe"),

@@ -20,6 +20,10 @@
 
 namespace aqua::pipeline {
 
+// The daemon whose memory holds what is streamed, once it listens.
+[[nodiscard]] example::ChildProcess start_keeper(const Options& options,
+                                                 const std::filesystem::path& directory);
+
 class Processes {
  public:
   // Starts all of them; returns once they are connected with each other. Their sockets lie in

@@ -31,8 +31,9 @@ struct Served {
 
 class Serving {
  public:
-  Serving(Processes& pipeline, const std::vector<Request>& requests, const Options& options,
-          const example::StopSignals& stop);
+  // Both may be one.
+  Serving(Processes& prefill, Processes& decode, const std::vector<Request>& requests,
+          const Options& options, const example::StopSignals& stop);
 
   // Returns once all are answered. `on_tokens` is told how many tokens are there, of all answers.
   [[nodiscard]] Served run(const std::function<void(std::size_t tokens)>& on_tokens = {});
@@ -41,18 +42,24 @@ class Serving {
   using Clock = std::chrono::steady_clock;
 
   void begin_more();
+  void end(Word sequence);
   void listen();
-  void recover();
-  // Whether the answer is complete by this token.
-  bool deliver(const Sampled& sampled);
-  void order(const Request& request, std::uint32_t from);
+  void recover(Processes& broken);
+  [[nodiscard]] bool apart() const { return &prefill_ != &decode_; }
+  enum class Delivered : std::uint8_t { more, last, again };
+  Delivered deliver(const Sampled& sampled);
+  void give_prompt(const Request& request);
+  void go_on(const Request& request, std::uint32_t from);
+  void recover_broken();
 
-  Processes& pipeline_;
+  Processes& prefill_;
+  Processes& decode_;
   const std::vector<Request>& requests_;
   const Options& options_;
   const example::StopSignals& stop_;
   std::map<Word, const Request*> running_{};
   Served served_{};
+  std::map<Word, std::uint32_t> attempts_{};  // of prompts that were given to prefill
   std::size_t begun_ = 0;
   std::optional<Clock::time_point> noticed_{};  // a death after which no token has come yet
 };

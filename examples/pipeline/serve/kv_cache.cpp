@@ -30,7 +30,9 @@ Layout lay_out(const ModelShape& model, const Part& part, const CacheOptions& op
   return must(Layout::mha({.layers = part.layers.count,
                            .block_count = options.blocks,
                            .tokens_per_block = options.tokens_per_block,
-                           .element_bytes = 1},
+                           .element_bytes = 1,
+                           .order = options.heads_first ? BlockOrder::heads_first
+                                                        : BlockOrder::tokens_first},
                           part.kv_heads.count, model.head_bytes, keys, values),
               "layout");
 }
@@ -41,7 +43,6 @@ KvCache::KvCache(Runtime& runtime, const ModelShape& model, const Part& part,
                  const CacheOptions& options)
     : part_(part),
       options_(options),
-      head_bytes_(model.head_bytes),
       memory_(
           must(emulated::allocate(runtime, kPlanesPerLayer * part.layers.count * options.blocks *
                                                block_bytes(model, part, options)),
@@ -88,12 +89,11 @@ void KvCache::release(std::uint64_t sequence) {
 KvPlanes KvCache::planes(unsigned layer, BlockList blocks) const {
   const LayoutSpec& spec = layout_.spec();
   const std::size_t first = std::size_t{kPlanesPerLayer} * (layer - part_.layers.first);
-  const std::size_t heads = part_.kv_heads.count, tokens = options_.tokens_per_block;
   return {.keys = spec.planes[first],
           .values = spec.planes[first + 1],
           .block_stride = spec.block_stride,
-          .token_stride = options_.heads_first ? head_bytes_ : heads * head_bytes_,
-          .head_stride = options_.heads_first ? tokens * head_bytes_ : head_bytes_,
+          .token_stride = spec.axes.tokens.stride,
+          .head_stride = spec.axes.heads.stride,
           .tokens_per_block = options_.tokens_per_block,
           .blocks = blocks};
 }

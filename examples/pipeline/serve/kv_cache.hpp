@@ -41,7 +41,6 @@ class KvCache {
  private:
   const Part part_;
   const CacheOptions options_;
-  const std::size_t head_bytes_;
   emulated::Memory memory_;
   Layout layout_;
   std::vector<std::uint32_t> free_{};

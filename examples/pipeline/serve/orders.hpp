@@ -4,6 +4,7 @@
 // Threads: one. Errors: Failure, for a line that is no JSON object.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <deque>
 #include <nlohmann/json.hpp>
@@ -18,6 +19,15 @@ class Orders {
  public:
   explicit Orders(int fd) : fd_(fd), lines_(fd) {}
   [[nodiscard]] int fd() const { return fd_; }
+
+  // Whether one is here that ends what the process does. Waits for nothing.
+  [[nodiscard]] bool rewire_comes() {
+    for (std::string& line : lines_.read(std::chrono::milliseconds(0)))
+      read_.push_back(std::move(line));
+    return std::ranges::any_of(read_, [](const std::string& line) {
+      return line.find("\"listen\"") != std::string::npos;
+    });
+  }
 
   // Waits for the next one. None: the orchestrator has closed its end.
   [[nodiscard]] std::optional<nlohmann::json> next() {

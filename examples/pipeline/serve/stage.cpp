@@ -28,19 +28,23 @@ Stage::Stage(Runtime& runtime, const Options& options)
       part_(part_of(model_, place_.shape, place_.stage, place_.rank)),
       cache_(runtime, model_, part_, options.cache_options()),
       stream_(must(emulated::create_stream(runtime), "stream")),
-      flip_(options.flip) {}
+      flip_(options.flip) {
+  if (options.prefill) streams_.emplace(runtime, options, cache_);
+}
 
 Stage::~Stage() {
   (void)emulated::destroy_stream(runtime_, stream_);
 }
 
 void Stage::keep(const std::vector<Word>& sequences) {
+  if (streams_) streams_->keep(sequences, stream_);
   for (const Word each : cache_.sequences()) {
     if (std::ranges::find(sequences, each) == sequences.end()) cache_.release(each);
   }
 }
 
 std::optional<Rewire> Stage::run(Wiring& wiring, Orders& orders) {
+  if (streams_) streams_->give_up_if([&orders] { return orders.rewire_comes(); });
   if (!place_.first()) {
     while (std::optional<Step> step = receive_step(wiring.before())) take(*step, wiring);
   } else {
@@ -58,21 +62,44 @@ void Stage::take(Step& step, Wiring& wiring) {
   if (step.head.count > 0) {
     compute(step, wiring);
   } else {
-    cache_.release(step.head.sequence);  // nothing is queued: compute() waits for its kernels
+    end(step.head);
   }
   pass_on(step, wiring);
 }
 
+void Stage::end(const StepHead& step) {
+  if (streams_) streams_->finish(step, stream_);
+  cache_.release(step.sequence);  // nothing is queued: compute() waits for its kernels
+}
+
 void Stage::compute(Step& step, Wiring& wiring) {
-  cache_.reserve(step.head.sequence, step.head.end());
-  const std::vector<std::uint32_t> blocks = cache_.blocks_of(step.head.sequence);
-  for (unsigned i = 0; i < part_.layers.count; ++i)
-    compute_layer(part_.layers.first + i, step, blocks, wiring);
+  const Word sequence = step.head.sequence;
+  // The prompt's KV is not here yet, nor is it computed here: then `first` would be 0.
+  const bool streamed = step.head.first > 0 && cache_.blocks_of(sequence).empty();
+  cache_.reserve(sequence, step.head.end());
+  const std::vector<std::uint32_t> blocks = cache_.blocks_of(sequence);
+  const bool prefill = streams_ && place_.pipeline == kPrefill;
+  const bool streams_out = prefill && step.head.attempt > 0;
+  std::optional<kv_stream::StreamOut> out;
+  std::optional<kv_stream::StreamIn> in;
+  if (streams_out) out.emplace(streams_->begin(step.head, blocks));
+  if (streams_ && streamed) in.emplace(streams_->take(step.head, blocks, stream_));
+  for (unsigned i = 0; i < part_.layers.count; ++i) {
+    if (in) must(in->stream_wait(stream_, i), "stream_wait");
+    compute_layer(part_.layers.first + i, step, blocks, wiring, [&] {
+      if (out) must(out->layer(i, stream_), "layer");
+    });
+  }
+  if (in) must(in->wait(), "stream_in");
+  if (out) streams_->complete(std::move(*out), stream_);
+  if (prefill) cache_.release(sequence);
 }
 
 // The sum over the ranks is made on the host, so that each layer is waited for. An engine adds up
 // on its devices, and waits once a step.
-void Stage::compute_layer(unsigned layer, Step& step, BlockList blocks, Wiring& wiring) {
+template <typename Behind>
+void Stage::compute_layer(unsigned layer, Step& step, BlockList blocks, Wiring& wiring,
+                          Behind behind) {
   std::vector<Hidden> sums(step.head.count);
   auto kernel = [&, planes = cache_.planes(layer, blocks)] {
     const KvPlanes kv = kernel_view(planes);
@@ -83,6 +110,7 @@ void Stage::compute_layer(unsigned layer, Step& step, BlockList blocks, Wiring& 
   };
   must(emulated::launch(runtime_, stream_, std::move(kernel)), "launch");
   if (flip_) flip_a_byte(cache_.planes(layer, blocks));
+  behind();
   must(emulated::synchronize(runtime_, stream_), "kernel");
   wiring.add_up(sums);
   for (std::uint32_t i = 0; i < step.head.count; ++i)

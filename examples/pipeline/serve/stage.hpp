@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stage is one process of a pipeline at work: it takes steps from the stage before, computes its
-// layers' heads over its own KV cache, and passes them on.
+// layers' heads over its own KV cache, and passes them on. Of a prefill pipeline it streams the KV
+// of prompts to a decode pipeline, layer by layer; there it comes in before its layer is computed.
 //
 // Threads: one. Errors: Failure. The runtime outlives it.
 #pragma once
@@ -13,6 +14,7 @@
 #include "serve/orders.hpp"
 #include "serve/step.hpp"
 #include "serve/wiring.hpp"
+#include "stream/streams.hpp"
 
 namespace aqua::pipeline {
 
@@ -33,7 +35,10 @@ class Stage {
  private:
   void take(Step& step, Wiring& wiring);
   void compute(Step& step, Wiring& wiring);
-  void compute_layer(unsigned layer, Step& step, BlockList blocks, Wiring& wiring);
+  void end(const StepHead& step);
+  // `behind` is called once the layer's kernel is queued.
+  template <typename Behind>
+  void compute_layer(unsigned layer, Step& step, BlockList blocks, Wiring& wiring, Behind behind);
   void flip_a_byte(const KvPlanes& planes);
   void pass_on(const Step& step, Wiring& wiring);
 
@@ -42,6 +47,7 @@ class Stage {
   const Place place_;
   const Part part_;
   KvCache cache_;
+  std::optional<Streams> streams_{};  // where prefill and decode are apart
   Stream stream_;
   bool flip_;  // a byte is still to be damaged
 };

@@ -7,7 +7,8 @@ Step step_of(const Order& order) {
   Step step{.head = {.sequence = order.sequence,
                      .seed = order.seed,
                      .first = order.first,
-                     .count = static_cast<std::uint32_t>(order.tokens.size())}};
+                     .count = static_cast<std::uint32_t>(order.tokens.size()),
+                     .attempt = order.attempt}};
   for (const std::uint32_t token : order.tokens) step.hidden.push_back(embed(token));
   return step;
 }

@@ -22,6 +22,9 @@ struct StepHead {
   Word seed = 0;
   std::uint32_t first = 0;  // position of the first token
   std::uint32_t count = 0;  // 0: the sequence has ended, its blocks are free
+  // How often its prompt has been given to prefill, where that is a pipeline of its own; 0: it is
+  // not streamed.
+  std::uint32_t attempt = 1;
   // The position behind the last one, after which the next token is sampled.
   [[nodiscard]] std::uint32_t end() const { return first + count; }
 };
@@ -36,9 +39,10 @@ struct Order {
   Word sequence = 0;
   Word seed = 0;
   std::uint32_t first = 0;
+  std::uint32_t attempt = 1;            // of its prompt, as StepHead has it
   std::vector<std::uint32_t> tokens{};  // none: the sequence has ended
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Order, sequence, seed, first, tokens)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Order, sequence, seed, first, attempt, tokens)
 
 // To every process. It leaves whatever it does, and listens under a new term, which it says.
 struct Rewire {
