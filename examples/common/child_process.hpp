@@ -30,6 +30,7 @@ class ChildProcess {
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   [[nodiscard]] pid_t pid() const noexcept { return pid_; }
   [[nodiscard]] int output() const noexcept { return output_.get(); }  // its stdout, to poll
+  [[nodiscard]] int pidfd() const noexcept { return pidfd_.get(); }    // readable once it has ended
   [[nodiscard]] LineReader& lines() noexcept { return lines_; }
 
   bool send(const nlohmann::json& message) { return write_line(input_.get(), message); }

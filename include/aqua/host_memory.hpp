@@ -15,6 +15,7 @@
 #include <memory>
 
 #include "aqua/export.h"
+#include "aqua/kv_range.hpp"
 #include "aqua/layout.hpp"
 #include "aqua/result.hpp"
 #include "aqua/slab_descriptor.hpp"
@@ -56,6 +57,13 @@ class AQUA_API HostMemory {
                                       Stream stream);
   [[nodiscard]] Result<Ticket> scatter(std::size_t offset, const Layout& layout, BlockList blocks,
                                        Stream stream) const;
+  // The same for a part of a sequence, whose blocks are listed in the order of its tokens: here it
+  // is the packed form of the range, which another layout may have written.
+  //   invalid_argument  also: a range that the blocks do not have
+  [[nodiscard]] Result<Ticket> gather(const Layout& layout, BlockList blocks, const KvRange& range,
+                                      std::size_t offset, Stream stream);
+  [[nodiscard]] Result<Ticket> scatter(std::size_t offset, const Layout& layout, BlockList blocks,
+                                       const KvRange& range, Stream stream) const;
 
   // Blocks until every gather() and scatter() so far has ended. The error of the first that failed
   // since the last call, whoever has asked its ticket: the bytes are not what they should be.

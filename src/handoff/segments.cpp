@@ -12,6 +12,16 @@
 #include "handoff/segment_member.hpp"
 
 namespace aqua {
+namespace {
+
+Result<void> check_read(const SegmentName& name, std::size_t offset, std::size_t bytes) {
+  if (offset <= name.bytes && bytes <= name.bytes - offset) return {};
+  return Error{Code::invalid_argument,
+               concat("segments: scatter: ", bytes, " bytes at ", offset, " of segment ",
+                      name.number, ", of which ", name.bytes, " are committed")};
+}
+
+}  // namespace
 
 struct Segments::Parts {
   explicit Parts(Runtime& of) : runtime(detail::Internals::view(of)) {}
@@ -71,6 +81,12 @@ Result<Ticket> Segments::gather(std::uint64_t number, std::size_t offset, const 
   return memory->gather(layout, blocks, offset, stream);
 }
 
+Result<Ticket> Segments::gather(std::uint64_t number, std::size_t offset, const Layout& layout,
+                                BlockList blocks, const KvRange& range, Stream stream) {
+  AQUA_ASSIGN(const auto memory, parts_->member->taken(number));
+  return memory->gather(layout, blocks, range, offset, stream);
+}
+
 Result<void> Segments::release(std::uint64_t number, Stream stream) {
   AQUA_ASSIGN(StreamMark mark, parts_->mark(stream));
   return parts_->member->release(number, std::move(mark));
@@ -96,13 +112,16 @@ std::vector<OpenedSegment> Segments::opened() {
 Result<Ticket> Segments::scatter(std::uint64_t number, std::size_t offset, const Layout& layout,
                                  BlockList blocks, Stream stream) {
   AQUA_ASSIGN(const auto read, parts_->member->opened(number));
-  if (offset > read.name.bytes || layout.packed_bytes(blocks.size()) > read.name.bytes - offset) {
-    return Error{
-        Code::invalid_argument,
-        concat("segments: scatter: ", layout.packed_bytes(blocks.size()), " bytes at ", offset,
-               " of segment ", number, ", of which ", read.name.bytes, " are committed")};
-  }
+  AQUA_TRY(check_read(read.name, offset, layout.packed_bytes(blocks.size())));
   return read.memory->scatter(offset, layout, blocks, stream);
+}
+
+Result<Ticket> Segments::scatter(std::uint64_t number, std::size_t offset, const Layout& layout,
+                                 BlockList blocks, const KvRange& range, Stream stream) {
+  AQUA_ASSIGN(const auto read, parts_->member->opened(number));
+  AQUA_ASSIGN(const std::size_t bytes, layout.packed_bytes(blocks.size(), range));
+  AQUA_TRY(check_read(read.name, offset, bytes));
+  return read.memory->scatter(offset, layout, blocks, range, stream);
 }
 
 Result<bool> Segments::verify(std::uint64_t number) const {

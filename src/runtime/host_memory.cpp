@@ -4,6 +4,7 @@
 #include <fcntl.h>
 
 #include <cerrno>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -29,6 +30,7 @@ struct HostMemory::Parts {
   Parts& operator=(const Parts&) = delete;
 
   [[nodiscard]] Result<transfer::Transfer> move(const Layout& layout, BlockList blocks,
+                                                const std::optional<KvRange>& part,
                                                 std::size_t offset, Stream stream,
                                                 transfer::Direction direction) const {
     AQUA_TRY(impl().check_process());
@@ -37,8 +39,26 @@ struct HostMemory::Parts {
                              .tensor = range->base(),
                              .tensor_bytes = range->bytes(),
                              .offset = offset,
+                             .range = part,
                              .direction = direction},
                             stream);
+  }
+  [[nodiscard]] Result<Ticket> gather(const Layout& layout, BlockList blocks,
+                                      const std::optional<KvRange>& part, std::size_t offset,
+                                      Stream stream) {
+    if (!writable) {
+      return Error{Code::permission_denied, "host memory: gather: it is mapped to be read"};
+    }
+    AQUA_ASSIGN(const auto transfer,
+                move(layout, blocks, part, offset, stream, transfer::Direction::offload));
+    remember(transfer.ticket());
+    return transfer.ticket();
+  }
+  [[nodiscard]] Result<Ticket> scatter(std::size_t offset, const Layout& layout, BlockList blocks,
+                                       const std::optional<KvRange>& part, Stream stream) const {
+    AQUA_ASSIGN(const auto transfer,
+                move(layout, blocks, part, offset, stream, transfer::Direction::fetch));
+    return transfer.ticket();
   }
   void remember(Ticket ticket) {
     constexpr std::size_t kMany = 64;
@@ -104,21 +124,23 @@ bool HostMemory::locked() const noexcept {
 
 Result<Ticket> HostMemory::gather(const Layout& layout, BlockList blocks, std::size_t offset,
                                   Stream stream) {
-  if (!parts_->writable) {
-    return Error{Code::permission_denied, "host memory: gather: it is mapped to be read"};
-  }
-  AQUA_ASSIGN(const auto transfer,
-              parts_->move(layout, blocks, offset, stream, transfer::Direction::offload));
-  parts_->remember(transfer.ticket());
-  return transfer.ticket();
+  return parts_->gather(layout, blocks, {}, offset, stream);
+}
+
+Result<Ticket> HostMemory::gather(const Layout& layout, BlockList blocks, const KvRange& range,
+                                  std::size_t offset, Stream stream) {
+  return parts_->gather(layout, blocks, range, offset, stream);
 }
 
 Result<Ticket> HostMemory::scatter(std::size_t offset, const Layout& layout, BlockList blocks,
                                    Stream stream) const {
-  AQUA_ASSIGN(const auto transfer,
-              parts_->move(layout, blocks, offset, stream, transfer::Direction::fetch));
+  return parts_->scatter(offset, layout, blocks, {}, stream);
+}
+
+Result<Ticket> HostMemory::scatter(std::size_t offset, const Layout& layout, BlockList blocks,
+                                   const KvRange& range, Stream stream) const {
   parts_->remember(transfer.ticket());
-  return transfer.ticket();
+  return parts_->scatter(offset, layout, blocks, range, stream);
 }
 
 Result<void> HostMemory::wait() {

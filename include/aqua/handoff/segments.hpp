@@ -49,6 +49,7 @@
 
 #include "aqua/export.h"
 #include "aqua/handoff/segment.hpp"
+#include "aqua/kv_range.hpp"
 #include "aqua/layout.hpp"
 #include "aqua/result.hpp"
 #include "aqua/ticket.hpp"
@@ -134,6 +135,9 @@ class AQUA_API Segments {
   // As HostMemory::gather(). not_found: it was not taken.
   [[nodiscard]] Result<Ticket> gather(std::uint64_t number, std::size_t offset,
                                       const Layout& layout, BlockList blocks, Stream stream);
+  [[nodiscard]] Result<Ticket> gather(std::uint64_t number, std::size_t offset,
+                                      const Layout& layout, BlockList blocks, const KvRange& range,
+                                      Stream stream);
   // A segment that was taken is not needed after all, once the work posted to `stream` so far has
   // ended.
   //   not_found            it was not taken
@@ -154,6 +158,9 @@ class AQUA_API Segments {
   // As HostMemory::scatter(). not_found: it is not opened.
   [[nodiscard]] Result<Ticket> scatter(std::uint64_t number, std::size_t offset,
                                        const Layout& layout, BlockList blocks, Stream stream);
+  [[nodiscard]] Result<Ticket> scatter(std::uint64_t number, std::size_t offset,
+                                       const Layout& layout, BlockList blocks, const KvRange& range,
+                                       Stream stream);
   // Whether the bytes are those of the name's digest; reads them all, on this thread. not_found: it
   // is not opened; failed_precondition: its writer said no digest.
   [[nodiscard]] Result<bool> verify(std::uint64_t number) const;

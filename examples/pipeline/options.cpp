@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "options.hpp"
+
+#include <type_traits>
+
+#include "must.hpp"
+
+namespace aqua::pipeline {
+namespace {
+
+constexpr const char* kAbout = R"(Usage: pipeline [options]
+
+Serves requests with pipelines of real processes: SxR is S stages of R tensor-parallel ranks, one
+process each, connected by Unix sockets. With --prefill and --decode the KV of a prompt is streamed
+from one pipeline to the other while it is computed; their shapes may differ in every way. The model is a toy in integers, whose attention sums over
+every byte of the KV cache: one wrong byte changes the tokens. The KV lies in paged blocks of
+emulated devices. A process that is killed is replaced, and no token is lost. The same requests are
+then answered by one process; all tokens must be equal.
+
+The exit status is 0 only if they are.)";
+
+Result<Kill> parse_kill(std::string_view text) {
+  const Error wrong{Code::invalid_argument, "expected PIPELINE:STAGE[:RANK]@PERCENT%"};
+  const std::size_t colon = text.find(':'), at = text.find('@');
+  if (colon == std::string_view::npos || at == std::string_view::npos || at < colon ||
+      !text.ends_with('%'))
+    return wrong;
+  std::string_view stage = text.substr(colon + 1, at - colon - 1);
+  std::string_view rank = "0";
+  if (const std::size_t second = stage.find(':'); second != std::string_view::npos) {
+    rank = stage.substr(second + 1);
+    stage = stage.substr(0, second);
+  }
+  const auto parsed_stage = parse_between(stage, 0U, 1000U);
+  const auto parsed_rank = parse_between(rank, 0U, 1000U);
+  const auto percent = parse_between(text.substr(at + 1, text.size() - at - 2), 0U, 99U);
+  if (!parsed_stage.ok() || !parsed_rank.ok() || !percent.ok()) return wrong;
+  return Kill{std::string(text.substr(0, colon)), *parsed_stage, *parsed_rank, *percent};
+}
+
+// `shape` may be optional.
+template <typename Shape>
+void add_shape(CommandLine& line, const std::string& name, Shape& shape, const std::string& help) {
+  std::string fallback;
+  if constexpr (std::is_same_v<Shape, PipelineShape>) fallback = to_string(shape);
+  line.option(
+      name, "SxR", help,
+      [&shape](std::string_view text) -> Result<void> {
+        const auto parsed = parse_shape(text);
+        if (!parsed) return Error{Code::invalid_argument, "expected stages x ranks, such as 2x2"};
+        shape = *parsed;
+        return {};
+      },
+      fallback);
+}
+
+void add_stage_options(CommandLine& line, Options& options) {
+  line.group("")  // not in the help
+      .flag("--stage-role", options.stage_role, "")
+      .flag("--keeper-role", options.keeper_role, "")
+      .text("--pipeline", options.place.pipeline, "NAME", "")
+      .number("--stage", options.place.stage, 0, 1000, "N", "")
+      .number("--rank", options.place.rank, 0, 1000, "N", "")
+      .number("--term", options.term, 1, UINT32_MAX, "N", "")
+      .text("--directory", options.directory, "DIR", "")
+      .number("--parent", options.parent, 1, INT32_MAX, "PID", "");
+  add_shape(line, "--shape", options.place.shape, "");
+}
+
+}  // namespace
+
+CommandLine options_line(Options& options) {
+  CommandLine line("", kAbout);
+  add_shape(line, "--colocated", options.colocated, "one pipeline for prompts and answers ...");
+  add_shape(line, "--prefill", options.prefill, "... or one for prompts, whose KV is streamed ...");
+  add_shape(line, "--decode", options.decode, "... to one for answers");
+  line.number("--requests", options.requests, 1, 10'000, "N", "in all")
+      .number("--batch", options.batch, 1, kMostBatch, "N", "that are answered at the same time")
+      .number("--prompt-tokens", options.prompt_tokens, 2, 10'000, "N", "on average")
+      .number("--answer-tokens", options.answer_tokens, 1, 10'000, "N", "of each")
+      .number("--seed", options.seed, 0, UINT64_MAX, "N", "of prompts and samplers")
+      .number("--layers", options.model.layers, 1, 256, "N", "of the model")
+      .number("--kv-heads", options.model.kv_heads, 1, 64, "N",
+              "of the model; twice as many query heads")
+      .number("--block-tokens", options.cache.tokens_per_block, 1, 1024, "N",
+              "of a block of the KV cache")
+      .flag("--heads-first", options.cache.heads_first,
+            "a block is [head][token], in place of [token][head]")
+      .list("--kill", options.kill, "PIPELINE:STAGE[:RANK]@PERCENT%",
+            "kill that process once so many of all tokens are there; again and again")
+      .flag("--flip-a-byte", options.flip,
+            "damage one byte of a key behind its prompt: the run must fail, or proves nothing")
+      .text("--keeper-binary", options.keeper, "PROGRAM",
+            "the aqua-keeper program; default: of the same build")
+      .flag("--json", options.json, "print the result as JSON");
+  add_stage_options(line, options);
+  return line;
+}
+
+void check_options(const Options& options) {
+  const auto check = [&](const char* name, const PipelineShape& shape) {
+    if (const auto why = refusal(options.model_shape(), shape))
+      throw example::Failure(concat(name, " ", to_string(shape), ": ", *why));
+  };
+  check("--colocated", options.colocated);
+  if (options.prefill) check("--prefill", *options.prefill);
+  if (options.decode) check("--decode", *options.decode);
+  if (options.prefill.has_value() != options.decode.has_value())
+    throw example::Failure("--prefill and --decode go together");
+  (void)kills(options);
+}
+
+const PipelineShape* shape_of(const Options& options, const std::string& pipeline) {
+  if (!options.prefill) return pipeline == kColocated ? &options.colocated : nullptr;
+  if (pipeline == kPrefill) return &*options.prefill;
+  return pipeline == kDecode ? &*options.decode : nullptr;
+}
+
+std::vector<Kill> kills(const Options& options) {
+  std::vector<Kill> all;
+  for (const std::string& text : options.kill) {
+    auto kill = parse_kill(text);
+    if (!kill.ok()) throw example::Failure(concat("--kill ", text, ": ", kill.error().message));
+    const PipelineShape* const shape = shape_of(options, kill->pipeline);
+    if (shape == nullptr || kill->stage >= shape->stages || kill->rank >= shape->ranks)
+      throw example::Failure(concat("--kill ", text, ": there is no such process"));
+    all.push_back(std::move(*kill));
+  }
+  return all;
+}
+
+}  // namespace aqua::pipeline

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line of pipeline: what people give, and what the orchestrator gives to the processes
+// that it starts.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/shape.hpp"
+#include "serve/kv_cache.hpp"
+#include "serve/wiring.hpp"
+#include "tools/options/command_line.hpp"
+
+namespace aqua::pipeline {
+
+// Names of pipelines: one that does both phases, and those of one.
+inline constexpr const char *kColocated = "colocated", *kPrefill = "prefill", *kDecode = "decode";
+// The last stage's answers to a whole batch fit a pipe: it never waits for the orchestrator to read
+// them, so that the others go on, and read what the orchestrator writes to them.
+inline constexpr unsigned kMostBatch = 64;
+
+// Which process dies, and when.
+struct Kill {
+  std::string pipeline{};
+  unsigned stage = 0;
+  unsigned rank = 0;
+  unsigned percent = 0;  // of all tokens of answers are there then
+};
+
+struct Options {
+  // --- for people ---
+  PipelineShape colocated{2, 2};
+  std::optional<PipelineShape> prefill{}, decode{};  // both or none: in place of `colocated`
+  unsigned requests = 16;
+  unsigned batch = 4;           // that are answered at the same time
+  unsigned prompt_tokens = 48;  // the mean; they lie between half and three halves of it
+  unsigned answer_tokens = 24;
+  std::uint64_t seed = 1;
+  ModelShape model{};
+  CacheOptions cache{};
+  std::filesystem::path keeper{};  // the daemon's program; empty: looked for
+  std::vector<std::string> kill{};
+  bool flip = false;
+  bool json = false;
+
+  [[nodiscard]] ModelShape model_shape() const {
+    ModelShape all = model;
+    all.query_heads = 2 * all.kv_heads;
+    return all;
+  }
+  // Of a request, prompt and answer.
+  [[nodiscard]] unsigned most_tokens() const {
+    return prompt_tokens / 2 + prompt_tokens + answer_tokens;
+  }
+  // With blocks for a whole batch.
+  [[nodiscard]] CacheOptions cache_options() const {
+    CacheOptions all = cache;
+    all.blocks = batch * ((most_tokens() + all.tokens_per_block - 1) / all.tokens_per_block);
+    return all;
+  }
+
+  // --- for the processes that it starts ---
+  bool stage_role = false, keeper_role = false;
+  Place place{};
+  unsigned term = 1;
+  std::filesystem::path directory{};
+  pid_t parent = 0;
+};
+
+// nullptr: there is no such pipeline.
+[[nodiscard]] const PipelineShape* shape_of(const Options& options, const std::string& pipeline);
+// Of Options::kill. Throws Failure where one is wrong, or there is no such process.
+[[nodiscard]] std::vector<Kill> kills(const Options& options);
+// Throws Failure where options do not go together.
+void check_options(const Options& options);
+// The line that fills `options`, which must outlive it.
+[[nodiscard]] CommandLine options_line(Options& options);
+
+}  // namespace aqua::pipeline

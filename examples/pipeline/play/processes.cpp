@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "play/processes.hpp"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <utility>
+
+#include "must.hpp"
+
+namespace aqua::pipeline {
+namespace {
+
+using example::ChildProcess;
+using example::Failure;
+
+constexpr std::chrono::seconds kPatience{120};  // for a start or an end, on a busy machine
+
+std::vector<std::string> model_arguments(const Options& options) {
+  std::vector<std::string> line{"--batch",         std::to_string(options.batch),
+                                "--prompt-tokens", std::to_string(options.prompt_tokens),
+                                "--answer-tokens", std::to_string(options.answer_tokens),
+                                "--layers",        std::to_string(options.model.layers),
+                                "--kv-heads",      std::to_string(options.model.kv_heads),
+                                "--block-tokens",  std::to_string(options.cache.tokens_per_block)};
+  if (options.cache.heads_first) line.emplace_back("--heads-first");
+  if (options.prefill) {
+    for (const auto& [name, shape] :
+         {std::pair("--prefill", *options.prefill), std::pair("--decode", *options.decode)})
+      line.insert(line.end(), {name, to_string(shape)});
+  }
+  return line;
+}
+
+// By somebody; who ends by an error or a crash of its own is not replaced.
+bool was_killed(int status) {
+  return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+}
+
+}  // namespace
+
+ChildProcess start_keeper(const Options& options, const std::filesystem::path& directory) {
+  std::vector<std::string> line{std::filesystem::read_symlink("/proc/self/exe"),
+                                "--keeper-role",
+                                "--directory",
+                                directory,
+                                "--parent",
+                                std::to_string(::getpid())};
+  if (!options.keeper.empty()) line.insert(line.end(), {"--keeper-binary", options.keeper});
+  ChildProcess keeper("keeper", line);
+  example::await_line(keeper, "listening", kPatience);
+  return keeper;
+}
+
+ChildProcess Processes::start(const Place& place) const {
+  std::vector<std::string> line{std::filesystem::read_symlink("/proc/self/exe"),
+                                "--stage-role",
+                                "--pipeline",
+                                place.pipeline,
+                                "--shape",
+                                to_string(place.shape),
+                                "--stage",
+                                std::to_string(place.stage),
+                                "--rank",
+                                std::to_string(place.rank),
+                                "--term",
+                                std::to_string(term_),
+                                "--directory",
+                                directory_,
+                                "--parent",
+                                std::to_string(::getpid())};
+  for (const std::string& argument : model_arguments(options_)) line.push_back(argument);
+  if (options_.flip && place.first() && place.rank == 0) line.emplace_back("--flip-a-byte");
+  return {place.name(), line};
+}
+
+Processes::Processes(const std::string& name, const PipelineShape& shape, const Options& options,
+                     const std::filesystem::path& directory)
+    : name_(name),
+      shape_(shape),
+      options_(options),
+      directory_(directory),
+      lost_(shape.stages, false) {
+  for (unsigned stage = 0; stage < shape.stages; ++stage) {
+    for (unsigned rank = 0; rank < shape.ranks; ++rank) {
+      const Place place{name, shape, stage, rank};
+      members_.push_back({place, start(place)});
+    }
+  }
+  std::vector<Sampled> none;
+  if (!await_all({.term = term_, .connected = false}, none)) (void)replace_killed();
+  while (!connect({})) (void)replace_killed();
+  (void)take_lost();
+}
+
+ChildProcess& Processes::last() {
+  return *members_[members_.size() - shape_.ranks].process;
+}
+
+void Processes::order(const Order& order) {
+  for (unsigned rank = 0; rank < shape_.ranks; ++rank) (void)members_[rank].process->send(order);
+}
+
+void Processes::watch(std::vector<pollfd>& into) const {
+  for (const Member& member : members_) into.push_back({member.process->pidfd(), POLLIN, 0});
+  into.push_back({members_[members_.size() - shape_.ranks].process->output(), POLLIN, 0});
+}
+
+std::vector<Sampled> Processes::take() {
+  std::vector<Sampled> all;
+  for (const std::string& line : last().lines().read(std::chrono::milliseconds(0)))
+    all.push_back(example::parse_line(line).get<Sampled>());
+  return all;
+}
+
+bool Processes::broken() {
+  bool killed = false;
+  for (Member& member : members_) {
+    const auto status = member.process->wait(std::chrono::milliseconds(0));
+    if (status && !was_killed(*status)) example::throw_ended(*member.process);
+    killed = killed || status;
+  }
+  return killed;
+}
+
+std::vector<Sampled> Processes::replace_killed() {
+  std::vector<Sampled> said;
+  do {
+    ++term_;
+    (void)broken();  // Failure, where one has ended by itself
+    for (Member& member : members_) {
+      if (!member.process->wait(std::chrono::milliseconds(0))) {
+        (void)member.process->send(Rewire{term_});
+        continue;
+      }
+      if (&*member.process == &last()) std::ranges::move(take(), std::back_inserter(said));
+      lost_[member.place.stage] = true;
+      member.process.reset();
+      member.process.emplace(start(member.place));
+    }
+  } while (!await_all({.term = term_, .connected = false}, said));
+  return said;
+}
+
+bool Processes::connect(const std::vector<Word>& sequences) {
+  for (Member& member : members_) (void)member.process->send(Connect{term_, sequences});
+  std::vector<Sampled> none;
+  return await_all({.term = term_, .connected = true}, none);
+}
+
+std::vector<bool> Processes::take_lost() {
+  return std::exchange(lost_, std::vector<bool>(shape_.stages, false));
+}
+
+bool Processes::await_all(const Wired& wanted, std::vector<Sampled>& said) {
+  return std::ranges::all_of(members_, [&](Member& member) { return await(member, wanted, said); });
+}
+
+// Whether the process says it. What it says before is of an earlier term, or tokens: these count.
+bool Processes::await(Member& member, const Wired& wanted, std::vector<Sampled>& said) {
+  for (;;) {
+    std::vector<pollfd> news{{member.process->output(), POLLIN, 0}};
+    watch(news);
+    const auto patience = std::chrono::milliseconds(kPatience).count();
+    if (::poll(news.data(), news.size(), static_cast<int>(patience)) == 0)
+      throw Failure(member.process->name() + " does not listen or connect");
+    for (const std::string& line : member.process->lines().read(std::chrono::milliseconds(0))) {
+      const auto message = example::parse_line(line);
+      if (!message.contains("term")) {
+        said.push_back(message.get<Sampled>());
+      } else if (message.get<Wired>() == wanted) {
+        return true;
+      }
+    }
+    if (broken()) return false;
+  }
+}
+
+void Processes::kill(unsigned stage, unsigned rank) {
+  members_[stage * shape_.ranks + rank].process->signal(SIGKILL);
+}
+
+void Processes::finish() {
+  for (Member& member : members_) member.process->close_input();
+  for (Member& member : members_) {
+    const auto status = member.process->wait(kPatience);
+    if (!status) throw Failure(member.process->name() + " does not end");
+    if (*status != 0 && !was_killed(*status))
+      throw Failure(member.process->name() + " " + example::describe_status(*status));
+  }
+}
+
+}  // namespace aqua::pipeline

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Processes are those of one pipeline, stage by stage and rank by rank, as the orchestrator has
+// them. A death is noticed at once, by the process's pidfd; who has been killed is replaced, and
+// all are wired anew under the next term.
+//
+// Threads: one, which lives as long as the processes. Errors: Failure, which names who ended by an
+//          error of its own.
+#pragma once
+
+#include <poll.h>
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "child_process.hpp"
+#include "options.hpp"
+#include "serve/step.hpp"
+
+namespace aqua::pipeline {
+
+// The daemon whose memory holds what is streamed, once it listens.
+[[nodiscard]] example::ChildProcess start_keeper(const Options& options,
+                                                 const std::filesystem::path& directory);
+
+class Processes {
+ public:
+  // Starts all of them; returns once they are connected with each other. Their sockets lie in
+  // `directory`. With options.flip the first process damages a byte.
+  Processes(const std::string& name, const PipelineShape& shape, const Options& options,
+            const std::filesystem::path& directory);
+
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] const PipelineShape& shape() const { return shape_; }
+  // To each rank of the first stage. Of one that has died broken() tells.
+  void order(const Order& order);
+  // What poll() is to look at: deaths, and what the last stage says.
+  void watch(std::vector<pollfd>& into) const;
+  // What the last stage has said by now.
+  [[nodiscard]] std::vector<Sampled> take();
+
+  // Whether a process has been killed.
+  [[nodiscard]] bool broken();
+  // Replaces who has been killed; all leave what they do, and listen. Returns what the last stage
+  // had said before.
+  [[nodiscard]] std::vector<Sampled> replace_killed();
+  // Then: all connect, and keep the KV of these sequences alone. False: another one has been killed
+  // meanwhile, and it is all to be done again.
+  [[nodiscard]] bool connect(const std::vector<Word>& sequences);
+  // By stage: whether one of its ranks was replaced since the last call.
+  [[nodiscard]] std::vector<bool> take_lost();
+
+  void kill(unsigned stage, unsigned rank);
+  // Lets the processes end, and sees that they do so in peace, but for those that are killed.
+  void finish();
+
+ private:
+  struct Member {
+    Place place{};
+    std::optional<example::ChildProcess> process{};
+  };
+
+  [[nodiscard]] example::ChildProcess& last();
+  [[nodiscard]] bool await(Member& member, const Wired& wanted, std::vector<Sampled>& said);
+  [[nodiscard]] bool await_all(const Wired& wanted, std::vector<Sampled>& said);
+  [[nodiscard]] example::ChildProcess start(const Place& place) const;
+
+  const std::string name_;
+  const PipelineShape shape_;
+  const Options options_;
+  const std::filesystem::path directory_;
+  unsigned term_ = 1;
+  std::vector<Member> members_{};  // by stage, then by rank
+  std::vector<bool> lost_;
+};
+
+}  // namespace aqua::pipeline

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Serving sends requests through a pipeline, a batch at the same time, and collects the answers.
+// When a process has been killed, each sequence goes on at a point of its own, by plan_recovery():
+// tokens that are there count, and none is computed twice.
+//
+// Threads: one. Errors: Failure.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <vector>
+
+#include "play/processes.hpp"
+#include "play/workload.hpp"
+#include "workplace.hpp"
+
+namespace aqua::pipeline {
+
+// Tokens by sequence.
+using Answers = std::map<Word, std::vector<std::uint32_t>>;
+
+struct Served {
+  Answers answers{};
+  std::size_t tokens = 0;  // of all answers
+  double seconds = 0;
+  unsigned recoveries = 0;
+  std::size_t computed_again = 0;  // tokens, prompts too, whose KV had been there
+  double recovery_seconds = 0;     // from a death that was noticed to the next token, the longest
+};
+
+class Serving {
+ public:
+  // Both may be one.
+  Serving(Processes& prefill, Processes& decode, const std::vector<Request>& requests,
+          const Options& options, const example::StopSignals& stop);
+
+  // Returns once all are answered. `on_tokens` is told how many tokens are there, of all answers.
+  [[nodiscard]] Served run(const std::function<void(std::size_t tokens)>& on_tokens = {});
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void begin_more();
+  void end(Word sequence);
+  void listen();
+  void recover(Processes& broken);
+  [[nodiscard]] bool apart() const { return &prefill_ != &decode_; }
+  enum class Delivered : std::uint8_t { more, last, again };
+  Delivered deliver(const Sampled& sampled);
+  void give_prompt(const Request& request);
+  void go_on(const Request& request, std::uint32_t from);
+  void recover_broken();
+
+  Processes& prefill_;
+  Processes& decode_;
+  const std::vector<Request>& requests_;
+  const Options& options_;
+  const example::StopSignals& stop_;
+  std::map<Word, const Request*> running_{};
+  Served served_{};
+  std::map<Word, std::uint32_t> attempts_{};  // of prompts that were given to prefill
+  std::size_t begun_ = 0;
+  std::optional<Clock::time_point> noticed_{};  // a death after which no token has come yet
+};
+
+}  // namespace aqua::pipeline

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Link is one end of a connected Unix socket between two processes of a pipeline; Listener is where
+// others connect. Both ends are one program: values cross as they lie in memory.
+//
+// Threads: one at a time. Calls block; the orchestrator ends who waits for ever.
+// Errors:  Failure; NeighbourGone, which names the other end, where that has ended.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <type_traits>
+
+#include "fd.hpp"
+#include "must.hpp"
+
+namespace aqua::pipeline {
+
+struct NeighbourGone : example::Failure {
+  using Failure::Failure;
+};
+
+class Link {
+ public:
+  Link() = default;
+  Link(std::string peer, example::Fd socket) : peer_(std::move(peer)), socket_(std::move(socket)) {}
+  [[nodiscard]] static Link connect(std::string peer, const std::filesystem::path& socket);
+
+  [[nodiscard]] bool open() const { return socket_.valid(); }
+  void name(std::string peer) { peer_ = std::move(peer); }
+  // All of it, or NeighbourGone.
+  void send(std::span<const std::byte> bytes);
+  void receive(std::span<std::byte> bytes);
+
+  template <typename T>
+  requires std::is_trivially_copyable_v<T>
+  void send_values(std::span<const T> values) { send(std::as_bytes(values)); }
+  template <typename T>
+  requires std::is_trivially_copyable_v<T>
+  void receive_values(std::span<T> values) { receive(std::as_writable_bytes(values)); }
+
+ private:
+  std::string peer_{};
+  example::Fd socket_{};
+};
+
+class Listener {
+ public:
+  explicit Listener(const std::filesystem::path& socket);
+  // NeighbourGone where `orders` becomes readable first: who is waited for has died, and the
+  // orchestrator says how to go on.
+  [[nodiscard]] Link accept(int orders);
+
+ private:
+  example::Fd socket_;
+};
+
+}  // namespace aqua::pipeline

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/stage.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "json_lines.hpp"
+#include "must.hpp"
+
+namespace aqua::pipeline {
+namespace {
+
+using example::must;
+
+KvPlanes kernel_view(KvPlanes planes) {
+  planes.keys = emulated::kernel_view(planes.keys);
+  planes.values = emulated::kernel_view(planes.values);
+  return planes;
+}
+
+}  // namespace
+
+Stage::Stage(Runtime& runtime, const Options& options)
+    : runtime_(runtime),
+      model_(options.model_shape()),
+      place_(options.place),
+      part_(part_of(model_, place_.shape, place_.stage, place_.rank)),
+      cache_(runtime, model_, part_, options.cache_options()),
+      stream_(must(emulated::create_stream(runtime), "stream")),
+      flip_(options.flip) {
+  if (options.prefill) streams_.emplace(runtime, options, cache_);
+}
+
+Stage::~Stage() {
+  (void)emulated::destroy_stream(runtime_, stream_);
+}
+
+void Stage::keep(const std::vector<Word>& sequences) {
+  if (streams_) streams_->keep(sequences, stream_);
+  for (const Word each : cache_.sequences()) {
+    if (std::ranges::find(sequences, each) == sequences.end()) cache_.release(each);
+  }
+}
+
+std::optional<Rewire> Stage::run(Wiring& wiring, Orders& orders) {
+  if (streams_) streams_->give_up_if([&orders] { return orders.rewire_comes(); });
+  if (!place_.first()) {
+    while (std::optional<Step> step = receive_step(wiring.before())) take(*step, wiring);
+  } else {
+    while (const auto order = orders.next()) {
+      if (order->contains("listen")) return order->get<Rewire>();
+      Step step = step_of(order->get<Order>());
+      take(step, wiring);
+    }
+  }
+  if (!place_.last()) send_end(wiring.behind());
+  return {};
+}
+
+void Stage::take(Step& step, Wiring& wiring) {
+  if (step.head.count > 0) {
+    compute(step, wiring);
+  } else {
+    end(step.head);
+  }
+  pass_on(step, wiring);
+}
+
+void Stage::end(const StepHead& step) {
+  if (streams_) streams_->finish(step, stream_);
+  cache_.release(step.sequence);  // nothing is queued: compute() waits for its kernels
+}
+
+void Stage::compute(Step& step, Wiring& wiring) {
+  const Word sequence = step.head.sequence;
+  // The prompt's KV is not here yet, nor is it computed here: then `first` would be 0.
+  const bool streamed = step.head.first > 0 && cache_.blocks_of(sequence).empty();
+  cache_.reserve(sequence, step.head.end());
+  const std::vector<std::uint32_t> blocks = cache_.blocks_of(sequence);
+  const bool prefill = streams_ && place_.pipeline == kPrefill;
+  const bool streams_out = prefill && step.head.attempt > 0;
+  std::optional<kv_stream::StreamOut> out;
+  std::optional<kv_stream::StreamIn> in;
+  if (streams_out) out.emplace(streams_->begin(step.head, blocks));
+  if (streams_ && streamed) in.emplace(streams_->take(step.head, blocks, stream_));
+  for (unsigned i = 0; i < part_.layers.count; ++i) {
+    if (in) must(in->stream_wait(stream_, i), "stream_wait");
+    compute_layer(part_.layers.first + i, step, blocks, wiring, [&] {
+      if (out) must(out->layer(i, stream_), "layer");
+    });
+  }
+  if (in) must(in->wait(), "stream_in");
+  if (out) streams_->complete(std::move(*out), stream_);
+  if (prefill) cache_.release(sequence);
+}
+
+// The sum over the ranks is made on the host, so that each layer is waited for. An engine adds up
+// on its devices, and waits once a step.
+template <typename Behind>
+void Stage::compute_layer(unsigned layer, Step& step, BlockList blocks, Wiring& wiring,
+                          Behind behind) {
+  std::vector<Hidden> sums(step.head.count);
+  auto kernel = [&, planes = cache_.planes(layer, blocks)] {
+    const KvPlanes kv = kernel_view(planes);
+    for (std::uint32_t i = 0; i < step.head.count; ++i) {
+      write_kv(model_, part_, layer, kv, step.head.first + i, step.hidden[i]);
+      sums[i] = attend(model_, part_, layer, kv, step.head.first + i, step.hidden[i]);
+    }
+  };
+  must(emulated::launch(runtime_, stream_, std::move(kernel)), "launch");
+  if (flip_) flip_a_byte(cache_.planes(layer, blocks));
+  behind();
+  must(emulated::synchronize(runtime_, stream_), "kernel");
+  wiring.add_up(sums);
+  for (std::uint32_t i = 0; i < step.head.count; ++i)
+    step.hidden[i] = finish_layer(layer, step.hidden[i], sums[i]);
+}
+
+void Stage::flip_a_byte(const KvPlanes& planes) {
+  flip_ = false;
+  auto kernel = [planes] { kernel_view(planes).keys[planes.offset(0, 0)] ^= std::byte{1}; };
+  must(emulated::launch(runtime_, stream_, std::move(kernel)), "launch");
+}
+
+void Stage::pass_on(const Step& step, Wiring& wiring) {
+  if (!place_.last()) return send_step(wiring.behind(), step);
+  if (place_.rank != 0 || step.head.count == 0) return;
+  const std::uint32_t token = sample(step.hidden.back(), step.head.seed, step.head.end() - 1);
+  const Sampled sampled{step.head.sequence, step.head.end(), token};
+  if (!example::write_line(STDOUT_FILENO, sampled))
+    throw example::Failure("the orchestrator hears no more");
+}
+
+}  // namespace aqua::pipeline

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stage is one process of a pipeline at work: it takes steps from the stage before, computes its
+// layers' heads over its own KV cache, and passes them on. Of a prefill pipeline it streams the KV
+// of prompts to a decode pipeline, layer by layer; there it comes in before its layer is computed.
+//
+// Threads: one. Errors: Failure. The runtime outlives it.
+#pragma once
+
+#include <optional>
+
+#include "aqua/emulated.hpp"
+#include "options.hpp"
+#include "serve/kv_cache.hpp"
+#include "serve/orders.hpp"
+#include "serve/step.hpp"
+#include "serve/wiring.hpp"
+#include "stream/streams.hpp"
+
+namespace aqua::pipeline {
+
+class Stage {
+ public:
+  Stage(Runtime& runtime, const Options& options);
+  ~Stage();  // waits for its kernels
+  Stage(const Stage&) = delete;
+  Stage& operator=(const Stage&) = delete;
+
+  // Lets go of all other sequences.
+  void keep(const std::vector<Word>& sequences);
+  // Takes steps until there are no more; then nothing is returned. An order to wire anew ends it,
+  // too, and is returned. `wiring` is connected, `orders` brings the first stage's steps.
+  // NeighbourGone: somebody has died; the KV of earlier steps is all there.
+  [[nodiscard]] std::optional<Rewire> run(Wiring& wiring, Orders& orders);
+
+ private:
+  void take(Step& step, Wiring& wiring);
+  void compute(Step& step, Wiring& wiring);
+  void end(const StepHead& step);
+  // `behind` is called once the layer's kernel is queued.
+  template <typename Behind>
+  void compute_layer(unsigned layer, Step& step, BlockList blocks, Wiring& wiring, Behind behind);
+  void flip_a_byte(const KvPlanes& planes);
+  void pass_on(const Step& step, Wiring& wiring);
+
+  Runtime& runtime_;
+  const ModelShape model_;
+  const Place place_;
+  const Part part_;
+  KvCache cache_;
+  std::optional<Streams> streams_{};  // where prefill and decode are apart
+  Stream stream_;
+  bool flip_;  // a byte is still to be damaged
+};
+
+}  // namespace aqua::pipeline

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Wiring connects a process of a pipeline with its neighbours: the same rank of the stage before
+// and behind it, and within its stage the first rank, which adds up what all of them have computed.
+//
+// Each time that a process is replaced, all are wired anew, under the next term: nothing that was
+// on its way in the old one can be taken for something of the new one.
+//
+// Threads: one. Errors: Failure, NeighbourGone.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "model/shape.hpp"
+#include "model/toy_model.hpp"
+#include "serve/link.hpp"
+
+namespace aqua::pipeline {
+
+// Which process of which pipeline.
+struct Place {
+  std::string pipeline{};
+  PipelineShape shape{};
+  unsigned stage = 0;
+  unsigned rank = 0;
+
+  [[nodiscard]] bool first() const { return stage == 0; }
+  [[nodiscard]] bool last() const { return stage + 1 == shape.stages; }
+  [[nodiscard]] std::string name() const;  // "decode, stage 1, rank 0"
+};
+
+class Wiring {
+ public:
+  // Listens, for those of the same term; nobody is connected yet.
+  Wiring(Place place, const std::filesystem::path& directory, unsigned term);
+  // All processes of the pipeline listen. Returns once each neighbour is connected. NeighbourGone
+  // where one has died meanwhile, or `orders` becomes readable.
+  void connect(int orders);
+
+  // The first stage has none before it, the last none behind it: they talk with the orchestrator.
+  [[nodiscard]] Link& before() { return before_; }
+  [[nodiscard]] Link& behind() { return behind_; }
+  // Makes of what each rank of the stage gives the sum of all, in every one of them. All ranks call
+  // it, for the same step, with as many values.
+  void add_up(std::vector<Hidden>& values);
+
+ private:
+  [[nodiscard]] std::filesystem::path socket_of(unsigned stage, unsigned rank) const;
+
+  const Place place_;
+  const std::filesystem::path directory_;
+  const unsigned term_;
+  Listener listener_;
+  Link before_{}, behind_{};
+  Link leader_{};                 // of the other ranks: the first one
+  std::vector<Link> partners_{};  // of the first rank: the others
+};
+
+}  // namespace aqua::pipeline

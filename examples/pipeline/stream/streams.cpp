@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stream/streams.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "daemon_program.hpp"
+#include "must.hpp"
+
+namespace aqua::pipeline {
+namespace {
+
+using example::must;
+
+// The pipeline at the other end: its name and its shape.
+kv_stream::StreamGroup other_of(const Options& options) {
+  const bool prefill = options.place.pipeline == kPrefill;
+  return {prefill ? kDecode : kPrefill,
+          shards_of(options.model_shape(), prefill ? *options.decode : *options.prefill,
+                    options.cache.tokens_per_block)};
+}
+
+std::uint32_t number_of(const Place& place) {
+  return place.stage * place.shape.ranks + place.rank;
+}
+
+// Of a whole prompt, all layers and heads: no parcel is larger.
+std::size_t most_bytes(const Options& options) {
+  const ModelShape model = options.model_shape();
+  return std::size_t{2} * options.most_tokens() * model.layers * model.kv_heads * model.head_bytes;
+}
+
+}  // namespace
+
+KvShards shards_of(const ModelShape& model, const PipelineShape& pipeline,
+                   unsigned tokens_per_block) {
+  KvShards shards{.shape = {.layers = model.layers,
+                            .kv_heads = model.kv_heads,
+                            .head_bytes = model.head_bytes,
+                            .tokens_per_block = tokens_per_block,
+                            .format = "toy"},
+                  .parallelism = {.tensor_ranks = pipeline.ranks}};
+  for (unsigned stage = 0; stage < pipeline.stages; ++stage)
+    shards.parallelism.stage_layers.push_back(part_of(model, pipeline, stage, 0).layers.count);
+  return shards;
+}
+
+Streams::Streams(Runtime& runtime, const Options& options, const KvCache& cache)
+    : carrier_(runtime, cache.layout(),
+               {.role = kv_stream::Streamer::role(options.place.pipeline, number_of(options.place)),
+                .keeper = example::keeper_socket(options.directory),
+                .parcel_bytes = most_bytes(options)}),
+      streamer_(must(kv_stream::Streamer::create(
+                         carrier_, cache.layout(),
+                         {.group = options.place.pipeline,
+                          .rank = number_of(options.place),
+                          .shards = shards_of(options.model_shape(), options.place.shape,
+                                              options.cache.tokens_per_block),
+                          .others = {other_of(options)}}),
+                     "streamer")) {
+  if (options.place.pipeline == kDecode) must(streamer_.admit(kPrefill, options.batch), "admit");
+}
+
+template <typename Happened>
+void Streams::await(const char* what, Happened happened) {
+  constexpr std::chrono::seconds kPatience{120};     // on a busy machine
+  constexpr std::chrono::milliseconds kOneWait{20};  // then it looks for orders
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (!happened()) {
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    if (left.count() <= 0) throw example::Failure(std::string(what) + " does not come");
+    if (told_ && told_()) throw NeighbourGone(std::string(what) + " is not waited for");
+    (void)streamer_.wait(std::min(left, kOneWait));
+  }
+}
+
+kv_stream::StreamOut Streams::begin(const StepHead& step, BlockList blocks) {
+  auto out = must(streamer_.stream_out({.sequence = step.sequence,
+                                        .attempt = step.attempt,
+                                        .to = kDecode,
+                                        .blocks = blocks,
+                                        .tokens = step.end()}),
+                  "stream_out");
+  await("room for a prompt", [&] { return must(out.ready(), "room"); });
+  return out;
+}
+
+void Streams::complete(kv_stream::StreamOut out, Stream stream) {
+  must(out.finish("", stream), "finish");
+  await("the end of copies", [&] { return must(out.copied(), "copies"); });
+}
+
+void Streams::hear() {
+  for (const kv_stream::Arrived& each : streamer_.arrived()) arrived_[each.sequence] = each.attempt;
+}
+
+void Streams::await_arrival(const StepHead& step) {
+  await("a prompt", [&] {
+    hear();
+    const auto found = arrived_.find(step.sequence);
+    return found != arrived_.end() && found->second >= step.attempt;
+  });
+}
+
+kv_stream::StreamIn Streams::take(const StepHead& step, BlockList blocks, Stream stream) {
+  await_arrival(step);
+  return must(streamer_.stream_in(step.sequence, blocks, stream), "stream_in");
+}
+
+void Streams::finish(const StepHead& step, Stream stream) {
+  await_arrival(step);
+  must(streamer_.finish(step.sequence, stream), "finish");
+  arrived_.erase(step.sequence);
+  must(streamer_.admit(kPrefill, 1), "admit");
+}
+
+void Streams::keep(const std::vector<Word>& sequences, Stream stream) {
+  hear();
+  for (auto each = arrived_.begin(); each != arrived_.end();) {
+    const auto [sequence, attempt] = *each++;
+    if (std::ranges::find(sequences, sequence) == sequences.end())
+      finish({.sequence = sequence, .attempt = attempt}, stream);
+  }
+}
+
+}  // namespace aqua::pipeline

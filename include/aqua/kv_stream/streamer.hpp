@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// Streamer moves the KV of sequences from one pipeline to another whose stages, ranks, blocks and
+// order of heads may all differ: from prefill to decode, layer by layer while the prompt is still
+// computed (DéjàVu, 4.1 and 4.2.1). Each process of both pipelines has one. Which rank sends what
+// to whom follows from the two shapes (map_shards); each destination rank gets exactly its part.
+//
+//   auto streamer = kv_stream::Streamer::create(carrier, layout, {.group = "prefill", .rank = 3,
+//       .shards = prefill, .others = {{"decode", decode}}});
+//   auto out = streamer->stream_out({.sequence = 7, .to = "decode", .blocks = blocks,
+//                                    .tokens = 120});   // asks for room at the receivers
+//   while (!*out->ready()) streamer->wait(1s);          // before prefill begins
+//   for (unsigned l = 0; l < layers; ++l) { launch(l, s); out->layer(l, s); }  // behind the kernel
+//   out->finish("pending token 9", s);
+//   out->copied();  // its blocks are this process's again
+//   out->landed();  // the receivers have it
+//
+//   streamer->admit("prefill", 4);                      // in a process of the other pipeline
+//   for (const Arrived& each : streamer->arrived()) {
+//     auto in = streamer->stream_in(each.sequence, own_blocks, s);
+//     for (unsigned l = 0; l < layers; ++l) { in->stream_wait(s, l); launch(l, s); }
+//   }
+//   streamer->finish(7, s);                             // its answer is complete
+//
+// Table 1 of the paper has stream_out over scatter over flush, and stream_in over gather over
+// fetch. Its *scatter* (many pieces of the cache, to one place) is what this library calls gather,
+// as CUDA kernels do; here a StreamCarrier does both.
+//
+// A sequence that some rank of the sender could not stream to the end is streamed again as another
+// attempt, by that pipeline or another one. Attempts never mix: the highest counts.
+//
+// Threads: one at a time.
+// Owns:    nothing of device memory. Carrier and layout outlive it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "aqua/export.h"
+#include "aqua/kv_stream/stream_carrier.hpp"
+#include "aqua/layout.hpp"
+#include "aqua/result.hpp"
+#include "aqua/shards.hpp"
+#include "aqua/ticket.hpp"
+#include "aqua/types.hpp"
+
+namespace aqua::kv_stream {
+
+// A pipeline that streams here or is streamed to.
+struct StreamGroup {
+  std::string name{};  // 1 to 64 letters, digits, '-' and '_'
+  KvShards shards{};
+};
+
+struct StreamerOptions {
+  std::string group{};  // this process's pipeline ...
+  std::uint32_t rank = 0;
+  KvShards shards{};  // ... how it has the KV ...
+  std::vector<StreamGroup> others{};
+};
+
+struct StreamOutOptions {
+  std::uint64_t sequence = 0;
+  std::uint32_t attempt = 1;  // higher than each before it for this sequence
+  std::string to{};           // one of StreamerOptions::others
+  BlockList blocks{};         // the sequence's, in the order of its tokens; copied
+  std::uint32_t tokens = 0;   // that are streamed, from the first on
+};
+
+// A sequence on its way out. Dropping it before finish() cancels it.
+class AQUA_API StreamOut {
+ public:
+  StreamOut(StreamOut&&) noexcept;
+  StreamOut& operator=(StreamOut&&) noexcept;
+  ~StreamOut();
+
+  // Whether all receivers have room: before that nothing can be streamed. Any error: it cannot be
+  // streamed any more; stream it again as another attempt.
+  [[nodiscard]] Result<bool> ready() const;
+  // The layer's keys and values of all tokens are written by the work posted to `stream` so far.
+  // Copies them behind it. Each layer once, in any order; counted as the layout does.
+  //   invalid_argument     no such layer, or it was given before
+  //   failed_precondition  not ready(), or finish() was called
+  [[nodiscard]] Result<void> layer(unsigned layer, Stream stream);
+  // All layers were given. `words` are the engine's to whoever takes the sequence, at most 3,072
+  // bytes, the same of all ranks: the token that is pending, say.
+  //   failed_precondition  a layer is missing, or it was called before
+  [[nodiscard]] Result<void> finish(const std::string& words, Stream stream);
+  // Whether the copies have left the blocks, which are free for others then. However slow a
+  // receiver is, it does not come into this.
+  [[nodiscard]] Result<bool> copied() const;
+  // Whether the receivers have all of it where they need it.
+  [[nodiscard]] Result<bool> landed() const;
+  // Takes back what no receiver has taken.
+  void cancel();
+
+ private:
+  friend class Streamer;
+  struct AQUA_LOCAL Parts;
+  explicit StreamOut(std::unique_ptr<Parts> parts) noexcept;
+  std::unique_ptr<Parts> parts_;
+};
+
+// A sequence whose bytes come into this process's blocks.
+class AQUA_API StreamIn {
+ public:
+  StreamIn(StreamIn&&) noexcept;
+  StreamIn& operator=(StreamIn&&) noexcept;
+  ~StreamIn();
+
+  // As those of a Ticket (aqua/ticket.hpp), with layers counted as the layout does. Once done() is
+  // true the senders are told.
+  [[nodiscard]] Result<bool> done();
+  [[nodiscard]] Result<void> wait();
+  [[nodiscard]] Result<bool> layer_done(unsigned layer) const;
+  [[nodiscard]] Result<void> stream_wait(Stream stream, unsigned layer) const;
+
+ private:
+  friend class Streamer;
+  struct AQUA_LOCAL Parts;
+  explicit StreamIn(std::unique_ptr<Parts> parts) noexcept;
+  std::unique_ptr<Parts> parts_;
+};
+
+// A sequence of which everything for this rank is there to be taken.
+struct Arrived {
+  std::uint64_t sequence = 0;
+  std::uint32_t attempt = 1;
+  std::uint32_t tokens = 0;
+  std::string words{};
+  friend bool operator==(const Arrived&, const Arrived&) = default;
+};
+
+struct StreamerStatus {
+  std::uint64_t refused = 0;  // parcels that cannot be; none of their bytes landed
+  std::string error{};        // why the last one was
+};
+
+class AQUA_API Streamer {
+ public:
+  // The name under which this process takes parcels: its carrier's role.
+  [[nodiscard]] static std::string role(const std::string& group, std::uint32_t rank);
+
+  //   invalid_argument     a name, a rank or a shape that cannot be; or a layout that is not the
+  //                        rank's: its layers, planes or heads
+  //   failed_precondition  another group's shape is of another model
+  [[nodiscard]] static Result<Streamer> create(StreamCarrier& carrier, const Layout& layout,
+                                               const StreamerOptions& options);
+  Streamer(Streamer&&) noexcept;
+  Streamer& operator=(Streamer&&) noexcept;
+  ~Streamer();
+
+  // Asks each receiver for room. Nothing has to be computed yet.
+  //   not_found         no such group
+  //   invalid_argument  no tokens, or more than the blocks have; attempt 0
+  //   as StreamCarrier::open()
+  [[nodiscard]] Result<StreamOut> stream_out(const StreamOutOptions& options);
+
+  // There is room for so many more sequences of this group. A later attempt of a sequence has the
+  // room of the first. not_found: no such group.
+  [[nodiscard]] Result<void> admit(const std::string& group, std::uint32_t sequences);
+  // Sequences that have come since the last call. One that is told again is of a higher attempt:
+  // what was streamed in of the earlier one is of no use any more.
+  [[nodiscard]] std::vector<Arrived> arrived();
+  // Moves a sequence that has arrived into blocks of this process, behind the work posted to
+  // `stream` so far.
+  //   not_found         it has not arrived
+  //   invalid_argument  fewer blocks than its tokens take, or as StreamCarrier::land()
+  [[nodiscard]] Result<StreamIn> stream_in(std::uint64_t sequence, BlockList blocks, Stream stream);
+  // The sequence is needed no more, once the work posted to `stream` so far has ended; nobody gets
+  // it again. (Not known: nothing.)
+  [[nodiscard]] Result<void> finish(std::uint64_t sequence, Stream stream);
+  // Sequences that arrived and count no more since the last call, as another attempt began:
+  // finish() them.
+  [[nodiscard]] std::vector<std::uint64_t> superseded();
+
+  // Blocks until the carrier has news. False: none came within `patience`.
+  [[nodiscard]] bool wait(std::chrono::milliseconds patience);
+  [[nodiscard]] StreamerStatus status() const;
+
+ private:
+  struct AQUA_LOCAL Parts;
+  explicit Streamer(std::unique_ptr<Parts> parts) noexcept;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace aqua::kv_stream

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a StreamIn is made of: parts of its sequence on their way into blocks.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "aqua/kv_stream/streamer.hpp"
+
+namespace aqua::kv_stream {
+
+struct StreamIn::Parts {
+  [[nodiscard]] Result<void> check(unsigned layer) const;
+
+  StreamCarrier& carrier;
+  std::vector<std::uint64_t> parcels{};       // that are to be confirmed
+  std::vector<std::vector<Ticket>> layers{};  // what brings each layer, each ticket of one layer
+};
+
+}  // namespace aqua::kv_stream

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "systems/kv_stream/act/stream_out.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/concat.hpp"
+#include "base/try.hpp"
+
+namespace aqua::kv_stream {
+
+Result<void> StreamOut::Parts::open(const std::vector<Route>& routes, const std::string& to) {
+  for (const Route& route : routes) {
+    const StreamEnd there{to, route.peer};
+    const auto parcel = carrier.open(id_of(note.from, there, note.sequence), turn_of(note.attempt),
+                                     role_of(there), note.attempt > 1);
+    if (!parcel.ok()) {
+      recall();
+      return parcel.error();
+    }
+    ways.push_back({*parcel, route.pieces});
+  }
+  return {};
+}
+
+Result<bool> StreamOut::Parts::all_are(Carried least) const {
+  bool all = true;
+  for (const Way& way : ways) {
+    AQUA_ASSIGN(const Carried state, carrier.state(way.parcel));
+    all = all && state >= least;
+  }
+  return all;
+}
+
+// What a receiver has taken stays with it: that attempt may be complete there.
+void StreamOut::Parts::recall() {
+  for (const Way& way : ways) (void)carrier.recall(way.parcel);
+  ways.clear();
+}
+
+StreamOut::StreamOut(std::unique_ptr<Parts> parts) noexcept : parts_(std::move(parts)) {}
+StreamOut::StreamOut(StreamOut&&) noexcept = default;
+StreamOut& StreamOut::operator=(StreamOut&& other) noexcept {
+  std::swap(parts_, other.parts_);
+  return *this;
+}
+StreamOut::~StreamOut() {
+  if (!parts_) return;
+  if (!parts_->finished) parts_->recall();
+  for (const Parts::Way& way : parts_->ways) parts_->carrier.forget(way.parcel);
+}
+
+Result<bool> StreamOut::ready() const {
+  return parts_->all_are(Carried::open);
+}
+Result<bool> StreamOut::copied() const {
+  if (!parts_->finished) return false;
+  return parts_->all_are(Carried::closed);
+}
+Result<bool> StreamOut::landed() const {
+  if (!parts_->finished) return false;
+  return parts_->all_are(Carried::confirmed);
+}
+
+Result<void> StreamOut::layer(unsigned layer, Stream stream) {
+  if (layer >= parts_->given.size() || parts_->given[layer])
+    return Error{Code::invalid_argument,
+                 concat("layer ", layer, ": ",
+                        layer < parts_->given.size() ? "it was given before" : "there is none")};
+  AQUA_ASSIGN(const bool room, ready());
+  if (!room || parts_->finished)
+    return Error{Code::failed_precondition,
+                 concat("layer ", layer, " of sequence ", parts_->note.sequence, ": ",
+                        room ? "it is finished" : "a receiver has no room for it yet")};
+  for (const Parts::Way& way : parts_->ways) {
+    for (const ShardPiece& piece : way.pieces) {
+      const IndexRange& layers = piece.from.layers;
+      if (layer < layers.first || layer - layers.first >= layers.count) continue;
+      AQUA_TRY(parts_->carrier.fill(
+          way.parcel,
+          {.layers = {layer, 1}, .tokens = {0, parts_->tokens}, .heads = piece.from.heads},
+          parts_->blocks, stream));
+    }
+  }
+  parts_->given[layer] = true;
+  return {};
+}
+
+Result<void> StreamOut::finish(const std::string& words, Stream stream) {
+  if (words.size() > kLongestWords)
+    return Error{Code::invalid_argument,
+                 concat(words.size(), " bytes of words, at most ", kLongestWords)};
+  const auto missing = std::ranges::find(parts_->given, false);
+  if (parts_->finished || missing != parts_->given.end())
+    return Error{Code::failed_precondition,
+                 parts_->finished
+                     ? std::string("the sequence is finished")
+                     : concat("layer ", missing - parts_->given.begin(), " was not given")};
+  StreamNote note = parts_->note;
+  note.words = words;
+  const std::string text = write_note(note);
+  for (const Parts::Way& way : parts_->ways)
+    AQUA_TRY(parts_->carrier.close(way.parcel, parts_->tokens, text, stream));
+  parts_->finished = true;
+  return {};
+}
+
+void StreamOut::cancel() {
+  parts_->recall();
+}
+
+}  // namespace aqua::kv_stream

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "aqua/kv_stream/streamer.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/concat.hpp"
+#include "base/try.hpp"
+#include "systems/kv_stream/act/stream_in.hpp"
+#include "systems/kv_stream/act/stream_out.hpp"
+#include "systems/kv_stream/decide/stream/intake.hpp"
+#include "systems/kv_stream/decide/stream/note.hpp"
+#include "systems/kv_stream/decide/stream/peer.hpp"
+
+namespace aqua::kv_stream {
+namespace {
+
+Error wrong(std::string what) {
+  return {Code::invalid_argument, std::move(what)};
+}
+
+// Whether the layout is that of the rank.
+Result<void> check_layout(const Layout& layout, const KvShape& shape, const RankShard& shard) {
+  const LayoutSpec& spec = layout.spec();
+  const auto same = [](const char* what, std::size_t here, std::size_t wanted) -> Result<void> {
+    if (here == wanted) return {};
+    return wrong(concat("the layout has ", here, " ", what, ", the rank's shard ", wanted));
+  };
+  AQUA_TRY(same("layers", spec.layers, shard.layers.count));
+  AQUA_TRY(same("planes a layer", spec.planes_per_layer, shape.planes_per_layer));
+  AQUA_TRY(same("heads", spec.axes.heads.count, shard.heads.size()));
+  AQUA_TRY(same("bytes a head", spec.axes.head_bytes(), shape.head_bytes));
+  return same("tokens a block", spec.axes.tokens.count, shape.tokens_per_block);
+}
+
+}  // namespace
+
+struct Streamer::Parts {
+  Parts(StreamCarrier& over, const Layout& of, StreamEnd end, std::vector<StreamPeer> others)
+      : carrier(over),
+        layout(of),
+        own(std::move(end)),
+        groups(std::move(others)),
+        intake(sources_of(groups)) {}
+
+  [[nodiscard]] Result<const StreamPeer*> find(const std::string& name) const {
+    const auto found = std::ranges::find(groups, name, &StreamPeer::name);
+    if (found != groups.end()) return &*found;
+    return Error{Code::not_found, concat("no group '", name, "' is known here")};
+  }
+  [[nodiscard]] std::uint32_t room(std::size_t blocks) const {
+    return static_cast<std::uint32_t>(blocks * layout.spec().axes.tokens.count);
+  }
+  // Reads what a parcel says of itself.
+  [[nodiscard]] Result<StreamPart> part_of(const CarriedParcel& parcel) const;
+  void take(const CarriedParcel& parcel);
+  // What is not used goes: nothing of it is read any more.
+  void give_up(const std::vector<std::uint64_t>& parcels) {
+    for (const std::uint64_t parcel : parcels) (void)carrier.finish(parcel, Stream{});
+  }
+
+  StreamCarrier& carrier;
+  const Layout& layout;
+  const StreamEnd own;
+  const std::vector<StreamPeer> groups;
+  Intake intake;
+  StreamerStatus status{};
+};
+
+Result<StreamPart> Streamer::Parts::part_of(const CarriedParcel& parcel) const {
+  AQUA_ASSIGN(StreamNote note, parse_note(parcel.note));
+  AQUA_ASSIGN(const StreamPeer* const group, find(note.from.group));
+  if (note.agreement != group->agreement_in)
+    return wrong(concat(role_of(note.from), " has another model or shape in mind"));
+  if (parcel.id != id_of(note.from, own, note.sequence) || parcel.turn < turn_of(note.attempt) ||
+      parcel.turn >= turn_of(note.attempt) + turn_of(1))
+    return wrong(concat("the parcel '", parcel.id, "' is not what its note says"));
+  return StreamPart{.sequence = note.sequence,
+                    .attempt = note.attempt,
+                    .group = static_cast<std::uint32_t>(group - groups.data()),
+                    .source = note.from.rank,
+                    .tokens = parcel.tokens,
+                    .parcel = parcel.number,
+                    .words = std::move(note.words)};
+}
+
+void Streamer::Parts::take(const CarriedParcel& parcel) {
+  const auto part = part_of(parcel);
+  const auto useless =
+      part.ok() ? intake.add(*part) : Result<std::vector<std::uint64_t>>(part.error());
+  if (useless.ok()) return give_up(*useless);
+  ++status.refused;
+  status.error = useless.error().message;
+  give_up({parcel.number});
+}
+
+Streamer::Streamer(std::unique_ptr<Parts> parts) noexcept : parts_(std::move(parts)) {}
+Streamer::Streamer(Streamer&&) noexcept = default;
+Streamer& Streamer::operator=(Streamer&&) noexcept = default;
+Streamer::~Streamer() = default;
+
+std::string Streamer::role(const std::string& group, std::uint32_t rank) {
+  return role_of({group, rank});
+}
+
+Result<Streamer> Streamer::create(StreamCarrier& carrier, const Layout& layout,
+                                  const StreamerOptions& options) {
+  AQUA_TRY(check_group(options.group));
+  AQUA_ASSIGN(const auto shards, shards_of(options.shards));
+  if (options.rank >= shards.size())
+    return wrong(concat("group '", options.group, "' has no rank ", options.rank));
+  AQUA_TRY(check_layout(layout, options.shards.shape, shards[options.rank]));
+  std::vector<StreamPeer> groups;
+  for (const StreamGroup& other : options.others) {
+    if (std::ranges::find(groups, other.name, &StreamPeer::name) != groups.end())
+      return wrong(concat("group '", other.name, "' is named twice"));
+    AQUA_ASSIGN(StreamPeer group, peer_of(options.shards, options.rank, other.name, other.shards));
+    groups.push_back(std::move(group));
+  }
+  return Streamer(std::make_unique<Parts>(carrier, layout, StreamEnd{options.group, options.rank},
+                                          std::move(groups)));
+}
+
+Result<StreamOut> Streamer::stream_out(const StreamOutOptions& options) {
+  AQUA_ASSIGN(const StreamPeer* const group, parts_->find(options.to));
+  AQUA_TRY(parts_->layout.check(options.blocks));
+  if (options.tokens == 0 || options.tokens > parts_->room(options.blocks.size()))
+    return wrong(
+        concat("stream_out: ", options.tokens, " tokens in ", options.blocks.size(), " blocks"));
+  if (options.attempt == 0) return wrong("stream_out: attempts count from 1");
+  auto out = std::make_unique<StreamOut::Parts>(parts_->carrier,
+                                                StreamNote{.agreement = group->agreement_out,
+                                                           .from = parts_->own,
+                                                           .sequence = options.sequence,
+                                                           .attempt = options.attempt},
+                                                options, parts_->layout.layers());
+  AQUA_TRY(out->open(group->out, group->name));
+  return StreamOut(std::move(out));
+}
+
+Result<void> Streamer::admit(const std::string& name, std::uint32_t sequences) {
+  AQUA_ASSIGN(const StreamPeer* const group, parts_->find(name));
+  for (const Route& route : group->in)
+    AQUA_TRY(parts_->carrier.admit(role_of({group->name, route.peer}), sequences));
+  return {};
+}
+
+std::vector<Arrived> Streamer::arrived() {
+  for (const CarriedParcel& parcel : parts_->carrier.accept()) parts_->take(parcel);
+  std::vector<Arrived> all;
+  for (const std::uint64_t number : parts_->intake.take_complete()) {
+    const Intake::Sequence& sequence = *parts_->intake.find(number);
+    all.push_back({number, sequence.attempt, sequence.tokens, sequence.words});
+  }
+  return all;
+}
+
+Result<StreamIn> Streamer::stream_in(std::uint64_t sequence, BlockList blocks, Stream stream) {
+  const Intake::Sequence* const found = parts_->intake.find(sequence);
+  if (found == nullptr || !parts_->intake.complete(*found))
+    return Error{Code::not_found, concat("sequence ", sequence, " has not arrived")};
+  AQUA_TRY(parts_->layout.check(blocks));
+  if (found->tokens > parts_->room(blocks.size()))
+    return wrong(concat("stream_in: ", found->tokens, " tokens into ", blocks.size(), " blocks"));
+  const std::vector<Route>& routes = parts_->groups[found->group].in;
+  auto in = std::make_unique<StreamIn::Parts>(StreamIn::Parts{.carrier = parts_->carrier});
+  // Layer by layer, so that the first ones come first.
+  for (unsigned layer = 0; layer < parts_->layout.layers(); ++layer) {
+    in->layers.emplace_back();
+    for (const Route& route : routes) {
+      for (const ShardPiece& piece : route.pieces) {
+        const IndexRange &here = piece.to.layers, &there = piece.from.layers;
+        if (layer < here.first || layer - here.first >= here.count) continue;
+        const IndexRange tokens{0, found->tokens};
+        const KvRange part{{there.first + layer - here.first, 1}, tokens, piece.from.heads};
+        AQUA_ASSIGN(Ticket ticket,
+                    parts_->carrier.land(found->parcels.at(route.peer), part, blocks,
+                                         {{layer, 1}, tokens, piece.to.heads}, stream));
+        in->layers.back().push_back(std::move(ticket));
+      }
+    }
+  }
+  for (const auto& [source, parcel] : found->parcels) in->parcels.push_back(parcel);
+  return StreamIn(std::move(in));
+}
+
+Result<void> Streamer::finish(std::uint64_t sequence, Stream stream) {
+  Result<void> all;
+  for (const std::uint64_t parcel : parts_->intake.drop(sequence)) {
+    if (auto finished = parts_->carrier.finish(parcel, stream); !finished.ok())
+      all = std::move(finished);
+  }
+  return all;
+}
+
+std::vector<std::uint64_t> Streamer::superseded() {
+  std::vector<std::uint64_t> all;
+  for (const std::uint64_t parcel : parts_->carrier.superseded()) {
+    const auto sequence = parts_->intake.sequence_of(parcel);
+    if (!sequence) continue;
+    if (parts_->intake.find(*sequence)->told) {
+      if (std::ranges::find(all, *sequence) == all.end()) all.push_back(*sequence);
+    } else {
+      parts_->give_up(parts_->intake.drop(*sequence));
+    }
+  }
+  return all;
+}
+
+bool Streamer::wait(std::chrono::milliseconds patience) {
+  return parts_->carrier.wait(patience);
+}
+StreamerStatus Streamer::status() const {
+  return parts_->status;
+}
+
+}  // namespace aqua::kv_stream

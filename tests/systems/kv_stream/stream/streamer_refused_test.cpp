@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <optional>
+
+#include "aqua/kv_stream/streamer.hpp"
+#include "systems/kv_stream/decide/stream/note.hpp"
+#include "systems/kv_stream/decide/stream/routes.hpp"
+#include "tests/systems/kv_stream/stream/pair.hpp"
+
+namespace aqua::kv_stream {
+namespace {
+
+using test::Pair;
+using test::pipeline;
+using test::Rank;
+using test::sure;
+using test::TwoToOne;
+
+TEST_F(TwoToOne, EachLayerIsGivenOnceAndAllBeforeTheEnd) {
+  pair_.admit(1);
+  auto outs = pair_.begin(1, 8);
+  const auto refused = [](const Result<void>& result) { return result.error().code; };
+  EXPECT_EQ(refused(outs[0].layer(1, first_.stream())), Code::invalid_argument);
+  EXPECT_EQ(refused(outs[0].finish("", first_.stream())), Code::failed_precondition);
+  sure(outs[0].layer(0, first_.stream()));
+  EXPECT_EQ(refused(outs[0].layer(0, first_.stream())), Code::invalid_argument);
+  EXPECT_EQ(refused(outs[0].finish(std::string(3073, 'x'), first_.stream())),
+            Code::invalid_argument);
+  sure(outs[0].finish("", first_.stream()));
+  EXPECT_EQ(refused(outs[0].finish("", first_.stream())), Code::failed_precondition);
+}
+
+// A parcel that another process made up.
+TEST_F(TwoToOne, WhatCannotBeIsRefusedAndNothingLands) {
+  const KvShards from = pipeline({1, 1}, 1, 4).shards, to = pipeline({2}, 1, 4).shards;
+  const StreamNote good{.agreement = agreement_of(from, to), .from = {"prefill", 0}, .sequence = 1};
+  const std::string id = id_of(good.from, {"decode", 0}, 1);
+  std::uint64_t refused = 0;
+  const auto offer = [&](const std::string& as, std::uint64_t turn, std::uint32_t tokens,
+                         const std::string& note) {
+    test::TensorCarrier liar(pair_.runtime, first_.layout(), pair_.exchange, "prefill.0");
+    pair_.admit(1);
+    const auto number = sure(liar.open(as, turn, Streamer::role("decode", 0), false));
+    sure(liar.close(number, tokens, note, first_.stream()));
+    EXPECT_TRUE(receiver_.streamer.arrived().empty());
+    EXPECT_EQ(receiver_.streamer.status().refused, ++refused) << note;
+    EXPECT_TRUE(pair_.exchange.entries.empty()) << note;
+  };
+  StreamNote wrong = good;
+  offer("a", turn_of(1), 8, "nonsense");
+  offer("b", turn_of(1), 8, write_note(good));  // the id is another's
+  wrong.agreement += 1;
+  offer(id, turn_of(1), 8, write_note(wrong));
+  wrong = good;
+  wrong.from.group = "unheard-of";
+  offer(id_of(wrong.from, {"decode", 0}, 1), turn_of(1), 8, write_note(wrong));
+  wrong = good;
+  wrong.from.rank = 2;
+  offer(id_of(wrong.from, {"decode", 0}, 1), turn_of(1), 8, write_note(wrong));
+  offer(id, turn_of(1) + 2, 0, write_note(good));  // no tokens
+  wrong = good;
+  wrong.attempt = 3;  // the turn is another attempt's
+  offer(id, turn_of(2), 8, write_note(wrong));
+  EXPECT_EQ(receiver_.carrier.landed(), 0U);
+}
+
+TEST_F(TwoToOne, BlocksThatAreTooFewAreRefused) {
+  pair_.admit(1);
+  const auto blocks = first_.blocks_for(8);
+  const auto refused = [&](const StreamOutOptions& options) {
+    return first_.streamer.stream_out(options).error().code;
+  };
+  EXPECT_EQ(refused({.sequence = 1, .to = "decode", .blocks = blocks, .tokens = 9}),
+            Code::invalid_argument);
+  EXPECT_EQ(refused({.sequence = 1, .to = "decode", .blocks = blocks, .tokens = 0}),
+            Code::invalid_argument);
+  EXPECT_EQ(refused({.sequence = 1, .attempt = 0, .to = "decode", .blocks = blocks, .tokens = 8}),
+            Code::invalid_argument);
+  EXPECT_EQ(refused({.sequence = 1, .to = "nobody", .blocks = blocks, .tokens = 8}),
+            Code::not_found);
+  auto outs = pair_.begin(1, 8);
+  pair_.send(outs, 8, 1);
+  EXPECT_EQ(receiver_.streamer.arrived().size(), 1U);
+  EXPECT_EQ(
+      receiver_.streamer.stream_in(1, receiver_.blocks_for(4), receiver_.stream()).error().code,
+      Code::invalid_argument);
+}
+
+TEST(StreamerCreate, AnotherModelIsRefusedAtTheStart) {
+  Pair pair(pipeline({2}, 1, 4), pipeline({1, 1}, 1, 4));
+  Rank& rank = *pair.senders[0];
+  const auto create = [&](const StreamerOptions& options) {
+    auto made = Streamer::create(rank.carrier, rank.layout(), options);
+    return made.ok() ? std::optional<Code>() : made.error().code;
+  };
+  StreamerOptions good{.group = "prefill",
+                       .shards = pipeline({2}, 1, 4).shards,
+                       .others = {{"decode", pipeline({1, 1}, 2, 8).shards}}};
+  EXPECT_EQ(create(good), std::nullopt);
+  StreamerOptions wrong = good;
+  wrong.others[0].shards.shape.format = "fp8";
+  EXPECT_EQ(create(wrong), Code::failed_precondition);
+  wrong = good;
+  wrong.others[0].shards = pipeline({1, 2}, 1, 4).shards;
+  EXPECT_EQ(create(wrong), Code::failed_precondition);
+  wrong = good;
+  wrong.others.push_back(good.others[0]);
+  EXPECT_EQ(create(wrong), Code::invalid_argument);
+  wrong = good;
+  wrong.group = "a group";
+  EXPECT_EQ(create(wrong), Code::invalid_argument);
+  wrong = good;
+  wrong.rank = 1;
+  EXPECT_EQ(create(wrong), Code::invalid_argument);
+  wrong = good;
+  wrong.shards = pipeline({2}, 2, 4).shards;  // the layout has all heads
+  EXPECT_EQ(create(wrong), Code::invalid_argument);
+}
+
+}  // namespace
+}  // namespace aqua::kv_stream
