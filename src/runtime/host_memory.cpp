@@ -55,9 +55,10 @@ struct HostMemory::Parts {
     return transfer.ticket();
   }
   [[nodiscard]] Result<Ticket> scatter(std::size_t offset, const Layout& layout, BlockList blocks,
-                                       const std::optional<KvRange>& part, Stream stream) const {
+                                       const std::optional<KvRange>& part, Stream stream) {
     AQUA_ASSIGN(const auto transfer,
                 move(layout, blocks, part, offset, stream, transfer::Direction::fetch));
+    remember(transfer.ticket());
     return transfer.ticket();
   }
   void remember(Ticket ticket) {
@@ -139,7 +140,6 @@ Result<Ticket> HostMemory::scatter(std::size_t offset, const Layout& layout, Blo
 
 Result<Ticket> HostMemory::scatter(std::size_t offset, const Layout& layout, BlockList blocks,
                                    const KvRange& range, Stream stream) const {
-  parts_->remember(transfer.ticket());
   return parts_->scatter(offset, layout, blocks, range, stream);
 }
 
