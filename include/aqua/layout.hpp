@@ -104,8 +104,8 @@ using BlockList = std::span<const std::uint32_t>;
 class AQUA_API Layout {
  public:
   // invalid_argument, naming the field, when a size is zero or overflows, a plane is null,
-  // or two pieces would share a byte (in one block, in one plane or between planes), or when strides
-  // that do not nest have too many pieces to tell whether they do.
+  // or two pieces would share a byte (in one block, in one plane or between planes), or when
+  // strides that do not nest have too many pieces to tell whether they do.
   [[nodiscard]] static Result<Layout> make(LayoutSpec spec);
 
   // Keys and values in planes of their own, one of each per layer, blocks densely packed:

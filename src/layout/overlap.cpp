@@ -34,8 +34,8 @@ Signed floor_of(Signed a, Signed b) {
 constexpr std::uint64_t kNestedSteps = 3 + 9 + 27 + 81;
 constexpr std::uint64_t kFurtherSteps = std::uint64_t{1} << 24;
 
-// `same`: of a piece and itself there is nothing to find. `left`: steps that it may take; where none
-// are left it has not seen all.
+// `same`: of a piece and itself there is nothing to find. `left`: steps that it may take; where
+// none are left it has not seen all.
 bool meet(std::span<const Level> levels, Signed piece, Signed distance, bool same,
           std::uint64_t& left) {
   if (levels.empty()) return !same && distance < piece && distance > -piece;

@@ -267,8 +267,9 @@ class MicrobatchSwap::Impl {
     return *lost;
   }
 
-  // Turns end in their order. One whose microbatch is lost by then may have read what was lost, also
-  // where it was cleared since: of several turns on one buffer the first alone has the tickets.
+  // Turns end in their order. One whose microbatch is lost by then may have read what was lost,
+  // also where it was cleared since: of several turns on one buffer the first alone has the
+  // tickets.
   Result<void> poll() {
     while (!past_.empty()) {
       PastTurn& turn = past_.front();
