@@ -15,7 +15,7 @@
 namespace aqua::kv_stream {
 namespace {
 
-Error wrong(std::string what) {
+Error refusal(std::string what) {
   return {Code::invalid_argument, std::move(what)};
 }
 
@@ -24,7 +24,7 @@ Result<void> check_layout(const Layout& layout, const KvShape& shape, const Rank
   const LayoutSpec& spec = layout.spec();
   const auto same = [](const char* what, std::size_t here, std::size_t wanted) -> Result<void> {
     if (here == wanted) return {};
-    return wrong(concat("the layout has ", here, " ", what, ", the rank's shard ", wanted));
+    return refusal(concat("the layout has ", here, " ", what, ", the rank's shard ", wanted));
   };
   AQUA_TRY(same("layers", spec.layers, shard.layers.count));
   AQUA_TRY(same("planes a layer", spec.planes_per_layer, shape.planes_per_layer));
@@ -71,10 +71,10 @@ Result<StreamPart> Streamer::Parts::part_of(const CarriedParcel& parcel) const {
   AQUA_ASSIGN(StreamNote note, parse_note(parcel.note));
   AQUA_ASSIGN(const StreamPeer* const group, find(note.from.group));
   if (note.agreement != group->agreement_in)
-    return wrong(concat(role_of(note.from), " has another model or shape in mind"));
+    return refusal(concat(role_of(note.from), " has another model or shape in mind"));
   if (parcel.id != id_of(note.from, own, note.sequence) || parcel.turn < turn_of(note.attempt) ||
       parcel.turn >= turn_of(note.attempt) + turn_of(1))
-    return wrong(concat("the parcel '", parcel.id, "' is not what its note says"));
+    return refusal(concat("the parcel '", parcel.id, "' is not what its note says"));
   return StreamPart{.sequence = note.sequence,
                     .attempt = note.attempt,
                     .group = static_cast<std::uint32_t>(group - groups.data()),
@@ -108,12 +108,12 @@ Result<Streamer> Streamer::create(StreamCarrier& carrier, const Layout& layout,
   AQUA_TRY(check_group(options.group));
   AQUA_ASSIGN(const auto shards, shards_of(options.shards));
   if (options.rank >= shards.size())
-    return wrong(concat("group '", options.group, "' has no rank ", options.rank));
+    return refusal(concat("group '", options.group, "' has no rank ", options.rank));
   AQUA_TRY(check_layout(layout, options.shards.shape, shards[options.rank]));
   std::vector<StreamPeer> groups;
   for (const StreamGroup& other : options.others) {
     if (std::ranges::find(groups, other.name, &StreamPeer::name) != groups.end())
-      return wrong(concat("group '", other.name, "' is named twice"));
+      return refusal(concat("group '", other.name, "' is named twice"));
     AQUA_ASSIGN(StreamPeer group, peer_of(options.shards, options.rank, other.name, other.shards));
     groups.push_back(std::move(group));
   }
@@ -125,9 +125,9 @@ Result<StreamOut> Streamer::stream_out(const StreamOutOptions& options) {
   AQUA_ASSIGN(const StreamPeer* const group, parts_->find(options.to));
   AQUA_TRY(parts_->layout.check(options.blocks));
   if (options.tokens == 0 || options.tokens > parts_->room(options.blocks.size()))
-    return wrong(
+    return refusal(
         concat("stream_out: ", options.tokens, " tokens in ", options.blocks.size(), " blocks"));
-  if (options.attempt == 0) return wrong("stream_out: attempts count from 1");
+  if (options.attempt == 0) return refusal("stream_out: attempts count from 1");
   auto out = std::make_unique<StreamOut::Parts>(parts_->carrier,
                                                 StreamNote{.agreement = group->agreement_out,
                                                            .from = parts_->own,
@@ -161,7 +161,7 @@ Result<StreamIn> Streamer::stream_in(std::uint64_t sequence, BlockList blocks, S
     return Error{Code::not_found, concat("sequence ", sequence, " has not arrived")};
   AQUA_TRY(parts_->layout.check(blocks));
   if (found->tokens > parts_->room(blocks.size()))
-    return wrong(concat("stream_in: ", found->tokens, " tokens into ", blocks.size(), " blocks"));
+    return refusal(concat("stream_in: ", found->tokens, " tokens into ", blocks.size(), " blocks"));
   const std::vector<Route>& routes = parts_->groups[found->group].in;
   auto in = std::make_unique<StreamIn::Parts>(StreamIn::Parts{.carrier = parts_->carrier});
   // Layer by layer, so that the first ones come first.
