@@ -57,7 +57,9 @@ struct GroupWatermark {
   std::uint64_t mark = 0;
 };
 
-// From where a sequence goes on in all ranks of the role's pipeline; 0: from its prompt.
+// From where a sequence goes on in all ranks of the role's pipeline; 0: from its prompt. Whatever
+// anybody has beyond that, replicas too, is dropped before resumed(): what is computed again may
+// differ, and a later plan would take the highest mark.
 struct GroupResume {
   GroupRole role = GroupRole::decode;
   std::uint64_t sequence = 0;
