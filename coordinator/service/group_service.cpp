@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/service/group_service.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/concat.hpp"
@@ -20,6 +21,19 @@ std::shared_ptr<Store> store_in_memory() {
 
 Error no_more_groups() {
   return Error{Code::unavailable, "the coordinator is stopping"};
+}
+
+// Of these, those who are heard of.
+std::set<ClientId> live_of(LedgerService& clients, const std::set<ClientId>& asked) {
+  return clients.with([&](ledger::Ledger& ledger, ledger::Time) {
+    std::set<ClientId> live;
+    for (const ClientId& id : asked) {
+      const auto row = ledger.clients().find(id);
+      if (row != ledger.clients().end() && row->second.state == ledger::ClientState::live)
+        live.insert(id);
+    }
+    return live;
+  });
 }
 
 WriteSet rows_of(groups::Book::Changes changes) {
@@ -56,21 +70,24 @@ void GroupService::stop() {
 }
 
 void GroupService::hear() {
-  const std::set<ClientId> known = book_.clients();
+  std::set<ClientId> known;
+  for (const auto& [id, group] : book_.groups()) {
+    for (const auto& [client, member] : group.members) known.insert(client);
+  }
   if (known.empty()) return;
-  const auto live = clients_.with([&](ledger::Ledger& ledger, ledger::Time) {
-    std::set<ClientId> heard;
-    for (const ClientId& id : known) {
-      const auto row = ledger.clients().find(id);
-      if (row != ledger.clients().end() && row->second.state == ledger::ClientState::live)
-        heard.insert(id);
+  const std::set<ClientId> live = live_of(clients_, known);
+  // Most are as they were, and the book looks at all groups for each that it is told of.
+  std::set<ClientId> fallen;
+  std::set<ClientId> returned;
+  for (const auto& [id, group] : book_.groups()) {
+    for (const auto& [client, member] : group.members) {
+      if (member.silent != live.contains(client)) continue;
+      (member.silent ? returned : fallen).insert(client);
     }
-    return heard;
-  });
+  }
   // Those who have fallen silent first, so that none of them is given a rank by the others' return.
-  for (const ClientId& id : known)
-    if (!live.contains(id)) book_.silent(id, true);
-  for (const ClientId& id : live) book_.silent(id, false);
+  for (const ClientId& id : fallen) book_.silent(id, true);
+  for (const ClientId& id : returned) book_.silent(id, false);
 }
 
 Result<void> GroupService::catch_up() {
@@ -186,7 +203,10 @@ void GroupService::gone(const ClientId& client) {
 
 bool GroupService::changed(const ClientId& client) {
   MutexLock lock(mu_);
-  if (!book_.clients().contains(client)) return false;
+  const bool concerned = std::ranges::any_of(book_.groups(), [&](const auto& entry) {
+    return entry.second.creator == client || entry.second.members.contains(client);
+  });
+  if (!concerned) return false;
   (void)catch_up();
   changed_.notify_all();  // a watch of a session that is over
   return true;

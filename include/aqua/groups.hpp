@@ -57,7 +57,9 @@ struct GroupWatermark {
   std::uint64_t mark = 0;
 };
 
-// From where a sequence goes on in all ranks of the role's pipeline; 0: from its prompt.
+// From where a sequence goes on in all ranks of the role's pipeline; 0: from its prompt. Whatever
+// anybody has beyond that, replicas too, is dropped before resumed(): what is computed again may
+// differ, and a later plan would take the highest mark.
 struct GroupResume {
   GroupRole role = GroupRole::decode;
   std::uint64_t sequence = 0;
@@ -86,7 +88,9 @@ struct GroupPeer {
   bool silent = false;            // not heard of for a while: neither dead nor replaced
 };
 
-// The group as it is. Who was away hears of the last term, not of each between.
+// The group as it is, after every change that one hears of. Who was away hears of the last term,
+// not of each between. `acknowledge` and `resume` stay true in all news until the coordinator has
+// heard what it waits for: who is at it already compares the term.
 struct GroupNews {
   std::string group;  // id of this life of the group: 32 hex digits
   std::uint64_t term = 0;
@@ -109,8 +113,9 @@ struct GroupOptions {
   // Both are called as the runtime's callbacks are: one at a time, on its thread for them or in
   // tick(). They may call the member.
   std::function<void(const GroupNews&)> on_news{};
-  // The part in the group has ended, or never began: refused (another shape, a rank that is taken),
-  // or the group was closed. Once, and nothing comes after it.
+  // The part in the group has ended, or never began: refused (another shape, a rank that is taken,
+  // more watermarks than a group may have), or the group was closed. Once, and nothing comes after
+  // it. The place, where there is one, is kept until the GroupMember is destroyed.
   std::function<void(const Error&)> on_end{};
 };
 
@@ -122,7 +127,8 @@ struct GroupOptions {
 class AQUA_API GroupMember {
  public:
   // Returns at once, also while the coordinator is away: the group is created where there is none
-  // of the name, and joined, as soon as it can be.
+  // of the name, and joined, as soon as it can be. A runtime has one part in a group at a time: the
+  // next one begins when the coordinator has heard that the last one was given up.
   //   failed_precondition  the runtime has no coordinator; or this process is a fork
   [[nodiscard]] static Result<GroupMember> join(Runtime& runtime, GroupOptions options);
   // One that was moved from may only be assigned to or destroyed.
@@ -131,7 +137,9 @@ class AQUA_API GroupMember {
   ~GroupMember();
 
   // "I act under no older term any more, and this is what I have": check() refuses older terms from
-  // now on. It is sent, and sent again, until the coordinator has it or the term is over.
+  // now on. It is sent, and sent again, until the coordinator has it or the term is over; while the
+  // group forms or runs, and by a standby, nothing is sent. At most 4096 marks, and 16384 of all
+  // members of a group: report those that a plan may need.
   //   aborted           the term is over: news of the next are there or on their way
   //   invalid_argument  a term that was not told
   [[nodiscard]] Result<void> acknowledge(std::uint64_t term, std::vector<GroupWatermark> marks);

@@ -10,7 +10,7 @@ Result<void> check_term(const Stamp& carried, const Stamp& current) {
     return Error{Code::permission_denied, concat("term: of group ", to_string(carried.group),
                                                  ", here is ", to_string(current.group))};
   }
-  if (carried.term < current.term) {
+  if (carried.term < current.term || carried.term == 0) {
     return Error{Code::aborted, concat("term ", carried.term, " is over, here is ", current.term)};
   }
   if (carried.term > current.term) {

@@ -17,8 +17,9 @@ struct Stamp {
 };
 
 // Whether a receiver that is in `current` may act on what carries `carried`.
-// aborted: an older term; nothing may be done with it, ever. unavailable: a newer one, of which the
-// receiver has not heard yet; it may be accepted once it has. permission_denied: another group's.
+// aborted: an older term, or 0, which none has; nothing may be done with it, ever. unavailable: a
+// newer one, of which the receiver has not heard yet; it may be accepted once it has.
+// permission_denied: another group's.
 [[nodiscard]] Result<void> check_term(const Stamp& carried, const Stamp& current);
 
 }  // namespace aqua::groups

@@ -30,6 +30,7 @@ Runtime::Impl::Impl(RuntimeOptions options, std::unique_ptr<device::Device> devi
                    [this](const wire::Snapshot& snapshot) {
                      lender_.on_snapshot(snapshot);
                      if (borrower_ != nullptr) borrower_->settle(snapshot);
+                     group_leaver_.again();
                    }),
       lender_(services_) {}
 

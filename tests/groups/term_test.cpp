@@ -14,6 +14,10 @@ TEST(GroupTerm, AnOlderOneAbortsForGood) {
   EXPECT_EQ(check_term({group_id(1), 3}, {group_id(1), 4}).error().code, Code::aborted);
 }
 
+TEST(GroupTerm, ZeroIsNeverAccepted) {
+  EXPECT_EQ(check_term({group_id(1), 0}, {group_id(1), 0}).error().code, Code::aborted);
+}
+
 TEST(GroupTerm, ANewerOneMayBeRepeatedOnceItIsKnown) {
   EXPECT_EQ(check_term({group_id(1), 5}, {group_id(1), 4}).error().code, Code::unavailable);
 }

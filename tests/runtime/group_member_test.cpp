@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Engines in groups, through the runtime: they form, recover, outlive a coordinator, and are told.
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
 
@@ -61,7 +66,12 @@ class Engine {
         changed_.wait_for(lock, std::chrono::seconds{60}, [&] { return ended_.has_value(); }));
     return ended_.value_or(Error{});
   }
+  bool has_ended() {
+    const std::lock_guard lock(mu_);
+    return ended_.has_value();
+  }
   GroupMember& member() { return *member_; }
+  RuntimeStatus status() { return runtime_.status(); }
   // Of the last plan.
   std::vector<GroupResume> resumes() {
     const std::lock_guard lock(mu_);
@@ -154,6 +164,62 @@ TEST_F(GroupMembers, OutliveTheCoordinator) {
   second->leave();
   EXPECT_EQ(spare->runs(2).group, group) << "the group was forgotten";
   first->runs(2);
+}
+
+// Of every runtime in this process. Returns how many there were.
+int break_lifelines(const std::string& path) {
+  int broken = 0;
+  for (int fd = 3; fd < 1024; ++fd) {
+    sockaddr_un peer{};
+    socklen_t length = sizeof peer;
+    if (::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &length) != 0) continue;
+    if (peer.sun_family == AF_UNIX && path == peer.sun_path)
+      broken += ::shutdown(fd, SHUT_RDWR) == 0 ? 1 : 0;
+  }
+  return broken;
+}
+
+TEST_F(GroupMembers, OutliveABrokenLifeline) {
+  const auto first = engine(stage(0));
+  auto second = engine(stage(1));
+  const auto spare = engine(std::nullopt);
+  first->runs(1);
+  spare->wait([](const GroupNews& news) { return news.members.size() == 3; });
+  EXPECT_EQ(break_lifelines(directory_ + "/lifeline.sock"), 3);
+  second->leave();
+  EXPECT_EQ(spare->runs(2).rank, stage(1));
+  first->runs(2);
+  EXPECT_FALSE(first->has_ended());
+  EXPECT_FALSE(spare->has_ended());
+}
+
+TEST_F(GroupMembers, ThatLeaveAndJoinAgainKeepTheNewPlace) {
+  auto runtime = open({.device = "emu:7"});
+  ASSERT_TRUE(runtime.has_value());
+  const auto stays = engine(stage(1));
+  GroupOptions options = pipeline_of_two(stage(0));
+  std::atomic<int> ended{0};
+  options.on_end = [&](const Error&) { ++ended; };
+  std::uint64_t term = 0;
+  for (int times = 0; times < 20; ++times) {
+    auto member = GroupMember::join(*runtime, options);
+    ASSERT_TRUE(member.ok()) << member.error().message;
+    await([&] { return member->news().term > term || ended > 0; });
+    ASSERT_EQ(ended, 0) << "thrown out by its former part, after " << times;
+    term = member->news().term;
+  }
+}
+
+TEST_F(GroupMembers, AreNotHeardBeforeThereIsSomethingToAcknowledge) {
+  const auto first = engine(stage(0));
+  const GroupNews forming = first->wait([](const GroupNews& news) { return news.term == 1; });
+  EXPECT_EQ(first->member().check(forming.group, 0).error().code, Code::aborted);
+  ASSERT_TRUE(first->member().acknowledge(1, {}).ok());
+  ASSERT_TRUE(first->member().resumed(1).ok());
+  const auto before = first->status().coordinator_calls;
+  const auto second = engine(stage(1));
+  first->runs(1);
+  EXPECT_LE(first->status().coordinator_calls, before + 2) << "asked all the time";
 }
 
 TEST_F(GroupMembers, OfAnotherShapeAreToldWhyTheyAreRefused) {

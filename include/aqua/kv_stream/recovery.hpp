@@ -8,7 +8,13 @@
 // again from known ids, as a prefill is, and nothing that was delivered can change. A sequence
 // without a replica of a lost stage is computed again from its first token, and so is one that has
 // replicas where that makes the whole recovery shorter: the links and the devices work side by
-// side.
+// side. A stage that is not lost reads, too, where a replica has more of it than its worker: the
+// worker has taken a lost one's place, and another stage has died before it had read all.
+//
+// The plan that a group is told (aqua/groups.hpp) has the same points, up to `known` - 1, where
+// marks are tokens: stages that it names no restore of have cached the point, the others nothing,
+// and what a restore names is their replica. That a sequence is computed from its first token
+// instead, is for one process to decide for all.
 //
 // Threads: a plain function, deterministic.
 // Units:   tokens, bytes, seconds. Positions count from 0; KV "of n tokens" is that of [0, n).
@@ -64,7 +70,8 @@ struct Resumed {
   // position and beyond, wherever it is, is of ids that nobody has seen: replicas are cut there,
   // too.
   std::uint32_t known = 0;
-  // What is read, one of each lost stage, `tokens` being `from`. None where nothing is read.
+  // What is read, one of each stage that has less, `tokens` being `from`: whatever it has is
+  // replaced. None where nothing is read.
   std::vector<Replica> reads{};
   friend bool operator==(const Resumed&, const Resumed&) = default;
 };

@@ -31,6 +31,15 @@ bool passes(const Error& error) {
   return error.code == Code::unavailable || error.code == Code::cancelled;
 }
 
+// Whether the coordinator waits for the member to say so. It refuses whoever says it unasked.
+bool acknowledges(const groups::Group& group, const groups::Member& self) {
+  const bool seals = group.state == groups::State::sealing || group.state == groups::State::waiting;
+  return self.rank && seals && !self.acknowledged;
+}
+bool resumes(const groups::Group& group, const groups::Member& self) {
+  return self.rank && group.state == groups::State::resuming && !self.resumed;
+}
+
 GroupNews told(const groups::Group& group, const ClientId& self) {
   GroupNews news;
   news.group = to_string(group.id);
@@ -41,11 +50,8 @@ GroupNews told(const groups::Group& group, const ClientId& self) {
     if (member.rank) peer.rank = told_rank(*member.rank);
     if (client == self) {
       news.rank = peer.rank;
-      const bool ranked = member.rank.has_value();
-      const bool seals =
-          group.state == groups::State::sealing || group.state == groups::State::waiting;
-      news.acknowledge = ranked && seals && !member.acknowledged;
-      news.resume = ranked && group.state == groups::State::resuming && !member.resumed;
+      news.acknowledge = acknowledges(group, member);
+      news.resume = resumes(group, member);
     }
     news.members.push_back(std::move(peer));
   }
@@ -60,11 +66,13 @@ GroupNews told(const groups::Group& group, const ClientId& self) {
 }  // namespace
 
 GroupFollower::GroupFollower(GroupOptions options, const ClientId& self, southbound::Client& client,
-                             CallbackQueue& callbacks, southbound::Interrupt interrupt)
+                             CallbackQueue& callbacks, GroupLeaver& leaver,
+                             southbound::Interrupt interrupt)
     : options_(std::move(options)),
       self_(self),
       client_(client),
       callbacks_(callbacks),
+      leaver_(leaver),
       interrupt_(std::move(interrupt)),
       thread_([this] { run(); }) {}
 
@@ -95,43 +103,61 @@ void GroupFollower::run() {
     }
     const auto followed = follow(*std::move(entered));
     if (followed.ok()) return;
-    if (!passes(followed.error())) return end(followed.error());
+    // Of who is in the group already only the session can be refused, which the next one mends.
+    if (!passes(followed.error()) && followed.error().code != Code::permission_denied)
+      return end(followed.error());
+    if (!rest()) return;
   }
 }
 
 Result<groups::Group> GroupFollower::enter() {
-  const groups::Shape shape = shape_of(options_.shape);
   for (;;) {
-    // Of a group that this engine is in already the id is known: a later one of its name is
-    // another.
-    std::optional<groups::GroupId> id = joined();
-    Result<groups::Group> found = Error{Code::unavailable, "not tried"};
-    if (!id) {
-      found = client_.create_group(
-          {options_.name,
-           {.prefill = pipeline_of(options_.prefill), .decode = pipeline_of(options_.decode)},
-           shape,
-           true});
-      if (found.ok()) id = found->id;
+    epoch_ = client_.status().epoch;
+    auto entered = try_enter();
+    if (entered.ok() || passes(entered.error())) {
+      if (entered.ok()) return entered;
+    } else {
+      // Before the runtime has joined the coordinator, also anew, it is no client there.
+      const Code code = entered.error().code;
+      const bool denied = code == Code::permission_denied;
+      const bool early = (denied || code == Code::failed_precondition) && !client_.connected();
+      if (!early && !(denied && joined())) return entered;
     }
-    if (id) {
-      const auto rank = options_.rank ? std::optional(rank_of(*options_.rank)) : std::nullopt;
-      found = client_.join_group(*id, {options_.member, shape, rank});
-      // Seated elsewhere meanwhile, or back in a term: it is in the group, which is all that
-      // counts.
-      if (!found.ok() && found.error().code == Code::already_exists && joined())
-        found = client_.watch_group(*id, std::nullopt, std::chrono::milliseconds{0}, &interrupt_);
-    }
-    // Before the runtime has joined the coordinator it is no client there.
-    const bool early =
-        !found.ok() && found.error().code == Code::failed_precondition && !client_.connected();
-    if (found.ok() || !(passes(found.error()) || early)) return found;
     if (!rest()) return Error{Code::cancelled, "group: left"};
   }
 }
 
+Result<groups::Group> GroupFollower::try_enter() {
+  const groups::Shape shape = shape_of(options_.shape);
+  // Of a group that this engine is in already the id is known: a later one of its name is another.
+  std::optional<groups::GroupId> id = joined();
+  if (!id) {
+    AQUA_ASSIGN(const auto found, client_.create_group({options_.name,
+                                                        {.prefill = pipeline_of(options_.prefill),
+                                                         .decode = pipeline_of(options_.decode)},
+                                                        shape,
+                                                        true}));
+    id = found.id;
+    // A former part in it would take this one's place along.
+    if (leaver_.leaves(*id)) return Error{Code::unavailable, "group: its last place is being left"};
+    MutexLock lock(mu_);
+    if (stopping_) return Error{Code::cancelled, "group: left"};
+  }
+  const auto rank = options_.rank ? std::optional(rank_of(*options_.rank)) : std::nullopt;
+  auto entered = client_.join_group(*id, {options_.member, shape, rank});
+  {
+    // Without an answer it may have come in.
+    MutexLock lock(mu_);
+    const bool in_doubt = !entered.ok() && passes(entered.error());
+    if (!joined_) perhaps_joined_ = in_doubt ? id : std::nullopt;
+  }
+  // Seated elsewhere meanwhile, or back in a term: it is in the group, which is all that counts.
+  if (!entered.ok() && entered.error().code == Code::already_exists && joined())
+    return client_.watch_group(*id, std::nullopt, std::chrono::milliseconds{0});
+  return entered;
+}
+
 Result<void> GroupFollower::follow(groups::Group group) {
-  const Epoch epoch = client_.status().epoch;
   for (;;) {
     if (!group.members.contains(self_))
       return Error{Code::aborted, concat("group \"", group.name, "\": no part in it any more")};
@@ -142,7 +168,7 @@ Result<void> GroupFollower::follow(groups::Group group) {
       if (stopping_) return {};
     }
     AQUA_ASSIGN(const bool sent, send(group));
-    if (client_.status().epoch != epoch)
+    if (client_.status().epoch != epoch_)
       return Error{Code::unavailable, "group: the coordinator has begun anew"};
     auto next = client_.watch_group(group.id, sent ? std::nullopt : std::optional(group.version),
                                     kPoll, &interrupt_);
@@ -156,16 +182,15 @@ Result<void> GroupFollower::follow(groups::Group group) {
 
 Result<bool> GroupFollower::send(const groups::Group& group) {
   std::optional<wire::AcknowledgeRequest> acknowledgement;
-  bool resumes = false;
+  bool has_resumed = false;
   const groups::Member& self = group.members.at(self_);
   {
     MutexLock lock(mu_);
-    if (!self.acknowledged && acknowledged_ && acknowledged_->term == group.term &&
-        group.state != groups::State::running)
+    if (acknowledged_ && acknowledged_->term == group.term && acknowledges(group, self))
       acknowledgement = acknowledged_;
-    resumes = group.state == groups::State::resuming && !self.resumed && resumed_ == group.term;
+    has_resumed = resumed_ == group.term && resumes(group, self);
   }
-  if (!acknowledgement && !resumes) return false;
+  if (!acknowledgement && !has_resumed) return false;
   const auto sent = acknowledgement ? client_.acknowledge_term(group.id, *acknowledgement)
                                     : client_.group_resumed(group.id, group.term);
   // Of a term that is over meanwhile the next poll tells; only what the engine said wrong is its
@@ -177,6 +202,8 @@ Result<bool> GroupFollower::send(const groups::Group& group) {
 }
 
 void GroupFollower::tell(const groups::Group& group) {
+  if (told_ == group) return;  // a poll that ended, or something was said here
+  told_ = group;
   GroupNews news = told(group, self_);
   {
     MutexLock lock(mu_);
@@ -246,6 +273,11 @@ GroupNews GroupFollower::news() const {
 std::optional<groups::GroupId> GroupFollower::joined() const {
   MutexLock lock(mu_);
   return joined_;
+}
+
+std::optional<groups::GroupId> GroupFollower::place() const {
+  MutexLock lock(mu_);
+  return joined_ ? joined_ : perhaps_joined_;
 }
 
 }  // namespace aqua::runtime

@@ -3,7 +3,7 @@
 // sends what the engine has said until the coordinator has it.
 //
 // Threads: one of its own; every method from any.
-// Owns:    its thread. Client and callbacks outlive it.
+// Owns:    its thread. Client, callbacks and leaver outlive it.
 #pragma once
 
 #include <functional>
@@ -14,6 +14,7 @@
 #include "aqua/groups.hpp"
 #include "base/mutex.hpp"
 #include "groups/term.hpp"
+#include "runtime/groups/group_leaver.hpp"
 #include "runtime/queues/callback_queue.hpp"
 #include "southbound/client.hpp"
 #include "southbound/interrupt.hpp"
@@ -23,7 +24,7 @@ namespace aqua::runtime {
 class GroupFollower {
  public:
   GroupFollower(GroupOptions options, const ClientId& self, southbound::Client& client,
-                CallbackQueue& callbacks, southbound::Interrupt interrupt);
+                CallbackQueue& callbacks, GroupLeaver& leaver, southbound::Interrupt interrupt);
   ~GroupFollower() { stop(); }
   GroupFollower(const GroupFollower&) = delete;
   GroupFollower& operator=(const GroupFollower&) = delete;
@@ -32,8 +33,9 @@ class GroupFollower {
   [[nodiscard]] Result<void> resumed(groups::Term term);
   [[nodiscard]] Result<void> check(std::string_view group, groups::Term term) const;
   [[nodiscard]] GroupNews news() const;
-  // The group that has been joined; final after stop().
-  [[nodiscard]] std::optional<groups::GroupId> joined() const;
+  // The group in which it may have a place: also one whose answer to joining was lost. Final after
+  // stop().
+  [[nodiscard]] std::optional<groups::GroupId> place() const;
   // No callback begins any more. Waits for one in progress, and for a call under way, but for no
   // poll. Not from a callback.
   void stop();
@@ -42,6 +44,9 @@ class GroupFollower {
   void run();
   // The group as it is; an error that repeating would not mend.
   [[nodiscard]] Result<groups::Group> enter();
+  [[nodiscard]] Result<groups::Group> try_enter();
+  // The group that has been joined.
+  [[nodiscard]] std::optional<groups::GroupId> joined() const;
   [[nodiscard]] Result<void> follow(groups::Group group);
   // What the engine has said and the coordinator has not heard. Whether anything was sent.
   [[nodiscard]] Result<bool> send(const groups::Group& group);
@@ -55,7 +60,12 @@ class GroupFollower {
   const ClientId self_;
   southbound::Client& client_;
   CallbackQueue& callbacks_;
+  GroupLeaver& leaver_;
   const southbound::Interrupt interrupt_;  // raised to look around: something was said, or stop
+
+  // Its own thread's:
+  Epoch epoch_;                        // in which the last try to enter began
+  std::optional<groups::Group> told_;  // the last news
 
   // Callbacks that are still queued find out that nobody wants them.
   struct Listener {
@@ -71,6 +81,7 @@ class GroupFollower {
   groups::Stamp known_ AQUA_GUARDED_BY(mu_);  // the newest term that was told
   groups::Term acts_in_ AQUA_GUARDED_BY(mu_) = 0;
   std::optional<groups::GroupId> joined_ AQUA_GUARDED_BY(mu_);
+  std::optional<groups::GroupId> perhaps_joined_ AQUA_GUARDED_BY(mu_);
   std::optional<wire::AcknowledgeRequest> acknowledged_ AQUA_GUARDED_BY(mu_);
   groups::Term resumed_ AQUA_GUARDED_BY(mu_) = 0;
   std::thread thread_;

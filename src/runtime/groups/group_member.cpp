@@ -16,7 +16,7 @@ struct GroupMember::Parts {
   // The place is given up in the background: a runtime that closes before that gives up all.
   ~Parts() {
     follower.stop();
-    const auto group = follower.joined();
+    const auto group = follower.place();
     auto& impl = detail::Internals::impl(runtime);
     if (group && impl.check_process().ok()) impl.group_leaver().leave(*group);
   }
@@ -33,10 +33,10 @@ Result<GroupMember> GroupMember::join(Runtime& runtime, GroupOptions options) {
   if (impl.services().coordinator == nullptr)
     return Error{Code::failed_precondition, "group: the runtime has no coordinator"};
   AQUA_ASSIGN(auto interrupt, southbound::Interrupt::open());
-  return GroupMember(
-      std::unique_ptr<Parts>(new Parts{detail::Internals::view(runtime),
-                                       {std::move(options), impl.id(), *impl.services().coordinator,
-                                        impl.callbacks(), std::move(interrupt)}}));
+  return GroupMember(std::unique_ptr<Parts>(
+      new Parts{detail::Internals::view(runtime),
+                {std::move(options), impl.id(), *impl.services().coordinator, impl.callbacks(),
+                 impl.group_leaver(), std::move(interrupt)}}));
 }
 
 Result<void> GroupMember::acknowledge(std::uint64_t term, std::vector<GroupWatermark> marks) {

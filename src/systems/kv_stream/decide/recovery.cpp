@@ -83,24 +83,22 @@ Choice choose(const RecoveryInput& in, const SequenceState& state) {
   // The last id is the input of the next step: its KV is not there yet.
   const std::uint32_t known = state.prompt_tokens + state.delivered;
   std::uint32_t from = known - 1;
-  std::vector<Replica> reads;
-  for (std::uint32_t stage = 0; stage < in.lost_workers.size(); ++stage) {
-    if (in.lost_workers[stage]) {
-      reads.push_back(best_replica(in, state, stage));
-      from = std::min(from, reads.back().tokens);
-    } else {
-      from = std::min(from, state.cached[stage]);
-    }
+  std::vector<Replica> best;
+  const auto stages = static_cast<std::uint32_t>(in.lost_workers.size());
+  const auto has = [&](std::uint32_t stage) {
+    return in.lost_workers[stage] ? 0 : state.cached[stage];
+  };
+  for (std::uint32_t stage = 0; stage < stages; ++stage) {
+    best.push_back(best_replica(in, state, stage));
+    from = std::min(from, std::max(has(stage), best.back().tokens));
   }
-  if (from > 0) {
-    for (Replica& read : reads) {
-      read.tokens = from;
-      const double bytes =
-          static_cast<double>(from) * static_cast<double>(in.token_bytes[read.stage]);
-      choice.link = std::max(choice.link, bytes / in.link_bytes_per_second);
-    }
-  } else {
-    reads.clear();
+  std::vector<Replica> reads;
+  for (std::uint32_t stage = 0; stage < stages; ++stage) {
+    if (has(stage) >= from) continue;
+    Replica& read = reads.emplace_back(best[stage]);
+    read.tokens = from;
+    const double bytes = static_cast<double>(from) * static_cast<double>(in.token_bytes[stage]);
+    choice.link = std::max(choice.link, bytes / in.link_bytes_per_second);
   }
   choice.read = {state.sequence, from, known, std::move(reads)};
   choice.computed_if_read = in.prefill_seconds_per_token * (known - from);
