@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "aqua/side_stream.hpp"
+#include "aqua/stream_mark.hpp"
 #include "base/concat.hpp"
 #include "base/internals.hpp"
 #include "base/try.hpp"
@@ -31,7 +32,9 @@ class MicrobatchSwap::Impl {
     AQUA_TRY(kv_stream::check(options));
     AQUA_ASSIGN(auto in, SideStream::create(runtime));
     AQUA_ASSIGN(auto out, SideStream::create(runtime));
-    auto impl = std::make_unique<Impl>(runtime, options.name, std::move(in), std::move(out));
+    AQUA_ASSIGN(auto begun, StreamMark::create(runtime));
+    auto impl = std::make_unique<Impl>(runtime, options.name, std::move(in), std::move(out),
+                                       std::move(begun));
     for (const Layout& buffer : options.buffers) {
       AQUA_ASSIGN(auto layers, kv_stream::layers_of(buffer));
       impl->buffers_.push_back({.layers = std::move(layers)});
@@ -42,9 +45,10 @@ class MicrobatchSwap::Impl {
     }
     return impl;
   }
-  Impl(Runtime& runtime, std::string name, SideStream in, SideStream out)
+  Impl(Runtime& runtime, std::string name, SideStream in, SideStream out, StreamMark begun)
       : runtime_(detail::Internals::view(runtime)),
         name_(std::move(name)),
+        begun_(std::move(begun)),
         in_(std::move(in)),
         out_(std::move(out)) {}
 
@@ -54,7 +58,9 @@ class MicrobatchSwap::Impl {
     if (next != kInOrder) AQUA_TRY(check_number("begin_turn", next));
     Microbatch& batch = microbatches_[microbatch];
     if (batch.life->lost) return *batch.life->lost;
-    AQUA_TRY(out_.run_after(stream));  // also refuses a stream under capture, and a fork
+    // Refuses a stream under capture, and a fork. Nothing is put behind what the stream does now:
+    // whoever used a buffer before has ended his turn, and the copies are behind that.
+    AQUA_TRY(begun_.set(stream));
     std::optional<std::uint32_t> place = buffer_of(microbatch);
     const bool foreseen = place.has_value();
     if (!foreseen) {
@@ -297,6 +303,7 @@ class MicrobatchSwap::Impl {
   std::uint64_t done_ = 0;
   std::uint32_t last_ = 0;  // buffer of the last turn
   MicrobatchSwapStatus status_{};
+  StreamMark begun_;     // of the last turn
   SideStream in_, out_;  // gone first: they wait for the copies
 };
 
