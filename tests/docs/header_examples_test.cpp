@@ -24,6 +24,7 @@
 #include "aqua/sharing/shared_weights.hpp"
 #include "aqua/sharing/weights_publisher.hpp"
 #include "tests/coordinator/child_process.hpp"
+#include "tests/systems/kv_stream/stream/pair.hpp"
 
 namespace {
 
@@ -142,6 +143,23 @@ TEST_F(HeaderExamples, LayerPool) {
   ASSERT_TRUE(pool->resize(12).ok());  // waits until what was written is safe
   EXPECT_EQ(pool->usable_blocks(), 64U);
   EXPECT_TRUE(*pool->step_done(*step));
+}
+
+TEST_F(HeaderExamples, Streamer) {
+  using namespace std::chrono_literals;
+  test::Pair pair(test::pipeline({2}, 1, 4), test::pipeline({2}, 1, 8));
+  pair.admit(1);
+  test::Rank &sender = *pair.senders[0], &receiver = *pair.receivers[0];
+  kv_stream::Streamer &prefill = sender.streamer, &decode = receiver.streamer;
+  const Stream stream = sender.stream(), own_stream = receiver.stream();
+  const auto blocks = sender.blocks_for(20), own_blocks = receiver.blocks_for(20);
+  const auto launch_layer = [&](unsigned layer, Stream) { sender.write(layer, 20, 5); };
+  unsigned launched = 0;
+  const auto launch_attention = [&](unsigned layer, Stream) { EXPECT_EQ(layer, launched++); };
+#include "header_examples/kv_stream/streamer.hpp"
+  EXPECT_TRUE(finished.ok());
+  EXPECT_EQ(launched, 2U);
+  EXPECT_EQ(receiver.wrong(20, 5), 0U);
 }
 
 TEST_F(HeaderExamples, MicrobatchSwap) {

@@ -4,22 +4,28 @@
 // computed (DéjàVu, 4.1 and 4.2.1). Each process of both pipelines has one. Which rank sends what
 // to whom follows from the two shapes (map_shards); each destination rank gets exactly its part.
 //
-//   auto streamer = kv_stream::Streamer::create(carrier, layout, {.group = "prefill", .rank = 3,
-//       .shards = prefill, .others = {{"decode", decode}}});
-//   auto out = streamer->stream_out({.sequence = 7, .to = "decode", .blocks = blocks,
-//                                    .tokens = 120});   // asks for room at the receivers
-//   while (!*out->ready()) streamer->wait(1s);          // before prefill begins
-//   for (unsigned l = 0; l < layers; ++l) { launch(l, s); out->layer(l, s); }  // behind the kernel
-//   out->finish("pending token 9", s);
-//   out->copied();  // its blocks are this process's again
-//   out->landed();  // the receivers have it
-//
-//   streamer->admit("prefill", 4);                      // in a process of the other pipeline
-//   for (const Arrived& each : streamer->arrived()) {
-//     auto in = streamer->stream_in(each.sequence, own_blocks, s);
-//     for (unsigned l = 0; l < layers; ++l) { in->stream_wait(s, l); launch(l, s); }
+//   // In a process of the pipeline that prefills, which has the Streamer `prefill`:
+//   auto out = prefill.stream_out({.sequence = 7, .to = "decode", .blocks = blocks, .tokens = 20});
+//   while (!*out->ready() && prefill.wait(1s)) continue;  // room there, before prefill begins
+//   for (unsigned layer = 0; layer < 2; ++layer) {
+//     launch_layer(layer, stream);
+//     auto streamed = out->layer(layer, stream);  // behind the kernel
 //   }
-//   streamer->finish(7, s);                             // its answer is complete
+//   auto finished = out->finish("pending token 9", stream);
+//   // In one of the pipeline that decodes, which has `decode` and has admitted a sequence:
+//   std::vector<kv_stream::Arrived> arrived;
+//   do arrived = decode.arrived();
+//   while (arrived.empty() && decode.wait(1s));
+//   for (const kv_stream::Arrived& each : arrived) {
+//     auto in = decode.stream_in(each.sequence, own_blocks, own_stream);
+//     for (unsigned layer = 0; layer < 2; ++layer) {
+//       auto waits = in->stream_wait(own_stream, layer);
+//       launch_attention(layer, own_stream);
+//     }
+//   }
+//
+// Once StreamOut::copied() the sender's blocks are its own again; once landed() the receivers have
+// it all. Streamer::finish() ends a sequence whose answer is complete.
 //
 // Table 1 of the paper has stream_out over scatter over flush, and stream_in over gather over
 // fetch. Its *scatter* (many pieces of the cache, to one place) is what this library calls gather,

@@ -6,12 +6,20 @@
 
 #include <deque>
 #include <optional>
+#include <ostream>
 #include <set>
 #include <unordered_map>
 
 #include "tests/systems/migration/world.hpp"
 
-namespace aqua::migration::test {
+namespace aqua::migration {
+
+// For the names of tests.
+inline void PrintTo(Kind kind, std::ostream* out) {
+  *out << (kind == Kind::kv ? "kv" : "tokens");
+}
+
+namespace test {
 namespace {
 
 struct Seen {
@@ -87,7 +95,7 @@ TEST_P(Explored, OneDeathOfAnyoneAtAnyStepLosesNothing) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Each, Explored, ::testing::Values(Kind::kv, Kind::tokens),
-                         [](const auto& each) { return each.param == Kind::kv ? "kv" : "tokens"; });
+                         ::testing::PrintToStringParamName());
 
 TEST(ExploredKv, AClientThatGoesAtAnyStepLeavesNothing) {
   (void)explore(Kind::kv, {.cancels = 1, .timeouts = 1});
@@ -106,4 +114,5 @@ TEST(ExploredKv, ADeathBesideAMoveThatTakesTooLong) {
 }
 
 }  // namespace
-}  // namespace aqua::migration::test
+}  // namespace test
+}  // namespace aqua::migration

@@ -106,7 +106,7 @@ class Pair {
 };
 
 // Two stages that send, and one that receives all of it.
-class TwoToOne : public testing::Test {
+class TwoToOne : public ::testing::Test {
  protected:
   Pair pair_{pipeline({1, 1}, 1, 4), pipeline({2}, 1, 4)};
   Rank& first_ = *pair_.senders[0];
