@@ -33,7 +33,12 @@ class CopyCurvesTest : public testing::Test {
   // Whether the Mover goes by curves of this machine.
   [[nodiscard]] bool measured() {
     std::byte plane{};
-    LayoutSpec spec{1, 1, {&plane}, 1, 1, 1, 1, 0};
+    LayoutSpec spec{.layers = 1,
+                    .planes_per_layer = 1,
+                    .planes = {&plane},
+                    .block_count = 1,
+                    .block_stride = 1,
+                    .axes = BlockAxes::whole(1)};
     const Layout layout = Layout::make(spec).value();
     transfer::TransferRequest request;
     request.layout = &layout;
