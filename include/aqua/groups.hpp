@@ -142,7 +142,8 @@ class AQUA_API GroupMember {
   // members of a group: report those that a plan may need.
   //   aborted           the term is over: news of the next are there or on their way
   //   invalid_argument  a term that was not told
-  [[nodiscard]] Result<void> acknowledge(std::uint64_t term, std::vector<GroupWatermark> marks);
+  [[nodiscard]] Result<void> acknowledge(std::uint64_t term,
+                                         const std::vector<GroupWatermark>& marks);
   // "I have carried out the plan." Likewise.
   [[nodiscard]] Result<void> resumed(std::uint64_t term);
   // Whether something that carries this group and term may be acted on, by the newest term that was

@@ -70,13 +70,13 @@ void SegmentMember::news() {
   news_came_.notify_all();
 }
 
-void SegmentMember::post(StreamMark mark, Work work) {
-  pending_.push_back({std::move(mark), std::move(work)});
+void SegmentMember::post(StreamMark mark, const Work& work) {
+  pending_.push_back({std::move(mark), work});
   marks_changed_.notify_one();
 }
 
-void SegmentMember::post(segment_wire::Request request) {
-  due_.push_back(std::move(request));
+void SegmentMember::post(const segment_wire::Request& request) {
+  due_.push_back(request);
   signal_event(kick_.get());
 }
 

@@ -100,9 +100,9 @@ class SegmentMember {
   void start_threads();
   [[nodiscard]] Result<void> check_connected() const AQUA_REQUIRES(mu_);
   [[nodiscard]] Result<Own*> find_taken(const char* call, std::uint64_t number) AQUA_REQUIRES(mu_);
-  void post(StreamMark mark, Work work) AQUA_REQUIRES(mu_);
+  void post(StreamMark mark, const Work& work) AQUA_REQUIRES(mu_);
   // From now on it is asked, after what was posted before.
-  void post(segment_wire::Request request) AQUA_REQUIRES(mu_);
+  void post(const segment_wire::Request& request) AQUA_REQUIRES(mu_);
   void news() AQUA_REQUIRES(mu_);
   // The smallest of those that are ready and large enough, of these the latest that came back: its
   // readers may still have it mapped. End of ready_: none is.

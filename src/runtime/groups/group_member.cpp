@@ -39,8 +39,10 @@ Result<GroupMember> GroupMember::join(Runtime& runtime, GroupOptions options) {
                  impl.group_leaver(), std::move(interrupt)}}));
 }
 
-Result<void> GroupMember::acknowledge(std::uint64_t term, std::vector<GroupWatermark> marks) {
+Result<void> GroupMember::acknowledge(std::uint64_t term,
+                                      const std::vector<GroupWatermark>& marks) {
   std::vector<groups::Watermark> all;
+  all.reserve(marks.size());
   for (const GroupWatermark& mark : marks) {
     all.push_back({{static_cast<groups::Role>(mark.of.role), mark.of.stage, mark.of.tensor},
                    mark.sequence,

@@ -49,6 +49,7 @@ HeadView view_of(const httplib::Request& request) {
 
 // The two as the library wants them. Nothing is marked as overriding: what is virtual differs by
 // its release.
+// NOLINTBEGIN(modernize-use-override)
 class LibraryStream final : public httplib::Stream {
  public:
   explicit LibraryStream(FencedStream& stream) : stream_(stream) {}
@@ -67,6 +68,7 @@ class LibraryStream final : public httplib::Stream {
  private:
   FencedStream& stream_;
 };
+// NOLINTEND(modernize-use-override)
 
 class LibraryThreads final : public httplib::TaskQueue {
  public:
@@ -104,7 +106,7 @@ struct RouterServer::Impl : httplib::Server {
       return admit(request, reply) ? HandlerResponse::Unhandled : HandlerResponse::Handled;
     });
     set_exception_handler([](const httplib::Request&, httplib::Response& reply,
-                             std::exception_ptr) {  // its text may hold anything
+                             const std::exception_ptr&) {  // its text may hold anything
       answer_error(reply, 500, {Code::internal, "a bug of the router's"});
     });
     set_error_handler([](const httplib::Request&, httplib::Response& reply) {
