@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // docs/internals/groups.md and what Book does are the same table, cell by cell.
-#include <fstream>
-#include <sstream>
-
 #include "tests/groups/world.hpp"
+#include "tests/page_table.hpp"
 
 namespace aqua::groups::test {
 namespace {
@@ -11,29 +9,6 @@ namespace {
 constexpr const char* kEvents[] = {
     "create", "join_rank",   "join_standby",        "acknowledge",  "resumed",   "silence",
     "heard",  "member_gone", "member_gone_standby", "standby_gone", "last_gone", "close"};
-
-std::vector<std::string> split_row(const std::string& line) {
-  std::vector<std::string> cells;
-  std::istringstream in(line.substr(1));
-  for (std::string cell; std::getline(in, cell, '|');) {
-    const auto first = cell.find_first_not_of(' ');
-    if (first == std::string::npos) continue;
-    cells.push_back(cell.substr(first, cell.find_last_not_of(' ') - first + 1));
-  }
-  return cells;
-}
-
-std::vector<std::vector<std::string>> documented_table() {
-  std::ifstream file(AQUA_GROUPS_DOC);
-  EXPECT_TRUE(file) << AQUA_GROUPS_DOC;
-  std::vector<std::vector<std::string>> rows;
-  for (std::string line; std::getline(file, line);) {
-    if (rows.empty() && !line.starts_with("| event | forming |")) continue;
-    if (!line.starts_with("|")) break;
-    rows.push_back(split_row(line));
-  }
-  return rows;
-}
 
 constexpr std::uint64_t kNewcomer = 10;
 constexpr std::uint64_t kStandby = 11;
@@ -154,7 +129,7 @@ class GroupCell : public World {
 };
 
 TEST(GroupTable, DocumentAndCodeAgreeInEveryCell) {
-  const auto rows = documented_table();
+  const auto rows = aqua::test::page_table(AQUA_GROUPS_DOC, "| event | forming |");
   ASSERT_EQ(rows.size(), std::size(kEvents) + 2) << "header, rule, one row an event";
   ASSERT_EQ(rows[0].size(), kStates.size() + 1);
   for (std::size_t s = 0; s < kStates.size(); ++s) EXPECT_EQ(rows[0][s + 1], to_string(kStates[s]));

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // docs/internals/ledger.md, src/ledger/transition.cpp and what Ledger does are the same table.
 #include <algorithm>
-#include <fstream>
-#include <sstream>
 
 #include "tests/ledger/world.hpp"
+#include "tests/page_table.hpp"
 
 namespace aqua::ledger::test {
 namespace {
@@ -19,32 +18,8 @@ std::string cell_text(SlabState state, SlabEvent event) {
   return plain == wanted ? plain : concat(plain, " / ", wanted);
 }
 
-std::vector<std::string> split_row(const std::string& line) {
-  std::vector<std::string> cells;
-  std::istringstream in(line.substr(1));
-  for (std::string cell; std::getline(in, cell, '|');) {
-    const auto first = cell.find_first_not_of(' ');
-    if (first == std::string::npos) continue;
-    cells.push_back(cell.substr(first, cell.find_last_not_of(' ') - first + 1));
-  }
-  return cells;
-}
-
-// The rows of the table whose first column is headed "event" and second "offered".
-std::vector<std::vector<std::string>> documented_table() {
-  std::ifstream file(AQUA_LEDGER_DOC);
-  EXPECT_TRUE(file) << AQUA_LEDGER_DOC;
-  std::vector<std::vector<std::string>> rows;
-  for (std::string line; std::getline(file, line);) {
-    if (rows.empty() && !line.starts_with("| event | offered |")) continue;
-    if (!line.starts_with("|")) break;
-    rows.push_back(split_row(line));
-  }
-  return rows;
-}
-
 TEST(LedgerTable, DocumentAndCodeAgreeInEveryCell) {
-  const auto rows = documented_table();
+  const auto rows = aqua::test::page_table(AQUA_LEDGER_DOC, "| event | offered |");
   ASSERT_EQ(rows.size(), kSlabEvents.size() + 2) << "header, rule, one row an event";
   ASSERT_EQ(rows[0].size(), kSlabStates.size() + 1);
   for (std::size_t s = 0; s < kSlabStates.size(); ++s) {

@@ -2,14 +2,13 @@
 // The table of docs/engine/handover.md, cell by cell.
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <functional>
 #include <map>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "parcel/parcel_book.hpp"
+#include "tests/page_table.hpp"
 
 namespace aqua {
 namespace {
@@ -22,28 +21,13 @@ std::string code_of(const Result<T>& result) {
   return result.ok() ? "" : std::string(to_string(result.error().code));
 }
 
-std::string trimmed(const std::string& text) {
-  const auto first = text.find_first_not_of(' ');
-  return first == std::string::npos ? ""
-                                    : text.substr(first, text.find_last_not_of(' ') - first + 1);
-}
-
 // By state and call.
 std::map<std::string, std::map<std::string, std::string>> read_table() {
   std::map<std::string, std::map<std::string, std::string>> table;
-  std::vector<std::string> calls;
-  std::ifstream page(AQUA_HANDOVER_DOC);
-  for (std::string line; std::getline(page, line);) {
-    if (!line.starts_with("| ")) continue;
-    std::istringstream row(line.substr(1));
-    std::vector<std::string> cells;
-    for (std::string cell; std::getline(row, cell, '|');) cells.push_back(trimmed(cell));
-    if (cells[0] == "state") {
-      calls = cells;
-    } else {
-      for (std::size_t i = 1; i < cells.size() && i < calls.size(); ++i) {
-        table[cells[0]][calls[i]] = cells[i];
-      }
+  const auto rows = aqua::test::page_table(AQUA_HANDOVER_DOC, "| state | ");
+  for (std::size_t r = 2; r < rows.size(); ++r) {
+    for (std::size_t i = 1; i < rows[r].size() && i < rows[0].size(); ++i) {
+      table[rows[r][0]][rows[0][i]] = rows[r][i];
     }
   }
   return table;

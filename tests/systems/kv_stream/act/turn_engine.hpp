@@ -7,11 +7,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <chrono>
 #include <cstring>
 #include <functional>
 #include <memory>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -73,8 +71,6 @@ class TurnEngine {
     for (const std::uint64_t stamp : stamps_[microbatch]) count += stamp != 0 ? 1U : 0U;
     return count;
   }
-  // What a turn's kernels take, beside comparing and writing.
-  void set_compute(std::chrono::microseconds time) { compute_ = time; }
 
   // One turn, which compares all that the microbatch holds and then writes `writes`. The first call
   // that fails.
@@ -144,8 +140,7 @@ class TurnEngine {
     std::vector<std::byte*> planes;
     for (unsigned p = 0; p < shape_.layers * shape_.planes; ++p) planes.push_back(plane(buffer, p));
     const auto kernel = [=, stamps = stamps_[microbatch], wrong = wrong_, stamp = stamp_,
-                         bytes = shape_.block_bytes, compute = compute_] {
-      std::this_thread::sleep_for(compute);
+                         bytes = shape_.block_bytes] {
       for (std::size_t p = 0; p < planes.size(); ++p) {
         std::byte* const base = emulated::kernel_view(planes[p]);
         for (std::size_t b = 0; b < stamps.size(); ++b) {
@@ -173,7 +168,6 @@ class TurnEngine {
   MicrobatchSwap swap_;
   std::vector<std::vector<std::uint64_t>> stamps_;  // by microbatch and block; 0: not held
   std::uint64_t stamp_ = 0;                         // of the turn
-  std::chrono::microseconds compute_{0};
   std::shared_ptr<std::atomic<std::uint64_t>> wrong_ =
       std::make_shared<std::atomic<std::uint64_t>>(0);
 };
