@@ -25,7 +25,7 @@ PROOFS = (
     (r"^RealTrace\.|OnTheTrace\.|TheRealOnes|ScalingOneMeasured|H100Nvlink", "real traces and profiles",
      "export AQUA_DATA=FOLDER"),
     (r"^(Columns|Planted|Exhaustive|Solve|Conflict)\.", "placement with a solver", "scripts/setup build"),
-    (r"^OtherUser\.|AnotherUsers|ByRoot|RootGives|DiskWithoutSpace", "other users and disks", "run as root"),
+    (r"^OtherUser\.|AnotherUser|ByRoot|RootGives|DiskWithoutSpace", "other users and disks", "run as root"),
     (r"ThatRunsOutEndsRequests|OfManySlabsForManyReaders|JumpsByYears|^Fork\.",
      "what a sanitizer stands in the way of", "scripts/test without one"),
     (r"(?i)cuda|gpu", "a GPU", "scripts/gpu-check, on a machine with one"),

@@ -24,7 +24,7 @@ class Line(unittest.TestCase):
 
     def test_what_wants_another_user_wants_root(self):
         self.assertIn("2 other users and disks (run as root)", not_proven.line_of(
-            ["OwnDirectory.IsNoneOfAnotherUsersEvenForRoot", "ExchangeLimit.ASocketOfAnotherUsersIsNotTalkedTo"]))
+            ["OwnDirectory.IsNoneOfAnotherUsersEvenForRoot", "HostileSegments.AnotherUserIsNotHeard"]))
 
     def test_a_build_without_a_solver_and_one_with_a_sanitizer_are_told_apart(self):
         self.assertIn("2 placement with a solver (scripts/setup build)", not_proven.line_of(
