@@ -71,7 +71,7 @@ void SegmentMember::news() {
 }
 
 void SegmentMember::post(StreamMark mark, const Work& work) {
-  pending_.push_back({std::move(mark), work});
+  pending_.push_back({std::move(mark), work, told_.now()});
   marks_changed_.notify_one();
 }
 
@@ -147,6 +147,7 @@ Result<void> SegmentMember::commit(std::uint64_t number, std::size_t bytes, Stre
 
 std::vector<CommittedSegment> SegmentMember::committed() {
   const MutexLock lock(mu_);
+  told_.tell(std::exchange(failures_, {}));
   return std::exchange(committed_, {});
 }
 
@@ -264,7 +265,16 @@ void SegmentMember::run_marks() {
       pending = std::move(pending_.front());
       pending_.pop_front();
     }
-    const auto outcome = pending->mark.wait();
+    auto outcome = pending->mark.wait();
+    if (std::holds_alternative<Commit>(pending->work)) {
+      // Something else may have been told of the failure before, a ticket or an earlier mark.
+      const std::uint64_t failure = pending->mark.latest_failure();
+      const MutexLock lock(mu_);
+      if (outcome.ok() && told_.concerns(failure, pending->told)) {
+        outcome = Error{Code::data_loss, "segments: work before it on its stream has failed"};
+      }
+      if (failure != 0 && !outcome.ok()) failures_.push_back(failure);
+    }
     std::visit([&](const auto& work) { reached(work, outcome); }, pending->work);
   }
 }
@@ -289,7 +299,7 @@ void SegmentMember::reached(const Commit& commit, const Result<void>& outcome) {
     const MutexLock lock(mu_);
     memory = own_.at(commit.number).memory;
   }
-  // A failure on a stream is told once, and may have been told to who asked for a ticket.
+  // Also of what was gathered on other streams.
   auto complete = memory->wait();
   if (complete.ok()) complete = outcome;
   segment_wire::Commit asked{.number = commit.number, .bytes = commit.bytes};

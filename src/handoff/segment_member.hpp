@@ -27,6 +27,7 @@
 #include "base/mutex.hpp"
 #include "base/unique_fd.hpp"
 #include "handoff/segment_client.hpp"
+#include "handoff/told_failures.hpp"
 
 namespace aqua {
 
@@ -93,6 +94,7 @@ class SegmentMember {
   struct Pending {
     StreamMark mark;
     Work work;
+    std::uint64_t told = 0;  // as told_.now() when it was posted
   };
 
   SegmentMember(Runtime& runtime, SegmentClient keeper, UniqueFd socket, UniqueFd wake,
@@ -149,6 +151,9 @@ class SegmentMember {
   std::deque<Pending> pending_ AQUA_GUARDED_BY(mu_);
   std::deque<segment_wire::Request> due_ AQUA_GUARDED_BY(mu_);
   std::vector<CommittedSegment> committed_ AQUA_GUARDED_BY(mu_);
+  // Failures of work on streams that committed() tells of, and those that it has told of.
+  ToldFailures::Numbers failures_ AQUA_GUARDED_BY(mu_);
+  ToldFailures told_ AQUA_GUARDED_BY(mu_);
   std::vector<OpenedSegment> opened_ AQUA_GUARDED_BY(mu_);
   std::size_t wanted_ AQUA_GUARDED_BY(mu_) = 0;  // bytes that take() was last asked for in vain
   bool starved_ AQUA_GUARDED_BY(mu_) = false;    // the keeper had no more, until we are asked again

@@ -105,6 +105,28 @@ TEST_F(SegmentsTest, WhatCouldNotBeGatheredIsNotCommitted) {
   EXPECT_FALSE(committed(writer).error);
 }
 
+// The engine's own kernels may write a segment, and their failure may come to another mark first.
+TEST_F(SegmentsTest, WhatWasWrittenByWorkThatFailedIsNotCommittedWhoeverSawThatFirst) {
+  Segments writer = open(ours_, true, 2);
+  const Segment other = take(writer, 1), segment = take(writer, 1);
+  device::poison_range(detail::Internals::impl(ours_.runtime()).device(),
+                       ours_.layout().spec().planes[1] + 21 * StampedCache::kPlaneBlockBytes, 1);
+  auto tensor = ours_.runtime().allocate({.bytes = ours_.layout().packed_bytes(4)});
+  ASSERT_TRUE(tensor.ok());
+  ASSERT_TRUE(ours_.runtime()
+                  .offload(ours_.layout(), StampedCache::blocks(4, 20), *tensor, ours_.stream())
+                  .ok());
+  ASSERT_TRUE(writer.release(other.number, ours_.stream()).ok());
+  while (writer.status().ready == 0) ASSERT_TRUE(writer.wait(std::chrono::seconds(30)));
+  ASSERT_TRUE(writer.commit(segment.number, 1, ours_.stream()).ok());
+  const CommittedSegment outcome = committed(writer);
+  ASSERT_TRUE(outcome.error);
+  EXPECT_EQ(outcome.error->code, Code::data_loss) << outcome.error->message;
+  // Who has been told of it may go on: nothing has failed since.
+  ASSERT_TRUE(writer.commit(segment.number, 1, ours_.stream()).ok());
+  EXPECT_FALSE(committed(writer).error);
+}
+
 TEST_F(SegmentsTest, WhatCouldNotBeScatteredIsNotDropped) {
   Segments writer = open(ours_), reader = open(theirs_);
   const auto blocks = StampedCache::blocks(4), dead = StampedCache::blocks(4, 20);
