@@ -118,8 +118,7 @@ class PoolMember {
   void ask(const Recalling& recalling) AQUA_EXCLUDES(mu_);
   void hear(const ParcelNews& told) AQUA_REQUIRES(mu_);
   // The last that is heard of a parcel that was given.
-  void deliver(std::uint64_t given, Delivery::Outcome outcome, const Error& error = {})
-      AQUA_REQUIRES(mu_);
+  void deliver(std::uint64_t given, Delivery::Outcome outcome, Error error = {}) AQUA_REQUIRES(mu_);
   // Has back what close() gave away, where the keeper was not asked for that yet. Whether it has.
   [[nodiscard]] bool take_back(std::uint64_t given) AQUA_REQUIRES(mu_);
   void ask(const pool_wire::PoolRequest& request) AQUA_EXCLUDES(mu_);

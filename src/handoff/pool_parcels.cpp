@@ -208,14 +208,15 @@ bool PoolMember::take_back(std::uint64_t given) {
   return true;
 }
 
-void PoolMember::deliver(std::uint64_t given, Delivery::Outcome outcome, const Error& error) {
+// The error is a copy: that of a parcel which was refused lies in what ends here.
+void PoolMember::deliver(std::uint64_t given, Delivery::Outcome outcome, Error error) {
   const bool returned = take_back(given) || outcome == Delivery::Outcome::recalled ||
                         outcome == Delivery::Outcome::refused;
   const auto ended = given_.find(given);
   end_giving(ended->second);
   given_.erase(ended);
   deliveries_.push_back(
-      {.number = given, .outcome = outcome, .returned = returned, .error = error});
+      {.number = given, .outcome = outcome, .returned = returned, .error = std::move(error)});
   news();
 }
 
