@@ -6,21 +6,17 @@
 namespace aqua::layout {
 
 BlockPieces::BlockPieces(const BlockAxes& axes) noexcept : bytes_(axes.run_bytes) {
-  std::array<Steps, 3> all{};
-  std::size_t count = 0;
-  for (const BlockAxis& axis : {axes.tokens, axes.heads, axes.runs})
-    if (axis.count > 1) all[count++] = {axis.count, axis.stride};
-  std::sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(count),
-            [](const Steps& a, const Steps& b) { return a.stride < b.stride; });
+  std::array<BlockAxis, 3> all{axes.tokens, axes.heads, axes.runs};
+  std::ranges::sort(all, {}, &BlockAxis::stride);
   // From the inside out. `steps_` has them in that order until the end.
-  for (std::size_t i = 0; i < count; ++i) {
-    const Steps& steps = all[i];
-    if (used_ == 0 && steps.stride == bytes_) {
-      bytes_ *= steps.count;
-    } else if (used_ != 0 && steps.stride == steps_[used_ - 1].count * steps_[used_ - 1].stride) {
-      steps_[used_ - 1].count *= steps.count;
+  for (const BlockAxis& axis : all) {
+    if (axis.count <= 1) continue;
+    if (used_ == 0 && axis.stride == bytes_) {
+      bytes_ *= axis.count;
+    } else if (used_ != 0 && axis.stride == steps_[used_ - 1].count * steps_[used_ - 1].stride) {
+      steps_[used_ - 1].count *= axis.count;
     } else {
-      steps_[used_++] = steps;
+      steps_[used_++] = {axis.count, axis.stride};
     }
   }
   std::reverse(steps_.begin(), steps_.begin() + static_cast<std::ptrdiff_t>(used_));
