@@ -209,7 +209,7 @@ Result<ModelBook::Attached> ModelBook::attach(ClientNumber reader, const ShardNa
       copy.readers.insert(reader);
       return Attached{id, version.name};
     }
-    if (++named <= kMostNamed) where += " " + to_string(copy.device);
+    if (++named <= kMostNamed) where += concat(" ", to_string(copy.device));
   }
   return Error{Code::failed_precondition,
                concat("attach: ", name.model, " ", version.name, " shard ", name.shard,
