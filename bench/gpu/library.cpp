@@ -51,10 +51,12 @@ aqua::Stream ours(cudaStream_t stream) {
 
 Library::Library(device::Device& device, transfer::Link link, std::span<std::byte> far)
     : device_(device), link_(link) {
-  const std::array memory{
-      transfer::LinkMemory{.link = link,
-                           .base = far.data(),
-                           .bytes = std::min(far.size(), transfer::kCalibrationBytes)}};
+  // What is called a peer's memory lies on this GPU, behind the same cache.
+  const transfer::Link behind = link == transfer::Link::host ? link : transfer::Link::local;
+  const std::array memory{transfer::LinkMemory{
+      .link = link,
+      .base = far.data(),
+      .bytes = std::min(far.size(), transfer::calibration_bytes(device, behind))}};
   transfer::MoverOptions options;
   options.curves =
       std::make_shared<const transfer::CurveSet>(must(transfer::calibrate(device, memory)));

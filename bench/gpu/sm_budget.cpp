@@ -11,6 +11,7 @@ namespace aqua::bench {
 namespace {
 
 using kernels::CopyKernel;
+using Area = std::span<std::byte>;
 
 constexpr unsigned kMatrix = 8192;
 constexpr std::size_t kBlock = std::size_t{64} << 10;
@@ -67,23 +68,20 @@ std::vector<double> during(Load& load, const CopyTask& task, double copy_seconds
 
 void measure_sm_budget(Areas& a, Meter& meter, const Sink& sink) {
   Load load;
-  const BlockList bulk_out({{a.host_out.data(), a.tensor_in.data(), a.bytes}});
-  const BlockList bulk_in({{a.tensor_out.data(), a.host_in.data(), a.bytes}});
-  const BlockList out = gather_list(a.host_out.data(), a.pool_in.data(), a.bytes, kBlock);
-  const BlockList in = scatter_list(a.pool_out.data(), a.host_in.data(), a.bytes, kBlock);
-  for (const bool offload : {true, false}) {
-    std::vector<CopyTask> tasks{bulk_copy(offload ? bulk_out : bulk_in)};
-    for (const unsigned sms : {1U, 2U, 4U, 8U, 16U, 32U, 64U}) {
+  const auto measure = [&](const char* direction, const BlockList& bulk, Area bulk_target,
+                           const BlockList& list, Area target,
+                           std::initializer_list<unsigned> budgets) {
+    std::vector<CopyTask> tasks{bulk_copy(bulk)};
+    for (const unsigned sms : budgets) {
       for (const auto kernel : {CopyKernel::vector, CopyKernel::bulk}) {
-        tasks.push_back(copy_blocks_kernel(offload ? out : in, kernel, sms));
+        tasks.push_back(copy_blocks_kernel(list, kernel, sms));
       }
     }
-    for (CopyTask& task : tasks) task.cleared = {offload ? a.host_out.area() : a.pool_out.area()};
-    if (!offload) tasks.front().cleared = {a.tensor_out.area()};
+    for (CopyTask& task : tasks) task.cleared = {target};
+    tasks.front().cleared = {bulk_target};
     const auto samples = meter.compare(tasks);
-    auto some = rows(samples, {{"group", "sm_budget"},
-                               {"direction", offload ? "offload" : "fetch"},
-                               {"block_bytes", kBlock}});
+    auto some =
+        rows(samples, {{"group", "sm_budget"}, {"direction", direction}, {"block_bytes", kBlock}});
     for (std::size_t w = 0; w < tasks.size(); ++w) {
       const double quiet = alone(load);
       const auto busy = during(load, tasks[w], median(samples[w].seconds), quiet);
@@ -96,7 +94,16 @@ void measure_sm_budget(Areas& a, Meter& meter, const Sink& sink) {
       std::printf("%-22s the matrix product loses %.3f\n", tasks[w].name.c_str(), loss);
     }
     sink(some);
-  }
+  };
+  const BlockList gather = gather_list(a.tensor_out.data(), a.pool_in.data(), a.bytes, kBlock);
+  measure("within", BlockList({{a.tensor_out.data(), a.tensor_in.data(), a.bytes}}),
+          a.tensor_out.area(), gather, a.tensor_out.area(), {16, 32, 64, 96, 0});
+  const BlockList out = gather_list(a.host_out.data(), a.pool_in.data(), a.bytes, kBlock);
+  measure("offload", BlockList({{a.host_out.data(), a.tensor_in.data(), a.bytes}}),
+          a.host_out.area(), out, a.host_out.area(), {1, 2, 4, 8, 16, 32, 64});
+  const BlockList in = scatter_list(a.pool_out.data(), a.host_in.data(), a.bytes, kBlock);
+  measure("fetch", BlockList({{a.tensor_out.data(), a.host_in.data(), a.bytes}}),
+          a.tensor_out.area(), in, a.pool_out.area(), {1, 2, 4, 8, 16, 32, 64});
 }
 
 }  // namespace aqua::bench

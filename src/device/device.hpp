@@ -38,6 +38,8 @@ struct Info {
   DeviceUuid uuid;   // the same for this device in every process of this boot
   std::size_t total_bytes = 0;
   std::size_t granularity = 0;
+  std::size_t cache_bytes =
+      0;                 // of its last cache, which may serve what moved just before; 0: none
   int numa_node = -1;    // of this server, the nearest to the device; -1: not known, or no matter
   std::string driver{};  // name and version of what stands below; empty where nothing does
 };

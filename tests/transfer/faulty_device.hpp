@@ -34,6 +34,7 @@ class FaultyDevice : public device::Device {
   void capture(std::optional<Stream> stream) { captured_ = stream; }
   // What info() says, so that another kind's choices can be tried.
   void pretend(device::Kind kind) { info_.kind = kind; }
+  void pretend_cache(std::size_t bytes) { info_.cache_bytes = bytes; }
 
   const device::Info& info() const noexcept override { return info_; }
   std::size_t free_bytes() const override { return inner_.free_bytes(); }

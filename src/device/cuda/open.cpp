@@ -68,6 +68,8 @@ Result<Info> describe_device(const CudaContext& context, const CudaOptions& opti
                                                     CU_MEM_ALLOC_GRANULARITY_MINIMUM),
                  "open_cuda", "cuMemGetAllocationGranularity"));
   info.granularity = std::max(info.granularity, kLeastGranularity);
+  info.cache_bytes =
+      static_cast<std::size_t>(std::max(0, context.attribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)));
   std::size_t total = 0;
   AQUA_TRY(check(driver, driver.DeviceTotalMem(&total, context.device()), "open_cuda",
                  "cuDeviceTotalMem"));

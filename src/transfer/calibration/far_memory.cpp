@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transfer/calibration/far_memory.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <utility>
 #include <vector>
@@ -65,13 +66,20 @@ Result<std::unique_ptr<FarMemory>> FarMemory::host(device::Device& device, std::
   return far;
 }
 
+std::size_t calibration_bytes(const device::Device& device, Link link, std::size_t bytes) {
+  return link == Link::local ? std::max(bytes, 4 * device.info().cache_bytes) : bytes;
+}
+
 Result<CurveSet> calibrate_links(device::Device& device, device::Device* neighbour,
                                  const CalibrationOptions& options, std::size_t bytes) {
   std::vector<std::unique_ptr<FarMemory>> far;
-  AQUA_ASSIGN(far.emplace_back(), FarMemory::local(device, bytes));
+  AQUA_ASSIGN(far.emplace_back(),
+              FarMemory::local(device, calibration_bytes(device, Link::local, bytes)));
   AQUA_ASSIGN(far.emplace_back(), FarMemory::host(device, bytes));
   if (neighbour != nullptr) {
-    AQUA_ASSIGN(far.emplace_back(), FarMemory::peer(device, *neighbour, bytes));
+    const bool same = neighbour->info().uuid == device.info().uuid;  // of two processes, then
+    const std::size_t theirs = calibration_bytes(device, same ? Link::local : Link::peer, bytes);
+    AQUA_ASSIGN(far.emplace_back(), FarMemory::peer(device, *neighbour, theirs));
   }
   std::vector<LinkMemory> links;
   links.reserve(far.size());

@@ -7,6 +7,7 @@
 
 #include "tests/transfer/faulty_device.hpp"
 #include "tests/transfer/mover_fixture.hpp"
+#include "transfer/calibration/far_memory.hpp"
 
 namespace aqua::test {
 namespace {
@@ -55,6 +56,16 @@ TEST_F(Calibrate, KeepsRoughlyToItsTime) {
   (void)must(calibrate(*dev, std::span(&link, 1), quick()));
   // The three rows of each curve are measured whatever they take: on a busy machine, longer.
   EXPECT_LT(std::chrono::steady_clock::now() - start, 10s);
+}
+
+TEST_F(Calibrate, WithinADeviceMovesMoreThanItsCacheHolds) {
+  FaultyDevice gpu(*dev);
+  EXPECT_EQ(calibration_bytes(gpu, Link::local), kCalibrationBytes);
+  gpu.pretend_cache(std::size_t{50} << 20);
+  EXPECT_EQ(calibration_bytes(gpu, Link::local), std::size_t{200} << 20);
+  EXPECT_EQ(calibration_bytes(gpu, Link::local, std::size_t{1} << 30), std::size_t{1} << 30);
+  EXPECT_EQ(calibration_bytes(gpu, Link::peer), kCalibrationBytes);
+  EXPECT_EQ(calibration_bytes(gpu, Link::host), kCalibrationBytes);
 }
 
 // As on a machine that is busy with an engine's start: what is kept must have no holes.
