@@ -98,18 +98,14 @@ cudaError_t load(DeviceTraits& traits) {
   return load_for<BlockPlan>(traits);
 }
 
-// A launch of either kind, of `count` pieces with `total_bytes` in all.
+// A launch of either kind, with `total_bytes` in all.
 template <typename Launch>
-int copy(const Launch& launch, std::uint64_t count, std::uint64_t total_bytes, void* stream) {
+int copy(const Launch& launch, std::uint64_t total_bytes, void* stream) {
   using Plan = decltype(plan_of(launch, Shape{}));
   if (total_bytes == 0) return cudaSuccess;
   DeviceTraits traits;
   if (const auto e = traits_of_current(traits, load)) return e;
-  const bool bulk =
-      traits.bulk_warps != 0 && (launch.kernel == CopyKernel::bulk ||
-                                 (launch.kernel == CopyKernel::automatic &&
-                                  bulk_suits(total_bytes, count, traits.sms, launch.max_sms)));
-  if (bulk) {
+  if (launch.kernel == CopyKernel::bulk && traits.bulk_warps != 0) {
     const Shape shape = bulk_shape(total_bytes, traits.sms, launch.max_sms, traits.bulk_warps);
     return run(bulk_kernel<Plan>, plan_of(launch, shape), shape,
                traits.bulk_warps * sizeof(RingMemory), stream);
@@ -138,11 +134,11 @@ int upload(void* dst, const void* src, std::size_t bytes, void* stream) {
 }
 
 int copy_segments(const CopyLaunch& launch, void* stream) {
-  return copy(launch, launch.count, launch.total_bytes, stream);
+  return copy(launch, launch.total_bytes, stream);
 }
 
 int copy_blocks(const BlockLaunch& launch, void* stream) {
-  return copy(launch, launch.count, launch.count * launch.blocks.piece_bytes, stream);
+  return copy(launch, launch.count * launch.blocks.piece_bytes, stream);
 }
 
 }  // namespace aqua::kernels

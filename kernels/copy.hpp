@@ -30,10 +30,9 @@ struct alignas(32) Segment {
 static_assert(sizeof(Segment) == 32);
 
 enum class CopyKernel : std::uint8_t {
-  automatic,  // bulk where the device has it and it is expected to be faster
-  vector,     // 16-byte loads and stores
-  bulk,       // TMA bulk copies through shared memory (sm_90 and later; elsewhere `vector`);
-              // segments that do not suit it are copied as by `vector`, one by one
+  vector,  // 16-byte loads and stores: of as many SMs the faster wherever it was measured
+  bulk,    // TMA bulk copies through shared memory (sm_90 and later; elsewhere `vector`);
+           // segments that do not suit it are copied as by `vector`, one by one
 };
 
 struct CopyLaunch {
@@ -42,7 +41,7 @@ struct CopyLaunch {
   std::uint64_t total_bytes = 0;    // of all segments
   std::uint64_t largest_bytes = 0;  // of one
   unsigned max_sms = 0;             // 0: as many as help
-  CopyKernel kernel = CopyKernel::automatic;
+  CopyKernel kernel = CopyKernel::vector;
 };
 
 // Fills in `before` and the launch's totals. The list is in host memory; whoever copies it
@@ -69,7 +68,7 @@ struct BlockLaunch {
   std::uint64_t count = 0;
   std::byte* line = nullptr;  // where the side without planes begins, if there is one
   unsigned max_sms = 0;       // 0: as many as help
-  CopyKernel kernel = CopyKernel::automatic;
+  CopyKernel kernel = CopyKernel::vector;
 };
 // The same bytes as copy_segments() with a list of these pieces.
 [[nodiscard]] int copy_blocks(const BlockLaunch& launch, void* stream);

@@ -67,11 +67,4 @@ constexpr unsigned bulk_warps(std::uint64_t shared_bytes) {
   return static_cast<unsigned>(std::min<std::uint64_t>(2, shared_bytes / sizeof(RingMemory)));
 }
 
-// Few SMs keep more in flight by bulk copies, unless segments are too small to fill a stage.
-// With all SMs, plain loads suffice. To be confirmed by measurement on each architecture.
-constexpr bool bulk_suits(std::uint64_t total_bytes, std::uint64_t count, unsigned sms,
-                          unsigned max_sms) {
-  return max_sms != 0 && max_sms < sms && total_bytes / count >= kStageBytes / 2;
-}
-
 }  // namespace aqua::kernels

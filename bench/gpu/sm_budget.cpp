@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
+#include <initializer_list>
+#include <span>
 
 #include "gpu/copy_tasks.hpp"
 #include "gpu/groups.hpp"
+#include "gpu/staged.hpp"
 #include "samples.hpp"
 
 namespace aqua::bench {
@@ -12,6 +16,9 @@ namespace {
 
 using kernels::CopyKernel;
 using Area = std::span<std::byte>;
+
+// Which way the bytes cross the link to the host. Staged copies do; the others may stay here.
+enum class Crosses : std::uint8_t { nothing, out, in };
 
 constexpr unsigned kMatrix = 8192;
 constexpr std::size_t kBlock = std::size_t{64} << 10;
@@ -69,9 +76,10 @@ std::vector<double> during(Load& load, const CopyTask& task, double copy_seconds
 void measure_sm_budget(Areas& a, Meter& meter, const Sink& sink) {
   Load load;
   const auto measure = [&](const char* direction, const BlockList& bulk, Area bulk_target,
-                           const BlockList& list, Area target,
+                           const BlockList& list, Area target, Crosses crosses,
                            std::initializer_list<unsigned> budgets) {
     std::vector<CopyTask> tasks{bulk_copy(bulk)};
+    if (crosses != Crosses::nothing) tasks.push_back(staged(list, crosses == Crosses::out));
     for (const unsigned sms : budgets) {
       for (const auto kernel : {CopyKernel::vector, CopyKernel::bulk}) {
         tasks.push_back(copy_blocks_kernel(list, kernel, sms));
@@ -97,13 +105,14 @@ void measure_sm_budget(Areas& a, Meter& meter, const Sink& sink) {
   };
   const BlockList gather = gather_list(a.tensor_out.data(), a.pool_in.data(), a.bytes, kBlock);
   measure("within", BlockList({{a.tensor_out.data(), a.tensor_in.data(), a.bytes}}),
-          a.tensor_out.area(), gather, a.tensor_out.area(), {16, 32, 64, 96, 0});
+          a.tensor_out.area(), gather, a.tensor_out.area(), Crosses::nothing,
+          {8, 16, 24, 32, 48, 0});
   const BlockList out = gather_list(a.host_out.data(), a.pool_in.data(), a.bytes, kBlock);
   measure("offload", BlockList({{a.host_out.data(), a.tensor_in.data(), a.bytes}}),
-          a.host_out.area(), out, a.host_out.area(), {1, 2, 4, 8, 16, 32, 64});
+          a.host_out.area(), out, a.host_out.area(), Crosses::out, {1, 2, 4, 16});
   const BlockList in = scatter_list(a.pool_out.data(), a.host_in.data(), a.bytes, kBlock);
   measure("fetch", BlockList({{a.tensor_out.data(), a.host_in.data(), a.bytes}}),
-          a.tensor_out.area(), in, a.pool_out.area(), {1, 2, 4, 8, 16, 32, 64});
+          a.tensor_out.area(), in, a.pool_out.area(), Crosses::in, {1, 2, 4, 8, 16});
 }
 
 }  // namespace aqua::bench

@@ -124,12 +124,18 @@ enum class CopyMethod : std::uint8_t {
   kernel,   // a kernel that reads and writes both sides, bounded in SMs
 };
 
+// What a copy crosses. How many SMs a kernel takes by default depends on it.
+enum class CopyPath : std::uint8_t {
+  peer,           // a link to another device, or not known
+  within_device,  // both sides are this device's own memory
+  to_host,
+  from_host,
+};
+
 struct CopyOptions {
   CopyMethod method = CopyMethod::each;
   unsigned max_sms = 0;  // for `kernel`: 0 is the device's default, which leaves most to compute
-  // Both sides are this device's own memory: its default for `kernel` is then as many SMs as such
-  // a copy needs to go at the memory's speed, for that much shorter a time.
-  bool within_device = false;
+  CopyPath path = CopyPath::peer;
   CancelFlag cancel{};
 };
 

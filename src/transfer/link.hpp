@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "aqua/types.hpp"
+#include "device/device.hpp"
 
 namespace aqua::transfer {
 
@@ -30,6 +31,13 @@ inline constexpr std::array kDirections{Direction::offload, Direction::fetch};
       break;
   }
   return Link::host;
+}
+
+// What the bytes cross between the cache and the tensor.
+[[nodiscard]] constexpr device::CopyPath path_of(Link link, Direction direction) noexcept {
+  if (link == Link::local) return device::CopyPath::within_device;
+  if (link == Link::peer) return device::CopyPath::peer;
+  return direction == Direction::offload ? device::CopyPath::to_host : device::CopyPath::from_host;
 }
 
 [[nodiscard]] constexpr std::string_view to_string(Link link) noexcept {

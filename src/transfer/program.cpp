@@ -59,8 +59,8 @@ class Builder {
     program_.events.push_back(std::move(fresh));
     return program_.events.back().get();
   }
-  void copy(Step step, bool within_device) {
-    step.within_device = within_device;
+  void copy(Step step, device::CopyPath path) {
+    step.path = path;
     program_.steps.push_back(std::move(step));
   }
   void record(Lane lane, Event* event) {
@@ -109,7 +109,7 @@ Result<Program> build_direct(const ProgramInput& in) {
   std::size_t begin = 0;
   for (unsigned g = 0; g < in.groups && in.bytes != 0; ++g) {
     const std::size_t end = packed_end(in, g);
-    build.copy(cache.slice(begin, end, in.packed + begin), in.within_device);
+    build.copy(cache.slice(begin, end, in.packed + begin), in.path);
     AQUA_TRY(build.arrived(end_layer(in, g), false));
     begin = end;
   }
@@ -126,6 +126,7 @@ Result<Program> build_staged(const ProgramInput& in, const StagingPair& pair) {
   const bool offload = in.direction == Direction::offload;
   const Lane fill = offload ? Lane::caller : Lane::side;
   const Lane drain = offload ? Lane::side : Lane::caller;
+  constexpr auto within = device::CopyPath::within_device;
   AQUA_ASSIGN(Event* const entry, build.event());
   build.record(Lane::caller, entry);
   build.wait(Lane::side, entry);
@@ -151,10 +152,10 @@ Result<Program> build_staged(const ProgramInput& in, const StagingPair& pair) {
       tensor_side.batch = std::make_shared<const std::vector<device::CopySegment>>(plan_bulk(
           offload ? packed : buffer, offload ? buffer : packed, end - begin, in.max_copy_bytes));
       if (part >= 2) build.wait(fill, drained[b]);
-      build.copy(std::move(offload ? cache_side : tensor_side), offload);
+      build.copy(std::move(offload ? cache_side : tensor_side), offload ? within : in.path);
       build.record(fill, filled[b]);
       build.wait(drain, filled[b]);
-      build.copy(std::move(offload ? tensor_side : cache_side), !offload);
+      build.copy(std::move(offload ? tensor_side : cache_side), offload ? in.path : within);
       build.record(drain, drained[b]);
       begin = end;
     }
@@ -170,10 +171,8 @@ Result<void> run(device::Device& device, const Program& program, Stream caller, 
                  unsigned max_sms) {
   for (const Step& step : program.steps) {
     const Stream stream = step.lane == Lane::caller ? caller : side;
-    const device::CopyOptions options{.method = step.method,
-                                      .max_sms = max_sms,
-                                      .within_device = step.within_device,
-                                      .cancel = program.cancel};
+    const device::CopyOptions options{
+        .method = step.method, .max_sms = max_sms, .path = step.path, .cancel = program.cancel};
     switch (step.kind) {
       case Step::Kind::copy:
         AQUA_TRY(device.copy(step.batch, stream, options));

@@ -32,7 +32,7 @@ struct Step {
   device::CopyBatch batch{};                             // copy
   device::PieceRange pieces{};                           // copy_blocks: of Program::blocks
   device::CopyMethod method = device::CopyMethod::each;  // both
-  bool within_device = false;                            // both: no link is crossed
+  device::CopyPath path = device::CopyPath::peer;        // both
 };
 
 // Layers that are reported together. They have arrived when all `arrived` are reached.
@@ -64,7 +64,7 @@ struct ProgramInput {
   unsigned groups = 1;  // at least 1, at most the layers
   std::size_t max_copy_bytes = 0;
   device::CopyMethod method = device::CopyMethod::each;  // for the copies of the pieces
-  bool within_device = false;  // the packed form is in this device's memory as well
+  device::CopyPath path = device::CopyPath::peer;        // between the cache and the packed form
   BatchPool& lists;
   EventPool& events;
 };

@@ -243,7 +243,7 @@ Result<Transfer> Mover::prepare(const TransferRequest& request) {
       group_count(options_, moved.layers, parts.choice),
       most,
       method,
-      request.link == Link::local,
+      path_of(request.link, request.direction),
       *lists_,
       *events_};
   AQUA_ASSIGN(parts.program,

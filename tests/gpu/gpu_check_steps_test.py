@@ -6,7 +6,7 @@ import os
 import shutil
 
 from gpu_check_fixture import MET, MISSED, PASSES, WithGpuCheck, measures
-from scripts_fixture import run
+from scripts_fixture import run, scripts
 
 # As nvidia-smi -q writes it, in part.
 SMI = """
@@ -108,6 +108,7 @@ class GpuCheckSteps(WithGpuCheck):
 
     def test_the_engine_runs_where_python_is(self):
         program = "python/bench/first_token/first_token.py"
+        self.assertTrue(os.access(scripts().parent / program, os.X_OK), "it is run by its name")
         (self.folder / "python/bench").mkdir(parents=True)
         self.script(program, f'echo "$AQUA_LIBRARY $*"; {measures(MET, MISSED)}')
         self.check("--only", "engine", status=3)

@@ -115,12 +115,5 @@ TEST(BulkWarps, AreTwoWhereSharedMemoryHoldsThem) {
   EXPECT_EQ(sizeof(RingMemory), 49'536U);
 }
 
-TEST(BulkSuits, FewSmsAndSegmentsThatFillAStage) {
-  EXPECT_TRUE(bulk_suits(1 << 20, 64, 132, 4));
-  EXPECT_FALSE(bulk_suits(1 << 20, 1024, 132, 4));
-  EXPECT_FALSE(bulk_suits(1 << 20, 64, 132, 0));
-  EXPECT_FALSE(bulk_suits(1 << 20, 64, 132, 132));
-}
-
 }  // namespace
 }  // namespace aqua::kernels

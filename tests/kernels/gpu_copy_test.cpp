@@ -31,9 +31,7 @@ struct Route {
 
 std::string name_of(const Route& route) {
   const auto place = [](Where w) { return std::string(w == Where::device ? "Device" : "Host"); };
-  const char* kernel = route.kernel == CopyKernel::vector ? "Vector"
-                       : route.kernel == CopyKernel::bulk ? "Bulk"
-                                                          : "Automatic";
+  const char* kernel = route.kernel == CopyKernel::vector ? "Vector" : "Bulk";
   return place(route.src) + "To" + place(route.dst) + kernel + std::to_string(route.max_sms);
 }
 
@@ -197,8 +195,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Route{D, D, CopyKernel::vector, 0}, Route{D, D, CopyKernel::vector, 3},
                     Route{D, H, CopyKernel::vector, 0}, Route{H, D, CopyKernel::vector, 8},
                     Route{D, D, CopyKernel::bulk, 0}, Route{D, D, CopyKernel::bulk, 3},
-                    Route{D, H, CopyKernel::bulk, 4}, Route{H, D, CopyKernel::bulk, 4},
-                    Route{D, D, CopyKernel::automatic, 0}, Route{H, D, CopyKernel::automatic, 4}),
+                    Route{D, H, CopyKernel::bulk, 4}, Route{H, D, CopyKernel::bulk, 4}),
     [](const auto& route) { return name_of(route.param); });
 
 // Addresses and counts beyond 32 bits; far too slow under a checking tool.

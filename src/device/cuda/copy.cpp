@@ -95,11 +95,6 @@ Result<void> CudaDevice::copy(CopyBatch batch, Stream stream, const CopyOptions&
   return copy_each(batch, runs, native(stream), any);
 }
 
-unsigned CudaDevice::sms_for(const CopyOptions& options) const noexcept {
-  if (options.max_sms != 0) return options.max_sms;
-  return options.within_device ? memory_sms_ : link_sms_;
-}
-
 // None when an address is out of a kernel's reach; fewer than all when the ring of lists is full.
 Result<std::size_t> CudaDevice::copy_by_kernel(Runs runs, CUstream stream, unsigned max_sms) {
   if (!CudaReach(driver(), *reachable_).covers(runs)) {
