@@ -3,7 +3,11 @@
 """A benchmark's result with where, when and of which commit it was measured, sealed against edits.
 
 Usage: result_file.py write REPORT OUT NAME COMMAND DEVICE COMMIT LOAD_BEFORE
+       result_file.py seal FILE...
        result_file.py check FILE...
+
+`seal` is for reports that a GPU machine's gpu-check has brought: they say date, commit and device themselves, and
+get a seal before anybody has touched them.
 
 `seal` is the SHA-256 of everything else in the file: `check` fails where figures, date, commit or
 load were changed after the measurement. Those named in UNSEALED are older, and have none.
@@ -69,11 +73,24 @@ def result_of(report, name, command, device, commit, load_before):
     return result
 
 
+def seal_report(path):
+    """Adds a seal to a report that has none. What stands in the way; None once it has one."""
+    report = json.loads(path.read_text(encoding="utf-8"))
+    missing = [key for key in ("date", "commit", "device") if key not in report]
+    if missing:
+        return f"does not say its {' and '.join(missing)}"
+    if "seal" in report:
+        return "has a seal"
+    report["seal"] = seal_of(report)
+    path.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    return None
+
+
 def fault_of(path):
     """What is wrong with a result; None where it is as it was measured."""
     result = json.loads(path.read_text(encoding="utf-8"))
     if "seal" not in result:
-        return None if path.name in UNSEALED else "has no seal: scripts/bench writes results"
+        return None if path.name in UNSEALED else "has no seal: scripts/bench writes results, `result_file.py seal` seals those of GPU machines"
     if result["seal"] != seal_of(result):
         return "was changed after it was measured"
     if result["commit"].endswith("-dirty"):
@@ -89,8 +106,9 @@ def main(words):
         pathlib.Path(out).write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
         print(out)
         return 0
-    if len(words) > 1 and words[0] == "check":
-        faults = [(path, fault_of(pathlib.Path(path))) for path in words[1:]]
+    if len(words) > 1 and words[0] in ("check", "seal"):
+        look = fault_of if words[0] == "check" else seal_report
+        faults = [(path, look(pathlib.Path(path))) for path in words[1:]]
         for path, fault in faults:
             if fault:
                 print(f"{path}: {fault}", file=sys.stderr)

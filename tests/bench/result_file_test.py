@@ -43,6 +43,17 @@ class Seal(unittest.TestCase):
             self.assertIn("changed", result_file.fault_of(self.path))
             self.path.write_text(whole)
 
+    def test_a_report_that_says_where_it_comes_from_is_sealed_once(self):
+        report = self.folder / "gpu_hbm-h200.json"
+        report.write_text('{"date": "2026-11-26", "commit": "1234567", "gbps": 54.7}')
+        self.assertEqual(result_file.seal_report(report), "does not say its device")
+        report.write_text('{"date": "2026-11-26", "commit": "1234567", "device": "H200", "gbps": 54.7}')
+        self.assertIn("no seal", result_file.fault_of(report))
+        self.assertEqual(result_file.main(["seal", str(report)]), 0)
+        self.assertIsNone(result_file.fault_of(report))
+        self.assertEqual(json.loads(report.read_text())["gbps"], 54.7)
+        self.assertEqual(result_file.main(["seal", str(report)]), 1)
+
     def test_without_a_seal_only_those_that_are_named(self):
         result = json.loads(self.path.read_text())
         del result["seal"]
@@ -53,7 +64,7 @@ class Seal(unittest.TestCase):
             self.assertTrue((ROOT / "bench/results" / name).exists(), "measured again: name it no more")
 
     def test_the_results_that_are_there(self):
-        results = [str(path) for path in (ROOT / "bench/results").glob("*.json")]
+        results = [str(path) for path in (ROOT / "bench/results").rglob("*.json")]
         self.assertGreater(len(results), 10)
         self.assertEqual(result_file.main(["check", *results]), 0)
 

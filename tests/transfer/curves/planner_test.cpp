@@ -204,21 +204,22 @@ Crossings by_size(Link link, Direction direction) {
 TEST(BuiltinCurves, CrossWhereThePageSays) {
   for (const Direction direction : kDirections) {
     EXPECT_EQ(by_count(Link::local, direction), (Crossings{{Way::each, 1}, {Way::kernel, 2}}));
-    EXPECT_EQ(by_size(Link::local, direction),
-              (Crossings{{Way::kernel, 4}, {Way::batched, 590}, {Way::each, 1931}}));
+    EXPECT_EQ(by_size(Link::local, direction), (Crossings{{Way::kernel, 4}}));
     EXPECT_EQ(by_count(Link::peer, direction),
-              (Crossings{{Way::each, 1}, {Way::kernel, 3}, {Way::staged, 727}}));
-    EXPECT_EQ(by_size(Link::host, direction),
-              (Crossings{{Way::staged, 4}, {Way::batched, 28}, {Way::each, 85}}));
+              (Crossings{{Way::each, 1}, {Way::kernel, 2}, {Way::staged, 1845}}));
   }
   EXPECT_EQ(by_size(Link::peer, Direction::offload),
-            (Crossings{{Way::staged, 4}, {Way::batched, 167}, {Way::each, 619}}));
+            (Crossings{{Way::staged, 4}, {Way::batched, 1546}, {Way::each, 2079}}));
   EXPECT_EQ(by_size(Link::peer, Direction::fetch),
-            (Crossings{{Way::staged, 4}, {Way::batched, 167}, {Way::each, 604}}));
+            (Crossings{{Way::staged, 4}, {Way::batched, 1546}, {Way::each, 2028}}));
   EXPECT_EQ(by_count(Link::host, Direction::offload),
-            (Crossings{{Way::each, 1}, {Way::kernel, 3}, {Way::staged, 967}}));
+            (Crossings{{Way::each, 1}, {Way::batched, 2}, {Way::kernel, 27}, {Way::staged, 103}}));
+  EXPECT_EQ(by_size(Link::host, Direction::offload),
+            (Crossings{{Way::staged, 4}, {Way::batched, 31}, {Way::each, 121}}));
   EXPECT_EQ(by_count(Link::host, Direction::fetch),
-            (Crossings{{Way::each, 1}, {Way::kernel, 3}, {Way::staged, 43}}));
+            (Crossings{{Way::each, 1}, {Way::batched, 2}, {Way::kernel, 6}, {Way::staged, 283}}));
+  EXPECT_EQ(by_size(Link::host, Direction::fetch),
+            (Crossings{{Way::staged, 4}, {Way::batched, 47}, {Way::each, 147}}));
 }
 
 TEST(BuiltinCurves, StageSmallPiecesOfAGpuAndNeverElsewhere) {
