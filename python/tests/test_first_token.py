@@ -41,7 +41,8 @@ def every_way_brings_back_the_logits_of_before(maths, tmp_path):
     told = run(maths, tmp_path)
     assert told["complete"] and told["maths"] == maths
     assert [row["way"] for row in told["results"]] == WAYS
-    assert [row["wrong_logits"] for row in told["results"]] == [0, 0, 0, 0]
+    assert [row["wrong_bytes"] for row in told["results"]] == [None, 0, 0, 0]
+    assert [row["other_logits"] for row in told["results"]] == [0, 0, 0, 0]
     assert all(row["requests"] == 3 and row["ttft_p50_s"] > 0 for row in told["results"])
     copies = {row["way"]: row["ran"] for row in told["results"]}
     assert all(copies[way]["each"] > 0 for way in ("host tier", "lent slab"))
@@ -104,8 +105,8 @@ def test_a_failing_model_fails_the_run(runtime):
 
 
 def test_goals_are_ratios_and_unmeasured_without_their_rows():
-    rows = [report.row("recompute", [[2.0, 4.0]], 0, {}),
-            report.row("lent slab", [[1.0, 5.0]], 0, {})]
+    rows = [report.row("recompute", [[2.0, 4.0]], 0, 0, {}),
+            report.row("lent slab", [[1.0, 5.0]], 0, 0, {})]
     goals = {goal["goal"]: goal for goal in report.goals(rows)}
     p50 = goals["p50 TTFT by lent slab, over that by recompute"]
     p99 = goals["p99 TTFT by lent slab, over that by recompute"]

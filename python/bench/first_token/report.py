@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import Any, Dict, List, Sequence
+from typing import Any, Dict, List, Optional, Sequence
 
 GOALS = (
     ("lent slab", "recompute"), ("lent slab", "pinned copies a block"), ("host tier", "recompute"),
@@ -28,12 +28,13 @@ def copies_since(before: Any, after: Any) -> Dict[str, int]:
     return {name: count - was[name] for name, count in asdict(after).items()}
 
 
-def row(way: str, bursts: Sequence[Sequence[float]], wrong: int,
+def row(way: str, bursts: Sequence[Sequence[float]], wrong: Optional[int], other_logits: int,
         ran: Dict[str, int]) -> Dict[str, Any]:
-    """p50 and p99 over the requests of all bursts."""
+    """p50 and p99 over the requests of all bursts. `wrong`: those whose bytes were not restored as they
+    were; None where they are computed anew, and need not be."""
     seconds = [s for burst in bursts for s in burst]
     return {"way": way, "ttft_p50_s": quantile(seconds, 0.5), "ttft_p99_s": quantile(seconds, 0.99),
-            "requests": len(seconds), "wrong_logits": wrong, "ran": ran,
+            "requests": len(seconds), "wrong_bytes": wrong, "other_logits": other_logits, "ran": ran,
             "seconds": list(map(list, bursts))}
 
 

@@ -12,6 +12,7 @@ from engine import Engine
 
 class Way:
     name = ""
+    restores = True  # the bytes that were there, instead of computing new ones
 
     def save(self, engine: Engine, prompt: int) -> None:
         """The prompt's blocks hold its keys and values, and will hold others."""
@@ -27,6 +28,7 @@ class Way:
 
 class Recompute(Way):
     name = "recompute"
+    restores = False
 
     def save(self, engine: Engine, prompt: int) -> None:
         pass
