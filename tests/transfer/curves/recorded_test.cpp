@@ -71,7 +71,7 @@ TEST_P(Recorded, MachinesGetChoicesWithinTheGoalsAtSizesThatCalibrationDidNotSee
 
 std::vector<std::filesystem::path> recordings() {
   std::vector<std::filesystem::path> found;
-  for (const auto& entry : std::filesystem::directory_iterator(AQUA_RESULTS)) {
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(AQUA_RESULTS)) {
     const std::string name = entry.path().filename();
     if (name.find("planner") != std::string::npos && name.ends_with(".json"))
       found.push_back(entry.path());
