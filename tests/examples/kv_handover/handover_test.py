@@ -9,6 +9,7 @@ there is an interpreter for it, the one in Python. Every pair of them is tried.
 import itertools
 import os
 import pathlib
+import select
 import subprocess
 import sys
 import tempfile
@@ -19,16 +20,28 @@ PYTHON = sys.executable
 
 class Process:
     def __init__(self, *arguments: str) -> None:
-        self.process = subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
 
     def line(self) -> str:
-        return self.process.stdout.readline().rstrip("\n")
+        """The next that it says; empty at its end, or after a minute."""
+        said = b""
+        while not said.endswith(b"\n") and select.select([self.process.stdout], [], [], 60)[0]:
+            byte = self.process.stdout.read(1)
+            if not byte:
+                break
+            said += byte
+        return said.decode().rstrip("\n")
+
+    def end(self) -> "tuple[int, list[str]]":
+        """How it ends, and what it still says."""
+        said, _ = self.process.communicate(timeout=60)
+        return self.process.returncode, said.decode().splitlines()
 
     def rest(self) -> "list[str]":
         """What it still says; it ends well."""
-        said, _ = self.process.communicate(timeout=60)
-        assert self.process.returncode == 0, said
-        return said.splitlines()
+        status, said = self.end()
+        assert status == 0, said
+        return said
 
     def kill(self) -> None:
         self.process.kill()
@@ -85,12 +98,11 @@ class HandOver(unittest.TestCase):
                 decode = self.run_program(program, "decode", "hold")
                 self.assertIn("accepted under turn 2", decode.line())
                 second = self.run_program(program, "prefill", "request 9")
-                said, _ = second.process.communicate(timeout=60)
-                self.assertEqual(second.process.returncode, 1)
-                self.assertRegex(said.splitlines()[-1], "^request 9: .*turn")
-                self.assertNotIn("confirmed", said)
+                status, said = second.end()
+                self.assertEqual(status, 1)
+                self.assertRegex(said[-1], "^request 9: .*turn")
                 self.assertEqual(decode.line(), "request 9: 0 bytes are wrong")
-                decode.process.stdin.write("\n")
+                decode.process.stdin.write(b"\n")
                 self.assertEqual(decode.rest(), ["request 9: finished"])
                 self.assertEqual(first.rest(), ["request 9: confirmed"])
 
