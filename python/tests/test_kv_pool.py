@@ -177,6 +177,17 @@ def test_its_layout_and_its_arrays_are_of_the_same_memory(runtime, join):
     assert one["data"] == (plane.data + 3 * 512, False)
 
 
+def test_a_quota_is_all_that_a_role_gets(join):
+    prefill, decode = join("prefill", quota_blocks=3), join("decode")
+    prefill.hand_over("r", allocate(prefill, 3), "decode", turn=1, tokens=12)
+    with pytest.raises(aqua_kv.Error) as raised:
+        prefill.allocate(1)  # what waits counts
+    assert raised.value.code is Code.RESOURCE_EXHAUSTED
+    [parcel] = when_there_is(decode, decode.accept)
+    assert len(allocate(prefill, 3)) == 3
+    decode.finish(parcel)
+
+
 def test_bad_input_is_refused_and_changes_nothing(runtime, join, keeper):
     prefill, decode = join("prefill"), join("decode")
     own, foreign = allocate(prefill, 2), allocate(decode, 1)

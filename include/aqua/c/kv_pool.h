@@ -39,11 +39,13 @@ typedef struct aqua_kv_pool_options {
   const char* role;                /* what parcels are handed to: "prefill", "decode", ... */
   const aqua_kv_pool_shape* shape; /* copied */
   size_t slab_bytes;               /* a multiple of 2 MiB; counts where the pool is made */
-  const char* keeper; /* its socket; NULL: $AQUA_KEEPER, else where aqua-keeper puts it */
-  uint32_t reserve; /* blocks to have here ahead of need. Twice as many are kept, more given back */
+  const char* keeper;    /* its socket; NULL: $AQUA_KEEPER, else where aqua-keeper puts it */
+  uint32_t reserve;      /* blocks to have here ahead of need. Twice as many are kept */
+  uint32_t quota_blocks; /* the most that the members of the role may have together, where it has no
+                            quota yet (KvPoolOptions); 0: it gets none by this */
 } aqua_kv_pool_options;
 #define AQUA_KV_POOL_OPTIONS_INIT \
-  { sizeof(aqua_kv_pool_options), NULL, NULL, NULL, (size_t)64 << 20, NULL, 64 }
+  { sizeof(aqua_kv_pool_options), NULL, NULL, NULL, (size_t)64 << 20, NULL, 64, 0 }
 
 typedef struct aqua_kv_pool_status {
   size_t struct_size;

@@ -37,6 +37,7 @@ class CKvPoolOptions(Sized):
         ("slab_bytes", c_size_t),
         ("keeper", c_char_p),
         ("reserve", c_uint32),
+        ("quota_blocks", c_uint32),
     ]
 
 

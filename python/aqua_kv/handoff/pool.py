@@ -91,11 +91,13 @@ class KvPool(Owned):
         *,
         slab_bytes: int = 64 << 20,
         reserve: int = 64,
+        quota_blocks: int = 0,
         keeper: str = "",
     ) -> "KvPool":
         """Joins the pool, or makes it where there is none of this name. `role`: what parcels are
-        handed to. `reserve`: blocks to have here ahead of need. `keeper`: its socket; else
-        $AQUA_KEEPER, else where aqua-keeper puts it. FAILED_PRECONDITION: it has another shape, or
+        handed to. `reserve`: blocks to have here ahead of need. `quota_blocks`: the most that the
+        members of the role may have together, with what they have handed over and nobody has taken;
+        it counts where the role has no quota yet. `keeper`: its socket; else $AQUA_KEEPER, else where aqua-keeper puts it. FAILED_PRECONDITION: it has another shape, or
         lies on another device; UNAVAILABLE: no keeper listens; RESOURCE_EXHAUSTED: no room for it."""
         named = shape._to_c()
         options = CKvPoolOptions(
@@ -105,6 +107,7 @@ class KvPool(Owned):
             slab_bytes=size(slab_bytes, "slab_bytes"),
             keeper=text(keeper),
             reserve=uint32(reserve, "reserve"),
+            quota_blocks=uint32(quota_blocks, "quota_blocks"),
         )
         handle = KvPoolHandle()
         error = lib.aqua_kv_pool_attach(runtime._handle, options, handle)

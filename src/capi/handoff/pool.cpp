@@ -33,6 +33,7 @@ Result<KvPoolOptions> to_options(const aqua_kv_pool_options* options) {
                        .shape = std::move(shape),
                        .slab_bytes = given.slab_bytes,
                        .reserve = given.reserve,
+                       .quota_blocks = given.quota_blocks,
                        .keeper = string_or_empty(given.keeper)};
 }
 

@@ -194,6 +194,21 @@ TEST_F(CapiKvPool, ItsLayoutOffloadsAndFetchesItsBlocks) {
   leave(pool);
 }
 
+TEST_F(CapiKvPool, AQuotaIsAllThatARoleGets) {
+  aqua_kv_pool_options given = options("prefill");
+  given.quota_blocks = 3;
+  aqua_kv_pool pool{};
+  ASSERT_EQ(code_of(aqua_kv_pool_attach(runtime_, &given, &pool)), AQUA_OK);
+  EXPECT_EQ(status_of(pool).idle, 3U) << "of a reserve of 4";
+  Blocks blocks = allocate(pool, 3);
+  std::uint32_t more = 77;
+  EXPECT_EQ(code_of(aqua_kv_pool_allocate(pool, 1, &more)), AQUA_RESOURCE_EXHAUSTED);
+  EXPECT_EQ(more, 77U);
+  ASSERT_EQ(code_of(aqua_kv_pool_release(pool, blocks.data(), 1, 0)), AQUA_OK);
+  EXPECT_EQ(allocate(pool, 1), Blocks{blocks[0]});
+  leave(pool);
+}
+
 TEST_F(CapiKvPool, ARuntimeWithAPoolIsNotClosed) {
   const aqua_kv_pool pool = join("decode");
   aqua_error* const refused = aqua_runtime_close(runtime_);

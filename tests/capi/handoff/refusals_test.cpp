@@ -53,6 +53,7 @@ class CapiKvPoolRefusals : public CapiKvPool {
     return code_of(calls.at(n)());
   }
   static constexpr std::size_t kCalls = 19;
+  static constexpr aqua_stream kNoStream = ~aqua_stream{0};
 
   [[nodiscard]] aqua_code attach_code(const aqua_kv_pool_options& given) const {
     aqua_kv_pool pool{};
@@ -128,6 +129,9 @@ TEST_F(CapiKvPoolRefusals, OptionsThatCannotBe) {
   given.slab_bytes = 1;
   EXPECT_EQ(attach_code(given), AQUA_INVALID_ARGUMENT);
   given = options("decode");
+  given.quota_blocks = kBlocks + 1;
+  EXPECT_EQ(attach_code(given), AQUA_INVALID_ARGUMENT);
+  given = options("decode");
   const std::string nobody = socket_ + ".none";
   given.keeper = nobody.c_str();
   EXPECT_EQ(attach_code(given), AQUA_UNAVAILABLE);
@@ -165,7 +169,7 @@ TEST_F(CapiKvPoolRefusals, BlocksThatAreNotAMembersOwn) {
     EXPECT_EQ(code_of(aqua_kv_pool_hand_over(prefill, &parcel, "decode", 0)),
               AQUA_INVALID_ARGUMENT);
   }
-  EXPECT_EQ(code_of(aqua_kv_pool_release(prefill, own.data(), 2, 77)), AQUA_INVALID_ARGUMENT)
+  EXPECT_EQ(code_of(aqua_kv_pool_release(prefill, own.data(), 2, kNoStream)), AQUA_INVALID_ARGUMENT)
       << "no such stream";
   EXPECT_EQ(status_of(prefill).used, 2U);
   Blocks many(kBlocks + 1, 7);
@@ -205,7 +209,7 @@ TEST_F(CapiKvPoolRefusals, ParcelsThatCannotBe) {
   EXPECT_EQ(hand_over(parcel), AQUA_INVALID_ARGUMENT) << "a note that is too long";
   parcel = parcel_of("r", 1, blocks);
   EXPECT_EQ(hand_over(parcel, ""), AQUA_INVALID_ARGUMENT);
-  EXPECT_EQ(hand_over(parcel, "decode", 77), AQUA_INVALID_ARGUMENT);
+  EXPECT_EQ(hand_over(parcel, "decode", kNoStream), AQUA_INVALID_ARGUMENT);
   EXPECT_EQ(status_of(pool).used, 1U) << "nothing has changed";
   parcel.note = note.data();
   parcel.note_bytes = AQUA_MAX_NOTE_BYTES;
