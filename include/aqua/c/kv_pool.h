@@ -226,7 +226,8 @@ AQUA_CALL aqua_error* aqua_kv_pool_superseded(aqua_kv_pool pool, const uint64_t*
 
 /* Waits until there is news for this member since the last call: parcels, blocks, something
  * undelivered or delivered, or the keeper's end. *news is 1 then, and 0 where none came within
- * patience_ms. */
+ * patience_ms. A pool that is freed meanwhile goes when this returns, and its runtime stays open
+ * until then. */
 AQUA_CALL aqua_error* aqua_kv_pool_wait(aqua_kv_pool pool, uint32_t patience_ms, int* news);
 
 #ifdef __cplusplus
