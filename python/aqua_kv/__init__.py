@@ -50,13 +50,12 @@ from .weights import NewWeight, SharedWeights, WeightTensor, publish_weights
 
 __all__ = [
     "Access", "AquaTensor", "BlockMove", "BlockPool", "BudgetReason", "Callbacks", "Code",
-    "CopyStatus", "Delivery", "DeliveryOutcome", "DeviceArray", "DeviceBytes", "ElasticPool", "EmulatedGpu", "Error", "Holder",
-    "KvPool", "KvPoolPlane", "KvPoolShape", "KvPoolStatus", "KvRange", "LayerPlane", "LayerPool", "LayerPoolChange", "LayerPoolStatus", "Layout",
-    "LoadBand", "LoadProfile",
-    "LoadReport", "LogLevel", "MemoryBudget", "NewWeight", "OpenParcel", "Parcel",
-    "ParcelState", "Pin", "PinnedTensor", "ProducerOptions", "Reclaim",
-    "ReclaimProgress", "Runtime", "RuntimeStatus", "SharedWeights",
-    "TensorPages", "Ticket", "Tier", "TierStatus", "Undelivered",
-    "WeightTensor", "__version__",
-    "has_feature", "library_path", "library_version", "publish_weights",
+    "CopyStatus", "Delivery", "DeliveryOutcome", "DeviceArray", "DeviceBytes", "ElasticPool",
+    "EmulatedGpu", "Error", "Holder", "KvPool", "KvPoolPlane", "KvPoolShape", "KvPoolStatus",
+    "KvRange", "LayerPlane", "LayerPool", "LayerPoolChange", "LayerPoolStatus", "Layout",
+    "LoadBand", "LoadProfile", "LoadReport", "LogLevel", "MemoryBudget", "NewWeight", "OpenParcel",
+    "Parcel", "ParcelState", "Pin", "PinnedTensor", "ProducerOptions", "Reclaim", "ReclaimProgress",
+    "Runtime", "RuntimeStatus", "SharedWeights", "TensorPages", "Ticket", "Tier", "TierStatus",
+    "Undelivered", "WeightTensor", "__version__", "has_feature", "library_path", "library_version",
+    "publish_weights",
 ]

@@ -97,8 +97,9 @@ class KvPool(Owned):
         """Joins the pool, or makes it where there is none of this name. `role`: what parcels are
         handed to. `reserve`: blocks to have here ahead of need. `quota_blocks`: the most that the
         members of the role may have together, with what they have handed over and nobody has taken;
-        it counts where the role has no quota yet. `keeper`: its socket; else $AQUA_KEEPER, else where aqua-keeper puts it. FAILED_PRECONDITION: it has another shape, or
-        lies on another device; UNAVAILABLE: no keeper listens; RESOURCE_EXHAUSTED: no room for it."""
+        it counts where the role has no quota yet. `keeper`: its socket; else $AQUA_KEEPER, else where
+        aqua-keeper puts it. FAILED_PRECONDITION: it has another shape, or lies on another device;
+        UNAVAILABLE: no keeper listens; RESOURCE_EXHAUSTED: no room for it."""
         named = shape._to_c()
         options = CKvPoolOptions(
             name=text(name),
