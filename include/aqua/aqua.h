@@ -27,6 +27,7 @@
 
 #include "aqua/c/block_pool.h"
 #include "aqua/c/error.h"
+#include "aqua/c/kv_pool.h"
 #include "aqua/c/layer_pool.h"
 #include "aqua/c/layout.h"
 #include "aqua/c/lending.h"

@@ -16,6 +16,18 @@ from ._types import Access, Tier
 from ._version import __version__, has_feature, library_path, library_version
 from .block_pool import BlockMove, BlockPool
 from .device import DeviceArray, DeviceBytes
+from .handoff import (
+    Delivery,
+    DeliveryOutcome,
+    KvPool,
+    KvPoolPlane,
+    KvPoolShape,
+    KvPoolStatus,
+    OpenParcel,
+    Parcel,
+    ParcelState,
+    Undelivered,
+)
 from .kv_range import KvRange, TensorPages
 from .layer_pool import LayerPlane, LayerPool
 from .layer_status import LayerPoolChange, LayerPoolStatus
@@ -38,12 +50,12 @@ from .weights import NewWeight, SharedWeights, WeightTensor, publish_weights
 
 __all__ = [
     "Access", "AquaTensor", "BlockMove", "BlockPool", "BudgetReason", "Callbacks", "Code",
-    "CopyStatus", "DeviceArray", "DeviceBytes", "ElasticPool", "EmulatedGpu", "Error", "Holder",
+    "CopyStatus", "Delivery", "DeliveryOutcome", "DeviceArray", "DeviceBytes", "ElasticPool",
+    "EmulatedGpu", "Error", "Holder", "KvPool", "KvPoolPlane", "KvPoolShape", "KvPoolStatus",
     "KvRange", "LayerPlane", "LayerPool", "LayerPoolChange", "LayerPoolStatus", "Layout",
-    "LoadBand", "LoadProfile",
-    "LoadReport", "LogLevel", "MemoryBudget", "NewWeight", "Pin", "PinnedTensor", "ProducerOptions", "Reclaim",
-    "ReclaimProgress", "Runtime", "RuntimeStatus", "SharedWeights",
-    "TensorPages", "Ticket", "Tier", "TierStatus",
-    "WeightTensor", "__version__",
-    "has_feature", "library_path", "library_version", "publish_weights",
+    "LoadBand", "LoadProfile", "LoadReport", "LogLevel", "MemoryBudget", "NewWeight", "OpenParcel",
+    "Parcel", "ParcelState", "Pin", "PinnedTensor", "ProducerOptions", "Reclaim", "ReclaimProgress",
+    "Runtime", "RuntimeStatus", "SharedWeights", "TensorPages", "Ticket", "Tier", "TierStatus",
+    "Undelivered", "WeightTensor", "__version__", "has_feature", "library_path", "library_version",
+    "publish_weights",
 ]

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import enum
-from typing import Optional
+from typing import NoReturn, Optional
 
 from ._library import lib
 
@@ -41,7 +41,7 @@ class Error(Exception):
         return f"{self.code.name.lower()}: {self.message}"
 
 
-def raise_error(error: int) -> None:
+def raise_error(error: int) -> NoReturn:
     """Raises what the error object says, and frees it."""
     try:
         number: int = lib.aqua_error_code(error)

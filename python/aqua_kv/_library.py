@@ -16,6 +16,7 @@ from ctypes import POINTER, c_char_p, c_int, c_size_t, c_uint32, c_uint64, c_voi
 from pathlib import Path
 from typing import Any
 
+from ._c import kv_pool_structs as kv
 from ._c import layout_structs as ls
 from ._c import packer_structs as k
 from ._c import pool_structs as p
@@ -229,6 +230,34 @@ CALLS: "dict[str, list[Any]]" = {
     ],
     "aqua_weights_publisher_commit": [w.WeightsPublisherHandle],
     "aqua_weights_publisher_free": [w.WeightsPublisherHandle],
+    "aqua_kv_pool_attach": [
+        s.RuntimeHandle, POINTER(kv.CKvPoolOptions), POINTER(kv.KvPoolHandle),
+    ],
+    "aqua_kv_pool_free": [kv.KvPoolHandle],
+    "aqua_kv_pool_get_status": [kv.KvPoolHandle, POINTER(kv.CKvPoolStatus)],
+    "aqua_kv_pool_get_plane": [kv.KvPoolHandle, c_uint32, c_uint32, _OUT_POINTER],
+    "aqua_kv_pool_create_layout": [kv.KvPoolHandle, POINTER(s.LayoutHandle)],
+    "aqua_kv_pool_allocate": [kv.KvPoolHandle, c_size_t, c_void_p],
+    "aqua_kv_pool_release": [kv.KvPoolHandle, c_void_p, c_size_t, c_size_t],
+    "aqua_kv_pool_share": [kv.KvPoolHandle, c_void_p, c_size_t],
+    "aqua_kv_pool_hand_over": [kv.KvPoolHandle, POINTER(kv.CParcel), c_char_p, c_size_t],
+    "aqua_kv_pool_undelivered": [
+        kv.KvPoolHandle, POINTER(POINTER(POINTER(kv.CUndelivered))), _OUT_SIZE,
+    ],
+    "aqua_kv_pool_open": [kv.KvPoolHandle, c_char_p, c_uint64, c_char_p, POINTER(c_uint64)],
+    "aqua_kv_pool_get_parcel_state": [kv.KvPoolHandle, c_uint64, _OUT_UINT32],
+    "aqua_kv_pool_close": [kv.KvPoolHandle, c_uint64, POINTER(kv.CParcel), c_size_t],
+    "aqua_kv_pool_recall": [kv.KvPoolHandle, c_uint64],
+    "aqua_kv_pool_deliveries": [
+        kv.KvPoolHandle, POINTER(POINTER(POINTER(kv.CDelivery))), _OUT_SIZE,
+    ],
+    "aqua_kv_pool_accept": [
+        kv.KvPoolHandle, c_size_t, POINTER(POINTER(POINTER(kv.CParcel))), _OUT_SIZE,
+    ],
+    "aqua_kv_pool_confirm": [kv.KvPoolHandle, c_uint64],
+    "aqua_kv_pool_finish": [kv.KvPoolHandle, c_uint64, c_size_t],
+    "aqua_kv_pool_superseded": [kv.KvPoolHandle, POINTER(POINTER(c_uint64)), _OUT_SIZE],
+    "aqua_kv_pool_wait": [kv.KvPoolHandle, c_uint32, _OUT_INT],
 }
 
 # What returns something else.

@@ -28,6 +28,7 @@ class State:
         self.pools = Belongings(lib.aqua_pool_free)
         self.layer_pools = Belongings(lib.aqua_layer_pool_free)
         self.weights = Belongings(lib.aqua_weights_free)
+        self.kv_pools = Belongings(lib.aqua_kv_pool_free)
         self.publishers = Belongings(lib.aqua_weights_publisher_free)
         self.memories = Belongings(lib.aqua_emulated_free)
         self.emulated_streams: Set[int] = {0}
@@ -47,7 +48,7 @@ class State:
             self.settle()
             for kind in (
                 self.pins, self.layer_pools, self.tensors, self.pools, self.weights,
-                self.publishers, self.memories,
+                self.publishers, self.kv_pools, self.memories,
             ):
                 kind.free_all()
         error = lib.aqua_runtime_close(self.handle)

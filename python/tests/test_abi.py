@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from aqua_kv import Code, Tier, _errors, _library, northbound, packing
+from aqua_kv import Code, DeliveryOutcome, ParcelState, Tier, _errors, _library, northbound, packing
+from aqua_kv._c import kv_pool_structs as _kv_pool_structs
 from aqua_kv._c import layout_structs as _layout_structs
 from aqua_kv._c import packer_structs as _packer_structs
 from aqua_kv._c import pool_structs as _pool_structs
@@ -69,6 +70,13 @@ STRUCTS = {
     "aqua_weights_info": _weights_structs.CWeightsInfo,
     "aqua_weight_tensor": _weights_structs.CWeightTensor,
     "aqua_weight_spec": _weights_structs.CWeightSpec,
+    "aqua_kv_pool": _kv_pool_structs.KvPoolHandle,
+    "aqua_kv_pool_shape": _kv_pool_structs.CKvPoolShape,
+    "aqua_kv_pool_options": _kv_pool_structs.CKvPoolOptions,
+    "aqua_kv_pool_status": _kv_pool_structs.CKvPoolStatus,
+    "aqua_parcel": _kv_pool_structs.CParcel,
+    "aqua_undelivered": _kv_pool_structs.CUndelivered,
+    "aqua_delivery": _kv_pool_structs.CDelivery,
     "aqua_pool": _structs.PoolHandle, "aqua_emulated_memory": _structs.MemoryHandle,
 }
 
@@ -117,9 +125,9 @@ def kind_of_c(written: str) -> str:
     pointer = re.match(r"(?:const )?(?:struct )?(\w+)(?: const)?\s*\*", written)
     if pointer:
         base = pointer.group(1)
-        if written.count("*") == 2 or base in ("void", "uint32_t", "uint64_t", "size_t", "int",
+        if written.count("*") >= 2 or base in ("void", "uint32_t", "uint64_t", "size_t", "int",
                                               "aqua_error", "aqua_tier", "aqua_stream", "char",
-                                              "aqua_packer_send_as"):
+                                              "aqua_packer_send_as", "aqua_parcel_state"):
             return "pointer"
         return "pointer to " + base
     base = written.rsplit(" ", 1)[0].replace("const ", "")
@@ -166,6 +174,11 @@ def test_the_compiler_finds_every_field_where_python_has_it(tmp_path):
         lines.append(f'_Static_assert(AQUA_TIER_{tier.name} == {tier.value}, "{tier.name}");')
     for reason in northbound.BudgetReason:
         lines.append(f'_Static_assert(AQUA_BUDGET_{reason.name} == {reason.value}, "reason");')
+    for parcel_state in ParcelState:
+        lines.append(f'_Static_assert(AQUA_PARCEL_{parcel_state.name} == {parcel_state.value}, "state");')
+    for outcome in DeliveryOutcome:
+        lines.append(f'_Static_assert(AQUA_DELIVERY_{outcome.name} == {outcome.value}, "outcome");')
+    lines.append(f'_Static_assert(AQUA_MAX_NOTE_BYTES == {_kv_pool_structs.MAX_NOTE_BYTES}, "note");')
     for kind in (packing.Reason, packing.EngineState, packing.RequestState, packing.SendAs,
                  packing.Ways):
         for one in kind:

@@ -1,13 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small values, from C to C++ and back. Both sides give them the same numbers.
+// Small values, from C to C++ and back. Both sides give them the same numbers; of codes C has one
+// more.
 #pragma once
 
+#include "aqua/c/error.h"
 #include "aqua/c/northbound.h"
 #include "aqua/c/types.h"
 #include "aqua/northbound/load.hpp"
+#include "aqua/result.hpp"
 #include "aqua/types.hpp"
 
 namespace aqua::capi {
+
+// C codes are the C++ ones plus one, 0 being success.
+[[nodiscard]] constexpr aqua_code to_c(Code code) noexcept {
+  return static_cast<aqua_code>(code) + 1;
+}
+static_assert(to_c(Code::invalid_argument) == AQUA_INVALID_ARGUMENT);
+static_assert(to_c(Code::not_found) == AQUA_NOT_FOUND);
+static_assert(to_c(Code::already_exists) == AQUA_ALREADY_EXISTS);
+static_assert(to_c(Code::failed_precondition) == AQUA_FAILED_PRECONDITION);
+static_assert(to_c(Code::permission_denied) == AQUA_PERMISSION_DENIED);
+static_assert(to_c(Code::resource_exhausted) == AQUA_RESOURCE_EXHAUSTED);
+static_assert(to_c(Code::unavailable) == AQUA_UNAVAILABLE);
+static_assert(to_c(Code::aborted) == AQUA_ABORTED);
+static_assert(to_c(Code::deadline_exceeded) == AQUA_DEADLINE_EXCEEDED);
+static_assert(to_c(Code::cancelled) == AQUA_CANCELLED);
+static_assert(to_c(Code::data_loss) == AQUA_DATA_LOSS);
+static_assert(to_c(Code::unimplemented) == AQUA_UNIMPLEMENTED);
+static_assert(to_c(Code::internal) == AQUA_INTERNAL);
 
 static_assert(static_cast<aqua_tier>(Tier::local) == AQUA_TIER_LOCAL);
 static_assert(static_cast<aqua_tier>(Tier::peer) == AQUA_TIER_PEER);

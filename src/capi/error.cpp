@@ -6,6 +6,7 @@
 
 #include "base/concat.hpp"
 #include "capi/call.hpp"
+#include "capi/convert.hpp"
 
 struct aqua_error {
   aqua::Error error;
@@ -13,24 +14,6 @@ struct aqua_error {
 
 namespace aqua::capi {
 namespace {
-
-// C codes are the C++ ones plus one, 0 being success.
-constexpr aqua_code to_c(Code code) noexcept {
-  return static_cast<aqua_code>(code) + 1;
-}
-static_assert(to_c(Code::invalid_argument) == AQUA_INVALID_ARGUMENT);
-static_assert(to_c(Code::not_found) == AQUA_NOT_FOUND);
-static_assert(to_c(Code::already_exists) == AQUA_ALREADY_EXISTS);
-static_assert(to_c(Code::failed_precondition) == AQUA_FAILED_PRECONDITION);
-static_assert(to_c(Code::permission_denied) == AQUA_PERMISSION_DENIED);
-static_assert(to_c(Code::resource_exhausted) == AQUA_RESOURCE_EXHAUSTED);
-static_assert(to_c(Code::unavailable) == AQUA_UNAVAILABLE);
-static_assert(to_c(Code::aborted) == AQUA_ABORTED);
-static_assert(to_c(Code::deadline_exceeded) == AQUA_DEADLINE_EXCEEDED);
-static_assert(to_c(Code::cancelled) == AQUA_CANCELLED);
-static_assert(to_c(Code::data_loss) == AQUA_DATA_LOSS);
-static_assert(to_c(Code::unimplemented) == AQUA_UNIMPLEMENTED);
-static_assert(to_c(Code::internal) == AQUA_INTERNAL);
 
 // Made before it is needed, never destroyed: what reports that there is no memory needs none.
 // Its message fits into the string itself.

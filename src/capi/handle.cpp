@@ -33,6 +33,8 @@ const char* name_of(Kind kind) noexcept {
       return "weights";
     case Kind::weights_publisher:
       return "weights publisher";
+    case Kind::kv_pool:
+      return "KV pool";
   }
   return "unknown object";
 }

@@ -25,8 +25,9 @@ enum class Kind : std::uint8_t {
   packer,   // of the system packing
   weights,  // of the system sharing, as the next
   weights_publisher,
+  kv_pool,
 };
-inline constexpr std::size_t kKinds = static_cast<std::size_t>(Kind::weights_publisher) + 1;
+inline constexpr std::size_t kKinds = static_cast<std::size_t>(Kind::kv_pool) + 1;
 
 [[nodiscard]] const char* name_of(Kind kind) noexcept;
 

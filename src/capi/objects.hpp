@@ -44,17 +44,19 @@ struct ReclaimObject {
   Reclaim reclaim;
 };
 
-// The four tables above hold keeps of a runtime, and so do those of systems, which have so many
-// chunks together: all that there can be fit into a runtime's word.
+// The four tables above hold keeps of a runtime, and so do KV pools and those of systems, which
+// have so many chunks together: all that there can be fit into a runtime's word.
+inline constexpr std::uint32_t kChunksOfKvPools = 8;
 inline constexpr std::uint32_t kChunksOfLayerSwap = 64;
 inline constexpr std::uint32_t kChunksOfSharing = 20;
 static_assert(4 * std::uint64_t{RuntimeTable::kMost} +
-                  std::uint64_t{kChunksOfLayerSwap + kChunksOfSharing} *
+                  std::uint64_t{kChunksOfKvPools + kChunksOfLayerSwap + kChunksOfSharing} *
                       RuntimeTable::kChunkSlots <=
               HandleWord::kMostKeeps);
 
-// A system's objects that keep their runtime open. count(runtime) says how many are alive, so that
-// a close that is refused can name them; it is given before the first of them is made.
+// A system's objects that keep their runtime open, and KV pools. count(runtime) says how many are
+// alive, so that a close that is refused can name them; it is given before the first of them is
+// made.
 using CountAlive = std::size_t (*)(std::uint64_t runtime);
 void count_alive(Kind kind, CountAlive count) noexcept;
 // ", 2 layer pools" of a runtime; empty when there is none.

@@ -109,7 +109,8 @@ Result<JoinedPool> join_pool(Runtime& runtime, const KvPoolOptions& options) {
                                            .shape = text_of(options.shape),
                                            .blocks = options.shape.blocks,
                                            .block_tokens = options.shape.tokens_per_block,
-                                           .bytes = bytes}));
+                                           .bytes = bytes,
+                                           .quota = options.quota_blocks}));
   if (joined.make) {
     AQUA_ASSIGN(joined.slabs, make(runtime, keeper, options));
   }

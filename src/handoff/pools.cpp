@@ -36,6 +36,13 @@ Result<void> release_quarantined(const std::string& pool, const std::string& kee
   return {};
 }
 
+Result<void> move_quota(const std::string& pool, const std::string& from, const std::string& to,
+                        std::uint32_t slabs, const std::string& keeper) {
+  AQUA_ASSIGN(PoolClient client, PoolClient::connect(keeper));
+  AQUA_TRY(client.call(pool_wire::MoveQuota{.pool = pool, .from = from, .to = to, .slabs = slabs}));
+  return {};
+}
+
 Result<void> remove_pool(const std::string& pool, const std::string& keeper) {
   AQUA_ASSIGN(PoolClient client, PoolClient::connect(keeper));
   AQUA_TRY(client.call(pool_wire::RemovePool{.pool = pool}));

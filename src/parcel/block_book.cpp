@@ -43,6 +43,7 @@ Blocks BlockBook::grant(MemberNumber member, std::uint32_t most) {
   while (granted.size() < most && free_blocks() != 0) {
     const std::uint32_t block = free_.empty() ? untouched_++ : free_.extract(free_.begin()).value();
     all_[block] = of_member(member);
+    has_more(member);
     granted.push_back(block);
   }
   return granted;
@@ -75,8 +76,12 @@ Result<void> BlockBook::share(MemberNumber member, const Blocks& blocks) {
     if (!has) return wrong_call("share: block ", block, " is not the caller's");
   }
   for (const std::uint32_t block : blocks) {
-    if (all_[block].kind == Holder::Kind::parcel) sharers_[block][all_[block]] = 1;
-    ++sharers_[block][self];
+    const bool had = all_[block] == self;
+    if (all_[block].kind == Holder::Kind::parcel) {
+      sharers_[block][all_[block]] = 1;
+      --parcels_.at(all_[block].number).alone;
+    }
+    if (++sharers_[block][self] == 1 && !had) has_more(member);
     all_[block] = {Holder::Kind::sharers};
   }
   return {};
@@ -101,14 +106,17 @@ Result<void> BlockBook::check_gather(MemberNumber member, std::uint64_t taken,
 
 void BlockBook::gather(std::uint64_t number, std::uint64_t taken, const Blocks& blocks) {
   const Holder parcel = of_parcel(number);
+  std::uint32_t alone = 0;
   for (const std::uint32_t block : blocks) {
     if (all_[block].kind == Holder::Kind::sharers) {
       ++sharers_[block][parcel];
     } else {
+      if (all_[block].kind == Holder::Kind::member) has_less(all_[block].number);
       all_[block] = parcel;
+      ++alone;
     }
   }
-  parcels_[number] = {.blocks = blocks};
+  parcels_[number] = {.blocks = blocks, .alone = alone};
   drop(taken);
 }
 
@@ -118,9 +126,10 @@ void BlockBook::drop(std::uint64_t number, MemberNumber member) {
   for (const std::uint32_t block : found->second.blocks) {
     if (member != 0) {
       if (all_[block].kind == Holder::Kind::sharers) {
-        ++sharers_[block][of_member(member)];
+        if (++sharers_[block][of_member(member)] == 1) has_more(member);
       } else if (all_[block] == of_parcel(number)) {
         all_[block] = of_member(member);
+        has_more(member);
       }
     }
     if (let_go(block, of_parcel(number))) set_free(block, /*is_quiet=*/true);
@@ -172,12 +181,22 @@ bool BlockBook::let_go(std::uint32_t block, Holder holder) {
   if (shared != sharers_.end()) {
     const auto found = shared->second.find(holder);
     if (found == shared->second.end()) return false;
-    if (--found->second == 0) shared->second.erase(found);
+    if (--found->second == 0) {
+      shared->second.erase(found);
+      if (holder.kind == Holder::Kind::member) has_less(holder.number);
+    }
     if (!shared->second.empty()) return false;
     sharers_.erase(shared);
     return true;
   }
-  return all_[block] == holder;
+  if (all_[block] != holder) return false;
+  if (holder.kind == Holder::Kind::member) has_less(holder.number);
+  return true;
+}
+
+void BlockBook::has_less(MemberNumber member) {
+  const auto had = had_.find(member);
+  if (--had->second == 0) had_.erase(had);
 }
 
 void BlockBook::set_free(std::uint32_t block, bool is_quiet) {
@@ -186,11 +205,9 @@ void BlockBook::set_free(std::uint32_t block, bool is_quiet) {
   if (is_quiet) free_.insert(block);
 }
 
-bool BlockBook::has_any(MemberNumber member) const {
-  const Holder self = of_member(member);
-  return std::find(all_.begin(), all_.end(), self) != all_.end() ||
-         std::any_of(sharers_.begin(), sharers_.end(),
-                     [&](const auto& shared) { return shared.second.contains(self); });
+std::uint32_t BlockBook::had_by(MemberNumber member) const {
+  const auto had = had_.find(member);
+  return had == had_.end() ? 0 : had->second;
 }
 
 PoolCounts BlockBook::counts() const {

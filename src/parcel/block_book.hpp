@@ -86,7 +86,12 @@ class BlockBook {
   // nothing is in doubt. Answers how many blocks.
   std::uint32_t release_quarantined();
 
-  [[nodiscard]] bool has_any(MemberNumber member) const;  // by itself; looks at every block
+  // Blocks that the member has by itself, alone or shared.
+  [[nodiscard]] std::uint32_t had_by(MemberNumber member) const;
+  // Blocks that the parcel, which is known, has alone.
+  [[nodiscard]] std::uint32_t alone_in(std::uint64_t number) const {
+    return parcels_.at(number).alone;
+  }
   [[nodiscard]] std::uint32_t blocks() const { return static_cast<std::uint32_t>(all_.size()); }
   [[nodiscard]] std::uint32_t free_blocks() const {
     return static_cast<std::uint32_t>(all_.size() - untouched_ + free_.size());
@@ -110,6 +115,7 @@ class BlockBook {
   struct InParcel {
     Blocks blocks{};
     MemberNumber taker = 0;
+    std::uint32_t alone = 0;  // of its blocks, those that nobody shares
     friend bool operator==(const InParcel&, const InParcel&) = default;
   };
 
@@ -119,6 +125,9 @@ class BlockBook {
   [[nodiscard]] bool has_taken(MemberNumber member, Holder holder) const;
   // Whether a shared block is one that the member has, by itself or in a parcel that it has taken.
   [[nodiscard]] bool shares(MemberNumber member, std::uint32_t block) const;
+  // The member has one more block by itself, or one less.
+  void has_more(MemberNumber member) { ++had_[member]; }
+  void has_less(MemberNumber member);
   // Does nothing where `holder` does not have the block. True: nobody has it any more.
   bool let_go(std::uint32_t block, Holder holder);
   // Or quarantined, where work may still write it.
@@ -131,6 +140,7 @@ class BlockBook {
   std::set<std::uint32_t> free_;  // below that
   std::set<std::uint32_t> in_doubt_;
   std::map<std::uint64_t, InParcel> parcels_;
+  std::map<MemberNumber, std::uint32_t> had_;  // see had_by(); of none there is no entry
   std::set<MemberNumber> gone_;
 };
 

@@ -135,6 +135,11 @@ class ParcelBook {
   [[nodiscard]] std::uint64_t taken_as(MemberNumber member, const std::string& id) const;
   [[nodiscard]] std::vector<std::uint64_t> taken_by(MemberNumber member) const;
   [[nodiscard]] bool is_member(MemberNumber member) const;  // and not gone
+  // nullptr: it is not known.
+  [[nodiscard]] const std::string* role_of(MemberNumber member) const;
+  [[nodiscard]] std::vector<MemberNumber> members_of(const std::string& role) const;  // also gone
+  // Complete parcels that members of the role have taken; or have given, and nobody has taken.
+  [[nodiscard]] std::vector<std::uint64_t> had_by_role(const std::string& role) const;
   [[nodiscard]] bool knows(MemberNumber member) const { return members_.contains(member); }
   [[nodiscard]] std::size_t size() const { return parcels_.size(); }
   [[nodiscard]] std::size_t waiting() const;  // closed; also what is held back

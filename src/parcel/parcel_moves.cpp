@@ -198,6 +198,29 @@ bool ParcelBook::is_member(MemberNumber member) const {
   return found != members_.end() && !found->second.gone;
 }
 
+const std::string* ParcelBook::role_of(MemberNumber member) const {
+  const auto found = members_.find(member);
+  return found == members_.end() ? nullptr : &found->second.role;
+}
+
+std::vector<MemberNumber> ParcelBook::members_of(const std::string& role) const {
+  std::vector<MemberNumber> numbers;
+  for (const auto& [number, member] : members_) {
+    if (member.role == role) numbers.push_back(number);
+  }
+  return numbers;
+}
+
+std::vector<std::uint64_t> ParcelBook::had_by_role(const std::string& role) const {
+  std::vector<std::uint64_t> numbers;
+  for (const auto& [number, record] : parcels_) {
+    if (record.state == ParcelState::reserved || record.state == ParcelState::open) continue;
+    const std::string* const of = role_of(record.taker != 0 ? record.taker : record.giver);
+    if (of != nullptr && *of == role) numbers.push_back(number);
+  }
+  return numbers;
+}
+
 std::size_t ParcelBook::waiting() const {
   return static_cast<std::size_t>(
       std::count_if(parcels_.begin(), parcels_.end(),

@@ -2,6 +2,8 @@
 // A parcel has blocks from close() on; before that they are its giver's.
 #include "parcel/pool_book.hpp"
 
+#include <algorithm>
+
 #include "base/concat.hpp"
 #include "base/try.hpp"
 
@@ -12,9 +14,64 @@ Result<void> PoolBook::check_member(const char* call, MemberNumber member) const
   return Error{Code::not_found, concat(call, ": the caller is no member of the pool")};
 }
 
+Result<void> PoolBook::join(MemberNumber member, const std::string& role, std::uint32_t quota) {
+  if (quota > blocks()) {
+    return Error{Code::invalid_argument,
+                 concat("join: a quota of ", quota, " blocks of a pool of ", blocks())};
+  }
+  if (quota != 0 && quotas_.size() >= kMostQuotas && !quotas_.contains(role)) {
+    return Error{Code::resource_exhausted,
+                 concat("join: ", quotas_.size(), " roles of the pool have quotas")};
+  }
+  AQUA_TRY(parcels_.join(member, role));
+  if (quota != 0) quotas_.try_emplace(role, quota);
+  return {};
+}
+
+Result<void> PoolBook::move_quota(const std::string& from, const std::string& to,
+                                  std::uint32_t blocks) {
+  if (blocks == 0 || from == to) {
+    return Error{Code::invalid_argument, concat("move quota: ", blocks, " blocks from role '", from,
+                                                "' to role '", to, "'")};
+  }
+  const auto giving = quotas_.find(from);
+  const auto getting = quotas_.find(to);
+  if (giving == quotas_.end() || getting == quotas_.end()) {
+    return Error{Code::not_found, concat("move quota: role '", giving == quotas_.end() ? from : to,
+                                         "' has no quota")};
+  }
+  if (blocks >= giving->second) {
+    return Error{Code::resource_exhausted, concat("move quota: ", blocks, " blocks from role '",
+                                                  from, "', which may have ", giving->second)};
+  }
+  giving->second -= blocks;
+  getting->second += blocks;
+  return {};
+}
+
+std::optional<std::uint32_t> PoolBook::quota_of(const std::string& role) const {
+  const auto quota = quotas_.find(role);
+  return quota == quotas_.end() ? std::nullopt : std::optional(quota->second);
+}
+
+std::uint32_t PoolBook::had_by_role(const std::string& role) const {
+  std::uint32_t had = 0;
+  for (const MemberNumber member : parcels_.members_of(role)) had += blocks_.had_by(member);
+  for (const std::uint64_t number : parcels_.had_by_role(role)) had += blocks_.alone_in(number);
+  return had;
+}
+
+std::uint32_t PoolBook::grantable(MemberNumber member) const {
+  const std::string* const role = parcels_.role_of(member);
+  if (role == nullptr) return 0;
+  const auto quota = quotas_.find(*role);
+  if (quota == quotas_.end()) return free_blocks();
+  return std::min(free_blocks(), quota->second - std::min(quota->second, had_by_role(*role)));
+}
+
 Result<Blocks> PoolBook::grant(MemberNumber member, std::uint32_t most) {
   AQUA_TRY(check_member("grant", member));
-  return blocks_.grant(member, most);
+  return blocks_.grant(member, std::min(most, grantable(member)));
 }
 
 Result<void> PoolBook::give_back(MemberNumber member, const Blocks& blocks) {

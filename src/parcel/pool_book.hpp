@@ -2,6 +2,11 @@
 // PoolBook is the keeper's record of one KV pool: its parcels (ParcelBook) and who has which of its
 // blocks (BlockBook), which change together.
 //
+// A role may have a quota: grant() gives its members no block beyond it. What counts for a role is
+// what its members have by themselves, alone or shared, and what parcels have alone that they have
+// taken, or have given and nobody has taken. A parcel is accepted whatever the quota, as its blocks
+// are there already. Quotas outlive members, as parcels do, and end with the pool.
+//
 // Nothing that a member has is anybody else's before that member has let go of it or its end is
 // proven: a connection that closed proves nothing (gone()), the process behind it may write on.
 // What it has is orphaned until end().
@@ -12,6 +17,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,14 +31,31 @@ namespace aqua {
 
 class PoolBook {
  public:
+  static constexpr std::size_t kMostQuotas = 8;
+
   // A pool of so many blocks, of so many tokens each.
   explicit PoolBook(std::uint32_t blocks, std::uint32_t block_tokens = 1)
       : blocks_(blocks), block_tokens_(block_tokens) {}
 
-  [[nodiscard]] Result<void> join(MemberNumber member, const std::string& role) {
-    return parcels_.join(member, role);
-  }
-  // As BlockBook's.
+  // `quota` is that of the role, where it has none yet. 0: it gets none by this.
+  //   invalid_argument     a quota larger than the pool
+  //   resource_exhausted   kMostQuotas other roles have one
+  [[nodiscard]] Result<void> join(MemberNumber member, const std::string& role,
+                                  std::uint32_t quota = 0);
+  // The second role may have so many blocks more, and the first so many less. Nothing is taken from
+  // anybody: who has more than it may gets nothing until it has less.
+  //   not_found            one of them has no quota
+  //   invalid_argument     no blocks, or from a role to itself
+  //   resource_exhausted   the first would be left with no block
+  [[nodiscard]] Result<void> move_quota(const std::string& from, const std::string& to,
+                                        std::uint32_t blocks);
+  [[nodiscard]] std::optional<std::uint32_t> quota_of(const std::string& role) const;
+  [[nodiscard]] const std::map<std::string, std::uint32_t>& quotas() const { return quotas_; }
+  // What counts for the role, whether it has a quota or not.
+  [[nodiscard]] std::uint32_t had_by_role(const std::string& role) const;
+  // As many as grant() would give the member at most. 0: it is not known.
+  [[nodiscard]] std::uint32_t grantable(MemberNumber member) const;
+  // As BlockBook's; less where that is all that the role may have.
   [[nodiscard]] Result<Blocks> grant(MemberNumber member, std::uint32_t most);
   [[nodiscard]] Result<void> give_back(MemberNumber member, const Blocks& blocks);
   [[nodiscard]] Result<void> share(MemberNumber member, const Blocks& blocks);
@@ -77,9 +100,9 @@ class PoolBook {
   [[nodiscard]] bool has_something_for(MemberNumber member) const {
     return parcels_.next_for(member) != 0 || parcels_.has_news(member);
   }
-  // Whether a member has a block, or has taken a parcel. Looks at every block.
+  // Whether a member has a block, or has taken a parcel.
   [[nodiscard]] bool has_any(MemberNumber member) const {
-    return blocks_.has_any(member) || !parcels_.taken_by(member).empty();
+    return blocks_.had_by(member) != 0 || !parcels_.taken_by(member).empty();
   }
   [[nodiscard]] std::uint32_t blocks() const { return blocks_.blocks(); }
   [[nodiscard]] std::uint32_t block_tokens() const { return block_tokens_; }
@@ -96,6 +119,7 @@ class PoolBook {
   ParcelBook parcels_;
   BlockBook blocks_;
   std::uint32_t block_tokens_;
+  std::map<std::string, std::uint32_t> quotas_;  // by role
 };
 
 }  // namespace aqua

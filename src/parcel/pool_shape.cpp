@@ -60,6 +60,9 @@ Result<void> check(const KvPoolOptions& options) {
     return cannot_be("slabs of ", options.slab_bytes, " bytes, which is no multiple of ",
                      kSlabUnit);
   }
+  if (options.quota_blocks > shape.blocks) {
+    return cannot_be("a quota of ", options.quota_blocks, " blocks, of ", shape.blocks);
+  }
   const std::uint64_t plane_blocks =
       std::uint64_t{shape.layers} * shape.planes_per_layer * shape.blocks;
   if (shape.plane_block_bytes > keeper_wire::kMostBytes / plane_blocks - kPlaneAlignment) {

@@ -25,7 +25,8 @@ Json to_json(const JoinPool& asked) {
           {"shape", asked.shape},
           {"blocks", asked.blocks},
           {"block_tokens", asked.block_tokens},
-          {"bytes", asked.bytes}};
+          {"bytes", asked.bytes},
+          {"quota", asked.quota}};
 }
 Json to_json(const AddSlabs& asked) {
   return {{"op", "pool-add"}, {"bytes", asked.bytes}};
@@ -84,12 +85,25 @@ Json to_json(const RemovePool& asked) {
 Json to_json(const Release& asked) {
   return {{"op", "pool-release"}, {"pool", asked.pool}};
 }
+Json to_json(const MoveQuota& asked) {
+  return {{"op", "pool-quota"},
+          {"pool", asked.pool},
+          {"from", asked.from},
+          {"to", asked.to},
+          {"slabs", asked.slabs}};
+}
 Json to_json(const PoolStatus& row) {
+  Json quotas = Json::array();  // role, blocks and had of each: one level less than objects
+  for (const RoleQuota& quota : row.quotas) {
+    quotas.push_back(quota.role);
+    quotas.push_back(quota.blocks);
+    quotas.push_back(quota.had);
+  }
   return {{"pool", row.pool},       {"device", row.device},     {"shape", row.shape},
           {"members", row.members}, {"bytes", row.bytes},       {"blocks", row.blocks},
           {"free", row.free},       {"owned", row.owned},       {"offered", row.offered},
           {"shared", row.shared},   {"orphaned", row.orphaned}, {"quarantined", row.quarantined},
-          {"waiting", row.waiting}, {"ended", row.ended}};
+          {"waiting", row.waiting}, {"ended", row.ended},       {"quotas", quotas}};
 }
 Json to_json(const PoolReply& reply) {
   Json parcels = Json::array();
@@ -132,6 +146,7 @@ JoinPool read_join(JsonObject& object) {
   asked.block_tokens = object.count("block_tokens", 1, kMostCount);
   if (const Json* bytes = object.take("bytes")) asked.bytes = read_bytes(object, *bytes);
   if (asked.bytes == 0) object.fail("bytes are none");
+  asked.quota = object.count("quota", 0, kMostPoolBlocks);
   return asked;
 }
 
@@ -158,7 +173,44 @@ std::optional<PoolRequest> read_pool_request(JsonObject& object, std::string_vie
   if (operation == "leave") return Leave{};
   if (operation == "list") return ListPools{.first = object.count("first", 0, kMostCount)};
   if (operation == "remove") return RemovePool{.pool = read_pool(object)};
+  if (operation == "quota") {
+    return MoveQuota{.pool = read_pool(object),
+                     .from = object.text("from"),
+                     .to = object.text("to"),
+                     .slabs = object.count("slabs", 0, kMostSlabs)};
+  }
   return std::nullopt;
+}
+
+// The elements of a list, each read by `read`.
+template <typename Row, typename Read>
+Result<std::vector<Row>> read_list(const Json& list, const Read& read) {
+  std::vector<Row> rows;
+  for (const Json& json : list) {
+    AQUA_ASSIGN(Row row, read(json));
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+std::vector<RoleQuota> read_quotas(JsonObject& object) {
+  std::vector<RoleQuota> quotas;
+  const Json* list = object.take("quotas");
+  if (list == nullptr) return quotas;
+  const auto is_count = [](const Json& json) {
+    return json.is_number_unsigned() && json.get<std::uint64_t>() <= kMostCount;
+  };
+  bool good = list->is_array() && list->size() % 3 == 0;
+  for (std::size_t i = 0; good && i < list->size(); i += 3) {
+    const Json &role = (*list)[i], &blocks = (*list)[i + 1], &had = (*list)[i + 2];
+    good = role.is_string() && is_count(blocks) && is_count(had);
+    if (!good) break;
+    quotas.push_back({.role = role.get<std::string>(),
+                      .blocks = blocks.get<std::uint32_t>(),
+                      .had = had.get<std::uint32_t>()});
+  }
+  if (!good) object.fail("quotas is not a list of role, blocks and had");
+  return quotas;
 }
 
 Result<PoolStatus> read_pool_row(const Json& json) {
@@ -176,19 +228,9 @@ Result<PoolStatus> read_pool_row(const Json& json) {
   row.quarantined = object.count("quarantined", 0, kMostCount);
   row.waiting = object.count("waiting", 0, kMostCount);
   row.ended = object.count("ended", 0, kMostCount);
+  row.quotas = read_quotas(object);
   AQUA_TRY(object.finish());
   return row;
-}
-
-// The elements of a list, each read by `read`.
-template <typename Row, typename Read>
-Result<std::vector<Row>> read_list(const Json& list, const Read& read) {
-  std::vector<Row> rows;
-  for (const Json& json : list) {
-    AQUA_ASSIGN(Row row, read(json));
-    rows.push_back(std::move(row));
-  }
-  return rows;
 }
 
 }  // namespace

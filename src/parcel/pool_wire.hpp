@@ -23,7 +23,7 @@ namespace aqua::pool_wire {
 
 inline constexpr std::size_t kLongestShape = 1024;     // bytes
 inline constexpr std::size_t kMostNamedBlocks = 4096;  // in one request or answer, but for parcels
-inline constexpr std::size_t kMostPoolRows = 16;       // in one answer, of which each may be long
+inline constexpr std::size_t kMostPoolRows = 8;        // in one answer, of which each may be long
 
 // Answer: slabs; with it an eventfd that is written when parcels or blocks are there for the
 // member. Where there is no such pool, `make` is true, and the caller makes it with AddSlabs. Where
@@ -37,6 +37,7 @@ struct JoinPool {
   std::uint32_t blocks = 0;
   std::uint32_t block_tokens = 1;
   std::uint64_t bytes = 0;  // of all slabs
+  std::uint32_t quota = 0;  // of the role, where it has none yet; 0: it gets none by this
 };
 // The next slabs of a pool that the caller makes, with a descriptor each. With the last of them the
 // pool is there, and the caller is a member.
@@ -102,9 +103,16 @@ struct RemovePool {
 struct Release {
   std::string pool;
 };
+// The blocks of so many slabs go from the quota of one role to that of another.
+struct MoveQuota {
+  std::string pool;
+  std::string from;
+  std::string to;
+  std::uint32_t slabs = 0;
+};
 using PoolRequest =
     std::variant<JoinPool, AddSlabs, FetchSlabs, Grant, GiveBack, Share, Offer, Open, Close, Recall,
-                 Confirm, Accept, Finish, Cancel, Leave, ListPools, RemovePool, Release>;
+                 Confirm, Accept, Finish, Cancel, Leave, ListPools, RemovePool, Release, MoveQuota>;
 
 struct PoolReply {
   bool make = false, later = false;

@@ -31,6 +31,12 @@ TWINS = {
     "aqua_layer_pool_status": "LayerPoolStatus",
     "aqua_step_load": "StepLoad",
     "aqua_weights_options": "WeightsOptions",
+    "aqua_kv_pool_shape": "KvPoolShape",
+    "aqua_kv_pool_options": "KvPoolOptions",
+    "aqua_kv_pool_status": "KvPoolStatus",
+    "aqua_parcel": "Parcel",
+    "aqua_undelivered": "Undelivered",
+    "aqua_delivery": "Delivery",
     "aqua_packer_options": "PackerOptions",
     "aqua_packer_engine": "EngineSpec",
     "aqua_packer_request": "RequestSpec",
@@ -53,6 +59,11 @@ OTHERWISE = {
     "LoadReport": {"time_to_first_token", "time_per_output_token"},
     "aqua_producer_options": {"min_ms_between_flips"},
     "ProducerOptions": {"settle_time", "min_time_between_flips"},
+    "aqua_parcel": {"block_count", "note_bytes"},
+    "aqua_undelivered": {"code", "message"},  # of an error
+    "Undelivered": {"error"},
+    "aqua_delivery": {"code", "message"},
+    "Delivery": {"error"},
     "aqua_layer_pool_change": {"preempt_count", "moved_count"},
     "aqua_packer_plan": {f"{what}_count" for what in
                          ("preemption", "wake", "move", "placement", "freed", "drained", "too_large")},
@@ -61,7 +72,7 @@ OTHERWISE = {
 }
 # Of C alone, in place of what a C++ object answers: handles, and what they tell of themselves.
 HANDLES = {"runtime", "tensor", "pin", "ticket", "layout", "pool", "reclaim", "layer_pool", "block_pool", "packer",
-           "weights", "weights_publisher"}
+           "weights", "weights_publisher", "kv_pool"}
 TOLD = {"tensor_info", "pin_info", "pool_info", "layout_info", "layout_spec", "paged_shape", "kv_range", "pinned_tensor", "holder",
         "block_pool_info", "weights_info", "weight_tensor", "weight_spec"}
 
@@ -93,7 +104,7 @@ def fields_of(body):
         pointer = re.search(r"\(\*(\w+)\)", part)
         if pointer:
             names.add(pointer.group(1))
-        elif part and "(" not in part and not part.startswith(("friend", "static", "using")):
+        elif part and "(" not in part and not part.startswith(("enum", "friend", "static", "using")):
             names.update(re.search(r"(\w+)\s*$", one).group(1) for one in part.split(",") if one.strip())
     return {re.sub(r"_(ms|us)$", "", name) for name in names}
 

@@ -12,6 +12,7 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "parcel/pool_book.hpp"
@@ -23,14 +24,48 @@ class NaivePool {
   NaivePool(std::uint32_t blocks, std::uint32_t block_tokens)
       : blocks_(blocks), block_tokens_(block_tokens) {}
 
-  std::optional<Code> join(std::uint64_t member, const std::string& role) {
+  std::optional<Code> join(std::uint64_t member, const std::string& role, std::uint32_t quota) {
+    if (quota > blocks_) return Code::invalid_argument;
+    if (quota != 0 && quotas_.size() >= PoolBook::kMostQuotas && !quotas_.contains(role)) {
+      return Code::resource_exhausted;
+    }
     if (roles_.contains(member)) return Code::already_exists;
     roles_[member] = role;
+    if (quota != 0 && !quotas_.contains(role)) quotas_[role] = quota;
     return {};
+  }
+  std::optional<Code> move_quota(const std::string& from, const std::string& to,
+                                 std::uint32_t blocks) {
+    if (blocks == 0 || from == to) return Code::invalid_argument;
+    if (!quotas_.contains(from) || !quotas_.contains(to)) return Code::not_found;
+    if (quotas_[from] <= blocks) return Code::resource_exhausted;
+    quotas_[from] -= blocks;
+    quotas_[to] += blocks;
+    return {};
+  }
+  // What counts for a role, block by block.
+  [[nodiscard]] std::uint32_t had_by_role(const std::string& role) const {
+    const auto is_of = [&](std::uint64_t member) {
+      const auto found = roles_.find(member);
+      return found != roles_.end() && found->second == role;
+    };
+    std::set<std::pair<std::uint32_t, std::uint64_t>> had;  // shared ones once for each member
+    for (const Hold& hold : holds_) {
+      if (hold.kind == 'm') {
+        if (is_of(hold.number)) had.insert({hold.block, hold.number});
+        continue;
+      }
+      const Known& known = parcels_.at(hold.number);
+      const std::uint64_t by = known.taker != 0 ? known.taker : known.giver;
+      if (hold.alone && is_of(by)) had.insert({hold.block, by});
+    }
+    return static_cast<std::uint32_t>(had.size());
   }
   std::optional<Code> grant(std::uint64_t member, std::uint32_t most, Blocks& granted) {
     if (!present(member)) return Code::not_found;
+    const std::string& role = roles_.at(member);
     for (std::uint32_t b = 0; b < blocks_ && granted.size() < most; ++b) {
+      if (quotas_.contains(role) && had_by_role(role) >= quotas_[role]) break;
       if (holders(b) != 0 || quarantined_.contains(b)) continue;
       holds_.push_back({b, 'm', member, true});
       granted.push_back(b);
@@ -105,10 +140,11 @@ class NaivePool {
         remove(n);
       } else {
         parcels_[n].superseded = true;
+        parcels_[n].giver = 0;
       }
     }
     highest_[parcel.id] = parcel.turn;
-    parcels_[number] = {parcel, role};
+    parcels_[number] = {parcel, role, member};
     parcels_[number].parcel.number = number;
     return {};
   }
@@ -154,6 +190,7 @@ class NaivePool {
     }
     std::vector<std::uint64_t> old;
     for (auto& [n, known] : parcels_) {
+      if (known.giver == member) known.giver = 0;
       if (known.taker != member) continue;
       known.taker = 0;
       if (known.superseded) old.push_back(n);
@@ -224,12 +261,13 @@ class NaivePool {
     std::ostringstream all;
     for (const auto& [m, role] : roles_) all << m << role << gone_.contains(m) << ' ';
     for (const auto& [n, known] : parcels_) {
-      all << '|' << known.parcel.id << known.role << known.taker << known.superseded;
+      all << '|' << known.parcel.id << known.role << known.giver << known.taker << known.superseded;
       for (const std::uint32_t b : known.parcel.blocks) all << ',' << b;
     }
     for (const std::string& line : lines) all << '/' << line;
     for (const std::uint32_t b : quarantined_) all << 'q' << b;
     for (const std::uint32_t b : doubt_) all << '?' << b;
+    for (const auto& [role, blocks] : quotas_) all << role << '=' << blocks;
     return all.str();
   }
 
@@ -243,6 +281,7 @@ class NaivePool {
   struct Known {
     Parcel parcel{};
     std::string role{};
+    std::uint64_t giver = 0;
     std::uint64_t taker = 0;
     bool superseded = false;
   };
@@ -292,6 +331,7 @@ class NaivePool {
   std::map<std::uint64_t, Known> parcels_;
   std::map<std::string, std::uint64_t> highest_;  // turns, by id
   std::set<std::uint32_t> quarantined_, doubt_;
+  std::map<std::string, std::uint32_t> quotas_;
 };
 
 }  // namespace aqua

@@ -33,8 +33,11 @@ struct Twins {
   static void same(const Result<T>& said, const std::optional<Code>& expected) {
     ASSERT_EQ(code_of(said), expected ? std::string(to_string(*expected)) : "ok");
   }
-  void join(MemberNumber m, const std::string& role) {
-    same(book.join(m, role), naive.join(m, role));
+  void join(MemberNumber m, const std::string& role, std::uint32_t quota = 0) {
+    same(book.join(m, role, quota), naive.join(m, role, quota));
+  }
+  void move_quota(const std::string& from, const std::string& to, std::uint32_t blocks) {
+    same(book.move_quota(from, to, blocks), naive.move_quota(from, to, blocks));
   }
   void grant(MemberNumber m, std::uint32_t most) {
     Blocks expected;
@@ -75,6 +78,9 @@ struct Twins {
   void compare() const {
     ASSERT_EQ(book.counts(), naive.counts()) << naive.text();
     ASSERT_EQ(book.parcels().waiting(), naive.waiting()) << naive.text();
+    for (const char* const role : {"p", "d"}) {
+      ASSERT_EQ(book.had_by_role(role), naive.had_by_role(role)) << role << " in " << naive.text();
+    }
   }
 
   PoolBook book;
@@ -90,9 +96,11 @@ struct Bounds {
   std::size_t holds = 3;    // how often blocks are had, in all
   std::size_t parcels = 2;  // at a time
   bool may_doubt = false;   // whether work may outlast a member
+  std::uint32_t quota = 0;  // of their role
 };
 void PrintTo(const Bounds& bounds, std::ostream* to) {
-  *to << bounds.blocks << " blocks, " << bounds.holds << " holds, " << bounds.parcels << " parcels";
+  *to << bounds.blocks << " blocks, " << bounds.holds << " holds, " << bounds.parcels
+      << " parcels, quota " << bounds.quota;
 }
 
 // All that two members can do, with one request.
@@ -104,7 +112,7 @@ std::vector<Step> steps_from(const Twins& twins, const Bounds& bounds) {
   steps.push_back([](Twins& t) { t.cancel("r"); });
   steps.push_back([](Twins& t) { t.release_quarantined(); });
   for (const MemberNumber m : {1U, 2U}) {
-    steps.push_back([m](Twins& t) { t.join(m, "d"); });
+    steps.push_back([m, q = bounds.quota](Twins& t) { t.join(m, "d", q); });
     steps.push_back([m](Twins& t) { t.grant(m, 1); });
     steps.push_back([m](Twins& t) { t.accept(m); });
     steps.push_back([m](Twins& t) { t.gone(m); });
@@ -133,7 +141,8 @@ std::vector<Step> steps_from(const Twins& twins, const Bounds& bounds) {
 
 class PoolModel : public ::testing::TestWithParam<Bounds> {};
 INSTANTIATE_TEST_SUITE_P(Bounds, PoolModel,
-                         ::testing::Values(Bounds{1, 3, 3, true}, Bounds{2, 3, 1}, Bounds{2, 2, 2}),
+                         ::testing::Values(Bounds{1, 3, 3, true}, Bounds{2, 3, 1}, Bounds{2, 2, 2},
+                                           Bounds{2, 3, 1, false, 1}),
                          [](const auto& bounds) {
                            return "Number" + std::to_string(bounds.index);
                          });
@@ -183,7 +192,10 @@ TEST(PoolBookTwins, RandomCallsOfFourMembersSayWhatTheNaiveOneSays) {
         case 3:
         case 4:
         case 5:
-          twins.join(m, role);
+          twins.join(m, role, static_cast<std::uint32_t>(below(3) == 0 ? below(8) : 0));
+          if (below(2) == 0) {
+            twins.move_quota(role, below(2) == 0 ? "p" : "d", static_cast<std::uint32_t>(below(4)));
+          }
           break;
         case 6:
         case 7:

@@ -6,6 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "base/keeper/limits.hpp"
+#include "parcel/pool_book.hpp"
+
 namespace aqua::pool_wire {
 namespace {
 
@@ -16,7 +19,7 @@ DeviceUuid gpu() {
 }
 
 std::vector<PoolRequest> one_of_each() {
-  return {JoinPool{"pool", "decode", gpu(), "layers=2", 64, 16, 1 << 21},
+  return {JoinPool{"pool", "decode", gpu(), "layers=2", 64, 16, 1 << 21, 9},
           AddSlabs{{1 << 21, 2 << 21}},
           FetchSlabs{3},
           Grant{kMostNamedBlocks},
@@ -39,7 +42,8 @@ std::vector<PoolRequest> one_of_each() {
           Leave{},
           ListPools{32},
           RemovePool{"pool"},
-          Release{"pool"}};
+          Release{"pool"},
+          MoveQuota{"pool", "prefill", "decode", 3}};
 }
 
 TEST(PoolWire, EveryRequestArrivesAsItWasSent) {
@@ -75,6 +79,7 @@ TEST(PoolWire, RepliesAndRefusalsArrive) {
                 {6, ParcelEvent::cancelled}};
   reply.pools[0].quarantined = 4;
   reply.pools[0].ended = 5;
+  reply.pools[0].quotas = {{"prefill", 6, 7}, {"decode", 8, 0}};
   reply.more = true;
   EXPECT_EQ(decode_pool_reply(encode(Result<PoolReply>(reply))).value(), reply);
   const auto refused =
@@ -103,6 +108,21 @@ TEST(PoolWire, WhatCannotBeIsRefused) {
   EXPECT_FALSE(refused(offered("00ff")));
   for (const char* const note : {"0", "0g", "FF", "00 1"}) EXPECT_TRUE(refused(offered(note)));
   EXPECT_TRUE(refused(R"({"op":"pool-open","role":"d","id":"r"})")) << "no turn";
+  for (const char* const slabs : {"-1", "0.5", "1e9", "\"1\""}) {
+    EXPECT_TRUE(refused(
+        std::string(R"({"op":"pool-quota","pool":"p","from":"a","to":"b","slabs":)") + slabs + "}"))
+        << slabs;
+  }
+  EXPECT_TRUE(refused(R"({"op":"pool-quota","pool":"p","from":"a","slabs":1})")) << "to nobody";
+  const std::string row =
+      encode(Result<PoolReply>(PoolReply{.pools = {{.quotas = {{"q", 1, 2}}}}}));
+  ASSERT_TRUE(decode_pool_reply(row).ok()) << row;
+  for (const char* const quotas : {R"(["q",1])", R"([1,1,2])", R"(["q",-1,2])", R"(["q",1,0.5])",
+                                   R"(["q",1,4294967296])", "{}"}) {
+    std::string other = row;
+    other.replace(other.find(R"(["q",1,2])"), 9, quotas);
+    EXPECT_EQ(decode_pool_reply(other).error().code, Code::invalid_argument) << quotas;
+  }
   EXPECT_EQ(decode_pool_reply("[]").error().code, Code::invalid_argument);
 }
 
@@ -117,6 +137,16 @@ TEST(PoolWire, AParcelThatFitsNoPacketIsToldSo) {
   while (!check_bytes(parcel).ok()) parcel.blocks.resize(parcel.blocks.size() - 16);
   EXPECT_LE(encode(Result<PoolReply>(PoolReply{.parcels = {parcel}})).size(), kMaxPacket);
   EXPECT_LE(encode(PoolRequest(Offer{std::string(128, 'r'), parcel})).size(), kMaxPacket);
+}
+
+TEST(PoolWire, AFullListOfPoolsFitsAPacket) {
+  const std::string name(keeper_wire::kLongestName, '"');  // two bytes each
+  PoolStatus row{.pool = name, .device = name, .shape = std::string(kLongestShape, '"')};
+  for (std::size_t i = 0; i < PoolBook::kMostQuotas; ++i) {
+    row.quotas.push_back({.role = name, .blocks = kMostPoolBlocks, .had = kMostPoolBlocks});
+  }
+  const PoolReply reply{.pools = std::vector<PoolStatus>(kMostPoolRows, row)};
+  EXPECT_LE(encode(Result<PoolReply>(reply)).size(), kMaxPacket);
 }
 
 // The worst lists that are ever named: no two blocks follow each other.

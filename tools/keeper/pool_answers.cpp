@@ -113,7 +113,12 @@ Result<Pools::Served> Pools::list(std::uint32_t first) const {
          .orphaned = counts.orphaned,
          .quarantined = counts.quarantined,
          .waiting = static_cast<std::uint32_t>(pool.book.parcels().waiting()),
-         .ended = static_cast<std::uint32_t>(pool.book.parcels().ended_ids())});
+         .ended = static_cast<std::uint32_t>(pool.book.parcels().ended_ids()),
+         .quotas = {}});
+    for (const auto& [role, blocks] : pool.book.quotas()) {
+      served.reply.pools.back().quotas.push_back(
+          {.role = role, .blocks = blocks, .had = pool.book.had_by_role(role)});
+    }
   }
   return served;
 }

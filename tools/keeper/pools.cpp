@@ -61,6 +61,15 @@ Result<Pools::Served> Pools::serve(const PacketPeer& from, const pool_wire::Pool
           pool->book.release_quarantined();
           settle(asked.pool);
           return Served{};
+        } else if constexpr (std::is_same_v<Asked, pool_wire::MoveQuota>) {
+          AQUA_ASSIGN(Pool* const pool, find(asked.pool));
+          const std::uint64_t of_slab =
+              std::max<std::uint64_t>(1, pool->book.blocks() / pool->slabs.size());
+          const auto blocks = static_cast<std::uint32_t>(
+              std::min<std::uint64_t>(asked.slabs * of_slab, pool->book.blocks()));
+          AQUA_TRY(pool->book.move_quota(asked.from, asked.to, blocks));
+          settle(asked.pool);
+          return Served{};
         } else {
           AQUA_ASSIGN(const Asker by, asker(from));
           const std::string pool = by.member.pool;
@@ -90,6 +99,10 @@ Result<Pools::Pool*> Pools::find(const std::string& name) {
 
 Result<Pools::Served> Pools::join(const PacketPeer& from, const pool_wire::JoinPool& asked) {
   AQUA_TRY(check_role("join", asked.role));
+  if (asked.quota > asked.blocks) {
+    return Error{Code::invalid_argument,
+                 concat("keeper: a quota of ", asked.quota, " blocks of a pool of ", asked.blocks)};
+  }
   if (members_.contains(from.number)) {
     return Error{Code::already_exists, "keeper: the caller has joined a pool"};
   }
@@ -131,11 +144,11 @@ Result<Pools::Served> Pools::join(const PacketPeer& from, const pool_wire::JoinP
                                     .maker = from.number,
                                     .book = PoolBook(asked.blocks, asked.block_tokens)});
   } else {
-    AQUA_TRY(known->second.book.join(from.number, asked.role));
+    AQUA_TRY(known->second.book.join(from.number, asked.role, asked.quota));
     served.reply.slabs = static_cast<std::uint32_t>(known->second.slabs.size());
   }
-  members_.emplace(from.number,
-                   Member{asked.pool, asked.role, std::move(process), std::move(event)});
+  members_.emplace(from.number, Member{asked.pool, asked.role, asked.quota, std::move(process),
+                                       std::move(event)});
   return served;
 }
 
@@ -158,7 +171,7 @@ Result<Pools::Served> Pools::add(const PacketPeer& from, const pool_wire::AddSla
   if (!taken.enforced) pool.on_device = true;
   if (sum == pool.bytes) {
     pool.maker = 0;
-    AQUA_TRY(pool.book.join(from.number, member->second.role));
+    AQUA_TRY(pool.book.join(from.number, member->second.role, member->second.quota));
     wake_waiters(member->second.pool);
   }
   return Served{{.slabs = static_cast<std::uint32_t>(pool.slabs.size())}};
@@ -256,15 +269,16 @@ void Pools::wake(const std::string& name, Wake whom) {
 void Pools::settle(const std::string& name) {
   const auto pool = pools_.find(name);
   if (pool == pools_.end()) return;
-  const bool has_free = pool->second.book.free_blocks() != 0;
+  const PoolBook& book = pool->second.book;
   bool members = false;
   for (auto& [number, member] : members_) {
     if (member.pool != name) continue;
     members = true;
-    if (!has_free || !std::exchange(member.hungry, false)) continue;
+    if (!member.hungry || book.grantable(number) == 0) continue;
+    member.hungry = false;
     signal_event(member.wake.get());
   }
-  if (!members && pool->second.book.parcels().waiting() == 0) erase(pool);
+  if (!members && book.parcels().waiting() == 0) erase(pool);
 }
 
 void Pools::forget_waiter(std::uint64_t number) {

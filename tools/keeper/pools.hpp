@@ -67,6 +67,7 @@ class Pools {
   struct Member {
     std::string pool;
     std::string role;
+    std::uint32_t quota = 0;  // that it named
     PeerProcess process;
     UniqueFd wake;        // an eventfd, of which the member has a copy
     bool hungry = false;  // it was granted less than it asked for

@@ -52,6 +52,9 @@ typedef struct aqua_weights {
 typedef struct aqua_weights_publisher {
   uint64_t id;
 } aqua_weights_publisher;
+typedef struct aqua_kv_pool {
+  uint64_t id;
+} aqua_kv_pool;
 
 /* Where a tensor's bytes are, fastest first. */
 typedef uint32_t aqua_tier;

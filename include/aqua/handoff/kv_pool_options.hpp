@@ -26,6 +26,10 @@ struct KvPoolOptions {
   std::size_t slab_bytes = std::size_t{64} << 20;  // a multiple of 2 MiB; counts where it is made
   // Blocks to have here ahead of need. Twice as many are kept, more are given back.
   std::uint32_t reserve = 64;
+  // The most blocks that the members of the role may have together, with those of what they have
+  // handed over and nobody has taken; accepted parcels count and are never refused. It counts where
+  // the role has no quota yet, and is moved by move_quota(). 0: the role gets none by this.
+  std::uint32_t quota_blocks = 0;
   std::string keeper{};  // as WeightsOptions::keeper
 };
 

@@ -13,6 +13,14 @@
 
 namespace aqua {
 
+// What the members of a role may have of a pool's blocks together, and have.
+struct RoleQuota {
+  std::string role{};
+  std::uint32_t blocks = 0;
+  std::uint32_t had = 0;  // may be more: parcels are accepted whatever the quota
+  friend bool operator==(const RoleQuota&, const RoleQuota&) = default;
+};
+
 struct PoolStatus {
   std::string pool{};
   std::string device{};  // as PublishedMemory::device_of()
@@ -28,8 +36,9 @@ struct PoolStatus {
   // Of members that are dead, whose work on the device may not be: nobody gets them before
   // release_quarantined(), or the end of the pool.
   std::uint32_t quarantined = 0;
-  std::uint32_t waiting = 0;  // parcels that nobody has taken
-  std::uint32_t ended = 0;    // requests that have ended and whose turns are remembered
+  std::uint32_t waiting = 0;        // parcels that nobody has taken
+  std::uint32_t ended = 0;          // requests that have ended and whose turns are remembered
+  std::vector<RoleQuota> quotas{};  // of the roles that have one
   friend bool operator==(const PoolStatus&, const PoolStatus&) = default;
 };
 
@@ -45,6 +54,15 @@ struct PoolStatus {
 // not_found: no such pool.
 [[nodiscard]] AQUA_API Result<void> release_quarantined(const std::string& pool,
                                                         const std::string& keeper = {});
+// One role's members may have less of the pool from now on, and another's as much more: the blocks
+// of so many slabs (one slab's are the pool's, divided by its slabs; at least one block). Nothing
+// is taken from anybody: who has more than it may is given nothing until it has less.
+//   not_found            no such pool, or one of the roles has no quota (KvPoolOptions)
+//   invalid_argument     no slabs, or from a role to itself
+//   resource_exhausted   the first role would be left with no block
+[[nodiscard]] AQUA_API Result<void> move_quota(const std::string& pool, const std::string& from,
+                                               const std::string& to, std::uint32_t slabs,
+                                               const std::string& keeper = {});
 // Ends a pool of which nobody is a member, with the parcels that wait in it.
 //   not_found            there is no such pool
 //   failed_precondition  it has members, or one whose end is not proven

@@ -68,6 +68,29 @@ TEST_F(Pools, WhatIsQuarantinedIsShownAndReleasedByName) {
   EXPECT_EQ(run({"release", "--pool", "large"}).error().code, Code::not_found);
 }
 
+TEST_F(Pools, QuotasAreShownAndMovedBySlabs) {
+  KvPoolOptions options = small_pool(socket_, "prefill");
+  options.shape.plane_block_bytes = (std::size_t{8} << 20) / kPoolBlocks / 4;  // four slabs
+  options.quota_blocks = 20;
+  const KvPool prefill = KvPool::attach(gpu_, options).value();
+  options.role = "decode";
+  options.quota_blocks = 8;
+  options.reserve = 0;
+  const KvPool decode = KvPool::attach(gpu_, options).value();
+  EXPECT_NE(said({}).find("\n  prefill has 4 of at most 20 blocks\n"), std::string::npos)
+      << said({});
+  EXPECT_EQ(
+      said({"quota", "--pool", "small", "--from", "prefill", "--to", "decode", "--slabs", "1"}),
+      "decode may have the blocks of 1 slabs that prefill might have\n");
+  EXPECT_EQ(only_pool().at("quotas"),
+            nlohmann::json({{{"role", "decode"}, {"blocks", 24}, {"had", 0}},
+                            {{"role", "prefill"}, {"blocks", 4}, {"had", 4}}}));
+  EXPECT_EQ(run({"quota", "--pool", "small", "--from", "prefill", "--to", "decode", "--slabs", "1"})
+                .error()
+                .code,
+            Code::resource_exhausted);
+}
+
 TEST_F(Pools, OneWithMembersIsNotRemoved) {
   auto pool = std::make_optional(KvPool::attach(gpu_, small_pool(socket_, "prefill")).value());
   EXPECT_EQ(run({"remove", "--pool", "small"}).error().code, Code::failed_precondition);
@@ -90,6 +113,7 @@ TEST(PoolsLine, WrongArgumentsAreNamed) {
       {{"cancel", "--pool", "p"}, "needs --id"},
       {{"remove"}, "needs --pool"},
       {{"release"}, "needs --pool"},
+      {{"quota", "--pool", "p", "--from", "a", "--to", "b"}, "needs --from, --to and --slabs"},
   };
   for (const auto& [words, message] : wrong) {
     const auto command = parse_pools(words);

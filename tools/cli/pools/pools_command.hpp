@@ -12,12 +12,14 @@
 
 namespace aqua::tool {
 
-enum class PoolsAction : std::uint8_t { list, cancel, release, remove };
+enum class PoolsAction : std::uint8_t { list, cancel, release, quota, remove };
 
 struct PoolsCommand {
   PoolsAction action = PoolsAction::list;
   std::string pool{};
-  std::string id{};  // of the parcel to cancel
+  std::string id{};          // of the parcel to cancel
+  std::string from{}, to{};  // roles, of the quota to move
+  std::uint32_t slabs = 0;
   std::string keeper{};
   bool json = false;
 };

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How KV changes process: KvPool, and the parcels that travel in it."""
+
+from .memory import KvPoolPlane, KvPoolShape
+from .parcel import (
+    Delivery,
+    DeliveryOutcome,
+    OpenParcel,
+    Parcel,
+    ParcelState,
+    Undelivered,
+)
+from .pool import KvPool, KvPoolStatus
+
+__all__ = [
+    "Delivery", "DeliveryOutcome", "KvPool", "KvPoolPlane", "KvPoolShape", "KvPoolStatus",
+    "OpenParcel", "Parcel", "ParcelState", "Undelivered",
+]
