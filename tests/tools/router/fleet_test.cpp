@@ -51,7 +51,7 @@ TEST(Fleet, AMoveThatWasDoneWhenItsDestinationWentDownGetsAnotherPlace) {
   ASSERT_TRUE(await(*mail, OrderKind::move));
   b.reset();
   ASSERT_TRUE(await(*mail, OrderKind::gone));
-  fleet->move_over(id, 0, true);
+  fleet->move_over(id, 0, migration::Kind::tokens, true);
   const auto again = await(*mail, OrderKind::place);
   ASSERT_TRUE(again) << "else it waits for ever";
   EXPECT_EQ(again->request, id);

@@ -11,6 +11,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "aqua/migration/move.hpp"
+
 namespace aqua::router {
 
 struct Counters {
@@ -23,15 +25,19 @@ struct Counters {
   Count tokens{0};                                    // that passed to clients
   Count late_tokens{0};                               // of attempts that nobody hears any more
   Count slow_readers{0};  // requests ended because their client was too far behind
-  std::array<Count, kPauses.size() + 1> pauses{};
-  Count pause_microseconds{0};
+  struct Pauses {
+    std::array<Count, kPauses.size() + 1> counts{};
+    Count microseconds{0};
+  };
+  std::array<Pauses, 2> pauses{};  // of moves, by migration::Kind
 
-  void paused(std::chrono::steady_clock::duration time) {
+  void paused(migration::Kind kind, std::chrono::steady_clock::duration time) {
     const double seconds = std::chrono::duration<double>(time).count();
     std::size_t bucket = 0;
     while (bucket < kPauses.size() && seconds > kPauses[bucket]) ++bucket;
-    ++pauses[bucket];
-    pause_microseconds += static_cast<std::uint64_t>(seconds * 1e6);
+    Pauses& of = pauses[static_cast<std::size_t>(kind)];
+    ++of.counts[bucket];
+    of.microseconds += static_cast<std::uint64_t>(seconds * 1e6);
   }
 };
 

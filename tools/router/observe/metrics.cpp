@@ -38,17 +38,18 @@ class Families {
   std::vector<MetricFamily> all_;
 };
 
-ClientMetric pauses_of(const Counters& counters) {
+ClientMetric pauses_of(const Counters::Pauses& pauses, const char* kind) {
   ClientMetric metric;
+  metric.label = {{"kind", kind}};
   std::uint64_t sum = 0;
-  for (std::size_t i = 0; i < counters.pauses.size(); ++i) {
-    sum += counters.pauses[i];
+  for (std::size_t i = 0; i < pauses.counts.size(); ++i) {
+    sum += pauses.counts[i];
     const double bound = i < Counters::kPauses.size() ? Counters::kPauses[i]
                                                       : std::numeric_limits<double>::infinity();
     metric.histogram.bucket.push_back({sum, bound});
   }
   metric.histogram.sample_count = sum;
-  metric.histogram.sample_sum = static_cast<double>(counters.pause_microseconds) / 1e6;
+  metric.histogram.sample_sum = static_cast<double>(pauses.microseconds) / 1e6;
   return metric;
 }
 
@@ -103,12 +104,16 @@ std::string render_metrics(const Counters& counters, const FleetCounts& fleet,
   families.add(number(counters.slow_readers));
   families.begin("aqua_router_moves_total", "Moves that are over, by outcome.",
                  MetricType::Counter);
-  families.add(number(fleet.moves), {{"kind", "tokens"}, {"outcome", "done"}});
-  families.add(number(fleet.moves_failed), {{"kind", "tokens"}, {"outcome", "failed"}});
+  for (std::size_t i = 0; i < kMoveKindNames.size(); ++i) {
+    families.add(number(fleet.moves[i]), {{"kind", kMoveKindNames[i]}, {"outcome", "done"}});
+    families.add(number(fleet.moves_failed[i]),
+                 {{"kind", kMoveKindNames[i]}, {"outcome", "failed"}});
+  }
   families.begin("aqua_router_move_pause_seconds",
                  "From a client's last token before a move to its first after.",
                  MetricType::Histogram);
-  families.add(pauses_of(counters));
+  for (std::size_t i = 0; i < kMoveKindNames.size(); ++i)
+    families.add(pauses_of(counters.pauses[i], kMoveKindNames[i]));
   families.begin("aqua_router_recoveries_total",
                  "Requests that were given another place because their attempt died.",
                  MetricType::Counter);
