@@ -134,9 +134,8 @@ TEST(DeathOfTheRouter, LeavesNothingOnItsEngines) {
   std::mt19937 random(2);
   std::vector<std::jthread> clients;
   for (std::uint32_t i = 0; i < 16; ++i) {
-    clients.emplace_back([&, i] {
-      EXPECT_FALSE(ask(fleet.router->url(), request_of(prompt_of(i), i, 5000)).done);
-    });
+    clients.emplace_back(
+        [&, i] { EXPECT_FALSE(ask(fleet.router->url(), request_of(prompt_of(i), i, 5000)).done); });
   }
   EXPECT_TRUE(becomes([&] { return fleet.router->metric("aqua_router_requests") >= 16; }));
   EXPECT_TRUE(becomes([&] {

@@ -121,6 +121,7 @@ class Conversation {
     std::shared_ptr<const EngineDoor> engine{};
     std::uint64_t plan = 0;
     Clock::time_point until{};
+    Clock::time_point begun = Clock::now();
     migration::Kind kind = migration::Kind::tokens;
     // By KV:
     std::shared_ptr<const EngineDoor> source_engine{};

@@ -94,6 +94,7 @@ void Conversation::handle(WarmedUp& warmed) {
 void Conversation::end_move(bool done) {
   if (!move_) return;
   const Move over = *std::exchange(move_, std::nullopt);
+  if (done) counters_.moved(over.kind, Clock::now() - over.begun);
   fleet_.move_over(id_, over.plan, over.kind, done);
 }
 

@@ -38,18 +38,18 @@ class Families {
   std::vector<MetricFamily> all_;
 };
 
-ClientMetric pauses_of(const Counters::Pauses& pauses, const char* kind) {
+ClientMetric times_of(const Counters::Times& times, const char* kind) {
   ClientMetric metric;
   metric.label = {{"kind", kind}};
   std::uint64_t sum = 0;
-  for (std::size_t i = 0; i < pauses.counts.size(); ++i) {
-    sum += pauses.counts[i];
-    const double bound = i < Counters::kPauses.size() ? Counters::kPauses[i]
-                                                      : std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < times.counts.size(); ++i) {
+    sum += times.counts[i];
+    const double bound =
+        i < Counters::kTimes.size() ? Counters::kTimes[i] : std::numeric_limits<double>::infinity();
     metric.histogram.bucket.push_back({sum, bound});
   }
   metric.histogram.sample_count = sum;
-  metric.histogram.sample_sum = static_cast<double>(pauses.microseconds) / 1e6;
+  metric.histogram.sample_sum = static_cast<double>(times.microseconds) / 1e6;
   return metric;
 }
 
@@ -109,11 +109,14 @@ std::string render_metrics(const Counters& counters, const FleetCounts& fleet,
     families.add(number(fleet.moves_failed[i]),
                  {{"kind", kMoveKindNames[i]}, {"outcome", "failed"}});
   }
-  families.begin("aqua_router_move_pause_seconds",
-                 "From a client's last token before a move to its first after.",
-                 MetricType::Histogram);
-  for (std::size_t i = 0; i < kMoveKindNames.size(); ++i)
-    families.add(pauses_of(counters.pauses[i], kMoveKindNames[i]));
+  const auto times = [&](const char* name, const char* help, const auto& of) {
+    families.begin(name, help, MetricType::Histogram);
+    for (std::size_t i = 0; i < of.size(); ++i) families.add(times_of(of[i], kMoveKindNames[i]));
+  };
+  times("aqua_router_move_seconds", "From the order of a move until another engine speaks.",
+        counters.moves);
+  times("aqua_router_move_pause_seconds",
+        "From a client's last token before a move to its first after.", counters.pauses);
   families.begin("aqua_router_recoveries_total",
                  "Requests that were given another place because their attempt died.",
                  MetricType::Counter);
