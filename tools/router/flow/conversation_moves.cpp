@@ -128,7 +128,8 @@ void Conversation::handle(AttemptDied& died) {
   follow(next);
 }
 
-void Conversation::begin_elsewhere(const std::string& engine, FaultKind kind, const Error& why) {
+// The name is a copy: it may be the move's, which ends here.
+void Conversation::begin_elsewhere(std::string engine, FaultKind kind, const Error& why) {
   end_move(false);
   cut_all_but(kNoTurn, kNoTurn);
   if (!goes_on()) {
@@ -144,9 +145,10 @@ void Conversation::begin_elsewhere(const std::string& engine, FaultKind kind, co
 }
 
 void Conversation::drop_attempts(const std::string& engine) {
+  // The destination of a move before its source: nobody is to be asked whether it has all.
   std::vector<Turn> turns;
-  for (const auto& [turn, attempt] : attempts_) {
-    if (engine.empty() || attempt->engine() == engine) turns.push_back(turn);
+  for (auto at = attempts_.rbegin(); at != attempts_.rend(); ++at) {
+    if (engine.empty() || at->second->engine() == engine) turns.push_back(at->first);
   }
   for (const Turn turn : turns) {
     const Next next = relay_.died(turn);
