@@ -93,6 +93,12 @@ void check_relay(const std::string& script) {
   }
 }
 
+void check_move_word(const std::string& text) {
+  const auto word = parse_move_word(text);
+  if (!word.ok()) return require(word.error().code == aqua::Code::data_loss);
+  if (*word) require((*word)->position <= 1'000'000'000 && (*word)->room_tokens <= 1'000'000'000);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -118,6 +124,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       (void)parse_move(text);
       (void)parse_tokens(text);
       (void)parse_template(text);
+      (void)parse_pool(text);
+      check_move_word(text);
       break;
     default:
       for (const auto& capacity : {vllm_capacity(text), llama_capacity(text)})

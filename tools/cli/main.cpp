@@ -26,6 +26,7 @@
 #include "tools/cli/simulate/simulate_command.hpp"
 #include "tools/cli/slab_story.hpp"
 #include "tools/cli/status_report.hpp"
+#include "tools/cli/top/top_command.hpp"
 #include "tools/cli/watch.hpp"
 #include "tools/options/command_line.hpp"
 
@@ -115,6 +116,13 @@ int run_status(Arguments arguments) {
   return perform([&] { return std::move(command); }, status);
 }
 
+int run_top(Arguments arguments) {
+  auto command = aqua::tool::parse_top(arguments);
+  if (command.ok() && !command->once)
+    return aqua::tool::watch([&] { return aqua::tool::run_top(*command); }, command->interval);
+  return perform([&] { return std::move(command); }, aqua::tool::run_top);
+}
+
 Page page_of(CommandLine line) {
   return {.name = {},
           .summary = {},
@@ -153,6 +161,8 @@ struct Verb {
 const Verb kVerbs[] = {
     {"status", "who lends what to whom on this server", [] { return page_of("status"); },
      run_status},
+    {"top", "engines behind a router, their requests, moves and lent memory, as they are now",
+     page_of<aqua::tool::TopCommand, aqua::tool::top_line>, run_top},
     {"slab", "what happened to a slab", [] { return page_of("slab"); },
      [](Arguments arguments) { return perform([&] { return parse("slab", arguments); }, slab); }},
     {"drain", "takes home all that a client lends, and grants it nothing more",

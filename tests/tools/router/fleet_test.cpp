@@ -51,13 +51,45 @@ TEST(Fleet, AMoveThatWasDoneWhenItsDestinationWentDownGetsAnotherPlace) {
   ASSERT_TRUE(await(*mail, OrderKind::move));
   b.reset();
   ASSERT_TRUE(await(*mail, OrderKind::gone));
-  fleet->move_over(id, 0, true);
+  fleet->move_over(id, 0, migration::Kind::tokens, true);
   const auto again = await(*mail, OrderKind::place);
   ASSERT_TRUE(again) << "else it waits for ever";
   EXPECT_EQ(again->request, id);
   EXPECT_EQ(again->engine->name, "a");
   EXPECT_EQ(fleet->counts().waiting, 0u);
   fleet->leave(id);
+}
+
+// A destination that has the KV of a request whose source has died: the packer may have found it
+// another place by then.
+TEST(Fleet, ARequestThatGoesOnWhereItsKvIsIsLeftThere) {
+  auto a = std::make_unique<ScriptedEngine>();
+  const ScriptedEngine b;
+  FleetOptions options;
+  options.health = std::chrono::milliseconds(20);
+  const auto fleet = Fleet::open(options, {door_of("a", a->url()), door_of("b", b.url())}).value();
+  const auto state = [&](std::size_t engine) { return fleet->engines().at(engine).state; };
+  ASSERT_TRUE(becomes([&] { return state(0) == "up" && state(1) == "up"; }));
+  ASSERT_TRUE(fleet->drain("b").ok());
+  auto mail = std::make_shared<Mailbox>(100);
+  const auto id = fleet->arrive({.name = "r", .tokens = 10, .mail = mail}).value();
+  ASSERT_TRUE(await(*mail, OrderKind::place));
+  ASSERT_TRUE(fleet->resume("b").ok());
+  ASSERT_TRUE(fleet->move("r", "b").ok());
+  ASSERT_TRUE(await(*mail, OrderKind::move));
+  a.reset();
+  ASSERT_TRUE(await(*mail, OrderKind::gone));
+  fleet->move_over(id, 0, migration::Kind::kv, false);
+  fleet->goes_on_at(id, "b");
+  const auto requests = fleet->requests();
+  ASSERT_EQ(requests.size(), 1U);
+  EXPECT_EQ(requests.front().engine, "b");
+  EXPECT_TRUE(requests.front().by_operator);
+  EXPECT_EQ(fleet->counts().recoveries, 1U);
+  EXPECT_EQ(fleet->counts().waiting, 0U);
+  EXPECT_EQ(fleet->counts().moves_failed[static_cast<std::size_t>(migration::Kind::kv)], 1U);
+  fleet->leave(id);
+  EXPECT_TRUE(fleet->requests().empty());
 }
 
 }  // namespace

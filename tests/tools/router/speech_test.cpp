@@ -218,8 +218,10 @@ TEST(Engine, CapacitiesThatCannotBeAreRefused) {
 }
 
 TEST(Admin, AMoveNamesItsEngine) {
-  EXPECT_EQ(parse_move(R"({"to":"b"})").value(), "b");
-  for (const char* body : {"", "{}", R"({"to":5})", R"({"to":"a","x":1})", "[]"})
+  EXPECT_EQ(parse_move(R"({"to":"b"})").value(), (AskedMove{"b", false}));
+  EXPECT_EQ(parse_move(R"({"to":"b","by":"tokens"})").value(), (AskedMove{"b", true}));
+  for (const char* body : {"", "{}", R"({"to":5})", R"({"to":"a","x":1})",
+                           R"({"to":"a","by":"kv"})", R"({"by":"tokens"})", "[]"})
     EXPECT_EQ(parse_move(body).error().code, Code::invalid_argument) << body;
 }
 

@@ -135,6 +135,7 @@ Result<EngineFacts> ask_facts(const EngineDoor& door, const std::stop_token& sto
   AQUA_ASSIGN(const std::string tokens,
               post(client, tokenize_call(facts.dialect, facts.model, {.text = kProbe})));
   AQUA_ASSIGN(facts.fingerprint, parse_tokens(tokens));
+  if (const auto pool = get(client, kPoolPath); pool.ok()) facts.kv = parse_pool(*pool);
   return facts;
 }
 

@@ -15,6 +15,7 @@
 #include "tools/router/decide/piece.hpp"
 #include "tools/router/speech/asked.hpp"
 #include "tools/router/speech/dialect.hpp"
+#include "tools/router/speech/kv_moves.hpp"
 
 namespace aqua::router {
 
@@ -26,7 +27,13 @@ struct EngineDoor {
   Dialect dialect = Dialect::vllm;
   std::string model{};
   std::uint64_t max_tokens = 0;  // of a sequence; 0: not told
+  PoolDoor kv{};
 };
+
+// Whether KV can be handed over from one to the other.
+[[nodiscard]] inline bool share_a_pool(const EngineDoor& a, const EngineDoor& b) {
+  return !a.kv.pool.empty() && a.kv.pool == b.kv.pool && a.kv.role != b.kv.role;
+}
 
 // What it says of itself.
 struct EngineFacts {
@@ -37,6 +44,7 @@ struct EngineFacts {
   // The ids of a text that tokenizers differ about: engines that cut it differently do not speak of
   // the same tokens, whatever their model is called.
   std::vector<TokenId> fingerprint{};
+  PoolDoor kv{};  // of no pool where it does not say
 };
 
 // Asks it all of that. unavailable, deadline_exceeded, data_loss as HttpClient and the parsers have

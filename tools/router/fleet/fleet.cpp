@@ -48,12 +48,14 @@ Fleet::~Fleet() {
   threads_.clear();  // joins
 }
 
-void Fleet::order(RequestId id, OrderKind kind, EngineId engine, std::uint64_t plan) {
+void Fleet::order(RequestId id, OrderKind kind, EngineId engine, std::uint64_t plan,
+                  bool by_tokens) {
   const Engine* found = find(engine);
   requests_.at(id).who.mail->post(FleetOrder{.kind = kind,
                                              .request = id,
                                              .engine = found == nullptr ? nullptr : found->door,
-                                             .plan = plan});
+                                             .plan = plan,
+                                             .by_tokens = by_tokens});
 }
 
 void Fleet::place(RequestId id, EngineId engine) {
@@ -155,9 +157,9 @@ RequestId Fleet::again(RequestId old, const std::string& name, FaultKind kind,
   return id;
 }
 
-void Fleet::move_over(RequestId id, std::uint64_t plan, bool done) {
+void Fleet::move_over(RequestId id, std::uint64_t plan, migration::Kind kind, bool done) {
   const MutexLock lock(mu_);
-  ++(done ? counts_.moves : counts_.moves_failed);
+  ++(done ? counts_.moves : counts_.moves_failed)[static_cast<std::size_t>(kind)];
   moving_.erase(id);
   const auto found = requests_.find(id);
   if (found != requests_.end()) {
@@ -178,6 +180,25 @@ void Fleet::move_over(RequestId id, std::uint64_t plan, bool done) {
   begin_moves();
 }
 
+void Fleet::goes_on_at(RequestId id, const std::string& name) {
+  const MutexLock lock(mu_);
+  ++counts_.recoveries;
+  moving_.erase(id);
+  const Engine* engine = find(name);
+  const auto found = requests_.find(id);
+  if (found == requests_.end() || engine == nullptr) return;
+  Request& request = found->second;
+  if (!request.pinned && !request.parked) (void)packer_->ended(id);
+  request.pinned = true;
+  request.parked = false;
+  request.at = engine->id;
+  request.to = packing::no_engine;
+  // Down by now: its end at the request was told before it was known to be there.
+  if (!engine->door) begin_anew(id, request);
+  set_capacities();
+  begin_moves();
+}
+
 void Fleet::leave(RequestId id) {
   const MutexLock lock(mu_);
   const auto found = requests_.find(id);
@@ -188,7 +209,7 @@ void Fleet::leave(RequestId id) {
   begin_moves();
 }
 
-Result<void> Fleet::move(const std::string& name, const std::string& to) {
+Result<void> Fleet::move(const std::string& name, const std::string& to, bool by_tokens) {
   const MutexLock lock(mu_);
   const auto found = std::ranges::find_if(
       requests_, [&](const auto& entry) { return entry.second.who.name == name; });
@@ -207,7 +228,7 @@ Result<void> Fleet::move(const std::string& name, const std::string& to) {
   if (request.to != packing::no_engine) return refuse("it moves already");
   if (request.at == engine->id) return refuse("it is there");
   request.to = engine->id;
-  order(found->first, OrderKind::move, engine->id);
+  order(found->first, OrderKind::move, engine->id, 0, by_tokens);
   return {};
 }
 

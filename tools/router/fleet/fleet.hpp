@@ -26,6 +26,7 @@
 #include <thread>
 #include <vector>
 
+#include "aqua/migration/move.hpp"
 #include "aqua/packing/packer.hpp"
 #include "aqua/result.hpp"
 #include "base/mutex.hpp"
@@ -50,8 +51,12 @@ enum class FaultKind : std::uint8_t { broke_off, silent, refused, malformed };
 inline constexpr std::array<const char*, 4> kFaultNames{"broke_off", "silent", "refused",
                                                         "malformed"};
 
+// By migration::Kind.
+inline constexpr std::array<const char*, 2> kMoveKindNames{"kv", "tokens"};
+
 struct EngineView {
   std::string name{}, url{}, model{}, dialect{}, state{}, fault{};
+  std::string pool{};               // of KV, that it hands over; "": none
   std::uint64_t told_tokens = 0;    // of KV, as it says; 0: never seen
   std::uint64_t usable_tokens = 0;  // as the packer may fill it now
   std::uint64_t held_tokens = 0;    // of requests on it, both ends of moves
@@ -66,7 +71,8 @@ struct RequestView {
 };
 struct FleetCounts {
   std::uint64_t requests = 0, waiting = 0;
-  std::uint64_t moves = 0, moves_failed = 0, recoveries = 0, plans = 0;
+  std::array<std::uint64_t, kMoveKindNames.size()> moves{}, moves_failed{};  // by Kind
+  std::uint64_t recoveries = 0, plans = 0;
 };
 
 class Fleet {
@@ -96,9 +102,13 @@ class Fleet {
   // Its move to `engine` has failed there; say move_over() too.
   void fault(packing::RequestId request, const std::string& engine, FaultKind kind,
              const std::string& why);
-  // The move by `plan` is over; 0: an operator's.
-  void move_over(packing::RequestId request, std::uint64_t plan, bool done);
+  // The move by `plan` is over; 0: an operator's. `kind`: as it was made, or meant to be.
+  void move_over(packing::RequestId request, std::uint64_t plan, migration::Kind kind, bool done);
+  // Its engine has died and it goes on on this one, which had its KV: plans leave it there.
+  void goes_on_at(packing::RequestId request, const std::string& engine);
   void leave(packing::RequestId request);
+  // An engine that is up and has its KV in this pool; nullptr: none.
+  [[nodiscard]] std::shared_ptr<const EngineDoor> of_pool(const std::string& pool) const;
   // An engine that is up, another one each time, to ask for ids; unavailable if none is.
   [[nodiscard]] Result<std::shared_ptr<const EngineDoor>> any();
 
@@ -106,7 +116,9 @@ class Fleet {
   // not_found; failed_precondition: it is not up, drains, or holds requests still (resume).
   [[nodiscard]] Result<void> drain(const std::string& engine);
   [[nodiscard]] Result<void> resume(const std::string& engine);
-  [[nodiscard]] Result<void> move(const std::string& request, const std::string& engine);
+  // `by_tokens`: though the engines could hand KV over.
+  [[nodiscard]] Result<void> move(const std::string& request, const std::string& engine,
+                                  bool by_tokens = false);
 
   [[nodiscard]] std::vector<EngineView> engines() const;
   [[nodiscard]] std::vector<RequestView> requests() const;
@@ -158,7 +170,7 @@ class Fleet {
   void begin_anew(packing::RequestId id, Request& request) AQUA_REQUIRES(mu_);
   void place(packing::RequestId id, packing::EngineId engine) AQUA_REQUIRES(mu_);
   void order(packing::RequestId id, OrderKind kind, packing::EngineId engine,
-             std::uint64_t plan = 0) AQUA_REQUIRES(mu_);
+             std::uint64_t plan = 0, bool by_tokens = false) AQUA_REQUIRES(mu_);
 
   // fleet_plans.cpp
   void plan_for_ever(const std::stop_token& stop);

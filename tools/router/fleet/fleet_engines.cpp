@@ -68,6 +68,7 @@ void Fleet::seen(EngineId id, EngineFacts facts) {
   door.dialect = facts.dialect;
   door.model = facts.model;
   door.max_tokens = facts.max_tokens;
+  door.kv = std::move(facts.kv);
   engine.door = std::make_shared<const EngineDoor>(std::move(door));
   engine.set = engine.told;
   engine.shy_until = {};
@@ -151,6 +152,14 @@ Result<std::shared_ptr<const EngineDoor>> Fleet::any() {
   return doors[++last_asked_ % doors.size()];
 }
 
+std::shared_ptr<const EngineDoor> Fleet::of_pool(const std::string& pool) const {
+  const MutexLock lock(mu_);
+  for (const auto& [id, engine] : engines_) {
+    if (engine.door && engine.door->kv.pool == pool) return engine.door;
+  }
+  return nullptr;
+}
+
 Result<std::shared_ptr<const EngineDoor>> Fleet::model() const {
   const MutexLock lock(mu_);
   if (first_) return first_;
@@ -199,6 +208,7 @@ std::vector<EngineView> Fleet::engines() const {
     if (engine.door) {
       view.model = engine.door->model;
       view.dialect = to_string(engine.door->dialect);
+      view.pool = engine.door->kv.pool;
       if (const auto status = packer_->engine(id); status.ok()) {
         view.usable_tokens = status->usable_tokens;
         view.held_tokens = status->held_tokens;

@@ -23,8 +23,8 @@ Attempt::Attempt(std::shared_ptr<const EngineDoor> engine, AttemptOrder order,
     : engine_(std::move(engine)),
       order_(std::move(order)),
       mail_(std::move(mail)),
-      client_(engine_->url, {.api_key = engine_->api_key, .timeout = order_.silence}),
-      pieces_(order_.turn, order_.from) {
+      client_(engine_->url, {.api_key = engine_->api_key, .timeout = order_.silence}) {
+  if (order_.kind != AttemptKind::receive) pieces_.emplace(order_.turn, order_.from);
   auto thread = http::start_thread([this] { run(); });
   if (thread.ok()) {
     thread_ = std::move(thread).value();
@@ -40,6 +40,10 @@ Attempt::~Attempt() {
 
 void Attempt::cut() {
   if (!cut_.exchange(true)) client_.stop();
+}
+
+void Attempt::grant(std::uint64_t from) {
+  granted_ = static_cast<std::int64_t>(from);
 }
 
 void Attempt::die(int status, Error error) {
@@ -91,6 +95,17 @@ http::Heard Attempt::hear(std::string_view bytes) {
 }
 
 void Attempt::take(std::string_view data, std::vector<Mail>& mails, std::uint64_t& tokens) {
+  if (!engine_->kv.pool.empty()) {
+    auto word = parse_move_word(data);
+    if (!word.ok()) {
+      fault_ = word.error().message;
+      return;
+    }
+    if (*word) {
+      mails.emplace_back(EngineWord{order_.turn, **std::move(word)});
+      return;
+    }
+  }
   auto event = parse_token_event(engine_->dialect, data, had_);
   if (!event.ok()) {
     fault_ = event.error().message;
@@ -103,7 +118,12 @@ void Attempt::take(std::string_view data, std::vector<Mail>& mails, std::uint64_
     return;
   }
   done_ = !event->finish.empty();
-  auto piece = pieces_.feed(std::move(event->ids), event->count, event->text, event->finish);
+  if (!pieces_ && granted_ < 0) {
+    fault_ = "speaks without a turn";
+    return;
+  }
+  if (!pieces_) pieces_.emplace(order_.turn, static_cast<std::uint64_t>(granted_));
+  auto piece = pieces_->feed(std::move(event->ids), event->count, event->text, event->finish);
   if (!piece) return;
   tokens += piece->count;
   mails.emplace_back(*std::move(piece));

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -27,6 +28,7 @@ namespace aqua::router {
 
 enum class AttemptKind : std::uint8_t {
   tokens,      // pieces
+  receive,     // EngineWords, and pieces once it is granted its turn
   warm,        // one WarmedUp, by its first token
   raw_stream,  // RawParts, an event each
   raw_whole,   // one RawPart
@@ -35,7 +37,7 @@ enum class AttemptKind : std::uint8_t {
 struct AttemptOrder {
   AttemptKind kind = AttemptKind::tokens;
   Turn turn = kNoTurn;
-  std::uint64_t from = 0;  // position of its first token
+  std::uint64_t from = 0;  // position of its first token; receive: grant() says it
   EngineCall call{};
   std::chrono::seconds silence{60};  // without a token, after which it has died
 };
@@ -51,7 +53,10 @@ class Attempt {
 
   // Closes the connection, by which engines learn that nobody wants the rest.
   void cut();
+  // Of kind receive: what it says from now on begins at `from`. Before it may say nothing.
+  void grant(std::uint64_t from);
   [[nodiscard]] const std::string& engine() const noexcept { return engine_->name; }
+  [[nodiscard]] const std::shared_ptr<const EngineDoor>& door() const noexcept { return engine_; }
 
  private:
   void run();
@@ -65,9 +70,10 @@ class Attempt {
   const std::shared_ptr<Mailbox> mail_;
   http::HttpClient client_;
   std::atomic<bool> cut_{false};
+  std::atomic<std::int64_t> granted_{-1};  // from this position
   // The thread's.
   http::SseReader reader_;
-  PieceMaker pieces_;
+  std::optional<PieceMaker> pieces_{};
   std::uint64_t had_ = 0;
   std::string whole_{};
   std::string fault_{};

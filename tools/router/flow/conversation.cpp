@@ -86,7 +86,7 @@ void Conversation::handle(Piece& piece) {
     case Next::pass:
       return say(piece);
     case Next::take_over:
-      counters_.paused(Clock::now() - said_);
+      counters_.paused(migration::Kind::tokens, Clock::now() - said_);
       cut_all_but(relay_.speaker(), kNoTurn);
       end_move(true);
       return say(piece);
@@ -118,6 +118,7 @@ void Conversation::handle(RawPart& part) {
 
 void Conversation::say(Piece& piece) {
   tries_ = 0;
+  if (std::exchange(pauses_, false)) counters_.paused(migration::Kind::kv, Clock::now() - said_);
   said_ = Clock::now();
   counters_.tokens += piece.count;
   exact_ = exact_ && piece.whole();

@@ -22,6 +22,7 @@
 #include "tools/router/decide/stop_scanner.hpp"
 #include "tools/router/fleet/fleet.hpp"
 #include "tools/router/flow/attempt.hpp"
+#include "tools/router/flow/errand.hpp"
 #include "tools/router/flow/mailbox.hpp"
 #include "tools/router/observe/counters.hpp"
 #include "tools/router/speech/asked.hpp"
@@ -74,10 +75,23 @@ class Conversation {
   void handle(AttemptDied& died);
   void handle(WarmedUp& warmed);
   void handle(FleetOrder& order);
+  void handle(EngineWord& said);
   void start(const std::shared_ptr<const EngineDoor>& engine, AttemptKind kind, Turn turn);
   void begin_move(const FleetOrder& order);
   void follow(Next next);  // what a death or a give-up of an attempt leads to
   void end_move(bool done);
+  // Another place is wanted; `engine` is to blame.
+  void begin_elsewhere(std::string engine, FaultKind kind, const Error& why);
+
+  // conversation_kv.cpp
+  void tell(migration::RouterEvent event, migration::Position position = 0);
+  void carry_out();
+  void carry_out(const migration::RouterOrder& order);
+  void order_source();
+  void send(Turn to, EngineCall call, std::function<Mail(const Error&)> failed = {});
+  void sweep();
+  void follow_kv(Next next);
+  void look_at_kv_move();
   void drop_attempts(const std::string& engine);  // "": of every engine
   void say(Piece& piece);
   void cut_all_but(Turn first, Turn second);
@@ -102,12 +116,24 @@ class Conversation {
   bool exact_ = true;  // every token that passed came with its id
   std::map<Turn, std::unique_ptr<Attempt>> attempts_{};
   std::vector<std::unique_ptr<Attempt>> cut_{};  // their threads may still be ending
+  std::vector<std::unique_ptr<Errand>> errands_{};
   struct Move {
     std::shared_ptr<const EngineDoor> engine{};
     std::uint64_t plan = 0;
     Clock::time_point until{};
+    Clock::time_point begun = Clock::now();
+    migration::Kind kind = migration::Kind::tokens;
+    // By KV:
+    std::shared_ptr<const EngineDoor> source_engine{};
+    Turn source = kNoTurn, destination = kNoTurn;  // their attempts
+    std::uint64_t answered = 0;                    // tokens that the destination was told
+    std::uint64_t room_tokens = 0;                 // that it keeps room for
+    bool ordered = false;                          // the source knows of the move
+    bool hurried = false;
+    bool orphaned = false;
   };
   std::optional<Move> move_{};
+  bool pauses_ = false;  // a move by KV is done, and its first token has not passed
   std::uint64_t said_tokens_ = 0;
   unsigned tries_ = 0;
   Clock::time_point said_{};         // when something passed last

@@ -38,6 +38,10 @@ void Conversation::start(const std::shared_ptr<const EngineDoor>& engine, Attemp
   } else {
     order.call = continue_call(engine->dialect, engine->model, asked_, prompt_, answer_);
   }
+  if (asked_.stays.empty() && !engine->kv.pool.empty()) {
+    order.call =
+        named(std::move(order.call), {name_, turn}, answer_.size(), kind == AttemptKind::receive);
+  }
   attempts_[turn] = std::make_unique<Attempt>(engine, std::move(order), mail_);
 }
 
@@ -57,14 +61,26 @@ void Conversation::handle(FleetOrder& order) {
   }
 }
 
-// A KV move will begin here: where both engines can, the source is asked to hand its blocks over
-// to `order.engine` in place of the warm-up, and the rest is the same.
+// By KV where both engines have it in one pool; else by tokens, which any engine can.
 void Conversation::begin_move(const FleetOrder& order) {
   const bool can = order.engine && asked_.stays.empty() && exact_ && !move_;
-  const Turn turn = can ? relay_.warm() : kNoTurn;
-  if (turn == kNoTurn) return fleet_.move_over(id_, order.plan, false);
-  move_ = Move{order.engine, order.plan, Clock::now() + options_.warm};
-  start(order.engine, AttemptKind::warm, turn);
+  const auto speaker = attempts_.find(relay_.speaker());
+  const bool by_kv = can && !order.by_tokens && speaker != attempts_.end() &&
+                     share_a_pool(*speaker->second->door(), *order.engine);
+  const auto kind = by_kv ? migration::Kind::kv : migration::Kind::tokens;
+  const Turn turn = !can ? kNoTurn : by_kv ? relay_.receive() : relay_.warm();
+  if (turn == kNoTurn) return fleet_.move_over(id_, order.plan, kind, false);
+  move_ = Move{.engine = order.engine,
+               .plan = order.plan,
+               .until = Clock::now() + (by_kv ? options_.hold : options_.warm),
+               .kind = kind};
+  if (by_kv) {
+    move_->source_engine = speaker->second->door();
+    move_->source = relay_.speaker();
+    move_->destination = turn;
+    move_->answered = answer_.size();
+  }
+  start(order.engine, by_kv ? AttemptKind::receive : AttemptKind::warm, turn);
 }
 
 void Conversation::handle(WarmedUp& warmed) {
@@ -77,11 +93,13 @@ void Conversation::handle(WarmedUp& warmed) {
 
 void Conversation::end_move(bool done) {
   if (!move_) return;
-  const std::uint64_t plan = std::exchange(move_, std::nullopt)->plan;
-  fleet_.move_over(id_, plan, done);
+  const Move over = *std::exchange(move_, std::nullopt);
+  if (done) counters_.moved(over.kind, Clock::now() - over.begun);
+  fleet_.move_over(id_, over.plan, over.kind, done);
 }
 
 void Conversation::follow(Next next) {
+  if (move_ && move_->kind == migration::Kind::kv) return follow_kv(next);
   if (next != Next::release && next != Next::move_failed) return;
   cut_all_but(relay_.speaker(), kNoTurn);
   end_move(false);
@@ -104,32 +122,42 @@ void Conversation::handle(AttemptDied& died) {
   if (is_the_clients(died.status) && speaks)
     return fail({Code::invalid_argument, std::move(died.error.message)});
   const Next next = relay_.died(turn);
-  if (next != Next::want_place) {
-    fleet_.fault(id_, engine, kind_of(died), died.error.message);
-    return follow(next);
-  }
+  carry_out();
+  if (next == Next::want_place) return begin_elsewhere(engine, kind_of(died), died.error);
+  fleet_.fault(id_, engine, kind_of(died), died.error.message);
+  follow(next);
+}
+
+// The name is a copy: it may be the move's, which ends here.
+void Conversation::begin_elsewhere(std::string engine, FaultKind kind, const Error& why) {
   end_move(false);
   cut_all_but(kNoTurn, kNoTurn);
   if (!goes_on()) {
-    const std::string why = asked_.stays.empty() ? "its tokens were not all told" : asked_.stays;
-    return fail({Code::unavailable,
-                 concat(died.error.message, "; the answer cannot go on elsewhere: ", why)});
+    const std::string stays = asked_.stays.empty() ? "its tokens were not all told" : asked_.stays;
+    return fail(
+        {Code::unavailable, concat(why.message, "; the answer cannot go on elsewhere: ", stays)});
   }
   if (++tries_ >= options_.tries) {
-    return fail(
-        {Code::unavailable, concat(died.error.message, "; given up after ", tries_, " attempts")});
+    return fail({Code::unavailable, concat(why.message, "; given up after ", tries_, " attempts")});
   }
   place_until_ = Clock::now() + options_.place;
-  id_ = fleet_.again(id_, engine, kind_of(died), died.error.message);
+  id_ = fleet_.again(id_, engine, kind, why.message);
 }
 
 void Conversation::drop_attempts(const std::string& engine) {
+  // The destination of a move before its source: nobody is to be asked whether it has all.
   std::vector<Turn> turns;
-  for (const auto& [turn, attempt] : attempts_) {
-    if (engine.empty() || attempt->engine() == engine) turns.push_back(turn);
+  for (auto at = attempts_.rbegin(); at != attempts_.rend(); ++at) {
+    if (engine.empty() || at->second->engine() == engine) turns.push_back(at->first);
   }
   for (const Turn turn : turns) {
     const Next next = relay_.died(turn);
+    carry_out();
+    if (next == Next::want_place && move_ && move_->orphaned) {
+      // The fleet may have found it a place already, which was not wanted then.
+      return begin_elsewhere(engine, FaultKind::broke_off,
+                             {Code::unavailable, concat("engine ", engine, " is gone")});
+    }
     follow(next);
     if (next != Next::want_place) continue;
     end_move(false);
@@ -147,7 +175,9 @@ void Conversation::drop_attempts(const std::string& engine) {
 void Conversation::look_at_clocks() {
   if (error_ || over()) return;
   const auto now = Clock::now();
-  if (move_ && now > move_->until) follow(relay_.give_up());
+  if (move_ && now > move_->until) {
+    move_->kind == migration::Kind::kv ? look_at_kv_move() : follow(relay_.give_up());
+  }
   if (relay_.phase() == Phase::idle && now > place_until_) {
     fail({Code::unavailable,
           concat("no engine had room for it within ", options_.place.count(), " ms")});

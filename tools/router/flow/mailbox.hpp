@@ -21,6 +21,7 @@
 #include "base/mutex.hpp"
 #include "tools/router/decide/piece.hpp"
 #include "tools/router/fleet/engine.hpp"
+#include "tools/router/speech/kv_moves.hpp"
 
 namespace aqua::router {
 
@@ -51,8 +52,14 @@ struct FleetOrder {
   packing::RequestId request{};  // as the fleet numbers it; an older number's orders are void
   std::shared_ptr<const EngineDoor> engine{};
   std::uint64_t plan = 0;  // of the packer; 0: an operator's move
+  bool by_tokens = false;  // though the engines could hand KV over
 };
-using Mail = std::variant<Piece, RawPart, AttemptDied, WarmedUp, FleetOrder>;
+// What an engine says of a move by KV.
+struct EngineWord {
+  Turn turn = kNoTurn;  // of the attempt
+  MoveWord word{};
+};
+using Mail = std::variant<Piece, RawPart, AttemptDied, WarmedUp, FleetOrder, EngineWord>;
 
 class Mailbox {
  public:

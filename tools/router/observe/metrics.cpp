@@ -38,17 +38,18 @@ class Families {
   std::vector<MetricFamily> all_;
 };
 
-ClientMetric pauses_of(const Counters& counters) {
+ClientMetric times_of(const Counters::Times& times, const char* kind) {
   ClientMetric metric;
+  metric.label = {{"kind", kind}};
   std::uint64_t sum = 0;
-  for (std::size_t i = 0; i < counters.pauses.size(); ++i) {
-    sum += counters.pauses[i];
-    const double bound = i < Counters::kPauses.size() ? Counters::kPauses[i]
-                                                      : std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < times.counts.size(); ++i) {
+    sum += times.counts[i];
+    const double bound =
+        i < Counters::kTimes.size() ? Counters::kTimes[i] : std::numeric_limits<double>::infinity();
     metric.histogram.bucket.push_back({sum, bound});
   }
   metric.histogram.sample_count = sum;
-  metric.histogram.sample_sum = static_cast<double>(counters.pause_microseconds) / 1e6;
+  metric.histogram.sample_sum = static_cast<double>(times.microseconds) / 1e6;
   return metric;
 }
 
@@ -103,12 +104,19 @@ std::string render_metrics(const Counters& counters, const FleetCounts& fleet,
   families.add(number(counters.slow_readers));
   families.begin("aqua_router_moves_total", "Moves that are over, by outcome.",
                  MetricType::Counter);
-  families.add(number(fleet.moves), {{"kind", "tokens"}, {"outcome", "done"}});
-  families.add(number(fleet.moves_failed), {{"kind", "tokens"}, {"outcome", "failed"}});
-  families.begin("aqua_router_move_pause_seconds",
-                 "From a client's last token before a move to its first after.",
-                 MetricType::Histogram);
-  families.add(pauses_of(counters));
+  for (std::size_t i = 0; i < kMoveKindNames.size(); ++i) {
+    families.add(number(fleet.moves[i]), {{"kind", kMoveKindNames[i]}, {"outcome", "done"}});
+    families.add(number(fleet.moves_failed[i]),
+                 {{"kind", kMoveKindNames[i]}, {"outcome", "failed"}});
+  }
+  const auto times = [&](const char* name, const char* help, const auto& of) {
+    families.begin(name, help, MetricType::Histogram);
+    for (std::size_t i = 0; i < of.size(); ++i) families.add(times_of(of[i], kMoveKindNames[i]));
+  };
+  times("aqua_router_move_seconds", "From the order of a move until another engine speaks.",
+        counters.moves);
+  times("aqua_router_move_pause_seconds",
+        "From a client's last token before a move to its first after.", counters.pauses);
   families.begin("aqua_router_recoveries_total",
                  "Requests that were given another place because their attempt died.",
                  MetricType::Counter);

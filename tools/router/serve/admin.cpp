@@ -27,6 +27,7 @@ std::string engine_list(const std::vector<EngineView>& engines) {
                     {"state", engine.state},
                     {"model", engine.model},
                     {"dialect", engine.dialect},
+                    {"pool", engine.pool},
                     {"fault", engine.fault},
                     {"told_tokens", engine.told_tokens},
                     {"usable_tokens", engine.usable_tokens},
@@ -50,13 +51,15 @@ std::string request_list(const std::vector<RequestView>& requests) {
   return text_of({{"requests", std::move(list)}});
 }
 
-Result<std::string> parse_move(std::string_view body) {
+Result<AskedMove> parse_move(std::string_view body) {
+  const Error wrong{Code::invalid_argument,
+                    R"(expected {"to": "ENGINE"}, and perhaps "by": "tokens")"};
   const Json asked = parse_shallow(body);
-  if (!asked.is_object() || asked.size() != 1 || !asked.contains("to") ||
-      !asked.at("to").is_string()) {
-    return Error{Code::invalid_argument, R"(expected {"to": "ENGINE"})"};
-  }
-  return asked.at("to").get<std::string>();
+  if (!asked.is_object() || !asked.contains("to") || !asked.at("to").is_string()) return wrong;
+  const auto by = asked.find("by");
+  if (asked.size() != (by == asked.end() ? 1U : 2U)) return wrong;
+  if (by != asked.end() && *by != "tokens") return wrong;
+  return AskedMove{asked.at("to").get<std::string>(), by != asked.end()};
 }
 
 }  // namespace aqua::router

@@ -15,7 +15,12 @@ namespace aqua::router {
 
 [[nodiscard]] std::string engine_list(const std::vector<EngineView>& engines);
 [[nodiscard]] std::string request_list(const std::vector<RequestView>& requests);
-// The engine that a move's body names: {"to": "NAME"}. invalid_argument.
-[[nodiscard]] Result<std::string> parse_move(std::string_view body);
+// What a move's body asks for: {"to": "NAME"}, and perhaps "by": "tokens". invalid_argument.
+struct AskedMove {
+  std::string engine{};
+  bool by_tokens = false;
+  friend bool operator==(const AskedMove&, const AskedMove&) = default;
+};
+[[nodiscard]] Result<AskedMove> parse_move(std::string_view body);
 
 }  // namespace aqua::router

@@ -167,7 +167,7 @@ struct RouterServer::Impl : httplib::Server {
          [this, order](const httplib::Request& request, httplib::Response& reply) {
            const auto to = parse_move(request.body);
            if (!to.ok()) return answer_error(reply, to.error());
-           order(reply, fleet.move(request.matches[1], *to));
+           order(reply, fleet.move(request.matches[1], to->engine, to->by_tokens));
          });
   }
 

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "options.hpp"
+
+#include "must.hpp"
+
+namespace aqua::fleet {
+
+std::string Options::model_name() const {
+  const pipeline::ModelShape& model = cache.model;
+  return "integers-" + std::to_string(model.layers) + "x" + std::to_string(model.kv_heads) + "x" +
+         std::to_string(model.head_bytes);
+}
+
+CommandLine options_line(Options& options) {
+  options.cache.model = {.layers = 2, .kv_heads = 2, .query_heads = 4, .head_bytes = 16};
+  CommandLine line("", R"(Usage: fleet_engine --name NAME --keeper SOCKET [options]
+
+An engine to stand behind aqua-router: a transformer in integers, behind OpenAI's completions with
+token ids, whose KV lies in a pool that engines of one keeper share. The router moves its answers to
+other engines of the pool: blocks change owner, and the answer goes on in mid-sentence.
+Prints its address.)");
+  line.text("--name", options.cache.role, "NAME", "of this engine in the pool; no other's")
+      .text("--keeper", options.cache.keeper, "SOCKET", "of aqua-keeper")
+      .number("--port", options.port, 0, 65535, "N", "0: any that is free")
+      .text("--coordinator", options.coordinator, "ADDRESS", "\"none\": without one")
+      .group("Memory")
+      .text("--pool", options.cache.pool, "NAME", "the pool")
+      .number("--pool-blocks", options.cache.pool_blocks, 16, 1 << 20, "N",
+              "of the pool, where this engine makes it")
+      .number("--blocks", options.blocks, 4, 1 << 20, "N", "that this engine may hold")
+      .number("--block-tokens", options.cache.tokens_per_block, 1, 256, "N", "in a block")
+      .group("Model and pace")
+      .number("--layers", options.cache.model.layers, 1, 64, "N", "")
+      .number("--kv-heads", options.cache.model.kv_heads, 1, 64, "N", "half as many as query heads")
+      .number("--budget", options.budget_tokens, 2, 65536, "N", "tokens of an iteration")
+      .number("--iteration-ms", options.iteration_ms, 0, 10'000, "X",
+              "an iteration takes at least so long, as on a GPU")
+      .group("For tests")
+      .text("--die-at", options.step, "STEP", "kills itself at this step of a move")
+      .flag("--stop", options.stop, "stops itself in place of that");
+  return line;
+}
+
+void check_options(const Options& options) {
+  if (options.cache.role.empty() || options.cache.keeper.empty())
+    throw example::Failure("--name and --keeper have to be given");
+  if (options.blocks > options.cache.pool_blocks)
+    throw example::Failure("--blocks are more than --pool-blocks");
+}
+
+}  // namespace aqua::fleet

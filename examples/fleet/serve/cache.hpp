@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cache is the engine's part of the KV pool, and the toy model that computes in it.
+//
+// Threads: one, but wait_for_news() another. Owns: the membership of the pool. Errors: Failure.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "aqua/handoff/kv_pool.hpp"
+#include "aqua/runtime.hpp"
+#include "model/toy_model.hpp"
+#include "speech/asked.hpp"
+
+namespace aqua::fleet {
+
+using Blocks = std::vector<std::uint32_t>;
+
+struct CacheOptions {
+  pipeline::ModelShape model{};
+  unsigned tokens_per_block = 16;
+  std::uint32_t pool_blocks = 4096;  // of all engines together
+  std::string pool = "fleet";
+  std::string role{};  // this engine's, no other's
+  std::string keeper{};
+};
+
+// Some tokens of a sequence, at consecutive positions.
+struct Work {
+  std::span<const Token> tokens{};
+  std::uint32_t first = 0;
+  BlockList blocks{};
+  std::uint64_t seed = 0;
+  bool wanted = false;  // the token behind the last one
+};
+
+class Cache {
+ public:
+  Cache(Runtime& runtime, const CacheOptions& options);
+  ~Cache();
+  Cache(const Cache&) = delete;
+  Cache& operator=(const Cache&) = delete;
+
+  [[nodiscard]] KvPool& pool() { return pool_; }
+  [[nodiscard]] Stream stream() const { return stream_; }
+  [[nodiscard]] std::uint32_t blocks_for(std::uint64_t tokens) const {
+    return static_cast<std::uint32_t>((tokens + options_.tokens_per_block - 1) /
+                                      options_.tokens_per_block);
+  }
+  // So many blocks of this engine's. Blocks until the pool has them: an engine holds no more than
+  // its share. Failure: the keeper is away, or they do not come.
+  [[nodiscard]] Blocks take(std::size_t count);
+  // Lets go of them; nothing is queued on them.
+  void release(const Blocks& blocks);
+  // Copies a block into one of this engine's own.
+  [[nodiscard]] std::uint32_t copy_of(std::uint32_t block);
+  // Computes in the order given, and answers the tokens that are wanted.
+  [[nodiscard]] std::vector<Token> compute(std::span<const Work> work);
+
+ private:
+  [[nodiscard]] pipeline::KvPlanes planes(unsigned layer, BlockList blocks) const;
+  void compute_one(const Work& work, std::vector<Token>& wanted) const;  // in a kernel
+
+  Runtime& runtime_;
+  const CacheOptions options_;
+  Stream stream_;
+  KvPool pool_;
+};
+
+}  // namespace aqua::fleet

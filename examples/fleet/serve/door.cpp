@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/door.hpp"
+
+#include <httplib.h>
+#include <sys/socket.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "must.hpp"
+#include "speech/told.hpp"
+
+namespace aqua::fleet {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t kThreads = 512;  // connections at once
+constexpr std::uint32_t kMostIds = 1'000'000;
+constexpr std::chrono::milliseconds kHeartbeat{20};
+constexpr const char* kJson = "application/json";
+
+// The library lets five connections wait, which a burst of them overruns.
+struct WideServer : httplib::Server {
+  void widen() { (void)::listen(svr_sock_, 1024); }
+};
+
+void refuse(httplib::Response& reply, int status, const std::string& why) {
+  reply.status = status;
+  reply.set_content(Json{{"error", {{"message", why}}}}.dump(), kJson);
+}
+
+int status_of(Code code) {
+  if (code == Code::invalid_argument) return 400;
+  return code == Code::not_found ? 404 : 503;
+}
+
+// Hangs up when it goes: a client that is there has all by then.
+class Reading {
+ public:
+  Reading(Engine& engine, std::shared_ptr<Outbox> out) : engine_(engine), out_(std::move(out)) {}
+  ~Reading() { engine_.hang_up(out_); }
+  Reading(const Reading&) = delete;
+  Reading& operator=(const Reading&) = delete;
+
+  // False: the client has gone.
+  bool write(httplib::DataSink& sink) {
+    Outbox::Taken taken = out_->take(kHeartbeat);
+    if (taken.ended && !out_->refusal().empty()) taken.events += error_event(out_->refusal());
+    if (taken.events.empty() && !taken.ended) taken.events = ": busy\n\n";
+    if (!taken.events.empty() && !sink.write(taken.events.data(), taken.events.size()))
+      return false;
+    if (taken.ended) sink.done();
+    return true;
+  }
+  Outbox& out() { return *out_; }
+
+ private:
+  Engine& engine_;
+  std::shared_ptr<Outbox> out_;
+};
+
+}  // namespace
+
+struct Door::Impl {
+  Impl(Engine& engine_, const Options& options_) : engine(engine_), options(options_) {
+    server.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
+    server.set_keep_alive_max_count(1'000'000);
+    server.set_tcp_nodelay(true);
+    server.Post("/v1/completions", [this](const httplib::Request& request,
+                                          httplib::Response& reply) { complete(request, reply); });
+    server.Post("/aqua/v1/orders",
+                [this](const httplib::Request& request, httplib::Response& reply) {
+                  auto order = parse_order(request.body);
+                  if (!order.ok()) return refuse(reply, 400, order.error().message);
+                  const auto done = engine.order(std::move(order).value());
+                  if (!done.ok())
+                    return refuse(reply, status_of(done.error().code), done.error().message);
+                  reply.set_content("{}", kJson);
+                });
+    server.Post("/tokenize", [](const httplib::Request& request, httplib::Response& reply) {
+      const auto text = parse_tokenize(request.body);
+      if (!text.ok()) return refuse(reply, 400, text.error().message);
+      reply.set_content(Json{{"tokens", tokens_of(*text)}}.dump(), kJson);
+    });
+    add_questions();
+    port = options.port == 0 ? server.bind_to_any_port("127.0.0.1") : options.port;
+    if (options.port != 0 && !server.bind_to_port("127.0.0.1", options.port)) port = -1;
+    if (port <= 0) throw example::Failure("cannot listen on port " + std::to_string(options.port));
+    thread = std::thread([this] { (void)server.listen_after_bind(); });
+    server.widen();
+    (void)httplib::Client("127.0.0.1", port).Get("/health");  // it is up
+  }
+
+  void add_questions() {
+    const auto get = [this](const char* path, auto answer) {
+      server.Get(path, [answer](const httplib::Request&, httplib::Response& reply) {
+        reply.set_content(answer().dump(), kJson);
+      });
+    };
+    get("/health", [] { return Json::object(); });
+    get("/v1/models", [this] {
+      return Json{{"data", {{{"id", options.model_name()}, {"max_model_len", kMostIds}}}}};
+    });
+    const std::string keeper = std::filesystem::absolute(options.cache.keeper);
+    get("/aqua/v1/pool", [this, keeper] {
+      return Json{{"pool", keeper + "#" + options.cache.pool}, {"role", options.cache.role}};
+    });
+    server.Get("/metrics", [this](const httplib::Request&, httplib::Response& reply) {
+      reply.set_content(metrics(), "text/plain");
+    });
+  }
+
+  [[nodiscard]] std::string metrics() const {
+    const EngineStatus now = engine.status();
+    const auto line = [](const std::string& name, std::uint64_t value) {
+      return name + " " + std::to_string(value) + "\n";
+    };
+    return line("vllm:cache_config_info{block_size=\"" +
+                    std::to_string(options.cache.tokens_per_block) + "\",num_gpu_blocks=\"" +
+                    std::to_string(now.blocks) + "\"}",
+                1) +
+           line("fleet_blocks_held", now.held) + line("fleet_blocks_of_rooms", now.rooms) +
+           line("fleet_blocks_kept", now.kept) + line("fleet_requests", now.requests) +
+           line("fleet_iterations_total", now.iterations) +
+           line("fleet_moved_in_total", now.moved_in);
+  }
+
+  void complete(const httplib::Request& request, httplib::Response& reply) {
+    auto asked = parse_asked(request.body);
+    if (!asked.ok()) return refuse(reply, 400, asked.error().message);
+    const bool stream = asked->stream;
+    auto reading = std::make_shared<Reading>(engine, engine.submit(std::move(asked).value()));
+    if (stream) {
+      return reply.set_chunked_content_provider(
+          "text/event-stream",
+          [reading](std::size_t, httplib::DataSink& sink) { return reading->write(sink); });
+    }
+    while (!over && !reading->out().await_end(kHeartbeat)) continue;
+    const std::string why = reading->out().refusal();
+    if (over || !why.empty()) return refuse(reply, over ? 503 : 400, why);
+    reply.set_content(whole_answer(reading->out().tokens()), kJson);
+  }
+
+  Engine& engine;
+  const Options options;
+  std::atomic<bool> over{false};
+  WideServer server;
+  int port = 0;
+  std::thread thread;
+};
+
+Door::Door(Engine& engine, const Options& options)
+    : impl_(std::make_unique<Impl>(engine, options)) {}
+
+Door::~Door() {
+  stop();
+}
+
+int Door::port() const {
+  return impl_->port;
+}
+
+void Door::stop() {
+  impl_->over = true;
+  impl_->server.stop();
+  if (impl_->thread.joinable()) impl_->thread.join();
+}
+
+}  // namespace aqua::fleet

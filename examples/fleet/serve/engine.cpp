@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+// Requests and iterations. Moves are in engine_source.cpp and engine_destination.cpp.
+#include "serve/engine.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "must.hpp"
+#include "speech/told.hpp"
+
+namespace aqua::fleet {
+namespace {
+
+using example::must;
+using migration::SourceEvent;
+
+// Nobody is preempted for fairness; who finds no memory is computed again.
+std::unique_ptr<schedule::Scheduler> scheduler_of(const Options& options) {
+  return must(schedule::make_scheduler("fcfs", {.budget_tokens = options.budget_tokens,
+                                                .block_tokens = options.cache.tokens_per_block,
+                                                .device_blocks = options.blocks,
+                                                .swap_blocks = 0,
+                                                .preempt_by = schedule::PreemptBy::recompute}),
+              "scheduler");
+}
+
+}  // namespace
+
+Engine::Engine(Runtime& runtime, const Options& options)
+    : options_(options),
+      cache_(runtime, options_.cache),
+      scheduler_(scheduler_of(options_)),
+      kept_(cache_, options_.blocks / 4),
+      steps_(options_.step, options_.stop ? SIGSTOP : SIGKILL) {
+  status_.blocks = options_.blocks;
+  watch_.emplace(cache_.pool(), options_.cache, inbox_);
+  thread_ = std::thread([this] {
+    std::string why;
+    try {
+      run();
+    } catch (const example::Failure& failure) {
+      why = failure.what();
+    }
+    inbox_.close();
+    failed_.set_value(why);
+  });
+}
+
+Engine::~Engine() {
+  inbox_.close();
+  thread_.join();
+  watch_.reset();
+}
+
+std::string Engine::wait() {
+  return failed_.get_future().get();
+}
+
+std::shared_ptr<Outbox> Engine::submit(Asked asked) {
+  auto out = std::make_shared<Outbox>();
+  if (inbox_.closed()) out->refuse("the engine has failed");
+  inbox_.post(Arrival{std::move(asked), out});
+  return out;
+}
+
+void Engine::hang_up(const std::shared_ptr<Outbox>& out) {
+  inbox_.post(Hangup{out});
+}
+
+Result<void> Engine::order(Order order) {
+  if (order.what == Order::What::sweep) {
+    auto swept = cancel_parcel(options_.cache.pool, order.name.request, options_.cache.keeper);
+    if (!swept.ok() && swept.error().code == Code::not_found) return {};  // nothing waits
+    return swept;
+  }
+  auto known = std::make_shared<std::promise<bool>>();
+  auto answer = known->get_future();
+  inbox_.post(Ordered{std::move(order), known});
+  known.reset();  // where the inbox is closed, the promise breaks
+  try {
+    if (answer.get()) return {};
+  } catch (const std::future_error&) {
+    return Error{Code::unavailable, "the engine has failed"};
+  }
+  return Error{Code::not_found, "no such attempt is here"};
+}
+
+EngineStatus Engine::status() const {
+  const std::lock_guard lock(mu_);
+  return status_;
+}
+
+void Engine::tell_status() {
+  const schedule::SchedulerStatus now = scheduler_->status();
+  const std::lock_guard lock(mu_);
+  status_.held = now.device_blocks_held;
+  status_.rooms = rooms_;
+  status_.kept = kept_.blocks();
+  status_.requests = sequences_.size() + incoming_.size();
+}
+
+// Every call of the scheduler but next() and commit() is made here or by take_news(): between them.
+void Engine::run() {
+  while (!inbox_.closed()) {
+    take_news();
+    go_on_with_moves();
+    tell_status();
+    const schedule::Batch batch = scheduler_->next();
+    for (const schedule::Preemption& order : batch.preemptions) preempt(order);
+    for (const SequenceId id : batch.too_large) {
+      sequences_.at(id).out->refuse("larger than this engine's share of the pool");
+      must(scheduler_->finish(id), "finish");
+      end(id);
+    }
+    if (batch.computes()) {
+      compute(batch);
+    } else if (!batch.moves() && batch.too_large.empty()) {
+      inbox_.wait();
+    }
+    if (!cache_.pool().is_connected()) throw example::Failure("the keeper is away");
+  }
+}
+
+void Engine::take_news() {
+  for (News& news : inbox_.take()) std::visit([this](auto& one) { handle(one); }, news);
+  PoolNews looked;  // the engine itself waits for blocks at times, and takes the news
+  handle(looked);
+  set_capacity();
+}
+
+void Engine::set_capacity() {
+  const std::uint32_t taken = rooms_ + kept_.blocks();
+  scheduler_->set_device_blocks(options_.blocks - std::min(taken, options_.blocks));
+}
+
+void Engine::handle(Arrival& arrival) {
+  arrival.asked.receive ? receive(arrival) : begin(arrival);
+}
+
+void Engine::begin(Arrival& arrival) {
+  Asked& asked = arrival.asked;
+  const auto known = static_cast<std::uint32_t>(asked.prompt.size());
+  auto kept = kept_.take(asked.prompt);
+  const std::uint32_t cached =
+      kept ? std::min<std::uint32_t>(static_cast<std::uint32_t>(kept->tokens.size()), known) : 0;
+  schedule::Request request{.id = SequenceId{++last_},
+                            .prompt_tokens = known - asked.answered,
+                            .max_new_tokens = asked.answered + asked.max_tokens,
+                            .generated_tokens = asked.answered,
+                            .cached_tokens = cached,
+                            .cached_in = Tier::local};
+  set_capacity();
+  auto arrived = scheduler_->arrive(request);
+  if (!arrived.ok()) {
+    if (kept) cache_.release(kept->blocks);
+    kept.reset();
+    kept_.drop_all();
+    set_capacity();
+    request.cached_tokens = 0;
+    arrived = scheduler_->arrive(request);
+  }
+  if (!arrived.ok()) return arrival.out->refuse(arrived.error().message);
+  Sequence sequence{.name = asked.name,
+                    .out = arrival.out,
+                    .tokens = std::move(asked.prompt),
+                    .prompt = known - asked.answered,
+                    .most = asked.answered + asked.max_tokens,
+                    .seed = asked.seed,
+                    .ahead = !asked.name.request.empty() && asked.max_tokens == 1};
+  if (kept) sequence.blocks = std::move(kept->blocks);
+  sequences_.emplace(request.id, std::move(sequence));
+}
+
+void Engine::handle(Hangup& gone) {
+  for (auto& [id, sequence] : sequences_) {
+    if (sequence.out != gone.out) continue;
+    if (sequence.source && !sequence.source->move.over()) {
+      tell(id, SourceEvent::cancelled);
+      return;
+    }
+    must(scheduler_->depart(id), "depart");
+    return end(id);
+  }
+  for (Incoming& incoming : incoming_) {
+    if (incoming.out == gone.out) return tell(incoming, migration::DestinationEvent::cancelled);
+  }
+}
+
+void Engine::preempt(const schedule::Preemption& order) {
+  Sequence& sequence = sequences_.at(order.id);
+  cache_.release(sequence.blocks);
+  sequence.blocks.clear();
+  sequence.shared = 0;
+  if (sequence.source && !sequence.source->move.over()) tell(order.id, SourceEvent::lost);
+}
+
+void Engine::end(SequenceId id) {
+  const auto found = sequences_.find(id);
+  cache_.release(found->second.blocks);
+  sequences_.erase(found);
+}
+
+void Engine::compute(const schedule::Batch& batch) {
+  std::vector<Work> work;
+  std::vector<SequenceId> wanting;
+  const auto add = [&](SequenceId id, std::uint32_t first, std::uint32_t count, bool wanted) {
+    Sequence& sequence = sequences_.at(id);
+    const std::uint32_t blocks = cache_.blocks_for(first + count);
+    if (blocks > sequence.blocks.size()) {
+      const Blocks more = cache_.take(blocks - sequence.blocks.size());
+      sequence.blocks.insert(sequence.blocks.end(), more.begin(), more.end());
+    }
+    work.push_back({.tokens = std::span(sequence.tokens).subspan(first, count),
+                    .first = first,
+                    .blocks = sequence.blocks,
+                    .seed = sequence.seed,
+                    .wanted = wanted});
+    if (wanted) wanting.push_back(id);
+  };
+  for (const SequenceId id : batch.decodes)
+    add(id, static_cast<std::uint32_t>(sequences_.at(id).tokens.size()) - 1, 1, true);
+  for (const schedule::PrefillChunk& chunk : batch.prefills)
+    add(chunk.id, chunk.first, chunk.tokens, chunk.last);
+  const std::vector<Token> tokens = cache_.compute(work);
+  pace();
+  must(scheduler_->commit(), "commit");
+  for (std::size_t i = 0; i < tokens.size(); ++i) speak(wanting[i], tokens[i]);
+  const std::lock_guard lock(mu_);
+  ++status_.iterations;
+}
+
+void Engine::pace() {
+  const auto length = std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+      std::chrono::duration<double, std::milli>(options_.iteration_ms));
+  const auto now = std::chrono::steady_clock::now();
+  end_ = std::max(end_ + length, now);
+  if (end_ > now) inbox_.wait_until(end_);
+}
+
+void Engine::speak(SequenceId id, Token token) {
+  Sequence& sequence = sequences_.at(id);
+  sequence.tokens.push_back(token);
+  const bool last = sequence.answer() >= sequence.most;
+  sequence.out->say_token(token, token_event(token, last ? "length" : ""), last);
+  if (!last) return;
+  if (sequence.source && !sequence.source->move.over()) tell(id, SourceEvent::ended);
+  must(scheduler_->finish(id), "finish");
+  if (sequence.ahead) {
+    sequence.tokens.pop_back();  // its own KV is not there
+    kept_.keep({std::move(sequence.tokens), std::exchange(sequence.blocks, {})});
+  }
+  end(id);
+}
+
+}  // namespace aqua::fleet

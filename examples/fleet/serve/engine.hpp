@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// Engine answers requests with the toy model, batched by the library's scheduler, and takes part in
+// moves: as the source that hands a request over, and as the destination that takes it.
+//
+// Everything happens between two iterations: requests, orders and news of the pool are taken in,
+// then the next batch is computed. A move by KV on one pool copies nothing but the last, partly
+// filled block: the source shares its blocks, the destination takes one more part in each. So a
+// round of copies takes no time, and the hold begins at the boundary at which the move was ordered;
+// until another speaks the source has everything, and goes on without asking for anything back.
+//
+// Threads: one of its own; public methods any.
+#pragma once
+
+#include <atomic>
+#include <future>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "aqua/migration/destination.hpp"
+#include "aqua/migration/note.hpp"
+#include "aqua/migration/source.hpp"
+#include "aqua/schedule/scheduler.hpp"
+#include "options.hpp"
+#include "serve/cache.hpp"
+#include "serve/inbox.hpp"
+#include "serve/kept_prefixes.hpp"
+#include "serve/outbox.hpp"
+#include "serve/pool_watch.hpp"
+#include "serve/steps.hpp"
+
+namespace aqua::fleet {
+
+struct EngineStatus {
+  std::uint32_t blocks = 0;  // that it may hold
+  std::uint32_t held = 0;    // by requests
+  std::uint32_t rooms = 0;   // kept for requests on their way here
+  std::uint32_t kept = 0;    // of prefixes computed ahead
+  std::uint64_t iterations = 0;
+  std::uint64_t requests = 0;  // here, and on their way here
+  std::uint64_t moved_in = 0;  // by KV
+};
+
+class Engine {
+ public:
+  // Throws Failure where the pool cannot be joined. All outlive it.
+  Engine(Runtime& runtime, const Options& options);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  [[nodiscard]] std::shared_ptr<Outbox> submit(Asked asked);
+  // Nobody reads it any more: whatever it is of ends.
+  void hang_up(const std::shared_ptr<Outbox>& out);
+  // not_found: no such attempt is here. What comes of it is told on the attempt's stream.
+  [[nodiscard]] Result<void> order(Order order);
+  [[nodiscard]] EngineStatus status() const;
+  // Blocks until the engine has failed, and says why.
+  [[nodiscard]] std::string wait();
+
+ private:
+  using SequenceId = schedule::SequenceId;
+
+  struct Source {
+    migration::SourceMove move;
+    std::uint64_t parcel = 0;
+    migration::Turn turn = 0;
+    std::uint32_t answered = 0;  // that the destination has been told
+    bool closed = false;
+  };
+  struct Sequence {
+    AttemptName name{};
+    std::shared_ptr<Outbox> out{};
+    std::vector<Token> tokens{};  // prompt and answer
+    std::uint32_t prompt = 0;     // of these; the rest is the answer
+    std::uint32_t most = 0;       // tokens of the answer
+    std::uint64_t seed = 0;
+    Blocks blocks{};
+    std::uint32_t shared = 0;  // so many leading blocks are
+    bool ahead = false;        // computed for a move by tokens: its KV is kept
+    std::optional<Source> source{};
+    [[nodiscard]] std::uint32_t answer() const {
+      return static_cast<std::uint32_t>(tokens.size()) - prompt;
+    }
+  };
+  // A request on its way here.
+  struct Incoming {
+    Asked asked{};
+    std::shared_ptr<Outbox> out{};
+    migration::DestinationMove move{};
+    std::uint32_t room = 0;  // blocks
+    std::optional<Parcel> parcel{};
+    Sequence sequence{};  // once it has landed
+    migration::MigrationNote note{};
+  };
+
+  void run();
+  void take_news();
+  void handle(Arrival& arrival);
+  void handle(Hangup& gone);
+  void handle(Ordered& ordered);
+  void handle(PoolNews& news);
+  void begin(Arrival& arrival);
+  void compute(const schedule::Batch& batch);
+  void speak(SequenceId id, Token token);
+  void preempt(const schedule::Preemption& order);
+  // Its scheduler knows it no more.
+  void end(SequenceId id);
+  void set_capacity();
+  void pace();
+  void tell_status();
+
+  // engine_destination.cpp
+  void receive(Arrival& arrival);
+  void take_parcel(Parcel parcel);
+  void land(Incoming& incoming);
+  [[nodiscard]] Result<void> unpack(Incoming& incoming);
+  void grant(Incoming& incoming, migration::Position from);
+  void tell(Incoming& incoming, migration::DestinationEvent event, const std::string& why = {});
+  void free_room(Incoming& incoming);
+
+  // engine_source.cpp
+  void begin_move(SequenceId id, const Order& order);
+  void tell(SequenceId id, migration::SourceEvent event);
+  void carry_out(SequenceId id, const migration::SourceOrder& order);
+  void share(Sequence& sequence, std::uint32_t blocks);
+  void close(SequenceId id);
+  void release(SequenceId id);
+  void depart(SequenceId id);
+  void go_on_with_moves();
+  void heard(const Delivery& delivery);
+  [[nodiscard]] std::uint32_t computed(SequenceId id) const;
+
+  const Options options_;
+  Cache cache_;
+  std::unique_ptr<schedule::Scheduler> scheduler_;
+  KeptPrefixes kept_;
+  Steps steps_;
+  Inbox inbox_;
+  std::map<SequenceId, Sequence> sequences_{};
+  std::list<Incoming> incoming_{};
+  std::map<std::uint64_t, std::string> parcels_{};  // given, and not heard of yet: of these ids
+  std::uint32_t rooms_ = 0;
+  std::uint64_t last_ = 0;
+  std::chrono::steady_clock::time_point end_{};  // of the last iteration
+  mutable std::mutex mu_;
+  EngineStatus status_{};
+  std::promise<std::string> failed_{};
+  std::optional<PoolWatch> watch_{};
+  std::thread thread_;
+};
+
+}  // namespace aqua::fleet

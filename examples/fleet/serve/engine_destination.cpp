@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// The engine as the destination of moves (docs/engine/migration.md).
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "must.hpp"
+#include "serve/engine.hpp"
+#include "speech/told.hpp"
+
+namespace aqua::fleet {
+namespace {
+
+using example::must;
+using migration::DestinationCommand;
+using migration::DestinationEvent;
+
+// Room for what an answer may grow by until it is held. These ids cross in the note.
+constexpr std::uint32_t kGrowth = 512;
+
+std::vector<Token> ids_of(const std::string& state) {
+  std::vector<Token> ids(state.size() / sizeof(Token));
+  if (!ids.empty()) std::memcpy(ids.data(), state.data(), ids.size() * sizeof(Token));
+  return ids;
+}
+
+Error senseless(const std::string& what) {
+  return Error{Code::invalid_argument, "the note and the parcel do not agree: " + what};
+}
+
+}  // namespace
+
+void Engine::receive(Arrival& arrival) {
+  const Asked& asked = arrival.asked;
+  const auto known = static_cast<std::uint32_t>(asked.prompt.size());
+  const std::uint32_t room = known + std::min(kGrowth, asked.max_tokens);
+  const std::uint32_t blocks = cache_.blocks_for(room);
+  const auto fits = [&] {
+    set_capacity();
+    const schedule::SchedulerStatus now = scheduler_->status();
+    return now.device_blocks_held + blocks <= now.device_blocks;
+  };
+  if (!fits()) kept_.drop_all();
+  if (!fits()) return arrival.out->say(failed_event("it has no room"), true);
+  rooms_ += blocks;
+  arrival.out->say(reserved_event(room));
+  incoming_.push_back({.asked = std::move(arrival.asked), .out = arrival.out, .room = blocks});
+  steps_.reached("room");
+}
+
+void Engine::take_parcel(Parcel parcel) {
+  for (Incoming& incoming : incoming_) {
+    const bool its = incoming.asked.name.request == parcel.id &&
+                     incoming.asked.name.turn < parcel.turn && !incoming.move.over() &&
+                     incoming.move.state() == migration::DestinationState::room;
+    if (!its) continue;
+    incoming.parcel = std::move(parcel);
+    steps_.reached("taken");
+    return tell(incoming, DestinationEvent::closed);
+  }
+  must(cache_.pool().finish(parcel.number, cache_.stream()), "finish");  // nobody waits for it
+}
+
+void Engine::tell(Incoming& incoming, DestinationEvent event, const std::string& why) {
+  for (const DestinationCommand command : must(incoming.move.on(event), "move")) {
+    switch (command) {
+      case DestinationCommand::land:
+        land(incoming);
+        break;
+      case DestinationCommand::confirm:
+        incoming.out->say(confirmed_event(incoming.note.generated_tokens));
+        steps_.reached("confirmed");
+        break;
+      case DestinationCommand::free:
+        free_room(incoming);
+        break;
+      case DestinationCommand::report:
+        incoming.out->say(failed_event(why), true);
+        break;
+      case DestinationCommand::prefill:  // of moves by tokens, which come as requests
+      case DestinationCommand::tell:
+      case DestinationCommand::speak:  // grant() does
+        break;
+    }
+  }
+}
+
+void Engine::free_room(Incoming& incoming) {
+  rooms_ -= std::exchange(incoming.room, 0);
+  if (incoming.parcel) {
+    must(cache_.pool().finish(incoming.parcel->number, cache_.stream()), "finish");
+    incoming.parcel.reset();
+  }
+  cache_.release(std::exchange(incoming.sequence.blocks, {}));
+}
+
+void Engine::land(Incoming& incoming) {
+  const auto done = unpack(incoming);
+  if (!done.ok()) return tell(incoming, DestinationEvent::failed, done.error().message);
+  steps_.reached("landed");
+  tell(incoming, DestinationEvent::landed);
+}
+
+Result<void> Engine::unpack(Incoming& incoming) {
+  const Asked& asked = incoming.asked;
+  const Parcel& parcel = *incoming.parcel;
+  auto note = migration::decode(parcel.note, options_.model_name());
+  if (!note.ok()) return std::move(note).error();
+  const std::vector<Token> more = ids_of(note->engine_state);
+  std::vector<Token> tokens = asked.prompt;
+  tokens.insert(tokens.end(), more.begin(), more.end());
+  if (note->kind != migration::Kind::kv || note->kv_tokens != parcel.tokens)
+    return senseless("of which tokens the KV is here");
+  if (note->prompt_tokens + asked.answered != asked.prompt.size() ||
+      std::size_t{note->prompt_tokens} + note->generated_tokens != tokens.size() ||
+      tokens.back() != note->pending_token)
+    return senseless("its ids");
+  if (parcel.blocks.size() != cache_.blocks_for(parcel.tokens) ||
+      cache_.blocks_for(tokens.size()) > incoming.room)
+    return senseless("its blocks");
+  const std::uint32_t full = parcel.tokens / options_.cache.tokens_per_block;
+  Blocks blocks(parcel.blocks.begin(), parcel.blocks.begin() + full);
+  if (full > 0) must(cache_.pool().share(blocks), "share");
+  if (full < parcel.blocks.size()) blocks.push_back(cache_.copy_of(parcel.blocks[full]));
+  must(cache_.pool().finish(parcel.number, cache_.stream()), "finish");
+  incoming.parcel.reset();
+  incoming.note = std::move(note).value();
+  incoming.sequence = {.name = asked.name,
+                       .out = incoming.out,
+                       .tokens = std::move(tokens),
+                       .prompt = incoming.note.prompt_tokens,
+                       .most = incoming.note.max_new_tokens,
+                       .seed = incoming.note.sampler.seed,
+                       .blocks = std::move(blocks),
+                       .shared = full};
+  return {};
+}
+
+void Engine::grant(Incoming& incoming, migration::Position from) {
+  const migration::MigrationNote& note = incoming.note;
+  if (incoming.move.state() != migration::DestinationState::ready) return;
+  if (from < incoming.asked.answered || from > note.generated_tokens)
+    return tell(incoming, DestinationEvent::failed, "it was granted a position that it has not");
+  rooms_ -= std::exchange(incoming.room, 0);
+  set_capacity();
+  const SequenceId id{++last_};
+  const auto arrived = scheduler_->arrive({.id = id,
+                                           .prompt_tokens = note.prompt_tokens,
+                                           .max_new_tokens = note.max_new_tokens,
+                                           .generated_tokens = note.generated_tokens,
+                                           .cached_tokens = note.kv_tokens,
+                                           .cached_in = Tier::local});
+  if (!arrived.ok()) return tell(incoming, DestinationEvent::failed, arrived.error().message);
+  tell(incoming, DestinationEvent::granted);
+  steps_.reached("granted");
+  Sequence& sequence = sequences_.emplace(id, std::move(incoming.sequence)).first->second;
+  for (std::size_t at = sequence.prompt + from; at < sequence.tokens.size(); ++at)
+    sequence.out->say_token(sequence.tokens[at], token_event(sequence.tokens[at], ""), false);
+  const std::lock_guard lock(mu_);
+  ++status_.moved_in;
+}
+
+}  // namespace aqua::fleet

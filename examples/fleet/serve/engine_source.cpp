@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+// Orders, news of the pool, and the engine as the source of moves (docs/engine/migration.md).
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "must.hpp"
+#include "serve/engine.hpp"
+#include "speech/told.hpp"
+
+namespace aqua::fleet {
+namespace {
+
+using example::must;
+using migration::DestinationEvent;
+using migration::SourceCommand;
+using migration::SourceEvent;
+using migration::SourceState;
+using schedule::SequenceState;
+
+constexpr std::size_t kMostParcels = 64;
+
+std::string state_of(std::span<const Token> ids) {
+  std::string bytes(ids.size_bytes(), '\0');
+  if (!ids.empty()) std::memcpy(bytes.data(), ids.data(), bytes.size());
+  return bytes;
+}
+
+}  // namespace
+
+void Engine::handle(Ordered& ordered) {
+  const Order& order = ordered.order;
+  const auto sequence = std::find_if(sequences_.begin(), sequences_.end(), [&](const auto& entry) {
+    return entry.second.name == order.name;
+  });
+  const auto incoming = std::find_if(incoming_.begin(), incoming_.end(), [&](const Incoming& one) {
+    return one.asked.name == order.name && !one.move.over();
+  });
+  const bool here = sequence != sequences_.end();
+  ordered.known->set_value(here || incoming != incoming_.end());
+  const bool moves = here && sequence->second.source.has_value();
+  switch (order.what) {
+    case Order::What::move:
+      if (here) begin_move(sequence->first, order);
+      return;
+    case Order::What::resume:
+      if (moves) tell(sequence->first, SourceEvent::resumed);
+      return;
+    case Order::What::abandon:
+      if (moves) tell(sequence->first, SourceEvent::destination_died);
+      return;
+    case Order::What::hurry:
+      if (moves) tell(sequence->first, SourceEvent::timed_out);
+      return;
+    case Order::What::grant:
+      if (incoming != incoming_.end()) grant(*incoming, order.position);
+      return;
+    case Order::What::source_died:
+      if (incoming != incoming_.end())
+        tell(*incoming, DestinationEvent::source_died, "its source died before all was here");
+      return;
+    case Order::What::sweep:
+      return;  // carried out by order()
+  }
+}
+
+void Engine::handle(PoolNews& /*news*/) {
+  for (const Delivery& delivery : cache_.pool().deliveries()) heard(delivery);
+  (void)cache_.pool().superseded();  // what was taken is finished at once
+  for (Parcel& parcel : cache_.pool().accept(kMostParcels)) take_parcel(std::move(parcel));
+}
+
+std::uint32_t Engine::computed(SequenceId id) const {
+  return must(scheduler_->sequence(id), "sequence").computed_tokens;
+}
+
+void Engine::begin_move(SequenceId id, const Order& order) {
+  Sequence& sequence = sequences_.at(id);
+  const auto refuse = [&](std::string_view why) { sequence.out->say(reported_event(why)); };
+  if (sequence.source) return refuse("it moves already");
+  if (order.answered > sequence.answer())
+    return refuse("the destination was told what was not said");
+  const auto status = must(scheduler_->sequence(id), "sequence");
+  if (status.state != SequenceState::resident) return refuse(why(migration::Stays::prefill));
+  auto move = migration::SourceMove::begin({.prompt_tokens = status.prompt_tokens,
+                                            .computed_tokens = status.computed_tokens,
+                                            .generated_tokens = status.generated_tokens},
+                                           {.kind = migration::Kind::kv,
+                                            .room_tokens = order.room_tokens,
+                                            .block_tokens = options_.cache.tokens_per_block,
+                                            .little_tokens = 2 * options_.cache.tokens_per_block});
+  if (!move.ok()) return refuse(move.error().message);
+  // The higher turn ends what may still wait of an earlier move.
+  watch_->settled(sequence.name.request);
+  const auto parcel = cache_.pool().open({sequence.name.request, order.move}, order.to);
+  if (!parcel.ok()) return refuse(parcel.error().message);
+  parcels_[*parcel] = sequence.name.request;
+  sequence.source = Source{.move = std::move(move).value(),
+                           .parcel = *parcel,
+                           .turn = sequence.name.turn,
+                           .answered = order.answered};
+  steps_.reached("reserved");
+  tell(id, SourceEvent::reserved);
+}
+
+// What was shared has crossed, and a hold begins at once: each is told at the same boundary.
+void Engine::go_on_with_moves() {
+  std::vector<SequenceId> moving;
+  for (const auto& [id, sequence] : sequences_) {
+    if (sequence.source) moving.push_back(id);
+  }
+  for (const SequenceId id : moving) {
+    const auto state = [&] { return sequences_.at(id).source->move.state(); };
+    const auto moves = [&] { return sequences_.contains(id) && sequences_.at(id).source; };
+    while (moves() && state() == SourceState::copying) tell(id, SourceEvent::copied);
+    if (moves() && state() == SourceState::holding && must(scheduler_->sequence(id), "held").held) {
+      steps_.reached("held");
+      tell(id, SourceEvent::held);
+    }
+    if (moves() && state() == SourceState::closing) {
+      tell(id, SourceEvent::closed);
+      steps_.reached("handed");
+    }
+  }
+  std::erase_if(incoming_, [](const Incoming& one) { return one.move.over(); });
+}
+
+void Engine::tell(SequenceId id, SourceEvent event) {
+  Sequence& sequence = sequences_.at(id);
+  const auto orders = must(sequence.source->move.on(event, computed(id)), "move");
+  for (const migration::SourceOrder& order : orders) carry_out(id, order);
+  if (const auto found = sequences_.find(id); found != sequences_.end()) {
+    if (found->second.source && found->second.source->move.over()) found->second.source.reset();
+  }
+}
+
+void Engine::carry_out(SequenceId id, const migration::SourceOrder& order) {
+  Sequence& sequence = sequences_.at(id);
+  switch (order.what) {
+    case SourceCommand::copy:
+      share(sequence, cache_.blocks_for(order.range.first + order.range.count));
+      return steps_.reached("copied");
+    case SourceCommand::hold:
+      return must(scheduler_->hold(id), "hold");
+    case SourceCommand::close:
+      return close(id);
+    case SourceCommand::withdraw:
+      if (!parcels_.contains(sequence.source->parcel)) return;
+      if (sequence.source->closed) return watch_->sweep(sequence.name.request);
+      (void)cache_.pool().recall(sequence.source->parcel);  // that it is gone is told anyhow
+      return;
+    case SourceCommand::release:
+      return release(id);
+    case SourceCommand::ask:
+      steps_.reached("asking");
+      return sequence.out->say(asked_event());
+    case SourceCommand::free:
+      return depart(id);
+    case SourceCommand::report:
+      return sequence.out->say(reported_event(why(sequence.source->move.reason())));
+  }
+}
+
+void Engine::share(Sequence& sequence, std::uint32_t blocks) {
+  if (blocks <= sequence.shared) return;
+  const auto more = BlockList(sequence.blocks).subspan(sequence.shared, blocks - sequence.shared);
+  must(cache_.pool().share(more), "share");
+  sequence.shared = blocks;
+}
+
+void Engine::close(SequenceId id) {
+  Sequence& sequence = sequences_.at(id);
+  Source& source = *sequence.source;
+  const std::uint32_t kv = computed(id);
+  const std::span<const Token> answer = std::span(sequence.tokens).subspan(sequence.prompt);
+  const migration::MigrationNote note{.kind = migration::Kind::kv,
+                                      .turn = source.turn,
+                                      .prompt_tokens = sequence.prompt,
+                                      .generated_tokens = sequence.answer(),
+                                      .kv_tokens = kv,
+                                      .max_new_tokens = sequence.most,
+                                      .pending_token = sequence.tokens.back(),
+                                      .sampler = {.seed = sequence.seed},
+                                      .model = options_.model_name(),
+                                      .engine_state = state_of(answer.subspan(source.answered))};
+  must(cache_.pool().close(source.parcel, BlockList(sequence.blocks).first(cache_.blocks_for(kv)),
+                           kv, must(migration::encode(note), "note"), cache_.stream()),
+       "close");
+  source.closed = true;
+}
+
+// Its last block may be another's to read by now: it goes on in a copy.
+void Engine::release(SequenceId id) {
+  Sequence& sequence = sequences_.at(id);
+  const std::uint32_t full = computed(id) / options_.cache.tokens_per_block;
+  if (full < sequence.shared) {
+    std::uint32_t& tail = sequence.blocks.at(full);
+    const std::uint32_t copy = cache_.copy_of(tail);
+    cache_.release({std::exchange(tail, copy)});
+    sequence.shared = full;
+  }
+  must(scheduler_->release(id), "release");
+}
+
+void Engine::depart(SequenceId id) {
+  sequences_.at(id).out->say({}, true);
+  must(scheduler_->depart(id), "depart");
+  end(id);
+}
+
+void Engine::heard(const Delivery& delivery) {
+  const auto found = parcels_.find(delivery.number);
+  if (found == parcels_.end()) return;
+  const std::string id = std::move(found->second);
+  parcels_.erase(found);
+  watch_->settled(id);
+  if (delivery.outcome == Delivery::Outcome::confirmed) return;
+  for (auto& [number, sequence] : sequences_) {
+    if (!sequence.source || sequence.source->parcel != delivery.number) continue;
+    return tell(number, SourceEvent::destination_died);  // nobody will have it
+  }
+}
+
+}  // namespace aqua::fleet

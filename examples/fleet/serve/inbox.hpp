@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Inbox is where everything reaches an engine's thread: requests, orders, connections that have
+// ended, and that there is news of the pool.
+//
+// Threads: post() and close() any; the rest the engine's.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "serve/outbox.hpp"
+#include "speech/asked.hpp"
+#include "speech/orders.hpp"
+
+namespace aqua::fleet {
+
+struct Arrival {
+  Asked asked{};
+  std::shared_ptr<Outbox> out{};
+};
+struct Hangup {
+  std::shared_ptr<Outbox> out{};
+};
+struct Ordered {
+  Order order{};
+  std::shared_ptr<std::promise<bool>> known{};  // whether such an attempt is here
+};
+struct PoolNews {};
+using News = std::variant<Arrival, Hangup, Ordered, PoolNews>;
+
+class Inbox {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+
+  void post(News news) {
+    const std::lock_guard lock(mu_);
+    if (closed_) return;
+    news_.push_back(std::move(news));
+    changed_.notify_all();
+  }
+  void close() {
+    const std::lock_guard lock(mu_);
+    closed_ = true;
+    news_.clear();
+    changed_.notify_all();
+  }
+  [[nodiscard]] bool closed() const {
+    const std::lock_guard lock(mu_);
+    return closed_;
+  }
+  [[nodiscard]] std::vector<News> take() {
+    const std::lock_guard lock(mu_);
+    return std::exchange(news_, {});
+  }
+  // Until there is any.
+  void wait() {
+    std::unique_lock lock(mu_);
+    changed_.wait(lock, [this] { return closed_ || !news_.empty(); });
+  }
+  // Until then, or the inbox is closed.
+  void wait_until(Time until) {
+    std::unique_lock lock(mu_);
+    changed_.wait_until(lock, until, [this] { return closed_; });
+  }
+
+ private:
+  mutable std::mutex mu_;
+  std::condition_variable changed_;
+  std::vector<News> news_{};
+  bool closed_ = false;
+};
+
+}  // namespace aqua::fleet

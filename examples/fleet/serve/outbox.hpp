@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Outbox is what an engine says to one attempt: the engine's thread puts events in, the thread of
+// its connection takes them out.
+//
+// Threads: any.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "speech/asked.hpp"
+
+namespace aqua::fleet {
+
+class Outbox {
+ public:
+  struct Taken {
+    std::string events{};
+    bool ended = false;  // nothing follows
+  };
+
+  void say(std::string_view event, bool last = false) {
+    const std::lock_guard lock(mu_);
+    events_ += event;
+    ended_ = ended_ || last;
+    changed_.notify_all();
+  }
+  // As say(), of an answer's token; `tokens` of whole() has it as well.
+  void say_token(Token token, std::string_view event, bool last) {
+    const std::lock_guard lock(mu_);
+    events_ += event;
+    tokens_.push_back(token);
+    ended_ = ended_ || last;
+    changed_.notify_all();
+  }
+  // It ends in the middle: what was asked for cannot be.
+  void refuse(const std::string& why) {
+    const std::lock_guard lock(mu_);
+    refusal_ = why;
+    ended_ = true;
+    changed_.notify_all();
+  }
+
+  // What is there by then.
+  [[nodiscard]] Taken take(std::chrono::milliseconds patience) {
+    std::unique_lock lock(mu_);
+    changed_.wait_for(lock, patience, [this] { return ended_ || !events_.empty(); });
+    return {std::exchange(events_, {}), ended_};
+  }
+  // Whether it ended; then all of its tokens, or why there are none.
+  [[nodiscard]] bool await_end(std::chrono::milliseconds patience) {
+    std::unique_lock lock(mu_);
+    return changed_.wait_for(lock, patience, [this] { return ended_; });
+  }
+  [[nodiscard]] std::vector<Token> tokens() const {
+    const std::lock_guard lock(mu_);
+    return tokens_;
+  }
+  [[nodiscard]] std::string refusal() const {
+    const std::lock_guard lock(mu_);
+    return refusal_;
+  }
+
+ private:
+  mutable std::mutex mu_;
+  std::condition_variable changed_;
+  std::string events_{};
+  std::vector<Token> tokens_{};
+  std::string refusal_{};
+  bool ended_ = false;
+};
+
+}  // namespace aqua::fleet

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// PoolWatch waits for the pool in the engine's place, and tells its inbox. It also ends, by name,
+// parcels that were withdrawn and that nobody took: where their taker died, that is only possible
+// once its end is proven.
+//
+// Threads: one of its own; every method any.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "aqua/handoff/pools.hpp"
+#include "serve/cache.hpp"
+#include "serve/inbox.hpp"
+
+namespace aqua::fleet {
+
+class PoolWatch {
+ public:
+  // All outlive it.
+  PoolWatch(KvPool& pool, const CacheOptions& options, Inbox& inbox)
+      : pool_(pool), options_(options), inbox_(inbox), thread_([this] { run(); }) {}
+  ~PoolWatch() {
+    over_ = true;
+    thread_.join();
+  }
+  PoolWatch(const PoolWatch&) = delete;
+  PoolWatch& operator=(const PoolWatch&) = delete;
+
+  // Ends the parcel of this id that waits, now or once it does.
+  void sweep(std::string id) {
+    const std::lock_guard lock(mu_);
+    swept_.insert(std::move(id));
+  }
+  // It has ended, or its taker has confirmed it.
+  void settled(const std::string& id) {
+    const std::lock_guard lock(mu_);
+    swept_.erase(id);
+  }
+
+ private:
+  static constexpr std::chrono::milliseconds kPatience{100};
+
+  void run() {
+    while (!over_) {
+      if (pool_.wait(kPatience)) inbox_.post(PoolNews{});
+      std::set<std::string> due;
+      {
+        const std::lock_guard lock(mu_);
+        due = swept_;
+      }
+      for (const std::string& id : due) {
+        if (cancel_parcel(options_.pool, id, options_.keeper).ok()) settled(id);
+      }
+      if (!pool_.is_connected()) return inbox_.post(PoolNews{});
+    }
+  }
+
+  KvPool& pool_;
+  const CacheOptions& options_;
+  Inbox& inbox_;
+  std::atomic<bool> over_{false};
+  std::mutex mu_;
+  std::set<std::string> swept_{};
+  std::thread thread_;
+};
+
+}  // namespace aqua::fleet

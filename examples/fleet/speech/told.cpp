@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "speech/told.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace aqua::fleet {
+namespace {
+
+using Json = nlohmann::json;
+
+std::string event_of(const Json& json) {
+  return "data: " + json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n\n";
+}
+
+std::string move_event(Json told) {
+  return event_of({{"aqua", std::move(told)}});
+}
+
+}  // namespace
+
+std::string text_of(Token token) {
+  return " " + std::to_string(token);
+}
+
+std::string token_event(Token token, std::string_view finish) {
+  std::string event =
+      event_of({{"choices",
+                 {{{"index", 0},
+                   {"text", text_of(token)},
+                   {"token_ids", {token}},
+                   {"finish_reason", finish.empty() ? Json(nullptr) : Json(finish)}}}}});
+  if (!finish.empty()) event += "data: [DONE]\n\n";
+  return event;
+}
+
+std::string error_event(std::string_view why) {
+  return event_of({{"error", {{"message", why}}}});
+}
+
+std::string reserved_event(std::uint32_t room_tokens) {
+  return move_event({{"event", "reserved"}, {"room_tokens", room_tokens}});
+}
+
+std::string confirmed_event(migration::Position position) {
+  return move_event({{"event", "confirmed"}, {"position", position}});
+}
+
+std::string failed_event(std::string_view why) {
+  return move_event({{"event", "failed"}, {"why", why}});
+}
+
+std::string reported_event(std::string_view why) {
+  return move_event({{"event", "reported"}, {"why", why}});
+}
+
+std::string asked_event() {
+  return move_event({{"event", "asked"}});
+}
+
+std::string whole_answer(std::span<const Token> tokens) {
+  std::string text;
+  for (const Token token : tokens) text += text_of(token);
+  return Json{{"object", "text_completion"},
+              {"choices",
+               {{{"index", 0},
+                 {"text", text},
+                 {"token_ids", std::vector<Token>(tokens.begin(), tokens.end())},
+                 {"finish_reason", "length"}}}}}
+      .dump();
+}
+
+}  // namespace aqua::fleet

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+// Source, destination and router are killed and stopped at each step of a move by KV, and at random
+// moments: every answer is the reference's, token by token, and nothing is left in the pool.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <cstdlib>
+#include <optional>
+#include <thread>
+
+#include "tests/examples/fleet/rig.hpp"
+
+namespace aqua::fleet::test {
+namespace {
+
+using router::test::ask;
+using router::test::becomes;
+using router::test::request_of;
+
+struct Death {
+  const char* who;  // "source", "destination"
+  const char* step;
+  int signal;
+};
+
+std::string name_of(const ::testing::TestParamInfo<Death>& info) {
+  return std::string(info.param.signal == SIGKILL ? "Killed" : "Stopped") + "_" + info.param.who +
+         "_" + info.param.step;
+}
+
+std::vector<std::string> paced(bool armed, const Death& death) {
+  std::vector<std::string> line{"--iteration-ms", "5"};
+  if (!armed) return line;
+  line.insert(line.end(), {"--die-at", death.step});
+  if (death.signal == SIGSTOP) line.emplace_back("--stop");
+  return line;
+}
+
+class DeathInAMove : public ::testing::TestWithParam<Death> {};
+
+TEST_P(DeathInAMove, NoTokenIsLostOrDoubledAndNothingIsLeft) {
+  const Death& death = GetParam();
+  const bool source = death.who == std::string("source");
+  const Keeper keeper;
+  FleetEngine a(keeper, "engine-a", paced(source, death));
+  FleetEngine b(keeper, "engine-b", paced(!source, death));
+  const FleetEngine c(keeper, "engine-c", paced(false, death));
+  const RouterProcess router({a.url(), b.url(), c.url()});
+  for (const char* other : {"b", "c"})  // so that it begins on a
+    ASSERT_EQ(router.order(std::string("/admin/v1/engines/") + other + "/drain"), 200);
+  const auto prompt = prompt_of(7);
+  bool moved = false;
+  const Answer answer =
+      ask(router.url(), request_of(prompt, 7, 300), "/v1/completions", [&](const Answer& so_far) {
+        if (so_far.ids.size() < 20 || std::exchange(moved, true)) return true;
+        for (const char* other : {"b", "c"}) {
+          EXPECT_EQ(router.order(std::string("/admin/v1/engines/") + other + "/drain", "", true),
+                    200);
+        }
+        EXPECT_EQ(router.engine("a").at("requests"), 1);
+        EXPECT_TRUE(move_the_only_one(router));
+        return true;
+      });
+  EXPECT_EQ(answer, reference_answer(prompt, 7, 300)) << answer.error;
+  EXPECT_TRUE(moved);
+  FleetEngine& dead = source ? a : b;
+  EXPECT_TRUE(becomes([&] { return router.engine(source ? "a" : "b").at("state") == "down"; }))
+      << "it came to this step";
+  if (death.signal == SIGKILL) {
+    EXPECT_EQ(dead.child.wait(), 128 + SIGKILL);
+  } else {
+    dead.child.signal(SIGCONT);
+    EXPECT_TRUE(becomes([&] { return dead.holds_nothing(); })) << "it is told, and frees";
+  }
+  EXPECT_TRUE(becomes([&] { return c.holds_nothing() && (source ? b : a).holds_nothing(); }));
+  EXPECT_TRUE(becomes([&] { return keeper.holds_nothing(); }));
+  EXPECT_TRUE(becomes([&] { return router.metric("aqua_router_requests") == 0; }));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    At, DeathInAMove,
+    ::testing::Values(
+        Death{"source", "reserved", SIGKILL}, Death{"source", "copied", SIGKILL},
+        Death{"source", "held", SIGKILL}, Death{"source", "handed", SIGKILL},
+        Death{"source", "reserved", SIGSTOP}, Death{"source", "copied", SIGSTOP},
+        Death{"source", "held", SIGSTOP}, Death{"source", "handed", SIGSTOP},
+        Death{"destination", "room", SIGKILL}, Death{"destination", "taken", SIGKILL},
+        Death{"destination", "landed", SIGKILL}, Death{"destination", "confirmed", SIGKILL},
+        Death{"destination", "granted", SIGKILL}, Death{"destination", "room", SIGSTOP},
+        Death{"destination", "taken", SIGSTOP}, Death{"destination", "landed", SIGSTOP},
+        Death{"destination", "confirmed", SIGSTOP}, Death{"destination", "granted", SIGSTOP}),
+    name_of);
+
+// Four engines of one pool, and a router in front.
+class Fleet {
+ public:
+  Fleet() {
+    std::vector<std::string> urls;
+    for (const char* name : {"a", "b", "c", "d"}) {
+      engines_.emplace_back(std::in_place, keeper, name, kPace);
+      urls.push_back(engines_.back()->url());
+    }
+    router.emplace(urls);
+  }
+  [[nodiscard]] FleetEngine& engine(std::size_t i) { return *engines_.at(i); }
+  [[nodiscard]] std::string state(std::size_t i) const {
+    return router->engine(std::string(1, static_cast<char>('a' + i))).value("state", "");
+  }
+  // Another process in its place, at the same address.
+  void replace(std::size_t i) {
+    const std::string url = engines_[i]->url();
+    auto line = kPace;
+    line.insert(line.end(), {"--port", url.substr(url.rfind(':') + 1)});
+    engines_[i].reset();
+    engines_[i].emplace(keeper, std::string(1, static_cast<char>('a' + i)), line);
+  }
+  void expect_nothing_left() {
+    for (auto& engine : engines_)
+      EXPECT_TRUE(becomes([&] { return engine->holds_nothing(); })) << engine->url();
+    EXPECT_TRUE(becomes([&] { return keeper.holds_nothing(); }));
+  }
+
+  inline static const std::vector<std::string> kPace{"--iteration-ms", "10"};
+  const Keeper keeper;
+  std::optional<RouterProcess> router;
+
+ private:
+  std::deque<std::optional<FleetEngine>> engines_;
+};
+
+TEST(DeathOfTheRouter, LeavesNothingOnItsEngines) {
+  Fleet fleet;
+  std::mt19937 random(2);
+  std::vector<std::jthread> clients;
+  for (std::uint32_t i = 0; i < 16; ++i) {
+    clients.emplace_back(
+        [&, i] { EXPECT_FALSE(ask(fleet.router->url(), request_of(prompt_of(i), i, 5000)).done); });
+  }
+  EXPECT_TRUE(becomes([&] { return fleet.router->metric("aqua_router_requests") >= 16; }));
+  EXPECT_TRUE(becomes([&] {
+    move_around(*fleet.router, random, 4, false);
+    return moves_done(*fleet.router, "kv") >= 8;
+  }));
+  move_around(*fleet.router, random, 4, false);
+  fleet.router->child.signal(SIGKILL);
+  clients.clear();
+  fleet.expect_nothing_left();
+}
+
+TEST(DeathOfTheRouter, StoppedInTheMiddleOfMovesItGoesOn) {
+  Fleet fleet;
+  std::mt19937 random(3);
+  Clients clients(fleet.router->url(), 12, 200);
+  for (int round = 0; round < 5; ++round) {
+    EXPECT_TRUE(becomes([&] { return fleet.router->metric("aqua_router_requests") >= 8; }));
+    move_around(*fleet.router, random, 4, false);
+    fleet.router->child.stop();
+    const auto iterations = [&] {
+      double sum = 0;
+      for (std::size_t i = 0; i < 4; ++i) sum += fleet.engine(i).metric("fleet_iterations_total");
+      return sum;
+    };
+    const double before = iterations();
+    EXPECT_TRUE(becomes([&] { return iterations() > before + 20; }));
+    fleet.router->child.signal(SIGCONT);
+  }
+  clients.expect_all_right();
+  fleet.expect_nothing_left();
+}
+
+// AQUA_FLEET_KILLS: so many.
+TEST(DeathAtRandom, OfEnginesUnderLoadAndMovesNoAnswerNotices) {
+  const char* const given = std::getenv("AQUA_FLEET_KILLS");
+  const int kills = given == nullptr ? 6 : std::atoi(given);
+  Fleet fleet;
+  std::mt19937 random(static_cast<unsigned>(kills));
+  Clients clients(fleet.router->url(), 12, 200);
+  for (int kill = 0; kill < kills; ++kill) {
+    const std::size_t victim = random() % 4;
+    for (unsigned i = 0; i <= random() % 3; ++i) move_around(*fleet.router, random, 4, false);
+    if (random() % 2 == 0) {
+      fleet.engine(victim).child.signal(SIGKILL);
+      EXPECT_TRUE(becomes([&] { return fleet.state(victim) == "down"; }));
+      fleet.replace(victim);
+    } else {
+      fleet.engine(victim).child.stop();
+      EXPECT_TRUE(becomes([&] { return fleet.state(victim) == "down"; }));
+      fleet.engine(victim).child.signal(SIGCONT);
+    }
+    EXPECT_TRUE(becomes([&] { return fleet.state(victim) == "up"; })) << kill;
+  }
+  clients.expect_all_right();
+  fleet.expect_nothing_left();
+}
+
+}  // namespace
+}  // namespace aqua::fleet::test

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// Answers that move between engines of one pool, by KV and by tokens: each is what the model says
+// without pages, batches or moves. A wrong byte of KV changes every token behind it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/examples/fleet/rig.hpp"
+
+namespace aqua::fleet::test {
+namespace {
+
+using router::test::ask;
+using router::test::becomes;
+using router::test::request_of;
+
+const std::vector<std::string> kPace{"--iteration-ms", "10"};
+
+// One request, which moves back and forth after each `every` tokens.
+void expect_right_when_moved(const RouterProcess& router, const std::string& kind,
+                             std::size_t every) {
+  constexpr std::uint32_t kTokens = 400;
+  const auto prompt = prompt_of(3);
+  std::size_t next = every;
+  const Answer answer = ask(router.url(), request_of(prompt, 3, kTokens), "/v1/completions",
+                            [&](const Answer& so_far) {
+                              if (so_far.ids.size() < next) return true;
+                              next += every;
+                              (void)move_the_only_one(router, kind == "tokens");
+                              return true;
+                            });
+  EXPECT_EQ(answer, reference_answer(prompt, 3, kTokens)) << answer.error;
+  EXPECT_GE(moves_done(router, kind), 4) << router.get("/admin/v1/engines").dump();
+}
+
+TEST(FleetMoves, AnAnswerThatMovedIsTheOneThatStayed) {
+  const Keeper keeper;
+  const FleetEngine a(keeper, "engine-a", kPace), b(keeper, "engine-b", kPace);
+  const RouterProcess router({a.url(), b.url()});
+  expect_right_when_moved(router, "kv", 23);
+  EXPECT_EQ(moves_done(router, "tokens"), 0) << "both engines share a pool";
+  EXPECT_GE(a.metric("fleet_moved_in_total") + b.metric("fleet_moved_in_total"), 4);
+  expect_right_when_moved(router, "tokens", 40);
+  EXPECT_TRUE(becomes([&] { return a.holds_nothing() && b.holds_nothing(); }));
+  EXPECT_TRUE(becomes([&] { return keeper.holds_nothing(); }));
+}
+
+TEST(FleetMoves, BetweenPoolsTokensMove) {
+  const Keeper keeper;
+  const FleetEngine a(keeper, "engine-a", kPace);
+  const FleetEngine b(keeper, "engine-b", {"--iteration-ms", "10", "--pool", "other"});
+  const RouterProcess router({a.url(), b.url()});
+  const auto prompt = prompt_of(5);
+  bool moved = false;
+  const Answer answer =
+      ask(router.url(), request_of(prompt, 5, 200), "/v1/completions", [&](const Answer& so_far) {
+        if (so_far.ids.size() < 20 || std::exchange(moved, true)) return true;
+        EXPECT_TRUE(move_the_only_one(router));
+        return true;
+      });
+  EXPECT_EQ(answer, reference_answer(prompt, 5, 200));
+  EXPECT_EQ(moves_done(router, "tokens"), 1);
+  EXPECT_EQ(moves_done(router, "kv"), 0);
+}
+
+TEST(FleetMoves, ADrainedEngineHandsItsRequestsOver) {
+  const Keeper keeper;
+  const FleetEngine a(keeper, "engine-a", kPace), b(keeper, "engine-b", kPace);
+  const RouterProcess router({a.url(), b.url()});
+  Clients clients(router.url(), 6, 200);
+  EXPECT_TRUE(becomes([&] { return router.engine("a").at("requests") > 3; }));
+  EXPECT_EQ(router.order("/admin/v1/engines/a/drain"), 200);
+  EXPECT_TRUE(becomes([&] { return router.engine("a").at("requests") == 0; }));
+  EXPECT_GE(moves_done(router, "kv"), 1);
+  clients.expect_all_right();
+  EXPECT_TRUE(becomes([&] { return a.holds_nothing() && b.holds_nothing(); }));
+}
+
+TEST(FleetMoves, ADestinationWithoutRoomLeavesTheRequestWhereItIs) {
+  const Keeper keeper;
+  const FleetEngine a(keeper, "engine-a", kPace);
+  const FleetEngine b(keeper, "engine-b", {"--iteration-ms", "10", "--blocks", "4"});
+  const RouterProcess router({a.url(), b.url()});
+  const auto prompt = prompt_of(1);
+  bool moved = false;
+  const Answer answer =
+      ask(router.url(), request_of(prompt, 1, 150), "/v1/completions", [&](const Answer& so_far) {
+        if (so_far.ids.size() < 20 || std::exchange(moved, true)) return true;
+        EXPECT_EQ(router.engine("a").at("requests"), 1);
+        EXPECT_TRUE(move_the_only_one(router));
+        return true;
+      });
+  EXPECT_EQ(answer, reference_answer(prompt, 1, 150)) << answer.error;
+  EXPECT_EQ(moves_done(router, "kv"), 0);
+  EXPECT_EQ(router.metric("aqua_router_moves_total", "failed"), 1);
+  EXPECT_EQ(router.metric("aqua_router_recoveries_total"), 0);
+}
+
+TEST(FleetMoves, OfSixtyFourAnswersOnFourEnginesNoTokenIsLostOrDoubled) {
+  const Keeper keeper;
+  std::deque<FleetEngine> engines;
+  std::vector<std::string> urls;
+  for (const char* name : {"a", "b", "c", "d"}) {
+    engines.emplace_back(keeper, name, std::vector<std::string>{"--iteration-ms", "25"});
+    urls.push_back(engines.back().url());
+  }
+  const RouterProcess router(urls);
+  std::mt19937 random(1);
+  Clients clients(router.url(), 64, 200);
+  EXPECT_TRUE(becomes([&] { return router.metric("aqua_router_requests") >= 64; }));
+  EXPECT_TRUE(becomes([&] {
+    move_around(router, random, engines.size(), false);
+    return moves_done(router, "kv") >= 100;
+  })) << router.metric("aqua_router_moves_total", "failed");
+  EXPECT_TRUE(becomes([&] {
+    move_around(router, random, engines.size(), true);
+    return moves_done(router, "tokens") >= 100;
+  }));
+  clients.expect_all_right();
+  for (const FleetEngine& engine : engines)
+    EXPECT_TRUE(becomes([&] { return engine.holds_nothing(); }));
+  EXPECT_TRUE(becomes([&] { return keeper.holds_nothing(); })) << "nothing leaks";
+}
+
+TEST(FleetMoves, AClientThatVanishesInAMoveLeavesNothing) {
+  const Keeper keeper;
+  const FleetEngine a(keeper, "engine-a", kPace), b(keeper, "engine-b", kPace);
+  const RouterProcess router({a.url(), b.url()});
+  for (std::uint32_t more = 0; more < 4; ++more) {
+    std::size_t end = SIZE_MAX;
+    (void)ask(router.url(), request_of(prompt_of(2), 2, 5000), "/v1/completions",
+              [&](const Answer& so_far) {
+                if (so_far.ids.size() == 20) {
+                  EXPECT_TRUE(move_the_only_one(router));
+                  end = so_far.ids.size() + more;
+                }
+                return so_far.ids.size() < end;
+              });
+    EXPECT_TRUE(becomes([&] { return a.holds_nothing() && b.holds_nothing(); })) << more;
+    EXPECT_TRUE(becomes([&] { return keeper.holds_nothing(); })) << more;
+  }
+}
+
+}  // namespace
+}  // namespace aqua::fleet::test

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// A keeper, engines of examples/fleet over one pool, and clients that know what each answer must
+// be.
+//
+// Threads: one, but Clients, which has its own.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/coordinator/child_process.hpp"
+#include "tests/examples/fleet/reference.hpp"
+#include "tests/tools/router/live.hpp"
+
+namespace aqua::fleet::test {
+
+using router::test::Json;
+using router::test::RouterProcess;
+
+// Where the keeper listens, gone with all in it at the end.
+class Place {
+ public:
+  Place();
+  ~Place();
+  Place(const Place&) = delete;
+  Place& operator=(const Place&) = delete;
+  [[nodiscard]] std::string keeper() const { return path_ / "keeper.sock"; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+class Keeper {
+ public:
+  Keeper();
+  [[nodiscard]] std::string socket() const { return place_.keeper(); }
+  // Whether nothing of any request is left in the pool: no parcel waits, nothing is shared. The
+  // blocks that members have ahead are theirs.
+  [[nodiscard]] bool holds_nothing() const;
+
+ private:
+  Place place_;
+  aqua::testing::ChildProcess child_;
+};
+
+class FleetEngine {
+ public:
+  FleetEngine(const Keeper& keeper, std::string name, std::vector<std::string> arguments = {});
+  [[nodiscard]] const std::string& url() const { return url_; }
+  // Of its /metrics; -1 where it does not answer.
+  [[nodiscard]] double metric(const std::string& name) const;
+  // It has no request, no room and nothing on its way.
+  [[nodiscard]] bool holds_nothing() const;
+  aqua::testing::ChildProcess child;
+
+ private:
+  std::string url_;
+};
+
+// Clients that ask one question after another, each answer compared with the reference.
+class Clients {
+ public:
+  Clients(std::string url, std::size_t clients, std::uint32_t tokens);
+  ~Clients() { end(); }
+  Clients(const Clients&) = delete;
+  Clients& operator=(const Clients&) = delete;
+  // All that were asked are answered.
+  void end();
+  [[nodiscard]] std::size_t asked() const { return asked_; }
+  void expect_all_right();
+
+ private:
+  void ask_for_ever(std::size_t client);
+  // Some questions are asked again and again: their answers take as long to compute here.
+  [[nodiscard]] const Answer& expected(std::uint32_t question);
+
+  const std::string url_;
+  const std::uint32_t tokens_;
+  std::atomic<bool> over_{false};
+  std::atomic<std::size_t> asked_{0}, right_{0};
+  std::mutex mu_;
+  std::map<std::uint32_t, Answer> expected_{};
+  std::string wrong_{};
+  std::vector<std::jthread> threads_{};
+};
+
+[[nodiscard]] std::vector<std::uint32_t> prompt_of(std::uint32_t question);
+// Orders the only request to the other one of engines a and b. False: the router has answered it.
+bool move_the_only_one(const RouterProcess& router, bool by_tokens = false);
+// Orders each request that is there to some other engine; by tokens: all of them.
+void move_around(const RouterProcess& router, std::mt19937& random, std::size_t engines,
+                 bool by_tokens);
+// The moves of a kind ("kv", "tokens") that were done.
+[[nodiscard]] double moves_done(const RouterProcess& router, const std::string& kind);
+
+}  // namespace aqua::fleet::test

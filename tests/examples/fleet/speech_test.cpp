@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// What engines of the fleet are asked and ordered: what makes no sense is refused by name.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "speech/asked.hpp"
+#include "speech/orders.hpp"
+
+namespace aqua::fleet {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(FleetAsked, AnAttemptHasAName) {
+  const auto asked = parse_asked(
+      R"({"prompt":[5,17,9],"max_tokens":20,"seed":4,"stream":true,
+          "aqua":{"request":"r","turn":3,"answered":2,"receive":true}})");
+  ASSERT_TRUE(asked.ok());
+  EXPECT_EQ(asked->prompt, (std::vector<Token>{5, 17, 9}));
+  EXPECT_EQ(asked->name, (AttemptName{"r", 3}));
+  EXPECT_EQ(asked->answered, 2U);
+  EXPECT_EQ(asked->max_tokens, 20U);
+  EXPECT_EQ(asked->seed, 4U);
+  EXPECT_TRUE(asked->receive);
+  EXPECT_EQ(parse_asked(R"({"prompt":"ab"})")->prompt, (std::vector<Token>{'a', 'b'}));
+}
+
+TEST(FleetAsked, WhatMakesNoSenseIsRefusedByName) {
+  const std::pair<const char*, const char*> wrong[] = {
+      {"[]", "body"},
+      {"{}", "prompt"},
+      {R"({"prompt":[]})", "prompt"},
+      {R"({"prompt":[-1]})", "prompt"},
+      {R"({"prompt":[1],"max_tokens":0})", "max_tokens"},
+      {R"({"prompt":[1],"max_tokens":-5})", "max_tokens"},
+      {R"({"prompt":[1],"seed":1.5})", "seed"},
+      {R"({"prompt":[1],"aqua":5})", "aqua"},
+      {R"({"prompt":[1],"aqua":{"request":""}})", "aqua.request"},
+      {R"({"prompt":[1],"aqua":{"request":"r","turn":-1}})", "aqua.turn"},
+      {R"({"prompt":[1],"aqua":{"request":"r","turn":1,"answered":1}})", "aqua.answered"},
+      {R"({"prompt":[1],"aqua":{"request":"r","turn":1,"receive":true}})", "aqua.receive"}};
+  for (const auto& [body, named] : wrong) {
+    const auto asked = parse_asked(body);
+    ASSERT_FALSE(asked.ok()) << body;
+    EXPECT_EQ(asked.error().code, Code::invalid_argument);
+    EXPECT_THAT(asked.error().message, HasSubstr(named)) << body;
+  }
+}
+
+TEST(FleetOrders, NameAnAttemptAndWhatIsToBecomeOfIt) {
+  const auto move = parse_order(
+      R"({"order":"move","request":"r","turn":3,"to":"b","move":4,"answered":17,"room_tokens":600})");
+  ASSERT_TRUE(move.ok());
+  EXPECT_EQ(move->what, Order::What::move);
+  EXPECT_EQ(move->name, (AttemptName{"r", 3}));
+  EXPECT_EQ(move->to, "b");
+  EXPECT_EQ(move->move, 4U);
+  EXPECT_EQ(move->answered, 17U);
+  EXPECT_EQ(move->room_tokens, 600U);
+  const auto grant = parse_order(R"({"order":"grant","request":"r","turn":4,"position":9})");
+  ASSERT_TRUE(grant.ok());
+  EXPECT_EQ(grant->position, 9U);
+}
+
+TEST(FleetOrders, WhatMakesNoSenseIsRefused) {
+  for (
+      const char* body :
+      {"", "5", "{}", R"({"order":"dance","request":"r","turn":1})",
+       R"({"order":"resume","turn":1})", R"({"order":"resume","request":"r"})",
+       R"({"order":"grant","request":"r","turn":1})",
+       R"({"order":"grant","request":"r","turn":1,"position":-1})",
+       R"({"order":"move","request":"r","turn":1,"to":"b","move":4,"answered":17})",
+       R"({"order":"move","request":"r","turn":1,"to":"","move":4,"answered":1,"room_tokens":1})"}) {
+    const auto order = parse_order(body);
+    ASSERT_FALSE(order.ok()) << body;
+    EXPECT_EQ(order.error().code, Code::invalid_argument) << body;
+  }
+}
+
+}  // namespace
+}  // namespace aqua::fleet

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/router/speech/kv_moves.hpp"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/concat.hpp"
+#include "base/shallow_json.hpp"
+#include "tools/report/text.hpp"
+
+namespace aqua::router {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::array<std::string_view, 5> kWords{"reserved", "confirmed", "failed", "reported",
+                                                 "asked"};
+constexpr std::size_t kMostPoolName = 1024;
+constexpr std::uint64_t kMostMoveTokens = 1'000'000'000;
+
+std::string dumped(const Json& body) {
+  return body.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string text_in(const Json& object, const char* name) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+std::optional<std::uint64_t> number_in(const Json& object, const char* name) {
+  const auto found = object.find(name);
+  if (found == object.end() || !found->is_number_unsigned()) return {};
+  const auto number = found->get<std::uint64_t>();
+  return number > kMostMoveTokens ? std::nullopt : std::optional(number);
+}
+
+Json order_of(std::string_view order, const AttemptName& name) {
+  return {{"order", order}, {"request", name.request}, {"turn", name.turn}};
+}
+
+}  // namespace
+
+PoolDoor parse_pool(std::string_view body) {
+  const Json answer = parse_shallow(body);
+  if (!answer.is_object()) return {};
+  PoolDoor door{text_in(answer, "pool"), text_in(answer, "role")};
+  const bool clean = !door.pool.empty() && !door.role.empty() &&
+                     door.pool.size() <= kMostPoolName && door.role.size() <= kMostPoolName;
+  return clean ? door : PoolDoor{};
+}
+
+EngineCall named(EngineCall call, const AttemptName& name, std::uint64_t answered, bool receive) {
+  const Json aqua{
+      {"request", name.request}, {"turn", name.turn}, {"answered", answered}, {"receive", receive}};
+  call.body.pop_back();  // the object's end: a long prompt is not read again for this
+  call.body += concat(R"(,"aqua":)", dumped(aqua), "}");
+  return call;
+}
+
+Result<std::optional<MoveWord>> parse_move_word(std::string_view data) {
+  if (data.find(R"("aqua")") == data.npos) return std::optional<MoveWord>();
+  const Json event = parse_shallow(data);
+  if (!event.is_object() || !event.contains("aqua")) return std::optional<MoveWord>();
+  const auto senseless = [&] {
+    return Error{Code::data_loss,
+                 concat("says of a move what makes no sense: ", report::shown(data))};
+  };
+  const Json& said = event.at("aqua");
+  if (!said.is_object()) return senseless();
+  const auto* const known = std::ranges::find(kWords, text_in(said, "event"));
+  if (known == kWords.end()) return senseless();
+  MoveWord word{.what = static_cast<MoveWord::What>(known - kWords.begin()),
+                .why = text_in(said, "why")};
+  if (word.what == MoveWord::What::reserved) {
+    const auto room = number_in(said, "room_tokens");
+    if (!room) return senseless();
+    word.room_tokens = *room;
+  } else if (word.what == MoveWord::What::confirmed) {
+    const auto position = number_in(said, "position");
+    if (!position) return senseless();
+    word.position = *position;
+  }
+  return std::optional(std::move(word));
+}
+
+EngineCall move_order(const AttemptName& source, const PoolDoor& to, Turn move,
+                      std::uint64_t answered, std::uint64_t room_tokens) {
+  Json order = order_of("move", source);
+  order["to"] = to.role;
+  order["move"] = move;
+  order["answered"] = answered;
+  order["room_tokens"] = room_tokens;
+  return {kOrdersPath, dumped(order)};
+}
+
+EngineCall grant_order(const AttemptName& destination, migration::Position from) {
+  Json order = order_of("grant", destination);
+  order["position"] = from;
+  return {kOrdersPath, dumped(order)};
+}
+
+EngineCall plain_order(std::string_view order, const AttemptName& name) {
+  return {kOrdersPath, dumped(order_of(order, name))};
+}
+
+EngineCall sweep_order(const std::string& request) {
+  return {kOrdersPath, dumped(order_of("sweep", {.request = request}))};
+}
+
+}  // namespace aqua::router
