@@ -164,7 +164,11 @@ void PoolMember::ask(const Recalling& recalling) {
   const MutexLock lock(mu_);
   const auto given = given_.find(recalling.given);
   if (given == given_.end()) return;
-  if (given->second.sent) mine_.recalled(*given->second.closed);
+  if (given->second.sent) {
+    mine_.undo(*given->second.closed);
+    // Whether the close had got there or not, what is shared is had as often as before it.
+    post_about<pool_wire::GiveBack>(MemberBlocks::shared_in(*given->second.closed));
+  }
   deliver(recalling.given, Delivery::Outcome::recalled);
 }
 

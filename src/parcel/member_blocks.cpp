@@ -2,6 +2,7 @@
 #include "parcel/member_blocks.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <unordered_set>
 #include <utility>
 
@@ -121,12 +122,12 @@ void MemberBlocks::undo(const HandedOver& handed) {
   if (handed.taken) taken(*handed.taken);
 }
 
-void MemberBlocks::recalled(const HandedOver& handed) {
+Blocks MemberBlocks::shared_in(const HandedOver& handed) {
   const std::unordered_set<std::uint32_t> own(handed.own.begin(), handed.own.end());
-  set_used(handed.own, State::used);
-  for (const std::uint32_t block : handed.parcel.blocks) {
-    if (!own.contains(block)) ++shared_[block];
-  }
+  Blocks shared;
+  std::ranges::copy_if(handed.parcel.blocks, std::back_inserter(shared),
+                       [&](std::uint32_t block) { return !own.contains(block); });
+  return shared;
 }
 
 Result<void> MemberBlocks::finish(std::uint64_t number) {

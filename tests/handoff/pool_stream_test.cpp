@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a KV pool makes of work that failed on the stream of a parcel, whoever has been told of it
-// before; and of a parcel that comes while another one of its id goes.
+// before; of a parcel that is recalled before its stream is there; and of one that comes while
+// another one of its id goes.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "aqua/emulated.hpp"
+#include "aqua/handoff/pools.hpp"
 #include "base/internals.hpp"
 #include "device/memfd/device.hpp"
 #include "runtime/impl.hpp"
@@ -33,6 +35,19 @@ class PoolStreams : public ::testing::Test {
       if (blocks.ok()) return *blocks;
       if (!pool.wait(kLong)) ADD_FAILURE() << blocks.error().message;
     }
+  }
+  static Delivery told_of(KvPool& pool) {
+    for (;;) {
+      auto all = pool.deliveries();
+      if (!all.empty()) return all.front();
+      if (!pool.wait(kLong)) ADD_FAILURE() << "nothing was told";
+    }
+  }
+  // All that was asked of the keeper so far is done there: it is asked in order.
+  void settle(KvPool& pool) {
+    KvPool last = join("last");
+    ASSERT_TRUE(pool.hand_over({.id = "last", .turn = ++settled_}, "last", {}).ok());
+    ASSERT_TRUE(last.finish(take(last).number, {}).ok());
   }
   static Undelivered returned(KvPool& pool) {
     for (;;) {
@@ -62,6 +77,7 @@ class PoolStreams : public ::testing::Test {
   Runtime gpu_ = open_small_gpu();
   Stream stream_ = emulated::create_stream(gpu_).value();
   std::optional<AquaTensor> tensor_;
+  std::uint64_t settled_ = 0;
 };
 
 TEST_F(PoolStreams, AFailureThatATicketHasToldOfHoldsTheParcelBackToo) {
@@ -100,15 +116,41 @@ TEST_F(PoolStreams, EveryParcelBehindAFailureComesBackUntilItIsTold) {
   ASSERT_TRUE(prefill.hand_over({.id = "a", .turn = 1, .blocks = first}, "decode", stream_).ok());
   const std::uint64_t opened = prefill.open({.id = "b", .turn = 1}, "decode").value();
   ASSERT_TRUE(prefill.close(opened, second, 1, "", stream_).ok());
-  std::vector<Delivery> told;
-  while (told.empty()) {
-    told = prefill.deliveries();
-    ASSERT_TRUE(!told.empty() || prefill.wait(kLong));
-  }
-  EXPECT_EQ(told[0].outcome, Delivery::Outcome::refused);
-  EXPECT_EQ(told[0].error.code, Code::data_loss);
-  EXPECT_TRUE(told[0].returned);
+  const Delivery told = told_of(prefill);
+  EXPECT_EQ(told.outcome, Delivery::Outcome::refused);
+  EXPECT_EQ(told.error.code, Code::data_loss);
+  EXPECT_TRUE(told.returned);
   EXPECT_EQ(returned(prefill).parcel.blocks, first);
+}
+
+TEST_F(PoolStreams, WhatIsRecalledIsAsItWasWhetherItsCloseHasBeenOvertakenOrNot) {
+  KvPool prefill = join("prefill");
+  const auto blocks = blocks_of(prefill, 2);
+  const std::vector<std::uint32_t> prefix{blocks[0]}, tail{blocks[1]};
+  ASSERT_TRUE(prefill.share(prefix).ok());
+  std::uint64_t turn = 0;
+  for (const bool overtaken : {false, true}) {
+    SCOPED_TRACE(overtaken);
+    std::promise<void> go;
+    if (overtaken) {
+      const auto gone = go.get_future().share();
+      ASSERT_TRUE(emulated::launch(gpu_, stream_, [gone] { gone.wait(); }).ok());
+    }
+    const std::uint64_t number = prefill.open({.id = "r", .turn = ++turn}, "decode").value();
+    ASSERT_TRUE(prefill.close(number, blocks, 8, "", stream_).ok());
+    if (!overtaken) settle(prefill);
+    ASSERT_TRUE(prefill.recall(number).ok());
+    const Delivery told = told_of(prefill);
+    EXPECT_EQ(told.outcome, Delivery::Outcome::recalled);
+    EXPECT_TRUE(told.returned);
+    EXPECT_EQ(prefill.status().used, 1U) << "the tail alone";
+    go.set_value();
+  }
+  ASSERT_TRUE(prefill.release(tail, {}).ok());
+  ASSERT_TRUE(prefill.release(prefix, {}).ok());
+  EXPECT_EQ(prefill.release(prefix, {}).error().code, Code::invalid_argument) << "had once";
+  settle(prefill);
+  EXPECT_EQ(list_pools(keeper_.socket()).value().at(0).shared, 0U) << "and so the keeper says";
 }
 
 // A parcel that is fetched ahead is the member's at the keeper before it is accepted. What the

@@ -80,6 +80,28 @@ TEST(MemberBlocks, CountsHowOftenItHasWhatIsShared) {
   EXPECT_EQ(code_of(mine.release(prefix)), "invalid_argument");
 }
 
+TEST(MemberBlocks, HasWhatIsSharedAsOftenAsBeforeOnceAParcelIsRecalled) {
+  PoolBook book(8);
+  ASSERT_TRUE(book.join(1, "any").ok());
+  MemberBlocks mine(8);
+  mine.idle(book.grant(1, 2).value());
+  const Blocks blocks = mine.allocate(2).value(), prefix{blocks[0]};
+  ASSERT_TRUE(mine.share(prefix).ok());
+  ASSERT_TRUE(book.share(1, prefix).ok());
+  const PoolCounts before = book.counts();
+  const Parcel parcel{.id = "r", .turn = 1, .blocks = blocks};
+  const auto handed = mine.hand_over(parcel, "any").value();
+  ASSERT_TRUE(book.recall(1, book.offer(1, "any", parcel).value()).ok());
+  mine.undo(handed);
+  EXPECT_EQ(MemberBlocks::shared_in(handed), prefix);
+  ASSERT_TRUE(book.give_back(1, MemberBlocks::shared_in(handed)).ok());
+  EXPECT_EQ(book.counts(), before);
+  EXPECT_TRUE(mine.release(prefix).ok());
+  EXPECT_EQ(code_of(mine.release(prefix)), "invalid_argument") << "had once";
+  EXPECT_TRUE(book.give_back(1, prefix).ok());
+  EXPECT_EQ(book.counts().shared, 0U) << "and so the keeper says";
+}
+
 // Three members and the keeper's record. Whatever a member lets its engine do, the record takes.
 TEST(MemberBlocks, WhatItAllowsTheKeeperAllowsToo) {
   std::mt19937_64 random(11);

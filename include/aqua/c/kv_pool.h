@@ -121,7 +121,8 @@ typedef struct aqua_delivery {
   const char* message;
   aqua_code code; /* of REFUSED and IN_DOUBT; else AQUA_OK */
   aqua_delivery_outcome outcome;
-  uint32_t returned; /* 1: what was given away by closing it, if it was, is the giver's again */
+  uint32_t returned; /* 1: all is as it was before it was closed, if it was. Shared blocks are had
+                        as often as then, less what was released since */
 } aqua_delivery;
 
 /* Joins the pool, or makes it where there is none of this name; blocks for the keeper, and for the

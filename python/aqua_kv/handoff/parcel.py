@@ -82,7 +82,9 @@ class Delivery:
 
     number: int  # OpenParcel.number
     outcome: DeliveryOutcome
-    returned: bool  # what was given away by closing it, if it was, is the giver's again
+    # All is as it was before it was closed, if it was. Shared blocks are had as often as then, less
+    # what was released since.
+    returned: bool
     error: Optional[Error]  # of REFUSED and IN_DOUBT
 
     @classmethod
