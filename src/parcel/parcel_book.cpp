@@ -167,7 +167,7 @@ Result<void> ParcelBook::close(MemberNumber giver, std::uint64_t number, std::ui
 
 Result<void> ParcelBook::recall(MemberNumber giver, std::uint64_t number) {
   AQUA_ASSIGN(const Record* const record, given("recall", giver, number));
-  if (is_taken(record->state)) return wrong_state("recall: parcel ", number, " is taken");
+  if (record->was_taken) return wrong_state("recall: parcel ", number, " is taken, or was");
   end_parcel(number);
   return {};
 }
@@ -179,6 +179,7 @@ Result<std::uint64_t> ParcelBook::accept(MemberNumber member) {
   Record& record = parcels_.at(number);
   unqueue(number);
   record.state = ParcelState::taken;
+  record.was_taken = true;
   record.receiver = 0;
   record.taker = member;
   record.turn = ++turns_.at(record.id).highest;

@@ -71,6 +71,7 @@ class ParcelBook {
     std::uint64_t continues = 0;  // the parcel of this id that the giver had taken; 0: none
     std::uint32_t tokens = 0;
     std::string note{};
+    bool was_taken = false;   // by whoever has it, or by one who has it no more
     bool superseded = false;  // taken, and a higher turn has been seen
     bool replaced = false;    // taken, and a parcel of a higher turn was closed: it waits no more
     friend bool operator==(const Record&, const Record&) = default;
@@ -101,7 +102,8 @@ class ParcelBook {
   // failed_precondition: it is not open.
   [[nodiscard]] Result<void> close(MemberNumber giver, std::uint64_t number, std::uint32_t tokens,
                                    std::string note);
-  // The giver has it back: it ends. failed_precondition: it is taken.
+  // The giver has it back: it ends. failed_precondition: it is taken, or was: what a taker shared
+  // is another's to read, and what one that is dead may still write is nobody's.
   [[nodiscard]] Result<void> recall(MemberNumber giver, std::uint64_t number);
 
   // The parcel that the member would be given next: those with room promised by it and those of its

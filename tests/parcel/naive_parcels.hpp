@@ -97,7 +97,7 @@ class NaiveParcels {
   Said recall(std::uint64_t m, std::uint64_t number) {
     const Row* const row = mine(m, number);
     if (row == nullptr) return Code::not_found;
-    if (row->record.taker != 0) return Code::failed_precondition;
+    if (row->record.was_taken) return Code::failed_precondition;
     remove_if([&](const Row& other) { return other.number == number; });
     match();
     return {};
@@ -119,6 +119,7 @@ class NaiveParcels {
     if (number == 0) return Code::not_found;
     ParcelBook::Record& record = find(number)->record;
     record.state = ParcelState::taken;
+    record.was_taken = true;
     record.taker = m;
     record.receiver = 0;
     record.turn = ++highest_[record.id];

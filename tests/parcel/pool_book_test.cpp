@@ -198,21 +198,6 @@ TEST_F(Pool, TurnsOutliveTheirParcels) {
   EXPECT_EQ(code_of(book_.offer(kPrefill, "decode", {.id = "r", .turn = 9})), "ok");
 }
 
-TEST_F(Pool, ARecalledParcelLeavesItsBlocksWithItsGiver) {
-  const Blocks own = grant(kPrefill, 3);
-  ASSERT_TRUE(book_.share(kPrefill, {own[0]}).ok());
-  const std::uint64_t number = offer("r", own);
-  EXPECT_EQ(code_of(book_.recall(kDecode, number)), "not_found");
-  ASSERT_TRUE(book_.recall(kPrefill, number).ok());
-  EXPECT_TRUE(accept(kDecode).empty());
-  EXPECT_TRUE(book_.give_back(kPrefill, own).ok());
-  EXPECT_EQ(book_.counts(), (PoolCounts{.free = 7, .shared = 1})) << "which it had by itself, too";
-  EXPECT_TRUE(book_.give_back(kPrefill, {own[0]}).ok());
-  offer("s", grant(kPrefill, 1));
-  const std::uint64_t taken = accept(kDecode).at(0).number;
-  EXPECT_EQ(code_of(book_.recall(kPrefill, taken)), "failed_precondition");
-}
-
 TEST_F(Pool, AParcelIsOpenBeforeItHasBlocks) {
   const Blocks own = grant(kPrefill, 2);
   const std::uint64_t number = book_.open(kPrefill, "decode", {"r", 1}).value();
