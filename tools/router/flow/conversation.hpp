@@ -22,7 +22,7 @@
 #include "tools/router/decide/stop_scanner.hpp"
 #include "tools/router/fleet/fleet.hpp"
 #include "tools/router/flow/attempt.hpp"
-#include "tools/router/flow/errand.hpp"
+#include "tools/router/flow/errands.hpp"
 #include "tools/router/flow/mailbox.hpp"
 #include "tools/router/observe/counters.hpp"
 #include "tools/router/speech/asked.hpp"
@@ -89,6 +89,7 @@ class Conversation {
   void carry_out(const migration::RouterOrder& order);
   void order_source();
   void send(Turn to, EngineCall call, std::function<Mail(const Error&)> failed = {});
+  [[nodiscard]] Errands& errands_to(const std::shared_ptr<const EngineDoor>& engine);
   void sweep();
   void follow_kv(Next next);
   void look_at_kv_move();
@@ -116,7 +117,7 @@ class Conversation {
   bool exact_ = true;  // every token that passed came with its id
   std::map<Turn, std::unique_ptr<Attempt>> attempts_{};
   std::vector<std::unique_ptr<Attempt>> cut_{};  // their threads may still be ending
-  std::vector<std::unique_ptr<Errand>> errands_{};
+  std::map<const EngineDoor*, std::unique_ptr<Errands>> errands_{};  // which keep it
   struct Move {
     std::shared_ptr<const EngineDoor> engine{};
     std::uint64_t plan = 0;

@@ -55,20 +55,25 @@ void Conversation::order_source() {
 void Conversation::send(Turn to, EngineCall call, std::function<Mail(const Error&)> failed) {
   const auto found = attempts_.find(to);
   if (found == attempts_.end()) return;
-  std::erase_if(errands_, [](const auto& errand) { return errand->over(); });
-  errands_.push_back(std::make_unique<Errand>(
-      found->second->door(), std::move(call),
-      [mail = mail_, failed = std::move(failed)](const Result<void>& done) {
+  errands_to(found->second->door())
+      .post(std::move(call), [mail = mail_, failed = std::move(failed)](const Result<void>& done) {
         if (!done.ok() && failed) mail->post(failed(done.error()));
-      }));
+      });
+}
+
+// One engine is told one thing after another.
+Errands& Conversation::errands_to(const std::shared_ptr<const EngineDoor>& engine) {
+  std::erase_if(errands_, [](const auto& errands) { return errands.second->over(); });
+  auto& errands = errands_[engine.get()];
+  if (!errands) errands = std::make_unique<Errands>(engine);
+  return *errands;
 }
 
 // Nobody else ends what waits in the pool of a request whose two engines are gone.
 void Conversation::sweep() {
   const auto engine = fleet_.of_pool(move_->engine->kv.pool);
   if (!engine) return;  // the next move of the request has a higher turn, which ends it
-  errands_.push_back(
-      std::make_unique<Errand>(engine, sweep_order(name_), [](const Result<void>&) {}));
+  errands_to(engine).post(sweep_order(name_), [](const Result<void>&) {});
 }
 
 void Conversation::carry_out() {

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// Errands: orders reach an engine one after another, whatever it answers and however late.
+#include "tools/router/flow/errands.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <httplib.h>
+
+#include <future>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace aqua::router {
+namespace {
+
+using ::testing::ElementsAre;
+
+// An engine that answers "slow" when it is told to, "wrong" with 404, and all else at once.
+class Slow {
+ public:
+  Slow() {
+    server_.Get("/health", [](const auto&, auto&) {});
+    server_.Post("/orders", [this](const auto& request, auto& reply) {
+      note("begins " + request.body);
+      if (request.body == "slow") {
+        heard_slow.set_value();
+        go_.wait();
+      }
+      if (request.body == "wrong") reply.status = 404;
+      note("answers " + request.body);
+    });
+    port_ = server_.bind_to_any_port("127.0.0.1");
+    thread_ = std::thread([this] { server_.listen_after_bind(); });
+    (void)httplib::Client("127.0.0.1", port_).Get("/health");  // it is up
+  }
+  ~Slow() {
+    if (!went_) go();
+    server_.stop();
+    thread_.join();
+  }
+  void go() {
+    went_ = true;
+    go_now_.set_value();
+  }
+  [[nodiscard]] std::shared_ptr<const EngineDoor> door() const {
+    return std::make_shared<const EngineDoor>(
+        EngineDoor{.name = "slow", .url = {.host = "127.0.0.1", .port = port_}});
+  }
+  [[nodiscard]] std::vector<std::string> log() {
+    const std::lock_guard lock(mu_);
+    return log_;
+  }
+  std::promise<void> heard_slow{};
+
+ private:
+  void note(std::string what) {
+    const std::lock_guard lock(mu_);
+    log_.push_back(std::move(what));
+  }
+  httplib::Server server_;
+  std::promise<void> go_now_{};
+  std::shared_future<void> go_{go_now_.get_future()};
+  bool went_ = false;
+  std::mutex mu_;
+  std::vector<std::string> log_{};
+  int port_ = 0;
+  std::thread thread_;
+};
+
+EngineCall order(const char* body) {
+  return {"/orders", body};
+}
+
+TEST(Errands, NoneOvertakesAnother) {
+  Slow engine;
+  Errands errands(engine.door());
+  std::vector<bool> taken;  // in the errands' thread, until `last`
+  std::promise<void> last;
+  const auto done = [&](const Result<void>& told) { taken.push_back(told.ok()); };
+  errands.post(order("slow"), done);
+  engine.heard_slow.get_future().wait();
+  errands.post(order("wrong"), done);
+  errands.post(order("last"), [&](const Result<void>& told) {
+    done(told);
+    last.set_value();
+  });
+  EXPECT_THAT(engine.log(), ElementsAre("begins slow"));
+  EXPECT_FALSE(errands.over());
+  engine.go();
+  last.get_future().wait();
+  EXPECT_THAT(taken, ElementsAre(true, false, true)) << "who refuses one may take the next";
+  EXPECT_THAT(engine.log(), ElementsAre("begins slow", "answers slow", "begins wrong",
+                                        "answers wrong", "begins last", "answers last"));
+}
+
+TEST(Errands, TellMoreAfterTheyWereOver) {
+  Slow engine;
+  Errands errands(engine.door());
+  EXPECT_TRUE(errands.over()) << "nothing is to be told";
+  for (int i = 0; i < 20; ++i) {
+    std::promise<bool> told;
+    errands.post(order("one"), [&](const Result<void>& done) { told.set_value(done.ok()); });
+    EXPECT_TRUE(told.get_future().get());
+  }
+}
+
+TEST(Errands, AreCutShortByTheirEndAndSayNothingThen) {
+  Slow engine;
+  bool said = false;
+  {
+    Errands errands(engine.door());
+    errands.post(order("slow"), [&](const Result<void>&) { said = true; });
+    errands.post(order("never"), [&](const Result<void>&) { said = true; });
+    engine.heard_slow.get_future().wait();
+  }
+  EXPECT_FALSE(said);
+  EXPECT_THAT(engine.log(), ElementsAre("begins slow"));
+}
+
+}  // namespace
+}  // namespace aqua::router
