@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cache is the engine's part of the KV pool, and the toy model that computes in it.
 //
-// Threads: one, but wait_for_news() another. Owns: the membership of the pool. Errors: Failure.
+// Threads: one; of pool() any. Owns: the membership of the pool. Errors: Failure.
 #pragma once
 
 #include <cstdint>

@@ -19,6 +19,9 @@ using migration::SourceState;
 using schedule::SequenceState;
 
 constexpr std::size_t kMostParcels = 64;
+// Ids that the destination has not been told cross in the note, which is bounded: it is no move for
+// an answer that has more of them, however much room there is.
+constexpr std::uint64_t kMostIdsInNote = 512;
 
 std::string state_of(std::span<const Token> ids) {
   std::string bytes(ids.size_bytes(), '\0');
@@ -82,11 +85,13 @@ void Engine::begin_move(SequenceId id, const Order& order) {
     return refuse("the destination was told what was not said");
   const auto status = must(scheduler_->sequence(id), "sequence");
   if (status.state != SequenceState::resident) return refuse(why(migration::Stays::prefill));
+  const std::uint64_t crosses = sequence.prompt + order.answered + kMostIdsInNote;
+  const auto room = static_cast<std::uint32_t>(std::min<std::uint64_t>(order.room_tokens, crosses));
   auto move = migration::SourceMove::begin({.prompt_tokens = status.prompt_tokens,
                                             .computed_tokens = status.computed_tokens,
                                             .generated_tokens = status.generated_tokens},
                                            {.kind = migration::Kind::kv,
-                                            .room_tokens = order.room_tokens,
+                                            .room_tokens = room,
                                             .block_tokens = options_.cache.tokens_per_block,
                                             .little_tokens = 2 * options_.cache.tokens_per_block});
   if (!move.ok()) return refuse(move.error().message);

@@ -15,7 +15,7 @@ Error wrong(const std::string& what) {
   return Error{Code::invalid_argument, what};
 }
 
-// `otherwise` where it is not given; nothing where it is no whole number up to `most`.
+// `into` stays as it is where nothing is given. False: it is no whole number up to `most`.
 bool read_number(const Json& body, const char* name, std::uint64_t most, auto& into) {
   const auto found = body.find(name);
   if (found == body.end() || found->is_null()) return true;
@@ -51,7 +51,8 @@ Result<void> read_name(const Json& aqua, Asked& asked) {
   asked.name.request = request->get<std::string>();
   if (asked.name.request.empty() || asked.name.request.size() > kMostName)
     return wrong("aqua.request is empty or too long");
-  if (!read_number(aqua, "turn", UINT64_MAX, asked.name.turn)) return wrong("aqua.turn");
+  if (!read_number(aqua, "turn", UINT64_MAX, asked.name.turn) || asked.name.turn == 0)
+    return wrong("aqua.turn is no whole number from 1 on");
   if (!read_number(aqua, "answered", asked.prompt.size() - 1, asked.answered))
     return wrong("aqua.answered is no number below the prompt's tokens");
   asked.receive = is_true(aqua, "receive");

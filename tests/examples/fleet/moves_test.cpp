@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "tests/examples/fleet/rig.hpp"
+#include "tools/http/http_client.hpp"
+#include "tools/http/sse.hpp"
 
 namespace aqua::fleet::test {
 namespace {
@@ -93,6 +95,46 @@ TEST(FleetMoves, ADestinationWithoutRoomLeavesTheRequestWhereItIs) {
   EXPECT_EQ(moves_done(router, "kv"), 0);
   EXPECT_EQ(router.metric("aqua_router_moves_total", "failed"), 1);
   EXPECT_EQ(router.metric("aqua_router_recoveries_total"), 0);
+}
+
+// The engine alone is asked here, and ordered as a router that is wrong might.
+TEST(FleetMoves, AnAnswerWithMoreIdsThanANoteCarriesStays) {
+  constexpr std::uint32_t kTokens = 1400;
+  const Keeper keeper;
+  const FleetEngine a(keeper, "engine-a", {"--iteration-ms", "2"});
+  const http::EngineUrl url = http::parse_url(a.url()).value();
+  http::HttpClient answers(url, {}), orders(url, {});
+  const auto prompt = prompt_of(4);
+  Json body = request_of(prompt, 4, kTokens);
+  body["aqua"] = {{"request", "r"}, {"turn", 1}};
+  http::SseReader reader;
+  std::vector<std::uint32_t> ids;
+  std::string told;
+  bool ordered = false;
+  const auto nothing = [](std::string_view, auto) { return http::Heard::something; };
+  const auto hear = [&](std::string_view data) {
+    if (data == "[DONE]") return;
+    const Json event = Json::parse(data);
+    if (event.contains("aqua")) {
+      told = event.at("aqua").at("event");
+      return;
+    }
+    ids.push_back(event.at("choices").at(0).at("token_ids").at(0));
+    if (ids.size() < 1100 || std::exchange(ordered, true)) return;
+    const auto reply = orders.post("/aqua/v1/orders",
+                                   R"({"order":"move","request":"r","turn":1,"to":"nobody",)"
+                                   R"("move":2,"answered":0,"room_tokens":1000000})",
+                                   nothing);
+    EXPECT_TRUE(reply.ok() && reply->status == 200);
+  };
+  const auto reply =
+      answers.post("/v1/completions", body.dump(), [&](std::string_view bytes, auto) {
+        EXPECT_TRUE(reader.feed(bytes, hear).ok());
+        return http::Heard::something;
+      });
+  EXPECT_TRUE(reply.ok());
+  EXPECT_EQ(told, "reported");
+  EXPECT_EQ(ids, reference_answer(prompt, 4, kTokens).ids);
 }
 
 TEST(FleetMoves, OfSixtyFourAnswersOnFourEnginesNoTokenIsLostOrDoubled) {

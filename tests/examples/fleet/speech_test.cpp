@@ -37,6 +37,8 @@ TEST(FleetAsked, WhatMakesNoSenseIsRefusedByName) {
       {R"({"prompt":[1],"aqua":5})", "aqua"},
       {R"({"prompt":[1],"aqua":{"request":""}})", "aqua.request"},
       {R"({"prompt":[1],"aqua":{"request":"r","turn":-1}})", "aqua.turn"},
+      {R"({"prompt":[1],"aqua":{"request":"r","turn":0}})", "aqua.turn"},
+      {R"({"prompt":[1],"aqua":{"request":"r"}})", "aqua.turn"},
       {R"({"prompt":[1],"aqua":{"request":"r","turn":1,"answered":1}})", "aqua.answered"},
       {R"({"prompt":[1],"aqua":{"request":"r","turn":1,"receive":true}})", "aqua.receive"}};
   for (const auto& [body, named] : wrong) {
