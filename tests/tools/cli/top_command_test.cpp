@@ -43,6 +43,12 @@ TEST(Top, ShowsEnginesRequestsMovesAndLentMemory) {
   EXPECT_LT(text->find("cmpl-2"), text->find("cmpl-1")) << "the largest first";
 }
 
+TEST(Top, CountsOfMovesAreWholeNumbersHoweverLarge) {
+  TopSources sources = some();
+  sources.metrics = "aqua_router_moves_total{kind=\"kv\",outcome=\"done\"} 1234567\n";
+  EXPECT_THAT(render_top(sources, 20).value(), HasSubstr("by kv                       1234567"));
+}
+
 TEST(Top, ShowsNoMoreRequestsThanFitAndSaysSo) {
   const auto text = render_top(some(), 1);
   ASSERT_TRUE(text.ok());

@@ -101,11 +101,14 @@ void row(std::ostringstream& out, const std::string& name, const auto&... column
   out << '\n';
 }
 
-std::string milliseconds(const Json& seconds) {
-  if (!seconds.is_number()) return "-";
+std::string with_digits(double value, int behind_the_point) {
   std::ostringstream out;
-  out << std::fixed << std::setprecision(1) << seconds.get<double>() * 1000;
+  out << std::fixed << std::setprecision(behind_the_point) << value;
   return out.str();
+}
+
+std::string milliseconds(const Json& seconds) {
+  return seconds.is_number() ? with_digits(seconds.get<double>() * 1000, 1) : "-";
 }
 
 void add_requests(std::ostringstream& out, Json& requests, std::size_t most) {
@@ -140,8 +143,8 @@ Result<std::string> render_top(const TopSources& sources, std::size_t most) {
   out << '\n';
   row(out, "moves", "done", "failed", "ms", "pause ms");
   for (const Json& kind : fleet.moves) {
-    row(out, concat("by ", text_in(kind, "kind")), kind.at("done").get<double>(),
-        kind.at("failed").get<double>(), milliseconds(kind.at("seconds")),
+    row(out, concat("by ", text_in(kind, "kind")), with_digits(kind.at("done").get<double>(), 0),
+        with_digits(kind.at("failed").get<double>(), 0), milliseconds(kind.at("seconds")),
         milliseconds(kind.at("pause_seconds")));
   }
   if (fleet.memory.is_object()) {
