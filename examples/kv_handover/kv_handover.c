@@ -2,9 +2,14 @@
 /* kv_handover: the KV cache of a request changes process, and no byte is copied. Over an emulated
  * GPU, with a keeper that runs; kv_handover.py does the same, and the two of them work together.
  *
- *   kv_handover prefill KEEPER REQUEST  computes the KV of a prompt, a layer at a time, hands it
- * over and waits until somebody has it kv_handover decode KEEPER [hold]    accepts what was handed
- * over and compares every byte; with `hold` it waits for a line before it confirms */
+ *   kv_handover prefill KEEPER REQUEST
+ *
+ * computes the KV of a prompt, a layer at a time, hands it over, and waits until somebody has it.
+ *
+ *   kv_handover decode KEEPER [hold]
+ *
+ * accepts what was handed over and compares every byte. With `hold` it waits for a line before it
+ * confirms. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,9 +2,8 @@
 // Attempt has one engine answer, or begin to, and posts what it hears to the request's mailbox.
 //
 // Threads: one of its own, which reads the engine; cut() from any.
-// Ends:    by its last piece, or by an AttemptDied; cut, it posts nothing more (late pieces may be
-// in
-//          the mailbox, of a turn that nobody hears).
+// Ends:    by its last piece, or by an AttemptDied; cut, it posts nothing more. Late pieces may be
+//          in the mailbox, of a turn that nobody hears.
 #pragma once
 
 #include <atomic>
