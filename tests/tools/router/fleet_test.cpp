@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 
@@ -90,6 +91,23 @@ TEST(Fleet, ARequestThatGoesOnWhereItsKvIsIsLeftThere) {
   EXPECT_EQ(fleet->counts().moves_failed[static_cast<std::size_t>(migration::Kind::kv)], 1U);
   fleet->leave(id);
   EXPECT_TRUE(fleet->requests().empty());
+}
+
+TEST(Fleet, WhoSweepsAPoolIsNoneOfThoseThatMayBeDead) {
+  ScriptedEngine a, b, c, alone;
+  a.pool = R"({"pool":"p","role":"a"})";
+  b.pool = R"({"pool":"p","role":"b"})";
+  c.pool = R"({"pool":"p","role":"c"})";
+  const auto fleet = Fleet::open({}, {door_of("a", a.url()), door_of("b", b.url()),
+                                      door_of("c", c.url()), door_of("alone", alone.url())})
+                         .value();
+  ASSERT_TRUE(becomes([&] {
+    return std::ranges::all_of(fleet->engines(), [](const auto& one) { return one.state == "up"; });
+  }));
+  EXPECT_EQ(fleet->of_pool("p", {"a", "b"})->name, "c");
+  EXPECT_EQ(fleet->of_pool("p", {"c", "b"})->name, "a");
+  ASSERT_TRUE(fleet->of_pool("p", {"a", "b", "c"})) << "better than nobody";
+  EXPECT_EQ(fleet->of_pool("q", {}), nullptr);
 }
 
 }  // namespace

@@ -38,6 +38,13 @@ class ScriptedEngine {
           "vllm:cache_config_info{block_size=\"16\",num_gpu_blocks=\"" + blocks + "\"} 1\n",
           "text/plain");
     });
+    server_.Get("/aqua/v1/pool", [this](const auto&, auto& reply) {
+      if (pool.empty()) {
+        reply.status = 404;
+      } else {
+        reply.set_content(pool, "application/json");
+      }
+    });
     server_.Post("/tokenize", [this](const auto& request, auto& reply) {
       auto ids = tool::parse_sim_request(request.body).value().prompt;
       ids.resize(ids.size() - cuts_off);
@@ -66,6 +73,7 @@ class ScriptedEngine {
 
   std::string models = R"({"data":[{"id":"simulated"}]})";
   std::string blocks = "60";
+  std::string pool{};                     // its answer to /aqua/v1/pool; "": 404
   std::size_t cuts_off = 0;               // ids that its tokenizer leaves out
   std::atomic<int> status{200};           // of answers
   std::atomic<int> asked{0}, running{0};  // answers, warm-ups among them

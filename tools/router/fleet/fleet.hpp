@@ -19,10 +19,12 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -107,8 +109,10 @@ class Fleet {
   // Its engine has died and it goes on on this one, which had its KV: plans leave it there.
   void goes_on_at(packing::RequestId request, const std::string& engine);
   void leave(packing::RequestId request);
-  // An engine that is up and has its KV in this pool; nullptr: none.
-  [[nodiscard]] std::shared_ptr<const EngineDoor> of_pool(const std::string& pool) const;
+  // An engine that is up and has its KV in this pool, none of these where there is another: they
+  // may be dead, and not known to be. nullptr: none.
+  [[nodiscard]] std::shared_ptr<const EngineDoor> of_pool(
+      const std::string& pool, std::initializer_list<std::string_view> rather_not) const;
   // An engine that is up, another one each time, to ask for ids; unavailable if none is.
   [[nodiscard]] Result<std::shared_ptr<const EngineDoor>> any();
 

@@ -152,12 +152,16 @@ Result<std::shared_ptr<const EngineDoor>> Fleet::any() {
   return doors[++last_asked_ % doors.size()];
 }
 
-std::shared_ptr<const EngineDoor> Fleet::of_pool(const std::string& pool) const {
+std::shared_ptr<const EngineDoor> Fleet::of_pool(
+    const std::string& pool, std::initializer_list<std::string_view> rather_not) const {
   const MutexLock lock(mu_);
+  std::shared_ptr<const EngineDoor> found;
   for (const auto& [id, engine] : engines_) {
-    if (engine.door && engine.door->kv.pool == pool) return engine.door;
+    if (!engine.door || engine.door->kv.pool != pool) continue;
+    found = engine.door;
+    if (std::ranges::find(rather_not, found->name) == rather_not.end()) break;
   }
-  return nullptr;
+  return found;
 }
 
 Result<std::shared_ptr<const EngineDoor>> Fleet::model() const {

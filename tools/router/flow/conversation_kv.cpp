@@ -71,7 +71,8 @@ Errands& Conversation::errands_to(const std::shared_ptr<const EngineDoor>& engin
 
 // Nobody else ends what waits in the pool of a request whose two engines are gone.
 void Conversation::sweep() {
-  const auto engine = fleet_.of_pool(move_->engine->kv.pool);
+  const auto engine =
+      fleet_.of_pool(move_->engine->kv.pool, {move_->source_engine->name, move_->engine->name});
   if (!engine) return;  // the next move of the request has a higher turn, which ends it
   errands_to(engine).post(sweep_order(name_), [](const Result<void>&) {});
 }
