@@ -117,7 +117,7 @@ class Conversation {
   bool exact_ = true;  // every token that passed came with its id
   std::map<Turn, std::unique_ptr<Attempt>> attempts_{};
   std::vector<std::unique_ptr<Attempt>> cut_{};  // their threads may still be ending
-  std::map<const EngineDoor*, std::unique_ptr<Errands>> errands_{};  // which keep it
+  std::map<const EngineDoor*, std::unique_ptr<Errands>> errands_{};  // by whom they tell
   struct Move {
     std::shared_ptr<const EngineDoor> engine{};
     std::uint64_t plan = 0;
