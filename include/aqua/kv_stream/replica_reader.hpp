@@ -3,13 +3,12 @@
 // the next stage has of that stage's KV, says how far each sequence is replicated, and reads it
 // into the new stage's cache (DéjàVu, 4.2.3). In order:
 //
-//   1. The group's term is raised, and all members have sealed (aqua/groups.hpp;
-//   Replicator::seal()).
-//   2. open() lists what the keeper has committed. Only that is ever read here: what a process of
-//      an older term may still commit afterwards counts for nothing, and finish() drops it.
-//   3. watermark() of each sequence goes, as Replica::tokens, into plan_recovery()
-//      (aqua/kv_stream/recovery.hpp), which says from where each goes on and what is read.
-//   4. restore() reads, Replicator::adopt() goes on from there, and finish() drops the rest.
+// 1. The group's term is raised, and all members have sealed (aqua/groups.hpp; Replicator::seal()).
+// 2. open() lists what the keeper has committed. Only that is ever read here: what a process of an
+//    older term may still commit afterwards counts for nothing, and finish() drops it.
+// 3. watermark() of each sequence goes, as Replica::tokens, into plan_recovery()
+//    (aqua/kv_stream/recovery.hpp), which says from where each goes on and what is read.
+// 4. restore() reads, Replicator::adopt() goes on from there, and finish() drops the rest.
 //
 //   auto reader = kv_stream::ReplicaReader::open(
 //       *rt, {.owner = {.group = "decode", .stage = 1}, .shape = "llama-3-8b, bf16", .term = 2});

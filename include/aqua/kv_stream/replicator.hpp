@@ -7,11 +7,12 @@
 //   auto replicator = kv_stream::Replicator::create(*rt, layout,
 //                                                   {.owner = {.group = "decode", .stage = 1},
 //                                                    .shape = "llama-3-8b, bf16"});
-//   const std::vector<std::uint32_t> ids{42};
-//   const kv_stream::WrittenTokens written{
-//       .sequence = 7, .blocks = blocks, .first = 20, .ids = ids};
-//   auto copied = replicator->step({&written, 1}, stream);  // after each step
-//   replicator->finish(7);                                  // its answer is complete
+//   const std::vector<kv_stream::WrittenTokens> written{
+//       {.sequence = 7, .blocks = blocks, .first = 0, .ids = prompt}};  // later a token a step
+//   auto copied = replicator->step(written, stream);                    // behind its kernels
+//   while (!replicator->is_protected(7) && replicator->wait(std::chrono::seconds(1)))
+//     replicator->hear();
+//   replicator->finish(7);  // its answer is complete
 //
 // What is committed is the authority on how far a sequence is replicated: its watermark is what a
 // ReplicaReader makes of it, and nobody is told of single tokens. Here it is known a little later.
@@ -119,7 +120,8 @@ class AQUA_API Replicator {
   // One that was moved from may only be assigned to or destroyed.
   Replicator(Replicator&&) noexcept;
   Replicator& operator=(Replicator&&) noexcept;
-  ~Replicator();  // waits for what was posted; what no commit has begun of is not replicated
+  // Waits for what was posted; what no commit has begun of is not replicated.
+  ~Replicator();
 
   // The work posted to `stream` so far has written KV of these tokens. Copies it behind that work.
   // Once the ticket is done, no copy reads the blocks any more: work behind it on `stream` may

@@ -11,6 +11,7 @@ namespace aqua::kv_stream {
 namespace {
 
 constexpr unsigned kMergedAtOnce = 8;
+constexpr std::chrono::seconds kLastOutcomes{5};  // of a keeper that is stopped
 
 }  // namespace
 
@@ -40,6 +41,19 @@ void Replicator::Parts::drop_dead() {
     if (found == kept.end()) continue;
     (void)segments.drop(found->second.name);  // where the keeper is away, it is gone in any case
     kept.erase(found);
+  }
+}
+
+// Nobody drops a pack whose owner has not heard that it was committed.
+void Replicator::Parts::settle() {
+  const auto deadline = std::chrono::steady_clock::now() + kLastOutcomes;
+  for (;;) {
+    hear();
+    drop_dead();
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    if (committing.empty() || left.count() <= 0 || !segments.status().connected) return;
+    (void)segments.wait(left);
   }
 }
 

@@ -42,6 +42,8 @@ struct Replicator::Parts {
 
   void hear();
   void drop_dead();
+  // Waits until it has heard what has become of the packs that are being committed.
+  void settle();
 
   // Gathers as much of the span as the keeper and `budget` (bytes) have room for, and takes it off
   // the budget. Returns the tokens.
