@@ -151,6 +151,12 @@ std::vector<Kill> kills(const Options& options) {
     const PipelineShape* const shape = shape_of(options, kill->pipeline);
     if (shape == nullptr || kill->stage >= shape->stages || kill->rank >= shape->ranks)
       throw example::Failure(concat("--kill ", text, ": there is no such process"));
+    const auto same = [&](const Kill& other) {
+      return !other.step.empty() && other.pipeline == kill->pipeline &&
+             other.stage == kill->stage && other.rank == kill->rank;
+    };
+    if (!kill->step.empty() && std::ranges::any_of(all, same))
+      throw example::Failure(concat("--kill ", text, ": a process dies at one step"));
     all.push_back(std::move(*kill));
   }
   return all;

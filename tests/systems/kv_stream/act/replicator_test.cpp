@@ -198,6 +198,23 @@ TEST_F(Replicas, WhatIsSealedCommitsNothingUntilItResumes) {
   EXPECT_EQ(old.error().code, Code::aborted) << "term 5 has begun";
 }
 
+TEST_F(Replicas, OfASequenceWithoutBlocksNothingIsCopiedAndItsReplicaStays) {
+  ReplicaStage stage(keeper_.socket());
+  stage.replicate();
+  write(stage, 7, ids_of(1, 10), 5);
+  stage.replicator().seal();
+  (void)value_of(stage.step(7, ids_of(1, 30), 10));
+  stage.replicator().without_blocks(7);
+  stage.replicator().resume(2);
+  const auto copied = stage.replicator().status().copied_bytes;
+  test::succeeds(stage.replicator().flush(stage.stream()));
+  EXPECT_EQ(stage.replicator().status().copied_bytes, copied);
+  EXPECT_EQ(stage.replicator().watermark(7), 10U);
+  EXPECT_FALSE(stage.replicator().is_protected(7));
+  (void)value_of(stage.step(7, ids_of(1, 31), 30));  // it has blocks again
+  stage.await(7, 31);
+}
+
 TEST_F(Replicas, APackOfAnOlderTermThatComesLateIsNotReadAndIsDropped) {
   ReplicaStage stopped(keeper_.socket());
   stopped.replicate();
