@@ -52,6 +52,8 @@ class PoolMember {
   // As Carrier's.
   [[nodiscard]] Result<std::uint64_t> open(const ParcelHead& head, const std::string& role);
   [[nodiscard]] Result<ParcelState> state(std::uint64_t number) const;
+  // not_found: this member gives no such parcel; failed_precondition: close() was called.
+  [[nodiscard]] Result<void> check_open(const char* call, std::uint64_t number) const;
   [[nodiscard]] Result<void> close(std::uint64_t number, Parcel parcel, StreamMark mark);
   [[nodiscard]] Result<void> recall(std::uint64_t number);
   [[nodiscard]] std::vector<Delivery> deliveries();
@@ -91,6 +93,7 @@ class PoolMember {
     std::uint64_t at_keeper = 0;         // its number there; 0: it has not heard of it
     std::optional<HandedOver> closed{};  // from close() on
     bool sent = false;                   // the keeper was asked to close it
+    bool kept = false;                   // and has done so
     bool giving = true;                  // it counts in giving_
     std::optional<Error> refused{};      // when it was opened, and close() is on its way
   };
@@ -99,6 +102,9 @@ class PoolMember {
 
   PoolMember(PoolClient keeper, UniqueFd socket, UniqueFd wake, UniqueFd kick, const Part& part);
   [[nodiscard]] Result<void> check_connected() const AQUA_REQUIRES(mu_);
+  // The parcel that is given and not closed.
+  [[nodiscard]] Result<const Given*> find_open(const char* call, std::uint64_t number) const
+      AQUA_REQUIRES(mu_);
   void post(StreamMark mark, std::variant<Released, HandedOver, pool_wire::Finish> work)
       AQUA_REQUIRES(mu_);
   // From now on it is asked, after what was posted before.

@@ -34,19 +34,29 @@ Result<ParcelState> PoolMember::state(std::uint64_t number) const {
   const MutexLock lock(mu_);
   const auto given = given_.find(number);
   if (given == given_.end()) return not_given("state", number);
-  if (given->second.closed) return ParcelState::closed;
+  if (given->second.kept) return ParcelState::closed;
   return given->second.at_keeper == 0 ? ParcelState::reserved : ParcelState::open;
+}
+
+Result<const PoolMember::Given*> PoolMember::find_open(const char* call,
+                                                       std::uint64_t number) const {
+  const auto found = given_.find(number);
+  if (found == given_.end()) return not_given(call, number);
+  if (!found->second.closed) return &found->second;
+  return Error{Code::failed_precondition, concat(call, ": parcel ", number, " is closed")};
+}
+
+Result<void> PoolMember::check_open(const char* call, std::uint64_t number) const {
+  const MutexLock lock(mu_);
+  AQUA_TRY(find_open(call, number));
+  return {};
 }
 
 Result<void> PoolMember::close(std::uint64_t number, Parcel parcel, StreamMark mark) {
   const MutexLock lock(mu_);
   AQUA_TRY(check_connected());
-  const auto found = given_.find(number);
-  if (found == given_.end()) return not_given("close", number);
-  Given& given = found->second;
-  if (given.closed) {
-    return Error{Code::failed_precondition, concat("close: parcel ", number, " is closed")};
-  }
+  AQUA_TRY(find_open("close", number));
+  Given& given = given_.at(number);
   parcel.id = given.head.id;
   parcel.turn = given.head.turn;
   AQUA_TRY(pool_wire::check_bytes(parcel));
@@ -145,6 +155,8 @@ void PoolMember::ask(const HandedOver& handed) {
       end_giving(handed.parcel.id);
     } else if (const auto given = given_.find(handed.given); given != given_.end()) {
       end_giving(given->second);
+      given->second.kept = true;
+      news();
     }
     return;
   }

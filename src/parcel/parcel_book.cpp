@@ -72,11 +72,23 @@ Result<void> ParcelBook::join(MemberNumber member, const std::string& role) {
   return {};
 }
 
-Result<void> ParcelBook::admit(MemberNumber member, std::uint32_t parcels) {
+Result<void> ParcelBook::admit(MemberNumber member, const std::string& from,
+                               std::uint32_t parcels) {
   AQUA_TRY(check_member("admit", member));
+  AQUA_TRY(check_role("admit", from));
   Member& known = members_.at(member);
-  known.room = parcels;
-  open_reserved(known.role);
+  const auto spoken = known.room.find(from);
+  const std::size_t before = spoken == known.room.end() ? 0 : spoken->second;
+  if (before + parcels > kMostParcels) {
+    return Error{Code::invalid_argument, concat("admit: room for ", parcels, " more than ", before,
+                                                ", of at most ", kMostParcels)};
+  }
+  if (spoken == known.room.end() && known.room.size() >= kMostRoomRoles) {
+    return Error{Code::resource_exhausted,
+                 concat("admit: the caller has spoken of ", known.room.size(), " roles")};
+  }
+  known.room[from] += parcels;
+  open_reserved({known.role, from});
   return {};
 }
 
@@ -96,15 +108,21 @@ Result<std::uint64_t> ParcelBook::begin(const char* call, MemberNumber giver,
                  concat(call, ": the caller has not been told of ", untold->second.size())};
   }
   const std::uint64_t number = ++last_;
-  parcels_[number] = {.id = head.id,
-                      .turn = head.turn,
-                      .role = role,
-                      .state = state,
-                      .giver = giver,
-                      .continues = taken_as(giver, head.id)};
+  Record& record = parcels_[number] = {.id = head.id,
+                                       .turn = head.turn,
+                                       .role = role,
+                                       .state = state,
+                                       .giver = giver,
+                                       .from = members_.at(giver).role,
+                                       .continues = taken_as(giver, head.id)};
   Turns& turns = turns_[head.id];
   turns.highest = head.turn;
   ended_ids_.erase(std::exchange(turns.ended, 0));
+  if (state == ParcelState::reserved) record.receiver = host_of(record);
+  if (record.receiver != 0) {
+    record.state = ParcelState::open;
+    record.lodges = true;
+  }
   turns.numbers.insert(number);
   fence(number);
   return number;
@@ -114,7 +132,10 @@ Result<std::uint64_t> ParcelBook::reserve(MemberNumber giver, const std::string&
                                           const ParcelHead& head) {
   AQUA_ASSIGN(const std::uint64_t number,
               begin("reserve", giver, role, head, ParcelState::reserved));
-  if (!promise(number)) reserved_[role].insert(number);
+  const Record& record = parcels_.at(number);
+  if (record.state == ParcelState::reserved && !promise(number)) {
+    reserved_[{role, record.from}].insert(number);
+  }
   return number;
 }
 
@@ -180,6 +201,7 @@ Result<std::uint64_t> ParcelBook::accept(MemberNumber member) {
   unqueue(number);
   record.state = ParcelState::taken;
   record.receiver = 0;
+  record.lodges = false;
   record.taker = member;
   record.turn = ++turns_.at(record.id).highest;
   return number;
@@ -223,13 +245,14 @@ void ParcelBook::gone(MemberNumber member) {
   const auto found = members_.find(member);
   if (found == members_.end() || found->second.gone) return;
   found->second.gone = true;
-  found->second.room = 0;
+  found->second.room.clear();
   news_.erase(member);
   std::vector<std::uint64_t> unfilled;
   for (auto& [number, record] : parcels_) {
     if (record.receiver == member) {
       unqueue(number);
       record.receiver = 0;
+      record.lodges = false;
       queue(record.id);
     }
     const bool is_open = record.state == ParcelState::open || record.state == ParcelState::reserved;

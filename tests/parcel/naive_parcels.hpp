@@ -28,12 +28,12 @@ class NaiveParcels {
 
   Said join(std::uint64_t m, const std::string& role) {
     if (members_.contains(m)) return Code::already_exists;
-    members_[m] = {role, 0, false};
+    members_[m] = {role, {}, false};
     return {};
   }
-  Said admit(std::uint64_t m, std::uint32_t room) {
+  Said admit(std::uint64_t m, const std::string& from, std::uint32_t room) {
     if (!there(m)) return Code::not_found;
-    members_[m].room = room;
+    members_[m].room[from] += room;
     match();
     return {};
   }
@@ -53,8 +53,20 @@ class NaiveParcels {
                       .role = role,
                       .state = reserved ? ParcelState::reserved : ParcelState::open,
                       .giver = m,
+                      .from = members_[m].role,
                       .continues = continues}});
     const std::uint64_t newest = last_;
+    for (const Row& row : rows_) {
+      ParcelBook::Record& record = rows_.back().record;
+      if (record.state != ParcelState::reserved || row.number == newest) continue;
+      if (row.record.id != head.id || row.record.role != role) continue;
+      if (row.record.from != record.from) continue;
+      const std::uint64_t host = row.record.receiver + row.record.taker;  // one of them is 0
+      if (!there(host) || host == m) continue;
+      record.state = ParcelState::open;
+      record.receiver = host;
+      record.lodges = true;
+    }
     remove_if([&](const Row& row) {
       if (row.number == newest || row.record.id != head.id || !is_unfilled(row)) return false;
       tell(row.record.giver, row.number, ParcelEvent::superseded);
@@ -121,6 +133,7 @@ class NaiveParcels {
     record.state = ParcelState::taken;
     record.taker = m;
     record.receiver = 0;
+    record.lodges = false;
     record.turn = ++highest_[record.id];
     return {};
   }
@@ -158,7 +171,9 @@ class NaiveParcels {
     members_[m].is_gone = true;
     news_.erase(m);
     for (Row& row : rows_) {
-      if (row.record.receiver == m) row.record.receiver = 0;
+      if (row.record.receiver != m) continue;
+      row.record.receiver = 0;
+      row.record.lodges = false;
     }
     remove_if([&](const Row& row) { return is_unfilled(row) && row.record.giver == m; });
     match();
@@ -182,7 +197,7 @@ class NaiveParcels {
  private:
   struct Member {
     std::string role{};
-    std::uint32_t room = 0;
+    std::map<std::string, std::uint32_t> room{};
     bool is_gone = false;
   };
 
@@ -216,12 +231,24 @@ class NaiveParcels {
   template <typename Which>
   void remove_if(const Which& which) {
     std::set<std::uint64_t> removed;
+    std::vector<ParcelBook::Record> left;
     for (const Row& row : rows_) {
       if (!which(row)) continue;
       removed.insert(row.number);
-      if (there(row.record.receiver)) ++members_[row.record.receiver].room;
+      if (there(row.record.receiver) && !row.record.lodges) left.push_back(row.record);
     }
     std::erase_if(rows_, [&](const Row& row) { return removed.contains(row.number); });
+    for (const ParcelBook::Record& record : left) {
+      const auto lodger = std::find_if(rows_.begin(), rows_.end(), [&](const Row& row) {
+        return row.record.id == record.id && row.record.lodges &&
+               row.record.receiver == record.receiver;
+      });
+      if (lodger == rows_.end()) {
+        ++members_[record.receiver].room[record.from];
+      } else {
+        lodger->record.lodges = false;
+      }
+    }
     for (Row& row : rows_) {
       if (removed.contains(row.record.continues)) row.record.continues = 0;
     }
@@ -231,12 +258,13 @@ class NaiveParcels {
     for (Row& row : rows_) {
       if (row.record.state != ParcelState::reserved) continue;
       std::uint64_t best = 0;
-      for (const auto& [m, member] : members_) {
-        if (member.is_gone || member.role != row.record.role || member.room == 0) continue;
-        if (best == 0 || member.room > members_[best].room) best = m;
+      const std::string& from = row.record.from;
+      for (auto& [m, member] : members_) {
+        if (member.is_gone || member.role != row.record.role || member.room[from] == 0) continue;
+        if (best == 0 || member.room[from] > members_[best].room[from]) best = m;
       }
       if (best == 0) continue;
-      --members_[best].room;
+      --members_[best].room[from];
       row.record.receiver = best;
       row.record.state = ParcelState::open;
       if (row.number != quiet_) tell(row.record.giver, row.number, ParcelEvent::opened);
