@@ -75,19 +75,15 @@ Result<void> ParcelBook::join(MemberNumber member, const std::string& role) {
 Result<void> ParcelBook::admit(MemberNumber member, const std::string& from,
                                std::uint32_t parcels) {
   AQUA_TRY(check_member("admit", member));
-  AQUA_TRY(check_role("admit", from));
   Member& known = members_.at(member);
   const auto spoken = known.room.find(from);
-  const std::size_t before = spoken == known.room.end() ? 0 : spoken->second;
-  if (before + parcels > kMostParcels) {
-    return Error{Code::invalid_argument, concat("admit: room for ", parcels, " more than ", before,
-                                                ", of at most ", kMostParcels)};
-  }
+  const std::int64_t room = (spoken == known.room.end() ? 0 : spoken->second) + parcels;
+  AQUA_TRY(check_room(from, static_cast<std::uint64_t>(std::max<std::int64_t>(room, 0))));
   if (spoken == known.room.end() && known.room.size() >= kMostRoomRoles) {
     return Error{Code::resource_exhausted,
                  concat("admit: the caller has spoken of ", known.room.size(), " roles")};
   }
-  known.room[from] += parcels;
+  known.room[from] = room;
   open_reserved({known.role, from});
   return {};
 }
@@ -118,7 +114,8 @@ Result<std::uint64_t> ParcelBook::begin(const char* call, MemberNumber giver,
   Turns& turns = turns_[head.id];
   turns.highest = head.turn;
   ended_ids_.erase(std::exchange(turns.ended, 0));
-  if (state == ParcelState::reserved) record.receiver = host_of(record);
+  record.needs_room = state == ParcelState::reserved;
+  if (record.needs_room) record.receiver = host_of(record);
   if (record.receiver != 0) {
     record.state = ParcelState::open;
     record.lodges = true;
@@ -169,6 +166,7 @@ Result<void> ParcelBook::close(MemberNumber giver, std::uint64_t number, std::ui
   const std::string id = record->id;
   if (const std::uint64_t before = record->continues; before != 0) {
     tell_giver(parcels_.at(before), before, ParcelEvent::confirmed);  // who hands it on has all
+    pay_room(parcels_.at(before));
     end_parcel(before);
   }
   const auto others = turns_.at(id).numbers;
@@ -200,8 +198,8 @@ Result<std::uint64_t> ParcelBook::accept(MemberNumber member) {
   Record& record = parcels_.at(number);
   unqueue(number);
   record.state = ParcelState::taken;
+  if (record.receiver == 0) record.lodges = record.needs_room;  // nobody has promised room for it
   record.receiver = 0;
-  record.lodges = false;
   record.taker = member;
   record.turn = ++turns_.at(record.id).highest;
   return number;
@@ -220,6 +218,7 @@ Result<void> ParcelBook::confirm(MemberNumber taker, std::uint64_t number) {
 Result<void> ParcelBook::finish(MemberNumber taker, std::uint64_t number) {
   AQUA_ASSIGN(Record* const record, taken("finish", taker, number));
   if (!record->superseded) tell_giver(*record, number, ParcelEvent::confirmed);
+  pay_room(*record);
   leave(number, /*done=*/!record->superseded);
   return {};
 }

@@ -46,11 +46,11 @@ void ParcelBook::tell_giver(Record& record, std::uint64_t number, ParcelEvent ev
 // Has whoever of its role has most room for it receive it. False: nobody has any.
 bool ParcelBook::promise(std::uint64_t number) {
   Record& record = parcels_.at(number);
-  std::uint32_t* most = nullptr;
+  std::int64_t* most = nullptr;
   for (auto& [member, known] : members_) {
     if (known.role != record.role) continue;
     const auto room = known.room.find(record.from);
-    if (room == known.room.end() || room->second == 0) continue;
+    if (room == known.room.end() || room->second <= 0) continue;
     if (most != nullptr && room->second <= *most) continue;
     most = &room->second;
     record.receiver = member;
@@ -64,7 +64,7 @@ bool ParcelBook::promise(std::uint64_t number) {
 MemberNumber ParcelBook::host_of(const Record& record) const {
   for (const std::uint64_t number : turns_.at(record.id).numbers) {
     const Record& earlier = parcels_.at(number);
-    if (earlier.role != record.role || earlier.from != record.from) continue;
+    if (!earlier.needs_room || earlier.role != record.role || earlier.from != record.from) continue;
     const MemberNumber host = earlier.taker != 0 ? earlier.taker : earlier.receiver;
     if (host != record.giver && is_member(host)) return host;
   }
@@ -81,6 +81,18 @@ void ParcelBook::leave_room(const Record& record) {
   }
   ++members_.at(record.receiver).room[record.from];
   open_reserved({record.role, record.from});
+}
+
+void ParcelBook::pay_room(Record& record) {
+  Record* lodger = record.lodges ? &record : nullptr;
+  for (const std::uint64_t number : turns_.at(record.id).numbers) {
+    Record& other = parcels_.at(number);
+    const bool there = other.receiver == record.taker || other.taker == record.taker;
+    if (lodger == nullptr && record.needs_room && other.lodges && there) lodger = &other;
+  }
+  if (lodger == nullptr) return;
+  lodger->lodges = false;
+  if (is_member(record.taker)) --members_.at(record.taker).room[lodger->from];
 }
 
 void ParcelBook::open_reserved(const Roles& roles) {
@@ -104,6 +116,7 @@ void ParcelBook::leave(std::uint64_t number, bool done) {
   }
   record.state = ParcelState::closed;
   record.taker = 0;
+  record.lodges = false;
   record.superseded = false;
   queue(record.id);
 }
@@ -205,6 +218,12 @@ std::uint64_t ParcelBook::taken_as(MemberNumber member, const std::string& id) c
     return parcels_.at(number).taker == member;
   });
   return found == numbers.end() ? 0 : *found;
+}
+
+std::vector<std::uint64_t> ParcelBook::numbers() const {
+  std::vector<std::uint64_t> numbers;
+  for (const auto& [number, record] : parcels_) numbers.push_back(number);
+  return numbers;
 }
 
 std::vector<std::uint64_t> ParcelBook::taken_by(MemberNumber member) const {

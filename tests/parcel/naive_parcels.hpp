@@ -54,12 +54,14 @@ class NaiveParcels {
                       .state = reserved ? ParcelState::reserved : ParcelState::open,
                       .giver = m,
                       .from = members_[m].role,
+                      .needs_room = reserved,
                       .continues = continues}});
     const std::uint64_t newest = last_;
     for (const Row& row : rows_) {
       ParcelBook::Record& record = rows_.back().record;
       if (record.state != ParcelState::reserved || row.number == newest) continue;
       if (row.record.id != head.id || row.record.role != role) continue;
+      if (!row.record.needs_room) continue;
       if (row.record.from != record.from) continue;
       const std::uint64_t host = row.record.receiver + row.record.taker;  // one of them is 0
       if (!there(host) || host == m) continue;
@@ -96,7 +98,10 @@ class NaiveParcels {
       const bool handed_on = other.number == continues;
       tell(std::exchange(other.record.giver, 0), other.number,
            handed_on ? ParcelEvent::confirmed : ParcelEvent::superseded);
-      if (handed_on) continue;
+      if (handed_on) {
+        pay(other);
+        continue;
+      }
       other.record.replaced = true;
     }
     remove_if([&](const Row& other) {
@@ -130,10 +135,10 @@ class NaiveParcels {
     const std::uint64_t number = next_for(m);
     if (number == 0) return Code::not_found;
     ParcelBook::Record& record = find(number)->record;
+    if (record.needs_room && record.receiver != m) record.lodges = true;
     record.state = ParcelState::taken;
     record.taker = m;
     record.receiver = 0;
-    record.lodges = false;
     record.turn = ++highest_[record.id];
     return {};
   }
@@ -148,6 +153,7 @@ class NaiveParcels {
   Said finish(std::uint64_t m, std::uint64_t number) {
     Row* const row = its(m, number);
     if (row == nullptr) return Code::not_found;
+    pay(*row);
     if (row->record.superseded && !row->record.replaced) {
       wait_again(*row);
       return {};
@@ -197,7 +203,7 @@ class NaiveParcels {
  private:
   struct Member {
     std::string role{};
-    std::map<std::string, std::uint32_t> room{};
+    std::map<std::string, std::int64_t> room{};
     bool is_gone = false;
   };
 
@@ -224,6 +230,22 @@ class NaiveParcels {
     row.record.state = ParcelState::closed;
     row.record.taker = 0;
     row.record.superseded = false;
+    row.record.lodges = false;
+  }
+  // A taker is done with it: of it and all that lodges, one has used up room by now.
+  void pay(Row& done) {
+    const std::uint64_t m = done.record.taker;
+    Row* payer = done.record.lodges ? &done : nullptr;
+    for (Row& row : rows_) {
+      const bool here = row.record.receiver == m || row.record.taker == m;
+      if (payer == nullptr && done.record.needs_room && row.record.lodges && here &&
+          row.record.id == done.record.id) {
+        payer = &row;
+      }
+    }
+    if (payer == nullptr) return;
+    payer->record.lodges = false;
+    if (there(m)) --members_[m].room[payer->record.from];
   }
   void tell(std::uint64_t m, std::uint64_t number, ParcelEvent event) {
     if (there(m)) news_[m].push_back({number, event});
@@ -260,7 +282,7 @@ class NaiveParcels {
       std::uint64_t best = 0;
       const std::string& from = row.record.from;
       for (auto& [m, member] : members_) {
-        if (member.is_gone || member.role != row.record.role || member.room[from] == 0) continue;
+        if (member.is_gone || member.role != row.record.role || member.room[from] <= 0) continue;
         if (best == 0 || member.room[from] > members_[best].room[from]) best = m;
       }
       if (best == 0) continue;

@@ -30,9 +30,6 @@ class Parcels : public ::testing::Test {
     EXPECT_TRUE(book_.join(kDecode, "decode").ok());
     EXPECT_TRUE(book_.join(kOther, "decode").ok());
   }
-  std::uint64_t reserve(const std::string& id) {
-    return book_.reserve(kPrefill, "decode", {id, 1}).value();
-  }
   std::uint64_t closed(const std::string& id, std::uint64_t turn = 1) {
     const std::uint64_t number = book_.open(kPrefill, "decode", {id, turn}).value();
     EXPECT_TRUE(book_.close(kPrefill, number, 5, "note").ok());
@@ -43,95 +40,8 @@ class Parcels : public ::testing::Test {
   ParcelBook book_;
 };
 
-TEST_F(Parcels, AReservationIsOpenedWhenSomebodyOfTheRoleHasRoom) {
-  const std::uint64_t a = reserve("a"), b = reserve("b"), c = reserve("c");
-  EXPECT_EQ(state(a), ParcelState::reserved);
-  EXPECT_EQ(code_of(book_.close(kPrefill, a, 1, "")), "failed_precondition");
-  ASSERT_TRUE(book_.admit(kSecond, "prefill", 9).ok()) << "of another role";
-  EXPECT_EQ(state(a), ParcelState::reserved);
-  ASSERT_TRUE(book_.admit(kDecode, "prefill", 2).ok());
-  EXPECT_EQ(state(a), ParcelState::open);
-  EXPECT_EQ(state(b), ParcelState::open);
-  EXPECT_EQ(state(c), ParcelState::reserved) << "the oldest first";
-  EXPECT_EQ(book_.take_news(kPrefill),
-            (std::vector<ParcelNews>{{a, ParcelEvent::opened}, {b, ParcelEvent::opened}}));
-  EXPECT_TRUE(book_.take_news(kPrefill).empty()) << "once";
-}
-
-TEST_F(Parcels, RoomIsPromisedToOneParcelAndFreeWhenItsGiverDies) {
-  ASSERT_TRUE(book_.admit(kDecode, "prefill", 1).ok());
-  const std::uint64_t first = book_.reserve(kSecond, "decode", {"a", 1}).value();
-  EXPECT_EQ(state(first), ParcelState::open);
-  const std::uint64_t second = reserve("b");
-  EXPECT_EQ(state(second), ParcelState::reserved);
-  book_.end(kSecond);
-  EXPECT_EQ(book_.find(first), nullptr);
-  EXPECT_EQ(book_.take_ended(), std::vector{first});
-  EXPECT_EQ(state(second), ParcelState::open);
-}
-
-TEST_F(Parcels, RoomIsForOneRoleAndAddsUp) {
-  ASSERT_TRUE(book_.join(5, "verify").ok());
-  ASSERT_TRUE(book_.admit(kDecode, "verify", 1).ok());
-  const std::uint64_t first = reserve("a"), second = reserve("b");
-  EXPECT_EQ(state(first), ParcelState::reserved) << "the room is another's";
-  EXPECT_EQ(state(book_.reserve(5, "decode", {"c", 1}).value()), ParcelState::open);
-  ASSERT_TRUE(book_.admit(kDecode, "prefill", 1).ok());
-  EXPECT_EQ(state(first), ParcelState::open);
-  EXPECT_EQ(state(second), ParcelState::reserved);
-  ASSERT_TRUE(book_.admit(kDecode, "prefill", 1).ok());
-  EXPECT_EQ(state(second), ParcelState::open);
-}
-
-TEST_F(Parcels, RoomThatCannotBeIsRefusedAndChangesNothing) {
-  const auto most = static_cast<std::uint32_t>(ParcelBook::kMostParcels);
-  ASSERT_TRUE(book_.admit(kDecode, "prefill", most).ok());
-  const ParcelBook before = book_;
-  EXPECT_EQ(code_of(book_.admit(kDecode, "prefill", 1)), "invalid_argument");
-  EXPECT_EQ(code_of(book_.admit(kDecode, "", 1)), "invalid_argument");
-  EXPECT_EQ(code_of(book_.admit(99, "prefill", 1)), "not_found");
-  EXPECT_EQ(book_, before);
-  for (std::size_t i = 1; i < ParcelBook::kMostRoomRoles; ++i) {
-    ASSERT_TRUE(book_.admit(kDecode, std::to_string(i), 1).ok());
-  }
-  EXPECT_EQ(code_of(book_.admit(kDecode, "one more", 1)), "resource_exhausted");
-}
-
-TEST_F(Parcels, AHigherTurnHasTheRoomOfTheOneBefore) {
-  ASSERT_TRUE(book_.admit(kDecode, "prefill", 1).ok());
-  reserve("a");
-  const std::uint64_t second = book_.reserve(kSecond, "decode", {"a", 2}).value();
-  EXPECT_EQ(state(second), ParcelState::open) << "by another giver of the role";
-  ASSERT_TRUE(book_.close(kSecond, second, 5, "").ok());
-  const std::uint64_t third = book_.reserve(kPrefill, "decode", {"a", 3}).value();
-  EXPECT_EQ(state(third), ParcelState::open) << "of one that waits";
-  const std::uint64_t other = reserve("b");
-  ASSERT_TRUE(book_.recall(kPrefill, third).ok());
-  EXPECT_EQ(state(other), ParcelState::reserved) << "the one that waits has it again";
-  ASSERT_EQ(book_.accept(kDecode).value(), second);
-  const std::uint64_t fourth = book_.reserve(kPrefill, "decode", {"a", 9}).value();
-  EXPECT_EQ(state(fourth), ParcelState::open) << "of one that is taken";
-  ASSERT_TRUE(book_.recall(kPrefill, fourth).ok());
-  EXPECT_EQ(state(other), ParcelState::reserved) << "which its taker has not given up";
-}
-
-TEST_F(Parcels, WhoHasMostRoomReceives) {
-  ASSERT_TRUE(book_.admit(kDecode, "prefill", 1).ok());
-  ASSERT_TRUE(book_.admit(kOther, "prefill", 2).ok());
-  EXPECT_EQ(book_.find(reserve("a"))->receiver, kOther);
-  EXPECT_EQ(book_.find(reserve("b"))->receiver, kDecode) << "as much, and the lower number";
-}
-
-TEST_F(Parcels, ThePromisedReceiverTakesItAndAnybodyOfItsRoleIfThatIsGone) {
-  ASSERT_TRUE(book_.admit(kDecode, "prefill", 1).ok());
-  const std::uint64_t number = reserve("a");
-  ASSERT_TRUE(book_.close(kPrefill, number, 5, "").ok());
-  EXPECT_EQ(code_of(book_.accept(kOther)), "not_found");
-  EXPECT_EQ(book_.next_for(kDecode), number);
-  book_.gone(kDecode);
-  EXPECT_EQ(book_.accept(kOther).value(), number);
-}
-
+// Each that it takes uses up one, and it says so anew when it has finished it: then no more are
+// ever with it, or on their way to it, than it has room for.
 TEST_F(Parcels, EachTakeIsATurnOfItsOwn) {
   const std::uint64_t number = closed("a", 4);
   ASSERT_TRUE(book_.accept(kDecode).ok());
