@@ -153,8 +153,8 @@ std::vector<Delivery> KvPool::deliveries() {
   return parts_->member->deliveries();
 }
 
-Result<void> KvPool::admit(const std::string& from, std::uint32_t /*parcels*/) {
-  return check_role("admit", from);
+Result<void> KvPool::admit(const std::string& from, std::uint32_t parcels) {
+  return check_room(from, parcels);
 }
 
 Result<Ticket> KvPool::land(std::uint64_t number, const KvRange& /*filled*/, BlockList into,

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The contract of carriers, of a pool and of the one in memory.
+// The contract of carriers: of a pool, of the one over segments and of the one in memory.
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "aqua/handoff/pools.hpp"
+#include "aqua/handoff/segment_carrier.hpp"
 #include "base/internals.hpp"
 #include "tests/handoff/carrier_contract.hpp"
 #include "tests/handoff/memory_carrier.hpp"
+#include "tests/handoff/small_carrier.hpp"
 #include "tests/handoff/stamped_cache.hpp"
 #include "tests/handoff/stamped_pool.hpp"
 #include "tests/keeper/keeper_process.hpp"
@@ -87,9 +89,27 @@ struct MemoryWorld : CopyingWorld {
   test::MemoryHub hub{};
 };
 
+struct SegmentWorld : CopyingWorld {
+  std::unique_ptr<Carrier> join(const std::string& role) {
+    auto cache = std::make_unique<test::StampedCache>(detail::Internals::view(gpu));
+    auto carrier = std::make_unique<SegmentCarrier>(
+        SegmentCarrier::attach(gpu, cache->layout(), test::small_carrier(keeper.socket(), role))
+            .value());
+    caches[carrier.get()] = std::move(cache);
+    return carrier;
+  }
+  void cancel(const std::string& id) {
+    EXPECT_TRUE(cancel_parcel("carried", id, keeper.socket()).ok());
+  }
+
+  test::KeeperProcess keeper{};
+};
+
 INSTANTIATE_TYPED_TEST_SUITE_P(Pool, CarrierContract, PoolWorld);
 INSTANTIATE_TYPED_TEST_SUITE_P(Memory, CarrierContract, MemoryWorld);
 INSTANTIATE_TYPED_TEST_SUITE_P(Memory, CopyingCarrierContract, MemoryWorld);
+INSTANTIATE_TYPED_TEST_SUITE_P(Segments, CarrierContract, SegmentWorld);
+INSTANTIATE_TYPED_TEST_SUITE_P(Segments, CopyingCarrierContract, SegmentWorld);
 
 }  // namespace
 }  // namespace aqua

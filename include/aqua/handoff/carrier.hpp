@@ -88,6 +88,8 @@ class AQUA_API Carrier {
   // --- who takes ---------------------------------------------------------------------------------
   // There is room for so many more parcels here, by whoever has the role `from`. Means nothing
   // where none is needed. invalid_argument: the role, or room for more than 65,536 of its parcels.
+  // Each parcel that is accepted uses up room for one: say so again when it is finished. One of a
+  // higher turn has that of an earlier one of its id until this process has finished that.
   [[nodiscard]] virtual Result<void> admit(const std::string& from, std::uint32_t parcels) = 0;
   // Parcels for the caller's role that are at hand, the oldest first. They are its own until
   // finish().
