@@ -4,19 +4,22 @@
 // maps the same memory and scatters out of it. Between two caches the bytes are copied twice, and
 // never in between.
 //
-//   auto prefill = aqua::SegmentCarrier::attach(*rt, layout, {.name = "smollm2", .role =
-//   "prefill"}); const auto number = prefill->open({.id = "request 7", .turn = 1}, "decode"); while
-//   (*prefill->state(*number) == aqua::ParcelState::reserved &&
+//   auto decode = aqua::SegmentCarrier::attach(
+//       *rt, layout, {.name = "smollm2", .role = "decode", .ready = 0});  // a keeper runs
+//   auto admitted = decode->admit("prefill", 4);  // room for four
+//
+//   auto prefill = aqua::SegmentCarrier::attach(  // in another process
+//       *rt, layout, {.name = "smollm2", .role = "prefill"});
+//   const auto number = prefill->open({.id = "request 7", .turn = 1}, "decode");
+//   while (*prefill->state(*number) == aqua::ParcelState::reserved &&
 //          prefill->wait(std::chrono::seconds(5)));
 //   auto copies = prefill->fill(*number, {}, blocks, stream);  // behind the kernels
 //   auto closed = prefill->close(*number, {}, 120, "pending token", stream);
 //
-//   auto decode = aqua::SegmentCarrier::attach(*rt, layout, {.name = "smollm2", .role = "decode"});
-//   auto admitted = decode->admit("prefill", 4);  // room for four
-//   std::vector<aqua::Parcel> parcels;
+//   std::vector<aqua::Parcel> parcels;  // in decode's
 //   do parcels = decode->accept(4);
 //   while (parcels.empty() && decode->wait(std::chrono::seconds(5)));
-//   auto landed = decode->land(parcels.front().number, {}, own_blocks, {}, stream);
+//   auto landed = decode->land(parcels.front().number, {}, own_blocks, {}, own_stream);
 //
 // A parcel that is closed outlives its giver, however that ends; its memory goes with it, when its
 // taker has finished it. Whoever takes it reads what was committed, and its giver is trusted not to
