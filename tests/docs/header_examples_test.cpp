@@ -16,6 +16,7 @@
 #include "aqua/elastic_pool.hpp"
 #include "aqua/emulated.hpp"
 #include "aqua/handoff/kv_pool.hpp"
+#include "aqua/handoff/segment_carrier.hpp"
 #include "aqua/handoff/segments.hpp"
 #include "aqua/kv_stream/microbatch_swap.hpp"
 #include "aqua/kv_stream/replica_reader.hpp"
@@ -234,6 +235,23 @@ TEST_F(HeaderExamples, KvPool) {
   };
 #include "header_examples/handoff/kv_pool.hpp"
   EXPECT_TRUE(handed.ok() && finished.ok());
+}
+
+TEST_F(HeaderExamples, SegmentCarrier) {
+  aqua::testing::ChildProcess keeper({AQUA_KEEPER_PROGRAM});
+  ASSERT_TRUE(keeper.read_line().starts_with("listening on "));
+  Runtime runtime = open();
+  Runtime* const rt = &runtime;
+  const auto memory = emulated::allocate(runtime, kCacheBytes).value();
+  const Layout layout = layout_at(memory.data());
+  const std::vector<std::uint32_t> blocks{3, 1}, own_blocks{8, 9};
+  const Stream stream{}, own_stream{};
+  std::byte* const first = memory.data() + 3 * layout.block_bytes();
+  std::memset(first, 42, layout.block_bytes());
+#include "header_examples/handoff/segment_carrier.hpp"
+  ASSERT_TRUE(admitted.ok() && copies.ok() && closed.ok() && landed.ok());
+  ASSERT_TRUE(landed->wait().ok());
+  EXPECT_EQ(std::memcmp(memory.data() + 8 * layout.block_bytes(), first, layout.block_bytes()), 0);
 }
 
 TEST_F(HeaderExamples, Segments) {
