@@ -131,7 +131,7 @@ TEST(PoolWire, WhatCannotBeIsRefused) {
   EXPECT_TRUE(refused(R"({"op":"pool-admit","from":"d","parcels":-1})"));
   const auto joined = [&](const char* of) {
     return concat(R"({"op":"pool-join","pool":"p","role":"d","device":")", to_string(gpu()),
-                  R"(","shape":"s","block_tokens":1,)", of, "}");
+                  R"(","shape":"s","block_tokens":1,"quota":0,)", of, "}");
   };
   EXPECT_FALSE(refused(joined(R"("blocks":0,"bytes":0)"))) << "of parcels without blocks";
   EXPECT_TRUE(refused(joined(R"("blocks":0,"bytes":2097152)")));
