@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "options.hpp"
 
+#include <algorithm>
 #include <type_traits>
 
 #include "must.hpp"
@@ -14,17 +15,27 @@ Serves requests with pipelines of real processes: SxR is S stages of R tensor-pa
 process each, connected by Unix sockets. With --prefill and --decode the KV of a prompt is streamed
 from one pipeline to the other while it is computed; their shapes may differ in every way. The model is a toy in integers, whose attention sums over
 every byte of the KV cache: one wrong byte changes the tokens. The KV lies in paged blocks of
-emulated devices. A process that is killed is replaced, and no token is lost. The same requests are
-then answered by one process; all tokens must be equal.
+emulated devices. A process that is killed is replaced, and no token is lost: its KV is computed
+again or, with --replicate, read from the copies that each process keeps with the keeper. The same
+requests are then answered by one process; all tokens must be equal.
 
 The exit status is 0 only if they are.)";
 
 Result<Kill> parse_kill(std::string_view text) {
-  const Error wrong{Code::invalid_argument, "expected PIPELINE:STAGE[:RANK]@PERCENT%"};
+  const Error wrong{Code::invalid_argument,
+                    "expected PIPELINE:STAGE[:RANK]@PERCENT% or @STEP, a step being listening, "
+                    "surveyed, restoring, restored, resumed, connected or stepped"};
   const std::size_t colon = text.find(':'), at = text.find('@');
-  if (colon == std::string_view::npos || at == std::string_view::npos || at < colon ||
-      !text.ends_with('%'))
-    return wrong;
+  if (colon == std::string_view::npos || at == std::string_view::npos || at < colon) return wrong;
+  Kill kill{.pipeline = std::string(text.substr(0, colon))};
+  const std::string_view when = text.substr(at + 1);
+  if (std::ranges::find(kNamedSteps, when) != kNamedSteps.end()) {
+    kill.step = when;
+  } else {
+    const auto percent = parse_between(when.substr(0, when.find('%')), 0U, 99U);
+    if (!percent.ok() || !when.ends_with('%')) return wrong;
+    kill.percent = *percent;
+  }
   std::string_view stage = text.substr(colon + 1, at - colon - 1);
   std::string_view rank = "0";
   if (const std::size_t second = stage.find(':'); second != std::string_view::npos) {
@@ -33,9 +44,10 @@ Result<Kill> parse_kill(std::string_view text) {
   }
   const auto parsed_stage = parse_between(stage, 0U, 1000U);
   const auto parsed_rank = parse_between(rank, 0U, 1000U);
-  const auto percent = parse_between(text.substr(at + 1, text.size() - at - 2), 0U, 99U);
-  if (!parsed_stage.ok() || !parsed_rank.ok() || !percent.ok()) return wrong;
-  return Kill{std::string(text.substr(0, colon)), *parsed_stage, *parsed_rank, *percent};
+  if (!parsed_stage.ok() || !parsed_rank.ok()) return wrong;
+  kill.stage = *parsed_stage;
+  kill.rank = *parsed_rank;
+  return kill;
 }
 
 // `shape` may be optional.
@@ -62,6 +74,7 @@ void add_stage_options(CommandLine& line, Options& options) {
       .number("--stage", options.place.stage, 0, 1000, "N", "")
       .number("--rank", options.place.rank, 0, 1000, "N", "")
       .number("--term", options.term, 1, UINT32_MAX, "N", "")
+      .text("--die-at", options.die_at, "STEP", "")
       .text("--directory", options.directory, "DIR", "")
       .number("--parent", options.parent, 1, INT32_MAX, "PID", "");
   add_shape(line, "--shape", options.place.shape, "");
@@ -86,8 +99,15 @@ CommandLine options_line(Options& options) {
               "of a block of the KV cache")
       .flag("--heads-first", options.cache.heads_first,
             "a block is [head][token], in place of [token][head]")
-      .list("--kill", options.kill, "PIPELINE:STAGE[:RANK]@PERCENT%",
-            "kill that process once so many of all tokens are there; again and again")
+      .flag("--replicate", options.replicate,
+            "copies of the KV are kept by the keeper while answers are generated")
+      .flag("--standby", options.standby, "a process of each pipeline stands by for one that dies")
+      .list("--kill", options.kill, "PIPELINE:STAGE[:RANK]@PERCENT%|@STEP",
+            "kill that process once so many of all tokens are there, or where it gets to that "
+            "step; again and again. keeper:0 is the keeper")
+      .flag("--compare", options.compare,
+            "serve the requests undisturbed, too, and with the same deaths without replicas, and "
+            "from scratch; print the latencies side by side")
       .flag("--flip-a-byte", options.flip,
             "damage one byte of a key behind its prompt: the run must fail, or proves nothing")
       .text("--keeper-binary", options.keeper, "PROGRAM",
@@ -107,6 +127,7 @@ void check_options(const Options& options) {
   if (options.decode) check("--decode", *options.decode);
   if (options.prefill.has_value() != options.decode.has_value())
     throw example::Failure("--prefill and --decode go together");
+  if (options.compare && options.kill.empty()) throw example::Failure("--compare wants a --kill");
   (void)kills(options);
 }
 
@@ -121,9 +142,21 @@ std::vector<Kill> kills(const Options& options) {
   for (const std::string& text : options.kill) {
     auto kill = parse_kill(text);
     if (!kill.ok()) throw example::Failure(concat("--kill ", text, ": ", kill.error().message));
+    if (kill->pipeline == kKeeper) {
+      if (!options.replicate || options.prefill || !kill->step.empty() || kill->stage != 0)
+        throw example::Failure(concat("--kill ", text, ": wants --replicate alone, and a time"));
+      all.push_back(std::move(*kill));
+      continue;
+    }
     const PipelineShape* const shape = shape_of(options, kill->pipeline);
     if (shape == nullptr || kill->stage >= shape->stages || kill->rank >= shape->ranks)
       throw example::Failure(concat("--kill ", text, ": there is no such process"));
+    const auto same = [&](const Kill& other) {
+      return !other.step.empty() && other.pipeline == kill->pipeline &&
+             other.stage == kill->stage && other.rank == kill->rank;
+    };
+    if (!kill->step.empty() && std::ranges::any_of(all, same))
+      throw example::Failure(concat("--kill ", text, ": a process dies at one step"));
     all.push_back(std::move(*kill));
   }
   return all;

@@ -14,6 +14,7 @@
 
 #include "model/shape.hpp"
 #include "serve/kv_cache.hpp"
+#include "serve/named_step.hpp"
 #include "serve/wiring.hpp"
 #include "tools/options/command_line.hpp"
 
@@ -25,12 +26,22 @@ inline constexpr const char *kColocated = "colocated", *kPrefill = "prefill", *k
 // them, so that the others go on, and read what the orchestrator writes to them.
 inline constexpr unsigned kMostBatch = 64;
 
+inline constexpr const char* kKeeper = "keeper";  // may be killed, too
+
 // Which process dies, and when.
 struct Kill {
   std::string pipeline{};
   unsigned stage = 0;
   unsigned rank = 0;
-  unsigned percent = 0;  // of all tokens of answers are there then
+  unsigned percent = 0;  // of all tokens of answers are there then ...
+  std::string step{};    // ... or it gets to this one of kNamedSteps
+};
+
+// How a pipeline goes on after a death.
+enum class Recover : std::uint8_t {
+  replicas,  // from replicas, and what they lack is computed again
+  prefill,   // what the dead had is computed again, from ids that are known
+  scratch,   // requests that were running are answered anew
 };
 
 struct Options {
@@ -48,6 +59,10 @@ struct Options {
   std::vector<std::string> kill{};
   bool flip = false;
   bool json = false;
+  bool replicate = false;
+  bool standby = false;
+  bool compare = false;
+  Recover recover = Recover::replicas;
 
   [[nodiscard]] ModelShape model_shape() const {
     ModelShape all = model;
@@ -69,6 +84,7 @@ struct Options {
   bool stage_role = false, keeper_role = false;
   Place place{};
   unsigned term = 1;
+  std::string die_at{};  // one of kNamedSteps
   std::filesystem::path directory{};
   pid_t parent = 0;
 };

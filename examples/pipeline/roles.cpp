@@ -13,8 +13,9 @@ namespace {
 
 using namespace aqua::literals;
 
-void say(const Wired& wired) {
-  if (!example::write_line(STDOUT_FILENO, wired))
+template <typename Message>
+void say(const Message& message) {
+  if (!example::write_line(STDOUT_FILENO, message))
     throw example::Failure("the orchestrator hears no more");
 }
 
@@ -22,15 +23,25 @@ void say(const Wired& wired) {
 // anew, which the orchestrator gives then.
 std::optional<Rewire> serve(Stage& stage, const Options& options, unsigned term, Orders& orders) {
   try {
+    stage.seal();
     Wiring wiring(options.place, options.directory, term);
-    say({.term = term, .connected = false});
-    const auto order = orders.next();
+    stage.named_step().reached("listening");
+    say(Wired{.term = term, .connected = false});
+    Survey survey;
+    auto order = orders.next();
+    if (order && order->contains("survey")) {
+      survey = order->get<Survey>();
+      const Surveyed surveyed = stage.survey(survey);
+      stage.named_step().reached("surveyed");
+      say(surveyed);
+      order = orders.next();
+    }
     if (!order) return {};
     if (order->contains("listen")) return order->get<Rewire>();
-    const auto connect = order->get<Connect>();
-    stage.keep(connect.sequences);
+    stage.resume(order->get<Connect>(), survey);
     wiring.connect(orders.fd());
-    say({.term = term, .connected = true});
+    stage.named_step().reached("connected");
+    say(Wired{.term = term, .connected = true});
     return stage.run(wiring, orders);
   } catch (const NeighbourGone&) {
     // Its own links are closed by now: those who wait for this process hear of it, too.
@@ -52,9 +63,19 @@ int run_role(const Options& options) {
                                                  .curve_directory = "off"}),
                                   "runtime");
   Orders orders(STDIN_FILENO);
-  Stage stage(runtime, options);
-  for (std::optional<Rewire> next{{options.term}}; next;)
-    next = serve(stage, options, next->listen, orders);
+  Options taken = options;
+  if (options.standby) {
+    say(nlohmann::json{{"stands_by", true}});
+    const auto order = orders.next();
+    if (!order) return 0;  // it was not needed
+    const auto place = order->get<TakePlace>();
+    taken.place.stage = place.stage;
+    taken.place.rank = place.rank;
+    taken.term = place.term;
+  }
+  Stage stage(runtime, taken);
+  for (std::optional<Rewire> next{{taken.term}}; next;)
+    next = serve(stage, taken, next->listen, orders);
   return 0;
 }
 

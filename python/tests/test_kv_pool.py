@@ -99,6 +99,8 @@ def test_a_parcel_is_filled_a_layer_at_a_time_and_confirmed(runtime, join):
             assert prefill.wait(60_000)
         assert parcel.state is ParcelState.OPEN
         parcel.close(blocks, tokens=8, note=b"next")
+        while parcel.state is ParcelState.OPEN:
+            assert prefill.wait(60_000)
         assert parcel.state is ParcelState.CLOSED
         with pytest.raises(aqua_kv.Error) as raised:
             parcel.close(blocks, tokens=8)

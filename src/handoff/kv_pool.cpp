@@ -131,10 +131,10 @@ Result<ParcelState> KvPool::state(std::uint64_t number) const {
   return parts_->member->state(number);
 }
 
-Result<void> KvPool::fill(std::uint64_t number, const KvRange& /*range*/, BlockList /*from*/,
-                          Stream /*stream*/) {
-  AQUA_TRY(parts_->member->state(number));
-  return {};
+Result<Ticket> KvPool::fill(std::uint64_t number, const KvRange& /*range*/, BlockList /*from*/,
+                            Stream /*stream*/) {
+  AQUA_TRY(parts_->member->check_open("fill", number));
+  return Ticket::join({});
 }
 
 Result<void> KvPool::close(std::uint64_t number, BlockList blocks, std::uint32_t tokens,
@@ -153,12 +153,12 @@ std::vector<Delivery> KvPool::deliveries() {
   return parts_->member->deliveries();
 }
 
-Result<void> KvPool::admit(std::uint32_t /*parcels*/) {
-  return {};
+Result<void> KvPool::admit(const std::string& from, std::uint32_t parcels) {
+  return check_room(from, parcels);
 }
 
-Result<Ticket> KvPool::land(std::uint64_t number, const KvRange& /*range*/, BlockList into,
-                            Stream /*stream*/) {
+Result<Ticket> KvPool::land(std::uint64_t number, const KvRange& /*filled*/, BlockList into,
+                            const KvRange& /*at*/, Stream /*stream*/) {
   AQUA_TRY(parts_->member->check_taken("land", number));
   if (into.empty()) return Ticket::join({});
   return Error{Code::invalid_argument,

@@ -47,6 +47,7 @@ PoolMember::PoolMember(PoolClient keeper, UniqueFd socket, UniqueFd wake, Unique
       wake_(std::move(wake)),
       kick_(std::move(kick)),
       reserve_(part.reserve),
+      news_(part.news),
       mine_(part.blocks) {
   mine_.idle(part.granted);
   marks_ = std::thread([this] { run_marks(); });
@@ -56,11 +57,6 @@ PoolMember::PoolMember(PoolClient keeper, UniqueFd socket, UniqueFd wake, Unique
 Result<void> PoolMember::check_connected() const {
   if (connected_) return {};
   return Error{Code::unavailable, concat("pool: ", error_)};
-}
-
-void PoolMember::news() {
-  ++news_;
-  news_came_.notify_all();
 }
 
 void PoolMember::post(StreamMark mark, std::variant<Released, HandedOver, pool_wire::Finish> work) {
@@ -143,15 +139,6 @@ Result<void> PoolMember::finish(std::uint64_t number, StreamMark mark) {
   return {};
 }
 
-bool PoolMember::wait(std::chrono::milliseconds patience) {
-  const auto deadline = std::chrono::steady_clock::now() + patience;
-  const MutexLock lock(mu_);
-  while (news_ == news_seen_) {
-    if (!news_came_.wait_until(mu_, deadline)) break;
-  }
-  return std::exchange(news_seen_, news_) != news_;
-}
-
 KvPoolStatus PoolMember::status() const {
   const MutexLock lock(mu_);
   return {.connected = connected_,
@@ -212,7 +199,7 @@ void PoolMember::reached(Pending pending, const Result<void>& outcome) {
     mine_.idle(released->own);
     post_about<pool_wire::GiveBack>(released->shared);
     signal_event(kick_.get());  // there may be more than the reserve now
-    news();
+    news_->tell();
   } else if (auto* const handed = std::get_if<HandedOver>(&pending.work)) {
     const std::uint64_t failure = pending.mark.latest_failure();
     if (outcome.ok() && !told_.concerns(failure, pending.told)) {
@@ -321,7 +308,7 @@ void PoolMember::ask(const pool_wire::PoolRequest& request) {
   mine_.idle(reply.blocks);
   ready_.insert(ready_.end(), reply.parcels.begin(), reply.parcels.end());
   for (const ParcelNews& told : reply.told) hear(told);
-  if (!reply.blocks.empty() || !reply.parcels.empty()) news();
+  if (!reply.blocks.empty() || !reply.parcels.empty()) news_->tell();
 }
 
 }  // namespace aqua

@@ -22,6 +22,7 @@
 #include "aqua/stream_mark.hpp"
 #include "base/mutex.hpp"
 #include "base/unique_fd.hpp"
+#include "handoff/news.hpp"
 #include "handoff/pool_client.hpp"
 #include "handoff/told_failures.hpp"
 #include "parcel/member_blocks.hpp"
@@ -34,7 +35,8 @@ class PoolMember {
   struct Part {
     std::uint32_t blocks = 0;  // in the whole pool
     Blocks granted{};
-    std::uint32_t reserve = 0;  // as KvPoolOptions::reserve
+    std::uint32_t reserve = 0;                              // as KvPoolOptions::reserve
+    std::shared_ptr<News> news = std::make_shared<News>();  // that wait() awaits
   };
   // `keeper` has joined the pool; `wake` is the event that came with that.
   [[nodiscard]] static Result<std::unique_ptr<PoolMember>> start(PoolClient keeper, UniqueFd wake,
@@ -50,18 +52,26 @@ class PoolMember {
   [[nodiscard]] Result<void> hand_over(Parcel parcel, const std::string& role, StreamMark mark);
   [[nodiscard]] std::vector<Undelivered> undelivered();
   // As Carrier's.
-  [[nodiscard]] Result<std::uint64_t> open(const ParcelHead& head, const std::string& role);
+  // One that needs room at its taker is reserved until there is.
+  [[nodiscard]] Result<std::uint64_t> open(const ParcelHead& head, const std::string& role,
+                                           bool needs_room = false);
   [[nodiscard]] Result<ParcelState> state(std::uint64_t number) const;
+  // not_found: this member gives no such parcel; failed_precondition: close() was called.
+  [[nodiscard]] Result<void> check_open(const char* call, std::uint64_t number) const;
   [[nodiscard]] Result<void> close(std::uint64_t number, Parcel parcel, StreamMark mark);
   [[nodiscard]] Result<void> recall(std::uint64_t number);
   [[nodiscard]] std::vector<Delivery> deliveries();
   [[nodiscard]] Result<void> confirm(std::uint64_t number);
   [[nodiscard]] std::vector<std::uint64_t> superseded();
+  [[nodiscard]] Result<void> admit(const std::string& from, std::uint32_t parcels);
+  // The number by which the keeper knows a parcel that is open. Errors: as check_open();
+  // failed_precondition also while it is reserved.
+  [[nodiscard]] Result<std::uint64_t> keepers_number(const char* call, std::uint64_t number) const;
   // not_found: no such parcel is this member's.
   [[nodiscard]] Result<void> check_taken(const char* call, std::uint64_t number) const;
   [[nodiscard]] std::vector<Parcel> accept(std::size_t most);
   [[nodiscard]] Result<void> finish(std::uint64_t number, StreamMark mark);
-  [[nodiscard]] bool wait(std::chrono::milliseconds patience);
+  [[nodiscard]] bool wait(std::chrono::milliseconds patience) { return news_->wait(patience); }
   [[nodiscard]] KvPoolStatus status() const;
 
   // Does what was asked for so far, and ends the threads.
@@ -88,9 +98,12 @@ class PoolMember {
   struct Given {
     ParcelHead head{};
     std::string role{};
+    bool needs_room = false;
     std::uint64_t at_keeper = 0;         // its number there; 0: it has not heard of it
+    bool open = false;                   // there is room for it
     std::optional<HandedOver> closed{};  // from close() on
     bool sent = false;                   // the keeper was asked to close it
+    bool kept = false;                   // and has done so
     bool giving = true;                  // it counts in giving_
     std::optional<Error> refused{};      // when it was opened, and close() is on its way
   };
@@ -99,6 +112,9 @@ class PoolMember {
 
   PoolMember(PoolClient keeper, UniqueFd socket, UniqueFd wake, UniqueFd kick, const Part& part);
   [[nodiscard]] Result<void> check_connected() const AQUA_REQUIRES(mu_);
+  // The parcel that is given and not closed.
+  [[nodiscard]] Result<const Given*> find_open(const char* call, std::uint64_t number) const
+      AQUA_REQUIRES(mu_);
   void post(StreamMark mark, std::variant<Released, HandedOver, pool_wire::Finish> work)
       AQUA_REQUIRES(mu_);
   // From now on it is asked, after what was posted before.
@@ -106,7 +122,6 @@ class PoolMember {
   // A request about blocks, in as many packets as it takes.
   template <typename Request>
   void post_about(BlockList blocks) AQUA_REQUIRES(mu_);
-  void news() AQUA_REQUIRES(mu_);
 
   void run_marks();
   void reached(Pending pending, const Result<void>& outcome) AQUA_EXCLUDES(mu_);
@@ -139,9 +154,10 @@ class PoolMember {
   const UniqueFd wake_;    // the keeper signals it when there is something
   const UniqueFd kick_;    // this process does when there is something to ask
   const std::size_t reserve_;
+  const std::shared_ptr<News> news_;
 
   mutable Mutex mu_;
-  CondVar marks_changed_, news_came_, link_ended_;
+  CondVar marks_changed_, link_ended_;
   MemberBlocks mine_ AQUA_GUARDED_BY(mu_);
   std::deque<Pending> pending_ AQUA_GUARDED_BY(mu_);
   std::deque<Ask> due_ AQUA_GUARDED_BY(mu_);
@@ -163,7 +179,6 @@ class PoolMember {
   bool may_hear_ AQUA_GUARDED_BY(mu_) = false;  // the keeper may have news
   bool starved_ AQUA_GUARDED_BY(mu_) = false;   // the keeper had no more blocks, until it wakes us
   std::uint32_t waiting_ AQUA_GUARDED_BY(mu_) = 0;
-  std::uint64_t news_ AQUA_GUARDED_BY(mu_) = 0, news_seen_ AQUA_GUARDED_BY(mu_) = 0;
   bool connected_ AQUA_GUARDED_BY(mu_) = true;
   std::string error_ AQUA_GUARDED_BY(mu_);
   bool marks_end_ AQUA_GUARDED_BY(mu_) = false;  // once nothing is pending

@@ -18,13 +18,14 @@ Error not_given(const char* call, std::uint64_t number) {
 
 }  // namespace
 
-Result<std::uint64_t> PoolMember::open(const ParcelHead& head, const std::string& role) {
+Result<std::uint64_t> PoolMember::open(const ParcelHead& head, const std::string& role,
+                                       bool needs_room) {
   AQUA_TRY(check_id("open", head.id));
   AQUA_TRY(check_role("open", role));
   const MutexLock lock(mu_);
   AQUA_TRY(check_connected());
   const std::uint64_t number = ++last_given_;
-  given_[number] = {.head = head, .role = role};
+  given_[number] = {.head = head, .role = role, .needs_room = needs_room};
   begin_giving(head.id);
   post(Opening{number});
   return number;
@@ -34,19 +35,44 @@ Result<ParcelState> PoolMember::state(std::uint64_t number) const {
   const MutexLock lock(mu_);
   const auto given = given_.find(number);
   if (given == given_.end()) return not_given("state", number);
-  if (given->second.closed) return ParcelState::closed;
-  return given->second.at_keeper == 0 ? ParcelState::reserved : ParcelState::open;
+  if (given->second.kept) return ParcelState::closed;
+  return given->second.open ? ParcelState::open : ParcelState::reserved;
+}
+
+Result<void> PoolMember::admit(const std::string& from, std::uint32_t parcels) {
+  AQUA_TRY(check_room(from, parcels));
+  const MutexLock lock(mu_);
+  AQUA_TRY(check_connected());
+  post(pool_wire::PoolRequest(pool_wire::Admit{from, parcels}));
+  return {};
+}
+
+Result<std::uint64_t> PoolMember::keepers_number(const char* call, std::uint64_t number) const {
+  const MutexLock lock(mu_);
+  AQUA_ASSIGN(const Given* const given, find_open(call, number));
+  if (given->open) return given->at_keeper;
+  return Error{Code::failed_precondition, concat(call, ": parcel ", number, " is not open")};
+}
+
+Result<const PoolMember::Given*> PoolMember::find_open(const char* call,
+                                                       std::uint64_t number) const {
+  const auto found = given_.find(number);
+  if (found == given_.end()) return not_given(call, number);
+  if (!found->second.closed) return &found->second;
+  return Error{Code::failed_precondition, concat(call, ": parcel ", number, " is closed")};
+}
+
+Result<void> PoolMember::check_open(const char* call, std::uint64_t number) const {
+  const MutexLock lock(mu_);
+  AQUA_TRY(find_open(call, number));
+  return {};
 }
 
 Result<void> PoolMember::close(std::uint64_t number, Parcel parcel, StreamMark mark) {
   const MutexLock lock(mu_);
   AQUA_TRY(check_connected());
-  const auto found = given_.find(number);
-  if (found == given_.end()) return not_given("close", number);
-  Given& given = found->second;
-  if (given.closed) {
-    return Error{Code::failed_precondition, concat("close: parcel ", number, " is closed")};
-  }
+  AQUA_TRY(find_open("close", number));
+  Given& given = given_.at(number);
   parcel.id = given.head.id;
   parcel.turn = given.head.turn;
   AQUA_TRY(pool_wire::check_bytes(parcel));
@@ -102,7 +128,7 @@ void PoolMember::ask(const Opening& opening) {
     const MutexLock lock(mu_);
     const auto given = given_.find(opening.given);
     if (given == given_.end()) return;  // the keeper is away
-    request = {given->second.role, given->second.head};
+    request = {given->second.role, given->second.head, given->second.needs_room};
   }
   const auto answer = call(request);
   const MutexLock lock(mu_);
@@ -111,7 +137,8 @@ void PoolMember::ask(const Opening& opening) {
   Given& given = found->second;
   if (answer.ok()) {
     given.at_keeper = answer->reply.number;
-    news();
+    given.open = answer->reply.open;
+    news_->tell();
   } else if (given.closed) {
     given.refused = answer.error();  // told once its blocks are back
   } else {
@@ -145,6 +172,8 @@ void PoolMember::ask(const HandedOver& handed) {
       end_giving(handed.parcel.id);
     } else if (const auto given = given_.find(handed.given); given != given_.end()) {
       end_giving(given->second);
+      given->second.kept = true;
+      news_->tell();
     }
     return;
   }
@@ -179,6 +208,8 @@ void PoolMember::hear(const ParcelNews& told) {
   if (given != given_.end()) {
     switch (told.event) {
       case ParcelEvent::opened:
+        given->second.open = true;
+        news_->tell();
         break;
       case ParcelEvent::confirmed:
         deliver(given->first, Delivery::Outcome::confirmed);
@@ -197,11 +228,12 @@ void PoolMember::hear(const ParcelNews& told) {
     return parcel.number == told.number;
   });
   if (ready != ready_.end()) {  // nobody has begun it
-    ready_.erase(ready);
     post(pool_wire::PoolRequest(pool_wire::Finish{told.number}));
+    if (ready->blocks.empty()) post(pool_wire::PoolRequest(pool_wire::Admit{ready->from, 1}));
+    ready_.erase(ready);
   } else if (mine_.has_taken(told.number)) {
     superseded_.push_back(told.number);
-    news();
+    news_->tell();
   }
 }
 
@@ -221,7 +253,7 @@ void PoolMember::deliver(std::uint64_t given, Delivery::Outcome outcome, Error e
   given_.erase(ended);
   deliveries_.push_back(
       {.number = given, .outcome = outcome, .returned = returned, .error = std::move(error)});
-  news();
+  news_->tell();
 }
 
 void PoolMember::failed(const HandedOver& handed, const Error& error, bool in_doubt) {
@@ -237,7 +269,7 @@ void PoolMember::failed(const HandedOver& handed, const Error& error, bool in_do
   if (!in_doubt) mine_.undo(handed);
   undelivered_.push_back(
       {.parcel = handed.parcel, .role = handed.role, .error = error, .in_doubt = in_doubt});
-  news();
+  news_->tell();
 }
 
 void PoolMember::disconnect(const std::string& why) {
@@ -250,7 +282,7 @@ void PoolMember::disconnect(const std::string& why) {
             given_.at(number).sent ? Delivery::Outcome::in_doubt : Delivery::Outcome::refused,
             Error{Code::unavailable, concat("pool: ", why)});
   }
-  news();
+  news_->tell();
 }
 
 }  // namespace aqua

@@ -129,7 +129,7 @@ Result<void> SegmentMember::reserve_one(std::size_t bytes) {
   const MutexLock lock(mu_);
   own_[number] = {std::move(memory).value(), State::ready};
   ready_.push_back(number);
-  news();
+  news_->tell();
   return {};
 }
 
@@ -145,19 +145,24 @@ void SegmentMember::ask(const segment_wire::Reserve& asked) {
 void SegmentMember::ask(const segment_wire::Commit& asked) {
   step("commit");
   const auto answer = call(asked);
+  committed(asked.number, answer);
+  tell_committed_();
+}
+
+void SegmentMember::committed(std::uint64_t number, const Result<SegmentClient::Answer>& answer) {
   const MutexLock lock(mu_);
-  CommittedSegment outcome{.name = {.number = asked.number}};
+  CommittedSegment outcome{.name = {.number = number}};
   if (answer.ok()) {
     outcome.name = answer->reply.name;
-    own_.at(asked.number).state = State::kept;
+    own_.at(number).state = State::kept;
   } else {
     outcome.error = answer.error();
-    unmapped_.push_back(std::move(own_.at(asked.number).memory));
-    own_.erase(asked.number);
-    if (keeper_.connected()) post(segment_wire::GiveUp{asked.number});
+    unmapped_.push_back(std::move(own_.at(number).memory));
+    own_.erase(number);
+    if (keeper_.connected()) post(segment_wire::GiveUp{number});
   }
   committed_.push_back(std::move(outcome));
-  news();
+  news_->tell();
 }
 
 void SegmentMember::ask(const segment_wire::Open& asked) {
@@ -204,7 +209,7 @@ void SegmentMember::ask(const segment_wire::Open& asked) {
     other->second.memory = std::move(memory);
   }
   opened_.push_back(std::move(outcome));
-  news();
+  news_->tell();
 }
 
 void SegmentMember::ask(const segment_wire::Returned& asked) {
@@ -218,7 +223,7 @@ void SegmentMember::ask(const segment_wire::Returned& asked) {
     ready_.push_back(number);
   }
   returned_ = answer->reply.numbers.size() == segment_wire::kMostNumbers;  // there may be more
-  news();
+  news_->tell();
 }
 
 template <typename Asked>
@@ -230,7 +235,7 @@ void SegmentMember::disconnect(const std::string& why) {
   if (!connected_) return;
   connected_ = false;
   error_ = why;
-  news();
+  news_->tell();
 }
 
 }  // namespace aqua

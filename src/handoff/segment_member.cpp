@@ -10,6 +10,7 @@
 
 #include "base/concat.hpp"
 #include "base/errno_error.hpp"
+#include "base/step.hpp"
 #include "base/try.hpp"
 #include "base/wake_event.hpp"
 #include "handoff/segment_digest.hpp"
@@ -30,15 +31,22 @@ Segment as_segment(std::uint64_t number, const HostMemory& memory) {
 
 }  // namespace
 
-Result<std::unique_ptr<SegmentMember>> SegmentMember::start(Runtime& runtime, SegmentClient keeper,
-                                                            UniqueFd wake,
-                                                            const SegmentsOptions& options) {
+Result<std::unique_ptr<SegmentMember>> SegmentMember::open(Runtime& runtime,
+                                                           const SegmentsOptions& options,
+                                                           Listeners listeners) {
+  AQUA_ASSIGN(SegmentClient keeper, SegmentClient::connect(options.keeper));
+  step("join");
+  AQUA_ASSIGN(auto joined, keeper.call(segment_wire::Join{}));
+  if (joined.fds.size() != 1) {
+    return Error{Code::invalid_argument, "segments: the keeper's answer cannot be"};
+  }
   // As PoolMember's: the connection is shut down from another thread than the one that closes it.
   UniqueFd socket(::fcntl(keeper.descriptor(), F_DUPFD_CLOEXEC, 0));
   if (!socket.valid()) return errno_error("segments: connection");
   AQUA_ASSIGN(UniqueFd kick, make_wake_event());
-  std::unique_ptr<SegmentMember> member(new SegmentMember(
-      runtime, std::move(keeper), std::move(socket), std::move(wake), std::move(kick), options));
+  std::unique_ptr<SegmentMember> member(
+      new SegmentMember(runtime, std::move(keeper), std::move(socket), std::move(joined.fds[0]),
+                        std::move(kick), options, std::move(listeners)));
   for (std::uint32_t i = 0; i < options.ready; ++i) {
     AQUA_TRY(member->reserve_one(options.segment_bytes));
   }
@@ -47,13 +55,15 @@ Result<std::unique_ptr<SegmentMember>> SegmentMember::start(Runtime& runtime, Se
 }
 
 SegmentMember::SegmentMember(Runtime& runtime, SegmentClient keeper, UniqueFd socket, UniqueFd wake,
-                             UniqueFd kick, const SegmentsOptions& options)
+                             UniqueFd kick, const SegmentsOptions& options, Listeners listeners)
     : runtime_(runtime),
       keeper_(std::move(keeper)),
       socket_(std::move(socket)),
       wake_(std::move(wake)),
       kick_(std::move(kick)),
-      options_(options) {}
+      options_(options),
+      news_(std::move(listeners.news)),
+      tell_committed_(std::move(listeners.committed)) {}
 
 void SegmentMember::start_threads() {
   marks_ = std::thread([this] { run_marks(); });
@@ -63,11 +73,6 @@ void SegmentMember::start_threads() {
 Result<void> SegmentMember::check_connected() const {
   if (connected_) return {};
   return Error{Code::unavailable, concat("segments: ", error_)};
-}
-
-void SegmentMember::news() {
-  ++news_;
-  news_came_.notify_all();
 }
 
 void SegmentMember::post(StreamMark mark, const Work& work) {
@@ -133,7 +138,8 @@ Result<void> SegmentMember::release(std::uint64_t number, StreamMark mark) {
   return {};
 }
 
-Result<void> SegmentMember::commit(std::uint64_t number, std::size_t bytes, StreamMark mark) {
+Result<void> SegmentMember::commit(std::uint64_t number, std::size_t bytes, StreamMark mark,
+                                   std::uint64_t parcel) {
   const MutexLock lock(mu_);
   AQUA_ASSIGN(Own* const own, find_taken("commit", number));
   if (bytes > own->memory->bytes()) {
@@ -141,7 +147,7 @@ Result<void> SegmentMember::commit(std::uint64_t number, std::size_t bytes, Stre
                                                 number, ", which has ", own->memory->bytes())};
   }
   own->state = State::ending;
-  post(std::move(mark), Commit{number, bytes});
+  post(std::move(mark), Commit{number, bytes, parcel});
   return {};
 }
 
@@ -149,6 +155,16 @@ std::vector<CommittedSegment> SegmentMember::committed() {
   const MutexLock lock(mu_);
   told_.tell(std::exchange(failures_, {}));
   return std::exchange(committed_, {});
+}
+
+std::vector<SegmentName> SegmentMember::well_committed() {
+  const MutexLock lock(mu_);
+  std::vector<SegmentName> names;
+  std::erase_if(committed_, [&](const CommittedSegment& one) {
+    if (!one.error) names.push_back(one.name);
+    return !one.error;
+  });
+  return names;
 }
 
 Result<void> SegmentMember::read(const SegmentName& name) {
@@ -192,15 +208,6 @@ Result<void> SegmentMember::drop(const SegmentName& name) {
   AQUA_TRY(check_connected());
   post(segment_wire::Drop{name.number, name.generation});
   return {};
-}
-
-bool SegmentMember::wait(std::chrono::milliseconds patience) {
-  const auto deadline = std::chrono::steady_clock::now() + patience;
-  const MutexLock lock(mu_);
-  while (news_ == news_seen_) {
-    if (!news_came_.wait_until(mu_, deadline)) break;
-  }
-  return std::exchange(news_seen_, news_) != news_;
 }
 
 SegmentsStatus SegmentMember::status() const {
@@ -290,7 +297,7 @@ void SegmentMember::reached(const Release& release, const Result<void>& /*outcom
   own_.at(release.number).state = State::ready;
   ready_.push_back(release.number);
   signal_event(kick_.get());  // there may be more than are to be kept now
-  news();
+  news_->tell();
 }
 
 void SegmentMember::reached(const Commit& commit, const Result<void>& outcome) {
@@ -303,12 +310,13 @@ void SegmentMember::reached(const Commit& commit, const Result<void>& outcome) {
   auto complete = memory->wait();
   if (complete.ok()) complete = outcome;
   segment_wire::Commit asked{.number = commit.number, .bytes = commit.bytes};
+  asked.parcel = commit.parcel;
   if (complete.ok() && options_.digest) asked.digest = digest_of({memory->address(), commit.bytes});
   const MutexLock lock(mu_);
   if (complete.ok()) return post(asked);
   own_.at(commit.number).state = State::taken;
   committed_.push_back({.name = {.number = commit.number}, .error = complete.error()});
-  news();
+  news_->tell();
 }
 
 void SegmentMember::reached(const Close& close, const Result<void>& outcome) {
@@ -335,6 +343,7 @@ void SegmentMember::reached(const Close& close, const Result<void>& outcome) {
     error_ = concat("close: segment ", close.number, " is kept: ", arrived.error().message);
   }
   post(segment_wire::Close{close.number});
+  news_->tell();  // it can be read again
 }
 
 }  // namespace aqua

@@ -12,6 +12,7 @@
 
 #include <chrono>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -26,6 +27,7 @@
 #include "aqua/stream_mark.hpp"
 #include "base/mutex.hpp"
 #include "base/unique_fd.hpp"
+#include "handoff/news.hpp"
 #include "handoff/segment_client.hpp"
 #include "handoff/told_failures.hpp"
 
@@ -35,11 +37,16 @@ class SegmentMember {
  public:
   using Memory = std::shared_ptr<HostMemory>;
 
-  // `keeper` has joined; `wake` is the event that came with that. The runtime outlives it.
-  [[nodiscard]] static Result<std::unique_ptr<SegmentMember>> start(Runtime& runtime,
-                                                                    SegmentClient keeper,
-                                                                    UniqueFd wake,
-                                                                    const SegmentsOptions& options);
+  // Who else is to hear of it.
+  struct Listeners {
+    std::shared_ptr<News> news = std::make_shared<News>();  // that wait() awaits
+    // Called by a thread of the member's, which has no lock then, when something was committed.
+    std::function<void()> committed = [] {};
+  };
+  // Joins the keeper. Errors: Segments::open()'s. The runtime outlives it.
+  [[nodiscard]] static Result<std::unique_ptr<SegmentMember>> open(Runtime& runtime,
+                                                                   const SegmentsOptions& options,
+                                                                   Listeners listeners);
   ~SegmentMember() { stop(); }
   SegmentMember(const SegmentMember&) = delete;
   SegmentMember& operator=(const SegmentMember&) = delete;
@@ -48,8 +55,12 @@ class SegmentMember {
   [[nodiscard]] Result<Segment> take(std::size_t bytes);
   [[nodiscard]] Result<Memory> taken(std::uint64_t number) const;
   [[nodiscard]] Result<void> release(std::uint64_t number, StreamMark mark);
-  [[nodiscard]] Result<void> commit(std::uint64_t number, std::size_t bytes, StreamMark mark);
+  // For a parcel, by the keeper's number; 0: for none.
+  [[nodiscard]] Result<void> commit(std::uint64_t number, std::size_t bytes, StreamMark mark,
+                                    std::uint64_t parcel = 0);
   [[nodiscard]] std::vector<CommittedSegment> committed();
+  // Those of them that did not fail, of which committed() does not tell any more.
+  [[nodiscard]] std::vector<SegmentName> well_committed();
   [[nodiscard]] Result<void> read(const SegmentName& name);
   [[nodiscard]] std::vector<OpenedSegment> opened();
   struct Read {
@@ -59,7 +70,7 @@ class SegmentMember {
   [[nodiscard]] Result<Read> opened(std::uint64_t number) const;
   [[nodiscard]] Result<void> close(std::uint64_t number, StreamMark mark, SegmentAfter after);
   [[nodiscard]] Result<void> drop(const SegmentName& name);
-  [[nodiscard]] bool wait(std::chrono::milliseconds patience);
+  [[nodiscard]] bool wait(std::chrono::milliseconds patience) { return news_->wait(patience); }
   [[nodiscard]] SegmentsStatus status() const;
 
   // Does what was asked for so far, and ends the threads.
@@ -85,6 +96,7 @@ class SegmentMember {
   struct Commit {
     std::uint64_t number = 0;
     std::size_t bytes = 0;
+    std::uint64_t parcel = 0;
   };
   struct Close {
     std::uint64_t number = 0;
@@ -98,14 +110,13 @@ class SegmentMember {
   };
 
   SegmentMember(Runtime& runtime, SegmentClient keeper, UniqueFd socket, UniqueFd wake,
-                UniqueFd kick, const SegmentsOptions& options);
+                UniqueFd kick, const SegmentsOptions& options, Listeners listeners);
   void start_threads();
   [[nodiscard]] Result<void> check_connected() const AQUA_REQUIRES(mu_);
   [[nodiscard]] Result<Own*> find_taken(const char* call, std::uint64_t number) AQUA_REQUIRES(mu_);
   void post(StreamMark mark, const Work& work) AQUA_REQUIRES(mu_);
   // From now on it is asked, after what was posted before.
   void post(const segment_wire::Request& request) AQUA_REQUIRES(mu_);
-  void news() AQUA_REQUIRES(mu_);
   // The smallest of those that are ready and large enough, of these the latest that came back: its
   // readers may still have it mapped. End of ready_: none is.
   [[nodiscard]] std::deque<std::uint64_t>::iterator fitting(std::size_t bytes) AQUA_REQUIRES(mu_);
@@ -122,6 +133,8 @@ class SegmentMember {
   void ask(const segment_wire::Request& request) AQUA_EXCLUDES(mu_);
   void ask(const segment_wire::Reserve& asked) AQUA_EXCLUDES(mu_);
   void ask(const segment_wire::Commit& asked) AQUA_EXCLUDES(mu_);
+  void committed(std::uint64_t number, const Result<SegmentClient::Answer>& answer)
+      AQUA_EXCLUDES(mu_);
   void ask(const segment_wire::Open& asked) AQUA_EXCLUDES(mu_);
   void ask(const segment_wire::Returned& asked) AQUA_EXCLUDES(mu_);
   template <typename Asked>
@@ -139,9 +152,11 @@ class SegmentMember {
   const UniqueFd wake_;    // the keeper signals it when segments have come back
   const UniqueFd kick_;    // this process does when there is something to ask
   const SegmentsOptions options_;
+  const std::shared_ptr<News> news_;
+  const std::function<void()> tell_committed_;
 
   mutable Mutex mu_;
-  CondVar marks_changed_, news_came_, link_ended_;
+  CondVar marks_changed_, link_ended_;
   std::map<std::uint64_t, Own> own_ AQUA_GUARDED_BY(mu_);
   std::deque<std::uint64_t> ready_ AQUA_GUARDED_BY(mu_);  // of own_, the longest ready first
   std::map<std::uint64_t, Other> others_ AQUA_GUARDED_BY(mu_);
@@ -158,7 +173,6 @@ class SegmentMember {
   std::size_t wanted_ AQUA_GUARDED_BY(mu_) = 0;  // bytes that take() was last asked for in vain
   bool starved_ AQUA_GUARDED_BY(mu_) = false;    // the keeper had no more, until we are asked again
   bool returned_ AQUA_GUARDED_BY(mu_) = false;   // segments have come back
-  std::uint64_t news_ AQUA_GUARDED_BY(mu_) = 0, news_seen_ AQUA_GUARDED_BY(mu_) = 0;
   bool connected_ AQUA_GUARDED_BY(mu_) = true;
   std::string error_ AQUA_GUARDED_BY(mu_);
   bool marks_end_ AQUA_GUARDED_BY(mu_) = false;  // once nothing is pending

@@ -6,7 +6,6 @@
 #include "base/concat.hpp"
 #include "base/fork_guard.hpp"
 #include "base/internals.hpp"
-#include "base/step.hpp"
 #include "base/try.hpp"
 #include "handoff/segment_digest.hpp"
 #include "handoff/segment_member.hpp"
@@ -59,15 +58,8 @@ Result<Segments> Segments::open(Runtime& runtime, const SegmentsOptions& options
   if (options.segment_bytes == 0) {
     return Error{Code::invalid_argument, "segments: open: segment_bytes is 0"};
   }
-  AQUA_ASSIGN(SegmentClient keeper, SegmentClient::connect(options.keeper));
-  step("join");
-  AQUA_ASSIGN(auto joined, keeper.call(segment_wire::Join{}));
-  if (joined.fds.size() != 1) {
-    return Error{Code::invalid_argument, "segments: the keeper's answer cannot be"};
-  }
   auto parts = std::make_unique<Parts>(runtime);
-  AQUA_ASSIGN(parts->member, SegmentMember::start(parts->runtime, std::move(keeper),
-                                                  std::move(joined.fds[0]), options));
+  AQUA_ASSIGN(parts->member, SegmentMember::open(parts->runtime, options, {}));
   return Segments(std::move(parts));
 }
 

@@ -72,11 +72,19 @@ Result<void> ParcelBook::join(MemberNumber member, const std::string& role) {
   return {};
 }
 
-Result<void> ParcelBook::admit(MemberNumber member, std::uint32_t parcels) {
+Result<void> ParcelBook::admit(MemberNumber member, const std::string& from,
+                               std::uint32_t parcels) {
   AQUA_TRY(check_member("admit", member));
   Member& known = members_.at(member);
-  known.room = parcels;
-  open_reserved(known.role);
+  const auto spoken = known.room.find(from);
+  const std::int64_t room = (spoken == known.room.end() ? 0 : spoken->second) + parcels;
+  AQUA_TRY(check_room(from, static_cast<std::uint64_t>(std::max<std::int64_t>(room, 0))));
+  if (spoken == known.room.end() && known.room.size() >= kMostRoomRoles) {
+    return Error{Code::resource_exhausted,
+                 concat("admit: the caller has spoken of ", known.room.size(), " roles")};
+  }
+  known.room[from] = room;
+  open_reserved({known.role, from});
   return {};
 }
 
@@ -96,15 +104,22 @@ Result<std::uint64_t> ParcelBook::begin(const char* call, MemberNumber giver,
                  concat(call, ": the caller has not been told of ", untold->second.size())};
   }
   const std::uint64_t number = ++last_;
-  parcels_[number] = {.id = head.id,
-                      .turn = head.turn,
-                      .role = role,
-                      .state = state,
-                      .giver = giver,
-                      .continues = taken_as(giver, head.id)};
+  Record& record = parcels_[number] = {.id = head.id,
+                                       .turn = head.turn,
+                                       .role = role,
+                                       .state = state,
+                                       .giver = giver,
+                                       .from = members_.at(giver).role,
+                                       .continues = taken_as(giver, head.id)};
   Turns& turns = turns_[head.id];
   turns.highest = head.turn;
   ended_ids_.erase(std::exchange(turns.ended, 0));
+  record.needs_room = state == ParcelState::reserved;
+  if (record.needs_room) record.receiver = host_of(record);
+  if (record.receiver != 0) {
+    record.state = ParcelState::open;
+    record.lodges = true;
+  }
   turns.numbers.insert(number);
   fence(number);
   return number;
@@ -114,7 +129,10 @@ Result<std::uint64_t> ParcelBook::reserve(MemberNumber giver, const std::string&
                                           const ParcelHead& head) {
   AQUA_ASSIGN(const std::uint64_t number,
               begin("reserve", giver, role, head, ParcelState::reserved));
-  if (!promise(number)) reserved_[role].insert(number);
+  const Record& record = parcels_.at(number);
+  if (record.state == ParcelState::reserved && !promise(number)) {
+    reserved_[{role, record.from}].insert(number);
+  }
   return number;
 }
 
@@ -148,6 +166,7 @@ Result<void> ParcelBook::close(MemberNumber giver, std::uint64_t number, std::ui
   const std::string id = record->id;
   if (const std::uint64_t before = record->continues; before != 0) {
     tell_giver(parcels_.at(before), before, ParcelEvent::confirmed);  // who hands it on has all
+    pay_room(parcels_.at(before));
     end_parcel(before);
   }
   const auto others = turns_.at(id).numbers;
@@ -179,6 +198,7 @@ Result<std::uint64_t> ParcelBook::accept(MemberNumber member) {
   Record& record = parcels_.at(number);
   unqueue(number);
   record.state = ParcelState::taken;
+  if (record.receiver == 0) record.lodges = record.needs_room;  // nobody has promised room for it
   record.was_taken = true;
   record.receiver = 0;
   record.taker = member;
@@ -199,6 +219,7 @@ Result<void> ParcelBook::confirm(MemberNumber taker, std::uint64_t number) {
 Result<void> ParcelBook::finish(MemberNumber taker, std::uint64_t number) {
   AQUA_ASSIGN(Record* const record, taken("finish", taker, number));
   if (!record->superseded) tell_giver(*record, number, ParcelEvent::confirmed);
+  pay_room(*record);
   leave(number, /*done=*/!record->superseded);
   return {};
 }
@@ -224,13 +245,14 @@ void ParcelBook::gone(MemberNumber member) {
   const auto found = members_.find(member);
   if (found == members_.end() || found->second.gone) return;
   found->second.gone = true;
-  found->second.room = 0;
+  found->second.room.clear();
   news_.erase(member);
   std::vector<std::uint64_t> unfilled;
   for (auto& [number, record] : parcels_) {
     if (record.receiver == member) {
       unqueue(number);
       record.receiver = 0;
+      record.lodges = false;
       queue(record.id);
     }
     const bool is_open = record.state == ParcelState::open || record.state == ParcelState::reserved;

@@ -11,16 +11,26 @@
 //     ended unclosed, which lets it be taken again: what was complete is not lost
 //   - superseded, if it is taken: its taker is told, and may only finish it
 //
+// Room is promised before anything is filled: a receiver says of each role that gives how many
+// parcels it has room for, so that givers which run ahead take nobody's place. Each that it takes
+// has used up one, and it says so anew once it has finished it. Two kinds lodge, using up none as
+// long as they do: a parcel of a higher turn, which has the room of an earlier one of its id and
+// between the same roles until its receiver is done with that; and what a receiver that has died
+// had promised room for, wherever it is taken. What still lodges when it is finished uses up one
+// then, so that its taker can say so anew.
+//
 // Threads: none of its own; the keeper calls it on one. Pure: no I/O, no clock.
 // Errors:  a call that fails changes nothing. not_found: the caller is no member, or has no such
 //          parcel.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "aqua/handoff/parcel.hpp"
@@ -46,6 +56,8 @@ struct ParcelNews {
 
 // invalid_argument: not 1 to 128 bytes of printable ASCII.
 [[nodiscard]] Result<void> check_role(const char* call, const std::string& role);
+// invalid_argument: a role that cannot be, or room for more than ParcelBook::kMostParcels.
+[[nodiscard]] Result<void> check_room(const std::string& from, std::uint64_t parcels);
 // invalid_argument: an id that cannot be.
 [[nodiscard]] Result<void> check_id(const char* call, const std::string& id);
 // invalid_argument: an id or a note that cannot be.
@@ -56,6 +68,7 @@ class ParcelBook {
   static constexpr std::size_t kMostParcels = 1 << 16;
   static constexpr std::size_t kMostEndedIds = 1 << 16;  // whose turns are remembered
   static constexpr std::size_t kMostNews = 1 << 16;      // that a giver has not been told
+  static constexpr std::size_t kMostRoomRoles = 4096;    // of which one receiver has spoken
   static constexpr std::size_t kLongestId = 256;         // bytes
   static constexpr std::size_t kLongestNote = 4096;      // bytes
 
@@ -65,7 +78,10 @@ class ParcelBook {
     std::string role{};
     ParcelState state = ParcelState::open;
     MemberNumber giver = 0;     // 0: it need not be told any more
+    std::string from{};         // its giver's role
+    bool needs_room = false;    // as it was reserved
     MemberNumber receiver = 0;  // who has promised room for it; 0: any of the role may take it
+    bool lodges = false;        // it uses up no room of its own
     MemberNumber taker = 0;
     std::uint64_t progress = 0;
     std::uint64_t continues = 0;  // the parcel of this id that the giver had taken; 0: none
@@ -79,9 +95,12 @@ class ParcelBook {
 
   // already_exists: it is a member.
   [[nodiscard]] Result<void> join(MemberNumber member, const std::string& role);
-  // It has room for so many more parcels, beyond those that it was promised for: what is reserved
+  // It has room for so many more parcels by whoever has the role `from`: what these have reserved
   // for its role is opened, the oldest first, with whoever has most room.
-  [[nodiscard]] Result<void> admit(MemberNumber member, std::uint32_t parcels);
+  //   invalid_argument     no role, or room for more than kMostParcels of its parcels in all
+  //   resource_exhausted   it has spoken of kMostRoomRoles others
+  [[nodiscard]] Result<void> admit(MemberNumber member, const std::string& from,
+                                   std::uint32_t parcels);
 
   // Whether the giver may speak for this request under this turn. aborted: it is not higher than
   // all of this id; or the caller has taken a parcel of it that is superseded.
@@ -131,6 +150,10 @@ class ParcelBook {
   [[nodiscard]] bool has_news(MemberNumber member) const { return news_.contains(member); }
   // Parcels that have ended since the last call, for whoever has their bytes.
   [[nodiscard]] std::vector<std::uint64_t> take_ended();
+  // Numbers from now on are higher than this one.
+  void number_after(std::uint64_t last) { last_ = std::max(last_, last); }
+  [[nodiscard]] std::uint64_t last_number() const { return last_; }
+  [[nodiscard]] std::vector<std::uint64_t> numbers() const;  // of all parcels
   // nullptr: there is no such parcel.
   [[nodiscard]] const Record* find(std::uint64_t number) const;
   // The parcel of this id that the member has taken; 0: none.
@@ -150,9 +173,11 @@ class ParcelBook {
   friend bool operator==(const ParcelBook&, const ParcelBook&) = default;
 
  private:
+  // Of taker and giver.
+  using Roles = std::pair<std::string, std::string>;
   struct Member {
     std::string role{};
-    std::uint32_t room = 0;
+    std::map<std::string, std::int64_t> room{};  // by the giver's role; below 0: owed
     bool gone = false;
     friend bool operator==(const Member&, const Member&) = default;
   };
@@ -174,7 +199,15 @@ class ParcelBook {
   void tell(MemberNumber member, std::uint64_t number, ParcelEvent event);
   void tell_giver(Record& record, std::uint64_t number, ParcelEvent event);
   [[nodiscard]] bool promise(std::uint64_t number);
-  void open_reserved(const std::string& role);
+  // Who else has room for an earlier parcel of this id and between these roles; 0: nobody.
+  [[nodiscard]] MemberNumber host_of(const Record& record) const;
+  void open_reserved(const Roles& roles);
+  // Of a parcel that ends and was not taken: its receiver's room is free again, or that of the
+  // parcel which lodges there.
+  void leave_room(const Record& record);
+  // Of one that its taker is done with, who will say that it has room again: what lodged there has
+  // used up room from now on.
+  void pay_room(Record& record);
   void leave(std::uint64_t number, bool done);
   void end_parcel(std::uint64_t number);
   // Bring the queues of takers up to date: without this parcel, with what may be taken of this id.
@@ -188,7 +221,7 @@ class ParcelBook {
   // What may be taken: by role, where any of it may, and by who has promised room.
   std::map<std::string, std::set<std::uint64_t>> of_role_;
   std::map<MemberNumber, std::set<std::uint64_t>> of_receiver_;
-  std::map<std::string, std::set<std::uint64_t>> reserved_;  // by role
+  std::map<Roles, std::set<std::uint64_t>> reserved_;
   std::map<MemberNumber, std::vector<ParcelNews>> news_;
   std::vector<std::uint64_t> ended_;
   std::uint64_t last_ = 0, last_ended_ = 0;

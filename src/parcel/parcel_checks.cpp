@@ -16,6 +16,13 @@ Result<void> check_role(const char* call, const std::string& role) {
                       " of printable ASCII")};
 }
 
+Result<void> check_room(const std::string& from, std::uint64_t parcels) {
+  AQUA_TRY(check_role("admit", from));
+  if (parcels <= ParcelBook::kMostParcels) return {};
+  return Error{Code::invalid_argument, concat("admit: room for ", parcels, " parcels, of at most ",
+                                              ParcelBook::kMostParcels)};
+}
+
 Result<void> check_id(const char* call, const std::string& id) {
   if (!id.empty() && id.size() <= ParcelBook::kLongestId && is_plain(id)) return {};
   return Error{Code::invalid_argument,

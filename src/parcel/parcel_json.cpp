@@ -9,6 +9,7 @@
 #include "base/json_object.hpp"
 #include "base/text/hex.hpp"
 #include "base/try.hpp"
+#include "parcel/segment_json.hpp"
 
 namespace aqua::pool_wire {
 namespace {
@@ -98,13 +99,16 @@ Blocks read_blocks(JsonObject& object) {
 }
 
 Json json_of(const Parcel& parcel) {
-  return {{"number", parcel.number},
-          {"id", parcel.id},
-          {"turn", parcel.turn},
-          {"tokens", parcel.tokens},
-          {"note", hex_of(parcel.note)},
-          {"blocks", json_of(parcel.blocks)},
-          {"tail_in_doubt", parcel.tail_in_doubt}};
+  Json json{{"number", parcel.number},
+            {"id", parcel.id},
+            {"turn", parcel.turn},
+            {"tokens", parcel.tokens},
+            {"note", hex_of(parcel.note)},
+            {"blocks", json_of(parcel.blocks)},
+            {"tail_in_doubt", parcel.tail_in_doubt}};
+  if (!parcel.from.empty()) json["from"] = parcel.from;
+  if (parcel.segment.number != 0) json["segment"] = segment_wire::json_of(parcel.segment);
+  return json;
 }
 
 Parcel read_parcel(JsonObject& object) {
@@ -114,6 +118,13 @@ Parcel read_parcel(JsonObject& object) {
   parcel.note = read_note(object);
   parcel.blocks = read_blocks(object);
   parcel.tail_in_doubt = object.flag_or("tail_in_doubt", false);
+  parcel.from = object.text_or("from", "");
+  if (object.has("segment")) {
+    JsonObject name(*object.take("segment"), "keeper: segment");
+    parcel.segment = segment_wire::read_name(name);
+    if (const auto read = name.finish(); !read.ok()) object.fail(read.error().message);
+    if (parcel.segment.number == 0) object.fail("a segment without a number");
+  }
   return parcel;
 }
 
@@ -149,7 +160,9 @@ Result<Parcel> read_whole_parcel(const Json& json) {
 
 std::size_t packet_bytes(const Parcel& parcel) {
   constexpr std::size_t kAround = 256;  // keys, brackets and numbers
-  std::size_t bytes = kAround + 2 * parcel.id.size() + 2 * parcel.note.size();  // with escapes
+  std::size_t bytes = kAround + 2 * (parcel.id.size() + parcel.from.size()) +
+                      2 * parcel.note.size();  // with escapes
+  if (parcel.segment.number != 0) bytes += segment_wire::kNameBytes;
   for_each_run(parcel.blocks, [&](std::uint32_t first, std::size_t count) {
     bytes += digits(first) + digits(count) + 2;
   });

@@ -43,24 +43,60 @@ void ParcelBook::tell_giver(Record& record, std::uint64_t number, ParcelEvent ev
   tell(std::exchange(record.giver, 0), number, event);
 }
 
-// Has whoever of its role has most room receive it. False: nobody has any.
+// Has whoever of its role has most room for it receive it. False: nobody has any.
 bool ParcelBook::promise(std::uint64_t number) {
   Record& record = parcels_.at(number);
-  Member* roomiest = nullptr;
+  std::int64_t* most = nullptr;
   for (auto& [member, known] : members_) {
-    if (known.role != record.role || known.room == 0) continue;
-    if (roomiest != nullptr && known.room <= roomiest->room) continue;
-    roomiest = &known;
+    if (known.role != record.role) continue;
+    const auto room = known.room.find(record.from);
+    if (room == known.room.end() || room->second <= 0) continue;
+    if (most != nullptr && room->second <= *most) continue;
+    most = &room->second;
     record.receiver = member;
   }
-  if (roomiest == nullptr) return false;
-  --roomiest->room;
+  if (most == nullptr) return false;
+  --*most;
   record.state = ParcelState::open;
   return true;
 }
 
-void ParcelBook::open_reserved(const std::string& role) {
-  const auto waiting = reserved_.find(role);
+MemberNumber ParcelBook::host_of(const Record& record) const {
+  for (const std::uint64_t number : turns_.at(record.id).numbers) {
+    const Record& earlier = parcels_.at(number);
+    if (!earlier.needs_room || earlier.role != record.role || earlier.from != record.from) continue;
+    const MemberNumber host = earlier.taker != 0 ? earlier.taker : earlier.receiver;
+    if (host != record.giver && is_member(host)) return host;
+  }
+  return 0;
+}
+
+void ParcelBook::leave_room(const Record& record) {
+  if (record.lodges || !is_member(record.receiver)) return;
+  for (const std::uint64_t number : turns_.at(record.id).numbers) {
+    Record& other = parcels_.at(number);
+    if (!other.lodges || other.receiver != record.receiver) continue;
+    other.lodges = false;
+    return;
+  }
+  ++members_.at(record.receiver).room[record.from];
+  open_reserved({record.role, record.from});
+}
+
+void ParcelBook::pay_room(Record& record) {
+  Record* lodger = record.lodges ? &record : nullptr;
+  for (const std::uint64_t number : turns_.at(record.id).numbers) {
+    Record& other = parcels_.at(number);
+    const bool there = other.receiver == record.taker || other.taker == record.taker;
+    if (lodger == nullptr && record.needs_room && other.lodges && there) lodger = &other;
+  }
+  if (lodger == nullptr) return;
+  lodger->lodges = false;
+  if (is_member(record.taker)) --members_.at(record.taker).room[lodger->from];
+}
+
+void ParcelBook::open_reserved(const Roles& roles) {
+  const auto waiting = reserved_.find(roles);
   if (waiting == reserved_.end()) return;
   std::set<std::uint64_t>& numbers = waiting->second;
   while (!numbers.empty() && promise(*numbers.begin())) {
@@ -80,6 +116,7 @@ void ParcelBook::leave(std::uint64_t number, bool done) {
   }
   record.state = ParcelState::closed;
   record.taker = 0;
+  record.lodges = false;
   record.superseded = false;
   queue(record.id);
 }
@@ -89,12 +126,14 @@ void ParcelBook::end_parcel(std::uint64_t number) {
   const Record record = parcels_.at(number);
   parcels_.erase(number);
   ended_.push_back(number);
-  if (const auto reserved = reserved_.find(record.role); reserved != reserved_.end()) {
+  if (const auto reserved = reserved_.find({record.role, record.from});
+      reserved != reserved_.end()) {
     reserved->second.erase(number);
     if (reserved->second.empty()) reserved_.erase(reserved);
   }
   Turns& turns = turns_.at(record.id);
   turns.numbers.erase(number);
+  leave_room(record);
   for (const std::uint64_t other : turns.numbers) {
     if (parcels_.at(other).continues == number) parcels_.at(other).continues = 0;
   }
@@ -106,10 +145,6 @@ void ParcelBook::end_parcel(std::uint64_t number) {
     }
   } else {
     queue(record.id);
-  }
-  if (is_member(record.receiver)) {
-    ++members_.at(record.receiver).room;
-    open_reserved(record.role);
   }
 }
 
@@ -183,6 +218,12 @@ std::uint64_t ParcelBook::taken_as(MemberNumber member, const std::string& id) c
     return parcels_.at(number).taker == member;
   });
   return found == numbers.end() ? 0 : *found;
+}
+
+std::vector<std::uint64_t> ParcelBook::numbers() const {
+  std::vector<std::uint64_t> numbers;
+  for (const auto& [number, record] : parcels_) numbers.push_back(number);
+  return numbers;
 }
 
 std::vector<std::uint64_t> ParcelBook::taken_by(MemberNumber member) const {

@@ -91,6 +91,13 @@ Result<std::uint64_t> PoolBook::open(MemberNumber giver, const std::string& role
   return number;
 }
 
+Result<std::uint64_t> PoolBook::reserve(MemberNumber giver, const std::string& role,
+                                        const ParcelHead& head) {
+  AQUA_ASSIGN(const std::uint64_t number, parcels_.reserve(giver, role, head));
+  drop_ended();
+  return number;
+}
+
 Result<void> PoolBook::close(MemberNumber giver, std::uint64_t number, const Parcel& parcel) {
   AQUA_TRY(check_member("close", giver));
   const ParcelBook::Record* const record = parcels_.find(number);
@@ -133,6 +140,7 @@ Parcel PoolBook::parcel_of(std::uint64_t number) const {
   return {.number = number,
           .id = record.id,
           .turn = record.turn,
+          .from = record.from,
           .blocks = blocks_.blocks_of(number),
           .tokens = record.tokens,
           .note = record.note,
@@ -188,7 +196,10 @@ void PoolBook::end(MemberNumber member, bool is_quiet) {
 }
 
 void PoolBook::drop_ended() {
-  for (const std::uint64_t number : parcels_.take_ended()) blocks_.drop(number);
+  for (const std::uint64_t number : parcels_.take_ended()) {
+    blocks_.drop(number);
+    ended_.push_back(number);
+  }
 }
 
 }  // namespace aqua

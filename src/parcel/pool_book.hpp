@@ -20,6 +20,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "aqua/handoff/parcel.hpp"
@@ -60,9 +61,15 @@ class PoolBook {
   [[nodiscard]] Result<void> give_back(MemberNumber member, const Blocks& blocks);
   [[nodiscard]] Result<void> share(MemberNumber member, const Blocks& blocks);
 
-  // As ParcelBook's. Within a pool a parcel needs no room at its taker: it is never reserved.
+  // As ParcelBook's. A parcel of blocks needs no room at its taker: it is never reserved.
   [[nodiscard]] Result<std::uint64_t> open(MemberNumber giver, const std::string& role,
                                            const ParcelHead& head);
+  [[nodiscard]] Result<std::uint64_t> reserve(MemberNumber giver, const std::string& role,
+                                              const ParcelHead& head);
+  [[nodiscard]] Result<void> admit(MemberNumber member, const std::string& from,
+                                   std::uint32_t parcels) {
+    return parcels_.admit(member, from, parcels);
+  }
   // Closes it, with the blocks, tokens and note of `parcel`: its blocks are the member's own,
   // shared ones that it has by itself, or those of the parcel of the same id that it has taken,
   // which ends by this: what is not carried over is let go of.
@@ -92,6 +99,10 @@ class PoolBook {
   // As BlockBook's.
   std::uint32_t release_quarantined() { return blocks_.release_quarantined(); }
 
+  // As ParcelBook's.
+  void number_after(std::uint64_t last) { parcels_.number_after(last); }
+  // Parcels that have ended since the last call, for whoever else has something of them.
+  [[nodiscard]] std::vector<std::uint64_t> take_ended() { return std::exchange(ended_, {}); }
   [[nodiscard]] std::vector<ParcelNews> take_news(MemberNumber member,
                                                   std::size_t most = ParcelBook::kMostNews) {
     return parcels_.take_news(member, most);
@@ -120,6 +131,7 @@ class PoolBook {
   BlockBook blocks_;
   std::uint32_t block_tokens_;
   std::map<std::string, std::uint32_t> quotas_;  // by role
+  std::vector<std::uint64_t> ended_{};
 };
 
 }  // namespace aqua

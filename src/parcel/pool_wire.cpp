@@ -50,8 +50,14 @@ Json to_json(const Offer& asked) {
   return json;
 }
 Json to_json(const Open& asked) {
-  return {
-      {"op", "pool-open"}, {"role", asked.role}, {"id", asked.head.id}, {"turn", asked.head.turn}};
+  return {{"op", "pool-open"},
+          {"role", asked.role},
+          {"id", asked.head.id},
+          {"turn", asked.head.turn},
+          {"needs_room", asked.needs_room}};
+}
+Json to_json(const Admit& asked) {
+  return {{"op", "pool-admit"}, {"from", asked.from}, {"parcels", asked.parcels}};
 }
 Json to_json(const Close& asked) {
   Json json = json_of(asked.parcel);
@@ -118,6 +124,7 @@ Json to_json(const PoolReply& reply) {
           {"bytes", reply.bytes},
           {"blocks", json_of(reply.blocks)},
           {"number", reply.number},
+          {"open", reply.open},
           {"parcels", parcels},
           {"told", told},
           {"waiting", reply.waiting},
@@ -142,10 +149,10 @@ JoinPool read_join(JsonObject& object) {
   if (asked.shape.size() > kLongestShape || !is_plain(asked.shape)) {
     object.fail(concat("shape is not at most ", kLongestShape, " bytes of printable ASCII"));
   }
-  asked.blocks = object.count("blocks", 1, kMostPoolBlocks);
+  asked.blocks = object.count("blocks", 0, kMostPoolBlocks);
   asked.block_tokens = object.count("block_tokens", 1, kMostCount);
   if (const Json* bytes = object.take("bytes")) asked.bytes = read_bytes(object, *bytes);
-  if (asked.bytes == 0) object.fail("bytes are none");
+  if ((asked.bytes == 0) != (asked.blocks == 0)) object.fail("blocks without bytes, or the like");
   asked.quota = object.count("quota", 0, kMostPoolBlocks);
   return asked;
 }
@@ -161,7 +168,14 @@ std::optional<PoolRequest> read_pool_request(JsonObject& object, std::string_vie
     return Offer{.role = object.text("role"), .parcel = read_parcel(object)};
   }
   if (operation == "open") {
-    return Open{.role = object.text("role"), .head = read_head(object)};
+    Open asked{.role = object.text("role"), .head = read_head(object)};
+    asked.needs_room = object.flag_or("needs_room", false);
+    return asked;
+  }
+  if (operation == "admit") {
+    Admit asked{.from = object.text("from")};
+    asked.parcels = object.count("parcels", 0, kMostCount);
+    return asked;
   }
   if (operation == "close") return Close{.parcel = read_parcel(object)};
   if (operation == "recall") return Recall{.number = read_number(object, "number")};
@@ -264,6 +278,7 @@ Result<PoolReply> decode_pool_reply(std::string_view packet) {
   reply.bytes = read_sizes(object);
   reply.blocks = read_blocks(object);
   reply.number = read_number(object, "number");
+  reply.open = object.flag_or("open", false);
   reply.waiting = object.count("waiting", 0, kMostCount);
   reply.more = object.flag_or("more", false);
   const Json* parcels = object.take("parcels");

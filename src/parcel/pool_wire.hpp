@@ -28,7 +28,7 @@ inline constexpr std::size_t kMostPoolRows = 8;        // in one answer, of whic
 // Answer: slabs; with it an eventfd that is written when parcels or blocks are there for the
 // member. Where there is no such pool, `make` is true, and the caller makes it with AddSlabs. Where
 // another one is making it, `later` is true, and the eventfd is written when it is time to join
-// again.
+// again. A pool of no blocks and no bytes is there at once: its parcels have segments, or nothing.
 struct JoinPool {
   std::string pool;
   std::string role;
@@ -63,10 +63,17 @@ struct Offer {
   std::string role;
   Parcel parcel;
 };
-// Answer: number. The parcel gets its blocks, tokens and note by Close.
+// Answer: number, and whether it is open. One that needs room at its taker is reserved until there
+// is. The parcel gets its blocks, tokens and note by Close.
 struct Open {
   std::string role;
   ParcelHead head;
+  bool needs_room = false;
+};
+// The member has room for so many more parcels by whoever has this role.
+struct Admit {
+  std::string from;
+  std::uint32_t parcels = 0;
 };
 // Closes the parcel of this number.
 struct Close {
@@ -110,9 +117,9 @@ struct MoveQuota {
   std::string to;
   std::uint32_t slabs = 0;
 };
-using PoolRequest =
-    std::variant<JoinPool, AddSlabs, FetchSlabs, Grant, GiveBack, Share, Offer, Open, Close, Recall,
-                 Confirm, Accept, Finish, Cancel, Leave, ListPools, RemovePool, Release, MoveQuota>;
+using PoolRequest = std::variant<JoinPool, AddSlabs, FetchSlabs, Grant, GiveBack, Share, Offer,
+                                 Open, Close, Recall, Confirm, Accept, Finish, Cancel, Leave,
+                                 ListPools, RemovePool, Release, MoveQuota, Admit>;
 
 struct PoolReply {
   bool make = false, later = false;
@@ -120,6 +127,7 @@ struct PoolReply {
   std::vector<std::uint64_t> bytes{};
   Blocks blocks{};
   std::uint64_t number = 0;
+  bool open = false;
   std::vector<Parcel> parcels{};
   std::vector<ParcelNews> told{};
   std::uint32_t waiting = 0;  // parcels for the member's role, after these

@@ -199,6 +199,13 @@ Result<SegmentNumbers> SegmentBook::take_returned(Member member, std::size_t mos
   return numbers;
 }
 
+SegmentName SegmentBook::of_parcel(Parcel parcel) const {
+  const auto found = std::find_if(segments_.begin(), segments_.end(), [&](const auto& one) {
+    return parcel != 0 && one.second.parcel == parcel;
+  });
+  return found == segments_.end() ? SegmentName{} : found->second.name;
+}
+
 std::set<SegmentBook::Member> SegmentBook::returned_to() const {
   std::set<Member> members;
   for (const auto& [number, segment] : segments_) {

@@ -110,6 +110,8 @@ class SegmentBook {
 
   // What has come back to the member since the last call, at most so many: reserved again.
   [[nodiscard]] Result<SegmentNumbers> take_returned(Member member, std::size_t most);
+  // The first that is kept for a parcel; number 0: nothing is.
+  [[nodiscard]] SegmentName of_parcel(Parcel parcel) const;
   // Who has something to take.
   [[nodiscard]] std::set<Member> returned_to() const;
   // Whether the member reads anything: then it is not to be forgotten when it hangs up.

@@ -8,6 +8,7 @@
 #include "base/shallow_json.hpp"
 #include "base/text/hex.hpp"
 #include "base/try.hpp"
+#include "parcel/segment_json.hpp"
 
 namespace aqua::segment_wire {
 namespace {
@@ -25,7 +26,8 @@ Json to_json(const Commit& asked) {
   return {{"op", "segment-commit"},
           {"number", asked.number},
           {"bytes", asked.bytes},
-          {"digest", to_hex(asked.digest)}};
+          {"digest", to_hex(asked.digest)},
+          {"parcel", asked.parcel}};
 }
 Json to_json(const Open& asked) {
   return {{"op", "segment-open"}, {"number", asked.number}, {"generation", asked.generation}};
@@ -48,14 +50,8 @@ Json to_json(const Leave& /*asked*/) {
 Json to_json(const List& asked) {
   return {{"op", "segment-list"}, {"first", asked.first}};
 }
-Json to_json(const SegmentName& name) {
-  return {{"number", name.number},
-          {"generation", name.generation},
-          {"bytes", name.bytes},
-          {"digest", to_hex(name.digest)}};
-}
 Json to_json(const SegmentStatus& row) {
-  Json json = to_json(row.name);
+  Json json = json_of(row.name);
   json["capacity"] = row.capacity;
   json["parcel"] = row.parcel;
   json["writer"] = row.has_writer;
@@ -63,7 +59,7 @@ Json to_json(const SegmentStatus& row) {
   return json;
 }
 Json to_json(const Reply& reply) {
-  Json json = to_json(reply.name);
+  Json json = json_of(reply.name);
   Json rows = Json::array();
   for (const SegmentStatus& row : reply.rows) rows.push_back(to_json(row));
   json["capacity"] = reply.capacity;
@@ -73,37 +69,11 @@ Json to_json(const Reply& reply) {
   return json;
 }
 
-std::uint64_t read_size(JsonObject& object, const char* key) {
-  const Json* const bytes = object.take(key);
-  return bytes == nullptr ? 0 : keeper_wire::read_bytes(object, *bytes);
-}
-
-SegmentDigest read_digest(JsonObject& object) {
-  const std::string text = object.text("digest");
-  SegmentDigest digest{};
-  bool good = text.size() == 2 * digest.size();
-  for (std::size_t i = 0; good && i < digest.size(); ++i) {
-    const int high = hex_value(text[2 * i]);
-    const int low = hex_value(text[2 * i + 1]);
-    good = high >= 0 && low >= 0;
-    if (good) digest[i] = static_cast<std::uint8_t>(high * 16 + low);
-  }
-  if (!good) object.fail("digest is not of 32 hexadecimal digits");
-  return digest;
-}
-
-SegmentName read_name(JsonObject& object) {
-  SegmentName name{.number = keeper_wire::read_number(object, "number")};
-  name.generation = keeper_wire::read_number(object, "generation");
-  name.bytes = read_size(object, "bytes");
-  name.digest = read_digest(object);
-  return name;
-}
-
 Commit read_commit(JsonObject& object) {
   Commit asked{.number = keeper_wire::read_number(object, "number")};
   asked.bytes = read_size(object, "bytes");
   asked.digest = read_digest(object);
+  asked.parcel = keeper_wire::read_number(object, "parcel");
   return asked;
 }
 

@@ -30,6 +30,8 @@ struct Commit {
   std::uint64_t number = 0;
   std::uint64_t bytes = 0;
   SegmentDigest digest{};
+  // It goes with this one, which the caller's process gives and has not closed; 0: with none.
+  std::uint64_t parcel = 0;
 };
 // Answer: name, capacity; with it a descriptor of the memory that can be read alone.
 struct Open {

@@ -16,8 +16,11 @@
 #include "aqua/elastic_pool.hpp"
 #include "aqua/emulated.hpp"
 #include "aqua/handoff/kv_pool.hpp"
+#include "aqua/handoff/segment_carrier.hpp"
 #include "aqua/handoff/segments.hpp"
 #include "aqua/kv_stream/microbatch_swap.hpp"
+#include "aqua/kv_stream/replica_reader.hpp"
+#include "aqua/kv_stream/replicator.hpp"
 #include "aqua/layer_swap/layer_pool.hpp"
 #include "aqua/prefix/prefix_cache.hpp"
 #include "aqua/runtime.hpp"
@@ -234,6 +237,23 @@ TEST_F(HeaderExamples, KvPool) {
   EXPECT_TRUE(handed.ok() && finished.ok());
 }
 
+TEST_F(HeaderExamples, SegmentCarrier) {
+  aqua::testing::ChildProcess keeper({AQUA_KEEPER_PROGRAM});
+  ASSERT_TRUE(keeper.read_line().starts_with("listening on "));
+  Runtime runtime = open();
+  Runtime* const rt = &runtime;
+  const auto memory = emulated::allocate(runtime, kCacheBytes).value();
+  const Layout layout = layout_at(memory.data());
+  const std::vector<std::uint32_t> blocks{3, 1}, own_blocks{8, 9};
+  const Stream stream{}, own_stream{};
+  std::byte* const first = memory.data() + 3 * layout.block_bytes();
+  std::memset(first, 42, layout.block_bytes());
+#include "header_examples/handoff/segment_carrier.hpp"
+  ASSERT_TRUE(admitted.ok() && copies.ok() && closed.ok() && landed.ok());
+  ASSERT_TRUE(landed->wait().ok());
+  EXPECT_EQ(std::memcmp(memory.data() + 8 * layout.block_bytes(), first, layout.block_bytes()), 0);
+}
+
 TEST_F(HeaderExamples, Segments) {
   aqua::testing::ChildProcess keeper({AQUA_KEEPER_PROGRAM});
   ASSERT_TRUE(keeper.read_line().starts_with("listening on "));
@@ -249,6 +269,34 @@ TEST_F(HeaderExamples, Segments) {
   ASSERT_TRUE(gathered.ok() && posted.ok() && asked.ok() && scattered.ok() && closed.ok());
   ASSERT_TRUE(scattered->wait().ok());
   EXPECT_EQ(std::memcmp(memory.data() + 8 * layout.block_bytes(), first, layout.block_bytes()), 0);
+}
+
+TEST_F(HeaderExamples, Replicas) {
+  aqua::testing::ChildProcess keeper({AQUA_KEEPER_PROGRAM});
+  ASSERT_TRUE(keeper.read_line().starts_with("listening on "));
+  Runtime runtime = open();
+  Runtime* const rt = &runtime;
+  const auto memory = emulated::allocate(runtime, kCacheBytes).value();
+  const Layout layout = layout_at(memory.data());
+  const std::vector<std::uint32_t> prompt(20, 5), known_ids(prompt);
+  const Stream stream{};
+  {
+    const std::vector<std::uint32_t> blocks{3, 1};
+    std::memset(memory.data() + 3 * layout.block_bytes(), 42, layout.block_bytes());
+#include "header_examples/kv_stream/replicator.hpp"
+    ASSERT_TRUE(copied.ok());
+    EXPECT_TRUE(replicator->is_protected(7));
+    ASSERT_TRUE(replicator->step(written, stream).ok());
+    ASSERT_TRUE(replicator->flush(stream).ok());
+  }
+  const std::vector<std::uint32_t> blocks{8, 9};
+  const std::uint32_t room = 32;
+#include "header_examples/kv_stream/replica_reader.hpp"
+  EXPECT_EQ(mark, 20U);
+  ASSERT_TRUE(restored.ok() && done.ok() && restored->ticket.wait().ok());
+  EXPECT_EQ(std::memcmp(memory.data() + 8 * layout.block_bytes(),
+                        memory.data() + 3 * layout.block_bytes(), layout.block_bytes()),
+            0);
 }
 
 TEST_F(HeaderExamples, PrefixCache) {

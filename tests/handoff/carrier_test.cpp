@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The contract of carriers, of a pool and of the one in memory.
-#include <cstring>
+// The contract of carriers: of a pool, of the one over segments and of the one in memory.
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "aqua/handoff/pools.hpp"
+#include "aqua/handoff/segment_carrier.hpp"
+#include "base/internals.hpp"
 #include "tests/handoff/carrier_contract.hpp"
 #include "tests/handoff/memory_carrier.hpp"
+#include "tests/handoff/small_carrier.hpp"
+#include "tests/handoff/stamped_cache.hpp"
 #include "tests/handoff/stamped_pool.hpp"
 #include "tests/keeper/keeper_process.hpp"
 
@@ -31,9 +35,10 @@ struct PoolWorld {
       return *blocks;
     }
   }
+  static Stream stream(Carrier& /*carrier*/) { return {}; }
   static bool landed(Carrier& carrier, const Parcel& parcel, std::uint64_t stamp) {
     auto& pool = dynamic_cast<KvPool&>(carrier);
-    const auto ticket = pool.land(parcel.number, {}, {}, {});
+    const auto ticket = pool.land(parcel.number, {}, {}, {}, {});
     return ticket.ok() && *ticket->done() && are_stamped(pool.layout(), parcel.blocks, stamp);
   }
   void cancel(const std::string& id) {
@@ -44,37 +49,67 @@ struct PoolWorld {
   Runtime gpu = open_small_gpu();
 };
 
-struct MemoryWorld {
-  std::unique_ptr<Carrier> join(const std::string& role) {
-    return std::make_unique<test::MemoryCarrier>(hub, role);
-  }
-  static std::vector<std::uint32_t> filled(Carrier& carrier, std::uint32_t count,
-                                           std::uint64_t stamp) {
-    std::vector<std::uint32_t> blocks;
-    for (std::uint32_t b = 0; b < count; ++b) {
-      const std::uint64_t word = stamp * 31 + b;
-      std::memcpy(dynamic_cast<test::MemoryCarrier&>(carrier).block(b), &word, sizeof word);
-      blocks.push_back(b);
-    }
+// Members of one carrier that copies, each with a cache of its own.
+struct CopyingWorld {
+  static constexpr std::uint32_t kLayers = 2;
+
+  test::StampedCache& cache(const Carrier& carrier) { return *caches.at(&carrier); }
+  std::vector<std::uint32_t> filled(Carrier& carrier, std::size_t count, std::uint64_t stamp) {
+    auto blocks = test::StampedCache::blocks(count, 5, 3);
+    cache(carrier).stamp(blocks, stamp);
     return blocks;
   }
-  static bool landed(Carrier& carrier, const Parcel& parcel, std::uint64_t stamp) {
-    const std::vector<std::uint32_t> into{9, 8};
-    if (!carrier.land(parcel.number, {}, into, {}).ok()) return false;
-    for (std::uint32_t i = 0; i < into.size(); ++i) {
-      const std::uint64_t word = stamp * 31 + i;
-      const auto* const at = dynamic_cast<test::MemoryCarrier&>(carrier).block(into[i]);
-      if (std::memcmp(at, &word, sizeof word) != 0) return false;
-    }
-    return true;
+  Stream stream(Carrier& carrier) { return cache(carrier).stream(); }
+  bool landed(Carrier& carrier, const Parcel& parcel, std::uint64_t stamp) {
+    const std::vector<std::uint32_t> into{9, 4};
+    const auto ticket = carrier.land(parcel.number, {}, into, {}, stream(carrier));
+    return ticket.ok() && cache(carrier).stamped(into, stamp);
+  }
+  void wipe(Carrier& carrier, const std::vector<std::uint32_t>& blocks) {
+    cache(carrier).stamp(blocks, 0);
+  }
+  bool are_stamped(Carrier& carrier, const std::vector<std::uint32_t>& blocks, std::uint32_t layer,
+                   std::uint64_t stamp, std::uint32_t as_layer) {
+    return cache(carrier).stamped(blocks, stamp, layer, as_layer);
+  }
+
+  Runtime gpu = test::StampedCache::open_runtime();
+  std::map<const Carrier*, std::unique_ptr<test::StampedCache>> caches{};
+};
+
+struct MemoryWorld : CopyingWorld {
+  std::unique_ptr<Carrier> join(const std::string& role) {
+    auto cache = std::make_unique<test::StampedCache>(detail::Internals::view(gpu));
+    auto carrier = std::make_unique<test::MemoryCarrier>(hub, gpu, cache->layout(), role);
+    caches[carrier.get()] = std::move(cache);
+    return carrier;
   }
   void cancel(const std::string& id) { EXPECT_TRUE(hub.book.cancel(id).ok()); }
 
   test::MemoryHub hub{};
 };
 
+struct SegmentWorld : CopyingWorld {
+  std::unique_ptr<Carrier> join(const std::string& role) {
+    auto cache = std::make_unique<test::StampedCache>(detail::Internals::view(gpu));
+    auto carrier = std::make_unique<SegmentCarrier>(
+        SegmentCarrier::attach(gpu, cache->layout(), test::small_carrier(keeper.socket(), role))
+            .value());
+    caches[carrier.get()] = std::move(cache);
+    return carrier;
+  }
+  void cancel(const std::string& id) {
+    EXPECT_TRUE(cancel_parcel("carried", id, keeper.socket()).ok());
+  }
+
+  test::KeeperProcess keeper{};
+};
+
 INSTANTIATE_TYPED_TEST_SUITE_P(Pool, CarrierContract, PoolWorld);
 INSTANTIATE_TYPED_TEST_SUITE_P(Memory, CarrierContract, MemoryWorld);
+INSTANTIATE_TYPED_TEST_SUITE_P(Memory, CopyingCarrierContract, MemoryWorld);
+INSTANTIATE_TYPED_TEST_SUITE_P(Segments, CarrierContract, SegmentWorld);
+INSTANTIATE_TYPED_TEST_SUITE_P(Segments, CopyingCarrierContract, SegmentWorld);
 
 }  // namespace
 }  // namespace aqua

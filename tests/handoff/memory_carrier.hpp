@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Carrier within one process, over the keeper's record and plain memory: for tests and simulators
-// of who hands over. Each member has blocks of its own, so that bytes are carried.
+// A Carrier within one process, over the keeper's record: for tests of who hands over. Members are
+// engines of one runtime, each with a cache of its own; what is filled lies in tensors.
 //
-// Threads: one. Nothing is in the background, so that wait() says at once whether there is news.
+// Threads: one. Nothing is in the background but copies, whose end wait() awaits.
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -15,75 +14,153 @@
 #include <vector>
 
 #include "aqua/handoff/carrier.hpp"
+#include "aqua/runtime.hpp"
+#include "base/concat.hpp"
+#include "base/internals.hpp"
+#include "base/try.hpp"
 #include "parcel/parcel_book.hpp"
+#include "transfer/ticket_state.hpp"
 
 namespace aqua::test {
 
+// A ticket for two: who posted the transfer, and who closes what is filled.
+class SharedTicket final : public TicketState {
+ public:
+  explicit SharedTicket(Ticket of) : of_(std::move(of)) {}
+  Result<bool> done() override { return of_.done(); }
+  Result<void> wait() override { return of_.wait(); }
+  void cancel() noexcept override { of_.cancel(); }
+  Result<bool> layer_done(unsigned layer) override { return of_.layer_done(layer); }
+  Result<void> stream_wait(Stream stream, unsigned layer) override {
+    return of_.stream_wait(stream, layer);
+  }
+  std::size_t bytes() const noexcept override { return of_.bytes(); }
+
+ private:
+  Ticket of_;
+};
+
 // What stands for the keeper. Outlives its members.
 struct MemoryHub {
+  // What was filled at once, and where it lies.
+  struct Fill {
+    KvRange range{};
+    AquaTensor tensor;
+    std::shared_ptr<SharedTicket> copies{};
+  };
+  // Of close(), until what was filled is there.
+  struct Closing {
+    MemberNumber giver = 0;
+    std::uint32_t tokens = 0;
+    std::string note{};
+  };
+
+  // Closes what is complete by now, and drops what has ended.
+  void settle() {
+    std::erase_if(closing, [&](const auto& one) { return close(one.first, one.second); });
+    for (const std::uint64_t number : book.take_ended()) fills.erase(number);
+  }
+  void wait_for_copies() {
+    for (auto& [number, close] : closing) {
+      for (Fill& fill : fills[number]) (void)fill.copies->wait();
+    }
+  }
+
   ParcelBook book{};
-  std::map<std::uint64_t, std::vector<std::byte>> bytes{};  // of parcels
+  std::map<std::uint64_t, std::vector<Fill>> fills{};  // by parcel
+  std::map<std::uint64_t, Closing> closing{};
+  std::map<MemberNumber, std::vector<Delivery>> deliveries{};
   MemberNumber last = 0;
+
+ private:
+  // Whether nothing is left to be done about it.
+  bool close(std::uint64_t number, const Closing& what) {
+    for (const Fill& fill : fills[number]) {
+      const auto there = fill.copies->done();
+      if (there.ok() && !*there) return false;
+      if (there.ok()) continue;
+      deliveries[what.giver].push_back({.number = number,
+                                        .outcome = Delivery::Outcome::refused,
+                                        .returned = true,
+                                        .error = there.error()});
+      (void)book.recall(what.giver, number);
+      return true;
+    }
+    (void)book.close(what.giver, number, what.tokens, what.note);  // else it has ended
+    return true;
+  }
 };
 
 class MemoryCarrier final : public Carrier {
  public:
-  static constexpr std::size_t kBlockBytes = 64;
-
-  MemoryCarrier(MemoryHub& hub, const std::string& role) : hub_(hub), self_(++hub.last) {
+  // The layout outlives it.
+  MemoryCarrier(MemoryHub& hub, Runtime& runtime, const Layout& layout, const std::string& role)
+      : hub_(hub), runtime_(runtime), layout_(layout), self_(++hub.last) {
     (void)hub_.book.join(self_, role);
   }
   ~MemoryCarrier() override {
+    hub_.wait_for_copies();
+    hub_.settle();
     hub_.book.end(self_);
-    sweep();
+    hub_.settle();
   }
-  // Of this member alone.
-  [[nodiscard]] std::byte* block(std::uint32_t number) { return &memory_.at(number * kBlockBytes); }
+  MemoryCarrier(const MemoryCarrier&) = delete;
+  MemoryCarrier& operator=(const MemoryCarrier&) = delete;
 
   Result<std::uint64_t> open(const ParcelHead& head, const std::string& role) override {
-    auto number = hub_.book.open(self_, role, head);
+    auto number = hub_.book.reserve(self_, role, head);
+    hub_.settle();
     if (number.ok() || number.error().code != Code::aborted) return number;
-    const std::uint64_t refused = ++last_refused_;
-    refused_.push_back({.number = refused,
-                        .outcome = Delivery::Outcome::refused,
-                        .returned = true,
-                        .error = number.error()});
-    return refused;
+    hub_.deliveries[self_].push_back({.number = ++last_refused_,
+                                      .outcome = Delivery::Outcome::refused,
+                                      .returned = true,
+                                      .error = number.error()});
+    return last_refused_;
   }
   Result<ParcelState> state(std::uint64_t number) const override {
+    hub_.settle();
     const auto* const record = hub_.book.find(number);
-    if (record == nullptr || record->giver != self_) return unknown();
+    if (record == nullptr || record->giver != self_) return unknown(number);
     return std::min(record->state, ParcelState::closed);
   }
-  Result<void> fill(std::uint64_t number, const KvRange& /*range*/, BlockList from,
-                    Stream /*stream*/) override {
-    if (auto known = state(number); !known.ok()) return std::move(known).error();
-    auto& bytes = hub_.bytes[number];
-    bytes.clear();
-    for (const std::uint32_t b : from) bytes.insert(bytes.end(), block(b), block(b) + kBlockBytes);
-    return {};
+  Result<Ticket> fill(std::uint64_t number, const KvRange& range, BlockList from,
+                      Stream stream) override {
+    AQUA_TRY(check_open(number));
+    AQUA_ASSIGN(const std::size_t bytes, layout_.packed_bytes(from.size(), range));
+    AQUA_ASSIGN(AquaTensor tensor, runtime_.allocate({.bytes = bytes, .name = "part"}));
+    AQUA_ASSIGN(Ticket posted, runtime_.offload(layout_, from, range, tensor, stream));
+    const auto copies = std::make_shared<SharedTicket>(std::move(posted));
+    hub_.fills[number].push_back({range, std::move(tensor), copies});
+    return detail::Internals::make<Ticket>(std::shared_ptr<TicketState>(copies));
   }
   Result<void> close(std::uint64_t number, BlockList /*blocks*/, std::uint32_t tokens,
                      std::string note, Stream /*stream*/) override {
-    auto closed = hub_.book.close(self_, number, tokens, std::move(note));
-    sweep();
-    return closed;
+    AQUA_TRY(check_open(number));
+    AQUA_TRY(check_parcel("close", {.id = hub_.book.find(number)->id, .note = note}));
+    hub_.closing[number] = {self_, tokens, std::move(note)};
+    hub_.settle();
+    return {};
   }
   Result<void> recall(std::uint64_t number) override {
-    if (const auto recalled = hub_.book.recall(self_, number); !recalled.ok()) {
-      return recalled.error().code == Code::not_found ? recalled : Result<void>();
-    }
-    refused_.push_back(
+    AQUA_TRY(state(number));
+    const auto recalled = hub_.book.recall(self_, number);
+    if (!recalled.ok()) return {};  // it is taken, which deliveries() will tell
+    hub_.closing.erase(number);
+    hub_.deliveries[self_].push_back(
         {.number = number, .outcome = Delivery::Outcome::recalled, .returned = true});
-    sweep();
+    hub_.settle();
     return {};
   }
   std::vector<Delivery> deliveries() override {
     hear();
-    return std::exchange(refused_, {});
+    return std::exchange(hub_.deliveries[self_], {});
   }
-  Result<void> admit(std::uint32_t parcels) override { return hub_.book.admit(self_, parcels); }
+
+  Result<void> admit(const std::string& from, std::uint32_t parcels) override {
+    return hub_.book.admit(self_, from, parcels);
+  }
   std::vector<Parcel> accept(std::size_t most) override {
+    hub_.settle();
     std::vector<Parcel> taken;
     while (taken.size() < most) {
       const auto number = hub_.book.accept(self_);
@@ -92,41 +169,61 @@ class MemoryCarrier final : public Carrier {
       taken.push_back({.number = *number,
                        .id = record.id,
                        .turn = record.turn,
+                       .from = record.from,
                        .tokens = record.tokens,
                        .note = record.note});
     }
     return taken;
   }
-  Result<Ticket> land(std::uint64_t number, const KvRange& /*range*/, BlockList into,
-                      Stream /*stream*/) override {
-    const auto* const record = hub_.book.find(number);
-    if (record == nullptr || record->taker != self_) return unknown();
-    const auto& bytes = hub_.bytes[number];
-    for (std::size_t i = 0; i < into.size() && (i + 1) * kBlockBytes <= bytes.size(); ++i) {
-      std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(i * kBlockBytes), kBlockBytes,
-                  block(into[i]));
+  Result<Ticket> land(std::uint64_t number, const KvRange& filled, BlockList into,
+                      const KvRange& at, Stream stream) override {
+    AQUA_TRY(check_taken(number));
+    auto& fills = hub_.fills[number];
+    const auto fill = std::find_if(fills.begin(), fills.end(),
+                                   [&](const auto& each) { return each.range == filled; });
+    if (fill == fills.end()) return Error{Code::invalid_argument, "land: nothing was filled so"};
+    AQUA_ASSIGN(const std::size_t bytes, layout_.packed_bytes(into.size(), at));
+    if (bytes != fill->copies->bytes()) {
+      return Error{Code::invalid_argument,
+                   concat("land: ", fill->copies->bytes(), " bytes were filled, and not ", bytes)};
     }
-    return Ticket::join({});
+    ++landed_;
+    return runtime_.fetch(fill->tensor, layout_, into, at, stream);
   }
   Result<void> confirm(std::uint64_t number) override { return hub_.book.confirm(self_, number); }
   Result<void> finish(std::uint64_t number, Stream /*stream*/) override {
     auto finished = hub_.book.finish(self_, number);
-    sweep();
+    hub_.settle();
     return finished;
   }
   std::vector<std::uint64_t> superseded() override {
     hear();
     return std::exchange(superseded_, {});
   }
+
   bool wait(std::chrono::milliseconds /*patience*/) override {
-    return hub_.book.next_for(self_) != 0 || hub_.book.has_news(self_) || !refused_.empty();
+    hub_.wait_for_copies();
+    hub_.settle();
+    return hub_.book.next_for(self_) != 0 || hub_.book.has_news(self_) ||
+           !hub_.deliveries[self_].empty();
   }
   bool is_connected() const override { return true; }
 
+  [[nodiscard]] unsigned landed() const { return landed_; }  // calls of land()
+
  private:
-  static Error unknown() { return Error{Code::not_found, "no such parcel is this member's"}; }
-  void sweep() {
-    for (const std::uint64_t number : hub_.book.take_ended()) hub_.bytes.erase(number);
+  static Error unknown(std::uint64_t number) {
+    return Error{Code::not_found, concat("no parcel ", number, " is this member's")};
+  }
+  [[nodiscard]] Result<void> check_open(std::uint64_t number) const {
+    AQUA_ASSIGN(const ParcelState now, state(number));
+    if (now == ParcelState::open && !hub_.closing.contains(number)) return {};
+    return Error{Code::failed_precondition, concat("parcel ", number, " is not open")};
+  }
+  [[nodiscard]] Result<void> check_taken(std::uint64_t number) const {
+    const auto* const record = hub_.book.find(number);
+    if (record == nullptr || record->taker != self_) return unknown(number);
+    return {};
   }
   void hear() {
     for (const ParcelNews& told : hub_.book.take_news(self_)) {
@@ -136,7 +233,7 @@ class MemoryCarrier final : public Carrier {
         superseded_.push_back(told.number);
         continue;
       }
-      refused_.push_back(
+      hub_.deliveries[self_].push_back(
           {.number = told.number,
            .outcome = told.event == ParcelEvent::confirmed    ? Delivery::Outcome::confirmed
                       : told.event == ParcelEvent::superseded ? Delivery::Outcome::superseded
@@ -145,11 +242,12 @@ class MemoryCarrier final : public Carrier {
   }
 
   MemoryHub& hub_;
+  Runtime& runtime_;
+  const Layout& layout_;
   const MemberNumber self_;
-  std::vector<std::byte> memory_ = std::vector<std::byte>(64 * kBlockBytes);
-  std::vector<Delivery> refused_;  // and what else is to be delivered
   std::vector<std::uint64_t> superseded_;
   std::uint64_t last_refused_ = std::uint64_t{1} << 40;  // numbers that no parcel has
+  unsigned landed_ = 0;
 };
 
 }  // namespace aqua::test

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Members of KV pools, and keepers, that are killed: at each step, and at random.
 #include <gtest/gtest.h>
-#include <poll.h>
 
 #include <algorithm>
 #include <map>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "aqua/handoff/pools.hpp"
+#include "tests/handoff/answer_of_any.hpp"
 #include "tests/keeper/kept_descriptors.hpp"
 #include "tests/keeper/peer_program.hpp"
 
@@ -42,18 +42,6 @@ class KilledPool : public ::testing::Test {
   }
   void until_empty() const {
     while (!pools().empty()) std::this_thread::yield();
-  }
-
-  // Of whoever says something first.
-  static std::string answer_of_any(const std::vector<Member>& members) {
-    std::vector<pollfd> polled;
-    polled.reserve(members.size());
-    for (const Member& member : members) polled.push_back({member->socket(), POLLIN, 0});
-    EXPECT_GT(::poll(polled.data(), polled.size(), 60'000), 0) << "nobody gets on";
-    for (std::size_t i = 0; i < members.size(); ++i) {
-      if (polled[i].revents != 0) return members[i]->answer();
-    }
-    return "silence";
   }
 
   test::KeeperProcess keeper_;
@@ -209,7 +197,7 @@ TEST_F(KilledPool, NothingThatWasHandedOverIsLostWithItsTakers) {
   start_taker();
   std::uint64_t left = 3;  // answers, before it dies
   for (std::string said; said != "ok";) {
-    said = answer_of_any(members);
+    said = test::answer_of_any(members);
     if (said.starts_with("gave ")) given.insert(said.substr(5));
     if (said == "ok" || said.starts_with("gave ")) continue;
     ASSERT_TRUE(said.starts_with("served ")) << said;
@@ -251,7 +239,7 @@ TEST_F(KilledPool, AtRandomMomentsNoBlockHasTwoOwnersAndNothingIsLeft) {
       if (members[i] == nullptr) start(i);
     }
     for (std::uint64_t i = below(20); i > 0; --i) {
-      const std::string said = answer_of_any(members);
+      const std::string said = test::answer_of_any(members);
       ASSERT_TRUE(said.starts_with("gave ") || said.starts_with("served ")) << said;
       ++heard;
     }

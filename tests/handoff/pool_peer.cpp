@@ -15,7 +15,6 @@
 //   undelivered             answers "ID CODE", and "in doubt", of the next that comes
 //   give N                  hands over N requests, one "gave ID" each, and keeps blocks beside
 //   serve N                 takes, appends, checks and finishes N, one "served ID" each
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <istream>
@@ -26,7 +25,9 @@
 #include <utility>
 #include <vector>
 
+#include "tests/handoff/delivered.hpp"
 #include "tests/handoff/stamped_pool.hpp"
+#include "tests/keeper/hang_up.hpp"
 #include "tests/keeper/obey.hpp"
 
 namespace {
@@ -52,11 +53,11 @@ class PoolPeer {
       return outcome(pool);
     }
     if (!pool_) return "not attached";
-    if (verb == "hang-up") return hang_up();
+    if (verb == "hang-up") return test::hang_up();
     if (verb == "leave") return taken_.clear(), pool_.reset(), "ok";
     if (verb == "hand") return hand(words);
     if (verb == "carry") return carry(words);
-    if (verb == "delivered") return delivered();
+    if (verb == "delivered") return test::next_delivered(*pool_);
     if (verb == "confirm") return confirm();
     if (verb == "take") return take(number(words));
     if (verb == "append") return append(), "ok";
@@ -99,16 +100,6 @@ class PoolPeer {
     }
   }
 
-  static std::string hang_up() {
-    for (int fd = aqua::test::kPeerSocket + 1; fd < 1024; ++fd) {
-      int type = 0;
-      socklen_t size = sizeof type;
-      const bool socket = ::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0;
-      if (socket && type == SOCK_SEQPACKET) (void)::shutdown(fd, SHUT_RDWR);
-    }
-    return "ok";
-  }
-
   std::string hand(std::istream& words) {
     Parcel parcel;
     words >> parcel.id >> parcel.turn;
@@ -134,22 +125,6 @@ class PoolPeer {
     if (!opened.ok()) return outcome(opened);
     stamp_blocks(pool_->layout(), *blocks, std::stoull(note));
     return outcome(pool_->close(*opened, *blocks, static_cast<std::uint32_t>(count * 4), note, {}));
-  }
-
-  std::string delivered() {
-    using Outcome = Delivery::Outcome;
-    static const std::map<Outcome, std::string> names{
-        {Outcome::confirmed, "confirmed"}, {Outcome::superseded, "superseded"},
-        {Outcome::cancelled, "cancelled"}, {Outcome::recalled, "recalled"},
-        {Outcome::refused, "refused "},    {Outcome::in_doubt, "in doubt "}};
-    for (;;) {
-      const auto all = pool_->deliveries();
-      if (!all.empty()) {
-        const std::string& name = names.at(all[0].outcome);
-        return name.back() == ' ' ? name + std::string(to_string(all[0].error.code)) : name;
-      }
-      (void)pool_->wait(kLook);
-    }
   }
 
   std::string confirm() {

@@ -14,7 +14,6 @@
 //   close drop|keep     closes what it read last
 //   ready               waits until a segment has come back
 //   writes N            writes N with stamps of their own, "wrote STAMP NAME" each
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <istream>
@@ -27,6 +26,7 @@
 #include "aqua/handoff/segments.hpp"
 #include "base/text/hex.hpp"
 #include "tests/handoff/stamped_cache.hpp"
+#include "tests/keeper/hang_up.hpp"
 #include "tests/keeper/obey.hpp"
 
 namespace {
@@ -72,7 +72,7 @@ class SegmentPeer {
     }
     if (!segments_) return "not open";
     if (verb == "leave") return segments_.reset(), "ok";
-    if (verb == "hang-up") return hang_up();
+    if (verb == "hang-up") return test::hang_up();
     if (verb == "post") return post(words);
     if (verb == "committed") return committed();
     if (verb == "write") {
@@ -90,15 +90,6 @@ class SegmentPeer {
   }
 
  private:
-  static std::string hang_up() {
-    for (int fd = test::kPeerSocket + 1; fd < 1024; ++fd) {
-      int type = 0;
-      socklen_t size = sizeof type;
-      const bool socket = ::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0;
-      if (socket && type == SOCK_SEQPACKET) (void)::shutdown(fd, SHUT_RDWR);
-    }
-    return "ok";
-  }
   bool wait() {
     (void)segments_->wait(kLook);
     return segments_->status().connected;

@@ -22,13 +22,19 @@ class StampedCache {
   static constexpr std::uint32_t kBlocks = 64;
   static constexpr std::size_t kPlaneBlockBytes = 4096;
 
-  explicit StampedCache(unsigned layers = 2)
-      : runtime_(
-            Runtime::open({.device = "emu:0",
-                           .coordinator = "none",
-                           .host_bytes = std::size_t{2} << 20,
-                           .emulated = {.total_bytes = std::size_t{32} << 20, .hostile = true}})
-                .value()),
+  // A runtime for caches.
+  [[nodiscard]] static Runtime open_runtime() {
+    return Runtime::open({.device = "emu:0",
+                          .coordinator = "none",
+                          .host_bytes = std::size_t{2} << 20,
+                          .emulated = {.total_bytes = std::size_t{32} << 20, .hostile = true}})
+        .value();
+  }
+
+  explicit StampedCache(unsigned layers = 2) : StampedCache(open_runtime(), layers) {}
+  // Over a runtime that others share.
+  explicit StampedCache(Runtime runtime, unsigned layers = 2)
+      : runtime_(std::move(runtime)),
         memory_(emulated::allocate(runtime_, layers * 2 * kBlocks * kPlaneBlockBytes).value()),
         stream_(emulated::create_stream(runtime_).value()),
         layout_(Layout::make(spec(layers, memory_.data())).value()) {}
@@ -64,6 +70,19 @@ class StampedCache {
     must(emulated::synchronize(runtime_, stream_));
     return right;
   }
+  // The same of one layer, whose bytes are to be those of another one.
+  [[nodiscard]] bool stamped(const std::vector<std::uint32_t>& blocks, std::uint64_t stamp,
+                             std::uint32_t layer, std::uint32_t as_layer) {
+    bool right = true;
+    launch([&, this] {
+      for (std::size_t p = 0; p < 2; ++p) {
+        each_word_of(std::size_t{layer} * 2 + p, std::size_t{as_layer} * 2 + p, blocks, stamp,
+                     [&](std::uint64_t& word, std::uint64_t value) { right &= word == value; });
+      }
+    });
+    must(emulated::synchronize(runtime_, stream_));
+    return right;
+  }
   void launch(std::function<void()> kernel) {
     must(emulated::launch(runtime_, stream_, std::move(kernel)));
   }
@@ -89,12 +108,18 @@ class StampedCache {
   void each_word(const std::vector<std::uint32_t>& blocks, std::uint64_t stamp,
                  const Do& act) const {
     for (std::size_t p = 0; p < layout_.spec().planes.size(); ++p) {
-      for (std::size_t b = 0; b < blocks.size(); ++b) {
-        auto* const words = reinterpret_cast<std::uint64_t*>(
-            emulated::kernel_view(layout_.spec().planes[p] + blocks[b] * kPlaneBlockBytes));
-        for (std::size_t i = 0; i < kPlaneBlockBytes / 8; ++i) {
-          act(words[i], (stamp + p * 1'000'003 + b * 65'537 + i) * 0x9e3779b97f4a7c15ULL);
-        }
+      each_word_of(p, p, blocks, stamp, act);
+    }
+  }
+  template <typename Do>
+  void each_word_of(std::size_t plane, std::size_t as_plane,
+                    const std::vector<std::uint32_t>& blocks, std::uint64_t stamp,
+                    const Do& act) const {
+    for (std::size_t b = 0; b < blocks.size(); ++b) {
+      auto* const words = reinterpret_cast<std::uint64_t*>(
+          emulated::kernel_view(layout_.spec().planes[plane] + blocks[b] * kPlaneBlockBytes));
+      for (std::size_t i = 0; i < kPlaneBlockBytes / 8; ++i) {
+        act(words[i], (stamp + as_plane * 1'000'003 + b * 65'537 + i) * 0x9e3779b97f4a7c15ULL);
       }
     }
   }

@@ -28,12 +28,12 @@ class NaiveParcels {
 
   Said join(std::uint64_t m, const std::string& role) {
     if (members_.contains(m)) return Code::already_exists;
-    members_[m] = {role, 0, false};
+    members_[m] = {role, {}, false};
     return {};
   }
-  Said admit(std::uint64_t m, std::uint32_t room) {
+  Said admit(std::uint64_t m, const std::string& from, std::uint32_t room) {
     if (!there(m)) return Code::not_found;
-    members_[m].room = room;
+    members_[m].room[from] += room;
     match();
     return {};
   }
@@ -53,8 +53,22 @@ class NaiveParcels {
                       .role = role,
                       .state = reserved ? ParcelState::reserved : ParcelState::open,
                       .giver = m,
+                      .from = members_[m].role,
+                      .needs_room = reserved,
                       .continues = continues}});
     const std::uint64_t newest = last_;
+    for (const Row& row : rows_) {
+      ParcelBook::Record& record = rows_.back().record;
+      if (record.state != ParcelState::reserved || row.number == newest) continue;
+      if (row.record.id != head.id || row.record.role != role) continue;
+      if (!row.record.needs_room) continue;
+      if (row.record.from != record.from) continue;
+      const std::uint64_t host = row.record.receiver + row.record.taker;  // one of them is 0
+      if (!there(host) || host == m) continue;
+      record.state = ParcelState::open;
+      record.receiver = host;
+      record.lodges = true;
+    }
     remove_if([&](const Row& row) {
       if (row.number == newest || row.record.id != head.id || !is_unfilled(row)) return false;
       tell(row.record.giver, row.number, ParcelEvent::superseded);
@@ -84,7 +98,10 @@ class NaiveParcels {
       const bool handed_on = other.number == continues;
       tell(std::exchange(other.record.giver, 0), other.number,
            handed_on ? ParcelEvent::confirmed : ParcelEvent::superseded);
-      if (handed_on) continue;
+      if (handed_on) {
+        pay(other);
+        continue;
+      }
       other.record.replaced = true;
     }
     remove_if([&](const Row& other) {
@@ -118,6 +135,7 @@ class NaiveParcels {
     const std::uint64_t number = next_for(m);
     if (number == 0) return Code::not_found;
     ParcelBook::Record& record = find(number)->record;
+    if (record.needs_room && record.receiver != m) record.lodges = true;
     record.state = ParcelState::taken;
     record.was_taken = true;
     record.taker = m;
@@ -136,6 +154,7 @@ class NaiveParcels {
   Said finish(std::uint64_t m, std::uint64_t number) {
     Row* const row = its(m, number);
     if (row == nullptr) return Code::not_found;
+    pay(*row);
     if (row->record.superseded && !row->record.replaced) {
       wait_again(*row);
       return {};
@@ -159,7 +178,9 @@ class NaiveParcels {
     members_[m].is_gone = true;
     news_.erase(m);
     for (Row& row : rows_) {
-      if (row.record.receiver == m) row.record.receiver = 0;
+      if (row.record.receiver != m) continue;
+      row.record.receiver = 0;
+      row.record.lodges = false;
     }
     remove_if([&](const Row& row) { return is_unfilled(row) && row.record.giver == m; });
     match();
@@ -183,7 +204,7 @@ class NaiveParcels {
  private:
   struct Member {
     std::string role{};
-    std::uint32_t room = 0;
+    std::map<std::string, std::int64_t> room{};
     bool is_gone = false;
   };
 
@@ -210,6 +231,22 @@ class NaiveParcels {
     row.record.state = ParcelState::closed;
     row.record.taker = 0;
     row.record.superseded = false;
+    row.record.lodges = false;
+  }
+  // A taker is done with it: of it and all that lodges, one has used up room by now.
+  void pay(Row& done) {
+    const std::uint64_t m = done.record.taker;
+    Row* payer = done.record.lodges ? &done : nullptr;
+    for (Row& row : rows_) {
+      const bool here = row.record.receiver == m || row.record.taker == m;
+      if (payer == nullptr && done.record.needs_room && row.record.lodges && here &&
+          row.record.id == done.record.id) {
+        payer = &row;
+      }
+    }
+    if (payer == nullptr) return;
+    payer->record.lodges = false;
+    if (there(m)) --members_[m].room[payer->record.from];
   }
   void tell(std::uint64_t m, std::uint64_t number, ParcelEvent event) {
     if (there(m)) news_[m].push_back({number, event});
@@ -217,12 +254,24 @@ class NaiveParcels {
   template <typename Which>
   void remove_if(const Which& which) {
     std::set<std::uint64_t> removed;
+    std::vector<ParcelBook::Record> left;
     for (const Row& row : rows_) {
       if (!which(row)) continue;
       removed.insert(row.number);
-      if (there(row.record.receiver)) ++members_[row.record.receiver].room;
+      if (there(row.record.receiver) && !row.record.lodges) left.push_back(row.record);
     }
     std::erase_if(rows_, [&](const Row& row) { return removed.contains(row.number); });
+    for (const ParcelBook::Record& record : left) {
+      const auto lodger = std::find_if(rows_.begin(), rows_.end(), [&](const Row& row) {
+        return row.record.id == record.id && row.record.lodges &&
+               row.record.receiver == record.receiver;
+      });
+      if (lodger == rows_.end()) {
+        ++members_[record.receiver].room[record.from];
+      } else {
+        lodger->record.lodges = false;
+      }
+    }
     for (Row& row : rows_) {
       if (removed.contains(row.record.continues)) row.record.continues = 0;
     }
@@ -232,12 +281,13 @@ class NaiveParcels {
     for (Row& row : rows_) {
       if (row.record.state != ParcelState::reserved) continue;
       std::uint64_t best = 0;
-      for (const auto& [m, member] : members_) {
-        if (member.is_gone || member.role != row.record.role || member.room == 0) continue;
-        if (best == 0 || member.room > members_[best].room) best = m;
+      const std::string& from = row.record.from;
+      for (auto& [m, member] : members_) {
+        if (member.is_gone || member.role != row.record.role || member.room[from] <= 0) continue;
+        if (best == 0 || member.room[from] > members_[best].room[from]) best = m;
       }
       if (best == 0) continue;
-      --members_[best].room;
+      --members_[best].room[from];
       row.record.receiver = best;
       row.record.state = ParcelState::open;
       if (row.number != quiet_) tell(row.record.giver, row.number, ParcelEvent::opened);

@@ -146,6 +146,7 @@ class NaivePool {
     highest_[parcel.id] = parcel.turn;
     parcels_[number] = {parcel, role, member};
     parcels_[number].parcel.number = number;
+    parcels_[number].parcel.from = roles_[member];
     return {};
   }
   std::optional<Code> accept(std::uint64_t member, std::vector<Parcel>& taken) {

@@ -43,7 +43,7 @@ ParcelBook in_state(const std::string& state) {
   must(book.join(kOtherTaker, "decode"));
   must(book.reserve(kGiver, "decode", {"r", 1}));
   if (state == "reserved") return book;
-  must(book.admit(kTaker, 1));
+  must(book.admit(kTaker, "prefill", 1));
   if (state == "open") return book;
   must(book.close(kGiver, kNumber, 7, "note"));
   if (state == "closed") return book;

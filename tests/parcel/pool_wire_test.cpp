@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/concat.hpp"
 #include "base/keeper/limits.hpp"
 #include "parcel/pool_book.hpp"
 
@@ -32,7 +33,7 @@ std::vector<PoolRequest> one_of_each() {
                  .blocks = {9, 8, 3, 4, 5},
                  .tokens = 77,
                  .note = std::string("\0\xff\n\"", 4)}},
-          Open{"decode", {"r", 3}},
+          Open{"decode", {"r", 3}, true},
           Close{{.number = 9, .id = "r", .turn = 3, .blocks = {1}, .tokens = 2, .note = "n"}},
           Recall{9},
           Confirm{10},
@@ -43,7 +44,8 @@ std::vector<PoolRequest> one_of_each() {
           ListPools{32},
           RemovePool{"pool"},
           Release{"pool"},
-          MoveQuota{"pool", "prefill", "decode", 3}};
+          MoveQuota{"pool", "prefill", "decode", 3},
+          Admit{"prefill", 65536}};
 }
 
 TEST(PoolWire, EveryRequestArrivesAsItWasSent) {
@@ -73,6 +75,9 @@ TEST(PoolWire, RepliesAndRefusalsArrive) {
   reply.parcels = {{.number = 8, .id = "r", .turn = 1, .blocks = {3}, .tokens = 1, .note = "n"}};
   reply.pools = {{.pool = "p", .device = "d", .shape = "s", .members = 1, .blocks = 2, .free = 2}};
   reply.parcels[0].tail_in_doubt = true;
+  reply.parcels[0].segment = {.number = 5, .generation = 2, .bytes = 1 << 20, .digest = {1, 0xff}};
+  reply.parcels[0].from = "prefill";
+  reply.open = true;
   reply.told = {{3, ParcelEvent::opened},
                 {4, ParcelEvent::confirmed},
                 {5, ParcelEvent::superseded},
@@ -123,6 +128,25 @@ TEST(PoolWire, WhatCannotBeIsRefused) {
     other.replace(other.find(R"(["q",1,2])"), 9, quotas);
     EXPECT_EQ(decode_pool_reply(other).error().code, Code::invalid_argument) << quotas;
   }
+  EXPECT_TRUE(refused(R"({"op":"pool-admit","from":"d","parcels":-1})"));
+  const auto joined = [&](const char* of) {
+    return concat(R"({"op":"pool-join","pool":"p","role":"d","device":")", to_string(gpu()),
+                  R"(","shape":"s","block_tokens":1,"quota":0,)", of, "}");
+  };
+  EXPECT_FALSE(refused(joined(R"("blocks":0,"bytes":0)"))) << "of parcels without blocks";
+  EXPECT_TRUE(refused(joined(R"("blocks":0,"bytes":2097152)")));
+  EXPECT_TRUE(refused(joined(R"("blocks":1,"bytes":0)")));
+  const auto in_segment = [&](const char* name) {
+    return concat(R"({"op":"pool-close","number":1,"id":"r","turn":1,"tokens":0,"blocks":[],)",
+                  R"("note":"","segment":)", name, "}");
+  };
+  constexpr const char* kDigest = R"("digest":"00000000000000000000000000000000"})";
+  EXPECT_FALSE(
+      refused(in_segment(concat(R"({"number":1,"generation":1,"bytes":1,)", kDigest).c_str())));
+  EXPECT_TRUE(
+      refused(in_segment(concat(R"({"number":0,"generation":1,"bytes":1,)", kDigest).c_str())));
+  EXPECT_TRUE(refused(in_segment(R"({"number":1})")));
+  EXPECT_TRUE(refused(in_segment("1")));
   EXPECT_EQ(decode_pool_reply("[]").error().code, Code::invalid_argument);
 }
 
@@ -133,6 +157,8 @@ TEST(PoolWire, AParcelThatFitsNoPacketIsToldSo) {
   for (std::uint32_t& block : parcel.blocks) block *= 2;
   EXPECT_EQ(check_bytes(parcel).error().code, Code::invalid_argument);
   // The most that may be, in an answer with all that is around it.
+  parcel.segment = {~std::uint64_t{0} >> 12, ~std::uint64_t{0} >> 12, kMostBytes, {}};
+  parcel.from = std::string(128, 'r');
   parcel.blocks.resize(8'000);
   while (!check_bytes(parcel).ok()) parcel.blocks.resize(parcel.blocks.size() - 16);
   EXPECT_LE(encode(Result<PoolReply>(PoolReply{.parcels = {parcel}})).size(), kMaxPacket);

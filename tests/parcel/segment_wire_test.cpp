@@ -13,7 +13,7 @@ constexpr SegmentDigest kDigest{0, 1, 0xab, 0xff};
 constexpr SegmentName kName{.number = 7, .generation = 3, .bytes = 1 << 20, .digest = kDigest};
 
 std::vector<Request> one_of_each() {
-  return {Join{},     Reserve{1 << 21}, Commit{7, 1 << 20, kDigest},
+  return {Join{},     Reserve{1 << 21}, Commit{7, 1 << 20, kDigest, 5},
           Open{7, 3}, Close{7},         Drop{7, 3},
           GiveUp{7},  Returned{},       Leave{},
           List{9}};

@@ -66,7 +66,11 @@ std::optional<PacketHandler::Answer> Keeper::on_packet(const PacketPeer& from, M
   if (from.uid != ::geteuid() && from.uid != 0) return std::nullopt;
   const auto for_pools = pool_wire::decode_pool_request(text_of(packet));
   if (!for_pools.ok()) return Answer{.bytes = bytes_of(wire::encode_refusal(for_pools.error()))};
-  if (*for_pools) return answer_of(pools_.serve(from, **for_pools, std::move(packet.fds)));
+  if (*for_pools) {
+    auto served = pools_.serve(from, **for_pools, std::move(packet.fds));
+    segments_.end_parcels(pools_.take_ended());
+    return answer_of(std::move(served));
+  }
   const auto for_segments = segment_wire::decode_request(text_of(packet));
   if (!for_segments.ok()) {
     return Answer{.bytes = bytes_of(wire::encode_refusal(for_segments.error()))};
@@ -92,6 +96,7 @@ void Keeper::on_closed(std::uint64_t number) {
   forget(book_.gone(number));
   pools_.closed(number);
   segments_.closed(number);
+  segments_.end_parcels(pools_.take_ended());
 }
 
 std::vector<int> Keeper::watched() const {
@@ -110,6 +115,7 @@ void Keeper::on_readable(PacketServer& server, int fd) {
     server.close(number);
     segments_.ended(number);
   }
+  segments_.end_parcels(pools_.take_ended());
 }
 
 void Keeper::forget(std::span<const sharing::CopyId> ids) {

@@ -49,13 +49,17 @@ class Keeper final : private PacketHandler {
  private:
   explicit Keeper(const KeeperOptions& options)
       : room_(options.most_slabs),
-        pools_(room_, options.members),
+        pools_(room_, options.members,
+               [this](std::uint64_t parcel) { return segments_.of_parcel(parcel); }),
         segments_(room_,
                   {.bytes = options.segment_bytes,
                    .of_user = options.segment_bytes,
                    .of_process = options.segment_bytes / 2,
                    .segments = options.most_segments},
-                  options.segment_members) {}
+                  options.segment_members,
+                  [this](const PeerProcess& process, std::uint64_t parcel) {
+                    return pools_.check_gives(process, parcel);
+                  }) {}
   std::optional<Answer> on_packet(const PacketPeer& from, Message packet) override;
   void on_closed(std::uint64_t number) override;
   [[nodiscard]] bool dispensable(std::uint64_t number) const override;

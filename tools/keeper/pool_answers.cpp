@@ -45,8 +45,16 @@ Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Offer& asked) {
 }
 
 Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Open& asked) {
-  AQUA_ASSIGN(const std::uint64_t number, by.pool.book.open(by.number, asked.role, asked.head));
-  return Served{{.number = number}};
+  AQUA_ASSIGN(const std::uint64_t number,
+              asked.needs_room ? by.pool.book.reserve(by.number, asked.role, asked.head)
+                               : by.pool.book.open(by.number, asked.role, asked.head));
+  const ParcelState state = by.pool.book.parcels().find(number)->state;
+  return Served{{.number = number, .open = state == ParcelState::open}};
+}
+
+Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Admit& asked) {
+  AQUA_TRY(by.pool.book.admit(by.number, asked.from, asked.parcels));
+  return Served{};
 }
 
 Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Close& asked) {
@@ -65,17 +73,19 @@ Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Confirm& asked) {
   return Served{};
 }
 
-Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Accept& asked) {
+Result<Pools::Served> Pools::answer(Asker by, const pool_wire::Accept& asked) const {
   Served served;
   std::size_t room = pool_wire::kMostParcelBytes;
   for (std::uint32_t i = 0; i < asked.most; ++i) {
-    const std::optional<Parcel> next = by.pool.book.next_for(by.number);
+    std::optional<Parcel> next = by.pool.book.next_for(by.number);
     if (!next) break;
+    next->segment = segment_of_(next->number);
     const std::size_t bytes = pool_wire::packet_bytes(*next);
     if (bytes > room) break;
     room -= bytes;
     AQUA_ASSIGN(auto taken, by.pool.book.accept(by.number, 1));
     served.reply.parcels.push_back(std::move(taken.front()));
+    served.reply.parcels.back().segment = next->segment;
   }
   served.reply.told = by.pool.book.take_news(by.number, room / pool_wire::kNewsBytes);
   // What did not go into this packet goes into the next one.

@@ -29,7 +29,8 @@ std::optional<Pools::Wake> Pools::woken_by() {
   using Parcels = std::variant<pool_wire::Offer, pool_wire::Open, pool_wire::Close,
                                pool_wire::Recall, pool_wire::Finish>;
   if (kIs(static_cast<Parcels*>(nullptr))) return Wake::takers;
-  if (std::is_same_v<Asked, pool_wire::Confirm>) return Wake::told;
+  using Told = std::variant<pool_wire::Confirm, pool_wire::Admit>;
+  if (kIs(static_cast<Told*>(nullptr))) return Wake::told;
   return std::nullopt;
 }
 
@@ -53,6 +54,7 @@ Result<Pools::Served> Pools::serve(const PacketPeer& from, const pool_wire::Pool
         } else if constexpr (std::is_same_v<Asked, pool_wire::Cancel>) {
           AQUA_ASSIGN(Pool* const pool, find(asked.pool));
           AQUA_TRY(pool->book.cancel(asked.id));
+          hear(pool->book);
           wake(asked.pool, Wake::takers);
           settle(asked.pool);
           return Served{};
@@ -73,7 +75,9 @@ Result<Pools::Served> Pools::serve(const PacketPeer& from, const pool_wire::Pool
         } else {
           AQUA_ASSIGN(const Asker by, asker(from));
           const std::string pool = by.member.pool;
+          by.pool.book.number_after(last_parcel_);
           auto served = answer(by, asked);
+          if (pools_.contains(pool)) hear(pools_.at(pool).book);
           if (const auto whom = woken_by<Asked>(); whom && pools_.contains(pool)) wake(pool, *whom);
           settle(pool);
           return served;
@@ -136,16 +140,17 @@ Result<Pools::Served> Pools::join(const PacketPeer& from, const pool_wire::JoinP
   AQUA_TRY(check_room(from.pid));
   AQUA_ASSIGN(PeerProcess process, PeerProcess::of_socket(from.fd));
   AQUA_ASSIGN(UniqueFd event, make_wake_event());
-  Served served{{.make = known == pools_.end()}, {event.get()}};
+  Served served{{.make = known == pools_.end() && asked.bytes != 0}, {event.get()}};
   if (known == pools_.end()) {
     pools_.emplace(asked.pool, Pool{.device = device,
                                     .shape = asked.shape,
                                     .bytes = asked.bytes,
-                                    .maker = from.number,
+                                    .maker = asked.bytes != 0 ? from.number : 0,
                                     .book = PoolBook(asked.blocks, asked.block_tokens)});
-  } else {
-    AQUA_TRY(known->second.book.join(from.number, asked.role, asked.quota));
-    served.reply.slabs = static_cast<std::uint32_t>(known->second.slabs.size());
+  }
+  if (Pool& pool = pools_.at(asked.pool); pool.maker == 0) {
+    AQUA_TRY(pool.book.join(from.number, asked.role, asked.quota));
+    served.reply.slabs = static_cast<std::uint32_t>(pool.slabs.size());
   }
   members_.emplace(from.number, Member{asked.pool, asked.role, asked.quota, std::move(process),
                                        std::move(event)});
@@ -218,7 +223,26 @@ void Pools::closed(std::uint64_t number) {
     ended(number);
   } else {
     pool.book.gone(number);
+    hear(pool.book);
+    wake(member->second.pool, Wake::takers);
   }
+}
+
+Result<void> Pools::check_gives(const PeerProcess& process, std::uint64_t parcel) const {
+  for (const auto& [number, member] : members_) {
+    if (!member.process.same_process(process)) continue;
+    const auto* const record = pools_.at(member.pool).book.parcels().find(parcel);
+    if (record != nullptr && record->giver == number && record->state == ParcelState::open) {
+      return {};
+    }
+  }
+  return Error{Code::not_found, concat("keeper: the caller gives no parcel ", parcel)};
+}
+
+void Pools::hear(PoolBook& book) {
+  last_parcel_ = std::max(last_parcel_, book.parcels().last_number());
+  const auto ended = book.take_ended();
+  ended_.insert(ended_.end(), ended.begin(), ended.end());
 }
 
 std::vector<int> Pools::pidfds() const {
@@ -252,6 +276,7 @@ void Pools::end(std::uint64_t number, bool is_quiet) {
     return;
   }
   pool->second.book.end(number, is_quiet);
+  hear(pool->second.book);
   wake(name, Wake::takers);
   settle(name);
 }
@@ -292,6 +317,9 @@ void Pools::wake_waiters(const std::string& name) {
 
 void Pools::erase(std::map<std::string, Pool>::iterator pool) {
   wake_waiters(pool->first);
+  hear(pool->second.book);
+  const auto left = pool->second.book.parcels().numbers();
+  ended_.insert(ended_.end(), left.begin(), left.end());
   room_.give(pool->second.slabs.size());
   pools_.erase(pool);
 }

@@ -10,9 +10,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "aqua/result.hpp"
@@ -30,9 +32,12 @@ class Pools {
   // Blocks of all pools together: what bounds the keeper's own memory.
   static constexpr std::uint64_t kMostBlocks = std::uint64_t{1} << 22;
 
+  // Answers which segment a parcel has.
+  using SegmentOf = std::function<SegmentName(std::uint64_t)>;
   // At most so many members, also of those whose connections have closed; a quarter of them of one
   // process. Each takes two descriptors. The room outlives it.
-  Pools(SlabRoom& room, std::size_t most_members) : room_(room), most_members_(most_members) {}
+  Pools(SlabRoom& room, std::size_t most_members, SegmentOf segment_of)
+      : room_(room), most_members_(most_members), segment_of_(std::move(segment_of)) {}
 
   // An answer, and the descriptors beside it, which stay the pool's.
   struct Served {
@@ -44,6 +49,11 @@ class Pools {
                                      std::vector<UniqueFd> in);
   // A connection has closed. What its member had stays its own until ended(), if it had anything.
   void closed(std::uint64_t number);
+
+  // Whether a member of this process gives this parcel and has not closed it. not_found: none does.
+  [[nodiscard]] Result<void> check_gives(const PeerProcess& process, std::uint64_t parcel) const;
+  // Parcels that have ended since the last call. No two ever have the same number.
+  [[nodiscard]] std::vector<std::uint64_t> take_ended() { return std::exchange(ended_, {}); }
 
   [[nodiscard]] bool knows(std::uint64_t number) const { return members_.contains(number); }
   // Readable once the process of a member has ended.
@@ -100,10 +110,13 @@ class Pools {
   [[nodiscard]] static Result<Served> answer(Asker by, const pool_wire::Close& asked);
   [[nodiscard]] static Result<Served> answer(Asker by, const pool_wire::Recall& asked);
   [[nodiscard]] static Result<Served> answer(Asker by, const pool_wire::Confirm& asked);
-  [[nodiscard]] static Result<Served> answer(Asker by, const pool_wire::Accept& asked);
+  [[nodiscard]] Result<Served> answer(Asker by, const pool_wire::Accept& asked) const;
+  [[nodiscard]] static Result<Served> answer(Asker by, const pool_wire::Admit& asked);
   [[nodiscard]] static Result<Served> answer(Asker by, const pool_wire::Finish& asked);
   [[nodiscard]] Result<Served> answer(Asker by, const pool_wire::Leave& asked);
 
+  // Parcels of this pool have ended, or been given numbers.
+  void hear(PoolBook& book);
   // Not quiet: work that the member left may still write to the pool.
   void end(std::uint64_t number, bool is_quiet);
   // Wakes who has not been told of something, and who may accept something.
@@ -120,6 +133,9 @@ class Pools {
 
   SlabRoom& room_;
   const std::size_t most_members_;
+  const SegmentOf segment_of_;
+  std::uint64_t last_parcel_ = 0;
+  std::vector<std::uint64_t> ended_;
   std::map<std::string, Pool> pools_;
   // Of pools that are being made, by connection: eventfds of those that wait to join, each one
   // pool.

@@ -82,8 +82,16 @@ Result<Segments::Served> Segments::answer(const PacketPeer& from,
 
 Result<Segments::Served> Segments::answer(const PacketPeer& from,
                                           const segment_wire::Commit& asked) {
+  if (asked.parcel != 0) {
+    if (!knows(from.number)) return Error{Code::not_found, "keeper: the caller has not joined"};
+    AQUA_TRY(check_gives_(members_.at(from.number).process, asked.parcel));
+    if (const SegmentName other = book_.of_parcel(asked.parcel); other.number != 0) {
+      return Error{Code::failed_precondition,
+                   concat("keeper: parcel ", asked.parcel, " has segment ", other.number)};
+    }
+  }
   AQUA_ASSIGN(const std::uint64_t generation,
-              book_.commit(from.number, asked.number, 0, asked.bytes, asked.digest));
+              book_.commit(from.number, asked.number, asked.parcel, asked.bytes, asked.digest));
   return Served{{.name = {asked.number, generation, asked.bytes, asked.digest}}};
 }
 
@@ -144,6 +152,10 @@ Result<void> Segments::check_room(std::int64_t pid) const {
       Code::resource_exhausted,
       concat("keeper: ", members_.size(), " members that have segments, of at most ", most_members_,
              ", and ", of_process, " of process ", pid, ", of a quarter of that")};
+}
+
+void Segments::end_parcels(const std::vector<std::uint64_t>& parcels) {
+  for (const std::uint64_t parcel : parcels) settle(book_.end_parcel(parcel));
 }
 
 void Segments::settle(const SegmentNumbers& ended) {

@@ -11,7 +11,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "aqua/result.hpp"
@@ -29,10 +31,16 @@ class Segments {
   // Sizes are rounded up to this.
   static constexpr std::uint64_t kUnit = std::uint64_t{2} << 20;
 
+  // Whether a process gives a parcel, and has not closed it.
+  using CheckGives = std::function<Result<void>(const PeerProcess&, std::uint64_t)>;
   // At most so many members, also of those whose connections have closed; a quarter of them of one
   // process. Each takes two descriptors. The room outlives it.
-  Segments(SlabRoom& room, const SegmentQuota& quota, std::size_t most_members)
-      : room_(room), most_members_(most_members), book_(quota) {}
+  Segments(SlabRoom& room, const SegmentQuota& quota, std::size_t most_members,
+           CheckGives check_gives)
+      : room_(room),
+        most_members_(most_members),
+        check_gives_(std::move(check_gives)),
+        book_(quota) {}
 
   // An answer, and the descriptors beside it, which stay the segments'.
   struct Served {
@@ -42,6 +50,12 @@ class Segments {
   // No request takes descriptors. invalid_argument: some came with it.
   [[nodiscard]] Result<Served> serve(const PacketPeer& from, const segment_wire::Request& request,
                                      const std::vector<UniqueFd>& in);
+  // What is kept for a parcel; number 0: nothing.
+  [[nodiscard]] SegmentName of_parcel(std::uint64_t parcel) const {
+    return book_.of_parcel(parcel);
+  }
+  // These parcels have ended, and what was committed for them is kept no more.
+  void end_parcels(const std::vector<std::uint64_t>& parcels);
   // A connection has closed. What its member reads it still does until ended().
   void closed(std::uint64_t number);
 
@@ -77,6 +91,7 @@ class Segments {
 
   SlabRoom& room_;
   const std::size_t most_members_;
+  const CheckGives check_gives_;
   SegmentBook book_;
   std::map<SegmentNumber, KeptSlab> memory_;
   std::map<std::uint64_t, Member> members_;  // by connection, and for longer than that lasts

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "play/play.hpp"
 
+#include <csignal>
 #include <cstdio>
+#include <iomanip>
+#include <sstream>
 
+#include "aqua/handoff/segments.hpp"
+#include "daemon_program.hpp"
 #include "must.hpp"
 #include "play/serving.hpp"
 #include "verdict.hpp"
@@ -20,61 +25,122 @@ class Play {
   }
 
   int run() {
-    const Served many = options_.prefill ? serve_apart() : serve_colocated();
-    Options alone = options_;
-    alone.flip = false;
-    alone.prefill = alone.decode = {};
-    Processes one_process = start(kReference, {1, 1}, alone);
-    const Served one = Serving(one_process, one_process, requests_, alone, stop_).run();
-    one_process.finish();
-    std::size_t equal = 0;
-    for (const auto& [sequence, answer] : one.answers)
-      equal += many.answers.at(sequence) == answer ? 1U : 0U;
-    report(many, one, equal);
-    if (equal == requests_.size()) return verdict({});
-    return verdict(
-        {std::to_string(requests_.size() - equal) + " answers differ from those of one process"});
+    std::vector<Run> runs;
+    for (const Way& way : ways()) runs.push_back({way.name, serve(way)});
+    const Served one = serve_alone();
+    std::vector<std::string> complaints;
+    for (const Run& each : runs) {
+      const std::size_t differ = requests_.size() - equal_answers(each.served, one);
+      if (differ == 0) continue;
+      complaints.push_back(std::to_string(differ) + " answers differ from those of one process" +
+                           (runs.size() == 1 ? "" : ": " + each.name));
+    }
+    report(runs, one);
+    return verdict(complaints);
   }
 
  private:
+  // How the requests are served.
+  struct Way {
+    std::string name{};
+    Options options{};
+  };
+  struct Run {
+    std::string name{};
+    Served served{};
+  };
+
+  // The first one is what was asked for.
+  [[nodiscard]] std::vector<Way> ways() const {
+    std::vector<Way> all{{"as asked", options_}};
+    if (!options_.compare) return all;
+    Options other = options_;
+    other.kill.clear();
+    all.push_back({"undisturbed", other});
+    other = options_;
+    other.standby = !options_.standby;
+    all.push_back({other.standby ? "with a standby" : "without a standby", other});
+    other.standby = options_.standby;
+    other.replicate = false;
+    other.recover = Recover::prefill;
+    all.push_back({"prefilled again", other});
+    other.recover = Recover::scratch;
+    all.push_back({"from scratch", other});
+    return all;
+  }
+
+  [[nodiscard]] static std::size_t equal_answers(const Served& many, const Served& one) {
+    std::size_t equal = 0;
+    for (const auto& [sequence, answer] : one.answers)
+      equal += many.answers.at(sequence) == answer ? 1U : 0U;
+    return equal;
+  }
+
+  Served serve(const Way& way) {
+    directory_ = base_.path() / std::to_string(++served_ways_);
+    std::filesystem::create_directory(directory_);
+    Served served = way.options.prefill ? serve_apart(way.options) : serve_colocated(way.options);
+    std::filesystem::remove_all(directory_);
+    return served;
+  }
+
   Processes start(const std::string& name, const PipelineShape& shape, const Options& options) {
     say("serving: " + name + " " + to_string(shape) + ", " + std::to_string(shape.processes()) +
         (shape.processes() == 1 ? " process" : " processes"));
-    return {name, shape, options, directory_.path()};
+    return {name, shape, options, directory_};
   }
 
-  Served serve_colocated() {
-    Processes pipeline = start(kColocated, options_.colocated, options_);
-    Served served =
-        Serving(pipeline, pipeline, requests_, options_, stop_).run(killing({&pipeline}));
+  Served serve_alone() {
+    Options alone = options_;
+    alone.flip = alone.replicate = alone.standby = false;
+    alone.prefill = alone.decode = {};
+    alone.kill.clear();
+    directory_ = base_.path();
+    Processes one_process = start(kReference, {1, 1}, alone);
+    Served served = Serving(one_process, one_process, requests_, alone, stop_).run();
+    one_process.finish();
+    return served;
+  }
+
+  Served serve_colocated(const Options& options) {
+    std::optional<example::ChildProcess> keeper;
+    if (options.replicate) keeper.emplace(start_keeper(options, directory_));
+    Processes pipeline = start(kColocated, options.colocated, options);
+    Served served = Serving(pipeline, pipeline, requests_, options, stop_)
+                        .run(killing(options, {&pipeline}, keeper ? &*keeper : nullptr));
     pipeline.finish();
+    if (const auto kept = list_segments(example::keeper_socket(directory_)); keeper && kept.ok())
+      served.segments_left = kept->size();
     return served;
   }
 
   // Prefill and decode apart, with a keeper between them. Decode has other blocks.
-  Served serve_apart() {
-    example::ChildProcess keeper = start_keeper(options_, directory_.path());
-    Options of_decode = options_;
+  Served serve_apart(const Options& options) {
+    example::ChildProcess keeper = start_keeper(options, directory_);
+    Options of_decode = options;
     of_decode.flip = false;
-    of_decode.cache.heads_first = !options_.cache.heads_first;
-    of_decode.cache.tokens_per_block = options_.cache.tokens_per_block / 2 + 1;
-    Processes prefill = start(kPrefill, *options_.prefill, options_);
-    Processes decode = start(kDecode, *options_.decode, of_decode);
-    Served served =
-        Serving(prefill, decode, requests_, options_, stop_).run(killing({&prefill, &decode}));
+    of_decode.cache.heads_first = !options.cache.heads_first;
+    of_decode.cache.tokens_per_block = options.cache.tokens_per_block / 2 + 1;
+    Processes prefill = start(kPrefill, *options.prefill, options);
+    Processes decode = start(kDecode, *options.decode, of_decode);
+    Served served = Serving(prefill, decode, requests_, options, stop_)
+                        .run(killing(options, {&prefill, &decode}, &keeper));
     prefill.finish();
     decode.finish();
     return served;
   }
 
   // Kills what is due, as tokens come.
-  std::function<void(std::size_t)> killing(std::vector<Processes*> pipelines) const {
-    return [this, pipelines = std::move(pipelines),
-            pending = kills(options_)](std::size_t tokens) mutable {
+  std::function<void(std::size_t)> killing(const Options& options,
+                                           std::vector<Processes*> pipelines,
+                                           example::ChildProcess* keeper) const {
+    return [this, keeper, pipelines = std::move(pipelines),
+            pending = kills(options)](std::size_t tokens) mutable {
       const auto due = [&](const Kill& kill) {
-        return tokens * 100 >= answer_tokens_ * kill.percent;
+        return kill.step.empty() && tokens * 100 >= answer_tokens_ * kill.percent;
       };
       for (const Kill& kill : pending) {
+        if (due(kill) && kill.pipeline == kKeeper && keeper != nullptr) keeper->signal(SIGKILL);
         for (Processes* const each : pipelines) {
           if (due(kill) && each->name() == kill.pipeline) each->kill(kill.stage, kill.rank);
         }
@@ -89,26 +155,51 @@ class Play {
     (void)std::fflush(stdout);
   }
 
-  void report(const Served& many, const Served& one, std::size_t equal) const {
+  void report(const std::vector<Run>& runs, const Served& one) const {
+    const Served& many = runs.front().served;
+    const std::size_t equal = equal_answers(many, one);
     if (options_.json) {
-      const nlohmann::json all{{"pipelines", pipelines()},
-                               {"requests", requests_.size()},
-                               {"tokens", many.tokens},
-                               {"equal_answers", equal},
-                               {"seconds", many.seconds},
-                               {"seconds_of_one_process", one.seconds},
-                               {"recoveries", many.recoveries},
-                               {"recovery_seconds", many.recovery_seconds},
-                               {"tokens_computed_again", many.computed_again}};
+      nlohmann::json all{{"pipelines", pipelines()},
+                         {"requests", requests_.size()},
+                         {"tokens", many.tokens},
+                         {"equal_answers", equal},
+                         {"seconds", many.seconds},
+                         {"seconds_of_one_process", one.seconds},
+                         {"latency_seconds", many.latency_seconds},
+                         {"recoveries", many.recoveries},
+                         {"deaths", many.deaths},
+                         {"recovery_seconds", many.recovery_seconds},
+                         {"tokens_computed_again", many.computed_again},
+                         {"tokens_restored", many.restored},
+                         {"segments_left", many.segments_left}};
+      for (const Run& each : runs) {
+        if (runs.size() > 1)
+          all["compared"][each.name] = {{"seconds", each.served.seconds},
+                                        {"latency_seconds", each.served.latency_seconds},
+                                        {"recovery_seconds", each.served.recovery_seconds}};
+      }
       std::puts(all.dump(2).c_str());
     }
     if (many.recoveries > 0) {
       say("recovered " + std::to_string(many.recoveries) + " times, in " +
-          std::to_string(many.recovery_seconds) + " s at most, by computing " +
-          std::to_string(many.computed_again) + " tokens again");
+          std::to_string(many.recovery_seconds) + " s at most, by reading " +
+          std::to_string(many.restored) + " tokens from replicas and computing " +
+          std::to_string(many.computed_again) + " again");
     }
+    if (runs.size() > 1) compare(runs);
     say(std::to_string(requests_.size()) + " requests, " + std::to_string(many.tokens) +
         " tokens: " + std::to_string(equal) + " answers are those of one process");
+  }
+
+  void compare(const std::vector<Run>& runs) const {
+    const double undisturbed = runs[1].served.latency_seconds;
+    for (const Run& each : runs) {
+      std::ostringstream line;
+      line << std::left << std::setw(18) << each.name << std::fixed << std::setprecision(3)
+           << each.served.latency_seconds << " s a request, " << std::setprecision(2)
+           << each.served.latency_seconds / undisturbed << " of undisturbed";
+      say(line.str());
+    }
   }
 
   [[nodiscard]] nlohmann::json pipelines() const {
@@ -125,7 +216,9 @@ class Play {
   const std::vector<Request> requests_;
   std::size_t answer_tokens_ = 0;
   example::StopSignals stop_;
-  example::PrivateDirectory directory_;
+  example::PrivateDirectory base_;
+  std::filesystem::path directory_{};  // of the processes that serve now
+  unsigned served_ways_ = 0;
 };
 
 }  // namespace

@@ -26,6 +26,7 @@ std::vector<std::string> model_arguments(const Options& options) {
                                 "--kv-heads",      std::to_string(options.model.kv_heads),
                                 "--block-tokens",  std::to_string(options.cache.tokens_per_block)};
   if (options.cache.heads_first) line.emplace_back("--heads-first");
+  if (options.replicate) line.emplace_back("--replicate");
   if (options.prefill) {
     for (const auto& [name, shape] :
          {std::pair("--prefill", *options.prefill), std::pair("--decode", *options.decode)})
@@ -54,7 +55,7 @@ ChildProcess start_keeper(const Options& options, const std::filesystem::path& d
   return keeper;
 }
 
-ChildProcess Processes::start(const Place& place) const {
+std::vector<std::string> Processes::command_line(const Place& place) const {
   std::vector<std::string> line{std::filesystem::read_symlink("/proc/self/exe"),
                                 "--stage-role",
                                 "--pipeline",
@@ -72,8 +73,36 @@ ChildProcess Processes::start(const Place& place) const {
                                 "--parent",
                                 std::to_string(::getpid())};
   for (const std::string& argument : model_arguments(options_)) line.push_back(argument);
+  return line;
+}
+
+ChildProcess Processes::start(const Place& place) const {
+  std::vector<std::string> line = command_line(place);
   if (options_.flip && place.first() && place.rank == 0) line.emplace_back("--flip-a-byte");
+  for (const Kill& kill : kills(options_)) {
+    const bool here =
+        kill.pipeline == name_ && kill.stage == place.stage && kill.rank == place.rank;
+    if (here && !kill.step.empty()) line.insert(line.end(), {"--die-at", kill.step});
+  }
   return {place.name(), line};
+}
+
+ChildProcess Processes::start_standby() const {
+  std::vector<std::string> line = command_line({name_, shape_});
+  line.emplace_back("--standby");
+  return {name_ + ", standing by", line};
+}
+
+void Processes::replace(Member& member) {
+  ++deaths_;
+  member.process.reset();
+  if (standby_ && !standby_->wait(std::chrono::milliseconds(0))) {
+    member.process.emplace(std::move(*standby_));
+    standby_.reset();
+    (void)member.process->send(TakePlace{member.place.stage, member.place.rank, term_});
+  } else {
+    member.process.emplace(start(member.place));
+  }
 }
 
 Processes::Processes(const std::string& name, const PipelineShape& shape, const Options& options,
@@ -92,7 +121,6 @@ Processes::Processes(const std::string& name, const PipelineShape& shape, const 
   std::vector<Sampled> none;
   if (!await_all({.term = term_, .connected = false}, none)) (void)replace_killed();
   while (!connect({})) (void)replace_killed();
-  (void)take_lost();
 }
 
 ChildProcess& Processes::last() {
@@ -110,8 +138,10 @@ void Processes::watch(std::vector<pollfd>& into) const {
 
 std::vector<Sampled> Processes::take() {
   std::vector<Sampled> all;
-  for (const std::string& line : last().lines().read(std::chrono::milliseconds(0)))
-    all.push_back(example::parse_line(line).get<Sampled>());
+  for (const std::string& line : last().lines().read(std::chrono::milliseconds(0))) {
+    const auto message = example::parse_line(line);
+    if (message.contains("token")) all.push_back(message.get<Sampled>());
+  }
   return all;
 }
 
@@ -137,44 +167,72 @@ std::vector<Sampled> Processes::replace_killed() {
       }
       if (&*member.process == &last()) std::ranges::move(take(), std::back_inserter(said));
       lost_[member.place.stage] = true;
-      member.process.reset();
-      member.process.emplace(start(member.place));
+      replace(member);
     }
   } while (!await_all({.term = term_, .connected = false}, said));
   return said;
 }
 
-bool Processes::connect(const std::vector<Word>& sequences) {
-  for (Member& member : members_) (void)member.process->send(Connect{term_, sequences});
+std::optional<std::vector<std::vector<Mark>>> Processes::survey(
+    const std::vector<KnownSequence>& sequences) {
+  for (Member& member : members_) (void)member.process->send(Survey{term_, sequences});
+  const Mark all{.cached = UINT32_MAX, .replica = UINT32_MAX, .untouched = true};
+  std::vector<std::vector<Mark>> stages(shape_.stages, std::vector<Mark>(sequences.size(), all));
   std::vector<Sampled> none;
-  return await_all({.term = term_, .connected = true}, none);
+  for (Member& member : members_) {
+    const auto heard = hear(member, "surveyed", term_, none);
+    if (!heard) return {};
+    const auto surveyed = heard->get<Surveyed>();
+    for (std::size_t i = 0; i < sequences.size(); ++i) {
+      Mark& least = stages[member.place.stage][i];
+      const Mark& its = surveyed.marks.at(i);
+      least.cached = std::min(least.cached, its.cached);
+      least.replica = std::min(least.replica, std::max(its.replica, its.cached));
+      least.untouched = least.untouched && its.untouched;
+    }
+  }
+  return stages;
 }
 
-std::vector<bool> Processes::take_lost() {
-  return std::exchange(lost_, std::vector<bool>(shape_.stages, false));
+bool Processes::connect(const std::vector<Resume>& sequences) {
+  for (Member& member : members_) (void)member.process->send(Connect{term_, sequences});
+  std::vector<Sampled> none;
+  if (!await_all({.term = term_, .connected = true}, none)) return false;
+  lost_.assign(shape_.stages, false);
+  if (options_.standby && !standby_) standby_.emplace(start_standby());
+  return true;
 }
 
 bool Processes::await_all(const Wired& wanted, std::vector<Sampled>& said) {
-  return std::ranges::all_of(members_, [&](Member& member) { return await(member, wanted, said); });
+  return std::ranges::all_of(members_, [&](Member& member) {
+    for (;;) {
+      const auto heard = hear(member, "connected", wanted.term, said);
+      if (!heard) return false;
+      if (heard->get<Wired>() == wanted) return true;
+    }
+  });
 }
 
-// Whether the process says it. What it says before is of an earlier term, or tokens: these count.
-bool Processes::await(Member& member, const Wired& wanted, std::vector<Sampled>& said) {
+std::optional<nlohmann::json> Processes::hear(Member& member, const char* kind, unsigned term,
+                                              std::vector<Sampled>& said) {
   for (;;) {
+    std::optional<nlohmann::json> found;
+    for (const std::string& line : member.process->lines().read(std::chrono::milliseconds(0))) {
+      const auto message = example::parse_line(line);
+      const auto about = message.find(message.contains("term") ? "term" : "surveyed");
+      if (message.contains("token")) {
+        said.push_back(message.get<Sampled>());
+      } else if (message.contains(kind) && about != message.end() && *about == term) {
+        found = message;
+      }
+    }
+    if (found) return found;
+    if (broken()) return {};
     std::vector<pollfd> news{{member.process->output(), POLLIN, 0}};
-    watch(news);
+    for (const Member& each : members_) news.push_back({each.process->pidfd(), POLLIN, 0});
     const auto patience = std::chrono::milliseconds(kPatience).count();
     if (::poll(news.data(), news.size(), static_cast<int>(patience)) == 0)
       throw Failure(member.process->name() + " does not listen or connect");
-    for (const std::string& line : member.process->lines().read(std::chrono::milliseconds(0))) {
-      const auto message = example::parse_line(line);
-      if (!message.contains("term")) {
-        said.push_back(message.get<Sampled>());
-      } else if (message.get<Wired>() == wanted) {
-        return true;
-      }
-    }
-    if (broken()) return false;
   }
 }
 
@@ -183,6 +241,7 @@ void Processes::kill(unsigned stage, unsigned rank) {
 }
 
 void Processes::finish() {
+  standby_.reset();
   for (Member& member : members_) member.process->close_input();
   for (Member& member : members_) {
     const auto status = member.process->wait(kPatience);

@@ -16,6 +16,7 @@
 
 #include "child_process.hpp"
 #include "options.hpp"
+#include "serve/resuming.hpp"
 #include "serve/step.hpp"
 
 namespace aqua::pipeline {
@@ -45,11 +46,15 @@ class Processes {
   // Replaces who has been killed; all leave what they do, and listen. Returns what the last stage
   // had said before.
   [[nodiscard]] std::vector<Sampled> replace_killed();
-  // Then: all connect, and keep the KV of these sequences alone. False: another one has been killed
-  // meanwhile, and it is all to be done again.
-  [[nodiscard]] bool connect(const std::vector<Word>& sequences);
-  // By stage: whether one of its ranks was replaced since the last call.
-  [[nodiscard]] std::vector<bool> take_lost();
+  // Then: what each stage has of these sequences, the least of its ranks counting. None: another
+  // one has been killed meanwhile, and it is all to be done again.
+  [[nodiscard]] std::optional<std::vector<std::vector<Mark>>> survey(
+      const std::vector<KnownSequence>& sequences);
+  // Then: all connect, and go on from there with these sequences alone. False: likewise.
+  [[nodiscard]] bool connect(const std::vector<Resume>& sequences);
+  // By stage: whether one of its ranks was replaced, and the stage not connected since.
+  [[nodiscard]] const std::vector<bool>& lost() const { return lost_; }
+  [[nodiscard]] unsigned deaths() const { return deaths_; }  // so far
 
   void kill(unsigned stage, unsigned rank);
   // Lets the processes end, and sees that they do so in peace, but for those that are killed.
@@ -62,9 +67,16 @@ class Processes {
   };
 
   [[nodiscard]] example::ChildProcess& last();
-  [[nodiscard]] bool await(Member& member, const Wired& wanted, std::vector<Sampled>& said);
+  // The next thing that the process says of this kind (a word that is in it); what it says before
+  // is of an earlier term, or tokens: these count. None: somebody has been killed meanwhile.
+  [[nodiscard]] std::optional<nlohmann::json> hear(Member& member, const char* kind, unsigned term,
+                                                   std::vector<Sampled>& said);
   [[nodiscard]] bool await_all(const Wired& wanted, std::vector<Sampled>& said);
+  [[nodiscard]] std::vector<std::string> command_line(const Place& place) const;
   [[nodiscard]] example::ChildProcess start(const Place& place) const;
+  [[nodiscard]] example::ChildProcess start_standby() const;
+  // Somebody who stands by, or a new process.
+  void replace(Member& member);
 
   const std::string name_;
   const PipelineShape shape_;
@@ -72,7 +84,9 @@ class Processes {
   const std::filesystem::path directory_;
   unsigned term_ = 1;
   std::vector<Member> members_{};  // by stage, then by rank
+  std::optional<example::ChildProcess> standby_{};
   std::vector<bool> lost_;
+  unsigned deaths_ = 0;
 };
 
 }  // namespace aqua::pipeline

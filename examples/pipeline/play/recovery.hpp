@@ -9,6 +9,7 @@
 
 #include "aqua/kv_stream/recovery.hpp"
 #include "model/toy_model.hpp"
+#include "serve/resuming.hpp"
 
 namespace aqua::pipeline {
 
@@ -16,12 +17,24 @@ struct Interrupted {
   Word sequence = 0;
   std::uint32_t prompt = 0;     // tokens
   std::uint32_t delivered = 0;  // tokens of the answer that are there
+  // Its prompt was streamed to this pipeline, and a process that has not taken it may do so still.
+  bool streamed = false;
 };
 
-// `lost`: by stage. There are no replicas yet: what a lost stage had is computed again.
+// What recovery is measured against: how fast a stage reads, and computes.
+struct RecoveryRates {
+  double link_bytes_per_second = 1e9;  // of the copies of an emulated device, roughly
+  double prefill_seconds_per_token = 1e-4;
+};
+
+// `lost`: by stage. `marks`: by stage, then by sequence.
 [[nodiscard]] kv_stream::RecoveryPlan plan_for(const ModelShape& model,
                                                const PipelineShape& pipeline,
                                                const std::vector<bool>& lost,
-                                               const std::vector<Interrupted>& sequences);
+                                               const std::vector<Interrupted>& sequences,
+                                               const std::vector<std::vector<Mark>>& marks,
+                                               const RecoveryRates& rates);
+// As the processes are told.
+[[nodiscard]] std::vector<Resume> resumes_of(const kv_stream::RecoveryPlan& plan);
 
 }  // namespace aqua::pipeline

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "must.hpp"
-#include "play/recovery.hpp"
 
 namespace aqua::pipeline {
 
@@ -25,6 +24,8 @@ Served Serving::run(const std::function<void(std::size_t tokens)>& on_tokens) {
     recover_broken();
   }
   served_.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  served_.deaths = decode_.deaths() + (apart() ? prefill_.deaths() : 0);
+  served_.latency_seconds /= static_cast<double>(requests_.size());
   return std::move(served_);
 }
 
@@ -37,6 +38,7 @@ void Serving::begin_more() {
   for (; begun_ < requests_.size() && running_.size() < options_.batch; ++begun_) {
     const Request& request = requests_[begun_];
     running_[request.sequence] = &request;
+    since_[request.sequence] = Clock::now();
     give_prompt(request);
   }
 }
@@ -59,7 +61,10 @@ void Serving::go_on(const Request& request, std::uint32_t from) {
               .tokens = request.prompt};
   const auto& answer = served_.answers[request.sequence];
   order.tokens.insert(order.tokens.end(), answer.begin(), answer.end());
-  order.tokens.erase(order.tokens.begin(), order.tokens.begin() + from);
+  // Of a sequence that was streamed, the pipeline does not know the ids yet.
+  const auto behind = order.tokens.begin() + from;
+  if (apart()) order.before.assign(order.tokens.begin(), behind);
+  order.tokens.erase(order.tokens.begin(), behind);
   decode_.order(order);
 }
 
@@ -101,7 +106,15 @@ Serving::Delivered Serving::deliver(const Sampled& sampled) {
     const std::chrono::duration<double> took = Clock::now() - *noticed;
     served_.recovery_seconds = std::max(served_.recovery_seconds, took.count());
   }
+  if (answer.size() == 1 && served_.recoveries == 0) {
+    // A prompt that had company took as long as all of it, which is what recovery will have, too.
+    const std::chrono::duration<double> took = Clock::now() - since_.at(sampled.sequence);
+    rates_.prefill_seconds_per_token =
+        took.count() / static_cast<double>(request.prompt.size() * running_.size());
+  }
   if (answer.size() < request.answer_tokens) return Delivered::more;
+  const std::chrono::duration<double> took = Clock::now() - since_.at(sampled.sequence);
+  served_.latency_seconds += took.count();
   running_.erase(found);
   return Delivered::last;
 }
@@ -111,47 +124,108 @@ void Serving::end(Word sequence) {
   if (!apart() || attempt > 0) decode_.order({.sequence = sequence, .attempt = attempt});
 }
 
-// What the pipeline had in hand goes on: prompts where it does prefill, answers that have begun
-// where it does decode.
-void Serving::recover(Processes& broken) {
-  const auto noticed = Clock::now();
-  std::vector<Word> sequences;
-  std::vector<Sampled> said;
-  do {
-    std::ranges::move(broken.replace_killed(), std::back_inserter(said));
-    sequences.clear();
-    for (const auto& [sequence, request] : running_) sequences.push_back(sequence);
-  } while (!broken.connect(sequences));
-  ++served_.recoveries;
-  noticed_ = noticed;
+std::vector<Interrupted> Serving::interrupted_in(const Processes& broken) const {
   const bool prompts = apart() && &broken == &prefill_;
-  for (const Sampled& each : said) {
-    const auto delivered = deliver(each);
-    if (delivered == Delivered::last) end(each.sequence);
-    if (delivered == Delivered::more && prompts) go_on(*running_.at(each.sequence), each.position);
-  }
-
-  std::vector<Interrupted> interrupted;
+  std::vector<Interrupted> all;
   for (const auto& [sequence, request] : running_) {
-    const auto delivered = static_cast<std::uint32_t>(served_.answers[sequence].size());
+    const auto answer = served_.answers.find(sequence);
+    const auto delivered =
+        static_cast<std::uint32_t>(answer == served_.answers.end() ? 0 : answer->second.size());
     // The first token tells that the first rank of the last stage has streamed its part, and
     // nothing of the others: unless decode has gone on, the prompt is given again.
     if (apart() && (prompts ? delivered > 1 : delivered == 0)) continue;
-    interrupted.push_back(
-        {sequence, static_cast<std::uint32_t>(request->prompt.size()), delivered});
+    all.push_back({.sequence = sequence,
+                   .prompt = static_cast<std::uint32_t>(request->prompt.size()),
+                   .delivered = delivered,
+                   .streamed = apart()});
   }
-  const auto plan =
-      plan_for(options_.model_shape(), broken.shape(), broken.take_lost(), interrupted);
+  return all;
+}
+
+std::vector<KnownSequence> Serving::known_of(const std::vector<Interrupted>& all) const {
+  std::vector<KnownSequence> known;
+  for (const Interrupted& each : all) {
+    KnownSequence sequence{each.sequence, running_.at(each.sequence)->prompt};
+    const auto answer = served_.answers.find(each.sequence);
+    if (answer != served_.answers.end())
+      sequence.ids.insert(sequence.ids.end(), answer->second.begin(), answer->second.end());
+    known.push_back(std::move(sequence));
+  }
+  return known;
+}
+
+std::vector<Word> Serving::start_over(bool prompts_too) {
+  std::vector<Word> all;
+  for (const auto& [sequence, request] : running_) {
+    std::vector<std::uint32_t>& answer = served_.answers[sequence];
+    if (answer.empty() && !prompts_too) continue;
+    all.push_back(sequence);
+    served_.tokens -= answer.size();
+    served_.computed_again += answer.size();
+    answer.clear();
+  }
+  return all;
+}
+
+// What the pipeline had in hand goes on: prompts where it does prefill, answers that have begun
+// where it does decode. Requests that are not interrupted here keep their places in it.
+void Serving::recover(Processes& broken) {
+  const auto noticed = Clock::now();
+  const bool prompts = apart() && &broken == &prefill_;
+  const bool scratch = options_.recover == Recover::scratch;
+  std::vector<Sampled> said;
+  std::vector<Word> again;
+  kv_stream::RecoveryPlan plan;
+  for (bool connected = false; !connected;) {
+    for (const Sampled& each : broken.replace_killed()) {
+      const auto delivered = deliver(each);
+      const bool goes_on = delivered == Delivered::more && prompts;
+      if (delivered == Delivered::last || goes_on) said.push_back(each);
+    }
+    if (scratch) std::ranges::move(start_over(prompts || !apart()), std::back_inserter(again));
+    const auto interrupted = scratch ? std::vector<Interrupted>{} : interrupted_in(broken);
+    const auto marks = broken.survey(known_of(interrupted));
+    if (!marks) continue;
+    plan = plan_for(options_.model_shape(), broken.shape(), broken.lost(), interrupted, *marks,
+                    rates_);
+    auto resumes = resumes_of(plan);
+    for (const auto& [sequence, request] : running_) {
+      const bool named = std::ranges::find(resumes, sequence, &Resume::sequence) != resumes.end();
+      if (!named) resumes.push_back({.sequence = sequence});
+    }
+    // The order that ends them is still to come.
+    for (const Sampled& each : said) {
+      if (!running_.contains(each.sequence)) resumes.push_back({.sequence = each.sequence});
+    }
+    connected = broken.connect(resumes);
+  }
+  ++served_.recoveries;
+  noticed_ = noticed;
+  for (const Sampled& each : said) {
+    if (!running_.contains(each.sequence)) {
+      end(each.sequence);
+    } else if (!scratch) {
+      go_on(*running_.at(each.sequence), each.position);
+    }
+  }
+  std::ranges::sort(again);
+  again.erase(std::ranges::unique(again).begin(), again.end());
+  for (const Word each : again) give_prompt(*running_.at(each));
+  go_on_by(plan, prompts);
+  begin_more();
+}
+
+void Serving::go_on_by(const kv_stream::RecoveryPlan& plan, bool prompts) {
   for (const kv_stream::Resumed& resumed : plan.sequences) {
     const Request& request = *running_.at(resumed.sequence);
     served_.computed_again += resumed.known - resumed.from - 1;
-    if (prompts || served_.answers[resumed.sequence].empty()) {
+    for (const kv_stream::Replica& read : resumed.reads) served_.restored += read.tokens;
+    if (prompts || (apart() && served_.answers[resumed.sequence].empty())) {
       give_prompt(request);
     } else {
       go_on(request, resumed.from);
     }
   }
-  begin_more();
 }
 
 }  // namespace aqua::pipeline

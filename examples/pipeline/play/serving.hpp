@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "play/processes.hpp"
+#include "play/recovery.hpp"
 #include "play/workload.hpp"
 #include "workplace.hpp"
 
@@ -25,8 +26,13 @@ struct Served {
   std::size_t tokens = 0;  // of all answers
   double seconds = 0;
   unsigned recoveries = 0;
+  unsigned deaths = 0;             // of processes; several may go into one recovery
   std::size_t computed_again = 0;  // tokens, prompts too, whose KV had been there
-  double recovery_seconds = 0;     // from a death that was noticed to the next token, the longest
+  std::size_t restored = 0;        // tokens whose KV a stage has read from replicas
+  // Of replicas, at the keeper, once all processes of a colocated pipeline had ended.
+  std::size_t segments_left = 0;
+  double recovery_seconds = 0;  // from a death that was noticed to the next token, the longest
+  double latency_seconds = 0;   // of a request, from its prompt to its last token, on average
 };
 
 class Serving {
@@ -45,6 +51,12 @@ class Serving {
   void end(Word sequence);
   void listen();
   void recover(Processes& broken);
+  // What of the pipeline's sequences are interrupted, and what of them is known.
+  [[nodiscard]] std::vector<Interrupted> interrupted_in(const Processes& broken) const;
+  [[nodiscard]] std::vector<KnownSequence> known_of(const std::vector<Interrupted>& all) const;
+  // Forgets the answers to requests that are running. Returns those whose prompts nobody has.
+  [[nodiscard]] std::vector<Word> start_over(bool prompts_too);
+  void go_on_by(const kv_stream::RecoveryPlan& plan, bool prompts);
   [[nodiscard]] bool apart() const { return &prefill_ != &decode_; }
   enum class Delivered : std::uint8_t { more, last, again };
   Delivered deliver(const Sampled& sampled);
@@ -59,7 +71,9 @@ class Serving {
   const example::StopSignals& stop_;
   std::map<Word, const Request*> running_{};
   Served served_{};
-  std::map<Word, std::uint32_t> attempts_{};  // of prompts that were given to prefill
+  std::map<Word, std::uint32_t> attempts_{};   // of prompts that were given to prefill
+  std::map<Word, Clock::time_point> since_{};  // that requests run
+  RecoveryRates rates_{};
   std::size_t begun_ = 0;
   std::optional<Clock::time_point> noticed_{};  // a death after which no token has come yet
 };

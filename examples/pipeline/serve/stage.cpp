@@ -27,20 +27,81 @@ Stage::Stage(Runtime& runtime, const Options& options)
       place_(options.place),
       part_(part_of(model_, place_.shape, place_.stage, place_.rank)),
       cache_(runtime, model_, part_, options.cache_options()),
+      named_step_(options.die_at,
+                  options.directory / ("died at " + options.die_at + ", " + options.place.name())),
+      most_tokens_(options.most_tokens()),
       stream_(must(emulated::create_stream(runtime), "stream")),
       flip_(options.flip) {
   if (options.prefill) streams_.emplace(runtime, options, cache_);
+  // Prompts that prefill has not streamed to their end are computed again.
+  if (options.replicate && place_.pipeline != kPrefill) replicas_.emplace(runtime, options, cache_);
 }
 
 Stage::~Stage() {
   (void)emulated::destroy_stream(runtime_, stream_);
 }
 
-void Stage::keep(const std::vector<Word>& sequences) {
+void Stage::seal() {
+  if (replicas_) replicas_->seal();
+}
+
+Surveyed Stage::survey(const Survey& survey) {
+  std::vector<std::uint32_t> left(survey.sequences.size());
+  if (replicas_ && fresh_) left = replicas_->survey(survey, most_tokens_);
+  Surveyed surveyed{.surveyed = survey.survey};
+  for (std::size_t i = 0; i < left.size(); ++i) {
+    const Word sequence = survey.sequences[i].sequence;
+    const auto cached = cached_.find(sequence);
+    surveyed.marks.push_back(
+        {.cached = cached == cached_.end() ? 0 : cached->second,
+         .replica = left[i],
+         .untouched = cached == cached_.end() && !streamed_.contains(sequence)});
+  }
+  return surveyed;
+}
+
+void Stage::resume(const Connect& connect, const Survey& survey) {
+  std::vector<Word> sequences;
+  for (const Resume& each : connect.sequences) sequences.push_back(each.sequence);
   if (streams_) streams_->keep(sequences, stream_);
   for (const Word each : cache_.sequences()) {
-    if (std::ranges::find(sequences, each) == sequences.end()) cache_.release(each);
+    if (std::ranges::find(sequences, each) == sequences.end()) let_go(each);
   }
+  for (const Resume& each : connect.sequences) {
+    const auto cached = cached_.find(each.sequence);
+    const bool reads = std::ranges::find(each.reads, place_.stage) != each.reads.end();
+    if (each.from == 0) {
+      let_go(each.sequence);
+    } else if (cached != cached_.end() && cached->second >= each.from) {
+      cached->second = each.from;  // of a stage that reads, another rank has died
+    } else if (reads) {
+      restore(each, survey);
+    }
+  }
+  named_step_.reached("restored");
+  if (replicas_) {
+    replicas_->end_restoring(stream_);
+    replicas_->resume(connect.connect);
+  }
+  fresh_ = fresh_ && cached_.empty();
+  named_step_.reached("resumed");
+}
+
+void Stage::restore(const Resume& resume, const Survey& survey) {
+  const auto known = std::ranges::find(survey.sequences, resume.sequence, &KnownSequence::sequence);
+  if (!replicas_ || known == survey.sequences.end())
+    throw example::Failure("told to restore what is not known here");
+  let_go(resume.sequence);
+  cache_.reserve(resume.sequence, most_tokens_);
+  replicas_->restore(*known, resume.from, cache_.blocks_of(resume.sequence), stream_,
+                     [this] { named_step_.reached("restoring"); });
+  cached_[resume.sequence] = resume.from;
+}
+
+void Stage::let_go(Word sequence) {
+  if (replicas_) replicas_->finish(sequence);
+  cache_.release(sequence);
+  cached_.erase(sequence);
 }
 
 std::optional<Rewire> Stage::run(Wiring& wiring, Orders& orders) {
@@ -69,7 +130,8 @@ void Stage::take(Step& step, Wiring& wiring) {
 
 void Stage::end(const StepHead& step) {
   if (streams_) streams_->finish(step, stream_);
-  cache_.release(step.sequence);  // nothing is queued: compute() waits for its kernels
+  let_go(step.sequence);  // no kernel is queued: compute() waits, and copies are in stream order
+  streamed_.erase(step.sequence);
 }
 
 void Stage::compute(Step& step, Wiring& wiring) {
@@ -91,8 +153,17 @@ void Stage::compute(Step& step, Wiring& wiring) {
     });
   }
   if (in) must(in->wait(), "stream_in");
+  if (in) streamed_.insert(sequence);
   if (out) streams_->complete(std::move(*out), stream_);
-  if (prefill) cache_.release(sequence);
+  fresh_ = false;
+  if (replicas_) replicas_->step(step, blocks, stream_);
+  if (prefill) {
+    cache_.release(sequence);
+  } else {
+    cached_[sequence] = step.head.end();
+  }
+  constexpr unsigned kSteps = 20;
+  if (++steps_ == kSteps) named_step_.reached("stepped");
 }
 
 // The sum over the ranks is made on the host, so that each layer is waited for. An engine adds up

@@ -6,14 +6,19 @@
 // Threads: one. Errors: Failure. The runtime outlives it.
 #pragma once
 
+#include <map>
 #include <optional>
+#include <set>
 
 #include "aqua/emulated.hpp"
 #include "options.hpp"
 #include "serve/kv_cache.hpp"
+#include "serve/named_step.hpp"
 #include "serve/orders.hpp"
+#include "serve/resuming.hpp"
 #include "serve/step.hpp"
 #include "serve/wiring.hpp"
+#include "stream/replicas.hpp"
 #include "stream/streams.hpp"
 
 namespace aqua::pipeline {
@@ -25,14 +30,22 @@ class Stage {
   Stage(const Stage&) = delete;
   Stage& operator=(const Stage&) = delete;
 
-  // Lets go of all other sequences.
-  void keep(const std::vector<Word>& sequences);
+  // It leaves its term: nothing more of it is replicated.
+  void seal();
+  // What it has of each sequence, and what a dead process has left whose place it has.
+  [[nodiscard]] Surveyed survey(const Survey& survey);
+  // Lets go of all other sequences, and of what these have beyond their points; reads what is to be
+  // read. Of `survey` were the marks.
+  void resume(const Connect& connect, const Survey& survey);
   // Takes steps until there are no more; then nothing is returned. An order to wire anew ends it,
   // too, and is returned. `wiring` is connected, `orders` brings the first stage's steps.
   // NeighbourGone: somebody has died; the KV of earlier steps is all there.
   [[nodiscard]] std::optional<Rewire> run(Wiring& wiring, Orders& orders);
+  [[nodiscard]] const NamedStep& named_step() const { return named_step_; }
 
  private:
+  void restore(const Resume& resume, const Survey& survey);
+  void let_go(Word sequence);
   void take(Step& step, Wiring& wiring);
   void compute(Step& step, Wiring& wiring);
   void end(const StepHead& step);
@@ -47,7 +60,14 @@ class Stage {
   const Place place_;
   const Part part_;
   KvCache cache_;
-  std::optional<Streams> streams_{};  // where prefill and decode are apart
+  std::optional<Streams> streams_{};        // where prefill and decode are apart
+  std::optional<Replicas> replicas_{};      // where they are asked for
+  std::map<Word, std::uint32_t> cached_{};  // tokens whose KV is here
+  std::set<Word> streamed_{};               // sequences whose prompt was taken
+  bool fresh_ = true;                       // nothing was ever computed or restored here
+  const NamedStep named_step_;
+  unsigned steps_ = 0;
+  const std::uint32_t most_tokens_;  // of a sequence
   Stream stream_;
   bool flip_;  // a byte is still to be damaged
 };

@@ -8,7 +8,11 @@ Step step_of(const Order& order) {
                      .seed = order.seed,
                      .first = order.first,
                      .count = static_cast<std::uint32_t>(order.tokens.size()),
-                     .attempt = order.attempt}};
+                     .attempt = order.attempt,
+                     .before = static_cast<std::uint32_t>(order.before.size())},
+            .hidden = {},
+            .ids = order.before};
+  step.ids.insert(step.ids.end(), order.tokens.begin(), order.tokens.end());
   for (const std::uint32_t token : order.tokens) step.hidden.push_back(embed(token));
   return step;
 }
@@ -16,6 +20,7 @@ Step step_of(const Order& order) {
 void send_step(Link& link, const Step& step) {
   link.send_values(std::span<const StepHead>(&step.head, 1));
   link.send_values(std::span<const Hidden>(step.hidden));
+  link.send_values(std::span<const std::uint32_t>(step.ids));
 }
 
 void send_end(Link& link) {
@@ -28,6 +33,8 @@ std::optional<Step> receive_step(Link& link) {
   if (step.head.sequence == kNoMoreSteps) return {};
   step.hidden.resize(step.head.count);
   link.receive_values(std::span<Hidden>(step.hidden));
+  step.ids.resize(step.head.before + step.head.count);
+  link.receive_values(std::span<std::uint32_t>(step.ids));
   return step;
 }
 

@@ -25,6 +25,7 @@ struct StepHead {
   // How often its prompt has been given to prefill, where that is a pipeline of its own; 0: it is
   // not streamed.
   std::uint32_t attempt = 1;
+  std::uint32_t before = 0;  // ids of tokens before the first that travel with it: none, or all
   // The position behind the last one, after which the next token is sampled.
   [[nodiscard]] std::uint32_t end() const { return first + count; }
 };
@@ -32,6 +33,7 @@ struct StepHead {
 struct Step {
   StepHead head{};
   std::vector<Hidden> hidden{};
+  std::vector<std::uint32_t> ids{};  // of the tokens, and of head.before before them
 };
 
 // The orchestrator's order to the first stage.
@@ -41,29 +43,10 @@ struct Order {
   std::uint32_t first = 0;
   std::uint32_t attempt = 1;            // of its prompt, as StepHead has it
   std::vector<std::uint32_t> tokens{};  // none: the sequence has ended
+  // All before the first, where the pipeline may not know them: its KV was streamed here.
+  std::vector<std::uint32_t> before{};
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Order, sequence, seed, first, attempt, tokens)
-
-// To every process. It leaves whatever it does, and listens under a new term, which it says.
-struct Rewire {
-  unsigned listen = 0;  // the term
-};
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Rewire, listen)
-
-// To every process, once all listen: it connects, and says so.
-struct Connect {
-  unsigned connect = 0;           // the term
-  std::vector<Word> sequences{};  // that go on; the blocks of all others are free
-};
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Connect, connect, sequences)
-
-// What a process says of these two.
-struct Wired {
-  unsigned term = 0;
-  bool connected = false;
-  friend bool operator==(const Wired&, const Wired&) = default;
-};
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Wired, term, connected)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Order, sequence, seed, first, attempt, tokens, before)
 
 // The last stage's answer to an order, unless the sequence has ended.
 struct Sampled {

@@ -47,10 +47,13 @@ KvShards shards_of(const ModelShape& model, const PipelineShape& pipeline,
 }
 
 Streams::Streams(Runtime& runtime, const Options& options, const KvCache& cache)
-    : carrier_(runtime, cache.layout(),
-               {.role = kv_stream::Streamer::role(options.place.pipeline, number_of(options.place)),
-                .keeper = example::keeper_socket(options.directory),
-                .parcel_bytes = most_bytes(options)}),
+    : carrier_(must(SegmentCarrier::attach(runtime, cache.layout(),
+                                           {.name = "streams",
+                                            .role = kv_stream::Streamer::role(
+                                                options.place.pipeline, number_of(options.place)),
+                                            .parcel_bytes = most_bytes(options),
+                                            .keeper = example::keeper_socket(options.directory)}),
+                    "streams")),
       streamer_(must(kv_stream::Streamer::create(
                          carrier_, cache.layout(),
                          {.group = options.place.pipeline,
@@ -89,7 +92,8 @@ kv_stream::StreamOut Streams::begin(const StepHead& step, BlockList blocks) {
 
 void Streams::complete(kv_stream::StreamOut out, Stream stream) {
   must(out.finish("", stream), "finish");
-  await("the end of copies", [&] { return must(out.copied(), "copies"); });
+  await("the end of copies",
+        [&] { return must(out.copied(), "copies") && must(out.kept(), "copies"); });
 }
 
 void Streams::hear() {

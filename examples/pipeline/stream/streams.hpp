@@ -10,11 +10,11 @@
 #include <map>
 #include <utility>
 
+#include "aqua/handoff/segment_carrier.hpp"
 #include "aqua/kv_stream/streamer.hpp"
 #include "options.hpp"
 #include "serve/kv_cache.hpp"
 #include "serve/step.hpp"
-#include "stream/segment_carrier.hpp"
 
 namespace aqua::pipeline {
 
@@ -32,7 +32,7 @@ class Streams {
   // --- of prefill -------------------------------------------------------------------------
   // Waits until all receivers have room for the prompt.
   [[nodiscard]] kv_stream::StreamOut begin(const StepHead& step, BlockList blocks);
-  // All layers were given. Waits until the copies have left the cache.
+  // All layers were given. Waits until the copies have left the cache, and outlive this process.
   void complete(kv_stream::StreamOut out, Stream stream);
 
   // --- of decode --------------------------------------------------------------------------

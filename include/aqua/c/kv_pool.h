@@ -88,7 +88,7 @@ typedef uint32_t aqua_parcel_state;
 enum {
   AQUA_PARCEL_RESERVED = 0, /* the keeper has not answered yet */
   AQUA_PARCEL_OPEN = 1,     /* being filled by its giver */
-  AQUA_PARCEL_CLOSED = 2,   /* complete; it waits for a taker */
+  AQUA_PARCEL_CLOSED = 2,   /* complete, also if its giver ends; it waits for a taker */
   AQUA_PARCEL_TAKEN = 3,    /* one process has it */
   AQUA_PARCEL_CONFIRMED = 4 /* and the giver keeps nothing any more */
 };

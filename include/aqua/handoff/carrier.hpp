@@ -4,7 +4,10 @@
 // Who hands KV over knows a Carrier, and not which.
 //
 //   giver:  open(head, role) -> number, fill() behind each kernel, close(), deliveries()
-//   taker:  accept() -> parcels, land() into blocks of its own, confirm(), finish()
+//   taker:  admit() room, accept() -> parcels, land() into its own blocks, confirm(), finish()
+//
+// A giver learns three things apart: that its blocks are read no more (the tickets of fill()), that
+// the parcel outlives it (state() is closed), and that the taker has all of it (deliveries()).
 //
 // Numbers of parcels that one gives are its own, from open(); of those that one takes they are in
 // the parcel.
@@ -13,7 +16,8 @@
 //          process, but wait().
 // Errors:  a call that fails changes nothing. not_found: there is no such parcel of the caller's.
 //          A stream that is none is invalid_argument, one that is being captured
-//          failed_precondition. unavailable: nothing is carried any more.
+//          failed_precondition, as are fill() and close() of a parcel that is not open, where it
+//          needs room. unavailable: nothing is carried any more.
 #pragma once
 
 #include <chrono>
@@ -54,18 +58,24 @@ class AQUA_API Carrier {
   virtual ~Carrier() = default;
 
   // --- who gives ---------------------------------------------------------------------------------
-  // A parcel for whoever has this role. Room for it is asked for in the background.
+  // A parcel for whoever has this role. Room for it is asked for in the background; one of a higher
+  // turn has that of an earlier one of its id.
   // invalid_argument: the id or the role. What is wrong with the turn is told by deliveries().
   [[nodiscard]] virtual Result<std::uint64_t> open(const ParcelHead& head,
                                                    const std::string& role) = 0;
-  // Reserved until there is room, then open, and closed from close() on.
+  // Reserved until there is room, then open; closed once what close() has asked for is done, so
+  // that it arrives also if this process ends. not_found: deliveries() has told of it, or will.
   [[nodiscard]] virtual Result<ParcelState> state(std::uint64_t number) const = 0;
   // Carries a range of the sequence that lies in these blocks, once the work posted to `stream` so
-  // far has ended. The blocks stay as they are until close(). Does nothing within a pool.
-  [[nodiscard]] virtual Result<void> fill(std::uint64_t number, const KvRange& range,
-                                          BlockList from, Stream stream) = 0;
-  // It is complete once the work posted to `stream` so far has ended. Within a pool its blocks are
-  // the caller's no more (KvPool::hand_over()); elsewhere they are not looked at.
+  // far has ended. Once the ticket is done the blocks are read no more, however slow the taker is.
+  // Within a pool nothing is carried, and the ticket is done.
+  //   invalid_argument    a range that the blocks do not have
+  //   resource_exhausted  more than there is room for in a parcel
+  [[nodiscard]] virtual Result<Ticket> fill(std::uint64_t number, const KvRange& range,
+                                            BlockList from, Stream stream) = 0;
+  // It is complete once the work posted to `stream` so far has ended, and what was filled is there.
+  // Within a pool its blocks are the caller's no more (KvPool::hand_over()); elsewhere they are not
+  // looked at.
   // invalid_argument: the blocks, or a note of more than 4 KiB.
   [[nodiscard]] virtual Result<void> close(std::uint64_t number, BlockList blocks,
                                            std::uint32_t tokens, std::string note,
@@ -76,15 +86,21 @@ class AQUA_API Carrier {
   [[nodiscard]] virtual std::vector<Delivery> deliveries() = 0;
 
   // --- who takes ---------------------------------------------------------------------------------
-  // There is room for so many more parcels here. Means nothing where none is needed.
-  [[nodiscard]] virtual Result<void> admit(std::uint32_t parcels) = 0;
+  // There is room for so many more parcels here, by whoever has the role `from`. Means nothing
+  // where none is needed. invalid_argument: the role, or room for more than 65,536 of its parcels.
+  // Each parcel that is accepted uses up room for one: say so again when it is finished. One of a
+  // higher turn has that of an earlier one of its id until this process has finished that.
+  [[nodiscard]] virtual Result<void> admit(const std::string& from, std::uint32_t parcels) = 0;
   // Parcels for the caller's role that are at hand, the oldest first. They are its own until
   // finish().
   [[nodiscard]] virtual std::vector<Parcel> accept(std::size_t most) = 0;
-  // Brings a range of it into blocks of the caller's, behind the work posted to `stream` so far.
-  // Within a pool they are the parcel's, `into` is empty, and the ticket is done.
-  [[nodiscard]] virtual Result<Ticket> land(std::uint64_t number, const KvRange& range,
-                                            BlockList into, Stream stream) = 0;
+  // Brings what was filled as `filled`, in one call and as its giver counts, to the range `at` of a
+  // sequence that has these blocks of the caller's, behind the work posted to `stream` so far. Both
+  // ranges have as many layers, tokens and heads.
+  // Within a pool the blocks are the parcel's, `into` is empty, and the ticket is done.
+  // invalid_argument: nothing was filled so, or it is not as large; or the blocks do not have it.
+  [[nodiscard]] virtual Result<Ticket> land(std::uint64_t number, const KvRange& filled,
+                                            BlockList into, const KvRange& at, Stream stream) = 0;
   // All that is wanted of it has landed: the giver need not keep it.
   [[nodiscard]] virtual Result<void> confirm(std::uint64_t number) = 0;
   // The work on it has ended, once the work posted to `stream` so far has.

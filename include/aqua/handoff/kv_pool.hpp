@@ -145,15 +145,15 @@ class AQUA_API KvPool final : public Carrier {
   [[nodiscard]] Result<std::uint64_t> open(const ParcelHead& head,
                                            const std::string& role) override;
   [[nodiscard]] Result<ParcelState> state(std::uint64_t number) const override;
-  [[nodiscard]] Result<void> fill(std::uint64_t number, const KvRange& range, BlockList from,
-                                  Stream stream) override;
+  [[nodiscard]] Result<Ticket> fill(std::uint64_t number, const KvRange& range, BlockList from,
+                                    Stream stream) override;
   [[nodiscard]] Result<void> close(std::uint64_t number, BlockList blocks, std::uint32_t tokens,
                                    std::string note, Stream stream) override;
   [[nodiscard]] Result<void> recall(std::uint64_t number) override;
   [[nodiscard]] std::vector<Delivery> deliveries() override;
-  [[nodiscard]] Result<void> admit(std::uint32_t parcels) override;
-  [[nodiscard]] Result<Ticket> land(std::uint64_t number, const KvRange& range, BlockList into,
-                                    Stream stream) override;
+  [[nodiscard]] Result<void> admit(const std::string& from, std::uint32_t parcels) override;
+  [[nodiscard]] Result<Ticket> land(std::uint64_t number, const KvRange& filled, BlockList into,
+                                    const KvRange& at, Stream stream) override;
   [[nodiscard]] Result<void> confirm(std::uint64_t number) override;
   [[nodiscard]] std::vector<std::uint64_t> superseded() override;
   [[nodiscard]] bool is_connected() const override;

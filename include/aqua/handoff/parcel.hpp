@@ -21,6 +21,8 @@
 #include <string>
 #include <vector>
 
+#include "aqua/handoff/segment.hpp"
+
 namespace aqua {
 
 enum class ParcelState : std::uint8_t {
@@ -43,9 +45,13 @@ struct Parcel {
   std::uint64_t number = 0;
   std::string id{};        // as ParcelHead::id
   std::uint64_t turn = 0;  // of a giver's as ParcelHead::turn; of a taker's what it speaks under
+  std::string from{};      // of a taker's: the role of its giver
   // Within a pool: where its tokens lie, in their order. Others may share those that the giver
   // shares. Empty where bytes are carried elsewhere.
   std::vector<std::uint32_t> blocks{};
+  // Of a taker's: the segment of the keeper's in which its bytes lie (aqua::SegmentCarrier), which
+  // ends with it. Number 0: in none.
+  SegmentName segment{};
   std::uint32_t tokens = 0;  // that are in it
   // The giver's words to the taker, at most 4 KiB: the token that is pending, how to sample.
   std::string note{};

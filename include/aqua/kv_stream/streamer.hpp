@@ -24,18 +24,21 @@
 //     }
 //   }
 //
-// Once StreamOut::copied() the sender's blocks are its own again; once landed() the receivers have
-// it all. Streamer::finish() ends a sequence whose answer is complete.
+// Once StreamOut::copied() the sender's blocks are its own again; once kept() the sequence arrives
+// also if the sender dies; once landed() the receivers have it all. Streamer::finish() ends a
+// sequence whose answer is complete.
 //
 // Table 1 of the paper has stream_out over scatter over flush, and stream_in over gather over
 // fetch. Its *scatter* (many pieces of the cache, to one place) is what this library calls gather,
-// as CUDA kernels do; here a StreamCarrier does both.
+// as CUDA kernels do; here a Carrier
+// does both: one that carries bytes from cache to cache (aqua/handoff/carrier.hpp).
 //
 // A sequence that some rank of the sender could not stream to the end is streamed again as another
 // attempt, by that pipeline or another one. Attempts never mix: the highest counts.
 //
 // Threads: one at a time.
-// Owns:    nothing of device memory. Carrier and layout outlive it.
+// Owns:    nothing of device memory. Carrier and layout outlive it and all that it makes. What the
+//          carrier accepts, delivers and supersedes is the Streamer's alone.
 #pragma once
 
 #include <chrono>
@@ -45,7 +48,7 @@
 #include <vector>
 
 #include "aqua/export.h"
-#include "aqua/kv_stream/stream_carrier.hpp"
+#include "aqua/handoff/carrier.hpp"
 #include "aqua/layout.hpp"
 #include "aqua/result.hpp"
 #include "aqua/shards.hpp"
@@ -97,6 +100,8 @@ class AQUA_API StreamOut {
   // Whether the copies have left the blocks, which are free for others then. However slow a
   // receiver is, it does not come into this.
   [[nodiscard]] Result<bool> copied() const;
+  // Whether it outlives this process: the receivers get it, also if this process ends now.
+  [[nodiscard]] Result<bool> kept() const;
   // Whether the receivers have all of it where they need it.
   [[nodiscard]] Result<bool> landed() const;
   // Takes back what no receiver has taken.
@@ -152,7 +157,7 @@ class AQUA_API Streamer {
   //   invalid_argument     a name, a rank or a shape that cannot be; or a layout that is not the
   //                        rank's: its layers, planes or heads
   //   failed_precondition  another group's shape is of another model
-  [[nodiscard]] static Result<Streamer> create(StreamCarrier& carrier, const Layout& layout,
+  [[nodiscard]] static Result<Streamer> create(Carrier& carrier, const Layout& layout,
                                                const StreamerOptions& options);
   Streamer(Streamer&&) noexcept;
   Streamer& operator=(Streamer&&) noexcept;
@@ -161,11 +166,12 @@ class AQUA_API Streamer {
   // Asks each receiver for room. Nothing has to be computed yet.
   //   not_found         no such group
   //   invalid_argument  no tokens, or more than the blocks have; attempt 0
-  //   as StreamCarrier::open()
+  //   as Carrier::open()
+  // An attempt that was made before is told by ready(): aborted.
   [[nodiscard]] Result<StreamOut> stream_out(const StreamOutOptions& options);
 
-  // There is room for so many more sequences of this group. A later attempt of a sequence has the
-  // room of the first. not_found: no such group.
+  // There is room for so many more sequences of this group: to be said anew for each that was
+  // finished. A later attempt of a sequence has the room of the first. not_found: no such group.
   [[nodiscard]] Result<void> admit(const std::string& group, std::uint32_t sequences);
   // Sequences that have come since the last call. One that is told again is of a higher attempt:
   // what was streamed in of the earlier one is of no use any more.
@@ -173,7 +179,7 @@ class AQUA_API Streamer {
   // Moves a sequence that has arrived into blocks of this process, behind the work posted to
   // `stream` so far.
   //   not_found         it has not arrived
-  //   invalid_argument  fewer blocks than its tokens take, or as StreamCarrier::land()
+  //   invalid_argument  fewer blocks than its tokens take, or as Carrier::land()
   [[nodiscard]] Result<StreamIn> stream_in(std::uint64_t sequence, BlockList blocks, Stream stream);
   // The sequence is needed no more, once the work posted to `stream` so far has ended; nobody gets
   // it again. (Not known: nothing.)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class ParcelState(enum.IntEnum):
     RESERVED = 0  # the keeper has not answered yet
     OPEN = 1  # being filled by its giver
-    CLOSED = 2  # complete; it waits for a taker
+    CLOSED = 2  # complete, also if its giver ends; it waits for a taker
     TAKEN = 3  # one process has it
     CONFIRMED = 4  # and the giver keeps nothing any more
 

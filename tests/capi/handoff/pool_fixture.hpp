@@ -66,6 +66,16 @@ class CapiKvPool : public CapiFixture {
       await_news(pool);
     }
   }
+  // The first state of a parcel that is another than this one.
+  [[nodiscard]] static aqua_parcel_state state_after(aqua_kv_pool pool, std::uint64_t number,
+                                                     aqua_parcel_state before) {
+    for (;;) {
+      aqua_parcel_state state = before;
+      EXPECT_EQ(code_of(aqua_kv_pool_get_parcel_state(pool, number, &state)), AQUA_OK);
+      if (state != before || ::testing::Test::HasFailure()) return state;
+      await_news(pool);
+    }
+  }
   // What answers a list: waits until it has something.
   template <typename Item, typename Call>
   static const Item* next_of(aqua_kv_pool pool, const Call& call) {

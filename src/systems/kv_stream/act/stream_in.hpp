@@ -12,7 +12,7 @@ namespace aqua::kv_stream {
 struct StreamIn::Parts {
   [[nodiscard]] Result<void> check(unsigned layer) const;
 
-  StreamCarrier& carrier;
+  Carrier& carrier;
   std::vector<std::uint64_t> parcels{};       // that are to be confirmed
   std::vector<std::vector<Ticket>> layers{};  // what brings each layer, each ticket of one layer
 };

@@ -12,8 +12,8 @@ namespace aqua::kv_stream {
 Result<void> StreamOut::Parts::open(const std::vector<Route>& routes, const std::string& to) {
   for (const Route& route : routes) {
     const StreamEnd there{to, route.peer};
-    const auto parcel = carrier.open(id_of(note.from, there, note.sequence), turn_of(note.attempt),
-                                     role_of(there), note.attempt > 1);
+    const auto parcel = outbox->open(
+        {id_of(note.from, there, note.sequence), turn_of(note.attempt)}, role_of(there));
     if (!parcel.ok()) {
       recall();
       return parcel.error();
@@ -23,10 +23,10 @@ Result<void> StreamOut::Parts::open(const std::vector<Route>& routes, const std:
   return {};
 }
 
-Result<bool> StreamOut::Parts::all_are(Carried least) const {
+Result<bool> StreamOut::Parts::all_are(ParcelState least) const {
   bool all = true;
   for (const Way& way : ways) {
-    AQUA_ASSIGN(const Carried state, carrier.state(way.parcel));
+    AQUA_ASSIGN(const ParcelState state, outbox->state(way.parcel));
     all = all && state >= least;
   }
   return all;
@@ -34,7 +34,12 @@ Result<bool> StreamOut::Parts::all_are(Carried least) const {
 
 // What a receiver has taken stays with it: that attempt may be complete there.
 void StreamOut::Parts::recall() {
-  for (const Way& way : ways) (void)carrier.recall(way.parcel);
+  for (const Way& way : ways) (void)outbox->carrier().recall(way.parcel);
+  forget();
+}
+
+void StreamOut::Parts::forget() {
+  for (const Way& way : ways) outbox->forget(way.parcel);
   ways.clear();
 }
 
@@ -47,19 +52,28 @@ StreamOut& StreamOut::operator=(StreamOut&& other) noexcept {
 StreamOut::~StreamOut() {
   if (!parts_) return;
   if (!parts_->finished) parts_->recall();
-  for (const Parts::Way& way : parts_->ways) parts_->carrier.forget(way.parcel);
+  parts_->forget();
 }
 
 Result<bool> StreamOut::ready() const {
-  return parts_->all_are(Carried::open);
+  return parts_->all_are(ParcelState::open);
 }
 Result<bool> StreamOut::copied() const {
   if (!parts_->finished) return false;
-  return parts_->all_are(Carried::closed);
+  bool all = true;
+  for (const Ticket& copy : parts_->copies) {
+    AQUA_ASSIGN(const bool there, copy.done());
+    all = all && there;
+  }
+  return all;
+}
+Result<bool> StreamOut::kept() const {
+  if (!parts_->finished) return false;
+  return parts_->all_are(ParcelState::closed);
 }
 Result<bool> StreamOut::landed() const {
   if (!parts_->finished) return false;
-  return parts_->all_are(Carried::confirmed);
+  return parts_->all_are(ParcelState::confirmed);
 }
 
 Result<void> StreamOut::layer(unsigned layer, Stream stream) {
@@ -76,10 +90,12 @@ Result<void> StreamOut::layer(unsigned layer, Stream stream) {
     for (const ShardPiece& piece : way.pieces) {
       const IndexRange& layers = piece.from.layers;
       if (layer < layers.first || layer - layers.first >= layers.count) continue;
-      AQUA_TRY(parts_->carrier.fill(
-          way.parcel,
-          {.layers = {layer, 1}, .tokens = {0, parts_->tokens}, .heads = piece.from.heads},
-          parts_->blocks, stream));
+      AQUA_ASSIGN(Ticket copy, parts_->outbox->carrier().fill(way.parcel,
+                                                              {.layers = {layer, 1},
+                                                               .tokens = {0, parts_->tokens},
+                                                               .heads = piece.from.heads},
+                                                              parts_->blocks, stream));
+      parts_->copies.push_back(std::move(copy));
     }
   }
   parts_->given[layer] = true;
@@ -100,7 +116,8 @@ Result<void> StreamOut::finish(const std::string& words, Stream stream) {
   note.words = words;
   const std::string text = write_note(note);
   for (const Parts::Way& way : parts_->ways)
-    AQUA_TRY(parts_->carrier.close(way.parcel, parts_->tokens, text, stream));
+    AQUA_TRY(
+        parts_->outbox->carrier().close(way.parcel, parts_->blocks, parts_->tokens, text, stream));
   parts_->finished = true;
   return {};
 }

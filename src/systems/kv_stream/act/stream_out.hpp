@@ -3,9 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "aqua/kv_stream/streamer.hpp"
+#include "systems/kv_stream/act/outbox.hpp"
 #include "systems/kv_stream/decide/stream/note.hpp"
 #include "systems/kv_stream/decide/stream/routes.hpp"
 
@@ -17,8 +20,9 @@ struct StreamOut::Parts {
     std::vector<ShardPiece> pieces{};
   };
 
-  Parts(StreamCarrier& over, StreamNote says, const StreamOutOptions& options, unsigned layers)
-      : carrier(over),
+  Parts(std::shared_ptr<Outbox> over, StreamNote says, const StreamOutOptions& options,
+        unsigned layers)
+      : outbox(std::move(over)),
         note(std::move(says)),
         blocks(options.blocks.begin(), options.blocks.end()),
         tokens(options.tokens),
@@ -27,15 +31,17 @@ struct StreamOut::Parts {
   // Asks for room at the other end of each route. After an error nothing is left of it.
   [[nodiscard]] Result<void> open(const std::vector<Route>& routes, const std::string& to);
   // Whether all parcels have come as far as this.
-  [[nodiscard]] Result<bool> all_are(Carried state) const;
+  [[nodiscard]] Result<bool> all_are(ParcelState least) const;
   void recall();
+  void forget();
 
-  StreamCarrier& carrier;
+  const std::shared_ptr<Outbox> outbox;
   const StreamNote note;
   const std::vector<std::uint32_t> blocks;
   const std::uint32_t tokens;
   std::vector<Way> ways{};
-  std::vector<bool> given;  // by layer
+  std::vector<Ticket> copies{};  // out of the blocks
+  std::vector<bool> given;       // by layer
   bool finished = false;
 };
 

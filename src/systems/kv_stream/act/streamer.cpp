@@ -2,10 +2,13 @@
 #include "aqua/kv_stream/streamer.hpp"
 
 #include <algorithm>
+#include <map>
+#include <memory>
 #include <utility>
 
 #include "base/concat.hpp"
 #include "base/try.hpp"
+#include "systems/kv_stream/act/outbox.hpp"
 #include "systems/kv_stream/act/stream_in.hpp"
 #include "systems/kv_stream/act/stream_out.hpp"
 #include "systems/kv_stream/decide/stream/intake.hpp"
@@ -14,6 +17,8 @@
 
 namespace aqua::kv_stream {
 namespace {
+
+constexpr std::size_t kAtATime = 64;  // parcels that are accepted
 
 Error refusal(std::string what) {
   return {Code::invalid_argument, std::move(what)};
@@ -36,8 +41,9 @@ Result<void> check_layout(const Layout& layout, const KvShape& shape, const Rank
 }  // namespace
 
 struct Streamer::Parts {
-  Parts(StreamCarrier& over, const Layout& of, StreamEnd end, std::vector<StreamPeer> others)
+  Parts(Carrier& over, const Layout& of, StreamEnd end, std::vector<StreamPeer> others)
       : carrier(over),
+        outbox(std::make_shared<Outbox>(over)),
         layout(of),
         own(std::move(end)),
         groups(std::move(others)),
@@ -52,22 +58,28 @@ struct Streamer::Parts {
     return static_cast<std::uint32_t>(blocks * layout.spec().axes.tokens.count);
   }
   // Reads what a parcel says of itself.
-  [[nodiscard]] Result<StreamPart> part_of(const CarriedParcel& parcel) const;
-  void take(const CarriedParcel& parcel);
-  // What is not used goes: nothing of it is read any more.
+  [[nodiscard]] Result<StreamPart> part_of(const Parcel& parcel) const;
+  void take(const Parcel& parcel);
+  // Nothing of these is read any more, and there is room for others in their place: the sequence
+  // that they were of may come again.
   void give_up(const std::vector<std::uint64_t>& parcels) {
-    for (const std::uint64_t parcel : parcels) (void)carrier.finish(parcel, Stream{});
+    for (const std::uint64_t parcel : parcels) {
+      (void)carrier.finish(parcel, Stream{});
+      (void)carrier.admit(givers.extract(parcel).mapped(), 1);
+    }
   }
 
-  StreamCarrier& carrier;
+  Carrier& carrier;
+  std::shared_ptr<Outbox> outbox;
   const Layout& layout;
   const StreamEnd own;
   const std::vector<StreamPeer> groups;
   Intake intake;
+  std::map<std::uint64_t, std::string> givers{};  // roles, of the parcels that are here
   StreamerStatus status{};
 };
 
-Result<StreamPart> Streamer::Parts::part_of(const CarriedParcel& parcel) const {
+Result<StreamPart> Streamer::Parts::part_of(const Parcel& parcel) const {
   AQUA_ASSIGN(StreamNote note, parse_note(parcel.note));
   AQUA_ASSIGN(const StreamPeer* const group, find(note.from.group));
   if (note.agreement != group->agreement_in)
@@ -84,7 +96,8 @@ Result<StreamPart> Streamer::Parts::part_of(const CarriedParcel& parcel) const {
                     .words = std::move(note.words)};
 }
 
-void Streamer::Parts::take(const CarriedParcel& parcel) {
+void Streamer::Parts::take(const Parcel& parcel) {
+  givers[parcel.number] = parcel.from;
   const auto part = part_of(parcel);
   const auto useless =
       part.ok() ? intake.add(*part) : Result<std::vector<std::uint64_t>>(part.error());
@@ -103,7 +116,7 @@ std::string Streamer::role(const std::string& group, std::uint32_t rank) {
   return role_of({group, rank});
 }
 
-Result<Streamer> Streamer::create(StreamCarrier& carrier, const Layout& layout,
+Result<Streamer> Streamer::create(Carrier& carrier, const Layout& layout,
                                   const StreamerOptions& options) {
   AQUA_TRY(check_group(options.group));
   AQUA_ASSIGN(const auto shards, shards_of(options.shards));
@@ -128,7 +141,7 @@ Result<StreamOut> Streamer::stream_out(const StreamOutOptions& options) {
     return refusal(
         concat("stream_out: ", options.tokens, " tokens in ", options.blocks.size(), " blocks"));
   if (options.attempt == 0) return refusal("stream_out: attempts count from 1");
-  auto out = std::make_unique<StreamOut::Parts>(parts_->carrier,
+  auto out = std::make_unique<StreamOut::Parts>(parts_->outbox,
                                                 StreamNote{.agreement = group->agreement_out,
                                                            .from = parts_->own,
                                                            .sequence = options.sequence,
@@ -146,7 +159,9 @@ Result<void> Streamer::admit(const std::string& name, std::uint32_t sequences) {
 }
 
 std::vector<Arrived> Streamer::arrived() {
-  for (const CarriedParcel& parcel : parts_->carrier.accept()) parts_->take(parcel);
+  for (std::vector<Parcel> come; !(come = parts_->carrier.accept(kAtATime)).empty();) {
+    for (const Parcel& parcel : come) parts_->take(parcel);
+  }
   std::vector<Arrived> all;
   for (const std::uint64_t number : parts_->intake.take_complete()) {
     const Intake::Sequence& sequence = *parts_->intake.find(number);
@@ -187,6 +202,7 @@ Result<StreamIn> Streamer::stream_in(std::uint64_t sequence, BlockList blocks, S
 Result<void> Streamer::finish(std::uint64_t sequence, Stream stream) {
   Result<void> all;
   for (const std::uint64_t parcel : parts_->intake.drop(sequence)) {
+    parts_->givers.erase(parcel);
     if (auto finished = parts_->carrier.finish(parcel, stream); !finished.ok())
       all = std::move(finished);
   }

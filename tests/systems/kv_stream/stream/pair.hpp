@@ -39,9 +39,8 @@ class Pair {
   Pair(const PipelineSpec& from, const PipelineSpec& to, unsigned seed = 1)
       : random_(seed),
         runtime(open_runtime(seed)),
-        senders(make_ranks(runtime, exchange, "prefill", from, {{"decode", to.shards}}, random_)),
-        receivers(
-            make_ranks(runtime, exchange, "decode", to, {{"prefill", from.shards}}, random_)) {}
+        senders(make_ranks(runtime, hub, "prefill", from, {{"decode", to.shards}}, random_)),
+        receivers(make_ranks(runtime, hub, "decode", to, {{"prefill", from.shards}}, random_)) {}
 
   void admit(std::uint32_t sequences) {
     for (auto& rank : receivers) sure(rank->streamer.admit("prefill", sequences));
@@ -101,7 +100,7 @@ class Pair {
 
  public:
   Runtime runtime;
-  Exchange exchange{};
+  MemoryHub hub{};
   Ranks senders, receivers;
 };
 

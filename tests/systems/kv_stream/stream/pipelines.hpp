@@ -16,7 +16,7 @@
 #include "aqua/emulated.hpp"
 #include "aqua/kv_stream/streamer.hpp"
 #include "aqua/runtime.hpp"
-#include "tests/systems/kv_stream/stream/tensor_carrier.hpp"
+#include "tests/handoff/memory_carrier.hpp"
 
 namespace aqua::test {
 
@@ -41,7 +41,7 @@ class Rank {
  public:
   static constexpr std::byte kUntouched{0xee};
 
-  Rank(Runtime& runtime, Exchange& exchange, const std::string& group, std::uint32_t number,
+  Rank(Runtime& runtime, MemoryHub& hub, const std::string& group, std::uint32_t number,
        const PipelineSpec& spec, std::vector<kv_stream::StreamGroup> others, std::mt19937& random)
       : runtime_(runtime),
         spec_(spec),
@@ -51,7 +51,7 @@ class Rank {
         memory_(sure(emulated::allocate(runtime, planes() * plane_bytes_))),
         layout_(lay_out()),
         stream_(sure(emulated::create_stream(runtime))),
-        carrier(runtime, layout_, exchange, kv_stream::Streamer::role(group, number)),
+        carrier(hub, runtime, layout_, kv_stream::Streamer::role(group, number)),
         streamer(sure(kv_stream::Streamer::create(carrier, layout_,
                                                   {.group = group,
                                                    .rank = number,
@@ -175,19 +175,19 @@ class Rank {
   std::vector<std::uint32_t> all_blocks_{};
 
  public:
-  TensorCarrier carrier;
+  MemoryCarrier carrier;
   kv_stream::Streamer streamer;
 };
 
 using Ranks = std::vector<std::unique_ptr<Rank>>;
 
-inline Ranks make_ranks(Runtime& runtime, Exchange& exchange, const std::string& group,
+inline Ranks make_ranks(Runtime& runtime, MemoryHub& hub, const std::string& group,
                         const PipelineSpec& spec, std::vector<kv_stream::StreamGroup> others,
                         std::mt19937& random) {
   Ranks ranks;
   const auto count = sure(shards_of(spec.shards)).size();
   for (std::uint32_t rank = 0; rank < count; ++rank)
-    ranks.push_back(std::make_unique<Rank>(runtime, exchange, group, rank, spec, others, random));
+    ranks.push_back(std::make_unique<Rank>(runtime, hub, group, rank, spec, others, random));
   return ranks;
 }
 

@@ -39,13 +39,14 @@ TEST_F(TwoToOne, WhatCannotBeIsRefusedAndNothingLands) {
   std::uint64_t refused = 0;
   const auto offer = [&](const std::string& as, std::uint64_t turn, std::uint32_t tokens,
                          const std::string& note) {
-    test::TensorCarrier liar(pair_.runtime, first_.layout(), pair_.exchange, "prefill.0");
+    test::MemoryCarrier liar(pair_.hub, pair_.runtime, first_.layout(),
+                             Streamer::role("prefill", 0));
     pair_.admit(1);
-    const auto number = sure(liar.open(as, turn, Streamer::role("decode", 0), false));
-    sure(liar.close(number, tokens, note, first_.stream()));
+    const auto number = sure(liar.open({as, turn}, Streamer::role("decode", 0)));
+    sure(liar.close(number, {}, tokens, note, first_.stream()));
     EXPECT_TRUE(receiver_.streamer.arrived().empty());
     EXPECT_EQ(receiver_.streamer.status().refused, ++refused) << note;
-    EXPECT_TRUE(pair_.exchange.entries.empty()) << note;
+    EXPECT_EQ(pair_.hub.book.size(), 0U) << note;
   };
   StreamNote wrong = good;
   offer("a", turn_of(1), 8, "nonsense");

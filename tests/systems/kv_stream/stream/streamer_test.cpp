@@ -28,7 +28,7 @@ TEST(Streamer, TwoByTwoToThreeByOneEachByteIsWhereItBelongs) {
   EXPECT_EQ(pair.receive(7, 21, 5), 0U);
   EXPECT_TRUE(all_landed(outs));
   pair.finish(7);
-  EXPECT_TRUE(pair.exchange.entries.empty()) << "nothing is left over";
+  EXPECT_EQ(pair.hub.book.size(), 0U) << "nothing is left over";
   EXPECT_TRUE(all_landed(outs)) << "also once it has ended";
 }
 
@@ -91,6 +91,7 @@ TEST_F(TwoToOne, AReceiverThatTakesNothingDelaysNoBlock) {
   auto outs = pair_.begin(1, 8);
   pair_.send(outs, 8, 1);  // until the copies have left
   EXPECT_TRUE(sure(outs[0].copied()));
+  EXPECT_TRUE(sure(outs[0].kept()));
   EXPECT_FALSE(sure(outs[0].landed()));
 }
 
@@ -113,7 +114,7 @@ TEST_F(TwoToOne, WhatIsDroppedBeforeItsEndIsCancelled) {
     auto outs = pair_.begin(1, 8);
     sure(outs[0].layer(0, first_.stream()));
   }
-  EXPECT_TRUE(pair_.exchange.entries.empty());
+  EXPECT_EQ(pair_.hub.book.size(), 0U);
 }
 
 TEST_F(TwoToOne, AnotherAttemptReplacesWhatCameOfTheFirst) {
@@ -127,18 +128,15 @@ TEST_F(TwoToOne, AnotherAttemptReplacesWhatCameOfTheFirst) {
 
   first[1].cancel();  // the second stage has died, say
   const auto blocks = first_.blocks_for(8);
-  EXPECT_EQ(
-      first_.streamer.stream_out({.sequence = 1, .to = "decode", .blocks = blocks, .tokens = 8})
-          .error()
-          .code,
-      Code::aborted)
-      << "an attempt is made once";
+  const auto again = sure(
+      first_.streamer.stream_out({.sequence = 1, .to = "decode", .blocks = blocks, .tokens = 8}));
+  EXPECT_EQ(again.ready().error().code, Code::aborted) << "an attempt is made once";
   auto second = pair_.begin(1, 8, 2);
   pair_.send(second, 8, 3);
   EXPECT_EQ(pair_.receive(1, 8, 3, 2), 0U);
   EXPECT_EQ(receiver_.streamer.status().refused, 0U);
   pair_.finish(1);
-  EXPECT_TRUE(pair_.exchange.entries.empty());
+  EXPECT_EQ(pair_.hub.book.size(), 0U);
 }
 
 TEST_F(TwoToOne, WhatBegunIsToldOfWhenAnotherAttemptBegins) {
@@ -149,6 +147,18 @@ TEST_F(TwoToOne, WhatBegunIsToldOfWhenAnotherAttemptBegins) {
   EXPECT_TRUE(receiver_.streamer.superseded().empty());
   auto second = pair_.begin(1, 8, 2);
   EXPECT_EQ(receiver_.streamer.superseded(), std::vector<std::uint64_t>{1});
+  EXPECT_TRUE(receiver_.streamer.superseded().empty()) << "once";
+  EXPECT_TRUE(all_landed(first)) << "it was, before";
+}
+
+TEST_F(TwoToOne, AnotherAttemptEndsTheOneThatIsUnderWay) {
+  pair_.admit(1);
+  auto first = pair_.begin(1, 8);
+  auto second = pair_.begin(1, 8, 2);
+  EXPECT_EQ(first[0].ready().error().code, Code::aborted);
+  first[0].cancel();  // which is all that is left to do
+  pair_.send(second, 8, 3);
+  EXPECT_EQ(pair_.receive(1, 8, 3, 2), 0U);
 }
 
 }  // namespace

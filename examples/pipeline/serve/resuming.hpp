@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// What orchestrator and processes say to each other, as lines of JSON, after a process was killed:
+//
+//   Rewire  -> all leave what they do, and listen under the next term  -> Wired
+//   Survey  -> how much KV each has, and how much a dead one has left   -> Surveyed
+//   Connect -> from where each sequence goes on, and what is read first -> Wired
+//
+// Another death at any point begins it all again, under the next term.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "model/toy_model.hpp"
+
+namespace aqua::pipeline {
+
+struct Rewire {
+  unsigned listen = 0;  // the term
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Rewire, listen)
+
+// A sequence that is to go on.
+struct KnownSequence {
+  Word sequence = 0;
+  std::vector<std::uint32_t> ids{};  // of its prompt, then of the tokens that the client has
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(KnownSequence, sequence, ids)
+
+struct Survey {
+  unsigned survey = 0;  // the term
+  std::vector<KnownSequence> sequences{};
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Survey, survey, sequences)
+
+// Of one sequence, in the order of the survey.
+struct Mark {
+  std::uint32_t cached = 0;   // tokens that this process has KV of
+  std::uint32_t replica = 0;  // that it can read, of the dead process whose place it has
+  bool untouched = true;  // nothing of it was computed or taken here: a streamed prompt may come
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Mark, cached, replica, untouched)
+
+struct Surveyed {
+  unsigned surveyed = 0;  // the term
+  std::vector<Mark> marks{};
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Surveyed, surveyed, marks)
+
+struct Resume {
+  Word sequence = 0;
+  std::uint32_t from = 0;         // each process has KV of so many tokens then
+  std::vector<unsigned> reads{};  // stages that read it from what the dead have left
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Resume, sequence, from, reads)
+
+struct Connect {
+  unsigned connect = 0;             // the term
+  std::vector<Resume> sequences{};  // that go on; the blocks of all others are free
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Connect, connect, sequences)
+
+// It listens; it is connected.
+struct Wired {
+  unsigned term = 0;
+  bool connected = false;
+  friend bool operator==(const Wired&, const Wired&) = default;
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Wired, term, connected)
+
+// To one that stands by: it is this process from now on.
+struct TakePlace {
+  unsigned stage = 0;
+  unsigned rank = 0;
+  unsigned term = 0;
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TakePlace, stage, rank, term)
+
+}  // namespace aqua::pipeline

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stream/replicas.hpp"
+
+#include "daemon_program.hpp"
+
+namespace aqua::pipeline {
+namespace {
+
+using namespace aqua::literals;
+
+kv_stream::ReplicatorOptions replicator_options(const Options& options) {
+  const ModelShape model = options.model_shape();
+  return {.owner = {.group = options.place.pipeline,
+                    .stage = options.place.stage,
+                    .rank = options.place.rank},
+          .shape = "toy, " + std::to_string(model.layers) + " layers of " +
+                   std::to_string(model.kv_heads) + " heads of " +
+                   std::to_string(model.head_bytes) + " bytes, as " +
+                   to_string(options.place.shape),
+          .term = options.term,
+          .pack_bytes = 2_MiB,
+          .max_bytes = 512_MiB,
+          .keeper = example::keeper_socket(options.directory)};
+}
+
+}  // namespace
+
+Replicas::Replicas(Runtime& runtime, const Options& options, const KvCache& cache)
+    : cache_(cache), options_(replicator_options(options)), runtime_(runtime) {
+  auto replicator = kv_stream::Replicator::create(runtime, cache.layout(), options_);
+  if (replicator.ok()) {
+    replicator_.emplace(std::move(*replicator));
+  } else if (replicator.error().code != Code::unavailable) {
+    throw example::Failure("replicator: " + replicator.error().message);
+  }
+}
+
+void Replicas::step(const Step& step, BlockList blocks, Stream stream) {
+  if (!replicator_) return;
+  const StepHead& head = step.head;
+  // What was streamed here, or computed while nobody replicated, comes with all of its ids.
+  const bool from_the_first = !known_.contains(head.sequence);
+  if (from_the_first && head.before != head.first) return;
+  const std::uint32_t first = from_the_first ? 0 : head.first;
+  const kv_stream::WrittenTokens written{
+      .sequence = head.sequence,
+      .blocks = blocks,
+      .first = first,
+      .ids = std::span(step.ids).subspan(from_the_first ? 0 : head.before)};
+  (void)example::must(replicator_->step({&written, 1}, stream), "replicas");
+  known_.insert(head.sequence);
+}
+
+void Replicas::finish(Word sequence) {
+  if (replicator_) replicator_->finish(sequence);
+  known_.erase(sequence);
+}
+
+void Replicas::seal() {
+  if (replicator_) replicator_->seal();
+}
+
+void Replicas::resume(unsigned term) {
+  if (replicator_) replicator_->resume(term);
+}
+
+std::vector<std::uint32_t> Replicas::survey(const Survey& survey, std::uint32_t room) {
+  std::vector<std::uint32_t> marks(survey.sequences.size());
+  reader_.reset();
+  auto reader = kv_stream::ReplicaReader::open(runtime_, {.owner = options_.owner,
+                                                          .shape = options_.shape,
+                                                          .term = survey.survey,
+                                                          .keeper = options_.keeper});
+  if (!reader.ok()) {
+    if (reader.error().code == Code::unavailable) return marks;
+    throw example::Failure("replicas: " + reader.error().message);
+  }
+  reader_.emplace(std::move(*reader));
+  for (std::size_t i = 0; i < marks.size(); ++i) {
+    const KnownSequence& known = survey.sequences[i];
+    marks[i] = reader_->watermark(known.sequence, known.ids, room);
+  }
+  return marks;
+}
+
+void Replicas::end_restoring(Stream stream) {
+  if (!reader_) return;
+  const auto ended = reader_->finish(stream);
+  if (!ended.ok() && ended.error().code != Code::unavailable)
+    throw example::Failure("replicas: " + ended.error().message);
+  reader_.reset();
+}
+
+}  // namespace aqua::pipeline

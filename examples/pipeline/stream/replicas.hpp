@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Replicas are the copies that a process keeps of its KV with the keeper, by the library's
+// Replicator, and what it finds there of a dead process whose place it has, by a ReplicaReader.
+// Without a keeper it goes on without replicas.
+//
+// Threads: one. Errors: Failure. Runtime and cache outlive it.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "aqua/kv_stream/replica_reader.hpp"
+#include "aqua/kv_stream/replicator.hpp"
+#include "must.hpp"
+#include "options.hpp"
+#include "serve/kv_cache.hpp"
+#include "serve/resuming.hpp"
+#include "serve/step.hpp"
+
+namespace aqua::pipeline {
+
+class Replicas {
+ public:
+  Replicas(Runtime& runtime, const Options& options, const KvCache& cache);
+
+  // The step's kernels are queued on `stream`.
+  void step(const Step& step, BlockList blocks, Stream stream);
+  void finish(Word sequence);
+  // Between the end of one term and the beginning of the next nothing is committed.
+  void seal();
+  void resume(unsigned term);
+
+  // By sequence of the survey: how much of it the dead one has left.
+  [[nodiscard]] std::vector<std::uint32_t> survey(const Survey& survey, std::uint32_t room);
+  // Reads KV of the first tokens of a sequence into blocks that have `room` tokens; waits for it.
+  // `posted` is called before that.
+  template <typename Posted>
+  void restore(const KnownSequence& known, std::uint32_t tokens, BlockList blocks, Stream stream,
+               Posted posted);
+  // What was not restored is dropped.
+  void end_restoring(Stream stream);
+
+ private:
+  const KvCache& cache_;
+  const kv_stream::ReplicatorOptions options_;
+  Runtime& runtime_;
+  std::optional<kv_stream::Replicator> replicator_{};
+  std::optional<kv_stream::ReplicaReader> reader_{};
+  std::set<Word> known_{};  // to the replicator
+};
+
+template <typename Posted>
+void Replicas::restore(const KnownSequence& known, std::uint32_t tokens, BlockList blocks,
+                       Stream stream, Posted posted) {
+  if (!reader_) throw example::Failure("there are no replicas to restore from");
+  auto restored = example::must(
+      reader_->restore(known.sequence, known.ids, tokens, cache_.layout(), blocks, stream),
+      "restore");
+  posted();
+  example::must(restored.ticket.wait(), "restore");
+  if (!replicator_) return;
+  example::must(replicator_->adopt({.sequence = known.sequence,
+                                    .blocks = blocks,
+                                    .ids = std::span(known.ids).first(tokens),
+                                    .pieces = std::move(restored.pieces)}),
+                "adopt");
+  known_.insert(known.sequence);
+}
+
+}  // namespace aqua::pipeline

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// ReplicaReader is for the process that takes a dead stage's place: it finds what the keeper beside
+// the next stage has of that stage's KV, says how far each sequence is replicated, and reads it
+// into the new stage's cache (DéjàVu, 4.2.3). In order:
+//
+// 1. The group's term is raised, and all members have sealed (aqua/groups.hpp; Replicator::seal()).
+// 2. open() lists what the keeper has committed. Only that is ever read here: what a process of an
+//    older term may still commit afterwards counts for nothing, and finish() drops it.
+// 3. watermark() of each sequence goes, as Replica::tokens, into plan_recovery()
+//    (aqua/kv_stream/recovery.hpp), which says from where each goes on and what is read.
+// 4. restore() reads, Replicator::adopt() goes on from there, and finish() drops the rest.
+//
+//   auto reader = kv_stream::ReplicaReader::open(
+//       *rt, {.owner = {.group = "decode", .stage = 1}, .shape = "llama-3-8b, bf16", .term = 2});
+//   const std::uint32_t mark = reader->watermark(7, known_ids, room);
+//   auto restored = reader->restore(7, known_ids, mark, layout, blocks, stream);
+//   auto done = reader->finish(stream);
+//
+// KV is a function of the ids of the tokens. A replica says the ids that it was computed from, and
+// counts as far as they are those that are known now: prompt, then tokens that the client has.
+//
+// Threads: one at a time. Calls may block for the keeper; no engine runs meanwhile.
+// Owns:    mappings of segments. The runtime outlives it.
+// Units:   tokens.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "aqua/export.h"
+#include "aqua/kv_stream/replica.hpp"
+#include "aqua/layout.hpp"
+#include "aqua/result.hpp"
+#include "aqua/ticket.hpp"
+#include "aqua/types.hpp"
+
+namespace aqua {
+
+class Runtime;
+
+}  // namespace aqua
+
+namespace aqua::kv_stream {
+
+struct ReplicaReaderOptions {
+  ReplicaOwner owner{};    // the dead one, whose place this process has
+  std::string shape{};     // as its ReplicatorOptions::shape
+  std::uint64_t term = 1;  // the one that was raised
+  std::string keeper{};    // as SegmentsOptions::keeper
+  // How long the keeper may take to open what it has.
+  std::chrono::milliseconds patience{10'000};
+};
+
+struct RestoredReplica {
+  Ticket ticket{};
+  std::uint32_t tokens = 0;            // that the cache has, once the ticket is done
+  std::vector<ReplicaPiece> pieces{};  // for Replicator::adopt()
+};
+
+struct ReplicaReaderStatus {
+  std::size_t packs = 0;    // of the owner, that are read
+  std::size_t refused = 0;  // that cannot be, or are of another shape, or whose digest is wrong
+  std::string error{};      // why the last of these was
+};
+
+class AQUA_API ReplicaReader {
+ public:
+  //   invalid_argument  a name that is none
+  //   aborted           the keeper has packs of a higher term: this one is over
+  //   unavailable       the keeper is away, or silent for longer than `patience`
+  //   as Segments::open()
+  [[nodiscard]] static Result<ReplicaReader> open(Runtime& runtime,
+                                                  const ReplicaReaderOptions& options);
+  // One that was moved from may only be assigned to or destroyed.
+  ReplicaReader(ReplicaReader&&) noexcept;
+  ReplicaReader& operator=(ReplicaReader&&) noexcept;
+  ~ReplicaReader();
+
+  // How many tokens can be restored, from the first on, into blocks that have room for `room`
+  // tokens: at most as many as there are ids. Copies take pieces as they were written, which may
+  // reach behind the last token that counts; a few tokens' room more than ids is well spent.
+  [[nodiscard]] std::uint32_t watermark(std::uint64_t sequence, std::span<const std::uint32_t> ids,
+                                        std::uint32_t room) const;
+  // The latest state of the sampler that was replicated behind ids that are known. Once packs are
+  // merged, states between are gone: it may be some tokens back, and is none where no state is left
+  // that is not behind others.
+  [[nodiscard]] std::optional<SamplerState> sampler(std::uint64_t sequence,
+                                                    std::span<const std::uint32_t> ids) const;
+  // Reads KV of the first `tokens` into these blocks, behind the work posted to `stream` so far.
+  // What the blocks have behind them is undefined then.
+  //   invalid_argument  more tokens than watermark() for these blocks; blocks or a layout that do
+  //                     not fit
+  [[nodiscard]] Result<RestoredReplica> restore(std::uint64_t sequence,
+                                                std::span<const std::uint32_t> ids,
+                                                std::uint32_t tokens, const Layout& layout,
+                                                BlockList blocks, Stream stream);
+  // Drops all of the owner's packs of which restore() has used nothing, those too that a process of
+  // an older term has committed since open(), and lets go of the others once the work posted to
+  // `stream` so far has ended. It is the last call.
+  //   unavailable  the keeper is away
+  [[nodiscard]] Result<void> finish(Stream stream);
+  [[nodiscard]] ReplicaReaderStatus status() const;
+
+ private:
+  struct AQUA_LOCAL Parts;
+  explicit ReplicaReader(std::unique_ptr<Parts> parts) noexcept;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace aqua::kv_stream

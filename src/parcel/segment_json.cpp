@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "parcel/segment_json.hpp"
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "base/json_object.hpp"
+#include "base/keeper/packets.hpp"
+#include "base/text/hex.hpp"
+
+namespace aqua::segment_wire {
+
+using Json = nlohmann::json;
+
+Json json_of(const SegmentName& name) {
+  return {{"number", name.number},
+          {"generation", name.generation},
+          {"bytes", name.bytes},
+          {"digest", to_hex(name.digest)}};
+}
+
+std::uint64_t read_size(JsonObject& object, const char* key) {
+  const Json* const bytes = object.take(key);
+  return bytes == nullptr ? 0 : keeper_wire::read_bytes(object, *bytes);
+}
+
+SegmentDigest read_digest(JsonObject& object) {
+  const std::string text = object.text("digest");
+  SegmentDigest digest{};
+  bool good = text.size() == 2 * digest.size();
+  for (std::size_t i = 0; good && i < digest.size(); ++i) {
+    const int high = hex_value(text[2 * i]);
+    const int low = hex_value(text[2 * i + 1]);
+    good = high >= 0 && low >= 0;
+    if (good) digest[i] = static_cast<std::uint8_t>(high * 16 + low);
+  }
+  if (!good) object.fail("digest is not of 32 hexadecimal digits");
+  return digest;
+}
+
+SegmentName read_name(JsonObject& object) {
+  SegmentName name{.number = keeper_wire::read_number(object, "number")};
+  name.generation = keeper_wire::read_number(object, "generation");
+  name.bytes = read_size(object, "bytes");
+  name.digest = read_digest(object);
+  return name;
+}
+
+}  // namespace aqua::segment_wire

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Outbox is what a Streamer gives: its parcels, and what its carrier has told of each. A carrier
+// tells once; here it is remembered for as long as somebody asks.
+//
+// Threads: one at a time.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "aqua/handoff/carrier.hpp"
+
+namespace aqua::kv_stream {
+
+class Outbox {
+ public:
+  // The carrier outlives it.
+  explicit Outbox(Carrier& carrier) : carrier_(carrier) {}
+
+  [[nodiscard]] Carrier& carrier() const { return carrier_; }
+  // As Carrier::open().
+  [[nodiscard]] Result<std::uint64_t> open(const ParcelHead& head, const std::string& role);
+  // How far it has come; `confirmed` stays. Any error: it cannot get any further.
+  [[nodiscard]] Result<ParcelState> state(std::uint64_t number);
+  // Nobody asks for it any more.
+  void forget(std::uint64_t number) { given_.erase(number); }
+
+ private:
+  void hear();
+
+  Carrier& carrier_;
+  std::map<std::uint64_t, std::optional<Delivery>> given_{};
+};
+
+}  // namespace aqua::kv_stream

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "aqua/kv_stream/replica_reader.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "aqua/handoff/segments.hpp"
+#include "base/concat.hpp"
+#include "base/try.hpp"
+#include "systems/kv_stream/decide/replica/catalogue.hpp"
+#include "systems/kv_stream/decide/stream/note.hpp"
+
+namespace aqua::kv_stream {
+
+struct ReplicaReader::Parts {
+  Parts(Segments keeper_segments, const ReplicaReaderOptions& opts)
+      : segments(std::move(keeper_segments)), options(opts) {}
+
+  // Maps these segments and takes in what they are; those that have gone meanwhile are left out.
+  // Segments of others are closed again.
+  [[nodiscard]] Result<void> take_in(const std::vector<SegmentName>& names);
+  [[nodiscard]] Result<void> take_in(const OpenedSegment& opened);
+  // What the keeper has committed by name, but for what was looked at before.
+  [[nodiscard]] Result<std::vector<SegmentName>> list() const;
+  void refuse(const Error& why) {
+    ++status.refused;
+    status.error = why.message;
+  }
+
+  Segments segments;
+  const ReplicaReaderOptions options;
+  ReplicaCatalogue catalogue{};
+  std::map<std::uint64_t, SegmentName> packs{};              // of the owner, that are open here
+  std::set<std::pair<std::uint64_t, std::uint64_t>> seen{};  // number and generation of all
+  std::set<std::uint64_t> used{};                            // packs
+  bool finishing = false;  // whatever is found now is dropped, and no part of the catalogue
+  ReplicaReaderStatus status{};
+};
+
+Result<std::vector<SegmentName>> ReplicaReader::Parts::list() const {
+  AQUA_ASSIGN(const auto kept, list_segments(options.keeper));
+  std::vector<SegmentName> names;
+  for (const SegmentStatus& each : kept) {
+    const bool can_be = each.parcel == 0 && each.name.bytes > kPackHeadBytes;
+    if (can_be && !seen.contains({each.name.number, each.name.generation}))
+      names.push_back(each.name);
+  }
+  return names;
+}
+
+Result<void> ReplicaReader::Parts::take_in(const std::vector<SegmentName>& names) {
+  const auto deadline = std::chrono::steady_clock::now() + options.patience;
+  std::size_t awaited = 0;
+  for (const SegmentName& name : names) {
+    AQUA_TRY(segments.read(name));
+    seen.insert({name.number, name.generation});
+    ++awaited;
+  }
+  while (awaited > 0) {
+    for (const OpenedSegment& each : segments.opened()) {
+      --awaited;
+      if (!each.error) AQUA_TRY(take_in(each));
+    }
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    if (awaited > 0 && (left.count() <= 0 || !segments.status().connected))
+      return Error{Code::unavailable,
+                   concat("replicas: the keeper has not opened ", awaited, " segments")};
+    if (awaited > 0) (void)segments.wait(left);
+  }
+  return {};
+}
+
+Result<void> ReplicaReader::Parts::take_in(const OpenedSegment& opened) {
+  const std::uint64_t number = opened.name.number;
+  auto pack = parse_pack({opened.segment.address, opened.name.bytes});
+  const bool ours = pack.ok() && pack->owner == options.owner;
+  if (!ours) return segments.close(number, Stream{}, SegmentAfter::keep);
+  if (pack->term > options.term)
+    return Error{Code::aborted, concat("replicas: term ", options.term,
+                                       " is over: there is a pack ", "of term ", pack->term)};
+  // Of this term is what the owner writes who has the dead one's place.
+  if (finishing && pack->term == options.term)
+    return segments.close(number, Stream{}, SegmentAfter::keep);
+  packs[number] = opened.name;
+  if (finishing) return {};
+  if (pack->shape != options.shape) {
+    refuse({Code::invalid_argument, concat("replicas: segment ", number, " is of '", pack->shape,
+                                           "', not of '", options.shape, "'")});
+  } else if (opened.name.digest != SegmentDigest{} && !*segments.verify(number)) {
+    refuse({Code::data_loss, concat("replicas: segment ", number, " is not what was committed")});
+  } else {
+    ++status.packs;
+    catalogue.add(number, std::move(*pack));
+  }
+  return {};
+}
+
+Result<ReplicaReader> ReplicaReader::open(Runtime& runtime, const ReplicaReaderOptions& options) {
+  AQUA_TRY(check_group(options.owner.group));
+  AQUA_ASSIGN(Segments segments, Segments::open(runtime, {.ready = 0, .keeper = options.keeper}));
+  auto parts = std::make_unique<Parts>(std::move(segments), options);
+  AQUA_ASSIGN(const auto names, parts->list());
+  AQUA_TRY(parts->take_in(names));
+  return ReplicaReader(std::move(parts));
+}
+
+ReplicaReader::ReplicaReader(std::unique_ptr<Parts> parts) noexcept : parts_(std::move(parts)) {}
+ReplicaReader::ReplicaReader(ReplicaReader&&) noexcept = default;
+ReplicaReader& ReplicaReader::operator=(ReplicaReader&&) noexcept = default;
+ReplicaReader::~ReplicaReader() = default;
+
+std::uint32_t ReplicaReader::watermark(std::uint64_t sequence, std::span<const std::uint32_t> ids,
+                                       std::uint32_t room) const {
+  const auto pieces = parts_->catalogue.cover(sequence, TokenIds(ids), room);
+  return pieces.empty() ? 0 : pieces.back().end;
+}
+
+std::optional<SamplerState> ReplicaReader::sampler(std::uint64_t sequence,
+                                                   std::span<const std::uint32_t> ids) const {
+  return parts_->catalogue.sampler(sequence, TokenIds(ids));
+}
+
+Result<RestoredReplica> ReplicaReader::restore(std::uint64_t sequence,
+                                               std::span<const std::uint32_t> ids,
+                                               std::uint32_t tokens, const Layout& layout,
+                                               BlockList blocks, Stream stream) {
+  const auto room = static_cast<std::uint32_t>(std::min<std::uint64_t>(
+      blocks.size() * std::uint64_t{layout.spec().axes.tokens.count}, UINT32_MAX));
+  const TokenIds known(ids);
+  const auto pieces = parts_->catalogue.cover(sequence, known, room);
+  const std::uint32_t mark = pieces.empty() ? 0 : pieces.back().end;
+  if (tokens > mark)
+    return Error{Code::invalid_argument, concat("replicas: ", tokens, " tokens of sequence ",
+                                                sequence, ", of which there are ", mark)};
+  AQUA_TRY(layout.check(blocks));
+  RestoredReplica restored{.tokens = tokens};
+  std::vector<Ticket> copies;
+  for (const CoverPiece& piece : pieces) {
+    if (piece.first >= tokens) break;
+    const PackEntry& entry = *piece.entry;
+    const IndexRange range{entry.first, static_cast<std::uint32_t>(entry.ids.size())};
+    AQUA_ASSIGN(Ticket copy, parts_->segments.scatter(piece.pack, entry.offset, layout, blocks,
+                                                      {.tokens = range}, stream));
+    copies.push_back(std::move(copy));
+    parts_->used.insert(piece.pack);
+    restored.pieces.push_back(
+        {parts_->packs.at(piece.pack), piece.first, std::min(piece.end, tokens)});
+  }
+  restored.ticket = Ticket::join(std::move(copies));
+  return restored;
+}
+
+Result<void> ReplicaReader::finish(Stream stream) {
+  parts_->finishing = true;
+  AQUA_ASSIGN(const auto late, parts_->list());
+  AQUA_TRY(parts_->take_in(late));
+  for (const auto& [number, name] : std::exchange(parts_->packs, {})) {
+    const auto after = parts_->used.contains(number) ? SegmentAfter::keep : SegmentAfter::drop;
+    AQUA_TRY(parts_->segments.close(number, stream, after));
+  }
+  return {};
+}
+
+ReplicaReaderStatus ReplicaReader::status() const {
+  return parts_->status;
+}
+
+}  // namespace aqua::kv_stream

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "systems/kv_stream/act/replicated.hpp"
+
+#include <algorithm>
+
+#include "base/concat.hpp"
+#include "base/step.hpp"
+#include "systems/kv_stream/decide/replica/merge.hpp"
+
+namespace aqua::kv_stream {
+namespace {
+
+constexpr unsigned kMergedAtOnce = 8;
+constexpr std::chrono::seconds kLastOutcomes{5};  // of a keeper that is stopped
+
+}  // namespace
+
+void Replicator::Parts::hear() {
+  for (const CommittedSegment& outcome : segments.committed()) {
+    const PackId pack = outcome.name.number;
+    const auto posted = committing.find(pack);
+    if (posted == committing.end()) continue;
+    if (outcome.error) {
+      ++counted.packs_failed;
+      counted.error = outcome.error->message;
+      book.failed(pack);
+      // It is this process's still; of any other error it is gone.
+      if (outcome.error->code == Code::data_loss) (void)segments.release(pack, last_stream);
+    } else {
+      ++counted.packs_committed;
+      kept[pack] = {outcome.name, posted->second};
+      book.held(pack);
+    }
+    committing.erase(posted);
+  }
+}
+
+void Replicator::Parts::drop_dead() {
+  for (const PackId pack : book.take_dead()) {
+    const auto found = kept.find(pack);
+    if (found == kept.end()) continue;
+    (void)segments.drop(found->second.name);  // where the keeper is away, it is gone in any case
+    kept.erase(found);
+  }
+}
+
+// Nobody drops a pack whose owner has not heard that it was committed.
+void Replicator::Parts::settle() {
+  const auto deadline = std::chrono::steady_clock::now() + kLastOutcomes;
+  for (;;) {
+    hear();
+    drop_dead();
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    if (committing.empty() || left.count() <= 0 || !segments.status().connected) return;
+    (void)segments.wait(left);
+  }
+}
+
+std::size_t Replicator::Parts::kept_bytes() const {
+  std::size_t bytes = open ? open->capacity() : 0;
+  for (const auto& [pack, capacity] : committing) bytes += capacity;
+  for (const auto& [pack, each] : kept) bytes += each.capacity;
+  return bytes;
+}
+
+// What merges takes the last pack, too: it gives others back.
+bool Replicator::Parts::open_pack(bool merges) {
+  if (open) return true;
+  if (kept_bytes() + (merges ? 1U : 2U) * options.pack_bytes > options.max_bytes) {
+    counted.error = concat("replicator: the replicas take ", kept_bytes(), " bytes, of at most ",
+                           options.max_bytes);
+    return false;
+  }
+  const auto segment = segments.take(options.pack_bytes);
+  if (!segment.ok()) {
+    counted.error = segment.error().message;
+    return false;
+  }
+  open.emplace(*segment, head);
+  open_steps = 0;
+  return true;
+}
+
+std::uint32_t Replicator::Parts::send(SequenceId id, TokenSpan span, Stream stream,
+                                      std::size_t& budget, bool merges) {
+  const Sequence& sequence = sequences.at(id);
+  std::uint32_t sent = 0;
+  while (!span.empty() && budget >= head.token_bytes && open_pack(merges)) {
+    PackEntry entry{.sequence = id, .first = span.first, .before = {}, .sampler = sequence.sampler};
+    const std::uint64_t room = open->room(entry);
+    if (room == 0) {
+      commit(stream);
+      continue;
+    }
+    const std::uint64_t fits = std::min<std::uint64_t>(room, budget / head.token_bytes);
+    const auto count = static_cast<std::uint32_t>(std::min<std::uint64_t>(span.count(), fits));
+    entry.offset = open->next_offset();
+    entry.before = sequence.ids.fingerprint(span.first);
+    entry.sampler_ids = sequence.ids.fingerprint(entry.sampler.tokens);
+    const auto ids = sequence.ids.ids(span.first, span.first + count);
+    entry.ids.assign(ids.begin(), ids.end());
+    auto copy = segments.gather(open->number(), entry.offset, layout, sequence.blocks,
+                                {.tokens = {span.first, count}}, stream);
+    if (!copy.ok()) {
+      counted.error = copy.error().message;
+      break;
+    }
+    copies.push_back(std::move(*copy));
+    open->add(std::move(entry));
+    book.put(id, {span.first, span.first + count}, open->number());
+    span.first += count;
+    sent += count;
+    budget -= count * head.token_bytes;
+  }
+  counted.copied_bytes += sent * head.token_bytes;
+  return sent;
+}
+
+void Replicator::Parts::work_behind(Stream stream) {
+  std::size_t budget = options.background_bytes;
+  for (const auto& [id, sequence] : sequences) {
+    for (TokenSpan span = book.next(id); !span.empty() && !sequence.blocks.empty();
+         span = book.next(id)) {
+      if (send(id, span, stream, budget) == 0) break;
+    }
+  }
+  if (merging.empty()) {
+    const bool short_of_room = kept_bytes() + 2 * options.pack_bytes > options.max_bytes;
+    merging = short_of_room ? packs_to_merge_now(book.loads(), pack_tokens)
+                            : packs_to_merge(book.loads(), pack_tokens, kMergedAtOnce);
+  }
+  if (!merge(stream, budget)) merging.clear();
+}
+
+bool Replicator::Parts::merge(Stream stream, std::size_t& budget) {
+  bool any = false;
+  for (const PackId pack : merging) {
+    for (const SequenceSpan& each : book.live(pack)) {
+      if (sequences.at(each.sequence).blocks.empty()) continue;
+      const std::uint32_t sent = send(each.sequence, each.span, stream, budget, true);
+      counted.rewritten_bytes += sent * head.token_bytes;
+      any = any || sent > 0;
+      if (sent < each.span.count()) return any;
+    }
+  }
+  return any;
+}
+
+void Replicator::Parts::commit(Stream stream) {
+  if (open->empty()) return;
+  const std::size_t bytes = open->close(head.term);
+  const PackId pack = open->number();
+  const auto posted = segments.commit(pack, bytes, stream);
+  if (posted.ok()) {
+    committing[pack] = open->capacity();
+  } else {
+    counted.error = posted.error().message;
+    ++counted.packs_failed;
+    book.failed(pack);
+  }
+  open.reset();
+}
+
+}  // namespace aqua::kv_stream

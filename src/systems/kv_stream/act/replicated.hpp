@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a Replicator is made of: the book, which decides, the cache's blocks by sequence, and the
+// packs that are open, being committed, and kept.
+//
+// Threads: one at a time.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "aqua/handoff/segments.hpp"
+#include "aqua/kv_stream/replicator.hpp"
+#include "systems/kv_stream/act/open_pack.hpp"
+#include "systems/kv_stream/decide/replica/replica_book.hpp"
+#include "systems/kv_stream/decide/replica/token_ids.hpp"
+
+namespace aqua::kv_stream {
+
+struct Replicator::Parts {
+  struct Sequence {
+    std::vector<std::uint32_t> blocks{};  // none: they were given away
+    TokenIds ids{};
+    SamplerState sampler{};
+  };
+
+  Parts(Segments keeper_segments, const Layout& of, const ReplicatorOptions& opts, Pack pack_head)
+      : segments(std::move(keeper_segments)),
+        layout(of),
+        options(opts),
+        head(std::move(pack_head)),
+        pack_tokens(tokens_of_pack(head, opts.pack_bytes)),
+        book(opts.lag_tokens) {}
+
+  // Bad input: nothing has changed.
+  [[nodiscard]] Result<void> check(const WrittenTokens& written) const;
+  [[nodiscard]] Result<void> check_blocks(BlockList blocks, std::uint64_t tokens) const;
+  // The step's tokens are in the cache.
+  void note(const WrittenTokens& written);
+
+  void hear();
+  void drop_dead();
+  // Waits until it has heard what has become of the packs that are being committed.
+  void settle();
+
+  // Gathers as much of the span as the keeper and `budget` (bytes) have room for, and takes it off
+  // the budget. Returns the tokens.
+  std::uint32_t send(SequenceId sequence, TokenSpan span, Stream stream, std::size_t& budget,
+                     bool merges = false);
+  // What is missing, then packs that are to be merged.
+  void work_behind(Stream stream);
+  bool merge(Stream stream, std::size_t& budget);
+  [[nodiscard]] bool open_pack(bool merges);
+  void commit(Stream stream);
+  [[nodiscard]] std::size_t kept_bytes() const;
+  [[nodiscard]] bool works() const { return !sealed && segments.status().connected; }
+
+  Segments segments;
+  const Layout& layout;
+  const ReplicatorOptions options;
+  Pack head;
+  const std::uint64_t pack_tokens;
+  ReplicaBook book;
+  std::map<SequenceId, Sequence> sequences{};
+  std::optional<OpenPack> open{};
+  std::uint32_t open_steps = 0;
+  std::map<PackId, std::size_t> committing{};  // their capacity
+  struct Kept {
+    SegmentName name{};
+    std::size_t capacity = 0;
+  };
+  std::map<PackId, Kept> kept{};
+  std::vector<PackId> merging{};
+  std::vector<Ticket> copies{};  // of the step that is going on
+  bool sealed = false;
+  Stream last_stream{};
+  ReplicatorStatus counted{};  // what is counted, and the last error
+};
+
+}  // namespace aqua::kv_stream

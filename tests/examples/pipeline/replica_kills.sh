@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Pipelines that replicate their KV, of which processes are killed at each named step, of serving
+# and of going on after another death, and at random points; and the keeper. Each run gives one
+# process's tokens, and of a colocated pipeline nothing is left with the keeper. In every other round prefill and decode are
+# apart, and another one has a standby.
+# Usage: [AQUA_KILLS=ROUNDS] replica_kills.sh PROGRAM KEEPER
+set -euo pipefail
+program=$1 keeper=$2 rounds=${AQUA_KILLS:-50}
+RANDOM=1  # the seed
+shapes=(2x1 3x1 1x2 2x2 1x3 7x1)
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+deaths=0 restored=0 runs=0
+
+number() { sed -n "s/.*\"$1\": \([0-9]*\).*/\1/p" "$log"; }
+fail() { echo "$1: ${arguments[*]}"; cat "$log"; exit 1; }
+run() {  # the arguments but those of every run
+  arguments=(--requests 6 --replicate --json --keeper-binary "$keeper" "$@")
+  "$program" "${arguments[@]}" >"$log" 2>&1 || fail "failed"
+  [ "$(number equal_answers)" = 6 ] || fail "other tokens"
+  [ "$(number segments_left)" = 0 ] || fail "something is left"
+  runs=$((runs + 1))
+  deaths=$((deaths + $(number deaths)))
+  restored=$((restored + $(number tokens_restored)))
+}
+
+for step in listening surveyed restoring restored resumed connected stepped; do
+  # The one that takes the dead one's place; one that has lost nothing; another rank of the stage.
+  run --colocated 3x1 --kill colocated:1@50% --kill colocated:1@$step
+  run --colocated 3x1 --kill colocated:1@50% --kill colocated:2@$step
+  run --colocated 2x2 --kill colocated:1@40% --kill colocated:1:1@$step --standby
+  run --prefill 1x2 --decode 3x1 --kill decode:1@60% --kill decode:0@$step
+done
+[ "$deaths" -ge $((2 * runs - 8)) ] || { echo "$deaths deaths in $runs runs: hardly anybody died at a step"; exit 1; }
+run --colocated 3x1 --kill keeper:0@30% --kill colocated:1@60%
+run --colocated 2x2 --kill colocated:0@30% --kill keeper:0@60% --kill colocated:1:1@80%
+
+for ((round = 0; round < rounds; ++round)); do
+  pipelines=(colocated)
+  [ $((round % 2)) = 0 ] || pipelines=(prefill decode)
+  more=(--batch $((1 + RANDOM % 4)) --seed $RANDOM --answer-tokens $((10 + RANDOM % 30)))
+  [ $((round % 3)) != 0 ] || more+=(--standby)
+  for pipeline in "${pipelines[@]}"; do
+    shape=${shapes[RANDOM % ${#shapes[@]}]}
+    more+=(--"$pipeline" "$shape")
+    for ((kills = 1 + RANDOM % 3; kills > 0; --kills)); do
+      more+=(--kill "$pipeline:$((RANDOM % ${shape%x*})):$((RANDOM % ${shape#*x}))@$((RANDOM % 100))%")
+    done
+  done
+  run "${more[@]}"
+done
+echo "$runs runs, $deaths deaths, $restored tokens restored"
+[ "$deaths" -ge $((rounds + runs)) ] && [ "$restored" -ge $((20 * rounds)) ] || { echo "hardly anybody was killed, or restored"; exit 1; }
