@@ -241,6 +241,21 @@ TEST_F(Replicas, OfAnotherShapeNothingIsRead) {
   EXPECT_NE(reader.status().error.find("another model"), std::string::npos);
 }
 
+TEST_F(Replicas, IntoALayoutOfOtherTokensNothingIsRead) {
+  ReplicaStage stage(keeper_.socket());
+  stage.replicate();
+  write(stage, 7, ids_of(1, 10), 5);
+  LayoutSpec half = stage.layout().spec();
+  half.layers /= 2;
+  half.planes.resize(half.planes.size() / 2);
+  auto reader = stage.reader();
+  const auto restored = reader.restore(7, ids_of(1, 10), 10, value_of(Layout::make(half)),
+                                       stage.blocks(7), stage.stream());
+  ASSERT_FALSE(restored.ok());
+  EXPECT_EQ(restored.error().code, Code::invalid_argument);
+  EXPECT_EQ(stage.wrong(7, ids_of(1, 10)), 0U);
+}
+
 TEST_F(Replicas, BadInputIsRefusedAndChangesNothing) {
   ReplicaStage stage(keeper_.socket());
   const auto code = [](const auto& result) { return result.error().code; };
