@@ -33,6 +33,9 @@ struct Replicator::Parts {
         head(std::move(pack_head)),
         pack_tokens(tokens_of_pack(head, opts.pack_bytes)),
         book(opts.lag_tokens) {}
+  ~Parts() { settle(); }
+  Parts(const Parts&) = delete;
+  Parts& operator=(const Parts&) = delete;
 
   // Bad input: nothing has changed.
   [[nodiscard]] Result<void> check(const WrittenTokens& written) const;
