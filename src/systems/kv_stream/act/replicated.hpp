@@ -55,6 +55,9 @@ struct Replicator::Parts {
   // What is missing, then packs that are to be merged.
   void work_behind(Stream stream);
   bool merge(Stream stream, std::size_t& budget);
+  // As the book's, but for packs that a sequence without blocks needs: nothing of those is moved,
+  // since they could not be given back.
+  [[nodiscard]] std::vector<PackLoad> movable_loads() const;
   [[nodiscard]] bool open_pack(bool merges);
   void commit(Stream stream);
   [[nodiscard]] std::size_t kept_bytes() const;

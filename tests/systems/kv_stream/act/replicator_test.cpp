@@ -126,6 +126,21 @@ TEST_F(Replicas, SmallPacksAreMergedAndNoByteIsLost) {
   EXPECT_EQ(stage.wrong(7, ids), 0U);
 }
 
+TEST_F(Replicas, PacksOfSequencesWithoutBlocksKeepNoOthersFromBeingMerged) {
+  ReplicaStage stage(keeper_.socket());
+  stage.replicate();
+  for (std::uint64_t sequence = 1; sequence <= 8; ++sequence) {
+    write(stage, sequence, ids_of(1, 1), 1);
+    stage.replicator().without_blocks(sequence);
+  }
+  EXPECT_EQ(stage.replicator().status().packs_kept, 8U);
+  write(stage, 9, ids_of(3, 300), 4, Pace::each_step_is_held);
+  EXPECT_LT(stage.replicator().status().packs_kept, 48U);
+  EXPECT_GT(stage.replicator().status().rewritten_bytes, 0U);
+  for (std::uint64_t sequence = 1; sequence <= 8; ++sequence)
+    EXPECT_EQ(stage.replicator().watermark(sequence), 1U);
+}
+
 TEST_F(Replicas, WhereTheKeeperMayTakeNoMoreASequenceIsUnprotectedAndSaysWhy) {
   ReplicaStage stage(keeper_.socket());
   auto options = stage.options();
