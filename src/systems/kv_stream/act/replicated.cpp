@@ -171,6 +171,7 @@ void Replicator::Parts::commit(Stream stream) {
     counted.error = posted.error().message;
     ++counted.packs_failed;
     book.failed(pack);
+    (void)segments.release(pack, Stream{});  // which waits for its copies, whatever the stream
   }
   open.reset();
 }
