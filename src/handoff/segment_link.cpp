@@ -57,6 +57,7 @@ void SegmentMember::run_link() {
       clear_event(wake_.get());
       const MutexLock lock(mu_);
       returned_ = true;
+      starved_ = false;  // or there may be room for what was refused
     }
     if (polled[2].revents != 0) {  // nothing comes unasked but the end
       const MutexLock lock(mu_);
