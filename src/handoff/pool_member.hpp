@@ -69,6 +69,9 @@ class PoolMember {
   [[nodiscard]] Result<std::uint64_t> keepers_number(const char* call, std::uint64_t number) const;
   // not_found: no such parcel is this member's.
   [[nodiscard]] Result<void> check_taken(const char* call, std::uint64_t number) const;
+  // Whether a parcel that accept() has told of has ended by another one of its id, which this
+  // member has closed. Before: it was not finished.
+  [[nodiscard]] bool is_continued(const Parcel& taken) const;
   [[nodiscard]] std::vector<Parcel> accept(std::size_t most);
   [[nodiscard]] Result<void> finish(std::uint64_t number, StreamMark mark);
   [[nodiscard]] bool wait(std::chrono::milliseconds patience) { return news_->wait(patience); }
@@ -147,6 +150,9 @@ class PoolMember {
   void end_giving(Given& given) AQUA_REQUIRES(mu_) {
     if (std::exchange(given.giving, false)) end_giving(given.head.id);
   }
+  // A parcel that was accepted and of which nobody was told has ended: what room it used up is
+  // free.
+  void admit_again(const Parcel& parcel) AQUA_REQUIRES(mu_);
   void disconnect(const std::string& why) AQUA_REQUIRES(mu_);
 
   PoolClient keeper_;      // the link thread's, until that has ended

@@ -108,6 +108,12 @@ Result<void> PoolMember::check_taken(const char* call, std::uint64_t number) con
   return Error{Code::not_found, concat(call, ": no parcel ", number, " is this member's")};
 }
 
+bool PoolMember::is_continued(const Parcel& taken) const {
+  const MutexLock lock(mu_);
+  // As long as the keeper has not closed the other one it may be this member's again.
+  return !mine_.has_taken(taken.number) && !giving_.contains(taken.id);
+}
+
 Result<void> PoolMember::confirm(std::uint64_t number) {
   AQUA_TRY(check_taken("confirm", number));
   const MutexLock lock(mu_);
@@ -167,7 +173,11 @@ void PoolMember::ask(const HandedOver& handed) {
   const MutexLock lock(mu_);
   if (answer.ok()) {
     // It has ended what this member had taken of the id, and others get those blocks.
-    std::erase_if(ready_, [&](const Parcel& ready) { return ready.id == handed.parcel.id; });
+    const auto ended =
+        std::stable_partition(ready_.begin(), ready_.end(),
+                              [&](const Parcel& ready) { return ready.id != handed.parcel.id; });
+    for (auto each = ended; each != ready_.end(); ++each) admit_again(*each);
+    ready_.erase(ended, ready_.end());
     if (handed.given == 0) {
       end_giving(handed.parcel.id);
     } else if (const auto given = given_.find(handed.given); given != given_.end()) {
@@ -229,12 +239,17 @@ void PoolMember::hear(const ParcelNews& told) {
   });
   if (ready != ready_.end()) {  // nobody has begun it
     post(pool_wire::PoolRequest(pool_wire::Finish{told.number}));
-    if (ready->blocks.empty()) post(pool_wire::PoolRequest(pool_wire::Admit{ready->from, 1}));
+    admit_again(*ready);
     ready_.erase(ready);
   } else if (mine_.has_taken(told.number)) {
     superseded_.push_back(told.number);
     news_->tell();
   }
+}
+
+void PoolMember::admit_again(const Parcel& parcel) {
+  // Within a pool none is needed.
+  if (parcel.blocks.empty()) post(pool_wire::PoolRequest(pool_wire::Admit{parcel.from, 1}));
 }
 
 bool PoolMember::take_back(std::uint64_t given) {

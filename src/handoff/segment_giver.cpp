@@ -131,7 +131,8 @@ std::vector<Delivery> SegmentGiver::deliveries() {
     const std::uint64_t number = committing->second;
     committing_.erase(committing);
     if (given_.erase(number) == 0) continue;
-    if (parcels_.recall(number).ok()) failed_.insert(number);
+    failed_.insert(number);  // whether or not it can be recalled, its last word is still to come
+    (void)parcels_.recall(number);
     all.push_back({.number = number,
                    .outcome = Delivery::Outcome::refused,
                    .returned = true,

@@ -57,6 +57,7 @@ void SegmentMember::run_link() {
       clear_event(wake_.get());
       const MutexLock lock(mu_);
       returned_ = true;
+      starved_ = false;  // or there may be room for what was refused
     }
     if (polled[2].revents != 0) {  // nothing comes unasked but the end
       const MutexLock lock(mu_);
@@ -73,7 +74,9 @@ std::optional<segment_wire::Request> SegmentMember::next() {
   }
   if (!connected_ || link_ends_) return std::nullopt;
   if (std::exchange(returned_, false)) return segment_wire::Returned{};
-  if (ready_.size() > 2 * std::size_t{options_.ready}) {
+  // What take() was asked for stays until it comes back for it.
+  const std::size_t most_ready = 2 * std::size_t{options_.ready} + (wanted_ == 0 ? 0 : 1);
+  if (ready_.size() > most_ready) {
     const std::uint64_t number = ready_.front();
     ready_.pop_front();
     unmapped_.push_back(std::move(own_.at(number).memory));

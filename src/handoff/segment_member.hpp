@@ -149,7 +149,7 @@ class SegmentMember {
   Runtime& runtime_;
   SegmentClient keeper_;   // the link thread's, until that has ended
   const UniqueFd socket_;  // its connection, for as long as this lives
-  const UniqueFd wake_;    // the keeper signals it when segments have come back
+  const UniqueFd wake_;    // the keeper signals it when segments have come back, or there is room
   const UniqueFd kick_;    // this process does when there is something to ask
   const SegmentsOptions options_;
   const std::shared_ptr<News> news_;

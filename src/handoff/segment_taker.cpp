@@ -30,7 +30,23 @@ std::vector<Parcel> SegmentTaker::accept(std::size_t most) {
   return parcels;
 }
 
+void SegmentTaker::drop_continued() {
+  for (auto at = taken_.begin(); at != taken_.end();) {
+    if (!parcels_.is_continued(at->second.parcel)) {
+      ++at;
+      continue;
+    }
+    auto mark = StreamMark::create(runtime_);
+    if (!mark.ok()) return;  // next time
+    const Parcel& parcel = at->second.parcel;
+    if (at->second.opened) close(parcel.segment.number, std::move(*mark));
+    if (!at->second.told) (void)parcels_.admit(parcel.from, 1);
+    at = taken_.erase(at);
+  }
+}
+
 void SegmentTaker::hear() {
+  drop_continued();
   for (const OpenedSegment& opened : segments_.opened()) hear(opened);
   for (auto& [number, taken] : taken_) {
     if (!taken.opened && !taken.reading && !taken.error) begin(taken);
@@ -80,8 +96,11 @@ Result<SegmentTaker::Taken*> SegmentTaker::find_told(const char* call, std::uint
 Result<Ticket> SegmentTaker::land(std::uint64_t number, const KvRange& filled, BlockList into,
                                   const KvRange& at, Stream stream) {
   const MutexLock lock(mu_);
-  AQUA_ASSIGN(Taken* const taken, find_told("land", number));
-  if (!taken->opened) hear();
+  AQUA_ASSIGN(Taken * taken, find_told("land", number));
+  if (!taken->opened) {
+    hear();
+    AQUA_ASSIGN(taken, find_told("land", number));  // it may have been handed on
+  }
   if (!taken->opened && !taken->error) {
     return Error{Code::unavailable, concat("land: parcel ", number, " is being mapped")};
   }
@@ -125,6 +144,7 @@ Result<void> SegmentTaker::finish(std::uint64_t number, Stream stream) {
 
 std::vector<std::uint64_t> SegmentTaker::superseded() {
   const MutexLock lock(mu_);
+  drop_continued();
   std::vector<std::uint64_t> told;
   for (const std::uint64_t number : parcels_.superseded()) {
     const auto found = taken_.find(number);

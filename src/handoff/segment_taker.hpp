@@ -49,6 +49,8 @@ class SegmentTaker {
 
   [[nodiscard]] Result<Taken*> find_told(const char* call, std::uint64_t number) AQUA_REQUIRES(mu_);
   void hear() AQUA_REQUIRES(mu_);
+  // Lets go of those that ended when this process handed their requests on.
+  void drop_continued() AQUA_REQUIRES(mu_);
   void hear(const OpenedSegment& opened) AQUA_REQUIRES(mu_);
   void begin(Taken& taken) AQUA_REQUIRES(mu_);
   // Nobody here reads it any more, once a mark is reached.

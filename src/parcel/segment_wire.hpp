@@ -19,7 +19,8 @@ namespace aqua::segment_wire {
 inline constexpr std::size_t kMostNumbers = 1024;  // in one answer
 inline constexpr std::size_t kMostRows = 64;
 
-// Answer: nothing; with it an eventfd that is written when segments have come back to the member.
+// Answer: nothing; with it an eventfd that is written when segments have come back to the member,
+// or others have ended and its last Reserve found no room.
 struct Join {};
 // Answer: number, capacity; with it a descriptor of the memory, to be written.
 struct Reserve {

@@ -140,6 +140,14 @@ TEST_F(HostileCarrier, NumbersOfParcelsAreNobodyElses) {
   EXPECT_GT(open(again, "r"), second) << "also in a pool that is made anew";
 }
 
+TEST_F(HostileCarrier, OfAPoolWithoutBlocksNoQuotaCanBeMoved) {
+  PoolClient giver = join("prefill");
+  const auto moved = move_quota("carried", "prefill", "decode", 1, keeper_.socket());
+  ASSERT_FALSE(moved.ok());
+  EXPECT_EQ(moved.error().code, Code::not_found) << moved.error().message;
+  EXPECT_NE(open(giver, "r"), 0U) << "the keeper is there still";
+}
+
 TEST_F(HostileCarrier, ParcelsThatNoCarrierMadeAreRefusedWhereTheyLand) {
   test::StampedCache cache;
   auto decode = SegmentCarrier::attach(cache.runtime(), cache.layout(),

@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/handoff/segments_fixture.hpp"
@@ -114,6 +116,18 @@ TEST_F(RefusedSegments, MoreThanTheQuotaIsRefusedAndSaid) {
   (void)take(writer, kSegmentBytes);
   (void)take(writer, kSegmentBytes);
   EXPECT_EQ(writer.take(kSegmentBytes).error().code, Code::resource_exhausted);
+}
+
+TEST_F(RefusedSegments, WhoFoundNoRoomIsWokenWhenThereIsSome) {
+  keeper_.stop();
+  keeper_.start({AQUA_KEEPER_PROGRAM, "--socket", keeper_.socket(), "--segment-bytes",
+                 std::to_string(2 * kSegmentBytes)});
+  std::optional<Segments> first = open(ours_);  // all that one process may have
+  Segments second = open(theirs_, true, 0);
+  EXPECT_EQ(second.take(kSegmentBytes).error().code, Code::resource_exhausted);
+  while (second.status().error.empty()) std::this_thread::yield();
+  first.reset();
+  EXPECT_NE(take(second, kSegmentBytes).number, 0U);
 }
 
 }  // namespace

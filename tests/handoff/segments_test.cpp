@@ -203,6 +203,16 @@ TEST_F(SegmentsTest, ALargerOneIsThereOnceItWasAskedFor) {
   EXPECT_GE(large.bytes, 3 * kSegmentBytes);
 }
 
+TEST_F(SegmentsTest, WhereNoneIsKeptReadyEachIsThereOnceItWasAskedFor) {
+  Segments writer = open(ours_, true, 0);
+  EXPECT_FALSE(writer.take(kSegmentBytes).ok());
+  ASSERT_TRUE(writer.wait(std::chrono::seconds(30)));
+  // Until it was taken it is given back to nobody.
+  EXPECT_FALSE(writer.wait(std::chrono::milliseconds(50)));
+  EXPECT_EQ(writer.status().ready, 1U);
+  EXPECT_TRUE(writer.take(kSegmentBytes).ok());
+}
+
 TEST_F(SegmentsTest, WhatIsKeptOutlivesItsSegmentsAndIsDroppedByName) {
   SegmentName name;
   {

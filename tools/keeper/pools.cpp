@@ -65,10 +65,12 @@ Result<Pools::Served> Pools::serve(const PacketPeer& from, const pool_wire::Pool
           return Served{};
         } else if constexpr (std::is_same_v<Asked, pool_wire::MoveQuota>) {
           AQUA_ASSIGN(Pool* const pool, find(asked.pool));
-          const std::uint64_t of_slab =
-              std::max<std::uint64_t>(1, pool->book.blocks() / pool->slabs.size());
-          const auto blocks = static_cast<std::uint32_t>(
-              std::min<std::uint64_t>(asked.slabs * of_slab, pool->book.blocks()));
+          // One of no blocks has no slabs, and its roles have no quotas.
+          const std::uint64_t slabs = std::max<std::uint64_t>(1, pool->slabs.size());
+          const std::uint64_t all = std::max<std::uint64_t>(1, pool->book.blocks());
+          const std::uint64_t of_slab = std::max<std::uint64_t>(1, all / slabs);
+          const auto blocks =
+              static_cast<std::uint32_t>(std::min<std::uint64_t>(asked.slabs * of_slab, all));
           AQUA_TRY(pool->book.move_quota(asked.from, asked.to, blocks));
           settle(asked.pool);
           return Served{};

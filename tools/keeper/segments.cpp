@@ -64,8 +64,15 @@ Result<Segments::Served> Segments::answer(const PacketPeer& from,
 
 Result<Segments::Served> Segments::answer(const PacketPeer& from,
                                           const segment_wire::Reserve& asked) {
-  const std::uint64_t bytes = (asked.bytes + kUnit - 1) / kUnit * kUnit;
-  AQUA_ASSIGN(const SegmentNumber number, book_.reserve(from.number, bytes));
+  auto reserved = reserve(from.number, (asked.bytes + kUnit - 1) / kUnit * kUnit);
+  if (const auto member = members_.find(from.number); member != members_.end()) {
+    member->second.hungry = !reserved.ok() && reserved.error().code == Code::resource_exhausted;
+  }
+  return reserved;
+}
+
+Result<Segments::Served> Segments::reserve(std::uint64_t member, std::uint64_t bytes) {
+  AQUA_ASSIGN(const SegmentNumber number, book_.reserve(member, bytes));
   auto made = [&]() -> Result<UniqueFd> {
     AQUA_TRY(room_.take(1));
     auto fd = make_memory(bytes);
@@ -73,7 +80,7 @@ Result<Segments::Served> Segments::answer(const PacketPeer& from,
     return fd;
   }();
   if (!made.ok()) {
-    (void)book_.give_up(from.number, number);
+    (void)book_.give_up(member, number);
     return std::move(made).error();
   }
   KeptSlab& memory = memory_[number] = {std::move(made).value(), bytes};
@@ -163,6 +170,10 @@ void Segments::settle(const SegmentNumbers& ended) {
   room_.give(ended.size());
   for (const std::uint64_t member : book_.returned_to()) {
     signal_event(members_.at(member).wake.get());
+  }
+  if (ended.empty()) return;
+  for (auto& [number, member] : members_) {
+    if (std::exchange(member.hungry, false)) signal_event(member.wake.get());
   }
 }
 

@@ -70,7 +70,8 @@ class Segments {
  private:
   struct Member {
     PeerProcess process;
-    UniqueFd wake;  // an eventfd, of which the member has a copy
+    UniqueFd wake;        // an eventfd, of which the member has a copy
+    bool hungry = false;  // there was no room for what it asked for
   };
 
   [[nodiscard]] Result<Served> answer(const PacketPeer& from, const segment_wire::Join& asked);
@@ -86,7 +87,9 @@ class Segments {
 
   // resource_exhausted: there are as many members as may be, of all processes or of this one.
   [[nodiscard]] Result<void> check_room(std::int64_t pid) const;
-  // Closes the memory of segments that have ended, and wakes those to whom others came back.
+  [[nodiscard]] Result<Served> reserve(std::uint64_t member, std::uint64_t bytes);
+  // Closes the memory of segments that have ended, and wakes those to whom others came back, and
+  // who wait for room.
   void settle(const SegmentNumbers& ended);
 
   SlabRoom& room_;

@@ -75,7 +75,8 @@ class AQUA_API Carrier {
                                             BlockList from, Stream stream) = 0;
   // It is complete once the work posted to `stream` so far has ended, and what was filled is there.
   // Within a pool its blocks are the caller's no more (KvPool::hand_over()); elsewhere they are not
-  // looked at.
+  // looked at. What the caller had accepted of this id by open() ends with it, and is not to be
+  // finished.
   // invalid_argument: the blocks, or a note of more than 4 KiB.
   [[nodiscard]] virtual Result<void> close(std::uint64_t number, BlockList blocks,
                                            std::uint32_t tokens, std::string note,

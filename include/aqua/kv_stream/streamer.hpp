@@ -104,7 +104,7 @@ class AQUA_API StreamOut {
   [[nodiscard]] Result<bool> kept() const;
   // Whether the receivers have all of it where they need it.
   [[nodiscard]] Result<bool> landed() const;
-  // Takes back what no receiver has taken.
+  // Takes back what no receiver has taken. All calls but copied() are refused then (cancelled).
   void cancel();
 
  private:

@@ -136,6 +136,13 @@ Result<RestoredReplica> ReplicaReader::restore(std::uint64_t sequence,
     return Error{Code::invalid_argument, concat("replicas: ", tokens, " tokens of sequence ",
                                                 sequence, ", of which there are ", mark)};
   AQUA_TRY(layout.check(blocks));
+  const std::uint64_t token_bytes = layout.block_bytes() / layout.spec().axes.tokens.count;
+  const auto other = std::ranges::find_if(
+      pieces, [&](const CoverPiece& piece) { return piece.token_bytes != token_bytes; });
+  if (other != pieces.end())
+    return Error{Code::invalid_argument,
+                 concat("replicas: tokens of ", token_bytes, " bytes, and segment ", other->pack,
+                        " has some of ", other->token_bytes)};
   RestoredReplica restored{.tokens = tokens};
   std::vector<Ticket> copies;
   for (const CoverPiece& piece : pieces) {

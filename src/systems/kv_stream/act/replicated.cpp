@@ -127,10 +127,23 @@ void Replicator::Parts::work_behind(Stream stream) {
   }
   if (merging.empty()) {
     const bool short_of_room = kept_bytes() + 2 * options.pack_bytes > options.max_bytes;
-    merging = short_of_room ? packs_to_merge_now(book.loads(), pack_tokens)
-                            : packs_to_merge(book.loads(), pack_tokens, kMergedAtOnce);
+    merging = short_of_room ? packs_to_merge_now(movable_loads(), pack_tokens)
+                            : packs_to_merge(movable_loads(), pack_tokens, kMergedAtOnce);
   }
   if (!merge(stream, budget)) merging.clear();
+}
+
+std::vector<PackLoad> Replicator::Parts::movable_loads() const {
+  std::vector<PackLoad> loads = book.loads();
+  if (std::ranges::none_of(sequences, [](const auto& one) { return one.second.blocks.empty(); }))
+    return loads;
+  for (PackLoad& load : loads) {
+    const bool stays = std::ranges::any_of(book.live(load.pack), [&](const SequenceSpan& each) {
+      return sequences.at(each.sequence).blocks.empty();
+    });
+    if (stays) load.tokens = 0;
+  }
+  return loads;
 }
 
 bool Replicator::Parts::merge(Stream stream, std::size_t& budget) {
@@ -158,6 +171,7 @@ void Replicator::Parts::commit(Stream stream) {
     counted.error = posted.error().message;
     ++counted.packs_failed;
     book.failed(pack);
+    (void)segments.release(pack, Stream{});  // which waits for its copies, whatever the stream
   }
   open.reset();
 }

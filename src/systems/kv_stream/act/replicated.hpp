@@ -33,6 +33,9 @@ struct Replicator::Parts {
         head(std::move(pack_head)),
         pack_tokens(tokens_of_pack(head, opts.pack_bytes)),
         book(opts.lag_tokens) {}
+  ~Parts() { settle(); }
+  Parts(const Parts&) = delete;
+  Parts& operator=(const Parts&) = delete;
 
   // Bad input: nothing has changed.
   [[nodiscard]] Result<void> check(const WrittenTokens& written) const;
@@ -52,6 +55,9 @@ struct Replicator::Parts {
   // What is missing, then packs that are to be merged.
   void work_behind(Stream stream);
   bool merge(Stream stream, std::size_t& budget);
+  // As the book's, but for packs that a sequence without blocks needs: nothing of those is moved,
+  // since they could not be given back.
+  [[nodiscard]] std::vector<PackLoad> movable_loads() const;
   [[nodiscard]] bool open_pack(bool merges);
   void commit(Stream stream);
   [[nodiscard]] std::size_t kept_bytes() const;

@@ -55,9 +55,7 @@ Result<Replicator> Replicator::create(Runtime& runtime, const Layout& layout,
 Replicator::Replicator(std::unique_ptr<Parts> parts) noexcept : parts_(std::move(parts)) {}
 Replicator::Replicator(Replicator&&) noexcept = default;
 Replicator& Replicator::operator=(Replicator&&) noexcept = default;
-Replicator::~Replicator() {
-  if (parts_) parts_->settle();
-}
+Replicator::~Replicator() = default;
 
 Result<void> Replicator::Parts::check_blocks(BlockList blocks, std::uint64_t tokens) const {
   AQUA_TRY(layout.check(blocks));

@@ -23,7 +23,13 @@ Result<void> StreamOut::Parts::open(const std::vector<Route>& routes, const std:
   return {};
 }
 
+Result<void> StreamOut::Parts::check_recalled() const {
+  if (!recalled) return {};
+  return Error{Code::cancelled, concat("sequence ", note.sequence, " was taken back")};
+}
+
 Result<bool> StreamOut::Parts::all_are(ParcelState least) const {
+  AQUA_TRY(check_recalled());
   bool all = true;
   for (const Way& way : ways) {
     AQUA_ASSIGN(const ParcelState state, outbox->state(way.parcel));
@@ -35,6 +41,7 @@ Result<bool> StreamOut::Parts::all_are(ParcelState least) const {
 // What a receiver has taken stays with it: that attempt may be complete there.
 void StreamOut::Parts::recall() {
   for (const Way& way : ways) (void)outbox->carrier().recall(way.parcel);
+  recalled = true;
   forget();
 }
 
@@ -59,7 +66,7 @@ Result<bool> StreamOut::ready() const {
   return parts_->all_are(ParcelState::open);
 }
 Result<bool> StreamOut::copied() const {
-  if (!parts_->finished) return false;
+  if (!parts_->finished && !parts_->recalled) return false;
   bool all = true;
   for (const Ticket& copy : parts_->copies) {
     AQUA_ASSIGN(const bool there, copy.done());
@@ -112,6 +119,7 @@ Result<void> StreamOut::finish(const std::string& words, Stream stream) {
                  parts_->finished
                      ? std::string("the sequence is finished")
                      : concat("layer ", missing - parts_->given.begin(), " was not given")};
+  AQUA_TRY(parts_->check_recalled());
   StreamNote note = parts_->note;
   note.words = words;
   const std::string text = write_note(note);

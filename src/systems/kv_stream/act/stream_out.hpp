@@ -30,6 +30,8 @@ struct StreamOut::Parts {
 
   // Asks for room at the other end of each route. After an error nothing is left of it.
   [[nodiscard]] Result<void> open(const std::vector<Route>& routes, const std::string& to);
+  // cancelled: they were taken back.
+  [[nodiscard]] Result<void> check_recalled() const;
   // Whether all parcels have come as far as this.
   [[nodiscard]] Result<bool> all_are(ParcelState least) const;
   void recall();
@@ -43,6 +45,7 @@ struct StreamOut::Parts {
   std::vector<Ticket> copies{};  // out of the blocks
   std::vector<bool> given;       // by layer
   bool finished = false;
+  bool recalled = false;
 };
 
 }  // namespace aqua::kv_stream

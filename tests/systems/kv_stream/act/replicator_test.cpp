@@ -96,6 +96,16 @@ TEST_F(Replicas, NothingIsLeftOnceAllHaveEnded) {
   EXPECT_EQ(kept(), 0U);
 }
 
+TEST_F(Replicas, OneThatIsReplacedLeavesNothingForNobody) {
+  ReplicaStage stage(keeper_.socket());
+  stage.replicate();
+  (void)value_of(stage.step(7, ids_of(1, 4), 0));
+  test::succeeds(stage.replicator().flush(stage.stream()));
+  stage.replicator().finish(7);  // it has not heard yet that the pack was committed
+  stage.replicate();             // by assignment
+  EXPECT_EQ(kept(), 0U);
+}
+
 TEST_F(Replicas, SmallPacksAreMergedAndNoByteIsLost) {
   const Ids ids = ids_of(3, 300);
   ReplicaStage stage(keeper_.socket());
@@ -110,6 +120,21 @@ TEST_F(Replicas, SmallPacksAreMergedAndNoByteIsLost) {
   ASSERT_EQ(reader.watermark(7, ids, 400), 300U);
   (void)value_of(reader.restore(7, ids, 300, stage.layout(), stage.blocks(7), stage.stream()));
   EXPECT_EQ(stage.wrong(7, ids), 0U);
+}
+
+TEST_F(Replicas, PacksOfSequencesWithoutBlocksKeepNoOthersFromBeingMerged) {
+  ReplicaStage stage(keeper_.socket());
+  stage.replicate();
+  for (std::uint64_t sequence = 1; sequence <= 8; ++sequence) {
+    write(stage, sequence, ids_of(1, 1), 1);
+    stage.replicator().without_blocks(sequence);
+  }
+  EXPECT_EQ(stage.replicator().status().packs_kept, 8U);
+  write(stage, 9, ids_of(3, 300), 4, Pace::each_step_is_held);
+  EXPECT_LT(stage.replicator().status().packs_kept, 48U);
+  EXPECT_GT(stage.replicator().status().rewritten_bytes, 0U);
+  for (std::uint64_t sequence = 1; sequence <= 8; ++sequence)
+    EXPECT_EQ(stage.replicator().watermark(sequence), 1U);
 }
 
 TEST_F(Replicas, WhereTheKeeperMayTakeNoMoreASequenceIsUnprotectedAndSaysWhy) {
@@ -239,6 +264,21 @@ TEST_F(Replicas, OfAnotherShapeNothingIsRead) {
   EXPECT_EQ(reader.watermark(7, ids_of(1, 10), 64), 0U);
   EXPECT_GT(reader.status().refused, 0U);
   EXPECT_NE(reader.status().error.find("another model"), std::string::npos);
+}
+
+TEST_F(Replicas, IntoALayoutOfOtherTokensNothingIsRead) {
+  ReplicaStage stage(keeper_.socket());
+  stage.replicate();
+  write(stage, 7, ids_of(1, 10), 5);
+  LayoutSpec half = stage.layout().spec();
+  half.layers /= 2;
+  half.planes.resize(half.planes.size() / 2);
+  auto reader = stage.reader();
+  const auto restored = reader.restore(7, ids_of(1, 10), 10, value_of(Layout::make(half)),
+                                       stage.blocks(7), stage.stream());
+  ASSERT_FALSE(restored.ok());
+  EXPECT_EQ(restored.error().code, Code::invalid_argument);
+  EXPECT_EQ(stage.wrong(7, ids_of(1, 10)), 0U);
 }
 
 TEST_F(Replicas, BadInputIsRefusedAndChangesNothing) {

@@ -31,6 +31,25 @@ TEST_F(TwoToOne, EachLayerIsGivenOnceAndAllBeforeTheEnd) {
   EXPECT_EQ(refused(outs[0].finish("", first_.stream())), Code::failed_precondition);
 }
 
+TEST_F(TwoToOne, WhatWasCancelledIsNeitherReadyNorKeptNorLanded) {
+  const auto code = [](const auto& result) { return result.error().code; };
+  pair_.admit(1);
+  auto outs = pair_.begin(1, 8);
+  sure(outs[0].layer(0, first_.stream()));
+  outs[0].cancel();
+  EXPECT_EQ(code(outs[0].ready()), Code::cancelled);
+  EXPECT_EQ(code(outs[0].finish("", first_.stream())), Code::cancelled);
+  EXPECT_TRUE(outs[0].copied().ok());
+  outs[1].cancel();
+  EXPECT_EQ(code(outs[1].layer(0, pair_.senders[1]->stream())), Code::cancelled);
+  outs = pair_.begin(2, 8);
+  sure(outs[0].layer(0, first_.stream()));
+  sure(outs[0].finish("", first_.stream()));
+  outs[0].cancel();
+  EXPECT_EQ(code(outs[0].kept()), Code::cancelled);
+  EXPECT_EQ(code(outs[0].landed()), Code::cancelled);
+}
+
 // A parcel that another process made up.
 TEST_F(TwoToOne, WhatCannotBeIsRefusedAndNothingLands) {
   const KvShards from = pipeline({1, 1}, 1, 4).shards, to = pipeline({2}, 1, 4).shards;

@@ -33,7 +33,7 @@ std::vector<CoverPiece> ReplicaCatalogue::cover(std::uint64_t sequence, const To
   for (const At& at : found->second) {
     const std::uint32_t end = good_end(*at.entry, known);
     if (end > at.entry->first && at.entry->end() <= room)
-      pieces.push_back({at.pack, at.entry, at.entry->first, end});
+      pieces.push_back({at.pack, at.entry, at.entry->first, end, packs_.at(at.pack).token_bytes});
   }
   // Of those that begin within what is covered, each time the one that reaches farthest.
   std::ranges::stable_sort(pieces, {}, &CoverPiece::first);

@@ -24,6 +24,7 @@ struct CoverPiece {
   const PackEntry* entry = nullptr;
   std::uint32_t first = 0;  // of its tokens, that the pieces before do not have
   std::uint32_t end = 0;
+  std::uint64_t token_bytes = 0;  // as its pack's
 };
 
 class ReplicaCatalogue {
