@@ -188,9 +188,12 @@ void Engine::close(SequenceId id) {
                                       .sampler = {.seed = sequence.seed},
                                       .model = options_.model_name(),
                                       .engine_state = state_of(answer.subspan(source.answered))};
-  must(cache_.pool().close(source.parcel, BlockList(sequence.blocks).first(cache_.blocks_for(kv)),
-                           kv, must(migration::encode(note), "note"), cache_.stream()),
-       "close");
+  const auto closed =
+      cache_.pool().close(source.parcel, BlockList(sequence.blocks).first(cache_.blocks_for(kv)),
+                          kv, must(migration::encode(note), "note"), cache_.stream());
+  // Cancelled or superseded while this process was stopped, say: its delivery tells of that next.
+  if (!closed.ok() && closed.error().code == Code::not_found) return;
+  must(closed, "close");
   source.closed = true;
 }
 

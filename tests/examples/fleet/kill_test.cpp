@@ -24,9 +24,13 @@ struct Death {
   int signal;
 };
 
-std::string name_of(const ::testing::TestParamInfo<Death>& info) {
-  return std::string(info.param.signal == SIGKILL ? "Killed" : "Stopped") + "_" + info.param.who +
-         "_" + info.param.step;
+std::string name_of(const Death& death) {
+  return std::string(death.signal == SIGKILL ? "Killed" : "Stopped") + "_" + death.who + "_" +
+         death.step;
+}
+
+void PrintTo(const Death& death, std::ostream* out) {
+  *out << name_of(death);
 }
 
 std::vector<std::string> paced(bool armed, const Death& death) {
@@ -90,7 +94,7 @@ INSTANTIATE_TEST_SUITE_P(
         Death{"destination", "granted", SIGKILL}, Death{"destination", "room", SIGSTOP},
         Death{"destination", "taken", SIGSTOP}, Death{"destination", "landed", SIGSTOP},
         Death{"destination", "confirmed", SIGSTOP}, Death{"destination", "granted", SIGSTOP}),
-    name_of);
+    [](const auto& death) { return name_of(death.param); });
 
 // Four engines of one pool, and a router in front.
 class Fleet {
