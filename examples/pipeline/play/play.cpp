@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "play/play.hpp"
 
+#include <poll.h>
+
+#include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <iomanip>
@@ -108,9 +112,8 @@ class Play {
     Processes pipeline = start(kColocated, options.colocated, options);
     Served served = Serving(pipeline, pipeline, requests_, options, stop_)
                         .run(killing(options, {&pipeline}, keeper ? &*keeper : nullptr));
-    pipeline.finish();
-    if (const auto kept = list_segments(example::keeper_socket(directory_)); keeper && kept.ok())
-      served.segments_left = kept->size();
+    const bool in_peace = pipeline.finish();
+    if (keeper && in_peace) served.segments_left = segments_left();
     return served;
   }
 
@@ -126,8 +129,30 @@ class Play {
     Served served = Serving(prefill, decode, requests_, options, stop_)
                         .run(killing(options, {&prefill, &decode}, &keeper));
     prefill.finish();
-    decode.finish();
+    await_no_parcels(decode);
+    if (decode.finish()) served.segments_left = segments_left();
     return served;
+  }
+
+  [[nodiscard]] std::size_t segments_left() const {
+    const auto kept = list_segments(example::keeper_socket(directory_));
+    return kept.ok() ? kept->size() : 0;
+  }
+
+  // Returns once decode has let go of all that was streamed to it: prefill has ended, so that
+  // nothing more comes. Only the keeper knows; what it has for longer segments_left tells.
+  void await_no_parcels(Processes& decode) const {
+    constexpr std::chrono::seconds kPatience{10};
+    constexpr int kOneWait = 5;  // milliseconds; then it is asked again
+    const auto deadline = std::chrono::steady_clock::now() + kPatience;
+    const auto of_parcels = [](const SegmentStatus& kept) { return kept.parcel != 0; };
+    while (!decode.broken() && std::chrono::steady_clock::now() < deadline) {
+      const auto kept = list_segments(example::keeper_socket(directory_));
+      if (!kept.ok() || std::ranges::none_of(*kept, of_parcels)) return;
+      pollfd stop{stop_.fd(), POLLIN, 0};
+      (void)::poll(&stop, 1, kOneWait);
+      stop_.check();
+    }
   }
 
   // Kills what is due, as tokens come.

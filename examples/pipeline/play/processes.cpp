@@ -120,7 +120,7 @@ Processes::Processes(const std::string& name, const PipelineShape& shape, const 
   }
   std::vector<Sampled> none;
   if (!await_all({.term = term_, .connected = false}, none)) (void)replace_killed();
-  while (!connect({})) (void)replace_killed();
+  while (!connect({}, 0)) (void)replace_killed();
 }
 
 ChildProcess& Processes::last() {
@@ -194,8 +194,8 @@ std::optional<std::vector<std::vector<Mark>>> Processes::survey(
   return stages;
 }
 
-bool Processes::connect(const std::vector<Resume>& sequences) {
-  for (Member& member : members_) (void)member.process->send(Connect{term_, sequences});
+bool Processes::connect(const std::vector<Resume>& sequences, Word begun) {
+  for (Member& member : members_) (void)member.process->send(Connect{term_, sequences, begun});
   std::vector<Sampled> none;
   if (!await_all({.term = term_, .connected = true}, none)) return false;
   lost_.assign(shape_.stages, false);
@@ -240,7 +240,8 @@ void Processes::kill(unsigned stage, unsigned rank) {
   members_[stage * shape_.ranks + rank].process->signal(SIGKILL);
 }
 
-void Processes::finish() {
+bool Processes::finish() {
+  bool in_peace = true;
   standby_.reset();
   for (Member& member : members_) member.process->close_input();
   for (Member& member : members_) {
@@ -248,7 +249,9 @@ void Processes::finish() {
     if (!status) throw Failure(member.process->name() + " does not end");
     if (*status != 0 && !was_killed(*status))
       throw Failure(member.process->name() + " " + example::describe_status(*status));
+    in_peace = in_peace && *status == 0;
   }
+  return in_peace;
 }
 
 }  // namespace aqua::pipeline

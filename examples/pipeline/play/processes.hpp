@@ -50,15 +50,17 @@ class Processes {
   // one has been killed meanwhile, and it is all to be done again.
   [[nodiscard]] std::optional<std::vector<std::vector<Mark>>> survey(
       const std::vector<KnownSequence>& sequences);
-  // Then: all connect, and go on from there with these sequences alone. False: likewise.
-  [[nodiscard]] bool connect(const std::vector<Resume>& sequences);
+  // Then: all connect, and go on from there with these sequences alone; all others below `begun`
+  // have ended. False: likewise.
+  [[nodiscard]] bool connect(const std::vector<Resume>& sequences, Word begun);
   // By stage: whether one of its ranks was replaced, and the stage not connected since.
   [[nodiscard]] const std::vector<bool>& lost() const { return lost_; }
   [[nodiscard]] unsigned deaths() const { return deaths_; }  // so far
 
   void kill(unsigned stage, unsigned rank);
   // Lets the processes end, and sees that they do so in peace, but for those that are killed.
-  void finish();
+  // Whether none was, and left what it had with the keeper.
+  bool finish();
 
  private:
   struct Member {

@@ -197,7 +197,7 @@ void Serving::recover(Processes& broken) {
     for (const Sampled& each : said) {
       if (!running_.contains(each.sequence)) resumes.push_back({.sequence = each.sequence});
     }
-    connected = broken.connect(resumes);
+    connected = broken.connect(resumes, begun_);
   }
   ++served_.recoveries;
   noticed_ = noticed;

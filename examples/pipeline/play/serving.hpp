@@ -29,7 +29,8 @@ struct Served {
   unsigned deaths = 0;             // of processes; several may go into one recovery
   std::size_t computed_again = 0;  // tokens, prompts too, whose KV had been there
   std::size_t restored = 0;        // tokens whose KV a stage has read from replicas
-  // Of replicas, at the keeper, once all processes of a colocated pipeline had ended.
+  // At the keeper, of replicas and of streams, once all processes had ended: unless one was killed
+  // as they did, which nobody has replaced.
   std::size_t segments_left = 0;
   double recovery_seconds = 0;  // from a death that was noticed to the next token, the longest
   double latency_seconds = 0;   // of a request, from its prompt to its last token, on average

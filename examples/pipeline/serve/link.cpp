@@ -45,6 +45,11 @@ Link Link::connect(std::string peer, const std::filesystem::path& socket) {
   return {std::move(peer), std::move(made)};
 }
 
+bool Link::comes(std::chrono::milliseconds patience) const {
+  pollfd waiting{socket_.get(), POLLIN, 0};
+  return ::poll(&waiting, 1, static_cast<int>(patience.count())) > 0;
+}
+
 void Link::send(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const ssize_t put = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);

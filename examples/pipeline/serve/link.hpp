@@ -6,6 +6,7 @@
 // Errors:  Failure; NeighbourGone, which names the other end, where that has ended.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <filesystem>
 #include <span>
@@ -29,6 +30,8 @@ class Link {
 
   [[nodiscard]] bool open() const { return socket_.valid(); }
   void name(std::string peer) { peer_ = std::move(peer); }
+  // Whether something is there to be received, or the end of it all; waits so long for that.
+  [[nodiscard]] bool comes(std::chrono::milliseconds patience) const;
   // All of it, or NeighbourGone.
   void send(std::span<const std::byte> bytes);
   void receive(std::span<std::byte> bytes);

@@ -29,12 +29,18 @@ class Orders {
     });
   }
 
+  // Whether next() would not wait; waits so long for that.
+  [[nodiscard]] bool comes(std::chrono::milliseconds patience) {
+    if (read_.empty() && !lines_.ended()) {
+      for (std::string& line : lines_.read(patience)) read_.push_back(std::move(line));
+    }
+    return !read_.empty() || lines_.ended();
+  }
+
   // Waits for the next one. None: the orchestrator has closed its end.
   [[nodiscard]] std::optional<nlohmann::json> next() {
     constexpr std::chrono::hours kOneWait{1};  // then it is waited for again
-    while (read_.empty() && !lines_.ended()) {
-      for (std::string& line : lines_.read(kOneWait)) read_.push_back(std::move(line));
-    }
+    while (!comes(kOneWait)) continue;
     if (read_.empty()) return {};
     auto order = example::parse_line(read_.front());
     read_.pop_front();

@@ -58,8 +58,9 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Resume, sequence, from, reads)
 struct Connect {
   unsigned connect = 0;             // the term
   std::vector<Resume> sequences{};  // that go on; the blocks of all others are free
+  Word begun = 0;                   // all others below this number have ended
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Connect, connect, sequences)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Connect, connect, sequences, begun)
 
 // It listens; it is connected.
 struct Wired {

@@ -63,7 +63,7 @@ Surveyed Stage::survey(const Survey& survey) {
 void Stage::resume(const Connect& connect, const Survey& survey) {
   std::vector<Word> sequences;
   for (const Resume& each : connect.sequences) sequences.push_back(each.sequence);
-  if (streams_) streams_->keep(sequences, stream_);
+  if (streams_) streams_->keep(sequences, connect.begun, stream_);
   for (const Word each : cache_.sequences()) {
     if (std::ranges::find(sequences, each) == sequences.end()) let_go(each);
   }
@@ -106,10 +106,21 @@ void Stage::let_go(Word sequence) {
 
 std::optional<Rewire> Stage::run(Wiring& wiring, Orders& orders) {
   if (streams_) streams_->give_up_if([&orders] { return orders.rewire_comes(); });
+  const auto idle = [this](auto& input) {
+    if (streams_) streams_->idle([&input](auto patience) { return input.comes(patience); });
+  };
   if (!place_.first()) {
-    while (std::optional<Step> step = receive_step(wiring.before())) take(*step, wiring);
+    for (;;) {
+      idle(wiring.before());
+      std::optional<Step> step = receive_step(wiring.before());
+      if (!step) break;
+      take(*step, wiring);
+    }
   } else {
-    while (const auto order = orders.next()) {
+    for (;;) {
+      idle(orders);
+      const auto order = orders.next();
+      if (!order) break;
       if (order->contains("listen")) return order->get<Rewire>();
       Step step = step_of(order->get<Order>());
       take(step, wiring);

@@ -67,8 +67,7 @@ Streams::Streams(Runtime& runtime, const Options& options, const KvCache& cache)
 
 template <typename Happened>
 void Streams::await(const char* what, Happened happened) {
-  constexpr std::chrono::seconds kPatience{120};     // on a busy machine
-  constexpr std::chrono::milliseconds kOneWait{20};  // then it looks for orders
+  constexpr std::chrono::seconds kPatience{120};  // on a busy machine
   const auto deadline = std::chrono::steady_clock::now() + kPatience;
   while (!happened()) {
     const auto left =
@@ -97,35 +96,45 @@ void Streams::complete(kv_stream::StreamOut out, Stream stream) {
 }
 
 void Streams::hear() {
-  for (const kv_stream::Arrived& each : streamer_.arrived()) arrived_[each.sequence] = each.attempt;
+  const auto is_wanted = [this](Word sequence) { return wanted(sequence); };
+  for (const kv_stream::Arrived& each : streamer_.arrived(is_wanted))
+    arrived_[each.sequence] = each.attempt;
 }
 
-void Streams::await_arrival(const StepHead& step) {
+bool Streams::wanted(Word sequence) const {
+  return !ended_.contains(sequence) && (sequence >= begun_ || kept_.contains(sequence));
+}
+
+kv_stream::StreamIn Streams::take(const StepHead& step, BlockList blocks, Stream stream) {
   await("a prompt", [&] {
     hear();
     const auto found = arrived_.find(step.sequence);
     return found != arrived_.end() && found->second >= step.attempt;
   });
-}
-
-kv_stream::StreamIn Streams::take(const StepHead& step, BlockList blocks, Stream stream) {
-  await_arrival(step);
   return must(streamer_.stream_in(step.sequence, blocks, stream), "stream_in");
 }
 
 void Streams::finish(const StepHead& step, Stream stream) {
-  await_arrival(step);
-  must(streamer_.finish(step.sequence, stream), "finish");
-  arrived_.erase(step.sequence);
-  must(streamer_.admit(kPrefill, 1), "admit");
+  hear();
+  const auto found = arrived_.find(step.sequence);
+  if (found == arrived_.end() || found->second < step.attempt) ended_.insert(step.sequence);
+  let_go(step.sequence, stream);
 }
 
-void Streams::keep(const std::vector<Word>& sequences, Stream stream) {
+void Streams::let_go(Word sequence, Stream stream) {
+  if (must(streamer_.finish(sequence, stream), "finish"))
+    must(streamer_.admit(kPrefill, 1), "admit");
+  arrived_.erase(sequence);
+}
+
+void Streams::keep(const std::vector<Word>& sequences, Word begun, Stream stream) {
+  kept_ = {sequences.begin(), sequences.end()};
+  begun_ = begun;
+  ended_.clear();  // they are among those that are not kept
   hear();
   for (auto each = arrived_.begin(); each != arrived_.end();) {
-    const auto [sequence, attempt] = *each++;
-    if (std::ranges::find(sequences, sequence) == sequences.end())
-      finish({.sequence = sequence, .attempt = attempt}, stream);
+    const Word sequence = (each++)->first;
+    if (!wanted(sequence)) let_go(sequence, stream);
   }
 }
 

@@ -43,6 +43,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -170,20 +171,26 @@ class AQUA_API Streamer {
   // An attempt that was made before is told by ready(): aborted.
   [[nodiscard]] Result<StreamOut> stream_out(const StreamOutOptions& options);
 
-  // There is room for so many more sequences of this group: to be said anew for each that was
-  // finished. A later attempt of a sequence has the room of the first. not_found: no such group.
+  // There is room for so many more sequences of this group: to be said anew for each of which
+  // finish() has returned true. A later attempt of a sequence has the room of the first. not_found:
+  // no such group.
   [[nodiscard]] Result<void> admit(const std::string& group, std::uint32_t sequences);
   // Sequences that have come since the last call. One that is told again is of a higher attempt:
   // what was streamed in of the earlier one is of no use any more.
-  [[nodiscard]] std::vector<Arrived> arrived();
+  // `wanted` is asked of each that is not told yet, also where only a part of it has come: what is
+  // not wanted is given up, and there is room for another in its place. A sequence that has ended
+  // is not wanted: an attempt that began before its end may come after it, or never be complete.
+  [[nodiscard]] std::vector<Arrived> arrived(
+      const std::function<bool(std::uint64_t sequence)>& wanted = {});
   // Moves a sequence that has arrived into blocks of this process, behind the work posted to
   // `stream` so far.
   //   not_found         it has not arrived
   //   invalid_argument  fewer blocks than its tokens take, or as Carrier::land()
   [[nodiscard]] Result<StreamIn> stream_in(std::uint64_t sequence, BlockList blocks, Stream stream);
   // The sequence is needed no more, once the work posted to `stream` so far has ended; nobody gets
-  // it again. (Not known: nothing.)
-  [[nodiscard]] Result<void> finish(std::uint64_t sequence, Stream stream);
+  // it again. True: arrived() had told of it. False: it had not, of its highest attempt; what has
+  // come of that is given up, and there is room for another in its place already.
+  [[nodiscard]] Result<bool> finish(std::uint64_t sequence, Stream stream);
   // Sequences that arrived and count no more since the last call, as another attempt began:
   // finish() them.
   [[nodiscard]] std::vector<std::uint64_t> superseded();

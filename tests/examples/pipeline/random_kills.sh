@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Pipelines of random shapes, of which random processes are killed at random points: each run gives
-# one process's tokens. In every other round prefill and decode are apart.
+# one process's tokens, and nothing stays with the keeper. In every other round prefill and decode are
+# apart.
 # Usage: [AQUA_KILLS=ROUNDS] random_kills.sh PROGRAM KEEPER
 set -euo pipefail
 program=$1 keeper=$2 rounds=${AQUA_KILLS:-10}
@@ -22,7 +23,7 @@ for ((round = 0; round < rounds; ++round)); do
     done
   done
   "$program" "${arguments[@]}" --json >"$log" 2>&1 || { echo "${arguments[*]}"; cat "$log"; exit 1; }
-  grep -q '"equal_answers": 6,' "$log" || { echo "${arguments[*]}"; cat "$log"; exit 1; }
+  grep -q '"equal_answers": 6,' "$log" && grep -q '"segments_left": 0,' "$log" || { echo "${arguments[*]}"; cat "$log"; exit 1; }
   recovered=$((recovered + $(sed -n 's/.*"recoveries": \([0-9]*\).*/\1/p' "$log")))
 done
 echo "$rounds runs, $recovered recoveries"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Pipelines that replicate their KV, of which processes are killed at each named step, of serving
 # and of going on after another death, and at random points; and the keeper. Each run gives one
-# process's tokens, and of a colocated pipeline nothing is left with the keeper. In every other round prefill and decode are
+# process's tokens, and nothing is left with the keeper. In every other round prefill and decode are
 # apart, and another one has a standby.
 # Usage: [AQUA_KILLS=ROUNDS] replica_kills.sh PROGRAM KEEPER
 set -euo pipefail

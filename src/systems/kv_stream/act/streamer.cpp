@@ -2,6 +2,7 @@
 #include "aqua/kv_stream/streamer.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <memory>
 #include <utility>
@@ -59,7 +60,7 @@ struct Streamer::Parts {
   }
   // Reads what a parcel says of itself.
   [[nodiscard]] Result<StreamPart> part_of(const Parcel& parcel) const;
-  void take(const Parcel& parcel);
+  void take(const Parcel& parcel, const std::function<bool(std::uint64_t)>& wanted);
   // Nothing of these is read any more, and there is room for others in their place: the sequence
   // that they were of may come again.
   void give_up(const std::vector<std::uint64_t>& parcels) {
@@ -96,9 +97,10 @@ Result<StreamPart> Streamer::Parts::part_of(const Parcel& parcel) const {
                     .words = std::move(note.words)};
 }
 
-void Streamer::Parts::take(const Parcel& parcel) {
+void Streamer::Parts::take(const Parcel& parcel, const std::function<bool(std::uint64_t)>& wanted) {
   givers[parcel.number] = parcel.from;
   const auto part = part_of(parcel);
+  if (part.ok() && wanted && !wanted(part->sequence)) return give_up({parcel.number});
   const auto useless =
       part.ok() ? intake.add(*part) : Result<std::vector<std::uint64_t>>(part.error());
   if (useless.ok()) return give_up(*useless);
@@ -158,9 +160,12 @@ Result<void> Streamer::admit(const std::string& name, std::uint32_t sequences) {
   return {};
 }
 
-std::vector<Arrived> Streamer::arrived() {
+std::vector<Arrived> Streamer::arrived(const std::function<bool(std::uint64_t)>& wanted) {
+  for (const std::uint64_t sequence : parts_->intake.untold()) {
+    if (wanted && !wanted(sequence)) parts_->give_up(parts_->intake.drop(sequence));
+  }
   for (std::vector<Parcel> come; !(come = parts_->carrier.accept(kAtATime)).empty();) {
-    for (const Parcel& parcel : come) parts_->take(parcel);
+    for (const Parcel& parcel : come) parts_->take(parcel, wanted);
   }
   std::vector<Arrived> all;
   for (const std::uint64_t number : parts_->intake.take_complete()) {
@@ -199,12 +204,17 @@ Result<StreamIn> Streamer::stream_in(std::uint64_t sequence, BlockList blocks, S
   return StreamIn(std::move(in));
 }
 
-Result<void> Streamer::finish(std::uint64_t sequence, Stream stream) {
-  Result<void> all;
+Result<bool> Streamer::finish(std::uint64_t sequence, Stream stream) {
+  const Intake::Sequence* const found = parts_->intake.find(sequence);
+  if (found == nullptr || !found->told) {
+    parts_->give_up(parts_->intake.drop(sequence));
+    return false;
+  }
+  Result<bool> all = true;
   for (const std::uint64_t parcel : parts_->intake.drop(sequence)) {
     parts_->givers.erase(parcel);
     if (auto finished = parts_->carrier.finish(parcel, stream); !finished.ok())
-      all = std::move(finished);
+      all = finished.error();
   }
   return all;
 }

@@ -55,6 +55,21 @@ TEST_F(AnIntake, GivesUpAnEarlierAttemptForALaterOne) {
   EXPECT_EQ(intake_.take_complete(), Numbers{7}) << "told of each attempt";
 }
 
+TEST_F(AnIntake, KnowsWhatItHasNotToldOf) {
+  (void)intake_.add(part(1, 2)).value();
+  StreamPart other = part(2, 1);
+  other.sequence = 3;
+  other.group = 1;
+  (void)intake_.add(other).value();
+  EXPECT_EQ(intake_.untold(), (Numbers{3, 7})) << "complete or not";
+  EXPECT_EQ(intake_.take_complete(), Numbers{3});
+  EXPECT_EQ(intake_.untold(), Numbers{7});
+  other.attempt = 2;
+  other.parcel = 4;
+  EXPECT_EQ(intake_.add(other).value(), Numbers{2});
+  EXPECT_EQ(intake_.untold(), (Numbers{3, 7})) << "not of this attempt";
+}
+
 TEST_F(AnIntake, TakesALaterAttemptOfAnotherGroup) {
   (void)intake_.add(part(1, 2)).value();
   StreamPart other = part(2, 1, 2);

@@ -92,7 +92,9 @@ class Pair {
     return wrong;
   }
   void finish(std::uint64_t sequence) {
-    for (auto& rank : receivers) sure(rank->streamer.finish(sequence, rank->stream()));
+    for (auto& rank : receivers) {
+      EXPECT_TRUE(sure(rank->streamer.finish(sequence, rank->stream())));
+    }
   }
 
  private:
@@ -107,6 +109,13 @@ class Pair {
 // Two stages that send, and one that receives all of it.
 class TwoToOne : public ::testing::Test {
  protected:
+  // What the first stage has of 8 tokens. The second one may be killed then.
+  void send_first_part(std::vector<StreamOut>& outs) {
+    first_.write(0, 8, 1);
+    sure(outs[0].layer(0, first_.stream()));
+    sure(outs[0].finish("pending", first_.stream()));
+    while (!sure(outs[0].copied())) sure(emulated::synchronize(pair_.runtime, first_.stream()));
+  }
   Pair pair_{pipeline({1, 1}, 1, 4), pipeline({2}, 1, 4)};
   Rank& first_ = *pair_.senders[0];
   Rank& receiver_ = *pair_.receivers[0];

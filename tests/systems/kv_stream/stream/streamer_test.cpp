@@ -98,10 +98,7 @@ TEST_F(TwoToOne, AReceiverThatTakesNothingDelaysNoBlock) {
 TEST_F(TwoToOne, ASequenceIsThereOnceAllOfItIs) {
   pair_.admit(1);
   auto outs = pair_.begin(1, 8);
-  first_.write(0, 8, 1);
-  sure(outs[0].layer(0, first_.stream()));
-  sure(outs[0].finish("pending", first_.stream()));
-  while (!sure(outs[0].copied())) sure(emulated::synchronize(pair_.runtime, first_.stream()));
+  send_first_part(outs);
   EXPECT_TRUE(receiver_.streamer.arrived().empty());
   EXPECT_EQ(
       receiver_.streamer.stream_in(1, receiver_.blocks_for(8), receiver_.stream()).error().code,
@@ -120,10 +117,7 @@ TEST_F(TwoToOne, WhatIsDroppedBeforeItsEndIsCancelled) {
 TEST_F(TwoToOne, AnotherAttemptReplacesWhatCameOfTheFirst) {
   pair_.admit(1);  // which serves each attempt
   auto first = pair_.begin(1, 8);
-  first_.write(0, 8, 1);
-  sure(first[0].layer(0, first_.stream()));
-  sure(first[0].finish("pending", first_.stream()));
-  while (!sure(first[0].copied())) sure(emulated::synchronize(pair_.runtime, first_.stream()));
+  send_first_part(first);
   EXPECT_TRUE(receiver_.streamer.arrived().empty());  // has the first stage's part, and waits
 
   first[1].cancel();  // the second stage has died, say

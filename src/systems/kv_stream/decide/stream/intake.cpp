@@ -67,6 +67,14 @@ std::vector<std::uint64_t> Intake::take_complete() {
   return all;
 }
 
+std::vector<std::uint64_t> Intake::untold() const {
+  std::vector<std::uint64_t> all;
+  for (const auto& [number, sequence] : sequences_) {
+    if (!sequence.told) all.push_back(number);
+  }
+  return all;
+}
+
 const Intake::Sequence* Intake::find(std::uint64_t sequence) const {
   const auto found = sequences_.find(sequence);
   return found == sequences_.end() ? nullptr : &found->second;

@@ -54,6 +54,8 @@ class Intake {
   [[nodiscard]] Result<std::vector<std::uint64_t>> add(const StreamPart& part);
   // Sequences that are complete, since the last call, in ascending order.
   [[nodiscard]] std::vector<std::uint64_t> take_complete();
+  // Sequences of which take_complete() has not told, in ascending order.
+  [[nodiscard]] std::vector<std::uint64_t> untold() const;
   [[nodiscard]] const Sequence* find(std::uint64_t sequence) const;  // nullptr: nothing has come
   [[nodiscard]] bool complete(const Sequence& sequence) const;
 
