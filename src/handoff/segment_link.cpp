@@ -68,7 +68,7 @@ void SegmentMember::run_link() {
 
 std::optional<segment_wire::Request> SegmentMember::next() {
   if (!due_.empty()) {
-    segment_wire::Request first = std::move(due_.front());
+    const segment_wire::Request first = due_.front();
     due_.pop_front();
     return first;
   }

@@ -159,7 +159,7 @@ Result<Reply> decode_reply(std::string_view packet) {
   AQUA_TRY(object.finish());
   for (const Json& row : *rows) {
     AQUA_ASSIGN(SegmentStatus read, read_row(row));
-    reply.rows.push_back(std::move(read));
+    reply.rows.push_back(read);
   }
   return reply;
 }

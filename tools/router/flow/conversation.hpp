@@ -81,7 +81,7 @@ class Conversation {
   void follow(Next next);  // what a death or a give-up of an attempt leads to
   void end_move(bool done);
   // Another place is wanted; `engine` is to blame.
-  void begin_elsewhere(std::string engine, FaultKind kind, const Error& why);
+  void begin_elsewhere(const std::string& engine, FaultKind kind, const Error& why);
 
   // conversation_kv.cpp
   void tell(migration::RouterEvent event, migration::Position position = 0);

@@ -128,8 +128,9 @@ void Conversation::handle(AttemptDied& died) {
   follow(next);
 }
 
-// The name is a copy: it may be the move's, which ends here.
-void Conversation::begin_elsewhere(std::string engine, FaultKind kind, const Error& why) {
+void Conversation::begin_elsewhere(const std::string& engine, FaultKind kind, const Error& why) {
+  // It may be the move's name, which ends here.
+  const std::string blamed = engine;  // NOLINT(performance-unnecessary-copy-initialization)
   end_move(false);
   cut_all_but(kNoTurn, kNoTurn);
   if (!goes_on()) {
@@ -141,7 +142,7 @@ void Conversation::begin_elsewhere(std::string engine, FaultKind kind, const Err
     return fail({Code::unavailable, concat(why.message, "; given up after ", tries_, " attempts")});
   }
   place_until_ = Clock::now() + options_.place;
-  id_ = fleet_.again(id_, engine, kind, why.message);
+  id_ = fleet_.again(id_, blamed, kind, why.message);
 }
 
 void Conversation::drop_attempts(const std::string& engine) {

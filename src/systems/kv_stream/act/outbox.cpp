@@ -35,7 +35,7 @@ Result<std::uint64_t> Outbox::open(const ParcelHead& head, const std::string& ro
 }
 
 Result<ParcelState> Outbox::state(std::uint64_t number) {
-  const auto now = carrier_.state(number);
+  auto now = carrier_.state(number);
   hear();  // afterwards: what the carrier knows no more it has told of
   const auto found = given_.find(number);
   if (found == given_.end() || !found->second) return now;

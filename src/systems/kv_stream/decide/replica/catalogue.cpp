@@ -18,7 +18,7 @@ std::uint32_t good_end(const PackEntry& entry, const TokenIds& known) {
 
 }  // namespace
 
-void ReplicaCatalogue::add(std::uint64_t pack, Pack content) {
+void ReplicaCatalogue::add(std::uint64_t pack, Pack&& content) {
   const auto [at, is_new] = packs_.try_emplace(pack, std::move(content));
   if (!is_new) return;
   for (const PackEntry& entry : at->second.entries)

@@ -29,7 +29,7 @@ struct CoverPiece {
 
 class ReplicaCatalogue {
  public:
-  void add(std::uint64_t pack, Pack content);
+  void add(std::uint64_t pack, Pack&& content);
 
   // Pieces that make up KV of as many tokens as there are, from the first on, without a gap. An
   // entry is read as a whole: one that ends behind `room` tokens, which is how many the blocks have
