@@ -59,7 +59,7 @@ class Steps : public ::testing::Test {
   Steps() {
     for (Place* place : {&a_, &b_}) {
       place->engine.script(
-          [this, place](std::uint32_t) { return place->warms.wait(place->engine); },
+          [place](std::uint32_t) { return place->warms.wait(place->engine); },
           [this, place](std::uint32_t token) -> std::string {
             if (token == 0 && !first_.exchange(true)) place->speaker = true;
             if (place->speaker && token == kBefore) return place->speaks.wait(place->engine);
