@@ -37,10 +37,6 @@ constexpr std::uint32_t kBlocks = 512;
 constexpr std::uint32_t kSizes[] = {200, 2000};  // tokens
 
 // Of the clock that all processes of a server share.
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 aqua::Runtime open_gpu() {
   return must(aqua::Runtime::open({.device = "emu:0",
                                    .coordinator = "none",

@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sets of measurements and what is reported of them. The arithmetic is checked as it is
+// Times, sets of measurements and what is reported of them. The arithmetic is checked as it is
 // compiled.
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <vector>
 
 namespace aqua::bench {
+
+// Seconds of a clock that only goes forward.
+inline double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 // Between the two nearest samples, linearly; q from 0 to 1. At least one sample.
 constexpr double quantile(std::vector<double> samples, double q) {

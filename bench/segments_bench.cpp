@@ -34,10 +34,6 @@ constexpr std::uint32_t kMoved = 64;    // every second one
 constexpr std::size_t kBlockBytes = 16_KiB;
 constexpr std::size_t kBytes = std::size_t{kLayers} * 2 * kMoved * kBlockBytes;
 
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 class Bench {
  public:
   Bench(const std::string& keeper, unsigned rounds)

@@ -33,10 +33,6 @@ constexpr std::size_t kHeadBytes = 64;
 constexpr std::size_t kTokenBytes = kPlanes * kHeads * kHeadBytes;
 constexpr std::uint32_t kStepsARound = 16;
 
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 class Bench {
  public:
   Bench(const std::string& keeper, unsigned rounds)
