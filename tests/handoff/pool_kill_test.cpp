@@ -13,6 +13,7 @@
 
 #include "aqua/handoff/pools.hpp"
 #include "tests/handoff/answer_of_any.hpp"
+#include "tests/handoff/random_deaths.hpp"
 #include "tests/keeper/kept_descriptors.hpp"
 #include "tests/keeper/peer_program.hpp"
 
@@ -221,45 +222,11 @@ TEST_F(KilledPool, NothingThatWasHandedOverIsLostWithItsTakers) {
 // Givers, takers and the keeper die at random moments of whatever they do: no byte is wrong, which
 // it would be if a block had two owners, and at the end the keeper has nothing left.
 TEST_F(KilledPool, AtRandomMomentsNoBlockHasTwoOwnersAndNothingIsLeft) {
-  const int rounds = test::random_rounds();
   const std::ptrdiff_t before = test::kept_descriptors(keeper_);
-  std::mt19937_64 random(std::random_device{}());
-  const std::uint64_t seed = random();
-  SCOPED_TRACE("seed " + std::to_string(seed));
-  random.seed(seed);
-  const auto below = [&](std::uint64_t n) { return random() % n; };
-  std::vector<Member> members(4);  // the first two give
-  const auto start = [&](std::size_t i) {
-    members[i] = join(i < 2 ? "prefill" : "decode");
-    members[i]->post(i < 2 ? "give 1000000" : "serve 1000000");
-  };
-  int heard = 0;
-  for (int round = 0; round < rounds; ++round) {
-    for (std::size_t i = 0; i < members.size(); ++i) {
-      if (members[i] == nullptr) start(i);
-    }
-    for (std::uint64_t i = below(20); i > 0; --i) {
-      const std::string said = test::answer_of_any(members);
-      ASSERT_TRUE(said.starts_with("gave ") || said.starts_with("served ")) << said;
-      ++heard;
-    }
-    const std::size_t victim = below(10);
-    if (victim < 9) {
-      members[victim % 4].reset();
-      continue;
-    }
-    keeper_.kill();
-    keeper_.start();
-    for (Member& member : members) {  // each finds out, and says so when it has heard of it
-      std::string said;
-      do {
-        said = member->answer();
-      } while (said.starts_with("gave ") || said.starts_with("served "));
-      ASSERT_EQ(said, "no keeper");
-      member.reset();
-    }
-  }
-  members.clear();
+  int served = 0;
+  test::die_at_random(
+      keeper_, [&](bool gives) { return join(gives ? "prefill" : "decode"); }, served);
+  if (HasFatalFailure()) return;
   for (;;) {
     const auto rows = pools();
     if (rows.empty()) break;
@@ -268,7 +235,7 @@ TEST_F(KilledPool, AtRandomMomentsNoBlockHasTwoOwnersAndNothingIsLeft) {
     std::this_thread::yield();
   }
   EXPECT_EQ(test::kept_descriptors(keeper_), before);
-  RecordProperty("heard", heard);
+  RecordProperty("served", served);
 }
 
 }  // namespace

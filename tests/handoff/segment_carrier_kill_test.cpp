@@ -5,7 +5,6 @@
 #include <signal.h>
 
 #include <memory>
-#include <random>
 #include <set>
 #include <string>
 #include <thread>
@@ -14,7 +13,7 @@
 
 #include "aqua/handoff/pools.hpp"
 #include "aqua/handoff/segments.hpp"
-#include "tests/handoff/answer_of_any.hpp"
+#include "tests/handoff/random_deaths.hpp"
 #include "tests/keeper/kept_descriptors.hpp"
 #include "tests/keeper/peer_program.hpp"
 
@@ -230,50 +229,16 @@ TEST_P(KeeperOfCarriersKilledAtStep, EveryGiverIsToldAndTheNextKeeperServes) {
 // Givers, takers and the keeper die at random moments of whatever they do: no byte is wrong, which
 // whoever takes it would see, and at the end the keeper has nothing left.
 TEST_F(KilledSegmentCarrier, AtRandomMomentsNoByteIsWrongAndNothingIsLeft) {
-  const int rounds = test::random_rounds();
   const std::ptrdiff_t before = test::kept_descriptors(keeper_);
-  std::mt19937_64 random(std::random_device{}());
-  const std::uint64_t seed = random();
-  SCOPED_TRACE("seed " + std::to_string(seed));
-  random.seed(seed);
-  const auto below = [&](std::uint64_t n) { return random() % n; };
-  std::vector<Member> members(4);  // the first two give
-  const auto start_one = [&](std::size_t i) {
-    members[i] = i < 2 ? prefill() : decode(2);
-    members[i]->post(i < 2 ? "give 1000000" : "serve 1000000");
-  };
   int served = 0;
-  for (int round = 0; round < rounds; ++round) {
-    for (std::size_t i = 0; i < members.size(); ++i) {
-      if (members[i] == nullptr) start_one(i);
-    }
-    for (std::uint64_t i = below(20); i > 0; --i) {
-      const std::string said = test::answer_of_any(members);
-      ASSERT_TRUE(said.starts_with("gave ") || said.starts_with("served ")) << said;
-      served += said.starts_with("served ") ? 1 : 0;
-    }
-    const std::size_t victim = below(10);
-    if (victim < 9) {
-      members[victim % 4].reset();
-      continue;
-    }
-    keeper_.kill();
-    keeper_.start();
-    for (Member& member : members) {  // each finds out, and says so when it has heard of it
-      std::string said;
-      do {
-        said = member->answer();
-      } while (said.starts_with("gave ") || said.starts_with("served "));
-      ASSERT_EQ(said, "no keeper");
-      member.reset();
-    }
-  }
-  members.clear();
+  test::die_at_random(
+      keeper_, [&](bool gives) { return gives ? prefill() : decode(2); }, served);
+  if (HasFatalFailure()) return;
   until_members(0);
   if (!pools().empty()) (void)remove_pool("carried", keeper_.socket());  // nobody has taken it
   until_left(before);
   RecordProperty("served", served);
-  EXPECT_GT(served, rounds / 4);
+  EXPECT_GT(served, test::random_rounds() / 4);
 }
 
 }  // namespace

@@ -8,38 +8,14 @@
 #include <string>
 #include <vector>
 
+#include "tests/parcel/pool_fixture.hpp"
+
 namespace aqua {
 namespace {
 
-constexpr MemberNumber kPrefill = 1, kDecode = 2, kOther = 3;
+using test::code_of, test::kDecode, test::kOther, test::kPrefill;
 
-template <typename T>
-std::string code_of(const Result<T>& result) {
-  return result.ok() ? "ok" : std::string(to_string(result.error().code));
-}
-
-class Pool : public ::testing::Test {
- protected:
-  Pool() {
-    EXPECT_TRUE(book_.join(kPrefill, "prefill").ok());
-    EXPECT_TRUE(book_.join(kDecode, "decode").ok());
-    EXPECT_TRUE(book_.join(kOther, "decode").ok());
-  }
-  // Blocks of this member, handed over to decode.
-  std::uint64_t offer(const std::string& id, const Blocks& blocks) {
-    return offer(id, blocks, turn_ += 10);
-  }
-  std::uint64_t offer(const std::string& id, const Blocks& blocks, std::uint64_t turn) {
-    return book_.offer(kPrefill, "decode", {.id = id, .turn = turn, .blocks = blocks}).value();
-  }
-  Blocks grant(MemberNumber member, std::uint32_t count) {
-    return book_.grant(member, count).value();
-  }
-  std::vector<Parcel> accept(MemberNumber member) { return book_.accept(member, 9).value(); }
-
-  std::uint64_t turn_ = 0;
-  PoolBook book_{8, 4};
-};
+class Pool : public test::WithPool {};
 
 TEST_F(Pool, APromptGoesFromPrefillToDecodeAndItsBlocksAreFreeAfterIt) {
   const Blocks blocks = grant(kPrefill, 3);

@@ -7,18 +7,14 @@
 #include <string>
 #include <vector>
 
-#include "parcel/pool_book.hpp"
+#include "tests/parcel/pool_fixture.hpp"
 
 namespace aqua {
 namespace {
 
-constexpr MemberNumber kPrefill = 1, kDecode = 2, kOther = 3;
-constexpr std::uint32_t kBlocks = 16;
+using test::code_of, test::kDecode, test::kOther, test::kPrefill;
 
-template <typename T>
-std::string code_of(const Result<T>& result) {
-  return result.ok() ? "ok" : std::string(to_string(result.error().code));
-}
+constexpr std::uint32_t kBlocks = 16;
 
 class PoolQuota : public ::testing::Test {
  protected:

@@ -5,35 +5,14 @@
 #include <string>
 #include <vector>
 
-#include "parcel/pool_book.hpp"
+#include "tests/parcel/pool_fixture.hpp"
 
 namespace aqua {
 namespace {
 
-constexpr MemberNumber kPrefill = 1, kDecode = 2, kOther = 3;
+using test::code_of, test::kDecode, test::kOther, test::kPrefill;
 
-template <typename T>
-std::string code_of(const Result<T>& result) {
-  return result.ok() ? "ok" : std::string(to_string(result.error().code));
-}
-
-class Recalled : public ::testing::Test {
- protected:
-  Recalled() {
-    EXPECT_TRUE(book_.join(kPrefill, "prefill").ok());
-    EXPECT_TRUE(book_.join(kDecode, "decode").ok());
-    EXPECT_TRUE(book_.join(kOther, "decode").ok());
-  }
-  std::uint64_t offer(const std::string& id, const Blocks& blocks) {
-    return book_.offer(kPrefill, "decode", {.id = id, .turn = 10, .blocks = blocks}).value();
-  }
-  Blocks grant(MemberNumber member, std::uint32_t count) {
-    return book_.grant(member, count).value();
-  }
-  std::vector<Parcel> accept(MemberNumber member) { return book_.accept(member, 9).value(); }
-
-  PoolBook book_{8, 4};
-};
+class Recalled : public test::WithPool {};
 
 TEST_F(Recalled, ItsBlocksAreItsGiversAgain) {
   const Blocks own = grant(kPrefill, 3);
