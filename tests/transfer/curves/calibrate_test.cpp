@@ -68,6 +68,28 @@ TEST_F(Calibrate, WithinADeviceMovesMoreThanItsCacheHolds) {
   EXPECT_EQ(calibration_bytes(gpu, Link::host), kCalibrationBytes);
 }
 
+// The sizes of the slabs that are taken of it.
+class SlabSizes final : public FaultyDevice {
+ public:
+  using FaultyDevice::FaultyDevice;
+  Result<std::unique_ptr<Slab>> create_slab(std::size_t bytes, device::SlabUse use) override {
+    sizes.push_back(bytes);
+    return FaultyDevice::create_slab(bytes, use);
+  }
+  std::vector<std::size_t> sizes{};
+};
+
+TEST_F(Calibrate, TakesAsMuchOfADeviceAsItsCacheAsksFor) {
+  auto options = quick();
+  options.per_link = 0ms;
+  SlabSizes gpu(*dev);
+  gpu.pretend_cache(std::size_t{3} << 20);
+  (void)must(calibrate_links(gpu, nullptr, options, options.largest_piece));
+  ASSERT_FALSE(gpu.sizes.empty());
+  EXPECT_EQ(gpu.sizes.front(), std::size_t{12} << 20) << "at the link's far end";
+  for (const std::size_t bytes : gpu.sizes) EXPECT_GE(bytes, std::size_t{12} << 20);
+}
+
 // As on a machine that is busy with an engine's start: what is kept must have no holes.
 TEST_F(Calibrate, WithoutTimeKnowsWhatEachCurveNeeds) {
   auto options = quick();
