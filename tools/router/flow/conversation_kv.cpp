@@ -123,9 +123,9 @@ void Conversation::tell(RouterEvent event, migration::Position position) {
   const Next next = relay_.news(event, position);
   carry_out();
   if (next == Next::want_place) {
-    return begin_elsewhere(
-        move_->source_engine->name, FaultKind::broke_off,
-        {Code::unavailable, concat("engine ", move_->source_engine->name, " died in a move")});
+    const std::shared_ptr<const EngineDoor> source = move_->source_engine;  // the move ends
+    return begin_elsewhere(source->name, FaultKind::broke_off,
+                           {Code::unavailable, concat("engine ", source->name, " died in a move")});
   }
   follow_kv(next);
 }

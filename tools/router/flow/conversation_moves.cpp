@@ -129,8 +129,6 @@ void Conversation::handle(AttemptDied& died) {
 }
 
 void Conversation::begin_elsewhere(const std::string& engine, FaultKind kind, const Error& why) {
-  // It may be the move's name, which ends here.
-  const std::string blamed = engine;  // NOLINT(performance-unnecessary-copy-initialization)
   end_move(false);
   cut_all_but(kNoTurn, kNoTurn);
   if (!goes_on()) {
@@ -142,7 +140,7 @@ void Conversation::begin_elsewhere(const std::string& engine, FaultKind kind, co
     return fail({Code::unavailable, concat(why.message, "; given up after ", tries_, " attempts")});
   }
   place_until_ = Clock::now() + options_.place;
-  id_ = fleet_.again(id_, blamed, kind, why.message);
+  id_ = fleet_.again(id_, engine, kind, why.message);
 }
 
 void Conversation::drop_attempts(const std::string& engine) {
