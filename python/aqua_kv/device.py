@@ -13,15 +13,17 @@ class DeviceBytes:
     bytes by __cuda_array_interface__, so PyTorch and CuPy take it as it is."""
 
     __slots__ = ()
+    _data: int
+    _bytes: int
 
     @property
     def data(self) -> int:
-        """Device address."""
-        raise NotImplementedError
+        """Device address; a host thread must not follow it."""
+        return self._data
 
     @property
     def bytes(self) -> int:
-        raise NotImplementedError
+        return self._bytes
 
     @property
     def read_only(self) -> bool:

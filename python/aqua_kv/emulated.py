@@ -44,14 +44,6 @@ class Memory(Owned, DeviceBytes):
     def _settle(self) -> bool:
         return self._runtime._state.settle()
 
-    @property
-    def data(self) -> int:
-        return self._data
-
-    @property
-    def bytes(self) -> int:
-        return self._bytes
-
 
 class Stream:
     """Closing it waits for its work. Must be closed before its runtime, or with it."""

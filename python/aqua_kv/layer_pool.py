@@ -36,10 +36,6 @@ class LayerPlane(DeviceBytes):
         self._data = data
 
     @property
-    def data(self) -> int:
-        return self._data
-
-    @property
     def bytes(self) -> int:
         """Of the blocks that are usable now."""
         return self._pool.usable_blocks * self._pool.block_bytes

@@ -27,14 +27,6 @@ class PoolPlane(DeviceBytes):
         self._data = data
         self._bytes = length
 
-    @property
-    def data(self) -> int:
-        return self._data
-
-    @property
-    def bytes(self) -> int:
-        return self._bytes
-
 
 class ElasticPool(Owned):
     """No work of a GPU may be in flight on it when it is closed (an emulated GPU's is waited for);

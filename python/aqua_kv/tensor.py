@@ -36,15 +36,6 @@ class Pin(Owned, DeviceBytes):
         self._access = access
 
     @property
-    def data(self) -> int:
-        """Device address of the pinned range; a host thread must not follow it."""
-        return self._data
-
-    @property
-    def bytes(self) -> int:
-        return self._bytes
-
-    @property
     def read_only(self) -> bool:
         return self._access == Access.READ
 

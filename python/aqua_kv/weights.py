@@ -59,14 +59,6 @@ class WeightTensor(DeviceBytes):
         self._bytes = int(c.bytes)
 
     @property
-    def data(self) -> int:
-        return self._data
-
-    @property
-    def bytes(self) -> int:
-        return self._bytes
-
-    @property
     def read_only(self) -> bool:
         return True
 

@@ -44,10 +44,6 @@ class KvPoolPlane(DeviceBytes):
         self._data = data
 
     @property
-    def data(self) -> int:
-        return self._data
-
-    @property
     def bytes(self) -> int:
         return self.pool.shape.blocks * self.pool.shape.plane_block_bytes
 
@@ -75,11 +71,3 @@ class KvPoolBlock(DeviceBytes):
         self.plane = plane
         self._data = data
         self._bytes = length
-
-    @property
-    def data(self) -> int:
-        return self._data
-
-    @property
-    def bytes(self) -> int:
-        return self._bytes
