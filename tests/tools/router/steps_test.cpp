@@ -58,14 +58,15 @@ class Steps : public ::testing::Test {
 
   Steps() {
     for (Place* place : {&a_, &b_}) {
-      place->engine.script(
-          [place](std::uint32_t) { return place->warms.wait(place->engine); },
-          [this, place](std::uint32_t token) -> std::string {
-            if (token == 0 && !first_.exchange(true)) place->speaker = true;
-            if (place->speaker && token == kBefore) return place->speaks.wait(place->engine);
-            if (!place->speaker && token == 0) return place->takes_over.wait(place->engine);
-            return "";
-          });
+      place->engine.script([place](std::uint32_t) { return place->warms.wait(place->engine); },
+                           [this, place](std::uint32_t token) -> std::string {
+                             if (token == 0 && !first_.exchange(true)) place->speaker = true;
+                             if (place->speaker && token == kBefore)
+                               return place->speaks.wait(place->engine);
+                             if (!place->speaker && token == 0)
+                               return place->takes_over.wait(place->engine);
+                             return "";
+                           });
     }
     router_.emplace(std::vector{a_.engine.url(), b_.engine.url()},
                     std::vector<std::string>{"--hold", "30000"});

@@ -80,7 +80,8 @@ class Conversation {
   void begin_move(const FleetOrder& order);
   void follow(Next next);  // what a death or a give-up of an attempt leads to
   void end_move(bool done);
-  // Another place is wanted; `engine` is to blame. It is not a name that the move holds, which ends.
+  // Another place is wanted; `engine` is to blame. It is not a name that the move holds, which
+  // ends.
   void begin_elsewhere(const std::string& engine, FaultKind kind, const Error& why);
 
   // conversation_kv.cpp
