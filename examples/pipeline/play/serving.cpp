@@ -209,7 +209,7 @@ void Serving::recover(Processes& broken) {
     }
   }
   std::ranges::sort(again);
-  again.erase(std::ranges::unique(again).begin(), again.end());
+  again.erase(std::unique(again.begin(), again.end()), again.end());
   for (const Word each : again) give_prompt(*running_.at(each));
   go_on_by(plan, prompts);
   begin_more();
