@@ -1,21 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "handoff/pool_member.hpp"
 
-#include <fcntl.h>
-#include <poll.h>
-#include <sys/socket.h>
-
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <utility>
 
 #include "base/concat.hpp"
-#include "base/errno_error.hpp"
 #include "base/step.hpp"
 #include "base/try.hpp"
-#include "base/wake_event.hpp"
 
 namespace aqua {
 namespace {
@@ -24,34 +17,32 @@ namespace {
 constexpr std::chrono::hours kForever{24 * 365};
 // So many blocks at most are named in a request or an answer.
 constexpr std::size_t kMostNamed = pool_wire::kMostNamedBlocks;
-// For which stop() waits for the keeper's last answers.
-constexpr std::chrono::seconds kLastWords{5};
 
 }  // namespace
 
 Result<std::unique_ptr<PoolMember>> PoolMember::start(PoolClient keeper, UniqueFd wake,
                                                       const Part& part) {
-  // The connection is shut down from another thread than the one that closes it after an error: by
-  // a descriptor of its own, whose number cannot be another file's by then.
-  UniqueFd socket(::fcntl(keeper.descriptor(), F_DUPFD_CLOEXEC, 0));
-  if (!socket.valid()) return errno_error("pool: connection");
-  AQUA_ASSIGN(UniqueFd kick, make_wake_event());
-  return std::unique_ptr<PoolMember>(
-      new PoolMember(std::move(keeper), std::move(socket), std::move(wake), std::move(kick), part));
+  AQUA_ASSIGN(auto link, KeeperLink::make(keeper.descriptor(), std::move(wake)));
+  return std::unique_ptr<PoolMember>(new PoolMember(std::move(keeper), std::move(link), part));
 }
 
-PoolMember::PoolMember(PoolClient keeper, UniqueFd socket, UniqueFd wake, UniqueFd kick,
-                       const Part& part)
+PoolMember::PoolMember(PoolClient keeper, std::unique_ptr<KeeperLink> link, const Part& part)
     : keeper_(std::move(keeper)),
-      socket_(std::move(socket)),
-      wake_(std::move(wake)),
-      kick_(std::move(kick)),
+      link_(std::move(link)),
       reserve_(part.reserve),
       news_(part.news),
-      mine_(part.blocks) {
+      mine_(part.blocks),
+      marked_([this](Pending pending, const StreamMark& mark, const Result<void>& outcome) {
+        reached(std::move(pending), mark, outcome);
+      }) {
   mine_.idle(part.granted);
-  marks_ = std::thread([this] { run_marks(); });
-  link_ = std::thread([this] { run_link(); });
+  link_->start({.turn = [this](bool ending) { return turn(ending); },
+                .woken = [this] { woken(); },
+                .closed =
+                    [this] {
+                      const MutexLock lock(mu_);
+                      disconnect("the keeper has closed");
+                    }});
 }
 
 Result<void> PoolMember::check_connected() const {
@@ -60,13 +51,12 @@ Result<void> PoolMember::check_connected() const {
 }
 
 void PoolMember::post(StreamMark mark, std::variant<Released, HandedOver, pool_wire::Finish> work) {
-  pending_.push_back({std::move(mark), std::move(work), told_.now()});
-  marks_changed_.notify_one();
+  marked_.post(std::move(mark), {std::move(work), told_.now()});
 }
 
 void PoolMember::post(Ask ask) {
   due_.push_back(std::move(ask));
-  signal_event(kick_.get());
+  link_->kick();
 }
 
 template <typename Request>
@@ -81,7 +71,7 @@ Result<Blocks> PoolMember::allocate(std::size_t count) {
   const MutexLock lock(mu_);
   auto blocks = mine_.allocate(count);
   wanted_blocks_ = blocks.ok() ? 0 : count;
-  if (!blocks.ok() || mine_.idle_blocks() < reserve_ / 2) signal_event(kick_.get());
+  if (!blocks.ok() || mine_.idle_blocks() < reserve_ / 2) link_->kick();
   return blocks;
 }
 
@@ -128,7 +118,7 @@ std::vector<Parcel> PoolMember::accept(std::size_t most) {
     ready = ready_.erase(ready);
   }
   wanted_ = most;
-  if (may_wait_ && ready_.size() < wanted_) signal_event(kick_.get());
+  if (may_wait_ && ready_.size() < wanted_) link_->kick();
   return parcels;
 }
 
@@ -151,57 +141,23 @@ KvPoolStatus PoolMember::status() const {
 }
 
 void PoolMember::stop() {
-  if (marks_.joinable()) {
-    {
-      const MutexLock lock(mu_);
-      marks_end_ = true;
-      marks_changed_.notify_one();
-    }
-    marks_.join();
-  }
-  if (!link_.joinable()) return;
-  {
-    const auto deadline = std::chrono::steady_clock::now() + kLastWords;
-    const MutexLock lock(mu_);
-    link_ends_ = true;
-    signal_event(kick_.get());
-    while (!link_has_ended_) {
-      if (link_ended_.wait_until(mu_, deadline)) continue;
-      if (connected_) ::shutdown(socket_.get(), SHUT_RDWR);
-      break;
-    }
-  }
-  link_.join();
+  marked_.stop();
+  link_->stop();
 }
 
 void PoolMember::leave() {
   if (keeper_.connected()) (void)keeper_.call(pool_wire::Leave{});
 }
 
-void PoolMember::run_marks() {
-  for (;;) {
-    std::optional<Pending> pending;
-    {
-      const MutexLock lock(mu_);
-      while (pending_.empty() && !marks_end_) marks_changed_.wait(mu_);
-      if (pending_.empty()) return;
-      pending = std::move(pending_.front());
-      pending_.pop_front();
-    }
-    const auto outcome = pending->mark.wait();
-    reached(std::move(*pending), outcome);
-  }
-}
-
-void PoolMember::reached(Pending pending, const Result<void>& outcome) {
+void PoolMember::reached(Pending pending, const StreamMark& mark, const Result<void>& outcome) {
   const MutexLock lock(mu_);
   if (auto* const released = std::get_if<Released>(&pending.work)) {
     mine_.idle(released->own);
     post_about<pool_wire::GiveBack>(released->shared);
-    signal_event(kick_.get());  // there may be more than the reserve now
+    link_->kick();  // there may be more than the reserve now
     news_->tell();
   } else if (auto* const handed = std::get_if<HandedOver>(&pending.work)) {
-    const std::uint64_t failure = pending.mark.latest_failure();
+    const std::uint64_t failure = mark.latest_failure();
     if (outcome.ok() && !told_.concerns(failure, pending.told)) {
       post(std::move(*handed));
       return;
@@ -218,50 +174,31 @@ void PoolMember::reached(Pending pending, const Result<void>& outcome) {
   }
 }
 
-void PoolMember::run_link() {
-  for (;;) {
-    std::optional<Ask> ask_next;
-    bool connected = false;
-    {
-      const MutexLock lock(mu_);
-      ask_next = next();
-      connected = connected_;
-      if (!ask_next && link_ends_) {
-        link_has_ended_ = true;
-        link_ended_.notify_all();
-        return;
-      }
-    }
-    if (ask_next) {
-      std::visit([this](const auto& what) { ask(what); }, *ask_next);
-      continue;
-    }
-    std::array<pollfd, 3> polled{{{kick_.get(), POLLIN, 0},
-                                  {connected ? wake_.get() : -1, POLLIN, 0},
-                                  {connected ? socket_.get() : -1, POLLIN | POLLRDHUP, 0}}};
-    if (::poll(polled.data(), polled.size(), -1) < 0) continue;  // EINTR
-    if (polled[0].revents != 0) clear_event(kick_.get());
-    if (polled[1].revents != 0) {
-      clear_event(wake_.get());
-      const MutexLock lock(mu_);
-      may_wait_ = true;
-      may_hear_ = true;
-      starved_ = false;
-    }
-    if (polled[2].revents != 0) {  // nothing comes unasked but the end
-      const MutexLock lock(mu_);
-      disconnect("the keeper has closed");
-    }
+KeeperLink::Turn PoolMember::turn(bool ending) {
+  std::optional<Ask> ask_next;
+  {
+    const MutexLock lock(mu_);
+    ask_next = next(ending);
+    if (!ask_next) return connected_ ? KeeperLink::Turn::idle : KeeperLink::Turn::disconnected;
   }
+  std::visit([this](const auto& what) { ask(what); }, *ask_next);
+  return KeeperLink::Turn::asked;
 }
 
-std::optional<PoolMember::Ask> PoolMember::next() {
+void PoolMember::woken() {
+  const MutexLock lock(mu_);
+  may_wait_ = true;
+  may_hear_ = true;
+  starved_ = false;
+}
+
+std::optional<PoolMember::Ask> PoolMember::next(bool ending) {
   if (!due_.empty()) {
     Ask first = std::move(due_.front());
     due_.pop_front();
     return first;
   }
-  if (!connected_ || link_ends_) return std::nullopt;
+  if (!connected_ || ending) return std::nullopt;
   const std::size_t idle = mine_.idle_blocks();
   const std::size_t aim = std::max(reserve_, wanted_blocks_);
   if (!starved_ && (idle < wanted_blocks_ || 2 * idle < reserve_)) {
@@ -276,7 +213,7 @@ std::optional<PoolMember::Ask> PoolMember::next() {
   const Blocks surplus = mine_.surplus(2 * reserve_ + wanted_blocks_);
   if (surplus.empty()) return std::nullopt;
   post_about<pool_wire::GiveBack>(surplus);
-  return next();
+  return next(ending);
 }
 
 Result<PoolClient::Answer> PoolMember::call(const pool_wire::PoolRequest& request) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // PoolMember is a member's side of a KV pool without its memory: what it has (MemberBlocks), and
-// the two threads that do what an engine must not wait for. One waits for streams, in the order of
-// the calls; what is complete then it passes to the other, which speaks to the keeper.
+// what an engine must not wait for. MarkedWork waits for streams; what is complete then it passes
+// to KeeperLink, which speaks to the keeper.
 //
 // Threads: every method may be called concurrently, but stop() and leave(), which are the last.
 #pragma once
@@ -13,7 +13,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <thread>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -22,6 +21,8 @@
 #include "aqua/stream_mark.hpp"
 #include "base/mutex.hpp"
 #include "base/unique_fd.hpp"
+#include "handoff/keeper_link.hpp"
+#include "handoff/marked_work.hpp"
 #include "handoff/news.hpp"
 #include "handoff/pool_client.hpp"
 #include "handoff/told_failures.hpp"
@@ -87,7 +88,6 @@ class PoolMember {
   using Released = MemberBlocks::Released;
   // What is to be done once a mark is reached.
   struct Pending {
-    StreamMark mark;
     std::variant<Released, HandedOver, pool_wire::Finish> work;
     std::uint64_t told = 0;  // as told_.now() when it was posted
   };
@@ -113,7 +113,7 @@ class PoolMember {
   // What the keeper is to be asked.
   using Ask = std::variant<HandedOver, Opening, Recalling, pool_wire::PoolRequest>;
 
-  PoolMember(PoolClient keeper, UniqueFd socket, UniqueFd wake, UniqueFd kick, const Part& part);
+  PoolMember(PoolClient keeper, std::unique_ptr<KeeperLink> link, const Part& part);
   [[nodiscard]] Result<void> check_connected() const AQUA_REQUIRES(mu_);
   // The parcel that is given and not closed.
   [[nodiscard]] Result<const Given*> find_open(const char* call, std::uint64_t number) const
@@ -126,11 +126,13 @@ class PoolMember {
   template <typename Request>
   void post_about(BlockList blocks) AQUA_REQUIRES(mu_);
 
-  void run_marks();
-  void reached(Pending pending, const Result<void>& outcome) AQUA_EXCLUDES(mu_);
-  void run_link();
-  // What is to be asked next; nothing: there is none now.
-  [[nodiscard]] std::optional<Ask> next() AQUA_REQUIRES(mu_);
+  void reached(Pending pending, const StreamMark& mark, const Result<void>& outcome)
+      AQUA_EXCLUDES(mu_);
+  // KeeperLink's.
+  [[nodiscard]] KeeperLink::Turn turn(bool ending) AQUA_EXCLUDES(mu_);
+  void woken() AQUA_EXCLUDES(mu_);
+  // What is to be asked next; nothing: there is none now. `ending`: only what was posted.
+  [[nodiscard]] std::optional<Ask> next(bool ending) AQUA_REQUIRES(mu_);
   void ask(const HandedOver& handed) AQUA_EXCLUDES(mu_);
   void ask(const Opening& opening) AQUA_EXCLUDES(mu_);
   void ask(const Recalling& recalling) AQUA_EXCLUDES(mu_);
@@ -155,17 +157,13 @@ class PoolMember {
   void admit_again(const Parcel& parcel) AQUA_REQUIRES(mu_);
   void disconnect(const std::string& why) AQUA_REQUIRES(mu_);
 
-  PoolClient keeper_;      // the link thread's, until that has ended
-  const UniqueFd socket_;  // its connection, for as long as this lives
-  const UniqueFd wake_;    // the keeper signals it when there is something
-  const UniqueFd kick_;    // this process does when there is something to ask
+  PoolClient keeper_;  // the link's, until that has ended
+  const std::unique_ptr<KeeperLink> link_;
   const std::size_t reserve_;
   const std::shared_ptr<News> news_;
 
   mutable Mutex mu_;
-  CondVar marks_changed_, link_ended_;
   MemberBlocks mine_ AQUA_GUARDED_BY(mu_);
-  std::deque<Pending> pending_ AQUA_GUARDED_BY(mu_);
   std::deque<Ask> due_ AQUA_GUARDED_BY(mu_);
   std::deque<Parcel> ready_ AQUA_GUARDED_BY(mu_);
   std::multiset<std::string> giving_ AQUA_GUARDED_BY(mu_);  // ids
@@ -187,10 +185,7 @@ class PoolMember {
   std::uint32_t waiting_ AQUA_GUARDED_BY(mu_) = 0;
   bool connected_ AQUA_GUARDED_BY(mu_) = true;
   std::string error_ AQUA_GUARDED_BY(mu_);
-  bool marks_end_ AQUA_GUARDED_BY(mu_) = false;  // once nothing is pending
-  bool link_ends_ AQUA_GUARDED_BY(mu_) = false;  // once nothing is due
-  bool link_has_ended_ AQUA_GUARDED_BY(mu_) = false;
-  std::thread marks_, link_;
+  MarkedWork<Pending> marked_;  // the last: what it calls uses the others
 };
 
 }  // namespace aqua

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The thread of a SegmentMember that speaks to the keeper, and maps and unmaps.
-#include <poll.h>
-
+// What a SegmentMember does on its link: it speaks to the keeper, maps and unmaps.
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <utility>
 
 #include "base/concat.hpp"
 #include "base/step.hpp"
 #include "base/try.hpp"
-#include "base/wake_event.hpp"
 #include "handoff/segment_member.hpp"
 
 namespace aqua {
@@ -27,52 +23,42 @@ std::size_t size_class(std::size_t bytes) {
 
 }  // namespace
 
-void SegmentMember::run_link() {
-  for (;;) {
-    std::vector<Memory> unmapped;
-    std::optional<segment_wire::Request> request;
-    bool connected = false;
-    {
-      const MutexLock lock(mu_);
-      unmapped.swap(unmapped_);
-      request = next();
-      connected = connected_;
-      if (!request && link_ends_) {
-        link_has_ended_ = true;
-        link_ended_.notify_all();
-        return;
-      }
-    }
-    unmapped.clear();
-    if (request) {
-      ask(*request);
-      continue;
-    }
-    std::array<pollfd, 3> polled{{{kick_.get(), POLLIN, 0},
-                                  {connected ? wake_.get() : -1, POLLIN, 0},
-                                  {connected ? socket_.get() : -1, POLLIN | POLLRDHUP, 0}}};
-    if (::poll(polled.data(), polled.size(), -1) < 0) continue;  // EINTR
-    if (polled[0].revents != 0) clear_event(kick_.get());
-    if (polled[1].revents != 0) {
-      clear_event(wake_.get());
-      const MutexLock lock(mu_);
-      returned_ = true;
-      starved_ = false;  // or there may be room for what was refused
-    }
-    if (polled[2].revents != 0) {  // nothing comes unasked but the end
-      const MutexLock lock(mu_);
-      disconnect("the keeper has closed");
-    }
-  }
+void SegmentMember::start_link() {
+  link_->start({.turn = [this](bool ending) { return turn(ending); },
+                .woken =
+                    [this] {
+                      const MutexLock lock(mu_);
+                      returned_ = true;
+                      starved_ = false;  // or there may be room for what was refused
+                    },
+                .closed =
+                    [this] {
+                      const MutexLock lock(mu_);
+                      disconnect("the keeper has closed");
+                    }});
 }
 
-std::optional<segment_wire::Request> SegmentMember::next() {
+KeeperLink::Turn SegmentMember::turn(bool ending) {
+  std::vector<Memory> unmapped;  // goes without the lock
+  std::optional<segment_wire::Request> request;
+  {
+    const MutexLock lock(mu_);
+    unmapped.swap(unmapped_);
+    request = next(ending);
+    if (!request) return connected_ ? KeeperLink::Turn::idle : KeeperLink::Turn::disconnected;
+  }
+  unmapped.clear();
+  ask(*request);
+  return KeeperLink::Turn::asked;
+}
+
+std::optional<segment_wire::Request> SegmentMember::next(bool ending) {
   if (!due_.empty()) {
     const segment_wire::Request first = due_.front();
     due_.pop_front();
     return first;
   }
-  if (!connected_ || link_ends_) return std::nullopt;
+  if (!connected_ || ending) return std::nullopt;
   if (std::exchange(returned_, false)) return segment_wire::Returned{};
   // What take() was asked for stays until it comes back for it.
   const std::size_t most_ready = 2 * std::size_t{options_.ready} + (wanted_ == 0 ? 0 : 1);

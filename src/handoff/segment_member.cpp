@@ -2,24 +2,16 @@
 // What the engine asks of its segments, and what is done once its streams have got so far.
 #include "handoff/segment_member.hpp"
 
-#include <fcntl.h>
-#include <sys/socket.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "base/concat.hpp"
-#include "base/errno_error.hpp"
 #include "base/step.hpp"
 #include "base/try.hpp"
-#include "base/wake_event.hpp"
 #include "handoff/segment_digest.hpp"
 
 namespace aqua {
 namespace {
-
-// For which stop() waits for the keeper's last answers.
-constexpr std::chrono::seconds kLastAnswers{5};
 
 Error no_segment(const char* call, std::uint64_t number, const char* what) {
   return Error{Code::not_found, concat("segments: ", call, ": segment ", number, what)};
@@ -40,35 +32,28 @@ Result<std::unique_ptr<SegmentMember>> SegmentMember::open(Runtime& runtime,
   if (joined.fds.size() != 1) {
     return Error{Code::invalid_argument, "segments: the keeper's answer cannot be"};
   }
-  // As PoolMember's: the connection is shut down from another thread than the one that closes it.
-  UniqueFd socket(::fcntl(keeper.descriptor(), F_DUPFD_CLOEXEC, 0));
-  if (!socket.valid()) return errno_error("segments: connection");
-  AQUA_ASSIGN(UniqueFd kick, make_wake_event());
-  std::unique_ptr<SegmentMember> member(
-      new SegmentMember(runtime, std::move(keeper), std::move(socket), std::move(joined.fds[0]),
-                        std::move(kick), options, std::move(listeners)));
+  AQUA_ASSIGN(auto link, KeeperLink::make(keeper.descriptor(), std::move(joined.fds[0])));
+  std::unique_ptr<SegmentMember> member(new SegmentMember(
+      runtime, std::move(keeper), std::move(link), options, std::move(listeners)));
   for (std::uint32_t i = 0; i < options.ready; ++i) {
     AQUA_TRY(member->reserve_one(options.segment_bytes));
   }
-  member->start_threads();
+  member->start_link();
   return member;
 }
 
-SegmentMember::SegmentMember(Runtime& runtime, SegmentClient keeper, UniqueFd socket, UniqueFd wake,
-                             UniqueFd kick, const SegmentsOptions& options, Listeners listeners)
+SegmentMember::SegmentMember(Runtime& runtime, SegmentClient keeper,
+                             std::unique_ptr<KeeperLink> link, const SegmentsOptions& options,
+                             Listeners listeners)
     : runtime_(runtime),
       keeper_(std::move(keeper)),
-      socket_(std::move(socket)),
-      wake_(std::move(wake)),
-      kick_(std::move(kick)),
+      link_(std::move(link)),
       options_(options),
       news_(std::move(listeners.news)),
-      tell_committed_(std::move(listeners.committed)) {}
-
-void SegmentMember::start_threads() {
-  marks_ = std::thread([this] { run_marks(); });
-  link_ = std::thread([this] { run_link(); });
-}
+      tell_committed_(std::move(listeners.committed)),
+      marked_([this](const Pending& pending, const StreamMark& mark, const Result<void>& outcome) {
+        reached(pending, mark, outcome);
+      }) {}
 
 Result<void> SegmentMember::check_connected() const {
   if (connected_) return {};
@@ -76,13 +61,12 @@ Result<void> SegmentMember::check_connected() const {
 }
 
 void SegmentMember::post(StreamMark mark, const Work& work) {
-  pending_.push_back({std::move(mark), work, told_.now()});
-  marks_changed_.notify_one();
+  marked_.post(std::move(mark), {work, told_.now()});
 }
 
 void SegmentMember::post(const segment_wire::Request& request) {
   due_.push_back(request);
-  signal_event(kick_.get());
+  link_->kick();
 }
 
 std::deque<std::uint64_t>::iterator SegmentMember::fitting(std::size_t bytes) {
@@ -104,7 +88,7 @@ Result<Segment> SegmentMember::take(std::size_t bytes) {
     AQUA_TRY(check_connected());
     wanted_ = bytes;
     starved_ = false;
-    signal_event(kick_.get());
+    link_->kick();
     return Error{Code::resource_exhausted,
                  concat("segments: take: none of ", bytes, " bytes is ready",
                         error_.empty() ? "" : ": ", error_)};
@@ -113,7 +97,7 @@ Result<Segment> SegmentMember::take(std::size_t bytes) {
   const std::uint64_t number = *found;
   ready_.erase(found);
   own_.at(number).state = State::taken;
-  if (ready_.size() < options_.ready) signal_event(kick_.get());
+  if (ready_.size() < options_.ready) link_->kick();
   return as_segment(number, *own_.at(number).memory);
 }
 
@@ -228,27 +212,8 @@ SegmentsStatus SegmentMember::status() const {
 }
 
 void SegmentMember::stop() {
-  if (marks_.joinable()) {
-    {
-      const MutexLock lock(mu_);
-      marks_end_ = true;
-      marks_changed_.notify_one();
-    }
-    marks_.join();
-  }
-  if (!link_.joinable()) return;
-  {
-    const auto deadline = std::chrono::steady_clock::now() + kLastAnswers;
-    const MutexLock lock(mu_);
-    link_ends_ = true;
-    signal_event(kick_.get());
-    while (!link_has_ended_) {
-      if (link_ended_.wait_until(mu_, deadline)) continue;
-      if (connected_) ::shutdown(socket_.get(), SHUT_RDWR);
-      break;
-    }
-  }
-  link_.join();
+  marked_.stop();
+  link_->stop();
 }
 
 void SegmentMember::leave() {
@@ -262,28 +227,17 @@ void SegmentMember::leave() {
   if (keeper_.connected()) (void)keeper_.call(segment_wire::Leave{});
 }
 
-void SegmentMember::run_marks() {
-  for (;;) {
-    std::optional<Pending> pending;
-    {
-      const MutexLock lock(mu_);
-      while (pending_.empty() && !marks_end_) marks_changed_.wait(mu_);
-      if (pending_.empty()) return;
-      pending = std::move(pending_.front());
-      pending_.pop_front();
+void SegmentMember::reached(const Pending& pending, const StreamMark& mark, Result<void> outcome) {
+  if (std::holds_alternative<Commit>(pending.work)) {
+    // Something else may have been told of the failure before, a ticket or an earlier mark.
+    const std::uint64_t failure = mark.latest_failure();
+    const MutexLock lock(mu_);
+    if (outcome.ok() && told_.concerns(failure, pending.told)) {
+      outcome = Error{Code::data_loss, "segments: work before it on its stream has failed"};
     }
-    auto outcome = pending->mark.wait();
-    if (std::holds_alternative<Commit>(pending->work)) {
-      // Something else may have been told of the failure before, a ticket or an earlier mark.
-      const std::uint64_t failure = pending->mark.latest_failure();
-      const MutexLock lock(mu_);
-      if (outcome.ok() && told_.concerns(failure, pending->told)) {
-        outcome = Error{Code::data_loss, "segments: work before it on its stream has failed"};
-      }
-      if (failure != 0 && !outcome.ok()) failures_.push_back(failure);
-    }
-    std::visit([&](const auto& work) { reached(work, outcome); }, pending->work);
+    if (failure != 0 && !outcome.ok()) failures_.push_back(failure);
   }
+  std::visit([&](const auto& work) { reached(work, outcome); }, pending.work);
 }
 
 void SegmentMember::reached(const Release& release, const Result<void>& /*outcome*/) {
@@ -296,7 +250,7 @@ void SegmentMember::reached(const Release& release, const Result<void>& /*outcom
   const MutexLock lock(mu_);
   own_.at(release.number).state = State::ready;
   ready_.push_back(release.number);
-  signal_event(kick_.get());  // there may be more than are to be kept now
+  link_->kick();  // there may be more than are to be kept now
   news_->tell();
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// SegmentMember is a process's side of the keeper's segments: which it has mapped, and the two
-// threads that do what an engine must not wait for. One waits for streams, in the order of the
-// calls; what is complete then it passes to the other, which speaks to the keeper, maps and unmaps.
+// SegmentMember is a process's side of the keeper's segments: which it has mapped, and what an
+// engine must not wait for. MarkedWork waits for streams; what is complete then it passes to
+// KeeperLink, which speaks to the keeper, maps and unmaps.
 //
 //   ready --take()--> taken --commit()--> committing --> kept --> ready, when it has come back
 //     ^                 '--release()--> ending --.
@@ -17,7 +17,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <variant>
 #include <vector>
 
@@ -26,7 +25,8 @@
 #include "aqua/runtime.hpp"
 #include "aqua/stream_mark.hpp"
 #include "base/mutex.hpp"
-#include "base/unique_fd.hpp"
+#include "handoff/keeper_link.hpp"
+#include "handoff/marked_work.hpp"
 #include "handoff/news.hpp"
 #include "handoff/segment_client.hpp"
 #include "handoff/told_failures.hpp"
@@ -104,14 +104,12 @@ class SegmentMember {
   };
   using Work = std::variant<Release, Commit, Close>;
   struct Pending {
-    StreamMark mark;
     Work work;
     std::uint64_t told = 0;  // as told_.now() when it was posted
   };
 
-  SegmentMember(Runtime& runtime, SegmentClient keeper, UniqueFd socket, UniqueFd wake,
-                UniqueFd kick, const SegmentsOptions& options, Listeners listeners);
-  void start_threads();
+  SegmentMember(Runtime& runtime, SegmentClient keeper, std::unique_ptr<KeeperLink> link,
+                const SegmentsOptions& options, Listeners listeners);
   [[nodiscard]] Result<void> check_connected() const AQUA_REQUIRES(mu_);
   [[nodiscard]] Result<Own*> find_taken(const char* call, std::uint64_t number) AQUA_REQUIRES(mu_);
   void post(StreamMark mark, const Work& work) AQUA_REQUIRES(mu_);
@@ -121,15 +119,17 @@ class SegmentMember {
   // readers may still have it mapped. End of ready_: none is.
   [[nodiscard]] std::deque<std::uint64_t>::iterator fitting(std::size_t bytes) AQUA_REQUIRES(mu_);
 
-  void run_marks();
+  void reached(const Pending& pending, const StreamMark& mark, Result<void> outcome)
+      AQUA_EXCLUDES(mu_);
   void reached(const Release& release, const Result<void>& outcome) AQUA_EXCLUDES(mu_);
   void reached(const Commit& commit, const Result<void>& outcome) AQUA_EXCLUDES(mu_);
   void reached(const Close& close, const Result<void>& outcome) AQUA_EXCLUDES(mu_);
 
   // segment_link.cpp
-  void run_link();
-  // What is to be asked next; nothing: there is none now.
-  [[nodiscard]] std::optional<segment_wire::Request> next() AQUA_REQUIRES(mu_);
+  void start_link();
+  [[nodiscard]] KeeperLink::Turn turn(bool ending) AQUA_EXCLUDES(mu_);
+  // What is to be asked next; nothing: there is none now. `ending`: only what was posted.
+  [[nodiscard]] std::optional<segment_wire::Request> next(bool ending) AQUA_REQUIRES(mu_);
   void ask(const segment_wire::Request& request) AQUA_EXCLUDES(mu_);
   void ask(const segment_wire::Reserve& asked) AQUA_EXCLUDES(mu_);
   void ask(const segment_wire::Commit& asked) AQUA_EXCLUDES(mu_);
@@ -147,23 +147,20 @@ class SegmentMember {
   void disconnect(const std::string& why) AQUA_REQUIRES(mu_);
 
   Runtime& runtime_;
-  SegmentClient keeper_;   // the link thread's, until that has ended
-  const UniqueFd socket_;  // its connection, for as long as this lives
-  const UniqueFd wake_;    // the keeper signals it when segments have come back, or there is room
-  const UniqueFd kick_;    // this process does when there is something to ask
+  SegmentClient keeper_;  // the link's, until that has ended
+  // The keeper signals it when segments have come back, or there is room.
+  const std::unique_ptr<KeeperLink> link_;
   const SegmentsOptions options_;
   const std::shared_ptr<News> news_;
   const std::function<void()> tell_committed_;
 
   mutable Mutex mu_;
-  CondVar marks_changed_, link_ended_;
   std::map<std::uint64_t, Own> own_ AQUA_GUARDED_BY(mu_);
   std::deque<std::uint64_t> ready_ AQUA_GUARDED_BY(mu_);  // of own_, the longest ready first
   std::map<std::uint64_t, Other> others_ AQUA_GUARDED_BY(mu_);
   // Others' that were read, and stay mapped for when they are read again; the latest last.
   std::deque<std::pair<std::uint64_t, Memory>> spare_ AQUA_GUARDED_BY(mu_);
   std::vector<Memory> unmapped_ AQUA_GUARDED_BY(mu_);  // that the link thread lets go of
-  std::deque<Pending> pending_ AQUA_GUARDED_BY(mu_);
   std::deque<segment_wire::Request> due_ AQUA_GUARDED_BY(mu_);
   std::vector<CommittedSegment> committed_ AQUA_GUARDED_BY(mu_);
   // Failures of work on streams that committed() tells of, and those that it has told of.
@@ -175,10 +172,7 @@ class SegmentMember {
   bool returned_ AQUA_GUARDED_BY(mu_) = false;   // segments have come back
   bool connected_ AQUA_GUARDED_BY(mu_) = true;
   std::string error_ AQUA_GUARDED_BY(mu_);
-  bool marks_end_ AQUA_GUARDED_BY(mu_) = false;  // once nothing is pending
-  bool link_ends_ AQUA_GUARDED_BY(mu_) = false;  // once nothing is due
-  bool link_has_ended_ AQUA_GUARDED_BY(mu_) = false;
-  std::thread marks_, link_;
+  MarkedWork<Pending> marked_;  // the last: what it calls uses the others
 };
 
 }  // namespace aqua

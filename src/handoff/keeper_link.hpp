@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// KeeperLink is the thread by which a member speaks to its keeper, so that no engine waits for an
+// answer: it takes turns as long as there is something to ask, and waits then until this process or
+// the keeper has something.
+//
+// Threads: every method may be called concurrently, but start() and stop(), which are the first and
+// the last.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <thread>
+
+#include "aqua/result.hpp"
+#include "base/mutex.hpp"
+#include "base/unique_fd.hpp"
+#include "base/wake_event.hpp"
+
+namespace aqua {
+
+class KeeperLink {
+ public:
+  enum class Turn : std::uint8_t {
+    asked,         // there may be more to ask
+    idle,          // there is nothing to ask now
+    disconnected,  // nor will the keeper have anything
+  };
+  // What the thread calls, without a lock.
+  struct Calls {
+    // Asks the keeper one thing. `ending`: only what this process has asked for.
+    std::function<Turn(bool ending)> turn;
+    std::function<void()> woken;   // the keeper has something
+    std::function<void()> closed;  // the keeper has closed the connection
+  };
+  // `connection` is the keeper's, a descriptor that somebody else owns; `wake` is what the keeper
+  // signals when it has something.
+  [[nodiscard]] static Result<std::unique_ptr<KeeperLink>> make(int connection, UniqueFd wake);
+  ~KeeperLink() { stop(); }
+  KeeperLink(const KeeperLink&) = delete;
+  KeeperLink& operator=(const KeeperLink&) = delete;
+
+  void start(Calls calls);
+  // There is something to ask.
+  void kick() const noexcept { signal_event(kick_.get()); }
+  // Ends the thread once nothing is left to ask. A keeper that answers nothing for five seconds is
+  // not waited for: the connection is shut down.
+  void stop();
+
+ private:
+  KeeperLink(UniqueFd connection, UniqueFd wake, UniqueFd kick);
+  void run() AQUA_EXCLUDES(mu_);
+  // Until there is something to ask, or the keeper has something.
+  void wait(bool connected) const;
+  [[nodiscard]] bool ending() AQUA_EXCLUDES(mu_);
+
+  const UniqueFd connection_;  // a descriptor of its own of the keeper's connection
+  const UniqueFd wake_;        // the keeper signals it
+  const UniqueFd kick_;        // this process does
+  Calls calls_;
+
+  Mutex mu_;
+  CondVar ended_changed_;
+  bool ending_ AQUA_GUARDED_BY(mu_) = false;
+  bool ended_ AQUA_GUARDED_BY(mu_) = false;
+  std::thread thread_;
+};
+
+}  // namespace aqua
