@@ -33,7 +33,7 @@ IMPURE = re.compile(r"(thread|mutex|shared_mutex|condition_variable|future|atomi
 IMPURE_PUBLIC = {"include/aqua/" + name for name in
                  ("runtime.hpp", "tensor.hpp", "ticket.hpp", "elastic_pool.hpp", "host_memory.hpp", "plane_memory.hpp", "published_memory.hpp", "shared_memory.hpp",
                   "side_stream.hpp", "stream_mark.hpp", "groups.hpp", "emulated.hpp")}
-PURE_BASE = ("base/concat.hpp", "base/try.hpp", "base/ids.hpp", "base/json_object.hpp", "base/shallow_json.hpp",
+PURE_BASE = ("base/concat.hpp", "base/fnv1a.hpp", "base/try.hpp", "base/ids.hpp", "base/json_object.hpp", "base/shallow_json.hpp",
              "base/keeper/limits.hpp", "base/keeper/packets.hpp", "base/shares.hpp", "base/text/hex.hpp", "base/text/plain_name.hpp")
 # Rooms of the core that decide, as a system's `decide` does.
 PURE_ROOMS = {"src/groups", "src/layout", "src/parcel"}

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/fnv1a.hpp"
 #include "transfer/calibration/curve_file.hpp"
 
 namespace {
@@ -16,8 +17,7 @@ namespace {
 using namespace aqua::transfer;
 
 std::string hashed(std::string text) {
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  const std::uint64_t hash = aqua::fnv1a(text);
   text += "end ";
   for (int shift = 60; shift >= 0; shift -= 4) text += "0123456789abcdef"[hash >> shift & 15];
   return text + "\n";

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "base/fnv1a.hpp"
 #include "systems/kv_stream/decide/replica/pack.hpp"
 
 namespace {
@@ -32,10 +33,7 @@ void check_directory(std::span<const std::byte> directory) {
   constexpr std::size_t kKvEnd = 4096;
   std::vector<std::byte> segment(kKvEnd);
   segment.insert(segment.end(), directory.begin(), directory.end());
-  std::uint64_t hash = 0xcbf29ce484222325ULL;
-  for (const std::byte each : directory)
-    hash = (hash ^ std::to_integer<std::uint64_t>(each)) * 0x100000001b3ULL;
-  const std::uint64_t words[] = {kKvEnd, directory.size(), hash};
+  const std::uint64_t words[] = {kKvEnd, directory.size(), aqua::fnv1a(directory)};
   std::memcpy(segment.data(), "AQUAPCK1", 8);
   std::memcpy(segment.data() + 8, words, sizeof words);
   check(segment);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/concat.hpp"
+#include "base/fnv1a.hpp"
 #include "base/try.hpp"
 
 namespace aqua::transfer {
@@ -25,12 +26,8 @@ std::string printable(std::string_view text) {
 }
 
 std::string hash_line(std::string_view text) {
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : text) {
-    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  }
   char line[32];
-  std::snprintf(line, sizeof line, "end %016llx\n", static_cast<unsigned long long>(hash));
+  std::snprintf(line, sizeof line, "end %016llx\n", static_cast<unsigned long long>(fnv1a(text)));
   return line;
 }
 

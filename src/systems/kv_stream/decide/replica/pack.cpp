@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/fnv1a.hpp"
 #include "base/try.hpp"
 #include "systems/kv_stream/decide/stream/note.hpp"
 
@@ -19,13 +20,6 @@ static_assert(kHashed <= kPackHeadBytes);
 // Of what has a fixed length.
 constexpr std::size_t kFixedBytes = 4 + 4 + 8 + 8 + 8 + 2 + 2 + 4;
 constexpr std::size_t kFixedEntryBytes = 8 + 4 + 4 + 8 + 8 + 4 + 8 + 4;
-
-std::uint64_t hash_of(std::span<const std::byte> bytes) {
-  std::uint64_t hash = 0xcbf29ce484222325ULL;
-  for (const std::byte each : bytes)
-    hash = (hash ^ std::to_integer<std::uint64_t>(each)) * 0x100000001b3ULL;
-  return hash;
-}
 
 class Writer {
  public:
@@ -140,7 +134,7 @@ std::size_t write_pack(const Pack& pack, std::size_t kv_end, std::span<std::byte
   head.bytes(kMagic.data(), kMagic.size());
   head.number(std::uint64_t{kv_end});
   head.number(std::uint64_t{directory.at()});
-  head.number(hash_of(segment.subspan(kv_end, directory.at())));
+  head.number(fnv1a(segment.subspan(kv_end, directory.at())));
   return kv_end + directory.at();
 }
 
@@ -152,7 +146,7 @@ Result<Pack> parse_pack(std::span<const std::byte> segment) {
   const auto bytes = head.number<std::uint64_t>();
   const auto hash = head.number<std::uint64_t>();
   if (!head.good() || kv_end < kPackHeadBytes || kv_end > segment.size() ||
-      bytes != segment.size() - kv_end || hash_of(segment.subspan(kv_end)) != hash)
+      bytes != segment.size() - kv_end || fnv1a(segment.subspan(kv_end)) != hash)
     return wrong;
   Reader directory(segment.subspan(kv_end));
   Pack pack;

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/concat.hpp"
+#include "base/fnv1a.hpp"
 #include "base/try.hpp"
 
 namespace aqua::kv_stream {
@@ -27,12 +28,6 @@ std::string text_of(const KvShards& shards) {
   text += ";";
   for (const std::uint32_t head : shards.parallelism.heads) text += concat(" ", head);
   return text + ";";
-}
-
-std::uint64_t fnv1a(std::string_view text) {
-  std::uint64_t digest = 0xcbf29ce484222325;
-  for (const char c : text) digest = (digest ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return digest;
 }
 
 Error no_rank(std::uint32_t rank) {
