@@ -133,10 +133,9 @@ TEST(RangeCopy, WholeBlocksKeepTheOrderOfTheirAxesInThePackedForm) {
   }
 }
 
-// Two planes of 8 blocks: 4 tokens of 2 heads of 16 bytes.
+// Two planes of 8 blocks.
 class OneCache : public testing::Test {
  protected:
-  static constexpr std::size_t kBlock = 4 * 2 * 16;
   static Layout layout(unsigned layers, std::uint32_t blocks, const BlockAxes& axes) {
     auto* const base = reinterpret_cast<std::byte*>(std::uintptr_t{0x1000000});
     LayoutSpec spec{.layers = layers,
