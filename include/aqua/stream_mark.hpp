@@ -20,6 +20,8 @@ class Runtime;
 class AQUA_API StreamMark {
  public:
   [[nodiscard]] static Result<StreamMark> create(Runtime& runtime);
+  // One that is set. Errors: also set()'s.
+  [[nodiscard]] static Result<StreamMark> create(Runtime& runtime, Stream stream);
   // One that was moved from may only be assigned to or destroyed.
   StreamMark(StreamMark&&) noexcept;
   StreamMark& operator=(StreamMark&&) noexcept;

@@ -54,12 +54,6 @@ struct KvPool::Parts {
   Parts(const Parts&) = delete;
   Parts& operator=(const Parts&) = delete;
 
-  [[nodiscard]] Result<StreamMark> mark(Stream stream) {
-    AQUA_ASSIGN(StreamMark mark, StreamMark::create(runtime));
-    AQUA_TRY(mark.set(stream));
-    return mark;
-  }
-
   Runtime runtime;  // a view, which stays good when the runtime is moved
   std::unique_ptr<SharedMemory> memory;
   const Layout layout;
@@ -97,7 +91,7 @@ Result<std::vector<std::uint32_t>> KvPool::allocate(std::size_t count) {
 }
 
 Result<void> KvPool::release(BlockList blocks, Stream stream) {
-  AQUA_ASSIGN(StreamMark mark, parts_->mark(stream));
+  AQUA_ASSIGN(StreamMark mark, StreamMark::create(parts_->runtime, stream));
   return parts_->member->release(blocks, std::move(mark));
 }
 
@@ -106,7 +100,7 @@ Result<void> KvPool::share(BlockList blocks) {
 }
 
 Result<void> KvPool::hand_over(Parcel parcel, const std::string& role, Stream stream) {
-  AQUA_ASSIGN(StreamMark mark, parts_->mark(stream));
+  AQUA_ASSIGN(StreamMark mark, StreamMark::create(parts_->runtime, stream));
   return parts_->member->hand_over(std::move(parcel), role, std::move(mark));
 }
 
@@ -119,7 +113,7 @@ std::vector<Parcel> KvPool::accept(std::size_t most) {
 }
 
 Result<void> KvPool::finish(std::uint64_t number, Stream stream) {
-  AQUA_ASSIGN(StreamMark mark, parts_->mark(stream));
+  AQUA_ASSIGN(StreamMark mark, StreamMark::create(parts_->runtime, stream));
   return parts_->member->finish(number, std::move(mark));
 }
 
@@ -139,7 +133,7 @@ Result<Ticket> KvPool::fill(std::uint64_t number, const KvRange& /*range*/, Bloc
 
 Result<void> KvPool::close(std::uint64_t number, BlockList blocks, std::uint32_t tokens,
                            std::string note, Stream stream) {
-  AQUA_ASSIGN(StreamMark mark, parts_->mark(stream));
+  AQUA_ASSIGN(StreamMark mark, StreamMark::create(parts_->runtime, stream));
   return parts_->member->close(
       number, {.blocks = {blocks.begin(), blocks.end()}, .tokens = tokens, .note = std::move(note)},
       std::move(mark));

@@ -80,8 +80,7 @@ Result<void> SegmentGiver::close(std::uint64_t number, std::uint32_t tokens, std
   AQUA_ASSIGN(const Open open, find_open("close", number));
   Given& given = open.given;
   AQUA_TRY(check_parcel("close", {.id = given.id, .note = note}));
-  AQUA_ASSIGN(StreamMark mark, StreamMark::create(runtime_));
-  AQUA_TRY(mark.set(stream));
+  AQUA_ASSIGN(StreamMark mark, StreamMark::create(runtime_, stream));
   AQUA_ASSIGN(StreamMark reached, StreamMark::create(runtime_));
   const std::size_t table = FillTable::bytes(given.fills.size());
   FillTable::write({given.segment->address + given.bytes, table}, given.fills);

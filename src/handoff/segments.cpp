@@ -38,12 +38,6 @@ struct Segments::Parts {
   Parts(const Parts&) = delete;
   Parts& operator=(const Parts&) = delete;
 
-  [[nodiscard]] Result<StreamMark> mark(Stream stream) {
-    AQUA_ASSIGN(StreamMark mark, StreamMark::create(runtime));
-    AQUA_TRY(mark.set(stream));
-    return mark;
-  }
-
   Runtime runtime;  // a view, which stays good when the runtime is moved
   std::unique_ptr<SegmentMember> member;
   const std::uint64_t born = fork_generation();
@@ -80,12 +74,12 @@ Result<Ticket> Segments::gather(std::uint64_t number, std::size_t offset, const 
 }
 
 Result<void> Segments::release(std::uint64_t number, Stream stream) {
-  AQUA_ASSIGN(StreamMark mark, parts_->mark(stream));
+  AQUA_ASSIGN(StreamMark mark, StreamMark::create(parts_->runtime, stream));
   return parts_->member->release(number, std::move(mark));
 }
 
 Result<void> Segments::commit(std::uint64_t number, std::size_t bytes, Stream stream) {
-  AQUA_ASSIGN(StreamMark mark, parts_->mark(stream));
+  AQUA_ASSIGN(StreamMark mark, StreamMark::create(parts_->runtime, stream));
   return parts_->member->commit(number, bytes, std::move(mark));
 }
 
@@ -126,7 +120,7 @@ Result<bool> Segments::verify(std::uint64_t number) const {
 }
 
 Result<void> Segments::close(std::uint64_t number, Stream stream, SegmentAfter after) {
-  AQUA_ASSIGN(StreamMark mark, parts_->mark(stream));
+  AQUA_ASSIGN(StreamMark mark, StreamMark::create(parts_->runtime, stream));
   return parts_->member->close(number, std::move(mark), after);
 }
 

@@ -27,6 +27,12 @@ Result<StreamMark> StreamMark::create(Runtime& runtime) {
       new Parts{detail::Internals::view(runtime), impl.device(), std::move(event)}));
 }
 
+Result<StreamMark> StreamMark::create(Runtime& runtime, Stream stream) {
+  AQUA_ASSIGN(StreamMark mark, create(runtime));
+  AQUA_TRY(mark.set(stream));
+  return mark;
+}
+
 Result<void> StreamMark::set(Stream stream) {
   AQUA_TRY(detail::Internals::impl(parts_->runtime).check_process());
   if (auto named = parts_->device.check_stream(stream); !named.ok())

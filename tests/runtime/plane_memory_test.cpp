@@ -176,7 +176,7 @@ TEST_F(StreamMarks, TellTheTimeOfTheWorkBetweenThem) {
   StreamMark second = StreamMark::create(*runtime_).value();
   expect(second.since(first), Code::failed_precondition);
   std::promise<void> gate;
-  ASSERT_TRUE(first.set(stream_).ok());
+  first = StreamMark::create(*runtime_, stream_).value();
   ASSERT_TRUE(emulated::launch(*runtime_, stream_, [open = gate.get_future().share()] {
                 open.wait();
               }).ok());
@@ -190,6 +190,7 @@ TEST_F(StreamMarks, TellTheTimeOfTheWorkBetweenThem) {
   EXPECT_LT(first.since(second)->count(), 0);
   expect(first.set(Stream{12345}), Code::invalid_argument);
   EXPECT_EQ(*second.since(first), *between) << "what was refused has changed nothing";
+  expect(StreamMark::create(*runtime_, Stream{12345}), Code::invalid_argument);
 }
 
 }  // namespace

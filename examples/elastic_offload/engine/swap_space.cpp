@@ -51,9 +51,7 @@ void SwapSpace::bring_back(Sequence& sequence) {
 }
 
 StreamMark SwapSpace::mark() {
-  StreamMark mark = must(StreamMark::create(runtime_), "mark");
-  must(mark.set(stream_), "mark");
-  return mark;
+  return must(StreamMark::create(runtime_, stream_), "mark");
 }
 
 double SwapSpace::fetch_seconds(const Sequence& sequence) {

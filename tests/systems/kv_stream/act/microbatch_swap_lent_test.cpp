@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Microbatches that are away in lent memory: it is taken back, its lender is killed, or it dies. No
 // byte is wrong, and what is lost is told.
-#include <unistd.h>
-
 #include <future>
 #include <set>
 
@@ -10,8 +8,7 @@
 #include "base/internals.hpp"
 #include "device/memfd/device.hpp"
 #include "runtime/impl.hpp"
-#include "tests/base/spawned_peer.hpp"
-#include "tests/runtime/runtime_fixture.hpp"
+#include "tests/runtime/lent_memory_fixture.hpp"
 #include "tests/systems/kv_stream/act/turn_engine.hpp"
 
 namespace aqua {
@@ -26,22 +23,12 @@ using Blocks = TurnEngine::Blocks;
 constexpr std::size_t kLent = 16_MiB;
 constexpr TurnShape kShape{.microbatches = 4, .blocks = 6, .block_bytes = 64_KiB};  // 1.5 MiB each
 
-class MicrobatchSwapLent : public test::RuntimeFixture {
+class MicrobatchSwapLent : public test::LentMemoryFixture {
  protected:
+  MicrobatchSwapLent() : LentMemoryFixture(kLent) {}
   void TearDown() override { engine_.reset(); }
-  void open_borrower() {
-    borrower_ = open({.device = "emu:1",
-                      .name = "borrower",
-                      .host_bytes = 64_MiB,
-                      .max_peer_bytes = kLent,
-                      .emulated = {.total_bytes = 64_MiB}});
-  }
-  void open_lender() {
-    lender_ = open({.device = "emu:0", .name = "lender"});
-    ASSERT_TRUE(lender_->lend(kLent).ok());
-  }
   void open_engine() {
-    await([&] { return borrower_->status().peer.capacity_bytes == kLent; });
+    await_lent();
     engine_ = std::make_unique<TurnEngine>(*borrower_, kShape);
     EXPECT_EQ(swap().status().away_peer_bytes, swap().status().away_bytes);
     for (std::uint32_t m = 0; m < kShape.microbatches; ++m) {
@@ -66,7 +53,6 @@ class MicrobatchSwapLent : public test::RuntimeFixture {
   }
   [[nodiscard]] MicrobatchSwap& swap() { return engine_->swap(); }
 
-  std::optional<Runtime> lender_, borrower_;
   std::unique_ptr<TurnEngine> engine_;
 };
 
@@ -95,16 +81,11 @@ TEST_F(MicrobatchSwapLent, AReclaimInTheMiddleOfTurnsChangesNoByte) {
 }
 
 TEST_F(MicrobatchSwapLent, AKilledLenderTakesNoByteWithIt) {
-  auto peer =
-      test::SpawnedPeer::spawn({AQUA_LAYER_POOL_LENDER, "unix:" + directory_ + "/coordinator.sock",
-                                directory_, std::to_string(kLent)});
-  ASSERT_TRUE(peer.ok()) << peer.error().message;
-  char byte = 0;
-  ASSERT_EQ(::read(peer->socket(), &byte, 1), 1);
+  spawn_lender(AQUA_LAYER_POOL_LENDER);
   open_borrower();
   open_engine();
   decode(2);
-  peer->kill();
+  lender_process_->kill();
   do decode(1);
   while (swap().status().away_peer_bytes > 0 && !HasFatalFailure());
   decode(2);

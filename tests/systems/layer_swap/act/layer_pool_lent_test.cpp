@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A LayerPool whose layers are away in lent memory: it is taken back, its lender is killed, or it
 // dies. No byte is wrong, and where bytes are gone nothing goes on unnoticed.
-#include <unistd.h>
-
 #include "base/internals.hpp"
 #include "device/memfd/device.hpp"
 #include "runtime/impl.hpp"
-#include "tests/base/spawned_peer.hpp"
-#include "tests/runtime/runtime_fixture.hpp"
+#include "tests/runtime/lent_memory_fixture.hpp"
 #include "tests/systems/layer_swap/act/swap_engine.hpp"
 
 namespace aqua {
@@ -24,22 +21,12 @@ const LayerPoolOptions kOptions{.layers = 6,
                                 .device_bytes = 24_MiB,
                                 .frames = 4};
 
-class LayerPoolLent : public test::RuntimeFixture {
+class LayerPoolLent : public test::LentMemoryFixture {
  protected:
+  LayerPoolLent() : LentMemoryFixture(kLent) {}
   void TearDown() override { engine_.reset(); }
-  void open_borrower() {
-    borrower_ = open({.device = "emu:1",
-                      .name = "borrower",
-                      .host_bytes = 64_MiB,
-                      .max_peer_bytes = kLent,
-                      .emulated = {.total_bytes = 64_MiB}});
-  }
-  void open_lender() {
-    lender_ = open({.device = "emu:0", .name = "lender"});
-    ASSERT_TRUE(lender_->lend(kLent).ok());
-  }
   void open_engine() {
-    await([&] { return borrower_->status().peer.capacity_bytes == kLent; });
+    await_lent();
     engine_ = std::make_unique<SwapEngine>(*borrower_, kOptions);
     EXPECT_EQ(pool().status().away_peer_bytes, pool().status().away_bytes);
     engine_->must_step({0, 1, 2, 3, 4, 5, 6, 7});
@@ -53,7 +40,6 @@ class LayerPoolLent : public test::RuntimeFixture {
   }
   [[nodiscard]] LayerPool& pool() { return engine_->pool(); }
 
-  std::optional<Runtime> lender_, borrower_;
   std::unique_ptr<SwapEngine> engine_;
 };
 
@@ -83,16 +69,11 @@ TEST_F(LayerPoolLent, AReclaimInTheMiddleOfStepsChangesNoByte) {
 }
 
 TEST_F(LayerPoolLent, AKilledLenderTakesNoByteWithIt) {
-  auto peer =
-      test::SpawnedPeer::spawn({AQUA_LAYER_POOL_LENDER, "unix:" + directory_ + "/coordinator.sock",
-                                directory_, std::to_string(kLent)});
-  ASSERT_TRUE(peer.ok()) << peer.error().message;
-  char byte = 0;
-  ASSERT_EQ(::read(peer->socket(), &byte, 1), 1);
+  spawn_lender(AQUA_LAYER_POOL_LENDER);
   open_borrower();
   open_engine();
   decode(4);
-  peer->kill();
+  lender_process_->kill();
   do decode(3);
   while (pool().status().away_peer_bytes > 0 && !HasFatalFailure());
   ASSERT_TRUE(pool().resize(5).ok());
