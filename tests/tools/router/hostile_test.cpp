@@ -220,25 +220,30 @@ class HostileEngine : public ::testing::Test {
     for (std::uint32_t i = 0; i < 12; ++i)
       EXPECT_EQ(answers[i].get(), expected_answer(some_prompt(i, 30), i, 100)) << i;
   }
+  // Answers are right until the bad engine is blamed for this: on a slow machine they may leave it
+  // before it can do harm.
+  void expect_blamed(const RouterProcess& router, const char* fault) {
+    EXPECT_TRUE(becomes([&] {
+      expect_all_right(router);
+      return router.engine("b").at("fault").get<std::string>().find(fault) != std::string::npos;
+    })) << fault;
+  }
 };
 
 TEST_F(HostileEngine, WhoseEventsAreMalformedIsNamedAndEveryAnswerIsRight) {
   for (const char* nonsense :
        {"data: {\"choices\"\n\n", "data: []\n\n", "data: {\"choices\":[5]}\n\n",
         "data: {\"error\":{\"message\":\"CUDA error\"}}\n\n", "cut"}) {
-    bad_.script({}, [&](std::uint32_t token) { return token == 10 ? nonsense : ""; });
+    bad_.script({}, [nonsense](std::uint32_t token) { return token == 10 ? nonsense : ""; });
     const RouterProcess router({good_.url(), bad_.url()}, {"--policy", "lb"});
-    expect_all_right(router);
-    EXPECT_GT(bad_.asked, 0);
-    EXPECT_THAT(router.engine("b").at("fault").get<std::string>(), StartsWith("engine b: "));
+    expect_blamed(router, "engine b: ");
   }
 }
 
 TEST_F(HostileEngine, ThatSaysAnEventWithoutEndIsCut) {
   bad_.script({}, [](std::uint32_t) { return std::string(1 << 16, 'x'); });
   const RouterProcess router({good_.url(), bad_.url()}, {"--policy", "lb"});
-  expect_all_right(router);
-  EXPECT_THAT(router.engine("b").at("fault").get<std::string>(), HasSubstr("more than"));
+  expect_blamed(router, "more than");
 }
 
 TEST_F(HostileEngine, ThatPromisesRoomItLacksGetsNoMoreThanItTakes) {
