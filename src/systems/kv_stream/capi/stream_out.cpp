@@ -98,7 +98,8 @@ aqua_error* aqua_stream_out_finish(aqua_stream_out out, const void* words, size_
           Code::invalid_argument,
           aqua::concat(what, ": ", words_bytes, " bytes of words, at most ", AQUA_MAX_WORDS_BYTES)};
     }
-    const std::string said(static_cast<const char*>(words), words_bytes);
+    std::string said;
+    if (words_bytes != 0) said.assign(static_cast<const char*>(words), words_bytes);
     return use_stream_out(what, out,
                           [&](StreamOut& used) { return used.finish(said, to_stream(stream)); });
   });
