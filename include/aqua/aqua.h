@@ -36,6 +36,7 @@
 #include "aqua/c/packer.h"
 #include "aqua/c/pool.h"
 #include "aqua/c/runtime.h"
+#include "aqua/c/streamer.h"
 #include "aqua/c/tensor.h"
 #include "aqua/c/transfer.h"
 #include "aqua/c/types.h"

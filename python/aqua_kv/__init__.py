@@ -29,6 +29,16 @@ from .handoff import (
     Undelivered,
 )
 from .kv_range import KvRange, TensorPages
+from .kv_stream import (
+    Arrived,
+    KvShape,
+    Parallelism,
+    StreamerStatus,
+    StreamGroup,
+    StreamIn,
+    StreamOut,
+    Streamer,
+)
 from .layer_pool import LayerPlane, LayerPool
 from .layer_status import LayerPoolChange, LayerPoolStatus
 from .layout import Layout
@@ -49,13 +59,14 @@ from .transfer import Ticket
 from .weights import NewWeight, SharedWeights, WeightTensor, publish_weights
 
 __all__ = [
-    "Access", "AquaTensor", "BlockMove", "BlockPool", "BudgetReason", "Callbacks", "Code",
-    "CopyStatus", "Delivery", "DeliveryOutcome", "DeviceArray", "DeviceBytes", "ElasticPool",
-    "EmulatedGpu", "Error", "Holder", "KvPool", "KvPoolPlane", "KvPoolShape", "KvPoolStatus",
-    "KvRange", "LayerPlane", "LayerPool", "LayerPoolChange", "LayerPoolStatus", "Layout",
-    "LoadBand", "LoadProfile", "LoadReport", "LogLevel", "MemoryBudget", "NewWeight", "OpenParcel",
-    "Parcel", "ParcelState", "Pin", "PinnedTensor", "ProducerOptions", "Reclaim", "ReclaimProgress",
-    "Runtime", "RuntimeStatus", "SharedWeights", "TensorPages", "Ticket", "Tier", "TierStatus",
-    "Undelivered", "WeightTensor", "__version__", "has_feature", "library_path", "library_version",
-    "publish_weights",
+    "Access", "AquaTensor", "Arrived", "BlockMove", "BlockPool", "BudgetReason", "Callbacks",
+    "Code", "CopyStatus", "Delivery", "DeliveryOutcome", "DeviceArray", "DeviceBytes",
+    "ElasticPool", "EmulatedGpu", "Error", "Holder", "KvPool", "KvPoolPlane", "KvPoolShape",
+    "KvPoolStatus", "KvRange", "KvShape", "LayerPlane", "LayerPool", "LayerPoolChange",
+    "LayerPoolStatus", "Layout", "LoadBand", "LoadProfile", "LoadReport", "LogLevel",
+    "MemoryBudget", "NewWeight", "OpenParcel", "Parallelism", "Parcel", "ParcelState", "Pin",
+    "PinnedTensor", "ProducerOptions", "Reclaim", "ReclaimProgress", "Runtime", "RuntimeStatus",
+    "SharedWeights", "StreamGroup", "StreamIn", "StreamOut", "Streamer", "StreamerStatus",
+    "TensorPages", "Ticket", "Tier", "TierStatus", "Undelivered", "WeightTensor", "__version__",
+    "has_feature", "library_path", "library_version", "publish_weights",
 ]

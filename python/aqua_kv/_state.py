@@ -29,6 +29,9 @@ class State:
         self.layer_pools = Belongings(lib.aqua_layer_pool_free)
         self.weights = Belongings(lib.aqua_weights_free)
         self.kv_pools = Belongings(lib.aqua_kv_pool_free)
+        self.stream_outs = Belongings(lib.aqua_stream_out_free)
+        self.stream_ins = Belongings(lib.aqua_stream_in_free)
+        self.streamers = Belongings(lib.aqua_streamer_free)
         self.publishers = Belongings(lib.aqua_weights_publisher_free)
         self.memories = Belongings(lib.aqua_emulated_free)
         self.emulated_streams: Set[int] = {0}
@@ -48,7 +51,8 @@ class State:
             self.settle()
             for kind in (
                 self.pins, self.layer_pools, self.tensors, self.pools, self.weights,
-                self.publishers, self.kv_pools, self.memories,
+                self.publishers, self.kv_pools, self.stream_outs, self.stream_ins, self.streamers,
+                self.memories,
             ):
                 kind.free_all()
         error = lib.aqua_runtime_close(self.handle)

@@ -17,6 +17,7 @@ from aqua_kv._c import kv_pool_structs as _kv_pool_structs
 from aqua_kv._c import layout_structs as _layout_structs
 from aqua_kv._c import packer_structs as _packer_structs
 from aqua_kv._c import pool_structs as _pool_structs
+from aqua_kv._c import streamer_structs as _streamer_structs
 from aqua_kv._c import structs as _structs
 from aqua_kv._c import weights_structs as _weights_structs
 from aqua_kv._library import lib
@@ -77,6 +78,16 @@ STRUCTS = {
     "aqua_parcel": _kv_pool_structs.CParcel,
     "aqua_undelivered": _kv_pool_structs.CUndelivered,
     "aqua_delivery": _kv_pool_structs.CDelivery,
+    "aqua_streamer": _streamer_structs.StreamerHandle,
+    "aqua_stream_out": _streamer_structs.StreamOutHandle,
+    "aqua_stream_in": _streamer_structs.StreamInHandle,
+    "aqua_kv_shape": _streamer_structs.CKvShape,
+    "aqua_parallelism": _streamer_structs.CParallelism,
+    "aqua_stream_group": _streamer_structs.CStreamGroup,
+    "aqua_streamer_options": _streamer_structs.CStreamerOptions,
+    "aqua_streamer_status": _streamer_structs.CStreamerStatus,
+    "aqua_stream_out_options": _streamer_structs.CStreamOutOptions,
+    "aqua_arrived": _streamer_structs.CArrived,
     "aqua_pool": _structs.PoolHandle, "aqua_emulated_memory": _structs.MemoryHandle,
 }
 
@@ -144,7 +155,7 @@ def kind_of_ctype(declared) -> str:
         return names[declared]
     if declared in (ctypes.c_void_p, ctypes.c_char_p):
         return "pointer"
-    if declared is _structs.KernelFunction:
+    if declared in (_structs.KernelFunction, _streamer_structs.WantedFunction):
         return "function"
     if hasattr(declared, "contents"):
         base = declared._type_
@@ -179,6 +190,7 @@ def test_the_compiler_finds_every_field_where_python_has_it(tmp_path):
     for outcome in DeliveryOutcome:
         lines.append(f'_Static_assert(AQUA_DELIVERY_{outcome.name} == {outcome.value}, "outcome");')
     lines.append(f'_Static_assert(AQUA_MAX_NOTE_BYTES == {_kv_pool_structs.MAX_NOTE_BYTES}, "note");')
+    lines.append(f'_Static_assert(AQUA_MAX_WORDS_BYTES == {_streamer_structs.MAX_WORDS_BYTES}, "words");')
     for kind in (packing.Reason, packing.EngineState, packing.RequestState, packing.SendAs,
                  packing.Ways):
         for one in kind:

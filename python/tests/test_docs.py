@@ -17,6 +17,7 @@ from conftest import PACKAGE, run_python
 PAGE = (PACKAGE.parent / "docs/engine/python.md").read_text()
 LAYER_SWAP = (PACKAGE.parent / "docs/engine/layer_swap.md").read_text()
 PACKING = (PACKAGE.parent / "docs/plan/packing.md").read_text()
+STREAMS = (PACKAGE.parent / "docs/engine/streams.md").read_text()
 
 
 def test_the_example_runs():
@@ -46,6 +47,14 @@ def test_a_sequence_lies_with_a_neighbour_and_comes_home(coordinator, tmp_path, 
 def test_the_example_prints_what_its_page_says(page):
     example = re.search(r"^```python\n(.*?)^```$", page, re.M | re.S).group(1)
     printed = re.search(r"^```text\n(.*?)^```$", page, re.M | re.S).group(1)
+    ended = run_python(example)
+    assert (ended.stdout, ended.stderr) == (printed, "")
+
+
+def test_the_streams_of_the_page_print_what_it_says(keeper, monkeypatch):
+    monkeypatch.setenv("AQUA_KEEPER", keeper.socket)
+    example = re.search(r"^```python\n(.*?)^```$", STREAMS, re.M | re.S).group(1)
+    printed = re.search(r"^```text\n(.*?)^```$", STREAMS, re.M | re.S).group(1)
     ended = run_python(example)
     assert (ended.stdout, ended.stderr) == (printed, "")
 

@@ -34,6 +34,12 @@ void pins_wanted(const aqua_callbacks& c, const std::vector<PinnedTensor>& pinne
 
 }  // namespace
 
+Result<void> check_may_wait(const char* what) {
+  if (!InCallback::any()) return {};
+  return Error{Code::failed_precondition,
+               concat(what, ": not from a callback or kernel, which it might wait for")};
+}
+
 unsigned& InCallback::depth() noexcept {
   thread_local unsigned depth = 0;
   return depth;

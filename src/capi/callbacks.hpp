@@ -22,4 +22,8 @@ class InCallback {
   [[nodiscard]] static unsigned& depth() noexcept;
 };
 
+// failed_precondition within code of the engine's, for which a call that frees might wait. `what`
+// names the call.
+[[nodiscard]] Result<void> check_may_wait(const char* what);
+
 }  // namespace aqua::capi

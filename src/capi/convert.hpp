@@ -6,9 +6,11 @@
 #include "aqua/c/error.h"
 #include "aqua/c/northbound.h"
 #include "aqua/c/types.h"
+#include "aqua/layout.hpp"
 #include "aqua/northbound/load.hpp"
 #include "aqua/result.hpp"
 #include "aqua/types.hpp"
+#include "capi/call.hpp"
 
 namespace aqua::capi {
 
@@ -43,6 +45,17 @@ static_assert(static_cast<aqua_budget_reason>(BudgetReason::lost) == AQUA_BUDGET
 
 [[nodiscard]] inline aqua_tier to_c(Tier tier) noexcept {
   return static_cast<aqua_tier>(tier);
+}
+// Blocks as C names them. invalid_argument: more than the layout has, before any of them is read; a
+// longer list names a block twice, or is shorter than it says.
+[[nodiscard]] inline Result<BlockList> to_block_list(const char* what, const Layout& layout,
+                                                     const std::uint32_t* blocks,
+                                                     std::size_t count) {
+  if (count == 0) return BlockList{};
+  if (blocks == nullptr) return null_argument(what, "blocks");
+  if (count <= layout.spec().block_count) return BlockList(blocks, count);
+  return Error{Code::invalid_argument,
+               concat(what, ": ", count, " blocks, the layout has ", layout.spec().block_count)};
 }
 [[nodiscard]] inline Stream to_stream(aqua_stream stream) noexcept {
   return Stream{stream};

@@ -35,6 +35,12 @@ const char* name_of(Kind kind) noexcept {
       return "weights publisher";
     case Kind::kv_pool:
       return "KV pool";
+    case Kind::streamer:
+      return "streamer";
+    case Kind::stream_out:
+      return "outgoing stream";
+    case Kind::stream_in:
+      return "incoming stream";
   }
   return "unknown object";
 }

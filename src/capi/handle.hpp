@@ -26,8 +26,11 @@ enum class Kind : std::uint8_t {
   weights,  // of the system sharing, as the next
   weights_publisher,
   kv_pool,
+  streamer,  // of the system kv_stream, as the next two
+  stream_out,
+  stream_in,
 };
-inline constexpr std::size_t kKinds = static_cast<std::size_t>(Kind::kv_pool) + 1;
+inline constexpr std::size_t kKinds = static_cast<std::size_t>(Kind::stream_in) + 1;
 
 [[nodiscard]] const char* name_of(Kind kind) noexcept;
 

@@ -49,8 +49,10 @@ struct ReclaimObject {
 inline constexpr std::uint32_t kChunksOfKvPools = 8;
 inline constexpr std::uint32_t kChunksOfLayerSwap = 64;
 inline constexpr std::uint32_t kChunksOfSharing = 20;
+inline constexpr std::uint32_t kChunksOfStreamers = 2;
 static_assert(4 * std::uint64_t{RuntimeTable::kMost} +
-                  std::uint64_t{kChunksOfKvPools + kChunksOfLayerSwap + kChunksOfSharing} *
+                  std::uint64_t{kChunksOfKvPools + kChunksOfLayerSwap + kChunksOfSharing +
+                                kChunksOfStreamers} *
                       RuntimeTable::kChunkSlots <=
               HandleWord::kMostKeeps);
 

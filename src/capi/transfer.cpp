@@ -3,7 +3,6 @@
 
 #include <optional>
 
-#include "capi/call.hpp"
 #include "capi/convert.hpp"
 #include "capi/kv_range.hpp"
 #include "capi/objects.hpp"
@@ -24,18 +23,6 @@ struct Move {
   const aqua_tensor_pages* pages = nullptr;  // instead of the offset
 };
 
-Result<BlockList> to_list(const char* what, const Layout& layout, const Move& move) {
-  if (move.block_count == 0) return BlockList{};
-  if (move.blocks == nullptr) return null_argument(what, "blocks");
-  // Before any of them is read: a longer list names a block twice, or is shorter than it says.
-  if (move.block_count > layout.spec().block_count) {
-    return Error{Code::invalid_argument,
-                 concat(what, ": block_count is ", move.block_count, ", the layout has ",
-                        layout.spec().block_count, " blocks")};
-  }
-  return BlockList(move.blocks, move.block_count);
-}
-
 Result<TensorPages> to_pages(const char* what, const aqua_tensor_pages* pages,
                              std::size_t block_count) {
   AQUA_ASSIGN(const auto given, take_in(what, pages));
@@ -45,7 +32,7 @@ Result<TensorPages> to_pages(const char* what, const aqua_tensor_pages* pages,
 
 Result<Ticket> post(const char* what, Direction direction, const Move& move, TensorObject& tensor) {
   AQUA_ASSIGN(const auto layout, layouts().use(what, move.layout.id));
-  AQUA_ASSIGN(const BlockList list, to_list(what, *layout, move));
+  AQUA_ASSIGN(const BlockList list, to_block_list(what, *layout, move.blocks, move.block_count));
   std::optional<KvRange> range;
   if (move.range != nullptr) {
     AQUA_ASSIGN(range, to_range(what, move.range));

@@ -37,6 +37,13 @@ TWINS = {
     "aqua_parcel": "Parcel",
     "aqua_undelivered": "Undelivered",
     "aqua_delivery": "Delivery",
+    "aqua_kv_shape": "KvShape",
+    "aqua_parallelism": "Parallelism",
+    "aqua_stream_group": "StreamGroup",
+    "aqua_streamer_options": "StreamerOptions",
+    "aqua_streamer_status": "StreamerStatus",
+    "aqua_stream_out_options": "StreamOutOptions",
+    "aqua_arrived": "Arrived",
     "aqua_packer_options": "PackerOptions",
     "aqua_packer_engine": "EngineSpec",
     "aqua_packer_request": "RequestSpec",
@@ -66,6 +73,15 @@ OTHERWISE = {
     "aqua_delivery": {"code", "message"},
     "Delivery": {"error"},
     "aqua_layer_pool_change": {"preempt_count", "moved_count"},
+    "aqua_parallelism": {"stage_layer_count", "head_count"},
+    "aqua_stream_group": {"shape", "parallelism"},
+    "StreamGroup": {"shards"},
+    # Of the carrier, which in C every streamer has.
+    "aqua_streamer_options": {"shape", "parallelism", "other_count", "name", "keeper", "parcel_bytes", "ready"},
+    "StreamerOptions": {"shards"},
+    "aqua_streamer_status": {"giving", "taken", "ready", "connected", "keeper_error"},
+    "aqua_stream_out_options": {"block_count"},
+    "aqua_arrived": {"words_bytes"},
     "aqua_packer_plan": {f"{what}_count" for what in
                          ("preemption", "wake", "move", "placement", "freed", "drained", "too_large")},
     "aqua_packer_engine_boundary": {"engine"},  # keys of the C++ maps
@@ -73,7 +89,7 @@ OTHERWISE = {
 }
 # Of C alone, in place of what a C++ object answers: handles, and what they tell of themselves.
 HANDLES = {"runtime", "tensor", "pin", "ticket", "layout", "pool", "reclaim", "layer_pool", "block_pool", "packer",
-           "weights", "weights_publisher", "kv_pool"}
+           "weights", "weights_publisher", "kv_pool", "streamer", "stream_out", "stream_in"}
 TOLD = {"tensor_info", "pin_info", "pool_info", "layout_info", "layout_spec", "paged_shape", "kv_range", "pinned_tensor", "holder",
         "block_pool_info", "weights_info", "weight_tensor", "weight_spec"}
 

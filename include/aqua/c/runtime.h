@@ -69,9 +69,9 @@ typedef struct aqua_runtime_status {
 AQUA_CALL aqua_error* aqua_runtime_open(const aqua_runtime_options* options, aqua_runtime* runtime);
 /* Gives back what is leased, withdraws what is offered, leaves. Waits for calls of other
  * threads that are under way, and for about a second at most beyond.
- *   failed_precondition  tensors, pins, pools, layer pools, weights, KV pools or emulated memory of
- *                        it are still alive (the message counts them), or this is one of its
- *                        callbacks. It stays open.
+ *   failed_precondition  tensors, pins, pools, layer pools, weights, KV pools, streamers, their
+ *                        streams or emulated memory of it are still alive (the message counts
+ *                        them), or this is one of its callbacks. It stays open.
  * Layouts and block pools belong to no runtime. Tickets, layer transfers and reclaims may be asked
  * and freed afterwards. */
 AQUA_CALL aqua_error* aqua_runtime_close(aqua_runtime runtime);

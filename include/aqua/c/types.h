@@ -55,6 +55,15 @@ typedef struct aqua_weights_publisher {
 typedef struct aqua_kv_pool {
   uint64_t id;
 } aqua_kv_pool;
+typedef struct aqua_streamer {
+  uint64_t id;
+} aqua_streamer;
+typedef struct aqua_stream_out {
+  uint64_t id;
+} aqua_stream_out;
+typedef struct aqua_stream_in {
+  uint64_t id;
+} aqua_stream_in;
 
 /* Where a tensor's bytes are, fastest first. */
 typedef uint32_t aqua_tier;

@@ -190,6 +190,7 @@ class AQUA_API Streamer {
   // The sequence is needed no more, once the work posted to `stream` so far has ended; nobody gets
   // it again. True: arrived() had told of it. False: it had not, of its highest attempt; what has
   // come of that is given up, and there is room for another in its place already.
+  //   invalid_argument, failed_precondition  the stream, as Carrier's: nothing has changed
   [[nodiscard]] Result<bool> finish(std::uint64_t sequence, Stream stream);
   // Sequences that arrived and count no more since the last call, as another attempt began:
   // finish() them.

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What docs/engine/python.md and docs/engine/vllm_weights.md tell vLLM is taken, and every option is
-in their tables."""
+"""What docs/engine/python.md, vllm_streams.md and vllm_weights.md tell vLLM is taken, and every option
+is in their tables."""
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
 
@@ -13,8 +14,10 @@ from vllm_engine import Engine
 
 from aqua_kv.vllm.loader_options import LoaderOptions
 from aqua_kv.vllm.options import Options
+from aqua_kv.vllm.stream_options import Peer, StreamOptions
 
 PAGE = (PACKAGE.parent / "docs/engine/python.md").read_text()
+VLLM_STREAMS = (PACKAGE.parent / "docs/engine/vllm_streams.md").read_text()
 VLLM_WEIGHTS = (PACKAGE.parent / "docs/engine/vllm_weights.md").read_text()
 
 
@@ -44,3 +47,19 @@ def test_the_weights_loaders_line_is_taken_and_its_options_are_in_the_table():
     assert told == set(vars(LoaderOptions()))
     for words in (r"`when_missing`.*?\| `publish` \|", r"`load_format`.*?\| `auto` \|"):
         assert re.search(words, table), words
+
+
+def test_the_connectors_line_is_taken_and_its_options_are_in_the_table():
+    shown = json.loads(re.search(r"--kv-transfer-config '(.*?)'", VLLM_STREAMS, re.S).group(1))
+    module = importlib.import_module(shown["kv_connector_module_path"])
+    assert getattr(module, shown["kv_connector"]) is module.AquaConnector
+    options = StreamOptions.parse(shown["kv_connector_extra_config"])
+    assert options.peer == Peer(16, 2)
+    table = VLLM_STREAMS[VLLM_STREAMS.index('| under `"aqua"`') : VLLM_STREAMS.index("## How it works")]
+    rows = [row.split("|") for row in table.splitlines()[2:] if row]
+    assert {row[1].strip(" `") for row in rows} == set(vars(options))
+    for name, default in (("sequences", "64"), ("patience_s", "120"), ("ready", "2")):
+        assert next(r for r in rows if f"`{name}`" in r[1])[2].strip() == default
+        assert str(getattr(options, name)) == default
+    assert options.parcel_bytes == 256 << 20
+    assert all(f"`{name}`" in table for name in vars(options.peer))

@@ -58,14 +58,14 @@ def functions(text: str) -> Dict[str, ast.FunctionDef]:
 
 
 def parameters(method: ast.FunctionDef) -> List[str]:
-    """Names in order, "=" after those that have a default."""
+    """Names in order, "=" after those that have a default; "**" before what takes all others."""
     arguments = method.args
     names = [argument.arg for argument in arguments.posonlyargs + arguments.args]
     first = len(names) - len(arguments.defaults)
     told = [name + ("=" if i >= first else "") for i, name in enumerate(names)]
     told += [a.arg + ("=" if d else "") for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults)]
-    assert arguments.vararg is None and arguments.kwarg is None
-    return told
+    assert arguments.vararg is None
+    return told + ([f"**{arguments.kwarg.arg}"] if arguments.kwarg else [])
 
 
 def default_of(method: ast.FunctionDef, name: str) -> Optional[str]:

@@ -12,6 +12,7 @@
 #include "aqua/c/kv_pool.h"
 #include "aqua/handoff/kv_pool.hpp"
 #include "capi/call.hpp"
+#include "capi/handoff/shown_list.hpp"
 #include "capi/objects.hpp"
 
 namespace aqua::capi {
@@ -33,44 +34,6 @@ struct DeliveryRow {
   aqua_delivery c;
 };
 
-// A list as C reads it: pointers to rows, which point into the items. What was taken from the pool
-// and could not be shown for want of memory is shown by the next call.
-//
-// Threads: calls come one after the other.
-template <typename Item, typename Row>
-class ShownList {
- public:
-  using C = decltype(Row::c);
-
-  // Shows what take() answers, in place of what was shown before.
-  template <typename Take>
-  void show(const Take& take, const C* const** list, std::size_t* count) {
-    const std::lock_guard guard(lock_);
-    if (shown_) {
-      items_ = take();
-      shown_ = false;
-    }
-    rows_.clear();
-    pointers_.clear();
-    rows_.reserve(items_.size());
-    pointers_.reserve(items_.size());
-    for (const Item& item : items_) {
-      rows_.emplace_back(item);
-      pointers_.push_back(&rows_.back().c);
-    }
-    shown_ = true;
-    *list = pointers_.data();
-    *count = pointers_.size();
-  }
-
- private:
-  std::mutex lock_;
-  std::vector<Item> items_;
-  std::vector<Row> rows_;
-  std::vector<const C*> pointers_;
-  bool shown_ = true;
-};
-
 struct ShownPool {
   explicit ShownPool(KvPool attached) : pool(std::move(attached)) {}
   KvPool pool;
@@ -87,10 +50,5 @@ struct KvPoolObject {
 };
 using KvPoolTable = HandleTable<KvPoolObject, Kind::kv_pool, kChunksOfKvPools>;
 [[nodiscard]] KvPoolTable& kv_pools() noexcept;
-
-// Blocks as C names them. invalid_argument: more than the pool has, before any of them is read; a
-// longer list names a block twice, or is shorter than it says.
-[[nodiscard]] Result<BlockList> to_blocks(const char* what, const KvPool& pool,
-                                          const std::uint32_t* blocks, std::size_t count);
 
 }  // namespace aqua::capi

@@ -32,7 +32,8 @@ static_assert(to_c(Outcome::in_doubt) == AQUA_DELIVERY_IN_DOUBT);
 Result<Parcel> to_parcel(const char* what, const char* name, const KvPool& pool,
                          const aqua_parcel* parcel) {
   AQUA_ASSIGN(const auto given, take_in<aqua_parcel>(name, parcel, AQUA_PARCEL_INIT));
-  AQUA_ASSIGN(const auto blocks, to_blocks(what, pool, given.blocks, given.block_count));
+  AQUA_ASSIGN(const auto blocks,
+              to_block_list(what, pool.layout(), given.blocks, given.block_count));
   if (given.note_bytes != 0 && given.note == nullptr) return null_argument(what, "note");
   if (given.note_bytes > AQUA_MAX_NOTE_BYTES) {  // before any of it is read
     return Error{Code::invalid_argument, concat(what, ": a note of ", given.note_bytes,

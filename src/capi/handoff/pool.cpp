@@ -55,17 +55,6 @@ KvPoolTable& kv_pools() noexcept {
   return all_kv_pools;
 }
 
-Result<BlockList> to_blocks(const char* what, const KvPool& pool, const std::uint32_t* blocks,
-                            std::size_t count) {
-  if (count == 0) return BlockList{};
-  if (blocks == nullptr) return null_argument(what, "blocks");
-  const std::uint32_t all = pool.layout().spec().block_count;
-  if (count > all) {
-    return Error{Code::invalid_argument, concat(what, ": ", count, " blocks of a pool of ", all)};
-  }
-  return BlockList(blocks, count);
-}
-
 }  // namespace aqua::capi
 
 using namespace aqua::capi;
@@ -94,10 +83,7 @@ aqua_error* aqua_kv_pool_attach(aqua_runtime runtime, const aqua_kv_pool_options
 aqua_error* aqua_kv_pool_free(aqua_kv_pool pool) {
   return call([&]() -> Result<void> {
     constexpr const char* what = "aqua_kv_pool_free";
-    if (InCallback::any()) {
-      return Error{Code::failed_precondition,
-                   aqua::concat(what, ": not from a callback or kernel, which it might wait for")};
-    }
+    AQUA_TRY(check_may_wait(what));
     AQUA_ASSIGN(const auto last, kv_pools().end(what, pool.id));
     return {};
   });
@@ -156,7 +142,7 @@ aqua_error* aqua_kv_pool_release(aqua_kv_pool pool, const uint32_t* blocks, size
   return call([&]() -> Result<void> {
     constexpr const char* what = "aqua_kv_pool_release";
     AQUA_ASSIGN(const auto used, kv_pools().use(what, pool.id));
-    AQUA_ASSIGN(const auto list, to_blocks(what, used->shown->pool, blocks, count));
+    AQUA_ASSIGN(const auto list, to_block_list(what, used->shown->pool.layout(), blocks, count));
     return used->shown->pool.release(list, to_stream(stream));
   });
 }
@@ -165,7 +151,7 @@ aqua_error* aqua_kv_pool_share(aqua_kv_pool pool, const uint32_t* blocks, size_t
   return call([&]() -> Result<void> {
     constexpr const char* what = "aqua_kv_pool_share";
     AQUA_ASSIGN(const auto used, kv_pools().use(what, pool.id));
-    AQUA_ASSIGN(const auto list, to_blocks(what, used->shown->pool, blocks, count));
+    AQUA_ASSIGN(const auto list, to_block_list(what, used->shown->pool.layout(), blocks, count));
     return used->shown->pool.share(list);
   });
 }

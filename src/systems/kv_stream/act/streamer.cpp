@@ -211,11 +211,15 @@ Result<bool> Streamer::finish(std::uint64_t sequence, Stream stream) {
     return false;
   }
   Result<bool> all = true;
-  for (const std::uint64_t parcel : parts_->intake.drop(sequence)) {
-    parts_->givers.erase(parcel);
-    if (auto finished = parts_->carrier.finish(parcel, stream); !finished.ok())
-      all = finished.error();
+  bool first = true;
+  for (const auto& [source, parcel] : found->parcels) {
+    auto finished = parts_->carrier.finish(parcel, stream);
+    if (!finished.ok()) all = finished.error();
+    // What is wrong with the stream is so from the first parcel on, when nothing has changed.
+    if (first && !finished.ok() && finished.error().code != Code::not_found) return all;
+    first = false;
   }
+  for (const std::uint64_t parcel : parts_->intake.drop(sequence)) parts_->givers.erase(parcel);
   return all;
 }
 

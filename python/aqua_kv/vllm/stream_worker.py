@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""AquaConnector in vLLM's workers: sequences that are streamed out, and those that come in."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Callable, Dict, List, Optional, Set
+
+from .._errors import Code, Error
+from ..kv_stream import Arrived, Streamer, StreamIn, StreamOut
+from .stream_scheduler import Receive, Send
+
+logger = logging.getLogger(__name__)
+
+_REMEMBERED = 65536  # sequences that have ended
+
+
+@dataclass
+class _Outgoing:
+    send: Send
+    out: StreamOut
+    deadline: float  # for room at the other end
+    layers: int = 0  # that were given
+    finished: bool = False
+
+
+class Sender:
+    """Of a worker that computes prompts. No call waits: what a receiver has no room for yet is
+    streamed by a later call, from blocks that vLLM keeps until finished() names their request. What
+    has no room in time is not sent."""
+
+    def __init__(
+        self, streamer: Streamer, to: str, layers: int, patience_s: float,
+        stream: Callable[[], int],
+    ) -> None:
+        self._streamer, self._to, self._layers, self._stream = streamer, to, layers, stream
+        self._patience = patience_s
+        self._outgoing: Dict[str, _Outgoing] = {}
+        self._asked: Set[str] = set()  # by vLLM, whether they are sent
+        self._sent: Set[str] = set()
+
+    def begin(self, sends: List[Send]) -> None:
+        for send in sends:
+            try:
+                out = self._streamer.stream_out(
+                    send.sequence, send.blocks, self._to, tokens=send.tokens
+                )
+            except Error as error:
+                self._fail(send, error)
+                continue
+            self._outgoing[send.request] = _Outgoing(
+                send, out, time.monotonic() + self._patience
+            )
+
+    def cancel(self, requests: List[str]) -> None:
+        for request in requests:
+            self._sent.discard(request)
+            if request in self._outgoing:
+                self._end(request)
+
+    def give(self, layers: int) -> None:
+        """The first so many layers are written by what the engine has posted so far."""
+        for request, outgoing in list(self._outgoing.items()):
+            if outgoing.finished:
+                continue
+            try:
+                if not outgoing.out.ready():
+                    if time.monotonic() > outgoing.deadline:
+                        raise Error(Code.UNAVAILABLE, "no receiver has room for it in time")
+                    continue
+                while outgoing.layers < layers:
+                    outgoing.out.layer(outgoing.layers, self._stream())
+                    outgoing.layers += 1
+                if outgoing.layers == self._layers:
+                    outgoing.out.finish(b"", self._stream())
+                    outgoing.finished = True
+            except Error as error:
+                self._end(request)
+                self._fail(outgoing.send, error)
+
+    def finished(self, asked: Set[str]) -> Set[str]:
+        """Requests whose blocks are read no more."""
+        self.give(self._layers)
+        self._asked |= asked
+        for request, outgoing in list(self._outgoing.items()):
+            try:
+                if not outgoing.out.copied():
+                    continue
+                self._sent.add(request)
+            except Error as error:
+                self._fail(outgoing.send, error)
+            self._end(request)
+        told = self._sent & self._asked
+        self._sent -= told
+        self._asked &= set(self._outgoing) | self._sent
+        return told
+
+    def close(self) -> None:
+        for request in list(self._outgoing):
+            self._end(request)
+
+    def _end(self, request: str) -> None:
+        self._outgoing.pop(request).out.close()
+
+    def _fail(self, send: Send, error: Error) -> None:
+        """Who waits for it computes it."""
+        logger.warning("request %s is not sent: %s", send.request, error)
+        self._sent.add(send.request)
+
+
+@dataclass
+class _Incoming:
+    receive: Receive
+    deadline: float
+    stream_in: Optional[StreamIn] = None
+
+
+class Receiver:
+    """Of a worker that goes on. What does not come, or not whole, is told: its blocks are
+    load_errors(), and vLLM computes them."""
+
+    def __init__(
+        self, streamer: Streamer, of: str, sequences: int, patience_s: float,
+        stream: Callable[[], int],
+    ) -> None:
+        self._streamer, self._of, self._patience = streamer, of, patience_s
+        self._stream = stream
+        self._incoming: Dict[int, _Incoming] = {}
+        self._arrived: Dict[int, Arrived] = {}
+        self._unclaimed: "OrderedDict[int, float]" = OrderedDict()  # arrived, by when asked for
+        self._ended: "OrderedDict[int, None]" = OrderedDict()
+        self._errors: Set[int] = set()
+        streamer.admit(of, sequences)
+
+    def begin(self, receives: List[Receive], dropped: List[int]) -> None:
+        for receive in receives:
+            self._unclaimed.pop(receive.sequence, None)
+            self._incoming[receive.sequence] = _Incoming(
+                receive, time.monotonic() + self._patience
+            )
+        for sequence in dropped:
+            self._end(sequence)
+
+    def finished(self) -> Set[str]:
+        """Requests that have all of their KV, or of which some is a load error."""
+        told: Set[str] = set()
+        now = time.monotonic()
+        for each in self._streamer.arrived(lambda sequence: sequence not in self._ended):
+            self._arrived[each.sequence] = each
+            if each.sequence not in self._incoming:
+                self._unclaimed[each.sequence] = now + self._patience
+        for sequence, incoming in list(self._incoming.items()):
+            try:
+                if not self._advance(incoming, now):
+                    continue
+            except (Error, _NeverCame) as error:
+                logger.warning(
+                    "request %s: its KV does not come, %d blocks are computed here: %s",
+                    incoming.receive.request, len(incoming.receive.blocks), error,
+                )
+                self._errors |= set(incoming.receive.blocks)
+            if incoming.stream_in is not None:
+                incoming.stream_in.close()
+            del self._incoming[sequence]
+            self._end(sequence)
+            told.add(incoming.receive.request)
+        for sequence, deadline in list(self._unclaimed.items()):
+            if now > deadline:
+                self._end(sequence)
+        return told
+
+    def load_errors(self) -> Set[int]:
+        told, self._errors = self._errors, set()
+        return told
+
+    def close(self) -> None:
+        for incoming in self._incoming.values():
+            if incoming.stream_in is not None:
+                incoming.stream_in.close()
+        self._incoming.clear()
+
+    def _advance(self, incoming: _Incoming, now: float) -> bool:
+        """True: all has come."""
+        if incoming.stream_in is not None:
+            return incoming.stream_in.done()
+        receive = incoming.receive
+        arrived = self._arrived.get(receive.sequence)
+        late = now > incoming.deadline
+        if receive.sequence in self._ended:
+            raise _NeverCame("nobody asked for it in time")
+        if arrived is None:
+            if late or not self._streamer.status().connected:
+                raise _NeverCame("the keeper is away" if not late else "it has not arrived in time")
+            return False
+        if arrived.tokens != receive.tokens:
+            raise _NeverCame(f"{arrived.tokens} tokens have come, not {receive.tokens}")
+        try:
+            incoming.stream_in = self._streamer.stream_in(
+                receive.sequence, receive.blocks, self._stream()
+            )
+        except Error as error:
+            if late or error.code not in (Code.UNAVAILABLE, Code.RESOURCE_EXHAUSTED):
+                raise
+        return False
+
+    def _end(self, sequence: int) -> None:
+        self._arrived.pop(sequence, None)
+        self._unclaimed.pop(sequence, None)
+        self._ended[sequence] = None
+        if len(self._ended) > _REMEMBERED:
+            self._ended.popitem(last=False)
+        try:
+            if self._streamer.finish(sequence, self._stream()):
+                self._streamer.admit(self._of, 1)
+        except Error as error:
+            logger.warning("sequence %d: %s", sequence, error)
+
+
+class _NeverCame(Exception):
+    pass

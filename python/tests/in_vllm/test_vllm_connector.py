@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: Apache-2.0
+"""AquaConnector between two engines, as processes: bytes compared, one killed in mid-prompt."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+from conftest import HERE, PACKAGE
+from vllm_streams import Engine, output_of, request_of
+
+from aqua_kv.vllm.kv_planes import planes_of
+from aqua_kv.vllm.stream_options import StreamOptions
+from aqua_kv.vllm.stream_scheduler import DecodeScheduler, PrefillScheduler
+
+
+class Process:
+    def __init__(self, role, keeper, directory, patience):
+        directory.mkdir(exist_ok=True)
+        path = os.pathsep.join(map(str, (PACKAGE, HERE / "in_vllm", HERE / "in_vllm/standin")))
+        self.process = subprocess.Popen(
+            [sys.executable, str(HERE / "in_vllm/vllm_streams.py"), role, keeper, str(directory),
+             str(patience)],
+            env=dict(os.environ, PYTHONPATH=path), text=True, stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        assert self.process.stdout.readline() == "ready\n"
+
+    def ask(self, **told):
+        self.process.stdin.write(json.dumps(told) + "\n")
+        self.process.stdin.flush()
+        line = self.process.stdout.readline()
+        assert line, "the engine died"
+        return json.loads(line)
+
+    def kill(self):
+        self.process.kill()
+        self.process.communicate()
+
+
+@pytest.fixture
+def start(keeper, tmp_path):
+    """start(role, patience): an engine as a process."""
+    started = []
+
+    def begin(role, patience=60):
+        started.append(Process(role, keeper.socket, tmp_path / str(len(started)), patience))
+        return started[-1]
+
+    yield begin
+    for each in started:
+        each.kill()
+
+
+@pytest.mark.parametrize("chunks", [1, 3])
+def test_prompts_go_from_one_engine_to_another_of_another_shape(start, chunks):
+    prefill, decode = start("kv_producer"), start("kv_consumer")
+    for prompt in range(4):
+        name, tokens = f"r{prompt}", 21 + prompt
+        blocks = [(5 * i + prompt) % 16 for i in range(6)]
+        keep, params = prefill.ask(
+            do="prefill", name=name, prompt=prompt, tokens=tokens, blocks=blocks, chunks=chunks)
+        assert keep and params["aqua_tokens"] == tokens
+        into = [(3 * i + prompt) % 16 for i in range(3)]
+        came = decode.ask(
+            do="decode", name=name, prompt=prompt, tokens=tokens, blocks=into, params=params)
+        assert came == {"errors": [], "wrong": [0, 0]}
+
+
+def test_of_an_engine_that_is_killed_in_mid_prompt_no_block_is_taken_for_loaded(start):
+    prefill, decode = start("kv_producer"), start("kv_consumer", patience=1)
+    keep, params = prefill.ask(
+        do="prefill", name="a", prompt=1, tokens=20, blocks=[0, 1, 2, 3, 4], layers=1)
+    assert keep
+    prefill.kill()
+    came = decode.ask(do="decode", name="a", prompt=1, tokens=20, blocks=[7, 8, 9], params=params)
+    assert came["errors"] == [7, 8, 9] and min(came["wrong"]) > 0
+    # Its successor sends, and there is room.
+    again = start("kv_producer")
+    for prompt in range(9):  # more than there is room for at once
+        _, params = again.ask(
+            do="prefill", name=f"b{prompt}", prompt=prompt, tokens=20, blocks=[0, 1, 2, 3, 4])
+        came = decode.ask(
+            do="decode", name=f"b{prompt}", prompt=prompt, tokens=20, blocks=[7, 8, 9],
+            params=params)
+        assert came == {"errors": [], "wrong": [0, 0]}
+
+
+def test_without_the_keeper_blocks_are_load_errors_at_once(keeper, tmp_path):
+    decode = Engine("kv_consumer", keeper.socket, str(tmp_path))
+    keeper.process.kill()
+    params = {"do_remote_prefill": True, "aqua_sequence": 7, "aqua_tokens": 20}
+    assert decode.decode("a", 20, [1, 2, 3], params) == [1, 2, 3]
+    decode.close()
+
+
+def test_a_prompt_that_finds_no_room_in_time_gives_its_blocks_back(keeper, tmp_path):
+    prefill = Engine("kv_producer", keeper.socket, str(tmp_path), patience_s=1)
+    keep, _ = prefill.prefill("a", 1, 20, [0, 1, 2, 3, 4])
+    assert keep
+    prefill.sent("a")  # nobody is there to take it
+    prefill.close()
+
+
+def test_what_is_not_wanted_has_its_room_for_another(keeper, tmp_path):
+    decode = Engine("kv_consumer", keeper.socket, str(tmp_path), sequences=1)
+    prefill = Engine("kv_producer", keeper.socket, str(tmp_path))
+    _, params = prefill.prefill("a", 1, 20, [0, 1, 2, 3, 4])
+    prefill.sent("a")  # in the only room there is
+    # A part of its prompt is cached there, so that all is computed there.
+    request = request_of("a", 20, params)
+    assert decode.scheduler.get_num_new_matched_tokens(request, 8) == (0, False)
+    decode.scheduler.update_state_after_alloc(request, None, 0)
+    decode.step(output_of())
+    _, params = prefill.prefill("b", 2, 20, [0, 1, 2, 3, 4])
+    prefill.sent(
+        "b", lambda: [worker.connector.get_finished(set()) for worker in decode.workers])
+    assert decode.decode("b", 20, [4, 5, 6], params) == []
+    assert [worker.wrong([4, 5, 6], 20, 2) for worker in decode.workers] == [0, 0]
+    prefill.close()
+    decode.close()
+
+
+def test_the_scheduler_sends_a_prompt_once_it_is_computed_and_anew_after_a_preemption():
+    scheduler = PrefillScheduler(4)
+    request = request_of("a", 10, {"do_remote_decode": True})
+    scheduler.admit(request)
+    scheduler.admit(request_of("other", 10, {}))
+
+    def new(blocks, count, computed=0):
+        return output_of(
+            scheduled_new_reqs=[SimpleNamespace(
+                req_id="a", block_ids=(blocks,), num_computed_tokens=computed)],
+            num_scheduled_tokens={"a": count})
+
+    def cached(blocks, computed, count, resumed=()):
+        output = output_of(num_scheduled_tokens={"a": count})
+        output.scheduled_cached_reqs = SimpleNamespace(
+            req_ids=["a"], resumed_req_ids=set(resumed), new_block_ids=[blocks],
+            num_computed_tokens=[computed])
+        return output
+
+    assert scheduler.step(new([1, 2], 8)).sends == []
+    [send] = scheduler.step(cached(([3, 4],), 8, 2)).sends
+    assert (send.request, send.blocks, send.tokens) == ("a", (1, 2, 3), 10)
+    assert scheduler.step(cached(None, 10, 1)).sends == []
+    assert scheduler.step(output_of(preempted_req_ids={"a"})).cancelled == ["a"]
+    [again] = scheduler.step(cached(([7, 8, 9],), 0, 11, ["a"])).sends
+    assert again.blocks == (7, 8, 9) and again.sequence != send.sequence
+    keep, params = scheduler.finished(request)
+    assert keep and params["aqua_sequence"] == again.sequence
+    assert scheduler.finished(request) == (False, None)
+
+
+def test_a_request_that_ends_before_it_is_sent_keeps_no_block():
+    scheduler = PrefillScheduler(4)
+    request = request_of("a", 10, {"do_remote_decode": True})
+    scheduler.admit(request)
+    assert scheduler.finished(request) == (False, None)
+
+
+def test_the_scheduler_loads_whole_prompts_once():
+    scheduler = DecodeScheduler(8)
+    params = {"do_remote_prefill": True, "aqua_sequence": 7, "aqua_tokens": 20}
+    assert scheduler.matched(request_of("a", 20, {}), 0) == (0, False)
+    assert scheduler.matched(request_of("a", 21, dict(params)), 0) == (0, False)
+    assert scheduler.matched(request_of("a", 20, dict(params)), 8) == (0, False)
+    request = request_of("a", 20, dict(params))
+    assert scheduler.matched(request, 0) == (20, True)
+    scheduler.allocated(request, SimpleNamespace(get_block_ids=lambda: ([4, 5, 6, 7],)), 20)
+    [receive] = scheduler.step().receives
+    assert (receive.sequence, receive.blocks, receive.tokens) == (7, (4, 5, 6), 20)
+    assert scheduler.matched(request, 0) == (0, False), "computed here where it fails"
+    scheduler.finished(request)
+    assert scheduler.step().dropped == []
+    scheduler.finished(request_of("b", 20, dict(params)))
+    assert scheduler.step().dropped == [7]
+
+
+@pytest.mark.parametrize(
+    "aqua, message",
+    [
+        (None, "not a mapping"), ({}, "name must be given"), ({"name": "m"}, "peer must be given"),
+        ({"name": "m", "peer": 3}, "not a mapping"),
+        ({"name": "m", "peer": {"tensor_parallel_size": 2}}, "block_size must be given"),
+        ({"name": "m", "peer": {"block_size": "4"}}, "not a number"),
+        ({"name": "m", "peer": {"block_size": 4, "ranks": 2}}, "no option 'ranks'"),
+        ({"name": "m", "peer": {"block_size": 4, "stage_layers": 2}}, "not a list"),
+        ({"name": 3, "peer": {"block_size": 4}}, "not str"),
+        ({"name": "m", "peer": {"block_size": 4}, "patience_s": 0}, "more than 0"),
+        ({"name": "m", "peer": {"block_size": 4}, "ready": True}, "not a number"),
+    ],
+)
+def test_options_that_cannot_be_are_named(aqua, message):
+    with pytest.raises(ValueError, match=message):
+        StreamOptions.parse({"aqua": aqua} if aqua is not None else {})
+
+
+class Cache:
+    dtype = "uint8"
+    made = 0
+
+    def __init__(self, *shape, stride=None):
+        Cache.made += 1
+        self.address = Cache.made << 20
+        self.shape = shape
+        self._stride = stride or [math.prod(shape[i + 1 :]) for i in range(len(shape))]
+
+    def stride(self):
+        return self._stride
+
+    def element_size(self):
+        return 1
+
+    def data_ptr(self):
+        return self.address
+
+
+def test_caches_of_each_order_and_none_that_cannot_be():
+    for shape, planes, heads in (((2, 9, 4, 3, 16), 2, 3), ((9, 2, 4, 3, 16), 2, 3), ((9, 4, 16), 1, 1)):
+        told = planes_of({"m.10.a": Cache(*shape), "m.9.a": Cache(*shape)}, 4)
+        assert (told.planes_per_layer, told.heads, told.head_bytes) == (planes, heads, 16)
+        assert told.layers == {"m.9.a": 0, "m.10.a": 1}
+        assert told.layout.block_count == 9 and told.layout.tokens_per_block == 4
+    for caches, message in (
+        ({}, "no KV caches"), ({"m.a": Cache(9, 4, 16)}, "no layer by one number"),
+        ({"m.0.a": Cache(9, 5, 16)}, "blocks of 4"), ({"m.0.a": Cache(2, 2, 4, 3, 16)}, "blocks of 4"),
+        ({"m.0.a": Cache(9, 4, 16), "m.1.a": Cache(8, 4, 16)}, "m.1.a is"),
+        ({"m.0.a": Cache(9, 4, 16, stride=[64, 1, 4])}, "in pieces"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            planes_of(caches, 4)
+
+
+def test_a_connector_of_another_role_or_of_several_groups_is_refused(keeper, tmp_path):
+    from vllm.distributed.kv_transfer.kv_connector.v1.base import KVConnectorRole
+
+    from aqua_kv.vllm.connector import AquaConnector
+
+    config = SimpleNamespace(
+        kv_transfer_config=SimpleNamespace(kv_role="kv_both", kv_connector_extra_config={}),
+        cache_config=SimpleNamespace(block_size=4))
+    with pytest.raises(ValueError, match="kv_both"):
+        AquaConnector(config, KVConnectorRole.SCHEDULER, SimpleNamespace(kv_cache_groups=[None]))
+    config.kv_transfer_config.kv_role = "kv_producer"
+    with pytest.raises(ValueError, match="2 groups"):
+        AquaConnector(config, KVConnectorRole.SCHEDULER, SimpleNamespace(kv_cache_groups=[1, 2]))

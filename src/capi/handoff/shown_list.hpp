@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lists that calls of the C ABI answer, where they lie for C to read.
+#pragma once
+
+#include <cstddef>
+#include <mutex>
+#include <vector>
+
+namespace aqua::capi {
+
+// A list as C reads it: pointers to rows, which point into the items. What was taken
+// and could not be shown for want of memory is shown by the next call.
+//
+// Threads: calls come one after the other.
+template <typename Item, typename Row>
+class ShownList {
+ public:
+  using C = decltype(Row::c);
+
+  // Shows what take() answers, in place of what was shown before.
+  template <typename Take>
+  void show(const Take& take, const C* const** list, std::size_t* count) {
+    const std::lock_guard guard(lock_);
+    if (shown_) {
+      items_ = take();
+      shown_ = false;
+    }
+    rows_.clear();
+    pointers_.clear();
+    rows_.reserve(items_.size());
+    pointers_.reserve(items_.size());
+    for (const Item& item : items_) {
+      rows_.emplace_back(item);
+      pointers_.push_back(&rows_.back().c);
+    }
+    shown_ = true;
+    *list = pointers_.data();
+    *count = pointers_.size();
+  }
+
+ private:
+  std::mutex lock_;
+  std::vector<Item> items_;
+  std::vector<Row> rows_;
+  std::vector<const C*> pointers_;
+  bool shown_ = true;
+};
+
+}  // namespace aqua::capi
