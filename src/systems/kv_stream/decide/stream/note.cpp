@@ -45,10 +45,8 @@ std::string hex(std::uint64_t number) {
   return {digits, end};
 }
 
-// What the two ends compare is not made by concat(): where memory runs out that ends with a part of
-// the text, and a sequence would be refused for it. These say so.
 std::string name_of(const StreamEnd& end) {
-  return end.group + "." + std::to_string(end.rank);
+  return concat(end.group, ".", end.rank);
 }
 
 }  // namespace
@@ -62,13 +60,8 @@ Result<void> check_group(const std::string& group) {
 }
 
 std::string write_note(const StreamNote& note) {
-  std::string text(kMagic);
-  for (const std::string& word :
-       {hex(note.agreement), note.from.group, std::to_string(note.from.rank),
-        std::to_string(note.sequence), std::to_string(note.attempt), note.words}) {
-    text += " " + word;
-  }
-  return text;
+  return concat(kMagic, " ", hex(note.agreement), " ", note.from.group, " ", note.from.rank, " ",
+                note.sequence, " ", note.attempt, " ", note.words);
 }
 
 Result<StreamNote> parse_note(std::string_view text) {
@@ -94,7 +87,7 @@ std::string role_of(const StreamEnd& to) {
 }
 
 std::string id_of(const StreamEnd& from, const StreamEnd& to, std::uint64_t sequence) {
-  return "sequence " + std::to_string(sequence) + " from " + name_of(from) + " to " + name_of(to);
+  return concat("sequence ", sequence, " from ", name_of(from), " to ", name_of(to));
 }
 
 std::uint64_t turn_of(std::uint32_t attempt) {
