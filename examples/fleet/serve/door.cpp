@@ -124,7 +124,10 @@ struct Door::Impl {
            line("fleet_blocks_held", now.held) + line("fleet_blocks_of_rooms", now.rooms) +
            line("fleet_blocks_kept", now.kept) + line("fleet_requests", now.requests) +
            line("fleet_iterations_total", now.iterations) +
-           line("fleet_moved_in_total", now.moved_in);
+           line("fleet_moved_in_total", now.moved_in) +
+           line("fleet_recalls_refused_total", now.recalls_refused) +
+           line("fleet_lent_bytes", now.lent_bytes) + line("fleet_wakes_total", now.wakes) +
+           "fleet_wake_seconds_total " + std::to_string(now.wake_seconds) + "\n";
   }
 
   void complete(const httplib::Request& request, httplib::Response& reply) {

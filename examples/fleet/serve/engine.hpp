@@ -41,8 +41,12 @@ struct EngineStatus {
   std::uint32_t rooms = 0;   // kept for requests on their way here
   std::uint32_t kept = 0;    // of prefixes computed ahead
   std::uint64_t iterations = 0;
-  std::uint64_t requests = 0;  // here, and on their way here
-  std::uint64_t moved_in = 0;  // by KV
+  std::uint64_t requests = 0;         // here, and on their way here
+  std::uint64_t moved_in = 0;         // by KV
+  std::uint64_t recalls_refused = 0;  // of parcels, which were swept then
+  std::uint64_t lent_bytes = 0;
+  std::uint64_t wakes = 0;  // by reclaims
+  double wake_seconds = 0;  // of these together: from a request until it can begin
 };
 
 class Engine {
@@ -69,6 +73,7 @@ class Engine {
     migration::SourceMove move;
     std::uint64_t parcel = 0;
     migration::Turn turn = 0;
+    migration::Turn number = 0;  // of the move
     std::uint32_t answered = 0;  // that the destination has been told
     bool closed = false;
   };
@@ -83,6 +88,7 @@ class Engine {
     std::uint32_t shared = 0;  // so many leading blocks are
     bool ahead = false;        // computed for a move by tokens: its KV is kept
     std::optional<Source> source{};
+    migration::Turn over = 0;  // moves up to this one are over, in whatever order orders come
     [[nodiscard]] std::uint32_t answer() const {
       return static_cast<std::uint32_t>(tokens.size()) - prompt;
     }
@@ -132,6 +138,8 @@ class Engine {
   void release(SequenceId id);
   void depart(SequenceId id);
   void go_on_with_moves();
+  void resume(SequenceId id, migration::Turn over);
+  void recall(Sequence& sequence);
   void heard(const Delivery& delivery);
   [[nodiscard]] std::uint32_t computed(SequenceId id) const;
 
