@@ -103,12 +103,13 @@ struct Door::Impl {
     get("/v1/models", [this] {
       return Json{{"data", {{{"id", options.model_name()}, {"max_model_len", kMostIds}}}}};
     });
+    server.Get("/metrics", [this](const httplib::Request&, httplib::Response& reply) {
+      reply.set_content(metrics(), "text/plain");
+    });
+    if (options.cache.keeper.empty()) return;  // it is of no pool
     const std::string keeper = std::filesystem::absolute(options.cache.keeper);
     get("/aqua/v1/pool", [this, keeper] {
       return Json{{"pool", keeper + "#" + options.cache.pool}, {"role", options.cache.role}};
-    });
-    server.Get("/metrics", [this](const httplib::Request&, httplib::Response& reply) {
-      reply.set_content(metrics(), "text/plain");
     });
   }
 

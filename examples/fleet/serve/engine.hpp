@@ -8,6 +8,9 @@
 // round of copies takes no time, and the hold begins at the boundary at which the move was ordered;
 // until another speaks the source has everything, and goes on without asking for anything back.
 //
+// An engine whose KV is in memory of its own moves nothing by KV. While it has no request it lends
+// that memory; the next request wakes it by a reclaim, and begins once what it needs is back.
+//
 // Threads: one of its own; public methods any.
 #pragma once
 
@@ -45,14 +48,15 @@ struct EngineStatus {
   std::uint64_t moved_in = 0;         // by KV
   std::uint64_t recalls_refused = 0;  // of parcels, which were swept then
   std::uint64_t lent_bytes = 0;
-  std::uint64_t wakes = 0;  // by reclaims
-  double wake_seconds = 0;  // of these together: from a request until it can begin
+  std::uint64_t wakes = 0;  // requests that waited for lent memory
+  double wake_seconds = 0;  // so long, together
 };
 
 class Engine {
  public:
-  // Throws Failure where the pool cannot be joined. All outlive it.
-  Engine(Runtime& runtime, const Options& options);
+  // Throws Failure where the pool cannot be joined. All outlive it. Who gives the runtime its
+  // callbacks posts MemoryNews to the inbox when its budget changes.
+  Engine(Runtime& runtime, Inbox& inbox, const Options& options);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -110,6 +114,7 @@ class Engine {
   void handle(Hangup& gone);
   void handle(Ordered& ordered);
   void handle(PoolNews& news);
+  void handle(MemoryNews& /*news*/) {}  // that it came is all
   void begin(Arrival& arrival);
   void compute(const schedule::Batch& batch);
   void speak(SequenceId id, Token token);
@@ -119,6 +124,13 @@ class Engine {
   void set_capacity();
   void pace();
   void tell_status();
+
+  // engine_lending.cpp
+  void rest();
+  [[nodiscard]] bool has_to_wait(const Asked& asked) const;
+  void wake(Arrival& arrival);
+  void go_on_waking();
+  [[nodiscard]] std::uint32_t blocks_here() const;
 
   // engine_destination.cpp
   void receive(Arrival& arrival);
@@ -148,9 +160,14 @@ class Engine {
   std::unique_ptr<schedule::Scheduler> scheduler_;
   KeptPrefixes kept_;
   Steps steps_;
-  Inbox inbox_;
+  Inbox& inbox_;
   std::map<SequenceId, Sequence> sequences_{};
   std::list<Incoming> incoming_{};
+  struct Waking {
+    Arrival arrival{};
+    Inbox::Time since{}, until{};  // then it begins with what is here
+  };
+  std::list<Waking> waking_{};                      // arrivals whose memory is on its way back
   std::map<std::uint64_t, std::string> parcels_{};  // given, and not heard of yet: of these ids
   std::uint32_t rooms_ = 0;
   std::uint64_t last_ = 0;

@@ -82,6 +82,7 @@ void Engine::begin_move(SequenceId id, const Order& order) {
   Sequence& sequence = sequences_.at(id);
   if (order.move <= sequence.over) return;  // the router gave it up before it came here
   const auto refuse = [&](std::string_view why) { sequence.out->say(reported_event(why)); };
+  if (!cache_.has_pool()) return refuse("its KV is in memory of the engine's own");
   if (sequence.source) return refuse("it moves already");
   if (order.answered > sequence.answer())
     return refuse("the destination was told what was not said");
