@@ -17,13 +17,20 @@ using example::must;
 int run(const Options& options) {
   Options given = options;
   given.cache.model.query_heads = 2 * given.cache.model.kv_heads;
-  Runtime runtime = must(Runtime::open({.device = "emu:0",
-                                        .coordinator = given.coordinator,
-                                        .host_bytes = 2_MiB,
-                                        .curve_directory = "off",
-                                        .emulated = {.total_bytes = std::size_t{1} << 40}}),
-                         "runtime");
-  Engine engine(runtime, given);
+  if (given.cache.keeper.empty()) given.cache.own_blocks = given.blocks;
+  Inbox inbox;
+  Runtime runtime =
+      must(Runtime::open(
+               {.device = given.device,
+                .coordinator = given.coordinator,
+                .name = "fleet-engine-" + given.cache.role,
+                .host_bytes = 2_MiB,
+                .curve_directory = "off",
+                .emulated = {.total_bytes = std::size_t{1} << 40},
+                .callbacks = {.on_budget =
+                                  [&inbox](const MemoryBudget&) { inbox.post(MemoryNews{}); }}}),
+           "runtime");
+  Engine engine(runtime, inbox, given);
   Door door(engine, given);
   std::printf("http://127.0.0.1:%d\n", door.port());
   std::fflush(stdout);

@@ -13,14 +13,16 @@ std::string Options::model_name() const {
 
 CommandLine options_line(Options& options) {
   options.cache.model = {.layers = 2, .kv_heads = 2, .query_heads = 4, .head_bytes = 16};
-  CommandLine line("", R"(Usage: fleet_engine --name NAME --keeper SOCKET [options]
+  CommandLine line("", R"(Usage: fleet_engine --name NAME [--keeper SOCKET] [options]
 
 An engine to stand behind aqua-router: a transformer in integers, behind OpenAI's completions with
 token ids, whose KV lies in a pool that engines of one keeper share. The router moves its answers to
 other engines of the pool: blocks change owner, and the answer goes on in mid-sentence.
-Prints its address.)");
+Without a keeper its KV is in memory of its own, its answers move by tokens, and it can lend that
+memory to neighbours while it has no request. Prints its address.)");
   line.text("--name", options.cache.role, "NAME", "of this engine in the pool; no other's")
-      .text("--keeper", options.cache.keeper, "SOCKET", "of aqua-keeper")
+      .text("--keeper", options.cache.keeper, "SOCKET", "of aqua-keeper; without: no pool")
+      .text("--device", options.device, "emu:N", "an emulated GPU")
       .number("--port", options.port, 0, 65535, "N", "0: any that is free")
       .text("--coordinator", options.coordinator, "ADDRESS", "\"none\": without one")
       .group("Memory")
@@ -28,6 +30,8 @@ Prints its address.)");
       .number("--pool-blocks", options.cache.pool_blocks, 16, 1 << 20, "N",
               "of the pool, where this engine makes it")
       .number("--blocks", options.blocks, 4, 1 << 20, "N", "that this engine may hold")
+      .number("--lend-after", options.lend_after, 1, 3'600'000, "MS",
+              "without a request, it lends its memory: without --keeper alone")
       .number("--block-tokens", options.cache.tokens_per_block, 1, 256, "N", "in a block")
       .group("Model and pace")
       .number("--layers", options.cache.model.layers, 1, 64, "N", "")
@@ -42,9 +46,13 @@ Prints its address.)");
 }
 
 void check_options(const Options& options) {
-  if (options.cache.role.empty() || options.cache.keeper.empty())
-    throw example::Failure("--name and --keeper have to be given");
-  if (options.blocks > options.cache.pool_blocks)
+  if (options.cache.role.empty()) throw example::Failure("--name has to be given");
+  const bool lends = options.lend_after.count() > 0;
+  if (lends && !options.cache.keeper.empty())
+    throw example::Failure("--lend-after: a pool's memory is the keeper's: leave out --keeper");
+  if (lends && options.coordinator == "none")
+    throw example::Failure("--lend-after wants a --coordinator");
+  if (!options.cache.keeper.empty() && options.blocks > options.cache.pool_blocks)
     throw example::Failure("--blocks are more than --pool-blocks");
 }
 

@@ -2,6 +2,7 @@
 // The command line of fleet_engine.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 
@@ -16,6 +17,9 @@ struct Options {
   std::uint32_t blocks = 512;  // of the pool, that this engine may hold
   std::uint32_t budget_tokens = 256;
   double iteration_ms = 0;
+  std::string device = "emu:0";
+  // Without a request for so long, an engine whose KV is in memory of its own lends it.
+  std::chrono::milliseconds lend_after{0};  // 0: never
   CacheOptions cache{};
   std::string step{};  // at which it stops or is killed
   bool stop = false;

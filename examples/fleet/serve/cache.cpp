@@ -38,38 +38,56 @@ KvPoolOptions pool_options(const CacheOptions& options) {
 Cache::Cache(Runtime& runtime, const CacheOptions& options)
     : runtime_(runtime),
       options_(options),
-      stream_(must(emulated::create_stream(runtime), "stream")),
-      pool_(must(KvPool::attach(runtime, pool_options(options)), "pool")) {}
+      stream_(must(emulated::create_stream(runtime), "stream")) {
+  const KvPoolOptions wanted = pool_options(options);
+  if (options.keeper.empty()) {
+    block_stride_ = plane_block_bytes_ = wanted.shape.plane_block_bytes;
+    own_.emplace(runtime, std::size_t{kPlanesPerLayer} * options.model.layers, plane_block_bytes_,
+                 options.own_blocks);
+    planes_ = own_->planes();
+    return;
+  }
+  pool_.emplace(must(KvPool::attach(runtime, wanted), "pool"));
+  const Layout& layout = pool_->layout();
+  planes_ = layout.spec().planes;
+  plane_block_bytes_ = layout.plane_block_bytes();
+  block_stride_ = layout.spec().block_stride;
+}
 
 Cache::~Cache() {
   (void)emulated::destroy_stream(runtime_, stream_);
 }
 
 Blocks Cache::take(std::size_t count) {
+  if (own_) {
+    auto taken = own_->take(count);
+    if (!taken) throw example::Failure("blocks: more than this engine has");
+    return *std::move(taken);
+  }
   const auto until = std::chrono::steady_clock::now() + kPatience;
   for (;;) {
-    auto blocks = pool_.allocate(count);
+    auto blocks = pool_->allocate(count);
     if (blocks.ok()) return std::move(blocks).value();
     // More are asked for in the background, and come within a round trip to the keeper. The watch
     // may take the news of it.
-    if (!pool_.is_connected() || std::chrono::steady_clock::now() > until)
+    if (!pool_->is_connected() || std::chrono::steady_clock::now() > until)
       throw example::failure("blocks", blocks.error());
-    (void)pool_.wait(std::chrono::milliseconds(5));
+    (void)pool_->wait(std::chrono::milliseconds(5));
   }
 }
 
 void Cache::release(const Blocks& blocks) {
-  if (!blocks.empty()) must(pool_.release(blocks, stream_), "release");
+  if (blocks.empty()) return;
+  if (own_) return own_->release(blocks);
+  must(pool_->release(blocks, stream_), "release");
 }
 
 std::uint32_t Cache::copy_of(std::uint32_t block) {
   const std::uint32_t copy = take(1).front();
   auto kernel = [this, block, copy] {
-    const Layout& layout = pool_.layout();
-    for (std::byte* const plane : layout.spec().planes) {
+    for (std::byte* const plane : planes_) {
       std::byte* const base = emulated::kernel_view(plane);
-      std::memcpy(base + copy * layout.spec().block_stride,
-                  base + block * layout.spec().block_stride, layout.plane_block_bytes());
+      std::memcpy(base + copy * block_stride_, base + block * block_stride_, plane_block_bytes_);
     }
   };
   must(emulated::launch(runtime_, stream_, std::move(kernel)), "copy");
@@ -78,11 +96,10 @@ std::uint32_t Cache::copy_of(std::uint32_t block) {
 }
 
 KvPlanes Cache::planes(unsigned layer, BlockList blocks) const {
-  const LayoutSpec& spec = pool_.layout().spec();
   const pipeline::ModelShape& model = options_.model;
-  return {.keys = emulated::kernel_view(spec.planes[kPlanesPerLayer * layer]),
-          .values = emulated::kernel_view(spec.planes[kPlanesPerLayer * layer + 1]),
-          .block_stride = spec.block_stride,
+  return {.keys = emulated::kernel_view(planes_[kPlanesPerLayer * layer]),
+          .values = emulated::kernel_view(planes_[kPlanesPerLayer * layer + 1]),
+          .block_stride = block_stride_,
           .token_stride = std::size_t{model.kv_heads} * model.head_bytes,
           .head_stride = model.head_bytes,
           .tokens_per_block = options_.tokens_per_block,

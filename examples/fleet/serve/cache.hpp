@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cache is the engine's part of the KV pool, and the toy model that computes in it.
+// Cache is where the engine's KV lies, and the toy model that computes in it: the engine's part of
+// a KV pool, over which requests move, or memory of its own, which it can lend.
 //
-// Threads: one; of pool() any. Owns: the membership of the pool. Errors: Failure.
+// Threads: one; of pool() any. Owns: the membership of the pool, or the memory. Errors: Failure.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,6 +14,7 @@
 #include "aqua/handoff/kv_pool.hpp"
 #include "aqua/runtime.hpp"
 #include "model/toy_model.hpp"
+#include "serve/own_blocks.hpp"
 #include "speech/asked.hpp"
 
 namespace aqua::fleet {
@@ -23,8 +26,9 @@ struct CacheOptions {
   unsigned tokens_per_block = 16;
   std::uint32_t pool_blocks = 4096;  // of all engines together
   std::string pool = "fleet";
-  std::string role{};  // this engine's, no other's
-  std::string keeper{};
+  std::string role{};            // this engine's, no other's
+  std::string keeper{};          // "": the KV is in memory of the engine's own
+  std::uint32_t own_blocks = 0;  // there
 };
 
 // Some tokens of a sequence, at consecutive positions.
@@ -43,14 +47,17 @@ class Cache {
   Cache(const Cache&) = delete;
   Cache& operator=(const Cache&) = delete;
 
-  [[nodiscard]] KvPool& pool() { return pool_; }
+  [[nodiscard]] bool has_pool() const { return pool_.has_value(); }
+  [[nodiscard]] KvPool& pool() { return *pool_; }                     // where it has one
+  [[nodiscard]] OwnBlocks* own() { return own_ ? &*own_ : nullptr; }  // where it has none
+  [[nodiscard]] const OwnBlocks* own() const { return own_ ? &*own_ : nullptr; }
   [[nodiscard]] Stream stream() const { return stream_; }
   [[nodiscard]] std::uint32_t blocks_for(std::uint64_t tokens) const {
     return static_cast<std::uint32_t>((tokens + options_.tokens_per_block - 1) /
                                       options_.tokens_per_block);
   }
-  // So many blocks of this engine's. Blocks until the pool has them: an engine holds no more than
-  // its share. Failure: the keeper is away, or they do not come.
+  // So many blocks of this engine's, which holds no more than its share: blocks until the pool has
+  // them. Failure: the keeper is away, or they do not come.
   [[nodiscard]] Blocks take(std::size_t count);
   // Lets go of them; nothing is queued on them.
   void release(const Blocks& blocks);
@@ -66,7 +73,11 @@ class Cache {
   Runtime& runtime_;
   const CacheOptions options_;
   Stream stream_;
-  KvPool pool_;
+  std::optional<KvPool> pool_{};  // or own_
+  std::optional<OwnBlocks> own_{};
+  std::vector<std::byte*> planes_{};
+  std::size_t plane_block_bytes_ = 0;
+  std::size_t block_stride_ = 0;  // between a plane's blocks
 };
 
 }  // namespace aqua::fleet

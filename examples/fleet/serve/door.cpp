@@ -103,12 +103,13 @@ struct Door::Impl {
     get("/v1/models", [this] {
       return Json{{"data", {{{"id", options.model_name()}, {"max_model_len", kMostIds}}}}};
     });
+    server.Get("/metrics", [this](const httplib::Request&, httplib::Response& reply) {
+      reply.set_content(metrics(), "text/plain");
+    });
+    if (options.cache.keeper.empty()) return;  // it is of no pool
     const std::string keeper = std::filesystem::absolute(options.cache.keeper);
     get("/aqua/v1/pool", [this, keeper] {
       return Json{{"pool", keeper + "#" + options.cache.pool}, {"role", options.cache.role}};
-    });
-    server.Get("/metrics", [this](const httplib::Request&, httplib::Response& reply) {
-      reply.set_content(metrics(), "text/plain");
     });
   }
 
@@ -124,7 +125,10 @@ struct Door::Impl {
            line("fleet_blocks_held", now.held) + line("fleet_blocks_of_rooms", now.rooms) +
            line("fleet_blocks_kept", now.kept) + line("fleet_requests", now.requests) +
            line("fleet_iterations_total", now.iterations) +
-           line("fleet_moved_in_total", now.moved_in);
+           line("fleet_moved_in_total", now.moved_in) +
+           line("fleet_recalls_refused_total", now.recalls_refused) +
+           line("fleet_lent_bytes", now.lent_bytes) + line("fleet_wakes_total", now.wakes) +
+           "fleet_wake_seconds_total " + std::to_string(now.wake_seconds) + "\n";
   }
 
   void complete(const httplib::Request& request, httplib::Response& reply) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests and iterations. Moves are in engine_source.cpp and engine_destination.cpp.
+// Requests and iterations. Moves are in engine_source.cpp and engine_destination.cpp, lending in
+// engine_lending.cpp.
 #include "serve/engine.hpp"
 
 #include <algorithm>
@@ -26,14 +27,15 @@ std::unique_ptr<schedule::Scheduler> scheduler_of(const Options& options) {
 
 }  // namespace
 
-Engine::Engine(Runtime& runtime, const Options& options)
+Engine::Engine(Runtime& runtime, Inbox& inbox, const Options& options)
     : options_(options),
       cache_(runtime, options_.cache),
       scheduler_(scheduler_of(options_)),
       kept_(cache_, options_.blocks / 4),
-      steps_(options_.step, options_.stop ? SIGSTOP : SIGKILL) {
+      steps_(options_.step, options_.stop ? SIGSTOP : SIGKILL),
+      inbox_(inbox) {
   status_.blocks = options_.blocks;
-  watch_.emplace(cache_.pool(), options_.cache, inbox_);
+  if (cache_.has_pool()) watch_.emplace(cache_.pool(), options_.cache, inbox_);
   thread_ = std::thread([this] {
     std::string why;
     try {
@@ -69,6 +71,7 @@ void Engine::hang_up(const std::shared_ptr<Outbox>& out) {
 
 Result<void> Engine::order(Order order) {
   if (order.what == Order::What::sweep) {
+    if (options_.cache.keeper.empty()) return {};  // nothing waits anywhere
     auto swept = cancel_parcel(options_.cache.pool, order.name.request, options_.cache.keeper);
     if (!swept.ok() && swept.error().code == Code::not_found) return {};  // nothing waits
     return swept;
@@ -96,45 +99,49 @@ void Engine::tell_status() {
   status_.held = now.device_blocks_held;
   status_.rooms = rooms_;
   status_.kept = kept_.blocks();
-  status_.requests = sequences_.size() + incoming_.size();
+  status_.requests = sequences_.size() + incoming_.size() + waking_.size();
+  if (OwnBlocks* own = cache_.own()) status_.lent_bytes = own->lent_bytes();
 }
 
 // Every call of the scheduler but next() and commit() is made here or by take_news(): between them.
 void Engine::run() {
   while (!inbox_.closed()) {
     take_news();
+    go_on_waking();
     go_on_with_moves();
     tell_status();
     const schedule::Batch batch = scheduler_->next();
     for (const schedule::Preemption& order : batch.preemptions) preempt(order);
     for (const SequenceId id : batch.too_large) {
-      sequences_.at(id).out->refuse("larger than this engine's share of the pool");
+      sequences_.at(id).out->refuse("larger than this engine's KV memory");
       must(scheduler_->finish(id), "finish");
       end(id);
     }
     if (batch.computes()) {
       compute(batch);
     } else if (!batch.moves() && batch.too_large.empty()) {
-      inbox_.wait();
+      rest();
     }
-    if (!cache_.pool().is_connected()) throw example::Failure("the keeper is away");
+    if (cache_.has_pool() && !cache_.pool().is_connected())
+      throw example::Failure("the keeper is away");
   }
 }
 
 void Engine::take_news() {
   for (News& news : inbox_.take()) std::visit([this](auto& one) { handle(one); }, news);
   PoolNews looked;  // the engine itself waits for blocks at times, and takes the news
-  handle(looked);
+  if (cache_.has_pool()) handle(looked);
   set_capacity();
 }
 
 void Engine::set_capacity() {
-  const std::uint32_t taken = rooms_ + kept_.blocks();
-  scheduler_->set_device_blocks(options_.blocks - std::min(taken, options_.blocks));
+  const std::uint32_t taken = rooms_ + kept_.blocks(), here = blocks_here();
+  scheduler_->set_device_blocks(here - std::min(taken, here));
 }
 
 void Engine::handle(Arrival& arrival) {
-  arrival.asked.receive ? receive(arrival) : begin(arrival);
+  if (arrival.asked.receive) return receive(arrival);
+  has_to_wait(arrival.asked) ? wake(arrival) : begin(arrival);
 }
 
 void Engine::begin(Arrival& arrival) {
@@ -172,6 +179,7 @@ void Engine::begin(Arrival& arrival) {
 }
 
 void Engine::handle(Hangup& gone) {
+  std::erase_if(waking_, [&](const Waking& one) { return one.arrival.out == gone.out; });
   for (auto& [id, sequence] : sequences_) {
     if (sequence.out != gone.out) continue;
     if (sequence.source && !sequence.source->move.over()) {

@@ -8,6 +8,9 @@
 // round of copies takes no time, and the hold begins at the boundary at which the move was ordered;
 // until another speaks the source has everything, and goes on without asking for anything back.
 //
+// An engine whose KV is in memory of its own moves nothing by KV. While it has no request it lends
+// that memory; the next request wakes it by a reclaim, and begins once what it needs is back.
+//
 // Threads: one of its own; public methods any.
 #pragma once
 
@@ -41,14 +44,19 @@ struct EngineStatus {
   std::uint32_t rooms = 0;   // kept for requests on their way here
   std::uint32_t kept = 0;    // of prefixes computed ahead
   std::uint64_t iterations = 0;
-  std::uint64_t requests = 0;  // here, and on their way here
-  std::uint64_t moved_in = 0;  // by KV
+  std::uint64_t requests = 0;         // here, and on their way here
+  std::uint64_t moved_in = 0;         // by KV
+  std::uint64_t recalls_refused = 0;  // of parcels, which were swept then
+  std::uint64_t lent_bytes = 0;
+  std::uint64_t wakes = 0;  // requests that waited for lent memory
+  double wake_seconds = 0;  // so long, together
 };
 
 class Engine {
  public:
-  // Throws Failure where the pool cannot be joined. All outlive it.
-  Engine(Runtime& runtime, const Options& options);
+  // Throws Failure where the pool cannot be joined. All outlive it. Who gives the runtime its
+  // callbacks posts MemoryNews to the inbox when its budget changes.
+  Engine(Runtime& runtime, Inbox& inbox, const Options& options);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -69,6 +77,7 @@ class Engine {
     migration::SourceMove move;
     std::uint64_t parcel = 0;
     migration::Turn turn = 0;
+    migration::Turn number = 0;  // of the move
     std::uint32_t answered = 0;  // that the destination has been told
     bool closed = false;
   };
@@ -83,6 +92,7 @@ class Engine {
     std::uint32_t shared = 0;  // so many leading blocks are
     bool ahead = false;        // computed for a move by tokens: its KV is kept
     std::optional<Source> source{};
+    migration::Turn over = 0;  // moves up to this one are over, in whatever order orders come
     [[nodiscard]] std::uint32_t answer() const {
       return static_cast<std::uint32_t>(tokens.size()) - prompt;
     }
@@ -104,6 +114,7 @@ class Engine {
   void handle(Hangup& gone);
   void handle(Ordered& ordered);
   void handle(PoolNews& news);
+  void handle(MemoryNews& /*news*/) {}  // that it came is all
   void begin(Arrival& arrival);
   void compute(const schedule::Batch& batch);
   void speak(SequenceId id, Token token);
@@ -113,6 +124,13 @@ class Engine {
   void set_capacity();
   void pace();
   void tell_status();
+
+  // engine_lending.cpp
+  void rest();
+  [[nodiscard]] bool has_to_wait(const Asked& asked) const;
+  void wake(Arrival& arrival);
+  void go_on_waking();
+  [[nodiscard]] std::uint32_t blocks_here() const;
 
   // engine_destination.cpp
   void receive(Arrival& arrival);
@@ -132,6 +150,8 @@ class Engine {
   void release(SequenceId id);
   void depart(SequenceId id);
   void go_on_with_moves();
+  void resume(SequenceId id, migration::Turn over);
+  void recall(Sequence& sequence);
   void heard(const Delivery& delivery);
   [[nodiscard]] std::uint32_t computed(SequenceId id) const;
 
@@ -140,9 +160,14 @@ class Engine {
   std::unique_ptr<schedule::Scheduler> scheduler_;
   KeptPrefixes kept_;
   Steps steps_;
-  Inbox inbox_;
+  Inbox& inbox_;
   std::map<SequenceId, Sequence> sequences_{};
   std::list<Incoming> incoming_{};
+  struct Waking {
+    Arrival arrival{};
+    Inbox::Time since{}, until{};  // then it begins with what is here
+  };
+  std::list<Waking> waking_{};                      // arrivals whose memory is on its way back
   std::map<std::uint64_t, std::string> parcels_{};  // given, and not heard of yet: of these ids
   std::uint32_t rooms_ = 0;
   std::uint64_t last_ = 0;

@@ -31,6 +31,8 @@ Error senseless(const std::string& what) {
 }  // namespace
 
 void Engine::receive(Arrival& arrival) {
+  if (!cache_.has_pool())
+    return arrival.out->say(failed_event("its KV is in memory of the engine's own"), true);
   const Asked& asked = arrival.asked;
   const auto known = static_cast<std::uint32_t>(asked.prompt.size());
   const std::uint32_t room = known + std::min(kGrowth, asked.max_tokens);

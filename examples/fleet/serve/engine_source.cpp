@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Orders, news of the pool, and the engine as the source of moves (docs/engine/migration.md).
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <utility>
 
@@ -47,7 +48,7 @@ void Engine::handle(Ordered& ordered) {
       if (here) begin_move(sequence->first, order);
       return;
     case Order::What::resume:
-      if (moves) tell(sequence->first, SourceEvent::resumed);
+      if (here) resume(sequence->first, order.move);
       return;
     case Order::What::abandon:
       if (moves) tell(sequence->first, SourceEvent::destination_died);
@@ -79,7 +80,9 @@ std::uint32_t Engine::computed(SequenceId id) const {
 
 void Engine::begin_move(SequenceId id, const Order& order) {
   Sequence& sequence = sequences_.at(id);
+  if (order.move <= sequence.over) return;  // the router gave it up before it came here
   const auto refuse = [&](std::string_view why) { sequence.out->say(reported_event(why)); };
+  if (!cache_.has_pool()) return refuse("its KV is in memory of the engine's own");
   if (sequence.source) return refuse("it moves already");
   if (order.answered > sequence.answer())
     return refuse("the destination was told what was not said");
@@ -103,9 +106,17 @@ void Engine::begin_move(SequenceId id, const Order& order) {
   sequence.source = Source{.move = std::move(move).value(),
                            .parcel = *parcel,
                            .turn = sequence.name.turn,
+                           .number = order.move,
                            .answered = order.answered};
   steps_.reached("reserved");
   tell(id, SourceEvent::reserved);
+}
+
+void Engine::resume(SequenceId id, migration::Turn over) {
+  Sequence& sequence = sequences_.at(id);
+  sequence.over = std::max(sequence.over, over);
+  if (sequence.source && (over == 0 || sequence.source->number <= over))
+    tell(id, SourceEvent::resumed);
 }
 
 // What was shared has crossed, and a hold begins at once: each is told at the same boundary.
@@ -152,8 +163,7 @@ void Engine::carry_out(SequenceId id, const migration::SourceOrder& order) {
     case SourceCommand::withdraw:
       if (!parcels_.contains(sequence.source->parcel)) return;
       if (sequence.source->closed) return watch_->sweep(sequence.name.request);
-      (void)cache_.pool().recall(sequence.source->parcel);  // that it is gone is told anyhow
-      return;
+      return recall(sequence);
     case SourceCommand::release:
       return release(id);
     case SourceCommand::ask:
@@ -164,6 +174,18 @@ void Engine::carry_out(SequenceId id, const migration::SourceOrder& order) {
     case SourceCommand::report:
       return sequence.out->say(reported_event(why(sequence.source->move.reason())));
   }
+}
+
+// An open parcel that cannot be recalled is ended by its name, as one that is closed.
+void Engine::recall(Sequence& sequence) {
+  const auto recalled = cache_.pool().recall(sequence.source->parcel);
+  // Not found: it is gone already, of which its delivery tells.
+  if (recalled.ok() || recalled.error().code == Code::not_found) return;
+  std::fprintf(stderr, "fleet_engine: %s: recall: %s\n", sequence.name.request.c_str(),
+               recalled.error().message.c_str());
+  watch_->sweep(sequence.name.request);
+  const std::lock_guard lock(mu_);
+  ++status_.recalls_refused;
 }
 
 void Engine::share(Sequence& sequence, std::uint32_t blocks) {

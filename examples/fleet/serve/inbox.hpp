@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Inbox is where everything reaches an engine's thread: requests, orders, connections that have
-// ended, and that there is news of the pool.
+// ended, and that there is news of the pool or of its own memory.
 //
 // Threads: post() and close() any; the rest the engine's.
 #pragma once
@@ -32,7 +32,8 @@ struct Ordered {
   std::shared_ptr<std::promise<bool>> known{};  // whether such an attempt is here
 };
 struct PoolNews {};
-using News = std::variant<Arrival, Hangup, Ordered, PoolNews>;
+struct MemoryNews {};  // lent memory came back
+using News = std::variant<Arrival, Hangup, Ordered, PoolNews, MemoryNews>;
 
 class Inbox {
  public:
@@ -62,6 +63,11 @@ class Inbox {
   void wait() {
     std::unique_lock lock(mu_);
     changed_.wait(lock, [this] { return closed_ || !news_.empty(); });
+  }
+  // Until there is any, for so long at most. False: none came.
+  [[nodiscard]] bool wait_for(std::chrono::milliseconds patience) {
+    std::unique_lock lock(mu_);
+    return changed_.wait_for(lock, patience, [this] { return closed_ || !news_.empty(); });
   }
   // Until then, or the inbox is closed.
   void wait_until(Time until) {

@@ -61,6 +61,10 @@ Result<Order> parse_order(std::string_view bytes) {
   order.name.turn = *turn;
   if (order.what == Order::What::move) {
     if (auto read = read_move(body, order); !read.ok()) return std::move(read).error();
+  } else if (order.what == Order::What::resume && body.contains("move")) {
+    const auto move = number(body, "move", UINT64_MAX);
+    if (!move.ok()) return move.error();
+    order.move = *move;
   } else if (order.what == Order::What::grant) {
     const auto position = number(body, "position", UINT32_MAX);
     if (!position.ok()) return position.error();

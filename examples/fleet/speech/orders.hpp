@@ -28,7 +28,9 @@ struct Order {
   What what{};
   AttemptName name{};
   std::string to{};
-  migration::Turn move = 0;       // of the parcel; higher than any before
+  // Of the parcel; higher than any before. Of resume: the move that is over, 0 where the router
+  // knows of none.
+  migration::Turn move = 0;
   std::uint32_t answered = 0;     // tokens of the answer that the destination has been told
   std::uint32_t room_tokens = 0;  // that it keeps room for
   migration::Position position = 0;

@@ -137,6 +137,50 @@ TEST(FleetMoves, AnAnswerWithMoreIdsThanANoteCarriesStays) {
   EXPECT_EQ(ids, reference_answer(prompt, 4, kTokens).ids);
 }
 
+// Orders may come in another order than they were sent in, where one was not answered in time.
+TEST(FleetMoves, AnOrderThatComesBehindTheEndOfItsMoveIsVoid) {
+  constexpr std::uint32_t kTokens = 300;
+  const Keeper keeper;
+  const FleetEngine a(keeper, "engine-a", {"--iteration-ms", "2"});
+  const http::EngineUrl url = http::parse_url(a.url()).value();
+  http::HttpClient answers(url, {}), orders(url, {});
+  const auto prompt = prompt_of(6);
+  Json body = request_of(prompt, 6, kTokens);
+  body["aqua"] = {{"request", "r"}, {"turn", 1}};
+  const auto nothing = [](std::string_view, auto) { return http::Heard::something; };
+  const auto order = [&](Json more) {
+    more.update({{"request", "r"}, {"turn", 1}});
+    const auto reply = orders.post("/aqua/v1/orders", more.dump(), nothing);
+    return reply.ok() ? reply->status : 0;
+  };
+  http::SseReader reader;
+  std::vector<std::uint32_t> ids;
+  std::vector<std::string> told;
+  const auto hear = [&](std::string_view data) {
+    if (data == "[DONE]") return;
+    const Json event = Json::parse(data);
+    if (event.contains("aqua")) return told.push_back(event.at("aqua").at("event"));
+    ids.push_back(event.at("choices").at(0).at("token_ids").at(0));
+    if (ids.size() != 20) return;
+    EXPECT_EQ(order({{"order", "resume"}, {"move", 7}}), 200);
+    EXPECT_EQ(order({{"order", "move"},
+                     {"to", "nobody"},
+                     {"move", 7},
+                     {"answered", 0},
+                     {"room_tokens", 1000}}),
+              200);
+  };
+  const auto reply =
+      answers.post("/v1/completions", body.dump(), [&](std::string_view bytes, auto) {
+        EXPECT_TRUE(reader.feed(bytes, hear).ok());
+        return http::Heard::something;
+      });
+  EXPECT_TRUE(reply.ok());
+  EXPECT_EQ(ids, reference_answer(prompt, 6, kTokens).ids) << "it was held for nobody";
+  EXPECT_TRUE(told.empty());
+  EXPECT_TRUE(keeper.holds_nothing());
+}
+
 TEST(FleetMoves, OfSixtyFourAnswersOnFourEnginesNoTokenIsLostOrDoubled) {
   const Keeper keeper;
   std::deque<FleetEngine> engines;

@@ -58,6 +58,14 @@ bool Keeper::holds_nothing() const {
   return true;
 }
 
+FleetEngine::FleetEngine(std::string name, const std::vector<std::string>& arguments)
+    : child([&] {
+        std::vector<std::string> line{AQUA_FLEET_ENGINE_PROGRAM, "--name", std::move(name)};
+        line.insert(line.end(), arguments.begin(), arguments.end());
+        return line;
+      }()),
+      url_(child.read_line()) {}
+
 FleetEngine::FleetEngine(const Keeper& keeper, std::string name, std::vector<std::string> arguments)
     : child(engine_line(keeper, std::move(name), std::move(arguments))), url_(child.read_line()) {}
 

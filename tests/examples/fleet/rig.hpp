@@ -54,6 +54,8 @@ class Keeper {
 class FleetEngine {
  public:
   FleetEngine(const Keeper& keeper, std::string name, std::vector<std::string> arguments = {});
+  // With KV in memory of its own.
+  FleetEngine(std::string name, const std::vector<std::string>& arguments);
   [[nodiscard]] const std::string& url() const { return url_; }
   // Of its /metrics; -1 where it does not answer.
   [[nodiscard]] double metric(const std::string& name) const;

@@ -62,14 +62,16 @@ TEST(FleetOrders, NameAnAttemptAndWhatIsToBecomeOfIt) {
   const auto grant = parse_order(R"({"order":"grant","request":"r","turn":4,"position":9})");
   ASSERT_TRUE(grant.ok());
   EXPECT_EQ(grant->position, 9U);
+  EXPECT_EQ(parse_order(R"({"order":"resume","request":"r","turn":3,"move":4})")->move, 4U);
+  EXPECT_EQ(parse_order(R"({"order":"resume","request":"r","turn":3})")->move, 0U);
 }
 
 TEST(FleetOrders, WhatMakesNoSenseIsRefused) {
   for (
       const char* body :
       {"", "5", "{}", R"({"order":"dance","request":"r","turn":1})",
-       R"({"order":"resume","turn":1})", R"({"order":"resume","request":"r"})",
-       R"({"order":"grant","request":"r","turn":1})",
+       R"({"order":"resume","request":"r","turn":1,"move":-4})", R"({"order":"resume","turn":1})",
+       R"({"order":"resume","request":"r"})", R"({"order":"grant","request":"r","turn":1})",
        R"({"order":"grant","request":"r","turn":1,"position":-1})",
        R"({"order":"move","request":"r","turn":1,"to":"b","move":4,"answered":17})",
        R"({"order":"move","request":"r","turn":1,"to":"","move":4,"answered":1,"room_tokens":1})"}) {

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <future>
 #include <memory>
 #include <optional>
 
@@ -93,21 +95,53 @@ TEST(Fleet, ARequestThatGoesOnWhereItsKvIsIsLeftThere) {
   EXPECT_TRUE(fleet->requests().empty());
 }
 
-TEST(Fleet, WhoSweepsAPoolIsNoneOfThoseThatMayBeDead) {
-  ScriptedEngine a, b, c, alone;
+// One engine of the pool does not do it and another is of no pool: whichever can does.
+TEST(Fleet, AParcelThatNobodyTakesIsSweptByAnyEngineOfItsPool) {
+  ScriptedEngine a, b, alone;
   a.pool = R"({"pool":"p","role":"a"})";
   b.pool = R"({"pool":"p","role":"b"})";
-  c.pool = R"({"pool":"p","role":"c"})";
-  const auto fleet = Fleet::open({}, {door_of("a", a.url()), door_of("b", b.url()),
-                                      door_of("c", c.url()), door_of("alone", alone.url())})
-                         .value();
+  std::atomic<int> asked_a{0}, asked_alone{0};
+  std::promise<nlohmann::json> swept;
+  a.obey([&](const auto&) { return ++asked_a, 503; });
+  b.obey([&](const auto& order) { return swept.set_value(order), 200; });
+  alone.obey([&](const auto&) { return ++asked_alone, 200; });
+  const auto fleet =
+      Fleet::open({}, {door_of("a", a.url()), door_of("b", b.url()), door_of("alone", alone.url())})
+          .value();
   ASSERT_TRUE(becomes([&] {
     return std::ranges::all_of(fleet->engines(), [](const auto& one) { return one.state == "up"; });
   }));
-  EXPECT_EQ(fleet->of_pool("p", {"a", "b"})->name, "c");
-  EXPECT_EQ(fleet->of_pool("p", {"c", "b"})->name, "a");
-  ASSERT_TRUE(fleet->of_pool("p", {"a", "b", "c"})) << "better than nobody";
-  EXPECT_EQ(fleet->of_pool("q", {}), nullptr);
+  fleet->sweep("p", "r");
+  const auto order = swept.get_future().get();
+  EXPECT_EQ(order.at("order"), "sweep");
+  EXPECT_EQ(order.at("request"), "r");
+  EXPECT_TRUE(becomes([&] { return fleet->counts().sweeps == 0; }));
+  EXPECT_EQ(asked_a, 1);
+  EXPECT_EQ(asked_alone, 0);
+}
+
+// Both engines of a move are dead, and so is every other of the pool: the next one does it.
+TEST(Fleet, ASweepWaitsForAnEngineThatCanDoIt) {
+  auto a = std::make_unique<ScriptedEngine>();
+  ScriptedEngine b;
+  a->pool = b.pool = R"({"pool":"p","role":"a"})";
+  std::atomic<bool> can{false};
+  std::atomic<int> done{0};
+  b.obey([&](const auto&) { return can ? (++done, 200) : 503; });
+  FleetOptions options;
+  options.health = std::chrono::milliseconds(20);
+  const auto fleet = Fleet::open(options, {door_of("a", a->url()), door_of("b", b.url())}).value();
+  ASSERT_TRUE(becomes([&] {
+    return std::ranges::all_of(fleet->engines(), [](const auto& one) { return one.state == "up"; });
+  }));
+  a.reset();
+  fleet->sweep("p", "r");
+  fleet->sweep("p", "forgotten");
+  fleet->moves_again("p", "forgotten");
+  EXPECT_TRUE(becomes([&] { return fleet->counts().sweeps == 1; }));
+  can = true;
+  EXPECT_TRUE(becomes([&] { return fleet->counts().sweeps == 0; }));
+  EXPECT_EQ(done, 1);
 }
 
 }  // namespace

@@ -70,8 +70,10 @@ TEST(KvMoves, OrdersSayTheAttemptAndWhatIsToBecomeOfIt) {
       "move":4,"answered":17,"room_tokens":600})"));
   EXPECT_EQ(Json::parse(grant_order({"r", 4}, 9).body),
             Json::parse(R"({"order":"grant","request":"r","turn":4,"position":9})"));
-  EXPECT_EQ(Json::parse(plain_order("resume", {"r", 3}).body),
-            Json::parse(R"({"order":"resume","request":"r","turn":3})"));
+  EXPECT_EQ(Json::parse(resume_order({"r", 3}, 4).body),
+            Json::parse(R"({"order":"resume","request":"r","turn":3,"move":4})"));
+  EXPECT_EQ(Json::parse(plain_order("abandon", {"r", 3}).body),
+            Json::parse(R"({"order":"abandon","request":"r","turn":3})"));
   EXPECT_EQ(Json::parse(sweep_order("r").body),
             Json::parse(R"({"order":"sweep","request":"r","turn":0})"));
 }

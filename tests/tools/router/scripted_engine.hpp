@@ -45,6 +45,15 @@ class ScriptedEngine {
         reply.set_content(pool, "application/json");
       }
     });
+    server_.Post("/aqua/v1/orders", [this](const auto& request, auto& reply) {
+      OrderHook hook;
+      {
+        const std::lock_guard lock(mu_);
+        hook = orders_;
+      }
+      reply.status = hook ? hook(nlohmann::json::parse(request.body)) : 404;
+      reply.set_content("{}", "application/json");
+    });
     server_.Post("/tokenize", [this](const auto& request, auto& reply) {
       auto ids = tool::parse_sim_request(request.body).value().prompt;
       ids.resize(ids.size() - cuts_off);
@@ -68,6 +77,12 @@ class ScriptedEngine {
     const std::lock_guard lock(mu_);
     warm_up_ = std::move(warm_up);
     answers_ = std::move(answers);
+  }
+  // Of orders about moves by KV: the status of each.
+  using OrderHook = std::function<int(const nlohmann::json& order)>;
+  void obey(OrderHook orders) {
+    const std::lock_guard lock(mu_);
+    orders_ = std::move(orders);
   }
   [[nodiscard]] bool over() const { return over_; }
 
@@ -125,6 +140,7 @@ class ScriptedEngine {
   int port_ = 0;
   std::mutex mu_;
   Hook warm_up_, answers_;
+  OrderHook orders_;
   std::atomic<bool> over_{false};
   std::thread thread_;
 };

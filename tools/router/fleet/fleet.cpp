@@ -15,7 +15,9 @@ using packing::EngineId;
 using packing::RequestId;
 
 Fleet::Fleet(const FleetOptions& options, std::unique_ptr<packing::Packer> packer)
-    : options_(options), packer_(std::move(packer)) {}
+    : options_(options),
+      packer_(std::move(packer)),
+      sweeps_([this](const std::string& pool) { return of_pool(pool); }, options.health) {}
 
 Result<std::unique_ptr<Fleet>> Fleet::open(const FleetOptions& options,
                                            std::vector<EngineDoor> engines) {
@@ -157,13 +159,15 @@ RequestId Fleet::again(RequestId old, const std::string& name, FaultKind kind,
   return id;
 }
 
-void Fleet::move_over(RequestId id, std::uint64_t plan, migration::Kind kind, bool done) {
+void Fleet::move_over(RequestId id, std::uint64_t plan, migration::Kind kind, bool done,
+                      const std::string& why) {
   const MutexLock lock(mu_);
   ++(done ? counts_.moves : counts_.moves_failed)[static_cast<std::size_t>(kind)];
   moving_.erase(id);
   const auto found = requests_.find(id);
   if (found != requests_.end()) {
     Request& request = found->second;
+    request.move_failed = done ? "" : why;
     if (plan == 0 && done && !request.pinned) {
       (void)packer_->ended(id);
       request.pinned = true;
@@ -245,7 +249,8 @@ std::vector<RequestView> Fleet::requests() const {
                      .moves_to = name_of(request.to),
                      .tokens = std::max(request.who.tokens, request.who.mail->held_tokens.load()),
                      .by_operator = request.pinned,
-                     .stays = request.who.stays});
+                     .stays = request.who.stays,
+                     .move_failed = request.move_failed});
   }
   return views;
 }
@@ -254,6 +259,7 @@ FleetCounts Fleet::counts() const {
   const MutexLock lock(mu_);
   FleetCounts counts = counts_;
   counts.requests = requests_.size();
+  counts.sweeps = sweeps_.waiting();
   for (const auto& [id, request] : requests_) counts.waiting += request.at == packing::no_engine;
   return counts;
 }

@@ -19,12 +19,10 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
-#include <initializer_list>
 #include <map>
 #include <memory>
 #include <stop_token>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -33,6 +31,7 @@
 #include "aqua/result.hpp"
 #include "base/mutex.hpp"
 #include "tools/router/fleet/engine.hpp"
+#include "tools/router/fleet/sweeps.hpp"
 #include "tools/router/flow/mailbox.hpp"
 
 namespace aqua::router {
@@ -69,10 +68,12 @@ struct RequestView {
   std::string name{}, engine{}, moves_to{};
   std::uint64_t tokens = 0;
   bool by_operator = false;
-  std::string stays{};  // why it cannot move
+  std::string stays{};        // why it cannot move
+  std::string move_failed{};  // why its last move failed; "": it did not
 };
 struct FleetCounts {
   std::uint64_t requests = 0, waiting = 0;
+  std::uint64_t sweeps = 0;  // that no engine has done yet
   std::array<std::uint64_t, kMoveKindNames.size()> moves{}, moves_failed{};  // by Kind
   std::uint64_t recoveries = 0, plans = 0;
 };
@@ -104,15 +105,17 @@ class Fleet {
   // Its move to `engine` has failed there; say move_over() too.
   void fault(packing::RequestId request, const std::string& engine, FaultKind kind,
              const std::string& why);
-  // The move by `plan` is over; 0: an operator's. `kind`: as it was made, or meant to be.
-  void move_over(packing::RequestId request, std::uint64_t plan, migration::Kind kind, bool done);
+  // The move by `plan` is over; 0: an operator's. `kind`: as it was made, or meant to be. `why` it
+  // failed, for operators.
+  void move_over(packing::RequestId request, std::uint64_t plan, migration::Kind kind, bool done,
+                 const std::string& why = {});
   // Its engine has died and it goes on on this one, which had its KV: plans leave it there.
   void goes_on_at(packing::RequestId request, const std::string& engine);
   void leave(packing::RequestId request);
-  // An engine that is up and has its KV in this pool, none of these where there is another: they
-  // may be dead, and not known to be. nullptr: none.
-  [[nodiscard]] std::shared_ptr<const EngineDoor> of_pool(
-      const std::string& pool, std::initializer_list<std::string_view> rather_not) const;
+  // Parcels of requests by this name that wait in a pool are ended, by whichever of its engines is
+  // there; unless the request moves again.
+  void sweep(const std::string& pool, const std::string& request);
+  void moves_again(const std::string& pool, const std::string& request);
   // An engine that is up, another one each time, to ask for ids; unavailable if none is.
   [[nodiscard]] Result<std::shared_ptr<const EngineDoor>> any();
 
@@ -147,6 +150,7 @@ class Fleet {
   struct Request {
     Newcomer who{};
     packing::EngineId at{}, to{};
+    std::string move_failed{};
     bool pinned = false;  // an operator's
     bool parked = false;  // larger than every engine while some are shy
   };
@@ -161,6 +165,8 @@ class Fleet {
   void watch(packing::EngineId id, const std::stop_token& stop);
   void seen(packing::EngineId id, EngineFacts facts);
   void missed(packing::EngineId id, const Error& why);
+  [[nodiscard]] std::vector<std::shared_ptr<const EngineDoor>> of_pool(
+      const std::string& pool) const;
   [[nodiscard]] std::string unlike(const EngineFacts& facts) const AQUA_REQUIRES(mu_);
   void down(Engine& engine) AQUA_REQUIRES(mu_);
   void set_capacities() AQUA_REQUIRES(mu_);
@@ -200,6 +206,7 @@ class Fleet {
   std::size_t last_asked_ AQUA_GUARDED_BY(mu_) = 0;  // by any()
   FleetCounts counts_ AQUA_GUARDED_BY(mu_);
   std::vector<std::jthread> threads_;
+  Sweeps sweeps_;
 };
 
 }  // namespace aqua::router

@@ -152,16 +152,21 @@ Result<std::shared_ptr<const EngineDoor>> Fleet::any() {
   return doors[++last_asked_ % doors.size()];
 }
 
-std::shared_ptr<const EngineDoor> Fleet::of_pool(
-    const std::string& pool, std::initializer_list<std::string_view> rather_not) const {
+std::vector<std::shared_ptr<const EngineDoor>> Fleet::of_pool(const std::string& pool) const {
   const MutexLock lock(mu_);
-  std::shared_ptr<const EngineDoor> found;
+  std::vector<std::shared_ptr<const EngineDoor>> found;
   for (const auto& [id, engine] : engines_) {
-    if (!engine.door || engine.door->kv.pool != pool) continue;
-    found = engine.door;
-    if (std::ranges::find(rather_not, found->name) == rather_not.end()) break;
+    if (engine.door && engine.door->kv.pool == pool) found.push_back(engine.door);
   }
   return found;
+}
+
+void Fleet::sweep(const std::string& pool, const std::string& request) {
+  sweeps_.add(pool, request);
+}
+
+void Fleet::moves_again(const std::string& pool, const std::string& request) {
+  sweeps_.forget(pool, request);
 }
 
 Result<std::shared_ptr<const EngineDoor>> Fleet::model() const {

@@ -76,10 +76,12 @@ class Conversation {
   void handle(WarmedUp& warmed);
   void handle(FleetOrder& order);
   void handle(EngineWord& said);
+  void handle(OrderUnheard& unheard);
   void start(const std::shared_ptr<const EngineDoor>& engine, AttemptKind kind, Turn turn);
   void begin_move(const FleetOrder& order);
   void follow(Next next);  // what a death or a give-up of an attempt leads to
   void end_move(bool done);
+  void blame_move(const std::string& engine, const std::string& why);
   // Another place is wanted; `engine` is to blame. It is not a name that the move holds, which
   // ends.
   void begin_elsewhere(const std::string& engine, FaultKind kind, const Error& why);
@@ -89,9 +91,10 @@ class Conversation {
   void carry_out();
   void carry_out(const migration::RouterOrder& order);
   void order_source();
+  void order_unheard();
+  void resume(Turn source, Turn move);
   void send(Turn to, EngineCall call, std::function<Mail(const Error&)> failed = {});
   [[nodiscard]] Errands& errands_to(const std::shared_ptr<const EngineDoor>& engine);
-  void sweep();
   void follow_kv(Next next);
   void look_at_kv_move();
   void drop_attempts(const std::string& engine);  // "": of every engine
@@ -125,12 +128,14 @@ class Conversation {
     Clock::time_point until{};
     Clock::time_point begun = Clock::now();
     migration::Kind kind = migration::Kind::tokens;
+    std::string why = "it took too long";  // where it fails
     // By KV:
     std::shared_ptr<const EngineDoor> source_engine{};
     Turn source = kNoTurn, destination = kNoTurn;  // their attempts
     std::uint64_t answered = 0;                    // tokens that the destination was told
     std::uint64_t room_tokens = 0;                 // that it keeps room for
-    bool ordered = false;                          // the source knows of the move
+    bool ordered = false;                          // the source may know of the move
+    std::shared_ptr<std::atomic<bool>> heard = std::make_shared<std::atomic<bool>>(false);
     bool hurried = false;
     bool orphaned = false;
   };

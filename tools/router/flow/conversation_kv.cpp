@@ -12,9 +12,21 @@ namespace aqua::router {
 using migration::RouterCommand;
 using migration::RouterEvent;
 
+namespace {
+
+// Of `hold`: until a source that does not hurry is told to speak on. By then one that is stopped is
+// known to be down, and its destination was asked whether it has all.
+constexpr int kAfterHurry = 4;
+
+}  // namespace
+
 void Conversation::handle(EngineWord& said) {
-  if (!move_ || move_->kind != migration::Kind::kv) return;
   const bool source = said.turn == relay_.speaker();
+  if (!move_ || move_->kind != migration::Kind::kv) {
+    // It moves by an order that was given up here: nobody else is to speak.
+    if (source && said.word.what == MoveWord::What::asked) resume(said.turn, kNoTurn);
+    return;
+  }
   const bool destination = said.turn == relay_.other();
   switch (said.word.what) {
     case MoveWord::What::reserved:
@@ -28,12 +40,14 @@ void Conversation::handle(EngineWord& said) {
       return;
     case MoveWord::What::failed:
       if (!destination) return;
+      blame_move(move_->engine->name, said.word.why);
       tell(RouterEvent::failed);
       if (move_ && !move_->ordered) tell(RouterEvent::reported);  // the source never knew
       return;
     case MoveWord::What::reported:
-      if (source) tell(RouterEvent::reported);
-      return;
+      if (!source) return;
+      blame_move(move_->source_engine->name, said.word.why);
+      return tell(RouterEvent::reported);
     case MoveWord::What::asked:
       if (source) tell(RouterEvent::asked);
       return;
@@ -43,13 +57,50 @@ void Conversation::handle(EngineWord& said) {
 void Conversation::order_source() {
   move_->ordered = true;
   move_->until = Clock::now() + options_.hold;
-  const Turn source = move_->source;
-  send(source,
-       move_order({name_, source}, move_->engine->kv, move_->destination, move_->answered,
-                  move_->room_tokens),
-       [source](const Error& error) {
-         return EngineWord{source, {.what = MoveWord::What::reported, .why = error.message}};
-       });
+  const Turn source = move_->source, move = move_->destination;
+  errands_to(move_->source_engine)
+      .post(
+          move_order({name_, source}, move_->engine->kv, move, move_->answered, move_->room_tokens),
+          [mail = mail_, heard = move_->heard, source, move](const Result<void>& done) {
+            if (done.ok()) {
+              *heard = true;
+            } else {
+              mail->post(OrderUnheard{source, move, false, done.error()});
+            }
+          });
+}
+
+// The source may have the order to move all the same, and wait for the word of who speaks. It is
+// told that it does: it goes on, and an order of this move that comes late is void.
+void Conversation::order_unheard() {
+  errands_.erase(move_->source_engine.get());  // nothing waits behind what is not answered
+  tell(RouterEvent::asked);
+}
+
+void Conversation::handle(OrderUnheard& unheard) {
+  if (unheard.resume) {
+    if (unheard.turn == relay_.speaker()) resume(unheard.turn, unheard.move);
+    return;
+  }
+  if (!move_ || move_->destination != unheard.move) return;
+  blame_move(move_->source_engine->name, unheard.error.message);
+  order_unheard();
+}
+
+void Conversation::blame_move(const std::string& engine, const std::string& why) {
+  move_->why = concat("engine ", engine, ": ", why);
+}
+
+// Until the engine has heard it. One that cannot be reached has ended its stream as well.
+void Conversation::resume(Turn source, Turn move) {
+  const auto found = attempts_.find(source);
+  if (found == attempts_.end()) return;
+  errands_to(found->second->door())
+      .post(resume_order({name_, source}, move),
+            [mail = mail_, source, move](const Result<void>& done) {
+              if (done.ok() || done.error().code != Code::deadline_exceeded) return;
+              mail->post(OrderUnheard{source, move, true, done.error()});
+            });
 }
 
 void Conversation::send(Turn to, EngineCall call, std::function<Mail(const Error&)> failed) {
@@ -69,14 +120,6 @@ Errands& Conversation::errands_to(const std::shared_ptr<const EngineDoor>& engin
   return *errands;
 }
 
-// Nobody else ends what waits in the pool of a request whose two engines are gone.
-void Conversation::sweep() {
-  const auto engine =
-      fleet_.of_pool(move_->engine->kv.pool, {move_->source_engine->name, move_->engine->name});
-  if (!engine) return;  // the next move of the request has a higher turn, which ends it
-  errands_to(engine).post(sweep_order(name_), [](const Result<void>&) {});
-}
-
 void Conversation::carry_out() {
   for (const migration::RouterOrder& order : relay_.take_orders()) {
     if (move_) carry_out(order);
@@ -94,7 +137,7 @@ void Conversation::carry_out(const migration::RouterOrder& order) {
                     return AttemptDied{.turn = destination, .error = error};
                   });
     case RouterCommand::resume:
-      return send(source, plain_order("resume", {name_, source}));
+      return resume(source, destination);
     case RouterCommand::abandon:
       if (move_->ordered) send(source, plain_order("abandon", {name_, source}));
       return;
@@ -110,7 +153,7 @@ void Conversation::carry_out(const migration::RouterOrder& order) {
           });
     case RouterCommand::sweep:
     case RouterCommand::recompute:
-      return sweep();
+      return fleet_.sweep(move_->engine->kv.pool, name_);
     case RouterCommand::deny:
     case RouterCommand::confirm:
     case RouterCommand::cancel_source:
@@ -148,12 +191,18 @@ void Conversation::follow_kv(Next next) {
 
 void Conversation::look_at_kv_move() {
   if (relay_.phase() == Phase::orphaned) return tell(RouterEvent::timed_out);
-  if (!move_->ordered) {  // the destination is silent
+  if (!move_->ordered) {
+    blame_move(move_->engine->name, "it kept no room in time");
     tell(RouterEvent::failed);
     if (move_) tell(RouterEvent::reported);
-  } else if (!std::exchange(move_->hurried, true)) {
-    move_->until = Clock::time_point::max();  // from now on the source's own silence counts
+  } else if (!*move_->heard) {
+    blame_move(move_->source_engine->name, "it did not answer to the order in time");
+    order_unheard();
+  } else if (!std::exchange(move_->hurried, true) && relay_.other() != kNoTurn) {
+    move_->until = Clock::now() + kAfterHurry * options_.hold;
     tell(RouterEvent::timed_out);
+  } else {  // it has heard neither of that, or not that its destination is gone
+    order_unheard();
   }
 }
 

@@ -69,7 +69,8 @@ void Conversation::begin_move(const FleetOrder& order) {
                      share_a_pool(*speaker->second->door(), *order.engine);
   const auto kind = by_kv ? migration::Kind::kv : migration::Kind::tokens;
   const Turn turn = !can ? kNoTurn : by_kv ? relay_.receive() : relay_.warm();
-  if (turn == kNoTurn) return fleet_.move_over(id_, order.plan, kind, false);
+  if (turn == kNoTurn)
+    return fleet_.move_over(id_, order.plan, kind, false, "it could not be moved just then");
   move_ = Move{.engine = order.engine,
                .plan = order.plan,
                .until = Clock::now() + (by_kv ? options_.hold : options_.warm),
@@ -79,6 +80,7 @@ void Conversation::begin_move(const FleetOrder& order) {
     move_->source = relay_.speaker();
     move_->destination = turn;
     move_->answered = answer_.size();
+    fleet_.moves_again(order.engine->kv.pool, name_);
   }
   start(order.engine, by_kv ? AttemptKind::receive : AttemptKind::warm, turn);
 }
@@ -95,7 +97,8 @@ void Conversation::end_move(bool done) {
   if (!move_) return;
   const Move over = *std::exchange(move_, std::nullopt);
   if (done) counters_.moved(over.kind, Clock::now() - over.begun);
-  fleet_.move_over(id_, over.plan, over.kind, done);
+  if (!done && over.ordered) fleet_.sweep(over.engine->kv.pool, name_);
+  fleet_.move_over(id_, over.plan, over.kind, done, over.why);
 }
 
 void Conversation::follow(Next next) {
@@ -121,6 +124,7 @@ void Conversation::handle(AttemptDied& died) {
   }
   if (is_the_clients(died.status) && speaks)
     return fail({Code::invalid_argument, std::move(died.error.message)});
+  if (move_) move_->why = died.error.message;
   const Next next = relay_.died(turn);
   carry_out();
   if (next == Next::want_place) return begin_elsewhere(engine, kind_of(died), died.error);
@@ -150,6 +154,7 @@ void Conversation::drop_attempts(const std::string& engine) {
     if (engine.empty() || at->second->engine() == engine) turns.push_back(at->first);
   }
   for (const Turn turn : turns) {
+    if (move_) move_->why = concat("engine ", engine.empty() ? "memory" : engine, " is gone");
     const Next next = relay_.died(turn);
     carry_out();
     if (next == Next::want_place && move_ && move_->orphaned) {

@@ -59,7 +59,15 @@ struct EngineWord {
   Turn turn = kNoTurn;  // of the attempt
   MoveWord word{};
 };
-using Mail = std::variant<Piece, RawPart, AttemptDied, WarmedUp, FleetOrder, EngineWord>;
+// An engine did not answer to an order about this move: whether it has it is not known.
+struct OrderUnheard {
+  Turn turn = kNoTurn;  // of the source's attempt
+  Turn move = kNoTurn;
+  bool resume = false;  // else the order to move
+  Error error{};
+};
+using Mail =
+    std::variant<Piece, RawPart, AttemptDied, WarmedUp, FleetOrder, EngineWord, OrderUnheard>;
 
 class Mailbox {
  public:

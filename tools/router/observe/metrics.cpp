@@ -121,6 +121,10 @@ std::string render_metrics(const Counters& counters, const FleetCounts& fleet,
                  "Requests that were given another place because their attempt died.",
                  MetricType::Counter);
   families.add(number(fleet.recoveries));
+  families.begin("aqua_router_sweeps_waiting",
+                 "Parcels of failed moves that no engine has been found to end yet.",
+                 MetricType::Gauge);
+  families.add(number(fleet.sweeps));
   families.begin("aqua_router_plans_total", "Plans that the packer made.", MetricType::Counter);
   families.add(number(fleet.plans));
   add_engines(families, engines);

@@ -46,7 +46,8 @@ std::string request_list(const std::vector<RequestView>& requests) {
                     {"moves_to", request.moves_to},
                     {"tokens", request.tokens},
                     {"by_operator", request.by_operator},
-                    {"stays", request.stays}});
+                    {"stays", request.stays},
+                    {"move_failed", request.move_failed}});
   }
   return text_of({{"requests", std::move(list)}});
 }

@@ -101,6 +101,12 @@ EngineCall grant_order(const AttemptName& destination, migration::Position from)
   return {kOrdersPath, dumped(order)};
 }
 
+EngineCall resume_order(const AttemptName& source, Turn move) {
+  Json order = order_of("resume", source);
+  order["move"] = move;
+  return {kOrdersPath, dumped(order)};
+}
+
 EngineCall plain_order(std::string_view order, const AttemptName& name) {
   return {kOrdersPath, dumped(order_of(order, name))};
 }

@@ -64,7 +64,10 @@ struct MoveWord {
                                     std::uint64_t answered, std::uint64_t room_tokens);
 // To the destination: speak from there on.
 [[nodiscard]] EngineCall grant_order(const AttemptName& destination, migration::Position from);
-// resume, abandon and hurry to the source; source_died to the destination.
+// To the source: speak on. Orders about this move or an earlier one that come later are void;
+// kNoTurn: about any that it knows of.
+[[nodiscard]] EngineCall resume_order(const AttemptName& source, Turn move);
+// abandon and hurry to the source; source_died to the destination.
 [[nodiscard]] EngineCall plain_order(std::string_view order, const AttemptName& name);
 // To any engine of the pool: end what parcel of the request waits there.
 [[nodiscard]] EngineCall sweep_order(const std::string& request);

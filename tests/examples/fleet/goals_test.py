@@ -1,0 +1,49 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What examples/fleet/run concludes from what it has measured."""
+import importlib.machinery
+import importlib.util
+import pathlib
+import sys
+import unittest
+
+sys.dont_write_bytecode = True
+PATH = pathlib.Path(__file__).resolve().parents[3] / "examples/fleet/run"
+LOADER = importlib.machinery.SourceFileLoader("fleet_run", str(PATH))
+SPEC = importlib.util.spec_from_loader("fleet_run", LOADER)
+run = importlib.util.module_from_spec(SPEC)
+LOADER.exec_module(run)
+
+LOAD = {"wrong": [], "moves": {"kv done": 100, "kv failed": 7, "tokens done": 130, "tokens failed": 0}}
+MEASURED = {"kv": {"pause_iterations_most": 3}, "tokens_over_kv": 50}
+
+
+def missed(report):
+    return [goal["goal"].split(",")[0] for goal in run.goals_of(report) if not goal["met"]]
+
+
+class Goals(unittest.TestCase):
+    def test_what_is_just_enough_meets_them(self):
+        goals = run.goals_of({"load": LOAD, "measured": MEASURED})
+        self.assertEqual(len(goals), 5)
+        self.assertTrue(all(goal["met"] for goal in goals))
+        self.assertEqual({"goal": "moves by tokens, at least", "limit": 100, "measured": 130, "met": True}, goals[2])
+
+    def test_each_is_missed_by_its_own_figure(self):
+        few = {"wrong": ["question 3: another answer"], "moves": {"kv done": 99, "tokens done": 100}}
+        self.assertEqual(missed({"load": few}), ["answers that are not those of one engine alone", "moves by KV"])
+        slow = {"kv": {"pause_iterations_most": 3.1}, "tokens_over_kv": 49}
+        self.assertEqual(len(missed({"measured": slow})), 2)
+
+    def test_what_did_not_run_has_none(self):
+        self.assertEqual(run.goals_of({}), [])
+        self.assertEqual(len(run.goals_of({"load": LOAD})), 3)
+
+    def test_samples_of_a_metric_are_summed_by_their_labels(self):
+        text = 'moves_total{kind="kv",outcome="done"} 3\nmoves_total{kind="kv",outcome="failed"} 1\nmoves 5\n'
+        self.assertEqual(sum(run.samples(text, "moves_total").values()), 4)
+        self.assertEqual(run.samples(text, "moves"), {frozenset(): 5.0})
+
+
+if __name__ == "__main__":
+    unittest.main()

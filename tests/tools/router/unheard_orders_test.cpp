@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// A source that has the order to move, holds the request and does not answer to it: the router
+// cannot know whether it has it, and tells it to speak on. Engines are the test's own.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <future>
+#include <mutex>
+#include <optional>
+
+#include "tests/tools/router/live.hpp"
+#include "tests/tools/router/scripted_engine.hpp"
+
+namespace aqua::router::test {
+namespace {
+
+constexpr std::uint32_t kTokens = 60;
+constexpr std::uint32_t kBefore = 20;  // tokens that the source says before it holds
+constexpr const char* kBusy = ": busy\n\n";
+
+std::string word(const char* said) {
+  return std::string(R"(data: {"aqua":)") + said + "}\n\n";
+}
+
+// Two engines of a pool, and one request on one of them, which holds it until it is told to resume.
+class UnheardOrders : public ::testing::Test {
+ protected:
+  UnheardOrders() {
+    int number = 0;
+    for (ScriptedEngine* engine : {&a_, &b_}) {
+      engine->pool = Json{{"pool", "p"}, {"role", std::string(1, "ab"[number++])}}.dump();
+      engine->script({}, [this, engine](std::uint32_t token) {
+        if (source_ == nullptr) source_ = engine;
+        return source_ == engine ? say(token) : keep_room();
+      });
+      engine->obey([this](const Json& order) { return obey(order); });
+    }
+    router_.emplace(std::vector{a_.url(), b_.url()}, std::vector<std::string>{"--hold", "300"});
+    answer_ = std::async(std::launch::async, [this] {
+      return ask(router_->url(), request_of(prompt_, 5, kTokens), "/v1/completions",
+                 [this](const Answer& so_far) {
+                   told_ = so_far.ids.size();
+                   return true;
+                 });
+    });
+    EXPECT_TRUE(becomes([&] { return told_ == kBefore; }));
+  }
+  ~UnheardOrders() override {
+    const std::lock_guard lock(mu_);
+    over_ = resumed_ = true;
+    changed_.notify_all();
+  }
+
+  std::string say(std::uint32_t token) {
+    std::unique_lock lock(mu_);
+    if (token != kBefore || resumed_) return "";
+    if (std::exchange(asks_, false)) return word(R"({"event":"asked"})");
+    changed_.wait_for(lock, std::chrono::milliseconds(20));
+    return kBusy;
+  }
+  std::string keep_room() {
+    std::unique_lock lock(mu_);
+    if (!std::exchange(reserved_, true)) return word(R"({"event":"reserved","room_tokens":1000})");
+    changed_.wait_for(lock, std::chrono::milliseconds(20));
+    return kBusy;
+  }
+  int obey(const Json& order) {
+    if (order.at("order") == "sweep") return 200;  // the fleet's, of any engine
+    std::unique_lock lock(mu_);
+    orders_.push_back(order);
+    if (order.at("order") == "resume") resumed_ = true;
+    // It has the order, and its answer does not come.
+    if (order.at("order") == "move") changed_.wait(lock, [this] { return over_; });
+    return 200;
+  }
+  [[nodiscard]] std::vector<Json> orders() {
+    const std::lock_guard lock(mu_);
+    return orders_;
+  }
+  [[nodiscard]] Json request() const {
+    return router_->get("/admin/v1/requests").at("requests").at(0);
+  }
+
+  std::mutex mu_;
+  std::condition_variable changed_;
+  std::vector<Json> orders_{};
+  bool reserved_ = false, resumed_ = false, asks_ = false, over_ = false;
+  std::atomic<std::size_t> told_{0};
+  std::atomic<ScriptedEngine*> source_{nullptr};
+  ScriptedEngine a_, b_;
+  std::optional<RouterProcess> router_;
+  const std::vector<tool::TokenId> prompt_ = some_prompt(9, 30);
+  std::future<Answer> answer_;
+};
+
+TEST_F(UnheardOrders, ASourceThatDoesNotAnswerIsToldToSpeakOn) {
+  const std::string name = request().at("name");
+  const char* const to = source_ == &a_ ? "b" : "a";
+  ASSERT_EQ(router_->order("/admin/v1/requests/" + name + "/move", Json{{"to", to}}.dump()), 200);
+  EXPECT_EQ(answer_.get(), expected_answer(prompt_, 5, kTokens));
+  const auto told = orders();
+  ASSERT_GE(told.size(), 2U);
+  EXPECT_EQ(told.at(0).at("order"), "move");
+  EXPECT_EQ(told.at(1).at("order"), "resume");
+  EXPECT_EQ(told.at(1).at("turn"), told.at(0).at("turn"));
+  EXPECT_EQ(told.at(1).at("move"), told.at(0).at("move")) << "which is void from now on";
+  EXPECT_EQ(router_->metric("aqua_router_moves_total", "failed"), 1);
+  EXPECT_EQ(router_->metric("aqua_router_recoveries_total"), 0) << "nobody waited for silence";
+}
+
+TEST_F(UnheardOrders, WhyAMoveFailedIsTold) {
+  EXPECT_EQ(request().at("move_failed"), "");
+  const std::string name = request().at("name");
+  const char* const to = source_ == &a_ ? "b" : "a";
+  {
+    const std::lock_guard lock(mu_);
+    reserved_ = true;  // it will not say so
+  }
+  ASSERT_EQ(router_->order("/admin/v1/requests/" + name + "/move", Json{{"to", to}}.dump()), 200);
+  EXPECT_TRUE(becomes([&] { return request().at("move_failed") != ""; }));
+  EXPECT_EQ(request().at("move_failed"), std::string("engine ") + to + ": it kept no room in time");
+  EXPECT_TRUE(orders().empty()) << "the source never knew";
+}
+
+// Of a move that the router has given up, or that another router ordered.
+TEST_F(UnheardOrders, ASourceThatAsksWithoutAMoveIsToldToSpeakOn) {
+  {
+    const std::lock_guard lock(mu_);
+    asks_ = true;
+  }
+  EXPECT_EQ(answer_.get(), expected_answer(prompt_, 5, kTokens));
+  const auto told = orders();
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(told.at(0).at("order"), "resume");
+  EXPECT_EQ(told.at(0).at("move"), 0);
+}
+
+}  // namespace
+}  // namespace aqua::router::test

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/router/fleet/sweeps.hpp"
+
+#include "tools/http/http_client.hpp"
+#include "tools/router/speech/kv_moves.hpp"
+
+namespace aqua::router {
+namespace {
+
+constexpr std::size_t kMostSweeps = 4096;
+constexpr std::chrono::seconds kSweepPatience{2};
+
+}  // namespace
+
+Sweeps::Sweeps(EnginesOf engines, std::chrono::milliseconds again)
+    : engines_(std::move(engines)),
+      again_(again),
+      thread_([this](const std::stop_token& stop) { run(stop); }) {}
+
+Sweeps::~Sweeps() {
+  {
+    const MutexLock lock(mu_);
+    over_ = true;
+    changed_.notify_all();
+  }
+  thread_.request_stop();
+}
+
+void Sweeps::add(const std::string& pool, const std::string& request) {
+  const MutexLock lock(mu_);
+  if (due_.size() >= kMostSweeps) due_.erase(due_.begin());
+  due_.emplace(pool, request);
+  added_ = true;
+  changed_.notify_all();
+}
+
+void Sweeps::forget(const std::string& pool, const std::string& request) {
+  const MutexLock lock(mu_);
+  due_.erase({pool, request});
+}
+
+std::size_t Sweeps::waiting() const {
+  const MutexLock lock(mu_);
+  return due_.size();
+}
+
+void Sweeps::run(const std::stop_token& stop) {
+  for (;;) {
+    std::set<Sweep> round;
+    {
+      const MutexLock lock(mu_);
+      const auto until = std::chrono::steady_clock::now() + again_;
+      while (!over_ && !added_ && (due_.empty() || std::chrono::steady_clock::now() < until)) {
+        if (due_.empty()) {
+          changed_.wait(mu_);
+        } else {
+          (void)changed_.wait_until(mu_, until);
+        }
+      }
+      if (over_) return;
+      added_ = false;
+      round = due_;
+    }
+    for (const Sweep& sweep : round) {
+      if (!carry_out(sweep, stop)) continue;
+      const MutexLock lock(mu_);
+      due_.erase(sweep);
+    }
+  }
+}
+
+bool Sweeps::carry_out(const Sweep& sweep, const std::stop_token& stop) const {
+  const EngineCall call = sweep_order(sweep.second);
+  for (const auto& engine : engines_(sweep.first)) {
+    http::HttpClient client(engine->url,
+                            {.api_key = engine->api_key, .timeout = kSweepPatience, .stop = stop});
+    const auto reply = client.post(call.path, call.body,
+                                   [](std::string_view, auto) { return http::Heard::something; });
+    if (reply.ok() && reply->status == 200) return true;
+    if (stop.stop_requested()) return false;
+  }
+  return false;
+}
+
+}  // namespace aqua::router
