@@ -98,8 +98,8 @@ TEST(Fleet, ARequestThatGoesOnWhereItsKvIsIsLeftThere) {
 // One engine of the pool does not do it and another is of no pool: whichever can does.
 TEST(Fleet, AParcelThatNobodyTakesIsSweptByAnyEngineOfItsPool) {
   ScriptedEngine a, b, alone;
-  a.pool = R"({"pool":"p","role":"a"})";
-  b.pool = R"({"pool":"p","role":"b"})";
+  a.be({.pool = R"({"pool":"p","role":"a"})"});
+  b.be({.pool = R"({"pool":"p","role":"b"})"});
   std::atomic<int> asked_a{0}, asked_alone{0};
   std::promise<nlohmann::json> swept;
   a.obey([&](const auto&) { return ++asked_a, 503; });
@@ -124,7 +124,7 @@ TEST(Fleet, AParcelThatNobodyTakesIsSweptByAnyEngineOfItsPool) {
 TEST(Fleet, ASweepWaitsForAnEngineThatCanDoIt) {
   auto a = std::make_unique<ScriptedEngine>();
   ScriptedEngine b;
-  a->pool = b.pool = R"({"pool":"p","role":"a"})";
+  for (ScriptedEngine* engine : {a.get(), &b}) engine->be({.pool = R"({"pool":"p","role":"a"})"});
   std::atomic<bool> can{false};
   std::atomic<int> done{0};
   b.obey([&](const auto&) { return can ? (++done, 200) : 503; });

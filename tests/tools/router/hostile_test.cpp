@@ -259,7 +259,7 @@ TEST_F(HostileEngine, ThatPromisesRoomItLacksGetsNoMoreThanItTakes) {
 }
 
 TEST_F(HostileEngine, WhoseCapacityCannotBeIsNotUsed) {
-  bad_.blocks = "1e300";
+  bad_.be({.blocks = "1e300"});
   const RouterProcess router({good_.url(), bad_.url()}, {}, 1);
   EXPECT_TRUE(becomes([&] {
     return router.engine("b").at("fault").get<std::string>().find("cannot be") != std::string::npos;
@@ -270,8 +270,8 @@ TEST_F(HostileEngine, WhoseCapacityCannotBeIsNotUsed) {
 
 TEST_F(HostileEngine, OfAnotherModelOrTokenizerIsNotUsed) {
   for (const bool model : {false, true}) {
-    if (model) bad_.models = R"({"data":[{"id":"another"}]})";
-    if (!model) bad_.cuts_off = 1;
+    if (model) bad_.be({.models = R"({"data":[{"id":"another"}]})"});
+    if (!model) bad_.be({.cuts_off = 1});
     // The first to tell is believed: the good one is alone at first.
     const RouterProcess alone({good_.url()});
     const RouterProcess router({good_.url(), bad_.url()}, {}, 1);

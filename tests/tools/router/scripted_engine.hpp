@@ -31,14 +31,15 @@ class ScriptedEngine {
     server_.new_task_queue = [] { return new httplib::ThreadPool(32); };
     server_.Get("/health", [](const auto&, auto&) {});
     server_.Get("/v1/models", [this](const auto&, auto& reply) {
-      reply.set_content(models, "application/json");
+      reply.set_content(traits().models, "application/json");
     });
     server_.Get("/metrics", [this](const auto&, auto& reply) {
-      reply.set_content(
-          "vllm:cache_config_info{block_size=\"16\",num_gpu_blocks=\"" + blocks + "\"} 1\n",
-          "text/plain");
+      reply.set_content("vllm:cache_config_info{block_size=\"16\",num_gpu_blocks=\"" +
+                            traits().blocks + "\"} 1\n",
+                        "text/plain");
     });
     server_.Get("/aqua/v1/pool", [this](const auto&, auto& reply) {
+      const std::string pool = traits().pool;
       if (pool.empty()) {
         reply.status = 404;
       } else {
@@ -56,7 +57,7 @@ class ScriptedEngine {
     });
     server_.Post("/tokenize", [this](const auto& request, auto& reply) {
       auto ids = tool::parse_sim_request(request.body).value().prompt;
-      ids.resize(ids.size() - cuts_off);
+      ids.resize(ids.size() - traits().cuts_off);
       reply.set_content(nlohmann::json{{"tokens", ids}}.dump(), "application/json");
     });
     server_.Post("/v1/completions",
@@ -72,6 +73,17 @@ class ScriptedEngine {
   }
 
   [[nodiscard]] std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
+  // What it says of itself.
+  struct Traits {
+    std::string models = R"({"data":[{"id":"simulated"}]})";
+    std::string blocks = "60";
+    std::string pool{};        // its answer to /aqua/v1/pool; "": 404
+    std::size_t cuts_off = 0;  // ids that its tokenizer leaves out
+  };
+  void be(Traits traits) {
+    const std::lock_guard lock(mu_);
+    traits_ = std::move(traits);
+  }
   // Of warm-ups (one token), and of answers.
   void script(Hook warm_up, Hook answers) {
     const std::lock_guard lock(mu_);
@@ -86,15 +98,15 @@ class ScriptedEngine {
   }
   [[nodiscard]] bool over() const { return over_; }
 
-  std::string models = R"({"data":[{"id":"simulated"}]})";
-  std::string blocks = "60";
-  std::string pool{};                     // its answer to /aqua/v1/pool; "": 404
-  std::size_t cuts_off = 0;               // ids that its tokenizer leaves out
   std::atomic<int> status{200};           // of answers
   std::atomic<int> asked{0}, running{0};  // answers, warm-ups among them
   std::atomic<int> warm_ups{0};
 
  private:
+  [[nodiscard]] Traits traits() {
+    const std::lock_guard lock(mu_);
+    return traits_;
+  }
   void answer(const httplib::Request& http, httplib::Response& reply) {
     ++asked;
     reply.status = status;
@@ -139,6 +151,7 @@ class ScriptedEngine {
   httplib::Server server_;
   int port_ = 0;
   std::mutex mu_;
+  Traits traits_;
   Hook warm_up_, answers_;
   OrderHook orders_;
   std::atomic<bool> over_{false};

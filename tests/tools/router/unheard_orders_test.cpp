@@ -29,7 +29,7 @@ class UnheardOrders : public ::testing::Test {
   UnheardOrders() {
     int number = 0;
     for (ScriptedEngine* engine : {&a_, &b_}) {
-      engine->pool = Json{{"pool", "p"}, {"role", std::string(1, "ab"[number++])}}.dump();
+      engine->be({.pool = Json{{"pool", "p"}, {"role", std::string(1, "ab"[number++])}}.dump()});
       engine->script({}, [this, engine](std::uint32_t token) {
         if (source_ == nullptr) source_ = engine;
         return source_ == engine ? say(token) : keep_room();
