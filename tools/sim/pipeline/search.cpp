@@ -18,10 +18,15 @@ constexpr std::size_t kWithoutLinks = 100;  // splits that are played so, the qu
 constexpr std::size_t kWithLinks = 3;
 constexpr std::string_view kChunked = "+chunked";
 
-bool has_stages(const kv_stream::Split& split, const std::vector<Outage>& outages) {
-  return std::ranges::all_of(outages, [&](const Outage& outage) {
-    return split.prompt.pipelines == 0 && outage.pipeline < split.token.pipelines &&
-           outage.stage < split.token.depth;
+bool may_fail(const PipelineQuestion& question) {
+  return !question.outages.empty() || question.outage_mean_seconds > 0;
+}
+
+// Whether what fails by the question can fail in this split.
+bool has_stages(const kv_stream::Split& split, const PipelineQuestion& question) {
+  if (may_fail(question) && split.prompt.pipelines > 0) return false;
+  return std::ranges::all_of(question.outages, [&](const Outage& outage) {
+    return outage.pipeline < split.token.pipelines && outage.stage < split.token.depth;
   });
 }
 
@@ -44,7 +49,7 @@ Result<std::vector<kv_stream::Split>> splits_to_play(const PipelineQuestion& que
     for (const kv_stream::Split& split : splits) {
       if (split.policy != policy.split || !split.fits) continue;
       if (question.all_machines && split.machines != input.machines) continue;
-      if (!has_stages(split, question.outages)) {
+      if (!has_stages(split, question)) {
         without_stages = true;
         continue;
       }
@@ -79,6 +84,8 @@ Result<PipelineOutcome> play(const PipelineQuestion& question, const PipelinePol
   shape.skip = question.skip;
   shape.timeline = timeline;
   shape.outages = question.outages;
+  if (question.outage_mean_seconds > 0)
+    shape.outage_rate = {.mean_seconds = question.outage_mean_seconds, .seed = seed};
   shape.recovery = question.recovery;
   shape.recovery_times = question.recovery_times;
   return serve(shape, question.cost, requests);

@@ -41,6 +41,8 @@ struct PipelineQuestion {
   bool skip = true;  // PipelineShape::skip
   bool timeline = false;
   std::vector<Outage> outages{};  // by time; only splits that have these stages
+  // Of each machine, by chance; the seed of a run is also that of its failures. 0: none.
+  double outage_mean_seconds = 0;
   Recovery recovery = Recovery::scratch;
   RecoveryTimes recovery_times{};
 };
@@ -52,7 +54,7 @@ struct BestPipelines {
 };
 
 // The shortest makespan where all requests come at once, else the least median latency a token.
-// resource_exhausted: no split of the policy fits and has the stages that fail.
+// resource_exhausted: no split of the policy fits, has the stages that fail, and comes to an end.
 [[nodiscard]] Result<BestPipelines> find_best(const PipelineQuestion& question,
                                               const PipelinePolicy& policy, std::uint64_t seed);
 

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "tools/sim/engine/actor.hpp"
 #include "tools/sim/pipeline/microbatch.hpp"
+#include "tools/sim/pipeline/outage_times.hpp"
 #include "tools/sim/pipeline/outcome.hpp"
 #include "tools/sim/pipeline/prompt_stores.hpp"
 #include "tools/sim/pipeline/shape.hpp"
@@ -23,12 +25,14 @@ class PipelineServer final : public Actor, private StagesUser {
         requests_(requests),
         stages_(shape, cost, network, *this),
         stores_(shape),
+        outages_(shape),
         under_way_(shape.prompt.pipelines + shape.token.pipelines),
         reserved_(under_way_.size()),
         peak_(under_way_.size()),
         largest_(under_way_.size()),
         lent_(under_way_.size()),
-        down_until_(under_way_.size(), kNever) {
+        down_until_(under_way_.size(), kNever),
+        last_outage_(last_outage(shape, cost, requests)) {
     for (const TraceRequest& request : requests) {
       out_.requests.push_back({.arrival = request.arrival,
                                .prompt_tokens = request.prompt_tokens,
@@ -37,12 +41,16 @@ class PipelineServer final : public Actor, private StagesUser {
   }
   [[nodiscard]] Stages& stages() noexcept { return stages_; }
   [[nodiscard]] PipelineOutcome outcome() &&;
+  // Machines failed so often that the run was given up. Says how far it came; "": it was not.
+  [[nodiscard]] const std::string& given_up() const noexcept { return given_up_; }
 
   // As an actor it is the arrival of requests, and outages with their ends.
   [[nodiscard]] Picos next() const override;
   void act(Picos now, Picos horizon) override;
   void flow_ended(FlowId /*flow*/, Picos /*now*/) override {}
-  [[nodiscard]] bool done() const override { return ended_ == requests_.size(); }
+  [[nodiscard]] bool done() const override {
+    return ended_ == requests_.size() || !given_up_.empty();
+  }
 
  private:
   [[nodiscard]] std::uint32_t prompts() const noexcept { return shape_.prompt.pipelines; }
@@ -72,9 +80,12 @@ class PipelineServer final : public Actor, private StagesUser {
   void leave_memory(Microbatch& batch, bool all);
   [[nodiscard]] bool down(std::uint32_t pipeline) const { return down_until_[pipeline] != kNever; }
   [[nodiscard]] std::vector<std::uint32_t> slots_of(std::uint32_t pipeline) const;
+  [[nodiscard]] static Picos last_outage(const PipelineShape& shape, const PassCost& cost,
+                                         const std::vector<TraceRequest>& requests);
   [[nodiscard]] Picos recovery_time(const Outage& outage) const;
   void fail(const Outage& outage, Picos now);
   void resume(std::uint32_t pipeline, Picos now);
+  void give_up(Picos now);
 
   void passed(const Work& work, Picos now) override;
   void delivered(const Work& work, Picos now) override;
@@ -85,6 +96,7 @@ class PipelineServer final : public Actor, private StagesUser {
   const std::vector<TraceRequest>& requests_;
   Stages stages_;
   PromptStores stores_;
+  OutageTimes outages_;
   std::vector<Microbatch> batches_{};  // by slot
   std::vector<std::uint32_t> free_slots_{};
   std::vector<std::uint32_t> under_way_;        // microbatches, by pipeline
@@ -92,7 +104,9 @@ class PipelineServer final : public Actor, private StagesUser {
   std::vector<std::uint64_t> largest_;          // of a microbatch
   std::vector<std::uint32_t> lent_;             // microbatches in lent memory, by pipeline
   std::vector<Picos> down_until_;               // kNever: it is up
-  std::size_t came_ = 0, taken_ = 0, ended_ = 0, outages_ = 0;
+  const Picos last_outage_;                     // after which the run is given up
+  std::string given_up_{};
+  std::size_t came_ = 0, taken_ = 0, ended_ = 0;
   std::uint64_t numbers_ = 0;
   Picos blocked_since_ = kNever;
   PipelineOutcome out_{};

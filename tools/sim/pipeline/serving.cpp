@@ -19,6 +19,8 @@ Result<PipelineOutcome> serve(const PipelineShape& shape, const PassCost& cost,
                         " never hold the prompts of a microbatch of ", shape.prompt.microbatch,
                         ": a smaller one, or more memory")};
   }
+  if (!server.given_up().empty())
+    return Error{Code::resource_exhausted, concat("pipelines: ", server.given_up())};
   PipelineOutcome outcome = std::move(server).outcome();
   for (const MachineUse& machine : outcome.machines) {
     const auto lacks = [&](std::uint64_t needs, std::uint64_t has, const char* memory) {

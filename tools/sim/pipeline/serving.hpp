@@ -24,7 +24,8 @@
 namespace aqua::sim {
 
 // invalid_argument: a shape that cannot be, or no request. resource_exhausted: a machine ran out of
-// memory, or no host could ever hold a microbatch's prompts. Requests are by arrival.
+// memory, no host could ever hold a microbatch's prompts, or machines fail so often by chance that
+// the run was given up. Requests are by arrival.
 [[nodiscard]] Result<PipelineOutcome> serve(const PipelineShape& shape, const PassCost& cost,
                                             const std::vector<TraceRequest>& requests);
 

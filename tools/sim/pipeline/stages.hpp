@@ -117,7 +117,7 @@ class Stages final : public Actor {
   };
 
   [[nodiscard]] bool at_once() const noexcept {
-    return !shape_.links && shape_.outages.empty() && shape_.skip;
+    return !shape_.links && !shape_.may_fail() && shape_.skip;
   }
   [[nodiscard]] Picos time_of(const Pipeline& pipeline, const Stage& stage, const Pass& pass) const;
   // When the stage computes the pass that is its next, which is no sooner than `now`.
