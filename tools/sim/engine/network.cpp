@@ -52,43 +52,55 @@ void Network::settle(Picos now) {
 }
 
 // Progressive filling: the link that would give its flows least fixes their rates, and so on.
-void Network::share(Picos now) {
-  std::vector<double> free(links_.size());
-  std::vector<std::size_t> waiting(links_.size(), 0);
-  for (LinkId link = 0; link < links_.size(); ++link) {
-    free[link] = links_[link].capacity;
-    links_[link].rate = 0;
-  }
-  std::vector<Flow*> open;
-  for (Flow& flow : flows_) {
-    flow.rate = 0;
-    if (flow.begins > now) continue;
-    open.push_back(&flow);
-    for (const LinkId link : flow.links) ++waiting[link];
-  }
-  while (!open.empty()) {
+void Network::fill() {
+  while (!open_.empty()) {
     double least = std::numeric_limits<double>::infinity();
     LinkId narrow = 0;
     for (LinkId link = 0; link < links_.size(); ++link) {
-      if (waiting[link] == 0) continue;
-      const double part = free[link] / static_cast<double>(waiting[link]);
+      if (waiting_[link] == 0) continue;
+      const double part = free_[link] / static_cast<double>(waiting_[link]);
       if (part < least) {
         least = part;
         narrow = link;
       }
     }
-    std::erase_if(open, [&](Flow* flow) {
+    std::erase_if(open_, [&](Flow* flow) {
       if (std::find(flow->links.begin(), flow->links.end(), narrow) == flow->links.end()) {
         return false;
       }
       flow->rate = least;
       for (const LinkId link : flow->links) {
-        free[link] = std::max(0.0, free[link] - least);
-        --waiting[link];
+        free_[link] = std::max(0.0, free_[link] - least);
+        --waiting_[link];
         links_[link].rate += least;
       }
       return true;
     });
+  }
+}
+
+void Network::share(Picos now) {
+  waiting_.assign(links_.size(), 0);
+  open_.clear();
+  for (Link& link : links_) link.rate = 0;
+  bool shared = false;
+  for (Flow& flow : flows_) {
+    flow.rate = 0;
+    if (flow.begins > now) continue;
+    open_.push_back(&flow);
+    for (const LinkId link : flow.links) shared |= ++waiting_[link] > 1;
+  }
+  if (shared) {
+    free_.clear();
+    for (const Link& link : links_) free_.push_back(link.capacity);
+    fill();
+  } else {  // mostly: then each flow has all of its narrowest link, as filling would find
+    for (Flow* flow : open_) {
+      flow->rate = std::numeric_limits<double>::infinity();
+      for (const LinkId link : flow->links)
+        flow->rate = std::min(flow->rate, links_[link].capacity);
+      for (const LinkId link : flow->links) links_[link].rate = flow->rate;
+    }
   }
   next_change_ = kNever;
   for (Flow& flow : flows_) {

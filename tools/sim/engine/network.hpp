@@ -68,9 +68,13 @@ class Network {
   };
   void settle(Picos now);
   void share(Picos now);
+  void fill();
 
   std::vector<Link> links_;
   std::vector<Flow> flows_;
+  std::vector<double> free_{};          // share()'s, by link: capacity that is left,
+  std::vector<std::size_t> waiting_{};  // and flows without a rate
+  std::vector<Flow*> open_{};           // likewise
   Picos settled_ = 0;
   Picos next_change_ = kNever;
   FlowId last_ = 0;

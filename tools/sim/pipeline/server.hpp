@@ -11,6 +11,7 @@
 #include "tools/sim/pipeline/outage_times.hpp"
 #include "tools/sim/pipeline/outcome.hpp"
 #include "tools/sim/pipeline/prompt_stores.hpp"
+#include "tools/sim/pipeline/serving.hpp"
 #include "tools/sim/pipeline/shape.hpp"
 #include "tools/sim/pipeline/stages.hpp"
 
@@ -19,10 +20,11 @@ namespace aqua::sim {
 class PipelineServer final : public Actor, private StagesUser {
  public:
   PipelineServer(const PipelineShape& shape, const PassCost& cost, Network& network,
-                 const std::vector<TraceRequest>& requests)
+                 const std::vector<TraceRequest>& requests, const RunLimit& limit)
       : shape_(shape),
         cost_(cost),
         requests_(requests),
+        limit_(limit),
         stages_(shape, cost, network, *this),
         stores_(shape),
         outages_(shape),
@@ -49,7 +51,7 @@ class PipelineServer final : public Actor, private StagesUser {
   void act(Picos now, Picos horizon) override;
   void flow_ended(FlowId /*flow*/, Picos /*now*/) override {}
   [[nodiscard]] bool done() const override {
-    return ended_ == requests_.size() || !given_up_.empty();
+    return ended_ == requests_.size() || !given_up_.empty() || stopped_;
   }
 
  private:
@@ -86,6 +88,7 @@ class PipelineServer final : public Actor, private StagesUser {
   void fail(const Outage& outage, Picos now);
   void resume(std::uint32_t pipeline, Picos now);
   void give_up(Picos now);
+  void stop(Picos now);
 
   void passed(const Work& work, Picos now) override;
   void delivered(const Work& work, Picos now) override;
@@ -94,6 +97,7 @@ class PipelineServer final : public Actor, private StagesUser {
   const PipelineShape shape_;
   const PassCost& cost_;
   const std::vector<TraceRequest>& requests_;
+  const RunLimit limit_;
   Stages stages_;
   PromptStores stores_;
   OutageTimes outages_;
@@ -107,6 +111,8 @@ class PipelineServer final : public Actor, private StagesUser {
   const Picos last_outage_;                     // after which the run is given up
   std::string given_up_{};
   std::size_t came_ = 0, taken_ = 0, ended_ = 0;
+  std::size_t slow_ = 0;  // of those that have ended: above the limit of latency
+  bool stopped_ = false;  // a run that is cut off stops when it is its turn to act
   std::uint64_t numbers_ = 0;
   Picos blocked_since_ = kNever;
   PipelineOutcome out_{};

@@ -14,12 +14,14 @@ constexpr std::uint64_t kMostOutages = 10'000;  // of a run in which machines fa
 }  // namespace
 
 Picos PipelineServer::next() const {
+  if (out_.cut_off) return stopped_ ? kNever : 0;
   Picos at = came_ == requests_.size() ? kNever : requests_[came_].arrival;
   at = std::min(at, outages_.next());
   return std::min(at, std::ranges::min(down_until_));
 }
 
 void PipelineServer::act(Picos now, Picos /*horizon*/) {
+  if (out_.cut_off) return stop(now);
   while (came_ < requests_.size() && requests_[came_].arrival <= now) ++came_;
   for (std::uint32_t i = 0; i < pipelines(); ++i) {
     if (down(i) && down_until_[i] <= now) resume(i, now);
@@ -39,8 +41,13 @@ Picos PipelineServer::last_outage(const PipelineShape& shape, const PassCost& co
   return picos(kMostSeconds - makespan_bound(shape, cost, requests));
 }
 
-void PipelineServer::give_up(Picos now) {
+void PipelineServer::stop(Picos now) {
+  stopped_ = true;
   for (std::uint32_t i = 0; i < pipelines(); ++i) stages_.abort(i, now);
+}
+
+void PipelineServer::give_up(Picos now) {
+  stop(now);
   given_up_ = concat("machines fail too often: after ", out_.outages, " failures, at ",
                      seconds(now), " s, ", ended_, " of ", requests_.size(),
                      " requests have ended; a longer time between failures, or fewer requests");

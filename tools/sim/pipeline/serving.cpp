@@ -9,10 +9,10 @@
 namespace aqua::sim {
 
 Result<PipelineOutcome> serve(const PipelineShape& shape, const PassCost& cost,
-                              const std::vector<TraceRequest>& requests) {
+                              const std::vector<TraceRequest>& requests, const RunLimit& limit) {
   AQUA_TRY(check(shape, cost, requests));
   Network network;
-  PipelineServer server(shape, cost, network, requests);
+  PipelineServer server(shape, cost, network, requests, limit);
   if (!run_world(network, {&server, &server.stages()})) {
     return Error{Code::resource_exhausted,
                  concat("pipelines: host_bytes of ", shape.host_bytes,
@@ -22,6 +22,7 @@ Result<PipelineOutcome> serve(const PipelineShape& shape, const PassCost& cost,
   if (!server.given_up().empty())
     return Error{Code::resource_exhausted, concat("pipelines: ", server.given_up())};
   PipelineOutcome outcome = std::move(server).outcome();
+  if (outcome.cut_off) return outcome;
   for (const MachineUse& machine : outcome.machines) {
     const auto lacks = [&](std::uint64_t needs, std::uint64_t has, const char* memory) {
       return Error{Code::resource_exhausted,
