@@ -72,9 +72,11 @@ class Network {
 
   std::vector<Link> links_;
   std::vector<Flow> flows_;
-  std::vector<double> free_{};          // share()'s, by link: capacity that is left,
-  std::vector<std::size_t> waiting_{};  // and flows without a rate
-  std::vector<Flow*> open_{};           // likewise
+  // Of share(), kept for their memory: by link the flows that are open, and what is left for them.
+  std::vector<std::size_t> waiting_{};
+  std::vector<double> free_{};
+  std::vector<Flow*> open_{};     // without a rate
+  std::vector<LinkId> shared_{};  // that these use
   Picos settled_ = 0;
   Picos next_change_ = kNever;
   FlowId last_ = 0;
