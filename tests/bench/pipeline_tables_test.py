@@ -129,6 +129,16 @@ class Pages(unittest.TestCase):
                   f"sustains {over('colocated+chunked', 'colocated')} times the rate of one without, apart "
                   f"{over('disaggregated', 'colocated+chunked')} times that of the chunked one")
 
+    def test_the_page_of_benchmarks(self) -> None:
+        self.prose = (ROOT / "docs/plan/benchmarks.md").read_text(encoding="utf-8")
+        eight, sixteen = self.over("table_2", "colocated", "disaggregated", (8, 16))
+        self.assertGreaterEqual(eight, 1.5)
+        self.assertGreaterEqual(sixteen, 2.5)
+        rates = [span((row["disaggregated"] / row["colocated"] for row in self.rows["rates"] if row["model"] == model), 1)
+                 for model in ("opt-66b", "bloom-176b")]
+        self.says(f"| ≥ 1.5 and 2.5 | {eight:.2f} and {sixteen:.2f} (",
+                  f"| ≥ 1.88 and 2 | {rates[0]} and {rates[1]} |".replace(" to ", "–"))
+
     def test_swapping(self) -> None:
         def gains(place: str, *models: str) -> str:
             return span(row[place]["simulated"] for row in self.rows["doubled"] if row["model"] in models)
