@@ -24,6 +24,7 @@ import tempfile
 from pathlib import Path
 
 import pipeline_ratios
+import pipeline_recoveries
 import pipeline_swaps
 from page_tables import rounded, write_tables
 
@@ -227,6 +228,7 @@ MAKE["rates"] = (rate_rows, rate_table)
 MAKE["outages"] = (outage_rows, outage_table)
 MAKE.update(pipeline_swaps.MAKE)
 MAKE.update(pipeline_ratios.MAKE)
+MAKE.update(pipeline_recoveries.MAKE)
 
 
 def figures_of(tables):
