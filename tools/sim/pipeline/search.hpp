@@ -2,8 +2,9 @@
 // The split of a policy that serves a load best, found by simulating: the number of pipelines,
 // their depths, and the requests of their microbatches.
 //
-// Splits that fit by the planner's account are played without links first; where KV crosses the
-// network it takes at least the planner's time. The best few are played with links.
+// Splits that fit by the planner's account are played without links first, each only as long as it
+// may be one of the best few; where KV crosses the network it takes at least the planner's time. The
+// best few are played with links.
 #pragma once
 
 #include <cstdint>
