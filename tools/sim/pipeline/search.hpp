@@ -3,8 +3,8 @@
 // their depths, and the requests of their microbatches.
 //
 // Splits that fit by the planner's account are played without links first, each only as long as it
-// may be one of the best few; where KV crosses the network it takes at least the planner's time. The
-// best few are played with links.
+// may be one of the best few; where KV crosses the network it takes at least the planner's time.
+// The best few are played with links.
 #pragma once
 
 #include <cstdint>
