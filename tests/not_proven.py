@@ -22,7 +22,7 @@ PROOFS = (
     (r"^kernels_sass$", "what the kernels compile to",
      "export AQUA_CUOBJDUMP=$(scripts/fetch-cuobjdump build/cuobjdump)"),
     (r"promtool$", "metrics and alerts", "scripts/setup check"),
-    (r"^RealTrace\.|OnTheTrace\.|TheRealOnes|ScalingOneMeasured|H100Nvlink", "real traces and profiles",
+    (r"^RealTrace\.|OnTheTrace\.|TheRealOnes|ScalingOneMeasured|H100Nvlink|^pipeline_tables\.", "real traces and profiles",
      "export AQUA_DATA=FOLDER"),
     (r"^(Columns|Planted|Exhaustive|Solve|Conflict)\.", "placement with a solver", "scripts/setup build"),
     (r"^OtherUser\.|AnotherUser|ByRoot|RootGives|DiskWithoutSpace", "other users and disks", "run as root"),

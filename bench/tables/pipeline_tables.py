@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of docs/plan/pipeline_tables.md, beside DéjàVu's Tables 2 to 5 and Figures 12 to 14, 24, 25
-and 28 to 31.
+"""The tables of docs/plan/pipeline_tables.md, beside DéjàVu's Tables 2 to 5 and Figures 2, 12 to 14, 24,
+25 and 28 to 31.
 
 Usage: pipeline_tables.py --aqua PROGRAM [--requests N] [--only KEY]... [--page FILE] [--json FILE]
 
@@ -23,6 +23,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+import pipeline_ratios
+import pipeline_recoveries
 import pipeline_swaps
 from page_tables import rounded, write_tables
 
@@ -225,6 +227,8 @@ MAKE["stops"] = (stops_rows, stops_table)
 MAKE["rates"] = (rate_rows, rate_table)
 MAKE["outages"] = (outage_rows, outage_table)
 MAKE.update(pipeline_swaps.MAKE)
+MAKE.update(pipeline_ratios.MAKE)
+MAKE.update(pipeline_recoveries.MAKE)
 
 
 def figures_of(tables):
@@ -237,6 +241,7 @@ def figures_of(tables):
             result[f"{key} {name} over apart"] = {"8": known.get(8), "16": known.get(16), "most": max(known.values()),
                                                   "median": statistics.median(known.values())}
     result.update(pipeline_swaps.figures_of(tables))
+    result.update(pipeline_ratios.figures_of(tables))
     return result
 
 

@@ -26,7 +26,7 @@ class PlanCommand : public TraceCommand {
   PlanCommand() : TraceCommand(trace()) {}
 
   Result<std::string> run(const std::vector<std::string>& arguments) override {
-    const std::vector<std::string> always{"--trace", path("trace.csv"), "--requests", "128"};
+    const std::vector<std::string> always{"--trace", path("trace.csv"), "--simulated", "128"};
     auto options = parse_plan(joined(always, arguments));
     if (!options.ok()) return std::move(options).error();
     return run_plan(*options);
@@ -34,8 +34,8 @@ class PlanCommand : public TraceCommand {
 };
 
 TEST_F(PlanCommand, ThePlanIsTheFastestOfItsPoliciesAndSimulatedBeside) {
-  const auto json =
-      nlohmann::json::parse(run({"--prompt", "1000", "--requests", "4096", "--json"}).value());
+  const auto json = nlohmann::json::parse(
+      run({"--prompt", "1000", "--requests", "4096", "--simulated", "4096", "--json"}).value());
   const double best = json.at("plan").at("seconds_per_request");
   for (const char* policy : {"colocated", "colocated+dp", "disaggregated", "disaggregated+dp"}) {
     const auto& row = json.at("policies").at(policy);
@@ -49,6 +49,32 @@ TEST_F(PlanCommand, ThePlanIsTheFastestOfItsPoliciesAndSimulatedBeside) {
   }
   EXPECT_EQ(json.at("prompt_tokens").at("longest"), 1000);
   EXPECT_EQ(run({"--json"}).value(), run({"--json"}).value());
+}
+
+TEST_F(PlanCommand, PlansForAsManyRequestsAsTheTraceHasUnlessToldOtherwise) {
+  const auto planned = [&](std::vector<std::string> words) {
+    words.insert(words.end(), {"--machines", "4", "--swap", "never", "--json"});
+    return nlohmann::json::parse(run(words).value());
+  };
+  EXPECT_EQ(planned({}).at("requests"), 200);
+  std::size_t fit = 0;
+  for (int i = 0; i < 200; ++i) fit += 400 + i * 5 + 20 + i % 40 * 10 <= 600 ? 1U : 0U;
+  ASSERT_GT(fit, 10U);
+  EXPECT_EQ(planned({"--context", "600"}).at("requests"), fit);
+  EXPECT_EQ(planned({"--requests", "0"}).at("requests"), 0);
+  EXPECT_EQ(planned({"--requests", "0"}).at("simulated_requests"), 128);
+  EXPECT_EQ(planned({"--requests", "64"}).at("simulated_requests"), 64);
+
+  // Filling and draining pipelines makes few requests take longer, each, and is nothing for many.
+  const auto seconds = [&](const char* requests, const char* policy) {
+    const auto row =
+        planned({"--requests", requests, "--simulated", "2"}).at("policies").at(policy);
+    return row.at("seconds_per_request").get<double>();
+  };
+  for (const char* policy : {"colocated", "disaggregated"}) {
+    EXPECT_GT(seconds("72", policy), seconds("0", policy)) << policy;
+    EXPECT_NEAR(seconds("1000000", policy) / seconds("0", policy), 1, 0.01) << policy;
+  }
 }
 
 TEST_F(PlanCommand, ExplainListsEverySplitAndWhyItLost) {
@@ -148,6 +174,8 @@ TEST_F(PlanCommand, BadInputIsNamedWithWhatWouldDo) {
   EXPECT_NE(fails({"--sweep", "rate=1"}, Code::invalid_argument).find("machines="),
             std::string::npos);
   EXPECT_NE(fails({"--prompt", "1900", "--context", "1900"}, Code::invalid_argument).find("longer"),
+            std::string::npos);
+  EXPECT_NE(fails({"--requests", "1"}, Code::invalid_argument).find("at least 2, or 0"),
             std::string::npos);
   EXPECT_NE(fails({"--lengths", "alpaca"}, Code::invalid_argument).find("one of"),
             std::string::npos);

@@ -136,6 +136,35 @@ TEST_F(SimulatePipeline, OutagesAreOfSplitsThatHaveTheStageAndInAnyOrder) {
   }
 }
 
+TEST_F(SimulatePipeline, MachinesFailByChanceWithTheSeedOfTheRun) {
+  const std::vector<std::string> words{
+      "--machines", "4", "--policies", "colocated,colocated+dp,disaggregated", "--mtbf", "100"};
+  const json report = json_of(words);
+  const json& policies = report.at("policies");
+  EXPECT_GT(policies.at("colocated").at("outages").get<int>(), 0);
+  EXPECT_GT(policies.at("colocated").at("down_s").get<double>(), 0);
+  EXPECT_TRUE(policies.at("colocated+dp").contains("outages"));
+  EXPECT_NE(policies.at("disaggregated").at("missing").get<std::string>().find("stages that fail"),
+            std::string::npos);
+  EXPECT_EQ(report.at("workload").at("mtbf_s"), 100);
+  EXPECT_EQ(report, json_of(words));
+
+  const auto colocated = [&](std::vector<std::string> more) {
+    more.insert(more.end(), {"--machines", "4", "--policies", "colocated", "--microbatches", "4"});
+    return json_of(more).at("policies").at("colocated");
+  };
+  const double none = colocated({})["makespan_s"];
+  const double often = colocated({"--mtbf", "100"})["makespan_s"];
+  EXPECT_GT(often, none);
+  EXPECT_GT(colocated({"--mtbf", "100", "--recovery", "scratch"})["makespan_s"], often);
+  EXPECT_EQ(colocated({"--mtbf", "1e9"})["makespan_s"], none);
+  EXPECT_EQ(colocated({"--mtbf", "1e9", "--outages", "30:0:1"})["outages"], 1);
+  EXPECT_TRUE(colocated({"--mtbf", "100", "--seeds", "3"}).contains("confidence_95"));
+  const json never = colocated({"--mtbf", "1"});
+  EXPECT_NE(never.at("missing").get<std::string>().find("machines fail too often"),
+            std::string::npos);
+}
+
 TEST_F(SimulatePipeline, WhatSaysHowOutagesGoOnNeedsSome) {
   for (const char* word :
        {"--recovery=restore", "--recovery=scratch", "--detection=3", "--restart=3", "--load=3"}) {
@@ -166,6 +195,8 @@ TEST_F(SimulatePipeline, LargerMicrobatchesFitWhereTheyAreSwapped) {
   EXPECT_NE(
       fails({"--swap", "may", "--outages", "1:0:0"}, Code::invalid_argument).find("without --swap"),
       std::string::npos);
+  EXPECT_NE(fails({"--swap", "may", "--mtbf", "600"}, Code::invalid_argument).find("--mtbf with"),
+            std::string::npos);
   EXPECT_NE(fails({"--swap-lent-gb", "8"}, Code::invalid_argument).find("--swap may or must"),
             std::string::npos);
 }
@@ -206,7 +237,7 @@ TEST_F(SimulatePipeline, WhatIsOfOneEngineIsRefusedAndTheOtherWayRound) {
   EXPECT_NE(fails({"--prompt", "1000"}, Code::invalid_argument).find("--fixed-prompt"),
             std::string::npos);
   for (const char* word : {"--outages=1:0:0", "--stops=none", "--policies=colocated",
-                           "--machines=4", "--refill", "--sweep=machines=2,4"}) {
+                           "--machines=4", "--refill", "--mtbf=600", "--sweep=machines=2,4"}) {
     EXPECT_NE(fails({"--workload", "poisson", word}, Code::invalid_argument)
                   .find("machines in pipelines are --workload pipeline"),
               std::string::npos)
@@ -241,6 +272,11 @@ TEST_F(SimulatePipeline, BadInputIsNamed) {
   EXPECT_NE(fails({"--server", "a100"}, Code::invalid_argument).find("network"), std::string::npos);
   EXPECT_NE(fails({"--requests", "1"}, Code::invalid_argument).find("at least 2"),
             std::string::npos);
+  for (const char* mtbf : {"0", "nan", "-5", "often"}) {
+    EXPECT_NE(fails({"--mtbf", mtbf}, Code::invalid_argument).find("number from 1 to"),
+              std::string::npos)
+        << mtbf;
+  }
   EXPECT_NE(fails({"--microbatches", "64"}, Code::invalid_argument).find("32"), std::string::npos);
   EXPECT_NE(fails({"--rate", "0.000001"}, Code::invalid_argument).find("a higher --rate"),
             std::string::npos);

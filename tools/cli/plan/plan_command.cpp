@@ -23,6 +23,7 @@ struct Asked {
   std::unique_ptr<sim::MachineGround> ground{};  // where the cost finds it
   std::unique_ptr<sim::PassCost> cost{};
   kv_stream::AwayMemory away{};  // none: no swapping
+  std::uint64_t requests = 0;    // that come at once; 0: always enough
 };
 
 Result<sim::Trace> trace_of(const PlanOptions& options) {
@@ -48,6 +49,10 @@ Result<Asked> asked_by(const PlanOptions& options) {
                   asked.trace,
                   load_of(options, asked.trace.requests.size(), sim::EarlyStops::request), kSeed));
   asked.lengths = sim::lengths_of(all);
+  const sim::PipelineLoad load = load_of(options, 0, sim::EarlyStops::request);
+  asked.requests = options.requests        ? *options.requests
+                   : options.trace.empty() ? 0
+                                           : sim::requests_that_fit(asked.trace, load).size();
   AQUA_ASSIGN(const sim::ModelSpec model, sim::load_model(options.model));
   AQUA_ASSIGN(const sim::ServerSpec server, sim::load_server(options.server));
   const std::uint64_t most = std::uint64_t{std::ranges::max(options.microbatches)} *
@@ -81,9 +86,10 @@ Result<Asked> asked_by(const PlanOptions& options) {
 
 Result<double> seconds_a_request(const PlanOptions& options, const Asked& asked,
                                  const sim::PipelineShape& shape, sim::EarlyStops stops) {
-  AQUA_ASSIGN(
-      const auto requests,
-      sim::pipeline_requests(asked.trace, load_of(options, options.requests, stops), kSeed));
+  AQUA_ASSIGN(const auto requests,
+              sim::pipeline_requests(
+                  asked.trace, load_of(options, simulated_requests(options, asked.requests), stops),
+                  kSeed));
   AQUA_ASSIGN(const sim::PipelineOutcome outcome, sim::serve(shape, *asked.cost, requests));
   return sim::seconds(outcome.makespan) / static_cast<double>(requests.size());
 }
@@ -133,6 +139,7 @@ Result<PlannedMachines> plan_for(const PlanOptions& options, const Asked& asked,
   for (kv_stream::MicrobatchCost& size : planned.input.microbatches) {
     size.stream_seconds = sim::stream_seconds(*asked.ground, asked.lengths, size.requests);
   }
+  planned.input.requests = asked.requests;
   planned.input.away = asked.away;
   planned.input.only_swapped = options.swap == sim::Swapping::must;
   AQUA_ASSIGN(planned.plan, kv_stream::plan(planned.input));
@@ -152,6 +159,11 @@ Result<PlannedMachines> plan_for(const PlanOptions& options, const Asked& asked,
 
 }  // namespace
 
+std::uint64_t simulated_requests(const PlanOptions& options, std::uint64_t at_once) {
+  if (at_once == 0) return options.simulated;
+  return std::clamp(at_once, std::uint64_t{2}, options.simulated);
+}
+
 Result<std::string> run_plan(const PlanOptions& options) {
   AQUA_ASSIGN(const Asked asked, asked_by(options));
   std::vector<PlannedMachines> all;
@@ -164,7 +176,7 @@ Result<std::string> run_plan(const PlanOptions& options) {
     all.push_back(std::move(planned).value());
   }
   return options.json ? plan_json(options, *asked.ground, asked.lengths, all)
-                      : plan_text(*asked.ground, asked.lengths, all);
+                      : plan_text(options, *asked.ground, asked.lengths, all);
 }
 
 }  // namespace aqua::tool

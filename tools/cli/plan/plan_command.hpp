@@ -42,8 +42,11 @@ struct PlannedMachines {
 // The text to print. resource_exhausted: no split fits, and what would do.
 [[nodiscard]] Result<std::string> run_plan(const PlanOptions& options);
 
+// How many are simulated if so many come at once (0: without end): no more, and 2 at least.
+[[nodiscard]] std::uint64_t simulated_requests(const PlanOptions& options, std::uint64_t at_once);
+
 // As text and as JSON, of each number of machines.
-[[nodiscard]] std::string plan_text(const sim::MachineGround& ground,
+[[nodiscard]] std::string plan_text(const PlanOptions& options, const sim::MachineGround& ground,
                                     const sim::PipelineLengths& lengths,
                                     const std::vector<PlannedMachines>& all);
 [[nodiscard]] std::string plan_json(const PlanOptions& options, const sim::MachineGround& ground,

@@ -93,7 +93,10 @@ CommandLine plan_line(PlanOptions& o) {
       .number("--prompt", o.prompt, 0, 1'000'000, "N",
               "tokens of every prompt, as in the paper; 0: as in the trace")
       .number("--context", o.context, 2, 1'000'000, "N",
-              "longer requests are left out; memory is for the longest of the others");
+              "longer requests are left out; memory is for the longest of the others")
+      .number("--requests", o.requests, 0, 1'000'000'000, "N",
+              "that come at once, so that filling and draining pipelines counts; 0: always enough; "
+              "default: as many as the trace has, and 0 with --lengths");
   line.group("Who serves")
       .text("--model", o.model, "NAME|FILE", "a preset or a JSON file")
       .text("--server", o.server, "NAME|FILE",
@@ -125,7 +128,8 @@ CommandLine plan_line(PlanOptions& o) {
       .option("--sweep", "machines=N..N", "again for each number, or of machines=N,N",
               [&o](std::string_view value) { return set_sweep(o, value); })
       .flag("--explain", o.explain, "every split, and why it lost")
-      .number("--requests", o.requests, 2, 1'000'000, "N", "simulated with the best of each policy")
+      .number("--simulated", o.simulated, 2, 1'000'000, "N",
+              "requests that are simulated with the best of each policy, if so many come")
       .flag("--json", o.json, "for scripts");
   return line;
 }
@@ -139,6 +143,10 @@ Result<PlanOptions> parse_plan(std::span<const std::string_view> arguments) {
   if (options.profiles == "off") options.profiles.clear();
   if (options.trace.empty() == options.lengths.empty()) {
     return bad("requests come from one of --trace FILE and --lengths NAME");
+  }
+  if (options.requests == 1) {
+    return bad(
+        "--requests 1 shows nothing of pipelines: at least 2, or 0 where there are always enough");
   }
   if (options.swap_lent_gb > 0 && options.swap == sim::Swapping::never)
     return bad("--swap-lent-gb is where swapped KV is: not with --swap never");

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -30,8 +31,10 @@ struct PlanOptions {
   double stream_overhead = 1.05;
   double price = 0;
   sim::Swapping swap = sim::Swapping::may;
-  double swap_lent_gb = 0;        // of neighbours, for each machine
-  std::uint64_t requests = 1024;  // simulated beside
+  double swap_lent_gb = 0;  // of neighbours, for each machine
+  std::optional<std::uint64_t>
+      requests{};                  // at once; 0: always enough; none: as many as the trace's
+  std::uint64_t simulated = 1024;  // beside, or as many as come
   bool explain = false;
   bool json = false;
 };

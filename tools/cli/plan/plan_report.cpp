@@ -122,8 +122,10 @@ void table(std::ostringstream& out, const PlannedMachines& planned) {
 
 }  // namespace
 
-std::string plan_text(const sim::MachineGround& ground, const sim::PipelineLengths& lengths,
+std::string plan_text(const PlanOptions& options, const sim::MachineGround& ground,
+                      const sim::PipelineLengths& lengths,
                       const std::vector<PlannedMachines>& all) {
+  const std::uint64_t requests = all.front().input.requests;
   std::ostringstream out;
   for (const PlannedMachines& planned : all) out << verdict(planned);
   out << '\n'
@@ -131,9 +133,11 @@ std::string plan_text(const sim::MachineGround& ground, const sim::PipelineLengt
       << ground.server.gpu.name << "; prompts of " << fixed(lengths.prompt, 0)
       << " tokens (longest " << lengths.longest_prompt << "), answers of "
       << fixed(lengths.output, 0) << " (longest " << lengths.longest_output
-      << ")\nSeconds a request: planned; simulated with equal answers; "
-      << "with their own lengths, where a microbatch\nends with its longest; and where whoever "
-      << "ends is replaced at once.\n";
+      << ")\nSeconds a request: planned for "
+      << (requests == 0 ? "requests without end" : concat(requests, " requests at once"))
+      << "; simulated, " << simulated_requests(options, requests)
+      << " of them, with equal answers;\nwith their own lengths, where a microbatch ends with its "
+      << "longest; and where whoever ends is\nreplaced at once.\n";
   for (const PlannedMachines& planned : all) {
     out << '\n';
     if (all.size() > 1) out << planned.input.machines << " machines\n";
@@ -166,7 +170,8 @@ std::string plan_json(const PlanOptions& options, const sim::MachineGround& grou
               {"layer_kv_bytes", input.layer_kv_bytes},
               {"stream_overhead", input.stream_overhead},
               {"price_of", options.price > 0 ? "given" : "machine hours"},
-              {"simulated_requests", options.requests}};
+              {"requests", input.requests},
+              {"simulated_requests", simulated_requests(options, input.requests)}};
   for (const kv_stream::MicrobatchCost& cost : input.microbatches) {
     shared["microbatches"].push_back({{"requests", cost.requests},
                                       {"prompt_seconds", cost.prompt_seconds},

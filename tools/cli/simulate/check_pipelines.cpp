@@ -52,11 +52,14 @@ Result<void> check_outages(const PipelineOptions& o) {
                                               {o.restart != fresh.restart, "--restart"},
                                               {o.weights != fresh.weights, "--load"}};
   for (const auto& [given, name] : all) {
-    if (given && o.outages.empty())
-      return bad(concat(name, " says how outages go on: give --outages, or leave it out"));
+    if (given && o.outages.empty() && !o.mtbf)
+      return bad(
+          concat(name, " says how outages go on: give --outages or --mtbf, or leave it out"));
   }
-  if (!o.outages.empty() && o.swap != sim::Swapping::never)
-    return bad("--outages with microbatches that are swapped are not simulated: without --swap");
+  if ((!o.outages.empty() || o.mtbf) && o.swap != sim::Swapping::never) {
+    return bad(concat(o.mtbf ? "--mtbf" : "--outages",
+                      " with microbatches that are swapped are not simulated: without --swap"));
+  }
   return {};
 }
 

@@ -90,6 +90,9 @@ void add_pipelines(CommandLine& line, PipelineOptions& o) {
       .option("--outages", "S:PIPELINE:STAGE,...",
               "at second S this stage of this colocated pipeline fails, both from 0 on",
               [&o](std::string_view value) { return set_outages(o, value); })
+      .number("--mtbf", o.mtbf, 1, 1e9, "S",
+              "each machine fails by chance, so many seconds apart in the mean, by the run's seed; "
+              "beside --outages")
       .choice("--recovery", o.recovery,
               {{"scratch", sim::Recovery::scratch},
                {"reprefill", sim::Recovery::reprefill},

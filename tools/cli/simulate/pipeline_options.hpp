@@ -31,6 +31,7 @@ struct PipelineOptions {
   double swap_lent_gb = 0;  // of neighbours, for each machine
   std::string timeline{};
   std::vector<sim::Outage> outages{};
+  std::optional<double> mtbf{};             // seconds between the failures of a machine, by chance
   std::optional<sim::Recovery> recovery{};  // restore
   // Seconds. Assumed: 20 in all, which the paper's own figures follow from.
   double detection = 2, restart = 10, weights = 8;

@@ -91,6 +91,7 @@ json row_json(const Row& row) {
            {"normalised_latency_p50_s", mean_of(row.latencies)},
            {"normalised_latency_p99_s", sim::normalised_latency(outcome, 0.99)},
            {"busy_share", busy_share(outcome)},
+           {"outages", outcome.outages},
            {"down_s", sim::seconds(outcome.down)},
            {"store_full_s", sim::seconds(outcome.store_full)},
            {"prompt_tokens", outcome.prompt_tokens},
@@ -204,6 +205,7 @@ Result<Point> run_point(const SimulateOptions& options, const sim::Trace& trace,
       .skip = options.skip,
       .timeline = !asked.timeline.empty(),
       .outages = asked.outages,
+      .outage_mean_seconds = asked.mtbf.value_or(0),
       .recovery = asked.recovery.value_or(sim::Recovery::restore),
       .recovery_times = {.detection = sim::picos(asked.detection),
                          .restart = sim::picos(asked.restart),
@@ -229,6 +231,7 @@ Result<Point> run_point(const SimulateOptions& options, const sim::Trace& trace,
                            {"prompt_tokens", lengths.prompt},
                            {"output_tokens", lengths.output},
                            {"longest_output", lengths.longest_output}}}}};
+  if (asked.mtbf) point.values["workload"]["mtbf_s"] = *asked.mtbf;
   for (const Row& row : rows) point.values["policies"][row.policy.name] = row_json(row);
   for (const sim::Source& source : ground.sources) {
     point.values["sources"].push_back(

@@ -51,44 +51,70 @@ void Network::settle(Picos now) {
   settled_ = now;
 }
 
-// Progressive filling: the link that would give its flows least fixes their rates, and so on.
-void Network::share(Picos now) {
-  std::vector<double> free(links_.size());
-  std::vector<std::size_t> waiting(links_.size(), 0);
-  for (LinkId link = 0; link < links_.size(); ++link) {
-    free[link] = links_[link].capacity;
-    links_[link].rate = 0;
-  }
-  std::vector<Flow*> open;
-  for (Flow& flow : flows_) {
-    flow.rate = 0;
-    if (flow.begins > now) continue;
-    open.push_back(&flow);
-    for (const LinkId link : flow.links) ++waiting[link];
-  }
-  while (!open.empty()) {
+// Progressive filling: the link that would give its flows least fixes their rates, and so on. Of
+// flows in open_ over links in shared_.
+void Network::fill() {
+  while (!open_.empty()) {
     double least = std::numeric_limits<double>::infinity();
     LinkId narrow = 0;
-    for (LinkId link = 0; link < links_.size(); ++link) {
-      if (waiting[link] == 0) continue;
-      const double part = free[link] / static_cast<double>(waiting[link]);
+    for (const LinkId link : shared_) {
+      if (waiting_[link] == 0) continue;
+      const double part = free_[link] / static_cast<double>(waiting_[link]);
       if (part < least) {
         least = part;
         narrow = link;
       }
     }
-    std::erase_if(open, [&](Flow* flow) {
+    std::erase_if(open_, [&](Flow* flow) {
       if (std::find(flow->links.begin(), flow->links.end(), narrow) == flow->links.end()) {
         return false;
       }
       flow->rate = least;
       for (const LinkId link : flow->links) {
-        free[link] = std::max(0.0, free[link] - least);
-        --waiting[link];
+        free_[link] = std::max(0.0, free_[link] - least);
+        --waiting_[link];
         links_[link].rate += least;
       }
       return true;
     });
+  }
+}
+
+// Most flows share no link with another. Each of them has all of its narrowest link, as filling
+// would find, and takes nothing from the others.
+void Network::share(Picos now) {
+  waiting_.assign(links_.size(), 0);
+  for (Link& link : links_) link.rate = 0;
+  bool alone = true;
+  for (Flow& flow : flows_) {
+    flow.rate = 0;
+    if (flow.begins > now) continue;
+    for (const LinkId link : flow.links) alone &= ++waiting_[link] == 1;
+  }
+  open_.clear();
+  for (Flow& flow : flows_) {
+    if (flow.begins > now) continue;
+    const auto shares = [&](LinkId link) { return waiting_[link] > 1; };
+    if (!alone && std::ranges::any_of(flow.links, shares)) {
+      open_.push_back(&flow);
+      continue;
+    }
+    flow.rate = std::numeric_limits<double>::infinity();
+    for (const LinkId link : flow.links) flow.rate = std::min(flow.rate, links_[link].capacity);
+    for (const LinkId link : flow.links) {
+      links_[link].rate = flow.rate;
+      waiting_[link] = 0;
+    }
+  }
+  if (!open_.empty()) {
+    free_.resize(links_.size());
+    shared_.clear();
+    for (LinkId link = 0; link < links_.size(); ++link) {
+      if (waiting_[link] == 0) continue;
+      shared_.push_back(link);
+      free_[link] = links_[link].capacity;
+    }
+    fill();
   }
   next_change_ = kNever;
   for (Flow& flow : flows_) {

@@ -68,9 +68,15 @@ class Network {
   };
   void settle(Picos now);
   void share(Picos now);
+  void fill();
 
   std::vector<Link> links_;
   std::vector<Flow> flows_;
+  // Of share(), kept for their memory: by link the flows that are open, and what is left for them.
+  std::vector<std::size_t> waiting_{};
+  std::vector<double> free_{};
+  std::vector<Flow*> open_{};     // without a rate
+  std::vector<LinkId> shared_{};  // that these use
   Picos settled_ = 0;
   Picos next_change_ = kNever;
   FlowId last_ = 0;

@@ -34,8 +34,10 @@ struct PipelineOutcome {
   std::uint64_t output_tokens = 0;       // given to users
   std::uint64_t passes = 0;
   double activation_bytes = 0, streamed_bytes = 0, swapped_bytes = 0;
+  std::uint64_t outages = 0;
   Picos down = 0;        // of all outages, from the failure until the pipeline goes on
   Picos store_full = 0;  // how long prompts could not begin since no host memory was left for them
+  bool cut_off = false;  // a limit was exceeded: the rest is of what was played until then
   std::vector<MachineUse> machines;
   std::vector<StageSpan> spans;  // if a timeline was asked for
 };

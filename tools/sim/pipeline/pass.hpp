@@ -40,6 +40,7 @@ class PassCost {
   PassCost& operator=(const PassCost&) = delete;
   virtual ~PassCost() = default;
 
+  // The same for all stages of so many layers that embed and head alike.
   [[nodiscard]] virtual Picos stage_time(const Pass& pass, const StageLayers& stage) const = 0;
   // Pass::prompt_attention of `tokens` of a prompt after `past` of them.
   [[nodiscard]] virtual Picos prompt_attention(std::uint32_t tokens, std::uint64_t past) const = 0;

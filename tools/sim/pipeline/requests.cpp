@@ -36,14 +36,19 @@ Error comes_too_late(const PipelineLoad& load) {
 
 }  // namespace
 
-Result<std::vector<TraceRequest>> pipeline_requests(const Trace& trace, const PipelineLoad& load,
-                                                    std::uint64_t seed) {
+std::vector<TraceRequest> requests_that_fit(const Trace& trace, const PipelineLoad& load) {
   std::vector<TraceRequest> fit;
   for (TraceRequest request : trace.requests) {
     if (load.prompt_tokens > 0) request.prompt_tokens = load.prompt_tokens;
     if (std::uint64_t{request.prompt_tokens} + request.output_tokens > load.context) continue;
     fit.push_back(request);
   }
+  return fit;
+}
+
+Result<std::vector<TraceRequest>> pipeline_requests(const Trace& trace, const PipelineLoad& load,
+                                                    std::uint64_t seed) {
+  const std::vector<TraceRequest> fit = requests_that_fit(trace, load);
   if (trace.requests.size() < 2 || fit.empty()) {
     return Error{
         Code::invalid_argument,

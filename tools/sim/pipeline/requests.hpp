@@ -27,6 +27,10 @@ struct PipelineLoad {
   double per_second = 0;         // Poisson arrivals; 0: all come at once
 };
 
+// Those of the trace that the load takes, each once: with its prompts, and within its context.
+[[nodiscard]] std::vector<TraceRequest> requests_that_fit(const Trace& trace,
+                                                          const PipelineLoad& load);
+
 // From a place in the trace that the seed chooses. invalid_argument: nothing of the trace is left,
 // it is a single request, or requests come over more than kMostSeconds.
 [[nodiscard]] Result<std::vector<TraceRequest>> pipeline_requests(const Trace& trace,

@@ -18,10 +18,15 @@ constexpr std::size_t kWithoutLinks = 100;  // splits that are played so, the qu
 constexpr std::size_t kWithLinks = 3;
 constexpr std::string_view kChunked = "+chunked";
 
-bool has_stages(const kv_stream::Split& split, const std::vector<Outage>& outages) {
-  return std::ranges::all_of(outages, [&](const Outage& outage) {
-    return split.prompt.pipelines == 0 && outage.pipeline < split.token.pipelines &&
-           outage.stage < split.token.depth;
+bool may_fail(const PipelineQuestion& question) {
+  return !question.outages.empty() || question.outage_mean_seconds > 0;
+}
+
+// Whether what fails by the question can fail in this split.
+bool has_stages(const kv_stream::Split& split, const PipelineQuestion& question) {
+  if (may_fail(question) && split.prompt.pipelines > 0) return false;
+  return std::ranges::all_of(question.outages, [&](const Outage& outage) {
+    return outage.pipeline < split.token.pipelines && outage.stage < split.token.depth;
   });
 }
 
@@ -44,7 +49,7 @@ Result<std::vector<kv_stream::Split>> splits_to_play(const PipelineQuestion& que
     for (const kv_stream::Split& split : splits) {
       if (split.policy != policy.split || !split.fits) continue;
       if (question.all_machines && split.machines != input.machines) continue;
-      if (!has_stages(split, question.outages)) {
+      if (!has_stages(split, question)) {
         without_stages = true;
         continue;
       }
@@ -67,7 +72,7 @@ Result<std::vector<kv_stream::Split>> splits_to_play(const PipelineQuestion& que
 
 Result<PipelineOutcome> play(const PipelineQuestion& question, const PipelinePolicy& policy,
                              const kv_stream::Split& split, std::uint64_t seed, bool links,
-                             bool timeline) {
+                             bool timeline, const RunLimit& limit = {}) {
   PipelineLoad load = question.load;
   load.microbatch = std::min(split.token.microbatch, 32U);
   AQUA_ASSIGN(const auto requests, pipeline_requests(question.trace, load, seed));
@@ -79,15 +84,67 @@ Result<PipelineOutcome> play(const PipelineQuestion& question, const PipelinePol
   shape.skip = question.skip;
   shape.timeline = timeline;
   shape.outages = question.outages;
+  if (question.outage_mean_seconds > 0)
+    shape.outage_rate = {.mean_seconds = question.outage_mean_seconds, .seed = seed};
   shape.recovery = question.recovery;
   shape.recovery_times = question.recovery_times;
-  return serve(shape, question.cost, requests);
+  return serve(shape, question.cost, requests, limit);
 }
 
 // What is to be small.
 double objective(const PipelineQuestion& question, const PipelineOutcome& outcome) {
   if (question.load.per_second > 0) return normalised_latency(outcome, 0.5);
   return seconds(outcome.makespan);
+}
+
+bool ruled_out(Result<PipelineOutcome>& played, Error& why) {
+  if (played.ok() || played.error().code != Code::resource_exhausted) return false;
+  why = std::move(played).error();
+  return true;
+}
+
+struct Scores {
+  std::vector<std::pair<double, kv_stream::Split>> best{};  // what is to be small, smallest first
+  std::size_t pruned = 0;  // splits that are none of the best kWithLinks: not played to their end
+};
+
+// `prune`: a split is played only as long as it may be among the best kWithLinks.
+Result<Scores> play_without_links(const PipelineQuestion& question, const PipelinePolicy& policy,
+                                  const std::vector<kv_stream::Split>& splits, std::uint64_t seed,
+                                  bool prune, Error& no_room) {
+  constexpr double kRounding = 1e-6;  // seconds
+  const bool open = question.load.per_second > 0;
+  Scores scores;
+  for (const kv_stream::Split& split : splits) {
+    double least = 0;  // whatever the simulation without links says
+    if (question.links && split.prompt.pipelines > 0 && !open)
+      least = split.seconds_per_request * static_cast<double>(question.load.requests);
+    RunLimit limit;
+    if (prune && scores.best.size() >= kWithLinks) {
+      const double most = scores.best[kWithLinks - 1].first + kRounding;
+      if (least > most) {
+        ++scores.pruned;
+        continue;
+      }
+      if (open) {
+        limit.median_latency = most;
+      } else {
+        limit.makespan = picos(most);
+      }
+    }
+    auto played = play(question, policy, split, seed, false, false, limit);
+    if (ruled_out(played, no_room)) continue;
+    AQUA_ASSIGN(const PipelineOutcome outcome, std::move(played));
+    if (outcome.cut_off) {
+      ++scores.pruned;
+      continue;
+    }
+    const double score = std::max(objective(question, outcome), least);
+    const auto place = std::ranges::upper_bound(scores.best, score, {},
+                                                &std::pair<double, kv_stream::Split>::first);
+    scores.best.emplace(place, score, split);
+  }
+  return scores;
 }
 
 }  // namespace
@@ -139,39 +196,27 @@ Result<PipelineOutcome> play_split(const PipelineQuestion& question, const Pipel
 
 Result<BestPipelines> find_best(const PipelineQuestion& question, const PipelinePolicy& policy,
                                 std::uint64_t seed) {
-  AQUA_ASSIGN(auto splits, splits_to_play(question, policy));
-  std::vector<std::pair<double, kv_stream::Split>> scored;
+  AQUA_ASSIGN(const auto splits, splits_to_play(question, policy));
   // A host without room for a microbatch's prompts rules out its split, not the policy.
   Error no_room{};
-  const auto ruled_out = [&no_room](Result<PipelineOutcome>& played) {
-    if (played.ok() || played.error().code != Code::resource_exhausted) return false;
-    no_room = std::move(played).error();
-    return true;
-  };
-  for (const kv_stream::Split& split : splits) {
-    auto played = play(question, policy, split, seed, false, false);
-    if (ruled_out(played)) continue;
-    AQUA_ASSIGN(const PipelineOutcome outcome, std::move(played));
-    double score = objective(question, outcome);
-    if (question.links && split.prompt.pipelines > 0 && question.load.per_second == 0) {
-      score =
-          std::max(score, split.seconds_per_request * static_cast<double>(question.load.requests));
-    }
-    scored.emplace_back(score, split);
-  }
-  std::ranges::stable_sort(scored, {}, &std::pair<double, kv_stream::Split>::first);
   BestPipelines best{.split = {}, .outcome = {}, .played = splits.size()};
-  std::size_t left = kWithLinks;
-  for (const auto& [score, split] : scored) {
-    auto played = play_split(question, policy, split, seed);
-    if (ruled_out(played)) continue;
-    AQUA_ASSIGN(PipelineOutcome outcome, std::move(played));
-    const bool first = best.outcome.machines.empty();
-    if (first || objective(question, outcome) < objective(question, best.outcome)) {
-      best.split = split;
-      best.outcome = std::move(outcome);
+  for (const bool prune : {true, false}) {
+    AQUA_ASSIGN(const Scores scores,
+                play_without_links(question, policy, splits, seed, prune, no_room));
+    std::size_t left = kWithLinks;
+    for (const auto& [score, split] : scores.best) {
+      auto played = play_split(question, policy, split, seed);
+      if (ruled_out(played, no_room)) continue;
+      AQUA_ASSIGN(PipelineOutcome outcome, std::move(played));
+      const bool first = best.outcome.machines.empty();
+      if (first || objective(question, outcome) < objective(question, best.outcome)) {
+        best.split = split;
+        best.outcome = std::move(outcome);
+      }
+      if (--left == 0) break;
     }
-    if (--left == 0) break;
+    // Others take the places of those that links ruled out.
+    if (left == 0 || scores.pruned == 0) break;
   }
   if (best.outcome.machines.empty()) return no_room;
   return best;

@@ -2,8 +2,9 @@
 // The split of a policy that serves a load best, found by simulating: the number of pipelines,
 // their depths, and the requests of their microbatches.
 //
-// Splits that fit by the planner's account are played without links first; where KV crosses the
-// network it takes at least the planner's time. The best few are played with links.
+// Splits that fit by the planner's account are played without links first, each only as long as it
+// may be one of the best few; where KV crosses the network it takes at least the planner's time.
+// The best few are played with links.
 #pragma once
 
 #include <cstdint>
@@ -41,6 +42,8 @@ struct PipelineQuestion {
   bool skip = true;  // PipelineShape::skip
   bool timeline = false;
   std::vector<Outage> outages{};  // by time; only splits that have these stages
+  // Of each machine, by chance; the seed of a run is also that of its failures. 0: none.
+  double outage_mean_seconds = 0;
   Recovery recovery = Recovery::scratch;
   RecoveryTimes recovery_times{};
 };
@@ -52,7 +55,7 @@ struct BestPipelines {
 };
 
 // The shortest makespan where all requests come at once, else the least median latency a token.
-// resource_exhausted: no split of the policy fits and has the stages that fail.
+// resource_exhausted: no split of the policy fits, has the stages that fail, and comes to an end.
 [[nodiscard]] Result<BestPipelines> find_best(const PipelineQuestion& question,
                                               const PipelinePolicy& policy, std::uint64_t seed);
 

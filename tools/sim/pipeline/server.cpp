@@ -26,8 +26,12 @@ void PipelineServer::passed(const Work& work, Picos now) {
     if (member.left > 0) return;
     request.finish = now;
     ++ended_;
+    slow_ += request.latency() / request.output_tokens > limit_.median_latency ? 1U : 0U;
     out_.makespan = std::max(out_.makespan, now - out_.requests.front().arrival);
   });
+  // Somebody's answer ends now or later, and a median has half of the requests above it.
+  if (now - out_.requests.front().arrival > limit_.makespan || slow_ > requests_.size() / 2)
+    out_.cut_off = true;
   if (work.pipeline < prompts()) return;
   const bool all = batch.ended();
   if (all || shape_.ending == Ending::refill) leave_memory(batch, all);

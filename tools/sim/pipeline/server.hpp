@@ -3,12 +3,15 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "tools/sim/engine/actor.hpp"
 #include "tools/sim/pipeline/microbatch.hpp"
+#include "tools/sim/pipeline/outage_times.hpp"
 #include "tools/sim/pipeline/outcome.hpp"
 #include "tools/sim/pipeline/prompt_stores.hpp"
+#include "tools/sim/pipeline/serving.hpp"
 #include "tools/sim/pipeline/shape.hpp"
 #include "tools/sim/pipeline/stages.hpp"
 
@@ -17,18 +20,21 @@ namespace aqua::sim {
 class PipelineServer final : public Actor, private StagesUser {
  public:
   PipelineServer(const PipelineShape& shape, const PassCost& cost, Network& network,
-                 const std::vector<TraceRequest>& requests)
+                 const std::vector<TraceRequest>& requests, const RunLimit& limit)
       : shape_(shape),
         cost_(cost),
         requests_(requests),
+        limit_(limit),
         stages_(shape, cost, network, *this),
         stores_(shape),
+        outages_(shape),
         under_way_(shape.prompt.pipelines + shape.token.pipelines),
         reserved_(under_way_.size()),
         peak_(under_way_.size()),
         largest_(under_way_.size()),
         lent_(under_way_.size()),
-        down_until_(under_way_.size(), kNever) {
+        down_until_(under_way_.size(), kNever),
+        last_outage_(last_outage(shape, cost, requests)) {
     for (const TraceRequest& request : requests) {
       out_.requests.push_back({.arrival = request.arrival,
                                .prompt_tokens = request.prompt_tokens,
@@ -37,12 +43,16 @@ class PipelineServer final : public Actor, private StagesUser {
   }
   [[nodiscard]] Stages& stages() noexcept { return stages_; }
   [[nodiscard]] PipelineOutcome outcome() &&;
+  // Machines failed so often that the run was given up. Says how far it came; "": it was not.
+  [[nodiscard]] const std::string& given_up() const noexcept { return given_up_; }
 
   // As an actor it is the arrival of requests, and outages with their ends.
   [[nodiscard]] Picos next() const override;
   void act(Picos now, Picos horizon) override;
   void flow_ended(FlowId /*flow*/, Picos /*now*/) override {}
-  [[nodiscard]] bool done() const override { return ended_ == requests_.size(); }
+  [[nodiscard]] bool done() const override {
+    return ended_ == requests_.size() || !given_up_.empty() || stopped_;
+  }
 
  private:
   [[nodiscard]] std::uint32_t prompts() const noexcept { return shape_.prompt.pipelines; }
@@ -72,9 +82,13 @@ class PipelineServer final : public Actor, private StagesUser {
   void leave_memory(Microbatch& batch, bool all);
   [[nodiscard]] bool down(std::uint32_t pipeline) const { return down_until_[pipeline] != kNever; }
   [[nodiscard]] std::vector<std::uint32_t> slots_of(std::uint32_t pipeline) const;
+  [[nodiscard]] static Picos last_outage(const PipelineShape& shape, const PassCost& cost,
+                                         const std::vector<TraceRequest>& requests);
   [[nodiscard]] Picos recovery_time(const Outage& outage) const;
   void fail(const Outage& outage, Picos now);
   void resume(std::uint32_t pipeline, Picos now);
+  void give_up(Picos now);
+  void stop(Picos now);
 
   void passed(const Work& work, Picos now) override;
   void delivered(const Work& work, Picos now) override;
@@ -83,8 +97,10 @@ class PipelineServer final : public Actor, private StagesUser {
   const PipelineShape shape_;
   const PassCost& cost_;
   const std::vector<TraceRequest>& requests_;
+  const RunLimit limit_;
   Stages stages_;
   PromptStores stores_;
+  OutageTimes outages_;
   std::vector<Microbatch> batches_{};  // by slot
   std::vector<std::uint32_t> free_slots_{};
   std::vector<std::uint32_t> under_way_;        // microbatches, by pipeline
@@ -92,7 +108,11 @@ class PipelineServer final : public Actor, private StagesUser {
   std::vector<std::uint64_t> largest_;          // of a microbatch
   std::vector<std::uint32_t> lent_;             // microbatches in lent memory, by pipeline
   std::vector<Picos> down_until_;               // kNever: it is up
-  std::size_t came_ = 0, taken_ = 0, ended_ = 0, outages_ = 0;
+  const Picos last_outage_;                     // after which the run is given up
+  std::string given_up_{};
+  std::size_t came_ = 0, taken_ = 0, ended_ = 0;
+  std::size_t slow_ = 0;  // of those that have ended: above the limit of latency
+  bool stopped_ = false;  // a run that is cut off stops when it is its turn to act
   std::uint64_t numbers_ = 0;
   Picos blocked_since_ = kNever;
   PipelineOutcome out_{};

@@ -3,25 +3,54 @@
 // lost, and begins again, as far as its recovery has to, when the stage is back.
 #include <algorithm>
 
+#include "base/concat.hpp"
 #include "tools/sim/pipeline/server.hpp"
 
 namespace aqua::sim {
+namespace {
+
+constexpr std::uint64_t kMostOutages = 10'000;  // of a run in which machines fail by chance
+
+}  // namespace
 
 Picos PipelineServer::next() const {
+  if (out_.cut_off) return stopped_ ? kNever : 0;
   Picos at = came_ == requests_.size() ? kNever : requests_[came_].arrival;
-  if (outages_ < shape_.outages.size()) at = std::min(at, shape_.outages[outages_].at);
+  at = std::min(at, outages_.next());
   return std::min(at, std::ranges::min(down_until_));
 }
 
 void PipelineServer::act(Picos now, Picos /*horizon*/) {
+  if (out_.cut_off) return stop(now);
   while (came_ < requests_.size() && requests_[came_].arrival <= now) ++came_;
   for (std::uint32_t i = 0; i < pipelines(); ++i) {
     if (down(i) && down_until_[i] <= now) resume(i, now);
   }
-  while (outages_ < shape_.outages.size() && shape_.outages[outages_].at <= now) {
-    fail(shape_.outages[outages_++], now);
+  while (outages_.next() <= now) {
+    fail(outages_.take(), now);
+    if (shape_.outage_rate && (out_.outages > kMostOutages || now > last_outage_))
+      return give_up(now);
   }
   feed(now);
+}
+
+// What is left after an outage, and that outage itself, still has to end within virtual time.
+Picos PipelineServer::last_outage(const PipelineShape& shape, const PassCost& cost,
+                                  const std::vector<TraceRequest>& requests) {
+  if (!shape.outage_rate) return kNever;
+  return picos(kMostSeconds - makespan_bound(shape, cost, requests));
+}
+
+void PipelineServer::stop(Picos now) {
+  stopped_ = true;
+  for (std::uint32_t i = 0; i < pipelines(); ++i) stages_.abort(i, now);
+}
+
+void PipelineServer::give_up(Picos now) {
+  stop(now);
+  given_up_ = concat("machines fail too often: after ", out_.outages, " failures, at ",
+                     seconds(now), " s, ", ended_, " of ", requests_.size(),
+                     " requests have ended; a longer time between failures, or fewer requests");
 }
 
 // In the order in which they were formed.
@@ -53,6 +82,7 @@ Picos PipelineServer::recovery_time(const Outage& outage) const {
 }
 
 void PipelineServer::fail(const Outage& outage, Picos now) {
+  ++out_.outages;
   if (down(outage.pipeline)) out_.down -= down_until_[outage.pipeline] - now;
   down_until_[outage.pipeline] = now + recovery_time(outage);
   out_.down += down_until_[outage.pipeline] - now;

@@ -9,17 +9,20 @@
 namespace aqua::sim {
 
 Result<PipelineOutcome> serve(const PipelineShape& shape, const PassCost& cost,
-                              const std::vector<TraceRequest>& requests) {
+                              const std::vector<TraceRequest>& requests, const RunLimit& limit) {
   AQUA_TRY(check(shape, cost, requests));
   Network network;
-  PipelineServer server(shape, cost, network, requests);
+  PipelineServer server(shape, cost, network, requests, limit);
   if (!run_world(network, {&server, &server.stages()})) {
     return Error{Code::resource_exhausted,
                  concat("pipelines: host_bytes of ", shape.host_bytes,
                         " never hold the prompts of a microbatch of ", shape.prompt.microbatch,
                         ": a smaller one, or more memory")};
   }
+  if (!server.given_up().empty())
+    return Error{Code::resource_exhausted, concat("pipelines: ", server.given_up())};
   PipelineOutcome outcome = std::move(server).outcome();
+  if (outcome.cut_off) return outcome;
   for (const MachineUse& machine : outcome.machines) {
     const auto lacks = [&](std::uint64_t needs, std::uint64_t has, const char* memory) {
       return Error{Code::resource_exhausted,

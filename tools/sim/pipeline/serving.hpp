@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "aqua/result.hpp"
@@ -23,9 +24,17 @@
 
 namespace aqua::sim {
 
+// What a run is worth being played to its end for: beyond it the run is cut off.
+struct RunLimit {
+  Picos makespan = kNever;
+  double median_latency = std::numeric_limits<double>::infinity();  // seconds a token
+};
+
 // invalid_argument: a shape that cannot be, or no request. resource_exhausted: a machine ran out of
-// memory, or no host could ever hold a microbatch's prompts. Requests are by arrival.
+// memory, no host could ever hold a microbatch's prompts, or machines fail so often by chance that
+// the run was given up. Requests are by arrival.
 [[nodiscard]] Result<PipelineOutcome> serve(const PipelineShape& shape, const PassCost& cost,
-                                            const std::vector<TraceRequest>& requests);
+                                            const std::vector<TraceRequest>& requests,
+                                            const RunLimit& limit = {});
 
 }  // namespace aqua::sim

@@ -2,6 +2,7 @@
 #include "tools/sim/pipeline/shape.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "base/concat.hpp"
@@ -78,7 +79,7 @@ double makespan_bound(const PipelineShape& shape, const PassCost& cost,
   if (shape.links && shape.machine_bytes > 0) {
     down += static_cast<double>(shape.machine_bytes) / shape.links->bytes_per_second;
   }
-  const auto outages = static_cast<double>(shape.outages.size());
+  const auto outages = static_cast<double>(shape.outages.size() + (shape.outage_rate ? 1 : 0));
   return seconds(requests.back().arrival) + work * (1 + outages) + down * outages;
 }
 
@@ -96,13 +97,19 @@ Result<void> check(const PipelineShape& shape, const PassCost& cost,
     return no_shape(
         "prompts in chunks go with tokens in the same pipeline: not with prompts apart");
   }
-  if (shape.swaps && !shape.outages.empty()) {
+  if (shape.swaps && shape.may_fail()) {
     return no_shape("outages with microbatches that are swapped are not simulated: one of both");
   }
   if (shape.swaps && shape.swaps->memory.host_bytes_per_second <= 0)
     return no_shape("swapping to host memory at no rate: above 0");
+  if (shape.may_fail() && shape.apart())
+    return no_shape("outages are of pipelines that compute prompts and tokens");
+  if (shape.outage_rate &&
+      !(shape.outage_rate->mean_seconds > 0 && std::isfinite(shape.outage_rate->mean_seconds))) {
+    return no_shape(concat("machines fail every ", shape.outage_rate->mean_seconds,
+                           " s in the mean: a number above 0"));
+  }
   for (const Outage& outage : shape.outages) {
-    if (shape.apart()) return no_shape("outages are of pipelines that compute prompts and tokens");
     if (outage.pipeline >= shape.token.pipelines || outage.stage >= shape.token.depth) {
       return no_shape(concat("an outage of stage ", outage.stage, " of pipeline ", outage.pipeline,
                              ": there are ", shape.token.pipelines, " of ", shape.token.depth,

@@ -43,6 +43,12 @@ struct Outage {
   friend bool operator==(const Outage&, const Outage&) = default;
 };
 
+// Failures by chance, of each machine for itself.
+struct OutageRate {
+  double mean_seconds = 0;  // between two failures of one machine
+  std::uint64_t seed = 0;
+};
+
 // The network between machines: each has a way out and a way in, which whatever it sends and
 // receives shares.
 struct MachineLinks {
@@ -78,7 +84,9 @@ struct PipelineShape {
   std::optional<MicrobatchSwaps> swaps{};  // of `token`; without outages
 
   std::optional<MachineLinks> links{};  // none: nothing takes time between stages
-  std::vector<Outage> outages{};        // by time; of pipelines that compute prompts and tokens
+  // By time, and beside these by chance; of pipelines that compute prompts and tokens.
+  std::vector<Outage> outages{};
+  std::optional<OutageRate> outage_rate{};
   Recovery recovery = Recovery::scratch;
   RecoveryTimes recovery_times{};
 
@@ -86,13 +94,15 @@ struct PipelineShape {
   bool timeline = false;  // keeps each stage's work
 
   [[nodiscard]] bool apart() const noexcept { return prompt.pipelines > 0; }
+  [[nodiscard]] bool may_fail() const noexcept { return !outages.empty() || outage_rate; }
   [[nodiscard]] std::uint32_t machines() const noexcept {
     return prompt.pipelines * prompt.depth + token.pipelines * token.depth;
   }
 };
 
 // Seconds that no run takes longer than: one pass of the largest microbatch for each token and for
-// each prompt, one after another, after the last arrival; all of it again after each outage.
+// each prompt, one after another, after the last arrival; all of it again after each of the outages
+// that are named, and after one by the rate.
 [[nodiscard]] double makespan_bound(const PipelineShape& shape, const PassCost& cost,
                                     const std::vector<TraceRequest>& requests);
 

@@ -16,6 +16,17 @@ std::uint32_t layers_in_both(const StageLayers& a, const StageLayers& b) {
   return end > first ? end - first : 0;
 }
 
+// Among `kinds`, one of each, to which it is added if there is none like it.
+std::size_t kind_of(const StageLayers& layers, std::vector<StageLayers>& kinds) {
+  const auto alike = std::ranges::find_if(kinds, [&](const StageLayers& other) {
+    return other.count == layers.count && other.embeds() == layers.embeds() &&
+           other.heads() == layers.heads();
+  });
+  if (alike != kinds.end()) return static_cast<std::size_t>(alike - kinds.begin());
+  kinds.push_back(layers);
+  return kinds.size() - 1;
+}
+
 }  // namespace
 
 Stages::Stages(const PipelineShape& shape, const PassCost& cost, Network& network, StagesUser& user)
@@ -26,9 +37,10 @@ Stages::Stages(const PipelineShape& shape, const PassCost& cost, Network& networ
       const auto number = static_cast<std::uint32_t>(pipelines_.size());
       Pipeline pipeline{.prompts = prompts,
                         .first_machine = static_cast<std::uint32_t>(machines_.size())};
+      std::vector<StageLayers> kinds;
       for (const StageLayers& layers : stages_of(shape.layers, side.depth)) {
         const auto stage = static_cast<std::uint32_t>(pipeline.stages.size());
-        pipeline.stages.push_back({.layers = layers});
+        pipeline.stages.push_back({.layers = layers, .kind = kind_of(layers, kinds)});
         if (shape.swaps && !prompts)
           pipeline.stages.back().swap = SwapBuffers(kv_stream::swap_buffers(side.depth));
         machines_.push_back({.pipeline = number, .stage = stage, .prompts = prompts});
@@ -42,15 +54,18 @@ Stages::Stages(const PipelineShape& shape, const PassCost& cost, Network& networ
   }
 }
 
-Picos Stages::time_of(const Pipeline& pipeline, const Stage& stage, const Pass& pass) const {
-  const Picos time = cost_.stage_time(pass, stage.layers);
+Picos Stages::time_of(const Pipeline& pipeline, const Stage& stage, const Work& work) {
+  Picos& time = progress_[work.slot].times[stage.kind];
+  if (time != kNever) return time;
+  time = cost_.stage_time(work.pass, stage.layers);
   if (!pipeline.prompts || shape_.stream_overhead == 1) return time;
-  return static_cast<Picos>(std::llround(static_cast<double>(time) * shape_.stream_overhead));
+  time = static_cast<Picos>(std::llround(static_cast<double>(time) * shape_.stream_overhead));
+  return time;
 }
 
 std::pair<Picos, Picos> Stages::compute(const Pipeline& pipeline, Stage& stage, const Work& work,
                                         Picos now) {
-  const Picos takes = time_of(pipeline, stage, work.pass);
+  const Picos takes = time_of(pipeline, stage, work);
   if (!stage.swap.swaps()) return {now, now + takes};
   const kv_stream::AwayMemory& memory = shape_.swaps->memory;
   const double rate = work.lent ? memory.lent_bytes_per_second : memory.host_bytes_per_second;

@@ -7,6 +7,8 @@
 // stages, and a pass goes through all of them in one event (PipelineShape::skip).
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -73,8 +75,10 @@ class Stages final : public Actor {
   [[nodiscard]] std::uint64_t passes() const noexcept { return passes_; }
 
  private:
+  static constexpr std::size_t kKinds = 4;  // first, last, and two sizes between them
   struct Stage {
     StageLayers layers{};
+    std::size_t kind = 0;  // stages of a pipeline that are alike, a pass costs the same
     SwapBuffers swap{};
     std::deque<std::uint32_t> waiting{};  // slots
     // Passes on their way from the stage before, in its order, and whether they are here.
@@ -94,9 +98,10 @@ class Stages final : public Actor {
   };
   struct Progress {
     Work work{};
-    bool out = false;                    // has left the last stage
-    std::vector<std::uint32_t> flows{};  // of KV, under way, by stage
-    std::uint32_t streams = 0;           // stages that they leave
+    std::array<Picos, kKinds> times{kNever, kNever, kNever, kNever};  // by Stage::kind, once known
+    bool out = false;                                                 // has left the last stage
+    std::vector<std::uint32_t> flows{};                               // of KV, under way, by stage
+    std::uint32_t streams = 0;                                        // stages that they leave
   };
   struct Event {
     Picos at = 0;
@@ -117,9 +122,9 @@ class Stages final : public Actor {
   };
 
   [[nodiscard]] bool at_once() const noexcept {
-    return !shape_.links && shape_.outages.empty() && shape_.skip;
+    return !shape_.links && !shape_.may_fail() && shape_.skip;
   }
-  [[nodiscard]] Picos time_of(const Pipeline& pipeline, const Stage& stage, const Pass& pass) const;
+  [[nodiscard]] Picos time_of(const Pipeline& pipeline, const Stage& stage, const Work& work);
   // When the stage computes the pass that is its next, which is no sooner than `now`.
   [[nodiscard]] std::pair<Picos, Picos> compute(const Pipeline& pipeline, Stage& stage,
                                                 const Work& work, Picos now);

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stages that fail: no user loses a token or gets one twice, and recoveries cost what they must.
+#include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "tests/tools/sim/ground.hpp"
 #include "tests/tools/sim/pipeline/equal_requests.hpp"
+#include "tools/sim/pipeline/outage_times.hpp"
 #include "tools/sim/pipeline/planning.hpp"
 
 namespace aqua::sim::test {
@@ -89,6 +92,7 @@ TEST(PipelineOutage, EveryTokenIsGivenOnceHoweverOftenStagesFail) {
           shape.outages.push_back(
               {.at = (13 * i + 1) * kSecond, .pipeline = i % 2, .stage = i % 4});
         }
+        shape.outage_rate = {.mean_seconds = 200, .seed = 3};
         auto requests = alike(30, 10, 12);
         for (std::size_t i = 0; i < requests.size(); ++i) {
           requests[i].output_tokens = static_cast<std::uint32_t>(1 + i % 12);
@@ -97,6 +101,7 @@ TEST(PipelineOutage, EveryTokenIsGivenOnceHoweverOftenStagesFail) {
         for (const TraceRequest& request : requests) tokens += request.output_tokens;
         const PipelineOutcome outcome = must_serve(shape, stage_second(), requests);
         EXPECT_EQ(outcome.output_tokens, tokens);
+        EXPECT_GT(outcome.outages, 6U) << "some by chance as well";
         for (const RequestOutcome& request : outcome.requests) {
           EXPECT_NE(request.finish, kNever);
           EXPECT_LE(request.first_token, request.finish);
@@ -136,6 +141,114 @@ TEST(PipelineOutage, RestoringCostsLessThanComputingAgainAndThatLessThanBeginnin
     before = times;
     RecordProperty(std::to_string(static_cast<int>(recovery)), std::to_string(times));
   }
+}
+
+// Failures of each machine until `end`, in seconds.
+std::vector<std::vector<double>> failures_until(double end, PipelineShape shape, OutageRate rate) {
+  shape.outage_rate = rate;
+  std::vector<std::vector<double>> machines(shape.machines());
+  OutageTimes times(shape);
+  for (Picos before = 0; times.next() < picos(end);) {
+    const Picos at = times.next();
+    const Outage outage = times.take();
+    EXPECT_EQ(outage.at, at);
+    EXPECT_GE(at, before);
+    before = at;
+    machines[outage.pipeline * shape.token.depth + outage.stage].push_back(seconds(at));
+  }
+  return machines;
+}
+
+TEST(PipelineOutage, MachinesFailByChanceAsOftenAsTheRateSaysEachForItself) {
+  PipelineShape shape = four_stages();
+  shape.token = {.pipelines = 2, .depth = 4, .microbatch = 1};
+  const OutageRate rate{.mean_seconds = 100, .seed = 1};
+  const auto machines = failures_until(100'000, shape, rate);
+  for (const auto& failures : machines) {
+    // Of a Poisson process: 1000 in the mean, with a deviation of 32; gaps deviate by their mean.
+    EXPECT_NEAR(static_cast<double>(failures.size()), 1000, 4 * 32);
+    double squares = 0;
+    for (std::size_t i = 1; i < failures.size(); ++i) {
+      squares += (failures[i] - failures[i - 1] - 100) * (failures[i] - failures[i - 1] - 100);
+    }
+    EXPECT_NEAR(squares / static_cast<double>(failures.size()), 100 * 100, 2500);
+  }
+  EXPECT_NE(machines[0], machines[1]);
+  EXPECT_NE(machines, failures_until(100'000, shape, {.mean_seconds = 100, .seed = 2}));
+  // The same machines fail at the same times, whatever pipelines they are.
+  shape.token = {.pipelines = 8, .depth = 1, .microbatch = 1};
+  EXPECT_EQ(machines, failures_until(100'000, shape, rate));
+}
+
+TEST(PipelineOutage, NamedOutagesStandBesideThoseByChance) {
+  PipelineShape shape = four_stages();
+  shape.outage_rate = {.mean_seconds = 100, .seed = 1};
+  shape.outages = {{.at = 0, .pipeline = 0, .stage = 3},
+                   {.at = kSecond, .pipeline = 0, .stage = 2},
+                   {.at = 1000 * kSecond, .pipeline = 0, .stage = 1}};
+  OutageTimes times(shape);
+  std::vector<Outage> named;
+  std::size_t by_chance = 0;
+  while (times.next() <= 2000 * kSecond) {
+    const Outage outage = times.take();
+    const bool known = std::ranges::find(shape.outages, outage) != shape.outages.end();
+    if (known) named.push_back(outage);
+    by_chance += known ? 0 : 1;
+  }
+  EXPECT_EQ(named, shape.outages);
+  EXPECT_GT(by_chance, 20U);
+  shape.outage_rate.reset();
+  OutageTimes alone(shape);
+  for (int i = 0; i < 3; ++i) (void)alone.take();
+  EXPECT_EQ(alone.next(), kNever);
+}
+
+TEST(PipelineOutage, FailuresByChanceAreThoseOfTheSeedAndTheMoreTheLonger) {
+  PipelineShape shape = four_stages();
+  shape.recovery = Recovery::restore;
+  const auto requests = alike(100, 10, 20);
+  const Picos none = must_serve(shape, stage_second(), requests).makespan;
+  Picos before = none;
+  for (const double mean : {1000.0, 200.0}) {
+    shape.outage_rate = {.mean_seconds = mean, .seed = 1};
+    const PipelineOutcome outcome = must_serve(shape, stage_second(), requests);
+    EXPECT_GT(outcome.makespan, before);
+    // Each costs 20 s, and at most all of the pass that was under way in each stage.
+    EXPECT_LE(outcome.makespan, none + static_cast<Picos>(outcome.outages) * 24 * kSecond);
+    EXPECT_EQ(outcome.makespan, must_serve(shape, stage_second(), requests).makespan);
+    before = outcome.makespan;
+  }
+  shape.outage_rate->seed = 2;
+  EXPECT_NE(must_serve(shape, stage_second(), requests).makespan, before);
+}
+
+// A pipeline is never up for long enough to compute anything.
+TEST(PipelineOutage, MachinesThatFailTooOftenAreNamedAndEndTheRun) {
+  PipelineShape shape = four_stages();
+  shape.outage_rate = {.mean_seconds = 1, .seed = 1};
+  const auto outcome = serve(shape, stage_second(), alike(4, 10, 10));
+  ASSERT_FALSE(outcome.ok());
+  EXPECT_EQ(outcome.error().code, Code::resource_exhausted);
+  EXPECT_NE(outcome.error().message.find("fail too often"), std::string::npos);
+  EXPECT_NE(outcome.error().message.find("0 of 4 requests"), std::string::npos);
+}
+
+TEST(PipelineOutage, ARateThatCannotBeIsNamed) {
+  PipelineShape shape = four_stages();
+  const auto error = [&] {
+    const auto outcome = serve(shape, stage_second(), alike(4, 10, 3));
+    EXPECT_FALSE(outcome.ok());
+    if (outcome.ok()) return std::string();
+    EXPECT_EQ(outcome.error().code, Code::invalid_argument);
+    return outcome.error().message;
+  };
+  for (const double mean : {0.0, -1.0, std::nan(""), HUGE_VAL}) {
+    shape.outage_rate = {.mean_seconds = mean};
+    EXPECT_NE(error().find("in the mean: a number above 0"), std::string::npos) << mean;
+  }
+  shape.outage_rate = {.mean_seconds = 100};
+  shape.prompt = {.pipelines = 1, .depth = 1, .microbatch = 1};
+  EXPECT_NE(error().find("prompts and tokens"), std::string::npos);
 }
 
 TEST(PipelineOutage, AnOutageOfAStageThatIsNotThereIsNamed) {
