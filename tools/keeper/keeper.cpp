@@ -12,7 +12,6 @@
 
 #include "base/concat.hpp"
 #include "base/try.hpp"
-#include "tools/keeper/disk/posix_directory.hpp"
 
 namespace aqua::keeper {
 namespace {
@@ -66,7 +65,7 @@ Keeper::~Keeper() = default;
 
 void Keeper::open_disk(const KeeperOptions& options) {
   auto tier = [&]() -> Result<std::unique_ptr<DiskTier>> {
-    AQUA_ASSIGN(auto directory, open_log_directory(options.disk));
+    AQUA_ASSIGN(auto directory, options.open_disk(options.disk));
     return DiskTier::open(options.disk, std::move(directory), options.disk_quota);
   }();
   if (tier.ok()) {

@@ -15,6 +15,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -22,6 +23,7 @@
 #include "systems/sharing/decide/keeper_wire.hpp"
 #include "tools/keeper/copies.hpp"
 #include "tools/keeper/descriptor_store.hpp"
+#include "tools/keeper/disk/posix_directory.hpp"
 #include "tools/keeper/pools.hpp"
 #include "tools/keeper/segments.hpp"
 
@@ -40,7 +42,10 @@ struct KeeperOptions {
   // Numbers of segments begin behind this one. Whoever has a disk, whose names outlive a keeper,
   // draws it, so that a name of an earlier one is not taken for one of this keeper's.
   std::uint64_t last_segment = 0;
-  std::string disk{};            // a directory for segments; empty: they are in memory alone
+  std::string disk{};  // a directory for segments; empty: they are in memory alone
+  // The seam exists for tests, whose disks stand still.
+  std::function<Result<std::unique_ptr<LogDirectory>>(const std::string&)> open_disk =
+      open_log_directory;
   std::uint64_t disk_quota = 0;  // bytes of its files
 };
 
