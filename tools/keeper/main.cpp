@@ -72,9 +72,6 @@ aqua::Result<int> run(aqua::keeper::KeeperOptions options) {
     AQUA_TRY(aqua::open_own_directory("socket directory", directory));
     options.socket = aqua::concat(directory, "/keeper.sock");
   }
-  if (options.disk.empty() && options.disk_quota != 0) {
-    return aqua::Error{aqua::Code::invalid_argument, "--disk-quota without --disk"};
-  }
   if (!options.disk.empty()) {
     if (options.disk_quota == 0) {
       options.disk_quota = std::max(kLeastDisk, 2 * options.segment_bytes);
@@ -132,6 +129,9 @@ int main(int argc, char** argv) {
     return 0;
   }
   if (const auto parsed = line.parse(arguments); !parsed.ok()) return complain(parsed.error(), 2);
+  if (options.disk.empty() && options.disk_quota != 0) {
+    return complain({aqua::Code::invalid_argument, "--disk-quota without --disk"}, 2);
+  }
   const auto ran = run(options);
   return ran.ok() ? *ran : complain(ran.error(), 1);
 }
