@@ -33,6 +33,13 @@ Result<std::vector<SegmentStatus>> list_segments(const std::string& keeper) {
   return rows;
 }
 
+Result<SegmentDisk> segment_disk(const std::string& keeper) {
+  AQUA_ASSIGN(SegmentClient client, SegmentClient::connect(keeper));
+  AQUA_ASSIGN(auto answer, client.call(segment_wire::Disk{}));
+  if (answer.reply.disk) return *std::move(answer.reply.disk);
+  return Error{Code::invalid_argument, "keeper: an answer that says nothing of a disk"};
+}
+
 Result<void> drop_segment(std::uint64_t number, std::uint64_t generation,
                           const std::string& keeper) {
   AQUA_ASSIGN(SegmentClient client, SegmentClient::connect(keeper));

@@ -54,10 +54,8 @@ Result<void> SegmentBook::join(Member member, const SegmentPerson& person) {
   return {};
 }
 
-Result<SegmentNumber> SegmentBook::reserve(Member member, std::uint64_t bytes) {
-  AQUA_TRY(check_member("reserve", member));
-  if (bytes == 0) return refused(Code::invalid_argument, "reserve", "no bytes");
-  const SegmentPerson person = members_.at(member).person;
+Result<void> SegmentBook::check_room(const char* call, const SegmentPerson& person,
+                                     bool process_too, std::uint64_t bytes) const {
   std::uint64_t all = 0, of_user = 0, of_process = 0;
   for (const auto& [number, segment] : segments_) {
     all += segment.bytes;
@@ -68,16 +66,40 @@ Result<SegmentNumber> SegmentBook::reserve(Member member, std::uint64_t bytes) {
     return most - std::min(taken, most) >= bytes;
   };
   if (!room(all, quota_.bytes) || !room(of_user, quota_.of_user) ||
-      !room(of_process, quota_.of_process) || segments_.size() >= quota_.segments) {
-    return refused(Code::resource_exhausted, "reserve", bytes, " bytes: ", segments_.size(),
+      (process_too && !room(of_process, quota_.of_process)) ||
+      segments_.size() >= quota_.segments) {
+    return refused(Code::resource_exhausted, call, bytes, " bytes: ", segments_.size(),
                    " segments of at most ", quota_.segments, " have ", all, " of ", quota_.bytes,
                    ", ", of_user, " of ", quota_.of_user, " for the user, ", of_process, " of ",
                    quota_.of_process, " for the process");
   }
-  const SegmentNumber number = ++last_;
-  segments_[number] = {
-      .bytes = bytes, .person = person, .writer = member, .name = {.number = number}};
-  return number;
+  return {};
+}
+
+Result<SegmentNumber> SegmentBook::reserve(Member member, std::uint64_t bytes) {
+  AQUA_TRY(check_member("reserve", member));
+  if (bytes == 0) return refused(Code::invalid_argument, "reserve", "no bytes");
+  const SegmentPerson person = members_.at(member).person;
+  AQUA_TRY(check_room("reserve", person, /*process_too=*/true, bytes));
+  do ++last_;
+  while (segments_.contains(last_));  // one that was restored
+  segments_[last_] = {
+      .bytes = bytes, .person = person, .writer = member, .name = {.number = last_}};
+  return last_;
+}
+
+Result<void> SegmentBook::restore(const SegmentName& name, std::uint64_t bytes,
+                                  std::uint32_t user) {
+  if (name.bytes > bytes) {
+    return refused(Code::invalid_argument, "restore", name.bytes, " bytes in ", bytes);
+  }
+  if (segments_.contains(name.number)) {
+    return refused(Code::already_exists, "restore", "there is a segment ", name.number);
+  }
+  const SegmentPerson person{.user = user};
+  AQUA_TRY(check_room("restore", person, /*process_too=*/false, bytes));
+  segments_[name.number] = {.state = State::kept, .bytes = bytes, .person = person, .name = name};
+  return {};
 }
 
 Result<std::uint64_t> SegmentBook::commit(Member member, SegmentNumber number, Parcel parcel,

@@ -66,7 +66,10 @@ class SegmentBook {
   using Member = std::uint64_t;  // a connection to the keeper
   using Parcel = std::uint64_t;  // a number; 0: none
 
-  explicit SegmentBook(const SegmentQuota& quota) : quota_(quota) {}
+  // Numbers begin behind `last`, so that a name which another keeper gave is not taken for one of
+  // this keeper's.
+  explicit SegmentBook(const SegmentQuota& quota, SegmentNumber last = 0)
+      : quota_(quota), last_(last) {}
 
   // already_exists: it has joined.
   [[nodiscard]] Result<void> join(Member member, const SegmentPerson& person);
@@ -80,6 +83,13 @@ class SegmentBook {
   //   invalid_argument     more bytes than it has
   [[nodiscard]] Result<std::uint64_t> commit(Member member, SegmentNumber number, Parcel parcel,
                                              std::uint64_t bytes, const SegmentDigest& digest);
+  // Keeps what an earlier keeper kept, under the name that it had, until it is dropped. Nobody
+  // writes it. It counts as the user's, and as no process's.
+  //   already_exists       there is a segment of this number
+  //   invalid_argument     more bytes than it has
+  //   resource_exhausted   more than a quota allows
+  [[nodiscard]] Result<void> restore(const SegmentName& name, std::uint64_t bytes,
+                                     std::uint32_t user);
   // The member reads it from now on. Answers the name as it was committed, and the bytes of all.
   //   not_found            there is no such segment, or nothing in it is kept
   //   aborted              another generation is kept: the one that is asked for was dropped
@@ -143,6 +153,9 @@ class SegmentBook {
   using At = std::map<SegmentNumber, Segment>::iterator;
 
   [[nodiscard]] Result<void> check_member(const char* call, Member member) const;
+  // `process_too`: whether the quota of the person's process binds as well.
+  [[nodiscard]] Result<void> check_room(const char* call, const SegmentPerson& person,
+                                        bool process_too, std::uint64_t bytes) const;
   // The segment that the member writes.
   [[nodiscard]] Result<At> written(const char* call, Member member, SegmentNumber number);
   // The segment in which this generation is kept.
@@ -155,7 +168,7 @@ class SegmentBook {
   SegmentQuota quota_;
   std::map<Member, Known> members_;
   std::map<SegmentNumber, Segment> segments_;
-  SegmentNumber last_ = 0;
+  SegmentNumber last_;
 };
 
 }  // namespace aqua

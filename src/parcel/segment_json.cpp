@@ -4,9 +4,11 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/concat.hpp"
 #include "base/json_object.hpp"
 #include "base/keeper/packets.hpp"
 #include "base/text/hex.hpp"
+#include "base/try.hpp"
 
 namespace aqua::segment_wire {
 
@@ -44,6 +46,49 @@ SegmentName read_name(JsonObject& object) {
   name.bytes = read_size(object, "bytes");
   name.digest = read_digest(object);
   return name;
+}
+
+namespace {
+
+// The sums of a tier, by the keys that they have.
+template <typename Tier, typename Visit>
+void each_sum(Tier& disk, const Visit& visit) {
+  visit("durable", disk.durable);
+  visit("pending", disk.pending);
+  visit("memory_only", disk.memory_only);
+  visit("left", disk.left);
+}
+
+}  // namespace
+
+Json json_of(const SegmentDisk& disk) {
+  Json json{{"directory", disk.directory},
+            {"error", disk.error},
+            {"writes", disk.writes},
+            {"quota_bytes", disk.quota_bytes},
+            {"file_bytes", disk.file_bytes}};
+  each_sum(disk, [&](const char* key, const SegmentSum& sum) {
+    json[key] = {{"segments", sum.segments}, {"bytes", sum.bytes}};
+  });
+  return json;
+}
+
+Result<SegmentDisk> read_disk(const Json& json) {
+  JsonObject object(json, "keeper: disk");
+  SegmentDisk disk{.directory = object.text("directory"), .error = object.text("error")};
+  disk.writes = object.flag_or("writes", false);
+  disk.quota_bytes = read_size(object, "quota_bytes");
+  disk.file_bytes = read_size(object, "file_bytes");
+  each_sum(disk, [&](const char* key, SegmentSum& sum) {
+    const Json* const found = object.take(key);
+    if (found == nullptr) return;
+    JsonObject inner(*found, concat("keeper: ", key));
+    sum.segments = keeper_wire::read_number(inner, "segments");
+    sum.bytes = read_size(inner, "bytes");
+    if (const auto read = inner.finish(); !read.ok()) object.fail(read.error().message);
+  });
+  AQUA_TRY(object.finish());
+  return disk;
 }
 
 }  // namespace aqua::segment_wire

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of segments in the keeper's packets.
+// Names of segments, and what a disk tier says of itself, in the keeper's packets.
 #pragma once
 
 #include <cstddef>
 #include <nlohmann/json_fwd.hpp>
 
 #include "aqua/handoff/segment.hpp"
+#include "aqua/result.hpp"
 
 namespace aqua {
 class JsonObject;
@@ -17,6 +18,8 @@ namespace aqua::segment_wire {
 inline constexpr std::size_t kNameBytes = 160;
 
 [[nodiscard]] nlohmann::json json_of(const SegmentName& name);
+[[nodiscard]] nlohmann::json json_of(const SegmentDisk& disk);
+[[nodiscard]] Result<SegmentDisk> read_disk(const nlohmann::json& json);
 [[nodiscard]] SegmentName read_name(JsonObject& object);
 // Under "digest".
 [[nodiscard]] SegmentDigest read_digest(JsonObject& object);

@@ -50,12 +50,16 @@ Json to_json(const Leave& /*asked*/) {
 Json to_json(const List& asked) {
   return {{"op", "segment-list"}, {"first", asked.first}};
 }
+Json to_json(const Disk& /*asked*/) {
+  return {{"op", "segment-disk"}};
+}
 Json to_json(const SegmentStatus& row) {
   Json json = json_of(row.name);
   json["capacity"] = row.capacity;
   json["parcel"] = row.parcel;
   json["writer"] = row.has_writer;
   json["readers"] = row.readers;
+  if (row.on_disk) json["on_disk"] = true;
   return json;
 }
 Json to_json(const Reply& reply) {
@@ -66,6 +70,7 @@ Json to_json(const Reply& reply) {
   json["numbers"] = reply.numbers;
   json["rows"] = rows;
   json["more"] = reply.more;
+  if (reply.disk) json["disk"] = json_of(*reply.disk);
   return json;
 }
 
@@ -94,6 +99,7 @@ std::optional<Request> read_request(JsonObject& object, std::string_view operati
   if (operation == "give-up") return GiveUp{.number = keeper_wire::read_number(object, "number")};
   if (operation == "returned") return Returned{};
   if (operation == "leave") return Leave{};
+  if (operation == "disk") return Disk{};
   if (operation == "list") return List{.first = keeper_wire::read_number(object, "first")};
   return std::nullopt;
 }
@@ -117,6 +123,7 @@ Result<SegmentStatus> read_row(const Json& json) {
   row.parcel = keeper_wire::read_number(object, "parcel");
   row.has_writer = object.flag_or("writer", false);
   row.readers = object.count("readers", 0, kMostCount);
+  row.on_disk = object.flag_or("on_disk", false);
   AQUA_TRY(object.finish());
   return row;
 }
@@ -156,7 +163,11 @@ Result<Reply> decode_reply(std::string_view packet) {
   if (rows != nullptr && (!rows->is_array() || rows->size() > kMostRows)) {
     object.fail(concat("rows is not a list of at most ", kMostRows));
   }
+  const Json* const disk = object.has("disk") ? object.take("disk") : nullptr;
   AQUA_TRY(object.finish());
+  if (disk != nullptr) {
+    AQUA_ASSIGN(reply.disk, read_disk(*disk));
+  }
   for (const Json& row : *rows) {
     AQUA_ASSIGN(SegmentStatus read, read_row(row));
     reply.rows.push_back(read);

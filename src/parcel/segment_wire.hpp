@@ -57,8 +57,10 @@ struct Leave {};
 struct List {
   std::uint64_t first = 0;
 };
+// Answer: disk.
+struct Disk {};
 using Request =
-    std::variant<Join, Reserve, Commit, Open, Close, Drop, GiveUp, Returned, Leave, List>;
+    std::variant<Join, Reserve, Commit, Open, Close, Drop, GiveUp, Returned, Leave, List, Disk>;
 
 struct Reply {
   SegmentName name{};
@@ -66,6 +68,7 @@ struct Reply {
   std::vector<std::uint64_t> numbers{};
   std::vector<SegmentStatus> rows{};
   bool more = false;
+  std::optional<SegmentDisk> disk{};
   friend bool operator==(const Reply&, const Reply&) = default;
 };
 

@@ -102,6 +102,22 @@ TEST(SegmentBook, WhatWasCommittedForAParcelGoesWithIt) {
   EXPECT_EQ(book.counts().kept, 1U);
 }
 
+TEST(SegmentBook, WhatAnEarlierKeeperKeptIsKeptUnderItsName) {
+  SegmentBook book({.bytes = 1000, .of_user = 500, .of_process = 10, .segments = 4}, 40);
+  ASSERT_TRUE(book.join(1, kAlice).ok());
+  const SegmentName name{.number = 42, .generation = 7, .bytes = 60, .digest = {1}};
+  ASSERT_TRUE(book.restore(name, 100, 1).ok());
+  EXPECT_EQ(code_of(book.restore(name, 100, 1)), Code::already_exists);
+  EXPECT_EQ(code_of(book.restore({43, 1, 101, {}}, 100, 1)), Code::invalid_argument);
+  EXPECT_EQ(code_of(book.restore({43, 1, 1, {}}, 401, 1)), Code::resource_exhausted);
+  EXPECT_EQ(book.kept(0, 9).at(0), (SegmentStatus{name, 100, 0, false, 0}));
+  EXPECT_EQ(*book.reserve(1, 5), 41U);
+  EXPECT_EQ(*book.reserve(1, 5), 43U) << "42 is taken";
+  EXPECT_EQ(book.open(1, 42, 7)->name, name);
+  EXPECT_TRUE(book.drop(42, 7)->empty());
+  EXPECT_EQ(*book.close(1, 42), SegmentNumbers{42});
+}
+
 TEST(SegmentBook, RefusalsSayWhyAndChangeNothing) {
   SegmentBook book = two_members();
   const SegmentNumber number = *book.reserve(1, 100);

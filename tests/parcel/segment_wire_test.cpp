@@ -13,10 +13,17 @@ constexpr SegmentDigest kDigest{0, 1, 0xab, 0xff};
 constexpr SegmentName kName{.number = 7, .generation = 3, .bytes = 1 << 20, .digest = kDigest};
 
 std::vector<Request> one_of_each() {
-  return {Join{},     Reserve{1 << 21}, Commit{7, 1 << 20, kDigest, 5},
-          Open{7, 3}, Close{7},         Drop{7, 3},
-          GiveUp{7},  Returned{},       Leave{},
-          List{9}};
+  return {Join{},
+          Reserve{1 << 21},
+          Commit{7, 1 << 20, kDigest, 5},
+          Open{7, 3},
+          Close{7},
+          Drop{7, 3},
+          GiveUp{7},
+          Returned{},
+          Leave{},
+          List{9},
+          Disk{}};
 }
 
 TEST(SegmentWire, EveryRequestArrivesAsItWasSent) {
@@ -42,8 +49,17 @@ TEST(SegmentWire, RepliesAndRefusalsArrive) {
   const Reply reply{.name = kName,
                     .capacity = 1 << 21,
                     .numbers = {3, 1},
-                    .rows = {{kName, 1 << 21, 4, true, 2}},
-                    .more = true};
+                    .rows = {{kName, 1 << 21, 4, true, 2, true}},
+                    .more = true,
+                    .disk = SegmentDisk{.directory = "/disk",
+                                        .error = "it is full",
+                                        .writes = true,
+                                        .quota_bytes = 9,
+                                        .file_bytes = 8,
+                                        .durable = {1, 2},
+                                        .pending = {3, 4},
+                                        .memory_only = {5, 6},
+                                        .left = {7, 8}}};
   const auto heard = decode_reply(encode(reply));
   ASSERT_TRUE(heard.ok()) << heard.error().message;
   EXPECT_EQ(*heard, reply);
@@ -65,6 +81,15 @@ TEST(SegmentWire, WhatCannotBeIsRefused) {
     ASSERT_FALSE(heard.ok()) << packet;
     EXPECT_EQ(heard.error().code, Code::invalid_argument) << packet;
   }
+  const std::string answer = encode(Reply{.disk = SegmentDisk{}});
+  ASSERT_TRUE(decode_reply(answer).ok());
+  const std::string bytes = R"("durable":{"bytes":0)";
+  for (const std::string wrong : {R"("durable":{"bytes":-1)", R"("durable":{"byte":0)"}) {
+    std::string other = answer;
+    other.replace(other.find(bytes), bytes.size(), wrong);
+    ASSERT_FALSE(decode_reply(other).ok()) << other;
+    EXPECT_EQ(decode_reply(other).error().code, Code::invalid_argument) << other;
+  }
   for (const char* const packet : {"", "{}", "[1]", R"({"error":"aborted"})"}) {
     const auto heard = decode_reply(packet);
     ASSERT_FALSE(heard.ok()) << packet;
@@ -76,7 +101,8 @@ TEST(SegmentWire, TheLongestAnswersFitIntoAPacket) {
   constexpr std::uint64_t kLarge = 999'999'999'999'999;
   const SegmentName name{kLarge, kLarge, keeper_wire::kMostBytes, kDigest};
   Reply rows;
-  rows.rows.assign(kMostRows, {name, keeper_wire::kMostBytes, kLarge, false, ~std::uint32_t{0}});
+  rows.rows.assign(kMostRows,
+                   {name, keeper_wire::kMostBytes, kLarge, false, ~std::uint32_t{0}, true});
   EXPECT_LE(encode(rows).size(), keeper_wire::kMaxPacket);
   Reply numbers;
   numbers.numbers.assign(kMostNumbers, kLarge);

@@ -53,6 +53,7 @@ Result<std::unique_ptr<Keeper>> Keeper::start(const KeeperOptions& options,
       if (restored.error().code != Code::resource_exhausted) keeper->store_.remove(name, slabs);
     }
   }
+  if (!options.disk.empty()) keeper->open_disk(options);
   AQUA_ASSIGN(keeper->server_, PacketServer::open(options.socket, *keeper,
                                                   {.packet_bytes = wire::kMaxPacket,
                                                    .connections = options.connections,
@@ -61,6 +62,20 @@ Result<std::unique_ptr<Keeper>> Keeper::start(const KeeperOptions& options,
 }
 
 Keeper::~Keeper() = default;
+
+void Keeper::open_disk(const KeeperOptions& options) {
+  auto tier = [&]() -> Result<std::unique_ptr<DiskTier>> {
+    AQUA_ASSIGN(auto directory, options.open_disk(options.disk));
+    return DiskTier::open(options.disk, std::move(directory), options.disk_quota);
+  }();
+  if (tier.ok()) {
+    segments_.use(*std::move(tier));
+    return;
+  }
+  std::fprintf(stderr, "aqua-keeper: disk: segments are in memory alone: %s\n",
+               tier.error().message.c_str());
+  segments_.use_none(options.disk, tier.error());
+}
 
 std::optional<PacketHandler::Answer> Keeper::on_packet(const PacketPeer& from, Message packet) {
   if (from.uid != ::geteuid() && from.uid != 0) return std::nullopt;

@@ -14,6 +14,8 @@
 // Threads: the server's, inside.
 #pragma once
 
+#include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -21,6 +23,7 @@
 #include "systems/sharing/decide/keeper_wire.hpp"
 #include "tools/keeper/copies.hpp"
 #include "tools/keeper/descriptor_store.hpp"
+#include "tools/keeper/disk/posix_directory.hpp"
 #include "tools/keeper/pools.hpp"
 #include "tools/keeper/segments.hpp"
 
@@ -36,14 +39,27 @@ struct KeeperOptions {
   // Bytes of segments. Those of one process are at most half of it.
   std::uint64_t segment_bytes = std::uint64_t{16} << 30;
   std::size_t most_segments = 4096;
+  // Numbers of segments begin behind this one. Whoever has a disk, whose names outlive a keeper,
+  // draws it, so that a name of an earlier one is not taken for one of this keeper's.
+  std::uint64_t last_segment = 0;
+  std::string disk{};  // a directory for segments; empty: they are in memory alone
+  // The seam exists for tests, whose disks stand still.
+  std::function<Result<std::unique_ptr<LogDirectory>>(const std::string&)> open_disk =
+      open_log_directory;
+  std::uint64_t disk_quota = 0;  // bytes of its files
 };
 
 class Keeper final : private PacketHandler {
  public:
   // With what an earlier keeper left in the store; what of that is not whole is dropped, and told
-  // on stderr.
+  // on stderr. Blocks until what it left on the disk is read. A disk that cannot be used is told on
+  // stderr and to who asks; segments are in memory alone then.
   [[nodiscard]] static Result<std::unique_ptr<Keeper>> start(const KeeperOptions& options,
                                                              std::vector<StoredCopy> left = {});
+  // Blocks until what is committed is on the disk. False: not yet, after so long.
+  [[nodiscard]] bool wait_until_written(std::chrono::milliseconds patience) const {
+    return segments_.wait_until_written(patience);
+  }
   ~Keeper() override;  // closes all descriptors: readers keep what they have mapped
 
  private:
@@ -51,15 +67,17 @@ class Keeper final : private PacketHandler {
       : room_(options.most_slabs),
         pools_(room_, options.members,
                [this](std::uint64_t parcel) { return segments_.of_parcel(parcel); }),
-        segments_(room_,
-                  {.bytes = options.segment_bytes,
-                   .of_user = options.segment_bytes,
-                   .of_process = options.segment_bytes / 2,
-                   .segments = options.most_segments},
-                  options.segment_members,
-                  [this](const PeerProcess& process, std::uint64_t parcel) {
-                    return pools_.check_gives(process, parcel);
-                  }) {}
+        segments_(
+            room_,
+            {.bytes = options.segment_bytes,
+             .of_user = options.segment_bytes,
+             .of_process = options.segment_bytes / 2,
+             .segments = options.most_segments},
+            options.segment_members,
+            [this](const PeerProcess& process, std::uint64_t parcel) {
+              return pools_.check_gives(process, parcel);
+            },
+            options.last_segment) {}
   std::optional<Answer> on_packet(const PacketPeer& from, Message packet) override;
   void on_closed(std::uint64_t number) override;
   [[nodiscard]] bool dispensable(std::uint64_t number) const override;
@@ -85,6 +103,7 @@ class Keeper final : private PacketHandler {
   [[nodiscard]] Result<Served> serve(std::uint64_t from, const sharing::wire::Retire& asked);
 
   void forget(std::span<const sharing::CopyId> ids);
+  void open_disk(const KeeperOptions& options);
   // Asks of itself what a publisher asked of an earlier keeper.
   [[nodiscard]] Result<void> restore(StoredCopy left);
 

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <random>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,9 @@
 namespace {
 
 constexpr std::size_t kLeastOfOneProcess = 4;  // connections: it may load and attach at once
+constexpr std::uint64_t kLeastDisk = std::uint64_t{16} << 20, kMostDisk = std::uint64_t{1} << 48;
+// Under the time that systemd gives a service to stop.
+constexpr std::chrono::seconds kWritePatience{10};
 constexpr std::size_t kSpareDescriptors = 64;  // of ours, and what arrives with a packet
 
 aqua::CommandLine line_of(aqua::keeper::KeeperOptions& options) {
@@ -32,8 +36,9 @@ aqua::CommandLine line_of(aqua::keeper::KeeperOptions& options) {
 
 Keeps memory for engines that come and go: weights are loaded once, and mapped by every
 process that reads them; KV pools are shared by processes that hand requests over, and what
-is gathered into segments outlives who gathered it. Serves processes of its own user until
-SIGTERM; memory that is mapped then stays with those who map it. docs/operate/keeper.md)");
+is gathered into segments outlives who gathered it, and with --disk the keeper as well. Serves
+processes of its own user until SIGTERM; memory that is mapped then stays with those who map it.
+docs/operate/keeper.md)");
   const std::uint64_t memory = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
                                static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   options.segment_bytes = memory / 4;
@@ -41,8 +46,18 @@ SIGTERM; memory that is mapped then stays with those who map it. docs/operate/ke
             "default: keeper.sock in $XDG_RUNTIME_DIR/aqua, else in /tmp/aqua-UID")
       .number("--connections", options.connections, 4, 65536, "N", "publishers and readers at most")
       .number("--segment-bytes", options.segment_bytes, 0, memory, "N",
-              "host memory for segments at most, half of it for one process");
+              "host memory for segments at most, half of it for one process")
+      .text("--disk", options.disk, "DIR",
+            "keeps committed segments in this directory as well, and has them after a restart")
+      .number("--disk-quota", options.disk_quota, kLeastDisk, kMostDisk, "N",
+              "bytes of its files at most; default: twice --segment-bytes");
   return line;
+}
+
+// Far below what packets can say, and with as good as no chance of an earlier keeper's numbers.
+std::uint64_t draw_last_segment() {
+  std::random_device random;
+  return ((std::uint64_t{random()} << 32) | random()) >> 16;
 }
 
 aqua::Result<int> run(aqua::keeper::KeeperOptions options) {
@@ -56,6 +71,12 @@ aqua::Result<int> run(aqua::keeper::KeeperOptions options) {
     const std::string directory = aqua::default_own_directory();
     AQUA_TRY(aqua::open_own_directory("socket directory", directory));
     options.socket = aqua::concat(directory, "/keeper.sock");
+  }
+  if (!options.disk.empty()) {
+    if (options.disk_quota == 0) {
+      options.disk_quota = std::max(kLeastDisk, 2 * options.segment_bytes);
+    }
+    options.last_segment = draw_last_segment();
   }
   options.of_one_process = std::max<std::size_t>(options.connections / 4, kLeastOfOneProcess);
   // A slab costs a descriptor, as a connection and a manifest do.
@@ -82,6 +103,9 @@ aqua::Result<int> run(aqua::keeper::KeeperOptions options) {
   }
   int signal = 0;
   while (::sigwait(&signals, &signal) != 0) continue;
+  if (!keeper->wait_until_written(kWritePatience)) {
+    std::fprintf(stderr, "aqua-keeper: disk: not all segments were written\n");
+  }
   return 0;
 }
 
@@ -105,6 +129,9 @@ int main(int argc, char** argv) {
     return 0;
   }
   if (const auto parsed = line.parse(arguments); !parsed.ok()) return complain(parsed.error(), 2);
+  if (options.disk.empty() && options.disk_quota != 0) {
+    return complain({aqua::Code::invalid_argument, "--disk-quota without --disk"}, 2);
+  }
   const auto ran = run(options);
   return ran.ok() ? *ran : complain(ran.error(), 1);
 }

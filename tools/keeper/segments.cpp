@@ -38,6 +38,38 @@ std::uint64_t process_number(const PeerProcess& process) {
 
 }  // namespace
 
+void Segments::use(std::unique_ptr<DiskTier> disk) {
+  disk_ = std::move(disk);
+  disk_->offer_all(
+      [this](const SegmentName& name, const DiskTier::Fill& fill) { return restore(name, fill); });
+  disk_->start();
+}
+
+void Segments::use_none(const std::string& directory, const Error& why) {
+  no_disk_.directory = directory;
+  no_disk_.error = why.message;
+}
+
+Result<DiskTier::Memory> Segments::restore(const SegmentName& name, const DiskTier::Fill& fill) {
+  const std::uint64_t bytes = std::max<std::uint64_t>(1, (name.bytes + kUnit - 1) / kUnit) * kUnit;
+  AQUA_TRY(book_.restore(name, bytes, ::geteuid()));
+  auto made = [&]() -> Result<DiskTier::Memory> {
+    AQUA_TRY(room_.take(1));
+    auto fd = make_memory(bytes);
+    if (auto filled = fd.ok() ? fill(fd->get()) : Result<void>(fd.error()); !filled.ok()) {
+      room_.give(1);
+      return std::move(filled).error();
+    }
+    return std::make_shared<const KeptSlab>(KeptSlab{std::move(fd).value(), bytes});
+  }();
+  if (made.ok()) {
+    memory_[name.number] = *made;
+  } else {
+    (void)book_.drop(name.number, name.generation);
+  }
+  return made;
+}
+
 Result<Segments::Served> Segments::serve(const PacketPeer& from,
                                          const segment_wire::Request& request,
                                          const std::vector<UniqueFd>& in) {
@@ -83,8 +115,9 @@ Result<Segments::Served> Segments::reserve(std::uint64_t member, std::uint64_t b
     (void)book_.give_up(member, number);
     return std::move(made).error();
   }
-  KeptSlab& memory = memory_[number] = {std::move(made).value(), bytes};
-  return Served{{.name = {.number = number}, .capacity = bytes}, {memory.fd.get()}};
+  const auto memory = std::make_shared<const KeptSlab>(KeptSlab{std::move(made).value(), bytes});
+  memory_[number] = memory;
+  return Served{{.name = {.number = number}, .capacity = bytes}, {memory->fd.get()}};
 }
 
 Result<Segments::Served> Segments::answer(const PacketPeer& from,
@@ -99,13 +132,16 @@ Result<Segments::Served> Segments::answer(const PacketPeer& from,
   }
   AQUA_ASSIGN(const std::uint64_t generation,
               book_.commit(from.number, asked.number, asked.parcel, asked.bytes, asked.digest));
-  return Served{{.name = {asked.number, generation, asked.bytes, asked.digest}}};
+  const SegmentName name{asked.number, generation, asked.bytes, asked.digest};
+  // What goes with a parcel goes with the keeper: parcels do.
+  if (disk_ != nullptr && asked.parcel == 0) disk_->committed(name, memory_.at(asked.number));
+  return Served{{.name = name}};
 }
 
 Result<Segments::Served> Segments::answer(const PacketPeer& from, const segment_wire::Open& asked) {
   AQUA_ASSIGN(const auto opened, book_.open(from.number, asked.number, asked.generation));
   return Served{{.name = opened.name, .capacity = opened.bytes},
-                {memory_.at(asked.number).fd.get()}};
+                {memory_.at(asked.number)->fd.get()}};
 }
 
 Result<Segments::Served> Segments::answer(const PacketPeer& from,
@@ -117,8 +153,12 @@ Result<Segments::Served> Segments::answer(const PacketPeer& from,
 
 Result<Segments::Served> Segments::answer(const PacketPeer& /*from*/,
                                           const segment_wire::Drop& asked) {
-  AQUA_ASSIGN(const auto ended, book_.drop(asked.number, asked.generation));
-  settle(ended);
+  auto ended = book_.drop(asked.number, asked.generation);
+  const bool dropped = ended.ok() || ended.error().code == Code::not_found;
+  // Before its writer can have it back. What is on the disk alone is known there alone.
+  const bool erased = disk_ != nullptr && dropped && disk_->dropped(asked.number, asked.generation);
+  if (!ended.ok()) return erased ? Served{} : Result<Served>(std::move(ended).error());
+  settle(*ended);
   return Served{};
 }
 
@@ -145,9 +185,17 @@ Result<Segments::Served> Segments::answer(const PacketPeer& from,
 Result<Segments::Served> Segments::answer(const PacketPeer& /*from*/,
                                           const segment_wire::List& asked) {
   Served served{{.rows = book_.kept(asked.first, segment_wire::kMostRows)}};
-  const auto& rows = served.reply.rows;
+  auto& rows = served.reply.rows;
+  for (SegmentStatus& row : rows) {
+    row.on_disk = disk_ != nullptr && disk_->durable(row.name.number, row.name.generation);
+  }
   served.reply.more = !rows.empty() && !book_.kept(rows.back().name.number + 1, 1).empty();
   return served;
+}
+
+Result<Segments::Served> Segments::answer(const PacketPeer& /*from*/,
+                                          const segment_wire::Disk& /*asked*/) {
+  return Served{{.disk = disk_ == nullptr ? no_disk_ : disk_->status()}};
 }
 
 Result<void> Segments::check_room(std::int64_t pid) const {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Segments are the host memory that the keeper has for processes which hand bytes over: the memory
 // of each segment, the record of who writes and reads it, and who its members are. The memory is a
-// memfd of the keeper's own making, that nobody can resize; the keeper maps none of it and reads
-// none of it.
+// memfd of the keeper's own making, that nobody can resize; the keeper maps none of it, and reads
+// it for its disk alone.
 //
 // A connection is one member. What it reads is let go of when it has left or its process has ended,
 // proven by the kernel: a pidfd tells. Each segment is new memory: none is ever another writer's.
@@ -10,9 +10,12 @@
 // Threads: none of its own; the keeper's.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -22,6 +25,7 @@
 #include "base/unique_fd.hpp"
 #include "parcel/segment_book.hpp"
 #include "parcel/segment_wire.hpp"
+#include "tools/keeper/disk/disk_tier.hpp"
 #include "tools/keeper/kept_slab.hpp"
 
 namespace aqua::keeper {
@@ -35,12 +39,23 @@ class Segments {
   using CheckGives = std::function<Result<void>(const PeerProcess&, std::uint64_t)>;
   // At most so many members, also of those whose connections have closed; a quarter of them of one
   // process. Each takes two descriptors. The room outlives it.
+  // Numbers of segments begin behind `last`.
   Segments(SlabRoom& room, const SegmentQuota& quota, std::size_t most_members,
-           CheckGives check_gives)
+           CheckGives check_gives, SegmentNumber last)
       : room_(room),
         most_members_(most_members),
         check_gives_(std::move(check_gives)),
-        book_(quota) {}
+        book_(quota, last) {}
+
+  // Keeps what is committed for no parcel on this disk as well, and what was left there first:
+  // blocks until that is read. Before the first request.
+  void use(std::unique_ptr<DiskTier> disk);
+  // There is to be a disk, and there is none: why.
+  void use_none(const std::string& directory, const Error& why);
+  // As DiskTier's; true where there is no disk.
+  [[nodiscard]] bool wait_until_written(std::chrono::milliseconds patience) const {
+    return disk_ == nullptr || disk_->wait_until_written(patience);
+  }
 
   // An answer, and the descriptors beside it, which stay the segments'.
   struct Served {
@@ -84,10 +99,14 @@ class Segments {
   [[nodiscard]] Result<Served> answer(const PacketPeer& from, const segment_wire::Returned& asked);
   [[nodiscard]] Result<Served> answer(const PacketPeer& from, const segment_wire::Leave& asked);
   [[nodiscard]] Result<Served> answer(const PacketPeer& from, const segment_wire::List& asked);
+  [[nodiscard]] Result<Served> answer(const PacketPeer& from, const segment_wire::Disk& asked);
 
   // resource_exhausted: there are as many members as may be, of all processes or of this one.
   [[nodiscard]] Result<void> check_room(std::int64_t pid) const;
   [[nodiscard]] Result<Served> reserve(std::uint64_t member, std::uint64_t bytes);
+  // New memory, which `fill` has filled, for what an earlier keeper kept.
+  [[nodiscard]] Result<DiskTier::Memory> restore(const SegmentName& name,
+                                                 const DiskTier::Fill& fill);
   // Closes the memory of segments that have ended, and wakes those to whom others came back, and
   // who wait for room.
   void settle(const SegmentNumbers& ended);
@@ -96,8 +115,10 @@ class Segments {
   const std::size_t most_members_;
   const CheckGives check_gives_;
   SegmentBook book_;
-  std::map<SegmentNumber, KeptSlab> memory_;
+  std::map<SegmentNumber, DiskTier::Memory> memory_;
   std::map<std::uint64_t, Member> members_;  // by connection, and for longer than that lasts
+  SegmentDisk no_disk_;                      // what is said where there is none
+  std::unique_ptr<DiskTier> disk_;
 };
 
 }  // namespace aqua::keeper

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 
 namespace aqua {
 
@@ -27,7 +28,28 @@ struct SegmentStatus {
   std::uint64_t parcel = 0;    // that it goes with; 0: it goes when it is dropped by name
   bool has_writer = false;     // to whom it comes back
   std::uint32_t readers = 0;
+  bool on_disk = false;  // synced there: it outlives the keeper, and a power cut
   friend bool operator==(const SegmentStatus&, const SegmentStatus&) = default;
+};
+
+struct SegmentSum {
+  std::uint64_t segments = 0;
+  std::uint64_t bytes = 0;
+  friend bool operator==(const SegmentSum&, const SegmentSum&) = default;
+};
+
+// A keeper's disk tier, for people.
+struct SegmentDisk {
+  std::string directory{};        // empty: the keeper has none
+  std::string error{};            // what went wrong last
+  bool writes = false;            // false: what is committed from now on stays in memory alone
+  std::uint64_t quota_bytes = 0;  // of all files
+  std::uint64_t file_bytes = 0;   // that they take
+  SegmentSum durable{};           // synced: outlive the keeper, and a power cut
+  SegmentSum pending{};           // are yet to be written, or synced
+  SegmentSum memory_only{};       // there was no room for them, or the disk refused them
+  SegmentSum left{};              // on the disk alone: of an earlier keeper, and not offered
+  friend bool operator==(const SegmentDisk&, const SegmentDisk&) = default;
 };
 
 }  // namespace aqua

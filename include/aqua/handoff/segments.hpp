@@ -29,7 +29,8 @@
 // committed; digests tell (SegmentsOptions::digest). Sizes and places the reader's kernel checks.
 //
 // If the keeper dies, all segments end with it: what is mapped stays so until it is let go of, but
-// nothing is committed or opened any more (status().connected). Open anew to get on.
+// nothing is committed or opened any more (status().connected). Open anew to get on. A keeper that
+// has a disk offers what was on it again, under the same names (SegmentStatus::on_disk).
 //
 // Threads: every method may be called concurrently. None waits for a stream, a socket or another
 //          process, but open(), wait() and the destructor. Two threads of its own do.
@@ -186,6 +187,8 @@ class AQUA_API Segments {
 // permission_denied as Segments::open(). Blocks for the keeper's answer, as drop_segment() does.
 [[nodiscard]] AQUA_API Result<std::vector<SegmentStatus>> list_segments(
     const std::string& keeper = {});
+// What the keeper has on a disk (aqua-keeper --disk). Errors: as list_segments().
+[[nodiscard]] AQUA_API Result<SegmentDisk> segment_disk(const std::string& keeper = {});
 // Drops what nobody will ever read: of a request that was cancelled, say.
 //   not_found            there is no such segment, or nothing in it is kept
 //   aborted              another generation of it is kept

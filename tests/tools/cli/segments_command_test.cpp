@@ -10,6 +10,7 @@
 
 #include "aqua/handoff/segments.hpp"
 #include "aqua/runtime.hpp"
+#include "tests/coordinator/temp_dir.hpp"
 #include "tests/keeper/keeper_process.hpp"
 
 namespace aqua::tool {
@@ -56,7 +57,8 @@ TEST_F(SegmentsCommandTest, ListsWhatIsKeptAndDropsItByName) {
                                      {"capacity", 2 << 20},
                                      {"parcel", 0},
                                      {"writer", false},
-                                     {"readers", 0}}));
+                                     {"readers", 0},
+                                     {"on_disk", false}}));
   EXPECT_NE(said({"list"}).find("4       2048          0       gone          0"), std::string::npos)
       << said({"list"});
   const std::string number = std::to_string(name.number);
@@ -64,6 +66,27 @@ TEST_F(SegmentsCommandTest, ListsWhatIsKeptAndDropsItByName) {
   EXPECT_EQ(said({"drop", "--number", number, "--generation", "1"}),
             "segment " + number + " is dropped\n");
   EXPECT_EQ(said({}), "the keeper keeps no segments\n");
+}
+
+TEST_F(SegmentsCommandTest, SaysWhatIsOnTheKeepersDisk) {
+  EXPECT_EQ(nlohmann::json::parse(said({"--json"})).at("disk"), nullptr);
+  const testing::TempDir dir;
+  keeper_.kill();
+  keeper_.start(
+      {AQUA_KEEPER_PROGRAM, "--socket", socket_, "--disk", dir / "disk", "--disk-quota", "64e6"});
+  (void)commit();
+  nlohmann::json all;
+  do all = nlohmann::json::parse(said({"--json"}));
+  while (all.at("disk").at("pending").at("segments") != 0);
+  EXPECT_EQ(all.at("disk").at("durable"), nlohmann::json({{"segments", 1}, {"bytes", 5000}}));
+  EXPECT_EQ(all.at("disk").at("directory"), dir / "disk");
+  EXPECT_EQ(all.at("disk").at("quota_bytes"), 64'000'000);
+  EXPECT_TRUE(all.at("disk").at("writes").get<bool>());
+  EXPECT_TRUE(all.at("segments").at(0).at("on_disk").get<bool>());
+  const std::string words = said({});
+  EXPECT_NE(words.find("durable 1 (4 KiB), pending 0 (0 KiB), in memory alone 0"),
+            std::string::npos)
+      << words;
 }
 
 TEST(SegmentsLine, WrongArgumentsAreNamed) {

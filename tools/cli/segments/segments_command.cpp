@@ -27,27 +27,59 @@ Json to_json(const SegmentStatus& row) {
   return {{"number", row.name.number}, {"generation", row.name.generation},
           {"bytes", row.name.bytes},   {"capacity", row.capacity},
           {"parcel", row.parcel},      {"writer", row.has_writer},
-          {"readers", row.readers}};
+          {"readers", row.readers},    {"on_disk", row.on_disk}};
+}
+Json to_json(const SegmentSum& sum) {
+  return {{"segments", sum.segments}, {"bytes", sum.bytes}};
+}
+// null: the keeper has none.
+Json to_json(const SegmentDisk& disk) {
+  if (disk.directory.empty()) return nullptr;
+  return {{"directory", disk.directory},
+          {"writes", disk.writes},
+          {"error", disk.error},
+          {"quota_bytes", disk.quota_bytes},
+          {"file_bytes", disk.file_bytes},
+          {"durable", to_json(disk.durable)},
+          {"pending", to_json(disk.pending)},
+          {"memory_only", to_json(disk.memory_only)},
+          {"left", to_json(disk.left)}};
+}
+
+std::string words_of(const SegmentDisk& disk) {
+  if (disk.directory.empty()) return {};
+  const auto sum = [](const SegmentSum& of) {
+    return concat(of.segments, " (", of.bytes >> 10, " KiB)");
+  };
+  return concat("disk ", disk.directory, ": ", disk.file_bytes >> 10, " of ",
+                disk.quota_bytes >> 10, " KiB; durable ", sum(disk.durable), ", pending ",
+                sum(disk.pending), ", in memory alone ", sum(disk.memory_only),
+                ", on the disk alone ", sum(disk.left), "\n",
+                disk.writes ? "" : "nothing is written there\n",
+                disk.error.empty() ? "" : concat("the last error: ", disk.error, "\n"));
 }
 
 Result<std::string> list(const SegmentsCommand& command) {
   AQUA_ASSIGN(const auto rows, list_segments(command.keeper));
+  AQUA_ASSIGN(const SegmentDisk disk, segment_disk(command.keeper));
   if (command.json) {
     Json all = Json::array();
     for (const SegmentStatus& row : rows) all.push_back(to_json(row));
-    return Json{{"segments", all}}.dump(2) + "\n";
+    return Json{{"segments", all}, {"disk", to_json(disk)}}.dump(2) + "\n";
   }
-  if (rows.empty()) return std::string("the keeper keeps no segments\n");
+  if (rows.empty()) return concat("the keeper keeps no segments\n", words_of(disk));
   std::ostringstream out;
-  const auto line = [&](const auto&... columns) {
+  const auto line = [&](const auto& number, const auto&... columns) {
+    out << std::setw(16) << number;
     ((out << std::setw(11) << columns), ...);
     out << '\n';
   };
-  line("number", "generation", "KiB", "of KiB", "parcel", "writer", "readers");
+  line("number", "generation", "KiB", "of KiB", "parcel", "writer", "readers", "disk");
   for (const SegmentStatus& row : rows) {
     line(row.name.number, row.name.generation, row.name.bytes >> 10, row.capacity >> 10, row.parcel,
-         row.has_writer ? "there" : "gone", row.readers);
+         row.has_writer ? "there" : "gone", row.readers, row.on_disk ? "yes" : "no");
   }
+  out << words_of(disk);
   return out.str();
 }
 

@@ -83,6 +83,8 @@ class BlobLog {
   [[nodiscard]] std::uint64_t cut_bytes() const { return cut_bytes_; }    // by open()
   // Blobs that clean() found changed on the disk, and dropped.
   [[nodiscard]] std::uint64_t decayed() const { return decayed_; }
+  // False after a failure that only another open() ends.
+  [[nodiscard]] bool writable() const { return !broken_; }
 
  private:
   // Where the record of a name is.

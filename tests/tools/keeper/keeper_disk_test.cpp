@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// Real keepers with a disk: what is durable outlives them under its name, and a disk that cannot be
+// used is named.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/tools/keeper/keeper_disk_fixture.hpp"
+
+namespace aqua::keeper::test {
+namespace {
+
+namespace wire = segment_wire;
+
+TEST_F(KeeperDisk, WhatIsDurableOutlivesTheKeeperUnderItsName) {
+  start();
+  SegmentName first, second;
+  {
+    Client writer = client();
+    first = writer.commit(1, 3 << 20);
+    second = writer.commit(2, 0);
+    EXPECT_GT(first.number, 1'000'000U) << "no name of an earlier keeper's";
+    const SegmentDisk now = writer.written();
+    EXPECT_EQ(now.durable, (SegmentSum{2, 3 << 20}));
+    EXPECT_EQ(now.directory, disk());
+    EXPECT_TRUE(now.writes);
+    for (const SegmentStatus& row : writer.rows()) EXPECT_TRUE(row.on_disk);
+  }
+  keeper_.kill();
+  for (const std::string& file : files()) {
+    EXPECT_EQ(std::filesystem::status(file).permissions(), std::filesystem::perms(0600)) << file;
+  }
+  start();
+  {
+    Client reader = client();
+    ASSERT_EQ(reader.rows().size(), 2U);
+    for (const SegmentStatus& row : reader.rows()) {
+      EXPECT_FALSE(row.has_writer);
+      EXPECT_TRUE(row.on_disk);
+    }
+    EXPECT_TRUE(reader.has(first, 1));
+    EXPECT_TRUE(reader.has(second, 2));
+    EXPECT_NE(reader.commit(3, 100).number, first.number);
+    reader.say(wire::Drop{first.number, first.generation});
+    EXPECT_EQ(reader.ask(wire::Open{first.number, first.generation}).error().code, Code::not_found);
+  }
+  EXPECT_EQ(keeper_.stop(), 0) << "writes and erases what it has been told of";
+  start();
+  Client reader = client();
+  ASSERT_EQ(reader.rows().size(), 2U);
+  EXPECT_EQ(reader.disk().durable, (SegmentSum{2, 100}));
+}
+
+TEST_F(KeeperDisk, WithoutOneItSaysSo) {
+  keeper_.start();
+  Client one = client();
+  one.commit(1, 100);
+  EXPECT_EQ(one.disk(), SegmentDisk{});
+  EXPECT_FALSE(one.rows().at(0).on_disk);
+  EXPECT_EQ(one.rows().at(0).name.number, 1U);
+}
+
+TEST_F(KeeperDisk, WhatDoesNotFitIsNamedAndServed) {
+  start({"--disk-quota", "16777216"});
+  Client one = client();
+  const SegmentName first = one.commit(1, 10 << 20), second = one.commit(2, 10 << 20);
+  SegmentDisk now = one.written();
+  EXPECT_EQ(now.durable.segments, 1U);
+  EXPECT_EQ(now.memory_only, (SegmentSum{1, 10 << 20}));
+  EXPECT_NE(now.error.find("stays in memory alone"), std::string::npos) << now.error;
+  EXPECT_TRUE(one.has(second, 2));
+  one.say(wire::Drop{first.number, first.generation});
+  while (!one.rows().at(0).on_disk) std::this_thread::yield();
+  EXPECT_EQ(one.rows().at(0).name, second);
+}
+
+// Each is said on stderr and to who asks; segments are served out of memory.
+class UnusableDisk : public KeeperDisk {
+ protected:
+  void expect_memory_alone(const std::string& why) {
+    start();
+    Client one = client();
+    const SegmentName name = one.commit(1, 100);
+    EXPECT_TRUE(one.has(name, 1));
+    const SegmentDisk now = one.disk();
+    EXPECT_EQ(now.directory, disk());
+    EXPECT_FALSE(now.writes);
+    EXPECT_NE(now.error.find(why), std::string::npos) << now.error;
+    EXPECT_EQ(times_said("segments are in memory alone"), 1);
+    EXPECT_FALSE(one.rows().at(0).on_disk);
+    EXPECT_GT(name.number, 1'000'000U) << "names on that disk are not given again";
+  }
+};
+
+TEST_F(UnusableDisk, ThatAnotherKeeperHas) {
+  start();
+  {
+    const aqua::testing::ChildProcess* const first = &keeper_.process();
+    ASSERT_GT(first->pid(), 0);
+  }
+  aqua::test::KeeperProcess second;
+  second.kill();
+  second.start({AQUA_KEEPER_PROGRAM, "--socket", second.socket(), "--disk", disk()});
+  Client one(second.socket());
+  EXPECT_NE(one.disk().error.find("another process has it open"), std::string::npos);
+  EXPECT_FALSE(one.disk().writes);
+  Client other = client();
+  EXPECT_TRUE(other.disk().writes);
+}
+
+TEST_F(UnusableDisk, ThatOthersMayWrite) {
+  std::filesystem::create_directory(disk());
+  ASSERT_EQ(::chmod(disk().c_str(), 0777), 0);
+  expect_memory_alone(disk());
+}
+
+TEST_F(UnusableDisk, OfAnotherUser) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root makes another user's directory";
+  std::filesystem::create_directory(disk());
+  ASSERT_EQ(::chown(disk().c_str(), 65534, 65534), 0);
+  expect_memory_alone(disk());
+}
+
+TEST_F(UnusableDisk, WithALogOfAnotherVersion) {
+  start();
+  keeper_.kill();
+  std::fstream file(files().at(0), std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(8).put('\7');
+  file.close();
+  expect_memory_alone("version 7");
+}
+
+TEST_F(UnusableDisk, WithFilesThatAreNoLogs) {
+  ASSERT_EQ(::mkdir(disk().c_str(), 0700), 0);
+  std::ofstream(disk() + "/notes.txt") << "mine";
+  expect_memory_alone("notes.txt");
+  EXPECT_EQ(files().size(), 1U) << "and nothing is changed there";
+}
+
+}  // namespace
+}  // namespace aqua::keeper::test

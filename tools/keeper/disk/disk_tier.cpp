@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the keeper asks of its disk tier. disk_thread.cpp has what the tier does meanwhile.
+#include "tools/keeper/disk/disk_tier.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <utility>
+
+#include "base/concat.hpp"
+#include "base/errno_error.hpp"
+#include "base/try.hpp"
+#include "tools/keeper/disk/segment_key.hpp"
+
+namespace aqua::keeper {
+namespace {
+
+// Cleaning takes a file's worth of room, so files are small beside the quota.
+constexpr std::uint64_t kMostOfFile = std::uint64_t{256} << 20;
+constexpr std::uint64_t kFilesOfQuota = 8;
+
+Result<void> write_all(int fd, std::uint64_t offset, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t done = ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (done < 0 && errno == EINTR) continue;
+    if (done < 0) return errno_error("memory for what was on the disk");
+    offset += static_cast<std::uint64_t>(done);
+    bytes = bytes.subspan(static_cast<std::size_t>(done));
+  }
+  return {};
+}
+
+}  // namespace
+
+DiskTier::DiskTier(std::string path, BlobLog log, std::uint64_t quota_bytes)
+    : path_(std::move(path)), quota_bytes_(quota_bytes), log_(std::move(log)) {
+  file_bytes_ = log_.file_bytes();
+}
+
+Result<std::unique_ptr<DiskTier>> DiskTier::open(std::string path,
+                                                 std::unique_ptr<LogDirectory> directory,
+                                                 std::uint64_t quota_bytes) {
+  AQUA_ASSIGN(BlobLog log,
+              BlobLog::open(std::move(directory),
+                            {.most_bytes = quota_bytes,
+                             .file_bytes = std::min(kMostOfFile, quota_bytes / kFilesOfQuota)}));
+  std::unique_ptr<DiskTier> tier(new DiskTier(std::move(path), std::move(log), quota_bytes));
+  AQUA_TRY(tier->find_left());
+  return tier;
+}
+
+Result<void> DiskTier::find_left() {
+  const MutexLock lock(mu_);
+  for (const std::string& key : log_.names()) {
+    const auto name = segment_of(key, log_.bytes_of(key).value_or(0));
+    if (!name) {
+      return Error{Code::failed_precondition,
+                   concat(path_, ": '", key, "' in the log is no segment")};
+    }
+    entries_[id_of(*name)] = {.name = *name, .memory = {}, .state = State::left};
+  }
+  if (log_.cut_bytes() != 0) {
+    std::fprintf(stderr, "aqua-keeper: disk: %llu bytes of what was being written are cut off\n",
+                 static_cast<unsigned long long>(log_.cut_bytes()));
+  }
+  return {};
+}
+
+DiskTier::~DiskTier() {
+  {
+    const MutexLock lock(mu_);
+    stop_ = true;
+  }
+  work_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+Result<void> DiskTier::read_into(const SegmentName& name, int fd) {
+  SegmentDigester digest;
+  auto filled = Result<void>();
+  std::uint64_t offset = 0;
+  AQUA_TRY(log_.read(key_of(name), [&](std::span<const std::byte> piece) {
+    digest.add(piece);
+    if (filled.ok()) filled = write_all(fd, offset, piece);
+    offset += piece.size();
+  }));
+  AQUA_TRY(std::move(filled));
+  if (digest.matches(name)) return {};
+  return Error{Code::data_loss, "its bytes on the disk are not those of its digest"};
+}
+
+void DiskTier::offer_all(const Offer& offer) {
+  const MutexLock lock(mu_);  // nobody else is there yet
+  for (auto& [id, entry] : entries_) {
+    const SegmentName& name = entry.name;
+    auto memory = offer(name, [&](int fd) { return read_into(name, fd); });
+    if (memory.ok()) {
+      entry.memory = *std::move(memory);
+      entry.state = State::durable;
+    } else {
+      tell(concat(words_of(id), " stays on the disk alone"), memory.error());
+    }
+  }
+}
+
+std::string DiskTier::words_of(Id id) {
+  return concat("segment ", id.number, " of generation ", id.generation);
+}
+
+void DiskTier::start() {
+  thread_ = std::thread([this] { run(); });
+}
+
+void DiskTier::enqueue(Id id, Entry& entry) {
+  entry.state = State::pending;
+  entry.turn = ++last_turn_;
+  queue_[entry.turn] = id;
+}
+
+void DiskTier::committed(const SegmentName& name, Memory memory) {
+  {
+    const MutexLock lock(mu_);
+    const Id id = id_of(name);
+    Entry& entry = entries_[id] = {.name = name, .memory = std::move(memory)};
+    if (writable_) {
+      enqueue(id, entry);
+    } else {
+      entry.state = State::refused;
+    }
+    erases_wait_ = false;
+  }
+  work_.notify_all();
+}
+
+bool DiskTier::dropped(std::uint64_t number, std::uint64_t generation) {
+  {
+    const MutexLock lock(mu_);
+    const auto found = entries_.find({number, generation});
+    if (found == entries_.end() || found->second.dropped) return false;
+    Entry& entry = found->second;
+    if (entry.state == State::writing) {
+      entry.dropped = true;
+      return true;
+    }
+    const bool in_log = entry.state == State::written || entry.state == State::durable ||
+                        entry.state == State::left;
+    if (in_log) erases_.push_back(key_of(entry.name));
+    if (entry.state == State::pending) queue_.erase(entry.turn);
+    entries_.erase(found);
+    erases_wait_ = false;
+  }
+  work_.notify_all();
+  return true;
+}
+
+bool DiskTier::durable(std::uint64_t number, std::uint64_t generation) const {
+  const MutexLock lock(mu_);
+  const auto found = entries_.find({number, generation});
+  return found != entries_.end() && found->second.state == State::durable;
+}
+
+SegmentDisk DiskTier::status() const {
+  const MutexLock lock(mu_);
+  SegmentDisk disk{.directory = path_, .error = error_, .writes = writable_};
+  disk.quota_bytes = quota_bytes_;
+  disk.file_bytes = file_bytes_;
+  for (const auto& [id, entry] : entries_) {
+    if (entry.dropped) continue;
+    SegmentSum& sum = entry.state == State::durable ? disk.durable
+                      : entry.state == State::left  ? disk.left
+                      : entry.state == State::no_room || entry.state == State::refused
+                          ? disk.memory_only
+                          : disk.pending;
+    ++sum.segments;
+    sum.bytes += entry.name.bytes;
+  }
+  return disk;
+}
+
+bool DiskTier::done() const {
+  const bool erased = erases_.empty() || erases_wait_;
+  return queue_.empty() && unsynced_.empty() && erased && !busy_;
+}
+
+bool DiskTier::wait_until_written(std::chrono::milliseconds patience) const {
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  const MutexLock lock(mu_);
+  while (!done()) {
+    if (!settled_.wait_until(mu_, deadline)) return done();
+  }
+  return true;
+}
+
+void DiskTier::tell(std::string_view what, const Error& error) {
+  error_ = concat(what, ": ", error.message);
+  std::fprintf(stderr, "aqua-keeper: disk: %s\n", error_.c_str());
+}
+
+}  // namespace aqua::keeper

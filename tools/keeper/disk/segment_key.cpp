@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/keeper/disk/segment_key.hpp"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <algorithm>
+#include <charconv>
+#include <iterator>
+
+#include "base/concat.hpp"
+#include "base/text/hex.hpp"
+
+namespace aqua::keeper {
+namespace {
+
+constexpr std::string_view kBeginning = "segment ";
+constexpr std::uint64_t kMostSaid = 1'000'000'000'000'000;  // what a packet can say
+
+// The number at the beginning, which is taken off together with the space behind it.
+std::uint64_t take_key_number(std::string_view& text) {
+  std::uint64_t number = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+  text.remove_prefix(static_cast<std::size_t>(read.ptr - text.data()));
+  if (text.starts_with(' ')) text.remove_prefix(1);
+  return number;
+}
+
+}  // namespace
+
+std::string key_of(const SegmentName& name) {
+  return concat(kBeginning, name.number, " ", name.generation, " ", to_hex(name.digest));
+}
+
+std::optional<SegmentName> segment_of(std::string_view key, std::uint64_t bytes) {
+  if (!key.starts_with(kBeginning)) return std::nullopt;
+  std::string_view rest = key.substr(kBeginning.size());
+  SegmentName name{.bytes = bytes};
+  name.number = take_key_number(rest);
+  name.generation = take_key_number(rest);
+  if (rest.size() != 2 * name.digest.size()) return std::nullopt;
+  for (std::size_t i = 0; i < name.digest.size(); ++i) {
+    const int high = hex_value(rest[2 * i]), low = hex_value(rest[2 * i + 1]);
+    if (high < 0 || low < 0) return std::nullopt;
+    name.digest[i] = static_cast<std::uint8_t>(high * 16 + low);
+  }
+  // A number with zeroes before it, say, would be another way to say the same.
+  const bool said = std::max(name.number, name.generation) <= kMostSaid;
+  if (name.number == 0 || name.generation == 0 || !said || key_of(name) != key) return std::nullopt;
+  return name;
+}
+
+struct SegmentDigester::State {
+  XXH3_state_t hash;
+};
+
+SegmentDigester::SegmentDigester() : state_(std::make_unique<State>()) {
+  XXH3_128bits_reset(&state_->hash);
+}
+SegmentDigester::~SegmentDigester() = default;
+
+void SegmentDigester::add(std::span<const std::byte> bytes) {
+  XXH3_128bits_update(&state_->hash, bytes.data(), bytes.size());
+}
+
+SegmentDigest SegmentDigester::value() const {
+  XXH128_canonical_t canonical;
+  XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(&state_->hash));
+  SegmentDigest digest;
+  std::copy(std::begin(canonical.digest), std::end(canonical.digest), digest.begin());
+  return digest;
+}
+
+bool SegmentDigester::matches(const SegmentName& name) const {
+  return name.digest == SegmentDigest{} || name.digest == value();
+}
+
+}  // namespace aqua::keeper
