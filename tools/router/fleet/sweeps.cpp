@@ -36,7 +36,9 @@ void Sweeps::add(const std::string& pool, const std::string& request) {
 
 void Sweeps::forget(const std::string& pool, const std::string& request) {
   const MutexLock lock(mu_);
-  due_.erase({pool, request});
+  const Sweep sweep{pool, request};
+  due_.erase(sweep);
+  while (under_way_ == sweep) changed_.wait(mu_);
 }
 
 std::size_t Sweeps::waiting() const {
@@ -62,11 +64,23 @@ void Sweeps::run(const std::stop_token& stop) {
       round = due_;
     }
     for (const Sweep& sweep : round) {
-      if (!carry_out(sweep, stop)) continue;
-      const MutexLock lock(mu_);
-      due_.erase(sweep);
+      if (begin(sweep)) end(sweep, carry_out(sweep, stop));
     }
   }
+}
+
+bool Sweeps::begin(const Sweep& sweep) {
+  const MutexLock lock(mu_);
+  if (!due_.contains(sweep)) return false;
+  under_way_ = sweep;
+  return true;
+}
+
+void Sweeps::end(const Sweep& sweep, bool done) {
+  const MutexLock lock(mu_);
+  if (done) due_.erase(sweep);
+  under_way_.reset();
+  changed_.notify_all();
 }
 
 bool Sweeps::carry_out(const Sweep& sweep, const std::stop_token& stop) const {

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <stop_token>
 #include <string>
@@ -38,7 +39,8 @@ class Sweeps {
   // What parcel of the request waits in the pool is to end; that none does is as good. At most 4096
   // are remembered: beyond them one is forgotten, whose parcel waits for its role's next taker.
   void add(const std::string& pool, const std::string& request);
-  // The request moves again: its next parcel, of a higher turn, ends the earlier one.
+  // The request moves again: its next parcel, of a higher turn, ends the earlier one. Waits for the
+  // engine that is asked just now, whose answer would end the next parcel, too.
   void forget(const std::string& pool, const std::string& request);
   // That no engine has done yet.
   [[nodiscard]] std::size_t waiting() const;
@@ -47,6 +49,9 @@ class Sweeps {
   using Sweep = std::pair<std::string, std::string>;  // pool, request
 
   void run(const std::stop_token& stop);
+  // Whether it is still to be done. If so it is under way until end().
+  [[nodiscard]] bool begin(const Sweep& sweep);
+  void end(const Sweep& sweep, bool done);
   [[nodiscard]] bool carry_out(const Sweep& sweep, const std::stop_token& stop) const;
 
   const EnginesOf engines_;
@@ -54,6 +59,7 @@ class Sweeps {
   mutable Mutex mu_;
   CondVar changed_;
   std::set<Sweep> due_ AQUA_GUARDED_BY(mu_);
+  std::optional<Sweep> under_way_ AQUA_GUARDED_BY(mu_);
   bool added_ AQUA_GUARDED_BY(mu_) = false;  // since the last round
   bool over_ AQUA_GUARDED_BY(mu_) = false;
   std::jthread thread_;
