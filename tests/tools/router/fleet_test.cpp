@@ -149,11 +149,11 @@ TEST(Fleet, ARequestMovesAgainOnceNobodySweepsItAnyMore) {
   ScriptedEngine a;
   a.be({.pool = R"({"pool":"p","role":"a"})"});
   std::promise<void> asked, moves;
-  std::atomic<bool> moved_meanwhile{false};
+  std::promise<bool> moved_meanwhile;
   a.obey([&](const auto&) {
     asked.set_value();
-    moved_meanwhile =
-        moves.get_future().wait_for(std::chrono::milliseconds(200)) == std::future_status::ready;
+    moved_meanwhile.set_value(moves.get_future().wait_for(std::chrono::milliseconds(200)) ==
+                              std::future_status::ready);
     return 200;
   });
   const auto fleet = Fleet::open({}, {door_of("a", a.url())}).value();
@@ -162,7 +162,7 @@ TEST(Fleet, ARequestMovesAgainOnceNobodySweepsItAnyMore) {
   asked.get_future().wait();
   fleet->moves_again("p", "r");
   moves.set_value();
-  EXPECT_FALSE(moved_meanwhile);
+  EXPECT_FALSE(moved_meanwhile.get_future().get());
   EXPECT_EQ(fleet->counts().sweeps, 0U);
 }
 
