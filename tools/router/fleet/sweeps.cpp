@@ -29,7 +29,7 @@ Sweeps::~Sweeps() {
 void Sweeps::add(const std::string& pool, const std::string& request) {
   const MutexLock lock(mu_);
   if (due_.size() >= kMostSweeps) due_.erase(due_.begin());
-  due_.emplace(pool, request);
+  due_[{pool, request}] = ++last_;
   added_ = true;
   changed_.notify_all();
 }
@@ -46,7 +46,7 @@ std::size_t Sweeps::waiting() const {
 
 void Sweeps::run(const std::stop_token& stop) {
   for (;;) {
-    std::set<Sweep> round;
+    Sweeping round;
     {
       const MutexLock lock(mu_);
       const auto until = std::chrono::steady_clock::now() + again_;
@@ -61,17 +61,27 @@ void Sweeps::run(const std::stop_token& stop) {
       added_ = false;
       round = due_;
     }
-    for (const Sweep& sweep : round) {
-      if (!carry_out(sweep, stop)) continue;
+    for (const auto& wanted : round) {
+      if (!carry_out(wanted, stop)) continue;
       const MutexLock lock(mu_);
-      due_.erase(sweep);
+      if (is_wanted(wanted)) due_.erase(wanted.first);
     }
   }
 }
 
-bool Sweeps::carry_out(const Sweep& sweep, const std::stop_token& stop) const {
-  const EngineCall call = sweep_order(sweep.second);
-  for (const auto& engine : engines_(sweep.first)) {
+bool Sweeps::is_wanted(const Sweeping::value_type& wanted) const {
+  const auto now = due_.find(wanted.first);
+  return now != due_.end() && now->second == wanted.second;
+}
+
+bool Sweeps::carry_out(const Sweeping::value_type& wanted, const std::stop_token& stop) const {
+  const auto& [pool, request] = wanted.first;
+  const EngineCall call = sweep_order(request);
+  for (const auto& engine : engines_(pool)) {
+    {
+      const MutexLock lock(mu_);
+      if (!is_wanted(wanted)) return false;
+    }
     http::HttpClient client(engine->url,
                             {.api_key = engine->api_key, .timeout = kSweepPatience, .stop = stop});
     const auto reply = client.post(call.path, call.body,

@@ -9,9 +9,10 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
-#include <set>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -38,22 +39,30 @@ class Sweeps {
   // What parcel of the request waits in the pool is to end; that none does is as good. At most 4096
   // are remembered: beyond them one is forgotten, whose parcel waits for its role's next taker.
   void add(const std::string& pool, const std::string& request);
-  // The request moves again: its next parcel, of a higher turn, ends the earlier one.
+  // The request moves again: its next parcel, of a higher turn, ends the earlier one. No engine is
+  // asked from now on; one that has been asked and has not answered may end the next parcel, and
+  // with it that move.
   void forget(const std::string& pool, const std::string& request);
   // That no engine has done yet.
   [[nodiscard]] std::size_t waiting() const;
 
  private:
   using Sweep = std::pair<std::string, std::string>;  // pool, request
+  using Sweeping = std::map<Sweep, std::uint64_t>;    // by which add() each was wanted
 
   void run(const std::stop_token& stop);
-  [[nodiscard]] bool carry_out(const Sweep& sweep, const std::stop_token& stop) const;
+  // Whether an engine has done it.
+  [[nodiscard]] bool carry_out(const Sweeping::value_type& wanted,
+                               const std::stop_token& stop) const;
+  // It was neither forgotten nor, after that, wanted once more.
+  [[nodiscard]] bool is_wanted(const Sweeping::value_type& wanted) const AQUA_REQUIRES(mu_);
 
   const EnginesOf engines_;
   const std::chrono::milliseconds again_;
   mutable Mutex mu_;
   CondVar changed_;
-  std::set<Sweep> due_ AQUA_GUARDED_BY(mu_);
+  Sweeping due_ AQUA_GUARDED_BY(mu_);
+  std::uint64_t last_ AQUA_GUARDED_BY(mu_) = 0;
   bool added_ AQUA_GUARDED_BY(mu_) = false;  // since the last round
   bool over_ AQUA_GUARDED_BY(mu_) = false;
   std::jthread thread_;
