@@ -120,6 +120,23 @@ TEST(BlobLog, OfAPutThatFailedHalfWayNothingStaysBehindTheNextRecord) {
   EXPECT_EQ(log->names(), (std::vector<std::string>{"b", "c"}));
 }
 
+TEST(BlobLog, ADiskThatIsFullWhereAFileBeginsIsWrittenOnceThereIsRoomAgain) {
+  MemoryDisk disk;
+  auto log = open(disk);
+  ASSERT_TRUE(log->put("a", filled(600, 1)).ok());  // fills the first file
+  disk.full_at = 1;
+  EXPECT_EQ(log->put("b", filled(10, 2)).error().code, Code::resource_exhausted);
+  EXPECT_EQ(log->erase("a").error().code, Code::resource_exhausted);
+  EXPECT_EQ(disk.files.size(), 1U) << "nothing stays of it";
+  EXPECT_TRUE(log->writable());
+  disk.full_at = 0;
+  ASSERT_TRUE(log->put("b", filled(10, 2)).ok());
+  ASSERT_TRUE(log->sync().ok());
+  auto again = open(disk);
+  EXPECT_EQ(*again->read("a"), filled(600, 1));
+  EXPECT_EQ(*again->read("b"), filled(10, 2));
+}
+
 TEST(BlobLog, NeverGivesBytesThatHaveChangedOnTheDisk) {
   std::mt19937_64 random(7);
   int lost = 0, refused = 0;

@@ -1,44 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // A disk tier over a disk in memory: what it writes is offered again with the same bytes, what is
-// dropped is not, and whatever the disk does, nothing that was durable is lost.
+// dropped is not. disk_tier_faults_test.cpp has what disks do.
 #include "tools/keeper/disk/disk_tier.hpp"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <atomic>
 #include <initializer_list>
 #include <memory>
-#include <semaphore>
 #include <string>
+#include <vector>
 
-#include "tests/tools/keeper/kept_segments.hpp"
-#include "tests/tools/keeper/memory_directory.hpp"
+#include "tests/tools/keeper/tier_in_memory.hpp"
 #include "tools/keeper/disk/segment_key.hpp"
 
 namespace aqua::keeper::test {
 namespace {
-
-constexpr std::chrono::seconds kPatience{60};
-constexpr std::uint64_t kQuota = std::uint64_t{64} << 10;  // files of 8 KiB
-
-std::unique_ptr<DiskTier> open_tier(MemoryDisk& disk, std::uint64_t quota = kQuota) {
-  auto tier = DiskTier::open("/disk", std::make_unique<MemoryDirectory>(disk), quota);
-  EXPECT_TRUE(tier.ok()) << tier.error().message;
-  return *std::move(tier);
-}
-// What a tier that is opened anew offers, and keeps.
-Offered offered_by(DiskTier& tier) {
-  Offered offered;
-  tier.offer_all([&](const SegmentName& name, const DiskTier::Fill& fill) {
-    return offered.take(name, fill);
-  });
-  return offered;
-}
-Offered offered_by(MemoryDisk& disk) {
-  const auto tier = open_tier(disk);
-  return offered_by(*tier);
-}
 
 TEST(SegmentKey, SaysANameAndIsReadAsThatAlone) {
   const SegmentName name{.number = 12, .generation = 3, .bytes = 5, .digest = {0, 1, 0xab}};
@@ -109,77 +85,6 @@ TEST(DiskTier, WhatWasDroppedIsErased) {
   EXPECT_TRUE(offered.has(later));
 }
 
-// Writes stand still until they are let go on.
-class GatedDirectory final : public LogDirectory {
- public:
-  struct Gate {
-    std::binary_semaphore arrived{0}, go_on{0};
-    std::atomic<bool> closed{false};
-  };
-  GatedDirectory(MemoryDisk& disk, Gate& gate) : inner_(disk), gate_(gate) {}
-  Result<std::vector<Entry>> list() override { return inner_.list(); }
-  Result<void> create(LogFile file) override { return inner_.create(file); }
-  Result<void> remove(LogFile file) override { return inner_.remove(file); }
-  Result<void> write(LogFile file, std::uint64_t offset,
-                     std::span<const std::byte> bytes) override {
-    if (gate_.closed.exchange(false)) {
-      gate_.arrived.release();
-      gate_.go_on.acquire();
-    }
-    return inner_.write(file, offset, bytes);
-  }
-  Result<void> sync(LogFile file) override { return inner_.sync(file); }
-  Result<void> truncate(LogFile file, std::uint64_t bytes) override {
-    return inner_.truncate(file, bytes);
-  }
-  Result<void> read(LogFile file, std::uint64_t offset, std::span<std::byte> into) override {
-    return inner_.read(file, offset, into);
-  }
-
- private:
-  MemoryDirectory inner_;
-  Gate& gate_;
-};
-
-// A disk that stands still keeps nobody waiting, and what its writer has got back is not written.
-TEST(DiskTier, WhatIsDroppedWhileItIsWrittenIsNotOffered) {
-  constexpr std::uint64_t kRoomy = std::uint64_t{64} << 20;
-  for (const std::uint64_t bytes : {std::uint64_t{5000}, std::uint64_t{3} << 20}) {
-    MemoryDisk disk;
-    GatedDirectory::Gate gate;
-    {
-      const auto tier =
-          DiskTier::open("/disk", std::make_unique<GatedDirectory>(disk, gate), kRoomy).value();
-      tier->start();
-      const Segment one = make_segment(1, 1, bytes, /*with_digest=*/false),
-                    other = make_segment(2, 1, 100), gone = make_segment(3, 1, 100);
-      gate.closed = true;
-      tier->committed(one.name, one.memory);
-      gate.arrived.acquire();
-      tier->committed(other.name, other.memory);
-      tier->committed(gone.name, gone.memory);
-      EXPECT_EQ(tier->status().pending, (SegmentSum{3, bytes + 200}));
-      EXPECT_FALSE(tier->wait_until_written(std::chrono::milliseconds(0)));
-      EXPECT_TRUE(tier->dropped(1, 1));
-      EXPECT_FALSE(tier->dropped(1, 1));
-      EXPECT_TRUE(tier->dropped(3, 1));
-      overwrite(one);
-      EXPECT_EQ(tier->status().pending, (SegmentSum{1, 100}));
-      gate.go_on.release();
-      ASSERT_TRUE(tier->wait_until_written(kPatience));
-      EXPECT_EQ(tier->status().durable, (SegmentSum{1, 100}));
-      EXPECT_EQ(tier->status().error, "");
-      // Of a longer one no further piece was written, and the first is cut off.
-      if (bytes > 1 << 20) {
-        EXPECT_LT(tier->status().file_bytes, 1U << 20);
-      }
-    }
-    const auto tier = open_tier(disk, kRoomy);
-    const Offered offered = offered_by(*tier);
-    EXPECT_EQ(offered.size(), 1U) << bytes;
-  }
-}
-
 TEST(DiskTier, WhatDoesNotFitStaysInMemoryUntilThereIsRoom) {
   MemoryDisk disk;
   const Segment first = make_segment(1, 1, 40000), second = make_segment(2, 1, 30000);
@@ -222,33 +127,27 @@ TEST(DiskTier, BytesThatAreNotThoseOfTheDigestAreNotWritten) {
   EXPECT_EQ(offered_by(disk).size(), 0U);
 }
 
-TEST(DiskTier, WhatHasChangedOnTheDiskIsNotOfferedAndIsNamed) {
+TEST(DiskTier, OfTwoGenerationsTheLaterOneIsOfferedAndTheOtherErased) {
   MemoryDisk disk;
-  const Segment first = make_segment(1, 1, 3000), second = make_segment(2, 1, 3000);
+  const Segment dropped = make_segment(1, 9, 300), kept = make_segment(1, 10, 200);
   {
-    const auto tier = open_tier(disk);
-    tier->start();
-    for (const Segment& one : {first, second}) {
-      tier->committed(one.name, one.memory);
-      ASSERT_TRUE(tier->wait_until_written(kPatience));
-    }
+    auto log = BlobLog::open(std::make_unique<MemoryDirectory>(disk),
+                             {.most_bytes = kQuota, .file_bytes = kQuota / 8});
+    for (const Segment& one : {dropped, kept})
+      ASSERT_TRUE(log->put(key_of(one.name), one.bytes).ok());
+    ASSERT_TRUE(log->sync().ok());
   }
-  Bytes& file = disk.files.begin()->second.durable;
-  file.at(1000) ^= std::byte{1};  // in the first one's body
   {
     const auto tier = open_tier(disk);
     const Offered offered = offered_by(*tier);
     EXPECT_EQ(offered.size(), 1U);
-    EXPECT_TRUE(offered.has(second));
-    EXPECT_EQ(tier->status().left, (SegmentSum{1, 3000}));
-    EXPECT_NE(tier->status().error.find("segment 1 of generation 1 stays on the disk alone"),
-              std::string::npos);
+    EXPECT_TRUE(offered.has(kept));
     tier->start();
-    EXPECT_TRUE(tier->dropped(1, 1)) << "nobody needs it";
     ASSERT_TRUE(tier->wait_until_written(kPatience));
-    EXPECT_EQ(tier->status().left, SegmentSum{});
   }
-  EXPECT_EQ(offered_by(disk).size(), 1U);
+  const auto log = BlobLog::open(std::make_unique<MemoryDirectory>(disk),
+                                 {.most_bytes = kQuota, .file_bytes = kQuota / 8});
+  EXPECT_EQ(log->names(), std::vector<std::string>{key_of(kept.name)});
 }
 
 TEST(DiskTier, WhatThereIsNoMemoryForStaysOnTheDisk) {
@@ -269,32 +168,6 @@ TEST(DiskTier, WhatThereIsNoMemoryForStaysOnTheDisk) {
     EXPECT_FALSE(tier->durable(1, 1)) << "nobody can read it now";
   }
   EXPECT_TRUE(offered_by(disk).has(one));
-}
-
-TEST(DiskTier, AFullDiskTakesNothingAwayAndIsNamed) {
-  MemoryDisk disk;
-  const Segment first = make_segment(1, 1, 3000), second = make_segment(2, 1, 3000);
-  {
-    const auto tier = open_tier(disk);
-    tier->start();
-    tier->committed(first.name, first.memory);
-    ASSERT_TRUE(tier->wait_until_written(kPatience));
-  }
-  {
-    disk.full_at = 1;  // its first write
-    const auto tier = open_tier(disk);
-    EXPECT_EQ(offered_by(*tier).size(), 1U);
-    tier->start();
-    tier->committed(second.name, second.memory);
-    ASSERT_TRUE(tier->wait_until_written(kPatience));
-    EXPECT_EQ(tier->status().durable, (SegmentSum{1, 3000}));
-    EXPECT_EQ(tier->status().memory_only, (SegmentSum{1, 3000}));
-    EXPECT_NE(tier->status().error.find("the disk is full"), std::string::npos);
-  }
-  disk.full_at = 0;
-  const Offered offered = offered_by(disk);
-  EXPECT_EQ(offered.size(), 1U);
-  EXPECT_TRUE(offered.has(first));
 }
 
 TEST(DiskTier, ALogOfSomethingElseIsLeftAlone) {

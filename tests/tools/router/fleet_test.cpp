@@ -144,27 +144,5 @@ TEST(Fleet, ASweepWaitsForAnEngineThatCanDoIt) {
   EXPECT_EQ(done, 1);
 }
 
-// A sweep that an engine carries out just now would end the parcel of the next move.
-TEST(Fleet, ARequestMovesAgainOnceNobodySweepsItAnyMore) {
-  ScriptedEngine a;
-  a.be({.pool = R"({"pool":"p","role":"a"})"});
-  std::promise<void> asked, moves;
-  std::promise<bool> moved_meanwhile;
-  a.obey([&](const auto&) {
-    asked.set_value();
-    moved_meanwhile.set_value(moves.get_future().wait_for(std::chrono::milliseconds(200)) ==
-                              std::future_status::ready);
-    return 200;
-  });
-  const auto fleet = Fleet::open({}, {door_of("a", a.url())}).value();
-  ASSERT_TRUE(becomes([&] { return fleet->engines().front().state == "up"; }));
-  fleet->sweep("p", "r");
-  asked.get_future().wait();
-  fleet->moves_again("p", "r");
-  moves.set_value();
-  EXPECT_FALSE(moved_meanwhile.get_future().get());
-  EXPECT_EQ(fleet->counts().sweeps, 0U);
-}
-
 }  // namespace
 }  // namespace aqua::router::test

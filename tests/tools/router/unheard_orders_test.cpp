@@ -26,7 +26,7 @@ std::string word(const char* said) {
 // Two engines of a pool, and one request on one of them, which holds it until it is told to resume.
 class UnheardOrders : public ::testing::Test {
  protected:
-  UnheardOrders() {
+  explicit UnheardOrders(const std::string& hold = "300") {
     int number = 0;
     for (ScriptedEngine* engine : {&a_, &b_}) {
       engine->be({.pool = Json{{"pool", "p"}, {"role", std::string(1, "ab"[number++])}}.dump()});
@@ -36,12 +36,12 @@ class UnheardOrders : public ::testing::Test {
       });
       engine->obey([this](const Json& order) { return obey(order); });
     }
-    router_.emplace(std::vector{a_.url(), b_.url()}, std::vector<std::string>{"--hold", "300"});
+    router_.emplace(std::vector{a_.url(), b_.url()}, std::vector<std::string>{"--hold", hold});
     answer_ = std::async(std::launch::async, [this] {
       return ask(router_->url(), request_of(prompt_, 5, kTokens), "/v1/completions",
                  [this](const Answer& so_far) {
                    told_ = so_far.ids.size();
-                   return true;
+                   return !leaves_;
                  });
     });
     EXPECT_TRUE(becomes([&] { return told_ == kBefore; }));
@@ -50,6 +50,12 @@ class UnheardOrders : public ::testing::Test {
     const std::lock_guard lock(mu_);
     over_ = resumed_ = true;
     changed_.notify_all();
+  }
+  // To the engine that does not have it.
+  void order_move() {
+    const char* const to = source_ == &a_ ? "b" : "a";
+    const std::string name = request().at("name");
+    ASSERT_EQ(router_->order("/admin/v1/requests/" + name + "/move", Json{{"to", to}}.dump()), 200);
   }
 
   std::string say(std::uint32_t token) {
@@ -66,10 +72,18 @@ class UnheardOrders : public ::testing::Test {
     return kBusy;
   }
   int obey(const Json& order) {
-    if (order.at("order") == "sweep") return 200;  // the fleet's, of any engine
     std::unique_lock lock(mu_);
+    if (order.at("order") == "sweep") return ++swept_, 200;  // the fleet's, of any engine
     orders_.push_back(order);
-    if (order.at("order") == "resume") resumed_ = true;
+    if (order.at("order") == "resume") {
+      if (loses_ > 0) return --loses_, 503;
+      if (asks_after_resume_) {
+        asks_after_resume_ = false;
+        asks_ = true;
+      } else {
+        resumed_ = true;
+      }
+    }
     // It has the order, and its answer does not come.
     if (order.at("order") == "move") changed_.wait(lock, [this] { return over_; });
     return 200;
@@ -86,7 +100,11 @@ class UnheardOrders : public ::testing::Test {
   std::condition_variable changed_;
   std::vector<Json> orders_{};
   bool reserved_ = false, resumed_ = false, asks_ = false, over_ = false;
+  bool asks_after_resume_ = false;
+  int loses_ = 0;  // orders to resume
+  int swept_ = 0;
   std::atomic<std::size_t> told_{0};
+  std::atomic<bool> leaves_{false};  // the client
   std::atomic<ScriptedEngine*> source_{nullptr};
   ScriptedEngine a_, b_;
   std::optional<RouterProcess> router_;
@@ -95,9 +113,7 @@ class UnheardOrders : public ::testing::Test {
 };
 
 TEST_F(UnheardOrders, ASourceThatDoesNotAnswerIsToldToSpeakOn) {
-  const std::string name = request().at("name");
-  const char* const to = source_ == &a_ ? "b" : "a";
-  ASSERT_EQ(router_->order("/admin/v1/requests/" + name + "/move", Json{{"to", to}}.dump()), 200);
+  order_move();
   EXPECT_EQ(answer_.get(), expected_answer(prompt_, 5, kTokens));
   const auto told = orders();
   ASSERT_GE(told.size(), 2U);
@@ -123,7 +139,59 @@ TEST_F(UnheardOrders, WhyAMoveFailedIsTold) {
   EXPECT_TRUE(orders().empty()) << "the source never knew";
 }
 
-// Of a move that the router has given up, or that another router ordered.
+// It may hold the request: it is told until it has heard.
+TEST_F(UnheardOrders, ASourceThatLosesTheWordToSpeakOnIsToldItAgain) {
+  {
+    const std::lock_guard lock(mu_);
+    loses_ = 2;
+  }
+  order_move();
+  EXPECT_TRUE(becomes([&] { return orders().size() == 4; }));
+  EXPECT_EQ(answer_.get(), expected_answer(prompt_, 5, kTokens));
+  const auto told = orders();
+  ASSERT_EQ(told.size(), 4U);
+  for (std::size_t i = 1; i < told.size(); ++i) {
+    EXPECT_EQ(told.at(i).at("order"), "resume");
+    EXPECT_EQ(told.at(i).at("move"), told.at(0).at("move"));
+  }
+}
+
+// A later move is none of that answer's business, whenever the answer comes.
+TEST_F(UnheardOrders, ASourceThatAsksBehindAMoveIsToldWhichMovesAreOver) {
+  {
+    const std::lock_guard lock(mu_);
+    asks_after_resume_ = true;
+  }
+  order_move();
+  EXPECT_EQ(answer_.get(), expected_answer(prompt_, 5, kTokens));
+  const auto told = orders();
+  ASSERT_EQ(told.size(), 3U);
+  EXPECT_EQ(told.at(2).at("order"), "resume");
+  EXPECT_EQ(told.at(2).at("move"), told.at(0).at("move"));
+}
+
+// No move fails by the clock.
+class PatientOrders : public UnheardOrders {
+ protected:
+  PatientOrders() : UnheardOrders("60000") {}
+};
+
+TEST_F(PatientOrders, AClientThatGoesInAMoveLeavesNoParcel) {
+  order_move();
+  ASSERT_TRUE(becomes([&] { return orders().size() == 1; }));
+  leaves_ = true;
+  {
+    const std::lock_guard lock(mu_);
+    resumed_ = true;  // its client hears a token, and goes
+  }
+  (void)answer_.get();
+  EXPECT_TRUE(becomes([&] {
+    const std::lock_guard lock(mu_);
+    return swept_ == 1;
+  }));
+}
+
+// Of a move that another router ordered.
 TEST_F(UnheardOrders, ASourceThatAsksWithoutAMoveIsToldToSpeakOn) {
   {
     const std::lock_guard lock(mu_);

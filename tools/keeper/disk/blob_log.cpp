@@ -115,9 +115,19 @@ Result<void> BlobLog::next_file() {
     file = files_.rbegin()->first + 1;
   }
   const blob_log::Nonce nonce = draw_nonce();
-  AQUA_TRY(noted(directory_->create(file)));
-  AQUA_TRY(noted(directory_->write(file, 0, blob_log::encode_file_head(nonce))));
-  AQUA_TRY(noted(directory_->sync(file)));
+  const auto begin = [&]() -> Result<void> {
+    AQUA_TRY(directory_->create(file));
+    AQUA_TRY(directory_->write(file, 0, blob_log::encode_file_head(nonce)));
+    return directory_->sync(file);
+  };
+  if (auto begun = begin(); !begun.ok()) {
+    if (begun.error().code != Code::resource_exhausted) return noted(std::move(begun));
+    // The disk is full, which passes. Nothing is in the file, and nothing stays of it.
+    auto removed = directory_->remove(file);
+    const bool is_gone = removed.ok() || removed.error().code == Code::not_found;
+    if (!is_gone) AQUA_TRY(noted(std::move(removed)));
+    return begun;
+  }
   files_[file] = {.bytes = blob_log::kFileHeadBytes, .nonce = nonce};
   synced_ = blob_log::kFileHeadBytes;
   return {};

@@ -14,10 +14,9 @@
 // Threads: one at a time.
 // Owns:    the directory's files; nobody else may write there while it is open.
 // Units:   bytes.
-// Errors:  those of the directory's calls. A write that fails (a full disk) changes nothing. After
-// a
-//          failed sync every further change fails with failed_precondition, since nobody knows what
-//          is on the disk. What is there is still read.
+// Errors:  those of the directory's calls. A write that fails (a full disk) changes nothing. Once a
+//          sync has failed every change fails with failed_precondition, since nobody knows what is
+//          on the disk. What is there is still read.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +37,8 @@
 namespace aqua::keeper {
 
 struct BlobLogOptions {
-  std::uint64_t most_bytes = 0;                         // of all files together
+  // Of all files together; while one is cleaned, of its largest record more.
+  std::uint64_t most_bytes = 0;
   std::uint64_t file_bytes = std::uint64_t{256} << 20;  // a file is closed once it has so many
 };
 

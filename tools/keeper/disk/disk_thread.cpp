@@ -77,8 +77,8 @@ DiskTier::Work DiskTier::next() {
       entry.state = State::writing;
       return {.kind = Work::Kind::write, .id = id, .name = entry.name, .memory = entry.memory};
     }
+    busy_ = false;  // nobody has to wait for cleaning
     if (may_clean_ && writable_) return {.kind = Work::Kind::clean};
-    busy_ = false;
     work_.wait(mu_);
   }
 }
@@ -175,6 +175,7 @@ void DiskTier::look_at_log() {
   if (writable_ && !log_.writable()) {
     writable_ = false;
     queue_.clear();
+    erases_.clear();  // each would fail likewise, and be told each time
     for (auto& [id, entry] : entries_) {
       if (entry.state == State::pending || entry.state == State::no_room) {
         entry.state = State::refused;
@@ -191,6 +192,7 @@ void DiskTier::look_at_log() {
     if (is_gone) {
       tell(words_of(id), {Code::data_loss, "it has changed on the disk"});
       if (entry.memory != nullptr && writable_) enqueue(id, at->second);
+      if (!writable_) at->second.state = State::refused;
     }
     at = is_gone && entry.memory == nullptr ? entries_.erase(at) : std::next(at);
   }

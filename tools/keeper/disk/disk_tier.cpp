@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <iterator>
 #include <utility>
 
 #include "base/concat.hpp"
@@ -60,6 +61,13 @@ Result<void> DiskTier::find_left() {
                    concat(path_, ": '", key, "' in the log is no segment")};
     }
     entries_[id_of(*name)] = {.name = *name, .memory = {}, .state = State::left};
+  }
+  // A later generation tells that this one was dropped: the erase of it has failed.
+  for (auto at = entries_.begin(); at != entries_.end();) {
+    const auto later = std::next(at);
+    const bool was_dropped = later != entries_.end() && later->first.number == at->first.number;
+    if (was_dropped) erases_.push_back(key_of(at->second.name));
+    at = was_dropped ? entries_.erase(at) : later;
   }
   if (log_.cut_bytes() != 0) {
     std::fprintf(stderr, "aqua-keeper: disk: %llu bytes of what was being written are cut off\n",
@@ -146,7 +154,7 @@ bool DiskTier::dropped(std::uint64_t number, std::uint64_t generation) {
     }
     const bool in_log = entry.state == State::written || entry.state == State::durable ||
                         entry.state == State::left;
-    if (in_log) erases_.push_back(key_of(entry.name));
+    if (in_log && writable_) erases_.push_back(key_of(entry.name));
     if (entry.state == State::pending) queue_.erase(entry.turn);
     entries_.erase(found);
     erases_wait_ = false;

@@ -13,10 +13,9 @@
 //
 // Bytes that are not those of the digest in a segment's name are neither written nor offered.
 //
-// Threads: any may call committed(), dropped(), durable(), status() and wait_until_written();
-// open()
-//          and offer_all() come before start(). None of those that come after it waits for the
-//          disk.
+// Threads: open() and offer_all() come before start(). Behind it any may call committed(),
+//          dropped(), durable(), status() and wait_until_written(); but for the last, which says
+//          so, none of them waits for the disk.
 // Owns:    the log, and copies of descriptors for as long as their segments are kept.
 // Errors:  of writing are told by status(), since nobody waits for it, and on stderr.
 #pragma once
@@ -62,7 +61,7 @@ class DiskTier {
   void start();
 
   void committed(const SegmentName& name, Memory memory);
-  // False: the tier knows no such segment. From now on none of its bytes are read.
+  // False: the tier knows no such segment. What is read of it from now on is thrown away.
   bool dropped(std::uint64_t number, std::uint64_t generation);
   [[nodiscard]] bool durable(std::uint64_t number, std::uint64_t generation) const;
   [[nodiscard]] SegmentDisk status() const;

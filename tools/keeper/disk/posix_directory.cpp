@@ -24,6 +24,8 @@ namespace aqua::keeper {
 namespace {
 
 constexpr std::string_view kEnding = ".blobs";
+// Descriptors at once: a log has as many files as its quota allows.
+constexpr std::size_t kMostOpen = 8;
 
 std::string name_of(LogFile file) {
   const std::string digits = std::to_string(file);
@@ -57,7 +59,7 @@ class PosixDirectory final : public LogDirectory {
 
   const UniqueFd directory_;
   const std::string path_;
-  std::map<LogFile, UniqueFd> open_;
+  std::map<LogFile, UniqueFd> open_;  // the last one is among them, once it has been opened
 };
 
 struct CloseDirectory {
@@ -92,6 +94,8 @@ Result<int> PosixDirectory::open(LogFile file, int flags) {
   UniqueFd fd(::openat(directory_.get(), name_of(file).c_str(),
                        O_RDWR | O_NOFOLLOW | O_CLOEXEC | flags, 0600));
   if (!fd.valid()) return errno_error(where(file));
+  // The oldest goes. It was synced before a later one was begun: no failed write is forgotten.
+  if (open_.size() == kMostOpen) open_.erase(open_.begin());
   return open_.emplace(file, std::move(fd)).first->second.get();
 }
 
@@ -149,6 +153,15 @@ Result<void> PosixDirectory::read(LogFile file, std::uint64_t offset, std::span<
   return {};
 }
 
+// The directory may have been made just now, or by a process that died before it came to this:
+// until its parent is synced a power cut takes it back, with everything that was synced in it.
+Result<void> sync_parent(int directory, const std::string& path) {
+  const UniqueFd parent(::openat(directory, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!parent.valid() && errno == EACCES) return {};  // an administrator's, who made both
+  if (parent.valid() && ::fsync(parent.get()) == 0) return {};
+  return errno_error(concat("the directory that ", path, " is in"));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<LogDirectory>> open_log_directory(const std::string& path) {
@@ -158,6 +171,7 @@ Result<std::unique_ptr<LogDirectory>> open_log_directory(const std::string& path
     if (errno != EWOULDBLOCK) return errno_error(path);
     return Error{Code::failed_precondition, concat(path, ": another process has it open")};
   }
+  AQUA_TRY(sync_parent(directory.get(), path));
   return std::unique_ptr<LogDirectory>(
       std::make_unique<PosixDirectory>(std::move(directory), path));
 }

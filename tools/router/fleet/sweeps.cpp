@@ -29,7 +29,7 @@ Sweeps::~Sweeps() {
 void Sweeps::add(const std::string& pool, const std::string& request) {
   const MutexLock lock(mu_);
   if (due_.size() >= kMostSweeps) due_.erase(due_.begin());
-  due_.emplace(pool, request);
+  due_[{pool, request}] = ++last_;
   added_ = true;
   changed_.notify_all();
 }
@@ -38,7 +38,7 @@ void Sweeps::forget(const std::string& pool, const std::string& request) {
   const MutexLock lock(mu_);
   const Sweep sweep{pool, request};
   due_.erase(sweep);
-  while (under_way_ == sweep) changed_.wait(mu_);
+  while (asked_ == sweep) changed_.wait(mu_);
 }
 
 std::size_t Sweeps::waiting() const {
@@ -48,7 +48,7 @@ std::size_t Sweeps::waiting() const {
 
 void Sweeps::run(const std::stop_token& stop) {
   for (;;) {
-    std::set<Sweep> round;
+    Sweeping round;
     {
       const MutexLock lock(mu_);
       const auto until = std::chrono::steady_clock::now() + again_;
@@ -63,33 +63,42 @@ void Sweeps::run(const std::stop_token& stop) {
       added_ = false;
       round = due_;
     }
-    for (const Sweep& sweep : round) {
-      if (begin(sweep)) end(sweep, carry_out(sweep, stop));
+    for (const auto& wanted : round) {
+      if (!carry_out(wanted, stop)) continue;
+      const MutexLock lock(mu_);
+      if (is_wanted(wanted)) due_.erase(wanted.first);
     }
   }
 }
 
-bool Sweeps::begin(const Sweep& sweep) {
+bool Sweeps::is_wanted(const Sweeping::value_type& wanted) const {
+  const auto now = due_.find(wanted.first);
+  return now != due_.end() && now->second == wanted.second;
+}
+
+bool Sweeps::begin_asking(const Sweeping::value_type& wanted) {
   const MutexLock lock(mu_);
-  if (!due_.contains(sweep)) return false;
-  under_way_ = sweep;
+  if (!is_wanted(wanted)) return false;
+  asked_ = wanted.first;
   return true;
 }
 
-void Sweeps::end(const Sweep& sweep, bool done) {
+void Sweeps::end_asking() {
   const MutexLock lock(mu_);
-  if (done) due_.erase(sweep);
-  under_way_.reset();
+  asked_.reset();
   changed_.notify_all();
 }
 
-bool Sweeps::carry_out(const Sweep& sweep, const std::stop_token& stop) const {
-  const EngineCall call = sweep_order(sweep.second);
-  for (const auto& engine : engines_(sweep.first)) {
+bool Sweeps::carry_out(const Sweeping::value_type& wanted, const std::stop_token& stop) {
+  const auto& [pool, request] = wanted.first;
+  const EngineCall call = sweep_order(request);
+  for (const auto& engine : engines_(pool)) {
+    if (!begin_asking(wanted)) return false;
     http::HttpClient client(engine->url,
                             {.api_key = engine->api_key, .timeout = kSweepPatience, .stop = stop});
     const auto reply = client.post(call.path, call.body,
                                    [](std::string_view, auto) { return http::Heard::something; });
+    end_asking();
     if (reply.ok() && reply->status == 200) return true;
     if (stop.stop_requested()) return false;
   }

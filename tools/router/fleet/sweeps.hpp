@@ -9,10 +9,11 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -39,28 +40,34 @@ class Sweeps {
   // What parcel of the request waits in the pool is to end; that none does is as good. At most 4096
   // are remembered: beyond them one is forgotten, whose parcel waits for its role's next taker.
   void add(const std::string& pool, const std::string& request);
-  // The request moves again: its next parcel, of a higher turn, ends the earlier one. Waits for the
-  // engine that is asked just now, whose answer would end the next parcel, too.
+  // The request moves again: its next parcel, of a higher turn, ends the earlier one. No engine is
+  // asked from now on. One that is asked just now is waited for, since it would end the next
+  // parcel.
   void forget(const std::string& pool, const std::string& request);
   // That no engine has done yet.
   [[nodiscard]] std::size_t waiting() const;
 
  private:
   using Sweep = std::pair<std::string, std::string>;  // pool, request
+  using Sweeping = std::map<Sweep, std::uint64_t>;    // by which add() each was wanted
 
   void run(const std::stop_token& stop);
-  // Whether it is still to be done. If so it is under way until end().
-  [[nodiscard]] bool begin(const Sweep& sweep);
-  void end(const Sweep& sweep, bool done);
-  [[nodiscard]] bool carry_out(const Sweep& sweep, const std::stop_token& stop) const;
+  // Whether an engine has done it.
+  [[nodiscard]] bool carry_out(const Sweeping::value_type& wanted, const std::stop_token& stop);
+  // An engine is asked, if it is still wanted; and has answered, or has not in time.
+  [[nodiscard]] bool begin_asking(const Sweeping::value_type& wanted);
+  void end_asking();
+  // It was neither forgotten nor, after that, wanted once more.
+  [[nodiscard]] bool is_wanted(const Sweeping::value_type& wanted) const AQUA_REQUIRES(mu_);
 
   const EnginesOf engines_;
   const std::chrono::milliseconds again_;
   mutable Mutex mu_;
   CondVar changed_;
-  std::set<Sweep> due_ AQUA_GUARDED_BY(mu_);
-  std::optional<Sweep> under_way_ AQUA_GUARDED_BY(mu_);
-  bool added_ AQUA_GUARDED_BY(mu_) = false;  // since the last round
+  Sweeping due_ AQUA_GUARDED_BY(mu_);
+  std::uint64_t last_ AQUA_GUARDED_BY(mu_) = 0;
+  std::optional<Sweep> asked_ AQUA_GUARDED_BY(mu_);  // of an engine, just now
+  bool added_ AQUA_GUARDED_BY(mu_) = false;          // since the last round
   bool over_ AQUA_GUARDED_BY(mu_) = false;
   std::jthread thread_;
 };

@@ -140,6 +140,12 @@ class Conversation {
     bool orphaned = false;
   };
   std::optional<Move> move_{};
+  Turn last_kv_ = kNoTurn;  // the destination of the last move by KV
+  struct Resume {
+    Turn source = kNoTurn, move = kNoTurn;
+    Clock::time_point at{};
+  };
+  std::optional<Resume> resume_again_{};  // an engine that may not have heard it
   bool pauses_ = false;  // a move by KV is done, and its first token has not passed
   std::uint64_t said_tokens_ = 0;
   unsigned tries_ = 0;

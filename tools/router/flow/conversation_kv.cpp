@@ -17,6 +17,8 @@ namespace {
 // Of `hold`: until a source that does not hurry is told to speak on. By then one that is stopped is
 // known to be down, and its destination was asked whether it has all.
 constexpr int kAfterHurry = 4;
+// Between two tries of an order that the engine may not have heard.
+constexpr std::chrono::milliseconds kResumeAgain{200};
 
 }  // namespace
 
@@ -24,7 +26,7 @@ void Conversation::handle(EngineWord& said) {
   const bool source = said.turn == relay_.speaker();
   if (!move_ || move_->kind != migration::Kind::kv) {
     // It moves by an order that was given up here: nobody else is to speak.
-    if (source && said.word.what == MoveWord::What::asked) resume(said.turn, kNoTurn);
+    if (source && said.word.what == MoveWord::What::asked) resume(said.turn, last_kv_);
     return;
   }
   const bool destination = said.turn == relay_.other();
@@ -79,7 +81,7 @@ void Conversation::order_unheard() {
 
 void Conversation::handle(OrderUnheard& unheard) {
   if (unheard.resume) {
-    if (unheard.turn == relay_.speaker()) resume(unheard.turn, unheard.move);
+    resume_again_ = Resume{unheard.turn, unheard.move, Clock::now() + kResumeAgain};
     return;
   }
   if (!move_ || move_->destination != unheard.move) return;
@@ -91,14 +93,15 @@ void Conversation::blame_move(const std::string& engine, const std::string& why)
   move_->why = concat("engine ", engine, ": ", why);
 }
 
-// Until the engine has heard it. One that cannot be reached has ended its stream as well.
+// Again and again until the engine has heard it, whatever was in the way: it may hold the request
+// for as long. One that is dead, or does not have the attempt, ends its stream as well.
 void Conversation::resume(Turn source, Turn move) {
   const auto found = attempts_.find(source);
   if (found == attempts_.end()) return;
   errands_to(found->second->door())
       .post(resume_order({name_, source}, move),
             [mail = mail_, source, move](const Result<void>& done) {
-              if (done.ok() || done.error().code != Code::deadline_exceeded) return;
+              if (done.ok()) return;
               mail->post(OrderUnheard{source, move, true, done.error()});
             });
 }

@@ -78,7 +78,7 @@ void Conversation::begin_move(const FleetOrder& order) {
   if (by_kv) {
     move_->source_engine = speaker->second->door();
     move_->source = relay_.speaker();
-    move_->destination = turn;
+    move_->destination = last_kv_ = turn;
     move_->answered = answer_.size();
     fleet_.moves_again(order.engine->kv.pool, name_);
   }
@@ -181,6 +181,10 @@ void Conversation::look_at_clocks() {
   const auto now = Clock::now();
   if (move_ && now > move_->until) {
     move_->kind == migration::Kind::kv ? look_at_kv_move() : follow(relay_.give_up());
+  }
+  if (resume_again_ && now > resume_again_->at) {
+    const Resume again = *std::exchange(resume_again_, std::nullopt);
+    if (again.source == relay_.speaker()) resume(again.source, again.move);
   }
   if (relay_.phase() == Phase::idle && now > place_until_) {
     fail({Code::unavailable,
