@@ -182,6 +182,18 @@ def test_the_scheduler_loads_whole_prompts_once():
     assert scheduler.step().dropped == [7]
 
 
+@pytest.mark.parametrize("sequence", [None, "7", True, 7.0, -1, 1 << 53])
+def test_what_a_client_made_up_is_waited_for_by_nobody(sequence):
+    scheduler = DecodeScheduler(8)
+    request = request_of(
+        "a", 20, {"do_remote_prefill": True, "aqua_sequence": sequence, "aqua_tokens": 20})
+    scheduler.finished(request)
+    assert scheduler.matched(request, 0) == (0, False)
+    scheduler.allocated(request, None, 0)
+    meta = scheduler.step()
+    assert (meta.receives, meta.dropped) == ([], [])
+
+
 @pytest.mark.parametrize(
     "aqua, message",
     [
