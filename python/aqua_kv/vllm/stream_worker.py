@@ -82,8 +82,7 @@ class Sender:
                 self._fail(outgoing.send, error)
 
     def finished(self, asked: Set[str]) -> Set[str]:
-        """Requests whose blocks are read no more."""
-        self.give(self._layers)
+        """Requests whose blocks are read no more. A draft model may still be to compute its layers."""
         self._asked |= asked
         for request, outgoing in list(self._outgoing.items()):
             try:

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 from conftest import HERE, PACKAGE
-from vllm_streams import Engine, output_of, request_of
+from vllm_streams import LAYERS, Engine, output_of, request_of
 
 from aqua_kv.vllm.kv_planes import planes_of
 from aqua_kv.vllm.stream_options import StreamOptions
@@ -122,6 +122,50 @@ def test_what_is_not_wanted_has_its_room_for_another(keeper, tmp_path):
         "b", lambda: [worker.connector.get_finished(set()) for worker in decode.workers])
     assert decode.decode("b", 20, [4, 5, 6], params) == []
     assert [worker.wrong([4, 5, 6], 20, 2) for worker in decode.workers] == [0, 0]
+    prefill.close()
+    decode.close()
+
+
+def begin(prefill, name, tokens, blocks):
+    """A step that computes a prompt, up to its forward: the request, and the only worker, which has
+    room for it at the other end."""
+    request = request_of(name, tokens, {"do_remote_decode": True})
+    prefill.scheduler.update_state_after_alloc(request, None, 0)
+    meta = prefill.scheduler.build_connector_meta(output_of(
+        num_scheduled_tokens={name: tokens},
+        scheduled_new_reqs=[SimpleNamespace(
+            req_id=name, block_ids=(blocks,), num_computed_tokens=0)]))
+    [worker] = prefill.workers
+    worker.connector.handle_preemptions(meta)
+    worker.connector.bind_connector_metadata(meta)
+    while not worker.connector._sender._outgoing[name].out.ready():
+        assert worker.connector._streamer.wait(60_000), "no room"
+    return request, worker
+
+
+@pytest.mark.parametrize("in_parts", [False, True])
+def test_no_layer_is_streamed_before_all_of_it_is_computed(keeper, tmp_path, in_parts):
+    decode = Engine("kv_consumer", keeper.socket, str(tmp_path))
+    prefill = Engine("kv_producer", keeper.socket, str(tmp_path), in_parts=in_parts)
+    blocks = [0, 1, 2, 3, 4]
+    request, worker = begin(prefill, "a", 20, blocks)
+    connector, last = worker.connector, LAYERS - 1
+    if in_parts:  # what has none of the prompt's tokens
+        for name in worker.names:
+            connector.save_kv_layer(name, None, None)
+    for layer in range(last):
+        worker.put(layer, blocks, 20, 1)
+        connector.save_kv_layer(worker.names[layer], None, None)
+    connector.start_load_kv(None)
+    assert connector.get_finished(set()) == (None, None)
+    worker.put(last, blocks, 20, 1)  # a draft model's, which comes after that
+    connector.save_kv_layer(worker.names[last], None, None)
+    connector.wait_for_save()
+    connector.clear_connector_metadata()
+    _, params = prefill.scheduler.request_finished(request, blocks)
+    prefill.sent("a")
+    assert decode.decode("a", 20, [4, 5, 6], params) == []
+    assert [each.wrong([4, 5, 6], 20, 1) for each in decode.workers] == [0, 0]
     prefill.close()
     decode.close()
 
@@ -256,7 +300,8 @@ def test_a_connector_of_another_role_or_of_several_groups_is_refused(keeper, tmp
 
     config = SimpleNamespace(
         kv_transfer_config=SimpleNamespace(kv_role="kv_both", kv_connector_extra_config={}),
-        cache_config=SimpleNamespace(block_size=4))
+        cache_config=SimpleNamespace(block_size=4),
+        parallel_config=SimpleNamespace(use_ubatching=False))
     with pytest.raises(ValueError, match="kv_both"):
         AquaConnector(config, KVConnectorRole.SCHEDULER, SimpleNamespace(kv_cache_groups=[None]))
     config.kv_transfer_config.kv_role = "kv_producer"

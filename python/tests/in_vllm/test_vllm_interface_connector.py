@@ -54,6 +54,13 @@ def test_what_it_reads_of_a_step_is_there(theirs, name, used):
     assert all(f".{field}" in text for field in used), "the list here is out of date"
 
 
+def test_it_is_told_where_a_step_is_done_in_parts(theirs):
+    there = classes(theirs.text("config/parallel.py"))["ParallelConfig"]
+    assert "property" in ast.unparse(methods(there)["use_ubatching"].decorator_list[0])
+    text = (PACKAGE / "aqua_kv/vllm/connector.py").read_text()
+    assert "parallel_config.use_ubatching" in text, "this is out of date"
+
+
 def test_the_factory_finds_it_by_the_names_that_we_tell(theirs):
     text = ast.unparse(ast.parse(theirs.text(f"{CONNECTORS}/factory.py")))
     assert "kv_transfer_config.kv_connector_module_path" in text
