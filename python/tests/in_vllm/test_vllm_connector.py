@@ -8,6 +8,7 @@ import math
 import os
 import subprocess
 import sys
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -166,6 +167,32 @@ def test_no_layer_is_streamed_before_all_of_it_is_computed(keeper, tmp_path, in_
     prefill.sent("a")
     assert decode.decode("a", 20, [4, 5, 6], params) == []
     assert [each.wrong([4, 5, 6], 20, 1) for each in decode.workers] == [0, 0]
+    prefill.close()
+    decode.close()
+
+
+def test_a_prompt_that_two_requests_ask_for_is_the_first_ones_and_the_others_compute_it(
+    keeper, tmp_path
+):
+    decode = Engine("kv_consumer", keeper.socket, str(tmp_path))
+    prefill = Engine("kv_producer", keeper.socket, str(tmp_path))
+    _, params = prefill.prefill("a", 1, 20, [0, 1, 2, 3, 4])
+    prefill.sent("a")
+    for name, blocks in (("a", [1, 2, 3]), ("b", [4, 5, 6])):
+        request = request_of(name, 20, dict(params))
+        assert decode.scheduler.get_num_new_matched_tokens(request, 0) == (20, True)
+        allocated = SimpleNamespace(get_block_ids=lambda blocks=blocks: (blocks,))
+        decode.scheduler.update_state_after_alloc(request, allocated, 20)
+    decode.scheduler.request_finished(request_of("ended", 20, dict(params)), [])
+    decode.step(output_of())
+    for worker in decode.workers:
+        told, errors = [], set()
+        end = time.monotonic() + 60
+        while sorted(told) != ["a", "b"]:
+            assert time.monotonic() < end, told
+            told += worker.connector.get_finished(set())[1] or ()
+            errors |= worker.connector.get_block_ids_with_load_errors()
+        assert errors == {4, 5, 6} and worker.wrong([1, 2, 3], 20, 1) == 0
     prefill.close()
     decode.close()
 
