@@ -159,7 +159,8 @@ AQUA_CALL aqua_error* aqua_stream_out_layer(aqua_stream_out out, uint32_t layer,
 AQUA_CALL aqua_error* aqua_stream_out_finish(aqua_stream_out out, const void* words,
                                              size_t words_bytes, aqua_stream stream);
 /* *copied is 1 once the copies have left the blocks, which are free for others then, however slow a
- * receiver is. data_loss: the work before them, or a copy, has failed. */
+ * receiver is. data_loss: the work before them, or a copy, has failed, and none reads the blocks
+ * any more. */
 AQUA_CALL aqua_error* aqua_stream_out_copied(aqua_stream_out out, int* copied);
 /* *kept is 1 once the receivers get it also if this process ends. Errors as of _ready(). */
 AQUA_CALL aqua_error* aqua_stream_out_kept(aqua_stream_out out, int* kept);
@@ -206,14 +207,15 @@ AQUA_CALL aqua_error* aqua_streamer_arrived(aqua_streamer streamer,
  *   not_found            it has not arrived
  *   invalid_argument     fewer blocks than its tokens take, blocks that are none, or the stream
  *   failed_precondition  the stream is being captured
- *   resource_exhausted   a segment cannot be mapped here now; unavailable: not yet. Both: call
- * again
- */
+ *   resource_exhausted   a segment cannot be mapped here now: call again
+ *   unavailable          it is being mapped: call again
+ * After the last two nothing is on its way into the blocks. */
 AQUA_CALL aqua_error* aqua_streamer_stream_in(aqua_streamer streamer, uint64_t sequence,
                                               const uint32_t* blocks, size_t block_count,
                                               aqua_stream stream, aqua_stream_in* in);
 /* The next four are as those of a ticket (aqua/c/transfer.h), with layers counted as the layout
- * does. Once *done has been 1, or _wait() has returned without an error, the senders are told. */
+ * does: an error comes once nothing is written to the blocks, or the layer, any more. Once *done
+ * has been 1, or _wait() has returned without an error, the senders are told. */
 AQUA_CALL aqua_error* aqua_stream_in_done(aqua_stream_in in, int* done);
 AQUA_CALL aqua_error* aqua_stream_in_wait(aqua_stream_in in);
 AQUA_CALL aqua_error* aqua_stream_in_layer_done(aqua_stream_in in, uint32_t layer, int* done);
