@@ -47,11 +47,19 @@ class AquaConnector(KVConnectorBase_V1):
         groups = len(kv_cache_config.kv_cache_groups)
         if groups != 1:
             raise ValueError(f"AquaConnector: {groups} groups of KV caches, where it knows one")
+        parallel = vllm_config.parallel_config
+        # Each rank has all tokens of its heads, and what is sent to it no other engine takes.
+        single = ["prefill_context_parallel_size", "decode_context_parallel_size"]
+        if transfer.kv_role == "kv_consumer":
+            single.append("data_parallel_size")
+        for name in single:
+            if getattr(parallel, name) != 1:
+                raise ValueError(f"AquaConnector: {name} is {getattr(parallel, name)}, not 1")
         self.options = StreamOptions.parse(transfer.kv_connector_extra_config)
         self._own, self._other = _GROUPS[transfer.kv_role]
         self._block_size = int(vllm_config.cache_config.block_size)
         # Of a step in parts a layer is saved once for each part, and whole only after all of them.
-        self._in_parts = bool(vllm_config.parallel_config.use_ubatching)
+        self._in_parts = bool(parallel.use_ubatching)
         self._prefill: Optional[PrefillScheduler] = None
         self._decode: Optional[DecodeScheduler] = None
         if role is KVConnectorRole.SCHEDULER:

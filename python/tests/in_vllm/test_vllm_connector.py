@@ -320,7 +320,7 @@ def test_caches_of_each_order_and_none_that_cannot_be():
             planes_of(caches, 4)
 
 
-def test_a_connector_of_another_role_or_of_several_groups_is_refused(keeper, tmp_path):
+def test_a_connector_of_another_role_of_several_groups_or_of_tokens_in_parts_is_refused(keeper, tmp_path):
     from vllm.distributed.kv_transfer.kv_connector.v1.base import KVConnectorRole
 
     from aqua_kv.vllm.connector import AquaConnector
@@ -328,9 +328,20 @@ def test_a_connector_of_another_role_or_of_several_groups_is_refused(keeper, tmp
     config = SimpleNamespace(
         kv_transfer_config=SimpleNamespace(kv_role="kv_both", kv_connector_extra_config={}),
         cache_config=SimpleNamespace(block_size=4),
-        parallel_config=SimpleNamespace(use_ubatching=False))
+        parallel_config=SimpleNamespace(
+            use_ubatching=False, data_parallel_size=2, prefill_context_parallel_size=1,
+            decode_context_parallel_size=1))
     with pytest.raises(ValueError, match="kv_both"):
         AquaConnector(config, KVConnectorRole.SCHEDULER, SimpleNamespace(kv_cache_groups=[None]))
     config.kv_transfer_config.kv_role = "kv_producer"
     with pytest.raises(ValueError, match="2 groups"):
         AquaConnector(config, KVConnectorRole.SCHEDULER, SimpleNamespace(kv_cache_groups=[1, 2]))
+    one = SimpleNamespace(kv_cache_groups=[None])
+    for size in ("prefill_context_parallel_size", "decode_context_parallel_size"):
+        setattr(config.parallel_config, size, 2)
+        with pytest.raises(ValueError, match=f"{size} is 2"):
+            AquaConnector(config, KVConnectorRole.SCHEDULER, one)
+        setattr(config.parallel_config, size, 1)
+    config.kv_transfer_config.kv_role = "kv_consumer"
+    with pytest.raises(ValueError, match="data_parallel_size is 2"):
+        AquaConnector(config, KVConnectorRole.SCHEDULER, one)

@@ -144,7 +144,8 @@ class Engine:
             cache_config=SimpleNamespace(block_size=self.size),
             parallel_config=SimpleNamespace(
                 tensor_parallel_size=self.ranks, pipeline_parallel_size=1, rank=rank,
-                use_ubatching=self.in_parts),
+                use_ubatching=self.in_parts, data_parallel_size=1,
+                prefill_context_parallel_size=1, decode_context_parallel_size=1),
         )
 
     def close(self) -> None:
