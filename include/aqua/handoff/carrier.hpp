@@ -105,7 +105,7 @@ class AQUA_API Carrier {
   // Whether its bytes can be read here now; else the error that land() would answer. To be asked of
   // each of several parcels before the first one is landed, whose bytes would be on their way when
   // another one is refused.
-  [[nodiscard]] virtual Result<void> check_landable(std::uint64_t /*number*/) { return {}; }
+  [[nodiscard]] virtual Result<void> check_landable(std::uint64_t number) = 0;
   // All that is wanted of it has landed: the giver need not keep it.
   [[nodiscard]] virtual Result<void> confirm(std::uint64_t number) = 0;
   // The work on it has ended, once the work posted to `stream` so far has.
