@@ -159,6 +159,10 @@ Result<Ticket> KvPool::land(std::uint64_t number, const KvRange& /*filled*/, Blo
                concat("land: ", into.size(), " blocks, and within a pool it lies in its own")};
 }
 
+Result<void> KvPool::check_landable(std::uint64_t number) {
+  return parts_->member->check_taken("land", number);
+}
+
 Result<void> KvPool::confirm(std::uint64_t number) {
   return parts_->member->confirm(number);
 }

@@ -152,6 +152,10 @@ Result<Ticket> SegmentCarrier::land(std::uint64_t number, const KvRange& filled,
   return parts_->taker->land(number, filled, into, at, stream);
 }
 
+Result<void> SegmentCarrier::check_landable(std::uint64_t number) {
+  return parts_->taker->check_landable(number);
+}
+
 Result<void> SegmentCarrier::confirm(std::uint64_t number) {
   return parts_->taker->confirm(number);
 }

@@ -93,9 +93,7 @@ Result<SegmentTaker::Taken*> SegmentTaker::find_told(const char* call, std::uint
   return Error{Code::not_found, concat(call, ": no parcel ", number, " is this member's")};
 }
 
-Result<Ticket> SegmentTaker::land(std::uint64_t number, const KvRange& filled, BlockList into,
-                                  const KvRange& at, Stream stream) {
-  const MutexLock lock(mu_);
+Result<SegmentTaker::Taken*> SegmentTaker::find_landable(std::uint64_t number) {
   AQUA_ASSIGN(Taken * taken, find_told("land", number));
   if (!taken->opened) {
     hear();
@@ -109,6 +107,19 @@ Result<Ticket> SegmentTaker::land(std::uint64_t number, const KvRange& filled, B
     if (!taken->opened) begin(*taken);  // there may be memory for it next time
     return Error{why.code, concat("land: parcel ", number, ": ", why.message)};
   }
+  return taken;
+}
+
+Result<void> SegmentTaker::check_landable(std::uint64_t number) {
+  const MutexLock lock(mu_);
+  AQUA_TRY(find_landable(number));
+  return {};
+}
+
+Result<Ticket> SegmentTaker::land(std::uint64_t number, const KvRange& filled, BlockList into,
+                                  const KvRange& at, Stream stream) {
+  const MutexLock lock(mu_);
+  AQUA_ASSIGN(Taken* const taken, find_landable(number));
   const auto fill = std::ranges::find(taken->fills, filled, &Fill::range);
   if (fill == taken->fills.end()) {
     return Error{Code::invalid_argument,

@@ -32,6 +32,7 @@ class SegmentTaker {
   [[nodiscard]] std::vector<Parcel> accept(std::size_t most);
   [[nodiscard]] Result<Ticket> land(std::uint64_t number, const KvRange& filled, BlockList into,
                                     const KvRange& at, Stream stream);
+  [[nodiscard]] Result<void> check_landable(std::uint64_t number);
   [[nodiscard]] Result<void> confirm(std::uint64_t number);
   [[nodiscard]] Result<void> finish(std::uint64_t number, Stream stream);
   [[nodiscard]] std::vector<std::uint64_t> superseded();
@@ -48,6 +49,8 @@ class SegmentTaker {
   };
 
   [[nodiscard]] Result<Taken*> find_told(const char* call, std::uint64_t number) AQUA_REQUIRES(mu_);
+  // A parcel whose segment is mapped.
+  [[nodiscard]] Result<Taken*> find_landable(std::uint64_t number) AQUA_REQUIRES(mu_);
   void hear() AQUA_REQUIRES(mu_);
   // Lets go of those that ended when this process handed their requests on.
   void drop_continued() AQUA_REQUIRES(mu_);

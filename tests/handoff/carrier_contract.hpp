@@ -118,6 +118,7 @@ TYPED_TEST_P(CarrierContract, WhatIsOpenIsNotTaken) {
   EXPECT_EQ(this->code_of(prefill->open({"", 1}, "decode")), "invalid_argument");
   EXPECT_EQ(this->code_of(decode->confirm(12345)), "not_found");
   EXPECT_EQ(this->code_of(decode->land(12345, {}, {}, {}, {})), "not_found");
+  EXPECT_EQ(this->code_of(decode->check_landable(12345)), "not_found");
 }
 
 TYPED_TEST_P(CarrierContract, WhatIsNotOpenIsNotFilled) {
@@ -311,6 +312,7 @@ TYPED_TEST_P(CopyingCarrierContract, WhatWasNotFilledSoDoesNotLand) {
   const Parcel parcel = this->take(*decode);
   const Stream there = this->world_.stream(*decode);
   const std::vector<std::uint32_t> two{9, 4}, one{9};
+  EXPECT_EQ(this->code_of(decode->check_landable(parcel.number)), "ok");
   const auto land = [&](const KvRange& filled, BlockList into, const KvRange& at) {
     auto landed = decode->land(parcel.number, filled, into, at, there);
     if (landed.ok()) {

@@ -7,8 +7,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -131,7 +133,7 @@ class MemoryCarrier final : public Carrier {
     AQUA_ASSIGN(Ticket posted, runtime_.offload(layout_, from, range, tensor, stream));
     const auto copies = std::make_shared<SharedTicket>(std::move(posted));
     hub_.fills[number].push_back({range, std::move(tensor), copies});
-    return detail::Internals::make<Ticket>(std::shared_ptr<TicketState>(copies));
+    return watched(detail::Internals::make<Ticket>(std::shared_ptr<TicketState>(copies)));
   }
   Result<void> close(std::uint64_t number, BlockList /*blocks*/, std::uint32_t tokens,
                      std::string note, Stream /*stream*/) override {
@@ -177,7 +179,7 @@ class MemoryCarrier final : public Carrier {
   }
   Result<Ticket> land(std::uint64_t number, const KvRange& filled, BlockList into,
                       const KvRange& at, Stream stream) override {
-    AQUA_TRY(check_taken(number));
+    AQUA_TRY(check_landable(number));
     auto& fills = hub_.fills[number];
     const auto fill = std::find_if(fills.begin(), fills.end(),
                                    [&](const auto& each) { return each.range == filled; });
@@ -188,7 +190,13 @@ class MemoryCarrier final : public Carrier {
                    concat("land: ", fill->copies->bytes(), " bytes were filled, and not ", bytes)};
     }
     ++landed_;
-    return runtime_.fetch(fill->tensor, layout_, into, at, stream);
+    AQUA_ASSIGN(Ticket posted, runtime_.fetch(fill->tensor, layout_, into, at, stream));
+    return watched(std::move(posted));
+  }
+  Result<void> check_landable(std::uint64_t number) override {
+    AQUA_TRY(check_taken(number));
+    if (!unmapped_.contains(number)) return {};
+    return Error{Code::unavailable, concat("parcel ", number, " is being mapped")};
   }
   Result<void> confirm(std::uint64_t number) override { return hub_.book.confirm(self_, number); }
   Result<void> finish(std::uint64_t number, Stream /*stream*/) override {
@@ -210,6 +218,10 @@ class MemoryCarrier final : public Carrier {
   bool is_connected() const override { return true; }
 
   [[nodiscard]] unsigned landed() const { return landed_; }  // calls of land()
+  // The next copies are watched by these, in turn, instead of by their own.
+  void watch_by(std::deque<Ticket> tickets) { watched_by_ = std::move(tickets); }
+  // Parcels that this member cannot read now.
+  void unmap(std::set<std::uint64_t> parcels) { unmapped_ = std::move(parcels); }
 
  private:
   static Error unknown(std::uint64_t number) {
@@ -224,6 +236,12 @@ class MemoryCarrier final : public Carrier {
     const auto* const record = hub_.book.find(number);
     if (record == nullptr || record->taker != self_) return unknown(number);
     return {};
+  }
+  [[nodiscard]] Ticket watched(Ticket posted) {
+    if (watched_by_.empty()) return posted;
+    Ticket instead = std::move(watched_by_.front());
+    watched_by_.pop_front();
+    return instead;
   }
   void hear() {
     for (const ParcelNews& told : hub_.book.take_news(self_)) {
@@ -248,6 +266,8 @@ class MemoryCarrier final : public Carrier {
   std::vector<std::uint64_t> superseded_;
   std::uint64_t last_refused_ = std::uint64_t{1} << 40;  // numbers that no parcel has
   unsigned landed_ = 0;
+  std::deque<Ticket> watched_by_;
+  std::set<std::uint64_t> unmapped_;
 };
 
 }  // namespace aqua::test

@@ -12,11 +12,11 @@
  *          the next such call of the same name on it, or until it is freed. An empty list is no
  *          error.
  * Memory:  open, and the streamer's own threads, speak to the keeper, and end the process where
- * that finds no memory for a few kilobytes. Another call that finds none (resource_exhausted) may
- *          have ended in its middle. Where it has, all further calls on that streamer and its
- * streams say aborted, but those that free, wait or tell its status: free it and open another one.
- *          Sequences that had not been finished come to that, and those that were on their way out
- *          are streamed as another attempt. */
+ *          that finds no memory for a few kilobytes. Another call that finds none
+ *          (resource_exhausted) may have ended in its middle. Where it has, all further calls on
+ *          that streamer and its streams say aborted, but those that free, wait or tell its
+ *          status: free it and open another one. Sequences that had not been finished come to
+ *          that, and those that were on their way out are streamed as another attempt. */
 #ifndef AQUA_C_STREAMER_H
 #define AQUA_C_STREAMER_H
 
@@ -97,9 +97,11 @@ typedef struct aqua_streamer_status {
 
 /* Asks the keeper for segments and maps them; blocks for both. The layout is copied: its memory
  * stays for as long as the streamer.
- *   invalid_argument     an option cannot be; or a layout that is not the rank's: its layers,
- * planes, heads or tokens of a block failed_precondition  another group's shape is of another
- * model; or a KV pool has the name unavailable          no keeper listens, or it does not answer
+ *   invalid_argument     an option cannot be
+ *   invalid_argument     the layout's layers, planes, heads or tokens of a block are not the rank's
+ *   failed_precondition  another group's shape is of another model
+ *   failed_precondition  a KV pool has the name
+ *   unavailable          no keeper listens, or it does not answer
  *   permission_denied    the keeper is another user's
  *   resource_exhausted   the keeper, or the server, has no room for the segments */
 AQUA_CALL aqua_error* aqua_streamer_open(aqua_runtime runtime, aqua_layout layout,
@@ -117,8 +119,7 @@ AQUA_CALL aqua_error* aqua_streamer_get_status(aqua_streamer streamer,
  * streamer that is freed meanwhile goes when this returns. */
 AQUA_CALL aqua_error* aqua_streamer_wait(aqua_streamer streamer, uint32_t patience_ms, int* news);
 
-/* --- who sends ---------------------------------------------------------------------------------
- */
+/* --- who sends ------------------------------------------------------------------------------ */
 
 typedef struct aqua_stream_out_options {
   size_t struct_size;
@@ -159,7 +160,8 @@ AQUA_CALL aqua_error* aqua_stream_out_layer(aqua_stream_out out, uint32_t layer,
 AQUA_CALL aqua_error* aqua_stream_out_finish(aqua_stream_out out, const void* words,
                                              size_t words_bytes, aqua_stream stream);
 /* *copied is 1 once the copies have left the blocks, which are free for others then, however slow a
- * receiver is. data_loss: the work before them, or a copy, has failed. */
+ * receiver is. data_loss: the work before them, or a copy, has failed, and none reads the blocks
+ * any more. */
 AQUA_CALL aqua_error* aqua_stream_out_copied(aqua_stream_out out, int* copied);
 /* *kept is 1 once the receivers get it also if this process ends. Errors as of _ready(). */
 AQUA_CALL aqua_error* aqua_stream_out_kept(aqua_stream_out out, int* kept);
@@ -171,12 +173,13 @@ AQUA_CALL aqua_error* aqua_stream_out_cancel(aqua_stream_out out);
  * freed. */
 AQUA_CALL aqua_error* aqua_stream_out_free(aqua_stream_out out);
 
-/* --- who receives ------------------------------------------------------------------------------
- */
+/* --- who receives --------------------------------------------------------------------------- */
 
 /* There is room for so many more sequences of this group: to be said anew for each of which
  * aqua_streamer_finish() has said that it had arrived. A later attempt of a sequence has the room
- * of the first. not_found         no such group invalid_argument  more than 65,536 in all */
+ * of the first.
+ *   not_found         no such group
+ *   invalid_argument  more than 65,536 in all */
 AQUA_CALL aqua_error* aqua_streamer_admit(aqua_streamer streamer, const char* group,
                                           uint32_t sequences);
 
@@ -196,7 +199,8 @@ typedef struct aqua_arrived {
  * told yet, also where only a part of it has come. Where it answers 0 what has come is given up,
  * and there is room for another sequence in its place. A sequence that has ended is not wanted: an
  * attempt that began before its end may come after it, or never be complete. Calls that `wanted`
- * makes on this streamer and its streams are failed_precondition. */
+ * makes on this streamer and what it streams out are failed_precondition, but those that wait or
+ * tell its status. */
 AQUA_CALL aqua_error* aqua_streamer_arrived(aqua_streamer streamer,
                                             int (*wanted)(void* user, uint64_t sequence),
                                             void* user, const aqua_arrived* const** arrived,
@@ -206,14 +210,15 @@ AQUA_CALL aqua_error* aqua_streamer_arrived(aqua_streamer streamer,
  *   not_found            it has not arrived
  *   invalid_argument     fewer blocks than its tokens take, blocks that are none, or the stream
  *   failed_precondition  the stream is being captured
- *   resource_exhausted   a segment cannot be mapped here now; unavailable: not yet. Both: call
- * again
- */
+ *   resource_exhausted   a segment cannot be mapped here now: call again
+ *   unavailable          it is being mapped: call again
+ * After the last two nothing is on its way into the blocks. */
 AQUA_CALL aqua_error* aqua_streamer_stream_in(aqua_streamer streamer, uint64_t sequence,
                                               const uint32_t* blocks, size_t block_count,
                                               aqua_stream stream, aqua_stream_in* in);
 /* The next four are as those of a ticket (aqua/c/transfer.h), with layers counted as the layout
- * does. Once *done has been 1, or _wait() has returned without an error, the senders are told. */
+ * does: an error comes once nothing is written to the blocks, or the layer, any more. Once *done
+ * has been 1, or _wait() has returned without an error, the senders are told. */
 AQUA_CALL aqua_error* aqua_stream_in_done(aqua_stream_in in, int* done);
 AQUA_CALL aqua_error* aqua_stream_in_wait(aqua_stream_in in);
 AQUA_CALL aqua_error* aqua_stream_in_layer_done(aqua_stream_in in, uint32_t layer, int* done);

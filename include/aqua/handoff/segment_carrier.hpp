@@ -104,6 +104,7 @@ class AQUA_API SegmentCarrier final : public Carrier {
   [[nodiscard]] std::vector<Parcel> accept(std::size_t most) override;
   [[nodiscard]] Result<Ticket> land(std::uint64_t number, const KvRange& filled, BlockList into,
                                     const KvRange& at, Stream stream) override;
+  [[nodiscard]] Result<void> check_landable(std::uint64_t number) override;
   [[nodiscard]] Result<void> confirm(std::uint64_t number) override;
   [[nodiscard]] Result<void> finish(std::uint64_t number, Stream stream) override;
   [[nodiscard]] std::vector<std::uint64_t> superseded() override;

@@ -99,7 +99,8 @@ class AQUA_API StreamOut {
   //   failed_precondition  a layer is missing, or it was called before
   [[nodiscard]] Result<void> finish(const std::string& words, Stream stream);
   // Whether the copies have left the blocks, which are free for others then. However slow a
-  // receiver is, it does not come into this.
+  // receiver is, it does not come into this. An error: as a Ticket's, the first one's once no copy
+  // reads them any more.
   [[nodiscard]] Result<bool> copied() const;
   // Whether it outlives this process: the receivers get it, also if this process ends now.
   [[nodiscard]] Result<bool> kept() const;
@@ -122,8 +123,9 @@ class AQUA_API StreamIn {
   StreamIn& operator=(StreamIn&&) noexcept;
   ~StreamIn();
 
-  // As those of a Ticket (aqua/ticket.hpp), with layers counted as the layout does. Once done() is
-  // true the senders are told.
+  // As those of a Ticket (aqua/ticket.hpp), with layers counted as the layout does: an error comes
+  // once nothing is written to the blocks, or the layer, any more. Once done() is true the senders
+  // are told.
   [[nodiscard]] Result<bool> done();
   [[nodiscard]] Result<void> wait();
   [[nodiscard]] Result<bool> layer_done(unsigned layer) const;
@@ -186,6 +188,7 @@ class AQUA_API Streamer {
   // `stream` so far.
   //   not_found         it has not arrived
   //   invalid_argument  fewer blocks than its tokens take, or as Carrier::land()
+  //   as Carrier::check_landable(): nothing is on its way into the blocks
   [[nodiscard]] Result<StreamIn> stream_in(std::uint64_t sequence, BlockList blocks, Stream stream);
   // The sequence is needed no more, once the work posted to `stream` so far has ended; nobody gets
   // it again. True: arrived() had told of it. False: it had not, of its highest attempt; what has

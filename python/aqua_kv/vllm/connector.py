@@ -47,9 +47,19 @@ class AquaConnector(KVConnectorBase_V1):
         groups = len(kv_cache_config.kv_cache_groups)
         if groups != 1:
             raise ValueError(f"AquaConnector: {groups} groups of KV caches, where it knows one")
+        parallel = vllm_config.parallel_config
+        # Each rank has all tokens of its heads, and what is sent to it no other engine takes.
+        single = ["prefill_context_parallel_size", "decode_context_parallel_size"]
+        if transfer.kv_role == "kv_consumer":
+            single.append("data_parallel_size")
+        for name in single:
+            if getattr(parallel, name) != 1:
+                raise ValueError(f"AquaConnector: {name} is {getattr(parallel, name)}, not 1")
         self.options = StreamOptions.parse(transfer.kv_connector_extra_config)
         self._own, self._other = _GROUPS[transfer.kv_role]
         self._block_size = int(vllm_config.cache_config.block_size)
+        # Of a step in parts a layer is saved once for each part, and whole only after all of them.
+        self._in_parts = bool(parallel.use_ubatching)
         self._prefill: Optional[PrefillScheduler] = None
         self._decode: Optional[DecodeScheduler] = None
         if role is KVConnectorRole.SCHEDULER:
@@ -142,10 +152,15 @@ class AquaConnector(KVConnectorBase_V1):
         if self._sender is not None:
             self._sender.cancel(kv_connector_metadata.cancelled)
 
+    def bind_connector_metadata(self, connector_metadata: KVConnectorMetadata) -> None:
+        """vLLM's last call before the forward that computes what is sent: start_load_kv comes after
+        it."""
+        super().bind_connector_metadata(connector_metadata)
+        if self._sender is not None:
+            self._sender.begin(self._meta().sends)
+
     def start_load_kv(self, forward_context: Any, **kwargs: Any) -> None:
         meta = self._meta()
-        if self._sender is not None:
-            self._sender.begin(meta.sends)
         if self._receiver is not None:
             self._receiver.begin(meta.receives, meta.dropped)
 
@@ -155,11 +170,12 @@ class AquaConnector(KVConnectorBase_V1):
     def save_kv_layer(
         self, layer_name: str, kv_layer: Any, attn_metadata: Any, **kwargs: Any
     ) -> None:
-        if self._sender is not None and self._planes is not None:
+        if self._sender is not None and self._planes is not None and not self._in_parts:
             self._sender.give(self._planes.layers[layer_name] + 1)
 
     def wait_for_save(self) -> None:
-        """Waits for nothing: blocks are kept until get_finished() names their request."""
+        """Once a step, after all forwards, a draft model's too. Waits for nothing: blocks are kept
+        until get_finished() names their request."""
         if self._sender is not None and self._planes is not None:
             self._sender.give(len(self._planes.layers))
 

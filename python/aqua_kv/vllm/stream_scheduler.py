@@ -12,6 +12,8 @@ from vllm.distributed.kv_transfer.kv_connector.v1.base import KVConnectorMetadat
 
 logger = logging.getLogger(__name__)
 
+_SEQUENCE_BITS = 53  # that JSON keeps in every language it passes through
+
 
 @dataclass(frozen=True)
 class Send:
@@ -86,7 +88,7 @@ class PrefillScheduler:
         prompt.blocks += blocks[0] if blocks else ()
         if computed + output.num_scheduled_tokens.get(request, 0) < prompt.tokens:
             return
-        prompt.sequence = secrets.randbits(63)
+        prompt.sequence = secrets.randbits(_SEQUENCE_BITS)
         count = -(-prompt.tokens // self._block_size)
         meta.sends.append(
             Send(request, prompt.sequence, tuple(prompt.blocks[:count]), prompt.tokens)
@@ -115,6 +117,12 @@ class DecodeScheduler:
         params = request.kv_transfer_params or {}
         if not params.get("do_remote_prefill") or computed:
             return 0, False
+        if _sequence(params) is None:
+            logger.warning(
+                "request %s is told of no sequence by %r: it is computed here",
+                request.request_id, params.get("aqua_sequence"),
+            )
+            return 0, False
         if params.get("aqua_tokens") != request.num_prompt_tokens:
             logger.warning(
                 "request %s has %d prompt tokens, %s were sent: they are computed here",
@@ -128,8 +136,8 @@ class DecodeScheduler:
         if not params.get("do_remote_prefill"):
             return
         params["do_remote_prefill"] = False  # once; computed here if it fails
-        sequence = params.get("aqua_sequence")
-        if not isinstance(sequence, int):
+        sequence = _sequence(params)
+        if sequence is None:
             return
         if not external:
             self._next.dropped.append(sequence)
@@ -141,10 +149,17 @@ class DecodeScheduler:
     def finished(self, request: Any) -> None:
         """A request that ended before it was given blocks."""
         params = request.kv_transfer_params or {}
-        if params.get("do_remote_prefill") and isinstance(params.get("aqua_sequence"), int):
+        sequence = _sequence(params)
+        if params.get("do_remote_prefill") and sequence is not None:
             params["do_remote_prefill"] = False
-            self._next.dropped.append(params["aqua_sequence"])
+            self._next.dropped.append(sequence)
 
     def step(self) -> AquaConnectorMetadata:
         meta, self._next = self._next, AquaConnectorMetadata()
         return meta
+
+
+def _sequence(params: Dict[str, Any]) -> Optional[int]:
+    """None: there is none. What a client sends may be anything."""
+    given = params.get("aqua_sequence")
+    return given if type(given) is int and 0 <= given < 1 << _SEQUENCE_BITS else None

@@ -82,8 +82,7 @@ class Sender:
                 self._fail(outgoing.send, error)
 
     def finished(self, asked: Set[str]) -> Set[str]:
-        """Requests whose blocks are read no more."""
-        self.give(self._layers)
+        """Requests whose blocks are read no more. A draft model may still be to compute its layers."""
         self._asked |= asked
         for request, outgoing in list(self._outgoing.items()):
             try:
@@ -133,20 +132,26 @@ class Receiver:
         self._unclaimed: "OrderedDict[int, float]" = OrderedDict()  # arrived, by when asked for
         self._ended: "OrderedDict[int, None]" = OrderedDict()
         self._errors: Set[int] = set()
+        self._refused: Set[str] = set()  # requests that finished() is to tell
         streamer.admit(of, sequences)
 
     def begin(self, receives: List[Receive], dropped: List[int]) -> None:
         for receive in receives:
+            if receive.sequence in self._incoming:  # n answers to a prompt, or a client's retry
+                self._fail(receive, "another request takes it")
+                self._refused.add(receive.request)
+                continue
             self._unclaimed.pop(receive.sequence, None)
             self._incoming[receive.sequence] = _Incoming(
                 receive, time.monotonic() + self._patience
             )
         for sequence in dropped:
-            self._end(sequence)
+            if sequence not in self._incoming:
+                self._end(sequence)
 
     def finished(self) -> Set[str]:
         """Requests that have all of their KV, or of which some is a load error."""
-        told: Set[str] = set()
+        told, self._refused = self._refused, set()
         now = time.monotonic()
         for each in self._streamer.arrived(lambda sequence: sequence not in self._ended):
             self._arrived[each.sequence] = each
@@ -157,11 +162,7 @@ class Receiver:
                 if not self._advance(incoming, now):
                     continue
             except (Error, _NeverCame) as error:
-                logger.warning(
-                    "request %s: its KV does not come, %d blocks are computed here: %s",
-                    incoming.receive.request, len(incoming.receive.blocks), error,
-                )
-                self._errors |= set(incoming.receive.blocks)
+                self._fail(incoming.receive, error)
             if incoming.stream_in is not None:
                 incoming.stream_in.close()
             del self._incoming[sequence]
@@ -205,6 +206,13 @@ class Receiver:
             if late or error.code not in (Code.UNAVAILABLE, Code.RESOURCE_EXHAUSTED):
                 raise
         return False
+
+    def _fail(self, receive: Receive, why: object) -> None:
+        logger.warning(
+            "request %s: its KV does not come, %d blocks are computed here: %s",
+            receive.request, len(receive.blocks), why,
+        )
+        self._errors |= set(receive.blocks)
 
     def _end(self, sequence: int) -> None:
         self._arrived.pop(sequence, None)

@@ -8,11 +8,12 @@ import math
 import os
 import subprocess
 import sys
+import time
 from types import SimpleNamespace
 
 import pytest
 from conftest import HERE, PACKAGE
-from vllm_streams import Engine, output_of, request_of
+from vllm_streams import LAYERS, Engine, output_of, request_of
 
 from aqua_kv.vllm.kv_planes import planes_of
 from aqua_kv.vllm.stream_options import StreamOptions
@@ -126,6 +127,76 @@ def test_what_is_not_wanted_has_its_room_for_another(keeper, tmp_path):
     decode.close()
 
 
+def begin(prefill, name, tokens, blocks):
+    """A step that computes a prompt, up to its forward: the request, and the only worker, which has
+    room for it at the other end."""
+    request = request_of(name, tokens, {"do_remote_decode": True})
+    prefill.scheduler.update_state_after_alloc(request, None, 0)
+    meta = prefill.scheduler.build_connector_meta(output_of(
+        num_scheduled_tokens={name: tokens},
+        scheduled_new_reqs=[SimpleNamespace(
+            req_id=name, block_ids=(blocks,), num_computed_tokens=0)]))
+    [worker] = prefill.workers
+    worker.connector.handle_preemptions(meta)
+    worker.connector.bind_connector_metadata(meta)
+    while not worker.connector._sender._outgoing[name].out.ready():
+        assert worker.connector._streamer.wait(60_000), "no room"
+    return request, worker
+
+
+@pytest.mark.parametrize("in_parts", [False, True])
+def test_no_layer_is_streamed_before_all_of_it_is_computed(keeper, tmp_path, in_parts):
+    decode = Engine("kv_consumer", keeper.socket, str(tmp_path))
+    prefill = Engine("kv_producer", keeper.socket, str(tmp_path), in_parts=in_parts)
+    blocks = [0, 1, 2, 3, 4]
+    request, worker = begin(prefill, "a", 20, blocks)
+    connector, last = worker.connector, LAYERS - 1
+    if in_parts:  # what has none of the prompt's tokens
+        for name in worker.names:
+            connector.save_kv_layer(name, None, None)
+    for layer in range(last):
+        worker.put(layer, blocks, 20, 1)
+        connector.save_kv_layer(worker.names[layer], None, None)
+    connector.start_load_kv(None)
+    assert connector.get_finished(set()) == (None, None)
+    worker.put(last, blocks, 20, 1)  # a draft model's, which comes after that
+    connector.save_kv_layer(worker.names[last], None, None)
+    connector.wait_for_save()
+    connector.clear_connector_metadata()
+    _, params = prefill.scheduler.request_finished(request, blocks)
+    prefill.sent("a")
+    assert decode.decode("a", 20, [4, 5, 6], params) == []
+    assert [each.wrong([4, 5, 6], 20, 1) for each in decode.workers] == [0, 0]
+    prefill.close()
+    decode.close()
+
+
+def test_a_prompt_that_two_requests_ask_for_is_the_first_ones_and_the_others_compute_it(
+    keeper, tmp_path
+):
+    decode = Engine("kv_consumer", keeper.socket, str(tmp_path))
+    prefill = Engine("kv_producer", keeper.socket, str(tmp_path))
+    _, params = prefill.prefill("a", 1, 20, [0, 1, 2, 3, 4])
+    prefill.sent("a")
+    for name, blocks in (("a", [1, 2, 3]), ("b", [4, 5, 6])):
+        request = request_of(name, 20, dict(params))
+        assert decode.scheduler.get_num_new_matched_tokens(request, 0) == (20, True)
+        allocated = SimpleNamespace(get_block_ids=lambda blocks=blocks: (blocks,))
+        decode.scheduler.update_state_after_alloc(request, allocated, 20)
+    decode.scheduler.request_finished(request_of("ended", 20, dict(params)), [])
+    decode.step(output_of())
+    for worker in decode.workers:
+        told, errors = [], set()
+        end = time.monotonic() + 60
+        while sorted(told) != ["a", "b"]:
+            assert time.monotonic() < end, told
+            told += worker.connector.get_finished(set())[1] or ()
+            errors |= worker.connector.get_block_ids_with_load_errors()
+        assert errors == {4, 5, 6} and worker.wrong([1, 2, 3], 20, 1) == 0
+    prefill.close()
+    decode.close()
+
+
 def test_the_scheduler_sends_a_prompt_once_it_is_computed_and_anew_after_a_preemption():
     scheduler = PrefillScheduler(4)
     request = request_of("a", 10, {"do_remote_decode": True})
@@ -180,6 +251,18 @@ def test_the_scheduler_loads_whole_prompts_once():
     assert scheduler.step().dropped == []
     scheduler.finished(request_of("b", 20, dict(params)))
     assert scheduler.step().dropped == [7]
+
+
+@pytest.mark.parametrize("sequence", [None, "7", True, 7.0, -1, 1 << 53])
+def test_what_a_client_made_up_is_waited_for_by_nobody(sequence):
+    scheduler = DecodeScheduler(8)
+    request = request_of(
+        "a", 20, {"do_remote_prefill": True, "aqua_sequence": sequence, "aqua_tokens": 20})
+    scheduler.finished(request)
+    assert scheduler.matched(request, 0) == (0, False)
+    scheduler.allocated(request, None, 0)
+    meta = scheduler.step()
+    assert (meta.receives, meta.dropped) == ([], [])
 
 
 @pytest.mark.parametrize(
@@ -237,16 +320,28 @@ def test_caches_of_each_order_and_none_that_cannot_be():
             planes_of(caches, 4)
 
 
-def test_a_connector_of_another_role_or_of_several_groups_is_refused(keeper, tmp_path):
+def test_a_connector_of_another_role_of_several_groups_or_of_tokens_in_parts_is_refused(keeper, tmp_path):
     from vllm.distributed.kv_transfer.kv_connector.v1.base import KVConnectorRole
 
     from aqua_kv.vllm.connector import AquaConnector
 
     config = SimpleNamespace(
         kv_transfer_config=SimpleNamespace(kv_role="kv_both", kv_connector_extra_config={}),
-        cache_config=SimpleNamespace(block_size=4))
+        cache_config=SimpleNamespace(block_size=4),
+        parallel_config=SimpleNamespace(
+            use_ubatching=False, data_parallel_size=2, prefill_context_parallel_size=1,
+            decode_context_parallel_size=1))
     with pytest.raises(ValueError, match="kv_both"):
         AquaConnector(config, KVConnectorRole.SCHEDULER, SimpleNamespace(kv_cache_groups=[None]))
     config.kv_transfer_config.kv_role = "kv_producer"
     with pytest.raises(ValueError, match="2 groups"):
         AquaConnector(config, KVConnectorRole.SCHEDULER, SimpleNamespace(kv_cache_groups=[1, 2]))
+    one = SimpleNamespace(kv_cache_groups=[None])
+    for size in ("prefill_context_parallel_size", "decode_context_parallel_size"):
+        setattr(config.parallel_config, size, 2)
+        with pytest.raises(ValueError, match=f"{size} is 2"):
+            AquaConnector(config, KVConnectorRole.SCHEDULER, one)
+        setattr(config.parallel_config, size, 1)
+    config.kv_transfer_config.kv_role = "kv_consumer"
+    with pytest.raises(ValueError, match="data_parallel_size is 2"):
+        AquaConnector(config, KVConnectorRole.SCHEDULER, one)

@@ -54,6 +54,16 @@ def test_what_it_reads_of_a_step_is_there(theirs, name, used):
     assert all(f".{field}" in text for field in used), "the list here is out of date"
 
 
+def test_what_it_reads_of_how_an_engine_is_parallel_is_there(theirs):
+    there = classes(theirs.text("config/parallel.py"))["ParallelConfig"]
+    assert "property" in ast.unparse(methods(there)["use_ubatching"].decorator_list[0])
+    used = ["prefill_context_parallel_size", "decode_context_parallel_size", "data_parallel_size",
+            "tensor_parallel_size", "pipeline_parallel_size", "rank"]
+    assert set(used) <= set(fields(there))
+    text = (PACKAGE / "aqua_kv/vllm/connector.py").read_text()
+    assert all(name in text for name in [*used, "use_ubatching"]), "the list here is out of date"
+
+
 def test_the_factory_finds_it_by_the_names_that_we_tell(theirs):
     text = ast.unparse(ast.parse(theirs.text(f"{CONNECTORS}/factory.py")))
     assert "kv_transfer_config.kv_connector_module_path" in text

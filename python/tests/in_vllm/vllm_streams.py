@@ -118,11 +118,12 @@ def output_of(**given: Any) -> Any:
 
 class Engine:
     def __init__(
-        self, role: str, keeper: str, directory: str, patience_s: int = 60, sequences: int = 8
+        self, role: str, keeper: str, directory: str, patience_s: int = 60, sequences: int = 8,
+        in_parts: bool = False,
     ) -> None:
         own, self.peer = (PREFILL, DECODE) if role == "kv_producer" else (DECODE, PREFILL)
         self.role, self.keeper = role, keeper
-        self.patience_s, self.sequences = patience_s, sequences
+        self.patience_s, self.sequences, self.in_parts = patience_s, sequences, in_parts
         self.size, self.ranks = own["block_size"], own["tensor_parallel_size"]
         self.heads_first = own is DECODE
         self.runtime = aqua_kv.Runtime.open(
@@ -142,7 +143,9 @@ class Engine:
             ),
             cache_config=SimpleNamespace(block_size=self.size),
             parallel_config=SimpleNamespace(
-                tensor_parallel_size=self.ranks, pipeline_parallel_size=1, rank=rank),
+                tensor_parallel_size=self.ranks, pipeline_parallel_size=1, rank=rank,
+                use_ubatching=self.in_parts, data_parallel_size=1,
+                prefill_context_parallel_size=1, decode_context_parallel_size=1),
         )
 
     def close(self) -> None:
@@ -150,20 +153,21 @@ class Engine:
             worker.connector.shutdown()
 
     def step(self, output: Any, compute: Any = lambda worker, layer: None, layers: int = LAYERS) -> None:
-        """One iteration; `compute(worker, layer)` writes a layer's KV."""
+        """One iteration; `compute(worker, layer)` writes a layer's KV. Of fewer layers: it dies."""
         meta = self.scheduler.build_connector_meta(output)
         for worker in self.workers:
             connector = worker.connector
-            connector.bind_connector_metadata(meta)
             connector.handle_preemptions(meta)
-            connector.start_load_kv(None)
-            for layer in range(layers):
+            connector.bind_connector_metadata(meta)
+            for layer in range(layers if output.num_scheduled_tokens else 0):
                 connector.wait_for_layer_load(worker.names[layer])
                 compute(worker, layer)
                 connector.save_kv_layer(
                     worker.names[layer], worker.caches[worker.names[layer]], None)
-            if layers == LAYERS:
-                connector.wait_for_save()
+            if layers < LAYERS:
+                continue
+            connector.start_load_kv(None)
+            connector.wait_for_save()
             connector.clear_connector_metadata()
 
     def prefill(
@@ -199,6 +203,7 @@ class Engine:
         while waiting:
             assert time.monotonic() < end, "never sent"
             meanwhile()
+            self.step(output_of())
             for worker in list(waiting):
                 done, _ = worker.connector.get_finished(asked)
                 if done:

@@ -5,6 +5,7 @@
 
 #include "base/concat.hpp"
 #include "base/try.hpp"
+#include "systems/kv_stream/act/all_done.hpp"
 
 namespace aqua::kv_stream {
 
@@ -19,37 +20,32 @@ StreamIn& StreamIn::operator=(StreamIn&&) noexcept = default;
 StreamIn::~StreamIn() = default;
 
 Result<bool> StreamIn::done() {
-  for (unsigned layer = 0; layer < parts_->layers.size(); ++layer) {
-    AQUA_ASSIGN(const bool there, layer_done(layer));
-    if (!there) return false;
-  }
+  AQUA_ASSIGN(const bool there, all_done(parts_->layers));
+  if (!there) return false;
   for (; !parts_->parcels.empty(); parts_->parcels.pop_back())
     AQUA_TRY(parts_->carrier.confirm(parts_->parcels.back()));
   return true;
 }
 
 Result<void> StreamIn::wait() {
-  for (std::vector<Ticket>& layer : parts_->layers) {
-    for (Ticket& ticket : layer) AQUA_TRY(ticket.wait());
+  Result<void> first;
+  for (Ticket& layer : parts_->layers) {
+    auto waited = layer.wait();
+    if (first.ok()) first = std::move(waited);
   }
+  AQUA_TRY(first);
   AQUA_TRY(done());
   return {};
 }
 
 Result<bool> StreamIn::layer_done(unsigned layer) const {
   AQUA_TRY(parts_->check(layer));
-  bool all = true;
-  for (const Ticket& ticket : parts_->layers[layer]) {
-    AQUA_ASSIGN(const bool there, ticket.done());
-    all = all && there;
-  }
-  return all;
+  return parts_->layers[layer].done();
 }
 
 Result<void> StreamIn::stream_wait(Stream stream, unsigned layer) const {
   AQUA_TRY(parts_->check(layer));
-  for (const Ticket& ticket : parts_->layers[layer]) AQUA_TRY(ticket.stream_wait(stream, 0));
-  return {};
+  return parts_->layers[layer].stream_wait(stream, 0);
 }
 
 }  // namespace aqua::kv_stream

@@ -13,8 +13,8 @@ struct StreamIn::Parts {
   [[nodiscard]] Result<void> check(unsigned layer) const;
 
   Carrier& carrier;
-  std::vector<std::uint64_t> parcels{};       // that are to be confirmed
-  std::vector<std::vector<Ticket>> layers{};  // what brings each layer, each ticket of one layer
+  std::vector<std::uint64_t> parcels{};  // that are to be confirmed
+  std::vector<Ticket> layers{};          // what brings each layer, each ticket of one layer
 };
 
 }  // namespace aqua::kv_stream

@@ -6,6 +6,7 @@
 
 #include "base/concat.hpp"
 #include "base/try.hpp"
+#include "systems/kv_stream/act/all_done.hpp"
 
 namespace aqua::kv_stream {
 
@@ -67,12 +68,7 @@ Result<bool> StreamOut::ready() const {
 }
 Result<bool> StreamOut::copied() const {
   if (!parts_->finished && !parts_->recalled) return false;
-  bool all = true;
-  for (const Ticket& copy : parts_->copies) {
-    AQUA_ASSIGN(const bool there, copy.done());
-    all = all && there;
-  }
-  return all;
+  return all_done(parts_->copies);
 }
 Result<bool> StreamOut::kept() const {
   if (!parts_->finished) return false;

@@ -184,9 +184,12 @@ Result<StreamIn> Streamer::stream_in(std::uint64_t sequence, BlockList blocks, S
     return refusal(concat("stream_in: ", found->tokens, " tokens into ", blocks.size(), " blocks"));
   const std::vector<Route>& routes = parts_->groups[found->group].in;
   auto in = std::make_unique<StreamIn::Parts>(StreamIn::Parts{.carrier = parts_->carrier});
+  for (const auto& [source, parcel] : found->parcels) {
+    AQUA_TRY(parts_->carrier.check_landable(parcel));  // before anything is posted
+  }
   // Layer by layer, so that the first ones come first.
   for (unsigned layer = 0; layer < parts_->layout.layers(); ++layer) {
-    in->layers.emplace_back();
+    std::vector<Ticket> tickets;
     for (const Route& route : routes) {
       for (const ShardPiece& piece : route.pieces) {
         const IndexRange &here = piece.to.layers, &there = piece.from.layers;
@@ -196,9 +199,10 @@ Result<StreamIn> Streamer::stream_in(std::uint64_t sequence, BlockList blocks, S
         AQUA_ASSIGN(Ticket ticket,
                     parts_->carrier.land(found->parcels.at(route.peer), part, blocks,
                                          {{layer, 1}, tokens, piece.to.heads}, stream));
-        in->layers.back().push_back(std::move(ticket));
+        tickets.push_back(std::move(ticket));
       }
     }
+    in->layers.push_back(Ticket::join(std::move(tickets)));
   }
   for (const auto& [source, parcel] : found->parcels) in->parcels.push_back(parcel);
   return StreamIn(std::move(in));
