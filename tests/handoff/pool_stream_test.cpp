@@ -171,6 +171,7 @@ TEST_F(PoolStreams, AParcelThatWasFetchedAheadIsNotAcceptedOnceItsIdIsHandedOver
   go.set_value();
   EXPECT_EQ(take(giver).blocks, own);
   EXPECT_TRUE(taker.accept(1).empty()) << "it has ended, and its blocks are others'";
+  settle(taker);  // whom the keeper has answered by now
   EXPECT_EQ(taker.status().ready, 0U);
 }
 
