@@ -46,16 +46,18 @@ aqua::Runtime open_gpu() {
 }
 
 KvPool join(aqua::Runtime& gpu, const std::string& role, const std::string& keeper) {
-  return must(KvPool::attach(gpu, {.name = "smollm2",
-                                   .role = role,
-                                   .shape = {.layers = 30,
-                                             .planes_per_layer = 2,
-                                             .plane_block_bytes = 6144,
-                                             .tokens_per_block = kTokensPerBlock,
-                                             .blocks = kBlocks,
-                                             .format = "f16 3x64"},
-                                   .reserve = role == "decode" ? 0U : 256U,
-                                   .keeper = keeper}));
+  aqua::KvPoolOptions options;
+  options.name = "smollm2";
+  options.role = role;
+  options.shape = {.layers = 30,
+                   .planes_per_layer = 2,
+                   .plane_block_bytes = 6144,
+                   .tokens_per_block = kTokensPerBlock,
+                   .blocks = kBlocks,
+                   .format = "f16 3x64"};
+  options.reserve = role == "decode" ? 0U : 256U;
+  options.keeper = keeper;
+  return must(KvPool::attach(gpu, options));
 }
 
 Blocks blocks_for(KvPool& pool, std::uint32_t tokens) {

@@ -47,9 +47,7 @@ class Bench {
         memory_(must(aqua::emulated::allocate(gpu_, kPlanes * plane_bytes()))),
         stream_(must(aqua::emulated::create_stream(gpu_))),
         layout_(must(aqua::Layout::make(spec()))),
-        replicator_(must(aqua::kv_stream::Replicator::create(
-            gpu_, layout_,
-            {.owner = {.group = "bench"}, .shape = "bench", .keeper = keeper_.socket()}))) {
+        replicator_(must(aqua::kv_stream::Replicator::create(gpu_, layout_, replicated()))) {
     for (std::uint32_t s = 0; s < kSequences; ++s) {
       for (std::uint32_t i = 0; i < blocks_each_; ++i) blocks_[s].push_back(i * kSequences + s);
     }
@@ -104,6 +102,11 @@ class Bench {
     for (unsigned p = 0; p < kPlanes; ++p)
       spec.planes.push_back(memory_.data() + p * plane_bytes());
     return spec;
+  }
+  [[nodiscard]] aqua::kv_stream::ReplicatorOptions replicated() const {
+    aqua::kv_stream::ReplicatorOptions options{.shape = "bench", .keeper = keeper_.socket()};
+    options.owner.group = "bench";
+    return options;
   }
   void replicate(std::uint32_t first, std::uint32_t count) {
     const std::vector<std::uint32_t> ids(count, 7);
